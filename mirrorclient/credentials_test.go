@@ -191,7 +191,7 @@ func TestFailingCredentials(t *testing.T) {
 	if s, ok := errors.AsType[*auth.SourceError](err); !ok || s.Host.String() != mirrorHost {
 		t.Errorf("%v", err)
 	}
-	// Nor does another mirror stand in.
+	// FirstOf does not use another mirror instead.
 	other := client(mirror(map[string]string{"index.json": `{"versions":{}}`}))
 	first := &provider.FirstOf{Methods: []provider.Method{{Name: "a", Source: c}, {Name: "b", Source: other}}}
 	if _, err := first.ProviderVersions(t.Context(), alpha); !errors.Is(err, broken) {

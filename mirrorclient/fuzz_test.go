@@ -48,7 +48,7 @@ func FuzzIndex(f *testing.F) {
 			asError(t, err)
 			return
 		}
-		// What encoding/json reads.
+		// Compare with encoding/json.
 		var plain struct {
 			Versions map[string]json.RawMessage `json:"versions"`
 		}

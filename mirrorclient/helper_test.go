@@ -48,7 +48,7 @@ type page struct {
 	header http.Header
 	body   string
 	delay  time.Duration
-	cut    int // after how many bytes the body breaks off; 0: never
+	cut    int // number of bytes after which the body ends, 0 for all
 }
 
 // mirror is a site with documents below the URL of the provider alpha.

@@ -31,7 +31,7 @@ func TestTrust(t *testing.T) {
 	for name, test := range map[string]struct {
 		stated []string
 		policy verify.Policy
-		want   any    // nil: accepted; a sentinel; or mismatch
+		want   any    // nil, an error, or mismatch
 		text   string // in the error
 		trust  verify.Trust
 	}{
@@ -72,7 +72,7 @@ func TestTrust(t *testing.T) {
 			if _, statErr := os.Stat(path); (statErr == nil) != (test.want == nil) {
 				t.Errorf("the file: %v", statErr)
 			}
-			// What the document about the version rules out is not fetched.
+			// An archive that the document excludes is not downloaded.
 			ruledOut := slices.Contains([]string{"zero policy", "zero policy, none", "none", "pins", "lock of something else", "only a future scheme", "a future scheme, all allowed"}, name)
 			fetched := slices.ContainsFunc(web.asked(), func(url string) bool { return strings.HasSuffix(url, "alpha.zip") })
 			if fetched == ruledOut {

@@ -62,15 +62,15 @@ type Added struct {
 }
 
 // Add downloads packages from src, verifies them with o.Policy and adds them to the mirror. The
-// documents list a version when all its wanted archives are there.
+// documents list a version after all its archives have been added.
 //
-// An existing archive is not downloaded again, nor read, if it has the recorded size and o.Policy
-// accepts its record. An existing archive without a record is accepted if it is the one of src.
-// Entries of other programs in the documents are kept, unless they are for missing archives.
+// An existing archive is neither downloaded nor read if it has the recorded size and o.Policy accepts
+// its record. Without a record it is compared with src. Add keeps entries of other programs in the
+// documents, unless their archives are missing.
 //
 // Add returns the packages that are now in the mirror, sorted, also with an error. The error joins
 // a [*provider.Error] for each failure. The different SHA256SUMS documents of one version may have
-// 16 MiB together, otherwise a package fails with [provider.ErrTooLarge].
+// 16 MiB together; otherwise a package fails with [provider.ErrTooLarge].
 func (m *Mirror) Add(ctx context.Context, src provider.Source, wants []Want, o Options) ([]Added, error) {
 	jobs, err := plan(wants)
 	if err != nil {

@@ -30,7 +30,7 @@ func TestAdd(t *testing.T) {
 	if fetched := mustAdd(t, m, client, wants(three, v1), mirrordir.Options{}); fetched != 3 {
 		t.Errorf("%d archives fetched, want 3", fetched)
 	}
-	// Discovery, 3 packages, sums and signature once, 3 archives.
+	// Requests: discovery, 3 packages, one SHA256SUMS document, one signature, 3 archives.
 	if n := reg.Count(0); n != 9 {
 		t.Errorf("%d requests, want 9: %v", n, reg.Requests())
 	}
@@ -45,7 +45,7 @@ func TestAdd(t *testing.T) {
 	}
 	checkDocuments(t, dir, home, home, map[string][]addrs.Platform{"1.0.0": three})
 
-	// The second version does not change the first; each has hashes of its own.
+	// The second version does not change the document of the first.
 	first := read(t, dir, home+"/1.0.0.json")
 	mustAdd(t, m, client, wants(three[:1], v2), mirrordir.Options{})
 	if read(t, dir, home+"/1.0.0.json") != first {
@@ -143,7 +143,7 @@ func TestRepair(t *testing.T) {
 	}{
 		"archive is gone": {func(t *testing.T, dir string) { remove(t, dir, archive(v1, linux)) }, 1, 5},
 		"archive is cut":  {func(t *testing.T, dir string) { write(t, dir, archive(v1, linux), "PK") }, 1, 5},
-		// Another archive of the same size, which nobody has put on record.
+		// Another archive of the same size, without a record.
 		"archive is another one": {func(t *testing.T, dir string) {
 			text := read(t, dir, archive(v1, linux))
 			write(t, dir, archive(v1, linux), strings.Repeat("x", len(text)))
@@ -163,7 +163,7 @@ func TestRepair(t *testing.T) {
 		"document states the hashes of another version": {func(t *testing.T, dir string) {
 			write(t, dir, home+"/1.0.0.json", strings.ReplaceAll(read(t, dir, home+"/2.0.0.json"), "2.0.0", "1.0.0"))
 		}, 0, 0},
-		"all but the archives is gone": {func(t *testing.T, dir string) {
+		"only the archives are left": {func(t *testing.T, dir string) {
 			for _, name := range files(t, dir) {
 				if filepath.Ext(name) == ".json" {
 					remove(t, dir, name)
@@ -175,7 +175,7 @@ func TestRepair(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m, dir, reg, _ := filled(t)
-			fresh := client(reg) // which has to discover
+			fresh := client(reg) // without cached discovery
 			want := files(t, dir)
 			test.damage(t, dir)
 			if fetched := mustAdd(t, m, fresh, wants(three, v1, v2), mirrordir.Options{}); fetched != test.fetched {
@@ -219,7 +219,7 @@ func TestForeignEntries(t *testing.T) {
 	_, client := newRegistry(t)
 	m, dir := newMirror(t)
 	unrecorded := archive(v1, darwin)
-	write(t, dir, unrecorded, "x") // as "tofu providers mirror" leaves it
+	write(t, dir, unrecorded, "x") // like an archive of "tofu providers mirror"
 	write(t, dir, home+"/0.1.json", `{"archives":{"linux_amd64":{"url":"https://example.com/x.zip"}}}`)
 	write(t, dir, home+"/index.json", `{"note":1,"versions":{"0.1":{},"0.2.0":{},"1.0.0":{"x":[2]}}}`)
 	write(t, dir, home+"/1.0.0.json", `{"note":[3],"archives":{
@@ -332,7 +332,7 @@ func TestOptions(t *testing.T) {
 		if mustAdd(t, m, client, wants(three, v1), mirrordir.Options{Policy: unsigned}); reg.Count(0) != 0 {
 			t.Errorf("again: %v", reg.Requests())
 		}
-		// A stricter policy does not take over what a laxer one has let in.
+		// A stricter policy does not accept a record of a less strict one.
 		if _, err := m.Add(t.Context(), client, wants(three, v1), mirrordir.Options{}); !errors.Is(err, verify.ErrUnsigned) {
 			t.Errorf("zero policy, archives there: %v", err)
 		}
@@ -340,7 +340,7 @@ func TestOptions(t *testing.T) {
 
 	t.Run("unchecked, then unsigned", func(t *testing.T) {
 		t.Parallel()
-		// A mirror whose documents state nothing.
+		// A mirror whose documents state no hashes.
 		from, dir, _, client := filled(t)
 		write(t, dir, home+"/1.0.0.json", `{}`)
 		for _, p := range three {
@@ -350,7 +350,7 @@ func TestOptions(t *testing.T) {
 		o := mirrordir.Options{Policy: verify.Policy{AllowUnchecked: true}}
 		mustAdd(t, m, from, wants(three, v1), o)
 		if _, err := m.Add(t.Context(), from, wants(three, v1), mirrordir.Options{Policy: unsigned}); !errors.Is(err, verify.ErrUnchecked) {
-			t.Errorf("hashes that nobody has stated were believed: %v", err)
+			t.Errorf("Add accepted hashes that the source does not state: %v", err)
 		}
 		if fetched := mustAdd(t, m, client, wants(three, v1), mirrordir.Options{Policy: unsigned}); fetched != 0 {
 			t.Errorf("%d archives fetched, want those that are there", fetched)
@@ -373,7 +373,7 @@ func TestOptions(t *testing.T) {
 		if mustAdd(t, m, client, w, accept); reg.Count(0) != 0 {
 			t.Errorf("again: %v", reg.Requests())
 		}
-		// The evidence was kept although the policy did not look at it.
+		// The evidence was recorded although the policy did not require it.
 		if mustAdd(t, m, client, w, mirrordir.Options{ZHOnly: true}); reg.Count(0) != 0 {
 			t.Errorf("zero policy: %v", reg.Requests())
 		}
@@ -423,7 +423,7 @@ func TestSources(t *testing.T) {
 		t.Errorf("an unpacked package: %d added, %v", len(added), err)
 	}
 
-	// A network mirror does not tell platforms, and has no signatures.
+	// A network mirror lists neither platforms nor signatures.
 	network := hidden{from}
 	m, _ = newMirror(t)
 	if _, err := m.Add(t.Context(), network, wants(nil, v1), mirrordir.Options{}); err == nil || !strings.Contains(err.Error(), "platforms") {
@@ -523,7 +523,7 @@ func TestInternational(t *testing.T) {
 	t.Parallel()
 	port := ":8443"
 	if runtime.GOOS == "windows" {
-		port = "" // file names there have no colons
+		port = "" // Windows does not support colons in file names
 	}
 	unicode, ascii := "bücher.example"+port, "xn--bcher-kva.example"+port
 	p := addrs.MustParseProvider(unicode + "/täst/ünit")

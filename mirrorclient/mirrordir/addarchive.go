@@ -23,9 +23,9 @@ func (m *Mirror) RecordedPackage(ctx context.Context, p addrs.Provider, v addrs.
 	return pkg, nil
 }
 
-// AddArchive adds an archive that [provider.Receive] has received into a file of [Mirror.Stage]. It
-// judges the archive by o.Policy, and keeps an existing archive that o.Policy accepts. It ignores
-// o.Parallel and o.Progress. If it cannot lock the version within five minutes, the error wraps
+// AddArchive adds an archive that [provider.Receive] has received into a file of [Mirror.Stage], unless
+// the mirror has one that o.Policy accepts. It judges the archive by o.Policy, and ignores o.Parallel
+// and o.Progress. If the version is locked for five minutes, the error wraps
 // [context.DeadlineExceeded].
 func (m *Mirror) AddArchive(ctx context.Context, s Staged, pkg *provider.Package, got *provider.Received, o Options) (*Added, error) {
 	added, err := m.addArchive(ctx, s, pkg, got, o)

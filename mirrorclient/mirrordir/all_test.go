@@ -52,7 +52,7 @@ func TestAll(t *testing.T) {
 				{Provider: beta, Version: addrs.MustParseVersion("10.0.0-rc1"), Platforms: three[:2]},
 				{Provider: beta, Version: addrs.MustParseVersion("9.0.0"), Platforms: three[:2]},
 			}), mirrordir.Options{})
-			if name == "directory" { // what is no archive, or not where one is looked for
+			if name == "directory" { // other files, and archives in other directories
 				write(t, dir, home+"/3.0.0/linux_amd64/terraform-provider-alpha", "x")
 				write(t, dir, home+"/notes.txt", "x")
 				write(t, dir, "registry.example.com/acme/gamma/index.json", `{"versions":{"1.0.0":{}}}`)
@@ -72,7 +72,7 @@ func TestAll(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("held (-want +got):\n%s", diff)
 			}
-			// What All yields is what Add takes, and nothing of it is missing.
+			// Add accepts all elements of All and downloads nothing.
 			var again []mirrordir.Want
 			for w, err := range m.All(t.Context()) {
 				if err != nil {
@@ -93,7 +93,7 @@ func TestAll(t *testing.T) {
 				t.Errorf("%d fetched, %d requests", fetched, reg.Count(0))
 			}
 			for range m.All(t.Context()) {
-				break // and no panic
+				break // must not panic
 			}
 		})
 	}

@@ -264,7 +264,7 @@ func TestFifthPart(t *testing.T) {
 func TestPortIsUnreachable(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
-		return // file names there have no colons
+		return // Windows does not support colons in file names
 	}
 	p := addrs.MustParseProvider("registry.example.com:8443/acme/alpha")
 	reg := regtest.New("registry.example.com")

@@ -39,7 +39,7 @@ func BenchmarkAdd(b *testing.B) {
 	for i := range packages {
 		v := fmt.Sprintf("1.%d.0", i)
 		rel := reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: v, Platforms: names(three[:1]), Size: size})
-		rel.Sums() // the registry hashes its archives beforehand
+		rel.Sums() // let the registry hash its archives before
 		all = append(all, mirrordir.Want{Provider: alpha, Version: addrs.MustParseVersion(v), Platforms: three[:1]})
 	}
 	for _, c := range []struct {

@@ -91,8 +91,8 @@ func TestFindings(t *testing.T) {
 		}, []finding{{mirrordir.Changed, archive(v1, linux)}}},
 		"archive is another one": {func(t *testing.T, dir string) { write(t, dir, archive(v1, linux), read(t, dir, archive(v2, linux))) },
 			[]finding{{mirrordir.Changed, archive(v1, linux)}}},
-		"archive is none": {put(archive(v1, linux), "PK"), []finding{{mirrordir.Changed, archive(v1, linux)}}},
-		"archive is none, no record": {func(t *testing.T, dir string) {
+		"invalid archive": {put(archive(v1, linux), "PK"), []finding{{mirrordir.Changed, archive(v1, linux)}}},
+		"invalid archive without a record": {func(t *testing.T, dir string) {
 			write(t, dir, archive(v1, linux), "PK")
 			remove(t, dir, recordOf(v1, linux))
 		}, []finding{{mirrordir.Damaged, archive(v1, linux)}, {mirrordir.Unrecorded, archive(v1, linux)}}},
@@ -124,7 +124,7 @@ func TestFindings(t *testing.T) {
 			write(t, dir, home+"/3.0.0/linux_amd64/x", "x")
 			write(t, dir, "README.md", "x")
 			write(t, dir, home+"/terraform-provider-beta_1.0.0_linux_amd64.zip", "x")
-			write(t, dir, "Other.Example.com/acme/alpha/x", "x") // a directory of its own on every system
+			write(t, dir, "Other.Example.com/acme/alpha/x", "x") // another directory on every system
 			write(t, dir, "no host/acme/alpha/x", "x")
 		}, []finding{{mirrordir.Ignored, "README.md"}, {mirrordir.Ignored, home + "/terraform-provider-beta_1.0.0_linux_amd64.zip"}, {mirrordir.Ignored, "Other.Example.com/acme/alpha"}, {mirrordir.Ignored, "no host/acme/alpha"}}},
 	}

@@ -21,7 +21,7 @@ import (
 
 // Directory is the [Storage] for a local directory. Several processes may use it concurrently. It
 // never follows a symbolic link out of Path. The directory ".tofureg" at the top has lock files and
-// unfinished files; those of killed processes are removed with the next lock.
+// unfinished files; files of killed processes are removed with the next lock.
 type Directory struct {
 	// Path is an existing directory, or a symbolic link to one.
 	Path string

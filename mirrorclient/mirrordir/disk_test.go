@@ -125,7 +125,7 @@ func TestOccupied(t *testing.T) {
 func TestOtherFileSystem(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
-		return // it has none in memory
+		return // no file system in memory
 	}
 	_, link := disktest.Elsewhere(t)
 	m := open(t, link)

@@ -2,6 +2,7 @@ package mirrordir_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -173,4 +174,47 @@ func ExampleMirror_Check() {
 	// changed 1.0.0 linux_amd64
 	// 1 archives, good: true
 	// changed 1.0.0 linux_amd64
+}
+
+// Record and list archives that another program has added, and remove a version.
+func ExampleMirror_Reindex() {
+	ctx, registry, dir := context.Background(), exampleRegistry(), exampleDir()
+	defer os.RemoveAll(dir)
+	alpha := addrs.MustParseProvider("registry.example.com/acme/alpha")
+	v1 := addrs.MustParseVersion("1.0.0")
+
+	// The other program, like "tofu providers mirror", writes only an archive.
+	pkg, err := registry.ProviderPackage(ctx, alpha, v1, addrs.MustParsePlatform("linux_amd64"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	home := filepath.Join(dir, "registry.example.com", "acme", "alpha")
+	if err := os.MkdirAll(home, 0o755); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := provider.Download(ctx, registry, pkg, filepath.Join(home, pkg.ArchiveName()), provider.Options{}); err != nil {
+		log.Fatal(err)
+	}
+
+	mirror, err := mirrordir.Open(dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	report, err := mirror.Reindex(ctx, mirrordir.CheckOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(report.Archives, "archives, good:", report.OK())
+	versions, err := mirror.ListedVersions(ctx, alpha)
+	fmt.Println(versions, err)
+
+	if err := mirror.Remove(ctx, alpha, v1); err != nil {
+		log.Fatal(err)
+	}
+	_, err = mirror.ProviderVersions(ctx, alpha)
+	fmt.Println(errors.Is(err, provider.ErrNotFound))
+	// Output:
+	// 1 archives, good: true
+	// [1.0.0] <nil>
+	// true
 }

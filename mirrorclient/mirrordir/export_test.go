@@ -5,7 +5,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// For tests that look at what another system would do, and at pure functions.
+// For tests of pure functions, also for other systems.
 var (
 	CheckFileName = checkFileName
 	URLOf         = urlOf

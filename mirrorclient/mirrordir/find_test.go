@@ -51,14 +51,14 @@ func TestOnePackageListsNothing(t *testing.T) {
 		if list, err := m.ListedVersions(t.Context(), alpha); err != nil || len(list) != 2 {
 			t.Errorf("%s: ListedVersions = %v, %v", name, list, err)
 		}
-		if name == "directory" { // elsewhere it is one listing, instead of a request for each archive
+		if name == "directory" { // other storages use one listing
 			if list, err := m.ListedArchives(t.Context(), alpha, v1); err != nil || len(list) != 3 {
 				t.Errorf("%s: ListedArchives = %v, %v", name, list, err)
 			}
 		}
 		n := lists.Swap(0) + c.lists.Swap(0)
 		if name == "directory" && (runtime.GOOS == "windows" || runtime.GOOS == "darwin") {
-			continue // only a listing tells which letters of a name are capitals
+			continue // only a listing shows the case of a name
 		}
 		if n != 0 {
 			t.Errorf("%s: %d listings", name, n)
@@ -73,7 +73,7 @@ func TestServedAsListed(t *testing.T) {
 	const other = home + "/Terraform-Provider-alpha_1.0.0_darwin_arm64.zip"
 	tests := map[string]struct {
 		change func(t *testing.T, dir, doc string)
-		want   []string // nil: not found
+		want   []string // nil if not found
 	}{
 		"all": {func(t *testing.T, dir, doc string) {}, names(three)},
 		"archive is gone": {func(t *testing.T, dir, doc string) {

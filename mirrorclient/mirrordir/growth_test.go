@@ -84,8 +84,7 @@ func TestGrowth(t *testing.T) {
 				name, want string
 				do         func() error
 			}{
-				// Of each archive the record and the archive are looked for, and the record is read when
-				// the document is made.
+				// For each archive: open the record and the archive, and read the record for the document.
 				{"add a version for one platform", "1 lists, 5 opens, 4 writes, 0 deletes", func() error {
 					mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{})
 					return nil

@@ -35,7 +35,7 @@ func TestLinksNowhere(t *testing.T) {
 			}
 			wantGood(t, m)
 			if name == "too long names" {
-				return // what cannot be named is not looked for either
+				return // the system does not support the name
 			}
 			for _, file := range []string{archive(v2, linux), home + "/2.0.0.json"} {
 				remove(t, dir, file)

@@ -13,7 +13,7 @@ import (
 )
 
 // ListedVersions returns the versions in the index of p, in no order, or all versions with archives if
-// the index is missing. The errors are those of [Mirror.ProviderVersions].
+// the index is missing. It returns the errors of [Mirror.ProviderVersions].
 func (m *Mirror) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
 	index, err := m.readIndex(ctx, providerDir(p))
 	if index != nil || err != nil {
@@ -52,8 +52,8 @@ func (m *Mirror) readIndex(ctx context.Context, dir string) (map[addrs.Version]b
 	return list, nil
 }
 
-// ListedArchives returns the archives that the document of a version lists and that exist, with the
-// stated hashes, or all archives without hashes if the document is missing. The errors are those of
+// ListedArchives returns the existing archives that the document of a version lists, with the stated
+// hashes, or all archives without hashes if the document is missing. It returns the errors of
 // [Mirror.ProviderPackage].
 func (m *Mirror) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
 	hashes, err := m.listedArchives(ctx, p, v)

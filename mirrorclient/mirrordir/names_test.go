@@ -57,7 +57,7 @@ func TestURLs(t *testing.T) {
 		if back := mirrordir.Resolve(test.from, got); back != test.name {
 			t.Errorf("%q resolves to %q, want %q", got, back, test.name)
 		}
-		// As a client does it.
+		// Resolve the URL like a client.
 		base := &url.URL{Scheme: "https", Host: "mirror.example.com", Path: "/p/" + test.from + "/1.0.0.json"}
 		u, err := base.Parse(got)
 		if err != nil || u.Path != path.Join("/p", test.name) {

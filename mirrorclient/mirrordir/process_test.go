@@ -28,7 +28,7 @@ import (
 
 var (
 	kills    = flag.Int("mirrordir.kills", 10, "how many processes TestKill kills")
-	killSeed = flag.Uint64("mirrordir.seed", 0, "the seed of TestKill; 0: a random one")
+	killSeed = flag.Uint64("mirrordir.seed", 0, "seed of TestKill; 0 means a random seed")
 	addTo    = flag.String("mirrordir.add", "", "be a process that adds to the mirror in this `directory`; see TestChild")
 	addSeed  = flag.Uint64("mirrordir.addseed", 0, "what that process adds")
 )
@@ -206,7 +206,7 @@ func finish(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		// The lock of a process that was killed is free; its file is nobody's.
+		// A killed process leaves its lock file, which is not locked.
 		if !strings.HasSuffix(e.Name(), ".lock") {
 			t.Errorf("%s is left behind", e.Name())
 		}
@@ -252,7 +252,7 @@ func TestKill(t *testing.T) {
 func killOnce(t *testing.T, dir string, r *rand.Rand, i int) string {
 	t.Helper()
 	phase, killed := kill(t, dir, r, steps[i%len(steps)], 6)
-	for !killed { // it had less to do than that
+	for !killed { // the process finished first
 		phase, killed = kill(t, dir, r, "", 30)
 	}
 	t.Logf("kill %d: %s", i, phase)
@@ -263,7 +263,7 @@ func killOnce(t *testing.T, dir string, r *rand.Rand, i int) string {
 	return phase
 }
 
-// steps are what a process tells of, and what kill aims at in turn.
+// steps are the steps that a process prints, and in which kill kills it.
 var steps = []string{"ready", "bytes", "verified", "write", "written"}
 
 // kill starts a process and kills it after some steps of the kind aim, or of any kind if aim is "".
@@ -287,7 +287,7 @@ func kill(t *testing.T, dir string, r *rand.Rand, aim string, most int) (phase s
 	}
 	for lines.Scan() {
 		if text := lines.Text(); text != "PASS" && !strings.HasPrefix(text, "---") {
-			phase = text // it was faster than its words
+			phase = text // the process finished before its output was read
 		}
 	}
 	return phase, cmd.Wait() != nil

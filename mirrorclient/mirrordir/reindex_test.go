@@ -58,7 +58,7 @@ func TestReindex(t *testing.T) {
 	if len(report.Problems) != 6 || report.Problems[0].Kind != mirrordir.Refused {
 		t.Errorf("archives that nothing vouches for: %v", report.Problems)
 	}
-	// Add finds out that they are what the publisher has signed.
+	// Add verifies the signatures.
 	reg.Reset()
 	if fetched := mustAdd(t, m, client, wants(three, v1, v2), mirrordir.Options{}); fetched != 0 || reg.Count(regtest.Archive) != 0 {
 		t.Errorf("%d fetched", fetched)
@@ -77,11 +77,11 @@ func TestReindexCorrects(t *testing.T) {
 	doc = strings.Replace(doc, `"archives": {`, `"archives": {"plan9_mips": {"url": "x.zip"}, "plan9_arm": {"url": "https://example.com/x.zip"}, "plan9_386": null,`, 1)
 	write(t, dir, home+"/1.0.0.json", doc)
 	write(t, dir, home+"/3.0.0.json", `{"archives":{"linux_amd64":{"url":"gone.zip"}}}`)
-	remove(t, dir, recordOf(v1, darwin))      // not on record: read
-	remove(t, dir, archive(v2, darwin))       // its record goes
-	write(t, dir, archive(v2, linux), "PK")   // not the one on record
-	write(t, dir, archive(v2, windows), "PK") // no archive
-	remove(t, dir, recordOf(v2, windows))     // and not on record
+	remove(t, dir, recordOf(v1, darwin))      // no record: hashed
+	remove(t, dir, archive(v2, darwin))       // record is removed
+	write(t, dir, archive(v2, linux), "PK")   // differs from its record
+	write(t, dir, archive(v2, windows), "PK") // invalid archive
+	remove(t, dir, recordOf(v2, windows))     // without a record
 	report := mustReindex(t, m)
 	var got []string
 	for _, f := range slices.Concat(report.Problems, report.Notes) {
@@ -135,7 +135,7 @@ func TestReindexElsewhereInside(t *testing.T) {
 		put(t, storage, home+"/index.json", `{"versions":{"1.0.0":{},"2.0.0":{},"3.0.0":{}}}`)
 		put(t, storage, home+"/1.0.0.json", `{"archives":{"linux_amd64":{"url":"download/`+name+`"},"plan9_arm":{"url":"download/gone.zip"},"plan9_386":{"url":"../../../.tofureg/x.zip"}}}`)
 		put(t, storage, home+"/2.0.0.json", `{"archives":{"linux_amd64":{"url":"../../../shared/x.zip"}}}`)
-		// One archive for three platforms: it is listed for the one that its name tells.
+		// One archive for three platforms: it is listed for the platform in its name.
 		put(t, storage, archive(addrs.MustParseVersion("3.0.0"), darwin), bytes)
 		other := path.Base(archive(addrs.MustParseVersion("3.0.0"), darwin))
 		put(t, storage, home+"/3.0.0.json", `{"archives":{"darwin_amd64":{"url":"`+other+`"},"plan9_arm":{"url":"`+other+`","hashes":["zh:`+strings.Repeat("0", 64)+`"]}}}`)
@@ -230,7 +230,7 @@ func onlyUnreachable(report *mirrordir.Report) bool {
 // and replaced by Reindex, and by Add if Add need not read it.
 func TestBeyondLimits(t *testing.T) {
 	t.Parallel()
-	const largest = 16 << 20 // of the documents that are read
+	const largest = 16 << 20 // maximum size of a document
 	large := func(string) string { return `{"x": "` + strings.Repeat("x", largest) + `"}` }
 	index, doc := home+"/index.json", home+"/1.0.0.json"
 	tests := map[string]struct {

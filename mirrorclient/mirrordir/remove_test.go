@@ -29,7 +29,7 @@ func TestRemove(t *testing.T) {
 	}
 	wantFiles(t, dir, want...)
 	wantGood(t, m)
-	for range 2 { // the second time there is nothing
+	for range 2 { // the second call finds nothing
 		if err := m.Remove(t.Context(), alpha); err != nil {
 			t.Error(err)
 		}
@@ -148,7 +148,7 @@ func TestAddLocked(t *testing.T) {
 	if err != nil || len(added) != 6 {
 		t.Fatalf("%d added, %v", len(added), err)
 	}
-	wantGood(t, m) // the evidence has been kept too
+	wantGood(t, m) // the evidence is recorded
 	reg.Reset()
 	if added, err := m.AddLocked(t.Context(), client, &lock, three, mirrordir.Options{}); err != nil || len(added) != 6 || added[0].Fetched || added[0].Report.Trust != verify.Accepted || reg.Count(0) != 0 {
 		t.Errorf("again: %v, %v, %v", added, err, reg.Requests())

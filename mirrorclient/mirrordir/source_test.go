@@ -28,7 +28,7 @@ func TestNames(t *testing.T) {
 		files    []string
 		versions string // newest first
 		dir      bool   // 1.0.0 for linux_amd64 is unpacked
-		warning  string // part of one
+		warning  string // part of a warning
 	}{
 		"packed":                {files: []string{home + "/" + archive}, versions: "1.0.0"},
 		"unpacked":              {files: []string{home + "/1.0.0/linux_amd64/x"}, versions: "1.0.0", dir: true},
@@ -58,7 +58,7 @@ func TestNames(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if runtime.GOOS == "windows" && strings.Contains(test.files[0], ":") {
-				return // file names there have no colons
+				return // Windows does not support colons in file names
 			}
 			m, dir := newMirror(t)
 			for _, f := range test.files {
@@ -146,7 +146,7 @@ func TestNothingThere(t *testing.T) {
 func TestSymlinks(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
-		return // links need a privilege there
+		return // links need a privilege on Windows
 	}
 	elsewhere := t.TempDir()
 	write(t, elsewhere, "a.zip", "x")
@@ -225,7 +225,7 @@ func TestPackage(t *testing.T) {
 	if err != nil || u.Scheme != "file" || runtime.GOOS != "windows" && u.Path != filepath.Join(dir, archive(v1, linux)) {
 		t.Errorf("URL %q", pkg.URL)
 	}
-	// The zero policy wants a signature.
+	// The zero policy requires a signature.
 	reg.Reset()
 	to := filepath.Join(t.TempDir(), pkg.ArchiveName())
 	report, err := provider.Download(t.Context(), m, pkg, to, provider.Options{})
@@ -235,7 +235,7 @@ func TestPackage(t *testing.T) {
 	if report.Trust != verify.Signed || reg.Count(0) != 0 {
 		t.Errorf("trust %v, %d requests", report.Trust, reg.Count(0))
 	}
-	// What is on record counts without the document, and against it.
+	// The record is used without the document, and overrides it.
 	document := home + "/1.0.0.json"
 	for _, text := range []string{"{}", `{"archives":{"linux_amd64":{"url":"` + pkg.ArchiveName() + `","hashes":["h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]}}}`} {
 		write(t, dir, document, text)
@@ -256,18 +256,18 @@ func TestDamaged(t *testing.T) {
 		damage func(string) string
 		want   string
 	}{
-		"cut archive":         {archive(v1, linux), cut, "bytes, "},
-		"longer archive":      {archive(v1, linux), func(s string) string { return s + "x" }, "bytes, "},
-		"altered archive":     {archive(v1, linux), flip, "does not match"},
-		"cut record":          {recordOf(v1, linux), cut, "damaged document"},
-		"null record":         {recordOf(v1, linux), func(string) string { return "null" }, "not a JSON object"},
-		"negative size":       {recordOf(v1, linux), func(string) string { return `{"size":-1}` }, "negative"},
-		"bad hash in record":  {recordOf(v1, linux), func(string) string { return `{"hashes":["zh:1"]}` }, "want 64 hex digits"},
-		"cut document":        {home + "/1.0.0.json", cut, "damaged document"},
-		"array":               {home + "/1.0.0.json", func(string) string { return "[]" }, "not a JSON object"},
-		"archives is no list": {home + "/1.0.0.json", func(string) string { return `{"archives":[]}` }, "not a JSON object"},
-		"entry is no object":  {home + "/1.0.0.json", func(string) string { return `{"archives":{"linux_amd64":"x"}}` }, "not a JSON object"},
-		"hash is none":        {home + "/1.0.0.json", func(string) string { return `{"archives":{"linux_amd64":{"hashes":["x"]}}}` }, "scheme:value"},
+		"cut archive":          {archive(v1, linux), cut, "bytes, "},
+		"longer archive":       {archive(v1, linux), func(s string) string { return s + "x" }, "bytes, "},
+		"altered archive":      {archive(v1, linux), flip, "does not match"},
+		"cut record":           {recordOf(v1, linux), cut, "damaged document"},
+		"null record":          {recordOf(v1, linux), func(string) string { return "null" }, "not a JSON object"},
+		"negative size":        {recordOf(v1, linux), func(string) string { return `{"size":-1}` }, "negative"},
+		"bad hash in record":   {recordOf(v1, linux), func(string) string { return `{"hashes":["zh:1"]}` }, "want 64 hex digits"},
+		"cut document":         {home + "/1.0.0.json", cut, "damaged document"},
+		"array":                {home + "/1.0.0.json", func(string) string { return "[]" }, "not a JSON object"},
+		"archives is an array": {home + "/1.0.0.json", func(string) string { return `{"archives":[]}` }, "not a JSON object"},
+		"entry is a string":    {home + "/1.0.0.json", func(string) string { return `{"archives":{"linux_amd64":"x"}}` }, "not a JSON object"},
+		"invalid hash":         {home + "/1.0.0.json", func(string) string { return `{"archives":{"linux_amd64":{"hashes":["x"]}}}` }, "scheme:value"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -21,10 +21,9 @@ type Storage interface {
 	// The caller may close the file without reading it.
 	Open(ctx context.Context, name string) (*Object, error)
 
-	// Write writes a file if its revision is was; an empty was means that the file is missing.
-	// If not, it changes nothing and the error wraps [ErrConflict]. Of concurrent calls only one
-	// succeeds. Readers get the complete old file or the complete new one, and the new one after
-	// Write has returned.
+	// Write writes a file if its revision is was, which is empty for a new file. If not, it
+	// changes nothing and the error wraps [ErrConflict]. Of concurrent calls only one succeeds.
+	// Readers get the complete old or new file, and the new one after Write has returned.
 	Write(ctx context.Context, name string, content *io.SectionReader, was Revision) error
 
 	// List returns what is directly in dir, in any order. dir is "." for the top. A missing

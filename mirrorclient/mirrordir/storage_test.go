@@ -43,7 +43,7 @@ func TestBucket(t *testing.T) {
 	delete(b.Content, home+"/index.json")
 	mustReindex(t, m)
 	wantGood(t, m)
-	// Who cannot delete on a condition keeps an index without versions.
+	// Without locks an empty index is kept.
 	if err := m.Remove(t.Context(), alpha); err != nil || len(b.Content) != 1 || b.Content[home+"/index.json"] != "{}" {
 		t.Errorf("%v, left %v", err, b.Content)
 	}

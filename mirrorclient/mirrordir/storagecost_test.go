@@ -20,7 +20,7 @@ import (
 // counted is a storage that counts calls and reports each one when it is done.
 type counted struct {
 	mirrordir.Storage
-	lists, listed, opens atomic.Int64 // listed are the entries
+	lists, listed, opens atomic.Int64 // listed counts entries
 	done                 func(op, name string)
 }
 
@@ -83,7 +83,7 @@ func TestLinear(t *testing.T) {
 				c, storage, _ := open()
 				m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
 				reg, all := manyVersions(int(n))
-				archives, above := n*3, int64(3) // the directories above that of the provider
+				archives, above := n*3, int64(3) // listings of parent directories
 				files := 2*archives + n + 1
 				check := func(op string, lists, opens int64) {
 					t.Helper()
@@ -109,7 +109,7 @@ func TestLinear(t *testing.T) {
 				c.reset()
 				mustCheck(t, m, mirrordir.CheckOptions{})
 				check("Check", above+1, 3)
-				for _, w := range all { // each is a problem, and looked at twice
+				for _, w := range all { // each archive is a problem and checked twice
 					for _, platform := range three {
 						put(t, storage, archive(w.Version, platform), "PK")
 					}
@@ -211,7 +211,7 @@ func TestPlacedWhileWorking(t *testing.T) {
 						}
 						once.Do(func() {
 							place(t, bare, full, archive(last, darwin), recordOf(last, darwin))
-							if _, locked := bare.(mirrordir.Locker); !dies && !locked { // or it would wait
+							if _, locked := bare.(mirrordir.Locker); !dies && !locked { // with locks it would wait
 								mustAdd(t, &mirrordir.Mirror{Storage: bare, TempDir: t.TempDir()}, client(reg), wants([]addrs.Platform{darwin}, last), mirrordir.Options{})
 							}
 						})
@@ -290,9 +290,9 @@ func TestRemovedWhileWorking(t *testing.T) {
 	first, last := all[0].Version, all[3].Version
 	for name, open := range counters(t) {
 		for job, at := range map[string]string{
-			"Add":     recordOf(first, linux), // of a version before
-			"Reindex": archive(first, linux),  // likewise, read after the directory was listed
-			"Check":   home + "/index.json",   // which still lists the version
+			"Add":     recordOf(first, linux), // read before the lock
+			"Reindex": archive(first, linux),  // read after the listing
+			"Check":   home + "/index.json",   // the index still lists the version
 		} {
 			t.Run(path.Join(name, job), func(t *testing.T) {
 				t.Parallel()

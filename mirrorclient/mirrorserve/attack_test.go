@@ -40,7 +40,7 @@ func (c *slowClient) SetWriteDeadline(time.Time) error {
 }
 
 func (c *slowClient) Write(p []byte) (int, error) {
-	var taken <-chan time.Time // never
+	var taken <-chan time.Time // nil: blocks
 	if c.pause >= 0 {
 		taken = time.After(c.pause)
 	}
@@ -113,7 +113,7 @@ func TestIdleClientsHoldLittle(t *testing.T) {
 					}
 					time.Sleep(time.Second)
 				}
-				wg.Wait() // all clients have been ended
+				wg.Wait() // all clients have been disconnected
 				if n := src.opened.Load(); n != clients {
 					t.Errorf("%d archives were begun in all, want %d", n, clients)
 				}
@@ -197,7 +197,7 @@ func TestClientsLeaveWhileJudged(t *testing.T) {
 		h := &mirrorserve.Handler{Source: &ending{Source: src, end: leave}, Parallel: 1, TempDir: t.TempDir()}
 		w := httptest.NewRecorder()
 		func() {
-			defer func() { _ = recover() }() // the answer breaks off
+			defer func() { _ = recover() }() // the response is aborted
 			h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/"+archive(v1, linux), nil))
 		}()
 		whole := mustFetch(t, h, archive(v1, linux))
@@ -232,7 +232,7 @@ func (b *endingBody) Read(p []byte) (int, error) {
 	if errors.Is(err, io.EOF) {
 		b.once.Do(func() {
 			b.end()
-			synctest.Wait() // until the client has left
+			synctest.Wait() // the client has left
 		})
 	}
 	return n, err

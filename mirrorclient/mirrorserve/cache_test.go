@@ -72,7 +72,7 @@ func TestCacheKeeps(t *testing.T) {
 		t.Errorf("%+v", report)
 	}
 
-	// While the registry answers, it says what there is; of what is kept, the record is stated.
+	// The registry lists the versions. The documents state the recorded hashes.
 	if got := versionsOf(t, h); got != "1.0.0 2.0.0" {
 		t.Errorf("versions %s", got)
 	}
@@ -113,7 +113,7 @@ func TestCacheFaults(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		fault            regtest.Fault
-		index, document  int // status
+		index, document  int // statuses
 		listed, archives string
 	}{
 		"none":                 {index: 200, listed: "1.0.0 2.0.0", document: 200, archives: "darwin_arm64 linux_amd64 windows_amd64"},
@@ -140,7 +140,7 @@ func TestCacheFaults(t *testing.T) {
 			} else if w.Code == 200 && versionsOf(t, h) != test.listed {
 				t.Errorf("versions %s, want %s", versionsOf(t, h), test.listed)
 			}
-			// A cache that has not met the fault yet.
+			// A cache that has not seen the fault yet.
 			h = &mirrorserve.Handler{Source: &mirrorserve.Cache{Source: src, Mirror: c.Mirror, Wait: -1}}
 			w = ask(h, "GET", "/"+home+"/1.0.0.json")
 			if w.Code != test.document {

@@ -84,7 +84,7 @@ func TestCachesShareDirectory(t *testing.T) {
 	if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() || report.Archives != 6 || len(report.Notes) > 0 {
 		t.Errorf("%+v", report)
 	}
-	// A Cache whose archive came second drops it after its client has been served.
+	// A second Cache drops its download after it has served its client.
 	for left := true; left; runtime.Gosched() {
 		entries, err := os.ReadDir(filepath.Join(dir, ".tofureg"))
 		if err != nil {
@@ -139,7 +139,7 @@ func TestCacheInObjectStore(t *testing.T) {
 		if status, body := fetch(h, archive(v1, linux)); status == 200 {
 			t.Errorf("%d bytes that are not on record were served", len(body))
 		}
-		synctest.Wait() // until what has arrived is let go
+		synctest.Wait() // until temporary files are removed
 		wantFiles(t, m.TempDir)
 	})
 }

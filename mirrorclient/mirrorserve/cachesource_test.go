@@ -33,7 +33,7 @@ func TestCacheAsSource(t *testing.T) {
 			before = pkg
 		}
 		if i == 2 {
-			pkg = before // as the registry described it
+			pkg = before // the package of the registry
 		}
 		report, err := provider.Download(t.Context(), c, pkg, to, provider.Options{})
 		if err != nil || report.Trust != verify.Signed {

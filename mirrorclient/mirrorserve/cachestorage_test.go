@@ -77,14 +77,14 @@ func TestCacheCannotKeep(t *testing.T) {
 					if mustFetch(t, h, archive(v1, linux)) != content || versionsOf(t, h) != "1.0.0 2.0.0" {
 						t.Error("it is another")
 					}
-					full = false // the second time it is kept
+					full = false // the second download is added
 				}
 				reg.Reset()
 				mustFetch(t, h, archive(v1, linux))
 				if reg.Count(0) != 0 {
 					t.Errorf("%v", reg.Requests())
 				}
-				synctest.Wait() // until what has arrived is let go
+				synctest.Wait() // until temporary files are removed
 				wantFiles(t, m.TempDir)
 				mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{})
 				if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() {

@@ -43,13 +43,13 @@ func TestCacheShared(t *testing.T) {
 			wg.Go(func() {
 				time.Sleep(time.Duration(i) * 250 * time.Millisecond) // up to 15 s
 				switch i % 4 {
-				case 0: // leaves
+				case 0: // a client that leaves
 					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 					defer cancel()
 					r := httptest.NewRequestWithContext(ctx, "GET", "/"+archive(v1, linux), nil)
-					defer func() { _ = recover() }() // the answer breaks off
+					defer func() { _ = recover() }() // the response is aborted
 					h.ServeHTTP(httptest.NewRecorder(), r)
-				case 1: // is a program
+				case 1: // a program
 					pkg, err := c.ProviderPackage(t.Context(), alpha, v1, linux)
 					if err != nil {
 						t.Error(err)
@@ -80,7 +80,7 @@ func TestCacheShared(t *testing.T) {
 		if zh, _ := checksum.ZH(t.Context(), strings.NewReader(read(t, dir, archive(v1, linux)))); zh != rel.ZH("linux_amd64") {
 			t.Error("not kept")
 		}
-		synctest.Wait() // until what has arrived is let go
+		synctest.Wait() // until temporary files are removed
 		if left := files(t, c.Mirror.TempDir); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
 		}
@@ -96,7 +96,7 @@ func TestCacheNobodyStays(t *testing.T) {
 		reg, _ := sized(size)
 		slow(reg, size)
 		h, c, dir := newCache(t, client(reg))
-		c.Parallel = 1 // so each must give its place back
+		c.Parallel = 1 // each download must release its slot
 		for i := range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i+1)*3*time.Second)
 			func() {

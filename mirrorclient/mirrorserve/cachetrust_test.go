@@ -48,7 +48,7 @@ func TestCacheOfRefused(t *testing.T) {
 				if status, _ := fetch(h, archive(v1, linux)); status != 0 && status != 502 {
 					t.Errorf("status %d", status)
 				}
-				synctest.Wait() // until what has arrived is let go
+				synctest.Wait() // until temporary files are removed
 				wantFiles(t, dir)
 				wantFiles(t, c.Mirror.TempDir)
 				if test.fault.First == 0 {
@@ -57,7 +57,7 @@ func TestCacheOfRefused(t *testing.T) {
 					}
 					return
 				}
-				mustFetch(t, h, archive(v1, linux)) // the failure is not kept
+				mustFetch(t, h, archive(v1, linux)) // the failure is not cached
 				if !strings.Contains(strings.Join(files(t, dir), " "), archive(v1, linux)) {
 					t.Errorf("not kept: %v", files(t, dir))
 				}
@@ -89,7 +89,7 @@ func TestCacheTrustsNoRecord(t *testing.T) {
 			mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{})
 			write(t, dir, recordOf(v1, linux), "{")
 		},
-		"signed by somebody else": func(t *testing.T, m *mirrordir.Mirror, dir string) {
+		"signed by another key": func(t *testing.T, m *mirrordir.Mirror, dir string) {
 			reg := regtest.New("registry.example.com")
 			reg.AddProvider(regtest.Provider{Address: "acme/alpha", Files: map[string]string{"other": "content"}})
 			mustAdd(t, m, client(reg), wants(three[:1], v1), mirrordir.Options{})
@@ -99,7 +99,7 @@ func TestCacheTrustsNoRecord(t *testing.T) {
 			t.Parallel()
 			reg, src := newRegistry(t)
 			h, c, dir := newCache(t, src)
-			if name == "signed by somebody else" {
+			if name == "signed by another key" {
 				pkg, err := src.ProviderPackage(t.Context(), alpha, v1, linux)
 				if err != nil {
 					t.Fatal(err)

@@ -56,7 +56,7 @@ func TestCacheIsOvertaken(t *testing.T) {
 	}
 	mustAdd(t, c.Mirror, src, wants(three[:1], v1), mirrordir.Options{})
 	path := filepath.Join(dir, filepath.FromSlash(archive(v1, linux)))
-	f, err := os.Open(path) // or the next file could get its number
+	f, err := os.Open(path) // so that its inode is not reused
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestCacheLetsGo(t *testing.T) {
 	}
 	resp.Body.Close()
 	close(got)
-	srv.Close() // waits for the answer to end, and that for the archive to be kept
+	srv.Close() // waits for the response, which waits until the archive is added
 	if got := all(t, m); len(got) != 1 || reg.Count(regtest.Archive) != 1 {
 		t.Errorf("kept: %v", got)
 	}

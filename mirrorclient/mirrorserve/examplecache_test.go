@@ -26,8 +26,7 @@ func ExampleCache() {
 	defer os.RemoveAll(dir)
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.0.0"})
-	// Without HTTP it would ask the real registries. As it does not ask twice, clients wait
-	// less when one of them is down.
+	// Without HTTP it uses the real registries. Without retries clients wait less for a fault.
 	registry := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
 
 	mirror, err := mirrordir.Open(dir)

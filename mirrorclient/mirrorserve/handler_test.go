@@ -141,7 +141,7 @@ func TestHandlerWithoutDocuments(t *testing.T) {
 	m, dir := newMirror(t)
 	write(t, dir, archive(v1, linux), "x")
 	write(t, dir, home+"/Terraform-Provider-alpha_1.0.0_darwin_arm64.zip", "y")
-	write(t, dir, home+"/terraform-provider-alpha_1.0.0_windows_amd64_x.zip", "z") // is none
+	write(t, dir, home+"/terraform-provider-alpha_1.0.0_windows_amd64_x.zip", "z") // ignored
 	write(t, dir, home+"/2.0.0/linux_amd64/x", "x")
 	h := &mirrorserve.Handler{Source: m}
 	if w := ask(h, "GET", "/"+home+"/index.json"); !maps.Equal(mirrortest.Parse[index](t, w.Body.String()).Versions, map[string]struct{}{"1.0.0": {}}) {
@@ -170,7 +170,7 @@ func TestPullThrough(t *testing.T) {
 	if len(doc.Archives) != 3 {
 		t.Errorf("%s", w.Body)
 	}
-	// The list of versions, one package, sums and signature: not one package for each.
+	// Requests: versions, one package, SHA256SUMS document, signature.
 	if n := reg.Count(0); n != 4 {
 		t.Errorf("%d requests: %v", n, reg.Requests())
 	}
@@ -192,7 +192,7 @@ func TestPullThrough(t *testing.T) {
 	if w := ask(h, "GET", "/"+archive(v1, linux), "If-None-Match", "*"); w.Code != 304 || reg.Count(regtest.Archive) != 0 {
 		t.Errorf("%d, %v", w.Code, reg.Requests())
 	}
-	// The CLI asks this before it fetches an archive.
+	// The CLI sends HEAD before a download.
 	if w := ask(h, "HEAD", "/"+archive(v1, linux)); w.Code != 200 || w.Header().Get("Etag") == "" || w.Body.Len() != 0 || reg.Count(regtest.Archive) != 0 {
 		t.Errorf("HEAD: %d %v, %v", w.Code, w.Header(), reg.Requests())
 	}
@@ -218,9 +218,9 @@ func TestStatements(t *testing.T) {
 		mirror   *regtest.Mirror
 		policy   verify.Policy
 		fault    regtest.Fault
-		want     string // of each platform
-		missing  int    // platforms
-		status   int    // if it is not 200
+		want     string // for each platform
+		missing  int    // number of platforms
+		status   int    // if not 200
 	}{
 		"signed":                    {want: "zh"},
 		"stated too, not signed":    {provider: regtest.Provider{PackageHashes: true}, want: "zh"},
@@ -336,7 +336,7 @@ func TestRefusedOnTheWay(t *testing.T) {
 			defer srv.Close()
 			resp, err := srv.Client().Get(srv.URL + "/" + archive(v1, linux))
 			if err != nil {
-				return // the connection broke before the answer began
+				return // the connection was aborted before the response
 			}
 			defer resp.Body.Close()
 			n, err := io.Copy(io.Discard, resp.Body)
@@ -366,7 +366,7 @@ func TestShared(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			req, _ := http.NewRequestWithContext(ctx, "GET", srv.URL+"/"+archive(v1, linux), nil)
-			ranges := i%5 == 4 // which wait for the verdict
+			ranges := i%5 == 4 // ranges wait for the verification
 			if ranges {
 				req.Header.Set("Range", "bytes=1000000-")
 				started.Done()
@@ -390,7 +390,7 @@ func TestShared(t *testing.T) {
 			}
 		})
 	}
-	// All have their headers when the first megabyte has come, and none has more.
+	// All clients have the header after the first megabyte, and at most that.
 	started.Wait()
 	close(src.open)
 	wg.Wait()
@@ -451,7 +451,7 @@ func TestLastOneLeaves(t *testing.T) {
 	temp := t.TempDir()
 	srv := httptest.NewServer(&mirrorserve.Handler{Source: src, Parallel: 1, TempDir: temp})
 	defer srv.Close()
-	for range 3 { // with one place only, each must give it back
+	for range 3 { // each download must release the only slot
 		ctx, cancel := context.WithCancel(t.Context())
 		req, _ := http.NewRequestWithContext(ctx, "GET", srv.URL+"/"+archive(v1, linux), nil)
 		resp, err := srv.Client().Do(req)
@@ -614,7 +614,7 @@ func TestMistakenSource(t *testing.T) {
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/"+home+"/"+file, nil))
 			if file == "index.json" && name == "another" {
-				continue // the list of versions is right
+				continue // the list of versions is correct
 			}
 			if body, _ := io.ReadAll(w.Result().Body); w.Code == http.StatusOK {
 				t.Errorf("%s: %s was served: %.200q", name, file, body)

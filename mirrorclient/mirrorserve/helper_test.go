@@ -83,7 +83,7 @@ func all(t *testing.T, m *mirrordir.Mirror) (list []string) {
 // mistaken is a source that answers each call for another version, or with nil.
 type mistaken struct {
 	provider.Source
-	as addrs.Version // zero: no answer
+	as addrs.Version // zero to return nil
 }
 
 func (m mistaken) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {

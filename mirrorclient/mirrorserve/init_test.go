@@ -34,9 +34,8 @@ func TestInit(t *testing.T) {
 	for _, p := range providers {
 		reg.AddProvider(regtest.Provider{
 			Address: p.String(), Version: "1.2.0-beta+meta.1", Platforms: []string{here.String(), "plan9_mips"},
-			// The client records the h1 of the unpacked package and compares it with that
-			// of the archive: an archive with entries for directories would fail here,
-			// from whatever mirror.
+			// The client compares the h1 of the unpacked package with the h1 of the archive,
+			// which differ for an archive with directory entries.
 			Files: map[string]string{"docs/a.txt": "text"}, Deflate: true,
 		})
 		wants = append(wants, mirrordir.Want{Provider: p, Version: addrs.MustParseVersion("1.2.0-beta+meta.1")})
@@ -84,7 +83,7 @@ func (c *cli) init(t *testing.T, method string, srv *httptest.Server, flags ...s
 	}
 	c.Require(t, required)
 	c.Configure(t, "provider_installation {\n  "+method+"\n}\n")
-	c.Env = nil // each server has a certificate of its own
+	c.Env = nil // each server has another certificate
 	c.Trust(t, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw}))
 	t.Logf("%s with %s", method, srv.URL)
 	out := c.Init(t, flags...)

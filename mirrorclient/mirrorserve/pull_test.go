@@ -64,7 +64,7 @@ func TestReplacedOnTheWay(t *testing.T) {
 		},
 		"cache": func() (provider.Source, func()) {
 			h, c, _ := newCache(t, before)
-			mustFetch(t, h, archive(v1, linux)) // or it could be kept in the middle of the replacement
+			mustFetch(t, h, archive(v1, linux)) // so that it is not added during the replacement
 			return c, func() { replaceIn(t, c.Mirror, after) }
 		},
 		"pulled through": func() (provider.Source, func()) {

@@ -62,12 +62,12 @@ func (w wrong) make() func() mirrordir.Storage {
 	}
 }
 
-// broken are storages that are wrong in one way each, and what is to be found.
+// broken are storages with one error each, and the expected text.
 var broken = map[string]struct {
-	storage func() mirrordir.Storage // further values are for the same place
+	storage func() mirrordir.Storage // each call returns a value for the same place
 	others  int
 	by      string // the check that finds it
-	long    bool   // takes minutes of time that does not exist
+	long    bool   // takes minutes in a synctest bubble
 	want    string
 }{
 	"error of a missing file": {by: "missing files", want: "want an error that wraps fs.ErrNotExist", storage: wrong{

@@ -78,7 +78,7 @@ func TestBroken(t *testing.T) {
 			}
 			synctest.Test(t, func(t *testing.T) {
 				find(t)
-				time.Sleep(time.Hour) // for what goes on
+				time.Sleep(time.Hour) // for calls that continue
 			})
 		})
 	}
@@ -99,7 +99,7 @@ func TestAllBroken(t *testing.T) {
 		t.Fatal("nothing was found")
 	}
 	for _, check := range dirtest.CheckNames() {
-		// A memory has no locks, and no local files.
+		// A memory has neither locks nor local files.
 		if check == "lock" || check == "staged files" {
 			continue
 		}
