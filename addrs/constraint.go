@@ -10,8 +10,8 @@ import (
 
 func isRelease(v Version) bool { return v.ok && !v.IsPrerelease() }
 
-// none is the matcher of a constraint that allows no version.
-func none(Version) bool { return false }
+// allowsNone is the matcher of a constraint that allows no version.
+func allowsNone(Version) bool { return false }
 
 // join returns the canonical form of the terms of both texts.
 func join(a, b string, canonical func(string) (string, error)) string {

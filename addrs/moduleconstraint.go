@@ -88,7 +88,7 @@ func (c ModuleConstraint) matcher(prerelease func(Version) bool) func(Version) b
 	}
 	terms, err := parseModuleTerms(c.text)
 	if err != nil {
-		return none
+		return allowsNone
 	}
 	return func(v Version) bool {
 		if v.IsPrerelease() {

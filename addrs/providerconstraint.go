@@ -97,7 +97,7 @@ func (c *ProviderConstraint) UnmarshalText(b []byte) error {
 func providerMatcher(text string) func(Version) bool {
 	spec, err := guard(constraints.ParseRubyStyleMulti, text)
 	if err != nil {
-		return none
+		return allowsNone
 	}
 	set := versions.MeetingConstraints(spec)
 	return func(v Version) bool {
