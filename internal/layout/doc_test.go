@@ -8,7 +8,8 @@ import (
 )
 
 // TestDocumented checks that each package and each exported name of a public package has a comment,
-// and that the comment of a function or type starts with its name.
+// that a package comment has at most 55 lines, and that the comment of a function or type starts with
+// its name.
 func TestDocumented(t *testing.T) {
 	t.Parallel()
 	fset, list := packages(t)
@@ -21,6 +22,9 @@ func TestDocumented(t *testing.T) {
 		hasPackageComment := false
 		for _, file := range r.files {
 			hasPackageComment = hasPackageComment || file.Doc != nil
+			if lines := strings.Count(file.Doc.Text(), "\n"); lines > 55 {
+				t.Errorf("%s: the package comment has %d lines, want at most 55", r.dir, lines)
+			}
 			if r.public() {
 				c.file(file)
 			}
