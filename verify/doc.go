@@ -25,7 +25,8 @@
 //   - a description, before a download: [Policy.JudgeOffer]
 //   - stated hashes without the archive: [Policy.CheckSums] and [CheckedSums.JudgeStated]
 //
-// All functions and methods are safe for concurrent use.
+// All functions and methods are safe for concurrent use. Errors quote untrusted text and are
+// safe to print.
 //
 // See https://opentofu.org/docs/internals/provider-registry-protocol/ and
 // https://opentofu.org/docs/language/files/dependency-lock/.

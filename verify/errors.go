@@ -5,8 +5,8 @@ import "errors"
 // Errors of [Policy] and [CheckSignature]. A refusal wraps the variable that is its cause, or
 // it is a [checksum.ErrMismatch] or a [*SumsError].
 var (
-	// No stated hash could be compared. [Policy.AllowUnchecked] accepts the package if its
-	// source states no hash at all.
+	// No stated hash could be compared. [Policy.AllowUnchecked] accepts the package, unless
+	// its source states only hashes of unknown schemes or of other platforms.
 	ErrUnchecked = errors.New("no hash to check the package against")
 
 	// Signature, SHA256SUMS document or keys are missing. [Policy.AllowUnsigned] accepts

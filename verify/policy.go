@@ -48,8 +48,9 @@ type Policy struct {
 	// key, as at a mirror. The source and the connection to it are then trusted.
 	AllowUnsigned bool
 
-	// AllowUnchecked includes AllowUnsigned, and accepts a package whose source states no
-	// hashes. If the source states only unknown schemes, the package is still [ErrUnchecked].
+	// AllowUnchecked includes AllowUnsigned, and accepts a package without a hash to compare.
+	// If its source states only hashes of unknown schemes or of other platforms, the package
+	// is still [ErrUnchecked].
 	AllowUnchecked bool
 
 	// AllowExpired accepts expired signatures, and keys that had expired when they signed.

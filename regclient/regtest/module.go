@@ -119,9 +119,9 @@ func (r *Registry) AddEmptyModule(address string) {
 func (m *Module) check() error {
 	switch {
 	case m.Format < TarGzip || m.Format > TarBzip2:
-		return fmt.Errorf("there is no format %d", m.Format)
+		return fmt.Errorf("invalid format %d", m.Format)
 	case m.Answer < InHeader || m.Answer > Nowhere:
-		return fmt.Errorf("there is no answer %d", m.Answer)
+		return fmt.Errorf("invalid answer %d", m.Answer)
 	case m.Format == TarBzip2 && m.Package == nil:
 		return errors.New("the format TarBzip2 needs the field Package")
 	case m.Size > 0 && m.Package == nil && m.Deflate:
