@@ -144,6 +144,23 @@ func TestTimeoutsOfDownloads(t *testing.T) {
 	})
 }
 
+// A timeout at the same time as the headers is either a success or a timeout.
+func TestTimeoutWithTheHeaders(t *testing.T) {
+	t.Parallel()
+	for range 200 {
+		synctest.Test(t, func(t *testing.T) {
+			c := client(t, serve(func(n int, r *http.Request) (*http.Response, error) {
+				time.Sleep(10 * time.Second)
+				return status(200, "package")(n, r)
+			}))
+			c.Retries = -1
+			if _, _, _, err := download(t, c, get(pkg)); err != nil && (!errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.Canceled)) {
+				t.Errorf("Open returned %v, want a timeout", err)
+			}
+		})
+	}
+}
+
 func TestDownloadLimit(t *testing.T) {
 	t.Parallel()
 	const limit = 100_000
