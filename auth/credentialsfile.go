@@ -108,7 +108,7 @@ func checkName(host svchost.Hostname) error {
 // read parses the file at path. A missing file is empty.
 func (c CredentialsFile) read(path string) (*document, error) {
 	if path == "" {
-		return nil, errors.New("Path is empty")
+		return nil, errors.New("empty Path")
 	}
 	text, err := readFile(path, maxCredentialsFile)
 	if err != nil {
