@@ -114,7 +114,7 @@ func (a *attempt) RoundTrip(req *http.Request) (*http.Response, error) {
 			if resp.Body != nil {
 				_ = resp.Body.Close()
 			}
-			return nil, &redirectError{weburl.Ellipsis, errors.New("Location is not a URL")}
+			return nil, &redirectError{weburl.Ellipsis, errors.New("the Location header is not a URL")}
 		}
 	}
 	return resp, nil
