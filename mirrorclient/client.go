@@ -24,8 +24,8 @@ import (
 // result. Results are not cached.
 type Client struct {
 	// BaseURL is the base URL of the mirror, such as "https://mirror.example.com/providers/".
-	// It must use https and may have a port, but no user name, query or fragment. A missing slash
-	// at the end is added. If BaseURL is invalid, each call fails; see [Client.Base].
+	// It must use https, or http if Transport has AllowHTTP. It may have a port, but no user name,
+	// query or fragment. A missing slash at the end is added. If BaseURL is invalid, each call fails.
 	BaseURL string
 
 	// Transport has the settings of requests and the tokens. The client uses the token for the
@@ -61,8 +61,8 @@ func (c *Client) setup() {
 	})
 }
 
-// Base returns BaseURL with a slash at its end. If BaseURL is invalid, it returns the error that each
-// request returns as well.
+// Base returns BaseURL with a slash at its end. If BaseURL is invalid, the
+// error is the [*provider.Error] of each call. The caller may change the URL.
 func (c *Client) Base() (*url.URL, error) {
 	c.setup()
 	if c.baseErr != nil {

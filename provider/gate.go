@@ -22,8 +22,8 @@ type Gate struct {
 
 const defaultParallel = 8
 
-// Enter waits for a free place, or until ctx ends. The caller must call leave when done.
-// Calling it again has no effect.
+// Enter waits for a free place. If ctx ends first, it returns a nil leave and the error of ctx.
+// The caller must call leave when done. Calling it again has no effect.
 func (g *Gate) Enter(ctx context.Context) (leave func(), err error) {
 	g.prepare()
 	return enter(ctx, g.archives)

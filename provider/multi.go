@@ -18,7 +18,8 @@ import (
 // A method that does not have the provider, the version or the platform is skipped. Any other
 // error ends the search. Use [FirstOf] for sources that replace each other.
 type Multi struct {
-	// Methods are asked in this order. If empty, nothing is found.
+	// Methods, in order of preference. ProviderPackage asks them in this order,
+	// ProviderVersions all at once. If empty, nothing is found.
 	Methods []Method
 
 	// Skipped, if not nil, is called for each skipped method, with the reason. Calls of
@@ -33,7 +34,7 @@ var _ Source = (*Multi)(nil)
 // the methods does not list them.
 //
 // The error wraps a [*NoMethodError] if no method knows p. Otherwise it wraps the
-// [*MethodError] of the method that failed first.
+// [*MethodError] of the first failure, which ends the search.
 func (m *Multi) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error) {
 	s := &search{op: "list versions of", subject: p.String(), report: m.Skipped}
 	if err := s.checkMethods(m.Methods); err != nil {

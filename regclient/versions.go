@@ -10,7 +10,8 @@ import (
 )
 
 // ProviderVersions lists the versions of p, newest first; see "List Available Versions" in the
-// protocol. Invalid versions and duplicates are ignored, with a warning.
+// protocol. Invalid versions and duplicates are ignored, with a warning. The error wraps
+// [provider.ErrNotFound] if the registry does not know p.
 func (c *Client) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	versions, err := c.versions.Do(ctx, p, (*provider.Versions).Clone, func(ctx context.Context) (*provider.Versions, error) {
 		resp, err := c.get(ctx, p, p.Namespace(), p.Type(), "versions")

@@ -113,8 +113,8 @@ func (c *Cache) ProviderVersions(ctx context.Context, p addrs.Provider) (*provid
 	})
 }
 
-// ProviderPackage returns the cached package like [mirrordir.Mirror.ProviderPackage], or the package of
-// Source.
+// ProviderPackage returns the package of Mirror if Policy accepts its record, and otherwise asks Source,
+// whose errors it returns. Failures of Mirror are logged.
 func (c *Cache) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	c.setup()
 	if pkg := c.cachedPackage(ctx, p, v, platform); pkg != nil {

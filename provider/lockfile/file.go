@@ -22,7 +22,7 @@ const (
 // for concurrent use while it is not modified.
 type File struct {
 	// Header is the comment at the top of the file, without a newline at the end. If empty,
-	// [HeaderOpenTofu] is written, except to a file from [ParseLenient] that had no header.
+	// [HeaderOpenTofu] is written, except to a file from [ParseLenient] that had content without a header.
 	// Lines without a comment sign get one.
 	Header string
 

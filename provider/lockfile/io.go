@@ -14,7 +14,7 @@ import (
 )
 
 // Load calls [Parse] for the file at path. If the file does not exist, it returns an empty
-// File, as the CLI does.
+// File, as the CLI does: after a mistyped path, no provider is locked.
 func Load(path string) (*File, error) { return load(path, false) }
 
 // LoadLenient calls [ParseLenient] for the file at path. If the file does not exist, it

@@ -22,8 +22,8 @@ const (
 // and port has its own limits. Set the fields before the first request. After that, a Transport
 // is safe for concurrent use and must not be copied.
 type Transport struct {
-	// Base makes the requests. If nil, the transport of clients without their own HTTP client
-	// is used.
+	// Base makes the requests. If nil, the transport that the zero [github.com/tofureg/tofureg/transport.Client]
+	// uses is used.
 	Base http.RoundTripper
 
 	// PerSecond is the maximum average number of requests per second. If zero or negative,
@@ -35,14 +35,14 @@ type Transport struct {
 	Burst int
 
 	// Parallel is the maximum number of requests at the same time. A request ends when its
-	// body has been read or closed, or its context has ended. A caller that opens more bodies
-	// before it reads one blocks itself. If zero, 16 is used. If negative, the number is not
+	// body has been read or closed, or its context has ended. A caller that holds this many
+	// unread bodies and makes another request waits for ever. If zero, 16 is used. If negative, the number is not
 	// limited.
 	Parallel int
 
 	// MaxPause is the maximum time for which requests stop after a server has answered 429 or
 	// 503 with Retry-After or X-RateLimit-Reset. If zero, 30 seconds are used. If negative,
-	// requests do not stop.
+	// requests do not stop. The answer itself is returned, not repeated.
 	MaxPause time.Duration
 
 	mu    sync.Mutex
