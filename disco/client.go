@@ -8,12 +8,10 @@ import (
 )
 
 // A Client finds the services of hosts. The zero Client sends no tokens. A Client is safe for
-// concurrent use. It must not be copied or changed after the first use.
+// concurrent use, and must not be copied or changed after the first use.
 type Client struct {
-	// Transport has the HTTP settings. If nil, they are zero.
-	Transport *transport.Client
-	// Hosts caches the services of hosts. Clients may share it. If nil, the Client has its own.
-	Hosts *Hosts
+	Transport *transport.Client // HTTP settings; if nil, zero
+	Hosts     *Hosts            // cache, which Clients may share; if nil, the Client has its own
 
 	own Hosts
 }
@@ -21,7 +19,8 @@ type Client struct {
 // Discover returns the services of host, from [Hosts] or by a request. A host that answers 404
 // has no services, which is not an error.
 //
-// Concurrent calls for a host share a request. The error is a [*failure.Error]. It is not cached.
+// Concurrent calls for a host share a request. The error is a [*failure.Error], which is not
+// cached.
 func (c *Client) Discover(ctx context.Context, host svchost.Hostname) (*Services, error) {
 	return c.hosts().discover(ctx, c.Transport, host)
 }

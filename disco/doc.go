@@ -5,7 +5,7 @@
 //
 //	{"modules.v1": "https://api.example.com/modules/v1/", "providers.v1": "/providers/v1/"}
 //
-// A [Client] downloads the document, checks it and caches it:
+// A [Client] downloads, checks and caches the document:
 //
 //	var client disco.Client
 //	services, err := client.Discover(ctx, svchost.MustParse("registry.opentofu.org"))
@@ -14,12 +14,11 @@
 //	}
 //	base, err := services.URL(disco.ProvidersV1)
 //
-// The document must come over https, after at most five redirects, as application/json. Its limits
-// are 1 MiB and 1000 services. A host that answers 404 has no services. Any other failure is a
-// [*failure.Error]. An invalid value is an error of its service only, a [*ServiceError].
+// The document must come over https, after at most five redirects, as application/json. Its
+// limits are 1 MiB and 1000 services. An invalid value is an error of its service only.
 //
-// The token of the host is sent with the request, not with a redirect to another host, port or
-// scheme. It may be sent to the services in the document, but not over http.
+// The token of the host is sent with the request, but not with a redirect to another host,
+// port or scheme. It may be sent to the services in the document, but not over http.
 //
 // The protocol is https://opentofu.org/docs/internals/remote-service-discovery/.
 package disco

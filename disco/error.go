@@ -8,7 +8,7 @@ import (
 
 // Errors may wrap these values, which package [github.com/tofureg/tofureg/provider] exports too.
 var (
-	// ErrUnauthorized means that the host requires a token or has refused it (status 401, 403).
+	// ErrUnauthorized means that the host requires or has refused a token (status 401, 403).
 	ErrUnauthorized = fault.ErrUnauthorized
 	// ErrInsecure means that a URL is http and AllowHTTP of the transport is not set.
 	ErrInsecure = fault.ErrInsecure

@@ -11,18 +11,19 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// Hosts caches the services of hosts. It contains no tokens, so clients with different tokens may
-// share it. Hosts is safe for concurrent use. It must not be copied or changed after the first use.
+// Hosts caches the services of hosts. It contains no tokens, so clients with different tokens
+// may share it. It is safe for concurrent use, and must not be copied or changed after the
+// first use.
 type Hosts struct {
-	// Overrides are the services of hosts to which no request is made, see [NewServices]. If a
-	// value is nil, the host has no services.
+	// Overrides are the services of hosts to which no request is made, see [NewServices]. Nil
+	// means no services.
 	Overrides map[svchost.Hostname]*Services
 	// Aliases maps a host to the target whose services and token it has. An override of the
 	// alias takes precedence. An alias of the target is ignored.
 	Aliases map[svchost.Hostname]svchost.Hostname
 
-	// TTL is the time for which services are cached. If zero, it is an hour. If negative,
-	// nothing is cached. Documents over 64 KiB are not cached.
+	// TTL is the lifetime of cached services; if zero, an hour; if negative, nothing is cached.
+	// Documents over 64 KiB are not cached.
 	TTL time.Duration
 
 	cache flight.Cache[svchost.Hostname, *Services]
@@ -61,8 +62,8 @@ func (h *Hosts) discover(ctx context.Context, web *transport.Client, host svchos
 	return s.view(host, target, client.AllowHTTP), nil
 }
 
-// Forget removes the services of host, or of its target if host is an alias, so that the next
-// Discover makes a request. It does not affect running calls of Discover.
+// Forget removes host, or the target of an alias, from the cache. It does not affect running
+// calls of Discover.
 func (h *Hosts) Forget(host svchost.Hostname) { h.cache.Forget(h.tokenHost(host)) }
 
 // tokenHost returns the host to which the request for host is sent, with its token.

@@ -18,22 +18,12 @@ const (
 // An OAuthClient is the value of the service login.v1: how a program gets a token by OAuth 2.0,
 // see https://opentofu.org/docs/internals/login-protocol/.
 type OAuthClient struct {
-	// ID is the client identifier ("client").
-	ID string
-	// GrantTypes are the permitted grant types ("grant_types"), also unknown ones. The default
-	// is GrantAuthzCode.
-	GrantTypes []string
-	// AuthorizationURL is the page for the browser ("authz"). It is not nil if GrantTypes
-	// contains GrantAuthzCode.
-	AuthorizationURL *url.URL
-	// TokenURL is the token endpoint ("token"). It is not nil if GrantTypes contains
-	// GrantAuthzCode or GrantPassword.
-	TokenURL *url.URL
-	// MinPort and MaxPort are the first and the last port of the redirect URL on this machine
-	// ("ports"). The default is 1024 to 65535.
-	MinPort, MaxPort int
-	// Scopes are the scopes to request ("scopes").
-	Scopes []string
+	ID               string   // client identifier ("client")
+	GrantTypes       []string // permitted, also unknown ones ("grant_types"); default GrantAuthzCode
+	AuthorizationURL *url.URL // page for the browser ("authz"); not nil with GrantAuthzCode
+	TokenURL         *url.URL // token endpoint ("token"); not nil with either known grant type
+	MinPort, MaxPort int      // ports of the redirect URL on this machine ("ports"); default 1024 to 65535
+	Scopes           []string // to request ("scopes")
 }
 
 // OAuthClient returns the value of [LoginV1]. For errors, see [Services.URL].

@@ -10,8 +10,8 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// A Service is the identifier of a service and its version, such as "providers.v1". Identifiers
-// are compared byte by byte: "providers.v01" is another service.
+// A Service is the identifier of a service and its version, such as "providers.v1".
+// Identifiers are compared byte by byte.
 type Service string
 
 // Services that this module uses.
@@ -48,8 +48,8 @@ var (
 type ServiceError struct {
 	Host    svchost.Hostname // the requested host
 	Service Service          // the requested service
-	// Offered are the other versions of the service for ErrServiceVersion, and all services of
-	// the host for ErrNoService, sorted. They may contain any characters.
+	// Offered are the other versions for ErrServiceVersion, and all services for ErrNoService,
+	// sorted. They may contain any characters.
 	Offered []Service
 	Err     error // cause: ErrNoService, ErrServiceVersion, ErrServiceID or the invalid value
 }

@@ -27,13 +27,12 @@ type Services struct {
 	doc       document
 }
 
-// NewServices returns services for [Hosts.Overrides] and for tests. A value is the value in a
-// discovery document: a string with a URL, absolute or relative to the well-known URL of host,
-// or for login.v1 a map[string]any with the members "client", "authz", "token" and so on. A
-// []map[string]any, which HCL 1 makes of a block, means its first element.
+// NewServices returns services for [Hosts.Overrides] and tests. A value is as in a discovery
+// document: a URL, absolute or relative to the well-known URL of host, or for login.v1 a
+// map[string]any with the members "client", "authz", "token" and so on. A []map[string]any,
+// which HCL 1 makes of a block, means its first element.
 //
-// Values are encoded as JSON. An invalid value is an error of [Services.URL] or
-// [Services.OAuthClient].
+// An invalid value is an error of [Services.URL] or [Services.OAuthClient].
 func NewServices(host svchost.Hostname, services map[Service]any) *Services {
 	s := &Services{host: host, tokenHost: host, doc: document{base: wellKnown(host), services: make(object, len(services))}}
 	for id, value := range services {
@@ -46,10 +45,9 @@ func NewServices(host svchost.Hostname, services map[Service]any) *Services {
 	return s
 }
 
-// ParseServices parses a discovery document of host, for tools that write or check documents.
-// Relative URLs are resolved against final, the URL of the document after all redirects. If final
-// is nil, it is the well-known URL of host. The error is a
-// [*failure.Error].
+// ParseServices parses a discovery document of host. Relative URLs are resolved against final,
+// the URL of the document after all redirects. If final is nil, it is the well-known URL of
+// host. The error is a [*failure.Error].
 func ParseServices(host svchost.Hostname, final *url.URL, document []byte) (*Services, error) {
 	if final == nil {
 		final = wellKnown(host)
@@ -78,14 +76,14 @@ func (s *Services) IDs() []Service {
 	return ids
 }
 
-// URL returns the base URL of a service: absolute, with a host, without user information and
-// fragment. It is https, or http if AllowHTTP of the transport is set.
+// URL returns the base URL of a service, absolute, without user information and fragment. It
+// is https, or http if AllowHTTP of the transport is set.
 //
-// The path may lack the final slash. Add it before a reference is resolved against the URL, or
+// If the path lacks the final slash, add it before a reference is resolved against the URL, or
 // the last part of the path is lost.
 //
-// The error is a [*ServiceError]. It wraps [ErrNoService], [ErrServiceVersion], [ErrServiceID],
-// [ErrInsecure] for an http URL, or the reason why the value is invalid.
+// The error is a [*ServiceError]. It wraps [ErrNoService], [ErrServiceVersion],
+// [ErrServiceID], [ErrInsecure] for an http URL, or the reason why the value is invalid.
 func (s *Services) URL(id Service) (*url.URL, error) {
 	m, err := s.member(id)
 	if err != nil {

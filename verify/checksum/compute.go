@@ -20,9 +20,8 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// Limits bound the cost of reading an archive. Zero means the default, and negative numbers
-// mean no limit. Anything more is [ErrTooLarge]. All names together may have 160 bytes per
-// entry of Entries, and at least 1 MB.
+// Limits bound the cost of reading an archive. Zero means the default, negative means no
+// limit. All names together may have 160 bytes per entry of Entries, and at least 1 MB.
 type Limits struct {
 	Package  int64 // bytes of the archive; default 8 GiB
 	Unpacked int64 // bytes of all files; default 16 GiB
@@ -96,9 +95,8 @@ func H1Sum(files iter.Seq2[string, [32]byte]) (Hash, error) {
 // all entries, as the CLI computes it for an archive. tree covers only files, as [H1Dir] of
 // the unpacked directory. They differ if the archive has directory entries.
 //
-// The error wraps [ErrArchive] if the archive is damaged or must not be unpacked: it has
-// links, devices, duplicates, unsafe or unportable names, or is ambiguous. It wraps
-// [ErrTooLarge] beyond l. Memory use does not depend on the size.
+// The error wraps [ErrArchive] if the archive is damaged or ambiguous, or has links, devices,
+// duplicates, or unsafe or unportable names. It wraps [ErrTooLarge] beyond l.
 func H1Zip(ctx context.Context, r io.ReaderAt, size int64, l Limits) (packed, tree Hash, err error) {
 	z, err := archive.OpenZip(ctx, r, size, archive.Limits(l))
 	if err != nil {
@@ -116,10 +114,8 @@ func H1Zip(ctx context.Context, r io.ReaderAt, size int64, l Limits) (packed, tr
 }
 
 // H1Dir returns the h1 of the files in fsys, such as [os.DirFS]. Use the FS of an [os.Root] if
-// other users can write to the directory. Empty directories, modes and times do not count.
-//
-// The error wraps [ErrIrregular] for anything except files and directories. If a file is
-// replaced by a pipe, os.DirFS waits for a writer.
+// other users can write to the directory. Empty directories, modes and times do not count. The
+// error wraps [ErrIrregular] for anything except files and directories.
 func H1Dir(ctx context.Context, fsys fs.FS) (Hash, error) {
 	sums := map[string][32]byte{}
 	err := fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error {

@@ -3,8 +3,7 @@
 //	hash, err := checksum.ParseHash("h1:8QKBrlOi/bB0GM3SkD/pOU5kZIzBhOHA4DrQ4E3Dhmk=")
 //	packed, tree, err := checksum.H1Zip(ctx, archive, size, checksum.Limits{})
 //
-// zh is the SHA-256 of an archive. h1 is a hash of the names and contents of its files. A
-// matching hash proves that the package is unchanged; package
+// A matching hash proves that the package is unchanged; package
 // [github.com/tofureg/tofureg/verify] proves who published it.
 //
 // All functions are safe for concurrent use.

@@ -7,16 +7,8 @@ import (
 )
 
 var (
-	// ErrMismatch: the bytes are not as described. Every [*MismatchError] and [*SizeError] is
-	// an ErrMismatch.
-	ErrMismatch = errors.New("checksum mismatch")
-
-	// ErrIrregular: a directory has a symbolic link or another irregular file.
-	ErrIrregular = errors.New("irregular file")
-
-	// ErrArchive: an archive is damaged, or must not be unpacked.
-	ErrArchive = fault.ErrArchive
-
-	// ErrTooLarge: a limit is exceeded.
-	ErrTooLarge = fault.ErrTooLarge
+	ErrMismatch  = errors.New("checksum mismatch") // [*MismatchError] or [*SizeError]
+	ErrIrregular = errors.New("irregular file")    // a directory has a link or another irregular file
+	ErrArchive   = fault.ErrArchive                // an archive is damaged, or must not be unpacked
+	ErrTooLarge  = fault.ErrTooLarge               // a limit is exceeded
 )

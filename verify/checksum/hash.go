@@ -17,19 +17,16 @@ const (
 // maxHashLen is the maximum length of a hash in bytes, for all schemes.
 const maxHashLen = 512
 
-// ErrEmptyHash means that a hash has no value. Some registries send "h1:" for a missing hash.
+// ErrEmptyHash means that a hash has no value, such as "h1:".
 var ErrEmptyHash = errors.New("hash has no value")
 
-// A Hash is the hash of a package, "scheme:value", as in lock files and mirrors. Equal hashes
-// are equal by ==. The zero Hash is empty. Hashes of unknown schemes are valid, but match
-// nothing.
+// A Hash is the hash of a package, "scheme:value". Equal hashes are equal by ==. The zero Hash
+// is empty. Hashes of unknown schemes are valid, but match nothing.
 type Hash struct{ s string }
 
 // ParseHash parses "scheme:value" of at most 512 bytes. Values of known schemes must be
 // well-formed; a zh is converted to lower case. Other values may be any printable ASCII
-// without spaces.
-//
-// The error is a [*HashError].
+// without spaces. The error is a [*HashError].
 func ParseHash(s string) (Hash, error) {
 	if len(s) > maxHashLen {
 		return Hash{}, &HashError{Input: s, Reason: fmt.Sprintf("longer than %d bytes", maxHashLen)}
@@ -86,10 +83,10 @@ func (h Hash) String() string { return h.s }
 // IsZero reports whether h is the zero Hash.
 func (h Hash) IsZero() bool { return h.s == "" }
 
-// Compare compares the texts of h and o, and returns -1, 0 or +1.
+// Compare compares the texts, and returns -1, 0 or +1.
 func (h Hash) Compare(o Hash) int { return strings.Compare(h.s, o.s) }
 
-// MarshalText returns the text of [Hash.String].
+// MarshalText returns [Hash.String].
 func (h Hash) MarshalText() ([]byte, error) { return []byte(h.s), nil }
 
 // UnmarshalText parses b by [ParseHash]. Empty text gives the zero Hash.
@@ -117,7 +114,7 @@ type HashError struct {
 	err    error
 }
 
-// Error returns the shortened input and the reason.
+// Error returns input and reason.
 func (e *HashError) Error() string { return fmt.Sprintf("hash %.80q: %s", e.Input, e.Reason) }
 
 // Unwrap returns [ErrEmptyHash] or nil.

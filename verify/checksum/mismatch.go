@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// MismatchError means that a package is not the one that was described.
+// MismatchError means that a package is not as described.
 type MismatchError struct {
 	Filename string // of the archive as stated; may be empty
 	Source   string // of Want: "signed SHA256SUMS", "SHA256SUMS", "hashes stated by the source", "accepted hashes"
-	Want     []Hash // the stated or accepted hashes
-	Got      []Hash // the hashes of the package
+	Want     []Hash // stated or accepted
+	Got      []Hash // of the package
 }
 
-// Error returns the file name, the source, and at most three hashes of each list.
+// Error returns file, source and hashes.
 func (e *MismatchError) Error() string {
 	if len(e.Want) == 0 {
 		return fmt.Sprintf("%s does not match the %s: the list is empty", packageName(e.Filename), e.Source)
@@ -54,7 +54,7 @@ type SizeError struct {
 	Want, Got int64  // in bytes
 }
 
-// Error returns the file name and both sizes.
+// Error returns file and sizes.
 func (e *SizeError) Error() string {
 	return fmt.Sprintf("%s is %d bytes, want %d", packageName(e.Filename), e.Got, e.Want)
 }
