@@ -13,30 +13,25 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// Address is the source of a module block. Exactly one field is set. [ParseAddress] returns
-// it.
+// Address is the source of a module block, from [ParseAddress]. Exactly one field is set.
 type Address struct {
-	// Registry is a module in a registry, for [Download].
-	Registry addrs.ModuleSource
+	Registry addrs.ModuleSource // for [Download]
 
-	// Location is the location of a package, for [DownloadLocation].
-	Location *Location
+	Location *Location // for [DownloadLocation]
 
-	// Path is a directory relative to the directory of the calling module, such as "../dns",
-	// clean and with slashes. If the calling module is in a package, join its [Report.Subdir]
-	// and Path, and refuse the result unless it is [path/filepath.IsLocal].
+	// Path is relative to the calling module, clean, with slashes, such as "../dns". In a
+	// package, join its [Report.Subdir] and Path, and refuse the result unless it is
+	// [path/filepath.IsLocal].
 	Path string
 }
 
 // ParseAddress parses the source of a module block without a version, as the OpenTofu CLI
-// does. A source that starts with ./ or ../ (or with backslashes) is a path. A source that
-// [addrs.ParseModuleSource] accepts is in a registry, as are all sources of blocks with a
-// version. Any other source is parsed by [ParseLocation]. The error is an
-// [*addrs.ParseError], and suggests "./" where the CLI does.
+// does. A source that starts with ./ or ../ is a path, a source that [addrs.ParseModuleSource]
+// accepts is in a registry, and [ParseLocation] parses any other. For a block with a version,
+// use [addrs.ParseModuleSource]. The error is an [*addrs.ParseError].
 func ParseAddress(s string) (Address, error) { return ParseAddressIn(svchost.Hostname{}, s) }
 
-// ParseAddressIn is like [ParseAddress] with another default host, see
-// [addrs.ParseModuleSourceIn].
+// ParseAddressIn is [ParseAddress] with host as in [addrs.ParseModuleSourceIn].
 func ParseAddressIn(host svchost.Hostname, s string) (Address, error) {
 	if isLocalAddress(s) {
 		return parsePath(s)
@@ -108,7 +103,7 @@ func refuseAddress(input, reason, suggestion string) error {
 	return &addrs.ParseError{Kind: "module source", Input: showInput(input), Reason: reason, Suggestion: suggestion}
 }
 
-// String returns the address for people, without secrets and control characters.
+// String returns text without secrets.
 func (a Address) String() string {
 	switch {
 	case a.Path != "":

@@ -53,19 +53,19 @@ func canonicalChecksum(s string) (canonical, reason string) {
 	return "", form
 }
 
-// ChecksumError means that an archive does not have the checksum that its location states. It
-// wraps [checksum.ErrMismatch].
+// ChecksumError means that an archive does not have its stated checksum. It wraps
+// [checksum.ErrMismatch].
 type ChecksumError struct {
 	Algorithm string // md5, sha1, sha256 or sha512
 	Want, Got string // in hex
 }
 
-// Error returns the algorithm and both checksums.
+// Error names both checksums.
 func (e *ChecksumError) Error() string {
 	return fmt.Sprintf("archive does not match its location: want %s %s, got %s", e.Algorithm, e.Want, e.Got)
 }
 
-// Is reports whether target is [checksum.ErrMismatch].
+// Is matches [checksum.ErrMismatch].
 func (e *ChecksumError) Is(target error) bool { return target == checksum.ErrMismatch }
 
 // checksummer computes the checksum that a location states. The zero checksummer computes

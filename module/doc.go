@@ -7,15 +7,13 @@
 //	report, err := module.Download(ctx, src, source, version, "modules/vpc", module.Options{Git: &module.Git{}})
 //	fmt.Println(report.ModuleDir(), report.H1)
 //
-// The source is normally a [github.com/tofureg/tofureg/regclient.Client]. A registry answers
-// with the [Location] of a package. The public registries name git repositories, which need
-// [Options.Git]. [DownloadAll] fetches many modules at the same time. [ParseAddress] parses
-// the source of a module block, which can also be a location or a path.
+// The source is normally a [github.com/tofureg/tofureg/regclient.Client], which returns the
+// [Location] of a package. The public registries name git repositories, which need
+// [Options.Git]. Local files need [Options.AllowLocal], and other locations an
+// [Options.Fetcher]. [ParseAddress] parses the source of a module block.
 //
-// This package fetches archives over http, git repositories if [Options.Git] is set, and
-// local files if [Options.AllowLocal] is set. An [Options.Fetcher] fetches from other
-// locations. A location may point to another one. The registry's token is sent only to the
-// first location, and only if the registry asks for it.
+// A location may point to another one. The registry's token is sent only to the first
+// location, and only if the registry asks for it.
 //
 // # Trust
 //
@@ -26,14 +24,13 @@
 // # Packages
 //
 // A package appears in its directory completely or not at all, even if the process is killed.
-// It is a zip archive, or a tar archive compressed with gzip, xz or bzip2.
+// Archives are zip, or tar with gzip, xz or bzip2.
 //
-// A package is refused if it contains links or devices, if it is a bare git repository, or if
-// one of its names leads out of the directory, is invalid on some operating system, or equals
-// another name on some file system. Directories named .git and .hg are omitted. Files get the
-// mode 0755 or 0644, less the umask. [Options.Limits] limits all sizes and counts. These
-// rules hold for all kinds of locations.
+// A package is refused if it contains links or devices, is a bare git repository, or has a
+// name that leads out of the directory, is invalid on some operating system, or equals another
+// name on some file system. Directories named .git and .hg are omitted. Files get the mode
+// 0755 or 0644, less the umask. [Options.Limits] limits sizes and counts.
 //
-// Downloads and sources return an [*Error]. Its text has one line, without credentials and
-// query strings. Test for kinds, such as [ErrNotFound], with [errors.Is].
+// Downloads and sources return an [*Error], whose text has no credentials and query strings.
+// Test for kinds, such as [ErrNotFound], with [errors.Is].
 package module

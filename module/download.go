@@ -16,12 +16,9 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Download asks src for the location of version v, and fetches the package into dir as
-// [DownloadLocation] does. If v is zero, it is the newest release. The whole package is
-// unpacked, because its modules may refer to each other.
-//
-// The error is an [*Error]. It wraps ErrNotFound for an unknown module, ErrNoVersion for an
-// unknown version, and ErrNoSubdir for an unknown directory.
+// Download asks src for the location of version v, and fetches the whole package into dir as
+// [DownloadLocation] does. If v is zero, it is the newest release. The error is an [*Error],
+// such as ErrNotFound, ErrNoVersion or ErrNoSubdir.
 func Download(ctx context.Context, src Source, source addrs.ModuleSource, v addrs.Version, dir string, o Options) (*Report, error) {
 	return download(ctx, src, Request{Source: source, Version: v, Dir: dir, H1: o.H1}, o)
 }
@@ -59,19 +56,19 @@ func download(ctx context.Context, src Source, r Request, o Options) (*Report, e
 	return j.run(ctx, loc)
 }
 
-// DownloadLocation fetches the package at loc into the directory dir. The files are unpacked
-// into a staging directory beside dir, hashed, compared with o.H1 and synced. Then the
-// staging directory gets the name dir. After a failure it is removed. If the process is
-// killed, the next download beside dir removes it; its name starts with ".tofureg-".
+// DownloadLocation fetches the package at loc into the directory dir. It unpacks the files
+// into a staging directory .tofureg-* beside dir, verifies o.H1, syncs the files and moves
+// them to dir. A failed download removes the staging directory; after a killed process, the
+// next download beside dir does.
 //
-// Missing directories above dir are created. If dir is not an empty directory,
-// DownloadLocation returns ErrOccupied before any request, unless o.Replace is set. After
-// concurrent calls with the same dir, one of the packages is there. Memory use is a few
-// megabytes, and up to 64 more for a tar.xz.
+// Missing directories above dir are created. If dir is not an empty directory, the error is
+// ErrOccupied before any request, unless o.Replace is set. After concurrent calls with the
+// same dir, one of the packages is there. Memory use is a few megabytes, and up to 64 more for
+// a tar.xz.
 //
 // The error is an [*Error]. It wraps a [*checksum.MismatchError] for a wrong h1, a
-// [*ChecksumError] for a wrong checksum of the archive, and an [*UnsupportedError] or
-// ErrLocal if the options do not permit the location.
+// [*ChecksumError] for a wrong checksum, and an [*UnsupportedError] or ErrLocal if the options
+// do not permit the location.
 func DownloadLocation(ctx context.Context, src Opener, loc *Location, dir string, o Options) (*Report, error) {
 	j, err := newJob(ctx, src, dir, o)
 	if err != nil {
@@ -96,33 +93,31 @@ func subject(loc *Location) string {
 
 // Request is a module that [DownloadAll] fetches.
 type Request struct {
-	// Source is the module, optionally with a directory in its package.
-	Source addrs.ModuleSource
+	Source addrs.ModuleSource // the module
 
-	// Version is the version to fetch. If zero, it is the newest that Constraint allows.
+	// Version is the wanted version. If zero, it is the newest that Constraint allows.
 	Version    addrs.Version
 	Constraint addrs.ModuleConstraint
 
-	// Dir is the directory for the package. If it equals, contains or is in the Dir of an
-	// earlier request, ignoring case, the request fails with ErrOccupied.
+	// Dir is the target. If it equals, contains or is in the Dir of an earlier request,
+	// ignoring case, the error is ErrOccupied.
 	Dir string
 
-	// H1 is like [Options.H1].
-	H1 checksum.Hash
+	H1 checksum.Hash // see [Options.H1]
 }
 
-// Result is the result of a [Request]. Exactly one field is not nil.
+// Result is the result of a [Request]. One field is not nil.
 type Result struct {
-	Report *Report // the result of [Download]
-	Err    error   // the [*Error] of [Download]
+	Report *Report // of [Download]
+	Err    error   // an [*Error]
 }
 
 // defaultParallel is the value of Options.Parallel if it is not set.
 const defaultParallel = 16
 
-// DownloadAll fetches many modules at the same time, each as [Download] does. It returns the
-// results in the order of the requests. A request that fails does not stop the others. The
-// error joins the errors of all results.
+// DownloadAll fetches many modules at the same time, as [Download] does, and returns the
+// results in the order of requests. A failed request does not stop the others. The error joins
+// all errors.
 func DownloadAll(ctx context.Context, src Source, requests []Request, o Options) ([]Result, error) {
 	parallel := o.Parallel
 	if parallel <= 0 {

@@ -10,8 +10,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// The kinds of errors, for [errors.Is]. ErrNoVersion and ErrNoSubdir also match ErrNotFound, and
-// ErrLink also matches ErrArchive.
+// ErrNoVersion and ErrNoSubdir also match ErrNotFound, and ErrLink also matches ErrArchive.
 var (
 	// ErrNotFound means that the module or location does not exist.
 	ErrNotFound = fault.ErrNotFound
@@ -25,31 +24,29 @@ var (
 	ErrTooLarge = fault.ErrTooLarge
 	// ErrInsecure means that a request would not use https.
 	ErrInsecure = fault.ErrInsecure
-	// ErrChanged means that the file on the server changed during the transfer.
+	// ErrChanged means that the file changed during the transfer.
 	ErrChanged = fault.ErrChanged
-	// ErrArchive means that the package is not an archive, is damaged, or has a refused
-	// entry.
+	// ErrArchive means that the package is damaged, not an archive, or has a refused entry.
 	ErrArchive = fault.ErrArchive
 	// ErrLink means that the package has a symbolic link, see [Options.SkipLinks].
 	ErrLink = archive.ErrLink
 	// ErrLocal means that the location is on this machine, see [Options.AllowLocal].
 	ErrLocal = errors.New("location on this machine")
-	// ErrOccupied means that the target is not an empty directory, see [Options.Replace].
+	// ErrOccupied means that the target is not an empty directory.
 	ErrOccupied = errors.New("not an empty directory")
 )
 
-// Error is an operation that failed. It is the same type as
-// [github.com/tofureg/tofureg/provider.Error].
+// Error is a failed operation, like [github.com/tofureg/tofureg/provider.Error].
 type Error = failure.Error
 
-// UnsupportedError means that the options permit no method for a location.
+// UnsupportedError means that [Options] permit no method for a location.
 type UnsupportedError struct {
 	Kind    Kind     // of the location
 	Getter  string   // of the location
-	Options []string // the fields of Options that would permit one
+	Options []string // the fields that would permit one
 }
 
-// Error names the kind and the options.
+// Error names kind and options.
 func (e *UnsupportedError) Error() string {
 	name := string(e.Kind)
 	if e.Kind == KindOther {

@@ -17,40 +17,35 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// Git configures the git program for locations of KindGit. The zero Git runs "git" in the
-// PATH.
+// Git runs the git program for locations of KindGit. The zero Git runs "git".
 //
-// Git fetches the files of one commit over https or SSH, without history, submodules and
-// tags, and runs no hooks. Files with the attribute export-ignore are included. Line ends are
-// converted only as the attributes of the repository say, so the h1 is the same on all
-// systems.
+// Git fetches the files of one commit over https or SSH, without history, submodules and tags,
+// and runs no hooks. Files with the attribute export-ignore are included. Only the
+// repository's attributes convert line ends, so the h1 is the same on all systems.
 //
-// Git reads the user's configuration, including credential helpers, replaced URLs and
-// filters. It never prompts for a password, but runs the program that GIT_ASKPASS names. User
-// names and passwords of the location never appear in errors, but the list of processes can
-// show them.
+// Git uses the user's configuration, including credential helpers, replaced URLs and filters.
+// It never prompts for a password, but runs GIT_ASKPASS. The location's credentials never
+// appear in errors, but can appear in the list of processes.
 //
-// When the context ends, git is killed with the programs that it started; on Windows only git
-// is killed. They get no signals from the terminal: end the context on an interrupt, see
+// When the context ends, git is killed with the programs that it started; on Windows only git.
+// They get no signals from the terminal: end the context on an interrupt, see
 // [os/signal.NotifyContext].
 type Git struct {
-	// Path is the path of the program, or a name to find in the PATH. If empty, it is "git".
+	// Path is the program, also a name in the PATH. If empty, it is "git".
 	Path string
 
-	// Env is the environment of git, without variables that name another repository or enable
-	// tracing. If nil, it is the environment of this process.
+	// Env is the environment of git. If nil, it is inherited. Variables that name another
+	// repository or enable tracing are removed.
 	Env []string
 
-	// AllowHTTP permits http:// and git:// URLs, which are insecure.
+	// AllowHTTP permits insecure http:// and git:// URLs.
 	AllowHTTP bool
 
-	// VetoHost, if not nil, is called with the host of each repository URL, also if the
-	// user's configuration replaces the URL, see
-	// [github.com/tofureg/tofureg/transport.Client.VetoHost]. An error refuses the
-	// repository. Proxies, credential helpers and the configuration of SSH are not checked.
-	//
-	// With VetoHost, git follows no redirects and runs no filters, because the repository
-	// chooses their hosts. Files in git-lfs then arrive as pointers.
+	// VetoHost, if not nil, is called with the host of each repository URL, also where the
+	// user's configuration replaces it, see
+	// [github.com/tofureg/tofureg/transport.Client.VetoHost]. An error refuses the repository.
+	// Proxies, credential helpers and SSH configuration are not checked. With VetoHost, git
+	// follows no redirects and runs no filters; files in git-lfs arrive as pointers.
 	VetoHost func(host string) error
 }
 

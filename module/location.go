@@ -9,64 +9,55 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// Location is the location of a module package. Its JSON form can be stored.
-//
-// URL can contain user information and presigned queries. Treat it, Source and the JSON form
-// as secret.
+// Location is the location of a module package. Its JSON form can be stored. URL, Source and
+// the JSON form can contain secrets.
 type Location struct {
-	// Module and Version are zero if the location did not come from a registry.
+	// Module and Version are zero unless a registry named the location.
 	Module  addrs.Module  `json:"module,omitzero"`
 	Version addrs.Version `json:"version,omitzero"`
 
-	// Kind is the method by which to fetch the package.
-	Kind Kind `json:"kind"`
+	Kind Kind `json:"kind"` // how to fetch the package
 
-	// URL is the URL without the parameters in other fields: https://HOST/PATH for KindHTTP,
+	// URL lacks the parameters in other fields. It is https://HOST/PATH for KindHTTP,
 	// file:///PATH for KindLocal.
 	URL string `json:"url"`
 
-	// Subdir is the directory of the module in the package, with slashes. An element such as
-	// "*" or "acme-*" matches exactly one directory.
+	// Subdir is the directory of the module, with slashes. An element such as "acme-*" matches
+	// exactly one directory.
 	Subdir string `json:"subdir,omitempty"`
 
-	// Archive is the format that the path or the parameter "archive" states.
-	Archive Format `json:"archive,omitempty"`
+	Archive Format `json:"archive,omitempty"` // by the path or the parameter "archive"
 
-	// Checksum is the checksum of the archive, or empty: md5, sha1, sha256 or sha512, a
-	// colon, and hex digits. A [Fetcher] must verify it.
+	// Checksum is empty or ALGORITHM:HEX with md5, sha1, sha256 or sha512. A [Fetcher] must
+	// verify it.
 	Checksum string `json:"checksum,omitempty"`
 
-	// Ref is the branch, tag or commit of a repository; empty for its default branch.
-	Ref string `json:"ref,omitempty"`
+	Ref string `json:"ref,omitempty"` // branch, tag or commit; empty for the default branch
 
-	// Depth is the parameter depth, which [Git] ignores.
-	Depth int `json:"depth,omitempty"`
+	Depth int `json:"depth,omitempty"` // ignored by [Git]
 
 	// Tag or Digest names an OCI artifact. If both are empty, the tag is "latest".
 	Tag    string `json:"tag,omitempty"`
 	Digest string `json:"digest,omitempty"`
 
-	// Getter is the method of KindOther: the word before "::", or the scheme of the URL.
-	Getter string `json:"getter,omitempty"`
+	Getter string `json:"getter,omitempty"` // of KindOther: the word before "::" or the scheme
 
-	// Direct means that URL is an archive at the registry itself, see [DirectLocation].
-	Direct bool `json:"direct,omitempty"`
+	Direct bool `json:"direct,omitempty"` // an archive at the registry itself, see [DirectLocation]
 
-	// UseRegistryCredentials means that the request needs the token of the registry. Clients
-	// set it from the answer of a registry. Without Direct it has no effect.
+	// UseRegistryCredentials, with Direct, sends the registry's token. Clients set it from the
+	// registry's answer.
 	UseRegistryCredentials bool `json:"use_registry_credentials,omitempty"`
 }
 
-// Source returns the location as [ParseLocation] and go-getter read it. It contains secrets.
+// Source returns text for [ParseLocation] and go-getter, with secrets.
 func (l Location) Source() string { return l.text(l.URL, l.Subdir, "") }
 
-// PackageSource is like [Location.Source] without Subdir, for tools that download packages
-// themselves. If Direct is set, use [DownloadLocation] instead, which sends the token of the
-// registry if necessary.
+// PackageSource is [Location.Source] without Subdir. If Direct is set, use [DownloadLocation]
+// instead, which sends the registry's token.
 func (l Location) PackageSource() string { return l.text(l.URL, "", "") }
 
-// String returns the location for people, in at most 1,000 bytes, without user information
-// and control characters. Parameters and path segments that look like tokens become "...".
+// String returns at most 1,000 printable bytes without user information. Parameters and path
+// segments that look like tokens become "...".
 func (l Location) String() string {
 	hidden := ""
 	if _, query, _ := strings.Cut(l.URL, "?"); query != "" {
@@ -148,14 +139,14 @@ func escapeParameter(s string) string {
 	return strings.NewReplacer("%2F", "/", "%3A", ":").Replace(s)
 }
 
-// MayBePage reports whether the location may be a page that names another location: it is of
-// KindHTTP, has no archive format, and is not Direct.
+// MayBePage reports whether the location may be a page that names another location: of
+// KindHTTP, without archive format, and not Direct.
 func (l Location) MayBePage() bool {
 	return l.Kind == KindHTTP && !l.Direct && (l.Archive == FormatUnknown || l.Archive == FormatNone)
 }
 
-// WithSubdir returns a copy of l with subdir appended to Subdir. If subdir leads out of the
-// package, it returns an [*addrs.ParseError].
+// WithSubdir returns a copy with subdir appended to Subdir. If subdir leads out of the
+// package, the error is an [*addrs.ParseError].
 func (l Location) WithSubdir(subdir string) (*Location, error) {
 	joined, err := joinSubdir(l.Subdir, subdir)
 	if err != nil {
@@ -198,40 +189,30 @@ func (l *Location) parsedURL() (*url.URL, error) {
 	return u, nil
 }
 
-// Kind is the method by which a package is fetched from its [Location].
+// Kind is the kind of a [Location].
 type Kind string
 
 // The kinds of locations.
 const (
-	// KindHTTP is an archive at a URL, or a page that names another location.
-	KindHTTP Kind = "http"
-	// KindGit is a commit of a git repository.
-	KindGit Kind = "git"
-	// KindMercurial is a revision of a Mercurial repository.
-	KindMercurial Kind = "hg"
-	// KindS3 is an object in Amazon S3.
-	KindS3 Kind = "s3"
-	// KindGCS is an object in Google Cloud Storage.
-	KindGCS Kind = "gcs"
-	// KindOCI is an artifact in an OCI registry.
-	KindOCI Kind = "oci"
-	// KindLocal is a directory or an archive on this machine.
-	KindLocal Kind = "local"
-	// KindOther is any other method, see [Location.Getter].
-	KindOther Kind = "other"
+	KindHTTP      Kind = "http"  // an archive, or a page that names another location
+	KindGit       Kind = "git"   // a commit of a repository
+	KindMercurial Kind = "hg"    // a revision of a Mercurial repository
+	KindS3        Kind = "s3"    // an object in Amazon S3
+	KindGCS       Kind = "gcs"   // an object in Google Cloud Storage
+	KindOCI       Kind = "oci"   // an artifact in an OCI registry
+	KindLocal     Kind = "local" // a directory or archive on this machine
+	KindOther     Kind = "other" // see [Location.Getter]
 )
 
-// Format is the format of an archive as the location states it. The first bytes decide.
+// Format is the archive format that the location states. The first bytes decide.
 type Format string
 
 // The formats of archives.
 const (
-	// FormatUnknown means that no format is stated: the location may be a page.
-	FormatUnknown  Format = ""
+	FormatUnknown  Format = "" // may be a page
 	FormatZip      Format = "zip"
 	FormatTarGzip  Format = "tar.gz"
 	FormatTarXz    Format = "tar.xz"
 	FormatTarBzip2 Format = "tar.bz2"
-	// FormatNone means "archive=false": the location is a page.
-	FormatNone Format = "none"
+	FormatNone     Format = "none" // "archive=false": a page
 )

@@ -2,49 +2,43 @@ package module
 
 import "github.com/tofureg/tofureg/verify/checksum"
 
-// MaxHops is the maximum number of locations that point to another location.
+// MaxHops limits the locations that point to another.
 const MaxHops = 10
 
-// Options are the options of [Download], [DownloadAll] and [DownloadLocation]. The zero value
-// accepts only archives over https.
+// Options are the options of all downloads. The zero value accepts only archives over https.
 type Options struct {
-	// H1, if not zero, is the h1 hash that the package must have, for example from an earlier
-	// [Report]. [DownloadAll] uses [Request.H1] instead.
+	// H1, if not zero, is the h1 that the package must have. [DownloadAll] uses [Request.H1]
+	// instead.
 	H1 checksum.Hash
 
-	// Limits are the limits for the archive and its content. Zero fields are the defaults.
+	// Limits of the archive and its content. Zero fields are the defaults.
 	Limits checksum.Limits
 
-	// Git, if not nil, fetches from locations of KindGit. If nil, Fetcher does.
+	// Git, if not nil, fetches from locations of KindGit. Otherwise Fetcher does.
 	Git *Git
 
-	// Fetcher fetches from all other locations. If nil, they are refused with an
-	// [*UnsupportedError].
+	// Fetcher fetches from other locations. If nil, the error is an [*UnsupportedError].
 	Fetcher Fetcher
 
-	// AllowLocal permits [DownloadLocation] to read local files. Otherwise, and if a server
-	// names the location, it returns ErrLocal. A directory that contains the target is
-	// refused.
+	// AllowLocal permits [DownloadLocation] to read local files, unless a server names them or
+	// they contain the target. If false, the error is ErrLocal.
 	AllowLocal bool
 
-	// SkipLinks omits symbolic links and lists them in [Report.Skipped]. If false, they are
-	// refused with ErrLink.
+	// SkipLinks omits symbolic links, see [Report.Skipped]. If false, the error is ErrLink.
 	SkipLinks bool
 
-	// Replace permits replacing a directory or a symbolic link at the target. If false, it is
-	// refused with ErrOccupied. Other files are always refused.
+	// Replace permits replacing a directory or a symbolic link at the target; other files are
+	// always refused. If false, the error is ErrOccupied.
 	//
-	// When the new directory is verified, it changes places with the old one, which is then
-	// removed with all its files. If the old directory already has the right content, it
-	// stays, see [Report.Reused]; with H1, the package is then not fetched. Modes, times and
-	// empty directories are not part of the content.
+	// The verified new directory changes places with the old one, which is then removed with
+	// all files. If the old directory already has the right content, it stays; with H1,
+	// nothing is fetched. Content excludes modes, times and empty directories.
 	//
-	// On systems other than Linux and macOS, a killed process can leave no target at all. On
-	// Windows, Replace fails while a program has a file in the directory open.
+	// Except on Linux and macOS, a killed process can leave no target. On Windows, Replace
+	// fails while a program has a file in the directory open.
 	Replace bool
 
-	// Parallel is the maximum number of concurrent downloads of [DownloadAll]. If zero or
-	// less, it is 16.
+	// Parallel limits the concurrent downloads of [DownloadAll]. If zero or less, it is 16.
 	Parallel int
 
 	// Progress, if not nil, is called for each step. Calls never overlap.

@@ -23,7 +23,7 @@ const maxLocation = 16 << 10
 //	https://HOST/PATH                      an archive, or a page that names another location
 //	git::URL  git::ssh://…  git@HOST:PATH  a git repository
 //	github.com/OWNER/REPO[/SUBDIR]         a git repository over https
-//	bitbucket.org/OWNER/REPO               a git repository over https
+//	bitbucket.org/OWNER/REPO               the same
 //	hg::URL  s3::URL  gcs::URL             other methods
 //	BUCKET.s3-REGION.amazonaws.com/PATH    s3::
 //	www.googleapis.com/storage/v1/…        gcs::
@@ -31,13 +31,12 @@ const maxLocation = 16 << 10
 //	file:///PATH  /PATH                    a local directory or archive
 //
 // A directory of the package may follow after "//", and parameters after "?". The parameters
-// archive, checksum, ref, depth, tag and digest become fields, filename is dropped, and
-// others stay in the URL. An unknown scheme gives KindOther.
+// archive, checksum, ref, depth, tag and digest become fields; others except filename stay in
+// the URL. An unknown scheme gives KindOther.
 //
-// Registry addresses and relative paths are refused, as are fragments, directories that lead
-// out of the package, the parameter sshkey, refs and hosts that a program could take for an
-// option, "ext::", "checksum=file:", and more than 16 KiB. The error is an
-// [*addrs.ParseError].
+// Refused are registry addresses, relative paths, fragments, directories that lead out of the
+// package, the parameter sshkey, refs and hosts that a program could take for an option,
+// "ext::", "checksum=file:", and more than 16 KiB. The error is an [*addrs.ParseError].
 func ParseLocation(s string) (*Location, error) {
 	s = strings.TrimSpace(s)
 	switch {

@@ -10,42 +10,34 @@ import (
 
 // Report is the result of a download. Its JSON form can be stored.
 type Report struct {
-	// Module and Version are zero if the location did not come from a registry.
+	// Module and Version are zero unless a registry named the location.
 	Module  addrs.Module  `json:"module,omitzero"`
 	Version addrs.Version `json:"version,omitzero"`
 
-	// Location is where the package came from, Via the locations that pointed to it, in
-	// order.
+	// Location is where the package came from. The locations in Via pointed to it, in order.
 	Location string   `json:"location"`
 	Via      []string `json:"via,omitempty"`
 
-	// Dir is the directory of the package, as the caller named it.
-	Dir string `json:"dir"`
+	Dir string `json:"dir"` // as the caller named it
 
-	// Subdir is the existing directory of the module in Dir, with slashes and without "*";
-	// empty for Dir itself.
+	// Subdir is the directory of the module in Dir, with slashes, without "*"; empty for Dir.
 	Subdir string `json:"subdir,omitempty"`
 
-	// H1 is the hash of all names and contents, see [checksum.H1Dir]. It does not depend on
-	// the archive format.
-	H1 checksum.Hash `json:"h1"`
+	H1 checksum.Hash `json:"h1"` // see [checksum.H1Dir]
 
-	// Commit is the commit of a git repository; empty for other packages.
-	Commit string `json:"commit,omitempty"`
+	Commit string `json:"commit,omitempty"` // empty unless from a git repository
 
-	// Size is the size of the archive in bytes; 0 for other packages.
-	Size int64 `json:"size,omitempty"`
+	Size int64 `json:"size,omitempty"` // bytes; 0 unless an archive
 
-	// Reused reports that Dir already had the right content, see [Options.Replace]. If the
-	// package was not fetched, Size, Commit and Skipped are zero.
+	// Reused reports that Dir already had the content, see [Options.Replace]. If nothing was
+	// fetched, Size, Commit and Skipped are zero.
 	Reused bool `json:"reused,omitempty"`
 
-	// Skipped are up to 1,000 omitted names: symbolic links, see [Options.SkipLinks], and
-	// submodules of git repositories.
+	// Skipped are up to 1,000 omitted symbolic links and submodules.
 	Skipped []string `json:"skipped,omitempty"`
 }
 
-// String returns the report for people.
+// String returns text for people.
 func (r *Report) String() string {
 	what := r.Location
 	if !r.Module.IsZero() {
@@ -54,7 +46,7 @@ func (r *Report) String() string {
 	return what + " in " + r.ModuleDir() + ", " + r.H1.String()
 }
 
-// ModuleDir returns the path of the module: Subdir in Dir.
+// ModuleDir returns Dir joined with Subdir.
 func (r *Report) ModuleDir() string { return filepath.Join(r.Dir, filepath.FromSlash(r.Subdir)) }
 
 // EventKind is the kind of an [Event].
@@ -62,19 +54,12 @@ type EventKind string
 
 // The kinds of events.
 const (
-	// EventLocated means that Location is known, or has changed.
-	EventLocated EventKind = "located"
-	// EventBytes means that Bytes of Total have arrived. It is reported about ten times a
-	// second, and at both ends of a transfer.
-	EventBytes EventKind = "bytes"
-	// EventResumed means that a broken transfer continues.
-	EventResumed EventKind = "resumed"
-	// EventRestarted means that a transfer starts again because of Err.
-	EventRestarted EventKind = "restarted"
-	// EventStored means that the package is verified and in Dir.
-	EventStored EventKind = "stored"
-	// EventReused means that Dir already had the package.
-	EventReused EventKind = "reused"
+	EventLocated   EventKind = "located"   // Location is known, or has changed
+	EventBytes     EventKind = "bytes"     // about ten times a second, and at both ends of a transfer
+	EventResumed   EventKind = "resumed"   // a broken transfer continues
+	EventRestarted EventKind = "restarted" // a transfer starts again because of Err
+	EventStored    EventKind = "stored"    // the package is verified and in Dir
+	EventReused    EventKind = "reused"    // Dir already had the package
 )
 
 // Event is one step of a download.
@@ -84,9 +69,9 @@ type Event struct {
 	Version  addrs.Version // as in Report
 	Dir      string        // as in Report
 	Location string        // safe to print
-	Bytes    int64         // number of bytes that have arrived
-	Total    int64         // number of expected bytes; 0 if unknown
-	Err      error         // the reason; usually nil
+	Bytes    int64         // arrived so far
+	Total    int64         // 0 if unknown
+	Err      error         // usually nil
 }
 
 // newMeter returns a meter that reports events of the job.

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/net/html"
 )
 
-// ResolveLocation parses the location in an answer to a request for base, before any
-// redirect: the property "location", the header X-Terraform-Get, or the tag of a page. An
-// answer that starts with "/", "./" or "../" is relative to base, and never a local file. The
+// ResolveLocation parses the location in an answer to a request for base: the property
+// "location", the header X-Terraform-Get, or the tag of a page. An answer that starts with
+// "/", "./" or "../" is relative to base before any redirect, and never a local file. The
 // error is an [*addrs.ParseError].
 func ResolveLocation(base *url.URL, answer string) (*Location, error) {
 	answer = strings.TrimSpace(answer)
@@ -38,10 +38,10 @@ func ResolveLocation(base *url.URL, answer string) (*Location, error) {
 	return ParseLocation(text)
 }
 
-// DirectLocation returns the location of a package that the registry serves itself, which it
-// says by the property use_registry_credentials, true or false. The answer is the http or
-// https URL of an archive, relative to base or absolute. The caller sets
-// UseRegistryCredentials. The error is an [*addrs.ParseError].
+// DirectLocation returns the location of an archive at the registry itself, for answers with
+// the property use_registry_credentials, true or false. The answer is an http or https URL,
+// relative to base or absolute. The caller sets UseRegistryCredentials. The error is an
+// [*addrs.ParseError].
 func DirectLocation(base *url.URL, answer string) (*Location, error) {
 	answer = strings.TrimSpace(answer)
 	u, reason := resolve(base, answer)
@@ -82,15 +82,15 @@ func resolve(base *url.URL, ref string) (*url.URL, string) {
 	return base.ResolveReference(u), ""
 }
 
-// MaxPage is the maximum number of bytes that [ParseMeta] reads.
+// MaxPage is how many bytes [ParseMeta] reads.
 const MaxPage = 64 << 10
 
 // ParseMeta returns the location that an HTML page names by the first tag
 //
 //	<meta name="terraform-get" content="LOCATION">
 //
-// in its head, or "" if its first [MaxPage] bytes have no such tag. Tags in comments, scripts
-// and other elements without markup are ignored. The only errors are errors of r.
+// in its head, or "" if its first [MaxPage] bytes have no such tag. Tags in comments and
+// scripts are ignored. Errors come only from r.
 func ParseMeta(r io.Reader) (string, error) {
 	z := html.NewTokenizer(io.LimitReader(r, MaxPage))
 	for {

@@ -10,15 +10,12 @@ import (
 
 // Release is one listed version of a module.
 type Release struct {
-	// Version is the version.
-	Version addrs.Version `json:"version"`
+	Version addrs.Version `json:"version"` // canonical
 
-	// Listed is the text that the source lists for Version, if that is another one than
-	// Version.String, such as "v1.2".
+	// Listed is the text in the source, such as "v1.2", if it differs from Version.
 	Listed string `json:"listed,omitempty"`
 
-	// Deprecated, if not nil, advises against this version.
-	Deprecated *Deprecation `json:"deprecated,omitempty"`
+	Deprecated *Deprecation `json:"deprecated,omitempty"` // if not nil, advises against it; read-only
 }
 
 // Deprecation is the author's note about a version. It is safe to print.
@@ -27,20 +24,17 @@ type Deprecation struct {
 	Link   string `json:"link,omitempty"`   // a URL with more information
 }
 
-// Versions is the list of the versions of a module.
+// Versions lists the versions of a module.
 type Versions struct {
-	// Module is the requested module.
-	Module addrs.Module `json:"module"`
+	Module addrs.Module `json:"module"` // as requested
 
-	// List contains each version once. Sources sort it newest first. Releases may share the
-	// memory of Deprecated.
+	// List has each version once. Sources sort it newest first.
 	List []Release `json:"versions"`
 
-	// Warnings describe the ignored parts of the answer. They are safe to print.
-	Warnings []string `json:"warnings,omitempty"`
+	Warnings []string `json:"warnings,omitempty"` // the ignored parts of the answer; safe to print
 }
 
-// String returns the module and its versions for people.
+// String returns text for people.
 func (v *Versions) String() string {
 	list := make([]string, len(v.List))
 	for i, r := range v.List {
@@ -55,7 +49,7 @@ func (v *Versions) Newest(c addrs.ModuleConstraint) (addrs.Version, error) {
 	return v.choose(c.Matcher(), c)
 }
 
-// NewestFunc is like [Versions.Newest] for any function, such as an
+// NewestFunc is [Versions.Newest] for any function, such as an
 // [addrs.ModuleConstraint.LibraryMatcher].
 func (v *Versions) NewestFunc(allows func(addrs.Version) bool) (addrs.Version, error) {
 	return v.choose(allows, addrs.ModuleConstraint{})
@@ -81,7 +75,7 @@ func (v *Versions) newest(allows func(addrs.Version) bool) (best addrs.Version) 
 	return best
 }
 
-// Find returns the release of exactly this version.
+// Find returns the release of version.
 func (v *Versions) Find(version addrs.Version) (Release, bool) {
 	i := slices.IndexFunc(v.List, func(r Release) bool { return r.Version == version })
 	if i < 0 {
@@ -90,7 +84,7 @@ func (v *Versions) Find(version addrs.Version) (Release, bool) {
 	return v.List[i], true
 }
 
-// Clone returns a copy whose List and Warnings the caller may change.
+// Clone returns a copy with its own List and Warnings.
 func (v *Versions) Clone() *Versions {
 	if v == nil {
 		return nil
@@ -101,7 +95,7 @@ func (v *Versions) Clone() *Versions {
 	return &c
 }
 
-// Unavailable returns the error of a [Source] that does not have this version.
+// Unavailable returns the error of a [Source] without this version.
 func (v *Versions) Unavailable(version addrs.Version) *UnavailableError {
 	return v.unavailable(addrs.ExactModuleConstraint(version))
 }
@@ -113,17 +107,17 @@ func (v *Versions) unavailable(c addrs.ModuleConstraint) *UnavailableError {
 
 // UnavailableError means that a module has no such version. It wraps ErrNoVersion.
 type UnavailableError struct {
-	Module     addrs.Module           // the requested module
-	Constraint addrs.ModuleConstraint // the requested versions; zero for [Versions.NewestFunc]
+	Module     addrs.Module           // as requested
+	Constraint addrs.ModuleConstraint // as requested; zero for [Versions.NewestFunc]
 
-	// Newest is the newest listed release, or else prerelease; zero if none is listed.
+	// Newest is the newest listed release, else prerelease; zero if none is listed.
 	Newest addrs.Version
 }
 
 // Unwrap returns ErrNoVersion.
 func (e *UnavailableError) Unwrap() error { return ErrNoVersion }
 
-// Error returns the constraint and the newest version.
+// Error names constraint and newest version.
 func (e *UnavailableError) Error() string {
 	wanted := "no version is allowed"
 	switch {
