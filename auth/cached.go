@@ -8,11 +8,10 @@ import (
 	"github.com/tofureg/tofureg/internal/flight"
 )
 
-// A Cache is a [Source] that caches the tokens of another source. It is an [Invalidator].
-// [Cached] returns a Cache.
+// A Cache is a [Source] and [Invalidator] that caches the tokens of another source.
 //
 // Concurrent calls for one host share one lookup. If the context of a call ends, the call
-// returns at once with the context's error; the lookup continues for the other calls.
+// returns; the lookup continues for the other calls.
 type Cache struct {
 	src    Source
 	ttl    time.Duration
@@ -24,7 +23,7 @@ type Cache struct {
 // A nil src has no tokens.
 func Cached(src Source, ttl time.Duration) *Cache { return &Cache{src: src, ttl: ttl} }
 
-// Token returns the token of host from the cache or the source.
+// Token returns the cached token, or asks the source.
 func (c *Cache) Token(ctx context.Context, host svchost.Hostname) (Token, error) {
 	if token, ok := c.tokens.Get(host); ok {
 		return token, nil
@@ -48,5 +47,5 @@ func (c *Cache) Invalidate(host svchost.Hostname) {
 	c.tokens.Forget(host)
 }
 
-// String returns the name of the source.
+// String names the source.
 func (c *Cache) String() string { return nameOf(c.src) }

@@ -18,17 +18,17 @@ import (
 //
 //	{"credentials": {"registry.example.com": {"token": "abc"}}}
 //
-// Each call reads the file. A missing or empty file has no tokens. [svchost.FromWire] parses
-// the names; invalid names are ignored, and the last name in byte order counts for a host.
+// Each call reads the file. A missing or empty file has no tokens. [svchost.FromWire]
+// parses the names; invalid names are ignored, and the last name in byte order counts for a
+// host.
 //
 // Save and Forget replace the file, or the target of a symbolic link, atomically and with
-// mode 0600 (except on Windows). Other members keep their values, but are sorted and
-// indented as by the CLI. Changes wait for each other, also between processes, with a lock
-// file in the same directory. The CLI does not use the lock. Systems without locks return
-// [errors.ErrUnsupported].
+// mode 0600 (except on Windows). Other members keep their values. Concurrent changes, also
+// by other processes, wait for a lock file in the same directory. The CLI does not use the
+// lock. Systems without locks return [errors.ErrUnsupported].
 //
-// The error of all methods is a [*SourceError]. It can wrap a [*SyntaxError], or
-// [ErrTooLarge] for more than 1 MiB. An invalid file is not changed.
+// All errors are a [*SourceError]. They can wrap a [*SyntaxError], or [ErrTooLarge] for
+// more than 1 MiB. An invalid file is not changed.
 //
 // All programs of the user can read the file. A [Helper] can be safer.
 type CredentialsFile struct {
@@ -44,7 +44,7 @@ const (
 	maxCredentialsFile = 1 << 20
 )
 
-// Token returns the token of host in the file.
+// Token returns the token of host.
 func (c CredentialsFile) Token(ctx context.Context, host svchost.Hostname) (Token, error) {
 	if ctx.Err() != nil {
 		return Token{}, c.failed(host, "", fault.Ended(ctx))
@@ -57,9 +57,8 @@ func (c CredentialsFile) Token(ctx context.Context, host svchost.Hostname) (Toke
 	return token, c.failed(host, "", withPath(c.Path, err))
 }
 
-// Save replaces the entry of host. If necessary, it creates the file, and its directory with
-// mode 0700. It refuses hosts that [svchost.Parse] refuses, because the CLI would then refuse
-// the whole file.
+// Save replaces the entry of host. If necessary, it creates the file, and its directory
+// with mode 0700. It refuses hosts that [svchost.Parse] refuses.
 func (c CredentialsFile) Save(ctx context.Context, host svchost.Hostname, token Token) error {
 	err := cmp.Or(checkSave(host, token), checkName(host))
 	if err == nil && c.Path != "" {

@@ -12,8 +12,7 @@
 // them: a [Helper] program or a [CredentialsFile].
 //
 // All sources of this package are safe for concurrent use. If a host has no token, they
-// return the zero [Token]. If they fail, they return a [*SourceError], and a [Chain] does
-// not try the next source.
+// return the zero [Token]. Their errors are a [*SourceError].
 //
 // Printing a [Token] never shows the secret. The package reads only variables, files and
 // programs that the caller names.

@@ -10,21 +10,18 @@ import (
 
 const environPrefix = "TF_TOKEN_"
 
-// Environ returns the tokens in environ, a list of strings NAME=VALUE as returned by
-// [os.Environ]. A variable TF_TOKEN_HOST has the token of a host. In HOST, "__" stands for a
-// hyphen and "_" for a dot; [svchost.FromWire] parses the result:
+// Environ returns the tokens in environ, strings NAME=VALUE as returned by [os.Environ]. A
+// variable TF_TOKEN_HOST has the token of a host. In HOST, "__" stands for a hyphen and "_"
+// for a dot; [svchost.FromWire] parses the result:
 //
 //	TF_TOKEN_example_com           example.com
 //	TF_TOKEN_my__registry_test     my-registry.test
 //	TF_TOKEN_xn____caf__dma_fr     café.fr
 //	TF_TOKEN_example.com:8443      example.com:8443
 //
-// Variables with an invalid hostname, or with an empty value, are ignored. An invalid value
-// (see [NewToken]) is an error only for its host.
-//
-// If several variables have one host, the last name in byte order counts: lower case has
-// precedence over upper case, and underscores over dots and hyphens. If a name is set twice,
-// the last value counts.
+// Variables with an invalid hostname or an empty value are ignored. An invalid value (see
+// [NewToken]) is an error only for its host. If several variables have one host, the last
+// name in byte order counts.
 func Environ(environ []string) *Environment {
 	values := map[string]string{}
 	for _, entry := range environ {
@@ -46,7 +43,7 @@ func Environ(environ []string) *Environment {
 	return e
 }
 
-// An Environment is a [Source] with the tokens in environment variables, see [Environ].
+// An Environment is a [Source] of tokens in environment variables.
 type Environment struct {
 	chosen map[svchost.Hostname]variable
 }
@@ -74,7 +71,7 @@ func (e *Environment) Token(_ context.Context, host svchost.Hostname) (Token, er
 	return v.token, nil
 }
 
-// Variable returns the name of the variable with the token of host, or "".
+// Variable returns the name of the variable for host, or "".
 func (e *Environment) Variable(host svchost.Hostname) string {
 	if v, ok := e.chosen[host]; ok {
 		return environPrefix + v.name

@@ -8,8 +8,8 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// A Helper is a [Store] that runs a program, a credentials helper of the CLI
-// (https://opentofu.org/docs/internals/credentials-helpers). Each call runs one of
+// A Helper is a [Store] that runs a credentials helper of the CLI
+// (https://opentofu.org/docs/internals/credentials-helpers) once for each call:
 //
 //	PATH ARGS... get HOST       writes {"token":"abc"}, or {} if it has no token
 //	PATH ARGS... store HOST     reads {"token":"abc"}
@@ -18,26 +18,24 @@ import (
 // HOST is [svchost.Hostname.String]. A Helper is safe for concurrent use if the program is.
 // Use [Cached] to run it less often.
 //
-// The error of all methods is a [*SourceError] with a [*HelperError]. Causes are an invalid
-// answer, an exit status other than 0, more than 1 MiB of output, the end of Timeout or of
-// the context, and a child process that keeps the output open. After an error, the program
-// is killed, on Unix together with its process group. The program has no terminal.
+// All errors are a [*SourceError] with a [*HelperError]. More than 1 MiB of output is an
+// error. After an error, the program is killed, on Unix with its process group. The program
+// has no terminal.
 type Helper struct {
 	// Path is the absolute path of the program.
 	Path string
-	// Args are the first arguments. They are visible to other users of the machine.
+	// Args are the first arguments. Other users of the machine can see them.
 	Args []string
-	// Env, if not nil, returns the variables of the program in the form NAME=VALUE. If
-	// nil, the program inherits the variables of this process.
+	// Env returns the variables NAME=VALUE of the program. If nil, the program inherits all
+	// variables.
 	Env func() []string `json:"-"` // a function, so that its result is not printed
-	// Timeout is the maximum duration of a call. If 0, it is 30 seconds; if negative, it
-	// is unlimited.
+	// Timeout limits a call. If 0, it is 30 seconds; if negative, there is no limit.
 	Timeout time.Duration
 }
 
 var _ Store = Helper{}
 
-// Token runs the program with get. The zero Hostname has no token.
+// Token runs the program with get.
 func (h Helper) Token(ctx context.Context, host svchost.Hostname) (Token, error) {
 	if host.IsZero() {
 		return Token{}, nil
@@ -70,19 +68,18 @@ func (h Helper) failed(verb string, host svchost.Hostname, stderr string, err er
 // String describes the program.
 func (h Helper) String() string { return fmt.Sprintf("credentials helper %q", h.Path) }
 
-// A HelperError is the error of a [Helper]. It contains neither the token nor the output of
-// the program.
+// A HelperError is the error of a [Helper], without the token and the output.
 type HelperError struct {
 	Verb string // "get", "store" or "forget"
-	// Stderr is the error output of the program: one line of printable characters, at
-	// most 512 bytes, without the token and other words that look like secrets.
+	// Stderr is the error output: one line of printable characters, at most 512 bytes,
+	// without words that look like secrets.
 	Stderr string
 	// Err is the cause, for example [context.DeadlineExceeded] after Timeout,
 	// [ErrTooLarge], [ErrInvalidToken] or an [*os/exec.ExitError]. It is never nil.
 	Err error
 }
 
-// Error returns the verb, the cause and the error output.
+// Error returns all fields.
 func (e *HelperError) Error() string {
 	if e.Stderr == "" {
 		return fmt.Sprintf("%s: %v", e.Verb, e.Err)

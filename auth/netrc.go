@@ -17,16 +17,16 @@ import (
 // send a password only over https, only to the host and port of the lookup, also after
 // redirects, and not with a URL that has user information or a signature.
 //
-// The zero Netrc is empty. A Netrc is safe for concurrent use. Printing it shows no content.
+// The zero Netrc is empty. A Netrc is safe for concurrent use. Printing it shows no
+// content.
 //
 // Keywords are machine, login, password or passwd, port, protocol, account, macdef and
 // default, in any case. Values with spaces need double quotes; in them, a backslash escapes
-// \", \\, \n, \r and \t. A # before a keyword starts a comment.
+// \", \\, \n, \r and \t.
 //
-// [svchost.FromWire] parses the host. The port is 443 unless the name or the keyword port
-// states another port. The first entry for a host counts. Macros, the entry default, and
-// entries without a password, with an invalid host or another protocol than https are
-// ignored.
+// [svchost.FromWire] parses the host. The port is 443 unless stated. The first entry for a
+// host counts. Macros, the entry default, and entries without a password, with an invalid
+// host or another protocol than https are ignored.
 type Netrc struct {
 	// A function, so that its content is not printed.
 	lookup func(svchost.Hostname) (login, bool)
@@ -41,8 +41,8 @@ type login struct {
 // maxNetrc is the maximum size of the file in bytes.
 const maxNetrc = 1 << 20
 
-// LoadNetrc reads the netrc file at path. A missing file is empty. The error can be a
-// [*SyntaxError], or wrap [ErrTooLarge] for more than 1 MiB.
+// LoadNetrc reads a netrc file. A missing file is empty. The error can be a [*SyntaxError],
+// or wrap [ErrTooLarge] for more than 1 MiB.
 func LoadNetrc(path string) (*Netrc, error) {
 	text, err := readFile(path, maxNetrc)
 	if err != nil {

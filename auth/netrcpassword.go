@@ -6,10 +6,9 @@ import (
 	"log/slog"
 )
 
-// A Password is a password of a [Netrc] or a secret for an OCI registry. It can contain any
-// character. The zero Password is empty.
-//
-// Only [Password.Reveal] returns the secret. Printing it shows a placeholder, as for a [Token].
+// A Password is a password of a [Netrc] or a secret for an OCI registry, with any
+// characters. The zero Password is empty. Only [Password.Reveal] returns the secret.
+// Printing it shows a placeholder.
 type Password struct {
 	reveal func() string // a function for the same reason as in Token
 }
@@ -30,13 +29,13 @@ func (p Password) Reveal() string {
 // String returns "[redacted]", also for the empty Password.
 func (p Password) String() string { return redacted }
 
-// Format prints the result of String for every verb.
+// Format prints String for every verb.
 func (p Password) Format(f fmt.State, verb rune) {
 	_, _ = io.WriteString(f, p.String()) // a fmt.State reports no errors
 }
 
-// LogValue returns the result of String.
+// LogValue returns the placeholder.
 func (p Password) LogValue() slog.Value { return slog.StringValue(p.String()) }
 
-// MarshalText returns the result of String, without the password.
+// MarshalText returns the placeholder.
 func (p Password) MarshalText() ([]byte, error) { return []byte(p.String()), nil }

@@ -11,27 +11,26 @@ import (
 
 // A Source returns the tokens of hosts. It must be safe for concurrent use.
 type Source interface {
-	// Token returns the token of host, or the zero Token if the source has no token for
-	// it. After an error, the caller must not continue without a token. Token returns
-	// when ctx ends.
+	// Token returns the token of host, or the zero Token if the source has none. After an
+	// error, the caller must not continue without a token. Token returns when ctx ends.
 	Token(ctx context.Context, host svchost.Hostname) (Token, error)
 }
 
-// An Invalidator is a [Source] that caches tokens, or that contains such sources.
+// An Invalidator is a [Source] that caches tokens, or contains such sources.
 type Invalidator interface {
-	// Invalidate removes host from the cache. Clients call it if a server refuses the
-	// token (status 401). The token itself is not deleted.
+	// Invalidate removes host from the cache. Clients call it if a server refuses the token
+	// (status 401). The token itself is not deleted.
 	Invalidate(host svchost.Hostname)
 }
 
-// A SourceError is the error of a [Source]. It does not contain the token.
+// A SourceError is the error of a [Source], without the token.
 type SourceError struct {
 	Host   svchost.Hostname // of the token
 	Source string           // name of the source, for example "environment"
 	Err    error            // the cause, never nil
 }
 
-// Error returns the text "token for HOST: SOURCE: CAUSE".
+// Error returns "token for HOST: SOURCE: CAUSE".
 func (e *SourceError) Error() string {
 	return fmt.Sprintf("token for %s: %s: %v", e.Host.Display(), e.Source, e.Err)
 }
@@ -40,7 +39,7 @@ func (e *SourceError) Error() string {
 func (e *SourceError) Unwrap() error { return e.Err }
 
 // Lookup returns the token of host from src, which can be nil. All errors wrap a
-// [*SourceError]. Its Source is the result of src.String, or the Go type of src.
+// [*SourceError].
 func Lookup(ctx context.Context, src Source, host svchost.Hostname) (Token, error) {
 	if src == nil {
 		return Token{}, nil
@@ -66,7 +65,8 @@ func nameOf(src Source) string {
 	return fmt.Sprintf("%T", src)
 }
 
-// A Func is a [Source] that calls a function, which must be safe for concurrent use:
+// A Func is a [Source] that calls a function. The function must be safe for concurrent use,
+// and must check the host, which can come from an attacker:
 //
 //	auth.Func(func(ctx context.Context, host svchost.Hostname) (auth.Token, error) {
 //		if host != ours {
@@ -75,8 +75,7 @@ func nameOf(src Source) string {
 //		return vault.Read(ctx, "registry-token")
 //	})
 //
-// The function must check the host, which can come from an attacker. For a fixed token, use
-// [Token.For].
+// For a fixed token, use [Token.For].
 type Func func(ctx context.Context, host svchost.Hostname) (Token, error)
 
 // Token calls f.

@@ -25,11 +25,10 @@ type Store interface {
 	Forget(ctx context.Context, host svchost.Hostname) error
 }
 
-// ErrTooLarge means that a file or the output of a helper exceeds its limit. Other packages
-// of this module export the same value.
+// ErrTooLarge means that a file or the output of a helper exceeds its limit.
 var ErrTooLarge = fault.ErrTooLarge
 
-// A SyntaxError is a syntax error in a file. It does not contain text of the file.
+// A SyntaxError is a syntax error in a file, without text of the file.
 type SyntaxError struct {
 	Path   string // "" if the text is not from a file
 	Line   int    // from 1
@@ -37,7 +36,7 @@ type SyntaxError struct {
 	Err    error  // the cause, never nil
 }
 
-// Error returns path, line, column and cause.
+// Error returns all fields.
 func (e *SyntaxError) Error() string {
 	if e.Path == "" {
 		return fmt.Sprintf("line %d, column %d: %v", e.Line, e.Column, e.Err)

@@ -18,15 +18,14 @@ var ErrInvalidToken = errors.New("invalid token")
 // means no token.
 //
 // Only [Token.Reveal] returns the secret. Packages such as fmt, log/slog and encoding/json
-// print a placeholder, also for a Token inside another value. [Token.Equal] compares tokens.
+// print a placeholder, also for a Token inside another value.
 type Token struct {
 	// A function, because packages such as fmt print the content of unexported fields.
 	reveal func() string
 }
 
-// NewToken returns a Token with this secret: one or more visible ASCII characters. For other
-// secrets, for example with the line break at the end of a file, the error wraps
-// [ErrInvalidToken].
+// NewToken returns a Token with this secret: one or more visible ASCII characters. For
+// other secrets, for example with a line break, the error wraps [ErrInvalidToken].
 func NewToken(secret string) (Token, error) {
 	if secret == "" {
 		return Token{}, fmt.Errorf("%w: it is empty", ErrInvalidToken)
@@ -48,7 +47,7 @@ func MustNewToken(secret string) Token {
 	return t
 }
 
-// For returns a [Source] with t for these hosts, and no token for other hosts.
+// For returns a [Source] that has t for only these hosts.
 func (t Token) For(hosts ...svchost.Hostname) Source {
 	tokens := make(map[svchost.Hostname]Token, len(hosts))
 	for _, host := range hosts {
@@ -83,7 +82,7 @@ func (t Token) Reveal() string {
 // IsZero reports whether t is the zero Token.
 func (t Token) IsZero() bool { return t.reveal == nil }
 
-// Equal reports whether the secrets are equal. It compares them in constant time.
+// Equal compares the secrets in constant time.
 func (t Token) Equal(other Token) bool {
 	return t.IsZero() == other.IsZero() &&
 		subtle.ConstantTimeCompare([]byte(t.Reveal()), []byte(other.Reveal())) == 1
@@ -97,13 +96,13 @@ func (t Token) String() string {
 	return "[redacted]"
 }
 
-// Format prints the result of String for every verb.
+// Format prints String for every verb.
 func (t Token) Format(f fmt.State, verb rune) {
 	_, _ = io.WriteString(f, t.String()) // a fmt.State reports no errors
 }
 
-// LogValue returns the result of String.
+// LogValue returns the placeholder.
 func (t Token) LogValue() slog.Value { return slog.StringValue(t.String()) }
 
-// MarshalText returns the result of String, without the secret. There is no UnmarshalText.
+// MarshalText returns the placeholder.
 func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
