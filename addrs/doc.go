@@ -12,17 +12,17 @@
 // [ParseProviderIn] take another one. Hosts that only [svchost.FromWire] accepts are refused.
 //
 // Parsing normalises: two spellings of one address give equal values. All types can be
-// compared with == and used as map keys. The zero value of a type means "none", and its text
-// is empty. String and MarshalText return the canonical form, which the parser of the type
-// accepts.
+// compared with == and used as map keys. The zero value means "none", and its text is empty.
+// String and MarshalText return the canonical form, which the parser accepts. Compare returns
+// -1, 0 or +1.
 //
 // Parsed addresses and versions are safe in paths and URLs: no part is empty or "..", or
-// contains a separator or a control character. On Windows, a directory name cannot contain
-// the colon of a port, or be con or nul.
+// contains a separator or a control character. On Windows, a directory name cannot contain the
+// colon of a port, or be con or nul.
 //
-// The CLI reads provider versions and module versions with different libraries. Use
-// [ParseVersion] and [ProviderConstraint] for providers, and [ParseModuleVersion] and
-// [ModuleConstraint] for modules.
+// The CLI reads the versions of providers and modules differently. Use [ParseVersion] and
+// [ProviderConstraint] for providers, and [ParseModuleVersion] and [ModuleConstraint] for
+// modules.
 //
 // The error of every parser is a [*ParseError]. Input of more than 4,096 bytes, or 256 for a
 // version, is refused. Only functions whose names start with Must panic.

@@ -8,21 +8,16 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// ParseError describes why a text is invalid. Parsers return it as a pointer.
+// ParseError says why a text is invalid. Parsers return it as a pointer.
 type ParseError struct {
-	// Kind is the kind of text: "provider address", "module address", "module source",
-	// "module subdirectory", "provider version", "module version", "provider version
-	// constraint", "module version constraint" or "platform".
-	Kind string
-	// Input is the refused text, shortened, without user information and query.
-	Input string
-	// Reason is a phrase without a full stop.
-	Reason string
-	// Suggestion, if not empty, is a valid text that was probably meant.
-	Suggestion string
+	// Kind is the kind of text, such as "provider address" or "module version constraint".
+	Kind       string
+	Input      string // shortened, without user information and query
+	Reason     string // a phrase without a full stop
+	Suggestion string // if not empty, a valid text that was probably meant
 }
 
-// Error returns the kind, the quoted input, the reason and the suggestion in one line.
+// Error returns all fields in one line.
 func (e *ParseError) Error() string {
 	s := fmt.Sprintf("invalid %s %q: %s", e.Kind, e.Input, e.Reason)
 	if e.Suggestion != "" {

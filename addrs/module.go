@@ -7,9 +7,8 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// Module is the address of a module in a registry: a host, a namespace, a name and a target
-// system, as in registry.opentofu.org/terraform-aws-modules/vpc/aws. Unlike in a [Provider],
-// the case of letters counts.
+// Module is the address of a module: a host, a namespace, a name and a target system, as in
+// registry.opentofu.org/terraform-aws-modules/vpc/aws. Unlike in a [Provider], case counts.
 type Module struct {
 	host                    svchost.Hostname
 	namespace, name, system string
@@ -17,18 +16,17 @@ type Module struct {
 
 // ParseModule parses [HOSTNAME/]NAMESPACE/NAME/SYSTEM.
 //
-// Namespace and name are 1 to 64 ASCII letters, digits, hyphens and underscores, with a
-// letter or digit at both ends. The system is 1 to 64 lower-case ASCII letters and digits. As
-// in the CLI, the hostname must contain a dot, and must not be github.com or bitbucket.org,
-// which start the sources of modules in repositories.
+// Namespace and name are 1 to 64 ASCII letters, digits, hyphens and underscores, with a letter
+// or digit at both ends. The system is 1 to 64 lower-case ASCII letters and digits. As in the
+// CLI, the hostname must contain a dot, and not be github.com or bitbucket.org.
 func ParseModule(s string) (Module, error) { return ParseModuleIn(defaultHost, s) }
 
-// ParseModuleIn is like [ParseModule] with host as the default. If zero, it is [DefaultHost].
+// ParseModuleIn is like [ParseModule] with host as the default, or [DefaultHost] if zero.
 func ParseModuleIn(host svchost.Hostname, s string) (Module, error) {
 	return parseModule(host, s, s, kindModule)
 }
 
-// MustParseModule is like [ParseModule], but panics on an error.
+// MustParseModule is like [ParseModule], but panics on errors.
 func MustParseModule(s string) Module { return must(ParseModule(s)) }
 
 // NewModule returns the address with these parts, checked as by [ParseModule]. A zero host is
@@ -126,7 +124,7 @@ func isSystem(s string) bool {
 	return consists(s, maxModulePart, func(c byte) bool { return isDigit(c) || 'a' <= c && c <= 'z' })
 }
 
-// Host returns the host of the module's registry.
+// Host returns the registry.
 func (m Module) Host() svchost.Hostname { return m.host }
 
 // Namespace returns the namespace in its original case.
@@ -135,7 +133,7 @@ func (m Module) Namespace() string { return m.namespace }
 // Name returns the name in its original case.
 func (m Module) Name() string { return m.name }
 
-// System returns the target system, often the type of a provider.
+// System returns the target system.
 func (m Module) System() string { return m.system }
 
 // String returns HOSTNAME/NAMESPACE/NAME/SYSTEM with the hostname in Unicode.
@@ -159,7 +157,7 @@ func (m Module) path() string { return m.namespace + "/" + m.name + "/" + m.syst
 // IsZero reports whether m is zero.
 func (m Module) IsZero() bool { return m == Module{} }
 
-// Compare returns -1, 0 or +1. It orders by host, namespace, name and system.
+// Compare orders by host, namespace, name and system.
 func (m Module) Compare(o Module) int {
 	return cmp.Or(
 		m.host.Compare(o.host),
@@ -169,8 +167,8 @@ func (m Module) Compare(o Module) int {
 	)
 }
 
-// MarshalText returns the text of [Module.String].
+// MarshalText returns [Module.String].
 func (m Module) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
-// UnmarshalText parses the text as [ParseModule] does.
+// UnmarshalText parses as [ParseModule] does.
 func (m *Module) UnmarshalText(b []byte) error { return unmarshal(m, b, ParseModule) }

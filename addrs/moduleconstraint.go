@@ -8,9 +8,9 @@ import (
 	goversion "github.com/hashicorp/go-version"
 )
 
-// ModuleConstraint is a constraint on the version of a module, such as "~> 5.0". It allows
-// the versions that the CLI selects. Providers have other rules, see [ProviderConstraint].
-// The zero ModuleConstraint allows every version without a prerelease part.
+// ModuleConstraint is a constraint on the version of a module, such as "~> 5.0". It allows the
+// versions that the CLI selects. The zero ModuleConstraint allows every version without a
+// prerelease part.
 type ModuleConstraint struct {
 	text string // canonical
 }
@@ -42,11 +42,11 @@ func ParseModuleConstraint(s string) (ModuleConstraint, error) {
 	return ModuleConstraint{text}, nil
 }
 
-// MustParseModuleConstraint is like [ParseModuleConstraint], but panics on an error.
+// MustParseModuleConstraint is like [ParseModuleConstraint], but panics on errors.
 func MustParseModuleConstraint(s string) ModuleConstraint { return must(ParseModuleConstraint(s)) }
 
 // ExactModuleConstraint returns the constraint that allows v, and versions that the CLI takes
-// for the same. If the CLI never selects v, it allows no version.
+// for the same. It allows no version if the CLI never selects v.
 func ExactModuleConstraint(v Version) ModuleConstraint {
 	const nothing = "< 0.0.0"
 	if !v.ok {
@@ -62,17 +62,16 @@ func ExactModuleConstraint(v Version) ModuleConstraint {
 // Allows reports whether c allows v. For many versions, use [ModuleConstraint.Matcher].
 func (c ModuleConstraint) Allows(v Version) bool { return c.Matcher()(v) }
 
-// Matcher returns [ModuleConstraint.Allows] as a function that compiles c only once. The
-// function is safe for concurrent use.
+// Matcher returns [ModuleConstraint.Allows] compiled once, and safe for concurrent use.
 func (c ModuleConstraint) Matcher() func(Version) bool {
 	// Only the form without operator and comma can name a prerelease.
 	named, err := ParseModuleVersion(c.text)
 	return c.matcher(func(v Version) bool { return err == nil && v == named })
 }
 
-// LibraryMatcher is like [ModuleConstraint.Matcher] with the rule of hashicorp/go-version,
-// which many tools use: a term with a prerelease, such as ">= 1.0.0-beta", also allows
-// prereleases with the same numbers, such as 1.0.0-rc1.
+// LibraryMatcher is like [ModuleConstraint.Matcher] with the rule of hashicorp/go-version: a
+// term with a prerelease, such as ">= 1.0.0-beta", also allows prereleases with the same
+// numbers, such as 1.0.0-rc1.
 func (c ModuleConstraint) LibraryMatcher() func(Version) bool {
 	engine, err := goversion.NewConstraint(c.text)
 	return c.matcher(func(v Version) bool {
@@ -100,22 +99,22 @@ func (c ModuleConstraint) matcher(prerelease func(Version) bool) func(Version) b
 	}
 }
 
-// And returns the constraint with the terms of both. It allows a release that both allow, and
-// a prerelease only if both constraints are equal.
+// And returns the terms of both. It allows a release that both allow, and a prerelease only if
+// both constraints are equal.
 func (c ModuleConstraint) And(o ModuleConstraint) ModuleConstraint {
 	return ModuleConstraint{join(c.text, o.text, canonicalModule)}
 }
 
-// String returns the canonical form, as [ProviderConstraint.String] does.
+// String is like [ProviderConstraint.String].
 func (c ModuleConstraint) String() string { return c.text }
 
 // IsZero reports whether c has no terms.
 func (c ModuleConstraint) IsZero() bool { return c == ModuleConstraint{} }
 
-// MarshalText returns the text of [ModuleConstraint.String].
+// MarshalText returns [ModuleConstraint.String].
 func (c ModuleConstraint) MarshalText() ([]byte, error) { return []byte(c.text), nil }
 
-// UnmarshalText parses the text as [ParseModuleConstraint] does.
+// UnmarshalText parses as [ParseModuleConstraint] does.
 func (c *ModuleConstraint) UnmarshalText(b []byte) error {
 	return unmarshal(c, b, ParseModuleConstraint)
 }

@@ -10,22 +10,20 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// ModuleSource is the source of a module in a registry: the module and, after two slashes, a
-// directory in its package, as in terraform-aws-modules/iam/aws//modules/iam-user.
+// ModuleSource is a module in a registry and, after two slashes, a directory in its package,
+// as in terraform-aws-modules/iam/aws//modules/iam-user.
 type ModuleSource struct {
-	// Module is the address of the module.
-	Module Module
-	// Subdir is the directory with slashes; empty for the package itself. Only parsers check
-	// that it stays inside the package.
+	Module Module // the address
+	// Subdir has slashes; empty for the package itself. Only parsers check that it is inside.
 	Subdir string
 }
 
-// ParseModuleSource parses a module address, optionally followed by two slashes and a
-// directory, see [ParseModule] and [ParseSubdir]. Paths and URLs are refused.
+// ParseModuleSource parses a module address and optional directory, see [ParseModule] and
+// [ParseSubdir]. Paths and URLs are refused.
 func ParseModuleSource(s string) (ModuleSource, error) { return ParseModuleSourceIn(defaultHost, s) }
 
-// ParseModuleSourceIn is like [ParseModuleSource] with host as the default. If zero, it is
-// [DefaultHost].
+// ParseModuleSourceIn is like [ParseModuleSource] with host as the default, or [DefaultHost]
+// if zero.
 func ParseModuleSourceIn(host svchost.Hostname, s string) (ModuleSource, error) {
 	if reason := checkModuleShape(s); reason != "" {
 		return ModuleSource{}, refuse(kindModuleSource, s, reason)
@@ -42,7 +40,7 @@ func ParseModuleSourceIn(host svchost.Hostname, s string) (ModuleSource, error) 
 	return ModuleSource{m, subdir}, nil
 }
 
-// MustParseModuleSource is like [ParseModuleSource], but panics on an error.
+// MustParseModuleSource is like [ParseModuleSource], but panics on errors.
 func MustParseModuleSource(s string) ModuleSource { return must(ParseModuleSource(s)) }
 
 // maxSubdir is the maximum length of a subdirectory in bytes. A source with the longest
@@ -54,7 +52,7 @@ const maxSubdir = 2048
 //
 // A directory that is absolute or leads out of the package is refused. So are spaces at the
 // ends, more than 2,048 bytes, unprintable characters, question marks, backslashes, colons,
-// and characters that look like a dot, a slash, a backslash or a colon to some programs.
+// and characters that look like dots, slashes, backslashes or colons.
 func ParseSubdir(s string) (string, error) {
 	if reason := checkSubdir(s); reason != "" {
 		return "", refuse(kindSubdir, s, reason)
@@ -87,7 +85,7 @@ func checkSubdir(s string) string {
 	return ""
 }
 
-// String returns [Module.String], and two slashes and Subdir if it is not empty.
+// String returns [Module.String] and, after two slashes, any Subdir.
 func (s ModuleSource) String() string { return s.with(s.Module.String()) }
 
 // Display is like [ModuleSource.String] without [DefaultHost].
@@ -103,13 +101,13 @@ func (s ModuleSource) with(addr string) string {
 // IsZero reports whether s is zero.
 func (s ModuleSource) IsZero() bool { return s == ModuleSource{} }
 
-// Compare returns -1, 0 or +1. It orders by module and subdirectory.
+// Compare orders by module and subdirectory.
 func (s ModuleSource) Compare(o ModuleSource) int {
 	return cmp.Or(s.Module.Compare(o.Module), strings.Compare(s.Subdir, o.Subdir))
 }
 
-// MarshalText returns the text of [ModuleSource.String].
+// MarshalText returns [ModuleSource.String].
 func (s ModuleSource) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText parses the text as [ParseModuleSource] does.
+// UnmarshalText parses as [ParseModuleSource] does.
 func (s *ModuleSource) UnmarshalText(b []byte) error { return unmarshal(s, b, ParseModuleSource) }

@@ -24,10 +24,10 @@ func ParsePlatform(s string) (Platform, error) {
 	return NewPlatform(os, arch)
 }
 
-// MustParsePlatform is like [ParsePlatform], but panics on an error.
+// MustParsePlatform is like [ParsePlatform], but panics on errors.
 func MustParsePlatform(s string) Platform { return must(ParsePlatform(s)) }
 
-// NewPlatform returns the platform with these words, checked as by [ParsePlatform].
+// NewPlatform returns the platform, checked as by [ParsePlatform].
 func NewPlatform(os, arch string) (Platform, error) {
 	if reason := checkPlatform(os, arch); reason != "" {
 		return Platform{}, refuse(kindPlatform, os+"_"+arch, reason)
@@ -36,7 +36,7 @@ func NewPlatform(os, arch string) (Platform, error) {
 	return Platform{unique.Make(os).Value(), unique.Make(arch).Value()}, nil
 }
 
-// CurrentPlatform returns the platform that the program was compiled for.
+// CurrentPlatform returns the platform of this program.
 func CurrentPlatform() Platform { return Platform{runtime.GOOS, runtime.GOARCH} }
 
 func checkPlatform(os, arch string) string {
@@ -68,13 +68,13 @@ func (p Platform) String() string {
 // IsZero reports whether p is zero.
 func (p Platform) IsZero() bool { return p == Platform{} }
 
-// Compare returns -1, 0 or +1. It orders by operating system and architecture.
+// Compare orders by operating system and architecture.
 func (p Platform) Compare(o Platform) int {
 	return cmp.Or(strings.Compare(p.os, o.os), strings.Compare(p.arch, o.arch))
 }
 
-// MarshalText returns the text of [Platform.String].
+// MarshalText returns [Platform.String].
 func (p Platform) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText parses the text as [ParsePlatform] does.
+// UnmarshalText parses as [ParsePlatform] does.
 func (p *Platform) UnmarshalText(b []byte) error { return unmarshal(p, b, ParsePlatform) }

@@ -32,8 +32,7 @@ const (
 // The namespace "-" is valid only at [DefaultHost], see [Provider.IsLegacy].
 func ParseProvider(s string) (Provider, error) { return ParseProviderIn(defaultHost, s) }
 
-// ParseProviderIn is like [ParseProvider] with host as the default. If zero, it is
-// [DefaultHost].
+// ParseProviderIn is like [ParseProvider] with host as the default, or [DefaultHost] if zero.
 func ParseProviderIn(host svchost.Hostname, s string) (Provider, error) {
 	if len(s) > maxInput {
 		return Provider{}, refuse(kindProvider, s, reasonTooLong)
@@ -61,8 +60,7 @@ func ParseProviderIn(host svchost.Hostname, s string) (Provider, error) {
 	return newProvider(host, namespace, typ, s)
 }
 
-// ParseQualifiedProvider parses HOSTNAME/NAMESPACE/TYPE, and refuses shorter addresses, for
-// formats such as lock files.
+// ParseQualifiedProvider parses HOSTNAME/NAMESPACE/TYPE, and refuses shorter addresses.
 func ParseQualifiedProvider(s string) (Provider, error) {
 	if n := strings.Count(s, "/"); n < 2 && len(s) <= maxInput {
 		return Provider{}, refuse(kindProvider, s, "it must be HOSTNAME/NAMESPACE/TYPE")
@@ -70,7 +68,7 @@ func ParseQualifiedProvider(s string) (Provider, error) {
 	return ParseProvider(s)
 }
 
-// MustParseProvider is like [ParseProvider], but panics on an error.
+// MustParseProvider is like [ParseProvider], but panics on errors.
 func MustParseProvider(s string) Provider { return must(ParseProvider(s)) }
 
 // NewProvider returns the address with these parts, normalised and checked as by
@@ -127,7 +125,7 @@ func (p Provider) refusePrefix(input, prefix string) error {
 	return refuse(kindProvider, input, reason)
 }
 
-// Host returns the host of the provider's origin registry.
+// Host returns the origin registry.
 func (p Provider) Host() svchost.Hostname { return p.host }
 
 // Namespace returns the namespace in lower case.
@@ -155,8 +153,8 @@ func (p Provider) Display() string {
 // IsZero reports whether p is zero.
 func (p Provider) IsZero() bool { return p == Provider{} }
 
-// IsLegacy reports whether the namespace is "-", as in files from before version 0.13. Such a
-// provider cannot be installed or locked.
+// IsLegacy reports whether the namespace is "-", from before version 0.13. Such a provider
+// cannot be installed or locked.
 func (p Provider) IsLegacy() bool { return p.namespace == legacyNamespace }
 
 // IsBuiltIn reports whether p is part of the CLI, like terraform.io/builtin/terraform. It
@@ -169,15 +167,15 @@ func (p Provider) IsBuiltIn() bool {
 	return host == "opentofu.org" || host == "terraform.io"
 }
 
-// Compare returns -1, 0 or +1. It orders by host, namespace and type.
+// Compare orders by host, namespace and type.
 func (p Provider) Compare(o Provider) int {
 	return cmp.Or(p.host.Compare(o.host), strings.Compare(p.namespace, o.namespace), strings.Compare(p.typ, o.typ))
 }
 
-// MarshalText returns the text of [Provider.String].
+// MarshalText returns [Provider.String].
 func (p Provider) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText parses the text as [ParseProvider] does.
+// UnmarshalText parses as [ParseProvider] does.
 func (p *Provider) UnmarshalText(b []byte) error { return unmarshal(p, b, ParseProvider) }
 
 // unmarshal implements UnmarshalText of all types of this package.

@@ -12,9 +12,8 @@ import (
 )
 
 // ProviderConstraint is a constraint on the version of a provider, such as ">= 1.2, < 2.0.0".
-// It allows the versions that the CLI selects. Modules have other rules, see
-// [ModuleConstraint]. The zero ProviderConstraint allows every version without a prerelease
-// part, except 0.0.0.
+// It allows the versions that the CLI selects. The zero ProviderConstraint allows every
+// version without a prerelease part, except 0.0.0.
 type ProviderConstraint struct {
 	text string // canonical
 }
@@ -46,13 +45,13 @@ func ParseProviderConstraint(s string) (ProviderConstraint, error) {
 	return ProviderConstraint{text}, nil
 }
 
-// MustParseProviderConstraint is like [ParseProviderConstraint], but panics on an error.
+// MustParseProviderConstraint is like [ParseProviderConstraint], but panics on errors.
 func MustParseProviderConstraint(s string) ProviderConstraint {
 	return must(ParseProviderConstraint(s))
 }
 
-// ExactProviderConstraint returns the constraint that allows only v. If the CLI never selects
-// v, such as 0.0.0 or a version that only a module can have, it allows no version.
+// ExactProviderConstraint returns the constraint that allows only v. It allows no version if
+// the CLI never selects v, such as 0.0.0.
 func ExactProviderConstraint(v Version) ProviderConstraint {
 	if !v.ok {
 		v = Version{ok: true}
@@ -63,8 +62,7 @@ func ExactProviderConstraint(v Version) ProviderConstraint {
 // Allows reports whether c allows v. For many versions, use [ProviderConstraint.Matcher].
 func (c ProviderConstraint) Allows(v Version) bool { return c.Matcher()(v) }
 
-// Matcher returns [ProviderConstraint.Allows] as a function that compiles c only once. The
-// function is safe for concurrent use.
+// Matcher returns [ProviderConstraint.Allows] compiled once, and safe for concurrent use.
 func (c ProviderConstraint) Matcher() func(Version) bool {
 	if c.IsZero() {
 		return func(v Version) bool { return isRelease(v) && v != Version{ok: true} }
@@ -72,8 +70,8 @@ func (c ProviderConstraint) Matcher() func(Version) bool {
 	return providerMatcher(c.text)
 }
 
-// And returns the constraint with the terms of both, as the CLI combines them. It allows a
-// release that both allow, and a prerelease that one names and the other includes.
+// And returns the terms of both, as the CLI combines them. It allows a release that both
+// allow, and a prerelease that one names and the other includes.
 func (c ProviderConstraint) And(o ProviderConstraint) ProviderConstraint {
 	return ProviderConstraint{join(c.text, o.text, canonicalProvider)}
 }
@@ -85,10 +83,10 @@ func (c ProviderConstraint) String() string { return c.text }
 // IsZero reports whether c has no terms.
 func (c ProviderConstraint) IsZero() bool { return c == ProviderConstraint{} }
 
-// MarshalText returns the text of [ProviderConstraint.String].
+// MarshalText returns [ProviderConstraint.String].
 func (c ProviderConstraint) MarshalText() ([]byte, error) { return []byte(c.text), nil }
 
-// UnmarshalText parses the text as [ParseProviderConstraint] does.
+// UnmarshalText parses as [ParseProviderConstraint] does.
 func (c *ProviderConstraint) UnmarshalText(b []byte) error {
 	return unmarshal(c, b, ParseProviderConstraint)
 }

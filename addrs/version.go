@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Version is the version of a provider or a module. The zero Version means "no version" and
-// differs from 0.0.0.
+// Version is the version of a provider or a module. The zero Version differs from 0.0.0.
 type Version struct {
 	major, minor, patch uint64
 	// tail is the rest of the canonical form: more numbers, each after a dot, a prerelease
@@ -203,7 +202,7 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 func isAlnum(c byte) bool { return isDigit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
-// MarshalText returns the text of [Version.String].
+// MarshalText returns [Version.String].
 func (v Version) MarshalText() ([]byte, error) {
 	if !v.ok {
 		return nil, nil

@@ -50,7 +50,7 @@ func ParseVersion(s string) (Version, error) {
 	return v, nil
 }
 
-// MustParseVersion is like [ParseVersion], but panics on an error.
+// MustParseVersion is like [ParseVersion], but panics on errors.
 func MustParseVersion(s string) Version { return must(ParseVersion(s)) }
 
 // scanNumbers reads up to three numbers and returns the index after them. Like the CLI, it
@@ -157,7 +157,7 @@ func ParseModuleVersion(s string) (Version, error) {
 	return v, nil
 }
 
-// MustParseModuleVersion is like [ParseModuleVersion], but panics on an error.
+// MustParseModuleVersion is like [ParseModuleVersion], but panics on errors.
 func MustParseModuleVersion(s string) Version { return must(ParseModuleVersion(s)) }
 
 func fromEngine(e *goversion.Version) Version {
