@@ -16,20 +16,18 @@ type Archive struct {
 	Size int64         // in bytes
 	ZH   checksum.Hash // of the bytes that the caller will use
 
-	// H1 computes both h1 hashes, as [checksum.H1Zip] does. It must not be nil. It is called
-	// at most once, and not if the ZH refutes the archive.
+	// H1 computes both h1 hashes, like [checksum.H1Zip]. It must not be nil, and is called at
+	// most once.
 	H1 func(ctx context.Context) (packed, tree checksum.Hash, err error)
 
-	// WantH1 computes the h1 hashes even if the policy does not need them.
-	WantH1 bool
+	WantH1 bool // compute the h1 hashes even if the policy does not need them
 }
 
 // JudgeArchive decides whether p accepts a. The caller must use exactly the bytes that were
 // hashed, and not a file that other users can write.
 //
 // The error is the error of a.H1, a [*checksum.MismatchError], a [*checksum.SizeError], a
-// [*SumsError], or it wraps a variable of this package. After an error the archive must not be
-// used.
+// [*SumsError], or it wraps a variable of this package.
 func (p Policy) JudgeArchive(ctx context.Context, ev Evidence, a Archive) (*Report, error) {
 	return p.judgeArchive(ctx, ev, a, sync.OnceValues(func() (CheckedSums, error) { return p.CheckSums(ev) }))
 }
@@ -60,11 +58,10 @@ func (p Policy) needsH1(ev Evidence, zh checksum.Hash) bool {
 	return checksum.HasScheme(ev.Hashes, checksum.SchemeH1) && !checksum.HasScheme(ev.Hashes, checksum.SchemeZH)
 }
 
-// Check calls [Policy.JudgeArchive] for the zip archive in the first size bytes of zip. It
-// computes the hashes that p needs.
+// Check calls [Policy.JudgeArchive] for the zip archive in the first size bytes of zip.
 //
-// Check also returns errors of zip, of [checksum.H1Zip] and of ctx, and [checksum.ErrTooLarge]
-// for an archive larger than Limits.Package.
+// It also returns errors of zip, [checksum.H1Zip] and ctx, and [checksum.ErrTooLarge] for an
+// archive larger than Limits.Package.
 func (p Policy) Check(ctx context.Context, ev Evidence, zip io.ReaderAt, size int64) (*Report, error) {
 	if limit := p.Limits.Effective().Package; size > limit {
 		return nil, fmt.Errorf("package %q %w: %d bytes, %d are allowed", ev.Filename, checksum.ErrTooLarge, size, limit)

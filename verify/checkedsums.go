@@ -15,15 +15,14 @@ type CheckedSums struct {
 	by     *Signature
 }
 
-// Sums returns the document, or nil if there is none.
+// Sums returns the document, or nil.
 func (c CheckedSums) Sums() *Sums { return c.doc }
 
-// SignedBy returns the verified signature, or nil if there is none.
+// SignedBy returns the verified signature, or nil.
 func (c CheckedSums) SignedBy() *Signature { return c.by }
 
 // CheckSums verifies the signature of the SHA256SUMS document in ev and parses the document,
-// once for all platforms of a version. [CheckedSums.JudgeStated] checks that it is the right
-// version.
+// once for all platforms of a version.
 //
 // The result has no document or signature if p needs none ([Policy.NeedsEvidence]), or if the
 // source has none and p accepts that.

@@ -1,5 +1,5 @@
-// Package verify decides whether an archive is the provider package that it claims to be. It
-// compares checksums and verifies OpenPGP signatures, without network access.
+// Package verify decides whether an archive is the provider package that it claims to be, by
+// checksums and OpenPGP signatures, without network access.
 //
 //	report, err := verify.Policy{}.Check(ctx, verify.Evidence{
 //		Filename: "terraform-provider-random_3.6.0_linux_amd64.zip",
@@ -9,10 +9,7 @@
 //
 // The publisher of a version signs a SHA256SUMS document with a line for each archive. The
 // registry serves the document and the signature and lists the keys. Lock files and mirrors
-// have a [checksum.Hash] or several of each package. A [Policy] compares all of them with the
-// archive. The zero Policy requires the whole chain:
-//
-//	signature, SHA256SUMS, line of this archive, zh of the bytes, hashes that the source states
+// have hashes of each package. A [Policy] compares all of them with the archive.
 //
 // A signature by a key that the registry lists proves only that document and key come from the
 // same registry. To prove who published a package, set [Policy.Fingerprints].
@@ -20,7 +17,7 @@
 // The method depends on what the caller has:
 //
 //   - an open file: [Policy.Check]
-//   - an archive whose hashes the caller computes: [Policy.JudgeArchive]
+//   - an archive with its own hash functions: [Policy.JudgeArchive]
 //   - computed hashes, also of a directory: [Policy.Judge]
 //   - a description, before a download: [Policy.JudgeOffer]
 //   - stated hashes without the archive: [Policy.CheckSums] and [CheckedSums.JudgeStated]

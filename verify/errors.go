@@ -5,15 +5,13 @@ import "errors"
 // Errors of [Policy] and [CheckSignature]. A refusal wraps the variable that is its cause, or
 // it is a [checksum.ErrMismatch] or a [*SumsError].
 var (
-	// No stated hash could be compared. [Policy.AllowUnchecked] accepts the package, unless
-	// its source states only hashes of unknown schemes or of other platforms.
+	// No stated hash could be compared. See [Policy.AllowUnchecked].
 	ErrUnchecked = errors.New("no hash to check the package against")
 
-	// Signature, SHA256SUMS document or keys are missing. [Policy.AllowUnsigned] accepts
-	// stated hashes instead.
+	// Signature, SHA256SUMS document or keys are missing. See [Policy.AllowUnsigned].
 	ErrUnsigned = errors.New("package is not signed")
 
-	// The source names a SHA256SUMS document or a signature that is empty.
+	// The source names an empty SHA256SUMS document or signature.
 	ErrEmpty = errors.New("document is empty")
 
 	// No key that may sign made the signature.
@@ -22,14 +20,13 @@ var (
 	// Document, signature and key do not match.
 	ErrBadSignature = errors.New("bad signature")
 
-	// The key had expired when it signed, or the signature has expired. See
-	// [Policy.AllowExpired].
+	// The signature has expired, or the key when it signed. See [Policy.AllowExpired].
 	ErrExpired = errors.New("expired signature")
 
 	// The clock of this machine may be wrong.
 	ErrFuture = errors.New("signature from the future")
 
-	// The key that signed is revoked.
+	// The signing key is revoked.
 	ErrRevoked = errors.New("key is revoked")
 
 	// See [Policy.AllowWeak].
@@ -41,12 +38,10 @@ var (
 	// See [Policy.SameRelease].
 	ErrOtherRelease = errors.New("SHA256SUMS lists none of the known archives of this version")
 
-	// The file name is invalid, or it does not match [Evidence.Want]; for the latter, see
-	// [Policy.AllowAnyName].
+	// The file name is invalid or does not match [Evidence.Want]. See [Policy.AllowAnyName].
 	ErrFilename = errors.New("unexpected file name")
 
-	// The package has none of the hashes in [Policy.Accept]. The error also wraps a
-	// [*checksum.MismatchError].
+	// The package has no hash in [Policy.Accept]. Also wraps a [*checksum.MismatchError].
 	ErrNotAccepted = errors.New("no accepted hash matches")
 
 	// A public key cannot be read.

@@ -16,15 +16,13 @@ type Evidence struct {
 	// Filename is the name of the archive in SHA256SUMS. It may be empty if Sums is.
 	Filename string `json:"filename,omitempty"`
 
-	// Size is the stated size in bytes. If zero or less, no size is stated.
-	Size int64 `json:"size,omitempty"`
+	Size int64 `json:"size,omitempty"` // stated, in bytes; if zero or less, none
 
 	// Hashes are the stated hashes of this archive, of any scheme.
 	Hashes []checksum.Hash `json:"hashes,omitempty"`
 
-	// OthersStated says that the source states hashes for other platforms of the version. If
-	// Hashes is empty then, AllowUnchecked does not accept the package, because the hash may
-	// have been removed.
+	// OthersStated says that the source states hashes for other platforms of the version.
+	// AllowUnchecked does not accept a package without Hashes then.
 	OthersStated bool `json:"others_stated,omitempty"`
 
 	// Sums is the SHA256SUMS document, and Signature its detached signature. Nil means that
@@ -40,9 +38,8 @@ type Evidence struct {
 	MustBeSigned bool `json:"must_be_signed,omitempty"`
 
 	// Want, if not empty, is the requested package as "TYPE_VERSION_OS_ARCH". Filename must be
-	// Want and ".zip", with or without "terraform-provider-" or "opentofu-provider-" before
-	// it, or the source could send another signed package of the same publisher. Versions are
-	// compared as text.
+	// Want and ".zip", optionally after "terraform-provider-" or "opentofu-provider-". If
+	// empty, the source could send another signed package of the same publisher.
 	Want string `json:"want,omitempty"`
 }
 

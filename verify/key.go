@@ -12,7 +12,7 @@ import (
 // A Key is a public key that a registry lists or a caller pins.
 type Key struct {
 	ID    string `json:"id,omitempty"` // key ID as the source states it, only for display
-	Armor string `json:"armor"`        // one or more ASCII-armored public key blocks; text around them is ignored
+	Armor string `json:"armor"`        // one or more ASCII-armored public key blocks
 }
 
 // These limits bound the time that a hostile registry can cost.
@@ -23,10 +23,7 @@ const (
 
 // KeyInfo describes an OpenPGP key.
 type KeyInfo struct {
-	// ID is the last 64 bits of the fingerprint, which can be forged, in 16 upper-case hex
-	// digits.
-	ID string `json:"id"`
-
+	ID          string    `json:"id"`                 // last 16 digits of the fingerprint, which can be forged
 	Fingerprint string    `json:"fingerprint"`        // 40 upper-case hex digits, or 64 for version 6
 	UserIDs     []string  `json:"user_ids,omitempty"` // names in the key, sorted, not verified; none for subkeys
 	Algorithm   string    `json:"algorithm"`          // for example "RSA 4096" or "Ed25519"
@@ -37,8 +34,8 @@ type KeyInfo struct {
 }
 
 // Info describes the keys in k in order. The error wraps [ErrBadKey] if there is no key, or a
-// block is damaged or holds private keys. It also wraps [checksum.ErrTooLarge] beyond the
-// limits of [CheckSignature].
+// block is damaged or holds private keys, and [checksum.ErrTooLarge] beyond the limits of
+// [CheckSignature].
 func (k Key) Info() ([]KeyInfo, error) {
 	certs, err := k.parse()
 	if err != nil {

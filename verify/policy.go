@@ -10,22 +10,18 @@ import (
 // signed the SHA256SUMS document, and that the document lists the archive. Each Allow field
 // disables one of these checks.
 //
-// Every policy refuses mismatches: the stated size, the line in SHA256SUMS, and the stated
-// hashes of computed schemes must match. Every policy refuses bad signatures, keys that are
-// not listed, and revoked keys. A key that was revoked as superseded or retired still verifies
-// older signatures (RFC 9580, section 5.2.3.31).
-//
-// A Policy is safe for concurrent use while it is not modified.
+// Every policy refuses bad signatures, unlisted keys, revoked keys, and any mismatch with the
+// stated size, the line in SHA256SUMS and stated hashes. A key that was revoked as superseded
+// or retired still verifies older signatures (RFC 9580, section 5.2.3.31).
 type Policy struct {
 	// Accept holds the hashes from a lock file. If not nil, the package must have one of them;
 	// SHA256SUMS and signature are then only checked if RequireSignature is set. An empty
 	// Accept that is not nil refuses every package.
 	Accept []checksum.Hash
 
-	// SameRelease holds known hashes of the version, for example all hashes of a lock file. If
-	// not empty, a SHA256SUMS document that lists none of them is refused with
-	// [ErrOtherRelease], signed or not. A document with known archives beside forged ones
-	// passes.
+	// SameRelease holds known hashes of the version, for example from a lock file. If not
+	// empty, a SHA256SUMS document that lists none of them is [ErrOtherRelease], signed or
+	// not. A document with known archives beside forged ones passes.
 	SameRelease []checksum.Hash
 
 	// RequireSignature requires a valid signature even if a hash is accepted. It overrides
@@ -67,15 +63,11 @@ type Policy struct {
 	// platforms that were not downloaded.
 	RecordStated bool
 
-	// Limits are the limits of [Policy.Check].
-	Limits checksum.Limits
-
-	// Now is the clock for expiry. If nil, [time.Now] is used.
-	Now func() time.Time
+	Limits checksum.Limits  // of [Policy.Check]
+	Now    func() time.Time // clock for expiry; if nil, [time.Now]
 }
 
-// NeedsEvidence reports whether p checks Sums and Signature. If not, they need not be
-// downloaded.
+// NeedsEvidence reports whether p checks Sums and Signature, which must be downloaded then.
 func (p Policy) NeedsEvidence() bool { return p.Accept == nil || p.RequireSignature }
 
 // pinned reports whether p names the keys that may sign.

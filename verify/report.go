@@ -8,8 +8,8 @@ import (
 )
 
 // Trust is why a package was accepted. Accepted and Signed are not ordered by strength: a lock
-// file may hold hashes of a package whose signature was verified earlier. To require a
-// signature, set [Policy.RequireSignature].
+// file may hold hashes of a verified package. To require a signature, set
+// [Policy.RequireSignature].
 type Trust int
 
 // The reasons for acceptance. If several apply, the report has the last one.
@@ -22,7 +22,7 @@ const (
 
 var trustNames = [...]string{"unchecked", "checked", "accepted", "signed"}
 
-// String returns the name in lower case, for example "signed".
+// String returns, for example, "signed".
 func (t Trust) String() string {
 	if t < 0 || int(t) >= len(trustNames) {
 		return fmt.Sprintf("Trust(%d)", int(t))
@@ -30,7 +30,7 @@ func (t Trust) String() string {
 	return trustNames[t]
 }
 
-// MarshalText returns the text of [Trust.String].
+// MarshalText returns [Trust.String].
 func (t Trust) MarshalText() ([]byte, error) {
 	if t < 0 || int(t) >= len(trustNames) {
 		return nil, fmt.Errorf("invalid trust %d", int(t))
@@ -38,7 +38,7 @@ func (t Trust) MarshalText() ([]byte, error) {
 	return []byte(t.String()), nil
 }
 
-// UnmarshalText parses the text of [Trust.String].
+// UnmarshalText parses [Trust.String].
 func (t *Trust) UnmarshalText(b []byte) error {
 	i := slices.Index(trustNames[:], string(b))
 	if i < 0 {
@@ -68,7 +68,7 @@ func (r *Report) Signed() []checksum.Hash {
 }
 
 // Recordable returns the hashes that a lock file may record for the version: computed, signed
-// and, with [Policy.RecordStated], claimed ones. It returns nil for a nil Report.
+// and, with [Policy.RecordStated], claimed ones. A nil Report has none.
 func (r *Report) Recordable() []checksum.Hash {
 	if r == nil {
 		return nil

@@ -19,11 +19,8 @@ type Signature struct {
 	Hash      string    `json:"hash"`              // of the document, for example "SHA-256"
 	Created   time.Time `json:"created"`           // as the signature states
 
-	// Pinned reports that [Policy.Keys] or [Policy.Fingerprints] names the key.
-	Pinned bool `json:"pinned,omitempty"`
-
-	// KeyExpired reports that the key expired after it signed.
-	KeyExpired bool `json:"key_expired,omitempty"`
+	Pinned     bool `json:"pinned,omitempty"`      // [Policy.Keys] or [Policy.Fingerprints] names the key
+	KeyExpired bool `json:"key_expired,omitempty"` // after it signed
 
 	// KeyRetired reports that the owner retired or replaced the key after it signed. A holder
 	// of the key can backdate signatures.
@@ -34,26 +31,25 @@ type Signature struct {
 }
 
 // CheckSignature verifies that sig is a detached OpenPGP signature of doc by one of keys, at
-// the time at; the zero time means now. sig may be binary or ASCII-armored. If it holds
-// several signatures, one valid signature suffices.
+// the time at; the zero time means now. sig may be binary or ASCII-armored. Of several
+// signatures in it, one valid signature suffices.
 //
 // RSA, ECDSA and EdDSA keys and their bound signing subkeys are supported. The key must have
 // been valid when it signed, according to its newest self-signature. The error wraps
 //
-//   - [ErrExpired] if the signature has expired, or the key had expired when it signed
+//   - [ErrExpired] if the signature has expired, or the key had when it signed
 //   - [ErrFuture] if the signature is dated more than five minutes in the future
 //   - [ErrRevoked] if any copy of the key is revoked, except as superseded or retired after
 //     the signature
-//   - [ErrWeak] for RSA keys under 2,047 bits, DSA keys, and SHA-224, SHA-1 or weaker, but
-//     not for SHA-1 in self-signatures
+//   - [ErrWeak] for RSA keys under 2,047 bits, DSA keys, and SHA-224, SHA-1 or weaker, but not
+//     for SHA-1 in self-signatures
 //   - [ErrUnknownKey] if no key matches, and also [ErrBadKey] if a key cannot be read
 //   - [checksum.ErrTooLarge] beyond [MaxSums], [MaxSignature], 16 signatures, 100 keys of 1
-//     MiB, 1,000 OpenPGP keys in them, keys of 8,192 bits, or 500
-//     self-signatures (50 on slow curves)
+//     MiB, 1,000 OpenPGP keys in them, keys of 8,192 bits, or 500 self-signatures (50 on slow
+//     curves)
 //   - [ErrBadSignature] otherwise
 //
-// If several apply, the error is the most specific one. Version 4 keys without user IDs cannot
-// be read. Revocations by other keys are ignored.
+// Of several errors, the most specific one is returned. Revocations by other keys are ignored.
 func CheckSignature(doc, sig []byte, keys []Key, at time.Time) (*Signature, error) {
 	if at.IsZero() {
 		at = time.Now()

@@ -7,16 +7,15 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// ErrNotStated means that stated hashes do not suffice to decide. The archive itself may be
-// accepted.
+// ErrNotStated means that only the archive itself can decide.
 var ErrNotStated = errors.New("the stated hashes do not suffice")
 
 // JudgeStated decides about an archive without reading it, by the hashes that its source
-// states and the policy of c. It is for lock files of several platforms.
+// states and the policy of c, as for lock files of several platforms.
 //
 // In the report Local is empty. Trust is Signed if a signature covers the zh, Accepted if a
-// stated hash is in [Policy.Accept], otherwise Checked. Claimed has an h1 only if the source
-// states a zh that SHA256SUMS confirms, or if there is no SHA256SUMS.
+// stated hash is in [Policy.Accept], otherwise Checked. Claimed has an h1 only if SHA256SUMS
+// confirms a stated zh, or if there is no SHA256SUMS.
 //
 // If the error wraps [ErrNotStated], the archive itself may be accepted. Any other error would
 // also refuse the archive.

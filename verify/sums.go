@@ -33,9 +33,8 @@ type Sums struct {
 // a space or an asterisk, and a name. It accepts blank lines, CRLF, a missing last line end,
 // and repeated equal lines.
 //
-// Everything else is a [*SumsError], also names that start or end with a space, and two
-// digests for one name. The error wraps [checksum.ErrTooLarge] beyond [MaxSums] bytes or
-// 10,000 lines.
+// Everything else is a [*SumsError]. The error wraps [checksum.ErrTooLarge] beyond [MaxSums]
+// bytes or 10,000 lines.
 func ParseSums(doc []byte) (*Sums, error) {
 	if len(doc) > MaxSums {
 		return nil, &SumsError{Reason: fmt.Sprintf("%d bytes, %d are allowed", len(doc), MaxSums), err: checksum.ErrTooLarge}
@@ -88,8 +87,7 @@ func (s *Sums) add(line []byte) string {
 	return ""
 }
 
-// Lookup returns the digest of the file as a zh hash. name is as in the document, including
-// any path.
+// Lookup returns the digest of the file as a zh hash. name is as in the document.
 func (s *Sums) Lookup(name string) (checksum.Hash, bool) {
 	h, ok := s.hashes[name]
 	return h, ok
@@ -114,7 +112,7 @@ func (s *Sums) listed() []checksum.Hash {
 	return checksum.Sorted(slices.Collect(maps.Values(s.hashes)))
 }
 
-// MarshalText returns the document in the format of the sha256sum program.
+// MarshalText formats s like sha256sum.
 func (s *Sums) MarshalText() ([]byte, error) {
 	var text []byte
 	for name, h := range s.All() {
@@ -147,7 +145,7 @@ type SumsError struct {
 	err    error
 }
 
-// Error returns the line number and the reason.
+// Error returns line and reason.
 func (e *SumsError) Error() string {
 	if e.Line == 0 {
 		return "SHA256SUMS: " + e.Reason
@@ -155,5 +153,5 @@ func (e *SumsError) Error() string {
 	return fmt.Sprintf("SHA256SUMS line %d: %s", e.Line, e.Reason)
 }
 
-// Unwrap returns [checksum.ErrTooLarge] for a document that is too large, otherwise nil.
+// Unwrap returns [checksum.ErrTooLarge] or nil.
 func (e *SumsError) Unwrap() error { return e.err }

@@ -7,10 +7,10 @@ import (
 )
 
 // Caching is the caching behaviour of successful answers of a [Registry] (RFC 9111). The zero
-// value sets no headers, as many registries do. Files always have entity tags.
+// value sets no headers. Files always have entity tags.
 type Caching struct {
-	Control string // Cache-Control header, such as "max-age=60"; may be empty
-	Vary    string // Vary header; may be empty
+	Control string // Cache-Control header, such as "max-age=60"
+	Vary    string // Vary header
 	Tags    bool   // documents have entity tags
 }
 

@@ -12,23 +12,17 @@
 // A [Registry] can be used in three ways:
 //
 //   - [Registry.Client] returns an HTTP client that reaches the registry in this process,
-//     without ports, TLS and goroutines. It suits
-//     testing/synctest. All hosts answer, but only registries have discovery.
+//     without ports, TLS and goroutines. It suits testing/synctest.
 //   - [Registry.ServeHTTP] makes it an [net/http.Handler].
-//   - [Registry.ServeTLS] listens on the loopback interface, for programs such as tofu and
-//     terraform.
+//   - [Registry.ServeTLS] listens on the loopback interface, for tofu and terraform.
 //
 // It speaks discovery and the protocols of provider registries, module registries, network
 // mirrors and, with [Registry.Login], logins; see [Kind]. Files have strong entity tags and
-// support ranges. HEAD is answered with 404. [Registry.Requests] returns all requests, tokens
-// included.
+// support ranges. HEAD is answered with 404.
 //
-// [Provider] and [Module] describe what is served, valid or not. [ModuleList], [Mirror] and
-// [Caching] describe habits of servers. A [Fault] delays, breaks, refuses, redirects or alters
-// answers. [Registry.Require] requires a token.
-//
-// The package is for tests: invalid arguments, such as a malformed address, cause a panic.
-// Requests never do.
+// [Provider] and [Module] describe what is served, valid or not. A [Fault] delays, breaks,
+// refuses, redirects or alters answers. Invalid arguments, such as a malformed address, cause
+// a panic. Requests never do.
 //
 // Package [github.com/tofureg/tofureg/regclient/regcheck] checks a real server. Package
 // [github.com/tofureg/tofureg/regclient/regtest/vectors] has test cases in JSON.

@@ -15,17 +15,14 @@ import (
 // changed. Zero fields have no effect.
 //
 // All faults that match a request apply together, in the order in which they were added. Of
-// several with a Status, Redirect or Raw the first applies. If it is a redirect, the other
-// faults apply to the request that it leads to.
+// several with a Status, Redirect or Raw the first applies. The other faults apply to the
+// request after a redirect.
 //
 //	// The first two archives break off after 1000 bytes.
 //	reg.AddFault(regtest.Fault{Kind: regtest.Archive, First: 2, Break: regtest.Cut, After: 1000})
 //
 //	// The registry is busy once.
 //	reg.AddFault(regtest.Fault{Kind: regtest.Versions, First: 1, Status: 503, RetryAfter: "30"})
-//
-//	// Version 1.0.0 is served, and signed, as 2.0.0.
-//	reg.AddFault(regtest.Fault{Kind: regtest.Package, Path: "/2.0.0/", Instead: "/1.0.0/"})
 //
 //	// The metadata names another platform.
 //	reg.AddFault(regtest.Fault{Kind: regtest.Package, Edit: func(doc map[string]any) {
@@ -34,39 +31,37 @@ import (
 type Fault struct {
 	Kind  Kind   // requests to affect; if zero, all
 	Host  string // requested host, with a port unless it is the default; if empty, any
-	Path  string // part of the path; of a file, the path in the form Absolute, except at a mirror
-	Skip  int    // number of matching requests before the first affected one
+	Path  string // part of the path, for files in the form Absolute except at a mirror
+	Skip  int    // number of matching requests to skip
 	Every int    // affect every n-th request after these; if zero, each
 	First int    // maximum number of affected requests; if zero, no maximum
 
-	Delay       time.Duration // delay of the answer
+	Delay       time.Duration // of the answer
 	Drop        bool          // drop the connection without an answer
 	RefuseToken bool          // answer 400 to an Authorization header, as object stores do
 	Status      int           // status of the error document, the redirect or Raw
 	RetryAfter  string        // Retry-After header: seconds or an HTTP date
 
-	// Header replaces headers of the answer. A name without values removes the header,
-	// including Content-Type, Content-Length and Etag. Removing Etag also removes
-	// Last-Modified, unless Header sets it.
+	// Header replaces headers of the answer. A name without values removes the header.
+	// Removing Etag also removes Last-Modified.
 	Header http.Header
 
-	// Redirect redirects the request, by default with 302. A scheme and host, such as
-	// "https://files.example.com", keeps the path; a query after them is added. "/" keeps the
-	// host. Any other URL is used unchanged.
+	// Redirect redirects the request, by default with 302. A scheme and host keep the path; a
+	// query after them is added. "/" keeps the host. Any other URL is used unchanged.
 	Redirect string
-	Hops     int // number of redirects; if zero, 1; if negative, endless; without Redirect, on the same host
+	Hops     int // redirects; if zero, 1; if negative, endless; without Redirect, on the same host
 
 	Instead string // replaces Path in the path, or the whole path if Path is empty
 	Raw     []byte // body, if not nil
 
-	// Edit changes a JSON document, or at [LoginAuthz] the parameters for the browser. It is
-	// not called for errors and files. It may be called concurrently.
+	// Edit changes a JSON document except errors, or at [LoginAuthz] the parameters for the
+	// browser. It may be called concurrently.
 	Edit func(doc map[string]any)
 
-	Corrupt bool  // flip one bit in the middle of the body
+	Corrupt bool  // flip one bit of the body
 	Changed bool  // serve a file with other bytes, entity tag and date
-	PadTo   int64 // pad the body with spaces to this number of bytes
-	Gzip    bool  // compress the body for clients that accept it; with PadTo, a decompression bomb
+	PadTo   int64 // pad the body with spaces to this size in bytes
+	Gzip    bool  // compress the body if the client accepts it
 	Part    Part  // answer to range requests
 
 	Break Break         // what happens after After bytes of the body
@@ -92,7 +87,7 @@ type fault struct {
 	seen int
 }
 
-// AddFault adds a fault. It panics if Status is not zero and not between 200 and 999.
+// AddFault adds a fault. It panics if Status is neither zero nor from 200 to 999.
 func (r *Registry) AddFault(f Fault) {
 	if f.Status != 0 && (f.Status < 200 || f.Status > 999) {
 		panic(fmt.Sprintf("regtest: AddFault: status %d is not between 200 and 999", f.Status))

@@ -6,7 +6,7 @@ import (
 )
 
 // ServeHTTP implements [http.Handler]. It accepts every Host header and uses it in URLs. If a
-// fault drops the connection, ServeHTTP panics with [http.ErrAbortHandler].
+// fault drops the connection, it panics with [http.ErrAbortHandler].
 func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) { r.serve(w, req, nil) }
 
 func (r *Registry) serve(w http.ResponseWriter, req *http.Request, s *Server) {

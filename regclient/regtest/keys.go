@@ -14,16 +14,15 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// KeyOptions are the options of [NewKey]. The zero value makes an Ed25519 key that never
-// expires.
+// KeyOptions are the options of [NewKey]. The zero value makes an Ed25519 key.
 type KeyOptions struct {
 	Name    string    // user ID; if empty, "regtest"
-	RSABits int       // size of an RSA key, such as 4096; if zero, the key is Ed25519
-	Created time.Time // in whole seconds; if zero, 31 December 1999 UTC, which suits testing/synctest
+	RSABits int       // of an RSA key; if zero, the key is Ed25519
+	Created time.Time // in whole seconds; if zero, 31 December 1999 UTC
 	Expires time.Time // if zero, never
 	Signs   time.Time // time in signatures; if zero, an hour after Created
 	Subkey  bool      // a subkey signs
-	Revoked bool      // the owner has revoked the key
+	Revoked bool      // by the owner
 }
 
 // A Key is an OpenPGP key that signs SHA256SUMS documents. It is safe for concurrent use.
@@ -87,13 +86,13 @@ func newKey(o KeyOptions) (*Key, error) {
 	return key, err
 }
 
-// Fingerprint returns the fingerprint of the primary key in 40 upper-case hex digits.
+// Fingerprint returns 40 upper-case hex digits.
 func (k *Key) Fingerprint() string { return fmt.Sprintf("%X", k.entity.PrimaryKey.Fingerprint) }
 
 // ID returns the last 16 digits of the fingerprint.
 func (k *Key) ID() string { return fmt.Sprintf("%016X", k.entity.PrimaryKey.KeyId) }
 
-// Armor returns the public key as an ASCII-armored block.
+// Armor returns the public key, ASCII-armored.
 func (k *Key) Armor() string { return k.armor }
 
 // Public returns the public key for [verify.Policy].

@@ -8,24 +8,24 @@ import (
 // A Kind is a kind of request, or a set of kinds, such as Sums|Signature.
 type Kind uint
 
-// The kinds of requests.
+// The kinds of requests, with GET except [LoginToken].
 const (
-	Discovery Kind = 1 << iota // GET /.well-known/terraform.json
-	Versions                   // GET /v1/providers/NAMESPACE/TYPE/versions
-	Package                    // GET /v1/providers/NAMESPACE/TYPE/VERSION/download/OS/ARCH
-	Sums                       // GET …_SHA256SUMS
-	Signature                  // GET …_SHA256SUMS.sig
-	Archive                    // GET ….zip, also of a mirror
+	Discovery Kind = 1 << iota // /.well-known/terraform.json
+	Versions                   // /v1/providers/NAMESPACE/TYPE/versions
+	Package                    // /v1/providers/NAMESPACE/TYPE/VERSION/download/OS/ARCH
+	Sums                       // …_SHA256SUMS
+	Signature                  // …_SHA256SUMS.sig
+	Archive                    // ….zip, also of a mirror
 
-	ModuleVersions // GET /v1/modules/NAMESPACE/NAME/SYSTEM/versions
-	ModuleLocation // GET /v1/modules/NAMESPACE/NAME/SYSTEM/VERSION/download
-	ModulePage     // GET …/page-1?terraform-get=1
-	ModulePackage  // GET ….tar.gz
+	ModuleVersions // /v1/modules/NAMESPACE/NAME/SYSTEM/versions
+	ModuleLocation // /v1/modules/NAMESPACE/NAME/SYSTEM/VERSION/download
+	ModulePage     // …/page-1?terraform-get=1
+	ModulePackage  // ….tar.gz
 
-	MirrorIndex   // GET /mirror/HOST/NAMESPACE/TYPE/index.json
-	MirrorVersion // GET /mirror/HOST/NAMESPACE/TYPE/VERSION.json
+	MirrorIndex   // /mirror/HOST/NAMESPACE/TYPE/index.json
+	MirrorVersion // /mirror/HOST/NAMESPACE/TYPE/VERSION.json
 
-	LoginAuthz // GET /oauth/authorization, by a browser
+	LoginAuthz // /oauth/authorization, by a browser
 	LoginToken // POST /oauth/token
 
 	Other // any other path
@@ -41,7 +41,7 @@ const (
 	LoginEndpoints  Kind = LoginAuthz | LoginToken         // of the identity server
 )
 
-// String returns the names of the kinds, for example "sums|signature", or "any" for zero.
+// String returns, for example, "sums|signature", or "any" for zero.
 func (k Kind) String() string {
 	names := [...]string{
 		"discovery", "versions", "package", "sums", "signature", "archive",

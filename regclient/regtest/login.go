@@ -26,9 +26,8 @@ const maxForm = 64 << 10
 // back with a code, and exchanges the code for the token. [Registry.Browse] acts as the
 // browser, and [Registry.Require] requires the token.
 //
-// The protocol is OAuth 2.0 with an authorization code and PKCE (RFC 6749 and RFC 7636). The
-// server checks the client ID, the method S256, the state, the redirect to
-// http://localhost:PORT/ or 127.0.0.1, and that each code is used once.
+// The server checks the client ID, PKCE with S256 (RFC 7636), the state, the redirect to
+// http://localhost:PORT/ or 127.0.0.1, and that each code is used once (RFC 6749).
 //
 //	// The user refuses.
 //	reg.AddFault(regtest.Fault{Kind: regtest.LoginAuthz, Edit: func(doc map[string]any) {
@@ -39,18 +38,10 @@ type Login struct {
 	ClientID string // if empty, "regtest"
 	Token    string // for every client; if empty, "regtest-token"
 
-	// ExpiresIn is the stated lifetime of the token in whole seconds. If zero, none is stated.
-	ExpiresIn time.Duration
-
-	// GrantTypes are the declared grant types. If nil, none are declared, which means
-	// "authz_code", the only supported type.
-	GrantTypes []string
-
-	// MinPort and MaxPort are the declared ports of the client. If both are zero, none are
-	// declared, and 1024 to 65535 are allowed.
-	MinPort, MaxPort int
-
-	Scopes []string // required scopes, declared if not nil
+	ExpiresIn        time.Duration // stated lifetime of the token in whole seconds; if zero, none
+	GrantTypes       []string      // declared; nil means "authz_code", the only supported type
+	MinPort, MaxPort int           // declared ports of the client; if both are zero, 1024 to 65535
+	Scopes           []string      // required, declared if not nil
 }
 
 // declaration returns the value of the service in the discovery document.

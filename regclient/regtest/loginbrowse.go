@@ -10,9 +10,8 @@ import (
 // browseTimeout ends a Browse whose page does not arrive.
 const browseTimeout = time.Minute
 
-// Browse acts as the browser of a user who logs in. It follows rawURL and its redirects to the
-// last page: http://localhost and http://127.0.0.1 on this machine, everything else in the
-// registry.
+// Browse acts as the browser of a user who logs in. It follows rawURL and its redirects:
+// http://localhost and http://127.0.0.1 on this machine, everything else in the registry.
 //
 //	client := &login.Client{Transport: &transport.Client{HTTP: reg.Client()}, Open: reg.Browse}
 //

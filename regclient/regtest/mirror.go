@@ -10,7 +10,7 @@ import (
 )
 
 // A Mirror is how a [Registry] serves its providers, of all hosts, as a network mirror. The
-// zero value is like a mirror that the CLI makes.
+// zero value is like a mirror of the CLI.
 type Mirror struct {
 	Path       string   // of the base URL; if empty, "/mirror/"
 	URLs       URLForm  // of archives; Usual means FileName
@@ -38,10 +38,10 @@ type (
 )
 
 // MirrorURL returns the base URL of the network mirror, for example
-// "https://registry.example.com/mirror/". In this process, every other host serves it too.
+// "https://registry.example.com/mirror/".
 func (r *Registry) MirrorURL() string { return "https://" + r.Host() + r.Mirror.path() }
 
-// MirrorURL returns the base URL of the network mirror, "https://localhost:PORT/mirror/".
+// MirrorURL returns "https://localhost:PORT/mirror/".
 func (s *Server) MirrorURL() string { return s.URL + s.registry.Mirror.path() }
 
 // path returns the path of the mirror, with a slash at both ends.

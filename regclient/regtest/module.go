@@ -19,34 +19,34 @@ import (
 //		Query:   "archive=tar.gz&signature=5eed",
 //	})
 type Module struct {
-	// Address is the module, for example "acme/network/aws". With a host before it, the
-	// [Registry] also answers for that host.
+	// Address is, for example, "acme/network/aws". With a host before it, the [Registry] also
+	// answers for that host.
 	Address string
 
 	Version    string         // any text; if empty, "1.0.0"
-	Properties map[string]any // further JSON properties of the version in the list, such as "deprecated"
+	Properties map[string]any // further properties in the list, such as "deprecated"
 
-	// Files are the contents of files by name. A name that ends with a slash is a directory.
-	// If nil, there is a main.tf, also in Subdir.
+	// Files are contents by name. A name that ends with a slash is a directory. If nil, there
+	// is a main.tf, also in Subdir.
 	Files map[string]string
 
-	// Size, if not zero, is the size of a further file "large.bin", at most 4 GiB less 1 MiB.
-	// Its bytes do not compress and are not held in memory. It excludes Deflate.
+	// Size, if not zero, is the size of a further file "large.bin" in bytes, at most 4 GiB
+	// less 1 MiB. Its bytes do not compress and are not held in memory. It excludes Deflate.
 	Size int64
 
 	Format  Format // of the package
-	Deflate bool   // compress TarGzip or Zip; the bytes depend on the version of Go
-	Package []byte // package, valid or not, instead of Files, Size and Deflate; required for TarBzip2
+	Deflate bool   // compress TarGzip or Zip
+	Package []byte // instead of Files, Size and Deflate; required for TarBzip2
 
-	Answer LocationAnswer // how the registry answers with the location
+	Answer LocationAnswer // with the location
 
-	// UseRegistryCredentials, if not nil, is the property use_registry_credentials of the
-	// answer. With it, [InHeader] means [InBody].
+	// UseRegistryCredentials, if not nil, is a property of the answer. With it, [InHeader]
+	// means [InBody].
 	UseRegistryCredentials *bool
 
 	Location string // if not empty, the location; the fields below are then ignored
 
-	Origin   string  // scheme and host of package and pages, such as "https://files.example.com"; if empty, the registry
+	Origin   string  // scheme and host of package and pages; if empty, the registry
 	URLs     URLForm // of the location; Usual means Absolute, and so do all with an Origin
 	Subdir   string  // directory after two slashes, such as "modules/subnet" or "*/subnet"
 	Query    string  // of the URL of the package; if empty, the form Opaque has "archive=FORMAT"
@@ -66,7 +66,7 @@ const (
 	TarBzip2               // .tar.bz2
 )
 
-// String returns the format as in a query, for example "tar.gz".
+// String returns, for example, "tar.gz".
 func (f Format) String() string {
 	if names := [...]string{"tar.gz", "zip", "tar.xz", "tar.bz2"}; f >= 0 && int(f) < len(names) {
 		return names[f]
@@ -87,8 +87,8 @@ const (
 	Nowhere                           // 204 and nothing
 )
 
-// AddModule adds a version of a module. The package is built on demand. If a version is added
-// twice, it is listed twice, and the first is served. AddModule panics if m is invalid.
+// AddModule adds a version of a module. If a version is added twice, it is listed twice, and
+// the first is served. AddModule panics if m is invalid.
 func (r *Registry) AddModule(m Module) *ModuleRelease {
 	rel := newModuleRelease(r, m)
 	r.mu.Lock()
@@ -100,8 +100,7 @@ func (r *Registry) AddModule(m Module) *ModuleRelease {
 	return rel
 }
 
-// AddEmptyModule adds a module without versions, for example "acme/network/aws". It panics if
-// the address is invalid.
+// AddEmptyModule adds a module without versions. It panics if the address is invalid.
 func (r *Registry) AddEmptyModule(address string) {
 	m, err := addrs.ParseModuleIn(r.host, address)
 	if err != nil {

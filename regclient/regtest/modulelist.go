@@ -12,8 +12,7 @@ import (
 // versions, as in the protocol.
 type ModuleList struct {
 	// PageSize is the default number of versions in a list. The query parameters limit and
-	// offset select others. If zero, there are no pages, and the properties limit, offset and
-	// total are missing.
+	// offset select others. If zero, there are no pages.
 	PageSize int
 
 	MaxPageSize   int  // maximum limit; if zero, 1000
@@ -22,7 +21,7 @@ type ModuleList struct {
 	Nulls         bool // null before and after the versions
 
 	UnknownStatus int    // status for unknown modules, from 200 to 999; if zero, 404, or 200 with UnknownBody
-	UnknownBody   string // body for unknown modules, such as {"modules":[{}]}; if empty, an error document
+	UnknownBody   string // body for unknown modules; if empty, an error document
 }
 
 // moduleVersions returns the list of versions of a module.

@@ -62,7 +62,7 @@ func (rel *ModuleRelease) defaultFiles() map[string]string {
 	return files
 }
 
-// Filename returns the name of the package, for example "network-1.0.0.tar.gz".
+// Filename returns, for example, "network-1.0.0.tar.gz".
 func (rel *ModuleRelease) Filename() string {
 	return fmt.Sprintf("%s-%s.%s", fileName(rel.address.Name()), fileName(rel.m.Version), rel.m.Format)
 }
@@ -76,7 +76,7 @@ func (rel *ModuleRelease) Package() *io.SectionReader {
 	return io.NewSectionReader(a.content, 0, a.size)
 }
 
-// Checksum returns the checksum for locations, "sha256:" and 64 hex digits.
+// Checksum returns "sha256:" and 64 hex digits.
 func (rel *ModuleRelease) Checksum() string { return fmt.Sprintf("sha256:%x", rel.pack().sum()) }
 
 // H1 returns the h1 of the files, or the zero Hash if [Module].Package is set.

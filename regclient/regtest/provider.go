@@ -14,8 +14,8 @@ import (
 
 // A Provider describes one version of a provider. Only Address is required.
 type Provider struct {
-	// Address is the provider, for example "acme/alpha". With a host before it, the [Registry]
-	// also answers for that host.
+	// Address is, for example, "acme/alpha". With a host before it, the [Registry] also answers
+	// for that host.
 	Address string
 
 	Version   string   // any text; if empty, "1.0.0"
@@ -23,25 +23,25 @@ type Provider struct {
 	Protocols []string // plugin protocols; if nil, "5.0"
 	Warnings  []string // added to the list of versions
 
-	// Size, if not zero, is the size of the executable, at most 4 GiB less 1 MiB. Its bytes do
-	// not compress, are not held in memory, and differ between platforms. SHA256SUMS needs the
-	// digests of all platforms, so use one platform if Size is large.
+	// Size, if not zero, is the size of the executable in bytes, at most 4 GiB less 1 MiB.
+	// Its bytes do not compress and are not held in memory. If Size is large, use one platform: SHA256SUMS has
+	// the digests of all.
 	Size int64
 
-	Files   map[string]string // further files by name; a name with a slash at the end is a directory
+	Files   map[string]string // further files by name, as in [Module]
 	Deflate bool              // compress the archive in memory; the digest depends on the version of Go
 
-	Zip  []byte            // archive for all platforms, valid or not, instead of Size, Files and Deflate
+	Zip  []byte            // archive for all platforms, instead of Size, Files and Deflate
 	Zips map[string][]byte // archives for single platforms
 
-	PackageHashes bool                     // add the property "packages" of OpenTofu, with sizes and hashes
+	PackageHashes bool                     // add the property "packages" of OpenTofu
 	NoSums        bool                     // no SHA256SUMS and signature; their URLs are empty
-	EditSums      func(sums []byte) []byte // if not nil, returns the SHA256SUMS document to serve and sign
+	EditSums      func(sums []byte) []byte // if not nil, returns the document to serve and sign
 
 	Keys     []*Key // listed keys; if nil, the key of the registry
 	SignedBy *Key   // if nil, the first of Keys, or the key of the registry
 
-	Origin string  // scheme and host of all files, such as "https://files.example.com"; if empty, the registry
+	Origin string  // scheme and host of all files; if empty, the registry
 	URLs   URLForm // of all files; Usual means Absolute
 }
 
@@ -118,30 +118,30 @@ func checkSizes(size int64, files map[string]string) error {
 	return nil
 }
 
-// Filename returns the name of the archive for a platform.
+// Filename returns the name of the archive.
 func (rel *Release) Filename(platform string) string {
 	return "terraform-provider-" + rel.name + "_" + platform + ".zip"
 }
 
-// Archive returns a new reader of the archive for a platform.
+// Archive returns a new reader of the archive.
 func (rel *Release) Archive(platform string) *io.SectionReader {
 	a := rel.archive(platform)
 	return io.NewSectionReader(a.content, 0, a.size)
 }
 
-// ZH returns the zh of the archive for a platform.
+// ZH returns the zh of the archive.
 func (rel *Release) ZH(platform string) checksum.Hash {
 	return checksum.ZHSum(rel.archive(platform).sum())
 }
 
-// H1 returns the h1 of the archive for a platform, directories included, or the zero Hash if
-// the archive is invalid.
+// H1 returns the h1 of the archive, directories included, or the zero Hash if the archive is
+// invalid.
 func (rel *Release) H1(platform string) checksum.Hash { return rel.archive(platform).h1() }
 
 // Sums returns the SHA256SUMS document.
 func (rel *Release) Sums() []byte { return slices.Clone(rel.sums()) }
 
-// Signature returns the signature of the SHA256SUMS document.
+// Signature returns the signature of Sums.
 func (rel *Release) Signature() []byte { return slices.Clone(rel.signature()) }
 
 // Key returns the key that made the signature.

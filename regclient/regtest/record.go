@@ -16,7 +16,7 @@ type Request struct {
 	Scheme string    // "https" or "http"
 	Host   string    // with the port, unless it is the default
 	Path   string    // as sent, with escapes
-	Query  string    // as sent, without the question mark
+	Query  string    // as sent, without "?"
 
 	Authorization string      // this header
 	Range         string      // this header
@@ -25,12 +25,8 @@ type Request struct {
 	Header        http.Header // all headers
 	Form          url.Values  // a posted form, or nil
 
-	// Status is the status of the answer, or 0 without an answer.
-	Status int
-
-	// Sent is the number of bytes of the body that were sent, after compression. In this
-	// process it is the number that the client read.
-	Sent int64
+	Status int   // of the answer, or 0 without an answer
+	Sent   int64 // sent bytes of the body, after compression; in this process, bytes that the client read
 }
 
 // URL returns the requested URL.

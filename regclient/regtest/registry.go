@@ -19,22 +19,13 @@ type Registry struct {
 	Latency time.Duration
 
 	// Services is the discovery document, with any JSON values. If nil, it has "providers.v1":
-	// "/v1/providers/" and, if there are modules, "modules.v1": "/v1/modules/". The registry
-	// answers at the paths of these two.
+	// "/v1/providers/" and, if there are modules, "modules.v1": "/v1/modules/".
 	Services map[string]any
 
-	// ModuleList is the form of lists of module versions.
-	ModuleList ModuleList
-
-	// Mirror is how the registry serves the providers as a network mirror.
-	Mirror Mirror
-
-	// Caching is the caching behaviour of answers.
-	Caching Caching
-
-	// Login, if not nil, is the identity server. If Services is set, it must declare the
-	// service login.v1.
-	Login *Login
+	ModuleList ModuleList // form of lists of module versions
+	Mirror     Mirror     // network mirror of the providers
+	Caching    Caching    // of answers
+	Login      *Login     // identity server, if not nil; Services, if set, must declare login.v1
 
 	host svchost.Hostname
 	key  func() *Key
@@ -70,15 +61,14 @@ func New(host string) *Registry {
 // Host returns the name of the registry in ASCII, with the port unless it is 443.
 func (r *Registry) Host() string { return r.host.String() }
 
-// Key returns the default key for signatures. It is made on demand.
+// Key returns the default key for signatures.
 func (r *Registry) Key() *Key { return r.key() }
 
-// Client returns a client whose requests, to any host, are answered by [Registry.RoundTrip].
+// Client returns a client that uses [Registry.RoundTrip].
 func (r *Registry) Client() *http.Client { return &http.Client{Transport: r} }
 
-// AddProvider adds a version of a provider. Its files are built on demand. If a version is
-// added twice, it is listed twice, and the first that has the platform is served. AddProvider
-// panics if p is invalid.
+// AddProvider adds a version of a provider. If a version is added twice, it is listed twice,
+// and the first that has the platform is served. AddProvider panics if p is invalid.
 func (r *Registry) AddProvider(p Provider) *Release {
 	rel := newRelease(r, p)
 	r.mu.Lock()

@@ -19,13 +19,10 @@ import (
 //
 // For tofu and terraform, set SSL_CERT_FILE to a file with CertPEM and use Addr +
 // "/acme/alpha" as the source of a provider. Modules need a host with a dot:
-// "127.0.0.1:PORT/acme/network/aws". The URL of a network_mirror is MirrorURL.
+// "127.0.0.1:PORT/acme/network/aws".
 type Server struct {
-	// Addr is "localhost:PORT", the host of provider addresses.
-	Addr string
-
-	// URL is "https://localhost:PORT".
-	URL string
+	Addr string // "localhost:PORT", the host of provider addresses
+	URL  string // "https://localhost:PORT"
 
 	// CertPool and CertPEM are the authority of the certificate, which is valid for localhost,
 	// the loopback addresses, and the hosts that the registry had at the start.
@@ -43,12 +40,8 @@ type Server struct {
 	running sync.WaitGroup
 }
 
-// ServeTLS starts a server with its own certificate on a free loopback port.
-//
-// Other origins, such as Provider.Origin and Fault.Redirect, get further ports, and URLs refer
-// to these: clients change the origin without leaving the machine.
-//
-// The error is the error of the listener or the certificate.
+// ServeTLS starts a server with its own certificate on a free loopback port. Other origins,
+// such as Provider.Origin and Fault.Redirect, get further ports, and URLs refer to these.
 func (r *Registry) ServeTLS() (*Server, error) {
 	auth, err := newAuthority(r.names())
 	if err != nil {
@@ -78,7 +71,7 @@ func (r *Registry) ServeTLS() (*Server, error) {
 // Client returns a client that trusts the server. It reaches the registry under any name.
 func (s *Server) Client() *http.Client { return &http.Client{Transport: s.client} }
 
-// Close stops the server and closes all connections. Calling it again has no effect.
+// Close stops the server and closes all connections. It may be called again.
 func (s *Server) Close() {
 	s.mu.Lock()
 	list := s.servers
