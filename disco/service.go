@@ -49,9 +49,9 @@ type ServiceError struct {
 	Host    svchost.Hostname // the requested host
 	Service Service          // the requested service
 	// Offered are the other versions for ErrServiceVersion, and all services for ErrNoService,
-	// sorted. They may contain any characters.
+	// sorted. They are not checked; Error prints them safely.
 	Offered []Service
-	Err     error // cause: ErrNoService, ErrServiceVersion, ErrServiceID or the invalid value
+	Err     error // ErrNoService, ErrServiceVersion, ErrServiceID, ErrInsecure, or what is wrong with the value
 }
 
 // Error returns service, host, cause and offered services.

@@ -77,7 +77,7 @@ func (s *Services) IDs() []Service {
 }
 
 // URL returns the base URL of a service, absolute, without user information and fragment. It
-// is https, or http if AllowHTTP of the transport is set.
+// is https, or http if the [Client] that returned s has AllowHTTP.
 //
 // If the path lacks the final slash, add it before a reference is resolved against the URL, or
 // the last part of the path is lost.
