@@ -21,8 +21,8 @@ func (c CheckedSums) Sums() *Sums { return c.doc }
 // SignedBy returns the verified signature, or nil.
 func (c CheckedSums) SignedBy() *Signature { return c.by }
 
-// CheckSums verifies the signature of the SHA256SUMS document in ev and parses the document,
-// once for all platforms of a version.
+// CheckSums parses the SHA256SUMS document in ev and verifies its signature, once for all
+// platforms of a version. [CheckedSums.JudgeStated] checks that it is the right version.
 //
 // The result has no document or signature if p needs none ([Policy.NeedsEvidence]), or if the
 // source has none and p accepts that.

@@ -17,7 +17,7 @@
 // The method depends on what the caller has:
 //
 //   - an open file: [Policy.Check]
-//   - an archive with its own hash functions: [Policy.JudgeArchive]
+//   - an archive whose hashes the caller computes: [Policy.JudgeArchive]
 //   - computed hashes, also of a directory: [Policy.Judge]
 //   - a description, before a download: [Policy.JudgeOffer]
 //   - stated hashes without the archive: [Policy.CheckSums] and [CheckedSums.JudgeStated]

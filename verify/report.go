@@ -7,9 +7,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Trust is why a package was accepted. Accepted and Signed are not ordered by strength: a lock
-// file may hold hashes of a verified package. To require a signature, set
-// [Policy.RequireSignature].
+// Trust is why a package was accepted. Accepted and Signed are not ordered by strength. To
+// require a signature, set [Policy.RequireSignature].
 type Trust int
 
 // The reasons for acceptance. If several apply, the report has the last one.

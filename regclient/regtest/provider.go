@@ -24,8 +24,8 @@ type Provider struct {
 	Warnings  []string // added to the list of versions
 
 	// Size, if not zero, is the size of the executable in bytes, at most 4 GiB less 1 MiB.
-	// Its bytes do not compress and are not held in memory. If Size is large, use one platform: SHA256SUMS has
-	// the digests of all.
+	// Its bytes do not compress and are not held in memory. If Size is large, use one platform:
+	// SHA256SUMS has the digests of all.
 	Size int64
 
 	Files   map[string]string // further files by name, as in [Module]
