@@ -17,12 +17,12 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// A Config is the configuration of a user, as [Load] reads it. Its methods return clients
-// that follow it. The zero Config is the configuration of a user without files and
-// variables.
+// A Config is the configuration of a user. The zero Config is the configuration of a user
+// without files and variables.
 //
-// The program sets the exported fields before it calls methods. Afterwards, a Config is
-// safe for concurrent use. It must not be copied.
+// Set the fields before the first call. After it, a Config is safe for concurrent use. It
+// must not be copied. Each call of Credentials, Discovery, ProviderSource or Registry
+// returns the same value.
 type Config struct {
 	// HTTP makes the requests of all clients. It can be nil, see [transport.Client].
 	HTTP *http.Client
@@ -34,8 +34,8 @@ type Config struct {
 	// VetoHost, if not nil, can refuse requests, see [transport.Client].
 	VetoHost func(host string) error
 
-	// Tokens, if not nil, adds tokens of the program. It is called once with the user's
-	// tokens, and returns the source of all clients, which can be nil:
+	// Tokens, if not nil, is called once with the user's tokens, and returns the source of
+	// all clients, which can be nil:
 	//
 	//	config.Tokens = func(user auth.Source) auth.Source { return auth.Chain(user, ours) }
 	Tokens func(user auth.Source) auth.Source
@@ -43,9 +43,9 @@ type Config struct {
 	// Logger, if not nil, logs requests and retries.
 	Logger *slog.Logger
 
-	// OCI returns the source for a method of kind [OCIMirror]. It is called when the
-	// method is first used. If OCI is nil or returns an error, requests for providers of
-	// the method fail, and no other method is tried.
+	// OCI returns the source for an [OCIMirror] method at its first use. If OCI is
+	// nil or fails, requests for providers of the method fail, and no other method is
+	// tried.
 	OCI func(m *Method) (provider.Source, error)
 
 	set      *settings
@@ -83,7 +83,7 @@ func (c *Config) settings() *settings {
 	return c.set
 }
 
-// Files returns the paths of the files in the order in which they were read.
+// Files returns the files that were read, in order.
 func (c *Config) Files() []string { return slices.Clone(c.settings().files) }
 
 // Warnings returns the problems that did not make [Load] fail.
@@ -122,8 +122,8 @@ func (c *Config) Methods() []Method {
 }
 
 // Discovery returns a client that finds the services of hosts, with the host blocks as
-// overrides. Each call returns the same client. Its Transport and Hosts are useful for
-// other clients, such as [github.com/tofureg/tofureg/auth/login.Client].
+// overrides. Its Transport and Hosts suit other clients, such as
+// [github.com/tofureg/tofureg/auth/login.Client].
 //
 // The retries and the timeout come from TF_REGISTRY_DISCOVERY_RETRY and
 // TF_REGISTRY_CLIENT_TIMEOUT (seconds), or from the last registry_protocols. The retries of
@@ -142,8 +142,8 @@ func (c *Config) Discovery() *disco.Client {
 	})
 }
 
-// Registry returns a client of the registries of providers and modules with the settings of
-// [Config.Discovery]. It ignores mirrors. Each call returns the same client.
+// Registry returns a client of provider and module registries with the settings of
+// [Config.Discovery]. It ignores mirrors.
 func (c *Config) Registry() *regclient.Client {
 	return c.registry.get(func() *regclient.Client {
 		d := c.Discovery()
@@ -161,7 +161,7 @@ func (c *Config) userAgent() string {
 }
 
 // Credentials returns the token source of all clients: the user's tokens, or the result of
-// [Config.Tokens]. Each call returns the same source.
+// Config.Tokens.
 //
 // The user's token for a host comes from a TF_TOKEN_ variable, the last credentials block,
 // or the credentials helper, in this order. A block without a token ends the search.

@@ -12,10 +12,10 @@
 //
 // [Config.Installer] does for providers what "tofu init" does. [Config.ProviderSource] is
 // the configured mirrors and registries. [Config.Registry] is a client without the mirrors,
-// also for modules. [Load] lists the files; the settings are described at
+// also for modules. The settings are described at
 // https://opentofu.org/docs/cli/config/config-file/.
 //
-// The program chooses the policy: [Config.Policy] is the policy of the CLI, and the zero
+// [Config.Policy] is the policy of the CLI; the zero
 // [verify.Policy] is stricter.
 //
 // Errors, warnings and printed values contain no tokens. Only [Config.Credentials],

@@ -6,9 +6,9 @@ import (
 	"github.com/tofureg/tofureg/provider/install"
 )
 
-// Installer returns a new [install.Installer] for the plugin directory dir, which is
-// .terraform/providers in a project. It uses [Config.ProviderSource], [Config.Policy],
-// [Config.PluginCacheDir] and [Config.DevOverrides]. The caller can change its fields.
+// Installer returns a new [install.Installer] for the plugin directory dir, with
+// [Config.ProviderSource], [Config.Policy], [Config.PluginCacheDir] and
+// [Config.DevOverrides].
 func (c *Config) Installer(dir string) *install.Installer {
 	in := &install.Installer{
 		Source:       c.ProviderSource(),

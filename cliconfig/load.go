@@ -11,8 +11,8 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 )
 
-// Load reads the configuration of a system. It sends no requests and runs no programs. The
-// error is an [*Error] with all problems; see also [Config.Warnings].
+// Load reads a configuration. It sends no requests and runs no programs. The error is an
+// [*Error].
 //
 // The main file is the first of these files that exists:
 //
@@ -28,7 +28,7 @@ import (
 //	$XDG_CONFIG_HOME/opentofu          not on Windows, if ~/.terraform.d does not exist
 //
 // A file that starts with { is JSON. A main file that cannot be opened is ignored with a
-// warning, but an unreadable configuration directory, or file in it, is an error.
+// warning, but other unreadable files are errors.
 //
 // The last credentials or host block for a host counts. Unknown settings are ignored with
 // a warning. An unknown installation method, or a second block provider_installation,

@@ -9,10 +9,10 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// A Kind is the kind of location that a [Method] installs from.
+// A Kind is the kind of a [Method].
 type Kind string
 
-// The kinds of methods. The values are the names of their blocks.
+// The kinds of methods, named like their blocks.
 const (
 	Direct           Kind = "direct"            // the registry of the provider
 	FilesystemMirror Kind = "filesystem_mirror" // a directory
@@ -52,7 +52,7 @@ func (m *Method) Selects(p addrs.Provider) bool {
 	return (len(m.Include) == 0 || slices.ContainsFunc(m.Include, matches)) && !slices.ContainsFunc(m.Exclude, matches)
 }
 
-// String returns the kind and the location, as in [provider.Package.Via].
+// String returns kind and location.
 func (m *Method) String() string {
 	if m.Location == "" {
 		return string(m.Kind)
@@ -65,8 +65,8 @@ func (m *Method) String() string {
 	return string(m.Kind) + " " + printable(strings.ReplaceAll(location, " > ", ">"))
 }
 
-// Repository returns the address of the provider's repository, "HOST/NAME", for a method
-// of kind [OCIMirror].
+// Repository returns the provider's repository, "HOST/NAME", for a method of kind
+// [OCIMirror].
 func (m *Method) Repository(p addrs.Provider) string {
 	return m.template.expand(p)
 }

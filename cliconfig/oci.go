@@ -9,8 +9,8 @@ import (
 	"github.com/tofureg/tofureg/auth"
 )
 
-// An OCICredential is a credential for repositories of OCI registries: a user name and a
-// password, two tokens, or a helper program. The zero OCICredential is anonymous.
+// An OCICredential is a credential for OCI repositories: a user name and a password, two
+// tokens, or a helper program. The zero OCICredential is anonymous.
 type OCICredential struct {
 	Prefix string // "HOST[:PORT][/PATH]"; empty matches all repositories
 
@@ -20,8 +20,8 @@ type OCICredential struct {
 	AccessToken  auth.Password // for OAuth
 	RefreshToken auth.Password // for OAuth
 
-	// Helper, if not empty, names the program docker-credential-HELPER, which returns the
-	// user name and the password.
+	// Helper, if not empty, names the program docker-credential-HELPER with user name and
+	// password.
 	Helper string
 
 	Place Place // of the block, or of the Docker-style file

@@ -13,8 +13,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 )
 
-// OCICredentials returns the credentials of OpenTofu for OCI registries, in the order of
-// precedence:
+// OCICredentials returns the credentials for OCI registries in order of precedence:
 //
 //   - the blocks oci_credentials;
 //   - docker_credentials_helper of the block oci_default_credentials;
@@ -23,9 +22,9 @@ import (
 //     ~/.config/containers/auth.json), $XDG_CONFIG_HOME/containers/auth.json,
 //     ~/.docker/config.json and ~/.dockercfg.
 //
-// Each call reads the Docker-style files, and runs no program. The error is a [*Problem] of
-// docker_style_config_files. If one of the default files is unreadable or invalid, all of
-// them are ignored, and this is logged.
+// Each call reads the Docker-style files. The error is a [*Problem] of
+// docker_style_config_files. If a default file is unreadable or invalid, all are ignored, and
+// this is logged.
 func (c *Config) OCICredentials() ([]OCICredential, error) {
 	s := c.settings()
 	list := slices.Clone(s.oci)

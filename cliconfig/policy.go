@@ -8,8 +8,8 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// Policy returns the policy of the CLI for a provider from [Config.ProviderSource]. It is
-// weaker than the zero [verify.Policy]:
+// Policy returns the policy of the CLI for a provider. It is weaker than the zero
+// [verify.Policy]:
 //
 //   - A package from [addrs.DefaultHost] needs no signature if the registry lists no keys,
 //     unless OPENTOFU_ENFORCE_GPG_VALIDATION is "true" or [System.Terraform] is set.
@@ -18,7 +18,7 @@ import (
 //     "true". Weak algorithms and any archive name are permitted.
 //   - A mirror package needs neither signature nor hashes, but stated hashes must match.
 //
-// It differs from the CLI: it refuses signatures from the future, any stated hash that
+// Unlike the CLI, it refuses signatures from the future, any stated hash that
 // does not match, and mirror packages with hashes only for other platforms. A hash in the
 // lock file replaces the signature.
 func (c *Config) Policy(p addrs.Provider) verify.Policy {

@@ -60,7 +60,7 @@ type Problem struct {
 	Err     error  // the cause, for example an *addrs.ParseError, or nil
 }
 
-// Error returns the place and the message.
+// Error returns place and message.
 func (p *Problem) Error() string {
 	if p.Place == (Place{}) {
 		return p.Message
@@ -77,7 +77,7 @@ type Error struct {
 	Problems []*Problem
 }
 
-// Error lists the errors, one per line, without the warnings.
+// Error lists the errors, one per line.
 func (e *Error) Error() string {
 	lines := []string{"CLI configuration:"}
 	for _, err := range e.Unwrap() {

@@ -13,14 +13,13 @@ import (
 // ErrNoFetcher means that a provider needs an OCI mirror, and [Config.OCI] is nil.
 var ErrNoFetcher = errors.New("this program does not support OCI mirrors")
 
-// ProviderSource returns a source of providers with the configured installation methods,
-// see [provider.Multi]. [provider.Package.Via] is [Method.String] of the method. Each call
-// returns the same source. It opens directories only when they are needed.
+// ProviderSource returns a source with the configured installation methods, see
+// [provider.Multi]. [provider.Package.Via] is [Method.String] of the method.
 //
 // Without a block provider_installation, packages come from the registries, except for
-// providers in an implicit directory: terraform.d/plugins in the working directory,
-// plugins in ~/.terraform.d and $XDG_DATA_HOME/opentofu, and application data directories
-// of the operating system.
+// providers in an implicit directory: terraform.d/plugins in the working directory, plugins
+// in ~/.terraform.d and $XDG_DATA_HOME/opentofu, and application data directories of the
+// operating system.
 func (c *Config) ProviderSource() provider.Source {
 	return c.source.get(func() provider.Source {
 		multi := &provider.Multi{Skipped: c.logSkipped}

@@ -12,8 +12,7 @@ import (
 // ErrNotWritable means that a token is in a file that only the user edits.
 var ErrNotWritable = errors.New("the token is in a configuration file that programs do not change; edit the file")
 
-// Store returns the store in which the CLI saves and forgets the token of a host when the
-// user logs in or out:
+// Store returns the store that login and logout of the CLI change for a host:
 //
 //   - credentials.tfrc.json in the configuration directory, if it has the token of the host;
 //   - no store, with [ErrNotWritable], if another file has the token;

@@ -15,8 +15,8 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// A System has the variables, directories and files that a configuration depends on.
-// Programs use [Host]; tests, and servers for several users, create their own.
+// A System has the variables, directories and files that a configuration depends on. Programs
+// use [Host]; tests, and servers for several users, create their own.
 type System struct {
 	// Environ are the variables in the form NAME=VALUE, also for credentials helpers.
 	Environ []string
@@ -27,13 +27,12 @@ type System struct {
 	// Dir is the working directory. If empty, relative paths stay relative.
 	Dir string
 
-	// Terraform selects the rules of Terraform instead of OpenTofu: .tofurc, tofu.rc,
-	// XDG_CONFIG_HOME and XDG_DATA_HOME are ignored, and the host of addresses without
-	// a host is registry.terraform.io.
+	// Terraform selects the rules of Terraform: .tofurc, tofu.rc, XDG_CONFIG_HOME and
+	// XDG_DATA_HOME are ignored, and the default host is registry.terraform.io.
 	Terraform bool
 
-	// GOOS and GOARCH select the rules for files and paths. If empty, they are the values
-	// in package runtime.
+	// GOOS and GOARCH select the rules for files and paths. If empty, package runtime has
+	// them.
 	GOOS, GOARCH string
 
 	// Open opens a file, or a directory as an [fs.ReadDirFile]. The error for a missing
@@ -41,7 +40,7 @@ type System struct {
 	Open func(name string) (fs.File, error)
 }
 
-// Host returns the System of this process: its variables, working directory and files.
+// Host returns the System of this process.
 func Host() System {
 	s := System{Environ: os.Environ()}.complete()
 	s.Dir, _ = os.Getwd() // without one, relative paths stay relative

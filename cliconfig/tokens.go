@@ -98,9 +98,8 @@ func (t *tokens) Invalidate(host hostname) {
 func (t *tokens) String() string { return "CLI configuration" }
 
 // TokenOrigin returns the place of the user's token for host: a variable, a credentials
-// block, or the program of the credentials helper, which it runs if necessary. The place
-// is zero if the host is not configured. For a block without a token, found is false.
-// An invalid token and a failed helper are errors.
+// block, or the program of the credentials helper, which it runs if necessary. The place is
+// zero if the host is not configured. For a block without a token, found is false.
 func (c *Config) TokenOrigin(ctx context.Context, host svchost.Hostname) (from Place, found bool, err error) {
 	token, from, err := c.userTokens().find(ctx, host)
 	return from, !token.IsZero(), err

@@ -20,26 +20,24 @@ import (
 // Options are the options of [Mirror.Add] and [Mirror.AddLocked].
 type Options struct {
 	// Policy decides which packages are accepted. The zero Policy requires signed packages; see
-	// [verify.Policy.AllowUnsigned]. If RecordStated is set, an h1 of the source is recorded
-	// instead of a computed one.
+	// [verify.Policy.AllowUnsigned].
 	Policy verify.Policy
 
 	// Parallel is the maximum number of concurrent downloads. If zero or less, 8 is used.
 	Parallel int
 
-	// ZHOnly disables the computation of h1 hashes, with which unpacked packages are compared.
+	// ZHOnly disables the computation of h1 hashes of unpacked packages.
 	ZHOnly bool
 
-	// NoEvidence disables the recording of the SHA256SUMS document, the signature and the keys.
-	// Then clients of the mirror must trust it.
+	// NoEvidence disables the recording of evidence. Then clients of the mirror must trust it.
 	NoEvidence bool
 
-	// Progress, if not nil, is called for each event of [provider.Receive], for [EventKept], and
-	// for [provider.EventVerified] when a package has been added. Calls never overlap.
+	// Progress, if not nil, is called for the events of [provider.Receive], [EventKept], and
+	// [provider.EventVerified] for an added package. Calls never overlap.
 	Progress func(provider.Event)
 }
 
-// EventKept means that the mirror already has an archive that the policy accepts.
+// EventKept means that the mirror already has an accepted archive.
 const EventKept provider.EventKind = "kept"
 
 // defaultParallel is used if Options.Parallel is not set.
@@ -57,20 +55,19 @@ type Added struct {
 	// Hashes are the hashes that the mirror states for the archive.
 	Hashes []checksum.Hash `json:"hashes"`
 
-	// Report is the report of the policy, based on the record if the archive was not downloaded.
+	// Report is the report of the policy, if necessary based on the record.
 	Report *verify.Report `json:"report"`
 }
 
 // Add downloads packages from src, verifies them with o.Policy and adds them to the mirror. The
 // documents list a version after all its archives have been added.
 //
-// An existing archive is neither downloaded nor read if it has the recorded size and o.Policy accepts
-// its record. Without a record it is compared with src. Add keeps entries of other programs in the
-// documents, unless their archives are missing.
+// An existing archive is not read if it has the recorded size and o.Policy accepts its record. Without
+// a record it is compared with src.
 //
-// Add returns the packages that are now in the mirror, sorted, also with an error. The error joins
-// a [*provider.Error] for each failure. The different SHA256SUMS documents of one version may have
-// 16 MiB together; otherwise a package fails with [provider.ErrTooLarge].
+// Add returns the packages that are now in the mirror, sorted, also with an error. The error joins a
+// [*provider.Error] for each failure. More than 16 MiB of different SHA256SUMS documents of one
+// version are refused with [provider.ErrTooLarge].
 func (m *Mirror) Add(ctx context.Context, src provider.Source, wants []Want, o Options) ([]Added, error) {
 	jobs, err := plan(wants)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // RecordedPackage returns a package if its archive has the recorded size and policy accepts its
-// record, and otherwise nil without an error. It does not read the archive.
+// record, otherwise nil. It does not read the archive.
 func (m *Mirror) RecordedPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform, policy verify.Policy) (*provider.Package, error) {
 	pkg := address{p, v, platform}.pkg()
 	a, err := m.newTarget(ctx, pkg, Options{Policy: policy})
@@ -23,10 +23,9 @@ func (m *Mirror) RecordedPackage(ctx context.Context, p addrs.Provider, v addrs.
 	return pkg, nil
 }
 
-// AddArchive adds an archive that [provider.Receive] has received into a file of [Mirror.Stage], unless
-// the mirror has one that o.Policy accepts. It judges the archive by o.Policy, and ignores o.Parallel
-// and o.Progress. If the version is locked for five minutes, the error wraps
-// [context.DeadlineExceeded].
+// AddArchive adds an archive that [provider.Receive] has received into a file of [Mirror.Stage],
+// unless the mirror has one that o.Policy accepts. It judges the archive by o.Policy. If the version
+// is locked for five minutes, the error wraps [context.DeadlineExceeded].
 func (m *Mirror) AddArchive(ctx context.Context, s Staged, pkg *provider.Package, got *provider.Received, o Options) (*Added, error) {
 	added, err := m.addArchive(ctx, s, pkg, got, o)
 	return added, failed("mirror", pkg.String(), err)

@@ -11,8 +11,8 @@ import (
 )
 
 // AddLocked adds each provider in lock in its locked version for these platforms, as [Mirror.Add]
-// does. It accepts only archives with a locked hash: o.Policy.Accept is ignored. If platforms is
-// empty, it returns an error.
+// does. It accepts only archives with a locked hash, and ignores o.Policy.Accept. Without platforms it
+// fails.
 //
 // For a platform without a locked hash, the error wraps [verify.ErrNotAccepted] and a
 // [*lockfile.NotLockedError].

@@ -9,8 +9,7 @@ import (
 )
 
 // All yields each version of each provider that has archives, with their platforms, sorted. It reads
-// only names. If it cannot list a provider, it yields a [*provider.Error] and continues with the next
-// one. An error of ctx is the last element.
+// only names. If it cannot list a provider, it yields a [*provider.Error] and continues.
 func (m *Mirror) All(ctx context.Context) iter.Seq2[Want, error] {
 	return func(yield func(Want, error) bool) {
 		providers, err := m.providers(ctx, &reporter{})

@@ -22,12 +22,11 @@ import (
 
 // CheckOptions are the options of [Mirror.Check] and [Mirror.Reindex].
 type CheckOptions struct {
-	// Parallel is the maximum number of archives that are read concurrently. If zero or less, the
-	// number of processors is used.
+	// Parallel is the maximum number of concurrent archives. If zero or less, it is the number of
+	// processors.
 	Parallel int
 
-	// Policy, if not nil, judges the recorded evidence; see [Refused]. If nil, only invalid
-	// evidence is refused, not missing evidence.
+	// Policy, if not nil, judges the recorded evidence. If nil, only invalid evidence is refused.
 	Policy *verify.Policy
 
 	// Progress, if not nil, is called for each archive that has been read. Calls never overlap.
@@ -38,9 +37,7 @@ type CheckOptions struct {
 const EventChecked provider.EventKind = "checked"
 
 // Check reads all archives, documents and records and reports where they differ. It changes nothing
-// except lock files. Archives may be added while it runs.
-//
-// The error is nil if Check completes, whatever the report contains.
+// except lock files. The error is nil if Check completes, whatever the report contains.
 func (m *Mirror) Check(ctx context.Context, o CheckOptions) (*Report, error) {
 	return m.inspectProviders(ctx, "check", o, (*checker).checkProvider)
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// Directory is the [Storage] for a local directory. Several processes may use it concurrently. It
-// never follows a symbolic link out of Path. The directory ".tofureg" at the top has lock files and
-// unfinished files; files of killed processes are removed with the next lock.
+// Directory is the [Storage] for a local directory. Several processes may use it concurrently. It never
+// follows a symbolic link out of Path. The directory ".tofureg" at the top has lock files and
+// unfinished files.
 type Directory struct {
 	// Path is an existing directory, or a symbolic link to one.
 	Path string
@@ -117,8 +117,8 @@ func isMissing(err error) bool {
 	return false
 }
 
-// List returns the files and directories in dir, and symbolic links to files of the mirror. Like the
-// CLI, it follows a link to a directory only in place of an unpacked package, also out of the mirror.
+// List returns the files and directories in dir, and symbolic links to files of the mirror. It follows
+// a link to a directory only in place of an unpacked package, also out of the mirror.
 func (d *Directory) List(ctx context.Context, dir string) ([]Entry, error) {
 	name := dir
 	if dir == "." {
@@ -201,6 +201,5 @@ func checkFileName(name, goos string) error {
 	return nil
 }
 
-// ErrName means that the system does not support a file name. Windows does not support a colon, which
-// a host with a port has.
+// ErrName means that the system does not support a file name, such as one with a colon on Windows.
 var ErrName = errors.New("unsupported file name")

@@ -15,7 +15,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// Write writes a temporary file and renames it.
+// Write replaces a file atomically.
 func (d *Directory) Write(ctx context.Context, name string, content *io.SectionReader, was Revision) error {
 	s, err := d.stage(ctx, name)
 	if err != nil {
@@ -115,7 +115,7 @@ func (r ctxReader) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// Delete removes a file and directories that are empty afterwards.
+// Delete removes a file and empty directories.
 func (d *Directory) Delete(ctx context.Context, name string) error {
 	root, file, err := d.root(ctx, name)
 	if err != nil {
@@ -186,7 +186,7 @@ func mkdir(root *os.Root, dir string) error {
 	return fsx.SyncDirIn(root, filepath.Dir(dir))
 }
 
-// Lock waits for a file lock in ".tofureg".
+// Lock implements [Locker].
 func (d *Directory) Lock(ctx context.Context, name string) (unlock func() error, err error) {
 	root, _, err := d.root(ctx, name)
 	if err != nil {

@@ -22,17 +22,17 @@
 //
 // The index lists versions, and the document of a version lists platforms, hashes and URLs; see
 // https://opentofu.org/docs/internals/provider-network-mirror-protocol/. The last line is an unpacked
-// package. HOST is in Unicode, as in the CLI; network clients find the documents in another directory,
-// with HOST in ASCII.
+// package. HOST is in Unicode; network clients find the documents in another directory, with HOST in
+// ASCII.
 //
 // [Mirror.Add] writes a record for each archive, with its hashes and the SHA256SUMS document, the
-// signature and the keys of the registry, which the protocol cannot state. With the record the zero
+// signature and the keys of the registry, which the protocol cannot state. With it the zero
 // [verify.Policy] accepts the archive also from the mirror. The documents list recorded archives.
-// [Mirror.Reindex] records the archives that other programs have added. Documents and records may have
-// 16 MiB.
+// [Mirror.Reindex] records the archives that other programs have added. Documents and records have at
+// most 16 MiB.
 //
 // # Concurrency
 //
 // Several processes may call all methods concurrently while clients read the mirror. Documents list
-// only complete files, also after a crash. Then the next Add, Remove or Reindex completes the work.
+// only complete files, also after a crash.
 package mirrordir

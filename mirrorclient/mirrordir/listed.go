@@ -12,8 +12,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// ListedVersions returns the versions in the index of p, in no order, or all versions with archives if
-// the index is missing. It returns the errors of [Mirror.ProviderVersions].
+// ListedVersions returns the versions in the index of p, unsorted, or all versions with archives if
+// the index is missing.
 func (m *Mirror) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
 	index, err := m.readIndex(ctx, providerDir(p))
 	if index != nil || err != nil {
@@ -53,8 +53,7 @@ func (m *Mirror) readIndex(ctx context.Context, dir string) (map[addrs.Version]b
 }
 
 // ListedArchives returns the existing archives that the document of a version lists, with the stated
-// hashes, or all archives without hashes if the document is missing. It returns the errors of
-// [Mirror.ProviderPackage].
+// hashes, or all archives without hashes if the document is missing.
 func (m *Mirror) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
 	hashes, err := m.listedArchives(ctx, p, v)
 	return hashes, failed("find", Want{Provider: p, Version: v}.String(), err)

@@ -23,8 +23,7 @@ type Mirror struct {
 
 var _ provider.Source = (*Mirror)(nil)
 
-// Open returns the mirror in an existing local directory, which may be empty. The error wraps
-// [fs.ErrNotExist] if the directory does not exist.
+// Open returns the mirror in an existing local directory.
 func Open(dir string) (*Mirror, error) {
 	full, err := filepath.Abs(dir)
 	if err != nil {

@@ -12,13 +12,11 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Reindex writes all documents anew. It also records archives without a record, which other programs
-// such as "tofu providers mirror" have added. It cannot verify their origin; [Mirror.Add] can.
+// Reindex writes all documents anew, and records archives that other programs such as "tofu providers
+// mirror" have added. It cannot verify their origin; [Mirror.Add] can.
 //
-// It removes entries for missing archives, and keeps entries for other files and URLs. It reports
-// archives that are invalid or differ from their record, and does not list them.
-//
-// The error is nil if Reindex completes, whatever the report contains.
+// It removes entries for missing archives, and reports but does not list archives that are invalid or
+// differ from their record. The error is nil if Reindex completes, whatever the report contains.
 func (m *Mirror) Reindex(ctx context.Context, o CheckOptions) (*Report, error) {
 	return m.inspectProviders(ctx, "reindex", o, (*checker).reindexProvider)
 }

@@ -9,9 +9,7 @@ import (
 )
 
 // Remove removes versions of p, or all versions if none is given. It ignores missing versions and
-// keeps unpacked packages. If it fails, another call completes the removal.
-//
-// A client that has read the index before may request a file that is gone. If Storage is not a
+// keeps unpacked packages. If it fails, another call completes the removal. If Storage is not a
 // [Locker], nothing else may change the provider during the call.
 func (m *Mirror) Remove(ctx context.Context, p addrs.Provider, versions ...addrs.Version) error {
 	return failed("remove", p.String(), m.remove(ctx, p, versions))

@@ -9,7 +9,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 )
 
-// Report is the result of [Mirror.Check] or [Mirror.Reindex]. It can be stored as JSON.
+// Report is the result of [Mirror.Check] or [Mirror.Reindex].
 type Report struct {
 	Providers int   `json:"providers"` // providers with a directory
 	Versions  int   `json:"versions"`  // versions with archives
@@ -26,7 +26,7 @@ type Report struct {
 // OK reports whether there are no problems.
 func (r *Report) OK() bool { return len(r.Problems) == 0 }
 
-// Finding is a problem or a note about one file of a mirror.
+// Finding is a problem or note about a file.
 type Finding struct {
 	Kind     FindingKind    `json:"kind"`              // such as Missing
 	Name     string         `json:"name"`              // name of the file
@@ -36,7 +36,7 @@ type Finding struct {
 	Detail   string         `json:"detail"`            // one line
 }
 
-// String returns the kind, the name and the detail in one line.
+// String returns kind, name and detail.
 func (f Finding) String() string { return fmt.Sprintf("%s: %q: %s", f.Kind, f.Name, f.Detail) }
 
 // FindingKind is the kind of a [Finding].

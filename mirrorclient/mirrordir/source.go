@@ -16,9 +16,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// ProviderVersions lists the versions of p that have packages, newest first, with their platforms.
-// Files with invalid names are reported in Warnings. The error wraps [provider.ErrNotFound] if the
-// mirror has no files of p.
+// ProviderVersions lists the versions of p that have packages, newest first. Files with invalid names
+// are reported in Warnings. The error wraps [provider.ErrNotFound] if the mirror has no files of p.
 func (m *Mirror) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	f, err := m.packagesOf(ctx, p)
 	if err != nil {
@@ -87,8 +86,7 @@ func (m *Mirror) describe(ctx context.Context, pkg *provider.Package, one packag
 	return err
 }
 
-// ArchiveURL returns the URL that [Mirror.ProviderPackage] sets for an archive with the canonical
-// name, whether or not the archive exists.
+// ArchiveURL returns the URL of an archive with the canonical name, whether or not it exists.
 func (m *Mirror) ArchiveURL(p addrs.Provider, v addrs.Version, platform addrs.Platform) string {
 	return m.fileURL(address{p, v, platform}.archive())
 }
@@ -154,7 +152,7 @@ func (m *Mirror) statedHashes(ctx context.Context, pkg *provider.Package, archiv
 	return hashes, nil
 }
 
-// Evidence returns the hashes in pkg and the recorded SHA256SUMS document, signature and keys.
+// Evidence returns the hashes in pkg and the recorded evidence.
 func (m *Mirror) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
 	ev := pkg.Evidence()
 	if pkg.SumsURL == "" {
@@ -189,7 +187,7 @@ func (m *Mirror) archiveName(ctx context.Context, pkg *provider.Package) (string
 	return one.name, err
 }
 
-// Open opens the archive of pkg. The error wraps [provider.ErrUnpacked] if the package is unpacked.
+// Open opens the archive of pkg. The error wraps [provider.ErrUnpacked] for an unpacked package.
 func (m *Mirror) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
 	name, err := m.archiveName(ctx, pkg)
 	var o *Object

@@ -12,13 +12,11 @@ import (
 // Storage contains the files of a mirror, such as a [Directory] or an object store. Package
 // [github.com/tofureg/tofureg/mirrorclient/mirrordir/dirtest] tests an implementation.
 //
-// Names are slash-separated paths as defined by [fs.ValidPath], except ".". They may contain letters
-// such as "+" and ":". A Storage never changes a name, and returns an error for one that it does not
-// support. The methods must be safe for concurrent use, also by other processes, and must return soon
-// after ctx ends.
+// Names are paths as defined by [fs.ValidPath], except ".". A Storage returns an error for a name that
+// it does not support. The methods must be safe for concurrent use, also by other processes, and must
+// return soon after ctx ends.
 type Storage interface {
 	// Open opens a file for reading. The error wraps [fs.ErrNotExist] if the file is missing.
-	// The caller may close the file without reading it.
 	Open(ctx context.Context, name string) (*Object, error)
 
 	// Write writes a file if its revision is was, which is empty for a new file. If not, it
@@ -34,16 +32,15 @@ type Storage interface {
 	Delete(ctx context.Context, name string) error
 }
 
-// Locker is a [Storage] with locks. Without them, processes that add the same version may all download
-// it, and only one may remove or replace archives of a provider while none adds any.
+// Locker is a [Storage] with locks. Without them, processes may download the same version twice, and
+// only one may remove or replace archives of a provider while none adds any.
 type Locker interface {
-	// Lock waits for the lock of this name, which need not be a file. If ctx ends first, the
-	// error wraps its error or cause. The lock ends with the process.
+	// Lock waits for the lock of this name, which need not be a file. The lock ends with the process.
 	Lock(ctx context.Context, name string) (unlock func() error, err error)
 }
 
-// Local is a [Storage] on this machine. Its packages have file URLs, may be unpacked, and are
-// downloaded into the storage. The files that Open returns must be [io.ReaderAt].
+// Local is a [Storage] on this machine. Its packages have file URLs and may be unpacked. The files that
+// Open returns must be [io.ReaderAt].
 type Local interface {
 	Storage
 
@@ -67,8 +64,7 @@ type Staged interface {
 	Discard()
 }
 
-// Revision identifies the content of a file, such as an entity tag or a digest. It is compared only
-// with revisions of the same file.
+// Revision identifies the content of a file, such as an entity tag or a digest.
 type Revision string
 
 // Object is an open file. The caller must close it. If it is an [io.ReaderAt], archives are read
@@ -89,7 +85,7 @@ type Entry struct {
 	Size int64  // size of a file in bytes
 }
 
-// ErrConflict means that a file has changed since the caller read it.
+// ErrConflict means that a file has changed.
 var ErrConflict = errors.New("the file has changed since it was read")
 
 // checkName returns an error unless name can be the name of a file in a Storage.

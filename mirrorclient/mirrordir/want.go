@@ -13,7 +13,7 @@ type Want struct {
 	Provider addrs.Provider // required
 	Version  addrs.Version  // required
 
-	// Platforms are the platforms to add. If empty, all platforms that the source lists are added.
+	// Platforms are the platforms to add. If empty, all that the source lists are added.
 	Platforms []addrs.Platform
 }
 
@@ -52,7 +52,7 @@ func plan(wants []Want) ([]job, error) {
 	return jobs, nil
 }
 
-// String returns the provider and the version, separated by a space.
+// String returns provider and version.
 func (w Want) String() string { return w.Provider.String() + " " + w.Version.String() }
 
 func (w Want) check() error {

@@ -16,8 +16,7 @@ import (
 // All yields the packages in the directory, sorted by name, without verifying them. It ignores
 // names that Install does not use, and follows no symbolic links except to a package.
 //
-// All yields an error for a directory that cannot be read, and continues. A Dir that does not exist
-// has no packages.
+// All yields an error for an unreadable directory, and continues. A missing Dir has no packages.
 func (d *Dir) All() iter.Seq2[*Package, error] {
 	return func(yield func(*Package, error) bool) {
 		o, err := d.open()
@@ -85,8 +84,7 @@ func (o *openDir) parse(name string) *location {
 // If a package cannot be removed, Prune continues and joins the errors. If ctx ends, it returns the
 // removed packages and an error.
 //
-// Call Prune while no CLI uses the directory: a CLI that lists a plugin cache fails if a name
-// disappears. Windows does not remove a package whose program is running.
+// Call Prune while no CLI uses the directory. Windows does not remove a package whose program is running.
 func (d *Dir) Prune(ctx context.Context, keep func(*Package) bool) ([]*Package, error) {
 	o, err := d.open()
 	if err != nil {

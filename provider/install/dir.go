@@ -44,7 +44,7 @@ type Package struct {
 	Link string `json:"link,omitempty"`
 }
 
-// String returns the provider, the version and the platform.
+// String returns provider, version and platform.
 func (p *Package) String() string {
 	if p == nil {
 		return "no package"
@@ -71,8 +71,7 @@ type Installed struct {
 	Fetched int64 `json:"fetched,omitempty"`
 }
 
-// PathOf returns the path of the package below d.Path, installed or not. It returns "" if p, v or
-// on is zero.
+// PathOf returns the path of the package below d.Path, installed or not. It is "" if p, v or on is zero.
 func (d *Dir) PathOf(p addrs.Provider, v addrs.Version, on addrs.Platform) string {
 	name := nameOf(p, v, on)
 	if name == "" {

@@ -30,8 +30,7 @@ type Options struct {
 //
 // An installed package stays if the policy accepts its h1. Otherwise Install downloads, verifies
 // and unpacks the archive. It replaces a package with other content or a symbolic link, but not the
-// target of the link. On Linux and macOS the old and the new package are exchanged atomically if
-// the file system supports it. Files get the mode 0755 or 0644, less the umask.
+// target of the link. Files get the mode 0755 or 0644, less the umask.
 //
 // [checksum.Limits] bound sizes and counts. The error wraps [checksum.ErrArchive] for an archive
 // with unsafe or duplicate names, links or devices. Other errors are those of [provider.Download],

@@ -11,9 +11,8 @@
 //	done, err := dir.Install(ctx, src, pkg, install.Options{})
 //	path, err := done.Executable()
 //
-// An [Installer] does what "tofu init" does about providers. It selects, installs and locks the
-// providers that a configuration requires. The caller reads the requirements from the
-// required_providers blocks of all modules:
+// An [Installer] selects, installs and locks the providers that a configuration requires, as "tofu
+// init" does. The caller reads the requirements from the required_providers blocks of all modules:
 //
 //	installer := &install.Installer{Source: src, Dir: dir}
 //	result, err := installer.Ensure(ctx, requirements, lock)
@@ -31,13 +30,11 @@
 //
 // # Sharing a directory
 //
-// A package appears under its name complete, verified and synced to disk. It is unpacked in a
-// staging directory below ".tofureg" and renamed. A package with the right content is never
-// replaced or changed, so that programs can run from it. On Windows, replacing a package whose
-// program is running fails.
+// A package is unpacked in a staging directory below ".tofureg", verified, synced to disk and renamed. A package with the right content is never replaced. On
+// Windows, replacing a package whose program is running fails.
 //
 // Each call locks the file OS_ARCH.lock beside the package, as OpenTofu 1.10 and later versions do.
-// The empty file is never removed. Without file locks nothing can be installed. Terraform and older
+// Without file locks nothing can be installed. Terraform and older
 // versions of OpenTofu take no lock. If they damage a package, [Dir.Lookup] refuses it and the next
 // [Dir.Install] replaces it.
 //

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Executable returns the absolute path of the provider's program, as the CLI finds it: the first
-// file, by name, that is called terraform-provider-TYPE, possibly followed by "_" or "." and more.
-// If there is none, the error wraps ErrNoExecutable.
+// Executable returns the absolute path of the provider's program: the first file, by name, that is
+// called terraform-provider-TYPE, possibly followed by "_" or "." and more. If there is none, the
+// error wraps ErrNoExecutable.
 func (p *Package) Executable() (string, error) {
 	entries, err := os.ReadDir(p.Dir)
 	if err != nil {

@@ -11,11 +11,10 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// An Installer installs the providers that a configuration requires and updates the lock file, as
-// "tofu init" does.
+// An Installer installs the required providers and updates the lock file.
 //
 // Set the fields before the first call and do not change them afterwards. Methods may be called
-// concurrently, also by several processes with the same directories.
+// concurrently, also by processes with the same directories.
 type Installer struct {
 	// Source lists versions and provides packages. If nil, the Installer is offline: a provider
 	// that is not locked and in Dir or Cache fails with [provider.ErrOffline].
@@ -28,18 +27,17 @@ type Installer struct {
 	// and placed from there in Dir.
 	Cache *Dir
 
-	// TrustCache accepts a package in Cache unverified if the lock file has no hashes of the
-	// selected version and Policy sets no Accept, RequireSignature, Keys or Fingerprints. The lock
-	// file gains the h1 of the package, whichever user put it there. If false, such a package is
-	// downloaded again and verified. The CLI's setting is
+	// TrustCache accepts a package in Cache unverified if the lock file has no hashes of the selected
+	// version and Policy sets no Accept, RequireSignature, Keys or Fingerprints. The lock file gains
+	// the h1 of the package, whichever user put it there. The CLI's setting is
 	// plugin_cache_may_break_dependency_lock_file.
 	TrustCache bool
 
 	// Link says how packages get from Cache into Dir. If empty, [Symlink] is used.
 	Link LinkMode
 
-	// Policy returns the policy for the packages of a provider. It is called once for each
-	// provider, before the work begins. If nil, the zero policy is used, which demands a signature.
+	// Policy returns the policy for a provider, and is called once for each. If nil, the zero policy
+	// is used, which demands a signature.
 	//
 	// If the lock file has hashes of the selected version, they replace the Accept of the policy.
 	// With RequireSignature a package needs a signature as well; then packages in Dir and Cache,
@@ -73,12 +71,10 @@ type Installer struct {
 	// resolved, hashed, installed or locked.
 	DevOverrides map[addrs.Provider]string
 
-	// Hashes, if not nil, stores computed hashes of archives, so that they are not downloaded again
-	// for LockPlatforms. Its failures are reported as [provider.EventStoreFailed].
+	// Hashes, if not nil, stores computed hashes of archives for LockPlatforms.
 	Hashes provider.HashStore
 
-	// TempDir is the directory for packages while they are hashed for LockPlatforms. If empty,
-	// [os.TempDir] is used. It should not be in memory.
+	// TempDir is for packages while they are hashed for LockPlatforms. If empty, it is [os.TempDir].
 	TempDir string
 
 	// Parallel is the maximum number of packages in progress. If 0 or less, 32 is used.
@@ -86,7 +82,7 @@ type Installer struct {
 
 	// Progress, if not nil, is called for each step. The calls of one Ensure never overlap, and
 	// Ensure waits for them. The last event of a provider is [provider.EventInstalled] or
-	// [EventFailed]. Providers that are built in or overridden have no events.
+	// [EventFailed].
 	Progress func(provider.Event)
 }
 
@@ -113,10 +109,9 @@ func (in *Installer) Ensure(ctx context.Context, requirements map[addrs.Provider
 	return in.run(ctx, requirements, lock, false)
 }
 
-// Plan returns what Ensure would do, without downloading packages or writing files. It asks the
-// source for versions and packages. The lock of the result lacks hashes that only packages tell. If
-// [lockfile.File.Equal] says that it differs from lock, Ensure would change a version or the set of
-// providers.
+// Plan returns what Ensure would do, without downloading packages or writing files. The lock of the
+// result lacks hashes that only packages tell. If [lockfile.File.Equal] says that it differs from
+// lock, Ensure would change a version or the set of providers.
 func (in *Installer) Plan(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint, lock *lockfile.File) (*Result, error) {
 	return in.run(ctx, requirements, lock, true)
 }

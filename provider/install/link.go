@@ -11,8 +11,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// LinkMode says how a package gets from one directory into another. If the mode is not possible,
-// the package is copied. The empty LinkMode is [Symlink].
+// LinkMode says how a package gets into another directory. If the mode is not possible, it is copied.
+// The empty LinkMode is [Symlink].
 type LinkMode string
 
 // The link modes. With [Symlink] and [HardLink], a change in one directory changes the other.

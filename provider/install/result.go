@@ -10,7 +10,7 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// Result is what [Installer.Ensure] has done, or what [Installer.Plan] would do.
+// Result is the result of [Installer.Ensure] or [Installer.Plan].
 type Result struct {
 	// Selections has one element for each required provider, sorted by provider.
 	Selections []Selection `json:"selections"`
@@ -86,7 +86,7 @@ type LockedError struct {
 // Unwrap returns Err.
 func (e *LockedError) Unwrap() error { return e.Err }
 
-// Error names the version, the cause and the remedy.
+// Error names version, cause and remedy.
 func (e *LockedError) Error() string {
 	if e.Err != nil {
 		newest := ""
