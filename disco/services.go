@@ -46,7 +46,7 @@ func NewServices(host svchost.Hostname, services map[Service]any) *Services {
 }
 
 // ParseServices parses a discovery document of host. Relative URLs are resolved against final,
-// the URL of the document after all redirects. If final is nil, it is the well-known URL of
+// the URL of the document after redirects. If final is nil, it is the well-known URL of
 // host. The error is a [*failure.Error].
 func ParseServices(host svchost.Hostname, final *url.URL, document []byte) (*Services, error) {
 	if final == nil {
@@ -59,7 +59,7 @@ func ParseServices(host svchost.Hostname, final *url.URL, document []byte) (*Ser
 	return &Services{host: host, tokenHost: host, doc: doc}, nil
 }
 
-// Host returns the host that was passed to Discover, also if it is an alias.
+// Host returns the host passed to Discover, also if it is an alias.
 func (s *Services) Host() svchost.Hostname { return s.host }
 
 // TokenHost returns the host whose token may be sent to these services: the target if Host is an
@@ -83,7 +83,7 @@ func (s *Services) IDs() []Service {
 // the last part of the path is lost.
 //
 // The error is a [*ServiceError]. It wraps [ErrNoService], [ErrServiceVersion],
-// [ErrServiceID], [ErrInsecure] for an http URL, or the reason why the value is invalid.
+// [ErrServiceID], [ErrInsecure], or the reason why the value is invalid.
 func (s *Services) URL(id Service) (*url.URL, error) {
 	m, err := s.member(id)
 	if err != nil {
