@@ -19,7 +19,8 @@ type Address struct {
 
 	Location *Location // for [DownloadLocation]
 
-	// Path is relative to the calling module, clean after the first ./ or ../, with slashes, such as "../dns". In a
+	// Path is relative to the calling module, clean after the first ./ or ../, with slashes,
+	// such as "../dns". In a
 	// package, join its [Report.Subdir] and Path, and refuse the result unless it is
 	// [path/filepath.IsLocal].
 	Path string

@@ -58,7 +58,8 @@ func (p Policy) needsH1(ev Evidence, zh checksum.Hash) bool {
 	return checksum.HasScheme(ev.Hashes, checksum.SchemeH1) && !checksum.HasScheme(ev.Hashes, checksum.SchemeZH)
 }
 
-// Check calls [Policy.JudgeArchive] for the zip archive in the first size bytes of zip.
+// Check calls [Policy.JudgeArchive] for the zip archive in the first size bytes of zip. To
+// compare it with known hashes only, set Accept and pass the zero Evidence.
 //
 // It also returns errors of zip, [checksum.H1Zip] and ctx, and [checksum.ErrTooLarge] for an
 // archive larger than Limits.Package.

@@ -17,10 +17,10 @@ import (
 // KeyOptions are the options of [NewKey]. The zero value makes an Ed25519 key.
 type KeyOptions struct {
 	Name    string    // user ID; if empty, "regtest"
-	RSABits int       // of an RSA key; if zero, the key is Ed25519
+	RSABits int       // of an RSA key; if zero or less, the key is Ed25519
 	Created time.Time // in whole seconds; if zero, 31 December 1999 UTC
 	Expires time.Time // if zero, never
-	Signs   time.Time // time in signatures; if zero, an hour after Created
+	Signs   time.Time // time in signatures, any; if zero, an hour after Created
 	Subkey  bool      // a subkey signs
 	Revoked bool      // by the owner
 }
@@ -33,7 +33,8 @@ type Key struct {
 	armor  string
 }
 
-// NewKey makes a new key. It panics if the options are contradictory.
+// NewKey makes a new key. It panics if Expires is not after Created, or more than 136 years
+// later, and if RSABits is from 1 to 1023.
 func NewKey(o KeyOptions) *Key {
 	key, err := newKey(o)
 	if err != nil {
