@@ -115,7 +115,7 @@ func (r ctxReader) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// Delete removes a file and empty directories.
+// Delete removes a file and directories that become empty.
 func (d *Directory) Delete(ctx context.Context, name string) error {
 	root, file, err := d.root(ctx, name)
 	if err != nil {

@@ -23,7 +23,7 @@ type Mirror struct {
 
 var _ provider.Source = (*Mirror)(nil)
 
-// Open returns the mirror in an existing local directory.
+// Open returns the mirror in a local directory. If it is missing, the error wraps [fs.ErrNotExist].
 func Open(dir string) (*Mirror, error) {
 	full, err := filepath.Abs(dir)
 	if err != nil {

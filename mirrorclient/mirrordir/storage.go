@@ -35,7 +35,8 @@ type Storage interface {
 // Locker is a [Storage] with locks. Without them, processes may download the same version twice, and
 // only one may remove or replace archives of a provider while none adds any.
 type Locker interface {
-	// Lock waits for the lock of this name, which need not be a file. The lock ends with the process.
+	// Lock waits for the lock of this name, which need not be a file. If ctx ends first,
+	// the error wraps its error or cause. The lock ends with the process.
 	Lock(ctx context.Context, name string) (unlock func() error, err error)
 }
 
@@ -85,7 +86,7 @@ type Entry struct {
 	Size int64  // size of a file in bytes
 }
 
-// ErrConflict means that a file has changed.
+// ErrConflict means that a file has changed since it was read.
 var ErrConflict = errors.New("the file has changed since it was read")
 
 // checkName returns an error unless name can be the name of a file in a Storage.

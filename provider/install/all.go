@@ -84,7 +84,8 @@ func (o *openDir) parse(name string) *location {
 // If a package cannot be removed, Prune continues and joins the errors. If ctx ends, it returns the
 // removed packages and an error.
 //
-// Call Prune while no CLI uses the directory. Windows does not remove a package whose program is running.
+// Call Prune while no CLI uses the directory. Windows does not remove a package
+// whose program is running.
 func (d *Dir) Prune(ctx context.Context, keep func(*Package) bool) ([]*Package, error) {
 	o, err := d.open()
 	if err != nil {

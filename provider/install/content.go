@@ -13,7 +13,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// H1 reads the directory of the package and returns its h1. The error wraps [checksum.ErrIrregular] for anything but files and directories.
+// H1 reads the directory of the package and returns its h1. The error wraps
+// [checksum.ErrIrregular] for anything but files and directories.
 func (p *Package) H1(ctx context.Context) (checksum.Hash, error) {
 	root, err := os.OpenRoot(p.Dir)
 	if err != nil {

@@ -71,7 +71,8 @@ type Installed struct {
 	Fetched int64 `json:"fetched,omitempty"`
 }
 
-// PathOf returns the path of the package below d.Path, installed or not. It is "" if p, v or on is zero.
+// PathOf returns the path of the package below d.Path, installed or not. It is "" if
+// p, v or on is zero.
 func (d *Dir) PathOf(p addrs.Provider, v addrs.Version, on addrs.Platform) string {
 	name := nameOf(p, v, on)
 	if name == "" {
