@@ -60,12 +60,14 @@ type Added struct {
 }
 
 // Add downloads packages from src, verifies them with o.Policy and adds them to the mirror. The
-// documents list a version after all its archives have been added.
+// documents list a version once all its wanted archives have been tried, with those that are there.
+// Entries that other programs have written stay, except for missing archives.
 //
-// An existing archive is not read if it has the recorded size and o.Policy accepts its record. Without
-// a record it is compared with src.
+// An existing archive is kept without a request if it has the recorded size and evidence, and o.Policy
+// accepts its record. It is read only for a missing h1. Without a record, src has the evidence; an archive
+// that is not accepted with it is replaced.
 //
-// Add returns the packages that are now in the mirror, sorted, also with an error. The error joins a
+// Add returns those wanted packages that are now in the mirror, sorted, also with an error. The error joins a
 // [*provider.Error] for each failure. More than 16 MiB of different SHA256SUMS documents of one
 // version are refused with [provider.ErrTooLarge].
 func (m *Mirror) Add(ctx context.Context, src provider.Source, wants []Want, o Options) ([]Added, error) {

@@ -13,7 +13,8 @@ import (
 )
 
 // ListedVersions returns the versions in the index of p, unsorted, or all versions with archives if
-// the index is missing.
+// the index is missing. A damaged index is an error. Unlike [Mirror.ProviderVersions], it does not look
+// for the archives.
 func (m *Mirror) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
 	index, err := m.readIndex(ctx, providerDir(p))
 	if index != nil || err != nil {

@@ -12,7 +12,8 @@ import (
 // Storage contains the files of a mirror, such as a [Directory] or an object store. Package
 // [github.com/tofureg/tofureg/mirrorclient/mirrordir/dirtest] tests an implementation.
 //
-// Names are paths as defined by [fs.ValidPath], except ".". A Storage returns an error for a name that
+// Names are paths as defined by [fs.ValidPath], except ".", and may have "+" and ":" in them. A Storage
+// does not change names. It returns an error for a name that
 // it does not support. The methods must be safe for concurrent use, also by other processes, and must
 // return soon after ctx ends.
 type Storage interface {

@@ -30,7 +30,7 @@ type Installer struct {
 	// TrustCache accepts a package in Cache unverified if the lock file has no hashes of the selected
 	// version and Policy sets no Accept, RequireSignature, Keys or Fingerprints. The lock file gains
 	// the h1 of the package, whichever user put it there. The CLI's setting is
-	// plugin_cache_may_break_dependency_lock_file.
+	// plugin_cache_may_break_dependency_lock_file. If false, such a package is downloaded again.
 	TrustCache bool
 
 	// Link says how packages get from Cache into Dir. If empty, [Symlink] is used.
@@ -75,6 +75,7 @@ type Installer struct {
 	Hashes provider.HashStore
 
 	// TempDir is for packages while they are hashed for LockPlatforms. If empty, it is [os.TempDir].
+	// It should not be in memory.
 	TempDir string
 
 	// Parallel is the maximum number of packages in progress. If 0 or less, 32 is used.
