@@ -23,10 +23,11 @@ func BenchmarkParse(b *testing.B) {
 		"platform":       {"linux_amd64"},
 	} {
 		for _, s := range inputs {
+			parse := parsers[kind]
 			b.Run(kind+"/"+s, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if err := parsers[kind](s); err != nil {
+					if err := parse(s); err != nil {
 						b.Fatal(err)
 					}
 				}

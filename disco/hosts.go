@@ -35,18 +35,14 @@ const maxCached = 64 << 10
 
 func (h *Hosts) discover(ctx context.Context, web *transport.Client, host svchost.Hostname) (*Services, error) {
 	client := httpx.New(web)
-	if s, ok := h.Overrides[host]; ok {
-		return s.view(host, host, client.AllowHTTP), nil
-	}
-	target := h.tokenHost(host)
-	if s, ok := h.Overrides[target]; ok {
+	target, s, ok := h.resolve(host)
+	if ok {
 		return s.view(host, target, client.AllowHTTP), nil
 	}
 	if target.IsZero() {
 		return nil, failed(host, errors.New("hostname is empty"))
 	}
-	s, ok := h.cache.Get(target)
-	if !ok {
+	if s, ok = h.cache.Get(target); !ok {
 		var err error
 		s, err = h.cache.DoBy(ctx, target, web, h.TTL, func(ctx context.Context) (*Services, error) {
 			s, err := fetch(ctx, client, target)
@@ -68,11 +64,19 @@ func (h *Hosts) Forget(host svchost.Hostname) { h.cache.Forget(h.tokenHost(host)
 
 // tokenHost returns the host to which the request for host is sent, with its token.
 func (h *Hosts) tokenHost(host svchost.Hostname) svchost.Hostname {
-	if _, ok := h.Overrides[host]; ok {
-		return host
+	target, _, _ := h.resolve(host)
+	return target
+}
+
+// resolve returns the host to ask for the services of host, and its override if there is one.
+func (h *Hosts) resolve(host svchost.Hostname) (target svchost.Hostname, override *Services, ok bool) {
+	if s, ok := h.Overrides[host]; ok {
+		return host, s, true
 	}
-	if target, ok := h.Aliases[host]; ok {
-		return target
+	target, ok = h.Aliases[host]
+	if !ok {
+		return host, nil, false
 	}
-	return host
+	override, ok = h.Overrides[target]
+	return target, override, ok
 }
