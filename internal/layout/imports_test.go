@@ -2,7 +2,6 @@ package layout_test
 
 import (
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -50,6 +49,29 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// TestGeneral checks that the internal packages which docs/architecture.md lists as without knowledge of
+// registries and hosts import only each other and other modules.
+func TestGeneral(t *testing.T) {
+	t.Parallel()
+	text := readFile(t, "docs/architecture.md")
+	_, text, found := strings.Cut(text, "Internal packages without knowledge of them:\n")
+	text, _, ended := strings.Cut(text, "For tests only:\n")
+	if !found || !ended {
+		t.Fatal("docs/architecture.md has no table of general packages")
+	}
+	general := parseImportTable(text)
+	if len(general) < 5 {
+		t.Errorf("the table of general packages has %d rows, want at least 5", len(general))
+	}
+	for dir, allowed := range general {
+		for _, entry := range allowed {
+			if _, ok := general[entry]; !ok && !strings.Contains(entry, ".") {
+				t.Errorf("%s imports %s, which knows registries and hosts", dir, entry)
+			}
+		}
+	}
+}
+
 // tableEntry returns the element of allowed that covers the import path p, or "". The path is
 // relevant if it is outside the standard library.
 func tableEntry(p string, allowed []string) (entry string, relevant bool) {
@@ -68,13 +90,17 @@ func tableEntry(p string, allowed []string) (entry string, relevant bool) {
 // importTable reads the rows "| `package` | what | `import`, `import` |".
 func importTable(t *testing.T) map[string][]string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(root, "docs", "architecture.md"))
-	if err != nil {
-		t.Fatal(err)
+	table := parseImportTable(readFile(t, "docs/architecture.md"))
+	if len(table) == 0 {
+		t.Fatal("docs/architecture.md has no import table")
 	}
+	return table
+}
+
+func parseImportTable(text string) map[string][]string {
 	quoted := regexp.MustCompile("`([^`]+)`")
 	table := map[string][]string{}
-	for line := range strings.Lines(string(data)) {
+	for line := range strings.Lines(text) {
 		cells := strings.Split(line, "|")
 		if len(cells) != 5 || !strings.HasPrefix(strings.TrimSpace(cells[1]), "`") {
 			continue
@@ -84,9 +110,6 @@ func importTable(t *testing.T) map[string][]string {
 		for _, m := range quoted.FindAllStringSubmatch(cells[3], -1) {
 			table[name] = append(table[name], m[1])
 		}
-	}
-	if len(table) == 0 {
-		t.Fatal("docs/architecture.md has no import table")
 	}
 	return table
 }
