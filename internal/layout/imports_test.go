@@ -3,7 +3,6 @@ package layout_test
 import (
 	"maps"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
