@@ -200,7 +200,8 @@ func consists(s string, max int, class func(byte) bool) bool {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-func isAlnum(c byte) bool { return isDigit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
+// isAlnum compares letters in lower case, since the bit 0x20 distinguishes the cases.
+func isAlnum(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || isDigit(c) }
 
 // MarshalText returns [Version.String].
 func (v Version) MarshalText() ([]byte, error) {
