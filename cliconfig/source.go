@@ -10,8 +10,8 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 )
 
-// ErrNoFetcher means that a provider needs an OCI mirror, and [Config.OCI] is nil.
-var ErrNoFetcher = errors.New("this program does not support OCI mirrors")
+// ErrNoOCI means that a provider needs an OCI mirror, and [Config.OCI] is nil.
+var ErrNoOCI = errors.New("this program does not support OCI mirrors")
 
 // ProviderSource returns a source with the configured installation methods, see
 // [provider.Multi]. [provider.Package.Via] is [Method.String] of the method.
@@ -74,7 +74,7 @@ func (c *Config) method(m *Method) provider.Source {
 
 func (c *Config) oci(m *Method) (provider.Source, error) {
 	if c.OCI == nil {
-		return nil, ErrNoFetcher
+		return nil, ErrNoOCI
 	}
 	src, err := c.OCI(m)
 	if err == nil && src == nil {

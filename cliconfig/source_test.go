@@ -110,7 +110,7 @@ func TestOCI(t *testing.T) {
 
 	cfg := installation(t, block)
 	cfg.HTTP = reg.Client()
-	if _, err := get(t, cfg, alpha); !errors.Is(err, cliconfig.ErrNoFetcher) || errors.Is(err, provider.ErrNotFound) {
+	if _, err := get(t, cfg, alpha); !errors.Is(err, cliconfig.ErrNoOCI) || errors.Is(err, provider.ErrNotFound) {
 		t.Errorf("without a fetcher: %v", err)
 	}
 	if n := reg.Count(regtest.Archive); n != 0 {

@@ -33,8 +33,8 @@ type hashing struct {
 	asking   *semaphore.Weighted
 
 	// Written before the concurrent part.
-	found map[addrs.Platform]answered
-	lead  *Package // states hashes of other platforms; may be nil
+	found   map[addrs.Platform]answered
+	sibling *Package // states hashes of other platforms; may be nil
 
 	mu       sync.Mutex
 	sums     []*verify.Sums // of all reports, without duplicates
@@ -49,7 +49,7 @@ type answered struct {
 // hashAll returns the reports of all platforms.
 func (h *hashing) hashAll(ctx context.Context, on []addrs.Platform) (map[addrs.Platform]*verify.Report, error) {
 	if h.Policy.RecordStated || h.NoDownload {
-		h.findLead(ctx, on[0])
+		h.findSibling(ctx, on[0])
 	}
 	reports, errs := make([]*verify.Report, len(on)), make([]error, len(on))
 	var wg sync.WaitGroup
@@ -120,7 +120,7 @@ func (h *hashing) report(ctx context.Context, platform addrs.Platform) (*verify.
 		return nil, 0, err
 	}
 	defer done()
-	report, err := h.inferred(ctx, platform)
+	report, err := h.judgeInferred(ctx, platform)
 	if !errors.Is(err, verify.ErrNotStated) {
 		return report, 0, err
 	}

@@ -12,28 +12,28 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// findLead sets h.lead to the package that states hashes for the most platforms. If no
+// findSibling sets h.sibling to the package that states hashes for the most platforms. If no
 // package is known, it finds the package for platform first, which may make further requests
 // unnecessary.
-func (h *hashing) findLead(ctx context.Context, platform addrs.Platform) {
+func (h *hashing) findSibling(ctx context.Context, platform addrs.Platform) {
 	for _, pkg := range h.Packages {
-		if h.lead == nil || len(pkg.Hashes) > len(h.lead.Hashes) {
-			h.lead = pkg
+		if h.sibling == nil || len(pkg.Hashes) > len(h.sibling.Hashes) {
+			h.sibling = pkg
 		}
 	}
-	if h.lead == nil {
+	if h.sibling == nil {
 		pkg, err := h.find(ctx, platform)
 		h.found[platform] = answered{pkg, err}
 		if err == nil {
-			h.lead = pkg
+			h.sibling = pkg
 		}
 	}
 }
 
-// inferred judges the package for a platform by the statements of h.lead. The error wraps
+// judgeInferred judges the package for a platform by the statements of h.sibling. The error wraps
 // ErrNotStated if they are not sufficient.
-func (h *hashing) inferred(ctx context.Context, platform addrs.Platform) (*verify.Report, error) {
-	pkg, ok := h.lead.infer(platform)
+func (h *hashing) judgeInferred(ctx context.Context, platform addrs.Platform) (*verify.Report, error) {
+	pkg, ok := h.sibling.infer(platform)
 	if !ok {
 		return nil, verify.ErrNotStated
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/registry"
@@ -18,6 +19,8 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/contrib/oci"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // Install a provider from the mirror of a CLI configuration.
@@ -60,28 +63,59 @@ provider_installation {
 	// registry.opentofu.org/acme/alpha 1.2.0
 }
 
-// exampleRegistry returns a client that sends all requests to a registry with one provider.
+// Fetch a module from a repository.
+func ExampleClient_FetchModule() {
+	client := &oci.Client{Transport: &transport.Client{HTTP: exampleRegistry()}} // only in this example
+	loc, err := module.ParseLocation("oci://oci.example.com/modules/vpc?tag=1.0.0")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	report, err := module.DownloadLocation(context.Background(), nil, loc, filepath.Join(dir, "vpc"), module.Options{Fetcher: client})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(report.Location)
+	fmt.Println(report.H1)
+	// Output:
+	// oci://oci.example.com/modules/vpc?tag=1.0.0
+	// h1:c11LIej/pPvoamPTtQQ8AU8xd27Pyu0CuemUChywN+k=
+}
+
+// exampleRegistry returns a client that sends all requests to a registry with a provider and a module.
 func exampleRegistry() *http.Client {
 	store := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	send := func(method, path, contentType, content string) {
-		r := httptest.NewRequest(method, "/v2/mirror/acme/alpha"+path, strings.NewReader(content))
+		r := httptest.NewRequest(method, "/v2/"+path, strings.NewReader(content))
 		r.Header.Set("Content-Type", contentType)
 		store.ServeHTTP(httptest.NewRecorder(), r)
 	}
-	put := func(tag, contentType string, manifest any) ocispec.Descriptor {
+	put := func(repository, tag, contentType string, manifest any) ocispec.Descriptor {
 		data, _ := json.Marshal(manifest)
 		d := digest.FromBytes(data)
 		if tag == "" {
 			tag = d.String()
 		}
-		send("PUT", "/manifests/"+tag, contentType, string(data))
+		send("PUT", repository+"/manifests/"+tag, contentType, string(data))
 		return ocispec.Descriptor{MediaType: contentType, Digest: d, Size: int64(len(data))}
 	}
-	archive := string(zipOf(map[string]string{"terraform-provider-alpha_v1.2.0": "#!"}))
-	layer := ocispec.Descriptor{MediaType: "archive/zip", Digest: digest.FromString(archive), Size: int64(len(archive))}
-	send("POST", "/blobs/uploads/?digest="+layer.Digest.String(), "application/octet-stream", archive)
-	manifest := put("", ocispec.MediaTypeImageManifest, image(typeTarget, layer))
-	put("1.2.0", ocispec.MediaTypeImageIndex, index(target(manifest, "linux_amd64")))
+	upload := func(repository, name, content string) ocispec.Descriptor {
+		archive := string(zipOf(map[string]string{name: content}))
+		layer := ocispec.Descriptor{MediaType: "archive/zip", Digest: digest.FromString(archive), Size: int64(len(archive))}
+		send("POST", repository+"/blobs/uploads/?digest="+layer.Digest.String(), "application/octet-stream", archive)
+		return layer
+	}
+	const alpha, vpc = "mirror/acme/alpha", "modules/vpc"
+	manifest := put(alpha, "", ocispec.MediaTypeImageManifest, image(typeTarget, upload(alpha, "terraform-provider-alpha_v1.2.0", "#!")))
+	put(alpha, "1.2.0", ocispec.MediaTypeImageIndex, index(target(manifest, "linux_amd64")))
+	put(vpc, "1.0.0", ocispec.MediaTypeImageManifest, image(typeModule, upload(vpc, "main.tf", "# A network.\n")))
 	return &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 		w := httptest.NewRecorder()
 		store.ServeHTTP(w, r)

@@ -161,7 +161,7 @@ func (b *block) align(e *edits, now Entry) {
 	}
 	blanks := span{b.version.name.end, b.version.equals}
 	if strings.TrimLeft(e.src[blanks.start:blanks.stop], " ") == "" {
-		e.replace(blanks, gap(now))
+		e.replace(blanks, padding(now))
 	}
 }
 

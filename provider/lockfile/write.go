@@ -52,12 +52,12 @@ func appendBody(b []byte, e Entry) []byte {
 }
 
 func versionLine(e Entry) string {
-	return "  version" + gap(e) + "= " + quote(e.Version.String()) + "\n"
+	return "  version" + padding(e) + "= " + quote(e.Version.String()) + "\n"
 }
 
-// gap returns the blanks after "version" that align the equals signs of version and
+// padding returns the blanks after "version" that align the equals signs of version and
 // constraints.
-func gap(e Entry) string {
+func padding(e Entry) string {
 	if e.Constraints.IsZero() {
 		return " "
 	}
