@@ -144,7 +144,7 @@ func TestContextEndsWhileArchivesAreRead(t *testing.T) {
 	rnd := rand.NewChaCha8([32]byte{})
 	_, _ = rnd.Read(noise)
 	reg := regtest.New("registry.example.com")
-	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: names(three[:1]), Deflate: true, Files: map[string]string{"noise": string(noise)}})
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: names(three[:1]), Deflate: true, Files: map[string]string{"noise": string(noise)}}).Sums() // deflated before requests have a timeout
 	full := &bucket{}
 	mustAdd(t, &mirrordir.Mirror{Storage: full, TempDir: t.TempDir()}, client(reg), wants(three[:1], v1), mirrordir.Options{ZHOnly: true})
 	zip := int64(len(full.Content[archive(v1, linux)]))

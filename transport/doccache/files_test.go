@@ -1,11 +1,11 @@
 package doccache_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/tofureg/tofureg/transport/doccache"
 )
@@ -40,8 +40,8 @@ func TestDamaged(t *testing.T) {
 	for i := range good {
 		bad := append([]byte(nil), good...)
 		bad[i] ^= 1 << (i % 8)
-		damaged["byte "+string(rune('0'+i%10))+" of "+time.Duration(i).String()] = bad
-		damaged["the first "+time.Duration(i).String()] = good[:i]
+		damaged[fmt.Sprintf("byte %d is wrong", i)] = bad
+		damaged[fmt.Sprintf("%d bytes are left", i)] = good[:i]
 	}
 	for name, bad := range damaged {
 		if err := os.WriteFile(path, bad, 0o600); err != nil {
@@ -49,11 +49,10 @@ func TestDamaged(t *testing.T) {
 		}
 		o := always(headers("Cache-Control", "max-age=600"), `{"new":true}`)
 		tr := &doccache.Transport{Base: o, Dir: dir}
-		t.Log(name)
 		want(t, tr, doc, `{"new":true}`, 1)
 		want(t, tr, doc, `{"new":true}`, 1)
 		if t.Failed() {
-			return
+			t.Fatalf("the file is damaged: %s", name)
 		}
 	}
 	checkFiles(t, dir)
