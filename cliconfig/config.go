@@ -86,7 +86,7 @@ func (c *Config) settings() *settings {
 // Files returns the files that were read, in order.
 func (c *Config) Files() []string { return slices.Clone(c.settings().files) }
 
-// Warnings returns the problems that did not make [Load] fail.
+// Warnings returns the problems that did not make [Load] fail, at most 100.
 func (c *Config) Warnings() []*Problem { return slices.Clone(c.warnings) }
 
 // PluginCacheDir returns the absolute path of the plugin cache: TF_PLUGIN_CACHE_DIR, the

@@ -31,7 +31,7 @@ type Place struct {
 	Variable string `json:"variable,omitempty"` // environment variable; then File is empty
 }
 
-// String returns FILE:LINE:COLUMN, the name of the variable, or "default".
+// String returns FILE:LINE:COLUMN, FILE if Line is 0, "environment variable NAME", or "default".
 func (p Place) String() string {
 	switch {
 	case p.Variable != "":

@@ -76,8 +76,8 @@ func (s *Services) IDs() []Service {
 	return ids
 }
 
-// URL returns the base URL of a service, absolute, without user information and fragment. It
-// is https, or http if the [Client] that returned s has AllowHTTP.
+// URL returns the absolute base URL of a service, without a fragment. A URL with user information
+// is invalid. It is https, or http if the [Client] that returned s has AllowHTTP.
 //
 // If the path lacks the final slash, add it before a reference is resolved against the URL, or
 // the last part of the path is lost.

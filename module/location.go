@@ -204,7 +204,8 @@ const (
 	KindOther     Kind = "other" // see [Location.Getter]
 )
 
-// Format is the archive format that the location states. The first bytes decide.
+// Format is the archive format that a location states. An archive is unpacked by the format
+// that its first bytes show.
 type Format string
 
 // The formats of archives.

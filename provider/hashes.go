@@ -63,7 +63,8 @@ type HashStore interface {
 //
 // If a lock file already has hashes of p at v, pass them in o.Policy: as
 // [verify.Policy.Accept] to verify locked packages, or [verify.Policy.SameRelease] to add
-// platforms.
+// platforms. A lock file with only h1 hashes needs both: the report of a locked platform has
+// hashes for SameRelease.
 //
 // A failure for one platform does not stop the others. The map has all reports, and the error
 // joins one [*Error] for each failed platform, in order. If ctx ends, the error is the error of

@@ -161,6 +161,22 @@ func TestHashesRecordable(t *testing.T) {
 	}
 }
 
+// TestHashesBesideH1: a lock file with only the h1 of one platform gains another platform.
+func TestHashesBesideH1(t *testing.T) {
+	t.Parallel()
+	_, release, client := serveDemo(demoRelease())
+	locked, more := platforms("linux_amd64"), platforms("darwin_arm64")
+	h1 := contentOf(t, release, locked[0])
+	for name, policy := range map[string]verify.Policy{"Accept": {Accept: h1}, "SameRelease": {SameRelease: h1}} {
+		if got, err := provider.Hashes(t.Context(), client, demo, v123, more, provider.HashOptions{Policy: policy}); err == nil {
+			t.Errorf("Hashes with only h1 in %s = %v, want an error", name, got)
+		}
+	}
+	known := hashes(t, client, locked, provider.HashOptions{Policy: verify.Policy{Accept: h1}})
+	same := verify.Policy{SameRelease: known[locked[0]].Recordable()}
+	wantComputed(t, release, hashes(t, client, more, provider.HashOptions{Policy: same}), more...)
+}
+
 // TestHashesOfFound: a package from Find is not requested again: 3 + 2 P requests for P platforms,
 // without discovery.
 func TestHashesOfFound(t *testing.T) {

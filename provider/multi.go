@@ -34,7 +34,7 @@ var _ Source = (*Multi)(nil)
 // the methods does not list them.
 //
 // The error wraps a [*NoMethodError] if no method knows p. Otherwise it wraps the
-// [*MethodError] of the first failure, which ends the search.
+// [*MethodError] of the first failure, which ends the search, or says why Methods are invalid.
 func (m *Multi) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error) {
 	s := &search{op: "list versions of", subject: p.String(), report: m.Skipped}
 	if err := s.checkMethods(m.Methods); err != nil {

@@ -27,8 +27,8 @@ type Fetcher interface {
 	// if pkg names them.
 	Evidence(ctx context.Context, pkg *Package) (verify.Evidence, error)
 
-	// Open starts to fetch the archive. Reads must end soon after ctx does. After
-	// ErrChanged, the caller may call Open again and must discard what it has read.
+	// Open starts to fetch the archive. Reads must end soon after ctx does. If Open or a
+	// read returns ErrChanged, the caller may open again and must discard what it has read.
 	Open(ctx context.Context, pkg *Package) (*Body, error)
 }
 

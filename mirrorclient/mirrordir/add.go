@@ -64,8 +64,8 @@ type Added struct {
 // Entries that other programs have written stay, except for missing archives.
 //
 // An existing archive is kept without a request if it has the recorded size and evidence, and o.Policy
-// accepts its record. It is read only for a missing h1. Without a record, src has the evidence; an archive
-// that is not accepted with it is replaced.
+// accepts its record. It is read only for a missing h1. Otherwise it is judged with the evidence of src, and
+// replaced if it is damaged or another archive. An invalid Want fails the call before anything is added.
 //
 // Add returns those wanted packages that are now in the mirror, sorted, also with an error. The error joins a
 // [*provider.Error] for each failure. More than 16 MiB of different SHA256SUMS documents of one

@@ -15,7 +15,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// Write replaces a file atomically.
+// Write implements [Storage].
 func (d *Directory) Write(ctx context.Context, name string, content *io.SectionReader, was Revision) error {
 	s, err := d.stage(ctx, name)
 	if err != nil {
@@ -26,7 +26,7 @@ func (d *Directory) Write(ctx context.Context, name string, content *io.SectionR
 	if err := unchanged(s.root, filepath.FromSlash(name), was); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	if _, err := io.Copy(s.part.File, ctxReader{ctx, content}); err != nil {
+	if _, err := io.Copy(s.part.File, ctxReader{ctx, io.NewSectionReader(content, 0, content.Size())}); err != nil {
 		return err
 	}
 	return s.commit(ctx, name, was)

@@ -13,8 +13,8 @@ import (
 )
 
 // ListedVersions returns the versions in the index of p, unsorted, or all versions with archives if
-// the index is missing. A damaged index is an error. Unlike [Mirror.ProviderVersions], it does not look
-// for the archives.
+// the index is missing. Unlike [Mirror.ProviderVersions], it does not look for the archives of an index.
+// A damaged index is an error; without any files of p, the error wraps [provider.ErrNotFound].
 func (m *Mirror) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
 	index, err := m.readIndex(ctx, providerDir(p))
 	if index != nil || err != nil {

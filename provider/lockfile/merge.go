@@ -26,8 +26,8 @@ type Recorder interface {
 // hashes are dropped.
 //
 // The zero c removes the constraint. Nil reports are ignored. The reports must be about v of
-// p, for any platforms, and must agree with the existing hashes: verify with a policy whose
-// Accept is [File.Accept].
+// p, for any platforms, and must agree with the existing hashes: verify with [File.Accept]
+// as Accept of the policy, or as SameRelease for other platforms.
 //
 // The error wraps [ErrNotLockable], or v or c is not valid for a provider. On an error f is
 // unchanged.

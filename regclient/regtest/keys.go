@@ -22,7 +22,7 @@ type KeyOptions struct {
 	Expires time.Time // if zero, never
 	Signs   time.Time // time in signatures, any; if zero, an hour after Created
 	Subkey  bool      // a subkey signs
-	Revoked bool      // by the owner
+	Revoked bool      // as compromised, at Created
 }
 
 // A Key is an OpenPGP key that signs SHA256SUMS documents. It is safe for concurrent use.
@@ -34,7 +34,7 @@ type Key struct {
 }
 
 // NewKey makes a new key. It panics if Expires is not after Created, or more than 136 years
-// later, and if RSABits is from 1 to 1023.
+// later, if RSABits is from 1 to 1023, and if Name contains parentheses or angle brackets.
 func NewKey(o KeyOptions) *Key {
 	key, err := newKey(o)
 	if err != nil {

@@ -93,7 +93,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // RoundTripWaiting implements [github.com/tofureg/tofureg/transport.Waiter]. The
-// delay is the wait for another request for the same document.
+// delays are those of Base, and the wait for another request for the same document, at most
+// 5 seconds.
 func (t *Transport) RoundTripWaiting(req *http.Request, waiting func() (done func())) (*http.Response, error) {
 	if err := req.Context().Err(); err != nil {
 		return nil, closing(req, err)

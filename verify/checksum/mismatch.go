@@ -10,9 +10,9 @@ import (
 // MismatchError means that a package is not as described.
 type MismatchError struct {
 	Filename string // of the archive as stated; may be empty
-	Source   string // of Want: "signed SHA256SUMS", "SHA256SUMS", "hashes stated by the source", "accepted hashes"
+	Source   string // of Want, for people: "signed SHA256SUMS", "accepted hashes" and others
 	Want     []Hash // stated or accepted
-	Got      []Hash // of the package
+	Got      []Hash // of the package, or as stated if it was not read
 }
 
 // Error returns file, source and hashes.
