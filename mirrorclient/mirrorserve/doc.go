@@ -11,6 +11,7 @@
 // limit the providers with the patterns of a [provider.Multi], or the hosts with VetoHost of
 // [github.com/tofureg/tofureg/transport.Client].
 //
-// See https://opentofu.org/docs/internals/provider-network-mirror-protocol/. OpenTofu and Terraform
+// The protocol has no signatures: clients trust the mirror, or have a lock file. See
+// https://opentofu.org/docs/internals/provider-network-mirror-protocol/. OpenTofu and Terraform
 // cannot request providers of a host with a port from a network mirror.
 package mirrorserve
