@@ -107,7 +107,7 @@ func checkName(host svchost.Hostname) error {
 // read parses the file at path. A missing file is empty.
 func (c CredentialsFile) read(path string) (*document, error) {
 	if path == "" {
-		return nil, errors.New("empty Path")
+		return nil, errNoPath
 	}
 	text, err := readFile(path, maxCredentialsFile)
 	if err != nil {
@@ -117,10 +117,15 @@ func (c CredentialsFile) read(path string) (*document, error) {
 	return doc, withPath(path, err)
 }
 
+var errNoPath = errors.New("empty Path")
+
 // change rewrites the file after edit, unless edit returns false.
 func (c CredentialsFile) change(ctx context.Context, edit func(*document) bool) error {
 	if ctx.Err() != nil {
 		return fault.Ended(ctx)
+	}
+	if c.Path == "" {
+		return errNoPath
 	}
 	target, err := filepath.EvalSymlinks(c.Path)
 	if _, failed := os.Lstat(c.Path); errors.Is(failed, fs.ErrNotExist) {

@@ -131,6 +131,20 @@ func TestCredentialsFileFailures(t *testing.T) {
 	}
 }
 
+// TestCredentialsFileWithoutPath: nothing in the working directory is touched.
+func TestCredentialsFileWithoutPath(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("..lock", []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := (auth.CredentialsFile{}).Save(t.Context(), hostA, auth.MustNewToken("y")); err == nil {
+		t.Error("Save without a path: no error")
+	}
+	if data, err := os.ReadFile("..lock"); err != nil || string(data) != "mine" {
+		t.Errorf("file in the working directory: %q, %v, want it unchanged", data, err)
+	}
+}
+
 // TestCredentialsFileWaits checks that a change waits for a lock until its context ends, and
 // that reading does not wait.
 func TestCredentialsFileWaits(t *testing.T) {

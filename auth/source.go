@@ -79,7 +79,13 @@ func nameOf(src Source) string {
 type Func func(ctx context.Context, host svchost.Hostname) (Token, error)
 
 // Token calls f.
-func (f Func) Token(ctx context.Context, host svchost.Hostname) (Token, error) { return f(ctx, host) }
+func (f Func) Token(ctx context.Context, host svchost.Hostname) (Token, error) {
+	token, err := f(ctx, host)
+	if err != nil {
+		return Token{}, asSourceError(f, host, err)
+	}
+	return token, nil
+}
 
 // String returns "function".
 func (f Func) String() string { return "function" }

@@ -73,10 +73,14 @@ func TestFunc(t *testing.T) {
 	if got, err := auth.Lookup(t.Context(), src, host); err != nil || got.Reveal() != "secret" {
 		t.Errorf("Lookup = %q, %v; want the token", got.Reveal(), err)
 	}
-	_, err := auth.Lookup(t.Context(), src, svchost.MustParse("two.test"))
-	failed, ok := errors.AsType[*auth.SourceError](err)
-	if !ok || !errors.Is(err, cause) || failed.Source != "function" {
-		t.Errorf("Lookup with a failing function: %v; want a SourceError of a function", err)
+	two := svchost.MustParse("two.test")
+	_, looked := auth.Lookup(t.Context(), src, two)
+	_, direct := src.Token(t.Context(), two)
+	for _, err := range []error{looked, direct} {
+		failed, ok := errors.AsType[*auth.SourceError](err)
+		if !ok || !errors.Is(err, cause) || failed.Source != "function" {
+			t.Errorf("a failing function: %v; want a SourceError of a function", err)
+		}
 	}
 }
 

@@ -44,6 +44,28 @@ func wantNumber(t *testing.T, c *disco.Client, host svchost.Hostname, n int) {
 	}
 }
 
+// TestStrictBesideAllowHTTP: a client does not use services that another one found over http.
+func TestStrictBesideAllowHTTP(t *testing.T) {
+	t.Parallel()
+	const insecure = "http://example.com/services"
+	w := pages(map[string]answer{
+		"https://example.com" + path: redirect(insecure),
+		insecure:                     {body: `{"modules.v1":"https://attacker.test/v1/"}`},
+	})
+	lax, strict := w.client(), w.client()
+	lax.Transport.AllowHTTP, strict.Hosts = true, lax.Hosts
+	wantURL(t, discover(t, lax, example), disco.ModulesV1, "https://attacker.test/v1/")
+	if s, err := strict.Discover(t.Context(), example); !errors.Is(err, disco.ErrInsecure) {
+		t.Errorf("Discover after a client with AllowHTTP = %v, %v, want ErrInsecure", s, err)
+	}
+	lax.Forget(example)
+	n := len(w.seen())
+	discover(t, lax, example)
+	if got := len(w.seen()) - n; got != 2 {
+		t.Errorf("%d requests after Forget, want 2", got)
+	}
+}
+
 // Large documents are not cached.
 func TestLargeDocumentsAreNotCached(t *testing.T) {
 	t.Parallel()

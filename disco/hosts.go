@@ -26,7 +26,13 @@ type Hosts struct {
 	// Documents over 64 KiB are not cached.
 	TTL time.Duration
 
-	cache flight.Cache[svchost.Hostname, *Services]
+	cache flight.Cache[cacheKey, *Services]
+}
+
+// cacheKey separates the services that clients with AllowHTTP found, perhaps over http.
+type cacheKey struct {
+	host      svchost.Hostname
+	allowHTTP bool
 }
 
 // maxCached limits a cached document, in bytes. Real documents have a few hundred bytes. An
@@ -42,12 +48,13 @@ func (h *Hosts) discover(ctx context.Context, web *transport.Client, host svchos
 	if target.IsZero() {
 		return nil, failed(host, errors.New("hostname is empty"))
 	}
-	if s, ok = h.cache.Get(target); !ok {
+	key := cacheKey{target, client.AllowHTTP}
+	if s, ok = h.cache.Get(key); !ok {
 		var err error
-		s, err = h.cache.DoBy(ctx, target, web, h.TTL, func(ctx context.Context) (*Services, error) {
+		s, err = h.cache.DoBy(ctx, key, web, h.TTL, func(ctx context.Context) (*Services, error) {
 			s, err := fetch(ctx, client, target)
 			if err == nil && s.doc.size > maxCached {
-				h.cache.Forget(target) // waiting callers still get s
+				h.cache.Forget(key) // waiting callers still get s
 			}
 			return s, err
 		})
@@ -60,7 +67,11 @@ func (h *Hosts) discover(ctx context.Context, web *transport.Client, host svchos
 
 // Forget removes host, or the target of an alias, from the cache. It does not affect running
 // calls of Discover.
-func (h *Hosts) Forget(host svchost.Hostname) { h.cache.Forget(h.tokenHost(host)) }
+func (h *Hosts) Forget(host svchost.Hostname) {
+	target := h.tokenHost(host)
+	h.cache.Forget(cacheKey{target, false})
+	h.cache.Forget(cacheKey{target, true})
+}
 
 // tokenHost returns the host to which the request for host is sent, with its token.
 func (h *Hosts) tokenHost(host svchost.Hostname) svchost.Hostname {

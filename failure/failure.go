@@ -17,7 +17,7 @@ import (
 
 // An Error is a failed operation. It wraps a [*RequestError] if a request failed, and an exported
 // error of the package that returned it, a context error (only if the context of the caller has
-// ended), os.ErrDeadlineExceeded after a timeout, or [io.ErrUnexpectedEOF] after an interruption.
+// ended, or its deadline is before the next attempt), os.ErrDeadlineExceeded after a timeout, or [io.ErrUnexpectedEOF] after an interruption.
 type Error struct {
 	Op      string // operation, such as "list versions of"
 	Subject string // such as "registry.example.com/acme/demo"; may be empty

@@ -78,7 +78,7 @@ type Client struct {
 
 // A Waiter is a [http.RoundTripper] that delays requests, such as
 // [github.com/tofureg/tofureg/transport/throttle.Transport]. If the Transport of [Client.HTTP]
-// is a Waiter, clients call RoundTripWaiting instead of RoundTrip. A transport that wraps a
+// is a Waiter, clients call RoundTripWaiting instead of RoundTrip, except to log in. A transport that wraps a
 // Waiter should implement it too.
 type Waiter interface {
 	// RoundTripWaiting is RoundTrip. It calls waiting before a delay and done after it, in

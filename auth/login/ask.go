@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"os"
 	"time"
 
 	"github.com/tofureg/tofureg/internal/fault"
@@ -35,7 +36,7 @@ func (c *Client) awaitCode(ctx context.Context, f *flow, l *listener) (code stri
 			}
 			return "", fmt.Errorf("opening the login page: %w", f.scrub(err))
 		case <-timeout:
-			return "", fmt.Errorf("no redirect of the browser within %v%s: %w", limit, l.otherAnswers(), context.DeadlineExceeded)
+			return "", fmt.Errorf("no redirect of the browser within %v%s: %w", limit, l.otherAnswers(), os.ErrDeadlineExceeded)
 		case <-ctx.Done():
 			return "", fmt.Errorf("while waiting for the browser%s: %w", l.otherAnswers(), fault.Ended(ctx))
 		}

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -83,6 +84,9 @@ func (f *flow) explain(ctx context.Context, err error, code string) error {
 		status := http.StatusText(refused.Response.StatusCode)
 		return errors.New(cmp.Or(strings.ToLower(status), "unexpected status"))
 	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fault.Narrow(fmt.Sprintf("no complete answer within %v", exchangeTimeout), os.ErrDeadlineExceeded)
+	}
 	if _, ok := errors.AsType[*url.Error](err); ok {
 		return httpx.Scrub(err, f.tokenURL, code, f.verifier, f.state)
 	}
@@ -105,6 +109,9 @@ func (w *tokenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := w.next.RoundTrip(req)
 	if err != nil {
 		return nil, err
+	}
+	if resp.Body == nil {
+		resp.Body = http.NoBody
 	}
 	defer resp.Body.Close()
 	w.status = resp.StatusCode

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -61,7 +62,7 @@ func TestNobodyAnswers(t *testing.T) {
 		is      []error
 		text    string
 	}{
-		"timeout":  {t.Context(), time.Millisecond, []error{context.DeadlineExceeded}, "no redirect of the browser within 1ms"},
+		"timeout":  {t.Context(), time.Millisecond, []error{os.ErrDeadlineExceeded}, "no redirect of the browser within 1ms"},
 		"cancel":   {ctx, -1, []error{context.Canceled, errCause}, "the program ends"},
 		"deadline": {deadline, 0, []error{context.DeadlineExceeded}, "deadline"},
 	} {

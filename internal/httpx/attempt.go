@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
@@ -60,10 +61,19 @@ func (f *fetch) attempt() (*http.Response, *failure.RequestError) {
 	return resp, nil
 }
 
-// cause returns the cause of ctx if it has ended and the error results from that, or err.
+// cause returns the cause of ctx if it has ended and the error results from that, or err. A timeout of
+// the transport itself is no error of a context.
 func cause(ctx context.Context, err error) error {
-	if ctx.Err() != nil && !isA[*redirectError](err) {
+	switch {
+	case isA[*redirectError](err):
+		return err
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case errors.Is(err, context.DeadlineExceeded):
+		if u, ok := err.(*url.Error); ok {
+			err = u.Err
+		}
+		return fault.Narrow(err.Error(), os.ErrDeadlineExceeded)
 	}
 	return err
 }

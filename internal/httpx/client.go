@@ -2,7 +2,6 @@ package httpx
 
 import (
 	"cmp"
-	"net/http"
 	"net/url"
 	"time"
 
@@ -53,10 +52,6 @@ type Request struct {
 	// Redirects is the maximum number of redirects. If zero, it is 10. If negative, redirects are
 	// refused.
 	Redirects int
-
-	// Header contains additional headers. Authorization, Cookie, Accept-Encoding, Range and
-	// If-Range are ignored.
-	Header http.Header
 }
 
 // maxAttempts returns the maximum number of attempts for a document or a package.
@@ -65,7 +60,7 @@ func (c *Client) maxAttempts(document bool) int {
 	if !document {
 		retries = cmp.Or(c.ArchiveRetries, retries)
 	}
-	return 1 + max(0, cmp.Or(retries, defaultRetries))
+	return 1 + min(max(0, cmp.Or(retries, defaultRetries)), 1<<30)
 }
 
 // headerTimeout limits the wait for the headers of a package, unless it is 0.

@@ -48,6 +48,9 @@ func newFetch(ctx context.Context, c *Client, r *Request, document bool) (*fetch
 	if err != nil {
 		return nil, f.fail(r.URL, nil, err)
 	}
+	if presigned(u, svchost.Hostname{}) {
+		u.User = nil
+	}
 	f.url = u
 	if err := f.findToken(); err != nil {
 		return nil, f.fail(u, nil, err)
@@ -59,13 +62,7 @@ func newFetch(ctx context.Context, c *Client, r *Request, document bool) (*fetch
 
 // firstHeader returns the headers of the request.
 func (f *fetch) firstHeader() http.Header {
-	h := f.req.Header.Clone()
-	if h == nil {
-		h = make(http.Header)
-	}
-	for _, name := range []string{"Authorization", "Cookie", "Accept-Encoding", "Range", "If-Range"} {
-		h.Del(name)
-	}
+	h := make(http.Header)
 	h.Set("Accept", cmp.Or(f.req.Accept, "*/*"))
 	h.Set("User-Agent", cmp.Or(f.client.UserAgent, userAgent()))
 	if a := f.authorization(); a != "" {

@@ -25,7 +25,6 @@ func TestGet(t *testing.T) {
 	s := serve(status(http.StatusOK, `{"a":1}`, "Content-Type: application/json"))
 	r := get("https://registry.example.com/v1/x?a=b#part")
 	r.Accept, r.TokenFor = "application/json", home
-	r.Header = http.Header{"X-Extra": {"yes"}, "Authorization": {"Basic aGk="}, "Cookie": {"a=b"}, "Range": {"bytes=1-"}}
 	resp, err := client(t, s).Get(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +37,7 @@ func TestGet(t *testing.T) {
 	}
 	req := s.seen()[0]
 	for name, want := range map[string]string{
-		"Accept": "application/json", "Authorization": "Bearer " + secret, "X-Extra": "yes",
+		"Accept": "application/json", "Authorization": "Bearer " + secret,
 		"Cookie": "", "Range": "", "Referer": "", "Accept-Encoding": "",
 	} {
 		if got := req.Header.Get(name); got != want {
@@ -48,8 +47,8 @@ func TestGet(t *testing.T) {
 	if ua := req.Header.Get("User-Agent"); !strings.HasPrefix(ua, "tofureg") {
 		t.Errorf("User-Agent %q", ua)
 	}
-	if req.Method != http.MethodGet || r.Header.Get("Authorization") == "" {
-		t.Error("the method is not GET, or Header of the request was changed")
+	if req.Method != http.MethodGet {
+		t.Errorf("method %s, want GET", req.Method)
 	}
 }
 

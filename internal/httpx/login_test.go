@@ -62,6 +62,18 @@ func TestFirstURLAndTheLogin(t *testing.T) {
 	}
 }
 
+// TestPresignedWithUser: the user of a presigned URL is not sent.
+func TestPresignedWithUser(t *testing.T) {
+	t.Parallel()
+	s := serve(status(200, ""))
+	if _, err := client(t, s).Get(t.Context(), get("https://bob:own@files.example.com/x?X-Amz-Signature=b")); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.seen()[0].Header.Get("Authorization"); got != "" {
+		t.Errorf("Authorization %q beside a signature, want none", got)
+	}
+}
+
 // TestRedirectsAndTheLogin: user and password are sent only to the first scheme, host and port, and
 // Login is not called for redirects.
 func TestRedirectsAndTheLogin(t *testing.T) {

@@ -114,12 +114,16 @@ func (b *Body) rejected(resp *http.Response) error {
 // accept checks that a response continues the file, and returns the number of its bytes that Read has
 // returned before.
 func (b *Body) accept(resp *http.Response) (skip int64, err error) {
-	if b.validator.differs(newValidator(resp.Header, time.Now())) {
+	now := newValidator(resp.Header, time.Now())
+	if b.validator.differs(now) {
 		return 0, changed("entity tag or date differs")
 	}
 	total := resp.ContentLength
 	switch resp.StatusCode {
 	case http.StatusPartialContent:
+		if b.validator.etag != "" && now.etag == "" {
+			return 0, changed("entity tag is missing") // a part must have it (RFC 9110, section 15.3.7)
+		}
 		r, ok := parseContentRange(resp.Header.Get("Content-Range"))
 		if !ok || r.first != b.read || resp.ContentLength >= 0 && resp.ContentLength != r.last-r.first+1 {
 			return 0, changed("requested the bytes from %d, got range %q of length %d",

@@ -128,6 +128,7 @@ func TestResumeOfAnotherFile(t *testing.T) {
 		"other bytes, nothing else left":   {file{etag: `"v1"`}, unmeasured(other)},
 		"206 from the start":               {file{etag: `"v1"`}, partial(data, `ETag: "v1"`, "Content-Range: bytes 0-199999/200000")},
 		"206 from elsewhere":               {file{etag: `"v1"`}, partial(rest[1:], `ETag: "v1"`, "Content-Range: bytes 100001-199999/200000")},
+		"206 without the etag":             {file{etag: `"v1"`}, partial(rest, "Content-Range: bytes 100000-199999/200000")},
 		"206 without Content-Range":        {file{etag: `"v1"`}, partial(rest, `ETag: "v1"`)},
 		"206 in parts":                     {file{etag: `"v1"`}, partial(rest, `ETag: "v1"`, "Content-Type: multipart/byteranges; boundary=x")},
 		"206 with a range backwards":       {file{etag: `"v1"`}, partial(rest, `ETag: "v1"`, "Content-Range: bytes 100000-99999/200000")},

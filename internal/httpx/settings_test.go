@@ -1,6 +1,11 @@
 package httpx_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
 	"testing"
 	"testing/synctest"
 
@@ -25,6 +30,31 @@ func TestRetries(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestManyRetries: the largest number of retries is valid.
+func TestManyRetries(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := client(t, serve(status(503, ""), status(200, "")))
+		c.Retries = math.MaxInt
+		if _, err := c.Get(t.Context(), get(start)); err != nil {
+			t.Errorf("Get with %d retries: %v", c.Retries, err)
+		}
+	})
+}
+
+// TestTimeoutOfTransport: a timeout of the transport itself, such as ResponseHeaderTimeout, is no error
+// of a context.
+func TestTimeoutOfTransport(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := client(t, serve(fails(fmt.Errorf("waiting for headers: %w", context.DeadlineExceeded))))
+		_, err := c.Get(t.Context(), get(start))
+		if e := asError(t, err); !errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) || e.Attempts != 3 {
+			t.Errorf("Get = %v after %d attempts, want os.ErrDeadlineExceeded after 3", err, e.Attempts)
+		}
+	})
 }
 
 // TestNew: New(nil) is the zero Client.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"path"
 	"regexp"
 	"slices"
@@ -108,8 +109,12 @@ func (e *entry) isDocument() bool {
 
 // harmlessLocation reports whether a redirect may be cached. A signed URL expires.
 func harmlessLocation(resp *http.Response) bool {
+	stored, err := url.Parse(resp.Header.Get("Location"))
+	if err != nil || stored.User != nil {
+		return false
+	}
 	to, err := resp.Location()
-	return err == nil && to.Scheme == "https" && (to.User == nil || resp.Request.URL.User != nil) && harmlessQuery(to.RawQuery)
+	return err == nil && to.Scheme == "https" && harmlessQuery(to.RawQuery)
 }
 
 // locationContainsSecret checks the location of a module, which is not always a URL.
@@ -120,10 +125,11 @@ func locationContainsSecret(location string) bool {
 	return containsSecret([]byte(location)) || isURL && !harmlessQuery(query)
 }
 
-// password matches a URL with a password, also in JSON with escaped slashes.
-var password = regexp.MustCompile(`:\\?/\\?/[^/?#"\\\s:@]*:[^/?#"\\\s@]*@`)
+// password matches a URL with a password, or with a user over http, which may be a token. In JSON
+// slashes may be escaped.
+var password = regexp.MustCompile(`:\\?/\\?/[^/?#"\\\s:@]*:[^/?#"\\\s@]*@|(?i:https?):\\?/\\?/[^/?#"\\\s@]+@`)
 
-// secretMarks are parts of URLs that contain a signature or a token.
+// secretMarks are parts of URLs that contain a signature or a token, in lower case.
 var secretMarks = [][]byte{
 	[]byte("ignature="), []byte("?sig="), []byte("&sig="), []byte("u0026sig="), []byte("access_token="),
 	[]byte("private_token="), []byte("job_token="), []byte("__token__="), []byte("?token="), []byte("&token="),
@@ -133,5 +139,6 @@ var secretMarks = [][]byte{
 }
 
 func containsSecret(body []byte) bool {
+	body = bytes.ToLower(body)
 	return slices.ContainsFunc(secretMarks, func(mark []byte) bool { return bytes.Contains(body, mark) }) || password.Match(body)
 }

@@ -1,6 +1,7 @@
 package doccache_test
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"strings"
@@ -77,6 +78,7 @@ func TestStored(t *testing.T) {
 	tests := []struct {
 		name   string
 		path   string
+		url    string // if not empty, instead of path
 		status int
 		header http.Header
 		body   string
@@ -144,6 +146,10 @@ func TestStored(t *testing.T) {
 		{name: "redirect to http", status: 302, header: headers("Location", "http://registry.example.com/")},
 		{name: "redirect with a query", status: 302, header: headers("Location", "/other?x=y")},
 		{name: "redirect with credentials", status: 302, header: headers("Location", "https://u:p@example.com/")},
+		{name: "redirect with the user of the request", status: 302, header: headers("Location", "https://u:p@registry.example.com/"), url: "https://u:p@registry.example.com/v1"},
+		{name: "relative redirect of a request with a user", status: 302, header: headers("Location", "/x"), url: "https://u:p@registry.example.com/v1", kept: true},
+		{name: "marks in upper case", header: plain, body: `{"download_url":"https://x.example.com/?a=b\u0026X-AMZ-SIGNATURE=abc"}`},
+		{name: "location with a token as user", status: 204, header: headers("X-Terraform-Get", "git::https://ghp_abc@github.com/a/b")},
 		{name: "redirect to nowhere", status: 302, header: plain},
 		{name: "redirect to nonsense", status: 302, header: headers("Location", "https://[")},
 	}
@@ -166,6 +172,7 @@ func TestStored(t *testing.T) {
 			if test.path != "" {
 				url = "https://registry.example.com" + test.path
 			}
+			url = cmp.Or(test.url, url)
 			resp, err := (&doccache.Transport{Base: o, Dir: dir}).RoundTrip(request(t, url))
 			if err != nil {
 				t.Fatal(err)

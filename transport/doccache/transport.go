@@ -46,8 +46,8 @@ type Transport struct {
 	Offline bool
 
 	// MaxBytes limits the directory. The oldest documents are evicted. A document counts as at
-	// least 32 KiB, and each process may exceed the limit by a sixteenth. If zero, 256 MiB is
-	// used. If negative, the size is not limited.
+	// least 32 KiB, and each process may exceed the limit by a sixteenth and by the
+	// documents that it writes at the time. If zero, 256 MiB is used. If negative, the size is not limited.
 	MaxBytes int64
 
 	// Logger, if not nil, receives a debug record for each answer, and a warning when the
