@@ -71,9 +71,9 @@ func (r *fileReader) boolean(it item) (on, ok bool) {
 }
 
 // texts returns the elements of a list of strings.
-func (r *fileReader) texts(it item) ([]name, bool) {
+func (r *fileReader) texts(it item) []name {
 	if !r.hasKind(it, "a list of strings", list) {
-		return nil, false
+		return nil
 	}
 	var elements []name
 	for _, v := range it.value.list {
@@ -83,7 +83,7 @@ func (r *fileReader) texts(it item) ([]name, bool) {
 		}
 		elements = append(elements, name{v.text, v.at})
 	}
-	return elements, len(elements) == len(it.value.list)
+	return elements
 }
 
 // maxCount is the maximum of counts and seconds. It prevents overflows.

@@ -21,8 +21,7 @@ type helper struct {
 func (r *fileReader) helperBlock(label name, body value) {
 	h := &helper{name: label.text, place: r.place(label.at)}
 	r.arguments("credentials_helper", body, readers{"args": func(it item) {
-		args, _ := r.texts(it)
-		for _, a := range args {
+		for _, a := range r.texts(it) {
 			h.args = append(h.args, a.text)
 		}
 	}})

@@ -117,8 +117,7 @@ func (r *fileReader) methodReaders(m *Method) readers {
 // could become empty and select all providers.
 func (r *fileReader) patterns(it item) []provider.Pattern {
 	var patterns []provider.Pattern
-	elements, _ := r.texts(it)
-	for _, e := range elements {
+	for _, e := range r.texts(it) {
 		pattern, err := provider.ParsePattern(r.sys.withDefaultHost(e.text))
 		switch {
 		case err != nil && reservedType(r.sys.withDefaultHost(e.text)):

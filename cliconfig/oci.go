@@ -49,7 +49,7 @@ func (r *fileReader) ociCredentials(it item) {
 
 func (r *fileReader) ociCredentialsBlock(label name, body value) {
 	const block = "oci_credentials"
-	_, path, ok := splitRepository(label.text)
+	path, ok := splitRepository(label.text)
 	if !ok {
 		r.errorf(label.at, `the label of a block "oci_credentials" must be "HOST[:PORT]" or "HOST[:PORT]/PATH"`)
 		return
@@ -121,9 +121,8 @@ func (r *fileReader) ociDefaultCredentials(it item) {
 			d.noAmbient = ok && !on
 		},
 		"docker_style_config_files": func(it item) {
-			files, _ := r.texts(it)
 			d.fixed = true
-			for _, f := range files {
+			for _, f := range r.texts(it) {
 				d.files = append(d.files, r.besideFile(f.text))
 			}
 		},
@@ -160,11 +159,11 @@ func validDockerHelper(name string) bool {
 var repositoryName = regexp.MustCompile(`^[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*$`)
 
 // splitRepository splits "HOST[:PORT][/PATH]".
-func splitRepository(address string) (host, path string, ok bool) {
+func splitRepository(address string) (path string, ok bool) {
 	host, path, slash := strings.Cut(address, "/")
 	u, err := url.ParseRequestURI("dummy://" + host)
 	if err != nil || host == "" || u.Host != host {
-		return "", "", false
+		return "", false
 	}
-	return host, path, !slash || repositoryName.MatchString(path)
+	return path, !slash || repositoryName.MatchString(path)
 }

@@ -127,7 +127,7 @@ func (s System) dockerFile(file string) ([]OCICredential, error) {
 	var list []OCICredential
 	for _, prefix := range slices.Sorted(maps.Keys(content.Auths)) {
 		entry := content.Auths[prefix]
-		if _, _, ok := splitRepository(prefix); !ok || entry == nil || len(entry.Auth) == 0 {
+		if _, ok := splitRepository(prefix); !ok || entry == nil || len(entry.Auth) == 0 {
 			continue
 		}
 		list = append(list, dockerAuth(prefix, string(entry.Auth), place))

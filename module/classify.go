@@ -85,6 +85,8 @@ func checkText(u *url.URL) string {
 		return "its host starts with a hyphen"
 	case strings.HasPrefix(u.User.Username(), "-"):
 		return "its user starts with a hyphen"
+	case u.Scheme != "https" && u.Scheme != "http" && strings.Contains(u.User.String(), "%"):
+		return "its user has an escaped character" // git decodes it before it finds the host
 	case strings.Contains(u.Path, `\`):
 		return "it contains a backslash"
 	}

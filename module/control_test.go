@@ -77,6 +77,7 @@ func TestPackageThatIsARepository(t *testing.T) {
 	for name, f := range map[string]files{
 		"bare":              {"HEAD": "ref: refs/heads/main\n", "objects/": "", "refs/": "", "config": "[core]\n\tfsmonitor = touch /tmp/x\n"},
 		"in other case":     {"head": "ref: refs/heads/main\n", "Objects/x": "", "re\u200cfs/": ""},
+		"below":             {"modules/b/HEAD": "ref: refs/heads/main\n", "modules/b/objects/": "", "modules/b/refs/": ""},
 		"parts are below x": {"HEAD": "ref: refs/heads/main\n", "commondir": "x\n", "x/objects/": "", "x/refs/": "", "config": ""},
 	} {
 		controlled(t, with(example, f), func(how, dir string, _ *module.Report, err error) {

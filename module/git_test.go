@@ -152,6 +152,27 @@ func TestGitSHA256(t *testing.T) {
 	}
 }
 
+// TestGitPinnedCommit: a branch cannot have the name of a pinned commit.
+func TestGitPinnedCommit(t *testing.T) {
+	t.Parallel()
+	for format, n := range map[string]int{"sha1": 64, "sha256": 40} {
+		o := newOrigin(t)
+		o.dir = filepath.Join(t.TempDir(), "other")
+		write(t, o.dir, nil)
+		o.git("init", "--quiet", "--object-format="+format, "--initial-branch=main")
+		write(t, o.dir, example)
+		o.commit("first")
+		pin := strings.Repeat("c", n)
+		o.git("branch", pin)
+		dir := target(t)
+		report, err := module.DownloadLocation(t.Context(), nil, o.location("?ref="+pin), dir, allowed())
+		if !errors.Is(err, module.ErrNotFound) {
+			t.Errorf("a branch with %d digits in a repository of %s: %+v, %v; want ErrNotFound", n, format, report, err)
+		}
+		absent(t, dir)
+	}
+}
+
 func TestGitRefused(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)

@@ -143,7 +143,7 @@ func (r *repository) fetch(ctx context.Context, ref string) (string, error) {
 		err = r.runFetch(ctx, "--no-tags", "--", "origin", ref)
 	}
 	if err == nil {
-		return r.resolve(ctx, "FETCH_HEAD")
+		return r.resolveRef(ctx, ref, "FETCH_HEAD")
 	}
 	if ctx.Err() != nil || !isCommit(ref) {
 		return "", err
@@ -152,7 +152,7 @@ func (r *repository) fetch(ctx context.Context, ref string) (string, error) {
 		return "", err
 	}
 	for _, name := range []string{ref, "refs/tags/" + ref, "refs/remotes/origin/" + ref} {
-		if commit, err := r.resolve(ctx, name); err == nil {
+		if commit, err := r.resolveRef(ctx, ref, name); err == nil {
 			return commit, nil
 		}
 	}
@@ -176,6 +176,21 @@ func gitWrote(err error, text string) bool {
 // isCommit reports whether ref can be the name of a commit, possibly abbreviated.
 func isCommit(ref string) bool {
 	return len(ref) >= 4 && len(ref) <= 64 && strings.Trim(strings.ToLower(ref), "0123456789abcdef") == ""
+}
+
+// resolveRef returns the full name of the commit that name in the repository means for ref. If ref is a
+// full name, a server could have a branch with it: then the object must have that name.
+func (r *repository) resolveRef(ctx context.Context, ref, name string) (string, error) {
+	if isCommit(ref) && (len(ref) == 40 || len(ref) == 64) {
+		object, err := r.run(ctx, "rev-parse", "--verify", "--quiet", name)
+		if err != nil {
+			return "", err
+		}
+		if !strings.EqualFold(strings.TrimSpace(object), ref) {
+			return "", &gitError{"fetch", fmt.Sprintf("%q is a branch or tag, not a commit", ref), ErrNotFound}
+		}
+	}
+	return r.resolve(ctx, name)
 }
 
 // resolve returns the full name of a commit.

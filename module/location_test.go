@@ -268,6 +268,8 @@ func TestLocationRefused(t *testing.T) {
 		{"git::-oProxyCommand=x:y/z", "neither"},
 		{"git::ssh://-oProxyCommand=x/y", "hyphen"},
 		{"git::ssh://-oProxyCommand=x@example.com/y", "hyphen"},
+		{"git::ssh://10.0.0.1%2Fx@example.com/y.git", "escaped"}, // git connects to 10.0.0.1
+		{"ssh://10.0.0.1%2Fx@example.com/y.git", "escaped"},
 		{"git::--upload-pack=x", "neither"},
 		{"git::ftp://example.com/x.git", "scheme"},
 		{"git::https://example.com", "repository"},

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/tofureg/tofureg/internal/archive"
@@ -127,22 +128,27 @@ func removeControlDirs(root *os.Root, files []archive.File) ([]archive.File, err
 	return kept, nil
 }
 
-// refuseRepository refuses a package that git takes for a bare repository, because its
-// settings can run programs.
+// refuseRepository refuses a package with a directory that git takes for a bare repository,
+// because its settings can run programs.
 func refuseRepository(root *os.Root) error {
-	entries, err := fs.ReadDir(root.FS(), ".")
-	if err != nil {
+	names := map[string]map[string]bool{} // by directory, those of a repository
+	err := fs.WalkDir(root.FS(), ".", func(name string, _ fs.DirEntry, err error) error {
+		dir, base := path.Dir(name), archive.Fold(path.Base(name))
+		if slices.Contains([]string{"head", "objects", "refs", "commondir"}, base) {
+			if names[dir] == nil {
+				names[dir] = map[string]bool{}
+			}
+			names[dir][base] = true
+		}
 		return err
+	})
+	for dir, has := range names {
+		// The file commondir names another directory with objects and refs.
+		if has["head"] && (has["objects"] && has["refs"] || has["commondir"]) {
+			return fmt.Errorf("%w: directory %q is a bare git repository, with HEAD, objects and refs", ErrArchive, dir)
+		}
 	}
-	has := map[string]bool{}
-	for _, e := range entries {
-		has[archive.Fold(e.Name())] = true
-	}
-	// The file commondir names another directory with objects and refs.
-	if has["head"] && (has["objects"] && has["refs"] || has["commondir"]) {
-		return fmt.Errorf("%w: it is a bare git repository, with HEAD, objects and refs", ErrArchive)
-	}
-	return nil
+	return err
 }
 
 // findSubdir returns the directory subdir in root, with the names that match its patterns. If

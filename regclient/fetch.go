@@ -29,7 +29,7 @@ func (c *Client) Evidence(ctx context.Context, pkg *provider.Package) (verify.Ev
 	var once sync.Once
 	var first error
 	fetch := func(name, ref string, limit int64) []byte {
-		data, err := c.document(ctx, pkg, name, ref, limit)
+		data, err := c.document(ctx, pkg, ref, limit)
 		if err != nil {
 			once.Do(func() { first = source.Failed("fetch "+name+" of", pkg.String(), source.Missing(err)) })
 			cancel()
@@ -47,11 +47,11 @@ func (c *Client) Evidence(ctx context.Context, pkg *provider.Package) (verify.Ev
 	return ev, nil
 }
 
-func (c *Client) document(ctx context.Context, pkg *provider.Package, name, ref string, limit int64) ([]byte, error) {
+func (c *Client) document(ctx context.Context, pkg *provider.Package, ref string, limit int64) ([]byte, error) {
 	if ref == "" {
 		return nil, nil // a missing document, not an empty one
 	}
-	r, err := c.fileRequest(ctx, pkg, ref)
+	r, err := c.fileRequest(pkg, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (c *Client) Open(ctx context.Context, pkg *provider.Package) (*provider.Bod
 	case pkg.URL == "":
 		return nil, source.Failed(op, pkg.String(), errors.New("the package has no URL"))
 	}
-	r, err := c.fileRequest(ctx, pkg, pkg.URL)
+	r, err := c.fileRequest(pkg, pkg.URL)
 	if err != nil {
 		return nil, source.Failed(op, pkg.String(), err)
 	}
@@ -87,7 +87,7 @@ func (c *Client) Open(ctx context.Context, pkg *provider.Package) (*provider.Bod
 
 // fileRequest returns the request for a file of pkg. It checks the URL again, because pkg may
 // come from a JSON file.
-func (c *Client) fileRequest(ctx context.Context, pkg *provider.Package, ref string) (httpx.Request, error) {
+func (c *Client) fileRequest(pkg *provider.Package, ref string) (httpx.Request, error) {
 	c.setup()
 	u, err := c.http.Resolve(nil, ref)
 	if err != nil {

@@ -187,6 +187,37 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
+// TestCanonicalVeto checks that VetoHost gets the canonical form of the host of a redirect.
+func TestCanonicalVeto(t *testing.T) {
+	t.Parallel()
+	f := newRegistry(t)
+	f.provider("p", "1.0.0", "linux_amd64")
+	var asked atomic.Int32
+	secret := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	secret.TLS = f.server.TLS.Clone()
+	secret.StartTLS()
+	t.Cleanup(secret.Close)
+	port := secret.URL[strings.LastIndexByte(secret.URL, ':'):]
+	f.Before = func(w http.ResponseWriter, r *http.Request) bool {
+		if isBlob(r) {
+			http.Redirect(w, r, "https://[::ffff:127.0.0.1]"+port+r.URL.Path, http.StatusTemporaryRedirect)
+		}
+		return isBlob(r)
+	}
+	vetoed := errors.New("vetoed")
+	client := f.client()
+	client.Transport.VetoHost = func(host string) error {
+		if host == "127.0.0.1"+port {
+			return vetoed
+		}
+		return nil
+	}
+	_, err := download(t, client.Mirror(func(addrs.Provider) string { return f.host + "/p" }))
+	if !errors.Is(err, vetoed) || asked.Load() > 0 {
+		t.Errorf("redirect to another form of a vetoed host: %v and %d requests, want a veto and none", err, asked.Load())
+	}
+}
+
 // TestRealm uses a registry whose token service is at another URL.
 func TestRealm(t *testing.T) {
 	t.Parallel()

@@ -17,9 +17,9 @@ import (
 // artifact with the tag or digest of loc, or with the tag "latest", and unpacks its zip
 // archive by the rules of package [module]. A package with a symbolic link is refused.
 func (c *Client) FetchModule(ctx context.Context, loc *module.Location, dir string) error {
-	address, ok := strings.CutPrefix(loc.URL, "oci://")
+	scheme, address, _ := strings.Cut(loc.URL, "://")
 	switch {
-	case loc.Kind != module.KindOCI || !ok:
+	case loc.Kind != module.KindOCI || !strings.EqualFold(scheme, "oci"):
 		return &module.UnsupportedError{Kind: loc.Kind, Getter: loc.Getter, Options: []string{"Fetcher"}}
 	case loc.Checksum != "":
 		return errors.New(`the parameter "checksum" is not supported for OCI artifacts; use "digest"`)

@@ -9,13 +9,13 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"oras.land/oras-go/v2/registry/remote/retry"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/transport"
 )
@@ -124,8 +124,11 @@ func (g *guard) allowed(u *url.URL) error {
 	if g.VetoHost == nil {
 		return nil
 	}
-	port := map[string]string{"https": ":443", "http": ":80"}[u.Scheme]
-	return g.VetoHost(strings.TrimSuffix(strings.ToLower(u.Host), port))
+	host, _, err := weburl.Host(u)
+	if err != nil {
+		return err
+	}
+	return g.VetoHost(host)
 }
 
 // errSlow is the cause of a context that ended because of a timeout.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path"
 	"strings"
@@ -28,11 +29,13 @@ type Fetcher struct {
 	// Region is the region for locations without one. If empty, us-east-1 is used.
 	Region string
 
-	// Hosts, if not nil, is called with the host, or host:port, of each location before a request is
-	// signed. An error refuses the location. If nil, only hosts of amazonaws.com are permitted.
+	// Hosts, if not nil, is called with the host of each location before a request is signed, in the
+	// form of VetoHost of [transport.Client]. An error refuses the location. If nil, only hosts of
+	// amazonaws.com are permitted.
 	Hosts func(host string) error
 
-	// Transport has the settings of requests. If nil, the zero settings are used.
+	// Transport has the settings of requests, of which Retries does not apply to lists. If nil, the zero
+	// settings are used.
 	Transport *transport.Client
 
 	// Limits are the limits of a package; see [checksum.Limits].
@@ -56,9 +59,6 @@ func (f *Fetcher) FetchModule(ctx context.Context, loc *module.Location, dir str
 		return err
 	}
 	format := loc.Archive
-	if format == module.FormatUnknown {
-		format = formatOf(o.key)
-	}
 	if format == module.FormatUnknown || format == module.FormatNone {
 		if loc.Checksum != "" {
 			return fmt.Errorf("location %s has a checksum, but is not an archive", loc)
@@ -72,36 +72,6 @@ func (f *Fetcher) FetchModule(ctx context.Context, loc *module.Location, dir str
 	found.Archive, found.Checksum = format, loc.Checksum
 	_, err = module.DownloadLocation(ctx, f.registry(), found, dir, module.Options{Limits: f.Limits})
 	return err
-}
-
-func (f *Fetcher) permits(o *object) error {
-	var err error
-	switch {
-	case f.Hosts != nil:
-		err = f.Hosts(o.host)
-	case o.endpoint != "":
-		err = errors.New("not a host of amazonaws.com; set Fetcher.Hosts to permit it")
-	}
-	if err == nil && f.Transport != nil && f.Transport.VetoHost != nil {
-		err = f.Transport.VetoHost(o.host)
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %q: %w", ErrHost, o.host, err)
-	}
-	return nil
-}
-
-// formatOf returns the archive format for the suffix of a key.
-func formatOf(key string) module.Format {
-	for suffix, format := range map[string]module.Format{
-		".zip": module.FormatZip, ".tar.gz": module.FormatTarGzip, ".tgz": module.FormatTarGzip,
-		".tar.xz": module.FormatTarXz, ".txz": module.FormatTarXz, ".tar.bz2": module.FormatTarBzip2, ".tbz2": module.FormatTarBzip2,
-	} {
-		if strings.HasSuffix(key, suffix) {
-			return format
-		}
-	}
-	return module.FormatUnknown
 }
 
 func (f *Fetcher) registry() *regclient.Client { return &regclient.Client{Transport: f.Transport} }
@@ -118,9 +88,7 @@ func (f *Fetcher) client(o *object) *s3.Client {
 	if o.endpoint != "" {
 		options.BaseEndpoint = &o.endpoint
 	}
-	if f.Transport != nil && f.Transport.HTTP != nil {
-		options.HTTPClient = f.Transport.HTTP
-	}
+	options.HTTPClient = f.guarded(o)
 	return s3.New(options)
 }
 
@@ -133,6 +101,13 @@ func (f *Fetcher) presigned(ctx context.Context, o *object, key string) (*module
 	request, err := s3.NewPresignClient(f.client(o)).PresignGetObject(ctx, in)
 	if err != nil {
 		return nil, fmt.Errorf("sign the request for %q in bucket %q: %w", key, o.bucket, err)
+	}
+	u, err := url.Parse(request.URL)
+	if err == nil {
+		err = f.allowed(o, u)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return &module.Location{Kind: module.KindHTTP, URL: request.URL}, nil
 }
@@ -148,10 +123,15 @@ func (f *Fetcher) directory(ctx context.Context, o *object, dir string) error {
 	left, entries := limits.Unpacked, 0
 	prefix := o.key + "/"
 	pages := s3.NewListObjectsV2Paginator(f.client(o), &s3.ListObjectsV2Input{Bucket: &o.bucket, Prefix: &prefix})
-	for pages.HasMorePages() {
+	for empty := 0; pages.HasMorePages(); {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return fmt.Errorf("list %q in bucket %q: %w", prefix, o.bucket, err)
+		}
+		if len(page.Contents) == 0 {
+			if empty++; empty > maxEmptyPages {
+				return fmt.Errorf("%w: more than %d empty pages in the list of %q", module.ErrTooLarge, maxEmptyPages, prefix)
+			}
 		}
 		for _, found := range page.Contents {
 			name := strings.TrimPrefix(aws.ToString(found.Key), prefix)

@@ -10,9 +10,9 @@ import (
 
 // An object is a parsed location.
 type object struct {
-	endpoint string // scheme and host, empty for amazonaws.com
-	host     string
-	region   string // empty if not stated
+	url      *url.URL // of the location
+	endpoint string   // scheme and host, empty for amazonaws.com
+	region   string   // empty if not stated
 	bucket   string
 	key      string // key of an object, or of a directory without a trailing slash
 	version  string // version of the object, empty for the newest
@@ -37,7 +37,7 @@ func parse(loc *module.Location) (*object, error) {
 			return nil, fmt.Errorf("location %s has the unsupported parameter %.50q; set Fetcher.Credentials instead of credentials in a URL", loc, name)
 		}
 	}
-	o := &object{host: u.Host, region: query.Get("region"), version: query.Get("version")}
+	o := &object{url: u, region: query.Get("region"), version: query.Get("version")}
 	path := strings.Trim(u.Path, "/")
 	if !o.amazon(u.Hostname()) {
 		o.endpoint = u.Scheme + "://" + u.Host

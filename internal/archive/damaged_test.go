@@ -186,9 +186,38 @@ func TestZip64(t *testing.T) {
 			refused(t, as64(change), archive.Limits{}, fault.ErrArchive)
 		})
 	}
+	locator := bytes.LastIndex(good, []byte("PK\x06\x07"))
+	second := bytes.Clone(good[locator-56 : locator])
+	le.PutUint64(second[32:], 1)
+	refused(t, slices.Concat(good[:locator], second, good[locator:]), archive.Limits{}, fault.ErrArchive)
 	many := as64(func(end64, _ []byte) { le.PutUint64(end64[32:], 1<<62) })
 	refused(t, many, archive.Limits{Entries: -1}, fault.ErrArchive)
 	refused(t, many, archive.Limits{}, fault.ErrTooLarge)
+}
+
+// TestHidden64: the records of a large archive in a comment, before a complete end record, are refused.
+func TestHidden64(t *testing.T) {
+	t.Parallel()
+	le := binary.LittleEndian
+	data := pack(t, files("a", "b")...)
+	end := bytes.Clone(endOf(data))
+	size, offset := le.Uint32(end[12:]), le.Uint32(end[16:])
+	for entries := range uint64(3) {
+		hidden := make([]byte, 56+20)
+		copy(hidden, "PK\x06\x06")
+		le.PutUint64(hidden[4:], 44)
+		le.PutUint64(hidden[24:], entries)
+		le.PutUint64(hidden[32:], entries)
+		le.PutUint64(hidden[40:], uint64(size))
+		le.PutUint64(hidden[48:], uint64(offset))
+		copy(hidden[56:], "PK\x06\x07")
+		le.PutUint64(hidden[56+8:], uint64(len(data)-len(end)))
+		le.PutUint32(hidden[56+16:], 1)
+		b := slices.Concat(data[:len(data)-len(end)], hidden, end)
+		put16(b[headers(b)[1]+32:], len(hidden)) // the comment of the last entry
+		put32(endOf(b)[12:], int(size)+len(hidden))
+		refused(t, b, archive.Limits{}, fault.ErrArchive)
+	}
 }
 
 func FuzzOpenZip(f *testing.F) {

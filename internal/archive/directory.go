@@ -50,11 +50,10 @@ func findDirectory(r io.ReaderAt, size int64) (directory, error) {
 		size:    int64(le.Uint32(end[12:])),
 		offset:  int64(le.Uint32(end[16:])),
 	}
-	if d.entries == 0xffff || d.size == elsewhere || d.offset == elsewhere {
-		var err error
-		if at, err = d.read64(r, at); err != nil {
-			return directory{}, err
-		}
+	// Some readers use the other record even if this one is complete.
+	at, err := d.read64(r, at)
+	if err != nil {
+		return directory{}, err
 	}
 	if d.size < 0 || d.offset < 0 || d.size > at || d.offset != at-d.size {
 		return directory{}, bad("the directory is not where the end record says")
@@ -84,8 +83,9 @@ func (d *directory) read64(r io.ReaderAt, at int64) (int64, error) {
 	if string(locator[:4]) != locatorSig || le.Uint32(locator[4:]) != 0 || le.Uint32(locator[16:]) != 1 {
 		return at, nil
 	}
+	// Some readers do not use the stated offset, but the record directly before the locator.
 	at64 := int64(le.Uint64(locator[8:]))
-	if at64 < 0 || at64 > at-locatorLen-end64Len {
+	if at64 != at-locatorLen-end64Len || at64 < 0 {
 		return 0, bad("the zip64 end record is not where its locator says")
 	}
 	end := make([]byte, end64Len)

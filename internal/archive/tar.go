@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/tofureg/tofureg/internal/fault"
@@ -66,6 +67,9 @@ func (u *untar) run() ([]File, error) {
 			return nil, unreadable(err)
 		}
 		if h.Typeflag == tar.TypeXGlobalHeader {
+			if err := checkGlobal(h); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		entries++
@@ -86,6 +90,18 @@ func (u *untar) run() ([]File, error) {
 		return nil, bad("it has no entries")
 	}
 	return files, nil
+}
+
+// checkGlobal refuses a global header that changes names or contents of the entries after it for other
+// programs: archive/tar ignores it. That of git has a comment.
+func checkGlobal(h *tar.Header) error {
+	harmless := []string{"comment", "mtime", "atime", "ctime", "uid", "gid", "uname", "gname"}
+	for key := range h.PAXRecords {
+		if !slices.Contains(harmless, key) {
+			return bad("it has a global header with %q", fault.Shown(key, 50))
+		}
+	}
+	return nil
 }
 
 // admit checks a header. It returns false for an entry to omit.

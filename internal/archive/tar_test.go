@@ -225,6 +225,7 @@ func TestUnpackTarRefuses(t *testing.T) {
 		"case of a directory":  regulars("Docs/a", "docs/b"),
 		"normal form":          regulars("caf\u00e9", "cafe\u0301"),
 		"nothing in it":        nil,
+		"global path":          {{Header: tar.Header{Typeflag: tar.TypeXGlobalHeader, Name: "g", PAXRecords: map[string]string{"path": "evil.tf"}}}, regular("good.tf", "x")},
 		"only a global header": {special(tar.TypeXGlobalHeader, "pax_global_header", "")},
 	}
 	for _, name := range []string{

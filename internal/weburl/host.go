@@ -29,11 +29,13 @@ func Host(u *url.URL) (host, urlHost string, err error) {
 	}
 	text := strings.ToLower(u.Host)
 	if strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
-		h, err := svchost.FromWire(u.Host)
+		h, err := svchost.FromWire(u.Hostname())
 		if err != nil {
 			return "", "", fmt.Errorf("the URL has an invalid host: %w", err)
 		}
-		text = h.String()
+		if text = h.String(); u.Port() != "" {
+			text += ":" + u.Port()
+		}
 	}
 	split := url.URL{Host: text}
 	name, zone, err := canonicalName(split.Hostname(), text[0] == '[')

@@ -14,6 +14,8 @@ func TestHost(t *testing.T) {
 	for _, test := range []struct{ address, host, dialled string }{
 		{"https://A.example.com/", "a.example.com", ""},
 		{"https://b\u00fccher.example.com/", "xn--bcher-kva.example.com", ""},
+		{"http://b\u00fccher.example.com:443/", "xn--bcher-kva.example.com:443", ""},
+		{"https://b\u00fccher.example.com:8443/", "xn--bcher-kva.example.com:8443", ""},
 		{"https://example.com:443/", "example.com", ""},
 		{"HTTPS://example.com:0443/", "example.com", ""},
 		{"https://example.com:80/", "example.com:80", ""},

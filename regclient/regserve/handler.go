@@ -170,7 +170,9 @@ var errAddress = errors.New("the path is not a canonical address")
 
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
-		return // the client has disconnected
+		w.Header().Del("Etag")
+		w.WriteHeader(http.StatusServiceUnavailable) // the client has disconnected, or the server ends
+		return
 	}
 	status, level := http.StatusBadGateway, slog.LevelWarn
 	if errors.Is(err, provider.ErrNotFound) || errors.Is(err, errAddress) {

@@ -69,6 +69,34 @@ func get(t *testing.T, server *httptest.Server, path string, header ...string) (
 	return resp, string(body)
 }
 
+// Module versions may have four numbers: what the list has can be fetched.
+func TestFourNumbers(t *testing.T) {
+	t.Parallel()
+	reg, h := origin(t)
+	reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: "1.2.3.4"})
+	server := serve(t, h)
+	resp, text := get(t, server, "/v1/modules/acme/network/aws/versions")
+	if !strings.Contains(text, "1.2.3.4") {
+		t.Fatalf("the list is %s, %s, want 1.2.3.4 in it", resp.Status, text)
+	}
+	if resp, text := get(t, server, "/v1/modules/acme/network/aws/1.2.3.4/download"); resp.StatusCode >= 300 {
+		t.Errorf("download of 1.2.3.4: %s, %s", resp.Status, text)
+	}
+}
+
+// When the context of a request ends, a client that is still there gets an error.
+func TestServerEnds(t *testing.T) {
+	t.Parallel()
+	_, h := origin(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "https://"+originHost+"/v1/providers/acme/alpha/versions", nil).WithContext(ctx))
+	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Etag") != "" {
+		t.Errorf("status %d with Etag %q, want 503 without", w.Code, w.Header().Get("Etag"))
+	}
+}
+
 // The server check finds nothing to say, with and without streamed modules and tokens.
 func TestServerCheck(t *testing.T) {
 	t.Parallel()

@@ -51,7 +51,7 @@ func (h *Handler) location(r *http.Request) (*module.Location, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := version(r)
+	v, err := version(r, addrs.ParseModuleVersion)
 	if err != nil {
 		return nil, err
 	}

@@ -37,9 +37,9 @@ func (h *Handler) provider(r *http.Request) (addrs.Provider, error) {
 	return p, nil
 }
 
-func version(r *http.Request) (addrs.Version, error) {
+func version(r *http.Request, parse func(string) (addrs.Version, error)) (addrs.Version, error) {
 	text := r.PathValue("version")
-	v, err := addrs.ParseVersion(text)
+	v, err := parse(text)
 	if err != nil || v.String() != text {
 		return addrs.Version{}, errAddress
 	}
@@ -52,7 +52,7 @@ func (h *Handler) pkg(r *http.Request) (*provider.Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := version(r)
+	v, err := version(r, addrs.ParseVersion)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,111 @@
+package s3_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"github.com/tofureg/tofureg/contrib/s3"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/transport"
+)
+
+const emptyPage = `<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>x</NextContinuationToken></ListBucketResult>`
+
+// signed returns a Fetcher that signs requests for all hosts.
+func signed(t *testing.T, server *httptest.Server) *s3.Fetcher {
+	t.Helper()
+	return &s3.Fetcher{
+		Credentials: credentials.NewStaticCredentialsProvider("id", "s3cr3t", ""),
+		Hosts:       func(string) error { return nil },
+		Transport:   &transport.Client{HTTP: server.Client(), Retries: -1},
+	}
+}
+
+// TestListRules: lists follow the rules of transport.Client, too.
+func TestListRules(t *testing.T) {
+	t.Parallel()
+	var elsewhere atomic.Int32
+	other := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	t.Cleanup(other.Close)
+	for _, code := range []int{301, 302, 307, 308} {
+		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, other.URL, code)
+		}))
+		t.Cleanup(server.Close)
+		if _, err := download(t, signed(t, server), "s3::"+server.URL+"/modules/dir"); err == nil || elsewhere.Load() > 0 {
+			t.Errorf("a list that redirects with %d: %v and %d requests elsewhere, want an error and none", code, err, elsewhere.Load())
+		}
+	}
+	plain := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	t.Cleanup(plain.Close)
+	for _, path := range []string{"/modules/dir", "/modules/a.zip"} {
+		if _, err := download(t, signed(t, plain), "s3::"+plain.URL+path); !errors.Is(err, module.ErrInsecure) || elsewhere.Load() > 0 {
+			t.Errorf("http%s: %v and %d requests, want ErrInsecure and none", path, err, elsewhere.Load())
+		}
+	}
+}
+
+// TestHostsOfRequests: the region of a location cannot lead to another domain, and VetoHost gets canonical
+// hosts.
+func TestHostsOfRequests(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
+	for _, text := range []string{
+		"s3::https://s3.amazonaws.com/modules/a.zip?region=cn-north-1", "s3::https://s3.amazonaws.com/modules/dir?region=us-iso-east-1",
+	} {
+		f := signed(t, server)
+		f.Hosts = nil
+		f.Transport.HTTP = &http.Client{Transport: noNetwork{t}}
+		if _, err := download(t, f, text); !errors.Is(err, s3.ErrHost) {
+			t.Errorf("%s: %v, want ErrHost", text, err)
+		}
+	}
+	port := server.URL[strings.LastIndexByte(server.URL, ':'):]
+	for _, host := range []string{"127.0.0.1", "[::ffff:127.0.0.1]", "[::FFFF:7f00:1]"} {
+		f := signed(t, server)
+		f.Transport.VetoHost = func(host string) error { return fmt.Errorf("vetoed %s", host) }
+		_, err := download(t, f, "s3::https://"+host+port+"/modules/dir")
+		if !errors.Is(err, s3.ErrHost) || !strings.Contains(err.Error(), "vetoed 127.0.0.1"+port) {
+			t.Errorf("host %s: %v, want a veto of 127.0.0.1%s", host, err, port)
+		}
+	}
+}
+
+type noNetwork struct{ t *testing.T }
+
+func (n noNetwork) RoundTrip(r *http.Request) (*http.Response, error) {
+	n.t.Errorf("request to %s", r.URL.Host)
+	return nil, errors.New("no network")
+}
+
+// TestListLimits: a list has limited pages, and a page a limited size.
+func TestListLimits(t *testing.T) {
+	t.Parallel()
+	var pages atomic.Int32
+	for name, serve := range map[string]http.HandlerFunc{
+		"empty pages": func(w http.ResponseWriter, _ *http.Request) { pages.Add(1); fmt.Fprint(w, emptyPage) },
+		"large page": func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, "<ListBucketResult>")
+			for range 17 {
+				fmt.Fprint(w, strings.Repeat(" ", 1<<20))
+			}
+		},
+	} {
+		server := httptest.NewTLSServer(serve)
+		t.Cleanup(server.Close)
+		if _, err := download(t, signed(t, server), "s3::"+server.URL+"/modules/dir"); !errors.Is(err, module.ErrTooLarge) {
+			t.Errorf("%s: %v, want ErrTooLarge", name, err)
+		}
+	}
+	if got := pages.Load(); got != 101 {
+		t.Errorf("%d empty pages were read, want 101", got)
+	}
+}
