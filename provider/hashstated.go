@@ -38,8 +38,7 @@ func (h *hashing) judgeInferred(ctx context.Context, platform addrs.Platform) (*
 		return nil, verify.ErrNotStated
 	}
 	report, err := h.withoutArchive(ctx, pkg)
-	if errors.Is(err, verify.ErrNotListed) || errors.Is(err, verify.ErrFilename) {
-		// The name of the archive could not be inferred.
+	if err != nil && !errors.Is(err, checksum.ErrMismatch) {
 		return nil, fmt.Errorf("%w: %w", verify.ErrNotStated, err)
 	}
 	return report, err
@@ -97,7 +96,13 @@ func (h *hashing) evidence(ctx context.Context, pkg *Package) (verify.Evidence, 
 	if !h.Policy.NeedsEvidence() {
 		return pkg.Evidence(), nil
 	}
-	return h.src.Evidence(ctx, pkg)
+	if pkg.URL != "" || h.sibling == nil {
+		return h.src.Evidence(ctx, pkg)
+	}
+	found, err := h.src.Evidence(ctx, h.sibling) // it may depend on the platform
+	ev := pkg.Evidence()
+	ev.Sums, ev.Signature, ev.Keys = found.Sums, found.Signature, found.Keys
+	return ev, err
 }
 
 // stored returns the stored hashes of the archive whose zh the source states. The archive is not

@@ -27,6 +27,9 @@ func (c CheckedSums) SignedBy() *Signature { return c.by }
 // The result has no document or signature if p needs none ([Policy.NeedsEvidence]), or if the
 // source has none and p accepts that.
 func (p Policy) CheckSums(ev Evidence) (CheckedSums, error) {
+	if _, err := p.pins(); err != nil {
+		return CheckedSums{}, err
+	}
 	if !p.NeedsEvidence() {
 		return CheckedSums{policy: p}, nil
 	}

@@ -11,7 +11,7 @@ import (
 // disables one of these checks.
 //
 // Every policy refuses bad signatures, unlisted keys, revoked keys, and any mismatch with the
-// stated size, the line in SHA256SUMS and stated hashes. A key that was revoked as superseded
+// stated size, the line in SHA256SUMS and stated hashes of a computed scheme. A key that was revoked as superseded
 // or retired still verifies older signatures (RFC 9580, section 5.2.3.31).
 type Policy struct {
 	// Accept holds the hashes from a lock file. If not nil, the package must have one of them;
@@ -59,8 +59,8 @@ type Policy struct {
 	// AllowAnyName accepts file names that do not match [Evidence.Want].
 	AllowAnyName bool
 
-	// RecordStated makes [Report.Recordable] include hashes that are only stated, for
-	// platforms that were not downloaded.
+	// RecordStated makes [Report.Recordable] include hashes that are only stated, for example
+	// for platforms that were not downloaded.
 	RecordStated bool
 
 	Limits checksum.Limits  // of [Policy.Check]

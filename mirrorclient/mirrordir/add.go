@@ -117,7 +117,7 @@ func (m *Mirror) add(ctx context.Context, src provider.Source, jobs []job, o Opt
 		}
 		return nil
 	})
-	a.queue.wait()
+	a.queue.workers.Wait()
 	var added []Added
 	var failures []error
 	for i, r := range results {

@@ -62,11 +62,9 @@ func (m *Mirror) addArchive(ctx context.Context, s Staged, pkg *provider.Package
 			return nil, err
 		}
 	}
-	return a.added(!kept), m.publish(ctx, pkg.Provider, versionsOf(pkg), publishOptions{})
+	return a.added(!kept), m.publish(ctx, pkg.Provider, []addrs.Version{pkg.Version}, publishOptions{})
 }
 
 // maxLockWait is the maximum time that AddArchive waits for the lock of a version, since the staged
 // file uses disk space.
 const maxLockWait = 5 * time.Minute
-
-func versionsOf(pkg *provider.Package) []addrs.Version { return []addrs.Version{pkg.Version} }

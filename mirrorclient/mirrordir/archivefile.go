@@ -22,39 +22,34 @@ func (f *archiveFile) h1(ctx context.Context, limits checksum.Limits) (packed, t
 	return checksum.H1Zip(ctx, f, f.size, limits)
 }
 
-// openArchive opens an archive of the storage and hashes it.
+// openArchive opens an archive and hashes it. It copies an archive that is not on this machine to a
+// temporary file.
 func (m *Mirror) openArchive(ctx context.Context, name string) (*archiveFile, error) {
-	f, err := m.openSeekable(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	if f.zh, err = checksum.ZH(ctx, io.NewSectionReader(f, 0, f.size)); err != nil {
-		f.close()
-		return nil, err
-	}
-	return f, nil
-}
-
-// openSeekable opens an archive. It copies an archive that is not on this machine to a temporary file.
-func (m *Mirror) openSeekable(ctx context.Context, name string) (*archiveFile, error) {
 	o, err := m.Storage.Open(ctx, name)
 	if err != nil {
 		return nil, err
 	}
+	a := &archiveFile{size: o.Size, close: func() { o.Close() }}
 	if at, ok := o.ReadCloser.(io.ReaderAt); ok {
-		return &archiveFile{ReaderAt: at, size: o.Size, close: func() { o.Close() }}, nil
+		a.ReaderAt = at
+	} else {
+		defer o.Close()
+		f, err := fsx.Temp(m.TempDir)
+		if err != nil {
+			return nil, err
+		}
+		a.ReaderAt, a.close = f.File, f.Discard
+		a.size, err = io.Copy(f, ctxReader{ctx, o})
+		if err != nil {
+			f.Discard()
+			return nil, err
+		}
 	}
-	defer o.Close()
-	f, err := fsx.Temp(m.TempDir)
-	if err != nil {
+	if a.zh, err = checksum.ZH(ctx, io.NewSectionReader(a, 0, a.size)); err != nil {
+		a.close()
 		return nil, err
 	}
-	n, err := io.Copy(f, ctxReader{ctx, o})
-	if err != nil {
-		f.Discard()
-		return nil, err
-	}
-	return &archiveFile{ReaderAt: f.File, size: n, close: f.Discard}, nil
+	return a, nil
 }
 
 // Stage creates a file for a download in Storage, or in TempDir if Storage is not [Local]. The caller

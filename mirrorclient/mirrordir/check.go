@@ -37,7 +37,7 @@ type CheckOptions struct {
 const EventChecked provider.EventKind = "checked"
 
 // Check reads all archives, documents and records and reports where they differ. It changes nothing
-// except lock files. The error is nil if Check completes, whatever the report contains.
+// except lock files and files of killed processes. The error is nil if Check completes, whatever the report contains.
 func (m *Mirror) Check(ctx context.Context, o CheckOptions) (*Report, error) {
 	return m.inspectProviders(ctx, "check", o, (*checker).checkProvider)
 }

@@ -22,10 +22,6 @@ func (d *Directory) Write(ctx context.Context, name string, content *io.SectionR
 		return err
 	}
 	defer s.Discard()
-	// Check early, before the copy. commit checks again.
-	if err := unchanged(s.root, filepath.FromSlash(name), was); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
 	if _, err := io.Copy(s.part.File, ctxReader{ctx, io.NewSectionReader(content, 0, content.Size())}); err != nil {
 		return err
 	}

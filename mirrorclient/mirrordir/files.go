@@ -66,7 +66,10 @@ func (f *files) addFile(p addrs.Provider, dir string, e Entry) {
 	name := path.Join(dir, e.Name)
 	f.sizes[name] = e.Size
 	if stem, ok := strings.CutSuffix(e.Name, recordSuffix); ok {
-		if v, _, _ := provider.ParseArchiveName(p, stem+archiveSuffix); !v.IsZero() {
+		if !strings.EqualFold(path.Ext(stem), archiveSuffix) {
+			stem += archiveSuffix // otherwise such as .ZIP
+		}
+		if v, _, _ := provider.ParseArchiveName(p, stem); !v.IsZero() {
 			f.records[v] = append(f.records[v], name)
 			f.versions[v] = true
 		}

@@ -129,7 +129,7 @@ type finishedVersion struct {
 	err     *error
 }
 
-// add queues a version. err is set when wait returns.
+// add queues a version. err is set when the workers have ended.
 func (q *queue) add(p addrs.Provider, v addrs.Version, err *error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -139,8 +139,6 @@ func (q *queue) add(p addrs.Provider, v addrs.Version, err *error) {
 		q.workers.Go(func() { q.run(p) })
 	}
 }
-
-func (q *queue) wait() { q.workers.Wait() }
 
 func (q *queue) run(p addrs.Provider) {
 	for list := q.nextBatch(p); len(list) > 0; list = q.nextBatch(p) {

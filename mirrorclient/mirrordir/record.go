@@ -11,6 +11,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -19,9 +20,10 @@ import (
 // record is the content of the file beside an archive, with what the documents of the protocol cannot
 // state. It is written after the archive and before the documents.
 type record struct {
-	Size      int64             `json:"size"`   // size of the archive in bytes
-	Hashes    []checksum.Hash   `json:"hashes"` // hashes of the archive
-	Trust     verify.Trust      `json:"trust"`  // result of the policy when the archive was added
+	Size      int64             `json:"size"`             // size of the archive in bytes
+	Hashes    []checksum.Hash   `json:"hashes"`           // hashes of the archive
+	Stated    []checksum.Hash   `json:"stated,omitempty"` // those of Hashes that were not computed
+	Trust     verify.Trust      `json:"trust"`            // result of the policy when the archive was added
 	Protocols []string          `json:"protocols,omitempty"`
 	Evidence  *recordedEvidence `json:"evidence,omitempty"` // nil if NoEvidence was set
 }
@@ -37,23 +39,23 @@ type recordedEvidence struct {
 // maxDocument is the maximum size in bytes of a document or record.
 const maxDocument = 16 << 20
 
+// computed returns the hashes that were computed.
+func (r *record) computed() []checksum.Hash {
+	return slices.DeleteFunc(slices.Clone(r.Hashes), func(h checksum.Hash) bool { return slices.Contains(r.Stated, h) })
+}
+
 // evidence returns the evidence as the source would.
 func (r *record) evidence(of address) verify.Evidence {
 	p := of.pkg()
-	p.Filename, p.Size = p.ArchiveName(), r.Size
-	if e := r.Evidence; e != nil && e.Filename != "" {
-		p.Filename = e.Filename
-	}
+	p.Filename = p.ArchiveName()
+	r.describe(p)
 	ev := p.Evidence()
 	// If nothing vouched for the archive, its own hashes prove nothing.
-	if r.Trust > verify.Unchecked {
-		ev.Hashes = r.Hashes
+	if r.Trust == verify.Unchecked {
+		ev.Hashes = nil
 	}
-	if e := r.Evidence; e != nil {
-		ev.Signature, ev.Keys = e.Signature, e.Keys
-		if e.Sums != "" {
-			ev.Sums = []byte(e.Sums)
-		}
+	if p.SumsURL != "" {
+		ev.Sums, ev.Signature = []byte(r.Evidence.Sums), r.Evidence.Signature
 	}
 	return ev
 }
@@ -93,6 +95,10 @@ func (m *Mirror) readRecord(ctx context.Context, archive string) (*record, error
 		return nil, fmt.Errorf("%s: %w: the size is negative", name, errDamaged)
 	}
 	r.Hashes = slices.DeleteFunc(r.Hashes, checksum.Hash.IsZero)
+	r.Protocols = slices.DeleteFunc(r.Protocols, func(text string) bool {
+		_, err := addrs.ParseVersion(text)
+		return err != nil
+	})
 	return r, nil
 }
 

@@ -15,8 +15,8 @@ import (
 // Reindex writes all documents anew, and records archives that other programs such as "tofu providers
 // mirror" have added. It cannot verify their origin; [Mirror.Add] can.
 //
-// It removes entries for missing archives, and reports but does not list archives that are invalid or
-// differ from their record. The error is nil if Reindex completes, whatever the report contains.
+// It removes entries for missing archives, and reports but does not list archives without a record that
+// are invalid, and archives of another size than recorded; [Mirror.Check] also compares their bytes. The error is nil if Reindex completes, whatever the report contains.
 func (m *Mirror) Reindex(ctx context.Context, o CheckOptions) (*Report, error) {
 	return m.inspectProviders(ctx, "reindex", o, (*checker).reindexProvider)
 }

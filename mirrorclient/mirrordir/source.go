@@ -137,7 +137,7 @@ func (rec *record) describe(pkg *provider.Package) {
 // statedHashes returns the hashes in the document of the version. It skips an entry for another file
 // than the archive.
 func (m *Mirror) statedHashes(ctx context.Context, pkg *provider.Package, archive string) (map[addrs.Platform][]checksum.Hash, error) {
-	home := archive[:strings.LastIndexByte(archive, '/')]
+	home := path.Dir(archive)
 	list, err := m.readEntries(ctx, home, pkg.Version)
 	if err != nil {
 		return nil, err
@@ -152,8 +152,13 @@ func (m *Mirror) statedHashes(ctx context.Context, pkg *provider.Package, archiv
 	return hashes, nil
 }
 
+var errNoPackage = errors.New("the package is missing")
+
 // Evidence returns the hashes in pkg and the recorded evidence.
 func (m *Mirror) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
+	if pkg == nil {
+		return verify.Evidence{}, failed("read the evidence about", "", errNoPackage)
+	}
 	ev := pkg.Evidence()
 	if pkg.SumsURL == "" {
 		return ev, nil
@@ -177,7 +182,10 @@ func (m *Mirror) Evidence(ctx context.Context, pkg *provider.Package) (verify.Ev
 // archiveName returns the name of the archive of pkg. It does not use the URL of pkg, since the caller
 // may have read pkg from a file.
 func (m *Mirror) archiveName(ctx context.Context, pkg *provider.Package) (string, error) {
-	if pkg.Dir != "" {
+	switch {
+	case pkg == nil:
+		return "", errNoPackage
+	case pkg.Dir != "":
 		return "", provider.ErrUnpacked
 	}
 	one, err := m.findPackage(ctx, pkg)

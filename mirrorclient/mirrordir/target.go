@@ -7,6 +7,7 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
@@ -60,7 +61,7 @@ func (a *target) recordAccepted() bool {
 	if rec == nil || rec.Size != a.size || !checksum.HasScheme(rec.Hashes, checksum.SchemeZH) {
 		return false
 	}
-	report, err := a.Policy.Judge(rec.evidence(addressOf(a.pkg)), rec.Size, rec.Hashes)
+	report, err := a.Policy.Judge(rec.evidence(addressOf(a.pkg)), rec.Size, rec.computed())
 	a.report = report
 	return err == nil
 }
@@ -72,12 +73,20 @@ func (a *target) isComplete(ctx context.Context) (bool, error) {
 	if rec == nil || rec.Size != a.size || rec.Evidence == nil && !a.NoEvidence {
 		return false, nil
 	}
-	if !checksum.HasScheme(rec.Hashes, checksum.SchemeH1) && a.wantsH1(nil) {
+	if !checksum.HasScheme(rec.computed(), checksum.SchemeH1) && a.needsH1(rec) {
 		if same, err := a.addH1(ctx); !same || err != nil {
 			return false, err
 		}
 	}
 	return a.recordAccepted(), nil
+}
+
+// needsH1 reports whether an h1 must be computed for an archive whose record has none that was computed.
+func (a *target) needsH1(rec *record) bool {
+	if a.Policy.Accept != nil && !checksum.Overlap(a.Policy.Accept, rec.computed()) {
+		return checksum.HasScheme(a.Policy.Accept, checksum.SchemeH1)
+	}
+	return a.wantsH1(rec.Stated)
 }
 
 // addH1 computes the h1 of the archive and records it. It returns false if the archive differs from its
@@ -95,8 +104,12 @@ func (a *target) addH1(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	computed := []checksum.Hash{packed, tree}
+	if len(a.record.Stated) > 0 && !checksum.Overlap(a.record.Stated, computed) {
+		return false, nil
+	}
 	full := *a.record
-	full.Hashes = checksum.Sorted(a.record.Hashes, []checksum.Hash{packed, tree})
+	full.Hashes, full.Stated = checksum.Sorted(a.record.computed(), computed), nil
 	a.record = &full
 	return true, a.writeRecord(ctx, a.name, a.record)
 }
@@ -156,22 +169,29 @@ func (a *target) judge(ctx context.Context, f *archiveFile, ev verify.Evidence) 
 	if err != nil {
 		return err
 	}
-	hashes := report.Local
-	if !checksum.HasScheme(hashes, checksum.SchemeH1) {
-		hashes = checksum.Sorted(hashes, a.recordable(stated))
-	}
 	a.report = report
-	a.record = &record{Size: f.size, Hashes: hashes, Trust: report.Trust, Protocols: a.pkg.Protocols}
+	a.record = &record{Size: f.size, Hashes: report.Local, Trust: report.Trust, Protocols: a.pkg.Protocols}
+	if !checksum.HasScheme(report.Local, checksum.SchemeH1) {
+		a.record.Stated = a.recordable(stated)
+		a.record.Hashes = checksum.Sorted(report.Local, a.record.Stated)
+	}
 	if !a.NoEvidence {
+		if a.Policy.Keys != nil && report.SignedBy != nil {
+			ev.Keys = a.Policy.Keys // which made the signature valid
+		}
 		a.record.Evidence = evidenceToRecord(ev, f.size, report.Local)
 	}
 	return nil
 }
 
-// write commits a judged archive and writes its record. It first removes an existing archive, from the
+// write commits a judged archive and writes its record. It first removes another existing archive, from the
 // documents on, so that no document or record states anything about the wrong archive. It calls placed
 // when the staged file is no longer used.
 func (a *target) write(ctx context.Context, s Staged, placed func()) error {
+	if a.size == a.record.Size && a.checkSame(ctx) == nil {
+		placed()
+		return a.writeRecord(ctx, a.name, a.record)
+	}
 	if a.size >= 0 || a.hasRecord {
 		unlock, err := a.lockProvider(ctx, a.pkg.Provider)
 		if err != nil {
@@ -195,7 +215,7 @@ func (a *target) write(ctx context.Context, s Staged, placed func()) error {
 
 // removeOld removes the archive from the mirror. The caller has locked the provider.
 func (a *target) removeOld(ctx context.Context) error {
-	if err := a.publishLocked(ctx, a.pkg.Provider, versionsOf(a.pkg), publishOptions{except: a.name}); err != nil {
+	if err := a.publishLocked(ctx, a.pkg.Provider, []addrs.Version{a.pkg.Version}, publishOptions{except: a.name}); err != nil {
 		return err
 	}
 	if err := a.Storage.Delete(ctx, recordName(a.name)); err != nil {

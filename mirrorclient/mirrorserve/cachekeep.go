@@ -70,7 +70,12 @@ func (c *Cache) origin(ctx context.Context, pkg *provider.Package, arriving, rea
 
 // store adds an archive to the mirror.
 func (c *Cache) store(ctx context.Context, s mirrordir.Staged, pkg *provider.Package, got *provider.Received) {
-	_, err := c.Mirror.AddArchive(ctx, s, pkg, got, mirrordir.Options{Policy: c.Policy})
+	var err error
+	if t, ok := s.(temporary); ok {
+		err = t.reason // nothing in the mirror may be removed for it
+	} else {
+		_, err = c.Mirror.AddArchive(ctx, s, pkg, got, mirrordir.Options{Policy: c.Policy})
+	}
 	switch {
 	case err != nil:
 		c.warn(ctx, "package not added to the mirror", "package", pkg.String(), "error", err)

@@ -46,6 +46,9 @@ func (p *parser) provider(name, label, open token, start int) *ParseError {
 			line, _ := position(p.src, first.label.start)
 			p.report(wrong(label.start, "provider %s is locked in line %d already", first.entry.Provider, line))
 		}
+		// Hashes in the other block must not be lost.
+		first.entry.Unreadable = first.entry.Unreadable || len(first.entry.Hashes) == 0 && b.hashes != nil
+		p.entries[first.entry.Provider] = first.entry
 	} else {
 		p.blocks[b.entry.Provider], p.entries[b.entry.Provider] = b, b.entry
 	}

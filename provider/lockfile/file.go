@@ -88,10 +88,10 @@ func (f *File) providers() []addrs.Provider {
 }
 
 // Covers reports whether p is locked at version v with hashes, so that [File.Accept] decides
-// which packages may be installed. Unreadable hashes count.
+// which packages may be installed. Unreadable hashes count, and an unreadable version counts as v.
 func (f *File) Covers(p addrs.Provider, v addrs.Version) bool {
 	e := f.entries[p]
-	return !v.IsZero() && e.Version == v && (len(e.Hashes) > 0 || e.Unreadable)
+	return !v.IsZero() && (e.Version == v || e.Version.IsZero()) && (len(e.Hashes) > 0 || e.Unreadable)
 }
 
 // Accept returns the hashes of version v of p, for the field Accept of

@@ -8,6 +8,29 @@ import (
 	"github.com/tofureg/tofureg/provider/lockfile"
 )
 
+// TestUnreadableVersionCovers: an entry whose version cannot be read covers every version, and hashes in a
+// second block count as unreadable.
+func TestUnreadableVersionCovers(t *testing.T) {
+	t.Parallel()
+	begin := "provider \"" + alpha.String() + "\" {\n"
+	for src, want := range map[string]int{
+		begin + "  version = \"1.0.0 \"\n  " + hashes.Replace(`hashes = ["ZH1"]`) + "\n}\n":                                       1,
+		begin + "  " + hashes.Replace(`hashes = ["ZH1"]`) + "\n}\n":                                                               1,
+		begin + "  version = \"1.0.0\"\n}\n" + begin + "  version = \"1.0.0\"\n  " + hashes.Replace(`hashes = ["ZH1"]`) + "\n}\n": 0,
+	} {
+		f := parseLenient(t, src)
+		if got := f.Accept(alpha, v1); !f.Covers(alpha, v1) || len(got) != want {
+			t.Errorf("%s: Covers returned %v and Accept %v, want true and %d hashes", src, f.Covers(alpha, v1), got, want)
+		}
+		if string(f.Bytes()) != src {
+			t.Errorf("%s: it became\n%s", src, f.Bytes())
+		}
+	}
+	if f := parseLenient(t, begin+"  version = \"x\"\n}\n"); f.Covers(alpha, v1) {
+		t.Error("an entry without hashes covers a version")
+	}
+}
+
 // TestUnreadableHashesCover: an entry whose hashes cannot be read covers its version and
 // accepts nothing, until its hashes are replaced.
 func TestUnreadableHashesCover(t *testing.T) {

@@ -1,0 +1,195 @@
+package mirrordir_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// altered is a source whose packages are changed.
+type altered struct {
+	provider.Source
+	change func(pkg *provider.Package)
+}
+
+func (s altered) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform) (*provider.Package, error) {
+	pkg, err := s.Source.ProviderPackage(ctx, p, v, on)
+	if err == nil {
+		pkg = pkg.Clone()
+		s.change(pkg)
+	}
+	return pkg, err
+}
+
+// TestForgedStatement: a stated h1 that was recorded is no computed one.
+func TestForgedStatement(t *testing.T) {
+	t.Parallel()
+	_, client := newRegistry(t)
+	forged := checksum.MustParseHash("h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
+	src := altered{client, func(pkg *provider.Package) {
+		pkg.Hashes = map[addrs.Platform][]checksum.Hash{pkg.Platform: {forged, pkg.SHA256}}
+	}}
+	m, _ := newMirror(t)
+	stated := mirrordir.Options{Policy: verify.Policy{RecordStated: true}}
+	mustAdd(t, m, src, wants(three[:1], v1), stated)
+	if fetched := mustAdd(t, m, failing{errors.New("no source")}, wants(three[:1], v1), stated); fetched != 0 {
+		t.Error("with RecordStated, the second Add fetches")
+	}
+	lock := &lockfile.File{}
+	if err := lock.Set(lockfile.Entry{Provider: alpha, Version: v1, Hashes: []checksum.Hash{forged}}); err != nil {
+		t.Fatal(err)
+	}
+	if added, err := m.AddLocked(t.Context(), src, lock, three[:1], mirrordir.Options{}); err == nil {
+		t.Errorf("AddLocked with only the forged hash = %+v, want an error", added)
+	}
+	policy := verify.Policy{Accept: []checksum.Hash{forged}}
+	if pkg, err := m.RecordedPackage(t.Context(), alpha, v1, three[0], policy); pkg != nil {
+		t.Errorf("RecordedPackage for the forged hash = %v, %v, want none", pkg, err)
+	}
+	added, err := m.Add(t.Context(), client, wants(three[:1], v1), mirrordir.Options{})
+	if err != nil || strings.Contains(added[0].Report.String()+text(added[0].Report.Recordable()), forged.String()) {
+		t.Errorf("Add without RecordStated = %+v, %v, want no forged hash", added, err)
+	}
+}
+
+func text(hashes []checksum.Hash) string {
+	var b strings.Builder
+	for _, h := range hashes {
+		b.WriteString(h.String() + " ")
+	}
+	return b.String()
+}
+
+// TestPinnedKeys: what pinned keys have verified, they verify again from the mirror.
+func TestPinnedKeys(t *testing.T) {
+	t.Parallel()
+	for name, keys := range map[string][]verify.Key{"none": nil, "another": {regtest.NewKey(regtest.KeyOptions{Name: "other"}).Public()}} {
+		reg, client := newRegistry(t)
+		pkg, err := client.ProviderPackage(t.Context(), alpha, v1, linux)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pinned := verify.Policy{Keys: pkg.Keys}
+		src := altered{client, func(pkg *provider.Package) { pkg.Keys = keys }}
+		m, _ := newMirror(t)
+		mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{Policy: pinned})
+		reg.Reset()
+		mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{Policy: pinned})
+		if reg.Count(0) != 0 {
+			t.Errorf("listed key %s: the second Add makes requests: %v", name, reg.Requests())
+		}
+		got, err := m.ProviderPackage(t.Context(), alpha, v1, three[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := provider.Download(t.Context(), m, got, filepath.Join(t.TempDir(), "x.zip"), provider.Options{Policy: pinned}); err != nil {
+			t.Errorf("listed key %s: Download from the mirror with the pinned keys: %v", name, err)
+		}
+	}
+}
+
+// TestHashesWithoutEvidence: an archive without evidence does not affect the others, whose evidence the
+// mirror has.
+func TestHashesWithoutEvidence(t *testing.T) {
+	t.Parallel()
+	for _, without := range three {
+		for name, policy := range map[string]verify.Policy{"strict": {RecordStated: true}, "lax": {RecordStated: true, AllowUnsigned: true}} {
+			m, dir, _, _ := filled(t)
+			remove(t, dir, recordOf(v1, without))
+			if _, err := m.Reindex(t.Context(), mirrordir.CheckOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			got, err := provider.Hashes(t.Context(), m, alpha, v1, three, provider.HashOptions{Policy: policy})
+			if want := map[string]int{"strict": 2, "lax": 3}[name]; len(got) < want {
+				t.Errorf("%s, %s without evidence: %d reports, %v, want at least %d", name, without, len(got), err, want)
+			}
+		}
+	}
+}
+
+// TestNoPackage: a missing package is an error.
+func TestNoPackage(t *testing.T) {
+	t.Parallel()
+	m, _ := newMirror(t)
+	_, err1 := m.Open(t.Context(), nil)
+	_, err2 := m.Evidence(t.Context(), nil)
+	for _, err := range []error{err1, err2} {
+		if _, ok := errors.AsType[*provider.Error](err); !ok {
+			t.Errorf("error %v of a nil package, want a *provider.Error", err)
+		}
+	}
+}
+
+// TestRecordedProtocols: a record cannot put control characters into errors.
+func TestRecordedProtocols(t *testing.T) {
+	t.Parallel()
+	m, dir, _, _ := filled(t)
+	name := recordOf(v1, linux)
+	record := mirrortest.Parse[map[string]any](t, read(t, dir, name))
+	record["protocols"] = []string{"5.0", "\x1b[31mred\n"}
+	data, err := json.Marshal(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, name, string(data))
+	pkg, err := m.ProviderPackage(t.Context(), alpha, v1, linux)
+	if err != nil || !slices.Equal(pkg.Protocols, []string{"5.0"}) {
+		t.Errorf("package %+v, %v, want the protocol 5.0 only", pkg, err)
+	}
+}
+
+// uncommitted is a directory whose staged files cannot be committed.
+type uncommitted struct{ *mirrordir.Directory }
+
+func (d uncommitted) Stage(ctx context.Context) (mirrordir.Staged, error) {
+	s, err := d.Directory.Stage(ctx)
+	return uncommittedFile{s}, err
+}
+
+type uncommittedFile struct{ mirrordir.Staged }
+
+func (uncommittedFile) Commit(context.Context, string) error { return os.ErrPermission }
+
+// TestAddArchiveAgain: an identical archive without evidence is not stored again.
+func TestAddArchiveAgain(t *testing.T) {
+	t.Parallel()
+	full, dir, _, client := filled(t)
+	remove(t, dir, recordOf(v1, linux))
+	if _, err := full.Reindex(t.Context(), mirrordir.CheckOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	m := &mirrordir.Mirror{Storage: uncommitted{&mirrordir.Directory{Path: dir}}}
+	pkg, err := client.ProviderPackage(t.Context(), alpha, v1, linux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := m.Stage(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Discard()
+	got, err := provider.Receive(t.Context(), client, pkg, s.File(), provider.Options{WantEvidence: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.AddArchive(t.Context(), s, pkg, got, mirrordir.Options{}); err != nil {
+		t.Errorf("AddArchive of an identical archive: %v", err)
+	}
+	if pkg, err := m.RecordedPackage(t.Context(), alpha, v1, linux, verify.Policy{}); pkg == nil {
+		t.Errorf("RecordedPackage after it: %v, want the package", err)
+	}
+}
