@@ -104,7 +104,7 @@ func (m Module) check() string {
 		return "the namespace" + reasonModuleName
 	case !isModuleName(m.name):
 		return "the name" + reasonModuleName
-	case !isSystem(m.system):
+	case !consists(m.system, maxModulePart, func(c byte) bool { return isDigit(c) || 'a' <= c && c <= 'z' }):
 		return "the system must be 1 to 64 lower-case ASCII letters and digits"
 	}
 	return ""
@@ -118,10 +118,6 @@ const maxModulePart = 64
 func isModuleName(s string) bool {
 	return consists(s, maxModulePart, func(c byte) bool { return isAlnum(c) || c == '-' || c == '_' }) &&
 		isAlnum(s[0]) && isAlnum(s[len(s)-1])
-}
-
-func isSystem(s string) bool {
-	return consists(s, maxModulePart, func(c byte) bool { return isDigit(c) || 'a' <= c && c <= 'z' })
 }
 
 // Host returns the registry.

@@ -33,7 +33,8 @@ func Environ(environ []string) *Environment {
 	}
 	e := &Environment{chosen: map[svchost.Hostname]variable{}}
 	for name, value := range values {
-		host, err := svchost.FromWire(decodeName(name))
+		// Three underscores become "-.", which is invalid.
+		host, err := svchost.FromWire(strings.ReplaceAll(strings.ReplaceAll(name, "__", "-"), "_", "."))
 		if err != nil || value == "" || name <= e.chosen[host].name {
 			continue
 		}
@@ -54,12 +55,6 @@ type variable struct {
 	name  string
 	token Token
 	err   error
-}
-
-// decodeName returns the hostname in the name of a variable. Three underscores become "-.",
-// which is invalid.
-func decodeName(name string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(name, "__", "-"), "_", ".")
 }
 
 // Token returns the token of host.

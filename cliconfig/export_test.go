@@ -4,7 +4,9 @@ import "fmt"
 
 // ParseFile parses a file and returns its items as text.
 func ParseFile(src string, json bool) (string, error) {
-	parse := parseNative
+	parse := func(src string) ([]item, error) {
+		return (&parser{scanner: scanner{src: src}}).items(lexeme{kind: atEOF})
+	}
 	if json {
 		parse = parseJSON
 	}

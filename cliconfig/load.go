@@ -217,7 +217,7 @@ func (r *fileReader) parse() ([]item, error) {
 	if r.json = strings.HasPrefix(strings.TrimSpace(r.src), "{"); r.json {
 		return parseJSON(r.src)
 	}
-	return parseNative(r.src)
+	return (&parser{scanner: scanner{src: r.src}}).items(lexeme{kind: atEOF})
 }
 
 // invalidUTF8 returns the offset of the first byte that is not UTF-8, or -1.

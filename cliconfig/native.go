@@ -6,13 +6,7 @@ type parser struct {
 	depth int
 }
 
-// parseNative returns the items of a file. The error is a *problemAt.
-func parseNative(src string) ([]item, error) {
-	p := &parser{scanner: scanner{src: src}}
-	return p.items(lexeme{kind: atEOF})
-}
-
-// items reads items up to the end of the file, or to the closing brace of open.
+// items reads items up to the end of the file, or to the closing brace of open. The error is a *problemAt.
 func (p *parser) items(open lexeme) ([]item, error) {
 	var items []item
 	for {

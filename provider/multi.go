@@ -57,7 +57,8 @@ func (m *Multi) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versio
 	if !found {
 		return nil, s.none()
 	}
-	return union.sorted(), nil
+	slices.SortFunc(union.versions.List, func(a, b Release) int { return b.Version.Compare(a.Version) })
+	return union.versions, nil
 }
 
 // answer is the result of a method. Its error is always a kind of ErrNotFound.
@@ -165,9 +166,4 @@ func unite[T comparable](a, b []T) []T {
 		}
 	}
 	return a
-}
-
-func (u *union) sorted() *Versions {
-	slices.SortFunc(u.versions.List, func(a, b Release) int { return b.Version.Compare(a.Version) })
-	return u.versions
 }

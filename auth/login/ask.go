@@ -34,19 +34,14 @@ func (c *Client) awaitCode(ctx context.Context, f *flow, l *listener) (code stri
 				opened = nil // wait for the redirect
 				continue
 			}
-			return "", fmt.Errorf("opening the login page: %w", f.scrub(err))
+			page, _ := url.Parse(f.pageURL()) // is always valid
+			return "", fmt.Errorf("opening the login page: %w", httpx.Scrub(err, page, f.state, f.verifier))
 		case <-timeout:
 			return "", fmt.Errorf("no redirect of the browser within %v%s: %w", limit, l.otherAnswers(), os.ErrDeadlineExceeded)
 		case <-ctx.Done():
 			return "", fmt.Errorf("while waiting for the browser%s: %w", l.otherAnswers(), fault.Ended(ctx))
 		}
 	}
-}
-
-// scrub removes the URL of the page from an error of the caller.
-func (f *flow) scrub(err error) error {
-	u, _ := url.Parse(f.pageURL()) // is always valid
-	return httpx.Scrub(err, u, f.state, f.verifier)
 }
 
 // code returns the code in a redirect.

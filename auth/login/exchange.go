@@ -110,9 +110,6 @@ func (w *tokenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if resp.Body == nil {
-		resp.Body = http.NoBody
-	}
 	defer resp.Body.Close()
 	w.status = resp.StatusCode
 	if resp.StatusCode/100 == 3 {

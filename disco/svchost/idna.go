@@ -26,19 +26,14 @@ func normaliseIDNA(name string, m mode) (ascii, reason string) {
 		detail := strings.TrimPrefix(err.Error(), "idna: ")
 		return "", "it is not a valid internationalised name (" + fault.Shorten(detail, maxShown) + ")"
 	}
-	if u, err := wireProfile.ToUnicode(ascii); err != nil || !sameASCII(profile, u, ascii) {
+	// The conversion may accept a name whose Unicode form it refuses: it does not notice a character that
+	// is mapped to a right-to-left character, such as U+2135.
+	u, err := wireProfile.ToUnicode(ascii)
+	if again, failed := profile.ToASCII(u); err != nil || failed != nil || again != ascii {
 		return "", "it is not a valid internationalised name (its Unicode form is not valid)"
 	}
 	// Punycode in the result comes from the conversion, not from the input.
 	return ascii, checkASCII(ascii, m, true)
-}
-
-// sameASCII reports whether the ASCII form of u is ascii. The conversion may accept a name whose
-// Unicode form it refuses: it does not notice a character that is mapped to a right-to-left
-// character, such as U+2135.
-func sameASCII(profile *idna.Profile, u, ascii string) bool {
-	again, err := profile.ToASCII(u)
-	return err == nil && again == ascii
 }
 
 // checkMapped checks for labels that the conversion to ASCII hides: punycode and empty labels.

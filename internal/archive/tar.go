@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -178,9 +177,4 @@ var ErrLink = fault.Narrow(fault.ErrArchive.Error(), fault.ErrArchive)
 
 func isLink(name string) error {
 	return fmt.Errorf("%w: entry %.100q is a symbolic link", ErrLink, name)
-}
-
-// isRefusal reports whether err is an error of this package.
-func isRefusal(err error) bool {
-	return errors.Is(err, fault.ErrArchive) || errors.Is(err, fault.ErrTooLarge)
 }

@@ -185,7 +185,7 @@ const maxDictionary = 64 << 20
 
 // unreadable converts errors of decompressors and of archive/tar, which all are about invalid data.
 func unreadable(err error) error {
-	if d := damaged(err); d != err || isRefusal(err) {
+	if d := damaged(err); d != err || errors.Is(err, fault.ErrArchive) || errors.Is(err, fault.ErrTooLarge) {
 		return d
 	}
 	if errors.Is(err, xz.ErrMemlimit) {

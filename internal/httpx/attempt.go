@@ -2,6 +2,7 @@ package httpx
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,7 +49,7 @@ func (f *fetch) attempt() (*http.Response, *failure.RequestError) {
 	inTime := a.timer.stop()
 	if err == nil && !f.document && f.isSuccess(resp) {
 		if inTime {
-			resp.Body = newStream(ctx, cancel, resp.Body, f.client.idleTimeout())
+			resp.Body = newStream(ctx, cancel, resp.Body, max(0, cmp.Or(f.client.Idle, defaultIdle)))
 			return resp, nil
 		}
 		_ = resp.Body.Close()

@@ -79,13 +79,3 @@ func (c *Client) documentTimeout() time.Duration {
 	}
 	return min(d, c.HTTP.Timeout)
 }
-
-// idleTimeout limits the wait for the next bytes of a package, unless it is 0.
-func (c *Client) idleTimeout() time.Duration {
-	return max(0, cmp.Or(c.Idle, defaultIdle))
-}
-
-// maxRedirects returns the maximum number of redirects.
-func (r *Request) maxRedirects() int {
-	return max(0, cmp.Or(r.Redirects, defaultRedirects))
-}

@@ -76,7 +76,7 @@ func (a *attempt) follow(req *http.Request, via []*http.Request) error {
 
 // check checks a redirect.
 func (a *attempt) check(via []*http.Request, req *http.Request) error {
-	if limit := a.req.maxRedirects(); len(via) > limit {
+	if limit := max(0, cmp.Or(a.req.Redirects, defaultRedirects)); len(via) > limit {
 		return fmt.Errorf("more than %d redirects", limit)
 	}
 	from := via[len(via)-1].URL

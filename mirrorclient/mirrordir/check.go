@@ -9,6 +9,7 @@ import (
 	"path"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/semaphore"
@@ -111,7 +112,9 @@ func (c *checker) takeInventory(ctx context.Context, p addrs.Provider) (*invento
 	find := func(kind FindingKind, name, detail string) {
 		s.findings = append(s.findings, address{provider: p}.finding(kind, name, "%s", detail))
 	}
-	if hasPort(p) {
+	if strings.Contains(p.Host().String(), ":") {
+		// Both CLIs fail with "unsupported protocol scheme", since they parse the relative address of the
+		// documents as an absolute URL.
 		find(Unreachable, providerDir(p), "the host has a port, and neither OpenTofu nor Terraform can ask a network mirror for such a provider; use the directory as a filesystem_mirror")
 	}
 	versions := map[addrs.Version]bool{}

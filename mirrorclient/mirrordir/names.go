@@ -122,7 +122,3 @@ func isArchiveOf(p addrs.Provider, v addrs.Version, name string) bool {
 	version, _, _ := provider.ParseArchiveName(p, file)
 	return !version.IsZero() && version == v && dir == providerDir(p)+"/"
 }
-
-// hasPort reports whether the host of a provider has a port. Both CLIs then fail with "unsupported
-// protocol scheme", since they parse the relative address of the documents as an absolute URL.
-func hasPort(p addrs.Provider) bool { return strings.Contains(p.Host().String(), ":") }

@@ -18,14 +18,13 @@ import (
 )
 
 // commonPlatforms are requested if a source does not list platforms.
-var commonPlatforms = sync.OnceValue(func() []addrs.Platform {
-	var list []addrs.Platform
+func commonPlatforms() (list []addrs.Platform) {
 	for name := range strings.FieldsSeq("linux_amd64 linux_arm64 linux_386 linux_arm darwin_arm64 darwin_amd64 " +
 		"windows_amd64 windows_arm64 windows_386 freebsd_amd64 freebsd_386 freebsd_arm") {
 		list = append(list, addrs.MustParsePlatform(name))
 	}
 	return list
-})
+}
 
 // statement finds the hashes of the archives of a version without downloading them.
 type statement struct {

@@ -140,5 +140,5 @@ func (o *openDir) remove(ctx context.Context, pkg *Package) error {
 	if err := s.root.Rename(s.name, st.name+"/old"); notExistIsNil(err) != nil {
 		return err
 	}
-	return s.removeNote()
+	return notExistIsNil(s.root.Remove(s.noteName()))
 }

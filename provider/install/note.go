@@ -90,6 +90,3 @@ func (s *location) writeNote(st *staging, n note) error {
 	}
 	return s.root.Rename(made, s.noteName())
 }
-
-// removeNote removes the note.
-func (s *location) removeNote() error { return notExistIsNil(s.root.Remove(s.noteName())) }

@@ -28,7 +28,7 @@ func (s *scanner) template(i int) (int, *ParseError) {
 func (t template) quoted(i, level int) (end int, p *ParseError) {
 	for i < len(t.src) && p == nil {
 		switch c := t.src[i]; {
-		case isAlnum(c): // almost all characters of a lock file
+		case 'a' <= c|0x20 && c|0x20 <= 'z', '0' <= c && c <= '9': // almost all characters of a lock file
 			i++
 		case c == '"':
 			return i + 1, nil
@@ -41,10 +41,6 @@ func (t template) quoted(i, level int) (end int, p *ParseError) {
 		}
 	}
 	return 0, t.unclosed(p)
-}
-
-func isAlnum(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z'
 }
 
 // heredocLines returns the end of a heredoc whose lines continue at i. A closing marker needs

@@ -111,8 +111,8 @@ func (x *exchange) ask(e *entry) (*http.Response, error) {
 	if resp.Body == nil {
 		resp.Body = http.NoBody // as http.Client does
 	}
-	switch {
-	case isOutage(resp.StatusCode):
+	switch status := resp.StatusCode; {
+	case status >= 500, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout:
 		if x.t.mayBeStale(e, time.Now()) {
 			discard(resp)
 			return x.staleHit(e), nil
@@ -205,11 +205,6 @@ func (x *exchange) replace(e *entry) {
 func discard(resp *http.Response) {
 	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10)
 	_ = resp.Body.Close()
-}
-
-// isOutage reports whether the server failed to answer.
-func isOutage(status int) bool {
-	return status >= 500 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout
 }
 
 // canceled reports whether the caller has cancelled ctx. If ctx timed out, the server was too

@@ -109,12 +109,9 @@ func (e *entry) isDocument() bool {
 
 // harmlessLocation reports whether a redirect may be cached. A signed URL expires.
 func harmlessLocation(resp *http.Response) bool {
-	stored, err := url.Parse(resp.Header.Get("Location"))
-	if err != nil || stored.User != nil {
-		return false
-	}
 	to, err := resp.Location()
-	return err == nil && to.Scheme == "https" && harmlessQuery(to.RawQuery)
+	stored, _ := url.Parse(resp.Header.Get("Location")) // valid if to is
+	return err == nil && stored.User == nil && to.Scheme == "https" && harmlessQuery(to.RawQuery)
 }
 
 // locationContainsSecret checks the location of a module, which is not always a URL.
