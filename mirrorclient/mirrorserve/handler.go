@@ -29,8 +29,8 @@ import (
 // a [Cache], Handler uses the settings of the Cache instead of Policy, Parallel and TempDir. A type that
 // embeds one of these is used like any other source.
 //
-// From any other source, Handler states the hashes that Policy accepts and verifies each archive while
-// it forwards it. The last byte is sent only if Policy accepts the archive; otherwise the connection is
+// From any other source, Handler states the hashes that pass Policy, apart from Accept, and verifies each
+// archive while it forwards it. The last byte is sent only if Policy accepts the archive; otherwise the connection is
 // aborted. A range is sent after verification. Concurrent requests share one download, into a temporary
 // file, of which there are at most four times Parallel. Nothing is cached. A client that reads nothing
 // for five minutes is disconnected.

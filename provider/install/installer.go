@@ -104,8 +104,8 @@ const defaultParallel = 32
 // A failure of one provider does not stop the others. The error joins the failures in the order of
 // the providers. Each is a [*provider.Error] and wraps for example a [*LockedError], a
 // [*lockfile.NotLockedError], [provider.ErrOffline] or an error of package [verify]. The result and
-// its lock are valid beside an error: a provider that failed has [Selection.Err] and its old entry
-// in the lock.
+// its lock are valid beside an error: a provider that failed has [Selection.Err], and its old entry
+// in the lock unless only hashes for other platforms failed.
 func (in *Installer) Ensure(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint, lock *lockfile.File) (*Result, error) {
 	return in.run(ctx, requirements, lock, false)
 }
