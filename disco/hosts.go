@@ -26,13 +26,8 @@ type Hosts struct {
 	// Documents over 64 KiB are not cached.
 	TTL time.Duration
 
-	cache flight.Cache[cacheKey, *Services]
-}
-
-// cacheKey separates the services that clients with AllowHTTP found, perhaps over http.
-type cacheKey struct {
-	host      svchost.Hostname
-	allowHTTP bool
+	cache    flight.Cache[svchost.Hostname, *Services]
+	insecure flight.Cache[svchost.Hostname, *Services] // for clients with AllowHTTP
 }
 
 // maxCached limits a cached document, in bytes. Real documents have a few hundred bytes. An
@@ -48,13 +43,16 @@ func (h *Hosts) discover(ctx context.Context, web *transport.Client, host svchos
 	if target.IsZero() {
 		return nil, failed(host, errors.New("hostname is empty"))
 	}
-	key := cacheKey{target, client.AllowHTTP}
-	if s, ok = h.cache.Get(key); !ok {
+	cache := &h.cache
+	if client.AllowHTTP {
+		cache = &h.insecure
+	}
+	if s, ok = cache.Get(target); !ok {
 		var err error
-		s, err = h.cache.DoBy(ctx, key, web, h.TTL, func(ctx context.Context) (*Services, error) {
+		s, err = cache.DoBy(ctx, target, web, h.TTL, func(ctx context.Context) (*Services, error) {
 			s, err := fetch(ctx, client, target)
 			if err == nil && s.doc.size > maxCached {
-				h.cache.Forget(key) // waiting callers still get s
+				cache.Forget(target) // waiting callers still get s
 			}
 			return s, err
 		})
@@ -69,8 +67,8 @@ func (h *Hosts) discover(ctx context.Context, web *transport.Client, host svchos
 // calls of Discover.
 func (h *Hosts) Forget(host svchost.Hostname) {
 	target := h.tokenHost(host)
-	h.cache.Forget(cacheKey{target, false})
-	h.cache.Forget(cacheKey{target, true})
+	h.cache.Forget(target)
+	h.insecure.Forget(target)
 }
 
 // tokenHost returns the host to which the request for host is sent, with its token.
