@@ -57,10 +57,6 @@ func (s *scanner) next() (lexeme, error) {
 		}
 		return t, nil
 	}
-	if end := s.numberEnd(at); end > at {
-		s.pos = end
-		return lexeme{numeral, at, s.src[at:end]}, nil
-	}
 	switch c {
 	case '{', '}', '[', ']', '=', ',':
 		s.pos++
@@ -71,6 +67,10 @@ func (s *scanner) next() (lexeme, error) {
 	case '<':
 		content, err := s.heredoc()
 		return lexeme{heredoc, at, content}, err
+	}
+	if end := s.numberEnd(at); end > at {
+		s.pos = end
+		return lexeme{numeral, at, s.src[at:end]}, nil
 	}
 	return lexeme{}, syntaxError(at, "unexpected character")
 }
