@@ -79,7 +79,7 @@ func run(ctx context.Context, o options, patterns []string) error {
 	if err != nil {
 		return err
 	}
-	w, err := newWorkshop(tmp, o.covers())
+	w, err := newWorkspace(tmp, o.covers())
 	if err != nil {
 		return err
 	}

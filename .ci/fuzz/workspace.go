@@ -31,7 +31,7 @@ type binary struct {
 	err   error
 }
 
-func newWorkshop(tmp string, covers bool) (*workspace, error) {
+func newWorkspace(tmp string, covers bool) (*workspace, error) {
 	w := &workspace{tmp: tmp, fuzz: filepath.Join(tmp, "tree"), cover: filepath.Join(tmp, "covertree"), binaries: map[string]*binary{}}
 	for _, dir := range []string{w.fuzz, w.cover} {
 		if err := copyModule(dir); err != nil {

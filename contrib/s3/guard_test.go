@@ -86,6 +86,25 @@ func (n noNetwork) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, errors.New("no network")
 }
 
+// TestListAtLimits: 100 empty pages and a page of 16 MiB are accepted.
+func TestListAtLimits(t *testing.T) {
+	t.Parallel()
+	const begin, end = "<ListBucketResult>", "<IsTruncated>false</IsTruncated></ListBucketResult>"
+	var pages atomic.Int32
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if pages.Add(1) < 100 {
+			fmt.Fprint(w, emptyPage)
+			return
+		}
+		fmt.Fprint(w, begin+strings.Repeat(" ", 16<<20-len(begin+end))+end)
+	}))
+	t.Cleanup(server.Close)
+	_, err := download(t, signed(t, server), "s3::"+server.URL+"/modules/dir")
+	if !errors.Is(err, module.ErrNotFound) || pages.Load() != 100 {
+		t.Errorf("a list at the limits: %v after %d pages, want ErrNotFound after 100", err, pages.Load())
+	}
+}
+
 // TestListLimits: a list has limited pages, and a page a limited size.
 func TestListLimits(t *testing.T) {
 	t.Parallel()

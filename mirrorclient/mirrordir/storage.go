@@ -20,9 +20,9 @@ type Storage interface {
 	// Open opens a file for reading. The error wraps [fs.ErrNotExist] if the file is missing.
 	Open(ctx context.Context, name string) (*Object, error)
 
-	// Write writes content, from its start, if the revision of the file is was, which is empty for a new file. If not, it
-	// changes nothing and the error wraps [ErrConflict]. Of concurrent calls only one succeeds.
-	// Readers get the complete old or new file, and the new one after Write has returned.
+	// Write writes content, from its start, if the revision of the file is was, which is empty
+	// for a new file. If not, it changes nothing and the error wraps [ErrConflict]. Of
+	// concurrent calls only one succeeds. Readers get the complete old or new file, and the new one after Write has returned.
 	Write(ctx context.Context, name string, content *io.SectionReader, was Revision) error
 
 	// List returns what is directly in dir, in any order. dir is "." for the top. A missing

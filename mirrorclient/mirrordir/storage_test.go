@@ -2,7 +2,9 @@ package mirrordir_test
 
 import (
 	"errors"
+	"io"
 	"io/fs"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -78,5 +80,21 @@ func TestBelowFile(t *testing.T) {
 	write(t, d.Path, "a/file", "x")
 	if _, err := d.Open(t.Context(), "a/file/below"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v, want fs.ErrNotExist", err)
+	}
+}
+
+// TestWriteFromTheStart: Write does not depend on what has been read of the content.
+func TestWriteFromTheStart(t *testing.T) {
+	t.Parallel()
+	m, dir := newMirror(t)
+	content := io.NewSectionReader(strings.NewReader("content"), 0, 7)
+	if _, err := content.Seek(3, io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Storage.Write(t.Context(), "a/b", content, ""); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, dir, "a/b"); got != "content" {
+		t.Errorf("Write wrote %q, want all of it", got)
 	}
 }
