@@ -18,6 +18,7 @@
 //   - encrypted content, or a compression other than stored and deflated
 //   - a directory of entries that is not where the archive says, or with another number of entries
 //   - entries that share bytes, or an entry that the directory does not list
+//   - a second directory or end, or bytes after the end that are not its comment
 //   - a zip entry with two names, methods, sizes or checksums: in the directory, before or after
 //     the content, or in extra fields
 //   - more entries, longer names or more content than [Limits] allow

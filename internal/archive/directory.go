@@ -15,6 +15,7 @@ type directory struct {
 	offset  int64
 	size    int64
 	entries uint64
+	comment int64 // offset of the comment, which ends the archive
 }
 
 const (
@@ -32,8 +33,9 @@ const (
 )
 
 // findDirectory reads the record at the end of the archive. The directory must lie directly before
-// that record and at the stated offset from the first byte of r. So an archive behind other data,
-// and one that two readers could read in two ways, is refused.
+// that record and at the stated offset from the first byte of r, and the comment must end with the
+// archive. So an archive behind or before other data, and one that two readers could read in two
+// ways, is refused.
 func findDirectory(r io.ReaderAt, size int64) (directory, error) {
 	tail := make([]byte, min(max(size, 0), endLen+1<<16))
 	if err := readAt(r, tail, size-int64(len(tail))); err != nil {
@@ -41,7 +43,7 @@ func findDirectory(r io.ReaderAt, size int64) (directory, error) {
 	}
 	i := lastEnd(tail)
 	if i < 0 {
-		return directory{}, bad("not a zip archive")
+		return directory{}, bad("not a zip archive, or one with data after its end")
 	}
 	le, end := binary.LittleEndian, tail[i:]
 	at := size - int64(len(end))
@@ -49,6 +51,7 @@ func findDirectory(r io.ReaderAt, size int64) (directory, error) {
 		entries: uint64(le.Uint16(end[10:])),
 		size:    int64(le.Uint32(end[12:])),
 		offset:  int64(le.Uint32(end[16:])),
+		comment: at + endLen,
 	}
 	// Some readers use the other record even if this one is complete.
 	at, err := d.read64(r, at)
@@ -61,11 +64,11 @@ func findDirectory(r io.ReaderAt, size int64) (directory, error) {
 	return d, nil
 }
 
-// lastEnd returns the index of the last end record in tail, or -1.
+// lastEnd returns the index of the last end record in tail, or -1 unless its comment ends with tail.
 func lastEnd(tail []byte) int {
-	i := bytes.LastIndex(tail[:max(len(tail)-endLen+len(endSig), 0)], []byte(endSig))
-	if i >= 0 && i+endLen+int(binary.LittleEndian.Uint16(tail[i+20:])) > len(tail) {
-		return -1 // the comment reaches beyond the end
+	i := bytes.LastIndex(tail[:max(len(tail)-endLen+sigLen, 0)], []byte(endSig))
+	if i >= 0 && i+endLen+int(binary.LittleEndian.Uint16(tail[i+20:])) != len(tail) {
+		return -1
 	}
 	return i
 }
@@ -80,8 +83,11 @@ func (d *directory) read64(r io.ReaderAt, at int64) (int64, error) {
 	if err := readAt(r, locator, at-locatorLen); err != nil {
 		return 0, err
 	}
-	if string(locator[:4]) != locatorSig || le.Uint32(locator[4:]) != 0 || le.Uint32(locator[16:]) != 1 {
+	if string(locator[:4]) != locatorSig {
 		return at, nil
+	}
+	if le.Uint32(locator[4:]) != 0 || le.Uint32(locator[16:]) != 1 {
+		return 0, bad("it consists of several files") // only some readers ignore the locator
 	}
 	// Some readers do not use the stated offset, but the record directly before the locator.
 	at64 := int64(le.Uint64(locator[8:]))
@@ -99,6 +105,7 @@ func (d *directory) read64(r io.ReaderAt, at int64) (int64, error) {
 		entries: le.Uint64(end[32:]),
 		size:    int64(le.Uint64(end[40:])),
 		offset:  int64(le.Uint64(end[48:])),
+		comment: d.comment,
 	}
 	// Some readers use this record only for numbers that the other record lacks.
 	if d.entries != 0xffff && d.entries != large.entries ||

@@ -27,8 +27,15 @@ func insert(data []byte, at int, more []byte) []byte {
 	return data
 }
 
-// TestHiddenEntries: an entry that the directory does not list is refused wherever another reader
-// could find it. Padding is accepted.
+// commented appends a comment to the archive.
+func commented(data, comment []byte) []byte {
+	data = append(bytes.Clone(data), comment...)
+	put16(data[len(data)-len(comment)-2:], len(comment))
+	return data
+}
+
+// TestHiddenEntries: an entry or a directory that the directory does not list is refused wherever
+// another reader could find it. Padding is accepted.
 func TestHiddenEntries(t *testing.T) {
 	t.Parallel()
 	data := pack(t, files("a", "b")...)
@@ -43,7 +50,7 @@ func TestHiddenEntries(t *testing.T) {
 		{"first", func(more []byte) []byte { return insert(data, 0, more) }},
 		{"between", func(more []byte) []byte { return insert(data, second, more) }},
 		{"before the directory", func(more []byte) []byte { return insert(data, hs[0], more) }},
-		{"behind the end", func(more []byte) []byte { return append(bytes.Clone(data), more...) }},
+		{"comment", func(more []byte) []byte { return commented(data, more) }},
 	} {
 		t.Run(place.name, func(t *testing.T) {
 			t.Parallel()
@@ -57,6 +64,8 @@ func TestHiddenEntries(t *testing.T) {
 			}
 			for what, more := range map[string][]byte{
 				"an entry": evil, "one after zeros": append(zeros(100), evil...), "a signature": []byte("PK\x03\x04"),
+				"a directory": []byte("PPK\x01\x02"), "an end": []byte("PKPK\x05\x06"), "a locator": []byte("PK\x06\x07"),
+				"a large end": []byte("PK\x06\x06"), "an archive": data,
 			} {
 				refused(t, place.with(more), archive.Limits{}, fault.ErrArchive)
 				// UnpackAhead does not change that.
@@ -70,6 +79,25 @@ func TestHiddenEntries(t *testing.T) {
 	// The search reads pieces, which overlap.
 	for n := 65_530; n < 65_540; n++ {
 		refused(t, insert(data, second, append(make([]byte, n), evil...)), archive.Limits{}, fault.ErrArchive)
+	}
+}
+
+// TestAfterTheEnd: only the comment may follow the end record. With one byte more, Java looks for
+// another end record.
+func TestAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	data, comment := pack(t, files("a", "b")...), bytes.Repeat([]byte("c"), 1<<16-1)
+	for _, n := range []int{0, 1, len(comment)} {
+		good := commented(data, comment[:n])
+		if _, err := open(good, archive.Limits{}); err != nil {
+			t.Errorf("comment of %d bytes: %v", n, err)
+		}
+		for _, more := range []string{"\x00", "PK", "\r\n", string(make([]byte, 1000))} {
+			refused(t, append(bytes.Clone(good), more...), archive.Limits{}, fault.ErrArchive)
+		}
+		if n > 0 {
+			refused(t, good[:len(good)-1], archive.Limits{}, fault.ErrArchive)
+		}
 	}
 }
 

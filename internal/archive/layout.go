@@ -11,6 +11,7 @@ import (
 const (
 	localSig = "PK\x03\x04"
 	localLen = 30
+	sigLen   = 4
 
 	encrypted  = 1 << 0 // flags
 	descriptor = 1 << 3
@@ -19,9 +20,9 @@ const (
 // checkLayout checks that each byte of the archive has one meaning for all readers.
 //
 // No byte is content twice: otherwise a few kilobytes could stand for any amount of content. The
-// data before and after each content agrees with the directory. The bytes between entries have no
-// entry that the directory does not list, which readers that go from header to header would find.
-// Padding is allowed.
+// data before and after each content agrees with the directory. The bytes between entries and the
+// comment have no record, which readers that go from header to header, or that look for another end
+// of the archive, would find. Padding between entries is allowed.
 func checkLayout(r io.ReaderAt, size int64, dir directory, members []*member) error {
 	sorted := slices.SortedFunc(slices.Values(members), func(a, b *member) int { return cmp.Compare(a.header, b.header) })
 	at, last := int64(0), ""
@@ -44,13 +45,13 @@ func checkLayout(r io.ReaderAt, size int64, dir directory, members []*member) er
 	if err := checkGap(r, at, dir.offset); err != nil {
 		return err
 	}
-	return checkGap(r, dir.offset+dir.size, size)
+	return checkGap(r, dir.comment, size)
 }
 
-// checkGap looks for the header of an entry in bytes between entries.
+// checkGap looks for records in bytes that belong to no entry.
 func checkGap(r io.ReaderAt, from, to int64) error {
 	var buf []byte
-	for to-from >= int64(len(localSig)) {
+	for to-from >= sigLen {
 		if buf == nil {
 			buf = make([]byte, min(64<<10, to-from))
 		}
@@ -58,12 +59,27 @@ func checkGap(r io.ReaderAt, from, to int64) error {
 		if err := readAt(r, b, from); err != nil {
 			return err
 		}
-		if bytes.Contains(b, []byte(localSig)) {
-			return bad("the archive has an entry that its directory does not list")
+		if hasRecord(b) {
+			return bad("the archive has an entry or a directory that its directory does not list")
 		}
-		from += int64(len(b) - len(localSig) + 1)
+		from += int64(len(b) - sigLen + 1)
 	}
 	return nil
+}
+
+// hasRecord reports whether b has the signature of an entry, a directory or an end.
+func hasRecord(b []byte) bool {
+	for {
+		i := bytes.Index(b, []byte("PK"))
+		if i < 0 || len(b)-i < sigLen {
+			return false
+		}
+		switch string(b[i : i+sigLen]) {
+		case localSig, headerSig, endSig, end64Sig, locatorSig:
+			return true
+		}
+		b = b[i+1:]
+	}
 }
 
 // locate checks the data before and after the content of m, which must end before limit. It returns

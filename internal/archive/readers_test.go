@@ -188,15 +188,18 @@ func TestEndRecordsContradict(t *testing.T) {
 	at := int(le.Uint32(end[16:]))
 	for name, tt := range map[string]struct {
 		entries, size, offset int
+		disks                 byte
 		ok                    bool
 	}{
-		"nothing":     {0xffff, 0xffffffff, 0xffffffff, true},
-		"the same":    {0xffff, all, at, true},
-		"same number": {2, all, 0xffffffff, true},
-		"number":      {1, 0xffffffff, 0xffffffff, false},
-		"size":        {0xffff, first, 0xffffffff, false},
-		"offset":      {0xffff, 0xffffffff, at + first, false},
-		"a directory": {0xffff, first, at, false},
+		"nothing":     {0xffff, 0xffffffff, 0xffffffff, 1, true},
+		"the same":    {0xffff, all, at, 1, true},
+		"same number": {2, all, 0xffffffff, 1, true},
+		"number":      {1, 0xffffffff, 0xffffffff, 1, false},
+		"size":        {0xffff, first, 0xffffffff, 1, false},
+		"offset":      {0xffff, 0xffffffff, at + first, 1, false},
+		"a directory": {0xffff, first, at, 1, false},
+		"no file":     {2, all, at, 0, false}, // only some readers ignore the other record
+		"two files":   {2, all, at, 2, false},
 	} {
 		end64, locator, last := make([]byte, 56), make([]byte, 20), bytes.Clone(end)
 		copy(end64, "PK\x06\x06")
@@ -206,7 +209,7 @@ func TestEndRecordsContradict(t *testing.T) {
 		le.PutUint64(end64[48:], uint64(at))
 		copy(locator, "PK\x06\x07")
 		le.PutUint64(locator[8:], uint64(at+all))
-		le.PutUint32(locator[16:], 1)
+		locator[16] = tt.disks
 		put16(last[8:], tt.entries)
 		put16(last[10:], tt.entries)
 		put32(last[12:], tt.size)
