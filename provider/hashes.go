@@ -61,7 +61,7 @@ type HashStore interface {
 //   - the policy has RecordStated and accepts the stated hashes, which include an h1; see
 //     [verify.CheckedSums.JudgeStated].
 //
-// If a lock file already has hashes of p at v, pass them in o.Policy: as
+// If a lock file covers p at v, pass its hashes in o.Policy: as
 // [verify.Policy.Accept] to verify locked packages, or [verify.Policy.SameRelease] to add
 // platforms. A lock file with only h1 hashes needs both: the report of a locked platform has
 // hashes for SameRelease.

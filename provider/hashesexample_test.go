@@ -64,7 +64,10 @@ func ExampleHashes_addPlatform() {
 		return
 	}
 	darwin := addrs.MustParsePlatform("darwin_arm64")
-	o := provider.HashOptions{Policy: verify.Policy{SameRelease: lock.Accept(demo, version)}}
+	var o provider.HashOptions
+	if lock.Covers(demo, version) {
+		o.Policy.SameRelease = lock.Accept(demo, version)
+	}
 	reports, err := provider.Hashes(context.Background(), client, demo, version, []addrs.Platform{darwin}, o)
 	if err != nil {
 		fmt.Println(err)

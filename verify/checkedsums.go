@@ -27,7 +27,7 @@ func (c CheckedSums) SignedBy() *Signature { return c.by }
 // The result has no document or signature if p needs none ([Policy.NeedsEvidence]), or if the
 // source has none and p accepts that.
 func (p Policy) CheckSums(ev Evidence) (CheckedSums, error) {
-	if _, err := p.pins(); err != nil {
+	if err := p.check(); err != nil {
 		return CheckedSums{}, err
 	}
 	if !p.NeedsEvidence() {
@@ -50,7 +50,7 @@ func (p Policy) CheckSums(ev Evidence) (CheckedSums, error) {
 	if err != nil {
 		return CheckedSums{}, err
 	}
-	if len(p.SameRelease) > 0 && !checksum.Overlap(p.SameRelease, doc.listed()) {
+	if p.SameRelease != nil && !checksum.Overlap(p.SameRelease, doc.listed()) {
 		return CheckedSums{}, ErrOtherRelease
 	}
 	return CheckedSums{p, doc, by}, nil

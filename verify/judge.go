@@ -16,7 +16,7 @@ func (p Policy) Judge(ev Evidence, size int64, local []checksum.Hash) (*Report, 
 // judge compares ev with the hashes in local. If more hashes will be computed, it returns only
 // errors that these hashes prove.
 func (p Policy) judge(ev Evidence, size int64, local []checksum.Hash, sums func() (CheckedSums, error), more bool) (*Report, error) {
-	if _, err := p.pins(); err != nil {
+	if err := p.check(); err != nil {
 		return nil, err
 	}
 	if ev.Size > 0 && size >= 0 && ev.Size != size {

@@ -11,7 +11,7 @@ import (
 // nil if an archive may be accepted. It is called before a download: ev has no Sums and
 // Signature then, and the arguments report whether the source has them.
 func (p Policy) JudgeOffer(ev Evidence, sums, signature bool) error {
-	if _, err := p.pins(); err != nil {
+	if err := p.check(); err != nil {
 		return err
 	}
 	if p.Accept != nil && !checksum.HasScheme(p.Accept, checksum.SchemeH1) {

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -20,8 +21,9 @@ type Policy struct {
 	Accept []checksum.Hash
 
 	// SameRelease holds known hashes of the version, for example from a lock file. If not
-	// empty, a SHA256SUMS document that lists none of them is [ErrOtherRelease], signed or
-	// not. A document with known archives beside forged ones passes.
+	// nil, a SHA256SUMS document that lists none of them is [ErrOtherRelease], signed or not.
+	// A document with known archives beside forged ones passes. An empty SameRelease that is
+	// not nil refuses every package, with or without a document.
 	SameRelease []checksum.Hash
 
 	// RequireSignature requires a valid signature even if a hash is accepted. It overrides
@@ -72,6 +74,15 @@ func (p Policy) NeedsEvidence() bool { return p.Accept == nil || p.RequireSignat
 
 // pinned reports whether p names the keys that may sign.
 func (p Policy) pinned() bool { return p.Keys != nil || p.Fingerprints != nil }
+
+// check returns an error if p refuses every package, whatever its evidence is.
+func (p Policy) check() error {
+	if p.SameRelease != nil && len(p.SameRelease) == 0 {
+		return fmt.Errorf("%w: Policy.SameRelease is empty", ErrOtherRelease)
+	}
+	_, err := p.pins()
+	return err
+}
 
 // pins returns the canonical fingerprints, or nil for any key.
 func (p Policy) pins() ([]string, error) {

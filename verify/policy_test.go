@@ -695,10 +695,27 @@ func TestSameRelease(t *testing.T) {
 		},
 		"no document, AllowUnsigned": {known: []checksum.Hash{wrongHash}, policy: verify.Policy{AllowUnsigned: true}, change: bare},
 		"no document":                {known: []checksum.Hash{p.other}, change: bare, want: verify.ErrUnsigned},
+		"empty":                      {known: []checksum.Hash{}, change: func(*verify.Evidence) {}, want: verify.ErrOtherRelease},
+		"empty, no document, AllowUnsigned": {
+			known: []checksum.Hash{}, policy: verify.Policy{AllowUnsigned: true}, change: bare, want: verify.ErrOtherRelease,
+		},
+		"empty, beside Accept": {
+			known: []checksum.Hash{}, policy: verify.Policy{Accept: []checksum.Hash{p.zh}}, change: func(*verify.Evidence) {}, want: verify.ErrOtherRelease,
+		},
 	} {
 		test.policy.SameRelease = test.known
-		if _, err := p.check(test.policy, p.with(test.change)); !errors.Is(err, test.want) {
+		ev := p.with(test.change)
+		if _, err := p.check(test.policy, ev); !errors.Is(err, test.want) {
 			t.Errorf("%s: Check returned %v, want %v", name, err, test.want)
+		}
+		if test.known == nil || len(test.known) > 0 {
+			continue
+		}
+		if err := test.policy.JudgeOffer(ev, ev.Sums != nil, ev.Signature != nil); !errors.Is(err, test.want) {
+			t.Errorf("%s: JudgeOffer returned %v, want %v", name, err, test.want)
+		}
+		if _, err := test.policy.CheckSums(ev); !errors.Is(err, test.want) {
+			t.Errorf("%s: CheckSums returned %v, want %v", name, err, test.want)
 		}
 	}
 }

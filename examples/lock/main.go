@@ -150,8 +150,10 @@ func (l *locker) one(ctx context.Context, entry lockfile.Entry) result {
 		}
 	}
 	options := l.options
-	// A hostile registry could replace a version, its archives and its keys.
-	options.Policy.SameRelease = l.lock.Accept(entry.Provider, entry.Version)
+	if l.lock.Covers(entry.Provider, entry.Version) {
+		// A hostile registry could replace a version, its archives and its keys.
+		options.Policy.SameRelease = l.lock.Accept(entry.Provider, entry.Version)
+	}
 	reports, err := provider.Hashes(ctx, l.source, entry.Provider, entry.Version, l.platforms, options)
 	return result{entry, reports, err}
 }

@@ -172,5 +172,17 @@ func TestTakenOver(t *testing.T) {
 		if errors.Is(err, verify.ErrOtherRelease) != (i == 1) {
 			t.Errorf("%s registry: update returned %v", readme, err)
 		}
+		if i == 0 {
+			continue
+		}
+		// An entry whose hashes cannot be read accepts no other ones either.
+		damaged := "provider \"registry.example.com/acme/dns\" {\n  version = \"1.0.0\"\n  hashes = [\"zh:12\"]\n}\n"
+		if err := os.WriteFile(file, []byte(damaged), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		err = update(t.Context(), o, &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}, io.Discard, io.Discard)
+		if data, _ := os.ReadFile(file); !errors.Is(err, verify.ErrOtherRelease) || string(data) != damaged {
+			t.Errorf("with unreadable hashes, update returned %v; the file is\n%s", err, data)
+		}
 	}
 }

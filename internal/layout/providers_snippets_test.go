@@ -75,8 +75,11 @@ func ensureAsUser(ctx context.Context, system cliconfig.System, dir string, requ
 func lockPlatforms(ctx context.Context, registry *regclient.Client, lock *lockfile.File) error {
 	random, version := addrs.MustParseProvider("hashicorp/random"), addrs.MustParseVersion("3.6.3")
 	platforms := []addrs.Platform{addrs.MustParsePlatform("linux_amd64"), addrs.MustParsePlatform("darwin_arm64")}
-	policy := verify.Policy{SameRelease: lock.Accept(random, version)}
-	reports, err := provider.Hashes(ctx, registry, random, version, platforms, provider.HashOptions{Policy: policy})
+	var options provider.HashOptions
+	if lock.Covers(random, version) {
+		options.Policy.SameRelease = lock.Accept(random, version)
+	}
+	reports, err := provider.Hashes(ctx, registry, random, version, platforms, options)
 	if err != nil {
 		return err // reports has the platforms that succeeded
 	}

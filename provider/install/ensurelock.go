@@ -100,11 +100,11 @@ func (j *job) extendLock(ctx context.Context, found *usablePackage) (reports, er
 	return own, errors.Join(lockedErr, addedErr)
 }
 
-// knownArchives returns the zh of archives of the locked version. If the lock file has none, it
-// downloads the archive for this platform, which must have a locked h1, and returns its report too.
+// knownArchives returns the hashes of the locked version. If there is no zh among them, it downloads
+// the archive for this platform, which must have a locked h1, and returns its report too.
 func (j *job) knownArchives(ctx context.Context) (reports, []checksum.Hash, error) {
 	known := slices.Concat(j.lock.Accept(j.s.Provider, j.s.Version), j.s.Reports[j.platform].Local)
-	if known = checksum.WithScheme(known, checksum.SchemeZH); len(known) > 0 {
+	if checksum.HasScheme(known, checksum.SchemeZH) {
 		return reports{}, known, nil
 	}
 	o := j.hashOptions(j.lockedPolicy())
@@ -113,7 +113,7 @@ func (j *job) knownArchives(ctx context.Context) (reports, []checksum.Hash, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	return own, checksum.WithScheme(own[j.platform].Local, checksum.SchemeZH), nil
+	return own, append(known, own[j.platform].Local...), nil
 }
 
 // checkSource returns an error if packages must be hashed and there is no source.

@@ -8,18 +8,20 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// TestUnreadableLock: a version whose locked hashes cannot be read is not installed by its
-// signature, and the lock file stays.
+// TestUnreadableLock: a version whose locked hashes cannot be read, or may stand in content that
+// cannot be explained, is not installed by its signature, and the lock file stays.
 func TestUnreadableLock(t *testing.T) {
 	t.Parallel()
-	for _, hashes := range []string{`["zh:123"]`, `toset(["zh:123"])`, `[]`} {
+	for _, content := range []string{
+		"hashes = [\"zh:123\"]", "hashes = toset([\"zh:123\"])", "hashes = []", "hashs = [\"zh:123\"]", "hashes {\n}", "}\nhashes = [\n]\nmodule \"x\" {",
+	} {
 		s := newSite(t, 1)
-		text := "provider \"" + numbered(0).String() + "\" {\n  version = \"1.1.0\"\n  hashes = " + hashes + "\n}\n"
+		text := "provider \"" + numbered(0).String() + "\" {\n  version = \"1.1.0\"\n  " + content + "\n}\n"
 		lock, err := lockfile.ParseLenient([]byte(text), lockfile.Name)
 		must(t, err)
 		result, err := s.in.Ensure(t.Context(), s.want, lock)
 		if !errors.Is(err, verify.ErrNotAccepted) || string(result.Lock.Bytes()) != text {
-			t.Errorf("hashes = %s: Ensure returned %v, want ErrNotAccepted; locked\n%s", hashes, err, result.Lock.Bytes())
+			t.Errorf("%s: Ensure returned %v, want ErrNotAccepted; locked\n%s", content, err, result.Lock.Bytes())
 		}
 	}
 }

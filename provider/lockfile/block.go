@@ -1,5 +1,7 @@
 package lockfile
 
+import "github.com/tofureg/tofureg/addrs"
+
 // span is a part of the source.
 type span struct{ start, stop int }
 
@@ -8,14 +10,12 @@ type block struct {
 	entry  Entry
 	first  *block // the first block of the same provider, nil if this is the first
 	whole  span   // whole lines, with the comments directly above
+	braced span   // from "provider" to the closing brace
 	label  token
-	body   span // between the braces
-	top    int  // start of the first line in the body
 	inline bool // the body is in the line of the braces
 
-	version, constraints, hashes *argument   // nil if missing
-	extra                        []*argument // repetitions of these three
-	other                        *argument   // the last unknown argument
+	version, constraints, hashes *argument // nil if missing
+	versions                     bool      // there are several
 }
 
 // An argument is NAME = VALUE.
@@ -30,7 +30,9 @@ type argument struct {
 
 // provider reads a provider block after the opening brace.
 func (p *parser) provider(name, label, open token, start int) *ParseError {
-	b := &block{label: label, whole: span{start: start}}
+	b := &block{label: label, whole: span{start: start}, braced: span{start: name.start}}
+	elsewhere := p.unexplained
+	p.unexplained = false
 	if problem := p.body(b, open); problem != nil {
 		return problem
 	}
@@ -39,19 +41,24 @@ func (p *parser) provider(name, label, open token, start int) *ParseError {
 	}
 	b.whole.stop = p.pos
 	if !p.interpret(b, name) {
+		p.unexplained = true // of whichever provider this is
 		return nil
 	}
-	if first := p.blocks[b.entry.Provider]; first != nil {
-		if b.first = first; !p.lenient || len(p.warnings) < maxProblems { // counting lines takes time
-			line, _ := position(p.src, first.label.start)
-			p.report(wrong(label.start, "provider %s is locked in line %d already", first.entry.Provider, line))
-		}
-		// Hashes in the other block must not be lost.
-		first.entry.Unreadable = first.entry.Unreadable || len(first.entry.Hashes) == 0 && b.hashes != nil
-		p.entries[first.entry.Provider] = first.entry
-	} else {
-		p.blocks[b.entry.Provider], p.entries[b.entry.Provider] = b, b.entry
+	first := p.blocks[b.entry.Provider]
+	if first == nil {
+		first, p.blocks[b.entry.Provider] = b, b
+	} else if b.first = first; !p.lenient || len(p.warnings) < maxProblems { // counting lines takes time
+		line, _ := position(p.src, first.label.start)
+		p.report(wrong(label.start, "provider %s is locked in line %d already", first.entry.Provider, line))
 	}
+	if p.unexplained || b.first != nil {
+		first.entry.Unreadable, first.entry.Hashes = true, nil
+	}
+	if first.entry.Version != b.entry.Version {
+		first.entry.Version = addrs.Version{}
+	}
+	p.entries[first.entry.Provider] = first.entry
+	p.unexplained = elsewhere
 	if p.lenient {
 		p.doc.blocks = append(p.doc.blocks, b)
 	}
@@ -60,14 +67,13 @@ func (p *parser) provider(name, label, open token, start int) *ParseError {
 
 // body reads from the opening brace to the closing brace.
 func (p *parser) body(b *block, open token) *ParseError {
-	b.body.start = open.end
 	for n := 0; ; n++ {
 		t, problem := p.significant()
 		if problem != nil {
 			return problem
 		}
 		if n == 0 {
-			b.inline, b.top = t.kind != newline, p.pos
+			b.inline = t.kind != newline
 		}
 		switch {
 		case t.kind == newline:
@@ -76,7 +82,7 @@ func (p *parser) body(b *block, open token) *ParseError {
 			}
 			return wrong(t.start, "want \"}\" in this line, or the argument in a line of its own")
 		case p.text(t) == "}":
-			b.body.stop = t.start
+			b.braced.stop = t.end
 			return nil
 		case t.kind == atEOF:
 			return wrong(open.start, "unclosed block")
@@ -114,10 +120,9 @@ func (p *parser) member(b *block, name token) *ParseError {
 	switch {
 	case slot == nil:
 		p.report(wrong(name.start, "argument %q is not expected in a provider block", p.text(name)))
-		b.other = a
 	case *slot != nil:
 		p.report(wrong(name.start, "argument %q is set twice", p.text(name)))
-		b.extra = append(b.extra, a)
+		b.versions = b.versions || slot == &b.version
 	default:
 		*slot = a
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // A document is the source of a file from ParseLenient, with the positions of its entries. It
@@ -96,35 +97,23 @@ func (d *document) insert(e *edits, now Entry) {
 	}
 }
 
-// edit changes the block to say what now says.
+// edit changes the block to say what now says. A block that is not understood, or that is in
+// one line, is replaced.
 func (b *block) edit(e *edits, now Entry) {
+	if b.entry.Unreadable || b.inline {
+		e.replace(b.braced, strings.TrimSuffix(string(appendBlock(nil, now)), "\n"))
+		return
+	}
 	if label := quote(now.Provider.String()); e.src[b.label.start:b.label.end] != label {
 		e.replace(span{b.label.start, b.label.end}, label)
 	}
-	if b.inline {
-		b.unfold(e, now)
-		return
-	}
-	for _, a := range b.extra {
-		e.replace(a.line, "")
-	}
-	next := b.editVersion(e, now, b.top)
-	next = b.editConstraints(e, now, next)
+	e.replace(b.version.value, quote(now.Version.String()))
+	next := b.editConstraints(e, now, b.version.line.stop)
 	b.editHashes(e, now, next)
 }
 
-// editVersion sets the version. If it is missing, it goes to next. The result is the position
-// of the following argument.
-func (b *block) editVersion(e *edits, now Entry, next int) int {
-	if b.version == nil {
-		e.insertLines(next, versionLine(now))
-		return next
-	}
-	e.replace(b.version.value, quote(now.Version.String()))
-	return b.version.line.stop
-}
-
-// editConstraints sets, adds or removes the constraints. An empty text also means none.
+// editConstraints sets, adds or removes the constraints. A text that cannot be read stays until
+// there is another one. The result is the position of the following argument.
 func (b *block) editConstraints(e *edits, now Entry, next int) int {
 	there, want := b.constraints != nil, !now.Constraints.IsZero()
 	switch {
@@ -134,52 +123,38 @@ func (b *block) editConstraints(e *edits, now Entry, next int) int {
 	case want:
 		e.insertLines(next, constraintsLine(now))
 		b.align(e, now)
-	case there && e.src[b.constraints.value.start:b.constraints.value.stop] != `""`:
+	case there && !b.entry.Constraints.IsZero():
 		e.replace(b.constraints.line, "")
 		b.align(e, now)
 	}
 	return next
 }
 
-// editHashes sets, adds or removes the hashes. Unreadable hashes stay.
+// editHashes sets, adds or removes the hashes.
 func (b *block) editHashes(e *edits, now Entry, next int) {
-	otherVersion := b.entry.Version != now.Version
-	switch there, want := b.hashes != nil, len(now.Hashes) > 0; {
-	case there && want && (otherVersion || !slices.Equal(b.entry.Hashes, now.Hashes)):
-		e.replace(b.hashes.value, relist(e.src, b.hashes, now.Hashes, otherVersion))
-	case want && !there:
-		e.insertLines(next, string(appendHashes(nil, now)))
-	case there && !want && !now.Unreadable:
+	added := slices.DeleteFunc(slices.Clone(now.Hashes), func(h checksum.Hash) bool {
+		_, there := slices.BinarySearchFunc(b.entry.Hashes, h, checksum.Hash.Compare)
+		return there
+	})
+	onlyAdded := len(added)+len(b.entry.Hashes) == len(now.Hashes)
+	switch list := appendHashes(nil, now); {
+	case onlyAdded && len(added) == 0:
+	case b.hashes == nil:
+		e.insertLines(next, string(list))
+	case len(now.Hashes) == 0:
 		e.replace(b.hashes.line, "")
+	case !onlyAdded || !e.addHashes(b.hashes, added):
+		_, list, _ := strings.Cut(strings.TrimSuffix(string(list), "\n"), "= ")
+		e.replace(b.hashes.value, list)
 	}
 }
 
 // align moves the equals sign of the version when constraints are added or removed.
 func (b *block) align(e *edits, now Entry) {
-	if b.version == nil {
-		return
-	}
 	blanks := span{b.version.name.end, b.version.equals}
 	if strings.TrimLeft(e.src[blanks.start:blanks.stop], " ") == "" {
 		e.replace(blanks, padding(now))
 	}
-}
-
-// unfold splits an inline block into lines.
-func (b *block) unfold(e *edits, now Entry) {
-	around := comments(e.src, b.body)
-	rest := ""
-	if b.other != nil { // the only argument of the body
-		own := span{b.other.name.start, b.other.value.stop}
-		around = append(comments(e.src, span{b.body.start, own.start}), comments(e.src, span{own.stop, b.body.stop})...)
-		rest = "  " + e.src[own.start:own.stop] + "\n"
-	}
-	var text strings.Builder
-	text.WriteString("\n")
-	for _, c := range around {
-		text.WriteString("  " + c + "\n")
-	}
-	e.replace(b.body, text.String()+string(appendBody(nil, now))+rest)
 }
 
 // edits are changes to a source. They do not overlap, except that two edits may remove the

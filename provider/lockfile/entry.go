@@ -23,20 +23,21 @@ func (p *parser) interpret(b *block, name token) bool {
 		return false
 	}
 	if address.String() != raw {
-		p.report(wrong(b.label.start, "address %q must be written %q", raw, address))
+		p.respell(wrong(b.label.start, "address %q must be written %q", raw, address))
 	}
 	b.entry.Provider = address
 	if b.version == nil {
 		p.report(wrong(name.start, "provider %s has no version", address))
-	} else {
-		b.entry.Version = value(p, b.version, addrs.ParseVersion)
+	} else if v := value(p, b.version, addrs.ParseVersion); !b.versions {
+		b.entry.Version = v
 	}
-	if b.constraints != nil {
+	if b.constraints != nil { // for people, so it may be unreadable
+		unexplained := p.unexplained
 		b.entry.Constraints = value(p, b.constraints, addrs.ParseProviderConstraint)
+		p.unexplained = unexplained
 	}
 	if b.hashes != nil {
 		b.entry.Hashes = p.hashes(b.hashes)
-		b.entry.Unreadable = len(b.entry.Hashes) == 0
 	}
 	return true
 }
@@ -59,7 +60,7 @@ func value[T interface{ String() string }](p *parser, a *argument, parse func(st
 		return zero
 	}
 	if v.String() != raw {
-		p.report(wrong(a.value.start, "%s %q must be written %q", p.text(a.name), raw, v))
+		p.respell(wrong(a.value.start, "%s %q must be written %q", p.text(a.name), raw, v))
 	}
 	return v
 }

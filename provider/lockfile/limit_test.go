@@ -106,7 +106,7 @@ func TestHostile(t *testing.T) {
 			}
 			_ = f.Bytes()
 			if how == "lenient" {
-				merge(t, f, alpha, v1, constraint(""), zh1)
+				mergeOrSet(t, f, alpha, v1, constraint(""), zh1)
 				_ = f.Bytes()
 			}
 		}

@@ -10,6 +10,9 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
+// ErrUnreadable means that the file has content that may hide hashes; see [Entry].Unreadable.
+var ErrUnreadable = errors.New("the locked hashes are unreadable")
+
 // ErrNotLockable means that a provider is built into the CLI, or that its address has no
 // namespace, as before version 0.13.
 var ErrNotLockable = errors.New("provider cannot be locked")
@@ -26,15 +29,23 @@ type Recorder interface {
 // hashes are dropped.
 //
 // The zero c removes the constraint. Nil reports are ignored. The reports must be about v of
-// p, for any platforms, and must agree with the existing hashes: verify with [File.Accept]
-// as Accept of the policy, or as SameRelease for other platforms.
+// p, for any platforms, and must agree with the existing hashes: if [File.Covers] is true,
+// verify with [File.Accept] as Accept of the policy, or as SameRelease for other platforms.
 //
-// The error wraps [ErrNotLockable], or v or c is not valid for a provider. On an error f is
-// unchanged.
+// The error wraps [ErrUnreadable] if the existing hashes of v are unreadable, or the version of
+// unreadable hashes. It wraps [ErrNotLockable], or v or c is not valid for a provider. On an
+// error f is unchanged.
 func (f *File) Merge(p addrs.Provider, v addrs.Version, c addrs.ProviderConstraint, reports ...Recorder) error {
 	e := Entry{Provider: p, Version: v, Constraints: c}
-	if old := f.entries[p]; old.Version == v {
-		e.Hashes, e.Unreadable = slices.Clone(old.Hashes), old.Unreadable
+	switch old, ok := f.entries[p]; {
+	case f.unreadableAt(p, v) && f.unreadable:
+		return fmt.Errorf("lock %s: %w: the lock file has unknown content, see File.Warnings; repair it, or replace the entry with File.Set", p, ErrUnreadable)
+	case f.unreadableAt(p, v) && old.Version.IsZero():
+		return fmt.Errorf("lock %s: %w, and so is their version; repair the lock file, or replace the entry with File.Set or remove it with File.Delete", p, ErrUnreadable)
+	case f.unreadableAt(p, v):
+		return fmt.Errorf("lock %s: %w; repair the lock file, replace the entry with File.Set, remove it with File.Delete, or lock another version", p, ErrUnreadable)
+	case ok && old.Version == v:
+		e.Hashes = slices.Clone(old.Hashes)
 	}
 	for _, r := range reports {
 		if r != nil {
@@ -45,15 +56,17 @@ func (f *File) Merge(p addrs.Provider, v addrs.Version, c addrs.ProviderConstrai
 }
 
 // Set replaces the entry of e.Provider by e. Unlike [File.Merge], it does not keep existing
-// hashes. Unreadable has no effect unless the existing entry has it. For the errors, see
-// Merge.
+// hashes, also if they are unreadable. If e is Unreadable itself, Set fails with
+// [ErrUnreadable]. For other errors, see Merge.
 func (f *File) Set(e Entry) error {
-	if err := e.check(); err != nil {
+	err := e.check()
+	if e.Unreadable {
+		err = fmt.Errorf("%w, and cannot be copied; clear Entry.Unreadable to lock only Entry.Hashes", ErrUnreadable)
+	}
+	if err != nil {
 		return fmt.Errorf("lock %s: %w", e.Provider, err)
 	}
 	e.Hashes = checksum.Sorted(e.Hashes)
-	old := f.entries[e.Provider]
-	e.Unreadable = e.Unreadable && old.Unreadable && old.Version == e.Version && len(e.Hashes) == 0
 	if f.entries == nil {
 		f.entries = map[addrs.Provider]Entry{}
 	}
@@ -125,7 +138,7 @@ func (f *File) Migrate() []addrs.Provider {
 		if _, ok := f.entries[p]; ok || err != nil {
 			continue
 		}
-		f.entries[p] = Entry{Provider: p, Version: e.Version, Constraints: e.Constraints}
+		f.entries[p] = Entry{Provider: p, Version: e.Version, Constraints: e.Constraints, Unreadable: f.unreadable}
 		added = append(added, p)
 	}
 	return added

@@ -26,13 +26,14 @@ func Parse(data []byte, filename string) (*File, error) {
 // ParseLenient reads a lock file to edit it. [File.Bytes] and [File.Save] then change only
 // modified entries, and keep comments, order, layout and unknown content.
 //
-// ParseLenient accepts values that are not in canonical form. It ignores unknown arguments and
-// blocks, and invalid hashes. An entry without a valid version has the zero Version. An entry
-// without a valid hash is [Entry].Unreadable. If a provider has several blocks, the first
-// counts, and the others are removed when its entry changes.
+// ParseLenient accepts values that are not in canonical form, and constraints that it cannot
+// read. Other content that it does not understand may hide hashes, for example a misspelt
+// argument, an invalid hash or a second block of a provider. It makes the entry
+// [Entry].Unreadable. Outside of the entries it makes all entries Unreadable, and [File.Covers]
+// true for all other providers.
 //
-// Comments in a modified entry stay, except in the line of a removed hash or constraint, or
-// directly above a removed block.
+// Comments in a modified entry stay, unless the entry was Unreadable or in one line. In a list
+// of hashes they stay if hashes are only added, and if each has a line of its own.
 //
 // The error is a [*ParseError] if the syntax is too ambiguous to edit, or wraps [ErrTooLarge].
 func ParseLenient(data []byte, filename string) (*File, error) {
@@ -64,6 +65,12 @@ func parse(data []byte, filename string, lenient bool) (*File, error) {
 		return nil, errors.Join(list...)
 	}
 	f := &File{Header: p.doc.header.text, entries: p.entries, warnings: located(p.warnings, filename, p.src)}
+	if f.unreadable = p.unexplained; f.unreadable {
+		for _, b := range p.blocks {
+			b.entry.Unreadable, b.entry.Hashes = true, nil
+			f.entries[b.entry.Provider] = b.entry
+		}
+	}
 	if lenient && len(bytes.TrimSpace(data)) > 0 {
 		p.doc.src = p.src
 		f.doc = &p.doc
@@ -87,6 +94,10 @@ type parser struct {
 	lenient  bool
 	brackets []byte // the expected closing brackets
 
+	// unexplained says that a problem was reported: in the current block, or outside of all
+	// provider blocks.
+	unexplained bool
+
 	doc      document
 	entries  map[addrs.Provider]Entry
 	blocks   map[addrs.Provider]*block // the first block of each provider
@@ -94,8 +105,14 @@ type parser struct {
 	warnings []*ParseError
 }
 
-// report keeps a problem after which parsing can go on.
+// report keeps a problem after which parsing can go on. It may hide the hashes of a provider.
 func (p *parser) report(problem *ParseError) {
+	p.unexplained = true
+	p.respell(problem)
+}
+
+// respell keeps the problem that a value is understood, but must be written in another way.
+func (p *parser) respell(problem *ParseError) {
 	if p.lenient {
 		p.warn(problem)
 	} else if !p.full() {

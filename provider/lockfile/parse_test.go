@@ -196,7 +196,8 @@ func TestWarnings(t *testing.T) {
 			t.Errorf("%v", w)
 		}
 	}
-	f := parseLenient(t, block(`version = "1.0"`, `hashes = ["x", "zh:`+strings.Repeat("AB", 32)+`"]`, "x = 1")+"y = 2\n"+inBlock())
+	upper := "zh:" + strings.Repeat("AB", 32)
+	f := parseLenient(t, block(`version = "1.0"`, `hashes = ["x", "`+upper+`"]`, "x = 1")+"y = 2\n"+inBlock())
 	var got []string
 	for _, w := range f.Warnings() {
 		got = append(got, fmt.Sprint(w.Line, ":", w.Column))
@@ -204,8 +205,12 @@ func TestWarnings(t *testing.T) {
 	if want := []string{"2:11", "3:11", "3:16", "4:1", "6:1", "7:10"}; !slices.Equal(got, want) {
 		t.Errorf("warnings at %q, want %q:\n%v", got, want, f.Warnings())
 	}
+	if e, _ := f.Get(alpha); !e.Unreadable || len(e.Hashes) > 0 {
+		t.Errorf("%v", e)
+	}
+	f = parseLenient(t, block(`version = "1.0"`, `constraints = "^1"`, `hashes = ["`+upper+`"]`))
 	e, _ := f.Get(alpha)
-	if want := checksum.MustParseHash("zh:" + strings.Repeat("ab", 32)); e.Version != v1 || !slices.Equal(e.Hashes, []checksum.Hash{want}) {
+	if want := checksum.MustParseHash("zh:" + strings.Repeat("ab", 32)); len(f.Warnings()) != 3 || e.Unreadable || e.Version != v1 || !slices.Equal(e.Hashes, []checksum.Hash{want}) {
 		t.Errorf("%v", e)
 	}
 }

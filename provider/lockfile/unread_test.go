@@ -1,6 +1,8 @@
 package lockfile_test
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -8,63 +10,116 @@ import (
 	"github.com/tofureg/tofureg/provider/lockfile"
 )
 
-// TestUnreadableVersionCovers: an entry whose version cannot be read covers every version, and hashes in a
-// second block count as unreadable.
-func TestUnreadableVersionCovers(t *testing.T) {
-	t.Parallel()
-	begin := "provider \"" + alpha.String() + "\" {\n"
-	for src, want := range map[string]int{
-		begin + "  version = \"1.0.0 \"\n  " + hashes.Replace(`hashes = ["ZH1"]`) + "\n}\n":                                       1,
-		begin + "  " + hashes.Replace(`hashes = ["ZH1"]`) + "\n}\n":                                                               1,
-		begin + "  version = \"1.0.0\"\n}\n" + begin + "  version = \"1.0.0\"\n  " + hashes.Replace(`hashes = ["ZH1"]`) + "\n}\n": 0,
-	} {
-		f := parseLenient(t, src)
-		if got := f.Accept(alpha, v1); !f.Covers(alpha, v1) || len(got) != want {
-			t.Errorf("%s: Covers returned %v and Accept %v, want true and %d hashes", src, f.Covers(alpha, v1), got, want)
-		}
-		if string(f.Bytes()) != src {
-			t.Errorf("%s: it became\n%s", src, f.Bytes())
-		}
+// damaged are files that may have hid the hash ZH1 of alpha 1.0.0 from the parser.
+var damaged = map[string]struct {
+	src      string
+	versions []addrs.Version // that are covered
+	others   bool            // other providers are covered
+}{
+	"hash":                  {inAlpha(`version = "1.0.0"`, `hashes = ["zh:123"]`), only1, false},
+	"one of several hashes": {inAlpha(`version = "1.0.0"`, `hashes = ["ZH2", "zh:123"]`), only1, false},
+	"empty list":            {inAlpha(`version = "1.0.0"`, `hashes = []`), only1, false},
+	"call":                  {inAlpha(`version = "1.0.0"`, `hashes = toset(["ZH1"])`), only1, false},
+	"text":                  {inAlpha(`version = "1.0.0"`, `hashes = "ZH1"`), only1, false},
+	"interpolation":         {inAlpha(`version = "1.0.0"`, `hashes = ["${zh}"]`), only1, false},
+	"reference":             {inAlpha(`version = "1.0.0"`, `hashes = local.hashes`), only1, false},
+	"null":                  {inAlpha(`version = "1.0.0"`, `hashes = [null, "h1:"]`), only1, false},
+	"hashes twice":          {inAlpha(`version = "1.0.0"`, `hashes = ["zh:123"]`, `hashes = ["ZH1"]`), only1, false},
+	"misspelt":              {inAlpha(`version = "1.0.0"`, `hashs = ["ZH1"]`), only1, false},
+	"upper case":            {inAlpha(`version = "1.0.0"`, `Hashes = ["ZH1"]`), only1, false},
+	"block":                 {inAlpha(`version = "1.0.0"`, `hashes {`, `}`), only1, false},
+	"constraints twice":     {inAlpha(`version = "1.0.0"`, `constraints = "1"`, `constraints = "2"`), only1, false},
+	"second block":          {inAlpha(`version = "1.0.0"`) + inAlpha(`version = "1.0.0"`, `hashes = ["ZH1"]`), only1, false},
+	"second block, damaged": {inAlpha(`version = "1.0.0"`, `hashes = ["ZH2"]`) + inAlpha(`version = "1.0.0"`, `hashs = ["ZH1"]`), only1, false},
+	"another version":       {inAlpha(`version = "2.0.0-rc.1+meta"`) + inAlpha(`version = "1.0.0"`, `hashes = ["ZH1"]`), all, false},
+	"versions":              {inAlpha(`version = "2.0.0-rc.1+meta"`, `version = "1.0.0"`, `hashes = ["ZH1"]`), all, false},
+	"version":               {inAlpha(`version = "1.0.0 "`, `hashes = ["ZH1"]`), all, false},
+	"no version":            {inAlpha(`hashes = ["ZH1"]`), all, false},
+	"version alone":         {inAlpha(`version = "x"`), all, false},
+	"empty block":           {inAlpha(), all, false},
+
+	"outside of the block": {inAlpha(`version = "1.0.0"`) + "hashes = [\"ZH1\"]\n", all, true},
+	"name of the block":    {"P" + inAlpha(`version = "1.0.0"`, `hashes = ["ZH1"]`)[1:], all, true},
+	"unknown block":        {inAlpha(`version = "1.0.0"`, `hashes = ["ZH2"]`) + "future {\n}\n", all, true},
+	"two labels":           {strings.Replace(inAlpha(`version = "1.0.0"`, `hashes = ["ZH1"]`), " {", " \"b\" {", 1), all, true},
+	"no label":             {"provider {\n}\n", all, true},
+	"label":                {strings.Replace(inAlpha(`version = "1.0.0"`, `hashes = ["ZH1"]`), "acme/", "acme//", 1), all, true},
+	"label of another":     {inAlpha(`version = "1.0.0"`, `hashes = ["ZH2"]`) + "provider \"a/b/c/d\" {\n}\n", all, true},
+}
+
+var (
+	only1 = []addrs.Version{v1}
+	all   = []addrs.Version{v1, v2}
+)
+
+func inAlpha(lines ...string) string {
+	text := "provider \"registry.example.com/acme/alpha\" {\n"
+	for _, line := range lines {
+		text += "  " + line + "\n"
 	}
-	if f := parseLenient(t, begin+"  version = \"x\"\n}\n"); f.Covers(alpha, v1) {
-		t.Error("an entry without hashes covers a version")
+	return text + "}\n"
+}
+
+// TestUnreadable: content that cannot be explained covers the versions whose hashes it may hide, and
+// accepts no package. Merge adds nothing to them.
+func TestUnreadable(t *testing.T) {
+	t.Parallel()
+	none := addrs.ProviderConstraint{}
+	for name, test := range damaged {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			src := hashes.Replace(test.src)
+			f := parseLenient(t, src)
+			for _, v := range all {
+				want := slices.Contains(test.versions, v)
+				if got := f.Covers(alpha, v); got != want {
+					t.Errorf("Covers(alpha, %s) = %v, want %v", v, got, want)
+				}
+				if got := f.Accept(alpha, v); got == nil || len(got) > 0 {
+					t.Errorf("Accept(alpha, %s) = %#v, want an empty list", v, got)
+				}
+				if got := f.Clone().Merge(alpha, v, none); errors.Is(got, lockfile.ErrUnreadable) != want {
+					t.Errorf("Merge(alpha, %s) returned %v, want ErrUnreadable %v", v, got, want)
+				}
+			}
+			for _, r := range []lockfile.Recorder{report(), report(zh2)} {
+				if err := f.Merge(alpha, v1, none, r); !errors.Is(err, lockfile.ErrUnreadable) || !strings.Contains(err.Error(), "File.Set") {
+					t.Errorf("Merge(alpha) returned %v, want ErrUnreadable and a remedy", err)
+				}
+			}
+			if got := f.Covers(beta, v1); got != test.others {
+				t.Errorf("Covers(beta) = %v, want %v", got, test.others)
+			}
+			if err := f.Merge(beta, v1, none, report(zh2)); errors.Is(err, lockfile.ErrUnreadable) != test.others {
+				t.Errorf("Merge(beta) returned %v, want ErrUnreadable %v", err, test.others)
+			}
+			f.Delete(beta)
+			e, locked := f.Get(alpha)
+			if err := f.Set(e); locked && !errors.Is(err, lockfile.ErrUnreadable) {
+				t.Errorf("Set of the unreadable entry returned %v, want ErrUnreadable", err)
+			}
+			if string(f.Bytes()) != src {
+				t.Errorf("the file became\n%s", f.Bytes())
+			}
+			if err := f.Set(lockfile.Entry{Provider: alpha, Version: v1}); err != nil || f.Covers(alpha, v1) || strings.Contains(string(f.Bytes()), "ZH1") {
+				t.Errorf("Set returned %v, Covers %v:\n%s", err, f.Covers(alpha, v1), f.Bytes())
+			}
+			if again := parseLenient(t, string(f.Bytes())); again.Covers(alpha, v1) != test.others {
+				t.Errorf("read back, Covers(alpha) = %v:\n%s", !test.others, f.Bytes())
+			}
+			f.Delete(alpha)
+			if f.Covers(alpha, v1) != test.others {
+				t.Errorf("after Delete, Covers(alpha) = %v", !test.others)
+			}
+		})
 	}
 }
 
-// TestUnreadableHashesCover: an entry whose hashes cannot be read covers its version and
-// accepts nothing, until its hashes are replaced.
-func TestUnreadableHashesCover(t *testing.T) {
+// TestUnreadableFileMigrates: an entry that Migrate adds to a file with unknown content is unreadable too.
+func TestUnreadableFileMigrates(t *testing.T) {
 	t.Parallel()
-	for _, argument := range []string{
-		`hashes = ["zh:123"]`, `hashes = []`, `hashes = toset(["ZH1"])`, `hashes = "ZH1"`, `hashes = ["${zh}"]`,
-		`hashes = local.hashes`, `hashes = [null, "h1:"]`, "hashes = [\"zh:123\"]\n  hashes = [\"ZH1\"]",
-	} {
-		f := parseLenient(t, "provider \""+alpha.String()+"\" {\n  version = \"1.0.0\"\n  "+hashes.Replace(argument)+"\n}\n")
-		src := string(f.Bytes())
-		if got := f.Accept(alpha, v1); !f.Covers(alpha, v1) || got == nil || len(got) > 0 {
-			t.Errorf("%s: Covers returned %v and Accept %#v, want true and an empty list", argument, f.Covers(alpha, v1), got)
-		}
-		if f.Covers(alpha, v2) || f.Covers(beta, v1) {
-			t.Errorf("%s: Covers returned true for another version or provider", argument)
-		}
-		merge(t, f, alpha, v1, addrs.ProviderConstraint{})
-		e, _ := f.Get(alpha)
-		if err := f.Clone().Set(e); err != nil || !f.Covers(alpha, v1) || string(f.Bytes()) != src {
-			t.Errorf("%s: merging nothing gave %v and\n%s", argument, err, f.Bytes())
-		}
-
-		known := f.Clone()
-		merge(t, known, alpha, v1, addrs.ProviderConstraint{}, zh2)
-		if got := known.Accept(alpha, v1); len(got) != 1 || got[0] != zh2 {
-			t.Errorf("%s: after merging %v, Accept returned %v", argument, zh2, got)
-		}
-		other := f.Clone()
-		merge(t, other, alpha, v2, addrs.ProviderConstraint{})
-		if err := f.Set(lockfile.Entry{Provider: alpha, Version: v1}); err != nil {
-			t.Fatal(err)
-		}
-		if other.Covers(alpha, v2) || f.Covers(alpha, v1) || strings.Contains(string(f.Bytes()), "hashes") {
-			t.Errorf("%s: an entry that was replaced still covers its version:\n%s", argument, f.Bytes())
-		}
+	f := parseLenient(t, "provider \"registry.terraform.io/hashicorp/a\" {\n  version = \"1.0.0\"\n}\nfuture {\n}\n")
+	if added := f.Migrate(); len(added) != 1 || !f.Covers(added[0], v1) {
+		t.Errorf("Migrate added %v, want an entry that covers its version", added)
 	}
 }
