@@ -10,7 +10,8 @@ import (
 
 // A Cache is a [Source] and [Invalidator] that caches the tokens of another source.
 //
-// Concurrent calls for one host share one lookup. If the context of a call ends, the call
+// Concurrent calls for one host share one lookup, and all callers get the same token. So the source
+// sees no values of their contexts: do not cache a source that takes the user from the context. If the context of a call ends, the call
 // returns; the lookup continues for the other calls.
 type Cache struct {
 	src    Source
@@ -25,11 +26,9 @@ func Cached(src Source, ttl time.Duration) *Cache { return &Cache{src: src, ttl:
 
 // Token returns the cached token, or asks the source.
 func (c *Cache) Token(ctx context.Context, host svchost.Hostname) (Token, error) {
-	if token, ok := c.tokens.Get(host); ok {
-		return token, nil
-	}
-	token, err := c.tokens.Do(ctx, host, c.ttl, func(ctx context.Context) (Token, error) {
-		return Lookup(ctx, c.src, host)
+	token, err := c.tokens.Do(ctx, host, func(ctx context.Context) (Token, time.Duration, error) {
+		token, err := Lookup(anonymous{ctx}, c.src, host)
+		return token, c.ttl, err
 	})
 	if err != nil {
 		return Token{}, asSourceError(c, host, err)
@@ -44,8 +43,13 @@ func (c *Cache) Invalidate(host svchost.Hostname) {
 	if src, ok := c.src.(Invalidator); ok {
 		src.Invalidate(host)
 	}
-	c.tokens.Forget(host)
+	c.tokens.Forget(func(other svchost.Hostname) bool { return other == host })
 }
+
+// anonymous is a context without values, since one of them could be the identity of a caller.
+type anonymous struct{ context.Context }
+
+func (anonymous) Value(any) any { return nil }
 
 // String names the source.
 func (c *Cache) String() string { return nameOf(c.src) }

@@ -116,6 +116,23 @@ func TestCachedSharesALookup(t *testing.T) {
 	})
 }
 
+// TestCachedSeesNoUser: a source that takes the user from the context gives no user's token to others.
+func TestCachedSeesNoUser(t *testing.T) {
+	t.Parallel()
+	type user struct{}
+	src := auth.Cached(auth.Func(func(ctx context.Context, _ svchost.Hostname) (auth.Token, error) {
+		if ctx.Value(user{}) == nil {
+			return auth.Token{}, nil
+		}
+		return auth.MustNewToken("of-alice"), nil
+	}), 0)
+	for _, ctx := range []context.Context{context.WithValue(t.Context(), user{}, "alice"), t.Context()} {
+		if token, err := src.Token(ctx, hostA); err != nil || !token.IsZero() {
+			t.Errorf("Token = %q, %v, want no token", token.Reveal(), err)
+		}
+	}
+}
+
 func TestCachedSlowHostStallsNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -49,8 +49,10 @@ func TestVetoHost(t *testing.T) {
 			}
 			slices.Sort(asked)
 			slices.Sort(contacted)
+			asked = slices.Compact(asked) // also asked about a host whose services are cached
+			contacted = slices.Compact(contacted)
 			hosts := []string{"api.example.com", "cdn.example.com", "files.example.com", "mirror.example.com", "registry.example.com"}
-			if !slices.Equal(asked, contacted) || !slices.Equal(slices.Compact(contacted), hosts) {
+			if !slices.Equal(asked, contacted) || !slices.Equal(contacted, hosts) {
 				t.Errorf("asked about %v, contacted %v", asked, contacted)
 			}
 		})

@@ -234,13 +234,47 @@ func TestErrorsAreShared(t *testing.T) {
 
 func TestCacheIsBounded(t *testing.T) {
 	t.Parallel()
-	c := numbered().client()
+	w := numbered()
+	c := w.client()
 	for i := range 2000 {
 		host := svchost.MustParse(fmt.Sprintf("host%d.test", i))
 		wantNumber(t, c, host, 1)
 		wantNumber(t, c, host, 1)
 	}
-	wantNumber(t, c, svchost.MustParse("host0.test"), 2)
+	for i := range 2000 {
+		discover(t, c, svchost.MustParse(fmt.Sprintf("host%d.test", i)))
+	}
+	if n := len(w.seen()); n < 4000-1024 {
+		t.Errorf("2,000 hosts twice: %d requests, want at most 1,024 cached services", n)
+	}
+}
+
+// TestRefusedHostsEvictNone: a host without an answer takes no place in the cache.
+func TestRefusedHostsEvictNone(t *testing.T) {
+	t.Parallel()
+	w := numbered()
+	c := w.client()
+	errVeto := errors.New("not this one")
+	c.Transport.VetoHost = func(host string) error {
+		if host != example.String() {
+			return errVeto
+		}
+		return nil
+	}
+	wantNumber(t, c, example, 1)
+	for i := range 2000 {
+		if _, err := c.Discover(t.Context(), svchost.MustParse(fmt.Sprintf("host%d.test", i))); !errors.Is(err, errVeto) {
+			t.Fatal(err)
+		}
+	}
+	wantNumber(t, c, example, 1)
+	// Also cached services of a host are not used against a veto.
+	strict := w.client()
+	strict.Hosts, strict.Transport.HTTP = c.Hosts, c.Transport.HTTP
+	strict.Transport.VetoHost = func(string) error { return errVeto }
+	if s, err := strict.Discover(t.Context(), example); !errors.Is(err, errVeto) {
+		t.Errorf("Discover of a vetoed host = %v, %v, want the veto", s, err)
+	}
 }
 
 func TestOverrides(t *testing.T) {
@@ -350,9 +384,9 @@ func TestConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
-// TestHostsAreShared: clients share cached services, but make requests with their own tokens, also at
-// the same time.
-func TestHostsAreShared(t *testing.T) {
+// TestSharedHostsKeepApart: clients with the same HTTP, AllowHTTP and token share cached services.
+// Other clients make their own requests, also at the same time, since theirs may be answered otherwise.
+func TestSharedHostsKeepApart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{delay: time.Second, answer: func(r *http.Request) answer {
@@ -361,25 +395,35 @@ func TestHostsAreShared(t *testing.T) {
 			}
 			return answer{body: `{"modules.v1":"/m/"}`}
 		}}
-		hosts := new(disco.Hosts)
-		settings := func() *transport.Client { return &transport.Client{HTTP: &http.Client{Transport: w}, Retries: -1} }
-		anonymous := &disco.Client{Transport: settings(), Hosts: hosts}
-		known := &disco.Client{Transport: settings(), Hosts: hosts}
-		known.Transport.Credentials = tokens(t, map[svchost.Hostname]string{example: "secret"})
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			if _, err := anonymous.Discover(t.Context(), example); !errors.Is(err, disco.ErrUnauthorized) {
-				t.Errorf("without a token: %v", err)
+		hosts, web := new(disco.Hosts), &http.Client{Transport: w}
+		secret := tokens(t, map[svchost.Hostname]string{example: "secret"})
+		other := tokens(t, map[svchost.Hostname]string{example: "another"})
+		for _, after := range []bool{false, true} {
+			var wg sync.WaitGroup
+			for name, settings := range map[string]*transport.Client{
+				"first":                {HTTP: web, Credentials: secret},
+				"same":                 {HTTP: web, Credentials: secret, UserAgent: "x", Timeout: time.Minute},
+				"other HTTP client":    {HTTP: &http.Client{Transport: w}, Credentials: secret},
+				"AllowHTTP":            {HTTP: web, Credentials: secret, AllowHTTP: true},
+				"no token":             {HTTP: web},
+				"other token":          {HTTP: web, Credentials: other},
+				"no token, again":      {HTTP: web},
+				"other HTTP and token": {HTTP: &http.Client{Transport: w}, Credentials: other},
+			} {
+				settings.Retries = -1
+				refused := settings.Credentials != secret
+				wg.Go(func() {
+					c := &disco.Client{Transport: settings, Hosts: hosts}
+					if _, err := c.Discover(t.Context(), example); refused != errors.Is(err, disco.ErrUnauthorized) || !refused && err != nil {
+						t.Errorf("%s: %v, want ErrUnauthorized: %v", name, err, refused)
+					}
+				})
 			}
-		})
-		wg.Go(func() {
-			if _, err := known.Discover(t.Context(), example); err != nil {
-				t.Errorf("with a token: %v", err)
+			wg.Wait()
+			// 3 with the token, 3 without it; then new HTTP clients and refused ones ask again.
+			if n, want := len(w.seen()), map[bool]int{false: 6, true: 10}[after]; n != want {
+				t.Errorf("after the first round: %v: %d requests, want %d", after, n, want)
 			}
-		})
-		wg.Wait()
-		if _, err := anonymous.Discover(t.Context(), example); err != nil || len(w.seen()) != 2 {
-			t.Errorf("cached services: error %v, %d requests", err, len(w.seen()))
 		}
 	})
 }

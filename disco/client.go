@@ -19,13 +19,14 @@ type Client struct {
 // Discover returns the services of host, from [Hosts] or by a request. A host that answers 404
 // has no services, which is not an error.
 //
-// Concurrent calls for a host share a request. The error is a [*failure.Error], which is not
+// Concurrent calls with the same token for a host share a request. The error is a [*failure.Error], which is not
 // cached.
 func (c *Client) Discover(ctx context.Context, host svchost.Hostname) (*Services, error) {
 	return c.hosts().discover(ctx, c.Transport, host)
 }
 
-// TokenHost is [Services.TokenHost] without a request.
+// TokenHost returns the host whose token is sent with the request for host: the target if host is
+// an alias, otherwise host. It makes no request.
 func (c *Client) TokenHost(host svchost.Hostname) svchost.Hostname {
 	return c.hosts().tokenHost(host)
 }

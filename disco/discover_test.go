@@ -214,9 +214,35 @@ func TestAllowHTTP(t *testing.T) {
 	s := discover(t, c, example)
 	wantURL(t, s, disco.ModulesV1, "http://plain.test/m/")
 	wantURL(t, s, disco.ProvidersV1, "http://else.test/p/")
+	if s.Host() != example || !s.TokenHost().IsZero() {
+		t.Errorf("services of %s from http may get the token of %q, want of no host", s.Host(), s.TokenHost())
+	}
 	first, second := w.seen()[0], w.seen()[1]
 	if first.URL.Scheme != "https" || first.Header.Get("Authorization") != "Bearer secret" || second.Header.Get("Authorization") != "" {
 		t.Errorf("%s with %v, then %s with %v", first.URL, first.Header, second.URL, second.Header)
+	}
+}
+
+// TestServicesOverHTTP: services that were learned over http at any hop get no token and no login,
+// even if all their URLs are https.
+func TestServicesOverHTTP(t *testing.T) {
+	t.Parallel()
+	for last, insecure := range map[string]bool{"https://plain.test/d": false, "http://plain.test/d": true, "http://plain.test/hop": true} {
+		w := pages(map[string]answer{
+			"https://example.com" + path: redirect(last),
+			"http://plain.test/hop":      redirect("https://plain.test/d"),
+			"https://plain.test/d":       {body: `{"login.v1":{"client":"x","authz":"/a","token":"/t"}}`},
+			"http://plain.test/d":        {body: `{"login.v1":{"client":"x","authz":"https://example.com/a","token":"https://example.com/t"}}`},
+		})
+		c := w.client()
+		c.Transport.AllowHTTP = true
+		for range 2 { // the second time from the cache
+			s := discover(t, c, example)
+			_, err := s.OAuthClient()
+			if s.TokenHost().IsZero() != insecure || errors.Is(err, disco.ErrInsecure) != insecure || !insecure && err != nil {
+				t.Errorf("%s: token of %q, login: %v; want insecure: %v", last, s.TokenHost(), err, insecure)
+			}
+		}
 	}
 }
 

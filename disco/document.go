@@ -19,7 +19,8 @@ import (
 type document struct {
 	base     *url.URL // of the document, without user information, query and fragment
 	services object
-	size     int // in bytes
+	size     int  // in bytes
+	overHTTP bool // the network may have chosen the services
 }
 
 // An object is a JSON object. Its keys are case-sensitive, unlike in encoding/json.
@@ -41,7 +42,7 @@ func parseDocument(final *url.URL, data []byte) (document, error) {
 	}
 	base := *final
 	base.User, base.RawQuery, base.ForceQuery, base.Fragment, base.RawFragment = nil, "", false, "", ""
-	return document{base: &base, services: services, size: len(data)}, nil
+	return document{base: &base, services: services, size: len(data), overHTTP: base.Scheme != "https"}, nil
 }
 
 // parseObject parses data, which must be one JSON object.

@@ -14,11 +14,9 @@ import (
 
 const maxRedirects = 5
 
-// fetch requests the services of host.
-func fetch(ctx context.Context, client *httpx.Client, host svchost.Hostname) (*Services, error) {
-	res, err := client.Get(ctx, httpx.Request{
-		URL: wellKnown(host), Accept: httpx.JSON, TokenFor: host, Limit: maxDocument, Redirects: maxRedirects,
-	})
+// fetch makes the request for the services of host.
+func fetch(ctx context.Context, client *httpx.Client, request *httpx.Prepared, host svchost.Hostname) (*Services, error) {
+	res, err := request.Get(ctx)
 	if err != nil {
 		if e, ok := err.(*failure.RequestError); ok && e.Status == http.StatusNotFound && errors.Is(e, fault.ErrNotFound) {
 			log(ctx, client, host, e.URL, 0)
@@ -42,6 +40,7 @@ func checkResponse(res *httpx.Response) (document, error) {
 		return document{}, err
 	}
 	doc, err := parseDocument(res.URL, res.Body)
+	doc.overHTTP = res.OverHTTP
 	return doc, res.Conceal(err)
 }
 

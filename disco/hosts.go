@@ -3,6 +3,7 @@ package disco
 import (
 	"context"
 	"errors"
+	"net/http"
 	"time"
 
 	"github.com/tofureg/tofureg/disco/svchost"
@@ -11,9 +12,9 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// Hosts caches the services of hosts. It contains no tokens, so clients with different tokens
-// may share it. It is safe for concurrent use, and must not be copied or changed after the
-// first use.
+// Hosts caches the services of hosts. Clients may share it: the services that a client has found
+// are used only by clients with the same HTTP, AllowHTTP and token of the host. It contains no
+// tokens. It is safe for concurrent use, and must not be copied or changed after the first use.
 type Hosts struct {
 	// Overrides are the services of hosts to which no request is made, see [NewServices]. Nil
 	// means no services.
@@ -26,8 +27,16 @@ type Hosts struct {
 	// Documents over 64 KiB are not cached.
 	TTL time.Duration
 
-	cache    flight.Cache[svchost.Hostname, *Services]
-	insecure flight.Cache[svchost.Hostname, *Services] // for clients with AllowHTTP
+	cache flight.Cache[hostKey, *Services]
+}
+
+// hostKey has all that the services of a host were learned with: a laxer transport, or another
+// token, may have found others.
+type hostKey struct {
+	host        svchost.Hostname
+	http        *http.Client
+	allowHTTP   bool
+	credentials httpx.Credentials
 }
 
 // maxCached limits a cached document, in bytes. Real documents have a few hundred bytes. An
@@ -43,22 +52,22 @@ func (h *Hosts) discover(ctx context.Context, web *transport.Client, host svchos
 	if target.IsZero() {
 		return nil, failed(host, errors.New("hostname is empty"))
 	}
-	cache := &h.cache
-	if client.AllowHTTP {
-		cache = &h.insecure
+	request, err := client.Prepare(ctx, httpx.Request{
+		URL: wellKnown(target), Accept: httpx.JSON, TokenFor: target, Limit: maxDocument, Redirects: maxRedirects,
+	})
+	if err != nil {
+		return nil, failed(host, err)
 	}
-	if s, ok = cache.Get(target); !ok {
-		var err error
-		s, err = cache.DoBy(ctx, target, web, h.TTL, func(ctx context.Context) (*Services, error) {
-			s, err := fetch(ctx, client, target)
-			if err == nil && s.doc.size > maxCached {
-				cache.Forget(target) // waiting callers still get s
-			}
-			return s, err
-		})
-		if err != nil {
-			return nil, failed(host, err)
+	key := hostKey{target, client.HTTP, client.AllowHTTP, request.Credentials()}
+	s, err = h.cache.Do(ctx, key, func(ctx context.Context) (*Services, time.Duration, error) {
+		s, err := fetch(ctx, client, request, target)
+		if err == nil && s.doc.size > maxCached {
+			return s, -1, nil
 		}
+		return s, h.TTL, err
+	})
+	if err != nil {
+		return nil, failed(host, err)
 	}
 	return s.view(host, target, client.AllowHTTP), nil
 }
@@ -67,8 +76,7 @@ func (h *Hosts) discover(ctx context.Context, web *transport.Client, host svchos
 // calls of Discover.
 func (h *Hosts) Forget(host svchost.Hostname) {
 	target := h.tokenHost(host)
-	h.cache.Forget(target)
-	h.insecure.Forget(target)
+	h.cache.Forget(func(key hostKey) bool { return key.host == target })
 }
 
 // tokenHost returns the host to which the request for host is sent, with its token.

@@ -26,8 +26,12 @@ type OAuthClient struct {
 	Scopes           []string // to request ("scopes")
 }
 
-// OAuthClient returns the value of [LoginV1]. For errors, see [Services.URL].
+// OAuthClient returns the value of [LoginV1]. For errors, see [Services.URL]. If the document came
+// over http, the error wraps [ErrInsecure].
 func (s *Services) OAuthClient() (*OAuthClient, error) {
+	if s.doc.overHTTP {
+		return nil, s.fail(LoginV1, fmt.Errorf("%w: the list of services came over http, so it may not say where to log in", ErrInsecure))
+	}
 	m, err := s.member(LoginV1)
 	if err != nil {
 		return nil, err

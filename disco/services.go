@@ -63,8 +63,14 @@ func ParseServices(host svchost.Hostname, final *url.URL, document []byte) (*Ser
 func (s *Services) Host() svchost.Hostname { return s.host }
 
 // TokenHost returns the host whose token may be sent to these services: the target if Host is an
-// alias, otherwise Host.
-func (s *Services) TokenHost() svchost.Hostname { return s.tokenHost }
+// alias, otherwise Host. It is zero if the document came over http, because anyone on the network
+// may have chosen the services.
+func (s *Services) TokenHost() svchost.Hostname {
+	if s.doc.overHTTP {
+		return svchost.Hostname{}
+	}
+	return s.tokenHost
+}
 
 // IDs returns a sorted copy of all identifiers, which may contain any characters.
 func (s *Services) IDs() []Service {

@@ -1,7 +1,6 @@
 package mirrorclient
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -10,7 +9,6 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/fault"
-	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/provider"
@@ -20,8 +18,8 @@ import (
 // Client is a client of one network mirror. Only BaseURL is required. Set the fields before the
 // first call. After it a Client is safe for concurrent use and must not be copied.
 //
-// Concurrent calls with the same arguments share one request, and each gets its own copy of the
-// result. Results are not cached.
+// Concurrent calls with the same arguments and the same token share one request, and each gets its
+// own copy of the result. Results are not cached.
 type Client struct {
 	// BaseURL is the base URL of the mirror, such as "https://mirror.example.com/providers/".
 	// It must use https, or http if Transport has AllowHTTP. It may have a port, but no user name,
@@ -43,8 +41,8 @@ type Client struct {
 	base      *url.URL
 	host      svchost.Hostname // host of base, zero for an IPv6 address
 	baseErr   error            // why BaseURL is invalid
-	versions  flight.Group[addrs.Provider, *provider.Versions]
-	documents flight.Group[documentKey, *versionDocument]
+	versions  httpx.Shared[*provider.Versions]
+	documents httpx.Shared[*versionDocument]
 }
 
 var _ provider.Source = (*Client)(nil)
@@ -72,29 +70,22 @@ func (c *Client) Base() (*url.URL, error) {
 	return &base, nil
 }
 
-// get asks the mirror for a document about p.
-func (c *Client) get(ctx context.Context, p addrs.Provider, document string) (*httpx.Response, error) {
+// request returns the request for a document about p.
+func (c *Client) request(p addrs.Provider, document string) (httpx.Request, error) {
 	c.setup()
 	switch {
 	case c.baseErr != nil:
-		return nil, c.baseErr
+		return httpx.Request{}, c.baseErr
 	case p.IsZero():
-		return nil, errors.New("the provider is missing")
+		return httpx.Request{}, errors.New("the provider is missing")
 	case p.IsBuiltIn():
-		return nil, fmt.Errorf("the provider is part of OpenTofu itself: %w", fault.ErrNotFound)
+		return httpx.Request{}, fmt.Errorf("the provider is part of OpenTofu itself: %w", fault.ErrNotFound)
 	}
-	resp, err := c.http.Get(ctx, httpx.Request{
+	return httpx.Request{
 		URL:       httpx.Endpoint(c.base, p.Host().String(), p.Namespace(), p.Type(), document),
 		Accept:    httpx.JSON,
 		TokenFor:  c.host,
 		Limit:     maxDocument,
 		Redirects: maxRedirects,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := checkMediaType(resp); err != nil {
-		return nil, resp.Unusable(err)
-	}
-	return resp, nil
+	}, nil
 }

@@ -22,24 +22,26 @@ const maxVersions = 100_000
 // ("List Available Versions" of the protocol). Invalid versions are ignored and reported in
 // Warnings.
 func (c *Client) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
-	versions, err := c.versions.Do(ctx, p, (*provider.Versions).Clone, func(ctx context.Context) (*provider.Versions, error) {
-		resp, err := c.get(ctx, p, "index.json")
-		if e, ok := err.(*failure.RequestError); ok && errors.Is(e.Err, fault.ErrNotFound) {
-			return nil, e.Because(fmt.Errorf("%w%s", e.Err, hintFor(c.base, c.host, p)))
-		}
-		if e, ok := err.(*failure.RequestError); ok {
-			return nil, source.PerhapsUnknown(e, "provider")
-		}
+	versions, err := c.list(ctx, p)
+	return versions, source.Failed("list versions of", p.String(), err)
+}
+
+func (c *Client) list(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
+	r, err := c.request(p, "index.json")
+	if err != nil {
+		return nil, err
+	}
+	versions, err := c.versions.Get(ctx, c.http, r, (*provider.Versions).Clone, func(_ context.Context, resp *httpx.Response) (*provider.Versions, error) {
+		list, err := decodeIndex(resp)
 		if err != nil {
 			return nil, err
 		}
-		list, err := decodeIndex(resp)
-		if err != nil {
-			return nil, resp.Unusable(err)
-		}
 		return &provider.Versions{Provider: p, List: list.releases, Warnings: list.warnings}, nil
 	})
-	return versions, source.Failed("list versions of", p.String(), err)
+	if e, ok := err.(*failure.RequestError); ok && errors.Is(e.Err, fault.ErrNotFound) {
+		return nil, e.Because(fmt.Errorf("%w%s", e.Err, hintFor(c.base, c.host, p)))
+	}
+	return versions, source.PerhapsUnknown(err, "provider")
 }
 
 // wireIndex also has members of a discovery document, to recognise one.
@@ -56,6 +58,9 @@ type index struct {
 }
 
 func decodeIndex(resp *httpx.Response) (*index, error) {
+	if err := checkMediaType(resp); err != nil {
+		return nil, err
+	}
 	if err := httpx.CheckMembers(resp.Body, httpx.MaxListMembers); err != nil {
 		return nil, err
 	}

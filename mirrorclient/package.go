@@ -60,7 +60,7 @@ func (c *Client) missing(ctx context.Context, refused *failure.RequestError, p a
 	case err != nil && absent:
 		return "", fmt.Errorf("%w; its versions cannot be listed: %v", provider.ErrNoVersion, err)
 	case err != nil:
-		return "", source.PerhapsUnknown(refused, "provider").Err
+		return "", source.Cause(refused, "provider")
 	}
 	release, ok := versions.Find(v)
 	if !ok {
@@ -73,12 +73,6 @@ func (c *Client) missing(ctx context.Context, refused *failure.RequestError, p a
 	return release.Listed, refused.Err
 }
 
-// documentKey is the key of a document. The version is spelled as the mirror lists it.
-type documentKey struct {
-	provider addrs.Provider
-	version  string
-}
-
 // versionDocument is shared by concurrent calls and must not be changed.
 type versionDocument struct {
 	resp     *httpx.Response // without its body
@@ -86,14 +80,14 @@ type versionDocument struct {
 }
 
 func (c *Client) document(ctx context.Context, p addrs.Provider, version string) (*versionDocument, error) {
-	return c.documents.Do(ctx, documentKey{p, version}, nil, func(ctx context.Context) (*versionDocument, error) {
-		resp, err := c.get(ctx, p, version+".json")
-		if err != nil {
-			return nil, err
-		}
+	r, err := c.request(p, version+".json")
+	if err != nil {
+		return nil, err
+	}
+	return c.documents.Get(ctx, c.http, r, nil, func(_ context.Context, resp *httpx.Response) (*versionDocument, error) {
 		archives, err := decodeDocument(resp)
 		if err != nil {
-			return nil, resp.Unusable(err)
+			return nil, err
 		}
 		bare := *resp
 		bare.Body = nil
@@ -114,6 +108,9 @@ type (
 )
 
 func decodeDocument(resp *httpx.Response) (map[string]json.RawMessage, error) {
+	if err := checkMediaType(resp); err != nil {
+		return nil, err
+	}
 	if err := httpx.CheckMembers(resp.Body, httpx.MaxPackageMembers); err != nil {
 		return nil, err
 	}

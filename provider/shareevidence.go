@@ -45,12 +45,13 @@ func (s *sharedEvidence) Evidence(ctx context.Context, pkg *Package) (verify.Evi
 		return s.Source.Evidence(ctx, pkg)
 	}
 	key := evidenceKey{pkg.Provider, pkg.SumsURL, pkg.SignatureURL, pkg.Via}
-	found, err := s.known.Do(ctx, key, 24*time.Hour, func(ctx context.Context) (documents, error) {
+	found, err := s.known.Do(ctx, key, func(ctx context.Context) (documents, time.Duration, error) {
 		ev, err := s.Source.Evidence(ctx, pkg)
+		found := documents{ev.Sums, ev.Signature}
 		if s.size.Add(int64(len(ev.Sums)+len(ev.Signature))) > maxShared {
-			s.known.Forget(key)
+			return found, -1, err
 		}
-		return documents{ev.Sums, ev.Signature}, err
+		return found, 24 * time.Hour, err
 	})
 	if err != nil {
 		return verify.Evidence{}, err

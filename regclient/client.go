@@ -6,11 +6,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
-	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
@@ -20,7 +18,7 @@ import (
 // Client is a client of all registries. The zero value works and is anonymous. Set the fields
 // before the first call. A Client is safe for concurrent use and must not be copied.
 //
-// Concurrent calls share identical requests. Results are not cached.
+// Concurrent calls share identical requests with the same token. Results are not cached.
 type Client struct {
 	// Transport has the settings of requests, including tokens. If nil, the zero one is used.
 	Transport *transport.Client
@@ -40,12 +38,12 @@ type Client struct {
 	http      *httpx.Client
 	discovery *disco.Client
 
-	versions  flight.Group[addrs.Provider, *provider.Versions]
-	packages  flight.Group[packageKey, *provider.Package]
-	documents flight.Group[documentKey, []byte]
+	versions  httpx.Shared[*provider.Versions]
+	packages  httpx.Shared[*provider.Package]
+	documents httpx.Shared[[]byte]
 
-	moduleVersions  flight.Group[addrs.Module, *module.Versions]
-	moduleLocations flight.Group[moduleKey, *module.Location]
+	moduleVersions  httpx.Shared[*module.Versions]
+	moduleLocations httpx.Shared[*module.Location]
 }
 
 var (

@@ -36,5 +36,5 @@ func noList(ctx context.Context, refused *failure.RequestError, what string, err
 	case errors.Is(err, fault.ErrNotFound):
 		return fmt.Errorf("the registry does not have the %s: %w", what, fault.ErrNotFound)
 	}
-	return source.PerhapsUnknown(refused, what).Err
+	return source.Cause(refused, what)
 }

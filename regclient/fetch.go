@@ -6,19 +6,11 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 )
-
-// documentKey keeps hosts apart, which have different tokens, and limits.
-type documentKey struct {
-	url      string
-	tokenFor svchost.Hostname
-	limit    int64
-}
 
 // Evidence fetches the SHA256SUMS document of pkg and its signature, concurrently. If pkg has
 // no URL for one of them, it is nil in the result.
@@ -56,13 +48,9 @@ func (c *Client) document(ctx context.Context, pkg *provider.Package, ref string
 		return nil, err
 	}
 	r.Limit = limit
-	return c.documents.Do(ctx, documentKey{ref, r.TokenFor, limit}, bytes.Clone, func(ctx context.Context) ([]byte, error) {
-		resp, err := c.http.Get(ctx, r)
-		if err != nil {
-			return nil, err
-		}
+	return c.documents.Get(ctx, c.http, r, bytes.Clone, func(_ context.Context, resp *httpx.Response) ([]byte, error) {
 		if len(resp.Body) == 0 { // an empty document is not a missing one
-			return nil, resp.Unusable(verify.ErrEmpty)
+			return nil, verify.ErrEmpty
 		}
 		return resp.Body, nil
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/module"
 )
@@ -28,16 +29,8 @@ type moduleKey struct {
 // If the registry refuses, one request for the versions finds out whether the module or the
 // version is missing. A location on this machine is [module.ErrLocal].
 func (c *Client) ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (*module.Location, error) {
-	key := moduleKey{m, v}
-	loc, err := c.moduleLocations.Do(ctx, key, cloneLocation, func(ctx context.Context) (*module.Location, error) {
-		return c.findModule(ctx, key)
-	})
+	loc, err := c.findModule(ctx, moduleKey{m, v})
 	return loc, source.Failed("find", moduleSubject(m, v), err)
-}
-
-func cloneLocation(l *module.Location) *module.Location {
-	c := *l
-	return &c
 }
 
 func (c *Client) findModule(ctx context.Context, key moduleKey) (*module.Location, error) {
@@ -50,21 +43,24 @@ func (c *Client) findModule(ctx context.Context, key moduleKey) (*module.Locatio
 		func(refused *failure.RequestError) (string, error) { return c.moduleUnavailable(ctx, refused, key) })
 }
 
+// askModule asks for a version by its text.
 func (c *Client) askModule(ctx context.Context, key moduleKey, version string) (*module.Location, error) {
 	r, err := c.moduleRequest(ctx, key.module, version, "download")
 	if err != nil {
 		return nil, err
 	}
-	resp, err := c.http.Get(ctx, r)
-	if err != nil {
-		return nil, err
+	loc, err := c.moduleLocations.Get(ctx, c.http, r, cloneLocation, func(_ context.Context, resp *httpx.Response) (*module.Location, error) {
+		return decodeLocation(resp, r.URL)
+	})
+	if err == nil {
+		loc.Module, loc.Version = key.module, key.version
 	}
-	loc, err := decodeLocation(resp, r.URL)
-	if err != nil {
-		return nil, resp.Unusable(err)
-	}
-	loc.Module, loc.Version = key.module, key.version
-	return loc, nil
+	return loc, err
+}
+
+func cloneLocation(l *module.Location) *module.Location {
+	c := *l
+	return &c
 }
 
 // moduleUnavailable is unavailable for modules.

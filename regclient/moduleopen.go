@@ -131,7 +131,7 @@ func (c *Client) mayHaveToken(ctx context.Context, u *url.URL, host svchost.Host
 			return false, err
 		}
 		api, err := services.URL(disco.ModulesV1)
-		if err == nil && api.Scheme == "https" {
+		if err == nil && api.Scheme == "https" && !services.TokenHost().IsZero() {
 			if h, err := svchost.FromWire(api.Host); err == nil && h == at {
 				return true, nil
 			}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco"
-	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/source"
@@ -24,28 +23,27 @@ import (
 //
 // Some registries answer 500 for an unknown module, which is not [module.ErrNotFound].
 func (c *Client) ModuleVersions(ctx context.Context, m addrs.Module) (*module.Versions, error) {
-	versions, err := c.moduleVersions.Do(ctx, m, (*module.Versions).Clone, func(ctx context.Context) (*module.Versions, error) {
-		return c.listModule(ctx, m)
-	})
-	return versions, source.Failed("list versions of", m.String(), err)
-}
-
-func (c *Client) listModule(ctx context.Context, m addrs.Module) (*module.Versions, error) {
+	const op = "list versions of"
 	r, err := c.moduleRequest(ctx, m, "versions")
 	if err != nil {
-		return nil, err
+		return nil, source.Failed(op, m.String(), err)
 	}
-	resp, err := c.http.Get(ctx, r)
-	if e, ok := err.(*failure.RequestError); ok {
-		return nil, source.PerhapsUnknown(e, "module")
-	}
+	versions, err := c.moduleVersions.Get(ctx, c.http, r, (*module.Versions).Clone, func(ctx context.Context, resp *httpx.Response) (*module.Versions, error) {
+		return c.listModule(ctx, r, resp)
+	})
 	if err != nil {
-		return nil, err
+		return nil, source.Failed(op, m.String(), source.PerhapsUnknown(err, "module"))
 	}
+	versions.Module = m
+	return versions, nil
+}
+
+// listModule returns the list whose first page is resp, the answer to r.
+func (c *Client) listModule(ctx context.Context, r httpx.Request, resp *httpx.Response) (*module.Versions, error) {
 	var list moduleList
 	page, err := list.add(resp)
 	if err != nil {
-		return nil, resp.Unusable(err)
+		return nil, err
 	}
 	if !page.known {
 		return nil, resp.Fail(fmt.Errorf("the answer has no module: %w", fault.ErrNotFound))
@@ -54,7 +52,7 @@ func (c *Client) listModule(ctx context.Context, m addrs.Module) (*module.Versio
 		return nil, err
 	}
 	slices.SortFunc(list.releases, func(a, b module.Release) int { return b.Version.Compare(a.Version) })
-	return &module.Versions{Module: m, List: list.releases, Warnings: list.warnings()}, nil
+	return &module.Versions{List: list.releases, Warnings: list.warnings()}, nil
 }
 
 // moduleRequest returns the request for a document about m.

@@ -27,39 +27,31 @@ type packageKey struct {
 // ProviderPackage does not check the plugin protocols; [provider.Package.Fits] does.
 func (c *Client) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	key := packageKey{p, v, platform}
-	pkg, err := c.packages.Do(ctx, key, (*provider.Package).Clone, func(ctx context.Context) (*provider.Package, error) {
-		return c.findPackage(ctx, key)
-	})
+	pkg, err := source.Ask(v,
+		func(text string) (*provider.Package, error) { return c.askPackage(ctx, key, text) },
+		func(refused *failure.RequestError) (string, error) { return c.unavailable(ctx, refused, key) })
 	return pkg, source.Failed("find", source.Subject(p, v, platform), err)
 }
 
-func (c *Client) findPackage(ctx context.Context, key packageKey) (*provider.Package, error) {
-	return source.Ask(key.version,
-		func(text string) (*provider.Package, error) { return c.askPackage(ctx, key, text) },
-		func(refused *failure.RequestError) (string, error) { return c.unavailable(ctx, refused, key) })
-}
-
-// get fetches the document about p at a path.
-func (c *Client) get(ctx context.Context, p addrs.Provider, parts ...string) (*httpx.Response, error) {
-	if p.IsBuiltIn() {
-		return nil, fmt.Errorf("the provider is part of OpenTofu itself: %w", fault.ErrNotFound)
-	}
-	r, err := c.documentRequest(ctx, p.Host(), disco.ProvidersV1, parts...)
-	if err != nil {
-		return nil, err
-	}
-	return c.http.Get(ctx, r)
-}
-
+// askPackage asks for a version by its text.
 func (c *Client) askPackage(ctx context.Context, key packageKey, version string) (*provider.Package, error) {
-	resp, err := c.get(ctx, key.provider, key.provider.Namespace(), key.provider.Type(),
-		version, "download", key.platform.OS(), key.platform.Arch())
+	r, err := c.providerRequest(ctx, key.provider, version, "download", key.platform.OS(), key.platform.Arch())
 	if err != nil {
 		return nil, err
 	}
-	pkg, err := c.decodePackage(resp, key)
-	if err != nil {
-		return nil, resp.Unusable(err)
+	pkg, err := c.packages.Get(ctx, c.http, r, (*provider.Package).Clone, func(_ context.Context, resp *httpx.Response) (*provider.Package, error) {
+		return c.decodePackage(resp, key)
+	})
+	if err == nil {
+		pkg.Provider = key.provider // an alias of its host shares the request
 	}
-	return pkg, nil
+	return pkg, err
+}
+
+// providerRequest returns the request for a document about p.
+func (c *Client) providerRequest(ctx context.Context, p addrs.Provider, parts ...string) (httpx.Request, error) {
+	if p.IsBuiltIn() {
+		return httpx.Request{}, fmt.Errorf("the provider is part of OpenTofu itself: %w", fault.ErrNotFound)
+	}
+	return c.documentRequest(ctx, p.Host(), disco.ProvidersV1, append([]string{p.Namespace(), p.Type()}, parts...)...)
 }

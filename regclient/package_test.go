@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -262,6 +264,35 @@ func TestUsablePackages(t *testing.T) {
 }
 
 // TestAllowHTTP: AllowHTTP permits all three URLs.
+// TestNoTokenForServicesOverHTTP: if the list of services came over http, the token is sent to none
+// of them, whatever their scheme.
+func TestNoTokenForServicesOverHTTP(t *testing.T) {
+	t.Parallel()
+	for scheme, want := range map[string]string{"http": "", "https": "Bearer secret"} {
+		reg := regtest.New(host)
+		reg.AddProvider(alphaAt("1.2.0"))
+		yes := true
+		reg.AddModule(regtest.Module{Address: "acme/net/aws", UseRegistryCredentials: &yes, Origin: "https://api.example.com"})
+		reg.Services = map[string]any{"providers.v1": "https://api.example.com/p/", "modules.v1": "https://api.example.com/m/"}
+		reg.AddFault(regtest.Fault{Kind: regtest.Discovery, Redirect: scheme + "://plain.example.com"})
+		c := client(reg)
+		c.Transport.AllowHTTP = true
+		c.Transport.Credentials = auth.MustNewToken("secret").For(svchost.MustParse(host))
+		must(c.ProviderVersions(t.Context(), alpha))(t)
+		must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
+		m := addrs.MustParseModule(host + "/acme/net/aws")
+		must(c.ModuleVersions(t.Context(), m))(t)
+		loc := must(c.ModuleLocation(t.Context(), m, addrs.MustParseVersion("1.0.0")))(t)
+		body := must(c.OpenModule(t.Context(), loc))(t)
+		body.Close()
+		for _, q := range reg.Requests() {
+			if q.Kind != regtest.Discovery && q.Authorization != want {
+				t.Errorf("services over %s: %v had Authorization %q, want %q", scheme, q, q.Authorization, want)
+			}
+		}
+	}
+}
+
 func TestAllowHTTP(t *testing.T) {
 	t.Parallel()
 	reg := regtest.New(host)

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/provider"
 )
@@ -13,19 +13,21 @@ import (
 // protocol. Invalid versions and duplicates are ignored, with a warning. The error wraps
 // [provider.ErrNotFound] if the registry does not know p.
 func (c *Client) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
-	versions, err := c.versions.Do(ctx, p, (*provider.Versions).Clone, func(ctx context.Context) (*provider.Versions, error) {
-		resp, err := c.get(ctx, p, p.Namespace(), p.Type(), "versions")
-		if e, ok := err.(*failure.RequestError); ok {
-			return nil, source.PerhapsUnknown(e, "provider")
-		}
+	const op = "list versions of"
+	r, err := c.providerRequest(ctx, p, "versions")
+	if err != nil {
+		return nil, source.Failed(op, p.String(), err)
+	}
+	versions, err := c.versions.Get(ctx, c.http, r, (*provider.Versions).Clone, func(_ context.Context, resp *httpx.Response) (*provider.Versions, error) {
+		list, err := decodeVersions(resp)
 		if err != nil {
 			return nil, err
 		}
-		list, err := decodeVersions(resp)
-		if err != nil {
-			return nil, resp.Unusable(err)
-		}
-		return &provider.Versions{Provider: p, List: list.releases, Warnings: list.warnings}, nil
+		return &provider.Versions{List: list.releases, Warnings: list.warnings}, nil
 	})
-	return versions, source.Failed("list versions of", p.String(), err)
+	if err != nil {
+		return nil, source.Failed(op, p.String(), source.PerhapsUnknown(err, "provider"))
+	}
+	versions.Provider = p
+	return versions, nil
 }

@@ -65,8 +65,8 @@ type Client struct {
 	// AllowHTTP permits http URLs. Tokens are never sent over http.
 	AllowHTTP bool
 
-	// VetoHost, if not nil, is called before each request and redirect with the host to be
-	// contacted, as "host" or "host:port": names in lower-case ASCII, IP addresses in canonical
+	// VetoHost, if not nil, is called before each request and redirect, and before the services of
+	// a host are found, with the host to be contacted, as "host" or "host:port": names in lower-case ASCII, IP addresses in canonical
 	// form without a zone, no default port. If it returns an error, the request fails and its
 	// error wraps that one. It is not called for git, which has its own VetoHost in package module.
 	VetoHost func(host string) error

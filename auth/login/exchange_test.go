@@ -74,10 +74,15 @@ func TestInsecure(t *testing.T) {
 		"authorization": {"client": "x", "authz": "http://registry.example.com/a", "token": "/t"},
 		"token":         {"client": "x", "authz": "/a", "token": "http://registry.example.com/t"},
 		"both":          {"client": "x", "authz": "a", "token": "t"},
+		"document":      {"client": "x", "authz": "https://registry.example.com/a", "token": "https://registry.example.com/t"},
+		"no service":    nil,
 	} {
 		reg := regtest.New(host.String())
-		reg.Services = map[string]any{"login.v1": doc}
-		if name == "both" {
+		reg.Services = map[string]any{"login.v1": doc, "tfe.v2": "https://registry.example.com/"}
+		if doc == nil {
+			delete(reg.Services, "login.v1")
+		}
+		if name != "authorization" && name != "token" {
 			reg.AddFault(regtest.Fault{Kind: regtest.Discovery, Redirect: "http://registry.example.com"})
 		}
 		c := client(reg)

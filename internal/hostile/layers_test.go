@@ -2,6 +2,7 @@ package hostile_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -108,6 +111,56 @@ func (w *world) count() map[regtest.Kind]int {
 		n[q.Kind]++
 	}
 	return n
+}
+
+// user is the key of the name of a user in a context.
+type user struct{}
+
+// TestUsersShareNothing: a caller whose token is refused gets nothing of a request that another
+// caller makes at the same time, or has made, if the token depends on the context.
+func TestUsersShareNothing(t *testing.T) {
+	t.Parallel()
+	for _, op := range operations {
+		if op.token == "" {
+			continue
+		}
+		t.Run(op.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.retries = -1
+				w.credentials = auth.Func(func(ctx context.Context, host svchost.Hostname) (auth.Token, error) {
+					if ctx.Value(user{}) == "mallory" {
+						return token(t, "m4ll0ry-t0ken"), nil
+					}
+					return token(t, op.token), nil
+				})
+				mallory := context.WithValue(t.Context(), user{}, "mallory")
+				run := op.ready(t, w)
+				w.reg.Require(op.token, op.kind)
+				w.reg.AddFault(regtest.Fault{Kind: op.kind, Delay: time.Second})
+				var wg sync.WaitGroup
+				for range 3 {
+					wg.Go(func() {
+						if _, err := run(t.Context()); err != nil {
+							t.Errorf("alice: %v", err)
+						}
+					})
+					synctest.Wait()
+					wg.Go(func() {
+						if _, err := run(mallory); !errors.Is(err, provider.ErrUnauthorized) {
+							t.Errorf("mallory beside alice: %v, want ErrUnauthorized", err)
+						}
+					})
+					synctest.Wait()
+				}
+				wg.Wait()
+				if _, err := run(mallory); !errors.Is(err, provider.ErrUnauthorized) {
+					t.Errorf("mallory after alice: %v, want ErrUnauthorized", err)
+				}
+			})
+		})
+	}
 }
 
 // TestCallersShareAttempts: concurrent callers for the same document share the attempts and the

@@ -42,6 +42,20 @@ func against(host string) func(string) error {
 	}
 }
 
+// vetoAt is a veto of the nth request for the host of the operation.
+func (op *operation) vetoAt(n int) func(string) error {
+	asked := 0
+	return func(host string) error {
+		if host != op.host {
+			return nil // its services are cached
+		}
+		if asked++; asked == n {
+			return errVeto
+		}
+		return nil
+	}
+}
+
 // TestVetoFirst: VetoHost is called before each contact with a host.
 func TestVetoFirst(t *testing.T) {
 	t.Parallel()
@@ -73,7 +87,9 @@ func TestVetoIsAskedAboutAll(t *testing.T) {
 				contacted = append(contacted, q.Host)
 			}
 			slices.Sort(contacted)
-			if got := asked.sorted(); !slices.Equal(got, contacted) {
+			got := asked.sorted()
+			// Callers that share a request, or find services in the cache, ask for themselves.
+			if len(got) < len(contacted) || !slices.Equal(slices.Compact(got), slices.Compact(contacted)) {
 				t.Errorf("asked about %v, contacted %v", got, contacted)
 			}
 		})
@@ -101,13 +117,7 @@ func TestVetoRedirect(t *testing.T) {
 		w := newWorld(t)
 		run := op.ready(t, w)
 		w.reg.AddFault(regtest.Fault{Kind: op.kind, Hops: 3})
-		asked := 0
-		w.veto = func(string) error {
-			if asked++; asked == 4 {
-				return errVeto
-			}
-			return nil
-		}
+		w.veto = op.vetoAt(4)
 		_, err := run(t.Context())
 		if typed(t, err); !errors.Is(err, errVeto) || w.count()[op.kind] != 3 {
 			t.Errorf("%s: %d requests, %v", op.name, w.count()[op.kind], err)
@@ -140,13 +150,7 @@ func TestVetoLater(t *testing.T) {
 					w.reg.AddFault(regtest.Fault{Kind: op.kind, Host: op.host, Skip: 1, Redirect: "https://" + elsewhere})
 					w.veto = against(elsewhere)
 				} else {
-					asked := 0
-					w.veto = func(string) error {
-						if asked++; asked == 2 {
-							return errVeto
-						}
-						return nil
-					}
+					w.veto = op.vetoAt(2)
 				}
 				_, err := run(t.Context())
 				w.vetoed(t, err, elsewhere)
@@ -237,6 +241,9 @@ func TestVetoAndProxy(t *testing.T) {
 			}
 			var asked syncList
 			w.veto = func(host string) error {
+				if host == registryHost && op.host != registryHost {
+					return nil // its services are cached
+				}
 				asked.add(host)
 				if veto {
 					return errVeto

@@ -114,6 +114,7 @@ func (a *attempt) send(ctx context.Context) (*http.Response, error) {
 // would report it unredacted.
 func (a *attempt) RoundTrip(req *http.Request) (*http.Response, error) {
 	a.hopURL, a.answer = req.URL, nil
+	a.overHTTP = a.overHTTP || req.URL.Scheme != "https"
 	resp, err := RoundTrip(a.next, req, a.timer.pause)
 	if err != nil || resp == nil {
 		return resp, err

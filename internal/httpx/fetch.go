@@ -31,6 +31,8 @@ type fetch struct {
 	login       string           // basic credentials; may be empty
 	secrets     secrets
 
+	overHTTP bool // whether a hop of the last attempt was http
+
 	earlier int // failed attempts before this fetch
 	made    int // attempts of this fetch
 }
@@ -140,6 +142,7 @@ type attempts struct{ *fetch }
 
 func (f attempts) RoundTrip(*http.Request) (*http.Response, error) {
 	f.made++
+	f.overHTTP = false
 	started := time.Now()
 	resp, e := f.attempt()
 	took := slog.Duration("took", time.Since(started))

@@ -38,12 +38,20 @@ type noFile struct{ error }
 
 func (e *noFile) Unwrap() []error { return []error{e.error, provider.ErrNoFile} }
 
-// PerhapsUnknown adds a hint to the error of an answer with status 500.
-func PerhapsUnknown(e *failure.RequestError, what string) *failure.RequestError {
-	if e.Status != http.StatusInternalServerError {
-		return e
+// PerhapsUnknown adds the hint of Cause to err if it is a *failure.RequestError.
+func PerhapsUnknown(err error, what string) error {
+	if e, ok := err.(*failure.RequestError); ok {
+		return e.Because(Cause(e, what))
 	}
-	return e.Because(fmt.Errorf("%w; some servers answer 500 for an unknown %s", e.Err, what))
+	return err
+}
+
+// Cause returns the cause of e, with a hint if the answer has status 500.
+func Cause(e *failure.RequestError, what string) error {
+	if e.Status != http.StatusInternalServerError {
+		return e.Err
+	}
+	return fmt.Errorf("%w; some servers answer 500 for an unknown %s", e.Err, what)
 }
 
 // Subject returns the text of a package for errors.
