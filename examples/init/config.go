@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -50,7 +53,7 @@ var (
 )
 
 // read reads the module in a directory.
-func (s *source) read(dir string) (*configuration, error) {
+func (s *source) read(ctx context.Context, dir string) (*configuration, error) {
 	primary, overrides, err := s.names(dir)
 	if err != nil {
 		return nil, err
@@ -60,6 +63,9 @@ func (s *source) read(dir string) (*configuration, error) {
 	}
 	c := &configuration{calls: map[string]*call{}, required: map[string]*requirement{}, used: map[string]bool{}, versions: map[string][]string{}}
 	for i, name := range slices.Concat(primary, overrides) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		body, err := s.parse(dir, name)
 		if err != nil {
 			return nil, err
@@ -104,6 +110,8 @@ func (c *configuration) module(block *hcl.Block, override bool) error {
 	name := block.Labels[0]
 	old := c.calls[name]
 	switch {
+	case !hclsyntax.ValidIdentifier(name):
+		return wrong(block.DefRange, "invalid module name %.100q: want letters, digits, underscores and hyphens", name)
 	case override && old == nil:
 		return wrong(block.DefRange, "module %q to override does not exist", name)
 	case !override && old != nil:
@@ -131,21 +139,30 @@ func literals(body hcl.Body, schema *hcl.BodySchema, to map[string]*string) erro
 	return nil
 }
 
-func literal(e hcl.Expression, name string) (string, error) {
+// literal returns the text of a string. It evaluates nothing: short expressions can take hours.
+func literal(e hcl.Expression, name string) (text string, err error) {
 	if r := e.Range(); r.End.Byte-r.Start.Byte > maxText {
 		return "", wrong(r, "%q has more than %d bytes", name, maxText)
 	}
-	if len(e.Variables()) > 0 {
-		return "", wrong(e.Range(), "%q refers to other values, which this program does not evaluate; write a literal string", name)
+	inner := e
+	for {
+		p, ok := inner.(*hclsyntax.ParenthesesExpr)
+		if !ok {
+			break
+		}
+		inner = p.Expression
 	}
-	value, diags := e.Value(nil)
-	if diags.HasErrors() {
-		return "", diagnosed(diags)
+	template, ok := inner.(*hclsyntax.TemplateExpr)
+	if ok = ok && template.IsStringLiteral() || json.IsJSONExpression(e); ok {
+		value, diags := inner.Value(nil) // of JSON, the text as it stands
+		if ok = !diags.HasErrors() && !value.IsNull() && value.Type() == cty.String; ok {
+			text = value.AsString()
+		}
 	}
-	if value.IsNull() || !value.IsKnown() || value.Type() != cty.String {
-		return "", wrong(e.Range(), "%q must be a string", name)
+	if !ok || json.IsJSONExpression(e) && (strings.Contains(text, "${") || strings.Contains(text, "%{")) {
+		return "", wrong(e.Range(), "%q must be a literal string; this program does not evaluate expressions", name)
 	}
-	return value.AsString(), nil
+	return text, nil
 }
 
 func (c *configuration) terraform(body hcl.Body, override bool) error {
@@ -182,11 +199,16 @@ func parseRequirement(attribute *hcl.Attribute) (r *requirement, err error) {
 		return r, err
 	}
 	for _, m := range members {
-		key, diags := m.Key.Value(nil)
-		if diags.HasErrors() || key.Type() != cty.String {
-			return nil, wrong(m.Key.Range(), "the name of a member must be a string")
+		key := hcl.ExprAsKeyword(m.Key)
+		if wrapper, ok := m.Key.(*hclsyntax.ObjectConsKeyExpr); ok && key == "" {
+			m.Key = wrapper.Wrapped
 		}
-		switch key.AsString() {
+		if key == "" {
+			if key, err = literal(m.Key, "name of a member"); err != nil {
+				return nil, err
+			}
+		}
+		switch key {
 		case "source":
 			r.source, err = literal(m.Value, "source")
 		case "version":
@@ -216,11 +238,14 @@ func (c *configuration) resource(block *hcl.Block) error {
 	}
 	name, _, _ := strings.Cut(block.Labels[0], "_")
 	if attribute := content.Attributes["provider"]; attribute != nil {
-		traversal, diags := hcl.AbsTraversalForExpr(attribute.Expr)
-		if diags.HasErrors() {
-			return diagnosed(diags)
+		// In JSON, and in configurations for version 0.11, it is a string.
+		if text, err := literal(attribute.Expr, "provider"); err == nil {
+			name, _, _ = strings.Cut(text, ".")
+		} else if traversal, diags := hcl.AbsTraversalForExpr(attribute.Expr); !diags.HasErrors() && !json.IsJSONExpression(attribute.Expr) {
+			name = traversal.RootName()
+		} else {
+			return wrong(attribute.Range, "invalid reference to a provider")
 		}
-		name = traversal.RootName()
 	}
 	c.used[name] = true
 	return nil

@@ -42,6 +42,9 @@ func main() {
 	}
 }
 
+// providersDir has the installed providers.
+const providersDir = ".terraform/providers"
+
 // An initialiser prepares one directory.
 type initialiser struct {
 	config    *cliconfig.Config
@@ -62,7 +65,7 @@ func initialise(ctx context.Context, in *initialiser, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	result, err := in.config.Installer(filepath.Join(in.dir, ".terraform", "providers")).Ensure(ctx, tree.required, lock)
+	result, err := in.config.Installer(filepath.Join(in.dir, filepath.FromSlash(providersDir))).Ensure(ctx, tree.required, lock)
 	for _, s := range result.Selections {
 		if s.Err == nil && s.From != install.FromBuiltIn {
 			fmt.Fprintf(out, "provider  %s %s\n", s.Provider, s.Version)

@@ -17,16 +17,23 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/module"
 )
 
 // manifestName is the file in which the CLI looks for the modules of a configuration.
-const manifestName = ".terraform/modules/modules.json"
+const manifestName = modulesDir + "/modules.json"
+
+// modulesDir has the packages, in directories with the names of keys.
+const modulesDir = ".terraform/modules"
 
 // maxModules is the maximum number of modules, and maxDepth of nested calls.
 const (
-	maxModules = 10_000
-	maxDepth   = 50
+	maxModules  = 10_000
+	maxCalls    = 50
+	maxManifest = 16 << 20 // bytes
+	parallel    = 16       // downloads
 )
 
 // A record is the entry of a module in the manifest.
@@ -43,6 +50,11 @@ type tree struct {
 	source *source
 	before map[string]record // of an earlier run
 	group  *errgroup.Group
+	store  *os.Root // modulesDir, to which all is written
+	slots  chan struct{}
+
+	reading sync.Mutex                // one file is parsed at a time, because that takes memory
+	read    map[string]*configuration // by directory
 
 	mu        sync.Mutex
 	records   []record
@@ -58,8 +70,22 @@ func (in *initialiser) modules(ctx context.Context) (*tree, error) {
 		return nil, err
 	}
 	defer root.Close()
-	t := &tree{initialiser: in, source: &source{root, in.terraform}, packages: map[string]string{}, required: map[addrs.Provider]addrs.ProviderConstraint{}}
-	if err := t.load(root); err != nil {
+	// A link that leads out of the directory is refused here, before anything is written.
+	for _, name := range []string{modulesDir, providersDir} {
+		if err := root.MkdirAll(name, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	store, err := root.OpenRoot(modulesDir)
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	t := &tree{
+		initialiser: in, source: &source{root, in.terraform}, store: store, slots: make(chan struct{}, parallel),
+		read: map[string]*configuration{}, packages: map[string]string{}, required: map[addrs.Provider]addrs.ProviderConstraint{},
+	}
+	if err := t.load(); err != nil {
 		return nil, err
 	}
 	t.group, ctx = errgroup.WithContext(ctx)
@@ -74,18 +100,23 @@ func (in *initialiser) modules(ctx context.Context) (*tree, error) {
 		return t, nil // the CLI writes no manifest without module blocks
 	}
 	data, err := json.Marshal(map[string][]record{"Modules": t.records})
-	if err == nil {
-		err = root.MkdirAll(path.Dir(manifestName), 0o755)
+	if err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = root.WriteFile(manifestName, data, 0o644)
+	part, err := fsx.CreatePartIn(store, ".", 0o644)
+	if err != nil {
+		return nil, err
 	}
-	return t, err
+	defer part.Discard()
+	if _, err := part.Write(data); err != nil {
+		return nil, err
+	}
+	return t, part.PublishAs(path.Base(manifestName))
 }
 
 // load reads the manifest of an earlier run.
-func (t *tree) load(root *os.Root) error {
-	data, err := root.ReadFile(manifestName)
+func (t *tree) load() error {
+	data, err := readFile(t.store, path.Base(manifestName), maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -93,8 +124,8 @@ func (t *tree) load(root *os.Root) error {
 		return err
 	}
 	var manifest struct{ Modules []record }
-	if err := json.Unmarshal(data, &manifest); err != nil {
-		return &ConfigError{manifestName, err.Error() + "; remove the file to install the modules again"}
+	if err := json.Unmarshal(data, &manifest); err != nil || len(data) > maxManifest {
+		return &ConfigError{manifestName, "not a manifest of modules; remove the file to install the modules again"}
 	}
 	t.before = map[string]record{}
 	for _, r := range manifest.Modules {
@@ -113,13 +144,13 @@ type location struct {
 
 // visit reads a module and the modules that it calls.
 func (t *tree) visit(ctx context.Context, at location) error {
-	if at.depth > maxDepth {
-		return &ConfigError{at.Dir, fmt.Sprintf("more than %d nested module calls", maxDepth)}
+	if at.depth > maxCalls {
+		return &ConfigError{at.Dir, fmt.Sprintf("more than %d nested module calls", maxCalls)}
 	}
 	if slices.Contains(at.dirs, at.Dir) {
 		return &ConfigError{at.Dir, "the module calls itself through " + strings.Join(at.dirs, ", ")}
 	}
-	config, err := t.source.read(at.Dir)
+	config, err := t.configuration(ctx, at.Dir)
 	if err != nil {
 		return err
 	}
@@ -145,6 +176,18 @@ func (t *tree) visit(ctx context.Context, at location) error {
 	return nil
 }
 
+// configuration reads the module in a directory, once for all calls.
+func (t *tree) configuration(ctx context.Context, dir string) (c *configuration, err error) {
+	t.reading.Lock()
+	defer t.reading.Unlock()
+	if c = t.read[dir]; c == nil {
+		if c, err = t.source.read(ctx, dir); err == nil {
+			t.read[dir] = c
+		}
+	}
+	return c, err
+}
+
 // resolve finds or installs the module that a block calls.
 func (t *tree) resolve(ctx context.Context, at location, c *call) (*location, error) {
 	next := &location{depth: at.depth + 1, record: record{Key: strings.TrimPrefix(at.Key+"."+c.name, ".")}}
@@ -161,7 +204,7 @@ func (t *tree) resolve(ctx context.Context, at location, c *call) (*location, er
 		}
 		return next, nil
 	}
-	next.pkg = path.Join(".terraform", "modules", next.Key)
+	next.pkg = path.Join(modulesDir, next.Key)
 	if other := t.claim(next); other != "" {
 		return nil, wrong(c.at, "modules %q and %q would have the same directory on some systems", next.Key, other)
 	}
@@ -172,11 +215,11 @@ func (t *tree) resolve(ctx context.Context, at location, c *call) (*location, er
 }
 
 // claim reserves the directory of a package. It returns the key of another module with the same
-// directory, apart from case.
+// directory on some system.
 func (t *tree) claim(to *location) (other string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	folded := strings.ToLower(to.pkg)
+	folded := archive.Fold(to.pkg)
 	other = t.packages[folded]
 	t.packages[folded] = to.Key
 	return other
@@ -226,7 +269,7 @@ func (t *tree) install(ctx context.Context, to *location, from location, c *call
 
 // isInstalled reports whether the module of an earlier run matches the module block.
 func (t *tree) isInstalled(old record, to *location, constraint addrs.ModuleConstraint) bool {
-	if old.Source != to.Source || !below(old.Dir, to.pkg) {
+	if old.Source != to.Source || path.Clean(old.Dir) != old.Dir || !below(old.Dir, to.pkg) {
 		return false
 	}
 	if old.Version != "" {
@@ -239,22 +282,46 @@ func (t *tree) isInstalled(old record, to *location, constraint addrs.ModuleCons
 	return err == nil && info.IsDir()
 }
 
-// fetch downloads a package. Only the configuration itself may use local paths.
-func (t *tree) fetch(ctx context.Context, to *location, address module.Address, constraint addrs.ModuleConstraint, own bool) (*module.Report, error) {
-	dir := filepath.Join(t.dir, filepath.FromSlash(to.pkg))
-	options := module.Options{Git: &module.Git{}, Replace: true, SkipLinks: true, AllowLocal: own}
+// fetch downloads a package into a private directory, from which it moves to its place in the store. Only the
+// configuration itself may use local paths.
+func (t *tree) fetch(ctx context.Context, to *location, address module.Address, constraint addrs.ModuleConstraint, own bool) (report *module.Report, err error) {
+	select {
+	case t.slots <- struct{}{}:
+		defer func() { <-t.slots }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	private, err := fsx.CreatePartDir(filepath.Join(t.dir, filepath.FromSlash(modulesDir)))
+	if err != nil {
+		return nil, err
+	}
+	defer private.Discard()
+	made := filepath.Join(private.Path(), "package")
+	options := module.Options{Git: &module.Git{}, SkipLinks: true, AllowLocal: own}
+	if location := address.Location; location != nil {
+		report, err = module.DownloadLocation(ctx, t.config.Registry(), location, made, options)
+	} else {
+		report, err = t.newest(ctx, to, address.Registry, constraint, made, options)
+	}
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.Base(private.Path())
+	_, err = fsx.PutIn(t.store, filepath.Join(name, "package"), to.Key, name)
+	return report, errors.Join(err, fsx.SyncDirIn(t.store, "."))
+}
+
+// newest downloads the newest version that matches a constraint.
+func (t *tree) newest(ctx context.Context, to *location, source addrs.ModuleSource, constraint addrs.ModuleConstraint, dir string, options module.Options) (*module.Report, error) {
 	registry := t.config.Registry()
-	if address.Location != nil {
-		return module.DownloadLocation(ctx, registry, address.Location, dir, options)
-	}
-	versions, err := registry.ModuleVersions(ctx, address.Registry.Module)
+	versions, err := registry.ModuleVersions(ctx, source.Module)
 	if err != nil {
 		return nil, err
 	}
-	newest, err := versions.Newest(constraint)
+	version, err := versions.Newest(constraint)
 	if err != nil {
 		return nil, err
 	}
-	to.Version = newest.String()
-	return module.Download(ctx, registry, address.Registry, newest, dir, options)
+	to.Version = version.String()
+	return module.Download(ctx, registry, source, version, dir, options)
 }

@@ -1,11 +1,8 @@
 package main
 
 import (
-	stdjson "encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -14,18 +11,13 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/json"
+
+	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// maxFile is the maximum size of a file in bytes.
-const maxFile = 4 << 20
-
-// The parser recurses, so nesting is limited: brackets, operators in one file, and the bytes of a
-// string that may be a template.
-const (
-	maxNesting   = 1_000
-	maxOperators = 20_000
-	maxText      = 64 << 10
-)
+// maxText is the maximum size of a source or version in bytes.
+const maxText = 4 << 10
 
 // A ConfigError is an error in a configuration.
 type ConfigError struct {
@@ -33,7 +25,7 @@ type ConfigError struct {
 	Text  string
 }
 
-func (e *ConfigError) Error() string { return e.Place + ": " + e.Text }
+func (e *ConfigError) Error() string { return weburl.Clean(e.Place+": "+e.Text, 2000) }
 
 func wrong(at hcl.Range, format string, args ...any) error {
 	return &ConfigError{fmt.Sprintf("%s:%d", at.Filename, at.Start.Line), fmt.Sprintf(format, args...)}
@@ -103,22 +95,11 @@ func (s *source) stem(name string) (stem, suffix string, ok bool) {
 // parse reads one file.
 func (s *source) parse(dir, name string) (hcl.Body, error) {
 	name = path.Join(dir, name)
-	f, err := s.root.Open(name)
+	text, err := readFile(s.root, name, maxFile)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, &fs.PathError{Op: "read", Path: name, Err: errors.New("not a regular file")})
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(text) > maxFile {
-		return nil, &ConfigError{name, fmt.Sprintf("more than %d bytes", maxFile)}
-	}
-	if err := checkNesting(text, name); err != nil {
+	if err := look(text, name); err != nil {
 		return nil, err
 	}
 	var file *hcl.File
@@ -134,29 +115,12 @@ func (s *source) parse(dir, name string) (hcl.Body, error) {
 	return file.Body, nil
 }
 
-// checkNesting returns an error if the parser would recurse too deeply.
-func checkNesting(text []byte, name string) error {
-	if strings.HasSuffix(name, ".json") {
-		var any any
-		if err := stdjson.Unmarshal(text, &any); err != nil { // it limits the depth
-			return &ConfigError{name, err.Error()}
-		}
-		return nil
+// readFile reads a regular file. Of a file with more than max bytes, it reads one more.
+func readFile(root *os.Root, name string, max int64) ([]byte, error) {
+	f, err := fsx.OpenRegularIn(root, name)
+	if err != nil {
+		return nil, err
 	}
-	depth, operators := 0, 0
-	tokens, _ := hclsyntax.LexConfig(text, name, hcl.InitialPos) // the parser reports the errors
-	for _, t := range tokens {
-		switch t.Type {
-		case hclsyntax.TokenOParen, hclsyntax.TokenOBrack, hclsyntax.TokenOBrace, hclsyntax.TokenOQuote, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
-			depth++
-		case hclsyntax.TokenCParen, hclsyntax.TokenCBrack, hclsyntax.TokenCBrace, hclsyntax.TokenCQuote, hclsyntax.TokenTemplateSeqEnd:
-			depth--
-		case hclsyntax.TokenBang, hclsyntax.TokenMinus, hclsyntax.TokenQuestion:
-			operators++
-		}
-		if depth > maxNesting || operators > maxOperators {
-			return wrong(t.Range, "too deep nesting, or too many operators in one file")
-		}
-	}
-	return nil
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, max+1))
 }

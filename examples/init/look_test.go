@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// parsed reads a text as a file of a configuration.
+func parsed(t testing.TB, name, text string) error {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	_, err = (&source{root, false}).read(t.Context(), ".")
+	return err
+}
+
+// TestHostileText: no text ends the process, or takes long or much memory. The second text of each case is at the
+// limit.
+func TestHostileText(t *testing.T) {
+	list := func(s string) string { return "x = [" + s + "]" }
+	for name, c := range map[string]struct {
+		file            string
+		text            func(n int) string
+		refused, atMost int
+		want            string
+	}{
+		"bytes":       {"main.tf", func(n int) string { return "#" + strings.Repeat("x", n-1) }, maxFile + 1, maxFile, "more than 2097152 bytes"},
+		"tokens":      {"main.tf", func(n int) string { return list(strings.Repeat("1,", (n-4)/2)) }, maxTokens + 2, maxTokens, "main.tf: more than 100000 words"},
+		"lines":       {"main.tf", func(n int) string { return strings.Repeat("\n", n) }, maxTokens + 1, maxTokens, "main.tf: more than 100000 words"},
+		"brackets":    {"main.tf", func(n int) string { return "x = " + strings.Repeat("(", n) + "1" + strings.Repeat(")", n) }, maxDepth + 1, maxDepth, "main.tf:1: too deep nesting"},
+		"open":        {"main.tf", func(n int) string { return "x = " + strings.Repeat("[", n) }, maxTokens - 10, 0, "main.tf:1: too deep nesting"},
+		"templates":   {"main.tf", func(n int) string { return "x = " + strings.Repeat(`"${`, n) }, 30_000, 0, "main.tf:1: too deep nesting"},
+		"blocks":      {"main.tf", func(n int) string { return strings.Repeat("a {\n", n) + strings.Repeat("}\n", n) }, maxDepth + 1, maxDepth, "main.tf:251: too deep nesting"},
+		"not":         {"main.tf", func(n int) string { return "x = " + strings.Repeat("!", n-3) + "1" }, maxChain + 1, maxChain, "main.tf:1: too deep nesting"},
+		"not lines":   {"main.tf", func(n int) string { return "x = (" + strings.Repeat("!\n", n-4) + "1)" }, maxChain + 1, maxChain, "too deep nesting"},
+		"not for":     {"main.tf", func(n int) string { return "x = {for a in b : c => " + strings.Repeat("!\n", n-11) + "1}" }, maxChain + 1, maxChain, "too deep nesting"},
+		"comments":    {"main.tf", func(n int) string { return "x = " + strings.Repeat("!/**/", n-3) + "1" }, maxChain + 1, maxChain, "main.tf:1: too deep nesting"},
+		"sums":        {"main.tf", func(n int) string { return "x = 1" + strings.Repeat(" + 1", n/2-2) }, maxChain + 2, maxChain, "main.tf:1: too deep nesting"},
+		"questions":   {"main.tf", func(n int) string { return "x = " + strings.Repeat("a ? b : ", n/4-1) + "b" }, maxChain + 4, maxChain, "main.tf:1: too deep nesting"},
+		"splats":      {"main.tf", func(n int) string { return "x = b" + strings.Repeat("[*]", n-4) }, maxChain + 1, maxChain, "main.tf:1: too deep nesting"},
+		"stars":       {"main.tf", func(n int) string { return "x = b" + strings.Repeat(".*", (n-3)/2) }, maxChain + 4, maxChain, "main.tf:1: too deep nesting"},
+		"indices":     {"main.tf", func(n int) string { return "x = b" + strings.Repeat("[a]", n-4) }, maxChain + 1, maxChain, "main.tf:1: too deep nesting"},
+		"closed":      {"main.tf", func(n int) string { return "x = " + strings.Repeat(")", n) + strings.Repeat("(", n) }, 1, 0, `main.tf:1: unexpected ")"`},
+		"crossed":     {"main.tf", func(n int) string { return "x = " + strings.Repeat("(]", n) }, 1, 0, `main.tf:1: unexpected "]"`},
+		"directives":  {"main.tf", func(n int) string { return "x = \"" + strings.Repeat("%{if a}", n-3) + "\"" }, maxChain + 1, 0, "main.tf:1: too deep nesting"},
+		"heredoc":     {"main.tf", func(n int) string { return "x = <<E\n" + strings.Repeat("%{if a}\n", n) + "E\n" }, maxChain, 0, "too deep nesting"},
+		"digits":      {"main.tf", func(n int) string { return "x = " + strings.Repeat("1", n) }, maxDigits + 1, maxDigits, "main.tf:1: a number of more than 1000 digits"},
+		"UTF-8":       {"main.tf", func(n int) string { return "x = \"\xff\"" }, 1, 0, "main.tf: invalid UTF-8"},
+		"JSON arrays": {"main.tf.json", func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }, maxDepth + 1, 0, "main.tf.json: nesting of more than 250"},
+		"JSON":        {"main.tf.json", func(n int) string { return `{"a":` + strings.Repeat(`{"a":`, n-1) + "1" + strings.Repeat("}", n) }, maxDepth + 1, maxDepth, "main.tf.json: nesting of more than 250"},
+		"JSON digits": {"main.tf.json", func(n int) string { return `{"a":` + strings.Repeat("1", n) + "}" }, maxDigits + 1, maxDigits, "main.tf.json: a number of more than 1000 digits"},
+		"JSON tokens": {"main.tf.json", func(n int) string { return `{"a":[` + strings.Repeat("1,", (n-10)/2) + "1]}" }, maxTokens + 2, maxTokens, "main.tf.json: more than 100000 words"},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		start := time.Now()
+		err := parsed(t, c.file, c.text(c.refused))
+		took := time.Since(start)
+		runtime.ReadMemStats(&after)
+		if _, ok := errors.AsType[*ConfigError](err); !ok || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s, n = %d: %v, want a ConfigError with %q", name, c.refused, err, c.want)
+		}
+		if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; mib > 100 {
+			t.Errorf("%s, n = %d: %v and %d MiB, want at most 100 MiB", name, c.refused, took, mib)
+		}
+		if c.atMost > 0 {
+			if err := parsed(t, c.file, c.text(c.atMost)); err != nil && strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s, n = %d: %v, want no error", name, c.atMost, err)
+			}
+		}
+	}
+}
+
+// TestOrdinaryText: the limits count what the parser recurses for, and not the parts of a long file.
+func TestOrdinaryText(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"attributes": "locals {\n" + strings.Repeat("  # a comment\n  x = !a && b[0][*].c ? -1 : f(g, [h])\n", maxChain) + "}\n",
+		"objects":    "x = [\n" + strings.Repeat("  {\n    a = !b\n    (c) = { for d in e : d => d\n }\n  },\n", maxChain) + "]\n",
+		"heredoc":    "x = <<-EOT\n" + strings.Repeat("  a line with ${a.b} and \"${c[\"d\"]}\"\n", maxChain) + "  EOT\n",
+		"if":         "x = <<EOT\n" + strings.Repeat("%{ if a ~}\n b\n%{ else }\n c\n%{ endif }\n", 300) + "EOT\n",
+		"policy":     "x = jsonencode({\n" + strings.Repeat("  \"a:b/${c}\" : [\"d\", var.e - 1]\n", maxChain) + "})\n",
+	} {
+		if err := parsed(t, "main.tf", text); err != nil && !strings.Contains(err.Error(), "Attribute redefined") {
+			t.Errorf("%s: %v, want no error", name, err)
+		}
+	}
+}
+
+// TestManyCallsOfALargeModule: the files of many packages are not in memory at the same time.
+func TestManyCallsOfALargeModule(t *testing.T) {
+	w := newWorld(t)
+	var file, root strings.Builder
+	for i := range 4_000 {
+		fmt.Fprintf(&file, "output \"o%d\" {\n  value = [1, 2, \"${x}\"] # aaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n}\n", i)
+	}
+	w.registry.AddModule(regtest.Module{Address: "acme/large/aws", Files: map[string]string{"main.tf": file.String()}})
+	for i := range 12 {
+		fmt.Fprintf(&root, "module \"m%d\" { source = \"%s/acme/large/aws\" }\n", i, w.host)
+	}
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"main.tf": root.String()})
+	ctx, stop := context.WithCancel(t.Context())
+	var peak atomic.Uint64
+	sampled := make(chan struct{})
+	go func() {
+		defer close(sampled)
+		for ctx.Err() == nil {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			peak.Store(max(peak.Load(), m.HeapAlloc))
+			time.Sleep(20 * time.Millisecond)
+		}
+	}()
+	err := initialise(t.Context(), w.initialiser(t, dir, false), io.Discard)
+	stop()
+	<-sampled
+	if mib := peak.Load() >> 20; err != nil || mib > 150 {
+		t.Errorf("initialise: %v, with %d MiB in use, want at most 150 MiB with the registry", err, mib)
+	} else {
+		t.Logf("%d MiB, file of %d KiB", mib, file.Len()>>10)
+	}
+}
+
+// TestNamesStayInside: neither the name of a module, nor a link in the configuration, leads to a directory outside.
+func TestNamesStayInside(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for name, c := range map[string]struct {
+		module string // a file of the module acme/evil/aws
+		link   string // to the directory outside
+	}{
+		"name":       {module: "module \"x/../../../../victim\" { source = \"" + w.host + "/acme/network/aws\" }"},
+		"JSON name":  {module: `{"module": {"../../../victim": {"source": "` + w.host + `/acme/network/aws"}}}`},
+		"data":       {link: ".terraform"},
+		"modules":    {link: modulesDir},
+		"providers":  {link: providersDir},
+		"module":     {link: modulesDir + "/victim"},
+		"manifest":   {link: manifestName},
+		"empty name": {module: `module "" { source = "./x" }`},
+	} {
+		parent := t.TempDir()
+		dir, victim := filepath.Join(parent, "config"), filepath.Join(parent, "victim")
+		file, evil := "main.tf", "acme/"+strings.ToLower(strings.ReplaceAll(name, " ", "-"))+"/aws"
+		if strings.HasPrefix(name, "JSON") {
+			file = "main.tf.json"
+		}
+		w.registry.AddModule(regtest.Module{Address: evil, Files: map[string]string{file: c.module}})
+		write(t, victim, map[string]string{"mine": "x"})
+		write(t, dir, map[string]string{"main.tf": fmt.Sprintf("module \"victim\" { source = %q }", w.host+"/"+evil)})
+		if c.link != "" {
+			link := filepath.Join(dir, filepath.FromSlash(c.link))
+			if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o755), os.Symlink(victim, link)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := initialise(t.Context(), w.initialiser(t, dir, false), io.Discard)
+		if replaced := c.link == modulesDir+"/victim"; replaced != (err == nil) {
+			t.Errorf("%s: %v, want an error unless the link was replaced", name, err)
+		}
+		entries, failed := os.ReadDir(victim)
+		if failed != nil || len(entries) != 1 || read(t, victim, "mine") != "x" {
+			t.Errorf("%s: the directory outside has %v, %v; want the file of before", name, entries, failed)
+		}
+	}
+}
+
+// FuzzLook: what passes is parsed within the limits, and does not panic.
+func FuzzLook(f *testing.F) {
+	for _, text := range []string{
+		"x = {for a in b : a => !\n!\n1}", "x = b[*][*].*.c", `x = "%{if a}${b}%{else}%{endif}"`, "x = <<-E\n  ${a}\n  E\n", "a \"b\" c {\n}\n",
+		`{"a":[{"b":1e9}]}`, "x = (]", "/*", "\xef\xbb\xbfx = 1", "x = `'", "module m {\nsource = \"${[for a in b : a]}\"\nproviders = { a = b }\n}",
+	} {
+		f.Add(text, true)
+		f.Add(text, false)
+	}
+	f.Fuzz(func(t *testing.T, text string, json bool) {
+		name := "main.tf"
+		if json {
+			name += ".json"
+		}
+		start := time.Now()
+		_ = parsed(t, name, text)
+		if took := time.Since(start); took > 20*time.Second {
+			t.Errorf("reading %d bytes took %v", len(text), took)
+		}
+	})
+}
