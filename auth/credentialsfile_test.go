@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -210,9 +209,6 @@ func TestStoresBehindChainAndCache(t *testing.T) {
 // TestCredentialsFileSweeps checks that Save removes the incomplete file of a killed process.
 func TestCredentialsFileSweeps(t *testing.T) {
 	t.Parallel()
-	if runtime.GOOS == "windows" {
-		t.Skip("skipped: on windows incomplete files are removed after an hour")
-	}
 	file := credentials(t, `{}`)
 	left := filepath.Join(filepath.Dir(file.Path), ".tofureg-dead.part")
 	if err := os.WriteFile(left, []byte(secret), 0o600); err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/internal/disktest"
 )
 
 // TestCredentialsFileRootedLink has a link to a path that begins at the top of the
@@ -17,11 +18,7 @@ func TestCredentialsFileRootedLink(t *testing.T) {
 	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	err := os.Symlink(file[len(filepath.VolumeName(file)):], link)
-	if err == nil {
-		_, err = os.Lstat(link) // Wine only says that it has made one
-	}
-	if err != nil {
+	if err := disktest.Symlink(file[len(filepath.VolumeName(file)):], link); err != nil {
 		t.Skipf("skipped: this user cannot make links: %v", err)
 	}
 	if err := (auth.CredentialsFile{Path: link}).Save(t.Context(), hostA, auth.MustNewToken(secret)); err != nil {

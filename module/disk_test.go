@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -138,9 +137,6 @@ func startFetch(t *testing.T, dir, form, step string, flags ...string) *disktest
 // process.
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	if runtime.GOOS == "windows" {
-		t.Skip("skipped: on windows what is left is removed an hour later")
-	}
 	parent := t.TempDir()
 	alive := startFetch(t, filepath.Join(parent, "alive"), "zip", "half")
 	left := func() (names []string) {

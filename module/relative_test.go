@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/module"
 )
 
@@ -78,7 +79,7 @@ func TestRelativeAboveLink(t *testing.T) {
 	write(t, filepath.Join(home, "here"), files{"x": ""})
 	write(t, filepath.Join(links, "m"), files{"main.tf": "another module\n"})
 	link := filepath.Join(links, "link")
-	if err := os.Symlink(filepath.Join(home, "here"), link); err != nil {
+	if err := disktest.Symlink(filepath.Join(home, "here"), link); err != nil {
 		t.Skipf("skipped: no symbolic links: %v", err)
 	}
 	o := newOrigin(t)

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -170,9 +169,6 @@ func startDownload(t *testing.T, path, step string) *disktest.Process {
 // the directory removes the files of killed processes, but not of running ones.
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	if runtime.GOOS == "windows" {
-		t.Skip("skipped: on windows what is left is removed an hour later")
-	}
 	dir, content := t.TempDir(), archive(t)
 	alive := startDownload(t, filepath.Join(dir, "alive.zip"), "half")
 	left := func() (names []string) {

@@ -11,6 +11,7 @@ import (
 	"testing/fstest"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
@@ -83,7 +84,7 @@ func TestHashesOfBadDirectory(t *testing.T) {
 	if err := os.Mkdir(linked, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("/etc/passwd", filepath.Join(linked, "terraform-provider-demo")); err != nil {
+	if err := disktest.Symlink("/etc/passwd", filepath.Join(linked, "terraform-provider-demo")); err != nil {
 		t.Skipf("skipped: symbolic links cannot be made here: %v", err)
 	}
 	dirs := map[string]string{"linux_amd64": good, "darwin_arm64": linked, "windows_amd64": filepath.Join(root, "gone")}

@@ -21,7 +21,6 @@ type Lock struct {
 	close func() error
 	root  *os.Root
 	name  string
-	path  string // empty if the caller opened the root
 }
 
 // Pauses between two attempts. A blocking call would not end with the context.
@@ -50,7 +49,7 @@ func AcquireLock(ctx context.Context, path string) (*Lock, error) {
 		return nil, withPath(path, err)
 	}
 	unlock := l.close
-	l.path, l.close = path, func() error { return errors.Join(unlock(), root.Close()) }
+	l.close = func() error { return errors.Join(unlock(), root.Close()) }
 	return l, nil
 }
 
@@ -112,18 +111,14 @@ func openOwn(root *os.Root, name string) (*Lock, error) {
 // Release releases the lock. The file stays.
 func (l *Lock) Release() error { return l.close() }
 
-// Remove releases the lock and removes its file. Windows keeps a file that other processes have
-// open, and a file in an *os.Root.
+// Remove releases the lock and removes its file. On Windows the file stays if the CLI has it open.
 func (l *Lock) Remove() error {
-	if removesOpenFiles {
-		// Removing the file after the release could remove the lock of the next holder.
-		return errors.Join(l.root.Remove(l.name), l.close())
+	// Removing the file after the release could remove the lock of the next holder.
+	err := l.root.Remove(l.name)
+	if isInUse(err) {
+		err = nil
 	}
-	err := l.close()
-	if l.path != "" { // a root would remove a file that other processes have open
-		os.Remove(l.path)
-	}
-	return err
+	return errors.Join(err, l.close())
 }
 
 // TryLock locks an open file without waiting, and reports whether it has the lock. Closing f

@@ -7,8 +7,6 @@ import (
 	"syscall"
 )
 
-const removesOpenFiles = true
-
 // perProcess has the fcntl locks of this process.
 var perProcess = processLocks{lock: func(fd uintptr) (bool, error) { return setLock(fd, syscall.F_SETLK) }}
 

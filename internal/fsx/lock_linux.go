@@ -2,8 +2,6 @@ package fsx
 
 import "os"
 
-const removesOpenFiles = true
-
 // fcntlOFDSetLock is F_OFD_SETLK, which is the same on all architectures. Unlike with F_SETLK, the
 // lock belongs to the open file, so it excludes goroutines and survives closing another descriptor.
 // The two kinds exclude each other.

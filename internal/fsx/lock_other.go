@@ -7,8 +7,6 @@ import (
 	"os"
 )
 
-const removesOpenFiles = false
-
 func openLocked(root *os.Root, name string) (*Lock, error) { return openOwn(root, name) }
 
 func tryLock(uintptr) (bool, error) { return false, errors.ErrUnsupported }

@@ -7,9 +7,6 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Windows can remove open files, but not on all file systems.
-const removesOpenFiles = false
-
 func openLocked(root *os.Root, name string) (*Lock, error) { return openOwn(root, name) }
 
 func tryLock(fd uintptr) (bool, error) {

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // partSuffix ends the names of parts.
@@ -132,20 +131,10 @@ func (p *Part) move(target string) error {
 
 // rename renames the file to its target and closes it.
 func (p *Part) rename() error {
-	if !removesOpenFiles {
-		// Only a closed file can be renamed. Closing releases the lock, but no process sweeps a
-		// file that was changed recently.
-		now := time.Now()
-		_ = p.root.Chtimes(p.name, now, now)
-		if err := p.Close(); err != nil {
-			return err
-		}
+	if err := p.move(p.target); err != nil {
+		return err
 	}
-	err := p.move(p.target)
-	if err == nil && removesOpenFiles {
-		err = p.Close()
-	}
-	return err
+	return p.Close()
 }
 
 // Discard closes the file, and removes it unless it has its final name. Calling it again has no
@@ -153,12 +142,7 @@ func (p *Part) rename() error {
 func (p *Part) Discard() {
 	if !p.done {
 		p.done = true
-		if removesOpenFiles {
-			p.root.Remove(p.name) // while it is locked
-		} else {
-			p.Close()
-			retryChange(func() error { return p.root.Remove(p.name) })
-		}
+		retryChange(func() error { return p.root.Remove(p.name) }) // while it is locked
 	}
 	p.Close()
 	if p.owned {

@@ -74,12 +74,9 @@ func (d *PartDir) Path() string { return filepath.Join(d.root.Name(), d.name) }
 
 // Discard removes the directory with its content.
 func (d *PartDir) Discard() {
-	if d.lock != nil && !removesOpenFiles {
-		d.lock.Close()
-	}
-	_ = RemoveTree(d.root, d.name)
 	if d.lock != nil {
 		d.lock.Close()
 	}
+	_ = RemoveTree(d.root, d.name)
 	d.root.Close()
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 
@@ -69,12 +70,17 @@ func TestPut(t *testing.T) {
 			"empty directory": func(target string) error { return os.Mkdir(target, 0o755) },
 			"directory":       func(target string) error { return os.MkdirAll(filepath.Join(target, "a", "b"), 0o755) },
 			"file":            func(target string) error { return os.WriteFile(target, nil, 0o600) },
-			"link":            func(target string) error { return os.Symlink(elsewhere, target) },
-			"dangling link":   func(target string) error { return os.Symlink("none", target) },
+			"link":            func(target string) error { return disktest.Symlink(elsewhere, target) },
+			"dangling link":   func(target string) error { return disktest.Symlink("none", target) },
 		} {
 			dir := t.TempDir()
 			target := filepath.Join(dir, "target")
-			must(t, prepare(target))
+			if err := prepare(target); err != nil && strings.Contains(name, "link") {
+				t.Logf("%s: %v", name, err) // on Windows
+				continue
+			} else if err != nil {
+				t.Fatal(err)
+			}
 			if err := put(t, f, target, "new"); err != nil {
 				t.Errorf("%s, %s: %v", how, name, err)
 			}

@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// maxRetryTime is the maximum time to wait for other processes, such as virus scanners.
-const maxRetryTime = 2 * time.Second
+// maxTries is the number of attempts, for about two seconds, while other processes, such as virus
+// scanners, have a file open. On a busy computer they take longer, as the other processes do.
+const maxTries = 85
 
 // retryOpen repeats open while another process renames or removes the file. It does not repeat
 // ERROR_ACCESS_DENIED, which is permanent for an unreadable file.
@@ -25,10 +26,9 @@ func retryChange(change func() error) error {
 }
 
 func retry(do func() error, passing ...syscall.Errno) error {
-	end := time.Now().Add(maxRetryTime)
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+	for n, pause := 1, firstPause; ; n, pause = n+1, min(2*pause, longestPause) {
 		err := do()
-		if !slices.ContainsFunc(passing, func(e syscall.Errno) bool { return errors.Is(err, e) }) || time.Now().Add(pause).After(end) {
+		if n == maxTries || !slices.ContainsFunc(passing, func(e syscall.Errno) bool { return errors.Is(err, e) }) {
 			return err
 		}
 		time.Sleep(pause)

@@ -1,17 +1,13 @@
 package fsx
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"runtime"
-	"time"
 )
 
 // SweepParts removes each [Part] and [PartDir] in dir whose process has ended. Locks decide, not
 // age. Symbolic links are not followed, and errors are ignored.
-//
-// On Windows, where open files cannot be removed, it removes those that are older than an hour.
 func SweepParts(dir string) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -43,24 +39,19 @@ func SweepPartsIn(root *os.Root) {
 }
 
 func sweepPart(root *os.Root, e fs.DirEntry) {
-	switch {
-	case runtime.GOOS == "windows":
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > time.Hour {
-			sweepClosed(root, e)
-		}
-	case !removesOpenFiles:
-		// Without locks, a living process cannot be detected.
-	case e.Type().IsRegular():
-		f, err := root.OpenFile(e.Name(), os.O_RDWR, 0)
-		if err != nil {
-			return
-		}
-		defer f.Close()
-		if locked, err := TryLock(f); err == nil && locked {
-			_ = root.Remove(e.Name()) // if its process has not locked it yet, that creates another
-		}
-	case e.IsDir():
+	if e.IsDir() {
 		sweepDir(root, e.Name())
+	}
+	if !e.Type().IsRegular() {
+		return
+	}
+	f, err := root.OpenFile(e.Name(), os.O_RDWR, 0)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	if locked, err := TryLock(f); err == nil && locked {
+		_ = root.Remove(e.Name()) // if its process has not locked it yet, that creates another
 	}
 }
 
@@ -83,22 +74,14 @@ func sweepDir(root *os.Root, name string) {
 	if locked, err := TryLock(f); err != nil || !locked {
 		return
 	}
+	if runtime.GOOS == "windows" {
+		// A directory with an open file cannot be renamed. That is so again if its process opens
+		// the lock file now.
+		f.Close()
+		part.Close()
+	}
 	// Rename first: its process could create the lock file again while the rest is removed.
 	if dead := partName(); root.Rename(name, dead) == nil {
 		_ = RemoveTree(root, dead)
-	}
-}
-
-// sweepClosed removes a part that no process has open, on systems that refuse to remove open files.
-func sweepClosed(root *os.Root, e fs.DirEntry) {
-	switch {
-	case e.Type().IsRegular():
-		_ = root.Remove(e.Name())
-	case e.IsDir():
-		// Remove the lock file first: it fails if the process lives.
-		err := root.Remove(e.Name() + string(os.PathSeparator) + partLock)
-		if err == nil || errors.Is(err, fs.ErrNotExist) {
-			_ = RemoveTree(root, e.Name())
-		}
 	}
 }

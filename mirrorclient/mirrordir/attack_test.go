@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -42,7 +43,7 @@ func TestPlantedLinks(t *testing.T) {
 			if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Symlink(outside, link); err != nil {
+			if err := disktest.Symlink(outside, link); err != nil {
 				t.Skipf("skipped: this link cannot be made here: %v", err)
 			}
 			if added, err := m.Add(t.Context(), src, wants(three, v1, v2), mirrordir.Options{}); err == nil || len(added) > 0 {

@@ -88,9 +88,9 @@ func TestOccupied(t *testing.T) {
 	outside := write(t, t.TempDir(), "precious", "precious")
 	for name, plant := range map[string]func(path string) error{
 		"directory": func(path string) error { return os.MkdirAll(filepath.Join(path, "kept"), 0o755) },
-		"link":      func(path string) error { return os.Symlink(outside, path) },
+		"link":      func(path string) error { return disktest.Symlink(outside, path) },
 		"link to nothing": func(path string) error {
-			return os.Symlink(outside+".none", path)
+			return disktest.Symlink(outside+".none", path)
 		},
 	} {
 		for _, file := range []string{"2.0.0.json", "terraform-provider-alpha_2.0.0_linux_amd64.zip"} {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/provider/hashstore"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -212,7 +213,7 @@ func TestNoFile(t *testing.T) {
 	if err := os.Remove(fileOf(d, zh1)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(target, fileOf(d, zh1)); err != nil {
+	if err := disktest.Symlink(target, fileOf(d, zh1)); err != nil {
 		t.Skipf("skipped: links cannot be made here: %v", err)
 	}
 	if got, err := d.Hashes(t.Context(), zh1); got != nil || !errors.Is(err, hashstore.ErrDamaged) {

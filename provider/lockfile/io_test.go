@@ -143,9 +143,6 @@ func TestSaveRefuses(t *testing.T) {
 // next one that writes, and nothing else.
 func TestSaveSweeps(t *testing.T) {
 	t.Parallel()
-	if runtime.GOOS == "windows" {
-		t.Skip("skipped: on windows what is left is removed an hour later")
-	}
 	dir := t.TempDir()
 	for _, name := range []string{".tofureg-dead.part", ".tofureg", "main.tf"} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {

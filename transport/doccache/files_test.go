@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 
@@ -78,10 +79,10 @@ func TestPlanted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, plant := range map[string]func(t *testing.T, path string) error{
-		"link to a file":         func(_ *testing.T, path string) error { return os.Symlink(outside, path) },
-		"link to a good entry":   func(t *testing.T, path string) error { return os.Symlink(copyOf(t, path+".was"), path) },
-		"link to nowhere":        func(_ *testing.T, path string) error { return os.Symlink(outside+".none", path) },
-		"link to itself":         func(_ *testing.T, path string) error { return os.Symlink(path, path) },
+		"link to a file":         func(_ *testing.T, path string) error { return disktest.Symlink(outside, path) },
+		"link to a good entry":   func(t *testing.T, path string) error { return disktest.Symlink(copyOf(t, path+".was"), path) },
+		"link to nowhere":        func(_ *testing.T, path string) error { return disktest.Symlink(outside+".none", path) },
+		"link to itself":         func(_ *testing.T, path string) error { return disktest.Symlink(path, path) },
 		"pipe":                   func(_ *testing.T, path string) error { return mkfifo(path) },
 		"directory":              func(_ *testing.T, path string) error { return os.Mkdir(path, 0o700) },
 		"directory that is full": func(_ *testing.T, path string) error { return os.MkdirAll(filepath.Join(path, "x"), 0o700) },
@@ -149,7 +150,7 @@ func TestLinkedDirectory(t *testing.T) {
 	if err := os.Mkdir(other, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(other, filepath.Join(dir, doccache.Version)); err != nil {
+	if err := disktest.Symlink(other, filepath.Join(dir, doccache.Version)); err != nil {
 		t.Skipf("skipped: links cannot be made here: %v", err)
 	}
 	tr := &doccache.Transport{Base: always(headers("Cache-Control", "max-age=600"), `{}`), Dir: dir}
