@@ -68,7 +68,7 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 		if a.Fetched {
 			what = "added"
 		}
-		fmt.Fprintf(out, "%s    %s %s %s, %d bytes, %s\n", what, a.Provider, a.Version, a.Platform, a.Size, a.Report.Trust)
+		fmt.Fprintf(out, "%s    %s %s %s, %d bytes, %s\n", what, a.Provider, a.Version, a.Platform, a.Size, a.Report)
 	}
 	if err != nil {
 		return err

@@ -111,7 +111,7 @@ func add(ctx context.Context, mirror *mirrordir.Mirror, src provider.Source, arg
 		if a.Fetched {
 			what = "added"
 		}
-		fmt.Fprintf(out, "%s  %s %s %s, %d bytes, %s\n", what, a.Provider, a.Version, a.Platform, a.Size, a.Report.Trust)
+		fmt.Fprintf(out, "%s  %s %s %s, %d bytes, %s\n", what, a.Provider, a.Version, a.Platform, a.Size, a.Report)
 	}
 	return err
 }

@@ -55,8 +55,9 @@ type Added struct {
 	// Hashes are the hashes that the mirror states for the archive.
 	Hashes []checksum.Hash `json:"hashes"`
 
-	// Report is the report of the policy, if necessary based on the record.
-	Report *verify.Report `json:"report"`
+	// Report is the report of the policy about the archive. It is nil if the archive was kept without
+	// reading it: its record is accepted, but nothing shows that the archive is still the recorded one.
+	Report *verify.Report `json:"report,omitempty"`
 }
 
 // Add downloads packages from src, verifies them with o.Policy and adds them to the mirror. The
@@ -64,7 +65,7 @@ type Added struct {
 // Entries that other programs have written stay, except for missing archives.
 //
 // An existing archive is kept without a request if it has the recorded size and evidence, and o.Policy
-// accepts its record. It is read only for a missing h1. Otherwise it is judged with the evidence of src, and
+// accepts its record. It is read only for a missing h1; [Mirror.Check] reads all archives. Otherwise it is judged with the evidence of src, and
 // replaced if it is damaged or another archive. An invalid Want fails the call before anything is added.
 //
 // Add returns those wanted packages that are now in the mirror, sorted, also with an error. The error joins a

@@ -14,8 +14,11 @@ import (
 func (m *Mirror) RecordedPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform, policy verify.Policy) (*provider.Package, error) {
 	pkg := address{p, v, platform}.pkg()
 	a, err := m.newTarget(ctx, pkg, Options{Policy: policy})
-	if err != nil || !a.recordAccepted() {
+	if err != nil {
 		return nil, failed("find", pkg.String(), err)
+	}
+	if _, err := a.judgeRecord(); err != nil {
+		return nil, nil
 	}
 	if err := m.describe(ctx, pkg, packageFile{name: a.name, size: a.size}); err != nil {
 		return nil, failed("find", pkg.String(), err)

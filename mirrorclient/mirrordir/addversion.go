@@ -92,6 +92,9 @@ const maxSums = 16 << 20
 
 // shareSums lets reports with equal SHA256SUMS documents share one.
 func (v *versionAdder) shareSums(report *verify.Report) error {
+	if report == nil {
+		return nil
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	i := slices.IndexFunc(v.sums, report.Sums.Equal)
@@ -139,7 +142,7 @@ func (v *versionAdder) addPackage(ctx context.Context, pkg *provider.Package) (*
 	}
 	kind := EventKept
 	if kept {
-		err = v.shareSums(a.report)
+		err = v.shareSums(a.report) // nil if the archive was not read
 	} else {
 		kind, err = provider.EventVerified, v.fetch(ctx, a, release)
 	}

@@ -58,7 +58,11 @@ func ExampleMirror_Add() {
 			log.Fatal(err)
 		}
 		for _, a := range added {
-			fmt.Println(a.Version, a.Platform, a.Report.Trust, "fetched:", a.Fetched)
+			if a.Report == nil {
+				fmt.Println(a.Version, a.Platform, "kept")
+			} else {
+				fmt.Println(a.Version, a.Platform, a.Report.Trust)
+			}
 		}
 	}
 	names, _ := filepath.Glob(filepath.Join(dir, "registry.example.com", "acme", "alpha", "*"))
@@ -66,10 +70,10 @@ func ExampleMirror_Add() {
 		fmt.Println(filepath.Base(name))
 	}
 	// Output:
-	// 1.1.0 darwin_arm64 signed fetched: true
-	// 1.1.0 linux_amd64 signed fetched: true
-	// 1.1.0 darwin_arm64 signed fetched: false
-	// 1.1.0 linux_amd64 signed fetched: false
+	// 1.1.0 darwin_arm64 signed
+	// 1.1.0 linux_amd64 signed
+	// 1.1.0 darwin_arm64 kept
+	// 1.1.0 linux_amd64 kept
 	// 1.1.0.json
 	// index.json
 	// terraform-provider-alpha_1.1.0_darwin_arm64.record.json

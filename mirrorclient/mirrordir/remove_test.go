@@ -170,7 +170,7 @@ func TestAddLocked(t *testing.T) {
 	}
 	wantGood(t, m) // the evidence is recorded
 	reg.Reset()
-	if added, err := m.AddLocked(t.Context(), client, &lock, three, mirrordir.Options{}); err != nil || len(added) != 6 || added[0].Fetched || added[0].Report.Trust != verify.Accepted || reg.Count(0) != 0 {
+	if added, err := m.AddLocked(t.Context(), client, &lock, three, mirrordir.Options{}); err != nil || len(added) != 6 || added[0].Fetched || added[0].Report != nil || reg.Count(0) != 0 {
 		t.Errorf("again: %v, %v, %v", added, err, reg.Requests())
 	}
 	if text := strings.Join(files(t, dir), "\n"); strings.Contains(text, "2.0.0") {

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -43,7 +44,13 @@ func (m *Mirror) packagesOf(ctx context.Context, p addrs.Provider) (*files, erro
 
 // available returns the versions and platforms.
 func (f *files) available(p addrs.Provider) *provider.Versions {
-	return &provider.Versions{Provider: p, List: f.releases(), Warnings: f.warnings}
+	warnings := slices.Clone(f.warnings)
+	for v := range f.packages {
+		if v.String() == "0.0.0" {
+			warnings = append(warnings, `no constraint selects the listed version 0.0.0: the CLI interprets it as "no version"`)
+		}
+	}
+	return &provider.Versions{Provider: p, List: f.releases(), Warnings: warnings}
 }
 
 // ProviderPackage returns the package of p in version v for a platform, with the recorded data and the

@@ -50,6 +50,7 @@ func TestNames(t *testing.T) {
 		"v before the version":  {files: []string{home + "/terraform-provider-alpha_v1.0.0_linux_amd64.zip"}, warning: "invalid version"},
 		"too few parts":         {files: []string{home + "/terraform-provider-alpha_1.0.0_linux.zip"}, warning: "not of the form"},
 		"invalid platform":      {files: []string{home + "/terraform-provider-alpha_1.0.0_linux_.zip"}, warning: "invalid platform"},
+		"version 0.0.0":         {files: []string{home + "/terraform-provider-alpha_0.0.0_linux_amd64.zip"}, versions: "0.0.0", warning: "no constraint selects"},
 		"another provider":      {files: []string{home + "/terraform-provider-beta_1.0.0_linux_amd64.zip"}, warning: "another provider"},
 		"other files":           {files: []string{home + "/README.md", home + "/index.json", home + "/1.0.0.json", home + "/x/linux_amd64/x", home + "/1.0.0/linux/x"}},
 		"not an archive inside": {files: []string{home + "/" + archive + "/x"}},

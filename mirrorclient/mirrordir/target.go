@@ -23,7 +23,7 @@ type target struct {
 	size      int64             // size of the existing archive, negative if it is missing
 	hasRecord bool              // whether a record exists, valid or not
 	record    *record           // nil if it is missing or invalid
-	report    *verify.Report    // report of the policy about the record, nil if it is refused
+	report    *verify.Report    // report of the policy about the archive, nil if it was not read
 }
 
 // newTarget reads the files of a package. The caller has locked the version.
@@ -54,31 +54,34 @@ func (m *Mirror) fileSize(ctx context.Context, name string) (int64, error) {
 	return o.Size, nil
 }
 
-// recordAccepted reports whether the archive has the recorded size and the policy accepts the record.
-// It sets the report.
-func (a *target) recordAccepted() bool {
+// judgeRecord returns the report of the policy about the archive that is recorded. It returns an error if
+// the archive has another size or the policy refuses the record.
+func (a *target) judgeRecord() (*verify.Report, error) {
 	rec := a.record
 	if rec == nil || rec.Size != a.size || !checksum.HasScheme(rec.Hashes, checksum.SchemeZH) {
-		return false
+		return nil, errDamaged
 	}
-	report, err := a.Policy.Judge(rec.evidence(addressOf(a.pkg)), rec.Size, rec.computed())
-	a.report = report
-	return err == nil
+	return a.Policy.Judge(rec.evidence(addressOf(a.pkg)), rec.Size, rec.computed())
 }
 
 // isComplete reports whether the archive and its record are what the options require. If only an h1 is
-// missing, it computes the h1.
+// missing, it reads the archive to compute the h1, and sets the report.
 func (a *target) isComplete(ctx context.Context) (bool, error) {
 	rec := a.record
 	if rec == nil || rec.Size != a.size || rec.Evidence == nil && !a.NoEvidence {
 		return false, nil
 	}
-	if !checksum.HasScheme(rec.computed(), checksum.SchemeH1) && a.needsH1(rec) {
+	read := !checksum.HasScheme(rec.computed(), checksum.SchemeH1) && a.needsH1(rec)
+	if read {
 		if same, err := a.addH1(ctx); !same || err != nil {
 			return false, err
 		}
 	}
-	return a.recordAccepted(), nil
+	report, err := a.judgeRecord()
+	if read {
+		a.report = report
+	}
+	return err == nil, nil
 }
 
 // needsH1 reports whether an h1 must be computed for an archive whose record has none that was computed.

@@ -193,3 +193,47 @@ func TestAddArchiveAgain(t *testing.T) {
 		t.Errorf("RecordedPackage after it: %v, want the package", err)
 	}
 }
+
+// TestKeptIsNotReported checks that an archive which was changed without changing its size is not
+// reported as signed or accepted, and adds nothing to a lock file.
+func TestKeptIsNotReported(t *testing.T) {
+	t.Parallel()
+	_, src := newRegistry(t)
+	m, dir := newMirror(t)
+	mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{ZHOnly: true})
+	data := []byte(read(t, dir, archive(v1, linux)))
+	pkg, err := src.ProviderPackage(t.Context(), alpha, v1, linux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)/2] ^= 1
+	if err := os.WriteFile(filepath.Join(dir, archive(v1, linux)), data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	locked := &lockfile.File{}
+	if err := locked.Set(lockfile.Entry{Provider: alpha, Version: v1, Hashes: []checksum.Hash{pkg.SHA256}}); err != nil {
+		t.Fatal(err)
+	}
+	for name, add := range map[string]func() ([]mirrordir.Added, error){
+		"Add": func() ([]mirrordir.Added, error) {
+			return m.Add(t.Context(), failing{errors.New("no source")}, wants(three[:1], v1), mirrordir.Options{ZHOnly: true})
+		},
+		"AddLocked": func() ([]mirrordir.Added, error) {
+			return m.AddLocked(t.Context(), failing{errors.New("no source")}, locked, three[:1], mirrordir.Options{ZHOnly: true})
+		},
+	} {
+		added, err := add()
+		if err != nil || len(added) != 1 || added[0].Fetched || added[0].Report != nil {
+			t.Fatalf("%s = %+v, %v; want the archive without a report", name, added, err)
+		}
+		lock := &lockfile.File{}
+		if err := lock.Merge(alpha, v1, addrs.ProviderConstraint{}, added[0].Report); err != nil || len(lock.Accept(alpha, v1)) > 0 {
+			t.Errorf("%s: the lock file has %v, %v; want no hash", name, lock.Accept(alpha, v1), err)
+		}
+	}
+	// An archive that is read, for its h1, is replaced.
+	added, err := m.Add(t.Context(), src, wants(three[:1], v1), mirrordir.Options{})
+	if err != nil || len(added) != 1 || !added[0].Fetched || added[0].Report.Trust != verify.Signed {
+		t.Errorf("Add with h1 = %+v, %v; want the archive fetched again, signed", added, err)
+	}
+}
