@@ -3,6 +3,7 @@ package mirrorserve_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -21,33 +22,35 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// client of a server that takes its time for each piece of an answer, and never takes one if that is
-// negative. A deadline ends the wait, as it does at a connection.
+// slowClient is a client of a server that takes its time for each piece of an answer, and never takes
+// one if that is negative. A deadline ends the wait, as it does at a connection.
 type slowClient struct {
 	*httptest.ResponseRecorder
 	pause    time.Duration
-	deadline chan struct{}
-	once     sync.Once
+	deadline time.Time
 }
 
 func newSlowClient(pause time.Duration) *slowClient {
-	return &slowClient{ResponseRecorder: httptest.NewRecorder(), pause: pause, deadline: make(chan struct{})}
+	return &slowClient{ResponseRecorder: httptest.NewRecorder(), pause: pause}
 }
 
-func (c *slowClient) SetWriteDeadline(time.Time) error {
-	c.once.Do(func() { close(c.deadline) })
+func (c *slowClient) SetWriteDeadline(at time.Time) error {
+	c.deadline = at
 	return nil
 }
 
 func (c *slowClient) Write(p []byte) (int, error) {
-	var taken <-chan time.Time // nil: blocks
+	var taken, ended <-chan time.Time // nil: blocks
 	if c.pause >= 0 {
 		taken = time.After(c.pause)
+	}
+	if !c.deadline.IsZero() {
+		ended = time.After(time.Until(c.deadline))
 	}
 	select {
 	case <-taken:
 		return c.ResponseRecorder.Write(p)
-	case <-c.deadline:
+	case <-ended:
 		return 0, os.ErrDeadlineExceeded
 	}
 }
@@ -63,8 +66,8 @@ func (o *openings) Open(ctx context.Context, pkg *provider.Package) (*provider.B
 	return o.Source.Open(ctx, pkg)
 }
 
-// serve requests an archive, and reports whether the response was aborted.
-func serveSlowly(t *testing.T, h http.Handler, c *slowClient, name string) (broken bool) {
+// serveSlowly requests an archive for a client, and reports whether the response was aborted.
+func serveSlowly(t *testing.T, h http.Handler, c *slowClient, client, name string) (broken bool) {
 	defer func() {
 		if v := recover(); v != nil && v != http.ErrAbortHandler {
 			t.Errorf("panic: %v", v)
@@ -72,7 +75,9 @@ func serveSlowly(t *testing.T, h http.Handler, c *slowClient, name string) (brok
 			broken = true
 		}
 	}()
-	h.ServeHTTP(c, httptest.NewRequestWithContext(t.Context(), "GET", "/"+name, nil))
+	r := httptest.NewRequestWithContext(t.Context(), "GET", "/"+name, nil)
+	r.RemoteAddr = client
+	h.ServeHTTP(c, r)
 	return false
 }
 
@@ -92,30 +97,30 @@ func TestIdleClientsHoldLittle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				const clients, most = 20, 4
+				const clients, most, each = 48, 16, 4
 				reg, all := manyVersions(clients)
 				src := &openings{Source: client(reg)}
 				h := handler(t, src)
 				var wg sync.WaitGroup
-				for _, w := range all {
-					wg.Go(func() { serveSlowly(t, h, newSlowClient(-1), archive(w.Version, linux)) })
+				var busy atomic.Int32
+				for i, w := range all {
+					wg.Go(func() {
+						c := newSlowClient(-1)
+						serveSlowly(t, h, c, fmt.Sprintf("192.0.2.%d:1", i/8), archive(w.Version, linux))
+						if c.Code == http.StatusServiceUnavailable {
+							busy.Add(1)
+						}
+					})
 				}
-				for range clients / most {
-					synctest.Wait()
-					before := src.opened.Load()
-					time.Sleep(5*time.Minute - time.Second)
-					synctest.Wait()
-					if n := src.opened.Load(); n != before {
-						t.Errorf("%d archives more were begun while clients hold %d", n-before, most)
-					}
-					if before%most != 0 {
-						t.Errorf("%d archives were begun, want a multiple of %d", before, most)
-					}
-					time.Sleep(time.Second)
+				time.Sleep(time.Second)
+				synctest.Wait()
+				if n := src.opened.Load(); n != most {
+					t.Errorf("%d archives were begun, want %d", n, most)
 				}
+				time.Sleep(59 * time.Second)
 				wg.Wait() // all clients have been disconnected
-				if n := src.opened.Load(); n != clients {
-					t.Errorf("%d archives were begun in all, want %d", n, clients)
+				if n, refused := src.opened.Load(), busy.Load(); n != most || refused != clients-most {
+					t.Errorf("%d archives were begun in all and %d refused, want %d and %d", n, refused, most, clients-most)
 				}
 				if fetch, body := fetch(h, archive(all[0].Version, linux)); fetch != 200 || body == "" {
 					t.Errorf("then the status is %d", fetch)
@@ -132,12 +137,12 @@ func TestSlowClientIsServed(t *testing.T) {
 		reg, _ := sized(300 << 10)
 		h := &mirrorserve.Handler{Source: client(reg), TempDir: t.TempDir()}
 		want := mustFetch(t, h, archive(v1, linux))
-		c := newSlowClient(4 * time.Minute)
+		c := newSlowClient(59 * time.Second)
 		start := time.Now()
-		if serveSlowly(t, h, c, archive(v1, linux)) || c.Body.String() != want {
+		if serveSlowly(t, h, c, "192.0.2.1:1", archive(v1, linux)) || c.Body.String() != want {
 			t.Errorf("%d bytes of %d after %v", c.Body.Len(), len(want), time.Since(start))
 		}
-		if time.Since(start) < 20*time.Minute {
+		if time.Since(start) < 5*time.Minute {
 			t.Errorf("it took only %v", time.Since(start))
 		}
 	})

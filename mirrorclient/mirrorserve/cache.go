@@ -49,8 +49,8 @@ type Cache struct {
 	// if negative, there is no limit. The CLI waits 10 seconds for a mirror.
 	Wait time.Duration
 
-	// Parallel is the maximum number of concurrent downloads, and of other concurrent requests to
-	// Source. If zero or less, 16 is used.
+	// Parallel is the maximum number of concurrent downloads, and of other concurrent requests, for
+	// providers of one host; for all hosts it is 16 times as many. If zero or less, 16 is used.
 	Parallel int
 
 	// Logger, if not nil, logs at level Warn if Source is at fault or Mirror fails, and at level

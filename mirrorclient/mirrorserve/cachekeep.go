@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
@@ -52,7 +50,7 @@ func (c *Cache) warn(ctx context.Context, text string, args ...any) {
 
 // origin returns where to download the archive of pkg. The caller owns the only running download of the
 // archive, so an earlier download is found in the mirror.
-func (c *Cache) origin(ctx context.Context, pkg *provider.Package, arriving, reading *semaphore.Weighted) (*origin, error) {
+func (c *Cache) origin(ctx context.Context, pkg *provider.Package, arriving, reading *hostShares) (*origin, error) {
 	if kept := c.cachedPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform); kept != nil {
 		o := mirrorOrigin(c.Mirror, c.Policy.Limits)
 		o.pkg, o.arriving = kept, reading

@@ -1,14 +1,10 @@
 package mirrorserve
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
@@ -17,20 +13,14 @@ import (
 )
 
 func (h *Handler) serveDocument(w http.ResponseWriter, r *http.Request, q request) error {
-	data, err := h.documents.Do(r.Context(), q.documentKey, nil, func(ctx context.Context) ([]byte, error) {
-		if q.version.IsZero() {
-			return h.index(ctx, q.provider)
-		}
-		return h.version(ctx, q.provider, q.version)
+	return h.server.Document(w, r, "application/json", func(ctx context.Context) ([]byte, error) {
+		return h.documents.Do(ctx, q.documentKey, nil, func(ctx context.Context) ([]byte, error) {
+			if q.version.IsZero() {
+				return h.index(ctx, q.provider)
+			}
+			return h.version(ctx, q.provider, q.version)
+		})
 	})
-	if err != nil {
-		return err
-	}
-	sum := sha256.Sum256(data)
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Etag", `"`+hex.EncodeToString(sum[:16])+`"`)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
-	return nil
 }
 
 // catalogue lists versions and archives for the documents.

@@ -1,16 +1,13 @@
 package mirrorserve
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"sync"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/flight"
+	"github.com/tofureg/tofureg/internal/webserve"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
@@ -32,8 +29,10 @@ import (
 // From any other source, Handler states the hashes that pass Policy, apart from Accept, and verifies each
 // archive while it forwards it. The last byte is sent only if Policy accepts the archive; otherwise the connection is
 // aborted. A range is sent after verification. Concurrent requests share one download, into a temporary
-// file, of which there are at most four times Parallel. Nothing is cached. A client that reads nothing
-// for five minutes is disconnected.
+// file, of which there are at most 16 times Parallel. Nothing is cached.
+//
+// A client that reads nothing for a minute is disconnected. WriteTimeout of [http.Server] has no effect
+// on archives and documents.
 type Handler struct {
 	// Source is the source of the packages. It must not be nil.
 	Source provider.Source
@@ -47,9 +46,18 @@ type Handler struct {
 	// requested.
 	Platforms []addrs.Platform
 
-	// Parallel is the maximum number of concurrent downloads, and of other concurrent requests to
-	// Source. If zero or less, 16 is used.
+	// Parallel is the maximum number of concurrent downloads, and of other concurrent requests, for
+	// providers of one host; for all hosts it is 16 times as many. If zero or less, 16 is used.
+	//
+	// A client gets at most four times as many archives and documents at the same time, and all
+	// clients together 16 times as many. Other requests wait for up to five seconds, and then have
+	// status 503. Archives in a local mirror have no such limit.
 	Parallel int
+
+	// Client, if not nil, returns what identifies the client of a request. A Handler behind a reverse
+	// proxy needs it, to read the header in which the proxy states the client. If nil, it is the IP
+	// address of the connection, and of IPv6 addresses the first 64 bits.
+	Client func(r *http.Request) string
 
 	// TempDir is the directory for temporary files. If empty, [os.TempDir] is used.
 	TempDir string
@@ -59,7 +67,9 @@ type Handler struct {
 	Logger *slog.Logger
 
 	once      sync.Once
+	server    *webserve.Server
 	puller    *puller
+	local     bool // whether archives are local files, of which clients hold nothing but a descriptor
 	catalogue catalogue
 	documents flight.Group[documentKey, []byte]
 }
@@ -72,6 +82,7 @@ func (h *Handler) setup() {
 		case *mirrordir.Mirror:
 			h.puller = newPuller(src, h.Parallel, tempStage(h.TempDir), mirrorOrigin(src, h.Policy.Limits))
 			h.catalogue = src
+			_, h.local = src.Storage.(mirrordir.Local)
 		case *Cache:
 			h.puller = src.setup()
 			h.catalogue = &cacheCatalogue{src, &sourceCatalogue{h.puller, src.Policy, h.Platforms}}
@@ -79,71 +90,28 @@ func (h *Handler) setup() {
 			h.puller = newPuller(src, h.Parallel, tempStage(h.TempDir), origin{policy: h.Policy})
 			h.catalogue = &sourceCatalogue{h.puller, h.Policy, h.Platforms}
 		}
+		h.server = webserve.New("mirror", h.puller.parallel, h.Client, h.Logger)
 	})
 }
 
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.setup()
+	h.server.Serve(w, r, h.serve)
+}
+
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		writeError(w, http.StatusMethodNotAllowed, "only GET and HEAD are supported")
-		return
+		webserve.WriteError(w, http.StatusMethodNotAllowed, "only GET and HEAD are supported")
+		return nil
 	}
-	q, ok := parseRequest(r.URL)
-	if !ok {
-		writeError(w, http.StatusNotFound, "not the path of a document or an archive")
-		return
+	q, ok := parseRequest(r.URL.Path)
+	switch {
+	case !ok:
+		return webserve.ErrPath
+	case q.archive:
+		return h.serveArchive(w, r, q)
 	}
-	var err error
-	if q.archive {
-		err = h.serveArchive(w, r, q)
-	} else {
-		err = h.serveDocument(w, r, q)
-	}
-	if err != nil {
-		h.sendError(w, r, err)
-	}
-}
-
-// sendError sends an error response.
-func (h *Handler) sendError(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil {
-		return // the client has left
-	}
-	status, level := http.StatusBadGateway, slog.LevelWarn
-	_, broken := errors.AsType[*inconsistentError](err)
-	if !broken && (errors.Is(err, provider.ErrNotFound) || errors.Is(err, provider.ErrUnpacked)) {
-		status, level = http.StatusNotFound, slog.LevelDebug
-	}
-	if h.Logger != nil {
-		h.Logger.Log(r.Context(), level, "mirror request failed", "method", r.Method, "path", r.URL.Path, "status", status, "error", err)
-	}
-	writeError(w, status, describe(err))
-}
-
-// describe returns the error text for clients, without the location of the source.
-func describe(err error) string {
-	e, ok := errors.AsType[*provider.Error](err)
-	if !ok {
-		return "the mirror failed to answer"
-	}
-	text := e.Op + " " + e.Subject
-	for _, kind := range []error{
-		provider.ErrNoPlatform, provider.ErrNoVersion, provider.ErrNotFound, provider.ErrUnauthorized,
-		provider.ErrTooLarge, provider.ErrInsecure, provider.ErrUnpacked, verify.ErrUnsigned, verify.ErrUnchecked,
-	} {
-		if errors.Is(err, kind) {
-			return text + ": " + kind.Error()
-		}
-	}
-	return text + ": the source failed"
-}
-
-func writeError(w http.ResponseWriter, status int, text string) {
-	body, _ := json.Marshal(map[string][]string{"errors": {text}}) // cannot fail
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	io.Copy(w, bytes.NewReader(body)) // an error means that the client has left
+	return h.serveDocument(w, r, q)
 }

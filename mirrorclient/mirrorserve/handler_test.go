@@ -62,6 +62,9 @@ func TestHandlerOfMirror(t *testing.T) {
 		if again := ask(h, "GET", "/providers/"+home+name, "If-None-Match", tag); again.Code != 304 || len(tag) < 10 || strings.HasPrefix(tag, "W/") {
 			t.Errorf("%s with its tag %s: %d", name, tag, again.Code)
 		}
+		if many := ask(h, "GET", "/providers/"+home+name, "Range", "bytes=0-0"+strings.Repeat(",1-1", 32)); many.Code != 200 || many.Body.Len() != w.Body.Len() {
+			t.Errorf("33 ranges of %s: %d, %d bytes, want 200 and %d", name, many.Code, many.Body.Len(), w.Body.Len())
+		}
 		if head := ask(h, "HEAD", "/providers/"+home+name); head.Code != 200 || head.Body.Len() != 0 || head.Header().Get("Content-Length") != fmt.Sprint(w.Body.Len()) {
 			t.Errorf("HEAD %s: %d %v", name, head.Code, head.Header())
 		}
@@ -88,6 +91,8 @@ func TestHandlerOfMirror(t *testing.T) {
 		"changed":           {"GET", []string{"If-None-Match", `"x"`}, 200, content, size},
 		"any":               {"GET", []string{"If-None-Match", "*"}, 304, "", 0},
 		"range":             {"GET", []string{"Range", "bytes=10-19"}, 206, content[10:20], 10},
+		"head of a range":   {"HEAD", []string{"Range", "bytes=10-19"}, 200, "", size},
+		"33 ranges":         {"GET", []string{"Range", "bytes=0-0" + strings.Repeat(",1-1", 32)}, 200, content, size},
 		"last bytes":        {"GET", []string{"Range", "bytes=-5"}, 206, content[size-5:], 5},
 		"range of the same": {"GET", []string{"Range", "bytes=10-", "If-Range", tag}, 206, content[10:], size - 10},
 		"range of another":  {"GET", []string{"Range", "bytes=10-", "If-Range", `"x"`}, 200, content, size},
@@ -119,6 +124,7 @@ func TestHandlerRefuses(t *testing.T) {
 		"/" + home + "/4.0.0.json", "/" + home + "/terraform-provider-alpha_4.0.0_linux_amd64.zip",
 		"/Registry.example.com/acme/alpha/index.json", "/registry.example.com:443/acme/alpha/index.json", "/registry.example.com/ACME/alpha/index.json",
 		"/registry.example.com/acme/beta/index.json", "/other.example/acme/alpha/index.json", "/xn--/acme/alpha/index.json",
+		"/registry.example.com/%61cme/alpha/index.json", "/" + home + "/%69ndex.json", "/" + home + "/1%2e0.0.json",
 		"/../secret.json", "/registry.example.com/acme/alpha/../alpha/index.json", "/registry.example.com/acme/%2e%2e/index.json",
 		"/registry.example.com/acme/..%2f..%2f../index.json", "/registry.example.com/acme/alpha%00/index.json", "/a/b/c/%zz", `/registry.example.com/acme\alpha/x/index.json`,
 	} {
@@ -357,7 +363,7 @@ func TestShared(t *testing.T) {
 	reg := regtest.New("registry.example.com")
 	rel := reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: names(three[:1]), Size: 3 << 20})
 	src := &gated{Source: client(reg), open: make(chan struct{})}
-	srv := httptest.NewServer(&mirrorserve.Handler{Source: src, Parallel: 2})
+	srv := httptest.NewServer(&mirrorserve.Handler{Source: src, Parallel: 2, Client: func(r *http.Request) string { return r.Header.Get("Client") }})
 	defer srv.Close()
 	var started, wg sync.WaitGroup
 	for i := range clients {
@@ -366,6 +372,7 @@ func TestShared(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			req, _ := http.NewRequestWithContext(ctx, "GET", srv.URL+"/"+archive(v1, linux), nil)
+			req.Header.Set("Client", fmt.Sprint(i))
 			ranges := i%5 == 4 // ranges wait for the verification
 			if ranges {
 				req.Header.Set("Range", "bytes=1000000-")

@@ -110,7 +110,7 @@ func TestHandlerLogLevels(t *testing.T) {
 		status int
 		level  string
 	}{
-		"no such address":           {m, "/x", 404, ""},
+		"no such address":           {m, "/x", 404, "DEBUG"},
 		"no such provider":          {m, "/registry.example.com/acme/none/index.json", 404, "DEBUG"},
 		"no such version":           {m, "/" + home + "/9.0.0.json", 404, "DEBUG"},
 		"no such archive":           {m, "/" + archive(addrs.MustParseVersion("9.0.0"), linux), 404, "DEBUG"},

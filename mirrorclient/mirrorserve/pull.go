@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/webserve"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -132,10 +133,10 @@ func (u *puller) fetch(ctx context.Context, p *pull) (release func(), err error)
 		u.files.Release(1)
 		return nothing, err
 	}
-	release = sync.OnceFunc(func() {
+	release = func() {
 		s.Discard()
 		u.files.Release(1)
-	})
+	}
 	return release, u.receive(ctx, p, o, s)
 }
 
@@ -159,10 +160,11 @@ func (o *origin) open(ctx context.Context) (*provider.Body, error) {
 
 // receive downloads an archive when a slot is free, verifies it, and stores it.
 func (u *puller) receive(ctx context.Context, p *pull, o *origin, s mirrordir.Staged) error {
-	if o.arriving.Acquire(ctx, 1) != nil {
-		return fault.Ended(ctx)
+	free, err := o.arriving.Acquire(ctx, o.pkg.Provider.Host(), 1)
+	if err != nil {
+		return err
 	}
-	arrived := sync.OnceFunc(func() { o.arriving.Release(1) })
+	arrived := sync.OnceFunc(free)
 	defer arrived()
 	p.change(func() { p.file = s.File() })
 	got, err := provider.Receive(ctx, o.Fetcher, o.pkg, s.File(), provider.Options{Policy: o.policy, WantEvidence: o.store != nil, Arrived: p.setArrived})
@@ -170,7 +172,7 @@ func (u *puller) receive(ctx context.Context, p *pull, o *origin, s mirrordir.St
 	case err != nil && o.mirrored:
 		return err // an archive can be removed from a mirror at any time
 	case err != nil:
-		return asInconsistent(err)
+		return webserve.AsInconsistent(err)
 	}
 	if _, err := got.Judge(ctx, o.policy); err != nil {
 		return failed("verify", o.pkg, err)

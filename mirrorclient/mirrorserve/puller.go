@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/flight"
+	"github.com/tofureg/tofureg/internal/webserve"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
@@ -38,28 +39,30 @@ type origin struct {
 	provider.Fetcher
 	pkg      *provider.Package // package as the Fetcher describes it
 	policy   verify.Policy
-	mirrored bool                // whether the Fetcher is a mirror, whose archives were verified
-	local    bool                // whether archives are local files, which are not copied
-	arriving *semaphore.Weighted // one for each running download
+	mirrored bool        // whether the Fetcher is a mirror, whose archives were verified
+	local    bool        // whether archives are local files, which are not copied
+	arriving *hostShares // one for each running download
 
 	// store, if not nil, is called with each archive that the policy accepts.
 	store func(context.Context, mirrordir.Staged, *provider.Package, *provider.Received)
 }
 
-// defaultPulls is used if Parallel is zero.
-const defaultPulls = 16
+// forAllHosts is how many times the work for one host is permitted for all hosts. There are as many temporary
+// files, which slow clients keep after the downloads.
+const forAllHosts = 16
 
-// filesPerDownload is the number of temporary files for each concurrent download. Slow clients then do not block
-// other downloads.
-const filesPerDownload = 4
+// hostShares limits work for each host of providers, so that a silent host stops no other.
+type hostShares = flight.Shares[svchost.Hostname]
+
+func slots(n int) *hostShares {
+	return flight.NewShares[svchost.Hostname](forAllHosts*int64(n), int64(n))
+}
 
 // prepare returns a puller without a source.
 func prepare(parallel int, stage func(context.Context) (mirrordir.Staged, error)) *puller {
-	n := cmp.Or(max(parallel, 0), defaultPulls)
-	return &puller{parallel: n, files: slots(filesPerDownload * n), stage: stage}
+	n := cmp.Or(max(parallel, 0), webserve.DefaultParallel)
+	return &puller{parallel: n, files: semaphore.NewWeighted(forAllHosts * int64(n)), stage: stage}
 }
-
-func slots(n int) *semaphore.Weighted { return semaphore.NewWeighted(int64(n)) }
 
 // newPuller returns a puller for a source with one origin for all archives.
 func newPuller(source provider.Source, parallel int, stage func(context.Context) (mirrordir.Staged, error), o origin) *puller {
@@ -114,32 +117,33 @@ func (u *puller) asking(source provider.Source) *asker {
 	return &asker{provider.CheckAnswers(source), slots(u.parallel)}
 }
 
-// asker is a source with a limit for concurrent requests other than downloads.
+// asker is a source with a limit for concurrent requests to a host other than downloads.
 type asker struct {
 	provider.Source
-	slots *semaphore.Weighted
+	slots *hostShares
 }
 
 // ask calls request when a slot is free.
-func ask[T any](ctx context.Context, a *asker, request func() (T, error)) (T, error) {
-	if a.slots.Acquire(ctx, 1) != nil {
+func ask[T any](ctx context.Context, a *asker, p addrs.Provider, request func() (T, error)) (T, error) {
+	release, err := a.slots.Acquire(ctx, p.Host(), 1)
+	if err != nil {
 		var none T
-		return none, fault.Ended(ctx)
+		return none, err
 	}
-	defer a.slots.Release(1)
+	defer release()
 	return request()
 }
 
 func (a *asker) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
-	return ask(ctx, a, func() (*provider.Versions, error) { return a.Source.ProviderVersions(ctx, p) })
+	return ask(ctx, a, p, func() (*provider.Versions, error) { return a.Source.ProviderVersions(ctx, p) })
 }
 
 func (a *asker) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
-	return ask(ctx, a, func() (*provider.Package, error) { return a.Source.ProviderPackage(ctx, p, v, platform) })
+	return ask(ctx, a, p, func() (*provider.Package, error) { return a.Source.ProviderPackage(ctx, p, v, platform) })
 }
 
 func (a *asker) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
-	return ask(ctx, a, func() (verify.Evidence, error) { return a.Source.Evidence(ctx, pkg) })
+	return ask(ctx, a, pkg.Provider, func() (verify.Evidence, error) { return a.Source.Evidence(ctx, pkg) })
 }
 
 // findPackage requests a package. Concurrent calls share one request.
@@ -151,18 +155,4 @@ func (u *puller) findPackage(ctx context.Context, q request) (*provider.Package,
 		}
 		return pkg, err
 	})
-}
-
-// inconsistentError means that a source does not have something that it lists, which is its fault.
-type inconsistentError struct{ err error }
-
-func (e *inconsistentError) Error() string { return e.err.Error() }
-func (e *inconsistentError) Unwrap() error { return e.err }
-
-// asInconsistent marks err as a fault of the source if it means that something is missing.
-func asInconsistent(err error) error {
-	if errors.Is(err, provider.ErrNotFound) {
-		return &inconsistentError{err}
-	}
-	return err
 }

@@ -76,13 +76,12 @@ var errStalled = fmt.Errorf("the client has read nothing for %v", stall)
 
 // pullReader reads an archive while it is downloaded. Its caller calls begin, and leave at the end.
 type pullReader struct {
-	ctx     context.Context
-	pull    *pull
-	leave   func()
-	stalled func() // called, if not nil, after a stall
-	size    int64
-	offset  int64
-	err     error // why reading has failed
+	ctx    context.Context
+	pull   *pull
+	leave  func()
+	size   int64
+	offset int64
+	err    error // why reading has failed
 
 	timer *time.Timer // runs between two reads
 	ended atomic.Bool
@@ -95,9 +94,6 @@ func (u *puller) read(ctx context.Context, q request, pkg *provider.Package) *pu
 	r.timer = time.AfterFunc(stall, func() {
 		r.ended.Store(true)
 		left()
-		if r.stalled != nil {
-			r.stalled()
-		}
 	})
 	r.timer.Stop()
 	r.leave = func() {

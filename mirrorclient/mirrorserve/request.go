@@ -1,7 +1,6 @@
 package mirrorserve
 
 import (
-	"net/url"
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -24,16 +23,10 @@ type documentKey struct {
 
 // parseRequest parses the path of a request. It accepts only canonical spellings, so that each document
 // and archive has one path.
-func parseRequest(u *url.URL) (q request, ok bool) {
-	parts := strings.Split(strings.TrimPrefix(u.EscapedPath(), "/"), "/")
+func parseRequest(path string) (q request, ok bool) {
+	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	if len(parts) != 4 {
 		return q, false
-	}
-	for i := range parts {
-		var err error
-		if parts[i], err = url.PathUnescape(parts[i]); err != nil {
-			return q, false
-		}
 	}
 	host, err := svchost.FromWire(parts[0])
 	if err != nil || parts[0] != host.String() && parts[0] != host.Display() {

@@ -8,10 +8,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/webserve"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -34,6 +36,7 @@ type statement struct {
 	pkg       provider.Package // address without a platform
 	platforms []addrs.Platform // platforms to request
 	listed    bool             // whether the source has listed platforms
+	asked     atomic.Int32     // packages requested so far
 
 	mu     sync.Mutex
 	hashes map[addrs.Platform][]checksum.Hash
@@ -68,7 +71,7 @@ func (s *statement) make(ctx context.Context) (map[addrs.Platform][]checksum.Has
 // firstPackage returns the first package that exists, nil if there is none.
 func (s *statement) firstPackage(ctx context.Context) (*provider.Package, error) {
 	for i := 0; i < len(s.platforms); i++ {
-		pkg, err := s.findPackage(ctx, s.request(s.platforms[i]))
+		pkg, err := s.find(ctx, s.platforms[i])
 		if err == nil || !errors.Is(err, provider.ErrNoPlatform) && !errors.Is(err, provider.ErrUnpacked) {
 			return pkg, err
 		}
@@ -80,15 +83,26 @@ func (s *statement) firstPackage(ctx context.Context) (*provider.Package, error)
 	return nil, nil
 }
 
-func (s *statement) request(platform addrs.Platform) request {
-	return request{documentKey{s.pkg.Provider, s.pkg.Version}, platform, true}
+// maxAsked is the maximum number of packages that are requested for one document. Clients choose the host, which
+// may list any number of platforms.
+const maxAsked = 64
+
+// find requests the package for a platform.
+func (s *statement) find(ctx context.Context, platform addrs.Platform) (*provider.Package, error) {
+	if s.asked.Add(1) > maxAsked {
+		return nil, &provider.Error{
+			Op: "list archives of", Subject: s.pkg.Provider.String() + " " + s.pkg.Version.String(),
+			Err: fmt.Errorf("more than %d packages must be requested, one for each platform: %w", maxAsked, provider.ErrTooLarge),
+		}
+	}
+	return s.findPackage(ctx, request{documentKey{s.pkg.Provider, s.pkg.Version}, platform, true})
 }
 
 // setAll sets the hashes for all platforms from the SHA256SUMS document.
 func (s *statement) setAll(ctx context.Context, first *provider.Package) error {
 	ev, err := s.source.Evidence(ctx, first)
 	if err != nil {
-		return asInconsistent(err)
+		return webserve.AsInconsistent(err)
 	}
 	checked, err := s.policy.CheckSums(ev)
 	if err != nil {
@@ -173,7 +187,7 @@ func (s *statement) setStated(ctx context.Context, first *provider.Package) erro
 	g.SetLimit(s.parallel)
 	for _, platform := range missing {
 		g.Go(func() error {
-			pkg, err := s.findPackage(ctx, s.request(platform))
+			pkg, err := s.find(ctx, platform)
 			if errors.Is(err, provider.ErrNoPlatform) || errors.Is(err, provider.ErrUnpacked) {
 				return nil
 			}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/webserve"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -37,16 +38,11 @@ func (h *Handler) archive(w http.ResponseWriter, r *http.Request) error {
 		}
 		return body.ReadCloser, body.Size, nil
 	}}
-	if s.want = pkg.SHA256; s.want.IsZero() {
-		return s.serve(w, r)
+	tag := ""
+	if s.want = pkg.SHA256; !s.want.IsZero() {
+		tag = `"` + s.want.Value() + `"`
 	}
-	tag := `"` + s.want.Value() + `"`
-	w.Header().Set("Etag", tag)
-	if r.Header.Get("If-None-Match") == tag {
-		w.WriteHeader(http.StatusNotModified)
-		return nil
-	}
-	return s.serve(w, r)
+	return s.serve(w, r, tag, pkg.Size)
 }
 
 // A stream passes an archive on while it arrives.
@@ -60,30 +56,27 @@ type stream struct {
 // serve waits for its turn and sends the archive, or a part of it if its hash is stated. If
 // the source fails, or the hash does not match, serve breaks the connection before the last
 // bytes, so that clients and caches do not use the bytes.
-func (s *stream) serve(w http.ResponseWriter, r *http.Request) error {
-	select {
-	case s.streams <- struct{}{}:
-		defer func() { <-s.streams }()
-	case <-r.Context().Done():
-		return r.Context().Err()
+func (s *stream) serve(w http.ResponseWriter, r *http.Request, tag string, size int64) error {
+	if webserve.ArchiveHeader(w, r, s.contentType, tag, size) {
+		return nil
 	}
-	body, size, err := s.open(r.Context())
+	leave, err := s.server.EnterArchive(r)
 	if err != nil {
 		return err
 	}
+	defer leave()
+	body, size, err := s.open(r.Context())
+	if err != nil {
+		return webserve.AsInconsistent(err)
+	}
 	defer body.Close()
-	w.Header().Set("Content-Type", s.contentType)
-	out := &timeoutWriter{w, http.NewResponseController(w)}
-	if !s.want.IsZero() && r.Header.Get("Range") != "" {
-		return s.servePart(out, r, body)
+	if r = webserve.OneRange(r); tag != "" && r.Header.Get("Range") != "" {
+		return s.servePart(w, r, body)
 	}
 	if size > 0 {
 		w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
 	}
-	if r.Method == http.MethodHead {
-		return nil
-	}
-	if err := s.copy(out, body); err != nil {
+	if err := s.copy(w, body); err != nil {
 		if s.Logger != nil && r.Context().Err() == nil {
 			s.Logger.Warn("registry archive broke off", "path", r.URL.Path, "error", err)
 		}
@@ -133,21 +126,4 @@ func (s *stream) servePart(w http.ResponseWriter, r *http.Request, body io.Reade
 	}
 	http.ServeContent(w, r, "", time.Time{}, f)
 	return nil
-}
-
-// writeTimeout is how long a client may read nothing of an archive.
-const writeTimeout = time.Minute
-
-// timeoutWriter is a response that fails if the client reads nothing for writeTimeout.
-type timeoutWriter struct {
-	http.ResponseWriter
-	control *http.ResponseController
-}
-
-func (p *timeoutWriter) Write(data []byte) (int, error) {
-	// Some writers in tests do not support deadlines.
-	if err := p.control.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return 0, err
-	}
-	return p.ResponseWriter.Write(data)
 }

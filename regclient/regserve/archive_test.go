@@ -9,12 +9,17 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regserve"
+	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -180,53 +185,102 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-// A request for an archive that has to wait ends with its context.
-func TestParallel(t *testing.T) {
+// A client that reads nothing holds its share, for a minute, and no archive of another client waits
+// for it.
+func TestClosedWindow(t *testing.T) {
 	t.Parallel()
-	_, h := origin(t)
-	started, finish := make(chan struct{}), make(chan struct{})
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	calls := 0
-	handler := &regserve.Handler{
-		Providers: &held{h.Providers, started, finish}, Host: h.Host, Parallel: 1,
-		Archive: func(context.Context, *provider.Package) (string, error) {
-			if calls++; calls == 2 {
-				cancel() // the next step is to wait for the first one
-			}
-			return "", nil
-		},
-	}
-	ask := func(ctx context.Context) *httptest.ResponseRecorder {
+	synctest.Test(t, func(t *testing.T) {
+		_, h := origin(t)
+		handler := &regserve.Handler{
+			Providers: h.Providers, Host: h.Host, Parallel: 1,
+			Client: func(r *http.Request) string { return r.Header.Get("Client") },
+		}
+		request := func(ctx context.Context, client string) *http.Request {
+			r := httptest.NewRequestWithContext(ctx, http.MethodGet, archivePath, nil)
+			r.Header.Set("Client", client)
+			return r
+		}
+		const share = 4
+		start := time.Now()
+		var wg sync.WaitGroup
+		for range share {
+			wg.Go(func() {
+				defer func() { _ = recover() }() // the answer is aborted
+				handler.ServeHTTP(&closedWindow{ResponseRecorder: httptest.NewRecorder()}, request(t.Context(), "hostile"))
+			})
+		}
+		synctest.Wait()
 		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, archivePath, nil))
-		return w
-	}
-	first := make(chan *httptest.ResponseRecorder)
-	go func() { first <- ask(t.Context()) }()
-	<-started
-	if w := ask(ctx); w.Body.Len() > 0 {
-		t.Errorf("a second archive came while the first one was on its way: %d bytes", w.Body.Len())
-	}
-	close(finish)
-	if w := <-first; w.Code != 200 || w.Body.Len() == 0 {
-		t.Errorf("the first archive: status %d, %d bytes", w.Code, w.Body.Len())
-	}
+		handler.ServeHTTP(w, request(t.Context(), "other"))
+		if took := time.Since(start); w.Code != http.StatusOK || w.Body.Len() == 0 || took > 0 {
+			t.Errorf("the archive of another client: status %d, %d bytes after %v; want it at once", w.Code, w.Body.Len(), took)
+		}
+		w = httptest.NewRecorder()
+		handler.ServeHTTP(w, request(t.Context(), "hostile"))
+		if took := time.Since(start); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "5" || took != 5*time.Second || w.Header().Get("Etag") != "" {
+			t.Errorf("beyond the share: status %d with %v after %v; want 503 and Retry-After after 5s", w.Code, w.Header(), took)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		w = httptest.NewRecorder()
+		handler.ServeHTTP(w, request(ctx, "hostile"))
+		if took := time.Since(start); w.Body.Len() > 0 || took != 6*time.Second {
+			t.Errorf("a client that leaves while it waits: %d bytes after %v", w.Body.Len(), took)
+		}
+		wg.Wait()
+		if took := time.Since(start); took != time.Minute {
+			t.Errorf("the client was disconnected after %v, want a minute", took)
+		}
+	})
 }
 
-// held is a source whose archives wait.
-type held struct {
-	provider.Source
-	started, finish chan struct{}
+// closedWindow is a client that reads nothing.
+type closedWindow struct {
+	*httptest.ResponseRecorder
+	deadline time.Time
 }
 
-func (s *held) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
-	s.started <- struct{}{}
-	select {
-	case <-s.finish:
-		return s.Source.Open(ctx, pkg)
-	case <-ctx.Done():
-		return nil, ctx.Err()
+func (c *closedWindow) SetWriteDeadline(at time.Time) error {
+	c.deadline = at
+	return nil
+}
+
+func (c *closedWindow) Write([]byte) (int, error) {
+	time.Sleep(time.Until(c.deadline))
+	return 0, os.ErrDeadlineExceeded
+}
+
+// HEAD fetches no archive, and many ranges get the archive or the document once.
+func TestHeadAndRanges(t *testing.T) {
+	t.Parallel()
+	reg, h := origin(t)
+	server := serve(t, h)
+	_, whole := get(t, server, archivePath)
+	_, sums := get(t, server, packagePath+"/SHA256SUMS")
+	many := "bytes=0-0" + strings.Repeat(",1-1", 32)
+	for path, want := range map[string]string{archivePath: whole, packagePath + "/SHA256SUMS": sums} {
+		if resp, body := get(t, server, path, "Range", many); resp.StatusCode != http.StatusOK || body != want {
+			t.Errorf("33 ranges of %s: status %d, %d bytes; want 200 and %d", path, resp.StatusCode, len(body), len(want))
+		}
+	}
+	reg.Reset()
+	for _, ranges := range []string{"", "bytes=0-9", many} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodHead, server.URL+archivePath, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Range", ranges)
+		resp, err := server.Client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK || resp.Header.Get("Accept-Ranges") != "bytes" || resp.Header.Get("Etag") == "" {
+			t.Errorf("HEAD with the range %q: status %d, %v; want 200 with Accept-Ranges and Etag", ranges, resp.StatusCode, resp.Header)
+		}
+	}
+	if n := reg.Count(regtest.Archive); n != 0 {
+		t.Errorf("HEAD fetched the archive %d times", n)
 	}
 }
 

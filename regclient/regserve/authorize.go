@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"github.com/tofureg/tofureg/internal/webserve"
 )
 
 // guarded calls next if Authorize accepts the request.
@@ -22,7 +24,7 @@ func (h *Handler) guarded(next http.Handler) http.Handler {
 		w.Header().Set("Vary", "Authorization")
 		if err := h.Authorize(r); err != nil {
 			w.Header().Set("Www-Authenticate", "Bearer")
-			writeError(w, http.StatusUnauthorized, "the request is not authorized")
+			webserve.WriteError(w, http.StatusUnauthorized, "the request is not authorized")
 			return
 		}
 		next.ServeHTTP(w, r)

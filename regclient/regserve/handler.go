@@ -4,17 +4,15 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
-	"time"
 
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/webserve"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
@@ -26,8 +24,12 @@ import (
 // must not be copied.
 //
 // It answers GET and HEAD. Status 404 means that the source does not have the requested item,
-// and 502 that the source failed. The body has the property "errors", without URLs of the
-// source. Documents have entity tags.
+// 502 that the source failed, and 503 that the client has too many requests. The body has the
+// property "errors", without URLs of the source. Documents have entity tags. Evidence that agrees
+// with its package is kept for five minutes.
+//
+// A client that reads nothing for a minute is disconnected. WriteTimeout of [http.Server] has no
+// effect on archives and documents.
 type Handler struct {
 	// Providers has the providers. If nil, the Handler does not serve providers.
 	Providers provider.Source
@@ -36,11 +38,15 @@ type Handler struct {
 	Modules module.Source
 
 	// Host is the host of the addresses that the sources are asked for. If zero,
-	// [addrs.DefaultHost] is used.
+	// [addrs.DefaultHost] is used. If clients reach the Handler under this host, too, the sources
+	// must not be clients of it: the Handler would ask itself, until its requests have no share
+	// left or time out, and answer with status 503 or 502.
 	Host svchost.Hostname
 
-	// BaseURL is the URL under which clients reach the Handler, https://HOST without a
-	// path. If empty, it is https:// and the Host header of the request.
+	// BaseURL is the URL under which clients reach the Handler. If a reverse proxy serves the
+	// Handler below a path, BaseURL has that path, and the proxy must also send requests for
+	// /.well-known/terraform.json at the root of the host to the Handler. If empty, it is https://
+	// and the Host header of the request.
 	BaseURL string
 
 	// Archive, if not nil, returns the URL to which a request for the archive of pkg is
@@ -62,9 +68,15 @@ type Handler struct {
 	// is used.
 	Secret []byte
 
-	// Parallel is the maximum number of concurrent archives; other requests wait. If zero or
-	// less, 16 is used.
+	// Parallel limits concurrent requests. A client gets at most four times as many archives and
+	// documents at the same time, and all clients together 16 times as many. Other requests wait
+	// for up to five seconds, and then have status 503. If zero or less, 16 is used.
 	Parallel int
+
+	// Client, if not nil, returns what identifies the client of a request. A Handler behind a
+	// reverse proxy needs it, to read the header in which the proxy states the client. If nil, it
+	// is the IP address of the connection, and of IPv6 addresses the first 64 bits.
+	Client func(r *http.Request) string
 
 	// Limits.Package is the maximum size of a streamed archive in bytes; see
 	// [checksum.Limits].
@@ -79,8 +91,8 @@ type Handler struct {
 
 	once      sync.Once
 	mux       *http.ServeMux
-	providers provider.Source
-	streams   chan struct{}
+	server    *webserve.Server
+	providers *keptEvidence
 	secret    []byte
 }
 
@@ -91,30 +103,24 @@ const (
 
 func (h *Handler) setup() {
 	h.mux = http.NewServeMux()
-	h.mux.Handle("GET /.well-known/terraform.json", h.answer(h.discovery))
+	h.server = webserve.New("registry", h.Parallel, h.Client, h.Logger)
+	h.mux.Handle("GET /.well-known/terraform.json", h.answerJSON(h.discovery))
 	if h.Providers != nil {
-		h.providers = provider.ShareEvidence(h.Providers)
+		h.providers = &keptEvidence{Source: provider.CheckAnswers(h.Providers)}
 		const pkg = "GET " + providersPath + "{namespace}/{type}/{version}/download/{os}/{arch}"
-		h.mux.Handle("GET "+providersPath+"{namespace}/{type}/versions", h.guarded(h.answer(h.providerVersions)))
-		h.mux.Handle(pkg, h.guarded(h.answer(h.providerPackage)))
-		h.mux.Handle(pkg+"/"+sumsName, h.signed(h.answer(h.file("text/plain; charset=utf-8", func(ev verify.Evidence) []byte { return ev.Sums }))))
-		h.mux.Handle(pkg+"/"+signatureName, h.signed(h.answer(h.file("application/octet-stream", func(ev verify.Evidence) []byte { return ev.Signature }))))
+		h.mux.Handle("GET "+providersPath+"{namespace}/{type}/versions", h.guarded(h.answerJSON(h.providerVersions)))
+		h.mux.Handle(pkg, h.guarded(h.answerJSON(h.providerPackage)))
+		h.mux.Handle(pkg+"/"+sumsName, h.signed(h.answer("text/plain; charset=utf-8", h.file(func(ev verify.Evidence) []byte { return ev.Sums }))))
+		h.mux.Handle(pkg+"/"+signatureName, h.signed(h.answer("application/octet-stream", h.file(func(ev verify.Evidence) []byte { return ev.Signature }))))
 		h.mux.Handle(pkg+"/"+archiveName, h.signed(h.handle(h.archive)))
 	}
 	if h.Modules != nil {
 		const mod = "GET " + modulesPath + "{namespace}/{name}/{system}/"
-		h.mux.Handle(mod+"versions", h.guarded(h.answer(h.moduleVersions)))
+		h.mux.Handle(mod+"versions", h.guarded(h.answerJSON(h.moduleVersions)))
 		h.mux.Handle(mod+"{version}/download", h.guarded(h.handle(h.moduleLocation)))
 		h.mux.Handle(mod+"{version}/"+packageName, h.signed(h.handle(h.modulePackage)))
 	}
-	h.mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) {
-		writeError(w, http.StatusNotFound, "nothing is served at this path")
-	})
-	n := h.Parallel
-	if n <= 0 {
-		n = 16
-	}
-	h.streams = make(chan struct{}, n)
+	h.mux.Handle("GET /", h.handle(func(http.ResponseWriter, *http.Request) error { return webserve.ErrPath }))
 	if h.secret = h.Secret; len(h.secret) == 0 {
 		h.secret = make([]byte, 32)
 		_, _ = rand.Read(h.secret) // never fails
@@ -124,34 +130,8 @@ func (h *Handler) setup() {
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.once.Do(h.setup)
-	h.mux.ServeHTTP(w, r)
-}
-
-// document is the body of an answer.
-type document struct {
-	contentType string
-	body        []byte
-}
-
-func jsonDocument(v any) (document, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return document{"application/json", b.Bytes()}, err
-}
-
-// answer returns a handler that sends a document with an entity tag.
-func (h *Handler) answer(find func(*http.Request) (document, error)) http.Handler {
-	return h.handle(func(w http.ResponseWriter, r *http.Request) error {
-		doc, err := find(r)
-		if err != nil {
-			return err
-		}
-		sum := sha256.Sum256(doc.body)
-		w.Header().Set("Content-Type", doc.contentType)
-		w.Header().Set("Etag", `"`+hex.EncodeToString(sum[:16])+`"`)
-		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(doc.body))
+	h.server.Serve(w, r, func(w http.ResponseWriter, r *http.Request) error {
+		h.mux.ServeHTTP(w, r)
 		return nil
 	})
 }
@@ -160,68 +140,50 @@ func (h *Handler) answer(find func(*http.Request) (document, error)) http.Handle
 func (h *Handler) handle(serve func(http.ResponseWriter, *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := serve(w, r); err != nil {
-			h.fail(w, r, err)
+			h.server.Fail(w, r, err)
 		}
 	})
 }
 
-// errAddress means that a path is not a canonical address.
-var errAddress = errors.New("the path is not a canonical address")
-
-func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil {
-		w.Header().Del("Etag")
-		w.WriteHeader(http.StatusServiceUnavailable) // the client has disconnected, or the server ends
-		return
-	}
-	status, level := http.StatusBadGateway, slog.LevelWarn
-	if errors.Is(err, provider.ErrNotFound) || errors.Is(err, errAddress) {
-		status, level = http.StatusNotFound, slog.LevelDebug
-	}
-	if h.Logger != nil {
-		h.Logger.Log(r.Context(), level, "registry request failed", "method", r.Method, "path", r.URL.Path, "status", status, "error", err)
-	}
-	writeError(w, status, describe(err))
+// answer returns a handler that sends a document.
+func (h *Handler) answer(contentType string, find func(*http.Request) ([]byte, error)) http.Handler {
+	return h.handle(func(w http.ResponseWriter, r *http.Request) error {
+		return h.server.Document(w, r, contentType, func(context.Context) ([]byte, error) { return find(r) })
+	})
 }
 
-// describe returns a text for clients, without URLs of the source.
-func describe(err error) string {
-	for _, kind := range []error{
-		errAddress, provider.ErrNoPlatform, provider.ErrNoVersion, provider.ErrNotFound, provider.ErrUnauthorized,
-		provider.ErrTooLarge, provider.ErrInsecure, provider.ErrUnpacked, verify.ErrUnsigned,
-	} {
-		if errors.Is(err, kind) {
-			return kind.Error()
+// answerJSON returns a handler that sends a JSON document.
+func (h *Handler) answerJSON(find func(*http.Request) (any, error)) http.Handler {
+	return h.answer("application/json", func(r *http.Request) ([]byte, error) {
+		doc, err := find(r)
+		if err != nil {
+			return nil, err
 		}
-	}
-	return "the source did not give a usable answer"
-}
-
-func writeError(w http.ResponseWriter, status int, text string) {
-	doc, _ := jsonDocument(map[string][]string{"errors": {text}}) // cannot fail for texts
-	w.Header().Del("Etag")                                        // an archive has one before it is opened
-	w.Header().Set("Content-Type", doc.contentType)
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_, _ = w.Write(doc.body) // fails if the client has disconnected
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false)
+		err = e.Encode(doc)
+		return b.Bytes(), err
+	})
 }
 
 // discovery returns the discovery document.
-func (h *Handler) discovery(*http.Request) (document, error) {
+func (h *Handler) discovery(*http.Request) (any, error) {
+	base := strings.TrimSuffix(h.BaseURL, "/")
 	services := map[string]string{}
 	if h.Providers != nil {
-		services["providers.v1"] = providersPath
+		services["providers.v1"] = base + providersPath
 	}
 	if h.Modules != nil {
-		services["modules.v1"] = modulesPath
+		services["modules.v1"] = base + modulesPath
 	}
-	return jsonDocument(services)
+	return services, nil
 }
 
 // base returns the URL of the path under which the client has reached h.
 func (h *Handler) base(r *http.Request, path string) string {
 	if h.BaseURL != "" {
-		return h.BaseURL + path
+		return strings.TrimSuffix(h.BaseURL, "/") + path
 	}
 	return fmt.Sprintf("https://%s%s", r.Host, path)
 }

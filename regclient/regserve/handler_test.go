@@ -185,10 +185,12 @@ func TestAnswers(t *testing.T) {
 		"/v1/providers/acme/alpha/1.0.0/download/linux/amd64": 200,
 		"/v1/modules/acme/network/aws/versions":               200,
 		"/v1/modules/acme/network/aws/1.0.0/download":         200,
-		"/":                                   404,
-		"/v1/providers/acme/nothing/versions": 404,
-		"/v1/providers/ACME/alpha/versions":   404,
-		"/v1/providers/..%2fx/alpha/versions": 404,
+		"/":                                                              404,
+		"/v1/providers/acme/nothing/versions":                            404,
+		"/v1/providers/ACME/alpha/versions":                              404,
+		"/v1/providers/%61cme/alpha/versions":                            404,
+		"/.well-known/%74erraform.json":                                  404,
+		"/v1/providers/..%2fx/alpha/versions":                            404,
 		"/v1/providers/acme/alpha/1.0/download/linux/amd64":              404,
 		"/v1/providers/acme/alpha/3.0.0/download/linux/amd64":            404,
 		"/v1/providers/acme/alpha/1.0.0/download/plan9/arm":              404,
@@ -236,6 +238,29 @@ func TestHalves(t *testing.T) {
 		if resp, _ := get(t, server, c.gone); resp.StatusCode != 404 {
 			t.Errorf("GET %s: status %d, want 404", c.gone, resp.StatusCode)
 		}
+	}
+}
+
+// A Handler below a path of its host is reached by clients that know only the host.
+func TestBaseURLWithPath(t *testing.T) {
+	t.Parallel()
+	_, h := origin(t)
+	mux := http.NewServeMux()
+	server := serve(t, mux)
+	h.BaseURL = server.URL + "/registry/"
+	mux.Handle("/.well-known/terraform.json", h)
+	mux.Handle("/registry/", http.StripPrefix("/registry", h))
+	client := &regclient.Client{Transport: &transport.Client{HTTP: server.Client()}}
+	p, err := addrs.NewProvider(svchost.MustParse(strings.TrimPrefix(server.URL, "https://")), "acme", "alpha")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkg, err := provider.Find(t.Context(), client, p, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := provider.Download(t.Context(), client, pkg, t.TempDir()+"/archive.zip", provider.Options{}); err != nil || !strings.HasPrefix(pkg.URL, server.URL+"/registry/v1/") {
+		t.Errorf("Download of %s: %v; want it from /registry/v1/", pkg.URL, err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/webserve"
 	"github.com/tofureg/tofureg/module"
 )
 
@@ -19,7 +20,7 @@ func (h *Handler) module(r *http.Request) (addrs.Module, error) {
 	path := r.PathValue("namespace") + "/" + r.PathValue("name") + "/" + r.PathValue("system")
 	source, err := addrs.ParseModuleSource(h.host() + "/" + path)
 	if err != nil || source.Subdir != "" || !strings.HasSuffix(source.Module.String(), "/"+path) {
-		return addrs.Module{}, errAddress
+		return addrs.Module{}, webserve.ErrPath
 	}
 	return source.Module, nil
 }
@@ -29,20 +30,20 @@ type moduleRelease struct {
 	Deprecation *module.Deprecation `json:"deprecation,omitempty"`
 }
 
-func (h *Handler) moduleVersions(r *http.Request) (document, error) {
+func (h *Handler) moduleVersions(r *http.Request) (any, error) {
 	m, err := h.module(r)
 	if err != nil {
-		return document{}, err
+		return nil, err
 	}
 	versions, err := h.Modules.ModuleVersions(r.Context(), m)
 	if err != nil {
-		return document{}, err
+		return nil, err
 	}
 	list := make([]moduleRelease, 0, len(versions.List))
 	for _, listed := range versions.List {
 		list = append(list, moduleRelease{listed.Version.String(), listed.Deprecated})
 	}
-	return jsonDocument(map[string]any{"modules": []any{map[string]any{"versions": list}}})
+	return map[string]any{"modules": []any{map[string]any{"versions": list}}}, nil
 }
 
 // location returns the location of the requested package.
@@ -84,7 +85,7 @@ func (h *Handler) moduleLocation(w http.ResponseWriter, r *http.Request) error {
 	} else {
 		w.Header().Set("X-Terraform-Get", source)
 	}
-	h.answer(func(*http.Request) (document, error) { return jsonDocument(doc) }).ServeHTTP(w, r)
+	h.answerJSON(func(*http.Request) (any, error) { return doc, nil }).ServeHTTP(w, r)
 	return nil
 }
 
@@ -105,7 +106,7 @@ func (h *Handler) modulePackage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !h.streamed(loc) {
-		return errAddress
+		return webserve.ErrPath
 	}
 	s := &stream{Handler: h, contentType: "application/octet-stream", open: func(ctx context.Context) (io.ReadCloser, int64, error) {
 		body, err := h.Modules.OpenModule(ctx, loc)
@@ -118,5 +119,5 @@ func (h *Handler) modulePackage(w http.ResponseWriter, r *http.Request) error {
 		}
 		return body.ReadCloser, body.Size, nil
 	}}
-	return s.serve(w, r)
+	return s.serve(w, r, "", 0)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/webserve"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -32,7 +33,7 @@ func (h *Handler) provider(r *http.Request) (addrs.Provider, error) {
 	namespace, typ := r.PathValue("namespace"), r.PathValue("type")
 	p, err := addrs.ParseQualifiedProvider(h.host() + "/" + namespace + "/" + typ)
 	if err != nil || p.Namespace() != namespace || p.Type() != typ {
-		return addrs.Provider{}, errAddress
+		return addrs.Provider{}, webserve.ErrPath
 	}
 	return p, nil
 }
@@ -41,7 +42,7 @@ func version(r *http.Request, parse func(string) (addrs.Version, error)) (addrs.
 	text := r.PathValue("version")
 	v, err := parse(text)
 	if err != nil || v.String() != text {
-		return addrs.Version{}, errAddress
+		return addrs.Version{}, webserve.ErrPath
 	}
 	return v, nil
 }
@@ -58,7 +59,7 @@ func (h *Handler) pkg(r *http.Request) (*provider.Package, error) {
 	}
 	platform, err := addrs.ParsePlatform(r.PathValue("os") + "_" + r.PathValue("arch"))
 	if err != nil {
-		return nil, errAddress
+		return nil, webserve.ErrPath
 	}
 	return h.providers.ProviderPackage(r.Context(), p, v, platform)
 }
@@ -99,14 +100,14 @@ type (
 	}
 )
 
-func (h *Handler) providerVersions(r *http.Request) (document, error) {
+func (h *Handler) providerVersions(r *http.Request) (any, error) {
 	p, err := h.provider(r)
 	if err != nil {
-		return document{}, err
+		return nil, err
 	}
 	versions, err := h.providers.ProviderVersions(r.Context(), p)
 	if err != nil {
-		return document{}, err
+		return nil, err
 	}
 	doc := versionsDocument{Versions: make([]release, 0, len(versions.List)), Warnings: versions.Warnings}
 	for _, listed := range versions.List {
@@ -116,26 +117,26 @@ func (h *Handler) providerVersions(r *http.Request) (document, error) {
 		}
 		doc.Versions = append(doc.Versions, rel)
 	}
-	return jsonDocument(doc)
+	return doc, nil
 }
 
-func (h *Handler) providerPackage(r *http.Request) (document, error) {
+func (h *Handler) providerPackage(r *http.Request) (any, error) {
 	pkg, err := h.pkg(r)
 	if err != nil {
-		return document{}, err
+		return nil, err
 	}
 	ev, err := h.evidence(r, pkg)
 	if err != nil {
-		return document{}, err
+		return nil, err
 	}
 	zh := pkg.SHA256
 	if zh.IsZero() {
 		sums, err := verify.ParseSums(ev.Sums)
 		if err != nil {
-			return document{}, err
+			return nil, err
 		}
 		if zh, _ = sums.Lookup(ev.Filename); zh.IsZero() {
-			return document{}, fmt.Errorf("%w: %q", verify.ErrNotListed, ev.Filename)
+			return nil, fmt.Errorf("%w: %q", verify.ErrNotListed, ev.Filename)
 		}
 	}
 	doc := packageDocument{
@@ -157,7 +158,7 @@ func (h *Handler) providerPackage(r *http.Request) (document, error) {
 		}
 		doc.Packages[pkg.Platform.String()] = packageHashes{Hashes: pkg.Hashes[pkg.Platform], Size: pkg.Size}
 	}
-	return jsonDocument(doc)
+	return doc, nil
 }
 
 // keyID returns the stated ID of a key, or its real ID.
@@ -178,20 +179,21 @@ func (h *Handler) evidence(r *http.Request, pkg *provider.Package) (verify.Evide
 		return verify.Evidence{}, provider.ErrUnpacked
 	}
 	ev, err := h.providers.Evidence(r.Context(), pkg)
+	err = webserve.AsInconsistent(err)
 	if err == nil && (len(ev.Sums) == 0 || len(ev.Signature) == 0 || len(ev.Keys) == 0) {
 		err = fmt.Errorf("%s: %w: the source has no SHA256SUMS document, signature or key", pkg, verify.ErrUnsigned)
 	}
 	return ev, err
 }
 
-// file returns a handler for a document that proves a package.
-func (h *Handler) file(contentType string, part func(verify.Evidence) []byte) func(*http.Request) (document, error) {
-	return func(r *http.Request) (document, error) {
+// file returns a function that returns a document that proves a package.
+func (h *Handler) file(part func(verify.Evidence) []byte) func(*http.Request) ([]byte, error) {
+	return func(r *http.Request) ([]byte, error) {
 		pkg, err := h.pkg(r)
 		if err != nil {
-			return document{}, err
+			return nil, err
 		}
 		ev, err := h.evidence(r, pkg)
-		return document{contentType, part(ev)}, err
+		return part(ev), err
 	}
 }

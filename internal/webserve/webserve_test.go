@@ -1,0 +1,101 @@
+package webserve_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tofureg/tofureg/internal/webserve"
+)
+
+// TestShareOfAddress: an IPv4 address is a client, and so is a network of 2⁶⁴ IPv6 addresses.
+func TestShareOfAddress(t *testing.T) {
+	t.Parallel()
+	for second, same := range map[[2]string]bool{
+		{"192.0.2.1:1", "192.0.2.1:2"}:                  true,
+		{"192.0.2.1:1", "[::ffff:192.0.2.1]:2"}:         true,
+		{"192.0.2.1:1", "192.0.2.2:1"}:                  false,
+		{"[2001:db8::1]:1", "[2001:db8::ffff:0:0:1]:1"}: true,
+		{"[2001:db8::1]:1", "[2001:db8:0:1::1]:1"}:      false,
+		{"[fe80::1%eth0]:1", "[fe80::2%eth1]:1"}:        true,
+		{"@", "@"}:                                      true,
+		{"[2001:db8::1]:1", "192.0.2.1:1"}:              false,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := webserve.New("test", 1, nil, nil)
+			enter := func(addr string) (func(), error) {
+				r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
+				r.RemoteAddr = addr
+				return s.EnterArchive(r)
+			}
+			for range 4 { // the share
+				leave, err := enter(second[0])
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer leave()
+			}
+			leave, err := enter(second[1])
+			if (err != nil) != same {
+				t.Errorf("%s beside %s: %v; want an error: %t", second[1], second[0], err, same)
+			}
+			if err == nil {
+				leave()
+			}
+		})
+	}
+}
+
+// timed is a response that has a deadline.
+type timed struct {
+	*httptest.ResponseRecorder
+	deadline time.Time
+}
+
+func (w *timed) SetWriteDeadline(at time.Time) error {
+	w.deadline = at
+	return nil
+}
+
+func (w *timed) Write(p []byte) (int, error) {
+	if time.Until(w.deadline) != webserve.Stall {
+		return 0, context.DeadlineExceeded
+	}
+	return w.ResponseRecorder.Write(p)
+}
+
+func (w *timed) FlushError() error {
+	_, err := w.Write(nil)
+	return err
+}
+
+// TestDeadlines: each write has a deadline, and so has the end of the answer, but nothing between, so
+// that a source may take its time.
+func TestDeadlines(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := &timed{ResponseRecorder: httptest.NewRecorder()}
+		s := webserve.New("test", 0, nil, nil)
+		s.Serve(w, httptest.NewRequest("GET", "/", nil), func(out http.ResponseWriter, _ *http.Request) error {
+			for range 3 {
+				time.Sleep(time.Hour)
+				if !w.deadline.IsZero() {
+					t.Errorf("there is a deadline %v before the write", time.Until(w.deadline))
+				}
+				if _, err := out.Write([]byte("x")); err != nil {
+					t.Errorf("Write: %v", err)
+				}
+				if err := http.NewResponseController(out).Flush(); err != nil {
+					t.Errorf("Flush: %v", err)
+				}
+			}
+			return nil
+		})
+		if left := time.Until(w.deadline); left != webserve.Stall || w.Body.String() != "xxx" {
+			t.Errorf("after the answer %q the deadline is in %v, want %v", w.Body, left, webserve.Stall)
+		}
+	})
+}

@@ -1,0 +1,169 @@
+package mirrorserve_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// wide is a source with long lists.
+type wide struct {
+	provider.Source
+	list  []provider.Release
+	asked atomic.Int32 // packages
+}
+
+func (w *wide) ProviderVersions(_ context.Context, p addrs.Provider) (*provider.Versions, error) {
+	return &provider.Versions{Provider: p, List: w.list}, nil
+}
+
+func (w *wide) ProviderPackage(context.Context, addrs.Provider, addrs.Version, addrs.Platform) (*provider.Package, error) {
+	w.asked.Add(1)
+	return nil, provider.ErrNoPlatform
+}
+
+// TestUnreadDocuments checks that a client that reads nothing has a limited number of bytes waiting,
+// for a minute, and that other clients are served meanwhile.
+func TestUnreadDocuments(t *testing.T) {
+	t.Parallel()
+	src := &wide{}
+	for i := range 12_000 {
+		src.list = append(src.list, provider.Release{Version: addrs.MustParseVersion(fmt.Sprintf("1.0.0-%s%d", strings.Repeat("a", 230), i))})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		h := &mirrorserve.Handler{Source: src}
+		const streams, most = 8, 16 << 20
+		var wg sync.WaitGroup
+		var refused atomic.Int64
+		for i := range streams {
+			wg.Go(func() {
+				c := newSlowClient(-1)
+				serveSlowly(t, h, c, "192.0.2.1:1", fmt.Sprintf("registry.example.com/acme/a%d/index.json", i))
+				if c.Code == http.StatusServiceUnavailable && c.Header().Get("Retry-After") != "" {
+					refused.Add(1)
+				}
+			})
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "/"+home+"/index.json", nil)
+		r.RemoteAddr = "192.0.2.2:1"
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != http.StatusOK {
+			t.Errorf("another client gets status %d, want 200", w.Code)
+		}
+		time.Sleep(59 * time.Second)
+		wg.Wait() // all streams have ended
+		if served := streams - refused.Load(); served < 1 || served*int64(w.Body.Len()) > most {
+			t.Errorf("%d documents of %d bytes waited, want 1 to %d", served, w.Body.Len(), most/w.Body.Len())
+		}
+	})
+}
+
+// silent is a source that never answers for one host.
+type silent struct{ provider.Source }
+
+const silentHost = "silent.example.com"
+
+func (s silent) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
+	if p.Host().String() == silentHost {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return s.Source.ProviderVersions(ctx, p)
+}
+
+func (s silent) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform) (*provider.Package, error) {
+	if p.Host().String() == silentHost {
+		return &provider.Package{Provider: p, Version: v, Platform: on}, nil
+	}
+	return s.Source.ProviderPackage(ctx, p, v, on)
+}
+
+func (s silent) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
+	if pkg.Provider.Host().String() == silentHost {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return s.Source.Open(ctx, pkg)
+}
+
+// TestSilentHost checks that requests for a host that does not answer stop no other host, whether
+// they ask for documents or for archives.
+func TestSilentHost(t *testing.T) {
+	t.Parallel()
+	for name, handler := range map[string]func(t *testing.T, src provider.Source) *mirrorserve.Handler{
+		"pulled through": func(t *testing.T, src provider.Source) *mirrorserve.Handler {
+			return &mirrorserve.Handler{Source: src, Parallel: 1, TempDir: t.TempDir()}
+		},
+		"cached": func(t *testing.T, src provider.Source) *mirrorserve.Handler {
+			m, _ := newMirror(t)
+			return &mirrorserve.Handler{Source: &mirrorserve.Cache{Source: src, Mirror: m, Parallel: 1}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				reg, _ := sized(1000)
+				h := handler(t, silent{client(reg)})
+				switch src := h.Source.(type) {
+				case *mirrorserve.Cache:
+					src.Policy = verify.Policy{AllowUnchecked: true}
+				default:
+					h.Policy = verify.Policy{AllowUnchecked: true}
+				}
+				ctx, leave := context.WithCancel(t.Context())
+				var wg sync.WaitGroup
+				for i := range 8 {
+					for _, file := range []string{"index.json", fmt.Sprintf("terraform-provider-a%d_1.0.0_linux_amd64.zip", i)} {
+						wg.Go(func() {
+							r := httptest.NewRequestWithContext(ctx, "GET", fmt.Sprintf("/%s/acme/a%d/%s", silentHost, i, file), nil)
+							r.RemoteAddr = fmt.Sprintf("192.0.2.%d:1", i)
+							h.ServeHTTP(httptest.NewRecorder(), r)
+						})
+					}
+				}
+				time.Sleep(time.Second)
+				synctest.Wait()
+				for _, path := range []string{home + "/index.json", home + "/1.0.0.json", archive(v1, linux)} {
+					if w := ask(h, "GET", "/"+path); w.Code != http.StatusOK {
+						t.Errorf("GET %s while another host is silent: status %d, %s", path, w.Code, w.Body)
+					}
+				}
+				leave()
+				wg.Wait()
+			})
+		})
+	}
+}
+
+// TestManyPlatforms checks that a document needs a limited number of requests to the host that the
+// client has chosen.
+func TestManyPlatforms(t *testing.T) {
+	t.Parallel()
+	const most = 64
+	for listed, want := range map[int]int{most: http.StatusOK, most + 1: http.StatusBadGateway, 1000: http.StatusBadGateway} {
+		rel := provider.Release{Version: v1}
+		for i := range listed {
+			rel.Platforms = append(rel.Platforms, addrs.MustParsePlatform(fmt.Sprintf("linux_a%d", i)))
+		}
+		src := &wide{list: []provider.Release{rel}}
+		w := ask(&mirrorserve.Handler{Source: src}, "GET", "/"+home+"/1.0.0.json")
+		if n := int(src.asked.Load()); w.Code != want || n != min(listed, most) {
+			t.Errorf("%d platforms: status %d after %d requests, want %d after %d", listed, w.Code, n, want, min(listed, most))
+		}
+	}
+}
