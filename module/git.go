@@ -41,6 +41,11 @@ type Git struct {
 	// AllowHTTP permits insecure http:// and git:// URLs.
 	AllowHTTP bool
 
+	// Memory limits the memory of git and of each program that it starts, in bytes. If zero, it
+	// is 512 MiB; if negative, there is no limit. Beyond it the error is ErrTooLarge. The limit
+	// needs Linux and /bin/sh.
+	Memory int64
+
 	// VetoHost, if not nil, is called with the host of each repository URL, also where the
 	// user's configuration replaces it, see
 	// [github.com/tofureg/tofureg/transport.Client.VetoHost]. An error refuses the repository.
@@ -88,9 +93,12 @@ func (r *repository) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd.Dir = r.dir
 	cmd.Env = r.git.Env
 	cmd.Env = append(gitEnvironment(cmd.Environ(), r.protocols), "GIT_DIR="+r.dir)
-	isolate(cmd)
+	isolate(cmd, r.git.memory())
 	return cmd
 }
+
+// memory returns the limit, which is not positive if there is none.
+func (g *Git) memory() int64 { return cmp.Or(g.Memory, 512<<20) }
 
 // program returns the name or the absolute path of git, which runs in another directory.
 func (g *Git) program() string {
@@ -117,6 +125,11 @@ func (g *Git) settings() []string {
 		"fetch.recurseSubmodules=false",
 		"fetch.writeCommitGraph=false",
 		"gc.auto=0",
+		// Hold no larger files in memory; unpack-objects, for small packs, would in old versions.
+		"core.bigFileThreshold=16m",
+		"fetch.unpackLimit=1",
+		"core.deltaBaseCacheLimit=32m", // for each thread
+		"pack.threads=2",
 		"maintenance.auto=false",
 		"tar.umask=0022",
 		"init.defaultObjectFormat=sha1",

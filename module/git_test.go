@@ -1,8 +1,10 @@
 package module_test
 
 import (
+	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/cgi"
@@ -538,6 +540,80 @@ func TestGitHTTP(t *testing.T) {
 			}
 			wellFormed(t, err)
 		}
+	}
+}
+
+// endlessRefs serves references without end, compressed: as the first answer of a server, or as the
+// answer to ls-refs.
+func endlessRefs(t *testing.T, first bool) *httptest.Server {
+	t.Helper()
+	line := func(s string) string { return fmt.Sprintf("%04x%s\n", len(s)+5, s) }
+	start := line("# service=git-upload-pack") + "0000"
+	refs := strings.Repeat(line(strings.Repeat("1", 40)+" HEAD"+strings.Repeat("a", 300)), 1000)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		info := r.Method == http.MethodGet
+		w.Header().Set("Content-Type", map[bool]string{true: "application/x-git-upload-pack-advertisement", false: "application/x-git-upload-pack-result"}[info])
+		if info && !first {
+			io.WriteString(w, start+line("version 2")+line("ls-refs")+line("fetch=shallow")+line("object-format=sha1")+"0000")
+			return
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		if info {
+			io.WriteString(z, start)
+		}
+		for {
+			if _, err := io.WriteString(z, refs); err != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server
+}
+
+// TestGitMemory checks that git, and the program that it starts for http, use no more memory than
+// Git.Memory, whatever the server sends. Files are not held in memory.
+func TestGitMemory(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		return // no limit
+	}
+	o := newOrigin(t)
+	const large, less = 24 << 20, 20 << 20
+	write(t, o.dir, files{"zeros": string(make([]byte, large))})
+	o.commit("zeros")
+	o.git("checkout", "--quiet", "-b", "message", "HEAD~1")
+	message := t.TempDir()
+	write(t, message, files{"text": strings.Repeat("text\n", large/5)})
+	o.git("commit", "--quiet", "--allow-empty", "--cleanup=verbatim", "-F", filepath.Join(message, "text"))
+	own := gitServer(t, filepath.Dir(o.dir), false, "").URL + "/origin/.git"
+	for _, tt := range []struct {
+		name, url string
+		memory    int64
+		want      error
+	}{
+		{"references", endlessRefs(t, true).URL + "/x.git", less, module.ErrTooLarge},
+		{"ls-refs", endlessRefs(t, false).URL + "/x.git", less, module.ErrTooLarge},
+		{"a large file", own + "?ref=main", less, nil},
+		{"a large commit", own + "?ref=message", less, module.ErrTooLarge},
+		{"a large commit within the limit", own + "?ref=message", 5 * large, nil},
+		{"a large commit by default", own + "?ref=message", 0, nil},
+		{"a large commit without a limit", own + "?ref=message", -1, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			o := allowed()
+			o.Git.AllowHTTP, o.Git.Memory = true, tt.memory
+			dir := target(t)
+			_, err := module.DownloadLocation(t.Context(), nil, at(t, "git::"+tt.url), dir, o)
+			if !errors.Is(err, tt.want) || err != nil && !strings.Contains(err.Error(), fmt.Sprint(tt.memory, " bytes of memory: set Git.Memory")) {
+				t.Errorf("DownloadLocation with Git.Memory %d: %v, want %v", tt.memory, err, tt.want)
+			}
+			if err != nil {
+				absent(t, dir)
+			}
+		})
 	}
 }
 

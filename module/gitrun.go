@@ -60,13 +60,15 @@ func (r *repository) stream(ctx context.Context, read func(io.Reader) error, arg
 	cause := context.Cause(inner)
 	cancel(nil)
 	watch.Wait()
-	switch {
+	switch failed := r.failure(args[0], messages, err); {
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case err != nil && errors.Is(failed, ErrTooLarge): // read may have failed for lack of output
+		return failed
 	case cause != nil: // the error of read or watchSize
 		return cause
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // git itself succeeded
-		return r.failure(args[0], messages, err)
+		return failed
 	}
 	return nil
 }
@@ -172,6 +174,9 @@ func (r *repository) failure(verb string, t *tail, err error) error {
 			break
 		}
 	}
+	if memory := r.git.memory(); kind == ErrTooLarge && memory > 0 {
+		text += fmt.Sprintf(" (each program may use %d bytes of memory: set Git.Memory to change that)", memory)
+	}
 	return &gitError{verb, text, kind}
 }
 
@@ -193,6 +198,8 @@ var gitMessages = []struct {
 	{"returned error: 401", ErrUnauthorized},
 	{"returned error: 403", ErrUnauthorized},
 	{"' not allowed", ErrInsecure}, // transport 'http' not allowed
+	{"out of memory", ErrTooLarge},
+	{"cannot allocate memory", ErrTooLarge},
 }
 
 // notInstalled adds to err that the program is missing.
