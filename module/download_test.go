@@ -176,7 +176,9 @@ var hostile = map[string][]entry{
 	"pipe":              {{"pipe", "", fs.ModeNamedPipe | 0o644}},
 	"device":            {{"dev", "", fs.ModeDevice | 0o644}},
 	"twice":             {{"main.tf", "x", 0o644}, {"main.tf", "y", 0o644}},
-	"other case":        {{"main.tf", "x", 0o644}, {"MAIN.tf", "y", 0o644}},
+	"two, other case":   {{"main.tf", "x", 0o644}, {"MAIN.tf", "y", 0o644}, {"main.tf", "z", 0o644}},
+	"case and form":     {{"caf\u00e9", "x", 0o644}, {"CAF\u00c9", "y", 0o644}, {"cafe\u0301", "z", 0o644}},
+	"invisible":         {{"main.tf", "x", 0o644}, {"main\u200b.tf", "y", 0o644}},
 	"normal form":       {{"caf\u00e9", "x", 0o644}, {"cafe\u0301", "y", 0o644}},
 	"file as directory": {{"a", "x", 0o644}, {"a/b", "y", 0o644}},
 	"empty":             {},
@@ -204,6 +206,55 @@ func TestHostileArchives(t *testing.T) {
 			t.Parallel()
 			refused(t, content, module.Options{}, module.ErrArchive)
 		})
+	}
+}
+
+// TestNamesInAnyCase checks that names may differ in case only where the file system keeps them apart.
+// Run it with TMPDIR in a file system that does not, too.
+func TestNamesInAnyCase(t *testing.T) {
+	t.Parallel()
+	probe := t.TempDir()
+	write(t, probe, files{"name": ""})
+	_, err := os.Stat(filepath.Join(probe, "NAME"))
+	apart := err != nil
+	for name, want := range map[string]files{
+		"files":              {".github/PULL_REQUEST_TEMPLATE.md": "x", ".github/pull_request_template.md": "y", ".github/Pull_request_template.md": "z"},
+		"directories":        {"Docs/a": "x", "docs/b": "y"},
+		"file and directory": {"main": "x", "MAIN/main.tf": "y"},
+		"not in ASCII":       {"\u00c4rger": "x", "\u00e4rger": "y"},
+	} {
+		contents := packed(t, want.entries())
+		sources := map[string]string{}
+		src := serve(nil)
+		for format, content := range contents {
+			sources[format] = archiveURL + "?name=" + format
+			src.open[at(t, sources[format]).URL] = func() (*module.Body, error) { return body(content), nil }
+		}
+		if apart {
+			from := t.TempDir()
+			write(t, from, want)
+			sources["directory"] = from
+		}
+		for format, source := range sources {
+			dir := target(t)
+			report, err := module.DownloadLocation(t.Context(), src, at(t, source), dir, module.Options{AllowLocal: true})
+			if !apart {
+				if !errors.Is(err, module.ErrArchive) || !strings.Contains(err.Error(), "already has this name, possibly in another case") {
+					t.Errorf("%s, %s: %v, want ErrArchive about case", name, format, err)
+				}
+				absent(t, dir)
+				continue
+			}
+			if err != nil || report.H1 != h1(t, want) {
+				t.Errorf("%s, %s: %v, %v, want both names", name, format, report, err)
+				continue
+			}
+			wantTree(t, dir, want)
+			again, err := module.DownloadLocation(t.Context(), src, at(t, source), dir, module.Options{AllowLocal: true, H1: report.H1, Replace: true})
+			if err != nil || !again.Reused {
+				t.Errorf("%s, %s again: %v, %v, want it reused", name, format, again, err)
+			}
+		}
 	}
 }
 

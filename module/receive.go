@@ -133,7 +133,7 @@ func (j *job) unzip(ctx context.Context, in io.Reader, b *bodyReader, root *os.R
 	if err := b.sum.check(); err != nil {
 		return nil, err
 	}
-	z, err := archive.OpenZipSkip(ctx, f, b.size, archive.Limits(j.limits), j.linkSkipper())
+	z, err := archive.OpenZipWith(ctx, f, b.size, archive.Limits(j.limits), j.archiveOptions())
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (j *job) unzip(ctx context.Context, in io.Reader, b *bodyReader, root *os.R
 
 // untar unpacks the archive while it arrives.
 func (j *job) untar(ctx context.Context, in *bufio.Reader, b *bodyReader, f archive.Format, root *os.Root) ([]archive.File, error) {
-	files, err := archive.UnpackTar(ctx, in, f, root, archive.Limits(j.limits), archive.Options{Skip: j.linkSkipper()})
+	files, err := archive.UnpackTar(ctx, in, f, root, archive.Limits(j.limits), j.archiveOptions())
 	// For a damaged archive, a wrong checksum is the better error: read to the end.
 	if err != nil && (b.sum.Hash == nil || !errors.Is(err, fault.ErrArchive)) {
 		return nil, err

@@ -50,7 +50,7 @@ func (j *job) unpack(write func(root *os.Root) ([]archive.File, error)) (*unpack
 func (j *job) plainTar(ctx context.Context, r io.Reader, root *os.Root) ([]archive.File, error) {
 	limits := archive.Limits(j.limits)
 	limits.Package = -1
-	return archive.UnpackTar(ctx, r, archive.FormatTar, root, limits, archive.Options{Skip: j.linkSkipper()})
+	return archive.UnpackTar(ctx, r, archive.FormatTar, root, limits, j.archiveOptions())
 }
 
 // withHint adds to ErrLink how to accept it.
@@ -71,12 +71,13 @@ func (j *job) skip(name string) {
 	}
 }
 
-// linkSkipper returns skip if links are omitted, otherwise nil.
-func (j *job) linkSkipper() func(string) {
-	if !j.o.SkipLinks {
-		return nil
+// archiveOptions returns the rules for archives. Real packages have names that differ in case only.
+func (j *job) archiveOptions() archive.Options {
+	o := archive.Options{AnyCase: true}
+	if j.o.SkipLinks {
+		o.Skip = j.skip
 	}
-	return j.skip
+	return o
 }
 
 // isGitDir reports whether some file system takes the name for .git: the directory of a

@@ -12,7 +12,7 @@
 //     Windows reserves or changes
 //   - two names that are equal, or equal on some file system: apart from case, canonically
 //     equivalent forms of Unicode or invisible characters; or a file where another entry needs a
-//     directory
+//     directory. [Options] can permit case.
 //   - a name with more than 30 accents and other marks on one letter
 //   - a link, device, pipe or socket
 //   - encrypted content, or a compression other than stored and deflated

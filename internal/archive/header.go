@@ -14,12 +14,12 @@ const (
 )
 
 // read reads all headers of the directory.
-func (d directory) read(r io.ReaderAt, l Limits) ([]*member, error) {
+func (d directory) read(r io.ReaderAt, l Limits, anyCase bool) ([]*member, error) {
 	if d.entries > uint64(l.Entries) {
 		return nil, tooLarge("%d entries, %d are allowed", d.entries, l.Entries)
 	}
 	in := bufio.NewReaderSize(io.NewSectionReader(r, d.offset, d.size), 64<<10)
-	set := names{limits: l, expected: int(min(int64(d.entries), d.size/headerLen))}
+	set := names{limits: l, anyCase: anyCase, expected: int(min(int64(d.entries), d.size/headerLen))}
 	var list []*member
 	for {
 		if _, err := in.Peek(1); err == io.EOF && uint64(len(list)) == d.entries {

@@ -110,7 +110,7 @@ func TestCoveredBytes(t *testing.T) {
 		member{name: "link", content: "PK\x03\x04" + strings.Repeat("x", 40), mode: 0o777 | fs.ModeSymlink, stored: true},
 		member{name: "d/"}, member{name: "last"})
 	var links []string
-	z, err := archive.OpenZipSkip(t.Context(), bytes.NewReader(data), int64(len(data)), archive.Limits{}, func(name string) { links = append(links, name) })
+	z, err := archive.OpenZipWith(t.Context(), bytes.NewReader(data), int64(len(data)), archive.Limits{}, archive.Options{Skip: func(name string) { links = append(links, name) }})
 	must(t, err)
 	if list, err := z.Hash(t.Context()); err != nil || len(list) != 3 || len(links) != 1 {
 		t.Errorf("%v, %v, left out %v", list, err, links)

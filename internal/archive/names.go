@@ -69,6 +69,7 @@ func reserved(elem string) bool {
 // limits.
 type names struct {
 	limits   Limits // effective limits
+	anyCase  bool   // Options.AnyCase
 	bytes    int64  // total length of the names
 	count    int    // number of files and directories
 	expected int    // likely count
@@ -144,9 +145,13 @@ func (n *names) addElement(p nameKey, dir bool) (*node, error) {
 		}
 		is, ok = n.known[folded]
 	}
+	if ok && is.elem != p.elem {
+		if !n.anyCase || !strings.EqualFold(is.elem, p.elem) {
+			return nil, bad("entries %.100q and %.100q are the same file on some systems", is.path(), p.path())
+		}
+		ok = false
+	}
 	switch {
-	case ok && is.elem != p.elem:
-		return nil, bad("entries %.100q and %.100q are the same file on some systems", is.path(), p.path())
 	case ok && is.dir != dir:
 		return nil, bad("entry %.100q is a file and a directory", p.path())
 	case ok:

@@ -26,7 +26,7 @@ func UnpackTar(ctx context.Context, r io.Reader, f Format, root *os.Root, l Limi
 	u := &untar{
 		tree:  newTree(ctx, root, o),
 		tar:   tar.NewReader(in),
-		names: names{limits: limits},
+		names: names{limits: limits, anyCase: o.AnyCase},
 		left:  limits.Unpacked,
 	}
 	defer u.release()

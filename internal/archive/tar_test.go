@@ -310,7 +310,7 @@ func TestSkipLinks(t *testing.T) {
 	if _, err := open(data, archive.Limits{}); !errors.Is(err, archive.ErrLink) {
 		t.Errorf("zip: %v, want ErrLink", err)
 	}
-	z, err := archive.OpenZipSkip(t.Context(), bytes.NewReader(data), int64(len(data)), archive.Limits{}, skip)
+	z, err := archive.OpenZipWith(t.Context(), bytes.NewReader(data), int64(len(data)), archive.Limits{}, archive.Options{Skip: skip})
 	must(t, err)
 	dir = t.TempDir()
 	root, err := os.OpenRoot(dir)

@@ -36,7 +36,7 @@ func (t *tree) mkdir(path string) error {
 		return err
 	}
 	if err := t.root.Mkdir(path, 0o755); err != nil {
-		return existing(err)
+		return existing(path, err)
 	}
 	t.made[path] = true
 	return nil
@@ -53,7 +53,7 @@ func (t *tree) file(e Entry, fill func(io.Writer) (File, error)) (File, error) {
 	}
 	out, err := t.root.OpenFile(e.Name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		return File{}, existing(err)
+		return File{}, existing(e.Name, err)
 	}
 	f, err := fill(out)
 	if err != nil {
@@ -97,9 +97,9 @@ func parent(name string) string {
 
 // existing explains that a file exists already. It may come from an entry whose name is the same on
 // this file system only.
-func existing(err error) error {
+func existing(name string, err error) error {
 	if errors.Is(err, fs.ErrExist) {
-		return bad("%w", err)
+		return bad("entry %.100q: the file system already has this name, possibly in another case: %w", name, err)
 	}
 	return err
 }

@@ -16,9 +16,13 @@ type Options struct {
 	// Exec, if not nil, reports whether a file becomes executable although its entry is not.
 	Exec func(name string) bool
 
-	// Skip, if not nil, is called with the name of each symbolic link in a tar, which is
-	// omitted. If nil, a tar with links is refused. For a zip see [OpenZipSkip].
+	// Skip, if not nil, is called with the name of each symbolic link, which is omitted. If
+	// nil, an archive with links is refused. Only [UnpackTar] and [OpenZipWith] use it.
 	Skip func(name string)
+
+	// AnyCase permits names that differ in case only. If the file system does not keep them
+	// apart, unpacking fails. Only [UnpackTar] and [OpenZipWith] use it.
+	AnyCase bool
 }
 
 // Hash reads all content and returns the entries with their checksums, in the order of the archive.

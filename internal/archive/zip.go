@@ -31,12 +31,11 @@ type member struct {
 // directory with the data before and after the contents, and looks for hidden entries between them,
 // but reads no content. r must stay open and unchanged while the Zip is used.
 func OpenZip(ctx context.Context, r io.ReaderAt, size int64, l Limits) (*Zip, error) {
-	return OpenZipSkip(ctx, r, size, l, nil)
+	return OpenZipWith(ctx, r, size, l, Options{})
 }
 
-// OpenZipSkip is [OpenZip], but if skip is not nil, it omits symbolic links instead of refusing the
-// archive, and calls skip with their names.
-func OpenZipSkip(ctx context.Context, r io.ReaderAt, size int64, l Limits, skip func(name string)) (*Zip, error) {
+// OpenZipWith is [OpenZip] with o.Skip and o.AnyCase.
+func OpenZipWith(ctx context.Context, r io.ReaderAt, size int64, l Limits, o Options) (*Zip, error) {
 	limits := l.Effective()
 	if size > limits.Package {
 		return nil, tooLarge("%d bytes, %d are allowed", size, limits.Package)
@@ -46,12 +45,12 @@ func OpenZipSkip(ctx context.Context, r io.ReaderAt, size int64, l Limits, skip 
 	if err != nil {
 		return nil, err
 	}
-	all, err := dir.read(in, limits)
+	all, err := dir.read(in, limits, o.AnyCase)
 	if err != nil {
 		return nil, err
 	}
 	z := &Zip{r: r}
-	if err := z.admit(all, limits, skip); err != nil {
+	if err := z.admit(all, limits, o.Skip); err != nil {
 		return nil, err
 	}
 	if err := checkLayout(in, size, dir, all); err != nil {
