@@ -119,7 +119,7 @@ func TestCredentialsFileBadLinks(t *testing.T) {
 func TestCredentialsFileUnreadable(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+	if err := disktest.Mkfifo(pipe); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]error{pipe: fsx.ErrNotAFile, pipe + strings.Repeat("x", 300): syscall.ENAMETOOLONG} {

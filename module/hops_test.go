@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -271,7 +272,7 @@ func TestFetcherIsChecked(t *testing.T) {
 		return // links and pipes need more there
 	}
 	broken := errors.New("no such bucket")
-	pipe := fetchFunc(func(_ *module.Location, dir string) error { return mkfifo(filepath.Join(dir, "pipe")) })
+	pipe := fetchFunc(func(_ *module.Location, dir string) error { return disktest.Mkfifo(filepath.Join(dir, "pipe")) })
 	for name, test := range map[string]struct {
 		fetcher module.Fetcher
 		o       module.Options

@@ -87,7 +87,7 @@ func TestReplaceRefuses(t *testing.T) {
 	t.Parallel()
 	occupied := map[string]string{"file": target(t)}
 	write(t, filepath.Dir(occupied["file"]), files{"module": "precious"})
-	if pipe := target(t); mkfifo(pipe) == nil {
+	if pipe := target(t); disktest.Mkfifo(pipe) == nil {
 		occupied["pipe"] = pipe
 	}
 	for name, dir := range occupied {
@@ -279,7 +279,7 @@ func TestReuseIsProven(t *testing.T) {
 		"new file":  func(dir string) error { return os.WriteFile(filepath.Join(dir, "mine.tf"), nil, 0o644) },
 		"less":      func(dir string) error { return os.Remove(filepath.Join(dir, "main.tf")) },
 		"link":      func(dir string) error { return os.Symlink("main.tf", filepath.Join(dir, "mine.tf")) },
-		"pipe":      func(dir string) error { return orFile(mkfifo(filepath.Join(dir, "pipe")), dir) },
+		"pipe":      func(dir string) error { return orFile(disktest.Mkfifo(filepath.Join(dir, "pipe")), dir) },
 		"no subdir": func(dir string) error { return os.Remove(filepath.Join(dir, "modules", "a")) },
 	} {
 		if runtime.GOOS == "windows" && strings.Contains(name, "link") {

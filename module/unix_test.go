@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/disktest"
@@ -18,7 +17,7 @@ import (
 func TestLocalPipe(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "vpc.zip")
-	if err := mkfifo(pipe); err != nil {
+	if err := disktest.Mkfifo(pipe); err != nil {
 		t.Fatal(err)
 	}
 	dir := target(t)
@@ -86,5 +85,3 @@ func TestReuseSwappedForPipe(t *testing.T) {
 		t.Error("the package was never reused")
 	}
 }
-
-func mkfifo(path string) error { return syscall.Mkfifo(path, 0o644) }

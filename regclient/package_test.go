@@ -237,7 +237,7 @@ func TestUsablePackages(t *testing.T) {
 				return p.Size == 0 && slices.Equal(p.Hashes[linux], []checksum.Hash{zh})
 			}},
 		{"one zh for two platforms", packages(map[string]any{
-			"linux_amd64": map[string]any{"hashes": []string{"zh:" + goodSum, h1.String()}, "package_size": 1 << 40},
+			"linux_amd64": map[string]any{"hashes": []string{"zh:" + goodSum, h1.String()}, "package_size": int64(1 << 40)},
 			"plan9_arm":   map[string]any{"hashes": []string{"zh:" + goodSum}},
 		}), func(p *provider.Package) bool {
 			return p.Size == 1<<40 && slices.Equal(p.Hashes[linux], []checksum.Hash{h1, zh}) && slices.Equal(p.Hashes[plan9], []checksum.Hash{zh})

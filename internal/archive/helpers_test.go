@@ -169,6 +169,8 @@ func inDirectory(data, extra []byte) []byte {
 func endOf(b []byte) []byte { return b[bytes.LastIndex(b, []byte("PK\x05\x06")):] }
 
 func put16(b []byte, n int) { binary.LittleEndian.PutUint16(b, uint16(n)) }
+
+// put32 writes n; -1 is 0xffffffff, which is not an int on some systems.
 func put32(b []byte, n int) { binary.LittleEndian.PutUint32(b, uint32(n)) }
 
 // must fails the test if err is not nil.

@@ -100,10 +100,11 @@ func (p nameKey) path() string {
 // per entry.
 func (l Limits) names() int64 {
 	const each, least = 160, 1 << 20
-	if l.Entries > math.MaxInt64/each {
+	entries := int64(l.Entries) // an int has 32 bits on some systems
+	if entries > math.MaxInt64/each {
 		return math.MaxInt64
 	}
-	return max(int64(l.Entries)*each, least)
+	return max(entries*each, least)
 }
 
 // add checks the name of the next entry. Each element is folded once for each directory.

@@ -56,10 +56,10 @@ func TestTwoReaders(t *testing.T) {
 		"local checksum":         {patch(plain, func(b []byte) { put32(b[14:], 1) }), false},
 		"local compressed size":  {patch(plain, func(b []byte) { put32(b[18:], 1) }), false},
 		"local size":             {patch(plain, func(b []byte) { put32(b[22:], 1) }), false},
-		"local sizes nowhere":    {patch(plain, func(b []byte) { put32(b[18:], 0xffffffff); put32(b[22:], 0xffffffff) }), false},
+		"local sizes nowhere":    {patch(plain, func(b []byte) { put32(b[18:], -1); put32(b[22:], -1) }), false},
 		"local descriptor":       {patch(raw(t, nil), func(b []byte) { put16(b[headers(b)[0]+8:], 0) }), true},
 		"local header elsewhere": {patch(plain, func(b []byte) { put32(b[headers(b)[0]+42:], 4) }), false},
-		"no local offset":        {patch(plain, func(b []byte) { put32(b[headers(b)[0]+42:], 0xffffffff) }), false},
+		"no local offset":        {patch(plain, func(b []byte) { put32(b[headers(b)[0]+42:], -1) }), false},
 
 		"the same Unicode name": {raw(t, field(0x7075, crc+"name")), true},
 		"another Unicode name":  {raw(t, field(0x7075, crc+"evil")), false},
@@ -102,7 +102,7 @@ func TestTwoReadersOfExtras(t *testing.T) {
 		}
 		return field(1, string(data))
 	}
-	const here, there = 0, 0xffffffff
+	const here, there = 0, -1
 	local := func(p, s int, extra ...[]byte) []byte {
 		return patch(before(plain, slices.Concat(extra...)), func(b []byte) {
 			put32(b[18:], p|int(packed))
@@ -163,7 +163,7 @@ func TestTwoOffsets(t *testing.T) {
 		put16(end[8:], 1)
 		put16(end[10:], 1)
 		put32(end[12:], len(one)-len(end)-hs[0])
-		put32(one[hs[0]+42:], 0xffffffff)
+		put32(one[hs[0]+42:], -1)
 		one[0] = 'X' // the first file becomes padding
 		return inDirectory(one, slices.Concat(extra...))
 	}
@@ -191,12 +191,12 @@ func TestEndRecordsContradict(t *testing.T) {
 		disks                 byte
 		ok                    bool
 	}{
-		"nothing":     {0xffff, 0xffffffff, 0xffffffff, 1, true},
+		"nothing":     {0xffff, -1, -1, 1, true},
 		"the same":    {0xffff, all, at, 1, true},
-		"same number": {2, all, 0xffffffff, 1, true},
-		"number":      {1, 0xffffffff, 0xffffffff, 1, false},
-		"size":        {0xffff, first, 0xffffffff, 1, false},
-		"offset":      {0xffff, 0xffffffff, at + first, 1, false},
+		"same number": {2, all, -1, 1, true},
+		"number":      {1, -1, -1, 1, false},
+		"size":        {0xffff, first, -1, 1, false},
+		"offset":      {0xffff, -1, at + first, 1, false},
 		"a directory": {0xffff, first, at, 1, false},
 		"no file":     {2, all, at, 0, false}, // only some readers ignore the other record
 		"two files":   {2, all, at, 2, false},
@@ -279,17 +279,17 @@ func TestFarContent(t *testing.T) {
 		put32(b[24:], size)
 		put16(b[28:], len(name))
 		put16(b[30:], len(extra))
-		put32(b[38:], 0o100644<<16)
+		le.PutUint32(b[38:], 0o100644<<16)
 		put32(b[42:], at)
 		return slices.Concat(b, []byte(name), extra)
 	}
 	build := func(name string, shift int64) (io.ReaderAt, int64) {
-		f := far{first: local("zeros", 0, 0xffffffff, large(zeros, zeros)), zeros: zeros}
+		f := far{first: local("zeros", 0, -1, large(zeros, zeros)), zeros: zeros}
 		at := int64(len(f.first)) + zeros
 		f.last = append(local(name, crc, 3, nil), "far"...)
 		dir := at + int64(len(f.last))
-		f.last = append(f.last, central("name", crc, 3, 0xffffffff, large(at+shift))...)
-		f.last = append(f.last, central("zeros", 0, 0xffffffff, 0, large(zeros, zeros))...)
+		f.last = append(f.last, central("name", crc, 3, -1, large(at+shift))...)
+		f.last = append(f.last, central("zeros", 0, -1, 0, large(zeros, zeros))...)
 		end := at + int64(len(f.last))
 		end64, locator, last := make([]byte, 56), make([]byte, 20), make([]byte, 22)
 		copy(end64, "PK\x06\x06")

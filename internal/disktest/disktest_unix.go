@@ -8,7 +8,12 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
+
+// Mkfifo makes a pipe.
+func Mkfifo(path string) error { return unix.Mkfifo(path, 0o600) } // syscall lacks it on Solaris
 
 func skipUnlessSupported(*testing.T) {}
 

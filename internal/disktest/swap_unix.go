@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
-	"syscall"
 	"testing"
 )
 
@@ -29,7 +28,7 @@ func Swapped(t *testing.T, content string, read func(path string) error) []error
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+	if err := Mkfifo(pipe); err != nil {
 		t.Fatal(err)
 	}
 	put(file)

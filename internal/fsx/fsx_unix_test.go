@@ -6,9 +6,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
@@ -29,7 +29,7 @@ func TestSymlinkIsReplacedNotFollowed(t *testing.T) {
 func TestPipeIsRefused(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	must(t, syscall.Mkfifo(pipe, 0o600))
+	must(t, disktest.Mkfifo(pipe))
 	if err := fsx.WriteFile(pipe, []byte("x"), 0o644); !errors.Is(err, fsx.ErrNotAFile) {
 		t.Errorf("write: %v, want ErrNotAFile", err)
 	}

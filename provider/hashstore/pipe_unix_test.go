@@ -6,9 +6,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/provider/hashstore"
 )
 
@@ -19,7 +19,7 @@ func TestPipe(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(fileOf(d, zh1)), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Mkfifo(fileOf(d, zh1), 0o600); err != nil {
+	if err := disktest.Mkfifo(fileOf(d, zh1)); err != nil {
 		t.Skipf("skipped: pipes cannot be made here: %v", err)
 	}
 	if got, err := d.Hashes(t.Context(), zh1); got != nil || !errors.Is(err, hashstore.ErrDamaged) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/disktest"
@@ -18,7 +17,7 @@ import (
 func TestPipe(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), lockfile.Name)
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+	if err := disktest.Mkfifo(pipe); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := lockfile.Load(pipe); err == nil {

@@ -83,7 +83,7 @@ func TestPlanted(t *testing.T) {
 		"link to a good entry":   func(t *testing.T, path string) error { return disktest.Symlink(copyOf(t, path+".was"), path) },
 		"link to nowhere":        func(_ *testing.T, path string) error { return disktest.Symlink(outside+".none", path) },
 		"link to itself":         func(_ *testing.T, path string) error { return disktest.Symlink(path, path) },
-		"pipe":                   func(_ *testing.T, path string) error { return mkfifo(path) },
+		"pipe":                   func(_ *testing.T, path string) error { return disktest.Mkfifo(path) },
 		"directory":              func(_ *testing.T, path string) error { return os.Mkdir(path, 0o700) },
 		"directory that is full": func(_ *testing.T, path string) error { return os.MkdirAll(filepath.Join(path, "x"), 0o700) },
 		"huge file":              func(_ *testing.T, path string) error { return sparse(path, 1<<40) },
