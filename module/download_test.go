@@ -704,7 +704,7 @@ func TestContext(t *testing.T) {
 	defer cancel()
 	late, dir := fetchFunc(func(loc *module.Location, dir string) error {
 		cancel()
-		return fetch(example).FetchModule(t.Context(), loc, dir)
+		return files(example).write(dir)
 	}), target(t)
 	if _, err := module.DownloadLocation(ctx, nil, at(t, "s3::https://s3.amazonaws.com/b/a"), dir, module.Options{Fetcher: late}); !errors.Is(err, context.Canceled) {
 		t.Errorf("fetcher: %v, want context.Canceled", err)

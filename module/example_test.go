@@ -214,11 +214,11 @@ func ExampleParseLocation() {
 // buckets is a Fetcher. A real one would fetch from S3, or call go-getter with loc.Source().
 type buckets struct{}
 
-func (buckets) FetchModule(_ context.Context, loc *module.Location, dir string) error {
+func (buckets) FetchModule(_ context.Context, loc *module.Location, dir string, _ module.Options) ([]string, error) {
 	if loc.Kind != module.KindS3 {
-		return fmt.Errorf("no fetcher for %s", loc)
+		return nil, fmt.Errorf("no fetcher for %s", loc)
 	}
-	return os.WriteFile(filepath.Join(dir, "main.tf"), []byte("# from a bucket\n"), 0o644)
+	return nil, os.WriteFile(filepath.Join(dir, "main.tf"), []byte("# from a bucket\n"), 0o644)
 }
 
 func ExampleFetcher() {

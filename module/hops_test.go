@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -225,15 +226,15 @@ func TestDirect(t *testing.T) {
 // fetch is a Fetcher that writes these files.
 type fetch files
 
-func (f fetch) FetchModule(_ context.Context, loc *module.Location, dir string) error {
+func (f fetch) FetchModule(_ context.Context, loc *module.Location, dir string, _ module.Options) ([]string, error) {
 	loc.URL = "changed"
-	return files(f).write(dir)
+	return nil, files(f).write(dir)
 }
 
 type fetchFunc func(loc *module.Location, dir string) error
 
-func (f fetchFunc) FetchModule(_ context.Context, loc *module.Location, dir string) error {
-	return f(loc, dir)
+func (f fetchFunc) FetchModule(_ context.Context, loc *module.Location, dir string, _ module.Options) ([]string, error) {
+	return []string{"omitted"}, f(loc, dir)
 }
 
 func TestFetcher(t *testing.T) {
@@ -370,12 +371,12 @@ func TestFetcherGetsThePackage(t *testing.T) {
 	var got module.Location
 	fetcher := fetchFunc(func(loc *module.Location, dir string) error {
 		got = *loc
-		return fetch(example).FetchModule(t.Context(), loc, dir)
+		return files(example).write(dir)
 	})
 	dir := target(t)
 	report, err := module.DownloadLocation(t.Context(), nil, at(t, "git::https://example.com/x.git//modules/a?ref=v1"), dir, module.Options{Fetcher: fetcher})
-	if err != nil || report.Subdir != "modules/a" || !strings.Contains(report.Location, "//modules/a") {
-		t.Fatalf("report %+v, %v; want Subdir modules/a", report, err)
+	if err != nil || report.Subdir != "modules/a" || !strings.Contains(report.Location, "//modules/a") || !slices.Equal(report.Skipped, []string{"omitted"}) {
+		t.Fatalf("report %+v, %v; want Subdir modules/a, and the name that the Fetcher omitted", report, err)
 	}
 	if whole := at(t, "git::https://example.com/x.git//modules/a?ref=v1").PackageSource(); whole != got.Source() {
 		t.Errorf("PackageSource: %q, the fetcher got %q", whole, got.Source())

@@ -160,11 +160,16 @@ func (j *job) fetchWithFetcher(ctx context.Context, loc *Location) (*unpacked, e
 	defer os.RemoveAll(path)
 	given := *loc
 	given.Subdir = ""
-	if err := j.o.Fetcher.FetchModule(ctx, &given, path); err != nil {
+	skipped, err := j.o.Fetcher.FetchModule(ctx, &given, path, j.o)
+	if err != nil {
 		return nil, err
 	}
 	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
 		return nil, errors.Join(fmt.Errorf("%w: the fetcher removed the directory", ErrArchive), err)
 	}
-	return j.copyTree(ctx, path)
+	got, err := j.copyTree(ctx, path)
+	for _, name := range skipped {
+		j.skip(name)
+	}
+	return got, err
 }

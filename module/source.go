@@ -51,5 +51,8 @@ type Fetcher interface {
 	// FetchModule puts the whole package at loc into the empty directory dir, and verifies
 	// loc.Checksum. Since loc.Subdir is empty, loc.Source() suits go-getter. The rules for
 	// packages are applied afterwards.
-	FetchModule(ctx context.Context, loc *Location, dir string) error
+	//
+	// The options are those of the download. A Fetcher that unpacks archives obeys Limits and
+	// SkipLinks, and returns the names that it omitted, for [Report.Skipped].
+	FetchModule(ctx context.Context, loc *Location, dir string, o Options) (skipped []string, err error)
 }

@@ -2,8 +2,10 @@ package oci
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"oras.land/oras-go/v2/registry"
@@ -15,13 +17,13 @@ import (
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/transport"
-	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // The limits for documents.
 const (
 	MaxManifest = 4 << 20 // bytes of a manifest or another document
 	maxPages    = 1000    // pages of a list of tags
+	maxRepos    = 256     // repositories with tokens
 )
 
 // A Client fetches from OCI registries. The zero value makes anonymous requests. Set the
@@ -36,12 +38,8 @@ type Client struct {
 	// is called once for each repository that needs a credential.
 	Credential func(repository string) (cliconfig.OCICredential, error)
 
-	// Limits are the limits for module packages. Zero fields are the defaults. For provider
-	// packages, the limits in [provider.Options] hold.
-	Limits checksum.Limits
-
 	mu    sync.Mutex
-	repos map[string]*remote.Repository
+	repos []*remote.Repository // with tokens, the last used one at the end
 }
 
 var _ module.Fetcher = (*Client)(nil)
@@ -68,27 +66,30 @@ func (c *Client) Mirror(repository func(addrs.Provider) string) provider.Source 
 	return &mirror{client: c, repository: repository}
 }
 
-// repository returns the repository at "HOST[:PORT]/NAME". Each repository is created once,
-// to keep its tokens.
+// repository returns the repository at "HOST[:PORT]/NAME". The last used repositories are kept
+// with their tokens.
 func (c *Client) repository(address string) (*remote.Repository, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r := c.repos[address]; r != nil {
-		return r, nil
-	}
 	host, name, _ := strings.Cut(address, "/")
 	ref := registry.Reference{Registry: host, Repository: name}
+	if i := slices.IndexFunc(c.repos, func(r *remote.Repository) bool { return r.Reference == ref }); i >= 0 {
+		r := c.repos[i]
+		c.repos = append(slices.Delete(c.repos, i, i+1), r)
+		return r, nil
+	}
 	if err := ref.Validate(); err != nil {
 		return nil, &AddressError{Repository: address}
 	}
+	var has atomic.Bool
 	r := &remote.Repository{
 		Reference: ref, TagListMaxPages: maxPages, MaxMetadataBytes: MaxManifest + 1,
-		Client: &auth.Client{Client: c.http(), Credential: c.credential(ref), Cache: auth.NewCache()},
+		Client: &auth.Client{Client: c.http(&has), Credential: c.credential(ref, &has), Cache: auth.NewCache()},
 	}
-	if c.repos == nil {
-		c.repos = map[string]*remote.Repository{}
+	if len(c.repos) == maxRepos {
+		c.repos = slices.Delete(c.repos, 0, 1)
 	}
-	c.repos[address] = r
+	c.repos = append(c.repos, r)
 	return r, nil
 }
 

@@ -2,8 +2,11 @@ package oci
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os/exec"
 	"sync"
+	"sync/atomic"
 
 	"oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote/auth"
@@ -13,15 +16,16 @@ import (
 )
 
 // credential returns the function that provides the credential of one repository. As in
-// OpenTofu, only the host of the repository gets it.
-func (c *Client) credential(ref registry.Reference) auth.CredentialFunc {
+// OpenTofu, only the host of the repository gets it. If there is one, has is set.
+func (c *Client) credential(ref registry.Reference, has *atomic.Bool) auth.CredentialFunc {
 	if c.Credential == nil {
 		return nil
 	}
 	chosen := sync.OnceValues(func() (cliconfig.OCICredential, error) {
 		return c.Credential(ref.Registry + "/" + ref.Repository)
 	})
-	return func(ctx context.Context, host string) (auth.Credential, error) {
+	return func(ctx context.Context, host string) (found auth.Credential, err error) {
+		defer func() { has.Store(has.Load() || err == nil && found != auth.EmptyCredential) }()
 		if host != ref.Registry {
 			return auth.EmptyCredential, nil
 		}
@@ -44,9 +48,12 @@ func (c *Client) credential(ref registry.Reference) auth.CredentialFunc {
 func runHelper(ctx context.Context, helper, host string) (auth.Credential, error) {
 	found, err := credentials.NewNativeStore(helper).Get(ctx, "https://"+host)
 	if err != nil {
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			err = context.Cause(ctx)
-		} else {
+		case errors.Is(err, exec.ErrNotFound):
+			err = fmt.Errorf("the program %q is not in PATH", "docker-credential-"+helper)
+		default:
 			err = fmt.Errorf("the program %q failed", "docker-credential-"+helper)
 		}
 		return auth.EmptyCredential, &CredentialError{Registry: host, Err: err}

@@ -299,6 +299,72 @@ func TestUnauthorized(t *testing.T) {
 	}
 }
 
+// TestAnonymousToken uses a registry that gives anonymous users a token and then refuses it.
+func TestAnonymousToken(t *testing.T) {
+	t.Parallel()
+	f := newRegistry(t)
+	f.Before = func(w http.ResponseWriter, r *http.Request) bool {
+		switch {
+		case r.URL.Path == "/token":
+			_, _ = io.WriteString(w, `{"token":"t"}`)
+		case r.Header.Get("Authorization") != "Bearer t":
+			w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer realm=%q,service=\"s\"", "https://"+f.host+"/token"))
+			w.WriteHeader(http.StatusUnauthorized)
+		default:
+			w.WriteHeader(http.StatusForbidden)
+		}
+		return true
+	}
+	for block, had := range map[string]bool{"": false, credentials(f.host, "p"): true} {
+		_, client := load(t, f, "oci_default_credentials {\n  discover_ambient_credentials = false\n}\n"+block)
+		src := client.Mirror(func(addrs.Provider) string { return f.host + "/p" })
+		for range 2 { // the second time with the token of the first
+			_, err := src.ProviderVersions(t.Context(), alpha)
+			if e, ok := errors.AsType[*failure.RequestError](err); !ok || e.Status != 403 || e.HadToken != had {
+				t.Errorf("with %q: %v, want status 403 and HadToken %v", block, err, had)
+			}
+		}
+	}
+}
+
+// TestManyRepositories: a client keeps little for the repositories that others invent, and the tokens of
+// those in use.
+func TestManyRepositories(t *testing.T) {
+	t.Parallel()
+	var tokens atomic.Int64
+	f := newRegistry(t)
+	_, client := load(t, f, credentials(f.host, "p"))
+	client.Transport.HTTP = &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		resp := &http.Response{StatusCode: 200, Header: http.Header{}, Request: r, Body: io.NopCloser(strings.NewReader(`{"tags":[],"token":"t"}`))}
+		switch {
+		case r.URL.Path == "/token":
+			tokens.Add(1)
+		case r.Header.Get("Authorization") != "Bearer t":
+			resp.StatusCode = 401
+			resp.Header.Set("Www-Authenticate", fmt.Sprintf("Bearer realm=%q,service=\"s\"", "https://"+f.host+"/token"))
+		}
+		return resp, nil
+	})}
+	list := func(name string, want int64) {
+		t.Helper()
+		before := tokens.Load()
+		if _, err := client.Mirror(func(addrs.Provider) string { return f.host + "/" + name }).ProviderVersions(t.Context(), alpha); err != nil {
+			t.Fatal(err)
+		}
+		if got := tokens.Load() - before; got != want {
+			t.Errorf("repository %s: %d requests for a token, want %d", name, got, want)
+		}
+	}
+	list("first", 1)
+	for i := range 255 {
+		list(fmt.Sprintf("r%d", i), 1)
+	}
+	list("first", 0) // the 256th
+	list("another", 1)
+	list("r0", 1) // was dropped, because "first" was used after it
+	list("first", 0)
+}
+
 // TestOtherHost uses docker.io, whose API is at another host. As in OpenTofu, the credential
 // is not sent there.
 func TestOtherHost(t *testing.T) {

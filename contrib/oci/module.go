@@ -15,36 +15,39 @@ import (
 
 // FetchModule implements [module.Fetcher] for locations of [module.KindOCI]. It fetches the
 // artifact with the tag or digest of loc, or with the tag "latest", and unpacks its zip
-// archive by the rules of package [module]. A package with a symbolic link is refused.
-func (c *Client) FetchModule(ctx context.Context, loc *module.Location, dir string) error {
+// archive by the rules of package [module], with Limits and SkipLinks of the options.
+func (c *Client) FetchModule(ctx context.Context, loc *module.Location, dir string, o module.Options) (skipped []string, err error) {
 	scheme, address, _ := strings.Cut(loc.URL, "://")
 	switch {
 	case loc.Kind != module.KindOCI || !strings.EqualFold(scheme, "oci"):
-		return &module.UnsupportedError{Kind: loc.Kind, Getter: loc.Getter, Options: []string{"Fetcher"}}
+		return nil, &module.UnsupportedError{Kind: loc.Kind, Getter: loc.Getter, Options: []string{"Fetcher"}}
 	case loc.Checksum != "":
-		return errors.New(`the parameter "checksum" is not supported for OCI artifacts; use "digest"`)
+		return nil, errors.New(`the parameter "checksum" is not supported for OCI artifacts; use "digest"`)
 	case loc.Tag != "" && loc.Digest != "":
-		return errors.New("an OCI location must not have both a tag and a digest")
+		return nil, errors.New("an OCI location must not have both a tag and a digest")
 	}
 	repo, err := c.repository(address)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ctx = job(ctx)
 	desc, err := repo.Resolve(ctx, cmp.Or(loc.Digest, loc.Tag, "latest"))
 	if err != nil {
-		return explain(ctx, err)
+		return nil, explain(ctx, err)
 	}
 	layer, err := imageLayer(ctx, repo, desc, typeModule)
 	if err != nil {
-		return explain(ctx, err)
+		return nil, explain(ctx, err)
 	}
 	archive, err := module.ParseLocation(blobURL(address, layer.Digest) + "?archive=zip")
 	if err != nil {
-		return fmt.Errorf("blob of %s: %w", address, err)
+		return nil, fmt.Errorf("blob of %s: %w", address, err)
 	}
-	_, err = module.DownloadLocation(ctx, &layerOpener{c, repo, layer}, archive, dir, module.Options{Limits: c.Limits})
-	return err
+	report, err := module.DownloadLocation(ctx, &layerOpener{c, repo, layer}, archive, dir, module.Options{Limits: o.Limits, SkipLinks: o.SkipLinks})
+	if err != nil {
+		return nil, err
+	}
+	return report.Skipped, nil
 }
 
 // layerOpener implements [module.Opener] for one blob.

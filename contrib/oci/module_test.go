@@ -24,13 +24,18 @@ import (
 // get downloads a module package, and checks that a failure leaves no files.
 func get(t *testing.T, c *oci.Client, source string) (string, error) {
 	t.Helper()
+	return getWith(t, source, module.Options{Fetcher: c})
+}
+
+func getWith(t *testing.T, source string, o module.Options) (string, error) {
+	t.Helper()
 	loc, err := module.ParseLocation(source)
 	if err != nil {
 		t.Fatal(err)
 	}
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "m")
-	_, err = module.DownloadLocation(t.Context(), nil, loc, dir, module.Options{Fetcher: c})
+	_, err = module.DownloadLocation(t.Context(), nil, loc, dir, o)
 	if entries, _ := os.ReadDir(parent); err != nil && len(entries) != 0 {
 		t.Errorf("after the error %v: files %v, want none", err, entries)
 	}
@@ -58,6 +63,9 @@ func TestModuleRefused(t *testing.T) {
 	if err == nil {
 		_, err = e.Write([]byte("/etc/passwd"))
 	}
+	if err == nil {
+		_, err = w.Create("main.tf")
+	}
 	if err = errors.Join(err, w.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -76,6 +84,9 @@ func TestModuleRefused(t *testing.T) {
 			t.Errorf("tag %s: %v, want %v", tag, err, want)
 		}
 	}
+	if _, err := getWith(t, source+"?tag=link", module.Options{Fetcher: f.client(), SkipLinks: true}); err != nil {
+		t.Errorf("tag link with SkipLinks: %v, want no error", err)
+	}
 	unknown := digest.FromString("x").String()
 	if _, err := get(t, f.client(), source+"?digest="+unknown); !errors.Is(err, module.ErrNotFound) {
 		t.Errorf("unknown digest: %v, want ErrNotFound", err)
@@ -86,7 +97,7 @@ func TestModuleRefused(t *testing.T) {
 		{Kind: module.KindOCI, URL: source, Tag: "text", Digest: unknown},
 		{Kind: module.KindOCI, URL: source, Checksum: "md5:" + strings.Repeat("0", 32)},
 	} {
-		if err := f.client().FetchModule(t.Context(), loc, t.TempDir()); err == nil {
+		if _, err := f.client().FetchModule(t.Context(), loc, t.TempDir(), module.Options{}); err == nil {
 			t.Errorf("FetchModule(%+v): no error", loc)
 		}
 	}
@@ -99,10 +110,9 @@ func TestModuleLimits(t *testing.T) {
 	content := zipOf(map[string]string{"main.tf": "# x\n"})
 	f.manifest("m", "latest", ocispec.MediaTypeImageManifest, image(typeModule, f.blob("m", content)))
 	for less, want := range []error{nil, module.ErrTooLarge} {
-		c := f.client()
-		c.Limits = checksum.Limits{Package: int64(len(content) - less)}
-		if _, err := get(t, c, "oci://"+f.host+"/m"); !errors.Is(err, want) || want == nil && err != nil {
-			t.Errorf("package of %d bytes, limit %d: %v, want %v", len(content), c.Limits.Package, err, want)
+		o := module.Options{Fetcher: f.client(), Limits: checksum.Limits{Package: int64(len(content) - less)}}
+		if _, err := getWith(t, "oci://"+f.host+"/m", o); !errors.Is(err, want) || want == nil && err != nil {
+			t.Errorf("package of %d bytes, limit %d: %v, want %v", len(content), o.Limits.Package, err, want)
 		}
 	}
 }
@@ -138,19 +148,19 @@ func TestHelper(t *testing.T) {
 	f.module("m", "latest", map[string]string{"main.tf": ""})
 	f.Before = wantBasic("helper", "https://"+f.host, nil)
 	docker := filepath.Join(t.TempDir(), "config.json")
-	for config, works := range map[string]bool{
-		fmt.Sprintf(`{"credHelpers":{%q:"test"}}`, f.host): true,
-		`{"credsStore":"test"}`:                            true,
-		`{"credsStore":"missing"}`:                         false,
-		`{"credsStore":3}`:                                 false,
+	for config, want := range map[string]string{
+		fmt.Sprintf(`{"credHelpers":{%q:"test"}}`, f.host): "",
+		`{"credsStore":"test"}`:                            "",
+		`{"credsStore":"missing"}`:                         `the program "docker-credential-missing" is not in PATH`,
+		`{"credsStore":3}`:                                 "config.json",
 	} {
 		if err := os.WriteFile(docker, []byte(config), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		_, c := load(t, f, fmt.Sprintf("oci_default_credentials {\n  docker_style_config_files = [%q]\n}\n", docker))
 		_, err := get(t, c, "oci://"+f.host+"/m")
-		if works != (err == nil) {
-			t.Errorf("with %s: %v", config, err)
+		if (want == "") != (err == nil) || !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("with %s: %v, want %q", config, err, want)
 		}
 		if e, ok := errors.AsType[*oci.CredentialError](err); err != nil && (!ok || e.Registry != f.host) {
 			t.Errorf("with %s: %v, want a CredentialError", config, err)

@@ -27,13 +27,14 @@ const (
 	defaultIdle    = 30 * time.Second
 )
 
-// http returns the client for all requests, including redirects and requests for tokens.
-func (c *Client) http() *http.Client {
+// http returns the client for all requests, including redirects and requests for tokens. The value at has
+// tells whether there is a credential.
+func (c *Client) http(has *atomic.Bool) *http.Client {
 	settings, client := c.settings(), &http.Client{}
 	if settings.HTTP != nil {
 		*client = *settings.HTTP
 	}
-	g := &guard{Client: settings, next: cmp.Or[http.RoundTripper](client.Transport, http.DefaultTransport)}
+	g := &guard{Client: settings, has: has, next: cmp.Or[http.RoundTripper](client.Transport, http.DefaultTransport)}
 	if client.Timeout > 0 {
 		g.Timeout = min(client.Timeout, cmp.Or(max(0, g.Timeout), client.Timeout))
 	}
@@ -83,6 +84,7 @@ func sentCredential(ctx context.Context) bool {
 // guard refuses requests that are not allowed, and ends requests that take too long.
 type guard struct {
 	transport.Client
+	has  *atomic.Bool // without a credential, tokens are for anonymous users
 	next http.RoundTripper
 }
 
@@ -95,7 +97,7 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(ctx)
 	r.Header.Set("User-Agent", cmp.Or(g.UserAgent, "tofureg-oci"))
 	r.Header.Set("Accept-Encoding", "identity")
-	if sent, ok := ctx.Value(sentKey{}).(*atomic.Bool); ok && r.Header.Get("Authorization") != "" {
+	if sent, ok := ctx.Value(sentKey{}).(*atomic.Bool); ok && r.Header.Get("Authorization") != "" && g.has.Load() {
 		sent.Store(true)
 	}
 	resp, err := g.next.RoundTrip(r)

@@ -20,11 +20,11 @@
 //
 //	type Getter struct{}
 //
-//	func (Getter) FetchModule(ctx context.Context, loc *module.Location, dir string) error {
+//	func (Getter) FetchModule(ctx context.Context, loc *module.Location, dir string, _ module.Options) ([]string, error) {
 //		client := &getter.Client{
 //			Ctx: ctx, Src: loc.Source(), Dst: filepath.Join(dir, "package"), Mode: getter.ClientModeDir,
 //			DisableSymlinks: true,
 //		}
-//		return client.Get()
+//		return nil, client.Get()
 //	}
 package s3

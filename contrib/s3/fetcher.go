@@ -23,7 +23,8 @@ import (
 // A Fetcher is a [module.Fetcher] for locations of [module.KindS3]. The zero value sends unsigned
 // requests. It is safe for concurrent use.
 type Fetcher struct {
-	// Credentials signs the requests. If nil, requests are not signed.
+	// Credentials signs the requests. If nil, requests are not signed. Requests over http, which
+	// AllowHTTP of Transport permits, are never signed.
 	Credentials aws.CredentialsProvider
 
 	// Region is the region for locations without one. If empty, us-east-1 is used.
@@ -37,9 +38,6 @@ type Fetcher struct {
 	// Transport has the settings of requests, of which Retries does not apply to lists. If nil, the zero
 	// settings are used.
 	Transport *transport.Client
-
-	// Limits are the limits of a package; see [checksum.Limits].
-	Limits checksum.Limits
 }
 
 var _ module.Fetcher = (*Fetcher)(nil)
@@ -47,43 +45,51 @@ var _ module.Fetcher = (*Fetcher)(nil)
 // ErrHost means that a location is at a host that [Fetcher.Hosts] does not permit.
 var ErrHost = errors.New("the host is not permitted")
 
-// FetchModule downloads the package at loc into dir. The error wraps [module.ErrNotFound] if the object
-// is missing, [ErrHost], or a [*module.UnsupportedError] for another kind of location. Other errors are
-// those of [module.DownloadLocation].
-func (f *Fetcher) FetchModule(ctx context.Context, loc *module.Location, dir string) error {
+// FetchModule downloads the package at loc into dir, with Limits and SkipLinks of the options. The error wraps
+// [module.ErrNotFound] if the object is missing, [ErrHost], or a [*module.UnsupportedError] for another kind of
+// location. Other errors are those of [module.DownloadLocation].
+func (f *Fetcher) FetchModule(ctx context.Context, loc *module.Location, dir string, options module.Options) (skipped []string, err error) {
 	o, err := parse(loc)
 	if err == nil {
 		err = f.permits(o)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	format := loc.Archive
 	if format == module.FormatUnknown || format == module.FormatNone {
 		if loc.Checksum != "" {
-			return fmt.Errorf("location %s has a checksum, but is not an archive", loc)
+			return nil, fmt.Errorf("location %s has a checksum, but is not an archive", loc)
 		}
-		return f.directory(ctx, o, dir)
+		return nil, f.directory(ctx, o, dir, options.Limits.Effective())
 	}
-	found, err := f.presigned(ctx, o, o.key)
+	found, err := f.object(ctx, o, o.key)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	found.Archive, found.Checksum = format, loc.Checksum
-	_, err = module.DownloadLocation(ctx, f.registry(), found, dir, module.Options{Limits: f.Limits})
-	return err
+	report, err := module.DownloadLocation(ctx, f.registry(), found, dir, module.Options{Limits: options.Limits, SkipLinks: options.SkipLinks})
+	if err != nil {
+		return nil, err
+	}
+	return report.Skipped, nil
 }
 
 func (f *Fetcher) registry() *regclient.Client { return &regclient.Client{Transport: f.Transport} }
 
-func (f *Fetcher) client(o *object) *s3.Client {
+// credentials returns what signs the requests for o, or nil.
+func (f *Fetcher) credentials(o *object) aws.CredentialsProvider {
+	if strings.HasPrefix(o.endpoint, "http:") {
+		return nil
+	}
+	return f.Credentials
+}
+
+func (f *Fetcher) client(o *object, signer aws.CredentialsProvider) *s3.Client {
 	options := s3.Options{
 		Region:       cmp.Or(o.region, f.Region, "us-east-1"),
-		Credentials:  f.Credentials,
+		Credentials:  cmp.Or[aws.CredentialsProvider](signer, aws.AnonymousCredentials{}),
 		UsePathStyle: o.endpoint != "",
-	}
-	if f.Credentials == nil {
-		options.Credentials = aws.AnonymousCredentials{}
 	}
 	if o.endpoint != "" {
 		options.BaseEndpoint = &o.endpoint
@@ -92,15 +98,17 @@ func (f *Fetcher) client(o *object) *s3.Client {
 	return s3.New(options)
 }
 
-// presigned returns a location for one object. The URL is signed if there are credentials.
-func (f *Fetcher) presigned(ctx context.Context, o *object, key string) (*module.Location, error) {
+// object returns a location for one object. The URL is signed if there are credentials.
+func (f *Fetcher) object(ctx context.Context, o *object, key string) (*module.Location, error) {
 	in := &s3.GetObjectInput{Bucket: &o.bucket, Key: &key}
 	if o.version != "" {
 		in.VersionId = &o.version
 	}
-	request, err := s3.NewPresignClient(f.client(o)).PresignGetObject(ctx, in)
+	signer := f.credentials(o)
+	client := f.client(o, cmp.Or[aws.CredentialsProvider](signer, nobody{}))
+	request, err := s3.NewPresignClient(client).PresignGetObject(ctx, in)
 	if err != nil {
-		return nil, fmt.Errorf("sign the request for %q in bucket %q: %w", key, o.bucket, err)
+		return nil, fmt.Errorf("sign the request for %q in bucket %q: %w", key, o.bucket, printable(err))
 	}
 	u, err := url.Parse(request.URL)
 	if err == nil {
@@ -109,24 +117,36 @@ func (f *Fetcher) presigned(ctx context.Context, o *object, key string) (*module
 	if err != nil {
 		return nil, err
 	}
-	return &module.Location{Kind: module.KindHTTP, URL: request.URL}, nil
+	if signer == nil {
+		u.RawQuery = ""
+		if o.version != "" {
+			u.RawQuery = url.Values{"versionId": {o.version}}.Encode()
+		}
+	}
+	return &module.Location{Kind: module.KindHTTP, URL: u.String()}, nil
+}
+
+// nobody signs URLs whose signature is removed, because the SDK makes no URLs without one.
+type nobody struct{}
+
+func (nobody) Retrieve(context.Context) (aws.Credentials, error) {
+	return aws.Credentials{AccessKeyID: "nobody", SecretAccessKey: "nobody"}, nil
 }
 
 // directory downloads all objects below a key.
-func (f *Fetcher) directory(ctx context.Context, o *object, dir string) error {
+func (f *Fetcher) directory(ctx context.Context, o *object, dir string, limits checksum.Limits) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	limits := f.Limits.Effective()
-	left, entries := limits.Unpacked, 0
-	prefix := o.key + "/"
-	pages := s3.NewListObjectsV2Paginator(f.client(o), &s3.ListObjectsV2Input{Bucket: &o.bucket, Prefix: &prefix})
-	for empty := 0; pages.HasMorePages(); {
+	left, entries, files, empty := limits.Unpacked, 0, 0, 0
+	prefix, atMost := o.key+"/", int32(pageKeys)
+	pages := s3.NewListObjectsV2Paginator(f.client(o, f.credentials(o)), &s3.ListObjectsV2Input{Bucket: &o.bucket, Prefix: &prefix, MaxKeys: &atMost})
+	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return fmt.Errorf("list %q in bucket %q: %w", prefix, o.bucket, err)
+			return fmt.Errorf("list %q in bucket %q: %w", prefix, o.bucket, printable(err))
 		}
 		if len(page.Contents) == 0 {
 			if empty++; empty > maxEmptyPages {
@@ -134,22 +154,27 @@ func (f *Fetcher) directory(ctx context.Context, o *object, dir string) error {
 			}
 		}
 		for _, found := range page.Contents {
-			name := strings.TrimPrefix(aws.ToString(found.Key), prefix)
-			if name == "" || strings.HasSuffix(name, "/") {
-				continue // placeholder of a directory
-			}
 			if entries++; entries > limits.Entries {
 				return fmt.Errorf("%w: more than %d objects", module.ErrTooLarge, limits.Entries)
+			}
+			key := aws.ToString(found.Key)
+			name, ok := strings.CutPrefix(key, prefix)
+			if !ok {
+				return fmt.Errorf("the list of %q has the object %.200q", prefix, key)
+			}
+			if name == "" || strings.HasSuffix(name, "/") {
+				continue // placeholder of a directory
 			}
 			if left -= aws.ToInt64(found.Size); left < 0 {
 				return fmt.Errorf("%w: more than %d bytes in total", module.ErrTooLarge, limits.Unpacked)
 			}
-			if err := f.file(ctx, o, root, prefix+name, name, aws.ToInt64(found.Size)); err != nil {
-				return err
+			if err := f.file(ctx, o, root, key, name, aws.ToInt64(found.Size)); err != nil {
+				return printable(err)
 			}
+			files++
 		}
 	}
-	if entries == 0 {
+	if files == 0 {
 		return fmt.Errorf("%q in bucket %q: %w", prefix, o.bucket, module.ErrNotFound)
 	}
 	return nil
@@ -157,7 +182,7 @@ func (f *Fetcher) directory(ctx context.Context, o *object, dir string) error {
 
 // file downloads one object of a directory. Names cannot leave the root.
 func (f *Fetcher) file(ctx context.Context, o *object, root *os.Root, key, name string, size int64) error {
-	loc, err := f.presigned(ctx, o, key)
+	loc, err := f.object(ctx, o, key)
 	if err != nil {
 		return err
 	}

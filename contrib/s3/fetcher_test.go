@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,8 +86,14 @@ func location(t *testing.T, text string) *module.Location {
 // download fetches a location as programs do.
 func download(t *testing.T, f *s3.Fetcher, text string) (*module.Report, error) {
 	t.Helper()
+	return downloadWith(t, f, text, module.Options{})
+}
+
+func downloadWith(t *testing.T, f *s3.Fetcher, text string, o module.Options) (*module.Report, error) {
+	t.Helper()
+	o.Fetcher = f
 	client := &regclient.Client{Transport: f.Transport}
-	return module.DownloadLocation(t.Context(), client, location(t, text), filepath.Join(t.TempDir(), "module"), module.Options{Fetcher: f})
+	return module.DownloadLocation(t.Context(), client, location(t, text), filepath.Join(t.TempDir(), "module"), o)
 }
 
 func TestFetch(t *testing.T) {
@@ -117,36 +125,38 @@ func TestFetch(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	archive := zipOf(t, map[string]string{"main.tf": "# main"})
-	host, f := store(t, map[string]string{"a.zip": archive, "evil/../../x": "x", "evil/a": "x", "large/a": "12345", "large/b": "12345"})
+	host, f := store(t, map[string]string{"a.zip": archive, "evil/../../x": "x", "evil/a": "x", "large/a": "12345", "large/b": "12345", "dirs/": "", "dirs/a/": "", "dirs/b": "", "link.zip": linkZip(t)})
 	base := "s3::https://" + host + "/modules/"
-	limited := func(l checksum.Limits) func(*s3.Fetcher) { return func(f *s3.Fetcher) { f.Limits = l } }
 	for _, c := range []struct {
 		text   string
 		change func(*s3.Fetcher)
 		want   error // nil: any error
+		limits checksum.Limits
 	}{
-		{base + "nothing.zip", nil, module.ErrNotFound},
-		{base + "nothing", nil, module.ErrNotFound},
-		{base + "a.zip?checksum=sha256:" + strings.Repeat("0", 64), nil, checksum.ErrMismatch},
-		{base + "large?checksum=sha256:" + strings.Repeat("0", 64), nil, nil},
-		{base + "a.zip", limited(checksum.Limits{Package: 10}), module.ErrTooLarge},
-		{base + "large", limited(checksum.Limits{Unpacked: 9}), module.ErrTooLarge},
-		{base + "large", limited(checksum.Limits{Entries: 1}), module.ErrTooLarge},
-		{base + "evil", nil, nil},
-		{"s3::https://elsewhere.example.com/modules/a.zip", nil, s3.ErrHost},
-		{base + "a.zip", func(f *s3.Fetcher) { f.Hosts = nil }, s3.ErrHost},
+		{base + "nothing.zip", nil, module.ErrNotFound, checksum.Limits{}},
+		{base + "nothing", nil, module.ErrNotFound, checksum.Limits{}},
+		{base + "a.zip?checksum=sha256:" + strings.Repeat("0", 64), nil, checksum.ErrMismatch, checksum.Limits{}},
+		{base + "large?checksum=sha256:" + strings.Repeat("0", 64), nil, nil, checksum.Limits{}},
+		{base + "a.zip", nil, module.ErrTooLarge, checksum.Limits{Package: 10}},
+		{base + "large", nil, module.ErrTooLarge, checksum.Limits{Unpacked: 9}},
+		{base + "large", nil, module.ErrTooLarge, checksum.Limits{Entries: 1}},
+		{base + "dirs", nil, module.ErrTooLarge, checksum.Limits{Entries: 2}},
+		{base + "link.zip", nil, module.ErrLink, checksum.Limits{}},
+		{base + "evil", nil, nil, checksum.Limits{}},
+		{"s3::https://elsewhere.example.com/modules/a.zip", nil, s3.ErrHost, checksum.Limits{}},
+		{base + "a.zip", func(f *s3.Fetcher) { f.Hosts = nil }, s3.ErrHost, checksum.Limits{}},
 		{base + "a.zip", func(f *s3.Fetcher) {
 			veto := *f.Transport
 			f.Transport = &transport.Client{HTTP: veto.HTTP, VetoHost: func(string) error { return errors.New("vetoed") }}
-		}, s3.ErrHost},
-		{base + "a.zip?aws_access_key_id=a&aws_access_key_secret=s3cr3t", nil, nil},
-		{"s3::https://" + host + "/modules", nil, nil},
+		}, s3.ErrHost, checksum.Limits{}},
+		{base + "a.zip?aws_access_key_id=a&aws_access_key_secret=s3cr3t", nil, nil, checksum.Limits{}},
+		{"s3::https://" + host + "/modules", nil, nil, checksum.Limits{}},
 	} {
-		changed := &s3.Fetcher{Credentials: f.Credentials, Region: f.Region, Hosts: f.Hosts, Transport: f.Transport, Limits: f.Limits}
+		changed := &s3.Fetcher{Credentials: f.Credentials, Region: f.Region, Hosts: f.Hosts, Transport: f.Transport}
 		if c.change != nil {
 			c.change(changed)
 		}
-		_, err := download(t, changed, c.text)
+		_, err := downloadWith(t, changed, c.text, module.Options{Limits: c.limits})
 		if err == nil || c.want != nil && !errors.Is(err, c.want) {
 			t.Errorf("%s: error %v, want %v", c.text, err, c.want)
 		}
@@ -155,11 +165,83 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	// At the limits.
-	for text, l := range map[string]checksum.Limits{base + "large": {Unpacked: 10, Entries: 2}, base + "a.zip": {Package: int64(len(archive))}} {
-		f := &s3.Fetcher{Credentials: f.Credentials, Hosts: f.Hosts, Transport: f.Transport, Limits: l}
-		if _, err := download(t, f, text); err != nil {
-			t.Errorf("%s at the limits %+v: %v", text, l, err)
+	for text, o := range map[string]module.Options{
+		base + "large":    {Limits: checksum.Limits{Unpacked: 10, Entries: 2}},
+		base + "dirs":     {Limits: checksum.Limits{Entries: 3}},
+		base + "a.zip":    {Limits: checksum.Limits{Package: int64(len(archive))}},
+		base + "link.zip": {SkipLinks: true},
+	} {
+		report, err := downloadWith(t, f, text, o)
+		if err != nil || o.SkipLinks != slices.Equal(report.Skipped, []string{"link"}) {
+			t.Errorf("%s with the options %+v: %+v, %v", text, o, report, err)
 		}
+	}
+}
+
+// linkZip returns an archive with a file and a symbolic link.
+func linkZip(t *testing.T) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	h := &zip.FileHeader{Name: "link"}
+	h.SetMode(fs.ModeSymlink | 0o777)
+	link, err := w.CreateHeader(h)
+	if err == nil {
+		_, err = io.WriteString(link, "main.tf")
+	}
+	if err == nil {
+		_, err = w.Create("main.tf")
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestUnsigned: without credentials, and over http, requests carry no signature. The server knows no user, and
+// refuses every signature.
+func TestUnsigned(t *testing.T) {
+	t.Parallel()
+	backend := s3mem.New(s3mem.WithTimeSource(gofakes3.DefaultTimeSource()))
+	if err := backend.CreateBucket("modules"); err != nil {
+		t.Fatal(err)
+	}
+	for key, text := range map[string]string{"a b+c/ö.zip": zipOf(t, map[string]string{"main.tf": "# main"}), "dir/main.tf": "# main", "dir/x y%2F+ö.tf": "#"} {
+		if _, err := backend.PutObject("modules", key, nil, strings.NewReader(text), int64(len(text)), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fake := gofakes3.New(backend).Server()
+	public := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" || strings.Contains(r.URL.RawQuery, "X-Amz-") {
+			http.Error(w, "<Error><Code>InvalidAccessKeyId</Code></Error>", http.StatusForbidden)
+			return
+		}
+		fake.ServeHTTP(w, r)
+	})
+	secure, plain := httptest.NewTLSServer(public), httptest.NewServer(public)
+	t.Cleanup(secure.Close)
+	t.Cleanup(plain.Close)
+	anyHost := func(string) error { return nil }
+	for name, f := range map[string]*s3.Fetcher{
+		secure.URL: {Hosts: anyHost, Transport: &transport.Client{HTTP: secure.Client()}},
+		plain.URL:  {Hosts: anyHost, Transport: &transport.Client{AllowHTTP: true}, Credentials: credentials.NewStaticCredentialsProvider("id", "s3cr3t", "")},
+	} {
+		for _, path := range []string{"/modules/a%20b+c/%C3%B6.zip", "/modules/dir"} {
+			report, err := download(t, f, "s3::"+name+path)
+			if err != nil {
+				t.Errorf("%s: %v", path, err)
+				continue
+			}
+			if data, err := os.ReadFile(filepath.Join(report.Dir, "main.tf")); err != nil || string(data) != "# main" {
+				t.Errorf("%s: main.tf is %q, %v", path, data, err)
+			}
+		}
+	}
+	// A version of the object stays in the request.
+	f := &s3.Fetcher{Hosts: anyHost, Transport: &transport.Client{HTTP: secure.Client()}}
+	if _, err := download(t, f, "s3::"+secure.URL+"/modules/a%20b+c/%C3%B6.zip?version=3"); err == nil || strings.Contains(err.Error(), "X-Amz") {
+		t.Errorf("version 3: %v, want an error of the server", err)
 	}
 }
 
@@ -168,7 +250,7 @@ func TestOtherKinds(t *testing.T) {
 	t.Parallel()
 	host, f := store(t, map[string]string{"a.zip": "x", "d/a": "x"})
 	for _, text := range []string{"gcs::https://www.googleapis.com/storage/v1/bucket/x.zip", "hg::https://example.com/x"} {
-		err := f.FetchModule(t.Context(), location(t, text), t.TempDir())
+		_, err := f.FetchModule(t.Context(), location(t, text), t.TempDir(), module.Options{})
 		if _, ok := errors.AsType[*module.UnsupportedError](err); !ok {
 			t.Errorf("%s: %v, want an UnsupportedError", text, err)
 		}
@@ -177,7 +259,7 @@ func TestOtherKinds(t *testing.T) {
 	cancel()
 	for _, key := range []string{"a.zip", "d"} {
 		dir := t.TempDir()
-		err := f.FetchModule(ctx, location(t, "s3::https://"+host+"/modules/"+key), dir)
+		_, err := f.FetchModule(ctx, location(t, "s3::https://"+host+"/modules/"+key), dir, module.Options{})
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s with an ended context: %v, want context.Canceled", key, err)
 		}

@@ -10,14 +10,17 @@ import (
 	"strings"
 	"time"
 
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+
 	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/transport"
 )
 
-// Limits of lists. A page has up to 1,000 names of up to 1,024 bytes.
+// Limits of lists. A page has pageKeys names of up to 1,024 bytes, and the SDK needs 35 times its size.
 const (
-	maxPage        = 16 << 20
+	pageKeys       = 500
+	maxPage        = 1 << 20
 	maxEmptyPages  = 100
 	defaultTimeout = 10 * time.Second
 )
@@ -112,3 +115,31 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// printableError is an error with the text of a server or of the SDK, which may have control characters and
+// signed URLs.
+type printableError struct {
+	err   error
+	kinds []error // err, and the kind of its status
+}
+
+func printable(err error) error {
+	e := &printableError{err, []error{err}}
+	if answer, ok := errors.AsType[*awshttp.ResponseError](err); ok {
+		switch answer.HTTPStatusCode() {
+		case http.StatusUnauthorized, http.StatusForbidden:
+			e.kinds = append(e.kinds, module.ErrUnauthorized)
+		case http.StatusNotFound:
+			e.kinds = append(e.kinds, module.ErrNotFound)
+		}
+	}
+	return e
+}
+
+// Error returns a text that is safe to print.
+func (e *printableError) Error() string {
+	return weburl.Clean(weburl.RedactText(e.err.Error()), weburl.MaxShown)
+}
+
+// Unwrap returns the kinds.
+func (e *printableError) Unwrap() []error { return e.kinds }

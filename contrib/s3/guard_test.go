@@ -14,9 +14,12 @@ import (
 	"github.com/tofureg/tofureg/contrib/s3"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/transport"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 const emptyPage = `<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>x</NextContinuationToken></ListBucketResult>`
+
+const placeholderPage = `<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>x</NextContinuationToken><Contents><Key>dir/a/</Key></Contents></ListBucketResult>`
 
 // signed returns a Fetcher that signs requests for all hosts.
 func signed(t *testing.T, server *httptest.Server) *s3.Fetcher {
@@ -86,7 +89,7 @@ func (n noNetwork) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, errors.New("no network")
 }
 
-// TestListAtLimits: 100 empty pages and a page of 16 MiB are accepted.
+// TestListAtLimits: 100 empty pages and a page of 1 MiB are accepted.
 func TestListAtLimits(t *testing.T) {
 	t.Parallel()
 	const begin, end = "<ListBucketResult>", "<IsTruncated>false</IsTruncated></ListBucketResult>"
@@ -96,7 +99,7 @@ func TestListAtLimits(t *testing.T) {
 			fmt.Fprint(w, emptyPage)
 			return
 		}
-		fmt.Fprint(w, begin+strings.Repeat(" ", 16<<20-len(begin+end))+end)
+		fmt.Fprint(w, begin+strings.Repeat(" ", 1<<20-len(begin+end))+end)
 	}))
 	t.Cleanup(server.Close)
 	_, err := download(t, signed(t, server), "s3::"+server.URL+"/modules/dir")
@@ -108,23 +111,56 @@ func TestListAtLimits(t *testing.T) {
 // TestListLimits: a list has limited pages, and a page a limited size.
 func TestListLimits(t *testing.T) {
 	t.Parallel()
-	var pages atomic.Int32
+	var pages, placeholders atomic.Int32
 	for name, serve := range map[string]http.HandlerFunc{
 		"empty pages": func(w http.ResponseWriter, _ *http.Request) { pages.Add(1); fmt.Fprint(w, emptyPage) },
 		"large page": func(w http.ResponseWriter, _ *http.Request) {
-			fmt.Fprint(w, "<ListBucketResult>")
-			for range 17 {
-				fmt.Fprint(w, strings.Repeat(" ", 1<<20))
-			}
+			fmt.Fprint(w, "<ListBucketResult>"+strings.Repeat(" ", 1<<20))
 		},
+		"nested page":  func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("<a>", 16<<20/3)) },
+		"placeholders": func(w http.ResponseWriter, _ *http.Request) { placeholders.Add(1); fmt.Fprint(w, placeholderPage) },
 	} {
+		o := module.Options{Limits: checksum.Limits{Entries: 10}}
 		server := httptest.NewTLSServer(serve)
 		t.Cleanup(server.Close)
-		if _, err := download(t, signed(t, server), "s3::"+server.URL+"/modules/dir"); !errors.Is(err, module.ErrTooLarge) {
+		if _, err := downloadWith(t, signed(t, server), "s3::"+server.URL+"/modules/dir", o); !errors.Is(err, module.ErrTooLarge) {
 			t.Errorf("%s: %v, want ErrTooLarge", name, err)
 		}
 	}
-	if got := pages.Load(); got != 101 {
-		t.Errorf("%d empty pages were read, want 101", got)
+	if got, of := pages.Load(), placeholders.Load(); got != 101 || of != 11 {
+		t.Errorf("%d empty pages and %d placeholders were read, want 101 and 11", got, of)
+	}
+}
+
+// TestErrorsArePrintable: text of a server does not control a terminal, and signed URLs are not shown.
+func TestErrorsArePrintable(t *testing.T) {
+	t.Parallel()
+	const evil = "\u009b31m\u202e\x1b[2J"
+	object := func(key string) string {
+		return "<ListBucketResult><Contents><Key>" + key + "</Key><Size>1</Size></Contents></ListBucketResult>"
+	}
+	for name, serve := range map[string]http.HandlerFunc{
+		"message": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, "<Error><Code>x\u009b\u202e</Code><Message>\u009b\u202e https://x.example.com/?X-Amz-Signature=s3cr3t</Message></Error>")
+		},
+		"redirect": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", "https://x.example.com/?X-Amz-Signature=s3cr3t&x="+"\u009b")
+			w.WriteHeader(http.StatusTemporaryRedirect)
+		},
+		"bad redirect": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", "https://x.example.com:port/?X-Amz-Signature=s3cr3t")
+			w.WriteHeader(http.StatusTemporaryRedirect)
+		},
+		"key":       func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, object("dir/\u009b\u202e/../../x")) },
+		"other key": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, object("\u009b\u202e")) },
+		"no XML":    func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, evil) },
+	} {
+		server := httptest.NewTLSServer(serve)
+		t.Cleanup(server.Close)
+		_, err := download(t, signed(t, server), "s3::"+server.URL+"/modules/dir")
+		if err == nil || strings.ContainsAny(err.Error(), "\u009b\u202e\x1b") || strings.Contains(err.Error(), "s3cr3t") {
+			t.Errorf("%s: error %q, want a printable one without the signature", name, err)
+		}
 	}
 }

@@ -17,7 +17,7 @@ func asked(t *testing.T, text string) string {
 	}
 	host, stop := "", errors.New("stop")
 	f := &s3.Fetcher{Hosts: func(h string) error { host = h; return stop }}
-	if err := f.FetchModule(t.Context(), loc, t.TempDir()); !errors.Is(err, stop) {
+	if _, err := f.FetchModule(t.Context(), loc, t.TempDir(), module.Options{}); !errors.Is(err, stop) {
 		host = ""
 	}
 	return host
