@@ -66,6 +66,9 @@ func download(ctx context.Context, src Source, r Request, o Options) (*Report, e
 // same dir, one of the packages is there. Memory use is a few megabytes, and up to 64 more for
 // a tar.xz.
 //
+// Names that differ in case only are accepted if the file system keeps them apart. If not, the
+// error is ErrArchive.
+//
 // The error is an [*Error]. It wraps a [*checksum.MismatchError] for a wrong h1, a
 // [*ChecksumError] for a wrong checksum, and an [*UnsupportedError] or ErrLocal if the options
 // do not permit the location.
