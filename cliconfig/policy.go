@@ -16,6 +16,8 @@ import (
 //     Packages from other registries need a signature.
 //   - Expired keys and signatures are permitted, unless OPENTOFU_ENFORCE_GPG_EXPIRATION is
 //     "true". Weak algorithms and any archive name are permitted.
+//   - A lock file records the h1 that [addrs.DefaultHost] states for other platforms, unless it
+//     demands signatures.
 //   - A mirror package needs neither signature nor hashes, but stated hashes must match.
 //
 // Unlike the CLI, it refuses signatures from the future, any stated hash that
@@ -25,6 +27,7 @@ func (c *Config) Policy(p addrs.Provider) verify.Policy {
 	s := c.settings()
 	policy := verify.Policy{AllowExpired: !s.enforce.unexpired, AllowWeak: true, AllowAnyName: true}
 	policy.AllowUnsigned = !s.mustSign(p)
+	policy.DropStated = s.mustSign(p)
 	// A policy does not know which method a package comes from, so it permits what one of
 	// them does. The source signed demands signatures of the direct method.
 	for _, m := range s.methods {

@@ -48,7 +48,7 @@ func TestAnswerIsAnother(t *testing.T) {
 	for name, a := range map[string]astray{
 		"no versions": {list: func(*provider.Versions) *provider.Versions { return nil }},
 		"no package":  {pkg: func(*provider.Package) *provider.Package { return nil }},
-		"provider":    {pkg: edit(func(p *provider.Package) { p.Provider = addrs.MustParseProvider("registry.example.com/acme/other") })},
+		"provider":    {pkg: edit(func(p *provider.Package) { p.Provider = addrs.MustParseProvider("registry.opentofu.org/acme/other") })},
 		"version":     {pkg: edit(func(p *provider.Package) { p.Version = version("2.0.0") })},
 		"platform":    {pkg: edit(func(p *provider.Package) { p.Platform = addrs.MustParsePlatform("plan9_386") })},
 		"nothing set": {pkg: edit(func(p *provider.Package) { *p = provider.Package{} })},

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	demo   = addrs.MustParseProvider("registry.example.com/acme/demo")
+	demo   = addrs.MustParseProvider("registry.opentofu.org/acme/demo")
 	linux  = addrs.MustParsePlatform("linux_amd64")
 	darwin = addrs.MustParsePlatform("darwin_arm64")
 	plan9  = addrs.MustParsePlatform("plan9_arm")
@@ -200,7 +200,7 @@ func TestNewestFor(t *testing.T) {
 			if unavailable.Fits != version(test.fits) {
 				t.Errorf("fits %s, want %q", unavailable.Fits, test.fits)
 			}
-			if want := "choose a version of registry.example.com/acme/demo: " + test.text; err.Error() != want {
+			if want := "choose a version of registry.opentofu.org/acme/demo: " + test.text; err.Error() != want {
 				t.Errorf("text\n got %s\nwant %s", err, want)
 			}
 		})
@@ -323,7 +323,7 @@ func TestVersionsJSON(t *testing.T) {
 	versions := list("2.0.0 5.0,6.0 linux_amd64,darwin_arm64", "1.0.0-beta1")
 	versions.Warnings = []string{"careful"}
 	data := must(json.Marshal(versions))(t)
-	want := `{"provider":"registry.example.com/acme/demo","versions":[` +
+	want := `{"provider":"registry.opentofu.org/acme/demo","versions":[` +
 		`{"version":"2.0.0","protocols":["5.0","6.0"],"platforms":["linux_amd64","darwin_arm64"]},` +
 		`{"version":"1.0.0-beta1"}],"warnings":["careful"]}`
 	if string(data) != want {
@@ -369,8 +369,8 @@ func TestNewestFunc(t *testing.T) {
 func TestVersionsString(t *testing.T) {
 	t.Parallel()
 	for want, v := range map[string]*provider.Versions{
-		"registry.example.com/acme/demo: 1.0.0, 0.9.0": {Provider: demo, List: list("1.0.0", "0.9.0").List},
-		"registry.example.com/acme/demo: no versions":  {Provider: demo},
+		"registry.opentofu.org/acme/demo: 1.0.0, 0.9.0": {Provider: demo, List: list("1.0.0", "0.9.0").List},
+		"registry.opentofu.org/acme/demo: no versions":  {Provider: demo},
 	} {
 		if got := v.String(); got != want {
 			t.Errorf("String() = %q, want %q", got, want)

@@ -127,7 +127,7 @@ func TestFirstOfAllFail(t *testing.T) {
 		t.Errorf("ProviderVersions returned %v with the request %+v, want the first fault and three methods", err, e)
 	}
 	for _, text := range []string{
-		"list versions of registry.example.com/acme/demo: no method answers: ",
+		"list versions of registry.opentofu.org/acme/demo: no method answers: ",
 		`"out": excluded by the patterns of the method; "a": https://down.example.com/: HTTP status 503: service unavailable (3 attempts); "b": `,
 	} {
 		if !strings.Contains(err.Error(), text) {

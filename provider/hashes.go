@@ -18,6 +18,10 @@ type HashOptions struct {
 	// Policy decides whether a package is accepted; see [Options].
 	Policy verify.Policy
 
+	// Stated makes the h1 that a registry states replace a download, if [verify.Report.Stated] has
+	// it: a lock file records it anyway. It has no effect on other sources and locked versions.
+	Stated bool
+
 	// NoDownload makes platforms that need a download fail with [verify.ErrNotStated].
 	NoDownload bool
 
@@ -58,8 +62,8 @@ type HashStore interface {
 // downloaded if
 //
 //   - o.Store has the h1 for the zh that the source states, or
-//   - the policy has RecordStated and accepts the stated hashes, which include an h1; see
-//     [verify.CheckedSums.JudgeStated].
+//   - o.Stated is set, and the policy accepts the stated hashes and lets a lock file record
+//     their h1; see [verify.CheckedSums.JudgeStated].
 //
 // If a lock file covers p at v, pass its hashes in o.Policy: as
 // [verify.Policy.Accept] to verify locked packages, or [verify.Policy.SameRelease] to add

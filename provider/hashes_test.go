@@ -45,7 +45,7 @@ func demoRelease() regtest.Provider {
 
 // serveDemo returns a registry with the release, and a client without retries.
 func serveDemo(r regtest.Provider) (*regtest.Registry, *regtest.Release, *regclient.Client) {
-	reg := regtest.New("registry.example.com")
+	reg := regtest.New("registry.opentofu.org")
 	release := reg.AddProvider(r)
 	return reg, release, &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
 }
@@ -139,25 +139,39 @@ func TestHashes(t *testing.T) {
 	}
 }
 
-// TestHashesRecordable: the reports together have what a lock file for these platforms has.
+// TestHashesRecordable: the reports together have what a lock file for these platforms has. Of what
+// the registry states, h1 are recorded of a new version, without pinned keys.
 func TestHashesRecordable(t *testing.T) {
 	t.Parallel()
 	r := demoRelease()
-	r.PackageHashes = true // of which nothing may be recorded
-	_, release, client := serveDemo(r)
+	r.PackageHashes = true
+	reg, release, client := serveDemo(r)
 	on := platforms("darwin_arm64", "linux_amd64")
-	got := hashes(t, client, on, provider.HashOptions{})
-	want := signedBy(release, five...)
-	var all []checksum.Hash
-	for _, p := range on {
-		want = append(want, contentOf(t, release, p)...)
-		all = append(all, got[p].Recordable()...)
-		if got[p].RecordStated {
-			t.Error("RecordStated is set")
+	for name, test := range map[string]struct {
+		policy verify.Policy
+		stated bool
+	}{
+		"new":          {verify.Policy{}, true},
+		"dropped":      {verify.Policy{DropStated: true}, false},
+		"keys":         {verify.Policy{Keys: []verify.Key{reg.Key().Public()}}, false},
+		"fingerprints": {verify.Policy{Fingerprints: []string{reg.Key().Fingerprint()}}, false},
+		"locked":       {verify.Policy{SameRelease: signedBy(release, five...)}, false},
+	} {
+		got := hashes(t, client, on, provider.HashOptions{Policy: test.policy})
+		want := signedBy(release, five...)
+		var all []checksum.Hash
+		for _, p := range on {
+			want = append(want, contentOf(t, release, p)...)
+			all = append(all, got[p].Recordable()...)
 		}
-	}
-	if all, want = sortedHashes(all...), sortedHashes(want...); !slices.Equal(all, want) {
-		t.Errorf("recordable are %v\nwant %v", all, want)
+		for _, p := range five {
+			if test.stated {
+				want = append(want, release.H1(p.String()))
+			}
+		}
+		if all, want = sortedHashes(all...), sortedHashes(want...); !slices.Equal(all, want) {
+			t.Errorf("%s: recordable are %v\nwant %v", name, all, want)
+		}
 	}
 }
 

@@ -98,7 +98,7 @@ func least(b *testing.B, content []byte) {
 // BenchmarkHashesStated returns the stated hashes of 20 providers for five platforms, from a
 // registry in this process.
 func BenchmarkHashesStated(b *testing.B) {
-	reg := regtest.New("registry.example.com")
+	reg := regtest.New("registry.opentofu.org")
 	release := reg.AddProvider(statingRelease())
 	release.Signature()
 	o := believing(verify.Policy{})
@@ -122,7 +122,7 @@ func BenchmarkHashesStated(b *testing.B) {
 func TestHashesMemory(t *testing.T) {
 	// Not parallel: others would allocate meanwhile.
 	rise := func(megabytes int64, on int) uint64 {
-		reg := regtest.New("registry.example.com")
+		reg := regtest.New("registry.opentofu.org")
 		r := regtest.Provider{Address: "acme/demo", Version: "1.2.3", Size: megabytes << 20}
 		systems := systems(on)
 		for _, p := range systems {

@@ -22,7 +22,7 @@ import (
 func unpacked(t *testing.T, root string, platform addrs.Platform, content string) checksum.Hash {
 	t.Helper()
 	files := fstest.MapFS{"terraform-provider-demo_v1.2.3": {Data: []byte(content)}, "docs/README": {Data: []byte("Read me.\n")}}
-	dir := filepath.Join(root, "registry.example.com", "acme", "demo", "1.2.3", platform.String())
+	dir := filepath.Join(root, "registry.opentofu.org", "acme", "demo", "1.2.3", platform.String())
 	if err := os.CopyFS(dir, files); err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,6 @@ func TestHashesOfDirectory(t *testing.T) {
 		"accepted":     {verify.Policy{Accept: []checksum.Hash{h1[linux], h1[darwin]}}, []addrs.Platform{linux, darwin}, verify.Accepted, nil},
 		"one accepted": {verify.Policy{Accept: []checksum.Hash{h1[linux]}}, []addrs.Platform{linux}, verify.Accepted, verify.ErrNotAccepted},
 		"only a zh":    {verify.Policy{Accept: []checksum.Hash{zh(nil)}}, nil, 0, verify.ErrNotAccepted},
-		"stated":       {verify.Policy{AllowUnchecked: true, RecordStated: true}, []addrs.Platform{linux, darwin}, verify.Unchecked, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -129,7 +128,7 @@ func TestHashesOfMethods(t *testing.T) {
 			wantPlatforms(t, got, five...)
 			for platform, report := range got {
 				key := all.Key()
-				if name == "multi" && platform.OS() == "linux" && !o.Policy.RecordStated {
+				if name == "multi" && platform.OS() == "linux" && !o.Stated {
 					key = some.Key() // as the method before has it
 				}
 				if report.Trust != verify.Signed || report.SignedBy.Fingerprint != key.Fingerprint() || !slices.Contains(report.Recordable(), all.H1(platform.String())) {

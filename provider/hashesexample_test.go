@@ -17,15 +17,15 @@ import (
 // A lock file for all platforms of a version. With downloads, every h1 is computed. Without
 // downloads, the h1 are statements of the registry that no signature covers.
 func ExampleHashes() {
-	registry := regtest.New("registry.example.com")
+	registry := regtest.New("registry.opentofu.org")
 	registry.AddProvider(regtest.Provider{Address: "acme/demo", Version: "1.2.3", PackageHashes: true})
 	client := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}
 
-	demo := addrs.MustParseProvider("registry.example.com/acme/demo")
+	demo := addrs.MustParseProvider("acme/demo")
 	version := addrs.MustParseVersion("1.2.3")
 	for _, o := range []provider.HashOptions{
 		{},
-		{Policy: verify.Policy{RecordStated: true}, NoDownload: true},
+		{Stated: true, NoDownload: true},
 	} {
 		reports, err := provider.Hashes(context.Background(), client, demo, version, nil, o)
 		if err != nil { // beside it there are the reports of the other platforms

@@ -71,14 +71,14 @@ func TestHashesDepth(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				reg := regtest.New("registry.example.com")
+				reg := regtest.New("registry.opentofu.org")
 				reg.Latency = 50 * time.Millisecond
 				var all []addrs.Provider
 				for i := range test.providers {
 					r := statingRelease()
 					r.Address = fmt.Sprintf("acme/p%d", i)
 					reg.AddProvider(r).Signature() // builds all before the clock runs
-					all = append(all, addrs.MustParseProvider("registry.example.com/"+r.Address))
+					all = append(all, addrs.MustParseProvider("registry.opentofu.org/"+r.Address))
 				}
 				client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 				begin := time.Now()
@@ -107,7 +107,7 @@ func TestHashesDepth(t *testing.T) {
 func TestHashesDepthOfMirror(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		reg := regtest.New("registry.example.com")
+		reg := regtest.New("registry.opentofu.org")
 		reg.AddProvider(demoRelease()).Signature()
 		reg.Latency = 50 * time.Millisecond
 		src := &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Client{HTTP: reg.Client()}}
@@ -341,7 +341,7 @@ func TestHashesProgress(t *testing.T) {
 			t.Errorf("%v, of a package that did not come", e)
 		}
 	}
-	o.Policy.RecordStated = true
+	o.Stated = true
 	_, _, client = serveDemo(statingRelease())
 	hashes(t, client, five, o)
 }
@@ -355,7 +355,6 @@ func TestHashesEvidenceBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, o := range map[string]provider.HashOptions{
-		"stated":     {Policy: verify.Policy{AllowUnsigned: true, RecordStated: true}},
 		"remembered": {Policy: verify.Policy{AllowUnsigned: true}, Store: &memory{kept: map[checksum.Hash][]checksum.Hash{zh(content): {h1}}}},
 	} {
 		t.Run(name, func(t *testing.T) {

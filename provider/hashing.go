@@ -48,7 +48,7 @@ type answered struct {
 
 // hashAll returns the reports of all platforms.
 func (h *hashing) hashAll(ctx context.Context, on []addrs.Platform) (map[addrs.Platform]*verify.Report, error) {
-	if h.Policy.RecordStated || h.NoDownload {
+	if h.Stated || h.NoDownload {
 		h.findSibling(ctx, on[0])
 	}
 	reports, errs := make([]*verify.Report, len(on)), make([]error, len(on))
@@ -58,8 +58,9 @@ func (h *hashing) hashAll(ctx context.Context, on []addrs.Platform) (map[addrs.P
 	}
 	wg.Wait()
 	result := make(map[addrs.Platform]*verify.Report, len(on))
-	ended := false
+	ended, refuted := false, false
 	for i, platform := range on {
+		refuted = refuted || errors.Is(errs[i], checksum.ErrMismatch)
 		switch {
 		case errs[i] == nil:
 			result[platform] = reports[i]
@@ -69,6 +70,11 @@ func (h *hashing) hashAll(ctx context.Context, on []addrs.Platform) (map[addrs.P
 				errs[i] = nil
 			}
 			ended = true
+		}
+	}
+	for _, report := range result {
+		if refuted { // what else the source states is not recorded
+			report.Stated = nil
 		}
 	}
 	return result, errors.Join(errs...)

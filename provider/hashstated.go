@@ -71,8 +71,8 @@ func (h *hashing) withoutArchive(ctx context.Context, pkg *Package) (*verify.Rep
 // stated judges the hashes that the source states.
 func (h *hashing) stated(ctx context.Context, pkg *Package) (*verify.Report, error) {
 	switch {
-	case !h.Policy.RecordStated:
-		return nil, fmt.Errorf("%w: the policy does not record stated hashes (set RecordStated)", verify.ErrNotStated)
+	case !h.Stated:
+		return nil, fmt.Errorf("%w: an h1 must be computed (HashOptions.Stated is not set)", verify.ErrNotStated)
 	case !checksum.HasScheme(pkg.Hashes[pkg.Platform], checksum.SchemeH1):
 		return nil, fmt.Errorf("%w: the source states no h1", verify.ErrNotStated)
 	}
@@ -85,8 +85,8 @@ func (h *hashing) stated(ctx context.Context, pkg *Package) (*verify.Report, err
 		return nil, err
 	}
 	report, err := sums.JudgeStated(ev)
-	if err == nil && !checksum.HasScheme(report.Claimed, checksum.SchemeH1) {
-		return nil, fmt.Errorf("%w: the source states no zh beside the h1", verify.ErrNotStated)
+	if err == nil && !checksum.Overlap(report.Stated, pkg.Hashes[pkg.Platform]) {
+		return nil, fmt.Errorf("%w: a lock file must not record the h1 of this source under this policy", verify.ErrNotStated)
 	}
 	return report, err
 }

@@ -207,7 +207,7 @@ func TestHashStoreRefused(t *testing.T) {
 // the store is not read.
 func TestHashStoreWithoutZH(t *testing.T) {
 	t.Parallel()
-	reg := regtest.New("registry.example.com")
+	reg := regtest.New("registry.opentofu.org")
 	reg.Mirror.Hashes = []string{"h1"}
 	reg.AddProvider(demoRelease())
 	src := &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Client{HTTP: reg.Client()}}

@@ -66,7 +66,7 @@ func BenchmarkDownload(b *testing.B) {
 	}
 	for _, megabytes := range []int{10, large} {
 		b.Run(fmt.Sprintf("%dMB", megabytes), func(b *testing.B) {
-			reg := regtest.New("registry.example.com")
+			reg := regtest.New("registry.opentofu.org")
 			release := reg.AddProvider(regtest.Provider{Address: "acme/demo", Version: "1.2.3", Platforms: []string{"linux_amd64"}, Size: int64(megabytes) * 1e6})
 			release.Sums() // hashes all of it, once
 			client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}

@@ -211,18 +211,18 @@ func TestMultiPatterns(t *testing.T) {
 	}{
 		{nil, nil, "first"},
 		{patterns("*/*/*"), nil, "first"},
-		{patterns("registry.example.com/*/*"), nil, "first"},
-		{patterns("example.com/*/*", "registry.example.com/acme/*"), nil, "first"},
+		{patterns("registry.opentofu.org/*/*"), nil, "first"},
+		{patterns("example.com/*/*", "registry.opentofu.org/acme/*"), nil, "first"},
 		{patterns("example.com/*/*"), nil, "second"},
-		{patterns("acme/demo"), nil, "second"},
-		{nil, patterns("registry.example.com/acme/demo"), "second"},
-		{patterns("registry.example.com/acme/demo"), patterns("*/*/*"), "second"},
+		{patterns("registry.example.com/acme/demo"), nil, "second"},
+		{nil, patterns("registry.opentofu.org/acme/demo"), "second"},
+		{patterns("registry.opentofu.org/acme/demo"), patterns("*/*/*"), "second"},
 		{[]provider.Pattern{{}}, nil, "second"},
 		{nil, []provider.Pattern{{}}, "first"},
 	} {
 		m := &provider.Multi{Methods: methods(first, second)}
 		m.Methods[0].Include, m.Methods[0].Exclude = test.include, test.exclude
-		m.Methods[1].Include = patterns("registry.example.com/acme/demo")
+		m.Methods[1].Include = patterns("registry.opentofu.org/acme/demo")
 		pkg, err := m.ProviderPackage(t.Context(), demo, version("1.0.0"), linux)
 		if err != nil || pkg.Via != test.via {
 			t.Errorf("include %v, exclude %v: via %v, %v; want %s", test.include, test.exclude, pkg, err, test.via)
@@ -265,14 +265,14 @@ func TestMultiNothing(t *testing.T) {
 		if !ok || len(none.Skipped) != len(test.methods) || !errors.Is(err, test.kind) || !errors.Is(err, provider.ErrNotFound) {
 			t.Errorf("%s: ProviderPackage returned %v, want %v", name, err, test.kind)
 		}
-		want := "find registry.example.com/acme/demo 2.0.0 linux_amd64: "
+		want := "find registry.opentofu.org/acme/demo 2.0.0 linux_amd64: "
 		if text := e.Error(); !strings.HasPrefix(text, want) || !strings.Contains(text, test.text) || strings.Count(text, "find ") != 1 {
 			t.Errorf("%s: error %q, want %q and %q in it", name, text, want, test.text)
 		}
 	}
 	m := &provider.Multi{Methods: methods(unknown, &stub{name: "too"})}
 	_, err := m.ProviderVersions(t.Context(), demo)
-	want := `list versions of registry.example.com/acme/demo: no method has it: "unknown": https://unknown.example.com/: HTTP status 404: not found; "too": https://too.example.com/: HTTP status 404: not found`
+	want := `list versions of registry.opentofu.org/acme/demo: no method has it: "unknown": https://unknown.example.com/: HTTP status 404: not found; "too": https://too.example.com/: HTTP status 404: not found`
 	if e := wantError(t, err); e.Error() != want || !errors.Is(err, provider.ErrNotFound) {
 		t.Errorf("\n got %s\nwant %s", err, want)
 	}
@@ -303,7 +303,7 @@ func TestMultiFails(t *testing.T) {
 			t.Errorf("error %v with the request %+v, want the failure of the method down", err, e)
 		}
 	}
-	want := `list versions of registry.example.com/acme/demo: method "down": https://down.example.com/: HTTP status 503: service unavailable (3 attempts)`
+	want := `list versions of registry.opentofu.org/acme/demo: method "down": https://down.example.com/: HTTP status 503: service unavailable (3 attempts)`
 	if listErr.Error() != want {
 		t.Errorf("\n got %s\nwant %s", listErr, want)
 	}
@@ -435,7 +435,7 @@ func TestOddSources(t *testing.T) {
 	t.Parallel()
 	right := provider.Package{Provider: demo, Version: version("1.0.0"), Platform: linux, URL: "https://x.example.com/"}
 	version2, platform2, provider2 := right, right, right
-	version2.Version, platform2.Platform, provider2.Provider = version("2.0.0"), plan9, addrs.MustParseProvider("acme/demo")
+	version2.Version, platform2.Platform, provider2.Provider = version("2.0.0"), plan9, addrs.MustParseProvider("registry.example.com/acme/demo")
 	for _, pkg := range []*provider.Package{nil, &version2, &platform2, &provider2} {
 		list := []provider.Method{{Name: "odd", Source: odd{pkg: pkg}}}
 		for _, src := range []provider.Source{&provider.Multi{Methods: list}, &provider.FirstOf{Methods: list}} {

@@ -17,19 +17,18 @@ func TestNoDownload(t *testing.T) {
 	store := new(memory)
 	_, _, honest := serveDemo(demoRelease())
 	hashes(t, honest, five, provider.HashOptions{Store: store})
-	record := verify.Policy{RecordStated: true}
 	for name, test := range map[string]struct {
 		release  regtest.Provider
 		o        provider.HashOptions
 		packages int    // that are asked for
 		reason   string // of ErrNotStated, "" for five reports
 	}{
-		"stated":                    {statingRelease(), provider.HashOptions{Policy: record}, 1, ""},
-		"stated, not recorded":      {statingRelease(), provider.HashOptions{}, 5, "RecordStated"},
-		"nothing stated":            {demoRelease(), provider.HashOptions{Policy: record}, 5, "states no h1"},
+		"stated":                    {statingRelease(), provider.HashOptions{Stated: true}, 1, ""},
+		"stated, not recorded":      {statingRelease(), provider.HashOptions{}, 5, "HashOptions.Stated"},
+		"nothing stated":            {demoRelease(), provider.HashOptions{Stated: true}, 5, "states no h1"},
 		"stored, zh stated for all": {statingRelease(), provider.HashOptions{Store: store}, 1, ""},
 		"stored":                    {demoRelease(), provider.HashOptions{Store: store}, 5, ""},
-		"empty store":               {demoRelease(), provider.HashOptions{Store: new(memory)}, 5, "RecordStated"},
+		"empty store":               {demoRelease(), provider.HashOptions{Store: new(memory)}, 5, "HashOptions.Stated"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

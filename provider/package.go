@@ -52,6 +52,10 @@ type Package struct {
 	// Hashes are the stated hashes by platform, sometimes also for other platforms.
 	Hashes map[addrs.Platform][]checksum.Hash `json:"hashes,omitempty"`
 
+	// FromRegistry says that the registry of the provider's host describes the package, and no
+	// mirror. A lock file may record hashes that it states; see [verify.Report.Stated].
+	FromRegistry bool `json:"from_registry,omitempty"`
+
 	// Dir is the directory of an unpacked package, which has no archive.
 	Dir string `json:"dir,omitempty"`
 
@@ -79,6 +83,7 @@ func (p *Package) Evidence() verify.Evidence {
 		Size:         p.Size,
 		Hashes:       checksum.Sorted(p.Hashes[p.Platform], []checksum.Hash{p.SHA256}),
 		OthersStated: p.statesOthers(),
+		Packages:     p.recordedByCLI(),
 		Keys:         slices.Clone(p.Keys),
 		MustBeSigned: p.MustBeSigned,
 		Want:         p.want(),
@@ -93,6 +98,18 @@ func (p *Package) statesOthers() bool {
 		}
 	}
 	return false
+}
+
+// recordedByCLI returns the stated hashes that OpenTofu records without proof: those of its own
+// registry.
+func (p *Package) recordedByCLI() (lists [][]checksum.Hash) {
+	if !p.FromRegistry || p.Provider.Host() != addrs.DefaultHost() {
+		return nil
+	}
+	for _, platform := range slices.SortedFunc(maps.Keys(p.Hashes), addrs.Platform.Compare) {
+		lists = append(lists, slices.Clone(p.Hashes[platform]))
+	}
+	return lists
 }
 
 // want returns TYPE_VERSION_OS_ARCH. VERSION is the text in the name of the archive if that

@@ -42,7 +42,7 @@ func TestPackageJSON(t *testing.T) {
 		t.Errorf("after a round trip through %s: %s", data, diff)
 	}
 	small, err := json.Marshal(&provider.Package{Provider: demo, Version: version("1.0.0"), Platform: linux, Dir: "d"})
-	if want := `{"provider":"registry.example.com/acme/demo","version":"1.0.0","platform":"linux_amd64","dir":"d"}`; err != nil || string(small) != want {
+	if want := `{"provider":"registry.opentofu.org/acme/demo","version":"1.0.0","platform":"linux_amd64","dir":"d"}`; err != nil || string(small) != want {
 		t.Errorf("JSON\n got %s, %v\nwant %s", small, err, want)
 	}
 }
@@ -50,7 +50,7 @@ func TestPackageJSON(t *testing.T) {
 func TestPackageStringKeepsSecrets(t *testing.T) {
 	t.Parallel()
 	for _, verb := range []string{"%v", "%s", "%+v"} {
-		if got, want := fmt.Sprintf(verb, somePackage()), "registry.example.com/acme/demo 1.2.3 linux_amd64"; got != want {
+		if got, want := fmt.Sprintf(verb, somePackage()), "registry.opentofu.org/acme/demo 1.2.3 linux_amd64"; got != want {
 			t.Errorf("%s: %s, want %s", verb, got, want)
 		}
 	}

@@ -77,7 +77,7 @@ func (c *Client) decodePackage(resp *httpx.Response, key packageKey) (*provider.
 	if len(doc.Protocols) > maxProtocols {
 		return nil, httpx.TooMany("protocols", maxProtocols)
 	}
-	pkg := &provider.Package{Provider: key.provider, Version: key.version, Platform: key.platform}
+	pkg := &provider.Package{Provider: key.provider, Version: key.version, Platform: key.platform, FromRegistry: true}
 	var bad string
 	if pkg.Protocols, bad = parseProtocols(doc.Protocols); bad != "" {
 		return nil, fmt.Errorf("protocol %q is not a version", httpx.Clip(bad))

@@ -25,6 +25,10 @@ type Evidence struct {
 	// AllowUnchecked does not accept a package without Hashes then.
 	OthersStated bool `json:"others_stated,omitempty"`
 
+	// Packages are the hashes that the registry of the provider's host states for the packages of
+	// the version, a list for each platform, if the CLI records them. A mirror must not set it.
+	Packages [][]checksum.Hash `json:"packages,omitempty"`
+
 	// Sums is the SHA256SUMS document, and Signature its detached signature. Nil means that
 	// the source names none. An empty slice that is not nil is [ErrEmpty].
 	Sums      []byte `json:"sums,omitzero"`

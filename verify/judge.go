@@ -22,7 +22,7 @@ func (p Policy) judge(ev Evidence, size int64, local []checksum.Hash, sums func(
 	if ev.Size > 0 && size >= 0 && ev.Size != size {
 		return nil, &checksum.SizeError{Filename: ev.Filename, Want: ev.Size, Got: size}
 	}
-	r := &Report{Local: checksum.Sorted(local), RecordStated: p.RecordStated}
+	r := &Report{Local: checksum.Sorted(local)}
 	if err := r.compare(ev); err != nil {
 		return nil, err
 	}
@@ -43,6 +43,7 @@ func (p Policy) judge(ev Evidence, size int64, local []checksum.Hash, sums func(
 			return nil, err
 		}
 		claimed = append(claimed, listed...)
+		r.Stated = p.recordable(ev, checked, local)
 		if r.Trust == Unchecked && !more {
 			if err := p.unchecked(ev); err != nil {
 				return nil, err

@@ -61,9 +61,10 @@ type Policy struct {
 	// AllowAnyName accepts file names that do not match [Evidence.Want].
 	AllowAnyName bool
 
-	// RecordStated makes [Report.Recordable] include hashes that are only stated, for example
-	// for platforms that were not downloaded.
-	RecordStated bool
+	// DropStated leaves [Report.Stated] empty, as Terraform does, and OpenTofu if
+	// OPENTOFU_ENFORCE_GPG_VALIDATION is "true". It is also empty with Accept, SameRelease, Keys or
+	// Fingerprints: for a locked version, and for what pinned keys do not cover.
+	DropStated bool
 
 	Limits checksum.Limits  // of [Policy.Check]
 	Now    func() time.Time // clock for expiry; if nil, [time.Now]
@@ -74,6 +75,24 @@ func (p Policy) NeedsEvidence() bool { return p.Accept == nil || p.RequireSignat
 
 // pinned reports whether p names the keys that may sign.
 func (p Policy) pinned() bool { return p.Keys != nil || p.Fingerprints != nil }
+
+// recordable returns the h1 in ev.Packages that a lock file may record: the registry states the zh
+// of the same package, and the signed document lists it. Nothing binds an h1 to its zh, so the
+// registry is believed. local is left out, because the hashes of this package are computed.
+func (p Policy) recordable(ev Evidence, sums CheckedSums, local []checksum.Hash) []checksum.Hash {
+	if p.DropStated || p.Accept != nil || p.SameRelease != nil || p.pinned() || sums.by == nil {
+		return nil
+	}
+	listed := sums.doc.listed()
+	var h1 []checksum.Hash
+	for _, hashes := range ev.Packages {
+		zh := checksum.WithScheme(hashes, checksum.SchemeZH)
+		if len(zh) == 1 && checksum.Overlap(zh, listed) && !checksum.Overlap(zh, local) {
+			h1 = append(h1, checksum.WithScheme(hashes, checksum.SchemeH1)...)
+		}
+	}
+	return checksum.Sorted(h1)
+}
 
 // check returns an error if p refuses every package, whatever its evidence is.
 func (p Policy) check() error {

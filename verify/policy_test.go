@@ -384,12 +384,8 @@ func TestReport(t *testing.T) {
 	}{
 		{"signed", verify.Policy{}, p.with(func(ev *verify.Evidence) { ev.Hashes = stated }),
 			view{sort(p.zh), sort(p.zh, p.other), sort(p.h1, checksum.MustParseHash("h9:x")), sort(p.zh, p.other)}},
-		{"signed, stated recorded", verify.Policy{RecordStated: true}, p.with(func(ev *verify.Evidence) { ev.Hashes = stated }),
-			view{sort(p.zh), sort(p.zh, p.other), sort(p.h1, checksum.MustParseHash("h9:x")), sort(p.zh, p.other, p.h1, checksum.MustParseHash("h9:x"))}},
 		{"unsigned sums", verify.Policy{AllowUnsigned: true}, p.with(unsigned),
 			view{sort(p.zh), nil, sort(p.other), sort(p.zh)}},
-		{"unsigned sums, stated recorded", verify.Policy{AllowUnsigned: true, RecordStated: true}, p.with(unsigned),
-			view{sort(p.zh), nil, sort(p.other), sort(p.zh, p.other)}},
 		{"locked", verify.Policy{Accept: []checksum.Hash{p.zh}}, p.ev, view{sort(p.zh), nil, nil, sort(p.zh)}},
 		{"locked by h1", verify.Policy{Accept: []checksum.Hash{p.h1}}, p.with(empty), view{sort(p.zh, p.h1, p.hT), nil, nil, sort(p.zh, p.h1, p.hT)}},
 	}
@@ -465,7 +461,7 @@ func TestRefuted(t *testing.T) {
 		{[]checksum.Hash{p.zh, p.h1, p.hT}, []checksum.Hash{later}},
 		{[]checksum.Hash{p.h1}, []checksum.Hash{wrong, later, p.zh, wrongHash}},
 	} {
-		r, err := verify.Policy{AllowUnsigned: true, RecordStated: true}.Judge(ev, -1, tt.local)
+		r, err := verify.Policy{AllowUnsigned: true}.Judge(ev, -1, tt.local)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -55,7 +55,10 @@ type Report struct {
 	Sums     *Sums           `json:"sums,omitempty"`      // checked SHA256SUMS document, signed or not, or nil
 	Claimed  []checksum.Hash `json:"claimed,omitempty"`   // stated, but neither confirmed nor refuted
 
-	RecordStated bool `json:"record_stated,omitempty"` // as in the policy
+	// Stated are the h1 hashes in [Evidence.Packages] that a lock file may record for other
+	// platforms: the registry states them beside a zh that is signed. [Policy.DropStated] says when
+	// there are none.
+	Stated []checksum.Hash `json:"stated,omitempty"`
 }
 
 // Signed returns the hashes that the signature covers, of all platforms of the version.
@@ -66,17 +69,15 @@ func (r *Report) Signed() []checksum.Hash {
 	return r.Sums.listed()
 }
 
-// Recordable returns the hashes that a lock file may record for the version: computed, signed
-// and, with [Policy.RecordStated], claimed ones. A nil Report has none.
+// Recordable returns the hashes that a lock file may record for the version: computed and signed
+// ones, and Stated. A nil Report has none. The CLI records the same ones for a new version. If the
+// version is locked already, record only Local: a registry that was taken over signs and states
+// any hashes.
 func (r *Report) Recordable() []checksum.Hash {
 	if r == nil {
 		return nil
 	}
-	all := slices.Concat(r.Local, r.Signed())
-	if r.RecordStated {
-		all = append(all, r.Claimed...)
-	}
-	return checksum.Sorted(all)
+	return checksum.Sorted(slices.Concat(r.Local, r.Signed(), r.Stated))
 }
 
 // String returns, for example, "signed by key 0C0AF313E5FD9F80, which the source lists".

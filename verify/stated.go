@@ -30,7 +30,7 @@ func (c CheckedSums) JudgeStated(ev Evidence) (*Report, error) {
 	if len(zh) > 1 {
 		return nil, fmt.Errorf("%w: the source states %d zh hashes", ErrNotStated, len(zh))
 	}
-	r := &Report{RecordStated: p.RecordStated}
+	r := &Report{}
 	if checksum.HasScheme(ev.Hashes, checksum.SchemeH1) || len(zh) > 0 {
 		r.Trust = Checked
 	}
@@ -52,6 +52,7 @@ func (c CheckedSums) JudgeStated(ev Evidence) (*Report, error) {
 			return nil, fmt.Errorf("hashes stated by the source: %w", c.mismatch(ev, line, zh))
 		}
 		claimed = append(r.addSums(c), claimed...)
+		r.Stated = p.recordable(ev, c, nil)
 	}
 	if r.Trust == Unchecked {
 		return nil, fmt.Errorf("%w: the source states no hash of a known scheme", ErrNotStated)

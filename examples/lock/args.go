@@ -29,7 +29,7 @@ func parseArgs(args []string, usage io.Writer) (o options, err error) {
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.file, "lockfile", "", "the `file` to write (default: "+lockfile.Name+")")
 	flags.StringVar(&o.store, "store", "", "store hashes in this `directory` for the next run")
-	flags.BoolVar(&o.stated, "stated", false, "trust the content hashes that a registry states, and do not download its archives")
+	flags.BoolVar(&o.stated, "stated", false, "record the hashes that registry.opentofu.org states for new versions, and do not download these archives")
 	flags.Func("platform", "lock for this platform, `OS_ARCH`; can be repeated (default: linux_amd64, darwin_arm64, windows_amd64)", func(s string) error {
 		p, err := addrs.ParsePlatform(s)
 		o.platforms = append(o.platforms, p)
@@ -51,7 +51,7 @@ func parseArgs(args []string, usage io.Writer) (o options, err error) {
 	names := flags.Args()
 	if len(names) == 0 && o.file == "" {
 		o.embedded = true
-		names = []string{"registry.example.com/acme/cloud@~> 1.0", "registry.example.com/acme/dns"}
+		names = []string{"acme/cloud@~> 1.0", "acme/dns"}
 	}
 	if o.file == "" && !o.embedded {
 		o.file = lockfile.Name

@@ -12,8 +12,8 @@
 // file stay.
 //
 // Archives are downloaded and verified, but not unpacked. With -store, their hashes are stored
-// for the next run. With -stated, it trusts the hashes that a registry states and does not
-// download its archives.
+// for the next run. With -stated, it records the hashes that the registry of OpenTofu states for new
+// versions, and does not download these archives.
 package main
 
 import (
@@ -73,7 +73,7 @@ func update(ctx context.Context, o options, source provider.Source, out, termina
 	}
 	display := newDisplay(terminal, len(entries)*len(o.platforms))
 	l := &locker{source: source, lock: lock, platforms: o.platforms}
-	l.options.Policy.RecordStated = o.stated
+	l.options.Stated = o.stated
 	l.options.Progress = display.show
 	l.options.Gate = new(provider.Gate) // shared by all providers
 	if o.store != "" {

@@ -20,7 +20,7 @@ import (
 // Options are the options of [Mirror.Add] and [Mirror.AddLocked].
 type Options struct {
 	// Policy decides which packages are accepted. The zero Policy requires signed packages; see
-	// [verify.Policy.AllowUnsigned]. With RecordStated, an h1 of the source is recorded, not computed.
+	// [verify.Policy.AllowUnsigned].
 	Policy verify.Policy
 
 	// Parallel is the maximum number of concurrent downloads. If zero or less, 8 is used.

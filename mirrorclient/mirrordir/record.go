@@ -20,10 +20,9 @@ import (
 // record is the content of the file beside an archive, with what the documents of the protocol cannot
 // state. It is written after the archive and before the documents.
 type record struct {
-	Size      int64             `json:"size"`             // size of the archive in bytes
-	Hashes    []checksum.Hash   `json:"hashes"`           // hashes of the archive
-	Stated    []checksum.Hash   `json:"stated,omitempty"` // those of Hashes that were not computed
-	Trust     verify.Trust      `json:"trust"`            // result of the policy when the archive was added
+	Size      int64             `json:"size"`   // size of the archive in bytes
+	Hashes    []checksum.Hash   `json:"hashes"` // computed hashes of the archive
+	Trust     verify.Trust      `json:"trust"`  // result of the policy when the archive was added
 	Protocols []string          `json:"protocols,omitempty"`
 	Evidence  *recordedEvidence `json:"evidence,omitempty"` // nil if NoEvidence was set
 }
@@ -38,11 +37,6 @@ type recordedEvidence struct {
 
 // maxDocument is the maximum size in bytes of a document or record.
 const maxDocument = 16 << 20
-
-// computed returns the hashes that were computed.
-func (r *record) computed() []checksum.Hash {
-	return slices.DeleteFunc(slices.Clone(r.Hashes), func(h checksum.Hash) bool { return slices.Contains(r.Stated, h) })
-}
 
 // evidence returns the evidence as the source would.
 func (r *record) evidence(of address) verify.Evidence {

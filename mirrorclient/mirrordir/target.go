@@ -61,7 +61,7 @@ func (a *target) judgeRecord() (*verify.Report, error) {
 	if rec == nil || rec.Size != a.size || !checksum.HasScheme(rec.Hashes, checksum.SchemeZH) {
 		return nil, errDamaged
 	}
-	return a.Policy.Judge(rec.evidence(addressOf(a.pkg)), rec.Size, rec.computed())
+	return a.Policy.Judge(rec.evidence(addressOf(a.pkg)), rec.Size, rec.Hashes)
 }
 
 // isComplete reports whether the archive and its record are what the options require. If only an h1 is
@@ -71,7 +71,7 @@ func (a *target) isComplete(ctx context.Context) (bool, error) {
 	if rec == nil || rec.Size != a.size || rec.Evidence == nil && !a.NoEvidence {
 		return false, nil
 	}
-	read := !checksum.HasScheme(rec.computed(), checksum.SchemeH1) && a.needsH1(rec)
+	read := !checksum.HasScheme(rec.Hashes, checksum.SchemeH1) && a.needsH1(rec)
 	if read {
 		if same, err := a.addH1(ctx); !same || err != nil {
 			return false, err
@@ -84,12 +84,12 @@ func (a *target) isComplete(ctx context.Context) (bool, error) {
 	return err == nil, nil
 }
 
-// needsH1 reports whether an h1 must be computed for an archive whose record has none that was computed.
+// needsH1 reports whether an h1 must be computed for an archive whose record has none.
 func (a *target) needsH1(rec *record) bool {
-	if a.Policy.Accept != nil && !checksum.Overlap(a.Policy.Accept, rec.computed()) {
+	if a.Policy.Accept != nil && !checksum.Overlap(a.Policy.Accept, rec.Hashes) {
 		return checksum.HasScheme(a.Policy.Accept, checksum.SchemeH1)
 	}
-	return a.wantsH1(rec.Stated)
+	return !a.ZHOnly
 }
 
 // addH1 computes the h1 of the archive and records it. It returns false if the archive differs from its
@@ -107,28 +107,10 @@ func (a *target) addH1(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	computed := []checksum.Hash{packed, tree}
-	if len(a.record.Stated) > 0 && !checksum.Overlap(a.record.Stated, computed) {
-		return false, nil
-	}
 	full := *a.record
-	full.Hashes, full.Stated = checksum.Sorted(a.record.computed(), computed), nil
+	full.Hashes = checksum.Sorted(a.record.Hashes, []checksum.Hash{packed, tree})
 	a.record = &full
 	return true, a.writeRecord(ctx, a.name, a.record)
-}
-
-// wantsH1 reports whether to compute an h1 even if the policy does not need it. stated are the hashes
-// of the source.
-func (a *target) wantsH1(stated []checksum.Hash) bool {
-	return !a.ZHOnly && len(a.recordable(stated)) == 0
-}
-
-// recordable returns the stated hashes that may be recorded in place of a computed h1.
-func (a *target) recordable(stated []checksum.Hash) []checksum.Hash {
-	if !a.Policy.RecordStated {
-		return nil
-	}
-	return checksum.WithScheme(stated, checksum.SchemeH1)
 }
 
 // adopt judges the existing archive with the evidence of the source, and records it. It returns false
@@ -161,9 +143,8 @@ func (a *target) adopt(ctx context.Context, src provider.Source) (bool, error) {
 
 // judge judges an archive by the policy and sets the record and the report.
 func (a *target) judge(ctx context.Context, f *archiveFile, ev verify.Evidence) error {
-	stated := a.pkg.Hashes[a.pkg.Platform]
 	report, err := a.Policy.JudgeArchive(ctx, ev, verify.Archive{
-		Size: f.size, ZH: f.zh, WantH1: a.wantsH1(stated),
+		Size: f.size, ZH: f.zh, WantH1: !a.ZHOnly,
 		H1: func(ctx context.Context) (packed, tree checksum.Hash, err error) { return f.h1(ctx, a.Policy.Limits) },
 	})
 	if ctx.Err() != nil {
@@ -174,10 +155,6 @@ func (a *target) judge(ctx context.Context, f *archiveFile, ev verify.Evidence) 
 	}
 	a.report = report
 	a.record = &record{Size: f.size, Hashes: report.Local, Trust: report.Trust, Protocols: a.pkg.Protocols}
-	if !checksum.HasScheme(report.Local, checksum.SchemeH1) {
-		a.record.Stated = a.recordable(stated)
-		a.record.Hashes = checksum.Sorted(report.Local, a.record.Stated)
-	}
 	if !a.NoEvidence {
 		if a.Policy.Keys != nil && report.SignedBy != nil {
 			ev.Keys = a.Policy.Keys // which made the signature valid

@@ -38,8 +38,7 @@ type Handler struct {
 	Source provider.Source
 
 	// Policy decides which packages are accepted. The zero Policy requires signed packages; if
-	// Source is a mirror, set AllowUnsigned. If RecordStated is set, the documents also state
-	// hashes that the source only states.
+	// Source is a mirror, set AllowUnsigned.
 	Policy verify.Policy
 
 	// Platforms are requested if Source does not list platforms. If empty, common platforms are

@@ -230,7 +230,6 @@ func TestStatements(t *testing.T) {
 	}{
 		"signed":                    {want: "zh"},
 		"stated too, not signed":    {provider: regtest.Provider{PackageHashes: true}, want: "zh"},
-		"stated too, to be stated":  {provider: regtest.Provider{PackageHashes: true}, policy: verify.Policy{RecordStated: true}, want: "h1 zh"},
 		"no sums":                   {provider: regtest.Provider{NoSums: true}, status: 502},
 		"no sums, allowed":          {provider: regtest.Provider{NoSums: true}, policy: unsigned, want: "zh"},
 		"no sums, hashes, allowed":  {provider: regtest.Provider{NoSums: true, PackageHashes: true}, policy: unsigned, want: "h1 zh"},

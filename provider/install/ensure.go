@@ -60,7 +60,7 @@ func (r *run) all(ctx context.Context, requirements map[addrs.Provider]addrs.Pro
 	jobs := make([]job, len(providers))
 	for i, p := range providers {
 		result.Selections[i] = Selection{Provider: p, Constraint: requirements[p], Platform: r.platform}
-		jobs[i] = job{run: r, s: &result.Selections[i], described: make(chan *provider.Package, 1)}
+		jobs[i] = job{run: r, s: &result.Selections[i]}
 		if r.Policy != nil {
 			jobs[i].policy = r.Policy(p)
 		}

@@ -17,8 +17,6 @@ type job struct {
 	s      *Selection
 	policy verify.Policy // of the caller
 	locked bool          // the lock file has hashes of the selected version
-
-	described chan *provider.Package // receives the package from the source, or is closed
 }
 
 func (j *job) do(ctx context.Context) {

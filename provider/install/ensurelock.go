@@ -48,6 +48,9 @@ func (j *job) lockAnew(ctx context.Context, found *usablePackage) (hashed report
 	if err != nil {
 		return nil, err
 	}
+	if errors.Is(hashErr, checksum.ErrMismatch) { // what else the source states is not recorded
+		j.s.Reports[j.platform].Stated = nil
+	}
 	return hashed, hashErr
 }
 
@@ -56,14 +59,7 @@ func (j *job) hashAnew(ctx context.Context) (reports, error) {
 	if err := j.checkSource(); err != nil {
 		return nil, err
 	}
-	o := j.hashOptions(j.policy)
-	if j.policy.RecordStated && len(j.otherPlatforms) > 0 {
-		// The package of this platform may state the hashes of all platforms.
-		if pkg := <-j.described; pkg != nil {
-			o.Packages = []*provider.Package{pkg}
-		}
-	}
-	return j.hashes(ctx, j.otherPlatforms, o)
+	return j.hashes(ctx, j.otherPlatforms, j.hashOptions(j.policy))
 }
 
 // extendLock installs a package with a locked hash. If the lock file may lack hashes of other
@@ -87,7 +83,7 @@ func (j *job) extendLock(ctx context.Context, found *usablePackage) (reports, er
 	packages := j.requestPackages(ctx)
 	locked, added := j.partition(packages)
 	o := j.hashOptions(j.lockedPolicy())
-	o.Packages, o.Policy.RecordStated = packages, false
+	o.Packages = packages
 	lockedReports, lockedErr := j.hashes(ctx, locked, o)
 	o.Policy.Accept, o.Policy.SameRelease = j.policy.Accept, known
 	addedReports, addedErr := j.hashes(ctx, added, o)
@@ -107,9 +103,7 @@ func (j *job) knownArchives(ctx context.Context) (reports, []checksum.Hash, erro
 	if checksum.HasScheme(known, checksum.SchemeZH) {
 		return reports{}, known, nil
 	}
-	o := j.hashOptions(j.lockedPolicy())
-	o.Policy.RecordStated = false
-	own, err := j.hashes(ctx, []addrs.Platform{j.platform}, o)
+	own, err := j.hashes(ctx, []addrs.Platform{j.platform}, j.hashOptions(j.lockedPolicy()))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -105,8 +105,7 @@ func (j *job) plan(ctx context.Context, found *usablePackage) (err error) {
 	return nil
 }
 
-// install puts the package into Dir. It sends the package from the source to j.described, or closes
-// the channel.
+// install puts the package into Dir.
 func (j *job) install(ctx context.Context, found *usablePackage) error {
 	if found == nil {
 		var err error
@@ -114,7 +113,6 @@ func (j *job) install(ctx context.Context, found *usablePackage) error {
 			return err
 		}
 	} else {
-		close(j.described)
 		j.sendEvent(provider.EventReused, nil)
 	}
 	pkg := &found.Package
@@ -135,10 +133,6 @@ func (j *job) install(ctx context.Context, found *usablePackage) error {
 // fetch downloads the package into Cache, or into Dir if there is no Cache.
 func (j *job) fetch(ctx context.Context) (*usablePackage, error) {
 	pkg, err := j.findPackage(ctx)
-	if err == nil {
-		j.described <- pkg
-	}
-	close(j.described)
 	if err != nil {
 		return nil, err
 	}

@@ -4,42 +4,98 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// TestLockStated: if the registry states all hashes and the policy records them, only the installed
-// package is downloaded.
+// official is the provider of a site whose registry is the one that OpenTofu believes.
+var official = addrs.MustParseProvider("acme/p0")
+
+// newOfficialSite returns a site with one release that states the hashes of all platforms.
+func newOfficialSite(t *testing.T, edit func(*regtest.Provider)) (*site, *regtest.Release) {
+	t.Helper()
+	s := newSite(t, 0)
+	s.Registry = regtest.New(official.Host().String())
+	p := regtest.Provider{Address: "acme/p0", Version: "1.1.0", Platforms: inText(platformsOf), PackageHashes: true}
+	edit(&p)
+	release := s.AddProvider(p)
+	s.in.Source = &regclient.Client{Transport: &transport.Client{HTTP: s.Client(), Retries: -1}}
+	s.want = requirements{official: addrs.ProviderConstraint{}}
+	return s, release
+}
+
+// TestLockStated: of a version that is not locked, the h1 are recorded that the registry states beside
+// a signed zh, unless keys are pinned.
 func TestLockStated(t *testing.T) {
 	t.Parallel()
-	for _, record := range []bool{true, false} {
-		s := newSite(t, 0)
-		platforms := inText(platformsOf)
-		s.AddProvider(regtest.Provider{Address: "acme/p0", Platforms: platforms, PackageHashes: true})
-		s.want[numbered(0)] = addrs.ProviderConstraint{}
-		s.in.LockPlatforms = platformsOf
-		s.in.Policy = func(addrs.Provider) verify.Policy { return verify.Policy{RecordStated: record} }
-		result := s.ensure(t, nil)
-		archives, packages := len(platformsOf), len(platformsOf)
-		if record {
-			archives, packages = 1, 1
-		}
-		s.counts(t, map[regtest.Kind]int{
-			regtest.Discovery: 1, regtest.Versions: 1, regtest.Sums: 1, regtest.Signature: 1,
-			regtest.Package: packages, regtest.Archive: archives,
+	key := regtest.NewKey(regtest.KeyOptions{})
+	const h1 = "h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
+	all := len(platformsOf)
+	for name, test := range map[string]struct {
+		policy verify.Policy
+		fault  func(packages map[string]any)
+		mirror bool
+		want   int // number of h1
+	}{
+		"signed":             {want: all},
+		"signature required": {policy: verify.Policy{RequireSignature: true}, want: all},
+		"dropped":            {policy: verify.Policy{DropStated: true}, want: 1},
+		"fingerprint":        {policy: verify.Policy{Fingerprints: []string{key.Fingerprint()}}, want: 1},
+		"key":                {policy: verify.Policy{Keys: []verify.Key{key.Public()}}, want: 1},
+		"mirror":             {policy: verify.Policy{AllowUnsigned: true}, mirror: true, want: 1},
+		"no zh":              {fault: func(m map[string]any) { m["darwin_arm64"] = map[string]any{"hashes": []any{h1}} }, want: all - 1},
+		"zh not signed": {fault: func(m map[string]any) {
+			m["darwin_arm64"] = map[string]any{"hashes": []any{h1, "zh:" + strings.Repeat("0", 64)}}
+		}, want: all - 1},
+		"two zh": {fault: func(m map[string]any) {
+			zh := m["windows_amd64"].(map[string]any)["hashes"].([]any)[1]
+			m["darwin_arm64"] = map[string]any{"hashes": append(m["darwin_arm64"].(map[string]any)["hashes"].([]any), zh)}
+		}, want: all - 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, release := newOfficialSite(t, func(p *regtest.Provider) { p.Keys = []*regtest.Key{key} })
+			if test.fault != nil {
+				s.AddFault(regtest.Fault{Kind: regtest.Package, Edit: func(doc map[string]any) { test.fault(doc["packages"].(map[string]any)) }})
+			}
+			if test.mirror {
+				s.in.Source = &mirrorclient.Client{BaseURL: s.MirrorURL(), Transport: &transport.Client{HTTP: s.Client(), Retries: -1}}
+			}
+			s.in.Policy = policyOf(test.policy)
+			lock := s.ensure(t, nil).Lock
+			got := checksum.WithScheme(lock.Accept(official, v110), checksum.SchemeH1)
+			if len(got) != test.want || !slices.Contains(got, release.H1("linux_amd64")) || slices.Contains(got, checksum.MustParseHash(h1)) {
+				t.Errorf("locked %v, want %d h1", got, test.want)
+			}
+			if again := s.ensure(t, lock).Lock; !again.Equal(lock) {
+				t.Errorf("locked again\n%s\nbefore\n%s", again.Bytes(), lock.Bytes())
+			}
 		})
-		if n := len(result.Lock.Accept(numbered(0), addrs.MustParseVersion("1.0.0"))); n != 2*len(platformsOf) {
-			t.Errorf("%d hashes, want zh and h1 for each platform", n)
-		}
-		s.ensure(t, result.Lock)
-		s.counts(t, nil)
+	}
+}
+
+// TestLockStatedAndRefuted: if a computed hash refutes a stated one, no stated hash is recorded.
+func TestLockStatedAndRefuted(t *testing.T) {
+	t.Parallel()
+	s, release := newOfficialSite(t, func(*regtest.Provider) {})
+	s.AddFault(regtest.Fault{Kind: regtest.Package, Edit: func(doc map[string]any) {
+		m := doc["packages"].(map[string]any)
+		m["darwin_arm64"].(map[string]any)["hashes"].([]any)[0] = release.H1("windows_amd64").String()
+	}})
+	s.in.LockPlatforms = platformsOf[:2]
+	result, err := s.in.Ensure(t.Context(), s.want, nil)
+	got := checksum.WithScheme(result.Lock.Accept(official, v110), checksum.SchemeH1)
+	if !errors.Is(err, checksum.ErrMismatch) || !slices.Equal(got, []checksum.Hash{release.H1("linux_amd64")}) {
+		t.Errorf("Ensure returned %v, want a mismatch; locked %v, want the installed package only", err, got)
 	}
 }
 
@@ -52,7 +108,6 @@ func TestLockGrowsByWhatIsComputed(t *testing.T) {
 	s.AddProvider(regtest.Provider{Address: "acme/p0", Platforms: platforms, PackageHashes: true})
 	s.want[numbered(0)] = addrs.ProviderConstraint{}
 	lock := s.ensure(t, nil).Lock
-	s.in.Policy = func(addrs.Provider) verify.Policy { return verify.Policy{RecordStated: true} }
 	s.in.LockPlatforms = platformsOf
 	for _, want := range []map[regtest.Kind]int{{regtest.Package: 3, regtest.Archive: 3}, nil} {
 		lock = s.ensure(t, lock).Lock

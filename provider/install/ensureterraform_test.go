@@ -1,6 +1,7 @@
 package install_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/transport"
+	"github.com/tofureg/tofureg/verify"
 )
 
 // shared is a project that a CLI and an Installer use.
@@ -122,5 +124,55 @@ func TestAfterCLI(t *testing.T) {
 	withCLI(t, func(t *testing.T, s *shared) {
 		s.Init(t)
 		s.ensureOffline(t)
+	})
+}
+
+// TestNewLockOfStatingRegistry: of the registry that states the hashes of all platforms, a new lock file
+// is the one of the CLI, byte for byte, and the CLI does not rewrite it. OpenTofu records what the
+// registry states, unless it demands signatures; Terraform does not.
+func TestNewLockOfStatingRegistry(t *testing.T) {
+	t.Parallel()
+	terraformtest.Each(t, func(t *testing.T, program string) {
+		for _, enforced := range []bool{false, true} {
+			t.Run(map[bool]string{false: "default", true: "signatures demanded"}[enforced], func(t *testing.T) {
+				t.Parallel()
+				reg := regtest.New("registry.opentofu.org")
+				reg.AddProvider(regtest.Provider{
+					Address: "acme/p0", PackageHashes: true, Platforms: []string{addrs.CurrentPlatform().String(), "plan9_mips", "darwin_arm64", "windows_amd64"},
+				})
+				server, err := reg.ServeTLS()
+				must(t, err)
+				t.Cleanup(server.Close)
+				p := terraformtest.New(t, program)
+				p.Trust(t, server.CertPEM)
+				if enforced {
+					p.Env = append(p.Env, "OPENTOFU_ENFORCE_GPG_VALIDATION=true")
+				}
+				p.Require(t, map[string]string{official.String(): ">= 1.0"})
+				p.Configure(t, fmt.Sprintf("host %q {\n  services = {\n    \"providers.v1\" = %q\n  }\n}\n", official.Host(), server.URL+"/v1/providers/"))
+				p.Init(t)
+				want, lock := p.Read(t, lockfile.Name), &lockfile.File{Header: lockfile.HeaderTerraform}
+				if p.Name() == "tofu" {
+					lock.Header = lockfile.HeaderOpenTofu
+				}
+				in := &install.Installer{
+					Source: &regclient.Client{Transport: &transport.Client{HTTP: server.Client()}},
+					Dir:    &install.Dir{Path: filepath.Join(t.TempDir(), "providers")},
+					Policy: policyOf(verify.Policy{DropStated: enforced || p.Name() == "terraform"}),
+				}
+				result, err := in.Ensure(t.Context(), requirements{official: constraintOf(">= 1.0")}, lock)
+				must(t, err)
+				got := string(result.Lock.Bytes())
+				if got != want {
+					t.Errorf("Ensure locked\n%s\nthe CLI\n%s", got, want)
+				}
+				p.Write(t, lockfile.Name, got)
+				p.Init(t)
+				p.Init(t, "-upgrade")
+				if after := p.Read(t, lockfile.Name); after != got {
+					t.Errorf("the CLI made of\n%s\nthis\n%s", got, after)
+				}
+			})
+		}
 	})
 }

@@ -45,8 +45,7 @@ type Installer struct {
 	//
 	// If the lock file covers the version, but the source states no locked hash for a package of
 	// LockPlatforms, the policy decides. Then a SHA256SUMS document in use must list a locked
-	// archive, or the error wraps [verify.ErrOtherRelease]. RecordStated has no effect on a
-	// version that the lock file covers.
+	// archive, or the error wraps [verify.ErrOtherRelease].
 	Policy func(addrs.Provider) verify.Policy
 
 	// Platform is the platform to install for. If zero, the platform of this program is used.

@@ -16,7 +16,8 @@ type Result struct {
 	Selections []Selection `json:"selections"`
 
 	// Lock is the updated lock file, never nil. A version that the given lock file covers gains
-	// computed hashes only, another version also signed hashes. Providers that are not required are
+	// computed hashes only, another version also signed hashes and those of [verify.Report.Stated], as
+	// in the CLI. Providers that are not required are
 	// removed. The given lock file is migrated first; see [lockfile.File.Migrate].
 	Lock *lockfile.File `json:"-"`
 }

@@ -43,7 +43,6 @@ func TestTakenOverRegistry(t *testing.T) {
 	}{
 		"zero policy":        {locked: platformsOf[:2], keep: all},
 		"signature required": {policy: verify.Policy{RequireSignature: true}, locked: platformsOf[:2], keep: all},
-		"stated recorded":    {policy: verify.Policy{RecordStated: true}, locked: platformsOf[:2], keep: all},
 		"unsigned allowed":   {policy: verify.Policy{AllowUnsigned: true}, locked: platformsOf[:2], keep: all},
 		"only h1 locked":     {locked: platformsOf[:1], keep: noZH},
 	} {
@@ -85,7 +84,7 @@ func TestLockGainsOnlyComputed(t *testing.T) {
 	known := []checksum.Hash{release.ZH(linux), release.H1(linux)}
 	before := relock(t, s.ensure(t, nil).Lock, func(h checksum.Hash) bool { return slices.Contains(known, h) })
 	s.in.LockPlatforms = platformsOf[:2]
-	for _, policy := range []verify.Policy{{}, {RequireSignature: true}, {RecordStated: true}} {
+	for _, policy := range []verify.Policy{{}, {RequireSignature: true}} {
 		s.in.Policy = policyOf(policy)
 		s.in.Dir = &install.Dir{Path: filepath.Join(t.TempDir(), "providers")}
 		lock := s.ensure(t, before).Lock
@@ -93,6 +92,26 @@ func TestLockGainsOnlyComputed(t *testing.T) {
 		slices.SortFunc(want, checksum.Hash.Compare)
 		if got := lock.Accept(numbered(0), addrs.MustParseVersion("1.2.0")); !slices.Equal(got, want) {
 			t.Errorf("policy %+v: locked %v, want %v", policy, got, want)
+		}
+	}
+}
+
+// TestTakenOverStates: a registry that states hashes and was taken over adds none of them to a locked
+// version, even if it serves the locked archive.
+func TestTakenOverStates(t *testing.T) {
+	t.Parallel()
+	s, release := newOfficialSite(t, func(*regtest.Provider) {})
+	only := []checksum.Hash{release.ZH("linux_amd64"), release.H1("linux_amd64")}
+	slices.SortFunc(only, checksum.Hash.Compare)
+	before := &lockfile.File{}
+	must(t, before.Set(lockfile.Entry{Provider: official, Version: v110, Hashes: only}))
+	for name, policy := range map[string]verify.Policy{"zero": {}, "required": {RequireSignature: true}} {
+		for _, upgrade := range []bool{false, true} {
+			s.in.Policy, s.in.Upgrade = policyOf(policy), upgrade
+			s.elsewhere(t)
+			if got := s.ensure(t, before).Lock.Accept(official, v110); !slices.Equal(got, only) {
+				t.Errorf("%s policy, upgrade %v: locked %v, want %v", name, upgrade, got, only)
+			}
 		}
 	}
 }

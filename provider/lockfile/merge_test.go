@@ -20,7 +20,7 @@ func TestMerge(t *testing.T) {
 		t.Fatal(err)
 	}
 	signed := &verify.Report{Local: []checksum.Hash{h1a}, SignedBy: &verify.Signature{}, Sums: sums, Claimed: []checksum.Hash{zh3}}
-	stated := &verify.Report{Local: []checksum.Hash{zh1}, Claimed: []checksum.Hash{zh3}, RecordStated: true}
+	stated := &verify.Report{Local: []checksum.Hash{zh1}, Stated: []checksum.Hash{zh3}}
 	for _, tt := range []struct {
 		name    string
 		version addrs.Version
@@ -28,7 +28,7 @@ func TestMerge(t *testing.T) {
 		want    []checksum.Hash
 	}{
 		{"computed and signed, not claimed", v1, []lockfile.Recorder{signed}, []checksum.Hash{h1a, new1, zh1, zh2}},
-		{"claimed, if that is recordable", v1, []lockfile.Recorder{stated}, []checksum.Hash{h1a, new1, zh1, zh3}},
+		{"stated, if that is recordable", v1, []lockfile.Recorder{stated}, []checksum.Hash{h1a, new1, zh1, zh3}},
 		{"several platforms, and none", v1, []lockfile.Recorder{signed, nil, (*verify.Report)(nil), stated}, []checksum.Hash{h1a, new1, zh1, zh2, zh3}},
 		{"no report", v1, nil, []checksum.Hash{h1a, new1, zh1}},
 		{"another version", v2, []lockfile.Recorder{signed}, []checksum.Hash{h1a, zh1, zh2}},
