@@ -295,3 +295,24 @@ func TestNames(t *testing.T) {
 		t.Errorf("%v, %v", pkg, err)
 	}
 }
+
+// TestStatedHashes: lock files get the hashes that the default registry states where the CLI records
+// them.
+func TestStatedHashes(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		environ   []string
+		terraform bool
+		want      bool
+	}{
+		"OpenTofu":            {want: false},
+		"signatures demanded": {environ: []string{"OPENTOFU_ENFORCE_GPG_VALIDATION=true"}, want: true},
+		"Terraform":           {terraform: true, want: true},
+	} {
+		sys := home(t, nil)
+		sys.Environ, sys.Terraform = test.environ, test.terraform
+		if got := load(t, sys).Policy(addrs.MustParseProvider("acme/alpha")).DropStated; got != test.want {
+			t.Errorf("%s: DropStated = %v, want %v", name, got, test.want)
+		}
+	}
+}
