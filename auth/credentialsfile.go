@@ -121,9 +121,6 @@ var errNoPath = errors.New("empty Path")
 
 // change rewrites the file after edit, unless edit returns false.
 func (c CredentialsFile) change(ctx context.Context, edit func(*document) bool) error {
-	if ctx.Err() != nil {
-		return fault.Ended(ctx)
-	}
 	if c.Path == "" {
 		return errNoPath
 	}
@@ -141,7 +138,10 @@ func (c CredentialsFile) change(ctx context.Context, edit func(*document) bool) 
 	}
 	// The lock is released even if its file cannot be removed.
 	defer lock.Remove()
-	fsx.SweepParts(filepath.Dir(target)) // incomplete files of killed processes contain tokens
+	fsx.SweepParts(ctx, filepath.Dir(target)) // incomplete files of killed processes contain tokens
+	if ctx.Err() != nil {
+		return fault.Ended(ctx)
+	}
 	doc, err := c.read(target)
 	if err != nil || !edit(doc) {
 		return err

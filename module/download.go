@@ -32,7 +32,7 @@ func download(ctx context.Context, src Source, r Request, o Options) (*Report, e
 	if err != nil {
 		return nil, failed("store", r.Source.String(), err)
 	}
-	defer j.discard()
+	defer j.discard(ctx)
 	v, err := r.chooseVersion(ctx, src)
 	if err != nil {
 		return nil, failed("list versions of", r.Source.Module.String(), ended(ctx, err))
@@ -58,8 +58,8 @@ func download(ctx context.Context, src Source, r Request, o Options) (*Report, e
 
 // DownloadLocation fetches the package at loc into the directory dir. It unpacks the files
 // into a staging directory .tofureg-* beside dir, verifies o.H1, syncs the files and moves
-// them to dir. A failed download removes the staging directory; after a killed process, the
-// next download beside dir does.
+// them to dir. A failed download removes the staging directory. After a killed process, and
+// after a context that ended while there were more than 100 files, the next download beside dir does.
 //
 // Missing directories above dir are created. If dir is not an empty directory, the error is
 // ErrOccupied before any request, unless o.Replace is set. After concurrent calls with the
@@ -77,7 +77,7 @@ func DownloadLocation(ctx context.Context, src Opener, loc *Location, dir string
 	if err != nil {
 		return nil, failed("store", subject(loc), err)
 	}
-	defer j.discard()
+	defer j.discard(ctx)
 	return j.run(ctx, loc)
 }
 

@@ -34,7 +34,6 @@ func (j *job) fetchGit(ctx context.Context, loc *Location) (*unpacked, error) {
 	if err := j.o.Git.veto(u); err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(r.dir)
 	commit, err := r.clone(ctx, loc)
 	if err != nil {
 		return nil, err
@@ -43,7 +42,7 @@ func (j *job) fetchGit(ctx context.Context, loc *Location) (*unpacked, error) {
 	if err != nil {
 		return nil, err
 	}
-	got, err := j.unpack(func(root *os.Root) ([]archive.File, error) { return j.export(ctx, r, commit, root) })
+	got, err := j.unpack(ctx, func(root *os.Root) ([]archive.File, error) { return j.export(ctx, r, commit, root) })
 	if err != nil {
 		return nil, err
 	}
@@ -64,9 +63,7 @@ func (r *repository) clone(ctx context.Context, loc *Location) (string, error) {
 	if !gitWrote(err, "mismatched algorithms") {
 		return commit, err
 	}
-	if err := os.RemoveAll(r.dir); err != nil {
-		return "", err
-	}
+	r.dir += "-sha256"
 	if err := r.create(ctx, loc.URL, "--object-format=sha256"); err != nil {
 		return "", err
 	}

@@ -24,9 +24,10 @@ const (
 	maxGitText   = 2 << 10  // error messages
 )
 
-// gitPause is how long git may take to end after it was killed, and how long another program
-// may keep its output open.
-const gitPause = 5 * time.Second
+const (
+	gitPause = 5 * time.Second // how long another program may keep the output of git open
+	gitDelay = time.Second     // the same for messages, and how long git may take to end when it is killed
+)
 
 // run runs git and returns its output.
 func (r *repository) run(ctx context.Context, args ...string) (string, error) {
@@ -51,6 +52,7 @@ func (r *repository) stream(ctx context.Context, read func(io.Reader) error, arg
 		return &gitError{args[0], "", notInstalled(err)}
 	}
 	defer answers.in.Close()
+	defer context.AfterFunc(inner, func() { answers.wait() })()
 	var watch sync.WaitGroup
 	watch.Go(func() { r.watchSize(inner, cancel) })
 	if err := read(answers); err != nil {
@@ -80,14 +82,14 @@ func (r *repository) start(ctx context.Context, messages io.Writer, args []strin
 		return nil, nil, err
 	}
 	cmd := r.command(ctx, args...)
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, messages, gitPause
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, messages, gitDelay
 	err = cmd.Start()
 	out.Close()
 	if err != nil {
 		in.Close()
 		return nil, nil, err
 	}
-	answers, exit := &output{in: in}, make(chan error, 1)
+	answers, exit := &output{ctx: ctx, in: in}, make(chan error, 1)
 	go func() {
 		err := cmd.Wait()
 		answers.end()
@@ -99,6 +101,7 @@ func (r *repository) start(ctx context.Context, messages io.Writer, args []strin
 // output is the output of git. If another program keeps it open after git has ended, reading
 // ends when it would block.
 type output struct {
+	ctx   context.Context
 	in    *os.File
 	ended atomic.Bool
 }
@@ -122,7 +125,13 @@ func (o *output) end() {
 	}
 }
 
-func (o *output) wait() error { return o.in.SetReadDeadline(time.Now().Add(gitPause)) }
+func (o *output) wait() error {
+	deadline := time.Now()
+	if o.ctx.Err() == nil {
+		deadline = deadline.Add(gitPause)
+	}
+	return o.in.SetReadDeadline(deadline)
+}
 
 // watchSize cancels if the repository exceeds its limit. Git itself has no limit.
 func (r *repository) watchSize(ctx context.Context, cancel context.CancelCauseFunc) {

@@ -41,24 +41,24 @@ func newJob(ctx context.Context, src Opener, dir string, o Options) (*job, error
 	}
 	j := &job{src: src, o: o, limits: o.Limits.Effective(), dir: dir, target: target}
 	if j.match = j.findTarget(ctx, o.H1, ""); j.match == nil {
-		return j, j.ensureStaging()
+		return j, j.ensureStaging(ctx)
 	}
-	fsx.SweepParts(filepath.Dir(target)) // as newStaging does
+	fsx.SweepParts(ctx, filepath.Dir(target)) // as newStaging does
 	return j, nil
 }
 
 // ensureStaging creates the staging directory unless it exists.
-func (j *job) ensureStaging() (err error) {
+func (j *job) ensureStaging(ctx context.Context) (err error) {
 	if j.staging == nil {
-		j.staging, err = newStaging(j.target, j.o.Replace)
+		j.staging, err = newStaging(ctx, j.target, j.o.Replace)
 	}
 	return err
 }
 
-// discard removes the staging directory.
-func (j *job) discard() {
+// discard removes the staging directory. If ctx has ended, the next sweep removes the rest.
+func (j *job) discard(ctx context.Context) {
 	if j.staging != nil {
-		j.staging.part.Discard()
+		j.staging.part.Discard(ctx)
 	}
 }
 
@@ -162,7 +162,7 @@ func (j *job) fetch(ctx context.Context, loc *Location) (*unpacked, string, erro
 		return nil, "", fmt.Errorf("%w: set Options.AllowLocal to accept it", ErrLocal)
 	}
 	if !loc.MayBePage() {
-		if got, err := j.reuse(loc); got != nil || err != nil {
+		if got, err := j.reuse(ctx, loc); got != nil || err != nil {
 			return got, "", err
 		}
 	}

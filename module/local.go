@@ -58,7 +58,7 @@ func (j *job) copyTree(ctx context.Context, dir string) (*unpacked, error) {
 		r.Close()
 		<-done
 	}()
-	return j.unpack(func(root *os.Root) ([]archive.File, error) { return j.plainTar(ctx, r, root) })
+	return j.unpack(ctx, func(root *os.Root) ([]archive.File, error) { return j.plainTar(ctx, r, root) })
 }
 
 // checkOutside refuses a target in the directory to copy: the copy would contain the staging
@@ -157,7 +157,6 @@ func (j *job) fetchWithFetcher(ctx context.Context, loc *Location) (*unpacked, e
 	if err := os.Mkdir(path, 0o755); err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(path)
 	given := *loc
 	given.Subdir = ""
 	skipped, err := j.o.Fetcher.FetchModule(ctx, &given, path, j.o)

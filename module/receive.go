@@ -87,10 +87,10 @@ func (j *job) unpackBody(ctx context.Context, loc *Location, body *Body) (*unpac
 		next, err := j.nextInPage(loc, in)
 		return nil, next, err
 	}
-	if got, err := j.reuse(loc); got != nil || err != nil {
+	if got, err := j.reuse(ctx, loc); got != nil || err != nil {
 		return got, "", err
 	}
-	got, err := j.unpack(func(root *os.Root) ([]archive.File, error) {
+	got, err := j.unpack(ctx, func(root *os.Root) ([]archive.File, error) {
 		if format == archive.FormatZip {
 			return j.unzip(ctx, in, b, root)
 		}

@@ -13,17 +13,17 @@ import (
 // reuse returns the package at the target if newJob found that it has Options.H1, if it is
 // still the same directory, and if it contains the directory of loc, which may be known only
 // after requests. Otherwise reuse ensures that there is a staging directory.
-func (j *job) reuse(loc *Location) (*unpacked, error) {
+func (j *job) reuse(ctx context.Context, loc *Location) (*unpacked, error) {
 	if j.match == nil {
-		return nil, j.ensureStaging()
+		return nil, j.ensureStaging(ctx)
 	}
 	root, info, err := openDir(j.target)
 	if err != nil {
-		return nil, j.ensureStaging()
+		return nil, j.ensureStaging(ctx)
 	}
 	if _, err := findSubdir(root, loc.Subdir); err != nil || !os.SameFile(j.match, info) {
 		root.Close()
-		return nil, j.ensureStaging()
+		return nil, j.ensureStaging(ctx)
 	}
 	return &unpacked{root: root, h1: j.o.H1, reused: true}, nil
 }
@@ -41,7 +41,7 @@ func (j *job) findTarget(ctx context.Context, want checksum.Hash, subdir string)
 	}
 	defer root.Close()
 	tree := fsx.Tree(ctx, root)
-	if j.checkSize(tree) != nil {
+	if j.checkSize(ctx, tree) != nil {
 		return nil
 	}
 	if got, err := checksum.H1Dir(ctx, tree); err != nil || got != want {
@@ -54,11 +54,14 @@ func (j *job) findTarget(ctx context.Context, want checksum.Hash, subdir string)
 }
 
 // checkSize refuses a directory that is larger than any package that would be accepted.
-func (j *job) checkSize(tree fs.FS) error {
+func (j *job) checkSize(ctx context.Context, tree fs.FS) error {
 	entries, size := 0, int64(0)
 	return fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 		info, err := d.Info()
 		if err != nil {

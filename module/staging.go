@@ -53,7 +53,7 @@ func absolute(path string) (string, error) {
 }
 
 // newStaging creates the staging directory, and missing directories above it.
-func newStaging(target string, replace bool) (*staging, error) {
+func newStaging(ctx context.Context, target string, replace bool) (*staging, error) {
 	beside := filepath.Dir(target)
 	if err := makeDirs(beside); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func newStaging(target string, replace bool) (*staging, error) {
 	if err != nil {
 		return nil, err
 	}
-	fsx.SweepParts(beside)
+	fsx.SweepParts(ctx, beside)
 	return &staging{target: target, replace: replace, dir: part.Path(), part: part}, nil
 }
 
@@ -172,11 +172,14 @@ const syncers = 16
 
 // syncTree syncs all files and directories below root.
 func syncTree(ctx context.Context, root *os.Root) error {
-	group, ctx := errgroup.WithContext(ctx)
+	group, failed := errgroup.WithContext(ctx)
 	group.SetLimit(syncers)
-	walked := fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || ctx.Err() != nil {
-			return cmp.Or(err, ctx.Err())
+	walked := fs.WalkDir(fsx.Tree(ctx, root), ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil {
+			err = cmp.Or(ctx.Err(), failed.Err())
+		}
+		if err != nil {
+			return err
 		}
 		group.Go(func() error {
 			if d.IsDir() {

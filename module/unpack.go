@@ -8,10 +8,12 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -23,7 +25,7 @@ type unpacked struct {
 }
 
 // unpack makes a package of the files that write unpacks.
-func (j *job) unpack(write func(root *os.Root) ([]archive.File, error)) (*unpacked, error) {
+func (j *job) unpack(ctx context.Context, write func(root *os.Root) ([]archive.File, error)) (*unpacked, error) {
 	root, err := j.staging.newTree()
 	if err != nil {
 		return nil, err
@@ -31,10 +33,10 @@ func (j *job) unpack(write func(root *os.Root) ([]archive.File, error)) (*unpack
 	j.report.Skipped = nil
 	files, err := write(root)
 	if err == nil {
-		files, err = removeControlDirs(root, files)
+		files, err = removeControlDirs(ctx, root, files)
 	}
 	if err == nil {
-		err = refuseRepository(root)
+		err = refuseRepository(files)
 	}
 	if err == nil {
 		var h1 checksum.Hash
@@ -109,7 +111,7 @@ func controlDir(name string, is func(elem string) bool) string {
 
 // removeControlDirs removes the directories of version control. They are not part of a
 // package, and their settings can run programs when git reads the files.
-func removeControlDirs(root *os.Root, files []archive.File) ([]archive.File, error) {
+func removeControlDirs(ctx context.Context, root *os.Root, files []archive.File) ([]archive.File, error) {
 	kept := make([]archive.File, 0, len(files))
 	removed := map[string]bool{}
 	for _, f := range files {
@@ -118,7 +120,7 @@ func removeControlDirs(root *os.Root, files []archive.File) ([]archive.File, err
 			kept = append(kept, f)
 		} else if !removed[dir] {
 			removed[dir] = true
-			if err := root.RemoveAll(dir); err != nil {
+			if err := fsx.RemoveTree(ctx, root, filepath.FromSlash(dir)); err != nil {
 				return nil, err
 			}
 		}
@@ -131,25 +133,28 @@ func removeControlDirs(root *os.Root, files []archive.File) ([]archive.File, err
 
 // refuseRepository refuses a package with a directory that git takes for a bare repository,
 // because its settings can run programs.
-func refuseRepository(root *os.Root) error {
+func refuseRepository(files []archive.File) error {
 	names := map[string]map[string]bool{} // by directory, those of a repository
-	err := fs.WalkDir(root.FS(), ".", func(name string, _ fs.DirEntry, err error) error {
-		dir, base := path.Dir(name), archive.Fold(path.Base(name))
-		if slices.Contains([]string{"head", "objects", "refs", "commondir"}, base) {
-			if names[dir] == nil {
-				names[dir] = map[string]bool{}
+	seen := map[string]bool{".": true}
+	for _, f := range files {
+		for name := path.Clean(f.Name); !seen[name]; name = path.Dir(name) {
+			seen[name] = true
+			dir, base := path.Dir(name), archive.Fold(path.Base(name))
+			if slices.Contains([]string{"head", "objects", "refs", "commondir"}, base) {
+				if names[dir] == nil {
+					names[dir] = map[string]bool{}
+				}
+				names[dir][base] = true
 			}
-			names[dir][base] = true
 		}
-		return err
-	})
+	}
 	for dir, has := range names {
 		// The file commondir names another directory with objects and refs.
 		if has["head"] && (has["objects"] && has["refs"] || has["commondir"]) {
 			return fmt.Errorf("%w: directory %q is a bare git repository, with HEAD, objects and refs", ErrArchive, dir)
 		}
 	}
-	return err
+	return nil
 }
 
 // findSubdir returns the directory subdir in root, with the names that match its patterns. If

@@ -46,7 +46,7 @@ func Download(ctx context.Context, src Fetcher, pkg *Package, path string, o Opt
 		return nil, failed("store", pkg, err)
 	}
 	defer f.Discard()
-	fsx.SweepParts(filepath.Dir(path))
+	fsx.SweepParts(ctx, filepath.Dir(path))
 	got, err := Receive(ctx, src, pkg, f.File, o)
 	if err != nil {
 		return nil, err

@@ -31,8 +31,8 @@ type aheadFile struct {
 // can be used only with [Zip.UnpackRest], which compares the two.
 //
 // UnpackAhead refuses the names that OpenZip refuses. It writes at most the content that the limits
-// allow, and about twenty times the bytes that it has read. At any unusual data it stops without an
-// error; UnpackRest unpacks the rest. The archive has not been verified yet, so other programs must
+// allow, and about twenty times the bytes that it has read. At any unusual data, and after 1,000 files
+// and directories, it stops without an error; UnpackRest unpacks the rest. The archive has not been verified yet, so other programs must
 // not use root.
 func UnpackAhead(ctx context.Context, r io.Reader, root *os.Root, l Limits) *Ahead {
 	limits := l.Effective()
@@ -40,11 +40,15 @@ func UnpackAhead(ctx context.Context, r io.Reader, root *os.Root, l Limits) *Ahe
 	count := &counter{r: Until(ctx, r)}
 	in := bufio.NewReaderSize(count, 64<<10)
 	run := aheadRun{Ahead: a, in: in, count: count, names: names{limits: limits}, inflate: inflate.NewReader(in)}
-	for n := 0; n < limits.Entries && run.next() == nil; n++ {
+	for max := min(limits.Entries, maxAhead); len(a.files)+len(a.tree.made) <= max && run.next() == nil; {
 	}
 	a.tree.release()
 	return a
 }
+
+// maxAhead is the number of files and directories after which UnpackAhead stops: the package may be
+// refused, and removing them takes time. Packages of providers have less than a hundred.
+const maxAhead = 1000
 
 // Len returns the number of unpacked files.
 func (a *Ahead) Len() int { return len(a.files) }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"io"
 	"io/fs"
@@ -223,6 +224,40 @@ func TestAheadLimits(t *testing.T) {
 	defer root.Close()
 	if a := archive.UnpackAhead(ctx, bytes.NewReader(data), root, archive.Limits{}); a.Len() != 0 {
 		t.Errorf("%d files after the end of the context", a.Len())
+	}
+}
+
+// TestAheadOfManyFiles: UnpackAhead stops after 1,000 files and directories. UnpackRest unpacks the rest,
+// and looks at the context for each file that is there.
+func TestAheadOfManyFiles(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{999, 1000} {
+		members := []member{{name: "dir/"}}
+		for i := range n {
+			members = append(members, member{name: fmt.Sprintf("dir/%d", i)})
+		}
+		data := pack(t, members...)
+		dir, early, list, err := ahead(t, bytes.NewReader(data), data, archive.Limits{}, archive.Options{})
+		if err != nil || early != 999 || len(list) != n+1 || len(tree(t, dir)) != n+1 {
+			t.Errorf("%d files in a directory: %d unpacked ahead, %d in all, %d on disk, error %v", n, early, len(list), len(tree(t, dir)), err)
+		}
+	}
+	data := pack(t, files("a", "b", "c", "d")...)
+	root, err := os.OpenRoot(t.TempDir())
+	must(t, err)
+	defer root.Close()
+	a := archive.UnpackAhead(t.Context(), bytes.NewReader(data), root, archive.Limits{})
+	z, err := open(data, archive.Limits{})
+	must(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	opened := 0
+	_, err = z.UnpackRest(ctx, root, a, archive.Options{Exec: func(string) bool {
+		opened++
+		cancel()
+		return false
+	}})
+	if a.Len() != 4 || opened != 1 || !errors.Is(err, context.Canceled) {
+		t.Errorf("of %d files, %d were completed after the end of the context: %v", a.Len(), opened-1, err)
 	}
 }
 

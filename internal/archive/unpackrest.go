@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"os"
+
+	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // ErrAhead: the unpacked files differ from the directory of the archive.
@@ -63,6 +65,9 @@ func (f aheadFile) matches(m *member) bool {
 
 // complete checks, completes and closes an unpacked file.
 func (t *tree) complete(e Entry) error {
+	if t.ctx.Err() != nil {
+		return fault.Ended(t.ctx)
+	}
 	f, err := t.root.OpenFile(e.Name, os.O_RDWR, 0)
 	if err != nil {
 		return err

@@ -1,8 +1,10 @@
 package fsx
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"runtime"
@@ -78,6 +80,22 @@ func (t tree) Open(name string) (fs.File, error) {
 type treeFile struct {
 	fs.ReadDirFile
 	ctx context.Context
+}
+
+// ReadDir reads large directories in pieces.
+func (f treeFile) ReadDir(n int) (list []fs.DirEntry, err error) {
+	if n > 0 {
+		return f.ReadDirFile.ReadDir(n)
+	}
+	for err == nil && f.ctx.Err() == nil {
+		var more []fs.DirEntry
+		more, err = f.ReadDirFile.ReadDir(1000)
+		list = append(list, more...)
+	}
+	if err == io.EOF {
+		return list, nil
+	}
+	return list, cmp.Or(err, fault.Ended(f.ctx))
 }
 
 func (f treeFile) Read(p []byte) (int, error) {

@@ -27,7 +27,7 @@ func TestPart(t *testing.T) {
 			if _, err := p.WriteString(want); err != nil {
 				t.Fatal(err)
 			}
-			fsx.SweepParts(dir)
+			fsx.SweepParts(t.Context(), dir)
 			if err := commit(p); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -119,7 +119,7 @@ func TestSweep(t *testing.T) {
 	defer live.Discard()
 	liveDir, err := fsx.CreatePartDir(dir)
 	must(t, err)
-	defer liveDir.Discard()
+	defer liveDir.Discard(t.Context())
 	must(t, os.MkdirAll(filepath.Join(liveDir.Path(), "tree1", "deep"), 0o755))
 	dead, err := fsx.CreatePart(filepath.Join(dir, "file"), 0o600)
 	must(t, err)
@@ -146,9 +146,9 @@ func TestSweep(t *testing.T) {
 	}
 
 	for range 2 {
-		fsx.SweepParts(dir)
+		fsx.SweepParts(t.Context(), dir)
 	}
-	fsx.SweepParts(filepath.Join(dir, "none"))
+	fsx.SweepParts(t.Context(), filepath.Join(dir, "none"))
 	want := []string{".tofureg-.part", ".tofureg-B.part", ".tofureg-a.part2", ".tofureg-f.part", ".tofureg-l.part", ".tofureg-x.tmp",
 		"other", filepath.Base(live.Name()), filepath.Base(liveDir.Path())}
 	entries, err := os.ReadDir(dir)
@@ -170,7 +170,7 @@ func TestSweep(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(liveDir.Path(), "tree1", "deep")); err != nil {
 		t.Error(err)
 	}
-	liveDir.Discard()
+	liveDir.Discard(t.Context())
 	if _, err := os.Lstat(liveDir.Path()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the discarded directory is there: %v", err)
 	}
@@ -189,7 +189,7 @@ func TestSweepSparesTheLiving(t *testing.T) {
 				case <-done:
 					return
 				default:
-					fsx.SweepParts(dir)
+					fsx.SweepParts(t.Context(), dir)
 				}
 			}
 		})
@@ -217,14 +217,14 @@ func TestSweepSparesTheLiving(t *testing.T) {
 				if err := os.Remove(filepath.Join(d.Path(), "x")); err != nil {
 					t.Error(err)
 				}
-				d.Discard()
+				d.Discard(t.Context())
 			}
 		})
 	}
 	makers.Wait()
 	close(done)
 	sweepers.Wait()
-	fsx.SweepParts(dir)
+	fsx.SweepParts(t.Context(), dir)
 	entries, err := os.ReadDir(dir)
 	must(t, err)
 	for _, e := range entries {

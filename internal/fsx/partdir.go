@@ -1,6 +1,7 @@
 package fsx
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -72,11 +73,12 @@ func newPartDir(root *os.Root) (*PartDir, error) {
 // Path returns the path of the directory.
 func (d *PartDir) Path() string { return filepath.Join(d.root.Name(), d.name) }
 
-// Discard removes the directory with its content.
-func (d *PartDir) Discard() {
+// Discard removes the directory with its content, as [RemoveTree] does. What is left if ctx has ended
+// is removed by [SweepParts].
+func (d *PartDir) Discard(ctx context.Context) {
 	if d.lock != nil {
 		d.lock.Close()
 	}
-	_ = RemoveTree(d.root, d.name)
+	_ = RemoveTree(ctx, d.root, d.name)
 	d.root.Close()
 }

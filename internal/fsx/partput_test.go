@@ -51,7 +51,7 @@ func put(t *testing.T, how func(*fsx.PartDir, string, string) error, target, con
 	t.Helper()
 	d, err := fsx.CreatePartDir(filepath.Dir(target))
 	must(t, err)
-	defer d.Discard()
+	defer d.Discard(t.Context())
 	made := filepath.Join(d.Path(), "made")
 	must(t, os.Mkdir(made, 0o755))
 	must(t, os.WriteFile(filepath.Join(made, "file"), []byte(content), 0o644))
@@ -120,7 +120,7 @@ func TestPutFails(t *testing.T) {
 		d, err := fsx.CreatePartDir(dir)
 		must(t, err)
 		err = f(d, filepath.Join(d.Path(), "none"), target)
-		d.Discard()
+		d.Discard(t.Context())
 		if e, ok := errors.AsType[*fs.PathError](err); !ok || e.Path != target || !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v, want fs.ErrNotExist about the target", how, err)
 		}

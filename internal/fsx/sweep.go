@@ -1,24 +1,25 @@
 package fsx
 
 import (
+	"context"
 	"io/fs"
 	"os"
 	"runtime"
 )
 
 // SweepParts removes each [Part] and [PartDir] in dir whose process has ended. Locks decide, not
-// age. Symbolic links are not followed, and errors are ignored.
-func SweepParts(dir string) {
+// age. Symbolic links are not followed, and errors are ignored. It stops when ctx ends.
+func SweepParts(ctx context.Context, dir string) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return
 	}
 	defer root.Close()
-	SweepPartsIn(root)
+	SweepPartsIn(ctx, root)
 }
 
 // SweepPartsIn is [SweepParts] for the top directory of root.
-func SweepPartsIn(root *os.Root) {
+func SweepPartsIn(ctx context.Context, root *os.Root) {
 	d, err := root.Open(".")
 	if err != nil {
 		return
@@ -28,8 +29,11 @@ func SweepPartsIn(root *os.Root) {
 		// In pieces, to bound memory.
 		entries, err := d.ReadDir(1000)
 		for _, e := range entries {
+			if ctx.Err() != nil {
+				return
+			}
 			if isPartName(e.Name()) {
-				sweepPart(root, e)
+				sweepPart(ctx, root, e)
 			}
 		}
 		if err != nil {
@@ -38,9 +42,9 @@ func SweepPartsIn(root *os.Root) {
 	}
 }
 
-func sweepPart(root *os.Root, e fs.DirEntry) {
+func sweepPart(ctx context.Context, root *os.Root, e fs.DirEntry) {
 	if e.IsDir() {
-		sweepDir(root, e.Name())
+		sweepDir(ctx, root, e.Name())
 	}
 	if !e.Type().IsRegular() {
 		return
@@ -57,7 +61,7 @@ func sweepPart(root *os.Root, e fs.DirEntry) {
 
 // sweepDir removes a directory whose lock file is unlocked or missing. A process that has just
 // created the directory then finds the lock taken, or no directory, and creates another.
-func sweepDir(root *os.Root, name string) {
+func sweepDir(ctx context.Context, root *os.Root, name string) {
 	part, err := root.OpenRoot(name)
 	if err != nil {
 		return
@@ -82,6 +86,6 @@ func sweepDir(root *os.Root, name string) {
 	}
 	// Rename first: its process could create the lock file again while the rest is removed.
 	if dead := partName(); root.Rename(name, dead) == nil {
-		_ = RemoveTree(root, dead)
+		_ = RemoveTree(ctx, root, dead)
 	}
 }

@@ -153,8 +153,8 @@ func (m *Mirror) checkProviderDir(p addrs.Provider) error {
 }
 
 // grace is how long an operation may continue after its context has ended, so that it does not leave
-// the mirror without a package that it had before.
-const grace = 10 * time.Second
+// a package half replaced or unlisted. If this is too short, the next call completes the work.
+const grace = time.Second
 
 // withGrace returns a context that ends shortly after ctx.
 func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {

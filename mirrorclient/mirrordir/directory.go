@@ -137,7 +137,7 @@ func (d *Directory) List(ctx context.Context, dir string) ([]Entry, error) {
 		return nil, err
 	}
 	defer here.Close()
-	names, err := fs.ReadDir(here.FS(), ".")
+	names, err := fs.ReadDir(fsx.Tree(ctx, here), ".")
 	if err != nil {
 		return nil, err
 	}

@@ -196,7 +196,7 @@ func (d *Directory) Lock(ctx context.Context, name string) (unlock func() error,
 		return nil, err
 	}
 	if dir, err := root.OpenRoot(privateDir); err == nil {
-		fsx.SweepPartsIn(dir)
+		fsx.SweepPartsIn(ctx, dir)
 		dir.Close()
 	}
 	return func() error { return errors.Join(l.Remove(), root.Close()) }, nil

@@ -21,7 +21,7 @@ func (d *Dir) Prune(ctx context.Context, before time.Time) (removed int, err err
 	if d.Path == "" {
 		return 0, errNoPath
 	}
-	fsx.SweepParts(d.Path)
+	fsx.SweepParts(ctx, d.Path)
 	files, err := os.ReadDir(d.Path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, fmt.Errorf("prune stored hashes: %w", err)

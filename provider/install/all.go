@@ -17,7 +17,10 @@ import (
 // names that Install does not use, and follows no symbolic links except to a package.
 //
 // All yields an error for an unreadable directory, and continues. A missing Dir has no packages.
-func (d *Dir) All() iter.Seq2[*Package, error] {
+func (d *Dir) All() iter.Seq2[*Package, error] { return d.all(context.Background()) }
+
+// all is All until ctx ends. Then it yields its error.
+func (d *Dir) all(ctx context.Context) iter.Seq2[*Package, error] {
 	return func(yield func(*Package, error) bool) {
 		o, err := d.open()
 		if err != nil {
@@ -27,7 +30,7 @@ func (d *Dir) All() iter.Seq2[*Package, error] {
 			return
 		}
 		defer o.close()
-		o.walk("", 4, func(s *location, err error) bool {
+		o.walk(ctx, "", 4, func(s *location, err error) bool {
 			if err != nil {
 				return yield(nil, failed("list", d.subject(), err))
 			}
@@ -40,13 +43,16 @@ func (d *Dir) All() iter.Seq2[*Package, error] {
 func (d *Dir) subject() string { return "plugin directory " + d.Path }
 
 // walk calls found for each package name that is levels below dir. It returns false if found does.
-func (o *openDir) walk(dir string, levels int, found func(*location, error) bool) bool {
+func (o *openDir) walk(ctx context.Context, dir string, levels int, found func(*location, error) bool) bool {
 	names, err := o.list(path.Join(".", dir), -1)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return found(nil, err)
 	}
 	slices.Sort(names)
 	for _, name := range names {
+		if ctx.Err() != nil {
+			return found(nil, fault.Ended(ctx))
+		}
 		if dir == "" && strings.HasPrefix(name, ".") {
 			continue
 		}
@@ -57,7 +63,7 @@ func (o *openDir) walk(dir string, levels int, found func(*location, error) bool
 			}
 			continue
 		}
-		if o.isDir(name) == nil && !o.walk(name, levels-1, found) {
+		if o.isDir(name) == nil && !o.walk(ctx, name, levels-1, found) {
 			return false
 		}
 	}
@@ -97,7 +103,7 @@ func (d *Dir) Prune(ctx context.Context, keep func(*Package) bool) ([]*Package, 
 	defer o.close()
 	var removed []*Package
 	var problems []error
-	for pkg, err := range d.All() {
+	for pkg, err := range d.all(ctx) {
 		if err == nil && (keep == nil || keep(pkg)) {
 			continue
 		}
@@ -115,7 +121,7 @@ func (d *Dir) Prune(ctx context.Context, keep func(*Package) bool) ([]*Package, 
 			problems = append(problems, failed("prune", pkg.String(), err))
 		}
 	}
-	if err := o.sweep(); err != nil {
+	if err := o.sweep(ctx); err != nil {
 		problems = append(problems, failed("prune", d.subject(), err))
 	}
 	return removed, errors.Join(problems...)
@@ -132,11 +138,11 @@ func (o *openDir) remove(ctx context.Context, pkg *Package) error {
 		return err
 	}
 	defer l.Release()
-	st, err := o.stage()
+	st, err := o.stage(ctx)
 	if err != nil {
 		return err
 	}
-	defer st.release()
+	defer st.release(ctx)
 	if err := s.root.Rename(s.name, st.name+"/old"); notExistIsNil(err) != nil {
 		return err
 	}

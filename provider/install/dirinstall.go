@@ -100,11 +100,11 @@ func (i *installation) run(ctx context.Context) (*Installed, error) {
 			return done, err
 		}
 	}
-	st, err := i.stage()
+	st, err := i.stage(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer st.release()
+	defer st.release(ctx)
 	if i.from.Dir != "" {
 		return i.installUnpacked(ctx, st)
 	}
@@ -191,7 +191,7 @@ func (i *installation) publishUnlessPresent(ctx context.Context, st *staging, fi
 	if ctx.Err() != nil {
 		return nil, fault.Ended(ctx)
 	}
-	if err := i.publish(st, finished); err != nil {
+	if err := i.publish(ctx, st, finished); err != nil {
 		return nil, err
 	}
 	pkg, err := i.installedPackage()

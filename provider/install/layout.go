@@ -1,6 +1,7 @@
 package install
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
@@ -146,8 +148,11 @@ func (o *openDir) mkdir(name string) error {
 }
 
 // sync syncs directories.
-func (o *openDir) sync(dirs []string) error {
+func (o *openDir) sync(ctx context.Context, dirs []string) error {
 	for _, dir := range dirs {
+		if ctx.Err() != nil {
+			return fault.Ended(ctx)
+		}
 		if err := fsx.SyncDir(o.path(dir)); err != nil {
 			return err
 		}

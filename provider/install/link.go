@@ -74,11 +74,11 @@ func (d *Dir) placePackage(ctx context.Context, from *Installed, how LinkMode) (
 	if pkg, err := s.packageWith(ctx, from.Report.Local, from.Dir); pkg != nil || err != nil {
 		return pkg, err
 	}
-	st, err := s.stage()
+	st, err := s.stage(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer st.release()
+	defer st.release(ctx)
 	p := &placement{staging: st, from: from.Dir, how: how, typ: from.Provider.Type(), trusted: true}
 	finished, err := p.build(ctx, func(h1 checksum.Hash) error {
 		_, err := verify.Policy{Accept: from.Report.Local}.Judge(verify.Evidence{}, -1, []checksum.Hash{h1})
@@ -87,7 +87,7 @@ func (d *Dir) placePackage(ctx context.Context, from *Installed, how LinkMode) (
 	if err != nil {
 		return nil, err
 	}
-	if err := s.publish(st, finished); err != nil {
+	if err := s.publish(ctx, st, finished); err != nil {
 		return nil, err
 	}
 	return s.installedPackage()

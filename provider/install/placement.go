@@ -131,7 +131,7 @@ func (p *placement) copyTree(ctx context.Context) (checksum.Hash, error) {
 	if err != nil {
 		return checksum.Hash{}, err
 	}
-	return h1, p.sync(dirs)
+	return h1, p.sync(ctx, dirs)
 }
 
 // copyFile copies or hard-links one file and returns its checksum.

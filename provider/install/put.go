@@ -17,12 +17,12 @@ import (
 //
 // A replacement is synced before the old content is removed. A new name is not: if the power fails,
 // the package is missing and is installed again.
-func (s *location) publish(st *staging, finished string) error {
+func (s *location) publish(ctx context.Context, st *staging, finished string) error {
 	replaced, err := fsx.PutIn(s.root, finished, s.name, st.name)
 	if err != nil || !replaced {
 		return err
 	}
-	return s.sync([]string{path.Dir(s.name)})
+	return s.sync(ctx, []string{path.Dir(s.name)})
 }
 
 // packageWith returns the package at the location if its content has one of the hashes, or if it is

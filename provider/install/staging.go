@@ -1,6 +1,8 @@
 package install
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
@@ -31,32 +34,32 @@ type staging struct {
 }
 
 // stage locks the first free staging directory and clears all free ones.
-func (o *openDir) stage() (*staging, error) {
+func (o *openDir) stage(ctx context.Context) (*staging, error) {
 	if err := o.mkdir(private); err != nil {
 		return nil, err
 	}
-	o.sweep() // failures do not matter here
+	o.sweep(ctx) // failures do not matter here
 	var err error
-	for i, failures := 0, 0; failures < 10; i++ {
+	for i, failures := 0, 0; failures < 10 && ctx.Err() == nil; i++ {
 		var s *staging
-		if s, err = o.claim(fmt.Sprintf("%s/%s%d", private, workPrefix, i)); s != nil {
+		if s, err = o.claim(ctx, fmt.Sprintf("%s/%s%d", private, workPrefix, i)); s != nil {
 			return s, nil
 		}
 		if err != nil {
 			failures++
 		}
 	}
-	return nil, err
+	return nil, cmp.Or(err, fault.Ended(ctx))
 }
 
 // claim locks and clears a staging directory. It returns nil if the directory is in use.
-func (o *openDir) claim(name string) (*staging, error) {
+func (o *openDir) claim(ctx context.Context, name string) (*staging, error) {
 	l, err := fsx.TryLockIn(o.root, name+".lock")
 	if l == nil || err != nil {
 		return nil, err
 	}
 	s := &staging{o, name, l}
-	if err := s.clear(); err != nil {
+	if err := s.clear(ctx); err != nil {
 		l.Release()
 		return nil, err
 	}
@@ -64,7 +67,7 @@ func (o *openDir) claim(name string) (*staging, error) {
 }
 
 // clear empties the directory, or creates it.
-func (s *staging) clear() error {
+func (s *staging) clear(ctx context.Context) error {
 	info, err := s.root.Lstat(s.name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s.root.Mkdir(s.name, 0o755)
@@ -74,14 +77,14 @@ func (s *staging) clear() error {
 	}
 	names, err := s.list(s.name, -1)
 	for _, name := range names {
-		err = errors.Join(err, fsx.RemoveTree(s.root, s.name+"/"+name))
+		err = errors.Join(err, fsx.RemoveTree(ctx, s.root, s.name+"/"+name))
 	}
 	return err
 }
 
-// release clears and unlocks the directory.
-func (s *staging) release() error {
-	return errors.Join(s.clear(), s.lock.Release())
+// release clears and unlocks the directory. If ctx has ended, files may be left for the next sweep.
+func (s *staging) release(ctx context.Context) error {
+	return errors.Join(s.clear(ctx), s.lock.Release())
 }
 
 // archiveFile creates a file for the archive. Where the system allows it, the file has no name, so
@@ -96,13 +99,16 @@ func (s *staging) archiveFile() (*os.File, error) {
 }
 
 // sweep clears the staging directories of dead processes.
-func (o *openDir) sweep() error {
+func (o *openDir) sweep(ctx context.Context) error {
 	names, err := o.list(private, -1)
 	if err != nil {
 		return notExistIsNil(err)
 	}
 	var problems []error
 	for _, name := range names {
+		if ctx.Err() != nil {
+			return fault.Ended(ctx)
+		}
 		name = private + "/" + name
 		if !strings.HasPrefix(name, private+"/"+workPrefix) || strings.HasSuffix(name, ".lock") {
 			continue
@@ -110,7 +116,7 @@ func (o *openDir) sweep() error {
 		if left, err := o.list(name, 1); err != nil || len(left) == 0 {
 			continue
 		}
-		s, err := o.claim(name)
+		s, err := o.claim(ctx, name)
 		if err != nil {
 			problems = append(problems, err)
 		}

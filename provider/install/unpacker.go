@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -58,7 +59,7 @@ func (a *unpacker) complete(ctx context.Context, z *archive.Zip, typ string) ([]
 	if err := a.root.Close(); err != nil {
 		return nil, err
 	}
-	return files, a.staging.sync(a.staging.dirs(files))
+	return files, a.staging.sync(ctx, a.staging.dirs(files))
 }
 
 // unpackRest unpacks the files that are not unpacked yet.
@@ -70,15 +71,15 @@ func (a *unpacker) unpackRest(ctx context.Context, z *archive.Zip, o archive.Opt
 			return files, err
 		}
 	}
-	if err := a.restart(); err != nil {
+	if err := a.restart(ctx); err != nil {
 		return nil, err
 	}
 	return z.Unpack(ctx, a.root, o)
 }
 
 // restart empties the tree.
-func (a *unpacker) restart() error {
-	if err := errors.Join(a.root.Close(), a.staging.root.RemoveAll(a.staging.tree())); err != nil {
+func (a *unpacker) restart(ctx context.Context) error {
+	if err := errors.Join(a.root.Close(), fsx.RemoveTree(ctx, a.staging.root, a.staging.tree())); err != nil {
 		return err
 	}
 	root, err := a.staging.newTree()

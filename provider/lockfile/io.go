@@ -2,6 +2,7 @@ package lockfile
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -75,7 +76,7 @@ func (f *File) save(path string) error {
 		return err
 	}
 	defer out.Discard()
-	fsx.SweepParts(filepath.Dir(path))
+	fsx.SweepParts(context.Background(), filepath.Dir(path))
 	if existing { // undo the umask
 		if err := out.Chmod(perm); err != nil {
 			return err

@@ -196,7 +196,7 @@ func (x *exchange) replace(e *entry) {
 	if err != nil {
 		x.t.dirFailed(x.req.Context(), "write", err)
 	}
-	if err := x.t.evict(x.store, size, err != nil); err != nil {
+	if err := x.t.evict(x.req.Context(), x.store, size, err != nil); err != nil {
 		x.t.dirFailed(x.req.Context(), "evict from", err)
 	}
 }

@@ -2,6 +2,7 @@ package doccache
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
@@ -165,7 +167,7 @@ func (t *Transport) maxBytes() int64 {
 
 // evict limits the directory after a write of size bytes. It lists the directory at the first
 // write, after each sixteenth of the limit, and if force is set.
-func (t *Transport) evict(s *store, size int64, force bool) error {
+func (t *Transport) evict(ctx context.Context, s *store, size int64, force bool) error {
 	limit := t.maxBytes()
 	t.mu.Lock()
 	t.written += size
@@ -177,19 +179,28 @@ func (t *Transport) evict(s *store, size int64, force bool) error {
 	if !due {
 		return nil
 	}
-	return s.shrink(limit)
+	err := s.shrink(ctx, limit)
+	if ctx.Err() != nil {
+		t.mu.Lock()
+		t.counted = false // the next write goes on
+		t.mu.Unlock()
+	}
+	return err
 }
 
 // shrink removes the oldest entries if all entries exceed limit, and files of killed processes.
-func (s *store) shrink(limit int64) error {
-	fsx.SweepPartsIn(s.Root)
-	names, err := fs.ReadDir(s.FS(), ".")
+func (s *store) shrink(ctx context.Context, limit int64) error {
+	fsx.SweepPartsIn(ctx, s.Root)
+	names, err := fs.ReadDir(fsx.Tree(ctx, s.Root), ".")
 	if err != nil {
 		return err
 	}
 	var files []fs.FileInfo
 	var bytes int64
 	for _, n := range names {
+		if ctx.Err() != nil {
+			return fault.Ended(ctx)
+		}
 		info, err := n.Info()
 		switch {
 		case err != nil || !ownFile.MatchString(n.Name()):
@@ -205,7 +216,7 @@ func (s *store) shrink(limit int64) error {
 	}
 	slices.SortFunc(files, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
 	for _, info := range files {
-		if bytes <= limit-limit/8 {
+		if bytes <= limit-limit/8 || ctx.Err() != nil {
 			break
 		}
 		_ = s.Remove(info.Name())

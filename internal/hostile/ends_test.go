@@ -1,0 +1,489 @@
+package hostile_test
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/hashstore"
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport/doccache"
+	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+var many = flag.Int("hostile.entries", 500, "how many entries and files TestEnds and TestEndsInAStall use")
+
+// maxLate is the maximum number of steps after the end of a context: twice 100 removals, and what
+// several goroutines had begun.
+const maxLate = 250
+
+// crowd is what the functions of endings work with. It is not changed.
+type crowd struct {
+	reg  *regtest.Registry
+	zip  []byte // with as many directories as files
+	tar  []byte // the same as tar.gz
+	tree string // directory with many files
+	h1   checksum.Hash
+}
+
+var (
+	gitty   = mustModule("gitty")
+	release = mirrordir.Want{Provider: alpha, Version: v1, Platforms: []addrs.Platform{linux}}
+)
+
+func newCrowd(t *testing.T) *crowd {
+	t.Helper()
+	c := &crowd{reg: regtest.New(registryHost), tree: t.TempDir()}
+	var zipped, packed, gitted bytes.Buffer
+	z := zip.NewWriter(&zipped)
+	gz, gitGz := gzip.NewWriter(&packed), gzip.NewWriter(&gitted)
+	tarred, git := tar.NewWriter(gz), tar.NewWriter(gitGz)
+	must(t, git.WriteHeader(&tar.Header{Name: "main.tf", Mode: 0o644}))
+	_, err := z.Create("terraform-provider-alpha")
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(c.tree, "terraform-provider-alpha"), nil, 0o755))
+	for i := range *many / 2 {
+		dir, file := fmt.Sprintf("d%d/", i), fmt.Sprintf("d%d/f", i)
+		_, err := z.CreateHeader(&zip.FileHeader{Name: dir})
+		must(t, err)
+		_, err = z.CreateHeader(&zip.FileHeader{Name: file, Method: zip.Deflate})
+		must(t, err)
+		must(t, tarred.WriteHeader(&tar.Header{Name: dir, Mode: 0o755, Typeflag: tar.TypeDir}))
+		must(t, tarred.WriteHeader(&tar.Header{Name: file, Mode: 0o644}))
+		must(t, git.WriteHeader(&tar.Header{Name: ".git/" + file, Mode: 0o644}))
+		must(t, os.Mkdir(filepath.Join(c.tree, dir), 0o755))
+		must(t, os.WriteFile(filepath.Join(c.tree, file), nil, 0o644))
+	}
+	must(t, errors.Join(z.Close(), tarred.Close(), gz.Close(), git.Close(), gitGz.Close()))
+	c.zip, c.tar = zipped.Bytes(), packed.Bytes()
+	c.reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{linux.String()}, Zip: c.zip})
+	c.reg.AddModule(regtest.Module{Address: "acme/plain/aws", Format: regtest.TarGzip, Package: c.tar})
+	c.reg.AddModule(regtest.Module{Address: "acme/direct/aws", Format: regtest.Zip, Package: c.zip})
+	c.reg.AddModule(regtest.Module{Address: "acme/gitty/aws", Format: regtest.TarGzip, Package: gitted.Bytes()})
+	c.h1, err = checksum.H1Dir(t.Context(), os.DirFS(c.tree))
+	must(t, err)
+	return c
+}
+
+// world returns clients of the registry.
+func (c *crowd) world() *world { return &world{reg: c.reg, http: c.reg.Client()} }
+
+// installed is the tree as a package of another directory.
+func (c *crowd) installed() *install.Installed {
+	return &install.Installed{
+		Package: install.Package{Provider: alpha, Version: v1, Platform: linux, Dir: c.tree},
+		Report:  &verify.Report{Local: []checksum.Hash{c.h1}},
+	}
+}
+
+// litter creates many files in dir that killed processes could have left.
+func litter(t *testing.T, dir, format string) {
+	t.Helper()
+	must(t, os.MkdirAll(dir, 0o755))
+	for i := range *many {
+		must(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf(format, i)), nil, 0o600))
+	}
+}
+
+// ending is a function with many steps.
+type ending struct {
+	name  string
+	looks int  // minimum number of looks at the context, for 100 entries or files
+	stall bool // whether it receives an archive
+	ready func(t *testing.T, c *crowd, dir string) func(ctx context.Context) error
+}
+
+var endings = []ending{
+	{"install.Dir.Install", 450, true, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
+		client := c.world().registry()
+		pkg, err := client.ProviderPackage(t.Context(), alpha, v1, linux)
+		must(t, err)
+		return func(ctx context.Context) error {
+			_, err := (&install.Dir{Path: dir}).Install(ctx, client, pkg, install.Options{})
+			return err
+		}
+	}},
+	{"install.Dir.Install of a directory", 250, false, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
+		pkg := &provider.Package{Provider: alpha, Version: v1, Platform: linux, Dir: c.tree}
+		o := install.Options{Policy: verify.Policy{Accept: []checksum.Hash{c.h1}}, Link: install.Copy}
+		return func(ctx context.Context) error {
+			_, err := (&install.Dir{Path: dir}).Install(ctx, nil, pkg, o)
+			return err
+		}
+	}},
+	{"install.Dir.Place", 250, false, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := (&install.Dir{Path: dir}).Place(ctx, c.installed(), install.Copy)
+			return err
+		}
+	}},
+	{"install.Dir.Lookup", 400, false, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
+		d := &install.Dir{Path: dir}
+		_, err := d.Place(t.Context(), c.installed(), install.Symlink)
+		must(t, err)
+		return func(ctx context.Context) error {
+			_, err := d.Lookup(ctx, alpha, v1, linux, []checksum.Hash{c.h1})
+			return err
+		}
+	}},
+	{"install.Package.H1", 400, false, func(_ *testing.T, c *crowd, _ string) func(context.Context) error {
+		return func(ctx context.Context) error { _, err := c.installed().H1(ctx); return err }
+	}},
+	{"install.Dir.Prune", 100, false, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
+		d := &install.Dir{Path: dir}
+		_, err := d.Place(t.Context(), c.installed(), install.HardLink)
+		must(t, err)
+		return func(ctx context.Context) error {
+			_, err := d.Prune(ctx, func(*install.Package) bool { return false })
+			return err
+		}
+	}},
+	{"install.Dir.Prune of nothing", 100, false, func(t *testing.T, _ *crowd, dir string) func(context.Context) error {
+		for i := range *many {
+			must(t, os.MkdirAll(filepath.Join(dir, registryHost, "acme", fmt.Sprintf("p%d", i)), 0o755))
+		}
+		return func(ctx context.Context) error { _, err := (&install.Dir{Path: dir}).Prune(ctx, nil); return err }
+	}},
+	{"install.Installer.Ensure", 0, true, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			in := &install.Installer{Source: c.world().registry(), Dir: &install.Dir{Path: dir}, Platform: linux}
+			_, err := in.Ensure(ctx, map[addrs.Provider]addrs.ProviderConstraint{alpha: {}}, nil)
+			return err
+		}
+	}},
+	{"install.Installer.Plan", 0, false, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			in := &install.Installer{Source: c.world().registry(), Dir: &install.Dir{Path: dir}, Platform: linux}
+			_, err := in.Plan(ctx, map[addrs.Provider]addrs.ProviderConstraint{alpha: {}}, nil)
+			return err
+		}
+	}},
+	{"module.Download", 400, true, moduleInto(plain, "m", false)},
+	{"module.Download of a zip", 700, true, moduleInto(direct, "m", false)},
+	{"module.Download with a repository", 200, false, moduleInto(gitty, "m", false)},
+	{"module.Download in place of another", 1000, false, moduleInto(plain, "m", true)},
+	{"module.DownloadAll", 400, true, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			requests := []module.Request{{Source: addrs.ModuleSource{Module: plain}, Version: v1, Dir: filepath.Join(dir, "m")}}
+			_, err := module.DownloadAll(ctx, c.world().registry(), requests, module.Options{})
+			return err
+		}
+	}},
+	{"module.DownloadLocation", 1150, false, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			loc, err := module.ParseLocation(c.tree)
+			if err != nil {
+				return err
+			}
+			_, err = module.DownloadLocation(ctx, nil, loc, filepath.Join(dir, "m"), module.Options{AllowLocal: true})
+			return err
+		}
+	}},
+	{"provider.Download", 100, true, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
+		litter(t, dir, ".tofureg-%d.part")
+		return func(ctx context.Context) error {
+			_, err := downloadProvider(ctx, c.world().registry(), verify.Policy{}, dir)
+			return err
+		}
+	}},
+	{"provider.Hashes", 450, true, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := provider.Hashes(ctx, c.world().registry(), alpha, v1, []addrs.Platform{linux}, provider.HashOptions{TempDir: dir})
+			return err
+		}
+	}},
+	{"checksum.H1Zip", 450, false, func(_ *testing.T, c *crowd, _ string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, _, err := checksum.H1Zip(ctx, bytes.NewReader(c.zip), int64(len(c.zip)), checksum.Limits{})
+			return err
+		}
+	}},
+	{"checksum.H1Dir", 150, false, func(_ *testing.T, c *crowd, _ string) func(context.Context) error {
+		return func(ctx context.Context) error { _, err := checksum.H1Dir(ctx, os.DirFS(c.tree)); return err }
+	}},
+	{"checksum.ZH", 100, false, func(*testing.T, *crowd, string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := checksum.ZH(ctx, io.LimitReader(zeros{}, int64(*many)<<16)) // 64 KiB for each
+			return err
+		}
+	}},
+	{"verify.Policy.Check", 450, false, func(_ *testing.T, c *crowd, _ string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := verify.Policy{Accept: []checksum.Hash{c.h1}}.Check(ctx, verify.Evidence{}, bytes.NewReader(c.zip), int64(len(c.zip)))
+			if ctx.Err() == nil && errors.Is(err, verify.ErrNotAccepted) {
+				return nil // it has no executable
+			}
+			return err
+		}
+	}},
+	{"mirrordir.Mirror.Add", 450, true, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			m := &mirrordir.Mirror{Storage: &mirrordir.Directory{Path: dir}}
+			_, err := m.Add(ctx, c.world().registry(), []mirrordir.Want{release}, mirrordir.Options{})
+			return err
+		}
+	}},
+	{"mirrordir.Mirror.Add to many files", 100, false, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
+		litter(t, filepath.Join(dir, registryHost, "acme", "alpha"), "terraform-provider-alpha_1.0.%d_linux_amd64.zip")
+		litter(t, filepath.Join(dir, ".tofureg"), ".tofureg-%d.part")
+		return func(ctx context.Context) error {
+			m := &mirrordir.Mirror{Storage: &mirrordir.Directory{Path: dir}}
+			_, err := m.Add(ctx, c.world().registry(), []mirrordir.Want{release}, mirrordir.Options{ZHOnly: true})
+			return err
+		}
+	}},
+	{"mirrordir.Mirror.All", 100, false, inMirror(func(ctx context.Context, m *mirrordir.Mirror) error {
+		for _, err := range m.All(ctx) {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})},
+	{"mirrordir.Mirror.Check", 100, false, inMirror(func(ctx context.Context, m *mirrordir.Mirror) error {
+		_, err := m.Check(ctx, mirrordir.CheckOptions{})
+		return err
+	})},
+	{"mirrordir.Mirror.ProviderVersions", 200, false, inMirror(func(ctx context.Context, m *mirrordir.Mirror) error {
+		_, err := m.ProviderVersions(ctx, alpha)
+		return err
+	})},
+	{"mirrordir.Mirror.Reindex", 200, false, inMirror(func(ctx context.Context, m *mirrordir.Mirror) error {
+		_, err := m.Reindex(ctx, mirrordir.CheckOptions{})
+		return err
+	})},
+	{"mirrordir.Mirror.ListedVersions", 200, false, inMirror(func(ctx context.Context, m *mirrordir.Mirror) error {
+		_, err := m.ListedVersions(ctx, alpha)
+		return err
+	})},
+	{"mirrordir.Directory.List", 100, false, inMirror(func(ctx context.Context, m *mirrordir.Mirror) error {
+		_, err := m.Storage.List(ctx, registryHost+"/acme/alpha")
+		return err
+	})},
+	{"mirrordir.Directory.Lock", 100, false, func(t *testing.T, _ *crowd, dir string) func(context.Context) error {
+		litter(t, filepath.Join(dir, ".tofureg"), ".tofureg-%d.part")
+		return func(ctx context.Context) error {
+			unlock, err := (&mirrordir.Directory{Path: dir}).Lock(ctx, "name")
+			if err != nil {
+				return err
+			}
+			return cmp.Or(unlock(), ctx.Err())
+		}
+	}},
+	{"mirrordir.Mirror.Remove", 1000, false, inMirror(func(ctx context.Context, m *mirrordir.Mirror) error { return m.Remove(ctx, alpha) })},
+	{"mirrorserve.Cache.Open", 0, true, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			cache := &mirrorserve.Cache{Source: c.world().registry(), Mirror: &mirrordir.Mirror{Storage: &mirrordir.Directory{Path: dir}}}
+			pkg, err := cache.ProviderPackage(ctx, alpha, v1, linux)
+			if err != nil {
+				return err
+			}
+			body, err := cache.Open(ctx, pkg)
+			if err != nil {
+				return err
+			}
+			defer body.Close()
+			_, err = io.Copy(io.Discard, body)
+			return err
+		}
+	}},
+	{"hashstore.Dir.Prune", 100, false, func(t *testing.T, _ *crowd, dir string) func(context.Context) error {
+		litter(t, dir, "%064x")
+		return func(ctx context.Context) error {
+			_, err := (&hashstore.Dir{Path: dir}).Prune(ctx, time.Now().Add(time.Hour))
+			return err
+		}
+	}},
+	{"auth.CredentialsFile.Save", 100, false, func(t *testing.T, _ *crowd, dir string) func(context.Context) error {
+		litter(t, dir, ".tofureg-%d.part")
+		return func(ctx context.Context) error {
+			return auth.CredentialsFile{Path: filepath.Join(dir, "file")}.Save(ctx, svchost.MustParse(registryHost), token(t, registryToken))
+		}
+	}},
+	{"doccache.Transport.RoundTrip", 100, false, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
+		must(t, os.Chmod(dir, 0o700))
+		must(t, os.Mkdir(filepath.Join(dir, "v1"), 0o700))
+		litter(t, filepath.Join(dir, "v1"), ".tofureg-%d.part")
+		return func(ctx context.Context) error {
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+registryHost+"/.well-known/terraform.json", nil)
+			if err != nil {
+				return err
+			}
+			resp, err := (&doccache.Transport{Base: c.reg, Dir: dir}).RoundTrip(req)
+			if err != nil {
+				return err
+			}
+			defer resp.Body.Close()
+			_, err = io.Copy(io.Discard, resp.Body)
+			return cmp.Or(err, ctx.Err())
+		}
+	}},
+}
+
+// zeros is an endless reader.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+// moduleInto downloads a module, if replace is set in place of a directory with many files.
+func moduleInto(m addrs.Module, name string, replace bool) func(*testing.T, *crowd, string) func(context.Context) error {
+	return func(t *testing.T, c *crowd, dir string) func(context.Context) error {
+		dir = filepath.Join(dir, name)
+		if replace {
+			litter(t, dir, "%d")
+		}
+		return func(ctx context.Context) error {
+			_, err := module.Download(ctx, c.world().registry(), addrs.ModuleSource{Module: m}, v1, dir, module.Options{Replace: replace})
+			return err
+		}
+	}
+}
+
+// inMirror calls do with a mirror that has many archives, which are empty.
+func inMirror(do func(context.Context, *mirrordir.Mirror) error) func(*testing.T, *crowd, string) func(context.Context) error {
+	return func(t *testing.T, _ *crowd, dir string) func(context.Context) error {
+		litter(t, filepath.Join(dir, registryHost, "acme", "alpha"), "terraform-provider-alpha_1.0.%d_linux_amd64.zip")
+		return func(ctx context.Context) error {
+			return do(ctx, &mirrordir.Mirror{Storage: &mirrordir.Directory{Path: dir}})
+		}
+	}
+}
+
+// looked is a context that counts how often its Err is called, and ends at a call.
+type looked struct {
+	context.Context
+	cancel context.CancelFunc
+	end    int64 // the call at which it ends
+	ended  func()
+	looks  atomic.Int64
+}
+
+func newLooked(t *testing.T, end int64, ended func()) *looked {
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	return &looked{Context: ctx, cancel: cancel, end: end, ended: ended}
+}
+
+func (c *looked) Err() error {
+	if c.looks.Add(1) == c.end {
+		c.ended()
+		c.cancel()
+	}
+	return c.Context.Err()
+}
+
+// nodes returns the number of files and directories below dir.
+func nodes(dir string) int {
+	n := 0
+	filepath.WalkDir(dir, func(string, fs.DirEntry, error) error { n++; return nil })
+	return n
+}
+
+func distance(a, b int) int { return max(a-b, b-a) }
+
+// TestEnds: each function that has many steps looks at its context in each of them. Wherever the
+// context ends, few steps follow, and the error is that of the context. Files may be left then; the next
+// call removes them.
+func TestEnds(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t)
+	for _, e := range endings {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			run := e.ready(t, c, dir)
+			whole := newLooked(t, math.MaxInt64, nil)
+			if err := run(whole); err != nil {
+				t.Fatal(err)
+			}
+			all, files := whole.looks.Load(), nodes(dir)
+			if want := *many * e.looks / 100; int(all) < want {
+				t.Errorf("%d looks at the context, want at least %d", all, want)
+			}
+			for _, part := range []int64{5, 60} { // percent of the looks
+				dir := t.TempDir()
+				run := e.ready(t, c, dir)
+				there, end := 0, time.Time{}
+				ctx := newLooked(t, max(all*part/100, 1), func() { there, end = nodes(dir), time.Now() })
+				err := run(ctx)
+				t.Logf("returned %v after the end of the context at %d%%", time.Since(end), part)
+				looks, late := ctx.looks.Load()-ctx.end, distance(nodes(dir), there)
+				switch {
+				case there == 0:
+					t.Errorf("after %d%%: %d looks, fewer than those %d of a whole run", part, ctx.looks.Load(), all)
+				case !errors.Is(err, context.Canceled) && (err != nil || part < 50):
+					t.Errorf("after %d%%: error %v, want context.Canceled", part, err)
+				case looks > maxLate || late > maxLate:
+					t.Errorf("after %d%%: %d looks, and %d files made or removed, after the end of the context", part, looks, late)
+				}
+				if part != 60 {
+					continue
+				}
+				if err := run(t.Context()); err != nil {
+					t.Errorf("another call after the end: %v", err)
+				}
+				if n := nodes(dir); n != files {
+					t.Errorf("another call after the end: %d files, want %d", n, files)
+				}
+			}
+		})
+	}
+}
+
+// TestEndsInAStall: an archive with many entries stalls before its end. When the context ends, few steps
+// follow.
+func TestEndsInAStall(t *testing.T) {
+	t.Parallel()
+	for _, e := range endings {
+		if !e.stall {
+			continue
+		}
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			c := newCrowd(t)
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				run := e.ready(t, c, dir)
+				for path, body := range map[string][]byte{"alpha": c.zip, "direct": c.zip, "plain": c.tar} {
+					c.reg.AddFault(regtest.Fault{Kind: regtest.Archive | regtest.ModulePackage, Path: path, Break: regtest.Stall, After: int64(len(body) - 100)})
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				there := 0
+				time.AfterFunc(5*time.Second, func() { there = nodes(dir); cancel() })
+				start := time.Now()
+				err := run(ctx)
+				if took := time.Since(start); took != 5*time.Second || !errors.Is(err, context.Canceled) {
+					t.Errorf("after %v: %v", took, err)
+				}
+				if late := distance(nodes(dir), there); late > maxLate {
+					t.Errorf("%d files were made or removed after the end of the context", late)
+				}
+			})
+		})
+	}
+}
