@@ -8,8 +8,8 @@
 //	installer := &install.Installer{Source: t.Source(registry), Dir: dir, Progress: t.Progress(ctx, nil)}
 //
 // [Telemetry.Transport] records a span and the duration of each request, by the semantic
-// conventions for HTTP. [Telemetry.Source] records a span for each call of a source and for
-// each archive. [Telemetry.Progress] adds the steps of an operation to its span, and counts
+// conventions for HTTP. [Telemetry.Source] and [Telemetry.ModuleSource] record a span for each call
+// of a source and for each archive. [Telemetry.Progress] adds the steps of an operation to its span, and counts
 // packages and bytes.
 //
 // Attributes contain no secrets: URLs are recorded without user information, query and

@@ -52,15 +52,15 @@ func Example() {
 	// Output:
 	// init: resolving, unpacking, verified, installed
 	//   fetch archive
-	//     GET registry.example.com
+	//     GET
 	//   fetch evidence
-	//     GET registry.example.com
-	//     GET registry.example.com
+	//     GET
+	//     GET
 	//   find package
-	//     GET registry.example.com
+	//     GET
 	//   list versions
-	//     GET registry.example.com
-	//     GET registry.example.com
+	//     GET
+	//     GET
 }
 
 // tree formats the spans below a parent, sorted by name.

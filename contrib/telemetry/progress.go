@@ -2,17 +2,26 @@ package telemetry
 
 import (
 	"context"
+	"slices"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/install"
 )
 
+// ends are the events that end the work on a package; installing follows some of them.
+var ends = []provider.EventKind{
+	provider.EventVerified, provider.EventHashed, provider.EventReused, provider.EventInstalled, mirrordir.EventKept, install.EventFailed,
+}
+
 // Progress returns a function for the Progress field of one operation. It adds each step to
-// the span in ctx, counts steps and received bytes, and calls next if it is not nil.
+// the span in ctx, counts packages and received bytes, and calls next if it is not nil. A package
+// counts once, when it is verified, or found in the plugin directory, a cache or a mirror, or has
+// failed.
 func (t *Telemetry) Progress(ctx context.Context, next func(provider.Event)) func(provider.Event) {
 	type key struct {
 		provider addrs.Provider
@@ -20,6 +29,7 @@ func (t *Telemetry) Progress(ctx context.Context, next func(provider.Event)) fun
 		platform addrs.Platform
 	}
 	seen := map[key]int64{} // counted bytes
+	counted := map[key]bool{}
 	span := trace.SpanFromContext(ctx)
 	return func(e provider.Event) {
 		k := key{e.Provider, e.Version, e.Platform}
@@ -30,9 +40,11 @@ func (t *Telemetry) Progress(ctx context.Context, next func(provider.Event)) fun
 			}
 			seen[k] = e.Bytes
 		default:
-			step := keyEvent.String(string(e.Kind))
 			span.AddEvent(string(e.Kind), trace.WithAttributes(attributes(e.Provider, e.Version, e.Platform)...))
-			t.packages.Add(ctx, 1, metric.WithAttributeSet(attribute.NewSet(step)))
+			if slices.Contains(ends, e.Kind) && !counted[k] {
+				counted[k] = true
+				t.packages.Add(ctx, 1, metric.WithAttributes(keyEvent.String(string(e.Kind))))
+			}
 			if e.Kind == provider.EventRestarted {
 				seen[k] = 0
 			}

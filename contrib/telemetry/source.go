@@ -22,8 +22,8 @@ type source struct {
 	*Telemetry
 }
 
-func (s *source) start(ctx context.Context, name string, attributes []attribute.KeyValue) (context.Context, trace.Span) {
-	return s.tracer.Start(ctx, name, trace.WithAttributes(attributes...))
+func (t *Telemetry) start(ctx context.Context, name string, attributes []attribute.KeyValue) (context.Context, trace.Span) {
+	return t.tracer.Start(ctx, name, trace.WithAttributes(attributes...))
 }
 
 // ProviderVersions implements [provider.Lister].

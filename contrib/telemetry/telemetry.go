@@ -18,6 +18,7 @@ const scope = "github.com/tofureg/tofureg/contrib/telemetry"
 // The keys of attributes that the semantic conventions do not define.
 const (
 	keyProvider = attribute.Key("tofureg.provider")
+	keyModule   = attribute.Key("tofureg.module")
 	keyVersion  = attribute.Key("tofureg.version")
 	keyPlatform = attribute.Key("tofureg.platform")
 	keyEvent    = attribute.Key("tofureg.event")
@@ -38,10 +39,10 @@ type Telemetry struct {
 func New(tracers trace.TracerProvider, meters metric.MeterProvider) (*Telemetry, error) {
 	meter := meters.Meter(scope)
 	packages, err := meter.Int64Counter("tofureg.packages", metric.WithUnit("{package}"),
-		metric.WithDescription("Steps of provider packages by event kind."))
-	bytes, failed := meter.Int64Counter("tofureg.package.bytes", metric.WithUnit("By"),
+		metric.WithDescription("Provider packages by the event that ended their work."))
+	bytes, other := meter.Int64Counter("tofureg.package.bytes", metric.WithUnit("By"),
 		metric.WithDescription("Received bytes of provider packages."))
-	return &Telemetry{tracers, meters, tracers.Tracer(scope), packages, bytes}, errors.Join(err, failed)
+	return &Telemetry{tracers, meters, tracers.Tracer(scope), packages, bytes}, errors.Join(err, other)
 }
 
 // Start starts the span of an operation, such as "init". Pass the returned context to the
@@ -50,16 +51,24 @@ func (t *Telemetry) Start(ctx context.Context, name string) (context.Context, tr
 	return t.tracer.Start(ctx, name)
 }
 
-// End ends a span with the result of its operation. It records the kind of an error, but not
-// its text, which can contain text of servers.
+// End ends a span with the result of its operation. It records the kind of an error as the status and
+// as the attribute error.type, but not its text, which can contain text of servers.
 func End(span trace.Span, err error) {
 	if err != nil {
-		span.SetStatus(codes.Error, kind(err))
+		k := kind(err)
+		span.SetStatus(codes.Error, k)
+		if k == failed {
+			k = "_OTHER" // by the convention
+		}
+		span.SetAttributes(attribute.String("error.type", k))
 	}
 	span.End()
 }
 
-// kind returns the kind of an error of package provider.
+// failed is the kind of other errors.
+const failed = "failed"
+
+// kind returns the kind of an error of the packages provider and module.
 func kind(err error) string {
 	for _, k := range []error{
 		context.Canceled, context.DeadlineExceeded, provider.ErrNoPlatform, provider.ErrNoVersion, provider.ErrNotFound,
@@ -69,7 +78,7 @@ func kind(err error) string {
 			return k.Error()
 		}
 	}
-	return "failed"
+	return failed
 }
 
 func attributes(p addrs.Provider, v addrs.Version, on addrs.Platform) []attribute.KeyValue {

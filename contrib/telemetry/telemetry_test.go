@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -18,7 +21,11 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/contrib/telemetry"
+	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -155,10 +162,13 @@ func TestFailures(t *testing.T) {
 		if s.Status.Code != codes.Error || s.Status.Description != provider.ErrNotFound.Error() {
 			t.Errorf("span %s has the status %v, want the kind of the error alone", s.Name, s.Status)
 		}
+		if !slices.Contains(s.Attributes, attribute.String("error.type", provider.ErrNotFound.Error())) {
+			t.Errorf("span %s has the attributes %v, want error.type", s.Name, s.Attributes)
+		}
 	}
 }
 
-// TestProgress checks that bytes are counted once, except after a restart.
+// TestProgress checks that packages and bytes are counted once, bytes again after a restart.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	r := newRecorder(t)
@@ -168,20 +178,57 @@ func TestProgress(t *testing.T) {
 	p := addrs.MustParseProvider("acme/alpha")
 	for _, e := range []provider.Event{
 		{Kind: provider.EventBytes}, {Kind: provider.EventBytes, Bytes: 10}, {Kind: provider.EventBytes, Bytes: 10},
-		{Kind: provider.EventRestarted}, {Kind: provider.EventBytes, Bytes: 5}, {Kind: provider.EventVerified},
+		{Kind: provider.EventRestarted}, {Kind: provider.EventBytes, Bytes: 5}, {Kind: provider.EventVerified}, {Kind: provider.EventInstalled},
 	} {
 		e.Provider = p
 		progress(e)
 	}
 	telemetry.End(span, nil)
-	if len(passed) != 6 {
-		t.Errorf("%d events were passed on, want 6", len(passed))
+	if len(passed) != 7 {
+		t.Errorf("%d events were passed on, want 7", len(passed))
 	}
 	sum, _ := r.metrics(t)["tofureg.package.bytes"].(metricdata.Sum[int64])
 	if len(sum.DataPoints) != 1 || sum.DataPoints[0].Value != 15 {
 		t.Errorf("tofureg.package.bytes is %+v, want 15", sum)
 	}
-	if events := r.spans.GetSpans()[0].Events; len(events) != 2 || events[0].Name != "restarted" || events[1].Name != "verified" {
-		t.Errorf("the span has the events %v, want restarted and verified", events)
+	sum, _ = r.metrics(t)["tofureg.packages"].(metricdata.Sum[int64])
+	if len(sum.DataPoints) != 1 || sum.DataPoints[0].Value != 1 {
+		t.Errorf("tofureg.packages is %+v, want 1", sum)
+	}
+	if events := r.spans.GetSpans()[0].Events; len(events) != 3 || events[0].Name != "restarted" || events[1].Name != "verified" {
+		t.Errorf("the span has the events %v, want restarted, verified and installed", events)
+	}
+}
+
+// TestModules checks the spans of a module, and of a module that does not exist.
+func TestModules(t *testing.T) {
+	t.Parallel()
+	r := newRecorder(t)
+	reg := regtest.New("registry.example.com")
+	reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: "1.0.0", Files: map[string]string{"main.tf": ""}})
+	src := r.ModuleSource(&regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: r.Transport(reg)}}})
+	ctx, span := r.Start(t.Context(), "download")
+	_, err := module.Download(ctx, src, addrs.MustParseModuleSource("registry.example.com/acme/network/aws"), addrs.Version{}, filepath.Join(t.TempDir(), "m"), module.Options{})
+	telemetry.End(span, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "download\n  fetch module\n    GET\n  find module\n    GET\n  list module versions\n    GET\n    GET\n"
+	if got := tree(r.spans.GetSpans(), ""); got != want {
+		t.Errorf("spans\n%swant\n%s", got, want)
+	}
+	for _, s := range r.spans.GetSpans() {
+		if strings.Contains(s.Name, "module") && !slices.Contains(s.Attributes, attribute.String("tofureg.module", "registry.example.com/acme/network/aws")) {
+			t.Errorf("span %s has the attributes %v, want the module", s.Name, s.Attributes)
+		}
+	}
+	r.spans.Reset()
+	if _, err := src.ModuleVersions(t.Context(), addrs.MustParseModuleSource("registry.example.com/acme/none/aws").Module); !errors.Is(err, module.ErrNotFound) {
+		t.Fatal(err)
+	}
+	for _, s := range r.spans.GetSpans() {
+		if s.Name == "list module versions" && !slices.Contains(s.Attributes, attribute.String("error.type", "not found")) {
+			t.Errorf("span %s has the attributes %v, want error.type", s.Name, s.Attributes)
+		}
 	}
 }

@@ -22,7 +22,7 @@ func (t *Telemetry) Transport(base http.RoundTripper) http.RoundTripper {
 		otelhttp.WithTracerProvider(t.tracers),
 		otelhttp.WithMeterProvider(t.meters),
 		otelhttp.WithPropagators(propagation.NewCompositeTextMapPropagator()),
-		otelhttp.WithSpanNameFormatter(func(_ string, r *http.Request) string { return r.Method + " " + r.URL.Host }),
+		otelhttp.WithSpanNameFormatter(func(_ string, r *http.Request) string { return r.Method }),
 	)}
 }
 
