@@ -14,10 +14,21 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/examples/internal/programtest"
 	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
+
+// TestExitCode: arguments that are wrong print one line and the usage, and exit with code 2.
+func TestExitCode(t *testing.T) {
+	t.Parallel()
+	programtest.Exits(t,
+		programtest.Exit{Arg: "bad addr!", Code: 2, Stderr: "init: unexpected argument "},
+		programtest.Exit{Arg: "-nope", Code: 2, Stderr: "init: flag provided but not defined: -nope"},
+		programtest.Exit{Arg: "-help", Code: 0, Stderr: "usage: init "},
+	)
+}
 
 // A world is a registry on this machine and a configuration that uses it.
 type world struct {

@@ -15,31 +15,35 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"path/filepath"
 
 	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/examples/internal/program"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	dir := flag.String("dir", ".", "directory of the configuration")
-	terraform := flag.Bool("terraform", false, "follow the rules of Terraform instead of OpenTofu")
-	flag.Parse()
+func main() { program.Main("init", run) }
+
+const usage = "usage: init [-dir DIR] [-terraform]"
+
+func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	sys := cliconfig.Host()
-	sys.Terraform = *terraform
-	config, err := cliconfig.Load(sys)
-	if err == nil {
-		err = initialise(ctx, &initialiser{config: config, dir: *dir, terraform: *terraform}, os.Stdout)
+	flags := flag.NewFlagSet("init", flag.ContinueOnError)
+	dir := flags.String("dir", ".", "`directory` of the configuration")
+	flags.BoolVar(&sys.Terraform, "terraform", false, "follow the rules of Terraform instead of OpenTofu")
+	err := program.Parse(flags, args, usage, terminal)
+	if err == nil && flags.NArg() > 0 {
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "init:", err)
-		os.Exit(1)
+		return program.Wrong(usage, err)
 	}
+	config, err := cliconfig.Load(sys)
+	if err != nil {
+		return err
+	}
+	return initialise(ctx, &initialiser{config: config, dir: *dir, terraform: sys.Terraform}, out)
 }
 
 // providersDir has the installed providers.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov5"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov5/tf5server"
+
+	"github.com/tofureg/tofureg/examples/internal/programtest"
 )
 
 // role is the environment variable of a process that is a provider, not the tests.
@@ -23,7 +25,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run())
+	programtest.Main(m, main)
 }
 
 // tiny is a provider with an empty schema.

@@ -1,13 +1,12 @@
 package main
 
 import (
-	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/examples/internal/program"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -20,9 +19,10 @@ type options struct {
 	embedded     bool
 }
 
-func parseArgs(args []string, usage io.Writer) (o options, err error) {
+const usage = "usage: installer [-dir DIR] [-cache DIR] [-platform OS_ARCH]... [-upgrade] [PROVIDER[@CONSTRAINT]...]"
+
+func parseArgs(args []string, terminal io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("installer", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.dir, "dir", "", "the `directory` of the project (default: a new temporary one)")
 	flags.StringVar(&o.cache, "cache", "", "a `directory` of packages shared with other projects, for example $TF_PLUGIN_CACHE_DIR")
 	flags.Func("platform", "a further platform to lock the providers for, `OS_ARCH`; may be repeated", func(text string) error {
@@ -31,12 +31,7 @@ func parseArgs(args []string, usage io.Writer) (o options, err error) {
 		return err
 	})
 	flags.BoolVar(&o.upgrade, "upgrade", false, "select versions anew instead of keeping the locked ones")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			flags.SetOutput(usage)
-			fmt.Fprintln(usage, "usage: installer [-dir DIR] [-cache DIR] [-platform OS_ARCH]... [-upgrade] [PROVIDER[@CONSTRAINT]...]")
-			flags.PrintDefaults()
-		}
+	if err := program.Parse(flags, args, usage, terminal); err != nil {
 		return o, err
 	}
 	names := flags.Args()

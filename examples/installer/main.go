@@ -12,14 +12,13 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 
 	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/examples/internal/program"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -27,22 +26,12 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "installer:", err)
-		os.Exit(1)
-	}
-}
+func main() { program.Main("installer", run) }
 
-func run(ctx context.Context, args []string, out, usage io.Writer) error {
-	o, err := parseArgs(args, usage)
+func run(ctx context.Context, args []string, out, terminal io.Writer) error {
+	o, err := parseArgs(args, terminal)
 	if err != nil {
-		return err
+		return program.Wrong(usage, err)
 	}
 	web := &transport.Client{Credentials: auth.Environ(os.Environ())}
 	if o.embedded {

@@ -20,13 +20,13 @@ import (
 // TestMain lets the test binary be the program itself.
 func TestMain(m *testing.M) { programtest.Main(m, main) }
 
-// TestExitCode: bad input prints one line to the standard error and exits with code 1. Help exits
+// TestExitCode: bad input prints one line and the usage to the standard error, and exits with code 2. Help exits
 // with code 0.
 func TestExitCode(t *testing.T) {
 	t.Parallel()
 	programtest.Exits(t,
-		programtest.Exit{Arg: "acme/terraform-provider-demo", Code: 1, Stderr: "installer: invalid provider address "},
-		programtest.Exit{Arg: "-frob", Code: 1, Stderr: "installer: flag provided but not defined: -frob"},
+		programtest.Exit{Arg: "acme/terraform-provider-demo", Code: 2, Stderr: "installer: invalid provider address "},
+		programtest.Exit{Arg: "-frob", Code: 2, Stderr: "installer: flag provided but not defined: -frob"},
 		programtest.Exit{Arg: "-help", Code: 0, Stderr: "usage: installer "},
 	)
 }

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"iter"
 	"maps"
@@ -11,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/examples/internal/program"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
@@ -24,9 +23,10 @@ type options struct {
 	platforms   []addrs.Platform
 }
 
-func parseArgs(args []string, usage io.Writer) (o options, err error) {
+const usage = "usage: lock [-lockfile FILE] [-platform OS_ARCH]... [-store DIR] [-stated] [PROVIDER[@CONSTRAINT]...]"
+
+func parseArgs(args []string, terminal io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("lock", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.file, "lockfile", "", "the `file` to write (default: "+lockfile.Name+")")
 	flags.StringVar(&o.store, "store", "", "store hashes in this `directory` for the next run")
 	flags.BoolVar(&o.stated, "stated", false, "record the hashes that registry.opentofu.org states for new versions, and do not download these archives")
@@ -35,12 +35,7 @@ func parseArgs(args []string, usage io.Writer) (o options, err error) {
 		o.platforms = append(o.platforms, p)
 		return err
 	})
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			flags.SetOutput(usage)
-			fmt.Fprintln(usage, "usage: lock [-lockfile FILE] [-platform OS_ARCH]... [-store DIR] [-stated] [PROVIDER[@CONSTRAINT]...]")
-			flags.PrintDefaults()
-		}
+	if err := program.Parse(flags, args, usage, terminal); err != nil {
 		return o, err
 	}
 	if len(o.platforms) == 0 {

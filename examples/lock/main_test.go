@@ -18,6 +18,19 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
+// TestMain lets the test binary be the program.
+func TestMain(m *testing.M) { programtest.Main(m, main) }
+
+// TestExitCode: arguments that are wrong print one line and the usage, and exit with code 2.
+func TestExitCode(t *testing.T) {
+	t.Parallel()
+	programtest.Exits(t,
+		programtest.Exit{Arg: "acme/terraform-provider-demo", Code: 2, Stderr: "lock: invalid provider address "},
+		programtest.Exit{Arg: "-nope", Code: 2, Stderr: "lock: flag provided but not defined: -nope"},
+		programtest.Exit{Arg: "-help", Code: 0, Stderr: "usage: lock "},
+	)
+}
+
 func TestEmbedded(t *testing.T) {
 	t.Parallel()
 	for how, args := range map[string][]string{"computed": nil, "stated": {"-stated"}} {

@@ -3,10 +3,10 @@ package main
 import (
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/examples/internal/program"
 )
 
 // options are the values of the arguments.
@@ -18,18 +18,14 @@ type options struct {
 	embedded bool
 }
 
-func parseArgs(args []string, usage io.Writer) (o options, err error) {
+const usage = "usage: login [-file FILE] [-browser] [-logout] [HOST]"
+
+func parseArgs(args []string, terminal io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("login", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.file, "file", "", "store tokens in this `file` (default: the store of the CLI)")
 	flags.BoolVar(&o.browser, "browser", false, "open the login page in a browser")
 	flags.BoolVar(&o.logout, "logout", false, "forget the token of HOST")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			flags.SetOutput(usage)
-			fmt.Fprintln(usage, "usage: login [-file FILE] [-browser] [-logout] [HOST]")
-			flags.PrintDefaults()
-		}
+	if err := program.Parse(flags, args, usage, terminal); err != nil {
 		return o, err
 	}
 	name := "registry.example.com"

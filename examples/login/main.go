@@ -11,13 +11,9 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
-	"os/signal"
 	"runtime"
 	"time"
 
@@ -25,26 +21,17 @@ import (
 	"github.com/tofureg/tofureg/auth/login"
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/examples/internal/program"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/transport"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "login:", err)
-		os.Exit(1)
-	}
-}
+func main() { program.Main("login", run) }
 
-func run(ctx context.Context, args []string, out, usage io.Writer) error {
-	o, err := parseArgs(args, usage)
+func run(ctx context.Context, args []string, out, terminal io.Writer) error {
+	o, err := parseArgs(args, terminal)
 	if err != nil {
-		return err
+		return program.Wrong(usage, err)
 	}
 	client := &login.Client{Open: func(url string) error { return visit(url, o.browser, out) }}
 	if o.embedded {

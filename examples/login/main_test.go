@@ -24,8 +24,8 @@ func TestMain(m *testing.M) { programtest.Main(m, main) }
 func TestExitCode(t *testing.T) {
 	t.Parallel()
 	programtest.Exits(t,
-		programtest.Exit{Arg: "bad..host", Code: 1, Stderr: "login: invalid "},
-		programtest.Exit{Arg: "-frob", Code: 1, Stderr: "login: flag provided but not defined: -frob"},
+		programtest.Exit{Arg: "bad..host", Code: 2, Stderr: "login: invalid "},
+		programtest.Exit{Arg: "-frob", Code: 2, Stderr: "login: flag provided but not defined: -frob"},
 		programtest.Exit{Arg: "-help", Code: 0, Stderr: "usage: login "},
 	)
 }

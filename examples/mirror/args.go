@@ -1,13 +1,12 @@
 package main
 
 import (
-	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/examples/internal/program"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -25,17 +24,13 @@ type wanted struct {
 	constraint addrs.ProviderConstraint
 }
 
-func parseArgs(args []string, usage io.Writer) (o options, err error) {
+const usage = "usage: mirror [-dir DIR] [-platforms OS_ARCH,...] [PROVIDER[@CONSTRAINT]...]"
+
+func parseArgs(args []string, terminal io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("mirror", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.dir, "dir", "", "`directory` of the mirror, created if missing (default: a temporary directory)")
 	platforms := flags.String("platforms", "linux_amd64,darwin_arm64,windows_amd64", "platforms, `OS_ARCH,...`")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			flags.SetOutput(usage)
-			fmt.Fprintln(usage, "usage: mirror [-dir DIR] [-platforms OS_ARCH,...] [PROVIDER[@CONSTRAINT]...]")
-			flags.PrintDefaults()
-		}
+	if err := program.Parse(flags, args, usage, terminal); err != nil {
 		return o, err
 	}
 	for text := range strings.SplitSeq(*platforms, ",") {

@@ -3,10 +3,10 @@ package main
 import (
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/examples/internal/program"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
@@ -21,18 +21,14 @@ type options struct {
 	embedded   bool
 }
 
-func parseArgs(args []string, usage io.Writer) (o options, err error) {
+const usage = "usage: module [-dir DIR [-replace]] [-git] [MODULE[//SUBDIR] [CONSTRAINT]]"
+
+func parseArgs(args []string, terminal io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("module", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.dir, "dir", "", "put the package into this `directory` (default: a temporary one)")
 	flags.BoolVar(&o.replace, "replace", false, "replace an existing package in the directory")
 	git := flags.Bool("git", false, "run the git program to fetch packages from repositories")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			flags.SetOutput(usage)
-			fmt.Fprintln(usage, "usage: module [-dir DIR [-replace]] [-git] [MODULE[//SUBDIR] [CONSTRAINT]]")
-			flags.PrintDefaults()
-		}
+	if err := program.Parse(flags, args, usage, terminal); err != nil {
 		return o, err
 	}
 	if *git {

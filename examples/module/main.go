@@ -12,35 +12,24 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
 
 	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/examples/internal/program"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/transport"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "module:", err)
-		os.Exit(1)
-	}
-}
+func main() { program.Main("module", run) }
 
-func run(ctx context.Context, args []string, out, usage io.Writer) error {
-	o, err := parseArgs(args, usage)
+func run(ctx context.Context, args []string, out, terminal io.Writer) error {
+	o, err := parseArgs(args, terminal)
 	if err != nil {
-		return err
+		return program.Wrong(usage, err)
 	}
 	web := &transport.Client{Credentials: auth.Environ(os.Environ())}
 	if o.embedded {

@@ -11,6 +11,19 @@ import (
 	"github.com/tofureg/tofureg/module"
 )
 
+// TestMain lets the test binary be the program.
+func TestMain(m *testing.M) { programtest.Main(m, main) }
+
+// TestExitCode: arguments that are wrong print one line and the usage, and exit with code 2.
+func TestExitCode(t *testing.T) {
+	t.Parallel()
+	programtest.Exits(t,
+		programtest.Exit{Arg: "acme/network", Code: 2, Stderr: "module: "},
+		programtest.Exit{Arg: "-nope", Code: 2, Stderr: "module: flag provided but not defined: -nope"},
+		programtest.Exit{Arg: "-help", Code: 0, Stderr: "usage: module "},
+	)
+}
+
 func TestEmbedded(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new", "network")

@@ -3,10 +3,10 @@ package main
 import (
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/examples/internal/program"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -19,17 +19,13 @@ type options struct {
 	embedded   bool
 }
 
-func parseArgs(args []string, usage io.Writer) (o options, err error) {
+const usage = "usage: quickstart [-dir DIR] [-platform OS_ARCH] [PROVIDER [CONSTRAINT]]"
+
+func parseArgs(args []string, terminal io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.dir, "dir", "", "store the package in this `directory` (default: a new temporary directory)")
 	flags.TextVar(&o.platform, "platform", addrs.CurrentPlatform(), "the platform, `OS_ARCH`")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			flags.SetOutput(usage)
-			fmt.Fprintln(usage, "usage: quickstart [-dir DIR] [-platform OS_ARCH] [PROVIDER [CONSTRAINT]]")
-			flags.PrintDefaults()
-		}
+	if err := program.Parse(flags, args, usage, terminal); err != nil {
 		return o, err
 	}
 	name, constraint := "registry.example.com/acme/demo", "~> 1.0"

@@ -21,12 +21,12 @@ import (
 // TestMain lets the test binary be the program.
 func TestMain(m *testing.M) { programtest.Main(m, main) }
 
-// TestExitCode: invalid input prints one line and exits with code 1; help exits with code 0.
+// TestExitCode: invalid input prints one line and the usage, and exits with code 2; help exits with code 0.
 func TestExitCode(t *testing.T) {
 	t.Parallel()
 	programtest.Exits(t,
-		programtest.Exit{Arg: "acme/terraform-provider-demo", Code: 1, Stderr: "quickstart: invalid provider address "},
-		programtest.Exit{Arg: "-frob", Code: 1, Stderr: "quickstart: flag provided but not defined: -frob"},
+		programtest.Exit{Arg: "acme/terraform-provider-demo", Code: 2, Stderr: "quickstart: invalid provider address "},
+		programtest.Exit{Arg: "-frob", Code: 2, Stderr: "quickstart: flag provided but not defined: -frob"},
 		programtest.Exit{Arg: "-help", Code: 0, Stderr: "usage: quickstart "},
 	)
 }

@@ -16,7 +16,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -24,6 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/examples/internal/program"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/provider"
@@ -32,40 +32,27 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	registry := &regclient.Client{Transport: &transport.Client{Credentials: auth.Environ(os.Environ())}}
 	key := credentials.NewStaticCredentialsProvider(os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"), os.Getenv("AWS_SESSION_TOKEN"))
-	err := run(ctx, os.Args[1:], registry, key, os.Stdout, os.Stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "s3mirror:", err)
-		os.Exit(1)
-	}
+	program.Main("s3mirror", func(ctx context.Context, args []string, out, terminal io.Writer) error {
+		return run(ctx, args, registry, key, out, terminal)
+	})
 }
 
 const usage = `usage: s3mirror [flags] add PROVIDER VERSION [OS_ARCH...]
-       s3mirror [flags] serve ADDRESS
-`
+       s3mirror [flags] serve ADDRESS`
 
 func run(ctx context.Context, args []string, src provider.Source, key aws.CredentialsProvider, out, terminal io.Writer) error {
 	flags := flag.NewFlagSet("s3mirror", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
 	endpoint := flags.String("endpoint", "", "`URL` of the store (default: AWS)")
 	region := flags.String("region", "us-east-1", "`region` of the bucket")
 	bucket := flags.String("bucket", "", "`name` of the bucket, which must exist")
 	prefix := flags.String("prefix", "", "`prefix` of all keys, such as mirror/")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			flags.SetOutput(terminal)
-			fmt.Fprint(terminal, usage)
-			flags.PrintDefaults()
-		}
-		return err
+	if err := program.Parse(flags, args, usage, terminal); err != nil {
+		return program.Wrong(usage, err)
 	}
 	if *bucket == "" {
-		return errors.New("missing -bucket")
+		return program.Wrong(usage, errors.New("missing -bucket"))
 	}
 	mirror := &mirrordir.Mirror{Storage: &Store{Client: newClient(*endpoint, *region, key), Bucket: *bucket, Prefix: *prefix}}
 	switch {
@@ -74,7 +61,7 @@ func run(ctx context.Context, args []string, src provider.Source, key aws.Creden
 	case flags.Arg(0) == "serve" && flags.NArg() == 2:
 		return serve(ctx, mirror, flags.Arg(1), out)
 	}
-	return errors.New("want add PROVIDER VERSION [OS_ARCH...], or serve ADDRESS")
+	return program.Wrong(usage, errors.New("want add PROVIDER VERSION [OS_ARCH...], or serve ADDRESS"))
 }
 
 // newClient returns a client of a store. Stores other than AWS commonly support neither buckets in host
@@ -93,15 +80,15 @@ func add(ctx context.Context, mirror *mirrordir.Mirror, src provider.Source, arg
 	var want mirrordir.Want
 	var err error
 	if want.Provider, err = addrs.ParseProvider(args[0]); err != nil {
-		return err
+		return program.Wrong(usage, err)
 	}
 	if want.Version, err = addrs.ParseVersion(args[1]); err != nil {
-		return err
+		return program.Wrong(usage, err)
 	}
 	for _, text := range args[2:] {
 		platform, err := addrs.ParsePlatform(text)
 		if err != nil {
-			return err
+			return program.Wrong(usage, err)
 		}
 		want.Platforms = append(want.Platforms, platform)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/examples/internal/programtest"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
@@ -17,6 +18,19 @@ import (
 	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 )
+
+// TestMain lets the test binary be the program.
+func TestMain(m *testing.M) { programtest.Main(m, main) }
+
+// TestExitCode: arguments that are wrong print one line and the usage, and exit with code 2.
+func TestExitCode(t *testing.T) {
+	t.Parallel()
+	programtest.Exits(t,
+		programtest.Exit{Arg: "add", Code: 2, Stderr: "s3mirror: missing -bucket"},
+		programtest.Exit{Arg: "-nope", Code: 2, Stderr: "s3mirror: flag provided but not defined: -nope"},
+		programtest.Exit{Arg: "-help", Code: 0, Stderr: "usage: s3mirror "},
+	)
+}
 
 var (
 	random = addrs.MustParseProvider("registry.example.com/acme/random")

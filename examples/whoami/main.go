@@ -10,47 +10,45 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"strings"
 
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/examples/internal/program"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "whoami:", err)
-		os.Exit(1)
-	}
-}
+func main() { program.Main("whoami", run) }
+
+const usage = "usage: whoami [HOST...]"
 
 func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	if len(args) > 0 && args[0] == helperArgument {
 		return answer(args[1:], out) // run as the helper of the sample configuration
 	}
-	system, names := cliconfig.Host(), args
-	switch {
-	case len(args) == 0:
+	flags := flag.NewFlagSet("whoami", flag.ContinueOnError)
+	if err := program.Parse(flags, args, usage, terminal); err != nil {
+		return program.Wrong(usage, err)
+	}
+	system, names := cliconfig.Host(), flags.Args()
+	if len(names) == 0 {
 		sample, dir, err := writeSample()
 		if err != nil {
 			return err
 		}
 		defer os.RemoveAll(dir)
 		system, names = sample, sampleHosts
-	case strings.HasPrefix(args[0], "-"):
-		fmt.Fprintln(terminal, "usage: whoami [HOST...]")
-		return flag.ErrHelp
+	}
+	var hosts []svchost.Hostname
+	for _, name := range names {
+		host, err := svchost.Parse(name)
+		if err != nil {
+			return program.Wrong(usage, err)
+		}
+		hosts = append(hosts, host)
 	}
 	cfg, err := cliconfig.Load(system)
 	if err != nil {
@@ -59,11 +57,7 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	for _, warning := range cfg.Warnings() {
 		fmt.Fprintln(terminal, "warning:", warning)
 	}
-	for _, name := range names {
-		host, err := svchost.Parse(name)
-		if err != nil {
-			return err
-		}
+	for _, host := range hosts {
 		fmt.Fprintf(out, "%-22s %s\n", host.Display(), explain(ctx, cfg, host))
 	}
 	return nil

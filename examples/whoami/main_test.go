@@ -6,7 +6,19 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/tofureg/tofureg/examples/internal/programtest"
 )
+
+// TestExitCode: arguments that are wrong print one line and the usage, and exit with code 2.
+func TestExitCode(t *testing.T) {
+	t.Parallel()
+	programtest.Exits(t,
+		programtest.Exit{Arg: "bad addr!", Code: 2, Stderr: "whoami: invalid "},
+		programtest.Exit{Arg: "-nope", Code: 2, Stderr: "whoami: flag provided but not defined: -nope"},
+		programtest.Exit{Arg: "-help", Code: 0, Stderr: "usage: whoami "},
+	)
+}
 
 // TestMain makes this test program the helper that run starts. With arguments of the helper,
 // it does not run the tests.
@@ -15,7 +27,7 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	os.Exit(m.Run())
+	programtest.Main(m, main)
 }
 
 func TestEmbedded(t *testing.T) {

@@ -25,7 +25,7 @@ func Main(m *testing.M, main func()) {
 type Exit struct {
 	Arg    string // the only argument
 	Code   int    // with which it ends
-	Stderr string // a line that starts so, and only that one if Code is not 0
+	Stderr string // a line that starts so; with code 1 it is the only one, and with code 2 the usage follows
 }
 
 // Exits runs the program in processes of their own, whose TestMain has to call [Main]. On
@@ -40,7 +40,8 @@ func Exits(t *testing.T, exits ...Exit) {
 		if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != e.Code {
 			t.Errorf("%s: %v, want code %d", e.Arg, err, e.Code)
 		}
-		if stdout.Len() > 0 || !strings.HasPrefix(stderr.String(), e.Stderr) || e.Code != 0 && strings.Count(stderr.String(), "\n") != 1 {
+		_, usage, _ := strings.Cut(stderr.String(), "\n")
+		if stdout.Len() > 0 || !strings.HasPrefix(stderr.String(), e.Stderr) || e.Code == 1 && usage != "" || e.Code == 2 && !strings.HasPrefix(usage, "usage: ") {
 			t.Errorf("%s: output %q, errors %q", e.Arg, &stdout, &stderr)
 		}
 	}
