@@ -19,8 +19,8 @@ import (
 // Use [Cached] to run it less often.
 //
 // All errors are a [*SourceError] with a [*HelperError]. More than 1 MiB of output is an
-// error. After an error, the program is killed, on Unix with its process group. The program
-// has no terminal.
+// error. After an error, the program is killed with the programs that it has started: on Unix its
+// process group, on Windows its job. The program has no terminal.
 type Helper struct {
 	// Path is the absolute path of the program.
 	Path string

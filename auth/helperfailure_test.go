@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -96,9 +95,6 @@ func TestHelperLeavesNoChild(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if runtime.GOOS == "windows" && strings.HasPrefix(tt.role, "fork") {
-				t.Skip("skipped: on windows only the program itself is killed")
-			}
 			lock := filepath.Join(t.TempDir(), "lock")
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
@@ -126,9 +122,6 @@ func TestHelperLeavesNoChild(t *testing.T) {
 // Timeout until the child starts in time.
 func TestHelperTimeoutLeavesNoChild(t *testing.T) {
 	t.Parallel()
-	if runtime.GOOS == "windows" {
-		t.Skip("skipped: on windows only the program itself is killed")
-	}
 	for limit := 50 * time.Millisecond; ; limit *= 2 {
 		lock := filepath.Join(t.TempDir(), "lock")
 		slow := helper(t, "fork and hang", fileVariable+"="+lock, outVariable+"="+secret)

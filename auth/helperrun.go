@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/program"
 )
 
 const (
@@ -46,7 +48,11 @@ func (h Helper) call(ctx context.Context, verb string, host svchost.Hostname, to
 	if filepath.IsAbs(h.Path) {
 		cmd := h.command(inner, verb, host, token)
 		cmd.Stdout, cmd.Stderr = answer, stderr
-		err = cmd.Run()
+		group, started := program.Start(cmd, 0)
+		if err = started; err == nil {
+			defer group.Close()
+			err = cmd.Wait()
+		}
 		switch {
 		case ctx.Err() != nil:
 			err = fault.Ended(ctx)
@@ -54,11 +60,13 @@ func (h Helper) call(ctx context.Context, verb string, host svchost.Hostname, to
 			err = context.Cause(inner) // the timeout, or too much output
 		case errors.Is(err, exec.ErrWaitDelay):
 			err = errHeldOpen
+		case errors.Is(err, exec.ErrNotFound): // on Windows
+			err = &fs.PathError{Op: "run", Path: h.Path, Err: fs.ErrNotExist}
 		case err == nil && verb == "get":
 			found, err = parseAnswer(answer.buf)
 		}
-		if err != nil && cmd.Process != nil {
-			kill(cmd.Process)
+		if err != nil && group != nil {
+			_ = group.Kill()
 		}
 	}
 	if err != nil {
@@ -67,14 +75,9 @@ func (h Helper) call(ctx context.Context, verb string, host svchost.Hostname, to
 	return found, err
 }
 
-// command returns the command for a run. The process group is killed when ctx ends.
+// command returns the command for a run.
 func (h Helper) command(ctx context.Context, verb string, host svchost.Hostname, token Token) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, h.Path, slices.Concat(h.Args, []string{verb, host.String()})...)
-	detach(cmd)
-	cmd.Cancel = func() error {
-		kill(cmd.Process)
-		return nil
-	}
 	if h.Env != nil {
 		// Not nil: for exec, nil is the environment of this process.
 		cmd.Env = append([]string{}, h.Env()...)

@@ -27,7 +27,7 @@ import (
 // It never prompts for a password, but runs GIT_ASKPASS. The location's credentials never
 // appear in errors, but can appear in the list of processes.
 //
-// When the context ends, git is killed with the programs that it started; on Windows only git.
+// When the context ends, git is killed with the programs that it started.
 // They get no signals from the terminal: end the context on an interrupt, see
 // [os/signal.NotifyContext].
 type Git struct {
@@ -43,7 +43,7 @@ type Git struct {
 
 	// Memory limits the memory of git and of each program that it starts, in bytes. If zero, it
 	// is 512 MiB; if negative, there is no limit. Beyond it the error is ErrTooLarge. The limit
-	// needs Linux and /bin/sh.
+	// needs Linux and /bin/sh, or Windows.
 	Memory int64
 
 	// VetoHost, if not nil, is called with the host of each repository URL, also where the
@@ -93,7 +93,6 @@ func (r *repository) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd.Dir = r.dir
 	cmd.Env = r.git.Env
 	cmd.Env = append(gitEnvironment(cmd.Environ(), r.protocols), "GIT_DIR="+r.dir)
-	isolate(cmd, r.git.memory())
 	return cmd
 }
 

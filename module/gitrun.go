@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/program"
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
@@ -83,7 +84,7 @@ func (r *repository) start(ctx context.Context, messages io.Writer, args []strin
 	}
 	cmd := r.command(ctx, args...)
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, messages, gitDelay
-	err = cmd.Start()
+	group, err := program.Start(cmd, r.git.memory())
 	out.Close()
 	if err != nil {
 		in.Close()
@@ -92,6 +93,7 @@ func (r *repository) start(ctx context.Context, messages io.Writer, args []strin
 	answers, exit := &output{ctx: ctx, in: in}, make(chan error, 1)
 	go func() {
 		err := cmd.Wait()
+		group.Close()
 		answers.end()
 		exit <- err
 	}()

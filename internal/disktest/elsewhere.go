@@ -19,8 +19,8 @@ func Elsewhere(t *testing.T) (dir, link string) {
 		}
 	})
 	link = filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(dir, link); err != nil {
-		t.Fatal(err)
+	if err := Symlink(dir, link); err != nil {
+		t.Skipf("skipped: this link cannot be made here: %v", err)
 	}
 	return dir, link
 }

@@ -2,9 +2,11 @@ package dirtest_test
 
 import (
 	"context"
+	"os"
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir/dirtest"
 )
@@ -59,12 +61,37 @@ func TestBrokenLocal(t *testing.T) {
 		}}, "want the content until Discard"},
 		"another path": {badLocal{path: func(path string) string { return path + ".x" }}, "LocalPath"},
 	} {
-		test.storage.Directory = &mirrordir.Directory{Path: t.TempDir()}
-		err := dirtest.StorageCheck(t.Context(), "staged files", test.storage)
-		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: found %v, want %q", name, err, test.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if name == "replaces" && !removesLocked(t) {
+				t.Skip("skipped: Wine removes a locked file when the lock ends")
+			}
+			test.storage.Directory = &mirrordir.Directory{Path: t.TempDir()}
+			err := dirtest.StorageCheck(t.Context(), "staged files", test.storage)
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("found %v, want %q", err, test.want)
+			}
+		})
 	}
+}
+
+// removesLocked reports whether the system removes a file that is open and locked.
+func removesLocked(t *testing.T) bool {
+	t.Helper()
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	l, err := fsx.AcquireLockIn(t.Context(), root, "lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Release()
+	if err := root.Remove("lock"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = root.Lstat("lock")
+	return err != nil
 }
 
 func replacing(ctx context.Context, d *mirrordir.Directory, s mirrordir.Staged, name string) error {
