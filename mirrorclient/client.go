@@ -48,7 +48,8 @@ type Client struct {
 var _ provider.Source = (*Client)(nil)
 
 const (
-	maxDocument  = 16 << 20 // bytes
+	maxDocument  = 16 << 20 // bytes of an index
+	maxVersion   = 1 << 20  // bytes of the document of a version; many platforms keep it in memory
 	maxRedirects = 5        // like the CLI
 )
 

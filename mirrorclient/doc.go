@@ -32,7 +32,7 @@
 //
 // # Limits and errors
 //
-// A document must have the media type application/json, at most 16 MiB, 100,000 versions, 1,000
+// A document must have the media type application/json, at most 16 MiB (of a version: 1 MiB), 100,000 versions, 1,000
 // platforms and 100 hashes for each platform. A larger document is an error that wraps ErrTooLarge.
 //
 // Each error is a [*github.com/tofureg/tofureg/provider.Error]. It wraps ErrNotFound of package

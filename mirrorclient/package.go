@@ -84,6 +84,7 @@ func (c *Client) document(ctx context.Context, p addrs.Provider, version string)
 	if err != nil {
 		return nil, err
 	}
+	r.Limit = maxVersion
 	return c.documents.Get(ctx, c.http, r, nil, func(_ context.Context, resp *httpx.Response) (*versionDocument, error) {
 		archives, err := decodeDocument(resp)
 		if err != nil {

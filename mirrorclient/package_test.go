@@ -197,8 +197,8 @@ func TestPackageLimits(t *testing.T) {
 		"100 hashes":                {hashes("linux_amd64", 100), nil},
 		"101 hashes":                {hashes("linux_amd64", 101), provider.ErrTooLarge},
 		"101 hashes of another one": {strings.Replace(hashes("plan9_arm", 101), `"other_one":{}`, `"linux_amd64":{"url":"a"}`, 1), nil},
-		"16 MiB":                    {document("linux_amd64", "a") + strings.Repeat(" ", 16<<20-len(document("linux_amd64", "a"))), nil},
-		"16 MiB and a byte":         {strings.Repeat(" ", 16<<20) + "{", provider.ErrTooLarge},
+		"1 MiB":                     {document("linux_amd64", "a") + strings.Repeat(" ", 1<<20-len(document("linux_amd64", "a"))), nil},
+		"1 MiB and a byte":          {strings.Repeat(" ", 1<<20) + "{", provider.ErrTooLarge},
 		"150,000 members":           {`{"archives":{},"x":[` + strings.Repeat("0,", 149_997) + `0,0]}`, provider.ErrNotFound},
 		"150,001 members":           {`{"archives":{},"x":[` + strings.Repeat("0,", 149_998) + `0,0]}`, provider.ErrTooLarge},
 	} {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/budget"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -115,18 +116,22 @@ type Result struct {
 	Err    error   // an [*Error]
 }
 
+// maxMemory bounds the bytes that the archives of DownloadAll need for decompression: two of tar.xz.
+const maxMemory = 128 << 20
+
 // defaultParallel is the value of Options.Parallel if it is not set.
 const defaultParallel = 16
 
 // DownloadAll fetches many modules at the same time, as [Download] does, and returns the
 // results in the order of requests. A failed request does not stop the others. The error joins
-// all errors.
+// all errors. At most two tar.xz are unpacked at the same time, because of their memory.
 func DownloadAll(ctx context.Context, src Source, requests []Request, o Options) ([]Result, error) {
 	parallel := o.Parallel
 	if parallel <= 0 {
 		parallel = defaultParallel
 	}
 	o.Progress = flight.InTurn(o.Progress)
+	ctx, _ = budget.Of(ctx, maxMemory)
 	results := make([]Result, len(requests))
 	conflicting := conflicts(requests)
 	var group errgroup.Group

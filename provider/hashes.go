@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/budget"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -72,9 +73,11 @@ type HashStore interface {
 //
 // A failure for one platform does not stop the others. The map has all reports, and the error
 // joins one [*Error] for each failed platform, in order. If ctx ends, the error is the error of
-// ctx.
+// ctx. The SHA256SUMS documents and keys of all platforms together, without equal ones, have at most
+// 4 MiB; beyond it the call stops with ErrTooLarge and no report.
 func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, on []addrs.Platform, o HashOptions) (map[addrs.Platform]*verify.Report, error) {
-	h := &hashing{HashOptions: o, src: ShareEvidence(src), provider: p, version: v}
+	h := &hashing{HashOptions: o, src: ShareEvidence(src), provider: p, version: v, keys: map[string]string{}}
+	ctx, h.budget = budget.Of(ctx, maxDocuments)
 	if err := h.prepare(); err != nil {
 		return nil, h.failed(err)
 	}

@@ -453,7 +453,7 @@ func TestShareEvidenceKeepsLittle(t *testing.T) {
 	asked := 0
 	src := provider.ShareEvidence(&lister{Fetcher: &fake{evidence: func(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
 		asked++
-		return verify.Evidence{Sums: make([]byte, 4<<20)}, nil
+		return verify.Evidence{Sums: make([]byte, 1<<20)}, nil
 	}}})
 	pkg := packageOf(nil)
 	for range 2 { // there is room for eight

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/budget"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -20,9 +21,12 @@ import (
 // maxAsking bounds the platforms whose package is being found or waits for the gate.
 const maxAsking = 32
 
-// maxSums bounds the total size in bytes of the SHA256SUMS documents in the reports of a call.
-// Each platform may have its own document.
-const maxSums = 16 << 20
+// maxDocuments bounds the bytes of the SHA256SUMS documents in the reports of a call, and of the keys
+// that sources list. Each platform may have its own.
+const maxDocuments = 4 << 20
+
+// documents names these bytes in errors.
+const documents = "the SHA256SUMS documents and keys of all platforms"
 
 // hashing is a call of Hashes.
 type hashing struct {
@@ -36,9 +40,12 @@ type hashing struct {
 	found   map[addrs.Platform]answered
 	sibling *Package // states hashes of other platforms; may be nil
 
-	mu       sync.Mutex
-	sums     []*verify.Sums // of all reports, without duplicates
-	sumsSize int            // bytes
+	budget *budget.Bytes // of documents
+	stop   context.CancelCauseFunc
+
+	mu   sync.Mutex
+	sums []*verify.Sums    // of all reports, without duplicates
+	keys map[string]string // the text of all keys
 }
 
 type answered struct {
@@ -51,12 +58,18 @@ func (h *hashing) hashAll(ctx context.Context, on []addrs.Platform) (map[addrs.P
 	if h.Stated || h.NoDownload {
 		h.findSibling(ctx, on[0])
 	}
+	outer := ctx
+	ctx, h.stop = context.WithCancelCause(ctx)
+	defer h.stop(nil)
 	reports, errs := make([]*verify.Report, len(on)), make([]error, len(on))
 	var wg sync.WaitGroup
 	for i, platform := range on {
 		wg.Go(func() { reports[i], errs[i] = h.hashPlatform(ctx, platform) })
 	}
 	wg.Wait()
+	if cause := context.Cause(ctx); cause != nil && outer.Err() == nil {
+		return nil, h.failed(cause) // the budget is exhausted
+	}
 	result := make(map[addrs.Platform]*verify.Report, len(on))
 	ended, refuted := false, false
 	for i, platform := range on {
@@ -112,11 +125,40 @@ func (h *hashing) share(report *verify.Report) error {
 	for name := range report.Sums.All() {
 		size += sha256.Size*2 + len("  ") + len(name) + len("\n")
 	}
-	if size > maxSums-h.sumsSize {
-		return fmt.Errorf("more than %d bytes in the SHA256SUMS documents of all platforms: %w", maxSums, ErrTooLarge)
+	if err := h.take(int64(size)); err != nil {
+		return err
 	}
-	h.sums, h.sumsSize = append(h.sums, report.Sums), h.sumsSize+size
+	h.sums = append(h.sums, report.Sums)
 	return nil
+}
+
+// take takes n bytes of the budget. If they are not left, it stops the work on all platforms.
+func (h *hashing) take(n int64) error {
+	err := h.budget.Take(n, documents)
+	if err != nil {
+		h.stop(err)
+	}
+	return err
+}
+
+// keep returns pkg with keys that share their text with equal keys of other packages.
+func (h *hashing) keep(pkg *Package) (*Package, error) {
+	own := *pkg
+	own.Keys = slices.Clone(pkg.Keys)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, key := range own.Keys {
+		text, ok := h.keys[key.Armor]
+		if !ok {
+			if err := h.take(int64(len(key.Armor))); err != nil {
+				return nil, err
+			}
+			text = key.Armor
+			h.keys[text] = text
+		}
+		own.Keys[i].Armor = text
+	}
+	return &own, nil
 }
 
 // report returns the report of one platform, and the number of fetched bytes.
@@ -132,6 +174,9 @@ func (h *hashing) report(ctx context.Context, platform addrs.Platform) (*verify.
 	}
 	pkg, err := h.find(ctx, platform)
 	if err != nil {
+		return nil, 0, err
+	}
+	if pkg, err = h.keep(pkg); err != nil {
 		return nil, 0, err
 	}
 	if pkg.Dir != "" {

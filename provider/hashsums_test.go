@@ -62,17 +62,46 @@ func (s *padded) Evidence(_ context.Context, pkg *provider.Package) (verify.Evid
 // TestSumsTogether: the total size of different documents is bounded.
 func TestSumsTogether(t *testing.T) {
 	t.Parallel()
-	const each, limit = 4 << 20, 16 << 20
+	const each = 1 << 20
 	for _, more := range []int{0, 1} {
 		_, _, client := serveDemo(demoRelease())
+		pkg := must(client.ProviderPackage(t.Context(), demo, v123, five[0]))(t)
+		limit := 4<<20 - len(pkg.Keys[0].Armor) // of all platforms, kept once
 		src := &padded{Source: client, sizes: []int{each, each, each, limit - 3*each - 1000, 1000 + more}}
 		o := provider.HashOptions{Policy: verify.Policy{AllowUnsigned: true}}
 		reports, err := provider.Hashes(t.Context(), src, demo, v123, five, o)
 		if more == 0 && (err != nil || len(reports) != 5) {
 			t.Errorf("%d bytes together: %d reports, %v, want 5", limit, len(reports), err)
 		}
-		if more == 1 && (!errors.Is(err, provider.ErrTooLarge) || len(reports) != 4) {
-			t.Errorf("%d bytes together: %d reports, %v, want 4 and ErrTooLarge", limit+more, len(reports), err)
+		if more == 1 && (!errors.Is(err, provider.ErrTooLarge) || len(reports) != 0) {
+			t.Errorf("%d bytes together: %d reports, %v, want none and ErrTooLarge", limit+more, len(reports), err)
+		}
+	}
+}
+
+// keyed is a source that lists another key for each platform.
+type keyed struct{ provider.Source }
+
+func (s keyed) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform) (*provider.Package, error) {
+	pkg, err := s.Source.ProviderPackage(ctx, p, v, on)
+	if err == nil {
+		pkg.Keys = append(pkg.Keys, verify.Key{Armor: on.String() + strings.Repeat(" ", 1<<20-len(on.String()))})
+	}
+	return pkg, err
+}
+
+// TestKeysTogether: the total size of different keys is bounded, and the rest stops.
+func TestKeysTogether(t *testing.T) {
+	t.Parallel()
+	_, _, client := serveDemo(demoRelease())
+	o := provider.HashOptions{Policy: verify.Policy{AllowUnsigned: true}}
+	for _, n := range []int{3, 4} { // with the key of all platforms, four are too large
+		reports, err := provider.Hashes(t.Context(), keyed{client}, demo, v123, five[:n], o)
+		if n == 3 && errors.Is(err, provider.ErrTooLarge) {
+			t.Errorf("%d keys: %v", n, err)
+		}
+		if n == 4 && (!errors.Is(err, provider.ErrTooLarge) || len(reports) != 0) {
+			t.Errorf("%d keys: %d reports, %v, want ErrTooLarge", n, len(reports), err)
 		}
 	}
 }

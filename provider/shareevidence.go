@@ -3,32 +3,32 @@ package provider
 import (
 	"bytes"
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/budget"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/verify"
 )
 
 // maxShared bounds the cached bytes. Documents usually have a few thousand.
-const maxShared = 32 << 20
+const maxShared = 8 << 20
 
 // ShareEvidence returns a Source that fetches each SHA256SUMS document and its signature from
-// src only once, because the packages of a version share them. It caches 32 MiB for up to a
+// src only once, because the packages of a version share them. It caches 8 MiB for up to a
 // day, so use it for one job: pass it to [Hashes] and to [Download]. It checks answers as
 // [CheckAnswers] does.
 func ShareEvidence(src Source) Source {
 	if _, ok := src.(*sharedEvidence); ok {
 		return src
 	}
-	return &sharedEvidence{Source: CheckAnswers(src)}
+	return &sharedEvidence{Source: CheckAnswers(src), cached: budget.New(maxShared)}
 }
 
 type sharedEvidence struct {
 	Source
-	known flight.Cache[evidenceKey, documents]
-	size  atomic.Int64 // of the cached documents
+	known  flight.Cache[evidenceKey, evidenceDocuments]
+	cached *budget.Bytes
 }
 
 // evidenceKey has the provider, whose host may need a token, and the method.
@@ -37,7 +37,7 @@ type evidenceKey struct {
 	sums, signature, via string
 }
 
-type documents struct{ sums, signature []byte }
+type evidenceDocuments struct{ sums, signature []byte }
 
 // Evidence implements [Fetcher].
 func (s *sharedEvidence) Evidence(ctx context.Context, pkg *Package) (verify.Evidence, error) {
@@ -45,13 +45,13 @@ func (s *sharedEvidence) Evidence(ctx context.Context, pkg *Package) (verify.Evi
 		return s.Source.Evidence(ctx, pkg)
 	}
 	key := evidenceKey{pkg.Provider, pkg.SumsURL, pkg.SignatureURL, pkg.Via}
-	found, err := s.known.Do(ctx, key, func(ctx context.Context) (documents, time.Duration, error) {
+	found, err := s.known.Do(ctx, key, func(ctx context.Context) (evidenceDocuments, time.Duration, error) {
 		ev, err := s.Source.Evidence(ctx, pkg)
-		found := documents{ev.Sums, ev.Signature}
-		if s.size.Add(int64(len(ev.Sums)+len(ev.Signature))) > maxShared {
+		found := evidenceDocuments{ev.Sums, ev.Signature}
+		if err != nil || s.cached.Take(int64(len(ev.Sums)+len(ev.Signature)), "the cache") != nil {
 			return found, -1, err
 		}
-		return found, 24 * time.Hour, err
+		return found, 24 * time.Hour, nil
 	})
 	if err != nil {
 		return verify.Evidence{}, err

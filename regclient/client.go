@@ -51,8 +51,11 @@ var (
 	_ module.Source   = (*Client)(nil)
 )
 
-// maxDocument bounds a document with versions, a package or a location, in bytes.
-const maxDocument = 16 << 20
+// Limits of documents, in bytes.
+const (
+	maxDocument = 16 << 20 // with versions or a location
+	maxPackage  = 1 << 20  // about one package; many are fetched at the same time
+)
 
 var errZero = errors.New("the address, the version or the platform is the zero value")
 

@@ -26,8 +26,8 @@
 // it, unless PackageCredentials of [transport.Client] allows it or a module registry serves
 // its own packages; see [Client.OpenModule].
 //
-// Documents have at most 16 MiB, 100,000 versions, and 1,000 platforms of a version.
-// SHA256SUMS documents have at most 4 MiB, signatures 64 KiB. What exceeds a limit is refused
+// Documents have at most 16 MiB, 100,000 versions, and 1,000 platforms of a version. Documents about
+// a package and SHA256SUMS documents have at most 1 MiB, signatures 64 KiB. What exceeds a limit is refused
 // with [provider.ErrTooLarge].
 //
 // # Errors

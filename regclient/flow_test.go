@@ -230,7 +230,7 @@ func TestEvidenceFails(t *testing.T) {
 
 func TestEvidenceLimits(t *testing.T) {
 	t.Parallel()
-	for kind, limit := range map[regtest.Kind]int{regtest.Sums: 4 << 20, regtest.Signature: 64 << 10} {
+	for kind, limit := range map[regtest.Kind]int{regtest.Sums: 1 << 20, regtest.Signature: 64 << 10} {
 		for n, want := range map[int]error{limit: nil, limit + 1: provider.ErrTooLarge} {
 			reg := registry()
 			reg.AddFault(regtest.Fault{Kind: kind, Raw: bytes.Repeat([]byte("x"), n)})

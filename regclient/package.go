@@ -39,6 +39,7 @@ func (c *Client) askPackage(ctx context.Context, key packageKey, version string)
 	if err != nil {
 		return nil, err
 	}
+	r.Limit = maxPackage
 	pkg, err := c.packages.Get(ctx, c.http, r, (*provider.Package).Clone, func(_ context.Context, resp *httpx.Response) (*provider.Package, error) {
 		return c.decodePackage(resp, key)
 	})

@@ -16,7 +16,7 @@ import (
 
 // The maximum sizes of documents in bytes.
 const (
-	MaxSums      = 4 << 20  // a SHA256SUMS document
+	MaxSums      = 1 << 20  // a SHA256SUMS document
 	MaxSignature = 64 << 10 // a signature
 )
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/therootcompany/xz"
 
+	"github.com/tofureg/tofureg/internal/budget"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/inflate"
 )
@@ -48,19 +49,30 @@ func Sniff(head []byte) Format {
 	return ""
 }
 
-// decompressor returns a reader of the decompressed data. Its memory is bounded.
-func (f Format) decompressor(r *bufio.Reader) (io.Reader, error) {
+// decompressor returns a reader of the decompressed data. Its memory is bounded, for xz by the budget
+// of ctx; the caller must call release when done.
+func (f Format) decompressor(ctx context.Context, r *bufio.Reader) (in io.Reader, release func(), err error) {
+	release = func() {}
 	switch f {
 	case FormatTarGzip:
-		return inflate.NewGzipReader(r), nil
+		in = inflate.NewGzipReader(r)
 	case FormatTarXz:
-		return xz.NewReader(r, maxDictionary)
+		_, memory := budget.Of(ctx, maxDictionary)
+		if release, err = memory.Wait(ctx, maxDictionary); err != nil {
+			return nil, nil, fault.Ended(ctx)
+		}
+		if in, err = xz.NewReader(r, maxDictionary); err != nil {
+			release()
+			return nil, nil, err
+		}
 	case FormatTarBzip2:
-		return bzip2.NewReader(r), nil
+		in = bzip2.NewReader(r)
 	case FormatTar:
-		return r, nil
+		in = r
+	default:
+		return nil, nil, fmt.Errorf("%q is not a tar", string(f))
 	}
-	return nil, fmt.Errorf("%q is not a tar", string(f))
+	return in, release, nil
 }
 
 // A packedReader reads compressed data. It remembers its error, which tells a broken connection from
@@ -94,8 +106,17 @@ type tarStream struct {
 	format Format
 	packed *packedReader
 	in     io.Reader // nil before the first read
+	free   func()    // ends the use of in; nil before the first read
 	left   int64     // bytes still allowed
 	err    error
+}
+
+// release frees the memory of the decompressor.
+func (i *tarStream) release() {
+	if i.free != nil {
+		i.in = nil
+		i.free()
+	}
 }
 
 func newTarStream(ctx context.Context, r io.Reader, f Format, l Limits) *tarStream {
@@ -134,6 +155,8 @@ func (i *tarStream) Read(p []byte) (int, error) {
 	switch {
 	case i.packed.err != nil:
 		i.err = i.packed.err
+	case err != nil && i.ctx.Err() != nil:
+		i.err = fault.Ended(i.ctx)
 	case i.left < 0:
 		i.err = tooLarge("the tar exceeds the limits of content and headers")
 	case err == io.EOF:
@@ -146,11 +169,11 @@ func (i *tarStream) Read(p []byte) (int, error) {
 
 func (i *tarStream) read(p []byte) (int, error) {
 	if i.in == nil {
-		in, err := i.format.decompressor(bufio.NewReaderSize(i.packed, 64<<10))
+		in, free, err := i.format.decompressor(i.ctx, bufio.NewReaderSize(i.packed, 64<<10))
 		if err != nil {
 			return 0, err
 		}
-		i.in = in
+		i.in, i.free = in, free
 	}
 	return i.in.Read(p)
 }

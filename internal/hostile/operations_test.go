@@ -182,12 +182,12 @@ var operations = []operation{
 		_, err := c.ProviderVersions(ctx, alpha)
 		return func(ctx context.Context) (any, error) { return c.ProviderVersions(ctx, alpha) }, err
 	}},
-	{name: "package", kind: regtest.Package, host: apiHost, token: registryToken, limit: 16 << 20, json: true, hops: 10, prepare: func(ctx context.Context, w *world) (func(context.Context) (any, error), error) {
+	{name: "package", kind: regtest.Package, host: apiHost, token: registryToken, limit: 1 << 20, json: true, hops: 10, prepare: func(ctx context.Context, w *world) (func(context.Context) (any, error), error) {
 		c := w.registry()
 		_, err := c.ProviderPackage(ctx, alpha, v1, linux)
 		return func(ctx context.Context) (any, error) { return c.ProviderPackage(ctx, alpha, v1, linux) }, err
 	}},
-	{name: "sums", kind: regtest.Sums, host: filesHost, limit: 4 << 20, hops: 10, prepare: evidence},
+	{name: "sums", kind: regtest.Sums, host: filesHost, limit: 1 << 20, hops: 10, prepare: evidence},
 	{name: "signature", kind: regtest.Signature, host: filesHost, limit: 64 << 10, hops: 10, prepare: evidence},
 	{name: "archive", kind: regtest.Archive, host: filesHost, hops: 10, prepare: func(ctx context.Context, w *world) (func(context.Context) (any, error), error) {
 		return archive(ctx, w.registry())
@@ -209,7 +209,7 @@ var operations = []operation{
 		c := w.mirror()
 		return func(ctx context.Context) (any, error) { return c.ProviderVersions(ctx, alpha) }, nil
 	}},
-	{name: "mirror version", kind: regtest.MirrorVersion, host: mirrorHost, token: mirrorToken, limit: 16 << 20, json: true, hops: 5, prepare: func(ctx context.Context, w *world) (func(context.Context) (any, error), error) {
+	{name: "mirror version", kind: regtest.MirrorVersion, host: mirrorHost, token: mirrorToken, limit: 1 << 20, json: true, hops: 5, prepare: func(ctx context.Context, w *world) (func(context.Context) (any, error), error) {
 		c := w.mirror()
 		_, err := c.ProviderVersions(ctx, alpha)
 		return func(ctx context.Context) (any, error) { return c.ProviderPackage(ctx, alpha, v1, linux) }, err

@@ -69,7 +69,7 @@ type Added struct {
 // replaced if it is damaged or another archive. An invalid Want fails the call before anything is added.
 //
 // Add returns those wanted packages that are now in the mirror, sorted, also with an error. The error joins a
-// [*provider.Error] for each failure. More than 16 MiB of different SHA256SUMS documents of one
+// [*provider.Error] for each failure. More than 4 MiB of different SHA256SUMS documents of one
 // version are refused with [provider.ErrTooLarge].
 func (m *Mirror) Add(ctx context.Context, src provider.Source, wants []Want, o Options) ([]Added, error) {
 	jobs, err := plan(wants)

@@ -4,11 +4,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/budget"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
@@ -20,9 +20,11 @@ type versionAdder struct {
 	job    *job
 	source provider.Source // fetches shared documents once
 
-	mu       sync.Mutex
-	sums     []*verify.Sums // different documents of the added packages
-	sumsSize int
+	budget *budget.Bytes // of sums
+	stop   context.CancelCauseFunc
+
+	mu   sync.Mutex
+	sums []*verify.Sums // different documents of the added packages
 }
 
 // addVersion does one job.
@@ -36,7 +38,9 @@ func (a *adder) addVersion(ctx context.Context, j *job) ([]Added, []error) {
 		return nil, whole(err)
 	}
 	defer unlock()
-	v := &versionAdder{adder: a, job: j, source: provider.ShareEvidence(a.src)}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	v := &versionAdder{adder: a, job: j, source: provider.ShareEvidence(a.src), budget: budget.New(maxSums), stop: stop}
 	platforms := j.Platforms
 	if len(platforms) == 0 {
 		if platforms, err = v.allPlatforms(ctx); err != nil {
@@ -88,7 +92,7 @@ func (v *versionAdder) addPackages(ctx context.Context, platforms []addrs.Platfo
 }
 
 // maxSums is the maximum total size in bytes of the different SHA256SUMS documents of a version.
-const maxSums = 16 << 20
+const maxSums = 4 << 20
 
 // shareSums lets reports with equal SHA256SUMS documents share one.
 func (v *versionAdder) shareSums(report *verify.Report) error {
@@ -108,10 +112,11 @@ func (v *versionAdder) shareSums(report *verify.Report) error {
 	for name := range report.Sums.All() {
 		size += sha256.Size*2 + len("  ") + len(name) + len("\n")
 	}
-	if size > maxSums-v.sumsSize {
-		return fmt.Errorf("more than %d bytes in the SHA256SUMS documents of all platforms: %w", maxSums, fault.ErrTooLarge)
+	if err := v.budget.Take(int64(size), "the SHA256SUMS documents of all platforms"); err != nil {
+		v.stop(err)
+		return err
 	}
-	v.sums, v.sumsSize = append(v.sums, report.Sums), v.sumsSize+size
+	v.sums = append(v.sums, report.Sums)
 	return nil
 }
 

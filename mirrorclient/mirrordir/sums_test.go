@@ -48,7 +48,7 @@ func (s padded) Evidence(_ context.Context, pkg *provider.Package) (verify.Evide
 // TestSumsTogether: the different SHA256SUMS documents of one version are limited together.
 func TestSumsTogether(t *testing.T) {
 	t.Parallel()
-	const each, limit = 4 << 20, 16 << 20
+	const each, limit = 1 << 20, 4 << 20
 	for _, more := range []int{0, 1} {
 		sizes := map[addrs.Platform]int{linux: each, darwin: each, windows: each}
 		sizes[addrs.MustParsePlatform("linux_arm64")] = each - 1000

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/budget"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -50,8 +51,12 @@ func (in *Installer) run(ctx context.Context, requirements map[addrs.Provider]ad
 	if in.Source != nil {
 		r.source = provider.ShareEvidence(in.Source)
 	}
+	ctx, _ = budget.Of(ctx, maxDocuments)
 	return r.all(ctx, requirements)
 }
+
+// maxDocuments bounds the bytes of the documents in the reports of a call; see [provider.Hashes].
+const maxDocuments = 16 << 20
 
 // all runs one job for each provider concurrently.
 func (r *run) all(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint) (*Result, error) {
