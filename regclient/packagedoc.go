@@ -22,10 +22,9 @@ import (
 // Limits within a package document.
 const (
 	maxKeys     = 100
-	maxArmor    = 1 << 20 // bytes of one key
-	maxHashed   = 1000    // platforms of "packages"
-	maxHashes   = 100     // of one of them
-	maxFilename = 255     // bytes
+	maxHashed   = 1000 // platforms of "packages"
+	maxHashes   = 100  // of one of them
+	maxFilename = 255  // bytes
 )
 
 // The wire form, see wireVersions.
@@ -140,9 +139,6 @@ func setKeys(pkg *provider.Package, doc *wirePackage) error {
 		return httpx.TooMany("keys", maxKeys)
 	}
 	for _, k := range doc.SigningKeys.Keys {
-		if len(k.Armor) > maxArmor {
-			return httpx.TooMany("bytes of a key", maxArmor)
-		}
 		key := verify.Key{ID: weburl.Clean(string(k.ID), 100), Armor: k.Armor}
 		same := func(o verify.Key) bool { return o.Armor == key.Armor }
 		if k.Armor != "" && !slices.ContainsFunc(pkg.Keys, same) {
