@@ -295,7 +295,7 @@ func (t *tree) fetch(ctx context.Context, to *location, address module.Address, 
 	if err != nil {
 		return nil, err
 	}
-	defer private.Discard()
+	defer private.Discard(ctx)
 	made := filepath.Join(private.Path(), "package")
 	options := module.Options{Git: &module.Git{}, SkipLinks: true, AllowLocal: own}
 	if location := address.Location; location != nil {
