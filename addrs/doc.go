@@ -9,12 +9,13 @@
 //
 // A provider address is [HOSTNAME/][NAMESPACE/]TYPE, and a module address is
 // [HOSTNAME/]NAMESPACE/NAME/SYSTEM. The default hostname is [DefaultHost]; functions such as
-// [ParseProviderIn] take another one. Hosts that only [svchost.FromWire] accepts are refused.
+// [ParseProviderIn] take another one. [ParseNamespacedProvider] refuses a type alone. Hosts that
+// only [svchost.FromWire] accepts are refused.
 //
 // Parsing normalises: two spellings of one address give equal values. All types can be
 // compared with == and used as map keys. The zero value means "none", and its text is empty.
 // String and MarshalText return the canonical form, which the parser accepts. Compare returns
-// -1, 0 or +1.
+// -1, 0 or +1, and Equal is ==, for packages such as go-cmp.
 //
 // Parsed addresses and versions are safe in paths and URLs: no part is empty or "..", or
 // contains a separator or a control character. On Windows, a directory name cannot contain the
@@ -27,7 +28,12 @@
 // The error of every parser is a [*ParseError]. Input of more than 4,096 bytes, or 256 for a
 // version, is refused. Only functions whose names start with Must panic.
 //
-// Sources: https://opentofu.org/docs/internals/provider-registry-protocol/,
+// See https://opentofu.org/docs/internals/provider-registry-protocol/,
 // https://opentofu.org/docs/internals/module-registry-protocol/ and
 // https://opentofu.org/docs/language/expressions/version-constraints/.
+//
+// # For sources
+//
+// Clients of registries and mirrors use [NewProvider], [NewPlatform], [ParseModuleIn],
+// [ParseSubdir], [ExactProviderConstraint] and [ExactModuleConstraint].
 package addrs

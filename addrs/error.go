@@ -49,10 +49,6 @@ func refuse(kind, input, reason string) error {
 	return &ParseError{Kind: kind, Input: fault.Shown(input, maxShown), Reason: reason}
 }
 
-func suggest(kind, input, reason, suggestion string) error {
-	return &ParseError{Kind: kind, Input: fault.Shown(input, maxShown), Reason: reason, Suggestion: suggestion}
-}
-
 // hostReason returns the reason of an error of package svchost.
 func hostReason(err error) string {
 	if pe, ok := errors.AsType[*svchost.ParseError](err); ok {
@@ -69,4 +65,17 @@ func must[T any](v T, err error) T {
 		panic(err)
 	}
 	return v
+}
+
+// unmarshal implements UnmarshalText of all types of this package.
+func unmarshal[T any](dst *T, b []byte, parse func(string) (T, error)) error {
+	var v T
+	if len(b) > 0 {
+		var err error
+		if v, err = parse(string(b)); err != nil {
+			return err
+		}
+	}
+	*dst = v
+	return nil
 }

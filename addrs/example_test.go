@@ -48,6 +48,16 @@ func ExampleParseProviderIn() {
 	// Output: registry.example.com/acme/alpha
 }
 
+func ExampleParseNamespacedProvider() {
+	for _, s := range []string{"hashicorp/null", "null"} {
+		p, err := addrs.ParseNamespacedProvider(s)
+		fmt.Println(p, err)
+	}
+	// Output:
+	// registry.opentofu.org/hashicorp/null <nil>
+	//  invalid provider address "null": it must be NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE
+}
+
 func ExampleVersion_Compare() {
 	var list []addrs.Version
 	for _, s := range []string{"1.10.0", "1.9", "2.0.0-beta.2", "2.0.0", "2.0.0-beta.11"} {

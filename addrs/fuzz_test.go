@@ -81,7 +81,7 @@ func FuzzParseVersion(f *testing.F) {
 			checkPrintable(t, err)
 			return
 		}
-		if v.String() != want.String() || v.Prerelease() != string(want.Prerelease) || v.Metadata() != string(want.Metadata) {
+		if v.String() != want.String() || v.IsPrerelease() != (want.Prerelease != "") {
 			t.Fatalf("ParseVersion(%q) = %q; the engine: %q", s, v, want)
 		}
 		checkText(t, v)
@@ -115,13 +115,13 @@ func FuzzParseModuleVersion(f *testing.F) {
 			checkPrintable(t, err)
 			return
 		}
-		if v.String() != want.String() || v.Prerelease() != want.Prerelease() || v.Metadata() != want.Metadata() || len(v.Segments()) != len(want.Segments64()) {
+		if v.String() != want.String() || v.IsPrerelease() != (want.Prerelease() != "") {
 			t.Fatalf("ParseModuleVersion(%q) = %q; the engine: %q", s, v, want)
 		}
 		checkText(t, v)
 		if p, err := addrs.ParseVersion(s); err == nil && p != v {
 			// The parsers read an empty first identifier of a prerelease differently.
-			if !strings.HasSuffix(s, "-") && !strings.HasPrefix(p.Prerelease(), ".") {
+			if !strings.HasSuffix(s, "-") && !strings.Contains(p.String(), "-.") {
 				t.Fatalf("%q: %q of a provider, %q of a module", s, p, v)
 			}
 		}
@@ -180,8 +180,5 @@ func FuzzParseModuleSource(f *testing.F) {
 		}
 		checkText(t, src)
 		checkText(t, src.Module)
-		if again, err := addrs.ParseModuleSource(src.Display()); err != nil || again != src {
-			t.Fatalf("ParseModuleSource(%q) = %q, %v; want %q", src.Display(), again, err, src)
-		}
 	})
 }

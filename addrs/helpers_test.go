@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tofureg/tofureg/addrs"
 )
 
@@ -48,7 +50,7 @@ func checkText[T interface {
 		t.Errorf("MarshalText of %v: %q, %v", v, b, err)
 	}
 	var back T
-	if err := P(&back).UnmarshalText(b); err != nil || back != v {
+	if err := P(&back).UnmarshalText(b); err != nil || back != v || !cmp.Equal([]T{back}, []T{v}) {
 		t.Errorf("UnmarshalText(%q) = %v, %v; want %v", b, back, err, v)
 	}
 }

@@ -1,10 +1,14 @@
 package addrs
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
 
+	"github.com/apparentlymart/go-versions/versions"
 	goversion "github.com/hashicorp/go-version"
 )
 
@@ -64,24 +68,6 @@ func (c ModuleConstraint) Allows(v Version) bool { return c.Matcher()(v) }
 
 // Matcher returns [ModuleConstraint.Allows] compiled once, and safe for concurrent use.
 func (c ModuleConstraint) Matcher() func(Version) bool {
-	// Only the form without operator and comma can name a prerelease.
-	named, err := ParseModuleVersion(c.text)
-	return c.matcher(func(v Version) bool { return err == nil && v == named })
-}
-
-// LibraryMatcher is like [ModuleConstraint.Matcher] with the rule of hashicorp/go-version: a
-// term with a prerelease, such as ">= 1.0.0-beta", also allows prereleases with the same
-// numbers, such as 1.0.0-rc1.
-func (c ModuleConstraint) LibraryMatcher() func(Version) bool {
-	engine, err := goversion.NewConstraint(c.text)
-	return c.matcher(func(v Version) bool {
-		e, ok := v.forModules()
-		return ok && err == nil && engine.Check(e)
-	})
-}
-
-// matcher returns a function that tests releases, and calls prerelease for other versions.
-func (c ModuleConstraint) matcher(prerelease func(Version) bool) func(Version) bool {
 	if c.IsZero() {
 		return isRelease
 	}
@@ -89,20 +75,16 @@ func (c ModuleConstraint) matcher(prerelease func(Version) bool) func(Version) b
 	if err != nil {
 		return allowsNone
 	}
+	// Only the form without operator and comma can name a prerelease.
+	named, err := ParseModuleVersion(c.text)
 	return func(v Version) bool {
 		if v.IsPrerelease() {
-			return prerelease(v)
+			return err == nil && v == named
 		}
 		refuses := func(t moduleTerm) bool { return !t.allows(v) }
 		return v.ok && max(v.major, v.minor, v.patch) <= math.MaxInt64 && // the limit of a module
 			!slices.ContainsFunc(terms, refuses)
 	}
-}
-
-// And returns the terms of both. It allows a release that both allow, and a prerelease only if
-// both constraints are equal.
-func (c ModuleConstraint) And(o ModuleConstraint) ModuleConstraint {
-	return ModuleConstraint{join(c.text, o.text, canonicalModule)}
 }
 
 // String is like [ProviderConstraint.String].
@@ -111,10 +93,162 @@ func (c ModuleConstraint) String() string { return c.text }
 // IsZero reports whether c has no terms.
 func (c ModuleConstraint) IsZero() bool { return c == ModuleConstraint{} }
 
+// Equal reports whether c == o: whether both have the same terms.
+func (c ModuleConstraint) Equal(o ModuleConstraint) bool { return c == o }
+
 // MarshalText returns [ModuleConstraint.String].
 func (c ModuleConstraint) MarshalText() ([]byte, error) { return []byte(c.text), nil }
 
 // UnmarshalText parses as [ParseModuleConstraint] does.
 func (c *ModuleConstraint) UnmarshalText(b []byte) error {
 	return unmarshal(c, b, ParseModuleConstraint)
+}
+
+// moduleTerm is one term of a constraint on a module.
+type moduleTerm struct {
+	op      string // one of moduleOperators
+	version Version
+	written int // how many numbers were written, if op is ~>
+}
+
+// moduleOperators is in canonical order for terms with the same version.
+var moduleOperators = []string{">", ">=", "=", "~>", "<=", "<", "!="}
+
+// canonicalModule returns the canonical form of a constraint, which allows the same versions
+// as s.
+func canonicalModule(s string) (string, error) {
+	if _, err := goversion.NewConstraint(s); err != nil {
+		return "", errors.New("each term must be an optional operator (=, !=, >, >=, <, <=, ~>) and a version with numbers up to 2^63-1")
+	}
+	terms, err := parseModuleTerms(s)
+	if err != nil {
+		return "", err
+	}
+	slices.SortFunc(terms, moduleTerm.compare)
+	terms = slices.Compact(terms)
+	if v := terms[0].version; len(terms) == 1 && terms[0].op == "=" && v.IsPrerelease() && !namesPrerelease(s, v) {
+		return "= " + v.String(), nil // with the space it allows no prerelease
+	}
+	var b strings.Builder
+	for i, term := range terms {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(term.String())
+	}
+	return b.String(), nil
+}
+
+// namesPrerelease reports whether the constraint s, whose only term is v, allows the
+// prerelease v. Here the CLI uses the library for providers, whose parser refuses commas and
+// spaces after an operator. If that parser fails, the CLI removes a "v" and tries again.
+func namesPrerelease(s string, v Version) bool {
+	e, ok := v.forProviders()
+	if !ok {
+		return false
+	}
+	set, err := guard(versions.MeetingConstraintsString, s)
+	if err != nil {
+		i := strings.IndexByte(s, 'v')
+		if i < 0 || strings.TrimLeft(s[:i], "= \t\r\n\f") != "" {
+			return false
+		}
+		set, err = guard(versions.MeetingConstraintsString, s[:i]+s[i+1:])
+	}
+	return err == nil && set.Has(e)
+}
+
+func parseModuleTerms(s string) (terms []moduleTerm, err error) {
+	for text := range strings.SplitSeq(s, ",") {
+		term, err := parseModuleTerm(text)
+		if err != nil {
+			return nil, err
+		}
+		terms = append(terms, term)
+	}
+	return terms, nil
+}
+
+func parseModuleTerm(s string) (moduleTerm, error) {
+	s = strings.TrimSpace(s)
+	n := 0
+	for n < len(s) && strings.IndexByte("<>=!~", s[n]) >= 0 {
+		n++
+	}
+	op, text := s[:n], strings.TrimSpace(s[n:])
+	if op == "" {
+		op = "="
+	}
+	v, err := ParseModuleVersion(text)
+	if err != nil {
+		return moduleTerm{}, errors.New("a version is too long")
+	}
+	if op != "~>" {
+		return moduleTerm{op, v, 0}, nil
+	}
+	numbers := strings.TrimPrefix(text, "v")
+	if i := strings.IndexFunc(numbers, func(r rune) bool { return r != '.' && (r < '0' || r > '9') }); i >= 0 {
+		numbers = numbers[:i]
+	}
+	return moduleTerm{op, v, strings.Count(numbers, ".") + 1}, nil
+}
+
+// allows reports whether the term allows the release v, by the rules of hashicorp/go-version.
+// Calling the library would format v as text for each term.
+func (t moduleTerm) allows(v Version) bool {
+	order := t.order(v)
+	switch t.op {
+	case "=":
+		return order == 0
+	case "!=":
+		return order != 0
+	case ">":
+		return order > 0
+	case ">=":
+		return order >= 0
+	case "<":
+		return order < 0
+	case "<=":
+		return order <= 0
+	}
+	// ~>
+	have, want := v.segments(), t.version.segments()
+	return order >= 0 && !t.version.IsPrerelease() && len(have) >= len(want) && slices.Equal(have[:t.written-1], want[:t.written-1])
+}
+
+// order compares the release v with the version of the term.
+func (t moduleTerm) order(v Version) int {
+	more, _, _ := v.cut()
+	moreT, pre, _ := t.version.cut()
+	order := cmp.Or(
+		cmp.Compare(v.major, t.version.major),
+		cmp.Compare(v.minor, t.version.minor),
+		cmp.Compare(v.patch, t.version.patch),
+		compareNumbers(more, moreT),
+	)
+	if order == 0 && pre != "" && strings.Count(more, ".") == strings.Count(moreT, ".") {
+		return +1
+	}
+	return order // if one has more zeros, the library ignores the prerelease
+}
+
+func (t moduleTerm) compare(o moduleTerm) int {
+	return cmp.Or(
+		t.version.Compare(o.version),
+		cmp.Compare(slices.Index(moduleOperators, t.op), slices.Index(moduleOperators, o.op)),
+		cmp.Compare(t.written, o.written),
+	)
+}
+
+func (t moduleTerm) String() string {
+	v := t.version
+	switch {
+	case t.op == "=":
+		return v.String()
+	case t.op == "~>" && t.written == 1:
+		return fmt.Sprintf("~> %d%s", v.major, v.tail)
+	case t.op == "~>" && t.written == 2:
+		return fmt.Sprintf("~> %d.%d%s", v.major, v.minor, v.tail)
+	}
+	return t.op + " " + v.String()
 }

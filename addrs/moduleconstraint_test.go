@@ -103,11 +103,6 @@ func TestModuleConstraintBlank(t *testing.T) {
 	if !blank.Allows(zero) || (addrs.ProviderConstraint{}).Allows(zero) || blank.Allows(addrs.Version{}) || every.Allows(addrs.Version{}) {
 		t.Error("0.0.0 must be allowed for modules, but not for providers")
 	}
-	for _, c := range []addrs.ModuleConstraint{blank, every, addrs.MustParseModuleConstraint("< 2"), addrs.MustParseModuleConstraint("1.0.0-beta")} {
-		if blank.And(c) != c || c.And(blank) != c {
-			t.Errorf("And of %q with the zero constraint is another constraint", c)
-		}
-	}
 }
 
 func TestExactModuleConstraint(t *testing.T) {
@@ -145,44 +140,6 @@ func checkAsModule(t *testing.T, text string, c addrs.ModuleConstraint, candidat
 }
 
 var anyVersion = regexp.MustCompile(goversion.VersionRegexpRaw)
-
-// TestModuleLibraryMatcher compares LibraryMatcher with hashicorp/go-version.
-func TestModuleLibraryMatcher(t *testing.T) {
-	t.Parallel()
-	constraints := []string{">= 1.0.0-alpha, < 2", "~> 1.3.0-beta", "> 1.0.0-beta", "!= 1.0.0-beta", "<= 2.0.0-beta1", "~> 1.0.0.0-beta", ">= 1.0.0.0-beta"}
-	for _, tt := range moduleConstraints {
-		constraints = append(constraints, tt.in)
-	}
-	for _, s := range constraints {
-		checkLibrary(t, s, moduleCandidates)
-	}
-	var blank addrs.ModuleConstraint
-	if match := blank.LibraryMatcher(); !match(addrs.MustParseVersion("0.0.0")) || match(addrs.MustParseVersion("1.0.0-beta")) || match(addrs.Version{}) {
-		t.Error("LibraryMatcher of the zero constraint: want all releases, and nothing else")
-	}
-	if match := addrs.MustParseModuleConstraint(">= 1.0.0-beta").LibraryMatcher(); !match(addrs.MustParseVersion("1.0.0-rc1")) || match(addrs.MustParseVersion("1.1.0-rc1")) {
-		t.Error(`LibraryMatcher of ">= 1.0.0-beta": it must allow 1.0.0-rc1 and not 1.1.0-rc1`)
-	}
-}
-
-// checkLibrary compares LibraryMatcher with the library.
-func checkLibrary(t *testing.T, constraint string, candidates []string) {
-	t.Helper()
-	c, err := addrs.ParseModuleConstraint(constraint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	engine, match := goversion.MustConstraints(goversion.NewConstraint(constraint)), c.LibraryMatcher()
-	for _, s := range candidates {
-		v, err := addrs.ParseModuleVersion(s)
-		if err != nil {
-			continue
-		}
-		if got, want := match(v), engine.Check(goversion.Must(goversion.NewVersion(v.String()))); got != want {
-			t.Errorf("LibraryMatcher of %q, version %s: %v, the library %v", constraint, v, got, want)
-		}
-	}
-}
 
 // cliAllows applies the rule of the CLI: a prerelease must be in the set that the library for
 // providers makes of the text, and the library for modules must allow the version.
@@ -224,31 +181,6 @@ func TestParseModuleConstraintRefuses(t *testing.T) {
 	}
 }
 
-func TestModuleConstraintAnd(t *testing.T) {
-	t.Parallel()
-	tests := []struct{ a, b, want string }{
-		{">= 1", "< 2", ">= 1.0.0, < 2.0.0"},
-		{"~> 1", "~> 1.0", "~> 1, ~> 1.0"},
-		{"1.0.0-beta", "1.0.0-beta", "1.0.0-beta"},
-		{"1.0.0-beta", "= 1.0.0-beta", "= 1.0.0-beta"},
-		{"1.0.0-beta", ">= 1.0.0-alpha", ">= 1.0.0-alpha, 1.0.0-beta"},
-	}
-	for _, tt := range tests {
-		a, b := addrs.MustParseModuleConstraint(tt.a), addrs.MustParseModuleConstraint(tt.b)
-		for _, c := range []addrs.ModuleConstraint{a.And(b), b.And(a)} {
-			if c.String() != tt.want {
-				t.Errorf("%q and %q: %q, want %q", tt.a, tt.b, c, tt.want)
-			}
-			for _, s := range moduleCandidates {
-				v := addrs.MustParseModuleVersion(s)
-				if got, want := c.Allows(v), a.Allows(v) && b.Allows(v); got != want {
-					t.Errorf("%q, version %s: %v; apart: %v", c, v, got, want)
-				}
-			}
-		}
-	}
-}
-
 // TestConstraintOfOtherKind checks versions that only the other grammar accepts.
 func TestConstraintOfOtherKind(t *testing.T) {
 	t.Parallel()
@@ -282,14 +214,8 @@ func FuzzParseModuleConstraint(f *testing.F) {
 		if again, err := addrs.ParseModuleConstraint(c.String()); (err != nil || again != c) && len(c.String()) <= 4096 {
 			t.Fatalf("ParseModuleConstraint(%q) = %q, %v; want %q", c, again, err, c)
 		}
-		if both := c.And(c); both != c {
-			t.Fatalf("%q and itself: %q", c, both)
-		}
 		// In texts such as 1.0.0x2.0-a, the CLI finds wildcards and versions after them. This
 		// package does not.
-		if !c.IsZero() {
-			checkLibrary(t, s, append([]string{candidate}, moduleCandidates...))
-		}
 		if c.IsZero() || strings.ContainsAny(s, "xX") {
 			return
 		}

@@ -29,8 +29,10 @@ func MustParsePlatform(s string) Platform { return must(ParsePlatform(s)) }
 
 // NewPlatform returns the platform, checked as by [ParsePlatform].
 func NewPlatform(os, arch string) (Platform, error) {
-	if reason := checkPlatform(os, arch); reason != "" {
-		return Platform{}, refuse(kindPlatform, os+"_"+arch, reason)
+	for _, word := range []struct{ name, text string }{{"operating system", os}, {"architecture", arch}} {
+		if !consists(word.text, maxWord, isAlnum) {
+			return Platform{}, refuse(kindPlatform, os+"_"+arch, "the "+word.name+" must be 1 to 32 ASCII letters and digits")
+		}
 	}
 	// Lists of thousands of versions share the memory of the words.
 	return Platform{unique.Make(os).Value(), unique.Make(arch).Value()}, nil
@@ -38,18 +40,6 @@ func NewPlatform(os, arch string) (Platform, error) {
 
 // CurrentPlatform returns the platform of this program.
 func CurrentPlatform() Platform { return Platform{runtime.GOOS, runtime.GOARCH} }
-
-func checkPlatform(os, arch string) string {
-	switch {
-	case !isWord(os):
-		return "the operating system must be 1 to 32 ASCII letters and digits"
-	case !isWord(arch):
-		return "the architecture must be 1 to 32 ASCII letters and digits"
-	}
-	return ""
-}
-
-func isWord(s string) bool { return consists(s, maxWord, isAlnum) }
 
 // OS returns the operating system, such as "linux".
 func (p Platform) OS() string { return p.os }
@@ -67,6 +57,9 @@ func (p Platform) String() string {
 
 // IsZero reports whether p is zero.
 func (p Platform) IsZero() bool { return p == Platform{} }
+
+// Equal reports whether p == o.
+func (p Platform) Equal(o Platform) bool { return p == o }
 
 // Compare orders by operating system and architecture.
 func (p Platform) Compare(o Platform) int {

@@ -2,10 +2,41 @@ package addrs
 
 import (
 	"cmp"
+	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/fault"
 )
+
+var defaultHost = svchost.MustParse("registry.opentofu.org")
+
+// DefaultHost returns registry.opentofu.org, the public registry of OpenTofu.
+func DefaultHost() svchost.Hostname { return defaultHost }
+
+// orDefault returns the default host for addresses, which is host unless it is zero, or the
+// reason why host is not valid.
+func orDefault(host svchost.Hostname) (h svchost.Hostname, reason string) {
+	if host.IsZero() || host == defaultHost {
+		return defaultHost, ""
+	}
+	return host, checkHost(host)
+}
+
+// checkHost returns the reason why host cannot be part of an address, or "". The text of a
+// host from [svchost.FromWire] may be invalid in an address.
+func checkHost(host svchost.Hostname) string {
+	if host.IsZero() {
+		return "the hostname is missing"
+	}
+	if h, err := svchost.Parse(host.Display()); err != nil || h != host {
+		return "the hostname is not one that an address can have"
+	}
+	return ""
+}
 
 // Provider is the address of a provider: a host, a namespace and a type, as in
 // registry.opentofu.org/hashicorp/aws.
@@ -60,10 +91,11 @@ func ParseProviderIn(host svchost.Hostname, s string) (Provider, error) {
 	return newProvider(host, namespace, typ, s)
 }
 
-// ParseQualifiedProvider parses HOSTNAME/NAMESPACE/TYPE, and refuses shorter addresses.
-func ParseQualifiedProvider(s string) (Provider, error) {
-	if n := strings.Count(s, "/"); n < 2 && len(s) <= maxInput {
-		return Provider{}, refuse(kindProvider, s, "it must be HOSTNAME/NAMESPACE/TYPE")
+// ParseNamespacedProvider is like [ParseProvider], but refuses TYPE. So a word that is no
+// address, such as null, does not become the address of a provider.
+func ParseNamespacedProvider(s string) (Provider, error) {
+	if !strings.Contains(s, "/") {
+		return Provider{}, refuse(kindProvider, s, "it must be NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE")
 	}
 	return ParseProvider(s)
 }
@@ -96,10 +128,17 @@ func newProvider(host svchost.Hostname, namespace, typ, input string) (Provider,
 		return Provider{}, refuse(kindProvider, input, "in the type: "+reason)
 	}
 	p := Provider{host, namespace, t}
-	if prefix := redundantPrefix(t); prefix != "" {
-		return Provider{}, p.refusePrefix(input, prefix)
+	prefix := redundantPrefix(t)
+	if prefix == "" {
+		return p, nil
 	}
-	return p, nil
+	e := &ParseError{Kind: kindProvider, Input: fault.Shown(input, maxShown), Reason: `the type must not start with "` + prefix + `"`}
+	if rest := strings.TrimPrefix(t, prefix); strings.HasSuffix(prefix, "-provider-") && redundantPrefix(rest) == "" {
+		if p.typ, reason = normalisePart(rest); reason == "" {
+			e.Suggestion = p.Display()
+		}
+	}
+	return Provider{}, e
 }
 
 // redundantPrefix returns the prefix for which a type is refused, or "".
@@ -113,16 +152,6 @@ func redundantPrefix(typ string) string {
 		}
 	}
 	return ""
-}
-
-func (p Provider) refusePrefix(input, prefix string) error {
-	reason := `the type must not start with "` + prefix + `"`
-	if rest := strings.TrimPrefix(p.typ, prefix); strings.HasSuffix(prefix, "-provider-") && redundantPrefix(rest) == "" {
-		if t, bad := normalisePart(rest); bad == "" {
-			return suggest(kindProvider, input, reason, Provider{p.host, p.namespace, t}.Display())
-		}
-	}
-	return refuse(kindProvider, input, reason)
 }
 
 // Host returns the origin registry.
@@ -167,6 +196,9 @@ func (p Provider) IsBuiltIn() bool {
 	return host == "opentofu.org" || host == "terraform.io"
 }
 
+// Equal reports whether p == o.
+func (p Provider) Equal(o Provider) bool { return p == o }
+
 // Compare orders by host, namespace and type.
 func (p Provider) Compare(o Provider) int {
 	return cmp.Or(p.host.Compare(o.host), strings.Compare(p.namespace, o.namespace), strings.Compare(p.typ, o.typ))
@@ -178,15 +210,77 @@ func (p Provider) MarshalText() ([]byte, error) { return []byte(p.String()), nil
 // UnmarshalText parses as [ParseProvider] does.
 func (p *Provider) UnmarshalText(b []byte) error { return unmarshal(p, b, ParseProvider) }
 
-// unmarshal implements UnmarshalText of all types of this package.
-func unmarshal[T any](dst *T, b []byte, parse func(string) (T, error)) error {
-	var v T
-	if len(b) > 0 {
-		var err error
-		if v, err = parse(string(b)); err != nil {
-			return err
+// maxPart is the maximum length of a namespace or type in ASCII, in bytes. The length of any
+// other part is limited by the length of a label in a hostname.
+const maxPart = 512
+
+// normalisePart returns the normal form of a namespace or type of a provider, or the reason
+// why it is invalid.
+func normalisePart(s string) (part, reason string) {
+	upper := false
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= utf8.RuneSelf:
+			return partViaHost(s)
+		case 'A' <= c && c <= 'Z':
+			upper = true
 		}
 	}
-	*dst = v
-	return nil
+	if reason := checkPart(s); reason != "" {
+		return "", reason
+	}
+	if upper {
+		s = strings.ToLower(s)
+	}
+	return s, ""
+}
+
+// checkPart returns the reason why s, in ASCII, is invalid, or "".
+func checkPart(s string) string {
+	switch {
+	case s == "":
+		return "it is empty"
+	case len(s) > maxPart:
+		return reasonTooLong
+	case s[0] == '-' || s[len(s)-1] == '-':
+		return "it must not start or end with a hyphen"
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case isAlnum(c):
+		case c != '-':
+			return "the character " + strconv.QuoteRune(rune(c)) + " is not allowed"
+		case s[i-1] == '-':
+			return reasonHyphens
+		}
+	}
+	return ""
+}
+
+const reasonHyphens = "it must not have two hyphens in a row"
+
+// partViaHost normalises a part that is not ASCII, as a hostname of one label. The result is
+// checked again, because normalisation can produce dots and hyphens, and because symbols,
+// which are valid in hostnames, can look like slashes.
+func partViaHost(s string) (part, reason string) {
+	if strings.IndexByte(s, ':') >= 0 {
+		return "", "the character ':' is not allowed"
+	}
+	host, err := svchost.Parse(s)
+	if err != nil {
+		return "", hostReason(err)
+	}
+	part = host.Display()
+	switch {
+	case strings.IndexByte(part, '.') >= 0:
+		return "", "it must not contain a dot"
+	case strings.Contains(part, "--"):
+		return "", reasonHyphens
+	}
+	for _, r := range part {
+		if r != '-' && !unicode.In(r, unicode.L, unicode.M, unicode.N) {
+			return "", fmt.Sprintf("the character %U is not allowed", r)
+		}
+	}
+	return part, ""
 }

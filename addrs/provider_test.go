@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
 )
@@ -173,22 +175,25 @@ func TestParseProviderIn(t *testing.T) {
 	}
 }
 
-func TestParseQualifiedProvider(t *testing.T) {
+func TestParseNamespacedProvider(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
+		"hashicorp/aws":                       "registry.opentofu.org/hashicorp/aws",
 		"registry.opentofu.org/hashicorp/aws": "registry.opentofu.org/hashicorp/aws",
 		"Example.com:8443/Acme/Demo":          "example.com:8443/acme/demo",
-		"hashicorp/aws":                       "",
+		"hashicorp/null":                      "registry.opentofu.org/hashicorp/null",
+		"null":                                "",
 		"aws":                                 "",
 		"":                                    "",
-		"/hashicorp/aws":                      "",
+		"/null":                               "",
+		"null/":                               "",
 		"a.test/b/c/d":                        "",
 		strings.Repeat("a", 10_000):           "",
 	} {
-		p, err := addrs.ParseQualifiedProvider(in)
+		p, err := addrs.ParseNamespacedProvider(in)
 		_, parse := errors.AsType[*addrs.ParseError](err)
 		if p.String() != want || (want == "") != parse {
-			t.Errorf("ParseQualifiedProvider(%.50q) = %q, %v; want %q", in, p, err, want)
+			t.Errorf("ParseNamespacedProvider(%.50q) = %q, %v; want %q", in, p, err, want)
 		}
 	}
 }
@@ -273,7 +278,8 @@ func TestProviderCompare(t *testing.T) {
 	checkOrder(t, sorted, addrs.Provider.Compare)
 }
 
-// checkOrder checks that compare gives the order of the list for each pair.
+// checkOrder checks that compare gives the order of the list for each pair, and that go-cmp
+// agrees.
 func checkOrder[T comparable](t *testing.T, sorted []T, compare func(a, b T) int) {
 	t.Helper()
 	for i, a := range sorted {
@@ -286,6 +292,9 @@ func checkOrder[T comparable](t *testing.T, sorted []T, compare func(a, b T) int
 			}
 			if got := compare(a, b); got != want {
 				t.Errorf("Compare(%v, %v) = %d, want %d", a, b, got, want)
+			}
+			if cmp.Equal([]T{a}, []T{b}) != (want == 0) {
+				t.Errorf("go-cmp does not compare %v and %v by their value", a, b)
 			}
 		}
 	}

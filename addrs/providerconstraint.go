@@ -1,6 +1,7 @@
 package addrs
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,13 +68,31 @@ func (c ProviderConstraint) Matcher() func(Version) bool {
 	if c.IsZero() {
 		return func(v Version) bool { return isRelease(v) && v != Version{ok: true} }
 	}
-	return providerMatcher(c.text)
+	spec, err := guard(constraints.ParseRubyStyleMulti, c.text)
+	if err != nil {
+		return allowsNone
+	}
+	set := versions.MeetingConstraints(spec)
+	return func(v Version) bool {
+		e, ok := v.forProviders()
+		return ok && set.Has(e)
+	}
 }
 
 // And returns the terms of both, as the CLI combines them. It allows a release that both
 // allow, and a prerelease that one names and the other includes.
 func (c ProviderConstraint) And(o ProviderConstraint) ProviderConstraint {
-	return ProviderConstraint{join(c.text, o.text, canonicalProvider)}
+	switch {
+	case o.IsZero() || c == o:
+		return c
+	case c.IsZero():
+		return o
+	}
+	both := c.text + ", " + o.text
+	if text, err := canonicalProvider(both); err == nil {
+		both = text
+	}
+	return ProviderConstraint{both}
 }
 
 // String returns the canonical form, as in lock files: terms without duplicates, ordered by
@@ -83,25 +102,15 @@ func (c ProviderConstraint) String() string { return c.text }
 // IsZero reports whether c has no terms.
 func (c ProviderConstraint) IsZero() bool { return c == ProviderConstraint{} }
 
+// Equal reports whether c == o: whether both have the same terms.
+func (c ProviderConstraint) Equal(o ProviderConstraint) bool { return c == o }
+
 // MarshalText returns [ProviderConstraint.String].
 func (c ProviderConstraint) MarshalText() ([]byte, error) { return []byte(c.text), nil }
 
 // UnmarshalText parses as [ParseProviderConstraint] does.
 func (c *ProviderConstraint) UnmarshalText(b []byte) error {
 	return unmarshal(c, b, ParseProviderConstraint)
-}
-
-// providerMatcher compiles a canonical text.
-func providerMatcher(text string) func(Version) bool {
-	spec, err := guard(constraints.ParseRubyStyleMulti, text)
-	if err != nil {
-		return allowsNone
-	}
-	set := versions.MeetingConstraints(spec)
-	return func(v Version) bool {
-		e, ok := v.forProviders()
-		return ok && set.Has(e)
-	}
 }
 
 // canonicalProvider returns the form of a constraint that the CLI writes to lock files.
@@ -186,4 +195,31 @@ func boundary(term constraints.SelectionSpec) versions.Version {
 		Major: v.Major.Num, Minor: v.Minor.Num, Patch: v.Patch.Num,
 		Prerelease: versions.VersionExtra(v.Prerelease), Metadata: versions.VersionExtra(v.Metadata),
 	}
+}
+
+func isRelease(v Version) bool { return v.ok && !v.IsPrerelease() }
+
+// allowsNone is the matcher of a constraint that allows no version.
+func allowsNone(Version) bool { return false }
+
+// forProviders converts v for the library that the CLI uses for providers. It returns false
+// if v cannot be the version of a provider.
+func (v Version) forProviders() (versions.Version, bool) {
+	e := versions.Version{Major: v.major, Minor: v.minor, Patch: v.patch}
+	if v.tail == "" {
+		return e, v.ok
+	}
+	more, pre, meta := v.cut()
+	e.Prerelease, e.Metadata = versions.VersionExtra(pre), versions.VersionExtra(meta)
+	return e, more == "" && consists("."+pre+meta, maxVersion, isExtra)
+}
+
+// guard calls a parser of go-versions, which panics on numbers above 2^64-1.
+func guard[T any](parse func(string) (T, error), s string) (v T, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("a number is larger than 2^64-1")
+		}
+	}()
+	return parse(s)
 }

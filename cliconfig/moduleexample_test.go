@@ -40,10 +40,10 @@ func Example_newestModuleVersion() {
 	constraint := addrs.MustParseModuleConstraint(">= 2.0.0-beta")
 	_, err = versions.Newest(constraint)
 	fmt.Println("CLI:", err)
-	newest, err := versions.NewestFunc(constraint.LibraryMatcher())
-	fmt.Println("library:", newest, err)
+	newest, err := versions.NewestFunc(func(addrs.Version) bool { return true })
+	fmt.Println("any:", newest, err)
 	// Output:
 	// registry.example.com/acme/network/aws: 2.0.0-rc.1, 1.4.0
 	// CLI: choose a version of registry.example.com/acme/network/aws: no version matches ">= 2.0.0-beta", the newest is 1.4.0
-	// library: 2.0.0-rc.1 <nil>
+	// any: 2.0.0-rc.1 <nil>
 }

@@ -49,8 +49,8 @@ func (v *Versions) Newest(c addrs.ModuleConstraint) (addrs.Version, error) {
 	return v.choose(c.Matcher(), c)
 }
 
-// NewestFunc is [Versions.Newest] for any function, such as an
-// [addrs.ModuleConstraint.LibraryMatcher].
+// NewestFunc is [Versions.Newest] for any function, such as the Check method of a constraint of
+// hashicorp/go-version, which allows more prereleases than the CLI.
 func (v *Versions) NewestFunc(allows func(addrs.Version) bool) (addrs.Version, error) {
 	return v.choose(allows, addrs.ModuleConstraint{})
 }

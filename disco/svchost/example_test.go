@@ -45,8 +45,8 @@ func ExampleFromWire() {
 	// true
 }
 
-func ExampleParseURL() {
-	h, err := svchost.ParseURL("https://registry.example.com:8443/")
+func ExampleFromURL() {
+	h, err := svchost.FromURL("https://registry.example.com:8443/v1/modules/")
 	fmt.Println(h, err)
 	// Output: registry.example.com:8443 <nil>
 }

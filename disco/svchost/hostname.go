@@ -1,9 +1,10 @@
 package svchost
 
 import (
+	"fmt"
 	"strings"
 
-	"golang.org/x/net/idna"
+	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // A Hostname is a normalised hostname with an optional port. Equal values (==) are the same
@@ -36,6 +37,10 @@ func (h Hostname) Display() string {
 // IsZero reports whether h is the zero Hostname.
 func (h Hostname) IsZero() bool { return h.ascii == "" }
 
+// Equal reports whether h == o. With it, packages such as go-cmp compare values that contain
+// a Hostname.
+func (h Hostname) Equal(o Hostname) bool { return h == o }
+
 // Compare compares ASCII forms and returns -1, 0 or +1. It returns 0 only if h == o.
 func (h Hostname) Compare(o Hostname) int { return strings.Compare(h.ascii, o.ascii) }
 
@@ -56,6 +61,23 @@ func (h *Hostname) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// wireProfile maps like [idna.Lookup], but does not check ASCII characters and hyphens, which
-// this package checks after the mapping.
-var wireProfile = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(false), idna.CheckHyphens(false))
+// A ParseError describes an invalid hostname.
+type ParseError struct {
+	// Input is the invalid text, shortened. User information and query of a URL, which may be
+	// secret, are removed.
+	Input string
+	// Reason is the rest of the sentence "invalid hostname: ...".
+	Reason string
+}
+
+// Error returns the quoted input and the reason.
+func (e *ParseError) Error() string {
+	return fmt.Sprintf("invalid hostname %q: %s", e.Input, e.Reason)
+}
+
+// maxShown limits the input in an error, in bytes.
+const maxShown = 100
+
+func invalid(input, format string, args ...any) error {
+	return &ParseError{Input: fault.Shown(input, maxShown), Reason: fmt.Sprintf(format, args...)}
+}

@@ -1,10 +1,14 @@
 package svchost
 
 import (
-	"errors"
+	"net/url"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"golang.org/x/net/idna"
+
+	"github.com/tofureg/tofureg/internal/fault"
 )
 
 const (
@@ -39,19 +43,19 @@ func MustParse(s string) Hostname {
 // fourth character of a label. The error is a [*ParseError].
 func FromWire(s string) (Hostname, error) { return parse(s, wire) }
 
-// ParseURL parses the URL of a host, https://HOST or https://HOST:PORT with an optional final
-// slash. HOST is parsed by [Parse]. A URL with another scheme, user information, path, query or
-// fragment is invalid. The error is a [*ParseError].
-func ParseURL(s string) (Hostname, error) {
-	const scheme = "https://"
-	if len(s) < len(scheme) || !strings.EqualFold(s[:len(scheme)], scheme) {
-		return Hostname{}, invalid(s, "want the https URL of a host, such as https://registry.example.com")
+// FromURL returns the host of an https or http URL, such as the base URL of a service. The
+// host is parsed by [FromWire]. Without a port, it is 443 or 80. User information, path and
+// query are ignored. The error is a [*ParseError].
+func FromURL(s string) (Hostname, error) {
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return Hostname{}, invalid(s, "want a URL that starts with https:// or http:// and a hostname")
 	}
-	h, err := Parse(strings.TrimSuffix(s[len(scheme):], "/"))
-	if e, ok := errors.AsType[*ParseError](err); ok {
-		return Hostname{}, invalid(s, "%s", e.Reason)
+	host := u.Host
+	if u.Scheme == "http" && u.Port() == "" {
+		host = strings.TrimSuffix(host, ":") + ":80"
 	}
-	return h, err
+	return FromWire(host)
 }
 
 // mode selects one of the two parsers.
@@ -207,3 +211,84 @@ func checkLabel(label string, m mode, punycode bool) string {
 }
 
 const reasonPunycode = "punycode (xn--) is not accepted; write the name in Unicode"
+
+// wireProfile maps like [idna.Lookup], but does not check ASCII characters and hyphens, which
+// this package checks after the mapping.
+var wireProfile = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(false), idna.CheckHyphens(false))
+
+// normaliseIDNA normalises names that are not ASCII or contain punycode.
+func normaliseIDNA(name string, m mode) (ascii, reason string) {
+	if !utf8.ValidString(name) {
+		return "", "it is not valid UTF-8"
+	}
+	if reason := checkMapped(mapRunes(name), m); reason != "" {
+		return "", reason
+	}
+	profile := idna.Lookup
+	if m == wire {
+		profile = wireProfile
+	}
+	ascii, err := profile.ToASCII(name)
+	if err != nil {
+		detail := strings.TrimPrefix(err.Error(), "idna: ")
+		return "", "it is not a valid internationalised name (" + fault.Shorten(detail, maxShown) + ")"
+	}
+	// The conversion may accept a name whose Unicode form it refuses: it does not notice a character that
+	// is mapped to a right-to-left character, such as U+2135.
+	u, err := wireProfile.ToUnicode(ascii)
+	if again, failed := profile.ToASCII(u); err != nil || failed != nil || again != ascii {
+		return "", "it is not a valid internationalised name (its Unicode form is not valid)"
+	}
+	// Punycode in the result comes from the conversion, not from the input.
+	return ascii, checkASCII(ascii, m, true)
+}
+
+// checkMapped checks for labels that the conversion to ASCII hides: punycode and empty labels.
+func checkMapped(mapped string, m mode) string {
+	if strings.HasSuffix(mapped, ".") {
+		return "it must not end with a dot"
+	}
+	for label := range strings.SplitSeq(mapped, ".") {
+		switch {
+		case label == "":
+			return "it has an empty label"
+		case !strings.HasPrefix(label, acePrefix):
+		case m == strict:
+			return reasonPunycode
+		case !isASCII(label):
+			// The decoder would not report the other characters.
+			return "a punycode label has characters that are not ASCII"
+		}
+	}
+	return ""
+}
+
+// mapRunes applies the UTS #46 mapping to each rune of s without decoding punycode. So the result
+// shows the punycode labels, also if dots, hyphens and letters in s are not ASCII. The result is
+// not composed, which does not affect ASCII characters.
+func mapRunes(s string) string {
+	var b strings.Builder
+	b.Grow(len(s))
+	for _, r := range s {
+		switch {
+		case 'A' <= r && r <= 'Z':
+			b.WriteByte(byte(r) + 'a' - 'A')
+		case r < utf8.RuneSelf:
+			b.WriteByte(byte(r))
+		default:
+			// The conversion of the whole name reports the error.
+			u, _ := wireProfile.ToUnicode(string(r))
+			b.WriteString(u)
+		}
+	}
+	return b.String()
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
@@ -238,33 +240,40 @@ func must(h svchost.Hostname, err error) svchost.Hostname {
 	return h
 }
 
-func TestParseURL(t *testing.T) {
+func TestFromURL(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"https://registry.example.com":       "registry.example.com",
-		"HTTPS://Registry.Example.com/":      "registry.example.com",
-		"https://registry.example.com:8443":  "registry.example.com:8443",
-		"https://registry.example.com:443/":  "registry.example.com",
-		"https://bücher.example.com/":        "xn--bcher-kva.example.com",
-		"https://":                           "",
-		"https:///":                          "",
-		"":                                   "",
-		"registry.example.com":               "",
-		"http://registry.example.com":        "",
-		"https://registry.example.com//":     "",
-		"https://registry.example.com/v1":    "",
-		"https://registry.example.com?a=b":   "",
-		"https://registry.example.com/#a":    "",
-		"https://user@registry.example.com/": "",
-		"https://registry.example.com:0/":    "",
-		"https://xn--bcher-kva.example.com/": "",
-		" https://registry.example.com":      "",
-		"https://https://example.com":        "",
+		"https://registry.example.com":            "registry.example.com",
+		"HTTPS://Registry.Example.com/":           "registry.example.com",
+		"https://registry.example.com/v1/modules": "registry.example.com",
+		"https://registry.example.com:8443/v1?a#": "registry.example.com:8443",
+		"https://registry.example.com:443/":       "registry.example.com",
+		"https://user:s3cret@registry.example":    "registry.example",
+		"https://bücher.example.com/":             "xn--bcher-kva.example.com",
+		"https://xn--bcher-kva.example.com/":      "xn--bcher-kva.example.com",
+		"http://localhost/v1":                     "localhost:80",
+		"http://localhost:/v1":                    "localhost:80",
+		"http://localhost:443/v1":                 "localhost",
+		"":                                        "",
+		"https://":                                "",
+		"https:///v1":                             "",
+		"https:registry.example.com":              "",
+		"registry.example.com/v1":                 "",
+		"//registry.example.com/v1":               "",
+		"ftp://registry.example.com":              "",
+		"https://registry.example.com:0/":         "",
+		"https://registry.example.com:/":          "",
+		"https://[::1]/":                          "",
+		"http://[::1]/":                           "",
+		"https://a..b/":                           "",
+		" https://registry.example.com":           "",
+		"https://user:s3cret@a..b/?s3cret":        "",
+		"https://user:s3cret@\n/?s3cret":          "",
 	} {
-		h, err := svchost.ParseURL(in)
+		h, err := svchost.FromURL(in)
 		_, parse := errors.AsType[*svchost.ParseError](err)
-		if h.String() != want || (want == "") != parse {
-			t.Errorf("ParseURL(%q) = %q, %v; want %q", in, h, err, want)
+		if h.String() != want || (want == "") != parse || err != nil && strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("FromURL(%q) = %q, %v; want %q", in, h, err, want)
 		}
 	}
 }
@@ -319,6 +328,10 @@ func TestCompare(t *testing.T) {
 	}
 	if (svchost.Hostname{}).Compare(a) != -1 {
 		t.Error("the zero Hostname is not first")
+	}
+	type host struct{ H svchost.Hostname }
+	if diff := cmp.Diff(host{a}, host{svchost.MustParse("A.example:443")}); diff != "" || cmp.Equal(host{a}, host{b}) {
+		t.Errorf("go-cmp does not compare by the host: %s", diff)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -26,7 +27,12 @@ func testVersions(t *testing.T, file string, least int, parse func(string) (addr
 		Input, Error, Note, String, Prerelease, Metadata string
 	}) {
 		v, err := parse(c.Input)
-		result(t, want{v.String(), v.Prerelease(), v.Metadata()}, want{c.String, c.Prerelease, c.Metadata}, err, nameKind(err), c.Error)
+		rest, meta, _ := strings.Cut(v.String(), "+")
+		_, pre, _ := strings.Cut(rest, "-")
+		if v.IsPrerelease() != (pre != "") {
+			t.Errorf("%q: IsPrerelease() = %t, prerelease %q", c.Input, v.IsPrerelease(), pre)
+		}
+		result(t, want{v.String(), pre, meta}, want{c.String, c.Prerelease, c.Metadata}, err, nameKind(err), c.Error)
 	})
 }
 
