@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -396,9 +397,7 @@ func TestTargets(t *testing.T) {
 	file := target(t)
 	write(t, filepath.Dir(file), files{"module": "precious"})
 	link, elsewhere := target(t), t.TempDir()
-	if err := os.Symlink(elsewhere, link); err != nil && runtime.GOOS != "windows" {
-		t.Fatal(err)
-	}
+	linked := disktest.Symlink(elsewhere, link)
 	for name, test := range map[string]struct {
 		dir  string
 		want error
@@ -411,6 +410,10 @@ func TestTargets(t *testing.T) {
 		"parent":     {filepath.Join("x", ".."), fs.ErrInvalid},
 		"root":       {string(filepath.Separator), fs.ErrInvalid},
 	} {
+		if name == "link" && linked != nil {
+			t.Log(linked)
+			continue
+		}
 		src, err := get(test.dir)
 		if !errors.Is(err, test.want) {
 			t.Errorf("%s: %v, want %v", name, err, test.want)
@@ -431,9 +434,13 @@ func TestTargetRace(t *testing.T) {
 	for name, occupy := range map[string]func(dir string) error{
 		"directory": func(dir string) error { return os.MkdirAll(filepath.Join(dir, "precious"), 0o755) },
 		"file":      func(dir string) error { return os.WriteFile(dir, []byte("precious"), 0o600) },
-		"link":      func(dir string) error { return os.Symlink("precious", dir) },
+		"link":      func(dir string) error { return disktest.Symlink("precious", dir) },
 	} {
 		dir := target(t)
+		if err := disktest.Symlink("precious", filepath.Join(t.TempDir(), "link")); err != nil && name == "link" {
+			t.Log(err)
+			continue
+		}
 		src := &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) {
 			if err := occupy(dir); err != nil {
 				t.Error(err)

@@ -325,6 +325,9 @@ func alone(t testing.TB, dir string) {
 }
 
 // target returns a path for a package in an empty directory.
+// fileURL returns the URL of a path.
+func fileURL(path string) string { return "file:///" + strings.TrimPrefix(filepath.ToSlash(path), "/") }
+
 func target(t testing.TB) string { return filepath.Join(t.TempDir(), "module") }
 
 // h1 returns the hash of files, computed from a directory.

@@ -69,7 +69,7 @@ func (o origin) commit(message string) string {
 
 func (o origin) location(rest string) *module.Location {
 	o.t.Helper()
-	return at(o.t, "git::file://"+filepath.ToSlash(o.dir)+rest)
+	return at(o.t, "git::"+fileURL(o.dir)+rest)
 }
 
 // allowed returns options that run git without the configuration of the user.
@@ -219,7 +219,7 @@ func TestGitRefused(t *testing.T) {
 func TestGitReplacedURL(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
-	opts := withConfig(t, "[url \"file://"+filepath.ToSlash(filepath.Dir(o.dir))+"/\"]\n\tinsteadOf = https://git.example.com/\n")
+	opts := withConfig(t, "[url \""+fileURL(filepath.Dir(o.dir))+"/\"]\n\tinsteadOf = https://git.example.com/\n")
 	loc := at(t, "git::https://git.example.com/origin")
 	_, err := module.DownloadLocation(t.Context(), nil, loc, target(t), opts)
 	if !errors.Is(err, module.ErrInsecure) {

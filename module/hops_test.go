@@ -118,7 +118,7 @@ func TestHopsRefused(t *testing.T) {
 	t.Parallel()
 	secret := filepath.Join(t.TempDir(), "secret.zip")
 	write(t, filepath.Dir(secret), files{"secret.zip": string(zipOf(t, example.entries()...))})
-	for _, next := range []string{"file://" + filepath.ToSlash(secret), "git::file://" + filepath.ToSlash(filepath.Dir(secret)), "hg::file:///srv/x", `C:\secret.zip`} {
+	for _, next := range []string{fileURL(secret), "git::" + fileURL(filepath.Dir(secret)), "hg::file:///srv/x", `C:\secret.zip`} {
 		for name, open := range map[string]func(string) func() (*module.Body, error){"header": header, "meta": meta} {
 			src, dir := &fake{open: map[string]func() (*module.Body, error){"https://example.com/m": open(next)}}, target(t)
 			_, err := module.DownloadLocation(t.Context(), src, at(t, "https://example.com/m"), dir, module.Options{Git: &module.Git{}, Fetcher: fetch(nil)})
@@ -129,7 +129,7 @@ func TestHopsRefused(t *testing.T) {
 		}
 	}
 	// An absolute path is relative to the server.
-	src := &fake{open: map[string]func() (*module.Body, error){"https://example.com/m": header(filepath.ToSlash(secret))}}
+	src := &fake{open: map[string]func() (*module.Body, error){"https://example.com/m": header("/" + filepath.ToSlash(secret[len(filepath.VolumeName(secret))+1:]))}}
 	if _, err := module.DownloadLocation(t.Context(), src, at(t, "https://example.com/m"), target(t), module.Options{AllowLocal: true}); !errors.Is(err, module.ErrNotFound) {
 		t.Errorf("absolute path: %v, want ErrNotFound", err)
 	}
@@ -321,7 +321,7 @@ func TestLocal(t *testing.T) {
 	allow := module.Options{AllowLocal: true}
 	for _, name := range []string{"vpc", "vpc.zip", "vpc.tar.gz", "vpc.tar.xz"} {
 		path := filepath.ToSlash(filepath.Join(home, name))
-		for _, text := range []string{path, "file://" + path, path + "//modules/a"} {
+		for _, text := range []string{path, fileURL(path), path + "//modules/a"} {
 			dir := target(t)
 			report, err := module.DownloadLocation(t.Context(), nil, at(t, text), dir, allow)
 			if err != nil {

@@ -234,7 +234,7 @@ func TestPruneBesideInstall(t *testing.T) {
 					return
 				default:
 				}
-				if _, err := d.Prune(t.Context(), none); err != nil {
+				if _, err := d.Prune(t.Context(), none); err != nil && runtime.GOOS != "windows" { // which keeps open packages
 					t.Error(err)
 				}
 				runtime.Gosched()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -30,6 +31,9 @@ type served struct {
 
 func newServed(t *testing.T) *served {
 	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("skipped: no directory can have the name of a host with a port")
+	}
 	s := &served{reg: regtest.New("registry.example.com"), dir: newDir(t), lock: new(lockfile.File), wants: map[string]string{}}
 	for _, name := range []string{"alpha", "beta"} {
 		s.reg.AddProvider(regtest.Provider{
