@@ -23,7 +23,7 @@ type Process struct {
 // same point.
 func Start(t *testing.T, point string, flags ...string) *Process {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], append([]string{"-test.run=^TestChild$", "-test.timeout=60s"}, flags...)...)
+	cmd := exec.Command(os.Args[0], append([]string{"-test.run=^TestChild$", "-test.timeout=5m"}, flags...)...)
 	cmd.Env = environ()
 	in, err := cmd.StdinPipe()
 	if err != nil {

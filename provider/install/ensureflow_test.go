@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -249,7 +250,7 @@ func TestTogether(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if n := s.Count(regtest.Archive); n != 3 {
+		if n := s.Count(regtest.Archive); n != 3 && runtime.GOOS != "windows" { // where notes are ignored
 			t.Errorf("%d archives, want 3", n)
 		}
 		for _, lock := range locks[1:] {
