@@ -15,6 +15,9 @@ import (
 //	PATH ARGS... store HOST     reads {"token":"abc"}
 //	PATH ARGS... forget HOST
 //
+// An answer with another token than a string, such as {"token":5}, or with a string that is
+// not a valid token, is an error.
+//
 // HOST is [svchost.Hostname.String]. A Helper is safe for concurrent use if the program is.
 // Use [Cached] to run it less often.
 //

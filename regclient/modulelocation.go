@@ -24,7 +24,8 @@ type moduleKey struct {
 // The registry sends the location in the property location or in the header X-Terraform-Get.
 // A location that starts with "/", "./" or "../" is relative to the requested URL. If the
 // property use_registry_credentials is true or false, the registry serves the package itself,
-// and [module.Location.Direct] is set; see [module.DirectLocation].
+// and [module.Location.Direct] is set; see [module.DirectLocation]. The names of both properties
+// may have letters of any case. A null is the same as a missing property.
 //
 // If the registry refuses, one request for the versions finds out whether the module or the
 // version is missing. A location on this machine is [module.ErrLocal].
