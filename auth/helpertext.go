@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 const (
@@ -97,19 +99,13 @@ func isRandom(w string) bool {
 	return digit && (lower && upper && len(w) >= 16 || (lower || upper) && len(w) >= 32 && !strings.Contains(w, "."))
 }
 
-var (
-	userinfo = regexp.MustCompile(`(://)[^\s/?#@"']*@`)
-	query    = regexp.MustCompile(`(://[^\s?#"']*)[?#][^\s"']*`)
-	named    = regexp.MustCompile(`(?i)(\bbearer\s+|\bauthorization["']?\s*[:=]\s*["']?(?:\w+\s+)?|` +
-		`(?:token|secret|password|passwd|api_?key)["']?\s*[:=]\s*["']?)([^\s"',;]{8,})`)
-)
+var named = regexp.MustCompile(`(?i)(\bbearer\s+|\bauthorization["']?\s*[:=]\s*["']?(?:\w+\s+)?|` +
+	`(?:token|secret|password|passwd|api_?key)["']?\s*[:=]\s*["']?)([^\s"',;]{8,})`)
 
 // maskPatterns replaces words at the place of secrets: in URLs, in headers, and after names
 // such as "password".
 func maskPatterns(text string) string {
-	text = userinfo.ReplaceAllString(text, "${1}")
-	text = query.ReplaceAllString(text, "${1}?...")
-	return named.ReplaceAllStringFunc(text, func(s string) string {
+	return named.ReplaceAllStringFunc(weburl.RedactText(text), func(s string) string {
 		m := named.FindStringSubmatch(s)
 		if !mayBeSecret(m[2]) {
 			return s // "invalid token: permission denied"

@@ -1,6 +1,7 @@
 package oci
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -132,10 +134,7 @@ func statusError(e *errcode.ErrorResponse, hadToken bool) error {
 	return request
 }
 
-var (
-	errorCode = regexp.MustCompile(`^[A-Z_]{1,40}$`)
-	anyURL    = regexp.MustCompile(`[a-z]+://[^\s"']+`)
-)
+var errorCode = regexp.MustCompile(`^[A-Z_]{1,40}$`)
 
 // hiddenError is the text of an error without secrets.
 type hiddenError struct {
@@ -153,17 +152,10 @@ var kinds = []struct{ library, kind error }{
 	{os.ErrDeadlineExceeded, os.ErrDeadlineExceeded},
 }
 
-// withoutSecrets returns the text of err without queries of URLs and without control
-// characters. It wraps the kinds of err, but not err itself.
+// withoutSecrets returns the text of err with redacted URLs and without control characters. It
+// wraps the kinds of err, but not err itself.
 func withoutSecrets(err error) error {
-	text := anyURL.ReplaceAllStringFunc(err.Error(), func(s string) string {
-		u, _ := url.Parse(s)
-		return shown(u)
-	})
-	if len(text) > 500 {
-		text = text[:500] + "..."
-	}
-	e := &hiddenError{text: strings.Trim(strconv.Quote(text), `"`)}
+	e := &hiddenError{text: weburl.Clean(weburl.RedactText(err.Error()), 500)}
 	for _, o := range kinds {
 		if errors.Is(err, o.library) {
 			e.kinds = append(e.kinds, o.kind)
@@ -180,10 +172,5 @@ func (e *hiddenError) Error() string { return e.text }
 // Unwrap returns the kinds.
 func (e *hiddenError) Unwrap() []error { return e.kinds }
 
-// shown returns a URL without user information, query and fragment.
-func shown(u *url.URL) string {
-	if u == nil {
-		return "unknown URL"
-	}
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
-}
+// shown returns a redacted URL.
+func shown(u *url.URL) string { return cmp.Or(weburl.Redact(u), "unknown URL") }

@@ -187,6 +187,30 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
+// TestRefusedLocation: an error of net/http about a Location shows no secret of it.
+func TestRefusedLocation(t *testing.T) {
+	t.Parallel()
+	for _, location := range []string{
+		"HTTPS://u:never-shown@127.0.0.1:1/x?signature=never-shown", "https://127.0.0.1:1/%zz?signature=never-shown",
+		"/%zz/x?signature=never-shown", "ftp://u:never-shown@127.0.0.1/x?signature=never-shown",
+		"https://127.0.0.1:1/never1shown2never3shown4/x",
+	} {
+		f := newRegistry(t)
+		f.provider("p", "1.0.0", "linux_amd64")
+		f.Before = func(w http.ResponseWriter, r *http.Request) bool {
+			w.Header().Set("Location", location)
+			w.WriteHeader(http.StatusTemporaryRedirect)
+			return true
+		}
+		_, client := load(t, f, "")
+		client.Transport.Retries = -1
+		_, err := client.Mirror(func(addrs.Provider) string { return f.host + "/p" }).ProviderVersions(t.Context(), alpha)
+		if err == nil || strings.Contains(err.Error(), "never") {
+			t.Errorf("Location %s: error %v, want one without secrets", location, err)
+		}
+	}
+}
+
 // TestCanonicalVeto checks that VetoHost gets the canonical form of the host of a redirect.
 func TestCanonicalVeto(t *testing.T) {
 	t.Parallel()

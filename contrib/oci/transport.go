@@ -102,7 +102,7 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp, err := g.next.RoundTrip(r)
 	if g.Logger != nil {
-		g.Logger.DebugContext(ctx, "request", "method", r.Method, "url", shown(r.URL), "failed", err != nil)
+		g.Logger.DebugContext(ctx, "request", "method", r.Method, "url", weburl.RedactHop(r.URL, r.Response != nil), "failed", err != nil)
 	}
 	if err != nil {
 		timer.stop()

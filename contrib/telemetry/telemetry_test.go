@@ -72,13 +72,20 @@ func TestTransportHidesSecrets(t *testing.T) {
 	t.Parallel()
 	r := newRecorder(t)
 	const jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.s3cr3t"
-	long := strings.Repeat("s3cr3t", 20)
+	long := strings.Repeat("s3cr3T", 20)
 	raw := "https://user:s3cr3t@files.example.com/a%2Fb/" + jwt + "/" + long + "/c.zip?X-Amz-Signature=s3cr3t"
 	asked := ""
+	refused := errors.New("https://files.example.com/?token=s3cr3t is refused")
 	rt := r.Transport(roundTripper(func(q *http.Request) (*http.Response, error) {
 		asked = q.URL.String()
 		if h := q.Header.Get("Traceparent"); h != "" {
 			t.Errorf("the server got the trace header %q", h)
+		}
+		switch {
+		case q.URL.Path == "/refused":
+			return nil, refused
+		case q.URL.Path == "/broken":
+			return &http.Response{StatusCode: 200, Body: io.NopCloser(reader{refused}), Header: http.Header{}, Request: q}, nil
 		}
 		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("x")), Header: http.Header{}, Request: q}, nil
 	}))
@@ -95,11 +102,28 @@ func TestTransportHidesSecrets(t *testing.T) {
 	if asked != raw || resp.Request.URL.String() != raw {
 		t.Errorf("asked %s, response of %s; want both to be %s", asked, resp.Request.URL, raw)
 	}
+	redirect := req.Clone(t.Context())
+	redirect.Response, redirect.URL.Path, redirect.URL.RawPath = resp, "/s3cr3t", ""
+	if resp, err = rt.RoundTrip(redirect); err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	for _, path := range []string{"/refused", "/broken"} {
+		failing := req.Clone(t.Context())
+		failing.URL.Path, failing.URL.RawPath = path, ""
+		resp, err := rt.RoundTrip(failing)
+		if err == nil {
+			_, err = io.ReadAll(resp.Body)
+		}
+		if err != refused {
+			t.Errorf("%s: error %v, want the error of the transport", path, err)
+		}
+	}
 	seen := fmt.Sprintf("%+v %+v", r.spans.GetSpans(), r.metrics(t))
-	if strings.Contains(seen, "s3cr3t") || strings.Contains(seen, "eyJ") {
+	if strings.Contains(strings.ToLower(seen), "s3cr3t") || strings.Contains(seen, "eyJ") {
 		t.Errorf("a secret is in %s", seen)
 	}
-	if !strings.Contains(seen, "https://files.example.com/a%2Fb/REDACTED/REDACTED/c.zip") {
+	if !strings.Contains(seen, "https://files.example.com/a%2Fb/.../.../c.zip?...") {
 		t.Errorf("the span does not have the redacted URL: %s", seen)
 	}
 	if _, ok := r.metrics(t)["http.client.request.duration"]; !ok {

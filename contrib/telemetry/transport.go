@@ -2,13 +2,15 @@ package telemetry
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net/http"
 	"net/url"
-	"regexp"
-	"strings"
 
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 	"go.opentelemetry.io/otel/propagation"
+
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // Transport returns a transport that records a span and the duration of each request of base.
@@ -28,18 +30,23 @@ func (t *Telemetry) Transport(base http.RoundTripper) http.RoundTripper {
 
 type urlKey struct{}
 
-// hiding removes secrets from the URL, which the instrumentation records. restoring restores
-// the real URL.
+// hiding removes secrets from the URL and from errors, which the instrumentation records.
+// restoring restores the real URL, and hides its errors.
 type hiding struct{ next http.RoundTripper }
 
 func (h hiding) RoundTrip(r *http.Request) (*http.Response, error) {
 	shown := r.WithContext(context.WithValue(r.Context(), urlKey{}, r.URL))
-	shown.URL = redacted(r.URL)
+	u, err := url.Parse(weburl.RedactHop(r.URL, r.Response != nil))
+	if err != nil {
+		u = &url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host}
+	}
+	shown.URL = u
 	resp, err := h.next.RoundTrip(shown)
 	if resp != nil {
 		resp.Request = r
+		resp.Body = body{resp.Body, reveal}
 	}
-	return resp, err
+	return resp, reveal(err)
 }
 
 type restoring struct{ next http.RoundTripper }
@@ -49,25 +56,42 @@ func (h restoring) RoundTrip(r *http.Request) (*http.Response, error) {
 		r = r.WithContext(r.Context())
 		r.URL = u
 	}
-	return h.next.RoundTrip(r)
+	resp, err := h.next.RoundTrip(r)
+	if resp != nil && resp.Body != nil {
+		resp.Body = body{resp.Body, hide}
+	}
+	return resp, hide(err)
 }
 
-// token matches a path segment that is a JWT, or long enough to be a secret.
-var token = regexp.MustCompile(`^(eyJ[\w-]+\.[\w-]+\.[\w-]*|[\w.~%+=-]{100,})$`)
+// body changes the errors of a body.
+type body struct {
+	io.ReadCloser
+	change func(error) error
+}
 
-// redacted returns u without user information, query and fragment, and with tokens in its
-// path masked.
-func redacted(u *url.URL) *url.URL {
-	segments := strings.Split(u.EscapedPath(), "/")
-	for i, s := range segments {
-		if token.MatchString(s) {
-			segments[i] = "REDACTED"
-		}
+func (b body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	return n, b.change(err)
+}
+
+// hidden is an error whose text is its kind.
+type hidden struct{ err error }
+
+func (h hidden) Error() string { return kind(h.err) }
+
+// ErrorType returns the value of the attribute error.type.
+func (h hidden) ErrorType() string { return fmt.Sprintf("%T", h.err) }
+
+func hide(err error) error {
+	if err == nil || err == io.EOF {
+		return err
 	}
-	path := strings.Join(segments, "/")
-	plain, err := url.PathUnescape(path)
-	if err != nil {
-		plain, path = "", ""
+	return hidden{err}
+}
+
+func reveal(err error) error {
+	if h, ok := err.(hidden); ok {
+		return h.err
 	}
-	return &url.URL{Scheme: u.Scheme, Host: u.Host, Path: plain, RawPath: path}
+	return err
 }

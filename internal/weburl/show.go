@@ -2,6 +2,7 @@ package weburl
 
 import (
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -10,9 +11,10 @@ import (
 // MaxShown limits a URL in an error or a log record, in bytes.
 const MaxShown = 512
 
-// Redact returns u for errors and logs: without user information and fragment, with "?..." for the
-// query, and with the path of [MaskPath]. The result is printable and at most MaxShown bytes long.
-// For a nil URL it is empty.
+// Redact returns u for errors and logs. It is the one place that decides which parts of a URL may
+// be shown: the scheme, the host, and the path of [MaskPath]. "?..." stands for a query, and "..."
+// for all that follows a scheme without "//". User information and the fragment are left out. The
+// result is printable and at most MaxShown bytes long. For a nil URL it is empty.
 func Redact(u *url.URL) string {
 	if u == nil {
 		return ""
@@ -36,14 +38,27 @@ func Redact(u *url.URL) string {
 	return Clean(b.String(), MaxShown-len(query)) + query
 }
 
-// minRun is the minimum length of letters and digits that may be a token.
-const minRun = 20
+// RedactHop returns the URL of one request of a chain for the log of a transport, which does not
+// know the token of the first request: of a redirect it shows only scheme and host, because a
+// server may repeat the token in the path.
+func RedactHop(u *url.URL, redirected bool) string {
+	if redirected && u != nil {
+		return Redact(&url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/" + Ellipsis})
+	}
+	return Redact(u)
+}
 
-// MaskPath replaces path segments that may be tokens by "...": JSON Web Tokens, and segments with
-// 20 or more successive letters and digits that include both cases and digits. It keeps digests,
-// commits, UUIDs and the file names of packages.
+// Lengths of words that may be a token. A word is a run of letters and digits.
+const (
+	minMixed = 16 // words with lower-case and upper-case letters and digits, together
+	minWord  = 20 // a word with letters and digits
+)
+
+// MaskPath replaces path segments that may be tokens by "...": JSON Web Tokens, segments with 16
+// bytes of words in which both cases and digits occur, and words of 20 or more letters and digits.
+// It keeps digests and commits in hex, UUIDs and the file names of packages.
 func MaskPath(path string) string {
-	if len(path) < minRun {
+	if len(path) < minMixed {
 		return path
 	}
 	segments := strings.Split(path, "/")
@@ -63,22 +78,29 @@ func isToken(segment string) bool {
 	if strings.HasPrefix(segment, "eyJ") && strings.Count(segment, ".") >= 2 {
 		return true
 	}
-	var run, upper, lower, digits int
-	for _, c := range []byte(segment) {
-		switch {
-		case 'A' <= c && c <= 'Z':
-			upper++
-		case 'a' <= c && c <= 'z':
-			lower++
-		case '0' <= c && c <= '9':
-			digits++
-		default:
-			run, upper, lower, digits = 0, 0, 0, 0
-			continue
+	mixed := 0
+	for word := range strings.FieldsFuncSeq(segment, func(r rune) bool { return !isAlphanumeric(r) }) {
+		lower, upper := word != strings.ToUpper(word), word != strings.ToLower(word)
+		digits := strings.ContainsAny(word, "0123456789")
+		if lower && upper && digits {
+			mixed += len(word)
 		}
-		if run++; run >= minRun && upper > 0 && lower > 0 && digits > 0 {
+		if mixed >= minMixed || len(word) >= minWord && digits && (lower || upper) && !isDigest(word) {
 			return true
 		}
+	}
+	return false
+}
+
+func isAlphanumeric(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+}
+
+// isDigest reports whether a word is a SHA-1, as of a commit, or a SHA-2 in lower-case hex.
+func isDigest(word string) bool {
+	switch len(word) {
+	case 40, 64, 96, 128:
+		return strings.Trim(word, "0123456789abcdef") == ""
 	}
 	return false
 }
@@ -117,8 +139,18 @@ func Clean(s string, max int) string {
 // OneLine replaces white space by single spaces.
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// RedactText redacts every URL that s contains.
+// Parts of relative URLs in a text.
+var (
+	userinfo = regexp.MustCompile(`//[^\s/?#@"'<>` + "`" + `]*@`)
+	query    = regexp.MustCompile(`(/[^\s?"'<>` + "`" + `]*\?)[^\s"'<>` + "`" + `]+`)
+)
+
+// RedactText redacts every URL that s contains, also relative URLs and those with the slashes of
+// JSON. It need not be a whole text, and does not make it printable.
 func RedactText(s string) string {
+	s = strings.ReplaceAll(s, `\/`, "/")
+	s = userinfo.ReplaceAllString(s, "//")
+	s = query.ReplaceAllString(s, "${1}"+Ellipsis)
 	const sep = "://"
 	var b strings.Builder
 	for {

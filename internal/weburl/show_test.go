@@ -29,14 +29,20 @@ func TestRedact(t *testing.T) {
 		"https://registry.example.com/" + strings.Repeat("a", 600): "https://registry.example.com/" + strings.Repeat("a", 480) + "...",
 		"": "",
 		// Tokens in the path.
-		"https://registry.example.com/d/" + jwt + "/a.zip?x":                               "https://registry.example.com/d/.../a.zip?...",
-		"https://registry.example.com/d/x%2E" + jwt:                                        "https://registry.example.com/d/...",
-		"https://registry.example.com/d/0123456789abcdefGHIJ/":                             "https://registry.example.com/d/.../",
-		"https://registry.example.com/d/0123456789abcdefGHI/":                              "https://registry.example.com/d/0123456789abcdefGHI/",
-		"https://registry.example.com/x.atlasv1.0123456789abcdefGHIJ/y":                    "https://registry.example.com/.../y",
-		"https://registry.example.com/" + sha256 + "/a":                                    "https://registry.example.com/" + sha256 + "/a",
-		"https://registry.example.com/123e4567-e89b-12d3-A456-426614174000/a":              "https://registry.example.com/123e4567-e89b-12d3-A456-426614174000/a",
-		"https://registry.example.com/Acme/terraform-provider-alpha_1.0.0_linux_amd64.zip": "https://registry.example.com/Acme/terraform-provider-alpha_1.0.0_linux_amd64.zip",
+		"https://registry.example.com/d/" + jwt + "/a.zip?x":                                                  "https://registry.example.com/d/.../a.zip?...",
+		"https://registry.example.com/d/x%2E" + jwt:                                                           "https://registry.example.com/d/...",
+		"https://registry.example.com/d/0123456789abcDEF/":                                                    "https://registry.example.com/d/.../",
+		"https://registry.example.com/d/0123456789abcDE/":                                                     "https://registry.example.com/d/0123456789abcDE/",
+		"https://registry.example.com/d/glpat-0aB1cD2e-F3gH4iJ5/":                                             "https://registry.example.com/d/.../",
+		"https://registry.example.com/d/0123456789abcdefghij/":                                                "https://registry.example.com/d/.../",
+		"https://registry.example.com/d/0123456789abcdefghi/":                                                 "https://registry.example.com/d/0123456789abcdefghi/",
+		"https://registry.example.com/d/0123456789abcdef0123456789abcdef/":                                    "https://registry.example.com/d/.../",
+		"https://registry.example.com/d/0123456789abcdef0123456789abcdef01234567/":                            "https://registry.example.com/d/0123456789abcdef0123456789abcdef01234567/",
+		"https://registry.example.com/a-provider-with-a-very-long-name-in-many-words_1.0.0_windows_amd64.zip": "https://registry.example.com/a-provider-with-a-very-long-name-in-many-words_1.0.0_windows_amd64.zip",
+		"https://registry.example.com/x.atlasv1.0123456789abcdefGHIJ/y":                                       "https://registry.example.com/.../y",
+		"https://registry.example.com/" + sha256 + "/a":                                                       "https://registry.example.com/" + sha256 + "/a",
+		"https://registry.example.com/123e4567-e89b-12d3-A456-426614174000/a":                                 "https://registry.example.com/123e4567-e89b-12d3-A456-426614174000/a",
+		"https://registry.example.com/Acme/terraform-provider-alpha_1.0.0_linux_amd64.zip":                    "https://registry.example.com/Acme/terraform-provider-alpha_1.0.0_linux_amd64.zip",
 	} {
 		u, err := url.Parse(address)
 		if err != nil {
@@ -101,12 +107,31 @@ func FuzzClean(f *testing.F) {
 	})
 }
 
-// TestRedactText: valid and invalid URLs in a text are redacted.
+// TestRedactText: valid, invalid and relative URLs in a text are redacted.
 func TestRedactText(t *testing.T) {
 	t.Parallel()
-	in := "get https://user:hunter2@example.com/" + jwt + "/x?y, https://user:hunter2@example.com/%zz/" + jwt + "#z"
-	want := "get https://example.com/.../x?... https://example.com/%zz/...?..."
-	if got := weburl.RedactText(in); got != want {
-		t.Errorf("RedactText(%q)\n got %q\nwant %q", in, got, want)
+	for in, want := range map[string]string{
+		"get https://user:hunter2@example.com/" + jwt + "/x?y, https://user:hunter2@example.com/%zz/" + jwt + "#z": "get https://example.com/.../x?... https://example.com/%zz/...?...",
+		`parse "HTTPS://user:hunter2@example.com/x?sig=hunter2": invalid`:                                          `parse "https://example.com/x?...": invalid`,
+		`{"url":"https:\/\/user:hunter2@example.com\/x?sig=hunter2"}`:                                              `{"url":"https://example.com/x?..."}`,
+		"redirect to /x?sig=hunter2 refused":                                                                       "redirect to /x?... refused",
+		"redirect to //user:hunter2@example.com/x refused":                                                         "redirect to //example.com/x refused",
+		"either/or? yes; a@b//c d":                                                                                 "either/or? yes; a@b//c d",
+	} {
+		if got := weburl.RedactText(in); got != want {
+			t.Errorf("RedactText(%q)\n got %q\nwant %q", in, got, want)
+		}
+	}
+}
+
+// TestRedactHop: the URL of a redirect shows no path.
+func TestRedactHop(t *testing.T) {
+	t.Parallel()
+	u := &url.URL{Scheme: "https", Host: "example.com", Path: "/hunter2", RawQuery: "hunter2"}
+	if got, want := weburl.RedactHop(u, true), "https://example.com/..."; got != want {
+		t.Errorf("RedactHop(%s, true) = %q, want %q", u, got, want)
+	}
+	if got, want := weburl.RedactHop(u, false), "https://example.com/hunter2?..."; got != want {
+		t.Errorf("RedactHop(%s, false) = %q, want %q", u, got, want)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -36,10 +37,10 @@ func (e *examiner) inspect(u *url.URL, stated []checksum.Hash, size int64, execu
 		return failed(r.ctx, u, err)
 	}
 	if n > maxArchive {
-		return fmt.Errorf("%s: more than %d bytes", shownURL(u), int64(maxArchive))
+		return fmt.Errorf("%s: more than %d bytes", weburl.Redact(u), int64(maxArchive))
 	}
 	if size > 0 && n != size {
-		e.failf("%s: %d bytes, but package_size is %d", shownURL(u), n, size)
+		e.failf("%s: %d bytes, but package_size is %d", weburl.Redact(u), n, size)
 	}
 	zh, err := checksum.ZH(r.ctx, io.NewSectionReader(f, 0, n))
 	if err != nil {
@@ -47,14 +48,14 @@ func (e *examiner) inspect(u *url.URL, stated []checksum.Hash, size int64, execu
 	}
 	packed, tree, err := checksum.H1Zip(r.ctx, f, n, limits)
 	if err != nil {
-		return fmt.Errorf("%s: cannot be installed: %w", shownURL(u), err)
+		return fmt.Errorf("%s: cannot be installed: %w", weburl.Redact(u), err)
 	}
 	for _, h := range stated {
 		if checkable(h) && h != zh && h != packed && h != tree {
-			e.failf("%s: does not have the hash %s, but %s and %s", shownURL(u), h, zh, packed)
+			e.failf("%s: does not have the hash %s, but %s and %s", weburl.Redact(u), h, zh, packed)
 		}
 	}
-	return hasExecutable(f, n, executable, shownURL(u))
+	return hasExecutable(f, n, executable, weburl.Redact(u))
 }
 
 func (e *examiner) ranges() error {
@@ -67,9 +68,9 @@ func (e *examiner) ranges() error {
 	}
 	defer r.Body.Close()
 	if r.StatusCode != http.StatusPartialContent {
-		e.note(Advice, fmt.Sprintf("%s: status %d for a range request, want 206; clients cannot resume downloads", shownURL(e.pkg.url), r.StatusCode))
+		e.note(Advice, fmt.Sprintf("%s: status %d for a range request, want 206; clients cannot resume downloads", weburl.Redact(e.pkg.url), r.StatusCode))
 	} else if tag := r.Header.Get("ETag"); (tag == "" || strings.HasPrefix(tag, "W/")) && r.Header.Get("Last-Modified") == "" {
-		e.note(Advice, fmt.Sprintf("%s: no strong entity tag; clients that resume a download cannot detect a changed file", shownURL(e.pkg.url)))
+		e.note(Advice, fmt.Sprintf("%s: no strong entity tag; clients that resume a download cannot detect a changed file", weburl.Redact(e.pkg.url)))
 	}
 	return nil
 }

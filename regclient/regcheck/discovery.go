@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // The checked services.
@@ -38,13 +39,13 @@ func (e *examiner) start(baseURL string) error {
 		raw, ok := doc[id]
 		if !ok {
 			if wanted {
-				e.failf("%s: no service %s", shownURL(r.url), id)
+				e.failf("%s: no service %s", weburl.Redact(r.url), id)
 			}
 			continue
 		}
 		var ref string
 		if err := json.Unmarshal(raw, &ref); err != nil {
-			e.failf("%s: %s is not a string", shownURL(r.url), id)
+			e.failf("%s: %s is not a string", weburl.Redact(r.url), id)
 			continue
 		}
 		service, err := resolve(r.url, id, ref)
@@ -67,7 +68,7 @@ func (e *examiner) serviceURLs() error {
 			if id == modulesService {
 				level, effect = Advice, "current clients add it"
 			}
-			e.note(level, fmt.Sprintf("%s: %s does not end with a slash: %s", id, shownURL(u), effect))
+			e.note(level, fmt.Sprintf("%s: %s does not end with a slash: %s", id, weburl.Redact(u), effect))
 		}
 	}
 	return nil
@@ -107,9 +108,9 @@ func (e *examiner) authorization() error {
 		switch r.StatusCode {
 		case http.StatusUnauthorized:
 		case http.StatusForbidden:
-			e.note(Advice, fmt.Sprintf("%s: status 403 without a token, want 401", shownURL(u)))
+			e.note(Advice, fmt.Sprintf("%s: status 403 without a token, want 401", weburl.Redact(u)))
 		default:
-			e.failf("%s: status %d without a token, want 401", shownURL(u), r.StatusCode)
+			e.failf("%s: status %d without a token, want 401", weburl.Redact(u), r.StatusCode)
 		}
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/url"
 	"time"
+
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // examiner is one call of Examine. Checks use the results of earlier checks.
@@ -81,5 +83,5 @@ func (e *examiner) note(level Level, text string) {
 	} else if e.count[level] > maxFindings {
 		return
 	}
-	e.findings = append(e.findings, Finding{e.check, level, printable(text)})
+	e.findings = append(e.findings, Finding{e.check, level, weburl.Clean(weburl.RedactText(text), maxText)})
 }

@@ -154,6 +154,10 @@ func TestExamineDiscreet(t *testing.T) {
 	if text := fmt.Sprint(found); strings.Contains(text, "s3cret") {
 		t.Errorf("found %s", text)
 	}
+	reg.AddFault(regtest.Fault{Kind: regtest.Versions, Status: http.StatusFound, Header: http.Header{"Location": {"/%zz?token=s3cret"}}})
+	if text := fmt.Sprint(regcheck.Examine(t.Context(), exemplaryURL, o)); strings.Contains(text, "s3cret") || !strings.Contains(text, "/%zz?...") {
+		t.Errorf("with a Location that cannot be parsed, found %s", text)
+	}
 	for _, q := range reg.Requests() {
 		if q.Referer != "" {
 			t.Errorf("%s has the Referer %s", q, q.Referer)

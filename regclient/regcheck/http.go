@@ -14,8 +14,9 @@ import (
 	"reflect"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // Limits of a check, as of clients.
@@ -24,6 +25,7 @@ const (
 	maxDocument  = 16 << 20
 	maxRedirects = 5
 	maxFindings  = 20 // of one check and level
+	maxText      = 1000
 	maxArchive   = 1 << 30
 	maxUnpacked  = 8 << 30
 )
@@ -47,7 +49,7 @@ func failed(ctx context.Context, u *url.URL, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	return fmt.Errorf("%s: %w", shownURL(u), err)
+	return fmt.Errorf("%s: %w", weburl.Redact(u), err)
 }
 
 // ask makes a GET request, with the token if with is set. Redirects to other servers do not
@@ -58,7 +60,7 @@ func (e *examiner) ask(u *url.URL, with bool, header ...string) (*reply, error) 
 	}
 	req, err := http.NewRequestWithContext(e.ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return nil, fmt.Errorf("%s: not a URL for a request", shownURL(u))
+		return nil, fmt.Errorf("%s: not a URL for a request", weburl.Redact(u))
 	}
 	req.Header.Set("Accept", "application/json")
 	for i := 0; i+1 < len(header); i += 2 {
@@ -81,7 +83,7 @@ func (e *examiner) ask(u *url.URL, with bool, header ...string) (*reply, error) 
 	resp, err := client.Do(req)
 	if err != nil {
 		if failed, ok := errors.AsType[*url.Error](err); ok {
-			err = failed.Err // without the URL, which may have secrets
+			err = failed.Err // without the URL of the request, which failed adds
 		}
 		return nil, failed(e.ctx, u, err)
 	}
@@ -116,7 +118,7 @@ func (r *reply) wantStatus(want ...int) error {
 		}
 	}
 	r.Body.Close()
-	return fmt.Errorf("%s: status %d, want %d", shownURL(r.url), r.StatusCode, want[0])
+	return fmt.Errorf("%s: status %d, want %d", weburl.Redact(r.url), r.StatusCode, want[0])
 }
 
 // read reads and closes the body.
@@ -127,7 +129,7 @@ func (r *reply) read(limit int64) ([]byte, error) {
 		return nil, failed(r.ctx, r.url, err)
 	}
 	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("%s: more than %d bytes", shownURL(r.url), limit)
+		return nil, fmt.Errorf("%s: more than %d bytes", weburl.Redact(r.url), limit)
 	}
 	return data, nil
 }
@@ -153,14 +155,14 @@ func (e *examiner) document(u *url.URL, limit int64, lax bool, v any) (*reply, e
 		return nil, err
 	}
 	if !r.isJSON() {
-		text := fmt.Sprintf("%s: media type %q, want application/json", shownURL(r.url), r.Header.Get("Content-Type"))
+		text := fmt.Sprintf("%s: media type %q, want application/json", weburl.Redact(r.url), r.Header.Get("Content-Type"))
 		if !lax {
 			return nil, errors.New(text)
 		}
 		e.note(Advice, text)
 	}
 	if err := decode(data, v); err != nil {
-		return nil, fmt.Errorf("%s: %w", shownURL(r.url), err)
+		return nil, fmt.Errorf("%s: %w", weburl.Redact(r.url), err)
 	}
 	return r, nil
 }
@@ -194,18 +196,4 @@ func typeInJSON(t reflect.Type) string {
 		return "number without a fraction"
 	}
 	return "object"
-}
-
-// printable replaces unprintable characters and shortens s.
-func printable(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '�'
-		}
-		return r
-	}, s)
-	if len(s) > 1000 {
-		s = strings.ToValidUTF8(s[:1000], "") + "..."
-	}
-	return s
 }

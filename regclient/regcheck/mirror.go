@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -43,17 +44,17 @@ func (e *examiner) mirrorIndex() error {
 		v, err := addrs.ParseVersion(text)
 		switch {
 		case err != nil:
-			e.failf("%s: %w", shownURL(u), err)
+			e.failf("%s: %w", weburl.Redact(u), err)
 			continue
 		case v.String() != text:
-			e.failf("%s: version %q must be listed as %q", shownURL(u), text, v)
+			e.failf("%s: version %q must be listed as %q", weburl.Redact(u), text, v)
 		case !strings.HasPrefix(strings.TrimSpace(string(doc.Versions[text])), "{"):
-			e.failf("%s: the value of %s is not an object", shownURL(u), text)
+			e.failf("%s: the value of %s is not an object", weburl.Redact(u), text)
 		}
 		m.versions = append(m.versions, text)
 	}
 	if len(doc.Versions) == 0 {
-		return fmt.Errorf("%s: no versions", shownURL(u))
+		return fmt.Errorf("%s: no versions", weburl.Redact(u))
 	}
 	return nil
 }
@@ -106,7 +107,7 @@ func (e *examiner) mirrorVersion() error {
 			continue
 		}
 		if len(doc.Archives) == 0 {
-			e.failf("%s: no archives", shownURL(u))
+			e.failf("%s: no archives", weburl.Redact(u))
 		}
 		one := checkedArchive{}
 		for _, platform := range slices.Sorted(maps.Keys(doc.Archives)) {
@@ -132,7 +133,7 @@ type mirroredArchive struct {
 
 // mirroredArchive checks an archive in the document at u.
 func (e *examiner) mirroredArchive(u *url.URL, platform string, a *mirroredArchive) (checkedArchive, error) {
-	where := shownURL(u)
+	where := weburl.Redact(u)
 	if _, err := addrs.ParsePlatform(platform); err != nil {
 		return checkedArchive{}, fmt.Errorf("%s: %w", where, err)
 	}
@@ -157,7 +158,7 @@ func (e *examiner) mirroredArchive(u *url.URL, platform string, a *mirroredArchi
 			continue
 		}
 		if other := e.mirror.statedAt[h]; other != nil && other.String() != at.String() {
-			e.failf("%s: %s is stated for two archives, %s and %s", where, h, shownURL(other), shownURL(at))
+			e.failf("%s: %s is stated for two archives, %s and %s", where, h, weburl.Redact(other), weburl.Redact(at))
 		}
 		e.mirror.statedAt[h] = at
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // checkedModule is what is known about the module.
@@ -34,14 +35,14 @@ func (e *examiner) moduleVersions() error {
 		return err
 	}
 	if len(doc.Modules) == 0 {
-		return fmt.Errorf("%s: no module: modules is missing or empty, want one element with versions", shownURL(u))
+		return fmt.Errorf("%s: no module: modules is missing or empty, want one element with versions", weburl.Redact(u))
 	}
 	var seen []string
 	version := ""
 	for _, v := range doc.Modules[0].Versions {
 		parsed, err := addrs.ParseModuleVersion(v.Version)
 		if err != nil {
-			e.failf("%s: %w", shownURL(u), err)
+			e.failf("%s: %w", weburl.Redact(u), err)
 			continue
 		}
 		seen = append(seen, parsed.String())
@@ -50,7 +51,7 @@ func (e *examiner) moduleVersions() error {
 		}
 	}
 	if twice := duplicate(seen); twice != "" {
-		e.failf("%s: version %s is listed twice", shownURL(u), twice)
+		e.failf("%s: version %s is listed twice", weburl.Redact(u), twice)
 	}
 	if version == "" {
 		return notListed(u, e.o.ModuleVersion, len(doc.Modules[0].Versions))
@@ -63,7 +64,7 @@ func (e *examiner) moduleVersions() error {
 // header X-Terraform-Get, Terraform only the header.
 func (e *examiner) moduleLocation() error {
 	m := &e.module
-	where := shownURL(m.asked)
+	where := weburl.Redact(m.asked)
 	r, err := e.ask(m.asked, true)
 	if err != nil {
 		return err
@@ -106,14 +107,14 @@ func (e *examiner) moduleLocation() error {
 func (e *examiner) directLocation(ref string, token bool, header string) error {
 	m := &e.module
 	if header == "" {
-		e.note(Advice, shownURL(m.asked)+": Terraform does not support use_registry_credentials and needs the header X-Terraform-Get")
+		e.note(Advice, weburl.Redact(m.asked)+": Terraform does not support use_registry_credentials and needs the header X-Terraform-Get")
 	}
 	u, err := e.fileURL(m.asked, "location", ref)
 	if err != nil {
 		return err
 	}
 	if u.Fragment != "" {
-		return fmt.Errorf("%s: location: %s has a fragment", shownURL(m.asked), shownURL(u))
+		return fmt.Errorf("%s: location: %s has a fragment", weburl.Redact(m.asked), weburl.Redact(u))
 	}
 	m.location, m.direct, m.token = u.String(), true, token
 	return nil
@@ -123,7 +124,7 @@ func (e *examiner) directLocation(ref string, token bool, header string) error {
 func (e *examiner) indirectLocation() error {
 	m := &e.module
 	if problem := locationProblem(m.location); problem != "" {
-		return fmt.Errorf("%s: %s", shownURL(m.asked), problem)
+		return fmt.Errorf("%s: %s", weburl.Redact(m.asked), problem)
 	}
 	if !hasScheme(m.location, "http") {
 		return nil
@@ -173,7 +174,7 @@ func locationProblem(s string) string {
 	if i := strings.LastIndexByte(s, '@'); i >= 0 {
 		s = "..." + s[i:] // without a password
 	}
-	return fmt.Sprintf("unsupported location %q, want for example https://, git::https:// or a path that starts with ./", printable(s))
+	return fmt.Sprintf("unsupported location %q, want for example https://, git::https:// or a path that starts with ./", weburl.MaskPath(s))
 }
 
 func (e *examiner) unknownModule() error {

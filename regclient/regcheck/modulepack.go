@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // modulePackage checks the package, unless the location needs another protocol than HTTP.
@@ -53,7 +55,7 @@ func (e *examiner) modulePackage() error {
 	if bytes.Contains(bytes.ToLower(start), []byte("terraform-get")) {
 		return nil
 	}
-	return fmt.Errorf("%s: neither an archive (zip, or tar with gzip, xz or bzip2) nor a page with a location", shownURL(u))
+	return fmt.Errorf("%s: neither an archive (zip, or tar with gzip, xz or bzip2) nor a page with a location", weburl.Redact(u))
 }
 
 // withoutSubdir removes what follows two slashes, but keeps the query.

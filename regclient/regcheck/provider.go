@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -57,18 +58,18 @@ func (e *examiner) providerPackage() error {
 		return err
 	}
 	if doc.OS != p.platform.OS() || doc.Arch != p.platform.Arch() {
-		e.failf("%s: os is %q and arch is %q, want %s", shownURL(u), doc.OS, doc.Arch, p.platform)
+		e.failf("%s: os is %q and arch is %q, want %s", weburl.Redact(u), doc.OS, doc.Arch, p.platform)
 	}
 	if len(doc.Protocols) == 0 {
-		e.note(Advice, shownURL(u)+": protocols is missing or empty; clients cannot see whether they support the provider")
+		e.note(Advice, weburl.Redact(u)+": protocols is missing or empty; clients cannot see whether they support the provider")
 	}
-	e.protocols(shownURL(u), doc.Protocols)
+	e.protocols(weburl.Redact(u), doc.Protocols)
 	if p.filename = doc.Filename; p.filename == "" || strings.ContainsAny(p.filename, "/\\") || p.filename == ".." {
-		e.failf("%s: invalid filename %q", shownURL(u), p.filename)
+		e.failf("%s: invalid filename %q", weburl.Redact(u), p.filename)
 	}
 	sum, err := hex.DecodeString(doc.Shasum)
 	if err != nil || len(sum) != sha256.Size {
-		e.failf("%s: shasum %q is not a SHA-256 in hex", shownURL(u), doc.Shasum)
+		e.failf("%s: shasum %q is not a SHA-256 in hex", weburl.Redact(u), doc.Shasum)
 	} else {
 		p.hash = checksum.ZHSum([sha256.Size]byte(sum))
 	}
@@ -77,7 +78,7 @@ func (e *examiner) providerPackage() error {
 		p.keys = append(p.keys, verify.Key{ID: k.ID, Armor: k.Armor})
 	}
 	if len(p.keys) == 0 {
-		e.failf("%s: no signing keys: signing_keys.gpg_public_keys is missing or empty", shownURL(u))
+		e.failf("%s: no signing keys: signing_keys.gpg_public_keys is missing or empty", weburl.Redact(u))
 	}
 	e.statedPackages(u, doc.Packages, doc.Shasum)
 	return nil
@@ -100,7 +101,7 @@ func (e *examiner) packageURLs(base *url.URL, doc packageDocument) {
 		}
 	}
 	if ref, err := url.Parse(doc.DownloadURL); err == nil && !ref.IsAbs() && doc.DownloadURL != "" {
-		e.note(Advice, shownURL(base)+": download_url is relative; some pull-through proxies do not support that")
+		e.note(Advice, weburl.Redact(base)+": download_url is relative; some pull-through proxies do not support that")
 	}
 }
 
@@ -127,14 +128,14 @@ func (e *examiner) sums() error {
 	}
 	sums, err := verify.ParseSums(p.sums)
 	if err != nil {
-		return fmt.Errorf("%s: %w", shownURL(p.sumsURL), err)
+		return fmt.Errorf("%s: %w", weburl.Redact(p.sumsURL), err)
 	}
 	h, ok := sums.Lookup(p.filename)
 	switch {
 	case !ok:
-		return fmt.Errorf("%s: does not list the filename %q", shownURL(p.sumsURL), p.filename)
+		return fmt.Errorf("%s: does not list the filename %q", weburl.Redact(p.sumsURL), p.filename)
 	case h != p.hash:
-		return fmt.Errorf("%s: the digest of %q is not the shasum of the package document", shownURL(p.sumsURL), p.filename)
+		return fmt.Errorf("%s: the digest of %q is not the shasum of the package document", weburl.Redact(p.sumsURL), p.filename)
 	}
 	return nil
 }
@@ -149,7 +150,7 @@ func (e *examiner) signature() error {
 		return err
 	}
 	if _, err := verify.CheckSignature(p.sums, sig, p.keys, time.Now()); err != nil {
-		return fmt.Errorf("%s: %w", shownURL(p.signature), err)
+		return fmt.Errorf("%s: %w", weburl.Redact(p.signature), err)
 	}
 	return nil
 }

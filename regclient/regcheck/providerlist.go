@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 func (e *examiner) providerVersions() error {
@@ -24,18 +25,18 @@ func (e *examiner) providerVersions() error {
 	for _, v := range doc.Versions {
 		parsed, err := addrs.ParseVersion(v.Version)
 		if err != nil {
-			e.failf("%s: %w", shownURL(u), err)
+			e.failf("%s: %w", weburl.Redact(u), err)
 			continue
 		}
 		seen = append(seen, parsed.String())
-		platforms := e.listedVersion(fmt.Sprintf("%s: version %s", shownURL(u), parsed), v)
+		platforms := e.listedVersion(fmt.Sprintf("%s: version %s", weburl.Redact(u), parsed), v)
 		if p.version == "" && (e.o.Version == "" || e.o.Version == v.Version || e.o.Version == parsed.String()) {
 			p.version = v.Version
 			p.choosePlatform(platforms, e.o.Platform)
 		}
 	}
 	if twice := duplicate(seen); twice != "" {
-		e.failf("%s: version %s is listed twice", shownURL(u), twice)
+		e.failf("%s: version %s is listed twice", weburl.Redact(u), twice)
 	}
 	if p.version == "" {
 		return notListed(u, e.o.Version, len(doc.Versions))
@@ -91,7 +92,7 @@ func (e *examiner) protocols(where string, list []string) {
 // notListed returns the error for a version that is not in a list of n versions.
 func notListed(u *url.URL, version string, n int) error {
 	if version == "" {
-		return fmt.Errorf("%s: no valid version in the list of %d", shownURL(u), n)
+		return fmt.Errorf("%s: no valid version in the list of %d", weburl.Redact(u), n)
 	}
-	return fmt.Errorf("%s: version %q is not in the list of %d", shownURL(u), version, n)
+	return fmt.Errorf("%s: version %q is not in the list of %d", weburl.Redact(u), version, n)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -27,27 +28,27 @@ func (e *examiner) statedPackages(u *url.URL, packages map[string]statedPackage,
 	p := &e.pkg
 	for _, name := range slices.Sorted(maps.Keys(packages)) {
 		if _, err := addrs.ParsePlatform(name); err != nil {
-			e.failf("%s: packages: %w", shownURL(u), err)
+			e.failf("%s: packages: %w", weburl.Redact(u), err)
 		}
-		hashes := e.statedHashes(shownURL(u)+": packages: "+name, packages[name].Hashes)
+		hashes := e.statedHashes(weburl.Redact(u)+": packages: "+name, packages[name].Hashes)
 		if name == p.platform.String() {
 			p.stated = hashes
 		}
 	}
 	own, ok := packages[p.platform.String()]
 	if !ok {
-		e.failf("%s: packages does not have %s", shownURL(u), p.platform)
+		e.failf("%s: packages does not have %s", weburl.Redact(u), p.platform)
 		return
 	}
 	if p.size = own.Size; p.size <= 0 {
-		e.failf("%s: packages: %s: package_size is %d, want the size of the archive", shownURL(u), p.platform, p.size)
+		e.failf("%s: packages: %s: package_size is %d, want the size of the archive", weburl.Redact(u), p.platform, p.size)
 	}
 	if !checksum.HasScheme(p.stated, checksum.SchemeZH) {
-		e.failf("%s: packages: %s has no zh hash", shownURL(u), p.platform)
+		e.failf("%s: packages: %s has no zh hash", weburl.Redact(u), p.platform)
 	}
 	for _, text := range own.Hashes {
 		if digest, ok := strings.CutPrefix(text, checksum.SchemeZH+":"); ok && digest != shasum {
-			e.failf("%s: packages: %s: %.80q is not the shasum, with digits in the same case", shownURL(u), p.platform, text)
+			e.failf("%s: packages: %s: %.80q is not the shasum, with digits in the same case", weburl.Redact(u), p.platform, text)
 		}
 	}
 }

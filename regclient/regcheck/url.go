@@ -3,6 +3,8 @@ package regcheck
 import (
 	"fmt"
 	"net/url"
+
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // resolve parses an https or http URL, which may be relative to base.
@@ -15,7 +17,7 @@ func resolve(base *url.URL, property, ref string) (*url.URL, error) {
 		return nil, fmt.Errorf("%s is not a URL", property)
 	}
 	if u.User != nil {
-		return nil, fmt.Errorf("%s: %s has a user name", property, shownURL(u))
+		return nil, fmt.Errorf("%s: %s has a user name", property, weburl.Redact(u))
 	}
 	if u.Scheme != "http" || u.Host == "" {
 		err = overHTTPS(u)
@@ -31,10 +33,10 @@ func resolve(base *url.URL, property, ref string) (*url.URL, error) {
 func (e *examiner) fileURL(base *url.URL, property, ref string) (*url.URL, error) {
 	u, err := resolve(base, property, ref)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", shownURL(base), err)
+		return nil, fmt.Errorf("%s: %w", weburl.Redact(base), err)
 	}
 	if err := e.permitted(u); err != nil {
-		e.note(Failed, fmt.Sprintf("%s: %s: %v", shownURL(base), property, err))
+		e.note(Failed, fmt.Sprintf("%s: %s: %v", weburl.Redact(base), property, err))
 	}
 	return u, nil
 }
@@ -49,17 +51,7 @@ func (e *examiner) permitted(u *url.URL) error {
 
 func overHTTPS(u *url.URL) error {
 	if u.Scheme != "https" || u.Host == "" {
-		return fmt.Errorf("%s: not an https URL", shownURL(u))
+		return fmt.Errorf("%s: not an https URL", weburl.Redact(u))
 	}
 	return nil
-}
-
-// shownURL returns u without possible secrets.
-func shownURL(u *url.URL) string {
-	c := *u
-	c.User, c.Fragment, c.RawFragment = nil, "", ""
-	if c.RawQuery != "" {
-		c.RawQuery = "..."
-	}
-	return c.String()
 }

@@ -101,6 +101,8 @@ func (e *entry) isDocument() bool {
 	switch t := mediaType(e.Header); {
 	case isJSON(t) && !json.Valid(e.body):
 		return false
+	case !isJSON(t) && !strings.HasPrefix(t, "text/") && !utf8.Valid(e.body):
+		return true // a signature, in which any bytes may occur
 	case t == "text/html" && !bytes.Contains(e.body, []byte("terraform-get")):
 		return false // such as a login page; pages of modules contain it
 	}
@@ -116,26 +118,26 @@ func harmlessLocation(resp *http.Response) bool {
 
 // locationContainsSecret checks the location of a module, which is not always a URL.
 func locationContainsSecret(location string) bool {
-	_, rest, isURL := strings.Cut(location, "://")
-	_, query, _ := strings.Cut(rest, "?")
+	_, query, _ := strings.Cut(location, "?")
 	query, _, _ = strings.Cut(query, "#")
-	return containsSecret([]byte(location)) || isURL && !harmlessQuery(query)
+	return containsSecret([]byte(location)) || !harmlessQuery(query)
 }
 
 // password matches a URL with a password, or with a user over http, which may be a token. In JSON
 // slashes may be escaped.
 var password = regexp.MustCompile(`:\\?/\\?/[^/?#"\\\s:@]*:[^/?#"\\\s@]*@|(?i:https?):\\?/\\?/[^/?#"\\\s@]+@`)
 
-// secretMarks are parts of URLs that contain a signature or a token, in lower case.
-var secretMarks = [][]byte{
-	[]byte("ignature="), []byte("?sig="), []byte("&sig="), []byte("u0026sig="), []byte("access_token="),
-	[]byte("private_token="), []byte("job_token="), []byte("__token__="), []byte("?token="), []byte("&token="),
-	[]byte("u0026token="), []byte("?jwt="), []byte("&jwt="), []byte("u0026jwt="),
-	[]byte("&amp;sig="), []byte("&amp;token="), []byte("&amp;jwt="), // in HTML
-	[]byte("sshkey="), []byte("aws_access_key_secret="), // in the locations of modules
-}
+// parameter matches the name of a parameter of a URL in JSON, in HTML and in text. A "&" may be
+// escaped.
+var parameter = regexp.MustCompile(`(?:[?&;]|(?i:\\u0026|\\u003f))([^\s"'<>=?&;#\\]+)=`)
 
+// containsSecret reports whether a document contains a password, or the URL of another query than a
+// harmless one, which may be signed.
 func containsSecret(body []byte) bool {
-	body = bytes.ToLower(body)
-	return slices.ContainsFunc(secretMarks, func(mark []byte) bool { return bytes.Contains(body, mark) }) || password.Match(body)
+	for _, m := range parameter.FindAllSubmatch(body, -1) {
+		if name, err := url.QueryUnescape(string(m[1])); err != nil || !slices.Contains(harmlessParameters, name) {
+			return true
+		}
+	}
+	return password.Match(body)
 }

@@ -163,6 +163,6 @@ func (t *Transport) answered(req *http.Request, n *int64, what string) {
 	t.count(n)
 	if t.Logger != nil {
 		t.Logger.LogAttrs(req.Context(), slog.LevelDebug, "document cache",
-			slog.String("url", weburl.Redact(req.URL)), slog.String("answer", what))
+			slog.String("url", weburl.RedactHop(req.URL, req.Response != nil)), slog.String("answer", what))
 	}
 }

@@ -3,6 +3,7 @@ package doccache_test
 import (
 	"bytes"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -113,6 +114,9 @@ func TestLog(t *testing.T) {
 	for range 2 {
 		get(t, tr, request(t, "https://user:s3cr3t@registry.example.com/v1?page=s3cr3t", "Authorization", "Bearer s3cr3t"))
 	}
+	redirected := request(t, "https://registry.example.com/s3cr3t/versions")
+	redirected.Response = &http.Response{} // as http.Client sets it
+	get(t, tr, redirected)
 	text := log.String()
 	if !strings.Contains(text, "answer=fetched") || !strings.Contains(text, "answer=hit") || strings.Contains(text, "s3cr3t") {
 		t.Error(text)
