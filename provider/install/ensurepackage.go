@@ -161,7 +161,11 @@ func (j *job) notLocked(err error) error {
 	if !ok || !j.locked || !errors.Is(err, verify.ErrNotAccepted) {
 		return err
 	}
-	return j.failure("install", &lockfile.NotLockedError{Provider: j.s.Provider, Version: j.s.Version, Platform: j.platform, Err: refused.Err})
+	cause := refused.Err
+	if len(j.lock.Accept(j.s.Provider, j.s.Version)) == 0 {
+		cause = fmt.Errorf("%w: %w", lockfile.ErrUnreadable, cause)
+	}
+	return j.failure("install", &lockfile.NotLockedError{Provider: j.s.Provider, Version: j.s.Version, Platform: j.platform, Err: cause})
 }
 
 // forward reports the events of Dir.Install except the last one, which job sends itself.

@@ -20,8 +20,8 @@ func TestUnreadableLock(t *testing.T) {
 		lock, err := lockfile.ParseLenient([]byte(text), lockfile.Name)
 		must(t, err)
 		result, err := s.in.Ensure(t.Context(), s.want, lock)
-		if !errors.Is(err, verify.ErrNotAccepted) || string(result.Lock.Bytes()) != text {
-			t.Errorf("%s: Ensure returned %v, want ErrNotAccepted; locked\n%s", content, err, result.Lock.Bytes())
+		if !errors.Is(err, verify.ErrNotAccepted) || !errors.Is(err, lockfile.ErrUnreadable) || string(result.Lock.Bytes()) != text {
+			t.Errorf("%s: Ensure returned %v, want ErrNotAccepted and ErrUnreadable; locked\n%s", content, err, result.Lock.Bytes())
 		}
 	}
 }

@@ -58,14 +58,3 @@ func BenchmarkEdit(b *testing.B) {
 		c.Bytes()
 	}
 }
-
-func BenchmarkAccept(b *testing.B) {
-	f := large(b)
-	p := addrs.MustParseProvider("registry.example.com/acme/p25")
-	b.ReportAllocs()
-	for b.Loop() {
-		if len(f.Accept(p, v1)) != 30 {
-			b.Fatal("wrong number of hashes")
-		}
-	}
-}

@@ -18,11 +18,11 @@
 // other than the header are lost.
 //
 // [ParseLenient] and [LoadLenient] are for tools that edit files. They read what they
-// understand, and keep comments, order and unknown content. [File.Warnings] lists what they
+// understand, and keep everything outside of modified entries. [File.Warnings] lists what they
 // ignored.
 //
-// Unlike the CLI, this package does not evaluate expressions. Values must be texts in double
-// quotes, or a list of them.
+// Unlike the CLI, this package does not evaluate expressions. Values must be string literals,
+// or a list of them. Heredocs and interpolations are errors.
 //
 // See https://opentofu.org/docs/language/files/dependency-lock/.
 package lockfile

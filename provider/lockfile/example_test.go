@@ -1,6 +1,7 @@
 package lockfile_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 	"os"
@@ -8,6 +9,9 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -93,18 +97,6 @@ func ExampleFile_Merge() {
 	// }
 }
 
-func ExampleFile_All() {
-	lock, err := lockfile.Parse([]byte(exampleLock), lockfile.Name)
-	if err != nil {
-		log.Fatal(err)
-	}
-	for e := range lock.All() {
-		fmt.Printf("%s %s (%s), %d hashes\n", e.Provider, e.Version, e.Constraints, len(e.Hashes))
-	}
-	// Output:
-	// registry.opentofu.org/hashicorp/random 3.6.0 (~> 3.6), 2 hashes
-}
-
 // Errors have positions.
 func ExampleParse_problems() {
 	_, err := lockfile.Parse([]byte(`
@@ -120,14 +112,12 @@ provider "hashicorp/random" {
 	// .terraform.lock.hcl:4:14: hash "h1:": hash has no value
 }
 
-// ParseLenient keeps everything that is not edited.
+// ParseLenient keeps everything outside of modified entries. Hashes adds hashes that the caller has.
 func ExampleParseLenient() {
-	lock, err := lockfile.ParseLenient([]byte(`# Ask the platform team before you change this.
-
+	lock, err := lockfile.ParseLenient([]byte(`# 3.6.1 is broken on Windows.
 provider "registry.opentofu.org/hashicorp/random" {
-  version = "3.6.0" # 3.6.1 is broken on Windows
+  version = "3.6.0"
   hashes = [
-    # checked by hand
     "zh:03360ed3ecd31e8c5dac9c95fe0858be50f3e9a0d0c654b5e504109c2159287d",
   ]
 }
@@ -136,21 +126,17 @@ provider "registry.opentofu.org/hashicorp/random" {
 		log.Fatal(err)
 	}
 	random, _ := lock.Get(addrs.MustParseProvider("hashicorp/random"))
-	report := &verify.Report{
-		Local: []checksum.Hash{checksum.MustParseHash("h1:R5Ucn26riKIEijcsiOMBR3uOAjuOMfI1x7XvH4P6B1w=")},
-	}
-	if err := lock.Merge(random.Provider, random.Version, random.Constraints, report); err != nil {
+	known := lockfile.Hashes{checksum.MustParseHash("h1:R5Ucn26riKIEijcsiOMBR3uOAjuOMfI1x7XvH4P6B1w=")}
+	if err := lock.Merge(random.Provider, random.Version, random.Constraints, known); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Print(string(lock.Bytes()))
 	// Output:
-	// # Ask the platform team before you change this.
-	//
+	// # 3.6.1 is broken on Windows.
 	// provider "registry.opentofu.org/hashicorp/random" {
-	//   version = "3.6.0" # 3.6.1 is broken on Windows
+	//   version = "3.6.0"
 	//   hashes = [
 	//     "h1:R5Ucn26riKIEijcsiOMBR3uOAjuOMfI1x7XvH4P6B1w=",
-	//     # checked by hand
 	//     "zh:03360ed3ecd31e8c5dac9c95fe0858be50f3e9a0d0c654b5e504109c2159287d",
 	//   ]
 	// }
@@ -168,4 +154,58 @@ func ExampleFile_Migrate() {
 	fmt.Println(lock.Migrate())
 	// Output:
 	// [registry.opentofu.org/hashicorp/random]
+}
+
+// A scanner looks for newer versions: allowed by the recorded constraint, and the newest
+// release.
+func ExampleFile_All() {
+	registry := regtest.New("registry.opentofu.org") // instead of the real one
+	for _, version := range []string{"3.6.0", "3.7.2", "4.0.0", "4.1.0-rc1"} {
+		registry.AddProvider(regtest.Provider{Address: "hashicorp/random", Version: version})
+	}
+	lock, err := lockfile.Parse([]byte(exampleLock), lockfile.Name) // or Load, from disk
+	if err != nil {
+		log.Fatal(err)
+	}
+	client := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}
+	for e := range lock.All() {
+		versions, err := client.ProviderVersions(context.Background(), e.Provider)
+		if err != nil {
+			log.Print(err)
+			continue
+		}
+		allowed, err := versions.Newest(e.Constraints)
+		if err != nil {
+			log.Print(err)
+			continue
+		}
+		newest, err := versions.Newest(addrs.ProviderConstraint{})
+		if err != nil {
+			log.Print(err)
+			continue
+		}
+		fmt.Printf("%s is locked at %s; %s allows %s, the newest is %s\n", e.Provider, e.Version, e.Constraints, allowed, newest)
+	}
+	// Output:
+	// registry.opentofu.org/hashicorp/random is locked at 3.6.0; ~> 3.6 allows 3.7.2, the newest is 4.0.0
+}
+
+// A lock file for Terraform has another header; HeaderNone leaves it out.
+func ExampleFile_Header() {
+	lock := &lockfile.File{Header: lockfile.HeaderTerraform}
+	err := lock.Set(lockfile.Entry{
+		Provider: addrs.MustParseProvider("registry.terraform.io/hashicorp/random"),
+		Version:  addrs.MustParseVersion("3.6.0"),
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Print(string(lock.Bytes()))
+	// Output:
+	// # This file is maintained automatically by "terraform init".
+	// # Manual edits may be lost in future updates.
+	//
+	// provider "registry.terraform.io/hashicorp/random" {
+	//   version = "3.6.0"
+	// }
 }

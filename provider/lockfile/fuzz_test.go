@@ -2,6 +2,7 @@ package lockfile_test
 
 import (
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -27,11 +28,11 @@ var seeds = []string{
 	"provider \"registry.example.com/acme/alpha\" { // c\n  version = \"1.0.0\"\n hashes = [ \"a:b\" # x\n , /* y */ \"c:d\", ]\n}",
 	"provider \"registry.example.com/acme/alpha\" {}\n",
 	"provider \"registry.example.com/acme/alpha\" {\n  version = \"1.0.0\"\n  hashes = [\"a:$${\\\"\\\\b\", \"a:\\u0041\"]\n}\n",
-	"provider \"acme/alpha\" {\n  version = \"1.0\"\n  constraints = \">=1\"\n hashes = []\n future = <<-EOT\n  a ${\"b\"}\n  EOT\n}\n",
+	"provider \"acme/alpha\" {\n  version = \"1.0\"\n  constraints = \">=1\"\n hashes = []\n future = [\"a\"]\n}\n",
 	"provider \"registry.example.com/acme/alpha\" {\n  version = \"1.0.0\" }\n",
 	"provider \"registry.example.com/acme/b\" {\n  version = \"1.0.0\"\n hashes = [\"a:b\",,\"c:d\"]\n}\nprovider \"registry.example.com/acme/b\" {\n  version = \"1.0.0\"\n}\n",
-	"module \"a\" {\n  x = \"${y[\"}\"]}\"\n z {\n }\n}\n", "x = 1\n", "x {\n y = { a = \"b\", c = [1, 2] }\n}\n",
-	"module a {\n x = \"$$${1}%%{ $ % \\\" \"\n}\n", "module a {\n x = <<EOT\n$\nEOT\n}\n", "module a {\n x = <<EOT\n %{ if a }b%{~ endif ~}\n}\n\tEOT\n}\n",
+	"module \"a\" {\n  x = \"$${\"\n z {\n }\n}\n", "x = 1\n", "x {\n y = { a = \"b\", c = [1, 2] }\n}\n",
+	"module a {\n x = \"$$$${1}%%{ $ % \\\" \"\n}\n",
 	"module a {\n x = [for a in b: a == c ? d >= 1 : \"e\"]\n y = {for k, v in a : k => v}\n}\n", "a \"b\" c {\n}\n", "a \"b", "a = \"b\nc\"", "a = /*", "[", "}", "a = (]\n",
 	"provider \"terraform.io/builtin/terraform\" {\n  version = \"1.0.0\"\n}\n", "provider \"-/aws\" {\n  version = \"1.0.0\"\n}\n",
 	"provider \"registry.example.com/acme/ü\" {\n  version = \"1.0.0\" # ü\n}\n", "# \xff\na = \"\xff\"", "b{\n\u1c89v = 1\n}", "a b {\n  v\u200d = 1\n}\n", "<<<<<<< a\n", "a b {\n \"c\" = 1\n}\n",
@@ -150,7 +151,7 @@ func checkLenient(t *testing.T, src string) {
 	f, err := lockfile.ParseLenient([]byte(src), "lock.hcl")
 	if err != nil {
 		checkPrintable(t, err)
-		if strictErr == nil || want.syntax && utf8.ValidString(src) && !ofLaterUnicode(src) && !strings.Contains(err.Error(), "nested more") && !strings.Contains(err.Error(), "conflict") {
+		if strictErr == nil || want.syntax && utf8.ValidString(src) && !ofLaterUnicode(src) && !strings.Contains(err.Error(), "nested more") && !strings.Contains(err.Error(), "conflict") && !strings.Contains(err.Error(), "not allowed in a lock file") {
 			t.Fatalf("refused: %v\n%q", err, src)
 		}
 		return
@@ -315,4 +316,219 @@ func unrelated(src string) []string {
 		}
 	}
 	return out
+}
+
+// verdict is the result of the HCL library and the rules of the CLI for a file.
+type verdict struct {
+	syntax  bool // it is HCL
+	lock    bool // it is a lock file for the CLI
+	literal bool // it has no expressions but texts and lists of them
+	entries map[string]string
+}
+
+// consult parses src with the HCL library, without evaluating it.
+func consult(src string) verdict {
+	var v verdict
+	file, diags := hclsyntax.ParseConfig([]byte(src), "", hcl.InitialPos)
+	v.syntax = !diags.HasErrors()
+	v.entries = map[string]string{}
+	if !v.syntax {
+		return v
+	}
+	body := file.Body.(*hclsyntax.Body)
+	v.lock, v.literal = len(body.Attributes) == 0, true
+	for _, b := range body.Blocks {
+		if b.Type == "module" {
+			v.lock = v.lock && len(b.Labels) == 1
+			continue
+		}
+		if b.Type != "provider" || len(b.Labels) != 1 {
+			v.lock = false
+			continue
+		}
+		if _, twice := v.entries[b.Labels[0]]; twice {
+			v.lock = false
+		}
+		v.provider(b)
+	}
+	return v
+}
+
+func (v *verdict) provider(b *hclsyntax.Block) {
+	p, err := addrs.ParseProvider(b.Labels[0])
+	if err != nil || p.String() != b.Labels[0] || p.IsBuiltIn() || p.IsLegacy() || len(b.Body.Blocks) > 0 {
+		v.lock = false
+	}
+	var parts []string
+	for _, name := range []string{"version", "constraints"} {
+		text := ""
+		if a := b.Body.Attributes[name]; a != nil {
+			var ok bool
+			if text, ok = v.text(a.Expr); !ok {
+				v.lock = false
+			}
+		}
+		parts = append(parts, text)
+	}
+	version, err := addrs.ParseVersion(parts[0])
+	if err != nil || version.String() != parts[0] {
+		v.lock = false
+	}
+	c, err := addrs.ParseProviderConstraint(parts[1])
+	if err != nil || c.String() != parts[1] {
+		v.lock = false
+	}
+	for name, a := range b.Body.Attributes {
+		switch name {
+		case "version", "constraints":
+		case "hashes":
+			hashes := v.hashes(a.Expr)
+			slices.Sort(hashes)
+			parts = append(parts, slices.Compact(hashes)...)
+		default:
+			v.lock = false
+		}
+	}
+	v.entries[b.Labels[0]] = strings.Join(parts, "|")
+}
+
+func (v *verdict) hashes(e hclsyntax.Expression) []string {
+	list, ok := e.(*hclsyntax.TupleConsExpr)
+	if !ok {
+		v.lock = false
+		if _, ok := v.text(e); !ok {
+			v.literal = false
+		}
+		return nil
+	}
+	var out []string
+	for _, e := range list.Exprs {
+		text, ok := v.text(e)
+		h, err := checksum.ParseHash(text)
+		if !ok || err != nil || h.String() != text {
+			v.lock = false
+		}
+		out = append(out, text)
+	}
+	v.lock = v.lock && len(out) > 0
+	return out
+}
+
+// text returns what e says if it is nothing but a text in quotes.
+func (v *verdict) text(e hclsyntax.Expression) (string, bool) {
+	t, ok := e.(*hclsyntax.TemplateExpr)
+	if !ok {
+		v.literal = false
+		return "", false
+	}
+	out := ""
+	for _, part := range t.Parts {
+		lit, ok := part.(*hclsyntax.LiteralValueExpr)
+		if !ok || lit.Val.Type().FriendlyName() != "string" {
+			v.literal = false
+			return "", false
+		}
+		out += lit.Val.AsString()
+	}
+	return out, true
+}
+
+// TestRandomFiles does what the fuzz targets do with files that are HCL, or nearly.
+func TestRandomFiles(t *testing.T) {
+	t.Parallel()
+	count := 1000
+	if testing.Short() {
+		count = 200
+	}
+	for seed := range uint64(count) {
+		src := generator{rand.New(rand.NewPCG(seed, 1))}.file()
+		checkStrict(t, src)
+		checkLenient(t, src)
+		if t.Failed() {
+			t.Fatalf("seed %d:\n%s", seed, src)
+		}
+	}
+}
+
+// A generator writes files with blanks, comments and unknown content in all places.
+type generator struct{ *rand.Rand }
+
+func (g generator) one(of ...string) string { return of[g.IntN(len(of))] }
+
+// most returns usual nine times of ten.
+func (g generator) most(usual string, of ...string) string {
+	if g.IntN(10) > 0 {
+		return usual
+	}
+	return g.one(of...)
+}
+
+func (g generator) repeat(upTo int, f func() string) string {
+	var b strings.Builder
+	for range g.IntN(upTo + 1) {
+		b.WriteString(f())
+	}
+	return b.String()
+}
+
+// gap is what may stand between the tokens of a line.
+func (g generator) gap() string { return g.most(" ", "", "\t", " /* c */ ", "/**/", "   ") }
+
+// eol ends a line.
+func (g generator) eol() string {
+	return g.most("\n", " # c\n", "\r\n", "// c ${ \"\n", "\n\n", "\n  /* a\n b */\n", "\n# c\n", " ", "")
+}
+
+// fill is what may stand between the elements of a list.
+func (g generator) fill() string { return g.gap() + g.most("\n", "", "# c\n", "\n// d \"\n\n") }
+
+func (g generator) file() string {
+	src := g.most("", "\ufeff", "\n", "# a\n#b\n\n", "/* a */\n\n", "# a\n") + g.repeat(4, func() string {
+		if g.IntN(8) == 0 {
+			return g.unknown()
+		}
+		return g.provider()
+	}) + g.most("", "# the end", "\n", "}", " ")
+	if g.IntN(3) == 0 { // something is missing, or too much
+		i, j := g.IntN(len(src)+1), g.IntN(3)
+		src = src[:i] + g.one("", "", "\"", "{", "}", "[", "]", ",", "\n", "=", "#", "${", "<<A\n", "/*", "*/", "\\", "\x00", "é") + src[min(i+j, len(src)):]
+	}
+	return src
+}
+
+func (g generator) provider() string {
+	label := g.most("registry.example.com/acme/"+g.one("alpha", "beta", "gamma", "delta"), "acme/alpha", "Registry.example.com/a/b", "terraform.io/builtin/x", "", "a b")
+	head := g.one("", "", "# above\n", "/* x */ ", "\n") + "provider" + g.most(" ", "\t", " /* c */") + `"` + label + `"` + g.most(" ", "", " \"x\" ")
+	if g.IntN(8) == 0 {
+		return head + "{" + g.gap() + g.most(g.version(), "", g.hashes(), "x = 1") + g.gap() + "}" + g.eol()
+	}
+	return head + "{" + g.eol() + g.most(g.version()+g.eol(), "", g.hashes()+g.eol()) +
+		g.repeat(1, func() string { return g.constraints() + g.eol() }) +
+		g.repeat(1, func() string { return g.one("# own\n", "\n", g.most("", g.unknown())) }) +
+		g.repeat(1, func() string { return g.hashes() + g.eol() }) +
+		g.most("", g.version()+g.eol()) + g.most("", "  ", "/* end */ ") + "}" + g.eol()
+}
+
+func (g generator) version() string {
+	return g.most("  ", "") + "version" + g.gap() + "=" + g.gap() + g.most(`"1.0.0"`, `"1.0"`, `"2.0.0-rc.1"`, `1.0`, `""`, `"\u0031.0.0"`, `"${1}"`, `"x"`)
+}
+
+func (g generator) constraints() string {
+	return "  constraints" + g.gap() + "=" + g.gap() + g.most(`"~> 1.0"`, `""`, `">=1"`, `["x"]`, `"< 2.0.0, > 1.0.0"`, `null`)
+}
+
+func (g generator) hashes() string {
+	return "  hashes" + g.gap() + "=" + g.gap() + g.most("["+g.fill()+g.repeat(5, func() string {
+		return g.most(g.one(`"a:b"`, `"b:$${c"`, `"`+zh1.String()+`"`, `"`+zh3.String()+`"`, `"`+h1a.String()+`"`), `"h1:"`, `"b"`, `null`, `(1 + 2)`, `"${x}"`, `"`+strings.ToUpper(zh2.String())+`"`) +
+			g.fill() + g.most(",", "", ",,") + g.fill()
+	})+"]", `"a:b"`, "null", `["a:b"][0]`, "[]")
+}
+
+func (g generator) unknown() string {
+	value := g.one("1", `"a"`, `"a${b("c")}\""`, "{\n a = 1\n}", "[for a in b : a]", "<<EOT\n a ${b}\nEOT", "<<-X\n\t%{if a}${\"}\"}%{endif}\n\t X", "a ? b : -c", `"$${%%{$ % "`)
+	return g.one(
+		"x = "+value+g.eol(),
+		"module \"a\" {\n  x = "+value+"\n  y {\n  }\n}"+g.eol(),
+		"future \"a\" b {"+g.eol()+"}"+g.eol(),
+	)
 }

@@ -1,15 +1,16 @@
 package lockfile
 
 import (
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
 // The scanner reads the tokens of the native syntax of HCL,
-// https://github.com/hashicorp/hcl/blob/main/hclsyntax/spec.md. It recurses only into nested
-// texts, to 100 levels. The HCL library, which the tests compare it with, holds all tokens in
-// memory and recurses without limit.
+// https://github.com/hashicorp/hcl/blob/main/hclsyntax/spec.md, without heredocs and
+// interpolations, which no lock file has. The HCL library, which the tests compare it with,
+// holds all tokens in memory and recurses without limit.
 
 const byteOrderMark = "\ufeff"
 
@@ -20,8 +21,7 @@ const (
 	newline
 	comment
 	ident
-	quoted   // a text in double quotes, with its interpolations
-	heredoc  // from << to the closing marker
+	quoted   // a text in double quotes
 	opening  // one of { [ (
 	closing  // one of } ] )
 	equals   // = alone
@@ -61,55 +61,51 @@ func (s *scanner) token(i int) (kind, int, *ParseError) {
 	if i == len(s.src) {
 		return atEOF, i, nil
 	}
-	switch c := s.src[i]; c {
-	case '\n':
-		return newline, i + 1, nil
-	case '#':
-		return comment, s.lineEnd(i), nil
-	case '"':
-		end, p := s.template(i)
-		return quoted, end, p
-	case '{', '[', '(':
-		return opening, i + 1, nil
-	case '}', ']', ')':
-		return closing, i + 1, nil
-	case ',':
-		return comma, i + 1, nil
-	}
-	if strings.HasPrefix(s.src[i:], "\r\n") {
-		return newline, i + 2, nil
-	}
-	return s.other(i)
-}
-
-// other continues token for less common tokens.
-func (s *scanner) other(i int) (kind, int, *ParseError) {
 	rest := s.src[i:]
-	switch {
-	case strings.HasPrefix(rest, "//"):
-		return comment, s.lineEnd(i), nil
+	switch c := rest[0]; {
+	case c == '"':
+		end, p := s.quoted(i)
+		return quoted, end, p
+	case c == '\n':
+		return newline, i + 1, nil
+	case strings.HasPrefix(rest, "\r\n"):
+		return newline, i + 2, nil
+	case c == '#', strings.HasPrefix(rest, "//"):
+		line, _, ended := strings.Cut(rest, "\n")
+		if ended {
+			line = strings.TrimSuffix(line, "\r")
+		}
+		return comment, i + len(line), nil
 	case strings.HasPrefix(rest, "/*"):
 		end := strings.Index(rest[2:], "*/")
 		if end < 0 {
 			return comment, 0, wrong(i, "unclosed comment")
 		}
 		return comment, i + 2 + end + 2, nil
+	case c == '{' || c == '[' || c == '(':
+		return opening, i + 1, nil
+	case c == '}' || c == ']' || c == ')':
+		return closing, i + 1, nil
+	case c == ',':
+		return comma, i + 1, nil
 	case strings.HasPrefix(rest, "=="), strings.HasPrefix(rest, "=>"):
 		return anything, i + 2, nil
-	case rest[0] == '=':
+	case c == '=':
 		return equals, i + 1, nil
+	case strings.HasPrefix(rest, "<<"):
+		return anything, 0, wrong(i, "a heredoc is not allowed in a lock file")
 	}
-	if strings.HasPrefix(rest, "<<") {
-		if _, _, ok := s.heredoc(i); !ok {
-			return heredoc, 0, wrong(i, "a heredoc needs << and a name at the end of the line")
+	end := i
+	for n, r := range rest {
+		if !identRune(r, n == 0) {
+			break
 		}
-		end, p := s.template(i)
-		return heredoc, end, p
+		end = i + n + utf8.RuneLen(r)
 	}
-	if end := s.identEnd(i); end > i {
+	switch {
+	case end > i:
 		return ident, end, nil
-	}
-	if strings.IndexByte("0123456789.*/%+-<>!?:&|~^", rest[0]) < 0 {
+	case strings.IndexByte("0123456789.*/%+-<>!?:&|~^", rest[0]) < 0:
 		return anything, 0, s.invalid(i)
 	}
 	return anything, i + 1, nil
@@ -127,29 +123,72 @@ func (s *scanner) invalid(i int) *ParseError {
 	return wrong(i, "unexpected character %q", r)
 }
 
-// lineEnd returns the end of a line comment, before the line break.
-func (s *scanner) lineEnd(i int) int {
-	line, _, ended := strings.Cut(s.src[i:], "\n")
-	if ended {
-		line = strings.TrimSuffix(line, "\r")
-	}
-	return i + len(line)
-}
-
-// identEnd returns the end of the identifier at i, or i if there is none.
-func (s *scanner) identEnd(i int) int {
-	for n, r := range s.src[i:] {
-		if !identRune(r, n == 0) {
-			return i + n
-		}
-	}
-	return len(s.src)
-}
-
 // identRune reports whether r can be in an identifier: Unicode Annex 31, "_" and "-".
 func identRune(r rune, first bool) bool {
 	if r == '_' || unicode.In(r, unicode.L, unicode.Nl, unicode.Other_ID_Start) {
 		return true
 	}
 	return !first && (r == '-' || unicode.In(r, unicode.Mn, unicode.Mc, unicode.Nd, unicode.Pc, unicode.Other_ID_Continue))
+}
+
+// quoted returns the end of the quoted text at start.
+func (s *scanner) quoted(start int) (end int, p *ParseError) {
+	for i := start + 1; i < len(s.src); {
+		switch c := s.src[i]; {
+		case 'a' <= c|0x20 && c|0x20 <= 'z', '0' <= c && c <= '9': // almost all characters of a lock file
+			i++
+		case c == '"':
+			return i + 1, nil
+		case c == '\n' || c == '\r':
+			return 0, wrong(i, "quoted text is not closed in this line")
+		case c == '\\' && i+1 < len(s.src) && strings.IndexByte(`"\$%`, s.src[i+1]) >= 0:
+			i += 2
+		case escapedSign(s.src[i:]):
+			i += 3
+		case (c == '$' || c == '%') && strings.HasPrefix(s.src[i+1:], "{"):
+			return 0, wrong(i, "expressions in texts are not allowed in a lock file; a literal %q is written %q", s.src[i:i+2], s.src[i:i+1]+s.src[i:i+2])
+		default:
+			r, size := utf8.DecodeRuneInString(s.src[i:])
+			if r == utf8.RuneError && size == 1 {
+				return 0, s.invalid(i)
+			}
+			i += size
+		}
+	}
+	return 0, wrong(start, "unclosed text")
+}
+
+// escapedSign reports whether s starts with "$${" or "%%{", which stand for "${" and "%{".
+func escapedSign(s string) bool {
+	return strings.HasPrefix(s, "$${") || strings.HasPrefix(s, "%%{")
+}
+
+// unquote returns the value of t, which is quoted.
+func (s *scanner) unquote(t token) (string, *ParseError) {
+	body := s.src[t.start+1 : t.end-1]
+	if !strings.ContainsAny(body, `\$%`) {
+		return body, nil
+	}
+	var b strings.Builder
+	for i := 0; i < len(body); {
+		switch {
+		case escapedSign(body[i:]):
+			b.WriteString(body[i+1 : i+3])
+			i += 3
+		case body[i] == '\\':
+			if i+1 == len(body) || !strings.Contains(`nrt"\uU`, body[i+1:i+2]) {
+				return "", wrong(t.start+1+i, "invalid escape sequence in a text")
+			}
+			r, _, rest, err := strconv.UnquoteChar(body[i:], '"')
+			if err != nil {
+				return "", wrong(t.start+1+i, "invalid escape sequence in a text")
+			}
+			b.WriteRune(r)
+			i = len(body) - len(rest)
+		default:
+			b.WriteByte(body[i])
+			i++
+		}
+	}
+	return b.String(), nil
 }

@@ -1,17 +1,108 @@
 package lockfile
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
 	"strings"
 
-	"github.com/tofureg/tofureg/verify/checksum"
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/fsx"
 )
+
+// Load calls [Parse] for the file at path. If the file does not exist, it returns an empty
+// File, as the CLI does: after a mistyped path, no provider is locked.
+func Load(path string) (*File, error) { return load(path, false) }
+
+// LoadLenient calls [ParseLenient] for the file at path. If the file does not exist, it
+// returns an empty File.
+func LoadLenient(path string) (*File, error) { return load(path, true) }
+
+func load(path string, lenient bool) (*File, error) {
+	data, err := read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &File{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read lock file: %w", err)
+	}
+	return parse(data, path, lenient)
+}
+
+// read returns the content of a regular file, or its first MaxSize+1 bytes.
+func read(path string) ([]byte, error) {
+	f, err := fsx.OpenRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, MaxSize+1))
+}
+
+// Save atomically replaces the file at path by [File.Bytes]. Like the CLI, it leaves a file
+// that has the same header and entries unchanged, with its comments, and creates no file
+// without entries.
+//
+// A new file has mode 0644 before the umask; an existing file keeps its mode. A symbolic link
+// at path is replaced, as the CLI does. Save also removes temporary files ".tofureg-…" that
+// killed processes left in the directory.
+func (f *File) Save(path string) error {
+	if err := f.save(path); err != nil {
+		return fmt.Errorf("write lock file: %w", err)
+	}
+	return nil
+}
+
+func (f *File) save(path string) error {
+	perm := fs.FileMode(0o644)
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) && f.Len() == 0 {
+		return nil
+	}
+	data := f.Bytes()
+	existing := err == nil && info.Mode().IsRegular()
+	if existing {
+		perm = info.Mode().Perm()
+		if old, err := read(path); err == nil && (bytes.Equal(old, data) || f.sameContent(old)) {
+			return nil
+		}
+	}
+	out, err := fsx.CreatePart(path, perm)
+	if err != nil {
+		return err
+	}
+	defer out.Discard()
+	fsx.SweepParts(context.Background(), filepath.Dir(path))
+	if existing { // undo the umask
+		if err := out.Chmod(perm); err != nil {
+			return err
+		}
+	}
+	if _, err := out.Write(data); err != nil {
+		return err
+	}
+	return out.Commit()
+}
+
+// sameContent reports whether data has the header and entries of f. It is false for a file
+// from ParseLenient, which keeps its layout.
+func (f *File) sameContent(data []byte) bool {
+	old, err := Parse(data, "")
+	return err == nil && f.doc == nil && f.Header == old.Header && maps.EqualFunc(f.entries, old.entries, Entry.equal)
+}
 
 // Bytes returns the content of the file. For a file from [ParseLenient] it is the source with
 // the changes. Otherwise it is the form of the CLI: the header, then a block for each
 // provider, in order.
 func (f *File) Bytes() []byte {
 	if f.doc != nil {
-		return []byte(f.doc.render(f))
+		return f.edited()
 	}
 	size := 0
 	for _, e := range f.entries {
@@ -19,13 +110,19 @@ func (f *File) Bytes() []byte {
 	}
 	b := append(make([]byte, 0, size), headerLines(f.Header)...)
 	for _, p := range f.providers() {
-		b = appendBlock(append(b, '\n'), f.entries[p])
+		if len(b) > 0 {
+			b = append(b, '\n')
+		}
+		b = append(appendBlock(b, f.entries[p], ""), '\n')
 	}
 	return b
 }
 
 // headerLines returns the header as comment lines.
 func headerLines(header string) string {
+	if header == HeaderNone {
+		return ""
+	}
 	header = strings.TrimRight(header, "\r\n")
 	if header == "" {
 		header = HeaderOpenTofu
@@ -41,49 +138,26 @@ func headerLines(header string) string {
 	return b.String()
 }
 
-func appendBlock(b []byte, e Entry) []byte {
+// appendBlock appends the block of e, without a line break at the end. constraints is the source
+// of constraints that e does not have, or empty.
+func appendBlock(b []byte, e Entry, constraints string) []byte {
+	if !e.Constraints.IsZero() {
+		constraints = quote(e.Constraints.String())
+	}
 	b = append(b, "provider "+quote(e.Provider.String())+" {\n"...)
-	return append(appendBody(b, e), "}\n"...)
-}
-
-// appendBody appends the lines between the braces of a block.
-func appendBody(b []byte, e Entry) []byte {
-	return appendHashes(append(b, versionLine(e)+constraintsLine(e)...), e)
-}
-
-func versionLine(e Entry) string {
-	return "  version" + padding(e) + "= " + quote(e.Version.String()) + "\n"
-}
-
-// padding returns the blanks after "version" that align the equals signs of version and
-// constraints.
-func padding(e Entry) string {
-	if e.Constraints.IsZero() {
-		return " "
+	if constraints == "" {
+		b = append(b, "  version = "+quote(e.Version.String())+"\n"...)
+	} else {
+		b = append(b, "  version     = "+quote(e.Version.String())+"\n  constraints = "+constraints+"\n"...)
 	}
-	return "     "
-}
-
-func constraintsLine(e Entry) string {
-	if e.Constraints.IsZero() {
-		return ""
+	if len(e.Hashes) > 0 {
+		b = append(b, "  hashes = [\n"...)
+		for _, h := range e.Hashes {
+			b = append(append(append(b, "    \""...), escape(h.String())...), "\",\n"...)
+		}
+		b = append(b, "  ]\n"...)
 	}
-	return "  constraints = " + quote(e.Constraints.String()) + "\n"
-}
-
-func appendHashes(b []byte, e Entry) []byte {
-	if len(e.Hashes) == 0 {
-		return b
-	}
-	b = append(b, "  hashes = [\n"...)
-	for _, h := range e.Hashes {
-		b = appendHash(b, h)
-	}
-	return append(b, "  ]\n"...)
-}
-
-func appendHash(b []byte, h checksum.Hash) []byte {
-	return append(append(append(b, "    \""...), escape(h.String())...), "\",\n"...)
+	return append(b, '}')
 }
 
 func quote(s string) string { return `"` + escape(s) + `"` }
@@ -95,4 +169,87 @@ func escape(s string) string {
 		s = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "${", "$${", "%{", "%%{").Replace(s)
 	}
 	return s
+}
+
+// edited returns the source of f with the entries and the header of f. New lines have the line
+// ends of the first line.
+func (f *File) edited() []byte {
+	src, blocks := f.doc.src, f.doc.blocks
+	inSource := map[addrs.Provider]bool{}
+	for _, b := range blocks {
+		inSource[b.entry.Provider] = true
+	}
+	added := map[int][]Entry{} // to the block that they follow; -1 for none
+	for _, p := range f.providers() {
+		if !inSource[p] {
+			at := len(blocks) - 1
+			for at >= 0 && blocks[at].entry.Provider.Compare(p) > 0 {
+				at--
+			}
+			added[at] = append(added[at], f.entries[p])
+		}
+	}
+	eol := "\n"
+	if first, _, _ := strings.Cut(src, "\n"); strings.HasSuffix(first, "\r") {
+		eol = "\r\n"
+	}
+	out := make([]byte, 0, len(src))
+	write := func(text string) {
+		out = append(out, strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\n", eol)...)
+	}
+	insert := func(entries []Entry) {
+		for _, e := range entries {
+			if len(out) > f.doc.start && out[len(out)-1] != '\n' {
+				write("\n")
+			}
+			if len(out) > f.doc.start && !bytes.HasSuffix(out, []byte("\n"+eol)) {
+				write("\n")
+			}
+			write(string(appendBlock(nil, e, "")) + "\n")
+		}
+	}
+	done := f.doc.start // in src
+	out = append(out, src[:done]...)
+	switch h := f.doc.header; {
+	case f.Header == f.doc.headerText, f.Header == HeaderNone && h.stop == 0:
+	case h.stop > 0:
+		out = append(out, src[done:h.start]...)
+		write(strings.TrimSuffix(headerLines(f.Header), "\n"))
+		if done = h.stop; f.Header == HeaderNone {
+			done = len(src) - len(strings.TrimLeft(src[done:], "\r\n"))
+		}
+	default:
+		write(headerLines(f.Header) + "\n")
+	}
+	for i, b := range blocks {
+		out = append(out, src[done:b.whole.start]...)
+		if i == 0 && len(added[-1]) > 0 {
+			insert(added[-1])
+			write("\n")
+		}
+		done = b.whole.stop
+		now, ok := f.entries[b.entry.Provider]
+		first := b
+		if b.first != nil {
+			first = b.first
+		}
+		switch {
+		case ok && now.equal(first.entry):
+			out = append(out, src[b.whole.start:b.whole.stop]...)
+		case ok && b == first:
+			out = append(out, src[b.whole.start:b.braced.start]...)
+			write(string(appendBlock(nil, now, b.constraints)))
+			out = append(out, src[b.braced.stop:b.whole.stop]...)
+		case bytes.HasSuffix(out, []byte("\n"+eol)): // with the block goes the blank line before it
+			out = out[:len(out)-len(eol)]
+		case len(out) == f.doc.start: // or after it, at the start of the file
+			done += len(src[done:]) - len(strings.TrimPrefix(src[done:], eol))
+		}
+		insert(added[i])
+	}
+	out = append(out, src[done:]...)
+	if len(blocks) == 0 {
+		insert(added[-1])
+	}
+	return out
 }
