@@ -1,13 +1,16 @@
 package module_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -61,6 +64,42 @@ func TestDownloadAllAtATime(t *testing.T) {
 				if r.Err != nil || r.Report.Module != requests[i].Source.Module || r.Report.Version != v1 {
 					t.Errorf("result %d: %+v, want version %s of %s", i, r, v1, requests[i].Source)
 				}
+			}
+		})
+	}
+}
+
+// slowEnd is an archive whose end arrives a second late.
+type slowEnd struct {
+	*bytes.Reader
+	once sync.Once
+}
+
+func (s *slowEnd) Read(p []byte) (int, error) {
+	if s.Len() == 0 {
+		s.once.Do(func() { time.Sleep(time.Second) })
+	}
+	return s.Reader.Read(p)
+}
+
+// TestDownloadAllXZ checks that two tar.xz are unpacked at a time, because each may need a large
+// dictionary.
+func TestDownloadAllXZ(t *testing.T) {
+	t.Parallel()
+	for format, want := range map[string]time.Duration{"tar.gz": time.Second, "tar.xz": 2 * time.Second} {
+		dir := t.TempDir()
+		content := packed(t, example.entries())[format]
+		synctest.Test(t, func(t *testing.T) {
+			src, requests := many(t, dir, 4)
+			for url := range src.open {
+				src.open[url] = func() (*module.Body, error) {
+					return &module.Body{ReadCloser: io.NopCloser(&slowEnd{Reader: bytes.NewReader(content)})}, nil
+				}
+			}
+			start := time.Now()
+			_, err := module.DownloadAll(t.Context(), src, requests, module.Options{})
+			if took := time.Since(start); err != nil || took != want {
+				t.Errorf("four %s took %v, %v; want %v", format, took, err, want)
 			}
 		})
 	}

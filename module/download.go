@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/archive"
-	"github.com/tofureg/tofureg/internal/budget"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -21,15 +21,15 @@ import (
 // [DownloadLocation] does. If v is zero, it is the newest release. The error is an [*Error],
 // such as ErrNotFound, ErrNoVersion or ErrNoSubdir.
 func Download(ctx context.Context, src Source, source addrs.ModuleSource, v addrs.Version, dir string, o Options) (*Report, error) {
-	return download(ctx, src, Request{Source: source, Version: v, Dir: dir, H1: o.H1}, o)
+	return download(ctx, src, Request{Source: source, Version: v, Dir: dir, H1: o.H1}, o, semaphore.NewWeighted(maxXZ))
 }
 
-func download(ctx context.Context, src Source, r Request, o Options) (*Report, error) {
+func download(ctx context.Context, src Source, r Request, o Options, xz *semaphore.Weighted) (*Report, error) {
 	if ctx.Err() != nil {
 		return nil, failed("fetch", r.Source.String(), ctx.Err())
 	}
 	o.H1 = r.H1
-	j, err := newJob(ctx, src, r.Dir, o)
+	j, err := newJob(ctx, src, r.Dir, o, xz)
 	if err != nil {
 		return nil, failed("store", r.Source.String(), err)
 	}
@@ -74,7 +74,7 @@ func download(ctx context.Context, src Source, r Request, o Options) (*Report, e
 // [*ChecksumError] for a wrong checksum, and an [*UnsupportedError] or ErrLocal if the options
 // do not permit the location.
 func DownloadLocation(ctx context.Context, src Opener, loc *Location, dir string, o Options) (*Report, error) {
-	j, err := newJob(ctx, src, dir, o)
+	j, err := newJob(ctx, src, dir, o, semaphore.NewWeighted(maxXZ))
 	if err != nil {
 		return nil, failed("store", subject(loc), err)
 	}
@@ -116,8 +116,8 @@ type Result struct {
 	Err    error   // an [*Error]
 }
 
-// maxMemory bounds the bytes that the archives of DownloadAll need for decompression: two of tar.xz.
-const maxMemory = 128 << 20
+// maxXZ bounds the tar.xz that DownloadAll unpacks concurrently: each may need a dictionary of 64 MiB.
+const maxXZ = 2
 
 // defaultParallel is the value of Options.Parallel if it is not set.
 const defaultParallel = 16
@@ -131,7 +131,7 @@ func DownloadAll(ctx context.Context, src Source, requests []Request, o Options)
 		parallel = defaultParallel
 	}
 	o.Progress = flight.InTurn(o.Progress)
-	ctx, _ = budget.Of(ctx, maxMemory)
+	xz := semaphore.NewWeighted(maxXZ)
 	results := make([]Result, len(requests))
 	conflicting := conflicts(requests)
 	var group errgroup.Group
@@ -142,7 +142,7 @@ func DownloadAll(ctx context.Context, src Source, requests []Request, o Options)
 			continue
 		}
 		group.Go(func() error {
-			results[i].Report, results[i].Err = download(ctx, src, r, o)
+			results[i].Report, results[i].Err = download(ctx, src, r, o, xz)
 			return nil
 		})
 	}

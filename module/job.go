@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -18,17 +20,18 @@ import (
 type job struct {
 	src     Opener
 	o       Options
-	limits  checksum.Limits // the effective ones
-	dir     string          // as the caller named it
-	target  string          // absolute
-	match   fs.FileInfo     // the target if it has Options.H1, otherwise nil
-	staging *staging        // nil until something is written
+	limits  checksum.Limits     // the effective ones
+	dir     string              // as the caller named it
+	target  string              // absolute
+	match   fs.FileInfo         // the target if it has Options.H1, otherwise nil
+	staging *staging            // nil until something is written
+	xz      *semaphore.Weighted // bounds the tar.xz that are unpacked concurrently
 	meter   *flight.Meter
 	shown   string // the current location, safe to print
 	report  Report
 }
 
-func newJob(ctx context.Context, src Opener, dir string, o Options) (*job, error) {
+func newJob(ctx context.Context, src Opener, dir string, o Options, xz *semaphore.Weighted) (*job, error) {
 	if !o.H1.IsZero() && o.H1.Scheme() != checksum.SchemeH1 {
 		return nil, fmt.Errorf("Options.H1 has scheme %s, want %s", o.H1.Scheme(), checksum.SchemeH1)
 	}
@@ -39,7 +42,7 @@ func newJob(ctx context.Context, src Opener, dir string, o Options) (*job, error
 	if err := checkTarget(filepath.Clean(dir), o.Replace); err != nil {
 		return nil, err
 	}
-	j := &job{src: src, o: o, limits: o.Limits.Effective(), dir: dir, target: target}
+	j := &job{src: src, o: o, limits: o.Limits.Effective(), dir: dir, target: target, xz: xz}
 	if j.match = j.findTarget(ctx, o.H1, ""); j.match == nil {
 		return j, j.ensureStaging(ctx)
 	}

@@ -142,6 +142,12 @@ func (j *job) unzip(ctx context.Context, in io.Reader, b *bodyReader, root *os.R
 
 // untar unpacks the archive while it arrives.
 func (j *job) untar(ctx context.Context, in *bufio.Reader, b *bodyReader, f archive.Format, root *os.Root) ([]archive.File, error) {
+	if f == archive.FormatTarXz {
+		if err := j.xz.Acquire(ctx, 1); err != nil {
+			return nil, err
+		}
+		defer j.xz.Release(1)
+	}
 	files, err := archive.UnpackTar(ctx, in, f, root, archive.Limits(j.limits), j.archiveOptions())
 	// For a damaged archive, a wrong checksum is the better error: read to the end.
 	if err != nil && (b.sum.Hash == nil || !errors.Is(err, fault.ErrArchive)) {

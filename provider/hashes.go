@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/budget"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -32,8 +31,9 @@ type HashOptions struct {
 	// Store, if not nil, stores the hashes of downloaded archives.
 	Store HashStore
 
-	// Gate bounds how many archives are in progress. If nil, a zero [Gate] is used.
-	Gate *Gate
+	// Limiter bounds archives in progress and documents together with those of other calls. If nil,
+	// a zero [Limiter] is used.
+	Limiter *Limiter
 
 	// TempDir is the directory of temporary archives. If empty, [os.TempDir] is used.
 	TempDir string
@@ -74,10 +74,10 @@ type HashStore interface {
 // A failure for one platform does not stop the others. The map has all reports, and the error
 // joins one [*Error] for each failed platform, in order. If ctx ends, the error is the error of
 // ctx. The SHA256SUMS documents and keys of all platforms together, without equal ones, have at most
-// 4 MiB; beyond it the call stops with ErrTooLarge and no report.
+// 16 MiB, with those of other calls that share o.Limiter; beyond it the call stops with ErrTooLarge
+// and no report.
 func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, on []addrs.Platform, o HashOptions) (map[addrs.Platform]*verify.Report, error) {
 	h := &hashing{HashOptions: o, src: ShareEvidence(src), provider: p, version: v, keys: map[string]string{}}
-	ctx, h.budget = budget.Of(ctx, maxDocuments)
 	if err := h.prepare(); err != nil {
 		return nil, h.failed(err)
 	}
@@ -94,9 +94,10 @@ func (h *hashing) prepare() error {
 		return errors.New("the provider or the version is missing")
 	}
 	h.asking = semaphore.NewWeighted(maxAsking)
-	if h.Gate == nil {
-		h.Gate = new(Gate)
+	if h.Limiter == nil {
+		h.Limiter = new(Limiter)
 	}
+	h.Limiter.setup()
 	h.Progress = flight.InTurn(h.Progress)
 	h.found = make(map[addrs.Platform]answered, len(h.Packages)+1)
 	for _, pkg := range h.Packages {

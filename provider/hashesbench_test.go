@@ -117,7 +117,7 @@ func BenchmarkHashesStated(b *testing.B) {
 	}
 }
 
-// TestHashesMemory: neither packages of 32 times the size nor more packages than the gate admits
+// TestHashesMemory: neither packages of 32 times the size nor more packages than the limiter admits
 // take more memory.
 func TestHashesMemory(t *testing.T) {
 	// Not parallel: others would allocate meanwhile.
@@ -145,7 +145,7 @@ func TestHashesMemory(t *testing.T) {
 				}
 			}
 		})
-		got, err := provider.Hashes(t.Context(), client, demo, v123, systems, provider.HashOptions{Gate: &provider.Gate{Parallel: 2}})
+		got, err := provider.Hashes(t.Context(), client, demo, v123, systems, provider.HashOptions{Limiter: &provider.Limiter{Parallel: 2}})
 		stop()
 		wg.Wait()
 		if err != nil || len(got) != on {

@@ -49,7 +49,7 @@ func TestHashesDepth(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			return provider.Hashes(ctx, client, p, pkg.Version, five, provider.HashOptions{Packages: []*provider.Package{pkg}, Gate: &provider.Gate{Parallel: 100}})
+			return provider.Hashes(ctx, client, p, pkg.Version, five, provider.HashOptions{Packages: []*provider.Package{pkg}, Limiter: &provider.Limiter{Parallel: 100}})
 		}},
 		"stated": {providers, 4, 1 + providers*4, func(ctx context.Context, client *regclient.Client, p addrs.Provider) (map[addrs.Platform]*verify.Report, error) {
 			v, err := newest(ctx, client, p)
@@ -152,24 +152,24 @@ func systems(n int) (list []addrs.Platform) {
 	return list
 }
 
-// TestGate: calls that share a gate share its places.
-func TestGate(t *testing.T) {
+// TestLimiter: calls that share a limiter share its places.
+func TestLimiter(t *testing.T) {
 	t.Parallel()
 	content := archive(t)
 	for name, test := range map[string]struct {
-		gate    *provider.Gate
+		limiter *provider.Limiter
 		calls   int
 		on      int
 		most    int32
 		seconds time.Duration
 	}{
 		"default":        {nil, 1, 20, 8, 3},
-		"zero":           {&provider.Gate{}, 2, 20, 8, 5},
-		"negative":       {&provider.Gate{Parallel: -1}, 1, 20, 8, 3},
-		"three":          {&provider.Gate{Parallel: 3}, 1, 7, 3, 3},
-		"shared":         {&provider.Gate{Parallel: 10}, 5, 10, 10, 5},
-		"1000 platforms": {&provider.Gate{Parallel: 100}, 1, 1000, 100, 10},
-		"more than all":  {&provider.Gate{Parallel: math.MaxInt}, 1, 20, 20, 1},
+		"zero":           {&provider.Limiter{}, 2, 20, 8, 5},
+		"negative":       {&provider.Limiter{Parallel: -1}, 1, 20, 8, 3},
+		"three":          {&provider.Limiter{Parallel: 3}, 1, 7, 3, 3},
+		"shared":         {&provider.Limiter{Parallel: 10}, 5, 10, 10, 5},
+		"1000 platforms": {&provider.Limiter{Parallel: 100}, 1, 1000, 100, 10},
+		"more than all":  {&provider.Limiter{Parallel: math.MaxInt}, 1, 20, 20, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -180,7 +180,7 @@ func TestGate(t *testing.T) {
 				var wg sync.WaitGroup
 				for range test.calls {
 					wg.Go(func() {
-						got, err := provider.Hashes(t.Context(), src, demo, v123, systems(test.on), provider.HashOptions{Policy: accepting(content).Policy, Gate: test.gate})
+						got, err := provider.Hashes(t.Context(), src, demo, v123, systems(test.on), provider.HashOptions{Policy: accepting(content).Policy, Limiter: test.limiter})
 						if err != nil || len(got) != test.on {
 							t.Errorf("%d reports, %v", len(got), err)
 						}
@@ -195,30 +195,30 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestGateEnter: Enter ends with its context, and leave frees one place, once.
-func TestGateEnter(t *testing.T) {
+// TestLimiterAcquire: Acquire ends with its context, and release frees one place, once.
+func TestLimiterAcquire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		gate := &provider.Gate{Parallel: 1}
-		leave, err := gate.Enter(t.Context())
+		limiter := &provider.Limiter{Parallel: 1}
+		release, err := limiter.Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := gate.Enter(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := limiter.Acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v, want DeadlineExceeded", err)
 		}
-		leave()
-		if _, err := gate.Enter(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		release()
+		if _, err := limiter.Acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v of a context that has ended", err)
 		}
-		next := must(gate.Enter(t.Context()))(t)
-		leave() // once more, which is not the place of the next
+		next := must(limiter.Acquire(t.Context()))(t)
+		release() // once more, which is not the place of the next
 		short, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
-		if _, err := gate.Enter(short); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%v, want DeadlineExceeded, because the gate is full", err)
+		if _, err := limiter.Acquire(short); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v, want DeadlineExceeded, because the limiter is full", err)
 		}
 		next()
 	})
@@ -250,7 +250,7 @@ func TestHashesCancelled(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		begin := time.Now()
-		got, err := provider.Hashes(ctx, src, demo, v123, append(systems(20), linux), provider.HashOptions{Policy: accepting(content).Policy, TempDir: dir, Gate: &provider.Gate{Parallel: 21}})
+		got, err := provider.Hashes(ctx, src, demo, v123, append(systems(20), linux), provider.HashOptions{Policy: accepting(content).Policy, TempDir: dir, Limiter: &provider.Limiter{Parallel: 21}})
 		wantPlatforms(t, got, linux)
 		if !errors.Is(err, context.DeadlineExceeded) || len(joined(t, err)) != 1 {
 			t.Errorf("%v, want DeadlineExceeded once", err)
@@ -386,7 +386,7 @@ func TestHashesEvidenceBounded(t *testing.T) {
 	}
 }
 
-// TestHashesFindBounded: while archives wait for the gate, the number of found packages is bounded.
+// TestHashesFindBounded: while archives wait for the limiter, the number of found packages is bounded.
 func TestHashesFindBounded(t *testing.T) {
 	t.Parallel()
 	content := archive(t)

@@ -12,21 +12,13 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/budget"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// maxAsking bounds the platforms whose package is being found or waits for the gate.
+// maxAsking bounds the platforms whose package is being found or waits for the limiter.
 const maxAsking = 32
-
-// maxDocuments bounds the bytes of the SHA256SUMS documents in the reports of a call, and of the keys
-// that sources list. Each platform may have its own.
-const maxDocuments = 4 << 20
-
-// documents names these bytes in errors.
-const documents = "the SHA256SUMS documents and keys of all platforms"
 
 // hashing is a call of Hashes.
 type hashing struct {
@@ -40,8 +32,7 @@ type hashing struct {
 	found   map[addrs.Platform]answered
 	sibling *Package // states hashes of other platforms; may be nil
 
-	budget *budget.Bytes // of documents
-	stop   context.CancelCauseFunc
+	stop context.CancelCauseFunc // when the documents are too large
 
 	mu   sync.Mutex
 	sums []*verify.Sums    // of all reports, without duplicates
@@ -68,7 +59,7 @@ func (h *hashing) hashAll(ctx context.Context, on []addrs.Platform) (map[addrs.P
 	}
 	wg.Wait()
 	if cause := context.Cause(ctx); cause != nil && outer.Err() == nil {
-		return nil, h.failed(cause) // the budget is exhausted
+		return nil, h.failed(cause) // the documents are too large
 	}
 	result := make(map[addrs.Platform]*verify.Report, len(on))
 	ended, refuted := false, false
@@ -125,16 +116,16 @@ func (h *hashing) share(report *verify.Report) error {
 	for name := range report.Sums.All() {
 		size += sha256.Size*2 + len("  ") + len(name) + len("\n")
 	}
-	if err := h.take(int64(size)); err != nil {
+	if err := h.take(size); err != nil {
 		return err
 	}
 	h.sums = append(h.sums, report.Sums)
 	return nil
 }
 
-// take takes n bytes of the budget. If they are not left, it stops the work on all platforms.
-func (h *hashing) take(n int64) error {
-	err := h.budget.Take(n, documents)
+// take takes n bytes for documents. If they are not left, it stops the work on all platforms.
+func (h *hashing) take(n int) error {
+	err := h.Limiter.take(n)
 	if err != nil {
 		h.stop(err)
 	}
@@ -150,7 +141,7 @@ func (h *hashing) keep(pkg *Package) (*Package, error) {
 	for i, key := range own.Keys {
 		text, ok := h.keys[key.Armor]
 		if !ok {
-			if err := h.take(int64(len(key.Armor))); err != nil {
+			if err := h.take(len(key.Armor)); err != nil {
 				return nil, err
 			}
 			text = key.Armor
@@ -163,7 +154,7 @@ func (h *hashing) keep(pkg *Package) (*Package, error) {
 
 // report returns the report of one platform, and the number of fetched bytes.
 func (h *hashing) report(ctx context.Context, platform addrs.Platform) (*verify.Report, int64, error) {
-	done, err := enter(ctx, h.asking)
+	done, err := acquire(ctx, h.asking)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -191,7 +182,7 @@ func (h *hashing) report(ctx context.Context, platform addrs.Platform) (*verify.
 		return nil, 0, fmt.Errorf("%w, and NoDownload is set", err)
 	}
 	// Packages can be large, so the places in h.asking are kept until here.
-	leave, err := h.Gate.Enter(ctx)
+	leave, err := h.Limiter.Acquire(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -219,7 +210,7 @@ func (h *hashing) download(ctx context.Context, pkg *Package) (*verify.Report, i
 	if err != nil {
 		return nil, 0, err
 	}
-	report, err := got.judge(ctx, h.Policy, true, h.Gate.compute)
+	report, err := got.judge(ctx, h.Policy, true, func(ctx context.Context) (func(), error) { return acquire(ctx, h.Limiter.hashing) })
 	if err != nil {
 		return nil, 0, err
 	}
@@ -229,7 +220,7 @@ func (h *hashing) download(ctx context.Context, pkg *Package) (*verify.Report, i
 
 // directory hashes an unpacked package.
 func (h *hashing) directory(ctx context.Context, pkg *Package) (*verify.Report, error) {
-	leave, err := h.Gate.compute(ctx)
+	leave, err := acquire(ctx, h.Limiter.hashing)
 	if err != nil {
 		return nil, err
 	}

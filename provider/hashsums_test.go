@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -59,19 +61,30 @@ func (s *padded) Evidence(_ context.Context, pkg *provider.Package) (verify.Evid
 	return ev, nil
 }
 
+// serveSystems returns a client of a registry with a release for n platforms.
+func serveSystems(n int) *regclient.Client {
+	r := demoRelease()
+	r.Platforms = nil
+	for _, platform := range systems(n) {
+		r.Platforms = append(r.Platforms, platform.String())
+	}
+	_, _, client := serveDemo(r)
+	return client
+}
+
 // TestSumsTogether: the total size of different documents is bounded.
 func TestSumsTogether(t *testing.T) {
 	t.Parallel()
-	const each = 1 << 20
+	const n, each = 17, 1 << 20
 	for _, more := range []int{0, 1} {
-		_, _, client := serveDemo(demoRelease())
-		pkg := must(client.ProviderPackage(t.Context(), demo, v123, five[0]))(t)
-		limit := 4<<20 - len(pkg.Keys[0].Armor) // of all platforms, kept once
-		src := &padded{Source: client, sizes: []int{each, each, each, limit - 3*each - 1000, 1000 + more}}
+		client := serveSystems(n)
+		pkg := must(client.ProviderPackage(t.Context(), demo, v123, systems(n)[0]))(t)
+		limit := 16<<20 - len(pkg.Keys[0].Armor) // of all platforms, kept once
+		src := &padded{Source: client, sizes: append(slices.Repeat([]int{each}, n-2), limit-(n-2)*each-1000, 1000+more)}
 		o := provider.HashOptions{Policy: verify.Policy{AllowUnsigned: true}}
-		reports, err := provider.Hashes(t.Context(), src, demo, v123, five, o)
-		if more == 0 && (err != nil || len(reports) != 5) {
-			t.Errorf("%d bytes together: %d reports, %v, want 5", limit, len(reports), err)
+		reports, err := provider.Hashes(t.Context(), src, demo, v123, systems(n), o)
+		if more == 0 && (err != nil || len(reports) != n) {
+			t.Errorf("%d bytes together: %d reports, %v, want %d", limit, len(reports), err, n)
 		}
 		if more == 1 && (!errors.Is(err, provider.ErrTooLarge) || len(reports) != 0) {
 			t.Errorf("%d bytes together: %d reports, %v, want none and ErrTooLarge", limit+more, len(reports), err)
@@ -90,17 +103,21 @@ func (s keyed) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Ve
 	return pkg, err
 }
 
-// TestKeysTogether: the total size of different keys is bounded, and the rest stops.
+// TestKeysTogether: the total size of different keys is bounded in all calls that share a limiter, and
+// the rest of a call stops.
 func TestKeysTogether(t *testing.T) {
 	t.Parallel()
-	_, _, client := serveDemo(demoRelease())
-	o := provider.HashOptions{Policy: verify.Policy{AllowUnsigned: true}}
-	for _, n := range []int{3, 4} { // with the key of all platforms, four are too large
-		reports, err := provider.Hashes(t.Context(), keyed{client}, demo, v123, five[:n], o)
-		if n == 3 && errors.Is(err, provider.ErrTooLarge) {
+	client := serveSystems(16)
+	for _, n := range []int{15, 16} { // with the key of all platforms, 16 are too large
+		o := provider.HashOptions{Policy: verify.Policy{AllowUnsigned: true}, Limiter: new(provider.Limiter)}
+		if _, err := provider.Hashes(t.Context(), keyed{client}, demo, v123, systems(8), o); errors.Is(err, provider.ErrTooLarge) {
+			t.Errorf("8 keys: %v", err)
+		}
+		reports, err := provider.Hashes(t.Context(), keyed{client}, demo, v123, systems(16)[8:n], o)
+		if n == 15 && errors.Is(err, provider.ErrTooLarge) {
 			t.Errorf("%d keys: %v", n, err)
 		}
-		if n == 4 && (!errors.Is(err, provider.ErrTooLarge) || len(reports) != 0) {
+		if n == 16 && (!errors.Is(err, provider.ErrTooLarge) || len(reports) != 0) {
 			t.Errorf("%d keys: %d reports, %v, want ErrTooLarge", n, len(reports), err)
 		}
 	}

@@ -5,8 +5,9 @@ import (
 	"context"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/budget"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/verify"
 )
@@ -22,13 +23,13 @@ func ShareEvidence(src Source) Source {
 	if _, ok := src.(*sharedEvidence); ok {
 		return src
 	}
-	return &sharedEvidence{Source: CheckAnswers(src), cached: budget.New(maxShared)}
+	return &sharedEvidence{Source: CheckAnswers(src), cached: semaphore.NewWeighted(maxShared)}
 }
 
 type sharedEvidence struct {
 	Source
 	known  flight.Cache[evidenceKey, evidenceDocuments]
-	cached *budget.Bytes
+	cached *semaphore.Weighted // bytes
 }
 
 // evidenceKey has the provider, whose host may need a token, and the method.
@@ -48,7 +49,7 @@ func (s *sharedEvidence) Evidence(ctx context.Context, pkg *Package) (verify.Evi
 	found, err := s.known.Do(ctx, key, func(ctx context.Context) (evidenceDocuments, time.Duration, error) {
 		ev, err := s.Source.Evidence(ctx, pkg)
 		found := evidenceDocuments{ev.Sums, ev.Signature}
-		if err != nil || s.cached.Take(int64(len(ev.Sums)+len(ev.Signature)), "the cache") != nil {
+		if err != nil || !s.cached.TryAcquire(int64(len(ev.Sums)+len(ev.Signature))) {
 			return found, -1, err
 		}
 		return found, 24 * time.Hour, nil

@@ -64,7 +64,7 @@ func update(ctx context.Context, o options, source provider.Source, out, termina
 	l := &locker{source: source, lock: lock, platforms: o.platforms}
 	l.options.Stated = o.stated
 	l.options.Progress = display.show
-	l.options.Gate = new(provider.Gate) // shared by all providers
+	l.options.Limiter = new(provider.Limiter) // shared by all providers
 	if o.store != "" {
 		l.options.Store = &hashstore.Dir{Path: o.store}
 	}

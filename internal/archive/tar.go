@@ -23,7 +23,6 @@ import (
 func UnpackTar(ctx context.Context, r io.Reader, f Format, root *os.Root, l Limits, o Options) ([]File, error) {
 	limits := l.Effective()
 	in := newTarStream(ctx, r, f, limits)
-	defer in.release()
 	u := &untar{
 		tree:  newTree(ctx, root, o),
 		tar:   tar.NewReader(in),

@@ -10,7 +10,6 @@ import (
 
 	"github.com/therootcompany/xz"
 
-	"github.com/tofureg/tofureg/internal/budget"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/inflate"
 )
@@ -49,30 +48,21 @@ func Sniff(head []byte) Format {
 	return ""
 }
 
-// decompressor returns a reader of the decompressed data. Its memory is bounded, for xz by the budget
-// of ctx; the caller must call release when done.
-func (f Format) decompressor(ctx context.Context, r *bufio.Reader) (in io.Reader, release func(), err error) {
-	release = func() {}
+// decompressor returns a reader of the decompressed data. Its memory is bounded, for xz by maxDictionary.
+func (f Format) decompressor(r *bufio.Reader) (in io.Reader, err error) {
 	switch f {
 	case FormatTarGzip:
 		in = inflate.NewGzipReader(r)
 	case FormatTarXz:
-		_, memory := budget.Of(ctx, maxDictionary)
-		if release, err = memory.Wait(ctx, maxDictionary); err != nil {
-			return nil, nil, fault.Ended(ctx)
-		}
-		if in, err = xz.NewReader(r, maxDictionary); err != nil {
-			release()
-			return nil, nil, err
-		}
+		return xz.NewReader(r, maxDictionary)
 	case FormatTarBzip2:
 		in = bzip2.NewReader(r)
 	case FormatTar:
 		in = r
 	default:
-		return nil, nil, fmt.Errorf("%q is not a tar", string(f))
+		return nil, fmt.Errorf("%q is not a tar", string(f))
 	}
-	return in, release, nil
+	return in, nil
 }
 
 // A packedReader reads compressed data. It remembers its error, which tells a broken connection from
@@ -106,17 +96,8 @@ type tarStream struct {
 	format Format
 	packed *packedReader
 	in     io.Reader // nil before the first read
-	free   func()    // ends the use of in; nil before the first read
 	left   int64     // bytes still allowed
 	err    error
-}
-
-// release frees the memory of the decompressor.
-func (i *tarStream) release() {
-	if i.free != nil {
-		i.in = nil
-		i.free()
-	}
 }
 
 func newTarStream(ctx context.Context, r io.Reader, f Format, l Limits) *tarStream {
@@ -169,11 +150,11 @@ func (i *tarStream) Read(p []byte) (int, error) {
 
 func (i *tarStream) read(p []byte) (int, error) {
 	if i.in == nil {
-		in, free, err := i.format.decompressor(i.ctx, bufio.NewReaderSize(i.packed, 64<<10))
-		if err != nil {
+		var err error
+		if i.in, err = i.format.decompressor(bufio.NewReaderSize(i.packed, 64<<10)); err != nil {
+			i.in = nil
 			return 0, err
 		}
-		i.in, i.free = in, free
 	}
 	return i.in.Read(p)
 }

@@ -63,7 +63,7 @@ var endsShownBy = map[string]string{
 	"provider.FirstOf.Open":                           "provider.TestSearchEndsWithContext",
 	"provider.FirstOf.ProviderPackage":                "provider.TestSearchEndsWithContext",
 	"provider.FirstOf.ProviderVersions":               "provider.TestSearchEndsWithContext",
-	"provider.Gate.Enter":                             "provider.TestHashesCancelled",
+	"provider.Limiter.Acquire":                        "provider.TestHashesCancelled",
 	"provider.Hashes":                                 "internal/hostile.TestEnds",
 	"provider.Multi.Evidence":                         "provider.TestSearchEndsWithContext",
 	"provider.Multi.Open":                             "provider.TestSearchEndsWithContext",

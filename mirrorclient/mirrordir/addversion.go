@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/budget"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
@@ -20,8 +22,8 @@ type versionAdder struct {
 	job    *job
 	source provider.Source // fetches shared documents once
 
-	budget *budget.Bytes // of sums
-	stop   context.CancelCauseFunc
+	left *semaphore.Weighted // bytes for sums
+	stop context.CancelCauseFunc
 
 	mu   sync.Mutex
 	sums []*verify.Sums // different documents of the added packages
@@ -40,7 +42,7 @@ func (a *adder) addVersion(ctx context.Context, j *job) ([]Added, []error) {
 	defer unlock()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	v := &versionAdder{adder: a, job: j, source: provider.ShareEvidence(a.src), budget: budget.New(maxSums), stop: stop}
+	v := &versionAdder{adder: a, job: j, source: provider.ShareEvidence(a.src), left: semaphore.NewWeighted(maxSums), stop: stop}
 	platforms := j.Platforms
 	if len(platforms) == 0 {
 		if platforms, err = v.allPlatforms(ctx); err != nil {
@@ -112,7 +114,8 @@ func (v *versionAdder) shareSums(report *verify.Report) error {
 	for name := range report.Sums.All() {
 		size += sha256.Size*2 + len("  ") + len(name) + len("\n")
 	}
-	if err := v.budget.Take(int64(size), "the SHA256SUMS documents of all platforms"); err != nil {
+	if !v.left.TryAcquire(int64(size)) {
+		err := fmt.Errorf("more than %d bytes in the SHA256SUMS documents of all platforms: %w", maxSums, provider.ErrTooLarge)
 		v.stop(err)
 		return err
 	}

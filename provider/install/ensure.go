@@ -8,8 +8,9 @@ import (
 	"slices"
 	"sync"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/budget"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -19,13 +20,13 @@ import (
 // run is one call of Ensure or Plan.
 type run struct {
 	*Installer
-	planOnly       bool             // write nothing
-	platform       addrs.Platform   // to install for
-	otherPlatforms []addrs.Platform // to hash for the lock file
-	lock           *lockfile.File   // as given; jobs read it concurrently
-	source         provider.Source  // nil: offline
-	requests       *provider.Gate   // bounds requests for documents
-	packages       *provider.Gate   // bounds packages that are received or hashed
+	planOnly       bool                // write nothing
+	platform       addrs.Platform      // to install for
+	otherPlatforms []addrs.Platform    // to hash for the lock file
+	lock           *lockfile.File      // as given; jobs read it concurrently
+	source         provider.Source     // nil: offline
+	requests       *semaphore.Weighted // bounds requests for documents
+	packages       *provider.Limiter   // bounds packages that are received or hashed
 	report         func(provider.Event)
 }
 
@@ -42,8 +43,8 @@ func (in *Installer) run(ctx context.Context, requirements map[addrs.Provider]ad
 	r := &run{
 		Installer: in, planOnly: planOnly, lock: lock,
 		platform: cmp.Or(in.Platform, addrs.CurrentPlatform()),
-		requests: &provider.Gate{Parallel: parallel},
-		packages: &provider.Gate{Parallel: parallel},
+		requests: semaphore.NewWeighted(int64(parallel)),
+		packages: &provider.Limiter{Parallel: parallel},
 		report:   flight.InTurn(in.Progress),
 	}
 	r.otherPlatforms = slices.Compact(slices.SortedFunc(slices.Values(in.LockPlatforms), addrs.Platform.Compare))
@@ -51,12 +52,8 @@ func (in *Installer) run(ctx context.Context, requirements map[addrs.Provider]ad
 	if in.Source != nil {
 		r.source = provider.ShareEvidence(in.Source)
 	}
-	ctx, _ = budget.Of(ctx, maxDocuments)
 	return r.all(ctx, requirements)
 }
-
-// maxDocuments bounds the bytes of the documents in the reports of a call; see [provider.Hashes].
-const maxDocuments = 16 << 20
 
 // all runs one job for each provider concurrently.
 func (r *run) all(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint) (*Result, error) {

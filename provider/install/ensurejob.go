@@ -100,11 +100,10 @@ func (j *job) selectVersion(ctx context.Context) error {
 		}
 		return j.failure(op, fmt.Errorf("%w: %s", provider.ErrOffline, why))
 	}
-	leave, err := j.requests.Enter(ctx)
-	if err != nil {
+	if err := j.requests.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	defer leave()
+	defer j.requests.Release(1)
 	j.sendEvent(provider.EventResolving, nil)
 	versions, err := j.source.ProviderVersions(ctx, p)
 	if err != nil {
@@ -136,11 +135,10 @@ func (j *job) findPackage(ctx context.Context) (*provider.Package, error) {
 }
 
 func (j *job) requestPackage(ctx context.Context, on addrs.Platform) (*provider.Package, error) {
-	leave, err := j.requests.Enter(ctx)
-	if err != nil {
+	if err := j.requests.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
-	defer leave()
+	defer j.requests.Release(1)
 	return j.source.ProviderPackage(ctx, j.s.Provider, j.s.Version, on)
 }
 

@@ -122,7 +122,7 @@ func (j *job) hashOptions(policy verify.Policy) provider.HashOptions {
 	return provider.HashOptions{
 		Policy:   policy,
 		Store:    j.Hashes,
-		Gate:     j.packages,
+		Limiter:  j.packages,
 		TempDir:  j.TempDir,
 		Progress: j.report,
 	}

@@ -78,11 +78,11 @@ func (j *job) trustsCache() bool {
 
 // lookUpIn verifies the package in dir. It counts as a package in progress.
 func (j *job) lookUpIn(ctx context.Context, dir *Dir, policy verify.Policy) (*Installed, error) {
-	leave, err := j.packages.Enter(ctx)
+	release, err := j.packages.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
+	defer release()
 	found, err := dir.lookUp(ctx, j.s.Provider, j.s.Version, j.platform, policy)
 	if err != nil {
 		return nil, failed("look up", subject(j.s.Provider, j.s.Version, j.platform), err)
@@ -136,11 +136,11 @@ func (j *job) fetch(ctx context.Context) (*usablePackage, error) {
 	if err != nil {
 		return nil, err
 	}
-	leave, err := j.packages.Enter(ctx)
+	release, err := j.packages.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
+	defer release()
 	got, err := cmp.Or(j.Cache, j.Dir).Install(ctx, j.source, pkg, Options{Policy: j.lockedPolicy(), Progress: j.forward})
 	if err != nil {
 		return nil, j.notLocked(err)
