@@ -30,7 +30,7 @@ type testCase struct {
 	system    cliconfig.System
 	hosts     []svchost.Hostname
 	providers []addrs.Provider
-	repos     []string // of OCI registries
+	oci       bool // report the credentials for OCI registries
 	files     map[string]string
 	want      string
 }
@@ -60,8 +60,8 @@ func parseCase(t *testing.T, text string) *testCase {
 			c.hosts = append(c.hosts, svchost.MustParse(value))
 		case "provider":
 			c.providers = append(c.providers, addrs.MustParseProvider(value))
-		case "repository":
-			c.repos = append(c.repos, value)
+		case "oci":
+			c.oci = true
 		case "":
 		default:
 			if !strings.HasPrefix(key, "#") {
@@ -135,11 +135,11 @@ func (c *testCase) report(t *testing.T) string {
 	for _, host := range c.hosts {
 		c.reportHost(t, &b, cfg, host)
 	}
-	for _, repo := range c.repos {
-		reportOCI(&b, cfg, repo)
+	if c.oci {
+		reportOCI(&b, cfg.OCICredentials())
 	}
 	if dir := cfg.PluginCacheDir(); dir != "" {
-		fmt.Fprintf(&b, "cache %s, may break the lock: %v\n", dir, cfg.PluginCacheMayBreakLock())
+		fmt.Fprintf(&b, "cache %s, may break the lock: %v\n", dir, cfg.Installer("x").TrustCache)
 	}
 	overrides := cfg.DevOverrides()
 	for _, p := range slices.SortedFunc(maps.Keys(overrides), addrs.Provider.Compare) {
@@ -189,18 +189,13 @@ func (c *testCase) reportHost(t *testing.T, b *strings.Builder, cfg *cliconfig.C
 	fmt.Fprintln(b)
 }
 
-func reportOCI(b *strings.Builder, cfg *cliconfig.Config, repo string) {
-	c, err := cfg.OCICredential(repo)
-	switch {
-	case err != nil:
-		fmt.Fprintf(b, "oci %s: error %v\n", repo, err)
-	case c.Helper != "":
-		fmt.Fprintf(b, "oci %s: helper %s from %v\n", repo, c.Helper, c.Place)
-	case c.Place != cliconfig.Place{}:
-		fmt.Fprintf(b, "oci %s: %q %q %q %q from %v\n", repo,
-			c.Username, c.Password.Reveal(), c.AccessToken.Reveal(), c.RefreshToken.Reveal(), c.Place)
-	default:
-		fmt.Fprintf(b, "oci %s: anonymous\n", repo)
+func reportOCI(b *strings.Builder, known cliconfig.OCICredentials) {
+	for _, c := range known.Blocks {
+		fmt.Fprintf(b, "oci %q: %q %q %q %q, helper %q from %v\n", c.Prefix,
+			c.Username, c.Password.Reveal(), c.AccessToken.Reveal(), c.RefreshToken.Reveal(), c.Helper, c.Place)
+	}
+	for _, file := range known.Files {
+		fmt.Fprintf(b, "oci file %s, ambient %t\n", file, known.Ambient)
 	}
 }
 
@@ -222,7 +217,7 @@ func describeMethod(m cliconfig.Method, providers []addrs.Provider) string {
 		s += ", implicit"
 	}
 	for _, p := range providers {
-		if m.Kind == cliconfig.OCIMirror && m.Selects(p) {
+		if m.Kind == cliconfig.OCIMirror && cliconfig.Selects(&m, p) {
 			s += fmt.Sprintf(", %s in %s", p, m.Repository(p))
 		}
 	}

@@ -11,8 +11,10 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
+	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/transport"
 )
@@ -69,18 +71,13 @@ func (o *once[T]) get(create func() T) T {
 	return o.value
 }
 
-// noSettings returns the settings of the zero Config.
-var noSettings = sync.OnceValue(func() *settings {
+func (c *Config) settings() *settings {
+	if c.set != nil {
+		return c.set
+	}
 	s := newSettings(System{}.complete())
 	s.methods = []Method{{Kind: Direct, Implicit: true}}
 	return s
-})
-
-func (c *Config) settings() *settings {
-	if c.set == nil {
-		return noSettings()
-	}
-	return c.set
 }
 
 // Files returns the files that were read, in order.
@@ -93,11 +90,6 @@ func (c *Config) Warnings() []*Problem { return slices.Clone(c.warnings) }
 // first plugin_cache_dir in the files (with variables expanded), or "". [Load] fails if the
 // directory does not exist.
 func (c *Config) PluginCacheDir() string { return c.settings().cacheDir }
-
-// PluginCacheMayBreakLock reports whether packages of the plugin cache may be used without
-// hashes in the lock file: whether plugin_cache_may_break_dependency_lock_file is true in
-// any file, or TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE is set and not "0".
-func (c *Config) PluginCacheMayBreakLock() bool { return c.settings().mayBreakLock }
 
 // DevOverrides returns the absolute paths of the directories in dev_overrides. They replace
 // all versions of the providers, and are neither verified nor locked.
@@ -130,13 +122,16 @@ func (c *Config) Methods() []Method {
 // archives come from TF_PROVIDER_DOWNLOAD_RETRY.
 func (c *Config) Discovery() *disco.Client {
 	return c.discovery.get(func() *disco.Client {
-		hosts := &disco.Hosts{Overrides: map[hostname]*disco.Services{}}
+		hosts := &disco.Hosts{Overrides: map[svchost.Hostname]*disco.Services{}}
 		for name, h := range c.settings().hosts {
 			hosts.Overrides[name] = h.services
 		}
-		requests := c.settings().requests
+		requests, agent := c.settings().requests, c.UserAgent
+		if more := c.settings().userAgent; more != "" {
+			agent = cmp.Or(agent, httpx.UserAgent()) + " " + more
+		}
 		return &disco.Client{Hosts: hosts, Transport: &transport.Client{
-			HTTP: c.HTTP, UserAgent: c.userAgent(), Timeout: requests.timeout, Retries: requests.retries, ArchiveRetries: requests.archiveRetries,
+			HTTP: c.HTTP, UserAgent: agent, Timeout: requests.timeout, Retries: requests.retries, ArchiveRetries: requests.archiveRetries,
 			Credentials: c.Credentials(), VetoHost: c.VetoHost, Logger: c.Logger,
 		}}
 	})
@@ -149,15 +144,6 @@ func (c *Config) Registry() *regclient.Client {
 		d := c.Discovery()
 		return &regclient.Client{Transport: d.Transport, Hosts: d.Hosts}
 	})
-}
-
-// userAgent returns the User-Agent, or "" for the default.
-func (c *Config) userAgent() string {
-	more := c.settings().userAgent
-	if more == "" {
-		return c.UserAgent
-	}
-	return cmp.Or(c.UserAgent, httpx.UserAgent()) + " " + more
 }
 
 // Credentials returns the token source of all clients: the user's tokens, or the result of
@@ -173,4 +159,31 @@ func (c *Config) Credentials() auth.Source {
 		}
 		return c.userTokens()
 	})
+}
+
+// Installer returns a new [install.Installer] for the plugin directory dir, with
+// [Config.ProviderSource], [Config.Policy], [Config.PluginCacheDir] and
+// [Config.DevOverrides].
+//
+// TrustCache, which weakens the lock file, is set if the user permits it: if
+// plugin_cache_may_break_dependency_lock_file is true in any file, or
+// TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE is set and not "0".
+func (c *Config) Installer(dir string) *install.Installer {
+	in := &install.Installer{
+		Source:       c.ProviderSource(),
+		Dir:          &install.Dir{Path: dir},
+		TrustCache:   c.settings().mayBreakLock,
+		Policy:       c.Policy,
+		DevOverrides: c.DevOverrides(),
+	}
+	if cache := c.PluginCacheDir(); cache != "" {
+		in.Cache = &install.Dir{Path: cache}
+	}
+	return in
+}
+
+// DefaultHost returns the host for [addrs.ParseProviderIn]: [addrs.DefaultHost], or
+// registry.terraform.io if [System.Terraform] is set.
+func (c *Config) DefaultHost() svchost.Hostname {
+	return c.settings().system().defaultHost()
 }

@@ -1,8 +1,15 @@
 package cliconfig
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
 
+	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
 )
@@ -14,44 +21,212 @@ type credential struct {
 	place Place
 }
 
-// credentialsBlock reads the credentials of a host. If the block has no token, the host
-// has no token, and the helper is not run.
-func (r *fileReader) credentialsBlock(label name, body value) {
-	host, ok := r.hostLabel(label, "credentials")
-	if !ok {
-		return
-	}
-	c := &credential{place: r.place(label.at)}
-	old := r.set.credentials[host]
-	again := old != nil && old.place.File == r.file
-	secret, has := value{kind: null, at: label.at}, false
-	for _, it := range body.body {
-		if it.name() == "token" {
-			secret, has = it.value, true
-		}
-	}
-	switch {
-	case again && !has: // blocks of one file are merged
-		c.token, c.err = old.token, old.err
-	case secret.kind != text || secret.text == "":
-		r.warnf(secret.at, "the credentials of %s have no token; the credentials helper is not run for this host", host.Display())
-	default:
-		if c.token, c.err = auth.NewToken(secret.text); c.err != nil {
-			r.warnf(secret.at, "the token of %s cannot be sent: %v", host.Display(), c.err)
-		}
-	}
-	if again {
-		r.warnf(label.at, "line %[2]d already has credentials of %[1]s; the last token is used", host.Display(), old.place.Line)
-	}
-	r.set.credentials[host] = c
+const helperPrefix = "terraform-credentials-"
+
+// A helper is the content of a credentials_helper block.
+type helper struct {
+	name  string
+	args  []string
+	place Place
+	path  string // of the program, or "" if it was not found
 }
 
-// hostLabel parses the hostname in a label. Errors do not repeat the label, which may be
-// a misplaced token.
-func (r *fileReader) hostLabel(label name, block string) (svchost.Hostname, bool) {
-	host, err := svchost.Parse(label.text)
-	if e, ok := errors.AsType[*svchost.ParseError](err); ok {
-		r.errorf(label.at, "the label of a block %q must be a hostname: %s", block, e.Reason)
+// findHelper returns the absolute path of the newest program with the name, or "" if
+// there is no such program.
+func (s System) findHelper(name string) string {
+	var newest addrs.Version
+	found := ""
+	var dirs []string
+	for _, dir := range s.dataDirs() {
+		plugins := s.abs(s.join(dir, "plugins"))
+		dirs = append(dirs, plugins, s.join(plugins, s.GOOS+"_"+s.GOARCH))
 	}
-	return host, err == nil
+	for _, dir := range dirs {
+		files, err := s.list(dir, func(file string) bool { return strings.HasPrefix(file, helperPrefix) })
+		if err != nil {
+			continue // usually the directory does not exist
+		}
+		slices.Sort(files)
+		for _, file := range files {
+			version, ok := helperVersion(file, name)
+			path := s.join(dir, file)
+			if !ok || !s.isAbs(path) || found != "" && version.Compare(newest) <= 0 {
+				continue
+			}
+			if info, err := s.stat(path); err == nil && !info.IsDir() {
+				newest, found = version, path
+			}
+		}
+	}
+	return found
 }
+
+// helperVersion returns the version in the name of a file, or the zero Version if the name
+// has no version. It returns false if the file is not the named helper.
+func helperVersion(file, name string) (addrs.Version, bool) {
+	base := strings.TrimSuffix(strings.ToLower(file), ".exe")
+	base, text, versioned := strings.Cut(strings.TrimPrefix(base, helperPrefix), "_v")
+	if base != name { // as in the CLI, a name with capitals is never found
+		return addrs.Version{}, false
+	}
+	if !versioned {
+		return addrs.Version{}, true
+	}
+	text, _, _ = strings.Cut(text, "_x") // a suffix of old installers
+	v, err := addrs.ParseVersion(text)
+	return v, err == nil
+}
+
+// tokens is the source of the user's tokens.
+type tokens struct {
+	set     *settings
+	environ *auth.Environment
+	program auth.Store  // the credentials helper, or nil
+	helper  *auth.Cache // program with a cache, or nil
+
+	mu     sync.Mutex
+	blocks map[svchost.Hostname]*credential
+}
+
+var _ auth.Invalidator = (*tokens)(nil)
+
+func (c *Config) userTokens() *tokens {
+	return c.user.get(func() *tokens {
+		s := c.settings()
+		environ := s.system().Environ
+		t := &tokens{set: s, environ: auth.Environ(environ), blocks: maps.Clone(s.credentials)}
+		if h := s.helper; h != nil {
+			// A pointer, so that printing a Config does not print the arguments, which can be secrets.
+			t.program = &auth.Helper{Path: h.path, Args: h.args, Env: func() []string { return environ }}
+			t.helper = auth.Cached(t.program, 0)
+		}
+		return t
+	})
+}
+
+// Token returns the token of host.
+func (t *tokens) Token(ctx context.Context, host svchost.Hostname) (auth.Token, error) {
+	token, _, err := t.find(ctx, host)
+	return token, err
+}
+
+// find returns the token of host and its place, or the zero Place if the configuration has
+// nothing for the host.
+func (t *tokens) find(ctx context.Context, host svchost.Hostname) (auth.Token, Place, error) {
+	token, err := auth.Lookup(ctx, t.environ, host)
+	if err != nil || !token.IsZero() {
+		return token, Place{Variable: t.environ.Variable(host)}, err
+	}
+	if block := t.block(host); block != nil {
+		if block.err != nil {
+			err = &auth.SourceError{Host: host, Source: block.place.String(), Err: block.err}
+		}
+		return block.token, block.place, err
+	}
+	if t.helper == nil {
+		return auth.Token{}, Place{}, nil
+	}
+	token, err = auth.Lookup(ctx, t.helper, host)
+	if err == nil && token.IsZero() {
+		return token, Place{}, nil
+	}
+	return token, Place{File: t.set.helper.path}, err
+}
+
+func (t *tokens) block(host svchost.Hostname) *credential {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.blocks[host]
+}
+
+// Invalidate removes the answer of the helper from the cache.
+func (t *tokens) Invalidate(host svchost.Hostname) {
+	if t.helper != nil {
+		t.helper.Invalidate(host)
+	}
+}
+
+func (t *tokens) String() string { return "CLI configuration" }
+
+// Format prints String for every verb.
+func (t *tokens) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(t.String())) }
+
+// TokenOrigin returns the place of the user's token for host: a variable, a credentials
+// block, or the program of the credentials helper, which it runs if necessary. The place is
+// zero if the host is not configured. For a block without a token, found is false.
+func (c *Config) TokenOrigin(ctx context.Context, host svchost.Hostname) (from Place, found bool, err error) {
+	token, from, err := c.userTokens().find(ctx, host)
+	return from, !token.IsZero(), err
+}
+
+// ErrNotWritable means that a token is in a file that only the user edits.
+var ErrNotWritable = errors.New("the token is in a configuration file that programs do not change; edit the file")
+
+// Store returns the store that login and logout of the CLI change for a host:
+//
+//   - credentials.tfrc.json in the configuration directory, if it has the token of the host;
+//   - no store, with [ErrNotWritable], if another file has the token;
+//   - otherwise the credentials helper, or credentials.tfrc.json if there is no helper.
+//
+// The store accepts only this host. [Config.Credentials] uses a change at once, but a
+// TF_TOKEN_ variable has precedence. The CLI does not read credentials.tfrc.json if
+// TF_CLI_CONFIG_FILE is set.
+func (c *Config) Store(host svchost.Hostname) (auth.Store, error) {
+	t := c.userTokens()
+	path := t.set.store
+	block := t.block(host)
+	switch {
+	case block != nil && block.place.File != path:
+		return nil, fmt.Errorf("%s: %w", block.place, ErrNotWritable)
+	case block == nil && t.program != nil:
+		return &store{inner: t.program, tokens: t, host: host}, nil
+	case path == "":
+		return nil, errors.New("no home directory for a credentials file")
+	}
+	return &store{inner: auth.CredentialsFile{Path: path}, tokens: t, host: host, file: path}, nil
+}
+
+// A store updates the tokens of a Config after each change.
+type store struct {
+	inner  auth.Store
+	tokens *tokens
+	host   svchost.Hostname
+	file   string // path, or "" if inner is the helper
+}
+
+var errOtherHost = errors.New("the store is for another host")
+
+func (s *store) Token(ctx context.Context, host svchost.Hostname) (auth.Token, error) {
+	return s.inner.Token(ctx, host)
+}
+
+func (s *store) Save(ctx context.Context, host svchost.Hostname, token auth.Token) error {
+	if host != s.host {
+		return errOtherHost
+	}
+	return s.changed(&credential{token: token, place: Place{File: s.file}}, s.inner.Save(ctx, host, token))
+}
+
+func (s *store) Forget(ctx context.Context, host svchost.Hostname) error {
+	if host != s.host {
+		return errOtherHost
+	}
+	return s.changed(nil, s.inner.Forget(ctx, host))
+}
+
+// changed updates the tokens after a change. If the store is a file, block is its new content
+// for the host.
+func (s *store) changed(block *credential, err error) error {
+	if err == nil && s.file != "" {
+		s.tokens.mu.Lock()
+		defer s.tokens.mu.Unlock()
+		s.tokens.blocks[s.host] = block
+	}
+	s.tokens.Invalidate(s.host)
+	return err
+}
+
+func (s *store) String() string { return fmt.Sprint(s.inner) }
+
+// Format prints String for every verb.
+func (s *store) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(s.String())) }

@@ -147,7 +147,7 @@ func compareDecoded(t *testing.T, src string, twice bool) bool {
 	if diff := cmp.Diff(want, summaryOf(t, cfg, d)); diff != "" {
 		t.Errorf("%q: -library +here\n%s", src, diff)
 	}
-	if d.MayBreak != cfg.PluginCacheMayBreakLock() {
+	if d.MayBreak != cfg.Installer("x").TrustCache {
 		t.Errorf("%q: may break %v", src, d.MayBreak)
 	}
 	return true

@@ -18,6 +18,6 @@
 // [Config.Policy] is the policy of the CLI; the zero
 // [verify.Policy] is stricter.
 //
-// Errors, warnings and printed values contain no tokens. Only [Config.Credentials],
-// [Config.OCICredentials] and [Config.OCICredential] return secrets.
+// Errors, warnings and printed values contain no tokens. Only [Config.Credentials] and
+// [Config.OCICredentials] return secrets.
 package cliconfig

@@ -218,8 +218,8 @@ provider_installation {
 	sys.Environ = append(sys.Environ, "TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE=1")
 	for _, cfg := range []*cliconfig.Config{trusting, load()} {
 		result, err := ensure(t, installer(t, cfg), alpha, nil)
-		if err != nil || (result.Selections[0].Fetched == 0) != cfg.PluginCacheMayBreakLock() {
-			t.Errorf("may break the lock: %v; %v, %+v", cfg.PluginCacheMayBreakLock(), err, result.Selections)
+		if err != nil || (result.Selections[0].Fetched == 0) != cfg.Installer("x").TrustCache {
+			t.Errorf("may break the lock: %v; %v, %+v", cfg.Installer("x").TrustCache, err, result.Selections)
 		}
 	}
 

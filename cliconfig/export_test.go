@@ -1,11 +1,15 @@
 package cliconfig
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/tofureg/tofureg/addrs"
+)
 
 // ParseFile parses a file and returns its items as text.
 func ParseFile(src string, json bool) (string, error) {
 	parse := func(src string) ([]item, error) {
-		return (&parser{scanner: scanner{src: src}}).items(lexeme{kind: atEOF})
+		return (&parser{src: src}).items(lexeme{kind: atEOF})
 	}
 	if json {
 		parse = parseJSON
@@ -46,3 +50,12 @@ func (s System) CleanPath(path string) string { return s.clean(path) }
 
 // AbsPath calls abs.
 func (s System) AbsPath(path string) string { return s.abs(path) }
+
+// Selects calls selects.
+func Selects(m *Method, p addrs.Provider) bool { return m.selects(p) }
+
+// MaxFile and MaxFiles are the limits, for tests of n and n+1.
+const (
+	MaxFile  = maxFile
+	MaxFiles = maxFiles
+)

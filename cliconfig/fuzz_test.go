@@ -67,7 +67,7 @@ func use(t *testing.T, cfg *cliconfig.Config) {
 	}
 	_ = cfg.Policy(addrs.MustParseProvider("a/b"))
 	_ = cfg.ProviderSource()
-	_, _ = cfg.OCICredential("a.test/x")
+	_ = cfg.OCICredentials()
 	_, _, _ = cfg.TokenOrigin(t.Context(), svchost.MustParse("a.test"))
 }
 

@@ -1,16 +1,80 @@
 package cliconfig
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
 )
 
-// maxMethods is the maximum number of methods. Each provider is searched in all of them.
-const maxMethods = 1000
+// A Kind is the kind of a [Method].
+type Kind string
+
+// The kinds of methods, named like their blocks.
+const (
+	Direct           Kind = "direct"            // the registry of the provider
+	FilesystemMirror Kind = "filesystem_mirror" // a directory
+	NetworkMirror    Kind = "network_mirror"    // a server with the network mirror protocol
+	OCIMirror        Kind = "oci_mirror"        // repositories of an OCI registry
+)
+
+// A Method is an installation method for providers.
+type Method struct {
+	Kind Kind `json:"kind"` // name of the block
+
+	// Location is an absolute path, a URL or a repository template. It is empty for Direct.
+	Location string `json:"location,omitempty"`
+
+	// Include and Exclude select the providers, as in [provider.Method].
+	Include []provider.Pattern `json:"include,omitempty"`
+	Exclude []provider.Pattern `json:"exclude,omitempty"`
+
+	// DownloadRetries is download_retry_count, or nil if it is not configured.
+	DownloadRetries *int `json:"download_retries,omitempty"`
+
+	// TrustAllHashes is trust_all_hashes of a network mirror, see [mirrorclient.Client].
+	TrustAllHashes bool `json:"trust_all_hashes,omitempty"`
+
+	// Implicit is true for a method without a block, see [Config.ProviderSource].
+	Implicit bool `json:"implicit,omitempty"`
+
+	// Place is the place of the block.
+	Place Place `json:"place,omitzero"`
+
+	template template
+}
+
+// selects reports whether the method is used for a provider.
+func (m *Method) selects(p addrs.Provider) bool {
+	matches := func(pattern provider.Pattern) bool { return pattern.Matches(p) }
+	return (len(m.Include) == 0 || slices.ContainsFunc(m.Include, matches)) && !slices.ContainsFunc(m.Exclude, matches)
+}
+
+// String returns kind and location.
+func (m *Method) String() string {
+	if m.Location == "" {
+		return string(m.Kind)
+	}
+	location := m.Location
+	if u, err := url.Parse(location); m.Kind == NetworkMirror && err == nil {
+		u.User, u.RawQuery = nil, ""
+		location = u.String()
+	}
+	return string(m.Kind) + " " + printable(strings.ReplaceAll(location, " > ", ">"))
+}
+
+// Repository returns the provider's repository, "HOST/NAME", for a method of kind
+// [OCIMirror].
+func (m *Method) Repository(p addrs.Provider) string {
+	return m.template.expand(p)
+}
 
 // An installation is the content of a provider_installation block.
 type installation struct {
@@ -38,7 +102,14 @@ func (r *fileReader) installation(it item) {
 	}
 	in := &installation{place: r.place(it.at()), overrides: map[addrs.Provider]string{}}
 	for _, method := range it.value.body {
-		if r.isBlock(method) {
+		switch {
+		case !r.isBlock(method):
+		case method.name() == "dev_overrides":
+			if len(in.methods) > 0 {
+				r.errorf(method.at(), "a block \"dev_overrides\" must come before all methods")
+			}
+			r.devOverrides(in, method)
+		default:
 			r.method(in, method)
 		}
 	}
@@ -56,13 +127,6 @@ var locationArguments = map[Kind]string{
 
 // method reads one installation method.
 func (r *fileReader) method(in *installation, it item) {
-	if it.name() == "dev_overrides" {
-		if len(in.methods) > 0 {
-			r.errorf(it.at(), "a block \"dev_overrides\" must come before all methods")
-		}
-		r.devOverrides(in, it)
-		return
-	}
 	m := &Method{Kind: Kind(it.name()), Place: r.place(it.at())}
 	required, ok := locationArguments[m.Kind]
 	if !ok {
@@ -70,46 +134,50 @@ func (r *fileReader) method(in *installation, it item) {
 		return
 	}
 	before, location := r.problems.errors, it.at()
-	readers := r.methodReaders(m)
-	if required != "" {
-		readers[required] = func(it item) {
-			m.Location, _ = r.text(it)
-			location = it.value.at
+	for _, arg := range it.value.body {
+		switch name := strings.ToLower(arg.name()); {
+		case name == "include":
+			m.Include = append(m.Include, r.patterns(arg)...)
+		case name == "exclude":
+			m.Exclude = append(m.Exclude, r.patterns(arg)...)
+		case required != "" && name == required:
+			m.Location, _ = r.text(arg)
+			location = arg.value.at
+		case name == "download_retry_count" && (m.Kind == Direct || m.Kind == NetworkMirror):
+			if n, ok := r.count(arg); ok {
+				m.DownloadRetries = &n
+			}
+		case name == "trust_all_hashes" && m.Kind == NetworkMirror:
+			m.TrustAllHashes, _ = r.boolean(arg)
+		default:
+			r.unknown(arg, it.name())
 		}
 	}
-	r.arguments(it.name(), it.value, readers)
-	if required != "" && m.Location == "" && r.problems.errors == before {
-		r.errorf(location, "a block %q needs the argument %q", m.Kind, required)
-	}
-	if m.Location != "" {
-		r.location(m, location, r.problems.errors == before)
+	switch {
+	case m.Location == "":
+		if required != "" && r.problems.errors == before {
+			r.errorf(location, "a block %q needs the argument %q", m.Kind, required)
+		}
+	case m.Kind == FilesystemMirror:
+		m.Location = r.sys.abs(m.Location)
+	case m.Kind == NetworkMirror:
+		r.checkMirrorURL(m.Location, location)
+	case m.Kind == OCIMirror:
+		var err error
+		if m.template, err = parseTemplate(m.Location); err == nil && r.problems.errors == before {
+			err = m.template.checkVariables(m.Include) // compared with valid patterns only
+		}
+		if err != nil {
+			r.errorf(location, "invalid \"repository_template\": %v", err)
+		}
 	}
 	switch {
 	case r.problems.errors > before:
 	case len(in.methods) == maxMethods:
-		r.addError(m.Place, fmt.Errorf("%w: more than %d methods", ErrTooLarge, maxMethods))
+		r.problems.fail(m.Place, fmt.Errorf("%w: more than %d methods", ErrTooLarge, maxMethods))
 	default:
 		in.methods = append(in.methods, *m)
 	}
-}
-
-// methodReaders returns the readers of the arguments of a method, apart from its location.
-func (r *fileReader) methodReaders(m *Method) readers {
-	readers := readers{
-		"include": func(it item) { m.Include = append(m.Include, r.patterns(it)...) },
-		"exclude": func(it item) { m.Exclude = append(m.Exclude, r.patterns(it)...) },
-	}
-	if m.Kind == Direct || m.Kind == NetworkMirror {
-		readers["download_retry_count"] = func(it item) {
-			if n, ok := r.count(it); ok {
-				m.DownloadRetries = &n
-			}
-		}
-	}
-	if m.Kind == NetworkMirror {
-		readers["trust_all_hashes"] = func(it item) { m.TrustAllHashes, _ = r.boolean(it) }
-	}
-	return readers
 }
 
 // patterns returns the patterns in a list. A pattern with a reserved type, which the CLI
@@ -118,12 +186,16 @@ func (r *fileReader) methodReaders(m *Method) readers {
 func (r *fileReader) patterns(it item) []provider.Pattern {
 	var patterns []provider.Pattern
 	for _, e := range r.texts(it) {
-		pattern, err := provider.ParsePattern(r.sys.withDefaultHost(e.text))
+		text := e.text
+		if r.sys.Terraform && strings.Count(text, "/") == 1 {
+			text = r.sys.defaultHost().Display() + "/" + text
+		}
+		pattern, err := provider.ParsePattern(text)
 		switch {
-		case err != nil && reservedType(r.sys.withDefaultHost(e.text)):
-			r.addWarning(r.place(e.at), "the pattern selects no provider", err)
+		case err != nil && reservedType(text):
+			r.problems.warn(r.place(e.at), "the pattern selects no provider", err)
 		case err != nil:
-			r.addError(r.place(e.at), err)
+			r.problems.fail(r.place(e.at), err)
 			continue
 		}
 		patterns = append(patterns, pattern)
@@ -145,27 +217,8 @@ func reservedType(pattern string) bool {
 	return err == nil
 }
 
-// location checks and completes the location of a method. The template of an OCI mirror is
-// compared with the patterns only if they are valid.
-func (r *fileReader) location(m *Method, at int, valid bool) {
-	switch m.Kind {
-	case FilesystemMirror:
-		m.Location = r.sys.abs(m.Location)
-	case NetworkMirror:
-		r.mirrorURL(m.Location, at)
-	case OCIMirror:
-		var err error
-		if m.template, err = parseTemplate(m.Location); err == nil && valid {
-			err = m.template.checkVariables(m.Include)
-		}
-		if err != nil {
-			r.errorf(at, "invalid \"repository_template\": %v", err)
-		}
-	}
-}
-
-// mirrorURL checks the base URL of a mirror. Errors do not repeat the URL.
-func (r *fileReader) mirrorURL(url string, at int) {
+// checkMirrorURL checks the base URL of a mirror. Errors do not repeat the URL.
+func (r *fileReader) checkMirrorURL(url string, at int) {
 	_, err := (&mirrorclient.Client{BaseURL: url}).Base()
 	switch {
 	case err == nil:
@@ -182,7 +235,7 @@ func (r *fileReader) devOverrides(in *installation, it item) {
 	for _, override := range it.value.body {
 		p, err := addrs.ParseProviderIn(r.sys.defaultHost(), override.name())
 		if err != nil {
-			r.addError(r.place(override.at()), err)
+			r.problems.fail(r.place(override.at()), err)
 			continue
 		}
 		dir, ok := r.text(override)
@@ -197,4 +250,102 @@ func (r *fileReader) devOverrides(in *installation, it item) {
 			in.overrides[p] = r.sys.abs(dir)
 		}
 	}
+}
+
+// implicitMethods sets the methods of a configuration without a block: the implicit
+// directories and the registries.
+func (l *loader) implicitMethods() {
+	dirs := []string{l.sys.abs(l.sys.join("terraform.d", "plugins"))}
+	for _, dir := range slices.Concat(l.sys.dataDirs(), l.sys.appDirs()) {
+		if dir := l.sys.abs(l.sys.join(dir, "plugins")); !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	for _, dir := range dirs {
+		info, err := l.sys.stat(dir)
+		switch {
+		case err == nil && info.IsDir():
+			l.set.methods = append(l.set.methods, Method{Kind: FilesystemMirror, Location: dir, Implicit: true})
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			l.problems.warn(Place{File: dir}, "ignored directory for providers", err)
+		}
+	}
+	l.set.methods = append(l.set.methods, Method{Kind: Direct, Implicit: true})
+}
+
+// A template is the address of a repository with variables, for example
+// "example.com/${namespace}/${type}". The CLI also permits expressions in the braces.
+type template []templatePart
+
+// A templatePart is a literal text or a variable.
+type templatePart struct{ literal, variable string }
+
+var templateVariables = []string{"hostname", "namespace", "type"}
+
+func parseTemplate(s string) (template, error) {
+	var t template
+	for s != "" {
+		before, rest, found := strings.Cut(s, "${")
+		if escaped := found && strings.HasSuffix(before, "$"); escaped {
+			t = append(t, templatePart{literal: before + "{"})
+			s = rest
+			continue
+		}
+		if strings.Contains(before, "%{") {
+			return nil, errors.New("directives with %{ are not supported")
+		}
+		t = append(t, templatePart{literal: before})
+		if !found {
+			break
+		}
+		name, rest, closed := strings.Cut(rest, "}")
+		name = strings.TrimSpace(name)
+		if !closed || !slices.Contains(templateVariables, name) {
+			return nil, errors.New("expected hostname, namespace or type between ${ and }; other expressions are not supported")
+		}
+		t = append(t, templatePart{variable: name})
+		s = rest
+	}
+	return t, t.checkAddress()
+}
+
+// checkAddress checks that the result is an address.
+func (t template) checkAddress() error {
+	host, name, ok := strings.Cut(t.expand(addrs.MustParseProvider("example.com/namespace/type")), "/")
+	if _, err := svchost.FromWire(host); err != nil || !ok || name == "" || strings.ContainsAny(name, " \t\n") {
+		return errors.New("the result must be a repository address: a hostname, a slash and a name")
+	}
+	return nil
+}
+
+// checkVariables checks that each provider has its own repository: the template must
+// contain each variable that the patterns do not determine. The CLI ignores stars here: it
+// assumes that acme/* and */* together determine the namespace.
+func (t template) checkVariables(include []provider.Pattern) error {
+	isZero := func(p provider.Pattern) bool { return p == provider.Pattern{} }
+	if len(include) > 0 {
+		if include = slices.DeleteFunc(slices.Clone(include), isZero); len(include) == 0 {
+			return nil
+		}
+	}
+	for i, variable := range templateVariables {
+		values := map[string]bool{}
+		for _, p := range include {
+			values[strings.Split(p.String(), "/")[i]] = true
+		}
+		if (len(values) != 1 || values["*"]) && !slices.Contains(t, templatePart{variable: variable}) {
+			return fmt.Errorf("it must contain ${%[1]s}, because \"include\" selects more than one %[1]s", variable)
+		}
+	}
+	return nil
+}
+
+func (t template) expand(p addrs.Provider) string {
+	values := map[string]string{"hostname": p.Host().String(), "namespace": p.Namespace(), "type": p.Type()}
+	var b strings.Builder
+	for _, part := range t {
+		b.WriteString(part.literal)
+		b.WriteString(values[part.variable])
+	}
+	return b.String()
 }

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
-	"unicode/utf8"
+	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/disco/svchost"
 )
 
 // Load reads a configuration. It sends no requests and runs no programs. The error is an
@@ -33,41 +35,31 @@ import (
 // The last credentials or host block for a host counts. Unknown settings are ignored with
 // a warning. An unknown installation method, or a second block provider_installation,
 // credentials_helper or oci_default_credentials, is an error.
-func Load(sys System) (*Config, error) { return load(sys, (*loader).files) }
+func Load(sys System) (*Config, error) {
+	l := newLoader(sys)
+	l.files()
+	return l.finish()
+}
 
 // Parse is like [Load] with text as the only file. The filename appears in problems.
 func Parse(sys System, filename string, text []byte) (*Config, error) {
-	return load(sys, func(l *loader) {
-		if len(text) > MaxFile {
-			l.addError(Place{File: filename}, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, MaxFile))
-			return
-		}
+	l := newLoader(sys)
+	if len(text) > maxFile {
+		l.problems.fail(Place{File: filename}, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, maxFile))
+	} else {
 		l.text(filename, text)
-	})
-}
-
-func load(sys System, read func(*loader)) (*Config, error) {
-	sys = sys.complete()
-	l := &loader{sys: sys, set: newSettings(sys)}
-	read(l)
-	l.environment()
-	l.validate()
-	if l.problems.errors > 0 {
-		return nil, &Error{Problems: l.problems.list}
 	}
-	l.findHelper()
-	l.implicitMethods()
-	return &Config{set: l.set, warnings: l.problems.list}, nil
+	return l.finish()
 }
 
 // settings are the values of a configuration. They do not change after Load.
 type settings struct {
 	system      func() System // a function, because package fmt prints the content of fields
 	files       []string      // read by Load
-	credentials map[hostname]*credential
+	credentials map[svchost.Hostname]*credential
 	store       string  // path of the credentials file
 	helper      *helper // nil if there is no block, or its program is missing
-	hosts       map[hostname]*host
+	hosts       map[svchost.Hostname]*host
 
 	installation *installation
 	methods      []Method // of the block, or the implicit methods
@@ -85,72 +77,71 @@ type settings struct {
 	enforce      struct{ signed, unexpired bool }
 }
 
-func (s *settings) environ() []string { return s.system().Environ }
-
 func newSettings(sys System) *settings {
 	return &settings{
 		system:      func() System { return sys },
-		credentials: map[hostname]*credential{},
-		hosts:       map[hostname]*host{},
+		credentials: map[svchost.Hostname]*credential{},
+		hosts:       map[svchost.Hostname]*host{},
 		requests:    requests{retries: 1, archiveRetries: 2}, // as in the CLI
 	}
+}
+
+// requests are the settings of requests, with values as in a transport.Client: a negative
+// number disables a feature, and a timeout of 0 is the default.
+type requests struct {
+	retries, archiveRetries int
+	timeout                 time.Duration
 }
 
 // A loader reads a configuration.
 type loader struct {
 	sys      System
 	set      *settings
-	problems problems
+	problems *problems
+}
+
+func newLoader(sys System) *loader {
+	sys = sys.complete()
+	return &loader{sys: sys, set: newSettings(sys), problems: &problems{}}
 }
 
 // files reads the main file and, unless a variable names it, the files of the configuration
-// directory.
+// directory, sorted by name.
 func (l *loader) files() {
 	dir := l.sys.configDir()
 	l.set.store = l.sys.join(dir, "credentials.tfrc.json")
-	if main, variable := l.sys.override(); variable != "" {
-		l.mainFile(main, Place{Variable: variable})
-		return
+	main, variable := l.sys.override()
+	if variable == "" {
+		main = l.sys.mainFile()
 	}
-	if main := l.sys.mainFile(); main != "" {
-		l.mainFile(main, Place{})
-	}
-	if dir != "" {
-		l.dir(dir)
-	}
-}
-
-// mainFile reads the main file. If it cannot be opened, it is ignored, with a warning
-// unless it is missing and no variable names it.
-func (l *loader) mainFile(file string, by Place) {
-	f, err := l.sys.open(file)
-	if err != nil {
-		if by.Variable != "" || !errors.Is(err, fs.ErrNotExist) {
-			l.addWarning(by, "the configuration file cannot be opened and is ignored", err)
+	if main != "" {
+		f, err := l.sys.open(main)
+		switch {
+		case err == nil:
+			f.Close()
+			l.file(main)
+		case variable != "" || !errors.Is(err, fs.ErrNotExist):
+			l.problems.warn(Place{Variable: variable}, "the configuration file cannot be opened and is ignored", err)
 		}
+	}
+	if variable != "" || dir == "" {
 		return
 	}
-	f.Close()
-	l.file(file)
-}
-
-// dir reads the files of the configuration directory, sorted by name. As in the CLI, an
-// unreadable directory is an error, and one without access to its metadata is ignored,
-// with a warning.
-func (l *loader) dir(dir string) {
+	// As in the CLI, an unreadable directory is an error, and one without access to its
+	// metadata is ignored.
 	info, err := l.sys.stat(dir)
 	switch {
 	case isNotExist(err), err == nil && !info.IsDir():
 		return
 	case !l.sys.exists(err):
-		l.addWarning(Place{File: dir}, "the configuration directory cannot be opened and is ignored", err)
+		l.problems.warn(Place{File: dir}, "the configuration directory cannot be opened and is ignored", err)
 		return
 	}
 	names, err := l.sys.list(dir, func(name string) bool {
 		return strings.HasSuffix(name, ".tfrc") || strings.HasSuffix(name, ".tfrc.json")
 	})
 	if err != nil {
-		l.addError(Place{File: dir}, err)
+		l.problems.fail(Place{File: dir}, err)
 	}
 	slices.Sort(names)
 	for _, name := range names {
@@ -162,7 +153,7 @@ func (l *loader) dir(dir string) {
 func (l *loader) file(file string) {
 	data, err := l.sys.read(file)
 	if err != nil {
-		l.addError(Place{File: file}, err)
+		l.problems.fail(Place{File: file}, err)
 		return
 	}
 	l.text(file, data)
@@ -171,77 +162,108 @@ func (l *loader) file(file string) {
 // text reads the settings in the content of a file.
 func (l *loader) text(file string, data []byte) {
 	l.set.files = append(l.set.files, file)
-	r := &fileReader{loader: l, file: file, src: strings.ReplaceAll(string(data), "\r\n", "\n")}
-	r.lines = indexLines(r.src)
-	items, err := r.parse()
+	src := strings.ReplaceAll(string(data), "\r\n", "\n")
+	r := &fileReader{sys: l.sys, set: l.set, problems: l.problems, file: file, lines: []int{0}}
+	for i := range len(src) {
+		if src[i] == '\n' {
+			r.lines = append(r.lines, i+1)
+		}
+	}
+	items, json, err := parse(src)
 	if e, ok := errors.AsType[*problemAt](err); ok {
 		r.errorf(e.at, "%s", e.text)
 		return
 	}
+	r.json = json
 	r.top(items)
 }
 
-// addError reports an error of another package.
-func (l *loader) addError(at Place, err error) {
-	l.problems.add(&Problem{Place: at, Message: oneLine(err), Err: err})
-}
-
-// addWarning reports a problem that does not make Load fail. The error may be nil.
-func (l *loader) addWarning(at Place, message string, err error) {
-	if err != nil {
-		message += ": " + oneLine(err)
+// finish adds what does not come from files, and checks the result.
+func (l *loader) finish() (*Config, error) {
+	l.environment()
+	l.checkCacheDir()
+	if l.problems.errors > 0 {
+		return nil, &Error{Problems: l.problems.list}
 	}
-	l.problems.add(&Problem{Place: at, Warning: true, Message: message, Err: err})
-}
-
-// A fileReader reads the settings of one file.
-type fileReader struct {
-	*loader
-	file, src string
-	lines     lineIndex
-	json      bool
-	protocols *item // the first block registry_protocols
-}
-
-// parse reads the syntax. As in the CLI, the content determines which syntax it is.
-func (r *fileReader) parse() ([]item, error) {
-	if i := invalidUTF8(r.src); i >= 0 {
-		return nil, syntaxError(i, "the file is not encoded in UTF-8")
-	}
-	if i := strings.IndexByte(r.src, 0); i >= 0 {
-		return nil, syntaxError(i, "the file contains a null character")
-	}
-	if strings.HasPrefix(r.src, "\ufeff") {
-		return nil, syntaxError(0, "the file starts with a byte order mark, which the CLI does not accept; save it as UTF-8 without one")
-	}
-	if r.json = strings.HasPrefix(strings.TrimSpace(r.src), "{"); r.json {
-		return parseJSON(r.src)
-	}
-	return (&parser{scanner: scanner{src: r.src}}).items(lexeme{kind: atEOF})
-}
-
-// invalidUTF8 returns the offset of the first byte that is not UTF-8, or -1.
-func invalidUTF8(s string) int {
-	for i, c := range s {
-		if _, size := utf8.DecodeRuneInString(s[i:]); c == utf8.RuneError && size == 1 {
-			return i
+	if h := l.set.helper; h != nil {
+		if h.path = l.sys.findHelper(h.name); h.path == "" { // as in the CLI, it is ignored
+			l.set.helper = nil
+			l.problems.warn(h.place, "ignored credentials helper: the plugin directories do not contain its program "+quote(helperPrefix+h.name), nil)
 		}
 	}
-	return -1
+	if in := l.set.installation; in != nil {
+		l.set.methods, l.set.devOverrides = in.methods, in.overrides
+	} else {
+		l.implicitMethods()
+	}
+	return &Config{set: l.set, warnings: l.problems.list}, nil
 }
 
-func (r *fileReader) place(at int) Place { return r.lines.place(r.file, at) }
-
-// errorf and warnf report a problem at an offset of the file.
-func (r *fileReader) errorf(at int, format string, args ...any) {
-	r.problems.add(&Problem{Place: r.place(at), Message: fmt.Sprintf(format, args...)})
+// environment reads the settings in variables. They have precedence over files.
+func (l *loader) environment() {
+	s := l.set
+	if dir := l.sys.getenv(envPluginCache); dir != "" {
+		s.cacheDir = l.sys.abs(dir) // variables in its value are not expanded
+		s.cacheShown = s.cacheDir
+		s.cachePlace = Place{Variable: envPluginCache}
+	}
+	if on := l.sys.getenv(envMayBreak); on != "" && on != "0" {
+		s.mayBreakLock = true
+	}
+	if n, ok := l.positive(envRetry); ok {
+		s.requests.retries = n
+	}
+	if n, ok := l.positive(envTimeout); ok {
+		s.requests.timeout = time.Duration(n) * time.Second
+	}
+	if n, ok := l.positive(envDownloadRetry); ok {
+		s.requests.archiveRetries = n
+	}
+	s.enforce.signed = l.sys.getenv(envEnforceSigned) == "true"
+	s.enforce.unexpired = l.sys.getenv(envEnforceExpired) == "true"
+	agent := strings.TrimSpace(l.sys.getenv(envUserAgent))
+	if strings.ContainsFunc(agent, func(r rune) bool { return r < ' ' || r > '~' }) {
+		l.problems.warn(Place{Variable: envUserAgent}, "ignored value: it contains characters that are invalid in an HTTP header", nil)
+		return
+	}
+	s.userAgent = agent
 }
 
-func (r *fileReader) warnf(at int, format string, args ...any) {
-	r.addWarning(r.place(at), fmt.Sprintf(format, args...), nil)
+// positive returns the number in a variable. Other values are ignored, in the CLI without
+// a warning.
+func (l *loader) positive(variable string) (int, bool) {
+	v := l.sys.getenv(variable)
+	if v == "" {
+		return 0, false
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n <= 0 || n > maxCount {
+		l.problems.warn(Place{Variable: variable}, fmt.Sprintf("ignored value: it must be a whole number from 1 to %d", maxCount), nil)
+		return 0, false
+	}
+	return n, true
 }
 
-// oneLine returns the text of an error in one line, with a quoted form of control characters.
-func oneLine(err error) string {
-	return printable(strings.Join(strings.Fields(err.Error()), " "))
+// checkCacheDir checks the plugin cache directory.
+func (l *loader) checkCacheDir() {
+	dir := l.set.cacheDir
+	if dir == "" {
+		return
+	}
+	why := ""
+	info, err := l.sys.stat(dir)
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err // without the path
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		why = "does not exist; create it"
+	case err != nil:
+		why = "cannot be opened: " + oneLine(err)
+	case !info.IsDir():
+		why = "is not a directory"
+	default:
+		return
+	}
+	l.problems.add(&Problem{Place: l.set.cachePlace, Message: "the plugin cache directory " + quote(l.set.cacheShown) + " " + why, Err: err})
 }

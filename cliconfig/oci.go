@@ -1,6 +1,7 @@
 package cliconfig
 
 import (
+	"cmp"
 	"net/url"
 	"regexp"
 	"slices"
@@ -21,18 +22,64 @@ type OCICredential struct {
 	RefreshToken auth.Password // for OAuth
 
 	// Helper, if not empty, names the program docker-credential-HELPER with user name and
-	// password.
+	// password. It has no slashes.
 	Helper string
 
-	Place Place // of the block, or of the Docker-style file
+	Place Place // of the block
+}
 
-	err error // why the credential cannot be used
+// OCICredentials are the settings of credentials for OCI registries.
+type OCICredentials struct {
+	// Blocks are the blocks oci_credentials, then docker_credentials_helper of the block
+	// oci_default_credentials.
+	Blocks []OCICredential
+
+	// Files are the paths of Docker-style files with more credentials:
+	// docker_style_config_files, or else $XDG_RUNTIME_DIR/containers/auth.json (on Windows and
+	// macOS ~/.config/containers/auth.json), $XDG_CONFIG_HOME/containers/auth.json,
+	// ~/.docker/config.json and ~/.dockercfg.
+	Files []string
+
+	// Ambient is true if Files are the usual places. The files can be missing.
+	Ambient bool
+}
+
+// OCICredentials returns the settings of credentials for OCI registries. The module
+// github.com/tofureg/tofureg/contrib/oci reads the files and uses the credentials.
+func (c *Config) OCICredentials() OCICredentials {
+	s := c.settings()
+	d := &s.ociDefaults
+	result := OCICredentials{Blocks: slices.Clone(s.oci), Files: slices.Clone(d.files)}
+	if d.helper != "" {
+		result.Blocks = append(result.Blocks, OCICredential{Helper: d.helper, Place: d.place})
+	}
+	if !d.noAmbient && !d.fixed {
+		result.Files, result.Ambient = s.system().dockerFiles(), true
+	}
+	return result
+}
+
+// dockerFiles returns the default Docker-style files, see containers-auth.json(5).
+func (s System) dockerFiles() []string {
+	first, dotConfig := "", s.join(s.Home, ".config")
+	switch {
+	case s.GOOS == "linux":
+		first = s.getenv("XDG_RUNTIME_DIR")
+	case s.GOOS == "darwin", s.windows():
+		first = dotConfig
+	}
+	return slices.Compact(nonEmpty(
+		s.join(first, "containers", "auth.json"),
+		s.join(cmp.Or(s.getenv(envXDGConfig), dotConfig), "containers", "auth.json"),
+		s.join(s.Home, ".docker", "config.json"),
+		s.join(s.Home, ".dockercfg"),
+	))
 }
 
 // ociDefaults is the content of the block oci_default_credentials.
 type ociDefaults struct {
 	helper    string
-	helperAt  Place
+	place     Place
 	noAmbient bool
 	fixed     bool     // files replace the default Docker-style files
 	files     []string // absolute paths
@@ -55,16 +102,17 @@ func (r *fileReader) ociCredentialsBlock(label name, body value) {
 		return
 	}
 	args := map[string]string{}
-	bad := false
-	read := func(it item) {
-		text, ok := r.text(it)
-		args[strings.ToLower(it.name())], bad = text, bad || !ok
-	}
-	r.arguments(block, body, readers{
-		"username": read, "password": read, "access_token": read, "refresh_token": read, "docker_credentials_helper": read,
-	})
-	if bad {
-		return
+	for _, it := range body.body {
+		switch name := strings.ToLower(it.name()); name {
+		case "username", "password", "access_token", "refresh_token", "docker_credentials_helper":
+			text, ok := r.text(it)
+			if !ok {
+				return
+			}
+			args[name] = text
+		default:
+			r.unknown(it, block)
+		}
 	}
 	c := OCICredential{Prefix: label.text, Place: r.place(label.at)}
 	if why := c.fill(args, path); why != "" {
@@ -110,42 +158,38 @@ func (r *fileReader) ociDefaultCredentials(it item) {
 	if !r.isBlock(it) {
 		return
 	}
-	if r.set.ociDefaults.helperAt != (Place{}) {
+	if r.set.ociDefaults.place != (Place{}) {
 		r.errorf(it.at(), "a second block %q", block)
 		return
 	}
-	d := ociDefaults{helperAt: r.place(it.at())}
-	r.arguments(block, it.value, readers{
-		"discover_ambient_credentials": func(it item) {
-			on, ok := r.boolean(it)
+	d := ociDefaults{place: r.place(it.at())}
+	for _, arg := range it.value.body {
+		switch strings.ToLower(arg.name()) {
+		case "discover_ambient_credentials":
+			on, ok := r.boolean(arg)
 			d.noAmbient = ok && !on
-		},
-		"docker_style_config_files": func(it item) {
+		case "docker_style_config_files":
 			d.fixed = true
-			for _, f := range r.texts(it) {
-				d.files = append(d.files, r.besideFile(f.text))
+			for _, f := range r.texts(arg) {
+				file := f.text
+				if r.file != "" && !r.sys.isAbs(file) { // relative to the configuration file
+					file = r.sys.join(r.file, "..", file)
+				}
+				d.files = append(d.files, r.sys.abs(file))
 			}
-		},
-		"docker_credentials_helper": func(it item) {
-			d.helper, _ = r.text(it)
+		case "docker_credentials_helper":
+			d.helper, _ = r.text(arg)
 			if !validDockerHelper(d.helper) {
-				r.errorf(it.value.at, "a block %q %s", block, badDockerHelper)
+				r.errorf(arg.value.at, "a block %q %s", block, badDockerHelper)
 			}
-		},
-	})
+		default:
+			r.unknown(arg, block)
+		}
+	}
 	if d.noAmbient && d.fixed {
 		r.errorf(it.at(), `"docker_style_config_files" needs "discover_ambient_credentials" to be true`)
 	}
 	r.set.ociDefaults = d
-}
-
-// besideFile returns the absolute path of a file. Relative names start at the directory of
-// the configuration file.
-func (r *fileReader) besideFile(name string) string {
-	if r.file != "" && !r.sys.isAbs(name) {
-		name = r.sys.join(r.file, "..", name)
-	}
-	return r.sys.abs(name)
 }
 
 const badDockerHelper = "needs a docker_credentials_helper that is a valid end of a program name, without slashes"

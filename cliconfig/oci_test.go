@@ -20,12 +20,13 @@ func TestOCISecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := cfg.OCICredential("a.test/x")
-	if err != nil || c.Password.Reveal() != secret {
-		t.Fatalf("OCICredential: %v, password %q", err, c.Password.Reveal())
+	known := cfg.OCICredentials()
+	if len(known.Blocks) != 1 || known.Blocks[0].Password.Reveal() != secret {
+		t.Fatalf("OCICredentials() = %+v, want one block with the password", known)
 	}
+	c := known.Blocks[0]
 	var b bytes.Buffer
-	for _, v := range []any{c, &c, cfg, []cliconfig.OCICredential{c}} {
+	for _, v := range []any{c, &c, cfg, known} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
 			fmt.Fprintf(&b, verb, v)
 		}
@@ -38,7 +39,7 @@ func TestOCISecrets(t *testing.T) {
 	if got := b.String(); strings.Contains(got, secret) || strings.Contains(got, fmt.Sprintf("%x", secret)) {
 		t.Errorf("a secret is printed: %s", got)
 	}
-	if none, err := new(cliconfig.Config).OCICredential("a.test/x"); err != nil || none.Place != (cliconfig.Place{}) || none.Username+none.Password.Reveal()+none.Helper != "" {
-		t.Errorf("OCICredential of the zero Config: %v, %v; want none", none, err)
+	if none := new(cliconfig.Config).OCICredentials(); len(none.Blocks) != 0 || len(none.Files) != 0 {
+		t.Errorf("OCICredentials of the zero Config = %+v, want none", none)
 	}
 }

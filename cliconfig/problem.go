@@ -2,7 +2,6 @@ package cliconfig
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -10,14 +9,15 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// ErrTooLarge is the cause of a [*Problem] if there are more than [MaxFile] bytes,
-// [MaxFiles] files or 1000 installation methods.
+// ErrTooLarge is the cause of a [*Problem] if there are more than 1 MiB in a file, 1000 files
+// or 1000 installation methods. Blocks can be nested 64 levels deep.
 var ErrTooLarge = fault.ErrTooLarge
 
-// The limits of a configuration. Blocks can be nested 64 levels deep.
+// The limits of a configuration.
 const (
-	MaxFile  = 1 << 20 // bytes in a file
-	MaxFiles = 1000    // files in the configuration directory
+	maxFile    = 1 << 20 // bytes in a file
+	maxFiles   = 1000    // files in the configuration directory
+	maxMethods = 1000    // installation methods; each provider is searched in all of them
 )
 
 // maxProblems is the maximum number of listed problems. The first error is always listed.
@@ -116,28 +116,24 @@ func (ps *problems) add(p *Problem) {
 	}
 }
 
+// fail adds an error of another package.
+func (ps *problems) fail(at Place, err error) {
+	ps.add(&Problem{Place: at, Message: oneLine(err), Err: err})
+}
+
+// warn adds a problem that does not make Load fail. The error may be nil.
+func (ps *problems) warn(at Place, message string, err error) {
+	if err != nil {
+		message += ": " + oneLine(err)
+	}
+	ps.add(&Problem{Place: at, Warning: true, Message: message, Err: err})
+}
+
 // quote returns a word of a file for a message, shortened and without parts of URLs that
 // can be secret.
 func quote(s string) string { return strconv.Quote(fault.Shown(s, 100)) }
 
-// A lineIndex lists the offsets of the lines in a file.
-type lineIndex []int
-
-func indexLines(src string) lineIndex {
-	lines := lineIndex{0}
-	for i := range len(src) {
-		if src[i] == '\n' {
-			lines = append(lines, i+1)
-		}
-	}
-	return lines
-}
-
-// place returns the line and column of an offset.
-func (l lineIndex) place(file string, at int) Place {
-	line, ok := slices.BinarySearch(l, at)
-	if ok {
-		line++
-	}
-	return Place{File: file, Line: line, Column: at - l[line-1] + 1}
+// oneLine returns the text of an error in one line, with a quoted form of control characters.
+func oneLine(err error) string {
+	return printable(strings.Join(strings.Fields(err.Error()), " "))
 }

@@ -1,13 +1,18 @@
 package cliconfig
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
 
+	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/mirrorclient"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/verify"
 )
 
 // ErrNoOCI means that a provider needs an OCI mirror, and [Config.OCI] is nil.
@@ -22,7 +27,12 @@ var ErrNoOCI = errors.New("this program does not support OCI mirrors")
 // operating system.
 func (c *Config) ProviderSource() provider.Source {
 	return c.source.get(func() provider.Source {
-		multi := &provider.Multi{Skipped: c.logSkipped}
+		multi := &provider.Multi{}
+		if c.Logger != nil {
+			multi.Skipped = func(method string, err error) {
+				c.Logger.Debug("skipped provider method", "method", method, "reason", err)
+			}
+		}
 		var local []provider.Source
 		names := map[string]int{}
 		for _, m := range c.Methods() {
@@ -43,13 +53,6 @@ func (c *Config) ProviderSource() provider.Source {
 	})
 }
 
-// logSkipped logs that a method does not have a provider.
-func (c *Config) logSkipped(method string, err error) {
-	if c.Logger != nil {
-		c.Logger.Debug("skipped provider method", "method", method, "reason", err)
-	}
-}
-
 // method returns the source of one method.
 func (c *Config) method(m *Method) provider.Source {
 	registry := c.Registry()
@@ -59,12 +62,30 @@ func (c *Config) method(m *Method) provider.Source {
 	}
 	switch m.Kind {
 	case FilesystemMirror:
-		return &lazySource{open: func() (provider.Source, error) { return openDir(m.Location, m.Implicit) }}
+		return lazySource(func() (provider.Source, error) {
+			dir, err := mirrordir.Open(m.Location)
+			switch {
+			case err == nil:
+				return dir, nil
+			case m.Implicit && errors.Is(err, fs.ErrNotExist): // it is gone since Load
+				return &provider.Multi{}, nil
+			}
+			return nil, err
+		})
 	case NetworkMirror:
 		web.Retries = -1 // as in the CLI
 		return &mirrorclient.Client{BaseURL: m.Location, TrustAllHashes: m.TrustAllHashes, Transport: &web}
 	case OCIMirror:
-		return &lazySource{open: sync.OnceValues(func() (provider.Source, error) { return c.oci(m) })}
+		return lazySource(sync.OnceValues(func() (provider.Source, error) {
+			if c.OCI == nil {
+				return nil, ErrNoOCI
+			}
+			src, err := c.OCI(m)
+			if err == nil && src == nil {
+				err = errors.New("the function Config.OCI returned no source")
+			}
+			return src, err
+		}))
 	}
 	if m.DownloadRetries != nil {
 		registry = &regclient.Client{Transport: &web, Hosts: registry.Hosts}
@@ -72,13 +93,136 @@ func (c *Config) method(m *Method) provider.Source {
 	return &signed{registry, c.settings()}
 }
 
-func (c *Config) oci(m *Method) (provider.Source, error) {
-	if c.OCI == nil {
-		return nil, ErrNoOCI
+// A lazySource is opened by the first request. A configuration can name missing
+// directories for providers that are not used.
+type lazySource func() (provider.Source, error)
+
+func (open lazySource) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
+	return ask(open, "list versions of", p.String(), func(src provider.Source) (*provider.Versions, error) {
+		return src.ProviderVersions(ctx, p)
+	})
+}
+
+func (open lazySource) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform) (*provider.Package, error) {
+	return ask(open, "find", p.String(), func(src provider.Source) (*provider.Package, error) {
+		return src.ProviderPackage(ctx, p, v, on)
+	})
+}
+
+func (open lazySource) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
+	return ask(open, "fetch the evidence about", pkg.String(), func(src provider.Source) (verify.Evidence, error) {
+		return src.Evidence(ctx, pkg)
+	})
+}
+
+func (open lazySource) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
+	return ask(open, "open", pkg.String(), func(src provider.Source) (*provider.Body, error) {
+		return src.Open(ctx, pkg)
+	})
+}
+
+// ask opens the source and calls one of its methods. A source that cannot be opened is
+// never ErrNotFound, so that no other method is tried.
+func ask[T any](open lazySource, op, subject string, call func(provider.Source) (T, error)) (T, error) {
+	src, err := open()
+	if err != nil {
+		if errors.Is(err, provider.ErrNotFound) {
+			err = openError{err}
+		}
+		var none T
+		return none, &provider.Error{Op: op, Subject: subject, Err: err}
 	}
-	src, err := c.OCI(m)
-	if err == nil && src == nil {
-		err = errors.New("the function Config.OCI returned no source")
+	return call(src)
+}
+
+// An openError hides that an error wraps ErrNotFound.
+type openError struct{ error }
+
+func (e openError) Is(target error) bool {
+	return !errors.Is(target, provider.ErrNotFound) && errors.Is(e.error, target)
+}
+
+func (e openError) As(target any) bool { return errors.As(e.error, target) }
+
+// exceptLocal is a source without the providers that one of the local sources has.
+type exceptLocal struct {
+	provider.Source
+	local []provider.Source
+}
+
+func (e *exceptLocal) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
+	if err := e.check(ctx, p); err != nil {
+		return nil, err
 	}
-	return src, err
+	return e.Source.ProviderVersions(ctx, p)
+}
+
+func (e *exceptLocal) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform) (*provider.Package, error) {
+	if err := e.check(ctx, p); err != nil {
+		return nil, err
+	}
+	return e.Source.ProviderPackage(ctx, p, v, on)
+}
+
+// check returns ErrExcluded if a local source has a package of p. It ignores errors: an
+// unreadable source is also a method of its own, which fails.
+func (e *exceptLocal) check(ctx context.Context, p addrs.Provider) error {
+	for _, src := range e.local {
+		versions, err := src.ProviderVersions(ctx, p)
+		if err == nil && len(versions.List) > 0 {
+			return fmt.Errorf("a local directory has packages of this provider: %w", provider.ErrExcluded)
+		}
+	}
+	return nil
+}
+
+// Policy returns the policy of the CLI for a provider. It is weaker than the zero
+// [verify.Policy]:
+//
+//   - A package from [addrs.DefaultHost] needs no signature if the registry lists no keys,
+//     unless OPENTOFU_ENFORCE_GPG_VALIDATION is "true" or [System.Terraform] is set.
+//     Packages from other registries need a signature.
+//   - Expired keys and signatures are permitted, unless OPENTOFU_ENFORCE_GPG_EXPIRATION is
+//     "true". Weak algorithms and any archive name are permitted.
+//   - A lock file records the h1 that [addrs.DefaultHost] states for other platforms, unless it
+//     demands signatures.
+//   - A mirror package needs neither signature nor hashes, but stated hashes must match.
+//
+// Unlike the CLI, it refuses signatures from the future, any stated hash that
+// does not match, and mirror packages with hashes only for other platforms. A hash in the
+// lock file replaces the signature.
+func (c *Config) Policy(p addrs.Provider) verify.Policy {
+	s := c.settings()
+	policy := verify.Policy{AllowExpired: !s.enforce.unexpired, AllowWeak: true, AllowAnyName: true}
+	policy.AllowUnsigned = !s.mustSign(p)
+	policy.DropStated = s.mustSign(p)
+	// A policy does not know which method a package comes from, so it permits what one of
+	// them does. The source signed demands signatures of the direct method.
+	for _, m := range s.methods {
+		if m.Kind != Direct && m.selects(p) {
+			policy.AllowUnchecked = true
+		}
+	}
+	return policy
+}
+
+// mustSign reports whether the registry must list keys for p.
+func (s *settings) mustSign(p addrs.Provider) bool {
+	return s.enforce.signed || s.system().Terraform || p.Host() != addrs.DefaultHost()
+}
+
+// signed is a registry whose packages must be signed if the CLI demands it.
+type signed struct {
+	provider.Source
+	set *settings
+}
+
+func (s *signed) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
+	pkg, err := s.Source.ProviderPackage(ctx, p, v, platform)
+	if err != nil {
+		return nil, err
+	}
+	marked := *pkg
+	marked.MustBeSigned = s.set.mustSign(p) || len(pkg.Keys) > 0
+	return &marked, nil
 }

@@ -8,10 +8,15 @@ import (
 	"io/fs"
 	"os"
 	"os/user"
+	"path"
+	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
@@ -74,6 +79,14 @@ func (s System) complete() System {
 
 func (s System) windows() bool { return s.GOOS == "windows" }
 
+// defaultHost returns the host of addresses without one.
+func (s System) defaultHost() svchost.Hostname {
+	if s.Terraform {
+		return svchost.MustParse("registry.terraform.io")
+	}
+	return addrs.DefaultHost()
+}
+
 // getenv returns the value of a variable, or "" if it is not set.
 func (s System) getenv(name string) string { return s.variables()(name) }
 
@@ -93,17 +106,11 @@ func (s System) variables() func(name string) string {
 	return func(name string) string { return values[key(name)] }
 }
 
-// withDefaultHost adds the default host of Terraform to a pattern without a host.
-func (s System) withDefaultHost(pattern string) string {
-	if s.Terraform && strings.Count(pattern, "/") == 1 {
-		return s.defaultHost().Display() + "/" + pattern
+// open opens a file or directory. On this machine, it refuses pipes, which could block.
+func (s System) open(name string) (fs.File, error) {
+	if s.Open != nil {
+		return s.Open(name)
 	}
-	return pattern
-}
-
-// openRegular opens a file or directory of this machine. It refuses pipes, which could
-// block.
-func openRegular(name string) (fs.File, error) {
 	f, err := fsx.OpenRegular(name)
 	if errors.Is(err, fsx.ErrNotAFile) {
 		if info, failed := os.Stat(name); failed == nil && info.IsDir() {
@@ -114,13 +121,6 @@ func openRegular(name string) (fs.File, error) {
 		return nil, err // f is not a nil fs.File
 	}
 	return f, nil
-}
-
-func (s System) open(name string) (fs.File, error) {
-	if s.Open == nil {
-		return openRegular(name)
-	}
-	return s.Open(name)
 }
 
 // stat returns the metadata of a file. On this machine, as in the CLI, the file can be
@@ -148,7 +148,7 @@ func isNotExist(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// read returns the content of a file of at most MaxFile bytes.
+// read returns the content of a file of at most maxFile bytes.
 func (s System) read(name string) ([]byte, error) {
 	f, err := s.open(name)
 	if err != nil {
@@ -162,14 +162,14 @@ func (s System) read(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
-	if err == nil && len(data) > MaxFile {
-		err = fmt.Errorf("%w: more than %d bytes", ErrTooLarge, MaxFile)
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("%w: more than %d bytes", ErrTooLarge, maxFile)
 	}
 	return data, err
 }
 
-// list returns the names in a directory that keep selects. More than MaxFiles names are
+// list returns the names in a directory that keep selects. More than maxFiles names are
 // ErrTooLarge.
 func (s System) list(dir string, keep func(name string) bool) ([]string, error) {
 	f, err := s.open(dir)
@@ -188,8 +188,176 @@ func (s System) list(dir string, keep func(name string) bool) ([]string, error) 
 			names = append(names, e.Name())
 		}
 	}
-	if len(names) > MaxFiles {
-		return nil, fmt.Errorf("%w: more than %d files", ErrTooLarge, MaxFiles)
+	if len(names) > maxFiles {
+		return nil, fmt.Errorf("%w: more than %d files", ErrTooLarge, maxFiles)
 	}
 	return names, err
+}
+
+// The environment variables of the CLI.
+const (
+	envConfigFile     = "TF_CLI_CONFIG_FILE"
+	envConfigFileOld  = "TERRAFORM_CONFIG"
+	envXDGConfig      = "XDG_CONFIG_HOME"
+	envXDGData        = "XDG_DATA_HOME"
+	envXDGDataDirs    = "XDG_DATA_DIRS"
+	envPluginCache    = "TF_PLUGIN_CACHE_DIR"
+	envMayBreak       = "TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE"
+	envRetry          = "TF_REGISTRY_DISCOVERY_RETRY"
+	envTimeout        = "TF_REGISTRY_CLIENT_TIMEOUT"
+	envDownloadRetry  = "TF_PROVIDER_DOWNLOAD_RETRY"
+	envUserAgent      = "TF_APPEND_USER_AGENT"
+	envEnforceSigned  = "OPENTOFU_ENFORCE_GPG_VALIDATION"
+	envEnforceExpired = "OPENTOFU_ENFORCE_GPG_EXPIRATION"
+)
+
+// override returns the main file that a variable names, or "".
+func (s System) override() (file, variable string) {
+	for _, variable := range []string{envConfigFile, envConfigFileOld} {
+		if file := s.getenv(variable); file != "" {
+			return s.abs(file), variable
+		}
+	}
+	return "", ""
+}
+
+// appData returns the directory for application settings on Windows.
+func (s System) appData() string {
+	return cmp.Or(s.getenv("APPDATA"), s.join(s.Home, "AppData", "Roaming"))
+}
+
+// mainFile returns the path of the main file, which can be missing.
+func (s System) mainFile() string {
+	dir, names := s.Home, []string{".tofurc", ".terraformrc"}
+	if s.windows() {
+		dir, names = s.appData(), []string{"tofu.rc", "terraform.rc"}
+	}
+	if s.Terraform {
+		names = names[1:]
+	}
+	first := "" // the first file that exists or cannot be checked
+	for _, name := range names {
+		if dir == "" {
+			break
+		}
+		file := s.join(dir, name)
+		_, err := s.stat(file)
+		if first == "" && !isNotExist(err) {
+			first = file
+		}
+		if s.exists(err) {
+			return first
+		}
+	}
+	return cmp.Or(s.join(s.xdg(envXDGConfig), "tofurc"), first, s.join(dir, names[0]))
+}
+
+// xdg returns the directory of the CLI below the directory in a variable, or "".
+func (s System) xdg(variable string) string {
+	if s.windows() || s.Terraform {
+		return ""
+	}
+	return s.join(s.getenv(variable), "opentofu")
+}
+
+// configDir returns the configuration directory, or "" if there is no home directory.
+func (s System) configDir() string {
+	if s.windows() {
+		return s.join(s.appData(), "terraform.d")
+	}
+	dir := s.join(s.Home, ".terraform.d")
+	if dir != "" {
+		if _, err := s.stat(dir); s.exists(err) {
+			return dir
+		}
+	}
+	return cmp.Or(s.xdg(envXDGConfig), dir)
+}
+
+// dataDirs returns the directories of the user that can contain a directory "plugins".
+func (s System) dataDirs() []string {
+	if s.windows() {
+		return nonEmpty(s.configDir())
+	}
+	return nonEmpty(s.join(s.Home, ".terraform.d"), s.xdg(envXDGData))
+}
+
+// appDirs returns the directories of the system for application data.
+func (s System) appDirs() []string {
+	switch s.GOOS {
+	case "windows":
+		return nonEmpty(s.join(s.appData(), "HashiCorp", "Terraform"))
+	case "darwin", "ios":
+		const dir = "/Library/Application Support/io.terraform"
+		return nonEmpty(s.join(s.Home, dir), dir)
+	}
+	own := s.getenv(envXDGData)
+	if !s.isAbs(own) {
+		own = s.join(s.Home, ".local", "share")
+	}
+	shared := strings.Split(cmp.Or(s.getenv(envXDGDataDirs), "/usr/local/share:/usr/share"), ":")
+	dirs := slices.DeleteFunc(append([]string{own}, shared...), func(dir string) bool { return !s.isAbs(dir) })
+	for i, dir := range dirs {
+		dirs[i] = s.join(dir, "terraform")
+	}
+	return dirs
+}
+
+// nonEmpty returns the paths that are not empty.
+func nonEmpty(paths ...string) []string {
+	return slices.DeleteFunc(paths, func(path string) bool { return path == "" })
+}
+
+// Paths follow the rules of the System, which can differ from the rules of path/filepath in
+// this program.
+
+// join returns the cleaned path of elem below dir, or "" if dir is "".
+func (s System) join(dir string, elem ...string) string {
+	if dir == "" {
+		return ""
+	}
+	return s.clean(dir + "/" + strings.Join(elem, "/"))
+}
+
+// abs returns the absolute, cleaned path of name, if the working directory is known.
+func (s System) abs(name string) string {
+	volume, rest := s.split(name)
+	switch {
+	case s.isAbs(name) || s.Dir == "":
+	case volume == "" && strings.HasPrefix(rest, "/"): // on Windows
+		volume, _ = s.split(s.Dir)
+		name = volume + name
+	case volume == "": // otherwise relative to the working directory of another drive
+		return s.join(s.Dir, name)
+	}
+	return s.clean(name)
+}
+
+func (s System) isAbs(name string) bool {
+	volume, rest := s.split(name)
+	return len(volume) > len("C:") || strings.HasPrefix(rest, "/") && (volume != "" || !s.windows())
+}
+
+// clean returns the shortest spelling of a path.
+func (s System) clean(name string) string {
+	volume, rest := s.split(name)
+	if rest != "" || len(volume) <= len("C:") {
+		rest = path.Clean(rest)
+	}
+	if !s.windows() {
+		return rest
+	}
+	return strings.ReplaceAll(volume+rest, "/", `\`)
+}
+
+var windowsVolume = regexp.MustCompile(`^([A-Za-z]:|//[^/]+/[^/]*)`)
+
+// split returns the volume of a Windows path, "C:" or "//server/share", and the rest of
+// the path, both with slashes. Other systems have no volumes.
+func (s System) split(name string) (volume, rest string) {
+	if s.windows() {
+		name = strings.ReplaceAll(name, `\`, "/")
+		volume = windowsVolume.FindString(name)
+	}
+	return volume, name[len(volume):]
 }

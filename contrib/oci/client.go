@@ -49,9 +49,15 @@ var _ module.Fetcher = (*Client)(nil)
 //
 //	options := module.Options{Fetcher: oci.Configure(config)}
 //
+// The credentials are those of [cliconfig.Config.OCICredentials], with the entries of its
+// Docker-style files. If a file at a usual place is invalid, all these files are ignored, and
+// this is logged.
+//
 // Set HTTP, UserAgent, VetoHost and Logger of config before.
 func Configure(config *cliconfig.Config) *Client {
-	c := &Client{Transport: config.Registry().Transport, Credential: config.OCICredential}
+	c := &Client{Transport: config.Registry().Transport, Credential: func(repository string) (cliconfig.OCICredential, error) {
+		return configured(config, repository)
+	}}
 	config.OCI = func(m *cliconfig.Method) (provider.Source, error) { return c.Mirror(m.Repository), nil }
 	return c
 }

@@ -2,9 +2,13 @@ package oci
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os/exec"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -12,7 +16,10 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/credentials"
 
+	secrets "github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/provider"
 )
 
 // credential returns the function that provides the credential of one repository. As in
@@ -43,9 +50,117 @@ func (c *Client) credential(ref registry.Reference, has *atomic.Bool) auth.Crede
 	}
 }
 
+// configured returns the credential of a configuration for a repository: the first one with the
+// longest matching prefix, of the blocks and then of the Docker-style files. Each call reads
+// the files.
+func configured(config *cliconfig.Config, repository string) (cliconfig.OCICredential, error) {
+	known := config.OCICredentials()
+	best, most := cliconfig.OCICredential{}, -1
+	for _, c := range known.Blocks {
+		if n := matches(c.Prefix, repository); n > most {
+			best, most = c, n
+		}
+	}
+	var found []dockerEntry
+	for _, file := range known.Files {
+		entries, err := dockerFile(file)
+		if err != nil && !known.Ambient {
+			return best, err
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if config.Logger != nil {
+				config.Logger.Warn("ignored Docker-style credentials", "reason", err)
+			}
+			found = nil // as in OpenTofu, all are ignored
+			break
+		}
+		found = append(found, entries...)
+	}
+	var chosen *dockerEntry
+	for i, e := range found {
+		if n := matches(e.prefix, repository); n > most {
+			chosen, most = &found[i], n
+		}
+	}
+	if chosen == nil {
+		return best, nil
+	}
+	c := cliconfig.OCICredential{Prefix: chosen.prefix, Helper: chosen.helper, Place: cliconfig.Place{File: chosen.file}}
+	if c.Helper == "" {
+		username, password, ok := strings.Cut(chosen.auth, ":")
+		if !ok {
+			return c, fmt.Errorf("%v: auth of %.200q: it must be USERNAME:PASSWORD in base64", c.Place, c.Prefix)
+		}
+		c.Username, c.Password = username, secrets.NewPassword(password)
+	}
+	return c, nil
+}
+
+// matches returns the number of path elements in the prefix, or -1 if the prefix does not match
+// the repository.
+func matches(prefix, repository string) int {
+	switch {
+	case prefix == "":
+		return 0
+	case prefix == repository, strings.HasPrefix(repository, prefix+"/"):
+		return strings.Count(prefix, "/") + 1
+	}
+	return -1
+}
+
+// maxDockerFile is the maximum size of a Docker-style file in bytes.
+const maxDockerFile = 1 << 20
+
+// A dockerEntry is an entry of a Docker-style file: USERNAME:PASSWORD, or a helper.
+type dockerEntry struct{ file, prefix, auth, helper string }
+
+// dockerFile reads a Docker-style file, see containers-auth.json(5). As in OpenTofu, entries
+// without "auth", whose secrets a helper stores, are ignored.
+func dockerFile(file string) (entries []dockerEntry, err error) {
+	f, err := fsx.OpenRegular(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxDockerFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxDockerFile {
+		return nil, fmt.Errorf("%q has more than %d bytes: %w", file, maxDockerFile, provider.ErrTooLarge)
+	}
+	var content struct {
+		Auths map[string]*struct {
+			Auth []byte `json:"auth"`
+		} `json:"auths"`
+		CredHelpers map[string]string `json:"credHelpers"`
+		CredsStore  string            `json:"credsStore"`
+	}
+	if json.Unmarshal(data, &content) != nil { // the error can contain parts of the file
+		return nil, fmt.Errorf("%q is not a valid Docker-style configuration file", file)
+	}
+	for prefix, entry := range content.Auths {
+		if prefix != "" && entry != nil && len(entry.Auth) > 0 {
+			entries = append(entries, dockerEntry{file: file, prefix: prefix, auth: string(entry.Auth)})
+		}
+	}
+	for host, helper := range content.CredHelpers {
+		if helper != "" && host != "" && !strings.Contains(host, "/") {
+			entries = append(entries, dockerEntry{file: file, prefix: host, helper: helper})
+		}
+	}
+	if content.CredsStore != "" {
+		entries = append(entries, dockerEntry{file: file, helper: content.CredsStore})
+	}
+	return entries, nil
+}
+
 // runHelper runs docker-credential-HELPER from PATH. Its output may be secret, so errors do
 // not contain it.
 func runHelper(ctx context.Context, helper, host string) (auth.Credential, error) {
+	if strings.ContainsAny(helper, "/\\\x00") {
+		return auth.EmptyCredential, &CredentialError{Registry: host, Err: fmt.Errorf("invalid program name %.200q", "docker-credential-"+helper)}
+	}
 	found, err := credentials.NewNativeStore(helper).Get(ctx, "https://"+host)
 	if err != nil {
 		switch {

@@ -1,0 +1,138 @@
+package oci_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/contrib/oci"
+	"github.com/tofureg/tofureg/provider"
+)
+
+const blocks = `
+oci_credentials "oci.test/a" {
+  username = "u1"
+  password = "p w"
+}
+oci_credentials "oci.test" {
+  username = "u2"
+  password = "p2"
+}
+oci_credentials "tokens.test:5000" {
+  access_token  = "t1"
+  refresh_token = "t2"
+}
+oci_credentials "helper.test" {
+  docker_credentials_helper = "one"
+}
+`
+
+// TestDockerFiles chooses credentials of blocks and Docker-style files.
+func TestDockerFiles(t *testing.T) {
+	t.Parallel()
+	const first, second = ".config/containers/auth.json", ".docker/config.json"
+	for _, c := range []struct {
+		name, config string
+		files        map[string]string // in the home directory
+		want         map[string]string // by repository; "" for none
+	}{
+		{
+			name: "the longest prefix, then blocks, then the first file", config: blocks,
+			files: map[string]string{
+				first: `{"auths": {"oci.test": {"auth": "ZmlsZTpuZXZlci1zaG93bg=="}, "oci.test/a/b": {"auth": "ZGVlcDplcg=="},
+					"docker.test": {"auth": "ZDoxOjI="}, "kept.test": {}, "null.test": null, "": {"auth": "YTpuZXZlci1zaG93bg=="},
+					"https://index.docker.io/v1/": {"auth": "YTpuZXZlci1zaG93bg=="}, "bad.test": {"auth": "bmV2ZXItc2hvd24="}},
+					"credHelpers": {"kept.test": "two", "kept.test/deep": "never", "": "never"}, "credsStore": "three"}`,
+				second: `{"auths": {"docker.test": {"auth": "bGF0ZXI6bmV2ZXItc2hvd24="}, "docker.test/deep": {"auth": "bGF0ZXI6bG9uZ2Vy"}}}`,
+			},
+			want: map[string]string{
+				"oci.test/a/b/c": `"deep" "er"`, "oci.test/a/bc": `"u1" "p w"`, "oci.test/x": `"u2" "p2"`, "tokens.test:5000/x": `"" "" "t1" "t2"`,
+				"helper.test/x": "helper one", "docker.test/deep/y": `"later" "longer"`, "docker.test/x": `"d" "1:2"`, "kept.test/deep/x": "helper two",
+				"null.test/x": "helper three", "other.test/x": "helper three",
+				"bad.test/x": `error ` + first + `: auth of "bad.test": it must be USERNAME:PASSWORD in base64`,
+			},
+		},
+		{
+			name:  "an invalid file at a usual place",
+			files: map[string]string{first: `{"auths": {"docker.test": {"auth": "eDpuZXZlci1zaG93bg=="}}}`, second: `{"auths": "never-shown"}`},
+			want:  map[string]string{"docker.test/x": ""},
+		},
+		{
+			name: "named files and a helper for all other hosts",
+			config: `oci_default_credentials {
+				docker_style_config_files = ["my.json", "other.json"]
+				docker_credentials_helper = "mine"
+			}`,
+			files: map[string]string{
+				"my.json": `{"auths": {"docker.test": {"auth": "bXk6b3du"}}}`, "other.json": `{"auths": {"docker.test": {"auth": "bXk6bmV2ZXItc2hvd24="}}, "credsStore": "three"}`,
+				second: `{"auths": {"other.test": {"auth": "eDpuZXZlci1zaG93bg=="}}}`,
+			},
+			want: map[string]string{"docker.test/x": `"my" "own"`, "other.test/x": "helper mine"},
+		},
+		{
+			name: "an invalid named file", config: `oci_default_credentials { docker_style_config_files = ["my.json"] }`,
+			files: map[string]string{"my.json": `{"auths": "never-shown"}`},
+			want:  map[string]string{"docker.test/x": `error "my.json" is not a valid Docker-style configuration file`},
+		},
+		{name: "no files", want: map[string]string{"docker.test/x": ""}},
+	} {
+		home, log := t.TempDir(), &strings.Builder{}
+		for name, text := range c.files {
+			writeFile(t, filepath.Join(home, name), text)
+		}
+		config, err := cliconfig.Parse(cliconfig.System{GOOS: "linux", Home: home}, filepath.Join(home, "x.tfrc"), []byte(c.config))
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.Logger = slog.New(slog.NewTextHandler(log, nil))
+		client := oci.Configure(config)
+		for repository, want := range c.want {
+			found, err := client.Credential(repository)
+			got := strings.TrimSpace(strings.TrimSuffix(fmt.Sprintf("%q %q %q %q", found.Username, found.Password.Reveal(), found.AccessToken.Reveal(), found.RefreshToken.Reveal()), ` "" ""`))
+			switch {
+			case err != nil:
+				got = "error " + strings.ReplaceAll(err.Error(), home+string(filepath.Separator), "")
+			case found.Helper != "":
+				got = "helper " + found.Helper
+			case got == `"" ""`:
+				got = ""
+			}
+			if got != want || err != nil && strings.Contains(err.Error(), "never-shown") {
+				t.Errorf("%s: Credential(%q): %s, want %s", c.name, repository, got, want)
+			}
+		}
+		if logged := log.String(); strings.Contains(logged, "never-shown") || strings.Contains(logged, "ignored Docker-style") != (c.name == "an invalid file at a usual place") {
+			t.Errorf("%s: logged %q", c.name, logged)
+		}
+	}
+}
+
+// TestDockerFileLimits names a missing file, and files at the limit and beyond it.
+func TestDockerFileLimits(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	writeFile(t, filepath.Join(home, "full"), "{}"+strings.Repeat(" ", 1<<20-2))
+	writeFile(t, filepath.Join(home, "more"), "{}"+strings.Repeat(" ", 1<<20-1))
+	for name, want := range map[string]error{"full": nil, "more": provider.ErrTooLarge, "none": fs.ErrNotExist} {
+		config, err := cliconfig.Parse(cliconfig.System{Home: home}, filepath.Join(home, "x.tfrc"), []byte(`oci_default_credentials { docker_style_config_files = ["`+name+`"] }`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := oci.Configure(config).Credential("a.test/x"); !errors.Is(err, want) {
+			t.Errorf("Credential with the file %q: %v, want %v", name, err, want)
+		}
+	}
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
