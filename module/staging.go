@@ -141,7 +141,7 @@ func (s *staging) commit(ctx context.Context, root *os.Root) error {
 	}
 	if s.replace {
 		// Put checks the old file after the exchange, when no other process can replace it.
-		err = s.part.Put(path, s.target, func(old fs.FileInfo) error { return checkReplaceable(s.target, old, true) })
+		_, err = s.part.Put(filepath.Base(path), filepath.Base(s.target), func(old fs.FileInfo) error { return checkReplaceable(s.target, old, true) })
 	} else {
 		err = s.rename(path)
 	}

@@ -291,7 +291,7 @@ func (t *tree) fetch(ctx context.Context, to *location, address module.Address, 
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	private, err := fsx.CreatePartDir(filepath.Join(t.dir, filepath.FromSlash(modulesDir)))
+	private, err := fsx.CreatePartDirIn(t.store, ".", 0o700)
 	if err != nil {
 		return nil, err
 	}
@@ -306,8 +306,7 @@ func (t *tree) fetch(ctx context.Context, to *location, address module.Address, 
 	if err != nil {
 		return nil, err
 	}
-	name := filepath.Base(private.Path())
-	_, err = fsx.PutIn(t.store, filepath.Join(name, "package"), to.Key, name)
+	_, err = private.Put("package", to.Key, nil)
 	return report, errors.Join(err, fsx.SyncDirIn(t.store, "."))
 }
 

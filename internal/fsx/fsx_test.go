@@ -31,46 +31,42 @@ func TestWriteFile(t *testing.T) {
 	wantNames(t, dir, "file")
 }
 
+// TestCommitIsTheFirstAppearance: only Commit changes the target, whether it exists or not. A sweep spares the
+// part, and after Discard nothing of it is left.
 func TestCommitIsTheFirstAppearance(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	target := filepath.Join(dir, "file")
-	f, err := fsx.CreatePart(target, 0o644)
-	must(t, err)
-	if !strings.HasPrefix(filepath.Base(f.Name()), fsx.TempPrefix) || filepath.Dir(f.Name()) != dir {
-		t.Errorf("unfinished file is at %s, want it beside the target, starting with %s", f.Name(), fsx.TempPrefix)
-	}
-	if _, err := f.WriteString("content"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("before Commit the target is there: %v", err)
-	}
-	must(t, f.Commit())
-	f.Discard() // as a deferred call does
-	wantContent(t, target, "content")
-	wantNames(t, dir, "file")
-	if err := f.Commit(); !errors.Is(err, fs.ErrClosed) {
-		t.Errorf("second Commit: %v, want fs.ErrClosed", err)
-	}
-}
-
-func TestDiscard(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	target := filepath.Join(dir, "file")
-	must(t, fsx.WriteFile(target, []byte("old"), 0o644))
-	f, err := fsx.CreatePart(target, 0o644)
-	must(t, err)
-	if _, err := f.WriteString("new"); err != nil {
-		t.Fatal(err)
-	}
-	f.Discard()
-	f.Discard()
-	wantContent(t, target, "old")
-	wantNames(t, dir, "file")
-	if err := f.Commit(); !errors.Is(err, fs.ErrClosed) {
-		t.Errorf("Commit after Discard: %v, want fs.ErrClosed", err)
+	before := ""
+	for _, content := range []string{"old", "new"} {
+		for _, commit := range []bool{false, true} {
+			f, err := fsx.CreatePart(target, 0o644)
+			must(t, err)
+			if !strings.HasPrefix(filepath.Base(f.Name()), fsx.TempPrefix) || filepath.Dir(f.Name()) != dir {
+				t.Errorf("the part is %s, want it beside the target, starting with %s", f.Name(), fsx.TempPrefix)
+			}
+			_, err = f.WriteString(content)
+			must(t, err)
+			fsx.SweepParts(t.Context(), dir)
+			if got, err := os.ReadFile(target); string(got) != before || (err != nil) != (before == "") {
+				t.Errorf("before Commit the target holds %q, %v; want %q", got, err, before)
+			}
+			if commit {
+				must(t, f.Commit())
+				before = content
+			}
+			f.Discard()
+			f.Discard()
+			if err := f.Commit(); !errors.Is(err, fs.ErrClosed) {
+				t.Errorf("Commit after Discard: %v, want fs.ErrClosed", err)
+			}
+			if before != "" {
+				wantContent(t, target, before)
+				wantNames(t, dir, "file")
+			} else {
+				wantNames(t, dir)
+			}
+		}
 	}
 }
 
@@ -93,21 +89,15 @@ func TestRefusedTargets(t *testing.T) {
 			t.Errorf("%s: %v, want %v", test.name, err, test.want)
 		}
 	}
-	wantNames(t, dir, "sub")
-}
-
-// TestTargetTurnsIntoDirectory: the target is checked again when it is replaced.
-func TestTargetTurnsIntoDirectory(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	target := filepath.Join(dir, "file")
-	f, err := fsx.CreatePart(target, 0o644)
+	// The target is checked again when it is replaced.
+	target := filepath.Join(dir, "turns")
+	p, err := fsx.CreatePart(target, 0o600)
 	must(t, err)
-	must(t, os.Mkdir(target, 0o755))
-	if err := f.Commit(); !errors.Is(err, fsx.ErrNotAFile) {
-		t.Errorf("Commit: %v, want ErrNotAFile", err)
+	must(t, os.Mkdir(target, 0o700))
+	if err := p.Commit(); !errors.Is(err, fsx.ErrNotAFile) {
+		t.Errorf("Commit to a new directory: %v, want ErrNotAFile", err)
 	}
-	wantNames(t, dir, "file")
+	wantNames(t, dir, "sub", "turns")
 }
 
 func TestConcurrentWriters(t *testing.T) {

@@ -46,7 +46,10 @@ func AcquireLock(ctx context.Context, path string) (*Lock, error) {
 	l, err := AcquireLockIn(ctx, root, filepath.Base(path))
 	if err != nil {
 		root.Close()
-		return nil, withPath(path, err)
+		if e, ok := errors.AsType[*fs.PathError](err); ok {
+			e.Path = path
+		}
+		return nil, err
 	}
 	unlock := l.close
 	l.close = func() error { return errors.Join(unlock(), root.Close()) }

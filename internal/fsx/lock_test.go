@@ -1,14 +1,11 @@
 package fsx_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -19,51 +16,22 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// lockFor makes this test program hold a lock in a child process; see TestHolder.
-var lockFor = flag.String("fsx.hold", "", "hold the lock of this `file` until standard input ends")
+var lockFor = flag.String("fsx.hold", "", "hold the lock of this `file` until the process is killed")
 
-// TestHolder is the child process. Without the flag it does nothing. The processes wait in real
-// time.
-func TestHolder(t *testing.T) {
+// TestChild is another process that holds a lock. Without the flag it does nothing.
+func TestChild(t *testing.T) {
 	if *lockFor == "" {
 		return
 	}
-	if _, err := fsx.AcquireLock(t.Context(), *lockFor); err != nil {
-		t.Fatal(err)
-	}
-	fmt.Println("\nlocked")
-	bufio.NewReader(os.Stdin).ReadString('\n')
-}
-
-// hold starts a process that holds the lock of path, and returns a function that kills it.
-func hold(t *testing.T, path string) (kill func()) {
-	t.Helper()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestHolder$", "-fsx.hold="+path)
-	if _, err := cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
+	_, err := fsx.AcquireLock(t.Context(), *lockFor)
 	must(t, err)
-	must(t, cmd.Start())
-	kill = func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	}
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if lines.Text() == "locked" {
-			return kill
-		}
-	}
-	kill()
-	t.Fatal("the other process did not get the lock")
-	return nil
+	disktest.Stop("locked")
 }
 
 func TestLockOfAnotherProcess(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
-	kill := hold(t, path)
-	defer kill()
+	holder := disktest.Start(t, "locked", "-fsx.hold="+path)
 	enough := errors.New("waited enough")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Millisecond, enough)
 	defer cancel()
@@ -79,7 +47,7 @@ func TestLockOfAnotherProcess(t *testing.T) {
 		}
 		got <- err
 	}()
-	kill()
+	holder.Kill()
 	if err := <-got; err != nil {
 		t.Errorf("after the holder was killed: %v", err)
 	}
@@ -123,36 +91,10 @@ func TestLockExcludes(t *testing.T) {
 			if count != 160 {
 				t.Errorf("the lock was had %d times, want 160", count)
 			}
+			if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) != (name == "remove") {
+				t.Errorf("after %s the lock file is %v", name, err)
+			}
 		})
-	}
-}
-
-func TestLockRemove(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "lock")
-	l, err := fsx.AcquireLock(t.Context(), path)
-	must(t, err)
-	must(t, l.Remove())
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the file is still there: %v", err)
-	}
-}
-
-// TestLockLink: a link out of the directory is refused, and its target is not created.
-func TestLockLink(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	link := filepath.Join(dir, "link")
-	if err := disktest.Symlink("../target", link); err != nil {
-		t.Skipf("skipped: this link cannot be made here: %v", err)
-	}
-	if l, err := fsx.AcquireLock(t.Context(), link); err == nil {
-		l.Release()
-		t.Error("it was followed")
-	}
-	wantNames(t, dir, "link")
-	if _, err := os.Lstat(filepath.Join(dir, "..", "target")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("what the link names: %v, want none", err)
 	}
 }
 

@@ -13,39 +13,6 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-func TestPart(t *testing.T) {
-	t.Parallel()
-	for name, commit := range map[string]func(*fsx.Part) error{
-		"commit":  (*fsx.Part).Commit,
-		"publish": (*fsx.Part).Publish,
-	} {
-		dir := t.TempDir()
-		target := filepath.Join(dir, "file")
-		for _, want := range []string{"old", "new"} {
-			p, err := fsx.CreatePart(target, 0o600)
-			must(t, err)
-			if _, err := p.WriteString(want); err != nil {
-				t.Fatal(err)
-			}
-			fsx.SweepParts(t.Context(), dir)
-			if err := commit(p); err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			p.Discard()
-			if err := commit(p); !errors.Is(err, fs.ErrClosed) {
-				t.Errorf("%s again: %v, want fs.ErrClosed", name, err)
-			}
-			wantContent(t, target, want)
-		}
-		p, err := fsx.CreatePart(target, 0o600)
-		must(t, err)
-		p.Discard()
-		p.Discard()
-		wantContent(t, target, "new")
-		wantNames(t, dir, "file")
-	}
-}
-
 // TestPublishAs: a part gets a name in another directory of its root, and stays open.
 func TestPublishAs(t *testing.T) {
 	t.Parallel()
@@ -85,29 +52,6 @@ func TestPublishAs(t *testing.T) {
 		p.Discard()
 		t.Error("CreatePartIn(a link that leads out of the root) succeeds")
 	}
-}
-
-func TestPartRefusedTargets(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	if _, err := fsx.CreatePart(dir, 0o600); !errors.Is(err, fsx.ErrNotAFile) {
-		t.Errorf("directory: %v, want ErrNotAFile", err)
-	}
-	none := filepath.Join(dir, "none")
-	if _, err := fsx.CreatePart(filepath.Join(none, "file"), 0o600); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("no parent: %v, want fs.ErrNotExist", err)
-	}
-	if _, err := fsx.CreatePartDir(none); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("no parent: %v, want fs.ErrNotExist", err)
-	}
-	target := filepath.Join(dir, "file")
-	p, err := fsx.CreatePart(target, 0o600)
-	must(t, err)
-	must(t, os.Mkdir(target, 0o700))
-	if err := p.Commit(); !errors.Is(err, fsx.ErrNotAFile) {
-		t.Errorf("the target became a directory: %v, want ErrNotAFile", err)
-	}
-	wantNames(t, dir, "file")
 }
 
 // TestSweep: parts of dead processes are removed, other files stay.
@@ -203,7 +147,7 @@ func TestSweepSparesTheLiving(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if err := p.Publish(); err != nil {
+				if err := p.Commit(); err != nil {
 					t.Error(err)
 				}
 				d, err := fsx.CreatePartDir(dir)

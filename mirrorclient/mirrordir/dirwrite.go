@@ -195,10 +195,7 @@ func (d *Directory) Lock(ctx context.Context, name string) (unlock func() error,
 		root.Close()
 		return nil, err
 	}
-	if dir, err := root.OpenRoot(privateDir); err == nil {
-		fsx.SweepPartsIn(ctx, dir)
-		dir.Close()
-	}
+	fsx.SweepPartsIn(ctx, root, privateDir)
 	return func() error { return errors.Join(l.Remove(), root.Close()) }, nil
 }
 

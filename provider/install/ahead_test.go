@@ -42,7 +42,7 @@ func TestUnpacksAhead(t *testing.T) {
 	t.Parallel()
 	data := zipOf(t, entry{name: program, content: strings.Repeat("program", 1000), mode: 0o755}, entry{name: "docs/a.txt", content: "text"})
 	d := newDir(t)
-	early := filepath.Join(d.Path, ".tofureg", "install-0", "tree", "docs", "a.txt")
+	early := staged(d, "docs/a.txt")
 	const end = 150 // bytes of the directory of the archive
 	src := &scripted{[]io.Reader{io.MultiReader(bytes.NewReader(data[:len(data)-end]), reader(func([]byte) (int, error) {
 		waitFor(t, early, "text")

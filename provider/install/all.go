@@ -11,6 +11,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/fsx"
 )
 
 // All yields the packages in the directory, sorted by name, without verifying them. It ignores
@@ -121,9 +122,7 @@ func (d *Dir) Prune(ctx context.Context, keep func(*Package) bool) ([]*Package, 
 			problems = append(problems, failed("prune", pkg.String(), err))
 		}
 	}
-	if err := o.sweep(ctx); err != nil {
-		problems = append(problems, failed("prune", d.subject(), err))
-	}
+	fsx.SweepPartsIn(ctx, o.root, private)
 	return removed, errors.Join(problems...)
 }
 
@@ -142,7 +141,7 @@ func (o *openDir) remove(ctx context.Context, pkg *Package) error {
 	if err != nil {
 		return err
 	}
-	defer st.release(ctx)
+	defer st.part.Discard(ctx)
 	if err := s.root.Rename(s.name, st.name+"/old"); notExistIsNil(err) != nil {
 		return err
 	}

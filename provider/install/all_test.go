@@ -56,7 +56,7 @@ func TestAll(t *testing.T) {
 	link(t, filepath.Join(cache, "nowhere"), filepath.Join(d.Path, "registry.opentofu.org/acme/alpha/1.0.0/linux_arm64"))
 	link(t, filepath.Join(d.Path, "registry.example.com"), filepath.Join(d.Path, "registry2.example.com"))
 	for _, name := range []string{
-		".tofureg/install-0/tree/x/linux_amd64/y", "registry.example.com/acme/terraform-provider-x_1.0.0_linux_amd64.zip",
+		".tofureg/.tofureg-1.part/tree/x/linux_amd64/y", "registry.example.com/acme/terraform-provider-x_1.0.0_linux_amd64.zip",
 		"registry.example.com/acme/alpha/terraform-provider-alpha_1.0.0_linux_amd64.zip",
 		"registry.example.com/acme/alpha/v1.0.0/linux_amd64/x", "registry.example.com/acme/alpha/1.0/linux_amd64/x",
 		"registry.example.com/acme/alpha/1.0.0/linux/x", "UPPER.example.com/acme/alpha/1.0.0/linux_amd64/x",
@@ -122,29 +122,28 @@ func TestPrune(t *testing.T) {
 	o.install(t, d, install.Options{})
 }
 
-// TestPruneSweeps: Prune clears staging directories of dead processes and leaves those in use.
+// TestPruneSweeps: Prune removes staging directories of dead processes and leaves those in use.
 func TestPruneSweeps(t *testing.T) {
 	t.Parallel()
 	d := newDir(t)
-	for _, place := range []string{"install-0", "install-1", "install-2"} {
-		write(t, d.Path, ".tofureg/"+place+"/tree/docs/a.txt", "")
-	}
+	const alive, dead = ".tofureg/.tofureg-1.part/", ".tofureg/.tofureg-2.part/"
+	write(t, d.Path, alive+"tree/docs/a.txt", "")
+	write(t, d.Path, dead+"tree/docs/a.txt", "")
 	write(t, d.Path, ".tofureg/other/file", "")
 	root, err := os.OpenRoot(d.Path)
 	must(t, err)
 	defer root.Close()
-	alive, err := fsx.AcquireLockIn(t.Context(), root, ".tofureg/install-1.lock")
+	lock, err := fsx.AcquireLockIn(t.Context(), root, alive+"lock")
 	must(t, err)
 	if _, err := d.Prune(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	wantNames(t, d.Path, ".tofureg/install-1/tree/docs/a.txt", ".tofureg/other/file")
-	// Install does the same, and uses the first free staging directory.
-	write(t, d.Path, ".tofureg/install-0/tree/docs/a.txt", "")
-	write(t, d.Path, ".tofureg/install-2/tree/docs/a.txt", "")
+	wantNames(t, d.Path, alive+"lock", alive+"tree/docs/a.txt", ".tofureg/other/file")
+	// Install does the same.
+	write(t, d.Path, dead+"tree/docs/a.txt", "")
 	newOffer(t, regtest.Provider{}).install(t, d, install.Options{})
-	wantNames(t, d.Path, ".tofureg/install-1/tree/docs/a.txt", ".tofureg/other/file", home+"/"+program)
-	alive.Release()
+	wantNames(t, d.Path, alive+"lock", alive+"tree/docs/a.txt", ".tofureg/other/file", home+"/"+program)
+	lock.Release()
 }
 
 // TestPruneWaits: Prune waits for the lock of a package until its context ends.

@@ -104,7 +104,7 @@ func (i *installation) run(ctx context.Context) (*Installed, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer st.release(ctx)
+	defer st.part.Discard(ctx)
 	if i.from.Dir != "" {
 		return i.installUnpacked(ctx, st)
 	}

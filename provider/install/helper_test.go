@@ -113,8 +113,8 @@ func write(t testing.TB, dir, name, content string) string {
 	return path
 }
 
-// names returns all names below dir, and the targets of links, except lock files, staging
-// directories, notes, and empty directories above a lock file.
+// names returns all names below dir, and the targets of links, except lock files, notes, and
+// empty directories above a lock file.
 func names(t testing.TB, dir string) []string {
 	t.Helper()
 	var list, locks []string
@@ -132,8 +132,6 @@ func names(t testing.TB, dir string) []string {
 			}
 			return nil
 		case rel == ".tofureg" || rel == ".tofureg/notes" || strings.HasPrefix(rel, ".tofureg/notes/"):
-			return nil
-		case strings.HasPrefix(rel, ".tofureg/install-") && strings.Count(rel, "/") == 1:
 			return nil
 		case d.IsDir():
 			rel += "/"

@@ -104,7 +104,7 @@ func TestHostileArchives(t *testing.T) {
 				t.Errorf("%+v", done)
 			}
 			wantNames(t, d.Path)
-			if list := names(t, base); len(list) != 5 { // a, b, plugins, .tofureg and a staging directory in it
+			if list := names(t, base); len(list) != 8 { // a, b, plugins, .tofureg, and those above the package
 				t.Errorf("left behind: %q", list)
 			}
 		})

@@ -78,7 +78,7 @@ func (d *Dir) placePackage(ctx context.Context, from *Installed, how LinkMode) (
 	if err != nil {
 		return nil, err
 	}
-	defer st.release(ctx)
+	defer st.part.Discard(ctx)
 	p := &placement{staging: st, from: from.Dir, how: how, typ: from.Provider.Type(), trusted: true}
 	finished, err := p.build(ctx, func(h1 checksum.Hash) error {
 		_, err := verify.Policy{Accept: from.Report.Local}.Judge(verify.Evidence{}, -1, []checksum.Hash{h1})

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/tofureg/tofureg/internal/fault"
-	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -18,7 +17,7 @@ import (
 // A replacement is synced before the old content is removed. A new name is not: if the power fails,
 // the package is missing and is installed again.
 func (s *location) publish(ctx context.Context, st *staging, finished string) error {
-	replaced, err := fsx.PutIn(s.root, finished, s.name, st.name)
+	replaced, err := st.part.Put(path.Base(finished), s.name, nil)
 	if err != nil || !replaced {
 		return err
 	}

@@ -30,7 +30,7 @@ func TestAheadOfForged(t *testing.T) {
 	}
 	d := newDir(t)
 	synctest.Test(t, func(t *testing.T) {
-		second := filepath.Join(d.Path, ".tofureg", "install-0", "tree", "second")
+		second := staged(d, "second")
 		first := io.MultiReader(bytes.NewReader(forged), reader(func([]byte) (int, error) {
 			waitFor(t, second, "second") // so the one before it is done
 			return 0, provider.ErrChanged
@@ -45,16 +45,23 @@ func TestAheadOfForged(t *testing.T) {
 	})
 }
 
-// waitFor waits until a file has this content.
-func waitFor(t *testing.T, path, content string) {
+// staged returns a pattern for a file in the staging directory.
+func staged(d *install.Dir, name string) string {
+	return filepath.Join(d.Path, ".tofureg", ".tofureg-*.part", "tree", filepath.FromSlash(name))
+}
+
+// waitFor waits until the file of the pattern has this content.
+func waitFor(t *testing.T, pattern, content string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		text, err := os.ReadFile(path)
-		switch {
-		case err == nil && string(text) == content:
-			return
-		case time.Now().After(deadline):
-			t.Errorf("%s is not there: %v", path, err)
+		found, _ := filepath.Glob(pattern)
+		if len(found) == 1 {
+			if text, err := os.ReadFile(found[0]); err == nil && string(text) == content {
+				return
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("%s is not there: %q", pattern, found)
 			return
 		}
 	}

@@ -190,7 +190,7 @@ func (t *Transport) evict(ctx context.Context, s *store, size int64, force bool)
 
 // shrink removes the oldest entries if all entries exceed limit, and files of killed processes.
 func (s *store) shrink(ctx context.Context, limit int64) error {
-	fsx.SweepPartsIn(ctx, s.Root)
+	fsx.SweepPartsIn(ctx, s.Root, ".")
 	names, err := fs.ReadDir(fsx.Tree(ctx, s.Root), ".")
 	if err != nil {
 		return err
