@@ -1,13 +1,17 @@
 package auth
 
 import (
-	"cmp"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/fault"
@@ -54,13 +58,19 @@ func (c CredentialsFile) Token(ctx context.Context, host svchost.Hostname) (Toke
 		return Token{}, c.failed(host, "", err)
 	}
 	token, err := doc.token(host)
-	return token, c.failed(host, "", withPath(c.Path, err))
+	return token, c.failed(host, "", err)
 }
 
 // Save replaces the entry of host. If necessary, it creates the file, and its directory
 // with mode 0700. It refuses hosts that [svchost.Parse] refuses.
 func (c CredentialsFile) Save(ctx context.Context, host svchost.Hostname, token Token) error {
-	err := cmp.Or(checkSave(host, token), checkName(host))
+	err := checkSave(host, token)
+	if err == nil {
+		var h svchost.Hostname
+		if h, err = svchost.Parse(host.Display()); err == nil && h != host {
+			err = errors.New("its name in the file would be another host")
+		}
+	}
 	if err == nil && c.Path != "" {
 		err = os.MkdirAll(filepath.Dir(c.Path), 0o700)
 	}
@@ -95,15 +105,6 @@ func (c CredentialsFile) failed(host svchost.Hostname, verb string, err error) e
 	return &SourceError{Host: host, Source: credentialsSource, Err: err}
 }
 
-// checkName refuses a host whose name is invalid in the file.
-func checkName(host svchost.Hostname) error {
-	h, err := svchost.Parse(host.Display())
-	if err == nil && h != host {
-		err = errors.New("its name in the file would be another host")
-	}
-	return err
-}
-
 // read parses the file at path. A missing file is empty.
 func (c CredentialsFile) read(path string) (*document, error) {
 	if path == "" {
@@ -113,8 +114,7 @@ func (c CredentialsFile) read(path string) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc, err := parseDocument(text)
-	return doc, withPath(path, err)
+	return parseDocument(path, text)
 }
 
 var errNoPath = errors.New("empty Path")
@@ -151,4 +151,227 @@ func (c CredentialsFile) change(ctx context.Context, edit func(*document) bool) 
 		return fmt.Errorf("%s would have more than %d bytes: %w", target, maxCredentialsFile, ErrTooLarge)
 	}
 	return fsx.WriteFile(target, text, 0o600)
+}
+
+const credentialsName = "credentials"
+
+var (
+	errTwice   = errors.New(`a second "credentials"`)
+	errNotJSON = errors.New("invalid JSON") // errors of encoding/json can contain a character of a token
+)
+
+// A document is a credentials file: its members, and the entries of "credentials". It keeps
+// the text of values, so that numbers keep their digits.
+type document struct {
+	path    string
+	source  []byte
+	members map[string]member
+	entries map[string]member
+}
+
+// A member is the value of one name in an object.
+type member struct {
+	json.RawMessage
+	offset int
+}
+
+func parseDocument(path string, text []byte) (*document, error) {
+	doc := &document{path: path, source: text, members: map[string]member{}, entries: map[string]member{}}
+	text = bytes.TrimLeft(text, space)
+	if len(text) == 0 {
+		return doc, nil
+	}
+	var value json.RawMessage
+	if err := json.Unmarshal(doc.source, &value); err != nil {
+		offset := len(doc.source)
+		if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+			offset = int(e.Offset) - 1
+		}
+		return nil, syntaxError(path, doc.source, offset, errNotJSON)
+	}
+	var err error
+	if doc.members, err = doc.object(len(doc.source) - len(text)); err != nil {
+		return nil, err
+	}
+	if m, ok := doc.members[credentialsName]; ok {
+		doc.entries, err = doc.object(m.offset)
+	}
+	return doc, err
+}
+
+// space is white space in JSON.
+const space = " \t\r\n"
+
+// object returns the members of the object at offset in the source, which is valid JSON.
+func (d *document) object(offset int) (map[string]member, error) {
+	if d.source[offset] != '{' {
+		return nil, syntaxError(d.path, d.source, offset, errNotObject)
+	}
+	dec := json.NewDecoder(bytes.NewReader(d.source[offset:]))
+	_, err := dec.Token()
+	members := map[string]member{}
+	for err == nil && dec.More() {
+		var m member
+		token, _ := dec.Token()
+		name, _ := token.(string)
+		err = dec.Decode(&m.RawMessage)
+		m.offset = offset + int(dec.InputOffset()) - len(m.RawMessage)
+		if _, ok := members[name]; ok && name == credentialsName {
+			return nil, syntaxError(d.path, d.source, m.offset, errTwice)
+		}
+		members[name] = m
+	}
+	return members, err
+}
+
+// isNameOf reports whether the name of an entry means host.
+func isNameOf(name string, host svchost.Hostname) bool {
+	h, err := svchost.FromWire(name)
+	return err == nil && h == host
+}
+
+// token returns the token of host.
+func (d *document) token(host svchost.Hostname) (Token, error) {
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(d.entries))) {
+		if !isNameOf(name, host) {
+			continue
+		}
+		m := d.entries[name]
+		token, err := parseCredentials(m.RawMessage)
+		if err != nil {
+			err = syntaxError(d.path, d.source, m.offset, err)
+		}
+		return token, err
+	}
+	return Token{}, nil
+}
+
+// save replaces all entries of host.
+func (d *document) save(host svchost.Hostname, token Token) {
+	d.forget(host)
+	d.entries[host.Display()] = member{RawMessage: credentials(token)}
+}
+
+// forget removes the entries of host. It returns false if there are no entries.
+func (d *document) forget(host svchost.Hostname) bool {
+	before := len(d.entries)
+	maps.DeleteFunc(d.entries, func(name string, _ member) bool { return isNameOf(name, host) })
+	return len(d.entries) < before
+}
+
+// text returns the content of the file in the format of the CLI.
+func (d *document) text() []byte {
+	d.members[credentialsName] = member{RawMessage: encode(d.entries, "")}
+	return encode(d.members, "  ")
+}
+
+var (
+	errNotObject   = errors.New("not a JSON object")
+	errTokenString = errors.New("the token is not a string")
+)
+
+// parseCredentials reads the JSON object with a token, in the answer of a helper or in the
+// credentials file. null, {} and a null or empty token mean no token.
+func parseCredentials(text []byte) (Token, error) {
+	secret, err := secretIn(text)
+	if err != nil || secret == "" {
+		return Token{}, err
+	}
+	return NewToken(secret)
+}
+
+// secretIn returns the member "token" of a JSON object, also if it is an invalid token, or
+// "". It does not return errors of encoding/json, which can contain the input.
+func secretIn(text []byte) (secret string, err error) {
+	var members map[string]json.RawMessage // a struct would also accept "Token"
+	if json.Unmarshal(text, &members) != nil {
+		return "", errNotObject
+	}
+	if value, ok := members["token"]; ok && json.Unmarshal(value, &secret) != nil {
+		return "", errTokenString
+	}
+	return secret, nil
+}
+
+// credentials returns the JSON object with a token.
+func credentials(token Token) []byte {
+	text := encode(map[string]string{"token": token.Reveal()}, "")
+	return bytes.TrimSuffix(text, []byte("\n"))
+}
+
+// encode returns a value in JSON and a line break. It does not escape for HTML, because
+// shell scripts read the result. It must not be called with invalid values.
+func encode(v any, indent string) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", indent)
+	_ = e.Encode(v)
+	return b.Bytes()
+}
+
+// ErrTooLarge means that a file or the output of a helper exceeds its limit.
+var ErrTooLarge = fault.ErrTooLarge
+
+// A SyntaxError is a syntax error in a file, without text of the file.
+type SyntaxError struct {
+	Path   string // "" if the text is not from a file
+	Line   int    // from 1
+	Column int    // in bytes, from 1
+	Err    error  // the cause, never nil
+}
+
+// Error returns all fields.
+func (e *SyntaxError) Error() string {
+	if e.Path == "" {
+		return fmt.Sprintf("line %d, column %d: %v", e.Line, e.Column, e.Err)
+	}
+	return fmt.Sprintf("%s:%d:%d: %v", e.Path, e.Line, e.Column, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *SyntaxError) Unwrap() error { return e.Err }
+
+// syntaxError returns a SyntaxError at offset in the text of the file at path.
+func syntaxError(path string, text []byte, offset int, cause error) error {
+	before := text[:min(max(offset, 0), len(text))]
+	return &SyntaxError{
+		Path:   path,
+		Line:   bytes.Count(before, []byte("\n")) + 1,
+		Column: len(before) - bytes.LastIndexByte(before, '\n'),
+		Err:    cause,
+	}
+}
+
+var errNoHost = errors.New("missing host")
+
+// checkSave refuses an empty host or token.
+func checkSave(host svchost.Hostname, token Token) error {
+	if host.IsZero() {
+		return errNoHost
+	}
+	if token.IsZero() {
+		return fmt.Errorf("%w: it is empty", ErrInvalidToken)
+	}
+	return nil
+}
+
+// readFile reads a regular file of at most max bytes. A missing file is empty.
+func readFile(path string, max int64) ([]byte, error) {
+	f, err := fsx.OpenRegular(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, max+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(text)) > max {
+		return nil, fmt.Errorf("%s has more than %d bytes: %w", path, max, ErrTooLarge)
+	}
+	return text, nil
 }

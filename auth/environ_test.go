@@ -2,7 +2,6 @@ package auth_test
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -147,14 +146,6 @@ func TestEnvironInvalidValue(t *testing.T) {
 	}
 }
 
-func TestEnvironIsDecodedOnce(t *testing.T) {
-	t.Parallel()
-	environ := []string{"TF_TOKEN_example_com=before"}
-	src := auth.Environ(environ)
-	environ[0] = "TF_TOKEN_example_com=after"
-	want(t, src, wire(t, "example.com"), "before")
-}
-
 // FuzzEnviron checks that names do not panic, do not change the token of another host, and
 // do not depend on the order of the variables.
 func FuzzEnviron(f *testing.F) {
@@ -197,23 +188,4 @@ func FuzzEnviron(f *testing.F) {
 			t.Fatalf("the order of the environment matters for %q", name)
 		}
 	})
-}
-
-func BenchmarkEnviron(b *testing.B) {
-	for _, size := range []int{10, 1000} {
-		environ := []string{"TF_TOKEN_example_com=" + secret}
-		for i := range size {
-			environ = append(environ, fmt.Sprintf("TF_TOKEN_host%d_test=x", i))
-		}
-		src := auth.Environ(environ)
-		host := svchost.MustParse("example.com")
-		b.Run(fmt.Sprintf("lookup among %d", size), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := src.Token(b.Context(), host); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
 }

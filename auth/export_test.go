@@ -12,7 +12,7 @@ func ReadAnswer(text []byte) (Token, error) { return parseAnswer(text) }
 
 // ReadCredentials returns the token of host in the text of a credentials file.
 func ReadCredentials(text []byte, host svchost.Hostname) (Token, error) {
-	doc, err := parseDocument(text)
+	doc, err := parseDocument("", text)
 	if err != nil {
 		return Token{}, err
 	}
@@ -22,7 +22,7 @@ func ReadCredentials(text []byte, host svchost.Hostname) (Token, error) {
 // EditCredentials returns the text after saving token, or after forgetting host if token is
 // zero.
 func EditCredentials(text []byte, host svchost.Hostname, token Token) ([]byte, error) {
-	doc, err := parseDocument(text)
+	doc, err := parseDocument("", text)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -174,22 +173,6 @@ func TestHelperStore(t *testing.T) {
 			want(t, vault, hostB, "")
 		}
 	}
-}
-
-func TestHelperConcurrently(t *testing.T) {
-	t.Parallel()
-	vault := helper(t, "vault", fileVariable+"="+t.TempDir())
-	var wg sync.WaitGroup
-	for i := range 8 {
-		wg.Go(func() {
-			host := svchost.MustParse(fmt.Sprintf("host%d.test", i))
-			if err := vault.Save(t.Context(), host, auth.MustNewToken(fmt.Sprint("token-", i))); err != nil {
-				t.Error(err)
-			}
-			want(t, vault, host, fmt.Sprint("token-", i))
-		})
-	}
-	wg.Wait()
 }
 
 func TestHelperCommandLine(t *testing.T) {

@@ -118,26 +118,6 @@ func TestHelperLeavesNoChild(t *testing.T) {
 	}
 }
 
-// TestHelperTimeoutLeavesNoChild checks that Timeout kills child processes too. It increases
-// Timeout until the child starts in time.
-func TestHelperTimeoutLeavesNoChild(t *testing.T) {
-	t.Parallel()
-	for limit := 50 * time.Millisecond; ; limit *= 2 {
-		lock := filepath.Join(t.TempDir(), "lock")
-		slow := helper(t, "fork and hang", fileVariable+"="+lock, outVariable+"="+secret)
-		slow.Timeout = limit
-		_, err := slow.Token(t.Context(), hostA)
-		wantHelperError(t, err, "get", fmt.Sprintf("no answer within %v", limit))
-		wantGone(t, lock)
-		if exists(lock + ".ready") {
-			return
-		}
-		if limit > 20*time.Second {
-			t.Fatal("the child process did not start in time")
-		}
-	}
-}
-
 // FuzzHelperAnswer checks that answers do not panic, are decoded as encoding/json does, and
 // do not appear in errors.
 func FuzzHelperAnswer(f *testing.F) {

@@ -5,8 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/flight"
 )
 
 // A Source returns the tokens of hosts. It must be safe for concurrent use.
@@ -21,6 +25,18 @@ type Invalidator interface {
 	// Invalidate removes host from the cache. Clients call it if a server refuses the token
 	// (status 401). The token itself is not deleted.
 	Invalidate(host svchost.Hostname)
+}
+
+// A Store is a [Source] that can save and forget tokens. It must be safe for concurrent use.
+//
+// If a [Cache] caches the Store, the caller must call [Cache.Invalidate] after a change.
+type Store interface {
+	Source
+	// Save replaces the token of host. The error for the zero Token wraps
+	// [ErrInvalidToken]. After another error, the token may have been saved.
+	Save(ctx context.Context, host svchost.Hostname, token Token) error
+	// Forget removes the token of host. It succeeds if the host has no token.
+	Forget(ctx context.Context, host svchost.Hostname) error
 }
 
 // A SourceError is the error of a [Source], without the token.
@@ -65,31 +81,6 @@ func nameOf(src Source) string {
 	return fmt.Sprintf("%T", src)
 }
 
-// A Func is a [Source] that calls a function. The function must be safe for concurrent use,
-// and must check the host, which can come from an attacker:
-//
-//	auth.Func(func(ctx context.Context, host svchost.Hostname) (auth.Token, error) {
-//		if host != ours {
-//			return auth.Token{}, nil
-//		}
-//		return vault.Read(ctx, "registry-token")
-//	})
-//
-// For a fixed token, use [Token.For].
-type Func func(ctx context.Context, host svchost.Hostname) (Token, error)
-
-// Token calls f.
-func (f Func) Token(ctx context.Context, host svchost.Hostname) (Token, error) {
-	token, err := f(ctx, host)
-	if err != nil {
-		return Token{}, asSourceError(f, host, err)
-	}
-	return token, nil
-}
-
-// String returns "function".
-func (f Func) String() string { return "function" }
-
 // Static returns a [Source] with a copy of tokens. It never fails.
 func Static(tokens map[svchost.Hostname]Token) Source {
 	return &static{tokens: maps.Clone(tokens)}
@@ -102,3 +93,148 @@ func (s *static) Token(_ context.Context, host svchost.Hostname) (Token, error) 
 }
 
 func (s *static) String() string { return "static tokens" }
+
+// Chain returns a Source that tries sources in order and returns the first token. An error
+// ends the search. Nil sources are ignored. The result is an [Invalidator] that calls the
+// Invalidators among sources.
+func Chain(sources ...Source) Source {
+	sources = slices.Clone(sources)
+	return &chain{sources: slices.DeleteFunc(sources, func(s Source) bool { return s == nil })}
+}
+
+type chain struct{ sources []Source }
+
+func (c *chain) Token(ctx context.Context, host svchost.Hostname) (Token, error) {
+	for _, src := range c.sources {
+		token, err := Lookup(ctx, src, host)
+		if err != nil || !token.IsZero() {
+			return token, err
+		}
+	}
+	return Token{}, nil
+}
+
+func (c *chain) Invalidate(host svchost.Hostname) {
+	for _, src := range c.sources {
+		if src, ok := src.(Invalidator); ok {
+			src.Invalidate(host)
+		}
+	}
+}
+
+func (c *chain) String() string { return "chain of sources" }
+
+// A Cache is a [Source] and [Invalidator] that caches the tokens of another source.
+//
+// Concurrent calls for one host share one lookup, and all callers get the same token. So the source
+// sees no values of their contexts: do not cache a source that takes the user from the context. If the context of a call ends, the call
+// returns; the lookup continues for the other calls.
+type Cache struct {
+	src    Source
+	ttl    time.Duration
+	tokens flight.Cache[svchost.Hostname, Token]
+}
+
+// Cached returns a Cache that keeps the results of src for ttl, also for hosts without a
+// token. Errors are not cached. If ttl is 0, it is one hour; if negative, nothing is cached.
+// A nil src has no tokens.
+func Cached(src Source, ttl time.Duration) *Cache { return &Cache{src: src, ttl: ttl} }
+
+// Token returns the cached token, or asks the source.
+func (c *Cache) Token(ctx context.Context, host svchost.Hostname) (Token, error) {
+	token, err := c.tokens.Do(ctx, host, func(ctx context.Context) (Token, time.Duration, error) {
+		token, err := Lookup(anonymous{ctx}, c.src, host)
+		return token, c.ttl, err
+	})
+	if err != nil {
+		return Token{}, asSourceError(c, host, err)
+	}
+	return token, nil
+}
+
+// Invalidate removes host from the cache, and from the source if it is an [Invalidator].
+// Later calls do not use the result of a lookup in progress.
+func (c *Cache) Invalidate(host svchost.Hostname) {
+	// Source first: otherwise a concurrent lookup could cache its old token again.
+	if src, ok := c.src.(Invalidator); ok {
+		src.Invalidate(host)
+	}
+	c.tokens.Forget(func(other svchost.Hostname) bool { return other == host })
+}
+
+// anonymous is a context without values, since one of them could be the identity of a caller.
+type anonymous struct{ context.Context }
+
+func (anonymous) Value(any) any { return nil }
+
+// String names the source.
+func (c *Cache) String() string { return nameOf(c.src) }
+
+const environPrefix = "TF_TOKEN_"
+
+// Environ returns the tokens in environ, strings NAME=VALUE as returned by [os.Environ]. A
+// variable TF_TOKEN_HOST has the token of a host. In HOST, "__" stands for a hyphen and "_"
+// for a dot; [svchost.FromWire] parses the result:
+//
+//	TF_TOKEN_example_com           example.com
+//	TF_TOKEN_my__registry_test     my-registry.test
+//	TF_TOKEN_xn____caf__dma_fr     café.fr
+//	TF_TOKEN_example.com:8443      example.com:8443
+//
+// Variables with an invalid hostname or an empty value are ignored. An invalid value (see
+// [NewToken]) is an error only for its host. If several variables have one host, the last
+// name in byte order counts.
+func Environ(environ []string) *Environment {
+	values := map[string]string{}
+	for _, entry := range environ {
+		if rest, ok := strings.CutPrefix(entry, environPrefix); ok {
+			if name, value, ok := strings.Cut(rest, "="); ok {
+				values[name] = value
+			}
+		}
+	}
+	e := &Environment{chosen: map[svchost.Hostname]variable{}}
+	for name, value := range values {
+		// Three underscores become "-.", which is invalid.
+		host, err := svchost.FromWire(strings.ReplaceAll(strings.ReplaceAll(name, "__", "-"), "_", "."))
+		if err != nil || value == "" || name <= e.chosen[host].name {
+			continue
+		}
+		token, err := NewToken(value)
+		e.chosen[host] = variable{name, token, err}
+	}
+	return e
+}
+
+// An Environment is a [Source] of tokens in environment variables.
+type Environment struct {
+	chosen map[svchost.Hostname]variable
+}
+
+// A variable is a TF_TOKEN_ variable: its name without the prefix, and its token or the
+// error of the value.
+type variable struct {
+	name  string
+	token Token
+	err   error
+}
+
+// Token returns the token of host.
+func (e *Environment) Token(_ context.Context, host svchost.Hostname) (Token, error) {
+	v := e.chosen[host]
+	if v.err != nil {
+		return Token{}, &SourceError{Host: host, Source: e.String(), Err: fmt.Errorf("variable %q: %w", e.Variable(host), v.err)}
+	}
+	return v.token, nil
+}
+
+// Variable returns the name of the variable for host, or "".
+func (e *Environment) Variable(host svchost.Hostname) string {
+	if v, ok := e.chosen[host]; ok {
+		return environPrefix + v.name
+	}
+	return ""
+}
+
+// String returns "environment".
+func (e *Environment) String() string { return "environment" }

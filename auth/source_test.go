@@ -61,29 +61,6 @@ func TestTokenFor(t *testing.T) {
 	want(t, auth.Token{}.For(one), one, "")
 }
 
-func TestFunc(t *testing.T) {
-	t.Parallel()
-	cause, host := errors.New("vault is sealed"), svchost.MustParse("one.test")
-	src := auth.Func(func(_ context.Context, h svchost.Hostname) (auth.Token, error) {
-		if h != host {
-			return auth.Token{}, cause
-		}
-		return auth.MustNewToken("secret"), nil
-	})
-	if got, err := auth.Lookup(t.Context(), src, host); err != nil || got.Reveal() != "secret" {
-		t.Errorf("Lookup = %q, %v; want the token", got.Reveal(), err)
-	}
-	two := svchost.MustParse("two.test")
-	_, looked := auth.Lookup(t.Context(), src, two)
-	_, direct := src.Token(t.Context(), two)
-	for _, err := range []error{looked, direct} {
-		failed, ok := errors.AsType[*auth.SourceError](err)
-		if !ok || !errors.Is(err, cause) || failed.Source != "function" {
-			t.Errorf("a failing function: %v; want a SourceError of a function", err)
-		}
-	}
-}
-
 func TestMustNewToken(t *testing.T) {
 	t.Parallel()
 	defer func() {

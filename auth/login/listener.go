@@ -1,9 +1,11 @@
 package login
 
 import (
+	"bytes"
 	"context"
 	"crypto/subtle"
 	"fmt"
+	"html/template"
 	"io"
 	stdlog "log"
 	"log/slog"
@@ -11,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,6 +29,7 @@ const (
 	maxHeader      = 64 << 10         // bytes of a request's header, with the code in the URL
 	requestTimeout = 10 * time.Second // for reading a request
 	pageTimeout    = 2 * time.Second  // for sending the last page
+	maxConns       = 64               // open connections; a browser needs a few
 )
 
 // callbackPath is the path of the redirect URL, as in the CLI. Hosts permit only this path.
@@ -48,8 +52,10 @@ type listener struct {
 	success     bool          // result of the login, set before end is called
 	shown       chan struct{} // closed when the browser has the last page
 
-	connections connections
-	serving     sync.WaitGroup
+	mu      sync.Mutex
+	conns   []net.Conn     // at most maxConns, the oldest first
+	open    sync.WaitGroup // counts all connections
+	serving sync.WaitGroup
 }
 
 // newListener returns a listener for the redirect with this state.
@@ -112,6 +118,33 @@ func (l *listener) serve() {
 	}
 }
 
+// connState is http.Server.ConnState. Any program on this machine, and any page in the browser,
+// can open connections. If there are too many, it closes the oldest, so that idle connections
+// do not block the browser, or the new one if the browser has answered.
+func (l *listener) connState(conn net.Conn, state http.ConnState) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch state {
+	case http.StateNew:
+		l.open.Add(1)
+		full := len(l.conns) == maxConns
+		if l.over.Err() != nil || full && l.answered.Load() {
+			_ = conn.Close() // also if the server may already have closed the other connections
+			return
+		}
+		if full {
+			_ = l.conns[0].Close()
+			l.conns = slices.Delete(l.conns, 0, 1)
+		}
+		l.conns = append(l.conns, conn)
+	case http.StateClosed, http.StateHijacked:
+		if i := slices.Index(l.conns, conn); i >= 0 {
+			l.conns = slices.Delete(l.conns, i, i+1)
+		}
+		l.open.Done()
+	}
+}
+
 // otherAnswers returns a note about refused requests for an error.
 func (l *listener) otherAnswers() string {
 	if n := l.otherStates.Load(); n > 0 {
@@ -132,7 +165,7 @@ func (l *listener) finish(success bool) {
 	}
 	_ = l.server.Close()
 	l.serving.Wait()
-	l.connections.open.Wait()
+	l.open.Wait()
 }
 
 // ServeHTTP answers the browser and any other client.
@@ -149,15 +182,25 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		log(req.Context(), l.logger, "login: request refused", slog.Int("status", status),
 			slog.String("method", weburl.Clean(req.Method, 20)), slog.String("host", weburl.Clean(req.Host, 100)),
 			slog.String("path", weburl.Clean(req.URL.EscapedPath(), 100)))
-		show(w, status, refusal(status))
+		title, text := "Unexpected request", "A program is waiting here for the result of a login. This request does not belong to it."
+		switch status {
+		case http.StatusForbidden:
+			text = "This is the result of another login. Please open the newest link of the program that waits for your login."
+		case http.StatusGone:
+			title, text = "Already answered", "The program already has the result of this login."
+		}
+		show(w, status, title, text)
 		return
 	}
 	defer close(l.shown)
 	l.answers <- query
 	select {
 	case <-l.over.Done():
-		status, m := outcome(l.host, l.success)
-		show(w, status, m)
+		if l.success {
+			show(w, http.StatusOK, "Logged in", "The program now has a token for "+l.host.Display()+". You can close this window.")
+		} else {
+			show(w, http.StatusBadGateway, "Not logged in", "The login to "+l.host.Display()+" failed. The program shows the reason. You can close this window.")
+		}
 	case <-req.Context().Done():
 	}
 }
@@ -184,4 +227,42 @@ func (l *listener) read(req *http.Request) (status int, query url.Values) {
 		return http.StatusForbidden, nil
 	}
 	return http.StatusOK, query
+}
+
+// page is a template without scripts and external resources.
+var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>{{.Title}}</title>
+<style>body { font-family: sans-serif; max-width: 36em; margin: 4em auto; padding: 0 1em; line-height: 1.5 }</style>
+</head>
+<body>
+<h1>{{.Title}}</h1>
+<p>{{.Text}}</p>
+</body>
+</html>
+`))
+
+// show sends a complete page, so that the connection can be closed afterwards.
+func show(w http.ResponseWriter, status int, title, text string) {
+	var body bytes.Buffer
+	if err := page.Execute(&body, struct{ Title, Text string }{title, text}); err != nil {
+		status = http.StatusInternalServerError // never happens: the template is fixed
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Length", strconv.Itoa(body.Len()))
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer") // the URL contains the code
+	h.Set("Cache-Control", "no-store")
+	h.Set("Connection", "close")
+	if status == http.StatusMethodNotAllowed {
+		h.Set("Allow", http.MethodGet)
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(body.Bytes()) // fails if the browser has closed the connection
+	_ = http.NewResponseController(w).Flush()
 }

@@ -116,6 +116,11 @@ func (w *world) count() map[regtest.Kind]int {
 // user is the key of the name of a user in a context.
 type user struct{}
 
+// tokenFunc is a source with the same token for all hosts.
+type tokenFunc func(context.Context) (auth.Token, error)
+
+func (f tokenFunc) Token(ctx context.Context, _ svchost.Hostname) (auth.Token, error) { return f(ctx) }
+
 // TestUsersShareNothing: a caller whose token is refused gets nothing of a request that another
 // caller makes at the same time, or has made, if the token depends on the context.
 func TestUsersShareNothing(t *testing.T) {
@@ -129,7 +134,7 @@ func TestUsersShareNothing(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
 				w.retries = -1
-				w.credentials = auth.Func(func(ctx context.Context, host svchost.Hostname) (auth.Token, error) {
+				w.credentials = tokenFunc(func(ctx context.Context) (auth.Token, error) {
 					if ctx.Value(user{}) == "mallory" {
 						return token(t, "m4ll0ry-t0ken"), nil
 					}
