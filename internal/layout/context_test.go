@@ -9,12 +9,11 @@ import (
 // endsShownBy names the test that shows that a function returns soon after its context has ended, or
 // says that it has only a few steps, which do not wait.
 var endsShownBy = map[string]string{
-	"auth.Cache.Token":                                "auth.TestCachedLastCallerStopsTheLookup",
+	"auth.Cache.Token":                                "internal/flight.TestLastCallersLeavingStopsTheWork",
 	"auth.CredentialsFile.Forget":                     "internal/hostile.TestEnds", // as Save
 	"auth.CredentialsFile.Save":                       "internal/hostile.TestEnds",
 	"auth.CredentialsFile.Token":                      "reads a file of limited size",
 	"auth.Environment.Token":                          "reads variables",
-	"auth.Func.Token":                                 "calls a function",
 	"auth.Helper.Forget":                              "auth.TestHelperLeavesNoChild",
 	"auth.Helper.Save":                                "auth.TestHelperLeavesNoChild",
 	"auth.Helper.Token":                               "auth.TestHelperLeavesNoChild",
