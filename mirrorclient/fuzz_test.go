@@ -107,7 +107,7 @@ func FuzzVersionDocument(f *testing.F) {
 				t.Errorf("%s: %v", platform, hashes)
 			}
 		}
-		if ev := pkg.Evidence(); !slices.Equal(ev.Hashes, pkg.Hashes[linux]) || ev.Want == "" {
+		if ev := pkg.Evidence(); !slices.Equal(ev.Hashes, pkg.Hashes[linux]) || ev.Requested == "" {
 			t.Errorf("evidence %v of %v", ev, pkg.Hashes)
 		}
 	})

@@ -180,7 +180,7 @@ func TestEvidence(t *testing.T) {
 	c := client(web)
 	pkg := &provider.Package{Provider: alpha, Version: v120, Platform: linux, URL: alphaURL + "a.zip"}
 	ev, err := c.Evidence(t.Context(), pkg)
-	if err != nil || ev.Sums != nil || ev.Signature != nil || ev.Want != "alpha_1.2.0_linux_amd64" {
+	if err != nil || ev.Sums != nil || ev.Signature != nil || ev.Requested != "alpha_1.2.0_linux_amd64" {
 		t.Errorf("%+v, %v", ev, err)
 	}
 	for _, foreign := range []*provider.Package{nil, {SumsURL: "https://x.example.com/s"}, {SignatureURL: "https://x.example.com/s"}} {

@@ -374,8 +374,8 @@ func TestReceive(t *testing.T) {
 	if got.Size != int64(len(content)) || got.ZH != zh(content) {
 		t.Errorf("received %d bytes with %v, want %d with %v", got.Size, got.ZH, len(content), zh(content))
 	}
-	if got.Evidence.Want != "demo_1.2.3_linux_amd64" {
-		t.Errorf("the evidence is about %q", got.Evidence.Want)
+	if got.Evidence.Requested != "demo_1.2.3_linux_amd64" {
+		t.Errorf("the evidence is about %q", got.Evidence.Requested)
 	}
 	wantFile(t, f.Name(), content)
 

@@ -496,7 +496,7 @@ func TestShareEvidence(t *testing.T) {
 	pkg2.Platform = addrs.MustParsePlatform("darwin_arm64")
 	for _, p := range []*provider.Package{pkg, pkg2, pkg} {
 		ev, err := src.Evidence(t.Context(), p)
-		if err != nil || string(ev.Sums) != "sums" || string(ev.Signature) != "signature" || !strings.HasSuffix(ev.Want, p.Platform.String()) {
+		if err != nil || string(ev.Sums) != "sums" || string(ev.Signature) != "signature" || !strings.HasSuffix(ev.Requested, p.Platform.String()) {
 			t.Errorf("Evidence returned %+v, %v, want the shared documents", ev, err)
 		}
 		ev.Sums[0] = 'X'

@@ -86,7 +86,7 @@ func (p *Package) Evidence() verify.Evidence {
 		Packages:     p.recordedByCLI(),
 		Keys:         slices.Clone(p.Keys),
 		MustBeSigned: p.MustBeSigned,
-		Want:         p.want(),
+		Requested:    p.want(),
 	}
 }
 

@@ -73,7 +73,7 @@ func TestEvidence(t *testing.T) {
 	got := pkg.Evidence()
 	want := verify.Evidence{
 		Filename: pkg.Filename, Size: 1234, Hashes: []checksum.Hash{h1, pkg.SHA256}, Keys: pkg.Keys, MustBeSigned: true, OthersStated: true,
-		Want: "demo_1.2.3_linux_amd64",
+		Requested: "demo_1.2.3_linux_amd64",
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(checksum.Hash{})); diff != "" {
 		t.Error(diff)

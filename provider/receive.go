@@ -35,7 +35,7 @@ func (r *Received) Judge(ctx context.Context, p verify.Policy) (*verify.Report, 
 // judge is Judge. It calls enter before it computes the h1, which it always does if wantH1 is set.
 func (r *Received) judge(ctx context.Context, p verify.Policy, wantH1 bool, enter func(context.Context) (leave func(), err error)) (*verify.Report, error) {
 	report, err := p.JudgeArchive(ctx, r.Evidence, verify.Archive{
-		Size: r.Size, ZH: r.ZH, WantH1: wantH1,
+		Size: r.Size, ZH: r.ZH, AlwaysH1: wantH1,
 		H1: func(ctx context.Context) (packed, tree checksum.Hash, err error) {
 			leave, err := enter(ctx)
 			if err != nil {

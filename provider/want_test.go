@@ -44,12 +44,12 @@ func TestEvidenceWant(t *testing.T) {
 	}
 	for _, tt := range tests {
 		pkg := &provider.Package{Provider: demo, Version: version(tt.version), Platform: linux, Filename: tt.filename}
-		if got := pkg.Evidence().Want; got != tt.want {
+		if got := pkg.Evidence().Requested; got != tt.want {
 			t.Errorf("version %s, file %q: want %q, want it to be %q", tt.version, tt.filename, got, tt.want)
 		}
 	}
 	unset := &provider.Package{Provider: demo, Platform: linux, Filename: "terraform-provider-demo__linux_amd64.zip"}
-	if got := unset.Evidence().Want; got != "demo__linux_amd64" {
+	if got := unset.Evidence().Requested; got != "demo__linux_amd64" {
 		t.Errorf("no version: want %q", got)
 	}
 }

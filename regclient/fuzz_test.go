@@ -85,7 +85,7 @@ func FuzzPackage(f *testing.F) {
 				t.Errorf("%s is stated beside %s", h, pkg.SHA256)
 			}
 		}
-		if pkg.Evidence().Want == "" || pkg.Clone().String() != pkg.String() {
+		if pkg.Evidence().Requested == "" || pkg.Clone().String() != pkg.String() {
 			t.Errorf("odd package %v", pkg)
 		}
 		wantRoundTrip(t, pkg)

@@ -11,7 +11,7 @@ import (
 
 // judgeArchive judges p's archive and counts how often it is inflated.
 func (p *pack) judgeArchive(ctx context.Context, policy verify.Policy, ev verify.Evidence, wantH1 bool) (r *verify.Report, inflated int, err error) {
-	a := verify.Archive{Size: int64(len(p.zip)), ZH: p.zh, WantH1: wantH1, H1: func(ctx context.Context) (packed, tree checksum.Hash, err error) {
+	a := verify.Archive{Size: int64(len(p.zip)), ZH: p.zh, AlwaysH1: wantH1, H1: func(ctx context.Context) (packed, tree checksum.Hash, err error) {
 		inflated++
 		return p.h1, p.hT, ctx.Err()
 	}}

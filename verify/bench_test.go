@@ -22,7 +22,7 @@ func bigPackage(b *testing.B) ([]byte, verify.Evidence) {
 	_, _ = rnd.Read(data)
 	return data, verify.Evidence{
 		Filename:  "terraform-provider-test_1.2.3_linux_arm64.zip",
-		Want:      "test_1.2.3_linux_arm64",
+		Requested: "test_1.2.3_linux_arm64",
 		Size:      int64(len(data)),
 		Hashes:    []checksum.Hash{checksum.ZHSum(sha256.Sum256(data))},
 		Sums:      gpgFile(b, "SHA256SUMS"),

@@ -2,9 +2,9 @@
 // checksums and OpenPGP signatures, without network access.
 //
 //	report, err := verify.Policy{}.Check(ctx, verify.Evidence{
-//		Filename: "terraform-provider-random_3.6.0_linux_amd64.zip",
-//		Want:     "random_3.6.0_linux_amd64",
-//		Sums:     sums, Signature: signature, Keys: keys,
+//		Filename:  "terraform-provider-random_3.6.0_linux_amd64.zip",
+//		Requested: "random_3.6.0_linux_amd64",
+//		Sums:      sums, Signature: signature, Keys: keys,
 //	}, file, size)
 //
 // The publisher of a version signs a SHA256SUMS document with a line for each archive. The
@@ -27,4 +27,9 @@
 //
 // See https://opentofu.org/docs/internals/provider-registry-protocol/ and
 // https://opentofu.org/docs/language/files/dependency-lock/.
+//
+// # For sources
+//
+// Programs that fetch the evidence or serve it use [MaxSums], [MaxSignature], [Policy.NeedsEvidence],
+// [Policy.JudgeOffer], [Policy.JudgeArchive], [CheckedSums] and [Sums].
 package verify

@@ -38,11 +38,14 @@ var (
 	// See [Policy.SameRelease].
 	ErrOtherRelease = errors.New("SHA256SUMS lists none of the known archives of this version")
 
-	// The file name is invalid or does not match [Evidence.Want]. See [Policy.AllowAnyName].
+	// The file name is invalid or does not match [Evidence.Requested]. See [Policy.AllowAnyName].
 	ErrFilename = errors.New("unexpected file name")
 
 	// The package has no hash in [Policy.Accept]. Also wraps a [*checksum.MismatchError].
 	ErrNotAccepted = errors.New("no accepted hash matches")
+
+	// Only the archive itself can decide. See [CheckedSums.JudgeStated].
+	ErrNotStated = errors.New("the stated hashes do not suffice")
 
 	// A public key cannot be read.
 	ErrBadKey = errors.New("unreadable key")

@@ -25,7 +25,7 @@ func published() (archive []byte, ev verify.Evidence) {
 	}
 	return read("package.zip"), verify.Evidence{
 		Filename:  "terraform-provider-test_1.2.3_linux_s390x.zip",
-		Want:      "test_1.2.3_linux_s390x",
+		Requested: "test_1.2.3_linux_s390x",
 		Sums:      read("SHA256SUMS"),
 		Signature: read("ed25519.sig"),
 		Keys:      []verify.Key{{Armor: string(read("ed25519.asc"))}},

@@ -1,11 +1,137 @@
 package verify
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/tofureg/tofureg/verify/checksum"
 )
+
+// JudgeOffer returns the error that [Policy.JudgeArchive] would return for every archive, or
+// nil if an archive may be accepted. It is called before a download: ev has no Sums and
+// Signature then, and the arguments report whether the source has them.
+func (p Policy) JudgeOffer(ev Evidence, sums, signature bool) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	if p.Accept != nil && !checksum.HasScheme(p.Accept, checksum.SchemeH1) {
+		zh := checksum.WithScheme(ev.Hashes, checksum.SchemeZH)
+		noneKnown := !slices.ContainsFunc(p.Accept, checksum.Hash.Known)
+		if err := p.accept(ev, zh); err != nil && (noneKnown || len(zh) > 0) {
+			return fmt.Errorf("hashes stated by the source: %w", err)
+		}
+	}
+	if !p.NeedsEvidence() {
+		return nil
+	}
+	// The content of the documents does not matter here, only whether they exist.
+	ev.Sums, ev.Signature = nil, nil
+	if sums {
+		ev.Sums = []byte{}
+	}
+	if signature {
+		ev.Signature = []byte{}
+	}
+	if missing := p.missing(ev); missing != "" {
+		if err := p.unsigned(ev, missing); err != nil {
+			return err
+		}
+	}
+	if sums {
+		return ev.checkFilename(p.AllowAnyName)
+	}
+	if p.Accept != nil || slices.ContainsFunc(ev.Hashes, checksum.Hash.Known) {
+		return nil
+	}
+	return p.unchecked(ev)
+}
+
+// Archive describes a zip archive for [Policy.JudgeArchive].
+type Archive struct {
+	Size int64         // in bytes
+	ZH   checksum.Hash // of the bytes that the caller will use
+
+	// H1 computes both h1 hashes, like [checksum.H1Zip]. It must not be nil, and is called at
+	// most once.
+	H1 func(ctx context.Context) (packed, tree checksum.Hash, err error)
+
+	AlwaysH1 bool // call H1 even if the policy does not need it
+}
+
+// JudgeArchive decides whether p accepts a. The caller must use exactly the bytes that were
+// hashed, and not a file that other users can write.
+//
+// The error is the error of a.H1, a [*checksum.MismatchError], a [*checksum.SizeError], a
+// [*SumsError], or it wraps a variable of this package.
+func (p Policy) JudgeArchive(ctx context.Context, ev Evidence, a Archive) (*Report, error) {
+	return p.judgeArchive(ctx, ev, a, sync.OnceValues(func() (CheckedSums, error) { return p.CheckSums(ev) }))
+}
+
+func (p Policy) judgeArchive(ctx context.Context, ev Evidence, a Archive, sums func() (CheckedSums, error)) (*Report, error) {
+	local := []checksum.Hash{a.ZH}
+	needsH1 := p.needsH1(ev, a.ZH)
+	// An archive that the zh refutes is not inflated: that costs time and is not safe.
+	report, err := p.judge(ev, a.Size, local, sums, needsH1)
+	if err != nil || !needsH1 && !a.AlwaysH1 {
+		return report, err
+	}
+	packed, tree, err := a.H1(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return p.judge(ev, a.Size, append(local, packed, tree), sums, false)
+}
+
+// needsH1 reports whether p needs an h1 of the archive with this zh.
+func (p Policy) needsH1(ev Evidence, zh checksum.Hash) bool {
+	switch {
+	case p.Accept != nil:
+		return checksum.HasScheme(p.Accept, checksum.SchemeH1) && !slices.Contains(p.Accept, zh)
+	case len(ev.Sums) > 0, !p.allowsUnsigned(ev):
+		return false // SHA256SUMS has a zh, and without it the package is refused
+	}
+	return checksum.HasScheme(ev.Hashes, checksum.SchemeH1) && !checksum.HasScheme(ev.Hashes, checksum.SchemeZH)
+}
+
+// Check calls [Policy.JudgeArchive] for the zip archive in the first size bytes of zip. To
+// compare it with known hashes only, set Accept and pass the zero Evidence.
+//
+// It also returns errors of zip, [checksum.H1Zip] and ctx, and [checksum.ErrTooLarge] for an
+// archive larger than Limits.Package.
+func (p Policy) Check(ctx context.Context, ev Evidence, zip io.ReaderAt, size int64) (*Report, error) {
+	if limit := p.Limits.Effective().Package; size > limit {
+		return nil, fmt.Errorf("package %q %w: %d bytes, %d are allowed", ev.Filename, checksum.ErrTooLarge, size, limit)
+	}
+	sums, wait := p.startSums(ev)
+	defer wait()
+	r := io.NewSectionReader(zip, 0, size)
+	computed, err := checksum.ZH(ctx, r)
+	if n, _ := r.Seek(0, io.SeekCurrent); err == nil && n != size {
+		err = fmt.Errorf("%d bytes of %d: %w", n, size, io.ErrUnexpectedEOF)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading package %q: %w", ev.Filename, err)
+	}
+	h1 := func(ctx context.Context) (packed, tree checksum.Hash, err error) {
+		return checksum.H1Zip(ctx, zip, size, p.Limits)
+	}
+	return p.judgeArchive(ctx, ev, Archive{Size: size, ZH: computed, H1: h1}, sums)
+}
+
+// startSums checks the sums while the package is read. The caller must call wait.
+func (p Policy) startSums(ev Evidence) (sums func() (CheckedSums, error), wait func()) {
+	at := p.now() // p.Now must not run, or panic, in another goroutine
+	p.Now = func() time.Time { return at }
+	sums = sync.OnceValues(func() (CheckedSums, error) { return p.CheckSums(ev) })
+	var wg sync.WaitGroup
+	wg.Go(func() { sums() })
+	return sums, wg.Wait
+}
 
 // Judge decides about a package by its computed hashes, local. size is in bytes, or negative
 // for a directory. For errors, see [Policy.JudgeArchive].
@@ -23,8 +149,16 @@ func (p Policy) judge(ev Evidence, size int64, local []checksum.Hash, sums func(
 		return nil, &checksum.SizeError{Filename: ev.Filename, Want: ev.Size, Got: size}
 	}
 	r := &Report{Local: checksum.Sorted(local)}
-	if err := r.compare(ev); err != nil {
-		return nil, err
+	// One hash of each scheme must match: an archive has two h1 hashes, and either may be stated.
+	for _, scheme := range []string{checksum.SchemeZH, checksum.SchemeH1} {
+		want, got := checksum.WithScheme(ev.Hashes, scheme), checksum.WithScheme(r.Local, scheme)
+		switch {
+		case len(want) == 0 || len(got) == 0:
+		case !checksum.Overlap(want, got):
+			return nil, &checksum.MismatchError{Filename: ev.Filename, Source: "hashes stated by the source", Want: want, Got: got}
+		default:
+			r.Trust = Checked
+		}
 	}
 	if p.Accept != nil && !more {
 		if err := p.accept(ev, local); err != nil {
@@ -32,51 +166,29 @@ func (p Policy) judge(ev Evidence, size int64, local []checksum.Hash, sums func(
 		}
 		r.Trust = Accepted
 	}
-	claimed := notRefuted(ev.Hashes, local)
-	if p.NeedsEvidence() {
-		checked, err := sums()
-		if err != nil {
+	if !p.NeedsEvidence() {
+		return r, nil
+	}
+	checked, err := sums()
+	if err != nil {
+		return nil, err
+	}
+	if checked.doc != nil {
+		zh := checksum.WithScheme(r.Local, checksum.SchemeZH)
+		if err := checked.compare(r, ev, zh); err != nil {
 			return nil, err
 		}
-		listed, err := p.compareSums(r, ev, checked)
-		if err != nil {
-			return nil, err
-		}
-		claimed = append(claimed, listed...)
-		r.Stated = p.recordable(ev, checked, local)
-		if r.Trust == Unchecked && !more {
-			if err := p.unchecked(ev); err != nil {
-				return nil, err
-			}
+		if len(zh) == 0 {
+			return nil, fmt.Errorf("%w: SHA256SUMS has a zh of the package, but only its h1 is known", ErrUnchecked)
 		}
 	}
-	r.Claimed = without(claimed, r.Local, r.Signed())
+	r.Stated = checked.recordable(ev, local)
+	if r.Trust == Unchecked && !more {
+		if err := p.unchecked(ev); err != nil {
+			return nil, err
+		}
+	}
 	return r, nil
-}
-
-// compare compares the stated hashes with the computed ones. For each scheme that both have,
-// one must match: an archive has two h1 hashes, and either may be stated.
-func (r *Report) compare(ev Evidence) error {
-	for _, scheme := range []string{checksum.SchemeZH, checksum.SchemeH1} {
-		want, got := checksum.WithScheme(ev.Hashes, scheme), checksum.WithScheme(r.Local, scheme)
-		switch {
-		case len(want) == 0 || len(got) == 0:
-		case !checksum.Overlap(want, got):
-			return &checksum.MismatchError{Filename: ev.Filename, Source: "hashes stated by the source", Want: want, Got: got}
-		default:
-			r.Trust = Checked
-		}
-	}
-	return nil
-}
-
-// notRefuted returns the stated hashes that the package may still have. Only of an archive are
-// both h1 hashes known, so for a directory no h1 is refuted.
-func notRefuted(stated, local []checksum.Hash) []checksum.Hash {
-	archive := checksum.HasScheme(local, checksum.SchemeZH)
-	return slices.DeleteFunc(slices.Clone(stated), func(h checksum.Hash) bool {
-		return archive && h.Known() && checksum.HasScheme(local, h.Scheme()) && !slices.Contains(local, h)
-	})
 }
 
 func (p Policy) accept(ev Evidence, local []checksum.Hash) error {
@@ -102,4 +214,197 @@ func (p Policy) unchecked(ev Evidence) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %s; set Policy.AllowUnchecked to accept the package", ErrUnchecked, why)
+}
+
+// CheckedSums is a SHA256SUMS document with the policy that checked it. The zero value has no
+// document and the zero policy.
+type CheckedSums struct {
+	policy Policy
+	doc    *Sums
+	by     *Signature
+}
+
+// Sums returns the document, or nil.
+func (c CheckedSums) Sums() *Sums { return c.doc }
+
+// SignedBy returns the verified signature, or nil.
+func (c CheckedSums) SignedBy() *Signature { return c.by }
+
+// CheckSums parses the SHA256SUMS document in ev and verifies its signature, once for all
+// platforms of a version. [CheckedSums.JudgeStated] checks that it is the right version.
+//
+// The result has no document or signature if p needs none ([Policy.NeedsEvidence]), or if the
+// source has none and p accepts that.
+func (p Policy) CheckSums(ev Evidence) (CheckedSums, error) {
+	if err := p.check(); err != nil {
+		return CheckedSums{}, err
+	}
+	if !p.NeedsEvidence() {
+		return CheckedSums{policy: p}, nil
+	}
+	switch {
+	case ev.Sums != nil && len(ev.Sums) == 0:
+		return CheckedSums{}, fmt.Errorf("SHA256SUMS: %w", ErrEmpty)
+	case ev.Signature != nil && len(ev.Signature) == 0:
+		return CheckedSums{}, fmt.Errorf("signature of SHA256SUMS: %w", ErrEmpty)
+	}
+	var by *Signature
+	if missing := p.missing(ev); missing != "" {
+		if err := p.unsigned(ev, missing); err != nil {
+			return CheckedSums{}, err
+		}
+	} else {
+		pins, err := p.pins()
+		if err != nil {
+			return CheckedSums{}, err
+		}
+		check := signatureCheck{at: p.now(), pins: pins, allowExpired: p.AllowExpired, allowWeak: p.AllowWeak}
+		if by, err = check.run(ev.Sums, ev.Signature, p.keys(ev)); err != nil {
+			return CheckedSums{}, err
+		}
+		by.Pinned = p.pinned()
+	}
+	if ev.Sums == nil {
+		return CheckedSums{policy: p}, nil
+	}
+	doc, err := ParseSums(ev.Sums)
+	if err != nil {
+		return CheckedSums{}, err
+	}
+	if p.SameRelease != nil && !checksum.Overlap(p.SameRelease, doc.listed()) {
+		return CheckedSums{}, ErrOtherRelease
+	}
+	return CheckedSums{p, doc, by}, nil
+}
+
+// keys returns the keys that may sign.
+func (p Policy) keys(ev Evidence) []Key {
+	if p.Keys != nil {
+		return p.Keys
+	}
+	return ev.Keys
+}
+
+// missing returns what is missing for a signature, or "".
+func (p Policy) missing(ev Evidence) string {
+	switch {
+	case ev.Sums == nil:
+		return "the source has no SHA256SUMS document"
+	case ev.Signature == nil:
+		return "the source has no signature of SHA256SUMS"
+	case p.Keys != nil && len(p.Keys) == 0:
+		return "Policy.Keys is empty"
+	case len(p.keys(ev)) == 0:
+		return "the source lists no keys"
+	}
+	return ""
+}
+
+// unsigned returns nil if p accepts a package without a signature.
+func (p Policy) unsigned(ev Evidence, missing string) error {
+	switch {
+	case ev.MustBeSigned:
+		return fmt.Errorf("%w: %s, and the source requires one", ErrUnsigned, missing)
+	case p.RequireSignature, p.pinned():
+		return fmt.Errorf("%w: %s, and the policy requires one", ErrUnsigned, missing)
+	case p.allowsUnsigned(ev):
+		return nil
+	case ev.Sums == nil && !slices.ContainsFunc(ev.Hashes, checksum.Hash.Known):
+		return p.unchecked(ev) // not nil, because AllowUnchecked is not set here
+	}
+	return fmt.Errorf("%w: %s; set Policy.AllowUnsigned to accept the hashes that the source states", ErrUnsigned, missing)
+}
+
+// allowsUnsigned reports whether p accepts hashes that no signature covers.
+func (p Policy) allowsUnsigned(ev Evidence) bool {
+	return (p.AllowUnsigned || p.AllowUnchecked) && !p.RequireSignature && !p.pinned() && !ev.MustBeSigned
+}
+
+// compare compares the line of the archive with zh, and adds the document to the report. zh has
+// the computed or stated hash of the archive, or is empty.
+func (c CheckedSums) compare(r *Report, ev Evidence, zh []checksum.Hash) error {
+	if err := ev.checkFilename(c.policy.AllowAnyName); err != nil {
+		return err
+	}
+	want, ok := c.doc.Lookup(ev.Filename)
+	switch {
+	case !ok:
+		return fmt.Errorf("%w: %q", ErrNotListed, ev.Filename)
+	case len(zh) > 0 && !slices.Contains(zh, want):
+		from := "SHA256SUMS"
+		if c.by != nil {
+			from = "signed SHA256SUMS"
+		}
+		return &checksum.MismatchError{Filename: ev.Filename, Source: from, Want: []checksum.Hash{want}, Got: zh}
+	}
+	r.Sums, r.SignedBy = c.doc, c.by
+	if c.by != nil {
+		r.Trust = Signed
+	} else {
+		r.Trust = max(r.Trust, Checked)
+	}
+	return nil
+}
+
+// recordable returns the h1 in ev.Packages that a lock file may record: the registry states the zh
+// of the same package, and the signed document lists it. Nothing binds an h1 to its zh, so the
+// registry is believed. local is left out, because the hashes of this package are computed.
+func (c CheckedSums) recordable(ev Evidence, local []checksum.Hash) []checksum.Hash {
+	p := c.policy
+	if p.DropStated || p.Accept != nil || p.SameRelease != nil || p.pinned() || c.by == nil {
+		return nil
+	}
+	listed := c.doc.listed()
+	var h1 []checksum.Hash
+	for _, hashes := range ev.Packages {
+		zh := checksum.WithScheme(hashes, checksum.SchemeZH)
+		if len(zh) == 1 && checksum.Overlap(zh, listed) && !checksum.Overlap(zh, local) {
+			h1 = append(h1, checksum.WithScheme(hashes, checksum.SchemeH1)...)
+		}
+	}
+	return checksum.Sorted(h1)
+}
+
+// JudgeStated decides about an archive without reading it, by the hashes that its source
+// states and the policy of c, as for lock files of several platforms.
+//
+// In the report Local is empty. Trust is Signed if a signature covers the zh, Accepted if a
+// stated hash is in [Policy.Accept], otherwise Checked.
+//
+// If the error wraps [ErrNotStated], the archive itself may be accepted. Any other error would
+// also refuse the archive.
+func (c CheckedSums) JudgeStated(ev Evidence) (*Report, error) {
+	p := c.policy
+	if c.by == nil && p.NeedsEvidence() {
+		if err := p.unsigned(ev, "SHA256SUMS is not signed"); err != nil {
+			return nil, err
+		}
+	}
+	zh := checksum.WithScheme(ev.Hashes, checksum.SchemeZH)
+	if len(zh) > 1 {
+		return nil, fmt.Errorf("%w: the source states %d zh hashes", ErrNotStated, len(zh))
+	}
+	r := &Report{}
+	if checksum.HasScheme(ev.Hashes, checksum.SchemeH1) || len(zh) > 0 {
+		r.Trust = Checked
+	}
+	if p.Accept != nil {
+		if !checksum.Overlap(p.Accept, ev.Hashes) {
+			return nil, fmt.Errorf("%w: the source states none of the accepted hashes", ErrNotStated)
+		}
+		r.Trust = Accepted
+	}
+	if p.NeedsEvidence() && c.doc != nil {
+		if err := c.compare(r, ev, zh); err != nil {
+			if errors.Is(err, checksum.ErrMismatch) {
+				err = fmt.Errorf("hashes stated by the source: %w", err)
+			}
+			return nil, err
+		}
+		r.Stated = c.recordable(ev, nil)
+	}
+	if r.Trust == Unchecked {
+		return nil, fmt.Errorf("%w: the source states no hash of a known scheme", ErrNotStated)
+	}
+	return r, nil
 }

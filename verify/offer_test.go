@@ -51,7 +51,7 @@ func TestJudgeOffer(t *testing.T) {
 		{"no signature", verify.Policy{}, p.with(unsigned), verify.ErrUnsigned},
 		{"no keys", verify.Policy{}, p.with(func(ev *verify.Evidence) { ev.Keys = nil }), verify.ErrUnsigned},
 		{"no keys, but pinned", verify.Policy{Keys: []verify.Key{p.key}}, p.with(func(ev *verify.Evidence) { ev.Keys = nil }), nil},
-		{"another name", verify.Policy{}, p.with(func(ev *verify.Evidence) { ev.Want = "random_3.7.0_linux_amd64" }), verify.ErrFilename},
+		{"another name", verify.Policy{}, p.with(func(ev *verify.Evidence) { ev.Requested = "random_3.7.0_linux_amd64" }), verify.ErrFilename},
 		{"pins", verify.Policy{Fingerprints: []string{"no"}}, p.ev, verify.ErrPolicy},
 		{"unsigned", lax, bareOf(p.zh), nil},
 		{"unsigned, no hashes", lax, bareOf(), verify.ErrUnchecked},

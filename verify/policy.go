@@ -2,7 +2,11 @@ package verify
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -58,7 +62,7 @@ type Policy struct {
 	// RIPEMD-160.
 	AllowWeak bool
 
-	// AllowAnyName accepts file names that do not match [Evidence.Want].
+	// AllowAnyName accepts file names that do not match [Evidence.Requested].
 	AllowAnyName bool
 
 	// DropStated leaves [Report.Stated] empty, as Terraform does, and OpenTofu if
@@ -75,24 +79,6 @@ func (p Policy) NeedsEvidence() bool { return p.Accept == nil || p.RequireSignat
 
 // pinned reports whether p names the keys that may sign.
 func (p Policy) pinned() bool { return p.Keys != nil || p.Fingerprints != nil }
-
-// recordable returns the h1 in ev.Packages that a lock file may record: the registry states the zh
-// of the same package, and the signed document lists it. Nothing binds an h1 to its zh, so the
-// registry is believed. local is left out, because the hashes of this package are computed.
-func (p Policy) recordable(ev Evidence, sums CheckedSums, local []checksum.Hash) []checksum.Hash {
-	if p.DropStated || p.Accept != nil || p.SameRelease != nil || p.pinned() || sums.by == nil {
-		return nil
-	}
-	listed := sums.doc.listed()
-	var h1 []checksum.Hash
-	for _, hashes := range ev.Packages {
-		zh := checksum.WithScheme(hashes, checksum.SchemeZH)
-		if len(zh) == 1 && checksum.Overlap(zh, listed) && !checksum.Overlap(zh, local) {
-			h1 = append(h1, checksum.WithScheme(hashes, checksum.SchemeH1)...)
-		}
-	}
-	return checksum.Sorted(h1)
-}
 
 // check returns an error if p refuses every package, whatever its evidence is.
 func (p Policy) check() error {
@@ -124,4 +110,66 @@ func (p Policy) now() time.Time {
 		return time.Now()
 	}
 	return p.Now()
+}
+
+// Evidence is what a source, such as a registry or a mirror, states about a package. In JSON,
+// Sums and Signature are base64.
+type Evidence struct {
+	// Filename is the name of the archive in SHA256SUMS. It may be empty if Sums is.
+	Filename string `json:"filename,omitempty"`
+
+	Size int64 `json:"size,omitempty"` // stated, in bytes; if zero or less, none
+
+	// Hashes are the stated hashes of this archive, of any scheme.
+	Hashes []checksum.Hash `json:"hashes,omitempty"`
+
+	// OthersStated says that the source states hashes for other platforms of the version.
+	// AllowUnchecked does not accept a package without Hashes then.
+	OthersStated bool `json:"others_stated,omitempty"`
+
+	// Packages are the hashes that the registry of the provider's host states for the packages of
+	// the version, a list for each platform, if the CLI records them. A mirror must not set it.
+	Packages [][]checksum.Hash `json:"packages,omitempty"`
+
+	// Sums is the SHA256SUMS document, and Signature its detached signature. Nil means that
+	// the source names none. An empty slice that is not nil is [ErrEmpty].
+	Sums      []byte `json:"sums,omitzero"`
+	Signature []byte `json:"signature,omitzero"`
+
+	// Keys are the keys that the source lists for the signature.
+	Keys []Key `json:"keys,omitempty"`
+
+	// MustBeSigned overrides AllowUnsigned and AllowUnchecked. It has no effect if
+	// [Policy.NeedsEvidence] is false.
+	MustBeSigned bool `json:"must_be_signed,omitempty"`
+
+	// Requested, if not empty, is the requested package as "TYPE_VERSION_OS_ARCH". Filename must
+	// be Requested and ".zip", optionally after "terraform-provider-" or "opentofu-provider-". If
+	// empty, the source could send another signed package of the same publisher.
+	Requested string `json:"requested,omitempty"`
+}
+
+// archivePrefixes may stand before TYPE.
+var archivePrefixes = []string{"terraform-provider-", "opentofu-provider-", ""}
+
+// checkFilename checks that Filename is a valid name for the requested package. TYPE may be in
+// any case, and VERSION may start with "v". Only known prefixes may stand before TYPE, because
+// a type may contain hyphens.
+func (ev Evidence) checkFilename(anyName bool) error {
+	name := ev.Filename
+	switch {
+	case name == "":
+		return fmt.Errorf("%w: the source states no file name", ErrFilename)
+	case len(name) > 255 || !utf8.ValidString(name) || strings.ContainsAny(name, `/\`) || strings.ContainsFunc(name, unicode.IsControl):
+		return fmt.Errorf("%w: %.100q is not a plain file name", ErrFilename, name)
+	case anyName || ev.Requested == "":
+		return nil
+	}
+	typ, rest, _ := strings.Cut(ev.Requested, "_")
+	gotType, gotRest, _ := strings.Cut(name, "_")
+	if strings.TrimPrefix(gotRest, "v") == rest+".zip" &&
+		slices.ContainsFunc(archivePrefixes, func(prefix string) bool { return strings.EqualFold(gotType, prefix+typ) }) {
+		return nil
+	}
+	return fmt.Errorf("%w: %q, want %s%s.zip; set Policy.AllowAnyName to accept any name", ErrFilename, name, archivePrefixes[0], ev.Requested)
 }

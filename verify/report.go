@@ -53,7 +53,6 @@ type Report struct {
 	SignedBy *Signature      `json:"signed_by,omitempty"` // nil if no signature was verified
 	Local    []checksum.Hash `json:"local,omitempty"`     // computed from the package
 	Sums     *Sums           `json:"sums,omitempty"`      // checked SHA256SUMS document, signed or not, or nil
-	Claimed  []checksum.Hash `json:"claimed,omitempty"`   // stated, but neither confirmed nor refuted
 
 	// Stated are the h1 hashes in [Evidence.Packages] that a lock file may record for other
 	// platforms: the registry states them beside a zh that is signed. [Policy.DropStated] says when
@@ -95,10 +94,4 @@ func (r *Report) String() string {
 		return "checked against what the source states"
 	}
 	return "unchecked"
-}
-
-// without returns the hashes of list that are in none of the others, sorted.
-func without(list []checksum.Hash, others ...[]checksum.Hash) []checksum.Hash {
-	other := slices.Concat(others...)
-	return checksum.Sorted(slices.DeleteFunc(slices.Clone(list), func(h checksum.Hash) bool { return slices.Contains(other, h) }))
 }

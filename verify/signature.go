@@ -3,6 +3,8 @@ package verify
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -75,7 +77,8 @@ type signatureCheck struct {
 	budget                  *int // verifications left; set by run
 }
 
-// run verifies each signature with each key. A key may be revoked in another copy.
+// run verifies each signature with each key. The first good signature counts whose key is not
+// revoked in any copy.
 func (c signatureCheck) run(doc, sig []byte, keys []Key) (*Signature, error) {
 	switch {
 	case len(doc) > MaxSums:
@@ -93,18 +96,74 @@ func (c signatureCheck) run(doc, sig []byte, keys []Key) (*Signature, error) {
 	}
 	budget := maxVerifications
 	c.budget = &budget
-	v := results{err: unknownKey(signatures)}
-	if err := v.verifyAll(c, doc, signatures, certs); err != nil {
-		return nil, err
+	type candidate struct {
+		index int // of the signature
+		*Signature
 	}
-	if err := v.checkCopies(certs, c.budget); err != nil {
-		return nil, err
+	var good []candidate
+	revoked := map[int]bool{} // signatures by revoked keys
+	nearest := unknownKey(signatures)
+	fail := func(index int, err error) {
+		revoked[index] = revoked[index] || errors.Is(err, ErrRevoked)
+		if specificity(err) >= specificity(nearest) {
+			nearest = err
+		}
 	}
-	good, err := v.result()
-	if unreadable != nil && errors.Is(err, ErrUnknownKey) {
-		return nil, fmt.Errorf("%w; %w", err, unreadable) // it may be the key that signed
+	for _, cert := range certs {
+		for i, s := range signatures {
+			verified, err := cert.verify(doc, s, c)
+			switch {
+			case err == nil:
+				good = append(good, candidate{i, verified})
+			case errors.Is(err, checksum.ErrTooLarge):
+				return nil, err
+			case err != ErrUnknownKey: // not wrapped: another key signed
+				fail(i, err)
+			}
+		}
 	}
-	return good, err
+	// A copy of a key that made a good signature may be revoked, and may lack the subkey that signed.
+	for _, s := range good {
+		for _, cert := range certs {
+			if fingerprint(cert.entity.PrimaryKey) != s.Fingerprint {
+				continue
+			}
+			isRevoked, retired, err := cert.revokedAt(s.Created, c.budget)
+			if err != nil {
+				return nil, err
+			}
+			if isRevoked {
+				fail(s.index, fmt.Errorf("%w (key %s)", ErrRevoked, s.Fingerprint))
+			}
+			s.KeyRetired = s.KeyRetired || retired
+		}
+	}
+	for _, s := range good {
+		if !revoked[s.index] {
+			return s.Signature, nil
+		}
+	}
+	if unreadable != nil && errors.Is(nearest, ErrUnknownKey) {
+		nearest = fmt.Errorf("%w; %w", nearest, unreadable) // it may be the key that signed
+	}
+	return nil, nearest
+}
+
+// unknownKey returns the error if no key matches.
+func unknownKey(signatures []signature) error {
+	var ids []string
+	for _, s := range signatures {
+		ids = append(ids, s.issuer())
+	}
+	slices.Sort(ids)
+	return fmt.Errorf("%w: made by %s, which is not among the keys that may sign", ErrUnknownKey, strings.Join(slices.Compact(ids), " and "))
+}
+
+// specificity returns how close to success a failure is. The error closest to success helps
+// users most.
+func specificity(err error) int {
+	order := []error{ErrUnknownKey, ErrBadSignature, ErrRevoked, ErrWeak, ErrFuture, ErrExpired}
+	return slices.IndexFunc(order, func(e error) bool { return errors.Is(err, e) })
 }
 
 // readKeys parses keys. unreadable joins the errors of single keys; err concerns the whole

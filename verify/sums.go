@@ -135,9 +135,6 @@ func (s *Sums) Equal(o *Sums) bool {
 	return s == o || s != nil && o != nil && maps.Equal(s.hashes, o.hashes)
 }
 
-// Len returns the number of files.
-func (s *Sums) Len() int { return len(s.names) }
-
 // SumsError is the error of [ParseSums].
 type SumsError struct {
 	Line   int    // counted from 1; 0 for the whole document

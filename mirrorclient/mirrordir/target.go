@@ -144,7 +144,7 @@ func (a *target) adopt(ctx context.Context, src provider.Source) (bool, error) {
 // judge judges an archive by the policy and sets the record and the report.
 func (a *target) judge(ctx context.Context, f *archiveFile, ev verify.Evidence) error {
 	report, err := a.Policy.JudgeArchive(ctx, ev, verify.Archive{
-		Size: f.size, ZH: f.zh, WantH1: !a.ZHOnly,
+		Size: f.size, ZH: f.zh, AlwaysH1: !a.ZHOnly,
 		H1: func(ctx context.Context) (packed, tree checksum.Hash, err error) { return f.h1(ctx, a.Policy.Limits) },
 	})
 	if ctx.Err() != nil {

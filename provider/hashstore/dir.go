@@ -3,6 +3,7 @@ package hashstore
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -45,12 +46,16 @@ func (d *Dir) Hashes(ctx context.Context, zh checksum.Hash) ([]checksum.Hash, er
 	if err != nil {
 		return nil, err
 	}
-	hashes, err := read(path, zh)
+	text, err := load(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read stored hashes: %w", err)
+	}
+	hashes, err := decode(zh, text)
+	if err != nil {
+		return nil, fmt.Errorf("read stored hashes: %s: %w: %w", path, ErrDamaged, err)
 	}
 	touch(path)
 	return hashes, nil
@@ -67,21 +72,17 @@ func (d *Dir) StoreHashes(ctx context.Context, zh checksum.Hash, hashes []checks
 	if err != nil {
 		return fmt.Errorf("store hashes of %s: %w", zh, err)
 	}
-	if err := write(path, text); err != nil {
-		return fmt.Errorf("store hashes: %w", err)
-	}
-	return nil
-}
-
-func write(path string, text []byte) error {
 	if old, err := load(path); err == nil && string(old) == string(text) {
 		touch(path)
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
+	if err = os.MkdirAll(d.Path, 0o755); err == nil {
+		err = fsx.WriteFile(path, text, 0o644)
 	}
-	return fsx.WriteFile(path, text, 0o644)
+	if err != nil {
+		return fmt.Errorf("store hashes: %w", err)
+	}
+	return nil
 }
 
 // file returns the path of the file for an archive.
@@ -114,18 +115,6 @@ func encode(zh checksum.Hash, hashes []checksum.Hash) ([]byte, error) {
 		text += h.String() + "\n"
 	}
 	return fmt.Appendf([]byte(text), "sha256 %x\n", sha256.Sum256([]byte(text))), nil
-}
-
-func read(path string, zh checksum.Hash) ([]checksum.Hash, error) {
-	text, err := load(path)
-	if err != nil {
-		return nil, err
-	}
-	hashes, err := decode(zh, text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", path, ErrDamaged, err)
-	}
-	return hashes, nil
 }
 
 // decode accepts only what encode returns.
@@ -177,4 +166,37 @@ func touch(path string) {
 	if info, err := os.Stat(path); err == nil && now.Sub(info.ModTime()) > day {
 		_ = os.Chtimes(path, time.Time{}, now)
 	}
+}
+
+// Prune removes the hashes of archives that were last used before a time, and temporary files of
+// killed processes. It returns the number of archives whose hashes it removed, and ignores
+// other files. The last use is recorded to the day. A file has about 200 bytes.
+func (d *Dir) Prune(ctx context.Context, before time.Time) (removed int, err error) {
+	if d.Path == "" {
+		return 0, errNoPath
+	}
+	fsx.SweepParts(ctx, d.Path)
+	files, err := os.ReadDir(d.Path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, fmt.Errorf("prune stored hashes: %w", err)
+	}
+	for _, file := range files {
+		if ctx.Err() != nil {
+			return removed, fmt.Errorf("prune stored hashes: %w", ctx.Err())
+		}
+		name := file.Name()
+		if _, err := hex.DecodeString(name); err != nil || len(name) != 64 || name != strings.ToLower(name) {
+			continue
+		}
+		info, err := file.Info()
+		if err == nil && info.Mode().IsRegular() && info.ModTime().Before(before) {
+			if err = os.Remove(filepath.Join(d.Path, name)); err == nil {
+				removed++
+			}
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return removed, fmt.Errorf("prune stored hashes: %w", err)
+		}
+	}
+	return removed, nil
 }

@@ -152,7 +152,7 @@ func (i *installation) fetch(ctx context.Context, st *staging) (*Installed, erro
 func (i *installation) unpack(ctx context.Context, unpacking *unpacker, f *os.File, got *provider.Received) (*verify.Report, *note, error) {
 	n := &note{Size: got.Size, ZH: got.ZH}
 	report, err := i.o.Policy.JudgeArchive(ctx, got.Evidence, verify.Archive{
-		Size: got.Size, ZH: got.ZH, WantH1: true,
+		Size: got.Size, ZH: got.ZH, AlwaysH1: true,
 		H1: func(ctx context.Context) (packed, tree checksum.Hash, err error) {
 			n.Packed, n.Tree, err = i.unpackAll(ctx, unpacking, f, got.Size)
 			return n.Packed, n.Tree, err

@@ -74,9 +74,9 @@ func TestEvidenceIsEvicted(t *testing.T) {
 	t.Parallel()
 	reg := regtest.New(originHost)
 	line := strings.Repeat("0", 64) + "  " + strings.Repeat("x", 1000) + "%d.zip\n"
-	for i := range 10 { // of 4 MB each
+	for i := range 40 { // of 1 MB each
 		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: fmt.Sprintf("1.%d.0", i), Platforms: []string{"linux_amd64"}, EditSums: func(sums []byte) []byte {
-			for n := range 3700 {
+			for n := range 900 {
 				sums = fmt.Appendf(sums, line, n)
 			}
 			return sums
@@ -84,7 +84,7 @@ func TestEvidenceIsEvicted(t *testing.T) {
 	}
 	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 	h := &regserve.Handler{Providers: client, Host: svchost.MustParse(originHost)}
-	for i := range 10 {
+	for i := range 40 {
 		before := reg.Count(regtest.Sums)
 		for range 2 {
 			if status, _ := sumsFrom(h, fmt.Sprintf("1.%d.0", i)); status != http.StatusOK {
@@ -96,7 +96,7 @@ func TestEvidenceIsEvicted(t *testing.T) {
 		}
 	}
 	before := reg.Count(regtest.Sums)
-	for i := range 10 {
+	for i := range 40 {
 		sumsFrom(h, fmt.Sprintf("1.%d.0", i))
 	}
 	if n := reg.Count(regtest.Sums) - before; n == 0 {

@@ -8,5 +8,10 @@
 //
 // All functions are safe for concurrent use.
 //
+// # For sources
+//
+// [WithScheme], [HasScheme], [Overlap] and [Sorted] work on lists of hashes, [ZHSum] and [H1Sum] make
+// a hash from sums of what was written.
+//
 // See https://opentofu.org/docs/language/files/dependency-lock/.
 package checksum

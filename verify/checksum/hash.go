@@ -3,8 +3,8 @@ package checksum
 import (
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -17,16 +17,14 @@ const (
 // maxHashLen is the maximum length of a hash in bytes, for all schemes.
 const maxHashLen = 512
 
-// ErrEmptyHash means that a hash has no value, such as "h1:".
-var ErrEmptyHash = errors.New("hash has no value")
-
 // A Hash is the hash of a package, "scheme:value". Equal hashes are equal by ==. The zero Hash
 // is empty. Hashes of unknown schemes are valid, but match nothing.
 type Hash struct{ s string }
 
 // ParseHash parses "scheme:value" of at most 512 bytes. Values of known schemes must be
 // well-formed; a zh is converted to lower case. Other values may be any printable ASCII
-// without spaces. The error is a [*HashError].
+// without spaces. A SHA-256 in bare hex is parsed as "zh:" and the hex. The error is a
+// [*HashError].
 func ParseHash(s string) (Hash, error) {
 	if len(s) > maxHashLen {
 		return Hash{}, &HashError{Input: s, Reason: fmt.Sprintf("longer than %d bytes", maxHashLen)}
@@ -83,6 +81,9 @@ func (h Hash) String() string { return h.s }
 // IsZero reports whether h is the zero Hash.
 func (h Hash) IsZero() bool { return h.s == "" }
 
+// Equal reports whether h and o are equal, for packages such as go-cmp.
+func (h Hash) Equal(o Hash) bool { return h == o }
+
 // Compare compares the texts, and returns -1, 0 or +1.
 func (h Hash) Compare(o Hash) int { return strings.Compare(h.s, o.s) }
 
@@ -107,15 +108,38 @@ func (h Hash) Known() bool {
 	return strings.HasPrefix(h.s, SchemeZH+":") || strings.HasPrefix(h.s, SchemeH1+":")
 }
 
-// HashError is the error of [ParseHash].
-type HashError struct {
-	Input  string // unchecked; Error quotes it
-	Reason string // for people
-	err    error
+// WithScheme returns the hashes of the scheme, in the order of list.
+func WithScheme(list []Hash, scheme string) []Hash {
+	var found []Hash
+	for _, h := range list {
+		if h.Scheme() == scheme {
+			found = append(found, h)
+		}
+	}
+	return found
 }
 
-// Error returns input and reason.
-func (e *HashError) Error() string { return fmt.Sprintf("hash %.80q: %s", e.Input, e.Reason) }
+// HasScheme reports whether list has a hash of the scheme.
+func HasScheme(list []Hash, scheme string) bool {
+	return slices.ContainsFunc(list, func(h Hash) bool { return h.Scheme() == scheme })
+}
 
-// Unwrap returns [ErrEmptyHash] or nil.
-func (e *HashError) Unwrap() error { return e.err }
+// Overlap reports whether a and b share a hash of a known scheme.
+func Overlap(a, b []Hash) bool {
+	return slices.ContainsFunc(a, func(h Hash) bool { return h.Known() && slices.Contains(b, h) })
+}
+
+// Sorted returns the hashes of all lists in a new slice, sorted, without duplicates and zero
+// Hashes.
+func Sorted(lists ...[]Hash) []Hash {
+	var all []Hash
+	for _, list := range lists {
+		for _, h := range list {
+			if !h.IsZero() {
+				all = append(all, h)
+			}
+		}
+	}
+	slices.SortFunc(all, Hash.Compare)
+	return slices.Compact(all)
+}
