@@ -31,7 +31,7 @@ import (
 // by other processes, wait for a lock file in the same directory. The CLI does not use the
 // lock. Systems without locks return [errors.ErrUnsupported].
 //
-// All errors are a [*SourceError]. They can wrap a [*SyntaxError], or [ErrTooLarge] for
+// All errors are a [*SourceError]. They can wrap a [*SyntaxError], or [github.com/tofureg/tofureg/failure.ErrTooLarge] for
 // more than 1 MiB. An invalid file is not changed.
 //
 // All programs of the user can read the file. A [Helper] can be safer.
@@ -148,7 +148,7 @@ func (c CredentialsFile) change(ctx context.Context, edit func(*document) bool) 
 	}
 	text := doc.text()
 	if len(text) > maxCredentialsFile {
-		return fmt.Errorf("%s would have more than %d bytes: %w", target, maxCredentialsFile, ErrTooLarge)
+		return fmt.Errorf("%s would have more than %d bytes: %w", target, maxCredentialsFile, fault.ErrTooLarge)
 	}
 	return fsx.WriteFile(target, text, 0o600)
 }
@@ -310,8 +310,7 @@ func encode(v any, indent string) []byte {
 	return b.Bytes()
 }
 
-// ErrTooLarge means that a file or the output of a helper exceeds its limit.
-var ErrTooLarge = fault.ErrTooLarge
+// [github.com/tofureg/tofureg/failure.ErrTooLarge] means that a file or the output of a helper exceeds its limit.
 
 // A SyntaxError is a syntax error in a file, without text of the file.
 type SyntaxError struct {
@@ -371,7 +370,7 @@ func readFile(path string, max int64) ([]byte, error) {
 		return nil, err
 	}
 	if int64(len(text)) > max {
-		return nil, fmt.Errorf("%s has more than %d bytes: %w", path, max, ErrTooLarge)
+		return nil, fmt.Errorf("%s has more than %d bytes: %w", path, max, fault.ErrTooLarge)
 	}
 	return text, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
@@ -76,7 +77,7 @@ func TestCredentialsFileLimit(t *testing.T) {
 	tooLong := text + strings.Repeat("\n", limit+1-len(text))
 	file = credentials(t, tooLong)
 	for _, err := range attempts(t, file) {
-		if !errors.Is(err, auth.ErrTooLarge) {
+		if !errors.Is(err, failure.ErrTooLarge) {
 			t.Errorf("one byte more: %v", err)
 		}
 	}
@@ -86,7 +87,7 @@ func TestCredentialsFileLimit(t *testing.T) {
 	frame := len("{\n  \"credentials\": {\n    \"a.test\": {\n      \"token\": \"\"\n    }\n  }\n}\n")
 	file = credentials(t, "")
 	save(t, file, hostA, strings.Repeat("x", limit-frame))
-	if err := file.Save(t.Context(), hostA, auth.MustNewToken(strings.Repeat("y", limit-frame+1))); !errors.Is(err, auth.ErrTooLarge) {
+	if err := file.Save(t.Context(), hostA, auth.MustNewToken(strings.Repeat("y", limit-frame+1))); !errors.Is(err, failure.ErrTooLarge) {
 		t.Errorf("one byte more to write: %v", err)
 	}
 	want(t, file, hostA, strings.Repeat("x", limit-frame))

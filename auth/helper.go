@@ -94,7 +94,7 @@ type HelperError struct {
 	// without words that look like secrets.
 	Stderr string
 	// Err is the cause, for example [context.DeadlineExceeded] after Timeout,
-	// [ErrTooLarge], [ErrInvalidToken] or an [*os/exec.ExitError]. It is never nil.
+	// [github.com/tofureg/tofureg/failure.ErrTooLarge], [ErrInvalidToken] or an [*os/exec.ExitError]. It is never nil.
 	Err error
 }
 
@@ -200,7 +200,7 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 	if fits == len(p) {
 		return len(p), nil
 	}
-	err := fmt.Errorf("%s of more than %d bytes: %w", b.name, maxHelperOutput, ErrTooLarge)
+	err := fmt.Errorf("%s of more than %d bytes: %w", b.name, maxHelperOutput, fault.ErrTooLarge)
 	b.full = true
 	b.exceeded(err)
 	return fits, err

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
@@ -57,7 +58,7 @@ func TestHelperOutputLimit(t *testing.T) {
 			t.Parallel()
 			want(t, helper(t, role, fmt.Sprint(padVariable, "=", limit)), hostA, "x")
 			_, err := helper(t, role, fmt.Sprint(padVariable, "=", limit+1)).Token(t.Context(), hostA)
-			if wantHelperError(t, err, "get", "output of more than 1048576 bytes"); !errors.Is(err, auth.ErrTooLarge) {
+			if wantHelperError(t, err, "get", "output of more than 1048576 bytes"); !errors.Is(err, failure.ErrTooLarge) {
 				t.Errorf("one byte more: %v", err)
 			}
 		})
@@ -67,7 +68,7 @@ func TestHelperOutputLimit(t *testing.T) {
 			t.Parallel()
 			err := helper(t, role).Forget(t.Context(), hostA)
 			wantHelperError(t, err, "forget", "output of more than 1048576 bytes")
-			if !errors.Is(err, auth.ErrTooLarge) || errors.Is(err, context.Canceled) || len(err.Error()) > 1000 {
+			if !errors.Is(err, failure.ErrTooLarge) || errors.Is(err, context.Canceled) || len(err.Error()) > 1000 {
 				t.Errorf("%v", err)
 			}
 		})

@@ -47,7 +47,7 @@ type login struct {
 const maxNetrc = 1 << 20
 
 // LoadNetrc reads a netrc file. A missing file is empty. The error can be a [*SyntaxError],
-// or wrap [ErrTooLarge] for more than 1 MiB.
+// or wrap [github.com/tofureg/tofureg/failure.ErrTooLarge] for more than 1 MiB.
 func LoadNetrc(path string) (*Netrc, error) {
 	text, err := readFile(path, maxNetrc)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 )
 
 func netrc(t testing.TB, text string) *auth.Netrc {
@@ -173,7 +174,7 @@ func TestLoadNetrc(t *testing.T) {
 	if _, password, ok := n.Lookup(hostA); password.Reveal() != "pw" || !ok {
 		t.Errorf("%q, %v", password.Reveal(), ok)
 	}
-	if n, err := load(append(text, '\n')); n != nil || !errors.Is(err, auth.ErrTooLarge) {
+	if n, err := load(append(text, '\n')); n != nil || !errors.Is(err, failure.ErrTooLarge) {
 		t.Errorf("one byte more: %v, %v", n, err)
 	}
 	if n, err := load([]byte("machine a.test\nlogin")); n != nil || err == nil || !strings.HasPrefix(err.Error(), path+":2:1: ") {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/failure"
 )
 
 // home returns a System on the real disk with these files in the home directory, which is
@@ -61,7 +62,7 @@ func TestLimits(t *testing.T) {
 			sys.Environ = []string{"A=" + c.variable}
 			_, err := cliconfig.Load(sys)
 			tooLarge := err != nil && strings.HasSuffix(err.Error(), c.cause)
-			if tooLarge != (extra == 1) || (err == nil) == (tooLarge || c.refused) || tooLarge && !c.refused && !errors.Is(err, cliconfig.ErrTooLarge) {
+			if tooLarge != (extra == 1) || (err == nil) == (tooLarge || c.refused) || tooLarge && !c.refused && !errors.Is(err, failure.ErrTooLarge) {
 				t.Errorf("%s, %d beyond the limit: Load: %v", name, extra, err)
 			}
 		}
@@ -80,7 +81,7 @@ func TestFileCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(sys.Home, native(".terraform.d/more.tfrc.json")), "{}")
-	if _, err := cliconfig.Load(sys); !errors.Is(err, cliconfig.ErrTooLarge) {
+	if _, err := cliconfig.Load(sys); !errors.Is(err, failure.ErrTooLarge) {
 		t.Errorf("one file more: %v", err)
 	}
 }

@@ -9,11 +9,8 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// ErrTooLarge is the cause of a [*Problem] if there are more than 1 MiB in a file, 1000 files
-// or 1000 installation methods. Blocks can be nested 64 levels deep.
-var ErrTooLarge = fault.ErrTooLarge
-
-// The limits of a configuration.
+// The limits of a configuration. Blocks can be nested 64 levels deep. Beyond a limit, a Problem wraps
+// fault.ErrTooLarge.
 const (
 	maxFile    = 1 << 20 // bytes in a file
 	maxFiles   = 1000    // files in the configuration directory

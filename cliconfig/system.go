@@ -17,6 +17,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
@@ -164,13 +165,13 @@ func (s System) read(name string) ([]byte, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err == nil && len(data) > maxFile {
-		err = fmt.Errorf("%w: more than %d bytes", ErrTooLarge, maxFile)
+		err = fmt.Errorf("%w: more than %d bytes", fault.ErrTooLarge, maxFile)
 	}
 	return data, err
 }
 
 // list returns the names in a directory that keep selects. More than maxFiles names are
-// ErrTooLarge.
+// [github.com/tofureg/tofureg/failure.ErrTooLarge].
 func (s System) list(dir string, keep func(name string) bool) ([]string, error) {
 	f, err := s.open(dir)
 	if err != nil {
@@ -189,7 +190,7 @@ func (s System) list(dir string, keep func(name string) bool) ([]string, error) 
 		}
 	}
 	if len(names) > maxFiles {
-		return nil, fmt.Errorf("%w: more than %d files", ErrTooLarge, maxFiles)
+		return nil, fmt.Errorf("%w: more than %d files", fault.ErrTooLarge, maxFiles)
 	}
 	return names, err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 )
 
 func TestDefaultHost(t *testing.T) {
@@ -64,7 +65,7 @@ func TestParse(t *testing.T) {
 	if _, err := cliconfig.Parse(sys, "long", []byte(comment)); err != nil {
 		t.Errorf("Parse of MaxFile bytes: %v", err)
 	}
-	if _, err := cliconfig.Parse(sys, "long", []byte(comment+"#")); !errors.Is(err, cliconfig.ErrTooLarge) {
+	if _, err := cliconfig.Parse(sys, "long", []byte(comment+"#")); !errors.Is(err, failure.ErrTooLarge) {
 		t.Errorf("Parse of MaxFile+1 bytes: %v, want ErrTooLarge", err)
 	}
 }

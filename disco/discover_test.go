@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/transport"
 )
 
@@ -135,7 +136,7 @@ func TestSize(t *testing.T) {
 	} {
 		_, err := always(answer{body: body}).client().Discover(t.Context(), example)
 		var failed *failed
-		if !errors.Is(err, disco.ErrTooLarge) || !as(err, &failed) {
+		if !errors.Is(err, failure.ErrTooLarge) || !as(err, &failed) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -12,8 +12,6 @@ var (
 	ErrUnauthorized = fault.ErrUnauthorized
 	// ErrInsecure means that a URL is http and AllowHTTP of the transport is not set.
 	ErrInsecure = fault.ErrInsecure
-	// ErrTooLarge means that a document exceeds its limit.
-	ErrTooLarge = fault.ErrTooLarge
 )
 
 // failed returns the error of Discover.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 )
 
 func parse(t testing.TB, document string) *disco.Services {
@@ -67,14 +68,14 @@ func TestDocumentLimits(t *testing.T) {
 	if err != nil || len(s.IDs()) != 1000 {
 		t.Errorf("1000 services: %v", err)
 	}
-	if _, err := disco.ParseServices(example, nil, services(1001)); !errors.Is(err, disco.ErrTooLarge) {
+	if _, err := disco.ParseServices(example, nil, services(1001)); !errors.Is(err, failure.ErrTooLarge) {
 		t.Errorf("1001 services: %v", err)
 	}
 	padded := func(n int) []byte { return []byte("{}" + strings.Repeat(" ", n-2)) }
 	if _, err := disco.ParseServices(example, nil, padded(1<<20)); err != nil {
 		t.Errorf("1 MiB: %v", err)
 	}
-	if _, err := disco.ParseServices(example, nil, padded(1<<20+1)); !errors.Is(err, disco.ErrTooLarge) {
+	if _, err := disco.ParseServices(example, nil, padded(1<<20+1)); !errors.Is(err, failure.ErrTooLarge) {
 		t.Errorf("1 MiB and a byte: %v", err)
 	}
 }

@@ -15,6 +15,10 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
+// ErrTooLarge means that a document, an archive, a file, a count or a name exceeds its limit. All
+// packages of this module return it.
+var ErrTooLarge = fault.ErrTooLarge
+
 // An Error is a failed operation. It wraps a [*RequestError] if a request failed, and an exported
 // error of the package that returned it, a context error (only if the context of the caller has
 // ended, or its deadline is before the next attempt), os.ErrDeadlineExceeded after a timeout, or [io.ErrUnexpectedEOF] after an interruption.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
 )
 
@@ -126,7 +127,7 @@ func TestIndexLimits(t *testing.T) {
 		"16 MiB and a byte": {padded(16<<20 + 1), false},
 	} {
 		_, err := client(mirror(map[string]string{"index.json": test.body})).ProviderVersions(t.Context(), alpha)
-		if (err == nil) != test.ok || err != nil && !errors.Is(err, provider.ErrTooLarge) {
+		if (err == nil) != test.ok || err != nil && !errors.Is(err, failure.ErrTooLarge) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

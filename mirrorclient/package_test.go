@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
 )
 
@@ -193,14 +194,14 @@ func TestPackageLimits(t *testing.T) {
 		want error
 	}{
 		"1,000 platforms":           {platforms(1000), nil},
-		"1,001 platforms":           {platforms(1001), provider.ErrTooLarge},
+		"1,001 platforms":           {platforms(1001), failure.ErrTooLarge},
 		"100 hashes":                {hashes("linux_amd64", 100), nil},
-		"101 hashes":                {hashes("linux_amd64", 101), provider.ErrTooLarge},
+		"101 hashes":                {hashes("linux_amd64", 101), failure.ErrTooLarge},
 		"101 hashes of another one": {strings.Replace(hashes("plan9_arm", 101), `"other_one":{}`, `"linux_amd64":{"url":"a"}`, 1), nil},
 		"1 MiB":                     {document("linux_amd64", "a") + strings.Repeat(" ", 1<<20-len(document("linux_amd64", "a"))), nil},
-		"1 MiB and a byte":          {strings.Repeat(" ", 1<<20) + "{", provider.ErrTooLarge},
+		"1 MiB and a byte":          {strings.Repeat(" ", 1<<20) + "{", failure.ErrTooLarge},
 		"150,000 members":           {`{"archives":{},"x":[` + strings.Repeat("0,", 149_997) + `0,0]}`, provider.ErrNotFound},
-		"150,001 members":           {`{"archives":{},"x":[` + strings.Repeat("0,", 149_998) + `0,0]}`, provider.ErrTooLarge},
+		"150,001 members":           {`{"archives":{},"x":[` + strings.Repeat("0,", 149_998) + `0,0]}`, failure.ErrTooLarge},
 	} {
 		if _, err := find(t, test.body); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v, want %v", name, err, test.want)

@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
@@ -340,7 +341,7 @@ func TestLimits(t *testing.T) {
 				if _, err := module.DownloadLocation(t.Context(), serve(map[string][]byte{archiveURL: archive}), at(t, archiveURL), dir, module.Options{Limits: test.fits}); err != nil {
 					t.Errorf("at the limit: %v", err)
 				}
-				refused(t, archive, module.Options{Limits: test.tooSmall}, module.ErrTooLarge)
+				refused(t, archive, module.Options{Limits: test.tooSmall}, failure.ErrTooLarge)
 			})
 		}
 	}
@@ -349,13 +350,13 @@ func TestLimits(t *testing.T) {
 		return &module.Body{ReadCloser: io.NopCloser(io.MultiReader(strings.NewReader("PK\x03\x04"), zeros{}))}, nil
 	}}}
 	o := module.Options{Limits: checksum.Limits{Package: 1 << 20}}
-	if _, err := module.DownloadLocation(t.Context(), endless, at(t, archiveURL), target(t), o); !errors.Is(err, module.ErrTooLarge) {
+	if _, err := module.DownloadLocation(t.Context(), endless, at(t, archiveURL), target(t), o); !errors.Is(err, failure.ErrTooLarge) {
 		t.Errorf("body without end: %v, want ErrTooLarge", err)
 	}
 	announced := &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) {
 		return &module.Body{ReadCloser: io.NopCloser(iotest.ErrReader(errors.New("read"))), Size: 1<<20 + 1}, nil
 	}}}
-	if _, err := module.DownloadLocation(t.Context(), announced, at(t, archiveURL), target(t), o); !errors.Is(err, module.ErrTooLarge) {
+	if _, err := module.DownloadLocation(t.Context(), announced, at(t, archiveURL), target(t), o); !errors.Is(err, failure.ErrTooLarge) {
 		t.Errorf("declared size: %v, want ErrTooLarge", err)
 	}
 }
@@ -371,9 +372,9 @@ func TestBombs(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := module.Options{Limits: checksum.Limits{Unpacked: 1 << 20}}
-	refused(t, bomb, o, module.ErrTooLarge)
+	refused(t, bomb, o, failure.ErrTooLarge)
 	for _, content := range packed(t, []entry{{"zeros", string(make([]byte, 2<<20)), 0o644}}) {
-		refused(t, content, o, module.ErrTooLarge)
+		refused(t, content, o, failure.ErrTooLarge)
 	}
 }
 

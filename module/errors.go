@@ -20,8 +20,6 @@ var (
 	ErrNoSubdir = fault.Narrow("no such directory in the package", fault.ErrNotFound)
 	// ErrUnauthorized means that credentials are missing or refused.
 	ErrUnauthorized = fault.ErrUnauthorized
-	// ErrTooLarge means that a document or a package exceeds its limit.
-	ErrTooLarge = fault.ErrTooLarge
 	// ErrInsecure means that a request would not use https.
 	ErrInsecure = fault.ErrInsecure
 	// ErrChanged means that the file changed during the transfer.

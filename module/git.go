@@ -42,7 +42,7 @@ type Git struct {
 	AllowHTTP bool
 
 	// Memory limits the memory of git and of each program that it starts, in bytes. If zero, it
-	// is 512 MiB; if negative, there is no limit. Beyond it the error is ErrTooLarge. The limit
+	// is 512 MiB; if negative, there is no limit. Beyond it the error is [github.com/tofureg/tofureg/failure.ErrTooLarge]. The limit
 	// needs Linux and /bin/sh, or Windows.
 	Memory int64
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -347,7 +348,7 @@ func TestGitLimits(t *testing.T) {
 		}
 		opts.Limits = test.tooSmall
 		dir := target(t)
-		if _, err := module.DownloadLocation(t.Context(), nil, o.location("?ref=v1.0.0"), dir, opts); !errors.Is(err, module.ErrTooLarge) {
+		if _, err := module.DownloadLocation(t.Context(), nil, o.location("?ref=v1.0.0"), dir, opts); !errors.Is(err, failure.ErrTooLarge) {
 			t.Errorf("%s: %v, want ErrTooLarge", name, err)
 		}
 		absent(t, dir)
@@ -593,10 +594,10 @@ func TestGitMemory(t *testing.T) {
 		memory    int64
 		want      error
 	}{
-		{"references", endlessRefs(t, true).URL + "/x.git", less, module.ErrTooLarge},
-		{"ls-refs", endlessRefs(t, false).URL + "/x.git", less, module.ErrTooLarge},
+		{"references", endlessRefs(t, true).URL + "/x.git", less, failure.ErrTooLarge},
+		{"ls-refs", endlessRefs(t, false).URL + "/x.git", less, failure.ErrTooLarge},
 		{"a large file", own + "?ref=main", less, nil},
-		{"a large commit", own + "?ref=message", less, module.ErrTooLarge},
+		{"a large commit", own + "?ref=message", less, failure.ErrTooLarge},
 		{"a large commit within the limit", own + "?ref=message", 5 * large, nil},
 		{"a large commit by default", own + "?ref=message", 0, nil},
 		{"a large commit without a limit", own + "?ref=message", -1, nil},

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // repository is a bare repository in the staging directory.
@@ -215,10 +216,10 @@ func (r *repository) inspect(ctx context.Context, commit string, limit int) ([]s
 				return nil
 			}
 			if err != nil {
-				return fmt.Errorf("name in the repository: %w", ErrTooLarge)
+				return fmt.Errorf("name in the repository: %w", fault.ErrTooLarge)
 			}
 			if entries++; entries > limit {
-				return fmt.Errorf("more than %d files: %w", limit, ErrTooLarge)
+				return fmt.Errorf("more than %d files: %w", limit, fault.ErrTooLarge)
 			}
 			mode, name, ok := strings.Cut(strings.TrimSuffix(string(line), "\x00"), "\t")
 			if !ok || controlDir(name, isGitDir) != "" {

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/program"
 	"github.com/tofureg/tofureg/internal/weburl"
 )
@@ -36,7 +37,7 @@ func (r *repository) run(ctx context.Context, args ...string) (string, error) {
 	err := r.stream(ctx, func(in io.Reader) error {
 		n, err := io.Copy(&out, io.LimitReader(in, maxGitOutput+1))
 		if n > maxGitOutput {
-			return fmt.Errorf("the output of git: %w", ErrTooLarge)
+			return fmt.Errorf("the output of git: %w", fault.ErrTooLarge)
 		}
 		return err
 	}, args...)
@@ -66,7 +67,7 @@ func (r *repository) stream(ctx context.Context, read func(io.Reader) error, arg
 	switch failed := r.failure(args[0], messages, err); {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err != nil && errors.Is(failed, ErrTooLarge): // read may have failed for lack of output
+	case err != nil && errors.Is(failed, fault.ErrTooLarge): // read may have failed for lack of output
 		return failed
 	case cause != nil: // the error of read or watchSize
 		return cause
@@ -154,7 +155,7 @@ func (r *repository) watchSize(ctx context.Context, cancel context.CancelCauseFu
 
 func (r *repository) checkSize() error {
 	if sizeBelow(filepath.Join(r.dir, "objects")) > r.limit {
-		return fmt.Errorf("the repository has more than %d bytes: %w", r.limit, ErrTooLarge)
+		return fmt.Errorf("the repository has more than %d bytes: %w", r.limit, fault.ErrTooLarge)
 	}
 	return nil
 }
@@ -185,7 +186,7 @@ func (r *repository) failure(verb string, t *tail, err error) error {
 			break
 		}
 	}
-	if memory := r.git.memory(); kind == ErrTooLarge && memory > 0 {
+	if memory := r.git.memory(); kind == fault.ErrTooLarge && memory > 0 {
 		text += fmt.Sprintf(" (each program may use %d bytes of memory: set Git.Memory to change that)", memory)
 	}
 	return &gitError{verb, text, kind}
@@ -209,8 +210,8 @@ var gitMessages = []struct {
 	{"returned error: 401", ErrUnauthorized},
 	{"returned error: 403", ErrUnauthorized},
 	{"' not allowed", ErrInsecure}, // transport 'http' not allowed
-	{"out of memory", ErrTooLarge},
-	{"cannot allocate memory", ErrTooLarge},
+	{"out of memory", fault.ErrTooLarge},
+	{"cannot allocate memory", fault.ErrTooLarge},
 }
 
 // notInstalled adds to err that the program is missing.

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -284,8 +285,8 @@ func TestFetcherIsChecked(t *testing.T) {
 		"only .git":   {fetcher: fetch{".git/config": "x"}, want: module.ErrArchive},
 		"link":        {fetcher: fetch{"main.tf": "x", "link": "-> /etc/passwd"}, want: module.ErrLink},
 		"pipe":        {fetcher: pipe, want: module.ErrArchive},
-		"entries":     {fetcher: fetch(example), o: module.Options{Limits: checksum.Limits{Entries: 6}}, want: module.ErrTooLarge},
-		"bytes":       {fetcher: fetch{"a": "12345", "b": "6"}, o: module.Options{Limits: checksum.Limits{Unpacked: 5}}, want: module.ErrTooLarge},
+		"entries":     {fetcher: fetch(example), o: module.Options{Limits: checksum.Limits{Entries: 6}}, want: failure.ErrTooLarge},
+		"bytes":       {fetcher: fetch{"a": "12345", "b": "6"}, o: module.Options{Limits: checksum.Limits{Unpacked: 5}}, want: failure.ErrTooLarge},
 		"no such dir": {fetcher: fetch{"a/b": "x"}, want: module.ErrNoSubdir},
 	} {
 		text := "s3::https://example.com/x"
@@ -345,7 +346,7 @@ func TestLocal(t *testing.T) {
 		absent(t, dir)
 	}
 	limited := module.Options{AllowLocal: true, Limits: checksum.Limits{Entries: 3}}
-	if _, err := module.DownloadLocation(t.Context(), nil, at(t, filepath.ToSlash(filepath.Join(home, "vpc"))), target(t), limited); !errors.Is(err, module.ErrTooLarge) {
+	if _, err := module.DownloadLocation(t.Context(), nil, at(t, filepath.ToSlash(filepath.Join(home, "vpc"))), target(t), limited); !errors.Is(err, failure.ErrTooLarge) {
 		t.Errorf("3 entries at most: %v, want ErrTooLarge", err)
 	}
 	if runtime.GOOS == "windows" {

@@ -63,7 +63,7 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 	b.meter.Advanced(b.size, b.body.Resumes)
 	switch {
 	case b.size > b.limit:
-		return n, fmt.Errorf("archive has more than %d bytes: %w", b.limit, ErrTooLarge)
+		return n, fmt.Errorf("archive has more than %d bytes: %w", b.limit, fault.ErrTooLarge)
 	case err == io.EOF && b.body.Size > 0 && b.size != b.body.Size:
 		return n, fmt.Errorf("archive is %d bytes, want %d: %w", b.size, b.body.Size, io.ErrUnexpectedEOF)
 	}
@@ -73,7 +73,7 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 // unpackBody unpacks the body, or returns the next location that it names.
 func (j *job) unpackBody(ctx context.Context, loc *Location, body *Body) (*unpacked, string, error) {
 	if body.Size > j.limits.Package {
-		return nil, "", fmt.Errorf("archive is %d bytes, limit %d: %w", body.Size, j.limits.Package, ErrTooLarge)
+		return nil, "", fmt.Errorf("archive is %d bytes, limit %d: %w", body.Size, j.limits.Package, fault.ErrTooLarge)
 	}
 	j.meter.Started(max(body.Size, 0))
 	b := &bodyReader{ctx: ctx, body: body, limit: j.limits.Package, sum: newChecksummer(loc.Checksum), meter: j.meter}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -70,7 +71,7 @@ func (j *job) checkSize(ctx context.Context, tree fs.FS) error {
 		entries++
 		size += info.Size()
 		if entries > j.limits.Entries || size > j.limits.Unpacked {
-			return ErrTooLarge
+			return fault.ErrTooLarge
 		}
 		return nil
 	})

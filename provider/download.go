@@ -35,7 +35,7 @@ type Options struct {
 // processes, named ".tofureg-…". It does not check the content of the archive; package
 // [github.com/tofureg/tofureg/provider/install] does when it unpacks it.
 //
-// The error wraps an error of package [verify] if the policy refuses the archive, ErrTooLarge if
+// The error wraps an error of package [verify] if the policy refuses the archive, [github.com/tofureg/tofureg/failure.ErrTooLarge] if
 // it exceeds o.Policy.Limits, and ErrUnpacked if pkg has no archive.
 func Download(ctx context.Context, src Fetcher, pkg *Package, path string, o Options) (*verify.Report, error) {
 	if err := pkg.fetchable(); err != nil {

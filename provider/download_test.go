@@ -15,6 +15,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -230,9 +231,9 @@ func TestDownloadSizes(t *testing.T) {
 	}{
 		{name: "nothing said", opens: 1},
 		{name: "limit n", limit: n, opens: 1},
-		{name: "limit n-1", limit: n - 1, want: provider.ErrTooLarge, opens: 1},
-		{name: "limit n-1, declared", limit: n - 1, declared: n, want: provider.ErrTooLarge, opens: 1},
-		{name: "limit n-1, stated", limit: n - 1, stated: n, want: provider.ErrTooLarge},
+		{name: "limit n-1", limit: n - 1, want: failure.ErrTooLarge, opens: 1},
+		{name: "limit n-1, declared", limit: n - 1, declared: n, want: failure.ErrTooLarge, opens: 1},
+		{name: "limit n-1, stated", limit: n - 1, stated: n, want: failure.ErrTooLarge},
 		{name: "stated n", stated: n, opens: 1},
 		{name: "stated n-1", stated: n - 1, want: errSize, opens: 1},
 		{name: "stated n+1", stated: n + 1, want: errSize, opens: 1},
@@ -287,7 +288,7 @@ func TestDownloadStopsEarly(t *testing.T) {
 	src := &fake{open: func(context.Context, int) (*provider.Body, error) { return body(endless), nil }}
 	o := accepting(nil)
 	o.Policy.Limits.Package = 1 << 20
-	if _, err := provider.Download(t.Context(), src, packageOf(nil), target(t), o); !errors.Is(err, provider.ErrTooLarge) {
+	if _, err := provider.Download(t.Context(), src, packageOf(nil), target(t), o); !errors.Is(err, failure.ErrTooLarge) {
 		t.Errorf("%v, want ErrTooLarge", err)
 	}
 	if read > 2<<20 {

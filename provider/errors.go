@@ -23,8 +23,6 @@ var (
 	// ErrUnauthorized means HTTP status 401 or 403. Object stores also answer 403 for a
 	// missing file.
 	ErrUnauthorized = fault.ErrUnauthorized
-	// ErrTooLarge means that a document or an archive exceeds its limit.
-	ErrTooLarge = fault.ErrTooLarge
 	// ErrInsecure means that a URL or a redirect is not https.
 	ErrInsecure = fault.ErrInsecure
 	// ErrChanged means that the file changed on the server during the transfer.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -77,7 +78,7 @@ func firstOf[T any](ctx context.Context, s *search, methods []Method, p addrs.Pr
 // IsFault reports whether another source or a later attempt may succeed: the connection
 // failed, the answer timed out or broke off, or its status is 408, 429 or 5xx.
 func IsFault(err error) bool {
-	for _, kind := range []error{ErrNotFound, ErrUnauthorized, ErrInsecure, ErrTooLarge, ErrProtocol} {
+	for _, kind := range []error{ErrNotFound, ErrUnauthorized, ErrInsecure, fault.ErrTooLarge, ErrProtocol} {
 		if errors.Is(err, kind) {
 			return false
 		}

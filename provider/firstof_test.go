@@ -63,7 +63,7 @@ func TestFirstOfFailsOver(t *testing.T) {
 		"unauthorised":      {request(401, 1, provider.ErrUnauthorized), false},
 		"forbidden":         {request(403, 1, provider.ErrUnauthorized), false},
 		"insecure":          {request(302, 1, provider.ErrInsecure), false},
-		"too large":         {request(200, 1, provider.ErrTooLarge), false},
+		"too large":         {request(200, 1, failure.ErrTooLarge), false},
 		"other status":      {request(418, 1, other), false},
 		"unusable answer":   {request(200, 1, other), false},
 		"refused redirect":  {request(302, 1, other), false},

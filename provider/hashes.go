@@ -74,7 +74,7 @@ type HashStore interface {
 // A failure for one platform does not stop the others. The map has all reports, and the error
 // joins one [*Error] for each failed platform, in order. If ctx ends, the error is the error of
 // ctx. The SHA256SUMS documents and keys of all platforms together, without equal ones, have at most
-// 16 MiB, with those of other calls that share o.Limiter; beyond it the call stops with ErrTooLarge
+// 16 MiB, with those of other calls that share o.Limiter; beyond it the call stops with [github.com/tofureg/tofureg/failure.ErrTooLarge]
 // and no report.
 func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, on []addrs.Platform, o HashOptions) (map[addrs.Platform]*verify.Report, error) {
 	h := &hashing{HashOptions: o, src: ShareEvidence(src), provider: p, version: v, keys: map[string]string{}}

@@ -307,8 +307,8 @@ func TestHashesRefused(t *testing.T) {
 		}, verify.Policy{}, verify.ErrUnknownKey},
 		"not pinned":      {func(*regtest.Provider) {}, verify.Policy{Fingerprints: []string{other.Fingerprint()}}, verify.ErrUnknownKey},
 		"nothing allowed": {func(*regtest.Provider) {}, verify.Policy{Accept: []checksum.Hash{}}, verify.ErrNotAccepted},
-		"too large":       {func(*regtest.Provider) {}, verify.Policy{Limits: checksum.Limits{Package: 10}}, checksum.ErrTooLarge},
-		"a bomb":          {func(*regtest.Provider) {}, verify.Policy{Limits: checksum.Limits{Unpacked: 10}}, checksum.ErrTooLarge},
+		"too large":       {func(*regtest.Provider) {}, verify.Policy{Limits: checksum.Limits{Package: 10}}, failure.ErrTooLarge},
+		"a bomb":          {func(*regtest.Provider) {}, verify.Policy{Limits: checksum.Limits{Unpacked: 10}}, failure.ErrTooLarge},
 		"no zip":          {func(r *regtest.Provider) { r.Zip = []byte("no zip") }, verify.Policy{}, checksum.ErrArchive},
 		"not listed": {func(r *regtest.Provider) {
 			r.EditSums = func(sums []byte) []byte { return []byte(strings.ReplaceAll(string(sums), "_1.2.3_", "_1.2.4_")) }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/verify"
@@ -87,7 +88,7 @@ func TestSumsTogether(t *testing.T) {
 		if more == 0 && (err != nil || len(reports) != n) {
 			t.Errorf("%d bytes together: %d reports, %v, want %d", limit, len(reports), err, n)
 		}
-		if more == 1 && (!errors.Is(err, provider.ErrTooLarge) || len(reports) != 0) {
+		if more == 1 && (!errors.Is(err, failure.ErrTooLarge) || len(reports) != 0) {
 			t.Errorf("%d bytes together: %d reports, %v, want none and ErrTooLarge", limit+more, len(reports), err)
 		}
 	}
@@ -111,14 +112,14 @@ func TestKeysTogether(t *testing.T) {
 	client := serveSystems(16)
 	for _, n := range []int{15, 16} { // with the key of all platforms, 16 are too large
 		o := provider.HashOptions{Policy: verify.Policy{AllowUnsigned: true}, Limiter: new(provider.Limiter)}
-		if _, err := provider.Hashes(t.Context(), keyed{client}, demo, v123, systems(8), o); errors.Is(err, provider.ErrTooLarge) {
+		if _, err := provider.Hashes(t.Context(), keyed{client}, demo, v123, systems(8), o); errors.Is(err, failure.ErrTooLarge) {
 			t.Errorf("8 keys: %v", err)
 		}
 		reports, err := provider.Hashes(t.Context(), keyed{client}, demo, v123, systems(16)[8:n], o)
-		if n == 15 && errors.Is(err, provider.ErrTooLarge) {
+		if n == 15 && errors.Is(err, failure.ErrTooLarge) {
 			t.Errorf("%d keys: %v", n, err)
 		}
-		if n == 16 && (!errors.Is(err, provider.ErrTooLarge) || len(reports) != 0) {
+		if n == 16 && (!errors.Is(err, failure.ErrTooLarge) || len(reports) != 0) {
 			t.Errorf("%d keys: %d reports, %v, want ErrTooLarge", n, len(reports), err)
 		}
 	}

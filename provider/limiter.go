@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // Limiter bounds what the calls of [Hashes] that share it have in progress, and the documents in
@@ -51,7 +53,7 @@ func (l *Limiter) setup() {
 // take takes n bytes for documents.
 func (l *Limiter) take(n int) error {
 	if !l.documents.TryAcquire(int64(n)) {
-		return fmt.Errorf("more than %d bytes in the SHA256SUMS documents and keys of all platforms: %w", maxDocuments, ErrTooLarge)
+		return fmt.Errorf("more than %d bytes in the SHA256SUMS documents and keys of all platforms: %w", maxDocuments, fault.ErrTooLarge)
 	}
 	return nil
 }

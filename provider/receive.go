@@ -180,7 +180,7 @@ func (t *transfer) copy(ctx context.Context, sum io.Writer, body *Body) (size in
 func (t *transfer) plausible(size int64) error {
 	switch {
 	case size > t.limit:
-		return fmt.Errorf("more than %d bytes: %w", t.limit, ErrTooLarge)
+		return fmt.Errorf("more than %d bytes: %w", t.limit, fault.ErrTooLarge)
 	case t.pkg.Size > 0 && size > t.pkg.Size:
 		return &checksum.SizeError{Filename: t.pkg.Filename, Want: t.pkg.Size, Got: size}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -282,7 +283,7 @@ func TestNotShared(t *testing.T) {
 
 		pkg.SignatureURL = pkg.SumsURL
 		reg.AddFault(regtest.Fault{Kind: regtest.Sums, PadTo: verify.MaxSignature + 1})
-		if _, err := c.Evidence(t.Context(), pkg); !errors.Is(err, provider.ErrTooLarge) || reg.Count(regtest.Sums) != 4 {
+		if _, err := c.Evidence(t.Context(), pkg); !errors.Is(err, failure.ErrTooLarge) || reg.Count(regtest.Sums) != 4 {
 			t.Errorf("%v after %d requests in all", err, reg.Count(regtest.Sums))
 		}
 	})

@@ -28,7 +28,7 @@
 //
 // Documents have at most 16 MiB, 100,000 versions, and 1,000 platforms of a version. Documents about
 // a package and SHA256SUMS documents have at most 1 MiB, signatures 64 KiB. What exceeds a limit is refused
-// with [provider.ErrTooLarge].
+// with [github.com/tofureg/tofureg/failure.ErrTooLarge].
 //
 // # Errors
 //

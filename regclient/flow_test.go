@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -231,7 +232,7 @@ func TestEvidenceFails(t *testing.T) {
 func TestEvidenceLimits(t *testing.T) {
 	t.Parallel()
 	for kind, limit := range map[regtest.Kind]int{regtest.Sums: 1 << 20, regtest.Signature: 64 << 10} {
-		for n, want := range map[int]error{limit: nil, limit + 1: provider.ErrTooLarge} {
+		for n, want := range map[int]error{limit: nil, limit + 1: failure.ErrTooLarge} {
 			reg := registry()
 			reg.AddFault(regtest.Fault{Kind: kind, Raw: bytes.Repeat([]byte("x"), n)})
 			c := client(reg)
@@ -251,7 +252,7 @@ func TestOneFileForBoth(t *testing.T) {
 	pkg.SignatureURL = pkg.SumsURL
 	for range 20 { // in either order
 		_, err := c.Evidence(t.Context(), pkg)
-		if e := asError(t, err); e.Op != "fetch the signature of" || !errors.Is(err, provider.ErrTooLarge) {
+		if e := asError(t, err); e.Op != "fetch the signature of" || !errors.Is(err, failure.ErrTooLarge) {
 			t.Fatalf("%v, want ErrTooLarge of the signature", err)
 		}
 	}

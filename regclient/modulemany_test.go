@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/failure"
 )
 
 // TestModulePagesLimit: the limit of versions holds for all pages together.
 func TestModulePagesLimit(t *testing.T) {
 	t.Parallel()
 	const first, limit = 60_000, 100_000
-	for total, want := range map[int]error{limit: nil, limit + 1: module.ErrTooLarge} {
+	for total, want := range map[int]error{limit: nil, limit + 1: failure.ErrTooLarge} {
 		requests := 0
 		c := answering(t, func() []byte {
 			requests++

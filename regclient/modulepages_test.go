@@ -18,7 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
@@ -187,7 +187,7 @@ func TestModulePagesBytes(t *testing.T) {
 			return http.DefaultTransport.RoundTrip(&there)
 		})}
 		_, err := c.ModuleVersions(t.Context(), network)
-		if want := map[int]error{0: nil, 1: module.ErrTooLarge}[more]; !errors.Is(err, want) || sent != pages {
+		if want := map[int]error{0: nil, 1: failure.ErrTooLarge}[more]; !errors.Is(err, want) || sent != pages {
 			t.Errorf("%d bytes in %d pages: %v, want %v", limit+more, sent, err, want)
 		}
 		if more > 0 && !strings.Contains(fmt.Sprint(err), "more than 16777216 bytes in the pages of one list") {
@@ -306,13 +306,13 @@ func TestModulePagesEnd(t *testing.T) {
 		t.Errorf("warnings %q, want %q", versions.Warnings, want)
 	}
 	c, asked = paged(t, func(_, offset int) string { return pageOf(offset, 40_000, `,"total":2000000000`) })
-	if _, err := c.ModuleVersions(t.Context(), network); !errors.Is(err, module.ErrTooLarge) || len(*asked) != 3 {
+	if _, err := c.ModuleVersions(t.Context(), network); !errors.Is(err, failure.ErrTooLarge) || len(*asked) != 3 {
 		t.Errorf("%d requests, %v", len(*asked), err)
 	}
 	c, asked = paged(t, func(_, offset int) string {
 		return strings.ReplaceAll(pageOf(offset, 40_000, `,"total":2000000000`), `"1.`, `"x`)
 	})
-	if _, err := c.ModuleVersions(t.Context(), network); !errors.Is(err, module.ErrTooLarge) || len(*asked) != 3 {
+	if _, err := c.ModuleVersions(t.Context(), network); !errors.Is(err, failure.ErrTooLarge) || len(*asked) != 3 {
 		t.Errorf("junk: %d requests, %v", len(*asked), err)
 	}
 }

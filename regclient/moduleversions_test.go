@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
@@ -187,7 +188,7 @@ func TestModuleVersionsLimits(t *testing.T) {
 	for name, limit := range map[string]int{"versions": 100_000, "members": 500_000, "bytes": 16 << 20} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for n, want := range map[int]error{limit: nil, limit + 1: module.ErrTooLarge} {
+			for n, want := range map[int]error{limit: nil, limit + 1: failure.ErrTooLarge} {
 				c := answering(t, func() []byte { return []byte(tests[name](n)) })
 				if _, err := c.ModuleVersions(t.Context(), network); !errors.Is(err, want) {
 					t.Errorf("%d: %v, want %v", n, err, want)

@@ -10,6 +10,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -143,10 +144,10 @@ func TestUnusablePackages(t *testing.T) {
 		{"packages of others only", func(doc map[string]any) {
 			doc["packages"] = map[string]any{"plan9_arm": map[string]any{"hashes": []string{"zh:" + goodSum}}}
 		}, nil, "packages: the requested platform linux_amd64 is missing"},
-		{"101 hashes", packages(map[string]any{"hashes": slices.Repeat([]string{"zh:" + goodSum}, 101)}), provider.ErrTooLarge, "100 hashes"},
-		{"101 keys", set("signing_keys", keys(101, "armor")), provider.ErrTooLarge, "100 keys"},
-		{"101 protocols", set("protocols", slices.Repeat([]string{"5.0"}, 101)), provider.ErrTooLarge, "100 protocols"},
-		{"1001 packages", set("packages", manyPackages(1001)), provider.ErrTooLarge, "1000 packages"},
+		{"101 hashes", packages(map[string]any{"hashes": slices.Repeat([]string{"zh:" + goodSum}, 101)}), failure.ErrTooLarge, "100 hashes"},
+		{"101 keys", set("signing_keys", keys(101, "armor")), failure.ErrTooLarge, "100 keys"},
+		{"101 protocols", set("protocols", slices.Repeat([]string{"5.0"}, 101)), failure.ErrTooLarge, "100 protocols"},
+		{"1001 packages", set("packages", manyPackages(1001)), failure.ErrTooLarge, "1000 packages"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -324,7 +325,7 @@ func TestPackageMembers(t *testing.T) {
 		reg := registry()
 		reg.AddFault(raw(regtest.Package, `{"extra":[`+strings.Repeat("0,", n-1)+`0]}`))
 		_, err := client(reg).ProviderPackage(t.Context(), alpha, v120, linux)
-		if asError(t, err); errors.Is(err, provider.ErrTooLarge) != tooLarge {
+		if asError(t, err); errors.Is(err, failure.ErrTooLarge) != tooLarge {
 			t.Errorf("%d members: %v", n, err)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -183,7 +183,7 @@ func TestVersionsLimits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for n, want := range map[int]error{limit: nil, limit + 1: provider.ErrTooLarge} {
+			for n, want := range map[int]error{limit: nil, limit + 1: failure.ErrTooLarge} {
 				reg := registry()
 				reg.AddFault(raw(regtest.Versions, tests[name](n)))
 				if _, err := client(reg).ProviderVersions(t.Context(), alpha); !errors.Is(err, want) {
@@ -225,7 +225,7 @@ func TestEmptyVersions(t *testing.T) {
 				_, err = c.ProviderVersions(t.Context(), alpha)
 			}
 			runtime.ReadMemStats(&after)
-			if !errors.Is(err, provider.ErrTooLarge) || !strings.Contains(err.Error(), "100000 versions") {
+			if !errors.Is(err, failure.ErrTooLarge) || !strings.Contains(err.Error(), "100000 versions") {
 				t.Errorf("%s of %s: %.200v, want ErrTooLarge", name, element, err)
 			}
 			if took := after.TotalAlloc - before.TotalAlloc; took > 50<<20 {

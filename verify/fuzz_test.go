@@ -13,8 +13,8 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/verify"
-	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 func seeds(f *testing.F, pattern string) [][]byte {
@@ -109,7 +109,7 @@ func classified(t *testing.T, got *verify.Signature, err error) {
 		t.Fatalf("%v, %v", got, err)
 	}
 	for _, kind := range []error{
-		nil, verify.ErrUnknownKey, verify.ErrBadSignature, verify.ErrRevoked, verify.ErrWeak, verify.ErrFuture, verify.ErrExpired, checksum.ErrTooLarge,
+		nil, verify.ErrUnknownKey, verify.ErrBadSignature, verify.ErrRevoked, verify.ErrWeak, verify.ErrFuture, verify.ErrExpired, failure.ErrTooLarge,
 	} {
 		if errors.Is(err, kind) {
 			return

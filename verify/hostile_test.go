@@ -13,8 +13,8 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	openpgp "github.com/ProtonMail/go-crypto/openpgp/v2"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/verify"
-	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // Attacks by an attacker who has a valid signature of a publisher, or who serves the keys.
@@ -60,7 +60,7 @@ func TestFrames(t *testing.T) {
 		"in parts":                   {partial, nil},
 		"fifteen bad ones before it": {append(bytes.Repeat(junk, 15), sig...), nil},
 		"fifteen bad ones after it":  {append(bytes.Clone(sig), bytes.Repeat(junk, 15)...), nil},
-		"sixteen bad ones before it": {append(bytes.Repeat(junk, 16), sig...), checksum.ErrTooLarge},
+		"sixteen bad ones before it": {append(bytes.Repeat(junk, 16), sig...), failure.ErrTooLarge},
 		"message after it":           {slices.Concat(sig, literal), nil},
 		"garbage after it":           {append(bytes.Clone(sig), "garbage"...), nil},
 
@@ -274,7 +274,7 @@ func TestCostOfCurves(t *testing.T) {
 	e := entity(t, "slow", cfg)
 	e.Subkeys = nil
 	sig := sign(t, doc, e.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
-	for n, want := range map[int]error{49: nil, 50: checksum.ErrTooLarge} {
+	for n, want := range map[int]error{49: nil, 50: failure.ErrTooLarge} {
 		for _, id := range e.Identities {
 			id.SelfCertifications = slices.Repeat(id.SelfCertifications[:1], n)
 		}
@@ -285,7 +285,7 @@ func TestCostOfCurves(t *testing.T) {
 		if _, err := key.Info(); !errors.Is(err, want) {
 			t.Errorf("%d self-signatures: Info: error %v, want %v", n, err, want)
 		}
-		if _, err := (verify.Key{Armor: key.Armor + key.Armor}).Info(); !errors.Is(err, checksum.ErrTooLarge) {
+		if _, err := (verify.Key{Armor: key.Armor + key.Armor}).Info(); !errors.Is(err, failure.ErrTooLarge) {
 			t.Errorf("twice %d self-signatures: Info: error %v, want ErrTooLarge", n, err)
 		}
 	}
@@ -295,7 +295,7 @@ func TestNumberOfCertificates(t *testing.T) {
 	t.Parallel()
 	doc, sig := gpgFile(t, "SHA256SUMS"), gpgFile(t, "ed25519.sig")
 	other, signer := gpgKey(t, "ecdsa").Armor, gpgKey(t, "ed25519").Armor
-	for n, want := range map[int]error{999: nil, 1000: checksum.ErrTooLarge} {
+	for n, want := range map[int]error{999: nil, 1000: failure.ErrTooLarge} {
 		keys := []verify.Key{{Armor: strings.Repeat(other, n/2)}, {Armor: strings.Repeat(other, n-n/2)}, {Armor: signer}}
 		if _, err := verify.CheckSignature(doc, sig, keys, today); !errors.Is(err, want) {
 			t.Errorf("%d and one: error %v, want %v", n, err, want)

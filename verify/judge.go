@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -101,11 +102,11 @@ func (p Policy) needsH1(ev Evidence, zh checksum.Hash) bool {
 // Check calls [Policy.JudgeArchive] for the zip archive in the first size bytes of zip. To
 // compare it with known hashes only, set Accept and pass the zero Evidence.
 //
-// It also returns errors of zip, [checksum.H1Zip] and ctx, and [checksum.ErrTooLarge] for an
+// It also returns errors of zip, [checksum.H1Zip] and ctx, and [github.com/tofureg/tofureg/failure.ErrTooLarge] for an
 // archive larger than Limits.Package.
 func (p Policy) Check(ctx context.Context, ev Evidence, zip io.ReaderAt, size int64) (*Report, error) {
 	if limit := p.Limits.Effective().Package; size > limit {
-		return nil, fmt.Errorf("package %q %w: %d bytes, %d are allowed", ev.Filename, checksum.ErrTooLarge, size, limit)
+		return nil, fmt.Errorf("package %q %w: %d bytes, %d are allowed", ev.Filename, fault.ErrTooLarge, size, limit)
 	}
 	sums, wait := p.startSums(ev)
 	defer wait()

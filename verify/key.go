@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tofureg/tofureg/verify/checksum"
+	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // A Key is a public key that a registry lists or a caller pins.
@@ -34,7 +34,7 @@ type KeyInfo struct {
 }
 
 // Info describes the keys in k in order. The error wraps [ErrBadKey] if there is no key, or a
-// block is damaged or holds private keys, and [checksum.ErrTooLarge] beyond the limits of
+// block is damaged or holds private keys, and [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond the limits of
 // [CheckSignature].
 func (k Key) Info() ([]KeyInfo, error) {
 	certs, err := k.parse()
@@ -55,7 +55,7 @@ func (k Key) Info() ([]KeyInfo, error) {
 
 func (k Key) parse() ([]*certificate, error) {
 	if len(k.Armor) > maxArmor {
-		return nil, k.failure(fmt.Errorf("%w: %d bytes of armor, %d are allowed", checksum.ErrTooLarge, len(k.Armor), maxArmor))
+		return nil, k.failure(fmt.Errorf("%w: %d bytes of armor, %d are allowed", fault.ErrTooLarge, len(k.Armor), maxArmor))
 	}
 	blocks, err := armoredBlocks(k.Armor)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	openpgp "github.com/ProtonMail/go-crypto/openpgp/v2"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/verify"
-	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // The keys and signatures here are made with the same library that verifies them:
@@ -385,7 +385,7 @@ func TestCostOfKeys(t *testing.T) {
 	}
 	own := id.SelfCertifications[0]
 	others := e.Subkeys[0].Bindings
-	for n, want := range map[int]error{499 - len(others): nil, 500 - len(others): checksum.ErrTooLarge} {
+	for n, want := range map[int]error{499 - len(others): nil, 500 - len(others): failure.ErrTooLarge} {
 		id.SelfCertifications = slices.Repeat([]*packet.VerifiableSignature{own}, n)
 		key := public(t, e)
 		if _, err := verify.CheckSignature(doc, sig, []verify.Key{key}, today); !errors.Is(err, want) {
@@ -411,7 +411,7 @@ func TestCostOfKeys(t *testing.T) {
 		certificate := armored(t, openpgp.PublicKeyType, func(b *bytes.Buffer) error {
 			return errors.Join(key.Serialize(b), id.UserId.Serialize(b), forged.Serialize(b))
 		})
-		if _, err := (verify.Key{Armor: certificate}).Info(); !errors.Is(err, checksum.ErrTooLarge) {
+		if _, err := (verify.Key{Armor: certificate}).Info(); !errors.Is(err, failure.ErrTooLarge) {
 			t.Errorf("%s: Info: error %v, want ErrTooLarge", name, err)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -596,7 +597,7 @@ func TestCheckReads(t *testing.T) {
 	if _, err := (verify.Policy{Limits: checksum.Limits{Package: size}}).Check(t.Context(), p.ev, r, size); err != nil {
 		t.Errorf("at the limit: %v", err)
 	}
-	if _, err := (verify.Policy{Limits: checksum.Limits{Package: size - 1}}).Check(t.Context(), p.ev, r, size); !errors.Is(err, checksum.ErrTooLarge) {
+	if _, err := (verify.Policy{Limits: checksum.Limits{Package: size - 1}}).Check(t.Context(), p.ev, r, size); !errors.Is(err, failure.ErrTooLarge) {
 		t.Errorf("above the limit: %v", err)
 	}
 	// Only an h1 could decide, and the bytes have none.

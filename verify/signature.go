@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tofureg/tofureg/verify/checksum"
+	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // A Signature is a verified signature and the key that made it.
@@ -46,7 +46,7 @@ type Signature struct {
 //   - [ErrWeak] for RSA keys under 2,047 bits, DSA keys, and SHA-224, SHA-1 or weaker, but not
 //     for SHA-1 in self-signatures
 //   - [ErrUnknownKey] if no key matches, and also [ErrBadKey] if a key cannot be read
-//   - [checksum.ErrTooLarge] beyond [MaxSums], [MaxSignature], 16 signatures, 100 keys of 1
+//   - [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond [MaxSums], [MaxSignature], 16 signatures, 100 keys of 1
 //     MiB, 1,000 OpenPGP keys in them, keys of 8,192 bits, or 500 self-signatures (50 on slow
 //     curves)
 //   - [ErrBadSignature] otherwise
@@ -82,9 +82,9 @@ type signatureCheck struct {
 func (c signatureCheck) run(doc, sig []byte, keys []Key) (*Signature, error) {
 	switch {
 	case len(doc) > MaxSums:
-		return nil, fmt.Errorf("signed document %w: %d bytes, %d are allowed", checksum.ErrTooLarge, len(doc), MaxSums)
+		return nil, fmt.Errorf("signed document %w: %d bytes, %d are allowed", fault.ErrTooLarge, len(doc), MaxSums)
 	case len(sig) > MaxSignature:
-		return nil, fmt.Errorf("signature %w: %d bytes, %d are allowed", checksum.ErrTooLarge, len(sig), MaxSignature)
+		return nil, fmt.Errorf("signature %w: %d bytes, %d are allowed", fault.ErrTooLarge, len(sig), MaxSignature)
 	}
 	signatures, err := readSignatures(sig)
 	if err != nil {
@@ -115,7 +115,7 @@ func (c signatureCheck) run(doc, sig []byte, keys []Key) (*Signature, error) {
 			switch {
 			case err == nil:
 				good = append(good, candidate{i, verified})
-			case errors.Is(err, checksum.ErrTooLarge):
+			case errors.Is(err, fault.ErrTooLarge):
 				return nil, err
 			case err != ErrUnknownKey: // not wrapped: another key signed
 				fail(i, err)
@@ -170,7 +170,7 @@ func specificity(err error) int {
 // list.
 func readKeys(keys []Key) (certs []*certificate, unreadable, err error) {
 	if len(keys) > maxKeys {
-		return nil, nil, fmt.Errorf("list of keys %w: %d keys, %d are allowed", checksum.ErrTooLarge, len(keys), maxKeys)
+		return nil, nil, fmt.Errorf("list of keys %w: %d keys, %d are allowed", fault.ErrTooLarge, len(keys), maxKeys)
 	}
 	for _, key := range keys {
 		more, err := key.parse()
@@ -182,7 +182,7 @@ func readKeys(keys []Key) (certs []*certificate, unreadable, err error) {
 		}
 		certs = append(certs, more...)
 		if len(certs) > maxCertificates {
-			return nil, nil, fmt.Errorf("list of keys %w: more than %d OpenPGP keys in it", checksum.ErrTooLarge, maxCertificates)
+			return nil, nil, fmt.Errorf("list of keys %w: more than %d OpenPGP keys in it", fault.ErrTooLarge, maxCertificates)
 		}
 	}
 	return certs, unreadable, nil

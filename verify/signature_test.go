@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/verify"
-	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // The files in testdata/gpg were made by the gpg program; make.sh there tells how.
@@ -323,15 +323,15 @@ func TestCheckSignatureLimits(t *testing.T) {
 		want     error
 	}{
 		{"document", make([]byte, verify.MaxSums), sig, many(1), verify.ErrBadSignature},
-		{"document + 1", make([]byte, verify.MaxSums+1), sig, many(1), checksum.ErrTooLarge},
+		{"document + 1", make([]byte, verify.MaxSums+1), sig, many(1), failure.ErrTooLarge},
 		{"signature", doc, padded(verify.MaxSignature), many(1), nil},
-		{"signature + 1", doc, padded(verify.MaxSignature + 1), many(1), checksum.ErrTooLarge},
+		{"signature + 1", doc, padded(verify.MaxSignature + 1), many(1), failure.ErrTooLarge},
 		{"signatures", doc, bytes.Repeat(sig, 16), many(1), nil},
-		{"signatures + 1", doc, bytes.Repeat(sig, 17), many(1), checksum.ErrTooLarge},
+		{"signatures + 1", doc, bytes.Repeat(sig, 17), many(1), failure.ErrTooLarge},
 		{"keys", doc, sig, many(100), nil},
-		{"keys + 1", doc, sig, many(101), checksum.ErrTooLarge},
+		{"keys + 1", doc, sig, many(101), failure.ErrTooLarge},
 		{"armor", doc, sig, long(1 << 20), nil},
-		{"armor + 1", doc, sig, long(1<<20 + 1), checksum.ErrTooLarge},
+		{"armor + 1", doc, sig, long(1<<20 + 1), failure.ErrTooLarge},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -33,18 +34,18 @@ type Sums struct {
 // a space or an asterisk, and a name. It accepts blank lines, CRLF, a missing last line end,
 // and repeated equal lines.
 //
-// Everything else is a [*SumsError]. The error wraps [checksum.ErrTooLarge] beyond [MaxSums]
+// Everything else is a [*SumsError]. The error wraps [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond [MaxSums]
 // bytes or 10,000 lines.
 func ParseSums(doc []byte) (*Sums, error) {
 	if len(doc) > MaxSums {
-		return nil, &SumsError{Reason: fmt.Sprintf("%d bytes, %d are allowed", len(doc), MaxSums), err: checksum.ErrTooLarge}
+		return nil, &SumsError{Reason: fmt.Sprintf("%d bytes, %d are allowed", len(doc), MaxSums), err: fault.ErrTooLarge}
 	}
 	s := &Sums{hashes: map[string]checksum.Hash{}}
 	n := 0
 	for line := range bytes.Lines(doc) {
 		n++
 		if n > maxSumsLines {
-			return nil, &SumsError{Line: n, Reason: fmt.Sprintf("more than %d lines", maxSumsLines), err: checksum.ErrTooLarge}
+			return nil, &SumsError{Line: n, Reason: fmt.Sprintf("more than %d lines", maxSumsLines), err: fault.ErrTooLarge}
 		}
 		line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 		if len(line) == 0 {
@@ -150,5 +151,5 @@ func (e *SumsError) Error() string {
 	return fmt.Sprintf("SHA256SUMS line %d: %s", e.Line, e.Reason)
 }
 
-// Unwrap returns [checksum.ErrTooLarge] or nil.
+// Unwrap returns [github.com/tofureg/tofureg/failure.ErrTooLarge] or nil.
 func (e *SumsError) Unwrap() error { return e.err }

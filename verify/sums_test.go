@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/verify"
-	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 const (
@@ -122,14 +122,14 @@ func TestParseSumsLimits(t *testing.T) {
 	if sums, err := verify.ParseSums(lines(10_000)); err != nil || files(sums) != 10_000 {
 		t.Errorf("10,000 lines: %v", err)
 	}
-	if _, err := verify.ParseSums(lines(10_001)); !errors.Is(err, checksum.ErrTooLarge) {
+	if _, err := verify.ParseSums(lines(10_001)); !errors.Is(err, failure.ErrTooLarge) {
 		t.Errorf("10,001 lines: error %v, want ErrTooLarge", err)
 	}
 	long := append([]byte(sumA+"  "), bytes.Repeat([]byte("n"), verify.MaxSums-66)...)
 	if _, err := verify.ParseSums(long); err != nil {
 		t.Errorf("%d bytes: %v", len(long), err)
 	}
-	if _, err := verify.ParseSums(append(long, 'n')); !errors.Is(err, checksum.ErrTooLarge) {
+	if _, err := verify.ParseSums(append(long, 'n')); !errors.Is(err, failure.ErrTooLarge) {
 		t.Errorf("%d bytes: error %v, want ErrTooLarge", len(long)+1, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/tofureg/tofureg/auth/login"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -43,7 +44,7 @@ func TestAnswerLimit(t *testing.T) {
 		reg := registry(regtest.Login{})
 		reg.AddFault(regtest.Fault{Kind: regtest.LoginToken, Raw: []byte(before + strings.Repeat("a", n-len(before)-len(after)) + after)})
 		r, err := client(reg).Login(t.Context(), host)
-		if fits != (err == nil) || fits != (r != nil) || !fits && !errors.Is(err, disco.ErrTooLarge) {
+		if fits != (err == nil) || fits != (r != nil) || !fits && !errors.Is(err, failure.ErrTooLarge) {
 			t.Errorf("%d bytes: %v", n, err)
 		}
 	}

@@ -63,7 +63,7 @@ func (c *Client) web() *httpx.Client { return httpx.New(c.Transport) }
 //
 // The error is a [*failure.Error]. It can wrap an [*UnsupportedError], a [*RefusedError], a
 // [*PortError], [disco.ErrInsecure] if a URL of the service is not https,
-// [auth.ErrTooLarge] or [auth.ErrInvalidToken] for the answer of the token endpoint,
+// [github.com/tofureg/tofureg/failure.ErrTooLarge] or [auth.ErrInvalidToken] for the answer of the token endpoint,
 // [os.ErrDeadlineExceeded] after Timeout, or the error of discovery, Open, the context or
 // the Store. If only saving fails, Login returns the Result and the error.
 //

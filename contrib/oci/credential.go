@@ -18,8 +18,8 @@ import (
 
 	secrets "github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fsx"
-	"github.com/tofureg/tofureg/provider"
 )
 
 // credential returns the function that provides the credential of one repository. As in
@@ -127,7 +127,7 @@ func dockerFile(file string) (entries []dockerEntry, err error) {
 		return nil, err
 	}
 	if len(data) > maxDockerFile {
-		return nil, fmt.Errorf("%q has more than %d bytes: %w", file, maxDockerFile, provider.ErrTooLarge)
+		return nil, fmt.Errorf("%q has more than %d bytes: %w", file, maxDockerFile, failure.ErrTooLarge)
 	}
 	var content struct {
 		Auths map[string]*struct {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/contrib/oci"
-	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/failure"
 )
 
 const blocks = `
@@ -119,7 +119,7 @@ func TestDockerFileLimits(t *testing.T) {
 	home := t.TempDir()
 	writeFile(t, filepath.Join(home, "full"), "{}"+strings.Repeat(" ", 1<<20-2))
 	writeFile(t, filepath.Join(home, "more"), "{}"+strings.Repeat(" ", 1<<20-1))
-	for name, want := range map[string]error{"full": nil, "more": provider.ErrTooLarge, "none": fs.ErrNotExist} {
+	for name, want := range map[string]error{"full": nil, "more": failure.ErrTooLarge, "none": fs.ErrNotExist} {
 		config, err := cliconfig.Parse(cliconfig.System{Home: home}, filepath.Join(home, "x.tfrc"), []byte(`oci_default_credentials { docker_style_config_files = ["`+name+`"] }`))
 		if err != nil {
 			t.Fatal(err)

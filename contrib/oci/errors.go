@@ -145,9 +145,9 @@ type hiddenError struct {
 // kinds maps errors of the libraries to errors for callers.
 var kinds = []struct{ library, kind error }{
 	{errdef.ErrNotFound, provider.ErrNotFound},
-	{errdef.ErrTooManyPages, provider.ErrTooLarge},
+	{errdef.ErrTooManyPages, failure.ErrTooLarge},
 	{auth.ErrBasicCredentialNotFound, provider.ErrUnauthorized},
-	{provider.ErrTooLarge, provider.ErrTooLarge},
+	{failure.ErrTooLarge, failure.ErrTooLarge},
 	{io.ErrUnexpectedEOF, io.ErrUnexpectedEOF},
 	{os.ErrDeadlineExceeded, os.ErrDeadlineExceeded},
 }

@@ -80,7 +80,7 @@ func TestDigests(t *testing.T) {
 // TestManifestLimit uses an index of the maximum size, and of one byte more.
 func TestManifestLimit(t *testing.T) {
 	t.Parallel()
-	for extra, want := range []error{nil, provider.ErrTooLarge} {
+	for extra, want := range []error{nil, failure.ErrTooLarge} {
 		f := newRegistry(t)
 		layer := f.blob("p", zipOf(map[string]string{"x": "x"}))
 		at := target(f.manifest("p", "", ocispec.MediaTypeImageManifest, image(typeTarget, layer)), "linux_amd64")
@@ -117,7 +117,7 @@ func TestTagsEnd(t *testing.T) {
 			f := newRegistry(t)
 			var n atomic.Int64
 			f.Before = func(w http.ResponseWriter, r *http.Request) bool { serve(w, n.Add(1)); return true }
-			if _, err := f.mirror("p").ProviderVersions(t.Context(), alpha); !errors.Is(err, provider.ErrTooLarge) {
+			if _, err := f.mirror("p").ProviderVersions(t.Context(), alpha); !errors.Is(err, failure.ErrTooLarge) {
 				t.Errorf("ProviderVersions: %v, want ErrTooLarge", err)
 			}
 			if n.Load() > 1001 {

@@ -12,6 +12,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
 )
 
@@ -29,7 +30,7 @@ func fetchManifest(ctx context.Context, repo *remote.Repository, desc ocispec.De
 		return err
 	}
 	if desc.Size > MaxManifest {
-		return fmt.Errorf("manifest %s is %d bytes: %w, limit %d", desc.Digest, desc.Size, provider.ErrTooLarge, MaxManifest)
+		return fmt.Errorf("manifest %s is %d bytes: %w, limit %d", desc.Digest, desc.Size, failure.ErrTooLarge, MaxManifest)
 	}
 	body, err := repo.Manifests().Fetch(ctx, desc)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/tofureg/tofureg/contrib/oci"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -109,7 +110,7 @@ func TestModuleLimits(t *testing.T) {
 	f := newRegistry(t)
 	content := zipOf(map[string]string{"main.tf": "# x\n"})
 	f.manifest("m", "latest", ocispec.MediaTypeImageManifest, image(typeModule, f.blob("m", content)))
-	for less, want := range []error{nil, module.ErrTooLarge} {
+	for less, want := range []error{nil, failure.ErrTooLarge} {
 		o := module.Options{Fetcher: f.client(), Limits: checksum.Limits{Package: int64(len(content) - less)}}
 		if _, err := getWith(t, "oci://"+f.host+"/m", o); !errors.Is(err, want) || want == nil && err != nil {
 			t.Errorf("package of %d bytes, limit %d: %v, want %v", len(content), o.Limits.Package, err, want)

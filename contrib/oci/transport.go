@@ -185,7 +185,7 @@ func (b *guardedBody) Read(p []byte) (int, error) {
 	b.read += int64(n)
 	switch {
 	case b.limit >= 0 && b.read > b.limit:
-		return n, fmt.Errorf("%w: more than %d bytes", provider.ErrTooLarge, b.limit)
+		return n, fmt.Errorf("%w: more than %d bytes", failure.ErrTooLarge, b.limit)
 	case err == nil && b.idle > 0:
 		b.timer.reset(b.idle)
 	case err != nil && err != io.EOF:

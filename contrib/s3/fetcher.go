@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/transport"
@@ -150,12 +151,12 @@ func (f *Fetcher) directory(ctx context.Context, o *object, dir string, limits c
 		}
 		if len(page.Contents) == 0 {
 			if empty++; empty > maxEmptyPages {
-				return fmt.Errorf("%w: more than %d empty pages in the list of %q", module.ErrTooLarge, maxEmptyPages, prefix)
+				return fmt.Errorf("%w: more than %d empty pages in the list of %q", failure.ErrTooLarge, maxEmptyPages, prefix)
 			}
 		}
 		for _, found := range page.Contents {
 			if entries++; entries > limits.Entries {
-				return fmt.Errorf("%w: more than %d objects", module.ErrTooLarge, limits.Entries)
+				return fmt.Errorf("%w: more than %d objects", failure.ErrTooLarge, limits.Entries)
 			}
 			key := aws.ToString(found.Key)
 			name, ok := strings.CutPrefix(key, prefix)
@@ -166,7 +167,7 @@ func (f *Fetcher) directory(ctx context.Context, o *object, dir string, limits c
 				continue // placeholder of a directory
 			}
 			if left -= aws.ToInt64(found.Size); left < 0 {
-				return fmt.Errorf("%w: more than %d bytes in total", module.ErrTooLarge, limits.Unpacked)
+				return fmt.Errorf("%w: more than %d bytes in total", failure.ErrTooLarge, limits.Unpacked)
 			}
 			if err := f.file(ctx, o, root, key, name, aws.ToInt64(found.Size)); err != nil {
 				return printable(err)

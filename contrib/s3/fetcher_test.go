@@ -22,6 +22,7 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"github.com/tofureg/tofureg/contrib/s3"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/transport"
@@ -137,10 +138,10 @@ func TestRefused(t *testing.T) {
 		{base + "nothing", nil, module.ErrNotFound, checksum.Limits{}},
 		{base + "a.zip?checksum=sha256:" + strings.Repeat("0", 64), nil, checksum.ErrMismatch, checksum.Limits{}},
 		{base + "large?checksum=sha256:" + strings.Repeat("0", 64), nil, nil, checksum.Limits{}},
-		{base + "a.zip", nil, module.ErrTooLarge, checksum.Limits{Package: 10}},
-		{base + "large", nil, module.ErrTooLarge, checksum.Limits{Unpacked: 9}},
-		{base + "large", nil, module.ErrTooLarge, checksum.Limits{Entries: 1}},
-		{base + "dirs", nil, module.ErrTooLarge, checksum.Limits{Entries: 2}},
+		{base + "a.zip", nil, failure.ErrTooLarge, checksum.Limits{Package: 10}},
+		{base + "large", nil, failure.ErrTooLarge, checksum.Limits{Unpacked: 9}},
+		{base + "large", nil, failure.ErrTooLarge, checksum.Limits{Entries: 1}},
+		{base + "dirs", nil, failure.ErrTooLarge, checksum.Limits{Entries: 2}},
 		{base + "link.zip", nil, module.ErrLink, checksum.Limits{}},
 		{base + "evil", nil, nil, checksum.Limits{}},
 		{"s3::https://elsewhere.example.com/modules/a.zip", nil, s3.ErrHost, checksum.Limits{}},

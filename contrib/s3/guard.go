@@ -12,6 +12,7 @@ import (
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/transport"
@@ -111,7 +112,7 @@ type limitedBody struct {
 func (b *limitedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.left -= int64(n); b.left < 0 {
-		return 0, fmt.Errorf("%w: a list of more than %d bytes", module.ErrTooLarge, maxPage)
+		return 0, fmt.Errorf("%w: a list of more than %d bytes", failure.ErrTooLarge, maxPage)
 	}
 	return n, err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"github.com/tofureg/tofureg/contrib/s3"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -123,7 +124,7 @@ func TestListLimits(t *testing.T) {
 		o := module.Options{Limits: checksum.Limits{Entries: 10}}
 		server := httptest.NewTLSServer(serve)
 		t.Cleanup(server.Close)
-		if _, err := downloadWith(t, signed(t, server), "s3::"+server.URL+"/modules/dir", o); !errors.Is(err, module.ErrTooLarge) {
+		if _, err := downloadWith(t, signed(t, server), "s3::"+server.URL+"/modules/dir", o); !errors.Is(err, failure.ErrTooLarge) {
 			t.Errorf("%s: %v, want ErrTooLarge", name, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
 )
 
@@ -72,7 +73,7 @@ const failed = "failed"
 func kind(err error) string {
 	for _, k := range []error{
 		context.Canceled, context.DeadlineExceeded, provider.ErrNoPlatform, provider.ErrNoVersion, provider.ErrNotFound,
-		provider.ErrUnauthorized, provider.ErrTooLarge, provider.ErrInsecure, provider.ErrChanged, provider.ErrOffline,
+		provider.ErrUnauthorized, failure.ErrTooLarge, provider.ErrInsecure, provider.ErrChanged, provider.ErrOffline,
 	} {
 		if errors.Is(err, k) {
 			return k.Error()

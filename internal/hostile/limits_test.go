@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -47,14 +47,14 @@ func TestDocumentLimits(t *testing.T) {
 					_, err := run(t.Context())
 					switch {
 					case none:
-						if typed(t, err); errors.Is(err, provider.ErrTooLarge) {
+						if typed(t, err); errors.Is(err, failure.ErrTooLarge) {
 							t.Errorf("exactly the limit, and no JSON: %v", err)
 						}
 					case more == 0 && err != nil:
 						t.Errorf("exactly the limit: %v", err)
 					case more == 1 && name == "compressed, small":
 						typed(t, err)
-					case more == 1 && (!errors.Is(err, provider.ErrTooLarge) || typed(t, err).attempts != 1):
+					case more == 1 && (!errors.Is(err, failure.ErrTooLarge) || typed(t, err).attempts != 1):
 						t.Errorf("one byte more: %v", err)
 					}
 				}
@@ -74,7 +74,7 @@ func TestTooLargeIsFinal(t *testing.T) {
 		run := op.ready(t, w)
 		w.reg.AddFault(regtest.Fault{Kind: op.kind, PadTo: op.limit + 1})
 		_, err := run(t.Context())
-		if n := w.count()[op.kind]; !errors.Is(err, provider.ErrTooLarge) || n != 1 {
+		if n := w.count()[op.kind]; !errors.Is(err, failure.ErrTooLarge) || n != 1 {
 			t.Errorf("%s: %d requests, %v", op.name, n, err)
 		}
 		for _, q := range w.reg.Requests() {

@@ -256,7 +256,7 @@ func (s *Server) Fail(w http.ResponseWriter, r *http.Request, err error) {
 func describe(err error) string {
 	for _, kind := range []error{
 		ErrPath, ErrBusy, provider.ErrNoPlatform, provider.ErrNoVersion, provider.ErrNotFound, provider.ErrUnauthorized,
-		provider.ErrTooLarge, provider.ErrInsecure, provider.ErrUnpacked, verify.ErrUnsigned, verify.ErrUnchecked,
+		fault.ErrTooLarge, provider.ErrInsecure, provider.ErrUnpacked, verify.ErrUnsigned, verify.ErrUnchecked,
 	} {
 		if errors.Is(err, kind) {
 			return kind.Error()

@@ -70,7 +70,7 @@ type Added struct {
 //
 // Add returns those wanted packages that are now in the mirror, sorted, also with an error. The error joins a
 // [*provider.Error] for each failure. More than 4 MiB of different SHA256SUMS documents of one
-// version are refused with [provider.ErrTooLarge].
+// version are refused with [github.com/tofureg/tofureg/failure.ErrTooLarge].
 func (m *Mirror) Add(ctx context.Context, src provider.Source, wants []Want, o Options) ([]Added, error) {
 	jobs, err := plan(wants)
 	if err != nil {

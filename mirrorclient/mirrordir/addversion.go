@@ -115,7 +115,7 @@ func (v *versionAdder) shareSums(report *verify.Report) error {
 		size += sha256.Size*2 + len("  ") + len(name) + len("\n")
 	}
 	if !v.left.TryAcquire(int64(size)) {
-		err := fmt.Errorf("more than %d bytes in the SHA256SUMS documents of all platforms: %w", maxSums, provider.ErrTooLarge)
+		err := fmt.Errorf("more than %d bytes in the SHA256SUMS documents of all platforms: %w", maxSums, fault.ErrTooLarge)
 		v.stop(err)
 		return err
 	}

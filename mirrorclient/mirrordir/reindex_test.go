@@ -11,10 +11,10 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
-	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/transport"
@@ -278,7 +278,7 @@ func TestBeyondLimits(t *testing.T) {
 					}
 					wantGood(t, m)
 					spoil()
-				} else if !errors.Is(err, provider.ErrTooLarge) || !strings.Contains(err.Error(), "Reindex") {
+				} else if !errors.Is(err, failure.ErrTooLarge) || !strings.Contains(err.Error(), "Reindex") {
 					t.Errorf("Add: %v, want ErrTooLarge and what to do about it", err)
 				}
 				mustReindex(t, m)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -62,7 +63,7 @@ func TestSumsTogether(t *testing.T) {
 		if more == 0 && (err != nil || len(added) != 5) {
 			t.Errorf("Add with %d bytes of documents: %d packages, %v, want 5", limit, len(added), err)
 		}
-		if more == 1 && (!errors.Is(err, provider.ErrTooLarge) || len(added) != 4) {
+		if more == 1 && (!errors.Is(err, failure.ErrTooLarge) || len(added) != 4) {
 			t.Errorf("Add with %d bytes of documents: %d packages, %v, want 4 and ErrTooLarge", limit+more, len(added), err)
 		}
 	}

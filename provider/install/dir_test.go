@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
@@ -188,9 +189,9 @@ func TestInstallRefused(t *testing.T) {
 		"another signer":    {policy: verify.Policy{Fingerprints: []string{strings.Repeat("0", 40)}}, want: verify.ErrUnknownKey},
 		"unsigned":          {pkg: func(p *provider.Package) { p.SumsURL = "" }, want: verify.ErrUnsigned},
 		"another platform":  {pkg: func(p *provider.Package) { p.Platform = addrs.MustParsePlatform("linux_arm64") }, want: verify.ErrFilename},
-		"too large":         {policy: verify.Policy{Limits: checksum.Limits{Package: good.Fetched - 1}}, want: provider.ErrTooLarge},
-		"too much content":  {policy: verify.Policy{Limits: checksum.Limits{Unpacked: 1}}, want: provider.ErrTooLarge},
-		"too many entries":  {policy: verify.Policy{Accept: []checksum.Hash{zh}, Limits: checksum.Limits{Entries: -1, NameLen: 1}}, want: provider.ErrTooLarge},
+		"too large":         {policy: verify.Policy{Limits: checksum.Limits{Package: good.Fetched - 1}}, want: failure.ErrTooLarge},
+		"too much content":  {policy: verify.Policy{Limits: checksum.Limits{Unpacked: 1}}, want: failure.ErrTooLarge},
+		"too many entries":  {policy: verify.Policy{Accept: []checksum.Hash{zh}, Limits: checksum.Limits{Entries: -1, NameLen: 1}}, want: failure.ErrTooLarge},
 		"not found":         {pkg: func(p *provider.Package) { p.URL += "x" }, want: provider.ErrNotFound},
 		"cancelled":         {ctx: cancelled, want: context.Canceled},
 		"no provider":       {pkg: func(p *provider.Package) { p.Provider = addrs.Provider{} }, policy: verify.Policy{Accept: []checksum.Hash{zh}}},

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -85,9 +86,9 @@ func TestHostileArchives(t *testing.T) {
 		"damaged content":        {bytes.Replace(one, []byte("PK\x03\x04"), []byte("PK\x03\x05"), 1), checksum.ErrArchive},
 		"another name inside":    {bytes.Replace(one, []byte(program), []byte(strings.ToUpper(program)), 1), checksum.ErrArchive},
 		"more than announced":    {lie(t, zipOf(t, bomb), 10), checksum.ErrArchive},
-		"bomb":                   {zipOf(t, good, bomb), checksum.ErrTooLarge},
-		"bomb of small pieces":   {zipOf(t, many...), checksum.ErrTooLarge},
-		"long name":              {zipOf(t, good, entry{name: strings.Repeat("long/", 60)}), checksum.ErrTooLarge},
+		"bomb":                   {zipOf(t, good, bomb), failure.ErrTooLarge},
+		"bomb of small pieces":   {zipOf(t, many...), failure.ErrTooLarge},
+		"long name":              {zipOf(t, good, entry{name: strings.Repeat("long/", 60)}), failure.ErrTooLarge},
 		"more than the platform": {zipOf(t, good, entry{name: strings.Repeat("l", 256)}), checksum.ErrArchive},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
-	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
@@ -147,11 +147,11 @@ func TestUnpacked(t *testing.T) {
 		"strict":            {verify.Policy{}, verify.ErrUnchecked},
 		"another":           {verify.Policy{Accept: []checksum.Hash{checksum.MustParseHash("h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")}}, verify.ErrNotAccepted},
 		"only zh is locked": {verify.Policy{Accept: []checksum.Hash{checksum.ZHSum([32]byte{})}}, verify.ErrNotAccepted},
-		"too large":         {verify.Policy{AllowUnchecked: true, Limits: checksum.Limits{Unpacked: 10}}, provider.ErrTooLarge},
-		"too many":          {verify.Policy{AllowUnchecked: true, Limits: checksum.Limits{Entries: 2}}, provider.ErrTooLarge},
+		"too large":         {verify.Policy{AllowUnchecked: true, Limits: checksum.Limits{Unpacked: 10}}, failure.ErrTooLarge},
+		"too many":          {verify.Policy{AllowUnchecked: true, Limits: checksum.Limits{Entries: 2}}, failure.ErrTooLarge},
 	} {
 		for _, mode := range modes {
-			if (mode == "" || mode == install.Symlink) && errors.Is(c.want, provider.ErrTooLarge) {
+			if (mode == "" || mode == install.Symlink) && errors.Is(c.want, failure.ErrTooLarge) {
 				continue // nothing is written
 			}
 			d := newDir(t)

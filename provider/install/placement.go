@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
-	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -112,7 +112,7 @@ func (p *placement) copyTree(ctx context.Context) (checksum.Hash, error) {
 		}
 		entries := len(dirs) + len(sums) // this one included, the top directory not
 		if !p.trusted && (size > limits.Unpacked || entries > limits.Entries) {
-			return fmt.Errorf("%d bytes in %d files and directories: %w", size, entries, provider.ErrTooLarge)
+			return fmt.Errorf("%d bytes in %d files and directories: %w", size, entries, fault.ErrTooLarge)
 		}
 		if d.IsDir() {
 			dirs = append(dirs, path.Join(p.tree(), name))

@@ -232,7 +232,7 @@ func soakOnce(t *testing.T, r *rand.Rand, u *unlucky, truth map[string]checksum.
 
 // soakKinds are the expected kinds of errors.
 var soakKinds = []error{
-	context.Canceled, provider.ErrNotFound, provider.ErrUnauthorized, provider.ErrTooLarge, provider.ErrInsecure, provider.ErrChanged,
+	context.Canceled, provider.ErrNotFound, provider.ErrUnauthorized, failure.ErrTooLarge, provider.ErrInsecure, provider.ErrChanged,
 	verify.ErrUnsigned, verify.ErrUnchecked, verify.ErrBadSignature, verify.ErrUnknownKey, verify.ErrNotListed, verify.ErrFilename,
 	verify.ErrNotAccepted, checksum.ErrArchive, io.ErrUnexpectedEOF,
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider/lockfile"
 )
 
@@ -62,7 +63,7 @@ func TestLoadRefuses(t *testing.T) {
 		if _, err := load(dir); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("%s, directory: %v", name, err)
 		}
-		if _, err := load(large); !errors.Is(err, lockfile.ErrTooLarge) {
+		if _, err := load(large); !errors.Is(err, failure.ErrTooLarge) {
 			t.Errorf("%s, large: %v", name, err)
 		}
 		if _, err := load(bad); err == nil || !strings.HasPrefix(err.Error(), bad+":1:1: ") {

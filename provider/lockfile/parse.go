@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -24,12 +25,10 @@ const (
 	maxDepth    = 100 // of nested brackets
 )
 
-// ErrTooLarge means that the file has more than [MaxSize] bytes.
-var ErrTooLarge = checksum.ErrTooLarge
-
 // Parse reads a lock file as strictly as the CLI. filename is only used in errors.
 //
-// The error joins up to 50 [*ParseError], or wraps [ErrTooLarge]. If an address cannot be
+// The error joins up to 50 [*ParseError], or wraps [github.com/tofureg/tofureg/failure.ErrTooLarge]
+// beyond [MaxSize]. If an address cannot be
 // locked, it also wraps [ErrNotLockable]. Brackets may be nested 100 deep.
 func Parse(data []byte, filename string) (*File, error) {
 	return parse(data, filename, false)
@@ -45,7 +44,7 @@ func Parse(data []byte, filename string) (*File, error) {
 // makes the entry [Entry].Unreadable. Outside of the entries it makes all entries Unreadable,
 // and [File.Covers] true for all other providers. It stays when an entry is replaced.
 //
-// The error is a [*ParseError] if the syntax is too ambiguous to edit, or wraps [ErrTooLarge].
+// The error is a [*ParseError] if the syntax is too ambiguous to edit, or wraps [github.com/tofureg/tofureg/failure.ErrTooLarge].
 func ParseLenient(data []byte, filename string) (*File, error) {
 	return parse(data, filename, true)
 }
@@ -91,7 +90,7 @@ func parse(data []byte, filename string, lenient bool) (*File, error) {
 		if filename != "" {
 			name = fmt.Sprintf(" %q", filename)
 		}
-		return nil, fmt.Errorf("lock file%s %w: %d bytes, %d are allowed", name, ErrTooLarge, len(data), MaxSize)
+		return nil, fmt.Errorf("lock file%s %w: %d bytes, %d are allowed", name, fault.ErrTooLarge, len(data), MaxSize)
 	}
 	p := parser{
 		scanner: scanner{src: string(data)},

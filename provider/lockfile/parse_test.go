@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -288,7 +289,7 @@ func TestMaxSize(t *testing.T) {
 		if f, err := parse(data, ""); err != nil || f.Len() != 2 {
 			t.Errorf("%s, n: %v", name, err)
 		}
-		if _, err := parse(append(data, 'x'), "a\nb"); !errors.Is(err, lockfile.ErrTooLarge) || strings.Contains(err.Error(), "\n") {
+		if _, err := parse(append(data, 'x'), "a\nb"); !errors.Is(err, failure.ErrTooLarge) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s, n+1: %v", name, err)
 		}
 	}

@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/internal/webserve"
-	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -93,7 +93,7 @@ func (s *stream) copy(w io.Writer, body io.Reader) error {
 		n, err := io.ReadFull(body, buffers[i][:])
 		_, _ = sum.Write(buffers[i][:n])
 		if left -= int64(n); left < 0 {
-			return fmt.Errorf("%w: more than %d bytes", provider.ErrTooLarge, s.Limits.Effective().Package)
+			return fmt.Errorf("%w: more than %d bytes", fault.ErrTooLarge, s.Limits.Effective().Package)
 		}
 		end := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 		if err != nil && !end {

@@ -96,7 +96,7 @@ func H1Sum(files iter.Seq2[string, [32]byte]) (Hash, error) {
 // the unpacked directory. They differ if the archive has directory entries.
 //
 // The error wraps [ErrArchive] if the archive is damaged or ambiguous, or has links, devices,
-// duplicates, or unsafe or unportable names. It wraps [ErrTooLarge] beyond l.
+// duplicates, or unsafe or unportable names. It wraps [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond l.
 func H1Zip(ctx context.Context, r io.ReaderAt, size int64, l Limits) (packed, tree Hash, err error) {
 	z, err := archive.OpenZip(ctx, r, size, archive.Limits(l))
 	if err != nil {

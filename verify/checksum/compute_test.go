@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/mod/sumdb/dirhash"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -158,7 +159,7 @@ func TestH1ZipLimits(t *testing.T) {
 		if _, _, err := checksum.H1Zip(t.Context(), bytes.NewReader(data), size, tt.fits); err != nil {
 			t.Errorf("%s, n: %v", name, err)
 		}
-		if _, _, err := checksum.H1Zip(t.Context(), bytes.NewReader(data), size, tt.not); !errors.Is(err, checksum.ErrTooLarge) {
+		if _, _, err := checksum.H1Zip(t.Context(), bytes.NewReader(data), size, tt.not); !errors.Is(err, failure.ErrTooLarge) {
 			t.Errorf("%s, n+1: error %v, want ErrTooLarge", name, err)
 		}
 	}

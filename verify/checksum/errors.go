@@ -15,7 +15,6 @@ var (
 	ErrEmptyHash = errors.New("hash has no value") // such as "h1:"
 	ErrIrregular = errors.New("irregular file")    // a directory has a link or another irregular file
 	ErrArchive   = fault.ErrArchive                // an archive is damaged, or must not be unpacked
-	ErrTooLarge  = fault.ErrTooLarge               // a limit is exceeded
 )
 
 // HashError is the error of [ParseHash].

@@ -74,7 +74,7 @@ func answerKind(err error) string {
 		{disco.ErrServiceVersion, "service-version"},
 		{disco.ErrServiceID, "service-id"},
 		{provider.ErrInsecure, "insecure"},
-		{provider.ErrTooLarge, "too-large"},
+		{failure.ErrTooLarge, "too-large"},
 		{provider.ErrUnauthorized, "unauthorized"},
 		{provider.ErrNoVersion, "no-version"},
 		{provider.ErrNoPlatform, "no-platform"},

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -31,7 +32,7 @@ func TestSums(t *testing.T) {
 		if e, ok := errors.AsType[*verify.SumsError](err); ok {
 			line = e.Line
 		}
-		if errors.Is(err, checksum.ErrTooLarge) {
+		if errors.Is(err, failure.ErrTooLarge) {
 			kind = "too-large"
 		}
 		if err == nil {
