@@ -3,7 +3,6 @@ package verify_test
 import (
 	"bytes"
 	"crypto/sha256"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -46,19 +45,6 @@ func BenchmarkCheckSignature(b *testing.B) {
 	}
 }
 
-func BenchmarkParseSums(b *testing.B) {
-	var doc bytes.Buffer
-	for i := range 20 {
-		fmt.Fprintf(&doc, "%x  terraform-provider-test_1.2.3_os_%d.zip\n", sha256.Sum256([]byte{byte(i)}), i)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := verify.ParseSums(doc.Bytes()); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // BenchmarkCheck checks a package of 20 MB against a stated zh, SHA256SUMS and a
 // signature, keys included.
 func BenchmarkCheck(b *testing.B) {
@@ -93,9 +79,7 @@ func BenchmarkCheckAgainstSHA256(b *testing.B) {
 func check(b *testing.B, policy verify.Policy, ev verify.Evidence, data []byte) {
 	b.Helper()
 	r, err := policy.Check(b.Context(), ev, bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	if r.Trust != verify.Signed {
 		b.Fatal(r.Trust)
 	}

@@ -3,6 +3,7 @@ package verify_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,9 +28,7 @@ func newGPG(t *testing.T) *gpg {
 	// Not t.TempDir: the agent's socket has its path in here, and paths of sockets
 	// are short.
 	home, err := os.MkdirTemp("", "gpg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g := &gpg{t, home}
 	t.Cleanup(func() {
 		kill := exec.Command("gpgconf", "--kill", "gpg-agent")
@@ -123,24 +122,18 @@ func TestInstalledGPGStates(t *testing.T) {
 		"uncompressed message": {g.run(doc, "-z", "0", "--local-user", sub+"!", "--sign"), []verify.Key{listed}, time.Time{}, verify.ErrBadSignature},
 		"clear-signed message": {g.run(doc, "--local-user", sub+"!", "--clear-sign"), []verify.Key{listed}, time.Time{}, verify.ErrBadSignature},
 	} {
-		if _, err := verify.CheckSignature(doc, tt.sig, tt.keys, tt.at); !errors.Is(err, tt.want) {
-			t.Errorf("%s: error %v, want %v", name, err, tt.want)
-		}
+		wantSignature(t, name, doc, tt.sig, tt.keys, tt.at, tt.want)
 	}
 
 	// gpg made the revocation together with the key, and disarmed it by a colon.
 	revocation, err := os.ReadFile(filepath.Join(g.home, "openpgp-revocs.d", fpr+".rev"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g.run(bytes.ReplaceAll(revocation, []byte("\n:---"), []byte("\n---")), "--import")
 	for name, revoked := range map[string]verify.Key{
 		"whole": export(user), "minimal": export(user, "--export-options", "export-minimal"), "without subkeys": export(fpr + "!"),
 	} {
 		for signer, sig := range map[string][]byte{"primary": byPrimary, "subkey": bySub} {
-			if _, err := verify.CheckSignature(doc, sig, []verify.Key{listed, revoked}, time.Time{}); !errors.Is(err, verify.ErrRevoked) {
-				t.Errorf("%s copy revoked, signed by the %s: error %v, want ErrRevoked", name, signer, err)
-			}
+			wantSignature(t, fmt.Sprintf("%s copy revoked, signed by the %s", name, signer), doc, sig, []verify.Key{listed, revoked}, time.Time{}, verify.ErrRevoked)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -23,9 +24,7 @@ import (
 func content(t testing.TB, data []byte) []byte {
 	t.Helper()
 	p, err := packet.NewOpaqueReader(bytes.NewReader(data)).Next()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p.Contents
 }
 
@@ -112,9 +111,7 @@ func TestSignatureTypes(t *testing.T) {
 		}
 	}
 	for _, other := range []string{"line\rline\n", "line \nline\n", "line\nline", "line\nline\n\n", "line\r\r\nline\n", "lineline\n"} {
-		if _, err := verify.CheckSignature([]byte(other), text, keys, today); !errors.Is(err, verify.ErrBadSignature) {
-			t.Errorf("%q: error %v, want ErrBadSignature", other, err)
-		}
+		wantSignature(t, fmt.Sprintf("%q", other), []byte(other), text, keys, today, verify.ErrBadSignature)
 	}
 }
 
@@ -125,18 +122,14 @@ func TestRevokedCopies(t *testing.T) {
 	cfg := config(packet.Config{})
 	doc := []byte("document")
 	full := entity(t, "owner", cfg)
-	if err := full.AddSigningSubkey(cfg); err != nil {
-		t.Fatal(err)
-	}
+	must(t, full.AddSigningSubkey(cfg))
 	listed := public(t, full)
 	sub := full.Subkeys[len(full.Subkeys)-1].PrivateKey
 	bySub := sign(t, doc, sub, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
 	byPrimary := sign(t, doc, full.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
 
 	revoked := *full
-	if err := revoked.Revoke(packet.KeyCompromised, "", cfg); err != nil {
-		t.Fatal(err)
-	}
+	must(t, revoked.Revoke(packet.KeyCompromised, "", cfg))
 	withoutSubkeys := revoked
 	withoutSubkeys.Subkeys = nil
 	// Another key signed the name: the copy is invalid, its revocation is valid.
@@ -146,9 +139,7 @@ func TestRevokedCopies(t *testing.T) {
 	nameless.Identities = map[string]*openpgp.Identity{}
 	for name, id := range full.Identities {
 		self := *id.SelfCertifications[0].Packet
-		if err := self.SignUserId(name, full.PrimaryKey, &other, cfg); err != nil {
-			t.Fatal(err)
-		}
+		must(t, self.SignUserId(name, full.PrimaryKey, &other, cfg))
 		nameless.Identities[name] = &openpgp.Identity{
 			Primary: &nameless, Name: name, UserId: id.UserId, SelfCertifications: []*packet.VerifiableSignature{packet.NewVerifiableSig(&self)},
 		}
@@ -156,9 +147,7 @@ func TestRevokedCopies(t *testing.T) {
 	// Revocations by other keys have no effect.
 	forged := *full
 	stranger := entity(t, "stranger", cfg)
-	if err := stranger.Revoke(packet.KeyCompromised, "", cfg); err != nil {
-		t.Fatal(err)
-	}
+	must(t, stranger.Revoke(packet.KeyCompromised, "", cfg))
 	forged.Revocations = stranger.Revocations
 
 	copies := map[string]struct {
@@ -175,9 +164,7 @@ func TestRevokedCopies(t *testing.T) {
 			for order, keys := range map[string][]verify.Key{
 				"first": {c.key, listed}, "second": {listed, c.key}, "in one block": {{Armor: c.key.Armor + listed.Armor}},
 			} {
-				if _, err := verify.CheckSignature(doc, sig, keys, today); !errors.Is(err, c.want) {
-					t.Errorf("%s, %s signed, copy %s: error %v, want %v", name, signer, order, err, c.want)
-				}
+				wantSignature(t, fmt.Sprintf("%s, %s signed, copy %s", name, signer, order), doc, sig, keys, today, c.want)
 			}
 		}
 	}
@@ -190,18 +177,12 @@ func TestGoodSignatureBesideRevoked(t *testing.T) {
 	cfg := config(packet.Config{})
 	doc := []byte("document")
 	e := entity(t, "owner", cfg)
-	if err := e.AddSigningSubkey(cfg); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.AddSigningSubkey(cfg))
 	sub := &e.Subkeys[len(e.Subkeys)-1]
-	if err := sub.Revoke(packet.KeyCompromised, "", cfg); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sub.Revoke(packet.KeyCompromised, "", cfg))
 	bySub := sign(t, doc, sub.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
 	byPrimary := sign(t, doc, e.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
-	if _, err := verify.CheckSignature(doc, bySub, []verify.Key{public(t, e)}, today); !errors.Is(err, verify.ErrRevoked) {
-		t.Errorf("the subkey's alone: error %v, want ErrRevoked", err)
-	}
+	wantSignature(t, "the subkey's alone", doc, bySub, []verify.Key{public(t, e)}, today, verify.ErrRevoked)
 	for _, sig := range [][]byte{slices.Concat(bySub, byPrimary), slices.Concat(byPrimary, bySub)} {
 		got, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, e)}, today)
 		if err != nil || got.Subkey != "" {
@@ -221,32 +202,20 @@ func TestCriticalNotations(t *testing.T) {
 	for name, id := range e.Identities {
 		self := id.SelfCertifications[0].Packet
 		self.Notations = notation
-		if err := self.SignUserId(name, e.PrimaryKey, e.PrivateKey, cfg); err != nil {
-			t.Fatal(err)
-		}
+		must(t, self.SignUserId(name, e.PrimaryKey, e.PrivateKey, cfg))
 	}
-	if _, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, e)}, today); !errors.Is(err, verify.ErrUnknownKey) {
-		t.Errorf("in the self-signature: error %v, want ErrUnknownKey", err)
-	}
+	wantSignature(t, "in the self-signature", doc, sig, []verify.Key{public(t, e)}, today, verify.ErrUnknownKey)
 
 	e = entity(t, "owner", cfg)
-	if err := e.AddSigningSubkey(cfg); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.AddSigningSubkey(cfg))
 	sub := e.Subkeys[len(e.Subkeys)-1]
 	sig = sign(t, doc, sub.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
 	good := public(t, e)
 	embedded := sub.Bindings[0].Packet.EmbeddedSignature
 	embedded.Notations = notation
-	if err := embedded.CrossSignKey(sub.PublicKey, e.PrimaryKey, sub.PrivateKey, cfg); err != nil {
-		t.Fatal(err)
-	}
-	if err := sub.Bindings[0].Packet.SignKey(sub.PublicKey, e.PrivateKey, cfg); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, e)}, today); !errors.Is(err, verify.ErrUnknownKey) {
-		t.Errorf("in the signature of the subkey: error %v, want ErrUnknownKey", err)
-	}
+	must(t, embedded.CrossSignKey(sub.PublicKey, e.PrimaryKey, sub.PrivateKey, cfg))
+	must(t, sub.Bindings[0].Packet.SignKey(sub.PublicKey, e.PrivateKey, cfg))
+	wantSignature(t, "in the signature of the subkey", doc, sig, []verify.Key{public(t, e)}, today, verify.ErrUnknownKey)
 	if _, err := verify.CheckSignature(doc, sig, []verify.Key{good}, today); err != nil {
 		t.Error("without notations:", err)
 	}
@@ -254,15 +223,9 @@ func TestCriticalNotations(t *testing.T) {
 	// The signature of the subkey may expire, too.
 	day := uint32(24 * 60 * 60)
 	embedded.Notations, embedded.SigLifetimeSecs = nil, &day
-	if err := embedded.CrossSignKey(sub.PublicKey, e.PrimaryKey, sub.PrivateKey, cfg); err != nil {
-		t.Fatal(err)
-	}
-	if err := sub.Bindings[0].Packet.SignKey(sub.PublicKey, e.PrivateKey, cfg); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, e)}, today); !errors.Is(err, verify.ErrExpired) {
-		t.Errorf("after the signature of the subkey expired: error %v, want ErrExpired", err)
-	}
+	must(t, embedded.CrossSignKey(sub.PublicKey, e.PrimaryKey, sub.PrivateKey, cfg))
+	must(t, sub.Bindings[0].Packet.SignKey(sub.PublicKey, e.PrivateKey, cfg))
+	wantSignature(t, "after the signature of the subkey expired", doc, sig, []verify.Key{public(t, e)}, today, verify.ErrExpired)
 }
 
 // TestCostOfCurves: signatures on slow curves count tenfold, and the cost of Info does not
@@ -279,9 +242,7 @@ func TestCostOfCurves(t *testing.T) {
 			id.SelfCertifications = slices.Repeat(id.SelfCertifications[:1], n)
 		}
 		key := public(t, e)
-		if _, err := verify.CheckSignature(doc, sig, []verify.Key{key}, today); !errors.Is(err, want) {
-			t.Errorf("%d self-signatures: error %v, want %v", n, err, want)
-		}
+		wantSignature(t, fmt.Sprintf("%d self-signatures", n), doc, sig, []verify.Key{key}, today, want)
 		if _, err := key.Info(); !errors.Is(err, want) {
 			t.Errorf("%d self-signatures: Info: error %v, want %v", n, err, want)
 		}
@@ -297,9 +258,7 @@ func TestNumberOfCertificates(t *testing.T) {
 	other, signer := gpgKey(t, "ecdsa").Armor, gpgKey(t, "ed25519").Armor
 	for n, want := range map[int]error{999: nil, 1000: failure.ErrTooLarge} {
 		keys := []verify.Key{{Armor: strings.Repeat(other, n/2)}, {Armor: strings.Repeat(other, n-n/2)}, {Armor: signer}}
-		if _, err := verify.CheckSignature(doc, sig, keys, today); !errors.Is(err, want) {
-			t.Errorf("%d and one: error %v, want %v", n, err, want)
-		}
+		wantSignature(t, fmt.Sprintf("%d and one", n), doc, sig, keys, today, want)
 	}
 }
 

@@ -50,9 +50,7 @@ func TestKeyInfo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			infos, err := gpgKey(t, name).Info()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var got []info
 			for _, k := range infos {
 				if len(k.Fingerprint) != 40 || !strings.HasSuffix(k.Fingerprint, k.ID) || len(k.ID) != 16 || strings.ToUpper(k.ID) != k.ID {
@@ -155,9 +153,7 @@ func TestKeyJSON(t *testing.T) {
 		t.Errorf("%s, %v", data, err)
 	}
 	infos, err := gpgKey(t, "ed25519").Info()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	data, err = json.Marshal(infos[0])
 	if err != nil || strings.Contains(string(data), "expires") || strings.Contains(string(data), "revoked") {
 		t.Errorf("%s, %v", data, err)

@@ -39,28 +39,20 @@ func config(c packet.Config) *packet.Config {
 func entity(t testing.TB, name string, c *packet.Config) *openpgp.Entity {
 	t.Helper()
 	e, err := openpgp.NewEntity(name, "", name+"@example.com", c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return e
 }
 
 func armored(t testing.TB, typ string, write func(b *bytes.Buffer) error) string {
 	t.Helper()
 	var raw, out bytes.Buffer
-	if err := write(&raw); err != nil {
-		t.Fatal(err)
-	}
+	must(t, write(&raw))
 	w, err := armor.Encode(&out, typ, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := w.Write(raw.Bytes()); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return out.String() + "\n"
 }
 
@@ -80,17 +72,11 @@ func sign(t testing.TB, doc []byte, key *packet.PrivateKey, typ packet.Signature
 	t.Helper()
 	sig := &packet.Signature{SigType: typ, PubKeyAlgo: key.PubKeyAlgo, Hash: hash, CreationTime: at, IssuerKeyId: &key.KeyId}
 	h, err := sig.PrepareSign(config(packet.Config{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h.Write(doc)
-	if err := sig.Sign(h, key, config(packet.Config{})); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sig.Sign(h, key, config(packet.Config{})))
 	var b bytes.Buffer
-	if err := sig.Serialize(&b); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sig.Serialize(&b))
 	return b.Bytes()
 }
 
@@ -112,13 +98,9 @@ func TestAlgorithms(t *testing.T) {
 			e := entity(t, "signer", cfg)
 			key := public(t, e)
 			var sig bytes.Buffer
-			if err := openpgp.DetachSign(&sig, []*openpgp.Entity{e}, bytes.NewReader(doc), cfg); err != nil {
-				t.Fatal(err)
-			}
+			must(t, openpgp.DetachSign(&sig, []*openpgp.Entity{e}, bytes.NewReader(doc), cfg))
 			got, err := verify.CheckSignature(doc, sig.Bytes(), []verify.Key{key}, date("2024-06-01"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			infos, err := key.Info()
 			if err != nil || infos[0].Fingerprint != got.Fingerprint || infos[0].ID != got.KeyID {
 				t.Errorf("%+v, %v, signature %+v", infos, err, got)
@@ -137,9 +119,7 @@ func TestForeignSubkey(t *testing.T) {
 	t.Parallel()
 	cfg := config(packet.Config{})
 	victim, thief := entity(t, "victim", cfg), entity(t, "thief", cfg)
-	if err := victim.AddSigningSubkey(cfg); err != nil {
-		t.Fatal(err)
-	}
+	must(t, victim.AddSigningSubkey(cfg))
 	own := victim.Subkeys[len(victim.Subkeys)-1]
 	doc := []byte("document")
 	sig := sign(t, doc, own.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
@@ -154,14 +134,10 @@ func TestForeignSubkey(t *testing.T) {
 			Version: 4, SigType: packet.SigTypeSubkeyBinding, PubKeyAlgo: thief.PrimaryKey.PubKeyAlgo, Hash: crypto.SHA256,
 			CreationTime: date("2024-01-02"), IssuerKeyId: &thief.PrimaryKey.KeyId, FlagsValid: true, FlagSign: true, EmbeddedSignature: cross,
 		}
-		if err := binding.SignKey(own.PublicKey, thief.PrivateKey, cfg); err != nil {
-			t.Fatal(err)
-		}
+		must(t, binding.SignKey(own.PublicKey, thief.PrivateKey, cfg))
 		stolen := *thief
 		stolen.Subkeys = []openpgp.Subkey{{Primary: &stolen, PublicKey: own.PublicKey, Bindings: []*packet.VerifiableSignature{packet.NewVerifiableSig(binding)}}}
-		if _, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, &stolen)}, today); !errors.Is(err, verify.ErrUnknownKey) {
-			t.Errorf("%s: error %v, want ErrUnknownKey", name, err)
-		}
+		wantSignature(t, name, doc, sig, []verify.Key{public(t, &stolen)}, today, verify.ErrUnknownKey)
 	}
 }
 
@@ -169,9 +145,7 @@ func TestForeignSubkey(t *testing.T) {
 func TestWeakPrimaryKey(t *testing.T) {
 	t.Parallel()
 	e := entity(t, "signer", config(packet.Config{Algorithm: packet.PubKeyAlgoRSA, RSABits: 1024}))
-	if err := e.AddSigningSubkey(config(packet.Config{})); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.AddSigningSubkey(config(packet.Config{})))
 	doc := []byte("document")
 	sig := sign(t, doc, e.Subkeys[len(e.Subkeys)-1].PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
 	if _, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, e)}, today); !errors.Is(err, verify.ErrWeak) || !strings.Contains(err.Error(), "RSA key of 1024 bits") {
@@ -183,18 +157,14 @@ func TestWeakPrimaryKey(t *testing.T) {
 func TestPaddedModulus(t *testing.T) {
 	t.Parallel()
 	private, err := rsa.GenerateKey(rand.Reader, 1024)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	body := []byte{4, 0, 0, 0, 0, byte(packet.PubKeyAlgoRSA)}
 	binary.BigEndian.PutUint32(body[1:], uint32(date("2024-01-01").Unix()))
 	body = append(body, 2048>>8, 2048&0xff)
 	body = append(body, private.N.FillBytes(make([]byte, 2048/8))...)
 	body = append(body, 0, 17, 1, 0, 1) // the exponent, 65537
 	p, err := packet.Read(bytes.NewReader(framed(6, body)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	key := p.(*packet.PublicKey)
 	if bits, err := key.BitLength(); bits != 2048 || err != nil {
 		t.Fatalf("the key states %d bits, %v", bits, err)
@@ -202,9 +172,7 @@ func TestPaddedModulus(t *testing.T) {
 	signer := &packet.PrivateKey{PublicKey: *key, PrivateKey: private}
 	id := packet.NewUserId("padded", "", "padded@example.com")
 	self := packet.Signature{SigType: packet.SigTypeGenericCert, PubKeyAlgo: key.PubKeyAlgo, Hash: crypto.SHA256, CreationTime: date("2024-01-01"), IssuerKeyId: &key.KeyId}
-	if err := self.SignUserId(id.Id, key, signer, config(packet.Config{})); err != nil {
-		t.Fatal(err)
-	}
+	must(t, self.SignUserId(id.Id, key, signer, config(packet.Config{})))
 	listed := verify.Key{Armor: armored(t, openpgp.PublicKeyType, func(b *bytes.Buffer) error {
 		return errors.Join(key.Serialize(b), id.Serialize(b), self.Serialize(b))
 	})}
@@ -223,9 +191,7 @@ func TestPrivateSubkey(t *testing.T) {
 	t.Parallel()
 	cfg := config(packet.Config{})
 	e := entity(t, "signer", cfg)
-	if err := e.AddSigningSubkey(cfg); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.AddSigningSubkey(cfg))
 	sub := e.Subkeys[len(e.Subkeys)-1]
 	e.Subkeys = nil
 	key := verify.Key{Armor: armored(t, openpgp.PublicKeyType, func(b *bytes.Buffer) error {
@@ -245,9 +211,7 @@ func TestUsage(t *testing.T) {
 	for _, id := range certOnly.Identities {
 		self := id.SelfCertifications[0].Packet
 		self.FlagSign = false
-		if err := self.SignUserId(id.Name, certOnly.PrimaryKey, certOnly.PrivateKey, cfg); err != nil {
-			t.Fatal(err)
-		}
+		must(t, self.SignUserId(id.Name, certOnly.PrimaryKey, certOnly.PrivateKey, cfg))
 	}
 	sig := sign(t, doc, certOnly.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
 	_, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, certOnly)}, today)
@@ -259,9 +223,7 @@ func TestUsage(t *testing.T) {
 	for _, id := range flagless.Identities {
 		self := id.SelfCertifications[0].Packet
 		self.FlagsValid = false
-		if err := self.SignUserId(id.Name, flagless.PrimaryKey, flagless.PrivateKey, cfg); err != nil {
-			t.Fatal(err)
-		}
+		must(t, self.SignUserId(id.Name, flagless.PrimaryKey, flagless.PrivateKey, cfg))
 	}
 	sig = sign(t, doc, flagless.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
 	if _, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, flagless)}, today); err != nil {
@@ -280,9 +242,7 @@ func TestSelfSignature(t *testing.T) {
 	forger := *other.PrivateKey
 	forger.Fingerprint, forger.KeyId = e.PrimaryKey.Fingerprint, e.PrimaryKey.KeyId
 	for _, id := range e.Identities {
-		if err := id.SelfCertifications[0].Packet.SignUserId(id.Name, e.PrimaryKey, &forger, cfg); err != nil {
-			t.Fatal(err)
-		}
+		must(t, id.SelfCertifications[0].Packet.SignUserId(id.Name, e.PrimaryKey, &forger, cfg))
 	}
 	key := public(t, e)
 	_, err := verify.CheckSignature(doc, sig, []verify.Key{key}, today)
@@ -320,9 +280,7 @@ func TestSignatureKinds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			sig := sign(t, doc, e.PrivateKey, tt.typ, tt.hash, tt.at)
-			if _, err := verify.CheckSignature(doc, sig, []verify.Key{key}, today); !errors.Is(err, tt.want) {
-				t.Errorf("error %v, want %v", err, tt.want)
-			}
+			wantSignature(t, "", doc, sig, []verify.Key{key}, today, tt.want)
 		})
 	}
 }
@@ -333,17 +291,13 @@ func TestUserIDs(t *testing.T) {
 	t.Parallel()
 	cfg := config(packet.Config{})
 	e := entity(t, "first", cfg)
-	if err := e.AddUserId("second", "", "second@example.com", cfg); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.AddUserId("second", "", "second@example.com", cfg))
 	doc := []byte("document")
 	sig := sign(t, doc, e.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
 	var seen []string
 	for range 20 {
 		got, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, e)}, today)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		seen = append(seen, got.UserID)
 	}
 	slices.Sort(seen)
@@ -359,14 +313,10 @@ func TestUserIDs(t *testing.T) {
 			Version: 4, SigType: packet.SigTypeCertificationRevocation, PubKeyAlgo: e.PrimaryKey.PubKeyAlgo, Hash: crypto.SHA256,
 			CreationTime: date("2024-03-01"), IssuerKeyId: &e.PrimaryKey.KeyId,
 		}
-		if err := revocation.SignUserId(id.Name, e.PrimaryKey, e.PrivateKey, cfg); err != nil {
-			t.Fatal(err)
-		}
+		must(t, revocation.SignUserId(id.Name, e.PrimaryKey, e.PrivateKey, cfg))
 		id.Revocations = append(id.Revocations, packet.NewVerifiableSig(revocation))
 	}
-	if _, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, e)}, today); !errors.Is(err, verify.ErrRevoked) {
-		t.Errorf("all names revoked: error %v, want ErrRevoked", err)
-	}
+	wantSignature(t, "all names revoked", doc, sig, []verify.Key{public(t, e)}, today, verify.ErrRevoked)
 	infos, err = public(t, e).Info()
 	if err != nil || !infos[0].Revoked {
 		t.Errorf("all names revoked: %+v, %v", infos, err)
@@ -388,9 +338,7 @@ func TestCostOfKeys(t *testing.T) {
 	for n, want := range map[int]error{499 - len(others): nil, 500 - len(others): failure.ErrTooLarge} {
 		id.SelfCertifications = slices.Repeat([]*packet.VerifiableSignature{own}, n)
 		key := public(t, e)
-		if _, err := verify.CheckSignature(doc, sig, []verify.Key{key}, today); !errors.Is(err, want) {
-			t.Errorf("%d self-signatures: error %v, want %v", n, err, want)
-		}
+		wantSignature(t, fmt.Sprintf("%d self-signatures", n), doc, sig, []verify.Key{key}, today, want)
 		if _, err := key.Info(); !errors.Is(err, want) {
 			t.Errorf("%d self-signatures: Info: error %v, want %v", n, err, want)
 		}
@@ -405,9 +353,7 @@ func TestCostOfKeys(t *testing.T) {
 		forger := *e.PrivateKey
 		forger.Fingerprint, forger.KeyId = key.Fingerprint, key.KeyId
 		forged := packet.Signature{SigType: packet.SigTypeGenericCert, PubKeyAlgo: forger.PubKeyAlgo, Hash: crypto.SHA256, CreationTime: date("2024-01-01"), IssuerKeyId: &key.KeyId}
-		if err := forged.SignUserId(id.Name, key, &forger, cfg); err != nil {
-			t.Fatal(err)
-		}
+		must(t, forged.SignUserId(id.Name, key, &forger, cfg))
 		certificate := armored(t, openpgp.PublicKeyType, func(b *bytes.Buffer) error {
 			return errors.Join(key.Serialize(b), id.UserId.Serialize(b), forged.Serialize(b))
 		})

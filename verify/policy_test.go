@@ -204,9 +204,7 @@ func TestPolicies(t *testing.T) {
 			r, err := p.check(tt.policy, tt.ev)
 			switch tt.want {
 			case nil:
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if r.Trust != tt.trust || (r.SignedBy != nil) != (tt.trust == verify.Signed) {
 					t.Errorf("trust %v, signed by %v, want %v", r.Trust, r.SignedBy, tt.trust)
 				}
@@ -287,10 +285,6 @@ func TestMismatchTellsEvidence(t *testing.T) {
 		if !errors.Is(err, checksum.ErrMismatch) {
 			t.Errorf("%s: %v is not an ErrMismatch", what, err)
 		}
-	}
-	long := &checksum.MismatchError{Source: "x", Want: []checksum.Hash{p.zh, p.h1, p.h1, p.hT, p.other, wrongHash}}
-	if s := long.Error(); !strings.Contains(s, "2 more") || strings.Contains(s, wrongHash.String()) || !strings.HasSuffix(s, "got none") || strings.Count(s, p.h1.String()) != 1 {
-		t.Errorf("error %q", s)
 	}
 }
 
@@ -386,18 +380,14 @@ func TestReport(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			r, err := p.check(tt.policy, tt.ev)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for range 2 { // the second time after a trip through JSON
 				got := view{r.Local, r.Signed(), r.Recordable()}
 				if diff := cmp.Diff(tt.want, got); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 				data, err := json.Marshal(r)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				again := new(verify.Report)
 				if err := json.Unmarshal(data, again); err != nil {
 					t.Fatalf("%s: %v", data, err)
@@ -413,9 +403,7 @@ func TestReportText(t *testing.T) {
 	t.Parallel()
 	p := newPack(t)
 	infos, err := p.ev.Keys[0].Info()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	by := "signed by key " + infos[0].ID
 	for _, tt := range []struct {
 		policy verify.Policy
@@ -440,34 +428,22 @@ func TestReportText(t *testing.T) {
 	}
 }
 
-// TestEvidenceMembers: stored evidence has the names that other stored values have, and
-// what is not there is left out.
-func TestEvidenceMembers(t *testing.T) {
-	t.Parallel()
-	for want, ev := range map[string]verify.Evidence{
-		`{}`: {},
-		`{"filename":"a.zip","size":3,"hashes":["h9:x"],"sums":"AQ==","signature":"Ag==","keys":[{"armor":"B"}],"requested":"a_1_b_c"}`: {
-			Filename: "a.zip", Size: 3, Hashes: []checksum.Hash{checksum.MustParseHash("h9:x")},
-			Sums: []byte{1}, Signature: []byte{2}, Keys: []verify.Key{{Armor: "B"}}, Requested: "a_1_b_c",
-		},
-	} {
-		if data, err := json.Marshal(ev); err != nil || string(data) != want {
-			t.Errorf("%s, %v, want %s", data, err, want)
-		}
-	}
-}
-
 func TestEvidenceJSON(t *testing.T) {
 	t.Parallel()
 	p := newPack(t)
 	for name, ev := range map[string]verify.Evidence{
 		"all":      p.with(func(ev *verify.Evidence) { ev.Hashes = append(ev.Hashes, p.h1, checksum.MustParseHash("h9:x")) }),
 		"unsigned": p.with(unsigned), "empty": p.with(empty), "nothing": {},
+		"members": {
+			Filename: "a.zip", Size: 3, Hashes: []checksum.Hash{checksum.MustParseHash("h9:x")},
+			Sums: []byte{1}, Signature: []byte{2}, Keys: []verify.Key{{Armor: "B"}}, Requested: "a_1_b_c",
+		},
 		"empty sums": {Sums: []byte{}}, "empty signature": {Signature: []byte{}},
 	} {
 		data, err := json.Marshal(ev)
-		if err != nil {
-			t.Fatal(err)
+		must(t, err)
+		if want := `{"filename":"a.zip","size":3,"hashes":["h9:x"],"sums":"AQ==","signature":"Ag==","keys":[{"armor":"B"}],"requested":"a_1_b_c"}`; name == "members" && string(data) != want {
+			t.Errorf("%s, want %s", data, want)
 		}
 		var back verify.Evidence
 		if err := json.Unmarshal(data, &back); err != nil {
@@ -478,17 +454,11 @@ func TestEvidenceJSON(t *testing.T) {
 		}
 	}
 	signed, err := p.check(verify.Policy{}, p.ev)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	data, err := json.Marshal(signed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var back verify.Report
-	if err := json.Unmarshal(data, &back); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &back))
 	sameText := func(a, b *verify.Sums) bool {
 		x, errA := a.MarshalText()
 		y, errB := b.MarshalText()

@@ -18,9 +18,7 @@ import (
 func gpgFile(t testing.TB, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", "gpg", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return data
 }
 
@@ -206,9 +204,7 @@ func TestCheckSignatureAltered(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := verify.CheckSignature(tt.doc, tt.sig, keys, today); !errors.Is(err, tt.want) {
-				t.Errorf("error %v, want %v", err, tt.want)
-			}
+			wantSignature(t, "", tt.doc, tt.sig, keys, today, tt.want)
 		})
 	}
 }
@@ -225,9 +221,7 @@ func TestCheckSignatureBits(t *testing.T) {
 	t.Parallel()
 	doc, sig, keys := gpgFile(t, "SHA256SUMS"), gpgFile(t, "ed25519.sig"), gpgKeys(t, "ed25519")
 	want, err := verify.CheckSignature(doc, sig, keys, today)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	good := 0
 	for i := range len(sig) * 8 {
 		b := bytes.Clone(sig)
@@ -253,9 +247,7 @@ func TestCheckSignatureTextMode(t *testing.T) {
 	if _, err := verify.CheckSignature(doc, gpgFile(t, "text.sig"), keys, today); err != nil {
 		t.Errorf("text mode: %v", err)
 	}
-	if _, err := verify.CheckSignature(doc, gpgFile(t, "rsa2048.sig"), keys, today); !errors.Is(err, verify.ErrBadSignature) {
-		t.Errorf("binary mode: error %v, want ErrBadSignature", err)
-	}
+	wantSignature(t, "binary mode", doc, gpgFile(t, "rsa2048.sig"), keys, today, verify.ErrBadSignature)
 }
 
 func TestCheckSignatureUnreadableKeys(t *testing.T) {
@@ -297,9 +289,7 @@ func TestCheckSignatureNearest(t *testing.T) {
 		{join("limited", "sha1", "rsa2048"), nil},
 	}
 	for _, tt := range tests {
-		if _, err := verify.CheckSignature(doc, tt.sig, keys, today); !errors.Is(err, tt.want) {
-			t.Errorf("error %v, want %v", err, tt.want)
-		}
+		wantSignature(t, "", doc, tt.sig, keys, today, tt.want)
 	}
 }
 
@@ -336,9 +326,7 @@ func TestCheckSignatureLimits(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := verify.CheckSignature(tt.doc, tt.sig, tt.keys, today); !errors.Is(err, tt.want) {
-				t.Errorf("error %v, want %v", err, tt.want)
-			}
+			wantSignature(t, "", tt.doc, tt.sig, tt.keys, today, tt.want)
 		})
 	}
 }
@@ -347,5 +335,20 @@ func TestCheckSignatureNow(t *testing.T) {
 	t.Parallel()
 	if _, err := verify.CheckSignature(gpgFile(t, "SHA256SUMS"), gpgFile(t, "ed25519.sig"), gpgKeys(t, "ed25519"), time.Time{}); err != nil {
 		t.Error(err)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantSignature checks the error of CheckSignature.
+func wantSignature(t *testing.T, name string, doc, sig []byte, keys []verify.Key, at time.Time, want error) {
+	t.Helper()
+	if _, err := verify.CheckSignature(doc, sig, keys, at); !errors.Is(err, want) {
+		t.Errorf("%s: CheckSignature returned %v, want %v", name, err, want)
 	}
 }

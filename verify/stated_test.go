@@ -88,9 +88,7 @@ func TestJudgeStatedPolicy(t *testing.T) {
 	}
 	policy := verify.Policy{AllowUnsigned: true}
 	sums, err := policy.CheckSums(p.with(unsigned))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	policy.AllowUnsigned = false
 	if r, err := sums.JudgeStated(p.with(unsigned)); err != nil || r.Trust != verify.Checked {
 		t.Errorf("JudgeStated of unsigned sums that were allowed is %+v, %v, want Checked", r, err)

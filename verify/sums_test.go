@@ -41,9 +41,7 @@ func TestParseSums(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			sums, err := verify.ParseSums([]byte(tt.doc))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var got [][2]string
 			for name, h := range sums.All() {
 				got = append(got, [2]string{name, h.Value()})
@@ -160,9 +158,7 @@ func TestSumsEqual(t *testing.T) {
 	t.Parallel()
 	parse := func(doc string) *verify.Sums {
 		s, err := verify.ParseSums([]byte(doc))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return s
 	}
 	a, b := sumA+"  a.zip\n", strings.Repeat("0", 64)+"  b.zip\n"

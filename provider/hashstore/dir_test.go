@@ -44,9 +44,7 @@ func store(t testing.TB) *hashstore.Dir {
 
 func put(t testing.TB, d *hashstore.Dir, zh checksum.Hash, hashes ...checksum.Hash) {
 	t.Helper()
-	if err := d.StoreHashes(t.Context(), zh, hashes); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.StoreHashes(t.Context(), zh, hashes))
 }
 
 func wantHashes(t testing.TB, d *hashstore.Dir, zh checksum.Hash, want ...checksum.Hash) {
@@ -153,9 +151,7 @@ func TestDamaged(t *testing.T) {
 			d := store(t)
 			put(t, d, zh1, h1a, h1b)
 			text, err := os.ReadFile(fileOf(d, zh1))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if want, _, _ := strings.Cut(good, "CHECKSUM"); !strings.HasPrefix(string(text), want) {
 				t.Errorf("the file is\n%s\nwant\n%s", text, good)
 			}
@@ -172,9 +168,7 @@ func TestDamaged(t *testing.T) {
 
 func overwrite(t testing.TB, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // TestMoved: a file with the name of another archive is an error.
@@ -183,9 +177,7 @@ func TestMoved(t *testing.T) {
 	d := store(t)
 	put(t, d, zh1, h1a)
 	put(t, d, zh2, h1b)
-	if err := os.Rename(fileOf(d, zh1), fileOf(d, zh2)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(fileOf(d, zh1), fileOf(d, zh2)))
 	if got, err := d.Hashes(t.Context(), zh2); got != nil || !errors.Is(err, hashstore.ErrDamaged) {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -195,9 +187,7 @@ func TestMoved(t *testing.T) {
 func TestNoFile(t *testing.T) {
 	t.Parallel()
 	d := store(t)
-	if err := os.MkdirAll(fileOf(d, zh1), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(fileOf(d, zh1), 0o755))
 	if got, err := d.Hashes(t.Context(), zh1); got != nil || !errors.Is(err, hashstore.ErrDamaged) {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -210,9 +200,7 @@ func TestNoFile(t *testing.T) {
 		t.Error("stored in a file")
 	}
 	target := t.TempDir()
-	if err := os.Remove(fileOf(d, zh1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(fileOf(d, zh1)))
 	if err := disktest.Symlink(target, fileOf(d, zh1)); err != nil {
 		t.Skipf("skipped: links cannot be made here: %v", err)
 	}
@@ -229,12 +217,8 @@ func TestReadOnly(t *testing.T) {
 	d := store(t)
 	put(t, d, zh1, h1a)
 	old := time.Now().Add(-240 * time.Hour)
-	if err := os.Chtimes(fileOf(d, zh1), old, old); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(d.Path, 0o555); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chtimes(fileOf(d, zh1), old, old))
+	must(t, os.Chmod(d.Path, 0o555))
 	defer os.Chmod(d.Path, 0o755)
 	wantHashes(t, d, zh1, h1a)
 	if runtime.GOOS != "windows" && os.Geteuid() != 0 {
@@ -296,20 +280,14 @@ func TestPrune(t *testing.T) {
 	}
 	old := time.Now().Add(-100 * 24 * time.Hour)
 	for path := range files {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		if _, err := os.Stat(path); err != nil {
 			overwrite(t, path, "something")
 		}
-		if err := os.Chtimes(path, old, old); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chtimes(path, old, old))
 	}
 	part, err := fsx.CreatePart(filepath.Join(d.Path, "in work"), 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer part.Discard()
 	files[part.Name()] = false
 
@@ -346,9 +324,7 @@ func FuzzFile(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		d := &hashstore.Dir{Path: t.TempDir()}
-		if err := os.MkdirAll(filepath.Dir(fileOf(d, zh1)), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(fileOf(d, zh1)), 0o755))
 		overwrite(t, fileOf(d, zh1), text)
 		got, err := d.Hashes(t.Context(), zh1)
 		if (err == nil) == (got == nil) {
@@ -366,4 +342,11 @@ func FuzzFile(f *testing.F) {
 			t.Fatalf("read %q, wrote %q, %v", text, again, err)
 		}
 	})
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -16,9 +16,7 @@ import (
 func TestPipe(t *testing.T) {
 	t.Parallel()
 	d := store(t)
-	if err := os.MkdirAll(filepath.Dir(fileOf(d, zh1)), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(fileOf(d, zh1)), 0o755))
 	if err := disktest.Mkfifo(fileOf(d, zh1)); err != nil {
 		t.Skipf("skipped: pipes cannot be made here: %v", err)
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"os"
-	"path/filepath"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -52,21 +50,11 @@ func Example() {
 
 // Merge records the hashes of a report.
 func ExampleFile_Merge() {
-	dir, err := os.MkdirTemp("", "example")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, lockfile.Name)
-
-	lock, err := lockfile.Load(path) // there is no file yet, so the lock is empty
-	if err != nil {
-		log.Fatal(err)
-	}
+	lock := &lockfile.File{}  // or Load, from disk
 	report := &verify.Report{ // comes from provider.Download or verify.Policy
 		Local: []checksum.Hash{checksum.MustParseHash("h1:R5Ucn26riKIEijcsiOMBR3uOAjuOMfI1x7XvH4P6B1w=")},
 	}
-	err = lock.Merge(
+	err := lock.Merge(
 		addrs.MustParseProvider("hashicorp/random"),
 		addrs.MustParseVersion("3.6.0"),
 		addrs.MustParseProviderConstraint("~> 3.6"),
@@ -75,15 +63,7 @@ func ExampleFile_Merge() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := lock.Save(path); err != nil {
-		log.Fatal(err)
-	}
-
-	saved, err := os.ReadFile(path)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Print(string(saved))
+	fmt.Print(string(lock.Bytes())) // or Save, to disk
 	// Output:
 	// # This file is maintained automatically by "tofu init".
 	// # Manual edits may be lost in future updates.

@@ -219,9 +219,7 @@ func TestEntryJSON(t *testing.T) {
 	t.Parallel()
 	for e := range parse(t, canonical).All() {
 		data, err := json.Marshal(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var got lockfile.Entry
 		if err := json.Unmarshal(data, &got); err != nil || got.Provider != e.Provider || got.Version != e.Version || got.Constraints != e.Constraints || !slices.Equal(got.Hashes, e.Hashes) {
 			t.Errorf("%s: %v, %v", data, got, err)
@@ -232,9 +230,7 @@ func TestEntryJSON(t *testing.T) {
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	sums, err := verify.ParseSums([]byte(zh2.Value() + "  a.zip\n" + zh1.Value() + "  b.zip\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	signed := &verify.Report{Local: []checksum.Hash{h1a}, SignedBy: &verify.Signature{}, Sums: sums}
 	stated := &verify.Report{Local: []checksum.Hash{zh1}, Stated: []checksum.Hash{zh3}}
 	for _, tt := range []struct {
@@ -252,9 +248,7 @@ func TestMerge(t *testing.T) {
 		{"another version, no report", v2, nil, nil},
 	} {
 		for _, f := range []*lockfile.File{parse(t, canonical), parseLenient(t, canonical)} {
-			if err := f.Merge(alpha, tt.version, constraint("~> 1"), tt.reports...); err != nil {
-				t.Fatal(err)
-			}
+			must(t, f.Merge(alpha, tt.version, constraint("~> 1"), tt.reports...))
 			e, _ := f.Get(alpha)
 			if e.Version != tt.version || e.Constraints != constraint("~> 1.0") || !slices.Equal(e.Hashes, tt.want) {
 				t.Errorf("%s: %v, want %v", tt.name, e, tt.want)
@@ -308,9 +302,7 @@ func TestSet(t *testing.T) {
 	t.Parallel()
 	f := &lockfile.File{}
 	given := []checksum.Hash{zh2, {}, zh1, zh2}
-	if err := f.Set(lockfile.Entry{Provider: alpha, Version: v1, Hashes: given}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Set(lockfile.Entry{Provider: alpha, Version: v1, Hashes: given}))
 	if got := f.Accept(alpha, v1); !slices.Equal(got, []checksum.Hash{zh1, zh2}) || given[0] != zh2 {
 		t.Errorf("got %v of %v", got, given)
 	}

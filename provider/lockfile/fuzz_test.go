@@ -226,16 +226,12 @@ func mergeOrSet(t testing.TB, f *lockfile.File, p addrs.Provider, v addrs.Versio
 	if errors.Is(err, lockfile.ErrUnreadable) {
 		err = f.Set(lockfile.Entry{Provider: p, Version: v, Constraints: c, Hashes: hashes})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 func merge(t testing.TB, f *lockfile.File, p addrs.Provider, v addrs.Version, c addrs.ProviderConstraint, hashes ...checksum.Hash) {
 	t.Helper()
-	if err := f.Merge(p, v, c, report(hashes...)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Merge(p, v, c, report(hashes...)))
 }
 
 // checkEdited makes sure that what f writes says what f says, and still is HCL.
@@ -256,18 +252,9 @@ func checkEdited(t *testing.T, name, src string, f *lockfile.File, syntax bool) 
 	if again.Covers(addrs.MustParseProvider("not.example.com/not/there"), v1) {
 		return // unknown content outside of the entries stays
 	}
-	if diff := cmp.Diff(slices.Collect(f.All()), slices.Collect(again.All()), equalValues); diff != "" {
+	if diff := cmp.Diff(slices.Collect(f.All()), slices.Collect(again.All()), cmpopts.EquateEmpty()); diff != "" {
 		t.Fatalf("%s: %q became %q: %s", name, src, text, diff)
 	}
-}
-
-// equalValues compares names and hashes with ==.
-var equalValues = cmp.Options{
-	cmp.Comparer(func(a, b addrs.Provider) bool { return a == b }),
-	cmp.Comparer(func(a, b addrs.Version) bool { return a == b }),
-	cmp.Comparer(func(a, b addrs.ProviderConstraint) bool { return a == b }),
-	cmp.Comparer(func(a, b checksum.Hash) bool { return a == b }),
-	cmpopts.EquateEmpty(),
 }
 
 // checkComments makes sure that the comments of a outside of provider blocks are in b.

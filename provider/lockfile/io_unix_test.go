@@ -17,9 +17,7 @@ import (
 func TestPipe(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), lockfile.Name)
-	if err := disktest.Mkfifo(pipe); err != nil {
-		t.Fatal(err)
-	}
+	must(t, disktest.Mkfifo(pipe))
 	if _, err := lockfile.Load(pipe); err == nil {
 		t.Error("loaded a pipe")
 	}
@@ -47,20 +45,14 @@ func TestSymlink(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	link, target := filepath.Join(dir, lockfile.Name), filepath.Join(dir, "shared")
-	if err := os.WriteFile(target, []byte(canonical), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(target, link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(target, []byte(canonical), 0o600))
+	must(t, os.Symlink(target, link))
 	f, err := lockfile.Load(link)
 	if err != nil || f.Len() != 2 {
 		t.Fatalf("%v, %d entries", err, f.Len())
 	}
 	f.Delete(alpha)
-	if err := f.Save(link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Save(link))
 	if data, err := os.ReadFile(target); err != nil || string(data) != canonical {
 		t.Errorf("%v, what the link pointed to is now\n%s", err, data)
 	}

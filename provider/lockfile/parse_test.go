@@ -377,3 +377,10 @@ func TestHostile(t *testing.T) {
 		t.Logf("%s: %v", name, time.Since(start).Round(time.Millisecond))
 	}
 }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

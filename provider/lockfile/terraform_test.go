@@ -42,9 +42,7 @@ func newProject(t *testing.T, program string) *project {
 	t.Helper()
 	reg := regtest.New("registry.example.com")
 	server, err := reg.ServeTLS()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(server.Close)
 	p := &project{Project: terraformtest.New(t, program)}
 	p.header = clients[p.Name()]
@@ -87,21 +85,15 @@ func (p *project) lock(t *testing.T, platforms ...string) *lockfile.File {
 		for _, platform := range platforms {
 			archive := release.Archive(platform)
 			_, tree, err := checksum.H1Zip(t.Context(), archive, archive.Size(), checksum.Limits{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			report, err := verify.Policy{}.Judge(verify.Evidence{
 				Filename: release.Filename(platform), Sums: release.Sums(), Signature: release.Signature(),
 				Keys: []verify.Key{release.Key().Public()},
 			}, archive.Size(), []checksum.Hash{release.ZH(platform), tree})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			reports = append(reports, report)
 		}
-		if err := f.Merge(w.source, w.version, w.constraint, reports...); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.Merge(w.source, w.version, w.constraint, reports...))
 	}
 	return f
 }
@@ -137,9 +129,7 @@ func TestClientsAcceptWhatIsWritten(t *testing.T) {
 		p := newProject(t, program)
 		here := addrs.CurrentPlatform().String()
 		f := p.lock(t, here)
-		if err := f.Save(p.path()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.Save(p.path()))
 		for _, args := range [][]string{{"init", "-no-color", "-input=false", "-lockfile=readonly"}, {"init", "-no-color", "-input=false"}} {
 			if got := p.lockWith(t, args...); got != string(f.Bytes()) {
 				t.Errorf("%q changed\n%s\ninto\n%s", args, f.Bytes(), got)
@@ -175,13 +165,9 @@ func TestClientsObey(t *testing.T) {
 		f := p.lock(t, addrs.CurrentPlatform().String())
 		for e := range f.All() {
 			e.Hashes = []checksum.Hash{zh1}
-			if err := f.Set(e); err != nil {
-				t.Fatal(err)
-			}
+			must(t, f.Set(e))
 		}
-		if err := f.Save(p.path()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.Save(p.path()))
 		if out, err := p.Try(t, "init", "-no-color", "-input=false"); err == nil || !strings.Contains(out, "checksum") {
 			t.Errorf("wrong hashes: %v\n%s", err, out)
 		}

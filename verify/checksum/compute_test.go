@@ -39,25 +39,19 @@ func zipOf(t testing.TB, files ...file) []byte {
 		}
 		h.SetMode(f.mode)
 		m, err := w.CreateHeader(h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := io.WriteString(m, f.content); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return b.Bytes()
 }
 
 func h1Zip(t testing.TB, data []byte) (archive, tree checksum.Hash) {
 	t.Helper()
 	archive, tree, err := checksum.H1Zip(t.Context(), bytes.NewReader(data), int64(len(data)), checksum.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return archive, tree
 }
 
@@ -96,16 +90,10 @@ func TestH1(t *testing.T) {
 
 			dir := t.TempDir()
 			packed, unpacked := filepath.Join(dir, "p.zip"), filepath.Join(dir, "p")
-			if err := os.WriteFile(packed, data, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(packed, data, 0o644))
 			zr, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.CopyFS(unpacked, zr); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, os.CopyFS(unpacked, zr))
 			want, err := dirhash.HashZip(packed, dirhash.Hash1)
 			if err != nil || archive.String() != want {
 				t.Errorf("archive %v, dirhash %v, %v", archive, want, err)
@@ -177,9 +165,7 @@ func TestH1Sum(t *testing.T) {
 	}
 	sums := map[string][32]byte{"b": sha256.Sum256([]byte("2")), "a/c": sha256.Sum256([]byte("1")), "a": sha256.Sum256(nil)}
 	want, err := checksum.H1Dir(t.Context(), fstest.MapFS{"b": {Data: []byte("2")}, "a/c": {Data: []byte("1")}, "a0": {}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sums["a0"] = sums["a"]
 	delete(sums, "a")
 	if h, err := checksum.H1Sum(maps.All(sums)); err != nil || h != want {
@@ -222,16 +208,12 @@ func TestH1DirRefuses(t *testing.T) {
 		return // links need a privilege there
 	}
 	dir := t.TempDir()
-	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink("/etc/passwd", filepath.Join(dir, "link")))
 	if _, err := checksum.H1Dir(t.Context(), os.DirFS(dir)); !errors.Is(err, checksum.ErrIrregular) {
 		t.Errorf("link on disk: error %v, want ErrIrregular", err)
 	}
 	top := filepath.Join(t.TempDir(), "top")
-	if err := os.Symlink(t.TempDir(), top); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(t.TempDir(), top))
 	if h, err := checksum.H1Dir(t.Context(), os.DirFS(top)); err != nil || h.String() != h1Text {
 		t.Errorf("the top itself may be a link: %v, %v", h, err)
 	}
@@ -258,4 +240,11 @@ func (s swapped) Open(name string) (fs.File, error) {
 		return fstest.MapFS{"a": {Mode: fs.ModeNamedPipe}}.Open(name)
 	}
 	return s.MapFS.Open(name)
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

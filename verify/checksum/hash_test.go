@@ -3,6 +3,7 @@ package checksum_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -89,8 +90,8 @@ func TestHashCompare(t *testing.T) {
 	if !list[0].IsZero() || list[1].String() != h1Text || list[2].String() != zhText {
 		t.Error(list)
 	}
-	if list[1] != checksum.MustParseHash(h1Text) {
-		t.Error("equal hashes are not comparable")
+	if !list[1].Equal(checksum.MustParseHash(h1Text)) || list[1].Equal(list[2]) {
+		t.Error("Equal is not ==")
 	}
 }
 
@@ -138,9 +139,11 @@ func FuzzParseHash(f *testing.F) {
 // Every mismatch is an ErrMismatch, and one without hashes to compare says so.
 func TestMismatch(t *testing.T) {
 	t.Parallel()
+	n := func(i int) checksum.Hash { return checksum.MustParseHash(fmt.Sprintf("n:%d", i)) }
 	for err, want := range map[error]string{
 		&checksum.MismatchError{Source: "accepted hashes"}:                                                                      "package does not match the accepted hashes: the list is empty",
 		&checksum.MismatchError{Filename: "a.zip", Source: "SHA256SUMS", Want: []checksum.Hash{checksum.MustParseHash(zhText)}}: `package "a.zip" does not match the SHA256SUMS: want ` + zhText + ", got none",
+		&checksum.MismatchError{Source: "x", Want: []checksum.Hash{n(1), n(2), n(2), n(3), n(4), n(5)}}:                         "package does not match the x: want n:1 or n:2 or n:3 or 2 more, got none",
 		&checksum.SizeError{Want: 1, Got: 2}:                                                                                    "package is 2 bytes, want 1",
 	} {
 		if !errors.Is(err, checksum.ErrMismatch) || err.Error() != want {
