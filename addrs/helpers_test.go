@@ -104,29 +104,6 @@ func TestText(t *testing.T) {
 	checkTextErrors(t, addrs.MustParseModuleSource("a/b/c//d"))
 }
 
-func TestMustPanics(t *testing.T) {
-	t.Parallel()
-	for name, f := range map[string]func(){
-		"MustParseProvider":           func() { addrs.MustParseProvider("") },
-		"MustParseVersion":            func() { addrs.MustParseVersion("") },
-		"MustParseModuleVersion":      func() { addrs.MustParseModuleVersion("") },
-		"MustParsePlatform":           func() { addrs.MustParsePlatform("") },
-		"MustParseProviderConstraint": func() { addrs.MustParseProviderConstraint("?") },
-		"MustParseModuleConstraint":   func() { addrs.MustParseModuleConstraint("?") },
-		"MustParseModule":             func() { addrs.MustParseModule("") },
-		"MustParseModuleSource":       func() { addrs.MustParseModuleSource("") },
-	} {
-		func() {
-			defer func() {
-				if _, ok := recover().(error); !ok {
-					t.Errorf("%s: no panic with an error", name)
-				}
-			}()
-			f()
-		}()
-	}
-}
-
 func TestParseErrorKeepsSecrets(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cret"

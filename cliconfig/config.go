@@ -94,24 +94,12 @@ func (c *Config) PluginCacheDir() string { return c.settings().cacheDir }
 // DevOverrides returns the absolute paths of the directories in dev_overrides. They replace
 // all versions of the providers, and are neither verified nor locked.
 func (c *Config) DevOverrides() map[addrs.Provider]string {
-	overrides := map[addrs.Provider]string{}
-	maps.Copy(overrides, c.settings().devOverrides)
-	return overrides
+	return maps.Clone(c.settings().devOverrides)
 }
 
 // Methods returns the installation methods in the configured order. An empty block
-// provider_installation has none.
-func (c *Config) Methods() []Method {
-	methods := slices.Clone(c.settings().methods)
-	for i := range methods {
-		m := &methods[i]
-		m.Include, m.Exclude = slices.Clone(m.Include), slices.Clone(m.Exclude)
-		if n := m.DownloadRetries; n != nil {
-			m.DownloadRetries = new(*n)
-		}
-	}
-	return methods
-}
+// provider_installation has none. The caller must not change their fields.
+func (c *Config) Methods() []Method { return slices.Clone(c.settings().methods) }
 
 // Discovery returns a client that finds the services of hosts, with the host blocks as
 // overrides. Its Transport and Hosts suit other clients, such as

@@ -2,7 +2,6 @@ package cliconfig_test
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -156,87 +155,5 @@ func TestTrust(t *testing.T) {
 				t.Errorf("trust is %v, want %v", trust, c.trust)
 			}
 		})
-	}
-}
-
-// TestInstallFromDirectories installs from a packed and an unpacked filesystem mirror, an
-// override, and a plugin cache.
-func TestInstallFromDirectories(t *testing.T) {
-	t.Parallel()
-	reg := regtest.New("registry.example.com")
-	add(reg, alpha, noKeys)
-	add(reg, beta, nil)
-	sys := home(t, map[string]string{
-		"cache/.keep": "", "dev/terraform-provider-gamma": "",
-		".tofurc": `plugin_cache_dir = "$CACHE"
-provider_installation {
-  dev_overrides {
-    "registry.example.com/acme/gamma" = "dev"
-  }
-  filesystem_mirror {
-    path    = "mirror"
-    include = ["registry.example.com/acme/alpha"]
-  }
-  direct {
-    exclude = ["registry.example.com/acme/alpha"]
-  }
-}
-`,
-	})
-	cache := filepath.Join(sys.Home, "cache")
-	sys.Environ = []string{"CACHE=" + cache}
-	fillMirror(t, filepath.Join(sys.Home, "mirror"), reg.Client(), alpha, "1.0.0")
-	load := func() *cliconfig.Config {
-		cfg := load(t, sys)
-		cfg.HTTP = reg.Client()
-		return cfg
-	}
-	gamma := addrs.MustParseProvider("registry.example.com/acme/gamma")
-	required := map[addrs.Provider]addrs.ProviderConstraint{alpha: {}, beta: {}, gamma: {}}
-	first, err := installer(t, load()).Ensure(t.Context(), required, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, from := range []install.Origin{install.FromSource, install.FromSource, install.FromOverride} {
-		if s := first.Selections[i]; s.From != from || from == install.FromOverride && s.Dir != filepath.Join(sys.Home, "dev") {
-			t.Errorf("%s: from %s, %s", s.Provider, s.From, s.Dir)
-		}
-	}
-	if first.Lock.Len() != 2 {
-		t.Errorf("locked:\n%s", first.Lock.Bytes())
-	}
-
-	// Locked packages come from the plugin cache, without requests.
-	reg.Reset()
-	again, err := installer(t, load()).Ensure(t.Context(), required, first.Lock)
-	if err != nil || again.Selections[0].From != install.FromCache || again.Selections[1].From != install.FromCache || len(reg.Requests()) != 0 {
-		t.Errorf("%v, %+v, asked %q", err, again.Selections, reg.Requests())
-	}
-
-	// Other packages come from the plugin cache only if the user permits it.
-	trusting := load()
-	sys.Environ = append(sys.Environ, "TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE=1")
-	for _, cfg := range []*cliconfig.Config{trusting, load()} {
-		result, err := ensure(t, installer(t, cfg), alpha, nil)
-		if err != nil || (result.Selections[0].Fetched == 0) != cfg.Installer("x").TrustCache {
-			t.Errorf("may break the lock: %v; %v, %+v", cfg.Installer("x").TrustCache, err, result.Selections)
-		}
-	}
-
-	// The plugin cache becomes an unpacked mirror.
-	dir := filepath.Join(sys.Home, "mirror")
-	if err := errors.Join(os.RemoveAll(dir), os.Rename(cache, dir), os.Mkdir(cache, 0o755)); err != nil {
-		t.Fatal(err)
-	}
-	unpacked, err := ensure(t, installer(t, load()), alpha, first.Lock)
-	if err != nil || unpacked.Selections[0].From != install.FromSource {
-		t.Errorf("unpacked mirror: %v, %+v", err, unpacked.Selections)
-	}
-	write(t, filepath.Join(dir, "registry.example.com", "acme", "alpha", "1.0.0", here.String(), "more"), "")
-	if err := errors.Join(os.RemoveAll(cache), os.Mkdir(cache, 0o755)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ensure(t, installer(t, load()), alpha, first.Lock); !errors.Is(err, verify.ErrNotAccepted) {
-		t.Errorf("an unpacked package that is not the locked one: %v", err)
 	}
 }

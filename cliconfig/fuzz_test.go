@@ -37,8 +37,7 @@ func FuzzLoad(f *testing.F) {
 			sys.GOOS, sys.Home, sys.Dir = "windows", `C:\alice`, `C:\work`
 			file = `C:\alice\AppData\Roaming\terraform.d\x.tfrc.json`
 		}
-		docker := sys.Home + "/.docker/config.json"
-		sys.Open = fakeFiles(map[string]string{file: string(data), docker: string(data)})
+		sys.Open = fakeFiles(map[string]string{file: string(data)})
 		cfg, err := cliconfig.Load(sys)
 		if err != nil {
 			all, ok := errors.AsType[*cliconfig.Error](err)

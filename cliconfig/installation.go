@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -276,47 +277,23 @@ func (l *loader) implicitMethods() {
 
 // A template is the address of a repository with variables, for example
 // "example.com/${namespace}/${type}". The CLI also permits expressions in the braces.
-type template []templatePart
+type template string
 
-// A templatePart is a literal text or a variable.
-type templatePart struct{ literal, variable string }
-
-var templateVariables = []string{"hostname", "namespace", "type"}
+var templateVariable = regexp.MustCompile(`\$\{\s*(hostname|namespace|type)\s*\}`)
 
 func parseTemplate(s string) (template, error) {
-	var t template
-	for s != "" {
-		before, rest, found := strings.Cut(s, "${")
-		if escaped := found && strings.HasSuffix(before, "$"); escaped {
-			t = append(t, templatePart{literal: before + "{"})
-			s = rest
-			continue
-		}
-		if strings.Contains(before, "%{") {
-			return nil, errors.New("directives with %{ are not supported")
-		}
-		t = append(t, templatePart{literal: before})
-		if !found {
-			break
-		}
-		name, rest, closed := strings.Cut(rest, "}")
-		name = strings.TrimSpace(name)
-		if !closed || !slices.Contains(templateVariables, name) {
-			return nil, errors.New("expected hostname, namespace or type between ${ and }; other expressions are not supported")
-		}
-		t = append(t, templatePart{variable: name})
-		s = rest
+	rest := templateVariable.ReplaceAllString(s, "")
+	if strings.Contains(rest, "${") || strings.Contains(s, "$${") {
+		return "", errors.New("expected hostname, namespace or type between ${ and }; other expressions are not supported")
 	}
-	return t, t.checkAddress()
-}
-
-// checkAddress checks that the result is an address.
-func (t template) checkAddress() error {
-	host, name, ok := strings.Cut(t.expand(addrs.MustParseProvider("example.com/namespace/type")), "/")
+	if strings.Contains(rest, "%{") {
+		return "", errors.New("directives with %{ are not supported")
+	}
+	host, name, ok := strings.Cut(template(s).expand(addrs.MustParseProvider("example.com/namespace/type")), "/")
 	if _, err := svchost.FromWire(host); err != nil || !ok || name == "" || strings.ContainsAny(name, " \t\n") {
-		return errors.New("the result must be a repository address: a hostname, a slash and a name")
+		return "", errors.New("the result must be a repository address: a hostname, a slash and a name")
 	}
-	return nil
+	return template(s), nil
 }
 
 // checkVariables checks that each provider has its own repository: the template must
@@ -329,12 +306,13 @@ func (t template) checkVariables(include []provider.Pattern) error {
 			return nil
 		}
 	}
-	for i, variable := range templateVariables {
+	for i, variable := range []string{"hostname", "namespace", "type"} {
 		values := map[string]bool{}
 		for _, p := range include {
 			values[strings.Split(p.String(), "/")[i]] = true
 		}
-		if (len(values) != 1 || values["*"]) && !slices.Contains(t, templatePart{variable: variable}) {
+		used := slices.ContainsFunc(templateVariable.FindAllStringSubmatch(string(t), -1), func(m []string) bool { return m[1] == variable })
+		if (len(values) != 1 || values["*"]) && !used {
 			return fmt.Errorf("it must contain ${%[1]s}, because \"include\" selects more than one %[1]s", variable)
 		}
 	}
@@ -343,10 +321,7 @@ func (t template) checkVariables(include []provider.Pattern) error {
 
 func (t template) expand(p addrs.Provider) string {
 	values := map[string]string{"hostname": p.Host().String(), "namespace": p.Namespace(), "type": p.Type()}
-	var b strings.Builder
-	for _, part := range t {
-		b.WriteString(part.literal)
-		b.WriteString(values[part.variable])
-	}
-	return b.String()
+	return templateVariable.ReplaceAllStringFunc(string(t), func(variable string) string {
+		return values[templateVariable.FindStringSubmatch(variable)[1]]
+	})
 }

@@ -86,14 +86,6 @@ func TestFileCount(t *testing.T) {
 	}
 }
 
-// TestManyBlocks loads files with the maximum number of blocks, which must not take long.
-func TestManyBlocks(t *testing.T) {
-	t.Parallel()
-	for _, block := range []string{"host a.test {}\n", "credentials \"a.test\" {}\n", "credentials_helper a {}\n", "provider_installation {}\n", "plugin_cache_dir = \"\"\n", "a {}\n", "registry_protocols {}\n"} {
-		_, _ = cliconfig.Load(home(t, map[string]string{".tofurc": strings.Repeat(block, cliconfig.MaxFile/len(block))}))
-	}
-}
-
 // TestProblemCount loads files with more problems than Load lists. The only error comes
 // after the limit.
 func TestProblemCount(t *testing.T) {

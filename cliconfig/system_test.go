@@ -2,12 +2,8 @@ package cliconfig_test
 
 import (
 	"errors"
-	"fmt"
-	"log/slog"
 	"os"
-	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -121,40 +117,5 @@ func TestZero(t *testing.T) {
 	}
 	if _, err := loaded.Store(hostA); err == nil {
 		t.Error("Store succeeds without a home directory")
-	}
-}
-
-// TestSystemIsNotPrinted prints a System with tokens in its environment, and its Config.
-func TestSystemIsNotPrinted(t *testing.T) {
-	t.Parallel()
-	const secret = "xxxxxx.never-shown"
-	sys := home(t, map[string]string{".tofurc": `credentials "b.test" { token = "` + secret + `" }
-credentials_helper "vault" { args = ["` + secret + `"] }`})
-	write(t, filepath.Join(sys.Home, native(".terraform.d/plugins/terraform-credentials-vault")), "")
-	sys.Environ = []string{"TF_TOKEN_a_test=" + secret, "TF_TOKEN_c_test= " + secret}
-	cfg := load(t, sys)
-	store := storeOf(t, cfg, hostA)
-	_, _, failed := cfg.TokenOrigin(t.Context(), svchost.MustParse("c.test"))
-	if failed == nil {
-		t.Error("TokenOrigin accepts a token with a space")
-	}
-	all := []any{
-		sys, &sys, []cliconfig.System{sys}, struct{ S cliconfig.System }{sys}, cfg, cfg.Credentials(), store, failed,
-		cfg.Registry(), cfg.Discovery(), cfg.ProviderSource(), cfg.Warnings(), cfg.Methods(), cfg.Files(),
-	}
-	for _, v := range all {
-		printed := ""
-		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d", "%x"} {
-			printed += fmt.Sprintf(verb, v)
-		}
-		var log strings.Builder
-		slog.New(slog.NewTextHandler(&log, nil)).Info("loaded", "v", v)
-		slog.New(slog.NewJSONHandler(&log, nil)).Info("loaded", "v", v)
-		if printed += log.String(); strings.Contains(printed, secret) || strings.Contains(printed, fmt.Sprintf("%x", secret)) {
-			t.Errorf("%T prints a token: %s", v, printed)
-		}
-	}
-	if want := fmt.Sprintf("%v", sys); !strings.Contains(want, strconv.Quote(sys.Home)) || !strings.Contains(want, "2 variables") {
-		t.Errorf("%q lacks the home directory or the number of variables", want)
 	}
 }

@@ -161,25 +161,6 @@ func TestHelper(t *testing.T) {
 	}
 }
 
-// TestHelperFails runs a helper that fails and writes the token to both outputs.
-func TestHelperFails(t *testing.T) {
-	t.Parallel()
-	needShell(t)
-	sys := home(t, map[string]string{
-		".tofurc": "credentials_helper \"spy\" {}\n",
-		".terraform.d/plugins/terraform-credentials-spy": "#!/bin/sh\necho token=" + secret + " >&2\necho " + secret + "\nexit 1\n",
-	})
-	cfg := load(t, sys)
-	_, err := cfg.Credentials().Token(t.Context(), hostA)
-	if _, ok := errors.AsType[*auth.HelperError](err); !ok || strings.Contains(err.Error(), secret) {
-		t.Errorf("%v", err)
-	}
-	from, found, err := cfg.TokenOrigin(t.Context(), hostA)
-	if found || err == nil || strings.Contains(err.Error()+from.String(), secret) {
-		t.Errorf("%v, %v, %v", from, found, err)
-	}
-}
-
 // TestStore saves and forgets tokens in the same file as the CLI.
 func TestStore(t *testing.T) {
 	t.Parallel()
@@ -235,8 +216,18 @@ func TestNoSecret(t *testing.T) {
 	store := storeOf(t, cfg, svchost.MustParse("e.test"))
 	// Print before the first request, because requests write to these values.
 	printed := ""
-	for _, v := range []any{cfg, cfg.Credentials(), store, cfg.ProviderSource(), cfg.Registry(), cfg.Discovery(), cfg.Methods()} {
-		printed += fmt.Sprintf("%v %+v %#v %s %d %t", v, v, v, v, v, v)
+	for _, v := range []any{
+		cfg, cfg.Credentials(), store, cfg.ProviderSource(), cfg.Registry(), cfg.Discovery(), cfg.Methods(),
+		sys, &sys, []cliconfig.System{sys}, struct{ S cliconfig.System }{sys},
+	} {
+		printed += fmt.Sprintf("%v %+v %#v %s %q %d %t", v, v, v, v, v, v, v)
+		for _, verb := range []string{"%x", "%X"} {
+			if strings.Contains(strings.ToLower(fmt.Sprintf(verb, v)), fmt.Sprintf("%x", secret)) {
+				t.Errorf("%s of %T prints a token", verb, v)
+			}
+		}
+		slog.New(slog.NewTextHandler(&log, nil)).Info("loaded", "v", v)
+		slog.New(slog.NewJSONHandler(&log, nil)).Info("loaded", "v", v)
 	}
 	_, err := cfg.ProviderSource().ProviderVersions(t.Context(), addrs.MustParseProvider("c.test/acme/alpha"))
 	if !errors.Is(err, provider.ErrUnauthorized) || log.Len() == 0 {

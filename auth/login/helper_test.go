@@ -97,27 +97,8 @@ func (s *store) Forget(_ context.Context, host svchost.Hostname) error {
 	return s.err
 }
 
-// failed is a *failure.Error with the *failure.RequestError that it wraps, if any.
-type failed struct {
-	Op, Subject string
-	failure.RequestError
-}
-
-func (f *failed) Error() string {
-	return (&failure.Error{Op: f.Op, Subject: f.Subject, Err: f.Err}).Error()
-}
-
-func newFailed(e *failure.Error) *failed {
-	f := &failed{Op: e.Op, Subject: e.Subject}
-	if r, ok := errors.AsType[*failure.RequestError](e); ok {
-		f.RequestError = *r
-	}
-	f.Err = e.Err
-	return f
-}
-
 // wantError checks that err is a *failure.Error with a printable text.
-func wantError(t testing.TB, err error) *failed {
+func wantError(t testing.TB, err error) *failure.Error {
 	t.Helper()
 	e, ok := err.(*failure.Error)
 	if !ok {
@@ -126,7 +107,7 @@ func wantError(t testing.TB, err error) *failed {
 	if e.Err == nil || e.Op == "" || !strings.HasPrefix(err.Error(), e.Op) || strings.ContainsFunc(err.Error(), func(r rune) bool { return r < ' ' || r == 0x7f || r == 0x202e }) {
 		t.Errorf("error %+v: %q", e, err)
 	}
-	return newFailed(e)
+	return e
 }
 
 // one returns the only request of a kind.

@@ -5,14 +5,11 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -40,6 +37,9 @@ func TestLogin(t *testing.T) {
 				t.Errorf("expires %v", r.Expires)
 			}
 			checkRequests(t, reg, server)
+			if err := c.Logout(t.Context(), host); err != nil || len(kept.tokens) > 0 || reg.Count(0) != 3 {
+				t.Errorf("Logout: %v, %d tokens, %d requests; want no token and no request", err, len(kept.tokens), reg.Count(0)-3)
+			}
 		})
 	}
 }
@@ -109,33 +109,6 @@ func TestFresh(t *testing.T) {
 			}
 			seen[s] = true
 		}
-	}
-}
-
-// TestCredentialsFile logs in and out with a credentials file.
-func TestCredentialsFile(t *testing.T) {
-	t.Parallel()
-	reg := registry(regtest.Login{})
-	file := auth.CredentialsFile{Path: filepath.Join(t.TempDir(), "credentials.tfrc.json")}
-	c := client(reg)
-	c.Store = file
-	mustLogin(t, c)
-	if token, err := file.Token(t.Context(), host); err != nil || token.Reveal() != secret {
-		t.Errorf("%v, %v", token.Reveal(), err)
-	}
-	for range 2 {
-		if err := c.Logout(t.Context(), host); err != nil {
-			t.Error(err)
-		}
-	}
-	if token, err := file.Token(t.Context(), host); err != nil || !token.IsZero() {
-		t.Errorf("after logout: %v, %v", token.Reveal(), err)
-	}
-	if text, err := os.ReadFile(file.Path); err != nil || strings.Contains(string(text), secret) {
-		t.Errorf("after logout: %s, %v", text, err)
-	}
-	if n := reg.Count(0); n != 3 {
-		t.Errorf("%d requests, want 3: Logout must not send requests", n)
 	}
 }
 

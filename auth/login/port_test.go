@@ -1,11 +1,9 @@
 package login_test
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net"
-	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -55,12 +53,6 @@ func TestPorts(t *testing.T) {
 	if _, err := client(reg).Login(t.Context(), host); err != nil && first < 65000 {
 		t.Error(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	next := c.Transport.HTTP.Transport
-	c.Transport.HTTP = &http.Client{Transport: cancelling{next, cancel}}
-	if _, err := c.Login(ctx, host); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, want Canceled", err)
-	}
 }
 
 // TestPortsOfAnother checks that Login skips ports at which another user listens at [::1],
@@ -95,30 +87,6 @@ func TestPortsOfAnother(t *testing.T) {
 	if _, err := c.Login(t.Context(), host); err == nil || !strings.Contains(err.Error(), "no browser") {
 		t.Error(err)
 	}
-}
-
-// cancelling cancels a context when the body of a response is closed.
-type cancelling struct {
-	http.RoundTripper
-	cancel func()
-}
-
-func (c cancelling) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := c.RoundTripper.RoundTrip(r)
-	if err == nil {
-		resp.Body = closing{resp.Body, c.cancel}
-	}
-	return resp, err
-}
-
-type closing struct {
-	io.ReadCloser
-	done func()
-}
-
-func (c closing) Close() error {
-	defer c.done()
-	return c.ReadCloser.Close()
 }
 
 // TestNothingLeft checks that the port and all connections are closed after each login, also

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/auth/login"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
@@ -109,11 +110,15 @@ func TestFailures(t *testing.T) {
 			c.Transport.Logger = slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
 			r, err := c.Login(t.Context(), host)
 			e := wantError(t, err)
-			if r != nil || len(kept.tokens) > 0 || e.Op != "log in to" || e.Subject != host.String() || e.Status != test.status {
+			request, ok := errors.AsType[*failure.RequestError](err)
+			if !ok {
+				request = &failure.RequestError{}
+			}
+			if r != nil || len(kept.tokens) > 0 || e.Op != "log in to" || e.Subject != host.String() || request.Status != test.status {
 				t.Errorf("%+v, %+v, kept %v", r, e, kept.tokens)
 			}
-			if asked := reg.Count(regtest.LoginToken) > 0; asked != (e.URL == "https://registry.example.com/oauth/token") {
-				t.Errorf("URL %q", e.URL)
+			if asked := reg.Count(regtest.LoginToken) > 0; asked != (request.URL == "https://registry.example.com/oauth/token") {
+				t.Errorf("URL %q", request.URL)
 			}
 			if refused, ok := errors.AsType[*login.RefusedError](err); ok != (test.code != "") || ok && refused.Code != test.code {
 				t.Errorf("refused %+v", refused)

@@ -335,16 +335,6 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-func TestMustParse(t *testing.T) {
-	t.Parallel()
-	defer func() {
-		if recover() == nil {
-			t.Error("MustParse does not panic")
-		}
-	}()
-	svchost.MustParse("https://example.com")
-}
-
 func TestAllocations(t *testing.T) {
 	for in, want := range map[string]float64{
 		"registry.example.com": 0, "registry.example.com:8443": 0, "Registry.example.com": 1,
