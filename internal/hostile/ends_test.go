@@ -241,9 +241,9 @@ var endings = []ending{
 			return err
 		}
 	}},
-	{"mirrordir.Mirror.Add", 450, true, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
+	{"mirrordir.Mirror.Add", 450, true, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
 		return func(ctx context.Context) error {
-			m := &mirrordir.Mirror{Storage: &mirrordir.Directory{Path: dir}}
+			m := mirrorIn(t, dir)
 			_, err := m.Add(ctx, c.world().registry(), []mirrordir.Want{release}, mirrordir.Options{})
 			return err
 		}
@@ -252,7 +252,7 @@ var endings = []ending{
 		litter(t, filepath.Join(dir, registryHost, "acme", "alpha"), "terraform-provider-alpha_1.0.%d_linux_amd64.zip")
 		litter(t, filepath.Join(dir, ".tofureg"), ".tofureg-%d.part")
 		return func(ctx context.Context) error {
-			m := &mirrordir.Mirror{Storage: &mirrordir.Directory{Path: dir}}
+			m := mirrorIn(t, dir)
 			_, err := m.Add(ctx, c.world().registry(), []mirrordir.Want{release}, mirrordir.Options{ZHOnly: true})
 			return err
 		}
@@ -281,14 +281,14 @@ var endings = []ending{
 		_, err := m.ListedVersions(ctx, alpha)
 		return err
 	})},
-	{"mirrordir.Directory.List", 100, false, inMirror(func(ctx context.Context, m *mirrordir.Mirror) error {
+	{"mirrordir.Storage.List", 100, false, inMirror(func(ctx context.Context, m *mirrordir.Mirror) error {
 		_, err := m.Storage.List(ctx, registryHost+"/acme/alpha")
 		return err
 	})},
-	{"mirrordir.Directory.Lock", 100, false, func(t *testing.T, _ *crowd, dir string) func(context.Context) error {
+	{"mirrordir.Storage.Lock", 100, false, func(t *testing.T, _ *crowd, dir string) func(context.Context) error {
 		litter(t, filepath.Join(dir, ".tofureg"), ".tofureg-%d.part")
 		return func(ctx context.Context) error {
-			unlock, err := (&mirrordir.Directory{Path: dir}).Lock(ctx, "name")
+			unlock, err := mirrorIn(t, dir).Storage.(mirrordir.Locker).Lock(ctx, "name")
 			if err != nil {
 				return err
 			}
@@ -296,9 +296,9 @@ var endings = []ending{
 		}
 	}},
 	{"mirrordir.Mirror.Remove", 1000, false, inMirror(func(ctx context.Context, m *mirrordir.Mirror) error { return m.Remove(ctx, alpha) })},
-	{"mirrorserve.Cache.Open", 0, true, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
+	{"mirrorserve.Cache.Open", 0, true, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
 		return func(ctx context.Context) error {
-			cache := &mirrorserve.Cache{Source: c.world().registry(), Mirror: &mirrordir.Mirror{Storage: &mirrordir.Directory{Path: dir}}}
+			cache := &mirrorserve.Cache{Source: c.world().registry(), Mirror: mirrorIn(t, dir)}
 			pkg, err := cache.ProviderPackage(ctx, alpha, v1, linux)
 			if err != nil {
 				return err
@@ -364,12 +364,21 @@ func moduleInto(m addrs.Module, name string, replace bool) func(*testing.T, *cro
 	}
 }
 
+// mirrorIn returns the mirror in a directory.
+func mirrorIn(t *testing.T, dir string) *mirrordir.Mirror {
+	m, err := mirrordir.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 // inMirror calls do with a mirror that has many archives, which are empty.
 func inMirror(do func(context.Context, *mirrordir.Mirror) error) func(*testing.T, *crowd, string) func(context.Context) error {
 	return func(t *testing.T, _ *crowd, dir string) func(context.Context) error {
 		litter(t, filepath.Join(dir, registryHost, "acme", "alpha"), "terraform-provider-alpha_1.0.%d_linux_amd64.zip")
 		return func(ctx context.Context) error {
-			return do(ctx, &mirrordir.Mirror{Storage: &mirrordir.Directory{Path: dir}})
+			return do(ctx, mirrorIn(t, dir))
 		}
 	}
 }

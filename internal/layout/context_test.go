@@ -26,12 +26,6 @@ var endsShownBy = map[string]string{
 	"mirrorclient.Client.Open":                        "internal/hostile.TestContextWins",
 	"mirrorclient.Client.ProviderPackage":             "internal/hostile.TestContextWins",
 	"mirrorclient.Client.ProviderVersions":            "internal/hostile.TestContextWins",
-	"mirrorclient/mirrordir.Directory.Delete":         "changes one file",
-	"mirrorclient/mirrordir.Directory.List":           "internal/hostile.TestEnds",
-	"mirrorclient/mirrordir.Directory.Lock":           "internal/hostile.TestEnds",
-	"mirrorclient/mirrordir.Directory.Open":           "reads a file of limited size",
-	"mirrorclient/mirrordir.Directory.Stage":          "creates one file",
-	"mirrorclient/mirrordir.Directory.Write":          "internal/hostile.TestEnds", // with Add
 	"mirrorclient/mirrordir.Mirror.Add":               "internal/hostile.TestEnds",
 	"mirrorclient/mirrordir.Mirror.AddArchive":        "internal/hostile.TestEndsInAStall", // with mirrorserve.Cache
 	"mirrorclient/mirrordir.Mirror.AddLocked":         "internal/hostile.TestEnds",         // as Add

@@ -192,7 +192,7 @@ func Archive(v addrs.Version, platform addrs.Platform) string {
 
 // RecordOf returns the name of the record of an archive of Alpha.
 func RecordOf(v addrs.Version, platform addrs.Platform) string {
-	return strings.TrimSuffix(Archive(v, platform), ".zip") + ".record.json"
+	return Archive(v, platform) + ".record.json"
 }
 
 // Document is the document of a version, as a client of the protocol reads it.

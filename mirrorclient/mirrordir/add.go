@@ -3,8 +3,11 @@ package mirrordir
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -13,9 +16,58 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
+
+// Want is one version of a provider that [Mirror.Add] adds.
+type Want struct {
+	Provider addrs.Provider // required
+	Version  addrs.Version  // required
+
+	// Platforms are the platforms to add. If empty, all that the source lists are added.
+	Platforms []addrs.Platform
+}
+
+// String returns provider and version.
+func (w Want) String() string { return w.Provider.String() + " " + w.Version.String() }
+
+// checkAddress returns an error if no mirror can have packages of p.
+func checkAddress(p addrs.Provider) error {
+	switch {
+	case p.IsZero():
+		return errors.New("the provider is missing")
+	case p.IsBuiltIn():
+		return errors.New("the provider is part of OpenTofu itself")
+	case p.IsLegacy():
+		return errors.New("the provider address is a legacy one, without a namespace")
+	}
+	return nil
+}
+
+// checkWant returns an error if m cannot have the packages.
+func (m *Mirror) checkWant(w Want) error {
+	if err := m.checkProvider(w.Provider); err != nil {
+		return err
+	}
+	if w.Version.IsZero() {
+		return errors.New("the version is missing")
+	}
+	if slices.ContainsFunc(w.Platforms, addrs.Platform.IsZero) {
+		return errors.New("a platform is missing")
+	}
+	return nil
+}
+
+// checkProvider returns an error if m cannot have packages of p.
+func (m *Mirror) checkProvider(p addrs.Provider) error {
+	err := checkAddress(p)
+	if d, ok := m.Storage.(*directory); ok && err == nil {
+		_, err = d.localPath(providerDir(p))
+	}
+	return err
+}
 
 // Options are the options of [Mirror.Add] and [Mirror.AddLocked].
 type Options struct {
@@ -72,84 +124,169 @@ type Added struct {
 // [*provider.Error] for each failure. More than 4 MiB of different SHA256SUMS documents of one
 // version are refused with [github.com/tofureg/tofureg/failure.ErrTooLarge].
 func (m *Mirror) Add(ctx context.Context, src provider.Source, wants []Want, o Options) ([]Added, error) {
-	jobs, err := plan(wants)
-	if err != nil {
-		return nil, err
-	}
-	for i := range jobs {
-		jobs[i].policy = o.Policy
-	}
-	return m.add(ctx, src, jobs, o)
+	return m.add(ctx, src, wants, o, func(Want) job { return job{policy: o.Policy} })
 }
 
-// adder is the state of one call of Add.
-type adder struct {
-	*Mirror
-	src      provider.Source
-	options  Options
-	slots    *semaphore.Weighted // one for each archive in work
-	queue    *queue
-	progress func(provider.Event)
-}
-
-func (m *Mirror) add(ctx context.Context, src provider.Source, jobs []job, o Options) ([]Added, error) {
-	for _, j := range jobs {
-		// Check this before hours of downloads.
-		if err := m.checkProviderDir(j.Provider); err != nil {
-			return nil, failed("mirror", j.String(), err)
-		}
+// AddLocked adds each provider in lock in its locked version for these platforms, as [Mirror.Add]
+// does. It accepts only archives with a locked hash, and ignores o.Policy.Accept. Without platforms it
+// fails.
+//
+// For a platform without a locked hash, the error wraps [verify.ErrNotAccepted] and a
+// [*lockfile.NotLockedError].
+func (m *Mirror) AddLocked(ctx context.Context, src provider.Source, lock *lockfile.File, platforms []addrs.Platform, o Options) ([]Added, error) {
+	if len(platforms) == 0 {
+		return nil, errors.New("mirror locked providers: the platforms are missing")
 	}
-	// Publish what has been added even if ctx has ended.
-	graceCtx, cancel := withGrace(ctx)
-	defer cancel()
-	parallel := cmp.Or(max(o.Parallel, 0), defaultParallel)
-	a := &adder{
-		Mirror: m, src: src, options: o,
-		slots:    semaphore.NewWeighted(int64(parallel)),
-		queue:    &queue{Mirror: m, ctx: graceCtx, waiting: map[addrs.Provider][]finishedVersion{}},
-		progress: flight.InTurn(o.Progress),
+	var wants []Want
+	for e := range lock.All() {
+		wants = append(wants, Want{Provider: e.Provider, Version: e.Version, Platforms: platforms})
 	}
-	results := make([]result, len(jobs))
-	// More workers than slots: some check existing archives while others download.
-	_ = each(context.WithoutCancel(ctx), 2*parallel, len(jobs), func(_ context.Context, i int) error {
-		results[i].added, results[i].failures = a.addVersion(ctx, &jobs[i])
-		if ctx.Err() == nil || len(results[i].added) > 0 {
-			a.queue.add(jobs[i].Provider, jobs[i].Version, &results[i].unpublished)
-		}
-		return nil
+	return m.add(ctx, src, wants, o, func(w Want) job {
+		j := job{policy: o.Policy, locked: true}
+		j.policy.Accept = lock.Accept(w.Provider, w.Version)
+		return j
 	})
-	a.queue.workers.Wait()
-	var added []Added
-	var failures []error
-	for i, r := range results {
-		failures = append(failures, r.failures...)
-		if r.unpublished != nil {
-			failures = append(failures, failed("mirror", jobs[i].String(), r.unpublished))
-			continue
-		}
-		added = append(added, r.added...)
-	}
-	slices.SortFunc(added, func(x, y Added) int {
-		return cmp.Or(x.Provider.Compare(y.Provider), x.Version.Compare(y.Version), x.Platform.Compare(y.Platform))
-	})
-	return added, joined(failures)
 }
 
-// result is the result of one job.
-type result struct {
+// job is one version of a provider that is to be added.
+type job struct {
+	want   Want
+	policy verify.Policy
+	locked bool // whether policy accepts the hashes of a lock file
+
 	added       []Added
 	failures    []error
 	unpublished error // why the documents do not list the version
 }
 
-// checkProviderDir returns an error if the storage cannot have a directory for a provider.
-func (m *Mirror) checkProviderDir(p addrs.Provider) error {
-	l, ok := m.Storage.(Local)
-	if !ok {
-		return nil
+// plan returns a job for each wanted version.
+func (m *Mirror) plan(wants []Want, jobFor func(Want) job) ([]*job, error) {
+	var jobs []*job
+	index := map[address]*job{}
+	for _, w := range wants {
+		if err := m.checkWant(w); err != nil {
+			return nil, failed("mirror", w.String(), err)
+		}
+		j := index[address{provider: w.Provider, version: w.Version}]
+		switch {
+		case j == nil:
+			one := jobFor(w)
+			one.want = Want{w.Provider, w.Version, slices.Clone(w.Platforms)}
+			jobs = append(jobs, &one)
+			index[address{provider: w.Provider, version: w.Version}] = &one
+		case len(w.Platforms) == 0 || len(j.want.Platforms) == 0:
+			j.want.Platforms = nil
+		default:
+			j.want.Platforms = append(j.want.Platforms, w.Platforms...)
+		}
 	}
-	_, err := l.LocalPath(providerDir(p))
-	return err
+	for _, j := range jobs {
+		slices.SortFunc(j.want.Platforms, addrs.Platform.Compare)
+		j.want.Platforms = slices.Compact(j.want.Platforms)
+	}
+	return jobs, nil
+}
+
+// adder is the state of one call of Add.
+type adder struct {
+	m        *Mirror
+	src      provider.Source
+	options  Options
+	slots    *semaphore.Weighted // one for each archive in work
+	progress func(provider.Event)
+
+	mu      sync.Mutex
+	batches map[addrs.Provider]*batch // the latest
+}
+
+func (m *Mirror) add(ctx context.Context, src provider.Source, wants []Want, o Options, jobFor func(Want) job) ([]Added, error) {
+	jobs, err := m.plan(wants, jobFor) // checks wants before hours of downloads
+	if err != nil {
+		return nil, err
+	}
+	// Publish what has been added even if ctx has ended.
+	late, cancel := withGrace(ctx)
+	defer cancel()
+	parallel := cmp.Or(max(o.Parallel, 0), defaultParallel)
+	a := &adder{
+		m: m, src: src, options: o,
+		slots:    semaphore.NewWeighted(int64(parallel)),
+		progress: flight.InTurn(o.Progress),
+		batches:  map[addrs.Provider]*batch{},
+	}
+	var publishing sync.WaitGroup
+	// More workers than slots: some check existing archives while others download.
+	_ = each(context.WithoutCancel(ctx), 2*parallel, len(jobs), func(_ context.Context, i int) error {
+		j := jobs[i]
+		a.addVersion(ctx, j)
+		if ctx.Err() == nil || len(j.added) > 0 {
+			publishing.Go(func() { j.unpublished = a.publish(late, j.want.Provider, j.want.Version) })
+		}
+		return nil
+	})
+	publishing.Wait()
+	var added []Added
+	var failures []error
+	for _, j := range jobs {
+		failures = append(failures, j.failures...)
+		if j.unpublished != nil {
+			failures = append(failures, failed("mirror", j.want.String(), j.unpublished))
+			continue
+		}
+		added = append(added, j.added...)
+	}
+	slices.SortFunc(added, func(x, y Added) int {
+		return cmp.Or(x.Provider.Compare(y.Provider), x.Version.Compare(y.Version), x.Platform.Compare(y.Platform))
+	})
+	// Packages that share a failed request have the same error.
+	subject := func(err error) string {
+		if e, ok := errors.AsType[*provider.Error](err); ok {
+			return e.Subject
+		}
+		return ""
+	}
+	slices.SortFunc(failures, func(a, b error) int {
+		return cmp.Or(cmp.Compare(subject(a), subject(b)), cmp.Compare(a.Error(), b.Error()))
+	})
+	return added, errors.Join(slices.CompactFunc(failures, func(a, b error) bool { return a.Error() == b.Error() })...)
+}
+
+// batch has versions of a provider that are published together.
+type batch struct {
+	versions []addrs.Version // nil while they are published
+	err      error
+	single   bool          // whether there was one version
+	done     chan struct{} // closed when they have been published
+}
+
+// publish publishes a version together with those that are added while an earlier batch is published.
+func (a *adder) publish(ctx context.Context, p addrs.Provider, v addrs.Version) error {
+	a.mu.Lock()
+	b := a.batches[p]
+	if b != nil && b.versions != nil {
+		b.versions = append(b.versions, v)
+		a.mu.Unlock()
+		<-b.done
+	} else {
+		before := b
+		b = &batch{versions: []addrs.Version{v}, done: make(chan struct{})}
+		a.batches[p] = b
+		a.mu.Unlock()
+		if before != nil {
+			<-before.done
+		}
+		a.mu.Lock()
+		versions := b.versions
+		b.versions = nil
+		a.mu.Unlock()
+		b.err, b.single = a.m.publish(ctx, p, versions, publishOptions{}), len(versions) == 1
+		close(b.done)
+	}
+	if b.err == nil || b.single {
+		return b.err
+	}
+	// One damaged version must not affect the others.
+	return a.m.publish(ctx, p, []addrs.Version{v}, publishOptions{})
 }
 
 // grace is how long an operation may continue after its context has ended, so that it does not leave
@@ -166,18 +303,170 @@ func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
 	return late, func() { stop(); cancel(nil) }
 }
 
-// joined joins failures, sorted by subject, without duplicates: packages that share a failed request
-// have the same error.
-func joined(failures []error) error {
-	slices.SortFunc(failures, func(a, b error) int {
-		return cmp.Or(cmp.Compare(subjectOf(a), subjectOf(b)), cmp.Compare(a.Error(), b.Error()))
-	})
-	return errors.Join(slices.CompactFunc(failures, func(a, b error) bool { return a.Error() == b.Error() })...)
+// versionAdder adds the packages of one version.
+type versionAdder struct {
+	a      *adder
+	job    *job
+	source provider.Source // fetches shared documents once
+	stop   context.CancelCauseFunc
+
+	mu       sync.Mutex
+	sums     []*verify.Sums // different documents of the added packages
+	sumsSize int
 }
 
-func subjectOf(err error) string {
-	if e, ok := errors.AsType[*provider.Error](err); ok {
-		return e.Subject
+// addVersion does one job.
+func (a *adder) addVersion(ctx context.Context, j *job) {
+	fail := func(err error) { j.failures = []error{failed("mirror", j.want.String(), err)} }
+	if ctx.Err() != nil {
+		fail(fault.Ended(ctx))
+		return
 	}
-	return ""
+	unlock, err := a.m.lock(ctx, documentName(j.want.Provider, j.want.Version))
+	if err != nil {
+		fail(err)
+		return
+	}
+	defer unlock()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	v := &versionAdder{a: a, job: j, source: provider.ShareEvidence(a.src), stop: stop}
+	platforms := j.want.Platforms
+	if len(platforms) == 0 {
+		if platforms, err = v.allPlatforms(ctx); err != nil {
+			fail(err)
+			return
+		}
+	}
+	var wg sync.WaitGroup
+	for _, platform := range platforms {
+		wg.Go(func() {
+			pkg := address{j.want.Provider, j.want.Version, platform}.pkg()
+			done, err := v.addPackage(ctx, pkg)
+			v.mu.Lock()
+			defer v.mu.Unlock()
+			if err == nil {
+				j.added = append(j.added, *done)
+				return
+			}
+			err = failed("mirror", pkg.String(), err)
+			if e, ok := errors.AsType[*provider.Error](err); ok && j.locked && errors.Is(err, verify.ErrNotAccepted) {
+				// Say how to lock the platform.
+				err = &provider.Error{Op: e.Op, Subject: e.Subject, Err: &lockfile.NotLockedError{Provider: j.want.Provider, Version: j.want.Version, Platform: platform, Err: e.Err}}
+			}
+			j.failures = append(j.failures, err)
+		})
+	}
+	wg.Wait()
+}
+
+// allPlatforms returns the platforms that the source lists.
+func (v *versionAdder) allPlatforms(ctx context.Context) ([]addrs.Platform, error) {
+	if err := v.a.slots.Acquire(ctx, 1); err != nil {
+		return nil, fault.Ended(ctx)
+	}
+	defer v.a.slots.Release(1)
+	versions, err := v.source.ProviderVersions(ctx, v.job.want.Provider)
+	if err != nil {
+		return nil, err
+	}
+	release, ok := versions.Find(v.job.want.Version)
+	if !ok {
+		return nil, versions.Unavailable(v.job.want.Version, addrs.Platform{})
+	}
+	if len(release.Platforms) == 0 {
+		return nil, errors.New("the source does not list platforms; set Want.Platforms")
+	}
+	return release.Platforms, nil
+}
+
+// addPackage adds a package. It uses the record, then the existing archive, then the source.
+func (v *versionAdder) addPackage(ctx context.Context, pkg *provider.Package) (*Added, error) {
+	if err := v.a.slots.Acquire(ctx, 1); err != nil {
+		return nil, fault.Ended(ctx)
+	}
+	release := sync.OnceFunc(func() { v.a.slots.Release(1) })
+	defer release()
+	o := v.a.options
+	o.Policy = v.job.policy
+	t, err := v.a.m.newTarget(ctx, pkg, o)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := t.isComplete(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !kept {
+		if t.pkg, err = v.source.ProviderPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform); err != nil {
+			return nil, err
+		}
+		if kept, err = t.adopt(ctx, v.source); err != nil {
+			return nil, err
+		}
+	}
+	kind := EventKept
+	if kept {
+		err = v.shareSums(t.report) // nil if the archive was not read
+	} else {
+		kind, err = provider.EventVerified, v.fetch(ctx, t, release)
+	}
+	if err != nil {
+		return nil, err
+	}
+	v.a.progress(addressOf(pkg).event(kind, t.record.Size))
+	return t.added(!kept), nil
+}
+
+// fetch downloads the archive. It calls arrived when the next download can start.
+func (v *versionAdder) fetch(ctx context.Context, t *target, arrived func()) error {
+	s, err := v.a.m.Stage(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Discard()
+	o := provider.Options{Policy: t.options.Policy, WantEvidence: !t.options.NoEvidence, Progress: v.a.progress}
+	got, err := provider.Receive(ctx, v.source, t.pkg, s.File, o)
+	if err != nil {
+		return err
+	}
+	if err := t.judge(ctx, &archiveFile{ReaderAt: s.File, size: got.Size, zh: got.ZH}, got.Evidence); err != nil {
+		return failed("verify", t.pkg.String(), err)
+	}
+	if err := v.shareSums(t.report); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return fault.Ended(ctx)
+	}
+	late, cancel := withGrace(ctx)
+	defer cancel()
+	return t.write(late, s, arrived)
+}
+
+// maxSums is the maximum total size in bytes of the different SHA256SUMS documents of a version.
+const maxSums = 4 << 20
+
+// shareSums lets reports with equal SHA256SUMS documents share one.
+func (v *versionAdder) shareSums(report *verify.Report) error {
+	if report == nil || report.Sums == nil {
+		return nil
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if i := slices.IndexFunc(v.sums, report.Sums.Equal); i >= 0 {
+		report.Sums = v.sums[i]
+		return nil
+	}
+	size := 0
+	for name := range report.Sums.All() {
+		size += sha256.Size*2 + len("  ") + len(name) + len("\n")
+	}
+	if size > maxSums-v.sumsSize {
+		err := fmt.Errorf("more than %d bytes in the SHA256SUMS documents of all platforms: %w", maxSums, fault.ErrTooLarge)
+		v.stop(err)
+		return err
+	}
+	v.sums, v.sumsSize = append(v.sums, report.Sums), v.sumsSize+size
+	return nil
 }

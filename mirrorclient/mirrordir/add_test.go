@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -387,7 +386,7 @@ func TestBadEvidence(t *testing.T) {
 	rel := reg.AddProvider(regtest.Provider{Address: "acme/beta"})
 	w := []mirrordir.Want{{Provider: addrs.MustParseProvider("registry.example.com/acme/beta"), Version: v1, Platforms: three[:1]}}
 	mustAdd(t, m, client, w, mirrordir.Options{Policy: verify.Policy{Accept: []checksum.Hash{rel.ZH("linux_amd64")}}})
-	text := read(t, dir, "registry.example.com/acme/beta/terraform-provider-beta_1.0.0_linux_amd64.record.json")
+	text := read(t, dir, "registry.example.com/acme/beta/terraform-provider-beta_1.0.0_linux_amd64.zip.record.json")
 	if strings.Contains(text, "signature") || strings.Contains(text, "sums") {
 		t.Errorf("kept:\n%s", text)
 	}
@@ -515,33 +514,27 @@ func TestTwice(t *testing.T) {
 	}
 }
 
-// TestInternational checks that documents are in the directory with the ASCII form of the host, and
-// archives in the one with the Unicode form.
+// TestInternational checks that a host has its directory in Unicode, as the CLI writes it, and that
+// Check reports that network clients ask for another.
 func TestInternational(t *testing.T) {
 	t.Parallel()
-	port := ":8443"
-	if runtime.GOOS == "windows" {
-		port = "" // Windows does not support colons in file names
-	}
-	unicode, ascii := "bücher.example"+port, "xn--bcher-kva.example"+port
-	p := addrs.MustParseProvider(unicode + "/täst/ünit")
+	p, v := addrs.MustParseProvider("bücher.example/täst/ünit"), addrs.MustParseVersion("1.0.0+a.b")
 	reg := regtest.New("registry.example.com")
-	reg.AddProvider(regtest.Provider{Address: p.String(), Version: "1.0.0+a.b", Platforms: names(three)})
+	reg.AddProvider(regtest.Provider{Address: p.String(), Version: v.String(), Platforms: names(three)})
 	m, dir := newMirror(t)
-	w := []mirrordir.Want{{Provider: p, Version: addrs.MustParseVersion("1.0.0+a.b"), Platforms: three}}
-	mustAdd(t, m, client(reg), w, mirrordir.Options{})
-	for _, documents := range []string{unicode + "/täst/ünit", ascii + "/täst/ünit"} {
-		checkVia(t, dir, documents, "1.0.0+a.b")
-	}
-	remove(t, dir, ascii)
-	reg.Reset()
-	if mustAdd(t, m, client(reg), w, mirrordir.Options{}); reg.Count(0) != 0 {
-		t.Errorf("requests: %v", reg.Requests())
-	}
-	checkVia(t, dir, ascii+"/täst/ünit", "1.0.0+a.b")
+	mustAdd(t, m, client(reg), []mirrordir.Want{{Provider: p, Version: v, Platforms: three}}, mirrordir.Options{})
+	checkVia(t, dir, "bücher.example/täst/ünit", v.String())
 	if versions, err := m.ProviderVersions(t.Context(), p); err != nil || len(versions.List) != 1 {
-		t.Errorf("%v, %v", versions, err)
+		t.Errorf("ProviderVersions = %v, %v, want one", versions, err)
 	}
+	report := mustCheck(t, m, mirrordir.CheckOptions{})
+	if len(report.Notes) != 1 || report.Notes[0].Kind != mirrordir.Unreachable || !strings.Contains(report.Notes[0].Detail, "xn--bcher-kva.example") || !report.OK() {
+		t.Errorf("Check = %+v, want a note about the host", report)
+	}
+	if err := m.Remove(t.Context(), p); err != nil {
+		t.Error(err)
+	}
+	wantFiles(t, dir)
 }
 
 // TestConcurrentAdds checks that concurrent calls download an archive once.

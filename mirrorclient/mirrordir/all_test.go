@@ -32,7 +32,7 @@ func all(t *testing.T, m *mirrordir.Mirror) (list []string) {
 func TestAll(t *testing.T) {
 	t.Parallel()
 	for name, storage := range map[string]func(dir string) mirrordir.Storage{
-		"directory": func(dir string) mirrordir.Storage { return &mirrordir.Directory{Path: dir} },
+		"directory": func(dir string) mirrordir.Storage { return open(t, dir).Storage },
 		"bucket":    func(string) mirrordir.Storage { return &bucket{} },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestAllCanBeAdded(t *testing.T) {
 
 // unlisted is a directory in which some directories cannot be listed.
 type unlisted struct {
-	*mirrordir.Directory
+	mirrordir.Storage
 	dir string
 }
 
@@ -142,7 +142,7 @@ func (u unlisted) List(ctx context.Context, dir string) ([]mirrordir.Entry, erro
 	if dir == u.dir {
 		return nil, fs.ErrPermission
 	}
-	return u.Directory.List(ctx, dir)
+	return u.Storage.List(ctx, dir)
 }
 
 // TestAllFails checks that All yields an error for a provider that cannot be listed, and continues.
@@ -163,7 +163,7 @@ func TestAllFails(t *testing.T) {
 		}
 		var got []string
 		failures := 0
-		for w, err := range (&mirrordir.Mirror{Storage: unlisted{&mirrordir.Directory{Path: dir}, at}}).All(ctx) {
+		for w, err := range (&mirrordir.Mirror{Storage: unlisted{open(t, dir).Storage, at}}).All(ctx) {
 			switch {
 			case err == nil:
 				got = append(got, w.String())

@@ -252,9 +252,9 @@ func BenchmarkAddManyAgain(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			reg, all := manyVersions(n)
 			full, c := another(b, reg, all), &counted{}
-			d := &mirrordir.Directory{Path: b.TempDir()}
+			local, dir := newMirror(b)
 			for name, content := range full.Content {
-				write(b, d.Path, name, content)
+				write(b, dir, name, content)
 			}
 			src := client(reg)
 			measure := func(b *testing.B, s mirrordir.Storage) {
@@ -267,7 +267,7 @@ func BenchmarkAddManyAgain(b *testing.B) {
 				}
 				b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(n), "µs/version")
 			}
-			b.Run("directory", func(b *testing.B) { measure(b, d) })
+			b.Run("directory", func(b *testing.B) { measure(b, local.Storage) })
 			b.Run("bucket", func(b *testing.B) {
 				c.Storage = full
 				measure(b, c)

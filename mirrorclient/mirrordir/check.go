@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"path"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
@@ -37,181 +39,478 @@ type CheckOptions struct {
 // EventChecked means that [Mirror.Check] or [Mirror.Reindex] has read an archive.
 const EventChecked provider.EventKind = "checked"
 
+// Report is the result of [Mirror.Check] or [Mirror.Reindex].
+type Report struct {
+	Providers int   `json:"providers"` // providers with a directory
+	Versions  int   `json:"versions"`  // versions with archives
+	Archives  int   `json:"archives"`  // archives, without unpacked packages
+	Bytes     int64 `json:"bytes"`     // total size of the archives
+
+	// Problems are findings that affect clients of the mirror, sorted by name.
+	Problems []Finding `json:"problems"`
+
+	// Notes are findings that do not affect clients, sorted by name.
+	Notes []Finding `json:"notes"`
+}
+
+// OK reports whether there are no problems.
+func (r *Report) OK() bool { return len(r.Problems) == 0 }
+
+// Finding is a problem or note about a file.
+type Finding struct {
+	Kind     FindingKind    `json:"kind"`              // such as Missing
+	Name     string         `json:"name"`              // name of the file
+	Provider addrs.Provider `json:"provider,omitzero"` // zero if unknown
+	Version  addrs.Version  `json:"version,omitzero"`  // zero if not about one version
+	Platform addrs.Platform `json:"platform,omitzero"` // zero if not about one platform
+	Detail   string         `json:"detail"`            // one line
+}
+
+// String returns kind, name and detail.
+func (f Finding) String() string { return fmt.Sprintf("%s: %q: %s", f.Kind, f.Name, f.Detail) }
+
+// FindingKind is the kind of a [Finding].
+type FindingKind string
+
+// The kinds of problems.
+const (
+	// Missing: a document lists a missing file, or the index a missing or empty document.
+	Missing FindingKind = "missing"
+	// Changed: an archive differs from its record or from a document.
+	Changed FindingKind = "changed"
+	// Damaged: a document, a record or an archive is invalid.
+	Damaged FindingKind = "damaged"
+	// Refused: the policy does not accept the recorded evidence.
+	Refused FindingKind = "refused"
+)
+
+// The kinds of notes.
+const (
+	// Unlisted: network clients do not find the archive or the version.
+	Unlisted FindingKind = "unlisted"
+	// Unrecorded: an archive has no record.
+	Unrecorded FindingKind = "unrecorded"
+	// External: a document lists a URL outside of the mirror.
+	External FindingKind = "external"
+	// Leftover: a record has no archive.
+	Leftover FindingKind = "leftover"
+	// Ignored: a name is invalid or not canonical.
+	Ignored FindingKind = "ignored"
+	// Unreachable: network clients do not find the provider in the directory.
+	Unreachable FindingKind = "unreachable"
+	// Corrected: a document stated wrong hashes and was corrected.
+	Corrected FindingKind = "corrected"
+)
+
 // Check reads all archives, documents and records and reports where they differ. It changes nothing
 // except lock files and files of killed processes. The error is nil if Check completes, whatever the report contains.
 func (m *Mirror) Check(ctx context.Context, o CheckOptions) (*Report, error) {
-	return m.inspectProviders(ctx, "check", o, (*checker).checkProvider)
+	return m.inspect(ctx, "check", o, (*inspection).check)
 }
 
-// checker is the state of one call of Check or Reindex.
-type checker struct {
-	*Mirror
-	*reporter
+// Reindex writes all documents anew, and records archives that other programs such as "tofu providers
+// mirror" have added. It cannot verify their origin; [Mirror.Add] can.
+//
+// It removes entries for missing archives, and reports but does not list archives without a record that
+// are invalid, and archives of another size than recorded; [Mirror.Check] also compares their bytes. The error is nil if Reindex completes, whatever the report contains.
+func (m *Mirror) Reindex(ctx context.Context, o CheckOptions) (*Report, error) {
+	return m.inspect(ctx, "reindex", o, (*inspection).reindex)
+}
+
+// inspection is the state of one call of Check or Reindex.
+type inspection struct {
+	m        *Mirror
 	options  CheckOptions
 	limits   checksum.Limits
-	parallel int
 	slots    *semaphore.Weighted // one for each archive that is read
 	progress func(provider.Event)
+	found    findings
 }
 
-// inspectProviders calls do for each provider and returns the report.
-func (m *Mirror) inspectProviders(ctx context.Context, op string, o CheckOptions, do func(*checker, context.Context, *inventory) error) (*Report, error) {
-	c := &checker{Mirror: m, reporter: &reporter{}, options: o, parallel: cmp.Or(max(o.Parallel, 0), runtime.GOMAXPROCS(0))}
+// findings collects findings and totals from several goroutines.
+type findings struct {
+	mu     sync.Mutex
+	report Report
+}
+
+func (f *findings) note(list ...Finding) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, one := range list {
+		switch one.Kind {
+		case Missing, Changed, Damaged, Refused:
+			f.report.Problems = append(f.report.Problems, one)
+		default:
+			f.report.Notes = append(f.report.Notes, one)
+		}
+	}
+}
+
+// inspect calls do for each provider and returns the report.
+func (m *Mirror) inspect(ctx context.Context, op string, o CheckOptions, do func(*inspection, context.Context, *inventory) error) (*Report, error) {
+	o.Parallel = cmp.Or(max(o.Parallel, 0), runtime.GOMAXPROCS(0))
+	c := &inspection{m: m, options: o, slots: semaphore.NewWeighted(int64(o.Parallel)), progress: flight.InTurn(o.Progress)}
 	if o.Policy != nil {
 		c.limits = o.Policy.Limits
 	}
-	c.slots = semaphore.NewWeighted(int64(c.parallel))
-	c.progress = flight.InTurn(o.Progress)
-	providers, err := m.providers(ctx, c.reporter)
+	providers, err := m.providers(ctx, func(name, reason string) { c.found.note(Finding{Kind: Ignored, Name: name, Detail: reason}) })
 	if err != nil {
 		return nil, failed(op, "the mirror", err)
 	}
 	for _, p := range providers {
-		s, err := c.takeInventory(ctx, p)
+		s, err := m.takeInventory(ctx, p)
 		if err == nil {
 			err = do(c, ctx, s)
 		}
 		if err != nil {
 			return nil, failed(op, p.String(), err)
 		}
-		c.count(1, 0, 0, 0)
+		c.found.report.Providers++
 	}
-	return c.sorted(), nil
+	for _, list := range [][]Finding{c.found.report.Problems, c.found.report.Notes} {
+		slices.SortFunc(list, func(a, b Finding) int {
+			return cmp.Or(cmp.Compare(a.Name, b.Name), a.Platform.Compare(b.Platform), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Detail, b.Detail))
+		})
+	}
+	return &c.found.report, nil
 }
 
-func (c *checker) checkProvider(ctx context.Context, s *inventory) error {
-	err := each(ctx, c.parallel, len(s.versions), func(ctx context.Context, i int) error {
-		return c.checkVersion(ctx, s, s.versions[i])
-	})
-	c.note(s.findings...)
-	for _, f := range s.contradicted {
-		c.note(f.explain(s.archivesByZH))
-	}
-	return err
-}
-
-// inventory lists what the directories of a provider contain.
+// inventory lists what the directory of a provider contains.
 type inventory struct {
 	provider addrs.Provider
-	files    *files                            // in the directory with the archives
-	dirs     []string                          // directories with documents
-	indices  map[string]map[addrs.Version]bool // by directory; nil if the index is missing or damaged
-	versions []addrs.Version                   // versions with any file, sorted
-	findings []Finding
-
-	mu           sync.Mutex
-	archivesByZH map[checksum.Hash]string // names of the archives that were read
-	contradicted []contradiction
+	files    *files
+	index    map[addrs.Version]bool // nil if it is missing or damaged
+	versions []addrs.Version        // versions with any file, sorted
+	findings []Finding              // about the directory
 }
 
-func (c *checker) takeInventory(ctx context.Context, p addrs.Provider) (*inventory, error) {
-	s := &inventory{
-		provider: p, dirs: documentDirs(p),
-		indices: map[string]map[addrs.Version]bool{}, archivesByZH: map[checksum.Hash]string{},
-	}
+func (m *Mirror) takeInventory(ctx context.Context, p addrs.Provider) (s *inventory, err error) {
+	s = &inventory{provider: p}
 	find := func(kind FindingKind, name, detail string) {
 		s.findings = append(s.findings, address{provider: p}.finding(kind, name, "%s", detail))
 	}
-	if strings.Contains(p.Host().String(), ":") {
+	if host := p.Host(); strings.Contains(host.String(), ":") {
 		// Both CLIs fail with "unsupported protocol scheme", since they parse the relative address of the
 		// documents as an absolute URL.
 		find(Unreachable, providerDir(p), "the host has a port, and neither OpenTofu nor Terraform can ask a network mirror for such a provider; use the directory as a filesystem_mirror")
+	} else if host.String() != host.Display() {
+		find(Unreachable, providerDir(p), "clients ask a web server for "+host.String()+"; serve the mirror with package mirrorserve, or use the directory as a filesystem_mirror")
 	}
-	versions := map[addrs.Version]bool{}
-	for _, dir := range s.dirs {
-		f, err := c.listFiles(ctx, p, dir)
-		if err != nil {
-			return nil, err
-		}
-		if s.files == nil {
-			s.files = f
-		}
-		maps.Copy(versions, f.versions)
-		if s.indices[dir], err = c.readIndex(ctx, dir); errors.Is(err, errDamaged) {
-			find(Damaged, path.Join(dir, indexName), oneLine(err))
-		} else if err != nil {
-			return nil, err
-		}
-		maps.Copy(versions, s.indices[dir])
+	if s.files, err = m.listFiles(ctx, p, providerDir(p)); err != nil {
+		return nil, err
 	}
+	if s.index, err = m.readIndex(ctx, p); errors.Is(err, errDamaged) {
+		find(Damaged, indexName(p), oneLine(err))
+	} else if err != nil {
+		return nil, err
+	}
+	versions := maps.Clone(s.files.versions)
+	maps.Copy(versions, s.index)
 	s.versions = slices.SortedFunc(maps.Keys(versions), addrs.Version.Compare)
-	for _, name := range s.files.ignored {
-		find(Ignored, name, "not the name of an archive of this provider")
+	for _, i := range s.files.ignored {
+		find(Ignored, i.name, "not the name of an archive of this provider")
 	}
 	return s, nil
 }
 
-// refresh returns a new inventory of one version. It does not list the directory, since there may be
-// many versions with problems.
-func (c *checker) refresh(ctx context.Context, s *inventory, v addrs.Version) (*inventory, error) {
-	now := &inventory{provider: s.provider, dirs: s.dirs, files: newFiles(), indices: map[string]map[addrs.Version]bool{}}
-	names := slices.Concat(s.files.archives[v], s.files.records[v])
-	for _, dir := range s.dirs {
-		index, err := c.readIndex(ctx, dir)
-		if err != nil && !errors.Is(err, errDamaged) {
-			return nil, err
-		}
-		now.indices[dir] = index
-		entries, err := c.readEntries(ctx, dir, v)
-		if err != nil && !errors.Is(err, errDamaged) {
-			return nil, err
-		}
-		for _, l := range entries {
-			if name := resolve(dir, l.URL); isArchiveOf(s.provider, v, name) {
-				names = append(names, name)
-			}
-		}
-	}
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
-		size, err := c.fileSize(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		if size >= 0 {
-			now.files.addFile(s.provider, path.Dir(name), Entry{Name: path.Base(name), Size: size})
-		}
-	}
-	return now, nil
-}
-
-// checkVersion checks one version. If it finds problems, it locks the version and checks it again.
-func (c *checker) checkVersion(ctx context.Context, s *inventory, v addrs.Version) error {
-	vc := &versionChecker{checker: c, inventory: s, version: v}
-	if err := vc.run(ctx); err != nil {
+// check checks the versions of a provider.
+func (c *inspection) check(ctx context.Context, s *inventory) error {
+	found := make([]findings, len(s.versions))
+	err := each(ctx, c.options.Parallel, len(s.versions), func(ctx context.Context, i int) error {
+		return c.checkVersion(ctx, s, s.versions[i], &found[i])
+	})
+	if err != nil {
 		return err
 	}
-	if len(vc.contradicted) > 0 || len(vc.report.Problems) > 0 {
-		unlock, err := c.lockIfPossible(ctx, s.provider, v)
+	var again []int
+	for i := range found {
+		if !found[i].report.OK() {
+			again = append(again, i)
+		}
+	}
+	if len(again) > 0 {
+		// Another process may have changed the versions with problems. Check them again while no
+		// archive and no document can go or change, unless the storage cannot be written.
+		unlock, err := c.m.lock(ctx, indexName(s.provider))
+		if _, readOnly := errors.AsType[*fs.PathError](err); err != nil && (!readOnly || ctx.Err() != nil) {
+			return err
+		} else if err == nil {
+			defer unlock()
+		}
+		now, err := c.m.takeInventory(ctx, s.provider)
 		if err != nil {
 			return err
 		}
-		defer unlock()
-		now, err := c.refresh(ctx, s, v)
+		err = each(ctx, c.options.Parallel, len(again), func(ctx context.Context, i int) error {
+			found[again[i]] = findings{}
+			return c.checkVersion(ctx, now, s.versions[again[i]], &found[again[i]])
+		})
 		if err != nil {
-			return err
-		}
-		vc = &versionChecker{checker: c, inventory: now, version: v}
-		if err := vc.run(ctx); err != nil {
 			return err
 		}
 	}
-	c.note(slices.Concat(vc.report.Problems, vc.report.Notes)...)
-	c.count(0, vc.report.Versions, vc.report.Archives, vc.report.Bytes)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.contradicted = append(s.contradicted, vc.contradicted...)
-	maps.Copy(s.archivesByZH, vc.archivesByZH)
+	c.found.note(s.findings...)
+	for i := range found {
+		r := &found[i].report
+		c.found.note(slices.Concat(r.Problems, r.Notes)...)
+		c.found.report.Versions += r.Versions
+		c.found.report.Archives += r.Archives
+		c.found.report.Bytes += r.Bytes
+	}
 	return nil
 }
 
-// lockIfPossible is like lockVersion, but does without a lock if the storage cannot be written.
-func (m *Mirror) lockIfPossible(ctx context.Context, p addrs.Provider, v addrs.Version) (unlock func(), err error) {
-	unlock, err = m.lockVersion(ctx, p, v)
-	if err != nil && ctx.Err() == nil {
-		if _, isPath := errors.AsType[*fs.PathError](err); isPath {
-			return func() {}, nil
+// checkVersion checks one version.
+func (c *inspection) checkVersion(ctx context.Context, s *inventory, v addrs.Version, found *findings) error {
+	name := documentName(s.provider, v)
+	find := func(kind FindingKind, name string, platform addrs.Platform, format string, args ...any) {
+		found.note(address{s.provider, v, platform}.finding(kind, name, format, args...))
+	}
+	none := addrs.Platform{}
+	list, err := c.m.readEntries(ctx, providerDir(s.provider), v)
+	switch {
+	case errors.Is(err, errDamaged):
+		find(Damaged, name, none, "%s", oneLine(err))
+	case err != nil:
+		return err
+	case list == nil && s.index[v]:
+		find(Missing, name, none, "the index lists the version")
+	case len(list) == 0 && s.index[v]:
+		find(Missing, name, none, "the document is empty, but the index lists the version")
+	case len(list) > 0 && !s.index[v]:
+		find(Unlisted, name, none, "the index does not list the version")
+	}
+	for platform, l := range list {
+		file := resolve(providerDir(s.provider), l.URL)
+		if file == "" {
+			find(External, name, platform, "it lists the URL %.200q", l.URL)
+		} else if _, there := s.files.sizes[file]; !there {
+			size, err := c.m.fileSize(ctx, file) // file may be in another directory
+			if err != nil {
+				return err
+			}
+			if size < 0 {
+				find(Missing, file, platform, "%s lists it", name)
+			}
 		}
 	}
-	return unlock, err
+	archives := s.files.archives[v]
+	found.report.Versions = min(1, len(archives))
+	for _, name := range archives {
+		found.report.Archives++
+		found.report.Bytes += s.files.sizes[name]
+	}
+	for _, name := range s.files.records[v] {
+		if _, there := s.files.sizes[strings.TrimSuffix(name, recordSuffix)]; !there {
+			find(Leftover, name, none, "the record of a missing archive")
+		}
+	}
+	return each(ctx, len(archives)+1, len(archives), func(ctx context.Context, i int) error {
+		_, platform, _ := provider.ParseArchiveName(s.provider, path.Base(archives[i]))
+		return c.checkArchive(ctx, address{s.provider, v, platform}, archives[i], list, found)
+	})
+}
+
+// checkArchive reads one archive and compares it with its record and the entries of its document.
+func (c *inspection) checkArchive(ctx context.Context, a address, name string, list map[addrs.Platform]listed, found *findings) error {
+	if err := c.slots.Acquire(ctx, 1); err != nil {
+		return fault.Ended(ctx)
+	}
+	defer c.slots.Release(1)
+	find := func(kind FindingKind, name, format string, args ...any) {
+		found.note(a.finding(kind, name, format, args...))
+	}
+	rec, err := c.m.readRecord(ctx, name)
+	switch {
+	case errors.Is(err, errDamaged):
+		find(Damaged, name+recordSuffix, "%s", oneLine(err))
+	case errors.Is(err, fs.ErrNotExist):
+		find(Unrecorded, name, "the archive has no record")
+	case err != nil:
+		return err
+	}
+	local, size, err := c.hash(ctx, name)
+	damaged := isInvalidArchive(err)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil // removed since it was listed
+	case err != nil && !damaged:
+		return err
+	}
+	c.progress(a.event(EventChecked, size))
+	// Report only the first problem of an archive, since it explains the others.
+	switch {
+	case rec != nil && rec.Size != size:
+		find(Changed, name, "the archive is %d bytes, the record states %d", size, rec.Size)
+		return nil
+	case rec != nil && len(contradicting(rec.Hashes, local)) > 0:
+		find(Changed, name, "the record states %v, the archive has %v", contradicting(rec.Hashes, local), local)
+		return nil
+	case damaged:
+		find(Damaged, name, "%s", oneLine(err))
+		return nil
+	}
+	document := documentName(a.provider, a.version)
+	l, ok := list[a.platform]
+	if !ok || resolve(providerDir(a.provider), l.URL) != name {
+		find(Unlisted, name, "%s does not list it", document)
+	} else if wrong := contradicting(l.Hashes, local); len(wrong) > 0 && rec != nil {
+		find(Changed, name, "%s states %v, the archive has the recorded %v; run Mirror.Reindex to correct the document", document, wrong, local)
+	} else if len(wrong) > 0 {
+		// Some versions of "tofu providers mirror" write the zh of a new version into all documents.
+		find(Changed, name, "%s states %v, the archive has %v; run Mirror.Add to compare the archive with the checksums of the source, or Mirror.Reindex if only the document is wrong", document, wrong, local)
+	}
+	if rec != nil {
+		policy := verify.Policy{AllowUnchecked: true, AllowExpired: true, AllowWeak: true, AllowAnyName: true}
+		if c.options.Policy != nil {
+			policy = *c.options.Policy
+		}
+		if _, err := policy.Judge(rec.evidence(a), rec.Size, local); err != nil {
+			find(Refused, name, "%s", oneLine(err))
+		}
+	}
+	return nil
+}
+
+// hash computes all hashes of an archive. If the archive is invalid, it returns the zh and the error.
+func (c *inspection) hash(ctx context.Context, name string) (local []checksum.Hash, size int64, err error) {
+	f, err := c.m.openArchive(ctx, name)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.close()
+	packed, tree, err := f.h1(ctx, c.limits)
+	if err != nil {
+		return []checksum.Hash{f.zh}, f.size, err
+	}
+	return checksum.Sorted([]checksum.Hash{f.zh, packed, tree}), f.size, nil
+}
+
+func isInvalidArchive(err error) bool {
+	return errors.Is(err, fault.ErrArchive) || errors.Is(err, fault.ErrTooLarge)
+}
+
+// contradicting returns the stated hashes that differ from a computed hash of the same scheme.
+func contradicting(stated, local []checksum.Hash) (wrong []checksum.Hash) {
+	for _, h := range stated {
+		comparable := slices.ContainsFunc(local, func(l checksum.Hash) bool { return l.Scheme() == h.Scheme() })
+		if comparable && !slices.Contains(local, h) {
+			wrong = append(wrong, h)
+		}
+	}
+	return wrong
+}
+
+// oneLine returns the text of an error in one line.
+func oneLine(err error) string {
+	return strings.Map(func(c rune) rune {
+		if c < ' ' || c == 0x7f {
+			return ' '
+		}
+		return c
+	}, err.Error())
+}
+
+// maxReindexed is the maximum number of versions that are published together.
+const maxReindexed = 500
+
+// reindex records the archives of a provider and publishes its versions.
+func (c *inspection) reindex(ctx context.Context, s *inventory) error {
+	err := each(ctx, c.options.Parallel, len(s.versions), func(ctx context.Context, i int) error {
+		return c.recordVersion(ctx, s, s.versions[i])
+	})
+	if err != nil {
+		return err
+	}
+	// Publish also if there are no versions, to remove the index.
+	for rest, first := s.versions, true; first || len(rest) > 0; first = false {
+		n := min(len(rest), maxReindexed)
+		if err := c.m.publish(ctx, s.provider, rest[:n], publishOptions{reindex: true}); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+	for _, f := range s.findings {
+		if f.Kind != Damaged { // the index has been replaced
+			c.found.note(f)
+		}
+	}
+	return nil
+}
+
+// recordVersion records the archives of one version and deletes records without an archive.
+func (c *inspection) recordVersion(ctx context.Context, s *inventory, v addrs.Version) error {
+	unlock, err := c.m.lock(ctx, documentName(s.provider, v))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	stated, err := c.m.readEntries(ctx, providerDir(s.provider), v)
+	if err != nil && !errors.Is(err, errDamaged) {
+		return err
+	}
+	platforms := slices.Collect(maps.Keys(s.files.packages[v]))
+	c.found.mu.Lock()
+	c.found.report.Versions += min(1, len(platforms))
+	for _, one := range s.files.packages[v] {
+		c.found.report.Archives++
+		c.found.report.Bytes += one.size
+	}
+	c.found.mu.Unlock()
+	err = each(ctx, len(platforms)+1, len(platforms), func(ctx context.Context, i int) error {
+		a := address{s.provider, v, platforms[i]}
+		return c.recordArchive(ctx, a, s.files.packages[v][a.platform].name, stated[a.platform])
+	})
+	for _, name := range s.files.records[v] {
+		var size int64
+		if err == nil {
+			size, err = c.m.fileSize(ctx, strings.TrimSuffix(name, recordSuffix))
+		}
+		if err == nil && size < 0 {
+			err = c.m.Storage.Delete(ctx, name)
+		}
+	}
+	return err
+}
+
+// recordArchive writes the record of an archive if it is missing.
+func (c *inspection) recordArchive(ctx context.Context, a address, name string, stated listed) error {
+	if err := c.slots.Acquire(ctx, 1); err != nil {
+		return fault.Ended(ctx)
+	}
+	defer c.slots.Release(1)
+	find := func(kind FindingKind, format string, args ...any) {
+		c.found.note(a.finding(kind, name, format, args...))
+	}
+	size, err := c.m.fileSize(ctx, name)
+	if err != nil || size < 0 {
+		return err // removed since it was listed
+	}
+	rec, err := c.m.readRecord(ctx, name)
+	if err != nil && !isUnrecorded(err) {
+		return err
+	}
+	if rec != nil && rec.Size != size {
+		find(Changed, "the archive is %d bytes, the record states %d; run Mirror.Add to replace it", size, rec.Size)
+		return nil
+	}
+	if rec == nil || !checksum.HasScheme(rec.Hashes, checksum.SchemeZH) {
+		local, size, err := c.hash(ctx, name)
+		if isInvalidArchive(err) {
+			find(Damaged, "%s", oneLine(err))
+			return c.m.Storage.Delete(ctx, name+recordSuffix) // a record that exists is damaged
+		}
+		if err != nil {
+			return err
+		}
+		rec = &record{Size: size, Hashes: local}
+		if err := c.m.writeRecord(ctx, name, rec); err != nil {
+			return err
+		}
+		c.progress(a.event(EventChecked, size))
+	}
+	if wrong := contradicting(stated.Hashes, rec.Hashes); len(wrong) > 0 {
+		find(Corrected, "%s stated %v, the archive has %v", path.Base(documentName(a.provider, a.version)), wrong, rec.Hashes)
+	}
+	return nil
 }

@@ -19,25 +19,16 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// Directory is the [Storage] for a local directory. Several processes may use it concurrently. It never
-// follows a symbolic link out of Path. The directory ".tofureg" at the top has lock files and
-// unfinished files.
-type Directory struct {
-	// Path is an existing directory, or a symbolic link to one.
-	Path string
-}
-
-var (
-	_ Local  = (*Directory)(nil)
-	_ Locker = (*Directory)(nil)
-)
+// directory is the Storage and Locker for a local directory. Several processes may use it
+// concurrently. It never follows a symbolic link out of the directory.
+type directory struct{ path string }
 
 // privateDir is the directory for files that are not part of the mirror. The CLI ignores it because of
 // the dot.
 const privateDir = ".tofureg"
 
 // Open opens a file. It follows symbolic links within the mirror.
-func (d *Directory) Open(ctx context.Context, name string) (*Object, error) {
+func (d *directory) Open(ctx context.Context, name string) (*Object, error) {
 	root, file, err := d.root(ctx, name)
 	if err != nil {
 		return nil, err
@@ -47,7 +38,7 @@ func (d *Directory) Open(ctx context.Context, name string) (*Object, error) {
 }
 
 // root opens the directory and checks a name.
-func (d *Directory) root(ctx context.Context, name string) (*os.Root, string, error) {
+func (d *directory) root(ctx context.Context, name string) (*os.Root, string, error) {
 	if ctx.Err() != nil {
 		return nil, "", fault.Ended(ctx)
 	}
@@ -57,7 +48,7 @@ func (d *Directory) root(ctx context.Context, name string) (*os.Root, string, er
 	if err := checkFileName(name, runtime.GOOS); err != nil {
 		return nil, "", err
 	}
-	root, err := os.OpenRoot(d.Path)
+	root, err := os.OpenRoot(d.path)
 	return root, filepath.FromSlash(name), err
 }
 
@@ -119,7 +110,7 @@ func isMissing(err error) bool {
 
 // List returns the files and directories in dir, and symbolic links to files of the mirror. It follows
 // a link to a directory only in place of an unpacked package, also out of the mirror.
-func (d *Directory) List(ctx context.Context, dir string) ([]Entry, error) {
+func (d *directory) List(ctx context.Context, dir string) ([]Entry, error) {
 	name := dir
 	if dir == "." {
 		name = "top" // a valid name
@@ -167,10 +158,10 @@ func (d *Directory) List(ctx context.Context, dir string) ([]Entry, error) {
 }
 
 // statLink returns the target of a link in a directory if the link is listed.
-func (d *Directory) statLink(root *os.Root, dir, name string) (fs.FileInfo, error) {
+func (d *directory) statLink(root *os.Root, dir, name string) (fs.FileInfo, error) {
 	name = filepath.Join(filepath.FromSlash(dir), name)
 	if strings.Count(dir, "/") == 3 { // HOST/NAMESPACE/TYPE/VERSION
-		return os.Stat(filepath.Join(d.Path, name))
+		return os.Stat(filepath.Join(d.path, name))
 	}
 	info, err := root.Stat(name)
 	if err == nil && info.IsDir() {
@@ -179,12 +170,198 @@ func (d *Directory) statLink(root *os.Root, dir, name string) (fs.FileInfo, erro
 	return info, err
 }
 
-// LocalPath implements [Local].
-func (d *Directory) LocalPath(name string) (string, error) {
+// localPath returns the path for a name, or an error if no file can have this name.
+func (d *directory) localPath(name string) (string, error) {
 	if err := checkName(name); err != nil {
 		return "", err
 	}
-	return filepath.Join(d.Path, filepath.FromSlash(name)), checkFileName(name, runtime.GOOS)
+	return filepath.Join(d.path, filepath.FromSlash(name)), checkFileName(name, runtime.GOOS)
+}
+
+// Write implements Storage.
+func (d *directory) Write(ctx context.Context, name string, content *io.SectionReader, was Revision) error {
+	p, err := d.stage(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer p.discard()
+	if _, err := io.Copy(p.file.File, ctxReader{ctx, io.NewSectionReader(content, 0, content.Size())}); err != nil {
+		return err
+	}
+	return p.commit(ctx, name, was)
+}
+
+// part is a file in the private directory. It is locked while it is used, so that other processes do
+// not remove it.
+type part struct {
+	root *os.Root
+	file *fsx.Part
+}
+
+// stage creates a file that is to get this name.
+func (d *directory) stage(ctx context.Context, name string) (*part, error) {
+	root, _, err := d.root(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var file *fsx.Part
+	if err = makePrivate(root); err == nil {
+		file, err = fsx.CreatePartIn(root, privateDir, 0o644)
+	}
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	return &part{root, file}, nil
+}
+
+func (p *part) discard() {
+	p.file.Discard()
+	p.root.Close()
+}
+
+// commit gives the file its name, as Storage.Write does.
+func (p *part) commit(ctx context.Context, name string, was Revision) error {
+	if err := p.file.Sync(); err != nil {
+		return err
+	}
+	lock, err := changeLock(ctx, p.root)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	file := filepath.FromSlash(name)
+	if err := unchanged(p.root, file, was); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	if err := mkdir(p.root, filepath.Dir(file)); err != nil {
+		return err
+	}
+	if err := p.file.PublishAs(file); err != nil {
+		return err
+	}
+	return fsx.SyncDirIn(p.root, filepath.Dir(file))
+}
+
+// ctxReader fails when its context ends.
+type ctxReader struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r ctxReader) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, fault.Ended(r.ctx)
+	}
+	return r.Reader.Read(p)
+}
+
+// Delete removes a file and directories that become empty.
+func (d *directory) Delete(ctx context.Context, name string) error {
+	root, file, err := d.root(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	lock, err := changeLock(ctx, root)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	info, err := root.Lstat(file)
+	if isMissing(err) || err == nil && info.IsDir() {
+		return nil // there is no file of this name
+	}
+	if err == nil {
+		err = root.Remove(file)
+	}
+	if err != nil {
+		return err
+	}
+	dir := filepath.Dir(file)
+	for ; dir != "."; dir = filepath.Dir(dir) {
+		if info, err := root.Lstat(dir); err != nil || !info.IsDir() || root.Remove(dir) != nil {
+			break
+		}
+	}
+	return fsx.SyncDirIn(root, dir)
+}
+
+// unchanged returns ErrConflict unless the file has the revision was.
+func unchanged(root *os.Root, name string, was Revision) error {
+	now := Revision("")
+	o, err := openObject(root, name)
+	switch {
+	case err == nil:
+		now = o.Revision
+		o.Close()
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	default:
+		// There may be a directory, or a link without a target.
+		if _, err := root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+			return errors.Join(err, fmt.Errorf("%w: the name belongs to something that is not a file", ErrConflict))
+		}
+	}
+	if now != was {
+		return ErrConflict
+	}
+	return nil
+}
+
+// mkdir makes dir and its parents, and syncs them.
+func mkdir(root *os.Root, dir string) error {
+	err := root.Mkdir(dir, 0o755)
+	if errors.Is(err, fs.ErrNotExist) && dir != "." {
+		if err := mkdir(root, filepath.Dir(dir)); err != nil {
+			return err
+		}
+		err = root.Mkdir(dir, 0o755)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return fsx.SyncDirIn(root, filepath.Dir(dir))
+}
+
+// Lock implements Locker.
+func (d *directory) Lock(ctx context.Context, name string) (unlock func() error, err error) {
+	root, _, err := d.root(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	// A digest, since names may be long or differ only in case.
+	sum := sha256.Sum256([]byte(name))
+	l, err := lockFile(ctx, root, hex.EncodeToString(sum[:16])+".lock")
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	fsx.SweepPartsIn(ctx, root, privateDir)
+	return func() error { return errors.Join(l.Remove(), root.Close()) }, nil
+}
+
+// changeLock waits for the lock for changes of names. It is held for a short time only.
+func changeLock(ctx context.Context, root *os.Root) (*fsx.Lock, error) {
+	return lockFile(ctx, root, "change.lock")
+}
+
+func lockFile(ctx context.Context, root *os.Root, file string) (*fsx.Lock, error) {
+	if err := makePrivate(root); err != nil {
+		return nil, err
+	}
+	return fsx.AcquireLockIn(ctx, root, filepath.Join(privateDir, file))
+}
+
+func makePrivate(root *os.Root) error {
+	err := root.Mkdir(privateDir, 0o755)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
 }
 
 // checkFileName returns an error if files cannot have this name on a system.
@@ -194,12 +371,9 @@ func checkFileName(name, goos string) error {
 	case strings.EqualFold(strings.TrimRight(top, ". "), privateDir): // the same name on macOS and Windows
 		return fmt.Errorf("directory %q is not part of the mirror: %w", privateDir, fs.ErrInvalid)
 	case goos == "windows" && strings.Contains(name, ":"):
-		return fmt.Errorf("%w: Windows does not support the colon in %q; keep providers of a host with a port on another system or in an object store", ErrName, top)
+		return fmt.Errorf("Windows does not support the colon in %q; keep providers of a host with a port on another system or in an object store: %w", top, fs.ErrInvalid)
 	case goos == "windows" && strings.Contains(name, `\`):
-		return fmt.Errorf("%w: Windows does not support a backslash in a file name", ErrName)
+		return fmt.Errorf("Windows does not support the backslash in %.200q: %w", name, fs.ErrInvalid)
 	}
 	return nil
 }
-
-// ErrName means that the system does not support a file name, such as one with a colon on Windows.
-var ErrName = errors.New("unsupported file name")

@@ -17,13 +17,13 @@
 //	HOST/NAMESPACE/TYPE/index.json
 //	HOST/NAMESPACE/TYPE/VERSION.json
 //	HOST/NAMESPACE/TYPE/terraform-provider-TYPE_VERSION_OS_ARCH.zip
-//	HOST/NAMESPACE/TYPE/terraform-provider-TYPE_VERSION_OS_ARCH.record.json
+//	HOST/NAMESPACE/TYPE/terraform-provider-TYPE_VERSION_OS_ARCH.zip.record.json
 //	HOST/NAMESPACE/TYPE/VERSION/OS_ARCH/
 //
 // The index lists versions, and the document of a version lists platforms, hashes and URLs; see
 // https://opentofu.org/docs/internals/provider-network-mirror-protocol/. The last line is an unpacked
-// package. HOST is in Unicode; network clients find the documents in another directory, with HOST in
-// ASCII.
+// package. HOST is in Unicode, as the CLI writes it. Network clients ask for HOST in ASCII: serve a
+// mirror of such a host with package mirrorserve.
 //
 // [Mirror.Add] writes a record for each archive, with its hashes and the SHA256SUMS document, the
 // signature and the keys of the registry, which the protocol cannot state. With it the zero
@@ -35,4 +35,10 @@
 //
 // Several processes may call all methods concurrently while clients read the mirror. Documents list
 // only complete files, also after a crash.
+//
+// # For servers
+//
+// [Mirror.ListedVersions], [Mirror.ListedArchives], [Mirror.RecordedPackage], [Mirror.AddArchive],
+// [Mirror.ArchiveURL], [Mirror.Local] and [Mirror.Stage] are for servers such as package
+// [github.com/tofureg/tofureg/mirrorclient/mirrorserve].
 package mirrordir

@@ -2,100 +2,98 @@ package mirrordir
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"path"
+	"slices"
+	"unicode/utf8"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// listed is an entry in the document of a version.
-type listed struct {
-	Hashes []checksum.Hash `json:"hashes,omitempty"`
-	URL    string          `json:"url"`
-}
-
-// recordedArchive is an archive with a record.
-type recordedArchive struct {
-	name   string // name in the storage
-	hashes []checksum.Hash
-}
-
-// Limits of documents.
+// Limits of documents and records.
 const (
-	maxMembers = 100_000 // versions or platforms
-	maxHashes  = 100     // for each archive
+	maxDocument = 16 << 20 // bytes
+	maxMembers  = 100_000  // versions or platforms
+	maxHashes   = 100      // for each archive
 )
 
-// render returns the document of a version in the directory dir, or nil if it has no entries. It lists
-// the recorded archives, and the entries of the old document for which keepsEntry is true. keepsEntry
-// gets the name of the file in the mirror, or "" for an external URL.
-func render(dir string, archives map[addrs.Platform]recordedArchive, old []byte, keepsEntry func(name string) (bool, error)) ([]byte, error) {
-	entries := map[string]listed{}
-	for platform, a := range archives {
-		entries[platform.String()] = listed{Hashes: a.hashes, URL: urlOf(dir, a.name)}
+// errDamaged means that a document or record is invalid or too large.
+var errDamaged = errors.New("damaged document")
+
+// withRemedy adds the remedy to an error about a damaged document.
+func withRemedy(err error) error {
+	if errors.Is(err, errDamaged) {
+		err = fmt.Errorf("%w; run Mirror.Reindex to replace it", err)
 	}
-	raw, err := parseMembers(old, "archives")
+	return err
+}
+
+// document is the content of a document or record.
+type document struct {
+	data     []byte   // nil if the file is missing or too large
+	revision Revision // empty if the file is missing
+}
+
+// read reads a document. If it is too large, read returns its revision and an error that wraps
+// errDamaged.
+func (m *Mirror) read(ctx context.Context, name string) (document, error) {
+	o, err := m.Storage.Open(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return document{}, nil
+	}
 	if err != nil {
-		return nil, err
+		return document{}, err
 	}
-	for platform, raw := range raw {
-		if _, ours := entries[platform]; ours || isNull(raw) {
-			continue
-		}
-		l, err := parseListed(raw)
-		if err != nil {
-			return nil, fmt.Errorf("%.50q: %w", platform, err)
-		}
-		keep, err := keepsEntry(resolve(dir, l.URL))
-		if err != nil {
-			return nil, err
-		}
-		if keep && l.URL != "" {
-			entries[platform] = l
+	defer o.Close()
+	var data []byte
+	if o.Size <= maxDocument {
+		if data, err = io.ReadAll(io.LimitReader(ctxReader{ctx, o}, maxDocument+1)); err != nil {
+			return document{}, fmt.Errorf("read %s: %w", name, err)
 		}
 	}
-	if len(entries) == 0 {
-		return nil, nil
+	if max(o.Size, int64(len(data))) > maxDocument {
+		return document{revision: o.Revision}, fmt.Errorf("%s: %w: more than %d bytes: %w", name, errDamaged, maxDocument, fault.ErrTooLarge)
 	}
-	return encode(struct {
-		Archives map[string]listed `json:"archives"`
-	}{entries})
+	return document{data, o.Revision}, nil
 }
 
-// index is the document that lists the versions of a provider.
-type index struct {
-	Versions map[string]struct{} `json:"versions"`
-
-	// Removing are versions whose documents are being deleted. If a process ends before it has
-	// deleted a document, the mark prevents that the version is listed again.
-	Removing map[string]struct{} `json:"removing,omitempty"`
-}
-
-// parseIndex parses an index. The maps are never nil.
-func parseIndex(data []byte) (index, error) {
-	i := index{map[string]struct{}{}, map[string]struct{}{}}
-	for member, list := range map[string]map[string]struct{}{"versions": i.Versions, "removing": i.Removing} {
-		raw, err := parseMembers(data, member)
-		if err != nil {
-			return i, err
-		}
-		for text := range raw {
-			list[text] = struct{}{}
-		}
+// write replaces a document that has not changed since it was read. It does nothing if the content is
+// the same.
+func (m *Mirror) write(ctx context.Context, name string, data []byte, old document) error {
+	switch {
+	case old.data != nil && bytes.Equal(old.data, data):
+		return nil
+	case len(data) > maxDocument:
+		return fmt.Errorf("%s would have more than %d bytes: %w", name, maxDocument, fault.ErrTooLarge)
 	}
-	return i, nil
+	return m.Storage.Write(ctx, name, io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), old.revision)
 }
 
-// render returns the document, or nil if it is empty.
-func (i index) render() ([]byte, error) {
-	if len(i.Versions) == 0 && len(i.Removing) == 0 {
-		return nil, nil
+// decode decodes a JSON object into v, a pointer to a pointer or to a map.
+func decode(data []byte, v any) error {
+	if trimmed := bytes.TrimSpace(data); len(trimmed) == 0 || trimmed[0] != '{' {
+		return fmt.Errorf("%w: not a JSON object", errDamaged)
 	}
-	return encode(i)
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	return nil
 }
+
+// encode formats a document like the CLI.
+func encode(v any) ([]byte, error) { return json.MarshalIndent(v, "", "  ") }
+
+func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
 // parseMembers returns the members of an object in a document, nil if the object or the document is
 // missing.
@@ -120,7 +118,51 @@ func parseMembers(data []byte, name string) (members map[string]json.RawMessage,
 	return members, nil
 }
 
-func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
+// index is the document that lists the versions of a provider, in any spelling.
+type index map[string]struct{}
+
+// parseIndex parses an index. The result is never nil.
+func parseIndex(data []byte) (index, error) {
+	raw, err := parseMembers(data, "versions")
+	i := index{}
+	for text := range raw {
+		i[text] = struct{}{}
+	}
+	return i, err
+}
+
+// render returns the document, or nil if it is empty.
+func (i index) render() ([]byte, error) {
+	if len(i) == 0 {
+		return nil, nil
+	}
+	return encode(map[string]index{"versions": i})
+}
+
+// readIndex reads the versions in the index of a provider, nil if the index is missing.
+func (m *Mirror) readIndex(ctx context.Context, p addrs.Provider) (map[addrs.Version]bool, error) {
+	doc, err := m.read(ctx, indexName(p))
+	if err != nil || doc.data == nil {
+		return nil, err
+	}
+	i, err := parseIndex(doc.data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", indexName(p), err)
+	}
+	list := make(map[addrs.Version]bool, len(i))
+	for text := range i {
+		if v, err := addrs.ParseVersion(text); err == nil && v.String() == text {
+			list[v] = true
+		}
+	}
+	return list, nil
+}
+
+// listed is an entry in the document of a version.
+type listed struct {
+	Hashes []checksum.Hash `json:"hashes,omitempty"`
+	URL    string          `json:"url"`
+}
 
 // parseListed parses an entry.
 func parseListed(raw json.RawMessage) (l listed, err error) {
@@ -148,12 +190,17 @@ func parseListed(raw json.RawMessage) (l listed, err error) {
 	return l, nil
 }
 
-// parseEntries returns the entries of the document of a version, nil if there is no document. An
+// readEntries reads the entries of the document of a version in a directory, nil if the document is missing. An
 // invalid entry is an error: without its hashes the archive would be trusted more.
-func parseEntries(data []byte) (map[addrs.Platform]listed, error) {
-	members, err := parseMembers(data, "archives")
-	if err != nil || data == nil {
+func (m *Mirror) readEntries(ctx context.Context, dir string, v addrs.Version) (map[addrs.Platform]listed, error) {
+	name := path.Join(dir, v.String()+".json")
+	doc, err := m.read(ctx, name)
+	if err != nil || doc.data == nil {
 		return nil, err
+	}
+	members, err := parseMembers(doc.data, "archives")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	list := make(map[addrs.Platform]listed, len(members))
 	for key, raw := range members {
@@ -162,8 +209,170 @@ func parseEntries(data []byte) (map[addrs.Platform]listed, error) {
 			continue
 		}
 		if list[platform], err = parseListed(raw); err != nil {
-			return nil, fmt.Errorf("%s: %w", platform, err)
+			return nil, fmt.Errorf("%s: %s: %w", name, platform, err)
 		}
 	}
 	return list, nil
+}
+
+// renderVersion returns the document of a version in the directory dir, or nil if it has no entries. It
+// lists archives, by platform, and the entries of the old document for which keeps is true. keeps gets
+// the name of the file in the mirror, or "" for an external URL.
+func renderVersion(dir string, archives map[addrs.Platform]listed, old []byte, keeps func(name string) (bool, error)) ([]byte, error) {
+	entries := map[string]listed{}
+	for platform, l := range archives {
+		entries[platform.String()] = l
+	}
+	raw, err := parseMembers(old, "archives")
+	if err != nil {
+		return nil, err
+	}
+	for platform, raw := range raw {
+		if _, ours := entries[platform]; ours || isNull(raw) {
+			continue
+		}
+		l, err := parseListed(raw)
+		if err != nil {
+			return nil, fmt.Errorf("%.50q: %w", platform, err)
+		}
+		keep, err := keeps(resolve(dir, l.URL))
+		if err != nil {
+			return nil, err
+		}
+		if keep && l.URL != "" {
+			entries[platform] = l
+		}
+	}
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	return encode(map[string]any{"archives": entries})
+}
+
+// record is the content of the file beside an archive, with what the documents of the protocol cannot
+// state. It is written after the archive and before the documents.
+type record struct {
+	Size      int64             `json:"size"`   // size of the archive in bytes
+	Hashes    []checksum.Hash   `json:"hashes"` // computed hashes of the archive
+	Trust     verify.Trust      `json:"trust"`  // result of the policy when the archive was added
+	Protocols []string          `json:"protocols,omitempty"`
+	Evidence  *recordedEvidence `json:"evidence,omitempty"` // nil if NoEvidence was set
+}
+
+// recordedEvidence is the evidence of the source. It is empty if the source has none.
+type recordedEvidence struct {
+	Filename  string       `json:"filename,omitempty"`  // name of the archive in Sums
+	Sums      string       `json:"sums,omitempty"`      // SHA256SUMS document
+	Signature []byte       `json:"signature,omitempty"` // signature of Sums
+	Keys      []verify.Key `json:"keys,omitempty"`      // keys of the signer
+}
+
+// evidenceToRecord returns the valid part of ev. Invalid evidence that a lenient policy has ignored
+// would make the archive unusable for stricter policies.
+func evidenceToRecord(ev verify.Evidence, size int64, local []checksum.Hash) *recordedEvidence {
+	lenient := verify.Policy{AllowUnsigned: true, AllowExpired: true, AllowWeak: true, AllowAnyName: true}
+	saved := &recordedEvidence{}
+	report, err := lenient.Judge(ev, size, local)
+	if err != nil || len(ev.Sums) == 0 || !utf8.Valid(ev.Sums) {
+		return saved
+	}
+	saved.Filename, saved.Sums = ev.Filename, string(ev.Sums)
+	if report.SignedBy != nil {
+		saved.Signature, saved.Keys = ev.Signature, ev.Keys
+	}
+	return saved
+}
+
+// describe sets the recorded data of pkg. If the archive has another size, it was changed or damaged:
+// then its reader compares it with Size.
+func (r *record) describe(pkg *provider.Package) {
+	pkg.Size, pkg.Protocols = r.Size, r.Protocols
+	if len(r.Hashes) > 0 {
+		if pkg.Hashes == nil {
+			pkg.Hashes = map[addrs.Platform][]checksum.Hash{}
+		}
+		pkg.Hashes[pkg.Platform] = r.Hashes
+	}
+	for _, zh := range checksum.WithScheme(r.Hashes, checksum.SchemeZH) {
+		pkg.SHA256 = zh
+	}
+	if r.Evidence == nil || r.Evidence.Sums == "" {
+		return
+	}
+	pkg.Filename, pkg.Keys = r.Evidence.Filename, r.Evidence.Keys
+	pkg.SumsURL = pkg.URL + recordSuffix + "#sums"
+	if len(r.Evidence.Signature) > 0 {
+		pkg.SignatureURL = pkg.URL + recordSuffix + "#signature"
+	}
+}
+
+// evidence returns the evidence as the source would.
+func (r *record) evidence(of address) verify.Evidence {
+	p := of.pkg()
+	p.Filename = p.ArchiveName()
+	r.describe(p)
+	ev := p.Evidence()
+	// If nothing vouched for the archive, its own hashes prove nothing.
+	if r.Trust == verify.Unchecked {
+		ev.Hashes = nil
+	}
+	if p.SumsURL != "" {
+		ev.Sums, ev.Signature = []byte(r.Evidence.Sums), r.Evidence.Signature
+	}
+	return ev
+}
+
+// entry returns the entry for the archive in the document of its version.
+func (r *record) entry(archive string) listed {
+	return listed{r.Hashes, url.PathEscape(path.Base(archive))}
+}
+
+// readRecord reads the record of an archive. The error wraps fs.ErrNotExist if the record is missing,
+// and errDamaged if it is invalid.
+func (m *Mirror) readRecord(ctx context.Context, archive string) (*record, error) {
+	name := archive + recordSuffix
+	doc, err := m.read(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if doc.data == nil {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
+	}
+	var r *record
+	if err := decode(doc.data, &r); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if r.Size < 0 {
+		return nil, fmt.Errorf("%s: %w: the size is negative", name, errDamaged)
+	}
+	r.Hashes = slices.DeleteFunc(r.Hashes, checksum.Hash.IsZero)
+	r.Protocols = slices.DeleteFunc(r.Protocols, func(text string) bool {
+		_, err := addrs.ParseVersion(text)
+		return err != nil
+	})
+	return r, nil
+}
+
+// isUnrecorded reports whether err means that the record is missing or invalid.
+func isUnrecorded(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errDamaged)
+}
+
+// writeRecord replaces the record of an archive.
+func (m *Mirror) writeRecord(ctx context.Context, archive string, r *record) error {
+	data, err := encode(r)
+	if err != nil {
+		return err
+	}
+	name := archive + recordSuffix
+	if err := m.write(ctx, name, data, document{}); !errors.Is(err, ErrConflict) {
+		return err // usually there is no record yet
+	}
+	return retry(ctx, name, func() error {
+		old, err := m.read(ctx, name)
+		if err != nil && !errors.Is(err, errDamaged) {
+			return err
+		}
+		return m.write(ctx, name, data, old)
+	})
 }

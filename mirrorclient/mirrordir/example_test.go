@@ -76,10 +76,10 @@ func ExampleMirror_Add() {
 	// 1.1.0 linux_amd64 kept
 	// 1.1.0.json
 	// index.json
-	// terraform-provider-alpha_1.1.0_darwin_arm64.record.json
 	// terraform-provider-alpha_1.1.0_darwin_arm64.zip
-	// terraform-provider-alpha_1.1.0_linux_amd64.record.json
+	// terraform-provider-alpha_1.1.0_darwin_arm64.zip.record.json
 	// terraform-provider-alpha_1.1.0_linux_amd64.zip
+	// terraform-provider-alpha_1.1.0_linux_amd64.zip.record.json
 }
 
 // Verify the signature of the registry without access to the registry.

@@ -8,8 +8,8 @@ import (
 // For tests of pure functions, also for other systems.
 var (
 	CheckFileName = checkFileName
-	URLOf         = urlOf
 	Resolve       = resolve
+	EntryURL      = func(archive string) string { return (&record{}).entry(archive).URL }
 	RenderIndex   = func(old []byte) ([]byte, error) {
 		i, err := parseIndex(old)
 		if err != nil {
@@ -18,7 +18,7 @@ var (
 		return i.render()
 	}
 	RenderVersion = func(dir string, old []byte) ([]byte, error) {
-		return render(dir, nil, old, func(string) (bool, error) { return true, nil })
+		return renderVersion(dir, nil, old, func(string) (bool, error) { return true, nil })
 	}
 	ParseArchive = func(p addrs.Provider, name string) (version, platform, problem string) {
 		v, on, problem := provider.ParseArchiveName(p, name)

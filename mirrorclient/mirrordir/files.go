@@ -3,27 +3,29 @@ package mirrordir
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/provider"
 )
 
 // files lists the files in the directories of a provider.
 type files struct {
-	packages  map[addrs.Version]map[addrs.Platform]packageFile
-	versions  map[addrs.Version]bool     // versions with an archive, a record or a document
-	archives  map[addrs.Version][]string // names of all archives; a package may have several
-	records   map[addrs.Version][]string
-	documents map[addrs.Version]bool // whether the document may have entries
-	sizes     map[string]int64       // sizes of all files by name
-	ignored   []string               // names that look like archives but are invalid
-	warnings  []string
-	count     int // number of names
+	packages map[addrs.Version]map[addrs.Platform]packageFile
+	versions map[addrs.Version]bool     // versions with an archive, a record or a document
+	archives map[addrs.Version][]string // names of all archives; a package may have several
+	records  map[addrs.Version][]string
+	sizes    map[string]int64 // sizes of all files by name
+	ignored  []ignoredFile
+	count    int // number of names
 }
 
 // packageFile is the archive or the directory of a package.
@@ -33,17 +35,18 @@ type packageFile struct {
 	dir  bool   // whether the package is unpacked
 }
 
-// maxWarnings is the maximum number of warnings for one provider.
-const maxWarnings = 100
+// ignoredFile has a name that looks like the name of an archive but is invalid.
+type ignoredFile struct{ name, problem string }
 
 func newFiles() *files {
 	return &files{
-		packages: map[addrs.Version]map[addrs.Platform]packageFile{}, versions: map[addrs.Version]bool{}, sizes: map[string]int64{},
-		archives: map[addrs.Version][]string{}, records: map[addrs.Version][]string{}, documents: map[addrs.Version]bool{},
+		packages: map[addrs.Version]map[addrs.Platform]packageFile{}, versions: map[addrs.Version]bool{},
+		archives: map[addrs.Version][]string{}, records: map[addrs.Version][]string{}, sizes: map[string]int64{},
 	}
 }
 
-// listFiles lists the files of p in one of its directories.
+// listFiles lists the files of p in one of its directories. Of several archives of one package it
+// prefers the canonical name, then the first.
 func (m *Mirror) listFiles(ctx context.Context, p addrs.Provider, dir string) (*files, error) {
 	entries, err := m.Storage.List(ctx, dir)
 	if err != nil {
@@ -53,68 +56,253 @@ func (m *Mirror) listFiles(ctx context.Context, p addrs.Provider, dir string) (*
 	f.count = len(entries)
 	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
 	for _, e := range entries {
-		if !e.Dir {
-			f.addFile(p, dir, e)
+		if e.Dir {
+			continue
+		}
+		name := path.Join(dir, e.Name)
+		f.sizes[name] = e.Size
+		if archive, ok := strings.CutSuffix(e.Name, recordSuffix); ok {
+			if v, _, _ := provider.ParseArchiveName(p, archive); !v.IsZero() {
+				f.records[v] = append(f.records[v], name)
+				f.versions[v] = true
+			}
+			continue
+		}
+		if text, ok := strings.CutSuffix(e.Name, ".json"); ok {
+			if v, err := addrs.ParseVersion(text); err == nil && text == v.String() {
+				f.versions[v] = true
+			}
+			continue
+		}
+		v, platform, problem := provider.ParseArchiveName(p, e.Name)
+		if problem != "" {
+			f.ignored = append(f.ignored, ignoredFile{name, problem})
+		}
+		if !v.IsZero() {
+			f.versions[v] = true
+			f.archives[v] = append(f.archives[v], name)
+			f.add(v, platform, packageFile{name: name, size: e.Size}, e.Name == provider.ArchiveName(p, v, platform))
 		}
 	}
 	return f, nil
 }
 
-// addFile adds a file. Of several archives of one package it prefers the canonical name, then the
-// first.
-func (f *files) addFile(p addrs.Provider, dir string, e Entry) {
-	name := path.Join(dir, e.Name)
-	f.sizes[name] = e.Size
-	if stem, ok := strings.CutSuffix(e.Name, recordSuffix); ok {
-		if !strings.EqualFold(path.Ext(stem), archiveSuffix) {
-			stem += archiveSuffix // otherwise such as .ZIP
-		}
-		if v, _, _ := provider.ParseArchiveName(p, stem); !v.IsZero() {
-			f.records[v] = append(f.records[v], name)
-			f.versions[v] = true
-		}
-		return
+// add adds a package, or replaces it if preferred is set.
+func (f *files) add(v addrs.Version, platform addrs.Platform, one packageFile, preferred bool) {
+	if f.packages[v] == nil {
+		f.packages[v] = map[addrs.Platform]packageFile{}
 	}
-	if text, ok := strings.CutSuffix(e.Name, ".json"); ok {
-		if v, err := addrs.ParseVersion(text); err == nil && text == v.String() {
-			f.versions[v] = true
-			f.documents[v] = e.Size > int64(len(emptyDocument))
-		}
-		return
-	}
-	v, platform, problem := provider.ParseArchiveName(p, e.Name)
-	if problem != "" {
-		f.ignored = append(f.ignored, name)
-		if len(f.warnings) < maxWarnings {
-			f.warnings = append(f.warnings, fmt.Sprintf("ignored %.200q: the name %s", e.Name, problem))
-		}
-	}
-	if v.IsZero() {
-		return
-	}
-	f.versions[v] = true
-	f.archives[v] = append(f.archives[v], name)
-	f.addPackage(v, platform, packageFile{name: name, size: e.Size}, e.Name == provider.ArchiveName(p, v, platform))
-}
-
-// addPackage adds a package, or replaces it if preferred is set.
-func (f *files) addPackage(v addrs.Version, platform addrs.Platform, one packageFile, preferred bool) {
-	on := f.packages[v]
-	if on == nil {
-		on = map[addrs.Platform]packageFile{}
-		f.packages[v] = on
-	}
-	if _, ok := on[platform]; !ok || preferred {
-		on[platform] = one
+	if _, ok := f.packages[v][platform]; !ok || preferred {
+		f.packages[v][platform] = one
 	}
 }
 
-// releases returns the versions, newest first, with their platforms, sorted.
-func (f *files) releases() []provider.Release {
-	var list []provider.Release
+// maxWarnings is the maximum number of warnings for one provider.
+const maxWarnings = 100
+
+// available returns the versions, newest first, with their platforms, sorted.
+func (f *files) available(p addrs.Provider) *provider.Versions {
+	list := &provider.Versions{Provider: p}
+	for _, i := range f.ignored[:min(len(f.ignored), maxWarnings)] {
+		list.Warnings = append(list.Warnings, fmt.Sprintf("ignored %.200q: the name %s", path.Base(i.name), i.problem))
+	}
 	for v, on := range f.packages {
-		list = append(list, provider.Release{Version: v, Platforms: slices.SortedFunc(maps.Keys(on), addrs.Platform.Compare)})
+		list.List = append(list.List, provider.Release{Version: v, Platforms: slices.SortedFunc(maps.Keys(on), addrs.Platform.Compare)})
+		if v == v0 {
+			list.Warnings = append(list.Warnings, `no constraint selects the listed version 0.0.0: the CLI interprets it as "no version"`)
+		}
 	}
-	slices.SortFunc(list, func(a, b provider.Release) int { return b.Version.Compare(a.Version) })
+	slices.SortFunc(list.List, func(a, b provider.Release) int { return b.Version.Compare(a.Version) })
 	return list
+}
+
+// v0 also stands for any version.
+var v0 = addrs.MustParseVersion("0.0.0")
+
+// packagesOf lists the packages of a provider, and returns an error if there are none. Like the CLI, it
+// accepts any valid spelling of the host, the namespace and the type in a local directory, and unpacked
+// packages. Unlike the CLI, the version in a name is case-sensitive.
+func (m *Mirror) packagesOf(ctx context.Context, p addrs.Provider) (*files, error) {
+	if p.IsZero() {
+		return nil, errors.New("the provider is missing")
+	}
+	homes := []string{providerDir(p)}
+	if m.Local() {
+		var err error
+		if homes, err = m.directories(ctx, func(depth int, _ string, e Entry) bool { return e.Dir && matchesProvider(p, depth, e.Name) }); err != nil {
+			return nil, err
+		}
+		if i := slices.Index(homes, providerDir(p)); i > 0 {
+			homes[0], homes[i] = homes[i], homes[0]
+		}
+	}
+	all := newFiles()
+	for _, home := range homes {
+		f, err := m.listFiles(ctx, p, home)
+		if err != nil {
+			return nil, err
+		}
+		for v, on := range f.packages {
+			for platform, one := range on {
+				all.add(v, platform, one, false)
+			}
+		}
+		all.ignored = append(all.ignored, f.ignored...)
+		all.count += f.count
+	}
+	if m.Local() {
+		for _, home := range homes {
+			if err := m.addUnpacked(ctx, all, home); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if all.count == 0 {
+		return nil, fmt.Errorf("the mirror has no files of the provider: %w", provider.ErrNotFound)
+	}
+	return all, nil
+}
+
+// addUnpacked adds the packages VERSION/OS_ARCH that have no archive. It prefers the canonical spelling
+// of the version.
+func (m *Mirror) addUnpacked(ctx context.Context, all *files, home string) error {
+	versions, err := m.Storage.List(ctx, home)
+	if err != nil {
+		return err
+	}
+	for _, e := range versions {
+		version, err := addrs.ParseVersion(e.Name)
+		if err != nil || !e.Dir {
+			continue
+		}
+		dir := path.Join(home, e.Name)
+		entries, err := m.Storage.List(ctx, dir)
+		if err != nil {
+			return err
+		}
+		for _, inner := range entries {
+			if platform, err := addrs.ParsePlatform(inner.Name); err == nil && inner.Dir {
+				preferred := e.Name == version.String() && all.packages[version][platform].dir
+				all.add(version, platform, packageFile{name: path.Join(dir, inner.Name), dir: true}, preferred)
+			}
+		}
+	}
+	return nil
+}
+
+// matchesProvider reports whether name is a spelling of the host, namespace or type of p, by depth.
+func matchesProvider(p addrs.Provider, depth int, name string) bool {
+	if depth == 0 {
+		host, err := svchost.Parse(name)
+		return err == nil && host == p.Host()
+	}
+	parts := []string{1: p.Namespace(), 2: p.Type()}
+	parts[depth] = name
+	q, err := addrs.NewProvider(p.Host(), parts[1], parts[2])
+	return err == nil && q == p
+}
+
+// directories returns the directories of providers, HOST/NAMESPACE/TYPE, for which may is true at each
+// depth; depth is 0 for hosts.
+func (m *Mirror) directories(ctx context.Context, may func(depth int, name string, e Entry) bool) ([]string, error) {
+	found := []string{"."}
+	for depth := range 3 {
+		var next []string
+		for _, parent := range found {
+			entries, err := m.Storage.List(ctx, parent)
+			if err != nil {
+				return nil, err
+			}
+			for _, e := range entries {
+				if name := path.Join(parent, e.Name); may(depth, name, e) {
+					next = append(next, name)
+				}
+			}
+		}
+		found = next
+	}
+	return found, nil
+}
+
+// providers returns the providers with a canonical directory, sorted. It calls ignore with other files
+// and directories.
+func (m *Mirror) providers(ctx context.Context, ignore func(name, reason string)) ([]addrs.Provider, error) {
+	names, err := m.directories(ctx, func(_ int, name string, e Entry) bool {
+		if !e.Dir {
+			ignore(name, "not a directory of a provider")
+		}
+		return e.Dir
+	})
+	if err != nil {
+		return nil, err
+	}
+	var found []addrs.Provider
+	for _, name := range names {
+		parts := strings.Split(name, "/")
+		var p addrs.Provider
+		host, err := svchost.FromWire(parts[0])
+		if err == nil {
+			p, err = addrs.NewProvider(host, parts[1], parts[2])
+		}
+		if err == nil {
+			err = checkAddress(p)
+		}
+		switch {
+		case err != nil:
+			ignore(name, oneLine(err))
+		case name != providerDir(p):
+			ignore(name, "clients ask for "+providerDir(p))
+		default:
+			found = append(found, p)
+		}
+	}
+	slices.SortFunc(found, addrs.Provider.Compare)
+	return found, nil
+}
+
+// All yields each version of each provider that has archives, with their platforms, sorted. It reads
+// only names. If it cannot list a provider, it yields a [*provider.Error] and continues.
+func (m *Mirror) All(ctx context.Context) iter.Seq2[Want, error] {
+	return func(yield func(Want, error) bool) {
+		providers, err := m.providers(ctx, func(string, string) {})
+		if err != nil {
+			yield(Want{}, failed("list", "the mirror", err))
+			return
+		}
+		for _, p := range providers {
+			f, err := m.listFiles(ctx, p, providerDir(p))
+			if err != nil {
+				if !yield(Want{}, failed("list", p.String(), err)) || ctx.Err() != nil {
+					return
+				}
+				continue
+			}
+			for _, r := range slices.Backward(f.available(p).List) { // oldest first
+				if !yield(Want{Provider: p, Version: r.Version, Platforms: r.Platforms}, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// findPackage returns the file or directory of a package.
+func (m *Mirror) findPackage(ctx context.Context, pkg *provider.Package) (packageFile, error) {
+	// Avoid a listing, except where only a listing shows the case of a name. If this fails, the listing
+	// reports the error.
+	if !(m.Local() && (runtime.GOOS == "windows" || runtime.GOOS == "darwin")) {
+		name := addressOf(pkg).archive()
+		if size, err := m.fileSize(ctx, name); err == nil && size >= 0 {
+			return packageFile{name: name, size: size}, nil
+		}
+	}
+	f, err := m.packagesOf(ctx, pkg.Provider)
+	if err != nil {
+		return packageFile{}, err
+	}
+	one, ok := f.packages[pkg.Version][pkg.Platform]
+	if !ok {
+		return packageFile{}, f.available(pkg.Provider).Unavailable(pkg.Version, pkg.Platform)
+	}
+	return one, nil
 }

@@ -4,26 +4,35 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
+	"path"
 	"path/filepath"
+	"strings"
 
+	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
 )
 
-// Mirror is a mirror in a [Storage], and a [provider.Source]. Set the fields before the first call.
-// After it a Mirror is safe for concurrent use.
+// Mirror is a mirror in a [Storage], and a [provider.Source]. [Open] makes one for a directory. Set the
+// fields before the first call. After it a Mirror is safe for concurrent use.
 type Mirror struct {
 	// Storage contains the files. It must not be nil.
 	Storage Storage
 
-	// TempDir is the directory for temporary copies if Storage is not [Local]. If empty,
+	// TempDir is the directory for temporary copies if Storage is not a directory. If empty,
 	// [os.TempDir] is used.
 	TempDir string
 }
 
 var _ provider.Source = (*Mirror)(nil)
 
-// Open returns the mirror in a local directory. If it is missing, the error wraps [fs.ErrNotExist].
+// Open returns the mirror in a local directory, which may be a symbolic link. If it is missing, the
+// error wraps [fs.ErrNotExist].
+//
+// The mirror never reads or writes through a symbolic link that leads out of the directory, apart from
+// links in place of unpacked packages. The directory ".tofureg" in it has lock files and unfinished
+// files.
 func Open(dir string) (*Mirror, error) {
 	full, err := filepath.Abs(dir)
 	if err != nil {
@@ -36,7 +45,14 @@ func Open(dir string) (*Mirror, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open mirror: %w", err)
 	}
-	return &Mirror{Storage: &Directory{Path: full}}, nil
+	return &Mirror{Storage: &directory{full}}, nil
+}
+
+// Local reports whether the mirror is in a local directory. Its packages have file URLs and may be
+// unpacked.
+func (m *Mirror) Local() bool {
+	_, ok := m.Storage.(*directory)
+	return ok
 }
 
 // failed returns err as a provider.Error.
@@ -48,4 +64,74 @@ func failed(op, subject string, err error) error {
 		return err
 	}
 	return &provider.Error{Op: op, Subject: subject, Err: err}
+}
+
+// address identifies a package. In a finding the version and the platform may be zero.
+type address struct {
+	provider addrs.Provider
+	version  addrs.Version
+	platform addrs.Platform
+}
+
+func addressOf(pkg *provider.Package) address {
+	return address{pkg.Provider, pkg.Version, pkg.Platform}
+}
+
+// pkg returns a package with only the address.
+func (a address) pkg() *provider.Package {
+	return &provider.Package{Provider: a.provider, Version: a.version, Platform: a.platform}
+}
+
+// archive returns the canonical name of the archive.
+func (a address) archive() string {
+	return providerDir(a.provider) + "/" + provider.ArchiveName(a.provider, a.version, a.platform)
+}
+
+// event returns an event about an archive of this size.
+func (a address) event(kind provider.EventKind, size int64) provider.Event {
+	return provider.Event{Kind: kind, Provider: a.provider, Version: a.version, Platform: a.platform, Bytes: size, Total: size}
+}
+
+// finding returns a finding about the file of this name.
+func (a address) finding(kind FindingKind, name, format string, args ...any) Finding {
+	return Finding{
+		Kind: kind, Name: name, Provider: a.provider, Version: a.version, Platform: a.platform,
+		Detail: fmt.Sprintf(format, args...),
+	}
+}
+
+// providerDir returns the directory of a provider, with the host in Unicode like the CLI.
+func providerDir(p addrs.Provider) string {
+	return path.Join(p.Host().Display(), p.Namespace(), p.Type())
+}
+
+func indexName(p addrs.Provider) string { return providerDir(p) + "/index.json" }
+
+// documentName returns the name of the document of a version.
+func documentName(p addrs.Provider, v addrs.Version) string {
+	return providerDir(p) + "/" + v.String() + ".json"
+}
+
+// recordSuffix follows the name of an archive in the name of its record.
+const recordSuffix = ".record.json"
+
+// resolve returns the name of the file for a URL in a document in the directory from, or "" if the URL
+// leads out of the mirror.
+func resolve(from, ref string) string {
+	u, err := url.Parse(ref)
+	if err != nil || u.Scheme != "" || u.Opaque != "" || u.Host != "" || u.RawQuery != "" || u.Path == "" || u.Path[0] == '/' {
+		return ""
+	}
+	name := path.Join(from, u.Path)
+	if checkName(name) != nil || strings.HasPrefix(name, "../") || strings.HasSuffix(u.Path, "/") {
+		return ""
+	}
+	return name
+}
+
+// isArchiveOf reports whether name is a name of an archive of a version.
+func isArchiveOf(p addrs.Provider, v addrs.Version, name string) bool {
+	dir, file := path.Split(name)
+	version, _, _ := provider.ParseArchiveName(p, file)
+	return !version.IsZero() && version == v && dir == providerDir(p)+"/"
 }

@@ -11,14 +11,13 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/disktest"
-	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 )
 
 // TestSwappedForPipe replaces a file by a pipe before it is opened.
 func TestSwappedForPipe(t *testing.T) {
 	t.Parallel()
 	for _, err := range disktest.Swapped(t, "content", func(path string) error {
-		d := &mirrordir.Directory{Path: filepath.Dir(path)}
+		d := open(t, filepath.Dir(path)).Storage
 		o, err := d.Open(t.Context(), filepath.Base(path))
 		if err == nil {
 			err = o.Close()
@@ -44,7 +43,7 @@ func TestSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	d := &mirrordir.Directory{Path: dir}
+	d := open(t, dir).Storage
 	if _, err := d.Open(t.Context(), "s"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v, want ErrNotExist", err)
 	}

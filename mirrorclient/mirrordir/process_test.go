@@ -39,7 +39,7 @@ var fleet = struct {
 	providers, versions []string
 	platforms           []addrs.Platform
 }{
-	[]string{"registry.example.com/acme/alpha", "bücher.example/acme/beta"},
+	[]string{"registry.example.com/acme/alpha", "other.example.com/acme/beta"},
 	[]string{"1.0.0", "1.1.0", "2.0.0-rc1"},
 	three,
 }
@@ -71,18 +71,21 @@ func choose(r *rand.Rand) (list []mirrordir.Want) {
 
 // talking is a directory that prints its steps, so that the parent process knows in which step it
 // died.
-type talking struct{ *mirrordir.Directory }
+type talking struct {
+	mirrordir.Storage
+	mirrordir.Locker
+}
 
 func (s talking) Write(ctx context.Context, name string, content *io.SectionReader, was mirrordir.Revision) error {
 	fmt.Println("write " + filepath.Ext(strings.TrimSuffix(name, ".json")) + " " + name)
-	err := s.Directory.Write(ctx, name, content, was)
+	err := s.Storage.Write(ctx, name, content, was)
 	fmt.Println("written " + name)
 	return err
 }
 
 func (s talking) Delete(ctx context.Context, name string) error {
 	fmt.Println("delete " + name)
-	return s.Directory.Delete(ctx, name)
+	return s.Storage.Delete(ctx, name)
 }
 
 // TestChild is the process of the following tests. It does nothing by itself.
@@ -90,7 +93,10 @@ func TestChild(t *testing.T) {
 	if *addTo == "" {
 		return
 	}
-	m := &mirrordir.Mirror{Storage: talking{&mirrordir.Directory{Path: *addTo}}}
+	m := open(t, *addTo)
+	if *addSeed%2 == 0 {
+		m = &mirrordir.Mirror{Storage: talking{m.Storage, m.Storage.(mirrordir.Locker)}, TempDir: t.TempDir()}
+	}
 	fmt.Println("\nready")
 	r := rand.New(rand.NewPCG(*addSeed, 1))
 	for range 1 + r.IntN(2) {

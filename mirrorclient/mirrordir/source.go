@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/url"
 	"path"
 	"path/filepath"
@@ -27,37 +28,11 @@ func (m *Mirror) ProviderVersions(ctx context.Context, p addrs.Provider) (*provi
 	return f.available(p), nil
 }
 
-// packagesOf lists the packages of a provider, and returns an error if there are none.
-func (m *Mirror) packagesOf(ctx context.Context, p addrs.Provider) (*files, error) {
-	if p.IsZero() {
-		return nil, errors.New("the provider is missing")
-	}
-	f, err := m.listPackages(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	if f.count == 0 && len(f.packages) == 0 {
-		return nil, fmt.Errorf("the mirror has no files of the provider: %w", provider.ErrNotFound)
-	}
-	return f, nil
-}
-
-// available returns the versions and platforms.
-func (f *files) available(p addrs.Provider) *provider.Versions {
-	warnings := slices.Clone(f.warnings)
-	for v := range f.packages {
-		if v.String() == "0.0.0" {
-			warnings = append(warnings, `no constraint selects the listed version 0.0.0: the CLI interprets it as "no version"`)
-		}
-	}
-	return &provider.Versions{Provider: p, List: f.releases(), Warnings: warnings}
-}
-
 // ProviderPackage returns the package of p in version v for a platform, with the recorded data and the
 // hashes for all platforms in the document of the version. If the package is only unpacked, Dir is set
 // and there are no hashes.
 //
-// URL is a file URL if Storage is [Local], and otherwise a name in the Storage. The error wraps
+// URL is a file URL in a local directory, and otherwise a name in Storage. The error wraps
 // [provider.ErrNotFound] or a [*provider.UnavailableError].
 func (m *Mirror) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	pkg := address{p, v, platform}.pkg()
@@ -72,16 +47,23 @@ func (m *Mirror) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.
 }
 
 // describe sets the fields of pkg from the files of the mirror.
-func (m *Mirror) describe(ctx context.Context, pkg *provider.Package, one packageFile) error {
-	if one.dir { // the storage is local
-		var err error
-		pkg.Dir, err = m.Storage.(Local).LocalPath(one.name)
+func (m *Mirror) describe(ctx context.Context, pkg *provider.Package, one packageFile) (err error) {
+	if one.dir {
+		pkg.Dir, err = m.Storage.(*directory).localPath(one.name)
 		return err
 	}
 	pkg.Filename, pkg.URL = pkg.ArchiveName(), m.fileURL(one.name)
-	var err error
-	if pkg.Hashes, err = m.statedHashes(ctx, pkg, one.name); err != nil {
+	home := path.Dir(one.name)
+	list, err := m.readEntries(ctx, home, pkg.Version)
+	if err != nil {
 		return err
+	}
+	pkg.Hashes = map[addrs.Platform][]checksum.Hash{}
+	for platform, l := range list {
+		// Skip an entry for another file than the archive.
+		if len(l.Hashes) > 0 && (platform != pkg.Platform || resolve(home, l.URL) == one.name) {
+			pkg.Hashes[platform] = l.Hashes
+		}
 	}
 	rec, err := m.readRecord(ctx, one.name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -93,70 +75,21 @@ func (m *Mirror) describe(ctx context.Context, pkg *provider.Package, one packag
 	return err
 }
 
-// ArchiveURL returns the URL of an archive with the canonical name, whether or not it exists.
-func (m *Mirror) ArchiveURL(p addrs.Provider, v addrs.Version, platform addrs.Platform) string {
-	return m.fileURL(address{p, v, platform}.archive())
-}
-
 // fileURL returns the URL of a file: a file URL or its name.
 func (m *Mirror) fileURL(name string) string {
-	l, ok := m.Storage.(Local)
+	d, ok := m.Storage.(*directory)
 	if !ok {
 		return (&url.URL{Path: name}).String()
 	}
-	path, err := l.LocalPath(name)
+	local, err := d.localPath(name)
 	if err != nil {
 		return (&url.URL{Path: name}).String() // the file cannot exist
 	}
-	path = filepath.ToSlash(path)
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path // a drive letter on Windows
+	local = filepath.ToSlash(local)
+	if !strings.HasPrefix(local, "/") {
+		local = "/" + local // a drive letter on Windows
 	}
-	return (&url.URL{Scheme: "file", Path: path}).String()
-}
-
-// describe sets the recorded data. If the archive has another size, it was changed or damaged: then
-// its reader compares it with Size.
-func (rec *record) describe(pkg *provider.Package) {
-	pkg.Size, pkg.Protocols = rec.Size, rec.Protocols
-	if len(rec.Hashes) > 0 {
-		if pkg.Hashes == nil {
-			pkg.Hashes = map[addrs.Platform][]checksum.Hash{}
-		}
-		pkg.Hashes[pkg.Platform] = rec.Hashes
-	}
-	for _, h := range rec.Hashes {
-		if h.Scheme() == checksum.SchemeZH {
-			pkg.SHA256 = h
-		}
-	}
-	saved := rec.Evidence
-	if saved == nil || saved.Sums == "" {
-		return
-	}
-	pkg.Filename, pkg.Keys = saved.Filename, saved.Keys
-	pkg.SumsURL = recordName(pkg.URL) + "#sums"
-	if len(saved.Signature) > 0 {
-		pkg.SignatureURL = recordName(pkg.URL) + "#signature"
-	}
-}
-
-// statedHashes returns the hashes in the document of the version. It skips an entry for another file
-// than the archive.
-func (m *Mirror) statedHashes(ctx context.Context, pkg *provider.Package, archive string) (map[addrs.Platform][]checksum.Hash, error) {
-	home := path.Dir(archive)
-	list, err := m.readEntries(ctx, home, pkg.Version)
-	if err != nil {
-		return nil, err
-	}
-	hashes := map[addrs.Platform][]checksum.Hash{}
-	for platform, l := range list {
-		if len(l.Hashes) == 0 || platform == pkg.Platform && resolve(home, l.URL) != archive {
-			continue
-		}
-		hashes[platform] = l.Hashes
-	}
-	return hashes, nil
+	return (&url.URL{Scheme: "file", Path: local}).String()
 }
 
 var errNoPackage = errors.New("the package is missing")
@@ -176,7 +109,7 @@ func (m *Mirror) Evidence(ctx context.Context, pkg *provider.Package) (verify.Ev
 		rec, err = m.readRecord(ctx, name)
 	}
 	if err == nil && rec.Evidence == nil {
-		err = fmt.Errorf("%s: %w", recordName(name), fs.ErrNotExist)
+		err = fmt.Errorf("%s: %w", name+recordSuffix, fs.ErrNotExist)
 	}
 	if err != nil {
 		return verify.Evidence{}, failed("read the evidence about", pkg.String(), err)
@@ -184,6 +117,19 @@ func (m *Mirror) Evidence(ctx context.Context, pkg *provider.Package) (verify.Ev
 	ev.Filename, ev.Keys = rec.Evidence.Filename, rec.Evidence.Keys
 	ev.Sums, ev.Signature = []byte(rec.Evidence.Sums), rec.Evidence.Signature
 	return ev, nil
+}
+
+// Open opens the archive of pkg. The error wraps [provider.ErrUnpacked] for an unpacked package.
+func (m *Mirror) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
+	name, err := m.archiveName(ctx, pkg)
+	var o *Object
+	if err == nil {
+		o, err = m.Storage.Open(ctx, name)
+	}
+	if err != nil {
+		return nil, failed("open", pkg.String(), err)
+	}
+	return &provider.Body{ReadCloser: o.ReadCloser, Size: o.Size}, nil
 }
 
 // archiveName returns the name of the archive of pkg. It does not use the URL of pkg, since the caller
@@ -202,29 +148,82 @@ func (m *Mirror) archiveName(ctx context.Context, pkg *provider.Package) (string
 	return one.name, err
 }
 
-// Open opens the archive of pkg. The error wraps [provider.ErrUnpacked] for an unpacked package.
-func (m *Mirror) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
-	name, err := m.archiveName(ctx, pkg)
-	var o *Object
-	if err == nil {
-		o, err = m.Storage.Open(ctx, name)
+// ListedVersions returns the versions in the index of p, unsorted, or all versions with archives if
+// the index is missing. Unlike [Mirror.ProviderVersions], it does not look for the archives of an index.
+// A damaged index is an error; without any files of p, the error wraps [provider.ErrNotFound].
+func (m *Mirror) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
+	index, err := m.readIndex(ctx, p)
+	if index != nil || err != nil {
+		return slices.Collect(maps.Keys(index)), failed("list versions of", p.String(), err)
 	}
+	f, err := m.packagesOf(ctx, p)
 	if err != nil {
-		return nil, failed("open", pkg.String(), err)
+		return nil, failed("list versions of", p.String(), err)
 	}
-	return &provider.Body{ReadCloser: o.ReadCloser, Size: o.Size}, nil
+	versions := make([]addrs.Version, 0, len(f.packages))
+	for v, on := range f.packages {
+		if slices.ContainsFunc(slices.Collect(maps.Values(on)), func(one packageFile) bool { return !one.dir }) {
+			versions = append(versions, v)
+		}
+	}
+	return versions, nil
 }
 
-// readEntries reads the entries of a document, nil if the document is missing.
-func (m *Mirror) readEntries(ctx context.Context, dir string, v addrs.Version) (map[addrs.Platform]listed, error) {
-	name := path.Join(dir, documentName(v))
-	doc, err := m.read(ctx, name)
+// ListedArchives returns the archives that the document of a version lists, with the stated hashes, or
+// all archives without hashes if the document is missing. It does not look for listed archives.
+func (m *Mirror) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
+	hashes, err := m.listedArchives(ctx, p, v)
+	return hashes, failed("find", Want{Provider: p, Version: v}.String(), err)
+}
+
+func (m *Mirror) listedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
+	list, err := m.readEntries(ctx, providerDir(p), v)
 	if err != nil {
 		return nil, err
 	}
-	list, err := parseEntries(doc.data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	hashes := map[addrs.Platform][]checksum.Hash{}
+	for platform, l := range list {
+		name := resolve(providerDir(p), l.URL)
+		if _, of, _ := provider.ParseArchiveName(p, path.Base(name)); of == platform && isArchiveOf(p, v, name) {
+			hashes[platform] = l.Hashes
+		}
 	}
-	return list, nil
+	if len(hashes) > 0 {
+		return hashes, nil
+	}
+	f, err := m.packagesOf(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	for platform, one := range f.packages[v] {
+		if !one.dir && list == nil {
+			hashes[platform] = nil
+		}
+	}
+	if len(hashes) == 0 {
+		return nil, f.available(p).Unavailable(v, addrs.Platform{})
+	}
+	return hashes, nil
+}
+
+// RecordedPackage returns a package if its archive has the recorded size and policy accepts its
+// record, otherwise nil. It does not read the archive.
+func (m *Mirror) RecordedPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform, policy verify.Policy) (*provider.Package, error) {
+	pkg := address{p, v, platform}.pkg()
+	t, err := m.newTarget(ctx, pkg, Options{Policy: policy})
+	if err != nil {
+		return nil, failed("find", pkg.String(), err)
+	}
+	if _, err := t.judgeRecord(); err != nil {
+		return nil, nil
+	}
+	if err := m.describe(ctx, pkg, packageFile{name: t.name, size: t.size}); err != nil {
+		return nil, failed("find", pkg.String(), err)
+	}
+	return pkg, nil
+}
+
+// ArchiveURL returns the URL of an archive with the canonical name, whether or not it exists.
+func (m *Mirror) ArchiveURL(p addrs.Provider, v addrs.Version, platform addrs.Platform) string {
+	return m.fileURL(address{p, v, platform}.archive())
 }

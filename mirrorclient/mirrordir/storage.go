@@ -7,15 +7,18 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Storage contains the files of a mirror, such as a [Directory] or an object store. Package
-// [github.com/tofureg/tofureg/mirrorclient/mirrordir/dirtest] tests an implementation.
+// Storage contains the files of a mirror. [Open] makes one for a directory; package
+// [github.com/tofureg/tofureg/mirrorclient/mirrordir/dirtest] tests other implementations, such as one
+// for an object store.
 //
 // Names are paths as defined by [fs.ValidPath], except ".", and may have "+" and ":" in them. A Storage
-// does not change names. It returns an error for a name that
-// it does not support. The methods must be safe for concurrent use, also by other processes, and must
-// return soon after ctx ends.
+// does not change names. For a name that it does not support, the error wraps [fs.ErrInvalid]. The
+// methods must be safe for concurrent use, also by other processes, and must return soon after ctx ends.
 type Storage interface {
 	// Open opens a file for reading. The error wraps [fs.ErrNotExist] if the file is missing.
 	Open(ctx context.Context, name string) (*Object, error)
@@ -39,31 +42,6 @@ type Locker interface {
 	// Lock waits for the lock of this name, which need not be a file. If ctx ends first,
 	// the error wraps its error or cause. The lock ends with the process.
 	Lock(ctx context.Context, name string) (unlock func() error, err error)
-}
-
-// Local is a [Storage] on this machine. Its packages have file URLs and may be unpacked. The files that
-// Open returns must be [io.ReaderAt].
-type Local interface {
-	Storage
-
-	// LocalPath returns the path for a name, or an error if the system does not support the name.
-	LocalPath(name string) (string, error)
-
-	// Stage creates a file without a name in the mirror. The caller must discard it.
-	Stage(ctx context.Context) (Staged, error)
-}
-
-// Staged is a file that does not have a name in the mirror yet.
-type Staged interface {
-	// File returns the file for reading and writing.
-	File() *os.File
-
-	// Commit gives the file a name. The error wraps [ErrConflict] if the name exists. The content
-	// must not change afterwards.
-	Commit(ctx context.Context, name string) error
-
-	// Discard closes the file, and removes it unless it was committed. It may be called twice.
-	Discard()
 }
 
 // Revision identifies the content of a file, such as an entity tag or a digest.
@@ -96,4 +74,123 @@ func checkName(name string) error {
 		return fmt.Errorf("invalid file name %.200q: %w", name, fs.ErrInvalid)
 	}
 	return nil
+}
+
+// fileSize returns the size of a file, negative if it is missing. The name may come from a document,
+// so it may be one that no file can have.
+func (m *Mirror) fileSize(ctx context.Context, name string) (int64, error) {
+	o, err := m.Storage.Open(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
+		return -1, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	o.Close()
+	return o.Size, nil
+}
+
+// lock waits for a lock, if the storage has locks. The lock of a version protects its archives, the
+// lock of a provider its documents and the removal of archives. A caller that needs both locks the
+// version first.
+func (m *Mirror) lock(ctx context.Context, name string) (unlock func(), err error) {
+	l, ok := m.Storage.(Locker)
+	if !ok {
+		return func() {}, nil
+	}
+	free, err := l.Lock(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = free() }, nil
+}
+
+// Staged is a file of [Mirror.Stage], which has no name in the mirror yet.
+type Staged struct {
+	File *os.File // for reading and writing
+
+	part    *part         // in a directory
+	temp    *fsx.TempFile // for any other storage
+	storage Storage
+}
+
+// Stage creates a file for a download: in the directory of the mirror, or in TempDir if Storage is
+// another one. The caller must discard it.
+func (m *Mirror) Stage(ctx context.Context) (*Staged, error) {
+	if d, ok := m.Storage.(*directory); ok {
+		p, err := d.stage(ctx, "top") // any valid name
+		if err != nil {
+			return nil, err
+		}
+		return &Staged{File: p.file.File, part: p}, nil
+	}
+	f, err := fsx.Temp(m.TempDir)
+	if err != nil {
+		return nil, err
+	}
+	return &Staged{File: f.File, temp: f, storage: m.Storage}, nil
+}
+
+// Discard closes the file, and removes it unless it has a name now. It may be called twice.
+func (s *Staged) Discard() {
+	if s.part != nil {
+		s.part.discard()
+	} else {
+		s.temp.Discard()
+	}
+}
+
+// commit gives the file a name. The error wraps ErrConflict if the name exists.
+func (s *Staged) commit(ctx context.Context, name string) error {
+	if s.part != nil {
+		return s.part.commit(ctx, name, "")
+	}
+	info, err := s.File.Stat()
+	if err != nil {
+		return err
+	}
+	return s.storage.Write(ctx, name, io.NewSectionReader(s.File, 0, info.Size()), "")
+}
+
+// archiveFile is an archive that can be read in any order.
+type archiveFile struct {
+	io.ReaderAt
+	size  int64
+	zh    checksum.Hash
+	close func()
+}
+
+// h1 returns the h1 of the archive itself and of its content.
+func (f *archiveFile) h1(ctx context.Context, limits checksum.Limits) (packed, tree checksum.Hash, err error) {
+	return checksum.H1Zip(ctx, f, f.size, limits)
+}
+
+// openArchive opens an archive and hashes it. It copies an archive that cannot be read in any order to
+// a temporary file.
+func (m *Mirror) openArchive(ctx context.Context, name string) (*archiveFile, error) {
+	o, err := m.Storage.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	a := &archiveFile{size: o.Size, close: func() { o.Close() }}
+	if at, ok := o.ReadCloser.(io.ReaderAt); ok {
+		a.ReaderAt = at
+	} else {
+		defer o.Close()
+		f, err := fsx.Temp(m.TempDir)
+		if err != nil {
+			return nil, err
+		}
+		a.ReaderAt, a.close = f.File, f.Discard
+		a.size, err = io.Copy(f, ctxReader{ctx, o})
+		if err != nil {
+			f.Discard()
+			return nil, err
+		}
+	}
+	if a.zh, err = checksum.ZH(ctx, io.NewSectionReader(a, 0, a.size)); err != nil {
+		a.close()
+		return nil, err
+	}
+	return a, nil
 }

@@ -76,9 +76,9 @@ func TestBucketTogether(t *testing.T) {
 // TestBelowFile checks that a file below a file is missing.
 func TestBelowFile(t *testing.T) {
 	t.Parallel()
-	d := &mirrordir.Directory{Path: t.TempDir()}
-	write(t, d.Path, "a/file", "x")
-	if _, err := d.Open(t.Context(), "a/file/below"); !errors.Is(err, fs.ErrNotExist) {
+	m, dir := newMirror(t)
+	write(t, dir, "a/file", "x")
+	if _, err := m.Storage.Open(t.Context(), "a/file/below"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v, want fs.ErrNotExist", err)
 	}
 }

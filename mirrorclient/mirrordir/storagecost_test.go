@@ -60,9 +60,9 @@ type countedLocker struct {
 func counters(t testing.TB) map[string]func() (counter *counted, storage, bare mirrordir.Storage) {
 	return map[string]func() (*counted, mirrordir.Storage, mirrordir.Storage){
 		"locks": func() (*counted, mirrordir.Storage, mirrordir.Storage) {
-			d := &mirrordir.Directory{Path: t.TempDir()}
+			d := open(t, t.TempDir()).Storage
 			c := &counted{Storage: d}
-			return c, countedLocker{c, d}, d
+			return c, countedLocker{c, d.(mirrordir.Locker)}, d
 		},
 		"no locks": func() (*counted, mirrordir.Storage, mirrordir.Storage) {
 			b := &bucket{}
@@ -118,7 +118,7 @@ func TestLinear(t *testing.T) {
 				if report := mustCheck(t, m, mirrordir.CheckOptions{}); int64(len(report.Problems)) != archives {
 					t.Errorf("%d problems", len(report.Problems))
 				}
-				check("Check of damage", above+1, 9)
+				check("Check of damage", above+2, 9)
 				if err := m.Remove(t.Context(), alpha); err != nil {
 					t.Fatal(err)
 				}
@@ -374,8 +374,8 @@ func TestReindexUnlists(t *testing.T) {
 	gone := all[1].Version
 	for name, storage := range map[string]mirrordir.Storage{
 		"bucket":    &bucket{},
-		"directory": &mirrordir.Directory{Path: t.TempDir()},
-		"wrapped":   &counted{Storage: &mirrordir.Directory{Path: t.TempDir()}},
+		"directory": open(t, t.TempDir()).Storage,
+		"wrapped":   &counted{Storage: open(t, t.TempDir()).Storage},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
-	"syscall"
+	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fault"
@@ -16,8 +16,8 @@ import (
 
 // target is a package that is to be in the mirror.
 type target struct {
-	*Mirror
-	Options
+	m         *Mirror
+	options   Options
 	pkg       *provider.Package // package of the source, at first only its address
 	name      string            // canonical name of the archive
 	size      int64             // size of the existing archive, negative if it is missing
@@ -28,124 +28,105 @@ type target struct {
 
 // newTarget reads the files of a package. The caller has locked the version.
 func (m *Mirror) newTarget(ctx context.Context, pkg *provider.Package, o Options) (*target, error) {
-	a := &target{Mirror: m, Options: o, pkg: pkg, name: addressOf(pkg).archive()}
-	rec, err := m.readRecord(ctx, a.name)
+	t := &target{m: m, options: o, pkg: pkg, name: addressOf(pkg).archive()}
+	rec, err := m.readRecord(ctx, t.name)
 	if err != nil && !isUnrecorded(err) {
 		return nil, err
 	}
-	a.record, a.hasRecord = rec, !errors.Is(err, fs.ErrNotExist)
-	a.size, err = m.fileSize(ctx, a.name)
-	return a, err
-}
-
-// fileSize returns the size of a file, negative if it is missing. The name may come from a document,
-// so it may be one that no file can have.
-func (m *Mirror) fileSize(ctx context.Context, name string) (int64, error) {
-	o, err := m.Storage.Open(ctx, name)
-	for _, none := range []error{fs.ErrNotExist, fs.ErrInvalid, ErrName, syscall.ENAMETOOLONG} {
-		if errors.Is(err, none) {
-			return -1, nil
-		}
-	}
-	if err != nil {
-		return 0, err
-	}
-	o.Close()
-	return o.Size, nil
+	t.record, t.hasRecord = rec, !errors.Is(err, fs.ErrNotExist)
+	t.size, err = m.fileSize(ctx, t.name)
+	return t, err
 }
 
 // judgeRecord returns the report of the policy about the archive that is recorded. It returns an error if
 // the archive has another size or the policy refuses the record.
-func (a *target) judgeRecord() (*verify.Report, error) {
-	rec := a.record
-	if rec == nil || rec.Size != a.size || !checksum.HasScheme(rec.Hashes, checksum.SchemeZH) {
+func (t *target) judgeRecord() (*verify.Report, error) {
+	rec := t.record
+	if rec == nil || rec.Size != t.size || !checksum.HasScheme(rec.Hashes, checksum.SchemeZH) {
 		return nil, errDamaged
 	}
-	return a.Policy.Judge(rec.evidence(addressOf(a.pkg)), rec.Size, rec.Hashes)
+	return t.options.Policy.Judge(rec.evidence(addressOf(t.pkg)), rec.Size, rec.Hashes)
 }
 
 // isComplete reports whether the archive and its record are what the options require. If only an h1 is
 // missing, it reads the archive to compute the h1, and sets the report.
-func (a *target) isComplete(ctx context.Context) (bool, error) {
-	rec := a.record
-	if rec == nil || rec.Size != a.size || rec.Evidence == nil && !a.NoEvidence {
+func (t *target) isComplete(ctx context.Context) (bool, error) {
+	rec := t.record
+	if rec == nil || rec.Size != t.size || rec.Evidence == nil && !t.options.NoEvidence {
 		return false, nil
 	}
-	read := !checksum.HasScheme(rec.Hashes, checksum.SchemeH1) && a.needsH1(rec)
+	needsH1 := !t.options.ZHOnly
+	if accept := t.options.Policy.Accept; accept != nil && !checksum.Overlap(accept, rec.Hashes) {
+		needsH1 = checksum.HasScheme(accept, checksum.SchemeH1)
+	}
+	read := needsH1 && !checksum.HasScheme(rec.Hashes, checksum.SchemeH1)
 	if read {
-		if same, err := a.addH1(ctx); !same || err != nil {
+		if same, err := t.addH1(ctx); !same || err != nil {
 			return false, err
 		}
 	}
-	report, err := a.judgeRecord()
+	report, err := t.judgeRecord()
 	if read {
-		a.report = report
+		t.report = report
 	}
 	return err == nil, nil
 }
 
-// needsH1 reports whether an h1 must be computed for an archive whose record has none.
-func (a *target) needsH1(rec *record) bool {
-	if a.Policy.Accept != nil && !checksum.Overlap(a.Policy.Accept, rec.Hashes) {
-		return checksum.HasScheme(a.Policy.Accept, checksum.SchemeH1)
-	}
-	return !a.ZHOnly
-}
-
 // addH1 computes the h1 of the archive and records it. It returns false if the archive differs from its
 // record.
-func (a *target) addH1(ctx context.Context) (bool, error) {
-	f, err := a.openArchive(ctx, a.name)
+func (t *target) addH1(ctx context.Context) (bool, error) {
+	f, err := t.m.openArchive(ctx, t.name)
 	if err != nil {
 		return false, err
 	}
 	defer f.close()
-	if !slices.Contains(a.record.Hashes, f.zh) {
+	if !slices.Contains(t.record.Hashes, f.zh) {
 		return false, nil
 	}
-	packed, tree, err := f.h1(ctx, a.Policy.Limits)
+	packed, tree, err := f.h1(ctx, t.options.Policy.Limits)
 	if err != nil {
 		return false, err
 	}
-	full := *a.record
-	full.Hashes = checksum.Sorted(a.record.Hashes, []checksum.Hash{packed, tree})
-	a.record = &full
-	return true, a.writeRecord(ctx, a.name, a.record)
+	full := *t.record
+	full.Hashes = checksum.Sorted(t.record.Hashes, []checksum.Hash{packed, tree})
+	t.record = &full
+	return true, t.m.writeRecord(ctx, t.name, t.record)
 }
 
 // adopt judges the existing archive with the evidence of the source, and records it. It returns false
 // if the archive is missing or another one.
-func (a *target) adopt(ctx context.Context, src provider.Source) (bool, error) {
-	if a.size < 0 || a.pkg.Size > 0 && a.pkg.Size != a.size || a.pkg.Dir != "" {
+func (t *target) adopt(ctx context.Context, src provider.Source) (bool, error) {
+	if t.size < 0 || t.pkg.Size > 0 && t.pkg.Size != t.size || t.pkg.Dir != "" {
 		return false, nil
 	}
-	ev := a.pkg.Evidence()
-	if a.Policy.NeedsEvidence() || !a.NoEvidence {
+	ev := t.pkg.Evidence()
+	if t.options.Policy.NeedsEvidence() || !t.options.NoEvidence {
 		var err error
-		if ev, err = src.Evidence(ctx, a.pkg); err != nil {
+		if ev, err = src.Evidence(ctx, t.pkg); err != nil {
 			return false, err
 		}
 	}
-	f, err := a.openArchive(ctx, a.name)
+	f, err := t.m.openArchive(ctx, t.name)
 	if err != nil {
 		return false, err
 	}
 	defer f.close()
-	err = a.judge(ctx, f, ev)
+	err = t.judge(ctx, f, ev)
 	if errors.Is(err, checksum.ErrMismatch) || errors.Is(err, fault.ErrArchive) {
 		return false, nil // another archive, or an invalid one
 	}
 	if err != nil {
 		return false, err
 	}
-	return true, a.writeRecord(ctx, a.name, a.record)
+	return true, t.m.writeRecord(ctx, t.name, t.record)
 }
 
 // judge judges an archive by the policy and sets the record and the report.
-func (a *target) judge(ctx context.Context, f *archiveFile, ev verify.Evidence) error {
-	report, err := a.Policy.JudgeArchive(ctx, ev, verify.Archive{
-		Size: f.size, ZH: f.zh, AlwaysH1: !a.ZHOnly,
-		H1: func(ctx context.Context) (packed, tree checksum.Hash, err error) { return f.h1(ctx, a.Policy.Limits) },
+func (t *target) judge(ctx context.Context, f *archiveFile, ev verify.Evidence) error {
+	policy := t.options.Policy
+	report, err := policy.JudgeArchive(ctx, ev, verify.Archive{
+		Size: f.size, ZH: f.zh, AlwaysH1: !t.options.ZHOnly,
+		H1: func(ctx context.Context) (packed, tree checksum.Hash, err error) { return f.h1(ctx, policy.Limits) },
 	})
 	if ctx.Err() != nil {
 		return fault.Ended(ctx)
@@ -153,13 +134,13 @@ func (a *target) judge(ctx context.Context, f *archiveFile, ev verify.Evidence) 
 	if err != nil {
 		return err
 	}
-	a.report = report
-	a.record = &record{Size: f.size, Hashes: report.Local, Trust: report.Trust, Protocols: a.pkg.Protocols}
-	if !a.NoEvidence {
-		if a.Policy.Keys != nil && report.SignedBy != nil {
-			ev.Keys = a.Policy.Keys // which made the signature valid
+	t.report = report
+	t.record = &record{Size: f.size, Hashes: report.Local, Trust: report.Trust, Protocols: t.pkg.Protocols}
+	if !t.options.NoEvidence {
+		if policy.Keys != nil && report.SignedBy != nil {
+			ev.Keys = policy.Keys // which made the signature valid
 		}
-		a.record.Evidence = evidenceToRecord(ev, f.size, report.Local)
+		t.record.Evidence = evidenceToRecord(ev, f.size, report.Local)
 	}
 	return nil
 }
@@ -167,59 +148,93 @@ func (a *target) judge(ctx context.Context, f *archiveFile, ev verify.Evidence) 
 // write commits a judged archive and writes its record. It first removes another existing archive, from the
 // documents on, so that no document or record states anything about the wrong archive. It calls placed
 // when the staged file is no longer used.
-func (a *target) write(ctx context.Context, s Staged, placed func()) error {
-	if a.size == a.record.Size && a.checkSame(ctx) == nil {
+func (t *target) write(ctx context.Context, s *Staged, placed func()) error {
+	if t.size == t.record.Size && t.checkSame(ctx) == nil {
 		placed()
-		return a.writeRecord(ctx, a.name, a.record)
+		return t.m.writeRecord(ctx, t.name, t.record)
 	}
-	if a.size >= 0 || a.hasRecord {
-		unlock, err := a.lockProvider(ctx, a.pkg.Provider)
+	if t.size >= 0 || t.hasRecord {
+		unlock, err := t.m.lock(ctx, indexName(t.pkg.Provider))
 		if err != nil {
 			return err
 		}
 		defer unlock()
-		if err := a.removeOld(ctx); err != nil {
+		err = t.m.publishLocked(ctx, t.pkg.Provider, []addrs.Version{t.pkg.Version}, publishOptions{except: t.name})
+		for _, name := range []string{t.name + recordSuffix, t.name} {
+			if err == nil {
+				err = t.m.Storage.Delete(ctx, name)
+			}
+		}
+		if err != nil {
 			return err
 		}
 	}
-	err := s.Commit(ctx, a.name)
+	err := s.commit(ctx, t.name)
 	placed()
 	if errors.Is(err, ErrConflict) {
-		err = a.checkSame(ctx)
+		err = t.checkSame(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	return a.writeRecord(ctx, a.name, a.record)
-}
-
-// removeOld removes the archive from the mirror. The caller has locked the provider.
-func (a *target) removeOld(ctx context.Context) error {
-	if err := a.publishLocked(ctx, a.pkg.Provider, []addrs.Version{a.pkg.Version}, publishOptions{except: a.name}); err != nil {
-		return err
-	}
-	if err := a.Storage.Delete(ctx, recordName(a.name)); err != nil {
-		return err
-	}
-	return a.Storage.Delete(ctx, a.name)
+	return t.m.writeRecord(ctx, t.name, t.record)
 }
 
 // checkSame returns nil if another writer has added the same archive.
-func (a *target) checkSame(ctx context.Context) error {
-	f, err := a.openArchive(ctx, a.name)
+func (t *target) checkSame(ctx context.Context) error {
+	f, err := t.m.openArchive(ctx, t.name)
 	if err != nil {
 		return err
 	}
 	defer f.close()
-	if !slices.Contains(a.record.Hashes, f.zh) {
+	if !slices.Contains(t.record.Hashes, f.zh) {
 		return ErrConflict
 	}
 	return nil
 }
 
-func (a *target) added(fetched bool) *Added {
+func (t *target) added(fetched bool) *Added {
 	return &Added{
-		Provider: a.pkg.Provider, Version: a.pkg.Version, Platform: a.pkg.Platform,
-		Size: a.record.Size, Fetched: fetched, Hashes: slices.Clone(a.record.Hashes), Report: a.report,
+		Provider: t.pkg.Provider, Version: t.pkg.Version, Platform: t.pkg.Platform,
+		Size: t.record.Size, Fetched: fetched, Hashes: slices.Clone(t.record.Hashes), Report: t.report,
 	}
+}
+
+// maxLockWait is the maximum time that AddArchive waits for the lock of a version, since the staged
+// file uses disk space.
+const maxLockWait = 5 * time.Minute
+
+// AddArchive adds an archive that [provider.Receive] has received into a file of [Mirror.Stage],
+// unless the mirror has one that o.Policy accepts. It judges the archive by o.Policy. If the version
+// is locked for five minutes, the error wraps [context.DeadlineExceeded].
+func (m *Mirror) AddArchive(ctx context.Context, s *Staged, pkg *provider.Package, got *provider.Received, o Options) (*Added, error) {
+	added, err := m.addArchive(ctx, s, pkg, got, o)
+	return added, failed("mirror", pkg.String(), err)
+}
+
+func (m *Mirror) addArchive(ctx context.Context, s *Staged, pkg *provider.Package, got *provider.Received, o Options) (*Added, error) {
+	if err := m.checkWant(Want{Provider: pkg.Provider, Version: pkg.Version}); err != nil {
+		return nil, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, maxLockWait)
+	defer cancel()
+	unlock, err := m.lock(waiting, documentName(pkg.Provider, pkg.Version))
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	t, err := m.newTarget(ctx, pkg, o)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := t.isComplete(ctx)
+	if err == nil && !kept {
+		if err = t.judge(ctx, &archiveFile{ReaderAt: s.File, size: got.Size, zh: got.ZH}, got.Evidence); err == nil {
+			err = t.write(ctx, s, func() {})
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t.added(!kept), m.publish(ctx, pkg.Provider, []addrs.Version{pkg.Version}, publishOptions{})
 }

@@ -139,18 +139,6 @@ func TestRecordedProtocols(t *testing.T) {
 	}
 }
 
-// uncommitted is a directory whose staged files cannot be committed.
-type uncommitted struct{ *mirrordir.Directory }
-
-func (d uncommitted) Stage(ctx context.Context) (mirrordir.Staged, error) {
-	s, err := d.Directory.Stage(ctx)
-	return uncommittedFile{s}, err
-}
-
-type uncommittedFile struct{ mirrordir.Staged }
-
-func (uncommittedFile) Commit(context.Context, string) error { return os.ErrPermission }
-
 // TestAddArchiveAgain: an identical archive without evidence is not stored again.
 func TestAddArchiveAgain(t *testing.T) {
 	t.Parallel()
@@ -159,7 +147,11 @@ func TestAddArchiveAgain(t *testing.T) {
 	if _, err := full.Reindex(t.Context(), mirrordir.CheckOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	m := &mirrordir.Mirror{Storage: uncommitted{&mirrordir.Directory{Path: dir}}}
+	m := open(t, dir)
+	before, err := os.Stat(filepath.Join(dir, archive(v1, linux)))
+	if err != nil {
+		t.Fatal(err)
+	}
 	pkg, err := client.ProviderPackage(t.Context(), alpha, v1, linux)
 	if err != nil {
 		t.Fatal(err)
@@ -169,12 +161,15 @@ func TestAddArchiveAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Discard()
-	got, err := provider.Receive(t.Context(), client, pkg, s.File(), provider.Options{WantEvidence: true})
+	got, err := provider.Receive(t.Context(), client, pkg, s.File, provider.Options{WantEvidence: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := m.AddArchive(t.Context(), s, pkg, got, mirrordir.Options{}); err != nil {
 		t.Errorf("AddArchive of an identical archive: %v", err)
+	}
+	if after, err := os.Stat(filepath.Join(dir, archive(v1, linux))); err != nil || !os.SameFile(before, after) {
+		t.Errorf("AddArchive has replaced an identical archive: %v", err)
 	}
 	if pkg, err := m.RecordedPackage(t.Context(), alpha, v1, linux, verify.Policy{}); pkg == nil {
 		t.Errorf("RecordedPackage after it: %v, want the package", err)

@@ -85,12 +85,16 @@ func (c *Cache) setup() *puller {
 }
 
 // stage creates a file for a download, which cannot be added if the mirror is not writable.
-func (c *Cache) stage(ctx context.Context) (mirrordir.Staged, error) {
-	s, err := c.Mirror.Stage(ctx)
-	if err == nil {
-		return s, nil
+func (c *Cache) stage(ctx context.Context) (*staged, error) {
+	s, refused := c.Mirror.Stage(ctx)
+	if refused == nil {
+		return &staged{Staged: s}, nil
 	}
-	return newTemporary(ctx, c.Mirror.TempDir, err)
+	temp, err := tempStage(c.Mirror.TempDir)(ctx)
+	if err == nil {
+		temp.refused = refused
+	}
+	return temp, err
 }
 
 // withoutLists is a Cache that lists the versions of its source only.

@@ -67,12 +67,10 @@ func (c *Cache) origin(ctx context.Context, pkg *provider.Package, arriving, rea
 }
 
 // store adds an archive to the mirror.
-func (c *Cache) store(ctx context.Context, s mirrordir.Staged, pkg *provider.Package, got *provider.Received) {
-	var err error
-	if t, ok := s.(temporary); ok {
-		err = t.reason // nothing in the mirror may be removed for it
-	} else {
-		_, err = c.Mirror.AddArchive(ctx, s, pkg, got, mirrordir.Options{Policy: c.Policy})
+func (c *Cache) store(ctx context.Context, s *staged, pkg *provider.Package, got *provider.Received) {
+	err := s.refused // then nothing in the mirror may be removed for it
+	if err == nil {
+		_, err = c.Mirror.AddArchive(ctx, s.Staged, pkg, got, mirrordir.Options{Policy: c.Policy})
 	}
 	switch {
 	case err != nil:

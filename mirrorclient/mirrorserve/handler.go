@@ -81,7 +81,7 @@ func (h *Handler) setup() {
 		case *mirrordir.Mirror:
 			h.puller = newPuller(src, h.Parallel, tempStage(h.TempDir), mirrorOrigin(src, h.Policy.Limits))
 			h.catalogue = src
-			_, h.local = src.Storage.(mirrordir.Local)
+			h.local = src.Local()
 		case *Cache:
 			h.puller = src.setup()
 			h.catalogue = &cacheCatalogue{src, &sourceCatalogue{h.puller, src.Policy, h.Platforms}}

@@ -53,9 +53,10 @@ func TestInit(t *testing.T) {
 
 	terraformtest.Each(t, func(t *testing.T, program string) {
 		c := &cli{terraformtest.New(t, program), providers}
-		c.init(t, network(files, "/"), files)
+		static := &cli{terraformtest.New(t, program), providers[:2]} // clients ask for gamma in ASCII
+		static.init(t, network(files, "/"), files)
+		c.init(t, network(handler, "/providers/"), handler)
 		c.init(t, fmt.Sprintf("filesystem_mirror {\n    path = %q\n  }", dir), files, "-lockfile=readonly")
-		c.init(t, network(handler, "/providers/"), handler, "-lockfile=readonly")
 		c.init(t, network(through, "/"), through, "-lockfile=readonly")
 	})
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/webserve"
-	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -159,15 +158,15 @@ func (o *origin) open(ctx context.Context) (*provider.Body, error) {
 }
 
 // receive downloads an archive when a slot is free, verifies it, and stores it.
-func (u *puller) receive(ctx context.Context, p *pull, o *origin, s mirrordir.Staged) error {
+func (u *puller) receive(ctx context.Context, p *pull, o *origin, s *staged) error {
 	free, err := o.arriving.Acquire(ctx, o.pkg.Provider.Host(), 1)
 	if err != nil {
 		return err
 	}
 	arrived := sync.OnceFunc(free)
 	defer arrived()
-	p.change(func() { p.file = s.File() })
-	got, err := provider.Receive(ctx, o.Fetcher, o.pkg, s.File(), provider.Options{Policy: o.policy, WantEvidence: o.store != nil, Arrived: p.setArrived})
+	p.change(func() { p.file = s.File })
+	got, err := provider.Receive(ctx, o.Fetcher, o.pkg, s.File, provider.Options{Policy: o.policy, WantEvidence: o.store != nil, Arrived: p.setArrived})
 	switch {
 	case err != nil && o.mirrored:
 		return err // an archive can be removed from a mirror at any time

@@ -23,7 +23,7 @@ type puller struct {
 	source   provider.Source
 	parallel int                 // maximum number of concurrent downloads
 	files    *semaphore.Weighted // one for each archive in a temporary file
-	stage    func(context.Context) (mirrordir.Staged, error)
+	stage    func(context.Context) (*staged, error)
 
 	// origin returns where to download the archive of a package.
 	origin func(ctx context.Context, pkg *provider.Package) (*origin, error)
@@ -44,7 +44,7 @@ type origin struct {
 	arriving *hostShares // one for each running download
 
 	// store, if not nil, is called with each archive that the policy accepts.
-	store func(context.Context, mirrordir.Staged, *provider.Package, *provider.Received)
+	store func(context.Context, *staged, *provider.Package, *provider.Received)
 }
 
 // forAllHosts is how many times the work for one host is permitted for all hosts. There are as many temporary
@@ -59,13 +59,13 @@ func slots(n int) *hostShares {
 }
 
 // prepare returns a puller without a source.
-func prepare(parallel int, stage func(context.Context) (mirrordir.Staged, error)) *puller {
+func prepare(parallel int, stage func(context.Context) (*staged, error)) *puller {
 	n := cmp.Or(max(parallel, 0), webserve.DefaultParallel)
 	return &puller{parallel: n, files: semaphore.NewWeighted(forAllHosts * int64(n)), stage: stage}
 }
 
 // newPuller returns a puller for a source with one origin for all archives.
-func newPuller(source provider.Source, parallel int, stage func(context.Context) (mirrordir.Staged, error), o origin) *puller {
+func newPuller(source provider.Source, parallel int, stage func(context.Context) (*staged, error), o origin) *puller {
 	u := prepare(parallel, stage)
 	o.Fetcher, o.arriving = source, slots(u.parallel)
 	u.source = u.asking(source)
@@ -77,31 +77,24 @@ func newPuller(source provider.Source, parallel int, stage func(context.Context)
 	return u
 }
 
+// staged is a file for a download.
+type staged struct {
+	*mirrordir.Staged
+	refused error // why it cannot be added to the mirror, nil if it can
+}
+
 // tempStage returns a function that creates temporary files.
-func tempStage(dir string) func(context.Context) (mirrordir.Staged, error) {
-	return func(ctx context.Context) (mirrordir.Staged, error) {
-		return newTemporary(ctx, dir, errors.ErrUnsupported)
+func tempStage(dir string) func(context.Context) (*staged, error) {
+	return func(ctx context.Context) (*staged, error) {
+		s, err := (&mirrordir.Mirror{TempDir: dir}).Stage(ctx)
+		return &staged{Staged: s}, err
 	}
 }
-
-// temporary is a file that cannot be committed, with the reason.
-type temporary struct {
-	mirrordir.Staged
-	reason error
-}
-
-func newTemporary(ctx context.Context, dir string, why error) (mirrordir.Staged, error) {
-	s, err := (&mirrordir.Mirror{TempDir: dir}).Stage(ctx)
-	return temporary{s, why}, err
-}
-
-func (t temporary) Commit(context.Context, string) error { return t.reason }
 
 // mirrorOrigin returns the origin of archives in a mirror. They were verified when they were added. An archive
 // that is not on this machine must have the recorded hashes.
 func mirrorOrigin(m *mirrordir.Mirror, limits checksum.Limits) origin {
-	_, local := m.Storage.(mirrordir.Local)
-	return origin{Fetcher: m, policy: verify.Policy{AllowUnchecked: true, Limits: limits}, mirrored: true, local: local}
+	return origin{Fetcher: m, policy: verify.Policy{AllowUnchecked: true, Limits: limits}, mirrored: true, local: m.Local()}
 }
 
 // failed returns err as a provider.Error.

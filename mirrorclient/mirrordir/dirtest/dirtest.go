@@ -30,8 +30,8 @@ import (
 // values are then used concurrently. Without others, a mutex in s hides failures.
 //
 // TestStorage writes about 1300 files of up to 20 MiB to a new directory at the top, "dirtest-" and a
-// random suffix, and removes them. It also tests the methods of [mirrordir.Locker] and
-// [mirrordir.Local] if s has them. If ctx ends, the error wraps its cause.
+// random suffix, and removes them. It also tests the methods of [mirrordir.Locker] if s
+// has them. If ctx ends, the error wraps its cause.
 func TestStorage(ctx context.Context, s mirrordir.Storage, others ...mirrordir.Storage) error {
 	return test(ctx, checks(), append([]mirrordir.Storage{s}, others...))
 }
@@ -62,7 +62,6 @@ func checks() []check {
 		{"ended context", testEndedContext},
 		{"context that ends", testContextEnds},
 		{"lock", testLock},
-		{"staged files", testStaged},
 	}
 }
 
