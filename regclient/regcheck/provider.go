@@ -1,11 +1,18 @@
 package regcheck
 
 import (
+	"archive/zip"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"os"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -169,4 +176,229 @@ func (e *examiner) unknownProvider() error {
 	e.unknown(e.endpoint(providersService, "regcheck-unknown", "regcheck-unknown", "versions"))
 	e.unknown(e.endpoint(providersService, p.namespace, p.typ, "0.0.0-regcheck", "download", p.platform.OS(), p.platform.Arch()))
 	return nil
+}
+
+func (e *examiner) providerVersions() error {
+	p := &e.pkg
+	var ok bool
+	if p.namespace, p.typ, ok = strings.Cut(e.o.Provider, "/"); !ok || strings.Contains(p.typ, "/") {
+		return fmt.Errorf("provider %q is not NAMESPACE/TYPE", e.o.Provider)
+	}
+	u := e.endpoint(providersService, p.namespace, p.typ, "versions")
+	var doc struct{ Versions []listedVersion }
+	if _, err := e.document(u, maxDocument, true, &doc); err != nil {
+		return err
+	}
+	var seen []string
+	for _, v := range doc.Versions {
+		parsed, err := addrs.ParseVersion(v.Version)
+		if err != nil {
+			e.failf("%s: %w", weburl.Redact(u), err)
+			continue
+		}
+		seen = append(seen, parsed.String())
+		platforms := e.listedVersion(fmt.Sprintf("%s: version %s", weburl.Redact(u), parsed), v)
+		if p.version == "" && (e.o.Version == "" || e.o.Version == v.Version || e.o.Version == parsed.String()) {
+			p.version = v.Version
+			p.choosePlatform(platforms, e.o.Platform)
+		}
+	}
+	if twice := duplicate(seen); twice != "" {
+		e.failf("%s: version %s is listed twice", weburl.Redact(u), twice)
+	}
+	if p.version == "" {
+		return notListed(u, e.o.Version, len(doc.Versions))
+	}
+	if !p.platform.IsZero() {
+		return nil
+	}
+	var err error
+	p.platform, err = addrs.ParsePlatform(cmp.Or(e.o.Platform, "linux_amd64"))
+	return err
+}
+
+// listedVersion is a version in a list of versions.
+type listedVersion struct {
+	Version   string
+	Protocols []string
+	Platforms []struct{ OS, Arch string }
+}
+
+// listedVersion checks a version and returns its platforms.
+func (e *examiner) listedVersion(where string, v listedVersion) []addrs.Platform {
+	e.protocols(where, v.Protocols)
+	var platforms []addrs.Platform
+	for _, q := range v.Platforms {
+		platform, err := addrs.NewPlatform(q.OS, q.Arch)
+		if err != nil {
+			e.failf("%s: %w", where, err)
+			continue
+		}
+		platforms = append(platforms, platform)
+	}
+	return platforms
+}
+
+// choosePlatform selects the wanted platform, or the first if wanted is empty.
+func (p *checkedPackage) choosePlatform(listed []addrs.Platform, wanted string) {
+	for _, platform := range listed {
+		if wanted == "" || wanted == platform.String() {
+			p.platform = platform
+			return
+		}
+	}
+}
+
+func (e *examiner) protocols(where string, list []string) {
+	for _, protocol := range list {
+		if _, err := addrs.ParseVersion(protocol); err != nil {
+			e.failf("%s: %q is not a plugin protocol", where, protocol)
+		}
+	}
+}
+
+// notListed returns the error for a version that is not in a list of n versions.
+func notListed(u *url.URL, version string, n int) error {
+	if version == "" {
+		return fmt.Errorf("%s: no valid version in the list of %d", weburl.Redact(u), n)
+	}
+	return fmt.Errorf("%s: version %q is not in the list of %d", weburl.Redact(u), version, n)
+}
+
+// statedPackage is an element of "packages" in a package document.
+type statedPackage struct {
+	Hashes []string
+	Size   int64 `json:"package_size"`
+}
+
+// statedPackages checks "packages" in a package document. It may be missing, but the CLI
+// refuses incomplete elements.
+func (e *examiner) statedPackages(u *url.URL, packages map[string]statedPackage, shasum string) {
+	if len(packages) == 0 {
+		return
+	}
+	p := &e.pkg
+	for _, name := range slices.Sorted(maps.Keys(packages)) {
+		if _, err := addrs.ParsePlatform(name); err != nil {
+			e.failf("%s: packages: %w", weburl.Redact(u), err)
+		}
+		hashes := e.statedHashes(weburl.Redact(u)+": packages: "+name, packages[name].Hashes)
+		if name == p.platform.String() {
+			p.stated = hashes
+		}
+	}
+	own, ok := packages[p.platform.String()]
+	if !ok {
+		e.failf("%s: packages does not have %s", weburl.Redact(u), p.platform)
+		return
+	}
+	if p.size = own.Size; p.size <= 0 {
+		e.failf("%s: packages: %s: package_size is %d, want the size of the archive", weburl.Redact(u), p.platform, p.size)
+	}
+	if !checksum.HasScheme(p.stated, checksum.SchemeZH) {
+		e.failf("%s: packages: %s has no zh hash", weburl.Redact(u), p.platform)
+	}
+	for _, text := range own.Hashes {
+		if digest, ok := strings.CutPrefix(text, checksum.SchemeZH+":"); ok && digest != shasum {
+			e.failf("%s: packages: %s: %.80q is not the shasum, with digits in the same case", weburl.Redact(u), p.platform, text)
+		}
+	}
+}
+
+// statedHashes checks the stated hashes of an archive.
+func (e *examiner) statedHashes(where string, list []string) []checksum.Hash {
+	var hashes []checksum.Hash
+	for _, text := range list {
+		h, err := checksum.ParseHash(text)
+		switch {
+		case errors.Is(err, checksum.ErrEmptyHash):
+			e.note(Advice, fmt.Sprintf("%s: %v", where, err))
+		case err != nil:
+			e.failf("%s: %w", where, err)
+		default:
+			hashes = append(hashes, h)
+		}
+	}
+	return hashes
+}
+
+// checkable reports whether clients can compare h with an archive.
+func checkable(h checksum.Hash) bool {
+	return h.Scheme() == checksum.SchemeZH || h.Scheme() == checksum.SchemeH1
+}
+
+// inspect downloads an archive and compares it with the stated hashes and size. Every stated
+// hash must match.
+func (e *examiner) inspect(u *url.URL, stated []checksum.Hash, size int64, executable string) error {
+	r, err := e.ask(u, false, "Accept", "*/*", "Accept-Encoding", "identity")
+	if err != nil {
+		return err
+	}
+	if err := r.wantStatus(http.StatusOK); err != nil {
+		return err
+	}
+	defer r.Body.Close()
+	f, err := os.CreateTemp("", "regcheck-*.zip")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	limits := checksum.Limits{Package: maxArchive, Unpacked: maxUnpacked}
+	n, err := io.Copy(f, io.LimitReader(r.Body, maxArchive+1))
+	if err != nil {
+		return failed(r.ctx, u, err)
+	}
+	if n > maxArchive {
+		return fmt.Errorf("%s: more than %d bytes", weburl.Redact(u), int64(maxArchive))
+	}
+	if size > 0 && n != size {
+		e.failf("%s: %d bytes, but package_size is %d", weburl.Redact(u), n, size)
+	}
+	zh, err := checksum.ZH(r.ctx, io.NewSectionReader(f, 0, n))
+	if err != nil {
+		return err
+	}
+	packed, tree, err := checksum.H1Zip(r.ctx, f, n, limits)
+	if err != nil {
+		return fmt.Errorf("%s: cannot be installed: %w", weburl.Redact(u), err)
+	}
+	for _, h := range stated {
+		if checkable(h) && h != zh && h != packed && h != tree {
+			e.failf("%s: does not have the hash %s, but %s and %s", weburl.Redact(u), h, zh, packed)
+		}
+	}
+	return hasExecutable(f, n, executable, weburl.Redact(u))
+}
+
+func (e *examiner) ranges() error {
+	if e.insecure("download_url", e.pkg.url) {
+		return nil
+	}
+	r, err := e.ask(e.pkg.url, false, "Accept", "*/*", "Range", "bytes=1-1")
+	if err != nil {
+		return nil // the check of the archive reports it
+	}
+	defer r.Body.Close()
+	if r.StatusCode != http.StatusPartialContent {
+		e.note(Advice, fmt.Sprintf("%s: status %d for a range request, want 206; clients cannot resume downloads", weburl.Redact(e.pkg.url), r.StatusCode))
+	} else if tag := r.Header.Get("ETag"); (tag == "" || strings.HasPrefix(tag, "W/")) && r.Header.Get("Last-Modified") == "" {
+		e.note(Advice, fmt.Sprintf("%s: no strong entity tag; clients that resume a download cannot detect a changed file", weburl.Redact(e.pkg.url)))
+	}
+	return nil
+}
+
+// hasExecutable returns an error if the archive does not have the executable of a provider.
+func hasExecutable(r io.ReaderAt, size int64, name, where string) error {
+	z, err := zip.NewReader(r, size)
+	if err != nil {
+		return fmt.Errorf("%s: %w", where, err)
+	}
+	for _, f := range z.File {
+		rest, ok := strings.CutPrefix(f.Name, name)
+		if ok && path.Base(f.Name) == f.Name && (rest == "" || rest[0] == '_' || rest[0] == '.') {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: no executable: want a file %s, or one with _ or a dot after that name", where, name)
 }

@@ -3,7 +3,6 @@ package regtest_test
 import (
 	"archive/zip"
 	"bytes"
-	"compress/flate"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -156,26 +155,6 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
-// TestIncompressible: the content of a large package does not compress.
-func TestIncompressible(t *testing.T) {
-	t.Parallel()
-	rel := regtest.New("registry.example.com").AddProvider(regtest.Provider{Address: "acme/alpha", Size: 1 << 20})
-	var out bytes.Buffer
-	w, err := flate.NewWriter(&out, flate.BestSpeed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(w, rel.Archive("linux_amd64")); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if out.Len() < 1<<20 {
-		t.Errorf("compressed to %d bytes", out.Len())
-	}
-}
-
 // TestZip: Zip is served unchanged, even if it is invalid.
 func TestZip(t *testing.T) {
 	t.Parallel()
@@ -217,33 +196,6 @@ func TestZips(t *testing.T) {
 			t.Errorf("the archive for windows_amd64 is %q, with Zip %q", got, all)
 		}
 	}
-}
-
-func TestPackageHashes(t *testing.T) {
-	t.Parallel()
-	reg := regtest.New("registry.example.com")
-	rel := reg.AddProvider(regtest.Provider{Address: "acme/alpha", PackageHashes: true})
-	packages := object(t, reg.Client(), metadataURL("1.0.0", "linux_amd64"))["packages"].(map[string]any)
-	for platform, p := range packages {
-		h := p.(map[string]any)
-		list := h["hashes"].([]any)
-		if len(list) != 2 || list[0] != rel.H1(platform).String() || list[1] != rel.ZH(platform).String() {
-			t.Errorf("%s: hashes %v", platform, list)
-		}
-		if h["package_size"] != float64(rel.Archive(platform).Size()) {
-			t.Errorf("%s: size %v", platform, h["package_size"])
-		}
-	}
-}
-
-func TestEditSums(t *testing.T) {
-	t.Parallel()
-	reg := regtest.New("registry.example.com")
-	rel := reg.AddProvider(regtest.Provider{Address: "acme/alpha", EditSums: func(sums []byte) []byte { return append([]byte("\n"), sums...) }})
-	if got := rel.Sums(); got[0] != '\n' || !bytes.Contains(got, []byte(rel.ZH("linux_amd64").Value())) {
-		t.Errorf("sums: %q", got)
-	}
-	checkSignature(t, reg.Key(), rel.Sums(), rel.Signature())
 }
 
 // TestMemory: a large package takes no more memory than a small one.

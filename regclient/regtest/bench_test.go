@@ -2,8 +2,6 @@ package regtest_test
 
 import (
 	"fmt"
-	"io"
-	"net/http"
 	"sync"
 	"testing"
 
@@ -41,56 +39,4 @@ func TestConcurrency(t *testing.T) {
 		})
 	}
 	wg.Wait()
-}
-
-func BenchmarkDiscovery(b *testing.B) {
-	reg, _ := start()
-	benchmark(b, reg, base+"/.well-known/terraform.json")
-}
-
-func BenchmarkVersions(b *testing.B) {
-	reg := regtest.New("registry.example.com")
-	for i := range 100 {
-		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: fmt.Sprintf("1.%d.0", i)})
-	}
-	benchmark(b, reg, listURL)
-}
-
-// BenchmarkArchive streams 64 MB.
-func BenchmarkArchive(b *testing.B) {
-	const size = 64 << 20
-	reg := regtest.New("registry.example.com")
-	rel := reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{"linux_amd64"}, Size: size})
-	rel.ZH("linux_amd64")
-	b.SetBytes(size)
-	benchmark(b, reg, base+"/releases/registry.example.com/acme/alpha/1.0.0/"+rel.Filename("linux_amd64"))
-}
-
-// BenchmarkModulePackage streams 64 MB.
-func BenchmarkModulePackage(b *testing.B) {
-	const size = 64 << 20
-	reg, rel := withModule(regtest.Module{Size: size})
-	rel.Checksum()
-	b.SetBytes(size)
-	benchmark(b, reg, base+rel.Path())
-}
-
-func benchmark(b *testing.B, reg *regtest.Registry, url string) {
-	client := reg.Client()
-	buf := make([]byte, 64<<10)
-	b.ReportAllocs()
-	for b.Loop() {
-		resp, err := client.Get(url)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if resp.StatusCode != http.StatusOK {
-			b.Fatal(resp.Status)
-		}
-		if _, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, resp.Body, buf); err != nil {
-			b.Fatal(err)
-		}
-		resp.Body.Close()
-		reg.Reset()
-	}
 }

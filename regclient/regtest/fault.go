@@ -2,12 +2,15 @@ package regtest
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -195,4 +198,178 @@ func (f *Fault) add(other *Fault) {
 	} else if next != nil {
 		f.Edit = func(doc map[string]any) { edit(doc); next(doc) }
 	}
+}
+
+// redirect returns a redirect to the hop after h. base is Fault.Redirect; empty means the same
+// host.
+func (c *call) redirect(base string, h hop, status int) *answer {
+	if status == 0 {
+		status = http.StatusFound
+	}
+	if !h.loop {
+		h.at++
+	}
+	a := &answer{status: status, header: http.Header{"Location": {c.location(base, h)}}}
+	a.setBody(nil)
+	return a
+}
+
+func (c *call) location(base string, h hop) string {
+	path, _ := cutHop(c.path)
+	origin, query := "", c.query
+	if base != "" && base != "/" {
+		u, err := url.Parse(base)
+		if err != nil || u.Scheme == "" || u.Host == "" || strings.Trim(u.Path, "/") != "" {
+			return base
+		}
+		origin = c.origin(u.Scheme + "://" + u.Host)
+		query = strings.Trim(query+"&"+u.RawQuery, "&")
+	}
+	if query != "" {
+		query = "?" + query
+	}
+	return origin + h.prefix() + path + query
+}
+
+// A Part is an answer to a range request.
+type Part int
+
+// The answers to range requests. Only the first two are valid.
+const (
+	RightPart     Part = iota // 206 and the part
+	Whole                     // 200 and the whole file
+	Overlap                   // 206 and a part that starts up to 1000 bytes too early
+	Gap                       // 206 and a part that starts up to 1000 bytes too late
+	OtherTotal                // 206 and the part, with a total size that is one byte too large
+	Multipart                 // 206 and the part in a multipart/byteranges document
+	Unlabelled                // 206 and the part, without Content-Range
+	Unsatisfiable             // 416, as if the file were shorter
+)
+
+// partShift is the error of the start of a part in bytes.
+const partShift = 1000
+
+// falsify turns a valid partial answer into p.
+func (p Part) falsify(w *wire, a *answer) {
+	label := w.header.Get("Content-Range")
+	var first, last, total int64
+	if n, _ := fmt.Sscanf(label, "bytes %d-%d/%d", &first, &last, &total); w.status != http.StatusPartialContent || n != 3 {
+		return
+	}
+	switch p {
+	case Overlap:
+		w.part(a, max(first-partShift, 0), last, total)
+	case Gap:
+		w.part(a, min(first+partShift, last), last, total)
+	case OtherTotal:
+		w.header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", first, last, total+1))
+	case Multipart:
+		const boundary = "a-part-of-the-file"
+		head := fmt.Sprintf("--%s\r\nContent-Type: %s\r\nContent-Range: %s\r\n\r\n", boundary, w.header.Get("Content-Type"), label)
+		tail := "\r\n--" + boundary + "--\r\n"
+		w.body = io.MultiReader(strings.NewReader(head), w.body, strings.NewReader(tail))
+		w.size += int64(len(head) + len(tail))
+		w.header.Set("Content-Type", "multipart/byteranges; boundary="+boundary)
+		w.header.Del("Content-Range")
+	case Unlabelled:
+		w.header.Del("Content-Range")
+	case Unsatisfiable:
+		w.status = http.StatusRequestedRangeNotSatisfiable
+		w.header.Set("Content-Range", fmt.Sprintf("bytes */%d", total))
+		w.body, w.size = strings.NewReader(""), 0
+	}
+}
+
+// part makes the bytes first to last the body.
+func (w *wire) part(a *answer, first, last, total int64) {
+	w.body, w.size = io.NewSectionReader(a.body, first, last-first+1), last-first+1
+	w.header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", first, last, total))
+}
+
+// A body is the body of a reply. It ends with the context of the request, or breaks off as a
+// fault says.
+type body struct {
+	ctx  context.Context
+	src  io.Reader
+	left int64 // until the end, according to the header
+	sent int64
+
+	count func(n int) // is called for sent bytes
+	how   Fault       // Break, After, Pause and Rate
+
+	closing sync.Once
+	closed  chan struct{}
+}
+
+// Read implements [io.Reader].
+func (b *body) Read(p []byte) (int, error) {
+	if err := b.ended(); err != nil {
+		return 0, err
+	}
+	if b.left == 0 {
+		return 0, io.EOF
+	}
+	if len(p) > 0 && b.how.Break != NoBreak && b.sent == b.how.After {
+		if err := b.breakOff(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := b.src.Read(p[:b.window(len(p))])
+	if b.how.Rate > 0 {
+		d := time.Duration(float64(n) / float64(b.how.Rate) * float64(time.Second))
+		if err := sleep(b.ctx, b.closed, d); err != nil {
+			return 0, err
+		}
+	}
+	b.sent += int64(n)
+	b.count(n)
+	b.left -= int64(n)
+	if err == io.EOF && b.left > 0 {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// ended returns an error if the body is closed or the context has ended.
+func (b *body) ended() error {
+	select {
+	case <-b.closed:
+		return http.ErrBodyReadAfterClose
+	default:
+	}
+	if b.ctx.Err() != nil {
+		return context.Cause(b.ctx)
+	}
+	return nil
+}
+
+// breakOff applies the break.
+func (b *body) breakOff() error {
+	how := b.how.Break
+	switch {
+	case how == Cut:
+		return io.ErrUnexpectedEOF
+	case how == Stall && b.how.Pause == 0:
+		return wait(b.ctx, b.closed, nil)
+	}
+	b.how.Break = NoBreak
+	return sleep(b.ctx, b.closed, b.how.Pause)
+}
+
+// window returns how many of n bytes may be read at once.
+func (b *body) window(n int) int {
+	limit := min(int64(n), b.left)
+	if b.how.Break != NoBreak {
+		limit = min(limit, b.how.After-b.sent)
+	}
+	if b.how.Rate > 0 {
+		limit = min(limit, b.how.Rate)
+	}
+	return int(limit)
+}
+
+// Close implements [io.Closer]. It ends a waiting Read.
+func (b *body) Close() error {
+	b.closing.Do(func() { close(b.closed) })
+	return nil
 }

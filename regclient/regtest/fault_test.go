@@ -2,16 +2,17 @@ package regtest_test
 
 import (
 	"bytes"
-	"encoding/hex"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -187,52 +188,6 @@ func TestWhich(t *testing.T) {
 	}
 }
 
-func TestTogether(t *testing.T) {
-	t.Parallel()
-	reg, _ := start()
-	reg.AddFault(regtest.Fault{Kind: regtest.Versions, Edit: func(d map[string]any) { d["a"] = "1" }, Header: http.Header{"X-One": {"1"}}})
-	reg.AddFault(regtest.Fault{Kind: regtest.Versions, Edit: func(d map[string]any) { d["b"] = d["a"] }, Header: http.Header{"X-Two": {"2"}}})
-	a := get(t, reg.Client(), listURL)
-	if !strings.Contains(string(a.body), `"a":"1","b":"1"`) || a.Header.Get("X-One")+a.Header.Get("X-Two") != "12" {
-		t.Errorf("%v %s", a.Header, a.body)
-	}
-}
-
-// TestReplay: the metadata of one version can be that of another, in all ways.
-func TestReplay(t *testing.T) {
-	t.Parallel()
-	reg, old := start()
-	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "2.0.0"})
-	reg.AddFault(regtest.Fault{Kind: regtest.Package, Path: "/2.0.0/", Instead: "/1.0.0/"})
-	doc := object(t, reg.Client(), metadataURL("2.0.0", "linux_amd64"))
-	if doc["filename"] != old.Filename("linux_amd64") || doc["shasum"] != old.ZH("linux_amd64").Value() {
-		t.Errorf("metadata: %v", doc)
-	}
-}
-
-// TestInsteadOfNothing: a request whose path is empty, or has no slash, can get a document
-// with references that are relative to it.
-func TestInsteadOfNothing(t *testing.T) {
-	t.Parallel()
-	reg := regtest.New("registry.example.com")
-	reg.AddProvider(regtest.Provider{Address: "acme/alpha", URLs: regtest.Relative})
-	reg.AddFault(regtest.Fault{Kind: regtest.Other, Instead: "/v1/providers/acme/alpha/1.0.0/download/linux/amd64"})
-	for _, u := range []string{base, base + "/get?id=" + hex.EncodeToString([]byte("x")), base + "/x/y"} {
-		doc := object(t, reg.Client(), u)
-		at, err := url.Parse(u)
-		if err != nil {
-			t.Fatal(err)
-		}
-		link, err := at.Parse(doc["download_url"].(string))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if a := get(t, reg.Client(), link.String()); a.StatusCode != 200 || a.Header.Get("Content-Type") != "application/zip" {
-			t.Errorf("%s leads to %s: %s", u, link, a.Status)
-		}
-	}
-}
-
 func TestRedirects(t *testing.T) {
 	t.Parallel()
 	const list = "/v1/providers/acme/alpha/versions?x=1"
@@ -281,54 +236,12 @@ func TestRedirectStatus(t *testing.T) {
 	}
 }
 
-// TestRedirectAsItIs: what is not just a scheme and a host stands as it is.
-func TestRedirectAsItIs(t *testing.T) {
-	t.Parallel()
-	for _, to := range []string{"//evil.example.com", "//evil.example.com?x=1", "https://other.example.com/x", "//evil.example.com/x", "?x=1", "file:///etc/passwd", "mailto:a@b", "%zz"} {
-		reg, _ := start()
-		reg.AddFault(regtest.Fault{Redirect: to})
-		resp, err := reg.RoundTrip(httptest.NewRequestWithContext(t.Context(), "GET", listURL, nil))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := resp.Header.Get("Location"); got != to {
-			t.Errorf("%s has become %s", to, got)
-		}
-	}
-}
-
 func TestRedirectLoop(t *testing.T) {
 	t.Parallel()
 	reg, _ := start()
 	reg.AddFault(regtest.Fault{Kind: regtest.Versions, Redirect: "https://other.example.com", Hops: -1})
 	if _, err := try(t.Context(), reg.Client(), "GET", listURL); err == nil || reg.Count(regtest.Versions) != 10 {
 		t.Errorf("%d requests, error: %v", reg.Count(0), err)
-	}
-}
-
-// TestRedirectDiscovery: a discovery document can be elsewhere, and what it
-// refers to is then elsewhere too.
-func TestRedirectDiscovery(t *testing.T) {
-	t.Parallel()
-	for _, to := range []string{"https://www.example.com", "https://www.example.com/.well-known/terraform.json"} {
-		reg, _ := start()
-		reg.AddFault(regtest.Fault{Kind: regtest.Discovery, Host: "registry.example.com", Redirect: to})
-		a := get(t, reg.Client(), base+"/.well-known/terraform.json")
-		if a.StatusCode != 200 || a.Request.URL.Host != "www.example.com" {
-			t.Errorf("%s from %s", a.Status, a.Request.URL)
-		}
-		object(t, reg.Client(), "https://www.example.com/v1/providers/acme/alpha/versions")
-	}
-}
-
-func TestWhole(t *testing.T) {
-	t.Parallel()
-	reg, rel := start()
-	u := archiveURL(t, reg)
-	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Part: regtest.Whole})
-	a := get(t, reg.Client(), u, "Range", "bytes=10-")
-	if a.StatusCode != 200 || !bytes.Equal(a.body, content(t, rel, "linux_amd64")) || a.Header.Get("Accept-Ranges") != "" {
-		t.Errorf("%s %v", a.Status, a.Header)
 	}
 }
 
@@ -398,4 +311,300 @@ func TestOpaqueFault(t *testing.T) {
 	if a := get(t, reg.Client(), base+archiveURL(t, reg)); a.StatusCode != 500 {
 		t.Errorf("the fault does not see the file behind an opaque URL: %s", a.Status)
 	}
+}
+
+// TestParts checks the right answer to a request for a part of a file, and the wrong
+// ones.
+func TestParts(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.example.com")
+	rel := reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{"linux_amd64"}, Size: 10_000})
+	u := archiveURL(t, reg)
+	whole := content(t, rel, "linux_amd64")
+	size := len(whole)
+	label := func(first, total int) string { return fmt.Sprintf("bytes %d-%d/%d", first, size-1, total) }
+	for _, test := range []struct {
+		part  regtest.Part
+		from  int
+		first int // byte of the body
+		code  int
+		label string
+	}{
+		{regtest.RightPart, 5000, 5000, 206, label(5000, size)},
+		{regtest.Whole, 5000, 0, 200, ""},
+		{regtest.Overlap, 5000, 4000, 206, label(4000, size)},
+		{regtest.Overlap, 300, 0, 206, label(0, size)},
+		{regtest.Gap, 5000, 6000, 206, label(6000, size)},
+		{regtest.Gap, size - 300, size - 1, 206, label(size-1, size)},
+		{regtest.OtherTotal, 5000, 5000, 206, label(5000, size+1)},
+		{regtest.Unlabelled, 5000, 5000, 206, ""},
+		{regtest.Unsatisfiable, 5000, size, 416, fmt.Sprintf("bytes */%d", size)},
+	} {
+		reg.ClearFaults()
+		reg.AddFault(regtest.Fault{Part: test.part})
+		a := get(t, reg.Client(), u, "Range", fmt.Sprintf("bytes=%d-", test.from))
+		if a.StatusCode != test.code || a.Header.Get("Content-Range") != test.label || !bytes.Equal(a.body, whole[test.first:]) || a.ContentLength != int64(len(a.body)) {
+			t.Errorf("%d from %d: %s, %q, %d of %d bytes", test.part, test.from, a.Status, a.Header.Get("Content-Range"), len(a.body), a.ContentLength)
+		}
+		if a := get(t, reg.Client(), u); a.StatusCode != 200 || !bytes.Equal(a.body, whole) {
+			t.Errorf("%d: whoever wants the whole gets %s", test.part, a.Status)
+		}
+		if a := get(t, reg.Client(), listURL, "Range", "bytes=5-"); a.StatusCode != 200 {
+			t.Errorf("%d: a document: %s", test.part, a.Status)
+		}
+	}
+	reg.ClearFaults()
+	reg.AddFault(regtest.Fault{Part: regtest.Multipart})
+	a := get(t, reg.Client(), u, "Range", "bytes=5000-")
+	if a.StatusCode != 206 || !strings.HasPrefix(a.Header.Get("Content-Type"), "multipart/byteranges; boundary=") ||
+		!bytes.Contains(a.body, whole[5000:]) || !bytes.Contains(a.body, []byte(label(5000, size))) || a.ContentLength != int64(len(a.body)) {
+		t.Errorf("%s %v", a.Status, a.Header)
+	}
+}
+
+func TestPadTo(t *testing.T) {
+	t.Parallel()
+	reg, _ := start()
+	plain := get(t, reg.Client(), listURL)
+	for _, size := range []int64{1 << 20, int64(len(plain.body)), 1, -1} {
+		reg.ClearFaults()
+		reg.AddFault(regtest.Fault{PadTo: size})
+		a := get(t, reg.Client(), listURL)
+		if want := max(size, int64(len(plain.body))); a.ContentLength != want || int64(len(a.body)) != want || !bytes.Equal(bytes.TrimRight(a.body, " "), plain.body) {
+			t.Errorf("%d: %d bytes, said to be %d", size, len(a.body), a.ContentLength)
+		}
+		object(t, reg.Client(), listURL)
+	}
+	reg.ClearFaults()
+	reg.AddFault(regtest.Fault{Status: 500, PadTo: 5000})
+	if a := get(t, reg.Client(), listURL); len(a.body) != 5000 || a.StatusCode != 500 {
+		t.Errorf("an error of %d bytes", len(a.body))
+	}
+}
+
+// TestGzip checks that the body is compressed for those who accept it, in process as
+// over a connection.
+func TestGzip(t *testing.T) {
+	t.Parallel()
+	reg, _ := start()
+	plain := get(t, reg.Client(), listURL)
+	server, err := reg.ServeTLS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	reg.AddFault(regtest.Fault{Gzip: true, PadTo: 1 << 20})
+	for name, client := range map[string]*http.Client{"in process": reg.Client(), "over TLS": server.Client()} {
+		reg.Reset()
+		a := get(t, client, listURL)
+		if !a.Uncompressed || a.ContentLength != -1 || len(a.body) != 1<<20 || a.Header.Get("Content-Encoding") != "" || !bytes.HasPrefix(a.body, plain.body) {
+			t.Errorf("%s: %d bytes, %+v", name, len(a.body), a.Header)
+		}
+		if sent := reg.Requests()[0].Sent; sent == 0 || sent > 10_000 {
+			t.Errorf("%s: %d bytes were sent", name, sent)
+		}
+		if a := get(t, client, listURL, "Accept-Encoding", "identity"); a.Uncompressed || len(a.body) != 1<<20 {
+			t.Errorf("%s: %d bytes for those who do not accept it", name, len(a.body))
+		}
+		if a := get(t, client, listURL, "Accept-Encoding", "gzip"); a.Uncompressed || a.Header.Get("Content-Encoding") != "gzip" || len(a.body) > 10_000 {
+			t.Errorf("%s: %d bytes for those who ask for it", name, len(a.body))
+		}
+		if a := get(t, client, archiveURL(t, reg), "Range", "bytes=5-"); a.StatusCode != 206 || a.Header.Get("Content-Encoding") != "" {
+			t.Errorf("%s: a part: %s, %v", name, a.Status, a.Header)
+		}
+	}
+	reg.ClearFaults()
+	reg.AddFault(regtest.Fault{Raw: []byte("no gzip"), Header: http.Header{"Content-Encoding": {"gzip"}}})
+	if a := get(t, reg.Client(), listURL); a.err == nil {
+		t.Errorf("what is not compressed has become %q", a.body)
+	}
+}
+
+func TestEvery(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		skip, every, first int
+		want               []int // of twenty requests, from 1
+	}{
+		{0, 5, 0, []int{5, 10, 15, 20}},
+		{3, 5, 0, []int{8, 13, 18}},
+		{0, 5, 2, []int{5, 10}},
+		{3, 5, 1, []int{8}},
+		{17, 1, 0, []int{18, 19, 20}},
+		{17, 0, 2, []int{18, 19}},
+	} {
+		reg, _ := start()
+		reg.AddFault(regtest.Fault{Skip: test.skip, Every: test.every, First: test.first, Status: 500})
+		var got []int
+		for i := range 20 {
+			if get(t, reg.Client(), listURL).StatusCode == 500 {
+				got = append(got, i+1)
+			}
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%+v: requests %v", test, got)
+		}
+	}
+}
+
+// TestSent checks that the record tells how much was sent.
+func TestSent(t *testing.T) {
+	t.Parallel()
+	reg, rel := start()
+	size := int64(len(content(t, rel, "linux_amd64")))
+	u := archiveURL(t, reg)
+	reg.Reset()
+	get(t, reg.Client(), u)
+	get(t, reg.Client(), u, "Range", "bytes=10-")
+	resp, err := reg.Client().Get(u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(resp.Body, make([]byte, 7)); err != nil {
+		t.Error(err)
+	}
+	_ = resp.Body.Close()
+	reg.AddFault(regtest.Fault{Break: regtest.Cut, After: 9})
+	get(t, reg.Client(), u)
+	var got []int64
+	for _, q := range reg.Requests() {
+		got = append(got, q.Sent)
+	}
+	if want := []int64{size, size - 10, 7, 9}; !slices.Equal(got, want) {
+		t.Errorf("sent %v, want %v", got, want)
+	}
+}
+
+// elapsed runs f in a bubble and returns how long it has taken there.
+func elapsed(t *testing.T, f func(t *testing.T, reg *regtest.Registry)) (d time.Duration) {
+	synctest.Test(t, func(t *testing.T) {
+		reg, _ := start()
+		begin := time.Now()
+		f(t, reg)
+		d = time.Since(begin)
+	})
+	return d
+}
+
+func TestTime(t *testing.T) {
+	t.Parallel()
+	const size = 1000
+	big := regtest.Provider{Address: "acme/big", Zip: make([]byte, size)}
+	const bigURL = base + "/releases/registry.example.com/acme/big/1.0.0/terraform-provider-big_1.0.0_linux_amd64.zip"
+	tests := map[string]struct {
+		fault regtest.Fault
+		want  time.Duration
+	}{
+		"nothing":        {regtest.Fault{}, 0},
+		"delay":          {regtest.Fault{Delay: time.Hour}, time.Hour},
+		"pause":          {regtest.Fault{Break: regtest.Stall, After: 10, Pause: time.Minute}, time.Minute},
+		"pause at once":  {regtest.Fault{Break: regtest.Stall, Pause: time.Minute}, time.Minute},
+		"pause too late": {regtest.Fault{Break: regtest.Stall, After: size, Pause: time.Minute}, 0},
+		"rate":           {regtest.Fault{Rate: 10}, 100 * time.Second},
+		"rate of one":    {regtest.Fault{Rate: 1}, 1000 * time.Second},
+		"rate and pause": {regtest.Fault{Rate: 100, Break: regtest.Stall, After: 1, Pause: time.Minute}, 70 * time.Second},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := elapsed(t, func(t *testing.T, reg *regtest.Registry) {
+				reg.AddProvider(big)
+				reg.AddFault(test.fault)
+				if a := get(t, reg.Client(), bigURL); a.err != nil || len(a.body) != size {
+					t.Errorf("%s, %v, %d bytes", a.Status, a.err, len(a.body))
+				}
+			})
+			if got != test.want {
+				t.Errorf("took %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+// TestLatency: the time that is taken tells how deep the requests are nested.
+func TestLatency(t *testing.T) {
+	t.Parallel()
+	got := elapsed(t, func(t *testing.T, reg *regtest.Registry) {
+		reg.Latency = time.Second
+		reg.AddFault(regtest.Fault{Kind: regtest.Versions, Hops: 2})
+		object(t, reg.Client(), listURL)
+		done := make(chan bool)
+		for range 10 {
+			go func() {
+				_, err := try(t.Context(), reg.Client(), "GET", metadataURL("1.0.0", "linux_amd64"))
+				done <- err == nil
+			}()
+		}
+		for range 10 {
+			if !<-done {
+				t.Error("a request has failed")
+			}
+		}
+	})
+	if got != 4*time.Second {
+		t.Errorf("took %v, want 4s", got)
+	}
+}
+
+// TestCancel: a request ends with its context wherever it waits, and so does
+// the body.
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]regtest.Fault{
+		"before the answer": {Delay: time.Hour},
+		"at the start":      {Break: regtest.Stall},
+		"in the body":       {Break: regtest.Stall, After: 10},
+		"in a pause":        {Break: regtest.Stall, After: 10, Pause: time.Hour},
+		"slow":              {Rate: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := elapsed(t, func(t *testing.T, reg *regtest.Registry) {
+				reg.AddFault(fault)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				a, err := try(ctx, reg.Client(), "GET", listURL)
+				if err == nil {
+					err = a.err
+				}
+				if !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("error: %v", err)
+				}
+				ctx, cancelCause := context.WithCancelCause(t.Context())
+				cancelCause(io.ErrNoProgress)
+				if _, err := try(ctx, reg.Client(), "GET", listURL); !errors.Is(err, io.ErrNoProgress) {
+					t.Errorf("error: %v", err)
+				}
+			})
+			if got != time.Minute {
+				t.Errorf("took %v", got)
+			}
+		})
+	}
+}
+
+// TestClose: closing a body ends a read of it.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	elapsed(t, func(t *testing.T, reg *regtest.Registry) {
+		reg.AddFault(regtest.Fault{Break: regtest.Stall})
+		resp, err := reg.Client().Get(listURL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		failed := make(chan error)
+		go func() {
+			_, err := io.ReadAll(resp.Body)
+			failed <- err
+		}()
+		synctest.Wait()
+		resp.Body.Close()
+		resp.Body.Close()
+		if err := <-failed; err != http.ErrBodyReadAfterClose {
+			t.Errorf("error: %v", err)
+		}
+		if _, err := resp.Body.Read(make([]byte, 1)); err != http.ErrBodyReadAfterClose {
+			t.Errorf("error: %v", err)
+		}
+	})
 }

@@ -263,21 +263,6 @@ func TestLoginFaults(t *testing.T) {
 	}
 }
 
-// TestLoginNeedsNoToken: who logs in has none yet.
-func TestLoginNeedsNoToken(t *testing.T) {
-	t.Parallel()
-	reg := loginStart(regtest.Login{})
-	reg.Require("secret", 0)
-	_, back := authorize(t, reg, parameters())
-	if resp, _ := exchange(t, reg, form(back.Get("code"))); resp.StatusCode != 200 {
-		t.Errorf("with a demand on all: %s", resp.Status)
-	}
-	reg.Require("secret", regtest.LoginToken)
-	if resp, _ := exchange(t, reg, form("")); resp.StatusCode != 401 {
-		t.Errorf("with a demand on the token: %s", resp.Status)
-	}
-}
-
 // TestBrowse: the last page counts, wherever it is.
 func TestBrowse(t *testing.T) {
 	t.Parallel()

@@ -5,7 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
 )
@@ -138,4 +145,191 @@ func (m *Module) check() error {
 		return fmt.Errorf("the properties cannot be JSON: %w", err)
 	}
 	return checkLink(m.Origin, m.URLs)
+}
+
+// getHeader is the header of a location.
+const getHeader = "X-Terraform-Get"
+
+// moduleLocation returns the location of a package.
+func (r *Registry) moduleLocation(c *call, t target) *answer {
+	list := r.moduleReleases(t.module)
+	i := slices.IndexFunc(list, func(rel *ModuleRelease) bool { return rel.m.Version == t.version })
+	if i < 0 {
+		return failure(http.StatusNotFound)
+	}
+	rel := list[i]
+	location, how := rel.location(c), rel.m.Answer
+	doc := map[string]any{}
+	if use := rel.m.UseRegistryCredentials; use != nil {
+		doc["use_registry_credentials"] = *use
+		if how == InHeader {
+			how = InBody
+		}
+	}
+	if how == InBody || how == InBoth {
+		doc["location"] = location
+	}
+	a := document(doc)
+	switch {
+	case how == BesideEmpty:
+		a.doc = nil
+		a.setBody(nil)
+	case len(doc) == 0 && how != BesideJSON:
+		a = &answer{status: http.StatusNoContent, header: http.Header{}}
+		a.setBody(nil)
+	}
+	if how != InBody && how != Nowhere {
+		a.header.Set(getHeader, location)
+	}
+	return a
+}
+
+// location returns the location as the registry states it.
+func (rel *ModuleRelease) location(c *call) string {
+	if rel.m.Location != "" {
+		return rel.m.Location
+	}
+	l := link{path: rel.path(page(1)), form: rel.m.URLs, origin: rel.m.Origin, subdir: rel.m.Subdir}
+	if rel.m.Pages == 0 {
+		l.path, l.query = rel.Path(), rel.query()
+	}
+	return l.from(c)
+}
+
+// query returns the query of the URL of the package.
+func (rel *ModuleRelease) query() string {
+	var list []string
+	if rel.m.Query != "" {
+		list = append(list, rel.m.Query)
+	} else if rel.m.URLs == Opaque {
+		list = append(list, "archive="+rel.m.Format.String())
+	}
+	if rel.m.Checksum {
+		list = append(list, "checksum="+rel.Checksum())
+	}
+	return strings.Join(list, "&")
+}
+
+const pagePrefix = "page-"
+
+// page returns the name of a page before a package.
+func page(number int) string { return pagePrefix + strconv.Itoa(number) }
+
+// path returns the path of a file of the release.
+func (rel *ModuleRelease) path(file string) string {
+	m := rel.address
+	return packagesPath + escape(m.Host().String(), m.Namespace(), m.Name(), m.System(), rel.dir, file)
+}
+
+// modulePage returns a page with the URL of the next page or the package.
+func (r *Registry) modulePage(c *call, t target) *answer {
+	rel := findModule(r.moduleReleases(t.module), t.dir)
+	if rel == nil || t.page < 1 || t.page > rel.m.Pages && rel.m.Pages >= 0 {
+		return failure(http.StatusNotFound)
+	}
+	l := link{path: rel.path(page(t.page + 1)), origin: rel.m.Origin}
+	if t.page == rel.m.Pages {
+		l.path, l.query = rel.Path(), rel.query()
+	}
+	location, tag := html.EscapeString(l.from(c)), ""
+	if rel.m.MetaTag {
+		tag = "<meta name=\"terraform-get\" content=\"" + location + "\">\n"
+	}
+	a := text("text/html; charset=utf-8", fmt.Appendf(nil,
+		"<!DOCTYPE html>\n<html>\n<head>\n<title>%s</title>\n%s</head>\n<body></body>\n</html>\n",
+		html.EscapeString(rel.address.String()), tag))
+	if !rel.m.MetaTag {
+		a.header.Set(getHeader, l.from(c))
+	}
+	return a
+}
+
+// modulePackage returns the package of a module.
+func (r *Registry) modulePackage(t target) *answer {
+	rel := findModule(r.moduleReleases(t.module), t.dir)
+	if rel == nil || t.file != rel.Filename() {
+		return failure(http.StatusNotFound)
+	}
+	mediaTypes := [...]string{"application/gzip", "application/zip", "application/x-xz", "application/x-bzip2"}
+	a := rel.pack()
+	return file(mediaTypes[rel.m.Format], a.content, a.size, a.sum())
+}
+
+// A ModuleList is the form of lists of module versions. The zero value is one list with all
+// versions, as in the protocol.
+type ModuleList struct {
+	// PageSize is the default number of versions in a list. The query parameters limit and
+	// offset select others. If zero, there are no pages.
+	PageSize int
+
+	MaxPageSize   int  // maximum limit; if zero, 1000
+	IgnoreQuery   bool // every page is the first
+	TotalInModule bool // limit, offset and total are in the module
+	Nulls         bool // null before and after the versions
+
+	UnknownStatus int    // status for unknown modules, from 200 to 999; if zero, 404, or 200 with UnknownBody
+	UnknownBody   string // body for unknown modules; if empty, an error document
+}
+
+// moduleVersions returns the list of versions of a module.
+func (r *Registry) moduleVersions(c *call, t target) *answer {
+	list := r.moduleReleases(t.module)
+	if list == nil {
+		return r.ModuleList.unknown()
+	}
+	doc, module := map[string]any{}, map[string]any{}
+	doc["modules"] = []any{module}
+	page := list
+	if how := r.ModuleList; how.PageSize > 0 {
+		limit, offset := how.page(c.query, len(list))
+		page = list[offset:min(offset+limit, len(list))]
+		place := doc
+		if how.TotalInModule {
+			place = module
+		}
+		place["limit"], place["offset"], place["total"] = limit, offset, len(list)
+	}
+	versions := []any{}
+	for _, rel := range page {
+		entry := map[string]any{}
+		maps.Copy(entry, rel.m.Properties)
+		entry["version"] = rel.m.Version
+		versions = append(versions, entry)
+	}
+	if r.ModuleList.Nulls {
+		versions = append(slices.Insert(versions, 0, any(nil)), nil)
+	}
+	module["versions"] = versions
+	return document(doc)
+}
+
+// page returns the part of a list of n versions that a query selects.
+func (l *ModuleList) page(query string, n int) (limit, offset int) {
+	q, err := url.ParseQuery(query)
+	if err != nil || l.IgnoreQuery {
+		q = nil
+	}
+	limit = l.PageSize
+	if i, err := strconv.Atoi(q.Get("limit")); err == nil && i > 0 {
+		limit = i
+	}
+	largest := l.MaxPageSize
+	if largest <= 0 {
+		largest = 1000
+	}
+	if i, err := strconv.Atoi(q.Get("offset")); err == nil && i > 0 {
+		offset = i
+	}
+	return min(limit, max(largest, l.PageSize)), min(offset, n)
+}
+
+// unknown returns the answer for an unknown module.
+func (l *ModuleList) unknown() *answer {
+	if l.UnknownBody == "" {
+		return failure(finalStatus(l.UnknownStatus, http.StatusNotFound))
+	}
+	a := document(nil)
+	a.setBody([]byte(l.UnknownBody))
+	a.status = finalStatus(l.UnknownStatus, http.StatusOK)
+	return a
 }

@@ -2,9 +2,9 @@ package regtest_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -72,73 +72,6 @@ func TestModuleProtocol(t *testing.T) {
 	}
 }
 
-func TestModuleUnknown(t *testing.T) {
-	t.Parallel()
-	reg, _ := withModule(regtest.Module{Pages: 1})
-	// The names of these packages look like those of pages.
-	page := reg.AddModule(regtest.Module{Address: "acme/page/aws", Version: "1"})
-	for _, path := range []string{
-		"/v1/modules/", "/v1/modules/acme/network/versions", "/v1/modules/acme/network/gcp/versions", "/v1/modules/ACME/network/aws/versions",
-		"/v1/modules/acme/network/%2e%2e/versions", "/v1/modules/acme/network/aws/2.0.0/download", "/v1/modules/acme/network/aws/v1.0.0/download",
-		"/v1/providers/acme/network/aws/versions", "/packages/x", "/packages/registry.example.com/acme/network/aws/1.0.0/network-1.0.0.zip",
-		"/packages/registry.example.com/acme/network/aws/1.0.0/page-0", "/packages/registry.example.com/acme/network/aws/1.0.0/page-2",
-		"/packages/registry.example.com/acme/network/aws/1.0.0/page-x", "/packages/registry.example.com/acme/network/aws/2.0.0/page-1",
-		"/packages/-/acme/network/aws/1.0.0/network-1.0.0.tar.gz",
-	} {
-		a := get(t, reg.Client(), base+path)
-		if a.StatusCode != http.StatusNotFound || string(a.body) != `{"errors":["Not Found"]}` {
-			t.Errorf("GET %s: %s: %s", path, a.Status, a.body)
-		}
-	}
-	if a := get(t, reg.Client(), base+page.Path()); a.StatusCode != 200 {
-		t.Errorf("GET %s: %s", page.Path(), a.Status)
-	}
-}
-
-// TestModuleHosts: modules belong to hosts, as providers do.
-func TestModuleHosts(t *testing.T) {
-	t.Parallel()
-	reg, _ := withModule(regtest.Module{})
-	reg.AddModule(regtest.Module{Address: "other.example.com/acme/subnet/aws"})
-	for url, want := range map[string]int{
-		"https://other.example.com/.well-known/terraform.json":              200,
-		"https://other.example.com/v1/modules/acme/subnet/aws/versions":     200,
-		"https://other.example.com/v1/modules/acme/network/aws/versions":    404,
-		base + "/v1/modules/acme/subnet/aws/versions":                       404,
-		"https://stranger.example.com/v1/modules/acme/network/aws/versions": 200,
-	} {
-		if a := get(t, reg.Client(), url); a.StatusCode != want {
-			t.Errorf("GET %s: %s, want %d", url, a.Status, want)
-		}
-	}
-}
-
-// TestModuleServices: the module API is where the discovery document says, even
-// if that is where the provider API is.
-func TestModuleServices(t *testing.T) {
-	t.Parallel()
-	for ref, want := range map[string]string{
-		"/tofu/modules":             base + "/tofu/modules/",
-		"modules/":                  base + "/.well-known/modules/",
-		"https://api.example.com/m": "https://api.example.com/m/",
-		"/v1/providers/":            base + "/v1/providers/",
-	} {
-		reg, _ := withModule(regtest.Module{})
-		reg.AddProvider(regtest.Provider{Address: "acme/alpha"})
-		reg.Services = map[string]any{"modules.v1": ref}
-		for _, path := range []string{"acme/network/aws/versions", "acme/network/aws/1.0.0/download"} {
-			if a := get(t, reg.Client(), want+path); a.StatusCode >= 300 {
-				t.Errorf("modules.v1 %q: GET %s: %s", ref, want+path, a.Status)
-			}
-		}
-		for _, url := range []string{listURL, metadataURL("1.0.0", "linux_amd64")} {
-			if a := get(t, reg.Client(), url); a.StatusCode != 200 {
-				t.Errorf("modules.v1 %q: GET %s: %s", ref, url, a.Status)
-			}
-		}
-	}
-}
-
 // TestModuleFaults: faults and tokens do what they do for providers.
 func TestModuleFaults(t *testing.T) {
 	t.Parallel()
@@ -195,37 +128,6 @@ func TestModuleFaults(t *testing.T) {
 	}
 }
 
-// TestModuleTwice: what is added twice is listed twice.
-func TestModuleTwice(t *testing.T) {
-	t.Parallel()
-	reg, one := withModule(regtest.Module{})
-	two := reg.AddModule(regtest.Module{Address: "acme/network/aws", Files: map[string]string{"other.tf": ""}})
-	if list := get(t, reg.Client(), moduleListURL); string(list.body) != `{"modules":[{"versions":[{"version":"1.0.0"},{"version":"1.0.0"}]}]}` {
-		t.Errorf("versions: %s", list.body)
-	}
-	if got := get(t, reg.Client(), locationURL).Header.Get("X-Terraform-Get"); got != base+one.Path() {
-		t.Errorf("location %s", got)
-	}
-	if a := get(t, reg.Client(), base+two.Path()); !bytes.Equal(a.body, packageData(t, two)) || one.Path() == two.Path() {
-		t.Errorf("GET %s: %s", two.Path(), a.Status)
-	}
-}
-
-// TestModuleListed: a version is listed and asked for in any spelling.
-func TestModuleListed(t *testing.T) {
-	t.Parallel()
-	for _, v := range []string{"0.10", "v1.2", "1.2.3.4", "2.0.0-beta.1+linux", "latest", "../..", "1.0.0/x", "ö", strings.Repeat("9", 70000)} {
-		reg, rel := withModule(regtest.Module{Version: v})
-		a := get(t, reg.Client(), moduleBase+"/"+url.PathEscape(v)+"/download")
-		if got := a.Header.Get("X-Terraform-Get"); got != base+rel.Path() {
-			t.Errorf("version %q: %s, location %s", v, a.Status, got)
-		}
-		if a := get(t, reg.Client(), base+rel.Path()); a.StatusCode != 200 {
-			t.Errorf("version %q: GET %s: %s", v, rel.Path(), a.Status)
-		}
-	}
-}
-
 // TestModulePanics: a mistake in setting up is found at once.
 func TestModulePanics(t *testing.T) {
 	t.Parallel()
@@ -252,5 +154,210 @@ func TestModulePanics(t *testing.T) {
 			}()
 			regtest.New("registry.example.com").AddModule(m)
 		}()
+	}
+}
+
+// TestModuleAnswers: all ways to tell a location, with and without
+// use_registry_credentials.
+func TestModuleAnswers(t *testing.T) {
+	t.Parallel()
+	yes, no := new(true), new(false)
+	tests := []struct {
+		answer regtest.LocationAnswer
+		use    *bool
+		status int
+		header bool
+		body   string // L: the location
+	}{
+		{regtest.InHeader, nil, 204, true, ""},
+		{regtest.InHeader, yes, 200, false, `{"location":"L","use_registry_credentials":true}`},
+		{regtest.InHeader, no, 200, false, `{"location":"L","use_registry_credentials":false}`},
+		{regtest.InBody, nil, 200, false, `{"location":"L"}`},
+		{regtest.InBody, yes, 200, false, `{"location":"L","use_registry_credentials":true}`},
+		{regtest.InBoth, nil, 200, true, `{"location":"L"}`},
+		{regtest.InBoth, no, 200, true, `{"location":"L","use_registry_credentials":false}`},
+		{regtest.BesideJSON, nil, 200, true, `{}`},
+		{regtest.BesideJSON, yes, 200, true, `{"use_registry_credentials":true}`},
+		{regtest.BesideEmpty, nil, 200, true, ``},
+		{regtest.BesideEmpty, yes, 200, true, ``},
+		{regtest.Nowhere, nil, 204, false, ``},
+		{regtest.Nowhere, yes, 200, false, `{"use_registry_credentials":true}`},
+	}
+	for _, test := range tests {
+		for _, location := range []string{"", "git::https://git.example.com/network.git?ref=v1"} {
+			reg, _ := withModule(regtest.Module{Answer: test.answer, UseRegistryCredentials: test.use, Location: location})
+			want := location
+			if want == "" {
+				want = base + packagePath
+			}
+			a := get(t, reg.Client(), locationURL)
+			header, told := a.Header["X-Terraform-Get"]
+			body := strings.Replace(test.body, "L", want, 1)
+			if a.StatusCode != test.status || string(a.body) != body || told != test.header || told && header[0] != want {
+				t.Errorf("%d: %s %q %s, want %d %t %s", test.answer, a.Status, header, a.body, test.status, test.header, body)
+			}
+		}
+	}
+}
+
+// TestModulePages follows pages to the package.
+func TestModulePages(t *testing.T) {
+	t.Parallel()
+	for _, tag := range []bool{false, true} {
+		reg, rel := withModule(regtest.Module{
+			Pages: 2, MetaTag: tag, URLs: regtest.Relative, Subdir: "sub", Query: "a=1&b=2", Origin: "https://files.example.com",
+		})
+		location := get(t, reg.Client(), locationURL).Header.Get("X-Terraform-Get")
+		if want := "https://files.example.com/packages/registry.example.com/acme/network/aws/1.0.0/page-1//sub"; location != want {
+			t.Errorf("location %s", location)
+		}
+		location = strings.TrimSuffix(location, "//sub")
+		for range 2 {
+			a := get(t, reg.Client(), location+"?terraform-get=1")
+			header := a.Header.Get("X-Terraform-Get")
+			_, rest, inTag := strings.Cut(string(a.body), `<meta name="terraform-get" content="`)
+			if a.StatusCode != 200 || inTag != tag || (header != "") == tag || a.Header.Get("Content-Type") != "text/html; charset=utf-8" {
+				t.Fatalf("GET %s: %s %q %s", location, a.Status, header, a.body)
+			}
+			location = header
+			if tag {
+				location, _, _ = strings.Cut(rest, `"`)
+				location = strings.ReplaceAll(location, "&amp;", "&")
+			}
+		}
+		if want := "https://files.example.com" + packagePath + "?a=1&b=2"; location != want {
+			t.Errorf("the pages lead to %s", location)
+		}
+		if a := get(t, reg.Client(), location); !bytes.Equal(a.body, packageData(t, rel)) {
+			t.Errorf("GET %s: %s", location, a.Status)
+		}
+		if n := reg.Count(regtest.ModulePage); n != 2 {
+			t.Errorf("%d pages were asked for", n)
+		}
+	}
+	reg, _ := withModule(regtest.Module{Pages: -1})
+	location := get(t, reg.Client(), locationURL).Header.Get("X-Terraform-Get")
+	for range 50 {
+		location = get(t, reg.Client(), location).Header.Get("X-Terraform-Get")
+	}
+	if !strings.HasSuffix(location, "/page-51") {
+		t.Errorf("after 50 pages: %s", location)
+	}
+}
+
+// listed returns the versions of acme/network/aws in a list, and the properties
+// that say which part of all it is. A version that is null is "null".
+func listed(t *testing.T, reg *regtest.Registry, query string) (versions []string, limit, offset, total any) {
+	t.Helper()
+	doc := object(t, reg.Client(), moduleListURL+query)
+	module := doc["modules"].([]any)[0].(map[string]any)
+	for _, e := range module["versions"].([]any) {
+		entry, ok := e.(map[string]any)
+		if !ok {
+			entry = map[string]any{"version": "null"}
+		}
+		versions = append(versions, entry["version"].(string))
+	}
+	place := doc
+	if reg.ModuleList.TotalInModule {
+		place = module
+	}
+	return versions, place["limit"], place["offset"], place["total"]
+}
+
+// TestModuleList: lists come in pages of all kinds.
+func TestModuleList(t *testing.T) {
+	t.Parallel()
+	const all = 250
+	tests := []struct {
+		how         regtest.ModuleList
+		query       string
+		first, n    int
+		limit, from any
+	}{
+		{regtest.ModuleList{}, "", 0, 250, nil, nil},
+		{regtest.ModuleList{}, "?limit=10&offset=20", 0, 250, nil, nil},
+		{regtest.ModuleList{PageSize: 100}, "", 0, 100, 100.0, 0.0},
+		{regtest.ModuleList{PageSize: 100}, "?offset=100", 100, 100, 100.0, 100.0},
+		{regtest.ModuleList{PageSize: 100}, "?offset=200", 200, 50, 100.0, 200.0},
+		{regtest.ModuleList{PageSize: 100}, "?offset=250", 250, 0, 100.0, 250.0},
+		{regtest.ModuleList{PageSize: 100}, "?offset=9999999999", 250, 0, 100.0, 250.0},
+		{regtest.ModuleList{PageSize: 100}, "?limit=1000", 0, 250, 1000.0, 0.0},
+		{regtest.ModuleList{PageSize: 100}, "?limit=1001", 0, 250, 1000.0, 0.0},
+		{regtest.ModuleList{PageSize: 100, MaxPageSize: 120}, "?limit=1000&offset=50", 50, 120, 120.0, 50.0},
+		{regtest.ModuleList{PageSize: 100, MaxPageSize: 10}, "", 0, 100, 100.0, 0.0},
+		{regtest.ModuleList{PageSize: 100}, "?limit=-1&offset=-1", 0, 100, 100.0, 0.0},
+		{regtest.ModuleList{PageSize: 100}, "?limit=x&offset=%zz", 0, 100, 100.0, 0.0},
+		{regtest.ModuleList{PageSize: 100}, "?limit=0", 0, 100, 100.0, 0.0},
+		{regtest.ModuleList{PageSize: 100, IgnoreQuery: true}, "?limit=1000&offset=100", 0, 100, 100.0, 0.0},
+		{regtest.ModuleList{PageSize: 100, TotalInModule: true}, "?offset=100", 100, 100, 100.0, 100.0},
+	}
+	for _, test := range tests {
+		reg := regtest.New("registry.example.com")
+		reg.ModuleList = test.how
+		for i := range all {
+			reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: fmt.Sprintf("1.%d.0", i)})
+		}
+		versions, limit, offset, total := listed(t, reg, test.query)
+		if len(versions) != test.n || test.n > 0 && versions[0] != fmt.Sprintf("1.%d.0", test.first) || limit != test.limit || offset != test.from {
+			t.Errorf("%+v %q: %d versions, limit %v, offset %v, total %v", test.how, test.query, len(versions), limit, offset, total)
+		}
+		if test.limit != nil && total != float64(all) {
+			t.Errorf("%+v %q: total %v", test.how, test.query, total)
+		}
+	}
+}
+
+// TestEmptyModule: the registry knows a module that has no versions, until one is added.
+func TestEmptyModule(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.example.com")
+	reg.AddEmptyModule("acme/network/aws")
+	reg.AddEmptyModule("other.example.com/acme/network/aws")
+	for _, u := range []string{moduleListURL, "https://other.example.com/v1/modules/acme/network/aws/versions"} {
+		if a := get(t, reg.Client(), u); a.StatusCode != 200 || string(a.body) != `{"modules":[{"versions":[]}]}` {
+			t.Errorf("GET %s: %s %s, want 200 and an empty list", u, a.Status, a.body)
+		}
+	}
+	if doc := object(t, reg.Client(), base+"/.well-known/terraform.json"); doc["modules.v1"] == nil {
+		t.Errorf("the discovery document is %v, want modules.v1 in it", doc)
+	}
+	if a := get(t, reg.Client(), base+"/v1/modules/acme/other/aws/versions"); a.StatusCode != 404 {
+		t.Errorf("a module that is unknown: %s, want 404", a.Status)
+	}
+	if a := get(t, reg.Client(), base+"/v1/modules/acme/network/aws/1.0.0/download"); a.StatusCode != 404 {
+		t.Errorf("the download of a version: %s, want 404", a.Status)
+	}
+	reg.AddModule(regtest.Module{Address: "acme/network/aws"})
+	reg.AddEmptyModule("acme/network/aws")
+	if a := get(t, reg.Client(), moduleListURL); string(a.body) != `{"modules":[{"versions":[{"version":"1.0.0"}]}]}` {
+		t.Errorf("GET %s with a version: %s", moduleListURL, a.body)
+	}
+}
+
+// TestModuleListUnknown: what registries say of modules that they do not have.
+func TestModuleListUnknown(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		how    regtest.ModuleList
+		status int
+		body   string
+	}{
+		{regtest.ModuleList{}, 404, `{"errors":["Not Found"]}`},
+		{regtest.ModuleList{UnknownStatus: 500}, 500, `{"errors":["Internal Server Error"]}`},
+		{regtest.ModuleList{UnknownStatus: 1}, 404, `{"errors":["Not Found"]}`},
+		{regtest.ModuleList{UnknownBody: `{"modules":[{}]}`}, 200, `{"modules":[{}]}`},
+		{regtest.ModuleList{UnknownBody: `{"modules":[{"versions":null}]}`}, 200, `{"modules":[{"versions":null}]}`},
+		{regtest.ModuleList{UnknownBody: "no such module", UnknownStatus: 404}, 404, "no such module"},
+	} {
+		reg, _ := withModule(regtest.Module{})
+		reg.ModuleList = test.how
+		a := get(t, reg.Client(), base+"/v1/modules/acme/other/aws/versions")
+		if a.StatusCode != test.status || string(a.body) != test.body {
+			t.Errorf("%+v: %s %s", test.how, a.Status, a.body)
+		}
+		if a := get(t, reg.Client(), moduleListURL); a.StatusCode != 200 {
+			t.Errorf("%+v: the known module: %s", test.how, a.Status)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -90,20 +91,6 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-func TestMethods(t *testing.T) {
-	t.Parallel()
-	reg, _ := start()
-	for method, want := range map[string]int{"GET": 200, "HEAD": 404, "POST": 405, "DELETE": 405} {
-		a := do(t, reg.Client(), method, listURL)
-		if a.StatusCode != want {
-			t.Errorf("%s: %s", method, a.Status)
-		}
-		if method == "HEAD" && len(a.body) > 0 {
-			t.Errorf("HEAD has a body: %s", a.body)
-		}
-	}
-}
-
 // TestHosts: the registry is one under its own name and that of its providers,
 // and a mere server under any other.
 func TestHosts(t *testing.T) {
@@ -131,37 +118,6 @@ func TestHosts(t *testing.T) {
 				t.Errorf("New(%q): GET %s: %s, want %d", name, url, a.Status, want)
 			}
 		}
-	}
-}
-
-// TestServices: the registry answers where its discovery document says.
-func TestServices(t *testing.T) {
-	t.Parallel()
-	for ref, want := range map[string]string{
-		"/tofu/providers/v1/":         base + "/tofu/providers/v1/",
-		"providers/":                  base + "/.well-known/providers/",
-		"/without/slash":              base + "/without/slash/",
-		"https://api.example.com/p/":  "https://api.example.com/p/",
-		"https://api.example.com":     "https://api.example.com/",
-		"//api.example.com/x?token=1": "https://api.example.com/x/",
-		"%zz":                         base + "/v1/providers/",
-	} {
-		reg, _ := start()
-		reg.Services = map[string]any{"providers.v1": ref, "login.v1": map[string]any{"client": "cli"}}
-		if doc := object(t, reg.Client(), base+"/.well-known/terraform.json"); !cmp.Equal(doc, reg.Services) {
-			t.Errorf("document: %v", doc)
-		}
-		if a := get(t, reg.Client(), want+"acme/alpha/versions"); a.StatusCode != 200 {
-			t.Errorf("providers.v1 %q: GET %s: %s", ref, want+"acme/alpha/versions", a.Status)
-		}
-		if a := get(t, reg.Client(), base+"/elsewhere/acme/alpha/versions"); a.StatusCode != 404 {
-			t.Errorf("providers.v1 %q answers elsewhere too", ref)
-		}
-	}
-	reg, _ := start()
-	reg.Services = map[string]any{}
-	if a := get(t, reg.Client(), base+"/.well-known/terraform.json"); string(a.body) != "{}" {
-		t.Errorf("no services: %s", a.body)
 	}
 }
 
@@ -236,23 +192,6 @@ func TestListed(t *testing.T) {
 	}
 }
 
-// TestTwice: what is added twice is listed twice, and its files stay apart.
-func TestTwice(t *testing.T) {
-	t.Parallel()
-	reg := regtest.New("registry.example.com")
-	one := reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{"linux_amd64"}})
-	two := reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{"linux_amd64", "linux_arm64"}})
-	if list := object(t, reg.Client(), listURL)["versions"].([]any); len(list) != 2 {
-		t.Errorf("%d versions are listed", len(list))
-	}
-	for platform, rel := range map[string]*regtest.Release{"linux_amd64": one, "linux_arm64": two} {
-		doc := object(t, reg.Client(), metadataURL("1.0.0", platform))
-		if a := get(t, reg.Client(), doc["shasums_url"].(string)); !bytes.Equal(a.body, rel.Sums()) {
-			t.Errorf("%s: sums of the other release:\n%s", platform, a.body)
-		}
-	}
-}
-
 // TestWire: forms of metadata that are seen in the wild.
 func TestWire(t *testing.T) {
 	t.Parallel()
@@ -289,18 +228,6 @@ func TestWire(t *testing.T) {
 
 func keys(doc map[string]any) []any {
 	return doc["signing_keys"].(map[string]any)["gpg_public_keys"].([]any)
-}
-
-func TestNoSums(t *testing.T) {
-	t.Parallel()
-	reg := regtest.New("registry.example.com")
-	reg.AddProvider(regtest.Provider{Address: "acme/alpha", NoSums: true})
-	u := archiveURL(t, reg)
-	for _, suffix := range []string{"_SHA256SUMS", "_SHA256SUMS.sig"} {
-		if a := get(t, reg.Client(), strings.Replace(u, "_linux_amd64.zip", suffix, 1)); a.StatusCode != 404 {
-			t.Errorf("%s: %s", suffix, a.Status)
-		}
-	}
 }
 
 // TestRanges: files are served as net/http serves files.
@@ -404,5 +331,166 @@ func TestKind(t *testing.T) {
 		if kind.String() != want {
 			t.Errorf("%d is %q", kind, kind)
 		}
+	}
+}
+
+func TestRequire(t *testing.T) {
+	t.Parallel()
+	const files = base + "/releases/registry.example.com/acme/alpha/1.0.0/terraform-provider-alpha_1.0.0"
+	urls := map[regtest.Kind]string{
+		regtest.Discovery: base + "/.well-known/terraform.json",
+		regtest.Versions:  listURL,
+		regtest.Package:   metadataURL("1.0.0", "linux_amd64"),
+		regtest.Sums:      files + "_SHA256SUMS",
+		regtest.Signature: files + "_SHA256SUMS.sig",
+		regtest.Archive:   files + "_linux_amd64.zip",
+	}
+	for _, on := range []regtest.Kind{regtest.Discovery, regtest.Metadata, regtest.Downloads, regtest.Signature, 0} {
+		reg, _ := start()
+		reg.Require("secret", on)
+		for kind, url := range urls {
+			for token, status := range map[string]int{"": 401, "Bearer other": 403, "secret": 403, "Bearer secret": 200} {
+				if on != 0 && on&kind == 0 {
+					status = 200
+				}
+				if a := get(t, reg.Client(), url, "Authorization", token); a.StatusCode != status {
+					t.Errorf("required on %v: %v with %q: %s, want %d", on, kind, token, a.Status, status)
+				}
+			}
+		}
+		reg.Require("", 0)
+		if a := get(t, reg.Client(), listURL); a.StatusCode != 200 {
+			t.Errorf("when it is taken back: %s", a.Status)
+		}
+	}
+}
+
+// TestRequireRedirected: who is redirected need not show a token again.
+func TestRequireRedirected(t *testing.T) {
+	t.Parallel()
+	reg, _ := start()
+	reg.Require("secret", 0)
+	reg.AddFault(regtest.Fault{Kind: regtest.Versions, Redirect: "https://other.example.net"})
+	if a := get(t, reg.Client(), listURL, "Authorization", "Bearer secret"); a.StatusCode != 200 {
+		t.Errorf("in the end: %s", a.Status)
+	}
+	list := reg.Requests()
+	if list[0].Authorization != "Bearer secret" || list[1].Authorization != "" {
+		t.Errorf("record: %v", list)
+	}
+}
+
+// TestRequireBeforeRedirect: who has no token is refused, and not redirected to what needs
+// none.
+func TestRequireBeforeRedirect(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []regtest.Fault{{Redirect: "/"}, {Redirect: "https://other.example.net", Status: 307}, {Hops: 2}, {Hops: -1}} {
+		reg, _ := start()
+		reg.Require("secret", regtest.Versions)
+		fault.Kind = regtest.Versions
+		reg.AddFault(fault)
+		for token, status := range map[string]int{"": 401, "Bearer other": 403} {
+			if a := get(t, reg.Client(), listURL, "Authorization", token); a.StatusCode != status {
+				t.Errorf("%q, %d hops: with %q: %s, want %d", fault.Redirect, fault.Hops, token, a.Status, status)
+			}
+		}
+	}
+}
+
+func TestRefuseToken(t *testing.T) {
+	t.Parallel()
+	reg, _ := start()
+	reg.AddFault(regtest.Fault{Kind: regtest.Versions, RefuseToken: true})
+	for token, status := range map[string]int{"": 200, "Bearer x": 400} {
+		if a := get(t, reg.Client(), listURL, "Authorization", token); a.StatusCode != status {
+			t.Errorf("with %q: %s", token, a.Status)
+		}
+	}
+}
+
+func TestRecord(t *testing.T) {
+	t.Parallel()
+	reg, _ := start()
+	get(t, reg.Client(), listURL+"?x=%20", "Authorization", "Bearer secret", "Range", "bytes=0-", "Referer", "https://example.com/", "User-Agent", "test/1", "X-Other", "1")
+	get(t, reg.Client(), "http://other.example.com:80/a%2fb")
+	list := reg.Requests()
+	if len(list) != 2 {
+		t.Fatalf("%d requests", len(list))
+	}
+	q := list[0]
+	if q.Time.IsZero() || q.Header.Get("X-Other") != "1" {
+		t.Errorf("record: %+v", q)
+	}
+	for got, want := range map[string]string{
+		q.Method: "GET", q.Scheme: "https", q.Host: "registry.example.com", q.Path: "/v1/providers/acme/alpha/versions", q.Query: "x=%20",
+		q.Authorization: "Bearer secret", q.Range: "bytes=0-", q.Referer: "https://example.com/", q.UserAgent: "test/1",
+		q.String():    "GET " + listURL + "?x=%20: 200 (versions, with Authorization, bytes=0-)",
+		list[1].URL(): "http://other.example.com/a%2fb",
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	// What is handed out is the caller's own.
+	q.Header.Set("X-Other", "2")
+	if reg.Requests()[0].Header.Get("X-Other") != "1" {
+		t.Error("the record can be changed from outside")
+	}
+	if reg.Count(regtest.Metadata) != 1 || reg.Count(regtest.Other) != 1 || reg.Count(0) != 2 || reg.Count(regtest.Downloads) != 0 {
+		t.Errorf("counts are wrong: %v", list)
+	}
+	if !strings.Contains(list[1].String(), "404 (other)") {
+		t.Errorf("record: %v", list[1])
+	}
+	reg.Reset()
+	if len(reg.Requests()) != 0 || reg.Count(0) != 0 {
+		t.Error("the record is not empty after Reset")
+	}
+}
+
+func TestCaching(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.example.com")
+	reg.Caching = regtest.Caching{Control: "max-age=60", Vary: "Accept", Tags: true}
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha"})
+	get := func(path, tag string) *http.Response {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://registry.example.com"+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tag != "" {
+			req.Header.Set("If-None-Match", tag)
+		}
+		resp, err := reg.Client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil || (len(body) > 0) != (resp.StatusCode != http.StatusNotModified) {
+			t.Errorf("%s: status %d with %d bytes, %v", path, resp.StatusCode, len(body), err)
+		}
+		return resp
+	}
+	const versions = "/v1/providers/acme/alpha/versions"
+	first := get(versions, "")
+	tag := first.Header.Get("Etag")
+	if first.StatusCode != http.StatusOK || first.Header.Get("Cache-Control") != "max-age=60" || first.Header.Get("Vary") != "Accept" || tag == "" {
+		t.Errorf("status %d, headers %v", first.StatusCode, first.Header)
+	}
+	if again := get(versions, tag); again.StatusCode != http.StatusNotModified || again.Header.Get("Cache-Control") != "max-age=60" {
+		t.Errorf("asked with its tag: status %d, headers %v", again.StatusCode, again.Header)
+	}
+	reg.AddFault(regtest.Fault{Kind: regtest.Versions, Edit: func(doc map[string]any) { doc["warnings"] = []string{"x"} }})
+	if changed := get(versions, tag); changed.StatusCode != http.StatusOK || changed.Header.Get("Etag") == tag {
+		t.Errorf("after a change: status %d, headers %v", changed.StatusCode, changed.Header)
+	}
+	reg.AddFault(regtest.Fault{Kind: regtest.Versions, Header: http.Header{"Etag": nil, "Cache-Control": {"no-store"}}})
+	if h := get(versions, "").Header; h.Get("Etag") != "" || h.Get("Cache-Control") != "no-store" {
+		t.Errorf("with a fault: headers %v", h)
+	}
+	reg.ClearFaults()
+	if h := get("/v1/providers/acme/none/versions", "").Header; h.Get("Etag") != "" || h.Get("Cache-Control") != "" {
+		t.Errorf("not found: headers %v", h)
 	}
 }

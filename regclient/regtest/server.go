@@ -2,18 +2,156 @@ package regtest
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"log"
 	"maps"
+	"math/big"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
+	"time"
 )
+
+// RoundTrip implements [http.RoundTripper]. It answers requests to any host in this process,
+// without starting goroutines.
+func (r *Registry) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Body != nil {
+		defer req.Body.Close()
+	}
+	if s := req.URL.Scheme; s != "https" && s != "http" {
+		return nil, fmt.Errorf("regtest: unsupported protocol scheme %q", s)
+	}
+	host := req.Host
+	if host == "" {
+		host = req.URL.Host
+	}
+	rep, err := r.reply(&call{
+		ctx:    req.Context(),
+		method: method(req.Method),
+		scheme: req.URL.Scheme,
+		host:   normalHost(req.URL.Scheme, host),
+		path:   req.URL.EscapedPath(),
+		query:  req.URL.RawQuery,
+		header: req.Header,
+		form:   postedForm(req),
+		gunzip: gunzips(req),
+	})
+	if err == errDropped {
+		err = &net.OpError{Op: "read", Net: "tcp", Err: err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	resp := rep.response(req)
+	if gunzips(req) && strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
+		gunzip(resp)
+	}
+	return resp, nil
+}
+
+func (rep *reply) response(req *http.Request) *http.Response {
+	for name, values := range rep.header {
+		if len(values) == 0 {
+			delete(rep.header, name)
+		}
+	}
+	return &http.Response{
+		Status:     strconv.Itoa(rep.status) + " " + http.StatusText(rep.status),
+		StatusCode: rep.status,
+		Proto:      "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header:        rep.header,
+		Body:          rep.body,
+		ContentLength: rep.length,
+		Request:       req,
+	}
+}
+
+// method returns the method of a request; empty means GET.
+func method(s string) string {
+	if s == "" {
+		return http.MethodGet
+	}
+	return s
+}
+
+// ServeHTTP implements [http.Handler]. It accepts every Host header and uses it in URLs. If a
+// fault drops the connection, it panics with [http.ErrAbortHandler].
+func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) { r.serve(w, req, nil) }
+
+func (r *Registry) serve(w http.ResponseWriter, req *http.Request, s *Server) {
+	scheme := "http"
+	if req.TLS != nil {
+		scheme = "https"
+	}
+	rep, err := r.reply(&call{
+		ctx:     req.Context(),
+		method:  method(req.Method),
+		scheme:  scheme,
+		host:    normalHost(scheme, req.Host),
+		path:    req.URL.EscapedPath(),
+		query:   req.URL.RawQuery,
+		header:  req.Header,
+		form:    postedForm(req),
+		server:  s,
+		anyHost: true,
+	})
+	if err == nil {
+		defer rep.body.Close()
+		err = rep.write(w)
+	}
+	if err != nil {
+		// The client has disconnected, or a fault drops the connection.
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// write sends the reply. It returns an error where the body breaks off.
+func (rep *reply) write(w http.ResponseWriter) error {
+	for name, values := range rep.header {
+		w.Header()[name] = values
+	}
+	if len(rep.header["Content-Length"]) == 0 {
+		w.Header().Del("Content-Length")
+	}
+	w.WriteHeader(rep.status)
+	flush := http.NewResponseController(w).Flush
+	// Sent bytes must arrive before a pause or a break.
+	eager := rep.length < 0 || rep.body.how.Break != NoBreak || rep.body.how.Rate > 0
+	if eager {
+		_ = flush()
+	}
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := rep.body.Read(buf)
+		if n > 0 {
+			if _, err := w.Write(buf[:n]); err != nil {
+				return err
+			}
+			if eager {
+				_ = flush()
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			_ = flush()
+			return err
+		}
+	}
+}
 
 // A Server is a [Registry] that listens on the loopback interface.
 //
@@ -190,4 +328,59 @@ func (r *Registry) names() []string {
 		}
 	}
 	return slices.Compact(list)
+}
+
+// An authority has issued the certificate of a server.
+type authority struct {
+	pem  []byte
+	pool *x509.CertPool
+	leaf tls.Certificate
+}
+
+// newAuthority makes a certification authority and a certificate for the loopback addresses
+// and names.
+func newAuthority(names []string) (*authority, error) {
+	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	leafKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	ca := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "regtest authority"},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	caDER, err := x509.CreateCertificate(rand.Reader, ca, ca, caKey.Public(), caKey)
+	if err != nil {
+		return nil, err
+	}
+	leaf := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "regtest"},
+		NotBefore: ca.NotBefore, NotAfter: ca.NotAfter,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames:    []string{"localhost"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+	}
+	for _, name := range names {
+		if ip := net.ParseIP(name); ip != nil {
+			leaf.IPAddresses = append(leaf.IPAddresses, ip)
+		} else {
+			leaf.DNSNames = append(leaf.DNSNames, name)
+		}
+	}
+	leafDER, err := x509.CreateCertificate(rand.Reader, leaf, ca, leafKey.Public(), caKey)
+	if err != nil {
+		return nil, err
+	}
+	a := &authority{
+		pem:  pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: caDER}),
+		pool: x509.NewCertPool(),
+		leaf: tls.Certificate{Certificate: [][]byte{leafDER}, PrivateKey: leafKey},
+	}
+	a.pool.AppendCertsFromPEM(a.pem)
+	return a, nil
 }

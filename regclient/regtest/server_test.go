@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"testing"
@@ -84,33 +83,6 @@ func TestServeOrigins(t *testing.T) {
 	a := get(t, srv.Client(), srv.URL+"/v1/providers/acme/https/versions")
 	if a.StatusCode != 200 || a.Request.URL.Host == srv.Addr {
 		t.Errorf("after a redirect: %s from %s", a.Status, a.Request.URL)
-	}
-}
-
-// TestServeOriginsByName: they are found where the registry is asked by its own name, too.
-func TestServeOriginsByName(t *testing.T) {
-	t.Parallel()
-	reg := regtest.New("registry.example.com")
-	for _, scheme := range []string{"https", "http"} {
-		rel := reg.AddProvider(regtest.Provider{Address: "acme/" + scheme, Origin: scheme + "://files.example.com"})
-		srv := serve(t, reg)
-		doc := object(t, srv.Client(), base+"/v1/providers/acme/"+scheme+"/1.0.0/download/linux/amd64")
-		link := doc["download_url"].(string)
-		if !strings.HasPrefix(link, scheme+"://registry.example.com:") {
-			t.Errorf("an origin has become %s", link)
-		}
-		var at string
-		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) { at = c.Conn.RemoteAddr().String() }})
-		a, err := try(ctx, srv.Client(), "GET", link)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if a.StatusCode != 200 || !bytes.Equal(a.body, content(t, rel, "linux_amd64")) {
-			t.Errorf("GET %s: %s", link, a.Status)
-		}
-		if u, err := url.Parse(link); err != nil || at != "127.0.0.1:"+u.Port() {
-			t.Errorf("GET %s: connected to %s", link, at)
-		}
 	}
 }
 
