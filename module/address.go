@@ -34,8 +34,18 @@ func ParseAddress(s string) (Address, error) { return ParseAddressIn(svchost.Hos
 
 // ParseAddressIn is [ParseAddress] with host as in [addrs.ParseModuleSourceIn].
 func ParseAddressIn(host svchost.Hostname, s string) (Address, error) {
-	if isLocalAddress(s) {
-		return parsePath(s)
+	if isRelativePath(s) && s != "." && s != ".." { // the CLI takes the two for no path
+		switch {
+		case len(s) > maxLocation:
+			return Address{}, refuseAddress(s, "it is too long", "")
+		case !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl):
+			return Address{}, refuseAddress(s, "it must be UTF-8 without control characters", "")
+		}
+		clean := path.Clean(strings.ReplaceAll(s, `\`, "/"))
+		if !strings.HasPrefix(clean, "../") {
+			clean = "./" + clean // "./.." too, as the CLI has it
+		}
+		return Address{Path: clean}, nil
 	}
 	m, noModule := addrs.ParseModuleSourceIn(host, s)
 	if noModule == nil {
@@ -49,45 +59,18 @@ func ParseAddressIn(host svchost.Hostname, s string) (Address, error) {
 	if s != "" && strings.TrimSpace(s) != s {
 		return Address{}, refuseAddress(s, "it has spaces at its ends", "")
 	}
-	l, err := ParseLocation(s)
-	if err != nil {
-		return Address{}, explainRefusal(s, err, noModule)
-	}
-	return Address{Location: l}, nil
-}
-
-// isLocalAddress reports whether the CLI takes s for a path. It does not for "." and "..".
-func isLocalAddress(s string) bool { return isRelativePath(s) && s != "." && s != ".." }
-
-func parsePath(s string) (Address, error) {
-	switch {
-	case len(s) > maxLocation:
-		return Address{}, refuseAddress(s, "it is too long", "")
-	case !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl):
-		return Address{}, refuseAddress(s, "it must be UTF-8 without control characters", "")
-	}
-	clean := path.Clean(strings.ReplaceAll(s, `\`, "/"))
-	if !strings.HasPrefix(clean, "../") {
-		clean = "./" + clean // "./.." too, as the CLI has it
-	}
-	return Address{Path: clean}, nil
-}
-
-// explainRefusal returns the error for s, which is neither a location nor a module in a
-// registry.
-func explainRefusal(s string, noLocation, noModule error) error {
-	e, ok := errors.AsType[*addrs.ParseError](noLocation)
-	if !ok {
-		return noLocation
+	p := parser{}
+	reason := p.parse(s)
+	if reason == "" {
+		return Address{Location: &p.loc}, nil
 	}
 	switch u, err := url.Parse(s); {
 	case s == "." || s == "..":
-		return refuseAddress(s, "a path must start with ./ or ../", s+"/")
-	case e.Reason != reasonNeither || err == nil && u.Scheme != "":
-		return refuseAddress(s, e.Reason, e.Suggestion)
+		return Address{}, refuseAddress(s, "a path must start with ./ or ../", s+"/")
+	case !p.formless || err == nil && u.Scheme != "":
+		return Address{}, refuseAddress(s, reason, p.suggestion)
 	}
-	reason := "it is neither a path that starts with ./ or ../, nor a module in a registry, nor a URL, nor one of the short forms"
-	address, _, _ := strings.Cut(s, "//")
+	reason = "it is neither a path that starts with ./ or ../, nor a module in a registry, nor a URL, nor one of the short forms"
 	if n := strings.Count(address, "/"); n == 2 || n == 3 {
 		if r, ok := errors.AsType[*addrs.ParseError](noModule); ok {
 			reason += " (for a registry: " + r.Reason + ")"
@@ -97,7 +80,7 @@ func explainRefusal(s string, noLocation, noModule error) error {
 	if suggestion != showInput(suggestion) {
 		suggestion = "" // it would be shown in another form
 	}
-	return refuseAddress(s, reason, suggestion)
+	return Address{}, refuseAddress(s, reason, suggestion)
 }
 
 func refuseAddress(input, reason, suggestion string) error {

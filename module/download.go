@@ -13,9 +13,51 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
+
+// Options are the options of all downloads. The zero value accepts only archives over https.
+type Options struct {
+	// H1, if not zero, is the h1 that the package must have. [DownloadAll] uses [Request.H1]
+	// instead.
+	H1 checksum.Hash
+
+	// Limits of the archive and its content. Zero fields are the defaults.
+	Limits checksum.Limits
+
+	// Git, if not nil, fetches from locations of KindGit. Otherwise Fetcher does.
+	Git *Git
+
+	// Fetcher fetches from other locations. [Fetchers] combines several. If nil, the error is an
+	// [*UnsupportedError].
+	Fetcher Fetcher
+
+	// AllowLocal permits [DownloadLocation] to read local files, unless a server names them or
+	// they contain the target. If false, the error is ErrLocal.
+	AllowLocal bool
+
+	// SkipLinks omits symbolic links, see [Report.Skipped]. If false, the error is ErrLink.
+	SkipLinks bool
+
+	// Replace permits replacing a directory or a symbolic link at the target; other files are
+	// always refused. If false, the error is ErrOccupied.
+	//
+	// The verified new directory changes places with the old one, which is then removed with
+	// all files. If the old directory already has the right content, it stays; with H1,
+	// nothing is fetched. Content excludes modes, times and empty directories.
+	//
+	// Except on Linux and macOS, a killed process can leave no target. On Windows, Replace
+	// fails while a program has a file in the directory open.
+	Replace bool
+
+	// Parallel limits the concurrent downloads of [DownloadAll]. If zero or less, it is 16.
+	Parallel int
+
+	// Progress, if not nil, is called for each step. Calls never overlap.
+	Progress func(Event)
+}
 
 // Download asks src for the location of version v, and fetches the whole package into dir as
 // [DownloadLocation] does. If v is zero, it is the newest release. The error is an [*Error],
@@ -29,36 +71,44 @@ func download(ctx context.Context, src Source, r Request, o Options, xz *semapho
 		return nil, failed("fetch", r.Source.String(), ctx.Err())
 	}
 	o.H1 = r.H1
-	j, err := newJob(ctx, src, r.Dir, o, xz)
+	s, err := newStaging(ctx, r.Dir, o, xz)
 	if err != nil {
 		return nil, failed("store", r.Source.String(), err)
 	}
-	defer j.discard(ctx)
-	v, err := r.chooseVersion(ctx, src)
+	defer s.discard(ctx)
+	m, v := r.Source.Module, r.Version
+	if v.IsZero() {
+		versions, err := src.ModuleVersions(ctx, m)
+		switch {
+		case err == nil && versions == nil:
+			err = errors.New("the source returned no versions")
+		case err == nil:
+			v, err = versions.Newest(r.Constraint)
+		}
+		if err != nil {
+			return nil, failed("list versions of", m.String(), ended(ctx, err))
+		}
+	}
+	loc, err := src.ModuleLocation(ctx, m, v)
+	switch {
+	case err != nil:
+		err = ended(ctx, err)
+	case loc == nil:
+		err = errors.New("the source returned no location")
+	default:
+		if err = loc.checkRemote(); err == nil {
+			loc, err = loc.WithSubdir(r.Source.Subdir)
+		}
+	}
 	if err != nil {
-		return nil, failed("list versions of", r.Source.Module.String(), ended(ctx, err))
+		return nil, failed("find", m.String()+" "+v.String(), err)
 	}
-	subject := r.Source.Module.String() + " " + v.String()
-	loc, err := src.ModuleLocation(ctx, r.Source.Module, v)
-	if err != nil {
-		return nil, failed("find", subject, ended(ctx, err))
-	}
-	if loc == nil {
-		return nil, failed("find", subject, errors.New("the source returned no location"))
-	}
-	if err := loc.checkRemote(); err != nil {
-		return nil, failed("find", subject, err)
-	}
-	loc, err = loc.WithSubdir(r.Source.Subdir)
-	if err != nil {
-		return nil, failed("find", subject, err)
-	}
-	loc.Module, loc.Version = r.Source.Module, v
-	return j.run(ctx, loc)
+	loc.Module, loc.Version = m, v
+	return follow(ctx, src, loc, s)
 }
 
 // DownloadLocation fetches the package at loc into the directory dir. It unpacks the files
-// into a staging directory .tofureg-* beside dir, verifies o.H1, syncs the files and moves
+// into a staging directory .tofureg-* beside dir, syncs them, verifies o.H1, and moves
 // them to dir. A failed download removes the staging directory. After a killed process, and
 // after a context that ended while there were more than 100 files, the next download beside dir does.
 //
@@ -70,29 +120,16 @@ func download(ctx context.Context, src Source, r Request, o Options, xz *semapho
 // Names that differ in case only are accepted if the file system keeps them apart. If not, the
 // error is ErrArchive.
 //
-// The error is an [*Error]. It wraps a [*checksum.MismatchError] for a wrong h1, a
-// [*ChecksumError] for a wrong checksum, and an [*UnsupportedError] or ErrLocal if the options
-// do not permit the location.
+// The error is an [*Error]. It wraps [checksum.ErrMismatch] for a wrong h1, as a
+// [*checksum.MismatchError], and for a wrong checksum, and an [*UnsupportedError] or ErrLocal if
+// the options do not permit the location.
 func DownloadLocation(ctx context.Context, src Opener, loc *Location, dir string, o Options) (*Report, error) {
-	j, err := newJob(ctx, src, dir, o, semaphore.NewWeighted(maxXZ))
+	s, err := newStaging(ctx, dir, o, semaphore.NewWeighted(maxXZ))
 	if err != nil {
 		return nil, failed("store", subject(loc), err)
 	}
-	defer j.discard(ctx)
-	return j.run(ctx, loc)
-}
-
-// subject names the package at loc for people.
-func subject(loc *Location) string {
-	switch {
-	case loc == nil:
-		return "no location"
-	case loc.Module.IsZero():
-		return loc.String()
-	case loc.Version.IsZero():
-		return loc.Module.String()
-	}
-	return loc.Module.String() + " " + loc.Version.String()
+	defer s.discard(ctx)
+	return follow(ctx, src, loc, s)
 }
 
 // Request is a module that [DownloadAll] fetches.
@@ -119,27 +156,31 @@ type Result struct {
 // maxXZ bounds the tar.xz that DownloadAll unpacks concurrently: each may need a dictionary of 64 MiB.
 const maxXZ = 2
 
-// defaultParallel is the value of Options.Parallel if it is not set.
-const defaultParallel = 16
-
 // DownloadAll fetches many modules at the same time, as [Download] does, and returns the
 // results in the order of requests. A failed request does not stop the others. The error joins
 // all errors. At most two tar.xz are unpacked at the same time, because of their memory.
 func DownloadAll(ctx context.Context, src Source, requests []Request, o Options) ([]Result, error) {
-	parallel := o.Parallel
-	if parallel <= 0 {
-		parallel = defaultParallel
-	}
 	o.Progress = flight.InTurn(o.Progress)
 	xz := semaphore.NewWeighted(maxXZ)
 	results := make([]Result, len(requests))
-	conflicting := conflicts(requests)
+	dirs := make([]string, len(requests)) // with a separator at the end; empty if invalid
 	var group errgroup.Group
-	group.SetLimit(parallel)
+	group.SetLimit(16)
+	if o.Parallel > 0 {
+		group.SetLimit(o.Parallel)
+	}
 	for i, r := range requests {
-		if err := conflicting[i]; err != nil {
-			results[i] = Result{Err: failed("store", r.Source.String(), err)}
-			continue
+		if dir, err := cleanTarget(r.Dir); err == nil { // otherwise the request fails by itself
+			dir = archive.Fold(dir) + string(filepath.Separator)
+			other := slices.IndexFunc(dirs[:i], func(d string) bool {
+				return d != "" && (strings.HasPrefix(d, dir) || strings.HasPrefix(dir, d))
+			})
+			if other >= 0 {
+				err := fmt.Errorf("%s: %w: it overlaps the directory of %s, %s", r.Dir, ErrOccupied, requests[other].Source, requests[other].Dir)
+				results[i].Err = failed("store", r.Source.String(), err)
+				continue
+			}
+			dirs[i] = dir
 		}
 		group.Go(func() error {
 			results[i].Report, results[i].Err = download(ctx, src, r, o, xz)
@@ -154,40 +195,111 @@ func DownloadAll(ctx context.Context, src Source, requests []Request, o Options)
 	return results, errors.Join(errs...)
 }
 
-// conflicts returns the errors of the requests whose directory equals, contains or is in the
-// directory of an earlier request.
-func conflicts(requests []Request) map[int]error {
-	errs := map[int]error{}
-	dirs := make([]string, len(requests)) // with a separator at the end; empty if invalid
-	for i, r := range requests {
-		dir, err := cleanTarget(r.Dir)
-		if err != nil {
-			continue // the request fails by itself
-		}
-		dir = archive.Fold(dir) + string(filepath.Separator)
-		other := slices.IndexFunc(dirs[:i], func(d string) bool {
-			return d != "" && (strings.HasPrefix(d, dir) || strings.HasPrefix(dir, d))
-		})
-		if other >= 0 {
-			errs[i] = fmt.Errorf("%s: %w: it overlaps the directory of %s, %s", r.Dir, ErrOccupied, requests[other].Source, requests[other].Dir)
-			continue
-		}
-		dirs[i] = dir
+// maxHops limits the locations that point to another.
+const maxHops = 10
+
+// follow downloads the package at start, or at the location to which start points.
+func follow(ctx context.Context, src Opener, start *Location, s *staging) (*Report, error) {
+	about := subject(start)
+	loc, err := start.checked()
+	if err != nil {
+		return nil, failed("fetch", about, err)
 	}
-	return errs
+	report := &Report{Module: loc.Module, Version: loc.Version, Dir: s.dir}
+	meter := &flight.Meter{}
+	meter.Report = func(kind string, err error) {
+		if s.o.Progress != nil {
+			s.o.Progress(Event{EventKind(kind), report.Module, report.Version, report.Dir, report.Location, meter.Bytes, meter.Total, err})
+		}
+	}
+	var got *unpacked
+	for got == nil {
+		report.Location, meter.Bytes, meter.Total = loc.String(), 0, 0
+		meter.Report(string(EventLocated), nil)
+		var next string
+		if err = ctx.Err(); err == nil {
+			got, next, err = fetch(ctx, src, loc, s, meter)
+		}
+		if err == nil && got == nil {
+			if len(report.Via) == maxHops {
+				err = fmt.Errorf("more than %d locations point to another location", maxHops)
+			} else {
+				report.Via = append(report.Via, loc.String())
+				loc, err = loc.pointsTo(next)
+			}
+		}
+		if err != nil {
+			return nil, failed("fetch", about, ended(ctx, err))
+		}
+	}
+	defer got.root.Close()
+	report.H1, report.Size, report.Commit, report.Skipped = got.h1, got.size, got.commit, got.skipped
+	slices.Sort(report.Skipped)
+	if want := s.o.H1; !want.IsZero() && want != got.h1 {
+		return nil, failed("verify", about, &checksum.MismatchError{Source: "expected hash", Want: []checksum.Hash{want}, Got: []checksum.Hash{got.h1}})
+	}
+	if report.Subdir, err = findSubdir(got.root, loc.Subdir); err != nil {
+		return nil, failed("find a directory of", about, err)
+	}
+	stored := EventStored
+	if report.Reused, err = s.place(ctx, got, loc.Subdir); report.Reused {
+		stored = EventReused
+	}
+	if err != nil {
+		return nil, failed("store", about, ended(ctx, err))
+	}
+	meter.Report(string(stored), nil)
+	return report, nil
 }
 
-// chooseVersion returns the version to fetch.
-func (r Request) chooseVersion(ctx context.Context, src Lister) (addrs.Version, error) {
-	if !r.Version.IsZero() {
-		return r.Version, nil
+// fetch returns the package at loc, or the text of the next location.
+func fetch(ctx context.Context, src Opener, loc *Location, s *staging, meter *flight.Meter) (got *unpacked, next string, err error) {
+	if loc.isLocal() && !s.o.AllowLocal {
+		return nil, "", fmt.Errorf("%w: set Options.AllowLocal to accept it", ErrLocal)
 	}
-	versions, err := src.ModuleVersions(ctx, r.Source.Module)
-	if err != nil {
-		return addrs.Version{}, err
+	if !loc.MayBePage() {
+		if got, err := s.reuse(ctx, loc.Subdir); got != nil || err != nil {
+			return got, "", err
+		}
 	}
-	if versions == nil {
-		return addrs.Version{}, errors.New("the source returned no versions")
+	switch {
+	case loc.Kind == KindHTTP:
+		got, next, err = receive(ctx, src, loc, s, meter)
+		if errors.Is(err, fault.ErrChanged) && ctx.Err() == nil { // during the transfer: once more
+			meter.Restarted(err)
+			got, next, err = receive(ctx, src, loc, s, meter)
+		}
+	case loc.Kind == KindLocal:
+		got, err = fetchLocal(ctx, loc, s, meter)
+	case loc.Kind == KindGit && s.o.Git != nil:
+		got, err = s.o.Git.fetch(ctx, loc, s)
+	case s.o.Fetcher != nil:
+		got, err = fetchWith(ctx, s.o.Fetcher, loc, s)
+	case loc.Kind == KindGit:
+		err = &UnsupportedError{Kind: loc.Kind, Options: []string{"Git", "Fetcher"}}
+	default:
+		err = &UnsupportedError{Kind: loc.Kind, Getter: loc.Getter, Options: []string{"Fetcher"}}
 	}
-	return versions.Newest(r.Constraint)
+	return got, next, err
+}
+
+// subject names the package at loc for people.
+func subject(loc *Location) string {
+	switch {
+	case loc == nil:
+		return "no location"
+	case loc.Module.IsZero():
+		return loc.String()
+	case loc.Version.IsZero():
+		return loc.Module.String()
+	}
+	return loc.Module.String() + " " + loc.Version.String()
+}
+
+// ended adds the error of a context that has ended to err.
+func ended(ctx context.Context, err error) error {
+	if end := ctx.Err(); end != nil && !errors.Is(err, end) {
+		return fmt.Errorf("%w: %w", end, err)
+	}
+	return err
 }

@@ -214,34 +214,36 @@ func ExampleParseLocation() {
 // buckets is a Fetcher. A real one would fetch from S3, or call go-getter with loc.Source().
 type buckets struct{}
 
-func (buckets) FetchModule(_ context.Context, loc *module.Location, dir string, _ module.Options) ([]string, error) {
-	if loc.Kind != module.KindS3 {
-		return nil, fmt.Errorf("no fetcher for %s", loc)
-	}
+func (buckets) FetchModule(_ context.Context, _ *module.Location, dir string, _ module.Options) ([]string, error) {
 	return nil, os.WriteFile(filepath.Join(dir, "main.tf"), []byte("# from a bucket\n"), 0o644)
 }
 
-func ExampleFetcher() {
+// One Fetcher for each kind of location, such as those of contrib/oci and contrib/s3.
+func ExampleFetchers() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
 
-	loc, err := module.ParseLocation("s3::https://s3.amazonaws.com/modules/vpc.zip")
-	if err != nil {
-		log.Fatal(err)
+	o := module.Options{Git: &module.Git{}, Fetcher: module.Fetchers{
+		"s3": buckets{},
+	}}
+	for _, text := range []string{"s3::https://s3.amazonaws.com/modules/vpc.zip", "oci://registry.example.com/vpc"} {
+		loc, err := module.ParseLocation(text)
+		if err != nil {
+			log.Fatal(err)
+		}
+		report, err := module.DownloadLocation(context.Background(), client, loc, filepath.Join(dir, "vpc-"+string(loc.Kind)), o)
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		fmt.Println(report.H1)
 	}
-	_, err = module.DownloadLocation(context.Background(), client, loc, filepath.Join(dir, "refused"), module.Options{})
-	fmt.Println(err)
-	report, err := module.DownloadLocation(context.Background(), client, loc, filepath.Join(dir, "vpc"), module.Options{Fetcher: buckets{}})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(report.H1)
 	// Output:
-	// fetch s3::https://s3.amazonaws.com/modules/vpc.zip: a location of kind s3 needs Options.Fetcher
 	// h1:WRnY6VvzLQvr0OZEETG4LpfOOlW4TPPy6BTUdI0GIfg=
+	// fetch oci://registry.example.com/vpc: a location of kind oci needs Options.Fetcher["oci"]
 }
 
 func ExampleVersions_Newest() {

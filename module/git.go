@@ -1,19 +1,19 @@
 package module
 
 import (
-	"cmp"
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
@@ -54,22 +54,6 @@ type Git struct {
 	VetoHost func(host string) error
 }
 
-// gitError describes a failed run of git.
-type gitError struct {
-	verb string
-	text string // the output of git, cleaned
-	kind error  // an error of this package, or of os/exec
-}
-
-func (e *gitError) Error() string {
-	if e.text == "" {
-		return "git " + e.verb + ": " + e.kind.Error()
-	}
-	return "git " + e.verb + ": " + e.text
-}
-
-func (e *gitError) Unwrap() error { return e.kind }
-
 // protocols returns the protocols that git may use, also after redirects and replacements of
 // the URL.
 func (g *Git) protocols(scheme string) ([]string, error) {
@@ -85,107 +69,6 @@ func (g *Git) protocols(scheme string) ([]string, error) {
 		return nil, fmt.Errorf("the repository is at a %s URL, which only Git.AllowHTTP permits: %w", scheme, ErrInsecure)
 	}
 	return nil, fmt.Errorf("the repository is at a URL that git is not allowed to use: %w", ErrInsecure)
-}
-
-// command prepares a run of git in the repository.
-func (r *repository) command(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, r.git.program(), slices.Concat(r.git.settings(), args)...)
-	cmd.Dir = r.dir
-	cmd.Env = r.git.Env
-	cmd.Env = append(gitEnvironment(cmd.Environ(), r.protocols), "GIT_DIR="+r.dir)
-	return cmd
-}
-
-// memory returns the limit, which is not positive if there is none.
-func (g *Git) memory() int64 { return cmp.Or(g.Memory, 512<<20) }
-
-// program returns the name or the absolute path of git, which runs in another directory.
-func (g *Git) program() string {
-	program := cmp.Or(g.Path, "git")
-	if filepath.Base(program) != program {
-		if path, err := absolute(program); err == nil {
-			return path
-		}
-	}
-	return program // in the PATH
-}
-
-// settings returns arguments before the verb. They take precedence over all configuration.
-func (g *Git) settings() []string {
-	settings := []string{
-		"core.hooksPath=" + os.DevNull,
-		"core.attributesFile=" + os.DevNull,
-		"core.fsmonitor=false",
-		"core.autocrlf=false",
-		"core.eol=lf",
-		"core.longPaths=true", // on Windows
-		"core.quotePath=false",
-		"protocol.ext.allow=never",
-		"fetch.recurseSubmodules=false",
-		"fetch.writeCommitGraph=false",
-		"gc.auto=0",
-		// Hold no larger files in memory; unpack-objects, for small packs, would in old versions.
-		"core.bigFileThreshold=16m",
-		"fetch.unpackLimit=1",
-		"core.deltaBaseCacheLimit=32m", // for each thread
-		"pack.threads=2",
-		"maintenance.auto=false",
-		"tar.umask=0022",
-		"init.defaultObjectFormat=sha1",
-		"init.defaultRefFormat=files",
-		// Abort a transfer over http after 120 seconds without data.
-		"http.lowSpeedLimit=1",
-		"http.lowSpeedTime=120",
-	}
-	if g.VetoHost != nil {
-		// Ignore other servers that the server names for parts of the repository.
-		settings = append(settings, "http.followRedirects=false", "fetch.uriProtocols=", "fetch.bundleURI=", "transfer.bundleURI=false", "promisor.acceptFromServer=none")
-	}
-	var args []string
-	for _, s := range settings {
-		args = append(args, "-c", s)
-	}
-	return args
-}
-
-// gitEnvironment returns env without variables that name another repository, and with
-// variables that forbid prompts and other protocols.
-func gitEnvironment(env, protocols []string) []string {
-	env = slices.DeleteFunc(slices.Clone(env), func(s string) bool {
-		name := variable(s)
-		return strings.HasPrefix(name, "GIT_TRACE") || slices.Contains([]string{
-			"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-			"GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE",
-			"GIT_TEMPLATE_DIR", "GIT_CURL_VERBOSE", "GIT_DEFAULT_HASH", "GIT_ATTR_SOURCE", "GIT_LITERAL_PATHSPECS",
-			"GIT_ICASE_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_CONFIG", "GIT_IMPLICIT_WORK_TREE",
-			"GIT_INTERNAL_SUPER_PREFIX", "GIT_QUARANTINE_PATH",
-		}, name)
-	})
-	// An empty GIT_ASKPASS disables core.askPass and SSH_ASKPASS.
-	for _, unless := range []string{"GIT_ASKPASS=", "SSH_ASKPASS_REQUIRE=never"} {
-		if !slices.ContainsFunc(env, func(s string) bool { return variable(s) == variable(unless) }) {
-			env = append(env, unless)
-		}
-	}
-	return append(env,
-		"GIT_ALLOW_PROTOCOL="+strings.Join(protocols, ":"),
-		"GIT_TERMINAL_PROMPT=0",
-		"GCM_INTERACTIVE=never",
-		"GIT_NO_REPLACE_OBJECTS=1",
-		"GIT_ATTR_NOSYSTEM=1",
-		"GIT_OPTIONAL_LOCKS=0",
-		"LC_ALL=C",
-		"LANGUAGE=",
-	)
-}
-
-// variable returns the name of the variable in s.
-func variable(s string) string {
-	name, _, _ := strings.Cut(s, "=")
-	if runtime.GOOS == "windows" { // case does not count
-		name = strings.ToUpper(name)
-	}
-	return name
 }
 
 // veto calls VetoHost with the canonical form of the host of a repository.
@@ -204,4 +87,214 @@ func (g *Git) veto(u *url.URL) error {
 		return fmt.Errorf("host %q is not allowed: %w", weburl.Clean(strings.ToLower(u.Host), maxInput), err)
 	}
 	return nil
+}
+
+// repository is a bare repository in the staging directory.
+type repository struct {
+	git       *Git
+	dir       string
+	protocols []string
+	limit     int64 // of all fetched data, in bytes
+}
+
+// fetch makes a package of the commit that loc names.
+func (g *Git) fetch(ctx context.Context, loc *Location, s *staging) (*unpacked, error) {
+	u, err := loc.parsedURL()
+	if err != nil {
+		return nil, err
+	}
+	r := &repository{git: g, dir: filepath.Join(s.part.Path(), "git"), limit: s.limits.Package}
+	if r.protocols, err = g.protocols(u.Scheme); err != nil {
+		return nil, err
+	}
+	if err := g.veto(u); err != nil {
+		return nil, err
+	}
+	commit, err := r.clone(ctx, loc)
+	if err != nil {
+		return nil, err
+	}
+	submodules, err := r.inspect(ctx, commit, s.limits.Entries)
+	if err != nil {
+		return nil, err
+	}
+	got, err := s.unpack(ctx, func(root *os.Root, o archive.Options) (files []archive.File, err error) {
+		err = r.stream(ctx, func(out io.Reader) error {
+			files, err = s.unpackPlain(ctx, out, root, o)
+			return err
+		}, "archive", "--format=tar", commit)
+		return files, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	got.commit = commit
+	got.skip(submodules...)
+	return got, nil
+}
+
+// clone creates the repository and fetches the commit that loc names. If the server hashes
+// with SHA-256, which is known only from its error, clone starts again.
+func (r *repository) clone(ctx context.Context, loc *Location) (string, error) {
+	if err := r.create(ctx, loc.URL); err != nil {
+		return "", err
+	}
+	commit, err := r.fetch(ctx, loc.Ref)
+	if !gitWrote(err, "mismatched algorithms") {
+		return commit, err
+	}
+	r.dir += "-sha256"
+	if err := r.create(ctx, loc.URL, "--object-format=sha256"); err != nil {
+		return "", err
+	}
+	return r.fetch(ctx, loc.Ref)
+}
+
+// create creates the repository. The URL is written to its configuration, so that it is never
+// an argument.
+func (r *repository) create(ctx context.Context, address string, options ...string) error {
+	if err := os.Mkdir(r.dir, 0o700); err != nil {
+		return err
+	}
+	if _, err := r.run(ctx, append([]string{"init", "--quiet", "--bare", "--template="}, options...)...); err != nil {
+		return err
+	}
+	config, err := os.OpenFile(filepath.Join(r.dir, "config"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(address)
+	_, err = config.WriteString("[remote \"origin\"]\n\turl = \"" + quoted + "\"\n")
+	if err := errors.Join(err, config.Close()); err != nil {
+		return err
+	}
+	// This file takes precedence over the attributes in the repository.
+	attributes := "* -export-ignore -export-subst"
+	if r.git.VetoHost != nil {
+		attributes += " -filter"
+	}
+	info := filepath.Join(r.dir, "info")
+	if err := os.MkdirAll(info, 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(info, "attributes"), []byte(attributes+"\n"), 0o600); err != nil {
+		return err
+	}
+	if r.git.VetoHost == nil {
+		return nil
+	}
+	// The user's configuration may replace the URL.
+	text, err := r.run(ctx, "ls-remote", "--get-url", "origin")
+	if text = strings.TrimSpace(text); err != nil || text == address {
+		return err
+	}
+	loc, err := ParseLocation("git::" + text)
+	if err != nil {
+		return fmt.Errorf("URL from insteadOf in the configuration of git: %w", err)
+	}
+	u, err := loc.parsedURL()
+	if err != nil {
+		return err
+	}
+	return r.git.veto(u)
+}
+
+// fetch fetches the commit that ref names, and returns its full name. It first asks for this
+// commit only. A server may refuse a commit by its name, and cannot find an abbreviated one;
+// then fetch gets all branches and tags.
+func (r *repository) fetch(ctx context.Context, ref string) (string, error) {
+	if ref == "" {
+		ref = "HEAD"
+	}
+	err := r.runFetch(ctx, "--no-tags", "--depth=1", "--", "origin", ref)
+	if gitWrote(err, "dumb http") {
+		// A plain file server has only the whole history.
+		err = r.runFetch(ctx, "--no-tags", "--", "origin", ref)
+	}
+	if err == nil {
+		return r.resolve(ctx, ref, "FETCH_HEAD")
+	}
+	if ctx.Err() != nil || !isCommit(ref) {
+		return "", err
+	}
+	if err := r.runFetch(ctx, "--", "origin", "+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"); err != nil {
+		return "", err
+	}
+	for _, name := range []string{ref, "refs/tags/" + ref, "refs/remotes/origin/" + ref} {
+		if commit, err := r.resolve(ctx, ref, name); err == nil {
+			return commit, nil
+		}
+	}
+	return "", &gitError{"fetch", fmt.Sprintf("no commit, branch or tag %q", ref), ErrNotFound}
+}
+
+// runFetch runs git fetch.
+func (r *repository) runFetch(ctx context.Context, args ...string) error {
+	if _, err := r.run(ctx, append([]string{"fetch", "--quiet"}, args...)...); err != nil {
+		return err
+	}
+	return r.checkSize()
+}
+
+// gitWrote reports whether git wrote the text.
+func gitWrote(err error, text string) bool {
+	g, ok := errors.AsType[*gitError](err)
+	return ok && strings.Contains(g.text, text)
+}
+
+// isCommit reports whether ref can be the name of a commit, possibly abbreviated.
+func isCommit(ref string) bool {
+	return len(ref) >= 4 && len(ref) <= 64 && strings.Trim(strings.ToLower(ref), "0123456789abcdef") == ""
+}
+
+// resolve returns the full name of the commit that name in the repository means for ref. If ref is a
+// full name, a server could have a branch with it: then the object must have that name.
+func (r *repository) resolve(ctx context.Context, ref, name string) (string, error) {
+	if isCommit(ref) && (len(ref) == 40 || len(ref) == 64) {
+		object, err := r.run(ctx, "rev-parse", "--verify", "--quiet", name)
+		if err != nil {
+			return "", err
+		}
+		if !strings.EqualFold(strings.TrimSpace(object), ref) {
+			return "", &gitError{"fetch", fmt.Sprintf("%q is a branch or tag, not a commit", ref), ErrNotFound}
+		}
+	}
+	out, err := r.run(ctx, "rev-parse", "--verify", "--quiet", name+"^{commit}")
+	if err != nil {
+		return "", err
+	}
+	commit := strings.TrimSpace(out)
+	if len(commit) < 40 || !isCommit(commit) {
+		return "", fmt.Errorf("git rev-parse: unexpected output %.100q", commit)
+	}
+	return commit, nil
+}
+
+// inspect checks the names in the commit, and returns the submodules.
+func (r *repository) inspect(ctx context.Context, commit string, limit int) ([]string, error) {
+	var modules []string
+	entries := 0
+	err := r.stream(ctx, func(out io.Reader) error {
+		in := bufio.NewReaderSize(out, 64<<10)
+		for {
+			line, err := in.ReadSlice(0)
+			if err == io.EOF && len(line) == 0 {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("name in the repository: %w", fault.ErrTooLarge)
+			}
+			if entries++; entries > limit {
+				return fmt.Errorf("more than %d files: %w", limit, fault.ErrTooLarge)
+			}
+			mode, name, ok := strings.Cut(strings.TrimSuffix(string(line), "\x00"), "\t")
+			if !ok || hasElement(name, isGitDir) {
+				return fmt.Errorf("%w: file name %.100q in the repository", ErrArchive, name)
+			}
+			if strings.HasPrefix(mode, "160000 ") && len(modules) < maxSkipped {
+				modules = append(modules, name)
+			}
+		}
+	}, "ls-tree", "-r", "-z", "--full-tree", commit)
+	return modules, err
 }

@@ -2,6 +2,7 @@ package module
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,6 +34,97 @@ const (
 	gitDelay = time.Second     // the same for messages, and how long git may take to end when it is killed
 )
 
+// command prepares a run of git in the repository.
+func (r *repository) command(ctx context.Context, args []string) *exec.Cmd {
+	settings := []string{
+		"core.hooksPath=" + os.DevNull,
+		"core.attributesFile=" + os.DevNull,
+		"core.fsmonitor=false",
+		"core.autocrlf=false",
+		"core.eol=lf",
+		"core.longPaths=true", // on Windows
+		"core.quotePath=false",
+		"protocol.ext.allow=never",
+		"fetch.recurseSubmodules=false",
+		"fetch.writeCommitGraph=false",
+		"gc.auto=0",
+		// Hold no larger files in memory; unpack-objects, for small packs, would in old versions.
+		"core.bigFileThreshold=16m",
+		"fetch.unpackLimit=1",
+		"core.deltaBaseCacheLimit=32m", // for each thread
+		"pack.threads=2",
+		"maintenance.auto=false",
+		"tar.umask=0022",
+		"init.defaultObjectFormat=sha1",
+		"init.defaultRefFormat=files",
+		// Abort a transfer over http after 120 seconds without data.
+		"http.lowSpeedLimit=1",
+		"http.lowSpeedTime=120",
+	}
+	if r.git.VetoHost != nil {
+		// Ignore other servers that the server names for parts of the repository.
+		settings = append(settings, "http.followRedirects=false", "fetch.uriProtocols=", "fetch.bundleURI=", "transfer.bundleURI=false", "promisor.acceptFromServer=none")
+	}
+	var all []string
+	for _, s := range settings { // they take precedence over all configuration
+		all = append(all, "-c", s)
+	}
+	git := cmp.Or(r.git.Path, "git")
+	if filepath.Base(git) != git { // not in the PATH
+		if path, err := absolute(git); err == nil {
+			git = path // because it runs in another directory
+		}
+	}
+	cmd := exec.CommandContext(ctx, git, append(all, args...)...)
+	cmd.Dir = r.dir
+	cmd.Env = r.git.Env
+	cmd.Env = append(gitEnvironment(cmd.Environ(), r.protocols), "GIT_DIR="+r.dir)
+	return cmd
+}
+
+// gitEnvironment returns env without variables that name another repository, and with
+// variables that forbid prompts and other protocols.
+func gitEnvironment(env, protocols []string) []string {
+	env = slices.DeleteFunc(slices.Clone(env), func(s string) bool {
+		name := variable(s)
+		return strings.HasPrefix(name, "GIT_TRACE") || slices.Contains([]string{
+			"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+			"GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE",
+			"GIT_TEMPLATE_DIR", "GIT_CURL_VERBOSE", "GIT_DEFAULT_HASH", "GIT_ATTR_SOURCE", "GIT_LITERAL_PATHSPECS",
+			"GIT_ICASE_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_CONFIG", "GIT_IMPLICIT_WORK_TREE",
+			"GIT_INTERNAL_SUPER_PREFIX", "GIT_QUARANTINE_PATH",
+		}, name)
+	})
+	// An empty GIT_ASKPASS disables core.askPass and SSH_ASKPASS.
+	for _, unless := range []string{"GIT_ASKPASS=", "SSH_ASKPASS_REQUIRE=never"} {
+		if !slices.ContainsFunc(env, func(s string) bool { return variable(s) == variable(unless) }) {
+			env = append(env, unless)
+		}
+	}
+	return append(env,
+		"GIT_ALLOW_PROTOCOL="+strings.Join(protocols, ":"),
+		"GIT_TERMINAL_PROMPT=0",
+		"GCM_INTERACTIVE=never",
+		"GIT_NO_REPLACE_OBJECTS=1",
+		"GIT_ATTR_NOSYSTEM=1",
+		"GIT_OPTIONAL_LOCKS=0",
+		"LC_ALL=C",
+		"LANGUAGE=",
+	)
+}
+
+// variable returns the name of the variable in s.
+func variable(s string) string {
+	name, _, _ := strings.Cut(s, "=")
+	if runtime.GOOS == "windows" { // case does not count
+		name = strings.ToUpper(name)
+	}
+	return name
+}
+
+// memory returns the limit, which is not positive if there is none.
+func (g *Git) memory() int64 { return cmp.Or(g.Memory, 512<<20) }
+
 // run runs git and returns its output.
 func (r *repository) run(ctx context.Context, args ...string) (string, error) {
 	var out bytes.Buffer
@@ -48,15 +142,33 @@ func (r *repository) run(ctx context.Context, args ...string) (string, error) {
 func (r *repository) stream(ctx context.Context, read func(io.Reader) error, args ...string) error {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	messages := &tail{max: maxGitText}
-	answers, exit, err := r.start(inner, messages, args)
+	in, out, err := os.Pipe()
 	if err != nil {
-		return &gitError{args[0], "", notInstalled(err)}
+		return &gitError{args[0], "", err}
 	}
-	defer answers.in.Close()
+	defer in.Close()
+	messages := &tail{max: maxGitText}
+	cmd := r.command(inner, args)
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, messages, gitDelay
+	group, err := program.Start(cmd, r.git.memory())
+	out.Close()
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("the program is not installed: %w", err)
+	}
+	if err != nil {
+		return &gitError{args[0], "", err}
+	}
+	answers := &output{ctx: inner, in: in}
 	defer context.AfterFunc(inner, func() { answers.wait() })()
 	var watch sync.WaitGroup
 	watch.Go(func() { r.watchSize(inner, cancel) })
+	exit := make(chan error, 1)
+	go func() {
+		err := cmd.Wait()
+		group.Close()
+		answers.end()
+		exit <- err
+	}()
 	if err := read(answers); err != nil {
 		cancel(err)
 	}
@@ -75,30 +187,6 @@ func (r *repository) stream(ctx context.Context, read func(io.Reader) error, arg
 		return failed
 	}
 	return nil
-}
-
-// start starts git. Its exit is sent to the channel.
-func (r *repository) start(ctx context.Context, messages io.Writer, args []string) (*output, <-chan error, error) {
-	in, out, err := os.Pipe()
-	if err != nil {
-		return nil, nil, err
-	}
-	cmd := r.command(ctx, args...)
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, messages, gitDelay
-	group, err := program.Start(cmd, r.git.memory())
-	out.Close()
-	if err != nil {
-		in.Close()
-		return nil, nil, err
-	}
-	answers, exit := &output{ctx: ctx, in: in}, make(chan error, 1)
-	go func() {
-		err := cmd.Wait()
-		group.Close()
-		answers.end()
-		exit <- err
-	}()
-	return answers, exit, nil
 }
 
 // output is the output of git. If another program keeps it open after git has ended, reading
@@ -154,27 +242,38 @@ func (r *repository) watchSize(ctx context.Context, cancel context.CancelCauseFu
 }
 
 func (r *repository) checkSize() error {
-	if sizeBelow(filepath.Join(r.dir, "objects")) > r.limit {
-		return fmt.Errorf("the repository has more than %d bytes: %w", r.limit, fault.ErrTooLarge)
-	}
-	return nil
-}
-
-// sizeBelow returns the size of all readable files below dir.
-func sizeBelow(dir string) int64 {
-	var size int64
-	filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+	var size int64 // of all readable files
+	filepath.WalkDir(filepath.Join(r.dir, "objects"), func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return nil // the file is gone
 		}
-		// Unlike Lstat, d.Info is outdated on Windows for a file that is being written.
+		// Unlike Lstat, the entry is outdated on Windows for a file that is being written.
 		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
 			size += info.Size()
 		}
 		return nil
 	})
-	return size
+	if size > r.limit {
+		return fmt.Errorf("the repository has more than %d bytes: %w", r.limit, fault.ErrTooLarge)
+	}
+	return nil
 }
+
+// gitError describes a failed run of git.
+type gitError struct {
+	verb string
+	text string // the output of git, cleaned
+	kind error  // an error of this package, or of os/exec
+}
+
+func (e *gitError) Error() string {
+	if e.text == "" {
+		return "git " + e.verb + ": " + e.kind.Error()
+	}
+	return "git " + e.verb + ": " + e.text
+}
+
+func (e *gitError) Unwrap() error { return e.kind }
 
 // failure returns the error for the messages of git.
 func (r *repository) failure(verb string, t *tail, err error) error {
@@ -212,14 +311,6 @@ var gitMessages = []struct {
 	{"' not allowed", ErrInsecure}, // transport 'http' not allowed
 	{"out of memory", fault.ErrTooLarge},
 	{"cannot allocate memory", fault.ErrTooLarge},
-}
-
-// notInstalled adds to err that the program is missing.
-func notInstalled(err error) error {
-	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("the program is not installed: %w", err)
-	}
-	return err
 }
 
 // tail keeps the end of the text that is written to it.

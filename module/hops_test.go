@@ -89,6 +89,9 @@ func TestHops(t *testing.T) {
 	}
 }
 
+// maxHops is the limit.
+const maxHops = 10
+
 func TestHopLimit(t *testing.T) {
 	t.Parallel()
 	content := zipOf(t, example.entries()...)
@@ -100,17 +103,17 @@ func TestHopLimit(t *testing.T) {
 		f.open[fmt.Sprintf("https://example.com/%d", hops)] = func() (*module.Body, error) { return body(content), nil }
 		return f
 	}
-	report, err := module.DownloadLocation(t.Context(), chain(module.MaxHops), at(t, "https://example.com/0"), target(t), module.Options{})
-	if err != nil || len(report.Via) != module.MaxHops {
-		t.Errorf("%d hops: %v", module.MaxHops, err)
+	report, err := module.DownloadLocation(t.Context(), chain(maxHops), at(t, "https://example.com/0"), target(t), module.Options{})
+	if err != nil || len(report.Via) != maxHops {
+		t.Errorf("%d hops: %v", maxHops, err)
 	}
 	dir := target(t)
-	if _, err := module.DownloadLocation(t.Context(), chain(module.MaxHops+1), at(t, "https://example.com/0"), dir, module.Options{}); err == nil {
-		t.Errorf("%d hops: no error", module.MaxHops+1)
+	if _, err := module.DownloadLocation(t.Context(), chain(maxHops+1), at(t, "https://example.com/0"), dir, module.Options{}); err == nil {
+		t.Errorf("%d hops: no error", maxHops+1)
 	}
 	absent(t, dir)
 	loop := &fake{open: map[string]func() (*module.Body, error){"https://example.com/0": header("./0")}}
-	if _, err := module.DownloadLocation(t.Context(), loop, at(t, "https://example.com/0"), target(t), module.Options{}); err == nil || len(loop.opened) > module.MaxHops+1 {
+	if _, err := module.DownloadLocation(t.Context(), loop, at(t, "https://example.com/0"), target(t), module.Options{}); err == nil || len(loop.opened) > maxHops+1 {
 		t.Errorf("loop: %v after %d requests, want an error", err, len(loop.opened))
 	}
 }
@@ -258,6 +261,14 @@ func TestFetcher(t *testing.T) {
 		wantTree(t, dir, example)
 		if report.H1 != h1(t, example) || *loc != before || report.Location != loc.String() {
 			t.Errorf("%s: report %+v, want the h1 of example and location %s", text, report, loc)
+		}
+		name := strings.TrimSuffix(strings.Split(text, "://")[0], "::https")
+		if _, err := module.DownloadLocation(t.Context(), nil, loc, target(t), module.Options{Fetcher: module.Fetchers{name: brought}}); err != nil {
+			t.Errorf("%s with Fetchers for %s: %v", text, name, err)
+		}
+		_, err = module.DownloadLocation(t.Context(), nil, loc, target(t), module.Options{Fetcher: module.Fetchers{"none": brought}})
+		if u, ok := errors.AsType[*module.UnsupportedError](err); !ok || u.Kind != loc.Kind || !strings.Contains(err.Error(), `Options.Fetcher["`+name+`"]`) {
+			t.Errorf("%s with Fetchers for none: %v, want an *UnsupportedError with %s", text, err, name)
 		}
 		_, err = module.DownloadLocation(t.Context(), nil, loc, target(t), module.Options{})
 		u, ok := errors.AsType[*module.UnsupportedError](err)

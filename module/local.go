@@ -7,42 +7,96 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
 
 	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
 // fetchLocal copies a directory of this machine, or unpacks an archive on it.
-func (j *job) fetchLocal(ctx context.Context, loc *Location) (*unpacked, error) {
+func fetchLocal(ctx context.Context, loc *Location, s *staging, meter *flight.Meter) (*unpacked, error) {
 	u, err := loc.parsedURL()
 	if err != nil {
 		return nil, err
 	}
-	name := localPath(u)
+	name := u.Path
+	if runtime.GOOS == "windows" && len(name) > 2 && name[0] == '/' && name[2] == ':' { // /C:/dir
+		name = name[1:]
+	}
+	name = filepath.FromSlash(name)
 	info, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%w: %w", ErrNotFound, err)
 	case err != nil:
 		return nil, err
-	case !info.IsDir():
-		return j.localArchive(ctx, loc, name)
-	case loc.Checksum != "":
+	case info.IsDir() && loc.Checksum != "":
 		return nil, errors.New("the location has a checksum, but is a directory and not an archive")
+	case info.IsDir():
+		if err := s.checkOutside(info); err != nil {
+			return nil, err
+		}
+		return s.copyTree(ctx, name)
 	}
-	if err := j.checkOutside(info); err != nil {
+	f, err := fsx.OpenRegular(name)
+	if errors.Is(err, fsx.ErrNotAFile) {
+		return nil, fmt.Errorf("%w: neither a file nor a directory", ErrArchive)
+	}
+	if err != nil {
 		return nil, err
 	}
-	return j.copyTree(ctx, name)
+	defer f.Close()
+	if info, err = f.Stat(); err != nil {
+		return nil, err
+	}
+	got, _, err := unpackBody(ctx, loc, &Body{ReadCloser: f, Size: info.Size()}, s, meter)
+	return got, err
+}
+
+// fetchWith calls a Fetcher, and makes a package of its files by the same rules as for a directory.
+func fetchWith(ctx context.Context, f Fetcher, loc *Location, s *staging) (*unpacked, error) {
+	path := filepath.Join(s.part.Path(), "fetched")
+	if err := os.Mkdir(path, 0o755); err != nil {
+		return nil, err
+	}
+	given := *loc
+	given.Subdir = ""
+	skipped, err := f.FetchModule(ctx, &given, path, s.o)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
+		return nil, errors.Join(fmt.Errorf("%w: the fetcher removed the directory", ErrArchive), err)
+	}
+	got, err := s.copyTree(ctx, path)
+	if err == nil {
+		got.skip(skipped...)
+	}
+	return got, err
+}
+
+// checkOutside refuses a target in the directory to copy: the copy would contain the staging
+// directory, and so itself.
+func (s *staging) checkOutside(source fs.FileInfo) error {
+	beside := filepath.Dir(s.target)
+	if real, err := filepath.EvalSymlinks(beside); err == nil {
+		beside = real
+	}
+	dir, below := filepath.Join(beside, filepath.Base(s.target)), ""
+	for ; dir != below; dir, below = filepath.Dir(dir), dir {
+		if info, err := os.Lstat(dir); err == nil && os.SameFile(info, source) {
+			return fmt.Errorf("target %s is in the directory to copy, %s", s.dir, dir)
+		}
+	}
+	return nil
 }
 
 // copyTree makes a package of a directory. It converts the directory to a tar archive, to
 // which the rules for packages apply.
-func (j *job) copyTree(ctx context.Context, dir string) (*unpacked, error) {
+func (s *staging) copyTree(ctx context.Context, dir string) (*unpacked, error) {
 	from, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
@@ -58,49 +112,7 @@ func (j *job) copyTree(ctx context.Context, dir string) (*unpacked, error) {
 		r.Close()
 		<-done
 	}()
-	return j.unpack(ctx, func(root *os.Root) ([]archive.File, error) { return j.plainTar(ctx, r, root) })
-}
-
-// checkOutside refuses a target in the directory to copy: the copy would contain the staging
-// directory, and so itself.
-func (j *job) checkOutside(source fs.FileInfo) error {
-	beside := filepath.Dir(j.target)
-	if real, err := filepath.EvalSymlinks(beside); err == nil {
-		beside = real
-	}
-	dir, below := filepath.Join(beside, filepath.Base(j.target)), ""
-	for ; dir != below; dir, below = filepath.Dir(dir), dir {
-		if info, err := os.Lstat(dir); err == nil && os.SameFile(info, source) {
-			return fmt.Errorf("target %s is in the directory to copy, %s", j.dir, dir)
-		}
-	}
-	return nil
-}
-
-// localPath returns the path of a file URL.
-func localPath(u *url.URL) string {
-	p := u.Path
-	if runtime.GOOS == "windows" && len(p) > 2 && p[0] == '/' && p[2] == ':' { // /C:/dir
-		p = p[1:]
-	}
-	return filepath.FromSlash(p)
-}
-
-func (j *job) localArchive(ctx context.Context, loc *Location, name string) (*unpacked, error) {
-	f, err := fsx.OpenRegular(name)
-	if errors.Is(err, fsx.ErrNotAFile) {
-		return nil, fmt.Errorf("%w: neither a file nor a directory", ErrArchive)
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	got, _, err := j.unpackBody(ctx, loc, &Body{ReadCloser: f, Size: info.Size()})
-	return got, err
+	return s.unpack(ctx, func(root *os.Root, o archive.Options) ([]archive.File, error) { return s.unpackPlain(ctx, r, root, o) })
 }
 
 // writeTree writes a directory as a tar archive, without the files of version control.
@@ -115,60 +127,33 @@ func writeTree(w io.Writer, fsys fs.FS) error {
 		case isControlDir(d.Name()):
 			return nil // a file that names the directory
 		}
-		return writeEntry(tw, fsys, name, d)
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		// Links are never followed or written, so their targets are not needed.
+		h, err := tar.FileInfoHeader(info, "")
+		if err != nil {
+			return fmt.Errorf("%w: %.200q is neither a file nor a directory", ErrArchive, name)
+		}
+		h = &tar.Header{Typeflag: h.Typeflag, Name: name, Linkname: h.Linkname, Size: h.Size, Mode: h.Mode, Format: tar.FormatPAX}
+		if d.IsDir() {
+			h.Name += "/"
+		}
+		if err := tw.WriteHeader(h); err != nil || !info.Mode().IsRegular() {
+			return err
+		}
+		f, err := fsys.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		// The file may have been replaced.
+		if is, err := f.Stat(); err != nil || !is.Mode().IsRegular() {
+			return errors.Join(fmt.Errorf("%w: %.200q was replaced while it was copied", ErrArchive, name), err)
+		}
+		_, err = io.Copy(tw, f)
+		return err
 	})
 	return errors.Join(err, tw.Close())
-}
-
-func writeEntry(tw *tar.Writer, fsys fs.FS, name string, d fs.DirEntry) error {
-	info, err := d.Info()
-	if err != nil {
-		return err
-	}
-	// Links are never followed or written, so their targets are not needed.
-	h, err := tar.FileInfoHeader(info, "")
-	if err != nil {
-		return fmt.Errorf("%w: %.200q is neither a file nor a directory", ErrArchive, name)
-	}
-	h = &tar.Header{Typeflag: h.Typeflag, Name: name, Linkname: h.Linkname, Size: h.Size, Mode: h.Mode, Format: tar.FormatPAX}
-	if d.IsDir() {
-		h.Name += "/"
-	}
-	if err := tw.WriteHeader(h); err != nil || !info.Mode().IsRegular() {
-		return err
-	}
-	f, err := fsys.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	// The file may have been replaced.
-	if is, err := f.Stat(); err != nil || !is.Mode().IsRegular() {
-		return errors.Join(fmt.Errorf("%w: %.200q was replaced while it was copied", ErrArchive, name), err)
-	}
-	_, err = io.Copy(tw, f)
-	return err
-}
-
-// fetchWithFetcher calls Options.Fetcher, and makes a package of its files by the same rules
-// as for a directory.
-func (j *job) fetchWithFetcher(ctx context.Context, loc *Location) (*unpacked, error) {
-	path := j.staging.path("fetched")
-	if err := os.Mkdir(path, 0o755); err != nil {
-		return nil, err
-	}
-	given := *loc
-	given.Subdir = ""
-	skipped, err := j.o.Fetcher.FetchModule(ctx, &given, path, j.o)
-	if err != nil {
-		return nil, err
-	}
-	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
-		return nil, errors.Join(fmt.Errorf("%w: the fetcher removed the directory", ErrArchive), err)
-	}
-	got, err := j.copyTree(ctx, path)
-	for _, name := range skipped {
-		j.skip(name)
-	}
-	return got, err
 }

@@ -86,11 +86,29 @@ func (l Location) text(address, subdir, hidden string) string {
 		}
 	}
 	add(query)
-	for _, p := range l.parameters() {
-		if p.value != "" {
-			add(p.name + "=" + escapeParameter(p.value))
+	addParameter := func(name, value string) {
+		if value != "" { // escaped less than by url.QueryEscape, for readability
+			add(name + "=" + strings.NewReplacer("%2F", "/", "%3A", ":").Replace(url.QueryEscape(value)))
 		}
 	}
+	if l.Kind == KindMercurial {
+		addParameter("rev", l.Ref)
+	} else {
+		addParameter("ref", l.Ref)
+	}
+	if l.Depth > 0 {
+		addParameter("depth", strconv.Itoa(l.Depth))
+	}
+	switch l.Archive {
+	case formatOfPath(l.URL):
+	case FormatNone:
+		addParameter("archive", "false")
+	default:
+		addParameter("archive", string(l.Archive))
+	}
+	addParameter("checksum", l.Checksum)
+	addParameter("tag", l.Tag)
+	addParameter("digest", l.Digest)
 	add(hidden)
 	return b.String()
 }
@@ -106,37 +124,6 @@ func (l Location) getter() string {
 		}
 	}
 	return ""
-}
-
-type parameter struct{ name, value string }
-
-// parameters returns the parameters that are fields.
-func (l Location) parameters() []parameter {
-	ref := "ref"
-	if l.Kind == KindMercurial {
-		ref = "rev"
-	}
-	archive := string(l.Archive)
-	switch {
-	case l.Archive == FormatNone:
-		archive = "false"
-	case l.Archive == formatOfPath(l.URL):
-		archive = ""
-	}
-	depth := ""
-	if l.Depth > 0 {
-		depth = strconv.Itoa(l.Depth)
-	}
-	return []parameter{
-		{ref, l.Ref}, {"depth", depth}, {"archive", archive}, {"checksum", l.Checksum},
-		{"tag", l.Tag}, {"digest", l.Digest},
-	}
-}
-
-// escapeParameter escapes less than url.QueryEscape, for readability.
-func escapeParameter(s string) string {
-	s = url.QueryEscape(s)
-	return strings.NewReplacer("%2F", "/", "%3A", ":").Replace(s)
 }
 
 // MayBePage reports whether the location may be a page that names another location: of

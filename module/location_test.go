@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"strings"
 	"testing"
@@ -521,68 +522,79 @@ func FuzzParseLocation(f *testing.F) {
 	})
 }
 
-func TestParseMeta(t *testing.T) {
+// nextOf returns the path of the location that a page names, or "".
+func nextOf(t testing.TB, page io.Reader) (string, error) {
+	t.Helper()
+	src := &fake{open: map[string]func() (*module.Body, error){"https://example.com/m": func() (*module.Body, error) {
+		return &module.Body{ReadCloser: io.NopCloser(page)}, nil
+	}}}
+	_, err := module.DownloadLocation(t.Context(), src, at(t, "https://example.com/m"), target(t), module.Options{})
+	if next := src.asked[len(src.asked)-1]; len(src.asked) == 2 && errors.Is(err, module.ErrNotFound) {
+		return strings.TrimPrefix(next, "open https://example.com/"), nil
+	}
+	if errors.Is(err, module.ErrArchive) {
+		err = nil
+	}
+	return "", err
+}
+
+func TestPages(t *testing.T) {
 	t.Parallel()
 	for page, want := range map[string]string{
-		`<meta name="terraform-get" content="https://example.com/x.zip">`:                                            "https://example.com/x.zip",
-		`<META Content='x' NAME=Terraform-Get />`:                                                                    "x",
-		`<!DOCTYPE html><html><head><title>a</title><meta name=terraform-get content=x></head>`:                      "x",
-		`<meta name="terraform-get" content="a?b=1&amp;c=2">`:                                                        "a?b=1&c=2",
-		"<meta\n\tname = \"terraform-get\"\r\n content = ' x ' >":                                                    "x",
-		`<meta charset=utf-8><meta name="other" content="y"><meta name="terraform-get" content=x>`:                   "x",
-		`<meta name="terraform-get" content=""><meta name="terraform-get" content="x">`:                              "x",
-		`<meta name="terraform-get" content="x"><meta name="terraform-get" content="y">`:                             "x",
-		`<meta name="terraform-get" name="other" content="x" content="y">`:                                           "x",
-		`<?xml version="1.0"?><!-- > --><meta name="terraform-get" content="x"/>`:                                    "x",
-		`<script>if (a<b) "<meta name='terraform-get' content='y'>"</SCRIPT><meta name="terraform-get" content="x">`: "x",
-		`<meta name="terraform-get" content="a>b">`:                                                                  "a>b",
-		`a < b <1> </> <meta name="terraform-get" content="x">`:                                                      "x",
-		`<p =x><meta name="terraform-get" content="x">`:                                                              "x",
+		`<meta name="terraform-get" content="https://example.com/x.zip">`:                                                "x.zip",
+		`<META Content='./x' NAME=Terraform-Get />`:                                                                      "x",
+		`<!DOCTYPE html><html><head><title>a</title><meta name=terraform-get content=./x></head>`:                        "x",
+		`<meta name="terraform-get" content="./a?b=1&amp;c=2">`:                                                          "a?b=1&c=2",
+		"<meta\n\tname = \"terraform-get\"\r\n content = ' ./x ' >":                                                      "x",
+		`<meta charset=utf-8><meta name="other" content="./y"><meta name="terraform-get" content=./x>`:                   "x",
+		`<meta name="terraform-get" content=""><meta name="terraform-get" content="./x">`:                                "x",
+		`<meta name="terraform-get" content="./x"><meta name="terraform-get" content="./y">`:                             "x",
+		`<meta name="terraform-get" name="other" content="./x" content="./y">`:                                           "x",
+		`<?xml version="1.0"?><!-- > --><meta name="terraform-get" content="./x"/>`:                                      "x",
+		`<script>if (a<b) "<meta name='terraform-get' content='./y'>"</SCRIPT><meta name="terraform-get" content="./x">`: "x",
+		`<meta name="terraform-get" content="./a>b">`:                                                                    "a%3Eb",
+		`a < b <1> </> <meta name="terraform-get" content="./x">`:                                                        "x",
+		`<p =x><meta name="terraform-get" content="./x">`:                                                                "x",
 		// Not in the head, or not a tag.
-		`<head></head><meta name="terraform-get" content="x">`:         "",
-		`<body><meta name="terraform-get" content="x">`:                "",
-		`<!-- <meta name="terraform-get" content="x"> -->`:             "",
-		`<!-- <meta name="terraform-get" content="x">`:                 "",
-		`<title><meta name="terraform-get" content="x"></title>`:       "",
-		`<style><meta name="terraform-get" content="x">`:               "",
-		`<noscript><meta name="terraform-get" content="x"></noscript>`: "",
-		`<meta name="terraform-get">`:                                  "",
-		`<meta content="x">`:                                           "",
-		`<meta name="terraform-get" content="x"`:                       "",
-		`<metadata name="terraform-get" content="x">`:                  "",
-		`<a href="<meta name='terraform-get' content='x'>">`:           "",
-		`{"location": "x"}`:                                            "",
-		``:                                                             "",
-		`<`:                                                            "",
-		`<meta name="terraform-get" content="`:                         "",
-		strings.Repeat(" ", module.MaxPage) + `<meta name=terraform-get content="x">`:      "",
-		strings.Repeat("<p>", module.MaxPage/3-20) + `<meta name=terraform-get content=x>`: "x",
+		`<head></head><meta name="terraform-get" content="./x">`:                       "",
+		`<body><meta name="terraform-get" content="./x">`:                              "",
+		`<!-- <meta name="terraform-get" content="./x"> -->`:                           "",
+		`<!-- <meta name="terraform-get" content="./x">`:                               "",
+		`<title><meta name="terraform-get" content="./x"></title>`:                     "",
+		`<style><meta name="terraform-get" content="./x">`:                             "",
+		`<noscript><meta name="terraform-get" content="./x"></noscript>`:               "",
+		`<meta name="terraform-get">`:                                                  "",
+		`<meta content="./x">`:                                                         "",
+		`<meta name="terraform-get" content="./x"`:                                     "",
+		`<metadata name="terraform-get" content="./x">`:                                "",
+		`<a href="<meta name='terraform-get' content='./x'>">`:                         "",
+		`{"location": "x"}`:                                                            "",
+		``:                                                                             "",
+		`<`:                                                                            "",
+		`<meta name="terraform-get" content="`:                                         "",
+		strings.Repeat(" ", 64<<10) + `<meta name=terraform-get content="./x">`:        "",
+		strings.Repeat("<p>", (64<<10)/3-20) + `<meta name=terraform-get content=./x>`: "x",
 	} {
-		got, err := module.ParseMeta(strings.NewReader(page))
+		got, err := nextOf(t, strings.NewReader(page))
 		if got != want || err != nil {
 			t.Errorf("%.100q: %q, %v; want %q", page, got, err, want)
 		}
 	}
 	broken := errors.New("broken")
-	if _, err := module.ParseMeta(iotest.ErrReader(broken)); !errors.Is(err, broken) {
-		t.Errorf("ParseMeta: %v, want the error of the reader", err)
+	if _, err := nextOf(t, io.MultiReader(strings.NewReader("<html><head>"), iotest.ErrReader(broken))); !errors.Is(err, broken) {
+		t.Errorf("broken page: %v, want the error of the reader", err)
 	}
-	// At most MaxPage bytes are read.
-	if got, err := module.ParseMeta(zeros{}); got != "" || err != nil {
-		t.Errorf("ParseMeta(zeros) = %q, %v; want no location", got, err)
+	if got, err := nextOf(t, zeros{}); got != "" || err != nil { // only the start is read
+		t.Errorf("endless page: %q, %v; want no location", got, err)
 	}
 }
 
-func FuzzParseMeta(f *testing.F) {
-	f.Add(`<html><head><!-- x --><script>y</script><meta name="terraform-get" content='a&amp;b'></head>`)
+func FuzzPage(f *testing.F) {
+	f.Add(`<html><head><!-- x --><script>y</script><meta name="terraform-get" content='./a&amp;b'></head>`)
 	f.Add(`<?x?><meta =><title>`)
 	f.Fuzz(func(t *testing.T, page string) {
-		got, err := module.ParseMeta(strings.NewReader(page))
-		if err != nil || got != strings.TrimSpace(got) {
-			t.Errorf("ParseMeta = %q, %v; want a location without spaces", got, err)
-		}
-		if got != "" && !strings.Contains(strings.ToLower(page), "meta") {
-			t.Errorf("ParseMeta = %q, but the page has no meta tag", got)
+		if got, err := nextOf(t, strings.NewReader(page)); err == nil && got != "" && !strings.Contains(strings.ToLower(page), "meta") {
+			t.Errorf("next location %q, but the page has no meta tag", got)
 		}
 	})
 }

@@ -1,10 +1,19 @@
 package module
 
 import (
+	"cmp"
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
 	"errors"
+	"hash"
 	"net/url"
 	"path"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -38,52 +47,39 @@ const maxLocation = 16 << 10
 // package, the parameter sshkey, refs and hosts that a program could take for an option,
 // "ext::", "checksum=file:", and more than 16 KiB. The error is an [*addrs.ParseError].
 func ParseLocation(s string) (*Location, error) {
-	s = strings.TrimSpace(s)
-	switch {
-	case s == "":
-		return nil, refuse(s, "it is empty")
-	case len(s) > maxLocation:
-		return nil, refuse(s, "it is too long")
-	case !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl):
-		return nil, refuse(s, "it must be UTF-8 without control characters")
-	case isRelativePath(s):
-		return nil, refuse(s, "a location must not be a relative path")
-	case isRegistryAddress(s):
-		return nil, refuse(s, "a location must not be the address of a module in a registry")
+	var p parser
+	if reason := p.parse(s); reason != "" {
+		return nil, &addrs.ParseError{Kind: "module location", Input: showInput(strings.TrimSpace(s)), Reason: reason, Suggestion: p.suggestion}
 	}
-	p := parser{input: s}
-	if reason := p.run(s); reason != "" {
-		return nil, suggest(s, reason, p.suggestion)
-	}
-	if len(p.Source()) > maxLocation { // after escaping
-		return nil, refuse(s, "it is too long")
-	}
-	return &p.Location, nil
-}
-
-func isRelativePath(s string) bool {
-	first, _, more := strings.Cut(strings.ReplaceAll(s[:min(len(s), len("../"))], `\`, "/"), "/")
-	return (first == "." || first == "..") && (more || first == s)
-}
-
-func isRegistryAddress(s string) bool {
-	_, err := addrs.ParseModuleSource(s)
-	return err == nil
+	return &p.loc, nil
 }
 
 // parser parses one location. Its methods return the reason if they refuse it, otherwise "".
 type parser struct {
-	Location
-	input      string
+	loc        Location
 	forced     string // the word before "::"
 	address    string // without getter, subdirectory and query
 	query      string
-	suggestion string
+	suggestion string // if refused
+	formless   bool   // refused, because it is neither a URL nor one of the short forms
 }
 
 var forcedGetter = regexp.MustCompile(`^([A-Za-z0-9]+)::(.+)$`)
 
-func (p *parser) run(s string) string {
+func (p *parser) parse(s string) string {
+	s = strings.TrimSpace(s)
+	switch _, noModule := addrs.ParseModuleSource(s); {
+	case s == "":
+		return "it is empty"
+	case len(s) > maxLocation:
+		return "it is too long"
+	case !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl):
+		return "it must be UTF-8 without control characters"
+	case isRelativePath(s):
+		return "a location must not be a relative path"
+	case noModule == nil:
+		return "a location must not be the address of a module in a registry"
+	}
 	if m := forcedGetter.FindStringSubmatch(s); m != nil {
 		p.forced, s = m[1], m[2]
 		if forcedGetter.MatchString(s) {
@@ -91,25 +87,48 @@ func (p *parser) run(s string) string {
 		}
 	}
 	s, p.query, _ = strings.Cut(s, "?")
-	// Like the CLI, escape spaces.
-	p.query = strings.ReplaceAll(p.query, " ", "%20")
+	p.query = strings.ReplaceAll(p.query, " ", "%20") // like the CLI
 	if strings.Contains(p.query, "#") {
 		return "it must not have a fragment"
 	}
 	var subdir string
 	p.address, subdir = splitSubdir(s)
-	for _, step := range []func() string{
-		p.detect,
-		func() string { return p.addSubdir(subdir) },
-		p.classify,
-		p.parseQuery,
-		p.finish,
-	} {
-		if reason := step(); reason != "" {
-			return reason
+	reason := p.detect()
+	if reason == "" {
+		reason = p.addSubdir(subdir)
+	}
+	if reason == "" {
+		reason = p.classify()
+	}
+	if reason == "" {
+		reason = p.parseQuery()
+	}
+	if reason != "" {
+		return reason
+	}
+	p.loc.URL = p.address
+	if p.query != "" {
+		p.loc.URL += "?" + p.query
+	}
+	switch p.loc.Kind {
+	case KindHTTP, KindS3, KindGCS, KindLocal, KindOther:
+		if p.loc.Archive == FormatUnknown {
+			p.loc.Archive = formatOfPath(p.address)
 		}
 	}
+	switch {
+	case p.loc.Tag != "" && p.loc.Digest != "":
+		return "it must not have both a tag and a digest"
+	case len(p.loc.Source()) > maxLocation: // after escaping
+		return "it is too long"
+	}
 	return ""
+}
+
+// isRelativePath reports whether s starts with an element "." or "..".
+func isRelativePath(s string) bool {
+	first, _, more := strings.Cut(strings.ReplaceAll(s[:min(len(s), len("../"))], `\`, "/"), "/")
+	return (first == "." || first == "..") && (more || first == s)
 }
 
 // splitSubdir splits at the first "//" that is not part of "://".
@@ -124,13 +143,13 @@ func splitSubdir(s string) (address, subdir string) {
 	return s, ""
 }
 
-// addSubdir appends a subdirectory to p.Subdir.
+// addSubdir appends a subdirectory to that of the location.
 func (p *parser) addSubdir(subdir string) string {
-	joined, err := joinSubdir(p.Subdir, subdir)
+	joined, err := joinSubdir(p.loc.Subdir, subdir)
 	if e, ok := errors.AsType[*addrs.ParseError](err); ok {
 		return e.Reason
 	}
-	p.Subdir = joined
+	p.loc.Subdir = joined
 	return ""
 }
 
@@ -150,43 +169,345 @@ func joinSubdir(base, sub string) (string, error) {
 
 // detect makes a URL of a text without a scheme.
 func (p *parser) detect() string {
+	s := p.address
 	switch {
-	case strings.HasPrefix(p.address, `\\`):
+	case strings.HasPrefix(s, `\\`):
 		return "network paths are not supported"
-	case isAbsolutePath(p.address):
-		p.address = fileURL(p.address)
+	// An absolute path on this system or on Windows.
+	case strings.HasPrefix(s, "/"), len(s) > 2 && unicode.IsLetter(rune(s[0])) && s[1] == ':' && (s[2] == '\\' || s[2] == '/'):
+		name := path.Clean("/" + strings.ReplaceAll(s, `\`, "/"))
+		p.address = (&url.URL{Scheme: "file", Path: name}).String()
 		return ""
 	}
-	if u, err := url.Parse(p.address); err == nil && u.Scheme != "" {
+	if u, err := url.Parse(s); err == nil && u.Scheme != "" {
 		return ""
 	}
-	for _, d := range []func() (bool, string){p.github, p.scp, p.bitbucket, p.gcs, p.s3} {
-		if ok, reason := d(); ok {
-			return reason
+	// git@HOST:PATH. Another user than git needs "git::".
+	user, rest, ok := strings.Cut(s, "@")
+	host, name, colon := strings.Cut(rest, ":")
+	if ok && colon && !strings.ContainsAny(user+host, "/:@") && (user == "git" || p.forced == "git") {
+		if user == "" || host == "" || strings.Trim(name, "/") == "" {
+			return "it must be git@HOST:PATH"
 		}
+		u := url.URL{Scheme: "ssh", User: url.User(user), Host: host, Path: "/" + strings.TrimLeft(name, "/")}
+		p.address, p.forced = u.String(), cmp.Or(p.forced, "git")
+		return ""
 	}
-	if strings.Contains(p.address, "://") {
+	host, name, ok = strings.Cut(s, "/")
+	switch {
+	case ok && (host == "github.com" || host == "bitbucket.org"):
+		return p.detectRepository(host, name)
+	case strings.HasSuffix(host, ".googleapis.com"): // www.googleapis.com/storage/VERSION/BUCKET/OBJECT
+		parts := strings.SplitN(name, "/", 4)
+		if len(parts) < 4 || parts[0] != "storage" || !strings.HasPrefix(parts[1], "v") || parts[2] == "" || parts[3] == "" {
+			return "it must be www.googleapis.com/storage/v1/BUCKET/OBJECT"
+		}
+		p.address = "https://www.googleapis.com/" + name
+		return p.force("gcs")
+	case strings.HasSuffix(host, ".amazonaws.com"):
+		return p.detectS3(host, name)
+	case strings.Contains(s, "://"):
 		return "" // classify returns the reason
 	}
-	return reasonNeither
+	return p.noForm()
 }
 
-const reasonNeither = "it is neither a URL nor one of the short forms"
-
-// isAbsolutePath reports whether s is an absolute path on this system or on Windows.
-func isAbsolutePath(s string) bool {
-	if strings.HasPrefix(s, "/") {
-		return true
+// detectRepository accepts HOST/OWNER/REPO, which a directory may follow on GitHub.
+func (p *parser) detectRepository(host, name string) string {
+	owner, rest, _ := strings.Cut(name, "/")
+	repo, subdir, _ := strings.Cut(rest, "/")
+	if owner == "" || repo == "" || subdir != "" && host != "github.com" {
+		return "it must be " + host + "/OWNER/REPO"
 	}
-	return len(s) > 2 && unicode.IsLetter(rune(s[0])) && s[1] == ':' && (s[2] == '\\' || s[2] == '/')
+	p.address, p.forced = "https://"+host+"/"+owner+"/"+strings.TrimSuffix(repo, ".git")+".git", cmp.Or(p.forced, "git")
+	return p.addSubdir(subdir)
 }
 
-func fileURL(name string) string {
-	name = path.Clean(strings.ReplaceAll(name, `\`, "/"))
-	if !strings.HasPrefix(name, "/") {
-		name = "/" + name
+// detectS3 accepts the forms of S3 URLs: s3[-REGION].amazonaws.com/BUCKET,
+// BUCKET.s3[-REGION].amazonaws.com and BUCKET.s3.REGION.amazonaws.com.
+func (p *parser) detectS3(host, name string) string {
+	labels := strings.Split(strings.TrimSuffix(host, ".amazonaws.com"), ".")
+	switch {
+	case name != "" && (len(labels) == 1 || len(labels) == 2 && labels[0] == "s3"):
+		p.address = "https://" + host + "/" + name
+	case name != "" && len(labels) == 2:
+		p.address = "https://" + labels[1] + ".amazonaws.com/" + labels[0] + "/" + name
+	case name != "" && len(labels) == 3 && labels[1] == "s3":
+		p.address = "https://s3." + labels[2] + ".amazonaws.com/" + labels[0] + "/" + name
+	default:
+		return "it must be s3.amazonaws.com/BUCKET/OBJECT or BUCKET.s3.amazonaws.com/OBJECT"
 	}
-	return (&url.URL{Scheme: "file", Path: name}).String()
+	return p.force("s3")
+}
+
+// force sets the only getter that a short form has.
+func (p *parser) force(getter string) string {
+	if p.forced != "" && p.forced != getter {
+		return "it is an address of " + getter + "::, not of " + p.forced + "::"
+	}
+	p.forced = getter
+	return ""
+}
+
+func (p *parser) noForm() string {
+	p.formless = true
+	return "it is neither a URL nor one of the short forms"
+}
+
+// classify sets the kind by the word before "::", or else by the scheme, and checks the URL for it.
+func (p *parser) classify() string {
+	p.address = strings.ReplaceAll(p.address, " ", "%20")
+	u, err := url.Parse(p.address)
+	if err != nil {
+		if rest, ok := strings.CutPrefix(p.address, "ssh://git@"); ok && !strings.ContainsAny(rest, "[]%") {
+			p.suggestion = "git::git@" + weburl.Clean(rest, maxInput)
+			return "its port is not a number"
+		}
+		return "it is not a URL"
+	}
+	switch rest, ok := strings.CutPrefix(p.address[len(u.Scheme):], "://"); {
+	case !ok:
+		return p.noForm()
+	case strings.Contains(rest, "//"):
+		return "its path has an empty element"
+	case strings.Contains(rest, "#"):
+		return "it must not have a fragment"
+	case strings.ContainsFunc(rest+p.query, unicode.IsSpace):
+		return "it must not have spaces"
+	}
+	name := strings.Trim(u.Path, "/")
+	switch getter := cmp.Or(p.forced, u.Scheme); getter {
+	case "http", "https":
+		p.loc.Kind = KindHTTP
+		if u.Scheme != "http" && u.Scheme != "https" {
+			return "its scheme must be https or http"
+		}
+	case "git", "hg":
+		p.loc.Kind = Kind(getter)
+		schemes := []string{"https", "ssh", "http", "file", "git", "git+ssh", "ssh+git"}
+		if getter == "hg" {
+			schemes = schemes[:4]
+		}
+		switch {
+		case !slices.Contains(schemes, u.Scheme):
+			return "the scheme is not supported for repositories"
+		case u.Scheme == "file":
+			return checkFile(u)
+		case name == "":
+			return "the path of the repository is missing"
+		}
+	case "s3", "gcs":
+		p.loc.Kind = Kind(getter)
+	case "oci":
+		p.loc.Kind = KindOCI
+		switch {
+		case u.Scheme != "oci":
+			return "it must be oci://HOST/REPOSITORY"
+		case u.User != nil:
+			return "it must not have a user name"
+		case name == "" || strings.ContainsAny(name, "@:"):
+			return `it must be oci://HOST/REPOSITORY, with the version as "?tag=" or "?digest="`
+		}
+	case "file":
+		p.loc.Kind = KindLocal
+		return checkFile(u)
+	default:
+		p.loc.Kind, p.loc.Getter = KindOther, getter
+		if u.Host == "" && name == "" {
+			return "host and path are missing"
+		}
+		return checkText(u)
+	}
+	return checkHost(u)
+}
+
+func checkFile(u *url.URL) string {
+	switch {
+	case u.Host != "" && u.Host != "localhost" || u.User != nil:
+		return "a file URL must be file:///PATH"
+	case strings.Trim(u.Path, "/") == "":
+		return "the path is missing"
+	}
+	return ""
+}
+
+// checkHost refuses URLs without a host.
+func checkHost(u *url.URL) string {
+	if u.Opaque != "" || u.Hostname() == "" {
+		return "the host is missing"
+	}
+	return checkText(u)
+}
+
+// checkText refuses hosts, users and paths that a program could take for an option or another
+// path.
+func checkText(u *url.URL) string {
+	switch {
+	case strings.HasPrefix(u.Host, "-"):
+		return "its host starts with a hyphen"
+	case strings.HasPrefix(u.User.Username(), "-"):
+		return "its user starts with a hyphen"
+	case u.Scheme != "https" && u.Scheme != "http" && strings.Contains(u.User.String(), "%"):
+		return "its user has an escaped character" // git decodes it before it finds the host
+	case strings.Contains(u.Path, `\`):
+		return "it contains a backslash"
+	}
+	return ""
+}
+
+// parseQuery moves known parameters to their fields. Other parameters may be signed and stay
+// unchanged.
+func (p *parser) parseQuery() string {
+	if p.query == "" {
+		return ""
+	}
+	var kept []string
+	seen := map[string]bool{}
+	for pair := range strings.SplitSeq(p.query, "&") {
+		rawName, rawValue, _ := strings.Cut(pair, "=")
+		name, noName := url.QueryUnescape(rawName)
+		value, noValue := url.QueryUnescape(rawValue)
+		known, reason := p.setParameter(name, value)
+		switch {
+		case !known || noName != nil:
+			kept = append(kept, pair)
+			continue
+		case seen[name]:
+			return "the parameter " + name + " occurs twice"
+		case noValue != nil:
+			return "the parameter " + name + " is badly escaped"
+		case reason != "":
+			return reason
+		}
+		seen[name] = true
+	}
+	p.query = strings.Join(kept, "&")
+	return ""
+}
+
+// ociTag matches a tag of the OCI distribution specification.
+var ociTag = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+
+// setParameter sets the field of a parameter. It reports whether the parameter is known, and
+// returns the reason if its value is invalid.
+func (p *parser) setParameter(name, value string) (known bool, reason string) {
+	l := &p.loc
+	repository := l.Kind == KindGit || l.Kind == KindMercurial
+	switch {
+	case l.Kind == KindOCI && name == "tag":
+		if l.Tag = value; !ociTag.MatchString(value) {
+			reason = "the tag is invalid"
+		}
+	case l.Kind == KindOCI && name == "digest":
+		l.Digest = value
+		algorithm, digits, _ := strings.Cut(value, ":")
+		if sum, err := hex.DecodeString(digits); err != nil || algorithm == "" || len(sum) < 16 || len(sum) > 64 {
+			reason = "the digest must be ALGORITHM:HEX"
+		}
+	case l.Kind == KindOCI:
+		reason = "an oci location can only have the parameters tag and digest"
+	case l.Kind == KindGit && name == "ref", l.Kind == KindMercurial && name == "rev":
+		l.Ref, reason = value, checkRef(value)
+	case l.Kind == KindGit && name == "depth":
+		var err error
+		if l.Depth, err = strconv.Atoi(cmp.Or(value, "0")); err != nil || l.Depth < 0 || l.Depth > 1<<30 {
+			reason = "the depth must be a number"
+		}
+	case l.Kind == KindGit && name == "sshkey":
+		reason = "the parameter sshkey is not supported; configure the SSH key for git"
+	case repository && (name == "archive" || name == "checksum"):
+		reason = "the parameter " + name + " is for archives, not for repositories"
+	case name == "archive":
+		l.Archive, reason = parseFormat(value)
+	case name == "checksum":
+		l.Checksum, reason = canonicalChecksum(value)
+	case name == "filename": // the name of a single file for go-getter
+	default:
+		return false, ""
+	}
+	return true, reason
+}
+
+// checkRef refuses texts that cannot name a branch, tag or commit, or that a program could
+// take for an option or an expression.
+func checkRef(ref string) string {
+	bad := func(r rune) bool {
+		return r <= ' ' || r == 0x7f || strings.ContainsRune(`~^:?*[\`, r) || unicode.IsControl(r)
+	}
+	switch {
+	case ref == "":
+		return ""
+	case len(ref) > 255:
+		return "the ref is too long"
+	case strings.ContainsAny(ref[:1], "-+/."), strings.HasSuffix(ref, "/"), strings.HasSuffix(ref, "."), strings.HasSuffix(ref, ".lock"),
+		ref == "@", strings.Contains(ref, ".."), strings.Contains(ref, "//"), strings.Contains(ref, "@{"), strings.Contains(ref, "/."),
+		strings.ContainsFunc(ref, bad):
+		return "the ref must be the name of a branch or tag, or a commit"
+	}
+	return ""
+}
+
+// formats are the names of formats in parameters and at the end of paths. "gz" means a tar
+// archive.
+var formats = []struct {
+	name   string
+	format Format
+}{
+	{"zip", FormatZip},
+	{"tar.gz", FormatTarGzip}, {"tgz", FormatTarGzip}, {"gz", FormatTarGzip},
+	{"tar.bz2", FormatTarBzip2}, {"tar.tbz2", FormatTarBzip2}, {"tbz2", FormatTarBzip2}, {"bz2", FormatTarBzip2},
+	{"tar.xz", FormatTarXz}, {"txz", FormatTarXz}, {"xz", FormatTarXz},
+}
+
+func parseFormat(value string) (Format, string) {
+	if value == "" {
+		return FormatUnknown, ""
+	}
+	if yes, err := strconv.ParseBool(value); err == nil && !yes {
+		return FormatNone, ""
+	}
+	for _, f := range formats {
+		if f.name == value {
+			return f.format, ""
+		}
+	}
+	return FormatUnknown, "the archive format must be zip, tar.gz, tar.bz2 or tar.xz"
+}
+
+// formatOfPath returns the format for the end of a URL's path.
+func formatOfPath(address string) Format {
+	address, _, _ = strings.Cut(address, "?")
+	for _, f := range formats {
+		if strings.HasSuffix(address, "."+f.name) {
+			return f.format
+		}
+	}
+	return FormatUnknown
+}
+
+// algorithms are those that a checksum parameter can name.
+var algorithms = map[string]func() hash.Hash{"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha512": sha512.New}
+
+// canonicalChecksum returns ALGORITHM:HEX in lower case. Like go-getter, it finds a missing
+// algorithm by the length.
+func canonicalChecksum(s string) (canonical, reason string) {
+	if s == "" {
+		return "", ""
+	}
+	name, digits, found := strings.Cut(strings.ToLower(s), ":")
+	if found && name == "file" {
+		return "", "a checksum in another file is not supported; state the checksum itself"
+	}
+	if !found {
+		name, digits = "", name
+	}
+	sum, err := hex.DecodeString(digits)
+	for algorithm, start := range algorithms {
+		if err == nil && len(sum) == start().Size() && (name == "" || name == algorithm) {
+			return algorithm + ":" + digits, ""
+		}
+	}
+	return "", "the checksum must be md5, sha1, sha256 or sha512, a colon, and hex digits"
 }
 
 // Limits for texts in errors and events, in bytes.
@@ -217,8 +538,6 @@ func showInput(s string) string {
 }
 
 // refuse returns the error of parsing a location.
-func refuse(input, reason string) error { return suggest(input, reason, "") }
-
-func suggest(input, reason, suggestion string) error {
-	return &addrs.ParseError{Kind: "module location", Input: showInput(input), Reason: reason, Suggestion: suggestion}
+func refuse(input, reason string) error {
+	return &addrs.ParseError{Kind: "module location", Input: showInput(input), Reason: reason}
 }

@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -72,15 +71,4 @@ type Event struct {
 	Bytes    int64         // arrived so far
 	Total    int64         // 0 if unknown
 	Err      error         // usually nil
-}
-
-// newMeter returns a meter that reports events of the job.
-func (j *job) newMeter(m addrs.Module, v addrs.Version) *flight.Meter {
-	meter := &flight.Meter{}
-	meter.Report = func(kind string, err error) {
-		if j.o.Progress != nil {
-			j.o.Progress(Event{EventKind(kind), m, v, j.dir, j.shown, meter.Bytes, meter.Total, err})
-		}
-	}
-	return meter
 }

@@ -1,6 +1,8 @@
 package module
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"net/url"
 	"strings"
@@ -82,17 +84,52 @@ func resolve(base *url.URL, ref string) (*url.URL, string) {
 	return base.ResolveReference(u), ""
 }
 
-// MaxPage is how many bytes [ParseMeta] reads.
-const MaxPage = 64 << 10
+// pointsTo returns the location that the server at l named. It is for the same module, is not
+// on this machine, and has no credentials.
+func (l *Location) pointsTo(text string) (*Location, error) {
+	if l.Checksum != "" {
+		return nil, errors.New("the location has a checksum, but is a page and not an archive")
+	}
+	base, err := l.parsedURL()
+	if err != nil {
+		return nil, err
+	}
+	next, err := ResolveLocation(base, text)
+	if err != nil {
+		return nil, err
+	}
+	if err := next.checkRemote(); err != nil {
+		return nil, err
+	}
+	next.Module, next.Version = l.Module, l.Version
+	return next.WithSubdir(l.Subdir)
+}
 
-// ParseMeta returns the location that an HTML page names by the first tag
+// checkRemote refuses a location on this machine, because a server must not name it.
+func (l *Location) checkRemote() error {
+	if l.isLocal() {
+		return fmt.Errorf("%w: a server must not name %q", ErrLocal, l)
+	}
+	return nil
+}
+
+// isLocal reports whether local files would be read, by any method.
+func (l *Location) isLocal() bool {
+	u, err := url.Parse(l.URL)
+	return err != nil || l.Kind == KindLocal || u.Scheme == "file"
+}
+
+// maxPage is how many bytes of a page are read.
+const maxPage = 64 << 10
+
+// nextInPage returns the location that an HTML page names by the first tag
 //
 //	<meta name="terraform-get" content="LOCATION">
 //
-// in its head, or "" if its first [MaxPage] bytes have no such tag. Tags in comments and
+// in its head, or "" if its first maxPage bytes have no such tag. Tags in comments and
 // scripts are ignored. Errors come only from r.
-func ParseMeta(r io.Reader) (string, error) {
-	z := html.NewTokenizer(io.LimitReader(r, MaxPage))
+func nextInPage(r io.Reader) (string, error) {
+	z := html.NewTokenizer(io.LimitReader(r, maxPage))
 	for {
 		switch kind := z.Next(); kind {
 		case html.ErrorToken:
@@ -106,27 +143,20 @@ func ParseMeta(r io.Reader) (string, error) {
 			case string(name) == "body", string(name) == "head" && kind == html.EndTagToken:
 				return "", nil
 			case string(name) == "meta":
-				if location := metaLocation(z); location != "" {
+				// The first of two equal attributes counts.
+				attributes := map[string]string{}
+				for more := true; more; {
+					var key, value []byte
+					key, value, more = z.TagAttr()
+					if _, ok := attributes[string(key)]; !ok {
+						attributes[string(key)] = string(value)
+					}
+				}
+				location := strings.TrimSpace(attributes["content"])
+				if strings.EqualFold(attributes["name"], "terraform-get") && location != "" {
 					return location, nil
 				}
 			}
 		}
 	}
-}
-
-// metaLocation returns the location that the tag names. The first of two equal attributes
-// counts.
-func metaLocation(z *html.Tokenizer) string {
-	attributes := map[string]string{}
-	for more := true; more; {
-		var key, value []byte
-		key, value, more = z.TagAttr()
-		if _, ok := attributes[string(key)]; !ok {
-			attributes[string(key)] = string(value)
-		}
-	}
-	if !strings.EqualFold(attributes["name"], "terraform-get") {
-		return ""
-	}
-	return strings.TrimSpace(attributes["content"])
 }

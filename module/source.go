@@ -1,7 +1,9 @@
 package module
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"io"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -55,4 +57,17 @@ type Fetcher interface {
 	// The options are those of the download. A Fetcher that unpacks archives obeys Limits and
 	// SkipLinks, and returns the names that it omitted, for [Report.Skipped].
 	FetchModule(ctx context.Context, loc *Location, dir string, o Options) (skipped []string, err error)
+}
+
+// Fetchers is a Fetcher that calls another one for each kind of location. The keys are kinds, such as
+// "s3" and "oci", or a [Location.Getter]. For other locations the error is an [*UnsupportedError].
+type Fetchers map[string]Fetcher
+
+// FetchModule calls the Fetcher for loc.
+func (f Fetchers) FetchModule(ctx context.Context, loc *Location, dir string, o Options) (skipped []string, err error) {
+	name := cmp.Or(loc.Getter, string(loc.Kind))
+	if f[name] == nil {
+		return nil, &UnsupportedError{Kind: loc.Kind, Getter: loc.Getter, Options: []string{fmt.Sprintf("Fetcher[%.100q]", name)}}
+	}
+	return f[name].FetchModule(ctx, loc, dir, o)
 }

@@ -12,26 +12,70 @@ import (
 	"strings"
 	"syscall"
 
-	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // staging is a staging directory beside the target. The complete package is renamed from it. If
 // the process is killed, the next download beside it removes it.
 type staging struct {
-	target  string
-	replace bool // Options.Replace
-	dir     string
-	part    *fsx.PartDir // dir
-	trees   int
+	o      Options
+	limits checksum.Limits // the effective ones
+	dir    string          // the target as the caller named it
+	target string          // absolute
+	trees  int
+	xz     *semaphore.Weighted // bounds the tar.xz that are unpacked concurrently
+
+	part       *fsx.PartDir // nil if it cannot be written
+	unwritable error        // why
+}
+
+// newStaging creates the staging directory for the target dir, and missing directories above it. It
+// fails if it cannot, unless the package is there already, or if the target is occupied.
+func newStaging(ctx context.Context, dir string, o Options, xz *semaphore.Weighted) (*staging, error) {
+	if !o.H1.IsZero() && o.H1.Scheme() != checksum.SchemeH1 {
+		return nil, fmt.Errorf("Options.H1 has scheme %s, want %s", o.H1.Scheme(), checksum.SchemeH1)
+	}
+	target, err := cleanTarget(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkTarget(filepath.Clean(dir), o.Replace); err != nil {
+		return nil, err
+	}
+	s := &staging{o: o, limits: o.Limits.Effective(), dir: dir, target: target, xz: xz}
+	beside := filepath.Dir(target)
+	err = makeDirs(beside)
+	if err == nil {
+		s.part, err = fsx.CreatePartDir(beside)
+	}
+	if err != nil {
+		s.unwritable = err
+		there := s.find(ctx, o.H1, "")
+		if there == nil {
+			return nil, err
+		}
+		there.root.Close()
+	}
+	fsx.SweepParts(ctx, beside)
+	return s, nil
+}
+
+// discard removes the staging directory. If ctx has ended, the next sweep removes the rest.
+func (s *staging) discard(ctx context.Context) {
+	if s.part != nil {
+		s.part.Discard(ctx)
+	}
 }
 
 // cleanTarget returns the absolute path of the target. It refuses texts that do not name a
 // directory.
 func cleanTarget(target string) (string, error) {
 	if base := filepath.Base(target); target == "" || base == "." || base == ".." || base == string(filepath.Separator) {
-		return "", &fs.PathError{Op: "create", Path: target, Err: fs.ErrInvalid}
+		return "", fmt.Errorf("the target %q does not name a directory to create: %w", target, fs.ErrInvalid)
 	}
 	return absolute(target)
 }
@@ -50,20 +94,6 @@ func absolute(path string) (string, error) {
 		return "", err
 	}
 	return filepath.Join(dir, path), nil
-}
-
-// newStaging creates the staging directory, and missing directories above it.
-func newStaging(ctx context.Context, target string, replace bool) (*staging, error) {
-	beside := filepath.Dir(target)
-	if err := makeDirs(beside); err != nil {
-		return nil, err
-	}
-	part, err := fsx.CreatePartDir(beside)
-	if err != nil {
-		return nil, err
-	}
-	fsx.SweepParts(ctx, beside)
-	return &staging{target: target, replace: replace, dir: part.Path(), part: part}, nil
 }
 
 // makeDirs creates a directory and missing directories above it, and syncs them.
@@ -118,87 +148,100 @@ func checkReplaceable(path string, info fs.FileInfo, replace bool) error {
 	return fmt.Errorf("%s: %w", path, ErrOccupied)
 }
 
-// path returns a path in the staging directory.
-func (s *staging) path(name string) string { return filepath.Join(s.dir, name) }
+// reuse returns the package at the target if it has Options.H1 and the directory subdir, which may
+// be known only after requests. If it returns nil, the staging directory can be written.
+func (s *staging) reuse(ctx context.Context, subdir string) (*unpacked, error) {
+	if got := s.find(ctx, s.o.H1, subdir); got != nil {
+		return got, nil
+	}
+	return nil, s.unwritable
+}
+
+// find returns the target if it may be replaced, has the hash, and contains the
+// directory subdir. Otherwise it returns nil. An empty directory is not part of the hash, so
+// it may be missing.
+func (s *staging) find(ctx context.Context, want checksum.Hash, subdir string) *unpacked {
+	if !s.o.Replace || want.IsZero() {
+		return nil
+	}
+	named, err := os.Lstat(s.target)
+	if err != nil || !named.IsDir() {
+		return nil
+	}
+	root, err := os.OpenRoot(s.target)
+	if err != nil {
+		return nil
+	}
+	if opened, err := root.Stat("."); err == nil && os.SameFile(named, opened) && s.checkSize(ctx, root) == nil {
+		if got, err := checksum.H1Dir(ctx, fsx.Tree(ctx, root)); err == nil && got == want {
+			if _, err := findSubdir(root, subdir); err == nil {
+				return &unpacked{root: root, h1: want, reused: true}
+			}
+		}
+	}
+	root.Close()
+	return nil
+}
+
+// checkSize refuses a directory that is larger than any package that would be accepted.
+func (s *staging) checkSize(ctx context.Context, root *os.Root) error {
+	entries, size := 0, int64(0)
+	return fs.WalkDir(fsx.Tree(ctx, root), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		entries++
+		if size += info.Size(); entries > s.limits.Entries || size > s.limits.Unpacked {
+			return fault.ErrTooLarge
+		}
+		return nil
+	})
+}
 
 // newTree creates an empty directory for a package and opens it.
 func (s *staging) newTree() (*os.Root, error) {
 	s.trees++
-	path := s.path(fmt.Sprintf("tree%d", s.trees))
+	path := filepath.Join(s.part.Path(), fmt.Sprintf("tree%d", s.trees))
 	if err := os.Mkdir(path, 0o755); err != nil {
 		return nil, err
 	}
 	return os.OpenRoot(path)
 }
 
-// commit moves the tree of root to the target, and closes root.
-func (s *staging) commit(ctx context.Context, root *os.Root) error {
-	path := root.Name()
-	err := syncTree(ctx, root)
-	// Windows cannot rename an open directory.
-	if err := errors.Join(err, root.Close()); err != nil {
-		return err
+// place moves the package to the target, and closes it. If the target already has it, place does
+// nothing and reports that.
+func (s *staging) place(ctx context.Context, got *unpacked, subdir string) (reused bool, err error) {
+	if got.reused {
+		return true, nil
 	}
-	if s.replace {
+	if there := s.find(ctx, got.h1, subdir); there != nil {
+		return true, there.root.Close()
+	}
+	// Windows cannot rename an open directory.
+	if err := cmp.Or(ctx.Err(), got.root.Close()); err != nil {
+		return false, err
+	}
+	path := got.root.Name()
+	if s.o.Replace {
 		// Put checks the old file after the exchange, when no other process can replace it.
 		_, err = s.part.Put(filepath.Base(path), filepath.Base(s.target), func(old fs.FileInfo) error { return checkReplaceable(s.target, old, true) })
 	} else {
-		err = s.rename(path)
-	}
-	if err != nil {
-		return err
-	}
-	// The old directory is removed after this, with the staging directory.
-	return fsx.SyncDir(filepath.Dir(s.target))
-}
-
-// rename moves the tree to the target, which is missing or an empty directory.
-func (s *staging) rename(path string) error {
-	// A rename does not replace an empty directory. Unlike os.Remove, Rmdir never removes a
-	// file.
-	err := syscall.Rmdir(s.target)
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		err = os.Rename(path, s.target)
-	}
-	if err != nil {
-		return cmp.Or(checkTarget(s.target, false), err)
-	}
-	return nil
-}
-
-// syncers is the number of files that are synced at the same time. Disks sync many at once
-// more than ten times as fast as one after the other.
-const syncers = 16
-
-// syncTree syncs all files and directories below root.
-func syncTree(ctx context.Context, root *os.Root) error {
-	group, failed := errgroup.WithContext(ctx)
-	group.SetLimit(syncers)
-	walked := fs.WalkDir(fsx.Tree(ctx, root), ".", func(name string, d fs.DirEntry, err error) error {
-		if err == nil {
-			err = cmp.Or(ctx.Err(), failed.Err())
+		// A rename does not replace an empty directory. Unlike os.Remove, Rmdir never removes a
+		// file.
+		if err = syscall.Rmdir(s.target); err == nil || errors.Is(err, fs.ErrNotExist) {
+			err = os.Rename(path, s.target)
 		}
 		if err != nil {
-			return err
+			err = cmp.Or(checkTarget(s.target, false), err)
 		}
-		group.Go(func() error {
-			if d.IsDir() {
-				return fsx.SyncDir(filepath.Join(root.Name(), filepath.FromSlash(name)))
-			}
-			return syncFile(root, name)
-		})
-		return nil
-	})
-	return cmp.Or(group.Wait(), walked)
-}
-
-func syncFile(root *os.Root, name string) error {
-	f, err := root.OpenFile(name, os.O_RDWR, 0)
-	if errors.Is(err, fs.ErrPermission) {
-		f, err = root.Open(name) // sufficient except on Windows
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
-	return errors.Join(f.Sync(), f.Close())
+	// The old directory is removed after this, with the staging directory.
+	return false, fsx.SyncDir(filepath.Dir(s.target))
 }

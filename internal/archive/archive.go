@@ -34,12 +34,16 @@ package archive
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"math"
 
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/inflate"
 )
 
 // Limits bound the cost of reading an archive. In each field zero means the default and a negative
@@ -66,6 +70,24 @@ func effective[T int | int64](n, byDefault, unlimited T) T {
 		return unlimited
 	}
 	return cmp.Or(n, byDefault)
+}
+
+// Options are the options of reading and unpacking.
+type Options struct {
+	// Sync syncs all files, several at the same time. The caller syncs the directories.
+	Sync bool
+
+	// Exec, if not nil, reports whether a file becomes executable although its entry is not.
+	Exec func(name string) bool
+
+	// Omit, if not nil, reports whether an entry is omitted; link tells that it is a symbolic
+	// link. Only the name of an omitted entry is checked. An archive with links that are not
+	// omitted is refused. Only [UnpackTar] and [OpenZipWith] use it.
+	Omit func(name string, link bool) bool
+
+	// AnyCase permits names that differ in case only. If the file system does not keep them
+	// apart, unpacking fails. Only [UnpackTar] and [OpenZipWith] use it.
+	AnyCase bool
 }
 
 // Entry is a file or directory of an archive, as its header describes it.
@@ -101,4 +123,53 @@ func bad(format string, args ...any) error {
 
 func tooLarge(format string, args ...any) error {
 	return fmt.Errorf("archive %w: "+format, append([]any{fault.ErrTooLarge}, args...)...)
+}
+
+// ErrLink: the archive has a symbolic link. It wraps fault.ErrArchive.
+var ErrLink = fault.Narrow(fault.ErrArchive.Error(), fault.ErrArchive)
+
+func isLink(name string) error {
+	return fmt.Errorf("%w: entry %.100q is a symbolic link", ErrLink, name)
+}
+
+// damaged converts errors about invalid data to fault.ErrArchive. It returns other errors, such as
+// those of the disk, unchanged.
+func damaged(err error) error {
+	switch {
+	case err == nil, errors.Is(err, fault.ErrArchive), errors.Is(err, fault.ErrTooLarge):
+		return err
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return bad("unexpected end of the archive")
+	case errors.Is(err, inflate.ErrCorrupt):
+		return bad("%w", err)
+	}
+	return err
+}
+
+// Until returns a reader of r that fails with [fault.Ended] when ctx ends.
+func Until(ctx context.Context, r io.Reader) io.Reader { return until{ctx, r} }
+
+type until struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (u until) Read(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, fault.Ended(u.ctx)
+	}
+	return u.r.Read(p)
+}
+
+// untilAt is the same for an [io.ReaderAt].
+type untilAt struct {
+	ctx context.Context
+	r   io.ReaderAt
+}
+
+func (u untilAt) ReadAt(p []byte, off int64) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, fault.Ended(u.ctx)
+	}
+	return u.r.ReadAt(p, off)
 }

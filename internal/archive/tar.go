@@ -2,15 +2,21 @@ package archive
 
 import (
 	"archive/tar"
+	"bufio"
+	"compress/bzip2"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
 
+	"github.com/therootcompany/xz"
+
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/inflate"
 )
 
 // UnpackTar unpacks r, a tar of format f, below root while it reads. It follows the rules of
@@ -22,123 +28,93 @@ import (
 // caller removes the files. If the error is nil, all of r has been read.
 func UnpackTar(ctx context.Context, r io.Reader, f Format, root *os.Root, l Limits, o Options) ([]File, error) {
 	limits := l.Effective()
-	in := newTarStream(ctx, r, f, limits)
-	u := &untar{
-		tree:  newTree(ctx, root, o),
-		tar:   tar.NewReader(in),
-		names: names{limits: limits, anyCase: o.AnyCase},
-		left:  limits.Unpacked,
+	packed := &packedReader{r: Until(ctx, r), left: limits.Package, limit: limits.Package}
+	in := &tarStream{ctx: ctx, packed: packed, left: streamLimit(limits)}
+	var err error
+	if in.unpacked, err = f.decompressor(bufio.NewReaderSize(packed, 64<<10)); err == io.EOF {
+		err = io.ErrUnexpectedEOF
 	}
-	defer u.release()
-	files, err := u.waitForSyncs(u.run())
+	if err != nil {
+		return nil, in.cause(err)
+	}
+	t := newTree(ctx, root, o)
+	files, err := t.untar(tar.NewReader(in), limits)
 	if err == nil {
-		err = in.drain(u.buf[:])
+		err = in.drain(t.copier.buf[:])
 	}
-	switch {
-	case in.err != nil && in.err != io.EOF: // the cause of err
-		return nil, in.err
-	case err != nil:
-		return nil, err
+	if in.err != nil && in.err != io.EOF {
+		err = in.err // the cause of err
 	}
-	return files, nil
+	return t.finish(files, err)
 }
 
-// emptySum is the checksum of a directory.
-var emptySum = sha256.Sum256(nil)
-
-// untar is the state of UnpackTar.
-type untar struct {
-	*tree
-	tar   *tar.Reader
-	names names
-	left  int64 // bytes of content still allowed
-}
-
-func (u *untar) run() ([]File, error) {
-	var files []File
-	entries := 0
+// untar unpacks all entries.
+func (t *tree) untar(r *tar.Reader, limits Limits) (files []File, err error) {
+	names := names{limits: limits, anyCase: t.o.AnyCase}
+	left, empty := limits.Unpacked, true
 	for {
-		h, err := u.tar.Next()
+		h, err := r.Next()
+		if err == io.EOF && empty {
+			return nil, bad("it has no entries")
+		}
 		if err == io.EOF {
-			break
+			return files, nil
 		}
 		if err != nil {
 			return nil, unreadable(err)
 		}
 		if h.Typeflag == tar.TypeXGlobalHeader {
-			if err := checkGlobal(h); err != nil {
-				return nil, err
+			// It may change names or contents of the entries after it for other programs:
+			// archive/tar ignores it. That of git has a comment.
+			harmless := []string{"comment", "mtime", "atime", "ctime", "uid", "gid", "uname", "gname"}
+			for key := range h.PAXRecords {
+				if !slices.Contains(harmless, key) {
+					return nil, bad("it has a global header with %q", fault.Shown(key, 50))
+				}
 			}
 			continue
 		}
-		entries++
-		e, ok, err := u.admit(h)
-		if err != nil {
+		empty = false
+		e := Entry{Name: strings.TrimPrefix(h.Name, "./"), Size: h.Size, Exec: h.Mode&0o111 != 0}
+		if h.Typeflag == tar.TypeDir {
+			e.Size = 0 // archive/tar reads no content of a directory
+			e.Name = strings.TrimSuffix(e.Name, "/")
+			if e.Name == "" || e.Name == "." {
+				continue
+			}
+			e.Name += "/"
+		}
+		if err := names.add(e.Name); err != nil {
 			return nil, err
 		}
-		if !ok {
+		if t.o.Omit != nil && t.o.Omit(e.Name, h.Typeflag == tar.TypeSymlink) {
 			continue
 		}
-		f, err := u.unpack(e)
+		if err := checkType(h, e.Name); err != nil {
+			return nil, err
+		}
+		if e.Size > left {
+			return nil, tooLarge("its content has more than %d bytes", limits.Unpacked)
+		}
+		left -= e.Size
+		got := content{sum: emptySum}
+		if e.IsDir() {
+			err = t.mkdir(strings.TrimSuffix(e.Name, "/"))
+		} else {
+			got, err = t.file(e, func(w io.Writer) (content, error) { return t.copier.entry(w, r, e) })
+		}
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, f)
+		files = append(files, File{e, got.sum})
 	}
-	if entries == 0 {
-		return nil, bad("it has no entries")
-	}
-	return files, nil
 }
 
-// checkGlobal refuses a global header that changes names or contents of the entries after it for other
-// programs: archive/tar ignores it. That of git has a comment.
-func checkGlobal(h *tar.Header) error {
-	harmless := []string{"comment", "mtime", "atime", "ctime", "uid", "gid", "uname", "gname"}
-	for key := range h.PAXRecords {
-		if !slices.Contains(harmless, key) {
-			return bad("it has a global header with %q", fault.Shown(key, 50))
-		}
-	}
-	return nil
-}
+// emptySum is the checksum of a directory.
+var emptySum = sha256.Sum256(nil)
 
-// admit checks a header. It returns false for an entry to omit.
-func (u *untar) admit(h *tar.Header) (Entry, bool, error) {
-	name := strings.TrimPrefix(h.Name, "./")
-	if h.Typeflag == tar.TypeDir {
-		name = strings.TrimSuffix(name, "/")
-		if name == "" || name == "." {
-			return Entry{}, false, nil
-		}
-		name += "/"
-	}
-	if err := u.names.add(name); err != nil {
-		return Entry{}, false, err
-	}
-	if h.Typeflag == tar.TypeSymlink && u.o.Skip != nil {
-		u.o.Skip(name)
-		return Entry{}, false, nil
-	}
-	if err := admitHeader(h, name); err != nil {
-		return Entry{}, false, err
-	}
-	size := h.Size
-	if size < 0 {
-		return Entry{}, false, bad("entry %.100q has a negative size", name)
-	}
-	if h.Typeflag == tar.TypeDir {
-		size = 0 // archive/tar reads no content of a directory
-	}
-	if size > u.left {
-		return Entry{}, false, tooLarge("its content has more than %d bytes", u.names.limits.Unpacked)
-	}
-	u.left -= size
-	return Entry{Name: name, Size: size, Exec: h.Mode&0o111 != 0}, true, nil
-}
-
-// admitHeader checks the type of an entry.
-func admitHeader(h *tar.Header, name string) error {
+// checkType checks the type of an entry.
+func checkType(h *tar.Header, name string) error {
 	switch h.Typeflag {
 	case tar.TypeReg, tar.TypeDir:
 	case tar.TypeSymlink:
@@ -155,26 +131,176 @@ func admitHeader(h *tar.Header, name string) error {
 			return bad("entry %.100q is a sparse file", name)
 		}
 	}
-	if h.Typeflag == tar.TypeReg && strings.HasSuffix(name, "/") {
+	switch {
+	case h.Typeflag == tar.TypeReg && strings.HasSuffix(name, "/"):
 		return bad("entry %.100q is a directory by its name but not by its type", name)
+	case h.Size < 0:
+		return bad("entry %.100q has a negative size", name)
 	}
 	return nil
 }
 
-func (u *untar) unpack(e Entry) (File, error) {
-	if e.IsDir() {
-		err := u.mkdir(strings.TrimSuffix(e.Name, "/"))
-		return File{Entry: e, Sum: emptySum}, err
+// Format is the format of an archive.
+type Format string
+
+// The formats of module packages.
+const (
+	FormatZip      Format = "zip"
+	FormatTarGzip  Format = "tar.gz"
+	FormatTarXz    Format = "tar.xz"
+	FormatTarBzip2 Format = "tar.bz2"
+
+	// FormatTar is an uncompressed tar, for example from git. Sniff does not detect it.
+	FormatTar Format = "tar"
+)
+
+// SniffLen is the number of bytes that [Sniff] needs.
+const SniffLen = 6
+
+// Sniff returns the format of an archive from its first bytes, or "". It does not check that
+// compressed data contains a tar.
+func Sniff(head []byte) Format {
+	has := func(magic string) bool { return len(head) >= len(magic) && string(head[:len(magic)]) == magic }
+	switch {
+	case has("PK\x03\x04"), has(endSig): // endSig starts a zip without entries
+		return FormatZip
+	case has("\x1f\x8b"):
+		return FormatTarGzip
+	case has("\xfd7zXZ\x00"):
+		return FormatTarXz
+	case has("BZh") && len(head) > 3 && '1' <= head[3] && head[3] <= '9':
+		return FormatTarBzip2
 	}
-	return u.file(e, func(w io.Writer) (File, error) {
-		got, err := u.entry(w, u.tar, e)
-		return File{Entry: e, Sum: got.sum}, err
-	})
+	return ""
 }
 
-// ErrLink: the archive has a symbolic link. It wraps fault.ErrArchive.
-var ErrLink = fault.Narrow(fault.ErrArchive.Error(), fault.ErrArchive)
+// decompressor returns a reader of the decompressed data. Its memory is bounded, for xz by maxDictionary.
+func (f Format) decompressor(r *bufio.Reader) (io.Reader, error) {
+	switch f {
+	case FormatTarGzip:
+		return inflate.NewGzipReader(r), nil
+	case FormatTarXz:
+		return xz.NewReader(r, maxDictionary)
+	case FormatTarBzip2:
+		return bzip2.NewReader(r), nil
+	case FormatTar:
+		return r, nil
+	}
+	return nil, fmt.Errorf("%q is not a tar", string(f))
+}
 
-func isLink(name string) error {
-	return fmt.Errorf("%w: entry %.100q is a symbolic link", ErrLink, name)
+// A packedReader reads compressed data. It remembers its error, which tells a broken connection from
+// a damaged archive.
+type packedReader struct {
+	r     io.Reader
+	left  int64 // bytes still allowed
+	limit int64
+	err   error
+}
+
+func (o *packedReader) Read(p []byte) (int, error) {
+	if o.err != nil {
+		return 0, o.err
+	}
+	n, err := o.r.Read(p)
+	o.left -= int64(n)
+	if o.left < 0 {
+		err = tooLarge("more than %d bytes", o.limit)
+	}
+	if err != io.EOF {
+		o.err = err
+	}
+	return n, err
+}
+
+// A tarStream reads decompressed data. Its errors are io.EOF, those of packed and the context,
+// or wrap fault.ErrArchive or fault.ErrTooLarge.
+type tarStream struct {
+	ctx      context.Context
+	packed   *packedReader
+	unpacked io.Reader
+	left     int64 // bytes still allowed
+	err      error
+}
+
+// maxPadding is the maximum length of zeros after the end of a tar. Programs for tapes fill their
+// last block, of 10 KiB by default and rarely of 1 MiB.
+const maxPadding = 4 << 20
+
+// streamLimit returns the maximum length of a tar within l: the content, and for each entry a
+// header, padding, and an extra header with a long name.
+func streamLimit(l Limits) int64 {
+	perEntry := 4096 + 2*int64(min(l.NameLen, 1<<20))
+	overhead := int64(min(l.Entries, 1<<30))*perEntry + maxPadding
+	if l.Unpacked > 1<<62-overhead {
+		return 1 << 62
+	}
+	return l.Unpacked + overhead
+}
+
+func (s *tarStream) Read(p []byte) (int, error) {
+	if s.err == nil && s.ctx.Err() != nil {
+		s.err = fault.Ended(s.ctx)
+	}
+	if s.err != nil {
+		return 0, s.err
+	}
+	n, err := s.unpacked.Read(p)
+	if s.left -= int64(n); s.left < 0 && s.packed.err == nil {
+		err = tooLarge("the tar exceeds the limits of content and headers")
+	}
+	s.err = s.cause(err)
+	return n, s.err
+}
+
+// cause returns the cause of an error of the decompressor.
+func (s *tarStream) cause(err error) error {
+	switch {
+	case s.packed.err != nil:
+		return s.packed.err
+	case err != nil && s.ctx.Err() != nil:
+		return fault.Ended(s.ctx)
+	case err == nil, err == io.EOF:
+		return err
+	}
+	return unreadable(err)
+}
+
+// drain reads the data after the end of the tar, which must be zeros: other readers might interpret
+// other data.
+func (s *tarStream) drain(buf []byte) error {
+	size := 0
+	for idle := 0; idle < 100; idle++ {
+		n, err := s.Read(buf)
+		if size += n; size > maxPadding {
+			return tooLarge("more than %d bytes after the end of the tar", maxPadding)
+		}
+		for _, b := range buf[:n] {
+			idle = 0
+			if b != 0 {
+				return bad("data after the end of the tar")
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return io.ErrNoProgress
+}
+
+// maxDictionary is the largest dictionary that the levels 0 to 9 of the xz program use.
+const maxDictionary = 64 << 20
+
+// unreadable converts errors of decompressors and of archive/tar, which all are about invalid data.
+func unreadable(err error) error {
+	if d := damaged(err); d != err || errors.Is(err, fault.ErrArchive) || errors.Is(err, fault.ErrTooLarge) {
+		return d
+	}
+	if errors.Is(err, xz.ErrMemlimit) {
+		return tooLarge("an xz dictionary of more than %d bytes", maxDictionary)
+	}
+	return bad("%w", err)
 }

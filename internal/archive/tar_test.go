@@ -287,30 +287,37 @@ func TestUnpackTarPlanted(t *testing.T) {
 	}
 }
 
-func TestSkipLinks(t *testing.T) {
+// TestOmit omits links, and the files of a repository.
+func TestOmit(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{"main.tf": "x", "link/": "", "link/inner": "y"}
-	var skipped []string
-	skip := func(name string) { skipped = append(skipped, name) }
+	var omitted []string
+	o := archive.Options{Omit: func(name string, link bool) bool {
+		omit := link || strings.HasPrefix(name, ".git/")
+		if omit {
+			omitted = append(omitted, name)
+		}
+		return omit
+	}}
 
 	dir, list, err := untar(t, zipped(t, roll(t,
-		regular("main.tf", "x"), special(tar.TypeSymlink, "out", "/etc/passwd"), regular("link/inner", "y"),
-	)), archive.Limits{}, archive.Options{Skip: skip})
+		regular("main.tf", "x"), special(tar.TypeSymlink, "out", "/etc/passwd"), regular(".git/config", "x"), regular("link/inner", "y"),
+	)), archive.Limits{Unpacked: 2}, o)
 	must(t, err)
 	if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
 		t.Errorf("tree (-want +got):\n%s", diff)
 	}
-	if len(list) != 2 || !slices.Equal(skipped, []string{"out"}) {
-		t.Errorf("%d entries, skipped %q", len(list), skipped)
+	if want := []string{"out", ".git/config"}; len(list) != 2 || !slices.Equal(omitted, want) {
+		t.Errorf("%d entries, omitted %q; want 2, %q", len(list), omitted, want)
 	}
 
-	skipped = nil
+	omitted = nil
 	data := pack(t, member{name: "main.tf", content: "x"},
-		member{name: "out", content: "/etc/passwd", mode: 0o777 | fs.ModeSymlink}, member{name: "link/inner", content: "y"})
+		member{name: "out", content: "/etc/passwd", mode: 0o777 | fs.ModeSymlink}, member{name: ".git/config", content: "x"}, member{name: "link/inner", content: "y"})
 	if _, err := open(data, archive.Limits{}); !errors.Is(err, archive.ErrLink) {
 		t.Errorf("zip: %v, want ErrLink", err)
 	}
-	z, err := archive.OpenZipWith(t.Context(), bytes.NewReader(data), int64(len(data)), archive.Limits{}, archive.Options{Skip: skip})
+	z, err := archive.OpenZipWith(t.Context(), bytes.NewReader(data), int64(len(data)), archive.Limits{Unpacked: 2}, o)
 	must(t, err)
 	dir = t.TempDir()
 	root, err := os.OpenRoot(dir)
@@ -319,8 +326,8 @@ func TestSkipLinks(t *testing.T) {
 	if _, err := z.Unpack(t.Context(), root, archive.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, tree(t, dir)); diff != "" || !slices.Equal(skipped, []string{"out"}) {
-		t.Errorf("zip: skipped %q, tree (-want +got):\n%s", skipped, diff)
+	if diff := cmp.Diff(want, tree(t, dir)); diff != "" || !slices.Equal(omitted, []string{"out", ".git/config"}) {
+		t.Errorf("zip: omitted %q, tree (-want +got):\n%s", omitted, diff)
 	}
 
 	// The name of an omitted link is taken. A hard link is never omitted, as its content would
@@ -330,7 +337,7 @@ func TestSkipLinks(t *testing.T) {
 		{special(tar.TypeSymlink, "../a", "b")},
 		{regular("a", ""), special(tar.TypeLink, "b", "a")},
 	} {
-		if _, _, err := untar(t, zipped(t, roll(t, items...)), archive.Limits{}, archive.Options{Skip: skip}); !errors.Is(err, fault.ErrArchive) {
+		if _, _, err := untar(t, zipped(t, roll(t, items...)), archive.Limits{}, o); !errors.Is(err, fault.ErrArchive) {
 			t.Errorf("error %v, want %v", err, fault.ErrArchive)
 		}
 	}

@@ -2,28 +2,34 @@ package archive
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"hash"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
 	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // A tree is a directory that an archive is unpacked into.
 type tree struct {
-	*copier
-	root *os.Root
-	o    Options
-	made map[string]bool // created directories
-
-	syncs errgroup.Group // files that are being synced
+	ctx    context.Context
+	root   *os.Root
+	o      Options
+	copier *copier
+	made   map[string]bool // created directories
+	syncs  errgroup.Group  // files that are being synced
 }
 
 func newTree(ctx context.Context, root *os.Root, o Options) *tree {
-	t := &tree{copier: newCopier(ctx), root: root, o: o, made: map[string]bool{".": true}}
-	t.syncs.SetLimit(8) // also bounds the open files
+	t := &tree{ctx: ctx, root: root, o: o, copier: newCopier(ctx), made: map[string]bool{".": true}}
+	t.syncs.SetLimit(16) // also bounds the open files
 	return t
 }
 
@@ -43,9 +49,9 @@ func (t *tree) mkdir(path string) error {
 }
 
 // file creates the file of e and calls fill to write its content.
-func (t *tree) file(e Entry, fill func(io.Writer) (File, error)) (File, error) {
+func (t *tree) file(e Entry, fill func(io.Writer) (content, error)) (content, error) {
 	if err := t.mkdir(parent(e.Name)); err != nil {
-		return File{}, err
+		return content{}, err
 	}
 	mode := fs.FileMode(0o644)
 	if t.executable(e) {
@@ -53,13 +59,13 @@ func (t *tree) file(e Entry, fill func(io.Writer) (File, error)) (File, error) {
 	}
 	out, err := t.root.OpenFile(e.Name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		return File{}, existing(e.Name, err)
+		return content{}, existing(e.Name, err)
 	}
-	f, err := fill(out)
+	got, err := fill(out)
 	if err != nil {
-		return File{}, errors.Join(err, out.Close())
+		return got, errors.Join(err, out.Close())
 	}
-	return f, t.close(out)
+	return got, t.close(out)
 }
 
 // executable reports whether the file of e gets an executable mode.
@@ -75,10 +81,11 @@ func (t *tree) close(f *os.File) error {
 	return nil
 }
 
-// waitForSyncs waits until all files are synced. The caller must call it before it returns, also after an
-// error.
-func (t *tree) waitForSyncs(files []File, err error) ([]File, error) {
-	if failed := t.syncs.Wait(); err == nil {
+// finish waits until all files are synced, and ends the use of t.
+func (t *tree) finish(files []File, err error) ([]File, error) {
+	failed := t.syncs.Wait()
+	t.copier.release()
+	if err == nil {
 		err = failed
 	}
 	if err != nil {
@@ -102,4 +109,73 @@ func existing(name string, err error) error {
 		return bad("entry %.100q: the file system already has this name, possibly in another case: %w", name, err)
 	}
 	return err
+}
+
+// A copier copies content through one buffer and one hash.
+type copier struct {
+	ctx context.Context
+	buf *[256 << 10]byte
+	sum hash.Hash
+}
+
+// content is the size and the checksums of what was copied.
+type content struct {
+	size int64
+	crc  uint32
+	sum  [sha256.Size]byte
+}
+
+var buffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
+
+func newCopier(ctx context.Context) *copier {
+	return &copier{ctx: ctx, buf: buffers.Get().(*[256 << 10]byte), sum: sha256.New()}
+}
+
+func (c *copier) release() { buffers.Put(c.buf) }
+
+// copy reads r to its end and writes it to w, if w is not nil. It calls allow with the total size
+// before each write.
+func (c *copier) copy(w io.Writer, r io.Reader, allow func(size int64) error) (got content, err error) {
+	c.sum.Reset()
+	for {
+		if c.ctx.Err() != nil {
+			return got, fault.Ended(c.ctx)
+		}
+		n, err := r.Read(c.buf[:])
+		got.size += int64(n)
+		if err := allow(got.size); err != nil {
+			return got, err
+		}
+		got.crc = crc32.Update(got.crc, crc32.IEEETable, c.buf[:n])
+		c.sum.Write(c.buf[:n])
+		if w != nil && n > 0 {
+			if _, err := w.Write(c.buf[:n]); err != nil {
+				return got, err
+			}
+		}
+		if err == io.EOF {
+			got.sum = [sha256.Size]byte(c.sum.Sum(nil))
+			return got, nil
+		}
+		if err != nil {
+			return got, err
+		}
+	}
+}
+
+// entry copies the content of e and checks its size.
+func (c *copier) entry(w io.Writer, r io.Reader, e Entry) (content, error) {
+	got, err := c.copy(w, r, func(size int64) error {
+		if size > e.Size {
+			return bad("entry %.100q is longer than the %d bytes announced", e.Name, e.Size)
+		}
+		return nil
+	})
+	switch {
+	case err == nil && got.size < e.Size:
+		err = bad("entry %.100q is shorter than the %d bytes announced", e.Name, e.Size)
+	case damaged(err) != err:
+		err = bad("entry %.100q: %w", e.Name, err)
+	}
+	return got, err
 }

@@ -183,18 +183,18 @@ var endings = []ending{
 			return err
 		}
 	}},
-	{"module.Download", 400, true, moduleInto(plain, "m", false)},
-	{"module.Download of a zip", 700, true, moduleInto(direct, "m", false)},
-	{"module.Download with a repository", 200, false, moduleInto(gitty, "m", false)},
-	{"module.Download in place of another", 1000, false, moduleInto(plain, "m", true)},
-	{"module.DownloadAll", 400, true, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
+	{"module.Download", 200, true, moduleInto(plain, "m", false)},
+	{"module.Download of a zip", 550, true, moduleInto(direct, "m", false)},
+	{"module.Download with a repository", 50, false, moduleInto(gitty, "m", false)},
+	{"module.Download in place of another", 700, false, moduleInto(plain, "m", true)},
+	{"module.DownloadAll", 200, true, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
 		return func(ctx context.Context) error {
 			requests := []module.Request{{Source: addrs.ModuleSource{Module: plain}, Version: v1, Dir: filepath.Join(dir, "m")}}
 			_, err := module.DownloadAll(ctx, c.world().registry(), requests, module.Options{})
 			return err
 		}
 	}},
-	{"module.DownloadLocation", 1150, false, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
+	{"module.DownloadLocation", 950, false, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
 		return func(ctx context.Context) error {
 			loc, err := module.ParseLocation(c.tree)
 			if err != nil {
