@@ -713,7 +713,7 @@ func TestContext(t *testing.T) {
 		cancel()
 		return files(example).write(dir)
 	}), target(t)
-	if _, err := module.DownloadLocation(ctx, nil, at(t, "s3::https://s3.amazonaws.com/b/a"), dir, module.Options{Fetcher: late}); !errors.Is(err, context.Canceled) {
+	if _, err := module.DownloadLocation(ctx, nil, at(t, "s3::https://s3.amazonaws.com/b/a"), dir, module.Options{Fetcher: module.Fetchers{"s3": late}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("fetcher: %v, want context.Canceled", err)
 	}
 	absent(t, dir)

@@ -50,6 +50,7 @@ var endsShownBy = map[string]string{
 	"module.Download":                                 "internal/hostile.TestEnds",
 	"module.DownloadAll":                              "internal/hostile.TestEnds",
 	"module.DownloadLocation":                         "internal/hostile.TestEnds",
+	"module.Fetchers.FetchModule":                     "module.TestContext",
 	"provider.Download":                               "internal/hostile.TestEnds",
 	"provider.Find":                                   "provider.TestSearchEndsWithContext",
 	"provider.FirstOf.Evidence":                       "provider.TestSearchEndsWithContext",
