@@ -34,7 +34,7 @@ type Method struct {
 	// Location is an absolute path, a URL or a repository template. It is empty for Direct.
 	Location string `json:"location,omitempty"`
 
-	// Include and Exclude select the providers, as in [provider.Method].
+	// Include and Exclude select the providers, as in [provider.NamedSource].
 	Include []provider.Pattern `json:"include,omitempty"`
 	Exclude []provider.Pattern `json:"exclude,omitempty"`
 

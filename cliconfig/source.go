@@ -47,7 +47,7 @@ func (c *Config) ProviderSource() provider.Source {
 			if names[name]++; names[name] > 1 {
 				name = fmt.Sprintf("%s #%d", name, names[name])
 			}
-			multi.Methods = append(multi.Methods, provider.Method{Name: name, Source: src, Include: m.Include, Exclude: m.Exclude})
+			multi.Sources = append(multi.Sources, provider.NamedSource{Name: name, Source: src, Include: m.Include, Exclude: m.Exclude})
 		}
 		return multi
 	})

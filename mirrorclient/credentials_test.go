@@ -193,7 +193,7 @@ func TestFailingCredentials(t *testing.T) {
 	}
 	// FirstOf does not use another mirror instead.
 	other := client(mirror(map[string]string{"index.json": `{"versions":{}}`}))
-	first := &provider.FirstOf{Methods: []provider.Method{{Name: "a", Source: c}, {Name: "b", Source: other}}}
+	first := &provider.FirstOf{Sources: []provider.NamedSource{{Name: "a", Source: c}, {Name: "b", Source: other}}}
 	if _, err := first.ProviderVersions(t.Context(), alpha); !errors.Is(err, broken) {
 		t.Error(err)
 	}

@@ -151,7 +151,7 @@ func TestBrokenPromise(t *testing.T) {
 			if e := asError(t, err); errors.Is(err, provider.ErrNotFound) || e.Status != status || !strings.Contains(err.Error(), text) {
 				t.Errorf("%d: %v", status, err)
 			}
-			both := &provider.Multi{Methods: []provider.Method{{Name: "mirror", Source: c}, {Name: "other", Source: client(mirror(nil))}}}
+			both := &provider.Multi{Sources: []provider.NamedSource{{Name: "mirror", Source: c}, {Name: "other", Source: client(mirror(nil))}}}
 			if _, err := both.ProviderPackage(t.Context(), alpha, v120, linux); errors.Is(err, provider.ErrNotFound) {
 				t.Errorf("%d: passed over: %v", status, err)
 			}
@@ -186,7 +186,7 @@ func TestMissingProvider500(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	other := client(mirror(map[string]string{"index.json": `{"versions":{"1.2.0":{}}}`}))
-	first := &provider.FirstOf{Methods: []provider.Method{{Name: "mirror", Source: client(web)}, {Name: "other", Source: other}}}
+	first := &provider.FirstOf{Sources: []provider.NamedSource{{Name: "mirror", Source: client(web)}, {Name: "other", Source: other}}}
 	if versions, err := first.ProviderVersions(t.Context(), alpha); err != nil || len(versions.List) != 1 {
 		t.Errorf("%v, %v", versions, err)
 	}

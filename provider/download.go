@@ -2,28 +2,31 @@ package provider
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
+	"io"
+	"os"
 	"path/filepath"
+	"sync"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Options are the options of [Download] and [Receive]. The zero value is strict.
+// Options are the options of [Download]. The zero value is strict.
 type Options struct {
 	// Policy decides whether the archive is accepted. Its Limits bound the transfer, too.
 	Policy verify.Policy
 
-	// WantEvidence makes [Receive] fetch the evidence even if Policy does not need it.
-	WantEvidence bool
-
 	// Progress, if not nil, is called for each step. Calls never overlap.
 	Progress func(Event)
-
-	// Arrived, if not nil, is called with the size of the file: 0 at the start and at a
-	// restart, then after each write. total is the declared size, or 0. An error ends the
-	// transfer.
-	Arrived func(size, total int64) error
 }
 
 // Download fetches the archive of pkg, verifies it by o.Policy and stores it as the file path.
@@ -47,7 +50,7 @@ func Download(ctx context.Context, src Fetcher, pkg *Package, path string, o Opt
 	}
 	defer f.Discard()
 	fsx.SweepParts(ctx, filepath.Dir(path))
-	got, err := Receive(ctx, src, pkg, f.File, o)
+	got, err := Receive(ctx, src, pkg, f.File, ReceiveOptions{Policy: o.Policy, Progress: o.Progress})
 	if err != nil {
 		return nil, err
 	}
@@ -64,6 +67,164 @@ func Download(ctx context.Context, src Fetcher, pkg *Package, path string, o Opt
 	return report, nil
 }
 
+// ReceiveOptions are the options of [Receive].
+type ReceiveOptions struct {
+	// Policy is the policy that will judge the archive. Its Limits bound the transfer.
+	Policy verify.Policy
+
+	// FetchEvidence fetches the evidence even if Policy does not need it.
+	FetchEvidence bool
+
+	// Progress, if not nil, is called for each step. Calls never overlap.
+	Progress func(Event)
+
+	// Arrived, if not nil, is called with the size of the file: 0 at the start and at a
+	// restart, then after each write. total is the declared size, or 0. An error ends the
+	// transfer.
+	Arrived func(size, total int64) error
+}
+
+// Received is an archive that has been fetched, but not judged.
+type Received struct {
+	Size     int64           // bytes
+	ZH       checksum.Hash   // the zh hash, computed
+	Evidence verify.Evidence // what the source states
+
+	file io.ReaderAt
+}
+
+// Receive is the first half of [Download]: it fetches the archive of pkg into f, and the
+// evidence that o.Policy needs. Call [Received.Judge] before the archive is used. Receive
+// overwrites f. After an error, f may contain a part of the archive.
+func Receive(ctx context.Context, src Fetcher, pkg *Package, f *os.File, o ReceiveOptions) (*Received, error) {
+	if err := pkg.fetchable(); err != nil {
+		return nil, err
+	}
+	if err := o.Policy.JudgeOffer(pkg.Evidence(), pkg.SumsURL != "", pkg.SignatureURL != ""); err != nil {
+		return nil, failed("verify", pkg, err)
+	}
+	if o.Arrived == nil {
+		o.Arrived = func(int64, int64) error { return nil }
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	got := &Received{Evidence: pkg.Evidence(), file: f}
+	if o.Policy.NeedsEvidence() || o.FetchEvidence {
+		group.Go(func() (err error) {
+			got.Evidence, err = src.Evidence(ctx, pkg)
+			return err
+		})
+	}
+	// In this goroutine, which calls o.Progress.
+	meter := newMeter(pkg, o.Progress)
+	var err error
+	got.Size, got.ZH, err = fetch(ctx, src, pkg, f, o, meter)
+	if errors.Is(err, ErrChanged) && ctx.Err() == nil {
+		meter.Restarted(err)
+		got.Size, got.ZH, err = fetch(ctx, src, pkg, f, o, meter)
+	}
+	group.Go(func() error { return err })
+	// The first failure cancels the other request. Its error is the cause.
+	if err := group.Wait(); err != nil {
+		return nil, failed("fetch", pkg, err)
+	}
+	return got, nil
+}
+
+// copyBuffers are large, so that system calls and progress reports are rare.
+var copyBuffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
+
+// fetch fetches the archive from its first byte into f.
+func fetch(ctx context.Context, src Fetcher, pkg *Package, f *os.File, o ReceiveOptions, meter *flight.Meter) (size int64, zh checksum.Hash, err error) {
+	limit := o.Policy.Limits.Effective().Package
+	check := func(size int64) error { // declared or received
+		switch {
+		case size > limit:
+			return fmt.Errorf("more than %d bytes: %w", limit, fault.ErrTooLarge)
+		case pkg.Size > 0 && size > pkg.Size:
+			return &checksum.SizeError{Filename: pkg.Filename, Want: pkg.Size, Got: size}
+		}
+		return nil
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return 0, zh, err
+	}
+	if err := f.Truncate(0); err != nil {
+		return 0, zh, err
+	}
+	if err := check(pkg.Size); err != nil {
+		return 0, zh, err
+	}
+	body, err := src.Open(ctx, pkg)
+	if err != nil {
+		return 0, zh, err
+	}
+	if body == nil || body.ReadCloser == nil {
+		return 0, zh, errors.New("the source returned neither an archive nor an error")
+	}
+	defer body.Close()
+	total := max(body.Size, 0)
+	if err := check(total); err != nil {
+		return 0, zh, err
+	}
+	if err := o.Arrived(0, total); err != nil {
+		return 0, zh, err
+	}
+	meter.Started(max(total, pkg.Size))
+	buf := copyBuffers.Get().(*[256 << 10]byte)
+	defer copyBuffers.Put(buf)
+	sum := sha256.New()
+	for idle := 0; idle < 100; idle++ {
+		n, err := body.Read(buf[:])
+		if n > 0 {
+			idle = 0
+			size += int64(n)
+			if err := check(size); err != nil {
+				return size, zh, err
+			}
+			if _, err := f.Write(buf[:n]); err != nil {
+				return size, zh, err
+			}
+			if err := o.Arrived(size, total); err != nil {
+				return size, zh, err
+			}
+			sum.Write(buf[:n])
+			meter.Advanced(size, body.Resumes)
+		}
+		switch {
+		case err == io.EOF && total > 0 && size != total:
+			return size, zh, fmt.Errorf("received %d of %d bytes: %w", size, total, io.ErrUnexpectedEOF)
+		case err == io.EOF:
+			meter.Finished()
+			return size, checksum.ZHSum([32]byte(sum.Sum(nil))), nil
+		case err != nil:
+			return size, zh, err
+		case ctx.Err() != nil:
+			return size, zh, ctx.Err()
+		}
+	}
+	return size, zh, io.ErrNoProgress
+}
+
+// Judge decides whether p accepts the archive; see [verify.Policy.JudgeArchive]. The file of
+// [Receive] must still be open and unchanged.
+func (r *Received) Judge(ctx context.Context, p verify.Policy) (*verify.Report, error) {
+	return r.judge(ctx, p, false)
+}
+
+// judge is Judge. If alwaysH1 is set, it computes the h1 even if p does not need it.
+func (r *Received) judge(ctx context.Context, p verify.Policy, alwaysH1 bool) (*verify.Report, error) {
+	report, err := p.JudgeArchive(ctx, r.Evidence, verify.Archive{
+		Size: r.Size, ZH: r.ZH, AlwaysH1: alwaysH1,
+		H1: func(ctx context.Context) (packed, tree checksum.Hash, err error) {
+			return checksum.H1Zip(ctx, r.file, r.Size, p.Limits)
+		},
+	})
+	if ctx.Err() != nil {
+		return nil, fault.Ended(ctx) // the verdict may be a consequence
+	}
+	return report, err
+}
+
 // fetchable returns an error if p has no archive.
 func (p *Package) fetchable() error {
 	switch {
@@ -77,10 +238,48 @@ func (p *Package) fetchable() error {
 	return nil
 }
 
-// failed returns err as an *Error.
-func failed(op string, pkg *Package, err error) error {
-	if _, ok := errors.AsType[*Error](err); ok {
-		return err
+// EventKind is the kind of an [Event].
+type EventKind string
+
+// The events of [Download], [Receive] and [Hashes].
+const (
+	EventBytes       EventKind = "bytes"        // Bytes of Total have arrived; about ten times a second
+	EventResumed     EventKind = "resumed"      // the transfer was resumed after a break
+	EventRestarted   EventKind = "restarted"    // the transfer starts again, because of Err
+	EventVerified    EventKind = "verified"     // [Download] has stored the accepted archive
+	EventHashed      EventKind = "hashed"       // the hashes are accepted; Bytes is 0 without a download
+	EventStoreFailed EventKind = "store failed" // a [HashStore] failed with Err; the job goes on
+)
+
+// The events that package [github.com/tofureg/tofureg/provider/install] adds.
+const (
+	EventResolving EventKind = "resolving" // the source is asked for versions
+	EventWaiting   EventKind = "waiting"   // another process or goroutine works on the same package
+	EventUnpacking EventKind = "unpacking" // the archive is being unpacked
+	EventReused    EventKind = "reused"    // the package was installed before and is accepted
+	EventInstalled EventKind = "installed" // the package is verified and installed
+)
+
+// Event is one step of a job. Calls for the same job never overlap. Bytes decreases only with
+// EventRestarted. The last event of a package is EventVerified, EventHashed or EventInstalled.
+// Failures are returned as errors only.
+type Event struct {
+	Kind     EventKind      // what happened
+	Provider addrs.Provider // of the package
+	Version  addrs.Version  // of the package
+	Platform addrs.Platform // of the package
+	Bytes    int64          // received
+	Total    int64          // expected; 0 if unknown
+	Err      error          // the cause, if any
+}
+
+// newMeter returns a meter that reports events about pkg.
+func newMeter(pkg *Package, report func(Event)) *flight.Meter {
+	m := &flight.Meter{Report: func(string, error) {}}
+	if report != nil {
+		m.Report = func(kind string, err error) {
+			report(Event{EventKind(kind), pkg.Provider, pkg.Version, pkg.Platform, m.Bytes, m.Total, err})
+		}
 	}
-	return &Error{Op: op, Subject: pkg.String(), Err: err}
+	return m
 }

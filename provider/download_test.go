@@ -165,7 +165,7 @@ func TestReceiveCannotWrite(t *testing.T) {
 			return len(p), nil
 		})), nil
 	}}
-	_, err = provider.Receive(t.Context(), src, packageOf(nil), f, accepting(nil))
+	_, err = provider.Receive(t.Context(), src, packageOf(nil), f, provider.ReceiveOptions{Policy: accepting(nil).Policy})
 	var e *provider.Error
 	if !errors.As(err, &e) || !errors.Is(err, fs.ErrClosed) || reads != 3 || src.closed.Load() != 1 {
 		t.Errorf("error %v after %d reads, %d bodies closed", err, reads, src.closed.Load())
@@ -183,7 +183,7 @@ func TestDownloadUnfetchable(t *testing.T) {
 	if _, err := provider.Download(t.Context(), src, nil, target(t), provider.Options{}); err == nil {
 		t.Error("no error for no package")
 	}
-	if _, err := provider.Receive(t.Context(), src, unpacked, nil, provider.Options{}); !errors.Is(err, provider.ErrUnpacked) {
+	if _, err := provider.Receive(t.Context(), src, unpacked, nil, provider.ReceiveOptions{}); !errors.Is(err, provider.ErrUnpacked) {
 		t.Errorf("Receive: %v, want ErrUnpacked", err)
 	}
 }
@@ -371,7 +371,7 @@ func TestReceive(t *testing.T) {
 	defer f.Close()
 	// What the file holds, and where its offset is, must not matter.
 	must(f.Write(bytes.Repeat([]byte("x"), 2*len(content))))(t)
-	got := must(provider.Receive(t.Context(), serve(content), promising(packageOf(content)), f, provider.Options{}))(t)
+	got := must(provider.Receive(t.Context(), serve(content), promising(packageOf(content)), f, provider.ReceiveOptions{}))(t)
 	if got.Size != int64(len(content)) || got.ZH != zh(content) {
 		t.Errorf("received %d bytes with %v, want %d with %v", got.Size, got.ZH, len(content), zh(content))
 	}
@@ -382,7 +382,7 @@ func TestReceive(t *testing.T) {
 
 	closed := must(os.Open(f.Name()))(t)
 	closed.Close()
-	if _, err := provider.Receive(t.Context(), serve(content), promising(packageOf(content)), closed, provider.Options{}); !errors.Is(err, fs.ErrClosed) {
+	if _, err := provider.Receive(t.Context(), serve(content), promising(packageOf(content)), closed, provider.ReceiveOptions{}); !errors.Is(err, fs.ErrClosed) {
 		t.Errorf("into a closed file: %v", err)
 	}
 }

@@ -36,3 +36,11 @@ var (
 // Error is a failed operation on a provider; see [failure.Error]. [IsFault] reports whether
 // another source or a later attempt may succeed.
 type Error = failure.Error
+
+// failed returns err as an *Error.
+func failed(op string, pkg *Package, err error) error {
+	if _, ok := errors.AsType[*Error](err); ok {
+		return err
+	}
+	return &Error{Op: op, Subject: pkg.String(), Err: err}
+}

@@ -71,10 +71,13 @@ func TestFirstOfFailsOver(t *testing.T) {
 		"vetoed host":       {request(0, 0, other), false},
 		"verification":      {verify.ErrUnsigned, false},
 		"any other":         {other, false},
+		"end of the call":   {context.Canceled, false},
+		"its deadline":      {context.DeadlineExceeded, false},
+		"deadline within":   {request(200, 1, context.DeadlineExceeded), false},
 	} {
 		a, b := &stub{name: "a", err: test.err}, &stub{name: "b", versions: list("1.0.0 - -")}
 		var p skipped
-		src := &provider.FirstOf{Methods: methods(a, b), Skipped: p.add}
+		src := &provider.FirstOf{Sources: sources(a, b), Skipped: p.add}
 		if provider.IsFault(test.err) != test.over {
 			t.Errorf("%s: IsFault(%v) is not %v", name, test.err, test.over)
 		}
@@ -82,8 +85,8 @@ func TestFirstOfFailsOver(t *testing.T) {
 		versions, listErr := src.ProviderVersions(t.Context(), demo)
 		if !test.over {
 			for _, err := range []error{findErr, listErr} {
-				failed, ok := errors.AsType[*provider.MethodError](err)
-				if !ok || failed.Method != "a" || !errors.Is(err, test.err) || b.lists.Load()+b.finds.Load() != 0 || p != nil {
+				failed, ok := errors.AsType[*provider.SourceError](err)
+				if !ok || failed.Source != "a" || !errors.Is(err, test.err) || b.lists.Load()+b.finds.Load() != 0 || p != nil {
 					t.Errorf("%s: %v, skipped %v", name, err, p)
 				}
 			}
@@ -100,7 +103,7 @@ func TestFirstOfStays(t *testing.T) {
 	t.Parallel()
 	a := &stub{name: "a", versions: list("1.0.0 - -")}
 	b := &stub{name: "b", versions: list("2.0.0 - -")}
-	src := &provider.FirstOf{Methods: methods(a, b)}
+	src := &provider.FirstOf{Sources: sources(a, b)}
 	if v, err := src.ProviderVersions(t.Context(), demo); err != nil || len(v.List) != 1 || b.lists.Load() != 0 {
 		t.Errorf("ProviderVersions returned %v, %v and asked the second source %d times; want the list of the first", v, err, b.lists.Load())
 	}
@@ -114,7 +117,7 @@ func TestFirstOfStays(t *testing.T) {
 func TestFirstOfAllFail(t *testing.T) {
 	t.Parallel()
 	down := outage()
-	src := &provider.FirstOf{Methods: []provider.Method{
+	src := &provider.FirstOf{Sources: []provider.NamedSource{
 		{Name: "out", Source: &stub{name: "out"}, Exclude: patterns("*/*/*")},
 		{Name: "a", Source: &stub{name: "a", err: down}},
 		{Name: "b", Source: &stub{name: "b", err: timeoutError{}}},
@@ -122,13 +125,13 @@ func TestFirstOfAllFail(t *testing.T) {
 	_, err := src.ProviderVersions(t.Context(), demo)
 	wantError(t, err)
 	e, _ := errors.AsType[*failure.RequestError](err)
-	none, ok := errors.AsType[*provider.NoMethodError](err)
+	none, ok := errors.AsType[*provider.NoSourceError](err)
 	if !ok || len(none.Skipped) != 3 || e == nil || e.Status != 503 || !errors.Is(err, down) || errors.Is(err, provider.ErrNotFound) {
-		t.Errorf("ProviderVersions returned %v with the request %+v, want the first fault and three methods", err, e)
+		t.Errorf("ProviderVersions returned %v with the request %+v, want the first fault and three sources", err, e)
 	}
 	for _, text := range []string{
-		"list versions of registry.opentofu.org/acme/demo: no method answers: ",
-		`"out": excluded by the patterns of the method; "a": https://down.example.com/: HTTP status 503: service unavailable (3 attempts); "b": `,
+		"list versions of registry.opentofu.org/acme/demo: no source answers: ",
+		`"out": excluded by the patterns of the source; "a": https://down.example.com/: HTTP status 503: service unavailable (3 attempts); "b": `,
 	} {
 		if !strings.Contains(err.Error(), text) {
 			t.Errorf("%s, want %q in it", err, text)
@@ -136,7 +139,7 @@ func TestFirstOfAllFail(t *testing.T) {
 	}
 	// An outer FirstOf treats that as a fault, too.
 	backup := &stub{name: "backup", versions: list("1.0.0 - -")}
-	outer := &provider.FirstOf{Methods: append([]provider.Method{{Name: "inner", Source: src}}, methods(backup)...)}
+	outer := &provider.FirstOf{Sources: append([]provider.NamedSource{{Name: "inner", Source: src}}, sources(backup)...)}
 	if pkg, err := outer.ProviderPackage(t.Context(), demo, version("1.0.0"), linux); err != nil || pkg.Via != "backup" {
 		t.Errorf("ProviderPackage returned %v, %v, want the package of backup", pkg, err)
 	}
@@ -144,8 +147,8 @@ func TestFirstOfAllFail(t *testing.T) {
 
 func TestFirstOfNoMethod(t *testing.T) {
 	t.Parallel()
-	for _, list := range [][]provider.Method{nil, {{Name: "out", Source: &stub{name: "out"}, Include: patterns("example.com/*/*")}}} {
-		_, err := (&provider.FirstOf{Methods: list}).ProviderPackage(t.Context(), demo, version("1.0.0"), linux)
+	for _, list := range [][]provider.NamedSource{nil, {{Name: "out", Source: &stub{name: "out"}, Include: patterns("example.com/*/*")}}} {
+		_, err := (&provider.FirstOf{Sources: list}).ProviderPackage(t.Context(), demo, version("1.0.0"), linux)
 		if wantError(t, err); !errors.Is(err, provider.ErrNotFound) || errors.Is(err, provider.ErrExcluded) != (list != nil) {
 			t.Errorf("ProviderPackage returned %v, want ErrNotFound", err)
 		}

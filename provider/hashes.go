@@ -2,13 +2,21 @@ package provider
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
+	"os"
+	"runtime"
 	"slices"
+	"strings"
+	"sync"
 
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
+	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -77,51 +85,101 @@ type HashStore interface {
 // 16 MiB, with those of other calls that share o.Limiter; beyond it the call stops with [github.com/tofureg/tofureg/failure.ErrTooLarge]
 // and no report.
 func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, on []addrs.Platform, o HashOptions) (map[addrs.Platform]*verify.Report, error) {
-	h := &hashing{HashOptions: o, src: ShareEvidence(src), provider: p, version: v, keys: map[string]string{}}
-	if err := h.prepare(); err != nil {
-		return nil, h.failed(err)
+	o.Progress = flight.InTurn(o.Progress)
+	if o.Limiter == nil {
+		o.Limiter = new(Limiter)
 	}
-	on, err := h.platforms(ctx, on)
+	o.Limiter.setup()
+	h := &hashing{
+		o: o, src: ShareEvidence(src), version: Package{Provider: p, Version: v},
+		asking: semaphore.NewWeighted(maxAsking), keys: map[string]string{},
+	}
+	on, err := h.prepare(ctx, on)
 	if err != nil {
-		return nil, h.failed(err)
+		return nil, failed("hash", &h.version, err)
 	}
-	return h.hashAll(ctx, on)
+	outer := ctx
+	ctx, h.stop = context.WithCancelCause(ctx)
+	defer h.stop(nil)
+	reports, errs := make([]*verify.Report, len(on)), make([]error, len(on))
+	var wg sync.WaitGroup
+	for i, platform := range on {
+		wg.Go(func() { reports[i], errs[i] = h.hash(ctx, platform) })
+	}
+	wg.Wait()
+	if cause := context.Cause(ctx); cause != nil && outer.Err() == nil {
+		return nil, failed("hash", &h.version, cause) // the documents are too large
+	}
+	result := make(map[addrs.Platform]*verify.Report, len(on))
+	ended, refuted := false, false
+	for i, platform := range on {
+		refuted = refuted || errors.Is(errs[i], checksum.ErrMismatch)
+		switch {
+		case errs[i] == nil:
+			result[platform] = reports[i]
+		case ctx.Err() != nil && errors.Is(errs[i], ctx.Err()):
+			// The error of ctx is reported once.
+			if ended {
+				errs[i] = nil
+			}
+			ended = true
+		}
+	}
+	for _, report := range result {
+		if refuted { // what else the source states is not recorded
+			report.Stated = nil
+		}
+	}
+	return result, errors.Join(errs...)
 }
 
-// prepare sets defaults and checks the arguments.
-func (h *hashing) prepare() error {
-	if h.provider.IsZero() || h.version.IsZero() {
-		return errors.New("the provider or the version is missing")
+// maxAsking bounds the platforms whose package is being found or waits for the limiter.
+const maxAsking = 32
+
+// hashing is a call of Hashes.
+type hashing struct {
+	o       HashOptions
+	src     Source  // with checked answers
+	version Package // its provider and version
+	asking  *semaphore.Weighted
+
+	// Written before the concurrent part.
+	known   []*Package
+	sibling *Package // states hashes of other platforms; may be nil
+
+	stop context.CancelCauseFunc // when the documents are too large
+
+	mu   sync.Mutex
+	sums []*verify.Sums    // of all reports, without duplicates
+	keys map[string]string // the text of all keys
+}
+
+// prepare checks the arguments, finds the sibling, and returns the platforms to hash, each once.
+func (h *hashing) prepare(ctx context.Context, on []addrs.Platform) ([]addrs.Platform, error) {
+	p, v := h.version.Provider, h.version.Version
+	if p.IsZero() || v.IsZero() {
+		return nil, errors.New("the provider or the version is missing")
 	}
-	h.asking = semaphore.NewWeighted(maxAsking)
-	if h.Limiter == nil {
-		h.Limiter = new(Limiter)
-	}
-	h.Limiter.setup()
-	h.Progress = flight.InTurn(h.Progress)
-	h.found = make(map[addrs.Platform]answered, len(h.Packages)+1)
-	for _, pkg := range h.Packages {
+	for _, pkg := range h.o.Packages {
 		if pkg == nil || pkg.Platform.IsZero() {
-			return errors.New("a package in HashOptions.Packages is nil or has no platform")
+			return nil, errors.New("a package in HashOptions.Packages is nil or has no platform")
 		}
-		if err := pkg.checkIs(h.provider, h.version, pkg.Platform); err != nil {
-			return err
+		if err := pkg.checkIs(p, v, pkg.Platform); err != nil {
+			return nil, err
 		}
-		h.found[pkg.Platform] = answered{pkg, nil}
+		if h.sibling == nil || len(pkg.Hashes) > len(h.sibling.Hashes) {
+			h.sibling = pkg
+		}
 	}
-	return nil
-}
-
-// platforms returns the platforms to hash, each once.
-func (h *hashing) platforms(ctx context.Context, on []addrs.Platform) ([]addrs.Platform, error) {
+	h.known = h.o.Packages
 	if len(on) == 0 {
-		versions, err := h.src.ProviderVersions(ctx, h.provider)
+		versions, err := h.src.ProviderVersions(ctx, p)
 		if err != nil {
 			return nil, err
 		}
-		release, ok := versions.Find(h.version)
+		release, ok := versions.Find(v)
 		if !ok {
-			return nil, versions.Unavailable(h.version, addrs.Platform{})
+			return nil, versions.Unavailable(v, addrs.Platform{})
 		}
 		if len(release.Platforms) == 0 {
 			return nil, errors.New("the source does not list the platforms of this version; name them in the call")
@@ -134,5 +192,305 @@ func (h *hashing) platforms(ctx context.Context, on []addrs.Platform) ([]addrs.P
 	if on[0].IsZero() {
 		return nil, errors.New("a platform is empty")
 	}
+	switch {
+	case !h.o.Stated && !h.o.NoDownload:
+		h.sibling = nil
+	case h.sibling == nil:
+		// One package, before the others, may make further requests unnecessary.
+		if pkg, err := h.src.ProviderPackage(ctx, p, v, on[0]); err == nil {
+			h.sibling, h.known = pkg, []*Package{pkg}
+		}
+	}
 	return on, nil
+}
+
+// hash returns the report of one platform, or an *Error.
+func (h *hashing) hash(ctx context.Context, platform addrs.Platform) (*verify.Report, error) {
+	about := h.version
+	about.Platform = platform
+	report, size, err := h.report(ctx, platform)
+	if err == nil {
+		err = h.share(report)
+	}
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err() // err may be a consequence
+	}
+	if err != nil {
+		return nil, failed("hash", &about, err)
+	}
+	h.event(Event{Kind: EventHashed, Platform: platform, Bytes: size, Total: size})
+	return report, nil
+}
+
+// report returns the report of one platform, and the number of fetched bytes.
+func (h *hashing) report(ctx context.Context, platform addrs.Platform) (*verify.Report, int64, error) {
+	done, err := acquire(ctx, h.asking)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer done()
+	if pkg, ok := h.sibling.infer(platform); ok {
+		report, err := h.withoutArchive(ctx, pkg)
+		if err == nil || errors.Is(err, checksum.ErrMismatch) && !errors.Is(err, verify.ErrNotStated) {
+			return report, 0, err
+		}
+	}
+	var pkg *Package
+	if i := slices.IndexFunc(h.known, func(known *Package) bool { return known.Platform == platform }); i >= 0 {
+		pkg = h.known[i]
+	} else if pkg, err = h.src.ProviderPackage(ctx, h.version.Provider, h.version.Version, platform); err != nil {
+		return nil, 0, err
+	}
+	if pkg, err = h.keep(pkg); err != nil {
+		return nil, 0, err
+	}
+	if pkg.Dir != "" {
+		report, err := h.directory(ctx, pkg)
+		return report, 0, err
+	}
+	report, err := h.withoutArchive(ctx, pkg)
+	switch {
+	case !errors.Is(err, verify.ErrNotStated):
+		return report, 0, err
+	case h.o.NoDownload:
+		return nil, 0, fmt.Errorf("%w, and NoDownload is set", err)
+	}
+	// Packages can be large, so the places in h.asking are kept until here.
+	release, err := h.o.Limiter.Acquire(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer release()
+	done()
+	return h.download(ctx, pkg)
+}
+
+// download fetches an archive, computes its hashes and stores them.
+func (h *hashing) download(ctx context.Context, pkg *Package) (*verify.Report, int64, error) {
+	f, err := fsx.Temp(h.o.TempDir)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Discard()
+	got, err := Receive(ctx, h.src, pkg, f.File, ReceiveOptions{Policy: h.o.Policy, Progress: h.o.Progress})
+	if err != nil {
+		return nil, 0, err
+	}
+	release, err := acquire(ctx, h.o.Limiter.hashing)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer release()
+	report, err := got.judge(ctx, h.o.Policy, true)
+	if err != nil {
+		return nil, 0, err
+	}
+	if h.o.Store != nil {
+		others := slices.DeleteFunc(slices.Clone(report.Local), func(l checksum.Hash) bool { return l == got.ZH })
+		h.storeFailed(ctx, pkg, h.o.Store.StoreHashes(ctx, got.ZH, others))
+	}
+	return report, got.Size, nil
+}
+
+// directory hashes an unpacked package.
+func (h *hashing) directory(ctx context.Context, pkg *Package) (*verify.Report, error) {
+	release, err := acquire(ctx, h.o.Limiter.hashing)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	root, err := os.OpenRoot(pkg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	h1, err := checksum.H1Dir(ctx, fsx.Tree(ctx, root))
+	if err != nil {
+		return nil, err
+	}
+	return h.o.Policy.Judge(pkg.Evidence(), -1, []checksum.Hash{h1})
+}
+
+// withoutArchive judges a package by the stored or the stated hashes. The error wraps
+// ErrNotStated if the archive is needed.
+func (h *hashing) withoutArchive(ctx context.Context, pkg *Package) (*verify.Report, error) {
+	// A source that states a zh could also deliver the archive whose hashes are stored.
+	zh := checksum.WithScheme(pkg.Evidence().Hashes, checksum.SchemeZH)
+	if h.o.Store != nil && len(zh) == 1 {
+		kept, err := h.o.Store.Hashes(ctx, zh[0])
+		h.storeFailed(ctx, pkg, err)
+		if h1 := checksum.WithScheme(kept, checksum.SchemeH1); err == nil && len(h1) > 0 {
+			ev, err := h.evidence(ctx, pkg)
+			if err != nil {
+				return nil, err
+			}
+			report, err := h.o.Policy.Judge(ev, -1, append(zh, h1...))
+			if err != nil { // the store or the statement may be wrong
+				return nil, fmt.Errorf("%w: stored hashes: %w", verify.ErrNotStated, err)
+			}
+			return report, nil
+		}
+	}
+	switch {
+	case !h.o.Stated:
+		return nil, fmt.Errorf("%w: an h1 must be computed (HashOptions.Stated is not set)", verify.ErrNotStated)
+	case !checksum.HasScheme(pkg.Hashes[pkg.Platform], checksum.SchemeH1):
+		return nil, fmt.Errorf("%w: the source states no h1", verify.ErrNotStated)
+	}
+	ev, err := h.evidence(ctx, pkg)
+	if err != nil {
+		return nil, err
+	}
+	sums, err := h.o.Policy.CheckSums(ev)
+	if err != nil {
+		return nil, err
+	}
+	report, err := sums.JudgeStated(ev)
+	if err == nil && !checksum.Overlap(report.Stated, pkg.Hashes[pkg.Platform]) {
+		return nil, fmt.Errorf("%w: a lock file must not record the h1 of this source under this policy", verify.ErrNotStated)
+	}
+	return report, err
+}
+
+// evidence returns the evidence that the policy needs.
+func (h *hashing) evidence(ctx context.Context, pkg *Package) (verify.Evidence, error) {
+	if !h.o.Policy.NeedsEvidence() {
+		return pkg.Evidence(), nil
+	}
+	if pkg.URL != "" || h.sibling == nil {
+		return h.src.Evidence(ctx, pkg)
+	}
+	found, err := h.src.Evidence(ctx, h.sibling) // it may depend on the platform
+	ev := pkg.Evidence()
+	ev.Sums, ev.Signature, ev.Keys = found.Sums, found.Signature, found.Keys
+	return ev, err
+}
+
+// infer returns what p states about the package for another platform, without its URL.
+func (p *Package) infer(platform addrs.Platform) (*Package, bool) {
+	if p == nil || p.Platform == platform || !slices.ContainsFunc(p.Hashes[platform], checksum.Hash.Known) {
+		return nil, false
+	}
+	other := *p
+	other.Platform, other.URL, other.Size, other.SHA256 = platform, "", 0, checksum.Hash{}
+	if p.Filename == "" {
+		return &other, true
+	}
+	stem, ok := strings.CutSuffix(p.Filename, "_"+p.Platform.String()+archiveSuffix)
+	other.Filename = stem + "_" + platform.String() + archiveSuffix
+	return &other, ok
+}
+
+// share makes reports with equal SHA256SUMS documents share one.
+func (h *hashing) share(report *verify.Report) error {
+	if report.Sums == nil {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if i := slices.IndexFunc(h.sums, report.Sums.Equal); i >= 0 {
+		report.Sums = h.sums[i]
+		return nil
+	}
+	size := 0
+	for name := range report.Sums.All() {
+		size += sha256.Size*2 + len("  ") + len(name) + len("\n")
+	}
+	h.sums = append(h.sums, report.Sums)
+	return h.take(size)
+}
+
+// keep returns pkg with keys that share their text with equal keys of other packages.
+func (h *hashing) keep(pkg *Package) (*Package, error) {
+	own := *pkg
+	own.Keys = slices.Clone(pkg.Keys)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, key := range own.Keys {
+		text, ok := h.keys[key.Armor]
+		if !ok {
+			if err := h.take(len(key.Armor)); err != nil {
+				return nil, err
+			}
+			text = key.Armor
+			h.keys[text] = text
+		}
+		own.Keys[i].Armor = text
+	}
+	return &own, nil
+}
+
+// take takes n bytes for documents. If they are not left, it stops the work on all platforms.
+func (h *hashing) take(n int) error {
+	err := h.o.Limiter.take(n)
+	if err != nil {
+		h.stop(err)
+	}
+	return err
+}
+
+// storeFailed reports the error of the store, unless it is nil or the call has ended.
+func (h *hashing) storeFailed(ctx context.Context, pkg *Package, err error) {
+	if err != nil && ctx.Err() == nil {
+		h.event(Event{Kind: EventStoreFailed, Platform: pkg.Platform, Err: err})
+	}
+}
+
+func (h *hashing) event(e Event) {
+	e.Provider, e.Version = h.version.Provider, h.version.Version
+	h.o.Progress(e)
+}
+
+// Limiter bounds what the calls of [Hashes] that share it have in progress, and the documents in
+// their reports. Use one for each job, such as a lock file. It is safe for concurrent use and must
+// not be copied after its first use.
+type Limiter struct {
+	// Parallel is the maximum number of archives in progress, from the request to the verdict, each
+	// in a temporary file. If 0 or less, 8 is used. It must not be changed after the first use.
+	Parallel int
+
+	once      sync.Once
+	archives  *semaphore.Weighted
+	hashing   *semaphore.Weighted // of one archive for each core
+	documents *semaphore.Weighted // bytes, which are never released
+}
+
+const defaultParallel = 8
+
+// maxDocuments bounds the bytes of the SHA256SUMS documents in reports, and of the keys that sources
+// list. Each platform may have its own.
+const maxDocuments = 16 << 20
+
+// Acquire waits until one more archive may be in progress. If ctx ends first, it returns a nil
+// release and the error of ctx. The caller must call release when done. Calling it again has no
+// effect.
+func (l *Limiter) Acquire(ctx context.Context) (release func(), err error) {
+	l.setup()
+	return acquire(ctx, l.archives)
+}
+
+func (l *Limiter) setup() {
+	l.once.Do(func() {
+		n := l.Parallel
+		if n <= 0 {
+			n = defaultParallel
+		}
+		l.archives, l.hashing = semaphore.NewWeighted(int64(n)), semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))
+		l.documents = semaphore.NewWeighted(maxDocuments)
+	})
+}
+
+// take takes n bytes for documents.
+func (l *Limiter) take(n int) error {
+	if !l.documents.TryAcquire(int64(n)) {
+		return fmt.Errorf("more than %d bytes in the SHA256SUMS documents and keys of all platforms: %w", maxDocuments, fault.ErrTooLarge)
+	}
+	return nil
+}
+
+func acquire(ctx context.Context, places *semaphore.Weighted) (release func(), err error) {
+	if err := places.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	return sync.OnceFunc(func() { places.Release(1) }), nil
 }

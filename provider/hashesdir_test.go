@@ -107,17 +107,17 @@ func TestHashesOfBadDirectory(t *testing.T) {
 	}
 }
 
-// TestHashesOfMethods: with several sources, each package comes from the first source that has it,
+// TestHashesOfSources: with several sources, each package comes from the first source that has it,
 // with its evidence and archive.
-func TestHashesOfMethods(t *testing.T) {
+func TestHashesOfSources(t *testing.T) {
 	t.Parallel()
 	r := demoRelease()
 	r.Platforms = []string{"linux_amd64", "linux_arm64"}
 	_, some, one := serveDemo(r)
 	_, all, two := serveDemo(statingRelease())
 	for name, src := range map[string]provider.Source{
-		"multi":   &provider.Multi{Methods: []provider.Method{{Name: "one", Source: one}, {Name: "two", Source: two}}},
-		"firstof": &provider.FirstOf{Methods: []provider.Method{{Name: "two", Source: two}}},
+		"multi":   &provider.Multi{Sources: []provider.NamedSource{{Name: "one", Source: one}, {Name: "two", Source: two}}},
+		"firstof": &provider.FirstOf{Sources: []provider.NamedSource{{Name: "two", Source: two}}},
 	} {
 		for _, o := range []provider.HashOptions{{}, believing(verify.Policy{})} {
 			got, err := provider.Hashes(t.Context(), src, demo, v123, five, o)
@@ -129,7 +129,7 @@ func TestHashesOfMethods(t *testing.T) {
 			for platform, report := range got {
 				key := all.Key()
 				if name == "multi" && platform.OS() == "linux" && !o.Stated {
-					key = some.Key() // as the method before has it
+					key = some.Key() // as the source before has it
 				}
 				if report.Trust != verify.Signed || report.SignedBy.Fingerprint != key.Fingerprint() || !slices.Contains(report.Recordable(), all.H1(platform.String())) {
 					t.Errorf("%s: report of %s is %+v, want it signed by its own key", name, platform, report)

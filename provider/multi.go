@@ -3,158 +3,196 @@ package provider
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/verify"
 )
 
+// NamedSource is a source of a [Multi] or a [FirstOf], and the providers that it is used for: an
+// installation method of the OpenTofu CLI.
+type NamedSource struct {
+	// Name identifies the source in [Package.Via] and in errors. It must be unique and must
+	// not contain " > ".
+	Name string
+
+	// Source may be a [Multi] or a [FirstOf], too. [Package.Via] then has both names, joined
+	// by " > ".
+	Source Source
+
+	// A provider must match a pattern of Include, if there are any, and must not match a
+	// pattern of Exclude.
+	Include, Exclude []Pattern
+}
+
 // Multi is a [Source] that combines sources by the rules of the OpenTofu CLI: a provider has
-// the versions of all methods whose patterns select it, and the package of a version comes
-// from the first method that has it. It is safe for concurrent use if its sources are.
+// the versions of all sources whose patterns select it, and the package of a version comes
+// from the first source that has it. It is safe for concurrent use if its sources are.
 //
-// A method that does not have the provider, the version or the platform is skipped. Any other
+// A source that does not have the provider, the version or the platform is skipped. Any other
 // error ends the search. Use [FirstOf] for sources that replace each other.
 type Multi struct {
-	// Methods, in order of preference. ProviderPackage asks them in this order,
+	// Sources, in order of preference. ProviderPackage asks them in this order,
 	// ProviderVersions all at once. If empty, nothing is found.
-	Methods []Method
+	Sources []NamedSource
 
-	// Skipped, if not nil, is called for each skipped method, with the reason. Calls of
+	// Skipped, if not nil, is called for each skipped source, with the reason. Calls of
 	// concurrent searches may overlap.
-	Skipped func(method string, err error)
+	Skipped func(source string, err error)
 }
 
-var _ Source = (*Multi)(nil)
-
-// ProviderVersions lists the versions of all methods that know p. Of a version that several
-// methods list, it returns all protocols and platforms. The platforms are unknown if one of
-// the methods does not list them.
+// FirstOf is a [Source] that asks one source after the other until one answers. It is for
+// sources with the same content, such as two mirrors. It is safe for concurrent use if its
+// sources are.
 //
-// The error wraps a [*NoMethodError] if no method knows p. Otherwise it wraps the
-// [*MethodError] of the first failure, which ends the search, or says why Methods are invalid.
+// The next source is asked only after a fault; see [IsFault]. Any other error ends the
+// search, so a later source cannot add versions to an earlier one. Retries delay the next
+// source: set [github.com/tofureg/tofureg/transport.Client.Retries] low for all sources except
+// the last.
+type FirstOf struct {
+	// Sources are asked in this order.
+	Sources []NamedSource
+
+	// Skipped, if not nil, is called for each skipped source, with the reason. Calls of
+	// concurrent searches may overlap.
+	Skipped func(source string, err error)
+}
+
+var (
+	_ Source = (*Multi)(nil)
+	_ Source = (*FirstOf)(nil)
+)
+
+// ErrExcluded means that the patterns of a source exclude the provider. It is also ErrNotFound.
+var ErrExcluded = fault.Narrow("excluded by the patterns of the source", fault.ErrNotFound)
+
+// SourceError is the failure of a source.
+type SourceError struct {
+	Source string // the name of the source
+	Err    error  // the error of the source, or ErrExcluded
+}
+
+// Error returns the name of the source and the cause.
+func (e *SourceError) Error() string { return "source " + e.text() }
+
+func (e *SourceError) text() string {
+	cause := e.Err
+	if inner, ok := cause.(*Error); ok && inner != nil {
+		cause = inner.Err // the error of the search repeats the rest
+	}
+	if cause == nil {
+		cause = errors.New("unknown cause")
+	}
+	return fmt.Sprintf("%q: %v", e.Source, cause)
+}
+
+// Unwrap returns Err.
+func (e *SourceError) Unwrap() error { return e.Err }
+
+// NoSourceError means that all sources were skipped.
+type NoSourceError struct {
+	// Skipped has the error of each source, in order.
+	Skipped []SourceError
+
+	// Err is the error in Skipped that came closest to an answer. For a [FirstOf] it is the
+	// first fault. For a [Multi], ErrNoPlatform is closer than ErrNoVersion and ErrNotFound.
+	Err error
+}
+
+// Error lists the errors of the sources.
+func (e *NoSourceError) Error() string {
+	if len(e.Skipped) == 0 {
+		return "there are no sources"
+	}
+	text := "no source has it: "
+	if !errors.Is(e.Err, ErrNotFound) {
+		text = "no source answers: "
+	}
+	for i := range e.Skipped {
+		if i > 0 {
+			text += "; "
+		}
+		text += e.Skipped[i].text()
+	}
+	return text
+}
+
+// Unwrap returns Err.
+func (e *NoSourceError) Unwrap() error { return e.Err }
+
+// ProviderVersions lists the versions of all sources that know p. Of a version that several
+// sources list, it returns all protocols and platforms. The platforms are unknown if one of
+// the sources does not list them.
+//
+// The error wraps a [*NoSourceError] if no source knows p. Otherwise it wraps the
+// [*SourceError] of the first failure, which ends the search, or says why Sources are invalid.
 func (m *Multi) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error) {
 	s := &search{op: "list versions of", subject: p.String(), report: m.Skipped}
-	if err := s.checkMethods(m.Methods); err != nil {
+	if err := s.check(m.Sources); err != nil {
 		return nil, err
 	}
-	answers, err := m.listAll(ctx, s, p)
-	if err != nil {
-		return nil, err
-	}
-	found := false
-	union := union{at: map[addrs.Version]int{}, versions: &Versions{Provider: p}}
-	for i, a := range answers {
-		if a.err != nil {
-			s.skip(m.Methods[i].Name, a.err)
-			continue
-		}
-		found = true
-		union.add(m.Methods[i].Name, a.versions)
-	}
-	if !found {
-		return nil, s.none()
-	}
-	slices.SortFunc(union.versions.List, func(a, b Release) int { return b.Version.Compare(a.Version) })
-	return union.versions, nil
-}
-
-// answer is the result of a method. Its error is always a kind of ErrNotFound.
-type answer struct {
-	versions *Versions
-	err      error
-}
-
-// listAll asks all methods concurrently. The first failure cancels the other requests.
-func (m *Multi) listAll(ctx context.Context, s *search, p addrs.Provider) ([]answer, error) {
+	// The first failure cancels the other requests.
 	group, asking := errgroup.WithContext(ctx)
-	answers := make([]answer, len(m.Methods))
-	for i := range m.Methods {
-		method, a := &m.Methods[i], &answers[i]
-		if a.err = method.accepts(p); a.err != nil {
+	lists, errs := make([]*Versions, len(m.Sources)), make([]error, len(m.Sources))
+	for i := range m.Sources {
+		source := &m.Sources[i]
+		if errs[i] = source.accepts(p); errs[i] != nil {
 			continue
 		}
 		group.Go(func() error {
-			a.versions, a.err = listFrom(asking, method.Source, p)
-			if a.err != nil && (ctx.Err() != nil || !errors.Is(a.err, ErrNotFound)) {
-				return s.failed(method.Name, a.err)
+			lists[i], errs[i] = checked{source.Source}.ProviderVersions(asking, p)
+			if errs[i] != nil && (ctx.Err() != nil || !errors.Is(errs[i], ErrNotFound)) {
+				return s.failed(source.Name, errs[i])
 			}
 			return nil
 		})
 	}
-	return answers, group.Wait()
-}
-
-// ProviderPackage returns the package of the first method that has it. If no method has it, the
-// error wraps a [*NoMethodError]. Otherwise it wraps a [*MethodError].
-func (m *Multi) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
-	s := findSearch(p, v, platform, m.Skipped)
-	notFound := func(err error) bool { return errors.Is(err, ErrNotFound) }
-	return firstOf(ctx, s, m.Methods, p, notFound, func(m *Method) (*Package, error) { return m.find(ctx, p, v, platform) })
-}
-
-// Evidence calls the method that [Package.Via] names.
-func (m *Multi) Evidence(ctx context.Context, pkg *Package) (verify.Evidence, error) {
-	return evidence(ctx, m.Methods, pkg)
-}
-
-// Open calls the method that [Package.Via] names.
-func (m *Multi) Open(ctx context.Context, pkg *Package) (*Body, error) {
-	return open(ctx, m.Methods, pkg)
-}
-
-func findSearch(p addrs.Provider, v addrs.Version, platform addrs.Platform, report func(string, error)) *search {
-	wanted := Package{Provider: p, Version: v, Platform: platform}
-	return &search{op: "find", subject: wanted.String(), report: report}
-}
-
-// closest returns the error of the method that came closest to an answer. Faults, which only a
-// [FirstOf] skips, come first.
-func closest(skipped []MethodError) error {
-	for _, rank := range []func(error) bool{
-		IsFault,
-		func(err error) bool { return errors.Is(err, ErrNoPlatform) },
-		func(err error) bool { return errors.Is(err, ErrNoVersion) },
-		func(err error) bool { return !errors.Is(err, ErrExcluded) },
-	} {
-		if i := slices.IndexFunc(skipped, func(e MethodError) bool { return rank(e.Err) }); i >= 0 {
-			return skipped[i].Err
-		}
+	if err := group.Wait(); err != nil {
+		return nil, err
 	}
-	if len(skipped) > 0 {
-		return ErrExcluded
-	}
-	return ErrNotFound
-}
-
-// union collects the versions of several lists.
-type union struct {
-	versions *Versions
-	at       map[addrs.Version]int // index in List
-}
-
-func (u *union) add(name string, v *Versions) {
-	for _, text := range v.Warnings {
-		u.versions.Warnings = append(u.versions.Warnings, name+": "+text)
-	}
-	for _, r := range v.List {
-		i, ok := u.at[r.Version]
-		if !ok {
-			u.at[r.Version] = len(u.versions.List)
-			u.versions.List = append(u.versions.List, r)
+	union := &Versions{Provider: p}
+	at := map[addrs.Version]int{} // index in union.List
+	for i, list := range lists {
+		name := m.Sources[i].Name
+		if errs[i] != nil {
+			s.skip(name, errs[i])
 			continue
 		}
-		have := &u.versions.List[i]
-		have.Protocols = unite(have.Protocols, r.Protocols)
-		if len(have.Platforms) == 0 || len(r.Platforms) == 0 {
-			have.Platforms = nil // unknown to one of the two
-			continue
+		for _, text := range list.Warnings {
+			union.Warnings = append(union.Warnings, name+": "+text)
 		}
-		have.Platforms = unite(have.Platforms, r.Platforms)
-		slices.SortFunc(have.Platforms, addrs.Platform.Compare)
+		for _, r := range list.List {
+			if j, ok := at[r.Version]; ok {
+				union.List[j].unite(&r)
+				continue
+			}
+			at[r.Version] = len(union.List)
+			union.List = append(union.List, r)
+		}
 	}
+	if len(s.skipped) == len(lists) {
+		return nil, s.none()
+	}
+	slices.SortFunc(union.List, func(a, b Release) int { return b.Version.Compare(a.Version) })
+	return union, nil
+}
+
+// unite adds the protocols and platforms of the same version in another source.
+func (r *Release) unite(other *Release) {
+	r.Protocols = unite(r.Protocols, other.Protocols)
+	if len(r.Platforms) == 0 || len(other.Platforms) == 0 {
+		r.Platforms = nil // unknown to one of the two
+		return
+	}
+	r.Platforms = unite(r.Platforms, other.Platforms)
+	slices.SortFunc(r.Platforms, addrs.Platform.Compare)
 }
 
 // unite returns the elements of a and b, each once, in a new slice.
@@ -166,4 +204,216 @@ func unite[T comparable](a, b []T) []T {
 		}
 	}
 	return a
+}
+
+// ProviderPackage returns the package of the first source that has it. If no source has it, the
+// error wraps a [*NoSourceError]. Otherwise it wraps a [*SourceError].
+func (m *Multi) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
+	s := &search{op: "find", subject: (&Package{Provider: p, Version: v, Platform: platform}).String(), report: m.Skipped}
+	notFound := func(err error) bool { return errors.Is(err, ErrNotFound) }
+	return firstOf(ctx, s, m.Sources, p, notFound, func(n *NamedSource) (*Package, error) { return n.find(ctx, p, v, platform) })
+}
+
+// Evidence calls the source that [Package.Via] names.
+func (m *Multi) Evidence(ctx context.Context, pkg *Package) (verify.Evidence, error) {
+	source, inner, err := sourceOf(m.Sources, pkg)
+	if err != nil {
+		return verify.Evidence{}, err
+	}
+	return source.Evidence(ctx, inner)
+}
+
+// Open calls the source that [Package.Via] names.
+func (m *Multi) Open(ctx context.Context, pkg *Package) (*Body, error) {
+	source, inner, err := sourceOf(m.Sources, pkg)
+	if err != nil {
+		return nil, err
+	}
+	return source.Open(ctx, inner)
+}
+
+// ProviderVersions returns the list of the first source that answers. The error wraps the
+// [*SourceError] that ended the search, or a [*NoSourceError].
+func (f *FirstOf) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error) {
+	s := &search{op: "list versions of", subject: p.String(), report: f.Skipped}
+	return firstOf(ctx, s, f.Sources, p, IsFault, func(n *NamedSource) (*Versions, error) {
+		return checked{n.Source}.ProviderVersions(ctx, p)
+	})
+}
+
+// ProviderPackage returns the package of the first source that answers.
+func (f *FirstOf) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
+	s := &search{op: "find", subject: (&Package{Provider: p, Version: v, Platform: platform}).String(), report: f.Skipped}
+	return firstOf(ctx, s, f.Sources, p, IsFault, func(n *NamedSource) (*Package, error) { return n.find(ctx, p, v, platform) })
+}
+
+// Evidence calls the source that [Package.Via] names.
+func (f *FirstOf) Evidence(ctx context.Context, pkg *Package) (verify.Evidence, error) {
+	return (&Multi{Sources: f.Sources}).Evidence(ctx, pkg)
+}
+
+// Open calls the source that [Package.Via] names.
+func (f *FirstOf) Open(ctx context.Context, pkg *Package) (*Body, error) {
+	return (&Multi{Sources: f.Sources}).Open(ctx, pkg)
+}
+
+// IsFault reports whether another source or a later attempt may succeed: the connection
+// failed, the answer timed out or broke off, or its status is 408, 429 or 5xx. An error of the
+// caller's context, which has ended or ends before the next attempt, is a fault only if a request
+// has failed before.
+func IsFault(err error) bool {
+	for _, kind := range []error{ErrNotFound, ErrUnauthorized, ErrInsecure, fault.ErrTooLarge, ErrProtocol} {
+		if errors.Is(err, kind) {
+			return false
+		}
+	}
+	if e, ok := errors.AsType[*failure.RequestError](err); ok {
+		const timeout, tooMany, server = 408, 429, 500
+		switch {
+		case e.Status == timeout, e.Status == tooMany, e.Status >= server:
+			return true
+		case e.Status == 0 && e.Attempts > 0:
+			return true // no answer
+		case e.Attempts == 0:
+			return false // the request was not even made
+		}
+	}
+	// Errors of the network and of the operating system have this method.
+	_, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err)
+	return ok && !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// search is a call of a Multi or a FirstOf.
+type search struct {
+	op, subject string
+	report      func(source string, err error) // may be nil
+	skipped     []SourceError
+}
+
+// firstOf asks one source after the other. It skips errors for which skip returns true.
+func firstOf[T any](ctx context.Context, s *search, sources []NamedSource, p addrs.Provider, skip func(error) bool, ask func(*NamedSource) (*T, error)) (*T, error) {
+	if err := s.check(sources); err != nil {
+		return nil, err
+	}
+	for i := range sources {
+		source := &sources[i]
+		err := source.accepts(p)
+		if err == nil {
+			var got *T
+			if got, err = ask(source); err == nil {
+				return got, nil
+			}
+			if ctx.Err() != nil || !skip(err) {
+				return nil, s.failed(source.Name, err)
+			}
+		}
+		s.skip(source.Name, err)
+	}
+	return nil, s.none()
+}
+
+// between separates names in Package.Via.
+const between = " > "
+
+// check returns an error if a source has no unique name or is nil.
+func (s *search) check(sources []NamedSource) error {
+	for i, n := range sources {
+		reason := ""
+		switch {
+		case n.Name == "":
+			reason = "has no name"
+		case strings.Contains(n.Name, between):
+			reason = fmt.Sprintf("has %q in its name", between)
+		case slices.ContainsFunc(sources[:i], func(o NamedSource) bool { return o.Name == n.Name }):
+			reason = "has a duplicate name"
+		case n.Source == nil:
+			reason = "has no Source"
+		}
+		if reason != "" {
+			return &Error{Op: s.op, Subject: s.subject, Err: fmt.Errorf("source %d, %q, %s", i+1, n.Name, reason)}
+		}
+	}
+	return nil
+}
+
+// skip records why a source was skipped.
+func (s *search) skip(name string, err error) {
+	s.skipped = append(s.skipped, SourceError{name, err})
+	if s.report != nil {
+		s.report(name, err)
+	}
+}
+
+// failed returns the error of a search that a source has ended.
+func (s *search) failed(name string, err error) error {
+	return &Error{Op: s.op, Subject: s.subject, Err: &SourceError{name, err}}
+}
+
+// none returns the error of a search that has skipped all sources. It wraps the error of the source
+// that came closest to an answer. Faults, which only a FirstOf skips, come first.
+func (s *search) none() error {
+	closest := ErrNotFound
+	if len(s.skipped) > 0 {
+		closest = ErrExcluded
+	}
+	for _, rank := range []func(error) bool{
+		func(err error) bool { return !errors.Is(err, ErrExcluded) },
+		func(err error) bool { return errors.Is(err, ErrNoVersion) },
+		func(err error) bool { return errors.Is(err, ErrNoPlatform) },
+		IsFault,
+	} {
+		if i := slices.IndexFunc(s.skipped, func(e SourceError) bool { return rank(e.Err) }); i >= 0 {
+			closest = s.skipped[i].Err
+		}
+	}
+	return &Error{Op: s.op, Subject: s.subject, Err: &NoSourceError{s.skipped, closest}}
+}
+
+// accepts returns ErrExcluded if the patterns exclude p.
+func (n *NamedSource) accepts(p addrs.Provider) error {
+	matches := func(pattern Pattern) bool { return pattern.Matches(p) }
+	if len(n.Include) > 0 && !slices.ContainsFunc(n.Include, matches) || slices.ContainsFunc(n.Exclude, matches) {
+		return ErrExcluded
+	}
+	return nil
+}
+
+// find returns the package of the source.
+func (n *NamedSource) find(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
+	pkg, err := checked{n.Source}.ProviderPackage(ctx, p, v, platform)
+	if err != nil {
+		return nil, err
+	}
+	// A copy, because the source may keep pkg.
+	marked := *pkg
+	marked.Via = n.Name
+	if pkg.Via != "" {
+		marked.Via += between + pkg.Via
+	}
+	return &marked, nil
+}
+
+// sourceOf returns the source that has found pkg, and pkg with the Via of this source.
+func sourceOf(sources []NamedSource, pkg *Package) (Source, *Package, error) {
+	if pkg == nil {
+		return nil, nil, pkg.fetchable()
+	}
+	s := &search{op: "fetch", subject: pkg.String()}
+	if err := s.check(sources); err != nil {
+		return nil, nil, err
+	}
+	name, rest, _ := strings.Cut(pkg.Via, between)
+	i := slices.IndexFunc(sources, func(n NamedSource) bool { return n.Name == name })
+	switch {
+	case i >= 0:
+		inner := *pkg
+		inner.Via = rest
+		return sources[i].Source, &inner, nil
+	case name == "":
+		return nil, nil, failed(s.op, pkg, errors.New("the package does not name its source (Via is empty)"))
+	}
+	return nil, nil, failed(s.op, pkg, fmt.Errorf("unknown source %q in Package.Via", name))
 }

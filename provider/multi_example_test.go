@@ -35,11 +35,11 @@ func ExampleMulti() {
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
 
 	src := &provider.Multi{
-		Methods: []provider.Method{
+		Sources: []provider.NamedSource{
 			{Name: "mirror", Source: mirrorOf("1.1.0"), Include: []provider.Pattern{provider.MustParsePattern("registry.example.com/acme/*")}},
 			{Name: "direct", Source: &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}},
 		},
-		Skipped: func(method string, err error) { fmt.Println("skipped:", method) },
+		Skipped: func(source string, err error) { fmt.Println("skipped:", source) },
 	}
 	ctx := context.Background()
 	versions, err := src.ProviderVersions(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"))
@@ -73,11 +73,11 @@ func ExampleFirstOf() {
 		},
 	}
 	src := &provider.FirstOf{
-		Methods: []provider.Method{
+		Sources: []provider.NamedSource{
 			{Name: "eu", Source: down},
 			{Name: "us", Source: mirrorOf("1.1.0")},
 		},
-		Skipped: func(method string, err error) { fmt.Println("skipped:", err) },
+		Skipped: func(source string, err error) { fmt.Println("skipped:", err) },
 	}
 	pkg, err := src.ProviderPackage(context.Background(), addrs.MustParseProvider("registry.example.com/acme/alpha"),
 		addrs.MustParseVersion("1.1.0"), addrs.MustParsePlatform("linux_amd64"))

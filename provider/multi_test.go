@@ -98,7 +98,7 @@ func (s *stub) Open(_ context.Context, pkg *provider.Package) (*provider.Body, e
 // skipped collects the calls of a Skipped field.
 type skipped []string
 
-func (p *skipped) add(method string, err error) { *p = append(*p, method+": "+reason(err)) }
+func (p *skipped) add(source string, err error) { *p = append(*p, source+": "+reason(err)) }
 
 // reason names the kind of an error.
 func reason(err error) string {
@@ -115,11 +115,11 @@ func reason(err error) string {
 	return "fault"
 }
 
-// methods returns a method for each stub, with its name.
-func methods(stubs ...*stub) []provider.Method {
-	var list []provider.Method
+// sources returns a source for each stub, with its name.
+func sources(stubs ...*stub) []provider.NamedSource {
+	var list []provider.NamedSource
 	for _, s := range stubs {
-		list = append(list, provider.Method{Name: s.name, Source: s})
+		list = append(list, provider.NamedSource{Name: s.name, Source: s})
 	}
 	return list
 }
@@ -149,7 +149,7 @@ func TestMultiVersions(t *testing.T) {
 	a.versions.Warnings = []string{"old"}
 	b := &stub{name: "b", versions: list("1.0.0 6.0,5.0 darwin_arm64", "3.0.0-beta - -", "1.1.0 5.1 -")}
 	var p skipped
-	m := &provider.Multi{Methods: methods(a, &stub{name: "empty"}, b), Skipped: p.add}
+	m := &provider.Multi{Sources: sources(a, &stub{name: "empty"}, b), Skipped: p.add}
 	got := must(m.ProviderVersions(t.Context(), demo))(t)
 	want := list("3.0.0-beta - -", "2.0.0 5.0 linux_amd64", "1.1.0 5.1 -", "1.0.0 5.0,6.0 darwin_arm64,linux_amd64")
 	want.Warnings = []string{"a: old"}
@@ -164,7 +164,7 @@ func TestMultiVersions(t *testing.T) {
 	}
 }
 
-// TestMultiPackage: the order decides, and methods without the package are skipped.
+// TestMultiPackage: the order decides, and sources without the package are skipped.
 func TestMultiPackage(t *testing.T) {
 	t.Parallel()
 	older := &stub{name: "older", versions: list("1.0.0 5.0 linux_amd64")}
@@ -172,7 +172,7 @@ func TestMultiPackage(t *testing.T) {
 	fewer := &stub{name: "fewer", versions: list("2.0.0 5.0 plan9_arm", "1.0.0 5.0 linux_amd64")}
 	all := &stub{name: "all", versions: list("2.0.0 5.0 linux_amd64,plan9_arm", "1.0.0 5.0 linux_amd64")}
 	never := &stub{name: "never", err: errors.New("must not be asked")}
-	m := &provider.Multi{Methods: methods(unknown, older, fewer, all, never)}
+	m := &provider.Multi{Sources: sources(unknown, older, fewer, all, never)}
 	for _, test := range []struct {
 		version string
 		via     string
@@ -187,7 +187,7 @@ func TestMultiPackage(t *testing.T) {
 		if pkg.Via != test.via || pkg.URL != "https://"+test.via+".example.com/demo.zip" || !slices.Equal(p, test.skipped) {
 			t.Errorf("%s: %s at %s, skipped %v", test.version, pkg.Via, pkg.URL, p)
 		}
-		// Both come from the method that answered.
+		// Both come from the source that answered.
 		ev, err := m.Evidence(t.Context(), pkg)
 		if err != nil || ev.Filename != test.via {
 			t.Errorf("%s: evidence of %s, %v", test.version, ev.Filename, err)
@@ -220,9 +220,9 @@ func TestMultiPatterns(t *testing.T) {
 		{[]provider.Pattern{{}}, nil, "second"},
 		{nil, []provider.Pattern{{}}, "first"},
 	} {
-		m := &provider.Multi{Methods: methods(first, second)}
-		m.Methods[0].Include, m.Methods[0].Exclude = test.include, test.exclude
-		m.Methods[1].Include = patterns("registry.opentofu.org/acme/demo")
+		m := &provider.Multi{Sources: sources(first, second)}
+		m.Sources[0].Include, m.Sources[0].Exclude = test.include, test.exclude
+		m.Sources[1].Include = patterns("registry.opentofu.org/acme/demo")
 		pkg, err := m.ProviderPackage(t.Context(), demo, version("1.0.0"), linux)
 		if err != nil || pkg.Via != test.via {
 			t.Errorf("include %v, exclude %v: via %v, %v; want %s", test.include, test.exclude, pkg, err, test.via)
@@ -237,32 +237,32 @@ func TestMultiPatterns(t *testing.T) {
 	}
 }
 
-// TestMultiNothing: the error has the reason of each method, and the kind of the closest one.
+// TestMultiNothing: the error has the reason of each source, and the kind of the closest one.
 func TestMultiNothing(t *testing.T) {
 	t.Parallel()
 	unknown := &stub{name: "unknown"}
 	older := &stub{name: "older", versions: list("1.0.0 5.0 linux_amd64")}
 	fewer := &stub{name: "fewer", versions: list("2.0.0 5.0 plan9_arm")}
-	excluded := provider.Method{Name: "direct", Source: &stub{name: "direct"}, Exclude: patterns("*/*/*")}
+	excluded := provider.NamedSource{Name: "direct", Source: &stub{name: "direct"}, Exclude: patterns("*/*/*")}
 	for name, test := range map[string]struct {
-		methods []provider.Method
+		sources []provider.NamedSource
 		kind    error
 		text    string
 	}{
-		"none": {nil, provider.ErrNotFound, "there are no methods"},
-		"left out": {[]provider.Method{excluded}, provider.ErrExcluded,
-			`no method has it: "direct": excluded by the patterns of the method`},
-		"unknown": {append(methods(unknown), excluded), provider.ErrNotFound,
-			`no method has it: "unknown": https://unknown.example.com/: HTTP status 404: not found; "direct": excluded by the patterns of the method`},
-		"no version": {methods(unknown, older), provider.ErrNoVersion,
-			`no method has it: "unknown": https://unknown.example.com/: HTTP status 404: not found; "older": https://older.example.com/: HTTP status 404: no version matches "2.0.0", the newest is 1.0.0`},
-		"no platform": {methods(older, fewer, unknown), provider.ErrNoPlatform, "only for plan9_arm"},
+		"none": {nil, provider.ErrNotFound, "there are no sources"},
+		"left out": {[]provider.NamedSource{excluded}, provider.ErrExcluded,
+			`no source has it: "direct": excluded by the patterns of the source`},
+		"unknown": {append(sources(unknown), excluded), provider.ErrNotFound,
+			`no source has it: "unknown": https://unknown.example.com/: HTTP status 404: not found; "direct": excluded by the patterns of the source`},
+		"no version": {sources(unknown, older), provider.ErrNoVersion,
+			`no source has it: "unknown": https://unknown.example.com/: HTTP status 404: not found; "older": https://older.example.com/: HTTP status 404: no version matches "2.0.0", the newest is 1.0.0`},
+		"no platform": {sources(older, fewer, unknown), provider.ErrNoPlatform, "only for plan9_arm"},
 	} {
-		m := &provider.Multi{Methods: test.methods}
+		m := &provider.Multi{Sources: test.sources}
 		_, err := m.ProviderPackage(t.Context(), demo, version("2.0.0"), linux)
 		e := wantError(t, err)
-		none, ok := errors.AsType[*provider.NoMethodError](err)
-		if !ok || len(none.Skipped) != len(test.methods) || !errors.Is(err, test.kind) || !errors.Is(err, provider.ErrNotFound) {
+		none, ok := errors.AsType[*provider.NoSourceError](err)
+		if !ok || len(none.Skipped) != len(test.sources) || !errors.Is(err, test.kind) || !errors.Is(err, provider.ErrNotFound) {
 			t.Errorf("%s: ProviderPackage returned %v, want %v", name, err, test.kind)
 		}
 		want := "find registry.opentofu.org/acme/demo 2.0.0 linux_amd64: "
@@ -270,9 +270,9 @@ func TestMultiNothing(t *testing.T) {
 			t.Errorf("%s: error %q, want %q and %q in it", name, text, want, test.text)
 		}
 	}
-	m := &provider.Multi{Methods: methods(unknown, &stub{name: "too"})}
+	m := &provider.Multi{Sources: sources(unknown, &stub{name: "too"})}
 	_, err := m.ProviderVersions(t.Context(), demo)
-	want := `list versions of registry.opentofu.org/acme/demo: no method has it: "unknown": https://unknown.example.com/: HTTP status 404: not found; "too": https://too.example.com/: HTTP status 404: not found`
+	want := `list versions of registry.opentofu.org/acme/demo: no source has it: "unknown": https://unknown.example.com/: HTTP status 404: not found; "too": https://too.example.com/: HTTP status 404: not found`
 	if e := wantError(t, err); e.Error() != want || !errors.Is(err, provider.ErrNotFound) {
 		t.Errorf("\n got %s\nwant %s", err, want)
 	}
@@ -292,29 +292,29 @@ func TestMultiFails(t *testing.T) {
 	t.Parallel()
 	good := &stub{name: "good", versions: list("1.0.0 5.0 linux_amd64")}
 	down := &stub{name: "down", err: outage()}
-	m := &provider.Multi{Methods: methods(down, good)}
+	m := &provider.Multi{Sources: sources(down, good)}
 	_, listErr := m.ProviderVersions(t.Context(), demo)
 	_, findErr := m.ProviderPackage(t.Context(), demo, version("1.0.0"), linux)
 	for _, err := range []error{listErr, findErr} {
 		wantError(t, err)
 		e, _ := errors.AsType[*failure.RequestError](err)
-		failed, ok := errors.AsType[*provider.MethodError](err)
-		if !ok || e == nil || failed.Method != "down" || e.Status != 503 || e.RetryAfter != time.Minute || !e.HadToken || e.Attempts != 3 || errors.Is(err, provider.ErrNotFound) {
-			t.Errorf("error %v with the request %+v, want the failure of the method down", err, e)
+		failed, ok := errors.AsType[*provider.SourceError](err)
+		if !ok || e == nil || failed.Source != "down" || e.Status != 503 || e.RetryAfter != time.Minute || !e.HadToken || e.Attempts != 3 || errors.Is(err, provider.ErrNotFound) {
+			t.Errorf("error %v with the request %+v, want the failure of the source down", err, e)
 		}
 	}
-	want := `list versions of registry.opentofu.org/acme/demo: method "down": https://down.example.com/: HTTP status 503: service unavailable (3 attempts)`
+	want := `list versions of registry.opentofu.org/acme/demo: source "down": https://down.example.com/: HTTP status 503: service unavailable (3 attempts)`
 	if listErr.Error() != want {
 		t.Errorf("\n got %s\nwant %s", listErr, want)
 	}
-	// A later method is not asked for the package.
-	m.Methods = methods(good, down)
+	// A later source is not asked for the package.
+	m.Sources = sources(good, down)
 	if pkg, err := m.ProviderPackage(t.Context(), demo, version("1.0.0"), linux); err != nil || pkg.Via != "good" || down.finds.Load() != 1 {
 		t.Errorf("ProviderPackage returned %v, %v, want the package of good", pkg, err)
 	}
 }
 
-// TestMultiAsksAtOnce: a list takes as long as the slowest method, and ends with the first
+// TestMultiAsksAtOnce: a list takes as long as the slowest source, and ends with the first
 // failure.
 func TestMultiAsksAtOnce(t *testing.T) {
 	t.Parallel()
@@ -322,7 +322,7 @@ func TestMultiAsksAtOnce(t *testing.T) {
 		slow := &stub{name: "slow", delay: time.Minute, versions: list("1.0.0 - -")}
 		quick := &stub{name: "quick", delay: time.Second, versions: list("2.0.0 - -")}
 		begin := time.Now()
-		m := &provider.Multi{Methods: methods(slow, quick)}
+		m := &provider.Multi{Sources: sources(slow, quick)}
 		if v, err := m.ProviderVersions(t.Context(), demo); err != nil || len(v.List) != 2 || time.Since(begin) != time.Minute {
 			t.Errorf("%v, %v after %v", v, err, time.Since(begin))
 		}
@@ -340,7 +340,7 @@ func TestSearchEndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &stub{name: "slow", delay: time.Minute}
 		next := &stub{name: "next", versions: list("1.0.0 - -")}
-		for _, src := range []provider.Source{&provider.Multi{Methods: methods(slow, next)}, &provider.FirstOf{Methods: methods(slow, next)}} {
+		for _, src := range []provider.Source{&provider.Multi{Sources: sources(slow, next)}, &provider.FirstOf{Sources: sources(slow, next)}} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			if _, err := src.ProviderPackage(ctx, demo, version("1.0.0"), linux); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%T: ProviderPackage returned %v, want DeadlineExceeded", src, err)
@@ -356,17 +356,17 @@ func TestSearchEndsWithContext(t *testing.T) {
 	})
 }
 
-// TestVia: files are fetched from the method that found the package, also through several
+// TestVia: files are fetched from the source that found the package, also through several
 // levels and the JSON form.
 func TestVia(t *testing.T) {
 	t.Parallel()
 	eu := &stub{name: "eu", versions: list("1.0.0 - -")}
 	us := &stub{name: "us", versions: list("2.0.0 - -")}
 	direct := &stub{name: "direct", versions: list("3.0.0 - -")}
-	inner := &provider.Multi{Methods: methods(eu, us)}
-	m := &provider.Multi{Methods: append([]provider.Method{{Name: "mirrors", Source: &provider.FirstOf{
-		Methods: []provider.Method{{Name: "https://mirror.example.com/", Source: inner}},
-	}}}, methods(direct)...)}
+	inner := &provider.Multi{Sources: sources(eu, us)}
+	m := &provider.Multi{Sources: append([]provider.NamedSource{{Name: "mirrors", Source: &provider.FirstOf{
+		Sources: []provider.NamedSource{{Name: "https://mirror.example.com/", Source: inner}},
+	}}}, sources(direct)...)}
 	for v, test := range map[string]struct {
 		via  string
 		from *stub
@@ -396,8 +396,8 @@ func TestVia(t *testing.T) {
 func TestViaUnknown(t *testing.T) {
 	t.Parallel()
 	good := &stub{name: "good", versions: list("1.0.0 - -")}
-	for _, src := range []provider.Source{&provider.Multi{Methods: methods(good)}, &provider.FirstOf{Methods: methods(good)}} {
-		for via, text := range map[string]string{"": "Via is empty", "goo": `unknown method "goo"`, "good\x1b": `"good\x1b"`, "a > good": `"a"`} {
+	for _, src := range []provider.Source{&provider.Multi{Sources: sources(good)}, &provider.FirstOf{Sources: sources(good)}} {
+		for via, text := range map[string]string{"": "Via is empty", "goo": `unknown source "goo"`, "good\x1b": `"good\x1b"`, "a > good": `"a"`} {
 			pkg := &provider.Package{Provider: demo, Version: version("1.0.0"), Platform: linux, URL: "https://x.example.com/", Via: via}
 			_, openErr := src.Open(t.Context(), pkg)
 			_, evidenceErr := src.Evidence(t.Context(), pkg)
@@ -437,8 +437,8 @@ func TestOddSources(t *testing.T) {
 	version2, platform2, provider2 := right, right, right
 	version2.Version, platform2.Platform, provider2.Provider = version("2.0.0"), plan9, addrs.MustParseProvider("registry.example.com/acme/demo")
 	for _, pkg := range []*provider.Package{nil, &version2, &platform2, &provider2} {
-		list := []provider.Method{{Name: "odd", Source: odd{pkg: pkg}}}
-		for _, src := range []provider.Source{&provider.Multi{Methods: list}, &provider.FirstOf{Methods: list}} {
+		list := []provider.NamedSource{{Name: "odd", Source: odd{pkg: pkg}}}
+		for _, src := range []provider.Source{&provider.Multi{Sources: list}, &provider.FirstOf{Sources: list}} {
 			if got, err := src.ProviderPackage(t.Context(), demo, right.Version, linux); got != nil || errors.Is(err, provider.ErrNotFound) {
 				t.Errorf("%T, %v: %v, %v", src, pkg, got, err)
 			} else {
@@ -449,7 +449,7 @@ func TestOddSources(t *testing.T) {
 			}
 		}
 	}
-	m := &provider.Multi{Methods: []provider.Method{{Name: "kept", Source: odd{pkg: &right}}}}
+	m := &provider.Multi{Sources: []provider.NamedSource{{Name: "kept", Source: odd{pkg: &right}}}}
 	if got, err := m.ProviderPackage(t.Context(), demo, right.Version, linux); err != nil || got.Via != "kept" || right.Via != "" {
 		t.Errorf("%v, %v; the source's own has Via %q", got, err, right.Via)
 	}
@@ -458,13 +458,13 @@ func TestOddSources(t *testing.T) {
 func TestBadMethods(t *testing.T) {
 	t.Parallel()
 	good := &stub{name: "good", versions: list("1.0.0 - -")}
-	for reason, bad := range map[string][]provider.Method{
+	for reason, bad := range map[string][]provider.NamedSource{
 		"has no name":                   {{Source: good}},
-		"has a duplicate name":          append(methods(good), methods(good)...),
+		"has a duplicate name":          append(sources(good), sources(good)...),
 		`has " > " in its name`:         {{Name: "a > b", Source: good}},
-		`method 2, "bad", has no Sourc`: append(methods(good), provider.Method{Name: "bad"}),
+		`source 2, "bad", has no Sourc`: append(sources(good), provider.NamedSource{Name: "bad"}),
 	} {
-		for _, src := range []provider.Source{&provider.Multi{Methods: bad}, &provider.FirstOf{Methods: bad}} {
+		for _, src := range []provider.Source{&provider.Multi{Sources: bad}, &provider.FirstOf{Sources: bad}} {
 			_, listErr := src.ProviderVersions(t.Context(), demo)
 			_, findErr := src.ProviderPackage(t.Context(), demo, version("1.0.0"), linux)
 			_, openErr := src.Open(t.Context(), &provider.Package{Via: "good"})
@@ -484,9 +484,9 @@ func TestBadMethods(t *testing.T) {
 func TestMethodErrorText(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[string]error{
-		`method "a": unknown cause`: &provider.MethodError{Method: "a"},
-		`method "a": b`:             &provider.MethodError{Method: "a", Err: errors.New("b")},
-		"there are no methods":      &provider.NoMethodError{},
+		`source "a": unknown cause`: &provider.SourceError{Source: "a"},
+		`source "a": b`:             &provider.SourceError{Source: "a", Err: errors.New("b")},
+		"there are no sources":      &provider.NoSourceError{},
 	} {
 		if err.Error() != want {
 			t.Errorf("got %s, want %s", err, want)
@@ -498,7 +498,7 @@ func TestMultiConcurrently(t *testing.T) {
 	t.Parallel()
 	a := &stub{name: "a", versions: list("1.0.0 - linux_amd64")}
 	b := &stub{name: "b", versions: list("2.0.0 - linux_amd64", "1.0.0 - plan9_arm")}
-	m := &provider.Multi{Methods: methods(a, b), Skipped: func(string, error) {}}
+	m := &provider.Multi{Sources: sources(a, b), Skipped: func(string, error) {}}
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {

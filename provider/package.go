@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -59,7 +60,7 @@ type Package struct {
 	// Dir is the directory of an unpacked package, which has no archive.
 	Dir string `json:"dir,omitempty"`
 
-	// Via is the name of the [Method] that found the package, which also fetches its files.
+	// Via is the name of the [NamedSource] that found the package, which also fetches its files.
 	Via string `json:"via,omitempty"`
 }
 
@@ -68,48 +69,34 @@ func (p *Package) ArchiveName() string {
 	return ArchiveName(p.Provider, p.Version, p.Platform)
 }
 
-// String returns the provider, the version and the platform.
+// String returns the provider, the version, and the platform if it is not zero.
 func (p *Package) String() string {
 	if p == nil {
 		return "no package"
 	}
-	return p.Provider.String() + " " + p.Version.String() + " " + p.Platform.String()
+	return cmp.Or(strings.TrimSpace(p.Provider.String()+" "+p.Version.String()+" "+p.Platform.String()), "no package")
 }
 
 // Evidence returns what the package states, without Sums and Signature.
 func (p *Package) Evidence() verify.Evidence {
-	return verify.Evidence{
+	ev := verify.Evidence{
 		Filename:     p.Filename,
 		Size:         p.Size,
 		Hashes:       checksum.Sorted(p.Hashes[p.Platform], []checksum.Hash{p.SHA256}),
-		OthersStated: p.statesOthers(),
-		Packages:     p.recordedByCLI(),
 		Keys:         slices.Clone(p.Keys),
 		MustBeSigned: p.MustBeSigned,
 		Requested:    p.want(),
 	}
-}
-
-// statesOthers reports whether the source states hashes for other platforms.
-func (p *Package) statesOthers() bool {
-	for platform, hashes := range p.Hashes {
-		if platform != p.Platform && len(hashes) > 0 {
-			return true
+	// OpenTofu records what its own registry states without proof.
+	recorded := p.FromRegistry && p.Provider.Host() == addrs.DefaultHost()
+	for _, platform := range slices.SortedFunc(maps.Keys(p.Hashes), addrs.Platform.Compare) {
+		hashes := p.Hashes[platform]
+		ev.OthersStated = ev.OthersStated || platform != p.Platform && len(hashes) > 0
+		if recorded {
+			ev.Packages = append(ev.Packages, slices.Clone(hashes))
 		}
 	}
-	return false
-}
-
-// recordedByCLI returns the stated hashes that OpenTofu records without proof: those of its own
-// registry.
-func (p *Package) recordedByCLI() (lists [][]checksum.Hash) {
-	if !p.FromRegistry || p.Provider.Host() != addrs.DefaultHost() {
-		return nil
-	}
-	for _, platform := range slices.SortedFunc(maps.Keys(p.Hashes), addrs.Platform.Compare) {
-		lists = append(lists, slices.Clone(p.Hashes[platform]))
-	}
-	return lists
+	return ev
 }
 
 // want returns TYPE_VERSION_OS_ARCH. VERSION is the text in the name of the archive if that
@@ -137,4 +124,56 @@ func (p *Package) Clone() *Package {
 		c.Hashes[platform] = slices.Clone(hashes)
 	}
 	return &c
+}
+
+const (
+	archivePrefix = "terraform-provider-"
+	archiveSuffix = ".zip"
+)
+
+// ArchiveName returns terraform-provider-TYPE_VERSION_OS_ARCH.zip, which is a safe name of a
+// file.
+func ArchiveName(p addrs.Provider, v addrs.Version, platform addrs.Platform) string {
+	return archivePrefix + stem(p, v.String(), platform) + archiveSuffix
+}
+
+// stem returns TYPE_VERSION_OS_ARCH.
+func stem(p addrs.Provider, version string, platform addrs.Platform) string {
+	return p.Type() + "_" + version + "_" + platform.String()
+}
+
+// ParseArchiveName parses a name that [ArchiveName] returns, but ignores case, except in the
+// version. If name does not begin with terraform-provider- and end with .zip, all results are
+// zero. If it is invalid otherwise, or of another provider, problem says why.
+func ParseArchiveName(p addrs.Provider, name string) (v addrs.Version, platform addrs.Platform, problem string) {
+	middle, ok := cutFold(name)
+	if !ok {
+		return v, platform, ""
+	}
+	parts := strings.Split(middle, "_")
+	switch {
+	case len(parts) != 4:
+		return v, platform, "is not of the form terraform-provider-TYPE_VERSION_OS_ARCH.zip"
+	case !strings.EqualFold(parts[0], p.Type()):
+		return v, platform, "is of another provider"
+	}
+	// Unlike the CLI, this keeps the case: 1.0.0-RC1 is not 1.0.0-rc1.
+	version, err := addrs.ParseVersion(parts[1])
+	if err != nil {
+		return v, platform, "has an invalid version"
+	}
+	on, err := addrs.NewPlatform(strings.ToLower(parts[2]), strings.ToLower(parts[3]))
+	if err != nil {
+		return v, platform, "has an invalid platform"
+	}
+	return version, on, ""
+}
+
+// cutFold removes the prefix and the suffix of the name of an archive, in any case.
+func cutFold(name string) (middle string, ok bool) {
+	end := len(name) - len(archiveSuffix)
+	if end < len(archivePrefix) || !strings.EqualFold(name[:len(archivePrefix)], archivePrefix) || !strings.EqualFold(name[end:], archiveSuffix) {
+		return "", false
+	}
+	return name[len(archivePrefix):end], true
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// Pattern selects providers for a [Method]: an address whose last parts may be stars, as in
+// Pattern selects providers for a [NamedSource]: an address whose last parts may be stars, as in
 // the [CLI configuration].
 //
 //	example.com/acme/alpha   this provider

@@ -1,10 +1,17 @@
 package provider
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -48,4 +55,98 @@ type Body struct {
 	// Resumes, if not nil, returns how often the transfer was resumed. It may be called
 	// during a Read.
 	Resumes func() int
+}
+
+// CheckAnswers returns a Source that returns an error if src answers with nil or with a package
+// that was not requested. The functions of this package check answers themselves.
+func CheckAnswers(src Source) Source {
+	return struct {
+		checked
+		Fetcher
+	}{checked{src}, src}
+}
+
+// checked checks the answers of a Lister.
+type checked struct{ src Lister }
+
+// ProviderVersions implements [Lister].
+func (c checked) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error) {
+	versions, err := c.src.ProviderVersions(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if versions == nil {
+		return nil, &Error{Op: "list versions of", Subject: p.String(), Err: errors.New("the source returned neither versions nor an error")}
+	}
+	return versions, nil
+}
+
+// ProviderPackage implements [Lister].
+func (c checked) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
+	pkg, err := c.src.ProviderPackage(ctx, p, v, platform)
+	if err != nil {
+		return nil, err
+	}
+	if err := pkg.checkIs(p, v, platform); err != nil {
+		return nil, failed("find", &Package{Provider: p, Version: v, Platform: platform}, err)
+	}
+	return pkg, nil
+}
+
+// checkIs returns an error unless p is the requested package.
+func (p *Package) checkIs(wanted addrs.Provider, v addrs.Version, platform addrs.Platform) error {
+	switch {
+	case p == nil:
+		return errors.New("the source returned neither a package nor an error")
+	case p.Provider != wanted || p.Version != v || p.Platform != platform:
+		return fmt.Errorf("the source returned the package %s", p)
+	}
+	return nil
+}
+
+// maxShared bounds the cached bytes. Documents usually have a few thousand.
+const maxShared = 8 << 20
+
+// ShareEvidence returns a Source that fetches each SHA256SUMS document and its signature from
+// src only once, because the packages of a version share them. It caches 8 MiB for up to a
+// day, so use it for one job: pass it to [Hashes] and to [Download]. It checks answers as
+// [CheckAnswers] does.
+func ShareEvidence(src Source) Source {
+	return &sharedEvidence{Source: CheckAnswers(src), cached: semaphore.NewWeighted(maxShared)}
+}
+
+type sharedEvidence struct {
+	Source
+	known  flight.Cache[evidenceKey, evidenceDocuments]
+	cached *semaphore.Weighted // bytes
+}
+
+// evidenceKey has the provider, whose host may need a token, and the method.
+type evidenceKey struct {
+	provider             addrs.Provider
+	sums, signature, via string
+}
+
+type evidenceDocuments struct{ sums, signature []byte }
+
+// Evidence implements [Fetcher].
+func (s *sharedEvidence) Evidence(ctx context.Context, pkg *Package) (verify.Evidence, error) {
+	if pkg == nil || pkg.SumsURL == "" {
+		return s.Source.Evidence(ctx, pkg)
+	}
+	key := evidenceKey{pkg.Provider, pkg.SumsURL, pkg.SignatureURL, pkg.Via}
+	found, err := s.known.Do(ctx, key, func(ctx context.Context) (evidenceDocuments, time.Duration, error) {
+		ev, err := s.Source.Evidence(ctx, pkg)
+		found := evidenceDocuments{ev.Sums, ev.Signature}
+		if err != nil || !s.cached.TryAcquire(int64(len(ev.Sums)+len(ev.Signature))) {
+			return found, -1, err
+		}
+		return found, 24 * time.Hour, nil
+	})
+	if err != nil {
+		return verify.Evidence{}, err
+	}
+	ev := pkg.Evidence()
+	ev.Sums, ev.Signature = bytes.Clone(found.sums), bytes.Clone(found.signature)
+	return ev, nil
 }

@@ -2,8 +2,11 @@ package provider
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tofureg/tofureg/addrs"
 )
@@ -64,4 +67,307 @@ func (v *Versions) Find(version addrs.Version) (Release, bool) {
 		return Release{}, false
 	}
 	return v.List[i], true
+}
+
+// Need is what a version must support. The zero Need requires plugin protocol 5 or 6, as
+// OpenTofu and Terraform do.
+type Need struct {
+	// Platforms must each have a package. If empty, any platform fits; [Find] then requires the
+	// platform of the program.
+	Platforms []addrs.Platform `json:"platforms,omitempty"`
+
+	// Protocols allows plugin protocol versions. If zero, ">= 5, < 7" is used; ">= 0" allows all.
+	Protocols addrs.ProviderConstraint `json:"protocols,omitzero"`
+}
+
+// supported are the plugin protocols of the zero Need.
+var supported = sync.OnceValue(func() addrs.ProviderConstraint {
+	return addrs.MustParseProviderConstraint(">= 5, < 7")
+})
+
+func (n Need) protocols() addrs.ProviderConstraint {
+	if n.Protocols.IsZero() {
+		return supported()
+	}
+	return n.Protocols
+}
+
+// Newest returns the newest version that c allows, as the CLI does. It ignores platforms and
+// protocols. The zero constraint allows every release; a prerelease must be named exactly. The
+// error wraps an [*UnavailableError].
+func (v *Versions) Newest(c addrs.ProviderConstraint) (addrs.Version, error) {
+	return v.choose(c.Matcher(), c, Need{}, nil)
+}
+
+// NewestFunc is [Versions.Newest] with a function in place of a constraint.
+func (v *Versions) NewestFunc(allows func(addrs.Version) bool) (addrs.Version, error) {
+	return v.choose(allows, addrs.ProviderConstraint{}, Need{}, nil)
+}
+
+// NewestFor returns the newest version that c allows and that fits need. Unknown platforms and
+// protocols are assumed to fit. The error wraps an [*UnavailableError] of kind ErrNoVersion,
+// ErrNoPlatform or ErrProtocol.
+func (v *Versions) NewestFor(c addrs.ProviderConstraint, need Need) (addrs.Version, error) {
+	return v.choose(c.Matcher(), c, need, need.matcher())
+}
+
+// choose returns the newest version that allows and fits accept; a nil fits accepts all.
+func (v *Versions) choose(allows func(addrs.Version) bool, c addrs.ProviderConstraint, need Need, fits func(*Release) error) (addrs.Version, error) {
+	if best := v.newest(allows, fits); best != nil {
+		return best.Version, nil
+	}
+	return addrs.Version{}, &Error{Op: "choose a version of", Subject: v.Provider.String(), Err: v.unavailable(c, need, fits)}
+}
+
+// Fits returns an [*UnavailableError] in an [*Error] if the package is not for one of
+// need.Platforms, or supports none of need.Protocols. Unknown protocols are assumed to fit.
+func (p *Package) Fits(need Need) error {
+	r := Release{Version: p.Version, Protocols: p.Protocols}
+	kind := need.matcher()(&r)
+	if len(need.Platforms) > 0 && !slices.Contains(need.Platforms, p.Platform) {
+		kind = ErrNoPlatform
+	}
+	if kind == nil {
+		return nil
+	}
+	return &Error{Op: "use", Subject: p.String(), Err: &UnavailableError{
+		Provider:   p.Provider,
+		Constraint: addrs.ExactProviderConstraint(p.Version),
+		Need:       need,
+		Allowed:    p.Version,
+		Protocols:  slices.Clone(p.Protocols),
+		Platforms:  []addrs.Platform{p.Platform},
+		Err:        kind,
+	}}
+}
+
+// newest returns the newest release that allows and fits accept, or nil. The list may have
+// any order.
+func (v *Versions) newest(allows func(addrs.Version) bool, fits func(*Release) error) *Release {
+	var best *Release
+	for i := range v.List {
+		r := &v.List[i]
+		// If the list is sorted, this skips the rest.
+		if best != nil && r.Version.Compare(best.Version) <= 0 {
+			continue
+		}
+		if allows(r.Version) && (fits == nil || fits(r) == nil) {
+			best = r
+		}
+	}
+	return best
+}
+
+// missing returns the needed platforms that are not in have.
+func (n Need) missing(have []addrs.Platform) (missing []addrs.Platform) {
+	for _, p := range n.Platforms {
+		if !slices.Contains(have, p) {
+			missing = append(missing, p)
+		}
+	}
+	return missing
+}
+
+// matcher returns a function that returns ErrNoPlatform or ErrProtocol if a release does not
+// fit. The function is not safe for concurrent use.
+func (n Need) matcher() func(*Release) error {
+	allows := n.protocols().Matcher()
+	known := map[string]bool{}
+	speaks := func(protocol string) bool {
+		ok, seen := known[protocol]
+		if !seen {
+			version, err := addrs.ParseVersion(protocol)
+			ok = err == nil && allows(version)
+			known[protocol] = ok
+		}
+		return ok
+	}
+	return func(r *Release) error {
+		switch {
+		case len(r.Platforms) > 0 && len(n.missing(r.Platforms)) > 0:
+			return ErrNoPlatform
+		case len(r.Protocols) > 0 && !slices.ContainsFunc(r.Protocols, speaks):
+			return ErrProtocol
+		}
+		return nil
+	}
+}
+
+// Find chooses a version of p as [Versions.NewestFor] does and returns its package for
+// need.Platforms[0]. If need.Platforms is empty, the platform of the program is used. The
+// zero constraint allows every release.
+//
+// The error wraps ErrNotFound if src does not know p, and an [*UnavailableError] if no version
+// fits. Call ProviderVersions for the warnings of the list.
+func Find(ctx context.Context, src Lister, p addrs.Provider, c addrs.ProviderConstraint, need Need) (*Package, error) {
+	if len(need.Platforms) == 0 {
+		need.Platforms = []addrs.Platform{addrs.CurrentPlatform()}
+	}
+	versions, err := checked{src}.ProviderVersions(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	version, err := versions.NewestFor(c, need)
+	if err != nil {
+		return nil, err
+	}
+	pkg, err := checked{src}.ProviderPackage(ctx, p, version, need.Platforms[0])
+	if err != nil {
+		return nil, err
+	}
+	// The list may have no protocols.
+	if err := pkg.Fits(need); err != nil {
+		return nil, err
+	}
+	return pkg, nil
+}
+
+// UnavailableError means that no version or package fits. It describes what is listed.
+type UnavailableError struct {
+	Provider   addrs.Provider           // as requested
+	Constraint addrs.ProviderConstraint // the allowed versions; zero for [Versions.NewestFunc]
+	Need       Need                     // the required platforms and protocols
+
+	// Newest is the newest listed release, otherwise the newest prerelease, or zero.
+	Newest addrs.Version
+
+	// Prerelease is the newest prerelease if it is newer than the release Newest, or zero.
+	Prerelease addrs.Version
+
+	// Allowed is the newest version that Constraint allows, or zero.
+	Allowed addrs.Version
+	// Protocols and Platforms are the listed ones of Allowed.
+	Protocols []string
+	Platforms []addrs.Platform
+
+	// Fits is the newest version that fits Need, regardless of Constraint, or zero.
+	Fits addrs.Version
+
+	// Err is ErrNoVersion, ErrNoPlatform or ErrProtocol.
+	Err error
+}
+
+// Unwrap returns Err.
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// Error describes what is missing, what is listed, and which version would fit.
+func (e *UnavailableError) Error() string {
+	switch e.Err {
+	case ErrNoPlatform:
+		return e.Allowed.String() + " has no package" + e.platforms() + e.hint()
+	case ErrProtocol:
+		return fmt.Sprintf("%s supports plugin protocol %s, want %s", e.Allowed,
+			enumerate(e.Protocols, strings.Clone), e.Need.protocols()) + e.hint()
+	}
+	text := "no version matches " + quote(e.Constraint)
+	newest := ", the newest is " + e.Newest.String()
+	if !e.Prerelease.IsZero() {
+		newest += " (newer prerelease: " + e.Prerelease.String() + ")"
+	}
+	switch {
+	case e.Newest.IsZero():
+		return text + ", none is listed"
+	case e.Newest.IsPrerelease():
+		return text + ", only prereleases are listed" + newest
+	case e.Newest.String() == unselectable:
+		return text + `, the only release listed is 0.0.0, which the CLI treats as "no version"`
+	case e.Constraint.String() == unselectable:
+		return text + newest + `; no constraint selects 0.0.0, which the CLI treats as "no version"`
+	case e.Constraint.IsZero():
+		return "no version is allowed" + newest
+	case e.Fits.IsZero() || e.Fits == e.Newest:
+		return text + newest
+	}
+	return text + newest + ", the newest that fits " + e.Fits.String()
+}
+
+// unselectable is the version that the CLI treats as "no version" of a provider.
+const unselectable = "0.0.0"
+
+// platforms describes the missing and the available platforms.
+func (e *UnavailableError) platforms() string {
+	names := func(list []addrs.Platform) string { return enumerate(list, addrs.Platform.String) }
+	missing := e.Need.missing(e.Platforms)
+	switch {
+	case len(e.Need.Platforms) == 0:
+		return ""
+	case len(missing) == 0:
+		return " for " + names(e.Need.Platforms) + ", although it is listed"
+	case len(e.Platforms) == 0: // unknown
+		return " for " + names(missing)
+	}
+	return " for " + names(missing) + ", only for " + names(e.Platforms)
+}
+
+// hint names the version that would fit.
+func (e *UnavailableError) hint() string {
+	switch {
+	case e.Fits.IsZero():
+		return ""
+	case e.Fits.Compare(e.Allowed) > 0:
+		return fmt.Sprintf("; the newer %s would fit", e.Fits)
+	default:
+		return fmt.Sprintf("; the older %s would fit", e.Fits)
+	}
+}
+
+// Unavailable returns the error of a [Source] that has no package of a version for a platform, of
+// kind ErrNoVersion or ErrNoPlatform.
+func (v *Versions) Unavailable(version addrs.Version, platform addrs.Platform) *UnavailableError {
+	need := Need{}
+	if !platform.IsZero() {
+		need.Platforms = []addrs.Platform{platform}
+	}
+	fits := need.matcher()
+	return v.unavailable(addrs.ExactProviderConstraint(version), need, func(r *Release) error {
+		if r.Version == version {
+			return ErrNoPlatform // even if it is listed
+		}
+		return fits(r)
+	})
+}
+
+// unavailable returns the reason why no version fits. If fits is nil, need is ignored.
+func (v *Versions) unavailable(c addrs.ProviderConstraint, need Need, fits func(*Release) error) *UnavailableError {
+	e := &UnavailableError{Provider: v.Provider, Constraint: c, Need: need, Err: ErrNoVersion}
+	anyRelease := addrs.ProviderConstraint{}.Matcher()
+	if r := v.newest(anyRelease, nil); r != nil {
+		e.Newest = r.Version
+	}
+	if r := v.newest(func(addrs.Version) bool { return true }, nil); r != nil && e.Newest.IsZero() {
+		e.Newest = r.Version
+	} else if r != nil && r.Version.IsPrerelease() {
+		e.Prerelease = r.Version
+	}
+	if fits == nil {
+		return e
+	}
+	if r := v.newest(anyRelease, fits); r != nil {
+		e.Fits = r.Version
+	}
+	if r := v.newest(c.Matcher(), nil); r != nil {
+		e.Allowed, e.Err = r.Version, fits(r)
+		e.Protocols, e.Platforms = slices.Clone(r.Protocols), slices.Clone(r.Platforms)
+	}
+	return e
+}
+
+func quote(c addrs.ProviderConstraint) string {
+	if c.IsZero() {
+		return "(any release)"
+	}
+	return `"` + c.String() + `"`
+}
+
+// enumerate joins the first elements of a list.
+func enumerate[T any](list []T, text func(T) string) string {
+	const most = 20
+	words := make([]string, 0, min(len(list), most))
+	for _, item := range list[:min(len(list), most)] {
+		words = append(words, text(item))
+	}
+	if more := len(list) - most; more > 0 {
+		words = append(words, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(words, ", ")
 }

@@ -24,8 +24,8 @@ var verbs = map[string]func(ctx context.Context, w *world, dir string) error{
 		return findAndDownload(ctx, w.registry(), dir)
 	},
 	"through the methods of a CLI": func(ctx context.Context, w *world, dir string) error {
-		src := &provider.Multi{Methods: []provider.Method{
-			{Name: "first of", Source: &provider.FirstOf{Methods: []provider.Method{{Name: "direct", Source: w.registry()}}}},
+		src := &provider.Multi{Sources: []provider.NamedSource{
+			{Name: "first of", Source: &provider.FirstOf{Sources: []provider.NamedSource{{Name: "direct", Source: w.registry()}}}},
 		}}
 		return findAndDownload(ctx, src, dir)
 	},

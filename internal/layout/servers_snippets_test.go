@@ -50,7 +50,7 @@ func cacheServer(registry provider.Source, dir string) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	allowed := &provider.Multi{Methods: []provider.Method{{
+	allowed := &provider.Multi{Sources: []provider.NamedSource{{
 		Name:    "registry",
 		Source:  registry,
 		Include: []provider.Pattern{provider.MustParsePattern("registry.opentofu.org/hashicorp/*")},

@@ -425,7 +425,7 @@ func (v *versionAdder) fetch(ctx context.Context, t *target, arrived func()) err
 		return err
 	}
 	defer s.Discard()
-	o := provider.Options{Policy: t.options.Policy, WantEvidence: !t.options.NoEvidence, Progress: v.a.progress}
+	o := provider.ReceiveOptions{Policy: t.options.Policy, FetchEvidence: !t.options.NoEvidence, Progress: v.a.progress}
 	got, err := provider.Receive(ctx, v.source, t.pkg, s.File, o)
 	if err != nil {
 		return err

@@ -125,7 +125,7 @@ func one(ctx context.Context, src provider.Source, w mirrordir.Want, dir string,
 		return err
 	}
 	defer f.Close()
-	got, err := provider.Receive(ctx, src, pkg, f, provider.Options{})
+	got, err := provider.Receive(ctx, src, pkg, f, provider.ReceiveOptions{})
 	if err != nil {
 		return err
 	}

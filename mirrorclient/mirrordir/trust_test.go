@@ -161,7 +161,7 @@ func TestAddArchiveAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Discard()
-	got, err := provider.Receive(t.Context(), client, pkg, s.File, provider.Options{WantEvidence: true})
+	got, err := provider.Receive(t.Context(), client, pkg, s.File, provider.ReceiveOptions{FetchEvidence: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -174,7 +174,7 @@ func TestCacheOfDropped(t *testing.T) {
 	if mustFetch(t, h, archive(v1, linux)) != content {
 		t.Error("another archive")
 	}
-	both := &provider.Multi{Methods: []provider.Method{{Name: "cache", Source: c}, {Name: "kept", Source: c.Mirror}}}
+	both := &provider.Multi{Sources: []provider.NamedSource{{Name: "cache", Source: c}, {Name: "kept", Source: c.Mirror}}}
 	h = &mirrorserve.Handler{Source: both}
 	if got := versionsOf(t, h); got != "1.0.0 2.0.0" {
 		t.Errorf("with what is kept: versions %s", got)

@@ -154,10 +154,10 @@ func TestCacheOfCombined(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	methods := []provider.Method{{Name: "registry", Source: src, Include: []provider.Pattern{pattern}}}
+	methods := []provider.NamedSource{{Name: "registry", Source: src, Include: []provider.Pattern{pattern}}}
 	for name, combined := range map[string]provider.Source{
-		"Multi":   &provider.Multi{Methods: methods},
-		"FirstOf": &provider.FirstOf{Methods: methods},
+		"Multi":   &provider.Multi{Sources: methods},
+		"FirstOf": &provider.FirstOf{Sources: methods},
 	} {
 		h, _, dir := newCache(t, combined)
 		for _, path := range []string{"registry.example.com/other/beta/index.json", "registry.example.com/other/beta/terraform-provider-beta_1.0.0_linux_amd64.zip"} {

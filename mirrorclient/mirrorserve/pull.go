@@ -166,7 +166,7 @@ func (u *puller) receive(ctx context.Context, p *pull, o *origin, s *staged) err
 	arrived := sync.OnceFunc(free)
 	defer arrived()
 	p.change(func() { p.file = s.File })
-	got, err := provider.Receive(ctx, o.Fetcher, o.pkg, s.File, provider.Options{Policy: o.policy, WantEvidence: o.store != nil, Arrived: p.setArrived})
+	got, err := provider.Receive(ctx, o.Fetcher, o.pkg, s.File, provider.ReceiveOptions{Policy: o.policy, FetchEvidence: o.store != nil, Arrived: p.setArrived})
 	switch {
 	case err != nil && o.mirrored:
 		return err // an archive can be removed from a mirror at any time

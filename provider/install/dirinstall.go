@@ -126,7 +126,7 @@ func (i *installation) fetch(ctx context.Context, st *staging) (*Installed, erro
 		return nil, err
 	}
 	defer stop()
-	got, err := provider.Receive(ctx, i.src, i.from, f, provider.Options{Policy: i.o.Policy, Progress: i.o.Progress, Arrived: unpacking.received})
+	got, err := provider.Receive(ctx, i.src, i.from, f, provider.ReceiveOptions{Policy: i.o.Policy, Progress: i.o.Progress, Arrived: unpacking.received})
 	if err != nil {
 		return nil, err
 	}

@@ -105,7 +105,7 @@ func TestRoundTripsMirror(t *testing.T) {
 func TestSeveralSources(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 2)
-	s.in.Source = &provider.Multi{Methods: []provider.Method{
+	s.in.Source = &provider.Multi{Sources: []provider.NamedSource{
 		{
 			Name: "mirror", Include: []provider.Pattern{provider.MustParsePattern(numbered(0).String())},
 			Source: &mirrorclient.Client{BaseURL: s.MirrorURL(), Transport: &transport.Client{HTTP: s.Client(), Retries: -1}},

@@ -29,7 +29,7 @@ func newIncoming(file io.ReaderAt) *incoming {
 // errRestarted: the bytes that were read may differ from those in the file.
 var errRestarted = errors.New("the download was restarted")
 
-// received implements Arrived of [provider.Options].
+// received implements Arrived of [provider.ReceiveOptions].
 func (a *incoming) received(n, _ int64) error {
 	if n == 0 {
 		if a.bodies++; a.bodies > 1 {
