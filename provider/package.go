@@ -85,7 +85,7 @@ func (p *Package) Evidence() verify.Evidence {
 		Hashes:       checksum.Sorted(p.Hashes[p.Platform], []checksum.Hash{p.SHA256}),
 		Keys:         slices.Clone(p.Keys),
 		MustBeSigned: p.MustBeSigned,
-		Requested:    p.want(),
+		Requested:    p.requested(),
 	}
 	// OpenTofu records what its own registry states without proof.
 	recorded := p.FromRegistry && p.Provider.Host() == addrs.DefaultHost()
@@ -99,9 +99,9 @@ func (p *Package) Evidence() verify.Evidence {
 	return ev
 }
 
-// want returns TYPE_VERSION_OS_ARCH. VERSION is the text in the name of the archive if that
+// requested returns TYPE_VERSION_OS_ARCH. VERSION is the text in the name of the archive if that
 // is the same version: a registry that lists "1.0" uses it in names.
-func (p *Package) want() string {
+func (p *Package) requested() string {
 	_, rest, _ := strings.Cut(p.Filename, "_")
 	after := "_" + p.Platform.String()
 	spelled, ok := strings.CutSuffix(strings.TrimPrefix(rest, "v"), after+archiveSuffix)
