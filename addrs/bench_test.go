@@ -32,32 +32,3 @@ func BenchmarkParse(b *testing.B) {
 		}
 	}
 }
-
-func BenchmarkConstraint(b *testing.B) {
-	v := addrs.MustParseVersion("5.100.0")
-	for name, c := range map[string]interface {
-		Allows(addrs.Version) bool
-		Matcher() func(addrs.Version) bool
-	}{
-		"provider": addrs.MustParseProviderConstraint("~> 5.0, != 5.3.0"),
-		"module":   addrs.MustParseModuleConstraint("~> 5.0, != 5.3.0"),
-	} {
-		b.Run(name+"/Allows", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if !c.Allows(v) {
-					b.Fatal("not allowed")
-				}
-			}
-		})
-		b.Run(name+"/Matcher", func(b *testing.B) {
-			b.ReportAllocs()
-			match := c.Matcher()
-			for b.Loop() {
-				if !match(v) {
-					b.Fatal("not allowed")
-				}
-			}
-		})
-	}
-}

@@ -115,13 +115,3 @@ func TestCachedInvalidate(t *testing.T) {
 	want(t, src, hostB, "token-1")
 	src.Invalidate(svchost.MustParse("never-asked.test"))
 }
-
-func BenchmarkCached(b *testing.B) {
-	src := auth.Cached(auth.Static(map[svchost.Hostname]auth.Token{hostA: auth.MustNewToken(secret)}), 0)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := src.Token(b.Context(), hostA); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -155,10 +155,7 @@ func (c CredentialsFile) change(ctx context.Context, edit func(*document) bool) 
 
 const credentialsName = "credentials"
 
-var (
-	errTwice   = errors.New(`a second "credentials"`)
-	errNotJSON = errors.New("invalid JSON") // errors of encoding/json can contain a character of a token
-)
+var errNotJSON = errors.New("invalid JSON") // errors of encoding/json can contain a character of a token
 
 // A document is a credentials file: its members, and the entries of "credentials". It keeps
 // the text of values, so that numbers keep their digits.
@@ -217,7 +214,7 @@ func (d *document) object(offset int) (map[string]member, error) {
 		err = dec.Decode(&m.RawMessage)
 		m.offset = offset + int(dec.InputOffset()) - len(m.RawMessage)
 		if _, ok := members[name]; ok && name == credentialsName {
-			return nil, syntaxError(d.path, d.source, m.offset, errTwice)
+			return nil, syntaxError(d.path, d.source, m.offset, errors.New(`a second "credentials"`))
 		}
 		members[name] = m
 	}
@@ -265,10 +262,7 @@ func (d *document) text() []byte {
 	return encode(d.members, "  ")
 }
 
-var (
-	errNotObject   = errors.New("not a JSON object")
-	errTokenString = errors.New("the token is not a string")
-)
+var errNotObject = errors.New("not a JSON object")
 
 // parseCredentials reads the JSON object with a token, in the answer of a helper or in the
 // credentials file. null, {} and a null or empty token mean no token.
@@ -288,7 +282,7 @@ func secretIn(text []byte) (secret string, err error) {
 		return "", errNotObject
 	}
 	if value, ok := members["token"]; ok && json.Unmarshal(value, &secret) != nil {
-		return "", errTokenString
+		return "", errors.New("the token is not a string")
 	}
 	return secret, nil
 }

@@ -189,23 +189,6 @@ func TestCredentialsFileNames(t *testing.T) {
 	}
 }
 
-func TestStoresBehindChainAndCache(t *testing.T) {
-	t.Parallel()
-	file := credentials(t, "")
-	cached := auth.Cached(auth.Chain(auth.Environ(nil), file), 0)
-	want(t, cached, hostA, "")
-	save(t, file, hostA, secret)
-	want(t, cached, hostA, "")
-	cached.Invalidate(hostA)
-	want(t, cached, hostA, secret)
-
-	broken := credentials(t, "{")
-	_, err := auth.Chain(broken, file).Token(t.Context(), hostA)
-	if !errors.As(err, new(*auth.SyntaxError)) {
-		t.Errorf("the chain ignored an invalid file: %v", err)
-	}
-}
-
 // TestCredentialsFileSweeps checks that Save removes the incomplete file of a killed process.
 func TestCredentialsFileSweeps(t *testing.T) {
 	t.Parallel()

@@ -118,17 +118,11 @@ const (
 	maxHelperOutput = 1 << 20
 )
 
-var (
-	errRelative = errors.New("its path is not absolute")
-	errHeldOpen = errors.New("it has ended, but a child process keeps its output open")
-	errNoAnswer = errors.New("empty answer")
-)
-
 // call runs the program once. For the verb "get" it returns the token in the answer; for
 // "store" it passes token to the program.
 func (h Helper) call(ctx context.Context, verb string, host svchost.Hostname, token Token) (found Token, err error) {
 	if !filepath.IsAbs(h.Path) {
-		return Token{}, h.failed(verb, host, "", errRelative)
+		return Token{}, h.failed(verb, host, "", errors.New("its path is not absolute"))
 	}
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -159,7 +153,7 @@ func (h Helper) call(ctx context.Context, verb string, host svchost.Hostname, to
 	case inner.Err() != nil:
 		err = context.Cause(inner) // the timeout, or too much output
 	case errors.Is(err, exec.ErrWaitDelay):
-		err = errHeldOpen
+		err = errors.New("it has ended, but a child process keeps its output open")
 	case errors.Is(err, exec.ErrNotFound): // on Windows
 		err = &fs.PathError{Op: "run", Path: h.Path, Err: fs.ErrNotExist}
 	case err == nil && verb == "get":
@@ -177,7 +171,7 @@ func (h Helper) call(ctx context.Context, verb string, host svchost.Hostname, to
 // parseAnswer reads the output of get.
 func parseAnswer(answer []byte) (Token, error) {
 	if len(bytes.TrimSpace(answer)) == 0 {
-		return Token{}, errNoAnswer
+		return Token{}, errors.New("empty answer")
 	}
 	token, err := parseCredentials(answer)
 	if err != nil {

@@ -158,23 +158,6 @@ func TestHelperExitStatus(t *testing.T) {
 	wantHelperError(t, err, "get", "debug: [redacted] sent")
 }
 
-func TestHelperStore(t *testing.T) {
-	t.Parallel()
-	vault := helper(t, "vault", fileVariable+"="+t.TempDir())
-	vault.Args = []string{"-v", "two words"}
-	for range 2 { // forgetting and storing twice succeeds
-		for _, host := range []svchost.Hostname{hostA, hostB} {
-			forget(t, vault, host)
-			want(t, vault, host, "")
-		}
-		for range 2 {
-			save(t, vault, hostA, secret)
-			want(t, vault, hostA, secret)
-			want(t, vault, hostB, "")
-		}
-	}
-}
-
 func TestHelperCommandLine(t *testing.T) {
 	t.Parallel()
 	host := svchost.MustParse("Café.example:8443")

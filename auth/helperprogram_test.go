@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -51,8 +50,6 @@ func play(role string) error {
 		return say()
 	case "record":
 		return record()
-	case "vault":
-		return vaultProgram(os.Args[len(os.Args)-2], os.Args[len(os.Args)-1])
 	case "demo":
 		fmt.Println(`{"token":"from-the-vault"}`)
 	case "pad": // to a number of bytes
@@ -113,32 +110,6 @@ func record() error {
 	}
 	fmt.Println("{}")
 	return os.WriteFile(os.Getenv(fileVariable), seen, 0o600)
-}
-
-// vaultProgram is a helper that stores each token in its own file.
-func vaultProgram(verb, host string) error {
-	path := filepath.Join(os.Getenv(fileVariable), host)
-	switch verb {
-	case "get":
-		kept, err := os.ReadFile(path)
-		if os.IsNotExist(err) {
-			kept, err = []byte("{}"), nil
-		}
-		os.Stdout.Write(kept)
-		return err
-	case "store":
-		input, err := io.ReadAll(os.Stdin)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(path, input, 0o600)
-	case "forget":
-		if err := os.Remove(path); !os.IsNotExist(err) {
-			return err
-		}
-		return nil
-	}
-	return fmt.Errorf("unknown verb %q", verb)
 }
 
 func pad(w io.Writer) error {

@@ -80,13 +80,6 @@ func (n *Netrc) Lookup(host svchost.Hostname) (user string, password Password, o
 	return found.user, found.password, ok
 }
 
-var (
-	errNetrcKeyword = errors.New("expected a keyword such as machine or login; a value with spaces needs double quotes")
-	errNetrcValue   = errors.New("missing value")
-	errNetrcQuote   = errors.New("the quoted value is not closed in its line")
-	errNetrcMachine = errors.New("expected the keyword machine first")
-)
-
 // netrcKeywords are the keywords with a value.
 var netrcKeywords = []string{"machine", "login", "password", "passwd", "account", "port", "protocol", "macdef"}
 
@@ -123,10 +116,10 @@ func (p *netrcParser) statement() error {
 		return nil
 	}
 	if !slices.Contains(netrcKeywords, keyword) {
-		return syntaxError(p.path, p.text, start, errNetrcKeyword)
+		return syntaxError(p.path, p.text, start, errors.New("expected a keyword such as machine or login; a value with spaces needs double quotes"))
 	}
 	if p.skipSpace(); p.at == len(p.text) {
-		return syntaxError(p.path, p.text, start, errNetrcValue)
+		return syntaxError(p.path, p.text, start, errors.New("missing value"))
 	}
 	value, err := p.word()
 	switch {
@@ -138,7 +131,7 @@ func (p *netrcParser) statement() error {
 		p.finish()
 		p.entry = map[string]string{keyword: value}
 	case p.entry == nil:
-		return syntaxError(p.path, p.text, start, errNetrcMachine)
+		return syntaxError(p.path, p.text, start, errors.New("expected the keyword machine first"))
 	case keyword == "passwd":
 		p.entry["password"] = value
 	default:
@@ -221,5 +214,5 @@ func (p *netrcParser) quoted() (string, error) {
 		}
 		b.WriteByte(c)
 	}
-	return "", syntaxError(p.path, p.text, start, errNetrcQuote)
+	return "", syntaxError(p.path, p.text, start, errors.New("the quoted value is not closed in its line"))
 }

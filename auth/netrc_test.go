@@ -2,10 +2,7 @@ package auth_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -182,40 +179,6 @@ func TestLoadNetrc(t *testing.T) {
 	}
 	if n, err := auth.LoadNetrc(filepath.Dir(path)); n != nil || err == nil {
 		t.Errorf("a directory: %v, %v", n, err)
-	}
-}
-
-func TestPasswordIsNeverPrinted(t *testing.T) {
-	t.Parallel()
-	n := netrc(t, "machine a.test login "+secret+" password "+secret)
-	_, password, _ := n.Lookup(hostA)
-	type deep struct {
-		Password auth.Password
-		hidden   auth.Password
-	}
-	for _, v := range []any{n, *n, password, &password, []auth.Password{password}, deep{password, password}, &deep{password, password}} {
-		var out strings.Builder
-		for _, verb := range "vTtbcdoOqxXUeEfFgGspw" {
-			for _, flags := range []string{"", "+", "#", " ", "-40", "040", "+#", ".3"} {
-				fmt.Fprintf(&out, "%"+flags+string(verb)+"\n", v)
-			}
-		}
-		slog.New(slog.NewTextHandler(&out, nil)).Info("m", "v", v)
-		slog.New(slog.NewJSONHandler(&out, nil)).Info("m", "v", v)
-		text, err := json.Marshal(v)
-		fmt.Fprintln(&out, string(text), err)
-		if leaks(out.String()) {
-			t.Errorf("%T shows the secret: %s", v, out.String())
-		}
-	}
-	for _, p := range []auth.Password{password, {}, auth.NewPassword("")} {
-		out, err := json.Marshal(p)
-		if fmt.Sprintf("%v %+v %#v %s", p, p, p, p) != "[redacted] [redacted] [redacted] [redacted]" || string(out) != `"[redacted]"` || err != nil {
-			t.Errorf("placeholder: %#v, %s, %v", p, out, err)
-		}
-	}
-	if password.Reveal() != secret || (auth.Password{}).Reveal() != "" || auth.NewPassword("x\n").Reveal() != "x\n" {
-		t.Error("Reveal does not return the password")
 	}
 }
 

@@ -30,14 +30,6 @@ func ExampleHelper() {
 	// from-the-vault
 }
 
-func ExampleHelper_errors() {
-	helper := auth.Helper{Path: "terraform-credentials-vault"}
-	_, err := helper.Token(context.Background(), svchost.MustParse("registry.example.com"))
-	fmt.Println(err)
-	// Output:
-	// token for registry.example.com: credentials helper "terraform-credentials-vault": get: its path is not absolute
-}
-
 func ExampleCredentialsFile() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {

@@ -75,6 +75,8 @@ func holders(t testing.TB) map[string]any {
 	tok := auth.MustNewToken(secret)
 	ex := exported{"n", tok, &tok, []auth.Token{tok}, map[string]auth.Token{"k": tok}, tok}
 	un := unexported{"n", tok, &tok, []auth.Token{tok}, map[string]auth.Token{"k": tok}, tok}
+	password := auth.NewPassword(secret)
+	login := netrc(t, "machine a.test login "+secret+" password "+secret)
 	helper := auth.Helper{Path: helperPath, Env: func() []string { return []string{"TF_TOKEN_example_com=" + secret} }}
 	return map[string]any{
 		"token":                tok,
@@ -91,6 +93,12 @@ func holders(t testing.TB) map[string]any {
 		"embedded":             embedded{tok, "n"},
 		"embedded, pointer":    &embedded{tok, "n"},
 		"nested":               nested{ex, un, &ex, &un},
+		"password":             password,
+		"password, pointer":    &password,
+		"passwords":            []auth.Password{password},
+		"password in fields":   struct{ Password, hidden auth.Password }{password, password},
+		"netrc":                login,
+		"netrc, value":         *login,
 		"static source":        auth.Static(nil),
 		"environment source":   auth.Environ([]string{"TF_TOKEN_example_com=" + secret}),
 		"invalid variable":     auth.Environ([]string{"TF_TOKEN_example_com= " + secret}),
@@ -171,8 +179,16 @@ func TestTokenPlaceholder(t *testing.T) {
 			t.Errorf("%s of no token = %q", format, got)
 		}
 	}
-	out, err := json.Marshal(map[string]any{"a": tok, "b": auth.Token{}})
-	if err != nil || string(out) != `{"a":"[redacted]","b":"[no token]"}` {
+	for _, p := range []auth.Password{auth.NewPassword(secret), {}, auth.NewPassword("")} {
+		if got := fmt.Sprintf("%v %+v %#v %s", p, p, p, p); got != "[redacted] [redacted] [redacted] [redacted]" {
+			t.Errorf("a password is printed as %q", got)
+		}
+	}
+	if (auth.Password{}).Reveal() != "" || auth.NewPassword("x\n").Reveal() != "x\n" {
+		t.Error("Reveal does not return the password")
+	}
+	out, err := json.Marshal(map[string]any{"a": tok, "b": auth.Token{}, "c": auth.NewPassword(secret)})
+	if err != nil || string(out) != `{"a":"[redacted]","b":"[no token]","c":"[redacted]"}` {
 		t.Errorf("JSON: %s, %v", out, err)
 	}
 	omitted, err := json.Marshal(struct {

@@ -119,20 +119,6 @@ func ExampleConfig_Installer() {
 	// registry.example.com/acme/beta from override
 }
 
-// Load returns all problems at once, with their places.
-func ExampleLoad() {
-	_, err := cliconfig.Load(exampleSystem(map[string]string{
-		"home/alice/.tofurc":                 "provider_installation {\n  network {\n  }\n}\nplugin_cache_dir = true\n",
-		"home/alice/.terraform.d/extra.tfrc": "credentials \"https://example.com\" {}\n",
-	}))
-	fmt.Println(err)
-	// Output:
-	// CLI configuration:
-	// 	/home/alice/.tofurc:2:3: unknown installation method "network"
-	// 	/home/alice/.tofurc:5:20: "plugin_cache_dir" must be a string, not true or false
-	// 	/home/alice/.terraform.d/extra.tfrc:1:13: the label of a block "credentials" must be a hostname: want a hostname such as registry.example.com, not a URL
-}
-
 // Show where the token of a host comes from, without the token.
 func ExampleConfig_TokenOrigin() {
 	cfg, err := cliconfig.Load(exampleSystem(map[string]string{

@@ -3,7 +3,6 @@ package cliconfig_test
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -100,19 +99,6 @@ func TestProblemCount(t *testing.T) {
 	all, ok := errors.AsType[*cliconfig.Error](err)
 	if !ok || len(all.Problems) != 101 || len(all.Unwrap()) != 1 {
 		t.Errorf("an error behind 200 warnings: %v", err)
-	}
-}
-
-// TestPipe loads a device from which reading would never end.
-func TestPipe(t *testing.T) {
-	t.Parallel()
-	if _, err := os.Stat("/dev/zero"); err != nil {
-		t.Skip("skipped: there is no /dev/zero")
-	}
-	sys := cliconfig.System{GOOS: "linux", Environ: []string{"TF_CLI_CONFIG_FILE=/dev/zero"}}
-	cfg, err := cliconfig.Load(sys)
-	if err != nil || len(cfg.Warnings()) != 1 {
-		t.Fatal(err)
 	}
 }
 

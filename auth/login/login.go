@@ -50,11 +50,7 @@ type Result struct {
 	Expires time.Time        // end of the token, zero if the host does not state it
 }
 
-var (
-	errNoHost  = errors.New("missing host")
-	errNoOpen  = errors.New("Client.Open is nil; it must open the login page")
-	errNoStore = errors.New("Client.Store is nil; set it to the store with the token")
-)
+var errNoHost = errors.New("missing host")
 
 // web returns the settings of requests.
 func (c *Client) web() *httpx.Client { return httpx.New(c.Transport) }
@@ -78,7 +74,7 @@ func (c *Client) login(ctx context.Context, host svchost.Hostname) (r *Result, e
 		return nil, errNoHost
 	}
 	if c.Open == nil {
-		return nil, errNoOpen
+		return nil, errors.New("Client.Open is nil; it must open the login page")
 	}
 	f, err := c.newFlow(ctx, host)
 	if err != nil {
@@ -112,7 +108,7 @@ func (c *Client) login(ctx context.Context, host svchost.Hostname) (r *Result, e
 // token stays valid until the user revokes it at the host. For an alias, host must be
 // Host of the [Result]. The error is a [*failure.Error] that wraps the error of the Store.
 func (c *Client) Logout(ctx context.Context, host svchost.Hostname) error {
-	err := errNoStore
+	err := errors.New("Client.Store is nil; set it to the store with the token")
 	switch {
 	case host.IsZero():
 		err = errNoHost
