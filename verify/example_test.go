@@ -3,7 +3,6 @@ package verify_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -121,20 +120,6 @@ func ExamplePolicy_mirror() {
 	// Output:
 	// package is not signed: the source has no SHA256SUMS document; set Policy.AllowUnsigned to accept the hashes that the source states
 	// checked <nil>
-}
-
-// A report can be stored as JSON.
-func ExampleReport() {
-	archive, ev := published()
-	report, err := verify.Policy{}.Check(context.Background(), ev, bytes.NewReader(archive), int64(len(archive)))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	report.SignedBy, report.Sums = nil, nil // long
-	data, err := json.Marshal(report)
-	fmt.Println(string(data), err)
-	// Output: {"trust":"signed","local":["zh:647b8d3036a8851a8ae72afcd1fcc1deeefa73945d6a3a3ee2de1fbfc48e0b5d"]} <nil>
 }
 
 func ExampleCheckSignature() {

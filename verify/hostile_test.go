@@ -210,22 +210,23 @@ func TestCriticalNotations(t *testing.T) {
 	must(t, e.AddSigningSubkey(cfg))
 	sub := e.Subkeys[len(e.Subkeys)-1]
 	sig = sign(t, doc, sub.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
-	good := public(t, e)
 	embedded := sub.Bindings[0].Packet.EmbeddedSignature
-	embedded.Notations = notation
-	must(t, embedded.CrossSignKey(sub.PublicKey, e.PrimaryKey, sub.PrivateKey, cfg))
-	must(t, sub.Bindings[0].Packet.SignKey(sub.PublicKey, e.PrivateKey, cfg))
-	wantSignature(t, "in the signature of the subkey", doc, sig, []verify.Key{public(t, e)}, today, verify.ErrUnknownKey)
-	if _, err := verify.CheckSignature(doc, sig, []verify.Key{good}, today); err != nil {
-		t.Error("without notations:", err)
-	}
-
-	// The signature of the subkey may expire, too.
 	day := uint32(24 * 60 * 60)
-	embedded.Notations, embedded.SigLifetimeSecs = nil, &day
-	must(t, embedded.CrossSignKey(sub.PublicKey, e.PrimaryKey, sub.PrivateKey, cfg))
-	must(t, sub.Bindings[0].Packet.SignKey(sub.PublicKey, e.PrivateKey, cfg))
-	wantSignature(t, "after the signature of the subkey expired", doc, sig, []verify.Key{public(t, e)}, today, verify.ErrExpired)
+	for _, tt := range []struct {
+		name      string
+		notations []*packet.Notation
+		lifetime  *uint32
+		want      error
+	}{
+		{"signature of the subkey", nil, nil, nil},
+		{"signature of the subkey, critical notation", notation, nil, verify.ErrUnknownKey},
+		{"signature of the subkey, expired", nil, &day, verify.ErrExpired},
+	} {
+		embedded.Notations, embedded.SigLifetimeSecs = tt.notations, tt.lifetime
+		must(t, embedded.CrossSignKey(sub.PublicKey, e.PrimaryKey, sub.PrivateKey, cfg))
+		must(t, sub.Bindings[0].Packet.SignKey(sub.PublicKey, e.PrivateKey, cfg))
+		wantSignature(t, tt.name, doc, sig, []verify.Key{public(t, e)}, today, tt.want)
+	}
 }
 
 // TestCostOfCurves: signatures on slow curves count tenfold, and the cost of Info does not

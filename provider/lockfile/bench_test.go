@@ -38,15 +38,6 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-func BenchmarkBytes(b *testing.B) {
-	f := large(b)
-	b.SetBytes(int64(len(f.Bytes())))
-	b.ReportAllocs()
-	for b.Loop() {
-		f.Bytes()
-	}
-}
-
 // BenchmarkEdit changes one of 50 entries of a lenient file and writes it.
 func BenchmarkEdit(b *testing.B) {
 	f := parseLenient(b, string(large(b).Bytes()))

@@ -52,16 +52,6 @@ provider "registry.example.com/acme/alpha" {
 `,
 	},
 	{
-		"in one line",
-		`provider "registry.example.com/acme/alpha" { /* a */ version = /* b */ "1.0.0" } # c`,
-		`provider "registry.example.com/acme/alpha" {
-  version = "1.0.0"
-  hashes = [
-    "ZH2",
-  ]
-} # c`,
-	},
-	{
 		"not canonical",
 		`provider "Registry.Example.com/acme/ALPHA" {
 version="1"

@@ -42,7 +42,8 @@ func Parse(data []byte, filename string) (*File, error) {
 // read, which stay until they are replaced. Other content that it does not understand may hide
 // hashes, for example a misspelt argument, an invalid hash or a second block of a provider. It
 // makes the entry [Entry].Unreadable. Outside of the entries it makes all entries Unreadable,
-// and [File.Covers] true for all other providers. It stays when an entry is replaced.
+// and [File.Covers] true for all other providers. [File.Set] does not remove content outside of
+// the entries, so the entries of the saved file are Unreadable again.
 //
 // The error is a [*ParseError] if the syntax is too ambiguous to edit, or wraps [github.com/tofureg/tofureg/failure.ErrTooLarge].
 func ParseLenient(data []byte, filename string) (*File, error) {
