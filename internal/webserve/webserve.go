@@ -1,5 +1,5 @@
 // Package webserve has what the servers of this module share: limits for each client, deadlines of
-// writes, documents and errors.
+// writes, access, documents and errors.
 package webserve
 
 import (

@@ -14,6 +14,9 @@ func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request, q request
 	if err != nil {
 		return err
 	}
+	if done, err := webserve.Redirect(w, r, h.Archive, pkg); done || err != nil {
+		return err
+	}
 	if !h.local {
 		leave, err := h.server.EnterArchive(r)
 		if err != nil {

@@ -54,7 +54,8 @@ func (h *Handler) version(ctx context.Context, p addrs.Provider, v addrs.Version
 	}
 	list := make(map[string]archive, len(hashes))
 	for platform, hashes := range hashes {
-		list[platform.String()] = archive{hashes, url.PathEscape(provider.ArchiveName(p, v, platform))}
+		q := request{documentKey{p, v}, platform, true}
+		list[platform.String()] = archive{hashes, url.PathEscape(provider.ArchiveName(p, v, platform)) + h.access.Query(q.name())}
 	}
 	return json.MarshalIndent(map[string]any{"archives": list}, "", "  ")
 }

@@ -1,6 +1,7 @@
 package mirrorserve
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -58,6 +59,20 @@ type Handler struct {
 	// address of the connection, and of IPv6 addresses the first 64 bits.
 	Client func(r *http.Request) string
 
+	// Archive, if not nil, returns the URL to which a request for the archive of pkg is redirected,
+	// such as a copy in a bucket. If it is nil or returns "", the Handler sends the archive. Clients
+	// verify the hashes that the Handler states; Policy does not judge an archive elsewhere.
+	Archive func(ctx context.Context, pkg *provider.Package) (url string, err error)
+
+	// Authorize, if not nil, is called for each request. If it returns an error, the status is 401.
+	// Clients send no token for archives, so the URLs of archives are signed for up to two hours:
+	// for these Authorize is not called, and they work for everyone who has them.
+	Authorize func(r *http.Request) error
+
+	// Secret is the key of signatures in URLs, shared by all replicas. If empty, a random key
+	// is used.
+	Secret []byte
+
 	// TempDir is the directory for temporary files. If empty, [os.TempDir] is used.
 	TempDir string
 
@@ -67,6 +82,7 @@ type Handler struct {
 
 	once      sync.Once
 	server    *webserve.Server
+	access    *webserve.Access
 	puller    *puller
 	local     bool // whether archives are local files, of which clients hold nothing but a descriptor
 	catalogue catalogue
@@ -89,6 +105,7 @@ func (h *Handler) setup() {
 			h.puller = newPuller(src, h.Parallel, tempStage(h.TempDir), origin{policy: h.Policy})
 			h.catalogue = &sourceCatalogue{h.puller, h.Policy, h.Platforms}
 		}
+		h.access = webserve.NewAccess(h.Authorize, h.Secret)
 		h.server = webserve.New("mirror", h.puller.parallel, h.Client, h.Logger)
 	})
 }
@@ -106,9 +123,15 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	q, ok := parseRequest(r.URL.Path)
+	signed := ""
+	if q.archive {
+		signed = q.name()
+	}
 	switch {
 	case !ok:
 		return webserve.ErrPath
+	case !h.access.Allow(w, r, signed):
+		return nil
 	case q.archive:
 		return h.serveArchive(w, r, q)
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
@@ -128,4 +130,65 @@ func TestHandlerLogLevels(t *testing.T) {
 			t.Errorf("%s: %d, want %d; log %q, want level %q", name, w.Code, test.status, &log, test.level)
 		}
 	}
+}
+
+// bearer accepts one token.
+func bearer(r *http.Request) error {
+	if r.Header.Get("Authorization") != "Bearer secret" {
+		return errors.New("unknown token")
+	}
+	return nil
+}
+
+// TestAuthorize checks that a document needs a token, and an archive a token or the signed URL in a
+// document, which holds for this archive, its time and the secret; and that Archive redirects.
+func TestAuthorize(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, _, _, _ := filled(t)
+		h := &mirrorserve.Handler{Source: m, Authorize: bearer, Secret: []byte("shared")}
+		status := func(h http.Handler, path string, header ...string) int { return ask(h, "GET", path, header...).Code }
+		doc := ask(h, "GET", "/"+home+"/1.0.0.json", "Authorization", "Bearer secret")
+		signed := "/" + home + "/" + mirrortest.Parse[mirrortest.Document](t, doc.Body.String()).Archives["linux_amd64"].URL
+		_, query, _ := strings.Cut(signed, "?")
+		redirecting := &mirrorserve.Handler{Source: m, Authorize: bearer, Secret: []byte("shared"), Archive: func(_ context.Context, pkg *provider.Package) (string, error) {
+			return map[addrs.Platform]string{linux: "https://bucket.example.com/x.zip"}[pkg.Platform], map[addrs.Platform]error{windows: errors.New("no bucket")}[pkg.Platform]
+		}}
+		if w := ask(redirecting, "GET", signed); w.Code != 302 || w.Header().Get("Location") != "https://bucket.example.com/x.zip" {
+			t.Errorf("GET with Archive: status %d to %q, want a redirect to the bucket", w.Code, w.Header().Get("Location"))
+		}
+		for _, test := range []struct {
+			handler http.Handler
+			path    string
+			token   string
+			want    int
+		}{
+			{h, "/" + home + "/index.json", "", 401},
+			{h, "/" + home + "/index.json", "Bearer other", 401},
+			{h, "/" + home + "/index.json", "Bearer secret", 200},
+			{h, "/" + home + "/index.json?" + query, "", 401},
+			{h, "/" + archive(v1, linux), "", 401},
+			{h, "/" + archive(v1, linux), "Bearer secret", 200},
+			{h, signed, "", 200},
+			{h, "/" + archive(v1, darwin) + "?" + query, "", 401},
+			{h, "/" + archive(v2, linux) + "?" + query, "", 401},
+			{&mirrorserve.Handler{Source: m, Authorize: bearer, Secret: []byte("shared")}, signed, "", 200},
+			{&mirrorserve.Handler{Source: m, Authorize: bearer}, signed, "", 401},
+			{redirecting, "/" + archive(v1, linux), "", 401},
+			{redirecting, "/" + archive(v1, darwin), "Bearer secret", 200},
+			{redirecting, "/" + archive(v1, windows), "Bearer secret", 502},
+		} {
+			if got := status(test.handler, test.path, "Authorization", test.token); got != test.want {
+				t.Errorf("GET %s with the token %q: status %d, want %d", test.path, test.token, got, test.want)
+			}
+		}
+		time.Sleep(time.Hour - time.Second)
+		if got := status(h, signed); got != 200 {
+			t.Errorf("the signed URL before its end: status %d, want 200", got)
+		}
+		time.Sleep(time.Hour + 2*time.Second)
+		if got := status(h, signed); got != 401 {
+			t.Errorf("the signed URL after its end: status %d, want 401", got)
+		}
+	})
 }

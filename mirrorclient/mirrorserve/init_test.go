@@ -47,17 +47,20 @@ func TestInit(t *testing.T) {
 	files := serve(t, http.FileServer(http.Dir(dir)))
 	handler := serve(t, http.StripPrefix("/providers", &mirrorserve.Handler{Source: m}))
 	through := serve(t, &mirrorserve.Handler{Source: &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}})
+	private := serve(t, &mirrorserve.Handler{Source: m, Authorize: bearer})
 	network := func(srv *httptest.Server, path string) string {
 		return fmt.Sprintf("network_mirror {\n    url = %q\n  }", srv.URL+path)
 	}
 
 	terraformtest.Each(t, func(t *testing.T, program string) {
-		c := &cli{terraformtest.New(t, program), providers}
-		static := &cli{terraformtest.New(t, program), providers[:2]} // clients ask for gamma in ASCII
+		c := &cli{Project: terraformtest.New(t, program), providers: providers}
+		static := &cli{Project: terraformtest.New(t, program), providers: providers[:2]} // clients ask for gamma in ASCII
 		static.init(t, network(files, "/"), files)
 		c.init(t, network(handler, "/providers/"), handler)
 		c.init(t, fmt.Sprintf("filesystem_mirror {\n    path = %q\n  }", dir), files, "-lockfile=readonly")
 		c.init(t, network(through, "/"), through, "-lockfile=readonly")
+		c.credentials = fmt.Sprintf("credentials %q {\n  token = \"secret\"\n}\n", private.Listener.Addr())
+		c.init(t, network(private, "/"), private, "-lockfile=readonly")
 	})
 }
 
@@ -71,7 +74,8 @@ func serve(t *testing.T, h http.Handler) *httptest.Server {
 // cli is a directory with a configuration and a program that installs from it.
 type cli struct {
 	*terraformtest.Project
-	providers []addrs.Provider
+	providers   []addrs.Provider
+	credentials string // blocks of the configuration
 }
 
 // init runs the init command in a directory with the configuration and the lock file of the
@@ -83,7 +87,7 @@ func (c *cli) init(t *testing.T, method string, srv *httptest.Server, flags ...s
 		required[p.String()] = "1.2.0-beta+meta.1"
 	}
 	c.Require(t, required)
-	c.Configure(t, "provider_installation {\n  "+method+"\n}\n")
+	c.Configure(t, "provider_installation {\n  "+method+"\n}\n"+c.credentials)
 	c.Env = nil // each server has another certificate
 	c.Trust(t, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw}))
 	t.Logf("%s with %s", method, srv.URL)
@@ -110,7 +114,7 @@ func TestInitThroughCache(t *testing.T) {
 		cache := &mirrorserve.Cache{Source: client(reg), Mirror: m}
 		srv := serve(t, http.StripPrefix("/providers", &mirrorserve.Handler{Source: cache}))
 		network := fmt.Sprintf("network_mirror {\n    url = %q\n  }", srv.URL+"/providers/")
-		c := &cli{terraformtest.New(t, program), providers}
+		c := &cli{Project: terraformtest.New(t, program), providers: providers}
 		c.init(t, network, srv)
 		if n := reg.Count(regtest.Archive); n != len(providers) {
 			t.Errorf("%d archives were fetched, want one of each: %v", n, reg.Requests())

@@ -21,6 +21,11 @@ type documentKey struct {
 	version  addrs.Version
 }
 
+// name returns what identifies the archive in a signature.
+func (q request) name() string {
+	return q.provider.String() + "/" + provider.ArchiveName(q.provider, q.version, q.platform)
+}
+
 // parseRequest parses the path of a request. It accepts only canonical spellings, so that each document
 // and archive has one path.
 func parseRequest(path string) (q request, ok bool) {

@@ -21,15 +21,8 @@ func (h *Handler) archive(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if h.Archive != nil {
-		location, err := h.Archive(r.Context(), pkg)
-		if err != nil {
-			return fmt.Errorf("redirect to the archive of %s: %w", pkg, err)
-		}
-		if location != "" {
-			http.Redirect(w, r, location, http.StatusFound)
-			return nil
-		}
+	if done, err := webserve.Redirect(w, r, h.Archive, pkg); done || err != nil {
+		return err
 	}
 	s := &stream{Handler: h, contentType: "application/zip", open: func(ctx context.Context) (io.ReadCloser, int64, error) {
 		body, err := h.providers.Open(ctx, pkg)

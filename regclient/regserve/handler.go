@@ -3,11 +3,11 @@ package regserve
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 
@@ -37,10 +37,9 @@ type Handler struct {
 	// Modules has the modules. If nil, the Handler does not serve modules.
 	Modules module.Source
 
-	// Host is the host of the addresses that the sources are asked for. If zero,
-	// [addrs.DefaultHost] is used. If clients reach the Handler under this host, too, the sources
-	// must not be clients of it: the Handler would ask itself, until its requests have no share
-	// left or time out, and answer with status 503 or 502.
+	// Host replaces the server's own name in addresses passed to Providers and Modules. If zero,
+	// [addrs.DefaultHost] is used. If it is this server, the sources must not be clients of it:
+	// the Handler would ask itself, and answer with status 503 or 502.
 	Host svchost.Hostname
 
 	// BaseURL is the URL under which clients reach the Handler. If a reverse proxy serves the
@@ -61,7 +60,8 @@ type Handler struct {
 
 	// Authorize, if not nil, is called for each request except discovery. If it returns an
 	// error, the status is 401. Clients send no token for SHA256SUMS, signatures and archives,
-	// so these URLs are signed for up to two hours.
+	// so these URLs are signed for up to two hours: for these Authorize is not called, and they
+	// work for everyone who has them.
 	Authorize func(r *http.Request) error
 
 	// Secret is the key of signatures in URLs, shared by all replicas. If empty, a random key
@@ -92,8 +92,8 @@ type Handler struct {
 	once      sync.Once
 	mux       *http.ServeMux
 	server    *webserve.Server
+	access    *webserve.Access
 	providers *keptEvidence
-	secret    []byte
 }
 
 const (
@@ -104,6 +104,7 @@ const (
 func (h *Handler) setup() {
 	h.mux = http.NewServeMux()
 	h.server = webserve.New("registry", h.Parallel, h.Client, h.Logger)
+	h.access = webserve.NewAccess(h.Authorize, h.Secret)
 	h.mux.Handle("GET /.well-known/terraform.json", h.answerJSON(h.discovery))
 	if h.Providers != nil {
 		h.providers = &keptEvidence{Source: provider.CheckAnswers(h.Providers)}
@@ -121,10 +122,6 @@ func (h *Handler) setup() {
 		h.mux.Handle(mod+"{version}/"+packageName, h.signed(h.handle(h.modulePackage)))
 	}
 	h.mux.Handle("GET /", h.handle(func(http.ResponseWriter, *http.Request) error { return webserve.ErrPath }))
-	if h.secret = h.Secret; len(h.secret) == 0 {
-		h.secret = make([]byte, 32)
-		_, _ = rand.Read(h.secret) // never fails
-	}
 }
 
 // ServeHTTP implements [http.Handler].
@@ -133,6 +130,24 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.server.Serve(w, r, func(w http.ResponseWriter, r *http.Request) error {
 		h.mux.ServeHTTP(w, r)
 		return nil
+	})
+}
+
+// guarded calls next if Authorize accepts the request.
+func (h *Handler) guarded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if h.access.Allow(w, r, "") {
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// signed calls next if the URL is signed or Authorize accepts the request.
+func (h *Handler) signed(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if h.access.Allow(w, r, r.URL.Path) {
+			next.ServeHTTP(w, r)
+		}
 	})
 }
 
@@ -186,4 +201,9 @@ func (h *Handler) base(r *http.Request, path string) string {
 		return strings.TrimSuffix(h.BaseURL, "/") + path
 	}
 	return fmt.Sprintf("https://%s%s", r.Host, path)
+}
+
+// fileURL returns the URL of the file at path, signed if Authorize is set.
+func (h *Handler) fileURL(r *http.Request, path string) string {
+	return h.base(r, (&url.URL{Path: path}).EscapedPath()) + h.access.Query(path)
 }

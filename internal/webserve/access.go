@@ -1,0 +1,91 @@
+package webserve
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/tofureg/tofureg/provider"
+)
+
+// Access decides which requests are answered. Clients send no token for archives, so their URLs are
+// signed. Create it with NewAccess.
+type Access struct {
+	authorize func(*http.Request) error
+	secret    []byte
+}
+
+// NewAccess returns an Access. The fields Authorize and Secret of handlers describe the arguments.
+func NewAccess(authorize func(*http.Request) error, secret []byte) *Access {
+	if len(secret) == 0 {
+		secret = make([]byte, 32)
+		_, _ = rand.Read(secret) // never fails
+	}
+	return &Access{authorize, secret}
+}
+
+// Allow reports whether a request may be answered; if not, it has sent status 401. name is what the
+// query of the URL may be signed for, "" if such a query does not replace a token.
+func (a *Access) Allow(w http.ResponseWriter, r *http.Request, name string) bool {
+	if a.authorize == nil {
+		return true
+	}
+	w.Header().Set("Cache-Control", "private") // caches must not serve the answer to other users
+	if name != "" && a.isSigned(r.URL.Query(), name) {
+		return true
+	}
+	w.Header().Set("Vary", "Authorization")
+	if a.authorize(r) == nil {
+		return true
+	}
+	w.Header().Set("Www-Authenticate", "Bearer")
+	WriteError(w, http.StatusUnauthorized, "the request is not authorized")
+	return false
+}
+
+// signedFor is how long a signed query stays the same. It is valid until the end of the next period.
+const signedFor = time.Hour
+
+// Query returns a query that is signed for a name, with its question mark, or "" if all requests are
+// answered.
+func (a *Access) Query(name string) string {
+	if a.authorize == nil {
+		return ""
+	}
+	until := strconv.FormatInt(time.Now().Truncate(signedFor).Add(2*signedFor).Unix(), 10)
+	return "?" + url.Values{"until": {until}, "signature": {a.mac(name, until)}}.Encode()
+}
+
+func (a *Access) isSigned(query url.Values, name string) bool {
+	until, err := strconv.ParseInt(query.Get("until"), 10, 64)
+	return err == nil && time.Now().Unix() <= until &&
+		hmac.Equal([]byte(query.Get("signature")), []byte(a.mac(name, query.Get("until"))))
+}
+
+func (a *Access) mac(name, until string) string {
+	m := hmac.New(sha256.New, a.secret)
+	_, _ = m.Write([]byte(until + " " + name)) // never fails
+	return hex.EncodeToString(m.Sum(nil))
+}
+
+// Redirect sends a client to the URL that archive returns for pkg. It reports whether there is one.
+func Redirect(w http.ResponseWriter, r *http.Request, archive func(context.Context, *provider.Package) (string, error), pkg *provider.Package) (done bool, err error) {
+	if archive == nil {
+		return false, nil
+	}
+	location, err := archive(r.Context(), pkg)
+	if err != nil {
+		return false, fmt.Errorf("redirect to the archive of %s: %w", pkg, err)
+	}
+	if location != "" {
+		http.Redirect(w, r, location, http.StatusFound)
+	}
+	return location != "", nil
+}
