@@ -1,12 +1,15 @@
 package regclient
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
+	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
@@ -16,6 +19,141 @@ import (
 	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/module"
 )
+
+type moduleKey struct {
+	module  addrs.Module
+	version addrs.Version
+}
+
+// ModuleLocation returns the location of the package of m at v; see "Download Source Code for a
+// Specific Module Version" in the protocol. It downloads nothing.
+//
+// The registry sends the location in the property location or in the header X-Terraform-Get.
+// A location that starts with "/", "./" or "../" is relative to the requested URL. If the
+// property use_registry_credentials is true or false, the registry serves the package itself,
+// and [module.Location.Direct] is set; see [module.DirectLocation]. The names of both properties
+// may have letters of any case. A null is the same as a missing property.
+//
+// If the registry refuses, one request for the versions finds out whether the module or the
+// version is missing. A location on this machine is [module.ErrLocal].
+func (c *Client) ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (*module.Location, error) {
+	loc, err := c.findModule(ctx, moduleKey{m, v})
+	return loc, source.Failed("find", moduleSubject(m, v), err)
+}
+
+func (c *Client) findModule(ctx context.Context, key moduleKey) (*module.Location, error) {
+	if key.version.IsZero() {
+		// Some registries would answer with their newest version.
+		return nil, errors.New("the version is missing")
+	}
+	return source.Ask(key.version,
+		func(text string) (*module.Location, error) { return c.askModule(ctx, key, text) },
+		func(refused *failure.RequestError) (string, error) { return c.moduleUnavailable(ctx, refused, key) })
+}
+
+// askModule asks for a version by its text.
+func (c *Client) askModule(ctx context.Context, key moduleKey, version string) (*module.Location, error) {
+	r, err := c.moduleRequest(ctx, key.module, version, "download")
+	if err != nil {
+		return nil, err
+	}
+	loc, err := c.moduleLocations.Get(ctx, c.http, r, cloneLocation, func(_ context.Context, resp *httpx.Response) (*module.Location, error) {
+		return decodeLocation(resp, r.URL)
+	})
+	if err == nil {
+		loc.Module, loc.Version = key.module, key.version
+	}
+	return loc, err
+}
+
+func cloneLocation(l *module.Location) *module.Location {
+	c := *l
+	return &c
+}
+
+// moduleUnavailable is unavailable for modules.
+func (c *Client) moduleUnavailable(ctx context.Context, refused *failure.RequestError, key moduleKey) (listed string, reason error) {
+	versions, err := c.ModuleVersions(ctx, key.module)
+	if err != nil {
+		return "", noList(ctx, refused, "module", err)
+	}
+	release, ok := versions.Find(key.version)
+	switch {
+	case !ok:
+		return "", versions.Unavailable(key.version)
+	case errors.Is(refused.Err, fault.ErrNotFound):
+		return release.Listed, fmt.Errorf("the version is listed, but has no location: %w", module.ErrNoVersion)
+	}
+	return release.Listed, refused.Err
+}
+
+// moduleSubject names a package in errors.
+func moduleSubject(m addrs.Module, v addrs.Version) string {
+	if v.IsZero() {
+		return m.String()
+	}
+	return m.String() + " " + v.String()
+}
+
+// getHeader is the header with a location.
+const getHeader = "X-Terraform-Get"
+
+// wireLocation is the wire form. A flag other than true, false or null is an error, because it
+// decides where a token goes.
+type wireLocation struct {
+	Location               string `json:"location"`
+	UseRegistryCredentials *bool  `json:"use_registry_credentials"`
+}
+
+// decodeLocation decodes the answer to the request for base, without Module and Version.
+func decodeLocation(resp *httpx.Response, base *url.URL) (*module.Location, error) {
+	header := strings.TrimSpace(resp.Header.Get(getHeader))
+	doc, err := decodeLocationBody(resp, header)
+	if err != nil {
+		return nil, err
+	}
+	answer := strings.TrimSpace(doc.Location)
+	if doc.UseRegistryCredentials != nil {
+		// This newer form does not use the header.
+		loc, err := module.DirectLocation(base, answer)
+		if err != nil {
+			return nil, err
+		}
+		loc.UseRegistryCredentials = *doc.UseRegistryCredentials
+		return loc, nil
+	}
+	if answer == "" {
+		answer = header
+	}
+	if answer == "" {
+		return nil, errors.New("the answer has no location, neither in its body nor in the header " + getHeader)
+	}
+	loc, err := module.ResolveLocation(base, answer)
+	if err != nil {
+		return nil, err
+	}
+	if isLocal(loc) {
+		return nil, fmt.Errorf("%w: a registry must not send the location %s", module.ErrLocal, loc)
+	}
+	return loc, nil
+}
+
+// decodeLocationBody decodes the body. If there is a header, the body may be anything that is not
+// an object. An object must be valid: otherwise clients that read it and clients that do not
+// would use different locations.
+func decodeLocationBody(resp *httpx.Response, header string) (doc wireLocation, err error) {
+	body := bytes.TrimSpace(resp.Body)
+	if len(body) == 0 || header != "" && body[0] != '{' {
+		return wireLocation{}, nil
+	}
+	err = resp.DecodeObject(&doc)
+	return doc, err
+}
+
+// isLocal reports whether a location is on this machine.
+func isLocal(loc *module.Location) bool {
+	return loc.Kind == module.KindLocal || strings.HasPrefix(strings.ToLower(loc.URL), "file:")
+}
 
 // acceptArchive is like the header that the CLI sends to registries that serve packages.
 const acceptArchive = "application/zip, application/x-tar, */*;q=0.1"
