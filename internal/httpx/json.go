@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"mime"
 	"reflect"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
@@ -193,3 +195,158 @@ func (r *Response) Conceal(err error) error {
 	}
 	return err
 }
+
+// Member is a member of a JSON object.
+type Member struct {
+	Name  string
+	At    int  // offset of the name
+	Value byte // first byte of the value
+}
+
+// Members yields the members of a valid JSON object in order. It is twice as fast as decoding into a
+// map.
+func Members(object []byte) iter.Seq[Member] {
+	return func(yield func(Member) bool) {
+		for i := bytes.IndexByte(object, '{') + 1; i < len(object); i++ {
+			if object[i] != '"' {
+				continue // white space, comma or end
+			}
+			m := Member{At: i}
+			i = stringEnd(object, i)
+			m.Name = memberName(object[m.At:i])
+			for bytes.IndexByte([]byte(": \t\r\n"), object[i]) >= 0 {
+				i++
+			}
+			m.Value = object[i]
+			if !yield(m) {
+				return
+			}
+			i = valueEnd(object, i) - 1
+		}
+	}
+}
+
+// memberName returns the value of a valid JSON string.
+func memberName(quoted []byte) (s string) {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1 : len(quoted)-1])
+	}
+	_ = json.Unmarshal(quoted, &s)
+	return s
+}
+
+// stringEnd returns the index after the string that starts at i.
+func stringEnd(doc []byte, i int) int {
+	for i++; doc[i] != '"'; i++ {
+		if doc[i] == '\\' {
+			i++
+		}
+	}
+	return i + 1
+}
+
+// valueEnd returns the index after the value that starts at i. For a number or literal, it returns
+// i+1, since the rest does not contain names.
+func valueEnd(doc []byte, i int) int {
+	for depth := 0; ; i++ {
+		switch doc[i] {
+		case '"':
+			i = stringEnd(doc, i) - 1
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		}
+		if depth <= 0 {
+			return i + 1
+		}
+	}
+}
+
+// Limits of JSON members, which need more memory than their text.
+const (
+	MaxListMembers    = 500_000 // in a list of versions
+	MaxPackageMembers = 150_000 // in a document about one version
+)
+
+// CheckMembers returns an error if a document has max members or more.
+func CheckMembers(document []byte, max int) error {
+	if bytes.Count(document, []byte{','}) >= max {
+		return TooMany("members", max)
+	}
+	return nil
+}
+
+// CheckList returns an error if an array or object in a valid document has more than max elements.
+// It is called before the document is decoded, because encoding/json needs much memory for short
+// elements, even of a wrong type.
+func CheckList(document []byte, what string, max int) error {
+	if bytes.Count(document, []byte{','}) < max || !json.Valid(document) || longestList(document) <= max {
+		return nil
+	}
+	return TooMany(what, max)
+}
+
+// longestList returns the number of elements in the longest array or object of a valid document.
+// If none has two elements, it returns 0.
+func longestList(document []byte) int {
+	longest := 0
+	open := []int{1} // elements so far of each enclosing value
+	for i := 0; i < len(document); i++ {
+		last := len(open) - 1
+		switch document[i] {
+		case '"':
+			i = stringEnd(document, i) - 1
+		case '{', '[':
+			open = append(open, 1)
+		case '}', ']':
+			open = open[:last]
+		case ',':
+			open[last]++
+			longest = max(longest, open[last])
+		}
+	}
+	return longest
+}
+
+// TooMany returns the error of a count above its limit.
+func TooMany(what string, limit int) error {
+	return fmt.Errorf("more than %d %s: %w", limit, what, fault.ErrTooLarge)
+}
+
+// Limits of Notes.
+const (
+	maxNotes = 100  // warnings; more are counted
+	MaxNote  = 1000 // bytes of a warning
+)
+
+// Notes collects printable warnings about a document.
+type Notes struct {
+	list []string
+	more int
+}
+
+// Add adds a warning, unless it is empty.
+func (n *Notes) Add(text string) {
+	switch {
+	case text == "":
+	case len(n.list) == maxNotes:
+		n.more++
+	default:
+		n.list = append(n.list, weburl.Clean(text, MaxNote))
+	}
+}
+
+// Addf is Add with a format.
+func (n *Notes) Addf(format string, args ...any) { n.Add(fmt.Sprintf(format, args...)) }
+
+// Lines returns the warnings. The last line may state the number of omitted warnings.
+func (n *Notes) Lines() []string {
+	if n.more > 0 {
+		return append(n.list, fmt.Sprintf("and %d more warnings", n.more))
+	}
+	return n.list
+}
+
+// Clip returns a copy of at most 100 bytes of an invalid name.
+func Clip(s string) string { return strings.Clone(s[:min(len(s), 100)]) }

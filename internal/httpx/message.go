@@ -25,14 +25,6 @@ func (f *fetch) readMessage(resp *http.Response) string {
 	return weburl.Clean(weburl.OneLine(weburl.RedactText(f.secrets.maskTruncated(message(body, media)))), maxMessage)
 }
 
-// messageOf returns the message of readMessage.
-func messageOf(resp *http.Response) string {
-	if b, ok := resp.Body.(buffered); ok {
-		return string(b.data)
-	}
-	return ""
-}
-
 // message returns the message in an error body: of JSON the members that registries use, of XML the
 // code and message of an object store, of text all. HTML and binary data contain no message.
 func message(body []byte, media string) string {

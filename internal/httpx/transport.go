@@ -7,12 +7,12 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tofureg/tofureg/transport"
 )
 
 // SharedTransport returns the transport of clients without their own HTTP client.
-func SharedTransport() http.RoundTripper { return sharedTransport() }
-
-var sharedTransport = sync.OnceValue(func() *shared {
+var SharedTransport = sync.OnceValue(func() http.RoundTripper {
 	packages := newTransport()
 	packages.ForceAttemptHTTP2 = false
 	packages.HTTP2, packages.TLSNextProto = nil, nil
@@ -69,10 +69,19 @@ func newTransport() *http.Transport {
 	return t
 }
 
+// RoundTrip makes a request. If next is a [transport.Waiter], it calls waiting.
+func RoundTrip(next http.RoundTripper, req *http.Request, waiting func() (done func())) (*http.Response, error) {
+	if w, ok := next.(transport.Waiter); ok {
+		return w.RoundTripWaiting(req, waiting)
+	}
+	return next.RoundTrip(req)
+}
+
 const modulePath = "github.com/tofureg/tofureg"
 
-// userAgent returns "tofureg/" and the version, or "tofureg" if the version is unknown.
-var userAgent = sync.OnceValue(func() string {
+// UserAgent returns the default User-Agent header: "tofureg/" and the version, or "tofureg" if the
+// version is unknown.
+var UserAgent = sync.OnceValue(func() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		if v := moduleVersion(info); v != "" {
 			return "tofureg/" + v
