@@ -2,7 +2,6 @@ package module_test
 
 import (
 	"archive/tar"
-	"bytes"
 	"compress/gzip"
 	"fmt"
 	"io"
@@ -15,23 +14,6 @@ import (
 
 	"github.com/tofureg/tofureg/module"
 )
-
-func BenchmarkParseLocation(b *testing.B) {
-	for name, text := range map[string]string{
-		"archive": "https://files.example.com/vpc.tar.gz//modules/a?X-Amz-Signature=0123456789abcdef&archive=tar.gz",
-		"github":  "github.com/acme/terraform-aws-vpc//modules/a?ref=v1.4.0",
-		"scp":     "git@github.com:acme/terraform-aws-vpc.git?ref=v1.4.0",
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := module.ParseLocation(text); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
 
 // archiveOf returns a tar.gz with n files of one MiB. It is generated while it is read.
 func archiveOf(content []byte, n int) io.ReadCloser {
@@ -85,25 +67,6 @@ func BenchmarkDownload(b *testing.B) {
 				b.StartTimer()
 			}
 			b.ReportMetric(peak(), "MiB-peak")
-		})
-	}
-}
-
-// BenchmarkSmall unpacks a typical module with 300 small files.
-func BenchmarkSmall(b *testing.B) {
-	many := files{}
-	for i := range 300 {
-		many[fmt.Sprintf("modules/%d/main.tf", i)] = fmt.Sprintf("# %d\n", i) + string(bytes.Repeat([]byte("text "), 500))
-	}
-	for format, content := range packed(b, many.entries()) {
-		b.Run(format, func(b *testing.B) {
-			b.ReportAllocs()
-			src := serve(map[string][]byte{archiveURL: content})
-			for b.Loop() {
-				if _, err := module.DownloadLocation(b.Context(), src, at(b, archiveURL), filepath.Join(b.TempDir(), "module"), module.Options{}); err != nil {
-					b.Fatal(err)
-				}
-			}
 		})
 	}
 }

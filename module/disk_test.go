@@ -57,36 +57,6 @@ func TestFullDisk(t *testing.T) {
 	})
 }
 
-func TestReadOnlyParent(t *testing.T) {
-	t.Parallel()
-	disktest.ReadOnly(t, func(t *testing.T, dir string) {
-		write(t, filepath.Join(dir, "module"), nil)
-	}, func(t *testing.T, dir string) {
-		for _, name := range []string{"module", "new"} {
-			src, err := place(t, packed(t, example.entries())["zip"], filepath.Join(dir, name))
-			if e, ok := errors.AsType[*module.Error](err); !ok || e.Op != "store" || !errors.Is(err, fs.ErrPermission) {
-				t.Errorf("%s: %v, want a *module.Error about storing", name, err)
-			}
-			if len(src.asked) != 0 {
-				t.Errorf("%s: a request was made before the error", name)
-			}
-		}
-		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
-			t.Errorf("entries %v, %v; want one", entries, err)
-		}
-	})
-}
-
-// TestOtherFileSystem checks that no rename crosses file systems.
-func TestOtherFileSystem(t *testing.T) {
-	t.Parallel()
-	other, link := disktest.Elsewhere(t)
-	if _, err := place(t, packed(t, example.entries())["tar.gz"], filepath.Join(link, "module")); err != nil {
-		t.Fatal(err)
-	}
-	wantTree(t, filepath.Join(other, "module"), example)
-}
-
 var (
 	fetchTo   = flag.String("module.fetch", "", "download to this `directory`; for TestChild")
 	fetchForm = flag.String("module.form", "", "the archive format of the package")

@@ -390,9 +390,6 @@ func TestFetcherGetsThePackage(t *testing.T) {
 	if err != nil || report.Subdir != "modules/a" || !strings.Contains(report.Location, "//modules/a") || !slices.Equal(report.Skipped, []string{"omitted"}) {
 		t.Fatalf("report %+v, %v; want Subdir modules/a, and the name that the Fetcher omitted", report, err)
 	}
-	if whole := at(t, "git::https://example.com/x.git//modules/a?ref=v1").PackageSource(); whole != got.Source() {
-		t.Errorf("PackageSource: %q, the fetcher got %q", whole, got.Source())
-	}
 	if got.Subdir != "" || got.Source() != "git::https://example.com/x.git?ref=v1" {
 		t.Errorf("the Fetcher got %q, want the location without the directory", got.Source())
 	}

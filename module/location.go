@@ -49,12 +49,9 @@ type Location struct {
 	UseRegistryCredentials bool `json:"use_registry_credentials,omitempty"`
 }
 
-// Source returns text for [ParseLocation] and go-getter, with secrets.
+// Source returns text for [ParseLocation] and go-getter, with secrets. If Direct is set, use
+// [DownloadLocation] instead of go-getter, as it sends the registry's token.
 func (l Location) Source() string { return l.text(l.URL, l.Subdir, "") }
-
-// PackageSource is [Location.Source] without Subdir. If Direct is set, use [DownloadLocation]
-// instead, which sends the registry's token.
-func (l Location) PackageSource() string { return l.text(l.URL, "", "") }
 
 // String returns at most 1,000 printable bytes without user information. Parameters and path
 // segments that look like tokens become "...".
@@ -154,7 +151,7 @@ func (l *Location) checked() (*Location, error) {
 	if l.Direct {
 		p, err = DirectLocation(&url.URL{}, l.URL)
 	} else {
-		p, err = ParseLocation(l.PackageSource())
+		p, err = ParseLocation(l.text(l.URL, "", ""))
 	}
 	if err != nil {
 		return nil, err

@@ -180,3 +180,20 @@ func must(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+// records64 returns the two records that large archives have before the end record; the first is at
+// offset at.
+func records64(entries, size, offset, at uint64) (end64, locator []byte) {
+	le := binary.LittleEndian
+	end64, locator = make([]byte, 56), make([]byte, 20)
+	copy(end64, "PK\x06\x06")
+	le.PutUint64(end64[4:], 44)
+	le.PutUint64(end64[24:], entries)
+	le.PutUint64(end64[32:], entries)
+	le.PutUint64(end64[40:], size)
+	le.PutUint64(end64[48:], offset)
+	copy(locator, "PK\x06\x07")
+	le.PutUint64(locator[8:], at)
+	locator[16] = 1
+	return end64, locator
+}

@@ -264,29 +264,6 @@ func TestUnpackTarRefuses(t *testing.T) {
 	}
 }
 
-// TestUnpackTarPlanted: existing files are neither changed nor followed.
-func TestUnpackTarPlanted(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS == "windows" {
-		return // links need a privilege there
-	}
-	outside, dir := t.TempDir(), t.TempDir()
-	victim := filepath.Join(outside, "victim")
-	must(t, os.WriteFile(victim, []byte("untouched"), 0o644))
-	for link, target := range map[string]string{"file": victim, "new": filepath.Join(outside, "new"), "dir": outside} {
-		must(t, os.Symlink(target, filepath.Join(dir, link)))
-	}
-	for _, name := range []string{"file", "new", "dir/x", "dir/"} {
-		data := zipped(t, roll(t, regular(name, "")))
-		if _, err := untarInto(t, dir, bytes.NewReader(data), archive.FormatTarGzip, archive.Limits{}, archive.Options{}); !errors.Is(err, fault.ErrArchive) {
-			t.Errorf("%s: error %v, want ErrArchive", name, err)
-		}
-	}
-	if got := tree(t, outside); len(got) != 1 || got["victim"] != "untouched" {
-		t.Errorf("written outside: %v", got)
-	}
-}
-
 // TestOmit omits links, and the files of a repository.
 func TestOmit(t *testing.T) {
 	t.Parallel()

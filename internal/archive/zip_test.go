@@ -89,6 +89,7 @@ func TestUnpackModes(t *testing.T) {
 func TestUnpackPlanted(t *testing.T) {
 	t.Parallel()
 	data := pack(t, files("bin", "dir/file")...)
+	rolled := zipped(t, roll(t, regulars("bin", "dir/file")...))
 	plants := map[string]func(dir, outside string) error{
 		"file":             func(dir, _ string) error { return os.WriteFile(filepath.Join(dir, "bin"), nil, 0o644) },
 		"directory":        func(dir, _ string) error { return os.Mkdir(filepath.Join(dir, "bin"), 0o755) },
@@ -112,7 +113,10 @@ func TestUnpackPlanted(t *testing.T) {
 			must(t, err)
 			defer root.Close()
 			if _, err = z.Unpack(t.Context(), root, archive.Options{}); !errors.Is(err, fault.ErrArchive) {
-				t.Errorf("error %v, want ErrArchive", err)
+				t.Errorf("zip: %v, want ErrArchive", err)
+			}
+			if _, err = untarInto(t, dir, bytes.NewReader(rolled), archive.FormatTarGzip, archive.Limits{}, archive.Options{}); !errors.Is(err, fault.ErrArchive) {
+				t.Errorf("tar: %v, want ErrArchive", err)
 			}
 			if got := tree(t, outside); len(got) != 1 || got["victim"] != "untouched" {
 				t.Errorf("written outside: %v", got)
