@@ -53,11 +53,11 @@ func (c CredentialsFile) Token(ctx context.Context, host svchost.Hostname) (Toke
 	if ctx.Err() != nil {
 		return Token{}, c.failed(host, "", fault.Ended(ctx))
 	}
+	var token Token
 	doc, err := c.read(c.Path)
-	if err != nil {
-		return Token{}, c.failed(host, "", err)
+	if err == nil {
+		token, err = doc.token(host)
 	}
-	token, err := doc.token(host)
 	return token, c.failed(host, "", err)
 }
 

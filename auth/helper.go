@@ -222,7 +222,13 @@ func cleanStderr(stderr []byte, cut bool, token Token, answer []byte) string {
 	answered, _ := secretIn(answer) // maskWords masks the words of an invalid answer
 	text = maskKnown(text, answered)
 	text = maskWords(text, answer)
-	text = maskPatterns(text)
+	text = named.ReplaceAllStringFunc(weburl.RedactText(text), func(s string) string {
+		m := named.FindStringSubmatch(s)
+		if !mayBeSecret(m[2]) {
+			return s // "invalid token: permission denied"
+		}
+		return m[1] + redacted
+	})
 	text = strings.Join(strings.Fields(text), " ")
 	text = strings.Map(func(r rune) rune {
 		if strconv.IsPrint(r) {
@@ -230,7 +236,12 @@ func cleanStderr(stderr []byte, cut bool, token Token, answer []byte) string {
 		}
 		return '\uFFFD'
 	}, text)
-	return shorten(text)
+	const gap = " ... " // in place of the middle of a long text
+	const half = (maxStderr - len(gap)) / 2
+	if len(text) <= maxStderr {
+		return text
+	}
+	return strings.ToValidUTF8(text[:half], "") + gap + strings.ToValidUTF8(text[len(text)-half:], "")
 }
 
 // maskKnown replaces secret in its usual encodings, and a prefix of it at the end of text.
@@ -287,27 +298,6 @@ func isRandom(w string) bool {
 	return digit && (lower && upper && len(w) >= 16 || (lower || upper) && len(w) >= 32 && !strings.Contains(w, "."))
 }
 
+// named matches words at the place of secrets: in headers, and after names such as "password".
 var named = regexp.MustCompile(`(?i)(\bbearer\s+|\bauthorization["']?\s*[:=]\s*["']?(?:\w+\s+)?|` +
 	`(?:token|secret|password|passwd|api_?key)["']?\s*[:=]\s*["']?)([^\s"',;]{8,})`)
-
-// maskPatterns replaces words at the place of secrets: in URLs, in headers, and after names
-// such as "password".
-func maskPatterns(text string) string {
-	return named.ReplaceAllStringFunc(weburl.RedactText(text), func(s string) string {
-		m := named.FindStringSubmatch(s)
-		if !mayBeSecret(m[2]) {
-			return s // "invalid token: permission denied"
-		}
-		return m[1] + redacted
-	})
-}
-
-// shorten removes the middle of a long text.
-func shorten(text string) string {
-	const gap = " ... "
-	const half = (maxStderr - len(gap)) / 2
-	if len(text) <= maxStderr {
-		return text
-	}
-	return strings.ToValidUTF8(text[:half], "") + gap + strings.ToValidUTF8(text[len(text)-half:], "")
-}

@@ -153,6 +153,7 @@ func TestHelper(t *testing.T) {
 		fmt.Sprintf(`{"credHelpers":{%q:"test"}}`, f.host): "",
 		`{"credsStore":"test"}`:                            "",
 		`{"credsStore":"missing"}`:                         `the program "docker-credential-missing" is not in PATH`,
+		`{"credsStore":"../test"}`:                         `invalid program name "docker-credential-../test"`,
 		`{"credsStore":3}`:                                 "config.json",
 	} {
 		if err := os.WriteFile(docker, []byte(config), 0o600); err != nil {
