@@ -3,7 +3,9 @@ package mirrorclient
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -11,6 +13,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/source"
+	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/transport"
 )
@@ -89,4 +92,63 @@ func (c *Client) request(p addrs.Provider, document string) (httpx.Request, erro
 		Limit:     maxDocument,
 		Redirects: maxRedirects,
 	}, nil
+}
+
+// parseBase checks a base URL and adds the slash at its end. Host is zero if the URL has an IPv6
+// address, which cannot have a token.
+func parseBase(client *httpx.Client, text string) (base *url.URL, host svchost.Hostname, err error) {
+	if text == "" {
+		return nil, host, errors.New("Client.BaseURL is empty")
+	}
+	u, err := httpx.ParseReference(text)
+	if err == nil && u.Scheme == "" {
+		err = errors.New("the URL does not start with https://")
+	}
+	if err == nil {
+		err = client.CheckURL(u)
+	}
+	if err == nil && (u.RawQuery != "" || u.ForceQuery) {
+		err = errors.New("the URL has a query")
+	}
+	if err == nil && !strings.HasPrefix(u.Host, "[") {
+		host, err = svchost.FromWire(u.Host)
+	}
+	if err != nil {
+		// The text does not name the URL, which may contain a password.
+		return nil, host, fmt.Errorf("Client.BaseURL: %w", err)
+	}
+	return httpx.Endpoint(u, ""), host, nil
+}
+
+// checkMediaType refuses what the CLIs refuse, so that the operator of a mirror notices it.
+func checkMediaType(resp *httpx.Response) error {
+	if resp.Status != http.StatusOK {
+		return errors.New("want status 200")
+	}
+	err := resp.CheckMediaType()
+	if header := resp.Header.Get("Content-Type"); err != nil && strings.Contains(strings.ToLower(header), "html") {
+		return fmt.Errorf("got a web page (%s): check the base URL and whether the mirror needs a login", weburl.Clean(header, 100))
+	}
+	if err != nil {
+		return fmt.Errorf("%w: configure the mirror's web server to send it for .json files", err)
+	}
+	return nil
+}
+
+// Hints for a base URL that belongs to another kind of server.
+const (
+	hintRegistry  = "the document looks like an answer of a provider registry: use package regclient for a registry"
+	hintDiscovery = "the document looks like a discovery document: set the base URL of the mirror"
+)
+
+// hintFor returns a hint for a provider that was not found, or "". Users often set the URL of a
+// registry, which has no such documents.
+func hintFor(base *url.URL, host svchost.Hostname, p addrs.Provider) string {
+	switch {
+	case strings.HasSuffix(base.Path, "/v1/providers/"):
+		return "; the base URL looks like a provider registry: use package regclient for a registry"
+	case host == p.Host() && base.Path == "/":
+		return "; if " + host.Display() + " is the provider's registry, use package regclient"
+	}
+	return ""
 }

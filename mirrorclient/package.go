@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -31,21 +32,25 @@ const (
 // provider (else ErrNotFound) and the version (else ErrNoVersion). A document that is missing
 // although the index lists the version wraps neither.
 func (c *Client) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
-	pkg, err := c.findPackage(ctx, p, v, platform)
-	return pkg, source.Failed("find", source.Subject(p, v, platform), err)
-}
-
-func (c *Client) findPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
+	subject := (&provider.Package{Provider: p, Version: v, Platform: platform}).String()
 	if v.IsZero() || platform.IsZero() {
-		return nil, errors.New("the version or the platform is missing")
+		return nil, source.Failed("find", subject, errors.New("the version or the platform is missing"))
 	}
-	doc, err := source.Ask(v,
-		func(text string) (*versionDocument, error) { return c.document(ctx, p, text) },
-		func(refused *failure.RequestError) (string, error) { return c.missing(ctx, refused, p, v, platform) })
+	doc, err := c.document(ctx, p, v.String())
+	if refused := httpx.Refusal(err); refused != nil {
+		listed, reason := c.missing(ctx, refused, p, v, platform)
+		err = refused.Because(reason)
+		if listed != "" {
+			if again, e := c.document(ctx, p, listed); httpx.Refusal(e) == nil {
+				doc, err = again, e
+			}
+		}
+	}
 	if err != nil {
-		return nil, err
+		return nil, source.Failed("find", subject, err)
 	}
-	return c.pick(doc, p, v, platform)
+	pkg, err := c.pick(doc, p, v, platform)
+	return pkg, source.Failed("find", subject, err)
 }
 
 // missing returns why the mirror does not have the document of a version.
@@ -213,4 +218,52 @@ func (d *versionDocument) platforms() []addrs.Platform {
 	}
 	slices.SortFunc(list, addrs.Platform.Compare)
 	return list
+}
+
+// Evidence returns the hashes in pkg. It makes no request. It refuses a package with SumsURL or
+// SignatureURL, which cannot come from a mirror, so that no signature is ignored.
+func (c *Client) Evidence(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
+	const op = "fetch the evidence of"
+	switch {
+	case pkg == nil:
+		return verify.Evidence{}, source.Failed(op, "", errors.New("the package is missing"))
+	case pkg.SumsURL != "" || pkg.SignatureURL != "":
+		return verify.Evidence{}, source.Failed(op, pkg.String(), errors.New("the package has checksums or a signature, so it is not from a mirror"))
+	}
+	return pkg.Evidence(), nil
+}
+
+// Open opens the archive of pkg for reading. An interrupted transfer is resumed if the server
+// supports it.
+func (c *Client) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
+	const op = "fetch"
+	if pkg == nil {
+		return nil, source.Failed(op, "", errors.New("the package is missing"))
+	}
+	if pkg.URL == "" {
+		return nil, source.Failed(op, pkg.String(), provider.ErrUnpacked)
+	}
+	r, err := c.archiveRequest(pkg.URL)
+	if err != nil {
+		return nil, source.Failed(op, pkg.String(), err)
+	}
+	return source.Open(ctx, c.http, r, op, pkg.String())
+}
+
+// archiveRequest returns the request for an archive. It checks the URL again, since the caller may
+// have read the package from a file.
+func (c *Client) archiveRequest(ref string) (httpx.Request, error) {
+	c.setup()
+	if c.baseErr != nil {
+		return httpx.Request{}, c.baseErr
+	}
+	u, err := c.http.Resolve(nil, ref)
+	if err != nil {
+		return httpx.Request{}, err
+	}
+	r := httpx.Request{URL: u}
+	if c.http.MayGoTo(u, c.host) {
+		r.TokenFor = c.host
+	}
+	return r, nil
 }

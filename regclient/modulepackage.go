@@ -37,22 +37,26 @@ type moduleKey struct {
 // If the registry refuses, one request for the versions finds out whether the module or the
 // version is missing. A location on this machine is [module.ErrLocal].
 func (c *Client) ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (*module.Location, error) {
-	loc, err := c.findModule(ctx, moduleKey{m, v})
-	return loc, source.Failed("find", moduleSubject(m, v), err)
-}
-
-func (c *Client) findModule(ctx context.Context, key moduleKey) (*module.Location, error) {
-	if key.version.IsZero() {
+	key, subject := moduleKey{m, v}, moduleSubject(m, v)
+	if v.IsZero() {
 		// Some registries would answer with their newest version.
-		return nil, errors.New("the version is missing")
+		return nil, source.Failed("find", subject, errors.New("the version is missing"))
 	}
-	return source.Ask(key.version,
-		func(text string) (*module.Location, error) { return c.askModule(ctx, key, text) },
-		func(refused *failure.RequestError) (string, error) { return c.moduleUnavailable(ctx, refused, key) })
+	loc, err := c.getLocation(ctx, key, v.String())
+	if refused := httpx.Refusal(err); refused != nil {
+		listed, reason := c.moduleUnavailable(ctx, refused, key)
+		loc, err = nil, refused.Because(reason)
+		if listed != "" {
+			if again, e := c.getLocation(ctx, key, listed); httpx.Refusal(e) == nil {
+				loc, err = again, e
+			}
+		}
+	}
+	return loc, source.Failed("find", subject, err)
 }
 
-// askModule asks for a version by its text.
-func (c *Client) askModule(ctx context.Context, key moduleKey, version string) (*module.Location, error) {
+// getLocation requests a location. Version is the text of the version.
+func (c *Client) getLocation(ctx context.Context, key moduleKey, version string) (*module.Location, error) {
 	r, err := c.moduleRequest(ctx, key.module, version, "download")
 	if err != nil {
 		return nil, err

@@ -1,3 +1,5 @@
+// Package source contains what the clients of registries and mirrors share: errors, downloads and
+// stated hashes.
 package source
 
 import (
@@ -11,6 +13,7 @@ import (
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // Failed returns the *failure.Error of an operation, or nil if err is nil.
@@ -54,11 +57,6 @@ func Cause(e *failure.RequestError, what string) error {
 	return fmt.Errorf("%w; some servers answer 500 for an unknown %s", e.Err, what)
 }
 
-// Subject returns the text of a package for errors.
-func Subject(p addrs.Provider, v addrs.Version, platform addrs.Platform) string {
-	return (&provider.Package{Provider: p, Version: v, Platform: platform}).String()
-}
-
 // Open starts a download. Failed makes its errors, also the errors of the body.
 func Open(ctx context.Context, client *httpx.Client, r httpx.Request, op, subject string) (*provider.Body, error) {
 	body, err := client.Open(ctx, r)
@@ -87,3 +85,46 @@ func (r *reader) Read(p []byte) (int, error) {
 }
 
 func (r *reader) Close() error { return r.body.Close() }
+
+// ParseHashes parses the stated hashes of an archive and returns them sorted, without duplicates.
+// A hash without a value, such as "h1:", is ignored.
+func ParseHashes(list []string) ([]checksum.Hash, error) {
+	var hashes []checksum.Hash
+	for _, text := range list {
+		h, err := checksum.ParseHash(text)
+		if errors.Is(err, checksum.ErrEmptyHash) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		hashes = append(hashes, h)
+	}
+	return checksum.Sorted(hashes), nil
+}
+
+// SetHashes sets the stated hashes of a platform in pkg, if the list is not empty.
+func SetHashes(pkg *provider.Package, platform addrs.Platform, hashes []checksum.Hash) {
+	if len(hashes) == 0 {
+		return
+	}
+	if pkg.Hashes == nil {
+		pkg.Hashes = map[addrs.Platform][]checksum.Hash{}
+	}
+	pkg.Hashes[platform] = hashes
+}
+
+// Listed returns text, the listed text of v, or "" if it is canonical.
+func Listed(v addrs.Version, text string) string {
+	if text == v.String() {
+		return ""
+	}
+	return text
+}
+
+// NoteUnselectable adds a warning about the provider version 0.0.0, which no constraint selects.
+func NoteUnselectable(notes *httpx.Notes, v addrs.Version) {
+	if v.String() == "0.0.0" {
+		notes.Addf(`no constraint selects the listed version 0.0.0: the CLI interprets it as "no version"`)
+	}
+}
