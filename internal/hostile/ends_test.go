@@ -130,7 +130,7 @@ var endings = []ending{
 	}},
 	{"install.Dir.Install of a directory", 250, false, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
 		pkg := &provider.Package{Provider: alpha, Version: v1, Platform: linux, Dir: c.tree}
-		o := install.Options{Policy: verify.Policy{Accept: []checksum.Hash{c.h1}}, Link: install.Copy}
+		o := install.Options{Policy: verify.Policy{Accept: []checksum.Hash{c.h1}}, Copy: true}
 		return func(ctx context.Context) error {
 			_, err := (&install.Dir{Path: dir}).Install(ctx, nil, pkg, o)
 			return err
@@ -138,25 +138,22 @@ var endings = []ending{
 	}},
 	{"install.Dir.Place", 250, false, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
 		return func(ctx context.Context) error {
-			_, err := (&install.Dir{Path: dir}).Place(ctx, c.installed(), install.Copy)
+			_, err := (&install.Dir{Path: dir}).Place(ctx, c.installed(), true)
 			return err
 		}
 	}},
 	{"install.Dir.Lookup", 400, false, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
 		d := &install.Dir{Path: dir}
-		_, err := d.Place(t.Context(), c.installed(), install.Symlink)
+		_, err := d.Place(t.Context(), c.installed(), false)
 		must(t, err)
 		return func(ctx context.Context) error {
 			_, err := d.Lookup(ctx, alpha, v1, linux, []checksum.Hash{c.h1})
 			return err
 		}
 	}},
-	{"install.Package.H1", 400, false, func(_ *testing.T, c *crowd, _ string) func(context.Context) error {
-		return func(ctx context.Context) error { _, err := c.installed().H1(ctx); return err }
-	}},
 	{"install.Dir.Prune", 100, false, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
 		d := &install.Dir{Path: dir}
-		_, err := d.Place(t.Context(), c.installed(), install.HardLink)
+		_, err := d.Place(t.Context(), c.installed(), true)
 		must(t, err)
 		return func(ctx context.Context) error {
 			_, err := d.Prune(ctx, func(*install.Package) bool { return false })

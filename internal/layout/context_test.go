@@ -74,7 +74,6 @@ var endsShownBy = map[string]string{
 	"provider/install.Dir.Prune":                      "internal/hostile.TestEnds",
 	"provider/install.Installer.Ensure":               "internal/hostile.TestEndsInAStall",
 	"provider/install.Installer.Plan":                 "internal/hostile.TestEnds",
-	"provider/install.Package.H1":                     "internal/hostile.TestEnds",
 	"regclient.Client.Evidence":                       "internal/hostile.TestContextWins",
 	"regclient.Client.ModuleLocation":                 "internal/hostile.TestContextWins",
 	"regclient.Client.ModuleVersions":                 "internal/hostile.TestContextWins",

@@ -15,7 +15,6 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fsx"
-	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
@@ -249,36 +248,20 @@ func TestPruneBesideInstall(t *testing.T) {
 	wantNames(t, d.Path)
 }
 
-// TestFind: PathOf and Find return the path and the package that All yields.
-func TestFind(t *testing.T) {
+// TestPathOf: PathOf returns the path of the package that All yields.
+func TestPathOf(t *testing.T) {
 	t.Parallel()
-	o := newOffer(t, regtest.Provider{})
 	d := newDir(t)
-	if got, want := d.PathOf(alpha, v1, linux), filepath.Join(d.Path, filepath.FromSlash(home)); got != want {
-		t.Errorf("PathOf returned %q, want %q", got, want)
+	done := newOffer(t, regtest.Provider{}).install(t, d, install.Options{})
+	if got := d.PathOf(alpha, v1, linux); got != done.Dir {
+		t.Errorf("PathOf returned %q, want %q", got, done.Dir)
 	}
 	if got := d.PathOf(alpha, addrs.Version{}, linux); got != "" {
 		t.Errorf("PathOf without a version returned %q, want none", got)
 	}
-	for range 2 { // without a directory, and with an empty one
-		if pkg, err := d.Find(alpha, v1, linux); !errors.Is(err, install.ErrNotInstalled) {
-			t.Errorf("Find returned %v, %v, want ErrNotInstalled", pkg, err)
+	for pkg := range d.All() {
+		if *pkg != done.Package {
+			t.Errorf("All yielded %+v, want %+v", pkg, done.Package)
 		}
-		must(t, os.MkdirAll(d.Path, 0o755))
-	}
-	done := o.install(t, d, install.Options{})
-	write(t, done.Dir, program, "changed")
-	pkg, err := d.Find(alpha, v1, linux)
-	if err != nil || *pkg != done.Package {
-		t.Errorf("Find returned %+v, %v, want %+v", pkg, err, done.Package)
-	}
-	for listed := range d.All() {
-		if *listed != *pkg {
-			t.Errorf("All yielded %+v, want %+v", listed, pkg)
-		}
-	}
-	var failed *provider.Error
-	if _, err := d.Find(addrs.Provider{}, v1, linux); !errors.As(err, &failed) {
-		t.Errorf("Find without a provider returned %v, want a provider.Error", err)
 	}
 }

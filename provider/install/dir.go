@@ -3,11 +3,18 @@ package install
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"iter"
+	"os"
+	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -56,6 +63,39 @@ func subject(p addrs.Provider, v addrs.Version, on addrs.Platform) string {
 	return (&provider.Package{Provider: p, Version: v, Platform: on}).String()
 }
 
+// Executable returns the absolute path of the provider's program: the first file, by name, that is
+// called terraform-provider-TYPE, possibly followed by "_" or "." and more. If there is none, the
+// error wraps ErrNoExecutable.
+func (p *Package) Executable() (string, error) {
+	entries, err := os.ReadDir(p.Dir)
+	if err != nil {
+		return "", failed("find the executable of", p.String(), err)
+	}
+	for _, e := range entries {
+		if e.Type().IsRegular() && isProgram(e.Name(), p.Provider) {
+			return filepath.Join(p.Dir, e.Name()), nil
+		}
+	}
+	return "", failed("find the executable of", p.String(), fmt.Errorf("%w: %s has no file terraform-provider-%s", ErrNoExecutable, p.Dir, p.Provider.Type()))
+}
+
+// isProgram reports whether a file with this slash-separated name is a program of the provider.
+func isProgram(name string, of addrs.Provider) bool {
+	rest, ok := strings.CutPrefix(name, "terraform-provider-"+of.Type())
+	return ok && (rest == "" || rest[0] == '_' || rest[0] == '.') && !strings.Contains(rest, "/")
+}
+
+// h1 reads the directory of the package and returns its h1. The error wraps [checksum.ErrIrregular] for
+// anything but files and directories.
+func (p *Package) h1(ctx context.Context) (checksum.Hash, error) {
+	root, err := os.OpenRoot(p.Dir)
+	if err != nil {
+		return checksum.Hash{}, err
+	}
+	defer root.Close()
+	return checksum.H1Dir(ctx, fsx.Tree(ctx, root))
+}
+
 // Installed is a package of a [Dir] with verified content.
 type Installed struct {
 	Package
@@ -81,32 +121,6 @@ func (d *Dir) PathOf(p addrs.Provider, v addrs.Version, on addrs.Platform) strin
 	return filepath.Join(d.Path, filepath.FromSlash(name))
 }
 
-// Find returns an installed package without verifying it as [Dir.Lookup] does. The error is a
-// [*provider.Error] and wraps ErrNotInstalled or ErrLinked.
-func (d *Dir) Find(p addrs.Provider, v addrs.Version, on addrs.Platform) (*Package, error) {
-	pkg, err := d.findPackage(p, v, on)
-	if err != nil {
-		return nil, failed("find", subject(p, v, on), err)
-	}
-	return pkg, nil
-}
-
-func (d *Dir) findPackage(p addrs.Provider, v addrs.Version, on addrs.Platform) (*Package, error) {
-	o, err := d.open()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNotInstalled
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer o.close()
-	l, err := o.locate(p, v, on)
-	if err != nil {
-		return nil, err
-	}
-	return l.installedPackage()
-}
-
 // Lookup returns an installed package if its content has one of the accepted hashes, for example
 // those of a lock file. It reads and hashes all of the content, takes no lock and writes nothing.
 // Only an h1 can match: if accept is nil or has no h1, Lookup accepts no package.
@@ -124,13 +138,25 @@ func (d *Dir) Lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on 
 }
 
 func (d *Dir) lookUp(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform, policy verify.Policy) (*Installed, error) {
-	pkg, err := d.findPackage(p, v, on)
+	root, err := d.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNotInstalled
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	at, err := locate(root, p, v, on)
+	if err != nil {
+		return nil, err
+	}
+	pkg, err := at.installed()
 	if err != nil {
 		return nil, err
 	}
 	var local []checksum.Hash
 	if policy.Accept == nil || checksum.HasScheme(policy.Accept, checksum.SchemeH1) {
-		h1, err := pkg.H1(ctx)
+		h1, err := pkg.h1(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -141,6 +167,332 @@ func (d *Dir) lookUp(ctx context.Context, p addrs.Provider, v addrs.Version, on 
 		return nil, err
 	}
 	return &Installed{Package: *pkg, Report: report, Reused: true}, nil
+}
+
+// All yields the packages in the directory, sorted by name, without verifying them. It ignores
+// names that Install does not use, and follows no symbolic links except to a package.
+//
+// All yields an error for an unreadable directory, and continues. A missing Dir has no packages.
+func (d *Dir) All() iter.Seq2[*Package, error] { return d.all(context.Background()) }
+
+// all is All until ctx ends. Then it yields its error.
+func (d *Dir) all(ctx context.Context) iter.Seq2[*Package, error] {
+	return func(yield func(*Package, error) bool) {
+		root, err := d.open()
+		if errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+		if err != nil {
+			yield(nil, failed("list", d.subject(), err))
+			return
+		}
+		defer root.Close()
+		walk(ctx, root, ".", 4, func(name string, err error) bool {
+			if err != nil {
+				return yield(nil, failed("list", d.subject(), err))
+			}
+			parts := strings.Split(name, "/")
+			p, _ := addrs.ParseProvider(strings.Join(parts[:3], "/"))
+			v, _ := addrs.ParseVersion(parts[3])
+			on, _ := addrs.ParsePlatform(parts[4])
+			at, err := locate(root, p, v, on) // an error if one of them is zero
+			if err != nil || at.name != name {
+				return true
+			}
+			pkg, err := at.installed()
+			return err != nil || yield(pkg, nil) // on an error it is gone, or not a package
+		})
+	}
+}
+
+func (d *Dir) subject() string { return "plugin directory " + d.Path }
+
+// walk calls found for each name that is levels below dir. It returns false if found does.
+func walk(ctx context.Context, root *os.Root, dir string, levels int, found func(name string, err error) bool) bool {
+	entries, err := fs.ReadDir(root.FS(), dir) // sorted
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return found("", err)
+	}
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		switch {
+		case ctx.Err() != nil:
+			return found("", fault.Ended(ctx))
+		case dir == "." && strings.HasPrefix(name, "."), !fs.ValidPath(name):
+		case levels == 0:
+			if !found(name, nil) {
+				return false
+			}
+		case isDir(root, name) == nil:
+			if !walk(ctx, root, name, levels-1, found) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Prune removes the packages for which keep returns false, and returns them. If keep is nil, it
+// removes none. It also clears the staging directories of dead processes. Lock files and parent
+// directories stay, and so do the targets of symbolic links.
+//
+// If a package cannot be removed, Prune continues and joins the errors. If ctx ends, it returns the
+// removed packages and an error.
+//
+// Call Prune while no CLI uses the directory. Windows does not remove a package
+// whose program is running.
+func (d *Dir) Prune(ctx context.Context, keep func(*Package) bool) ([]*Package, error) {
+	root, err := d.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, failed("prune", d.subject(), err)
+	}
+	defer root.Close()
+	var removed []*Package
+	var problems []error
+	for pkg, err := range d.all(ctx) {
+		if err == nil && (keep == nil || keep(pkg)) {
+			continue
+		}
+		if err == nil {
+			err = remove(ctx, root, pkg)
+		}
+		if err == nil {
+			removed = append(removed, pkg)
+		}
+		if ctx.Err() != nil {
+			problems = append(problems, failed("prune", d.subject(), fault.Ended(ctx)))
+			return removed, errors.Join(problems...)
+		}
+		if err != nil {
+			problems = append(problems, failed("prune", pkg.String(), err))
+		}
+	}
+	fsx.SweepPartsIn(ctx, root, private)
+	return removed, errors.Join(problems...)
+}
+
+// remove removes a package from the directory.
+func remove(ctx context.Context, root *os.Root, pkg *Package) error {
+	at, err := locate(root, pkg.Provider, pkg.Version, pkg.Platform)
+	if err != nil {
+		return err
+	}
+	lock, err := at.acquire(ctx, func() {})
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	part, err := stage(ctx, root)
+	if err != nil {
+		return err
+	}
+	defer part.Discard(ctx)
+	err = root.Rename(at.name, filepath.Join(part.Name(), "old"))
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = root.Remove(at.noteName())
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// open opens the directory, within which all access stays, even if another process creates symbolic
+// links. It does not create it. The root is named by its absolute path.
+func (d *Dir) open() (*os.Root, error) {
+	if d == nil || d.Path == "" {
+		return nil, errors.New("Dir.Path is empty")
+	}
+	base, err := filepath.Abs(d.Path)
+	if err != nil {
+		return nil, err
+	}
+	return os.OpenRoot(base)
+}
+
+// private is the directory for unfinished packages and notes. The CLI ignores it, as it is not a
+// hostname.
+const private = ".tofureg"
+
+// stage creates a staging directory for one package, and removes those of dead processes. Others may
+// read it: a CLI of another user that scans the plugin directory fails if it cannot.
+func stage(ctx context.Context, root *os.Root) (*fsx.PartDir, error) {
+	if err := mkdir(root, private); err != nil {
+		return nil, err
+	}
+	fsx.SweepPartsIn(ctx, root, private)
+	return fsx.CreatePartDirIn(root, private, 0o755)
+}
+
+// newTree creates the directory for the content of the package.
+func newTree(root *os.Root, part *fsx.PartDir) (*os.Root, error) {
+	name := filepath.Join(part.Name(), "tree")
+	if err := root.Mkdir(name, 0o755); err != nil {
+		return nil, err
+	}
+	return root.OpenRoot(name)
+}
+
+// location is the location of a package in a plugin directory, whether the package exists or not.
+type location struct {
+	root *os.Root
+	pkg  Package // without Link
+	name string  // HOST/NAMESPACE/TYPE/VERSION/OS_ARCH
+}
+
+// nameOf returns HOST/NAMESPACE/TYPE/VERSION/OS_ARCH, or "" if one of them is missing.
+func nameOf(p addrs.Provider, v addrs.Version, on addrs.Platform) string {
+	if p.IsZero() || v.IsZero() || on.IsZero() {
+		return ""
+	}
+	return path.Join(p.Host().Display(), p.Namespace(), p.Type(), v.String(), on.String())
+}
+
+func locate(root *os.Root, p addrs.Provider, v addrs.Version, on addrs.Platform) (*location, error) {
+	name := nameOf(p, v, on)
+	if name == "" {
+		return nil, errors.New("provider, version or platform is missing")
+	}
+	dir := filepath.Join(root.Name(), filepath.FromSlash(name))
+	return &location{root: root, name: name, pkg: Package{Provider: p, Version: v, Platform: on, Dir: dir}}, nil
+}
+
+// parents returns the directories above the package, the top one first.
+func (at *location) parents() []string {
+	var list []string
+	for i, c := range at.name {
+		if c == '/' {
+			list = append(list, at.name[:i])
+		}
+	}
+	return list
+}
+
+// installed returns the package at the location, unverified. A symbolic link that cannot be followed is
+// not a package and can be replaced.
+func (at *location) installed() (*Package, error) {
+	pkg := at.pkg
+	var info fs.FileInfo
+	var err error
+	for _, dir := range at.parents() {
+		if err = isDir(at.root, dir); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		info, err = at.root.Lstat(at.name)
+	}
+	if err == nil && info.Mode().Type() == fs.ModeSymlink {
+		pkg.Link, err = at.root.Readlink(at.name)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, ErrNotInstalled
+	case err != nil:
+		return nil, err
+	case pkg.Link != "":
+		if info, err = os.Stat(pkg.Dir); err != nil { // links of the CLI lead out of the root
+			return nil, fmt.Errorf("%w: %w", ErrNotInstalled, err)
+		}
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%w: %s is not a directory", ErrNotInstalled, pkg.Dir)
+	}
+	return &pkg, nil
+}
+
+// acquire locks the package and creates its parent directories. It calls waiting if another holder
+// has the lock.
+//
+// The lock file, which the CLI uses as well, stays when the lock is released. A waiting CLI has the file
+// open and does not check that it still has its name: with a new file, two processes would hold the lock.
+func (at *location) acquire(ctx context.Context, waiting func()) (*fsx.Lock, error) {
+	if ctx.Err() != nil {
+		return nil, fault.Ended(ctx)
+	}
+	for _, dir := range at.parents() {
+		if err := mkdir(at.root, dir); err != nil {
+			return nil, err
+		}
+	}
+	l, err := fsx.TryLockIn(at.root, at.name+".lock")
+	if l != nil || err != nil {
+		return l, err
+	}
+	waiting()
+	return fsx.AcquireLockIn(ctx, at.root, at.name+".lock")
+}
+
+// packageWith returns the package at the location if its content has one of the hashes, or if it is
+// the directory dir. Otherwise it returns nil.
+func (at *location) packageWith(ctx context.Context, hashes []checksum.Hash, dir string) (*Package, error) {
+	pkg, err := at.installed()
+	if errors.Is(err, ErrNotInstalled) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if here, err := os.Stat(pkg.Dir); err == nil && dir != "" {
+		if there, err := os.Stat(dir); err == nil && os.SameFile(here, there) {
+			return pkg, nil
+		}
+	}
+	h1, err := pkg.h1(ctx)
+	if ctx.Err() != nil {
+		return nil, fault.Ended(ctx)
+	}
+	if err != nil || !slices.Contains(hashes, h1) {
+		return nil, nil
+	}
+	return pkg, nil
+}
+
+// publish moves a finished package, which is synced, from the staging directory to its location.
+// The caller holds the lock. Anything at the location is exchanged with the package as a whole, and
+// never followed or written to.
+//
+// A replacement is synced before the old content is removed. A new name is not: if the power fails,
+// the package is missing and is installed again.
+func (at *location) publish(ctx context.Context, part *fsx.PartDir, finished string) (*Package, error) {
+	if ctx.Err() != nil {
+		return nil, fault.Ended(ctx)
+	}
+	replaced, err := part.Put(finished, at.name, nil)
+	if err == nil && replaced {
+		err = fsx.SyncDirIn(at.root, path.Dir(at.name))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return at.installed()
+}
+
+// isDir returns an error unless name is a directory. It refuses symbolic links, as the CLI does.
+func isDir(root *os.Root, name string) error {
+	info, err := root.Lstat(name)
+	shown := filepath.Join(root.Name(), filepath.FromSlash(name))
+	switch {
+	case err != nil:
+		return err
+	case info.Mode().Type() == fs.ModeSymlink:
+		return fmt.Errorf("%s: %w", shown, ErrLinked)
+	case !info.IsDir():
+		return &fs.PathError{Op: "open", Path: shown, Err: errors.New("not a directory")}
+	}
+	return nil
+}
+
+// mkdir creates a directory if it does not exist.
+func mkdir(root *os.Root, name string) error {
+	err := root.Mkdir(name, 0o755)
+	if errors.Is(err, fs.ErrExist) {
+		return isDir(root, name)
+	}
+	return err
 }
 
 // failed wraps err in a [*provider.Error] unless it is one.

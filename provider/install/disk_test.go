@@ -99,7 +99,7 @@ func TestReplacesReadOnlyTree(t *testing.T) {
 }
 
 // TestOtherFileSystem: staging directories are on the file system of the plugin directory, and a
-// package on another file system is copied if it cannot be hard-linked.
+// package on another file system can be linked and copied.
 func TestOtherFileSystem(t *testing.T) {
 	t.Parallel()
 	other, link := disktest.Elsewhere(t)
@@ -108,20 +108,20 @@ func TestOtherFileSystem(t *testing.T) {
 	wantNames(t, other, home+"/docs/a.txt", home+"/"+program)
 	lock := new(lockfile.File)
 	must(t, lock.Set(lockfile.Entry{Provider: alpha, Version: v1, Hashes: from.Report.Recordable()}))
-	for _, mode := range modes {
+	for _, copies := range both {
 		d := newDir(t)
-		if _, err := d.Place(t.Context(), from, mode); err != nil {
-			t.Fatalf("%q: %v", mode, err)
+		if _, err := d.Place(t.Context(), from, copies); err != nil {
+			t.Fatalf("copies %v: %v", copies, err)
 		}
 		if _, err := d.Lookup(t.Context(), alpha, v1, linux, from.Report.Local); err != nil {
-			t.Errorf("%q: %v", mode, err)
+			t.Errorf("copies %v: %v", copies, err)
 		}
-		if mode != "" && mode != install.Symlink {
+		if copies {
 			wantNames(t, d.Path, home+"/docs/a.txt", home+"/"+program)
 		}
-		in := &install.Installer{Dir: newDir(t), Cache: &install.Dir{Path: link}, Link: mode, Platform: linux}
+		in := &install.Installer{Dir: newDir(t), Cache: &install.Dir{Path: link}, Copy: copies, Platform: linux}
 		if _, err := in.Ensure(t.Context(), map[addrs.Provider]addrs.ProviderConstraint{alpha: {}}, lock); err != nil {
-			t.Errorf("%q, from a cache: %v", mode, err)
+			t.Errorf("copies %v, from a cache: %v", copies, err)
 		}
 	}
 }

@@ -143,7 +143,7 @@ func TestEnsureCold(t *testing.T) {
 			t.Errorf("report %+v", r)
 		}
 		e, _ := result.Lock.Get(sel.Provider)
-		want := append(slices.Clone(selReports(sel).Signed()), treeOf(t, sel)) // the zh of all platforms and the h1 of one
+		want := append(slices.Clone(selReports(sel).Signed()), h1Of(t, sel.Dir)) // the zh of all platforms and the h1 of one
 		slices.SortFunc(want, checksum.Hash.Compare)
 		if diff := cmp.Diff(texts(want), texts(e.Hashes)); diff != "" || e.Constraints != sel.Constraint || e.Version != sel.Version {
 			t.Errorf("entry %+v: %s", e, diff)
@@ -156,14 +156,6 @@ func selReports(s install.Selection) *verify.Report {
 		return r
 	}
 	return nil
-}
-
-// treeOf returns the h1 of an installed package.
-func treeOf(t *testing.T, s install.Selection) checksum.Hash {
-	t.Helper()
-	h, err := checksum.H1Dir(t.Context(), os.DirFS(s.Dir))
-	must(t, err)
-	return h
 }
 
 func texts(hashes []checksum.Hash) (out []string) {

@@ -20,24 +20,24 @@ func TestCache(t *testing.T) {
 	s := newSite(t, 2)
 	s.in.Cache = &install.Dir{Path: filepath.Join(t.TempDir(), "cache")}
 	first := s.ensure(t, nil)
-	project := func(link install.LinkMode) *install.Result {
+	project := func(copies bool) *install.Result {
 		next := *s.in
-		next.Dir, next.Link = &install.Dir{Path: filepath.Join(t.TempDir(), "providers")}, link
+		next.Dir, next.Copy = &install.Dir{Path: filepath.Join(t.TempDir(), "providers")}, copies
 		s.in = &next
 		return s.ensure(t, first.Lock)
 	}
-	for _, link := range []install.LinkMode{"", install.Copy} {
-		for _, sel := range project(link).Selections {
+	for _, copies := range both {
+		for _, sel := range project(copies).Selections {
 			info, err := os.Lstat(sel.Dir)
-			if sel.From != install.FromCache || err != nil || (info.Mode()&os.ModeSymlink != 0) != (link == "" && links(t)) {
-				t.Errorf("%q: %+v, %v", link, sel, err)
+			if sel.From != install.FromCache || err != nil || (info.Mode()&os.ModeSymlink != 0) != (!copies && links(t)) {
+				t.Errorf("copies %v: %+v, %v", copies, sel, err)
 			}
 		}
 		s.counts(t, nil)
 	}
 	// The cache suffices offline, too.
 	s.in.Source = nil
-	project("")
+	project(false)
 }
 
 // TestRepair: a changed package is downloaded again. Offline, the error says what is wrong.
@@ -61,7 +61,7 @@ func TestRepair(t *testing.T) {
 			t.Errorf("offline: %v", err)
 		}
 		again := s.ensure(t, first.Lock)
-		if sel := only(t, again); sel.From != install.FromSource || !slices.Contains(first.Lock.Accept(sel.Provider, sel.Version), treeOf(t, sel)) {
+		if sel := only(t, again); sel.From != install.FromSource || !slices.Contains(first.Lock.Accept(sel.Provider, sel.Version), h1Of(t, sel.Dir)) {
 			t.Errorf("%+v", sel)
 		}
 		if !again.Lock.Equal(first.Lock) {

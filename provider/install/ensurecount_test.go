@@ -180,7 +180,7 @@ func TestLockDirectories(t *testing.T) {
 			s.steady(t, lock)
 		}
 		// The CLI records only the h1 of the directory.
-		tree := treeOf(t, only(t, s.ensure(t, lock)))
+		tree := h1Of(t, only(t, s.ensure(t, lock)).Dir)
 		lock = relock(t, lock, func(h checksum.Hash) bool { return h.Scheme() == checksum.SchemeZH || h == tree })
 		if sel := only(t, s.ensure(t, lock)); len(sel.Unlocked) != 3 {
 			t.Errorf("unlocked: %v", sel.Unlocked)

@@ -41,7 +41,7 @@ func TestTrustCache(t *testing.T) {
 	s.counts(t, map[regtest.Kind]int{regtest.Versions: 2})
 	for i, sel := range result.Selections {
 		entry, _ := result.Lock.Get(sel.Provider)
-		if sel.From != install.FromCache || plan.Selections[i].From != install.FromCache || len(entry.Hashes) != 1 || entry.Hashes[0] != treeOf(t, sel) {
+		if sel.From != install.FromCache || plan.Selections[i].From != install.FromCache || len(entry.Hashes) != 1 || entry.Hashes[0] != h1Of(t, sel.Dir) {
 			t.Errorf("%+v, locked with %v", sel, entry.Hashes)
 		}
 		if report := sel.Reports[sel.Platform]; report.Trust != verify.Unchecked {

@@ -69,7 +69,7 @@ func ExampleDir_Place() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	placed, err := project.Place(ctx, found, install.Copy)
+	placed, err := project.Place(ctx, found, true)
 	if err != nil {
 		log.Fatal(err)
 	}

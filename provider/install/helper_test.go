@@ -77,8 +77,7 @@ func (o *offer) install(t testing.TB, d *install.Dir, options install.Options) *
 // checkInstalled compares a result with the files on disk.
 func checkInstalled(t testing.TB, done *install.Installed) {
 	t.Helper()
-	h1, err := done.H1(t.Context())
-	must(t, err)
+	h1 := h1Of(t, done.Dir)
 	if done.Report == nil || !slices.Contains(done.Report.Local, h1) {
 		t.Errorf("the directory has %v, the report is %+v", h1, done.Report)
 	}
@@ -88,6 +87,14 @@ func checkInstalled(t testing.TB, done *install.Installed) {
 	if _, err := done.Executable(); err != nil {
 		t.Error(err)
 	}
+}
+
+// h1Of returns the h1 of a directory.
+func h1Of(t testing.TB, dir string) checksum.Hash {
+	t.Helper()
+	h1, err := checksum.H1Dir(t.Context(), os.DirFS(dir))
+	must(t, err)
+	return h1
 }
 
 func schemes(list []checksum.Hash) map[string]bool {

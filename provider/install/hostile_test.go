@@ -144,7 +144,7 @@ func TestModes(t *testing.T) {
 		entry{name: "terraform-provider-alpha_x/x", content: "not a program"},
 	)})
 	done := o.install(t, newDir(t), install.Options{})
-	placed, err := newDir(t).Place(t.Context(), done, install.Copy)
+	placed, err := newDir(t).Place(t.Context(), done, true)
 	must(t, err)
 	mask := fs.FileMode(0o777)
 	if info, err := os.Stat(filepath.Join(done.Dir, "setuid")); err == nil {

@@ -2,48 +2,38 @@ package install
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"maps"
 	"os"
+	"path/filepath"
+	"runtime"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// LinkMode says how a package gets into another directory. If the mode is not possible, it is copied.
-// The empty LinkMode is [Symlink].
-type LinkMode string
-
-// The link modes. With [Symlink] and [HardLink], a change in one directory changes the other.
-const (
-	Symlink  LinkMode = "symlink"  // an absolute symbolic link, as the CLI makes
-	HardLink LinkMode = "hardlink" // new directories with hard links to the files
-	Copy     LinkMode = "copy"     // new directories and files
-)
-
-// effective returns the mode that m stands for.
-func (m LinkMode) effective() (LinkMode, error) {
-	switch m {
-	case "":
-		return Symlink, nil
-	case Symlink, HardLink, Copy:
-		return m, nil
-	}
-	return "", fmt.Errorf("unknown link mode %.20q", string(m))
-}
-
 // Place puts a package of another directory into d, for example from a shared cache. [Dir.Lookup]
-// or [Dir.Install] must have verified the package. Place hashes the files that it copies and
+// or [Dir.Install] must have verified the package. If copies is false and the system permits, Place
+// makes an absolute symbolic link, as the CLI does. Otherwise it copies the files, hashes them and
 // compares the h1 with the Report.
 //
 // If d has a package with this content, it stays. Anything else at its location is replaced as by
 // [Dir.Install].
-func (d *Dir) Place(ctx context.Context, from *Installed, how LinkMode) (*Package, error) {
+func (d *Dir) Place(ctx context.Context, from *Installed, copies bool) (*Package, error) {
 	if from == nil {
 		return nil, failed("place", "no package", errors.New("the package is nil"))
 	}
-	pkg, err := d.placePackage(ctx, from, how)
+	pkg, err := d.place(ctx, from, copies)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = fault.Ended(ctx)
@@ -53,52 +43,162 @@ func (d *Dir) Place(ctx context.Context, from *Installed, how LinkMode) (*Packag
 	return pkg, nil
 }
 
-func (d *Dir) placePackage(ctx context.Context, from *Installed, how LinkMode) (*Package, error) {
+func (d *Dir) place(ctx context.Context, from *Installed, copies bool) (*Package, error) {
 	if from.Report == nil || !checksum.HasScheme(from.Report.Local, checksum.SchemeH1) {
 		return nil, errors.New("the package has no report with an h1")
 	}
-	o, err := d.create()
+	root, err := d.create()
 	if err != nil {
 		return nil, err
 	}
-	defer o.close()
-	s, err := o.locate(from.Provider, from.Version, from.Platform)
+	defer root.Close()
+	at, err := locate(root, from.Provider, from.Version, from.Platform)
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.acquire(ctx, func() {})
+	lock, err := at.acquire(ctx, func() {})
 	if err != nil {
 		return nil, err
 	}
-	defer l.Release()
-	if pkg, err := s.packageWith(ctx, from.Report.Local, from.Dir); pkg != nil || err != nil {
+	defer lock.Release()
+	if pkg, err := at.packageWith(ctx, from.Report.Local, from.Dir); pkg != nil || err != nil {
 		return pkg, err
 	}
-	st, err := s.stage(ctx)
+	part, err := stage(ctx, root)
 	if err != nil {
 		return nil, err
 	}
-	defer st.part.Discard(ctx)
-	p := &placement{staging: st, from: from.Dir, how: how, typ: from.Provider.Type(), trusted: true}
-	finished, err := p.build(ctx, func(h1 checksum.Hash) error {
-		_, err := verify.Policy{Accept: from.Report.Local}.Judge(verify.Evidence{}, -1, []checksum.Hash{h1})
-		return err
-	})
+	defer part.Discard(ctx)
+	finished, h1, err := at.transfer(ctx, part, from.Dir, copies, nil)
+	if err == nil && !h1.IsZero() {
+		_, err = verify.Policy{Accept: from.Report.Local}.Judge(verify.Evidence{}, -1, []checksum.Hash{h1})
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := s.publish(ctx, st, finished); err != nil {
-		return nil, err
-	}
-	return s.installedPackage()
+	return at.publish(ctx, part, finished)
 }
 
-// sameFile reports whether both paths lead to the same file or directory.
-func sameFile(a, b string) bool {
-	first, err := os.Stat(a)
+// transfer links or copies the directory from into the staging directory. It returns the name and the h1 of
+// the result. If limits is nil, the package was verified: it has no limits, and a link to it no h1.
+func (at *location) transfer(ctx context.Context, part *fsx.PartDir, from string, copies bool, limits *checksum.Limits) (finished string, h1 checksum.Hash, err error) {
+	source, err := os.OpenRoot(from)
 	if err != nil {
-		return false
+		return "", h1, err
 	}
-	second, err := os.Stat(b)
-	return err == nil && os.SameFile(first, second)
+	defer source.Close()
+	if !copies && at.symlink(from, filepath.Join(part.Name(), "link")) == nil {
+		if limits != nil {
+			h1, err = checksum.H1Dir(ctx, fsx.Tree(ctx, source))
+		}
+		return "link", h1, err
+	}
+	tree, err := newTree(at.root, part)
+	if err != nil {
+		return "", h1, err
+	}
+	h1, err = copyTree(ctx, tree, source, at.pkg.Provider, limits)
+	return "tree", h1, errors.Join(err, tree.Close()) // Windows cannot rename an open directory
+}
+
+func (at *location) symlink(from, name string) error {
+	target, err := filepath.Abs(from)
+	if err != nil {
+		return err
+	}
+	if runtime.GOOS != "windows" {
+		return at.root.Symlink(target, name)
+	}
+	// Windows needs a directory link, which Root.Symlink makes only for targets in the root.
+	path := filepath.Join(at.root.Name(), name)
+	if err := os.Symlink(target, path); err != nil {
+		return err
+	}
+	_, err = os.Stat(path)
+	return err
+}
+
+// copyTree copies a package of the provider into an empty directory, syncs it and returns its h1.
+func copyTree(ctx context.Context, to, from *os.Root, of addrs.Provider, limits *checksum.Limits) (checksum.Hash, error) {
+	var dirs []string
+	var size int64
+	sums := map[string][sha256.Size]byte{}
+	var syncs errgroup.Group
+	syncs.SetLimit(8) // also bounds the open files
+	err := fs.WalkDir(fsx.Tree(ctx, from), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		switch {
+		case err != nil:
+			return err
+		case info.Mode().IsRegular():
+			size += info.Size()
+		case !d.IsDir():
+			return irregular(name)
+		}
+		entries := len(dirs) + len(sums) // this one included, the top directory not
+		if limits != nil && (size > limits.Unpacked || entries > limits.Entries) {
+			return fmt.Errorf("%d bytes in %d files and directories: %w", size, entries, fault.ErrTooLarge)
+		}
+		if d.IsDir() {
+			dirs = append(dirs, name)
+			if name == "." {
+				return nil
+			}
+			return to.Mkdir(name, 0o755)
+		}
+		out, sum, err := copyFile(ctx, to, from, name, of)
+		if err != nil {
+			return err
+		}
+		sums[name] = sum
+		syncs.Go(func() error { return errors.Join(out.Sync(), out.Close()) })
+		return nil
+	})
+	if failed := syncs.Wait(); err == nil {
+		err = failed
+	}
+	for _, dir := range dirs {
+		if err == nil {
+			err = syncDir(ctx, to, dir)
+		}
+	}
+	if err != nil {
+		return checksum.Hash{}, err
+	}
+	return checksum.H1Sum(maps.All(sums))
+}
+
+// copyFile copies a file and returns the open copy and its checksum.
+func copyFile(ctx context.Context, to, from *os.Root, name string, of addrs.Provider) (out *os.File, sum [sha256.Size]byte, err error) {
+	in, err := fsx.OpenRegularIn(from, name)
+	if errors.Is(err, fsx.ErrNotAFile) { // it was replaced after the directory was listed
+		err = irregular(name)
+	}
+	if err != nil {
+		return nil, sum, err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return nil, sum, err
+	}
+	mode := fs.FileMode(0o644)
+	if info.Mode()&0o111 != 0 || isProgram(name, of) {
+		mode = 0o755
+	}
+	if out, err = to.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode); err != nil {
+		return nil, sum, err
+	}
+	h := sha256.New()
+	if _, err = io.Copy(io.MultiWriter(out, h), archive.Until(ctx, in)); err != nil {
+		return nil, sum, errors.Join(err, out.Close())
+	}
+	return out, [sha256.Size]byte(h.Sum(nil)), nil
+}
+
+func irregular(name string) error {
+	return fmt.Errorf("%w: %.200q is neither file nor directory", checksum.ErrIrregular, name)
 }

@@ -2,6 +2,7 @@ package install_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -17,20 +18,21 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-var modes = []install.LinkMode{"", install.Symlink, install.HardLink, install.Copy}
+// both ways of placing a package: by a link, and by a copy.
+var both = []bool{false, true}
 
 func TestPlace(t *testing.T) {
 	t.Parallel()
 	o := newOffer(t, regtest.Provider{Files: map[string]string{"docs/a.txt": "text"}})
 	cache := newDir(t)
 	from := o.install(t, cache, install.Options{})
-	for _, mode := range modes {
-		t.Run(string(mode), func(t *testing.T) {
+	for _, copies := range both {
+		t.Run(fmt.Sprintf("copies=%v", copies), func(t *testing.T) {
 			t.Parallel()
 			d := newDir(t)
-			pkg, err := d.Place(t.Context(), from, mode)
+			pkg, err := d.Place(t.Context(), from, copies)
 			must(t, err)
-			linked := links(t) && (mode == "" || mode == install.Symlink)
+			linked := links(t) && !copies
 			if linked != (pkg.Link == from.Dir) {
 				t.Errorf("%+v", pkg)
 			}
@@ -45,12 +47,12 @@ func TestPlace(t *testing.T) {
 				t.Error(info.Mode(), err)
 			}
 			original, err := os.Stat(filepath.Join(from.Dir, program))
-			if own := !linked && mode != install.HardLink; err != nil || own == os.SameFile(info, original) {
-				t.Errorf("the same file: %v, %v", !own, err)
+			if err != nil || linked != os.SameFile(info, original) {
+				t.Errorf("the program is the original: %v, want %v; %v", !linked, linked, err)
 			}
 
 			was, _ := os.Lstat(pkg.Dir)
-			again, err := d.Place(t.Context(), from, install.Copy)
+			again, err := d.Place(t.Context(), from, true)
 			if is, _ := os.Lstat(pkg.Dir); err != nil || *again != *pkg || !os.SameFile(was, is) {
 				t.Errorf("once more: %+v, %v", again, err)
 			}
@@ -61,7 +63,7 @@ func TestPlace(t *testing.T) {
 				link(t, elsewhere(t), pkg.Dir)
 			}
 			target, _ := os.Readlink(pkg.Dir)
-			if again, err := d.Place(t.Context(), from, mode); err != nil || *again != *pkg {
+			if again, err := d.Place(t.Context(), from, copies); err != nil || *again != *pkg {
 				t.Errorf("over something else: %+v, %v", again, err)
 			}
 			if target != "" {
@@ -70,16 +72,13 @@ func TestPlace(t *testing.T) {
 			wantNames(t, cache.Path, home+"/docs/a.txt", home+"/"+program)
 		})
 	}
-	if pkg, err := cache.Place(t.Context(), from, install.Symlink); err != nil || pkg.Link != "" {
+	if pkg, err := cache.Place(t.Context(), from, false); err != nil || pkg.Link != "" {
 		t.Errorf("onto itself: %+v, %v", pkg, err)
 	}
-	if _, err := newDir(t).Place(t.Context(), from, "soft"); err == nil {
-		t.Error("unknown mode: no error")
-	}
-	if _, err := newDir(t).Place(t.Context(), nil, ""); err == nil {
+	if _, err := newDir(t).Place(t.Context(), nil, false); err == nil {
 		t.Error("nothing: no error")
 	}
-	if _, err := newDir(t).Place(t.Context(), &install.Installed{Package: from.Package}, ""); err == nil {
+	if _, err := newDir(t).Place(t.Context(), &install.Installed{Package: from.Package}, false); err == nil {
 		t.Error("not verified: no error")
 	}
 }
@@ -88,20 +87,20 @@ func TestPlace(t *testing.T) {
 func TestPlaceChanged(t *testing.T) {
 	t.Parallel()
 	o := newOffer(t, regtest.Provider{})
-	for _, mode := range modes {
+	for _, copies := range both {
 		for name, change := range map[string]func(dir string){
 			"content": func(dir string) { write(t, dir, program, "else") },
 			"link":    func(dir string) { link(t, program, filepath.Join(dir, "link")) },
 			"gone":    func(dir string) { os.RemoveAll(dir) },
 		} {
-			if name != "gone" && (mode == "" || mode == install.Symlink) {
+			if name != "gone" && !copies {
 				continue // a symbolic link is not verified
 			}
 			from := o.install(t, newDir(t), install.Options{})
 			change(from.Dir)
 			d := newDir(t)
-			if pkg, err := d.Place(t.Context(), from, mode); err == nil {
-				t.Errorf("%s, %s: %+v", mode, name, pkg)
+			if pkg, err := d.Place(t.Context(), from, copies); err == nil {
+				t.Errorf("copies %v, %s: %+v", copies, name, pkg)
 			}
 			wantNames(t, d.Path)
 		}
@@ -121,21 +120,21 @@ func TestUnpacked(t *testing.T) {
 	h1, err := checksum.H1Dir(t.Context(), os.DirFS(filepath.Join(mirror, home)))
 	must(t, err)
 	locked := verify.Policy{Accept: []checksum.Hash{h1}}
-	for _, mode := range modes {
+	for _, copies := range both {
 		d := newDir(t)
-		done, err := d.Install(t.Context(), m, pkg, install.Options{Policy: locked, Link: mode})
+		done, err := d.Install(t.Context(), m, pkg, install.Options{Policy: locked, Copy: copies})
 		must(t, err)
 		checkInstalled(t, done)
-		if linked := (mode == "" || mode == install.Symlink) && links(t); done.Fetched != 0 || done.Reused || linked != (done.Link != "") {
-			t.Errorf("%q: %+v", mode, done)
+		if linked := !copies && links(t); done.Fetched != 0 || done.Reused || linked != (done.Link != "") {
+			t.Errorf("copies %v: %+v", copies, done)
 		}
-		again, err := d.Install(t.Context(), nil, pkg, install.Options{Policy: locked, Link: mode})
+		again, err := d.Install(t.Context(), nil, pkg, install.Options{Policy: locked, Copy: copies})
 		if err != nil || !again.Reused {
-			t.Errorf("%q: %+v, %v", mode, again, err)
+			t.Errorf("copies %v: %+v, %v", copies, again, err)
 		}
 		// The file in the mirror is not executable.
-		if info, err := os.Stat(filepath.Join(done.Dir, program)); err != nil || mode == install.Copy && runtime.GOOS != "windows" && info.Mode().Perm()&0o100 == 0 {
-			t.Errorf("%q: %v, %v", mode, info.Mode(), err)
+		if info, err := os.Stat(filepath.Join(done.Dir, program)); err != nil || copies && runtime.GOOS != "windows" && info.Mode().Perm()&0o100 == 0 {
+			t.Errorf("copies %v: %v, %v", copies, info.Mode(), err)
 		}
 	}
 
@@ -150,35 +149,35 @@ func TestUnpacked(t *testing.T) {
 		"too large":         {verify.Policy{AllowUnchecked: true, Limits: checksum.Limits{Unpacked: 10}}, failure.ErrTooLarge},
 		"too many":          {verify.Policy{AllowUnchecked: true, Limits: checksum.Limits{Entries: 2}}, failure.ErrTooLarge},
 	} {
-		for _, mode := range modes {
-			if (mode == "" || mode == install.Symlink) && errors.Is(c.want, failure.ErrTooLarge) {
+		for _, copies := range both {
+			if !copies && errors.Is(c.want, failure.ErrTooLarge) {
 				continue // nothing is written
 			}
 			d := newDir(t)
-			if _, err := d.Install(t.Context(), m, pkg, install.Options{Policy: c.policy, Link: mode}); !errors.Is(err, c.want) {
-				t.Errorf("%s, %q: %v", name, mode, err)
+			if _, err := d.Install(t.Context(), m, pkg, install.Options{Policy: c.policy, Copy: copies}); !errors.Is(err, c.want) {
+				t.Errorf("%s, copies %v: %v", name, copies, err)
 			}
 			wantNames(t, d.Path)
 		}
 	}
 	d := newDir(t)
 	just := checksum.Limits{Unpacked: int64(len("program") + len("text")), Entries: 3} // with one directory, as in an archive
-	if done, err := d.Install(t.Context(), m, pkg, install.Options{Policy: verify.Policy{AllowUnchecked: true, Limits: just}, Link: install.Copy}); err != nil || done.Report.Trust != verify.Unchecked {
+	if done, err := d.Install(t.Context(), m, pkg, install.Options{Policy: verify.Policy{AllowUnchecked: true, Limits: just}, Copy: true}); err != nil || done.Report.Trust != verify.Unchecked {
 		t.Errorf("%+v, %v", done, err)
 	}
-	for _, mode := range modes {
+	for _, copies := range both {
 		d := &install.Dir{Path: mirror}
-		done, err := d.Install(t.Context(), m, pkg, install.Options{Policy: verify.Policy{AllowUnchecked: true}, Link: mode})
+		done, err := d.Install(t.Context(), m, pkg, install.Options{Policy: verify.Policy{AllowUnchecked: true}, Copy: copies})
 		if err != nil || !done.Reused || done.Link != "" {
-			t.Errorf("%q, onto itself: %+v, %v", mode, done, err)
+			t.Errorf("copies %v, onto itself: %+v, %v", copies, done, err)
 		}
 	}
 
 	link(t, "/etc/passwd", filepath.Join(mirror, home, "docs", "link"))
-	for _, mode := range modes {
+	for _, copies := range both {
 		d := newDir(t)
-		if _, err := d.Install(t.Context(), m, pkg, install.Options{Policy: verify.Policy{AllowUnchecked: true}, Link: mode}); !errors.Is(err, checksum.ErrIrregular) {
-			t.Errorf("%q, with a link in it: %v", mode, err)
+		if _, err := d.Install(t.Context(), m, pkg, install.Options{Policy: verify.Policy{AllowUnchecked: true}, Copy: copies}); !errors.Is(err, checksum.ErrIrregular) {
+			t.Errorf("copies %v, with a link in it: %v", copies, err)
 		}
 		wantNames(t, d.Path)
 	}

@@ -45,7 +45,7 @@ func TestWaiting(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if _, err := d.Place(ctx, o.install(t, newDir(t), install.Options{}), install.Copy); !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
+	if _, err := d.Place(ctx, o.install(t, newDir(t), install.Options{}), true); !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
 		t.Errorf("cancelled: %v", err)
 	}
 	// The lock of a dead process is free.

@@ -9,7 +9,9 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 
+	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -30,18 +32,18 @@ type note struct {
 
 const maxNote = 4 << 10
 
-func (s *location) noteName() string {
-	sum := sha256.Sum256([]byte(s.name))
+func (at *location) noteName() string {
+	sum := sha256.Sum256([]byte(at.name))
 	return private + "/notes/" + hex.EncodeToString(sum[:16])
 }
 
 // readNote returns the content of the note, or nil if there is no note of this user.
-func (s *location) readNote() []byte {
-	named, err := s.root.Lstat(s.noteName())
+func (at *location) readNote() []byte {
+	named, err := at.root.Lstat(at.noteName())
 	if err != nil {
 		return nil
 	}
-	f, err := openFile(s.root, s.noteName())
+	f, err := fsx.OpenRegularIn(at.root, at.noteName())
 	if err != nil {
 		return nil
 	}
@@ -55,13 +57,13 @@ func (s *location) readNote() []byte {
 }
 
 // noteSince returns the note if it differs from before, otherwise nil.
-func (s *location) noteSince(before []byte) *note {
-	data := s.readNote()
+func (at *location) noteSince(before []byte) *note {
+	data := at.readNote()
 	if len(data) == 0 || bytes.Equal(data, before) {
 		return nil
 	}
 	var n *note
-	if json.Unmarshal(data, &n) != nil || n == nil || n.Package != s.name || n.Size <= 0 ||
+	if json.Unmarshal(data, &n) != nil || n == nil || n.Package != at.name || n.Size <= 0 ||
 		n.ZH.Scheme() != checksum.SchemeZH || n.Packed.Scheme() != checksum.SchemeH1 || n.Tree.Scheme() != checksum.SchemeH1 {
 		return nil
 	}
@@ -70,17 +72,17 @@ func (s *location) noteSince(before []byte) *note {
 
 // writeNote writes a note for processes that wait for the lock. It replaces a file or link at its
 // name. The file is not synced, since nothing waits after a crash.
-func (s *location) writeNote(st *staging, n note) error {
-	n.Package, n.Once = s.name, rand.Text()
+func (at *location) writeNote(part *fsx.PartDir, n note) error {
+	n.Package, n.Once = at.name, rand.Text()
 	data, err := json.Marshal(n)
 	if err != nil {
 		return err
 	}
-	if err := s.mkdir(private + "/notes"); err != nil {
+	if err := mkdir(at.root, private+"/notes"); err != nil {
 		return err
 	}
-	made := st.name + "/note"
-	f, err := s.root.OpenFile(made, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	made := filepath.Join(part.Name(), "note")
+	f, err := at.root.OpenFile(made, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
@@ -88,5 +90,5 @@ func (s *location) writeNote(st *staging, n note) error {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	return s.root.Rename(made, s.noteName())
+	return at.root.Rename(made, at.noteName())
 }

@@ -48,8 +48,7 @@ func TestNote(t *testing.T) {
 	must(t, err)
 	// An attacker knows the format of a note and the hashes of the archive.
 	write(t, first.Dir, program, "evil")
-	evil, err := first.H1(t.Context())
-	must(t, err)
+	evil := h1Of(t, first.Dir)
 	var note map[string]any
 	must(t, json.Unmarshal(text, &note))
 	note["tree"] = evil
@@ -185,9 +184,7 @@ func forgeNote(t *testing.T, path string, pkg *install.Installed, plant func(str
 	must(t, err)
 	var note map[string]any
 	must(t, json.Unmarshal(text, &note))
-	if note["tree"], err = pkg.H1(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	note["tree"] = h1Of(t, pkg.Dir)
 	note["once"] = "again"
 	if text, err = json.Marshal(note); err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ func TestReplacesAtOnce(t *testing.T) {
 	}
 	from := newOffer(t, regtest.Provider{}).install(t, newDir(t), install.Options{})
 	d := newDir(t)
-	pkg, err := d.Place(t.Context(), from, install.Copy)
+	pkg, err := d.Place(t.Context(), from, true)
 	must(t, err)
 	done := make(chan error)
 	go func() {
@@ -30,7 +30,7 @@ func TestReplacesAtOnce(t *testing.T) {
 				if err := os.WriteFile(filepath.Join(pkg.Dir, "more"), nil, 0o644); err != nil {
 					return err
 				}
-				if _, err := d.Place(t.Context(), from, install.Copy); err != nil {
+				if _, err := d.Place(t.Context(), from, true); err != nil {
 					return err
 				}
 			}

@@ -1,0 +1,270 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// Options are the options of [Dir.Install]. The zero value demands a signature.
+type Options struct {
+	// Policy decides whether a package is accepted; see [provider.Options].
+	Policy verify.Policy
+
+	// Progress, if not nil, is called for each step. Calls never overlap, and Install waits for
+	// them.
+	Progress func(provider.Event)
+
+	// Copy copies the package if pkg.Dir is set. If false, it is linked if the system permits.
+	Copy bool
+}
+
+// Install makes sure that pkg is in the directory with content that o.Policy accepts.
+//
+// An installed package stays if the policy accepts its h1. Otherwise Install downloads, verifies
+// and unpacks the archive. It replaces a package with other content or a symbolic link, but not the
+// target of the link. Files get the mode 0755 or 0644, less the umask.
+//
+// [checksum.Limits] bound sizes and counts. The error wraps [checksum.ErrArchive] for an archive
+// with unsafe or duplicate names, links or devices. Other errors are those of [provider.Download],
+// and ErrLinked.
+//
+// Of several calls for the same package, in any process, one downloads it. The others wait
+// ([provider.EventWaiting]) and judge the installed package by their own policies, with the hashes
+// that a process of the same user has computed.
+//
+// If pkg.Dir is set, Install links or copies this directory and judges its h1. Then src may be nil
+// if the policy needs no evidence.
+func (d *Dir) Install(ctx context.Context, src provider.Fetcher, pkg *provider.Package, o Options) (*Installed, error) {
+	i := &installation{src: src, pkg: pkg, o: o}
+	done, err := i.run(ctx, d)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = fault.Ended(ctx) // the cause of err
+		}
+		return nil, failed("install", pkg.String(), err)
+	}
+	kind := provider.EventInstalled
+	if done.Reused {
+		kind = provider.EventReused
+	}
+	i.event(kind, done.Fetched)
+	return done, nil
+}
+
+// installation is one call of Install.
+type installation struct {
+	src provider.Fetcher
+	pkg *provider.Package
+	o   Options
+	at  *location // to install to
+}
+
+func (i *installation) run(ctx context.Context, d *Dir) (*Installed, error) {
+	if i.pkg == nil {
+		return nil, errors.New("the package is nil")
+	}
+	root, err := d.create()
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	if i.at, err = locate(root, i.pkg.Provider, i.pkg.Version, i.pkg.Platform); err != nil {
+		return nil, err
+	}
+	before := i.at.readNote()
+	// An installed package needs no lock.
+	if done, err := i.reuse(ctx, nil); done != nil || err != nil {
+		return done, err
+	}
+	waited := false
+	lock, err := i.at.acquire(ctx, func() {
+		waited = true
+		i.event(provider.EventWaiting, 0)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Release()
+	if n := i.at.noteSince(before); waited || n != nil {
+		if done, err := i.reuse(ctx, n); done != nil || err != nil {
+			return done, err
+		}
+	}
+	part, err := stage(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	defer part.Discard(ctx)
+	if i.pkg.Dir != "" {
+		return i.transfer(ctx, part)
+	}
+	return i.fetch(ctx, part)
+}
+
+// create creates the directory if necessary, and opens it.
+func (d *Dir) create() (*os.Root, error) {
+	if d != nil && d.Path != "" {
+		if err := os.MkdirAll(d.Path, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	return d.open()
+}
+
+// reuse returns the installed package if the policy accepts its h1, or the hashes in the note about
+// it. Otherwise it returns nil.
+func (i *installation) reuse(ctx context.Context, n *note) (*Installed, error) {
+	installed, err := i.at.installed()
+	if errors.Is(err, ErrNotInstalled) || err == nil && n == nil && !i.mayAcceptH1() {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	h1, err := installed.h1(ctx)
+	if err != nil {
+		return nil, ctx.Err() // replace a package that cannot be read
+	}
+	local, size := []checksum.Hash{h1}, int64(-1)
+	if n != nil && n.Tree == h1 {
+		local, size = []checksum.Hash{n.ZH, n.Packed, n.Tree}, n.Size
+	}
+	ev, err := i.evidence(ctx)
+	if err != nil {
+		return nil, err
+	}
+	report, err := i.o.Policy.Judge(ev, size, local)
+	if err != nil || report.Trust < verify.Checked {
+		return nil, nil
+	}
+	return &Installed{Package: *installed, Report: report, Reused: true}, nil
+}
+
+// mayAcceptH1 reports whether the policy might accept a directory by its h1 alone, so that hashing
+// it is worthwhile.
+func (i *installation) mayAcceptH1() bool {
+	p := i.o.Policy
+	switch {
+	case p.Accept != nil && !p.RequireSignature:
+		return checksum.HasScheme(p.Accept, checksum.SchemeH1)
+	case i.pkg.SumsURL != "" && p.NeedsEvidence():
+		return false // SHA256SUMS documents list archives
+	}
+	return checksum.HasScheme(i.pkg.Hashes[i.pkg.Platform], checksum.SchemeH1)
+}
+
+// evidence returns the evidence that the policy needs.
+func (i *installation) evidence(ctx context.Context) (verify.Evidence, error) {
+	if !i.o.Policy.NeedsEvidence() || i.src == nil {
+		return i.pkg.Evidence(), nil
+	}
+	return i.src.Evidence(ctx, i.pkg)
+}
+
+// transfer installs a package that the source has unpacked.
+func (i *installation) transfer(ctx context.Context, part *fsx.PartDir) (*Installed, error) {
+	ev, err := i.evidence(ctx)
+	if err != nil {
+		return nil, err
+	}
+	limits := i.o.Policy.Limits.Effective()
+	finished, h1, err := i.at.transfer(ctx, part, i.pkg.Dir, i.o.Copy, &limits)
+	var report *verify.Report
+	if err == nil {
+		report, err = i.o.Policy.Judge(ev, -1, []checksum.Hash{h1})
+	}
+	if err != nil {
+		return nil, failed("verify", i.pkg.String(), err)
+	}
+	done, err := i.publish(ctx, part, finished, h1)
+	if err != nil {
+		return nil, err
+	}
+	done.Report = report
+	return done, nil
+}
+
+// fetch downloads the archive, unpacks it meanwhile, and installs its content if the policy permits.
+func (i *installation) fetch(ctx context.Context, part *fsx.PartDir) (*Installed, error) {
+	if i.src == nil {
+		return nil, errors.New("no source to download it from")
+	}
+	// Where the system allows it, the file has no name, so that a killed process leaves nothing behind.
+	name := filepath.Join(part.Name(), "archive")
+	f, err := i.at.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	i.at.root.Remove(name)
+	unpacking, stop, err := startUnpacking(ctx, f, i.at, part, i.o.Policy.Limits)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	got, err := provider.Receive(ctx, i.src, i.pkg, f, provider.ReceiveOptions{Policy: i.o.Policy, Progress: i.o.Progress, Arrived: unpacking.archive.received})
+	if err != nil {
+		return nil, err
+	}
+	unpacking.archive.finish(io.EOF)
+	i.event(provider.EventUnpacking, got.Size)
+	n := note{Size: got.Size, ZH: got.ZH}
+	report, err := i.o.Policy.JudgeArchive(ctx, got.Evidence, verify.Archive{
+		Size: got.Size, ZH: got.ZH, AlwaysH1: true,
+		H1: func(ctx context.Context) (packed, tree checksum.Hash, err error) {
+			files, err := unpacking.complete(ctx, got.Size)
+			if err != nil {
+				return packed, tree, failed("unpack", i.pkg.String(), err)
+			}
+			if n.Packed, err = checksum.H1Sum(archive.Sums(files, true)); err == nil {
+				n.Tree, err = checksum.H1Sum(archive.Sums(files, false))
+			}
+			return n.Packed, n.Tree, err
+		},
+	})
+	if err != nil {
+		return nil, failed("verify", i.pkg.String(), err)
+	}
+	i.event(provider.EventVerified, got.Size)
+	done, err := i.publish(ctx, part, "tree", n.Tree)
+	if err != nil {
+		return nil, err
+	}
+	done.Report, done.Fetched = report, got.Size
+	_ = i.at.writeNote(part, n) // without a note, waiting calls download the archive
+	return done, nil
+}
+
+// publish moves a finished package with this h1 to its location, unless a package with the same content
+// is there.
+func (i *installation) publish(ctx context.Context, part *fsx.PartDir, finished string, h1 checksum.Hash) (*Installed, error) {
+	pkg, err := i.at.packageWith(ctx, []checksum.Hash{h1}, "")
+	if err != nil {
+		return nil, err
+	}
+	reused := pkg != nil
+	if !reused {
+		if pkg, err = i.at.publish(ctx, part, finished); err != nil {
+			return nil, err
+		}
+	}
+	return &Installed{Package: *pkg, Reused: reused}, nil
+}
+
+func (i *installation) event(kind provider.EventKind, bytes int64) {
+	if i.o.Progress != nil {
+		i.o.Progress(provider.Event{
+			Kind: kind, Provider: i.pkg.Provider, Version: i.pkg.Version, Platform: i.pkg.Platform, Bytes: bytes, Total: bytes,
+		})
+	}
+}
