@@ -200,9 +200,11 @@ func TestPolicies(t *testing.T) {
 				}
 				return
 			case anyMismatch:
-				_, ok := errors.AsType[*checksum.MismatchError](err)
+				e, ok := errors.AsType[*checksum.MismatchError](err)
 				if !ok || errors.Is(err, verify.ErrNotAccepted) {
 					t.Errorf("error %v, want *MismatchError", err)
+				} else if strings.HasSuffix(e.Source, "SHA256SUMS") && strings.HasPrefix(e.Source, "signed") != (tt.ev.Signature != nil) {
+					t.Errorf("error %v, which has the wrong source", err)
 				}
 			case anySize:
 				if e, ok := errors.AsType[*checksum.SizeError](err); !ok || e.Want != e.Got+1 || !strings.Contains(e.Error(), archiveName) {
@@ -523,6 +525,9 @@ func TestJudgeDirectory(t *testing.T) {
 	p := newPack(t)
 	if r, err := (verify.Policy{Accept: []checksum.Hash{p.zh, p.hT}}).Judge(p.ev, -1, []checksum.Hash{p.hT}); err != nil || r.Trust != verify.Accepted {
 		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := (verify.Policy{Accept: []checksum.Hash{p.zh}}).Judge(p.ev, 0, []checksum.Hash{p.zh}); !errors.Is(err, checksum.ErrMismatch) {
+		t.Errorf("an empty file: error %v, want ErrMismatch", err)
 	}
 	// A lock with only a zh does not vouch for a directory.
 	if _, err := (verify.Policy{Accept: []checksum.Hash{p.zh}}).Judge(p.ev, -1, []checksum.Hash{p.hT}); !errors.Is(err, verify.ErrNotAccepted) {
