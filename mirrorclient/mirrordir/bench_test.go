@@ -137,56 +137,6 @@ func one(ctx context.Context, src provider.Source, w mirrordir.Want, dir string,
 	return f.Sync()
 }
 
-// BenchmarkAddAgain adds existing packages.
-func BenchmarkAddAgain(b *testing.B) {
-	m, _, _, src := filled(b)
-	w := wants(three, v1, v2)
-	b.ReportAllocs()
-	for b.Loop() {
-		if mustAdd(b, m, src, w, mirrordir.Options{}) != 0 {
-			b.Fatal("something was fetched")
-		}
-	}
-}
-
-// BenchmarkAddFails adds packages that all fail with different errors.
-func BenchmarkAddFails(b *testing.B) {
-	var list []mirrordir.Want
-	for i := range 1000 {
-		list = append(list, wants(three, addrs.MustParseVersion(fmt.Sprintf("1.%d.0", i)))...)
-	}
-	m, _ := newMirror(b)
-	for b.Loop() {
-		if _, err := m.Add(b.Context(), failing{io.ErrUnexpectedEOF}, list, mirrordir.Options{}); err == nil {
-			b.Fatal("no error")
-		}
-	}
-}
-
-// BenchmarkList lists many versions, and ten times as many. The time grows like the time for
-// sorting.
-func BenchmarkList(b *testing.B) {
-	for _, n := range []int{1000, 10_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			files := map[string]string{}
-			for i := range n {
-				for _, platform := range three {
-					files[fmt.Sprintf("%s/terraform-provider-alpha_1.%d.0_%s.zip", home, i, platform)] = ""
-				}
-			}
-			m := &mirrordir.Mirror{Storage: &bucket{Content: files}}
-			b.ReportAllocs()
-			for b.Loop() {
-				versions, err := m.ProviderVersions(b.Context(), alpha)
-				if err != nil || len(versions.List) != n {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(n), "µs/version")
-		})
-	}
-}
-
 // TestMemory checks that the memory of Add does not depend on the size of a package.
 func TestMemory(t *testing.T) {
 	small, large := int64(1<<20), int64(96<<20)

@@ -82,32 +82,6 @@ func ExampleMirror_Add() {
 	// terraform-provider-alpha_1.1.0_linux_amd64.zip.record.json
 }
 
-// Verify the signature of the registry without access to the registry.
-func ExampleMirror_Evidence() {
-	ctx, dir := context.Background(), exampleDir()
-	defer os.RemoveAll(dir)
-	mirror, err := mirrordir.Open(dir)
-	if err != nil {
-		log.Fatal(err)
-	}
-	p, v := addrs.MustParseProvider("registry.example.com/acme/alpha"), addrs.MustParseVersion("1.0.0")
-	platform := addrs.MustParsePlatform("linux_amd64")
-	if _, err := mirror.Add(ctx, exampleRegistry(), []mirrordir.Want{{Provider: p, Version: v, Platforms: []addrs.Platform{platform}}}, mirrordir.Options{}); err != nil {
-		log.Fatal(err)
-	}
-
-	pkg, err := mirror.ProviderPackage(ctx, p, v, platform)
-	if err != nil {
-		log.Fatal(err)
-	}
-	report, err := provider.Download(ctx, mirror, pkg, filepath.Join(dir, "copy.zip"), provider.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(pkg.ArchiveName(), report.Trust)
-	// Output: terraform-provider-alpha_1.0.0_linux_amd64.zip signed
-}
-
 // Add exactly the packages in a lock file.
 func ExampleMirror_AddLocked() {
 	ctx, registry, dir := context.Background(), exampleRegistry(), exampleDir()

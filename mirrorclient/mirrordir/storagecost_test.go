@@ -72,62 +72,6 @@ func counters(t testing.TB) map[string]func() (counter *counted, storage, bare m
 	}
 }
 
-// TestLinear checks that the number of listings does not depend on the number of versions, and that
-// the number of opened files grows linearly.
-func TestLinear(t *testing.T) {
-	t.Parallel()
-	for name, open := range counters(t) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for _, n := range []int64{4, 12} {
-				c, storage, _ := open()
-				m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
-				reg, all := manyVersions(int(n))
-				archives, above := n*3, int64(3) // listings of parent directories
-				files := 2*archives + n + 1
-				check := func(op string, lists, opens int64) {
-					t.Helper()
-					gotLists, listed, gotOpens := c.reset()
-					t.Logf("%d versions: %s: %d listings of %d entries, %d opened", n, op, gotLists, listed, gotOpens)
-					if gotLists > lists {
-						t.Errorf("%d versions: %s lists %d times, want at most %d", n, op, gotLists, lists)
-					}
-					if listed > lists*files {
-						t.Errorf("%d versions: %s lists %d entries", n, op, listed)
-					}
-					if gotOpens > opens*archives {
-						t.Errorf("%d versions: %s opens %d files for %d archives, want at most %d for each", n, op, gotOpens, archives, opens)
-					}
-				}
-				mustAdd(t, m, client(reg), all, mirrordir.Options{})
-				check("Add", n, 5)
-				mustAdd(t, m, client(reg), all, mirrordir.Options{})
-				check("Add again", n, 4)
-				mustReindex(t, m)
-				check("Reindex", above+2, 5)
-				wantGood(t, m)
-				c.reset()
-				mustCheck(t, m, mirrordir.CheckOptions{})
-				check("Check", above+1, 3)
-				for _, w := range all { // each archive is a problem and checked twice
-					for _, platform := range three {
-						put(t, storage, archive(w.Version, platform), "PK")
-					}
-				}
-				c.reset()
-				if report := mustCheck(t, m, mirrordir.CheckOptions{}); int64(len(report.Problems)) != archives {
-					t.Errorf("%d problems", len(report.Problems))
-				}
-				check("Check of damage", above+2, 9)
-				if err := m.Remove(t.Context(), alpha); err != nil {
-					t.Fatal(err)
-				}
-				check("Remove", 2, 2)
-			}
-		})
-	}
-}
-
 // put writes a file, whatever its revision.
 func put(t testing.TB, s mirrordir.Storage, name, content string) {
 	t.Helper()
@@ -257,28 +201,6 @@ func TestArchiveReturns(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestPublishedWithoutLock checks that Reindex without locks keeps concurrently published versions.
-func TestPublishedWithoutLock(t *testing.T) {
-	t.Parallel()
-	reg, all := manyVersions(1)
-	v := all[0].Version
-	b := &bucket{}
-	bare := &mirrordir.Mirror{Storage: b, TempDir: t.TempDir()}
-	mustAdd(t, bare, client(reg), wants([]addrs.Platform{linux}, v), mirrordir.Options{})
-	c := &counted{Storage: b}
-	var once sync.Once
-	c.done = func(op, name string) {
-		if op == "open" && name == archive(v, linux) {
-			once.Do(func() { mustAdd(t, bare, client(reg), wants([]addrs.Platform{darwin}, v), mirrordir.Options{}) })
-		}
-	}
-	mustReindex(t, &mirrordir.Mirror{Storage: c, TempDir: t.TempDir()})
-	if got := platformsOf(t, b, v); !slices.Equal(got, []string{"darwin_arm64", "linux_amd64"}) {
-		t.Errorf("listed are %v", got)
-	}
-	wantGood(t, bare)
 }
 
 // TestRemovedWhileWorking checks that files that are removed before a version is locked are

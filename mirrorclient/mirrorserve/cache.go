@@ -3,6 +3,7 @@ package mirrorserve
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // Cache is a [provider.Source] that stores the archives it downloads from Source in Mirror. Set the
@@ -186,4 +188,146 @@ func (c *Cache) withWait(ctx context.Context) (context.Context, context.CancelFu
 		return ctx, func() {}
 	}
 	return context.WithTimeout(ctx, cmp.Or(c.Wait, defaultWait))
+}
+
+// cachedHashes returns the recorded hashes of the cached archives of a version.
+func (c *Cache) cachedHashes(ctx context.Context, p addrs.Provider, v addrs.Version) map[addrs.Platform][]checksum.Hash {
+	list, err := c.Mirror.ListedArchives(ctx, p, v)
+	if c.logFailure(ctx, p, err) != nil {
+		return nil
+	}
+	kept := map[addrs.Platform][]checksum.Hash{}
+	for platform := range list {
+		if pkg := c.cachedPackage(ctx, p, v, platform); pkg != nil {
+			kept[platform] = pkg.Hashes[platform]
+		}
+	}
+	return kept
+}
+
+// cachedPackage returns the cached package, nil if there is none.
+func (c *Cache) cachedPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) *provider.Package {
+	pkg, err := c.Mirror.RecordedPackage(ctx, p, v, platform, c.Policy)
+	if c.logFailure(ctx, p, err) != nil {
+		return nil
+	}
+	return pkg
+}
+
+// logFailure returns err, and logs it unless it means that nothing is cached.
+func (c *Cache) logFailure(ctx context.Context, p addrs.Provider, err error) error {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, provider.ErrNotFound) {
+		c.warn(ctx, "mirror failed", "provider", p, "error", err)
+	}
+	return err
+}
+
+func (c *Cache) warn(ctx context.Context, text string, args ...any) {
+	if c.Logger != nil {
+		c.Logger.WarnContext(ctx, text, args...)
+	}
+}
+
+// origin returns where to download the archive of pkg. The caller owns the only running download of the
+// archive, so an earlier download is found in the mirror.
+func (c *Cache) origin(ctx context.Context, pkg *provider.Package, arriving, reading *hostShares) (*origin, error) {
+	if kept := c.cachedPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform); kept != nil {
+		o := mirrorOrigin(c.Mirror, c.Policy.Limits)
+		o.pkg, o.arriving = kept, reading
+		return &o, nil
+	}
+	if pkg.URL == c.Mirror.ArchiveURL(pkg.Provider, pkg.Version, pkg.Platform) {
+		// It was removed after the caller had got pkg.
+		var err error
+		if pkg, err = c.upstream.ProviderPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform); err != nil {
+			return nil, err
+		}
+	}
+	return &origin{Fetcher: c.Source, pkg: pkg, policy: c.Policy, arriving: arriving, store: c.store}, nil
+}
+
+// store adds an archive to the mirror.
+func (c *Cache) store(ctx context.Context, s *staged, pkg *provider.Package, got *provider.Received) {
+	err := s.refused // then nothing in the mirror may be removed for it
+	if err == nil {
+		_, err = c.Mirror.AddArchive(ctx, s.Staged, pkg, got, mirrordir.Options{Policy: c.Policy})
+	}
+	switch {
+	case err != nil:
+		c.warn(ctx, "package not added to the mirror", "package", pkg.String(), "error", err)
+	case c.Logger != nil:
+		c.Logger.InfoContext(ctx, "package added to the mirror", "package", pkg.String(), "size", got.Size)
+	}
+}
+
+// A client that installs many providers should wait only once for a source at fault: after a fault
+// that took longer than slowFault, the source is not asked for pauseTime.
+const (
+	slowFault = time.Second
+	pauseTime = 30 * time.Second
+)
+
+// orCached calls ask. If the source is at fault or too slow and something is cached, it returns that.
+func orCached[T any](ctx context.Context, c *Cache, p addrs.Provider, kept T, has bool, ask func(context.Context) (T, error)) (T, error) {
+	if !has {
+		return ask(ctx)
+	}
+	if c.isPaused(p) {
+		return kept, nil
+	}
+	limited, cancel := c.withWait(ctx)
+	defer cancel()
+	start := time.Now()
+	got, err := ask(limited)
+	if err == nil || ctx.Err() != nil || limited.Err() == nil && !provider.IsFault(err) {
+		return got, err
+	}
+	if time.Since(start) > slowFault {
+		c.pause(p)
+	}
+	c.warn(ctx, "source failed, answering from the mirror", "provider", p, "error", err)
+	return kept, nil
+}
+
+// isPaused reports whether the source is not asked about the host of p for now.
+func (c *Cache) isPaused(p addrs.Provider) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Before(c.pausedUntil[p.Host()])
+}
+
+// pause records a slow fault. The map has at most one entry for each host with cached packages.
+func (c *Cache) pause(p addrs.Provider) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pausedUntil == nil {
+		c.pausedUntil = map[svchost.Hostname]time.Time{}
+	}
+	c.pausedUntil[p.Host()] = time.Now().Add(pauseTime)
+}
+
+// cacheCatalogue is the catalogue of a Cache.
+type cacheCatalogue struct {
+	*Cache
+	upstream *sourceCatalogue
+}
+
+// ListedVersions lists the versions of the source or, if it is at fault, the cached versions.
+func (c *cacheCatalogue) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
+	return listedBy(c.ProviderVersions(ctx, p))
+}
+
+// ListedArchives lists the archives of the source or, if it is at fault, the cached archives. It states
+// the recorded hashes of cached archives.
+func (c *cacheCatalogue) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
+	kept := c.cachedHashes(ctx, p, v)
+	return orCached(ctx, c.Cache, p, kept, len(kept) > 0, func(ctx context.Context) (map[addrs.Platform][]checksum.Hash, error) {
+		stated, err := c.upstream.ListedArchives(ctx, p, v)
+		for platform := range stated {
+			if hashes, ok := kept[platform]; ok {
+				stated[platform] = hashes
+			}
+		}
+		return stated, err
+	})
 }

@@ -77,18 +77,6 @@ func TestCacheIsOvertaken(t *testing.T) {
 	mustFetch(t, h, archive(v1, linux))
 }
 
-// TestCacheCleansUp checks that files of a killed process are removed with the next archive.
-func TestCacheCleansUp(t *testing.T) {
-	t.Parallel()
-	_, src := newRegistry(t)
-	h, _, dir := newCache(t, src)
-	left := write(t, dir, ".tofureg/.tofureg-dead.part", "half an archive")
-	mustFetch(t, h, archive(v1, linux))
-	if _, err := os.Stat(left); err == nil {
-		t.Error("it is still there")
-	}
-}
-
 // stubborn is a source that answers only after its context has ended, with an error.
 type stubborn struct{ failing }
 

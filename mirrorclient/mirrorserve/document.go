@@ -3,10 +3,21 @@ package mirrorserve
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/webserve"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -62,13 +73,13 @@ func (h *Handler) version(ctx context.Context, p addrs.Provider, v addrs.Version
 
 // sourceCatalogue is the catalogue of a source other than a mirror or a cache.
 type sourceCatalogue struct {
-	*puller
+	puller *puller
 	policy verify.Policy
 	common []addrs.Platform // see statement
 }
 
 func (t *sourceCatalogue) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
-	return listedBy(t.source.ProviderVersions(ctx, p))
+	return listedBy(t.puller.source.ProviderVersions(ctx, p))
 }
 
 // listedBy returns the versions in a list.
@@ -86,4 +97,192 @@ func listedBy(versions *provider.Versions, err error) ([]addrs.Version, error) {
 func (t *sourceCatalogue) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
 	s := &statement{puller: t.puller, policy: t.policy, common: t.common, pkg: provider.Package{Provider: p, Version: v}}
 	return s.make(ctx)
+}
+
+// commonPlatforms are requested if a source does not list platforms.
+func commonPlatforms() (list []addrs.Platform) {
+	for name := range strings.FieldsSeq("linux_amd64 linux_arm64 linux_386 linux_arm darwin_arm64 darwin_amd64 " +
+		"windows_amd64 windows_arm64 windows_386 freebsd_amd64 freebsd_386 freebsd_arm") {
+		list = append(list, addrs.MustParsePlatform(name))
+	}
+	return list
+}
+
+// statement finds the hashes of the archives of a version without downloading them.
+type statement struct {
+	puller    *puller
+	policy    verify.Policy
+	common    []addrs.Platform // platforms to request if none are listed
+	pkg       provider.Package // address without a platform
+	platforms []addrs.Platform // platforms to request
+	listed    bool             // whether the source has listed platforms
+	asked     atomic.Int32     // packages requested so far
+
+	mu     sync.Mutex
+	hashes map[addrs.Platform][]checksum.Hash
+}
+
+func (s *statement) make(ctx context.Context) (map[addrs.Platform][]checksum.Hash, error) {
+	versions, err := s.puller.source.ProviderVersions(ctx, s.pkg.Provider)
+	if err != nil {
+		return nil, err
+	}
+	release, ok := versions.Find(s.pkg.Version)
+	if !ok {
+		return nil, &provider.Error{
+			Op: "find", Subject: s.pkg.Provider.String() + " " + s.pkg.Version.String(),
+			Err: versions.Unavailable(s.pkg.Version, addrs.Platform{}),
+		}
+	}
+	s.hashes = map[addrs.Platform][]checksum.Hash{}
+	s.platforms, s.listed = release.Platforms, len(release.Platforms) > 0
+	if !s.listed {
+		if s.platforms = s.common; len(s.platforms) == 0 {
+			s.platforms = commonPlatforms()
+		}
+	}
+	first, err := s.firstPackage(ctx)
+	if first == nil || err != nil {
+		return s.hashes, err
+	}
+	return s.hashes, s.setAll(ctx, first)
+}
+
+// firstPackage returns the first package that exists, nil if there is none.
+func (s *statement) firstPackage(ctx context.Context) (*provider.Package, error) {
+	for i := 0; i < len(s.platforms); i++ {
+		pkg, err := s.find(ctx, s.platforms[i])
+		if err == nil || !errors.Is(err, provider.ErrNoPlatform) && !errors.Is(err, provider.ErrUnpacked) {
+			return pkg, err
+		}
+		if un, ok := errors.AsType[*provider.UnavailableError](err); ok && !s.listed && len(un.Platforms) > 0 {
+			// The error lists the platforms.
+			s.platforms, s.listed, i = un.Platforms, true, -1
+		}
+	}
+	return nil, nil
+}
+
+// maxAsked is the maximum number of packages that are requested for one document. Clients choose the host, which
+// may list any number of platforms.
+const maxAsked = 64
+
+// find requests the package for a platform.
+func (s *statement) find(ctx context.Context, platform addrs.Platform) (*provider.Package, error) {
+	if s.asked.Add(1) > maxAsked {
+		return nil, &provider.Error{
+			Op: "list archives of", Subject: s.pkg.Provider.String() + " " + s.pkg.Version.String(),
+			Err: fmt.Errorf("more than %d packages must be requested, one for each platform: %w", maxAsked, fault.ErrTooLarge),
+		}
+	}
+	return s.puller.findPackage(ctx, request{documentKey{s.pkg.Provider, s.pkg.Version}, platform, true})
+}
+
+// setAll sets the hashes for all platforms from the SHA256SUMS document.
+func (s *statement) setAll(ctx context.Context, first *provider.Package) error {
+	ev, err := s.puller.source.Evidence(ctx, first)
+	if err != nil {
+		return webserve.AsInconsistent(err)
+	}
+	checked, err := s.policy.CheckSums(ev)
+	if err != nil {
+		return failed("verify", first, err)
+	}
+	if checked.Sums() == nil {
+		return s.setStated(ctx, first)
+	}
+	listed := linesOf(checked.Sums(), first.Provider, first.Version)
+	if !s.listed {
+		s.platforms = slices.AppendSeq(s.platforms, maps.Keys(listed))
+	}
+	for _, platform := range s.platforms {
+		lines, ok := listed[platform]
+		if !ok {
+			continue // the policy refuses it
+		}
+		for _, line := range lines {
+			s.hashes[platform] = checksum.Sorted(s.hashes[platform], []checksum.Hash{line.zh})
+		}
+		if claimed := first.Hashes[platform]; checked.SignedBy() == nil {
+			if err := s.compareStated(claimed, lines, checked); err != nil {
+				return failed("verify", first, err)
+			}
+			s.hashes[platform] = checksum.Sorted(s.hashes[platform], claimed)
+		}
+	}
+	if len(s.hashes) == 0 {
+		return failed("verify", first, fmt.Errorf("%w: nor is any other archive of this version", verify.ErrNotListed))
+	}
+	return nil
+}
+
+// compareStated compares the hashes that the source states with a line of the document.
+func (s *statement) compareStated(claimed []checksum.Hash, lines []sumsLine, sums verify.CheckedSums) error {
+	var err error
+	for _, line := range lines {
+		_, err = sums.JudgeStated(verify.Evidence{Filename: line.name, Hashes: claimed})
+		if err == nil || errors.Is(err, verify.ErrNotStated) {
+			return nil
+		}
+	}
+	return err
+}
+
+// sumsLine is a line of a SHA256SUMS document.
+type sumsLine struct {
+	name string
+	zh   checksum.Hash
+}
+
+// linesOf returns the lines for archives of a version: one for each platform, or several if an archive
+// is listed under several names. A document may also list other files.
+func linesOf(sums *verify.Sums, p addrs.Provider, v addrs.Version) map[addrs.Platform][]sumsLine {
+	list := map[addrs.Platform][]sumsLine{}
+	for name, zh := range sums.All() {
+		typ, rest, _ := strings.Cut(name, "_")
+		typ = strings.TrimPrefix(strings.TrimPrefix(typ, "terraform-provider-"), "opentofu-provider-")
+		of, platform, _ := provider.ParseArchiveName(p, "terraform-provider-"+typ+"_"+strings.TrimPrefix(rest, "v"))
+		if !of.IsZero() && of == v {
+			list[platform] = append(list[platform], sumsLine{name, zh})
+		}
+	}
+	return list
+}
+
+// setStated sets the hashes that the source states, if possible with one request for all platforms.
+func (s *statement) setStated(ctx context.Context, first *provider.Package) error {
+	s.setPackage(first)
+	for platform, list := range first.Hashes {
+		if platform != first.Platform && len(list) > 0 && (!s.listed || slices.Contains(s.platforms, platform)) {
+			s.hashes[platform] = list
+		}
+	}
+	var missing []addrs.Platform
+	for _, platform := range s.platforms {
+		if _, ok := s.hashes[platform]; !ok {
+			missing = append(missing, platform)
+		}
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(s.puller.parallel)
+	for _, platform := range missing {
+		g.Go(func() error {
+			pkg, err := s.find(ctx, platform)
+			if errors.Is(err, provider.ErrNoPlatform) || errors.Is(err, provider.ErrUnpacked) {
+				return nil
+			}
+			if err == nil {
+				s.setPackage(pkg)
+			}
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+// setPackage sets the hashes that the source states for one package.
+func (s *statement) setPackage(pkg *provider.Package) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hashes[pkg.Platform] = pkg.Evidence().Hashes
 }

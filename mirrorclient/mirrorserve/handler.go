@@ -4,14 +4,18 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/webserve"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // Handler is an [http.Handler] for the network mirror protocol. Set the fields before the first
@@ -136,4 +140,103 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 		return h.serveArchive(w, r, q)
 	}
 	return h.serveDocument(w, r, q)
+}
+
+// request is a request for a document or an archive.
+type request struct {
+	documentKey
+	platform addrs.Platform
+	archive  bool
+}
+
+// documentKey identifies a document: of a version, or the index if the version is zero.
+type documentKey struct {
+	provider addrs.Provider
+	version  addrs.Version
+}
+
+// name returns what identifies the archive in a signature.
+func (q request) name() string {
+	return q.provider.String() + "/" + provider.ArchiveName(q.provider, q.version, q.platform)
+}
+
+// parseRequest parses the path of a request. It accepts only canonical spellings, so that each document
+// and archive has one path.
+func parseRequest(path string) (q request, ok bool) {
+	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	if len(parts) != 4 {
+		return q, false
+	}
+	host, err := svchost.FromWire(parts[0])
+	if err != nil || parts[0] != host.String() && parts[0] != host.Display() {
+		return q, false
+	}
+	q.provider, err = addrs.NewProvider(host, parts[1], parts[2])
+	if err != nil || q.provider.Namespace() != parts[1] || q.provider.Type() != parts[2] {
+		return q, false
+	}
+	return q, q.parseFile(parts[3])
+}
+
+func (q *request) parseFile(name string) bool {
+	if name == "index.json" {
+		return true
+	}
+	if text, ok := strings.CutSuffix(name, ".json"); ok {
+		v, err := addrs.ParseVersion(text)
+		q.version = v
+		return err == nil && v.String() == text
+	}
+	q.version, q.platform, _ = provider.ParseArchiveName(q.provider, name)
+	q.archive = true
+	return !q.version.IsZero() && name == provider.ArchiveName(q.provider, q.version, q.platform)
+}
+
+func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request, q request) error {
+	pkg, err := h.puller.findPackage(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	if done, err := webserve.Redirect(w, r, h.Archive, pkg); done || err != nil {
+		return err
+	}
+	if !h.local {
+		leave, err := h.server.EnterArchive(r)
+		if err != nil {
+			return err
+		}
+		defer leave()
+	}
+	if webserve.ArchiveHeader(w, r, "application/zip", tagOf(pkg), pkg.Size) {
+		return nil
+	}
+	body := h.puller.read(r.Context(), q, pkg)
+	defer body.leave()
+	// A client does not verify ranges, so they wait for the verification.
+	if err := body.begin(r.Header.Get("Range") != ""); err != nil {
+		return err
+	}
+	http.ServeContent(w, webserve.OneRange(r), "", time.Time{}, body)
+	if body.err != nil {
+		if h.Logger != nil && r.Context().Err() == nil {
+			h.Logger.WarnContext(r.Context(), "mirror transfer aborted", "path", r.URL.Path, "error", body.err)
+		}
+		// The status has been sent. Abort the connection, so that the client notices.
+		panic(http.ErrAbortHandler)
+	}
+	if c, ok := h.Source.(*Cache); ok {
+		http.NewResponseController(w).Flush() // an error means that the client has left
+		c.waitUntilStored(body)
+	}
+	return nil
+}
+
+// tagOf returns a strong entity tag, or "" if the package does not have exactly one zh. An h1 does not
+// identify an archive.
+func tagOf(pkg *provider.Package) string {
+	zh := checksum.WithScheme(pkg.Evidence().Hashes, checksum.SchemeZH)
+	if len(zh) != 1 {
+		return ""
+	}
+	return `"` + zh[0].Value() + `"`
 }

@@ -400,8 +400,9 @@ func TestShared(t *testing.T) {
 	started.Wait()
 	close(src.open)
 	wg.Wait()
-	if n := reg.Count(regtest.Archive); n != 1 {
-		t.Errorf("the archive was fetched %d times: %v", n, reg.Requests())
+	srv.Close()
+	if n := reg.Count(regtest.Archive); n != 1 || src.opened.Load() != src.closed.Load() {
+		t.Errorf("the archive was fetched %d times, %d opened, %d closed; want once: %v", n, src.opened.Load(), src.closed.Load(), reg.Requests())
 	}
 }
 
@@ -445,44 +446,6 @@ func (b *gatedBody) Read(p []byte) (int, error) {
 func (b *gatedBody) Close() error {
 	b.closed.Add(1)
 	return b.ReadCloser.Close()
-}
-
-// TestLastOneLeaves checks that a download ends with its last client, and that a later client
-// starts a new one.
-func TestLastOneLeaves(t *testing.T) {
-	t.Parallel()
-	reg := regtest.New("registry.example.com")
-	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: names(three[:1]), Size: 3 << 20})
-	src := &gated{Source: client(reg), open: make(chan struct{})}
-	temp := t.TempDir()
-	srv := httptest.NewServer(&mirrorserve.Handler{Source: src, Parallel: 1, TempDir: temp})
-	defer srv.Close()
-	for range 3 { // each download must release the only slot
-		ctx, cancel := context.WithCancel(t.Context())
-		req, _ := http.NewRequestWithContext(ctx, "GET", srv.URL+"/"+archive(v1, linux), nil)
-		resp, err := srv.Client().Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cancel()
-		resp.Body.Close()
-	}
-	close(src.open)
-	resp, err := srv.Client().Get(srv.URL + "/" + archive(v1, linux))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-		t.Error(err)
-	}
-	srv.Close()
-	if src.opened.Load() != src.closed.Load() {
-		t.Errorf("%d opened, %d closed", src.opened.Load(), src.closed.Load())
-	}
-	if left := files(t, temp); len(left) != 0 {
-		t.Errorf("left behind: %v", left)
-	}
 }
 
 // TestChain reads a mirror of a mirror of a mirror.

@@ -1,16 +1,159 @@
 package mirrorserve
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
+	"time"
 
+	"golang.org/x/sync/semaphore"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/webserve"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
+
+// puller downloads packages from a source. Concurrent requests for a package share one download.
+type puller struct {
+	source   provider.Source
+	parallel int                 // maximum number of concurrent downloads
+	files    *semaphore.Weighted // one for each archive in a temporary file
+	stage    func(context.Context) (*staged, error)
+
+	// origin returns where to download the archive of a package.
+	origin func(ctx context.Context, pkg *provider.Package) (*origin, error)
+
+	packages flight.Group[request, *provider.Package]
+
+	mu    sync.Mutex
+	pulls map[request]*pull // running downloads
+}
+
+// origin describes where an archive comes from and what to do with it.
+type origin struct {
+	provider.Fetcher
+	pkg      *provider.Package // package as the Fetcher describes it
+	policy   verify.Policy
+	mirrored bool        // whether the Fetcher is a mirror, whose archives were verified
+	local    bool        // whether archives are local files, which are not copied
+	arriving *hostShares // one for each running download
+
+	// store, if not nil, is called with each archive that the policy accepts.
+	store func(context.Context, *staged, *provider.Package, *provider.Received)
+}
+
+// forAllHosts is how many times the work for one host is permitted for all hosts. There are as many temporary
+// files, which slow clients keep after the downloads.
+const forAllHosts = 16
+
+// hostShares limits work for each host of providers, so that a silent host stops no other.
+type hostShares = flight.Shares[svchost.Hostname]
+
+func slots(n int) *hostShares {
+	return flight.NewShares[svchost.Hostname](forAllHosts*int64(n), int64(n))
+}
+
+// prepare returns a puller without a source.
+func prepare(parallel int, stage func(context.Context) (*staged, error)) *puller {
+	n := cmp.Or(max(parallel, 0), webserve.DefaultParallel)
+	return &puller{parallel: n, files: semaphore.NewWeighted(forAllHosts * int64(n)), stage: stage}
+}
+
+// newPuller returns a puller for a source with one origin for all archives.
+func newPuller(source provider.Source, parallel int, stage func(context.Context) (*staged, error), o origin) *puller {
+	u := prepare(parallel, stage)
+	o.Fetcher, o.arriving = source, slots(u.parallel)
+	u.source = u.asking(source)
+	u.origin = func(_ context.Context, pkg *provider.Package) (*origin, error) {
+		here := o
+		here.pkg = pkg
+		return &here, nil
+	}
+	return u
+}
+
+// staged is a file for a download.
+type staged struct {
+	*mirrordir.Staged
+	refused error // why it cannot be added to the mirror, nil if it can
+}
+
+// tempStage returns a function that creates temporary files.
+func tempStage(dir string) func(context.Context) (*staged, error) {
+	return func(ctx context.Context) (*staged, error) {
+		s, err := (&mirrordir.Mirror{TempDir: dir}).Stage(ctx)
+		return &staged{Staged: s}, err
+	}
+}
+
+// mirrorOrigin returns the origin of archives in a mirror. They were verified when they were added. An archive
+// that is not on this machine must have the recorded hashes.
+func mirrorOrigin(m *mirrordir.Mirror, limits checksum.Limits) origin {
+	return origin{Fetcher: m, policy: verify.Policy{AllowUnchecked: true, Limits: limits}, mirrored: true, local: m.Local()}
+}
+
+// failed returns err as a provider.Error.
+func failed(op string, pkg *provider.Package, err error) error {
+	if _, ok := errors.AsType[*provider.Error](err); ok {
+		return err
+	}
+	return &provider.Error{Op: op, Subject: pkg.String(), Err: err}
+}
+
+// asking returns a source that checks the answers of another source and limits concurrent requests.
+func (u *puller) asking(source provider.Source) *asker {
+	return &asker{provider.CheckAnswers(source), slots(u.parallel)}
+}
+
+// asker is a source with a limit for concurrent requests to a host other than downloads.
+type asker struct {
+	provider.Source
+	slots *hostShares
+}
+
+// ask calls request when a slot is free.
+func ask[T any](ctx context.Context, a *asker, p addrs.Provider, request func() (T, error)) (T, error) {
+	release, err := a.slots.Acquire(ctx, p.Host(), 1)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	defer release()
+	return request()
+}
+
+func (a *asker) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
+	return ask(ctx, a, p, func() (*provider.Versions, error) { return a.Source.ProviderVersions(ctx, p) })
+}
+
+func (a *asker) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
+	return ask(ctx, a, p, func() (*provider.Package, error) { return a.Source.ProviderPackage(ctx, p, v, platform) })
+}
+
+func (a *asker) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
+	return ask(ctx, a, pkg.Provider, func() (verify.Evidence, error) { return a.Source.Evidence(ctx, pkg) })
+}
+
+// findPackage requests a package. Concurrent calls share one request.
+func (u *puller) findPackage(ctx context.Context, q request) (*provider.Package, error) {
+	return u.packages.Do(ctx, q, (*provider.Package).Clone, func(ctx context.Context) (*provider.Package, error) {
+		pkg, err := u.source.ProviderPackage(ctx, q.provider, q.version, q.platform)
+		if err == nil && pkg.Dir != "" {
+			return nil, failed("open", pkg, provider.ErrUnpacked)
+		}
+		return pkg, err
+	})
+}
 
 // pull is the download of one archive and its readers. They read from the file while it is written,
 // and the last byte only after verification.
@@ -186,4 +329,146 @@ func (u *puller) receive(ctx context.Context, p *pull, o *origin, s *staged) err
 		u.leave(p)
 	}
 	return nil
+}
+
+// change calls what and wakes the readers.
+func (p *pull) change(what func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	what()
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// await waits until ready returns true or the download fails. It calls ready with the mutex held.
+func (p *pull) await(ctx context.Context, ready func() bool) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for !ready() {
+		if p.err != nil {
+			return p.err
+		}
+		changed := p.changed
+		p.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+		p.mu.Lock()
+		if ctx.Err() != nil {
+			return fault.Ended(ctx)
+		}
+	}
+	return nil
+}
+
+// readable returns the number of bytes that may be read. The caller holds the mutex.
+func (p *pull) readable() int64 {
+	if p.judged {
+		return p.size
+	}
+	return min(p.arrived, p.size-1)
+}
+
+// setArrived records the progress of the download.
+func (p *pull) setArrived(n, total int64) (err error) {
+	p.change(func() {
+		switch {
+		case n > 0:
+			p.arrived = n
+		case p.begun:
+			// Readers may have forwarded the first bytes already.
+			err = errors.New("the archive has changed during the download")
+		case total > 0:
+			p.size = total
+		}
+		p.begun = true
+	})
+	return err
+}
+
+// stall is the maximum time between two reads, since the archive uses disk space meanwhile.
+const stall = 5 * time.Minute
+
+var errStalled = fmt.Errorf("the client has read nothing for %v", stall)
+
+// pullReader reads an archive while it is downloaded. Its caller calls begin, and leave at the end.
+type pullReader struct {
+	ctx    context.Context
+	pull   *pull
+	leave  func()
+	size   int64
+	offset int64
+	err    error // why reading has failed
+
+	timer *time.Timer // runs between two reads
+	ended atomic.Bool
+}
+
+// read joins the download of an archive.
+func (u *puller) read(ctx context.Context, q request, pkg *provider.Package) *pullReader {
+	r := &pullReader{ctx: ctx, pull: u.join(ctx, q, pkg)}
+	left := sync.OnceFunc(func() { u.leave(r.pull) })
+	r.timer = time.AfterFunc(stall, func() {
+		r.ended.Store(true)
+		left()
+	})
+	r.timer.Stop()
+	r.leave = func() {
+		r.timer.Stop()
+		left()
+	}
+	return r
+}
+
+// begin waits until the size of the archive is known, and if judged is set, until it is verified.
+func (r *pullReader) begin(judged bool) error {
+	defer r.timer.Reset(stall)
+	return r.pull.await(r.ctx, func() bool {
+		r.size = r.pull.size
+		return r.size >= 0 && (r.pull.judged || !judged)
+	})
+}
+
+// Read implements io.Reader.
+func (r *pullReader) Read(b []byte) (int, error) {
+	r.timer.Stop()
+	defer r.timer.Reset(stall)
+	if r.offset >= r.size {
+		return 0, io.EOF
+	}
+	var readable int64
+	var file io.ReaderAt
+	r.err = r.pull.await(r.ctx, func() bool {
+		readable, file = r.pull.readable(), r.pull.file
+		return readable > r.offset
+	})
+	if r.ended.Load() {
+		r.err = errStalled
+	}
+	if r.err != nil {
+		return 0, r.err
+	}
+	n, err := file.ReadAt(b[:min(int64(len(b)), readable-r.offset)], r.offset)
+	r.offset += int64(n)
+	if err == io.EOF && n > 0 {
+		err = nil
+	}
+	r.err = err
+	return n, err
+}
+
+// Seek implements io.Seeker.
+func (r *pullReader) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += r.offset
+	case io.SeekEnd:
+		offset += r.size
+	}
+	if offset < 0 {
+		return 0, fmt.Errorf("seek to %d", offset)
+	}
+	r.offset = offset
+	return offset, nil
 }

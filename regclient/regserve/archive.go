@@ -24,7 +24,7 @@ func (h *Handler) archive(w http.ResponseWriter, r *http.Request) error {
 	if done, err := webserve.Redirect(w, r, h.Archive, pkg); done || err != nil {
 		return err
 	}
-	s := &stream{Handler: h, contentType: "application/zip", open: func(ctx context.Context) (io.ReadCloser, int64, error) {
+	s := &stream{handler: h, contentType: "application/zip", open: func(ctx context.Context) (io.ReadCloser, int64, error) {
 		body, err := h.providers.Open(ctx, pkg)
 		if err != nil {
 			return nil, 0, err
@@ -40,7 +40,7 @@ func (h *Handler) archive(w http.ResponseWriter, r *http.Request) error {
 
 // A stream passes an archive on while it arrives.
 type stream struct {
-	*Handler
+	handler     *Handler
 	contentType string
 	want        checksum.Hash // zh of the archive; zero if not stated
 	open        func(context.Context) (body io.ReadCloser, size int64, err error)
@@ -53,7 +53,7 @@ func (s *stream) serve(w http.ResponseWriter, r *http.Request, tag string, size 
 	if webserve.ArchiveHeader(w, r, s.contentType, tag, size) {
 		return nil
 	}
-	leave, err := s.server.EnterArchive(r)
+	leave, err := s.handler.server.EnterArchive(r)
 	if err != nil {
 		return err
 	}
@@ -70,8 +70,8 @@ func (s *stream) serve(w http.ResponseWriter, r *http.Request, tag string, size 
 		w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
 	}
 	if err := s.copy(w, body); err != nil {
-		if s.Logger != nil && r.Context().Err() == nil {
-			s.Logger.Warn("registry archive broke off", "path", r.URL.Path, "error", err)
+		if s.handler.Logger != nil && r.Context().Err() == nil {
+			s.handler.Logger.Warn("registry archive broke off", "path", r.URL.Path, "error", err)
 		}
 		panic(http.ErrAbortHandler)
 	}
@@ -80,13 +80,13 @@ func (s *stream) serve(w http.ResponseWriter, r *http.Request, tag string, size 
 
 // copy delays each piece until the next has arrived, and the last until the hash is verified.
 func (s *stream) copy(w io.Writer, body io.Reader) error {
-	sum, last, left := sha256.New(), 0, s.Limits.Effective().Package
+	sum, last, left := sha256.New(), 0, s.handler.Limits.Effective().Package
 	var buffers [2][64 << 10]byte
 	for i := 0; ; i = 1 - i {
 		n, err := io.ReadFull(body, buffers[i][:])
 		_, _ = sum.Write(buffers[i][:n])
 		if left -= int64(n); left < 0 {
-			return fmt.Errorf("%w: more than %d bytes", fault.ErrTooLarge, s.Limits.Effective().Package)
+			return fmt.Errorf("%w: more than %d bytes", fault.ErrTooLarge, s.handler.Limits.Effective().Package)
 		}
 		end := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 		if err != nil && !end {
@@ -109,7 +109,7 @@ func (s *stream) copy(w io.Writer, body io.Reader) error {
 
 // servePart sends a part of the archive after the whole archive is verified.
 func (s *stream) servePart(w http.ResponseWriter, r *http.Request, body io.Reader) error {
-	f, err := fsx.Temp(s.TempDir)
+	f, err := fsx.Temp(s.handler.TempDir)
 	if err != nil {
 		return err
 	}

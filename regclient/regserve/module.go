@@ -108,7 +108,7 @@ func (h *Handler) modulePackage(w http.ResponseWriter, r *http.Request) error {
 	if !h.streamed(loc) {
 		return webserve.ErrPath
 	}
-	s := &stream{Handler: h, contentType: "application/octet-stream", open: func(ctx context.Context) (io.ReadCloser, int64, error) {
+	s := &stream{handler: h, contentType: "application/octet-stream", open: func(ctx context.Context) (io.ReadCloser, int64, error) {
 		body, err := h.Modules.OpenModule(ctx, loc)
 		if err != nil {
 			return nil, 0, err
