@@ -50,7 +50,11 @@ func (c *Client) newFlow(ctx context.Context, host svchost.Hostname) (*flow, err
 	case err != nil:
 		return nil, err
 	case !slices.Contains(oauth.GrantTypes, disco.GrantAuthzCode):
-		return nil, &UnsupportedError{Host: host, TokensURL: tokensURL(services), GrantTypes: printable(oauth.GrantTypes)}
+		e := &UnsupportedError{Host: host, TokensURL: tokensURL(services)}
+		for _, grant := range oauth.GrantTypes[:min(len(oauth.GrantTypes), 10)] {
+			e.GrantTypes = append(e.GrantTypes, weburl.Clean(grant, 40))
+		}
+		return nil, e
 	}
 	// The user enters a password at the first URL, and the code is sent to the second.
 	if oauth.AuthorizationURL, err = new(httpx.Client).Admit(oauth.AuthorizationURL); err != nil {
@@ -99,15 +103,6 @@ func tokensURL(services *disco.Services) string {
 		return ""
 	}
 	return weburl.Redact(&url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/app/settings/tokens"})
-}
-
-// printable returns the first ten texts of a list without control characters.
-func printable(list []string) []string {
-	var out []string
-	for _, s := range list[:min(len(list), 10)] {
-		out = append(out, weburl.Clean(s, 40))
-	}
-	return out
 }
 
 // pageURL returns the URL of the login page.
