@@ -2,8 +2,16 @@ package disco
 
 import (
 	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
 
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/flight"
+	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/transport"
 )
 
@@ -28,15 +36,129 @@ func (c *Client) Discover(ctx context.Context, host svchost.Hostname) (*Services
 // TokenHost returns the host whose token is sent with the request for host: the target if host is
 // an alias, otherwise host. It makes no request.
 func (c *Client) TokenHost(host svchost.Hostname) svchost.Hostname {
-	return c.hosts().tokenHost(host)
+	target, _, _ := c.hosts().resolve(host)
+	return target
 }
 
-// Forget calls [Hosts.Forget].
-func (c *Client) Forget(host svchost.Hostname) { c.hosts().Forget(host) }
+// Forget removes host, or the target of an alias, from the cache, which other Clients may share. It
+// does not affect running calls of Discover.
+func (c *Client) Forget(host svchost.Hostname) {
+	target := c.TokenHost(host)
+	c.hosts().cache.Forget(func(key hostKey) bool { return key.host == target })
+}
 
 func (c *Client) hosts() *Hosts {
 	if c.Hosts == nil {
 		return &c.own
 	}
 	return c.Hosts
+}
+
+// Hosts caches the services of hosts. Clients may share it: the services that a client has found
+// are used only by clients with the same HTTP, AllowHTTP and token of the host. It contains no
+// tokens. It is safe for concurrent use, and must not be copied or changed after the first use.
+type Hosts struct {
+	// Overrides are the services of hosts to which no request is made, see [NewServices]. Nil
+	// means no services.
+	Overrides map[svchost.Hostname]*Services
+	// Aliases maps a host to the target whose services and token it has. An override of the
+	// alias takes precedence. An alias of the target is ignored.
+	Aliases map[svchost.Hostname]svchost.Hostname
+
+	// TTL is the lifetime of cached services; if zero, an hour; if negative, nothing is cached.
+	// Documents over 64 KiB are not cached.
+	TTL time.Duration
+
+	cache flight.Cache[hostKey, *Services]
+}
+
+// hostKey has all that the services of a host were learned with: a laxer transport, or another
+// token, may have found others.
+type hostKey struct {
+	host        svchost.Hostname
+	http        *http.Client
+	allowHTTP   bool
+	credentials httpx.Credentials
+}
+
+// maxCached limits a cached document, in bytes. Real documents have a few hundred bytes. An
+// attacker who chooses the hosts must not fill the memory.
+const maxCached = 64 << 10
+
+func (h *Hosts) discover(ctx context.Context, web *transport.Client, host svchost.Hostname) (*Services, error) {
+	client := httpx.New(web)
+	target, s, ok := h.resolve(host)
+	if ok {
+		return s.view(host, target, client.AllowHTTP), nil
+	}
+	if target.IsZero() {
+		return nil, failed(host, errors.New("hostname is empty"))
+	}
+	request, err := client.Prepare(ctx, httpx.Request{
+		URL: wellKnown(target), Accept: httpx.JSON, TokenFor: target, Limit: maxDocument, Redirects: 5,
+	})
+	if err != nil {
+		return nil, failed(host, err)
+	}
+	key := hostKey{target, client.HTTP, client.AllowHTTP, request.Credentials()}
+	s, err = h.cache.Do(ctx, key, func(ctx context.Context) (*Services, time.Duration, error) {
+		s, err := fetch(ctx, client, request, target)
+		if err == nil && s.doc.size > maxCached {
+			return s, -1, nil
+		}
+		return s, h.TTL, err
+	})
+	if err != nil {
+		return nil, failed(host, err)
+	}
+	return s.view(host, target, client.AllowHTTP), nil
+}
+
+// resolve returns the host to ask for the services of host, and its override if there is one.
+func (h *Hosts) resolve(host svchost.Hostname) (target svchost.Hostname, override *Services, ok bool) {
+	if s, ok := h.Overrides[host]; ok {
+		return host, s, true
+	}
+	target, ok = h.Aliases[host]
+	if !ok {
+		return host, nil, false
+	}
+	override, ok = h.Overrides[target]
+	return target, override, ok
+}
+
+// fetch makes the request for the services of host.
+func fetch(ctx context.Context, client *httpx.Client, request *httpx.Prepared, host svchost.Hostname) (*Services, error) {
+	res, err := request.Get(ctx)
+	if err != nil {
+		if e, ok := err.(*failure.RequestError); ok && e.Status == http.StatusNotFound && errors.Is(e, fault.ErrNotFound) {
+			log(ctx, client, host, e.URL, 0)
+			return &Services{host: host, tokenHost: host, allowHTTP: client.AllowHTTP}, nil
+		}
+		return nil, err
+	}
+	var doc document
+	if res.Status != http.StatusOK {
+		err = errors.New("want status 200")
+	} else if err = res.CheckMediaType(); err == nil {
+		doc, err = parseDocument(res.URL, res.Body)
+		doc.overHTTP = res.OverHTTP
+	}
+	if err != nil {
+		return nil, res.Unusable(res.Conceal(err))
+	}
+	log(ctx, client, host, res.ShownURL(), len(doc.services))
+	return &Services{host: host, tokenHost: host, allowHTTP: client.AllowHTTP, doc: doc}, nil
+}
+
+func log(ctx context.Context, c *httpx.Client, host svchost.Hostname, url string, services int) {
+	if c.Logger != nil {
+		c.Logger.LogAttrs(ctx, slog.LevelDebug, "discovered services",
+			slog.String("host", host.String()), slog.String("url", url), slog.Int("services", services))
+	}
+}
+
+// failed returns the error of Discover.
+func failed(host svchost.Hostname, err error) error {
+	return &failure.Error{Op: "discover services of", Subject: host.Display(), Err: err}
 }

@@ -58,32 +58,27 @@ func parseObject(data []byte) (object, error) {
 	o := object{}
 	for dec.More() {
 		var raw json.RawMessage
-		key, err := dec.Token()
+		token, err := dec.Token()
 		if err == nil {
 			err = dec.Decode(&raw)
 		}
 		if err != nil {
 			return nil, err
 		}
-		if err := o.add(key.(string), raw); err != nil {
-			return nil, err
+		key := token.(string)
+		before, ok := o[key]
+		switch {
+		case ok:
+			// Some parsers use the first value, others the last.
+			before.ambiguous = before.ambiguous || !bytes.Equal(before.raw, raw)
+			o[key] = before
+		case len(o) == maxServices:
+			return nil, fmt.Errorf("%w: the JSON object has more than %d members", fault.ErrTooLarge, maxServices)
+		default:
+			o[key] = member{raw: raw}
 		}
 	}
 	return o, nil
-}
-
-func (o object) add(key string, raw json.RawMessage) error {
-	if before, ok := o[key]; ok {
-		// Some parsers use the first value, others the last.
-		before.ambiguous = before.ambiguous || !bytes.Equal(before.raw, raw)
-		o[key] = before
-		return nil
-	}
-	if len(o) == maxServices {
-		return fmt.Errorf("%w: the JSON object has more than %d members", fault.ErrTooLarge, maxServices)
-	}
-	o[key] = member{raw: raw}
-	return nil
 }
 
 // text returns the value of a string.
@@ -116,30 +111,6 @@ func kind(raw json.RawMessage) string {
 		return "a boolean"
 	}
 	return "a number"
-}
-
-// resolve returns an absolute URL. Its scheme is https or http.
-func (d document) resolve(text string) (*url.URL, error) {
-	ref, err := parseURL(text)
-	if err != nil {
-		return nil, err
-	}
-	if *ref == (url.URL{}) {
-		return nil, errors.New("the URL is empty")
-	}
-	u := d.base.ResolveReference(ref)
-	switch {
-	case u.Scheme != "https" && u.Scheme != "http":
-		err = fmt.Errorf("scheme %q is neither https nor http", weburl.Clean(u.Scheme, maxShown))
-	case u.User != nil:
-		err = errors.New("it contains user information")
-	default:
-		err = weburl.CheckHost(u)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("invalid URL %q: %w", weburl.Redact(u), err)
-	}
-	return u, nil
 }
 
 // parseURL is url.Parse with further checks, without the fragment, and without secrets in errors.

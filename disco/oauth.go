@@ -9,11 +9,8 @@ import (
 	"slices"
 )
 
-// Grant types of an [OAuthClient].
-const (
-	GrantAuthzCode = "authz_code" // authorization code, by a browser
-	GrantPassword  = "password"   // user name and password; undocumented
-)
+// GrantAuthzCode is the grant type of an authorization code, by a browser.
+const GrantAuthzCode = "authz_code"
 
 // An OAuthClient is the value of the service login.v1: how a program gets a token by OAuth 2.0,
 // see https://opentofu.org/docs/internals/login-protocol/.
@@ -48,67 +45,74 @@ func (s *Services) oauthClient(raw json.RawMessage) (*OAuthClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	for key, m := range o {
-		if m.ambiguous && slices.Contains(oauthKeys, key) {
+	for _, key := range []string{"client", "grant_types", "authz", "token", "ports", "scopes"} {
+		if o[key].ambiguous {
 			return nil, fmt.Errorf("%q is declared twice, with different values", key)
 		}
 	}
-	c := &OAuthClient{}
-	if c.ID, err = o.clientID(); err != nil {
+	const lowest, highest = 1024, math.MaxUint16
+	c := &OAuthClient{GrantTypes: []string{GrantAuthzCode}, MinPort: lowest, MaxPort: highest}
+
+	if m, ok := o["client"]; !ok {
+		return nil, errors.New(`"client" is missing`)
+	} else if m.raw[0] != '"' || json.Unmarshal(m.raw, &c.ID) != nil || c.ID == "" {
+		return nil, errors.New(`"client" is not a non-empty string`)
+	}
+
+	values, ok, err := o.array("grant_types")
+	if err != nil {
 		return nil, err
 	}
-	if c.GrantTypes, err = o.grantTypes(); err != nil {
-		return nil, err
+	if ok {
+		c.GrantTypes = nil
 	}
-	code, password := slices.Contains(c.GrantTypes, GrantAuthzCode), slices.Contains(c.GrantTypes, GrantPassword)
+	for _, v := range values {
+		if text, ok := v.(string); ok { // a value of another type is an unknown grant type
+			c.GrantTypes = append(c.GrantTypes, text)
+		}
+	}
+	code, password := slices.Contains(c.GrantTypes, GrantAuthzCode), slices.Contains(c.GrantTypes, "password")
 	if c.AuthorizationURL, err = s.endpoint(o, "authz", code); err != nil {
 		return nil, err
 	}
 	if c.TokenURL, err = s.endpoint(o, "token", code || password); err != nil {
 		return nil, err
 	}
-	if c.MinPort, c.MaxPort, err = o.ports(); err != nil {
+
+	if values, ok, err = o.array("ports"); err != nil {
 		return nil, err
 	}
-	if c.Scopes, err = o.scopes(); err != nil {
+	if ok {
+		var ports [2]float64
+		valid := len(values) == 2
+		for i := range min(len(values), 2) {
+			n, ok := values[i].(float64)
+			valid = valid && ok && n == math.Trunc(n) && lowest <= n && n <= highest
+			ports[i] = n
+		}
+		if !valid || ports[0] > ports[1] {
+			return nil, fmt.Errorf(`"ports" is not a pair of ports between %d and %d`, lowest, highest)
+		}
+		c.MinPort, c.MaxPort = int(ports[0]), int(ports[1])
+	}
+
+	if m, ok := o["scopes"]; ok && m.raw[0] == 'n' {
+		return c, nil // null
+	}
+	if values, _, err = o.array("scopes"); err != nil {
 		return nil, err
+	}
+	for _, v := range values {
+		text, ok := v.(string)
+		if !ok {
+			return nil, errors.New(`"scopes" is not an array of strings`)
+		}
+		c.Scopes = append(c.Scopes, text)
 	}
 	return c, nil
 }
 
-var oauthKeys = []string{"client", "grant_types", "authz", "token", "ports", "scopes"}
-
-func (o object) clientID() (string, error) {
-	m, ok := o["client"]
-	if !ok {
-		return "", errors.New(`"client" is missing`)
-	}
-	var id string
-	if m.raw[0] != '"' || json.Unmarshal(m.raw, &id) != nil || id == "" {
-		return "", errors.New(`"client" is not a non-empty string`)
-	}
-	return id, nil
-}
-
-func (o object) grantTypes() ([]string, error) {
-	m, ok := o["grant_types"]
-	if !ok {
-		return []string{GrantAuthzCode}, nil
-	}
-	values, ok := m.array()
-	if !ok {
-		return nil, fmt.Errorf(`"grant_types" is not an array but %s`, kind(m.raw))
-	}
-	var types []string
-	for _, v := range values {
-		// A value of another type is an unknown grant type.
-		if text, ok := v.(string); ok {
-			types = append(types, text)
-		}
-	}
-	return types, nil
-}
-
+// endpoint returns the URL of a member. If it is missing and not required, it is nil.
 func (s *Services) endpoint(o object, key string, required bool) (*url.URL, error) {
 	m, ok := o[key]
 	if !ok && !required {
@@ -117,69 +121,18 @@ func (s *Services) endpoint(o object, key string, required bool) (*url.URL, erro
 	if !ok {
 		return nil, fmt.Errorf("%q is missing", key)
 	}
-	text, err := m.text()
-	if err != nil {
-		return nil, fmt.Errorf("%q: %w", key, err)
-	}
-	u, err := s.resolve(text)
+	u, err := s.resolve(m)
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", key, err)
 	}
 	return u, nil
 }
 
-func (o object) ports() (first, last int, err error) {
-	const lowest, highest = 1024, math.MaxUint16
-	m, ok := o["ports"]
-	if !ok {
-		return lowest, highest, nil
+// array returns the elements of a member, and whether it exists.
+func (o object) array(key string) (values []any, ok bool, err error) {
+	m, ok := o[key]
+	if ok && (m.raw[0] != '[' || json.Unmarshal(m.raw, &values) != nil) {
+		return nil, true, fmt.Errorf("%q is not an array but %s", key, kind(m.raw))
 	}
-	values, ok := m.array()
-	if !ok {
-		return 0, 0, fmt.Errorf(`"ports" is not an array but %s`, kind(m.raw))
-	}
-	invalid := fmt.Errorf(`"ports" is not a pair of ports between %d and %d`, lowest, highest)
-	if len(values) != 2 {
-		return 0, 0, invalid
-	}
-	for i, port := range []*int{&first, &last} {
-		number, ok := values[i].(float64)
-		if !ok || number != math.Trunc(number) || number < lowest || number > highest {
-			return 0, 0, invalid
-		}
-		*port = int(number)
-	}
-	if first > last {
-		return 0, 0, invalid
-	}
-	return first, last, nil
-}
-
-func (o object) scopes() ([]string, error) {
-	m, ok := o["scopes"]
-	if !ok || m.raw[0] == 'n' {
-		return nil, nil
-	}
-	values, ok := m.array()
-	if !ok {
-		return nil, fmt.Errorf(`"scopes" is not an array but %s`, kind(m.raw))
-	}
-	var scopes []string
-	for _, v := range values {
-		text, ok := v.(string)
-		if !ok {
-			return nil, errors.New(`"scopes" is not an array of strings`)
-		}
-		scopes = append(scopes, text)
-	}
-	return scopes, nil
-}
-
-// array returns the elements of a JSON array.
-func (m member) array() ([]any, bool) {
-	var values []any
-	if m.raw[0] != '[' || json.Unmarshal(m.raw, &values) != nil {
-		return nil, false
-	}
-	return values, true
+	return values, ok, nil
 }

@@ -2,14 +2,30 @@ package disco
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/weburl"
+)
+
+// Errors may wrap these values. Package [github.com/tofureg/tofureg/provider] exports the first two too.
+var (
+	// ErrUnauthorized means that the host requires or has refused a token (status 401, 403).
+	ErrUnauthorized = fault.ErrUnauthorized
+	// ErrInsecure means that a URL is http and AllowHTTP of the transport is not set.
+	ErrInsecure = fault.ErrInsecure
+	// ErrNoService means that the host does not offer any version of the service.
+	ErrNoService = errors.New("service not offered")
+	// ErrServiceVersion means that the host offers other versions of the service.
+	ErrServiceVersion = errors.New("service version not offered")
+	// ErrServiceID means that the requested identifier is invalid.
+	ErrServiceID = errors.New("invalid service identifier, want NAME.vN")
 )
 
 const (
@@ -95,11 +111,7 @@ func (s *Services) URL(id Service) (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := m.text()
-	if err != nil {
-		return nil, s.fail(id, err)
-	}
-	u, err := s.resolve(text)
+	u, err := s.resolve(m)
 	if err != nil {
 		return nil, s.fail(id, err)
 	}
@@ -107,10 +119,29 @@ func (s *Services) URL(id Service) (*url.URL, error) {
 }
 
 // resolve returns an absolute URL that may be requested.
-func (s *Services) resolve(text string) (*url.URL, error) {
-	u, err := s.doc.resolve(text)
+func (s *Services) resolve(m member) (*url.URL, error) {
+	text, err := m.text()
 	if err != nil {
 		return nil, err
+	}
+	ref, err := parseURL(text)
+	if err != nil {
+		return nil, err
+	}
+	if *ref == (url.URL{}) {
+		return nil, errors.New("the URL is empty")
+	}
+	u := s.doc.base.ResolveReference(ref)
+	switch {
+	case u.Scheme != "https" && u.Scheme != "http":
+		err = fmt.Errorf("scheme %q is neither https nor http", weburl.Clean(u.Scheme, maxShown))
+	case u.User != nil:
+		err = errors.New("it contains user information")
+	default:
+		err = weburl.CheckHost(u)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("invalid URL %q: %w", weburl.Redact(u), err)
 	}
 	if u.Scheme != "https" && !s.allowHTTP {
 		return nil, fmt.Errorf("%w: %s is not https; set AllowHTTP to permit it", fault.ErrInsecure, weburl.Redact(u))
@@ -134,4 +165,89 @@ func (s *Services) view(host, tokenHost svchost.Hostname, allowHTTP bool) *Servi
 // wellKnown returns the URL of the discovery document.
 func wellKnown(host svchost.Hostname) *url.URL {
 	return &url.URL{Scheme: "https", Host: host.String(), Path: wellKnownPath}
+}
+
+// A Service is the identifier of a service and its version, such as "providers.v1".
+// Identifiers are compared byte by byte.
+type Service string
+
+// Services that this module uses.
+const (
+	LoginV1     Service = "login.v1"     // login by OAuth, see [Services.OAuthClient]
+	ModulesV1   Service = "modules.v1"   // module registry
+	ProvidersV1 Service = "providers.v1" // provider registry
+)
+
+// split returns the name of the service, and whether id has the form NAME.vN. As in the CLI, only
+// tfe may have a minor version, such as "tfe.v2.1".
+func (id Service) split() (name string, ok bool) {
+	name, version, _ := strings.Cut(string(id), ".")
+	major, found := strings.CutPrefix(version, "v")
+	minor := "0"
+	if name == "tfe" && strings.Contains(major, ".") {
+		major, minor, _ = strings.Cut(major, ".")
+	}
+	isNumber := func(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+	return name, found && name != "" && isNumber(major) && isNumber(minor)
+}
+
+// A ServiceError means that a host does not offer a service, or offers an invalid value.
+type ServiceError struct {
+	Host    svchost.Hostname // the requested host
+	Service Service          // the requested service
+	// Offered are the other versions for ErrServiceVersion, and all services for ErrNoService,
+	// sorted. They are not checked; Error prints them safely.
+	Offered []Service
+	Err     error // ErrNoService, ErrServiceVersion, ErrServiceID, ErrInsecure, or what is wrong with the value
+}
+
+// Error returns service, host, cause and offered services.
+func (e *ServiceError) Error() string {
+	text := fmt.Sprintf("%s at %s: %v", weburl.Clean(string(e.Service), maxShown), e.Host.Display(), e.Err)
+	const limit = 8
+	for i, id := range e.Offered[:min(len(e.Offered), limit)] {
+		text += map[bool]string{true: "; the host offers ", false: ", "}[i == 0] + weburl.Clean(string(id), maxShown)
+	}
+	switch more := len(e.Offered) - limit; {
+	case more > 0:
+		text += fmt.Sprintf(" and %d more", more)
+	case len(e.Offered) == 0 && errors.Is(e.Err, ErrNoService):
+		text += "; the host offers no services at all"
+	}
+	return text
+}
+
+// Unwrap returns the cause.
+func (e *ServiceError) Unwrap() error { return e.Err }
+
+// maxShown limits text of the host in an error, in bytes.
+const maxShown = 100
+
+// member returns the value of a service, or a *ServiceError.
+func (s *Services) member(id Service) (member, error) {
+	name, valid := id.split()
+	if !valid {
+		return member{}, s.fail(id, ErrServiceID)
+	}
+	m, ok := s.doc.services[string(id)]
+	switch {
+	case m.err != nil:
+		return member{}, s.fail(id, m.err)
+	case ok && m.ambiguous:
+		return member{}, s.fail(id, errors.New("declared twice, with different values"))
+	case ok:
+		return m, nil
+	}
+	all := s.IDs()
+	versions := slices.DeleteFunc(slices.Clone(all), func(other Service) bool {
+		return !strings.HasPrefix(string(other), name+".")
+	})
+	if len(versions) > 0 {
+		return member{}, s.fail(id, ErrServiceVersion, versions...)
+	}
+	return member{}, s.fail(id, ErrNoService, all...)
+}
+
+func (s *Services) fail(id Service, err error, offered ...Service) error {
+	return &ServiceError{Host: s.host, Service: id, Offered: offered, Err: err}
 }
