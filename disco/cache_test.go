@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/transport"
@@ -116,22 +115,6 @@ func TestForget(t *testing.T) {
 	wantNumber(t, c, other, 1)
 }
 
-func TestForgetDuringARequest(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := numbered()
-		w.delay = 2 * time.Second
-		c := w.client()
-		var wg sync.WaitGroup
-		wg.Go(func() { wantNumber(t, c, example, 1) })
-		time.Sleep(time.Second)
-		c.Forget(example)
-		wg.Go(func() { wantNumber(t, c, example, 2) })
-		wg.Wait()
-		wantNumber(t, c, example, 2)
-	})
-}
-
 func TestConcurrentCallersShareARequest(t *testing.T) {
 	t.Parallel()
 	for _, ttl := range []time.Duration{0, -1} {
@@ -152,34 +135,6 @@ func TestConcurrentCallersShareARequest(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestFirstCallerLeaves(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := numbered()
-		w.delay = 5 * time.Second
-		c := w.client()
-		c.Hosts.Aliases = map[svchost.Hostname]svchost.Hostname{other: example}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		start := time.Now()
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			_, err := c.Discover(ctx, other)
-			var failed *failed
-			if !errors.Is(err, context.DeadlineExceeded) || !as(err, &failed) || time.Since(start) != time.Second ||
-				failed.Subject != other.String() {
-				t.Errorf("first caller, after %v: error %v", time.Since(start), err)
-			}
-		})
-		synctest.Wait()
-		wg.Go(func() { wantNumber(t, c, example, 1) })
-		wg.Wait()
-		if n := len(w.seen()); n != 1 {
-			t.Errorf("%d requests", n)
-		}
-	})
 }
 
 func TestLastCallerStopsTheRequest(t *testing.T) {
@@ -361,27 +316,6 @@ func TestAliasOfAnOverride(t *testing.T) {
 	if got.Host() != alias || got.TokenHost() != example || len(w.seen()) != 0 {
 		t.Errorf("%s, %s, %d requests", got.Host(), got.TokenHost(), len(w.seen()))
 	}
-}
-
-func TestConcurrentUse(t *testing.T) {
-	t.Parallel()
-	c := numbered().client()
-	c.Hosts.TTL = time.Nanosecond
-	c.Hosts.Aliases = map[svchost.Hostname]svchost.Hostname{other: example}
-	c.Transport.Credentials = auth.Cached(tokens(t, map[svchost.Hostname]string{example: "x"}), 0)
-	var wg sync.WaitGroup
-	for i := range 8 {
-		wg.Go(func() {
-			host := []svchost.Hostname{example, other}[i%2]
-			for range 50 {
-				if s, err := c.Discover(t.Context(), host); err != nil || s.Host() != host {
-					t.Errorf("%v, %v", s, err)
-				}
-				c.Forget(host)
-			}
-		})
-	}
-	wg.Wait()
 }
 
 // TestSharedHostsKeepApart: clients with the same HTTP, AllowHTTP and token share cached services.

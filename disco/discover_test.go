@@ -2,21 +2,15 @@ package disco_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 
-	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
-	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/transport"
 )
 
 func TestRequest(t *testing.T) {
@@ -118,26 +112,6 @@ func TestMediaType(t *testing.T) {
 		}
 		if err != nil && (!strings.Contains(err.Error(), "media type") || strings.Contains(err.Error(), "\x1b") || len(err.Error()) > 500) {
 			t.Errorf("%q: text %q", value, err)
-		}
-	}
-}
-
-func TestSize(t *testing.T) {
-	t.Parallel()
-	const limit = 1 << 20
-	document := `{"modules.v1":"/m/"}`
-	exact := document + strings.Repeat(" ", limit-len(document))
-	wantURL(t, discover(t, always(answer{body: exact}).client(), example), disco.ModulesV1, "https://example.com/m/")
-
-	for name, body := range map[string]string{
-		"one byte more":    exact + " ",
-		"garbage after it": exact + "garbage",
-		"very long":        `{"a.v1":"` + strings.Repeat("x", 3*limit) + `"}`,
-	} {
-		_, err := always(answer{body: body}).client().Discover(t.Context(), example)
-		var failed *failed
-		if !errors.Is(err, failure.ErrTooLarge) || !as(err, &failed) {
-			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
@@ -266,103 +240,6 @@ func TestCredentials(t *testing.T) {
 			t.Errorf("the redirect to %s has %q", to, got)
 		}
 	}
-}
-
-type failing struct{ err error }
-
-func (f failing) Token(context.Context, svchost.Hostname) (auth.Token, error) {
-	return auth.Token{}, f.err
-}
-
-func TestFailingCredentials(t *testing.T) {
-	t.Parallel()
-	cause := errors.New("the vault is sealed")
-	w := always(answer{body: `{}`})
-	c := w.client()
-	c.Transport.Credentials = auth.Chain(failing{cause}, tokens(t, map[svchost.Hostname]string{example: "secret"}))
-	_, err := c.Discover(t.Context(), example)
-	var failed *failed
-	var source *auth.SourceError
-	if !as(err, &failed) || !errors.As(err, &source) || !errors.Is(err, cause) || failed.Subject != "example.com" {
-		t.Errorf("error %v", err)
-	}
-	if n := len(w.seen()); n != 0 {
-		t.Errorf("%d requests went out without the token", n)
-	}
-}
-
-func TestUnauthorizedInvalidatesToken(t *testing.T) {
-	t.Parallel()
-	status := http.StatusUnauthorized
-	w := &world{answer: func(r *http.Request) answer { return answer{status: status, body: `{}`} }}
-	asked := 0
-	c := w.client()
-	c.Transport.Credentials = auth.Cached(counting{&asked, tokens(t, map[svchost.Hostname]string{example: "secret"})}, 0)
-	_, err := c.Discover(t.Context(), example)
-	var failed *failed
-	if !as(err, &failed) || !failed.HadToken || !errors.Is(err, disco.ErrUnauthorized) {
-		t.Errorf("error %v", err)
-	}
-	if strings.Contains(err.Error(), "secret") {
-		t.Errorf("the error shows the token: %v", err)
-	}
-	status = http.StatusOK
-	discover(t, c, example)
-	if asked != 2 {
-		t.Errorf("the source was asked %d times, want a second time after the refusal", asked)
-	}
-}
-
-type counting struct {
-	n   *int
-	src auth.Source
-}
-
-func (c counting) Token(ctx context.Context, host svchost.Hostname) (auth.Token, error) {
-	*c.n++
-	return c.src.Token(ctx, host)
-}
-
-func TestVetoHost(t *testing.T) {
-	t.Parallel()
-	refused := errors.New("not in the allow list")
-	w := pages(map[string]answer{
-		"https://example.com" + path:     redirect("https://169.254.169.254/latest"),
-		"https://169.254.169.254/latest": {body: `{}`},
-	})
-	c := w.client()
-	var asked []string
-	c.Transport.VetoHost = func(host string) error {
-		asked = append(asked, host)
-		if strings.HasPrefix(host, "169.254.") {
-			return refused
-		}
-		return nil
-	}
-	_, err := c.Discover(t.Context(), example)
-	if !errors.Is(err, refused) || len(w.seen()) != 1 || !slices.Equal(asked, []string{"example.com", "169.254.169.254"}) {
-		t.Errorf("%v after %d requests, asked about %q", err, len(w.seen()), asked)
-	}
-}
-
-func TestNetworkFailure(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		cause := errors.New("connection refused")
-		w := always(answer{err: cause})
-		for retries, attempts := range map[int]int{-1: 1, 1: 2, 3: 4} {
-			before := len(w.seen())
-			c := &disco.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: w}, Retries: retries}}
-			_, err := c.Discover(t.Context(), example)
-			var failed *failed
-			if !as(err, &failed) || !errors.Is(err, cause) || failed.Status != 0 || failed.Attempts != attempts {
-				t.Errorf("%d retries: %+v", retries, err)
-			}
-			if n := len(w.seen()) - before; n != attempts {
-				t.Errorf("%d retries: %d requests", retries, n)
-			}
-		}
-	})
 }
 
 func TestZeroHostname(t *testing.T) {
