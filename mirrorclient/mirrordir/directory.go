@@ -371,9 +371,9 @@ func checkFileName(name, goos string) error {
 	case strings.EqualFold(strings.TrimRight(top, ". "), privateDir): // the same name on macOS and Windows
 		return fmt.Errorf("directory %q is not part of the mirror: %w", privateDir, fs.ErrInvalid)
 	case goos == "windows" && strings.Contains(name, ":"):
-		return fmt.Errorf("Windows does not support the colon in %q; keep providers of a host with a port on another system or in an object store: %w", top, fs.ErrInvalid)
+		return fmt.Errorf("name %q has a colon, which Windows does not support; keep providers of a host with a port on another system or in an object store: %w", top, fs.ErrInvalid)
 	case goos == "windows" && strings.Contains(name, `\`):
-		return fmt.Errorf("Windows does not support the backslash in %.200q: %w", name, fs.ErrInvalid)
+		return fmt.Errorf("name %.200q has a backslash, which Windows does not support: %w", name, fs.ErrInvalid)
 	}
 	return nil
 }
