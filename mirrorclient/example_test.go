@@ -126,39 +126,6 @@ func Example_policies() {
 	// 1.1.0 unchecked
 }
 
-// Distinguish missing packages from a damaged mirror.
-func ExampleClient_ProviderPackage() {
-	mirror := &mirrorclient.Client{
-		BaseURL:   "https://mirror.example.com/providers/",
-		Transport: &transport.Client{HTTP: &http.Client{Transport: http.NewFileTransportFS(exampleMirror())}},
-	}
-	for _, want := range []struct{ provider, version, platform string }{
-		{"registry.example.com/acme/beta", "1.2.0", "linux_amd64"},
-		{"registry.example.com/acme/alpha", "1.3.0", "linux_amd64"},
-		{"registry.example.com/acme/alpha", "1.2.0", "plan9_arm"},
-		{"registry.example.com/acme/alpha", "2.0.0", "linux_amd64"}, // listed, but its document is gone
-	} {
-		_, err := mirror.ProviderPackage(context.Background(), addrs.MustParseProvider(want.provider),
-			addrs.MustParseVersion(want.version), addrs.MustParsePlatform(want.platform))
-		var unavailable *provider.UnavailableError
-		switch {
-		case errors.Is(err, provider.ErrNoPlatform) && errors.As(err, &unavailable):
-			fmt.Println("no such platform, there is", unavailable.Platforms)
-		case errors.Is(err, provider.ErrNoVersion) && errors.As(err, &unavailable):
-			fmt.Println("no such version, the newest is", unavailable.Newest)
-		case errors.Is(err, provider.ErrNotFound):
-			fmt.Println("no such provider")
-		case err != nil:
-			fmt.Println("broken mirror")
-		}
-	}
-	// Output:
-	// no such provider
-	// no such version, the newest is 2.0.0
-	// no such platform, there is [linux_amd64]
-	// broken mirror
-}
-
 // Use a mirror that requires a token for documents and archives. The token is the one for the
 // mirror's host and port. A command reads it from the environment with auth.Environ(os.Environ()),
 // as the CLI does.
@@ -202,19 +169,4 @@ func exampleToken() auth.Token {
 		panic(err)
 	}
 	return token
-}
-
-// Check the URL when the configuration is read.
-func ExampleClient_Base() {
-	for _, configured := range []string{"https://mirror.example.com/providers", "http://mirror.example.com/providers/"} {
-		base, err := (&mirrorclient.Client{BaseURL: configured}).Base()
-		if err != nil {
-			fmt.Println(err)
-			continue
-		}
-		fmt.Println(base)
-	}
-	// Output:
-	// https://mirror.example.com/providers/
-	// use a provider mirror: Client.BaseURL: insecure: the URL is http, not https; set AllowHTTP to permit that
 }

@@ -1,10 +1,9 @@
 package mirrorclient_test
 
 import (
-	"context"
 	"errors"
-	"io"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +11,11 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
+	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -41,15 +44,6 @@ func TestIndexStatus(t *testing.T) {
 	}
 }
 
-func TestNotFoundText(t *testing.T) {
-	t.Parallel()
-	_, err := client(mirror(nil)).ProviderVersions(t.Context(), alpha)
-	want := "list versions of registry.example.com/acme/alpha: " + alphaURL + `index.json: HTTP status 404: not found, the server says "no such page"`
-	if asError(t, err).Error() != want {
-		t.Errorf("\n got %s\nwant %s", err, want)
-	}
-}
-
 // TestRegistryInstead checks that the error has a hint if the base URL is the URL of a registry.
 func TestRegistryInstead(t *testing.T) {
 	t.Parallel()
@@ -65,35 +59,6 @@ func TestRegistryInstead(t *testing.T) {
 		_, err := c.ProviderVersions(t.Context(), alpha)
 		if !errors.Is(err, provider.ErrNotFound) || !strings.Contains(err.Error(), hint) || hint == "" && strings.Contains(err.Error(), "regclient") {
 			t.Errorf("%s: %v, want %q in it", base, err, hint)
-		}
-	}
-}
-
-// TestUnauthorized checks that the error says whether a token was sent.
-func TestUnauthorized(t *testing.T) {
-	t.Parallel()
-	for _, status := range []int{401, 403} {
-		for _, name := range []string{"index.json", "1.2.0.json"} {
-			for _, sent := range []bool{false, true} {
-				web := mirror(map[string]string{"index.json": `{"versions":{"1.2.0":{}}}`, "1.2.0.json": document("linux_amd64", "alpha.zip")})
-				web.pages[alphaURL+name] = page{status: status}
-				c := client(web)
-				note := "(no token was sent)"
-				if sent {
-					c.Transport.Credentials, note = tokens(t, "hunter2", mirrorHost), "(a token was sent)"
-				}
-				_, err := c.ProviderVersions(t.Context(), alpha)
-				if name != "index.json" {
-					_, err = c.ProviderPackage(t.Context(), alpha, v120, linux)
-				}
-				e := asError(t, err)
-				if !errors.Is(err, provider.ErrUnauthorized) || errors.Is(err, provider.ErrNotFound) || e.HadToken != sent || e.Status != status {
-					t.Errorf("%d, %s: %+v", status, name, e)
-				}
-				if !strings.Contains(err.Error(), note) || strings.Contains(err.Error(), "hunter2") {
-					t.Errorf("%d, %s: %v", status, name, err)
-				}
-			}
 		}
 	}
 }
@@ -121,15 +86,6 @@ func TestNotHeldHere(t *testing.T) {
 				t.Errorf("%d: %v, want %q in it", status, err, want)
 			}
 		}
-	}
-}
-
-// TestProviderNotHeldHere checks that a missing index means that the provider is missing.
-func TestProviderNotHeldHere(t *testing.T) {
-	t.Parallel()
-	_, err := client(mirror(nil)).ProviderPackage(t.Context(), alpha, v120, linux)
-	if e := asError(t, err); !errors.Is(err, provider.ErrNotFound) || errors.Is(err, provider.ErrNoVersion) || e.Status != 404 {
-		t.Error(err)
 	}
 }
 
@@ -207,54 +163,6 @@ func TestMirrorThatIgnoresTheHost(t *testing.T) {
 	}
 }
 
-// TestRetries checks that the request for a document is repeated after a server error.
-func TestRetries(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		web := mirror(nil)
-		web.pages[alphaURL+"index.json"] = page{status: 503}
-		c := client(web)
-		c.Transport.Retries = 0
-		go func() {
-			time.Sleep(100 * time.Millisecond)
-			web.mu.Lock()
-			defer web.mu.Unlock()
-			web.pages[alphaURL+"index.json"] = page{body: `{"versions":{}}`}
-		}()
-		if _, err := c.ProviderVersions(t.Context(), alpha); err != nil || len(web.asked()) != 2 {
-			t.Errorf("%v after %q", err, web.asked())
-		}
-	})
-}
-
-// TestRedirects checks that five redirects are followed, and that relative URLs are resolved
-// against the last URL.
-func TestRedirects(t *testing.T) {
-	t.Parallel()
-	for hops, ok := range map[int]bool{5: true, 6: false} {
-		web := mirror(nil)
-		from := alphaURL + "1.2.0.json"
-		for i := range hops {
-			to := "https://mirror" + strings.Repeat("x", i+1) + ".example.com/deep/down/1.2.0.json"
-			web.pages[from] = page{status: 307, header: http.Header{"Location": {to}}}
-			from = to
-		}
-		web.pages[from] = page{body: document("linux_amd64", "../alpha.zip")}
-		pkg, err := client(web).ProviderPackage(t.Context(), alpha, v120, linux)
-		if (err == nil) != ok {
-			t.Errorf("%d: %v", hops, err)
-		}
-		if ok && pkg.URL != strings.TrimSuffix(from, "down/1.2.0.json")+"alpha.zip" {
-			t.Errorf("the archive is at %s", pkg.URL)
-		}
-	}
-	web := mirror(nil)
-	web.pages[alphaURL+"index.json"] = page{status: 302, header: http.Header{"Location": {"http://mirror.example.com/index.json"}}}
-	if _, err := client(web).ProviderVersions(t.Context(), alpha); !errors.Is(err, provider.ErrInsecure) || len(web.asked()) != 1 {
-		t.Errorf("%v after %q", err, web.asked())
-	}
-}
-
 // TestSharedRequests checks that concurrent calls share requests, that one document serves all
 // platforms, and that each caller gets a copy.
 func TestSharedRequests(t *testing.T) {
@@ -294,92 +202,114 @@ func TestSharedRequests(t *testing.T) {
 	})
 }
 
-// TestCallersLeave checks that a canceled call does not affect other calls, and that the last one
-// cancels the request.
-func TestCallersLeave(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		web := mirror(nil)
-		web.pages[alphaURL+"1.2.0.json"] = page{delay: time.Minute, body: document("linux_amd64", "alpha.zip")}
-		c := client(web)
-		c.Transport.Timeout = -1
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		impatient := make(chan error)
-		go func() {
-			_, err := c.ProviderPackage(ctx, alpha, v120, linux)
-			impatient <- err
-		}()
-		patient := make(chan error)
-		go func() {
-			_, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
-			patient <- err
-		}()
-		if err := <-impatient; !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("the impatient one: %v", err)
-		} else {
-			asError(t, err)
-		}
-		if err := <-patient; err != nil || len(web.asked()) != 1 {
-			t.Errorf("the patient one: %v, asked %q", err, web.asked())
-		}
-		alone, stop := context.WithCancel(t.Context())
-		time.AfterFunc(time.Second, stop)
-		begin := time.Now()
-		if _, err := c.ProviderVersions(alone, alpha); err == nil {
-			t.Error("no error")
-		}
-		if _, err := c.ProviderPackage(alone, alpha, v120, linux); !errors.Is(err, context.Canceled) || time.Since(begin) > time.Second {
-			t.Errorf("%v after %v", err, time.Since(begin))
-		}
-		synctest.Wait()
-	})
+// mirrored returns a client of the network mirror of a registry.
+func mirrored(m regtest.Mirror) (*regtest.Registry, *mirrorclient.Client) {
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
+	reg.Mirror = m
+	return reg, &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
 }
 
-// TestTimeout checks that an attempt ends after Timeout with an error that is not the one of the
-// caller's context.
-func TestTimeout(t *testing.T) {
+// TestNoFile checks that a missing archive and a missing package are different errors.
+func TestNoFile(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		web := mirror(nil)
-		web.pages[alphaURL+"index.json"] = page{delay: time.Hour}
-		begin := time.Now()
-		_, err := client(web).ProviderVersions(t.Context(), alpha)
-		if took := time.Since(begin); asError(t, err) == nil || took != 10*time.Second || errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%v after %v", err, took)
-		}
-	})
+	reg, c := mirrored(regtest.Mirror{})
+	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Status: 404})
+	pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Open(t.Context(), pkg); !errors.Is(err, provider.ErrNoFile) || !errors.Is(err, provider.ErrNotFound) {
+		t.Errorf("%v", err)
+	}
+	if _, err := c.ProviderPackage(t.Context(), alpha, addrs.MustParseVersion("9.0.0"), linux); !errors.Is(err, provider.ErrNotFound) || errors.Is(err, provider.ErrNoFile) {
+		t.Errorf("%v", err)
+	}
 }
 
-// TestResume checks that an interrupted transfer is resumed, and that a failed one ends in a
-// *provider.Error.
-func TestResume(t *testing.T) {
+// TestHabits downloads real archives from each form of mirror seen in practice: each form of URL
+// with each choice of hashes.
+func TestHabits(t *testing.T) {
+	t.Parallel()
+	for urls, form := range map[string]regtest.URLForm{
+		"bare name": regtest.FileName, "download/": regtest.InDownload, "root-relative": regtest.RootRelative,
+		"relative": regtest.Relative, "absolute": regtest.Absolute, "opaque query without .zip": regtest.Opaque,
+	} {
+		for _, test := range []struct {
+			name      string
+			hashes    []string
+			presign   bool
+			elsewhere bool
+			trust     verify.Trust
+		}{
+			{"zh only", []string{"zh"}, false, false, verify.Checked},
+			{"h1 only", []string{"h1"}, false, false, verify.Checked},
+			{"both", []string{"h1", "zh"}, false, true, verify.Checked},
+			{"both, presigned", nil, true, true, verify.Checked},
+			{"and a future scheme", []string{"x9", "zh"}, true, false, verify.Checked},
+			{"none", []string{}, false, false, verify.Unchecked},
+		} {
+			t.Run(urls+"/"+test.name, func(t *testing.T) {
+				t.Parallel()
+				habits := regtest.Mirror{URLs: form, Hashes: test.hashes, IgnoreHost: true}
+				if test.presign {
+					habits.Query = "X-Amz-Signature=ab12"
+				}
+				if test.elsewhere && form != regtest.FileName && form != regtest.InDownload {
+					habits.Origin = "https://files.example.com"
+				}
+				_, c := mirrored(habits)
+				pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
+				if err != nil {
+					t.Fatal(err)
+				}
+				policy := verify.Policy{AllowUnsigned: true, AllowUnchecked: test.trust == verify.Unchecked}
+				report, err := provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), pkg.ArchiveName()), provider.Options{Policy: policy})
+				if err != nil || report.Trust != test.trust {
+					t.Errorf("%+v, %v", report, err)
+				}
+			})
+		}
+	}
+}
+
+// TestColdInstall checks that a download takes three requests.
+func TestColdInstall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		content := strings.Repeat("0123456789", 100)
-		web := mirror(nil)
-		web.pages[alphaURL+"alpha.zip"] = page{body: content, cut: 100, header: http.Header{"Etag": {`"1"`}, "Content-Type": {"application/x-www-form-urlencoded"}}}
-		pkg := &provider.Package{Provider: alpha, Version: v120, Platform: linux, URL: alphaURL + "alpha.zip"}
-		c := client(web)
-		c.Transport.Retries = 1
-		body, err := c.Open(t.Context(), pkg)
+		reg, c := mirrored(regtest.Mirror{})
+		reg.Latency = time.Second
+		begin := time.Now()
+		versions, err := c.ProviderVersions(t.Context(), alpha)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer body.Close()
-		got, err := io.ReadAll(body)
-		if err != nil || string(got) != content || body.Resumes() != 1 || body.Size != int64(len(content)) {
-			t.Errorf("%d bytes, %v, %d resumes", len(got), err, body.Resumes())
-		}
-
-		c = client(web)
-		if body, err = c.Open(t.Context(), pkg); err != nil {
+		version, err := versions.NewestFor(addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}})
+		if err != nil {
 			t.Fatal(err)
 		}
-		defer body.Close()
-		n, err := io.Copy(io.Discard, body)
-		if e := asError(t, err); n != 100 || e.Op != "fetch" || e.Subject != pkg.String() {
-			t.Errorf("%d bytes, %v", n, err)
+		pkg, err := c.ProviderPackage(t.Context(), alpha, version, linux)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := provider.Options{Policy: verify.Policy{AllowUnsigned: true}}
+		if _, err := provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), "alpha.zip"), o); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begin); took != 3*time.Second || reg.Count(0) != 3 {
+			t.Errorf("%v and %d requests, want 3s and 3", took, reg.Count(0))
 		}
 	})
+}
+
+// TestNullArchive checks an archive that is null, which crashes the CLI.
+func TestNullArchive(t *testing.T) {
+	t.Parallel()
+	reg, c := mirrored(regtest.Mirror{})
+	reg.AddFault(regtest.Fault{Kind: regtest.MirrorVersion, Edit: func(doc map[string]any) {
+		doc["archives"].(map[string]any)["linux_amd64"] = nil
+	}})
+	if _, err := c.ProviderPackage(t.Context(), alpha, v120, linux); asError(t, err).Status != 200 || errors.Is(err, provider.ErrNotFound) {
+		t.Error(err)
+	}
 }

@@ -108,17 +108,6 @@ func smallArchive(t *testing.T) []byte {
 	return buf.Bytes()
 }
 
-// TestOtherFileSystem: the private file is on the file system of the target.
-func TestOtherFileSystem(t *testing.T) {
-	t.Parallel()
-	other, link := disktest.Elsewhere(t)
-	content := archive(t)
-	path := filepath.Join(link, "demo.zip")
-	must(provider.Download(t.Context(), serve(content), packageOf(content), path, accepting(content)))(t)
-	wantFile(t, path, content)
-	wantFile(t, filepath.Join(other, "demo.zip"), content)
-}
-
 var (
 	downloadTo = flag.String("provider.download", "", "be a process that downloads to this `file`; see TestChild")
 	downloadAt = flag.String("provider.stop", "", "the step at which that process waits for a line")

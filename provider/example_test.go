@@ -2,14 +2,17 @@ package provider_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"testing/fstest"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/transport"
@@ -108,20 +111,168 @@ func ExampleVersions_NewestFor() {
 	// choose a version of registry.example.com/acme/alpha: 2.0.0 supports plugin protocol 7.0, want >= 5.0.0, < 7.0.0; the older 1.0.0 would fit
 }
 
-// A Package is plain data: one program can find it, another one can fetch it.
-func ExamplePackage_json() {
-	pkg := &provider.Package{
-		Provider: addrs.MustParseProvider("hashicorp/random"),
-		Version:  addrs.MustParseVersion("3.6.0"),
-		Platform: addrs.MustParsePlatform("linux_amd64"),
-		URL:      "https://files.example.com/random.zip",
+// mirrorOf returns a mirror in memory with one version of acme/alpha.
+func mirrorOf(version string) *mirrorclient.Client {
+	const dir = "registry.example.com/acme/alpha/"
+	files := fstest.MapFS{
+		dir + "index.json":      {Data: []byte(`{"versions": {"` + version + `": {}}}`)},
+		dir + version + ".json": {Data: []byte(`{"archives": {"linux_amd64": {"url": "alpha.zip"}}}`)},
 	}
-	data, err := json.Marshal(pkg)
+	return &mirrorclient.Client{
+		BaseURL:   "https://mirror.example.com/",
+		Transport: &transport.Client{HTTP: &http.Client{Transport: http.NewFileTransportFS(files)}},
+	}
+}
+
+// A mirror for the providers of one namespace, and the registry for all others, as in a
+// provider_installation block of the CLI configuration.
+func ExampleMulti() {
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.1.0"})
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
+
+	src := &provider.Multi{
+		Sources: []provider.NamedSource{
+			{Name: "mirror", Source: mirrorOf("1.1.0"), Include: []provider.Pattern{provider.MustParsePattern("registry.example.com/acme/*")}},
+			{Name: "direct", Source: &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}},
+		},
+		Skipped: func(source string, err error) { fmt.Println("skipped:", source) },
+	}
+	ctx := context.Background()
+	versions, err := src.ProviderVersions(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(string(data))
+	for _, release := range versions.List {
+		pkg, err := src.ProviderPackage(ctx, versions.Provider, release.Version, addrs.MustParsePlatform("linux_amd64"))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(pkg.Version, "from", pkg.Via)
+	}
 	// Output:
-	// {"provider":"registry.opentofu.org/hashicorp/random","version":"3.6.0","platform":"linux_amd64","url":"https://files.example.com/random.zip"}
+	// skipped: mirror
+	// 1.2.0 from direct
+	// 1.1.0 from mirror
+}
+
+// Two mirrors with the same content. The first one is unavailable.
+func ExampleFirstOf() {
+	down := &mirrorclient.Client{
+		BaseURL: "https://eu.mirror.example.com/",
+		Transport: &transport.Client{
+			Retries: -1,
+			HTTP: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: http.NoBody, Request: r}, nil
+			})},
+		},
+	}
+	src := &provider.FirstOf{
+		Sources: []provider.NamedSource{
+			{Name: "eu", Source: down},
+			{Name: "us", Source: mirrorOf("1.1.0")},
+		},
+		Skipped: func(source string, err error) { fmt.Println("skipped:", err) },
+	}
+	pkg, err := src.ProviderPackage(context.Background(), addrs.MustParseProvider("registry.example.com/acme/alpha"),
+		addrs.MustParseVersion("1.1.0"), addrs.MustParsePlatform("linux_amd64"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(pkg, "from", pkg.Via)
+	// Output:
+	// skipped: find registry.example.com/acme/alpha 1.1.0 linux_amd64: https://eu.mirror.example.com/registry.example.com/acme/alpha/1.1.0.json: HTTP status 503: service unavailable
+	// registry.example.com/acme/alpha 1.1.0 linux_amd64 from us
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Patterns are as in the include and exclude lists of the CLI.
+func ExampleParsePattern() {
+	pattern, err := provider.ParsePattern("Registry.Example.com/acme/*")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(pattern, pattern.Matches(addrs.MustParseProvider("registry.example.com/acme/alpha")))
+
+	_, err = provider.ParsePattern("*/acme/*")
+	fmt.Println(err)
+	// Output:
+	// registry.example.com/acme/* true
+	// invalid provider pattern "*/acme/*": the hostname can be * only if namespace and type are too
+}
+
+// A lock file for all platforms of a version. With downloads, every h1 is computed. Without
+// downloads, the h1 are statements of the registry that no signature covers.
+func ExampleHashes() {
+	registry := regtest.New("registry.opentofu.org")
+	registry.AddProvider(regtest.Provider{Address: "acme/demo", Version: "1.2.3", PackageHashes: true})
+	client := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}
+
+	demo := addrs.MustParseProvider("acme/demo")
+	version := addrs.MustParseVersion("1.2.3")
+	for _, o := range []provider.HashOptions{
+		{},
+		{Stated: true, NoDownload: true},
+	} {
+		reports, err := provider.Hashes(context.Background(), client, demo, version, nil, o)
+		if err != nil { // beside it there are the reports of the other platforms
+			fmt.Println(err)
+		}
+		var lock lockfile.File
+		computed := 0
+		for _, report := range reports {
+			computed += len(report.Local)
+			if err := lock.Merge(demo, version, addrs.ProviderConstraint{}, report); err != nil {
+				fmt.Println(err)
+			}
+		}
+		entry, _ := lock.Get(demo)
+		fmt.Println(len(reports), "platforms,", len(entry.Hashes), "hashes,", computed, "of them computed")
+	}
+	// Output:
+	// 5 platforms, 10 hashes, 10 of them computed
+	// 5 platforms, 10 hashes, 0 of them computed
+}
+
+// A lock file has only linux and gets another platform. Accept would refuse all packages for this
+// platform, because none of its hashes is locked. SameRelease accepts the platform if a signed
+// SHA256SUMS document also lists the locked package. Only computed hashes are recorded.
+func ExampleHashes_addPlatform() {
+	registry := regtest.New("registry.example.com")
+	release := registry.AddProvider(regtest.Provider{Address: "acme/demo", Version: "1.2.3"})
+	client := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}
+
+	demo := addrs.MustParseProvider("registry.example.com/acme/demo")
+	version := addrs.MustParseVersion("1.2.3")
+	var lock lockfile.File
+	locked := &verify.Report{Local: []checksum.Hash{release.ZH("linux_amd64"), release.H1("linux_amd64")}}
+	if err := lock.Merge(demo, version, addrs.ProviderConstraint{}, locked); err != nil {
+		fmt.Println(err)
+		return
+	}
+	darwin := addrs.MustParsePlatform("darwin_arm64")
+	var o provider.HashOptions
+	if lock.Covers(demo, version) {
+		o.Policy.SameRelease = lock.Accept(demo, version)
+	}
+	reports, err := provider.Hashes(context.Background(), client, demo, version, []addrs.Platform{darwin}, o)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	computed := &verify.Report{Local: reports[darwin].Local}
+	if err := lock.Merge(demo, version, addrs.ProviderConstraint{}, computed); err != nil {
+		fmt.Println(err)
+	}
+	entry, _ := lock.Get(demo)
+	fmt.Println(len(entry.Hashes), "hashes,", reports[darwin].Trust)
+	// Output:
+	// 4 hashes, signed
 }

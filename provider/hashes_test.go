@@ -1,18 +1,30 @@
 package provider_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/fstest"
+	"testing/synctest"
+	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -382,18 +394,6 @@ func TestHashesOfNothing(t *testing.T) {
 	}
 }
 
-// TestHashesAnotherAnswer: another package or nil is an error.
-func TestHashesAnotherAnswer(t *testing.T) {
-	t.Parallel()
-	for name, pkg := range map[string]*provider.Package{"none": nil, "another platform": packageOf(nil)} {
-		src := &lister{Fetcher: serve(nil), find: func(addrs.Platform) (*provider.Package, error) { return pkg, nil }}
-		got, err := provider.Hashes(t.Context(), src, demo, v123, platforms("plan9_mips"), provider.HashOptions{})
-		if len(got) > 0 || err == nil || !strings.Contains(err.Error(), "the source returned") {
-			t.Errorf("%s: Hashes returned %v, %v, want an error about the source", name, got, err)
-		}
-	}
-}
-
 // lister is a Source whose packages come from a function.
 type lister struct {
 	provider.Fetcher
@@ -414,5 +414,738 @@ func wantEmpty(t *testing.T, dir string) {
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// TestHashesDepth: how many answers a lock file for five platforms needs in sequence, and how many
+// requests.
+func TestHashesDepth(t *testing.T) {
+	t.Parallel()
+	const providers = 20
+	newest := func(ctx context.Context, client *regclient.Client, p addrs.Provider) (addrs.Version, error) {
+		versions, err := client.ProviderVersions(ctx, p)
+		if err != nil {
+			return addrs.Version{}, err
+		}
+		return versions.Newest(addrs.ProviderConstraint{})
+	}
+	for name, test := range map[string]struct {
+		providers, depth, requests int
+		lock                       func(ctx context.Context, client *regclient.Client, p addrs.Provider) (map[addrs.Platform]*verify.Report, error)
+	}{
+		"one provider":     {1, 4, 1 + 3 + 2*5, nil},
+		"twenty providers": {providers, 4, 1 + providers*(3+2*5), nil},
+		"with what Find has found": {1, 5, 1 + 3 + 2*5, func(ctx context.Context, client *regclient.Client, p addrs.Provider) (map[addrs.Platform]*verify.Report, error) {
+			pkg, err := provider.Find(ctx, client, p, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}})
+			if err != nil {
+				return nil, err
+			}
+			return provider.Hashes(ctx, client, p, pkg.Version, five, provider.HashOptions{Packages: []*provider.Package{pkg}, Limiter: &provider.Limiter{Parallel: 100}})
+		}},
+		"stated": {providers, 4, 1 + providers*4, func(ctx context.Context, client *regclient.Client, p addrs.Provider) (map[addrs.Platform]*verify.Report, error) {
+			v, err := newest(ctx, client, p)
+			if err != nil {
+				return nil, err
+			}
+			return provider.Hashes(ctx, client, p, v, five, believing(verify.Policy{}))
+		}},
+	} {
+		if test.lock == nil {
+			test.lock = func(ctx context.Context, client *regclient.Client, p addrs.Provider) (map[addrs.Platform]*verify.Report, error) {
+				v, err := newest(ctx, client, p)
+				if err != nil {
+					return nil, err
+				}
+				return provider.Hashes(ctx, client, p, v, five, provider.HashOptions{})
+			}
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				reg := regtest.New("registry.opentofu.org")
+				reg.Latency = 50 * time.Millisecond
+				var all []addrs.Provider
+				for i := range test.providers {
+					r := statingRelease()
+					r.Address = fmt.Sprintf("acme/p%d", i)
+					reg.AddProvider(r).Signature() // builds all before the clock runs
+					all = append(all, addrs.MustParseProvider("registry.opentofu.org/"+r.Address))
+				}
+				client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
+				begin := time.Now()
+				var wg sync.WaitGroup
+				for _, p := range all {
+					wg.Go(func() {
+						got, err := test.lock(t.Context(), client, p)
+						if err != nil || len(got) != 5 {
+							t.Errorf("%s: Hashes returned %v, %v, want 5 reports", p, got, err)
+						}
+					})
+				}
+				wg.Wait()
+				if took := time.Since(begin); took != time.Duration(test.depth)*reg.Latency {
+					t.Errorf("took %v, want %d times %v", took, test.depth, reg.Latency)
+				}
+				if n := reg.Count(0); n != test.requests {
+					t.Errorf("%d requests, want %d", n, test.requests)
+				}
+			})
+		})
+	}
+}
+
+// many returns a source with a package for every platform. Each archive takes a second.
+func many(content []byte, inside, most *atomic.Int32) *lister {
+	arriving := &fake{open: func(ctx context.Context, _ int) (*provider.Body, error) {
+		n := inside.Add(1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		time.Sleep(time.Second)
+		rest := io.Reader(bytes.NewReader(content))
+		return body(readerFunc(func(p []byte) (int, error) {
+			n, err := rest.Read(p)
+			if err == io.EOF {
+				inside.Add(-1)
+			}
+			return n, err
+		})), ctx.Err()
+	}}
+	return &lister{Fetcher: arriving, find: func(platform addrs.Platform) (*provider.Package, error) {
+		pkg := packageOf(content)
+		pkg.Platform = platform
+		return pkg, nil
+	}}
+}
+
+// systems returns n platforms.
+func systems(n int) (list []addrs.Platform) {
+	for i := range n {
+		list = append(list, addrs.MustParsePlatform(fmt.Sprintf("os%d_amd64", i)))
+	}
+	return list
+}
+
+// TestLimiter: calls that share a limiter share its places.
+func TestLimiter(t *testing.T) {
+	t.Parallel()
+	content := archive(t)
+	for name, test := range map[string]struct {
+		limiter *provider.Limiter
+		calls   int
+		on      int
+		most    int32
+		seconds time.Duration
+	}{
+		"default":        {nil, 1, 20, 8, 3},
+		"zero":           {&provider.Limiter{}, 2, 20, 8, 5},
+		"negative":       {&provider.Limiter{Parallel: -1}, 1, 20, 8, 3},
+		"three":          {&provider.Limiter{Parallel: 3}, 1, 7, 3, 3},
+		"shared":         {&provider.Limiter{Parallel: 10}, 5, 10, 10, 5},
+		"1000 platforms": {&provider.Limiter{Parallel: 100}, 1, 1000, 100, 10},
+		"more than all":  {&provider.Limiter{Parallel: math.MaxInt}, 1, 20, 20, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var inside, most atomic.Int32
+				src := many(content, &inside, &most)
+				begin := time.Now()
+				var wg sync.WaitGroup
+				for range test.calls {
+					wg.Go(func() {
+						got, err := provider.Hashes(t.Context(), src, demo, v123, systems(test.on), provider.HashOptions{Policy: accepting(content).Policy, Limiter: test.limiter})
+						if err != nil || len(got) != test.on {
+							t.Errorf("%d reports, %v", len(got), err)
+						}
+					})
+				}
+				wg.Wait()
+				if took := time.Since(begin); took != test.seconds*time.Second || most.Load() != test.most {
+					t.Errorf("%d at once, in %v; want %d, in %d s", most.Load(), took, test.most, test.seconds)
+				}
+			})
+		})
+	}
+}
+
+// TestLimiterAcquire: Acquire ends with its context, and release frees one place, once.
+func TestLimiterAcquire(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		limiter := &provider.Limiter{Parallel: 1}
+		release, err := limiter.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := limiter.Acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v, want DeadlineExceeded", err)
+		}
+		release()
+		if _, err := limiter.Acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v of a context that has ended", err)
+		}
+		next := must(limiter.Acquire(t.Context()))(t)
+		release() // once more, which is not the place of the next
+		short, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		if _, err := limiter.Acquire(short); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v, want DeadlineExceeded, because the limiter is full", err)
+		}
+		next()
+	})
+}
+
+// TestHashesCancelled: finished reports are returned, and the error of the context once. The bubble
+// checks that no goroutine is left.
+func TestHashesCancelled(t *testing.T) {
+	t.Parallel()
+	content := archive(t)
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		src := &lister{
+			find: func(platform addrs.Platform) (*provider.Package, error) {
+				pkg := packageOf(content)
+				pkg.Platform = platform
+				if platform == linux {
+					pkg.URL = "https://files.example.com/fast.zip"
+				}
+				return pkg, nil
+			},
+			Fetcher: byPackage{open: func(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
+				if strings.HasSuffix(pkg.URL, "fast.zip") {
+					return body(bytes.NewReader(content)), nil
+				}
+				return body(io.MultiReader(bytes.NewReader(content[:50]), readerFunc(func([]byte) (int, error) { return 0, hang(ctx) }))), nil
+			}},
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		begin := time.Now()
+		got, err := provider.Hashes(ctx, src, demo, v123, append(systems(20), linux), provider.HashOptions{Policy: accepting(content).Policy, TempDir: dir, Limiter: &provider.Limiter{Parallel: 21}})
+		wantPlatforms(t, got, linux)
+		if !errors.Is(err, context.DeadlineExceeded) || len(joined(t, err)) != 1 {
+			t.Errorf("%v, want DeadlineExceeded once", err)
+		}
+		if took := time.Since(begin); took != time.Minute {
+			t.Errorf("took %v", took)
+		}
+		wantEmpty(t, dir)
+	})
+}
+
+// byPackage is a Fetcher whose archives depend on the package.
+type byPackage struct {
+	open func(ctx context.Context, pkg *provider.Package) (*provider.Body, error)
+}
+
+func (b byPackage) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
+	return b.open(ctx, pkg)
+}
+
+func (b byPackage) Evidence(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
+	return pkg.Evidence(), nil
+}
+
+// TestHashesOneFails: the failure of one platform does not affect platforms that share its evidence.
+func TestHashesOneFails(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, release, _ := serveDemo(demoRelease())
+		release.Signature()
+		reg.Latency = time.Second
+		reg.AddFault(regtest.Fault{Kind: regtest.Sums | regtest.Signature, Delay: 10 * time.Second})
+		reg.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "darwin_amd64", Status: 404})
+		client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1, Timeout: time.Minute}}
+		got, err := provider.Hashes(t.Context(), client, demo, v123, five, provider.HashOptions{})
+		wantComputed(t, release, got, five[1:]...)
+		if !errors.Is(err, provider.ErrNotFound) || len(joined(t, err)) != 1 {
+			t.Errorf("%v, want ErrNotFound", err)
+		}
+		if n := reg.Count(regtest.Sums | regtest.Signature); n != 2 {
+			t.Errorf("%d requests for the evidence", n)
+		}
+	})
+}
+
+// TestHashesProgress: events do not overlap, and EventHashed is the last one of each platform.
+func TestHashesProgress(t *testing.T) {
+	t.Parallel()
+	_, release, client := serveDemo(demoRelease())
+	var inside atomic.Int32
+	last := map[addrs.Platform]provider.Event{}
+	o := provider.HashOptions{}
+	o.Progress = func(e provider.Event) {
+		if inside.Add(1) != 1 {
+			t.Error("two calls at a time")
+		}
+		runtime.Gosched()
+		before, seen := last[e.Platform]
+		if e.Provider != demo || e.Version != v123 || e.Bytes < before.Bytes || before.Kind == provider.EventHashed || !seen && e.Bytes != 0 {
+			t.Errorf("event %v after %v", e, before)
+		}
+		last[e.Platform] = e
+		inside.Add(-1)
+	}
+	hashes(t, client, five, o)
+	for _, platform := range five {
+		size := release.Archive(platform.String()).Size()
+		if e := last[platform]; e.Kind != provider.EventHashed || e.Bytes != size || e.Total != size {
+			t.Errorf("%s: the last event is %v", platform, e)
+		}
+	}
+	o.Progress = func(e provider.Event) {
+		if e.Kind != provider.EventHashed || e.Bytes != 0 {
+			t.Errorf("%v, of a package that did not come", e)
+		}
+	}
+	o.Stated = true
+	_, _, client = serveDemo(statingRelease())
+	hashes(t, client, five, o)
+}
+
+// TestHashesEvidenceBounded: the number of concurrent requests for evidence is bounded.
+func TestHashesEvidenceBounded(t *testing.T) {
+	t.Parallel()
+	content := archive(t)
+	h1, _, err := checksum.H1Zip(t.Context(), bytes.NewReader(content), int64(len(content)), checksum.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, o := range map[string]provider.HashOptions{
+		"remembered": {Policy: verify.Policy{AllowUnsigned: true}, Store: &memory{kept: map[checksum.Hash][]checksum.Hash{zh(content): {h1}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var inside, most atomic.Int32
+				src := &lister{
+					find: func(platform addrs.Platform) (*provider.Package, error) {
+						pkg := packageOf(content)
+						pkg.Platform, pkg.SumsURL = platform, "https://files.example.com/"+platform.String()
+						pkg.Hashes = map[addrs.Platform][]checksum.Hash{platform: {h1}}
+						return pkg, nil
+					},
+					Fetcher: &fake{evidence: func(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
+						n := inside.Add(1)
+						defer inside.Add(-1)
+						for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+						}
+						time.Sleep(time.Second)
+						return pkg.Evidence(), nil
+					}},
+				}
+				got, err := provider.Hashes(t.Context(), src, demo, v123, systems(200), o)
+				if err != nil || len(got) != 200 || most.Load() != 32 {
+					t.Errorf("%d reports, %v, %d at once", len(got), err, most.Load())
+				}
+			})
+		})
+	}
+}
+
+// TestHashesFindBounded: while archives wait for the limiter, the number of found packages is bounded.
+func TestHashesFindBounded(t *testing.T) {
+	t.Parallel()
+	content := archive(t)
+	synctest.Test(t, func(t *testing.T) {
+		var found atomic.Int32
+		src := &lister{
+			find: func(platform addrs.Platform) (*provider.Package, error) {
+				found.Add(1)
+				pkg := packageOf(content)
+				pkg.Platform = platform
+				return pkg, nil
+			},
+			Fetcher: &fake{open: func(ctx context.Context, _ int) (*provider.Body, error) { return nil, hang(ctx) }},
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if got, err := provider.Hashes(ctx, src, demo, v123, systems(200), provider.HashOptions{Policy: accepting(content).Policy}); len(got) > 0 || !errors.Is(err, context.Canceled) {
+				t.Errorf("Hashes returned %v, %v, want Canceled", got, err)
+			}
+		})
+		synctest.Wait()
+		if n := found.Load(); n != 8+32 {
+			t.Errorf("%d packages were asked for, want those in progress and 32 more", n)
+		}
+		cancel()
+		wg.Wait()
+	})
+}
+
+// TestShareEvidenceCancelled: a caller that gives up does not cancel the request of another caller.
+func TestShareEvidenceCancelled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, release, client := serveDemo(demoRelease())
+		release.Signature()
+		client.Transport.Timeout = time.Minute
+		reg.AddFault(regtest.Fault{Kind: regtest.Sums | regtest.Signature, Delay: 10 * time.Second})
+		src := provider.ShareEvidence(client)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := provider.Hashes(ctx, src, demo, v123, five[:2], provider.HashOptions{}); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%v, want DeadlineExceeded", err)
+			}
+		})
+		time.Sleep(time.Millisecond)
+		got, err := provider.Hashes(t.Context(), src, demo, v123, five[2:], provider.HashOptions{})
+		wg.Wait()
+		if err != nil {
+			t.Errorf("Hashes returned %v, want no error", err)
+		}
+		wantComputed(t, release, got, five[2:]...)
+		if n := reg.Count(regtest.Sums | regtest.Signature); n != 2 {
+			t.Errorf("%d requests for the evidence", n)
+		}
+	})
+}
+
+// TestShareEvidenceKeepsLittle: the cached documents are bounded.
+func TestShareEvidenceKeepsLittle(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	src := provider.ShareEvidence(&lister{Fetcher: &fake{evidence: func(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
+		asked++
+		return verify.Evidence{Sums: make([]byte, 1<<20)}, nil
+	}}})
+	pkg := packageOf(nil)
+	for range 2 { // there is room for eight
+		for i := range 9 {
+			pkg.SumsURL = fmt.Sprintf("https://files.example.com/%d", i)
+			must(src.Evidence(t.Context(), pkg))(t)
+		}
+	}
+	if asked != 10 {
+		t.Errorf("asked %d times, want 10", asked)
+	}
+}
+
+// TestShareEvidence: callers get copies of one answer. Errors and answers for other hosts or methods
+// are not shared.
+func TestShareEvidence(t *testing.T) {
+	t.Parallel()
+	refused := errors.New("refused")
+	var asked []string
+	src := provider.ShareEvidence(&lister{Fetcher: &fake{evidence: func(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
+		asked = append(asked, pkg.Provider.String()+pkg.SumsURL+pkg.Via)
+		if len(asked) == 1 {
+			return verify.Evidence{}, refused
+		}
+		ev := pkg.Evidence()
+		ev.Sums, ev.Signature = []byte("sums"), []byte("signature")
+		return ev, nil
+	}}})
+	pkg := packageOf(nil)
+	if _, err := src.Evidence(t.Context(), pkg); err != nil || len(asked) != 1 {
+		if !errors.Is(err, refused) {
+			t.Errorf("without sums: %v", err)
+		}
+	}
+	pkg.SumsURL = "/sums"
+	pkg2 := pkg.Clone()
+	pkg2.Platform = addrs.MustParsePlatform("darwin_arm64")
+	for _, p := range []*provider.Package{pkg, pkg2, pkg} {
+		ev, err := src.Evidence(t.Context(), p)
+		if err != nil || string(ev.Sums) != "sums" || string(ev.Signature) != "signature" || !strings.HasSuffix(ev.Requested, p.Platform.String()) {
+			t.Errorf("Evidence returned %+v, %v, want the shared documents", ev, err)
+		}
+		ev.Sums[0] = 'X'
+	}
+	other, via := pkg.Clone(), pkg.Clone()
+	other.Provider, via.Via = addrs.MustParseProvider("acme/other"), "mirror"
+	for _, p := range []*provider.Package{other, via} {
+		if _, err := src.Evidence(t.Context(), p); err != nil {
+			t.Errorf("Evidence of %s returned %v, want no error", p, err)
+		}
+	}
+	want := []string{demo.String(), demo.String() + "/sums", other.Provider.String() + "/sums", demo.String() + "/sumsmirror"}
+	if !slices.Equal(asked, want) {
+		t.Errorf("asked for %q, want %q", asked, want)
+	}
+}
+
+// TestReportsShareSums: all reports share one SHA256SUMS document in memory.
+func TestReportsShareSums(t *testing.T) {
+	t.Parallel()
+	_, _, client := serveDemo(statingRelease())
+	for name, o := range map[string]provider.HashOptions{"computed": {}, "stated": believing(verify.Policy{})} {
+		reports := hashes(t, client, five, o)
+		first := reports[five[0]].Sums
+		for _, platform := range five {
+			if sums := reports[platform].Sums; sums == nil || len(maps.Collect(sums.All())) < len(five) || sums != first {
+				t.Errorf("%s: Sums of %s is %p, want the document of all, %p", name, platform, sums, first)
+			}
+		}
+	}
+}
+
+// padded is a source whose SHA256SUMS documents have the given sizes.
+type padded struct {
+	provider.Source
+	sizes []int
+	asked atomic.Int32
+}
+
+func (s *padded) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform) (*provider.Package, error) {
+	pkg, err := s.Source.ProviderPackage(ctx, p, v, on)
+	if err == nil {
+		pkg.SumsURL += "?" + on.String()
+	}
+	return pkg, err
+}
+
+func (s *padded) Evidence(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
+	n := int(s.asked.Add(1)) - 1
+	ev := pkg.Evidence()
+	ev.Sums = fmt.Appendf(nil, "%s  %s\n", pkg.SHA256.Value(), pkg.Filename)
+	const head = 64 + 2 + 1
+	for i := 0; len(ev.Sums) < s.sizes[n]; i++ {
+		size := min(4000, s.sizes[n]-len(ev.Sums))
+		if rest := s.sizes[n] - len(ev.Sums) - size; rest > 0 && rest < 100 {
+			size -= 100
+		}
+		name := fmt.Sprintf("%d-%d-", n, i)
+		ev.Sums = fmt.Appendf(ev.Sums, "%064x  %s%s\n", i, name, strings.Repeat("x", size-head-len(name)))
+	}
+	return ev, nil
+}
+
+// serveSystems returns a client of a registry with a release for n platforms.
+func serveSystems(n int) *regclient.Client {
+	r := demoRelease()
+	r.Platforms = nil
+	for _, platform := range systems(n) {
+		r.Platforms = append(r.Platforms, platform.String())
+	}
+	_, _, client := serveDemo(r)
+	return client
+}
+
+// TestSumsTogether: the total size of different documents is bounded.
+func TestSumsTogether(t *testing.T) {
+	t.Parallel()
+	const n, each = 17, 1 << 20
+	for _, more := range []int{0, 1} {
+		client := serveSystems(n)
+		pkg := must(client.ProviderPackage(t.Context(), demo, v123, systems(n)[0]))(t)
+		limit := 16<<20 - len(pkg.Keys[0].Armor) // of all platforms, kept once
+		src := &padded{Source: client, sizes: append(slices.Repeat([]int{each}, n-2), limit-(n-2)*each-1000, 1000+more)}
+		o := provider.HashOptions{Policy: verify.Policy{AllowUnsigned: true}}
+		reports, err := provider.Hashes(t.Context(), src, demo, v123, systems(n), o)
+		if more == 0 && (err != nil || len(reports) != n) {
+			t.Errorf("%d bytes together: %d reports, %v, want %d", limit, len(reports), err, n)
+		}
+		if more == 1 && (!errors.Is(err, failure.ErrTooLarge) || len(reports) != 0) {
+			t.Errorf("%d bytes together: %d reports, %v, want none and ErrTooLarge", limit+more, len(reports), err)
+		}
+	}
+}
+
+// keyed is a source that lists another key for each platform.
+type keyed struct{ provider.Source }
+
+func (s keyed) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform) (*provider.Package, error) {
+	pkg, err := s.Source.ProviderPackage(ctx, p, v, on)
+	if err == nil {
+		pkg.Keys = append(pkg.Keys, verify.Key{Armor: on.String() + strings.Repeat(" ", 1<<20-len(on.String()))})
+	}
+	return pkg, err
+}
+
+// TestKeysTogether: the total size of different keys is bounded in all calls that share a limiter, and
+// the rest of a call stops.
+func TestKeysTogether(t *testing.T) {
+	t.Parallel()
+	client := serveSystems(16)
+	for _, n := range []int{15, 16} { // with the key of all platforms, 16 are too large
+		o := provider.HashOptions{Policy: verify.Policy{AllowUnsigned: true}, Limiter: new(provider.Limiter)}
+		if _, err := provider.Hashes(t.Context(), keyed{client}, demo, v123, systems(8), o); errors.Is(err, failure.ErrTooLarge) {
+			t.Errorf("8 keys: %v", err)
+		}
+		reports, err := provider.Hashes(t.Context(), keyed{client}, demo, v123, systems(16)[8:n], o)
+		if n == 15 && errors.Is(err, failure.ErrTooLarge) {
+			t.Errorf("%d keys: %v", n, err)
+		}
+		if n == 16 && (!errors.Is(err, failure.ErrTooLarge) || len(reports) != 0) {
+			t.Errorf("%d keys: %d reports, %v, want ErrTooLarge", n, len(reports), err)
+		}
+	}
+}
+
+// TestNoDownload: without downloads, hashes come from the source or the store. A source that states
+// the hashes of all platforms is asked for one package.
+func TestNoDownload(t *testing.T) {
+	t.Parallel()
+	store := new(memory)
+	_, _, honest := serveDemo(demoRelease())
+	hashes(t, honest, five, provider.HashOptions{Store: store})
+	for name, test := range map[string]struct {
+		release  regtest.Provider
+		o        provider.HashOptions
+		packages int    // that are asked for
+		reason   string // of ErrNotStated, "" for five reports
+	}{
+		"stated":                    {statingRelease(), provider.HashOptions{Stated: true}, 1, ""},
+		"stated, not recorded":      {statingRelease(), provider.HashOptions{}, 5, "HashOptions.Stated"},
+		"nothing stated":            {demoRelease(), provider.HashOptions{Stated: true}, 5, "states no h1"},
+		"stored, zh stated for all": {statingRelease(), provider.HashOptions{Store: store}, 1, ""},
+		"stored":                    {demoRelease(), provider.HashOptions{Store: store}, 5, ""},
+		"empty store":               {demoRelease(), provider.HashOptions{Store: new(memory)}, 5, "HashOptions.Stated"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg, _, client := serveDemo(test.release)
+			test.o.NoDownload = true
+			got, err := provider.Hashes(t.Context(), client, demo, v123, nil, test.o)
+			if test.reason == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				wantPlatforms(t, got, five...)
+			} else {
+				wantPlatforms(t, got)
+				errs := joined(t, err)
+				if len(errs) != len(five) {
+					t.Errorf("Hashes: %d errors (%v), want one for each platform", len(errs), err)
+				}
+				for i, err := range errs {
+					if !errors.Is(err, verify.ErrNotStated) || !strings.Contains(err.Error(), test.reason) || !strings.Contains(err.Error(), five[i].String()) {
+						t.Errorf("Hashes: %v, want ErrNotStated of %s for %q", err, five[i], test.reason)
+					}
+				}
+			}
+			want := map[regtest.Kind]int{regtest.Discovery: 1, regtest.Versions: 1, regtest.Package: test.packages}
+			if test.reason == "" {
+				want[regtest.Sums], want[regtest.Signature] = 1, 1
+			}
+			wantRequests(t, reg, want)
+		})
+	}
+}
+
+// unpacked creates a package in a filesystem mirror at root and returns its h1.
+func unpacked(t *testing.T, root string, platform addrs.Platform, content string) checksum.Hash {
+	t.Helper()
+	files := fstest.MapFS{"terraform-provider-demo_v1.2.3": {Data: []byte(content)}, "docs/README": {Data: []byte("Read me.\n")}}
+	dir := filepath.Join(root, "registry.opentofu.org", "acme", "demo", "1.2.3", platform.String())
+	if err := os.CopyFS(dir, files); err != nil {
+		t.Fatal(err)
+	}
+	h1 := must(checksum.H1Dir(t.Context(), files))(t)
+	return h1
+}
+
+// TestHashesOfDirectory: an unpacked package has only an h1, which only a lock file can confirm.
+func TestHashesOfDirectory(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	darwin := addrs.MustParsePlatform("darwin_arm64")
+	h1 := map[addrs.Platform]checksum.Hash{linux: unpacked(t, root, linux, "linux"), darwin: unpacked(t, root, darwin, "darwin")}
+	mirror, err := mirrordir.Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		policy verify.Policy
+		want   []addrs.Platform
+		trust  verify.Trust
+		err    error
+	}{
+		"strict":       {verify.Policy{}, nil, 0, verify.ErrUnchecked},
+		"unsigned":     {verify.Policy{AllowUnsigned: true}, nil, 0, verify.ErrUnchecked},
+		"unchecked":    {verify.Policy{AllowUnchecked: true}, []addrs.Platform{linux, darwin}, verify.Unchecked, nil},
+		"accepted":     {verify.Policy{Accept: []checksum.Hash{h1[linux], h1[darwin]}}, []addrs.Platform{linux, darwin}, verify.Accepted, nil},
+		"one accepted": {verify.Policy{Accept: []checksum.Hash{h1[linux]}}, []addrs.Platform{linux}, verify.Accepted, verify.ErrNotAccepted},
+		"only a zh":    {verify.Policy{Accept: []checksum.Hash{zh(nil)}}, nil, 0, verify.ErrNotAccepted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := provider.HashOptions{Policy: test.policy, Store: new(memory)}
+			got, err := provider.Hashes(t.Context(), mirror, demo, v123, nil, o)
+			if !errors.Is(err, test.err) {
+				t.Errorf("Hashes returned %v, want %v", err, test.err)
+			}
+			wantPlatforms(t, got, test.want...)
+			for platform, report := range got {
+				if report.Trust != test.trust || !slices.Equal(report.Recordable(), []checksum.Hash{h1[platform]}) {
+					t.Errorf("%s: %+v, want %s", platform, report, h1[platform])
+				}
+			}
+		})
+	}
+}
+
+// TestHashesOfBadDirectory: a directory with a link and a missing directory are errors, and do
+// not affect the other platforms.
+func TestHashesOfBadDirectory(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	good := filepath.Join(root, "good")
+	if err := os.CopyFS(good, fstest.MapFS{"terraform-provider-demo": {Data: []byte("program")}}); err != nil {
+		t.Fatal(err)
+	}
+	linked := filepath.Join(root, "linked")
+	if err := os.Mkdir(linked, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := disktest.Symlink("/etc/passwd", filepath.Join(linked, "terraform-provider-demo")); err != nil {
+		t.Skipf("skipped: symbolic links cannot be made here: %v", err)
+	}
+	dirs := map[string]string{"linux_amd64": good, "darwin_arm64": linked, "windows_amd64": filepath.Join(root, "gone")}
+	src := &lister{Fetcher: serve(nil), find: func(platform addrs.Platform) (*provider.Package, error) {
+		return &provider.Package{Provider: demo, Version: v123, Platform: platform, Dir: dirs[platform.String()]}, nil
+	}}
+	o := provider.HashOptions{Policy: verify.Policy{AllowUnchecked: true}}
+	got, err := provider.Hashes(t.Context(), src, demo, v123, platforms("linux_amd64", "darwin_arm64", "windows_amd64"), o)
+	wantPlatforms(t, got, linux)
+	if !errors.Is(err, checksum.ErrIrregular) || !errors.Is(err, fs.ErrNotExist) || len(joined(t, err)) != 2 {
+		t.Errorf("%v, want ErrIrregular and ErrNotExist", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	o.Progress = func(provider.Event) { t.Error("hashed") }
+	src.find = func(platform addrs.Platform) (*provider.Package, error) {
+		cancel()
+		return &provider.Package{Provider: demo, Version: v123, Platform: platform, Dir: good}, nil
+	}
+	if _, err := provider.Hashes(ctx, src, demo, v123, platforms("linux_amd64"), o); !errors.Is(err, context.Canceled) {
+		t.Errorf("Hashes returned %v, want Canceled", err)
+	}
+}
+
+// TestHashesOfSources: with several sources, each package comes from the first source that has it,
+// with its evidence and archive.
+func TestHashesOfSources(t *testing.T) {
+	t.Parallel()
+	r := demoRelease()
+	r.Platforms = []string{"linux_amd64", "linux_arm64"}
+	_, some, one := serveDemo(r)
+	_, all, two := serveDemo(statingRelease())
+	for name, src := range map[string]provider.Source{
+		"multi":   &provider.Multi{Sources: []provider.NamedSource{{Name: "one", Source: one}, {Name: "two", Source: two}}},
+		"firstof": &provider.FirstOf{Sources: []provider.NamedSource{{Name: "two", Source: two}}},
+	} {
+		for _, o := range []provider.HashOptions{{}, believing(verify.Policy{})} {
+			got, err := provider.Hashes(t.Context(), src, demo, v123, five, o)
+			if err != nil {
+				t.Errorf("%s: Hashes returned %v, want no error", name, err)
+				continue
+			}
+			wantPlatforms(t, got, five...)
+			for platform, report := range got {
+				key := all.Key()
+				if name == "multi" && platform.OS() == "linux" && !o.Stated {
+					key = some.Key() // as the source before has it
+				}
+				if report.Trust != verify.Signed || report.SignedBy.Fingerprint != key.Fingerprint() || !slices.Contains(report.Recordable(), all.H1(platform.String())) {
+					t.Errorf("%s: report of %s is %+v, want it signed by its own key", name, platform, report)
+				}
+			}
+		}
 	}
 }

@@ -2,9 +2,12 @@ package provider_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -124,18 +127,6 @@ func TestHashesStatedInPart(t *testing.T) {
 	}
 }
 
-// TestHashesStatedElsewhere: a platform that the first package does not mention is requested.
-func TestHashesStatedElsewhere(t *testing.T) {
-	t.Parallel()
-	reg, release, client := serveDemo(statingRelease())
-	fault := packagesOf(func(m map[string]any) { delete(m, "windows_amd64") })
-	fault.Path = "darwin/amd64"
-	reg.AddFault(fault)
-	got := hashes(t, client, five, believing(verify.Policy{}))
-	wantStated(t, release, got, verify.Signed, five...)
-	wantRequests(t, reg, map[regtest.Kind]int{regtest.Discovery: 1, regtest.Package: 2, regtest.Sums: 1, regtest.Signature: 1})
-}
-
 // hashesIn returns a copy of the hashes of one of "packages".
 func hashesIn(packages map[string]any, platform string) []any {
 	return slices.Clone(packages[platform].(map[string]any)["hashes"].([]any))
@@ -179,21 +170,6 @@ func TestHashesStatedWrong(t *testing.T) {
 func zhIn(packages map[string]any, platform string) any {
 	hashes := hashesIn(packages, platform)
 	return hashes[slices.IndexFunc(hashes, func(h any) bool { return strings.HasPrefix(h.(string), "zh:") })]
-}
-
-// TestHashesStatedTwice: if two zh are stated for an archive, its own package is requested.
-func TestHashesStatedTwice(t *testing.T) {
-	t.Parallel()
-	reg, release, client := serveDemo(statingRelease())
-	reg.AddFault(regtest.Fault{Kind: regtest.Package, Path: "darwin/amd64", Edit: func(doc map[string]any) {
-		packages := doc["packages"].(map[string]any)
-		packages["linux_amd64"] = stating(append(hashesIn(packages, "linux_amd64"), "zh:"+strings.Repeat("0", 64))...)
-	}})
-	got := hashes(t, client, five, believing(verify.Policy{}))
-	wantStated(t, release, got, verify.Signed, five...)
-	if n := reg.Count(regtest.Package); n != 2 {
-		t.Errorf("%d packages were asked for", n)
-	}
 }
 
 // TestHashesDisproved: a stated hash that the archive does not have is not recorded.
@@ -398,4 +374,210 @@ func TestHashesOfMirror(t *testing.T) {
 			t.Errorf("Hashes returned %v, %v, want ErrUnsigned", got, err)
 		}
 	})
+}
+
+// memory is a HashStore that can fail.
+type memory struct {
+	mu     sync.Mutex
+	kept   map[checksum.Hash][]checksum.Hash
+	asked  int
+	stored int
+	read   error
+	write  error
+}
+
+func (m *memory) Hashes(_ context.Context, zh checksum.Hash) ([]checksum.Hash, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.asked++
+	return slices.Clone(m.kept[zh]), m.read
+}
+
+func (m *memory) StoreHashes(_ context.Context, zh checksum.Hash, hashes []checksum.Hash) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.write != nil {
+		return m.write
+	}
+	m.stored++
+	if m.kept == nil {
+		m.kept = map[checksum.Hash][]checksum.Hash{}
+	}
+	m.kept[zh] = slices.Clone(hashes)
+	return nil
+}
+
+// TestHashStore: a second call downloads no archive and returns the same reports.
+func TestHashStore(t *testing.T) {
+	t.Parallel()
+	reg, release, client := serveDemo(demoRelease())
+	store := new(memory)
+	o := provider.HashOptions{Store: store}
+	first := hashes(t, client, five, o)
+	wantComputed(t, release, first, five...)
+	for _, platform := range five {
+		if got, want := store.kept[release.ZH(platform.String())], contentOf(t, release, platform); !slices.Equal(got, want) || len(want) != 2 {
+			t.Errorf("%s: stored are %v, want %v", platform, got, want)
+		}
+	}
+	reg.Reset()
+	second := hashes(t, client, five, o)
+	wantComputed(t, release, second, five...)
+	wantRequests(t, reg, map[regtest.Kind]int{regtest.Package: 5, regtest.Sums: 1, regtest.Signature: 1})
+	if len(store.kept) != 5 || store.stored != 5 {
+		t.Errorf("stored %d times for %d archives", store.stored, len(store.kept))
+	}
+}
+
+// TestHashStoreBeforeStated: stored hashes are preferred to stated hashes.
+func TestHashStoreBeforeStated(t *testing.T) {
+	t.Parallel()
+	reg, release, client := serveDemo(statingRelease())
+	store := new(memory)
+	hashes(t, client, five, provider.HashOptions{Store: store})
+	reg.Reset()
+	o := believing(verify.Policy{})
+	o.Store = store
+	got := hashes(t, client, five, o)
+	wantComputed(t, release, got, five...)
+	wantRequests(t, reg, map[regtest.Kind]int{regtest.Package: 1, regtest.Sums: 1, regtest.Signature: 1})
+}
+
+// TestHashStoreIsNoTrust: a stored archive is judged like a downloaded one.
+func TestHashStoreIsNoTrust(t *testing.T) {
+	t.Parallel()
+	store := new(memory)
+	_, release, client := serveDemo(demoRelease())
+	hashes(t, client, five, provider.HashOptions{Store: store})
+	zip := release.ZH("linux_amd64")
+	for name, test := range map[string]struct {
+		edit   func(*regtest.Provider)
+		policy verify.Policy
+		want   error
+	}{
+		"unsigned":     {func(r *regtest.Provider) { r.NoSums = true }, verify.Policy{}, verify.ErrUnsigned},
+		"not accepted": {func(*regtest.Provider) {}, verify.Policy{Accept: []checksum.Hash{release.ZH("darwin_amd64")}}, verify.ErrNotAccepted},
+		"accepted":     {func(*regtest.Provider) {}, verify.Policy{Accept: []checksum.Hash{zip}}, nil},
+		"by content":   {func(*regtest.Provider) {}, verify.Policy{Accept: contentOf(t, release, linux)}, nil},
+		"believed":     {func(r *regtest.Provider) { r.NoSums = true }, verify.Policy{AllowUnsigned: true}, nil},
+	} {
+		r := demoRelease()
+		test.edit(&r)
+		reg, _, client := serveDemo(r)
+		got, err := provider.Hashes(t.Context(), client, demo, v123, platforms("linux_amd64"), provider.HashOptions{Policy: test.policy, Store: store})
+		if !errors.Is(err, test.want) || (test.want == nil) != (len(got) == 1) {
+			t.Errorf("%s: %v, %v, want %v", name, got, err, test.want)
+		}
+		if n := reg.Count(regtest.Archive); test.want == nil && n != 0 {
+			t.Errorf("%s: %d archives were fetched", name, n)
+		}
+	}
+}
+
+// TestHashStoreWrong: if the store is wrong or fails, the archive is downloaded and the failure is
+// reported.
+func TestHashStoreWrong(t *testing.T) {
+	t.Parallel()
+	h1 := checksum.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")
+	broken := errors.New("broken disk")
+	for name, test := range map[string]struct {
+		store  *memory
+		kept   []checksum.Hash // for the archive of linux_amd64
+		events int             // EventStoreFailed
+	}{
+		"stated otherwise": {&memory{}, []checksum.Hash{h1}, 0},
+		"no content":       {&memory{}, []checksum.Hash{checksum.MustParseHash("zh:" + strings.Repeat("0", 64)), checksum.MustParseHash("h2:new")}, 0},
+		"empty":            {&memory{}, []checksum.Hash{}, 0},
+		"cannot read":      {&memory{read: broken}, []checksum.Hash{h1}, 1},
+		"cannot write":     {&memory{write: broken}, nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg, release, client := serveDemo(statingRelease())
+			test.store.kept = map[checksum.Hash][]checksum.Hash{release.ZH("linux_amd64"): test.kept}
+			var failed []provider.Event
+			o := provider.HashOptions{Store: test.store}
+			o.Progress = func(e provider.Event) {
+				if e.Kind == provider.EventStoreFailed {
+					failed = append(failed, e)
+				}
+			}
+			got := hashes(t, client, platforms("linux_amd64"), o)
+			wantComputed(t, release, got, linux)
+			if n := reg.Count(regtest.Archive); n != 1 {
+				t.Errorf("%d archives were fetched", n)
+			}
+			if len(failed) != test.events || test.events > 0 && (!errors.Is(failed[0].Err, broken) || failed[0].Platform != linux || failed[0].Provider != demo || failed[0].Version != v123) {
+				t.Errorf("events %v", failed)
+			}
+			if kept := test.store.kept[release.ZH("linux_amd64")]; test.store.write == nil && !slices.Equal(kept, contentOf(t, release, linux)) {
+				t.Errorf("stored are %v", kept)
+			}
+		})
+	}
+}
+
+// TestHashStoreContradicted: if stored and stated h1 differ, the archive is downloaded.
+func TestHashStoreContradicted(t *testing.T) {
+	t.Parallel()
+	_, release, client := serveDemo(demoRelease())
+	store := new(memory)
+	hashes(t, client, five, provider.HashOptions{Store: store})
+	reg, _, client := serveDemo(statingRelease())
+	const h1 = "h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
+	reg.AddFault(packagesOf(func(m map[string]any) {
+		m["windows_amd64"] = stating(h1, zhIn(m, "windows_amd64"))
+		m["linux_amd64"] = stating(append(hashesIn(m, "linux_amd64"), h1)...) // true and false
+	}))
+	o := believing(verify.Policy{})
+	o.Store = store
+	got, err := provider.Hashes(t.Context(), client, demo, v123, five, o)
+	wantComputed(t, release, got, five[:4]...)
+	if _, ok := errors.AsType[*checksum.MismatchError](err); !ok || len(joined(t, err)) != 1 || !strings.Contains(err.Error(), "windows_amd64") {
+		t.Errorf("%v, want a mismatch", err)
+	}
+	for platform, report := range got {
+		if slices.Contains(report.Recordable(), checksum.MustParseHash(h1)) {
+			t.Errorf("%s: a hash that is not true is recordable", platform)
+		}
+	}
+	if n := reg.Count(regtest.Archive); n != 1 {
+		t.Errorf("%d archives were fetched, want 1", n)
+	}
+}
+
+// TestHashStoreRefused: the hashes of a refused archive are not stored.
+func TestHashStoreRefused(t *testing.T) {
+	t.Parallel()
+	r := demoRelease()
+	r.NoSums = true
+	_, _, client := serveDemo(r)
+	store := new(memory)
+	if _, err := provider.Hashes(t.Context(), client, demo, v123, five, provider.HashOptions{Store: store}); !errors.Is(err, verify.ErrUnsigned) {
+		t.Errorf("Hashes returned %v, want ErrUnsigned", err)
+	}
+	if len(store.kept) > 0 {
+		t.Errorf("stored: %v", slices.Collect(maps.Keys(store.kept)))
+	}
+}
+
+// TestHashStoreWithoutZH: if a mirror does not state the zh, the archive is always downloaded, and
+// the store is not read.
+func TestHashStoreWithoutZH(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.opentofu.org")
+	reg.Mirror.Hashes = []string{"h1"}
+	reg.AddProvider(demoRelease())
+	src := &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Client{HTTP: reg.Client()}}
+	store := new(memory)
+	for range 2 {
+		o := provider.HashOptions{Policy: verify.Policy{AllowUnsigned: true}, Store: store}
+		got, err := provider.Hashes(t.Context(), src, demo, v123, platforms("linux_amd64"), o)
+		if err != nil || len(got) != 1 {
+			t.Fatal(got, err)
+		}
+	}
+	if n := reg.Count(regtest.Archive); n != 2 || store.asked != 0 {
+		t.Errorf("%d archives were fetched, the store was asked %d times", n, store.asked)
+	}
 }

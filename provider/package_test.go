@@ -1,8 +1,13 @@
 package provider_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,6 +15,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -98,5 +104,157 @@ func TestPackageClone(t *testing.T) {
 	}
 	if (*provider.Package)(nil).Clone() != nil {
 		t.Error("the clone of nothing is something")
+	}
+}
+
+func TestParseArchiveName(t *testing.T) {
+	t.Parallel()
+	const form = "is not of the form terraform-provider-TYPE_VERSION_OS_ARCH.zip"
+	for name, want := range map[string]struct{ version, platform, problem string }{
+		"terraform-provider-demo_1.2.3_linux_amd64.zip":                                   {"1.2.3", "linux_amd64", ""},
+		"Terraform-Provider-DEMO_1.0.0-RC1+Build.7_Linux_AMD64.ZIP":                       {"1.0.0-RC1+Build.7", "linux_amd64", ""},
+		"terraform-provider-demo_1.2.3_linux_amd64_extra.zip":                             {problem: form},
+		"terraform-provider-demo_1.2.3_linux_amd64_.zip":                                  {problem: form},
+		"terraform-provider-demo_1.2.3_linux.zip":                                         {problem: form},
+		"terraform-provider-.zip":                                                         {problem: form},
+		"terraform-provider-other_1.2.3_linux_amd64.zip":                                  {problem: "is of another provider"},
+		"terraform-provider-demo_latest_linux_amd64.zip":                                  {problem: "has an invalid version"},
+		"terraform-provider-demo_1.2.3_linux_.zip":                                        {problem: "has an invalid platform"},
+		"terraform-provider-demo_1.2.3_linux_amd64.record.json":                           {},
+		"opentofu-provider-demo_1.2.3_linux_amd64.zip":                                    {},
+		"terraform-provider.zip":                                                          {},
+		"":                                                                                {},
+		provider.ArchiveName(demo, v123, linux):                                           {"1.2.3", "linux_amd64", ""},
+		provider.ArchiveName(demo, v123, linux) + provider.ArchiveName(demo, v123, linux): {problem: form},
+	} {
+		v, platform, problem := provider.ParseArchiveName(demo, name)
+		if v.String() != want.version || platform.String() != want.platform || problem != want.problem {
+			t.Errorf("ParseArchiveName(%q) is %q, %q, %q, want %+v", name, v, platform, problem, want)
+		}
+	}
+}
+
+func FuzzParseArchiveName(f *testing.F) {
+	f.Add(provider.ArchiveName(demo, v123, linux))
+	f.Add("terraform-provider-demo_1.2.3_linux_amd64_extra.zip")
+	f.Fuzz(func(t *testing.T, name string) {
+		v, platform, problem := provider.ParseArchiveName(demo, name)
+		if (v == addrs.Version{}) != (platform == addrs.Platform{}) || problem != "" && !v.IsZero() {
+			t.Fatalf("ParseArchiveName(%q) is %q, %q, %q", name, v, platform, problem)
+		}
+		if v.IsZero() {
+			return
+		}
+		if v2, p2, _ := provider.ParseArchiveName(demo, provider.ArchiveName(demo, v, platform)); v2 != v || p2 != platform {
+			t.Errorf("the name of %s %s is read as %s %s", v, platform, v2, p2)
+		}
+	})
+}
+
+// An archive may have another form of the requested version in its name, but no other version.
+func TestEvidenceWant(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		version, filename, want string
+	}{
+		{"1.0.0", "terraform-provider-demo_1.0.0_linux_amd64.zip", "demo_1.0.0_linux_amd64"},
+		{"1.0.0", "terraform-provider-demo_1.0_linux_amd64.zip", "demo_1.0_linux_amd64"},
+		{"1.0.0", "terraform-provider-demo_1_linux_amd64.zip", "demo_1_linux_amd64"},
+		{"1.0.0", "terraform-provider-demo_v1.0_linux_amd64.zip", "demo_1.0_linux_amd64"},
+		{"1.0.0", "demo_1.0_linux_amd64.zip", "demo_1.0_linux_amd64"},
+		{"1.0.0", "terraform-provider-Demo_1.0_linux_amd64.zip", "demo_1.0_linux_amd64"},
+		{"1.0.0-rc1", "terraform-provider-demo_1.0-rc1_linux_amd64.zip", "demo_1.0-rc1_linux_amd64"},
+		{"1.0.0+b.1", "terraform-provider-demo_1.0+b.1_linux_amd64.zip", "demo_1.0+b.1_linux_amd64"},
+
+		{"1.0.0", "terraform-provider-demo_1.0.1_linux_amd64.zip", "demo_1.0.0_linux_amd64"},
+		{"1.0.0", "terraform-provider-demo_1.1_linux_amd64.zip", "demo_1.0.0_linux_amd64"},
+		{"1.0.0", "terraform-provider-demo_1.0-rc1_linux_amd64.zip", "demo_1.0.0_linux_amd64"},
+		{"1.0.0", "terraform-provider-demo_1.0+b_linux_amd64.zip", "demo_1.0.0_linux_amd64"},
+		{"1.0.0-rc1", "terraform-provider-demo_1.0-RC1_linux_amd64.zip", "demo_1.0.0-rc1_linux_amd64"},
+		{"1.0.0", "terraform-provider-demo_1.0_linux_arm64.zip", "demo_1.0.0_linux_amd64"},
+		{"1.0.0", "terraform-provider-demo_1.0_x_linux_amd64.zip", "demo_1.0.0_linux_amd64"},
+		{"1.0.0", "terraform-provider-demo_ 1.0_linux_amd64.zip", "demo_1.0.0_linux_amd64"},
+		{"1.0.0", "terraform-provider-demo_vv1.0_linux_amd64.zip", "demo_1.0.0_linux_amd64"},
+		{"1.0.0", "terraform-provider-demo__linux_amd64.zip", "demo_1.0.0_linux_amd64"},
+		{"1.0.0", "terraform-provider-demo_1.0_linux_amd64", "demo_1.0.0_linux_amd64"},
+		{"1.0.0", "_linux_amd64.zip", "demo_1.0.0_linux_amd64"},
+		{"1.0.0", "", "demo_1.0.0_linux_amd64"},
+	}
+	for _, tt := range tests {
+		pkg := &provider.Package{Provider: demo, Version: version(tt.version), Platform: linux, Filename: tt.filename}
+		if got := pkg.Evidence().Requested; got != tt.want {
+			t.Errorf("version %s, file %q: want %q, want it to be %q", tt.version, tt.filename, got, tt.want)
+		}
+	}
+	unset := &provider.Package{Provider: demo, Platform: linux, Filename: "terraform-provider-demo__linux_amd64.zip"}
+	if got := unset.Evidence().Requested; got != "demo__linux_amd64" {
+		t.Errorf("no version: want %q", got)
+	}
+}
+
+// The same with Download: the SHA256SUMS document lists the archive in its own form.
+func TestDownloadOtherSpelling(t *testing.T) {
+	t.Parallel()
+	content := archive(t)
+	for filename, want := range map[string]error{
+		"terraform-provider-demo_1.0_linux_amd64.zip":   nil,
+		"terraform-provider-demo_1.0.1_linux_amd64.zip": verify.ErrFilename,
+		"terraform-provider-evil_1.0_linux_amd64.zip":   verify.ErrFilename,
+	} {
+		pkg := packageOf(content)
+		pkg.Version, pkg.Filename = addrs.MustParseVersion("1.0.0"), filename
+		src := serve(content)
+		src.evidence = withSums(zh(content).Value() + "  " + filename + "\n")
+		path := filepath.Join(t.TempDir(), "demo.zip")
+		_, err := provider.Download(t.Context(), src, pkg, path, provider.Options{Policy: verify.Policy{AllowUnsigned: true}})
+		if !errors.Is(err, want) {
+			t.Errorf("%s: error %v, want %v", filename, err, want)
+		}
+		if _, statErr := os.Stat(path); (statErr == nil) != (want == nil) {
+			t.Errorf("file for %s: %v", filename, statErr)
+		}
+	}
+}
+
+// If the zh is accepted, the content is not read: here it is not an archive.
+func TestDownloadNeedsNoH1(t *testing.T) {
+	t.Parallel()
+	content := []byte("bytes that do not inflate")
+	accept := []checksum.Hash{checksum.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="), zh(content)}
+	report, err := provider.Download(t.Context(), serve(content), packageOf(content), target(t), provider.Options{Policy: verify.Policy{Accept: accept}})
+	if err != nil || report.Trust != verify.Accepted {
+		t.Errorf("Download returned %+v, %v, want an accepted archive", report, err)
+	}
+	if _, err := provider.Download(t.Context(), serve(content), packageOf(content), target(t), provider.Options{Policy: verify.Policy{Accept: accept[:1]}}); !errors.Is(err, checksum.ErrArchive) {
+		t.Errorf("only the h1 could decide: error %v, want ErrArchive", err)
+	}
+}
+
+// withSums is a source with an unsigned SHA256SUMS document.
+func withSums(doc string) func(context.Context, *provider.Package) (verify.Evidence, error) {
+	return func(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
+		ev := pkg.Evidence()
+		ev.Sums = []byte(doc)
+		return ev, nil
+	}
+}
+
+// TestEmptyEvidence: an empty SHA256SUMS document or signature is not a missing one.
+func TestEmptyEvidence(t *testing.T) {
+	t.Parallel()
+	for name, kind := range map[string]regtest.Kind{"sums": regtest.Sums, "signature": regtest.Signature} {
+		reg, _, client := serveDemo(demoRelease())
+		reg.AddFault(regtest.Fault{Kind: kind, Raw: []byte{}})
+		pkg := must(client.ProviderPackage(t.Context(), demo, v123, linux))(t)
+		path := target(t)
+		shared := provider.ShareEvidence(client) // asked three times, the third time from memory
+		for _, policy := range []verify.Policy{{}, {AllowUnsigned: true}, {AllowUnchecked: true}} {
+			if _, err := provider.Download(t.Context(), shared, pkg, path, provider.Options{Policy: policy}); !errors.Is(err, verify.ErrEmpty) {
+				t.Errorf("Download with empty %s and %+v: %v, want ErrEmpty", name, policy, err)
+			}
+		}
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("Download with empty %s left a file: %v", name, err)
+		}
 	}
 }

@@ -92,16 +92,6 @@ func TestPatternRefused(t *testing.T) {
 	}
 }
 
-func TestMustParsePattern(t *testing.T) {
-	t.Parallel()
-	defer func() {
-		if recover() == nil {
-			t.Error("no panic")
-		}
-	}()
-	provider.MustParsePattern("*")
-}
-
 func TestZeroPattern(t *testing.T) {
 	t.Parallel()
 	var zero provider.Pattern

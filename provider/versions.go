@@ -96,24 +96,19 @@ func (n Need) protocols() addrs.ProviderConstraint {
 // protocols. The zero constraint allows every release; a prerelease must be named exactly. The
 // error wraps an [*UnavailableError].
 func (v *Versions) Newest(c addrs.ProviderConstraint) (addrs.Version, error) {
-	return v.choose(c.Matcher(), c, Need{}, nil)
-}
-
-// NewestFunc is [Versions.Newest] with a function in place of a constraint.
-func (v *Versions) NewestFunc(allows func(addrs.Version) bool) (addrs.Version, error) {
-	return v.choose(allows, addrs.ProviderConstraint{}, Need{}, nil)
+	return v.choose(c, Need{}, nil)
 }
 
 // NewestFor returns the newest version that c allows and that fits need. Unknown platforms and
 // protocols are assumed to fit. The error wraps an [*UnavailableError] of kind ErrNoVersion,
 // ErrNoPlatform or ErrProtocol.
 func (v *Versions) NewestFor(c addrs.ProviderConstraint, need Need) (addrs.Version, error) {
-	return v.choose(c.Matcher(), c, need, need.matcher())
+	return v.choose(c, need, need.matcher())
 }
 
-// choose returns the newest version that allows and fits accept; a nil fits accepts all.
-func (v *Versions) choose(allows func(addrs.Version) bool, c addrs.ProviderConstraint, need Need, fits func(*Release) error) (addrs.Version, error) {
-	if best := v.newest(allows, fits); best != nil {
+// choose returns the newest version that c allows and fits accepts; a nil fits accepts all.
+func (v *Versions) choose(c addrs.ProviderConstraint, need Need, fits func(*Release) error) (addrs.Version, error) {
+	if best := v.newest(c.Matcher(), fits); best != nil {
 		return best.Version, nil
 	}
 	return addrs.Version{}, &Error{Op: "choose a version of", Subject: v.Provider.String(), Err: v.unavailable(c, need, fits)}
@@ -225,7 +220,7 @@ func Find(ctx context.Context, src Lister, p addrs.Provider, c addrs.ProviderCon
 // UnavailableError means that no version or package fits. It describes what is listed.
 type UnavailableError struct {
 	Provider   addrs.Provider           // as requested
-	Constraint addrs.ProviderConstraint // the allowed versions; zero for [Versions.NewestFunc]
+	Constraint addrs.ProviderConstraint // the allowed versions
 	Need       Need                     // the required platforms and protocols
 
 	// Newest is the newest listed release, otherwise the newest prerelease, or zero.

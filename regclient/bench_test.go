@@ -81,3 +81,69 @@ func BenchmarkPackage(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkModuleVersions lists 2,000 versions of a module. x-json is the time as a multiple of the
+// time that json.Unmarshal needs. "full" has members that registries add to the protocol.
+func BenchmarkModuleVersions(b *testing.B) {
+	for _, form := range []struct{ name, more string }{
+		{"bare", ``},
+		{"v", ``},
+		{"full", `,"deprecated":null,"published_at":"2026-01-01T00:00:00Z","root":{"providers":[{"name":"aws","version":">= 5.0"}],"dependencies":[]},` +
+			`"submodules":[{"path":"modules/a","providers":[{"name":"aws","version":">= 5.0"}],"dependencies":[]}]`},
+	} {
+		b.Run(form.name, func(b *testing.B) {
+			prefix := ""
+			if form.name == "v" {
+				prefix = "v"
+			}
+			doc := []byte(`{"modules":[{"source":"acme/network/aws","versions":[`)
+			for i := range 2000 {
+				if i > 0 {
+					doc = append(doc, ',')
+				}
+				doc = fmt.Appendf(doc, `{"version":"%s%d.%d.%d"%s}`, prefix, i/200, i/10%20, i%10, form.more)
+			}
+			benchmarkModuleVersions(b, append(doc, `]}]}`...))
+		})
+	}
+}
+
+func benchmarkModuleVersions(b *testing.B, doc []byte) {
+	c := answering(b, func() []byte { return doc })
+	var plain, whole time.Duration
+	b.SetBytes(int64(len(doc)))
+	b.ReportAllocs()
+	for b.Loop() {
+		begin := time.Now()
+		var wire struct {
+			Modules []struct {
+				Versions []struct {
+					Version string `json:"version"`
+				} `json:"versions"`
+			} `json:"modules"`
+		}
+		if err := json.Unmarshal(doc, &wire); err != nil {
+			b.Fatal(err)
+		}
+		middle := time.Now()
+		versions, err := c.ModuleVersions(b.Context(), network)
+		if err != nil || len(versions.List) != 2000 {
+			b.Fatal(err)
+		}
+		plain += middle.Sub(begin)
+		whole += time.Since(middle)
+	}
+	b.ReportMetric(float64(whole)/float64(plain), "x-json")
+	b.ReportMetric(float64(whole.Microseconds())/float64(b.N), "µs/list")
+}
+
+func BenchmarkModuleLocation(b *testing.B) {
+	doc := []byte(`{"location":"git::https://git.example.com/network.git//modules/subnet?ref=v1.0.0"}`)
+	c := answering(b, func() []byte { return doc })
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := c.ModuleLocation(b.Context(), network, v100); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -216,24 +216,6 @@ func TestNoTokenBesidePresignedQuery(t *testing.T) {
 	wantTokens(t, reg, func(r regtest.Request) bool { return r.Kind != regtest.Archive })
 }
 
-// TestServersThatRefuseTokens: object stores answer 400 to a presigned URL with a token.
-func TestServersThatRefuseTokens(t *testing.T) {
-	t.Parallel()
-	reg := registry()
-	reg.AddFault(regtest.Fault{Kind: regtest.Sums | regtest.Signature | regtest.Archive, RefuseToken: true})
-	walk(t, leakClient(t, reg, false))
-
-	c := leakClient(t, reg, true)
-	pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = c.Open(t.Context(), pkg)
-	if e := asError(t, err); e.Status != 400 || !e.HadToken {
-		t.Errorf("error %+v, want status 400 with a token", e)
-	}
-}
-
 // TestTokenOfProviderAlias: the token of the real host is sent, not the token of its alias.
 func TestTokenOfProviderAlias(t *testing.T) {
 	t.Parallel()

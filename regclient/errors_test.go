@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
@@ -15,7 +15,9 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // versionsOf returns a registry with 1.2.0 for linux_amd64, and 1.1.0 for plan9_arm, too.
@@ -101,47 +103,10 @@ func TestDiscoveryFails(t *testing.T) {
 	}
 }
 
-func TestRetryAfterIsReported(t *testing.T) {
-	t.Parallel()
-	reg := registry()
-	reg.AddFault(regtest.Fault{Kind: regtest.Versions, Status: http.StatusTooManyRequests, RetryAfter: "90"})
-	_, err := client(reg).ProviderVersions(t.Context(), alpha)
-	if e := asError(t, err); e.RetryAfter != 90*time.Second || e.Status != 429 || e.Attempts != 1 {
-		t.Errorf("error %+v, want status 429 and 90s", e)
-	}
-}
-
-func TestCredentialsFail(t *testing.T) {
-	t.Parallel()
-	reg := registry()
-	c := client(reg)
-	locked := errors.New("keychain is locked")
-	c.Transport.Credentials = sourceFunc(func(context.Context, svchost.Hostname) (auth.Token, error) { return auth.Token{}, locked })
-	_, err := c.ProviderVersions(t.Context(), alpha)
-	if asError(t, err); !errors.Is(err, locked) {
-		t.Errorf("ProviderVersions returned %v, want %v", err, locked)
-	}
-	if n := reg.Count(0); n != 0 {
-		t.Errorf("%d requests were made without the token", n)
-	}
-}
-
 type sourceFunc func(context.Context, svchost.Hostname) (auth.Token, error)
 
 func (f sourceFunc) Token(ctx context.Context, host svchost.Hostname) (auth.Token, error) {
 	return f(ctx, host)
-}
-
-func TestVetoHost(t *testing.T) {
-	t.Parallel()
-	reg := registry()
-	c := client(reg)
-	internal := errors.New("not this one")
-	c.Transport.VetoHost = func(string) error { return internal }
-	_, err := c.ProviderVersions(t.Context(), alpha)
-	if asError(t, err); !errors.Is(err, internal) || reg.Count(0) != 0 {
-		t.Errorf("%v after %d requests", err, reg.Count(0))
-	}
 }
 
 // TestBuiltInProvider: no registry is asked for it.
@@ -151,30 +116,6 @@ func TestBuiltInProvider(t *testing.T) {
 	_, err := client(reg).ProviderVersions(t.Context(), addrs.MustParseProvider("terraform.io/builtin/terraform"))
 	if asError(t, err); !errors.Is(err, provider.ErrNotFound) || reg.Count(0) != 0 {
 		t.Errorf("%v after %d requests", err, reg.Count(0))
-	}
-}
-
-func TestContextEnds(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	reg := registry()
-	c := client(reg)
-	calls := map[string]func() error{
-		"versions": func() error { _, err := c.ProviderVersions(ctx, alpha); return err },
-		"package":  func() error { _, err := c.ProviderPackage(ctx, alpha, v120, linux); return err },
-		"evidence": func() error { _, err := c.Evidence(ctx, filesOf(host)); return err },
-		"open":     func() error { _, err := c.Open(ctx, filesOf(host)); return err },
-	}
-	for name, call := range calls {
-		if err := call(); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v, want Canceled", name, err)
-		} else {
-			asError(t, err)
-		}
-	}
-	if reg.Count(0) != 0 {
-		t.Errorf("%d requests after the end", reg.Count(0))
 	}
 }
 
@@ -202,5 +143,293 @@ func TestZeroValues(t *testing.T) {
 	}
 	if n := len(reg.Requests()); n != 0 {
 		t.Errorf("%d requests, want 0", n)
+	}
+}
+
+// TestNoFile: a missing file of a package is ErrNoFile, a missing package is not.
+func TestNoFile(t *testing.T) {
+	t.Parallel()
+	for kind, what := range map[regtest.Kind]string{
+		regtest.Sums:      "fetch the checksums of registry.example.com/acme/alpha 1.2.0 linux_amd64: ",
+		regtest.Signature: "fetch the signature of registry.example.com/acme/alpha 1.2.0 linux_amd64: ",
+		regtest.Archive:   "fetch registry.example.com/acme/alpha 1.2.0 linux_amd64: ",
+	} {
+		for _, status := range []int{404, 410, 403, 500} {
+			reg := regtest.New(host)
+			reg.AddProvider(alphaAt("1.2.0"))
+			reg.AddFault(regtest.Fault{Kind: kind, Status: status})
+			_, err := install(t.Context(), client(reg), alpha, filepath.Join(t.TempDir(), "alpha.zip"))
+			gone := status == 404 || status == 410
+			if errors.Is(err, provider.ErrNoFile) != gone || errors.Is(err, provider.ErrNotFound) != gone || provider.IsFault(err) != (status == 500) {
+				t.Errorf("%v, status %d: %v", kind, status, err)
+			}
+			if e, ok := errors.AsType[*failure.RequestError](err); !ok || e.Status != status || !strings.HasPrefix(err.Error(), what) {
+				t.Errorf("%v, status %d: %v", kind, status, err)
+			}
+		}
+	}
+	for _, kind := range []regtest.Kind{regtest.Discovery, regtest.Versions, regtest.Package} {
+		reg := regtest.New(host)
+		reg.AddProvider(alphaAt("1.2.0"))
+		reg.AddFault(regtest.Fault{Kind: kind, Status: 404})
+		if _, err := install(t.Context(), client(reg), alpha, filepath.Join(t.TempDir(), "alpha.zip")); err == nil || errors.Is(err, provider.ErrNoFile) {
+			t.Errorf("%v: Download returned %v, want an error other than ErrNoFile", kind, err)
+		}
+	}
+}
+
+// protocol is one of the two protocols, with what the tests ask by it.
+type protocol struct {
+	name, version string // of the version that list lists and find finds
+	lists, finds  regtest.Kind
+	add           func(reg *regtest.Registry, version string)
+	list          func(ctx context.Context, c *regclient.Client) (listed string, err error)
+	find          func(ctx context.Context, c *regclient.Client) error
+	missing       error // the kind of a listed version that is answered with 404
+}
+
+var protocols = []protocol{{
+	name: "provider", version: "1.2.0",
+	lists: regtest.Versions, finds: regtest.Package, missing: provider.ErrNoPlatform,
+	add: func(reg *regtest.Registry, version string) { reg.AddProvider(alphaAt(version)) },
+	list: func(ctx context.Context, c *regclient.Client) (string, error) {
+		versions, err := c.ProviderVersions(ctx, alpha)
+		if err != nil {
+			return "", err
+		}
+		return versions.List[0].Listed, nil
+	},
+	find: func(ctx context.Context, c *regclient.Client) error {
+		pkg, err := c.ProviderPackage(ctx, alpha, v120, linux)
+		if err == nil && pkg.Version != v120 {
+			return errors.New("found " + pkg.String())
+		}
+		return err
+	},
+}, {
+	name: "module", version: "1.0.0",
+	lists: regtest.ModuleVersions, finds: regtest.ModuleLocation, missing: provider.ErrNoVersion,
+	add: func(reg *regtest.Registry, version string) {
+		reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: version, Answer: regtest.InBody})
+	},
+	list: func(ctx context.Context, c *regclient.Client) (string, error) {
+		versions, err := c.ModuleVersions(ctx, network)
+		if err != nil {
+			return "", err
+		}
+		return versions.List[0].Listed, nil
+	},
+	find: func(ctx context.Context, c *regclient.Client) error {
+		loc, err := c.ModuleLocation(ctx, network, v100)
+		if err == nil && loc.Version != v100 {
+			return errors.New("found " + loc.Version.String())
+		}
+		return err
+	},
+}}
+
+// forBoth runs a test for both protocols, with a registry that has one version and with
+// faults.
+func forBoth(t *testing.T, test func(t *testing.T, p protocol, registry func(...regtest.Fault) *regtest.Registry)) {
+	t.Parallel()
+	for _, p := range protocols {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, p, func(faults ...regtest.Fault) *regtest.Registry {
+				reg := regtest.New(host)
+				p.add(reg, p.version)
+				for _, f := range faults {
+					reg.AddFault(f)
+				}
+				return reg
+			})
+		})
+	}
+}
+
+// TestUnknownOr500: some registries answer 500 for what they do not know.
+func TestUnknownOr500(t *testing.T) {
+	forBoth(t, func(t *testing.T, p protocol, registry func(...regtest.Fault) *regtest.Registry) {
+		c := client(registry(regtest.Fault{Kind: p.lists | p.finds, Status: http.StatusInternalServerError}))
+		_, listErr := p.list(t.Context(), c)
+		for _, err := range []error{listErr, p.find(t.Context(), c)} {
+			if e := asError(t, err); errors.Is(err, provider.ErrNotFound) || e.Status != 500 {
+				t.Errorf("%v, want no ErrNotFound", err)
+			}
+			if want := "some servers answer 500 for an unknown " + p.name; strings.Count(err.Error(), want) != 1 {
+				t.Errorf("got %v, want %q in it", err, want)
+			}
+		}
+		c = client(registry(regtest.Fault{Kind: p.lists, Status: http.StatusBadGateway}))
+		if _, err := p.list(t.Context(), c); strings.Contains(err.Error(), "some servers") {
+			t.Errorf("said of 502: %v", err)
+		}
+	})
+}
+
+// TestListedButRefused: a registry that refuses what it lists has a fault of its own,
+// and says 404 if it means that the package is missing.
+func TestListedButRefused(t *testing.T) {
+	forBoth(t, func(t *testing.T, p protocol, registry func(...regtest.Fault) *regtest.Registry) {
+		for status, want := range map[int]error{404: p.missing, 400: nil, 500: nil, 503: nil, 418: nil} {
+			err := p.find(t.Context(), client(registry(regtest.Fault{Kind: p.finds, Status: status})))
+			if e := asError(t, err); e.Status != status || strings.Contains(err.Error(), "some servers") {
+				t.Errorf("status %d: error %v, want this status without a guess", status, err)
+			}
+			if want != nil && !errors.Is(err, want) || want == nil && errors.Is(err, provider.ErrNotFound) {
+				t.Errorf("%d: %v, want %v", status, err, want)
+			}
+		}
+	})
+}
+
+// TestRefusedWithoutList: if the registry does not list versions either, the refusal
+// stands as it is.
+func TestRefusedWithoutList(t *testing.T) {
+	forBoth(t, func(t *testing.T, p protocol, registry func(...regtest.Fault) *regtest.Registry) {
+		for status, want := range map[int]error{404: provider.ErrNotFound, 400: nil, 500: nil} {
+			err := p.find(t.Context(), client(registry(
+				regtest.Fault{Kind: p.finds, Status: status}, regtest.Fault{Kind: p.lists, Status: http.StatusBadGateway})))
+			if e := asError(t, err); e.Status != status || errors.Is(err, provider.ErrNotFound) != (want != nil) || errors.Is(err, p.missing) {
+				t.Errorf("%d: %v, want %v", status, err, want)
+			}
+		}
+	})
+}
+
+// TestListedSpelling: a version is asked for by the canonical text, and if that is refused,
+// by the listed one.
+func TestListedSpelling(t *testing.T) {
+	forBoth(t, func(t *testing.T, p protocol, _ func(...regtest.Fault) *regtest.Registry) {
+		texts := map[string][]string{"provider": {"1.2", "01.2.0", "1.2.0"}, "module": {"v1.0.0", "1.0", "01.0.0", "1.0.0"}}[p.name]
+		for _, text := range texts {
+			for _, status := range []int{400, 404, 500} {
+				reg := regtest.New(host)
+				p.add(reg, text)
+				listed, requests := "", 1
+				if text != p.version {
+					listed, requests = text, 2
+					reg.AddFault(regtest.Fault{Kind: p.finds, Path: "/" + p.version + "/", Status: status})
+				}
+				c := client(reg)
+				err := p.find(t.Context(), c)
+				if err != nil || reg.Count(p.finds) != requests || reg.Count(p.lists) != requests-1 {
+					t.Errorf("%s, status %d: %v after %d requests and %d lists", text, status, err, reg.Count(p.finds), reg.Count(p.lists))
+				}
+				if all := reg.Requests(); !strings.Contains(all[len(all)-1].Path, "/"+text+"/download") {
+					t.Errorf("%s, status %d: asked for %s last", text, status, all[len(all)-1].Path)
+				}
+				if got, err := p.list(t.Context(), c); err != nil || got != listed {
+					t.Errorf("%s: Listed is %q, %v; want %q", text, got, err, listed)
+				}
+			}
+		}
+	})
+}
+
+// TestBothSpellingsRefused: the refusal of the canonical one is the one that counts.
+func TestBothSpellingsRefused(t *testing.T) {
+	forBoth(t, func(t *testing.T, p protocol, _ func(...regtest.Fault) *regtest.Registry) {
+		reg := regtest.New(host)
+		listed := strings.TrimSuffix(p.version, ".0")
+		p.add(reg, listed)
+		reg.AddFault(regtest.Fault{Kind: p.finds, Path: "/" + p.version + "/", Status: http.StatusNotFound})
+		reg.AddFault(regtest.Fault{Kind: p.finds, Path: "/" + listed + "/", Status: http.StatusBadRequest})
+		err := p.find(t.Context(), client(reg))
+		if e := asError(t, err); e.Status != http.StatusNotFound || !errors.Is(err, p.missing) || reg.Count(p.finds) != 2 {
+			t.Errorf("%v after %d requests", err, reg.Count(p.finds))
+		}
+	})
+}
+
+// TestMediaTypes: static file servers send none, or a wrong one.
+func TestMediaTypes(t *testing.T) {
+	forBoth(t, func(t *testing.T, p protocol, registry func(...regtest.Fault) *regtest.Registry) {
+		for _, media := range [][]string{nil, {"application/octet-stream"}, {"application/json; charset=utf-8"}, {"text/plain"}, {"no/media/type"}} {
+			c := client(registry(regtest.Fault{Kind: p.lists | p.finds, Header: http.Header{"Content-Type": media}}))
+			if _, err := p.list(t.Context(), c); err != nil {
+				t.Errorf("versions as %q: %v", media, err)
+			}
+			if err := p.find(t.Context(), c); err != nil {
+				t.Errorf("package or location as %q: %v", media, err)
+			}
+		}
+	})
+}
+
+func TestUnauthorized(t *testing.T) {
+	forBoth(t, func(t *testing.T, p protocol, registry func(...regtest.Fault) *regtest.Registry) {
+		for _, kind := range []regtest.Kind{regtest.Discovery, p.lists, p.finds} {
+			for _, sent := range []bool{false, true} {
+				reg := registry()
+				reg.Require("right", kind)
+				c := client(reg)
+				note := "(no token was sent)"
+				if sent {
+					c.Transport.Credentials, note = tokens(t, "wrong-secret"), "(a token was sent)"
+				}
+				_, err := p.list(t.Context(), c)
+				if kind == p.finds {
+					err = p.find(t.Context(), c)
+				}
+				e := asError(t, err)
+				if !errors.Is(err, provider.ErrUnauthorized) || e.HadToken != sent || e.Status != 401 && e.Status != 403 {
+					t.Errorf("%v, token %t: %+v", kind, sent, e)
+				}
+				text := err.Error()
+				if strings.Count(text, note) != 1 || strings.Contains(text, "secret") || strings.Count(text, "token was sent") != 1 || strings.Count(text, "https://") != 1 {
+					t.Errorf("%v, token %t: %s", kind, sent, text)
+				}
+			}
+		}
+		reg := registry()
+		reg.Require("right", 0)
+		c := client(reg)
+		c.Transport.Credentials = tokens(t, "right")
+		if err := p.find(t.Context(), c); err != nil {
+			t.Errorf("with the right token: %v", err)
+		}
+	})
+}
+
+func TestNoRegistryAtHost(t *testing.T) {
+	forBoth(t, func(t *testing.T, p protocol, registry func(...regtest.Fault) *regtest.Registry) {
+		other := map[string]string{"provider": "modules.v1", "module": "providers.v1"}[p.name]
+		for name, want := range map[string]error{"none": disco.ErrNoService, other: disco.ErrNoService, p.name + "s.v2": disco.ErrServiceVersion} {
+			reg := registry()
+			reg.Services = map[string]any{name: "/x/"}
+			c := client(reg)
+			_, listErr := p.list(t.Context(), c)
+			for _, err := range []error{listErr, p.find(t.Context(), c)} {
+				if asError(t, err); !errors.Is(err, want) || errors.Is(err, provider.ErrNotFound) {
+					t.Errorf("%v: %v, want %v", reg.Services, err, want)
+				}
+			}
+			if n := reg.Count(0); n != 1 {
+				t.Errorf("%v: %d requests, want 1", reg.Services, n)
+			}
+		}
+		// A host that answers discovery with 404 has no services either.
+		reg := registry(regtest.Fault{Kind: regtest.Discovery, Status: 404})
+		if _, err := p.list(t.Context(), client(reg)); !errors.Is(err, disco.ErrNoService) {
+			t.Errorf("%v, want ErrNoService", err)
+		}
+	})
+}
+
+// TestUnselectableVersion: a list with 0.0.0 has one warning.
+func TestUnselectableVersion(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.example.com")
+	for _, version := range []string{"0.0.0", "0.0.1", "0.0.0-beta"} {
+		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: version, Platforms: []string{"linux_amd64"}})
+	}
+	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
+	versions := must(client.ProviderVersions(t.Context(), addrs.MustParseProvider("registry.example.com/acme/alpha")))(t)
+	about := func(text string) bool {
+		return strings.Contains(text, "no constraint selects the listed version 0.0.0")
+	}
+	if len(versions.List) != 3 || len(versions.Warnings) != 1 || !slices.ContainsFunc(versions.Warnings, about) {
+		t.Errorf("ProviderVersions returned %v with the warnings %q, want three versions and a warning about 0.0.0", versions.List, versions.Warnings)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -62,57 +64,6 @@ func Example() {
 	// terraform-provider-alpha_1.2.0_linux_amd64.zip
 	// trust: signed
 	// signed by the registry's key: true
-}
-
-// Versions are listed newest first.
-func ExampleClient_ProviderVersions() {
-	reg := regtest.New("registry.example.com")
-	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.9.0", Platforms: []string{"linux_amd64"}})
-	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.10.0", Platforms: []string{"linux_amd64", "linux_arm64"}, Warnings: []string{"alpha is now called beta"}})
-
-	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
-	versions, err := client.ProviderVersions(context.Background(), addrs.MustParseProvider("registry.example.com/acme/alpha"))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, release := range versions.List {
-		fmt.Println(release.Version, release.Protocols, release.Platforms)
-	}
-	for _, warning := range versions.Warnings {
-		fmt.Println("warning:", warning)
-	}
-	// Output:
-	// 1.10.0 [5.0] [linux_amd64 linux_arm64]
-	// 1.9.0 [5.0] [linux_amd64]
-	// warning: alpha is now called beta
-}
-
-// Registries answer 404 for everything that they do not have. The error tells what is missing and
-// what is listed.
-func ExampleClient_ProviderPackage() {
-	reg := regtest.New("registry.example.com")
-	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.1.0", Platforms: []string{"linux_amd64", "linux_arm64"}})
-	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Platforms: []string{"linux_amd64"}})
-
-	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
-	_, err := client.ProviderPackage(context.Background(), addrs.MustParseProvider("registry.example.com/acme/alpha"),
-		addrs.MustParseVersion("1.2.0"), addrs.MustParsePlatform("linux_arm64"))
-	var unavailable *provider.UnavailableError
-	switch {
-	case errors.Is(err, provider.ErrNoPlatform) && errors.As(err, &unavailable):
-		fmt.Println("there is", unavailable.Platforms)
-		fmt.Println("try", unavailable.Fits)
-	case errors.Is(err, provider.ErrNoVersion):
-		fmt.Println("no such version")
-	case errors.Is(err, provider.ErrNotFound):
-		fmt.Println("no such provider")
-	case err != nil:
-		fmt.Println(err)
-	}
-	// Output:
-	// there is [linux_amd64]
-	// try 1.1.0
 }
 
 // The token of the host in the address is sent. Programs usually take tokens from the environment,
@@ -243,4 +194,122 @@ func ExampleClient_fixedURL() {
 	// Output:
 	// 1.2.0
 	// http://registry.example.com/v1/providers/acme/alpha/versions
+}
+
+// From the source of a module, as in a configuration, to its files. The registry of this example is in
+// memory. The zero Client asks the host of the address.
+func Example_modules() {
+	reg := regtest.New("registry.example.com")
+	reg.AddModule(regtest.Module{
+		Address: "acme/network/aws", Version: "1.2.0",
+		Files: map[string]string{"README.md": "# Network\n", "modules/subnet/main.tf": "# a subnet\n"},
+	})
+	reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: "2.0.0"})
+
+	ctx := context.Background()
+	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
+	source := addrs.MustParseModuleSource("registry.example.com/acme/network/aws//modules/subnet")
+	versions, err := client.ModuleVersions(ctx, source.Module)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	version, err := versions.Newest(addrs.MustParseModuleConstraint("~> 1.0"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	report, err := module.Download(ctx, client, source, version, filepath.Join(dir, "network"), module.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	files, err := os.ReadDir(report.ModuleDir())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(report.Version, report.Subdir, files)
+	fmt.Println(report.H1)
+	// Output:
+	// 1.2.0 modules/subnet [- main.tf]
+	// h1:yEizaSkeLD1FZRZCn3s9qfe8QLFbBQ7rgZ/6LrYW0fI=
+}
+
+// A registry that serves its packages itself gets its token with the request for a package. Other
+// servers do not.
+func ExampleClient_OpenModule() {
+	reg := regtest.New("registry.example.com")
+	private := true
+	reg.AddModule(regtest.Module{Address: "acme/network/aws", UseRegistryCredentials: &private})
+	reg.AddModule(regtest.Module{Address: "acme/leak/aws", UseRegistryCredentials: &private, Origin: "https://files.example.net"})
+
+	ctx := context.Background()
+	client := &regclient.Client{
+		Transport: &transport.Client{HTTP: reg.Client(), Credentials: auth.Environ([]string{"TF_TOKEN_registry_example_com=s3cr3t"})},
+	}
+	for _, name := range []string{"acme/network/aws", "acme/leak/aws"} {
+		m := addrs.MustParseModule("registry.example.com/" + name)
+		location, err := client.ModuleLocation(ctx, m, addrs.MustParseModuleVersion("1.0.0"))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		body, err := client.OpenModule(ctx, location)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		body.Close()
+	}
+	for _, request := range reg.Requests() {
+		if request.Kind == regtest.ModulePackage {
+			fmt.Printf("%s saw %q\n", request.Host, request.Authorization)
+		}
+	}
+	// Output:
+	// registry.example.com saw "Bearer s3cr3t"
+	// files.example.net saw ""
+}
+
+// The packages of a module are on a server that requires a password from the user's netrc file. The
+// registry does not get the password.
+func ExampleClient_netrc() {
+	reg := regtest.New("registry.example.com")
+	reg.AddModule(regtest.Module{Address: "acme/network/aws", Origin: "https://files.example.com"})
+
+	netrc, err := auth.ParseNetrc([]byte("machine files.example.com login alice password secret\n")) // or LoadNetrc
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}, ModuleCredentials: netrc.Lookup}
+
+	ctx := context.Background()
+	network, version := addrs.MustParseModule("registry.example.com/acme/network/aws"), addrs.MustParseModuleVersion("1.0.0")
+	loc, err := client.ModuleLocation(ctx, network, version)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	body, err := client.OpenModule(ctx, loc) // as module.Download does
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer body.Close()
+	_, _ = io.Copy(io.Discard, body)
+	for _, q := range reg.Requests() {
+		fmt.Printf("%s: %q\n", q.Kind, q.Authorization)
+	}
+	// Output:
+	// discovery: ""
+	// module location: ""
+	// module package: "Basic YWxpY2U6c2VjcmV0"
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
-	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -106,18 +105,6 @@ func TestLockedInstall(t *testing.T) {
 	})
 }
 
-// TestRefusalCostsOneRequest: a refusal causes one request for the versions.
-func TestRefusalCostsOneRequest(t *testing.T) {
-	t.Parallel()
-	reg := registry()
-	if _, err := client(reg).ProviderPackage(t.Context(), alpha, v120, plan9); !errors.Is(err, provider.ErrNoPlatform) {
-		t.Errorf("ProviderPackage returned %v, want ErrNoPlatform", err)
-	}
-	if n := reg.Count(0); n != 3 || reg.Count(regtest.Versions) != 1 {
-		t.Errorf("%d requests, %d for versions; want 3 and 1", n, reg.Count(regtest.Versions))
-	}
-}
-
 // TestSharedRequests: concurrent calls share a request. Each caller may change its result.
 func TestSharedRequests(t *testing.T) {
 	t.Parallel()
@@ -185,24 +172,6 @@ func TestCallersLeave(t *testing.T) {
 	})
 }
 
-// TestProvidersAreIndependent: a slow provider does not delay others.
-func TestProvidersAreIndependent(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		reg := registry()
-		reg.AddProvider(regtest.Provider{Address: "acme/slow"})
-		reg.AddFault(regtest.Fault{Path: "/acme/slow/", Delay: time.Minute})
-		c := client(reg)
-		c.Transport.Timeout = -1
-		begin := time.Now()
-		go func() { _, _ = c.ProviderVersions(t.Context(), addrs.MustParseProvider(host+"/acme/slow")) }()
-		synctest.Wait()
-		if _, err := c.ProviderVersions(t.Context(), alpha); err != nil || time.Since(begin) != 0 {
-			t.Errorf("ProviderVersions returned %v after %v, want no error at once", err, time.Since(begin))
-		}
-	})
-}
-
 // TestEvidenceFails: the first failure cancels the other request and is returned.
 func TestEvidenceFails(t *testing.T) {
 	t.Parallel()
@@ -244,20 +213,6 @@ func TestEvidenceLimits(t *testing.T) {
 	}
 }
 
-// TestOneFileForBoth: if checksums and signature have the same URL, each has its own limit.
-func TestOneFileForBoth(t *testing.T) {
-	t.Parallel()
-	c := answering(t, func() []byte { return make([]byte, verify.MaxSignature+1) })
-	pkg := filesOf(host)
-	pkg.SignatureURL = pkg.SumsURL
-	for range 20 { // in either order
-		_, err := c.Evidence(t.Context(), pkg)
-		if e := asError(t, err); e.Op != "fetch the signature of" || !errors.Is(err, failure.ErrTooLarge) {
-			t.Fatalf("%v, want ErrTooLarge of the signature", err)
-		}
-	}
-}
-
 // TestEvidenceAbsent: without a URL the file is nil. An empty file is an error under every policy.
 func TestEvidenceAbsent(t *testing.T) {
 	t.Parallel()
@@ -280,41 +235,6 @@ func TestEvidenceAbsent(t *testing.T) {
 	pkg.SumsURL, pkg.SignatureURL = "", ""
 	if ev, err := c.Evidence(t.Context(), pkg); err != nil || ev.Sums != nil || ev.Signature != nil || reg.Count(0) != 0 {
 		t.Errorf("%+v, %v, %d requests", ev, err, reg.Count(0))
-	}
-}
-
-// TestDownloadResumes: a broken transfer is resumed, and restarted if the file has changed. Both are
-// reported.
-func TestDownloadResumes(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		fault regtest.Fault
-		want  provider.EventKind
-	}{
-		"connection lost": {regtest.Fault{Kind: regtest.Archive, First: 1, Break: regtest.Cut, After: 1000}, provider.EventResumed},
-		"no length":       {regtest.Fault{Kind: regtest.Archive, Header: http.Header{"Content-Length": nil}}, provider.EventVerified},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				reg := regtest.New(host)
-				p := alphaAt("1.2.0")
-				p.Size = 100_000
-				rel := reg.AddProvider(p)
-				reg.AddFault(test.fault)
-				c := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
-				pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
-				var seen []provider.EventKind
-				o := provider.Options{Progress: func(e provider.Event) { seen = append(seen, e.Kind) }}
-				report, err := provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), "alpha.zip"), o)
-				if err != nil || !slices.Contains(report.Local, rel.ZH("linux_amd64")) {
-					t.Fatalf("Download returned %v, %v, want the hash of the archive", report, err)
-				}
-				if !slices.Contains(seen, test.want) {
-					t.Errorf("events %v, want %s among them", seen, test.want)
-				}
-			})
-		})
 	}
 }
 

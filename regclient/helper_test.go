@@ -1,15 +1,20 @@
 package regclient_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -111,4 +116,82 @@ func lines(v *provider.Versions) string {
 		fmt.Fprintf(&b, "%s %s %s\n", r.Version, protocols, platforms)
 	}
 	return b.String()
+}
+
+var (
+	network = addrs.MustParseModule(host + "/acme/network/aws")
+	v100    = addrs.MustParseModuleVersion("1.0.0")
+)
+
+const (
+	modulesURL  = "https://" + host + "/v1/modules/"
+	locationURL = modulesURL + "acme/network/aws/1.0.0/download"
+)
+
+// moduleRegistry has the module network in version 1.0.0, served as m says.
+func moduleRegistry(m regtest.Module) *regtest.Registry {
+	reg := regtest.New(host)
+	m.Address = "acme/network/aws"
+	reg.AddModule(m)
+	return reg
+}
+
+// listing has the module network in these versions.
+func listing(versions ...string) *regtest.Registry {
+	reg := regtest.New(host)
+	for _, v := range versions {
+		reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: v})
+	}
+	return reg
+}
+
+// many returns n versions, from 1.0.0 on.
+func many(n int) []string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf("1.%d.0", i)
+	}
+	return list
+}
+
+// releases renders versions as "VERSION[ (deprecated: REASON LINK)]".
+func releases(v *module.Versions) string {
+	var b strings.Builder
+	for _, r := range v.List {
+		b.WriteString(r.Version.String())
+		if d := r.Deprecated; d != nil {
+			fmt.Fprintf(&b, " (deprecated: %s %s)", d.Reason, d.Link)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// answering returns a client that gets the result of doc for each request. Fuzzing and benchmarks need
+// no registry.
+func answering(tb testing.TB, doc func() []byte) *regclient.Client {
+	tb.Helper()
+	at := svchost.MustParse(host)
+	services := disco.NewServices(at, map[disco.Service]any{disco.ProvidersV1: "/v1/providers/", disco.ModulesV1: "/v1/modules/"})
+	return &regclient.Client{
+		Hosts: &disco.Hosts{Overrides: map[svchost.Hostname]*disco.Services{at: services}},
+		Transport: &transport.Client{
+			Retries: -1,
+			HTTP: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+				return document(r, doc()), nil
+			})},
+		},
+	}
+}
+
+// document returns an answer with a JSON document.
+func document(r *http.Request, body []byte) *http.Response {
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r,
+	}
 }

@@ -7,18 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/auth"
-	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/module"
-	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
-	"github.com/tofureg/tofureg/transport"
 )
 
 func sourceOf(m addrs.Module) addrs.ModuleSource { return addrs.ModuleSource{Module: m} }
@@ -131,125 +126,6 @@ func TestPresignedHTTP(t *testing.T) {
 			t.Errorf("with AllowHTTP: error %v, want none", err)
 		case !allowed && (!errors.Is(err, module.ErrInsecure) || !strings.Contains(err.Error(), "AllowHTTP") || strings.Contains(err.Error(), secret)):
 			t.Errorf("without AllowHTTP: error %v, want ErrInsecure", err)
-		}
-	}
-}
-
-// TestSharedModuleRequests: concurrent calls share a request. Each caller may change its result.
-func TestSharedModuleRequests(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		reg := listing(many(250)...)
-		reg.ModuleList.PageSize = 100
-		reg.Latency = time.Second
-		c := client(reg)
-		var wg sync.WaitGroup
-		for range 20 {
-			wg.Go(func() {
-				versions, err := c.ModuleVersions(t.Context(), network)
-				if err != nil || len(versions.List) != 250 || versions.List[0].Version.IsZero() {
-					t.Errorf("ModuleVersions returned %v, %v, want 250 versions", versions, err)
-					return
-				}
-				versions.List[0] = module.Release{}
-				loc, err := c.ModuleLocation(t.Context(), network, v100)
-				if err != nil || loc.URL == "" {
-					t.Errorf("ModuleLocation returned %v, %v, want a URL", loc, err)
-					return
-				}
-				*loc = module.Location{}
-			})
-		}
-		wg.Wait()
-		for kind, want := range map[regtest.Kind]int{regtest.Discovery: 1, regtest.ModuleVersions: 2, regtest.ModuleLocation: 1} {
-			if n := reg.Count(kind); n != want {
-				t.Errorf("%d requests of kind %v, want %d", n, kind, want)
-			}
-		}
-	})
-}
-
-// TestModulesAreIndependent: a slow module does not delay other modules or providers.
-func TestModulesAreIndependent(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		reg := moduleRegistry(regtest.Module{})
-		reg.AddProvider(alphaAt("1.2.0"))
-		reg.AddModule(regtest.Module{Address: "acme/slow/aws"})
-		reg.AddFault(regtest.Fault{Path: "/acme/slow/", Delay: time.Minute})
-		c := client(reg)
-		c.Transport.Timeout = -1
-		begin := time.Now()
-		go func() { _, _ = c.ModuleVersions(t.Context(), addrs.MustParseModule(host+"/acme/slow/aws")) }()
-		synctest.Wait()
-		_, listErr := c.ModuleVersions(t.Context(), network)
-		_, findErr := c.ModuleLocation(t.Context(), network, v100)
-		_, provErr := c.ProviderVersions(t.Context(), alpha)
-		if err := errors.Join(listErr, findErr, provErr); err != nil || time.Since(begin) != 0 {
-			t.Errorf("errors %v after %v, want none at once", err, time.Since(begin))
-		}
-	})
-}
-
-// TestModuleRetries: temporary faults are retried.
-func TestModuleRetries(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		reg := moduleRegistry(regtest.Module{})
-		for _, kind := range moduleKinds {
-			reg.AddFault(regtest.Fault{Kind: kind, First: 1, Status: http.StatusServiceUnavailable})
-		}
-		c := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
-		if _, err := module.Download(t.Context(), c, sourceOf(network), addrs.Version{}, filepath.Join(t.TempDir(), "n"), module.Options{}); err != nil {
-			t.Errorf("Download returned %v, want no error", err)
-		}
-		if n := reg.Count(0); n != 8 {
-			t.Errorf("%d requests, want 8", n)
-		}
-	})
-}
-
-// TestDeadModuleService: the declared service does not answer, or is another one.
-func TestDeadModuleService(t *testing.T) {
-	t.Parallel()
-	for _, fault := range []regtest.Fault{{Drop: true}, {Raw: []byte("it works")}} {
-		reg := moduleRegistry(regtest.Module{})
-		fault.Kind = regtest.ModuleMetadata
-		reg.AddFault(fault)
-		c := client(reg)
-		_, listErr := c.ModuleVersions(t.Context(), network)
-		_, findErr := c.ModuleLocation(t.Context(), network, v100)
-		for _, err := range []error{listErr, findErr} {
-			if e := asError(t, err); e.Attempts != 1 || e.URL == "" || errors.Is(err, module.ErrNotFound) {
-				t.Errorf("error %+v, want one attempt", e)
-			}
-		}
-	}
-}
-
-// TestModuleHosts: the port is part of the host's name and not of a scheme's, and the
-// registry is asked by its ASCII name.
-func TestModuleHosts(t *testing.T) {
-	t.Parallel()
-	for named, want := range map[string]string{
-		"registry.example.com:8443": "registry.example.com:8443", "bücher.example.com": "xn--bcher-kva.example.com",
-	} {
-		reg := regtest.New(named)
-		yes := true
-		rel := reg.AddModule(regtest.Module{Address: "acme/network/aws", UseRegistryCredentials: &yes})
-		reg.Require(secret, 0)
-		c := client(reg)
-		token := must(auth.NewToken(secret))(t)
-		c.Transport.Credentials = auth.Static(map[svchost.Hostname]auth.Token{svchost.MustParse(named): token})
-		source := addrs.MustParseModuleSource(named + "/acme/network/aws")
-		report, err := module.Download(t.Context(), c, source, addrs.Version{}, filepath.Join(t.TempDir(), "n"), module.Options{})
-		if err != nil || report.H1 != rel.H1() {
-			t.Errorf("%s: Download returned %v, want the module", named, err)
-		}
-		for _, r := range reg.Requests() {
-			if r.Host != want {
-				t.Errorf("asked %s", r)
-			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -352,28 +353,57 @@ func BenchmarkNewest(b *testing.B) {
 	}
 }
 
-// TestNewestFunc: the error has no constraint.
-func TestNewestFunc(t *testing.T) {
-	t.Parallel()
-	all := list("2.0.0-rc1", "1.0.0", "2.0.0-beta", "0.9.0 4.0")
-	if got, err := all.NewestFunc(addrs.Version.IsPrerelease); got != version("2.0.0-rc1") || err != nil {
-		t.Errorf("NewestFunc(IsPrerelease) = %s, %v; want 2.0.0-rc1", got, err)
-	}
-	_, err := all.NewestFunc(func(addrs.Version) bool { return false })
-	u, ok := errors.AsType[*provider.UnavailableError](err)
-	if want := "no version is allowed, the newest is 1.0.0 (newer prerelease: 2.0.0-rc1)"; !ok || u.Prerelease != version("2.0.0-rc1") || u.Error() != want || !u.Constraint.IsZero() || !errors.Is(err, provider.ErrNoVersion) {
-		t.Errorf("NewestFunc(nothing): %v, want %s", err, want)
-	}
+// listing is a Lister with one provider.
+type listing struct {
+	list      []provider.Release
+	err       error
+	protocols []string // of every package
 }
 
-func TestVersionsString(t *testing.T) {
+func (l *listing) ProviderVersions(_ context.Context, p addrs.Provider) (*provider.Versions, error) {
+	return &provider.Versions{Provider: p, List: l.list}, l.err
+}
+
+func (l *listing) ProviderPackage(_ context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
+	return &provider.Package{Provider: p, Version: v, Platform: platform, Protocols: l.protocols}, nil
+}
+
+func TestFind(t *testing.T) {
 	t.Parallel()
-	for want, v := range map[string]*provider.Versions{
-		"registry.opentofu.org/acme/demo: 1.0.0, 0.9.0": {Provider: demo, List: list("1.0.0", "0.9.0").List},
-		"registry.opentofu.org/acme/demo: no versions":  {Provider: demo},
-	} {
-		if got := v.String(); got != want {
-			t.Errorf("String() = %q, want %q", got, want)
-		}
+	list := []provider.Release{
+		{Version: version("3.0.0"), Protocols: []string{"7.0"}},
+		{Version: version("2.1.0"), Platforms: []addrs.Platform{linux}},
+		{Version: version("2.0.0")},
+	}
+	tests := map[string]struct {
+		src  *listing
+		c    string
+		need provider.Need
+		want string
+		err  error
+	}{
+		"newest that fits":            {src: &listing{list: list}, need: provider.Need{Platforms: []addrs.Platform{linux}}, want: "2.1.0 linux_amd64"},
+		"for another platform":        {src: &listing{list: list}, need: provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("plan9_386")}}, want: "2.0.0 plan9_386"},
+		"for this program's platform": {src: &listing{list: list}, c: "2.0.0", want: "2.0.0 " + addrs.CurrentPlatform().String()},
+		"constraint":                  {src: &listing{list: list}, c: "< 2.1", need: provider.Need{Platforms: []addrs.Platform{linux}}, want: "2.0.0 linux_amd64"},
+		"nothing fits":                {src: &listing{list: list}, c: "~> 4.0", need: provider.Need{Platforms: []addrs.Platform{linux}}, err: provider.ErrNoVersion},
+		"unknown provider":            {src: &listing{err: provider.ErrNotFound}, err: provider.ErrNotFound},
+		"what the list did not tell":  {src: &listing{list: list[2:], protocols: []string{"4.0"}}, err: provider.ErrProtocol},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var c addrs.ProviderConstraint
+			if test.c != "" {
+				c = addrs.MustParseProviderConstraint(test.c)
+			}
+			pkg, err := provider.Find(t.Context(), test.src, demo, c, test.need)
+			if !errors.Is(err, test.err) {
+				t.Fatalf("error %v, want %v", err, test.err)
+			}
+			if err == nil && pkg.Version.String()+" "+pkg.Platform.String() != test.want {
+				t.Errorf("found %s, want %s", pkg, test.want)
+			}
+		})
 	}
 }
