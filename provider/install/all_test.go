@@ -10,8 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fsx"
@@ -143,27 +141,6 @@ func TestPruneSweeps(t *testing.T) {
 	newOffer(t, regtest.Provider{}).install(t, d, install.Options{})
 	wantNames(t, d.Path, alive+"lock", alive+"tree/docs/a.txt", ".tofureg/other/file", home+"/"+program)
 	lock.Release()
-}
-
-// TestPruneWaits: Prune waits for the lock of a package until its context ends.
-func TestPruneWaits(t *testing.T) {
-	t.Parallel()
-	d := newDir(t)
-	newOffer(t, regtest.Provider{}).install(t, d, install.Options{})
-	synctest.Test(t, func(t *testing.T) {
-		l, err := fsx.AcquireLock(t.Context(), filepath.Join(d.Path, home+".lock"))
-		must(t, err)
-		defer l.Release()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		begin := time.Now()
-		if _, err := d.Prune(ctx, func(*install.Package) bool { return false }); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != time.Second {
-			t.Errorf("after %v: %v", time.Since(begin), err)
-		}
-	})
-	if _, err := d.Lookup(t.Context(), alpha, addrs.MustParseVersion("1.2.0"), linux, nil); errors.Is(err, install.ErrNotInstalled) {
-		t.Error(err)
-	}
 }
 
 // TestPruneEnds: if the context ends, Prune returns the removed packages and the earlier errors.

@@ -12,7 +12,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/inflate"
@@ -60,21 +59,6 @@ func BenchmarkInstall(b *testing.B) {
 	}
 }
 
-// BenchmarkLookup verifies a package of 47 MB.
-func BenchmarkLookup(b *testing.B) {
-	data := packed(b, 20<<20)
-	pkg := &provider.Package{Provider: alpha, Version: v1, Platform: linux, URL: "https://example.com/alpha.zip"}
-	d := newDir(b)
-	done, err := d.Install(b.Context(), inMemory(data), pkg, install.Options{Policy: verify.Policy{AllowUnchecked: true}})
-	must(b, err)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := d.Lookup(b.Context(), alpha, v1, linux, done.Report.Local); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // inMemory is a source with one archive.
 type inMemory []byte
 
@@ -116,20 +100,9 @@ func unavoidable(b *testing.B, data []byte) {
 	}
 }
 
-// archives caches the archives.
-var archives struct {
-	sync.Mutex
-	bySize map[int][]byte
-}
-
 // packed returns an archive of about this size, with content that deflates like programs.
 func packed(b *testing.B, size int) []byte {
 	b.Helper()
-	archives.Lock()
-	defer archives.Unlock()
-	if data := archives.bySize[size]; data != nil {
-		return data
-	}
 	r := rand.New(rand.NewPCG(1, 2))
 	words := make([][]byte, 4096)
 	for i := range words {
@@ -153,9 +126,5 @@ func packed(b *testing.B, size int) []byte {
 		err = z.Close()
 	}
 	must(b, err)
-	if archives.bySize == nil {
-		archives.bySize = map[int][]byte{}
-	}
-	archives.bySize[size] = out.Bytes()
 	return out.Bytes()
 }

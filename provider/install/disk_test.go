@@ -97,31 +97,3 @@ func TestReplacesReadOnlyTree(t *testing.T) {
 		wantNames(t, dir, home+"/"+program)
 	})
 }
-
-// TestOtherFileSystem: staging directories are on the file system of the plugin directory, and a
-// package on another file system can be linked and copied.
-func TestOtherFileSystem(t *testing.T) {
-	t.Parallel()
-	other, link := disktest.Elsewhere(t)
-	o := newOffer(t, regtest.Provider{Files: map[string]string{"docs/a.txt": "text"}})
-	from := o.install(t, &install.Dir{Path: link}, install.Options{})
-	wantNames(t, other, home+"/docs/a.txt", home+"/"+program)
-	lock := new(lockfile.File)
-	must(t, lock.Set(lockfile.Entry{Provider: alpha, Version: v1, Hashes: from.Report.Recordable()}))
-	for _, copies := range both {
-		d := newDir(t)
-		if _, err := d.Place(t.Context(), from, copies); err != nil {
-			t.Fatalf("copies %v: %v", copies, err)
-		}
-		if _, err := d.Lookup(t.Context(), alpha, v1, linux, from.Report.Local); err != nil {
-			t.Errorf("copies %v: %v", copies, err)
-		}
-		if copies {
-			wantNames(t, d.Path, home+"/docs/a.txt", home+"/"+program)
-		}
-		in := &install.Installer{Dir: newDir(t), Cache: &install.Dir{Path: link}, Copy: copies, Platform: linux}
-		if _, err := in.Ensure(t.Context(), map[addrs.Provider]addrs.ProviderConstraint{alpha: {}}, lock); err != nil {
-			t.Errorf("copies %v, from a cache: %v", copies, err)
-		}
-	}
-}

@@ -60,18 +60,10 @@ func TestEnsureAnotherAnswer(t *testing.T) {
 				return a.Source.ProviderPackage(ctx, pkg.Provider, addrs.MustParseVersion("2.0.0"), pkg.Platform)
 			}
 		},
-		"provider": func(a *astray) {
-			a.pkg = func(ctx context.Context, pkg *provider.Package) (*provider.Package, error) {
-				return a.Source.ProviderPackage(ctx, numbered(1), pkg.Version, pkg.Platform)
-			}
-		},
 		"platform": func(a *astray) {
 			a.pkg = func(ctx context.Context, pkg *provider.Package) (*provider.Package, error) {
 				return a.Source.ProviderPackage(ctx, pkg.Provider, pkg.Version, platformsOf[3])
 			}
-		},
-		"nothing set": func(a *astray) {
-			a.pkg = func(context.Context, *provider.Package) (*provider.Package, error) { return &provider.Package{}, nil }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -76,22 +76,6 @@ func relock(t *testing.T, lock *lockfile.File, keep func(checksum.Hash) bool) *l
 	return lock
 }
 
-// TestLockSteady: a lock file with all hashes needs no request, whichever program wrote it.
-func TestLockSteady(t *testing.T) {
-	withAndWithout(t, func(t *testing.T, s *site) {
-		s.in.LockPlatforms = platformsOf[:3]
-		lock := s.ensure(t, nil).Lock
-		s.steady(t, lock)
-		if s.in.Hashes != nil {
-			s.in.Hashes = &hashMemory{} // as on another machine
-		}
-		s.elsewhere(t)
-		s.ensure(t, lock)
-		s.counts(t, map[regtest.Kind]int{regtest.Package: 1, regtest.Archive: 1})
-		s.steady(t, lock)
-	})
-}
-
 // TestLockAdded: an additional platform is downloaded, and with a HashStore no other one.
 func TestLockAdded(t *testing.T) {
 	withAndWithout(t, func(t *testing.T, s *site) {

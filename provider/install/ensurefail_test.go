@@ -55,21 +55,6 @@ func TestFailuresAreIndependent(t *testing.T) {
 	}
 }
 
-// TestFailureKeepsTheEntry: a provider that fails keeps its entry in the lock file.
-func TestFailureKeepsTheEntry(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, 2)
-	s.want[numbered(0)] = constraintOf("1.0.0")
-	lock := s.ensure(t, nil).Lock
-	s.want[numbered(0)] = constraintOf("~> 1.0")
-	s.in.Upgrade = true
-	s.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "p0_", Status: 404})
-	result, err := s.in.Ensure(t.Context(), s.want, lock)
-	if err == nil || !result.Lock.Equal(lock) {
-		t.Errorf("%v: the lock is\n%s", err, result.Lock.Bytes())
-	}
-}
-
 // TestNoExecutable: a package without a program is refused, as by the CLI.
 func TestNoExecutable(t *testing.T) {
 	t.Parallel()

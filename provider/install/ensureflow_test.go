@@ -12,14 +12,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient/regtest"
-	"github.com/tofureg/tofureg/transport"
-	"github.com/tofureg/tofureg/verify"
 )
 
 // delay is the latency of each answer in the tests that count round trips.
@@ -73,61 +69,6 @@ func TestRoundTrips(t *testing.T) {
 			s.counts(t, map[regtest.Kind]int{regtest.Package: n, regtest.Archive: n})
 		})
 	}
-}
-
-// TestRoundTripsLocked: three round trips with a lock file and an empty directory.
-func TestRoundTripsLocked(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		lock := newSite(t, 5).ensure(t, nil).Lock
-		s := newSite(t, 5)
-		s.timed(t, lock, 3)
-		s.counts(t, map[regtest.Kind]int{regtest.Discovery: 1, regtest.Package: 5, regtest.Archive: 5})
-	})
-}
-
-// TestRoundTripsMirror: a mirror needs neither discovery nor evidence.
-func TestRoundTripsMirror(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newSite(t, 20)
-		s.in.Source = &mirrorclient.Client{BaseURL: s.MirrorURL(), Transport: &transport.Client{HTTP: s.Client(), Retries: -1}}
-		s.in.Policy = func(addrs.Provider) verify.Policy { return verify.Policy{AllowUnsigned: true} }
-		result := s.timed(t, nil, 3)
-		s.counts(t, map[regtest.Kind]int{regtest.MirrorIndex: 20, regtest.MirrorVersion: 20, regtest.Archive: 20})
-		s.elsewhere(t)
-		s.timed(t, result.Lock, 2)
-	})
-}
-
-// TestSeveralSources: providers come from the configured sources, signed or trusted as each
-// requires.
-func TestSeveralSources(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, 2)
-	s.in.Source = &provider.Multi{Sources: []provider.NamedSource{
-		{
-			Name: "mirror", Include: []provider.Pattern{provider.MustParsePattern(numbered(0).String())},
-			Source: &mirrorclient.Client{BaseURL: s.MirrorURL(), Transport: &transport.Client{HTTP: s.Client(), Retries: -1}},
-		},
-		{Name: "direct", Source: s.in.Source, Exclude: []provider.Pattern{provider.MustParsePattern(numbered(0).String())}},
-	}}
-	s.in.Policy = func(p addrs.Provider) verify.Policy { return verify.Policy{AllowUnsigned: p == numbered(0)} }
-	s.in.LockPlatforms = platformsOf[:2]
-	result := s.ensure(t, nil)
-	for i, want := range []struct {
-		via   string
-		trust verify.Trust
-	}{{"mirror", verify.Checked}, {"direct", verify.Signed}} {
-		sel := selection(result, numbered(i))
-		for platform, report := range sel.Reports {
-			if report.Trust != want.trust || sel.Package.Via != want.via || len(sel.Reports) != 2 {
-				t.Errorf("%s %s: %s from %q", sel.Provider, platform, report.Trust, sel.Package.Via)
-			}
-		}
-	}
-	s.ensure(t, result.Lock)
-	s.counts(t, nil)
 }
 
 // TestRoundTripsAllPlatforms: locking more platforms needs no more round trips, and shared

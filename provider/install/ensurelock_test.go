@@ -41,27 +41,6 @@ func TestLockPlatforms(t *testing.T) {
 	}
 }
 
-// TestLockGrows: locked hashes are not computed again. Missing ones are added, with the locked
-// hashes as proof.
-func TestLockGrows(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, 1)
-	one := s.ensure(t, nil).Lock
-	s.in.LockPlatforms = platformsOf[:2]
-	two := s.ensure(t, one).Lock
-	s.counts(t, map[regtest.Kind]int{regtest.Package: 1, regtest.Archive: 1})
-	if got, want := two.Accept(numbered(0), v110), len(one.Accept(numbered(0), v110))+1; len(got) != want {
-		t.Errorf("%d hashes, want %d", len(got), want)
-	}
-	s.in.LockPlatforms = platformsOf[:3]
-	three := s.ensure(t, two).Lock
-	for range 2 {
-		s.ensure(t, three)
-		s.counts(t, nil)
-		s.in.Source = nil
-	}
-}
-
 var v110 = addrs.MustParseVersion("1.1.0")
 
 // TestLockGrowsElsewhere: an Installer for a platform that the lock file lacks adds only that

@@ -99,25 +99,6 @@ func TestLockStatedAndRefuted(t *testing.T) {
 	}
 }
 
-// TestLockGrowsByWhatIsComputed: stated hashes are recorded only for a version that is not locked.
-// Later hashes are computed.
-func TestLockGrowsByWhatIsComputed(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, 0)
-	platforms := inText(platformsOf)
-	s.AddProvider(regtest.Provider{Address: "acme/p0", Platforms: platforms, PackageHashes: true})
-	s.want[numbered(0)] = addrs.ProviderConstraint{}
-	lock := s.ensure(t, nil).Lock
-	s.in.LockPlatforms = platformsOf
-	for _, want := range []map[regtest.Kind]int{{regtest.Package: 3, regtest.Archive: 3}, nil} {
-		lock = s.ensure(t, lock).Lock
-		s.counts(t, want)
-	}
-	if n := len(lock.Accept(numbered(0), addrs.MustParseVersion("1.0.0"))); n != 2*len(platformsOf) {
-		t.Errorf("%d hashes, want zh and h1 for each platform", n)
-	}
-}
-
 // TestReuseWithoutLock: an installed package is used without a lock file if the source states its
 // h1 and the policy trusts the source.
 func TestReuseWithoutLock(t *testing.T) {

@@ -120,25 +120,21 @@ func write(t testing.TB, dir, name, content string) string {
 	return path
 }
 
-// names returns all names below dir, and the targets of links, except lock files, notes, and
-// empty directories above a lock file.
+// names returns the names below dir, and the targets of links, except lock files, notes, and the
+// directories above packages.
 func names(t testing.TB, dir string) []string {
 	t.Helper()
-	var list, locks []string
+	var list []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		rel, _ := filepath.Rel(dir, path)
 		rel = filepath.ToSlash(rel)
+		deep := strings.Count(rel, "/")
 		switch {
 		case os.IsNotExist(err):
 			return nil
-		case err != nil || rel == ".":
+		case err != nil:
 			return err
-		case strings.HasSuffix(rel, ".lock"):
-			if strings.Count(rel, "/") == 4 {
-				locks = append(locks, rel)
-			}
-			return nil
-		case rel == ".tofureg" || rel == ".tofureg/notes" || strings.HasPrefix(rel, ".tofureg/notes/"):
+		case strings.HasSuffix(rel, ".lock"), strings.HasPrefix(rel, ".tofureg/notes/"), rel == ".tofureg/notes", d.IsDir() && deep < 4 && (deep == 0 || !strings.HasPrefix(rel, ".tofureg/")):
 			return nil
 		case d.IsDir():
 			rel += "/"
@@ -150,9 +146,7 @@ func names(t testing.TB, dir string) []string {
 		return nil
 	})
 	must(t, err)
-	return slices.DeleteFunc(list, func(name string) bool {
-		return strings.HasSuffix(name, "/") && slices.ContainsFunc(locks, func(lock string) bool { return strings.HasPrefix(lock, name) })
-	})
+	return list
 }
 
 // wantNames compares the names below dir with want, which needs no parent directories.

@@ -49,7 +49,7 @@ func zipOf(t testing.TB, entries ...entry) []byte {
 }
 
 // TestHostileArchives: correctly signed but unsafe archives are refused, and no file is left inside
-// or outside of the plugin directory.
+// or outside of the plugin directory. internal/archive.TestRefused has all kinds.
 func TestHostileArchives(t *testing.T) {
 	t.Parallel()
 	good := entry{name: program, content: "program", mode: 0o755}
@@ -63,33 +63,17 @@ func TestHostileArchives(t *testing.T) {
 		zip  []byte
 		want error
 	}{
-		"traversal":              {zipOf(t, good, entry{name: "../../escaped"}), checksum.ErrArchive},
-		"traversal below":        {zipOf(t, good, entry{name: "docs/../../escaped"}), checksum.ErrArchive},
-		"backslashes":            {zipOf(t, good, entry{name: `..\..\escaped`}), checksum.ErrArchive},
-		"absolute":               {zipOf(t, good, entry{name: "/tmp/escaped"}), checksum.ErrArchive},
-		"drive":                  {zipOf(t, good, entry{name: "C:escaped"}), checksum.ErrArchive},
-		"stream":                 {zipOf(t, good, entry{name: program + ":hidden"}), checksum.ErrArchive},
-		"reserved":               {zipOf(t, good, entry{name: "NUL.txt"}), checksum.ErrArchive},
-		"trailing dot":           {zipOf(t, good, entry{name: "docs."}), checksum.ErrArchive},
-		"zero byte":              {zipOf(t, good, entry{name: "a\x00b"}), checksum.ErrArchive},
-		"symbolic link":          {zipOf(t, good, entry{name: "link", content: "/etc", mode: fs.ModeSymlink | 0o777}), checksum.ErrArchive},
-		"file through link":      {zipOf(t, entry{name: "l", content: "/tmp", mode: fs.ModeSymlink | 0o777}, entry{name: "l/escaped"}), checksum.ErrArchive},
-		"device":                 {zipOf(t, good, entry{name: "dev", mode: fs.ModeDevice | 0o666}), checksum.ErrArchive},
-		"pipe":                   {zipOf(t, good, entry{name: "pipe", mode: fs.ModeNamedPipe | 0o666}), checksum.ErrArchive},
-		"duplicate":              {zipOf(t, good, good), checksum.ErrArchive},
-		"other letters":          {zipOf(t, good, entry{name: strings.ToUpper(program)}), checksum.ErrArchive},
-		"same in Unicode":        {zipOf(t, good, entry{name: "é"}, entry{name: "e\u0301"}), checksum.ErrArchive},
-		"file and directory":     {zipOf(t, good, entry{name: program + "/x"}), checksum.ErrArchive},
-		"no entries":             {zipOf(t), checksum.ErrArchive},
-		"not an archive":         {[]byte("<html>"), checksum.ErrArchive},
-		"cut off":                {one[:len(one)-1], checksum.ErrArchive},
-		"damaged content":        {bytes.Replace(one, []byte("PK\x03\x04"), []byte("PK\x03\x05"), 1), checksum.ErrArchive},
-		"another name inside":    {bytes.Replace(one, []byte(program), []byte(strings.ToUpper(program)), 1), checksum.ErrArchive},
-		"more than announced":    {lie(t, zipOf(t, bomb), 10), checksum.ErrArchive},
-		"bomb":                   {zipOf(t, good, bomb), failure.ErrTooLarge},
-		"bomb of small pieces":   {zipOf(t, many...), failure.ErrTooLarge},
-		"long name":              {zipOf(t, good, entry{name: strings.Repeat("long/", 60)}), failure.ErrTooLarge},
-		"more than the platform": {zipOf(t, good, entry{name: strings.Repeat("l", 256)}), checksum.ErrArchive},
+		"traversal":            {zipOf(t, good, entry{name: "../../escaped"}), checksum.ErrArchive},
+		"backslashes":          {zipOf(t, good, entry{name: `..\..\escaped`}), checksum.ErrArchive},
+		"symbolic link":        {zipOf(t, good, entry{name: "link", content: "/etc", mode: fs.ModeSymlink | 0o777}), checksum.ErrArchive},
+		"file through link":    {zipOf(t, entry{name: "l", content: "/tmp", mode: fs.ModeSymlink | 0o777}, entry{name: "l/escaped"}), checksum.ErrArchive},
+		"device":               {zipOf(t, good, entry{name: "dev", mode: fs.ModeDevice | 0o666}), checksum.ErrArchive},
+		"not an archive":       {[]byte("<html>"), checksum.ErrArchive},
+		"cut off":              {one[:len(one)-1], checksum.ErrArchive},
+		"damaged content":      {bytes.Replace(one, []byte("PK\x03\x04"), []byte("PK\x03\x05"), 1), checksum.ErrArchive},
+		"bomb":                 {zipOf(t, good, bomb), failure.ErrTooLarge},
+		"bomb of small pieces": {zipOf(t, many...), failure.ErrTooLarge},
+		"long name":            {zipOf(t, good, entry{name: strings.Repeat("long/", 60)}), failure.ErrTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -105,27 +89,13 @@ func TestHostileArchives(t *testing.T) {
 				t.Errorf("%+v", done)
 			}
 			wantNames(t, d.Path)
-			if list := names(t, base); len(list) != 8 { // a, b, plugins, .tofureg, and those above the package
-				t.Errorf("left behind: %q", list)
+			for _, name := range names(t, base) {
+				if !strings.HasSuffix(name, "/") {
+					t.Errorf("left behind: %q", name)
+				}
 			}
 		})
 	}
-}
-
-// lie changes the announced size of the file in an archive.
-func lie(t testing.TB, data []byte, size byte) []byte {
-	t.Helper()
-	for _, header := range []struct {
-		signature string
-		at        int
-	}{{"PK\x01\x02", 24}, {"PK\x07\x08", 12}} {
-		i := bytes.LastIndex(data, []byte(header.signature))
-		if i < 0 {
-			t.Fatal("no header")
-		}
-		copy(data[i+header.at:], []byte{size, 0, 0, 0})
-	}
-	return data
 }
 
 // TestModes: an archive cannot make files writable for other users. The program is executable even

@@ -13,7 +13,6 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/transport"
-	"github.com/tofureg/tofureg/verify"
 )
 
 // Ensure selects, installs and locks providers, also for another platform. The second call makes no
@@ -77,34 +76,4 @@ func ExampleInstaller_Plan() {
 	}
 	// Output:
 	// source registry.example.com/acme/cloud 1.0.0 linux_amd64
-}
-
-// One policy for all providers: a certain publisher must have signed their packages.
-func ExampleInstaller_policy() {
-	registry := regtest.New("registry.example.com") // instead of a real one
-	registry.AddProvider(regtest.Provider{Address: "acme/cloud", Version: "1.0.0"})
-	project, err := os.MkdirTemp("", "example-")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(project)
-
-	policy := verify.Policy{Keys: []verify.Key{registry.Key().Public()}}
-	installer := &install.Installer{
-		Source:   &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}},
-		Dir:      &install.Dir{Path: project},
-		Platform: addrs.MustParsePlatform("linux_amd64"),
-		Policy:   func(addrs.Provider) verify.Policy { return policy },
-	}
-	result, err := installer.Ensure(context.Background(), map[addrs.Provider]addrs.ProviderConstraint{
-		addrs.MustParseProvider("registry.example.com/acme/cloud"): {},
-	}, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, s := range result.Selections {
-		fmt.Println(s.Provider, s.Version, "signed by a pinned key:", s.Reports[s.Platform].SignedBy.Pinned)
-	}
-	// Output:
-	// registry.example.com/acme/cloud 1.0.0 signed by a pinned key: true
 }
