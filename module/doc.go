@@ -10,7 +10,7 @@
 // The source is normally a [github.com/tofureg/tofureg/regclient.Client], which returns the
 // [Location] of a package. The public registries name git repositories, which need
 // [Options.Git]. Local files need [Options.AllowLocal], and other locations an
-// [Options.Fetcher]. [ParseAddress] parses the source of a module block.
+// [Options.Fetcher], or several in [Fetchers]. [ParseAddress] parses the source of a module block.
 //
 // A location may point to another one. The registry's token is sent only to the first
 // location, and only if the registry asks for it.
@@ -30,6 +30,14 @@
 // name that leads out of the directory, is invalid on some operating system, or equals another
 // name on some file system. Directories named .git and .hg are omitted. Files get the mode
 // 0755 or 0644, less the umask. [Options.Limits] limits sizes and counts.
+//
+// # For sources
+//
+// Implementations of [Source] and programs that store its answers use [ResolveLocation],
+// [DirectLocation], [Location.MayBePage], [Versions.Find], [Versions.Clone] and
+// [Versions.Unavailable].
+//
+// # Errors
 //
 // Downloads and sources return an [*Error], whose text has no credentials and query strings.
 // Test for kinds, such as [ErrNotFound], with [errors.Is].
