@@ -6,43 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
-	"github.com/tofureg/tofureg/regclient/regtest"
 )
-
-// growing is a registry whose version 2.0.0 is much larger than 1.0.0.
-func growing() *regtest.Registry {
-	reg := regtest.New("registry.example.com")
-	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.0.0", Platforms: names(three)})
-	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "2.0.0", Platforms: names(three), Size: 1 << 20})
-	return reg
-}
-
-// wantOnly checks that the mirror has exactly version 1.0.0, no problems and no unfinished files.
-func wantOnly(t *testing.T, m *mirrordir.Mirror, dir string) {
-	t.Helper()
-	list, err := m.ProviderVersions(t.Context(), alpha)
-	if err != nil || len(list.List) != 1 || list.List[0].Version != v1 {
-		t.Errorf("versions %+v, %v; want 1.0.0", list, err)
-	}
-	if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() {
-		t.Errorf("problems: %v", report.Problems)
-	}
-	entries, err := os.ReadDir(filepath.Join(dir, ".tofureg"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ".lock") {
-			t.Errorf("%s is left behind", e.Name())
-		}
-	}
-}
 
 // TestFullDisk checks that a failed Add on a full disk leaves the mirror as it was.
 func TestFullDisk(t *testing.T) {

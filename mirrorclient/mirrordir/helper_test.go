@@ -1,19 +1,15 @@
 package mirrordir_test
 
 import (
-	"context"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/mirrortest"
-	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
-	"github.com/tofureg/tofureg/verify"
 )
 
 // What the tests of mirrordir and mirrorserve share.
@@ -28,6 +24,7 @@ var (
 	write, read                = mirrortest.Write, mirrortest.Read
 	files, wantFiles           = mirrortest.Files, mirrortest.WantFiles
 	archive, recordOf          = mirrortest.Archive, mirrortest.RecordOf
+	growing, wantOnly          = mirrortest.Growing, mirrortest.WantOnly
 )
 
 const home = mirrortest.Home
@@ -36,6 +33,8 @@ type (
 	document = mirrortest.Document
 	index    = mirrortest.Index
 	bucket   = mirrortest.Bucket
+	failing  = mirrortest.Failing
+	mistaken = mirrortest.Mistaken
 )
 
 func remove(t testing.TB, dir, name string) {
@@ -60,20 +59,6 @@ func follow(t testing.TB, dir, document, ref string) string {
 	}
 	return filepath.Join(dir, filepath.FromSlash(name))
 }
-
-// failing is a source that fails for each call.
-type failing struct{ err error }
-
-func (f failing) ProviderVersions(context.Context, addrs.Provider) (*provider.Versions, error) {
-	return nil, f.err
-}
-func (f failing) ProviderPackage(context.Context, addrs.Provider, addrs.Version, addrs.Platform) (*provider.Package, error) {
-	return nil, f.err
-}
-func (f failing) Evidence(context.Context, *provider.Package) (verify.Evidence, error) {
-	return verify.Evidence{}, f.err
-}
-func (f failing) Open(context.Context, *provider.Package) (*provider.Body, error) { return nil, f.err }
 
 // regtestProvider is alpha in a version for three platforms.
 func regtestProvider(version string) regtest.Provider {

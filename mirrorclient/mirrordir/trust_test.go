@@ -198,10 +198,10 @@ func TestKeptIsNotReported(t *testing.T) {
 	}
 	for name, add := range map[string]func() ([]mirrordir.Added, error){
 		"Add": func() ([]mirrordir.Added, error) {
-			return m.Add(t.Context(), failing{errors.New("no source")}, wants(three[:1], v1), mirrordir.Options{ZHOnly: true})
+			return m.Add(t.Context(), failing{Err: errors.New("no source")}, wants(three[:1], v1), mirrordir.Options{ZHOnly: true})
 		},
 		"AddLocked": func() ([]mirrordir.Added, error) {
-			return m.AddLocked(t.Context(), failing{errors.New("no source")}, locked, three[:1], mirrordir.Options{ZHOnly: true})
+			return m.AddLocked(t.Context(), failing{Err: errors.New("no source")}, locked, three[:1], mirrordir.Options{ZHOnly: true})
 		},
 	} {
 		added, err := add()

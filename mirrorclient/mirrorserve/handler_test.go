@@ -26,7 +26,6 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
@@ -482,27 +481,12 @@ func TestHandlerOfFailing(t *testing.T) {
 		"unauthorised": {&provider.Error{Op: "list versions of", Subject: "x", Err: &failure.RequestError{URL: "https://secret.example", Status: 401, Err: provider.ErrUnauthorized}}, 502},
 		"plain":        {errors.New("dial tcp secret.example"), 502},
 	} {
-		w := ask(&mirrorserve.Handler{Source: failing{test.err}}, "GET", "/"+home+"/index.json")
+		w := ask(&mirrorserve.Handler{Source: failing{Err: test.err}}, "GET", "/"+home+"/index.json")
 		if w.Code != test.status || strings.Contains(w.Body.String(), "secret") || !strings.Contains(w.Body.String(), "errors") {
 			t.Errorf("%s: %d %s", name, w.Code, w.Body)
 		}
 	}
 }
-
-type failing struct{ err error }
-
-func (f failing) ProviderVersions(context.Context, addrs.Provider) (*provider.Versions, error) {
-	return nil, f.err
-}
-func (f failing) ProviderPackage(context.Context, addrs.Provider, addrs.Version, addrs.Platform) (*provider.Package, error) {
-	return nil, f.err
-}
-func (f failing) Evidence(context.Context, *provider.Package) (verify.Evidence, error) {
-	return verify.Evidence{}, f.err
-}
-func (f failing) Open(context.Context, *provider.Package) (*provider.Body, error) { return nil, f.err }
-
-var _ provider.Source = (*regclient.Client)(nil)
 
 func FuzzHandler(f *testing.F) {
 	for _, path := range []string{"/" + home + "/index.json", "/" + home + "/1.0.0.json", "/" + archive(v1, linux), "//", "/%2f/%2e%2e/x/index.json", "/b%C3%BCcher.example/a/b/index.json"} {
@@ -577,7 +561,7 @@ func TestMistakenSource(t *testing.T) {
 	reg, all := manyVersions(2)
 	asked, other := all[0].Version, all[1].Version
 	for name, as := range map[string]addrs.Version{"another": other, "nothing": {}} {
-		src := mistaken{client(reg), as}
+		src := mistaken{Source: client(reg), As: as}
 		h := &mirrorserve.Handler{Source: src}
 		for _, file := range []string{"index.json", asked.String() + ".json", "terraform-provider-alpha_" + asked.String() + "_linux_amd64.zip"} {
 			w := httptest.NewRecorder()

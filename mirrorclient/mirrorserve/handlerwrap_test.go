@@ -116,7 +116,7 @@ func TestHandlerLogLevels(t *testing.T) {
 		"no such provider":          {m, "/registry.example.com/acme/none/index.json", 404, "DEBUG"},
 		"no such version":           {m, "/" + home + "/9.0.0.json", 404, "DEBUG"},
 		"no such archive":           {m, "/" + archive(addrs.MustParseVersion("9.0.0"), linux), 404, "DEBUG"},
-		"the source fails":          {failing{broken}, "/" + home + "/index.json", 502, "WARN"},
+		"the source fails":          {failing{Err: broken}, "/" + home + "/index.json", 502, "WARN"},
 		"sums that are not there":   {src, "/" + home + "/1.0.0.json", 502, "WARN"},
 		"archive that is not there": {goneSrc, "/" + archive(v1, linux), 502, "WARN"},
 		"archive without its sums":  {unprovenSrc, "/" + archive(v1, linux), 502, "WARN"},
