@@ -168,6 +168,11 @@ func TestRevokedCopies(t *testing.T) {
 			}
 		}
 	}
+	retired := *full
+	must(t, retired.Revoke(packet.KeySuperseded, "", config(packet.Config{Time: func() time.Time { return date("2024-03-01") }})))
+	if got, err := verify.CheckSignature(doc, byPrimary, []verify.Key{listed, public(t, &retired)}, today); err != nil || !got.KeyRetired {
+		t.Errorf("copy retired later: %+v, %v, want KeyRetired", got, err)
+	}
 }
 
 // TestGoodSignatureBesideRevoked: one valid signature suffices beside one by a revoked subkey

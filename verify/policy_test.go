@@ -361,8 +361,9 @@ func TestReport(t *testing.T) {
 		ev     verify.Evidence
 		want   view
 	}{
-		{"signed", verify.Policy{}, p.with(func(ev *verify.Evidence) { ev.Hashes = stated }),
-			view{[]checksum.Hash{p.zh}, checksum.Sorted([]checksum.Hash{p.zh, p.other}), checksum.Sorted([]checksum.Hash{p.zh, p.other})}},
+		{"signed", verify.Policy{}, p.with(func(ev *verify.Evidence) {
+			ev.Hashes, ev.Packages = stated, [][]checksum.Hash{{p.zh, wrongH1}, {p.other, p.hT}}
+		}), view{[]checksum.Hash{p.zh}, checksum.Sorted([]checksum.Hash{p.zh, p.other}), checksum.Sorted([]checksum.Hash{p.zh, p.other, p.hT})}},
 		{"unsigned sums", verify.Policy{AllowUnsigned: true}, p.with(unsigned), view{[]checksum.Hash{p.zh}, nil, []checksum.Hash{p.zh}}},
 		{"locked", verify.Policy{Accept: []checksum.Hash{p.zh}}, p.ev, view{[]checksum.Hash{p.zh}, nil, []checksum.Hash{p.zh}}},
 		{"locked by h1", verify.Policy{Accept: []checksum.Hash{p.h1}}, p.with(empty),

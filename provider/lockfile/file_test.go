@@ -372,6 +372,11 @@ func TestKeep(t *testing.T) {
 			t.Errorf("Keep of none removed %v", removed)
 		}
 	}
+	first := parseLenient(t, inBlock()+"\n"+strings.Replace(inBlock(), "alpha", "gamma", 1))
+	first.Keep(slices.Values([]addrs.Provider{gamma}))
+	if got, want := string(first.Bytes()), strings.Replace(inBlock(), "alpha", "gamma", 1); got != want {
+		t.Errorf("Keep of the second block left %q, want %q", got, want)
+	}
 }
 
 // TestQuoting compares the texts in quotes with those of the library that the CLI

@@ -329,6 +329,9 @@ func TestMaxProblems(t *testing.T) {
 	if _, err := lockfile.Parse([]byte(twice), ""); err == nil || !strings.Contains(err.Error(), "is locked in line 103 already") {
 		t.Errorf("after 51 warnings: %v, want an error for the second block", err)
 	}
+	if e, _ := parseLenient(t, twice).Get(alpha); !e.Unreadable {
+		t.Errorf("after 51 warnings: %+v, want Unreadable", e)
+	}
 }
 
 // TestHostile has large files that cost a careless parser its stack, time or memory. Some of
