@@ -24,6 +24,13 @@
 // errors of all packages of this module. An [*UnavailableError] tells which versions and
 // platforms are listed.
 //
+// # For sources
+//
+// Programs that implement, store or serve sources also use: [Receive] and [Received], which are
+// [Download] without the decision and the file name; [CheckAnswers] and [ShareEvidence]; [Versions.Find],
+// [Versions.Unavailable], [Versions.Clone] and [Package.Clone]; [ArchiveName] and [ParseArchiveName];
+// [ErrUnpacked] and [ErrExcluded]; [Limiter.Acquire]; and the events that package install adds.
+//
 // [install]: https://pkg.go.dev/github.com/tofureg/tofureg/provider/install
 // [mirrorclient.Client]: https://pkg.go.dev/github.com/tofureg/tofureg/mirrorclient#Client
 // [mirrordir.Open]: https://pkg.go.dev/github.com/tofureg/tofureg/mirrorclient/mirrordir#Open

@@ -268,8 +268,6 @@ func (e *UnavailableError) Error() string {
 		return text + `, the only release listed is 0.0.0, which the CLI treats as "no version"`
 	case e.Constraint.String() == unselectable:
 		return text + newest + `; no constraint selects 0.0.0, which the CLI treats as "no version"`
-	case e.Constraint.IsZero():
-		return "no version is allowed" + newest
 	case e.Fits.IsZero() || e.Fits == e.Newest:
 		return text + newest
 	}

@@ -30,6 +30,7 @@ type job struct {
 	source   provider.Source     // nil: offline
 	requests *semaphore.Weighted // bounds requests for documents
 	packages *provider.Limiter   // bounds packages that are received or hashed
+	waiting  *semaphore.Weighted // bytes of described packages that wait to be hashed
 	report   func(provider.Event)
 
 	// Of this provider.
@@ -56,6 +57,7 @@ func (in *Installer) ensure(ctx context.Context, requirements map[addrs.Provider
 		in: in, planOnly: planOnly, lock: lock,
 		platform: cmp.Or(in.Platform, addrs.CurrentPlatform()),
 		requests: semaphore.NewWeighted(int64(parallel)),
+		waiting:  semaphore.NewWeighted(maxWaiting),
 		packages: &provider.Limiter{Parallel: parallel},
 		report:   flight.InTurn(in.Progress),
 	}
@@ -433,25 +435,35 @@ func (j *job) extendLock(ctx context.Context, f *found) (reports, error) {
 
 	var packages []*provider.Package
 	var locked, added []addrs.Platform
-	if j.source != nil { // otherwise hash reports it
-		packages = make([]*provider.Package, len(j.s.Unlocked))
-	}
+	var mu sync.Mutex
 	var wg sync.WaitGroup
-	for i := range packages {
-		// After a failure, provider.Hashes requests the package again and reports the error.
-		wg.Go(func() { packages[i], _ = j.requestPackage(ctx, j.s.Unlocked[i]) })
+	for _, platform := range j.s.Unlocked {
+		if j.source == nil { // hash reports it
+			added = append(added, platform)
+			continue
+		}
+		wg.Go(func() {
+			// After a failure, provider.Hashes requests the package again and reports the error.
+			pkg, err := j.requestPackage(ctx, platform)
+			mu.Lock()
+			defer mu.Unlock()
+			// If the source states a locked hash, the lock file decides, otherwise the caller's policy.
+			if err == nil && checksum.Overlap(pkg.Evidence().Hashes, accept) {
+				locked = append(locked, platform)
+			} else {
+				added = append(added, platform)
+			}
+			if err == nil && j.waiting.TryAcquire(sizeOf(pkg)) { // otherwise it is requested again
+				packages = append(packages, pkg)
+			}
+		})
 	}
 	wg.Wait()
-	for _, platform := range j.s.Unlocked {
-		i := slices.IndexFunc(packages, func(pkg *provider.Package) bool { return pkg != nil && pkg.Platform == platform })
-		// If the source states a locked hash, the lock file decides, otherwise the caller's policy.
-		if i >= 0 && checksum.Overlap(packages[i].Evidence().Hashes, accept) {
-			locked = append(locked, platform)
-		} else {
-			added = append(added, platform)
+	defer func() {
+		for _, pkg := range packages {
+			j.waiting.Release(sizeOf(pkg))
 		}
-	}
-	packages = slices.DeleteFunc(packages, func(pkg *provider.Package) bool { return pkg == nil })
+	}()
 
 	lockedReports, lockedErr := j.hash(ctx, locked, j.lockedPolicy(), packages)
 	policy := j.policy
@@ -464,6 +476,20 @@ func (j *job) extendLock(ctx context.Context, f *found) (reports, error) {
 	maps.Copy(own, lockedReports)
 	maps.Copy(own, addedReports)
 	return own, errors.Join(lockedErr, addedErr)
+}
+
+// maxWaiting bounds the bytes of the packages of all providers that wait to be hashed.
+const maxWaiting = 4 << 20
+
+// sizeOf returns about the bytes of what a source states about a package.
+func sizeOf(pkg *provider.Package) (n int64) {
+	for _, key := range pkg.Keys {
+		n += int64(len(key.Armor))
+	}
+	for _, hashes := range pkg.Hashes {
+		n += 100 * int64(len(hashes))
+	}
+	return n
 }
 
 // hash calls [provider.Hashes] unless on is empty. It may return reports beside an error.

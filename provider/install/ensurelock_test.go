@@ -1,6 +1,7 @@
 package install_test
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -73,5 +74,35 @@ func TestLockPlatformMissing(t *testing.T) {
 	s.check(t, result)
 	if sel := only(t, result); sel.Err == nil || len(sel.Reports) != 2 {
 		t.Errorf("%+v", sel)
+	}
+}
+
+// verbose is a source that states n bytes of hashes for another platform with each package.
+type verbose struct {
+	provider.Source
+	n int
+}
+
+func (s verbose) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform) (*provider.Package, error) {
+	pkg, err := s.Source.ProviderPackage(ctx, p, v, on)
+	if err == nil {
+		pkg.Hashes = map[addrs.Platform][]checksum.Hash{addrs.MustParsePlatform("plan9_mips"): make([]checksum.Hash, s.n/100)}
+	}
+	return pkg, err
+}
+
+// TestPackagesWaiting: packages of 4 MiB together are kept until they are hashed, others are requested
+// again.
+func TestPackagesWaiting(t *testing.T) {
+	t.Parallel()
+	for n, requests := range map[int]int{1 << 20: 2, 3 << 20: 3} {
+		s := newSite(t, 1)
+		lock := s.ensure(t, nil).Lock
+		s.in.LockPlatforms = platformsOf[:3]
+		s.in.Source = verbose{s.in.Source, n}
+		s.ensure(t, lock)
+		if got := s.Count(regtest.Package); got != requests {
+			t.Errorf("%d bytes for each of two platforms: %d requests for packages, want %d", n, got, requests)
+		}
 	}
 }
