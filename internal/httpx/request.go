@@ -240,9 +240,9 @@ type fetch struct {
 	login       string           // basic credentials; may be empty
 	secrets     secrets
 
-	earlier int     // failed attempts before this fetch
-	made    int     // attempts of this fetch
-	now     attempt // the last one
+	earlier int      // failed attempts before this fetch
+	made    int      // attempts of this fetch
+	now     *attempt // the last one; nil before the first
 }
 
 // attempt is one request with its redirects.
@@ -378,7 +378,7 @@ func (f *fetch) begin() {
 	ctx, cancel := context.WithCancelCause(f.ctx)
 	timeout := timeoutError(what, limit)
 	f.made++
-	f.now = attempt{
+	f.now = &attempt{
 		ctx: ctx, cancel: cancel, timeout: timeout,
 		timer:        startTimer(limit, func() { cancel(timeout) }),
 		began:        time.Now(),
@@ -395,7 +395,7 @@ type hops struct {
 
 // RoundTrip refuses a redirect to an invalid URL, because net/http would report it unredacted.
 func (h hops) RoundTrip(req *http.Request) (*http.Response, error) {
-	a := &h.fetch.now
+	a := h.fetch.now
 	a.hopURL, a.answer = req.URL, nil
 	a.overHTTP = a.overHTTP || req.URL.Scheme != "https"
 	resp, err := RoundTrip(h.next, req.WithContext(a.ctx), a.timer.pause)
@@ -420,7 +420,7 @@ func (h hops) RoundTrip(req *http.Request) (*http.Response, error) {
 // message about a failure. After a success it returns nil, and the attempt of a package goes on until
 // its stream is closed. After a failure it reports whether another attempt may succeed.
 func (f *fetch) end(resp *http.Response, err error) (failed *failure.RequestError, again bool) {
-	a := &f.now
+	a := f.now
 	if err == nil {
 		f.invalidateToken(resp.StatusCode)
 		err = f.receive(resp)
@@ -526,8 +526,10 @@ func (f *fetch) fail(u *url.URL, resp *http.Response, err error) *failure.Reques
 		URL:      f.secrets.url(u),
 		HadToken: f.token != "" && f.made > 0,
 		Attempts: f.earlier + f.made,
-		Message:  f.now.message,
 		Err:      f.secrets.scrub(err),
+	}
+	if f.now != nil {
+		e.Message = f.now.message
 	}
 	if resp != nil {
 		e.Status, e.RetryAfter = resp.StatusCode, RetryAfter(resp.Header, time.Now())

@@ -32,8 +32,8 @@ const (
 // ownFile matches the names of the files that are counted and removed.
 var ownFile = regexp.MustCompile(`^[0-9a-f]{64}\.(doc|lock)$`)
 
-// open returns the open directory. It is closed when it is garbage, because requests may still
-// use it.
+// open returns the open directory, or opens it again if it has been removed or replaced. It is closed
+// when it is garbage, because requests may still use it.
 func (t *Transport) open() (*store, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -43,20 +43,6 @@ func (t *Transport) open() (*store, error) {
 	s, err := openStore(t.Dir)
 	t.store = s
 	return s, err
-}
-
-// reopen returns s, or a new store if the directory has been removed or replaced.
-func (t *Transport) reopen(s *store) (*store, error) {
-	info, err := s.Stat(".")
-	if here, errHere := os.Lstat(s.Name()); err == nil && errHere == nil && os.SameFile(info, here) {
-		return s, nil
-	}
-	t.mu.Lock()
-	if t.store == s {
-		t.store = nil
-	}
-	t.mu.Unlock()
-	return t.open()
 }
 
 // openStore opens the directory and creates it if it does not exist.
@@ -79,11 +65,18 @@ func openStore(dir string) (*store, error) {
 	return s, nil
 }
 
-// check checks that the open directory is private.
+// check checks that the open directory is private, and the one with its name.
 func (s *store) check() error {
 	info, err := s.Stat(".")
 	if err != nil {
 		return err
+	}
+	here, err := os.Lstat(s.Name())
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(info, here) {
+		return errors.New("the directory has been replaced")
 	}
 	return checkPrivate(s.Name(), info)
 }
@@ -99,32 +92,29 @@ func openVersion(dir string) (*os.Root, error) {
 }
 
 // read returns an entry. The file is removed if it is damaged.
-func (s *store) read(name string) (*entry, error) {
+func (s *store) read(name string) (e *entry, err error) {
 	f, err := fsx.OpenIn(s.Root, name+entrySuffix)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	e, err := readEntry(f)
-	if errors.Is(err, errDamaged) {
-		_ = s.Remove(name + entrySuffix)
-	}
-	return e, err
-}
-
-func readEntry(f *os.File) (*entry, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxFile {
-		return nil, errDamaged
+	err = errDamaged
+	if info.Mode().IsRegular() && info.Size() <= maxFile {
+		file := make([]byte, info.Size())
+		if _, err = io.ReadFull(f, file); err != nil {
+			err = errors.Join(errDamaged, err)
+		} else {
+			e, err = decode(file)
+		}
 	}
-	file := make([]byte, info.Size())
-	if _, err := io.ReadFull(f, file); err != nil {
-		return nil, errors.Join(errDamaged, err)
+	if err != nil {
+		_ = s.Remove(name + entrySuffix)
 	}
-	return decode(file)
+	return e, err
 }
 
 // write replaces an entry and returns its counted size. If e is too large, the old entry is
