@@ -103,26 +103,3 @@ func TestUnauthorized(t *testing.T) {
 		})
 	}
 }
-
-// After a 401, the next request uses the new token.
-func TestCachedTokenIsRenewed(t *testing.T) {
-	t.Parallel()
-	src := &source{token: "old-token"}
-	s := serve(func(n int, r *http.Request) (*http.Response, error) {
-		if r.Header.Get("Authorization") != "Bearer new-token" {
-			return status(401, "")(n, r)
-		}
-		return status(200, "")(n, r)
-	})
-	c := &httpx.Client{HTTP: &http.Client{Transport: s}, Credentials: auth.Chain(auth.Cached(src, 0))}
-	r := get(start)
-	r.TokenFor = home
-	_, err := c.Get(t.Context(), r)
-	if !errors.Is(err, fault.ErrUnauthorized) {
-		t.Fatal(err)
-	}
-	src.token = "new-token"
-	if _, err := c.Get(t.Context(), r); err != nil {
-		t.Error(err)
-	}
-}

@@ -61,19 +61,6 @@ func TestEmptyDocument(t *testing.T) {
 	}
 }
 
-func TestUserAgent(t *testing.T) {
-	t.Parallel()
-	s := serve(status(http.StatusOK, ""))
-	c := client(t, s)
-	c.UserAgent = "mytool/1.0 (+https://mytool.test)"
-	if _, err := c.Get(t.Context(), get("https://registry.example.com/")); err != nil {
-		t.Fatal(err)
-	}
-	if ua := s.seen()[0].Header.Values("User-Agent"); len(ua) != 1 || ua[0] != c.UserAgent {
-		t.Errorf("User-Agent %q", ua)
-	}
-}
-
 func TestStatuses(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -156,21 +156,6 @@ func TestLoginOfTheURL(t *testing.T) {
 	}
 }
 
-// TestLoginBesideNoToken: if TokenFor has no token, the rules for Login apply.
-func TestLoginBesideNoToken(t *testing.T) {
-	t.Parallel()
-	s, a := serve(redirect("/b?token=opaque"), status(200, "")), asked{}
-	r := get(start)
-	r.TokenFor, r.Login = home, a.login
-	c := &httpx.Client{HTTP: &http.Client{Transport: s}, Credentials: &source{}}
-	if _, err := c.Get(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
-	if list := s.seen(); list[0].Header.Get("Authorization") != basic || list[1].Header.Get("Authorization") != "" {
-		t.Errorf("sent %q, then %q", list[0].Header.Get("Authorization"), list[1].Header.Get("Authorization"))
-	}
-}
-
 // TestUnknownLogin: if Login returns false, no credentials are sent.
 func TestUnknownLogin(t *testing.T) {
 	t.Parallel()

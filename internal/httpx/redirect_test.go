@@ -1,7 +1,6 @@
 package httpx_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
@@ -262,24 +261,6 @@ func TestVetoComesBeforeTheToken(t *testing.T) {
 	r.TokenFor = home
 	if _, err := c.Get(t.Context(), r); !errors.Is(err, errVeto) || src.lookups != 0 {
 		t.Errorf("error %v, %d lookups", err, src.lookups)
-	}
-}
-
-// The result is the body of the target, not of the redirect.
-func TestRedirectBodies(t *testing.T) {
-	t.Parallel()
-	tr := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/v1/start" {
-			w.Header().Set("Location", "/target")
-			w.WriteHeader(http.StatusFound)
-			w.Write(bytes.Repeat([]byte("x"), 100_000))
-			return
-		}
-		w.Write([]byte("target"))
-	}))
-	resp, err := client(t, tr).Get(t.Context(), get(start))
-	if err != nil || string(resp.Body) != "target" || resp.URL.Path != "/target" {
-		t.Errorf("%+v, %v", resp, err)
 	}
 }
 

@@ -233,23 +233,6 @@ func TestRangeThatEndsEarly(t *testing.T) {
 	})
 }
 
-// After twenty interruptions a package is complete, and at most a twentieth was sent twice.
-func TestCutTwentyTimes(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		data := random(10<<20, 7)
-		f := &file{data: data, etag: `"v1"`}
-		for i := range 20 {
-			f.cuts = append(f.cuts, (i+1)*len(data)/21+int(data[i]))
-		}
-		got, _, b, err := download(t, client(t, serve(f.handler)), get(pkg))
-		if err != nil || b.Resumes() != 20 || f.sent > len(data)*21/20 {
-			t.Fatalf("%d resumes, %d bytes sent, %v", b.Resumes(), f.sent, err)
-		}
-		same(t, got, data)
-	})
-}
-
 // Successive attempts without a new byte are limited. Bytes that Read has returned before do not
 // count.
 func TestResumeBudget(t *testing.T) {

@@ -8,8 +8,6 @@ import (
 	"os"
 	"testing"
 	"testing/synctest"
-
-	"github.com/tofureg/tofureg/internal/httpx"
 )
 
 // TestRetries checks the attempts for documents and archives.
@@ -55,12 +53,4 @@ func TestTimeoutOfTransport(t *testing.T) {
 			t.Errorf("Get = %v after %d attempts, want os.ErrDeadlineExceeded after 3", err, e.Attempts)
 		}
 	})
-}
-
-// TestNew: New(nil) is the zero Client.
-func TestNew(t *testing.T) {
-	t.Parallel()
-	if c := httpx.New(nil); c == nil || c.HTTP != nil || c.AllowHTTP {
-		t.Errorf("New(nil) = %+v", c)
-	}
 }

@@ -7,16 +7,12 @@ import (
 	"net/http"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/auth"
-	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/mirrorclient"
-	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -228,76 +224,6 @@ func TestAllClients(t *testing.T) {
 	})
 }
 
-// TestModuleDownload: module packages are not cached.
-func TestModuleDownload(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	reg := regtest.New(host)
-	reg.Caching.Control = "max-age=3600"
-	reg.AddModule(regtest.Module{Address: "acme/network/aws"})
-	source := addrs.MustParseModuleSource(host + "/acme/network/aws")
-	for i := range 2 {
-		c := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: &doccache.Transport{Base: reg, Dir: dir}}}}
-		to := filepath.Join(t.TempDir(), "module")
-		if _, err := module.Download(t.Context(), c, source, v1, to, module.Options{}); err != nil {
-			t.Fatal(err)
-		}
-		if got := reg.Count(documents); got != 2 {
-			t.Errorf("after round %d: %d requests for documents, want 2", i, got)
-		}
-		if got := reg.Count(regtest.ModulePackage); got != i+1 {
-			t.Errorf("round %d: %d requests for packages", i, got)
-		}
-	}
-}
-
-// tokens is a source that counts calls of Invalidate.
-type tokens struct {
-	token   string
-	invalid atomic.Int32
-}
-
-func (s *tokens) Token(context.Context, svchost.Hostname) (auth.Token, error) {
-	return auth.NewToken(s.token)
-}
-func (s *tokens) Invalidate(svchost.Hostname) { s.invalid.Add(1) }
-
-// TestUnauthorized: a refused token gives no access to cached documents.
-func TestUnauthorized(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		reg, _ := fiveProviders(regtest.Caching{Control: "max-age=60, stale-if-error=3600", Tags: true})
-		reg.Require("a", 0)
-		source := &tokens{token: "a"}
-		list := func(s *tokens) error {
-			tr := &doccache.Transport{Base: reg, Dir: dir, StaleIfError: time.Hour}
-			_, err := (&regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: tr}, Credentials: s}}).ProviderVersions(t.Context(), alpha)
-			return err
-		}
-		if err := list(source); err != nil {
-			t.Fatal(err)
-		}
-		if err := list(&tokens{token: "b"}); !errors.Is(err, provider.ErrUnauthorized) {
-			t.Errorf("another token: error %v, want ErrUnauthorized", err)
-		}
-		reg.Reset()
-		if err := list(source); err != nil || reg.Count(0) != 0 {
-			t.Errorf("the first token again: error %v, %d requests; want a cached answer", err, reg.Count(0))
-		}
-		reg.AddFault(regtest.Fault{Status: http.StatusUnauthorized}) // it is taken back
-		time.Sleep(time.Minute)
-		if err := list(source); !errors.Is(err, provider.ErrUnauthorized) || source.invalid.Load() == 0 {
-			t.Errorf("revoked token: error %v, %d calls of Invalidate", err, source.invalid.Load())
-		}
-		reg.ClearFaults()
-		reg.AddFault(regtest.Fault{Kind: regtest.Discovery, Drop: true})
-		if err := list(source); err == nil {
-			t.Error("a document of a refused token is used when the server is down")
-		}
-	})
-}
-
 // TestOutage: with cached documents, a client neither waits nor retries.
 func TestOutage(t *testing.T) {
 	t.Parallel()
@@ -337,22 +263,6 @@ func TestOutage(t *testing.T) {
 				t.Errorf("without cached documents: error %v, %d attempts; want 3", err, reg.Count(0))
 			}
 		})
-	}
-}
-
-// TestVetoHost: VetoHost also applies to cached documents.
-func TestVetoHost(t *testing.T) {
-	t.Parallel()
-	reg, _ := fiveProviders(regtest.Caching{Control: "max-age=3600"})
-	reg.Latency = 0
-	hc := &http.Client{Transport: &doccache.Transport{Base: reg, Dir: t.TempDir()}}
-	if _, err := (&regclient.Client{Transport: &transport.Client{HTTP: hc}}).ProviderVersions(t.Context(), alpha); err != nil {
-		t.Fatal(err)
-	}
-	errVeto := errors.New("not this one")
-	c := &regclient.Client{Transport: &transport.Client{HTTP: hc, VetoHost: func(string) error { return errVeto }}}
-	if _, err := c.ProviderVersions(t.Context(), alpha); !errors.Is(err, errVeto) {
-		t.Errorf("%v, want the veto", err)
 	}
 }
 

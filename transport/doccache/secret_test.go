@@ -87,32 +87,6 @@ func TestVary(t *testing.T) {
 	}
 }
 
-// TestJar: cookies of a jar are a part of the request.
-func TestJar(t *testing.T) {
-	t.Parallel()
-	o := &origin{}
-	o.answer = func(n int, req *http.Request) (*http.Response, error) {
-		return reply(http.StatusOK, headers("Cache-Control", "max-age=60"), fmt.Sprintf(`{"cookie":%q}`, req.Header.Get("Cookie"))), nil
-	}
-	tr := &doccache.Transport{Base: o, Dir: t.TempDir()}
-	for _, cookie := range []string{"a", "b", "a"} {
-		c := &http.Client{Transport: tr, Jar: jar(cookie)}
-		resp, err := c.Get(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
-		buf := make([]byte, 100)
-		n, _ := resp.Body.Read(buf)
-		resp.Body.Close()
-		if got, want := string(buf[:n]), fmt.Sprintf(`{"cookie":"session=%s"}`, cookie); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
-	}
-	if o.count() != 2 {
-		t.Errorf("%d requests, want 2", o.count())
-	}
-}
-
 type jar string
 
 func (jar) SetCookies(*url.URL, []*http.Cookie) {}

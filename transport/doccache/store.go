@@ -32,12 +32,12 @@ const (
 // ownFile matches the names of the files that are counted and removed.
 var ownFile = regexp.MustCompile(`^[0-9a-f]{64}\.(doc|lock)$`)
 
-// open returns the open directory, or opens it again if it has been removed or replaced. It is closed
-// when it is garbage, because requests may still use it.
-func (t *Transport) open() (*store, error) {
+// open returns the open directory. If look is set, it opens a directory again that has been removed or
+// replaced. The old one is closed when it is garbage, because requests may still use it.
+func (t *Transport) open(look bool) (*store, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.store != nil && t.store.check() == nil {
+	if t.store != nil && t.store.check(look) == nil {
 		return t.store, nil
 	}
 	s, err := openStore(t.Dir)
@@ -58,25 +58,24 @@ func openStore(dir string) (*store, error) {
 		return nil, err
 	}
 	s := &store{root}
-	if err := s.check(); err != nil {
+	if err := s.check(false); err != nil {
 		root.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-// check checks that the open directory is private, and the one with its name.
-func (s *store) check() error {
+// check checks that the open directory is private, and if look is set, that it still has its name.
+func (s *store) check(look bool) error {
 	info, err := s.Stat(".")
 	if err != nil {
 		return err
 	}
-	here, err := os.Lstat(s.Name())
-	if err != nil {
-		return err
-	}
-	if !os.SameFile(info, here) {
-		return errors.New("the directory has been replaced")
+	if look {
+		here, err := os.Lstat(s.Name())
+		if err != nil || !os.SameFile(info, here) {
+			return errors.Join(errors.New("the directory has been replaced"), err)
+		}
 	}
 	return checkPrivate(s.Name(), info)
 }

@@ -101,7 +101,7 @@ func (t *Transport) RoundTripWaiting(req *http.Request, waiting func() (done fun
 	if t.Dir == "" || !asksForDocument(req) {
 		return t.pass(req, waiting)
 	}
-	s, err := t.open()
+	s, err := t.open(false)
 	if err != nil {
 		t.dirFailed(req.Context(), "open", err)
 		return t.pass(req, waiting)
@@ -184,6 +184,17 @@ type exchange struct {
 
 func (x *exchange) run() (*http.Response, error) {
 	e := x.load()
+	if e == nil || !x.t.usable(e, time.Now()) {
+		s, err := x.t.open(true)
+		if err != nil {
+			x.t.dirFailed(x.req.Context(), "open", err)
+			return x.t.pass(x.req, x.waiting)
+		}
+		if s != x.store {
+			x.store = s
+			e = x.load()
+		}
+	}
 	switch {
 	case e != nil && x.t.usable(e, time.Now()):
 		return x.hit(e), nil

@@ -55,17 +55,6 @@ func TestFullDisk(t *testing.T) {
 	})
 }
 
-// TestFullFromTheStart: the disk has no space for a document.
-func TestFullFromTheStart(t *testing.T) {
-	t.Parallel()
-	disktest.Full(t, 10, func(t *testing.T, dir string) {
-		tr := &doccache.Transport{Base: always(headers("Cache-Control", "max-age=600"), `{}`), Dir: dir}
-		want(t, tr, doc, `{}`, 1)
-		want(t, tr, doc, `{}`, 2)
-		checkFiles(t, dir)
-	})
-}
-
 // TestFullOfLeftovers: files of killed processes are removed when the disk is full.
 func TestFullOfLeftovers(t *testing.T) {
 	t.Parallel()

@@ -370,14 +370,6 @@ func TestCloseIdleConnections(t *testing.T) {
 	(&throttle.Transport{}).CloseIdleConnections()
 }
 
-// An http.Client never sends a request without a URL. It must not panic.
-func TestNoURL(t *testing.T) {
-	t.Parallel()
-	if _, err := (&throttle.Transport{Base: http.DefaultTransport}).RoundTrip(&http.Request{}); err == nil {
-		t.Error("no error")
-	}
-}
-
 func BenchmarkRoundTrip(b *testing.B) {
 	tr := &throttle.Transport{Base: roundTripper(func(*http.Request) (*http.Response, error) {
 		return reply(200, io.NopCloser(strings.NewReader("ok"))), nil
