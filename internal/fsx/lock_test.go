@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -111,37 +110,5 @@ func TestLockFailures(t *testing.T) {
 	cancel()
 	if _, err := fsx.AcquireLock(ctx, path); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
-	}
-}
-
-func TestTryLock(t *testing.T) {
-	t.Parallel()
-	f, err := fsx.CreatePart(filepath.Join(t.TempDir(), "file"), 0o644)
-	must(t, err)
-	defer f.Discard()
-	if runtime.GOOS == "windows" {
-		return // there the other open file prevents the rename
-	}
-	if locked, err := fsx.TryLock(f.File); err != nil || !locked {
-		t.Fatalf("TryLock returned %v, %v, want a lock", locked, err)
-	}
-	other, err := os.OpenFile(f.Name(), os.O_RDWR, 0)
-	must(t, err)
-	defer other.Close()
-	if locked, err := fsx.TryLock(other); err != nil || locked {
-		t.Errorf("another file description has it: %v, %v", locked, err)
-	}
-	// A locked file can be written, renamed and read.
-	if _, err := f.WriteString("content"); err != nil {
-		t.Error(err)
-	}
-	if err := f.Commit(); err != nil {
-		t.Error(err)
-	}
-	// A child process that another test has forked may have the file open until exec.
-	for locked := false; !locked; runtime.Gosched() {
-		if locked, err = fsx.TryLock(other); err != nil {
-			t.Fatalf("closed: %v", err)
-		}
 	}
 }

@@ -73,18 +73,3 @@ func TestClassicIsKept(t *testing.T) {
 		t.Error("the file is still there")
 	}
 }
-
-func TestLockIn(t *testing.T) {
-	t.Parallel()
-	root := openRoot(t)
-	l, err := fsx.AcquireLockIn(t.Context(), root, "lock")
-	must(t, err)
-	if other, err := fsx.TryLockIn(root, "lock"); other != nil || err != nil {
-		t.Errorf("TryLockIn returned %v, %v, want no lock", other, err)
-	}
-	must(t, l.Release())
-	if l, err = fsx.TryLockIn(root, "lock"); l == nil || err != nil {
-		t.Fatalf("TryLockIn returned %v, %v, want a lock", l, err)
-	}
-	l.Remove()
-}

@@ -235,7 +235,7 @@ func TestLookup(t *testing.T) {
 	o := newOffer(t, regtest.Provider{})
 	d := newDir(t)
 	done := o.install(t, d, install.Options{})
-	h1 := h1s(done.Report)
+	h1 := checksum.WithScheme(done.Report.Local, checksum.SchemeH1)
 	other := checksum.MustParseHash("h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
 	found, err := d.Lookup(t.Context(), alpha, v1, linux, append([]checksum.Hash{other}, h1...))
 	must(t, err)
@@ -278,7 +278,7 @@ func TestLookupLinks(t *testing.T) {
 	t.Parallel()
 	o := newOffer(t, regtest.Provider{})
 	done := o.install(t, newDir(t), install.Options{})
-	h1 := h1s(done.Report)
+	h1 := checksum.WithScheme(done.Report.Local, checksum.SchemeH1)
 	parts := strings.Split(home, "/")
 
 	d := newDir(t)

@@ -106,21 +106,6 @@ func h1Locked(lock *lockfile.File) []checksum.Hash {
 	return slices.DeleteFunc(e.Hashes, func(h checksum.Hash) bool { return h.Scheme() != checksum.SchemeH1 })
 }
 
-// TestLockSwapped: replacing one platform by another is not noticed, as LockPlatforms says. Without
-// the entry of the provider it is.
-func TestLockSwapped(t *testing.T) {
-	withAndWithout(t, func(t *testing.T, s *site) {
-		s.in.LockPlatforms = platformsOf[:2]
-		lock := s.ensure(t, nil).Lock
-		s.in.LockPlatforms = platformsOf[2:3]
-		s.steady(t, lock)
-		lock.Delete(numbered(0))
-		if n := len(only(t, s.ensure(t, lock)).Reports); n != 2 {
-			t.Errorf("%d reports", n)
-		}
-	})
-}
-
 // TestLockArchivesOnly: a lock file with zh only does not cover a directory. Each package is
 // downloaded once.
 func TestLockArchivesOnly(t *testing.T) {

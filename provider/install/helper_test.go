@@ -15,7 +15,6 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/transport"
-	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -177,16 +176,6 @@ func (e endsWhen) Err() error {
 		return context.Canceled
 	}
 	return e.Context.Err()
-}
-
-// h1s returns the h1 hashes of a report.
-func h1s(r *verify.Report) (list []checksum.Hash) {
-	for _, h := range r.Local {
-		if h.Scheme() == checksum.SchemeH1 {
-			list = append(list, h)
-		}
-	}
-	return list
 }
 
 // must fails the test if err is not nil.

@@ -6,10 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
 
-	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider/install"
@@ -194,26 +192,5 @@ func TestPartIsNotBelieved(t *testing.T) {
 	done := o.install(t, d, install.Options{Policy: verify.Policy{AllowUnchecked: true}})
 	if done.Reused || done.Fetched == 0 || done.Report.Trust != verify.Unchecked {
 		t.Errorf("%+v", done)
-	}
-}
-
-// TestStatedH1: a directory is accepted by an h1 that the source states if the policy trusts the
-// source.
-func TestStatedH1(t *testing.T) {
-	t.Parallel()
-	o := newOffer(t, regtest.Provider{NoSums: true})
-	d := newDir(t)
-	policy := verify.Policy{AllowUnsigned: true}
-	first := o.install(t, d, install.Options{Policy: policy})
-	o.pkg.Hashes = map[addrs.Platform][]checksum.Hash{linux: h1s(first.Report)}
-	o.reg.Reset()
-	if again := o.install(t, d, install.Options{Policy: policy}); !again.Reused || again.Fetched != 0 || again.Report.Trust != verify.Checked || len(o.reg.Requests()) != 0 {
-		t.Errorf("%+v", again)
-	}
-	if _, err := d.Install(t.Context(), o.src, o.pkg, install.Options{}); !errors.Is(err, verify.ErrUnsigned) {
-		t.Errorf("strict: %v", err)
-	}
-	if list := list(t, d); strings.Join(list, " ") != home {
-		t.Errorf("a refusal took what was there: %q", list)
 	}
 }
