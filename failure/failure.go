@@ -3,6 +3,11 @@
 //	if e, ok := errors.AsType[*failure.RequestError](err); ok && e.Status == http.StatusTooManyRequests {
 //		time.Sleep(e.RetryAfter)
 //	}
+//
+// # For sources
+//
+// A source returns an [Error], which wraps a [RequestError] if a request failed. [RequestError.Because]
+// gives the error of a request another cause.
 package failure
 
 import (

@@ -8,6 +8,10 @@
 // waits start at about a second and double. Retry-After and X-RateLimit-Reset of a 429 or
 // 503 replace them, up to 30 seconds. A wait that would exceed the deadline of the context
 // does not begin. An interrupted download resumes where it stopped, if the server permits it.
+//
+// # For transports
+//
+// A [Waiter] is a transport whose delays do not count as time of a request.
 package transport
 
 import (

@@ -73,7 +73,9 @@ func entryName(req *http.Request) string {
 	h := sha256.New()
 	// Quotes and lists make the hashed text unambiguous.
 	fmt.Fprintf(h, "%q %q %q %q\n", plainHost(req.URL.Host), plainHost(cmp.Or(req.Host, req.URL.Host)), req.URL.RequestURI(), req.URL.User.String())
-	for _, name := range slices.Sorted(maps.Keys(req.Header)) {
+	names := slices.AppendSeq(make([]string, 0, len(req.Header)), maps.Keys(req.Header))
+	slices.Sort(names)
+	for _, name := range names {
 		if !slices.Contains(changingHeaders, http.CanonicalHeaderKey(name)) && len(req.Header[name]) > 0 {
 			fmt.Fprintf(h, "%q %q\n", name, req.Header[name])
 		}

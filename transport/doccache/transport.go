@@ -184,16 +184,17 @@ type exchange struct {
 
 func (x *exchange) run() (*http.Response, error) {
 	e := x.load()
-	if e == nil || !x.t.usable(e, time.Now()) {
-		s, err := x.t.open(true)
-		if err != nil {
-			x.t.dirFailed(x.req.Context(), "open", err)
-			return x.t.pass(x.req, x.waiting)
-		}
-		if s != x.store {
-			x.store = s
-			e = x.load()
-		}
+	if e != nil && x.t.usable(e, time.Now()) {
+		return x.hit(e), nil
+	}
+	s, err := x.t.open(true)
+	if err != nil {
+		x.t.dirFailed(x.req.Context(), "open", err)
+		return x.t.pass(x.req, x.waiting)
+	}
+	if s != x.store {
+		x.store = s
+		e = x.load()
 	}
 	switch {
 	case e != nil && x.t.usable(e, time.Now()):
