@@ -216,12 +216,21 @@ func TestCrashWithinRemove(t *testing.T) {
 // that Add downloads the archive again unless the new one is there.
 func TestCrashWithinReplacement(t *testing.T) {
 	t.Parallel()
+	crashWithinReplacement(t, true)
+	crashWithinReplacement(t, false) // the document lists an archive without a record
+}
+
+func crashWithinReplacement(t *testing.T, recorded bool) {
+	t.Helper()
 	reg, src := newRegistry(t)
 	_, other := otherContent()
 	for changes := 1; ; changes++ {
 		m, dir := newMirror(t)
 		mustAdd(t, m, other, wants(three[:1], v1), mirrordir.Options{})
 		mustAdd(t, m, src, wants(three, v2), mirrordir.Options{})
+		if !recorded {
+			remove(t, dir, recordOf(v1, linux))
+		}
 		pkg, err := src.ProviderPackage(t.Context(), alpha, v1, linux)
 		if err != nil {
 			t.Fatal(err)

@@ -168,7 +168,7 @@ func (m *Mirror) renderFrom(ctx context.Context, p addrs.Provider, v addrs.Versi
 		if isArchiveOf(p, v, name) {
 			_, ok := there.sizes[name]
 			_, recorded := there.sizes[name+recordSuffix]
-			return ok && !recorded && !how.reindex, nil
+			return ok && !recorded && !how.reindex && name != how.except, nil
 		}
 		if name == "" || !how.reindex {
 			return true, nil
