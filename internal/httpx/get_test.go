@@ -313,14 +313,20 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
+// TestCallersClientIsKept: the jar and CheckRedirect of the caller's client are used, also when a request
+// is repeated.
 func TestCallersClientIsKept(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, callersClientIsKept)
+}
+
+func callersClientIsKept(t *testing.T) {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var asked []string
-	s := serve(redirect("/second"), status(200, "ok", "Set-Cookie: a=b; Secure"))
+	s := serve(redirect("/second"), status(200, "ok", "Set-Cookie: a=b; Secure"), status(503, ""), status(200, ""))
 	c := client(t, s)
 	c.HTTP.Jar = jar
 	c.HTTP.CheckRedirect = func(req *http.Request, via []*http.Request) error {
@@ -336,6 +342,14 @@ func TestCallersClientIsKept(t *testing.T) {
 	}
 	if u := (&url.URL{Scheme: "https", Host: "registry.example.com"}); len(jar.Cookies(u)) != 1 {
 		t.Error("the jar got no cookie")
+	}
+	if _, err := c.Get(t.Context(), get("https://registry.example.com/third")); err != nil {
+		t.Fatal(err)
+	}
+	for _, req := range s.seen()[2:] { // an attempt does not add to the headers of the next one
+		if got := req.Header.Values("Cookie"); len(got) != 1 || got[0] != "a=b" {
+			t.Errorf("%s got the cookies %q, want a=b once", req.URL, got)
+		}
 	}
 	if c.HTTP.Transport != before.Transport || c.HTTP.Jar != before.Jar || c.HTTP.CheckRedirect == nil || c.HTTP.Timeout != 0 {
 		t.Error("the caller's client was changed")
