@@ -113,7 +113,7 @@ func litter(t *testing.T, dir, format string) {
 // ending is a function with many steps.
 type ending struct {
 	name  string
-	looks int  // minimum number of looks at the context, for 100 entries or files
+	looks int  // minimum number of looks at the context, for 100 entries or files; -1 if only contexts derived from it are looked at
 	stall bool // whether it receives an archive
 	ready func(t *testing.T, c *crowd, dir string) func(ctx context.Context) error
 }
@@ -208,7 +208,7 @@ var endings = []ending{
 			return err
 		}
 	}},
-	{"provider.Hashes", 450, true, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
+	{"provider.Hashes", -1, true, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
 		return func(ctx context.Context) error {
 			_, err := provider.Hashes(ctx, c.world().registry(), alpha, v1, []addrs.Platform{linux}, provider.HashOptions{TempDir: dir})
 			return err
@@ -238,7 +238,7 @@ var endings = []ending{
 			return err
 		}
 	}},
-	{"mirrordir.Mirror.Add", 450, true, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
+	{"mirrordir.Mirror.Add", -1, true, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
 		return func(ctx context.Context) error {
 			m := mirrorIn(t, dir)
 			_, err := m.Add(ctx, c.world().registry(), []mirrordir.Want{release}, mirrordir.Options{})
@@ -419,6 +419,9 @@ func TestEnds(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t)
 	for _, e := range endings {
+		if e.looks < 0 {
+			continue // TestEndsInAStall shows it
+		}
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()

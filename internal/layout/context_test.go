@@ -26,7 +26,7 @@ var endsShownBy = map[string]string{
 	"mirrorclient.Client.Open":                        "internal/hostile.TestContextWins",
 	"mirrorclient.Client.ProviderPackage":             "internal/hostile.TestContextWins",
 	"mirrorclient.Client.ProviderVersions":            "internal/hostile.TestContextWins",
-	"mirrorclient/mirrordir.Mirror.Add":               "internal/hostile.TestEnds",
+	"mirrorclient/mirrordir.Mirror.Add":               "internal/hostile.TestEndsInAStall",
 	"mirrorclient/mirrordir.Mirror.AddArchive":        "internal/hostile.TestEndsInAStall", // with mirrorserve.Cache
 	"mirrorclient/mirrordir.Mirror.AddLocked":         "internal/hostile.TestEnds",         // as Add
 	"mirrorclient/mirrordir.Mirror.All":               "internal/hostile.TestEnds",
@@ -58,7 +58,7 @@ var endsShownBy = map[string]string{
 	"provider.FirstOf.ProviderPackage":                "provider.TestSearchEndsWithContext",
 	"provider.FirstOf.ProviderVersions":               "provider.TestSearchEndsWithContext",
 	"provider.Limiter.Acquire":                        "provider.TestHashesCancelled",
-	"provider.Hashes":                                 "internal/hostile.TestEnds",
+	"provider.Hashes":                                 "internal/hostile.TestEndsInAStall",
 	"provider.Multi.Evidence":                         "provider.TestSearchEndsWithContext",
 	"provider.Multi.Open":                             "provider.TestSearchEndsWithContext",
 	"provider.Multi.ProviderPackage":                  "provider.TestSearchEndsWithContext",
