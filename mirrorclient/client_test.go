@@ -1,7 +1,6 @@
 package mirrorclient_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
@@ -345,13 +343,6 @@ func TestPackageCredentials(t *testing.T) {
 			t.Errorf("%s saw %q, want %q", ref, got, want)
 		}
 	}
-}
-
-// failing is a source of tokens that fails.
-type failing struct{ err error }
-
-func (f failing) Token(context.Context, svchost.Hostname) (auth.Token, error) {
-	return auth.Token{}, f.err
 }
 
 // TestNoSecretsInErrors checks that no error contains a signed query or a token.

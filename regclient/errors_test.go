@@ -10,9 +10,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
-	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
@@ -101,12 +99,6 @@ func TestDiscoveryFails(t *testing.T) {
 			t.Errorf("%d: %d requests, want one", status, n)
 		}
 	}
-}
-
-type sourceFunc func(context.Context, svchost.Hostname) (auth.Token, error)
-
-func (f sourceFunc) Token(ctx context.Context, host svchost.Hostname) (auth.Token, error) {
-	return f(ctx, host)
 }
 
 // TestBuiltInProvider: no registry is asked for it.

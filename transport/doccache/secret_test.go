@@ -2,8 +2,6 @@ package doccache_test
 
 import (
 	"fmt"
-	"net/http"
-	"net/url"
 	"testing"
 
 	"github.com/tofureg/tofureg/transport/doccache"
@@ -85,11 +83,4 @@ func TestVary(t *testing.T) {
 	if containsText(t, dir, "s3cr3t") {
 		t.Error("a header of the request or a cookie is in the directory")
 	}
-}
-
-type jar string
-
-func (jar) SetCookies(*url.URL, []*http.Cookie) {}
-func (j jar) Cookies(*url.URL) []*http.Cookie {
-	return []*http.Cookie{{Name: "session", Value: string(j)}}
 }
