@@ -26,7 +26,7 @@ type Lock struct {
 // Pauses between two attempts. A blocking call would not end with the context.
 const (
 	firstPause   = time.Millisecond
-	longestPause = 25 * time.Millisecond
+	longestPause = 100 * time.Millisecond
 )
 
 // mostDenied is the number of consecutive attempts, for about 0.1 s, that may be denied access

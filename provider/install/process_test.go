@@ -154,7 +154,8 @@ func (r role) source() *regclient.Client {
 			return new(net.Dialer).DialContext(ctx, network, r.Server)
 		},
 	}
-	return &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: dialer}}}
+	// No limit of time, because the server waits until the slowest process has started.
+	return &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: dialer}, Timeout: -1, Idle: -1}}
 }
 
 // TestChild is the child process. Without a role it does nothing.
