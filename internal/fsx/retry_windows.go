@@ -11,7 +11,7 @@ import (
 
 // maxTries is the number of attempts, for about two seconds, while other processes, such as virus
 // scanners, have a file open. On a busy computer they take longer, as the other processes do.
-const maxTries = 85
+const maxTries = 26
 
 // retryOpen repeats open while another process renames or removes the file. It does not repeat
 // ERROR_ACCESS_DENIED, which is permanent for an unreadable file.
