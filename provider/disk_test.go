@@ -78,7 +78,7 @@ func TestHashesFullDisk(t *testing.T) {
 				pkg.Platform = platform
 				return pkg, nil
 			},
-			Fetcher: byPackage{open: func(_ context.Context, pkg *provider.Package) (*provider.Body, error) {
+			Opener: byPackage{open: func(_ context.Context, pkg *provider.Package) (*provider.Body, error) {
 				if pkg.Platform == linux {
 					return body(bytes.NewReader(content)), nil
 				}

@@ -40,7 +40,7 @@ type Options struct {
 //
 // The error wraps an error of package [verify] if the policy refuses the archive, [github.com/tofureg/tofureg/failure.ErrTooLarge] if
 // it exceeds o.Policy.Limits, and ErrUnpacked if pkg has no archive.
-func Download(ctx context.Context, src Fetcher, pkg *Package, path string, o Options) (*verify.Report, error) {
+func Download(ctx context.Context, src Opener, pkg *Package, path string, o Options) (*verify.Report, error) {
 	if err := pkg.fetchable(); err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ type Received struct {
 // Receive is the first half of [Download]: it fetches the archive of pkg into f, and the
 // evidence that o.Policy needs. Call [Received.Judge] before the archive is used. Receive
 // overwrites f. After an error, f may contain a part of the archive.
-func Receive(ctx context.Context, src Fetcher, pkg *Package, f *os.File, o ReceiveOptions) (*Received, error) {
+func Receive(ctx context.Context, src Opener, pkg *Package, f *os.File, o ReceiveOptions) (*Received, error) {
 	if err := pkg.fetchable(); err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func Receive(ctx context.Context, src Fetcher, pkg *Package, f *os.File, o Recei
 var copyBuffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
 
 // fetch fetches the archive from its first byte into f.
-func fetch(ctx context.Context, src Fetcher, pkg *Package, f *os.File, o ReceiveOptions, meter *flight.Meter) (size int64, zh checksum.Hash, err error) {
+func fetch(ctx context.Context, src Opener, pkg *Package, f *os.File, o ReceiveOptions, meter *flight.Meter) (size int64, zh checksum.Hash, err error) {
 	limit := o.Policy.Limits.Effective().Package
 	check := func(size int64) error { // declared or received
 		switch {

@@ -616,15 +616,15 @@ func TestProgressPanic(t *testing.T) {
 	wantFile(t, path, nil)
 }
 
-// peak is a Fetcher that measures the heap during the transfer.
+// peak is an Opener that measures the heap during the transfer.
 type peak struct {
-	provider.Fetcher
+	provider.Opener
 	most  uint64 // bytes
 	reads int
 }
 
 func (p *peak) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
-	body, err := p.Fetcher.Open(ctx, pkg)
+	body, err := p.Opener.Open(ctx, pkg)
 	if err != nil {
 		return nil, err
 	}
@@ -678,7 +678,7 @@ func BenchmarkDownload(b *testing.B) {
 			b.SetBytes(release.Archive("linux_amd64").Size())
 			b.ReportAllocs()
 			for b.Loop() {
-				before, src := heap(), &peak{Fetcher: client}
+				before, src := heap(), &peak{Opener: client}
 				if _, err := provider.Download(b.Context(), src, pkg, path, provider.Options{}); err != nil {
 					b.Fatal(err)
 				}
@@ -695,7 +695,7 @@ func TestMemory(t *testing.T) {
 	// Not parallel: others would allocate meanwhile.
 	rise := func(megabytes int64) uint64 {
 		zeros := io.LimitReader(readerFunc(func(p []byte) (int, error) { return len(p), nil }), megabytes<<20)
-		src := &peak{Fetcher: &fake{open: func(context.Context, int) (*provider.Body, error) { return body(zeros), nil }}}
+		src := &peak{Opener: &fake{open: func(context.Context, int) (*provider.Body, error) { return body(zeros), nil }}}
 		before := heap()
 		// The verdict does not matter.
 		if _, err := provider.Download(t.Context(), src, packageOf(nil), target(t), accepting(nil)); err == nil {

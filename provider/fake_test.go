@@ -17,7 +17,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// fake is a Fetcher whose methods are functions.
+// fake is an Opener whose methods are functions.
 type fake struct {
 	open     func(ctx context.Context, n int) (*provider.Body, error) // n counts the calls from 1
 	evidence func(ctx context.Context, pkg *provider.Package) (verify.Evidence, error)

@@ -396,7 +396,7 @@ func TestHashesOfNothing(t *testing.T) {
 
 // lister is a Source whose packages come from a function.
 type lister struct {
-	provider.Fetcher
+	provider.Opener
 	find func(addrs.Platform) (*provider.Package, error)
 }
 
@@ -510,7 +510,7 @@ func many(content []byte, inside, most *atomic.Int32) *lister {
 			return n, err
 		})), ctx.Err()
 	}}
-	return &lister{Fetcher: arriving, find: func(platform addrs.Platform) (*provider.Package, error) {
+	return &lister{Opener: arriving, find: func(platform addrs.Platform) (*provider.Package, error) {
 		pkg := packageOf(content)
 		pkg.Platform = platform
 		return pkg, nil
@@ -613,7 +613,7 @@ func TestHashesCancelled(t *testing.T) {
 				}
 				return pkg, nil
 			},
-			Fetcher: byPackage{open: func(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
+			Opener: byPackage{open: func(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
 				if strings.HasSuffix(pkg.URL, "fast.zip") {
 					return body(bytes.NewReader(content)), nil
 				}
@@ -635,7 +635,7 @@ func TestHashesCancelled(t *testing.T) {
 	})
 }
 
-// byPackage is a Fetcher whose archives depend on the package.
+// byPackage is an Opener whose archives depend on the package.
 type byPackage struct {
 	open func(ctx context.Context, pkg *provider.Package) (*provider.Body, error)
 }
@@ -727,7 +727,7 @@ func TestHashesEvidenceBounded(t *testing.T) {
 						pkg.Hashes = map[addrs.Platform][]checksum.Hash{platform: {h1}}
 						return pkg, nil
 					},
-					Fetcher: &fake{evidence: func(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
+					Opener: &fake{evidence: func(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
 						n := inside.Add(1)
 						defer inside.Add(-1)
 						for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
@@ -758,7 +758,7 @@ func TestHashesFindBounded(t *testing.T) {
 				pkg.Platform = platform
 				return pkg, nil
 			},
-			Fetcher: &fake{open: func(ctx context.Context, _ int) (*provider.Body, error) { return nil, hang(ctx) }},
+			Opener: &fake{open: func(ctx context.Context, _ int) (*provider.Body, error) { return nil, hang(ctx) }},
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
@@ -810,7 +810,7 @@ func TestShareEvidenceCancelled(t *testing.T) {
 func TestShareEvidenceKeepsLittle(t *testing.T) {
 	t.Parallel()
 	asked := 0
-	src := provider.ShareEvidence(&lister{Fetcher: &fake{evidence: func(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
+	src := provider.ShareEvidence(&lister{Opener: &fake{evidence: func(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
 		asked++
 		return verify.Evidence{Sums: make([]byte, 1<<20)}, nil
 	}}})
@@ -832,7 +832,7 @@ func TestShareEvidence(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("refused")
 	var asked []string
-	src := provider.ShareEvidence(&lister{Fetcher: &fake{evidence: func(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
+	src := provider.ShareEvidence(&lister{Opener: &fake{evidence: func(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
 		asked = append(asked, pkg.Provider.String()+pkg.SumsURL+pkg.Via)
 		if len(asked) == 1 {
 			return verify.Evidence{}, refused
@@ -1098,7 +1098,7 @@ func TestHashesOfBadDirectory(t *testing.T) {
 		t.Skipf("skipped: symbolic links cannot be made here: %v", err)
 	}
 	dirs := map[string]string{"linux_amd64": good, "darwin_arm64": linked, "windows_amd64": filepath.Join(root, "gone")}
-	src := &lister{Fetcher: serve(nil), find: func(platform addrs.Platform) (*provider.Package, error) {
+	src := &lister{Opener: serve(nil), find: func(platform addrs.Platform) (*provider.Package, error) {
 		return &provider.Package{Provider: demo, Version: v123, Platform: platform, Dir: dirs[platform.String()]}, nil
 	}}
 	o := provider.HashOptions{Policy: verify.Policy{AllowUnchecked: true}}

@@ -54,7 +54,7 @@ func BenchmarkHashes(b *testing.B) {
 		size /= 10
 	}
 	content := deflated(b, size)
-	src := &lister{Fetcher: serve(content), find: func(addrs.Platform) (*provider.Package, error) { return packageOf(content), nil }}
+	src := &lister{Opener: serve(content), find: func(addrs.Platform) (*provider.Package, error) { return packageOf(content), nil }}
 	o := provider.HashOptions{Policy: accepting(content).Policy, TempDir: b.TempDir()}
 	var ratios []float64
 	b.SetBytes(int64(len(content)))

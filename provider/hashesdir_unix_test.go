@@ -19,7 +19,7 @@ func TestHashesSwappedForPipe(t *testing.T) {
 	t.Parallel()
 	o := provider.HashOptions{Policy: verify.Policy{AllowUnchecked: true}}
 	for _, err := range disktest.Swapped(t, "program", func(path string) error {
-		src := &lister{Fetcher: serve(nil), find: func(platform addrs.Platform) (*provider.Package, error) {
+		src := &lister{Opener: serve(nil), find: func(platform addrs.Platform) (*provider.Package, error) {
 			return &provider.Package{Provider: demo, Version: v123, Platform: platform, Dir: filepath.Dir(path)}, nil
 		}}
 		_, err := provider.Hashes(t.Context(), src, demo, v123, platforms("linux_amd64"), o)

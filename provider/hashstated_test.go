@@ -180,7 +180,7 @@ func TestHashesDisproved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src := &lister{Fetcher: serve(content), find: func(platform addrs.Platform) (*provider.Package, error) {
+	src := &lister{Opener: serve(content), find: func(platform addrs.Platform) (*provider.Package, error) {
 		pkg := packageOf(content)
 		pkg.Hashes = map[addrs.Platform][]checksum.Hash{platform: {
 			tree, checksum.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="),

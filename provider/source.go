@@ -27,9 +27,9 @@ type Lister interface {
 	ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error)
 }
 
-// Fetcher fetches the files that a [Package] names. Its methods must be safe for concurrent
+// Opener opens the files that a [Package] names. Its methods must be safe for concurrent
 // use.
-type Fetcher interface {
+type Opener interface {
 	// Evidence returns [Package.Evidence] with the SHA256SUMS document and its signature,
 	// if pkg names them.
 	Evidence(ctx context.Context, pkg *Package) (verify.Evidence, error)
@@ -42,7 +42,7 @@ type Fetcher interface {
 // Source has provider packages. It is a registry, a mirror or a directory.
 type Source interface {
 	Lister
-	Fetcher
+	Opener
 }
 
 // Body is an archive that is being fetched. The caller must close it.
@@ -62,7 +62,7 @@ type Body struct {
 func CheckAnswers(src Source) Source {
 	return struct {
 		checked
-		Fetcher
+		Opener
 	}{checked{src}, src}
 }
 
@@ -129,7 +129,7 @@ type evidenceKey struct {
 
 type evidenceDocuments struct{ sums, signature []byte }
 
-// Evidence implements [Fetcher].
+// Evidence implements [Opener].
 func (s *sharedEvidence) Evidence(ctx context.Context, pkg *Package) (verify.Evidence, error) {
 	if pkg == nil || pkg.SumsURL == "" {
 		return s.Source.Evidence(ctx, pkg)

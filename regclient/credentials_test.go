@@ -295,7 +295,7 @@ func TestNoSecretsInErrors(t *testing.T) {
 	}
 }
 
-var _ provider.Fetcher = (*regclient.Client)(nil)
+var _ provider.Opener = (*regclient.Client)(nil)
 
 // TestTokenWithSharedHosts: a client that shares the Hosts of a client without tokens sends its own
 // token to discovery.

@@ -99,12 +99,12 @@ func blobURL(repository string, d digest.Digest) string {
 	return "https://" + host + "/v2/" + name + "/blobs/" + d.String()
 }
 
-// Evidence implements [provider.Fetcher]. There are no signatures.
+// Evidence implements [provider.Opener]. There are no signatures.
 func (m *mirror) Evidence(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
 	return pkg.Evidence(), nil
 }
 
-// Open implements [provider.Fetcher].
+// Open implements [provider.Opener].
 func (m *mirror) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
 	failed := func(err error) (*provider.Body, error) {
 		return nil, &provider.Error{Op: "fetch", Subject: pkg.String(), Err: err}

@@ -40,14 +40,14 @@ func (s *source) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.
 	return s.next.ProviderPackage(ctx, p, v, on)
 }
 
-// Evidence implements [provider.Fetcher].
+// Evidence implements [provider.Opener].
 func (s *source) Evidence(ctx context.Context, pkg *provider.Package) (ev verify.Evidence, err error) {
 	ctx, span := s.start(ctx, "fetch evidence", of(pkg))
 	defer func() { End(span, err) }()
 	return s.next.Evidence(ctx, pkg)
 }
 
-// Open implements [provider.Fetcher].
+// Open implements [provider.Opener].
 func (s *source) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
 	ctx, span := s.start(ctx, "fetch archive", of(pkg))
 	body, err := s.next.Open(ctx, pkg)

@@ -77,7 +77,7 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 }
 
 // fetch stores the package below dir, or in a temporary directory, and describes it.
-func fetch(ctx context.Context, src provider.Fetcher, pkg *provider.Package, dir string, out, terminal io.Writer) error {
+func fetch(ctx context.Context, src provider.Opener, pkg *provider.Package, dir string, out, terminal io.Writer) error {
 	path, temp, err := place(dir, pkg)
 	if err != nil {
 		return err

@@ -58,7 +58,7 @@ func (w *tripwire) Read(p []byte) (int, error) {
 
 func (w *tripwire) Close() error { return nil }
 
-// Fetcher, Source and Opener, of one package.
+// The sources of one package.
 
 func (w *tripwire) ProviderVersions(context.Context, addrs.Provider) (*provider.Versions, error) {
 	return nil, provider.ErrNotFound

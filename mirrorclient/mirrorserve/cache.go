@@ -243,7 +243,7 @@ func (c *Cache) origin(ctx context.Context, pkg *provider.Package, arriving, rea
 			return nil, err
 		}
 	}
-	return &origin{Fetcher: c.Source, pkg: pkg, policy: c.Policy, arriving: arriving, store: c.store}, nil
+	return &origin{Opener: c.Source, pkg: pkg, policy: c.Policy, arriving: arriving, store: c.store}, nil
 }
 
 // store adds an archive to the mirror.

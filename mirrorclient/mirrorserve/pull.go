@@ -41,10 +41,10 @@ type puller struct {
 
 // origin describes where an archive comes from and what to do with it.
 type origin struct {
-	provider.Fetcher
-	pkg      *provider.Package // package as the Fetcher describes it
+	provider.Opener
+	pkg      *provider.Package // package as the Opener describes it
 	policy   verify.Policy
-	mirrored bool        // whether the Fetcher is a mirror, whose archives were verified
+	mirrored bool        // whether the Opener is a mirror, whose archives were verified
 	local    bool        // whether archives are local files, which are not copied
 	arriving *hostShares // one for each running download
 
@@ -72,7 +72,7 @@ func prepare(parallel int, stage func(context.Context) (*staged, error)) *puller
 // newPuller returns a puller for a source with one origin for all archives.
 func newPuller(source provider.Source, parallel int, stage func(context.Context) (*staged, error), o origin) *puller {
 	u := prepare(parallel, stage)
-	o.Fetcher, o.arriving = source, slots(u.parallel)
+	o.Opener, o.arriving = source, slots(u.parallel)
 	u.source = u.asking(source)
 	u.origin = func(_ context.Context, pkg *provider.Package) (*origin, error) {
 		here := o
@@ -99,7 +99,7 @@ func tempStage(dir string) func(context.Context) (*staged, error) {
 // mirrorOrigin returns the origin of archives in a mirror. They were verified when they were added. An archive
 // that is not on this machine must have the recorded hashes.
 func mirrorOrigin(m *mirrordir.Mirror, limits checksum.Limits) origin {
-	return origin{Fetcher: m, policy: verify.Policy{AllowUnchecked: true, Limits: limits}, mirrored: true, local: m.Local()}
+	return origin{Opener: m, policy: verify.Policy{AllowUnchecked: true, Limits: limits}, mirrored: true, local: m.Local()}
 }
 
 // failed returns err as a provider.Error.
@@ -309,7 +309,7 @@ func (u *puller) receive(ctx context.Context, p *pull, o *origin, s *staged) err
 	arrived := sync.OnceFunc(free)
 	defer arrived()
 	p.change(func() { p.file = s.File })
-	got, err := provider.Receive(ctx, o.Fetcher, o.pkg, s.File, provider.ReceiveOptions{Policy: o.policy, FetchEvidence: o.store != nil, Arrived: p.setArrived})
+	got, err := provider.Receive(ctx, o.Opener, o.pkg, s.File, provider.ReceiveOptions{Policy: o.policy, FetchEvidence: o.store != nil, Arrived: p.setArrived})
 	switch {
 	case err != nil && o.mirrored:
 		return err // an archive can be removed from a mirror at any time

@@ -44,7 +44,7 @@ type Options struct {
 //
 // If pkg.Dir is set, Install links or copies this directory and judges its h1. Then src may be nil
 // if the policy needs no evidence.
-func (d *Dir) Install(ctx context.Context, src provider.Fetcher, pkg *provider.Package, o Options) (*Installed, error) {
+func (d *Dir) Install(ctx context.Context, src provider.Opener, pkg *provider.Package, o Options) (*Installed, error) {
 	i := &installation{src: src, pkg: pkg, o: o}
 	done, err := i.run(ctx, d)
 	if err != nil {
@@ -63,7 +63,7 @@ func (d *Dir) Install(ctx context.Context, src provider.Fetcher, pkg *provider.P
 
 // installation is one call of Install.
 type installation struct {
-	src provider.Fetcher
+	src provider.Opener
 	pkg *provider.Package
 	o   Options
 	at  *location // to install to

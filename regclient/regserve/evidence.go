@@ -52,7 +52,7 @@ func (p proof) evidence(pkg *provider.Package) verify.Evidence {
 	return ev
 }
 
-// Evidence implements [provider.Fetcher].
+// Evidence implements [provider.Opener].
 func (k *keptEvidence) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
 	if pkg.SumsURL == "" {
 		return k.Source.Evidence(ctx, pkg)
