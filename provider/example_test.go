@@ -229,7 +229,7 @@ func ExampleHashes() {
 		computed := 0
 		for _, report := range reports {
 			computed += len(report.Local)
-			if err := lock.Merge(demo, version, addrs.ProviderConstraint{}, report); err != nil {
+			if err := lock.Merge(demo, version, addrs.ProviderConstraint{}, report.Recordable()); err != nil {
 				fmt.Println(err)
 			}
 		}
@@ -252,7 +252,7 @@ func ExampleHashes_addPlatform() {
 	demo := addrs.MustParseProvider("registry.example.com/acme/demo")
 	version := addrs.MustParseVersion("1.2.3")
 	var lock lockfile.File
-	locked := &verify.Report{Local: []checksum.Hash{release.ZH("linux_amd64"), release.H1("linux_amd64")}}
+	locked := []checksum.Hash{release.ZH("linux_amd64"), release.H1("linux_amd64")}
 	if err := lock.Merge(demo, version, addrs.ProviderConstraint{}, locked); err != nil {
 		fmt.Println(err)
 		return
@@ -267,8 +267,7 @@ func ExampleHashes_addPlatform() {
 		fmt.Println(err)
 		return
 	}
-	computed := &verify.Report{Local: reports[darwin].Local}
-	if err := lock.Merge(demo, version, addrs.ProviderConstraint{}, computed); err != nil {
+	if err := lock.Merge(demo, version, addrs.ProviderConstraint{}, reports[darwin].Local); err != nil {
 		fmt.Println(err)
 	}
 	entry, _ := lock.Get(demo)

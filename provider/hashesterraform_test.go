@@ -39,7 +39,7 @@ func lockOf(t *testing.T, program string, client *regclient.Client, p addrs.Prov
 	v := must(versions.Newest(constraint))(t)
 	reports := must(provider.Hashes(t.Context(), client, p, v, on, provider.HashOptions{}))(t)
 	for _, platform := range on {
-		if err := lock.Merge(p, v, constraint, reports[platform]); err != nil {
+		if err := lock.Merge(p, v, constraint, reports[platform].Recordable()); err != nil {
 			t.Fatal(err)
 		}
 	}

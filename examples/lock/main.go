@@ -112,6 +112,7 @@ type locker struct {
 // result is the result for one provider. It may have reports and an error.
 type result struct {
 	entry   lockfile.Entry
+	locked  bool // the lock file has hashes of the version
 	reports map[addrs.Platform]*verify.Report
 	err     error
 }
@@ -139,12 +140,13 @@ func (l *locker) one(ctx context.Context, entry lockfile.Entry) result {
 		}
 	}
 	options := l.options
-	if l.lock.Covers(entry.Provider, entry.Version) {
+	locked := l.lock.Covers(entry.Provider, entry.Version)
+	if locked {
 		// A hostile registry could replace a version, its archives and its keys.
 		options.Policy.SameRelease = l.lock.Accept(entry.Provider, entry.Version)
 	}
 	reports, err := provider.Hashes(ctx, l.source, entry.Provider, entry.Version, l.platforms, options)
-	return result{entry, reports, err}
+	return result{entry, locked, reports, err}
 }
 
 // merge prints the results and adds them to the lock file.
@@ -157,7 +159,11 @@ func merge(lock *lockfile.File, results []result, out io.Writer) error {
 				how = "stated"
 			}
 			fmt.Fprintf(out, "locked   %s %s %s, %s, %s\n", r.entry.Provider, r.entry.Version, platform, report.Trust, how)
-			errs = append(errs, lock.Merge(r.entry.Provider, r.entry.Version, r.entry.Constraints, report))
+			hashes := report.Recordable()
+			if r.locked { // what else the source signs may be forged
+				hashes = report.Local
+			}
+			errs = append(errs, lock.Merge(r.entry.Provider, r.entry.Version, r.entry.Constraints, hashes))
 		}
 		errs = append(errs, r.err)
 	}

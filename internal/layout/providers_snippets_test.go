@@ -76,7 +76,8 @@ func lockPlatforms(ctx context.Context, registry *regclient.Client, lock *lockfi
 	random, version := addrs.MustParseProvider("hashicorp/random"), addrs.MustParseVersion("3.6.3")
 	platforms := []addrs.Platform{addrs.MustParsePlatform("linux_amd64"), addrs.MustParsePlatform("darwin_arm64")}
 	var options provider.HashOptions
-	if lock.Covers(random, version) {
+	locked := lock.Covers(random, version)
+	if locked {
 		options.Policy.SameRelease = lock.Accept(random, version)
 	}
 	reports, err := provider.Hashes(ctx, registry, random, version, platforms, options)
@@ -84,7 +85,11 @@ func lockPlatforms(ctx context.Context, registry *regclient.Client, lock *lockfi
 		return err // reports has the platforms that succeeded
 	}
 	for _, report := range reports {
-		if err := lock.Merge(random, version, addrs.MustParseProviderConstraint("~> 3.6"), report); err != nil {
+		hashes := report.Recordable()
+		if locked {
+			hashes = report.Local
+		}
+		if err := lock.Merge(random, version, addrs.MustParseProviderConstraint("~> 3.6"), hashes); err != nil {
 			return err
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/transport"
-	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -95,7 +94,7 @@ func ExampleMirror_AddLocked() {
 		log.Fatal(err)
 	}
 	var lock lockfile.File
-	if err := lock.Merge(p, v, addrs.ProviderConstraint{}, &verify.Report{Local: []checksum.Hash{pkg.SHA256}}); err != nil {
+	if err := lock.Merge(p, v, addrs.ProviderConstraint{}, []checksum.Hash{pkg.SHA256}); err != nil {
 		log.Fatal(err)
 	}
 

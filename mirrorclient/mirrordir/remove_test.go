@@ -140,7 +140,7 @@ func TestAddLocked(t *testing.T) {
 	}
 	var lock lockfile.File
 	for _, a := range added {
-		if err := lock.Merge(a.Provider, a.Version, addrs.ProviderConstraint{}, a.Report); err != nil {
+		if err := lock.Merge(a.Provider, a.Version, addrs.ProviderConstraint{}, a.Report.Recordable()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -95,7 +95,7 @@ func (in *Installer) ensure(ctx context.Context, requirements map[addrs.Provider
 	for i := range result.Selections {
 		s := &result.Selections[i]
 		if planned := planOnly && s.Err == nil && !s.Version.IsZero(); planned || len(s.Reports) > 0 {
-			var hashes lockfile.Hashes
+			var hashes []checksum.Hash
 			for _, report := range s.Reports {
 				if lock.Covers(s.Provider, s.Version) { // then only computed hashes are added
 					hashes = append(hashes, report.Local...)

@@ -66,7 +66,7 @@ func (s *served) install(t *testing.T, p addrs.Provider, version string) error {
 	if err != nil || version != clientVersion {
 		return err
 	}
-	return s.lock.Merge(p, done.Version, addrs.MustParseProviderConstraint(version), done.Report)
+	return s.lock.Merge(p, done.Version, addrs.MustParseProviderConstraint(version), done.Report.Recordable())
 }
 
 // project returns a project that requires and locks the packages in the directory.

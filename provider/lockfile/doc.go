@@ -6,7 +6,7 @@
 //		policy.Accept = lock.Accept(p, version)
 //	}
 //	// … a verified download …
-//	err = lock.Merge(p, version, constraint, report)
+//	err = lock.Merge(p, version, constraint, report.Recordable())
 //	err = lock.Save(lockfile.Name)
 //
 // A lock file has an [Entry] for each provider: the selected version, its constraint, and

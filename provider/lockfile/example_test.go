@@ -58,7 +58,7 @@ func ExampleFile_Merge() {
 		addrs.MustParseProvider("hashicorp/random"),
 		addrs.MustParseVersion("3.6.0"),
 		addrs.MustParseProviderConstraint("~> 3.6"),
-		report,
+		report.Recordable(),
 	)
 	if err != nil {
 		log.Fatal(err)
@@ -92,7 +92,7 @@ provider "hashicorp/random" {
 	// .terraform.lock.hcl:4:14: hash "h1:": hash has no value
 }
 
-// ParseLenient keeps everything outside of modified entries. Hashes adds hashes that the caller has.
+// ParseLenient keeps everything outside of modified entries. Merge adds hashes that the caller has.
 func ExampleParseLenient() {
 	lock, err := lockfile.ParseLenient([]byte(`# 3.6.1 is broken on Windows.
 provider "registry.opentofu.org/hashicorp/random" {
@@ -106,7 +106,7 @@ provider "registry.opentofu.org/hashicorp/random" {
 		log.Fatal(err)
 	}
 	random, _ := lock.Get(addrs.MustParseProvider("hashicorp/random"))
-	known := lockfile.Hashes{checksum.MustParseHash("h1:R5Ucn26riKIEijcsiOMBR3uOAjuOMfI1x7XvH4P6B1w=")}
+	known := []checksum.Hash{checksum.MustParseHash("h1:R5Ucn26riKIEijcsiOMBR3uOAjuOMfI1x7XvH4P6B1w=")}
 	if err := lock.Merge(random.Provider, random.Version, random.Constraints, known); err != nil {
 		log.Fatal(err)
 	}

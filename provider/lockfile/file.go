@@ -168,32 +168,19 @@ func (f *File) Clone() *File {
 // blocks for modules, and in a file from [ParseLenient] everything that [Parse] refuses.
 func (f *File) Warnings() []*ParseError { return slices.Clone(f.warnings) }
 
-// A Recorder has hashes for a lock file. [*github.com/tofureg/tofureg/verify.Report]
-// implements it.
-type Recorder interface {
-	// Recordable returns the hashes that may be recorded.
-	Recordable() []checksum.Hash
-}
-
-// Hashes are a [Recorder] of hashes that the caller has verified.
-type Hashes []checksum.Hash
-
-// Recordable returns h.
-func (h Hashes) Recordable() []checksum.Hash { return h }
-
-// Merge records version v of p, its constraint c, and the recordable hashes of reports. If p
-// is already locked at v, the hashes are added. If p is locked at another version, the old
-// hashes are dropped.
+// Merge records version v of p, its constraint c, and hashes of its packages for any platforms.
+// If p is already locked at v, the hashes are added. If p is locked at another version, the old
+// hashes are dropped. The zero c removes the constraint.
 //
-// The zero c removes the constraint. Nil reports are ignored. The reports must be about v of
-// p, for any platforms, and must agree with the existing hashes: if [File.Covers] is true,
-// verify with [File.Accept] as Accept of the policy, or as SameRelease for other platforms.
+// The hashes must be verified: those of [github.com/tofureg/tofureg/verify.Report.Recordable] for a
+// new version. If [File.Covers] is true, verify with [File.Accept] as Accept of the policy, or as
+// SameRelease for other platforms, and add only the Local of the report.
 //
 // The error wraps [ErrUnreadable] if the existing hashes of v are unreadable, or the version of
 // unreadable hashes. It wraps [ErrNotLockable], or v or c is not valid for a provider. On an
 // error f is unchanged.
-func (f *File) Merge(p addrs.Provider, v addrs.Version, c addrs.ProviderConstraint, reports ...Recorder) error {
-	e := Entry{Provider: p, Version: v, Constraints: c}
+func (f *File) Merge(p addrs.Provider, v addrs.Version, c addrs.ProviderConstraint, hashes []checksum.Hash) error {
+	e := Entry{Provider: p, Version: v, Constraints: c, Hashes: hashes}
 	switch old, ok := f.entries[p]; {
 	case f.unreadableAt(p, v) && f.unreadable:
 		return fmt.Errorf("lock %s: %w: the lock file has unknown content, see File.Warnings; repair it, or replace the entry with File.Set", p, ErrUnreadable)
@@ -202,12 +189,7 @@ func (f *File) Merge(p addrs.Provider, v addrs.Version, c addrs.ProviderConstrai
 	case f.unreadableAt(p, v):
 		return fmt.Errorf("lock %s: %w; repair the lock file, replace the entry with File.Set, remove it with File.Delete, or lock another version", p, ErrUnreadable)
 	case ok && old.Version == v:
-		e.Hashes = slices.Clone(old.Hashes)
-	}
-	for _, r := range reports {
-		if r != nil {
-			e.Hashes = append(e.Hashes, r.Recordable()...)
-		}
+		e.Hashes = slices.Concat(old.Hashes, hashes)
 	}
 	return f.Set(e)
 }

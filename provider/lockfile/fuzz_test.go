@@ -221,7 +221,7 @@ var edits = map[string]func(testing.TB, *lockfile.File){
 // mergeOrSet replaces an entry that is unreadable.
 func mergeOrSet(t testing.TB, f *lockfile.File, p addrs.Provider, v addrs.Version, c addrs.ProviderConstraint, hashes ...checksum.Hash) {
 	t.Helper()
-	err := f.Merge(p, v, c, report(hashes...))
+	err := f.Merge(p, v, c, hashes)
 	if errors.Is(err, lockfile.ErrUnreadable) {
 		err = f.Set(lockfile.Entry{Provider: p, Version: v, Constraints: c, Hashes: hashes})
 	}
@@ -230,7 +230,7 @@ func mergeOrSet(t testing.TB, f *lockfile.File, p addrs.Provider, v addrs.Versio
 
 func merge(t testing.TB, f *lockfile.File, p addrs.Provider, v addrs.Version, c addrs.ProviderConstraint, hashes ...checksum.Hash) {
 	t.Helper()
-	must(t, f.Merge(p, v, c, report(hashes...)))
+	must(t, f.Merge(p, v, c, hashes))
 }
 
 // checkEdited makes sure that what f writes says what f says, and still is HCL.

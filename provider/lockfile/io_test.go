@@ -51,7 +51,7 @@ func TestLoadRefuses(t *testing.T) {
 		must(t, os.WriteFile(path, data, 0o600))
 		return path
 	}
-	large := write("large", bytes.Repeat([]byte("\n"), lockfile.MaxSize+1))
+	large := write("large", bytes.Repeat([]byte("\n"), 16<<20+1))
 	bad := write("bad", []byte("<<<<<<< HEAD\n"))
 	for name, load := range loaders {
 		if _, err := load(dir); err == nil || !strings.Contains(err.Error(), "not a regular file") {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // hashes puts real hashes in the place of their names.
@@ -160,19 +161,19 @@ func TestUnreadable(t *testing.T) {
 				if got := f.Accept(alpha, v); got == nil || len(got) > 0 {
 					t.Errorf("Accept(alpha, %s) = %#v, want an empty list", v, got)
 				}
-				if got := f.Clone().Merge(alpha, v, none); errors.Is(got, lockfile.ErrUnreadable) != want {
+				if got := f.Clone().Merge(alpha, v, none, nil); errors.Is(got, lockfile.ErrUnreadable) != want {
 					t.Errorf("Merge(alpha, %s) returned %v, want ErrUnreadable %v", v, got, want)
 				}
 			}
-			for _, r := range []lockfile.Recorder{report(), report(zh2)} {
-				if err := f.Merge(alpha, v1, none, r); !errors.Is(err, lockfile.ErrUnreadable) || !strings.Contains(err.Error(), "File.Set") {
+			for _, more := range [][]checksum.Hash{nil, {zh2}} {
+				if err := f.Merge(alpha, v1, none, more); !errors.Is(err, lockfile.ErrUnreadable) || !strings.Contains(err.Error(), "File.Set") {
 					t.Errorf("Merge(alpha) returned %v, want ErrUnreadable and a remedy", err)
 				}
 			}
 			if got := f.Covers(beta, v1); got != test.others {
 				t.Errorf("Covers(beta) = %v, want %v", got, test.others)
 			}
-			if err := f.Merge(beta, v1, none, report(zh2)); errors.Is(err, lockfile.ErrUnreadable) != test.others {
+			if err := f.Merge(beta, v1, none, []checksum.Hash{zh2}); errors.Is(err, lockfile.ErrUnreadable) != test.others {
 				t.Errorf("Merge(beta) returned %v, want ErrUnreadable %v", err, test.others)
 			}
 			f.Delete(beta)

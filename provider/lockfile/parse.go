@@ -16,9 +16,9 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// MaxSize is the maximum size of a lock file in bytes. A file of 50 providers with 30 hashes
+// maxSize is the maximum size of a lock file in bytes. A file of 50 providers with 30 hashes
 // each has 120 KB.
-const MaxSize = 16 << 20
+const maxSize = 16 << 20
 
 const (
 	maxProblems = 50  // that are reported of one file
@@ -28,7 +28,7 @@ const (
 // Parse reads a lock file as strictly as the CLI. filename is only used in errors.
 //
 // The error joins up to 50 [*ParseError], or wraps [github.com/tofureg/tofureg/failure.ErrTooLarge]
-// beyond [MaxSize]. If an address cannot be
+// beyond 16 MiB. If an address cannot be
 // locked, it also wraps [ErrNotLockable]. Brackets may be nested 100 deep.
 func Parse(data []byte, filename string) (*File, error) {
 	return parse(data, filename, false)
@@ -86,12 +86,12 @@ func because(offset int, err error) *ParseError {
 }
 
 func parse(data []byte, filename string, lenient bool) (*File, error) {
-	if len(data) > MaxSize {
+	if len(data) > maxSize {
 		name := ""
 		if filename != "" {
 			name = fmt.Sprintf(" %q", filename)
 		}
-		return nil, fmt.Errorf("lock file%s %w: %d bytes, %d are allowed", name, fault.ErrTooLarge, len(data), MaxSize)
+		return nil, fmt.Errorf("lock file%s %w: %d bytes, %d are allowed", name, fault.ErrTooLarge, len(data), maxSize)
 	}
 	p := parser{
 		scanner: scanner{src: string(data)},

@@ -35,14 +35,14 @@ func load(path string, lenient bool) (*File, error) {
 	return parse(data, path, lenient)
 }
 
-// read returns the content of a regular file, or its first MaxSize+1 bytes.
+// read returns the content of a regular file, or its first maxSize+1 bytes.
 func read(path string) ([]byte, error) {
 	f, err := fsx.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, MaxSize+1))
+	return io.ReadAll(io.LimitReader(f, maxSize+1))
 }
 
 // Save atomically replaces the file at path by [File.Bytes]. Like the CLI, it leaves a file
