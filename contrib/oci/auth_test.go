@@ -15,7 +15,7 @@ const helperProgram = "docker-credential-test"
 
 // TestMain runs a credential helper if the program has its name. The password is the input.
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == helperProgram {
+	if strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") == helperProgram {
 		asked, _ := io.ReadAll(os.Stdin)
 		_ = json.NewEncoder(os.Stdout).Encode(map[string]string{"Username": "helper", "Secret": strings.TrimSpace(string(asked))})
 		return

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -55,7 +56,7 @@ func TestDockerFiles(t *testing.T) {
 				"oci.test/a/b/c": `"deep" "er"`, "oci.test/a/bc": `"u1" "p w"`, "oci.test/x": `"u2" "p2"`, "tokens.test:5000/x": `"" "" "t1" "t2"`,
 				"helper.test/x": "helper one", "docker.test/deep/y": `"later" "longer"`, "docker.test/x": `"d" "1:2"`, "kept.test/deep/x": "helper two",
 				"null.test/x": "helper three", "other.test/x": "helper three",
-				"bad.test/x": `error ` + first + `: auth of "bad.test": it must be USERNAME:PASSWORD in base64`,
+				"bad.test/x": `error ` + filepath.FromSlash(first) + `: auth of "bad.test": it must be USERNAME:PASSWORD in base64`,
 			},
 		},
 		{
@@ -86,7 +87,7 @@ func TestDockerFiles(t *testing.T) {
 		for name, text := range c.files {
 			writeFile(t, filepath.Join(home, name), text)
 		}
-		config, err := cliconfig.Parse(cliconfig.System{GOOS: "linux", Home: home}, filepath.Join(home, "x.tfrc"), []byte(c.config))
+		config, err := cliconfig.Parse(cliconfig.System{GOOS: runtime.GOOS, Home: home}, filepath.Join(home, "x.tfrc"), []byte(c.config))
 		if err != nil {
 			t.Fatal(err)
 		}

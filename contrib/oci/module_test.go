@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -141,7 +142,11 @@ func TestHelper(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := os.Symlink(program, filepath.Join(dir, helperProgram)); err != nil {
+	name := helperProgram
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	if err := os.Symlink(program, filepath.Join(dir, name)); err != nil {
 		t.Skip("skipped: symbolic links are not permitted")
 	}
 	t.Setenv("PATH", dir)

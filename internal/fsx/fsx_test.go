@@ -105,8 +105,12 @@ func TestConcurrentWriters(t *testing.T) {
 	dir := t.TempDir()
 	target := filepath.Join(dir, "file")
 	must(t, fsx.WriteFile(target, bytes.Repeat([]byte("0"), 4096), 0o644))
+	writers := 8
+	if runtime.GOOS == "windows" {
+		writers = 3 // more of them may need longer than the two seconds of attempts
+	}
 	var wg sync.WaitGroup
-	for i := range 8 {
+	for i := range writers {
 		wg.Go(func() {
 			content := bytes.Repeat([]byte{'a' + byte(i)}, 4096)
 			for range 10 {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
@@ -99,7 +100,9 @@ func TestRemoveTreeLink(t *testing.T) {
 	root := openRoot(t)
 	must(t, root.MkdirAll("precious/dir", 0o755))
 	must(t, root.Mkdir("tree", 0o755))
-	must(t, root.Symlink("../precious", "tree/link"))
+	if err := disktest.Symlink(filepath.Join("..", "precious"), filepath.Join(root.Name(), "tree", "link")); err != nil {
+		t.Skipf("skipped: this link cannot be made here: %v", err)
+	}
 	must(t, fsx.RemoveTree(t.Context(), root, "tree"))
 	must(t, fsx.RemoveTree(t.Context(), root, "tree"))
 	if n := count(t, root.Name()); n != 2 {

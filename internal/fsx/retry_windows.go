@@ -9,9 +9,12 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// maxTries is the number of attempts, for about two seconds, while other processes, such as virus
-// scanners, have a file open. On a busy computer they take longer, as the other processes do.
-const maxTries = 26
+// Attempts for about two seconds, while other processes, such as virus scanners, have a file open. On
+// a busy computer they take longer, as the other processes do.
+const (
+	maxTries   = 85
+	retryPause = 25 * time.Millisecond // short, because others take turns without a queue
+)
 
 // retryOpen repeats open while another process renames or removes the file. It does not repeat
 // ERROR_ACCESS_DENIED, which is permanent for an unreadable file.
@@ -26,7 +29,7 @@ func retryChange(change func() error) error {
 }
 
 func retry(do func() error, passing ...syscall.Errno) error {
-	for n, pause := 1, firstPause; ; n, pause = n+1, min(2*pause, longestPause) {
+	for n, pause := 1, firstPause; ; n, pause = n+1, min(2*pause, retryPause) {
 		err := do()
 		if n == maxTries || !slices.ContainsFunc(passing, func(e syscall.Errno) bool { return errors.Is(err, e) }) {
 			return err

@@ -356,6 +356,9 @@ func locate(root *os.Root, p addrs.Provider, v addrs.Version, on addrs.Platform)
 	if name == "" {
 		return nil, errors.New("provider, version or platform is missing")
 	}
+	if !filepath.IsLocal(name) { // on Windows: a host with a port
+		return nil, fmt.Errorf("this system permits no directory %q: %w", name, errors.ErrUnsupported)
+	}
 	dir := filepath.Join(root.Name(), filepath.FromSlash(name))
 	return &location{root: root, name: name, pkg: Package{Provider: p, Version: v, Platform: on, Dir: dir}}, nil
 }

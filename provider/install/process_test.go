@@ -114,10 +114,16 @@ func start(t *testing.T, r role) (*exec.Cmd, *bufio.Scanner) {
 // startUntil is start, but waits for another word in the output.
 func startUntil(t *testing.T, r role, word string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
+	return startProgram(t, os.Args[0], r, word)
+}
+
+// startProgram is startUntil with a copy of this program.
+func startProgram(t *testing.T, program string, r role, word string) (*exec.Cmd, *bufio.Scanner) {
+	t.Helper()
 	dir := t.TempDir()
 	text, err := json.Marshal(r)
 	must(t, err)
-	cmd := exec.Command(os.Args[0], "-test.run=^TestChild$", "-test.timeout=120s", "-install.role="+write(t, dir, "role.json", string(text)))
+	cmd := exec.Command(program, "-test.run=^TestChild$", "-test.timeout=120s", "-install.role="+write(t, dir, "role.json", string(text)))
 	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0") // not a second for each process
 	out, err := cmd.StdoutPipe()
 	if err == nil {
