@@ -98,7 +98,8 @@ func TestDockerFiles(t *testing.T) {
 			got := strings.TrimSpace(strings.TrimSuffix(fmt.Sprintf("%q %q %q %q", found.Username, found.Password.Reveal(), found.AccessToken.Reveal(), found.RefreshToken.Reveal()), ` "" ""`))
 			switch {
 			case err != nil:
-				got = "error " + strings.ReplaceAll(err.Error(), home+string(filepath.Separator), "")
+				text := strings.ReplaceAll(err.Error(), `\\`, `\`) // a quoted path on Windows
+				got = "error " + strings.ReplaceAll(text, home+string(filepath.Separator), "")
 			case found.Helper != "":
 				got = "helper " + found.Helper
 			case got == `"" ""`:
