@@ -65,7 +65,7 @@ func ensure(ctx context.Context, o options, source provider.Source, out io.Write
 		installer.Cache = &install.Dir{Path: o.cache}
 	}
 	result, err := installer.Ensure(ctx, o.requirements, lock)
-	display.clear()
+	display.line.Clear()
 	for _, s := range result.Selections {
 		printSelection(out, s)
 	}

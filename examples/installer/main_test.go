@@ -20,15 +20,20 @@ import (
 // TestMain lets the test binary be the program itself.
 func TestMain(m *testing.M) { programtest.Main(m, main) }
 
-// TestExitCode: bad input prints one line and the usage to the standard error, and exits with code 2. Help exits
-// with code 0.
-func TestExitCode(t *testing.T) {
+// TestArguments checks bad input, and how the program ends.
+func TestArguments(t *testing.T) {
 	t.Parallel()
-	programtest.Exits(t,
-		programtest.Exit{Arg: "acme/terraform-provider-demo", Code: 2, Stderr: "installer: invalid provider address "},
-		programtest.Exit{Arg: "-frob", Code: 2, Stderr: "installer: flag provided but not defined: -frob"},
-		programtest.Exit{Arg: "-help", Code: 0, Stderr: "usage: installer "},
-	)
+	broken := t.TempDir()
+	if err := os.WriteFile(filepath.Join(broken, lockfile.Name), []byte("nonsense {\n}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	programtest.Program{Name: "installer", Run: run, Usage: map[string][]string{
+		"demo":  {"acme/terraform-provider-demo"},
+		"^1":    {"acme/demo@^1"},
+		"linux": {"-platform", "linux"},
+	}, Fails: map[string][]string{
+		lockfile.Name + ":1:1": {"-dir", broken},
+	}}.Test(t)
 }
 
 // TestEmbedded: the first run installs and locks, and the second run finds everything installed.
@@ -95,29 +100,6 @@ func TestPartly(t *testing.T) {
 	}
 }
 
-func TestBadInput(t *testing.T) {
-	t.Parallel()
-	broken := t.TempDir()
-	if err := os.WriteFile(filepath.Join(broken, lockfile.Name), []byte("nonsense {\n}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for name, test := range map[string]struct {
-		args []string
-		want string
-	}{
-		"address":    {[]string{"acme/terraform-provider-demo"}, "demo"},
-		"constraint": {[]string{"acme/demo@^1"}, "^1"},
-		"platform":   {[]string{"-platform", "linux"}, "linux"},
-		"flag":       {[]string{"-frob"}, "-frob"},
-		"lock file":  {[]string{"-dir", broken}, lockfile.Name + ":1:1"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			programtest.OneLine(t, run(t.Context(), test.args, io.Discard, io.Discard), test.want)
-		})
-	}
-}
-
 // TestRequirements: if a provider is named twice, both constraints apply.
 func TestRequirements(t *testing.T) {
 	t.Parallel()
@@ -157,11 +139,11 @@ func TestProgress(t *testing.T) {
 	} {
 		var out strings.Builder
 		d := newDisplay(&out, 2)
-		d.tty = tty
+		d.line.Terminal = tty
 		for _, e := range events {
 			d.show(e)
 		}
-		d.clear()
+		d.line.Clear()
 		if out.String() != want {
 			t.Errorf("terminal %v:\n%q, want\n%q", tty, &out, want)
 		}

@@ -69,7 +69,7 @@ func update(ctx context.Context, o options, source provider.Source, out, termina
 		l.options.Store = &hashstore.Dir{Path: o.store}
 	}
 	results := l.all(ctx, entries)
-	display.clear()
+	display.line.Clear()
 	if err := merge(lock, results, out); err != nil {
 		return err // do not write an incomplete lock file
 	}

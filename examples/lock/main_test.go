@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/examples/internal/program"
 	"github.com/tofureg/tofureg/examples/internal/programtest"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -21,14 +22,16 @@ import (
 // TestMain lets the test binary be the program.
 func TestMain(m *testing.M) { programtest.Main(m, main) }
 
-// TestExitCode: arguments that are wrong print one line and the usage, and exit with code 2.
-func TestExitCode(t *testing.T) {
+// TestArguments checks bad input, and how the program ends.
+func TestArguments(t *testing.T) {
 	t.Parallel()
-	programtest.Exits(t,
-		programtest.Exit{Arg: "acme/terraform-provider-demo", Code: 2, Stderr: "lock: invalid provider address "},
-		programtest.Exit{Arg: "-nope", Code: 2, Stderr: "lock: flag provided but not defined: -nope"},
-		programtest.Exit{Arg: "-help", Code: 0, Stderr: "usage: lock "},
-	)
+	programtest.Program{Name: "lock", Run: run, Usage: map[string][]string{
+		"a/b/c/d": {"a/b/c/d"},
+		"^1":      {"acme/dns@^1"},
+		"amiga":   {"-platform", "amiga"},
+	}, Fails: map[string][]string{
+		"locks nothing": {"-lockfile", filepath.Join(t.TempDir(), "new")},
+	}}.Test(t)
 }
 
 func TestEmbedded(t *testing.T) {
@@ -132,26 +135,6 @@ func TestIncomplete(t *testing.T) {
 	}
 }
 
-func TestBadInput(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		args []string
-		want string
-	}{
-		"address":    {[]string{"a/b/c/d"}, "a/b/c/d"},
-		"constraint": {[]string{"acme/dns@^1"}, "^1"},
-		"platform":   {[]string{"-platform", "amiga"}, "amiga"},
-		"flag":       {[]string{"-frob"}, "-frob"},
-		"no entries": {[]string{"-lockfile", filepath.Join(t.TempDir(), "new")}, "locks nothing"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			programtest.OneLine(t, run(t.Context(), test.args, io.Discard, io.Discard), test.want)
-		})
-	}
-}
-
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	for tty, want := range map[bool]string{
@@ -159,11 +142,11 @@ func TestProgress(t *testing.T) {
 		true:  "\r\x1b[Klock     1 of 2 packages\r\x1b[Kstore    disk full\n\r\x1b[Klock     1 of 2 packages\r\x1b[Klock     2 of 2 packages\r\x1b[K",
 	} {
 		var out strings.Builder
-		d := &display{w: &out, tty: tty, total: 2}
+		d := &display{line: program.Line{W: &out, Terminal: tty}, total: 2}
 		d.show(provider.Event{Kind: provider.EventHashed})
 		d.show(provider.Event{Kind: provider.EventStoreFailed, Err: errors.New("disk full")})
 		d.show(provider.Event{Kind: provider.EventHashed})
-		d.clear()
+		d.line.Clear()
 		if out.String() != want {
 			t.Errorf("terminal %v: %q, want %q", tty, &out, want)
 		}

@@ -20,14 +20,21 @@ import (
 // TestMain makes the test program the program itself.
 func TestMain(m *testing.M) { programtest.Main(m, main) }
 
-// TestExitCode checks the exit codes and the standard error for bad input and for help.
-func TestExitCode(t *testing.T) {
+// TestArguments checks bad input, and how the program ends.
+func TestArguments(t *testing.T) {
 	t.Parallel()
-	programtest.Exits(t,
-		programtest.Exit{Arg: "bad..host", Code: 2, Stderr: "login: invalid "},
-		programtest.Exit{Arg: "-frob", Code: 2, Stderr: "login: flag provided but not defined: -frob"},
-		programtest.Exit{Arg: "-help", Code: 0, Stderr: "usage: login "},
-	)
+	programtest.Program{Name: "login", Run: run, Usage: map[string][]string{
+		"bad..host":            {"bad..host"},
+		"at most one host":     {"a.example.com", "b.example.com"},
+		"-logout needs a host": {"-logout"},
+	}, Fails: map[string][]string{
+		os.DevNull: {"-file", os.DevNull},
+	}}.Test(t)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := run(ended, []string{"-file", os.DevNull}, io.Discard, io.Discard); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a context that has ended: %v", err)
+	}
 }
 
 // TestEmbedded logs in and out.
@@ -139,29 +146,5 @@ func TestUntil(t *testing.T) {
 	at := time.Date(2026, time.November, 21, 6, 0, 0, 0, time.UTC)
 	if got := until(time.Time{}) + ", " + until(at); got != "until it is revoked, until 2026-11-21T06:00:00Z" {
 		t.Error(got)
-	}
-}
-
-func TestBadInput(t *testing.T) {
-	t.Parallel()
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	tests := map[string]struct {
-		ctx  context.Context
-		args []string
-		want string
-	}{
-		"host":         {t.Context(), []string{"bad..host"}, "bad..host"},
-		"flag":         {t.Context(), []string{"-frob"}, "-frob"},
-		"arguments":    {t.Context(), []string{"a.example.com", "b.example.com"}, "at most one host"},
-		"no host":      {t.Context(), []string{"-logout"}, "-logout needs a host"},
-		"no such file": {t.Context(), []string{"-file", os.DevNull}, os.DevNull},
-		"too late":     {ended, []string{"-file", os.DevNull}, "canceled"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			programtest.OneLine(t, run(test.ctx, test.args, io.Discard, io.Discard), test.want)
-		})
 	}
 }

@@ -50,7 +50,7 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	}
 	display := newDisplay(terminal, len(wants)*len(o.platforms))
 	added, err := mirror.Add(ctx, registry, wants, mirrordir.Options{Progress: display.show})
-	display.clear()
+	display.line.Clear()
 	for _, a := range added {
 		what := "kept "
 		if a.Fetched {

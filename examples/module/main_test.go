@@ -14,14 +14,23 @@ import (
 // TestMain lets the test binary be the program.
 func TestMain(m *testing.M) { programtest.Main(m, main) }
 
-// TestExitCode: arguments that are wrong print one line and the usage, and exit with code 2.
-func TestExitCode(t *testing.T) {
+// TestArguments checks bad input, and how the program ends.
+func TestArguments(t *testing.T) {
 	t.Parallel()
-	programtest.Exits(t,
-		programtest.Exit{Arg: "acme/network", Code: 2, Stderr: "module: "},
-		programtest.Exit{Arg: "-nope", Code: 2, Stderr: "module: flag provided but not defined: -nope"},
-		programtest.Exit{Arg: "-help", Code: 0, Stderr: "usage: module "},
-	)
+	occupied := t.TempDir()
+	if err := os.WriteFile(filepath.Join(occupied, "mine"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	programtest.Program{Name: "module", Run: run, Usage: map[string][]string{
+		"acme/network": {"acme/network"},
+		"not a URL":    {"https://example.com/network.zip"},
+		"leads out":    {"acme/network/aws//../x"},
+		"^1":           {"acme/network/aws", "^1"},
+		"quote":        {"acme/network/aws", ">=", "1"},
+	}, Fails: map[string][]string{
+		os.DevNull: {"-dir", filepath.Join(os.DevNull, "x")},
+		"-replace": {"-dir", occupied},
+	}}.Test(t)
 }
 
 func TestEmbedded(t *testing.T) {
@@ -51,33 +60,6 @@ func TestEmbedded(t *testing.T) {
 	out.Reset()
 	if err := run(t.Context(), []string{"-dir", dir, "-replace"}, &out, io.Discard); err != nil || !strings.Contains(out.String(), "\nunchanged  ") {
 		t.Errorf("second run: %v, want a line \"unchanged\":\n%s", err, &out)
-	}
-}
-
-func TestBadInput(t *testing.T) {
-	t.Parallel()
-	occupied := t.TempDir()
-	if err := os.WriteFile(filepath.Join(occupied, "mine"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	tests := map[string]struct {
-		args []string
-		want string
-	}{
-		"address":      {[]string{"acme/network"}, "acme/network"},
-		"URL":          {[]string{"https://example.com/network.zip"}, "not a URL"},
-		"directory":    {[]string{"acme/network/aws//../x"}, "leads out"},
-		"constraint":   {[]string{"acme/network/aws", "^1"}, "^1"},
-		"flag":         {[]string{"-frob"}, "-frob"},
-		"arguments":    {[]string{"acme/network/aws", ">=", "1"}, "quote"},
-		"no such file": {[]string{"-dir", filepath.Join(os.DevNull, "x")}, os.DevNull},
-		"occupied":     {[]string{"-dir", occupied}, "-replace"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			programtest.OneLine(t, run(t.Context(), test.args, io.Discard, io.Discard), test.want)
-		})
 	}
 }
 

@@ -84,7 +84,7 @@ func fetch(ctx context.Context, src provider.Opener, pkg *provider.Package, dir 
 	}
 	display := newDisplay(terminal)
 	report, err := provider.Download(ctx, src, pkg, path, provider.Options{Progress: display.show})
-	display.clear()
+	display.line.Clear()
 	if err != nil {
 		if temp != "" {
 			err = errors.Join(err, os.RemoveAll(temp))

@@ -21,14 +21,18 @@ import (
 // TestMain lets the test binary be the program.
 func TestMain(m *testing.M) { programtest.Main(m, main) }
 
-// TestExitCode: invalid input prints one line and the usage, and exits with code 2; help exits with code 0.
-func TestExitCode(t *testing.T) {
+// TestArguments checks bad input, and how the program ends.
+func TestArguments(t *testing.T) {
 	t.Parallel()
-	programtest.Exits(t,
-		programtest.Exit{Arg: "acme/terraform-provider-demo", Code: 2, Stderr: "quickstart: invalid provider address "},
-		programtest.Exit{Arg: "-frob", Code: 2, Stderr: "quickstart: flag provided but not defined: -frob"},
-		programtest.Exit{Arg: "-help", Code: 0, Stderr: "usage: quickstart "},
-	)
+	programtest.Program{Name: "quickstart", Run: run, Usage: map[string][]string{
+		"demo":  {"acme/terraform-provider-demo"},
+		"^1":    {"acme/demo", "^1"},
+		"linux": {"-platform", "linux"},
+		"quote": {"acme/demo", ">=", "1"},
+	}, Fails: map[string][]string{
+		os.DevNull:   {"-dir", os.DevNull},
+		"plan9_mips": {"-platform", "plan9_mips"},
+	}}.Test(t)
 }
 
 func TestEmbedded(t *testing.T) {
@@ -88,27 +92,5 @@ func TestPort(t *testing.T) {
 	_, _, err := place(t.TempDir(), pkg)
 	if runtime.GOOS != "windows" && err != nil || runtime.GOOS == "windows" && (err == nil || !strings.Contains(err.Error(), ":8443")) {
 		t.Error(err)
-	}
-}
-
-func TestBadInput(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		args []string
-		want string
-	}{
-		"address":          {[]string{"acme/terraform-provider-demo"}, "demo"},
-		"constraint":       {[]string{"acme/demo", "^1"}, "^1"},
-		"platform":         {[]string{"-platform", "linux"}, "linux"},
-		"flag":             {[]string{"-frob"}, "-frob"},
-		"arguments":        {[]string{"acme/demo", ">=", "1"}, "quote"},
-		"no such file":     {[]string{"-dir", os.DevNull}, os.DevNull},
-		"missing platform": {[]string{"-platform", "plan9_mips"}, "plan9_mips"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			programtest.OneLine(t, run(t.Context(), test.args, io.Discard, io.Discard), test.want)
-		})
 	}
 }

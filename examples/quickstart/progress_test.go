@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/examples/internal/program"
 	"github.com/tofureg/tofureg/provider"
 )
 
@@ -31,11 +32,11 @@ func TestProgress(t *testing.T) {
 			"\r\x1b[K",
 	} {
 		var out strings.Builder
-		d := &display{w: &out, tty: tty}
+		d := &display{program.Line{W: &out, Terminal: tty}}
 		for _, e := range events {
 			d.show(e)
 		}
-		d.clear()
+		d.line.Clear()
 		if out.String() != want {
 			t.Errorf("terminal %v:\n%q, want\n%q", tty, &out, want)
 		}

@@ -1,24 +1,12 @@
 package main
 
 import (
-	"errors"
-	"flag"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/tofureg/tofureg/examples/internal/programtest"
 )
-
-// TestExitCode: arguments that are wrong print one line and the usage, and exit with code 2.
-func TestExitCode(t *testing.T) {
-	t.Parallel()
-	programtest.Exits(t,
-		programtest.Exit{Arg: "bad addr!", Code: 2, Stderr: "whoami: invalid "},
-		programtest.Exit{Arg: "-nope", Code: 2, Stderr: "whoami: flag provided but not defined: -nope"},
-		programtest.Exit{Arg: "-help", Code: 0, Stderr: "usage: whoami "},
-	)
-}
 
 // TestMain makes this test program the helper that run starts. With arguments of the helper,
 // it does not run the tests.
@@ -28,6 +16,17 @@ func TestMain(m *testing.M) {
 		return
 	}
 	programtest.Main(m, main)
+}
+
+// TestArguments checks bad input, and how the program ends.
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	programtest.Program{Name: "whoami", Run: run, Usage: map[string][]string{
+		"https://example.com": {"https://example.com"},
+		"bad addr!":           {"bad addr!"},
+	}, Fails: map[string][]string{
+		"store": {helperArgument, "store", "a.test"},
+	}}.Test(t)
 }
 
 func TestEmbedded(t *testing.T) {
@@ -53,19 +52,5 @@ func TestEmbedded(t *testing.T) {
 	}
 	if all := out.String() + terminal.String(); strings.Contains(all, "xxxxxx") {
 		t.Errorf("a token was printed: %s", all)
-	}
-}
-
-func TestArguments(t *testing.T) {
-	t.Parallel()
-	var out, terminal strings.Builder
-	if err := run(t.Context(), []string{"https://example.com"}, &out, &terminal); err == nil {
-		t.Error("a URL is accepted as a host")
-	}
-	if err := run(t.Context(), []string{"-h"}, &out, &terminal); !errors.Is(err, flag.ErrHelp) {
-		t.Error(err)
-	}
-	if err := run(t.Context(), []string{helperArgument, "store", "a.test"}, &out, &terminal); err == nil {
-		t.Error("the helper supports store")
 	}
 }

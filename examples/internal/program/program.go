@@ -59,3 +59,39 @@ func Wrong(usage string, err error) error {
 	}
 	return &UsageError{usage, err}
 }
+
+// A Line is the last line of a terminal, which shows the progress. If W is not a terminal, there is no such line.
+type Line struct {
+	W        io.Writer
+	Terminal bool
+}
+
+// NewLine returns a line of w, which may be a terminal.
+func NewLine(w io.Writer) Line {
+	file, ok := w.(*os.File)
+	if !ok {
+		return Line{W: w}
+	}
+	info, err := file.Stat()
+	return Line{w, err == nil && info.Mode()&os.ModeCharDevice != 0}
+}
+
+// Print removes the line and prints text that stays.
+func (l Line) Print(format string, args ...any) {
+	l.Clear()
+	fmt.Fprintf(l.W, format, args...)
+}
+
+// Show replaces the line.
+func (l Line) Show(format string, args ...any) {
+	if l.Terminal {
+		l.Print(format, args...)
+	}
+}
+
+// Clear removes the line.
+func (l Line) Clear() {
+	if l.Terminal {
+		fmt.Fprint(l.W, "\r\x1b[K")
+	}
+}

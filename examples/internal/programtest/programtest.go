@@ -3,10 +3,15 @@
 package programtest
 
 import (
+	"context"
+	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/tofureg/tofureg/examples/internal/program"
 )
 
 // role is the environment variable of a process that is the program, not its tests.
@@ -21,36 +26,48 @@ func Main(m *testing.M, main func()) {
 	os.Exit(m.Run())
 }
 
-// An Exit is how the program ends when it is run with an argument.
-type Exit struct {
-	Arg    string // the only argument
-	Code   int    // with which it ends
-	Stderr string // a line that starts so; with code 1 it is the only one, and with code 2 the usage follows
+// A Program is a program whose TestMain calls [Main].
+type Program struct {
+	Name string
+	Run  func(ctx context.Context, args []string, out, terminal io.Writer) error
+
+	Usage map[string][]string // wrong arguments, by a part of the error
+	Fails map[string][]string // arguments with which the program fails otherwise, likewise
 }
 
-// Exits runs the program in processes of their own, whose TestMain has to call [Main]. On
-// the standard output there is nothing.
-func Exits(t *testing.T, exits ...Exit) {
+// Test checks that each error is one clear line, that the program prints its usage with errors in the
+// arguments only, and how it ends.
+func (p Program) Test(t *testing.T) {
 	t.Helper()
-	for _, e := range exits {
-		var stdout, stderr strings.Builder
-		cmd := exec.CommandContext(t.Context(), os.Args[0], e.Arg)
-		cmd.Env = append(os.Environ(), role+"=1")
-		cmd.Stdout, cmd.Stderr = &stdout, &stderr
-		if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != e.Code {
-			t.Errorf("%s: %v, want code %d", e.Arg, err, e.Code)
-		}
-		_, usage, _ := strings.Cut(stderr.String(), "\n")
-		if stdout.Len() > 0 || !strings.HasPrefix(stderr.String(), e.Stderr) || e.Code == 1 && usage != "" || e.Code == 2 && !strings.HasPrefix(usage, "usage: ") {
-			t.Errorf("%s: output %q, errors %q", e.Arg, &stdout, &stderr)
+	for _, cases := range []map[string][]string{p.Usage, p.Fails} {
+		for text, args := range cases {
+			err := p.Run(t.Context(), args, io.Discard, io.Discard)
+			if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), text) {
+				t.Errorf("%q: %v, want one line with %q", args, err, text)
+			}
+			if _, usage := errors.AsType[*program.UsageError](err); usage != (p.Usage[text] != nil) {
+				t.Errorf("%q: %v is an error in the arguments: %v", args, err, usage)
+			}
 		}
 	}
-}
-
-// OneLine wants an error that is one line and has a text in it.
-func OneLine(t *testing.T, err error, text string) {
-	t.Helper()
-	if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), text) {
-		t.Errorf("want an error that is one clear line with %q, got: %v", text, err)
+	for arg, want := range map[string]struct {
+		code   int
+		first  string // line of the standard error
+		second string
+	}{
+		"-help": {0, "usage: " + p.Name + " ", ""},
+		"-nope": {2, p.Name + ": flag provided but not defined: -nope", "usage: " + p.Name + " "},
+	} {
+		var stdout, stderr strings.Builder
+		cmd := exec.CommandContext(t.Context(), os.Args[0], arg)
+		cmd.Env = append(os.Environ(), role+"=1")
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != want.code {
+			t.Errorf("%s: %v, want code %d", arg, err, want.code)
+		}
+		first, second, _ := strings.Cut(stderr.String(), "\n")
+		if stdout.Len() > 0 || !strings.HasPrefix(first, want.first) || !strings.HasPrefix(second, want.second) {
+			t.Errorf("%s: output %q, errors %q", arg, &stdout, &stderr)
+		}
 	}
 }
