@@ -24,23 +24,3 @@ func BenchmarkDiscoverCached(b *testing.B) {
 		})
 	}
 }
-
-func BenchmarkServicesURL(b *testing.B) {
-	s := parse(b, `{"modules.v1":"https://api.example.com/modules/v1/","providers.v1":"/p/"}`)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := s.URL(disco.ModulesV1); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkParseServices(b *testing.B) {
-	document := []byte(`{"login.v1":{"client":"x","authz":"/a","token":"/t"},"modules.v1":"/m/","providers.v1":"/p/"}`)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := disco.ParseServices(example, nil, document); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

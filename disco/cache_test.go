@@ -104,39 +104,6 @@ func TestTTL(t *testing.T) {
 	wantNumber(t, c, example, 2)
 }
 
-func TestForget(t *testing.T) {
-	t.Parallel()
-	c := numbered().client()
-	c.Forget(example) // not cached
-	wantNumber(t, c, example, 1)
-	wantNumber(t, c, other, 1)
-	c.Forget(example)
-	wantNumber(t, c, example, 2)
-	wantNumber(t, c, other, 1)
-}
-
-func TestConcurrentCallersShareARequest(t *testing.T) {
-	t.Parallel()
-	for _, ttl := range []time.Duration{0, -1} {
-		synctest.Test(t, func(t *testing.T) {
-			w := numbered()
-			w.delay = time.Second
-			c := w.client()
-			c.Hosts.TTL = ttl
-			start := time.Now()
-			var wg sync.WaitGroup
-			for range 50 {
-				wg.Go(func() { wantNumber(t, c, example, 1) })
-				wg.Go(func() { wantNumber(t, c, other, 1) })
-			}
-			wg.Wait()
-			if n, took := len(w.seen()), time.Since(start); n != 2 || took != time.Second {
-				t.Errorf("TTL %v: %d requests in %v, want one for each host at the same time", ttl, n, took)
-			}
-		})
-	}
-}
-
 func TestLastCallerStopsTheRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -160,30 +127,6 @@ func TestLastCallerStopsTheRequest(t *testing.T) {
 			t.Error("the request continues without a caller")
 		}
 		wantNumber(t, c, example, 1) // a cancelled request is not cached
-	})
-}
-
-func TestErrorsAreShared(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := always(answer{status: http.StatusForbidden})
-		w.delay = time.Second
-		c := w.client()
-		c.Hosts.Aliases = map[svchost.Hostname]svchost.Hostname{other: example}
-		var wg sync.WaitGroup
-		for _, host := range []svchost.Hostname{example, other} {
-			wg.Go(func() {
-				_, err := c.Discover(t.Context(), host)
-				var failed *failed
-				if !as(err, &failed) || failed.Subject != host.String() || failed.URL != "https://example.com"+path {
-					t.Errorf("%s: %+v", host, err)
-				}
-			})
-		}
-		wg.Wait()
-		if n := len(w.seen()); n != 1 {
-			t.Errorf("%d requests", n)
-		}
 	})
 }
 

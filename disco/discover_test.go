@@ -59,12 +59,9 @@ func TestStatus(t *testing.T) {
 		c := w.client()
 		for range 2 {
 			s, err := c.Discover(t.Context(), example)
-			var failed *failed
-			if s != nil || !as(err, &failed) {
-				t.Fatalf("status %d: %v, %v", status, s, err)
-			}
-			if failed.Status != status || failed.Subject != "example.com" || failed.URL != "https://example.com"+path || failed.Attempts != 1 {
-				t.Errorf("status %d: %+v", status, failed)
+			subject, request, ok := failed(err)
+			if s != nil || !ok || subject != "example.com" || request.Status != status || request.URL != "https://example.com"+path || request.Attempts != 1 {
+				t.Fatalf("status %d: %v, %+v: %v", status, s, request, err)
 			}
 			if errors.Is(err, disco.ErrNoService) || errors.Is(err, disco.ErrServiceVersion) {
 				t.Errorf("status %d looks like a host without the service: %v", status, err)
@@ -72,7 +69,7 @@ func TestStatus(t *testing.T) {
 			if errors.Is(err, disco.ErrUnauthorized) != (status == 401 || status == 403) {
 				t.Errorf("status %d: ErrUnauthorized is wrong: %v", status, err)
 			}
-			for _, part := range []string{"example.com", failed.URL, fmt.Sprint(status)} {
+			for _, part := range []string{"example.com", request.URL, fmt.Sprint(status)} {
 				if !strings.Contains(err.Error(), part) {
 					t.Errorf("status %d: the error lacks %q: %v", status, part, err)
 				}
@@ -130,8 +127,7 @@ func TestRedirects(t *testing.T) {
 		w := pages(by)
 		s, err := w.client().Discover(t.Context(), example)
 		if hops > 5 {
-			var failed *failed
-			if !as(err, &failed) || len(w.seen()) != 6 {
+			if _, _, ok := failed(err); !ok || len(w.seen()) != 6 {
 				t.Errorf("%d redirects: %v after %d requests", hops, err, len(w.seen()))
 			}
 			continue
@@ -167,8 +163,7 @@ func TestRedirectsRefused(t *testing.T) {
 		"https://example.com" + path, // a loop
 	} {
 		s, err := w(to).client().Discover(t.Context(), example)
-		var failed *failed
-		if s != nil || !as(err, &failed) || failed.Subject != "example.com" || strings.Contains(err.Error(), "hunter2") {
+		if subject, _, _ := failed(err); s != nil || subject != "example.com" || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v, %v", to, s, err)
 		}
 		if strings.HasPrefix(to, "http:") && (!errors.Is(err, disco.ErrInsecure) || !strings.Contains(err.Error(), "AllowHTTP")) {
@@ -246,8 +241,7 @@ func TestZeroHostname(t *testing.T) {
 	t.Parallel()
 	w := always(answer{body: `{}`})
 	_, err := w.client().Discover(t.Context(), svchost.Hostname{})
-	var failed *failed
-	if !as(err, &failed) || len(w.seen()) != 0 {
+	if _, _, ok := failed(err); !ok || len(w.seen()) != 0 {
 		t.Errorf("error %v", err)
 	}
 }

@@ -133,30 +133,15 @@ func wantURL(t testing.TB, s *disco.Services, id disco.Service, want string) {
 	}
 }
 
-// failed is a *failure.Error and the *failure.RequestError that it wraps.
-type failed struct {
-	Op, Subject string
-	failure.RequestError
-}
-
-func (f *failed) Error() string {
-	return (&failure.Error{Op: f.Op, Subject: f.Subject, Err: f.Err}).Error()
-}
-
-func newFailed(e *failure.Error) *failed {
-	f := &failed{Op: e.Op, Subject: e.Subject}
-	if r, ok := errors.AsType[*failure.RequestError](e); ok {
-		f.RequestError = *r
-	}
-	f.Err = e.Err
-	return f
-}
-
-// as reports whether err is a *failure.Error, and sets f.
-func as(err error, f **failed) bool {
+// failed returns the subject of a *failure.Error and the request at which it failed. It is false for
+// other errors.
+func failed(err error) (subject string, request failure.RequestError, ok bool) {
 	e, ok := err.(*failure.Error)
-	if ok {
-		*f = newFailed(e)
+	if !ok {
+		return "", request, false
 	}
-	return ok
+	if r, ok := errors.AsType[*failure.RequestError](e); ok {
+		request = *r
+	}
+	return e.Subject, request, true
 }

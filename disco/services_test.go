@@ -44,8 +44,7 @@ func TestDocument(t *testing.T) {
 		"{\"a\":1}\x00", "{\"a\":\"\xff\"}", "{\"\xff\":1}",
 	} {
 		s, err := disco.ParseServices(example, nil, []byte(document))
-		var failed *failed
-		if s != nil || !as(err, &failed) || failed.Subject != "example.com" || failed.URL != "https://example.com"+path {
+		if subject, request, _ := failed(err); s != nil || subject != "example.com" || request.URL != "https://example.com"+path {
 			t.Errorf("%.40q: %v, %v", document, s, err)
 		}
 	}

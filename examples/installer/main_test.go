@@ -133,8 +133,8 @@ func TestProgress(t *testing.T) {
 		true: "\r\x1b[K0 of 2 providers, 0.0 of 2.0 MB" +
 			"\r\x1b[K0 of 2 providers, 1.0 of 2.0 MB" +
 			"\r\x1b[K0 of 2 providers, 0.0 of 2.0 MB" +
-			"\r\x1b[K" + hashed + "0 of 2 providers, 0.0 of 2.0 MB" +
-			"\r\x1b[K" + installed + "1 of 2 providers, 0.0 of 2.0 MB" +
+			"\r\x1b[K" + hashed + "\r\x1b[K0 of 2 providers, 0.0 of 2.0 MB" +
+			"\r\x1b[K" + installed + "\r\x1b[K1 of 2 providers, 0.0 of 2.0 MB" +
 			"\r\x1b[K",
 	} {
 		var out strings.Builder

@@ -1,7 +1,6 @@
 package httpx_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -70,22 +69,6 @@ func TestMessages(t *testing.T) {
 			}
 			leaks(t, err.Error())
 		})
-	}
-}
-
-// At most 4 KiB of an error body are read.
-func TestErrorBodyIsBounded(t *testing.T) {
-	t.Parallel()
-	read := 0
-	s := serve(func(int, *http.Request) (*http.Response, error) {
-		return reply(404, io.NopCloser(readerFunc(func(p []byte) (int, error) {
-			read += len(p)
-			return copy(p, bytes.Repeat([]byte("x"), len(p))), nil
-		})), -1), nil
-	})
-	_, err := client(t, s).Get(t.Context(), get(start))
-	if asError(t, err); read > 4<<10 {
-		t.Errorf("%d bytes were read", read)
 	}
 }
 

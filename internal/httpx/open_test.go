@@ -47,23 +47,6 @@ func TestOpen(t *testing.T) {
 	})
 }
 
-func TestOpenFails(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		status, requests int
-		wraps            error
-	}{{404, 1, fault.ErrNotFound}, {403, 1, fault.ErrUnauthorized}, {206, 1, nil}, {503, 3, nil}} {
-		synctest.Test(t, func(t *testing.T) {
-			s := serve(status(test.status, "why not"))
-			_, err := client(t, s).Open(t.Context(), get(pkg))
-			e := asError(t, err)
-			if e.Status != test.status || e.Attempts != test.requests || e.Message != "why not" || test.wraps != nil && !errors.Is(err, test.wraps) {
-				t.Errorf("%+v", e)
-			}
-		})
-	}
-}
-
 // HTTP.Timeout does not apply to downloads. Timeout limits the headers and Idle each read.
 func TestTimeoutsOfDownloads(t *testing.T) {
 	t.Parallel()
@@ -350,25 +333,4 @@ func TestResumeIsLogged(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}
 	})
-}
-
-func BenchmarkOpen(b *testing.B) {
-	data := random(8<<20, 1)
-	c := client(b, serve((&file{data: data}).handler))
-	c.Credentials = nil
-	buf := make([]byte, 32<<10)
-	b.SetBytes(int64(len(data)))
-	b.ReportAllocs()
-	for b.Loop() {
-		r := get(pkg)
-		r.Limit = 0
-		body, err := c.Open(b.Context(), r)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, body, buf); err != nil {
-			b.Fatal(err)
-		}
-		body.Close()
-	}
 }

@@ -4,72 +4,107 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
 )
 
 const start = "https://registry.example.com/v1/start"
 
-// The token is sent only to the first origin.
-func TestRedirectsAndTheToken(t *testing.T) {
+// A token, a login and the user of the URL are sent only to the first origin.
+func TestRedirectsAndTheCredentials(t *testing.T) {
 	t.Parallel()
 	const yes, no = true, false
 	for _, test := range []struct {
-		name string
-		hops []string
-		sent []bool // at the first URL, then at each hop
+		name  string
+		hops  []string
+		sent  []bool // at the first URL, then at each hop
+		login []bool // user and password; nil: as the token
 	}{
-		{"same origin", []string{"https://registry.example.com/b"}, []bool{yes, yes}},
-		{"relative", []string{"../b", "c"}, []bool{yes, yes, yes}},
-		{"port spelled out", []string{"https://registry.example.com:443/b"}, []bool{yes, yes}},
-		{"empty port", []string{"https://registry.example.com:/b"}, []bool{yes, yes}},
-		{"case", []string{"https://REGISTRY.Example.COM/b"}, []bool{yes, yes}},
-		{"scheme in capitals", []string{"HTTPS://registry.example.com/b"}, []bool{yes, yes}},
-		{"no scheme", []string{"//registry.example.com/b"}, []bool{yes, yes}},
-		{"other port", []string{"https://registry.example.com:8443/b"}, []bool{yes, no}},
-		{"subdomain", []string{"https://cdn.registry.example.com/b"}, []bool{yes, no}},
-		{"parent domain", []string{"https://example.com/b"}, []bool{yes, no}},
-		{"other host", []string{"https://elsewhere.example.net/b"}, []bool{yes, no}},
-		{"http", []string{"http://registry.example.com/b"}, []bool{yes, no}},
-		{"http on port 443", []string{"http://registry.example.com:443/b"}, []bool{yes, no}},
-		{"there and back", []string{"https://elsewhere.example.net/b", start}, []bool{yes, no, no}},
-		{"http and back", []string{"http://registry.example.com/b", start}, []bool{yes, no, no}},
-		{"presigned at home", []string{"/b?X-Amz-Signature=1", start}, []bool{yes, no, no}},
-		{"token parameter at home", []string{"/b?token=next-page"}, []bool{yes, yes}},
+		{"same origin", []string{"https://registry.example.com/b"}, []bool{yes, yes}, nil},
+		{"relative", []string{"../b", "c"}, []bool{yes, yes, yes}, nil},
+		{"port spelled out", []string{"https://registry.example.com:443/b"}, []bool{yes, yes}, nil},
+		{"empty port", []string{"https://registry.example.com:/b"}, []bool{yes, yes}, nil},
+		{"case", []string{"https://REGISTRY.Example.COM/b"}, []bool{yes, yes}, nil},
+		{"scheme in capitals", []string{"HTTPS://registry.example.com/b"}, []bool{yes, yes}, nil},
+		{"no scheme", []string{"//registry.example.com/b"}, []bool{yes, yes}, nil},
+		{"other port", []string{"https://registry.example.com:8443/b"}, []bool{yes, no}, nil},
+		{"subdomain", []string{"https://cdn.registry.example.com/b"}, []bool{yes, no}, nil},
+		{"parent domain", []string{"https://example.com/b"}, []bool{yes, no}, nil},
+		{"other host", []string{"https://elsewhere.example.net/b"}, []bool{yes, no}, nil},
+		{"http", []string{"http://registry.example.com/b"}, []bool{yes, no}, nil},
+		{"http on port 443", []string{"http://registry.example.com:443/b"}, []bool{yes, no}, nil},
+		{"there and back", []string{"https://elsewhere.example.net/b", start}, []bool{yes, no, no}, nil},
+		{"http and back", []string{"http://registry.example.com/b", start}, []bool{yes, no, no}, nil},
+		{"presigned at home", []string{"/b?X-Amz-Signature=1", "/c", start}, []bool{yes, no, no, no}, nil},
+		{"token parameter at home", []string{"/b?token=next-page", "/c"}, []bool{yes, yes, yes}, []bool{yes, no, no}},
 	} {
-		for _, code := range []int{301, 302, 303, 307, 308} {
-			t.Run(fmt.Sprint(test.name, code), func(t *testing.T) {
-				t.Parallel()
-				s := hops(code, test.hops)
-				c := client(t, s)
-				c.AllowHTTP = true
-				r := get(start)
-				r.TokenFor = home
-				resp, err := c.Get(t.Context(), r)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if sent := s.authorized(t, "Bearer "+secret); !slices.Equal(sent, test.sent) {
-					t.Errorf("token sent %v, want %v", sent, test.sent)
-				}
-				for _, req := range s.seen() {
-					if ref := req.Header.Get("Referer"); ref != "" {
-						t.Errorf("Referer %q", ref)
+		for _, how := range []string{"token", "login", "user", "token and user"} {
+			for _, code := range []int{301, 302, 303, 307, 308} {
+				t.Run(fmt.Sprint(test.name, how, code), func(t *testing.T) {
+					t.Parallel()
+					s, a := hops(code, test.hops), asked{}
+					c := client(t, s)
+					c.AllowHTTP = true
+					r, header, want := get(start), "Bearer "+secret, test.sent
+					if strings.Contains(how, "token") {
+						r.TokenFor = home
+					} else if test.login != nil {
+						want = test.login
 					}
-				}
-				if last := s.seen()[len(test.hops)]; resp.URL.String() != last.URL.String() {
-					t.Errorf("URL %s, want %s", resp.URL, last.URL)
-				}
-			})
+					switch how {
+					case "login":
+						r.Login, header = a.login, basic
+					case "user":
+						c.Credentials, r.TokenFor = &source{}, home // which has no token
+						header = "Basic dXNlcjpodW50ZXIy"
+						if i := slices.IndexFunc(test.hops, func(hop string) bool { return strings.Contains(hop, "//") }); i >= 0 {
+							want = append(slices.Clone(want[:i+1]), make([]bool, len(want)-i-1)...) // an absolute location has no user
+						}
+						fallthrough
+					case "token and user":
+						r.URL.User = url.UserPassword("user", "hunter2")
+					}
+					resp, err := c.Get(t.Context(), r)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if sent := s.authorized(t, header); !slices.Equal(sent, want) || how == "login" && strings.Join(a, " ") != "registry.example.com" {
+						t.Errorf("sent %v, want %v; Login was called for %v", sent, want, a)
+					}
+					for _, req := range s.seen() {
+						if ref := req.Header.Get("Referer"); ref != "" {
+							t.Errorf("Referer %q", ref)
+						}
+					}
+					if last := s.seen()[len(test.hops)]; resp.URL.String() != last.URL.String() {
+						t.Errorf("URL %s, want %s", resp.URL, last.URL)
+					}
+				})
+			}
 		}
 	}
+}
+
+// A password is not sent over http, and no error shows it.
+func TestUserInformationInTheURL(t *testing.T) {
+	t.Parallel()
+	s := serve(status(403, "hunter2"))
+	c := client(t, s)
+	c.AllowHTTP = true
+	_, err := c.Get(t.Context(), get("http://user:hunter2@registry.example.com/"))
+	if asError(t, err); !errors.Is(err, fault.ErrInsecure) || len(s.seen()) != 0 {
+		t.Errorf("a password over http: %v", err)
+	}
+	leaks(t, err.Error())
+	_, err = c.Get(t.Context(), get("https://user:hunter2@registry.example.com/"))
+	leaks(t, err.Error())
 }
 
 func TestFirstURLAndTheToken(t *testing.T) {
@@ -261,70 +296,6 @@ func TestVetoComesBeforeTheToken(t *testing.T) {
 	r.TokenFor = home
 	if _, err := c.Get(t.Context(), r); !errors.Is(err, errVeto) || src.lookups != 0 {
 		t.Errorf("error %v, %d lookups", err, src.lookups)
-	}
-}
-
-func TestUserInformationInTheURL(t *testing.T) {
-	t.Parallel()
-	s := serve(redirect("/second"), redirect("https://elsewhere.example.net/"), status(200, ""))
-	c := client(t, s)
-	if _, err := c.Get(t.Context(), get("https://user:hunter2@registry.example.com/first")); err != nil {
-		t.Fatal(err)
-	}
-	// It is sent after a relative redirect, and to no other host.
-	for i, req := range s.seen() {
-		if user, _, ok := req.BasicAuth(); ok != (i < 2) || ok && user != "user" {
-			t.Errorf("request %d: Authorization %q", i, req.Header.Get("Authorization"))
-		}
-	}
-	c.AllowHTTP = true
-	_, err := c.Get(t.Context(), get("http://user:hunter2@registry.example.com/"))
-	if asError(t, err); !errors.Is(err, fault.ErrInsecure) || len(s.seen()) != 3 {
-		t.Errorf("a password over http: %v", err)
-	}
-	leaks(t, err.Error())
-
-	_, err = client(t, serve(status(403, "hunter2"))).Get(t.Context(), get("https://user:hunter2@registry.example.com/"))
-	leaks(t, err.Error())
-}
-
-// User information of the URL follows the rules of Request.Login.
-func TestRedirectsAndTheUserInformation(t *testing.T) {
-	t.Parallel()
-	const yes, no = true, false
-	for name, test := range map[string]struct {
-		hops []string
-		sent []bool
-	}{
-		"relative":        {[]string{"../b", "c"}, []bool{yes, yes, yes}},
-		"presigned":       {[]string{"/b?X-Amz-Signature=1", "/c", start}, []bool{yes, no, no, no}},
-		"token parameter": {[]string{"/b?token=opaque", "/c"}, []bool{yes, no, no}},
-	} {
-		for _, tokenFor := range []svchost.Hostname{{}, home} {
-			s := hops(302, test.hops)
-			c := client(t, s)
-			c.Credentials = &source{} // which has no token
-			r := get("https://user:hunter2@registry.example.com/v1/start")
-			r.TokenFor = tokenFor
-			if _, err := c.Get(t.Context(), r); err != nil {
-				t.Fatal(err)
-			}
-			if sent := s.authorized(t, "Basic dXNlcjpodW50ZXIy"); !slices.Equal(sent, test.sent) {
-				t.Errorf("%s, token for %q: sent %v, want %v", name, tokenFor, sent, test.sent)
-			}
-		}
-	}
-	// It does not replace a token.
-	s := serve(redirect("/b?token=next-page"), redirect("/c?X-Amz-Signature=1"), status(200, ""))
-	r := get("https://user:hunter2@registry.example.com/v1/start")
-	r.TokenFor = home
-	if _, err := client(t, s).Get(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
-	for i, req := range s.seen() {
-		if got, want := req.Header.Get("Authorization"), []string{"Bearer " + secret, "Bearer " + secret, ""}[i]; got != want {
-			t.Errorf("request %d: Authorization %q, want %q", i, got, want)
-		}
 	}
 }
 

@@ -195,42 +195,25 @@ func TestResumeBehindTheLastByte(t *testing.T) {
 	})
 }
 
-// The length may become known when the download resumes.
-func TestLengthLearntLater(t *testing.T) {
+// The length may become known when the download resumes, and a range has an end also if it does not.
+func TestResumeOfUnknownLength(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		data := random(300_000, 6)
-		f := &file{data: data, chunks: true, cuts: []int{100_000, 200_000}}
-		first := f.handler
-		s := serve(first, func(n int, r *http.Request) (*http.Response, error) {
-			f.chunks = false
-			f.how = func(w *wire) {} // ends early: seen by the total alone
-			return f.handler(n, r)
+	for _, learns := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			data := random(300_000, 6)
+			f := &file{data: data, chunks: true, cuts: []int{100_000, 200_000}}
+			s := serve(f.handler, func(n int, r *http.Request) (*http.Response, error) {
+				f.chunks = !learns
+				f.how = func(w *wire) {} // ends early: seen by the total or the range alone
+				return f.handler(n, r)
+			})
+			got, _, b, err := download(t, client(t, s), get(pkg))
+			if err != nil || b.Resumes() != 2 || b.Size != -1 {
+				t.Fatalf("learns %v: %d resumes, Size %d, %v", learns, b.Resumes(), b.Size, err)
+			}
+			same(t, got, data)
 		})
-		got, _, b, err := download(t, client(t, s), get(pkg))
-		if err != nil || b.Resumes() != 2 || b.Size != -1 {
-			t.Fatalf("%d resumes, Size %d, %v", b.Resumes(), b.Size, err)
-		}
-		same(t, got, data)
-	})
-}
-
-// A range has an end, also if the length of the file is unknown.
-func TestRangeThatEndsEarly(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		data := random(200_000, 6)
-		f := &file{data: data, chunks: true, cuts: []int{100_000, 150_000}}
-		s := serve(f.handler, func(n int, r *http.Request) (*http.Response, error) {
-			f.how = func(w *wire) {}
-			return f.handler(n, r)
-		})
-		got, _, b, err := download(t, client(t, s), get(pkg))
-		if err != nil || b.Resumes() != 2 {
-			t.Errorf("%d resumes, %v", b.Resumes(), err)
-		}
-		same(t, got, data)
-	})
+	}
 }
 
 // Successive attempts without a new byte are limited. Bytes that Read has returned before do not
@@ -408,26 +391,6 @@ func TestResumeAsksTheFirstURL(t *testing.T) {
 				t.Errorf("%s got Range %q", req.URL, req.Header.Get("Range"))
 			}
 		}
-	})
-}
-
-func TestResumeOverRealHTTP(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		data := random(2<<20, 11)
-		n := 0
-		tr := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("ETag", `"v1"`)
-			if n++; n <= 5 {
-				w = &cutWriter{w, 300_000}
-			}
-			http.ServeContent(w, r, "pkg.zip", time.Time{}, bytes.NewReader(data))
-		}))
-		got, _, b, err := download(t, client(t, tr), get(pkg))
-		if err != nil || b.Resumes() != 5 {
-			t.Fatalf("%d resumes, %v", b.Resumes(), err)
-		}
-		same(t, got, data)
 	})
 }
 

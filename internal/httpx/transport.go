@@ -69,12 +69,24 @@ func newTransport() *http.Transport {
 	return t
 }
 
-// RoundTrip makes a request. If next is a [transport.Waiter], it calls waiting.
+// RoundTrip makes a request by next, which is the shared transport if it is nil. If next is a
+// [transport.Waiter], it calls waiting.
 func RoundTrip(next http.RoundTripper, req *http.Request, waiting func() (done func())) (*http.Response, error) {
+	if next == nil {
+		next = SharedTransport()
+	}
 	if w, ok := next.(transport.Waiter); ok {
 		return w.RoundTripWaiting(req, waiting)
 	}
 	return next.RoundTrip(req)
+}
+
+// CloseIdle closes the idle connections of next, if it supports it, unless next is nil: the shared
+// transport has other users.
+func CloseIdle(next http.RoundTripper) {
+	if next != nil {
+		(&http.Client{Transport: next}).CloseIdleConnections()
+	}
 }
 
 const modulePath = "github.com/tofureg/tofureg"

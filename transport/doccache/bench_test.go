@@ -41,26 +41,3 @@ func BenchmarkHit(b *testing.B) {
 		})
 	}
 }
-
-// BenchmarkRevalidate revalidates a document each time.
-func BenchmarkRevalidate(b *testing.B) {
-	o := always(headers("Etag", `"a"`), `"`+strings.Repeat("x", 1<<14)+`"`)
-	tr := &doccache.Transport{Base: o, Dir: b.TempDir()}
-	req := request(b, doc)
-	read(b, tr, req)
-	b.ReportAllocs()
-	for b.Loop() {
-		read(b, tr, req)
-	}
-}
-
-// BenchmarkMiss downloads and caches a document each time.
-func BenchmarkMiss(b *testing.B) {
-	o := always(headers("Cache-Control", "no-cache"), `"`+strings.Repeat("x", 1<<14)+`"`)
-	tr := &doccache.Transport{Base: o, Dir: b.TempDir()}
-	req := request(b, doc)
-	b.ReportAllocs()
-	for b.Loop() {
-		read(b, tr, req)
-	}
-}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -95,30 +94,6 @@ func TestSizes(t *testing.T) {
 			t.Errorf("a document above the limit was cached: %+v", s)
 		}
 	}
-}
-
-// TestNoLimit: a negative limit disables eviction. Files of killed processes are removed.
-func TestNoLimit(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	dead := filepath.Join(dir, doccache.Version, ".tofureg-dead.part")
-	if err := os.Mkdir(filepath.Dir(dead), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(dead, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	tr := &doccache.Transport{Base: always(headers(), `{}`), Dir: dir, MaxBytes: -1}
-	for i := range 100 {
-		get(t, tr, request(t, number(i)))
-	}
-	if n := len(entries(t, dir)); n != 100 {
-		t.Errorf("%d entries", n)
-	}
-	if runtime.GOOS == "windows" {
-		return // Windows keeps younger files
-	}
-	checkFiles(t, dir)
 }
 
 // TestOtherProcesses: entries of other processes count at the latest after a sixteenth of the limit.

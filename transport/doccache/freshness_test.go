@@ -77,24 +77,6 @@ func TestFreshness(t *testing.T) {
 	}
 }
 
-// TestAge: a cached answer has an Age header.
-func TestAge(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		tr := &doccache.Transport{Base: always(headers("Cache-Control", "max-age=600", "Age", "7"), `{}`), Dir: dir}
-		want(t, tr, doc, `{}`, 1)
-		time.Sleep(100 * second)
-		resp := want(t, tr, doc, `{}`, 1)
-		if got := resp.Header.Get("Age"); got != "107" {
-			t.Errorf("Age %q, want 107", got)
-		}
-		if resp.ContentLength != 2 || resp.Status != "200 OK" || resp.Header.Get("Content-Type") != "application/json" {
-			t.Errorf("%+v", resp)
-		}
-	})
-}
-
 // TestClockPutBack: an answer with a date in the future is revalidated.
 func TestClockPutBack(t *testing.T) {
 	t.Parallel()

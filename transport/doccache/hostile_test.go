@@ -138,19 +138,3 @@ func TestBrokenBase(t *testing.T) {
 	}
 	checkFiles(t, dir)
 }
-
-// TestTooManyHeadersLater: status 304 with no-store removes the document, also with too large headers.
-func TestTooManyHeadersLater(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	o := answers(
-		answer{http.StatusOK, headers("Etag", `"a"`), `{}`},
-		answer{http.StatusNotModified, headers("Cache-Control", "no-store", "Expires", strings.Repeat("x", doccache.MaxHead)), ""},
-	)
-	tr := &doccache.Transport{Base: o, Dir: dir}
-	want(t, tr, doc, `{}`, 1)
-	want(t, tr, doc, `{}`, 2)
-	if n := len(entries(t, dir)); n != 0 {
-		t.Errorf("%d entries", n)
-	}
-}

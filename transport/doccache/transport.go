@@ -112,16 +112,7 @@ func (t *Transport) RoundTripWaiting(req *http.Request, waiting func() (done fun
 
 // CloseIdleConnections closes the idle connections of Base, if Base supports it.
 func (t *Transport) CloseIdleConnections() {
-	if c, ok := t.Base.(interface{ CloseIdleConnections() }); ok {
-		c.CloseIdleConnections()
-	}
-}
-
-func (t *Transport) base() http.RoundTripper {
-	if t.Base == nil {
-		return httpx.SharedTransport()
-	}
-	return t.Base
+	httpx.CloseIdle(t.Base)
 }
 
 // pass makes a request without the cache.
@@ -129,7 +120,7 @@ func (t *Transport) pass(req *http.Request, waiting func() func()) (*http.Respon
 	if t.Offline {
 		return nil, closing(req, errNotCached)
 	}
-	return httpx.RoundTrip(t.base(), req, waiting)
+	return httpx.RoundTrip(t.Base, req, waiting)
 }
 
 // errNotCached does not contain the URL: an [http.Client] adds it.
@@ -250,7 +241,7 @@ func (x *exchange) lock() (unlock func()) {
 func (x *exchange) ask(e *entry) (*http.Response, error) {
 	out := conditional(x.req, e)
 	requested := time.Now()
-	resp, err := httpx.RoundTrip(x.t.base(), out, x.waiting)
+	resp, err := httpx.RoundTrip(x.t.Base, out, x.waiting)
 	if err != nil || resp == nil {
 		if x.t.mayBeStale(e, time.Now()) && !canceled(x.req.Context()) {
 			return x.staleHit(e), nil

@@ -59,7 +59,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // delay is the wait for the limits.
 func (t *Transport) RoundTripWaiting(req *http.Request, waiting func() (done func())) (*http.Response, error) {
 	if req.URL == nil {
-		return httpx.RoundTrip(t.base(), req, waiting) // the error is up to Base
+		return httpx.RoundTrip(t.Base, req, waiting) // the error is up to Base
 	}
 	ctx := req.Context()
 	h := t.acquire(hostKey(req.URL))
@@ -74,7 +74,7 @@ func (t *Transport) RoundTripWaiting(req *http.Request, waiting func() (done fun
 		return nil, fmt.Errorf("waiting for the request limit of %q: %w", weburl.Clean(req.URL.Host, maxHostName), err)
 	}
 	end := sync.OnceFunc(func() { h.finish(); t.release(h) })
-	resp, err := httpx.RoundTrip(t.base(), req, waiting)
+	resp, err := httpx.RoundTrip(t.Base, req, waiting)
 	if err != nil || resp == nil {
 		end()
 		return resp, err
@@ -110,16 +110,7 @@ func (b *body) Close() error {
 
 // CloseIdleConnections closes the idle connections of Base, if Base supports it.
 func (t *Transport) CloseIdleConnections() {
-	if base, ok := t.base().(interface{ CloseIdleConnections() }); ok {
-		base.CloseIdleConnections()
-	}
-}
-
-func (t *Transport) base() http.RoundTripper {
-	if t.Base == nil {
-		return httpx.SharedTransport()
-	}
-	return t.Base
+	httpx.CloseIdle(t.Base)
 }
 
 // pauseIfBusy pauses requests to the host if the response of a busy server asks for it.
