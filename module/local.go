@@ -112,7 +112,9 @@ func (s *staging) copyTree(ctx context.Context, dir string) (*unpacked, error) {
 		r.Close()
 		<-done
 	}()
-	return s.unpack(ctx, func(root *os.Root, o archive.Options) ([]archive.File, error) { return s.unpackPlain(ctx, r, root, o) })
+	return s.unpack(func(root *os.Root, o archive.Options) ([]archive.File, error) {
+		return archive.UnpackTar(ctx, r, archive.FormatTar, root, o)
+	})
 }
 
 // writeTree writes a directory as a tar archive, without the files of version control.

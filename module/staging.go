@@ -202,16 +202,6 @@ func (s *staging) checkSize(ctx context.Context, root *os.Root) error {
 	})
 }
 
-// newTree creates an empty directory for a package and opens it.
-func (s *staging) newTree() (*os.Root, error) {
-	s.trees++
-	path := filepath.Join(s.part.Path(), fmt.Sprintf("tree%d", s.trees))
-	if err := os.Mkdir(path, 0o755); err != nil {
-		return nil, err
-	}
-	return os.OpenRoot(path)
-}
-
 // place moves the package to the target, and closes it. If the target already has it, place does
 // nothing and reports that.
 func (s *staging) place(ctx context.Context, got *unpacked, subdir string) (reused bool, err error) {

@@ -1,10 +1,13 @@
 package module
 
 import (
+	"bufio"
 	"cmp"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -13,10 +16,9 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/tofureg/tofureg/internal/archive"
-	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -38,15 +40,132 @@ func (u *unpacked) skip(names ...string) {
 	u.skipped = append(u.skipped, names[:min(len(names), maxSkipped-len(u.skipped))]...)
 }
 
+// receive unpacks the archive at a location of KindHTTP, or returns the next location that it names.
+func receive(ctx context.Context, src Opener, loc *Location, s *staging, meter *flight.Meter) (*unpacked, string, error) {
+	if src == nil {
+		return nil, "", errors.New("no source to fetch the package from")
+	}
+	body, err := src.OpenModule(ctx, loc)
+	if err != nil {
+		return nil, "", err
+	}
+	if body == nil || body.ReadCloser == nil {
+		return nil, "", errors.New("the source returned no body")
+	}
+	defer body.Close()
+	if loc.MayBePage() && body.Next != "" {
+		return nil, body.Next, nil
+	}
+	return unpackBody(ctx, loc, body, s, meter)
+}
+
+// unpackBody unpacks the archive in body, or returns the next location that the page in it names.
+func unpackBody(ctx context.Context, loc *Location, body *Body, s *staging, meter *flight.Meter) (*unpacked, string, error) {
+	limit := s.limits.Package
+	if body.Size > limit {
+		return nil, "", fmt.Errorf("archive of %d bytes, %d are allowed: %w", body.Size, limit, fault.ErrTooLarge)
+	}
+	meter.Started(max(body.Size, 0))
+	b := &bodyReader{ctx: ctx, body: body, limit: limit, meter: meter}
+	algorithm, sum, stated := strings.Cut(loc.Checksum, ":")
+	if stated {
+		b.sum = algorithms[algorithm]()
+	}
+	in := bufio.NewReaderSize(b, 64<<10)
+	head, err := in.Peek(archive.SniffLen)
+	if err != nil && err != io.EOF {
+		return nil, "", err
+	}
+	format := archive.Sniff(head)
+	if format == "" || loc.Archive == FormatNone {
+		if !loc.MayBePage() {
+			return nil, "", fmt.Errorf("%w: want zip, tar.gz, tar.bz2 or tar.xz", ErrArchive)
+		}
+		next, err := nextInPage(in)
+		if next == "" && err == nil {
+			err = fmt.Errorf("%w: neither an archive nor a page that names a location", ErrArchive)
+		}
+		return nil, next, err
+	}
+	if loc.MayBePage() {
+		if got, err := s.reuse(ctx, loc.Subdir); got != nil || err != nil {
+			return got, "", err
+		}
+	}
+	check := func() error {
+		if !stated || hex.EncodeToString(b.sum.Sum(nil)) == sum {
+			return nil
+		}
+		return fmt.Errorf("%w: the location states %s %s, the archive has %x", checksum.ErrMismatch, algorithm, sum, b.sum.Sum(nil))
+	}
+	got, err := s.unpack(func(root *os.Root, o archive.Options) ([]archive.File, error) {
+		if format == archive.FormatZip {
+			return unzip(ctx, in, b, check, s, root, o)
+		}
+		if format == archive.FormatTarXz {
+			if err := s.xz.Acquire(ctx, 1); err != nil {
+				return nil, err
+			}
+			defer s.xz.Release(1)
+		}
+		files, err := archive.UnpackTar(ctx, in, format, root, o)
+		// For a damaged archive, a wrong checksum is the better error: read to the end.
+		if err != nil && (!stated || !errors.Is(err, fault.ErrArchive)) {
+			return nil, err
+		}
+		if _, rest := io.Copy(io.Discard, in); rest != nil {
+			return nil, cmp.Or(err, rest)
+		}
+		return files, cmp.Or(check(), err)
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	got.size = b.size
+	meter.Finished()
+	return got, "", nil
+}
+
+// unzip stores the archive in a file of the staging directory, because the directory of a zip
+// is at its end.
+func unzip(ctx context.Context, in io.Reader, b *bodyReader, check func() error, s *staging, root *os.Root, o archive.Options) ([]archive.File, error) {
+	f, err := os.CreateTemp(s.part.Path(), "*.zip")
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		f.Close()
+		os.Remove(f.Name())
+	}()
+	if _, err := io.Copy(f, in); err != nil {
+		return nil, err
+	}
+	if err := check(); err != nil {
+		return nil, err
+	}
+	z, err := archive.OpenZip(ctx, f, b.size, o)
+	if err != nil {
+		return nil, err
+	}
+	return z.Unpack(ctx, root)
+}
+
 // unpack makes a package of the files that write unpacks with the given options.
-func (s *staging) unpack(ctx context.Context, write func(root *os.Root, o archive.Options) ([]archive.File, error)) (*unpacked, error) {
-	root, err := s.newTree()
+func (s *staging) unpack(write func(root *os.Root, o archive.Options) ([]archive.File, error)) (*unpacked, error) {
+	s.trees++
+	path := filepath.Join(s.part.Path(), fmt.Sprintf("tree%d", s.trees))
+	if err := os.Mkdir(path, 0o755); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(path)
 	if err != nil {
 		return nil, err
 	}
 	got := &unpacked{root: root}
+	limits := archive.Limits(s.limits)
+	limits.Package = -1 // bodyReader limits what is received
 	// Real packages have names that differ in case only.
-	files, err := write(root, archive.Options{Sync: true, AnyCase: true, Omit: func(name string, link bool) bool {
+	files, err := write(root, archive.Options{Limits: limits, Sync: true, AnyCase: true, Omit: func(name string, link bool) bool {
 		switch {
 		// The directories of version control are not part of a package, and their settings can run
 		// programs when git reads the files.
@@ -67,9 +186,6 @@ func (s *staging) unpack(ctx context.Context, write func(root *os.Root, o archiv
 		err = refuseRepository(files)
 	}
 	if err == nil {
-		err = syncDirs(ctx, root.Name(), files)
-	}
-	if err == nil {
 		got.h1, err = checksum.H1Sum(archive.Sums(files, false))
 	}
 	if err != nil {
@@ -77,31 +193,6 @@ func (s *staging) unpack(ctx context.Context, write func(root *os.Root, o archiv
 		return nil, err
 	}
 	return got, nil
-}
-
-// syncDirs syncs the directories of a package.
-func syncDirs(ctx context.Context, root string, files []archive.File) error {
-	// Disks sync many at once more than ten times as fast as one after the other.
-	var group errgroup.Group
-	group.SetLimit(16)
-	done := map[string]bool{}
-	for _, f := range files {
-		for dir := path.Dir(f.Name); !done[dir]; dir = path.Dir(dir) {
-			done[dir] = true
-			if ctx.Err() != nil {
-				return cmp.Or(group.Wait(), ctx.Err())
-			}
-			group.Go(func() error { return fsx.SyncDir(filepath.Join(root, filepath.FromSlash(dir))) })
-		}
-	}
-	return group.Wait()
-}
-
-// unpackPlain unpacks a tar archive that was made on this machine. Only its content is limited.
-func (s *staging) unpackPlain(ctx context.Context, r io.Reader, root *os.Root, o archive.Options) ([]archive.File, error) {
-	limits := archive.Limits(s.limits)
-	limits.Package = -1
-	return archive.UnpackTar(ctx, r, archive.FormatTar, root, limits, o)
 }
 
 // isGitDir reports whether some file system takes the name for .git: the directory of a
@@ -186,4 +277,34 @@ func findSubdir(root *os.Root, subdir string) (string, error) {
 		}
 	}
 	return found, nil
+}
+
+// bodyReader reads a body, and counts, hashes and reports its bytes. It returns io.EOF only
+// after the declared size.
+type bodyReader struct {
+	ctx   context.Context
+	body  *Body
+	limit int64
+	size  int64
+	sum   hash.Hash // nil unless the location states a checksum
+	meter *flight.Meter
+}
+
+func (b *bodyReader) Read(p []byte) (int, error) {
+	if err := b.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := b.body.Read(p)
+	b.size += int64(n)
+	if b.sum != nil {
+		b.sum.Write(p[:n])
+	}
+	b.meter.Advanced(b.size, b.body.Resumes)
+	switch {
+	case b.size > b.limit:
+		return n, fmt.Errorf("archive has more than %d bytes: %w", b.limit, fault.ErrTooLarge)
+	case err == io.EOF && b.body.Size > 0 && b.size != b.body.Size:
+		return n, fmt.Errorf("archive is %d bytes, want %d: %w", b.size, b.body.Size, io.ErrUnexpectedEOF)
+	}
+	return n, err
 }

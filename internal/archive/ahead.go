@@ -181,11 +181,11 @@ var ErrAhead = errors.New("archive: contents and directory differ")
 // the error is ErrAhead, nothing was changed, and the caller must empty root and call Unpack.
 //
 // CRC-32 is easily forged. So UnpackAhead must have read the bytes of z and not another archive.
-func (z *Zip) UnpackRest(ctx context.Context, root *os.Root, a *Ahead, o Options) ([]File, error) {
+func (z *Zip) UnpackRest(ctx context.Context, root *os.Root, a *Ahead) ([]File, error) {
 	if !z.matches(a) {
 		return nil, ErrAhead
 	}
-	t := newTree(ctx, root, o)
+	t := newTree(ctx, root, z.o)
 	t.made = a.tree.made
 	return t.finish(z.unpack(t, a.files))
 }

@@ -24,16 +24,16 @@ import (
 )
 
 // ahead unpacks an archive with UnpackAhead from r and then with UnpackRest.
-func ahead(t testing.TB, r io.Reader, data []byte, l archive.Limits, o archive.Options) (dir string, early int, list []archive.File, err error) {
+func ahead(t testing.TB, r io.Reader, data []byte, o archive.Options) (dir string, early int, list []archive.File, err error) {
 	t.Helper()
 	dir = t.TempDir()
 	root, err := os.OpenRoot(dir)
 	must(t, err)
 	defer root.Close()
-	a := archive.UnpackAhead(t.Context(), r, root, l)
-	z, err := open(data, l)
+	a := archive.UnpackAhead(t.Context(), r, root, o.Limits)
+	z, err := open(data, o)
 	if err == nil {
-		list, err = z.UnpackRest(t.Context(), root, a, o)
+		list, err = z.UnpackRest(t.Context(), root, a)
 	}
 	return dir, a.Len(), list, err
 }
@@ -67,7 +67,7 @@ func TestAhead(t *testing.T) {
 	must(t, err)
 	most := 0
 	for n := 0; n <= len(data); n += max(1, len(data)/60) {
-		dir, early, got, err := ahead(t, iotest.HalfReader(bytes.NewReader(data[:n])), data, archive.Limits{}, archive.Options{})
+		dir, early, got, err := ahead(t, iotest.HalfReader(bytes.NewReader(data[:n])), data, archive.Options{})
 		if err != nil {
 			t.Fatalf("%d bytes: %v", n, err)
 		}
@@ -90,7 +90,7 @@ func TestAheadOfStored(t *testing.T) {
 			members[i].stored = name == "stored"
 		}
 		data := pack(t, members...)
-		if _, early, _, err := ahead(t, bytes.NewReader(data), data, archive.Limits{}, archive.Options{Sync: true}); err != nil || early != want {
+		if _, early, _, err := ahead(t, bytes.NewReader(data), data, archive.Options{Sync: true}); err != nil || early != want {
 			t.Errorf("%s: %d files early, %v", name, early, err)
 		}
 	}
@@ -108,7 +108,7 @@ func TestAheadDiffers(t *testing.T) {
 		"another directory": pack(t, member{name: "d/"}),
 		"another archive":   other,
 	} {
-		if _, early, _, err := ahead(t, bytes.NewReader(first), data, archive.Limits{}, archive.Options{}); !errors.Is(err, archive.ErrAhead) {
+		if _, early, _, err := ahead(t, bytes.NewReader(first), data, archive.Options{}); !errors.Is(err, archive.ErrAhead) {
 			t.Errorf("%s: %d files, %v", name, early, err)
 		}
 	}
@@ -155,7 +155,7 @@ func TestAheadOfTwoHeaders(t *testing.T) {
 	put32(end[16:], n)
 	data := slices.Concat(outer, raw, central, []byte("a"), end)
 	refused(t, data, archive.Limits{}, fault.ErrArchive)
-	if dir, early, _, err := ahead(t, bytes.NewReader(data), data, archive.Limits{}, archive.Options{}); !errors.Is(err, fault.ErrArchive) || early != 1 {
+	if dir, early, _, err := ahead(t, bytes.NewReader(data), data, archive.Options{}); !errors.Is(err, fault.ErrArchive) || early != 1 {
 		t.Errorf("%d files, %v: %q", early, err, tree(t, dir)["a"])
 	}
 }
@@ -237,7 +237,7 @@ func TestAheadOfManyFiles(t *testing.T) {
 			members = append(members, member{name: fmt.Sprintf("dir/%d", i)})
 		}
 		data := pack(t, members...)
-		dir, early, list, err := ahead(t, bytes.NewReader(data), data, archive.Limits{}, archive.Options{})
+		dir, early, list, err := ahead(t, bytes.NewReader(data), data, archive.Options{})
 		if err != nil || early != 999 || len(list) != n+1 || len(tree(t, dir)) != n+1 {
 			t.Errorf("%d files in a directory: %d unpacked ahead, %d in all, %d on disk, error %v", n, early, len(list), len(tree(t, dir)), err)
 		}
@@ -247,15 +247,15 @@ func TestAheadOfManyFiles(t *testing.T) {
 	must(t, err)
 	defer root.Close()
 	a := archive.UnpackAhead(t.Context(), bytes.NewReader(data), root, archive.Limits{})
-	z, err := open(data, archive.Limits{})
-	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	opened := 0
-	_, err = z.UnpackRest(ctx, root, a, archive.Options{Exec: func(string) bool {
+	z, err := open(data, archive.Options{Exec: func(string) bool {
 		opened++
 		cancel()
 		return false
 	}})
+	must(t, err)
+	_, err = z.UnpackRest(ctx, root, a)
 	if a.Len() != 4 || opened != 1 || !errors.Is(err, context.Canceled) {
 		t.Errorf("of %d files, %d were completed after the end of the context: %v", a.Len(), opened-1, err)
 	}
@@ -266,7 +266,7 @@ func TestAheadOfManyFiles(t *testing.T) {
 func TestAheadOfBomb(t *testing.T) {
 	t.Parallel()
 	data := pack(t, member{name: "a", content: "text"}, member{name: "zeros", content: strings.Repeat("\x00", 8<<20)}, member{name: "z"})
-	_, early, list, err := ahead(t, bytes.NewReader(data), data, archive.Limits{}, archive.Options{})
+	_, early, list, err := ahead(t, bytes.NewReader(data), data, archive.Options{})
 	if err != nil || early != 1 || len(list) != 3 {
 		t.Errorf("%d files early, of %d; %v", early, len(list), err)
 	}
@@ -280,7 +280,7 @@ func FuzzAhead(f *testing.F) {
 	f.Add(patch(data, func(b []byte) { binary.LittleEndian.PutUint32(b[14:], 1) }), uint16(500))
 	limits := archive.Limits{Unpacked: 1 << 16, Entries: 50, NameLen: 50}
 	f.Fuzz(func(t *testing.T, data []byte, n uint16) {
-		dir, _, got, err := ahead(t, bytes.NewReader(data[:min(int(n), len(data))]), data, limits, archive.Options{})
+		dir, _, got, err := ahead(t, bytes.NewReader(data[:min(int(n), len(data))]), data, archive.Options{Limits: limits})
 		want, list, plain := unpack(t, data, limits)
 		if errors.Is(err, archive.ErrAhead) {
 			return

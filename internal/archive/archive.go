@@ -1,8 +1,8 @@
 // Package archive reads untrusted archives. Reading takes bounded memory and time. The files are
 // the same on every operating system and stay below one directory.
 //
-//	z, err := archive.OpenZip(ctx, r, size, archive.Limits{})
-//	files, err := z.Unpack(ctx, root, archive.Options{Sync: true})
+//	z, err := archive.OpenZip(ctx, r, size, archive.Options{Sync: true})
+//	files, err := z.Unpack(ctx, root)
 //
 // An archive is refused before anything is written, except by [UnpackAhead] and [UnpackTar], if it
 // contains
@@ -74,7 +74,9 @@ func effective[T int | int64](n, byDefault, unlimited T) T {
 
 // Options are the options of reading and unpacking.
 type Options struct {
-	// Sync syncs all files, several at the same time. The caller syncs the directories.
+	Limits Limits
+
+	// Sync syncs all files and directories, several at the same time.
 	Sync bool
 
 	// Exec, if not nil, reports whether a file becomes executable although its entry is not.
@@ -82,11 +84,11 @@ type Options struct {
 
 	// Omit, if not nil, reports whether an entry is omitted; link tells that it is a symbolic
 	// link. Only the name of an omitted entry is checked. An archive with links that are not
-	// omitted is refused. Only [UnpackTar] and [OpenZipWith] use it.
+	// omitted is refused.
 	Omit func(name string, link bool) bool
 
 	// AnyCase permits names that differ in case only. If the file system does not keep them
-	// apart, unpacking fails. Only [UnpackTar] and [OpenZipWith] use it.
+	// apart, unpacking fails.
 	AnyCase bool
 }
 

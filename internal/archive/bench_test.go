@@ -37,7 +37,7 @@ func BenchmarkHash(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(content)))
 			for b.Loop() {
-				z, err := open(data, archive.Limits{})
+				z, err := open(data, archive.Options{})
 				must(b, err)
 				if _, err := z.Hash(b.Context()); err != nil {
 					b.Fatal(err)
@@ -61,9 +61,9 @@ func BenchmarkUnpack(b *testing.B) {
 				root, err := os.OpenRoot(dir)
 				must(b, err)
 				b.StartTimer()
-				z, err := open(data, archive.Limits{})
+				z, err := open(data, archive.Options{})
 				must(b, err)
-				if _, err := z.Unpack(b.Context(), root, archive.Options{}); err != nil {
+				if _, err := z.Unpack(b.Context(), root); err != nil {
 					b.Fatal(err)
 				}
 				b.StopTimer()

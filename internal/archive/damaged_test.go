@@ -115,7 +115,7 @@ func TestCountWrapsAround(t *testing.T) {
 		members[i] = member{name: fmt.Sprint(i), stored: true}
 	}
 	data := pack(t, members...)
-	if _, err := open(data, archive.Limits{}); err != nil {
+	if _, err := open(data, archive.Options{}); err != nil {
 		t.Fatal("the honest zip64 archive:", err)
 	}
 	refused(t, data, archive.Limits{Entries: 65_536}, fault.ErrTooLarge)
@@ -209,7 +209,7 @@ func FuzzOpenZip(f *testing.F) {
 	f.Add([]byte("PK\x05\x06" + strings.Repeat("\x00", 18)))
 	limits := archive.Limits{Unpacked: 1 << 20, Entries: 100}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		z, err := open(data, limits)
+		z, err := open(data, archive.Options{Limits: limits})
 		if err != nil {
 			known(t, err)
 			return

@@ -66,22 +66,22 @@ func files(names ...string) []member {
 	return out
 }
 
-func open(data []byte, l archive.Limits) (*archive.Zip, error) {
-	return archive.OpenZip(context.Background(), bytes.NewReader(data), int64(len(data)), l)
+func open(data []byte, o archive.Options) (*archive.Zip, error) {
+	return archive.OpenZip(context.Background(), bytes.NewReader(data), int64(len(data)), o)
 }
 
 // unpack unpacks data into a new directory and returns its path.
 func unpack(t testing.TB, data []byte, l archive.Limits) (string, []archive.File, error) {
 	t.Helper()
 	dir := t.TempDir()
-	z, err := open(data, l)
+	z, err := open(data, archive.Options{Limits: l})
 	if err != nil {
 		return dir, nil, err
 	}
 	root, err := os.OpenRoot(dir)
 	must(t, err)
 	defer root.Close()
-	list, err := z.Unpack(t.Context(), root, archive.Options{})
+	list, err := z.Unpack(t.Context(), root)
 	return dir, list, err
 }
 

@@ -69,7 +69,7 @@ func TestHiddenEntries(t *testing.T) {
 			} {
 				refused(t, place.with(more), archive.Limits{}, fault.ErrArchive)
 				// UnpackAhead does not change that.
-				_, early, list, err := ahead(t, bytes.NewReader(place.with(more)), place.with(more), archive.Limits{}, archive.Options{})
+				_, early, list, err := ahead(t, bytes.NewReader(place.with(more)), place.with(more), archive.Options{})
 				if err == nil {
 					t.Errorf("%s: %d files after %d early, want an error", what, len(list), early)
 				}
@@ -89,7 +89,7 @@ func TestAfterTheEnd(t *testing.T) {
 	data, comment := pack(t, files("a", "b")...), bytes.Repeat([]byte("c"), 1<<16-1)
 	for _, n := range []int{0, 1, len(comment)} {
 		good := commented(data, comment[:n])
-		if _, err := open(good, archive.Limits{}); err != nil {
+		if _, err := open(good, archive.Options{}); err != nil {
 			t.Errorf("comment of %d bytes: %v", n, err)
 		}
 		for _, more := range []string{"\x00", "PK", "\r\n", string(make([]byte, 1000))} {
@@ -109,7 +109,7 @@ func TestCoveredBytes(t *testing.T) {
 		member{name: "archive.zip", content: string(inner), stored: true},
 		member{name: "link", content: "PK\x03\x04" + strings.Repeat("x", 40), mode: 0o777 | fs.ModeSymlink, stored: true},
 		member{name: "d/"}, member{name: "last"})
-	z, err := archive.OpenZipWith(t.Context(), bytes.NewReader(data), int64(len(data)), archive.Limits{}, archive.Options{Omit: func(_ string, link bool) bool { return link }})
+	z, err := archive.OpenZip(t.Context(), bytes.NewReader(data), int64(len(data)), archive.Options{Omit: func(_ string, link bool) bool { return link }})
 	must(t, err)
 	if list, err := z.Hash(t.Context()); err != nil || len(list) != 3 {
 		t.Errorf("Hash = %v, %v; want 3 entries without the link", list, err)

@@ -211,7 +211,7 @@ func TestEndRecordsContradict(t *testing.T) {
 		whole := slices.Concat(data[:at+all], end64, locator, last)
 		if !tt.ok {
 			refused(t, whole, archive.Limits{}, fault.ErrArchive)
-		} else if _, err := open(whole, archive.Limits{}); err != nil {
+		} else if _, err := open(whole, archive.Options{}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -293,18 +293,18 @@ func TestFarContent(t *testing.T) {
 		return f, at + int64(len(f.last))
 	}
 	r, size := build("name", 0)
-	z, err := archive.OpenZip(t.Context(), r, size, archive.Limits{})
+	z, err := archive.OpenZip(t.Context(), r, size, archive.Options{})
 	must(t, err)
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)
 	must(t, err)
 	defer root.Close()
-	if _, err := z.Unpack(t.Context(), root, archive.Options{}); !errors.Is(err, errZeros) || tree(t, dir)["name"] != "far" {
+	if _, err := z.Unpack(t.Context(), root); !errors.Is(err, errZeros) || tree(t, dir)["name"] != "far" {
 		t.Errorf("Unpack: %v, %v", err, tree(t, dir))
 	}
 	for name, shift := range map[string]int64{"evil": 0, "name": 1} {
 		r, size := build(name, shift)
-		if _, err := archive.OpenZip(t.Context(), r, size, archive.Limits{}); !errors.Is(err, fault.ErrArchive) {
+		if _, err := archive.OpenZip(t.Context(), r, size, archive.Options{}); !errors.Is(err, fault.ErrArchive) {
 			t.Errorf("%s, %d bytes farther: %v, want ErrArchive", name, shift, err)
 		}
 	}

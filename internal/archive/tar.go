@@ -26,8 +26,8 @@ import (
 //
 // A tar has no directory to check first, so a refused archive may have been unpacked in part; the
 // caller removes the files. If the error is nil, all of r has been read.
-func UnpackTar(ctx context.Context, r io.Reader, f Format, root *os.Root, l Limits, o Options) ([]File, error) {
-	limits := l.Effective()
+func UnpackTar(ctx context.Context, r io.Reader, f Format, root *os.Root, o Options) ([]File, error) {
+	limits := o.Limits.Effective()
 	packed := &packedReader{r: Until(ctx, r), left: limits.Package, limit: limits.Package}
 	in := &tarStream{ctx: ctx, packed: packed, left: streamLimit(limits)}
 	var err error

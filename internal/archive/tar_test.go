@@ -88,19 +88,19 @@ func zipped(t testing.TB, data []byte) []byte {
 }
 
 // untar unpacks data into a new directory and returns its path.
-func untar(t testing.TB, data []byte, l archive.Limits, o archive.Options) (string, []archive.File, error) {
+func untar(t testing.TB, data []byte, o archive.Options) (string, []archive.File, error) {
 	t.Helper()
 	dir := t.TempDir()
-	list, err := untarInto(t, dir, bytes.NewReader(data), archive.Sniff(data), l, o)
+	list, err := untarInto(t, dir, bytes.NewReader(data), archive.Sniff(data), o)
 	return dir, list, err
 }
 
-func untarInto(t testing.TB, dir string, r io.Reader, f archive.Format, l archive.Limits, o archive.Options) ([]archive.File, error) {
+func untarInto(t testing.TB, dir string, r io.Reader, f archive.Format, o archive.Options) ([]archive.File, error) {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
 	must(t, err)
 	defer root.Close()
-	return archive.UnpackTar(t.Context(), r, f, root, l, o)
+	return archive.UnpackTar(t.Context(), r, f, root, o)
 }
 
 func TestUnpackTar(t *testing.T) {
@@ -118,7 +118,7 @@ func TestUnpackTar(t *testing.T) {
 		item{Header: tar.Header{Name: long, Format: tar.FormatGNU}, content: "GNU"},
 		item{Header: tar.Header{Name: unicode, Format: tar.FormatPAX}, content: "PAX"},
 	)
-	dir, list, err := untar(t, zipped(t, data), archive.Limits{}, archive.Options{})
+	dir, list, err := untar(t, zipped(t, data), archive.Options{})
 	must(t, err)
 	want := map[string]string{
 		"bin": "program", "docs/a/b.md": strings.Repeat("text ", 100_000), "empty": "", "odd": "x",
@@ -168,7 +168,7 @@ func TestUnpackTarFormats(t *testing.T) {
 			}
 			dir := t.TempDir()
 			// Read single bytes.
-			if _, err := untarInto(t, dir, iotest.OneByteReader(bytes.NewReader(data)), format, archive.Limits{}, archive.Options{}); err != nil {
+			if _, err := untarInto(t, dir, iotest.OneByteReader(bytes.NewReader(data)), format, archive.Options{}); err != nil {
 				t.Fatal(err)
 			}
 			want := map[string]string{"main.tf": "variable \"a\" {}\n", "sub/": "", "sub/x.tf": "x\n"}
@@ -245,7 +245,7 @@ func TestUnpackTarRefuses(t *testing.T) {
 			dir := filepath.Join(outside, "a", "b")
 			must(t, os.MkdirAll(dir, 0o755))
 			data := zipped(t, roll(t, items...))
-			_, err := untarInto(t, dir, bytes.NewReader(data), archive.FormatTarGzip, archive.Limits{}, archive.Options{})
+			_, err := untarInto(t, dir, bytes.NewReader(data), archive.FormatTarGzip, archive.Options{})
 			if !errors.Is(err, fault.ErrArchive) {
 				t.Errorf("error %v, want ErrArchive", err)
 			}
@@ -269,7 +269,7 @@ func TestOmit(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{"main.tf": "x", "link/": "", "link/inner": "y"}
 	var omitted []string
-	o := archive.Options{Omit: func(name string, link bool) bool {
+	o := archive.Options{Limits: archive.Limits{Unpacked: 2}, Omit: func(name string, link bool) bool {
 		omit := link || strings.HasPrefix(name, ".git/")
 		if omit {
 			omitted = append(omitted, name)
@@ -279,7 +279,7 @@ func TestOmit(t *testing.T) {
 
 	dir, list, err := untar(t, zipped(t, roll(t,
 		regular("main.tf", "x"), special(tar.TypeSymlink, "out", "/etc/passwd"), regular(".git/config", "x"), regular("link/inner", "y"),
-	)), archive.Limits{Unpacked: 2}, o)
+	)), o)
 	must(t, err)
 	if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
 		t.Errorf("tree (-want +got):\n%s", diff)
@@ -291,16 +291,16 @@ func TestOmit(t *testing.T) {
 	omitted = nil
 	data := pack(t, member{name: "main.tf", content: "x"},
 		member{name: "out", content: "/etc/passwd", mode: 0o777 | fs.ModeSymlink}, member{name: ".git/config", content: "x"}, member{name: "link/inner", content: "y"})
-	if _, err := open(data, archive.Limits{}); !errors.Is(err, archive.ErrLink) {
+	if _, err := open(data, archive.Options{}); !errors.Is(err, archive.ErrLink) {
 		t.Errorf("zip: %v, want ErrLink", err)
 	}
-	z, err := archive.OpenZipWith(t.Context(), bytes.NewReader(data), int64(len(data)), archive.Limits{Unpacked: 2}, o)
+	z, err := open(data, o)
 	must(t, err)
 	dir = t.TempDir()
 	root, err := os.OpenRoot(dir)
 	must(t, err)
 	defer root.Close()
-	if _, err := z.Unpack(t.Context(), root, archive.Options{}); err != nil {
+	if _, err := z.Unpack(t.Context(), root); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, tree(t, dir)); diff != "" || !slices.Equal(omitted, []string{"out", ".git/config"}) {
@@ -314,7 +314,7 @@ func TestOmit(t *testing.T) {
 		{special(tar.TypeSymlink, "../a", "b")},
 		{regular("a", ""), special(tar.TypeLink, "b", "a")},
 	} {
-		if _, _, err := untar(t, zipped(t, roll(t, items...)), archive.Limits{}, o); !errors.Is(err, fault.ErrArchive) {
+		if _, _, err := untar(t, zipped(t, roll(t, items...)), o); !errors.Is(err, fault.ErrArchive) {
 			t.Errorf("error %v, want %v", err, fault.ErrArchive)
 		}
 	}
@@ -341,10 +341,10 @@ func TestTarLimits(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if _, _, err := untar(t, tt.data, tt.fits, archive.Options{}); err != nil {
+			if _, _, err := untar(t, tt.data, archive.Options{Limits: tt.fits}); err != nil {
 				t.Errorf("at the limit: %v", err)
 			}
-			if _, _, err := untar(t, tt.data, tt.tooSmall, archive.Options{}); !errors.Is(err, fault.ErrTooLarge) {
+			if _, _, err := untar(t, tt.data, archive.Options{Limits: tt.tooSmall}); !errors.Is(err, fault.ErrTooLarge) {
 				t.Errorf("beyond it: %v, want ErrTooLarge", err)
 			}
 		})
@@ -372,14 +372,14 @@ func TestTarDirectorySizes(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%q", size), func(t *testing.T) {
 			t.Parallel()
-			_, list, err := untar(t, build(size, 1000), limits, archive.Options{})
+			_, list, err := untar(t, build(size, 1000), archive.Options{Limits: limits})
 			if !ok && !errors.Is(err, fault.ErrArchive) {
 				t.Errorf("error %v, want ErrArchive", err)
 			}
 			if ok && (err != nil || list[0].Size != 0) {
 				t.Errorf("%v, %v", list, err)
 			}
-			dir, _, err := untar(t, build(size, 5000), limits, archive.Options{})
+			dir, _, err := untar(t, build(size, 5000), archive.Options{Limits: limits})
 			if err == nil || tree(t, dir)["f"] != "" {
 				t.Errorf("5000 bytes: %v, written: %v", err, names(tree(t, dir)))
 			}
@@ -421,7 +421,7 @@ func TestTarBombs(t *testing.T) {
 	for name, data := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir, _, err := untar(t, data, limits, archive.Options{})
+			dir, _, err := untar(t, data, archive.Options{Limits: limits})
 			if !errors.Is(err, fault.ErrTooLarge) {
 				t.Errorf("error %v, want ErrTooLarge", err)
 			}
@@ -467,7 +467,7 @@ func TestDamagedTar(t *testing.T) {
 	for name, data := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, _, err := untar(t, data, archive.Limits{}, archive.Options{}); !errors.Is(err, fault.ErrArchive) {
+			if _, _, err := untar(t, data, archive.Options{}); !errors.Is(err, fault.ErrArchive) {
 				t.Errorf("error %v, want ErrArchive", err)
 			}
 		})
@@ -483,7 +483,7 @@ func TestEveryByteOfXZCounts(t *testing.T) {
 	for at := range data {
 		changed := patch(data, func(b []byte) { b[at] ^= 0x01 })
 		dir := t.TempDir()
-		_, err := untarInto(t, dir, bytes.NewReader(changed), archive.FormatTarXz, archive.Limits{}, archive.Options{})
+		_, err := untarInto(t, dir, bytes.NewReader(changed), archive.FormatTarXz, archive.Options{})
 		if err == nil && cmp.Diff(want, tree(t, dir)) != "" {
 			t.Errorf("byte %d: other content was accepted", at)
 		}
@@ -502,7 +502,7 @@ func TestTarReaderError(t *testing.T) {
 		for _, cut := range []int{0, 1, 20, len(data) / 2, len(data) - 1, len(data)} {
 			for _, cause := range []error{broken, io.ErrUnexpectedEOF} {
 				r := io.MultiReader(bytes.NewReader(data[:cut]), iotest.ErrReader(cause))
-				_, err := untarInto(t, t.TempDir(), r, archive.Sniff(data), archive.Limits{}, archive.Options{})
+				_, err := untarInto(t, t.TempDir(), r, archive.Sniff(data), archive.Options{})
 				if !errors.Is(err, cause) || errors.Is(err, fault.ErrArchive) {
 					t.Errorf("%s cut at %d: %v, want the reader's own error", name, cut, err)
 				}
@@ -514,11 +514,11 @@ func TestTarReaderError(t *testing.T) {
 func TestUnpackTarOtherFormat(t *testing.T) {
 	t.Parallel()
 	data := roll(t, regulars("a", "b/c")...)
-	if list, err := untarInto(t, t.TempDir(), bytes.NewReader(data), archive.FormatTar, archive.Limits{}, archive.Options{}); err != nil || len(list) != 2 {
+	if list, err := untarInto(t, t.TempDir(), bytes.NewReader(data), archive.FormatTar, archive.Options{}); err != nil || len(list) != 2 {
 		t.Errorf("not compressed: %d entries, %v", len(list), err)
 	}
 	for _, f := range []archive.Format{"", archive.FormatZip, "tar.zst"} {
-		if _, err := untarInto(t, t.TempDir(), bytes.NewReader(fixture(t, "plain.tar.gz")), f, archive.Limits{}, archive.Options{}); err == nil {
+		if _, err := untarInto(t, t.TempDir(), bytes.NewReader(fixture(t, "plain.tar.gz")), f, archive.Options{}); err == nil {
 			t.Errorf("%q: no error", f)
 		}
 	}
@@ -535,7 +535,7 @@ func FuzzUnpackTar(f *testing.F) {
 		if format == "" || format == archive.FormatZip {
 			return
 		}
-		dir, list, err := untar(t, data, limits, archive.Options{})
+		dir, list, err := untar(t, data, archive.Options{Limits: limits})
 		if err != nil {
 			known(t, err)
 			return
@@ -565,7 +565,7 @@ func FuzzTarHeaders(f *testing.F) {
 		if len(data) > 1<<16 {
 			return
 		}
-		dir, list, err := untar(t, zipped(t, data), limits, archive.Options{})
+		dir, list, err := untar(t, zipped(t, data), archive.Options{Limits: limits})
 		if err != nil {
 			known(t, err)
 			return

@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/fsx"
 )
 
 // A tree is a directory that an archive is unpacked into.
@@ -81,12 +83,15 @@ func (t *tree) close(f *os.File) error {
 	return nil
 }
 
-// finish waits until all files are synced, and ends the use of t.
+// finish waits until all files are synced, syncs the directories, and ends the use of t.
 func (t *tree) finish(files []File, err error) ([]File, error) {
 	failed := t.syncs.Wait()
 	t.copier.release()
 	if err == nil {
 		err = failed
+	}
+	if err == nil && t.o.Sync {
+		err = fsx.SyncDirs(t.ctx, t.root, maps.Keys(t.made))
 	}
 	if err != nil {
 		return nil, err

@@ -100,7 +100,7 @@ func TestZipEndsWithItsContext(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { root.Close() })
 	open := func(ctx context.Context, w *tripwire) error {
-		_, err := archive.OpenZip(ctx, w, int64(len(w.data)), archive.Limits{})
+		_, err := archive.OpenZip(ctx, w, int64(len(w.data)), archive.Options{})
 		return err
 	}
 	for name, test := range map[string]struct {
@@ -112,21 +112,21 @@ func TestZipEndsWithItsContext(t *testing.T) {
 		"names":      {names, 200_000, open},
 		"places":     {names, 1_000_000, open},
 		"Hash": {bomb, 500_000, func(ctx context.Context, w *tripwire) error {
-			z, err := archive.OpenZip(ctx, w, int64(len(bomb)), archive.Limits{})
+			z, err := archive.OpenZip(ctx, w, int64(len(bomb)), archive.Options{})
 			if err == nil {
 				_, err = z.Hash(ctx)
 			}
 			return err
 		}},
 		"Unpack": {bomb, 200_000, func(ctx context.Context, w *tripwire) error {
-			z, err := archive.OpenZip(ctx, w, int64(len(bomb)), archive.Limits{})
+			z, err := archive.OpenZip(ctx, w, int64(len(bomb)), archive.Options{})
 			if err == nil {
-				_, err = z.Unpack(ctx, root, archive.Options{})
+				_, err = z.Unpack(ctx, root)
 			}
 			return err
 		}},
 		"empty blocks": {stuffed(t, strings.Repeat("\x00\x00\x00\xff\xff", 1<<20)), 1 << 20, func(ctx context.Context, w *tripwire) error {
-			z, err := archive.OpenZip(ctx, w, int64(len(w.data)), archive.Limits{})
+			z, err := archive.OpenZip(ctx, w, int64(len(w.data)), archive.Options{})
 			if err == nil {
 				_, err = z.Hash(ctx)
 			}
@@ -195,7 +195,7 @@ func TestTarEndsWithItsContext(t *testing.T) {
 			must(t, err)
 			defer root.Close()
 			tripped(t, test.data, test.at, func(ctx context.Context, w *tripwire) error {
-				_, err := archive.UnpackTar(ctx, w, archive.Sniff(test.data), root, archive.Limits{}, archive.Options{})
+				_, err := archive.UnpackTar(ctx, w, archive.Sniff(test.data), root, archive.Options{})
 				return err
 			})
 		})
@@ -208,14 +208,14 @@ func TestTarPadding(t *testing.T) {
 	const most = 4 << 20
 	data := roll(t, regulars("a")...)
 	for n, want := range map[int]error{0: nil, most: nil, most + 1: fault.ErrTooLarge} {
-		_, list, err := untar(t, zipped(t, append(bytes.Clone(data), make([]byte, n)...)), archive.Limits{}, archive.Options{})
+		_, list, err := untar(t, zipped(t, append(bytes.Clone(data), make([]byte, n)...)), archive.Options{})
 		if !errors.Is(err, want) || want == nil && len(list) != 1 {
 			t.Errorf("%d bytes: %v, %v, want %v", n, list, err, want)
 		}
 	}
 	bomb := append(fixture(t, "plain.tar.bz2"), repeated(t, zerosBzip2, 18_000)...)
 	w := &tripwire{data: bomb, piece: 64, at: len(bomb)}
-	if _, err := untarInto(t, t.TempDir(), w, archive.FormatTarBzip2, archive.Limits{}, archive.Options{}); !errors.Is(err, fault.ErrTooLarge) {
+	if _, err := untarInto(t, t.TempDir(), w, archive.FormatTarBzip2, archive.Options{}); !errors.Is(err, fault.ErrTooLarge) {
 		t.Errorf("error %v, want ErrTooLarge", err)
 	}
 	if w.read > len(bomb)-17_000*len(zerosBzip2)/2 {
@@ -243,10 +243,10 @@ func TestNamesTogether(t *testing.T) {
 	}
 	for last, want := range map[int]error{1: nil, 2: fault.ErrTooLarge} {
 		zip, tar := build(last)
-		if _, err := open(zip, limits); !errors.Is(err, want) {
+		if _, err := open(zip, archive.Options{Limits: limits}); !errors.Is(err, want) {
 			t.Errorf("zip, %d bytes in the last name: %v, want %v", last, err, want)
 		}
-		if _, _, err := untar(t, tar, limits, archive.Options{}); !errors.Is(err, want) {
+		if _, _, err := untar(t, tar, archive.Options{Limits: limits}); !errors.Is(err, want) {
 			t.Errorf("tar, %d bytes in the last name: %v, want %v", last, err, want)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 // allows it.
 type Zip struct {
 	r       io.ReaderAt
+	o       Options
 	members []*member // in the order of the directory
 }
 
@@ -36,13 +37,8 @@ type member struct {
 // OpenZip reads the directory of the zip archive in the first size bytes of r. It compares the
 // directory with the data before and after the contents, and looks for hidden entries between them,
 // but reads no content. r must stay open and unchanged while the Zip is used.
-func OpenZip(ctx context.Context, r io.ReaderAt, size int64, l Limits) (*Zip, error) {
-	return OpenZipWith(ctx, r, size, l, Options{})
-}
-
-// OpenZipWith is [OpenZip] with o.Omit and o.AnyCase.
-func OpenZipWith(ctx context.Context, r io.ReaderAt, size int64, l Limits, o Options) (*Zip, error) {
-	limits := l.Effective()
+func OpenZip(ctx context.Context, r io.ReaderAt, size int64, o Options) (*Zip, error) {
+	limits := o.Limits.Effective()
 	if size > limits.Package {
 		return nil, tooLarge("%d bytes, %d are allowed", size, limits.Package)
 	}
@@ -58,7 +54,7 @@ func OpenZipWith(ctx context.Context, r io.ReaderAt, size int64, l Limits, o Opt
 	if len(all) == 0 {
 		return nil, bad("it has no entries")
 	}
-	z := &Zip{r: r}
+	z := &Zip{r: r, o: o}
 	left := limits.Unpacked
 	for _, m := range all {
 		if o.Omit != nil && o.Omit(m.Name, m.mode&fs.ModeSymlink != 0) {
@@ -121,8 +117,8 @@ func (z *Zip) Hash(ctx context.Context) ([]File, error) {
 // the umask. Other mode bits, times and owners are not restored. It fails if a file or directory
 // exists, so root should be empty, and other programs must not use it. After an error the caller
 // removes the files.
-func (z *Zip) Unpack(ctx context.Context, root *os.Root, o Options) ([]File, error) {
-	t := newTree(ctx, root, o)
+func (z *Zip) Unpack(ctx context.Context, root *os.Root) ([]File, error) {
+	t := newTree(ctx, root, z.o)
 	return t.finish(z.unpack(t, nil))
 }
 

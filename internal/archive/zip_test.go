@@ -51,7 +51,7 @@ func TestUnpack(t *testing.T) {
 			t.Errorf("%s: sum %x, want %x", f.Name, got, want)
 		}
 	}
-	z, err := open(data, archive.Limits{})
+	z, err := open(data, archive.Options{})
 	must(t, err)
 	hashed, err := z.Hash(t.Context())
 	must(t, err)
@@ -107,15 +107,15 @@ func TestUnpackPlanted(t *testing.T) {
 			dir, outside := t.TempDir(), t.TempDir()
 			must(t, os.WriteFile(filepath.Join(outside, "victim"), []byte("untouched"), 0o644))
 			must(t, plant(dir, outside))
-			z, err := open(data, archive.Limits{})
+			z, err := open(data, archive.Options{})
 			must(t, err)
 			root, err := os.OpenRoot(dir)
 			must(t, err)
 			defer root.Close()
-			if _, err = z.Unpack(t.Context(), root, archive.Options{}); !errors.Is(err, fault.ErrArchive) {
+			if _, err = z.Unpack(t.Context(), root); !errors.Is(err, fault.ErrArchive) {
 				t.Errorf("zip: %v, want ErrArchive", err)
 			}
-			if _, err = untarInto(t, dir, bytes.NewReader(rolled), archive.FormatTarGzip, archive.Limits{}, archive.Options{}); !errors.Is(err, fault.ErrArchive) {
+			if _, err = untarInto(t, dir, bytes.NewReader(rolled), archive.FormatTarGzip, archive.Options{}); !errors.Is(err, fault.ErrArchive) {
 				t.Errorf("tar: %v, want ErrArchive", err)
 			}
 			if got := tree(t, outside); len(got) != 1 || got["victim"] != "untouched" {
@@ -243,7 +243,7 @@ func TestCollisions(t *testing.T) {
 			}
 			tried++
 			data := pack(t, member{name: name, stored: true}, member{name: other, stored: true})
-			if _, err := open(data, archive.Limits{}); !errors.Is(err, fault.ErrArchive) {
+			if _, err := open(data, archive.Options{}); !errors.Is(err, fault.ErrArchive) {
 				t.Errorf("%+q and %+q: %v, want ErrArchive", name, other, err)
 			}
 		}
@@ -346,13 +346,13 @@ func TestReaderErrorIsPassedOn(t *testing.T) {
 	broken := errors.New("disk on fire")
 	data := pack(t, member{name: "a", content: strings.Repeat("stored", 100), stored: true})
 	r := &failing{ReaderAt: bytes.NewReader(data), err: broken}
-	z, err := archive.OpenZip(t.Context(), r, int64(len(data)), archive.Limits{})
+	z, err := archive.OpenZip(t.Context(), r, int64(len(data)), archive.Options{})
 	must(t, err)
 	r.fail = true
 	if _, err := z.Hash(t.Context()); !errors.Is(err, broken) || errors.Is(err, fault.ErrArchive) {
 		t.Errorf("Hash: %v, want the reader's own error", err)
 	}
-	if _, err := archive.OpenZip(t.Context(), r, int64(len(data)), archive.Limits{}); !errors.Is(err, broken) {
+	if _, err := archive.OpenZip(t.Context(), r, int64(len(data)), archive.Options{}); !errors.Is(err, broken) {
 		t.Errorf("OpenZip: %v, want the reader's own error", err)
 	}
 }
@@ -381,13 +381,13 @@ func TestSync(t *testing.T) {
 	want, _, err := unpack(t, data, archive.Limits{})
 	must(t, err)
 	unpackSynced := func(data []byte) (string, error) {
-		z, err := open(data, archive.Limits{})
+		z, err := open(data, archive.Options{Sync: true})
 		must(t, err)
 		dir := t.TempDir()
 		root, err := os.OpenRoot(dir)
 		must(t, err)
 		defer root.Close()
-		_, err = z.Unpack(t.Context(), root, archive.Options{Sync: true})
+		_, err = z.Unpack(t.Context(), root)
 		return dir, err
 	}
 	if dir, err := unpackSynced(data); err != nil || !maps.Equal(tree(t, dir), tree(t, want)) {

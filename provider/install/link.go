@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -160,10 +161,8 @@ func copyTree(ctx context.Context, to, from *os.Root, of addrs.Provider, limits 
 	if failed := syncs.Wait(); err == nil {
 		err = failed
 	}
-	for _, dir := range dirs {
-		if err == nil {
-			err = syncDir(ctx, to, dir)
-		}
+	if err == nil {
+		err = fsx.SyncDirs(ctx, to, slices.Values(dirs))
 	}
 	if err != nil {
 		return checksum.Hash{}, err

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/tofureg/tofureg/internal/archive"
-	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -45,20 +44,20 @@ func startUnpacking(ctx context.Context, f *os.File, at *location, part *fsx.Par
 	}, nil
 }
 
-// complete unpacks the rest of the archive of this size, syncs the directories, and returns the files. The
-// program of the provider becomes executable. If the files unpacked so far differ from the directory of the
+// complete unpacks the rest of the archive of this size and returns the files. The program of the provider
+// becomes executable. If the files unpacked so far differ from the directory of the
 // archive, everything is unpacked again.
 func (u *unpacking) complete(ctx context.Context, size int64) ([]archive.File, error) {
-	z, err := archive.OpenZip(ctx, u.archive.file, size, u.limits)
+	o := archive.Options{Limits: u.limits, Sync: true, Exec: func(name string) bool { return isProgram(name, u.at.pkg.Provider) }}
+	z, err := archive.OpenZip(ctx, u.archive.file, size, o)
 	if err != nil {
 		return nil, err
 	}
-	o := archive.Options{Sync: true, Exec: func(name string) bool { return isProgram(name, u.at.pkg.Provider) }}
 	ahead := <-u.ahead
 	var files []archive.File
 	again := u.archive.restarted()
 	if !again {
-		files, err = z.UnpackRest(ctx, u.tree, ahead, o)
+		files, err = z.UnpackRest(ctx, u.tree, ahead)
 		again = errors.Is(err, archive.ErrAhead)
 	}
 	if again {
@@ -70,30 +69,14 @@ func (u *unpacking) complete(ctx context.Context, size int64) ([]archive.File, e
 			return nil, err
 		}
 		u.tree = tree
-		if files, err = z.Unpack(ctx, u.tree, o); err != nil {
+		if files, err = z.Unpack(ctx, u.tree); err != nil {
 			return nil, err
 		}
 	} else if err != nil {
 		return nil, err
 	}
-	done := map[string]bool{}
-	for _, f := range files {
-		for dir := path.Dir(f.Name); !done[dir]; dir = path.Dir(dir) {
-			done[dir] = true
-			if err := syncDir(ctx, u.tree, dir); err != nil {
-				return nil, err
-			}
-		}
-	}
 	// Windows cannot rename an open directory.
 	return files, u.tree.Close()
-}
-
-func syncDir(ctx context.Context, root *os.Root, dir string) error {
-	if ctx.Err() != nil {
-		return fault.Ended(ctx)
-	}
-	return fsx.SyncDirIn(root, dir)
 }
 
 // incoming is an archive that is received into a file. One goroutine can read it meanwhile: Read
