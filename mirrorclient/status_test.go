@@ -231,9 +231,9 @@ func TestNoFile(t *testing.T) {
 // with each choice of hashes.
 func TestHabits(t *testing.T) {
 	t.Parallel()
-	for urls, form := range map[string]regtest.URLForm{
-		"bare name": regtest.FileName, "download/": regtest.InDownload, "root-relative": regtest.RootRelative,
-		"relative": regtest.Relative, "absolute": regtest.Absolute, "opaque query without .zip": regtest.Opaque,
+	for urls, form := range map[string]string{
+		"bare name": "name", "download/": "download", "root-relative": "root-relative",
+		"relative": "relative", "absolute": "absolute", "opaque query without .zip": "opaque",
 	} {
 		for _, test := range []struct {
 			name      string
@@ -255,7 +255,7 @@ func TestHabits(t *testing.T) {
 				if test.presign {
 					habits.Query = "X-Amz-Signature=ab12"
 				}
-				if test.elsewhere && form != regtest.FileName && form != regtest.InDownload {
+				if test.elsewhere && form != "name" && form != "download" {
 					habits.Origin = "https://files.example.com"
 				}
 				_, c := mirrored(habits)

@@ -1124,8 +1124,8 @@ func TestHashesOfSources(t *testing.T) {
 	t.Parallel()
 	r := demoRelease()
 	r.Platforms = []string{"linux_amd64", "linux_arm64"}
-	_, some, one := serveDemo(r)
-	_, all, two := serveDemo(statingRelease())
+	some, _, one := serveDemo(r)
+	other, all, two := serveDemo(statingRelease())
 	for name, src := range map[string]provider.Source{
 		"multi":   &provider.Multi{Sources: []provider.NamedSource{{Name: "one", Source: one}, {Name: "two", Source: two}}},
 		"firstof": &provider.FirstOf{Sources: []provider.NamedSource{{Name: "two", Source: two}}},
@@ -1138,7 +1138,7 @@ func TestHashesOfSources(t *testing.T) {
 			}
 			wantPlatforms(t, got, five...)
 			for platform, report := range got {
-				key := all.Key()
+				key := other.Key()
 				if name == "multi" && platform.OS() == "linux" && !o.Stated {
 					key = some.Key() // as the source before has it
 				}

@@ -202,7 +202,7 @@ var protocols = []protocol{{
 	name: "module", version: "1.0.0",
 	lists: regtest.ModuleVersions, finds: regtest.ModuleLocation, missing: provider.ErrNoVersion,
 	add: func(reg *regtest.Registry, version string) {
-		reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: version, Answer: regtest.InBody})
+		reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: version, Answer: "body"})
 	},
 	list: func(ctx context.Context, c *regclient.Client) (string, error) {
 		versions, err := c.ModuleVersions(ctx, network)

@@ -243,7 +243,7 @@ func TestEvidenceAbsent(t *testing.T) {
 func TestReadErrors(t *testing.T) {
 	t.Parallel()
 	reg := registry()
-	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Break: regtest.Cut, After: 100})
+	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Break: "cut", After: 100})
 	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Skip: 1, Status: http.StatusForbidden})
 	c := client(reg)
 	pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)

@@ -271,7 +271,7 @@ func TestModuleCredentialsAreNoTokens(t *testing.T) {
 		for _, q := range reg.Requests() {
 			want := ""
 			switch {
-			case q.Kind&regtest.ModuleDownloads != 0:
+			case q.Kind&(regtest.ModulePage|regtest.ModulePackage) != 0:
 				want = basicAlice
 			case known && !isFile(q.Kind):
 				want = "Bearer " + secret

@@ -31,7 +31,7 @@ func TestTenModules(t *testing.T) {
 		for i := range 10 {
 			name := fmt.Sprintf("acme/module%d/aws", i)
 			reg.AddModule(regtest.Module{Address: name, Version: "2.0.0"})
-			want = append(want, reg.AddModule(regtest.Module{Address: name, Version: "1.2.0", Format: regtest.Format(i % 3)}))
+			want = append(want, reg.AddModule(regtest.Module{Address: name, Version: "1.2.0", Format: []string{"tar.gz", "zip", "tar.xz"}[i%3]}))
 			requests = append(requests, module.Request{
 				Source:     addrs.MustParseModuleSource(host + "/" + name),
 				Constraint: addrs.MustParseModuleConstraint("~> 1.0"),
@@ -72,21 +72,21 @@ func TestModuleWays(t *testing.T) {
 	yes, no := true, false
 	tests := map[string]regtest.Module{
 		"header":             {},
-		"body":               {Answer: regtest.InBody, Format: regtest.Zip},
-		"both":               {Answer: regtest.InBoth, Format: regtest.TarXz},
-		"empty body":         {Answer: regtest.BesideEmpty, Format: regtest.TarXz},
-		"body without":       {Answer: regtest.BesideJSON},
-		"root-relative":      {URLs: regtest.RootRelative},
-		"relative":           {URLs: regtest.Relative, Answer: regtest.InBody},
-		"opaque":             {URLs: regtest.Opaque, Format: regtest.Zip},
+		"body":               {Answer: "body", Format: "zip"},
+		"both":               {Answer: "both", Format: "tar.xz"},
+		"empty body":         {Answer: "empty body", Format: "tar.xz"},
+		"body without":       {Answer: "empty object"},
+		"root-relative":      {URLs: "root-relative"},
+		"relative":           {URLs: "relative", Answer: "body"},
+		"opaque":             {URLs: "opaque", Format: "zip"},
 		"token in the query": {Query: "token=abc"},
 		"checksum":           {Checksum: true},
 		"elsewhere":          {Origin: "https://files.example.com"},
 		"a page":             {Pages: 1},
 		"pages with tags":    {Pages: 3, MetaTag: true, Origin: "https://pages.example.com"},
 		"subdirectory":       {Subdir: "modules/subnet"},
-		"direct":             {UseRegistryCredentials: &no, URLs: regtest.Relative},
-		"direct, with token": {UseRegistryCredentials: &yes, URLs: regtest.Opaque, Format: regtest.Zip},
+		"direct":             {UseRegistryCredentials: &no, URLs: "relative"},
+		"direct, with token": {UseRegistryCredentials: &yes, URLs: "opaque", Format: "zip"},
 	}
 	for name, m := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestModuleWays(t *testing.T) {
 			reg := regtest.New(host)
 			m.Address = "acme/network/aws"
 			rel := reg.AddModule(m)
-			reg.Require(secret, regtest.Discovery|regtest.ModuleMetadata)
+			reg.Require(secret, regtest.Discovery|regtest.ModuleVersions|regtest.ModuleLocation)
 			if m.UseRegistryCredentials == &yes {
 				reg.Require(secret, 0)
 			}
@@ -115,7 +115,7 @@ func TestModuleWays(t *testing.T) {
 // TestPresignedHTTP: an http URL is refused, and the error names the field that allows it.
 func TestPresignedHTTP(t *testing.T) {
 	t.Parallel()
-	reg := moduleRegistry(regtest.Module{Origin: "http://store.example.com", URLs: regtest.Opaque, Query: "archive=tar.gz&X-Amz-Signature=" + secret})
+	reg := moduleRegistry(regtest.Module{Origin: "http://store.example.com", URLs: "opaque", Query: "archive=tar.gz&X-Amz-Signature=" + secret})
 	reg.AddFault(regtest.Fault{Kind: regtest.ModulePackage, RefuseToken: true})
 	for _, allowed := range []bool{false, true} {
 		c := client(reg)

@@ -43,7 +43,7 @@ func TestLocationAnswers(t *testing.T) {
 	t.Parallel()
 	const pkg = "https://files.example.com/network.zip"
 	want := at(module.Location{URL: pkg, Archive: module.FormatZip})
-	for _, how := range []regtest.LocationAnswer{regtest.InHeader, regtest.InBody, regtest.InBoth, regtest.BesideJSON, regtest.BesideEmpty} {
+	for _, how := range []string{"header", "body", "both", "empty object", "empty body"} {
 		reg := moduleRegistry(regtest.Module{Answer: how, Location: pkg})
 		loc, err := locate(t, reg)
 		if err != nil {
@@ -55,7 +55,7 @@ func TestLocationAnswers(t *testing.T) {
 			t.Errorf("%v: requests %v", how, r)
 		}
 	}
-	_, err := locate(t, moduleRegistry(regtest.Module{Answer: regtest.Nowhere}))
+	_, err := locate(t, moduleRegistry(regtest.Module{Answer: "none"}))
 	if e := asError(t, err); e.Status != 204 || !strings.Contains(err.Error(), "has no location") {
 		t.Errorf("nowhere: %v", err)
 	}
@@ -139,7 +139,7 @@ func TestLocationForms(t *testing.T) {
 		"oci://registry.example.com/acme/network?tag=1.0.0": at(module.Location{Kind: module.KindOCI, URL: "oci://registry.example.com/acme/network", Tag: "1.0.0"}),
 	}
 	for answer, want := range tests {
-		for _, how := range []regtest.LocationAnswer{regtest.InHeader, regtest.InBody} {
+		for _, how := range []string{"header", "body"} {
 			loc, err := locate(t, moduleRegistry(regtest.Module{Answer: how, Location: answer}))
 			if err != nil {
 				t.Errorf("%s: ModuleLocation returned %v, want no error", answer, err)
@@ -173,7 +173,7 @@ func TestLocationRefused(t *testing.T) {
 		"somewhere over.": {nil, ""},
 	}
 	for answer, test := range tests {
-		_, err := locate(t, moduleRegistry(regtest.Module{Answer: regtest.InBody, Location: answer}))
+		_, err := locate(t, moduleRegistry(regtest.Module{Answer: "body", Location: answer}))
 		if err == nil {
 			t.Errorf("%q is accepted", answer)
 			continue
@@ -231,7 +231,7 @@ func TestLocationAfterRedirect(t *testing.T) {
 	t.Parallel()
 	yes := true
 	for _, m := range []regtest.Module{
-		{Location: "./a.zip"}, {Location: "./a.zip", Answer: regtest.InBody}, {Location: "a.zip", UseRegistryCredentials: &yes},
+		{Location: "./a.zip"}, {Location: "./a.zip", Answer: "body"}, {Location: "a.zip", UseRegistryCredentials: &yes},
 	} {
 		reg := moduleRegistry(m)
 		reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Redirect: "https://elsewhere.example.com", Hops: 2})
@@ -411,7 +411,7 @@ func TestModulePackageStatus(t *testing.T) {
 func TestOpenModuleErrors(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]error{404: module.ErrNotFound, 401: module.ErrUnauthorized, 403: module.ErrUnauthorized, 500: nil, 400: nil} {
-		reg := moduleRegistry(regtest.Module{Query: "token=" + secret, Format: regtest.Zip})
+		reg := moduleRegistry(regtest.Module{Query: "token=" + secret, Format: "zip"})
 		reg.AddFault(regtest.Fault{Kind: regtest.ModulePackage, Status: status})
 		c := leakClient(t, reg, true)
 		loc, err := c.ModuleLocation(t.Context(), network, v100)

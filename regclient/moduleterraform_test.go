@@ -40,15 +40,15 @@ func clientModules(t *testing.T) map[string]regtest.Module {
 	tarBzip2 := must(os.ReadFile("../internal/archive/testdata/tar/plain.tar.bz2"))(t)
 	return map[string]regtest.Module{
 		"plain":     {},
-		"zip":       {Format: regtest.Zip, Deflate: true, URLs: regtest.RootRelative},
-		"xz":        {Format: regtest.TarXz, URLs: regtest.Relative, Checksum: true},
-		"bzip2":     {Format: regtest.TarBzip2, Package: tarBzip2, URLs: regtest.Opaque},
-		"both":      {Answer: regtest.InBoth, Checksum: true},
-		"beside":    {Answer: regtest.BesideJSON, Origin: "https://files.example.com", Query: "archive=tar.gz&signature=5eed"},
+		"zip":       {Format: "zip", Deflate: true, URLs: "root-relative"},
+		"xz":        {Format: "tar.xz", URLs: "relative", Checksum: true},
+		"bzip2":     {Format: "tar.bz2", Package: tarBzip2, URLs: "opaque"},
+		"both":      {Answer: "both", Checksum: true},
+		"beside":    {Answer: "empty object", Origin: "https://files.example.com", Query: "archive=tar.gz&signature=5eed"},
 		"page":      {Pages: 1},
 		"pages":     {Pages: 3, MetaTag: true},
 		"subdir":    {Subdir: "modules/subnet"},
-		"paged zip": {Format: regtest.Zip, Pages: 1, MetaTag: true, Subdir: "modules/subnet"},
+		"paged zip": {Format: "zip", Pages: 1, MetaTag: true, Subdir: "modules/subnet"},
 		"large":     {Size: 1 << 20},
 		"user's":    {}, // with a directory that the configuration names
 	}

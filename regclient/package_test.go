@@ -40,7 +40,7 @@ func TestProviderPackage(t *testing.T) {
 			t.Errorf("URL %q", u)
 		}
 	}
-	if len(pkg.Keys) != 1 || pkg.Keys[0].Armor != reg.Key().Armor() || pkg.Keys[0].ID != reg.Key().ID() {
+	if len(pkg.Keys) != 1 || pkg.Keys[0].Armor != reg.Key().Public().Armor || pkg.Keys[0].ID != reg.Key().Public().ID {
 		t.Errorf("keys %v", pkg.Keys)
 	}
 	for _, platform := range []string{"linux_amd64", "darwin_arm64"} {
@@ -54,7 +54,7 @@ func TestProviderPackage(t *testing.T) {
 // TestURLForms: relative URLs are relative to the URL after redirects.
 func TestURLForms(t *testing.T) {
 	t.Parallel()
-	for _, form := range []regtest.URLForm{regtest.Absolute, regtest.RootRelative, regtest.Relative, regtest.Opaque} {
+	for _, form := range []string{"absolute", "root-relative", "relative", "opaque"} {
 		reg := regtest.New(host)
 		p := alphaAt("1.2.0")
 		p.URLs = form
@@ -63,17 +63,17 @@ func TestURLForms(t *testing.T) {
 		c := client(reg)
 		pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
 		if err != nil {
-			t.Errorf("form %d: %v", form, err)
+			t.Errorf("form %q: %v", form, err)
 			continue
 		}
 		for _, u := range []string{pkg.URL, pkg.SumsURL, pkg.SignatureURL} {
 			if !strings.HasPrefix(u, "https://other.example.com/") {
-				t.Errorf("form %d: %s", form, u)
+				t.Errorf("form %q: %s", form, u)
 			}
 		}
 		ev, err := c.Evidence(t.Context(), pkg)
 		if err != nil || string(ev.Sums) != string(rel.Sums()) || string(ev.Signature) != string(rel.Signature()) {
-			t.Errorf("form %d: evidence %v", form, err)
+			t.Errorf("form %q: evidence %v", form, err)
 		}
 	}
 }

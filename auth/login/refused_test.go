@@ -98,7 +98,7 @@ func TestFailures(t *testing.T) {
 		"a redirect with a post":  {regtest.Fault{Kind: exchange, Redirect: "https://elsewhere.example.net", Status: 307}, 307, "", nil, "refused redirect"},
 		"a redirect to nowhere":   {regtest.Fault{Kind: exchange, Redirect: "https://%zz/" + secret, Status: 308}, 308, "", nil, "refused redirect"},
 		"the connection breaks":   {regtest.Fault{Kind: exchange, Drop: true}, 0, "", nil, "connection reset"},
-		"the answer breaks off":   {regtest.Fault{Kind: exchange, Break: regtest.Cut, After: 5}, 200, "", nil, "unexpected EOF"},
+		"the answer breaks off":   {regtest.Fault{Kind: exchange, Break: "cut", After: 5}, 200, "", nil, "unexpected EOF"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

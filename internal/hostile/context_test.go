@@ -13,7 +13,7 @@ import (
 // stuck are faults that could block a client for long.
 var stuck = map[string]regtest.Fault{
 	"no answer":         {Delay: time.Hour},
-	"silence":           {Break: regtest.Stall, After: 1},
+	"silence":           {Break: "stall", After: 1},
 	"busy for a day":    {Status: 503, RetryAfter: "86400"},
 	"busy till the end": {Status: 429, RetryAfter: "Fri, 31 Dec 9999 23:59:59 GMT"},
 	"failing":           {Status: 500},

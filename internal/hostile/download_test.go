@@ -79,21 +79,21 @@ var troubles = map[string]struct {
 	want   int
 }{
 	"reset":                     {[]regtest.Fault{cut}, arrives},
-	"reset at once":             {[]regtest.Fault{{Break: regtest.Cut, First: 2}}, arrives},
-	"reset, again and again":    {[]regtest.Fault{{Break: regtest.Cut, After: 20_000, First: 12}}, arrives},
+	"reset at once":             {[]regtest.Fault{{Break: "cut", First: 2}}, arrives},
+	"reset, again and again":    {[]regtest.Fault{{Break: "cut", After: 20_000, First: 12}}, arrives},
 	"reset before the answer":   {[]regtest.Fault{{Drop: true, First: 2}}, arrives},
-	"silence":                   {[]regtest.Fault{{Break: regtest.Stall, After: packageSize / 2, First: 2}}, arrives},
-	"a pause":                   {[]regtest.Fault{{Break: regtest.Stall, After: packageSize / 2, Pause: 29 * time.Second}}, arrives},
+	"silence":                   {[]regtest.Fault{{Break: "stall", After: packageSize / 2, First: 2}}, arrives},
+	"a pause":                   {[]regtest.Fault{{Break: "stall", After: packageSize / 2, Pause: 29 * time.Second}}, arrives},
 	"a trickle":                 {[]regtest.Fault{{Rate: 100}}, arrives}, // for most of an hour
-	"busy, then reset":          {[]regtest.Fault{{Status: 503, RetryAfter: "20", First: 2}, {Skip: 2, First: 1, Break: regtest.Cut, After: packageSize / 2}}, arrives},
-	"resetting for ever":        {[]regtest.Fault{{Break: regtest.Cut}}, breaks},
-	"silence for ever":          {[]regtest.Fault{{Break: regtest.Stall}}, breaks},
+	"busy, then reset":          {[]regtest.Fault{{Status: 503, RetryAfter: "20", First: 2}, {Skip: 2, First: 1, Break: "cut", After: packageSize / 2}}, arrives},
+	"resetting for ever":        {[]regtest.Fault{{Break: "cut"}}, breaks},
+	"silence for ever":          {[]regtest.Fault{{Break: "stall"}}, breaks},
 	"gone meanwhile":            {[]regtest.Fault{cut, {Skip: 1, Status: 404}}, breaks},
 	"busy meanwhile":            {[]regtest.Fault{cut, {Skip: 1, First: 1, Status: 503}}, arrives},
 	"busy for ever meanwhile":   {[]regtest.Fault{cut, {Skip: 1, Status: 503}}, breaks},
 	"no length":                 {[]regtest.Fault{{Header: http.Header{"Content-Length": nil}}}, arrives},
 	"no length, reset":          {[]regtest.Fault{cut, {Header: http.Header{"Content-Length": nil}}}, arrives},
-	"truncated, and says so":    {[]regtest.Fault{{Break: regtest.Short, After: packageSize / 2}}, breaks},
+	"truncated, and says so":    {[]regtest.Fault{{Break: "short", After: packageSize / 2}}, breaks},
 	"stated to be shorter":      {[]regtest.Fault{{Header: http.Header{"Content-Length": {"200000"}}}}, breaks},
 	"stated to be longer":       {[]regtest.Fault{{Header: http.Header{"Content-Length": {"400000"}}}}, breaks},
 	"stated to be longer, once": {[]regtest.Fault{{First: 1, Header: http.Header{"Content-Length": {"400000"}}}}, either}, // the registry may have stated the size
@@ -101,26 +101,26 @@ var troubles = map[string]struct {
 	"corrupt after a reset":     {[]regtest.Fault{cut, {Skip: 1, Corrupt: true}}, breaks},
 	"another file":              {[]regtest.Fault{cut, {Skip: 1, Changed: true}}, breaks},
 	"another file for a time":   {[]regtest.Fault{{First: 1, Changed: true}, cut}, arrives},
-	"ever another file":         {[]regtest.Fault{{Break: regtest.Cut, After: packageSize / 2}, {Every: 2, Changed: true}}, breaks},
+	"ever another file":         {[]regtest.Fault{{Break: "cut", After: packageSize / 2}, {Every: 2, Changed: true}}, breaks},
 	"no validator":              {[]regtest.Fault{cut, {Header: http.Header{"Etag": nil, "Last-Modified": nil}}}, arrives},
 	"a weak validator":          {[]regtest.Fault{cut, {Header: http.Header{"Etag": {`W/"1"`}, "Last-Modified": nil}}}, arrives},
-	"no ranges":                 {[]regtest.Fault{cut, {Part: regtest.Whole}}, arrives},
-	"no ranges, no validator":   {[]regtest.Fault{cut, {Part: regtest.Whole, Header: http.Header{"Etag": nil, "Last-Modified": nil}}}, arrives},
-	"no ranges, another file":   {[]regtest.Fault{cut, {Part: regtest.Whole, Header: http.Header{"Etag": nil, "Last-Modified": nil}}, {Skip: 1, Changed: true}}, breaks},
-	"part starts early":         {[]regtest.Fault{cut, {Part: regtest.Overlap}}, arrives},
-	"part starts late":          {[]regtest.Fault{cut, {Part: regtest.Gap}}, arrives},
-	"part of a longer file":     {[]regtest.Fault{cut, {Part: regtest.OtherTotal}}, arrives},
-	"part in parts":             {[]regtest.Fault{cut, {Part: regtest.Multipart}}, arrives},
-	"part without a range":      {[]regtest.Fault{cut, {Part: regtest.Unlabelled}}, arrives},
-	"part that is not there":    {[]regtest.Fault{cut, {Part: regtest.Unsatisfiable}}, arrives},
-	"wrong part, ever":          {[]regtest.Fault{{Break: regtest.Cut, After: packageSize / 2}, {Part: regtest.Overlap}}, breaks},
+	"no ranges":                 {[]regtest.Fault{cut, {Part: "whole"}}, arrives},
+	"no ranges, no validator":   {[]regtest.Fault{cut, {Part: "whole", Header: http.Header{"Etag": nil, "Last-Modified": nil}}}, arrives},
+	"no ranges, another file":   {[]regtest.Fault{cut, {Part: "whole", Header: http.Header{"Etag": nil, "Last-Modified": nil}}, {Skip: 1, Changed: true}}, breaks},
+	"part starts early":         {[]regtest.Fault{cut, {Part: "overlap"}}, arrives},
+	"part starts late":          {[]regtest.Fault{cut, {Part: "gap"}}, arrives},
+	"part of a longer file":     {[]regtest.Fault{cut, {Part: "other total"}}, arrives},
+	"part in parts":             {[]regtest.Fault{cut, {Part: "multipart"}}, arrives},
+	"part without a range":      {[]regtest.Fault{cut, {Part: "unlabelled"}}, arrives},
+	"part that is not there":    {[]regtest.Fault{cut, {Part: "unsatisfiable"}}, arrives},
+	"wrong part, ever":          {[]regtest.Fault{{Break: "cut", After: packageSize / 2}, {Part: "overlap"}}, breaks},
 	"refuses tokens":            {[]regtest.Fault{cut, {RefuseToken: true}}, arrives},
-	"redirects to signed URLs":  {[]regtest.Fault{{Redirect: "https://" + elsewhere + "?X-Amz-Signature=1"}, {Host: elsewhere, RefuseToken: true}, {Host: elsewhere, First: 1, Break: regtest.Cut, After: packageSize / 2}}, arrives},
+	"redirects to signed URLs":  {[]regtest.Fault{{Redirect: "https://" + elsewhere + "?X-Amz-Signature=1"}, {Host: elsewhere, RefuseToken: true}, {Host: elsewhere, First: 1, Break: "cut", After: packageSize / 2}}, arrives},
 	"compressed all the same":   {[]regtest.Fault{{Header: http.Header{"Content-Encoding": {"gzip"}}}}, arrives}, // the archive is not compressed
 }
 
 // cut is a connection that breaks once, in the middle.
-var cut = regtest.Fault{First: 1, Break: regtest.Cut, After: packageSize / 2}
+var cut = regtest.Fault{First: 1, Break: "cut", After: packageSize / 2}
 
 // TestDownloads: whatever happens to a download, the result is the published package, or an error
 // and no file.
@@ -198,7 +198,7 @@ func TestCutTwentyTimes(t *testing.T) {
 				slices.Sort(places)
 				at := int64(0)
 				for i, place := range places {
-					w.reg.AddFault(regtest.Fault{Kind: d.kind, Skip: i, First: 1, Break: regtest.Cut, After: place - at})
+					w.reg.AddFault(regtest.Fault{Kind: d.kind, Skip: i, First: 1, Break: "cut", After: place - at})
 					at = place
 				}
 				memory := &watched{RoundTripper: w.reg}

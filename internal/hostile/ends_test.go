@@ -82,9 +82,9 @@ func newCrowd(t *testing.T) *crowd {
 	must(t, errors.Join(z.Close(), tarred.Close(), gz.Close(), git.Close(), gitGz.Close()))
 	c.zip, c.tar = zipped.Bytes(), packed.Bytes()
 	c.reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{linux.String()}, Zip: c.zip})
-	c.reg.AddModule(regtest.Module{Address: "acme/plain/aws", Format: regtest.TarGzip, Package: c.tar})
-	c.reg.AddModule(regtest.Module{Address: "acme/direct/aws", Format: regtest.Zip, Package: c.zip})
-	c.reg.AddModule(regtest.Module{Address: "acme/gitty/aws", Format: regtest.TarGzip, Package: gitted.Bytes()})
+	c.reg.AddModule(regtest.Module{Address: "acme/plain/aws", Format: "tar.gz", Package: c.tar})
+	c.reg.AddModule(regtest.Module{Address: "acme/direct/aws", Format: "zip", Package: c.zip})
+	c.reg.AddModule(regtest.Module{Address: "acme/gitty/aws", Format: "tar.gz", Package: gitted.Bytes()})
 	c.h1, err = checksum.H1Dir(t.Context(), os.DirFS(c.tree))
 	must(t, err)
 	return c
@@ -479,7 +479,7 @@ func TestEndsInAStall(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				run := e.ready(t, c, dir)
 				for path, body := range map[string][]byte{"alpha": c.zip, "direct": c.zip, "plain": c.tar} {
-					c.reg.AddFault(regtest.Fault{Kind: regtest.Archive | regtest.ModulePackage, Path: path, Break: regtest.Stall, After: int64(len(body) - 100)})
+					c.reg.AddFault(regtest.Fault{Kind: regtest.Archive | regtest.ModulePackage, Path: path, Break: "stall", After: int64(len(body) - 100)})
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				there := 0

@@ -76,7 +76,7 @@ func newWorldOf(t testing.TB, size int64) *world {
 		Origin: "https://" + filesHost, Warnings: []string{"use beta"}, PackageHashes: true,
 	})
 	yes := true
-	published := reg.AddModule(regtest.Module{Address: "acme/plain/aws", Size: size, Origin: "https://" + filesHost, Answer: regtest.InBody, Properties: map[string]any{
+	published := reg.AddModule(regtest.Module{Address: "acme/plain/aws", Size: size, Origin: "https://" + filesHost, Answer: "body", Properties: map[string]any{
 		"deprecated": map[string]any{"reason": "old", "link": "https://www.example.com/"},
 	}})
 	reg.AddModule(regtest.Module{Address: "acme/paged/aws", Size: size, Origin: "https://" + filesHost, Pages: 1, MetaTag: true})

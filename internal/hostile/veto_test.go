@@ -145,7 +145,7 @@ func TestVetoLater(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
 				run := op.ready(t, w)
-				w.reg.AddFault(regtest.Fault{Kind: op.kind, First: 1, Break: regtest.Cut, After: packageSize / 2})
+				w.reg.AddFault(regtest.Fault{Kind: op.kind, First: 1, Break: "cut", After: packageSize / 2})
 				if redirected { // the rest is elsewhere
 					w.reg.AddFault(regtest.Fault{Kind: op.kind, Host: op.host, Skip: 1, Redirect: "https://" + elsewhere})
 					w.veto = against(elsewhere)

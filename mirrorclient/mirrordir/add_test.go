@@ -564,7 +564,7 @@ func TestCancelled(t *testing.T) {
 	t.Parallel()
 	reg, client := newRegistry(t)
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "3.0.0", Platforms: names(three), Size: 1 << 20})
-	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "3.0.0_linux", Break: regtest.Stall, After: 1000})
+	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "3.0.0_linux", Break: "stall", After: 1000})
 	m, dir := newMirror(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	reason := errors.New("enough")

@@ -174,7 +174,7 @@ func TestCheckPolicy(t *testing.T) {
 	wantGood(t, m)
 	report = mustCheck(t, m, mirrordir.CheckOptions{Policy: &verify.Policy{Fingerprints: []string{strings.Repeat("0", 40)}}})
 	if len(report.Problems) != 3 {
-		t.Errorf("with a pin of another key than %s: %v", reg.Key().ID(), report.Problems)
+		t.Errorf("with a pin of another key than %s: %v", reg.Key().Public().ID, report.Problems)
 	}
 }
 

@@ -26,7 +26,7 @@ func TestCacheOfRefused(t *testing.T) {
 	}{
 		"wrong bytes":        {fault: regtest.Fault{Kind: regtest.Archive, Corrupt: true, First: 1}},
 		"wrong, size hidden": {fault: regtest.Fault{Kind: regtest.Archive, Corrupt: true, First: 1, Header: http.Header{"Content-Length": nil}}},
-		"cut":                {fault: regtest.Fault{Kind: regtest.Archive, Break: regtest.Cut, After: 1000, Part: regtest.Whole, First: 1}},
+		"cut":                {fault: regtest.Fault{Kind: regtest.Archive, Break: "cut", After: 1000, Part: "whole", First: 1}},
 		"archive not found":  {fault: regtest.Fault{Kind: regtest.Archive, Status: 404, First: 1}},
 		"bad signature":      {fault: regtest.Fault{Kind: regtest.Signature, Corrupt: true, First: 1}},
 		"sums not found":     {fault: regtest.Fault{Kind: regtest.Sums, Status: 404, First: 1}},

@@ -322,7 +322,7 @@ func TestRefusedOnTheWay(t *testing.T) {
 		policy   verify.Policy
 	}{
 		"corrupt":      {fault: regtest.Fault{Kind: regtest.Archive, Corrupt: true}},
-		"cut":          {fault: regtest.Fault{Kind: regtest.Archive, Break: regtest.Cut, After: 1000, Part: regtest.Whole}},
+		"cut":          {fault: regtest.Fault{Kind: regtest.Archive, Break: "cut", After: 1000, Part: "whole"}},
 		"no signature": {provider: regtest.Provider{NoSums: true}},
 		"too large":    {policy: verify.Policy{Limits: checksum.Limits{Package: 1000}}},
 		"size unknown": {fault: regtest.Fault{Kind: regtest.Archive, Corrupt: true, Header: http.Header{"Content-Length": nil}}},

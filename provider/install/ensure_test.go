@@ -139,7 +139,7 @@ func TestEnsureCold(t *testing.T) {
 			sel.Package == nil || sel.Fetched == 0 || sel.Constraint != s.want[sel.Provider] || len(sel.Unlocked) > 0 {
 			t.Errorf("selection %d: %+v", i, sel)
 		}
-		if r := sel.Reports[s.in.Platform]; r.Trust != verify.Signed || r.SignedBy.KeyID != s.Key().ID() {
+		if r := sel.Reports[s.in.Platform]; r.Trust != verify.Signed || r.SignedBy.KeyID != s.Key().Public().ID {
 			t.Errorf("report %+v", r)
 		}
 		e, _ := result.Lock.Get(sel.Provider)

@@ -118,7 +118,7 @@ func TestSomeHang(t *testing.T) {
 		s.in.LockPlatforms = platformsOf[:2]
 		s.Latency = delay
 		s.AddFault(regtest.Fault{Kind: regtest.Package, Path: "/p7/", Delay: time.Hour})
-		s.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "p8_", Break: regtest.Stall, After: 10})
+		s.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "p8_", Break: "stall", After: 10})
 		ctx, cancel := context.WithTimeout(t.Context(), 9*delay)
 		defer cancel()
 		result, err := s.in.Ensure(ctx, s.want, nil)

@@ -153,7 +153,7 @@ func TestCancel(t *testing.T) {
 		s.in.Parallel = 2
 		s.in.LockPlatforms = platformsOf
 		s.Latency = delay
-		s.AddFault(regtest.Fault{Kind: regtest.Archive, Break: regtest.Stall, After: 10})
+		s.AddFault(regtest.Fault{Kind: regtest.Archive, Break: "stall", After: 10})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*delay)
 		defer cancel()
 		begin := time.Now()

@@ -25,7 +25,7 @@ func exemplary() (*regtest.Registry, regcheck.Options) {
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.0.0", Platforms: []string{"linux_amd64"}, PackageHashes: true})
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.1.0", Platforms: []string{"linux_amd64"}, PackageHashes: true})
 	reg.AddModule(regtest.Module{Address: "acme/network/aws"})
-	reg.Require("secret", regtest.Discovery|regtest.Metadata|regtest.ModuleMetadata)
+	reg.Require("secret", regtest.Discovery|regtest.Metadata|regtest.ModuleVersions|regtest.ModuleLocation)
 	return reg, regcheck.Options{
 		Client: reg.Client(), Token: "secret",
 		Provider: "acme/alpha", Module: "acme/network/aws", Mirror: reg.MirrorURL(),
@@ -52,7 +52,7 @@ func TestExamineGood(t *testing.T) {
 		t.Errorf("found %v", found)
 	}
 	for _, q := range reg.Requests() {
-		if q.Kind&regtest.Downloads != 0 && q.Authorization != "" {
+		if q.Kind&(regtest.Sums|regtest.Signature|regtest.Archive) != 0 && q.Authorization != "" {
 			t.Errorf("%s has got the token", q)
 		}
 	}
@@ -159,8 +159,8 @@ func TestExamine(t *testing.T) {
 		"another h1":                  {edit(regtest.Package, func(doc map[string]any) { own(doc)["hashes"].([]any)[0] = emptyH1 }), "archive", "does not have the hash"},
 		"no archive":                  {regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Status: missing}, "archive", "status 404"},
 		"a damaged archive":           {regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Corrupt: true}, "archive", ""},
-		"half an archive":             {regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Break: regtest.Cut, After: 50}, "archive", "EOF"},
-		"no ranges":                   {regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Part: regtest.Whole}, "", "want 206"},
+		"half an archive":             {regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Break: "cut", After: 50}, "archive", "EOF"},
+		"no ranges":                   {regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Part: "whole"}, "", "want 206"},
 		"no entity tag":               {regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Header: http.Header{"Etag": nil}}, "", "entity tag"},
 		"500 for an unknown provider": {regtest.Fault{Kind: regtest.Versions, Path: "regcheck-unknown", Status: 500}, "unknown provider", "status 500, want 404"},
 		"all versions are there":      {regtest.Fault{Kind: regtest.Package, Path: "0.0.0-regcheck", Instead: "1.0.0"}, "unknown provider", "status 200, want 404"},
@@ -245,7 +245,7 @@ func TestExamineToken(t *testing.T) {
 		t.Errorf("with the wrong token %q have failed", got)
 	}
 	open, o := exemplary()
-	open = regtest.New(open.Host())
+	open = regtest.New("registry.example.com")
 	open.AddProvider(regtest.Provider{Address: "acme/alpha"})
 	got := regcheck.Examine(t.Context(), exemplaryURL, regcheck.Options{Client: open.Client(), Token: o.Token, Provider: "acme/alpha"})
 	if !slices.Equal(failed(got), []string{"authorization"}) {
@@ -314,7 +314,7 @@ func TestExamineMirror(t *testing.T) {
 	if found := regcheck.Examine(t.Context(), "", only); !slices.Equal(failed(found), []string{"authorization"}) {
 		t.Errorf("a mirror that wants no token: found %v", found)
 	}
-	reg.Require("secret", regtest.MirrorMetadata)
+	reg.Require("secret", regtest.MirrorIndex|regtest.MirrorVersion)
 	if found := regcheck.Examine(t.Context(), "", only); len(found) != 0 {
 		t.Errorf("a mirror that wants one: found %v", found)
 	}
@@ -395,7 +395,7 @@ func TestCheck(t *testing.T) {
 	t.Parallel()
 	reg, o := exemplary()
 	reg.AddFault(regtest.Fault{Kind: regtest.Signature, Status: 404})
-	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Part: regtest.Whole})
+	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Part: "whole"})
 	r := &recorder{ctx: t.Context()}
 	regcheck.Check(r, exemplaryURL, o)
 	if len(r.errors) != 1 || !strings.HasPrefix(r.errors[0], "signature: ") {

@@ -26,14 +26,14 @@ func TestExamineHangs(t *testing.T) {
 		took  time.Duration
 	}{
 		"no answer":          {regtest.Fault{Kind: regtest.Discovery, Delay: time.Hour}, []string{"discovery"}, short},
-		"half an answer":     {regtest.Fault{Kind: regtest.Discovery, Break: regtest.Stall, After: 9}, []string{"discovery"}, short},
+		"half an answer":     {regtest.Fault{Kind: regtest.Discovery, Break: "stall", After: 9}, []string{"discovery"}, short},
 		"an endless trickle": {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", PadTo: 1 << 20, Rate: 100}, []string{"provider versions"}, short},
-		"sums":               {regtest.Fault{Kind: regtest.Sums, Break: regtest.Stall, After: 9}, []string{"sums"}, short},
+		"sums":               {regtest.Fault{Kind: regtest.Sums, Break: "stall", After: 9}, []string{"sums"}, short},
 		"unknown":            {regtest.Fault{Kind: regtest.Versions, Path: "regcheck-unknown", Delay: time.Hour}, []string{"unknown provider"}, short},
-		"an archive":         {regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Break: regtest.Stall, After: 9}, []string{"archive"}, long},
-		"a module":           {regtest.Fault{Kind: regtest.ModulePackage, Break: regtest.Stall, After: 1}, []string{"module package"}, short},
+		"an archive":         {regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Break: "stall", After: 9}, []string{"archive"}, long},
+		"a module":           {regtest.Fault{Kind: regtest.ModulePackage, Break: "stall", After: 1}, []string{"module package"}, short},
 		"a mirror":           {regtest.Fault{Kind: regtest.MirrorVersion, Delay: time.Hour}, []string{"mirror version"}, long},
-		"mirrored archives":  {regtest.Fault{Kind: regtest.Archive, Path: "/mirror/", Break: regtest.Stall, After: 9}, []string{"mirror archive"}, long},
+		"mirrored archives":  {regtest.Fault{Kind: regtest.Archive, Path: "/mirror/", Break: "stall", After: 9}, []string{"mirror archive"}, long},
 		"a slow mirror":      {regtest.Fault{Kind: regtest.MirrorVersion, Delay: 3 * time.Minute}, []string{"mirror version"}, long},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -210,7 +210,7 @@ func TestExamineLocations(t *testing.T) {
 		}
 	}
 	reg := regtest.New("registry.example.com")
-	reg.AddModule(regtest.Module{Address: "acme/network/aws", Answer: regtest.InBody})
+	reg.AddModule(regtest.Module{Address: "acme/network/aws", Answer: "body"})
 	found := regcheck.Examine(t.Context(), exemplaryURL, regcheck.Options{Client: reg.Client(), Module: "acme/network/aws"})
 	if len(found) != 1 || found[0].Level != regcheck.Failed || found[0].Check != "module location" || !strings.Contains(found[0].Text, "Terraform") {
 		t.Errorf("a location in the body alone: found %v, want a failure that names Terraform", found)

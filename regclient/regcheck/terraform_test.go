@@ -16,7 +16,7 @@ import (
 func TestClientsReadLocations(t *testing.T) {
 	t.Parallel()
 	terraformtest.Each(t, func(t *testing.T, program string) {
-		for _, answer := range []regtest.LocationAnswer{regtest.InHeader, regtest.InBody, regtest.InBoth} {
+		for _, answer := range []string{"header", "body", "both"} {
 			reg := regtest.New("registry.example.com")
 			reg.AddModule(regtest.Module{Address: "acme/network/aws", Answer: answer})
 			server, err := reg.ServeTLS()
@@ -34,7 +34,7 @@ func TestClientsReadLocations(t *testing.T) {
 			project.Write(t, "main.tf", fmt.Sprintf("module \"network\" {\n  source = %q\n}\n", source))
 			out, err := project.Try(t, "get", "-no-color")
 			if want := fails && project.Name() == "terraform"; (err != nil) != want {
-				t.Errorf("%s get with the answer %d: error %v, want one: %t; Examine found %v\n%s", project.Name(), answer, err, want, found, out)
+				t.Errorf("%s get with the answer %q: error %v, want one: %t; Examine found %v\n%s", project.Name(), answer, err, want, found, out)
 			}
 		}
 	})

@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"crypto/sha256"
-	"fmt"
 	"io"
 	"runtime"
 	"slices"
@@ -58,12 +57,10 @@ func TestArchive(t *testing.T) {
 		"invalid":  {regtest.Provider{Version: "../x"}, "linux_amd64", []string{"terraform-provider-alpha_v.._x"}, 0},
 		"files": {regtest.Provider{Files: map[string]string{"LICENSE": "free", "docs/": "", "docs/a.md": "a"}}, "linux_amd64",
 			[]string{"LICENSE", "docs/", "docs/a.md", "terraform-provider-alpha_v1.0.0"}, 0},
-		"deflated":    {regtest.Provider{Deflate: true, Files: map[string]string{"LICENSE": strings.Repeat("x", 10000), "d/": ""}}, "linux_amd64", []string{"LICENSE", "d/", "terraform-provider-alpha_v1.0.0"}, 0},
-		"large":       {regtest.Provider{Size: 3<<20 + 17, Files: map[string]string{"LICENSE": "free"}}, "linux_amd64", []string{"LICENSE", "terraform-provider-alpha_v1.0.0"}, 3<<20 + 17},
-		"one byte":    {regtest.Provider{Size: 1}, "linux_amd64", []string{"terraform-provider-alpha_v1.0.0"}, 1},
-		"compressed":  {regtest.Provider{Size: 100000, Deflate: true}, "linux_amd64", []string{"terraform-provider-alpha_v1.0.0"}, 100000},
-		"one mebi":    {regtest.Provider{Size: 1 << 20}, "linux_amd64", []string{"terraform-provider-alpha_v1.0.0"}, 1 << 20},
-		"page and so": {regtest.Provider{Size: 4097}, "linux_amd64", []string{"terraform-provider-alpha_v1.0.0"}, 4097},
+		"deflated":   {regtest.Provider{Deflate: true, Files: map[string]string{"LICENSE": strings.Repeat("x", 10000), "d/": ""}}, "linux_amd64", []string{"LICENSE", "d/", "terraform-provider-alpha_v1.0.0"}, 0},
+		"large":      {regtest.Provider{Size: 3<<20 + 17, Files: map[string]string{"LICENSE": "free"}}, "linux_amd64", []string{"LICENSE", "terraform-provider-alpha_v1.0.0"}, 3<<20 + 17},
+		"one byte":   {regtest.Provider{Size: 1}, "linux_amd64", []string{"terraform-provider-alpha_v1.0.0"}, 1},
+		"compressed": {regtest.Provider{Size: 100000, Deflate: true}, "linux_amd64", []string{"terraform-provider-alpha_v1.0.0"}, 100000},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -102,6 +99,25 @@ func TestArchive(t *testing.T) {
 				t.Errorf("H1 is %v, the bytes have %v, %v", got, h1, err)
 			}
 		})
+	}
+}
+
+// TestZips: Zips has precedence over Zip, Zip over generated archives. Both are served unchanged,
+// even if they are invalid.
+func TestZips(t *testing.T) {
+	t.Parallel()
+	for _, all := range [][]byte{nil, []byte("for the others"), {}} {
+		reg := regtest.New("registry.example.com")
+		rel := reg.AddProvider(regtest.Provider{
+			Address: "acme/alpha", Platforms: []string{"linux_amd64", "windows_amd64"}, Zip: all,
+			Zips: map[string][]byte{"linux_amd64": []byte("one")},
+		})
+		if got := content(t, rel, "linux_amd64"); string(got) != "one" || rel.ZH("linux_amd64") != checksum.ZHSum(sha256.Sum256(got)) || !rel.H1("linux_amd64").IsZero() {
+			t.Errorf("the archive of Zips is %q, h1 %v", got, rel.H1("linux_amd64"))
+		}
+		if got := content(t, rel, "windows_amd64"); all != nil && !bytes.Equal(got, all) || all == nil && !bytes.HasPrefix(got, []byte("PK")) {
+			t.Errorf("the archive for windows_amd64 is %q, with Zip %q", got, all)
+		}
 	}
 }
 
@@ -151,49 +167,6 @@ func TestDeterminism(t *testing.T) {
 					seen[hash] = name
 				}
 			}
-		}
-	}
-}
-
-// TestZip: Zip is served unchanged, even if it is invalid.
-func TestZip(t *testing.T) {
-	t.Parallel()
-	for _, data := range [][]byte{[]byte("no archive"), {}} {
-		reg := regtest.New("registry.example.com")
-		rel := reg.AddProvider(regtest.Provider{Address: "acme/alpha", Zip: data, PackageHashes: true})
-		if got := content(t, rel, "linux_arm64"); !bytes.Equal(got, data) {
-			t.Errorf("archive: %q", got)
-		}
-		if h1 := rel.H1("linux_arm64"); !h1.IsZero() {
-			t.Errorf("an h1 of no archive: %v", h1)
-		}
-		doc := object(t, reg.Client(), metadataURL("1.0.0", "linux_amd64"))
-		hashes := doc["packages"].(map[string]any)["linux_amd64"].(map[string]any)
-		if list := hashes["hashes"].([]any); len(list) != 1 || list[0] != rel.ZH("linux_amd64").String() || hashes["package_size"] != float64(len(data)) {
-			t.Errorf("hashes: %v", hashes)
-		}
-	}
-}
-
-// TestZips: Zips has precedence over Zip and generated archives.
-func TestZips(t *testing.T) {
-	t.Parallel()
-	for _, all := range [][]byte{nil, []byte("for the others")} {
-		reg := regtest.New("registry.example.com")
-		rel := reg.AddProvider(regtest.Provider{
-			Address: "acme/alpha", Platforms: []string{"linux_amd64", "linux_arm64", "windows_amd64"}, Zip: all,
-			Zips: map[string][]byte{"linux_amd64": []byte("one"), "linux_arm64": []byte("two")},
-		})
-		for platform, want := range map[string]string{"linux_amd64": "one", "linux_arm64": "two"} {
-			if got := string(content(t, rel, platform)); got != want {
-				t.Errorf("the archive for %s is %q, want %q", platform, got, want)
-			}
-			if !strings.Contains(string(rel.Sums()), fmt.Sprintf("%x  %s", sha256.Sum256([]byte(want)), rel.Filename(platform))) {
-				t.Errorf("the sums do not have the archive for %s:\n%s", platform, rel.Sums())
-			}
-		}
-		if got := content(t, rel, "windows_amd64"); all != nil && !bytes.Equal(got, all) || all == nil && !bytes.HasPrefix(got, []byte("PK")) {
-			t.Errorf("the archive for windows_amd64 is %q, with Zip %q", got, all)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func (r *Registry) base(service string) string {
 	if !ok {
 		return defaultBase(service)
 	}
-	u, err := (&url.URL{Scheme: "https", Host: r.Host(), Path: discoveryPath}).Parse(ref)
+	u, err := (&url.URL{Scheme: "https", Host: r.host.String(), Path: discoveryPath}).Parse(ref)
 	if err != nil {
 		return defaultBase(service)
 	}

@@ -54,7 +54,7 @@ func ExampleFault() {
 	reg := regtest.New("registry.example.com")
 	reg.AddModule(regtest.Module{Address: "acme/network/aws", Size: 1_000_000})
 	// The first answer breaks off, and so does the second, which is the rest.
-	reg.AddFault(regtest.Fault{Kind: regtest.ModulePackage, First: 2, Break: regtest.Cut, After: 300_000})
+	reg.AddFault(regtest.Fault{Kind: regtest.ModulePackage, First: 2, Break: "cut", After: 300_000})
 
 	ctx := context.Background()
 	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
@@ -119,8 +119,8 @@ func ExampleRegistry_AddModule() {
 		Address: "acme/network/aws",
 		Version: "2.1.0",
 		Files:   map[string]string{"modules/subnet/main.tf": "# no resources\n"},
-		Format:  regtest.Zip,
-		URLs:    regtest.RootRelative,
+		Format:  "zip",
+		URLs:    "root-relative",
 		Subdir:  "modules/subnet",
 	})
 	resp, err := reg.Client().Get("https://registry.example.com/v1/modules/acme/network/aws/2.1.0/download")
@@ -161,7 +161,7 @@ func ExampleModuleList() {
 func ExampleMirror() {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{"linux_amd64"}})
-	reg.Mirror = regtest.Mirror{URLs: regtest.InDownload, Hashes: []string{"h1"}}
+	reg.Mirror = regtest.Mirror{URLs: "download", Hashes: []string{"h1"}}
 
 	resp, err := reg.Client().Get(reg.MirrorURL() + "registry.example.com/acme/alpha/1.0.0.json")
 	if err != nil {
@@ -223,4 +223,42 @@ func ExampleLogin() {
 	// GET registry.example.com/.well-known/terraform.json 200
 	// GET registry.example.com/oauth/authorization 302
 	// POST registry.example.com/oauth/token 200
+}
+
+// latest is the code to test: it looks for a newer version of a provider. The HTTP client is a
+// parameter, so that a test can pass one.
+func latest(ctx context.Context, client *http.Client, address string) (string, error) {
+	registry := &regclient.Client{Transport: &transport.Client{HTTP: client}}
+	versions, err := registry.ProviderVersions(ctx, addrs.MustParseProvider(address))
+	if err != nil {
+		return "", err
+	}
+	return versions.List[0].Version.String(), nil
+}
+
+// A test fakes a registry: it adds versions, asks for a token, and counts the requests of the tool.
+func Example() {
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.10.0"})
+
+	ctx := context.Background()
+	version, err := latest(ctx, reg.Client(), "registry.example.com/acme/alpha")
+	fmt.Println(version, err)
+	_, err = latest(ctx, reg.Client(), "registry.example.com/acme/beta")
+	fmt.Println("not found:", errors.Is(err, provider.ErrNotFound))
+
+	reg.Reset()
+	reg.Require("secret", regtest.Metadata)
+	_, err = latest(ctx, reg.Client(), "registry.example.com/acme/alpha")
+	fmt.Println("unauthorized:", errors.Is(err, provider.ErrUnauthorized))
+	for _, q := range reg.Requests() {
+		fmt.Println(q)
+	}
+	// Output:
+	// 1.10.0 <nil>
+	// not found: true
+	// unauthorized: true
+	// GET https://registry.example.com/.well-known/terraform.json: 200 (discovery)
+	// GET https://registry.example.com/v1/providers/acme/alpha/versions: 401 (versions)
 }

@@ -22,7 +22,7 @@ import (
 // request after a redirect.
 //
 //	// The first two archives break off after 1000 bytes.
-//	reg.AddFault(regtest.Fault{Kind: regtest.Archive, First: 2, Break: regtest.Cut, After: 1000})
+//	reg.AddFault(regtest.Fault{Kind: regtest.Archive, First: 2, Break: "cut", After: 1000})
 //
 //	// The registry is busy once.
 //	reg.AddFault(regtest.Fault{Kind: regtest.Versions, First: 1, Status: 503, RetryAfter: "30"})
@@ -34,7 +34,7 @@ import (
 type Fault struct {
 	Kind  Kind   // requests to affect; if zero, all
 	Host  string // requested host, with a port unless it is the default; if empty, any
-	Path  string // part of the path, for files in the form Absolute except at a mirror
+	Path  string // part of the path, for files in the form "absolute" except at a mirror
 	Skip  int    // number of matching requests to skip
 	Every int    // affect every n-th request after these; if zero, each
 	First int    // maximum number of affected requests; if zero, no maximum
@@ -65,24 +65,25 @@ type Fault struct {
 	Changed bool  // serve a file with other bytes, entity tag and date
 	PadTo   int64 // pad the body with spaces to this size in bytes
 	Gzip    bool  // compress the body if the client accepts it
-	Part    Part  // answer to range requests
 
-	Break Break         // what happens after After bytes of the body
+	// Part is a false answer to range requests:
+	//
+	//   - "whole": 200 and the whole file, which is a valid answer
+	//   - "overlap", "gap": 206 and a part that starts up to 1000 bytes too early or too late
+	//   - "other total": 206 and the part, with a total size that is one byte too large
+	//   - "multipart": 206 and the part in a multipart/byteranges document
+	//   - "unlabelled": 206 and the part, without Content-Range
+	//   - "unsatisfiable": 416, as if the file were shorter
+	Part string
+
+	// Break is what happens after After bytes of the body, if there are more: "cut" loses the
+	// connection, [io.ErrUnexpectedEOF] for the reader; "short" ends the body, and Content-Length
+	// says so; "stall" sends nothing during Pause.
+	Break string
 	After int64         // bytes
-	Pause time.Duration // of a Stall; if zero, endless
+	Pause time.Duration // of "stall"; if zero, until the client disconnects
 	Rate  int64         // maximum bytes of the body per second; if zero, no maximum
 }
-
-// A Break is a way for a body to break off.
-type Break int
-
-// The breaks. A body of at most Fault.After bytes does not break.
-const (
-	NoBreak Break = iota // the body does not break
-	Cut                  // the connection is lost: [io.ErrUnexpectedEOF] for the reader
-	Short                // the body ends, and Content-Length says so
-	Stall                // no more bytes arrive during Fault.Pause, or until the client disconnects
-)
 
 // A fault is a Fault with its counter.
 type fault struct {
@@ -90,11 +91,14 @@ type fault struct {
 	seen int
 }
 
-// AddFault adds a fault. It panics if Status is neither zero nor from 200 to 999.
+// AddFault adds a fault. It panics if Status is neither zero nor from 200 to 999, or if Break or
+// Part are unknown.
 func (r *Registry) AddFault(f Fault) {
 	if f.Status != 0 && (f.Status < 200 || f.Status > 999) {
 		panic(fmt.Sprintf("regtest: AddFault: status %d is not between 200 and 999", f.Status))
 	}
+	mustBeOneOf("AddFault: Break", f.Break, "", "cut", "short", "stall")
+	mustBeOneOf("AddFault: Part", f.Part, "", "whole", "overlap", "gap", "other total", "multipart", "unlabelled", "unsatisfiable")
 	header := make(http.Header, len(f.Header))
 	for name, values := range f.Header {
 		header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
@@ -189,7 +193,7 @@ func (f *Fault) add(other *Fault) {
 	if f.Instead == "" {
 		f.Path, f.Instead = other.Path, other.Instead
 	}
-	if f.Break == NoBreak {
+	if f.Break == "" {
 		f.Break, f.After, f.Pause = other.Break, other.After, other.Pause
 	}
 	f.Rate = max(f.Rate, other.Rate)
@@ -231,39 +235,24 @@ func (c *call) location(base string, h hop) string {
 	return origin + h.prefix() + path + query
 }
 
-// A Part is an answer to a range request.
-type Part int
-
-// The answers to range requests. Only the first two are valid.
-const (
-	RightPart     Part = iota // 206 and the part
-	Whole                     // 200 and the whole file
-	Overlap                   // 206 and a part that starts up to 1000 bytes too early
-	Gap                       // 206 and a part that starts up to 1000 bytes too late
-	OtherTotal                // 206 and the part, with a total size that is one byte too large
-	Multipart                 // 206 and the part in a multipart/byteranges document
-	Unlabelled                // 206 and the part, without Content-Range
-	Unsatisfiable             // 416, as if the file were shorter
-)
-
 // partShift is the error of the start of a part in bytes.
 const partShift = 1000
 
-// falsify turns a valid partial answer into p.
-func (p Part) falsify(w *wire, a *answer) {
+// falsify turns a valid partial answer into that of Fault.Part.
+func (w *wire) falsify(a *answer, part string) {
 	label := w.header.Get("Content-Range")
 	var first, last, total int64
 	if n, _ := fmt.Sscanf(label, "bytes %d-%d/%d", &first, &last, &total); w.status != http.StatusPartialContent || n != 3 {
 		return
 	}
-	switch p {
-	case Overlap:
+	switch part {
+	case "overlap":
 		w.part(a, max(first-partShift, 0), last, total)
-	case Gap:
+	case "gap":
 		w.part(a, min(first+partShift, last), last, total)
-	case OtherTotal:
+	case "other total":
 		w.header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", first, last, total+1))
-	case Multipart:
+	case "multipart":
 		const boundary = "a-part-of-the-file"
 		head := fmt.Sprintf("--%s\r\nContent-Type: %s\r\nContent-Range: %s\r\n\r\n", boundary, w.header.Get("Content-Type"), label)
 		tail := "\r\n--" + boundary + "--\r\n"
@@ -271,9 +260,9 @@ func (p Part) falsify(w *wire, a *answer) {
 		w.size += int64(len(head) + len(tail))
 		w.header.Set("Content-Type", "multipart/byteranges; boundary="+boundary)
 		w.header.Del("Content-Range")
-	case Unlabelled:
+	case "unlabelled":
 		w.header.Del("Content-Range")
-	case Unsatisfiable:
+	case "unsatisfiable":
 		w.status = http.StatusRequestedRangeNotSatisfiable
 		w.header.Set("Content-Range", fmt.Sprintf("bytes */%d", total))
 		w.body, w.size = strings.NewReader(""), 0
@@ -309,7 +298,7 @@ func (b *body) Read(p []byte) (int, error) {
 	if b.left == 0 {
 		return 0, io.EOF
 	}
-	if len(p) > 0 && b.how.Break != NoBreak && b.sent == b.how.After {
+	if len(p) > 0 && b.how.Break != "" && b.sent == b.how.After {
 		if err := b.breakOff(); err != nil {
 			return 0, err
 		}
@@ -347,19 +336,19 @@ func (b *body) ended() error {
 func (b *body) breakOff() error {
 	how := b.how.Break
 	switch {
-	case how == Cut:
+	case how == "cut":
 		return io.ErrUnexpectedEOF
-	case how == Stall && b.how.Pause == 0:
+	case how == "stall" && b.how.Pause == 0:
 		return wait(b.ctx, b.closed, nil)
 	}
-	b.how.Break = NoBreak
+	b.how.Break = ""
 	return sleep(b.ctx, b.closed, b.how.Pause)
 }
 
 // window returns how many of n bytes may be read at once.
 func (b *body) window(n int) int {
 	limit := min(int64(n), b.left)
-	if b.how.Break != NoBreak {
+	if b.how.Break != "" {
 		limit = min(limit, b.how.After-b.sent)
 	}
 	if b.how.Rate > 0 {

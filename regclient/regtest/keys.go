@@ -90,26 +90,14 @@ func newKey(o KeyOptions) (*Key, error) {
 // Fingerprint returns 40 upper-case hex digits.
 func (k *Key) Fingerprint() string { return fmt.Sprintf("%X", k.entity.PrimaryKey.Fingerprint) }
 
-// ID returns the last 16 digits of the fingerprint.
-func (k *Key) ID() string { return fmt.Sprintf("%016X", k.entity.PrimaryKey.KeyId) }
-
-// Armor returns the public key, ASCII-armored.
-func (k *Key) Armor() string { return k.armor }
-
 // Public returns the public key for [verify.Policy].
-func (k *Key) Public() verify.Key { return verify.Key{ID: k.ID(), Armor: k.armor} }
-
-// Sign returns a detached binary signature of document.
-func (k *Key) Sign(document []byte) []byte {
-	var buf bytes.Buffer
-	if err := k.sign(document).Serialize(&buf); err != nil {
-		panic(fmt.Sprintf("regtest: Sign: %v", err))
-	}
-	return buf.Bytes()
+func (k *Key) Public() verify.Key {
+	return verify.Key{ID: fmt.Sprintf("%016X", k.entity.PrimaryKey.KeyId), Armor: k.armor}
 }
 
-// sign makes the signature packet itself, because the library does not sign with expired keys.
-func (k *Key) sign(document []byte) *packet.Signature {
+// sign returns a detached binary signature of document. It makes the packet itself, because the
+// library does not sign with expired keys.
+func (k *Key) sign(document []byte) []byte {
 	public := &k.signer.PublicKey
 	sig := &packet.Signature{
 		Version:      public.Version,
@@ -124,10 +112,14 @@ func (k *Key) sign(document []byte) *packet.Signature {
 		hash.Write(document)
 		err = sig.Sign(hash, k.signer, nil)
 	}
+	var buf bytes.Buffer
+	if err == nil {
+		err = sig.Serialize(&buf)
+	}
 	if err != nil {
 		panic(fmt.Sprintf("regtest: signing: %v", err))
 	}
-	return sig
+	return buf.Bytes()
 }
 
 // armored returns the public key as an ASCII-armored block.

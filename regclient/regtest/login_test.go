@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -75,36 +74,6 @@ func exchange(t *testing.T, reg *regtest.Registry, f url.Values) (*http.Response
 		t.Error(err)
 	}
 	return resp, doc
-}
-
-func TestLoginDeclared(t *testing.T) {
-	t.Parallel()
-	for want, l := range map[string]regtest.Login{
-		`{"authz":"/oauth/authorization","client":"regtest","token":"/oauth/token"}`: {},
-		`{"authz":"/oauth/authorization","client":"cli","grant_types":["authz_code"],"ports":[10000,10010],"scopes":["a"],"token":"/oauth/token"}`: {
-			ClientID: "cli", GrantTypes: []string{"authz_code"}, MinPort: 10000, MaxPort: 10010, Scopes: []string{"a"},
-		},
-	} {
-		doc := object(t, loginStart(l).Client(), base+"/.well-known/terraform.json")
-		got, err := json.Marshal(doc["login.v1"])
-		if err != nil || string(got) != want || doc["providers.v1"] == nil {
-			t.Errorf("%s, %v, want %s", got, err, want)
-		}
-	}
-	reg, _ := start()
-	if doc := object(t, reg.Client(), base+"/.well-known/terraform.json"); doc["login.v1"] != nil {
-		t.Errorf("declared without Login: %v", doc)
-	}
-	for _, u := range []string{authzURL, tokenURL} {
-		if a := get(t, reg.Client(), u); a.StatusCode != 404 {
-			t.Errorf("%s without Login: %s", u, a.Status)
-		}
-	}
-	reg = loginStart(regtest.Login{})
-	reg.Services = map[string]any{}
-	if doc := object(t, reg.Client(), base+"/.well-known/terraform.json"); len(doc) > 0 {
-		t.Errorf("declared beside Services: %v", doc)
-	}
 }
 
 // TestLoginGrant: the way of a program that does it right.
@@ -220,87 +189,5 @@ func TestLoginTokenRefuses(t *testing.T) {
 	}
 	if a := do(t, reg.Client(), "POST", authzURL); a.StatusCode != 405 {
 		t.Errorf("POST for a page: %s", a.Status)
-	}
-}
-
-// TestLoginFormLimit: a form may have 64 KiB.
-func TestLoginFormLimit(t *testing.T) {
-	t.Parallel()
-	for extra, status := range map[int]int{0: 200, 1: 400} {
-		reg := loginStart(regtest.Login{})
-		_, back := authorize(t, reg, parameters())
-		f := form(back.Get("code"))
-		f.Set("padding", "")
-		f.Set("padding", strings.Repeat("x", 64<<10-len(f.Encode())+extra))
-		if resp, _ := exchange(t, reg, f); resp.StatusCode != status {
-			t.Errorf("%d bytes: %s, want %d", len(f.Encode()), resp.Status, status)
-		}
-	}
-}
-
-// TestLoginFaults: the faults of the package work on both endpoints.
-func TestLoginFaults(t *testing.T) {
-	t.Parallel()
-	reg := loginStart(regtest.Login{})
-	reg.AddFault(regtest.Fault{Kind: regtest.LoginAuthz, First: 1, Edit: func(doc map[string]any) {
-		delete(doc, "code")
-		doc["error"], doc["state"] = "access_denied", "other"
-	}})
-	reg.AddFault(regtest.Fault{Kind: regtest.LoginToken, First: 1, Status: 307, Redirect: "https://elsewhere.example.com"})
-	reg.AddFault(regtest.Fault{Kind: regtest.LoginToken, Edit: func(doc map[string]any) { doc["expires_in"] = "soon" }})
-	if resp, back := authorize(t, reg, parameters()); resp.StatusCode != 302 || back.Encode() != "error=access_denied&state=other" {
-		t.Errorf("%s, %v", resp.Status, back)
-	}
-	_, back := authorize(t, reg, parameters())
-	// A client that takes the code elsewhere gets the token all the same: the record
-	// shows it.
-	resp, doc := exchange(t, reg, form(back.Get("code")))
-	if resp.StatusCode != 200 || doc["expires_in"] != "soon" {
-		t.Errorf("%s, %v", resp.Status, doc)
-	}
-	if list := reg.Requests(); list[len(list)-1].Host != "elsewhere.example.com" || list[len(list)-1].Form.Get("code") == "" {
-		t.Errorf("record: %v", list)
-	}
-}
-
-// TestBrowse: the last page counts, wherever it is.
-func TestBrowse(t *testing.T) {
-	t.Parallel()
-	reg := loginStart(regtest.Login{})
-	got := make(chan url.Values, 10)
-	program := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got <- r.URL.Query()
-		if r.URL.Query().Has("error") {
-			w.WriteHeader(http.StatusForbidden)
-		}
-	}))
-	defer program.Close()
-	srv, err := reg.ServeTLS()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer srv.Close()
-	p := parameters()
-	p.Set("redirect_uri", program.URL+"/login")
-	for at, open := range map[string]func(string) error{base: reg.Browse, srv.URL: srv.Browse} {
-		if err := open(at + "/oauth/authorization?" + p.Encode()); err != nil {
-			t.Error(err)
-		}
-		if back := <-got; back.Get("code") == "" || back.Get("state") != "st&te" {
-			t.Errorf("%s: the program got %v", at, back)
-		}
-		refused := maps.Clone(p)
-		refused.Set("response_type", "x")
-		for address, text := range map[string]string{
-			at + "/oauth/authorization?" + refused.Encode(): "403 Forbidden",
-			at + "/oauth/authorization":                     "400 Bad Request",
-			at + "/nothing":                                 "404 Not Found",
-			"mailto:x":                                      "unsupported protocol",
-		} {
-			if err := open(address); err == nil || !strings.Contains(err.Error(), text) || !strings.HasPrefix(err.Error(), "regtest: Browse: ") {
-				t.Errorf("%s: %v, want %s", address, err, text)
-			}
-		}
-		<-got
 	}
 }

@@ -1,6 +1,7 @@
 package regtest
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ import (
 // zero value is like a mirror of the CLI.
 type Mirror struct {
 	Path       string   // of the base URL; if empty, "/mirror/"
-	URLs       URLForm  // of archives; Usual means FileName
+	URLs       string   // of archives, as in [Provider], or "name" for ….zip, or "download" for download/….zip; if empty, "name"
 	Origin     string   // scheme and host of archives; if empty, the mirror
 	Query      string   // of the URLs of archives, such as a signature
 	Hashes     []string // schemes of hashes; if nil, "h1" and "zh"; others get a dummy value
@@ -39,7 +40,7 @@ type (
 
 // MirrorURL returns the base URL of the network mirror, for example
 // "https://registry.example.com/mirror/".
-func (r *Registry) MirrorURL() string { return "https://" + r.Host() + r.Mirror.path() }
+func (r *Registry) MirrorURL() string { return "https://" + r.host.String() + r.Mirror.path() }
 
 // MirrorURL returns "https://localhost:PORT/mirror/".
 func (s *Server) MirrorURL() string { return s.URL + s.registry.Mirror.path() }
@@ -150,15 +151,10 @@ func (r *Registry) mirrorVersion(c *call, t target) *answer {
 
 // link returns the URL of an archive.
 func (m *Mirror) link(c *call, rel *Release, platform string) string {
-	form := m.URLs
-	if form == Usual {
-		form = FileName
-	}
-	l := link{path: rel.path(rel.Filename(platform)), form: form, origin: m.Origin, query: m.Query}
-	if form == FileName || form == InDownload {
-		l.name = rel.mirrorName(platform)
-	}
-	return l.from(c)
+	return link{
+		path: rel.path(rel.Filename(platform)), name: rel.mirrorName(platform),
+		form: cmp.Or(m.URLs, "name"), origin: m.Origin, query: m.Query,
+	}.from(c)
 }
 
 // mirrorName returns the name of an archive in the directory with the archives of all

@@ -13,8 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/tofureg/tofureg/addrs"
 )
 
 // A Module describes one version of a module. Only Address is required.
@@ -22,7 +20,7 @@ import (
 //	// An archive at a store with presigned URLs.
 //	reg.AddModule(regtest.Module{
 //		Address: "acme/network/aws",
-//		Origin:  "http://files.example.com", URLs: regtest.Opaque,
+//		Origin:  "http://files.example.com", URLs: "opaque",
 //		Query:   "archive=tar.gz&signature=5eed",
 //	})
 type Module struct {
@@ -41,58 +39,35 @@ type Module struct {
 	// less 1 MiB. Its bytes do not compress and are not held in memory. It excludes Deflate.
 	Size int64
 
-	Format  Format // of the package
-	Deflate bool   // compress TarGzip or Zip
-	Package []byte // instead of Files, Size and Deflate; required for TarBzip2
+	Format  string // of the package: "tar.gz", "zip", "tar.xz" or "tar.bz2"; if empty, "tar.gz"
+	Deflate bool   // compress "tar.gz" or "zip"
+	Package []byte // instead of Files, Size and Deflate; required for "tar.bz2"
 
-	Answer LocationAnswer // with the location
+	// Answer is the form of the answer with the location: "header" for 204 and the header
+	// X-Terraform-Get, "body" for 200 and {"location": …}, "both" for 200 with both, "empty object"
+	// for 200, the header and {}, "empty body" for 200, the header and an empty body, "none" for
+	// 204 and nothing. If empty, "header".
+	Answer string
 
-	// UseRegistryCredentials, if not nil, is a property of the answer. With it, [InHeader]
-	// means [InBody].
+	// UseRegistryCredentials, if not nil, is a property of the answer. With it, the
+	// answer "header" is "body".
 	UseRegistryCredentials *bool
 
 	Location string // if not empty, the location; the fields below are then ignored
 
-	Origin   string  // scheme and host of package and pages; if empty, the registry
-	URLs     URLForm // of the location; Usual means Absolute, and so do all with an Origin
-	Subdir   string  // directory after two slashes, such as "modules/subnet" or "*/subnet"
-	Query    string  // of the URL of the package; if empty, the form Opaque has "archive=FORMAT"
-	Checksum bool    // add "checksum=sha256:…" to the query
-	Pages    int     // number of pages before the package; if negative, endless
-	MetaTag  bool    // pages have <meta name="terraform-get"> instead of the header X-Terraform-Get
+	Origin   string // scheme and host of package and pages; if empty, the registry
+	URLs     string // of the location, as in [Provider]; absolute with an Origin, unless "opaque"
+	Subdir   string // directory after two slashes, such as "modules/subnet" or "*/subnet"
+	Query    string // of the URL of the package; if empty, the form "opaque" has "archive=FORMAT"
+	Checksum bool   // add "checksum=sha256:…" to the query
+	Pages    int    // number of pages before the package; if negative, endless
+	MetaTag  bool   // pages have <meta name="terraform-get"> instead of the header X-Terraform-Get
 }
 
-// A Format is a format of module packages.
-type Format int
-
-// The formats of module packages.
-const (
-	TarGzip  Format = iota // .tar.gz
-	Zip                    // .zip
-	TarXz                  // .tar.xz
-	TarBzip2               // .tar.bz2
-)
-
-// String returns, for example, "tar.gz".
-func (f Format) String() string {
-	if names := [...]string{"tar.gz", "zip", "tar.xz", "tar.bz2"}; f >= 0 && int(f) < len(names) {
-		return names[f]
-	}
-	return fmt.Sprintf("Format(%d)", int(f))
+// mediaTypes are the media types of the formats.
+var mediaTypes = map[string]string{
+	"tar.gz": "application/gzip", "zip": "application/zip", "tar.xz": "application/x-xz", "tar.bz2": "application/x-bzip2",
 }
-
-// A LocationAnswer is the way in which a registry answers with a location.
-type LocationAnswer int
-
-// The ways to answer with a location.
-const (
-	InHeader    LocationAnswer = iota // 204 and the header X-Terraform-Get
-	InBody                            // 200 and {"location": …}
-	InBoth                            // 200, the header, and {"location": …}
-	BesideJSON                        // 200, the header, and {}
-	BesideEmpty                       // 200, the header, and an empty body
-	Nowhere                           // 204 and nothing
-)
 
 // AddModule adds a version of a module. If a version is added twice, it is listed twice, and
 // the first is served. AddModule panics if m is invalid.
@@ -107,29 +82,11 @@ func (r *Registry) AddModule(m Module) *ModuleRelease {
 	return rel
 }
 
-// AddEmptyModule adds a module without versions. It panics if the address is invalid.
-func (r *Registry) AddEmptyModule(address string) {
-	m, err := addrs.ParseModuleIn(r.host, address)
-	if err != nil {
-		panic(fmt.Sprintf("regtest: AddEmptyModule: %v", err))
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.modules[m] == nil {
-		r.modules[m] = []*ModuleRelease{}
-	}
-	r.hosts[m.Host().String()] = m.Host()
-}
-
 // check returns why m cannot be served.
 func (m *Module) check() error {
 	switch {
-	case m.Format < TarGzip || m.Format > TarBzip2:
-		return fmt.Errorf("invalid format %d", m.Format)
-	case m.Answer < InHeader || m.Answer > Nowhere:
-		return fmt.Errorf("invalid answer %d", m.Answer)
-	case m.Format == TarBzip2 && m.Package == nil:
-		return errors.New("the format TarBzip2 needs the field Package")
+	case m.Format == "tar.bz2" && m.Package == nil:
+		return errors.New("the format tar.bz2 needs the field Package")
 	case m.Size > 0 && m.Package == nil && m.Deflate:
 		return fmt.Errorf("a file of %d bytes cannot be compressed", m.Size)
 	}
@@ -137,7 +94,7 @@ func (m *Module) check() error {
 		return err
 	}
 	for name, text := range m.Files {
-		if err := tar.NewWriter(io.Discard).WriteHeader(tarHeader(name, len(text))); err != nil && m.Format != Zip {
+		if err := tar.NewWriter(io.Discard).WriteHeader(tarHeader(name, len(text))); err != nil && m.Format != "zip" {
 			return fmt.Errorf("the name of a file: %w", err)
 		}
 	}
@@ -162,23 +119,23 @@ func (r *Registry) moduleLocation(c *call, t target) *answer {
 	doc := map[string]any{}
 	if use := rel.m.UseRegistryCredentials; use != nil {
 		doc["use_registry_credentials"] = *use
-		if how == InHeader {
-			how = InBody
+		if how == "header" {
+			how = "body"
 		}
 	}
-	if how == InBody || how == InBoth {
+	if how == "body" || how == "both" {
 		doc["location"] = location
 	}
 	a := document(doc)
 	switch {
-	case how == BesideEmpty:
+	case how == "empty body":
 		a.doc = nil
 		a.setBody(nil)
-	case len(doc) == 0 && how != BesideJSON:
+	case len(doc) == 0 && how != "empty object":
 		a = &answer{status: http.StatusNoContent, header: http.Header{}}
 		a.setBody(nil)
 	}
-	if how != InBody && how != Nowhere {
+	if how != "body" && how != "none" {
 		a.header.Set(getHeader, location)
 	}
 	return a
@@ -191,7 +148,7 @@ func (rel *ModuleRelease) location(c *call) string {
 	}
 	l := link{path: rel.path(page(1)), form: rel.m.URLs, origin: rel.m.Origin, subdir: rel.m.Subdir}
 	if rel.m.Pages == 0 {
-		l.path, l.query = rel.Path(), rel.query()
+		l.path, l.query = rel.path(rel.filename()), rel.query()
 	}
 	return l.from(c)
 }
@@ -201,11 +158,11 @@ func (rel *ModuleRelease) query() string {
 	var list []string
 	if rel.m.Query != "" {
 		list = append(list, rel.m.Query)
-	} else if rel.m.URLs == Opaque {
-		list = append(list, "archive="+rel.m.Format.String())
+	} else if rel.m.URLs == "opaque" {
+		list = append(list, "archive="+rel.m.Format)
 	}
 	if rel.m.Checksum {
-		list = append(list, "checksum="+rel.Checksum())
+		list = append(list, "checksum="+fmt.Sprintf("sha256:%x", rel.pack().sum()))
 	}
 	return strings.Join(list, "&")
 }
@@ -229,7 +186,7 @@ func (r *Registry) modulePage(c *call, t target) *answer {
 	}
 	l := link{path: rel.path(page(t.page + 1)), origin: rel.m.Origin}
 	if t.page == rel.m.Pages {
-		l.path, l.query = rel.Path(), rel.query()
+		l.path, l.query = rel.path(rel.filename()), rel.query()
 	}
 	location, tag := html.EscapeString(l.from(c)), ""
 	if rel.m.MetaTag {
@@ -247,10 +204,9 @@ func (r *Registry) modulePage(c *call, t target) *answer {
 // modulePackage returns the package of a module.
 func (r *Registry) modulePackage(t target) *answer {
 	rel := findModule(r.moduleReleases(t.module), t.dir)
-	if rel == nil || t.file != rel.Filename() {
+	if rel == nil || t.file != rel.filename() {
 		return failure(http.StatusNotFound)
 	}
-	mediaTypes := [...]string{"application/gzip", "application/zip", "application/x-xz", "application/x-bzip2"}
 	a := rel.pack()
 	return file(mediaTypes[rel.m.Format], a.content, a.size, a.sum())
 }

@@ -21,14 +21,15 @@ import (
 )
 
 // unpack reads a package with readers that are not ours.
-func unpack(t *testing.T, format regtest.Format, r *io.SectionReader) map[string]string {
+func unpack(t *testing.T, format string, data []byte) map[string]string {
 	t.Helper()
-	if format == regtest.Zip {
+	r := bytes.NewReader(data)
+	if format == "zip" {
 		return unpackZip(t, r)
 	}
-	open := map[regtest.Format]func(io.Reader) (io.Reader, error){
-		regtest.TarGzip: func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) },
-		regtest.TarXz:   func(r io.Reader) (io.Reader, error) { return xz.NewReader(r) },
+	open := map[string]func(io.Reader) (io.Reader, error){
+		"tar.gz": func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) },
+		"tar.xz": func(r io.Reader) (io.Reader, error) { return xz.NewReader(r) },
 	}
 	inner, err := open[format](r)
 	if err != nil {
@@ -60,7 +61,7 @@ func unpack(t *testing.T, format regtest.Format, r *io.SectionReader) map[string
 	return files
 }
 
-func unpackZip(t *testing.T, r *io.SectionReader) map[string]string {
+func unpackZip(t *testing.T, r *bytes.Reader) map[string]string {
 	t.Helper()
 	zr, err := zip.NewReader(r, r.Size())
 	if err != nil {
@@ -81,7 +82,23 @@ func unpackZip(t *testing.T, r *io.SectionReader) map[string]string {
 	return files
 }
 
-var formats = []regtest.Format{regtest.TarGzip, regtest.Zip, regtest.TarXz}
+// h1Of returns the h1 of files.
+func h1Of(t *testing.T, files map[string]string) checksum.Hash {
+	t.Helper()
+	dir := fstest.MapFS{}
+	for name, text := range files {
+		if !strings.HasSuffix(name, "/") {
+			dir[name] = &fstest.MapFile{Data: []byte(text)}
+		}
+	}
+	h1, err := checksum.H1Dir(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h1
+}
+
+var formats = []string{"tar.gz", "zip", "tar.xz"}
 
 // TestModulePackage packs files in all formats and reads them with other
 // programs' readers.
@@ -99,25 +116,17 @@ func TestModulePackage(t *testing.T) {
 	for name, files := range sets {
 		for _, format := range formats {
 			for _, deflate := range []bool{false, true} {
-				if deflate && format != regtest.TarGzip && format != regtest.Zip {
+				if deflate && format != "tar.gz" && format != "zip" {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s %v %t", name, format, deflate), func(t *testing.T) {
 					t.Parallel()
-					rel := regtest.New("registry.example.com").AddModule(regtest.Module{
-						Address: "acme/network/aws", Files: files, Format: format, Deflate: deflate,
-					})
-					if diff := cmp.Diff(files, unpack(t, format, rel.Package())); diff != "" {
+					reg, rel := withModule(regtest.Module{Files: files, Format: format, Deflate: deflate})
+					if diff := cmp.Diff(files, unpack(t, format, get(t, reg.Client(), base+packageBase+format).body)); diff != "" {
 						t.Errorf("(-want +got):\n%.1000s", diff)
 					}
-					dir := fstest.MapFS{}
-					for name, text := range files {
-						if !strings.HasSuffix(name, "/") {
-							dir[name] = &fstest.MapFile{Data: []byte(text)}
-						}
-					}
-					if want, err := checksum.H1Dir(t.Context(), dir); err != nil || rel.H1() != want {
-						t.Errorf("H1 %s, want %s, %v", rel.H1(), want, err)
+					if want := h1Of(t, files); rel.H1() != want {
+						t.Errorf("H1 %s, want %s", rel.H1(), want)
 					}
 				})
 			}
@@ -128,18 +137,18 @@ func TestModulePackage(t *testing.T) {
 // TestModulePrograms has the programs of the formats test the packages.
 func TestModulePrograms(t *testing.T) {
 	t.Parallel()
-	for format, program := range map[regtest.Format]string{regtest.TarGzip: "gzip", regtest.TarXz: "xz"} {
+	for format, program := range map[string]string{"tar.gz": "gzip", "tar.xz": "xz"} {
 		t.Run(program, func(t *testing.T) {
 			t.Parallel()
 			if _, err := exec.LookPath(program); err != nil {
 				t.Skipf("skipped: %s is not installed", program)
 			}
-			rel := regtest.New("registry.example.com").AddModule(regtest.Module{
-				Address: "acme/network/aws", Format: format,
-				Files: map[string]string{"main.tf": strings.Repeat("# a line of text\n", 5000)}, // more than a block
+			reg, _ := withModule(regtest.Module{
+				Format: format,
+				Files:  map[string]string{"main.tf": strings.Repeat("# a line of text\n", 5000)}, // more than a block
 			})
 			cmd := exec.CommandContext(t.Context(), program, "-t")
-			cmd.Stdin = rel.Package()
+			cmd.Stdin = bytes.NewReader(get(t, reg.Client(), base+packageBase+format).body)
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%v: %s", err, out)
 			}
@@ -152,47 +161,24 @@ func TestModulePrograms(t *testing.T) {
 func TestModuleLarge(t *testing.T) {
 	t.Parallel()
 	const size = 3<<20 + 12345
-	for _, format := range []regtest.Format{regtest.TarGzip, regtest.Zip, regtest.TarXz} {
-		t.Run(format.String(), func(t *testing.T) {
+	for _, format := range formats {
+		t.Run(format, func(t *testing.T) {
 			t.Parallel()
-			reg := regtest.New("registry.example.com")
-			rel := reg.AddModule(regtest.Module{Address: "acme/network/aws", Size: size, Format: format})
-			files := unpack(t, format, rel.Package())
+			reg, rel := withModule(regtest.Module{Size: size, Format: format})
+			whole := get(t, reg.Client(), base+packageBase+format).body
+			files := unpack(t, format, whole)
 			if len(files) != 2 || len(files["large.bin"]) != size {
 				t.Errorf("%d files, %d bytes", len(files), len(files["large.bin"]))
 			}
-			dir := fstest.MapFS{}
-			for name, text := range files {
-				dir[name] = &fstest.MapFile{Data: []byte(text)}
-			}
-			if want, err := checksum.H1Dir(t.Context(), dir); err != nil || rel.H1() != want {
-				t.Errorf("H1 %s, want %s, %v", rel.H1(), want, err)
-			}
-			whole, err := io.ReadAll(rel.Package())
-			if err != nil {
-				t.Fatal(err)
+			if want := h1Of(t, files); rel.H1() != want {
+				t.Errorf("H1 %s, want %s", rel.H1(), want)
 			}
 			for _, at := range []int{0, 1, 9, 10, 14, 15, 600, 65540, 65550, 131085, len(whole) - 30, len(whole) - 1} {
-				a := get(t, reg.Client(), base+rel.Path(), "Range", fmt.Sprintf("bytes=%d-%d", at, at+70_000))
+				a := get(t, reg.Client(), base+packageBase+format, "Range", fmt.Sprintf("bytes=%d-%d", at, at+70_000))
 				if want := whole[at:min(at+70_001, len(whole))]; a.StatusCode != 206 || !bytes.Equal(a.body, want) {
 					t.Errorf("from %d: %s, %d bytes", at, a.Status, len(a.body))
 				}
 			}
 		})
-	}
-}
-
-// TestModuleBytes: a package can be anything, under any name.
-func TestModuleBytes(t *testing.T) {
-	t.Parallel()
-	for _, format := range append(formats, regtest.TarBzip2) {
-		reg := regtest.New("registry.example.com")
-		rel := reg.AddModule(regtest.Module{Address: "acme/network/aws", Package: []byte("no archive"), Format: format, Size: 1 << 30})
-		if !strings.HasSuffix(rel.Path(), "/network-1.0.0."+format.String()) || !rel.H1().IsZero() {
-			t.Errorf("%s, %s", rel.Path(), rel.H1())
-		}
-		if a := get(t, reg.Client(), base+rel.Path()); string(a.body) != "no archive" {
-			t.Errorf("%v: %s: %s", format, a.Status, a.body)
-		}
 	}
 }

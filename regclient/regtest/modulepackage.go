@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"fmt"
@@ -30,9 +31,8 @@ func newModuleRelease(r *Registry, m Module) *ModuleRelease {
 	if err != nil {
 		panic(fmt.Sprintf("regtest: AddModule: %v", err))
 	}
-	if m.Version == "" {
-		m.Version = "1.0.0"
-	}
+	m.Version = cmp.Or(m.Version, "1.0.0")
+	m.Format, m.Answer = cmp.Or(m.Format, "tar.gz"), cmp.Or(m.Answer, "header")
 	if m.UseRegistryCredentials != nil {
 		m.UseRegistryCredentials = new(*m.UseRegistryCredentials)
 	}
@@ -41,6 +41,8 @@ func newModuleRelease(r *Registry, m Module) *ModuleRelease {
 	if m.Files == nil {
 		rel.m.Files = rel.defaultFiles()
 	}
+	mustBeOneOf("AddModule: Format", m.Format, "tar.gz", "zip", "tar.xz", "tar.bz2")
+	mustBeOneOf("AddModule: Answer", m.Answer, "header", "body", "both", "empty object", "empty body", "none")
 	if err := rel.m.check(); err != nil {
 		panic(fmt.Sprintf("regtest: AddModule: %v", err))
 	}
@@ -68,22 +70,10 @@ func (rel *ModuleRelease) defaultFiles() map[string]string {
 	return files
 }
 
-// Filename returns, for example, "network-1.0.0.tar.gz".
-func (rel *ModuleRelease) Filename() string {
+// filename returns, for example, "network-1.0.0.tar.gz".
+func (rel *ModuleRelease) filename() string {
 	return fmt.Sprintf("%s-%s.%s", fileName(rel.address.Name()), fileName(rel.m.Version), rel.m.Format)
 }
-
-// Path returns the escaped path of the URL of the package in the form [Absolute].
-func (rel *ModuleRelease) Path() string { return rel.path(rel.Filename()) }
-
-// Package returns a new reader of the package.
-func (rel *ModuleRelease) Package() *io.SectionReader {
-	a := rel.pack()
-	return io.NewSectionReader(a.content, 0, a.size)
-}
-
-// Checksum returns "sha256:" and 64 hex digits.
-func (rel *ModuleRelease) Checksum() string { return fmt.Sprintf("sha256:%x", rel.pack().sum()) }
 
 // H1 returns the h1 of the files, or the zero Hash if [Module].Package is set.
 func (rel *ModuleRelease) H1() checksum.Hash { return rel.pack().h1() }
@@ -105,12 +95,12 @@ func (rel *ModuleRelease) build() *archive {
 
 // content packs the files.
 func (rel *ModuleRelease) content() (io.ReaderAt, int64) {
-	if rel.m.Format == Zip {
+	if rel.m.Format == "zip" {
 		return rel.zip()
 	}
 	inner, size := rel.tar()
 	switch {
-	case rel.m.Format == TarXz:
+	case rel.m.Format == "tar.xz":
 		return storeXz(inner, size)
 	case rel.m.Deflate:
 		return compress(inner, size)

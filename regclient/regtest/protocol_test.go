@@ -2,13 +2,11 @@ package regtest_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,7 +47,7 @@ func TestProtocol(t *testing.T) {
 		"shasums_signature_url": files + "_SHA256SUMS.sig",
 		"shasum":                rel.ZH("linux_amd64").Value(),
 		"signing_keys": map[string]any{"gpg_public_keys": []any{map[string]any{
-			"key_id": key.ID(), "ascii_armor": key.Armor(), "trust_signature": "", "source": "", "source_url": "",
+			"key_id": key.Public().ID, "ascii_armor": key.Public().Armor, "trust_signature": "", "source": "", "source_url": "",
 		}}},
 	}
 	if diff := cmp.Diff(wantDoc, doc); diff != "" {
@@ -121,54 +119,6 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// TestForms: every form of URL leads to the files, also from behind a redirect.
-func TestForms(t *testing.T) {
-	t.Parallel()
-	platform := "linux_amd64"
-	for form, shape := range map[regtest.URLForm]string{
-		regtest.Absolute:     base + "/releases/",
-		regtest.RootRelative: "/releases/",
-		regtest.Relative:     "../../../../../../../releases/",
-		regtest.Opaque:       "/get?id=",
-	} {
-		for _, origin := range []string{"", "https://files.example.com:8443", "http://registry.example.com"} {
-			reg := regtest.New("registry.example.com")
-			rel := reg.AddProvider(regtest.Provider{Address: "acme/alpha", URLs: form, Origin: origin})
-			reg.AddFault(regtest.Fault{Kind: regtest.Package, Redirect: "https://moved.example.com", First: 1})
-			want := shape
-			if origin != "" {
-				want = origin + "/releases/"
-				if form == regtest.Opaque {
-					want = origin + "/get?id="
-				}
-			}
-			if origin == "" && form == regtest.Absolute {
-				want = "https://moved.example.com/releases/"
-			}
-			a := get(t, reg.Client(), metadataURL("1.0.0", platform))
-			var doc map[string]any
-			if err := json.Unmarshal(a.body, &doc); err != nil {
-				t.Fatalf("%v: %s", err, a.body)
-			}
-			for name, content := range map[string][]byte{
-				"download_url": content(t, rel, platform), "shasums_url": rel.Sums(), "shasums_signature_url": rel.Signature(),
-			} {
-				link := doc[name].(string)
-				if !strings.HasPrefix(link, want) {
-					t.Errorf("%s is %s, want %s…", name, link, want)
-				}
-				u, err := a.Request.URL.Parse(link)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if a := get(t, reg.Client(), u.String()); !bytes.Equal(a.body, content) {
-					t.Errorf("%s: GET %s: %s, not the file", name, u, a.Status)
-				}
-			}
-		}
-	}
-}
-
 // TestListed: a version is listed and asked for in any spelling.
 func TestListed(t *testing.T) {
 	t.Parallel()
@@ -190,44 +140,6 @@ func TestListed(t *testing.T) {
 	if a := get(t, reg.Client(), metadataURL("1.0.0", "linux_amd64")); a.StatusCode != 404 {
 		t.Errorf("1.0 can be asked for as 1.0.0: %s", a.Status)
 	}
-}
-
-// TestWire: forms of metadata that are seen in the wild.
-func TestWire(t *testing.T) {
-	t.Parallel()
-	key := regtest.NewKey(regtest.KeyOptions{Name: "second"})
-	tests := map[string]struct {
-		provider regtest.Provider
-		edit     func(map[string]any)
-		want     func(doc map[string]any) bool
-	}{
-		"protocols empty":       {provider: regtest.Provider{Protocols: []string{}}, want: func(d map[string]any) bool { return cmp.Equal(d["protocols"], []any{}) }},
-		"protocols of nothing":  {provider: regtest.Provider{Protocols: []string{""}}, want: func(d map[string]any) bool { return cmp.Equal(d["protocols"], []any{""}) }},
-		"protocols absent":      {edit: func(d map[string]any) { delete(d, "protocols") }, want: func(d map[string]any) bool { return d["protocols"] == nil }},
-		"no sums":               {provider: regtest.Provider{NoSums: true}, want: func(d map[string]any) bool { return d["shasums_url"] == "" && d["shasums_signature_url"] == "" }},
-		"no keys":               {provider: regtest.Provider{Keys: []*regtest.Key{}}, want: func(d map[string]any) bool { return len(keys(d)) == 0 }},
-		"two keys":              {provider: regtest.Provider{Keys: []*regtest.Key{key, key}}, want: func(d map[string]any) bool { return len(keys(d)) == 2 }},
-		"key without ID":        {edit: func(d map[string]any) { keys(d)[0].(map[string]any)["key_id"] = "" }, want: func(d map[string]any) bool { return keys(d)[0].(map[string]any)["key_id"] == "" }},
-		"key that is null":      {edit: func(d map[string]any) { keys(d)[0] = nil }, want: func(d map[string]any) bool { return keys(d)[0] == nil }},
-		"another architecture":  {edit: func(d map[string]any) { d["arch"] = "riscv64" }, want: func(d map[string]any) bool { return d["arch"] == "riscv64" }},
-		"hashes of the package": {provider: regtest.Provider{PackageHashes: true}, want: func(d map[string]any) bool { return len(d["packages"].(map[string]any)) == 5 }},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			reg := regtest.New("registry.example.com")
-			test.provider.Address = "acme/alpha"
-			reg.AddProvider(test.provider)
-			reg.AddFault(regtest.Fault{Kind: regtest.Package, Edit: test.edit})
-			if doc := object(t, reg.Client(), metadataURL("1.0.0", "linux_amd64")); !test.want(doc) {
-				t.Errorf("metadata: %v", doc)
-			}
-		})
-	}
-}
-
-func keys(doc map[string]any) []any {
-	return doc["signing_keys"].(map[string]any)["gpg_public_keys"].([]any)
 }
 
 // TestRanges: files are served as net/http serves files.
@@ -270,28 +182,11 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-// TestHandler: as a handler the registry goes by the name that it is given.
-func TestHandler(t *testing.T) {
-	t.Parallel()
-	reg, rel := start()
-	srv := httptest.NewServer(reg)
-	defer srv.Close()
-	object(t, srv.Client(), srv.URL+"/.well-known/terraform.json")
-	doc := object(t, srv.Client(), srv.URL+"/v1/providers/acme/alpha/1.0.0/download/linux/amd64")
-	link := doc["download_url"].(string)
-	if !strings.HasPrefix(link, srv.URL+"/") {
-		t.Errorf("download_url is %s", link)
-	}
-	if a := get(t, srv.Client(), link); !bytes.Equal(a.body, content(t, rel, "linux_amd64")) {
-		t.Errorf("GET %s: %s", link, a.Status)
-	}
-}
-
 // TestPanics: a mistake in setting up is found at once.
 func TestPanics(t *testing.T) {
 	t.Parallel()
 	reg := regtest.New("registry.example.com")
-	for name, mistake := range map[string]func(){
+	mistakes := map[string]func(){
 		"host":     func() { regtest.New("https://registry.example.com") },
 		"address":  func() { reg.AddProvider(regtest.Provider{Address: "a/b/c/d"}) },
 		"empty":    func() { reg.AddProvider(regtest.Provider{}) },
@@ -299,7 +194,7 @@ func TestPanics(t *testing.T) {
 		"size":     func() { reg.AddProvider(regtest.Provider{Address: "acme/alpha", Size: 1 << 32}) },
 		"negative": func() { reg.AddProvider(regtest.Provider{Address: "acme/alpha", Size: -1}) },
 		"origin":   func() { reg.AddProvider(regtest.Provider{Address: "acme/alpha", Origin: "files.example.com"}) },
-		"form":     func() { reg.AddProvider(regtest.Provider{Address: "acme/alpha", URLs: regtest.InDownload}) },
+		"form":     func() { reg.AddProvider(regtest.Provider{Address: "acme/alpha", URLs: "download"}) },
 		"path": func() {
 			reg.AddProvider(regtest.Provider{Address: "acme/alpha", Origin: "https://files.example.com/x"})
 		},
@@ -307,9 +202,28 @@ func TestPanics(t *testing.T) {
 			reg.AddProvider(regtest.Provider{Address: "acme/alpha", Files: map[string]string{strings.Repeat("x", 1<<16): ""}})
 		},
 		"status":  func() { reg.AddFault(regtest.Fault{Status: 100}) },
+		"break":   func() { reg.AddFault(regtest.Fault{Break: "Cut"}) },
+		"part":    func() { reg.AddFault(regtest.Fault{Part: "half"}) },
 		"key":     func() { regtest.NewKey(regtest.KeyOptions{RSABits: 1}) },
 		"release": func() { _, rel := start(); rel.ZH("plan9_mips") },
+	}
+	for name, m := range map[string]regtest.Module{
+		"no address": {},
+		"address":    {Address: "acme/network"},
+		"format":     {Address: "acme/network/aws", Format: "rar"},
+		"answer":     {Address: "acme/network/aws", Answer: "nowhere"},
+		"size":       {Address: "acme/network/aws", Size: -1},
+		"deflate":    {Address: "acme/network/aws", Size: 1, Deflate: true},
+		"bzip2":      {Address: "acme/network/aws", Format: "tar.bz2"},
+		"origin":     {Address: "acme/network/aws", Origin: "files.example.com"},
+		"properties": {Address: "acme/network/aws", Properties: map[string]any{"x": func() {}}},
+		"form":       {Address: "acme/network/aws", URLs: "name"},
+		"directory":  {Address: "acme/network/aws", Subdir: "a\x00b"},
+		"NUL":        {Address: "acme/network/aws", Files: map[string]string{"a\x00b": ""}},
 	} {
+		mistakes["module "+name] = func() { reg.AddModule(m) }
+	}
+	for name, mistake := range mistakes {
 		func() {
 			defer func() {
 				if text, ok := recover().(string); !ok || !strings.HasPrefix(text, "regtest: ") {
@@ -318,19 +232,6 @@ func TestPanics(t *testing.T) {
 			}()
 			mistake()
 		}()
-	}
-}
-
-func TestKind(t *testing.T) {
-	t.Parallel()
-	for kind, want := range map[regtest.Kind]string{
-		0: "any", regtest.Discovery: "discovery", regtest.Other: "other", regtest.Metadata: "versions|package",
-		regtest.Downloads: "sums|signature|archive", regtest.ModuleMetadata: "module versions|module location",
-		regtest.ModuleDownloads: "module page|module package", regtest.MirrorMetadata: "mirror index|mirror version", 1 << 30: "any",
-	} {
-		if kind.String() != want {
-			t.Errorf("%d is %q", kind, kind)
-		}
 	}
 }
 
@@ -345,7 +246,7 @@ func TestRequire(t *testing.T) {
 		regtest.Signature: files + "_SHA256SUMS.sig",
 		regtest.Archive:   files + "_linux_amd64.zip",
 	}
-	for _, on := range []regtest.Kind{regtest.Discovery, regtest.Metadata, regtest.Downloads, regtest.Signature, 0} {
+	for _, on := range []regtest.Kind{regtest.Discovery, regtest.Metadata, regtest.Signature, 0} {
 		reg, _ := start()
 		reg.Require("secret", on)
 		for kind, url := range urls {
@@ -361,49 +262,6 @@ func TestRequire(t *testing.T) {
 		reg.Require("", 0)
 		if a := get(t, reg.Client(), listURL); a.StatusCode != 200 {
 			t.Errorf("when it is taken back: %s", a.Status)
-		}
-	}
-}
-
-// TestRequireRedirected: who is redirected need not show a token again.
-func TestRequireRedirected(t *testing.T) {
-	t.Parallel()
-	reg, _ := start()
-	reg.Require("secret", 0)
-	reg.AddFault(regtest.Fault{Kind: regtest.Versions, Redirect: "https://other.example.net"})
-	if a := get(t, reg.Client(), listURL, "Authorization", "Bearer secret"); a.StatusCode != 200 {
-		t.Errorf("in the end: %s", a.Status)
-	}
-	list := reg.Requests()
-	if list[0].Authorization != "Bearer secret" || list[1].Authorization != "" {
-		t.Errorf("record: %v", list)
-	}
-}
-
-// TestRequireBeforeRedirect: who has no token is refused, and not redirected to what needs
-// none.
-func TestRequireBeforeRedirect(t *testing.T) {
-	t.Parallel()
-	for _, fault := range []regtest.Fault{{Redirect: "/"}, {Redirect: "https://other.example.net", Status: 307}, {Hops: 2}, {Hops: -1}} {
-		reg, _ := start()
-		reg.Require("secret", regtest.Versions)
-		fault.Kind = regtest.Versions
-		reg.AddFault(fault)
-		for token, status := range map[string]int{"": 401, "Bearer other": 403} {
-			if a := get(t, reg.Client(), listURL, "Authorization", token); a.StatusCode != status {
-				t.Errorf("%q, %d hops: with %q: %s, want %d", fault.Redirect, fault.Hops, token, a.Status, status)
-			}
-		}
-	}
-}
-
-func TestRefuseToken(t *testing.T) {
-	t.Parallel()
-	reg, _ := start()
-	reg.AddFault(regtest.Fault{Kind: regtest.Versions, RefuseToken: true})
-	for token, status := range map[string]int{"": 200, "Bearer x": 400} {
-		if a := get(t, reg.Client(), listURL, "Authorization", token); a.StatusCode != status {
-			t.Errorf("with %q: %s", token, a.Status)
 		}
 	}
 }
@@ -436,7 +294,7 @@ func TestRecord(t *testing.T) {
 	if reg.Requests()[0].Header.Get("X-Other") != "1" {
 		t.Error("the record can be changed from outside")
 	}
-	if reg.Count(regtest.Metadata) != 1 || reg.Count(regtest.Other) != 1 || reg.Count(0) != 2 || reg.Count(regtest.Downloads) != 0 {
+	if reg.Count(regtest.Metadata) != 1 || reg.Count(regtest.Other) != 1 || reg.Count(0) != 2 || reg.Count(regtest.Archive) != 0 {
 		t.Errorf("counts are wrong: %v", list)
 	}
 	if !strings.Contains(list[1].String(), "404 (other)") {
@@ -448,49 +306,35 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-func TestCaching(t *testing.T) {
+// TestConcurrency is for the race detector.
+func TestConcurrency(t *testing.T) {
 	t.Parallel()
-	reg := regtest.New("registry.example.com")
-	reg.Caching = regtest.Caching{Control: "max-age=60", Vary: "Accept", Tags: true}
-	reg.AddProvider(regtest.Provider{Address: "acme/alpha"})
-	get := func(path, tag string) *http.Response {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://registry.example.com"+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if tag != "" {
-			req.Header.Set("If-None-Match", tag)
-		}
-		resp, err := reg.Client().Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		body, err := io.ReadAll(resp.Body)
-		if err != nil || (len(body) > 0) != (resp.StatusCode != http.StatusNotModified) {
-			t.Errorf("%s: status %d with %d bytes, %v", path, resp.StatusCode, len(body), err)
-		}
-		return resp
+	reg, _ := start()
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			rel := reg.AddProvider(regtest.Provider{Address: fmt.Sprintf("acme/p%d", i%2), Size: 100, PackageHashes: true})
+			reg.AddFault(regtest.Fault{Kind: regtest.Versions, First: 1, Edit: func(map[string]any) {}})
+			reg.Require("secret", regtest.Other)
+			mod := reg.AddModule(regtest.Module{Address: fmt.Sprintf("acme/m%d/aws", i%2), Size: 100, Checksum: true})
+			for _, url := range []string{
+				base + "/.well-known/terraform.json", listURL, metadataURL("1.0.0", "linux_amd64"),
+				base + "/v1/modules/acme/m0/aws/versions", base + "/v1/modules/acme/m1/aws/1.0.0/download", base + packagePath,
+				reg.MirrorURL() + "registry.example.com/acme/p0/index.json", reg.MirrorURL() + "registry.example.com/acme/p0/1.0.0.json",
+				base + "/v1/providers/acme/p0/1.0.0/download/linux/amd64", base + "/v1/providers/acme/p1/1.0.0/download/linux/amd64",
+			} {
+				if _, err := try(t.Context(), reg.Client(), "GET", url); err != nil {
+					t.Error(err)
+				}
+			}
+			_, _, _ = rel.Sums(), rel.Signature(), rel.H1("linux_amd64")
+			_ = mod.H1()
+			_, _ = reg.Requests(), reg.Count(0)
+			if i == 7 {
+				reg.ClearFaults()
+				reg.Reset()
+			}
+		})
 	}
-	const versions = "/v1/providers/acme/alpha/versions"
-	first := get(versions, "")
-	tag := first.Header.Get("Etag")
-	if first.StatusCode != http.StatusOK || first.Header.Get("Cache-Control") != "max-age=60" || first.Header.Get("Vary") != "Accept" || tag == "" {
-		t.Errorf("status %d, headers %v", first.StatusCode, first.Header)
-	}
-	if again := get(versions, tag); again.StatusCode != http.StatusNotModified || again.Header.Get("Cache-Control") != "max-age=60" {
-		t.Errorf("asked with its tag: status %d, headers %v", again.StatusCode, again.Header)
-	}
-	reg.AddFault(regtest.Fault{Kind: regtest.Versions, Edit: func(doc map[string]any) { doc["warnings"] = []string{"x"} }})
-	if changed := get(versions, tag); changed.StatusCode != http.StatusOK || changed.Header.Get("Etag") == tag {
-		t.Errorf("after a change: status %d, headers %v", changed.StatusCode, changed.Header)
-	}
-	reg.AddFault(regtest.Fault{Kind: regtest.Versions, Header: http.Header{"Etag": nil, "Cache-Control": {"no-store"}}})
-	if h := get(versions, "").Header; h.Get("Etag") != "" || h.Get("Cache-Control") != "no-store" {
-		t.Errorf("with a fault: headers %v", h)
-	}
-	reg.ClearFaults()
-	if h := get("/v1/providers/acme/none/versions", "").Header; h.Get("Etag") != "" || h.Get("Cache-Control") != "" {
-		t.Errorf("not found: headers %v", h)
-	}
+	wg.Wait()
 }

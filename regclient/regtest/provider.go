@@ -42,8 +42,12 @@ type Provider struct {
 	Keys     []*Key // listed keys; if nil, the key of the registry
 	SignedBy *Key   // if nil, the first of Keys, or the key of the registry
 
-	Origin string  // scheme and host of all files; if empty, the registry
-	URLs   URLForm // of all files; Usual means Absolute
+	Origin string // scheme and host of all files; if empty, the registry
+
+	// URLs is the form of the URLs of all files: "absolute" for https://HOST/releases/….zip,
+	// "root-relative" for /releases/….zip, "relative" for ../../releases/….zip, "opaque" for
+	// /get?id=…. If empty, "absolute".
+	URLs string
 }
 
 // A Release is a version of a provider in a [Registry]. Its files are built on demand. Methods
@@ -54,7 +58,6 @@ type Release struct {
 	name      string // TYPE_VERSION
 	dir       string // among the releases of the provider
 	archives  map[string]func() *archive
-	key       func() *Key
 	sums      func() []byte
 	signature func() []byte
 }
@@ -82,8 +85,7 @@ func newRelease(r *Registry, p Provider) *Release {
 	rel.name = address.Type() + "_" + fileName(canonical(p.Version))
 	rel.buildArchives()
 	rel.sums = sync.OnceValue(rel.makeSums)
-	rel.key = func() *Key { return signer(r, p) }
-	rel.signature = sync.OnceValue(func() []byte { return rel.key().Sign(rel.sums()) })
+	rel.signature = sync.OnceValue(func() []byte { return signer(r, p).sign(rel.sums()) })
 	return rel
 }
 
@@ -144,9 +146,6 @@ func (rel *Release) Sums() []byte { return slices.Clone(rel.sums()) }
 
 // Signature returns the signature of Sums.
 func (rel *Release) Signature() []byte { return slices.Clone(rel.signature()) }
-
-// Key returns the key that made the signature.
-func (rel *Release) Key() *Key { return rel.key() }
 
 func (rel *Release) has(platform string) bool { return rel.archives[platform] != nil }
 
@@ -292,12 +291,12 @@ func (r *Registry) metadata(c *call, t target) *answer {
 	if !rel.p.NoSums {
 		doc.SumsURL = rel.link(c, rel.sumsName())
 		doc.SignatureURL = doc.SumsURL + ".sig"
-		if rel.p.URLs == Opaque {
+		if rel.p.URLs == "opaque" {
 			doc.SignatureURL = rel.link(c, rel.sumsName()+".sig")
 		}
 	}
 	for _, key := range keys {
-		doc.SigningKeys.GPG = append(doc.SigningKeys.GPG, signingKey{ID: key.ID(), Armor: key.Armor()})
+		doc.SigningKeys.GPG = append(doc.SigningKeys.GPG, signingKey{ID: key.Public().ID, Armor: key.armor})
 	}
 	if rel.p.PackageHashes {
 		doc.Packages = rel.hashes()

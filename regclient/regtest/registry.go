@@ -58,9 +58,6 @@ func New(host string) *Registry {
 	}
 }
 
-// Host returns the name of the registry in ASCII, with the port unless it is 443.
-func (r *Registry) Host() string { return r.host.String() }
-
 // Key returns the default key for signatures.
 func (r *Registry) Key() *Key { return r.key() }
 
@@ -92,14 +89,14 @@ func freeDir(version string, taken func(dir string) bool) string {
 }
 
 // Require requires the token, as "Authorization: Bearer TOKEN", for requests of the given
-// kinds. Zero means all kinds except LoginEndpoints. Requests without a token are answered
+// kinds. Zero means all kinds except LoginAuthz and LoginToken. Requests without a token are answered
 // with 401, with another token with 403. An empty token removes the requirement. Redirected
 // requests need no token.
 func (r *Registry) Require(token string, on Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if on == 0 {
-		on = ^LoginEndpoints
+		on = ^(LoginAuthz | LoginToken)
 	}
 	for kind := Discovery; kind <= Other; kind <<= 1 {
 		if on.has(kind) {

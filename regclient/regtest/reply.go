@@ -267,8 +267,8 @@ func (r *Registry) reply(c *call) (*reply, error) {
 	w := &wire{}
 	a := r.answer(c, f)
 	r.Caching.setHeader(a)
-	a.send(w, c, f.Part == Whole)
-	f.Part.falsify(w, a)
+	a.send(w, c, f.Part == "whole")
+	w.falsify(a, f.Part)
 	if f.Gzip && c.acceptsGzip() {
 		w.compress()
 	}
@@ -352,10 +352,10 @@ func (w *wire) content() (io.Reader, int64) {
 func (w *wire) reply(c *call, f Fault) *reply {
 	w.body, w.size = w.content()
 	if w.size <= f.After {
-		f.Break = NoBreak
+		f.Break = ""
 	}
-	if f.Break == Short {
-		w.size, f.Break = f.After, NoBreak
+	if f.Break == "short" {
+		w.size, f.Break = f.After, ""
 	}
 	bodiless := w.status == http.StatusNoContent || w.status == http.StatusNotModified
 	if w.header.Set("Content-Length", strconv.FormatInt(w.size, 10)); bodiless {

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,15 +42,8 @@ const (
 	Other // any other path
 )
 
-// Sets of kinds.
-const (
-	Metadata        Kind = Versions | Package              // of providers
-	Downloads       Kind = Sums | Signature | Archive      // of providers
-	ModuleMetadata  Kind = ModuleVersions | ModuleLocation // of modules
-	ModuleDownloads Kind = ModulePage | ModulePackage      // of modules
-	MirrorMetadata  Kind = MirrorIndex | MirrorVersion     // of a mirror
-	LoginEndpoints  Kind = LoginAuthz | LoginToken         // of the identity server
-)
+// Metadata is the set of the documents of providers.
+const Metadata = Versions | Package
 
 // String returns, for example, "sums|signature", or "any" for zero.
 func (k Kind) String() string {
@@ -405,25 +399,11 @@ const (
 	opaquePath   = "/get"
 )
 
-// A URLForm is a form of the URL of a file in a document.
-type URLForm int
-
-// The forms of URLs.
-const (
-	Usual        URLForm = iota // the default of the field
-	Absolute                    // https://HOST/releases/….zip
-	RootRelative                // /releases/….zip
-	Relative                    // ../../releases/….zip
-	Opaque                      // /get?id=…
-	FileName                    // ….zip, only for mirrors
-	InDownload                  // download/….zip, only for mirrors
-)
-
 // A link is a reference to a file.
 type link struct {
-	path   string // in the form Absolute, with escapes
-	name   string // for the forms FileName and InDownload
-	form   URLForm
+	path   string // in the form "absolute", with escapes
+	name   string // for the forms "name" and "download"
+	form   string // as in Provider.URLs or Mirror.URLs; empty means "absolute"
 	origin string // empty for the origin of the document
 	subdir string // after two slashes; may be empty
 	query  string
@@ -432,18 +412,18 @@ type link struct {
 // from returns the text of the reference in the answer to a call.
 func (l link) from(c *call) string {
 	path, query := l.path, l.query
-	if l.form == Opaque {
+	if l.form == "opaque" {
 		path = opaquePath
 		query = strings.TrimSuffix("id="+hex.EncodeToString([]byte(l.path))+"&"+query, "&")
 	}
 	switch {
-	case l.origin != "" || l.form == Absolute || l.form == Usual:
+	case l.origin != "" || l.form == "absolute" || l.form == "":
 		path = c.origin(l.origin) + path
-	case l.form == Relative:
+	case l.form == "relative":
 		path = strings.Repeat("../", max(strings.Count(c.plain, "/")-1, 0)) + path[1:]
-	case l.form == FileName:
+	case l.form == "name":
 		path = url.PathEscape(l.name)
-	case l.form == InDownload:
+	case l.form == "download":
 		path = downloadDir + "/" + url.PathEscape(l.name)
 	}
 	if l.subdir != "" {
@@ -468,9 +448,9 @@ func (c *call) origin(other string) string {
 }
 
 // checkLink returns why a registry cannot refer to files in this way.
-func checkLink(origin string, form URLForm) error {
-	if form < Usual || form > Opaque {
-		return fmt.Errorf("invalid URL form %d", form)
+func checkLink(origin, form string) error {
+	if !slices.Contains([]string{"", "absolute", "root-relative", "relative", "opaque"}, form) {
+		return fmt.Errorf("unknown form of URLs %q", form)
 	}
 	if origin == "" {
 		return nil
@@ -480,6 +460,13 @@ func checkLink(origin string, form URLForm) error {
 		return fmt.Errorf("invalid origin %q, want https://HOST", origin)
 	}
 	return nil
+}
+
+// mustBeOneOf panics if the value of a field is none of those that it can have.
+func mustBeOneOf(field, value string, values ...string) {
+	if !slices.Contains(values, value) {
+		panic(fmt.Sprintf("regtest: %s is %q, want one of %q", field, value, values))
+	}
 }
 
 // escape returns the escaped path of the segments.

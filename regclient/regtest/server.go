@@ -128,7 +128,7 @@ func (rep *reply) write(w http.ResponseWriter) error {
 	w.WriteHeader(rep.status)
 	flush := http.NewResponseController(w).Flush
 	// Sent bytes must arrive before a pause or a break.
-	eager := rep.length < 0 || rep.body.how.Break != NoBreak || rep.body.how.Rate > 0
+	eager := rep.length < 0 || rep.body.how.Break != "" || rep.body.how.Rate > 0
 	if eager {
 		_ = flush()
 	}

@@ -86,32 +86,6 @@ func TestServeOrigins(t *testing.T) {
 	}
 }
 
-// TestServeModules: modules and the mirror are at the server too, and so are the
-// other origins that they refer to.
-func TestServeModules(t *testing.T) {
-	t.Parallel()
-	reg, rel := start()
-	mod := reg.AddModule(regtest.Module{Address: "acme/network/aws", Origin: "http://files.example.com", Pages: 1})
-	reg.Mirror = regtest.Mirror{Path: "/providers", Origin: "https://files.example.com"}
-	srv := serve(t, reg)
-	if want := srv.URL + "/providers/"; srv.MirrorURL() != want {
-		t.Errorf("base URL %s, want %s", srv.MirrorURL(), want)
-	}
-	follow := func(link string, content []byte) {
-		if !strings.Contains(link, "://localhost:") || strings.HasPrefix(link, srv.URL) {
-			t.Errorf("an origin has become %s", link)
-		}
-		if a := get(t, srv.Client(), link); !bytes.Equal(a.body, content) {
-			t.Errorf("GET %s: %s", link, a.Status)
-		}
-	}
-	page := get(t, srv.Client(), srv.URL+"/v1/modules/acme/network/aws/1.0.0/download").Header.Get("X-Terraform-Get")
-	follow(get(t, srv.Client(), page+"?terraform-get=1").Header.Get("X-Terraform-Get"), packageData(t, mod))
-	doc := object(t, srv.Client(), srv.MirrorURL()+"registry.example.com/acme/alpha/1.0.0.json")
-	entry := doc["archives"].(map[string]any)["linux_amd64"].(map[string]any)
-	follow(entry["url"].(string), content(t, rel, "linux_amd64"))
-}
-
 // TestServeFaults: bodies break off on real connections as they do in memory.
 func TestServeFaults(t *testing.T) {
 	t.Parallel()
@@ -127,12 +101,12 @@ func TestServeFaults(t *testing.T) {
 		u := strings.Replace(archiveURL(t, reg), base, srv.URL, 1)
 		whole := content(t, rel, "linux_amd64")
 
-		reg.AddFault(regtest.Fault{Break: regtest.Cut, After: 100})
+		reg.AddFault(regtest.Fault{Break: "cut", After: 100})
 		if a := get(t, client, u); a.err == nil || !bytes.Equal(a.body, whole[:100]) || a.ContentLength != int64(len(whole)) {
 			t.Errorf("cut: %d bytes, %v", len(a.body), a.err)
 		}
 		reg.ClearFaults()
-		reg.AddFault(regtest.Fault{Break: regtest.Short, After: 100})
+		reg.AddFault(regtest.Fault{Break: "short", After: 100})
 		if a := get(t, client, u); a.err != nil || !bytes.Equal(a.body, whole[:100]) {
 			t.Errorf("short: %d bytes, %v", len(a.body), a.err)
 		}
@@ -152,7 +126,7 @@ func TestServeFaults(t *testing.T) {
 			t.Errorf("wrong size: %d bytes, %v", len(a.body), a.err)
 		}
 		reg.ClearFaults()
-		reg.AddFault(regtest.Fault{Break: regtest.Stall, After: 100})
+		reg.AddFault(regtest.Fault{Break: "stall", After: 100})
 		stalled(t, client, u, whole[:100])
 	}
 }

@@ -27,10 +27,10 @@ func TestInit(t *testing.T) {
 			"plain":         {},
 			"deflated":      {Deflate: true, Files: map[string]string{"LICENSE": "free\n", "docs/": ""}},
 			"large, RSA":    {Size: 5 << 20, Keys: []*regtest.Key{regtest.NewKey(regtest.KeyOptions{RSABits: 2048, Subkey: true})}},
-			"relative":      {URLs: regtest.Relative, PackageHashes: true},
-			"opaque":        {URLs: regtest.Opaque},
+			"relative":      {URLs: "relative", PackageHashes: true},
+			"opaque":        {URLs: "opaque"},
 			"other origin":  {Origin: "https://files.example.com"},
-			"root-relative": {URLs: regtest.RootRelative, Version: "1.2.0+meta"},
+			"root-relative": {URLs: "root-relative", Version: "1.2.0+meta"},
 		} {
 			t.Run(kind, func(t *testing.T) {
 				t.Parallel()
@@ -47,6 +47,10 @@ func initialise(t *testing.T, program string, p regtest.Provider) {
 	here := addrs.CurrentPlatform().String()
 	p.Platforms = []string{here, "plan9_mips"}
 	rel := reg.AddProvider(p)
+	key := reg.Key()
+	if p.Keys != nil {
+		key = p.Keys[0]
+	}
 	reg.Require("s3cret", regtest.Metadata)
 	srv := serve(t, reg)
 
@@ -56,7 +60,7 @@ func initialise(t *testing.T, program string, p regtest.Provider) {
 	project.Configure(t, fmt.Sprintf("credentials %q {\n  token = \"s3cret\"\n}\n", srv.Addr))
 	out := project.Init(t)
 
-	if want := "key ID " + rel.Key().ID(); !strings.Contains(out, want) {
+	if want := "key ID " + key.Public().ID; !strings.Contains(out, want) {
 		t.Errorf("the output does not have %q:\n%s", want, out)
 	}
 	lock := project.Read(t, ".terraform.lock.hcl")
@@ -72,7 +76,7 @@ func initialise(t *testing.T, program string, p regtest.Provider) {
 		}
 	}
 	for _, q := range reg.Requests() {
-		if q.Kind&regtest.Downloads != 0 && q.Authorization != "" {
+		if q.Kind&(regtest.Sums|regtest.Signature|regtest.Archive) != 0 && q.Authorization != "" {
 			t.Errorf("%v", q)
 		}
 	}
@@ -85,11 +89,11 @@ func TestGet(t *testing.T) {
 	terraformtest.Each(t, func(t *testing.T, program string) {
 		for kind, m := range map[string]regtest.Module{
 			"plain":       {},
-			"zip":         {Format: regtest.Zip, URLs: regtest.RootRelative, Subdir: "modules/subnet"},
-			"xz":          {Format: regtest.TarXz, URLs: regtest.Relative, Checksum: true},
-			"deflated":    {Deflate: true, Answer: regtest.InBoth, URLs: regtest.Opaque, Checksum: true},
-			"beside JSON": {Answer: regtest.BesideJSON, Origin: "https://files.example.com", Query: "signature=5eed"},
-			"over http":   {Format: regtest.Zip, Origin: "http://files.example.com"},
+			"zip":         {Format: "zip", URLs: "root-relative", Subdir: "modules/subnet"},
+			"xz":          {Format: "tar.xz", URLs: "relative", Checksum: true},
+			"deflated":    {Deflate: true, Answer: "both", URLs: "opaque", Checksum: true},
+			"beside JSON": {Answer: "empty object", Origin: "https://files.example.com", Query: "signature=5eed"},
+			"over http":   {Format: "zip", Origin: "http://files.example.com"},
 			"page":        {Pages: 1},
 			"pages":       {Pages: 3, MetaTag: true, Checksum: true},
 			"large":       {Size: 3 << 20},
@@ -107,7 +111,7 @@ func fetch(t *testing.T, program string, m regtest.Module) {
 	reg := regtest.New("registry.example.com")
 	m.Address = "acme/network/aws"
 	rel := reg.AddModule(m)
-	reg.Require("s3cret", regtest.ModuleMetadata)
+	reg.Require("s3cret", regtest.ModuleVersions|regtest.ModuleLocation)
 	srv := serve(t, reg)
 	// The clients take a module for one of a registry if its host has a dot.
 	host := strings.Replace(srv.Addr, "localhost", "127.0.0.1", 1)
@@ -138,7 +142,7 @@ func fetch(t *testing.T, program string, m regtest.Module) {
 		t.Errorf("the files that were unpacked are others: %v, %v", slices.Sorted(maps.Keys(found)), err)
 	}
 	for _, q := range reg.Requests() {
-		if q.Kind&regtest.ModuleDownloads != 0 && q.Authorization != "" {
+		if q.Kind&(regtest.ModulePage|regtest.ModulePackage) != 0 && q.Authorization != "" {
 			t.Errorf("%v", q)
 		}
 	}
@@ -151,12 +155,12 @@ func TestMirrorInit(t *testing.T) {
 	terraformtest.Each(t, func(t *testing.T, program string) {
 		for kind, m := range map[string]regtest.Mirror{
 			"plain":              {},
-			"zh, in a directory": {Hashes: []string{"zh"}, URLs: regtest.InDownload},
-			"h1, elsewhere":      {Hashes: []string{"h1"}, URLs: regtest.FileName, Path: "/providers", Origin: "https://files.example.com"},
-			"opaque":             {Hashes: []string{"h9", "zh"}, URLs: regtest.Opaque, Query: "signature=5eed"},
+			"zh, in a directory": {Hashes: []string{"zh"}, URLs: "download"},
+			"h1, elsewhere":      {Hashes: []string{"h1"}, URLs: "name", Path: "/providers", Origin: "https://files.example.com"},
+			"opaque":             {Hashes: []string{"h9", "zh"}, URLs: "opaque", Query: "signature=5eed"},
 			"over http":          {Origin: "http://files.example.com"},
-			"no hashes":          {NoHashes: true, URLs: regtest.RootRelative},
-			"empty hashes":       {Hashes: []string{}, URLs: regtest.Relative},
+			"no hashes":          {NoHashes: true, URLs: "root-relative"},
+			"empty hashes":       {Hashes: []string{}, URLs: "relative"},
 			"hosts ignored":      {IgnoreHost: true},
 		} {
 			t.Run(kind, func(t *testing.T) {
@@ -174,7 +178,7 @@ func mirror(t *testing.T, program string, m regtest.Mirror) {
 	reg.Mirror = m
 	here := addrs.CurrentPlatform().String()
 	rel := reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{here, "plan9_mips"}})
-	reg.Require("s3cret", regtest.MirrorMetadata)
+	reg.Require("s3cret", regtest.MirrorIndex|regtest.MirrorVersion)
 	srv := serve(t, reg)
 
 	project := terraformtest.New(t, program)
@@ -190,7 +194,7 @@ func mirror(t *testing.T, program string, m regtest.Mirror) {
 		}
 	}
 	for _, q := range reg.Requests() {
-		if q.Kind&(regtest.MirrorMetadata|regtest.Archive) == 0 || q.Kind == regtest.Archive && q.Authorization != "" {
+		if q.Kind&(regtest.MirrorIndex|regtest.MirrorVersion|regtest.Archive) == 0 || q.Kind == regtest.Archive && q.Authorization != "" {
 			t.Errorf("%v", q)
 		}
 	}

@@ -44,7 +44,7 @@ func fiveProviders(caching regtest.Caching) (reg *regtest.Registry, list []addrs
 const (
 	allDocuments = 21
 	documents    = regtest.Discovery | regtest.Metadata | regtest.Sums | regtest.Signature |
-		regtest.ModuleMetadata | regtest.MirrorMetadata
+		regtest.ModuleVersions | regtest.ModuleLocation | regtest.MirrorIndex | regtest.MirrorVersion
 )
 
 // findAll finds the packages of all providers, and downloads them to dir unless that is empty.

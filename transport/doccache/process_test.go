@@ -110,7 +110,7 @@ func TestProcesses(t *testing.T) {
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	reg, s := serve(t)
-	reg.AddFault(regtest.Fault{Kind: regtest.Discovery, First: 1, Break: regtest.Stall, After: 3})
+	reg.AddFault(regtest.Fault{Kind: regtest.Discovery, First: 1, Break: "stall", After: 3})
 	dir := t.TempDir()
 	stuck, waits := start(t, dir, s), start(t, dir, s)
 	if err := stuck.Tell(); err != nil {

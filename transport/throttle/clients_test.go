@@ -114,7 +114,7 @@ func TestWaitIsNotTimeout(t *testing.T) {
 // An interrupted download resumes with a single slot: it does not wait for itself.
 func TestResumeWithOneSlot(t *testing.T) {
 	t.Parallel()
-	for _, how := range []regtest.Break{regtest.Cut, regtest.Stall} {
+	for _, how := range []string{"cut", "stall"} {
 		synctest.Test(t, func(t *testing.T) {
 			reg := start()
 			reg.AddFault(regtest.Fault{Kind: regtest.Archive, First: 3, Break: how, After: 200_000})
