@@ -54,21 +54,22 @@ type EventKind string
 // The kinds of events.
 const (
 	EventLocated   EventKind = "located"   // Location is known, or has changed
-	EventBytes     EventKind = "bytes"     // about ten times a second, and at both ends of a transfer
-	EventResumed   EventKind = "resumed"   // a broken transfer continues
-	EventRestarted EventKind = "restarted" // a transfer starts again because of Err
+	EventBytes     EventKind = "bytes"     // Bytes of Total have arrived; about ten times a second
+	EventResumed   EventKind = "resumed"   // the transfer was resumed after a break
+	EventRestarted EventKind = "restarted" // the transfer starts again, because of Err
 	EventStored    EventKind = "stored"    // the package is verified and in Dir
-	EventReused    EventKind = "reused"    // Dir already had the package
+	EventReused    EventKind = "reused"    // Dir had the package before
 )
 
-// Event is one step of a download.
+// Event is one step of a download. Bytes decreases only with EventLocated and EventRestarted. The
+// last event is EventStored or EventReused. Failures are returned as errors only.
 type Event struct {
-	Kind     EventKind     // the step
-	Module   addrs.Module  // as in Report
-	Version  addrs.Version // as in Report
-	Dir      string        // as in Report
+	Kind     EventKind     // what happened
+	Module   addrs.Module  // of the package, see Report
+	Version  addrs.Version // of the package, see Report
+	Dir      string        // of the package, see Report
 	Location string        // safe to print
-	Bytes    int64         // arrived so far
-	Total    int64         // 0 if unknown
-	Err      error         // usually nil
+	Bytes    int64         // received
+	Total    int64         // expected; 0 if unknown
+	Err      error         // the cause, if any
 }

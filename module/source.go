@@ -9,39 +9,44 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 )
 
-// Lister finds modules. It must be safe for concurrent use.
+// Lister lists versions and locations. Its methods must be safe for concurrent use.
 type Lister interface {
-	// ModuleVersions lists the versions of m. If m is unknown, it returns ErrNotFound.
+	// ModuleVersions lists the versions of m; a known module may have none. It returns
+	// ErrNotFound if the source does not know m.
 	ModuleVersions(ctx context.Context, m addrs.Module) (*Versions, error)
 
-	// ModuleLocation returns where m in version v is. If m is unknown, it returns ErrNotFound;
-	// if v is unknown, ErrNoVersion.
+	// ModuleLocation returns the location of m at v. It returns ErrNotFound or ErrNoVersion if
+	// there is none.
 	ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (*Location, error)
 }
 
-// Opener fetches from locations of KindHTTP. It must be safe for concurrent use.
+// Opener opens the packages at locations of KindHTTP. Its methods must be safe for concurrent
+// use.
 type Opener interface {
 	// OpenModule starts to fetch from loc. It sends the token of the registry of loc.Module
 	// only if Direct and UseRegistryCredentials are set, and never over http.
 	//
-	// If loc.MayBePage, the request has the parameter terraform-get=1. Reading must end soon
-	// after ctx ends. After ErrChanged, the caller calls OpenModule once more.
+	// If loc.MayBePage, the request has the parameter terraform-get=1. Reads must end soon
+	// after ctx does. If OpenModule or a read returns ErrChanged, the caller may open again and
+	// must discard what it has read.
 	OpenModule(ctx context.Context, loc *Location) (*Body, error)
 }
 
-// Source is a source of modules, normally a registry.
+// Source has modules. It is normally a registry.
 type Source interface {
 	Lister
 	Opener
 }
 
-// Body is the content of a [Location]. The caller closes it.
+// Body is an archive or page that is being fetched. The caller must close it.
 type Body struct {
 	io.ReadCloser
 
-	Size int64 // bytes; unknown if zero or less
+	// Size is the declared size in bytes. If 0 or less, it is unknown.
+	Size int64
 
-	// Resumes, if not nil, counts how often the transfer was resumed, also during a read.
+	// Resumes, if not nil, returns how often the transfer was resumed. It may be called
+	// during a Read.
 	Resumes func() int
 
 	// Next is the header X-Terraform-Get. Unless empty, the body is not read.

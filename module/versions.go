@@ -10,12 +10,14 @@ import (
 
 // Release is one listed version of a module.
 type Release struct {
-	Version addrs.Version `json:"version"` // canonical
+	Version addrs.Version `json:"version"` // canonical, once in a list
 
-	// Listed is the text in the source, such as "v1.2", if it differs from Version.
+	// Listed is the text that the source lists for Version, if it is not the canonical form,
+	// for example "v1.2".
 	Listed string `json:"listed,omitempty"`
 
-	Deprecated *Deprecation `json:"deprecated,omitempty"` // if not nil, advises against it; read-only
+	// Deprecated, if not nil, advises against the version. It is read-only.
+	Deprecated *Deprecation `json:"deprecated,omitempty"`
 }
 
 // Deprecation is the author's note about a version. It is safe to print.
@@ -28,13 +30,14 @@ type Deprecation struct {
 type Versions struct {
 	Module addrs.Module `json:"module"` // as requested
 
-	// List has each version once. Sources sort it newest first.
+	// List has each version once, usually newest first.
 	List []Release `json:"versions"`
 
-	Warnings []string `json:"warnings,omitempty"` // the ignored parts of the answer; safe to print
+	// Warnings describe ignored parts of the source's answer. They are safe to print.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
-// String returns text for people.
+// String returns the module and its versions, in the order of List.
 func (v *Versions) String() string {
 	list := make([]string, len(v.List))
 	for i, r := range v.List {
@@ -43,48 +46,7 @@ func (v *Versions) String() string {
 	return v.Module.String() + ": " + cmp.Or(strings.Join(list, ", "), "no versions")
 }
 
-// Newest returns the newest version that c allows, as the CLI does: a release, unless c names
-// a prerelease exactly. The error is an [*Error] that wraps an [*UnavailableError].
-func (v *Versions) Newest(c addrs.ModuleConstraint) (addrs.Version, error) {
-	return v.choose(c.Matcher(), c)
-}
-
-// NewestFunc is [Versions.Newest] for any function, such as the Check method of a constraint of
-// hashicorp/go-version, which allows more prereleases than the CLI.
-func (v *Versions) NewestFunc(allows func(addrs.Version) bool) (addrs.Version, error) {
-	return v.choose(allows, addrs.ModuleConstraint{})
-}
-
-func (v *Versions) choose(allows func(addrs.Version) bool, c addrs.ModuleConstraint) (addrs.Version, error) {
-	best := v.newest(allows)
-	if best.IsZero() {
-		return best, &Error{Op: "choose a version of", Subject: v.Module.String(), Err: v.unavailable(c)}
-	}
-	return best, nil
-}
-
-// newest returns the newest version that allows accepts, or zero. The list may have any
-// order.
-func (v *Versions) newest(allows func(addrs.Version) bool) (best addrs.Version) {
-	for _, r := range v.List {
-		// In a list with the newest first, allows is called until the first match.
-		if r.Version.Compare(best) > 0 && allows(r.Version) {
-			best = r.Version
-		}
-	}
-	return best
-}
-
-// Find returns the release of version.
-func (v *Versions) Find(version addrs.Version) (Release, bool) {
-	i := slices.IndexFunc(v.List, func(r Release) bool { return r.Version == version })
-	if i < 0 {
-		return Release{}, false
-	}
-	return v.List[i], true
-}
-
-// Clone returns a copy with its own List and Warnings.
+// Clone returns a copy whose List and Warnings may be changed.
 func (v *Versions) Clone() *Versions {
 	if v == nil {
 		return nil
@@ -95,6 +57,65 @@ func (v *Versions) Clone() *Versions {
 	return &c
 }
 
+// Find returns the release of a version.
+func (v *Versions) Find(version addrs.Version) (Release, bool) {
+	i := slices.IndexFunc(v.List, func(r Release) bool { return r.Version == version })
+	if i < 0 {
+		return Release{}, false
+	}
+	return v.List[i], true
+}
+
+// Newest returns the newest version that c allows, as the CLI does. The zero constraint allows
+// every release; a prerelease must be named exactly. The error wraps an [*UnavailableError].
+func (v *Versions) Newest(c addrs.ModuleConstraint) (addrs.Version, error) {
+	best := v.newest(c.Matcher())
+	if best.IsZero() {
+		return best, &Error{Op: "choose a version of", Subject: v.Module.String(), Err: v.unavailable(c)}
+	}
+	return best, nil
+}
+
+// newest returns the newest version that allows accepts, or zero. The list may have any
+// order.
+func (v *Versions) newest(allows func(addrs.Version) bool) (best addrs.Version) {
+	for _, r := range v.List {
+		// If the list is sorted, this skips the rest.
+		if r.Version.Compare(best) > 0 && allows(r.Version) {
+			best = r.Version
+		}
+	}
+	return best
+}
+
+// UnavailableError means that no version fits. It describes what is listed, and wraps
+// ErrNoVersion.
+type UnavailableError struct {
+	Module     addrs.Module           // as requested
+	Constraint addrs.ModuleConstraint // the allowed versions
+
+	// Newest is the newest listed release, otherwise the newest prerelease, or zero.
+	Newest addrs.Version
+}
+
+// Unwrap returns ErrNoVersion.
+func (e *UnavailableError) Unwrap() error { return ErrNoVersion }
+
+// Error describes what is missing and what is listed.
+func (e *UnavailableError) Error() string {
+	text := "no version matches (any release)"
+	if !e.Constraint.IsZero() {
+		text = `no version matches "` + e.Constraint.String() + `"`
+	}
+	switch {
+	case e.Newest.IsZero():
+		return text + ", none is listed"
+	case e.Newest.IsPrerelease():
+		text += ", only prereleases are listed"
+	}
+	return text + ", the newest is " + e.Newest.String()
+}
+
 // Unavailable returns the error of a [Source] without this version.
 func (v *Versions) Unavailable(version addrs.Version) *UnavailableError {
 	return v.unavailable(addrs.ExactModuleConstraint(version))
@@ -103,35 +124,4 @@ func (v *Versions) Unavailable(version addrs.Version) *UnavailableError {
 func (v *Versions) unavailable(c addrs.ModuleConstraint) *UnavailableError {
 	newest := cmp.Or(v.newest(addrs.ModuleConstraint{}.Matcher()), v.newest(func(addrs.Version) bool { return true }))
 	return &UnavailableError{Module: v.Module, Constraint: c, Newest: newest}
-}
-
-// UnavailableError means that a module has no such version. It wraps ErrNoVersion.
-type UnavailableError struct {
-	Module     addrs.Module           // as requested
-	Constraint addrs.ModuleConstraint // as requested; zero for [Versions.NewestFunc]
-
-	// Newest is the newest listed release, else prerelease; zero if none is listed.
-	Newest addrs.Version
-}
-
-// Unwrap returns ErrNoVersion.
-func (e *UnavailableError) Unwrap() error { return ErrNoVersion }
-
-// Error names constraint and newest version.
-func (e *UnavailableError) Error() string {
-	wanted := "no version is allowed"
-	switch {
-	case !e.Constraint.IsZero():
-		wanted = `no version matches "` + e.Constraint.String() + `"`
-	case e.Newest.IsZero() || e.Newest.IsPrerelease():
-		wanted = "no version matches (any release)"
-	}
-	newest := "the newest is " + e.Newest.String()
-	switch {
-	case e.Newest.IsZero():
-		newest = "none is listed"
-	case e.Newest.IsPrerelease():
-		newest = "only prereleases are listed, " + newest
-	}
-	return wanted + ", " + newest
 }

@@ -64,22 +64,6 @@ func TestNewestZero(t *testing.T) {
 	}
 }
 
-// TestNewestFunc allows prereleases that the CLI does not.
-func TestNewestFunc(t *testing.T) {
-	t.Parallel()
-	all := listed(t, "2.0.0-beta", "1.0.0", "2.0.0-rc.1", "0.9.0")
-	least := addrs.MustParseVersion("2.0.0-alpha")
-	if got, err := all.NewestFunc(func(v addrs.Version) bool { return v.Compare(least) > 0 }); got.String() != "2.0.0-rc.1" || err != nil {
-		t.Errorf("NewestFunc(after %s) = %q, %v; want 2.0.0-rc.1", least, got, err)
-	}
-	_, err := all.NewestFunc(func(addrs.Version) bool { return false })
-	u, ok := errors.AsType[*module.UnavailableError](err)
-	if want := "no version is allowed, the newest is 1.0.0"; !ok || u.Error() != want || !u.Constraint.IsZero() || !errors.Is(err, module.ErrNoVersion) {
-		t.Errorf("NewestFunc(nothing): %v, want %s", err, want)
-	}
-	wellFormed(t, err)
-}
-
 func TestUnavailable(t *testing.T) {
 	t.Parallel()
 	c := addrs.MustParseModuleConstraint("> 5")
