@@ -64,84 +64,47 @@ func TestParseProvider(t *testing.T) {
 
 func TestParseProviderRefuses(t *testing.T) {
 	t.Parallel()
-	tests := []struct{ in, reason, suggestion string }{
-		{"", "empty", ""},
-		{"/", "empty", ""},
-		{"/aws", "empty", ""},
-		{"hashicorp/", "empty", ""},
-		{"//", "hostname", ""},
-		{"example.com//aws", "empty", ""},
-		{"a/b/c/d", "must be TYPE", ""},
-		{"https://example.com/aws", "must be TYPE", ""},
-		{"https://example.com", "hostname", ""},
-		{"example.com:0/acme/alpha", "port", ""},
-		{"xn--bb-fka.example/acme/alpha", "punycode", ""},
-		{"example.com./acme/alpha", "dot", ""},
-
-		// Parts.
-		{"acme/al.pha", "not allowed", ""},
-		{"../aws", "not allowed", ""},
-		{"./aws", "not allowed", ""},
-		{"acme/..", "not allowed", ""},
-		{"acme/al pha", "not allowed", ""},
-		{"acme/al_pha", "not allowed", ""},
-		{`acme/al\pha`, "not allowed", ""},
-		{"acme/alpha:443", "not allowed", ""},
-		{"acme/ä:443", "not allowed", ""},
-		{"acme/alpha\n", "not allowed", ""},
-		{"acme/al\x00pha", "not allowed", ""},
-		{"acme/al%2fpha", "not allowed", ""},
-		{"?/aws", "not allowed", ""},
-		{"acme/*", "not allowed", ""},
-		{"acme/-alpha", "hyphen", ""},
-		{"acme/alpha-", "hyphen", ""},
-		{"acme/-", "hyphen", ""},
-		{"acme/al--pha", "hyphens", ""},
-		{"acme/xn--bb-fka", "hyphens", ""},
-		{"acme/XN--bb-fka", "hyphens", ""},
-		{"acme/ｘｎ－－bb-fka", "punycode", ""},
-		{"acme/ab－－c", "", ""},
-		{"acme/a－－b", "hyphens", ""},
-		{"acme/aü--b", "hyphens", ""},
-		{"acme/a\xff", "UTF-8", ""},
-		{strings.Repeat("a", 513) + "/b", "too long", ""},
-		{"a/" + strings.Repeat("ö", 60), "63 bytes", ""},
-		{strings.Repeat("a", 5000), "too long", ""},
-
-		// Dots that appear only after normalisation.
-		{"example.com/．．/．．", "", ""},
-		{"acme/a。b", "dot", ""},
-		{"acme/｡", "dot", ""},
-		{"acme/．", "dot", ""},
-		{"acme/a․b", "", ""}, // one dot leader
-		{"acme/…", "", ""},
-		{"acme/\u00ad", "empty", ""},
-		{"acme/a\u2044b", "", ""},
-		{"acme/a／b", "", ""},
-		{"acme/a＼b", "", ""},
-
-		// Prefixes.
+	check := func(in, reason, suggestion string) {
+		t.Helper()
+		got, err := addrs.ParseProvider(in)
+		pe := checkRefused(t, err, "provider address", in, reason)
+		if !got.IsZero() || pe.Suggestion != suggestion {
+			t.Errorf("ParseProvider(%q) = %q, suggestion %q; want %q", in, got, pe.Suggestion, suggestion)
+		}
+	}
+	for reason, list := range map[string][]string{
+		"empty":        {"", "/", "/aws", "hashicorp/", "example.com//aws", "acme/\u00ad"},
+		"hostname":     {"//", "https://example.com"},
+		"must be TYPE": {"a/b/c/d", "https://example.com/aws"},
+		"port":         {"example.com:0/acme/alpha"},
+		"punycode":     {"xn--bb-fka.example/acme/alpha", "acme/ｘｎ－－bb-fka"},
+		"dot":          {"example.com./acme/alpha", "acme/a。b", "acme/｡", "acme/．"},
+		"not allowed": {
+			"acme/al.pha", "../aws", "./aws", "acme/..", "acme/al pha", "acme/al_pha", `acme/al\pha`, "acme/alpha:443", "acme/ä:443", "acme/alpha\n",
+			"acme/al\x00pha", "acme/al%2fpha", "?/aws", "acme/*",
+		},
+		"hyphen":              {"acme/-alpha", "acme/alpha-", "acme/-", "-", "-/-"},
+		"hyphens":             {"acme/al--pha", "acme/xn--bb-fka", "acme/XN--bb-fka", "acme/a－－b", "acme/aü--b"},
+		"":                    {"acme/ab－－c", "example.com/．．/．．", "acme/a․b", "acme/…", "acme/a\u2044b", "acme/a／b", "acme/a＼b"},
+		"UTF-8":               {"acme/a\xff"},
+		"too long":            {strings.Repeat("a", 513) + "/b", strings.Repeat("a", 5000)},
+		"63 bytes":            {"a/" + strings.Repeat("ö", 60)},
+		"terraform-provider-": {"hashicorp/terraform-provider-terraform-aws"},
+		"terraform-":          {"hashicorp/terraform-aws", "hashicorp/ｔｅｒｒａｆｏｒｍ-aws"},
+		"opentofu-":           {"hashicorp/opentofu-aws"},
+		`"-" exists only on`:  {"example.com/-/aws", "registry.terraform.io/-/aws"},
+	} {
+		for _, in := range list {
+			check(in, reason, "")
+		}
+	}
+	for _, tt := range []struct{ in, reason, suggestion string }{
 		{"terraform-provider-aws", "terraform-provider-", "hashicorp/aws"},
 		{"hashicorp/terraform-provider-aws", "terraform-provider-", "hashicorp/aws"},
 		{"HashiCorp/Terraform-Provider-AWS", "terraform-provider-", "hashicorp/aws"},
 		{"example.com/acme/opentofu-provider-alpha", "opentofu-provider-", "example.com/acme/alpha"},
-		{"hashicorp/terraform-provider-terraform-aws", "terraform-provider-", ""},
-		{"hashicorp/terraform-aws", "terraform-", ""},
-		{"hashicorp/opentofu-aws", "opentofu-", ""},
-		{"hashicorp/ｔｅｒｒａｆｏｒｍ-aws", "terraform-", ""},
-
-		// Legacy.
-		{"example.com/-/aws", `"-" exists only on`, ""},
-		{"registry.terraform.io/-/aws", `"-" exists only on`, ""},
-		{"-", "hyphen", ""},
-		{"-/-", "hyphen", ""},
-	}
-	for _, tt := range tests {
-		p, err := addrs.ParseProvider(tt.in)
-		pe := checkRefused(t, err, "provider address", tt.in, tt.reason)
-		if !p.IsZero() || pe.Suggestion != tt.suggestion {
-			t.Errorf("ParseProvider(%q) = %q, suggestion %q; want %q", tt.in, p, pe.Suggestion, tt.suggestion)
-		}
+	} {
+		check(tt.in, tt.reason, tt.suggestion)
 	}
 }
 

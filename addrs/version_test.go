@@ -36,48 +36,37 @@ func TestParseVersion(t *testing.T) {
 
 func TestParseVersionRefuses(t *testing.T) {
 	t.Parallel()
-	tests := []struct{ in, reason, suggestion string }{
-		{"", "empty", ""},
-		{" ", "empty", ""},
-		{"v", `"v"`, ""},
+	check := func(in, reason, suggestion string) {
+		t.Helper()
+		got, err := addrs.ParseVersion(in)
+		pe := checkRefused(t, err, "provider version", in, reason)
+		if !got.IsZero() || pe.Suggestion != suggestion {
+			t.Errorf("ParseVersion(%q) = %q, suggestion %q; want %q", in, got, pe.Suggestion, suggestion)
+		}
+	}
+	for reason, list := range map[string][]string{
+		"empty":         {"", " "},
+		`"v"`:           {"v"},
+		"three numbers": {"1.2.3.4"},
+		"numbers":       {"1..2", ".1", "1.a", "1.x", "-1.0.0", "+1.0.0"},
+		"constraint":    {"*", ">= 1.0", "~> 1.0", "=1"},
+		"prerelease": {
+			"1.0.0beta", "1.0.0-a_b", "1.0.0-ä", "1.0.0-a~b", "1.0.0-+x", "1.0.0+a+b", "1.0.0+a+", "1.0.0-a b", "1.0.0-a\x1b[31m", "1.0.0, 2.0.0",
+		},
+		"2^64-1":   {"18446744073709551616.0.0", "1.0.99999999999999999999999999", strings.Repeat("9", 250)},
+		"too long": {"1.0.0-" + strings.Repeat("a", 251), "v" + strings.Repeat("9", 5000), "0-" + strings.Repeat("a", 251)},
+	} {
+		for _, in := range list {
+			check(in, reason, "")
+		}
+	}
+	for _, tt := range []struct{ in, reason, suggestion string }{
 		{"v1.2.3", `"v"`, "1.2.3"},
 		{"V1.2", `"v"`, "1.2.0"},
 		{" 1.2.3", "spaces", "1.2.3"},
 		{"1.2.3\n", "spaces", "1.2.3"},
-		{"1.2.3.4", "three numbers", ""},
-		{"1..2", "numbers", ""},
-		{".1", "numbers", ""},
-		{"1.a", "numbers", ""},
-		{"1.x", "numbers", ""},
-		{"*", "constraint", ""},
-		{">= 1.0", "constraint", ""},
-		{"~> 1.0", "constraint", ""},
-		{"=1", "constraint", ""},
-		{"-1.0.0", "numbers", ""},
-		{"+1.0.0", "numbers", ""},
-		{"1.0.0beta", "prerelease", ""},
-		{"1.0.0-a_b", "prerelease", ""},
-		{"1.0.0-ä", "prerelease", ""},
-		{"1.0.0-a~b", "prerelease", ""},
-		{"1.0.0-+x", "prerelease", ""},
-		{"1.0.0+a+b", "prerelease", ""},
-		{"1.0.0+a+", "prerelease", ""},
-		{"1.0.0-a b", "prerelease", ""},
-		{"1.0.0-a\x1b[31m", "prerelease", ""},
-		{"1.0.0, 2.0.0", "prerelease", ""},
-		{"18446744073709551616.0.0", "2^64-1", ""},
-		{"1.0.99999999999999999999999999", "2^64-1", ""},
-		{strings.Repeat("9", 250), "2^64-1", ""},
-		{"1.0.0-" + strings.Repeat("a", 251), "too long", ""},
-		{"v" + strings.Repeat("9", 5000), "too long", ""},
-		{"0-" + strings.Repeat("a", 251), "too long", ""}, // as 0.0.0-…
-	}
-	for _, tt := range tests {
-		v, err := addrs.ParseVersion(tt.in)
-		pe := checkRefused(t, err, "provider version", tt.in, tt.reason)
-		if !v.IsZero() || pe.Suggestion != tt.suggestion {
-			t.Errorf("ParseVersion(%q) = %q, suggestion %q; want %q", tt.in, v, pe.Suggestion, tt.suggestion)
-		}
+	} {
+		check(tt.in, tt.reason, tt.suggestion)
 	}
 }
 

@@ -71,28 +71,13 @@ func TestNetrc(t *testing.T) {
 func TestNetrcExactHost(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
-		"", "\n", "# machine a.test password pw",
-		"default login d password d",
-		"default password d port 443 protocol https",
-		"machine test password pw",
-		"machine x.a.test password pw",
-		"machine a.test. password pw",
-		"machine *.test password pw",
-		"machine * password pw",
-		`machine "" password pw`,
-		`machine "" port 443 password pw`,
-		"machine https://a.test password pw",
-		"machine a.test/ password pw",
-		"machine a.test:8443 password pw",
-		"machine a.test:80 password pw",
-		"machine a.test password pw port 8443",
-		"machine a.test password pw port https",
-		"machine a.test:8443 password pw port 443",
-		"machine a.test password pw protocol http",
-		"machine a.test password pw protocol ftp",
-		"machine a.test login alice",
-		"machine a.test",
-		"macdef m\nmachine a.test password pw\n",
+		"", "\n", "# machine a.test password pw", "default login d password d", "default password d port 443 protocol https",
+		"machine test password pw", "machine x.a.test password pw", "machine a.test. password pw", "machine *.test password pw",
+		"machine * password pw", `machine "" password pw`, `machine "" port 443 password pw`, "machine https://a.test password pw",
+		"machine a.test/ password pw", "machine a.test:8443 password pw", "machine a.test:80 password pw",
+		"machine a.test password pw port 8443", "machine a.test password pw port https", "machine a.test:8443 password pw port 443",
+		"machine a.test password pw protocol http", "machine a.test password pw protocol ftp", "machine a.test login alice",
+		"machine a.test", "macdef m\nmachine a.test password pw\n",
 	} {
 		if user, password, ok := netrc(t, text).Lookup(hostA); ok || user != "" || password.Reveal() != "" {
 			t.Errorf("%q: %q, %q", text, user, password.Reveal())

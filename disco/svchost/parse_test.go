@@ -80,114 +80,60 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// refused lists names that are invalid for both parsers, with a part of the reason.
-var refused = []struct{ in, reason string }{
-	{"", "empty"},
-	{":8080", "empty label"},
-	{"example.com:", "missing"},
-	{"example.com:0", "must not be 0"},
-	{"example.com:00", "must not be 0"},
-	{"example.com:+80", "decimal digits"},
-	{"example.com:-1", "decimal digits"},
-	{"example.com:65536", "65535"},
-	{"example.com:99999999999999999999999", "65535"},
-	{"example.com:8_0", "decimal digits"},
-	{"example.com:0x50", "decimal digits"},
-	{"example.com: 80", "decimal digits"},
-	{"example.com:80 ", "decimal digits"},
-	{"example.com:８０", "decimal digits"},
-	{"example.com:٨٠", "decimal digits"},
-	{"example.com：80", ""}, // full-width colon
-
-	{".example.com", "empty label"},
-	{"example..com", "empty label"},
-	{"example.com.", "end with a dot"},
-	{"example.com..", "end with a dot"},
-	{"example.com。", "end with a dot"},
-	{"example.com．:8443", "end with a dot"},
-	{"example。。com", "empty label"},
-	{".", "end with a dot"},
-	{"｡", "end with a dot"},
-	{"\u00ad.com", "empty label"},
-	{"a.\u00ad.com", "empty label"},
-	{"a.\u00ad", "end with a dot"},
-	{"\u00ad", "empty label"},
-
-	{"https://example.com", "not a URL"},
-	{"HTTPS://example.com/v1", "not a URL"},
-	{"http:example", "not a URL"},
-	{"https:", "not a URL"},
-	{"http:/x", "not a URL"},
-	{"ftp://example.com", "not a URL"},
-	{"example.com/v1", "without a path"},
-	{"user@example.com", "without user information"},
-
-	{"::1", "IPv6"},
-	{"[::1]", "IPv6"},
-	{"[::1]:8443", "IPv6"},
-	{"[fe80", "IPv6"},
-	{"fe80::1%eth0", "IPv6"},
-	{"example.com:80:80", "IPv6"},
-
-	{"exa mple.com", "not allowed"},
-	{" example.com", "not allowed"},
-	{"example.com\n", "not allowed"},
-	{"a\x00b", "not allowed"},
-	{"a%2fb", "not allowed"},
-	{"a?b", "not allowed"},
-	{"a#b", "not allowed"},
-	{"*.example.com", "not allowed"},
-	{`a\b`, "not allowed"},
-	{"-a.example", "hyphen"},
-	{"a-.example", "hyphen"},
-	{"a\xffb.example", "UTF-8"},
-	{"a\u200db.example", "internationalised"},
-	{"a\u202eb.example", "internationalised"},
-	{"\u0300a.example", "internationalised"},
-	{"אa.example", "internationalised"}, // right to left, then left to right
-
-	{label63 + "a.example", "63 bytes"},
-	{strings.Repeat("ö", 60) + ".example", "63 bytes"},
-	{name253 + "b", "253 bytes"},
-	{strings.Repeat("a.", 126) + "ö", "253 bytes"},
-	{"a" + strings.Repeat("\u00ad", 549) + "bc", "too long"}, // 1101 bytes
-	{strings.Repeat("a", 5000), "too long"},
-
-	{"xn--.example", ""},
-	{"xn--ü-abc.example", ""},
-	{"xn--日-.example", ""},           // what a decoder passes through
-	{"xn--xn--b-bb-fka.example", ""}, // xn--§b-bb, which is punycode again
-	{"xn--example-.example", ""},     // plain ASCII in disguise
+// refused lists names that are invalid for both parsers, by a part of the reason. Some have a full-width
+// colon, or punycode of ASCII, of punycode, and of what a decoder passes through.
+var refused = map[string][]string{
+	"empty":         {""},
+	"empty label":   {":8080", ".example.com", "example..com", "example。。com", "\u00ad.com", "a.\u00ad.com", "\u00ad"},
+	"missing":       {"example.com:"},
+	"must not be 0": {"example.com:0", "example.com:00"},
+	"decimal digits": {
+		"example.com:+80", "example.com:-1", "example.com:8_0", "example.com:0x50", "example.com: 80", "example.com:80 ", "example.com:８０",
+		"example.com:٨٠",
+	},
+	"65535":                    {"example.com:65536", "example.com:99999999999999999999999"},
+	"":                         {"example.com：80", "xn--.example", "xn--ü-abc.example", "xn--日-.example", "xn--xn--b-bb-fka.example", "xn--example-.example"},
+	"end with a dot":           {"example.com.", "example.com..", "example.com。", "example.com．:8443", ".", "｡", "a.\u00ad"},
+	"not a URL":                {"https://example.com", "HTTPS://example.com/v1", "http:example", "https:", "http:/x", "ftp://example.com"},
+	"without a path":           {"example.com/v1"},
+	"without user information": {"user@example.com"},
+	"IPv6":                     {"::1", "[::1]", "[::1]:8443", "[fe80", "fe80::1%eth0", "example.com:80:80"},
+	"not allowed":              {"exa mple.com", " example.com", "example.com\n", "a\x00b", "a%2fb", "a?b", "a#b", "*.example.com", `a\b`},
+	"hyphen":                   {"-a.example", "a-.example"},
+	"UTF-8":                    {"a\xffb.example"},
+	"internationalised":        {"a\u200db.example", "a\u202eb.example", "\u0300a.example", "אa.example"},
+	"63 bytes":                 {label63 + "a.example", strings.Repeat("ö", 60) + ".example"},
+	"253 bytes":                {name253 + "b", strings.Repeat("a.", 126) + "ö"},
+	"too long":                 {"a" + strings.Repeat("\u00ad", 549) + "bc", strings.Repeat("a", 5000)},
 }
 
 // strictOnly lists names that are invalid for Parse only.
-var strictOnly = []struct{ in, reason string }{
-	{"xn--bb-fka.example", "punycode"},
-	{"XN--bb-fka.example", "punycode"},
-	{"Xn--BB-FKA.example", "punycode"},
-	{"a.xn--bb-fka", "punycode"},
-	{"ｘｎ－－bb-fka.example", "punycode"},
-	{"x\u00adn--bb-fka.example", "punycode"},
-	{"foo。xn--bb-fka", "punycode"},
-	{"foo．ｘn--bb-fka", "punycode"},
-	{"foo｡xn--bb-fka:8443", "punycode"},
-	{"my_registry.example", "not allowed"},
-	{"ab--c.example", "third and fourth"},
+var strictOnly = map[string][]string{
+	"punycode": {
+		"xn--bb-fka.example", "XN--bb-fka.example", "Xn--BB-FKA.example", "a.xn--bb-fka", "ｘｎ－－bb-fka.example", "x\u00adn--bb-fka.example",
+		"foo。xn--bb-fka", "foo．ｘn--bb-fka", "foo｡xn--bb-fka:8443",
+	},
+	"not allowed":      {"my_registry.example"},
+	"third and fourth": {"ab--c.example"},
 }
 
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
-	for _, tt := range append(refused, strictOnly...) {
-		h, err := svchost.Parse(tt.in)
-		checkRefused(t, "Parse", tt.in, tt.reason, h, err)
+	for reason, names := range refused {
+		for _, in := range names {
+			h, err := svchost.Parse(in)
+			checkRefused(t, "Parse", in, reason, h, err)
+			h, err = svchost.FromWire(in)
+			checkRefused(t, "FromWire", in, reason, h, err)
+		}
 	}
-	for _, tt := range refused {
-		h, err := svchost.FromWire(tt.in)
-		checkRefused(t, "FromWire", tt.in, tt.reason, h, err)
-	}
-	for _, tt := range strictOnly {
-		if _, err := svchost.FromWire(tt.in); err != nil {
-			t.Errorf("FromWire(%q): %v", tt.in, err)
+	for reason, names := range strictOnly {
+		for _, in := range names {
+			h, err := svchost.Parse(in)
+			checkRefused(t, "Parse", in, reason, h, err)
+			if _, err := svchost.FromWire(in); err != nil {
+				t.Errorf("FromWire(%q): %v", in, err)
+			}
 		}
 	}
 }

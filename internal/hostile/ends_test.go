@@ -180,10 +180,10 @@ var endings = []ending{
 			return err
 		}
 	}},
-	{"module.Download", 200, true, moduleInto(plain, "m", false)},
-	{"module.Download of a zip", 550, true, moduleInto(direct, "m", false)},
-	{"module.Download with a repository", 50, false, moduleInto(gitty, "m", false)},
-	{"module.Download in place of another", 700, false, moduleInto(plain, "m", true)},
+	{"module.Download", 200, true, moduleInto(plain, false)},
+	{"module.Download of a zip", 550, true, moduleInto(direct, false)},
+	{"module.Download with a repository", 50, false, moduleInto(gitty, false)},
+	{"module.Download in place of another", 700, false, moduleInto(plain, true)},
 	{"module.DownloadAll", 200, true, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
 		return func(ctx context.Context) error {
 			requests := []module.Request{{Source: addrs.ModuleSource{Module: plain}, Version: v1, Dir: filepath.Join(dir, "m")}}
@@ -348,9 +348,9 @@ type zeros struct{}
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
 // moduleInto downloads a module, if replace is set in place of a directory with many files.
-func moduleInto(m addrs.Module, name string, replace bool) func(*testing.T, *crowd, string) func(context.Context) error {
+func moduleInto(m addrs.Module, replace bool) func(*testing.T, *crowd, string) func(context.Context) error {
 	return func(t *testing.T, c *crowd, dir string) func(context.Context) error {
-		dir = filepath.Join(dir, name)
+		dir = filepath.Join(dir, "m")
 		if replace {
 			litter(t, dir, "%d")
 		}

@@ -99,44 +99,16 @@ func token(t testing.TB, secret string) auth.Token {
 	return token
 }
 
-func (w *world) disco() *disco.Client {
-	return &disco.Client{
-		Transport: &transport.Client{
-			HTTP:        w.http,
-			Credentials: w.credentials,
-			Timeout:     w.timeout,
-			Retries:     w.retries,
-			AllowHTTP:   w.allowHTTP,
-			VetoHost:    w.ask,
-		},
-	}
+func (w *world) transport() *transport.Client {
+	return &transport.Client{HTTP: w.http, Credentials: w.credentials, Timeout: w.timeout, Retries: w.retries, AllowHTTP: w.allowHTTP, VetoHost: w.ask}
 }
 
-func (w *world) registry() *regclient.Client {
-	return &regclient.Client{
-		Transport: &transport.Client{
-			HTTP:        w.http,
-			Credentials: w.credentials,
-			Timeout:     w.timeout,
-			Retries:     w.retries,
-			AllowHTTP:   w.allowHTTP,
-			VetoHost:    w.ask,
-		},
-	}
-}
+func (w *world) disco() *disco.Client { return &disco.Client{Transport: w.transport()} }
+
+func (w *world) registry() *regclient.Client { return &regclient.Client{Transport: w.transport()} }
 
 func (w *world) mirror() *mirrorclient.Client {
-	return &mirrorclient.Client{
-		BaseURL: "https://" + mirrorHost + "/mirror/",
-		Transport: &transport.Client{
-			HTTP:        w.http,
-			Credentials: w.credentials,
-			Timeout:     w.timeout,
-			Retries:     w.retries,
-			AllowHTTP:   w.allowHTTP,
-			VetoHost:    w.ask,
-		},
-	}
+	return &mirrorclient.Client{BaseURL: "https://" + mirrorHost + "/mirror/", Transport: w.transport()}
 }
 
 // ask is the VetoHost of all clients. Tests may set the veto later.

@@ -106,11 +106,7 @@ func fails(t *testing.T, op operation, fault regtest.Fault, retries int) (outcom
 	if err == nil {
 		t.Fatalf("no error, but %v", result)
 	}
-	n := map[regtest.Kind]int{}
-	for _, q := range w.reg.Requests() {
-		n[q.Kind]++
-	}
-	return typed(t, err), n
+	return typed(t, err), w.count()
 }
 
 // once checks that other requests are not repeated. After a refusal, one list of versions may be

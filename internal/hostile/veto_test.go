@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -269,26 +269,18 @@ type switched struct{ http.RoundTripper }
 
 // syncList is a list that is safe for concurrent use.
 type syncList struct {
-	list atomic.Pointer[[]string]
+	mu   sync.Mutex
+	list []string
 }
 
 func (l *syncList) add(s string) {
-	for {
-		old := l.list.Load()
-		next := []string{s}
-		if old != nil {
-			next = append(slices.Clone(*old), s)
-		}
-		if l.list.CompareAndSwap(old, &next) {
-			return
-		}
-	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = append(l.list, s)
 }
 
 func (l *syncList) sorted() []string {
-	p := l.list.Load()
-	if p == nil {
-		return nil
-	}
-	return slices.Sorted(slices.Values(*p))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Sorted(slices.Values(l.list))
 }

@@ -6,92 +6,51 @@ import (
 	"testing"
 )
 
-// endsShownBy names the test that shows that a function returns soon after its context has ended, or
-// says that it has only a few steps, which do not wait.
+// endsShownBy has the functions with a context, by the test that shows that they return soon after it has
+// ended, or by why they have only a few steps, which do not wait.
 var endsShownBy = map[string]string{
-	"auth.Cache.Token":                                "internal/flight.TestLastCallersLeavingStopsTheWork",
-	"auth.CredentialsFile.Forget":                     "internal/hostile.TestEnds", // as Save
-	"auth.CredentialsFile.Save":                       "internal/hostile.TestEnds",
-	"auth.CredentialsFile.Token":                      "reads a file of limited size",
-	"auth.Environment.Token":                          "reads variables",
-	"auth.Helper.Forget":                              "auth.TestHelperLeavesNoChild",
-	"auth.Helper.Save":                                "auth.TestHelperLeavesNoChild",
-	"auth.Helper.Token":                               "auth.TestHelperLeavesNoChild",
-	"auth.Lookup":                                     "calls a source",
-	"auth/login.Client.Login":                         "auth/login.TestExchangeIsCancelled",
-	"auth/login.Client.Logout":                        "calls a store",
-	"cliconfig.Config.TokenOrigin":                    "auth.TestHelperLeavesNoChild",
-	"disco.Client.Discover":                           "internal/hostile.TestContextWins",
-	"mirrorclient.Client.Evidence":                    "makes no request",
-	"mirrorclient.Client.Open":                        "internal/hostile.TestContextWins",
-	"mirrorclient.Client.ProviderPackage":             "internal/hostile.TestContextWins",
-	"mirrorclient.Client.ProviderVersions":            "internal/hostile.TestContextWins",
-	"mirrorclient/mirrordir.Mirror.Add":               "internal/hostile.TestEndsInAStall",
-	"mirrorclient/mirrordir.Mirror.AddArchive":        "internal/hostile.TestEndsInAStall", // with mirrorserve.Cache
-	"mirrorclient/mirrordir.Mirror.AddLocked":         "internal/hostile.TestEnds",         // as Add
-	"mirrorclient/mirrordir.Mirror.All":               "internal/hostile.TestEnds",
-	"mirrorclient/mirrordir.Mirror.Check":             "internal/hostile.TestEnds",
-	"mirrorclient/mirrordir.Mirror.Evidence":          "reads one record",
-	"mirrorclient/mirrordir.Mirror.ListedArchives":    "reads one document",
-	"mirrorclient/mirrordir.Mirror.ListedVersions":    "internal/hostile.TestEnds",
-	"mirrorclient/mirrordir.Mirror.Open":              "opens one file",
-	"mirrorclient/mirrordir.Mirror.ProviderPackage":   "reads one record",
-	"mirrorclient/mirrordir.Mirror.ProviderVersions":  "internal/hostile.TestEnds",
-	"mirrorclient/mirrordir.Mirror.RecordedPackage":   "reads one record",
-	"mirrorclient/mirrordir.Mirror.Reindex":           "internal/hostile.TestEnds",
-	"mirrorclient/mirrordir.Mirror.Remove":            "internal/hostile.TestEnds",
-	"mirrorclient/mirrordir.Mirror.Stage":             "creates one file",
-	"mirrorclient/mirrordir/dirtest.TestStorage":      "mirrorclient/mirrordir/dirtest.TestEnds",
-	"mirrorclient/mirrorserve.Cache.Evidence":         "reads one record",
-	"mirrorclient/mirrorserve.Cache.Open":             "internal/hostile.TestEndsInAStall",
-	"mirrorclient/mirrorserve.Cache.ProviderPackage":  "internal/hostile.TestEndsInAStall",
-	"mirrorclient/mirrorserve.Cache.ProviderVersions": "mirrorclient/mirrorserve.TestCacheWaitsForAnySource",
-	"mirrorclient/mirrorserve.Handler.ServeHTTP":      "mirrorclient/mirrorserve.TestClientsLeaveWhileJudged",
-	"module.Download":                                 "internal/hostile.TestEnds",
-	"module.DownloadAll":                              "internal/hostile.TestEnds",
-	"module.DownloadLocation":                         "internal/hostile.TestEnds",
-	"module.Fetchers.FetchModule":                     "module.TestContext",
-	"provider.Download":                               "internal/hostile.TestEnds",
-	"provider.Find":                                   "provider.TestSearchEndsWithContext",
-	"provider.FirstOf.Evidence":                       "provider.TestSearchEndsWithContext",
-	"provider.FirstOf.Open":                           "provider.TestSearchEndsWithContext",
-	"provider.FirstOf.ProviderPackage":                "provider.TestSearchEndsWithContext",
-	"provider.FirstOf.ProviderVersions":               "provider.TestSearchEndsWithContext",
-	"provider.Limiter.Acquire":                        "provider.TestHashesCancelled",
-	"provider.Hashes":                                 "internal/hostile.TestEndsInAStall",
-	"provider.Multi.Evidence":                         "provider.TestSearchEndsWithContext",
-	"provider.Multi.Open":                             "provider.TestSearchEndsWithContext",
-	"provider.Multi.ProviderPackage":                  "provider.TestSearchEndsWithContext",
-	"provider.Multi.ProviderVersions":                 "provider.TestSearchEndsWithContext",
-	"provider.Receive":                                "internal/hostile.TestEndsInAStall", // with Download
-	"provider.Received.Judge":                         "provider.TestCancelBeforeTheVerdict",
-	"provider/hashstore.Dir.Hashes":                   "reads a file of limited size",
-	"provider/hashstore.Dir.Prune":                    "internal/hostile.TestEnds",
-	"provider/hashstore.Dir.StoreHashes":              "writes one small file",
-	"provider/install.Dir.Install":                    "internal/hostile.TestEnds",
-	"provider/install.Dir.Lookup":                     "internal/hostile.TestEnds",
-	"provider/install.Dir.Place":                      "internal/hostile.TestEnds",
-	"provider/install.Dir.Prune":                      "internal/hostile.TestEnds",
-	"provider/install.Installer.Ensure":               "internal/hostile.TestEndsInAStall",
-	"provider/install.Installer.Plan":                 "internal/hostile.TestEnds",
-	"regclient.Client.Evidence":                       "internal/hostile.TestContextWins",
-	"regclient.Client.ModuleLocation":                 "internal/hostile.TestContextWins",
-	"regclient.Client.ModuleVersions":                 "internal/hostile.TestContextWins",
-	"regclient.Client.Open":                           "internal/hostile.TestContextWins",
-	"regclient.Client.OpenModule":                     "internal/hostile.TestContextWins",
-	"regclient.Client.ProviderPackage":                "internal/hostile.TestContextWins",
-	"regclient.Client.ProviderVersions":               "internal/hostile.TestContextWins",
-	"regclient/regcheck.Examine":                      "regclient/regcheck.TestExamineHangs",
-	"regclient/regserve.Handler.ServeHTTP":            "regclient/regserve.TestServerEnds",
-	"transport/doccache.Transport.RoundTrip":          "internal/hostile.TestEnds",
-	"transport/doccache.Transport.RoundTripWaiting":   "transport/doccache.TestContext",
-	"transport/throttle.Transport.RoundTrip":          "transport/throttle.TestContext",
-	"transport/throttle.Transport.RoundTripWaiting":   "transport/throttle.TestContext",
-	"verify.Policy.Check":                             "internal/hostile.TestEnds",
-	"verify.Policy.JudgeArchive":                      "internal/hostile.TestEnds", // with Check
-	"verify/checksum.H1Dir":                           "internal/hostile.TestEnds",
-	"verify/checksum.H1Zip":                           "internal/hostile.TestEnds",
-	"verify/checksum.ZH":                              "internal/hostile.TestEnds",
+	"auth.TestHelperLeavesNoChild":                       "auth.Helper.Forget auth.Helper.Save auth.Helper.Token cliconfig.Config.TokenOrigin",
+	"auth/login.TestExchangeIsCancelled":                 "auth/login.Client.Login",
+	"internal/flight.TestLastCallersLeavingStopsTheWork": "auth.Cache.Token",
+	"internal/hostile.TestContextWins": `
+		disco.Client.Discover mirrorclient.Client.Open mirrorclient.Client.ProviderPackage mirrorclient.Client.ProviderVersions
+		regclient.Client.Evidence regclient.Client.ModuleLocation regclient.Client.ModuleVersions regclient.Client.Open
+		regclient.Client.OpenModule regclient.Client.ProviderPackage regclient.Client.ProviderVersions`,
+	"internal/hostile.TestEnds": `
+		auth.CredentialsFile.Forget auth.CredentialsFile.Save mirrorclient/mirrordir.Mirror.AddLocked mirrorclient/mirrordir.Mirror.All
+		mirrorclient/mirrordir.Mirror.Check mirrorclient/mirrordir.Mirror.ListedVersions mirrorclient/mirrordir.Mirror.ProviderVersions
+		mirrorclient/mirrordir.Mirror.Reindex mirrorclient/mirrordir.Mirror.Remove module.Download module.DownloadAll
+		module.DownloadLocation provider.Download provider/hashstore.Dir.Prune provider/install.Dir.Install provider/install.Dir.Lookup
+		provider/install.Dir.Place provider/install.Dir.Prune provider/install.Installer.Plan transport/doccache.Transport.RoundTrip
+		verify.Policy.Check verify.Policy.JudgeArchive verify/checksum.H1Dir verify/checksum.H1Zip verify/checksum.ZH`,
+	"internal/hostile.TestEndsInAStall": `
+		mirrorclient/mirrordir.Mirror.Add mirrorclient/mirrordir.Mirror.AddArchive mirrorclient/mirrorserve.Cache.Open
+		mirrorclient/mirrorserve.Cache.ProviderPackage provider.Hashes provider.Receive provider/install.Installer.Ensure`,
+	"mirrorclient/mirrordir/dirtest.TestEnds":              "mirrorclient/mirrordir/dirtest.TestStorage",
+	"mirrorclient/mirrorserve.TestCacheWaitsForAnySource":  "mirrorclient/mirrorserve.Cache.ProviderVersions",
+	"mirrorclient/mirrorserve.TestClientsLeaveWhileJudged": "mirrorclient/mirrorserve.Handler.ServeHTTP",
+	"module.TestContext":                                   "module.Fetchers.FetchModule",
+	"provider.TestCancelBeforeTheVerdict":                  "provider.Received.Judge",
+	"provider.TestHashesCancelled":                         "provider.Limiter.Acquire",
+	"provider.TestSearchEndsWithContext": `
+		provider.Find provider.FirstOf.Evidence provider.FirstOf.Open provider.FirstOf.ProviderPackage provider.FirstOf.ProviderVersions
+		provider.Multi.Evidence provider.Multi.Open provider.Multi.ProviderPackage provider.Multi.ProviderVersions`,
+	"regclient/regcheck.TestExamineHangs": "regclient/regcheck.Examine",
+	"regclient/regserve.TestServerEnds":   "regclient/regserve.Handler.ServeHTTP",
+	"transport/doccache.TestContext":      "transport/doccache.Transport.RoundTripWaiting",
+	"transport/throttle.TestContext":      "transport/throttle.Transport.RoundTrip transport/throttle.Transport.RoundTripWaiting",
+	"calls a source":                      "auth.Lookup",
+	"calls a store":                       "auth/login.Client.Logout",
+	"creates one file":                    "mirrorclient/mirrordir.Mirror.Stage",
+	"makes no request":                    "mirrorclient.Client.Evidence",
+	"opens one file":                      "mirrorclient/mirrordir.Mirror.Open",
+	"reads a file of limited size":        "auth.CredentialsFile.Token provider/hashstore.Dir.Hashes",
+	"reads one document":                  "mirrorclient/mirrordir.Mirror.ListedArchives",
+	"reads one record": `
+		mirrorclient/mirrordir.Mirror.Evidence mirrorclient/mirrordir.Mirror.ProviderPackage
+		mirrorclient/mirrordir.Mirror.RecordedPackage mirrorclient/mirrorserve.Cache.Evidence`,
+	"reads variables":       "auth.Environment.Token",
+	"writes one small file": "provider/hashstore.Dir.StoreHashes",
 }
 
 // TestContexts checks that endsShownBy has each exported function with a context or a request, and that
@@ -99,7 +58,12 @@ var endsShownBy = map[string]string{
 func TestContexts(t *testing.T) {
 	t.Parallel()
 	_, list := packages(t)
-	found := map[string]bool{}
+	found, shown := map[string]bool{}, map[string]string{}
+	for by, names := range endsShownBy {
+		for name := range strings.FieldsSeq(names) {
+			shown[name] = by
+		}
+	}
 	for _, p := range list {
 		if !p.public() || p.dir == "regclient/regtest" {
 			continue
@@ -114,16 +78,16 @@ func TestContexts(t *testing.T) {
 		}
 	}
 	for name := range found {
-		shown, ok := endsShownBy[name]
+		by, ok := shown[name]
 		if !ok {
 			t.Errorf("%s has a context; name the test in endsShownBy that shows that it ends with it", name)
 		}
-		if pkg, test, ok := strings.Cut(shown, ".Test"); ok && !hasTest(t, pkg, "Test"+test) {
+		if pkg, test, ok := strings.Cut(by, ".Test"); ok && !hasTest(t, pkg, "Test"+test) {
 			t.Errorf("%s: package %s has no Test%s", name, pkg, test)
 		}
 	}
-	if len(found) != len(endsShownBy) {
-		t.Errorf("%d exported functions have a context, endsShownBy has %d", len(found), len(endsShownBy))
+	if len(found) != len(shown) {
+		t.Errorf("%d exported functions have a context, endsShownBy has %d", len(found), len(shown))
 	}
 }
 

@@ -42,15 +42,6 @@ func TestMarkdownLinks(t *testing.T) {
 	}
 }
 
-func TestAnchors(t *testing.T) {
-	t.Parallel()
-	text := "# Lock files\n## `tofu init`, as a *library*\n```sh\n# no heading\n```\n## Lock files\n### See [the guide](guide.md) – now\n## snake_case & more #\n"
-	want := []string{"lock-files", "tofu-init-as-a-library", "lock-files-1", "see-the-guide--now", "snake_case--more"}
-	if got := anchors(text); !slices.Equal(got, want) {
-		t.Errorf("anchors:\n got %q\nwant %q", got, want)
-	}
-}
-
 // markdownFiles returns the Markdown files of the repository, as slash paths below its root.
 func markdownFiles(t *testing.T) []string {
 	t.Helper()
