@@ -1,7 +1,6 @@
 package provider_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"testing"
@@ -64,10 +63,14 @@ func TestAnswerIsAnother(t *testing.T) {
 			if got, err := provider.Hashes(t.Context(), &a, demo, v123, nil, provider.HashOptions{}); len(got) > 0 || !typed(err) {
 				t.Errorf("Hashes: %v, %v", got, err)
 			}
-			for what, src := range map[string]provider.Source{"ShareEvidence": provider.ShareEvidence(&a), "CheckAnswers": provider.CheckAnswers(&a)} {
+			named := []provider.NamedSource{{Name: "a", Source: &a}}
+			for what, src := range map[string]provider.Source{
+				"ShareEvidence": provider.ShareEvidence(&a), "CheckAnswers": provider.CheckAnswers(&a),
+				"Multi": &provider.Multi{Sources: named}, "FirstOf": &provider.FirstOf{Sources: named},
+			} {
 				versions, listErr := src.ProviderVersions(t.Context(), demo)
 				pkg, findErr := src.ProviderPackage(t.Context(), demo, v123, five[0])
-				if (versions == nil) == (pkg == nil) || (listErr == nil) == (findErr == nil) || !typed(errors.Join(listErr, findErr)) {
+				if (versions == nil) == (pkg == nil) || (listErr == nil) == (findErr == nil) || !typed(errors.Join(listErr, findErr)) || errors.Is(errors.Join(listErr, findErr), provider.ErrNotFound) {
 					t.Errorf("%s: %v, %v, %v, %v", what, versions, listErr, pkg, findErr)
 				}
 			}
@@ -96,62 +99,11 @@ func TestHashesOfAnother(t *testing.T) {
 		t.Errorf("reports %v, %v", got, err)
 	}
 	// A source may return something beside its error.
-	failing := &failing{Source: client, pkg: answer}
-	if got, err := provider.Hashes(t.Context(), failing, demo, v123, five[:2], believing(verify.Policy{})); len(got) > 0 || !errors.Is(err, provider.ErrNotFound) {
+	both := &lister{Opener: client, find: func(addrs.Platform) (*provider.Package, error) { return answer, provider.ErrNotFound }}
+	if got, err := provider.Hashes(t.Context(), both, demo, v123, five[:2], believing(verify.Policy{})); len(got) > 0 || !errors.Is(err, provider.ErrNotFound) {
 		t.Errorf("beside an error: reports %v, %v", got, err)
 	}
 	if n := reg.Count(regtest.Archive); n > 0 {
 		t.Errorf("%d archives were fetched", n)
-	}
-}
-
-// failing returns a package and an error.
-type failing struct {
-	provider.Source
-	pkg *provider.Package
-}
-
-func (f *failing) ProviderPackage(context.Context, addrs.Provider, addrs.Version, addrs.Platform) (*provider.Package, error) {
-	return f.pkg, provider.ErrNotFound
-}
-
-// TestNoBody: a source that opens nothing without an error is at fault.
-func TestNoBody(t *testing.T) {
-	t.Parallel()
-	content := archive(t)
-	for name, nothing := range map[string]*provider.Body{"no body": nil, "no reader": {}} {
-		path := target(t)
-		_, err := provider.Download(t.Context(), opener{nothing}, packageOf(content), path, accepting(content))
-		if !typed(err) {
-			t.Errorf("%s: error %v, want an *Error with operation and subject", name, err)
-		}
-		wantFile(t, path, nil)
-	}
-}
-
-type opener struct{ body *provider.Body }
-
-func (o opener) Open(context.Context, *provider.Package) (*provider.Body, error) { return o.body, nil }
-func (o opener) Evidence(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
-	return pkg.Evidence(), nil
-}
-
-// TestPackageOfNothing: a package without provider, version or platform is not fetched.
-func TestPackageOfNothing(t *testing.T) {
-	t.Parallel()
-	content := archive(t)
-	for name, change := range map[string]func(*provider.Package){
-		"provider": func(p *provider.Package) { p.Provider = addrs.Provider{} },
-		"version":  func(p *provider.Package) { p.Version = addrs.Version{} },
-		"platform": func(p *provider.Package) { p.Platform = addrs.Platform{} },
-		"all":      func(p *provider.Package) { *p = provider.Package{} },
-	} {
-		pkg := packageOf(content)
-		change(pkg)
-		src, path := serve(bytes.Clone(content)), target(t)
-		if report, err := provider.Download(t.Context(), src, pkg, path, accepting(content)); report != nil || !typed(err) || src.opened.Load() > 0 {
-			t.Errorf("%s: %+v, %v, %d requests", name, report, err, src.opened.Load())
-		}
-		wantFile(t, path, nil)
 	}
 }

@@ -203,20 +203,8 @@ func TestHashesBesideH1(t *testing.T) {
 	wantComputed(t, release, hashes(t, client, more, provider.HashOptions{Policy: same}), more...)
 }
 
-// TestHashesOfFound: a package from Find is not requested again: 3 + 2 P requests for P platforms,
-// without discovery.
-func TestHashesOfFound(t *testing.T) {
-	t.Parallel()
-	reg, release, client := serveDemo(demoRelease())
-	pkg := must(provider.Find(t.Context(), client, demo, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}}))(t)
-	got := must(provider.Hashes(t.Context(), client, demo, pkg.Version, five, provider.HashOptions{Packages: []*provider.Package{pkg}}))(t)
-	wantComputed(t, release, got, five...)
-	wantRequests(t, reg, map[regtest.Kind]int{
-		regtest.Discovery: 1, regtest.Versions: 1, regtest.Sums: 1, regtest.Signature: 1, regtest.Package: 5, regtest.Archive: 5,
-	})
-}
-
-// TestHashesAfterDownload: Download and Hashes share the evidence: still 3 + 2 P requests.
+// TestHashesAfterDownload: a package from Find is not requested again, and Download and Hashes share the
+// evidence: 3 + 2 P requests for P platforms, without discovery.
 func TestHashesAfterDownload(t *testing.T) {
 	t.Parallel()
 	reg, release, client := serveDemo(demoRelease())
@@ -303,49 +291,57 @@ func joined(t *testing.T, err error) []error {
 	return j.Unwrap()
 }
 
-// TestHashesRefused: Hashes refuses what Download refuses, for each platform.
+// TestHashesRefused: Hashes refuses what Download refuses, for each platform. Stated hashes do not replace a
+// missing, wrong or unknown signature.
 func TestHashesRefused(t *testing.T) {
 	t.Parallel()
-	other := regtest.NewKey(regtest.KeyOptions{Name: "Mallory"})
+	as := func(*regtest.Provider) {}
+	stranger := regtest.NewKey(regtest.KeyOptions{Name: "stranger"})
 	for name, test := range map[string]struct {
 		edit   func(*regtest.Provider)
 		policy verify.Policy
 		want   error
+		read   bool // only the archive shows it
 	}{
-		"no signature": {func(r *regtest.Provider) { r.NoSums = true }, verify.Policy{}, verify.ErrUnsigned},
+		"no checksums": {func(r *regtest.Provider) { r.NoSums = true }, verify.Policy{}, verify.ErrUnsigned, false},
+		"no keys":      {func(r *regtest.Provider) { r.Keys = []*regtest.Key{} }, verify.Policy{}, verify.ErrUnsigned, false},
 		"another key": {func(r *regtest.Provider) {
-			r.SignedBy = other
-			r.Keys = []*regtest.Key{regtest.NewKey(regtest.KeyOptions{Name: "Alice"})}
-		}, verify.Policy{}, verify.ErrUnknownKey},
-		"not pinned":      {func(*regtest.Provider) {}, verify.Policy{Fingerprints: []string{other.Fingerprint()}}, verify.ErrUnknownKey},
-		"nothing allowed": {func(*regtest.Provider) {}, verify.Policy{Accept: []checksum.Hash{}}, verify.ErrNotAccepted},
-		"too large":       {func(*regtest.Provider) {}, verify.Policy{Limits: checksum.Limits{Package: 10}}, failure.ErrTooLarge},
-		"a bomb":          {func(*regtest.Provider) {}, verify.Policy{Limits: checksum.Limits{Unpacked: 10}}, failure.ErrTooLarge},
-		"no zip":          {func(r *regtest.Provider) { r.Zip = []byte("no zip") }, verify.Policy{}, checksum.ErrArchive},
-		"not listed": {func(r *regtest.Provider) {
-			r.EditSums = func(sums []byte) []byte { return []byte(strings.ReplaceAll(string(sums), "_1.2.3_", "_1.2.4_")) }
-		}, verify.Policy{}, verify.ErrNotListed},
+			r.Keys, r.SignedBy = []*regtest.Key{stranger}, regtest.NewKey(regtest.KeyOptions{})
+		}, verify.Policy{}, verify.ErrUnknownKey, false},
+		"not pinned":      {as, verify.Policy{Fingerprints: []string{stranger.Fingerprint()}}, verify.ErrUnknownKey, false},
+		"pinned key":      {as, verify.Policy{Keys: []verify.Key{stranger.Public()}, AllowUnsigned: true}, verify.ErrUnknownKey, false},
+		"required":        {func(r *regtest.Provider) { r.NoSums = true }, verify.Policy{RequireSignature: true, AllowUnsigned: true}, verify.ErrUnsigned, false},
+		"not accepted":    {as, verify.Policy{Accept: []checksum.Hash{checksum.MustParseHash("zh:" + strings.Repeat("0", 64))}}, verify.ErrNotAccepted, false},
+		"nothing allowed": {as, verify.Policy{Accept: []checksum.Hash{}}, verify.ErrNotAccepted, false},
+		"other version":   {func(r *regtest.Provider) { r.EditSums = renamed("_1.2.3_", "_1.2.4_") }, verify.Policy{}, verify.ErrNotListed, false},
+		"other digests":   {func(r *regtest.Provider) { r.EditSums = otherDigests }, verify.Policy{AllowUnsigned: true}, checksum.ErrMismatch, false},
+		"too large":       {as, verify.Policy{Limits: checksum.Limits{Package: 10}}, failure.ErrTooLarge, true},
+		"a bomb":          {as, verify.Policy{Limits: checksum.Limits{Unpacked: 10}}, failure.ErrTooLarge, true},
+		"no zip":          {func(r *regtest.Provider) { r.Zip = []byte("no zip") }, verify.Policy{}, checksum.ErrArchive, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := demoRelease()
-			test.edit(&r)
-			_, _, client := serveDemo(r)
-			dir := t.TempDir()
-			got, err := provider.Hashes(t.Context(), client, demo, v123, five, provider.HashOptions{Policy: test.policy, TempDir: dir})
-			if len(got) != 0 || got == nil {
-				t.Errorf("accepted: %v", got)
-			}
-			errs := joined(t, err)
-			for _, e := range errs {
-				if !errors.Is(e, test.want) {
-					t.Errorf("Hashes returned %v, want %v", e, test.want)
+			for _, stated := range []bool{false, true} {
+				r := demoRelease()
+				r.PackageHashes = stated
+				if stated && test.read {
+					continue
 				}
+				test.edit(&r)
+				_, _, client := serveDemo(r)
+				dir := t.TempDir()
+				got, err := provider.Hashes(t.Context(), client, demo, v123, five, provider.HashOptions{Policy: test.policy, Stated: stated, TempDir: dir})
+				errs := joined(t, err)
+				if len(got) != 0 || got == nil || len(errs) != 5 {
+					t.Errorf("stated %v: accepted %v, %d errors", stated, got, len(errs))
+				}
+				for _, e := range errs {
+					if !errors.Is(e, test.want) {
+						t.Errorf("stated %v: Hashes returned %v, want %v", stated, e, test.want)
+					}
+				}
+				wantEmpty(t, dir)
 			}
-			if len(errs) != 5 {
-				t.Errorf("Hashes returned %d errors, want 5", len(errs))
-			}
-			wantEmpty(t, dir)
 		})
 	}
 }
@@ -422,63 +418,42 @@ func wantEmpty(t *testing.T, dir string) {
 func TestHashesDepth(t *testing.T) {
 	t.Parallel()
 	const providers = 20
-	newest := func(ctx context.Context, client *regclient.Client, p addrs.Provider) (addrs.Version, error) {
-		versions, err := client.ProviderVersions(ctx, p)
-		if err != nil {
-			return addrs.Version{}, err
-		}
-		return versions.Newest(addrs.ProviderConstraint{})
-	}
 	for name, test := range map[string]struct {
 		providers, depth, requests int
-		lock                       func(ctx context.Context, client *regclient.Client, p addrs.Provider) (map[addrs.Platform]*verify.Report, error)
+		find                       bool // passes what Find has found
+		o                          provider.HashOptions
 	}{
-		"one provider":     {1, 4, 1 + 3 + 2*5, nil},
-		"twenty providers": {providers, 4, 1 + providers*(3+2*5), nil},
-		"with what Find has found": {1, 5, 1 + 3 + 2*5, func(ctx context.Context, client *regclient.Client, p addrs.Provider) (map[addrs.Platform]*verify.Report, error) {
-			pkg, err := provider.Find(ctx, client, p, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}})
-			if err != nil {
-				return nil, err
-			}
-			return provider.Hashes(ctx, client, p, pkg.Version, five, provider.HashOptions{Packages: []*provider.Package{pkg}, Limiter: &provider.Limiter{Parallel: 100}})
-		}},
-		"stated": {providers, 4, 1 + providers*4, func(ctx context.Context, client *regclient.Client, p addrs.Provider) (map[addrs.Platform]*verify.Report, error) {
-			v, err := newest(ctx, client, p)
-			if err != nil {
-				return nil, err
-			}
-			return provider.Hashes(ctx, client, p, v, five, believing(verify.Policy{}))
-		}},
+		"one provider":             {1, 4, 1 + 3 + 2*5, false, provider.HashOptions{}},
+		"twenty providers":         {providers, 4, 1 + providers*(3+2*5), false, provider.HashOptions{}},
+		"with what Find has found": {1, 5, 1 + 3 + 2*5, true, provider.HashOptions{Limiter: &provider.Limiter{Parallel: 100}}},
+		"stated":                   {providers, 4, 1 + providers*4, false, believing(verify.Policy{})},
 	} {
-		if test.lock == nil {
-			test.lock = func(ctx context.Context, client *regclient.Client, p addrs.Provider) (map[addrs.Platform]*verify.Report, error) {
-				v, err := newest(ctx, client, p)
-				if err != nil {
-					return nil, err
-				}
-				return provider.Hashes(ctx, client, p, v, five, provider.HashOptions{})
-			}
-		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				reg := regtest.New("registry.opentofu.org")
 				reg.Latency = 50 * time.Millisecond
-				var all []addrs.Provider
+				client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 				for i := range test.providers {
 					r := statingRelease()
 					r.Address = fmt.Sprintf("acme/p%d", i)
-					reg.AddProvider(r).Signature() // builds all before the clock runs
-					all = append(all, addrs.MustParseProvider("registry.opentofu.org/"+r.Address))
+					reg.AddProvider(r).Signature() // takes no time of the clock here
 				}
-				client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 				begin := time.Now()
 				var wg sync.WaitGroup
-				for _, p := range all {
+				for i := range test.providers {
 					wg.Go(func() {
-						got, err := test.lock(t.Context(), client, p)
-						if err != nil || len(got) != 5 {
-							t.Errorf("%s: Hashes returned %v, %v, want 5 reports", p, got, err)
+						p, o := addrs.MustParseProvider(fmt.Sprintf("registry.opentofu.org/acme/p%d", i)), test.o
+						var err error
+						if test.find {
+							o.Packages = make([]*provider.Package, 1)
+							o.Packages[0], err = provider.Find(t.Context(), client, p, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}})
+						} else {
+							_, err = client.ProviderVersions(t.Context(), p)
+						}
+						got, hashErr := provider.Hashes(t.Context(), client, p, v123, five, o)
+						if err != nil || hashErr != nil || len(got) != 5 {
+							t.Errorf("%s: %v, Hashes returned %v, %v, want 5 reports", p, err, got, hashErr)
 						}
 					})
 				}
@@ -494,18 +469,27 @@ func TestHashesDepth(t *testing.T) {
 	}
 }
 
+// gauge counts what is in progress at the same time.
+type gauge struct{ now, most atomic.Int32 }
+
+func (g *gauge) enter() {
+	n := g.now.Add(1)
+	for m := g.most.Load(); n > m && !g.most.CompareAndSwap(m, n); m = g.most.Load() {
+	}
+}
+
+func (g *gauge) leave() { g.now.Add(-1) }
+
 // many returns a source with a package for every platform. Each archive takes a second.
-func many(content []byte, inside, most *atomic.Int32) *lister {
+func many(content []byte, inside *gauge) *lister {
 	arriving := &fake{open: func(ctx context.Context, _ int) (*provider.Body, error) {
-		n := inside.Add(1)
-		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
-		}
+		inside.enter()
 		time.Sleep(time.Second)
 		rest := io.Reader(bytes.NewReader(content))
 		return body(readerFunc(func(p []byte) (int, error) {
 			n, err := rest.Read(p)
 			if err == io.EOF {
-				inside.Add(-1)
+				inside.leave()
 			}
 			return n, err
 		})), ctx.Err()
@@ -547,8 +531,8 @@ func TestLimiter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				var inside, most atomic.Int32
-				src := many(content, &inside, &most)
+				var inside gauge
+				src := many(content, &inside)
 				begin := time.Now()
 				var wg sync.WaitGroup
 				for range test.calls {
@@ -560,8 +544,8 @@ func TestLimiter(t *testing.T) {
 					})
 				}
 				wg.Wait()
-				if took := time.Since(begin); took != test.seconds*time.Second || most.Load() != test.most {
-					t.Errorf("%d at once, in %v; want %d, in %d s", most.Load(), took, test.most, test.seconds)
+				if took := time.Since(begin); took != test.seconds*time.Second || inside.most.Load() != test.most {
+					t.Errorf("%d at once, in %v; want %d, in %d s", inside.most.Load(), took, test.most, test.seconds)
 				}
 			})
 		})
@@ -713,36 +697,27 @@ func TestHashesEvidenceBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, o := range map[string]provider.HashOptions{
-		"remembered": {Policy: verify.Policy{AllowUnsigned: true}, Store: &memory{kept: map[checksum.Hash][]checksum.Hash{zh(content): {h1}}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				var inside, most atomic.Int32
-				src := &lister{
-					find: func(platform addrs.Platform) (*provider.Package, error) {
-						pkg := packageOf(content)
-						pkg.Platform, pkg.SumsURL = platform, "https://files.example.com/"+platform.String()
-						pkg.Hashes = map[addrs.Platform][]checksum.Hash{platform: {h1}}
-						return pkg, nil
-					},
-					Opener: &fake{evidence: func(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
-						n := inside.Add(1)
-						defer inside.Add(-1)
-						for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
-						}
-						time.Sleep(time.Second)
-						return pkg.Evidence(), nil
-					}},
-				}
-				got, err := provider.Hashes(t.Context(), src, demo, v123, systems(200), o)
-				if err != nil || len(got) != 200 || most.Load() != 32 {
-					t.Errorf("%d reports, %v, %d at once", len(got), err, most.Load())
-				}
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var inside gauge
+		src := &lister{
+			find: func(platform addrs.Platform) (*provider.Package, error) {
+				pkg := packageOf(content)
+				pkg.Platform, pkg.SumsURL = platform, "https://files.example.com/"+platform.String()
+				return pkg, nil
+			},
+			Opener: &fake{evidence: func(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
+				inside.enter()
+				defer inside.leave()
+				time.Sleep(time.Second)
+				return pkg.Evidence(), nil
+			}},
+		}
+		o := provider.HashOptions{Policy: verify.Policy{AllowUnsigned: true}, Store: &memory{kept: map[checksum.Hash][]checksum.Hash{zh(content): {h1}}}}
+		got, err := provider.Hashes(t.Context(), src, demo, v123, systems(200), o)
+		if err != nil || len(got) != 200 || inside.most.Load() != 32 {
+			t.Errorf("%d reports, %v, %d at once", len(got), err, inside.most.Load())
+		}
+	})
 }
 
 // TestHashesFindBounded: while archives wait for the limiter, the number of found packages is bounded.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -50,13 +49,20 @@ func wantStated(t *testing.T, release *regtest.Release, got map[addrs.Platform]*
 }
 
 // TestHashesStated: if the registry states hashes and the policy records them, one package is
-// requested for all platforms, and no archive.
+// requested for all platforms, none if one is known, and no archive.
 func TestHashesStated(t *testing.T) {
 	t.Parallel()
 	reg, release, client := serveDemo(statingRelease())
 	got := hashes(t, client, five, believing(verify.Policy{}))
 	wantStated(t, release, got, verify.Signed, five...)
 	wantRequests(t, reg, map[regtest.Kind]int{regtest.Discovery: 1, regtest.Package: 1, regtest.Sums: 1, regtest.Signature: 1})
+
+	pkg := must(client.ProviderPackage(t.Context(), demo, v123, linux))(t)
+	reg.Reset()
+	o := believing(verify.Policy{})
+	o.Packages = []*provider.Package{pkg}
+	wantStated(t, release, hashes(t, client, five, o), verify.Signed, five...)
+	wantRequests(t, reg, map[regtest.Kind]int{regtest.Sums: 1, regtest.Signature: 1})
 
 	// The strict policy computes them, and finds that they were right.
 	reg.Reset()
@@ -67,19 +73,6 @@ func TestHashesStated(t *testing.T) {
 			t.Errorf("%s: the registry states another h1", platform)
 		}
 	}
-}
-
-// TestHashesStatedByFound: a known package has the hashes of all platforms.
-func TestHashesStatedByFound(t *testing.T) {
-	t.Parallel()
-	reg, release, client := serveDemo(statingRelease())
-	pkg := must(client.ProviderPackage(t.Context(), demo, v123, linux))(t)
-	reg.Reset()
-	o := believing(verify.Policy{})
-	o.Packages = []*provider.Package{pkg}
-	got := hashes(t, client, five, o)
-	wantStated(t, release, got, verify.Signed, five...)
-	wantRequests(t, reg, map[regtest.Kind]int{regtest.Sums: 1, regtest.Signature: 1})
 }
 
 // packagesOf edits the stated "packages".
@@ -236,44 +229,6 @@ func TestHashesStatedFirstFails(t *testing.T) {
 	}
 }
 
-// TestHashesStatedNeedsTrust: Stated does not replace a missing, wrong or unknown signature.
-func TestHashesStatedNeedsTrust(t *testing.T) {
-	t.Parallel()
-	stranger := regtest.NewKey(regtest.KeyOptions{Name: "stranger"})
-	for name, test := range map[string]struct {
-		edit   func(*regtest.Provider)
-		policy verify.Policy
-		want   error
-	}{
-		"no checksums": {func(r *regtest.Provider) { r.NoSums = true }, verify.Policy{}, verify.ErrUnsigned},
-		"no keys":      {func(r *regtest.Provider) { r.Keys = []*regtest.Key{} }, verify.Policy{}, verify.ErrUnsigned},
-		"stranger": {func(r *regtest.Provider) {
-			r.Keys = []*regtest.Key{stranger}
-			r.SignedBy = regtest.NewKey(regtest.KeyOptions{})
-		}, verify.Policy{}, verify.ErrUnknownKey},
-		"pinned":        {func(*regtest.Provider) {}, verify.Policy{Keys: []verify.Key{stranger.Public()}, AllowUnsigned: true}, verify.ErrUnknownKey},
-		"required":      {func(r *regtest.Provider) { r.NoSums = true }, verify.Policy{RequireSignature: true, AllowUnsigned: true}, verify.ErrUnsigned},
-		"not accepted":  {func(*regtest.Provider) {}, verify.Policy{Accept: []checksum.Hash{checksum.MustParseHash("zh:" + strings.Repeat("0", 64))}}, verify.ErrNotAccepted},
-		"empty accept":  {func(*regtest.Provider) {}, verify.Policy{Accept: []checksum.Hash{}}, verify.ErrNotAccepted},
-		"other version": {func(r *regtest.Provider) { r.EditSums = renamed("_1.2.3_", "_1.2.2_") }, verify.Policy{}, verify.ErrNotListed},
-		"other digests": {func(r *regtest.Provider) { r.EditSums = otherDigests }, verify.Policy{AllowUnsigned: true}, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := statingRelease()
-			test.edit(&r)
-			_, _, client := serveDemo(r)
-			got, err := provider.Hashes(t.Context(), client, demo, v123, five, believing(test.policy))
-			if len(got) > 0 || len(joined(t, err)) != 5 {
-				t.Errorf("accepted: %v, %v", got, err)
-			}
-			if _, ok := errors.AsType[*checksum.MismatchError](err); test.want == nil && !ok || test.want != nil && !errors.Is(err, test.want) {
-				t.Errorf("Hashes returned %v, want %v", err, test.want)
-			}
-		})
-	}
-}
-
 func renamed(from, to string) func([]byte) []byte {
 	return func(sums []byte) []byte { return []byte(strings.ReplaceAll(string(sums), from, to)) }
 }
@@ -331,49 +286,31 @@ func TestHashesStatedAccepted(t *testing.T) {
 }
 
 // TestHashesOfMirror: a mirror states hashes for each platform, and only those of the right
-// platform are accepted.
+// platform are accepted. They are computed, whatever Stated is.
 func TestHashesOfMirror(t *testing.T) {
 	t.Parallel()
-	serve := func() (*regtest.Registry, *regtest.Release, provider.Source) {
-		reg := regtest.New("registry.opentofu.org")
-		release := reg.AddProvider(demoRelease())
-		return reg, release, &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Client{HTTP: reg.Client()}}
+	reg := regtest.New("registry.opentofu.org")
+	release := reg.AddProvider(demoRelease())
+	src := &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Client{HTTP: reg.Client()}}
+	for _, stated := range []bool{false, true} {
+		reg.Reset()
+		got := hashes(t, src, five, provider.HashOptions{Policy: verify.Policy{AllowUnsigned: true}, Stated: stated})
+		wantOwn(t, reg, release, got, verify.Checked, five...)
 	}
-	t.Run("computed", func(t *testing.T) {
-		t.Parallel()
-		reg, release, src := serve()
-		got := hashes(t, src, five, provider.HashOptions{Policy: verify.Policy{AllowUnsigned: true}})
-		wantOwn(t, reg, release, got, verify.Checked, five...)
-	})
-	t.Run("stated", func(t *testing.T) {
-		t.Parallel()
-		reg, release, src := serve()
-		got := hashes(t, src, five, believing(verify.Policy{AllowUnsigned: true}))
-		wantOwn(t, reg, release, got, verify.Checked, five...)
-	})
-	t.Run("of another platform", func(t *testing.T) {
-		t.Parallel()
-		reg, release, src := serve()
-		reg.AddFault(regtest.Fault{Kind: regtest.MirrorVersion, Edit: func(doc map[string]any) {
-			archives := doc["archives"].(map[string]any)
-			archives["linux_amd64"].(map[string]any)["hashes"] = archives["darwin_arm64"].(map[string]any)["hashes"]
-		}})
-		accept := sortedHashes(release.ZH("darwin_arm64"))
-		for _, policy := range []verify.Policy{{AllowUnsigned: true}, {AllowUnchecked: true}, {Accept: accept}} {
-			got, err := provider.Hashes(t.Context(), src, demo, v123, platforms("linux_amd64", "darwin_arm64"), provider.HashOptions{Policy: policy})
-			if _, ok := errors.AsType[*checksum.MismatchError](err); !ok || len(got) != 1 || got[addrs.MustParsePlatform("darwin_arm64")] == nil {
-				t.Errorf("Hashes returned %v, %v, want a mismatch for linux_amd64 only", got, err)
-			}
+	got, err := provider.Hashes(t.Context(), src, demo, v123, five, believing(verify.Policy{}))
+	if len(got) > 0 || !errors.Is(err, verify.ErrUnsigned) {
+		t.Errorf("zero policy: Hashes returned %v, %v, want ErrUnsigned", got, err)
+	}
+	reg.AddFault(regtest.Fault{Kind: regtest.MirrorVersion, Edit: func(doc map[string]any) {
+		archives := doc["archives"].(map[string]any)
+		archives["linux_amd64"].(map[string]any)["hashes"] = archives["darwin_arm64"].(map[string]any)["hashes"]
+	}})
+	for _, policy := range []verify.Policy{{AllowUnsigned: true}, {AllowUnchecked: true}, {Accept: []checksum.Hash{release.ZH("darwin_arm64")}}} {
+		got, err := provider.Hashes(t.Context(), src, demo, v123, platforms("linux_amd64", "darwin_arm64"), provider.HashOptions{Policy: policy})
+		if _, ok := errors.AsType[*checksum.MismatchError](err); !ok || len(got) != 1 || got[addrs.MustParsePlatform("darwin_arm64")] == nil {
+			t.Errorf("Hashes returned %v, %v, want a mismatch for linux_amd64 only", got, err)
 		}
-	})
-	t.Run("strict", func(t *testing.T) {
-		t.Parallel()
-		_, _, src := serve()
-		got, err := provider.Hashes(t.Context(), src, demo, v123, five, believing(verify.Policy{}))
-		if len(got) > 0 || !errors.Is(err, verify.ErrUnsigned) {
-			t.Errorf("Hashes returned %v, %v, want ErrUnsigned", got, err)
-		}
-	})
+	}
 }
 
 // memory is a HashStore that can fail.
@@ -407,43 +344,32 @@ func (m *memory) StoreHashes(_ context.Context, zh checksum.Hash, hashes []check
 	return nil
 }
 
-// TestHashStore: a second call downloads no archive and returns the same reports.
+// TestHashStore: a second call downloads no archive and returns the same reports. Stored hashes are
+// preferred to stated ones.
 func TestHashStore(t *testing.T) {
 	t.Parallel()
-	reg, release, client := serveDemo(demoRelease())
-	store := new(memory)
-	o := provider.HashOptions{Store: store}
-	first := hashes(t, client, five, o)
-	wantComputed(t, release, first, five...)
-	for _, platform := range five {
-		if got, want := store.kept[release.ZH(platform.String())], contentOf(t, release, platform); !slices.Equal(got, want) || len(want) != 2 {
-			t.Errorf("%s: stored are %v, want %v", platform, got, want)
+	for packages, r := range map[int]regtest.Provider{5: demoRelease(), 1: statingRelease()} {
+		reg, release, client := serveDemo(r)
+		store := new(memory)
+		o := provider.HashOptions{Store: store}
+		wantComputed(t, release, hashes(t, client, five, o), five...)
+		for _, platform := range five {
+			if got, want := store.kept[release.ZH(platform.String())], contentOf(t, release, platform); !slices.Equal(got, want) || len(want) != 2 {
+				t.Errorf("%s: stored are %v, want %v", platform, got, want)
+			}
+		}
+		reg.Reset()
+		o.Stated = r.PackageHashes
+		wantComputed(t, release, hashes(t, client, five, o), five...)
+		wantRequests(t, reg, map[regtest.Kind]int{regtest.Package: packages, regtest.Sums: 1, regtest.Signature: 1})
+		if len(store.kept) != 5 || store.stored != 5 {
+			t.Errorf("stored %d times for %d archives", store.stored, len(store.kept))
 		}
 	}
-	reg.Reset()
-	second := hashes(t, client, five, o)
-	wantComputed(t, release, second, five...)
-	wantRequests(t, reg, map[regtest.Kind]int{regtest.Package: 5, regtest.Sums: 1, regtest.Signature: 1})
-	if len(store.kept) != 5 || store.stored != 5 {
-		t.Errorf("stored %d times for %d archives", store.stored, len(store.kept))
-	}
 }
 
-// TestHashStoreBeforeStated: stored hashes are preferred to stated hashes.
-func TestHashStoreBeforeStated(t *testing.T) {
-	t.Parallel()
-	reg, release, client := serveDemo(statingRelease())
-	store := new(memory)
-	hashes(t, client, five, provider.HashOptions{Store: store})
-	reg.Reset()
-	o := believing(verify.Policy{})
-	o.Store = store
-	got := hashes(t, client, five, o)
-	wantComputed(t, release, got, five...)
-	wantRequests(t, reg, map[regtest.Kind]int{regtest.Package: 1, regtest.Sums: 1, regtest.Signature: 1})
-}
-
-// TestHashStoreIsNoTrust: a stored archive is judged like a downloaded one.
+// TestHashStoreIsNoTrust: a stored archive is judged like a downloaded one, and the hashes of a refused
+// archive are not stored.
 func TestHashStoreIsNoTrust(t *testing.T) {
 	t.Parallel()
 	store := new(memory)
@@ -470,6 +396,11 @@ func TestHashStoreIsNoTrust(t *testing.T) {
 		}
 		if n := reg.Count(regtest.Archive); test.want == nil && n != 0 {
 			t.Errorf("%s: %d archives were fetched", name, n)
+		}
+		empty := new(memory)
+		_, _ = provider.Hashes(t.Context(), client, demo, v123, platforms("linux_amd64"), provider.HashOptions{Policy: test.policy, Store: empty})
+		if stored := len(empty.kept) > 0; stored != (test.want == nil) {
+			t.Errorf("%s: stored %v", name, empty.kept)
 		}
 	}
 }
@@ -543,21 +474,6 @@ func TestHashStoreContradicted(t *testing.T) {
 	}
 	if n := reg.Count(regtest.Archive); n != 1 {
 		t.Errorf("%d archives were fetched, want 1", n)
-	}
-}
-
-// TestHashStoreRefused: the hashes of a refused archive are not stored.
-func TestHashStoreRefused(t *testing.T) {
-	t.Parallel()
-	r := demoRelease()
-	r.NoSums = true
-	_, _, client := serveDemo(r)
-	store := new(memory)
-	if _, err := provider.Hashes(t.Context(), client, demo, v123, five, provider.HashOptions{Store: store}); !errors.Is(err, verify.ErrUnsigned) {
-		t.Errorf("Hashes returned %v, want ErrUnsigned", err)
-	}
-	if len(store.kept) > 0 {
-		t.Errorf("stored: %v", slices.Collect(maps.Keys(store.kept)))
 	}
 }
 

@@ -35,7 +35,8 @@ type stub struct {
 
 	lists, finds atomic.Int32
 	mu           sync.Mutex
-	fetched      []string // Via of the packages that were fetched
+	found        *provider.Package // the last one
+	fetched      []string          // Via of the packages that were fetched
 }
 
 func (s *stub) wait(ctx context.Context) error {
@@ -75,6 +76,7 @@ func (s *stub) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Ve
 	if err != nil {
 		return nil, s.failed("find", pkg.String(), err)
 	}
+	s.found = pkg
 	return pkg, nil
 }
 
@@ -391,8 +393,8 @@ func TestVia(t *testing.T) {
 		if ev, err := m.Evidence(t.Context(), &stored); err != nil || ev.Filename != test.from.name {
 			t.Errorf("%s: Evidence of %s, %v, want %s", v, ev.Filename, err, test.from.name)
 		}
-		if !slices.Equal(test.from.fetched, []string{""}) || stored.Via != test.via {
-			t.Errorf("%s: the source saw %q, the caller has %q", v, test.from.fetched, stored.Via)
+		if !slices.Equal(test.from.fetched, []string{""}) || test.from.found.Via != "" || stored.Via != test.via {
+			t.Errorf("%s: the source saw %q and has %q, the caller has %q", v, test.from.fetched, test.from.found.Via, stored.Via)
 		}
 	}
 }
@@ -420,46 +422,7 @@ func TestViaUnknown(t *testing.T) {
 	}
 }
 
-// odd is a Source with invalid answers.
-type odd struct {
-	provider.Source
-	pkg *provider.Package
-}
-
-func (o odd) ProviderVersions(context.Context, addrs.Provider) (*provider.Versions, error) {
-	return nil, nil
-}
-
-func (o odd) ProviderPackage(context.Context, addrs.Provider, addrs.Version, addrs.Platform) (*provider.Package, error) {
-	return o.pkg, nil
-}
-
-// TestOddSources: a nil answer or another package is an error.
-func TestOddSources(t *testing.T) {
-	t.Parallel()
-	right := provider.Package{Provider: demo, Version: version("1.0.0"), Platform: linux, URL: "https://x.example.com/"}
-	version2, platform2, provider2 := right, right, right
-	version2.Version, platform2.Platform, provider2.Provider = version("2.0.0"), plan9, addrs.MustParseProvider("registry.example.com/acme/demo")
-	for _, pkg := range []*provider.Package{nil, &version2, &platform2, &provider2} {
-		list := []provider.NamedSource{{Name: "odd", Source: odd{pkg: pkg}}}
-		for _, src := range []provider.Source{&provider.Multi{Sources: list}, &provider.FirstOf{Sources: list}} {
-			if got, err := src.ProviderPackage(t.Context(), demo, right.Version, linux); got != nil || errors.Is(err, provider.ErrNotFound) {
-				t.Errorf("%T, %v: %v, %v", src, pkg, got, err)
-			} else {
-				wantError(t, err)
-			}
-			if _, err := src.ProviderVersions(t.Context(), demo); err == nil {
-				t.Errorf("%T: ProviderVersions of a nil answer returned no error", src)
-			}
-		}
-	}
-	m := &provider.Multi{Sources: []provider.NamedSource{{Name: "kept", Source: odd{pkg: &right}}}}
-	if got, err := m.ProviderPackage(t.Context(), demo, right.Version, linux); err != nil || got.Via != "kept" || right.Via != "" {
-		t.Errorf("%v, %v; the source's own has Via %q", got, err, right.Via)
-	}
-}
-
-func TestBadMethods(t *testing.T) {
+func TestBadSources(t *testing.T) {
 	t.Parallel()
 	good := &stub{name: "good", versions: list("1.0.0 - -")}
 	for reason, bad := range map[string][]provider.NamedSource{
@@ -484,8 +447,8 @@ func TestBadMethods(t *testing.T) {
 	}
 }
 
-// TestMethodErrorText: incomplete errors have a text, too.
-func TestMethodErrorText(t *testing.T) {
+// TestSourceErrorText: incomplete errors have a text, too.
+func TestSourceErrorText(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[string]error{
 		`source "a": unknown cause`: &provider.SourceError{Source: "a"},

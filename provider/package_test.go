@@ -1,13 +1,11 @@
 package provider_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -62,15 +60,6 @@ func TestPackageStringKeepsSecrets(t *testing.T) {
 	}
 }
 
-func TestArchiveName(t *testing.T) {
-	t.Parallel()
-	pkg := somePackage()
-	pkg.Filename = "../../evil.zip"
-	if got, want := pkg.ArchiveName(), "terraform-provider-demo_1.2.3_linux_amd64.zip"; got != want {
-		t.Errorf("ArchiveName() = %s, want %s", got, want)
-	}
-}
-
 func TestEvidence(t *testing.T) {
 	t.Parallel()
 	pkg := somePackage()
@@ -109,6 +98,11 @@ func TestPackageClone(t *testing.T) {
 
 func TestParseArchiveName(t *testing.T) {
 	t.Parallel()
+	pkg := somePackage()
+	pkg.Filename = "../../evil.zip"
+	if got, want := pkg.ArchiveName(), "terraform-provider-demo_1.2.3_linux_amd64.zip"; got != want {
+		t.Errorf("ArchiveName() = %s, want %s", got, want)
+	}
 	const form = "is not of the form terraform-provider-TYPE_VERSION_OS_ARCH.zip"
 	for name, want := range map[string]struct{ version, platform, problem string }{
 		"terraform-provider-demo_1.2.3_linux_amd64.zip":                                   {"1.2.3", "linux_amd64", ""},
@@ -189,53 +183,6 @@ func TestEvidenceWant(t *testing.T) {
 	unset := &provider.Package{Provider: demo, Platform: linux, Filename: "terraform-provider-demo__linux_amd64.zip"}
 	if got := unset.Evidence().Requested; got != "demo__linux_amd64" {
 		t.Errorf("no version: want %q", got)
-	}
-}
-
-// The same with Download: the SHA256SUMS document lists the archive in its own form.
-func TestDownloadOtherSpelling(t *testing.T) {
-	t.Parallel()
-	content := archive(t)
-	for filename, want := range map[string]error{
-		"terraform-provider-demo_1.0_linux_amd64.zip":   nil,
-		"terraform-provider-demo_1.0.1_linux_amd64.zip": verify.ErrFilename,
-		"terraform-provider-evil_1.0_linux_amd64.zip":   verify.ErrFilename,
-	} {
-		pkg := packageOf(content)
-		pkg.Version, pkg.Filename = addrs.MustParseVersion("1.0.0"), filename
-		src := serve(content)
-		src.evidence = withSums(zh(content).Value() + "  " + filename + "\n")
-		path := filepath.Join(t.TempDir(), "demo.zip")
-		_, err := provider.Download(t.Context(), src, pkg, path, provider.Options{Policy: verify.Policy{AllowUnsigned: true}})
-		if !errors.Is(err, want) {
-			t.Errorf("%s: error %v, want %v", filename, err, want)
-		}
-		if _, statErr := os.Stat(path); (statErr == nil) != (want == nil) {
-			t.Errorf("file for %s: %v", filename, statErr)
-		}
-	}
-}
-
-// If the zh is accepted, the content is not read: here it is not an archive.
-func TestDownloadNeedsNoH1(t *testing.T) {
-	t.Parallel()
-	content := []byte("bytes that do not inflate")
-	accept := []checksum.Hash{checksum.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="), zh(content)}
-	report, err := provider.Download(t.Context(), serve(content), packageOf(content), target(t), provider.Options{Policy: verify.Policy{Accept: accept}})
-	if err != nil || report.Trust != verify.Accepted {
-		t.Errorf("Download returned %+v, %v, want an accepted archive", report, err)
-	}
-	if _, err := provider.Download(t.Context(), serve(content), packageOf(content), target(t), provider.Options{Policy: verify.Policy{Accept: accept[:1]}}); !errors.Is(err, checksum.ErrArchive) {
-		t.Errorf("only the h1 could decide: error %v, want ErrArchive", err)
-	}
-}
-
-// withSums is a source with an unsigned SHA256SUMS document.
-func withSums(doc string) func(context.Context, *provider.Package) (verify.Evidence, error) {
-	return func(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
-		ev := pkg.Evidence()
-		ev.Sums = []byte(doc)
-		return ev, nil
 	}
 }
 

@@ -12,6 +12,10 @@ import (
 
 func TestPattern(t *testing.T) {
 	t.Parallel()
+	var zero provider.Pattern
+	if zero.String() != "" || zero.Matches(addrs.MustParseProvider("acme/alpha")) || zero.Matches(addrs.Provider{}) {
+		t.Errorf("the zero Pattern is %q", zero)
+	}
 	tests := []struct {
 		in, text   string
 		yes, other []string // providers that it selects, and others
@@ -89,14 +93,6 @@ func TestPatternRefused(t *testing.T) {
 		if text := err.Error(); !strings.Contains(text, reason) || strings.Contains(text, "hunter2") || strings.Contains(text, "\x1b") || len(text) > 500 {
 			t.Errorf("%.40q: %s, want %q in it", in, text, reason)
 		}
-	}
-}
-
-func TestZeroPattern(t *testing.T) {
-	t.Parallel()
-	var zero provider.Pattern
-	if zero.String() != "" || zero.Matches(addrs.MustParseProvider("acme/alpha")) || zero.Matches(addrs.Provider{}) {
-		t.Errorf("the zero Pattern is %q", zero)
 	}
 }
 
