@@ -1,15 +1,21 @@
 package install_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
+	"testing/synctest"
+	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient"
+	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
@@ -47,11 +53,7 @@ func newSite(t *testing.T, n int) *site {
 		}
 		s.want[numbered(i)] = addrs.MustParseProviderConstraint("~> 1.0")
 	}
-	s.in = &install.Installer{
-		Source:   &regclient.Client{Transport: &transport.Client{HTTP: s.Client(), Retries: -1}},
-		Dir:      &install.Dir{Path: filepath.Join(t.TempDir(), "providers")},
-		Platform: platformsOf[0],
-	}
+	s.in = &install.Installer{Source: s.registry(), Dir: newDir(t), Platform: platformsOf[0]}
 	return s
 }
 
@@ -66,6 +68,15 @@ func inText(platforms []addrs.Platform) (out []string) {
 // numbered returns the provider pI of a site.
 func numbered(i int) addrs.Provider {
 	return addrs.MustParseProvider(fmt.Sprintf("registry.example.com/acme/p%d", i))
+}
+
+// registry returns a client of the site's registry, and mirror one of its mirror.
+func (s *site) registry() provider.Source {
+	return &regclient.Client{Transport: &transport.Client{HTTP: s.Client(), Retries: -1}}
+}
+
+func (s *site) mirror() provider.Source {
+	return &mirrorclient.Client{BaseURL: s.MirrorURL(), Transport: &transport.Client{HTTP: s.Client(), Retries: -1}}
 }
 
 // ensure resets the record of requests and calls Ensure, which must succeed.
@@ -143,26 +154,11 @@ func TestEnsureCold(t *testing.T) {
 			t.Errorf("report %+v", r)
 		}
 		e, _ := result.Lock.Get(sel.Provider)
-		want := append(slices.Clone(selReports(sel).Signed()), h1Of(t, sel.Dir)) // the zh of all platforms and the h1 of one
-		slices.SortFunc(want, checksum.Hash.Compare)
-		if diff := cmp.Diff(texts(want), texts(e.Hashes)); diff != "" || e.Constraints != sel.Constraint || e.Version != sel.Version {
-			t.Errorf("entry %+v: %s", e, diff)
+		want := checksum.Sorted(sel.Reports[s.in.Platform].Signed(), []checksum.Hash{h1Of(t, sel.Dir)}) // the zh of all platforms and the h1 of one
+		if !slices.Equal(e.Hashes, want) || e.Constraints != sel.Constraint || e.Version != sel.Version {
+			t.Errorf("entry %+v, want the hashes %v", e, want)
 		}
 	}
-}
-
-func selReports(s install.Selection) *verify.Report {
-	for _, r := range s.Reports {
-		return r
-	}
-	return nil
-}
-
-func texts(hashes []checksum.Hash) (out []string) {
-	for _, h := range hashes {
-		out = append(out, h.String())
-	}
-	return out
 }
 
 // TestEnsureAgain: installed and locked packages need no request, and neither Source nor network.
@@ -183,5 +179,498 @@ func TestEnsureAgain(t *testing.T) {
 		}
 		s.counts(t, nil)
 		s.in.Source = nil
+	}
+}
+
+// TestPlan: Plan returns what Ensure does then, and writes nothing.
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 2)
+	s.in.Cache = newDir(t)
+	s.in.LockPlatforms = platformsOf[:2]
+	cold, err := s.in.Plan(t.Context(), s.want, nil)
+	must(t, err)
+	s.counts(t, map[regtest.Kind]int{regtest.Discovery: 1, regtest.Versions: 2, regtest.Package: 2})
+	for _, sel := range cold.Selections {
+		e, ok := cold.Lock.Get(sel.Provider)
+		if sel.Version != v110 || sel.From != install.FromSource || sel.Package == nil || sel.Dir != "" || !slices.Equal(sel.Unlocked, platformsOf[1:2]) ||
+			!ok || e.Version != v110 || len(e.Hashes) > 0 {
+			t.Errorf("%+v, entry %+v", sel, e)
+		}
+	}
+	for _, dir := range []*install.Dir{s.in.Dir, s.in.Cache} {
+		if _, err := os.Stat(dir.Path); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: %v", dir.Path, err)
+		}
+	}
+
+	first := s.ensure(t, nil)
+	s.Reset()
+	warm, err := s.in.Plan(t.Context(), s.want, first.Lock)
+	if err != nil || !warm.Lock.Equal(first.Lock) {
+		t.Errorf("%v\n%s", err, warm.Lock.Bytes())
+	}
+	for _, sel := range warm.Selections {
+		if sel.From != install.FromDir || sel.Executable == "" || len(sel.Unlocked) > 0 {
+			t.Errorf("%+v", sel)
+		}
+	}
+	s.elsewhere(t)
+	cached, err := s.in.Plan(t.Context(), s.want, first.Lock)
+	if sel := cached.Selections[0]; err != nil || sel.From != install.FromCache || sel.Dir != "" {
+		t.Errorf("%v: %+v", err, sel)
+	}
+	s.counts(t, nil)
+}
+
+// TestPlanFails: Plan fails like Ensure and keeps the lock file.
+func TestPlanFails(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 2)
+	lock := s.ensure(t, nil).Lock
+	s.want[numbered(0)] = constraintOf("~> 3.0")
+	s.in.Upgrade = true
+	result, err := s.in.Plan(t.Context(), s.want, lock)
+	if !errors.Is(err, provider.ErrNoVersion) || !result.Lock.Equal(lock) {
+		t.Errorf("%v\n%s", err, result.Lock.Bytes())
+	}
+	s.in.Platform = addrs.MustParsePlatform("plan9_mips")
+	if _, err := s.in.Plan(t.Context(), s.want, lock); !errors.Is(err, provider.ErrNoPlatform) {
+		t.Errorf("error %v, want %v", err, provider.ErrNoPlatform)
+	}
+}
+
+// TestCache: packages are installed in the cache once and placed in each project.
+func TestCache(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 2)
+	s.in.Cache = newDir(t)
+	first := s.ensure(t, nil)
+	project := func(copies bool) *install.Result {
+		next := *s.in
+		next.Dir, next.Copy = newDir(t), copies
+		s.in = &next
+		return s.ensure(t, first.Lock)
+	}
+	for _, copies := range both {
+		for _, sel := range project(copies).Selections {
+			info, err := os.Lstat(sel.Dir)
+			if sel.From != install.FromCache || err != nil || (info.Mode()&os.ModeSymlink != 0) != (!copies && links(t)) {
+				t.Errorf("copies %v: %+v, %v", copies, sel, err)
+			}
+		}
+		s.counts(t, nil)
+	}
+	// The cache suffices offline, too.
+	s.in.Source = nil
+	project(false)
+}
+
+// TestRepair: a changed package is downloaded again. Offline, the error says what is wrong.
+func TestRepair(t *testing.T) {
+	t.Parallel()
+	for _, cached := range []bool{false, true} {
+		if cached && !links(t) {
+			continue // the program in the cache is another file
+		}
+		s := newSite(t, 1)
+		if cached {
+			s.in.Cache = newDir(t)
+		}
+		first := s.ensure(t, nil)
+		program := only(t, first).Executable
+		must(t, os.WriteFile(program, []byte("another program"), 0o755))
+		offline := *s.in
+		offline.Source = nil
+		_, err := offline.Ensure(t.Context(), s.want, first.Lock)
+		if !errors.Is(err, provider.ErrOffline) || !errors.Is(err, verify.ErrNotAccepted) {
+			t.Errorf("offline: %v", err)
+		}
+		again := s.ensure(t, first.Lock)
+		if sel := only(t, again); sel.From != install.FromSource || !slices.Contains(first.Lock.Accept(sel.Provider, sel.Version), h1Of(t, sel.Dir)) {
+			t.Errorf("%+v", sel)
+		}
+		if !again.Lock.Equal(first.Lock) {
+			t.Errorf("the lock became\n%s", again.Lock.Bytes())
+		}
+	}
+}
+
+// TestOffline: offline, the error names each missing provider.
+func TestOffline(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 3)
+	lock := s.ensure(t, nil).Lock
+	s.in.Source = nil
+	s.in.Dir = newDir(t)
+	lock.Delete(numbered(1))
+	must(t, lock.Set(lockfile.Entry{Provider: numbered(2), Version: v110}))
+	_, err := s.in.Ensure(t.Context(), s.want, lock)
+	var e *provider.Error
+	if !errors.Is(err, provider.ErrOffline) || !errors.As(err, &e) || e.Subject != numbered(0).String()+" 1.1.0" {
+		t.Errorf("error %v, want %v", err, provider.ErrOffline)
+	}
+	const want = `install registry.example.com/acme/p0 1.1.0: offline: the package is not installed
+choose a version of registry.example.com/acme/p1: offline: the provider is not in the lock file
+install registry.example.com/acme/p2 1.1.0: offline: the lock file has no hashes of the version`
+	if err.Error() != want {
+		t.Errorf("%v", err)
+	}
+	s.in.Upgrade = true
+	if _, err := s.in.Ensure(t.Context(), s.want, lock); strings.Count(err.Error(), "offline: Upgrade needs a source") != 3 {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestOfflineHashes: offline, installed packages are used although the lock file cannot be
+// completed.
+func TestOfflineHashes(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	lock := s.ensure(t, nil).Lock
+	s.in.Source, s.in.LockPlatforms = nil, platformsOf
+	result, err := s.in.Ensure(t.Context(), s.want, lock)
+	if !errors.Is(err, provider.ErrOffline) || !strings.Contains(err.Error(), "darwin_arm64") || !result.Lock.Equal(lock) {
+		t.Errorf("error %v, want %v", err, provider.ErrOffline)
+	}
+	s.check(t, result)
+}
+
+// astray is a Source that changes the answers of another one.
+type astray struct {
+	provider.Source
+	pkg func(context.Context, *provider.Package) (*provider.Package, error)
+}
+
+func (a *astray) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform) (*provider.Package, error) {
+	pkg, err := a.Source.ProviderPackage(ctx, p, v, on)
+	if err == nil {
+		return a.pkg(ctx, pkg)
+	}
+	return pkg, err
+}
+
+// TestEnsureAnotherAnswer: if a source answers with another version or package, nothing of it is
+// planned, installed or locked, even if it is signed.
+func TestEnsureAnotherAnswer(t *testing.T) {
+	t.Parallel()
+	for name, v := range map[string]string{"no package": "", "version": "2.0.0", "platform": "1.1.0"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, 1)
+			honest := s.in.Source
+			s.in.Source = &astray{honest, func(ctx context.Context, pkg *provider.Package) (*provider.Package, error) {
+				if v == "" {
+					return nil, nil
+				}
+				return honest.ProviderPackage(ctx, pkg.Provider, addrs.MustParseVersion(v), platformsOf[3])
+			}}
+			s.in.LockPlatforms = platformsOf[:2]
+			for verb, do := range map[string]func() (*install.Result, error){
+				"ensure": func() (*install.Result, error) { return s.in.Ensure(t.Context(), s.want, nil) },
+				"plan":   func() (*install.Result, error) { return s.in.Plan(t.Context(), s.want, nil) },
+			} {
+				result, err := do()
+				if _, ok := errors.AsType[*provider.Error](err); !ok {
+					t.Errorf("%s: %v", verb, err)
+				}
+				if sel := only(t, result); sel.Package != nil || sel.Dir != "" || len(sel.Reports) > 0 || result.Lock.Covers(sel.Provider, sel.Version) {
+					t.Errorf("%s: %+v", verb, sel)
+				}
+			}
+			if n := s.Count(regtest.Archive); n > 0 {
+				t.Errorf("%d archives were fetched", n)
+			}
+			wantNames(t, s.in.Dir.Path)
+		})
+	}
+}
+
+// TestExempt: providers that are built in or overridden are not resolved, hashed or locked.
+func TestExempt(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 2)
+	lock := s.ensure(t, nil).Lock
+	dev := t.TempDir()
+	builtIn := addrs.MustParseProvider("terraform.io/builtin/terraform")
+	s.in.DevOverrides = map[addrs.Provider]string{numbered(0): dev, numbered(5): t.TempDir()}
+	want := requirements{numbered(0): constraintOf("~> 9.0"), numbered(1): constraintOf("~> 1.0"), numbered(5): {}, builtIn: {}}
+	program := filepath.Join(dev, "terraform-provider-p0")
+	must(t, os.WriteFile(program, []byte("under development"), 0o755))
+	s.Reset()
+	result, err := s.in.Ensure(t.Context(), want, lock)
+	must(t, err)
+	s.counts(t, nil)
+	if sel := selection(result, numbered(0)); sel.From != install.FromOverride || sel.Dir != dev || sel.Executable != program || !sel.Version.IsZero() || sel.Reports != nil {
+		t.Errorf("%+v", sel)
+	}
+	if sel := selection(result, numbered(5)); sel.From != install.FromOverride || sel.Executable != "" || sel.Err != nil {
+		t.Errorf("%+v", sel)
+	}
+	if sel := selection(result, builtIn); sel.From != install.FromBuiltIn || sel.Dir != "" {
+		t.Errorf("%+v", sel)
+	}
+	// An override is temporary: the locked entry stays.
+	if !result.Lock.Equal(lock) {
+		t.Errorf("locked\n%s\nwant\n%s", result.Lock.Bytes(), lock.Bytes())
+	}
+
+	for name, test := range map[string]struct {
+		provider   addrs.Provider
+		constraint string
+		want       error
+	}{
+		"built in, but limited": {builtIn, "~> 1.0", nil},
+		"not built in":          {addrs.MustParseProvider("terraform.io/builtin/unknown"), "", provider.ErrNotFound},
+		"legacy":                {addrs.MustParseProvider("-/p0"), "", lockfile.ErrNotLockable},
+		"none":                  {addrs.Provider{}, "", nil},
+	} {
+		_, err := s.in.Ensure(t.Context(), requirements{test.provider: constraintOf(test.constraint)}, nil)
+		var e *provider.Error
+		if err == nil || !errors.As(err, &e) || test.want != nil && !errors.Is(err, test.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestMisuse: an invalid Installer returns an error and a result.
+func TestMisuse(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	for name, in := range map[string]*install.Installer{
+		"Dir":           {Source: s.in.Source},
+		"LockPlatforms": {Dir: s.in.Dir, LockPlatforms: make([]addrs.Platform, 1)},
+	} {
+		result, err := in.Ensure(t.Context(), s.want, nil)
+		if err == nil || !strings.Contains(err.Error(), name) || result == nil || result.Lock == nil {
+			t.Errorf("%s: %v, %v", name, result, err)
+		}
+	}
+	s.want = nil
+	if result := s.ensure(t, nil); result.Lock.Len() != 0 {
+		t.Errorf("%s", result.Lock.Bytes())
+	}
+}
+
+// TestEvents: calls of Progress do not overlap, and each provider has a first and a last event.
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 10)
+	s.in.LockPlatforms = platformsOf[:2]
+	s.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "p9_", Status: 404})
+	busy := false
+	seen := map[addrs.Provider][]provider.EventKind{}
+	s.in.Progress = func(e provider.Event) {
+		if busy {
+			t.Error("two calls at once")
+		}
+		busy = true
+		if e.Platform == s.in.Platform {
+			seen[e.Provider] = append(seen[e.Provider], e.Kind)
+		}
+		if (e.Kind == install.EventFailed) != (e.Err != nil) {
+			t.Errorf("%+v", e)
+		}
+		busy = false
+	}
+	result, err := s.in.Ensure(t.Context(), s.want, nil)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for p, kinds := range seen {
+		last := provider.EventInstalled
+		if p == numbered(9) {
+			last = install.EventFailed
+		}
+		if kinds[0] != provider.EventResolving || kinds[len(kinds)-1] != last || slices.Contains(kinds[:len(kinds)-1], last) || last == provider.EventInstalled && !slices.Contains(kinds, provider.EventBytes) {
+			t.Errorf("%s: %v", p, kinds)
+		}
+	}
+	if len(seen) != 10 {
+		t.Errorf("events of %d providers", len(seen))
+	}
+	clear(seen)
+	delete(s.want, numbered(9))
+	s.ensure(t, result.Lock)
+	for p, kinds := range seen {
+		if !slices.Equal(kinds, []provider.EventKind{provider.EventReused, provider.EventInstalled}) {
+			t.Errorf("again, %s: %v", p, kinds)
+		}
+	}
+}
+
+// TestFailuresAreIndependent: all failures are reported in order, and the other providers are
+// installed.
+func TestFailuresAreIndependent(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 6)
+	s.want[numbered(0)] = constraintOf("~> 9.0")
+	s.AddFault(regtest.Fault{Kind: regtest.Package, Path: "/p1/", Status: 500})
+	s.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "p2_", Corrupt: true})
+	s.AddFault(regtest.Fault{Kind: regtest.Signature, Path: "p3_", Raw: []byte("nonsense")})
+	s.want[addrs.MustParseProvider("registry.example.com/acme/zzz")] = addrs.ProviderConstraint{}
+	result, err := s.in.Ensure(t.Context(), s.want, nil)
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || len(joined.Unwrap()) != 5 {
+		t.Fatalf("%v", err)
+	}
+	for i, e := range joined.Unwrap() {
+		name := []string{"acme/p0", "acme/p1", "acme/p2", "acme/p3", "acme/zzz"}[i]
+		var pe *provider.Error
+		if !errors.As(e, &pe) || !strings.Contains(e.Error(), name) || strings.Contains(e.Error(), "\n") {
+			t.Errorf("error %d: %v", i, e)
+		}
+	}
+	for _, want := range []error{provider.ErrNoVersion, verify.ErrBadSignature, provider.ErrNotFound} {
+		if !errors.Is(err, want) {
+			t.Errorf("%v is missing", want)
+		}
+	}
+	for i := range 6 {
+		sel := selection(result, numbered(i))
+		if failed := i < 4; failed != (sel.Err != nil) || failed != (sel.Dir == "") || failed == result.Lock.Covers(sel.Provider, sel.Version) {
+			t.Errorf("%+v", sel)
+		}
+	}
+}
+
+// TestNoExecutable: a package without a program is refused, as by the CLI.
+func TestNoExecutable(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 0)
+	s.AddProvider(regtest.Provider{Address: "acme/p0", Zip: zipOf(t, entry{name: "terraform-provider-other_v1.0.0"})})
+	s.want[numbered(0)] = addrs.ProviderConstraint{}
+	result, err := s.in.Ensure(t.Context(), s.want, nil)
+	if !errors.Is(err, install.ErrNoExecutable) || result.Lock.Len() != 0 || only(t, result).Dir != "" {
+		t.Errorf("error %v, want %v", err, install.ErrNoExecutable)
+	}
+}
+
+// TestProtocols: versions with unsupported protocols are neither selected nor downloaded.
+func TestProtocols(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 0)
+	s.AddProvider(regtest.Provider{Address: "acme/p0", Version: "1.0.0"})
+	s.AddProvider(regtest.Provider{Address: "acme/p0", Version: "1.1.0", Protocols: []string{"7.0"}})
+	s.want[numbered(0)] = addrs.ProviderConstraint{}
+	if sel := only(t, s.ensure(t, nil)); sel.Version.String() != "1.0.0" {
+		t.Errorf("%+v", sel)
+	}
+	s.in.Protocols = constraintOf(">= 5")
+	if sel := only(t, s.ensure(t, nil)); sel.Version.String() != "1.1.0" {
+		t.Errorf("%+v", sel)
+	}
+	s.elsewhere(t)
+	s.in.Protocols = constraintOf("~> 6.0")
+	lock := &lockfile.File{}
+	must(t, lock.Set(lockfile.Entry{Provider: numbered(0), Version: addrs.MustParseVersion("1.1.0")}))
+	s.Reset()
+	if _, err := s.in.Ensure(t.Context(), s.want, lock); !errors.Is(err, provider.ErrProtocol) || s.Count(regtest.Archive) > 0 {
+		t.Errorf("error %v, want %v", err, provider.ErrProtocol)
+	}
+}
+
+// TestLongConstraint: a constraint that is too long for a lock file is a failure of its provider.
+func TestLongConstraint(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	for i := range 500 {
+		s.want[numbered(0)] = s.want[numbered(0)].And(constraintOf(fmt.Sprintf("!= 2.0.%d", i)))
+	}
+	result, err := s.in.Ensure(t.Context(), s.want, nil)
+	var e *provider.Error
+	if !errors.As(err, &e) || e.Op != "lock" || only(t, result).Err == nil || result.Lock.Len() != 0 {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestSomeHang: providers that hang do not stop the others, and end with the context. The result is
+// complete.
+func TestSomeHang(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		parallel int
+		faults   []regtest.Fault
+		hangs    func(provider string) bool
+		locked   int
+	}{
+		"two": {0, []regtest.Fault{
+			{Kind: regtest.Package, Path: "/p7/", Delay: time.Hour}, {Kind: regtest.Archive, Path: "p8_", Break: "stall", After: 10},
+		}, func(name string) bool { return name == "p7" || name == "p8" }, 38},
+		"all, and most wait": {2, []regtest.Fault{{Kind: regtest.Archive, Break: "stall", After: 10}}, func(string) bool { return true }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newSite(t, 40)
+				s.in.LockPlatforms, s.in.Parallel, s.Latency = platformsOf[:2], test.parallel, delay
+				for _, fault := range test.faults {
+					s.AddFault(fault)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 10*delay)
+				defer cancel()
+				begin := time.Now()
+				result, err := s.in.Ensure(ctx, s.want, nil)
+				if took := time.Since(begin); !errors.Is(err, context.DeadlineExceeded) || took != 10*delay || strings.Count(err.Error(), "\n") != 39-test.locked {
+					t.Errorf("after %v: %v", took, err)
+				}
+				if len(result.Selections) != 40 || result.Lock.Len() != test.locked {
+					t.Errorf("%d selections, %d locked", len(result.Selections), result.Lock.Len())
+				}
+				for _, sel := range result.Selections {
+					hangs := test.hangs(sel.Provider.Type())
+					if hangs != (sel.Err != nil) || hangs != (sel.Dir == "") || !hangs && len(sel.Reports) != 2 {
+						t.Errorf("%+v", sel)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestNoRoomForOthers: if the packages of other platforms cannot be stored, the package for this
+// platform is installed and locked.
+func TestNoRoomForOthers(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	s.in.LockPlatforms = platformsOf[:2]
+	s.in.TempDir = filepath.Join(t.TempDir(), "missing")
+	result, err := s.in.Ensure(t.Context(), s.want, nil)
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "darwin_arm64") {
+		t.Errorf("error %v, want %v", err, fs.ErrNotExist)
+	}
+	s.check(t, result)
+	s.in.TempDir = t.TempDir()
+	result = s.ensure(t, result.Lock)
+	if left, err := os.ReadDir(s.in.TempDir); err != nil || len(left) > 0 || len(only(t, result).Reports) != 2 {
+		t.Errorf("%v, %v", left, err)
+	}
+}
+
+// TestTotalFailureWritesNothing: Save after a failed Ensure neither creates nor changes the lock
+// file.
+func TestTotalFailureWritesNothing(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 2)
+	path := filepath.Join(t.TempDir(), lockfile.Name)
+	lock := s.ensure(t, nil).Lock
+	s.AddFault(regtest.Fault{Status: 500})
+	s.in.Dir = newDir(t)
+	for _, before := range []string{"", "# Ask the platform team.\n\n" + string(lock.Bytes())} {
+		if err := os.WriteFile(path, []byte(before), 0o600); before != "" && err != nil {
+			t.Fatal(err)
+		} else if before == "" {
+			os.Remove(path)
+		}
+		lock, err := lockfile.Load(path)
+		must(t, err)
+		result, err := s.in.Ensure(t.Context(), s.want, lock)
+		if err == nil {
+			t.Fatal("Ensure returned no error")
+		}
+		must(t, result.Lock.Save(path))
+		if data, err := os.ReadFile(path); string(data) != before || before == "" && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("Save made of %q this: %v, %q", before, err, data)
+		}
 	}
 }

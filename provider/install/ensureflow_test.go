@@ -2,11 +2,8 @@ package install_test
 
 import (
 	"context"
-	"errors"
 	"io"
-	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -37,22 +34,23 @@ func (s *site) timed(t *testing.T, lock *lockfile.File, deep int) *install.Resul
 func (s *site) elsewhere(t *testing.T) {
 	t.Helper()
 	next := *s.in
-	next.Dir = &install.Dir{Path: filepath.Join(t.TempDir(), "providers")}
+	next.Dir = newDir(t)
 	s.in = &next
 }
 
 // TestRoundTrips: Ensure makes the minimum number of sequential round trips, for one provider and
-// for twenty, and no request twice.
+// for many, also with more platforms, and no request twice.
 func TestRoundTrips(t *testing.T) {
 	t.Parallel()
-	for _, n := range []int{1, 20} {
+	for _, test := range []struct{ n, platforms int }{{1, 1}, {20, 1}, {5, len(platformsOf)}} {
 		synctest.Test(t, func(t *testing.T) {
+			n, all := test.n, test.n*test.platforms
 			s := newSite(t, n)
+			s.in.LockPlatforms = platformsOf[:test.platforms]
 			// Discovery, versions, package, and the three files.
 			lock := s.timed(t, nil, 4).Lock
 			s.counts(t, map[regtest.Kind]int{
-				regtest.Discovery: 1, regtest.Versions: n, regtest.Package: n,
-				regtest.Sums: n, regtest.Signature: n, regtest.Archive: n,
+				regtest.Discovery: 1, regtest.Versions: n, regtest.Package: all, regtest.Sums: n, regtest.Signature: n, regtest.Archive: all,
 			})
 			// Everything is installed.
 			s.timed(t, lock, 0)
@@ -61,35 +59,14 @@ func TestRoundTrips(t *testing.T) {
 			s.elsewhere(t)
 			s.timed(t, nil, 3)
 			s.counts(t, map[regtest.Kind]int{
-				regtest.Versions: n, regtest.Package: n, regtest.Sums: n, regtest.Signature: n, regtest.Archive: n,
+				regtest.Versions: n, regtest.Package: all, regtest.Sums: n, regtest.Signature: n, regtest.Archive: all,
 			})
-			// With a lock file: package and archive, after discovery if necessary.
+			// With a lock file: package and archive.
 			s.elsewhere(t)
 			s.timed(t, lock, 2)
 			s.counts(t, map[regtest.Kind]int{regtest.Package: n, regtest.Archive: n})
 		})
 	}
-}
-
-// TestRoundTripsAllPlatforms: locking more platforms needs no more round trips, and shared
-// documents are requested once.
-func TestRoundTripsAllPlatforms(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		const n = 5
-		s := newSite(t, n)
-		s.in.LockPlatforms = platformsOf
-		p := len(platformsOf)
-		lock := s.timed(t, nil, 4).Lock
-		s.counts(t, map[regtest.Kind]int{
-			regtest.Discovery: 1, regtest.Versions: n, regtest.Sums: n, regtest.Signature: n,
-			regtest.Package: n * p, regtest.Archive: n * p,
-		})
-		s.timed(t, lock, 0)
-		s.elsewhere(t)
-		s.timed(t, lock, 2)
-		s.counts(t, map[regtest.Kind]int{regtest.Package: n, regtest.Archive: n})
-	})
 }
 
 // TestParallel: at most Parallel packages are in progress, including those of other platforms.
@@ -117,54 +94,28 @@ type busiest struct {
 }
 
 func (b *busiest) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
-	b.add(1)
-	body, err := b.Source.Open(ctx, pkg)
-	if err != nil {
-		b.add(-1)
-		return nil, err
-	}
-	body.ReadCloser = &leaving{ReadCloser: body.ReadCloser, leave: sync.OnceFunc(func() { b.add(-1) })}
-	return body, nil
-}
-
-func (b *busiest) add(n int) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.now += n
+	b.now++
 	b.most = max(b.most, b.now)
+	b.mu.Unlock()
+	body, err := b.Source.Open(ctx, pkg)
+	if err == nil {
+		body.ReadCloser = &leaving{body.ReadCloser, b}
+	}
+	return body, err
 }
 
-// leaving calls leave when it is closed.
+// leaving is an archive of a busiest.
 type leaving struct {
 	io.ReadCloser
-	leave func()
+	b *busiest
 }
 
 func (l *leaving) Close() error {
-	l.leave()
+	l.b.mu.Lock()
+	l.b.now--
+	l.b.mu.Unlock()
 	return l.ReadCloser.Close()
-}
-
-// TestCancel: Ensure returns soon after its context ends, with a complete result.
-func TestCancel(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newSite(t, 40)
-		s.in.Parallel = 2
-		s.in.LockPlatforms = platformsOf
-		s.Latency = delay
-		s.AddFault(regtest.Fault{Kind: regtest.Archive, Break: "stall", After: 10})
-		ctx, cancel := context.WithTimeout(t.Context(), 10*delay)
-		defer cancel()
-		begin := time.Now()
-		result, err := s.in.Ensure(ctx, s.want, nil)
-		if took := time.Since(begin); !errors.Is(err, context.DeadlineExceeded) || took != 10*delay {
-			t.Errorf("after %v: %v", took, err)
-		}
-		if len(result.Selections) != 40 || result.Lock.Len() != 0 || strings.Count(err.Error(), "\n") != 39 {
-			t.Errorf("%d selections, %d locked, error %v", len(result.Selections), result.Lock.Len(), err)
-		}
-	})
 }
 
 // TestTogether: concurrent calls for projects with a common cache download each package once and
@@ -173,13 +124,13 @@ func TestTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, 3)
-		s.in.Cache = &install.Dir{Path: filepath.Join(t.TempDir(), "cache")}
+		s.in.Cache = newDir(t)
 		s.Latency = delay // all wait for the first answer before the second one comes
 		var wg sync.WaitGroup
 		locks := make([]string, 4)
 		for i := range locks {
 			project := *s.in
-			project.Dir = &install.Dir{Path: filepath.Join(t.TempDir(), "providers")}
+			project.Dir = newDir(t)
 			wg.Go(func() {
 				result, err := project.Ensure(t.Context(), s.want, nil)
 				if err != nil {

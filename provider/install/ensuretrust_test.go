@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,13 +21,325 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
+// official is the provider of a site whose registry is the one that OpenTofu believes.
+var official = addrs.MustParseProvider("acme/p0")
+
+// newOfficialSite returns a site with one release that states the hashes of all platforms.
+func newOfficialSite(t *testing.T, edit func(*regtest.Provider)) (*site, *regtest.Release) {
+	t.Helper()
+	s := newSite(t, 0)
+	s.Registry = regtest.New(official.Host().String())
+	p := regtest.Provider{Address: "acme/p0", Version: "1.1.0", Platforms: inText(platformsOf), PackageHashes: true}
+	edit(&p)
+	release := s.AddProvider(p)
+	s.in.Source = s.registry()
+	s.want = requirements{official: addrs.ProviderConstraint{}}
+	return s, release
+}
+
+// TestLockStated: of a version that is not locked, the h1 are recorded that the registry states beside
+// a signed zh, unless keys are pinned.
+func TestLockStated(t *testing.T) {
+	t.Parallel()
+	key := regtest.NewKey(regtest.KeyOptions{})
+	const h1 = "h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
+	all := len(platformsOf)
+	for name, test := range map[string]struct {
+		policy verify.Policy
+		fault  func(packages map[string]any)
+		mirror bool
+		want   int // number of h1
+	}{
+		"signed":             {want: all},
+		"signature required": {policy: verify.Policy{RequireSignature: true}, want: all},
+		"dropped":            {policy: verify.Policy{DropStated: true}, want: 1},
+		"fingerprint":        {policy: verify.Policy{Fingerprints: []string{key.Fingerprint()}}, want: 1},
+		"key":                {policy: verify.Policy{Keys: []verify.Key{key.Public()}}, want: 1},
+		"mirror":             {policy: verify.Policy{AllowUnsigned: true}, mirror: true, want: 1},
+		"no zh":              {fault: func(m map[string]any) { m["darwin_arm64"] = map[string]any{"hashes": []any{h1}} }, want: all - 1},
+		"zh not signed": {fault: func(m map[string]any) {
+			m["darwin_arm64"] = map[string]any{"hashes": []any{h1, "zh:" + strings.Repeat("0", 64)}}
+		}, want: all - 1},
+		"two zh": {fault: func(m map[string]any) {
+			zh := m["windows_amd64"].(map[string]any)["hashes"].([]any)[1]
+			m["darwin_arm64"] = map[string]any{"hashes": append(m["darwin_arm64"].(map[string]any)["hashes"].([]any), zh)}
+		}, want: all - 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, release := newOfficialSite(t, func(p *regtest.Provider) { p.Keys = []*regtest.Key{key} })
+			if test.fault != nil {
+				s.AddFault(regtest.Fault{Kind: regtest.Package, Edit: func(doc map[string]any) { test.fault(doc["packages"].(map[string]any)) }})
+			}
+			if test.mirror {
+				s.in.Source = s.mirror()
+			}
+			s.in.Policy = policyOf(test.policy)
+			lock := s.ensure(t, nil).Lock
+			got := checksum.WithScheme(lock.Accept(official, v110), checksum.SchemeH1)
+			if len(got) != test.want || !slices.Contains(got, release.H1("linux_amd64")) || slices.Contains(got, checksum.MustParseHash(h1)) {
+				t.Errorf("locked %v, want %d h1", got, test.want)
+			}
+			if again := s.ensure(t, lock).Lock; !again.Equal(lock) {
+				t.Errorf("locked again\n%s\nbefore\n%s", again.Bytes(), lock.Bytes())
+			}
+		})
+	}
+}
+
+// TestLockStatedAndRefuted: if a computed hash refutes a stated one, no stated hash is recorded.
+func TestLockStatedAndRefuted(t *testing.T) {
+	t.Parallel()
+	s, release := newOfficialSite(t, func(*regtest.Provider) {})
+	s.AddFault(regtest.Fault{Kind: regtest.Package, Edit: func(doc map[string]any) {
+		m := doc["packages"].(map[string]any)
+		m["darwin_arm64"].(map[string]any)["hashes"].([]any)[0] = release.H1("windows_amd64").String()
+	}})
+	s.in.LockPlatforms = platformsOf[:2]
+	result, err := s.in.Ensure(t.Context(), s.want, nil)
+	got := checksum.WithScheme(result.Lock.Accept(official, v110), checksum.SchemeH1)
+	if !errors.Is(err, checksum.ErrMismatch) || !slices.Equal(got, []checksum.Hash{release.H1("linux_amd64")}) {
+		t.Errorf("Ensure returned %v, want a mismatch; locked %v, want the installed package only", err, got)
+	}
+}
+
+// TestReuseWithoutLock: an installed package is used without a lock file if the source states its
+// h1 and the policy trusts the source.
+func TestReuseWithoutLock(t *testing.T) {
+	t.Parallel()
+	for _, want := range []install.Origin{install.FromDir, install.FromCache} {
+		s := newSite(t, 1)
+		s.in.Source = s.mirror()
+		s.in.Policy = policyOf(verify.Policy{AllowUnsigned: true})
+		if want == install.FromCache {
+			s.in.Cache = newDir(t)
+		}
+		s.ensure(t, nil)
+		if want == install.FromCache {
+			s.elsewhere(t)
+		}
+		sel := only(t, s.ensure(t, nil))
+		if sel.From != want || sel.Fetched != 0 || sel.Package != nil || s.Count(regtest.Archive) > 0 {
+			t.Errorf("%+v", sel)
+		}
+	}
+}
+
+// TestLockFromMirror: a mirror without signatures can add platforms to a lock file of a registry.
+func TestLockFromMirror(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	lock := s.ensure(t, nil).Lock
+	s.in.Source = s.mirror()
+	s.in.LockPlatforms = platformsOf
+	result := s.ensure(t, lock)
+	for platform, report := range only(t, result).Reports {
+		if report.Trust != verify.Accepted {
+			t.Errorf("%s: %s", platform, report.Trust)
+		}
+	}
+	// Without the lock file, the zero policy refuses an unsigned package.
+	if _, err := s.in.Ensure(t.Context(), s.want, nil); !errors.Is(err, verify.ErrUnsigned) {
+		t.Errorf("error %v, want %v", err, verify.ErrUnsigned)
+	}
+}
+
+// TestLockNewPackage: the caller's policy decides about a platform that the lock file lacks.
+func TestLockNewPackage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	lock := relock(t, s.ensure(t, nil).Lock, func(h checksum.Hash) bool { return h.Scheme() == checksum.SchemeH1 })
+	s.in.LockPlatforms = platformsOf[:2]
+	sel := only(t, s.ensure(t, lock))
+	if sel.From != install.FromDir || sel.Reports[platformsOf[1]].Trust != verify.Signed {
+		t.Errorf("%+v", sel)
+	}
+	s.AddFault(regtest.Fault{Kind: regtest.Signature, Raw: []byte("nonsense")})
+	result, err := s.in.Ensure(t.Context(), s.want, lock)
+	if !errors.Is(err, verify.ErrBadSignature) || len(h1Locked(result.Lock)) != 1 {
+		t.Errorf("%v; locked\n%s", err, result.Lock.Bytes())
+	}
+}
+
+// TestLockGrowsByBoth: one platform is accepted by a locked hash, another by its signature.
+func TestLockGrowsByBoth(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	release := s.AddProvider(regtest.Provider{Address: "acme/p0", Version: "1.2.0", Platforms: []string{"linux_amd64", "darwin_arm64", "windows_amd64"}})
+	lock := relock(t, s.ensure(t, nil).Lock, func(h checksum.Hash) bool { return h != release.ZH("windows_amd64") })
+	s.in.LockPlatforms = platformsOf[:3]
+	reports := only(t, s.ensure(t, lock)).Reports
+	if len(reports) != 3 || reports[platformsOf[1]].Trust != verify.Accepted || reports[platformsOf[2]].Trust != verify.Signed {
+		t.Errorf("%+v", reports)
+	}
+	s.counts(t, map[regtest.Kind]int{regtest.Package: 2, regtest.Archive: 2, regtest.Sums: 1, regtest.Signature: 1})
+}
+
+// TestLockUnsigned: of a source without signatures only computed hashes are locked.
+func TestLockUnsigned(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 0)
+	release := s.AddProvider(regtest.Provider{Address: "acme/p0", Platforms: inText(platformsOf), PackageHashes: true, NoSums: true})
+	s.want[numbered(0)] = addrs.ProviderConstraint{}
+	if _, err := s.in.Ensure(t.Context(), s.want, nil); !errors.Is(err, verify.ErrUnsigned) {
+		t.Errorf("error %v, want %v", err, verify.ErrUnsigned)
+	}
+	s.in.Policy = policyOf(verify.Policy{AllowUnsigned: true})
+	result := s.ensure(t, nil)
+	want := []checksum.Hash{release.H1("linux_amd64"), release.ZH("linux_amd64")}
+	if got := result.Lock.Accept(numbered(0), addrs.MustParseVersion("1.0.0")); !slices.Equal(got, want) {
+		t.Errorf("locked %v, want %v", got, want)
+	}
+	s.in.LockPlatforms = platformsOf
+	if got := s.ensure(t, result.Lock).Lock.Accept(numbered(0), addrs.MustParseVersion("1.0.0")); len(got) != 2*len(platformsOf) {
+		t.Errorf("locked %v", got)
+	}
+}
+
+// takeOver replaces the registry of s by one with the same versions, other archives and another
+// key.
+func takeOver(t *testing.T, s *site) *regtest.Release {
+	t.Helper()
+	s.Registry = regtest.New("registry.example.com")
+	evil := s.AddProvider(regtest.Provider{
+		Address: "acme/p0", Version: "1.1.0", Platforms: inText(platformsOf),
+		Files: map[string]string{"README": "evil"}, PackageHashes: true,
+	})
+	s.in.Source = s.registry()
+	return evil
+}
+
+// TestTakenOverRegistry: a registry that was taken over adds no hash to a locked version, for any
+// platform and any policy that demands signatures.
+func TestTakenOverRegistry(t *testing.T) {
+	t.Parallel()
+	noZH := func(h checksum.Hash) bool { return h.Scheme() == checksum.SchemeH1 }
+	all := func(checksum.Hash) bool { return true }
+	for name, test := range map[string]struct {
+		policy verify.Policy
+		locked []addrs.Platform
+		keep   func(checksum.Hash) bool
+	}{
+		"zero policy":        {locked: platformsOf[:2], keep: all},
+		"signature required": {policy: verify.Policy{RequireSignature: true}, locked: platformsOf[:2], keep: all},
+		"unsigned allowed":   {policy: verify.Policy{AllowUnsigned: true}, locked: platformsOf[:2], keep: all},
+		"only h1 locked":     {locked: platformsOf[:1], keep: noZH},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, 1)
+			s.in.LockPlatforms = test.locked
+			before := relock(t, s.ensure(t, nil).Lock, test.keep)
+			evil := takeOver(t, s)
+			s.in.Policy = policyOf(test.policy)
+			s.in.LockPlatforms = platformsOf
+			result, err := s.in.Ensure(t.Context(), s.want, before)
+			if err == nil || !result.Lock.Equal(before) {
+				t.Fatalf("Ensure with LockPlatforms returned %v, want an error; locked\n%s\nbefore\n%s", err, result.Lock.Bytes(), before.Bytes())
+			}
+			if test.policy.RequireSignature || name == "only h1 locked" {
+				return // refused when the package itself is looked at
+			}
+			if !errors.Is(err, verify.ErrOtherRelease) || strings.Count(err.Error(), "delete the provider's entry from the lock file") != 1 {
+				t.Errorf("Ensure returned %v, want ErrOtherRelease and one remedy", err)
+			}
+			s.elsewhere(t)
+			s.in.Platform, s.in.LockPlatforms = platformsOf[1], nil
+			result, err = s.in.Ensure(t.Context(), s.want, result.Lock)
+			if !errors.Is(err, verify.ErrNotAccepted) || !strings.Contains(err.Error(), "tofu providers lock -platform=darwin_arm64 registry.example.com/acme/p0") {
+				t.Errorf("installing %s: %v, %+v", evil.ZH("darwin_arm64"), err, only(t, result))
+			}
+		})
+	}
+}
+
+// TestLockGainsOnlyComputed: signed checksums may list archives that were added after the version
+// was locked. Hashes that were not computed here are not locked.
+func TestLockGainsOnlyComputed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	release := s.AddProvider(regtest.Provider{Address: "acme/p0", Version: "1.2.0", Platforms: inText(platformsOf)})
+	linux, darwin := platformsOf[0].String(), platformsOf[1].String()
+	known := []checksum.Hash{release.ZH(linux), release.H1(linux)}
+	before := relock(t, s.ensure(t, nil).Lock, func(h checksum.Hash) bool { return slices.Contains(known, h) })
+	s.in.LockPlatforms = platformsOf[:2]
+	for _, policy := range []verify.Policy{{}, {RequireSignature: true}} {
+		s.in.Policy = policyOf(policy)
+		s.in.Dir = newDir(t)
+		lock := s.ensure(t, before).Lock
+		want := append(slices.Clone(known), release.ZH(darwin), release.H1(darwin))
+		slices.SortFunc(want, checksum.Hash.Compare)
+		if got := lock.Accept(numbered(0), addrs.MustParseVersion("1.2.0")); !slices.Equal(got, want) {
+			t.Errorf("policy %+v: locked %v, want %v", policy, got, want)
+		}
+	}
+}
+
+// TestTakenOverStates: a registry that states hashes and was taken over adds none of them to a locked
+// version, even if it serves the locked archive.
+func TestTakenOverStates(t *testing.T) {
+	t.Parallel()
+	s, release := newOfficialSite(t, func(*regtest.Provider) {})
+	only := []checksum.Hash{release.ZH("linux_amd64"), release.H1("linux_amd64")}
+	slices.SortFunc(only, checksum.Hash.Compare)
+	before := &lockfile.File{}
+	must(t, before.Set(lockfile.Entry{Provider: official, Version: v110, Hashes: only}))
+	for name, policy := range map[string]verify.Policy{"zero": {}, "required": {RequireSignature: true}} {
+		for _, upgrade := range []bool{false, true} {
+			s.in.Policy, s.in.Upgrade = policyOf(policy), upgrade
+			s.elsewhere(t)
+			if got := s.ensure(t, before).Lock.Accept(official, v110); !slices.Equal(got, only) {
+				t.Errorf("%s policy, upgrade %v: locked %v, want %v", name, upgrade, got, only)
+			}
+		}
+	}
+}
+
+// TestLockOfAnotherSource: a source with other checksums for the release is refused. After its
+// entry is deleted, the provider is locked anew.
+func TestLockOfAnotherSource(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	before := s.ensure(t, nil).Lock
+	evil := takeOver(t, s)
+	s.in.LockPlatforms = platformsOf[:2]
+	if _, err := s.in.Ensure(t.Context(), s.want, before); !errors.Is(err, verify.ErrOtherRelease) {
+		t.Errorf("Ensure returned %v, want ErrOtherRelease", err)
+	}
+	anew := before.Clone()
+	anew.Delete(numbered(0))
+	if lock := s.ensure(t, anew).Lock; !slices.Contains(lock.Accept(numbered(0), v110), evil.H1("darwin_arm64")) {
+		t.Errorf("locked\n%s", lock.Bytes())
+	}
+	var none *lockfile.File
+	s.ensure(t, none)
+}
+
+// TestUnreadableLock: a version whose locked hashes cannot be read, or may stand in content that
+// cannot be explained, is not installed by its signature, and the lock file stays.
+func TestUnreadableLock(t *testing.T) {
+	t.Parallel()
+	for _, content := range []string{
+		"hashes = [\"zh:123\"]", "hashes = toset([\"zh:123\"])", "hashes = []", "hashs = [\"zh:123\"]", "hashes {\n}", "}\nhashes = [\n]\nmodule \"x\" {",
+	} {
+		s := newSite(t, 1)
+		text := "provider \"" + numbered(0).String() + "\" {\n  version = \"1.1.0\"\n  " + content + "\n}\n"
+		lock, err := lockfile.ParseLenient([]byte(text), lockfile.Name)
+		must(t, err)
+		result, err := s.in.Ensure(t.Context(), s.want, lock)
+		if !errors.Is(err, verify.ErrNotAccepted) || !errors.Is(err, lockfile.ErrUnreadable) || string(result.Lock.Bytes()) != text {
+			t.Errorf("%s: Ensure returned %v, want ErrNotAccepted and ErrUnreadable; locked\n%s", content, err, result.Lock.Bytes())
+		}
+	}
+}
+
 // cached returns a site with a full cache and an empty directory.
 func cached(t *testing.T, n int) (*site, *lockfile.File) {
 	t.Helper()
 	s := newSite(t, n)
-	s.in.Cache = &install.Dir{Path: filepath.Join(t.TempDir(), "cache")}
+	s.in.Cache = newDir(t)
 	lock := s.ensure(t, nil).Lock
-	s.in.Dir = &install.Dir{Path: filepath.Join(t.TempDir(), "providers")}
+	s.in.Dir = newDir(t)
 	return s, lock
 }
 
@@ -61,51 +374,35 @@ func policyOf(p verify.Policy) func(addrs.Provider) verify.Policy {
 	return func(addrs.Provider) verify.Policy { return p }
 }
 
-// listed returns the package of the registry that is in the cache.
-func listed(t *testing.T, s *site) *provider.Package {
-	t.Helper()
-	pkg, err := s.in.Source.ProviderPackage(t.Context(), numbered(0), v110, platformsOf[0])
-	must(t, err)
-	return pkg
-}
-
-// fingerprint returns the fingerprint of the key that signed the package.
-func fingerprint(t *testing.T, s *site) string {
-	t.Helper()
-	infos, err := listed(t, s).Keys[0].Info()
-	must(t, err)
-	return infos[0].Fingerprint
-}
-
 // TestTrustCacheNot: TrustCache has no effect if the policy demands something.
 func TestTrustCacheNot(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		set    func(s *site)
-		locked bool
-	}{
-		"by default":      {set: func(s *site) { s.in.TrustCache = false }},
-		"no cache":        {set: func(s *site) { s.in.Cache = nil }},
-		"signature":       {set: func(s *site) { s.in.Policy = policyOf(verify.Policy{RequireSignature: true}) }},
-		"keys":            {set: func(s *site) { s.in.Policy = policyOf(verify.Policy{Keys: listed(t, s).Keys}) }},
-		"fingerprints":    {set: func(s *site) { s.in.Policy = policyOf(verify.Policy{Fingerprints: []string{fingerprint(t, s)}}) }},
-		"hashes":          {set: func(s *site) { s.in.Policy = policyOf(verify.Policy{Accept: listed(t, s).Evidence().Hashes}) }},
-		"another package": {set: func(s *site) {}, locked: true},
+	s, lock := cached(t, 1)
+	s.in.TrustCache = true
+	keys, zh := []verify.Key{s.Key().Public()}, checksum.WithScheme(lock.Accept(numbered(0), v110), checksum.SchemeZH)
+	for name, change := range map[string]func(in *install.Installer){
+		"by default": func(in *install.Installer) { in.TrustCache = false },
+		"no cache":   func(in *install.Installer) { in.Cache = nil },
+		"signature":  func(in *install.Installer) { in.Policy = policyOf(verify.Policy{RequireSignature: true}) },
+		"keys":       func(in *install.Installer) { in.Policy = policyOf(verify.Policy{Keys: keys}) },
+		"fingerprints": func(in *install.Installer) {
+			in.Policy = policyOf(verify.Policy{Fingerprints: []string{s.Key().Fingerprint()}})
+		},
+		"hashes": func(in *install.Installer) {
+			in.Policy = policyOf(verify.Policy{Accept: zh})
+		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s, lock := cached(t, 1)
-			s.in.TrustCache = true
-			c.set(s)
-			if !c.locked {
-				lock = nil
-			} else if err := os.WriteFile(filepath.Join(s.in.Cache.Path, "registry.example.com/acme/p0/1.1.0/linux_amd64/more"), []byte("x"), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			if result := s.ensure(t, lock); only(t, result).Fetched == 0 {
-				t.Errorf("%+v", only(t, result))
-			}
-		})
+		in := *s.in
+		in.Dir = newDir(t)
+		change(&in)
+		if result, err := in.Ensure(t.Context(), s.want, nil); err != nil || only(t, result).Fetched == 0 {
+			t.Errorf("%s: %v, %+v", name, err, only(t, result))
+		}
+	}
+	// Another package in the cache than the locked one.
+	write(t, s.in.Cache.Path, "registry.example.com/acme/p0/1.1.0/linux_amd64/more", "x")
+	if result := s.ensure(t, lock); only(t, result).Fetched == 0 {
+		t.Errorf("%+v", only(t, result))
 	}
 }
 
@@ -122,7 +419,7 @@ func TestTrustCacheOffline(t *testing.T) {
 	if !errors.Is(err, provider.ErrOffline) || !errors.Is(err, checksum.ErrIrregular) {
 		t.Errorf("error %v, want %v", err, provider.ErrOffline)
 	}
-	s.in.Cache = &install.Dir{Path: t.TempDir()}
+	s.in.Cache = newDir(t)
 	_, err = s.in.Ensure(t.Context(), s.want, lock)
 	if !errors.Is(err, provider.ErrOffline) || !strings.HasSuffix(err.Error(), "and the package is not in the cache") {
 		t.Errorf("error %v, want %v", err, provider.ErrOffline)

@@ -10,6 +10,10 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -45,4 +49,67 @@ func exampleCache() string {
 		log.Fatal(err)
 	}
 	return tmp
+}
+
+// Ensure selects, installs and locks providers, also for another platform. The second call makes no
+// request.
+func ExampleInstaller_Ensure() {
+	registry := regtest.New("registry.opentofu.org") // instead of the real one
+	registry.AddProvider(regtest.Provider{Address: "hashicorp/random", Version: "3.6.0"})
+	registry.AddProvider(regtest.Provider{Address: "hashicorp/random", Version: "4.0.0"})
+	project, err := os.MkdirTemp("", "example-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(project)
+
+	random := addrs.MustParseProvider("hashicorp/random")
+	requirements := map[addrs.Provider]addrs.ProviderConstraint{random: addrs.MustParseProviderConstraint("~> 3.6")}
+	installer := &install.Installer{
+		Source:        &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}},
+		Dir:           &install.Dir{Path: filepath.Join(project, ".terraform", "providers")},
+		Platform:      addrs.MustParsePlatform("linux_amd64"),
+		LockPlatforms: []addrs.Platform{addrs.MustParsePlatform("darwin_arm64")},
+	}
+	for range 2 {
+		lock, err := lockfile.Load(filepath.Join(project, lockfile.Name))
+		if err != nil {
+			log.Fatal(err)
+		}
+		result, err := installer.Ensure(context.Background(), requirements, lock)
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, s := range result.Selections {
+			fmt.Println(s.Provider, s.Version, "was in the", s.From, "and is", s.Reports[s.Platform].Trust, "- new in the lock file:", s.Unlocked)
+		}
+		if err := result.Lock.Save(filepath.Join(project, lockfile.Name)); err != nil {
+			log.Fatal(err)
+		}
+	}
+	// Output:
+	// registry.opentofu.org/hashicorp/random 3.6.0 was in the source and is signed - new in the lock file: [darwin_arm64]
+	// registry.opentofu.org/hashicorp/random 3.6.0 was in the dir and is accepted - new in the lock file: []
+}
+
+// A program can show a plan and ask the user.
+func ExampleInstaller_Plan() {
+	registry := regtest.New("registry.example.com") // instead of a real one
+	registry.AddProvider(regtest.Provider{Address: "acme/cloud", Version: "1.0.0"})
+	installer := &install.Installer{
+		Source:   &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}},
+		Dir:      &install.Dir{Path: "providers"},
+		Platform: addrs.MustParsePlatform("linux_amd64"),
+	}
+	plan, err := installer.Plan(context.Background(), map[addrs.Provider]addrs.ProviderConstraint{
+		addrs.MustParseProvider("registry.example.com/acme/cloud"): {},
+	}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, s := range plan.Selections {
+		fmt.Println(s.From, s.Package)
+	}
+	// Output:
+	// source registry.example.com/acme/cloud 1.0.0 linux_amd64
 }

@@ -1,11 +1,13 @@
 package install_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"testing"
 
 	"github.com/tofureg/tofureg/failure"
@@ -115,8 +117,7 @@ func TestUnpacked(t *testing.T) {
 	must(t, err)
 	pkg, err := m.ProviderPackage(t.Context(), alpha, v1, linux)
 	must(t, err)
-	h1, err := checksum.H1Dir(t.Context(), os.DirFS(filepath.Join(mirror, home)))
-	must(t, err)
+	h1 := h1Of(t, filepath.Join(mirror, home))
 	locked := verify.Policy{Accept: []checksum.Hash{h1}}
 	for _, copies := range both {
 		d := newDir(t)
@@ -192,5 +193,30 @@ func TestPartIsNotBelieved(t *testing.T) {
 	done := o.install(t, d, install.Options{Policy: verify.Policy{AllowUnchecked: true}})
 	if done.Reused || done.Fetched == 0 || done.Report.Trust != verify.Unchecked {
 		t.Errorf("%+v", done)
+	}
+}
+
+// TestPlaceHasNoLimits: a verified package is placed whatever its size. A sparse file exceeds the
+// default limit; it is not copied. On 32-bit systems os.Root opens no file of 2 GiB.
+func TestPlaceHasNoLimits(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" || strconv.IntSize == 32 {
+		return
+	}
+	from := &install.Installed{
+		Package: install.Package{Provider: alpha, Version: v1, Platform: linux, Dir: t.TempDir()},
+		Report:  &verify.Report{Local: []checksum.Hash{checksum.MustParseHash("h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")}},
+	}
+	large := write(t, from.Dir, program, "")
+	if err := os.Truncate(large, checksum.Limits{}.Effective().Unpacked+1); err != nil {
+		t.Skipf("skipped: no such large file can be made: %v", err)
+	}
+	d := newDir(t)
+	ctx := endsWhen{t.Context(), func() bool {
+		found, _ := filepath.Glob(staged(d, program))
+		return len(found) > 0
+	}}
+	if _, err := d.Place(ctx, from, true); !errors.Is(err, context.Canceled) {
+		t.Errorf("Place returned %v, want %v", err, context.Canceled)
 	}
 }

@@ -5,13 +5,27 @@ package install_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
+
+// lockAsCLI locks a file as the CLI does: with a lock of the process, for which it waits with the
+// file open. It does not check whether the file still has its name.
+func lockAsCLI(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	fmt.Println("\nopened")
+	return syscall.FcntlFlock(f.Fd(), syscall.F_SETLKW, &syscall.Flock_t{Type: syscall.F_WRLCK})
+}
 
 // TestLockFileStays: a waiting CLI gets the same lock as later processes, whether the installation
 // succeeds or fails.
@@ -78,4 +92,20 @@ func (h *held) Open(ctx context.Context, pkg *provider.Package) (*provider.Body,
 		return nil, err
 	}
 	return h.Source.Open(ctx, pkg)
+}
+
+// cpu returns the CPU time of the process during f in seconds.
+func cpu(f func()) float64 {
+	before := used()
+	f()
+	return used() - before
+}
+
+func used() float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	seconds := func(t syscall.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)/1e6 }
+	return seconds(u.Utime) + seconds(u.Stime)
 }

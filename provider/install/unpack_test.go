@@ -1,0 +1,319 @@
+package install_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// scripted is a source that returns the bodies in turn.
+type scripted struct{ bodies []io.Reader }
+
+func (s *scripted) Evidence(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
+	return pkg.Evidence(), nil
+}
+
+func (s *scripted) Open(context.Context, *provider.Package) (*provider.Body, error) {
+	body := s.bodies[0]
+	s.bodies = s.bodies[1:]
+	return &provider.Body{ReadCloser: io.NopCloser(body)}, nil
+}
+
+// reader is a function that reads.
+type reader func(p []byte) (int, error)
+
+func (r reader) Read(p []byte) (int, error) { return r(p) }
+
+var anyPackage = provider.Package{Provider: alpha, Version: v1, Platform: linux, URL: "https://example.com/alpha.zip"}
+
+// TestUnpacksAhead: content is unpacked before the archive is complete, but only in the staging
+// directory.
+func TestUnpacksAhead(t *testing.T) {
+	t.Parallel()
+	data := zipOf(t, entry{name: program, content: strings.Repeat("program", 1000), mode: 0o755}, entry{name: "docs/a.txt", content: "text"})
+	d := newDir(t)
+	early := staged(d, "docs/a.txt")
+	const end = 150 // bytes of the directory of the archive
+	src := &scripted{[]io.Reader{io.MultiReader(bytes.NewReader(data[:len(data)-end]), reader(func([]byte) (int, error) {
+		waitFor(t, early, "text")
+		return 0, io.EOF
+	}), bytes.NewReader(data[len(data)-end:]))}}
+	done, err := d.Install(t.Context(), src, &anyPackage, install.Options{Policy: verify.Policy{AllowUnchecked: true}})
+	must(t, err)
+	checkInstalled(t, done)
+	wantNames(t, d.Path, home+"/docs/a.txt", home+"/"+program)
+}
+
+// TestAheadOfAnother: if the download restarts with another archive, the unpacked files are
+// dropped.
+func TestAheadOfAnother(t *testing.T) {
+	t.Parallel()
+	good := zipOf(t, entry{name: program, content: "program", mode: 0o755}, entry{name: "docs/a.txt", content: "text"})
+	evil := zipOf(t, entry{name: program, content: "evil"}, entry{name: "evil/x", content: strings.Repeat("evil", 100)}, entry{name: "docs/a.txt"})
+	changed := reader(func([]byte) (int, error) { return 0, provider.ErrChanged })
+	for name, bodies := range map[string][]io.Reader{
+		"changed at once":    {changed, bytes.NewReader(good)},
+		"changed on the way": {io.MultiReader(bytes.NewReader(evil[:60]), changed), bytes.NewReader(good)},
+		"changed at the end": {io.MultiReader(bytes.NewReader(evil), changed), bytes.NewReader(good)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDir(t)
+			done, err := d.Install(t.Context(), &scripted{bodies}, &anyPackage, install.Options{Policy: verify.Policy{AllowUnchecked: true}})
+			must(t, err)
+			checkInstalled(t, done)
+			wantNames(t, d.Path, home+"/docs/a.txt", home+"/"+program)
+			if text, err := os.ReadFile(filepath.Join(done.Dir, program)); err != nil || string(text) != "program" {
+				t.Errorf("%q, %v", text, err)
+			}
+		})
+	}
+}
+
+// TestAheadOfHidden: an archive that starts with entries that its directory does not list is
+// refused, and the unpacked files are removed.
+func TestAheadOfHidden(t *testing.T) {
+	t.Parallel()
+	good := zipOf(t, entry{name: program, content: "program", mode: 0o755})
+	evil := zipOf(t, entry{name: program, content: "evil"}, entry{name: "evil/x", content: strings.Repeat("evil", 100)})
+	evil = evil[:bytes.Index(evil, []byte("PK\x01\x02"))]
+	data := append(bytes.Clone(evil), good...)
+	directory := data[len(evil)+bytes.Index(good, []byte("PK\x01\x02")):]
+	add32(directory[42:], len(evil))
+	add32(directory[bytes.Index(directory, []byte("PK\x05\x06"))+16:], len(evil))
+	d := newDir(t)
+	src := &scripted{[]io.Reader{bytes.NewReader(data)}}
+	if done, err := d.Install(t.Context(), src, &anyPackage, install.Options{Policy: verify.Policy{AllowUnchecked: true}}); !errors.Is(err, checksum.ErrArchive) {
+		t.Errorf("Install: %v, %v, want ErrArchive", done, err)
+	}
+	wantNames(t, d.Path)
+}
+
+func add32(b []byte, n int) {
+	n += int(b[0]) | int(b[1])<<8 | int(b[2])<<16 | int(b[3])<<24
+	b[0], b[1], b[2], b[3] = byte(n), byte(n>>8), byte(n>>16), byte(n>>24)
+}
+
+// TestAheadOfForged: files of one archive are never taken for those of the archive that replaced
+// it. The two archives differ only in content; all sizes, offsets and CRC-32 are equal.
+func TestAheadOfForged(t *testing.T) {
+	t.Parallel()
+	content := []byte("a program that does what it says....")
+	evil := []byte("evil, with the same checksum....")
+	good, forged := storedZip(t, content), storedZip(t, forge(evil, crc32.ChecksumIEEE(content)))
+	if len(good) != len(forged) {
+		t.Fatal("the archives are not alike")
+	}
+	d := newDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		second := staged(d, "second")
+		first := io.MultiReader(bytes.NewReader(forged), reader(func([]byte) (int, error) {
+			waitFor(t, second, "second") // so the one before it is done
+			return 0, provider.ErrChanged
+		}))
+		policy := verify.Policy{Accept: []checksum.Hash{zhOf(t, good)}}
+		done, err := d.Install(t.Context(), &scripted{[]io.Reader{first, bytes.NewReader(good)}}, &anyPackage, install.Options{Policy: policy})
+		must(t, err)
+		checkInstalled(t, done)
+		if text, err := os.ReadFile(filepath.Join(done.Dir, program)); err != nil || string(text) != string(content) {
+			t.Errorf("%q, %v", text, err)
+		}
+	})
+}
+
+// staged returns a pattern for a file in the staging directory.
+func staged(d *install.Dir, name string) string {
+	return filepath.Join(d.Path, ".tofureg", ".tofureg-*.part", "tree", filepath.FromSlash(name))
+}
+
+// waitFor waits until the file of the pattern has this content.
+func waitFor(t *testing.T, pattern, content string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		found, _ := filepath.Glob(pattern)
+		if len(found) == 1 {
+			if text, err := os.ReadFile(found[0]); err == nil && string(text) == content {
+				return
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("%s is not there: %q", pattern, found)
+			return
+		}
+	}
+}
+
+func zhOf(t *testing.T, data []byte) checksum.Hash {
+	t.Helper()
+	zh, err := checksum.ZH(t.Context(), bytes.NewReader(data))
+	must(t, err)
+	return zh
+}
+
+// storedZip returns an archive with a stored program and a second file.
+func storedZip(t *testing.T, content []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	for _, f := range []struct {
+		name    string
+		content []byte
+	}{{program, content}, {"second", []byte("second")}} {
+		n := uint64(len(f.content))
+		w, err := z.CreateRaw(&zip.FileHeader{Name: f.name, CRC32: crc32.ChecksumIEEE(f.content), CompressedSize64: n, UncompressedSize64: n})
+		if err == nil {
+			_, err = w.Write(f.content)
+		}
+		must(t, err)
+	}
+	must(t, z.Close())
+	return out.Bytes()
+}
+
+// forge appends four bytes that give data this CRC-32.
+func forge(data []byte, sum uint32) []byte {
+	state := ^sum
+	for range 4 {
+		for i, entry := range crc32.IEEETable {
+			if entry>>24 == state>>24 {
+				state = (state^entry)<<8 | uint32(i)
+				break
+			}
+		}
+	}
+	return binary.LittleEndian.AppendUint32(data, state^^crc32.ChecksumIEEE(data))
+}
+
+// entry is an entry of an archive.
+type entry struct {
+	name, content string
+	mode          fs.FileMode // zero as in an archive made on Windows
+}
+
+func zipOf(t testing.TB, entries ...entry) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	for _, e := range entries {
+		h := &zip.FileHeader{Name: e.name, Method: zip.Deflate}
+		if strings.HasSuffix(e.name, "/") {
+			h.Method = zip.Store
+		}
+		if e.mode != 0 {
+			h.SetMode(e.mode)
+		}
+		w, err := z.CreateHeader(h)
+		if err == nil {
+			_, err = w.Write([]byte(e.content))
+		}
+		must(t, err)
+	}
+	must(t, z.Close())
+	return out.Bytes()
+}
+
+// TestHostileArchives: correctly signed but unsafe archives are refused, and no file is left inside
+// or outside of the plugin directory. internal/archive.TestRefused has all kinds.
+func TestHostileArchives(t *testing.T) {
+	t.Parallel()
+	good := entry{name: program, content: "program", mode: 0o755}
+	bomb := entry{name: "zeros", content: strings.Repeat("\x00", 1<<20)}
+	many := make([]entry, 200)
+	for i := range many {
+		many[i].name = fmt.Sprintf("f%d", i)
+	}
+	one := zipOf(t, good)
+	for name, c := range map[string]struct {
+		zip  []byte
+		want error
+	}{
+		"traversal":            {zipOf(t, good, entry{name: "../../escaped"}), checksum.ErrArchive},
+		"backslashes":          {zipOf(t, good, entry{name: `..\..\escaped`}), checksum.ErrArchive},
+		"symbolic link":        {zipOf(t, good, entry{name: "link", content: "/etc", mode: fs.ModeSymlink | 0o777}), checksum.ErrArchive},
+		"file through link":    {zipOf(t, entry{name: "l", content: "/tmp", mode: fs.ModeSymlink | 0o777}, entry{name: "l/escaped"}), checksum.ErrArchive},
+		"device":               {zipOf(t, good, entry{name: "dev", mode: fs.ModeDevice | 0o666}), checksum.ErrArchive},
+		"not an archive":       {[]byte("<html>"), checksum.ErrArchive},
+		"cut off":              {one[:len(one)-1], checksum.ErrArchive},
+		"damaged content":      {bytes.Replace(one, []byte("PK\x03\x04"), []byte("PK\x03\x05"), 1), checksum.ErrArchive},
+		"bomb":                 {zipOf(t, good, bomb), failure.ErrTooLarge},
+		"bomb of small pieces": {zipOf(t, many...), failure.ErrTooLarge},
+		"long name":            {zipOf(t, good, entry{name: strings.Repeat("long/", 60)}), failure.ErrTooLarge},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newOffer(t, regtest.Provider{Zip: c.zip})
+			base := t.TempDir()
+			d := &install.Dir{Path: filepath.Join(base, "a", "b", "plugins")}
+			policy := verify.Policy{Limits: checksum.Limits{Unpacked: 1 << 19, Entries: 100, NameLen: 280}}
+			done, err := d.Install(t.Context(), o.src, o.pkg, install.Options{Policy: policy})
+			if _, ok := errors.AsType[*provider.Error](err); !ok || !errors.Is(err, c.want) {
+				t.Errorf("%v, want %v", err, c.want)
+			}
+			if done != nil {
+				t.Errorf("%+v", done)
+			}
+			wantNames(t, d.Path)
+			for _, name := range names(t, base) {
+				if !strings.HasSuffix(name, "/") {
+					t.Errorf("left behind: %q", name)
+				}
+			}
+		})
+	}
+}
+
+// TestModes: an archive cannot make files writable for other users. The program is executable even
+// if the archive was made on Windows.
+func TestModes(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		return // no such modes
+	}
+	o := newOffer(t, regtest.Provider{Zip: zipOf(t,
+		entry{name: program, content: "program"},
+		entry{name: "setuid", mode: fs.ModeSetuid | 0o777},
+		entry{name: "secret", mode: 0o600},
+		entry{name: "none/"},
+		entry{name: "terraform-provider-alpha/x", content: "not a program"},
+		entry{name: "terraform-provider-alpha_x/x", content: "not a program"},
+	)})
+	done := o.install(t, newDir(t), install.Options{})
+	placed, err := newDir(t).Place(t.Context(), done, true)
+	must(t, err)
+	mask := fs.FileMode(0o777)
+	if info, err := os.Stat(filepath.Join(done.Dir, "setuid")); err == nil {
+		mask = info.Mode().Perm() // 0755 less the umask
+	}
+	for name, want := range map[string]fs.FileMode{
+		program: 0o755, "setuid": 0o755, "secret": 0o644,
+		"terraform-provider-alpha/x": 0o644, "terraform-provider-alpha_x/x": 0o644,
+		"none": fs.ModeDir | 0o755,
+	} {
+		for _, dir := range []string{done.Dir, placed.Dir} {
+			info, err := os.Stat(filepath.Join(dir, name))
+			if err != nil || info.Mode() != want&(mask|^fs.FileMode(0o777)) {
+				t.Errorf("%s: %v, %v; want %v", filepath.Join(dir, name), info.Mode(), err, want)
+			}
+		}
+	}
+}
