@@ -1,7 +1,6 @@
 package provider_test
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
 	"errors"
@@ -14,10 +13,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // TestFullDisk: if the disk is full, the old file stays, and nothing else.
@@ -40,72 +37,6 @@ func TestFullDisk(t *testing.T) {
 		}
 		wantFile(t, path, short)
 	})
-}
-
-func TestReadOnlyDirectory(t *testing.T) {
-	t.Parallel()
-	disktest.ReadOnly(t, func(t *testing.T, dir string) {
-		if err := os.WriteFile(filepath.Join(dir, "demo.zip"), []byte("the old file"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}, func(t *testing.T, dir string) {
-		content := archive(t)
-		src := serve(content)
-		_, err := provider.Download(t.Context(), src, packageOf(content), filepath.Join(dir, "demo.zip"), accepting(content))
-		if e, ok := errors.AsType[*provider.Error](err); !ok || e.Op != "store" || !errors.Is(err, fs.ErrPermission) {
-			t.Errorf("%v, want a *provider.Error about storing", err)
-		}
-		if src.opened.Load() != 0 {
-			t.Error("the archive was fetched although the disk is full")
-		}
-		wantFile(t, filepath.Join(dir, "demo.zip"), []byte("the old file"))
-	})
-}
-
-// TestHashesFullDisk: if the disk is full, only the platform of the archive fails, and no file
-// is left behind.
-func TestHashesFullDisk(t *testing.T) {
-	t.Parallel()
-	content := archive(t)
-	disktest.Full(t, int64(len(content)-1), func(t *testing.T, dir string) {
-		small := smallArchive(t)
-		src := &lister{
-			find: func(platform addrs.Platform) (*provider.Package, error) {
-				pkg := packageOf(content)
-				if platform != linux {
-					pkg = packageOf(small)
-				}
-				pkg.Platform = platform
-				return pkg, nil
-			},
-			Opener: byPackage{open: func(_ context.Context, pkg *provider.Package) (*provider.Body, error) {
-				if pkg.Platform == linux {
-					return body(bytes.NewReader(content)), nil
-				}
-				return body(bytes.NewReader(small)), nil
-			}},
-		}
-		o := provider.HashOptions{TempDir: dir}
-		o.Policy.Accept = []checksum.Hash{zh(content), zh(small)}
-		got, err := provider.Hashes(t.Context(), src, demo, v123, platforms("linux_amd64", "darwin_arm64"), o)
-		wantPlatforms(t, got, platforms("darwin_arm64")...)
-		if !errors.Is(err, syscall.EFBIG) || len(joined(t, err)) != 1 || !strings.Contains(err.Error(), "linux_amd64") {
-			t.Errorf("%v, want the system's reason", err)
-		}
-		wantEmpty(t, dir)
-	})
-}
-
-// smallArchive returns a zip with one empty file.
-func smallArchive(t *testing.T) []byte {
-	t.Helper()
-	var buf bytes.Buffer
-	w := zip.NewWriter(&buf)
-	must(w.Create("terraform-provider-demo_v1.2.3"))(t)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return buf.Bytes()
 }
 
 var (

@@ -86,31 +86,6 @@ func ExampleDownload() {
 	// trust: accepted
 }
 
-// The newest version that a constraint allows may not support the platform or the protocol.
-func ExampleVersions_NewestFor() {
-	linux, arm := addrs.MustParsePlatform("linux_amd64"), addrs.MustParsePlatform("linux_arm64")
-	versions := &provider.Versions{
-		Provider: addrs.MustParseProvider("registry.example.com/acme/alpha"),
-		List: []provider.Release{
-			{Version: addrs.MustParseVersion("2.0.0"), Protocols: []string{"7.0"}, Platforms: []addrs.Platform{linux, arm}},
-			{Version: addrs.MustParseVersion("1.1.0"), Protocols: []string{"5.0"}, Platforms: []addrs.Platform{linux}},
-			{Version: addrs.MustParseVersion("1.0.0"), Protocols: []string{"5.0"}, Platforms: []addrs.Platform{linux, arm}},
-		},
-	}
-	need := provider.Need{Platforms: []addrs.Platform{arm}}
-
-	version, err := versions.NewestFor(addrs.ProviderConstraint{}, need)
-	fmt.Println(version, err)
-
-	_, err = versions.NewestFor(addrs.MustParseProviderConstraint(">= 2"), need)
-	fmt.Println(errors.Is(err, provider.ErrProtocol))
-	fmt.Println(err)
-	// Output:
-	// 1.0.0 <nil>
-	// true
-	// choose a version of registry.example.com/acme/alpha: 2.0.0 supports plugin protocol 7.0, want >= 5.0.0, < 7.0.0; the older 1.0.0 would fit
-}
-
 // mirrorOf returns a mirror in memory with one version of acme/alpha.
 func mirrorOf(version string) *mirrorclient.Client {
 	const dir = "registry.example.com/acme/alpha/"

@@ -19,7 +19,6 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/transport"
-	"github.com/tofureg/tofureg/verify"
 )
 
 // deflated returns an archive whose content of n bytes compresses like a program.
@@ -92,28 +91,6 @@ func least(b *testing.B, content []byte) {
 		if _, err := io.CopyBuffer(struct{ io.Writer }{sha256.New()}, f, buf); err != nil {
 			b.Fatal(err)
 		}
-	}
-}
-
-// BenchmarkHashesStated returns the stated hashes of 20 providers for five platforms, from a
-// registry in this process.
-func BenchmarkHashesStated(b *testing.B) {
-	reg := regtest.New("registry.opentofu.org")
-	release := reg.AddProvider(statingRelease())
-	release.Signature()
-	o := believing(verify.Policy{})
-	b.ReportAllocs()
-	for b.Loop() {
-		client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
-		var wg sync.WaitGroup
-		for range 20 {
-			wg.Go(func() {
-				if got, err := provider.Hashes(b.Context(), client, demo, v123, five, o); err != nil || len(got) != 5 {
-					b.Error(got, err)
-				}
-			})
-		}
-		wg.Wait()
 	}
 }
 

@@ -46,26 +46,6 @@ func lockOf(t *testing.T, program string, client *regclient.Client, p addrs.Prov
 	return lock
 }
 
-// TestSameAsProvidersLock: "providers lock" of the CLIs writes the same lock file, byte for byte.
-func TestSameAsProvidersLock(t *testing.T) {
-	t.Parallel()
-	terraformtest.Each(t, func(t *testing.T, program string) {
-		r := demoRelease()
-		r.Files = map[string]string{"docs/README": "Read me.\n"} // and no entry for a directory: the clients have no hash of those
-		project, p, client := serveProject(t, program, r)
-		on := platforms("darwin_arm64", "linux_amd64", "windows_amd64")
-		args := []string{"providers", "lock", "-no-color"}
-		for _, platform := range on {
-			args = append(args, "-platform="+platform.String())
-		}
-		project.Run(t, args...)
-		want := project.Read(t, lockfile.Name)
-		if got := string(lockOf(t, program, client, p, on...).Bytes()); got != want {
-			t.Errorf("got\n%s\nwant\n%s", got, want)
-		}
-	})
-}
-
 // TestClientsAcceptLock: the CLIs install by a lock file of Hashes and do not change it, although it
 // has one more hash of each platform.
 func TestClientsAcceptLock(t *testing.T) {

@@ -339,20 +339,6 @@ func TestVersionsJSON(t *testing.T) {
 	}
 }
 
-func BenchmarkNewest(b *testing.B) {
-	versions := &provider.Versions{Provider: demo}
-	for i := range 2000 {
-		versions.List = append(versions.List, provider.Release{Version: version(fmt.Sprintf("%d.%d.0", 20-i/100, 100-i%100)), Protocols: []string{"5.0"}})
-	}
-	c := constraint("~> 5.0")
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := versions.NewestFor(c, provider.Need{Platforms: []addrs.Platform{linux}}); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // listing is a Lister with one provider.
 type listing struct {
 	list      []provider.Release

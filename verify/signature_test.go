@@ -236,23 +236,12 @@ func TestCheckSignatureBits(t *testing.T) {
 	}
 }
 
-// A text-mode signature covers the document with any line ends, a binary one does not.
-func TestCheckSignatureTextMode(t *testing.T) {
-	t.Parallel()
-	doc := bytes.ReplaceAll(gpgFile(t, "SHA256SUMS"), []byte("\n"), []byte("\r\n"))
-	keys := gpgKeys(t, "rsa2048")
-	if _, err := verify.CheckSignature(doc, gpgFile(t, "text.sig"), keys, today); err != nil {
-		t.Errorf("text mode: %v", err)
-	}
-	wantSignature(t, "binary mode", doc, gpgFile(t, "rsa2048.sig"), keys, today, verify.ErrBadSignature)
-}
-
 func TestCheckSignatureUnreadableKeys(t *testing.T) {
 	t.Parallel()
 	doc, sig := gpgFile(t, "SHA256SUMS"), gpgFile(t, "ed25519.sig")
 	bad := verify.Key{ID: "BADBAD\x1b[31m", Armor: "no key at all"}
-	if _, err := verify.CheckSignature(doc, sig, []verify.Key{bad, gpgKey(t, "ed25519")}, today); err != nil {
-		t.Errorf("a good key beside a bad one: %v", err)
+	if _, err := verify.CheckSignature(doc, sig, []verify.Key{bad, gpgKey(t, "ed25519")}, time.Time{}); err != nil {
+		t.Errorf("a good key beside a bad one, now: %v", err)
 	}
 	_, err := verify.CheckSignature(doc, sig, []verify.Key{bad, gpgKey(t, "ecdsa"), {}}, today)
 	if !errors.Is(err, verify.ErrUnknownKey) || !errors.Is(err, verify.ErrBadKey) || !strings.Contains(err.Error(), "BADBAD") || strings.Contains(err.Error(), "\n") {
@@ -322,13 +311,6 @@ func TestCheckSignatureLimits(t *testing.T) {
 	}
 	for _, tt := range tests {
 		wantSignature(t, tt.name, tt.doc, tt.sig, tt.keys, today, tt.want)
-	}
-}
-
-func TestCheckSignatureNow(t *testing.T) {
-	t.Parallel()
-	if _, err := verify.CheckSignature(gpgFile(t, "SHA256SUMS"), gpgFile(t, "ed25519.sig"), gpgKeys(t, "ed25519"), time.Time{}); err != nil {
-		t.Error(err)
 	}
 }
 

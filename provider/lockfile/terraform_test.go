@@ -16,7 +16,7 @@ import (
 
 // TestReadsWhatClientsWrite has the clients write lock files, which this package then
 // writes again byte for byte. With wrong hashes in them, the clients refuse the packages. What this
-// package writes for several platforms is compared in packages provider and install.
+// package writes for several platforms is compared in package install.
 func TestReadsWhatClientsWrite(t *testing.T) {
 	t.Parallel()
 	terraformtest.Each(t, func(t *testing.T, program string) {
