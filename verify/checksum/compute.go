@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"iter"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -117,8 +118,35 @@ func H1Zip(ctx context.Context, r io.ReaderAt, size int64, l Limits) (packed, tr
 // other users can write to the directory. Empty directories, modes and times do not count. The
 // error wraps [ErrIrregular] for anything except files and directories.
 func H1Dir(ctx context.Context, fsys fs.FS) (Hash, error) {
-	sums := map[string][32]byte{}
-	err := fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error {
+	sums, _, err := sumDir(ctx, fsys, false)
+	if err != nil {
+		return Hash{}, fmt.Errorf("h1: %w", err)
+	}
+	return H1Sum(maps.All(sums))
+}
+
+// L1Dir is [H1Dir] for a directory that may have symbolic links. It does not follow them. Without
+// links it returns the h1, otherwise an l1. fsys must implement [fs.ReadLinkFS].
+//
+// An l1 is computed as an h1, with a line for each link, too: the SHA-256 of its target, and its name
+// with a slash at the end, which no name of a file has. Only this module knows the scheme.
+func L1Dir(ctx context.Context, fsys fs.FS) (Hash, error) {
+	sums, linked, err := sumDir(ctx, fsys, true)
+	if err != nil {
+		return Hash{}, fmt.Errorf("l1: %w", err)
+	}
+	h, err := H1Sum(maps.All(sums))
+	if linked && err == nil {
+		h.s = SchemeL1 + strings.TrimPrefix(h.s, SchemeH1)
+	}
+	return h, err
+}
+
+// sumDir returns the SHA-256 of each file, and if links is set, of the target of each link under its
+// name with a slash.
+func sumDir(ctx context.Context, fsys fs.FS, links bool) (sums map[string][32]byte, linked bool, err error) {
+	sums = map[string][32]byte{}
+	err = fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return fault.Ended(ctx)
@@ -126,16 +154,18 @@ func H1Dir(ctx context.Context, fsys fs.FS) (Hash, error) {
 			return err
 		case d.IsDir():
 			return nil
+		case links && d.Type() == fs.ModeSymlink:
+			target, err := fs.ReadLink(fsys, path)
+			sums[path+"/"] = sha256.Sum256([]byte(filepath.ToSlash(target)))
+			linked = true
+			return err
 		case !d.Type().IsRegular():
 			return irregular(path, d.Type())
 		}
 		sums[path], err = hashRegular(ctx, fsys, path)
 		return err
 	})
-	if err != nil {
-		return Hash{}, fmt.Errorf("h1: %w", err)
-	}
-	return H1Sum(maps.All(sums))
+	return sums, linked, err
 }
 
 // hashRegular hashes a file. It returns an error if the file was replaced after the directory

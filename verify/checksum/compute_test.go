@@ -219,6 +219,50 @@ func TestH1DirRefuses(t *testing.T) {
 	}
 }
 
+// TestL1Dir: an l1 covers the names and targets of links, and differs from every h1.
+func TestL1Dir(t *testing.T) {
+	t.Parallel()
+	link := func(target string) *fstest.MapFile {
+		return &fstest.MapFile{Mode: fs.ModeSymlink, Data: []byte(target)}
+	}
+	file := &fstest.MapFile{Data: []byte("x")}
+	seen := map[checksum.Hash]string{}
+	for name, fsys := range map[string]fstest.MapFS{
+		"link":           {"a": file, "b": link("a")},
+		"other target":   {"a": file, "b": link("./a")},
+		"other name":     {"a": file, "c": link("a")},
+		"to a directory": {"d/a": file, "b": link("d")},
+		"to nothing":     {"a": file, "b": link("../secret")},
+		"a file":         {"a": file, "b": {Data: []byte("a")}},
+	} {
+		h, err := checksum.L1Dir(t.Context(), fsys)
+		if want := map[bool]string{true: checksum.SchemeH1, false: checksum.SchemeL1}[name == "a file"]; err != nil || h.Scheme() != want {
+			t.Errorf("%s: %v, %v; want scheme %s", name, h, err, want)
+		}
+		if again, err := checksum.ParseHash(h.String()); err != nil || again != h {
+			t.Errorf("%s: ParseHash(%s) returned %v, %v", name, h, again, err)
+		}
+		if other := seen[h]; other != "" {
+			t.Errorf("%s has the hash of %s", name, other)
+		}
+		seen[h] = name
+	}
+	plain := fstest.MapFS{"a": file, "d/b": file}
+	h1, err := checksum.H1Dir(t.Context(), plain)
+	must(t, err)
+	if h, err := checksum.L1Dir(t.Context(), plain); err != nil || h != h1 {
+		t.Errorf("without links: %v, %v; want the h1 %v", h, err, h1)
+	}
+	if _, err := checksum.L1Dir(t.Context(), fstest.MapFS{"p": {Mode: fs.ModeNamedPipe}}); !errors.Is(err, checksum.ErrIrregular) {
+		t.Errorf("a pipe: %v, want ErrIrregular", err)
+	}
+	// sha256 of: sha256("x")  a, sha256("a")  b/
+	const want = "l1:nN/B/1Zv1f6dQW17axM+fMF5aed5hSB5Haat6Dh02ak="
+	if h, _ := checksum.L1Dir(t.Context(), fstest.MapFS{"a": file, "b": link("a")}); h.String() != want {
+		t.Errorf("%v, want %s", h, want)
+	}
+}
+
 // shut has a pipe named p, whose opener would wait for ever.
 type shut struct {
 	fstest.MapFS

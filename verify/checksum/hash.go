@@ -12,6 +12,7 @@ import (
 const (
 	SchemeZH = "zh" // SHA-256 of the archive, 64 lower-case hex digits
 	SchemeH1 = "h1" // SHA-256 of names and contents, Base64
+	SchemeL1 = "l1" // the same with symbolic links, of modules only; see [L1Dir]
 )
 
 // maxHashLen is the maximum length of a hash in bytes, for all schemes.
@@ -45,10 +46,10 @@ func ParseHash(s string) (Hash, error) {
 			return Hash{}, &HashError{Input: s, Reason: "zh: want 64 hex digits"}
 		}
 		return ZHSum([32]byte(sum)), nil
-	case SchemeH1:
+	case SchemeH1, SchemeL1:
 		sum, err := base64.StdEncoding.Strict().DecodeString(value)
 		if err != nil || len(sum) != 32 {
-			return Hash{}, &HashError{Input: s, Reason: "h1: want 32 bytes in padded Base64"}
+			return Hash{}, &HashError{Input: s, Reason: scheme + ": want 32 bytes in padded Base64"}
 		}
 	}
 	return Hash{s}, nil

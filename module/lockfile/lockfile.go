@@ -1,0 +1,372 @@
+// Package lockfile reads, merges and writes lock files of modules. The CLIs have none: they lock
+// providers only.
+//
+//	lock, err := lockfile.Load(lockfile.Name)
+//	key, err := lockfile.KeyOf("terraform-aws-modules/vpc/aws", "~> 5.0")
+//	locked, ok := lock.Get(key) // select locked.Version
+//	// … a download …
+//	found := lockfile.Entry{Key: key, Version: report.Version, Commit: report.Commit, Hash: report.H1}
+//	if ok {
+//		err = locked.Check(found)
+//	}
+//	err = lock.Set(found)
+//	err = lock.Save(lockfile.Name)
+//
+// A lock file has an Entry for each remote source as modules name it: the version, for git the commit,
+// and the hash of the package as it arrived. Modules of other authors name their own versions; an
+// entry is for the calls in them, too.
+//
+// # Format
+//
+// The first line is {"module_lock":1}. Each further line is an entry as a JSON object, with these
+// strings in this order, without those that are empty:
+//
+//	source      the source as written, without user information and secret parameters
+//	constraint  the version constraint as written
+//	evaluated   if source or constraint is an expression: sha256: and a digest of both values in hex
+//	version     the selected version of a registry
+//	commit      the commit of a git repository, in hex
+//	hash        the hash of the package, such as h1:BASE64=
+//
+// Entries are sorted by the first three, and so is what programs write; when a file is read, the
+// order is free and equal lines count once, so that lines of two branches can be merged as a union.
+// Everything else that [File.Bytes] does not write is an error.
+package lockfile
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/weburl"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// Name is the usual name of the lock file, in the directory of the configuration.
+const Name = ".tofureg.modules.lock"
+
+// firstLine tells the format and its version.
+const firstLine = `{"module_lock":1}`
+
+// maxSize is the maximum size of a lock file in bytes, about 50,000 entries.
+const maxSize = 16 << 20
+
+// ErrLocal means that a source is a path. Only remote sources are locked.
+var ErrLocal = errors.New("the source is local")
+
+// A ParseError describes the first line of a lock file that is invalid.
+type ParseError struct {
+	Filename string // as passed to [Parse]
+	Line     int    // from 1
+	Reason   string // safe to print
+}
+
+// Error returns the place and the reason.
+func (e *ParseError) Error() string {
+	return fmt.Sprintf("module lock file %s:%d: %s", weburl.Clean(e.Filename, 1000), e.Line, e.Reason)
+}
+
+// A ChangedError means that a source has another package than the locked one, for example because a
+// tag was moved. It wraps [checksum.ErrMismatch].
+type ChangedError struct {
+	Locked, Found Entry // of the same Key
+}
+
+// Error names both packages, and the remedy.
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("module source %s has changed: %s is locked, %s was found; upgrade it if you expect the change", e.Locked.Key, e.Locked.content(), e.Found.content())
+}
+
+// Unwrap returns checksum.ErrMismatch.
+func (e *ChangedError) Unwrap() error { return checksum.ErrMismatch }
+
+// A Key identifies a source by what modules say, without secrets. [KeyOf] makes it.
+type Key struct {
+	Source     string // as written
+	Constraint string // as written, or empty
+	Evaluated  string // empty unless Source or Constraint is an expression; see [Key.WithValues]
+}
+
+// KeyOf returns the key of a source and a version constraint that are string literals. User
+// information and parameters that can be secret are removed, by [module.Location.String]. The error
+// is [ErrLocal], or that of [module.ParseAddress].
+func KeyOf(source, constraint string) (Key, error) {
+	address, err := module.ParseAddress(source)
+	if err != nil {
+		return Key{}, err
+	}
+	if address.Path != "" || address.Location != nil && address.Location.Kind == module.KindLocal {
+		return Key{}, fmt.Errorf("%s: %w", address, ErrLocal)
+	}
+	if address.Location != nil && strings.ContainsAny(source, "@?") {
+		source = address.Location.String()
+	}
+	return Key{Source: source, Constraint: constraint}, nil
+}
+
+// WithValues returns the key of a source and a constraint of which one or both are expressions, with
+// this text in the configuration. The values, for which k was made, are kept as a digest.
+func (k Key) WithValues(source, constraint string) Key {
+	sum := sha256.Sum256([]byte(k.Source + "\n" + k.Constraint))
+	return Key{
+		Source:     weburl.RedactText(source),
+		Constraint: constraint,
+		Evaluated:  "sha256:" + hex.EncodeToString(sum[:]),
+	}
+}
+
+// String returns printable text.
+func (k Key) String() string {
+	s := k.Source
+	if k.Constraint != "" {
+		s += " " + k.Constraint
+	}
+	return weburl.Clean(s, 1000)
+}
+
+func (k Key) compare(o Key) int {
+	return cmp.Or(strings.Compare(k.Source, o.Source), strings.Compare(k.Constraint, o.Constraint), strings.Compare(k.Evaluated, o.Evaluated))
+}
+
+// An Entry is the locked package of a source. Entries can be compared with ==.
+type Entry struct {
+	Key     Key
+	Version addrs.Version // selected; zero unless Key names a registry
+	Commit  string        // of a git repository, as in [module.Report]; otherwise empty
+	Hash    checksum.Hash // of the package as it arrived
+}
+
+// content describes the package.
+func (e Entry) content() string {
+	s := e.Hash.String()
+	if e.Commit != "" {
+		s = "commit " + e.Commit + " with " + s
+	}
+	if !e.Version.IsZero() {
+		s = "version " + e.Version.String() + ", " + s
+	}
+	return s
+}
+
+// Check returns a [*ChangedError] unless found has the version, the commit and the hash of e. A
+// commit is ignored if one of them has none.
+func (e Entry) Check(found Entry) error {
+	if e.Commit == "" || found.Commit == "" {
+		found.Commit = e.Commit
+	}
+	found.Key = e.Key
+	if e != found {
+		return &ChangedError{Locked: e, Found: found}
+	}
+	return nil
+}
+
+// A File is the content of a lock file. The zero File is empty and ready to use. It is safe for
+// concurrent use while it is not modified.
+type File struct {
+	entries map[Key]Entry
+}
+
+// Get returns the entry of a source.
+func (f *File) Get(k Key) (Entry, bool) {
+	e, ok := f.entries[k]
+	return e, ok
+}
+
+// Len returns the number of entries.
+func (f *File) Len() int { return len(f.entries) }
+
+// All returns the entries in the order of the file.
+func (f *File) All() iter.Seq[Entry] {
+	return slices.Values(slices.SortedFunc(maps.Values(f.entries), func(a, b Entry) int { return a.Key.compare(b.Key) }))
+}
+
+// Set adds or replaces the entry of e.Key. The error tells which field is invalid.
+func (f *File) Set(e Entry) error {
+	if reason := e.invalid(); reason != "" {
+		return errors.New("module lock file: " + reason)
+	}
+	if f.entries == nil {
+		f.entries = map[Key]Entry{}
+	}
+	f.entries[e.Key] = e
+	return nil
+}
+
+// invalid returns what is wrong with an entry, or "".
+func (e Entry) invalid() string {
+	digest, _ := strings.CutPrefix(e.Key.Evaluated, "sha256:")
+	switch {
+	case e.Key.Source == "", !utf8.ValidString(e.Key.Source + e.Key.Constraint):
+		return "the source is missing, or not in UTF-8"
+	case e.Key.Evaluated != "" && (len(digest) != 64 || !isHex(digest)):
+		return `"evaluated" must be sha256: and 64 lower-case hex digits`
+	case e.Commit != "" && (len(e.Commit) != 40 && len(e.Commit) != 64 || !isHex(e.Commit)):
+		return `"commit" must be 40 or 64 lower-case hex digits`
+	case e.Hash.IsZero():
+		return "the hash is missing"
+	}
+	return ""
+}
+
+func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
+
+// Keep deletes the entries of all other keys, and returns them.
+func (f *File) Keep(keys iter.Seq[Key]) (removed []Entry) {
+	kept := map[Key]bool{}
+	for k := range keys {
+		kept[k] = true
+	}
+	for e := range f.All() {
+		if !kept[e.Key] {
+			delete(f.entries, e.Key)
+			removed = append(removed, e)
+		}
+	}
+	return removed
+}
+
+// Merge adds the entries of other. If both have different entries for a key, it changes nothing; the
+// error joins a [*ChangedError] for each such key, with the entry of f as Locked.
+func (f *File) Merge(other *File) error {
+	var errs []error
+	for e := range other.All() {
+		if mine, ok := f.entries[e.Key]; ok && mine != e {
+			errs = append(errs, &ChangedError{Locked: mine, Found: e})
+		}
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	for e := range other.All() {
+		_ = f.Set(e) // valid, as all entries of a File
+	}
+	return nil
+}
+
+// line is an entry in the file.
+type line struct {
+	Source     string        `json:"source"`
+	Constraint string        `json:"constraint,omitempty"`
+	Evaluated  string        `json:"evaluated,omitempty"`
+	Version    addrs.Version `json:"version,omitzero"`
+	Commit     string        `json:"commit,omitempty"`
+	Hash       checksum.Hash `json:"hash,omitzero"`
+}
+
+// Bytes returns the content of the file.
+func (f *File) Bytes() []byte {
+	var b bytes.Buffer
+	b.WriteString(firstLine + "\n")
+	for e := range f.All() {
+		b.Write(e.line())
+	}
+	return b.Bytes()
+}
+
+func (e Entry) line() []byte {
+	var b bytes.Buffer
+	out := json.NewEncoder(&b)
+	out.SetEscapeHTML(false)
+	_ = out.Encode(line{e.Key.Source, e.Key.Constraint, e.Key.Evaluated, e.Version, e.Commit, e.Hash}) // strings only
+	return b.Bytes()
+}
+
+// Parse reads a lock file. Filename is for errors. The error is a [*ParseError], or wraps
+// [github.com/tofureg/tofureg/failure.ErrTooLarge].
+func Parse(data []byte, filename string) (*File, error) {
+	if len(data) > maxSize {
+		return nil, fmt.Errorf("module lock file %s %w: %d bytes are allowed", weburl.Clean(filename, 1000), fault.ErrTooLarge, maxSize)
+	}
+	f := &File{}
+	n := 0
+	for text := range bytes.Lines(data) {
+		n++
+		text = append(bytes.TrimRight(text, "\r\n"), '\n')
+		if reason := f.parseLine(n, text); reason != "" {
+			return nil, &ParseError{Filename: filename, Line: n, Reason: reason}
+		}
+	}
+	if n == 0 {
+		return nil, &ParseError{Filename: filename, Line: 1, Reason: "the file is empty; delete it to begin a new one"}
+	}
+	return f, nil
+}
+
+// parseLine adds line n. It returns what is wrong, or "".
+func (f *File) parseLine(n int, text []byte) string {
+	if n == 1 {
+		if string(text) != firstLine+"\n" {
+			return fmt.Sprintf("the first line must be %s; another version needs a newer program", firstLine)
+		}
+		return ""
+	}
+	if bytes.HasPrefix(text, []byte("<<<<<<<")) {
+		return "a merge conflict: keep the lines of both sides, then upgrade the sources that have two"
+	}
+	var l line
+	if err := json.Unmarshal(text, &l); err != nil {
+		return "the line is not an entry"
+	}
+	e := Entry{Key{l.Source, l.Constraint, l.Evaluated}, l.Version, l.Commit, l.Hash}
+	if reason := e.invalid(); reason != "" {
+		return reason
+	}
+	if !bytes.Equal(e.line(), text) { // unknown fields, other order, repeated names, spaces
+		return "the line is not as this package writes it"
+	}
+	if other, ok := f.entries[e.Key]; ok && other != e {
+		return fmt.Sprintf("a second entry for %s; keep one", e.Key)
+	}
+	_ = f.Set(e)
+	return ""
+}
+
+// Load calls [Parse] for the file at path. If the file does not exist, it returns an empty File.
+func Load(path string) (*File, error) {
+	f, err := fsx.OpenRegular(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &File{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read module lock file: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("read module lock file: %w", err)
+	}
+	return Parse(data, path)
+}
+
+// Save atomically replaces the file at path by [File.Bytes]. A new file has mode 0644 before the
+// umask, an existing file keeps its mode. Without entries it creates no file.
+func (f *File) Save(path string) error {
+	perm := fs.FileMode(0o644)
+	switch info, err := os.Lstat(path); {
+	case errors.Is(err, fs.ErrNotExist) && f.Len() == 0:
+		return nil
+	case err == nil && info.Mode().IsRegular():
+		perm = info.Mode().Perm()
+	}
+	if err := fsx.WriteFile(path, f.Bytes(), perm); err != nil {
+		return fmt.Errorf("write module lock file: %w", err)
+	}
+	return nil
+}

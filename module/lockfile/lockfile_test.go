@@ -1,0 +1,259 @@
+package lockfile_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/module/lockfile"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+const (
+	one    = "h1:8QKBrlOi/bB0GM3SkD/pOU5kZIzBhOHA4DrQ4E3Dhmk="
+	two    = "h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
+	commit = "0123456789abcdef0123456789abcdef01234567"
+	first  = `{"module_lock":1}` + "\n"
+	vpc    = `{"source":"acme/vpc/aws","constraint":"~> 5.0","version":"5.1.0","hash":"` + one + `"}` + "\n"
+	git    = `{"source":"git::https://git.example.com/a.git?ref=v1","commit":"` + commit + `","hash":"` + two + `"}` + "\n"
+	values = `{"source":"\"git::https://git.example.com/${var.name}\"","evaluated":"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","commit":"` + commit + `","hash":"` + two + `"}` + "\n"
+)
+
+func parse(t testing.TB, text string) *lockfile.File {
+	t.Helper()
+	f, err := lockfile.Parse([]byte(text), "x.lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func keyOf(t testing.TB, source, constraint string) lockfile.Key {
+	t.Helper()
+	k, err := lockfile.KeyOf(source, constraint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{first + values + vpc + git, first} {
+		if got := string(parse(t, text).Bytes()); got != text {
+			t.Errorf("Bytes of\n%s\nis\n%s", text, got)
+		}
+	}
+	// Lines of two branches, and a checkout with other line ends.
+	for _, text := range []string{first + git + vpc, first + vpc + git + vpc, strings.ReplaceAll(first+vpc+git, "\n", "\r\n"), strings.TrimSuffix(first+vpc+git, "\n")} {
+		if got := string(parse(t, text).Bytes()); got != first+vpc+git {
+			t.Errorf("Bytes of\n%s\nis\n%s", text, got)
+		}
+	}
+	for name, c := range map[string]struct {
+		text, reason string
+		line         int
+	}{
+		"empty":            {"", "empty", 1},
+		"another version":  {`{"module_lock":2}` + "\n", "newer", 1},
+		"no first line":    {vpc, "first line", 1},
+		"no JSON":          {first + vpc + "x\n", "not an entry", 3},
+		"empty line":       {first + "\n" + vpc, "not an entry", 2},
+		"unknown field":    {first + strings.Replace(vpc, `"version"`, `"ref":"v1","version"`, 1), "as this package writes it", 2},
+		"twice a field":    {first + strings.Replace(vpc, `"version"`, `"version":"5.0.0","version"`, 1), "as this package writes it", 2},
+		"spaces":           {first + strings.Replace(vpc, `:`, `: `, 1), "as this package writes it", 2},
+		"other version":    {first + strings.Replace(vpc, `5.1.0`, `v5.1`, 1), "as this package writes it", 2},
+		"two entries":      {first + vpc + strings.Replace(vpc, `5.1.0`, `5.2.0`, 1), "second entry for acme/vpc/aws ~> 5.0", 3},
+		"conflict":         {first + "<<<<<<< HEAD\n" + vpc, "merge conflict", 2},
+		"no source":        {first + `{"source":"","hash":"` + one + `"}`, "source", 2},
+		"no hash":          {first + `{"source":"acme/vpc/aws"}`, "hash", 2},
+		"commit":           {first + strings.Replace(git, commit, commit[1:], 1), "commit", 2},
+		"capital commit":   {first + strings.Replace(git, commit, strings.ToUpper(commit), 1), "commit", 2},
+		"evaluated":        {first + strings.Replace(values, "sha256:e3", "sha256:", 1), "evaluated", 2},
+		"capital digest":   {first + strings.Replace(values, "sha256:e3", "sha256:E3", 1), "evaluated", 2},
+		"damaged hash":     {first + strings.Replace(vpc, "=", "", 1), "not an entry", 2},
+		"a second element": {first + strings.TrimSpace(vpc) + "{}\n", "not an entry", 2},
+	} {
+		_, err := lockfile.Parse([]byte(c.text), "x.lock")
+		if e, ok := errors.AsType[*lockfile.ParseError](err); !ok || e.Line != c.line || e.Filename != "x.lock" || !strings.Contains(err.Error(), c.reason) {
+			t.Errorf("%s: %v, want a ParseError about line %d with %q", name, err, c.line, c.reason)
+		}
+	}
+}
+
+// TestSize: 16 MiB are allowed.
+func TestSize(t *testing.T) {
+	t.Parallel()
+	long := func(size int) string {
+		text := first + vpc
+		return strings.Replace(text, "acme/vpc/aws", strings.Repeat("x", size-len(text)+len("acme/vpc/aws")), 1)
+	}
+	path := filepath.Join(t.TempDir(), lockfile.Name)
+	for size, want := range map[int]error{16 << 20: nil, 16<<20 + 1: failure.ErrTooLarge} {
+		if err := os.WriteFile(path, []byte(long(size)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := lockfile.Load(path); !errors.Is(err, want) {
+			t.Errorf("Load of %d bytes: %v, want %v", size, err, want)
+		}
+	}
+}
+
+func TestKeyOf(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]string{
+		"acme/vpc/aws": "acme/vpc/aws",
+		"registry.example.com/acme/vpc/aws//modules/x":            "registry.example.com/acme/vpc/aws//modules/x",
+		"git::https://git.example.com/a.git":                      "git::https://git.example.com/a.git",
+		"git::https://user:secret@git.example.com/a.git?ref=v1":   "git::https://git.example.com/a.git?ref=v1",
+		"git@github.com:acme/a.git":                               "git::ssh://git@github.com/acme/a.git",
+		"git::https://git.example.com/a.git?ref=" + commit:        "git::https://git.example.com/a.git?ref=" + commit,
+		"https://example.com/a.zip?X-Amz-Signature=secret":        "https://example.com/a.zip?...",
+		"git::ssh://git:secret@git.example.com/a.git//sub?ref=v2": "git::ssh://git.example.com/a.git//sub?ref=v2",
+	} {
+		k, err := lockfile.KeyOf(source, "1.0.0")
+		if err != nil || strings.Contains(k.Source, "secret") || k.Source != want {
+			t.Errorf("KeyOf(%q): %+v, %v; want %q", source, k, err, want)
+		}
+	}
+	for _, source := range []string{"./x", "../x", "/x", "file:///x"} {
+		if _, err := lockfile.KeyOf(source, ""); !errors.Is(err, lockfile.ErrLocal) {
+			t.Errorf("KeyOf(%q): %v, want ErrLocal", source, err)
+		}
+	}
+	if _, err := lockfile.KeyOf("", ""); err == nil {
+		t.Error("KeyOf of an empty source returned no error")
+	}
+}
+
+// TestWithValues: the key tells values apart and does not contain them.
+func TestWithValues(t *testing.T) {
+	t.Parallel()
+	text := `"git::https://u:never-shown@git.example.com/${var.name}?token=never-shown"`
+	a := keyOf(t, "git::https://git.example.com/never-shown-a", "").WithValues(text, "var.v")
+	b := keyOf(t, "git::https://git.example.com/never-shown-b", "").WithValues(text, "var.v")
+	c := keyOf(t, "git::https://user@git.example.com/never-shown-b", "").WithValues(text, "var.v")
+	if a == b || a.Source != b.Source || a.Constraint != "var.v" || strings.Contains(a.Source+a.Evaluated, "never-shown") || c.Evaluated == "" {
+		t.Errorf("keys\n%+v\n%+v\n%+v", a, b, c)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	f := parse(t, first+vpc+git)
+	locked := slices.Collect(f.All())
+	for _, e := range locked {
+		if got, ok := f.Get(e.Key); !ok || got != e {
+			t.Errorf("Get(%v): %v, %t", e.Key, got, ok)
+		}
+		if err := e.Check(e); err != nil {
+			t.Errorf("Check of the same: %v", err)
+		}
+	}
+	moved, other, unknown := locked[1], locked[1], locked[1]
+	moved.Commit = strings.Replace(commit, "0", "f", 1)
+	other.Hash = checksum.MustParseHash(one)
+	unknown.Commit = ""
+	version := locked[0]
+	version.Version = addrs.MustParseVersion("5.2.0")
+	if err := locked[1].Check(unknown); err != nil {
+		t.Errorf("without a commit: %v", err)
+	}
+	for name, c := range map[string]struct {
+		locked, found lockfile.Entry
+		texts         []string
+	}{
+		"moved tag":     {locked[1], moved, []string{commit, moved.Commit, "upgrade"}},
+		"other content": {locked[1], other, []string{one, two}},
+		"other version": {locked[0], version, []string{"5.1.0", "5.2.0"}},
+	} {
+		err := c.locked.Check(c.found)
+		e, ok := errors.AsType[*lockfile.ChangedError](err)
+		if !ok || e.Locked != c.locked || e.Found != c.found || !errors.Is(err, checksum.ErrMismatch) {
+			t.Errorf("%s: %v, want a ChangedError", name, err)
+		}
+		for _, text := range c.texts {
+			if !strings.Contains(err.Error(), text) {
+				t.Errorf("%s: %v, want %q in it", name, err, text)
+			}
+		}
+	}
+}
+
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	var f lockfile.File
+	for _, other := range []string{first + vpc, first + git + vpc, first} {
+		if err := f.Merge(parse(t, other)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := string(f.Bytes()); got != first+vpc+git {
+		t.Errorf("merged:\n%s", got)
+	}
+	err := f.Merge(parse(t, first+strings.Replace(vpc, "5.1.0", "5.2.0", 1)+values))
+	if e, ok := errors.AsType[*lockfile.ChangedError](err); !ok || e.Locked.Version.String() != "5.1.0" || f.Len() != 2 {
+		t.Errorf("Merge of another version: %v, then %d entries", err, f.Len())
+	}
+	removed := f.Keep(slices.Values([]lockfile.Key{keyOf(t, "git::https://git.example.com/a.git?ref=v1", "")}))
+	if len(removed) != 1 || removed[0].Key.Source != "acme/vpc/aws" || string(f.Bytes()) != first+git {
+		t.Errorf("Keep removed %v and left\n%s", removed, f.Bytes())
+	}
+	for _, e := range []lockfile.Entry{{}, {Key: lockfile.Key{Source: "\xff"}, Hash: checksum.MustParseHash(one)}, {Key: keyOf(t, "acme/vpc/aws", "")}} {
+		if err := f.Set(e); err == nil {
+			t.Errorf("Set(%+v) returned no error", e)
+		}
+	}
+}
+
+func TestSave(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), lockfile.Name)
+	f, err := lockfile.Load(path)
+	if err != nil || f.Len() != 0 {
+		t.Fatalf("Load of no file: %v, %v", f, err)
+	}
+	if err := f.Save(path); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file without entries: %v, want none", err)
+	}
+	if err := parse(t, first+vpc).Save(path); err != nil {
+		t.Error(err)
+	}
+	if f, err = lockfile.Load(path); err != nil || string(f.Bytes()) != first+vpc {
+		t.Errorf("Load of what was saved: %v, %v", f, err)
+	}
+	if _, err := lockfile.Load(filepath.Dir(path)); err == nil {
+		t.Error("Load of a directory returned no error")
+	}
+}
+
+// FuzzParse: what is accepted is written as it was read, but for order, repeated lines and line ends.
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{first, first + vpc + git + values, first + git + vpc + vpc, first + "<<<<<<< x\n", strings.ReplaceAll(first+vpc, "\n", "\r\n")} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := lockfile.Parse(data, "x.lock")
+		if err != nil {
+			return
+		}
+		text := file.Bytes()
+		again, err := lockfile.Parse(text, "x.lock")
+		if err != nil || string(again.Bytes()) != string(text) {
+			t.Fatalf("Parse of\n%s\nreturned %v, %v", text, again, err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if !strings.Contains(string(data), strings.TrimSpace(line)) {
+				t.Errorf("%q was not in the file", line)
+			}
+		}
+	})
+}
