@@ -223,6 +223,9 @@ var endings = []ending{
 	{"checksum.H1Dir", 150, false, func(_ *testing.T, c *crowd, _ string) func(context.Context) error {
 		return func(ctx context.Context) error { _, err := checksum.H1Dir(ctx, os.DirFS(c.tree)); return err }
 	}},
+	{"checksum.L1Dir", 150, false, func(_ *testing.T, c *crowd, _ string) func(context.Context) error {
+		return func(ctx context.Context) error { _, err := checksum.L1Dir(ctx, os.DirFS(c.tree)); return err }
+	}},
 	{"checksum.ZH", 100, false, func(*testing.T, *crowd, string) func(context.Context) error {
 		return func(ctx context.Context) error {
 			_, err := checksum.ZH(ctx, io.LimitReader(zeros{}, int64(*many)<<16)) // 64 KiB for each

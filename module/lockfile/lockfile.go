@@ -146,7 +146,7 @@ func (k Key) compare(o Key) int {
 
 // An Entry is the locked package of a source. Entries can be compared with ==.
 type Entry struct {
-	Key     Key
+	Key     Key           // of the source
 	Version addrs.Version // selected; zero unless Key names a registry
 	Commit  string        // of a git repository, as in [module.Report]; otherwise empty
 	Hash    checksum.Hash // of the package as it arrived
