@@ -54,40 +54,26 @@ func TestBadPackage(t *testing.T) {
 		`null`:                                 "an object is wanted",
 		`[]`:                                   "wanted",
 		`{"archives":[]}`:                      "archives is not an object",
-		`{"archives":"x"}`:                     "archives is not an object",
-		`{"archives":{}} {}`:                   "JSON",
 		`{"archives":{},"Archives":{}}`:        "second member",
 		`{"archives":{"linux_amd64":null}}`:    "linux_amd64: JSON: an object is wanted",
-		`{"archives":{"linux_amd64":[]}}`:      "linux_amd64",
 		`{"archives":{"linux_amd64":"x.zip"}}`: "linux_amd64",
 		`{"archives":{"linux_amd64":{"url":"a.zip"},"linux_amd64":{"url":"b.zip"}}}`: "second member",
 		`{"download_url":"https://x/","shasum":"ab"}`:                                "package regclient",
 		archive(``):                                  "url is missing",
 		archive(`"url":""`):                          "url is missing",
-		archive(`"url":null`):                        "url is missing",
 		archive(`"url":"?"`):                         "url is the URL of the document itself",
-		archive(`"url":"#"`):                         "url is the URL of the document itself",
 		archive(`"url":"1.2.0.json"`):                "url is the URL of the document itself",
 		archive(`"url":"%31.2.0.json?"`):             "url is the URL of the document itself",
-		archive(`"url":1`):                           "JSON",
 		archive(`"url":"a.zip","URL":"b.zip"`):       "second member",
 		archive(`"url":"http://cdn.example.com/a"`):  "set AllowHTTP",
-		archive(`"url":"ftp://cdn.example.com/a"`):   "is not https",
 		archive(`"url":"https:a.zip"`):               "has no host",
-		archive(`"url":"mailto:a@example.com"`):      "has no host",
 		archive(`"url":"https://u:hunter2@h/a"`):     "user name",
 		archive(`"url":"a.zip#hunter2"`):             "fragment",
-		archive(`"url":"//cdn.example.com:99999/a"`): "port",
-		archive(`"url":"a b.zip"`):                   "space",
 		archive(`"url":"..\\a.zip"`):                 "backslash",
 		archive(`"url":"%zz?hunter2"`):               "invalid URL",
-		archive(`"url":"\u001b[31m"`):                "invalid URL",
 		archive(`"url":"a","hashes":{}`):             "JSON",
-		archive(`"url":"a","hashes":"zh:ab"`):        "JSON",
-		archive(`"url":"a","hashes":[1]`):            "JSON",
 		archive(`"url":"a","hashes":[null]`):         "hash",
 		archive(`"url":"a","hashes":["zh:abc"]`):     "64 hex digits",
-		archive(`"url":"a","hashes":["h1:abc"]`):     "Base64",
 		archive(`"url":"a","hashes":["\u001b:x\n"]`): "hash",
 		archive(`"url":"a","hashes":["abc"]`):        "hash",
 	} {
@@ -382,7 +368,7 @@ func TestEvidence(t *testing.T) {
 		t.Errorf("%+v, %v", ev, err)
 	}
 	for _, foreign := range []*provider.Package{nil, {SumsURL: "https://x.example.com/s"}, {SignatureURL: "https://x.example.com/s"}} {
-		if _, err := c.Evidence(t.Context(), foreign); asError(t, err) == nil {
+		if _, err := c.Evidence(t.Context(), foreign); asError(t, err).Op == "" {
 			t.Errorf("%v: no error", foreign)
 		}
 	}
@@ -410,7 +396,7 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("%s: %v", ref, err)
 		}
 	}
-	if _, err := c.Open(t.Context(), nil); asError(t, err) == nil || len(web.asked()) != 0 {
+	if _, err := c.Open(t.Context(), nil); asError(t, err).Op == "" || len(web.asked()) != 0 {
 		t.Errorf("%v, asked %q", err, web.asked())
 	}
 }

@@ -63,69 +63,44 @@ func TestRegistryInstead(t *testing.T) {
 	}
 }
 
-// TestNotHeldHere checks that the error for an unlisted version contains the listed versions.
-func TestNotHeldHere(t *testing.T) {
+// TestMissing checks the error for a version without a document: an unlisted version is ErrNoVersion,
+// with the listed ones. A listed one is a fault of the mirror, so that no other source is used instead.
+// Without an index, the status decides.
+func TestMissing(t *testing.T) {
 	t.Parallel()
-	for _, status := range []int{404, 410, 400, 500} {
-		for _, list := range []bool{true, false} {
-			web := mirror(map[string]string{"index.json": `{"versions":{"1.1.0":{},"2.0.0":{}}}`})
-			web.pages[alphaURL+"1.2.0.json"] = page{status: status}
-			c := client(web)
-			if list {
-				if _, err := c.ProviderVersions(t.Context(), alpha); err != nil {
-					t.Fatal(err)
-				}
-			}
-			_, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
-			e := asError(t, err)
-			unavailable, ok := errors.AsType[*provider.UnavailableError](err)
-			if !ok || !errors.Is(err, provider.ErrNoVersion) || e.Status != status || e.URL != alphaURL+"1.2.0.json" || unavailable.Newest.String() != "2.0.0" {
-				t.Errorf("%d, listed before %t: %v", status, list, err)
-			}
-			if want := `no version matches "1.2.0", the newest is 2.0.0`; !strings.Contains(err.Error(), want) {
-				t.Errorf("%d: %v, want %q in it", status, err, want)
-			}
+	others, this := page{body: `{"versions":{"1.1.0":{},"2.0.0":{}}}`}, page{body: `{"versions":{"1.2.0":{}}}`}
+	for _, test := range []struct {
+		status int
+		index  page
+		want   error // nil: not ErrNotFound
+		text   string
+	}{
+		{404, others, provider.ErrNoVersion, `no version matches "1.2.0", the newest is 2.0.0`},
+		{410, others, provider.ErrNoVersion, "the newest is 2.0.0"},
+		{400, others, provider.ErrNoVersion, "the newest is 2.0.0"},
+		{500, others, provider.ErrNoVersion, "the newest is 2.0.0"},
+		{404, this, nil, "the mirror lists the version, but its document is missing"},
+		{500, this, nil, "internal server error"},
+		{400, this, nil, "bad request"},
+		{404, page{status: 404}, provider.ErrNotFound, "the mirror does not have the provider"},
+		{404, page{status: 502}, provider.ErrNoVersion, "its versions cannot be listed"},
+		{404, page{body: "[]"}, provider.ErrNoVersion, ""},
+		{500, page{status: 502}, nil, ""},
+		{500, page{status: 403}, nil, ""},
+	} {
+		web := mirror(nil)
+		web.pages[alphaURL+"1.2.0.json"], web.pages[alphaURL+"index.json"] = page{status: test.status}, test.index
+		c := client(web)
+		_, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
+		if e := asError(t, err); e.Status != test.status || e.URL != alphaURL+"1.2.0.json" || !strings.Contains(err.Error(), test.text) {
+			t.Errorf("%d with an index of %v: %v, want %q in it", test.status, test.index, err, test.text)
 		}
-	}
-}
-
-// TestBrokenPromise checks that a missing document of a listed version is a fault of the mirror, so
-// that no other source is used instead.
-func TestBrokenPromise(t *testing.T) {
-	t.Parallel()
-	for status, text := range map[int]string{404: "the mirror lists the version, but its document is missing", 500: "internal server error", 400: "bad request"} {
-		for _, list := range []bool{true, false} {
-			web := mirror(map[string]string{"index.json": `{"versions":{"1.2.0":{}}}`})
-			web.pages[alphaURL+"1.2.0.json"] = page{status: status}
-			c := client(web)
-			if list {
-				if _, err := c.ProviderVersions(t.Context(), alpha); err != nil {
-					t.Fatal(err)
-				}
-			}
-			_, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
-			if e := asError(t, err); errors.Is(err, provider.ErrNotFound) || e.Status != status || !strings.Contains(err.Error(), text) {
-				t.Errorf("%d: %v", status, err)
-			}
-			both := &provider.Multi{Sources: []provider.NamedSource{{Name: "mirror", Source: c}, {Name: "other", Source: client(mirror(nil))}}}
-			if _, err := both.ProviderPackage(t.Context(), alpha, v120, linux); errors.Is(err, provider.ErrNotFound) {
-				t.Errorf("%d: passed over: %v", status, err)
-			}
+		if errors.Is(err, provider.ErrNotFound) != (test.want != nil) || test.want != nil && !errors.Is(err, test.want) {
+			t.Errorf("%d with an index of %v: %v, want %v", test.status, test.index, err, test.want)
 		}
-	}
-}
-
-// TestMissingWithoutIndex checks the error if neither the document nor the index is available.
-func TestMissingWithoutIndex(t *testing.T) {
-	t.Parallel()
-	for status, kind := range map[int]error{404: provider.ErrNoVersion, 500: nil} {
-		for _, index := range []page{{status: 502}, {body: "[]"}, {status: 403}} {
-			web := mirror(nil)
-			web.pages[alphaURL+"1.2.0.json"], web.pages[alphaURL+"index.json"] = page{status: status}, index
-			_, err := client(web).ProviderPackage(t.Context(), alpha, v120, linux)
-			if e := asError(t, err); e.Status != status || e.URL != alphaURL+"1.2.0.json" || errors.Is(err, provider.ErrNotFound) != (kind != nil) || kind != nil && !errors.Is(err, kind) {
-				t.Errorf("%d with an index of %v: %v", status, index, err)
-			}
+		both := &provider.Multi{Sources: []provider.NamedSource{{Name: "mirror", Source: c}, {Name: "other", Source: client(mirror(nil))}}}
+		if _, err := both.ProviderPackage(t.Context(), alpha, v120, linux); test.want == nil && errors.Is(err, provider.ErrNotFound) {
+			t.Errorf("%d with an index of %v: passed over: %v", test.status, test.index, err)
 		}
 	}
 }
@@ -210,23 +185,6 @@ func mirrored(m regtest.Mirror) (*regtest.Registry, *mirrorclient.Client) {
 	return reg, &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
 }
 
-// TestNoFile checks that a missing archive and a missing package are different errors.
-func TestNoFile(t *testing.T) {
-	t.Parallel()
-	reg, c := mirrored(regtest.Mirror{})
-	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Status: 404})
-	pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Open(t.Context(), pkg); !errors.Is(err, provider.ErrNoFile) || !errors.Is(err, provider.ErrNotFound) {
-		t.Errorf("%v", err)
-	}
-	if _, err := c.ProviderPackage(t.Context(), alpha, addrs.MustParseVersion("9.0.0"), linux); !errors.Is(err, provider.ErrNotFound) || errors.Is(err, provider.ErrNoFile) {
-		t.Errorf("%v", err)
-	}
-}
-
 // TestHabits downloads real archives from each form of mirror seen in practice: each form of URL
 // with each choice of hashes.
 func TestHabits(t *testing.T) {
@@ -300,16 +258,4 @@ func TestColdInstall(t *testing.T) {
 			t.Errorf("%v and %d requests, want 3s and 3", took, reg.Count(0))
 		}
 	})
-}
-
-// TestNullArchive checks an archive that is null, which crashes the CLI.
-func TestNullArchive(t *testing.T) {
-	t.Parallel()
-	reg, c := mirrored(regtest.Mirror{})
-	reg.AddFault(regtest.Fault{Kind: regtest.MirrorVersion, Edit: func(doc map[string]any) {
-		doc["archives"].(map[string]any)["linux_amd64"] = nil
-	}})
-	if _, err := c.ProviderPackage(t.Context(), alpha, v120, linux); asError(t, err).Status != 200 || errors.Is(err, provider.ErrNotFound) {
-		t.Error(err)
-	}
 }

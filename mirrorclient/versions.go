@@ -22,26 +22,22 @@ const maxVersions = 100_000
 // ("List Available Versions" of the protocol). Invalid versions are ignored and reported in
 // Warnings.
 func (c *Client) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
-	versions, err := c.list(ctx, p)
-	return versions, source.Failed("list versions of", p.String(), err)
-}
-
-func (c *Client) list(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
+	const op = "list versions of"
 	r, err := c.request(p, "index.json")
 	if err != nil {
-		return nil, err
+		return nil, source.Failed(op, p.String(), err)
 	}
 	versions, err := c.versions.Get(ctx, c.http, r, (*provider.Versions).Clone, func(_ context.Context, resp *httpx.Response) (*provider.Versions, error) {
-		list, err := decodeIndex(resp)
-		if err != nil {
-			return nil, err
-		}
-		return &provider.Versions{Provider: p, List: list.releases, Warnings: list.warnings}, nil
+		return decodeIndex(resp)
 	})
 	if e, ok := err.(*failure.RequestError); ok && errors.Is(e.Err, fault.ErrNotFound) {
-		return nil, e.Because(fmt.Errorf("%w%s", e.Err, hintFor(c.base, c.host, p)))
+		err = e.Because(fmt.Errorf("%w%s", e.Err, hintFor(c.base, c.host, p)))
 	}
-	return versions, source.PerhapsUnknown(err, "provider")
+	if err != nil {
+		return nil, source.Failed(op, p.String(), source.PerhapsUnknown(err, "provider"))
+	}
+	versions.Provider = p
+	return versions, nil
 }
 
 // wireIndex also has members of a discovery document, to recognise one.
@@ -51,13 +47,7 @@ type wireIndex struct {
 	Modules   json.RawMessage `json:"modules.v1"`
 }
 
-// index is a decoded index.
-type index struct {
-	releases []provider.Release
-	warnings []string
-}
-
-func decodeIndex(resp *httpx.Response) (*index, error) {
+func decodeIndex(resp *httpx.Response) (*provider.Versions, error) {
 	if err := checkMediaType(resp); err != nil {
 		return nil, err
 	}
@@ -72,7 +62,7 @@ func decodeIndex(resp *httpx.Response) (*index, error) {
 		if !isNull(doc.Providers) || !isNull(doc.Modules) {
 			return nil, errors.New(hintDiscovery)
 		}
-		return &index{}, nil // a provider without versions
+		return &provider.Versions{}, nil // a provider without versions
 	}
 	switch doc.Versions[0] {
 	case '{':
@@ -86,8 +76,8 @@ func decodeIndex(resp *httpx.Response) (*index, error) {
 
 // readIndex reads the names of versions. The values must be objects, as the protocol says, or null,
 // which the CLIs accept.
-func readIndex(versions json.RawMessage) (*index, error) {
-	list := &index{}
+func readIndex(versions json.RawMessage) (*provider.Versions, error) {
+	list := &provider.Versions{}
 	seen := map[addrs.Version]bool{}
 	var notes httpx.Notes
 	count := 0
@@ -109,10 +99,10 @@ func readIndex(versions json.RawMessage) (*index, error) {
 		}
 		seen[version] = true
 		source.NoteUnselectable(&notes, version)
-		list.releases = append(list.releases, provider.Release{Version: version, Listed: source.Listed(version, m.Name)})
+		list.List = append(list.List, provider.Release{Version: version, Listed: source.Listed(version, m.Name)})
 	}
-	slices.SortFunc(list.releases, func(a, b provider.Release) int { return b.Version.Compare(a.Version) })
-	list.warnings = notes.Lines()
+	slices.SortFunc(list.List, func(a, b provider.Release) int { return b.Version.Compare(a.Version) })
+	list.Warnings = notes.Lines()
 	return list, nil
 }
 

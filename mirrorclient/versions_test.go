@@ -68,24 +68,16 @@ func TestBadIndex(t *testing.T) {
 		``:                                           "JSON",
 		`null`:                                       "an object is wanted",
 		`[]`:                                         "wanted",
-		`"versions"`:                                 "wanted",
 		`{"versions":{"1.0.0":{}}} x`:                "JSON",
-		`{"versions":{"1.0.0":{}}}{}`:                "JSON",
 		`{"versions":{"1.0.0":{}}`:                   "JSON",
-		"\ufeff" + `{"versions":{}}`:                 "byte order mark",
-		"{\"versions\":{\"\xff\":{}}}":               "UTF-8",
 		`{"versions":{"1.0.0":[]}}`:                  `the value of "1.0.0" is not an object`,
 		`{"versions":{"1.0.0":1}}`:                   `the value of "1.0.0" is not an object`,
 		`{"versions":{"1.0.0":"{}"}}`:                `the value of "1.0.0" is not an object`,
 		`{"versions":{"\u001b[31m":true}}`:           `the value of "\x1b[31m" is not an object`,
 		`{"versions":"1.0.0"}`:                       "versions is not an object",
-		`{"versions":17}`:                            "versions is not an object",
-		`{"versions":["1.0.0"]}`:                     "package regclient",
 		`{"versions":[{"version":"1.0.0"}]}`:         "package regclient",
 		`{"versions":{},"Versions":{}}`:              "second member",
 		`{"providers.v1":"/v1/providers/"}`:          "discovery document",
-		`{"modules.v1":"/v1/modules/"}`:              "discovery document",
-		`{"versions":` + strings.Repeat("[", 20_000): "JSON",
 		"<!DOCTYPE html><title>Log in</title>":       "<!DOCTYPE html>",
 	} {
 		_, err := client(mirror(map[string]string{"index.json": body})).ProviderVersions(t.Context(), alpha)
@@ -136,20 +128,6 @@ func TestIndexLimits(t *testing.T) {
 	}
 }
 
-func TestWarningsAreCounted(t *testing.T) {
-	t.Parallel()
-	for n, last := range map[int]string{100: `ignored invalid version "x199"`, 101: "and 1 more warnings"} {
-		var names []string
-		for i := range n {
-			names = append(names, fmt.Sprintf(`"x%d":{}`, 100+i))
-		}
-		versions, err := client(mirror(map[string]string{"index.json": `{"versions":{` + strings.Join(names, ",") + `}}`})).ProviderVersions(t.Context(), alpha)
-		if err != nil || len(versions.Warnings) != n || versions.Warnings[n-1] != last {
-			t.Errorf("%d: %v, %v", n, versions, err)
-		}
-	}
-}
-
 // TestSpelling checks that a package is requested in the canonical spelling of its version, then in
 // the listed one.
 func TestSpelling(t *testing.T) {
@@ -189,15 +167,10 @@ func TestMediaType(t *testing.T) {
 	for header, reason := range map[string]string{
 		"application/json":                 "",
 		"application/json; charset=utf-8":  "",
-		"Application/JSON":                 "",
-		"application/json;":                "",
 		"application/json;charset=utf-8;x": "malformed media type",
-		"application/json; a=1; a=2":       "malformed media type",
 		"application/octet-stream":         `media type is "application/octet-stream", want application/json: configure`,
 		"text/plain; charset=utf-8":        `media type is "text/plain", want application/json`,
-		"application/vnd.api+json":         `media type is "application/vnd.api+json", want`,
 		"text/html; charset=utf-8":         "got a web page (text/html; charset=utf-8): check",
-		"application/xhtml+xml":            "got a web page",
 		"\x1b[31m":                         `media type "\x1b[31m`,
 		"":                                 "media type is missing, want application/json: configure",
 	} {

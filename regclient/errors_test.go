@@ -15,7 +15,6 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
-	"github.com/tofureg/tofureg/transport"
 )
 
 // versionsOf returns a registry with 1.2.0 for linux_amd64, and 1.1.0 for plan9_arm, too.
@@ -46,7 +45,7 @@ func TestUnknownProvider(t *testing.T) {
 	}
 	_, err := client(registry()).ProviderVersions(t.Context(), unknown)
 	want := "list versions of " + host + "/acme/unknown: https://" + host + "/v1/providers/acme/unknown/versions: HTTP status 404: not found"
-	if !strings.HasPrefix(asError(t, err).Error(), want) {
+	if !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("text\n got %s\nwant %s…", err, want)
 	}
 }
@@ -74,7 +73,7 @@ func TestRefusedPackage(t *testing.T) {
 		if !slices.Equal(unavailable.Platforms, []addrs.Platform{linux}) || unavailable.Fits.String() != "1.1.0" {
 			t.Errorf("%d for a platform: there is %v, %s fits", status, unavailable.Platforms, unavailable.Fits)
 		}
-		if want := "1.2.0 has no package for plan9_arm, only for linux_amd64; the older 1.1.0 would fit"; !strings.Contains(asError(t, err).Error(), want) {
+		if want := "1.2.0 has no package for plan9_arm, only for linux_amd64; the older 1.1.0 would fit"; !strings.Contains(err.Error(), want) {
 			t.Errorf("text %q, want %q in it", err, want)
 		}
 		if n := reg.Count(regtest.Versions); n != 2 {
@@ -91,23 +90,13 @@ func TestDiscoveryFails(t *testing.T) {
 		reg.AddFault(regtest.Fault{Kind: regtest.Discovery, Status: status})
 		_, err := client(reg).ProviderPackage(t.Context(), alpha, v120, linux)
 		e := asError(t, err)
-		discovery, ok := e.Err.(*failure.Error)
+		discovery, ok := errors.AsType[*failure.Error](errors.Unwrap(err))
 		if !ok || discovery.Op != "discover services of" || e.Status != status || errors.Is(err, disco.ErrNoService) {
 			t.Errorf("status %d: ProviderPackage returned %v, want the error of discovery", status, err)
 		}
 		if n := reg.Count(0); n != 1 {
 			t.Errorf("%d: %d requests, want one", status, n)
 		}
-	}
-}
-
-// TestBuiltInProvider: no registry is asked for it.
-func TestBuiltInProvider(t *testing.T) {
-	t.Parallel()
-	reg := registry()
-	_, err := client(reg).ProviderVersions(t.Context(), addrs.MustParseProvider("terraform.io/builtin/terraform"))
-	if asError(t, err); !errors.Is(err, provider.ErrNotFound) || reg.Count(0) != 0 {
-		t.Errorf("%v after %d requests", err, reg.Count(0))
 	}
 }
 
@@ -119,7 +108,7 @@ func filesOf(at string) *provider.Package {
 	}
 }
 
-// TestZeroValues: zero addresses cause an error without a request.
+// TestZeroValues: zero addresses and built-in providers cause an error without a request.
 func TestZeroValues(t *testing.T) {
 	t.Parallel()
 	reg := registry()
@@ -128,8 +117,16 @@ func TestZeroValues(t *testing.T) {
 	_, noVersion := c.ProviderPackage(t.Context(), alpha, addrs.Version{}, linux)
 	_, noPlatform := c.ProviderPackage(t.Context(), alpha, v120, addrs.Platform{})
 	_, noModule := c.ModuleVersions(t.Context(), addrs.Module{})
+	_, noModuleVersion := c.ModuleLocation(t.Context(), network, addrs.Version{})
+	_, builtIn := c.ProviderVersions(t.Context(), addrs.MustParseProvider("terraform.io/builtin/terraform"))
+	if asError(t, builtIn); !errors.Is(builtIn, provider.ErrNotFound) {
+		t.Errorf("built-in provider: %v, want ErrNotFound", builtIn)
+	}
+	if asError(t, noModuleVersion); !strings.Contains(noModuleVersion.Error(), "the version is missing") {
+		t.Errorf("zero version of a module: %v", noModuleVersion)
+	}
 	for name, err := range map[string]error{"provider": noProvider, "version": noVersion, "platform": noPlatform, "module": noModule} {
-		if text := asError(t, err).Error(); !strings.Contains(text, "zero value") || errors.Is(err, provider.ErrNotFound) {
+		if text := err.Error(); !strings.Contains(text, "zero value") || errors.Is(err, provider.ErrNotFound) {
 			t.Errorf("zero %s: error %v, want one about the zero value", name, err)
 		}
 	}
@@ -239,51 +236,37 @@ func forBoth(t *testing.T, test func(t *testing.T, p protocol, registry func(...
 	}
 }
 
-// TestUnknownOr500: some registries answer 500 for what they do not know.
-func TestUnknownOr500(t *testing.T) {
+// TestRefused: a registry that refuses what it lists has a fault of its own, and says 404 if it means
+// that the package is missing. If it does not list versions either, the refusal stands as it is, and
+// 500 may mean that it does not know the name.
+func TestRefused(t *testing.T) {
 	forBoth(t, func(t *testing.T, p protocol, registry func(...regtest.Fault) *regtest.Registry) {
-		c := client(registry(regtest.Fault{Kind: p.lists | p.finds, Status: http.StatusInternalServerError}))
-		_, listErr := p.list(t.Context(), c)
-		for _, err := range []error{listErr, p.find(t.Context(), c)} {
-			if e := asError(t, err); errors.Is(err, provider.ErrNotFound) || e.Status != 500 {
-				t.Errorf("%v, want no ErrNotFound", err)
+		for _, test := range []struct {
+			find, list int // statuses; 0: answered
+			want       error
+			guess      bool
+		}{
+			{404, 0, p.missing, false}, {400, 0, nil, false}, {500, 0, nil, false}, {418, 0, nil, false},
+			{404, 502, provider.ErrNotFound, false}, {400, 502, nil, false}, {500, 502, nil, true}, {500, 500, nil, true},
+		} {
+			faults := []regtest.Fault{{Kind: p.finds, Status: test.find}, {Kind: p.lists, Status: test.list}}
+			c := client(registry(faults...))
+			err := p.find(t.Context(), c)
+			if e := asError(t, err); e.Status != test.find || errors.Is(err, provider.ErrNotFound) != (test.want != nil) || test.want != nil && !errors.Is(err, test.want) {
+				t.Errorf("find answered with %d, list with %d: %v, want %v", test.find, test.list, err, test.want)
 			}
-			if want := "some servers answer 500 for an unknown " + p.name; strings.Count(err.Error(), want) != 1 {
-				t.Errorf("got %v, want %q in it", err, want)
+			if test.list > 0 && errors.Is(err, p.missing) {
+				t.Errorf("find answered with %d, list with %d: %v, want no verdict about the version", test.find, test.list, err)
 			}
-		}
-		c = client(registry(regtest.Fault{Kind: p.lists, Status: http.StatusBadGateway}))
-		if _, err := p.list(t.Context(), c); strings.Contains(err.Error(), "some servers") {
-			t.Errorf("said of 502: %v", err)
-		}
-	})
-}
-
-// TestListedButRefused: a registry that refuses what it lists has a fault of its own,
-// and says 404 if it means that the package is missing.
-func TestListedButRefused(t *testing.T) {
-	forBoth(t, func(t *testing.T, p protocol, registry func(...regtest.Fault) *regtest.Registry) {
-		for status, want := range map[int]error{404: p.missing, 400: nil, 500: nil, 503: nil, 418: nil} {
-			err := p.find(t.Context(), client(registry(regtest.Fault{Kind: p.finds, Status: status})))
-			if e := asError(t, err); e.Status != status || strings.Contains(err.Error(), "some servers") {
-				t.Errorf("status %d: error %v, want this status without a guess", status, err)
+			guess := "some servers answer 500 for an unknown " + p.name
+			if strings.Contains(err.Error(), guess) != test.guess {
+				t.Errorf("find answered with %d, list with %d: %v, want %q in it: %t", test.find, test.list, err, guess, test.guess)
 			}
-			if want != nil && !errors.Is(err, want) || want == nil && errors.Is(err, provider.ErrNotFound) {
-				t.Errorf("%d: %v, want %v", status, err, want)
+			if test.list == 0 {
+				continue
 			}
-		}
-	})
-}
-
-// TestRefusedWithoutList: if the registry does not list versions either, the refusal
-// stands as it is.
-func TestRefusedWithoutList(t *testing.T) {
-	forBoth(t, func(t *testing.T, p protocol, registry func(...regtest.Fault) *regtest.Registry) {
-		for status, want := range map[int]error{404: provider.ErrNotFound, 400: nil, 500: nil} {
-			err := p.find(t.Context(), client(registry(
-				regtest.Fault{Kind: p.finds, Status: status}, regtest.Fault{Kind: p.lists, Status: http.StatusBadGateway})))
-			if e := asError(t, err); e.Status != status || errors.Is(err, provider.ErrNotFound) != (want != nil) || errors.Is(err, p.missing) {
-				t.Errorf("%d: %v, want %v", status, err, want)
+			if _, err := p.list(t.Context(), c); errors.Is(err, provider.ErrNotFound) || strings.Contains(err.Error(), guess) != (test.list == 500) {
+				t.Errorf("list answered with %d: %v", test.list, err)
 			}
 		}
 	})
@@ -407,21 +390,4 @@ func TestNoRegistryAtHost(t *testing.T) {
 			t.Errorf("%v, want ErrNoService", err)
 		}
 	})
-}
-
-// TestUnselectableVersion: a list with 0.0.0 has one warning.
-func TestUnselectableVersion(t *testing.T) {
-	t.Parallel()
-	reg := regtest.New("registry.example.com")
-	for _, version := range []string{"0.0.0", "0.0.1", "0.0.0-beta"} {
-		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: version, Platforms: []string{"linux_amd64"}})
-	}
-	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
-	versions := must(client.ProviderVersions(t.Context(), addrs.MustParseProvider("registry.example.com/acme/alpha")))(t)
-	about := func(text string) bool {
-		return strings.Contains(text, "no constraint selects the listed version 0.0.0")
-	}
-	if len(versions.List) != 3 || len(versions.Warnings) != 1 || !slices.ContainsFunc(versions.Warnings, about) {
-		t.Errorf("ProviderVersions returned %v with the warnings %q, want three versions and a warning about 0.0.0", versions.List, versions.Warnings)
-	}
 }

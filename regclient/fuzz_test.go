@@ -177,7 +177,7 @@ func FuzzModuleLocation(f *testing.F) {
 		doc, header = data, get
 		loc, err := c.ModuleLocation(t.Context(), network, v100)
 		if err != nil {
-			wantPrintable(t, asError(t, err).Error())
+			wantPrintable(t, err.Error())
 			return
 		}
 		u, err := url.Parse(loc.URL)

@@ -76,21 +76,8 @@ type failed struct {
 	failure.RequestError
 }
 
-func (f *failed) Error() string {
-	return (&failure.Error{Op: f.Op, Subject: f.Subject, Err: f.Err}).Error()
-}
-
-func newFailed(e *failure.Error) *failed {
-	f := &failed{Op: e.Op, Subject: e.Subject}
-	if r, ok := errors.AsType[*failure.RequestError](e); ok {
-		f.RequestError = *r
-	}
-	f.Err = e.Err
-	return f
-}
-
-// asError returns err, which must be a *failure.Error.
-func asError(t *testing.T, err error) *failed {
+// asError returns the parts of err, which must be a *failure.Error.
+func asError(t *testing.T, err error) failed {
 	t.Helper()
 	e, ok := err.(*failure.Error)
 	if !ok {
@@ -99,7 +86,11 @@ func asError(t *testing.T, err error) *failed {
 	if strings.ContainsAny(err.Error(), "\n\x1b") {
 		t.Errorf("the error is not one printable line: %q", err)
 	}
-	return newFailed(e)
+	f := failed{Op: e.Op, Subject: e.Subject}
+	if r, ok := errors.AsType[*failure.RequestError](err); ok {
+		f.RequestError = *r
+	}
+	return f
 }
 
 // lines renders releases as "VERSION PROTOCOLS PLATFORMS". A dash means unknown.

@@ -265,16 +265,6 @@ func TestRefusedLocation(t *testing.T) {
 	}
 }
 
-// TestNoModuleVersion: the zero version is an error.
-func TestNoModuleVersion(t *testing.T) {
-	t.Parallel()
-	reg := listing("1.0.0")
-	_, err := client(reg).ModuleLocation(t.Context(), network, addrs.Version{})
-	if asError(t, err); reg.Count(0) != 0 || !strings.Contains(err.Error(), "the version is missing") {
-		t.Errorf("%v after %d requests", err, reg.Count(0))
-	}
-}
-
 // answers returns a registry whose packages are elsewhere and have this body and header.
 func answers(body string, header http.Header) *regtest.Registry {
 	reg := moduleRegistry(regtest.Module{})

@@ -336,7 +336,7 @@ func TestDuplicateMembers(t *testing.T) {
 	t.Parallel()
 	reg := registry()
 	reg.AddFault(raw(regtest.Package, `{"os":"linux","arch":"amd64","download_url":"/a.zip","shasum":"`+goodSum+`","Download_URL":"/b.zip"}`))
-	if _, err := client(reg).ProviderPackage(t.Context(), alpha, v120, linux); !strings.Contains(asError(t, err).Error(), "second member") {
+	if _, err := client(reg).ProviderPackage(t.Context(), alpha, v120, linux); !strings.Contains(err.Error(), "second member") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -345,13 +345,10 @@ func TestDuplicateMembers(t *testing.T) {
 func TestBaseURLs(t *testing.T) {
 	t.Parallel()
 	for base, want := range map[string]string{
-		"/v1/providers/":                         "https://" + host + "/v1/providers/acme/alpha/versions",
-		"/v1/providers":                          "https://" + host + "/v1/providers/acme/alpha/versions",
-		"/v1/providers/?tenant=1":                "https://" + host + "/v1/providers/acme/alpha/versions",
-		"https://api.example.com":                "https://api.example.com/acme/alpha/versions",
-		"https://api.example.com:8443/a%2Fb/c/":  "https://api.example.com:8443/a%2Fb/c/acme/alpha/versions",
-		"https://api.example.com/a//b":           "https://api.example.com/a//b/acme/alpha/versions",
-		"https://api.example.com/b%C3%BCcher/v1": "https://api.example.com/b%C3%BCcher/v1/acme/alpha/versions",
+		"/v1/providers":                         "https://" + host + "/v1/providers/acme/alpha/versions",
+		"/v1/providers/?tenant=1":               "https://" + host + "/v1/providers/acme/alpha/versions",
+		"https://api.example.com:8443/a%2Fb/c/": "https://api.example.com:8443/a%2Fb/c/acme/alpha/versions",
+		"https://api.example.com/a//b":          "https://api.example.com/a//b/acme/alpha/versions",
 	} {
 		reg := registry()
 		reg.Services = map[string]any{"providers.v1": base}
