@@ -19,15 +19,15 @@ import (
 func TestBase(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"https://mirror.example.com/providers/":       "https://mirror.example.com/providers/",
-		"https://mirror.example.com/providers":        "https://mirror.example.com/providers/",
-		"https://mirror.example.com":                  "https://mirror.example.com/",
-		"https://mirror.example.com:8443/a/b":         "https://mirror.example.com:8443/a/b/",
-		"HTTPS://mirror.example.com/":                 "https://mirror.example.com/",
-		"https://mirror.example.com/a%2Fb":            "https://mirror.example.com/a%2Fb/",
-		"https://127.0.0.1:8443/":                     "https://127.0.0.1:8443/",
-		"https://[::1]:8443/":                         "https://[::1]:8443/",
-		"https://my_mirror.example.com/":              "https://my_mirror.example.com/",
+		"https://mirror.example.com/providers/": "https://mirror.example.com/providers/",
+		"https://mirror.example.com/providers":  "https://mirror.example.com/providers/",
+		"https://mirror.example.com":            "https://mirror.example.com/",
+		"https://mirror.example.com:8443/a/b":   "https://mirror.example.com:8443/a/b/",
+		"HTTPS://mirror.example.com/":           "https://mirror.example.com/",
+		"https://mirror.example.com/a%2Fb":      "https://mirror.example.com/a%2Fb/",
+		"https://127.0.0.1:8443/":               "https://127.0.0.1:8443/",
+		"https://[::1]:8443/":                   "https://[::1]:8443/",
+		"https://my_mirror.example.com/":        "https://my_mirror.example.com/",
 	} {
 		base, err := (&mirrorclient.Client{BaseURL: in}).Base()
 		if err != nil || base.String() != want {

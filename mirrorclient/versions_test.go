@@ -65,20 +65,20 @@ func TestIndex(t *testing.T) {
 func TestBadIndex(t *testing.T) {
 	t.Parallel()
 	for body, reason := range map[string]string{
-		``:                                           "JSON",
-		`null`:                                       "an object is wanted",
-		`[]`:                                         "wanted",
-		`{"versions":{"1.0.0":{}}} x`:                "JSON",
-		`{"versions":{"1.0.0":{}}`:                   "JSON",
-		`{"versions":{"1.0.0":[]}}`:                  `the value of "1.0.0" is not an object`,
-		`{"versions":{"1.0.0":1}}`:                   `the value of "1.0.0" is not an object`,
-		`{"versions":{"1.0.0":"{}"}}`:                `the value of "1.0.0" is not an object`,
-		`{"versions":{"\u001b[31m":true}}`:           `the value of "\x1b[31m" is not an object`,
-		`{"versions":"1.0.0"}`:                       "versions is not an object",
-		`{"versions":[{"version":"1.0.0"}]}`:         "package regclient",
-		`{"versions":{},"Versions":{}}`:              "second member",
-		`{"providers.v1":"/v1/providers/"}`:          "discovery document",
-		"<!DOCTYPE html><title>Log in</title>":       "<!DOCTYPE html>",
+		``:                                     "JSON",
+		`null`:                                 "an object is wanted",
+		`[]`:                                   "wanted",
+		`{"versions":{"1.0.0":{}}} x`:          "JSON",
+		`{"versions":{"1.0.0":{}}`:             "JSON",
+		`{"versions":{"1.0.0":[]}}`:            `the value of "1.0.0" is not an object`,
+		`{"versions":{"1.0.0":1}}`:             `the value of "1.0.0" is not an object`,
+		`{"versions":{"1.0.0":"{}"}}`:          `the value of "1.0.0" is not an object`,
+		`{"versions":{"\u001b[31m":true}}`:     `the value of "\x1b[31m" is not an object`,
+		`{"versions":"1.0.0"}`:                 "versions is not an object",
+		`{"versions":[{"version":"1.0.0"}]}`:   "package regclient",
+		`{"versions":{},"Versions":{}}`:        "second member",
+		`{"providers.v1":"/v1/providers/"}`:    "discovery document",
+		"<!DOCTYPE html><title>Log in</title>": "<!DOCTYPE html>",
 	} {
 		_, err := client(mirror(map[string]string{"index.json": body})).ProviderVersions(t.Context(), alpha)
 		e := asError(t, err)

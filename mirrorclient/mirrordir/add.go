@@ -328,6 +328,8 @@ func (a *adder) addVersion(ctx context.Context, j *job) {
 		return
 	}
 	defer unlock()
+	late, cancel := withGrace(ctx)
+	defer cancel()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	v := &versionAdder{a: a, job: j, source: provider.ShareEvidence(a.src), stop: stop}
@@ -342,7 +344,7 @@ func (a *adder) addVersion(ctx context.Context, j *job) {
 	for _, platform := range platforms {
 		wg.Go(func() {
 			pkg := address{j.want.Provider, j.want.Version, platform}.pkg()
-			done, err := v.addPackage(ctx, pkg)
+			done, err := v.addPackage(ctx, late, pkg)
 			v.mu.Lock()
 			defer v.mu.Unlock()
 			if err == nil {
@@ -380,8 +382,9 @@ func (v *versionAdder) allPlatforms(ctx context.Context) ([]addrs.Platform, erro
 	return release.Platforms, nil
 }
 
-// addPackage adds a package. It uses the record, then the existing archive, then the source.
-func (v *versionAdder) addPackage(ctx context.Context, pkg *provider.Package) (*Added, error) {
+// addPackage adds a package. It uses the record, then the existing archive, then the source. late ends
+// shortly after the context of the call.
+func (v *versionAdder) addPackage(ctx, late context.Context, pkg *provider.Package) (*Added, error) {
 	if err := v.a.slots.Acquire(ctx, 1); err != nil {
 		return nil, fault.Ended(ctx)
 	}
@@ -409,7 +412,7 @@ func (v *versionAdder) addPackage(ctx context.Context, pkg *provider.Package) (*
 	if kept {
 		err = v.shareSums(t.report) // nil if the archive was not read
 	} else {
-		kind, err = provider.EventVerified, v.fetch(ctx, t, release)
+		kind, err = provider.EventVerified, v.fetch(ctx, late, t, release)
 	}
 	if err != nil {
 		return nil, err
@@ -418,8 +421,9 @@ func (v *versionAdder) addPackage(ctx context.Context, pkg *provider.Package) (*
 	return t.added(!kept), nil
 }
 
-// fetch downloads the archive. It calls arrived when the next download can start.
-func (v *versionAdder) fetch(ctx context.Context, t *target, arrived func()) error {
+// fetch downloads the archive. It calls arrived when the next download can start. It writes a package
+// whose SHA256SUMS document is within the limit even if the next document stops the version.
+func (v *versionAdder) fetch(ctx, late context.Context, t *target, arrived func()) error {
 	s, err := v.a.m.Stage(ctx)
 	if err != nil {
 		return err
@@ -433,14 +437,12 @@ func (v *versionAdder) fetch(ctx context.Context, t *target, arrived func()) err
 	if err := t.judge(ctx, &archiveFile{ReaderAt: s.File, size: got.Size, zh: got.ZH}, got.Evidence); err != nil {
 		return failed("verify", t.pkg.String(), err)
 	}
-	if err := v.shareSums(t.report); err != nil {
-		return err
-	}
 	if ctx.Err() != nil {
 		return fault.Ended(ctx)
 	}
-	late, cancel := withGrace(ctx)
-	defer cancel()
+	if err := v.shareSums(t.report); err != nil {
+		return err
+	}
 	return t.write(late, s, arrived)
 }
 
