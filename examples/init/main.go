@@ -3,7 +3,7 @@
 // validate" work without another init.
 //
 //	go run . -dir path/to/configuration
-//	go run . -dir path/to/configuration -terraform
+//	go run . -dir path/to/configuration -terraform -plan
 //
 // It uses the user's CLI configuration and git. Modules and providers that are installed and locked
 // need no request.
@@ -11,30 +11,38 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"path/filepath"
 
+	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/contrib/workdir"
 	"github.com/tofureg/tofureg/examples/internal/program"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
-	"github.com/tofureg/tofureg/provider/lockfile"
 )
 
 func main() { program.Main("init", run) }
 
-const usage = "usage: init [-dir DIR] [-terraform]"
+const usage = "usage: init [-dir DIR] [-terraform] [-version VERSION] [-upgrade] [-plan]"
 
 func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	sys := cliconfig.Host()
 	flags := flag.NewFlagSet("init", flag.ContinueOnError)
 	dir := flags.String("dir", ".", "`directory` of the configuration")
+	version := flags.String("version", "", "`version` of the CLI for required_version")
+	upgrade := flags.Bool("upgrade", false, "select new versions")
+	plan := flags.Bool("plan", false, "print what would be done, and write nothing")
 	flags.BoolVar(&sys.Terraform, "terraform", false, "follow the rules of Terraform instead of OpenTofu")
 	err := program.Parse(flags, args, usage, terminal)
 	if err == nil && flags.NArg() > 0 {
 		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	var cli addrs.Version
+	if err == nil && *version != "" {
+		cli, err = addrs.ParseVersion(*version)
 	}
 	if err != nil {
 		return program.Wrong(usage, err)
@@ -43,44 +51,49 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return initialise(ctx, &initialiser{config: config, dir: *dir, terraform: sys.Terraform}, out)
+	for _, warning := range config.Warnings() {
+		fmt.Fprintf(terminal, "warning: %v\n", warning)
+	}
+	d := workdir.New(config, *dir)
+	d.Environ, d.Version, d.Upgrade = sys.Environ, cli, *upgrade
+	d.Modules.Progress = func(e module.Event) {
+		if e.Kind == module.EventLocated {
+			fmt.Fprintf(terminal, "fetching  %s\n", e.Location)
+		}
+	}
+	d.Installer.Progress = func(e provider.Event) {
+		if e.Kind == provider.EventUnpacking {
+			fmt.Fprintf(terminal, "unpacking %s %s\n", e.Provider, e.Version)
+		}
+	}
+	do := d.Prepare
+	if *plan {
+		do = d.Plan
+	}
+	result, err := do(ctx)
+	show(out, terminal, result)
+	return err
 }
 
-// providersDir has the installed providers.
-const providersDir = ".terraform/providers"
-
-// An initialiser prepares one directory.
-type initialiser struct {
-	config    *cliconfig.Config
-	dir       string
-	terraform bool
-}
-
-func initialise(ctx context.Context, in *initialiser, out io.Writer) error {
-	tree, err := in.modules(ctx)
-	if err != nil {
-		return err
+// show prints what was done, or would be done.
+func show(out, terminal io.Writer, r *workdir.Result) {
+	if r.Tree == nil {
+		return
 	}
-	for _, m := range tree.installed {
-		fmt.Fprintf(out, "module    %s %s\n", m.Key, m.Version)
+	for _, warning := range r.Warnings {
+		fmt.Fprintf(terminal, "warning: %s\n", warning)
 	}
-	path := filepath.Join(in.dir, lockfile.Name)
-	lock, err := lockfile.Load(path)
-	if err != nil {
-		return err
+	for _, m := range r.Modules {
+		if m.Report != nil || m.Missing {
+			fmt.Fprintf(out, "module    %s %s\n", m.Key, m.Version)
+		}
 	}
-	result, err := in.config.Installer(filepath.Join(in.dir, filepath.FromSlash(providersDir))).Ensure(ctx, tree.required, lock)
-	for _, s := range result.Selections {
+	if r.Providers == nil {
+		return
+	}
+	for _, s := range r.Providers.Selections {
 		if s.Err == nil && s.From != install.FromBuiltIn {
 			fmt.Fprintf(out, "provider  %s %s\n", s.Provider, s.Version)
 		}
 	}
-	if result.Lock.Equal(lock) {
-		return err
-	}
-	if lock.Header == "" && in.terraform {
-		result.Lock.Header = lockfile.HeaderTerraform
-	}
-	// Beside an error, the lock file has the providers that were installed.
-	return errors.Join(err, result.Lock.Save(path))
 }

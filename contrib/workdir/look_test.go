@@ -1,10 +1,9 @@
-package main
+package workdir
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -23,12 +22,7 @@ func parsed(t testing.TB, name, text string) error {
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
-	_, err = (&source{root, false}).read(t.Context(), ".")
+	_, err := (&Dir{}).configuration(t.Context(), files{dir: dir}, true)
 	return err
 }
 
@@ -43,8 +37,8 @@ func TestHostileText(t *testing.T) {
 		want            string
 	}{
 		"bytes":       {"main.tf", func(n int) string { return "#" + strings.Repeat("x", n-1) }, maxFile + 1, maxFile, "more than 2097152 bytes"},
-		"tokens":      {"main.tf", func(n int) string { return list(strings.Repeat("1,", (n-4)/2)) }, maxTokens + 2, maxTokens, "main.tf: more than 100000 words"},
-		"lines":       {"main.tf", func(n int) string { return strings.Repeat("\n", n) }, maxTokens + 1, maxTokens, "main.tf: more than 100000 words"},
+		"tokens":      {"main.tf", func(n int) string { return list(strings.Repeat("1,", (n-4)/2)) }, maxTokens + 2, maxTokens, "main.tf: more than 200000 words"},
+		"lines":       {"main.tf", func(n int) string { return strings.Repeat("\n", n) }, maxTokens + 1, maxTokens, "main.tf: more than 200000 words"},
 		"brackets":    {"main.tf", func(n int) string { return "x = " + strings.Repeat("(", n) + "1" + strings.Repeat(")", n) }, maxDepth + 1, maxDepth, "main.tf:1: too deep nesting"},
 		"open":        {"main.tf", func(n int) string { return "x = " + strings.Repeat("[", n) }, maxTokens - 10, 0, "main.tf:1: too deep nesting"},
 		"templates":   {"main.tf", func(n int) string { return "x = " + strings.Repeat(`"${`, n) }, 30_000, 0, "main.tf:1: too deep nesting"},
@@ -67,7 +61,7 @@ func TestHostileText(t *testing.T) {
 		"JSON arrays": {"main.tf.json", func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }, maxDepth + 1, 0, "main.tf.json: nesting of more than 250"},
 		"JSON":        {"main.tf.json", func(n int) string { return `{"a":` + strings.Repeat(`{"a":`, n-1) + "1" + strings.Repeat("}", n) }, maxDepth + 1, maxDepth, "main.tf.json: nesting of more than 250"},
 		"JSON digits": {"main.tf.json", func(n int) string { return `{"a":` + strings.Repeat("1", n) + "}" }, maxDigits + 1, maxDigits, "main.tf.json: a number of more than 1000 digits"},
-		"JSON tokens": {"main.tf.json", func(n int) string { return `{"a":[` + strings.Repeat("1,", (n-10)/2) + "1]}" }, maxTokens + 2, maxTokens, "main.tf.json: more than 100000 words"},
+		"JSON tokens": {"main.tf.json", func(n int) string { return `{"a":[` + strings.Repeat("1,", (n-10)/2) + "1]}" }, maxTokens + 2, maxTokens, "main.tf.json: more than 200000 words"},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -130,7 +124,7 @@ func TestManyCallsOfALargeModule(t *testing.T) {
 			time.Sleep(20 * time.Millisecond)
 		}
 	}()
-	err := initialise(t.Context(), w.initialiser(t, dir, false), io.Discard)
+	err := prepare(t.Context(), w.dir(t, dir, false))
 	stop()
 	<-sampled
 	if mib := peak.Load() >> 20; err != nil || mib > 150 {
@@ -150,11 +144,10 @@ func TestNamesStayInside(t *testing.T) {
 	}{
 		"name":       {module: "module \"x/../../../../victim\" { source = \"" + w.host + "/acme/network/aws\" }"},
 		"JSON name":  {module: `{"module": {"../../../victim": {"source": "` + w.host + `/acme/network/aws"}}}`},
-		"data":       {link: ".terraform"},
-		"modules":    {link: modulesDir},
-		"providers":  {link: providersDir},
-		"module":     {link: modulesDir + "/victim"},
-		"manifest":   {link: manifestName},
+		"modules":    {link: modulesPath},
+		"providers":  {link: providersPath},
+		"module":     {link: modulesPath + "/victim"},
+		"manifest":   {link: modulesJSON},
 		"empty name": {module: `module "" { source = "./x" }`},
 	} {
 		parent := t.TempDir()
@@ -172,8 +165,8 @@ func TestNamesStayInside(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		err := initialise(t.Context(), w.initialiser(t, dir, false), io.Discard)
-		if replaced := c.link == modulesDir+"/victim"; replaced != (err == nil) {
+		err := prepare(t.Context(), w.dir(t, dir, false))
+		if replaced := c.link == modulesPath+"/victim"; replaced != (err == nil) {
 			t.Errorf("%s: %v, want an error unless the link was replaced", name, err)
 		}
 		entries, failed := os.ReadDir(victim)

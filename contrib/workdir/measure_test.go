@@ -1,9 +1,8 @@
-package main
+package workdir
 
 import (
 	"flag"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +12,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-var measure = flag.Int("init.measure", 0, "compare this many runs with those of the clients, and print requests and times")
+var runs = flag.Int("workdir.measure", 0, "compare this many runs with those of the clients, and print requests and times")
 
 // TestRequests: a tree of 12 modules and 6 providers takes no more requests than it takes
 // the client.
@@ -35,10 +34,10 @@ func TestRequests(t *testing.T) {
 		files := map[string]string{"main.tf": root.String()}
 		var times [2][]time.Duration
 		var requests [2]int
-		for range max(1, *measure) {
+		for range max(1, *runs) {
 			for side, run := range []func(*terraformtest.Project){
 				func(p *terraformtest.Project) {
-					if err := initialise(t.Context(), w.initialiser(t, p.Dir, p.Name() == "terraform"), io.Discard); err != nil {
+					if err := prepare(t.Context(), w.dir(t, p.Dir, p.Name() == "terraform")); err != nil {
 						t.Fatal(err)
 					}
 				},
@@ -56,8 +55,8 @@ func TestRequests(t *testing.T) {
 		for side := range times {
 			slices.Sort(times[side])
 		}
-		if *measure > 0 { // with -parallel 1, or the clients disturb each other
-			t.Logf("requests: %d, the client %d; median time: %v, the client %v", requests[0], requests[1], times[0][*measure/2], times[1][*measure/2])
+		if *runs > 0 { // with -parallel 1, or the clients disturb each other
+			t.Logf("requests: %d, the client %d; median time: %v, the client %v", requests[0], requests[1], times[0][*runs/2], times[1][*runs/2])
 		}
 		if requests[0] > requests[1] {
 			t.Errorf("%d requests, the client needs %d", requests[0], requests[1])

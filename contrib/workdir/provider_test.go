@@ -1,4 +1,4 @@
-package main
+package workdir
 
 import (
 	"archive/zip"
@@ -10,12 +10,10 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov5"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov5/tf5server"
-
-	"github.com/tofureg/tofureg/examples/internal/programtest"
 )
 
 // role is the environment variable of a process that is a provider, not the tests.
-const role = "TOFUREG_INIT_PROVIDER"
+const role = "TOFUREG_WORKDIR_PROVIDER"
 
 func TestMain(m *testing.M) {
 	if name := os.Getenv(role); name != "" {
@@ -25,7 +23,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	programtest.Main(m, main)
+	os.Exit(m.Run())
 }
 
 // tiny is a provider with an empty schema.

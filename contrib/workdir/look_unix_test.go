@@ -1,10 +1,9 @@
 //go:build unix
 
-package main
+package workdir
 
 import (
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,13 +15,14 @@ import (
 func TestNamedPipe(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for _, name := range []string{"main.tf", manifestName} {
+	for _, name := range []string{"main.tf", modulesJSON} {
 		dir := t.TempDir()
+		write(t, dir, map[string]string{"x.tf": `module "m" { source = "./m" }`, "m/m.tf": ""})
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), syscall.Mkfifo(path, 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		if err := initialise(t.Context(), w.initialiser(t, dir, false), io.Discard); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		if err := prepare(t.Context(), w.dir(t, dir, false)); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("a pipe named %s: %v, want that it is not a regular file", name, err)
 		}
 	}

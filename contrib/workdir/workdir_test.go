@@ -1,9 +1,9 @@
-package main
+package workdir
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -14,20 +14,23 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
-	"github.com/tofureg/tofureg/examples/internal/programtest"
+
 	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// TestExitCode: arguments that are wrong print one line and the usage, and exit with code 2.
-func TestExitCode(t *testing.T) {
-	t.Parallel()
-	programtest.Exits(t,
-		programtest.Exit{Arg: "bad addr!", Code: 2, Stderr: "init: unexpected argument "},
-		programtest.Exit{Arg: "-nope", Code: 2, Stderr: "init: flag provided but not defined: -nope"},
-		programtest.Exit{Arg: "-help", Code: 0, Stderr: "usage: init "},
-	)
+// The paths of a directory without TF_DATA_DIR.
+const (
+	modulesPath   = ".terraform/modules"
+	modulesJSON   = modulesPath + "/modules.json"
+	providersPath = ".terraform/providers"
+)
+
+// prepare prepares a directory.
+func prepare(ctx context.Context, d *Dir) error {
+	_, err := d.Prepare(ctx)
+	return err
 }
 
 // A world is a registry on this machine and a configuration that uses it.
@@ -124,18 +127,16 @@ func repository(t *testing.T) string {
 	return dir
 }
 
-// initialiser returns one for a directory, whose clients trust the server.
-func (w *world) initialiser(t *testing.T, dir string, terraform bool) *initialiser {
+// dir returns a Dir whose clients trust the server.
+func (w *world) dir(t *testing.T, dir string, terraform bool) *Dir {
 	t.Helper()
 	config, err := cliconfig.Load(cliconfig.System{Home: t.TempDir(), Dir: dir, Terraform: terraform})
 	if err != nil {
 		t.Fatal(err)
 	}
-	trust(config, w.server.Client())
-	return &initialiser{config: config, dir: dir, terraform: terraform}
+	config.HTTP = w.server.Client()
+	return New(config, dir)
 }
-
-func trust(config *cliconfig.Config, client *http.Client) { config.HTTP = client }
 
 // What init leaves is what the client leaves, the client validates it without an init of
 // its own, and a second run asks no server.
@@ -155,23 +156,33 @@ func TestSameAsClient(t *testing.T) {
 		ours := terraformtest.New(t, program)
 		ours.Trust(t, w.server.CertPEM)
 		write(t, ours.Dir, files)
-		in := w.initialiser(t, ours.Dir, theirs.Name() == "terraform")
-		if err := initialise(t.Context(), in, io.Discard); err != nil {
+		in := w.dir(t, ours.Dir, theirs.Name() == "terraform")
+		if err := prepare(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range []string{manifestName, ".terraform.lock.hcl"} {
+		for _, name := range []string{modulesJSON, ".terraform.lock.hcl"} {
 			if got, want := read(t, ours.Dir, name), read(t, theirs.Dir, name); got != want {
 				t.Errorf("%s is\n%s\nwant that of %s\n%s", name, got, theirs.Name(), want)
 			}
 		}
 		ours.Run(t, "validate", "-no-color")
 
-		again := w.initialiser(t, ours.Dir, in.terraform)
-		again.config.HTTP = &http.Client{Transport: offline{}}
-		if err := initialise(t.Context(), again, io.Discard); err != nil {
+		again := w.offline(t, ours.Dir, in.Terraform)
+		if err := prepare(t.Context(), again); err != nil {
 			t.Errorf("the second run: %v", err)
 		}
 	})
+}
+
+// offline returns a Dir whose requests fail.
+func (w *world) offline(t *testing.T, dir string, terraform bool) *Dir {
+	t.Helper()
+	config, err := cliconfig.Load(cliconfig.System{Home: t.TempDir(), Dir: dir, Terraform: terraform})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.HTTP = &http.Client{Transport: offline{}}
+	return New(config, dir)
 }
 
 // offline is a transport that fails.
@@ -189,20 +200,19 @@ func TestBadConfigurations(t *testing.T) {
 		want  string
 	}{
 		"syntax":          {map[string]string{"main.tf": "module {"}, "main.tf:1"},
-		"a variable":      {map[string]string{"main.tf": "variable \"v\" {}\nmodule \"m\" {\n  source = var.v\n}"}, "main.tf:3: \"source\" must be a literal string"},
+		"a variable":      {map[string]string{"main.tf": "variable \"v\" {}\nmodule \"m\" {\n  source = var.v\n}"}, "main.tf:1: the variable \"v\" has no value"},
 		"no source":       {map[string]string{"main.tf": `module "m" {}`}, `module "m" has no source`},
 		"twice":           {map[string]string{"a.tf": `module "m" { source = "./x" }`, "b.tf": `module "m" { source = "./y" }`}, `module "m" is declared in a.tf:1 already`},
 		"no override":     {map[string]string{"a.tf": "", "override.tf": `module "m" { source = "./x" }`}, "module \"m\" to override"},
 		"a cycle":         {map[string]string{"main.tf": `module "m" { source = "./a" }`, "a/a.tf": `module "m" { source = "../b" }`, "b/b.tf": `module "m" { source = "../a" }`}, "the module calls itself"},
 		"itself":          {map[string]string{"main.tf": `module "m" { source = "./." }`}, "the module calls itself"},
-		"outside":         {map[string]string{"main.tf": `module "m" { source = "../x" }`}, "outside of the package"},
-		"empty directory": {map[string]string{"main.tf": `module "m" { source = "./x" }`, "x/readme": ""}, "no configuration files"},
+		"no directory":    {map[string]string{"main.tf": `module "m" { source = "../x" }`}, "main.tf:1: module \"m\": "},
 		"one directory":   {map[string]string{"main.tf": fmt.Sprintf("module \"é\" { source = %[1]q }\nmodule \"É\" { source = %[1]q }", w.host+"/acme/network/aws")}, "would have the same directory"},
 		"bad constraint":  {map[string]string{"main.tf": `module "m" {` + "\nsource = \"" + w.host + "/acme/network/aws\"\nversion = \"x\"\n}"}, "main.tf:1"},
 		"no such version": {map[string]string{"main.tf": `module "m" {` + "\nsource = \"" + w.host + "/acme/network/aws\"\nversion = \"> 9\"\n}"}, "no version matches"},
 		"bad provider":    {map[string]string{"main.tf": "terraform {\n required_providers {\n  x = { source = \"a/b/c/d\" }\n }\n}"}, "main.tf:3"},
-		"a loop":          {map[string]string{"main.tf": "module \"m\" {\n  source = \"${[for a in [1, 2] : a][0]}\"\n}"}, "main.tf:2: \"source\" must be a literal string"},
-		"a JSON template": {map[string]string{"main.tf.json": `{"module":{"m":{"source":"${x}"}}}`}, "\"source\" must be a literal string"},
+		"a loop":          {map[string]string{"main.tf": "module \"m\" {\n  source = \"${[for a in [1, 2] : a][0]}\"\n}"}, "main.tf:2: loops are not evaluated"},
+		"a JSON template": {map[string]string{"main.tf.json": `{"module":{"m":{"source":"${x}"}}}`}, "main.tf.json:1: x is not known when modules are installed"},
 		"a name":          {map[string]string{"main.tf": `module "x/../../../../../.ssh" { source = "./x" }`}, `main.tf:1: invalid module name "x/../../../../../.ssh"`},
 		"a dot":           {map[string]string{"main.tf": `module "a.b" { source = "./x" }`}, "invalid module name"},
 		"a JSON name":     {map[string]string{"main.tf.json": `{"module":{"..":{"source":"./x"}}}`}, "invalid module name"},
@@ -212,14 +222,14 @@ func TestBadConfigurations(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			write(t, dir, c.files)
-			err := initialise(t.Context(), w.initialiser(t, dir, false), io.Discard)
+			err := prepare(t.Context(), w.dir(t, dir, false))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
 			if _, ok := errors.AsType[*ConfigError](err); !ok && c.want != "no version matches" && name != "bad constraint" {
 				t.Errorf("error %T, want a *ConfigError", err)
 			}
-			if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(manifestName))); !errors.Is(err, os.ErrNotExist) {
+			if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(modulesJSON))); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("a manifest was written after a failure: %v", err)
 			}
 		})
@@ -237,7 +247,7 @@ func TestPackageStaysInside(t *testing.T) {
 		w.registry.AddModule(regtest.Module{Address: "acme/" + name + "/aws", Files: map[string]string{"main.tf": fmt.Sprintf("module \"m\" { source = %q }", source)}})
 		dir := t.TempDir()
 		write(t, dir, map[string]string{"main.tf": fmt.Sprintf("module \"m\" { source = %q }", w.host+"/acme/"+name+"/aws")})
-		err := initialise(t.Context(), w.initialiser(t, dir, false), io.Discard)
+		err := prepare(t.Context(), w.dir(t, dir, false))
 		_, outside := errors.AsType[*ConfigError](err)
 		if !errors.Is(err, module.ErrLocal) && !outside {
 			t.Errorf("%s: error %v, want a refusal", name, err)
@@ -253,16 +263,11 @@ func TestNames(t *testing.T) {
 		"a.tf": "", "a.tofu": "", "b.tf.json": "{}", "b.tofu.json": "{}", "c.tf": "", "c.tf.json": "{}", "override.tf": "", "x_override.tofu": "",
 		".hidden.tf": "", "#d.tf#": "", "e.tf~": "", "d.tf/x": "",
 	})
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
 	for terraform, want := range map[bool][]string{
 		false: {"a.tofu", "b.tofu.json", "c.tf", "c.tf.json", "|", "override.tf", "x_override.tofu"},
 		true:  {"a.tf", "b.tf.json", "c.tf", "c.tf.json", "|", "override.tf"},
 	} {
-		primary, overrides, err := (&source{root, terraform}).names(".")
+		primary, overrides, _, err := files{dir: dir}.names(terraform)
 		if got := slices.Concat(primary, []string{"|"}, overrides); err != nil || !slices.Equal(got, want) {
 			t.Errorf("names for terraform %t: %q, %v; want %q", terraform, got, err, want)
 		}
@@ -279,15 +284,15 @@ func TestManifest(t *testing.T) {
 	}
 	for _, c := range []struct{ constraint, want string }{{"1.0.0", "1.0.0"}, {">= 1.0", "1.0.0"}, {"~> 1.1", "1.1.0"}, {"2.0.0", "2.0.0"}} {
 		write(t, dir, call(c.constraint))
-		if err := initialise(t.Context(), w.initialiser(t, dir, false), io.Discard); err != nil {
+		if err := prepare(t.Context(), w.dir(t, dir, false)); err != nil {
 			t.Fatal(err)
 		}
-		if manifest := read(t, dir, manifestName); !strings.Contains(manifest, `"Version":"`+c.want+`"`) {
+		if manifest := read(t, dir, modulesJSON); !strings.Contains(manifest, `"Version":"`+c.want+`"`) {
 			t.Errorf("constraint %s: %s, want version %s", c.constraint, manifest, c.want)
 		}
 	}
-	write(t, dir, map[string]string{manifestName: "{"})
-	err := initialise(t.Context(), w.initialiser(t, dir, false), io.Discard)
+	write(t, dir, map[string]string{modulesJSON: "{"})
+	err := prepare(t.Context(), w.dir(t, dir, false))
 	if _, ok := errors.AsType[*ConfigError](err); !ok {
 		t.Errorf("a damaged manifest: %v, want a ConfigError", err)
 	}

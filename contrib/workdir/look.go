@@ -1,4 +1,4 @@
-package main
+package workdir
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 // operator, index and template directive. With these limits, reading takes less than a second and 100 MiB.
 const (
 	maxFile   = 2 << 20 // bytes
-	maxTokens = 100_000
+	maxTokens = 200_000
 	maxDepth  = 250   // open brackets, quotes and templates
 	maxChain  = 2_000 // tokens of all unfinished expressions
 	maxDigits = 1_000 // of a number, whose parser takes quadratic time
@@ -26,13 +26,13 @@ const (
 // look returns an error for a text that hcl/v2 refuses, or cannot parse within the limits.
 func look(text []byte, name string) error {
 	if len(text) > maxFile {
-		return &ConfigError{name, fmt.Sprintf("more than %d bytes", maxFile)}
+		return &ConfigError{Place{File: name}, fmt.Sprintf("more than %d bytes", maxFile)}
 	}
 	if !utf8.Valid(text) {
-		return &ConfigError{name, "invalid UTF-8"}
+		return &ConfigError{Place{File: name}, "invalid UTF-8"}
 	}
 	if atMost := countTokens(text); atMost > maxTokens {
-		return &ConfigError{name, fmt.Sprintf("more than %d words and symbols", maxTokens)}
+		return &ConfigError{Place{File: name}, fmt.Sprintf("more than %d words and symbols", maxTokens)}
 	}
 	if strings.HasSuffix(name, ".json") {
 		return lookJSON(text, name)
@@ -59,7 +59,7 @@ func countTokens(text []byte) (n int) {
 }
 
 func lookJSON(text []byte, name string) error {
-	bad := func(err any) error { return &ConfigError{name, fmt.Sprint(err)} }
+	bad := func(err any) error { return &ConfigError{Place{File: name}, fmt.Sprint(err)} }
 	decoder := stdjson.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	for depth := 0; ; {
@@ -142,3 +142,6 @@ func lookNative(tokens hclsyntax.Tokens) error {
 	}
 	return nil
 }
+
+// maxText is the maximum size of the expression of a source or version in bytes, and of its value.
+const maxText = 4 << 10

@@ -1,0 +1,553 @@
+package workdir
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/flight"
+	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/weburl"
+	"github.com/tofureg/tofureg/module"
+)
+
+// maxModules is the maximum number of modules, and maxCalls of nested calls.
+const (
+	maxModules = 10_000
+	maxCalls   = 50
+)
+
+// Module is a module of a configuration.
+type Module struct {
+	Key     string         `json:"key"`              // names of the calls, joined by dots; empty for the configuration itself
+	Source  string         `json:"source,omitempty"` // as the CLI writes it, without the constraint
+	Version addrs.Version  `json:"version,omitzero"` // zero unless from a registry
+	Dir     string         `json:"dir,omitempty"`    // relative to [Dir.Path], or absolute
+	Called  Place          `json:"called,omitzero"`  // the block that calls it
+	Report  *module.Report `json:"report,omitempty"` // of the download, nil if the module was there or is local
+
+	// Missing is true in a plan for a module that would be fetched. The modules and providers in it are unknown.
+	Missing bool `json:"missing,omitempty"`
+
+	// Calls are the module blocks of the module, sorted by key.
+	Calls []Call `json:"calls,omitempty"`
+
+	// Providers are the requirements of the module itself, sorted by place.
+	Providers []Requirement `json:"providers,omitempty"`
+}
+
+// Call is a module block, or one in a run block of a test.
+type Call struct {
+	Key    string `json:"key"`              // name of the block; of a test, the key below the configuration
+	Source string `json:"source,omitempty"` // with its value if it is an expression
+
+	// Version is the constraint, as written or with its value. It is empty if there is none.
+	Version string `json:"version,omitempty"`
+
+	Place Place `json:"place"`
+
+	// Err is why an expression cannot be evaluated, otherwise nil.
+	Err error `json:"-"`
+}
+
+// errOutside: a local module is not in the package of its caller.
+var errOutside = errors.New("outside of the package")
+
+// A walk installs the modules of a configuration and reads them.
+type walk struct {
+	*Dir
+	plan  bool
+	base  string   // absolute path of the working directory, without links
+	data  string   // data directory as the CLI names it
+	store *os.Root // directory of packages, to which all is written; nil if it does not exist
+	part  *fsx.PartDir
+	group *errgroup.Group
+	slots chan struct{}
+
+	reading sync.Mutex                // one file is parsed at a time, because that takes memory
+	read    map[string]*configuration // by directory
+	values  *values
+
+	versions flight.Cache[addrs.Module, *module.Versions]
+	found    flight.Cache[string, *module.Location]
+	fetched  flight.Cache[string, *module.Report]
+
+	mu       sync.Mutex
+	manifest manifest
+	modules  []Module
+	packages map[string]string // keys of modules by their package directories in lower case
+	made     int               // packages in part
+	moves    []move
+	warnings []string
+}
+
+// A move is a package that is complete, but not yet at its place.
+type move struct{ made, key string }
+
+// A spot is the place of a module in the tree.
+type spot struct {
+	record
+	files  files
+	at     string   // key of the module whose package this one is in; empty for the user's own files
+	pkg    string   // name of that package in the store
+	inside string   // directory in the package
+	fresh  bool     // installed now, or below such a module
+	dirs   []string // directories from the package to this module
+	depth  int
+	called Place
+	report *module.Report
+	scope  *scope
+}
+
+// visit reads a module and the modules that it calls.
+func (w *walk) visit(ctx context.Context, at *spot) error {
+	if at.depth > maxCalls {
+		return &ConfigError{Place{File: at.Dir}, fmt.Sprintf("more than %d nested module calls", maxCalls)}
+	}
+	if slices.Contains(at.dirs, at.Dir) {
+		return &ConfigError{Place{File: at.Dir}, "the module calls itself through " + strings.Join(at.dirs, ", ")}
+	}
+	config, err := w.configurationAt(ctx, at)
+	if err != nil {
+		return err
+	}
+	m, err := w.module(ctx, at, config)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.manifest[at.Key] = at.record
+	w.modules = append(w.modules, *m)
+	if len(w.modules) > maxModules {
+		err = errors.Join(err, &ConfigError{Place{File: at.Dir}, fmt.Sprintf("more than %d modules", maxModules)})
+	}
+	w.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	for _, c := range m.Calls {
+		w.group.Go(func() error {
+			next, err := w.resolve(ctx, at, c, config.calls[c.Key])
+			if err != nil || next == nil {
+				return err
+			}
+			return w.visit(ctx, next)
+		})
+	}
+	return nil
+}
+
+// module returns what is known of a module that has been read.
+func (w *walk) module(ctx context.Context, at *spot, config *configuration) (m *Module, err error) {
+	m = &Module{Key: at.Key, Source: at.Source, Dir: at.Dir, Called: at.called, Report: at.report}
+	if at.record.Version != "" {
+		if m.Version, err = addrs.ParseVersion(at.record.Version); err != nil {
+			return nil, err
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(config.calls)) {
+		c := Call{Key: key, Place: place(config.calls[key].at)}
+		var version *string
+		if c.Source, version, c.Err = w.evaluated(ctx, at, config.calls[key]); version != nil {
+			c.Version = *version
+		}
+		m.Calls = append(m.Calls, c)
+	}
+	if m.Providers, err = config.requirements(w.host()); err != nil {
+		return nil, err
+	}
+	return m, w.checkVersion(config)
+}
+
+// checkVersion checks the version of the CLI.
+func (d *Dir) checkVersion(c *configuration) error {
+	for _, r := range c.core {
+		constraint, err := addrs.ParseModuleConstraint(r.version)
+		switch {
+		case d.Version.IsZero():
+		case err != nil:
+			return wrong(r.at, "%v", err)
+		case !constraint.Allows(d.Version):
+			return wrong(r.at, "the module needs version %q of the CLI, not %s", r.version, d.Version)
+		}
+	}
+	return nil
+}
+
+// configurationAt reads the module at a place, once for all calls.
+func (w *walk) configurationAt(ctx context.Context, at *spot) (*configuration, error) {
+	w.reading.Lock()
+	defer w.reading.Unlock()
+	id := at.pkg + "\x00" + cmp.Or(at.inside, at.files.dir)
+	if c := w.read[id]; c != nil {
+		return c, nil
+	}
+	f, done, err := w.opened(at)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	c, err := w.configuration(ctx, f, at.Key == "")
+	if errors.Is(err, fs.ErrNotExist) {
+		err = &ConfigError{at.called, fmt.Sprintf("module %q: %v", at.Key, err)}
+	}
+	if err == nil {
+		w.read[id] = c
+	}
+	return c, err
+}
+
+// opened returns the files of a module. The caller calls done.
+func (w *walk) opened(at *spot) (f files, done func() error, err error) {
+	if at.pkg == "" {
+		return at.files, func() error { return nil }, nil
+	}
+	root, err := w.store.OpenRoot(at.pkg)
+	if err != nil {
+		return files{}, nil, err
+	}
+	return files{root, at.inside, at.Dir}, root.Close, nil
+}
+
+// resolve finds or installs the module that a block calls. A module that a plan cannot read is nil.
+func (w *walk) resolve(ctx context.Context, at *spot, to Call, c *call) (*spot, error) {
+	if to.Err != nil {
+		return nil, to.Err
+	}
+	next := &spot{depth: at.depth + 1, called: to.Place, fresh: at.fresh}
+	next.Key = strings.TrimPrefix(at.Key+"."+to.Key, ".")
+	next.scope = &scope{walk: w, parent: at.scope, call: c, name: to.Key}
+	var version *string
+	if c.version.set && (to.Version != "" || !c.version.dynamic) { // null is as if it were not set
+		version = &to.Version
+	}
+	address, err := w.address(to.Source, version)
+	if err == nil && address.Path != "" {
+		err = w.local(next, at, address.Path)
+	}
+	if err != nil {
+		return nil, wrong(c.at, "module %q: %v", c.name, err)
+	}
+	if address.Path == "" {
+		next.at = next.Key
+		if other := w.claim(next.Key); other != "" {
+			return nil, wrong(c.at, "modules %q and %q would have the same directory on some systems", next.Key, other)
+		}
+		if err := w.remote(ctx, next, at, version, address); err != nil {
+			return nil, fmt.Errorf("%s: module %q: %w", to.Place, c.name, err)
+		}
+		if next.pkg == "" && next.files.dir == "" { // in a plan
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			m := Module{Key: next.Key, Source: next.Source, Called: next.called, Missing: true}
+			if next.record.Version != "" {
+				m.Version, err = addrs.ParseVersion(next.record.Version)
+			}
+			w.modules = append(w.modules, m)
+			return nil, err
+		}
+	}
+	next.scope.spot = next
+	return next, nil
+}
+
+// local finds a module beside its caller.
+func (w *walk) local(next, from *spot, source string) (err error) {
+	next.Source, next.at, next.pkg = source, from.at, from.pkg
+	next.dirs = append(slices.Clone(from.dirs), from.Dir)
+	w.mu.Lock()
+	if old, ok := w.manifest[next.Key]; !ok || old.Source != source || w.Upgrade {
+		w.manifest.drop(next.Key)
+		next.fresh = true
+	}
+	w.mu.Unlock()
+	if from.pkg == "" {
+		dir, err := resolve(w.base, filepath.Join(filepath.FromSlash(from.Dir), filepath.FromSlash(source)), false)
+		if err != nil {
+			return err
+		}
+		next.Dir = filepath.ToSlash(dir)
+		next.files = files{dir: w.abs(dir), name: next.Dir}
+		return nil
+	}
+	inside, err := resolve(filepath.Join(w.store.Name(), from.pkg), filepath.Join(from.inside, filepath.FromSlash(source)), true)
+	if errors.Is(err, errOutside) {
+		return fmt.Errorf("%s is outside of the package in %s", source, path.Join(w.modulesDir(), from.at))
+	}
+	if err != nil {
+		return err
+	}
+	// The CLI names the directory by its real path.
+	parent, err := resolve(w.base, filepath.FromSlash(w.modulesDir()), false)
+	if err != nil {
+		return err
+	}
+	next.inside = inside
+	next.Dir = filepath.ToSlash(filepath.Join(parent, from.at, inside))
+	return nil
+}
+
+// abs returns the absolute path of a path below or beside the working directory.
+func (w *walk) abs(dir string) string {
+	if filepath.IsAbs(dir) {
+		return dir
+	}
+	return filepath.Join(w.base, dir)
+}
+
+// modulesDir returns the directory of packages as the CLI names it.
+func (w *walk) modulesDir() string { return path.Join(filepath.ToSlash(w.data), "modules") }
+
+// claim reserves the directory of a package. It returns the key of another module with the same
+// directory on some system.
+func (w *walk) claim(key string) (other string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	folded := archive.Fold(key)
+	other = w.packages[folded]
+	w.packages[folded] = key
+	return other
+}
+
+func (w *walk) address(source string, version *string) (module.Address, error) {
+	if version == nil {
+		return module.ParseAddressIn(w.host(), source)
+	}
+	registry, err := addrs.ParseModuleSourceIn(w.host(), source)
+	return module.Address{Registry: registry}, err
+}
+
+// remote installs a package unless it is installed.
+func (w *walk) remote(ctx context.Context, to, from *spot, version *string, address module.Address) (err error) {
+	var constraint addrs.ModuleConstraint
+	if version != nil {
+		if constraint, err = addrs.ParseModuleConstraint(*version); err != nil {
+			return err
+		}
+	}
+	to.Source = address.Registry.String()
+	if address.Location != nil {
+		to.Source = address.Location.Source()
+		if address.Location.Kind == module.KindLocal && from.pkg != "" {
+			return module.ErrLocal
+		}
+	}
+	w.mu.Lock()
+	old, ok := w.manifest[to.Key]
+	w.mu.Unlock()
+	if ok && !to.fresh && !w.Upgrade && w.installed(to, old, constraint) {
+		return nil
+	}
+	to.fresh = true
+	w.mu.Lock()
+	w.manifest.drop(to.Key)
+	w.mu.Unlock()
+	location := address.Location
+	if location == nil {
+		var v addrs.Version
+		if location, v, err = w.locate(ctx, address.Registry, constraint); err != nil {
+			return err
+		}
+		to.record.Version = v.String()
+	}
+	if w.plan {
+		return nil
+	}
+	if location.Kind == module.KindLocal && from.pkg == "" {
+		if linked, err := w.link(to, location); linked || err != nil {
+			return err
+		}
+	}
+	return w.fetch(ctx, to, location, from.pkg == "" && address.Location != nil)
+}
+
+// installed reports whether the package of an earlier run suits the module block, and uses it.
+func (w *walk) installed(to *spot, old record, constraint addrs.ModuleConstraint) bool {
+	if old.Source != to.Source || path.Clean(old.Dir) != old.Dir {
+		return false
+	}
+	if old.Version != "" {
+		v, err := addrs.ParseVersion(old.Version)
+		if err != nil || !constraint.Allows(v) {
+			return false
+		}
+	}
+	pkg := path.Join(w.modulesDir(), to.Key)
+	inside, ok := strings.CutPrefix(old.Dir+"/", pkg+"/")
+	if !ok || w.store == nil {
+		return false
+	}
+	inside = filepath.FromSlash(cmp.Or(strings.TrimSuffix(inside, "/"), "."))
+	info, err := w.store.Stat(filepath.Join(to.Key, inside))
+	if err == nil && info.IsDir() {
+		to.record, to.pkg, to.inside = old, to.Key, inside
+		return true
+	}
+	return w.linked(to, old)
+}
+
+// linked reports whether the module is a directory of the user that a link in the store leads to, as the CLI makes
+// it for an absolute path, and uses it.
+func (w *walk) linked(to *spot, old record) bool {
+	target, err := w.store.Readlink(to.Key)
+	if err != nil || !filepath.IsAbs(target) || !strings.HasPrefix(to.Source, "file://") {
+		return false
+	}
+	dir := w.abs(filepath.FromSlash(old.Dir))
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return false
+	}
+	to.record = old
+	to.files = files{dir: dir, name: old.Dir}
+	return true
+}
+
+// locate chooses a version of a module and asks the registry where it is.
+func (w *walk) locate(ctx context.Context, source addrs.ModuleSource, constraint addrs.ModuleConstraint) (*module.Location, addrs.Version, error) {
+	versions, err := w.versions.Do(ctx, source.Module, func(ctx context.Context) (*module.Versions, time.Duration, error) {
+		v, err := w.Registry.ModuleVersions(ctx, source.Module)
+		return v, 0, err
+	})
+	if err != nil {
+		return nil, addrs.Version{}, err
+	}
+	version, err := versions.Newest(constraint)
+	if err != nil {
+		return nil, version, err
+	}
+	if w.plan {
+		return nil, version, nil
+	}
+	location, err := w.found.Do(ctx, source.Module.String()+" "+version.String(), func(ctx context.Context) (*module.Location, time.Duration, error) {
+		l, err := w.Registry.ModuleLocation(ctx, source.Module, version)
+		return l, 0, err
+	})
+	if err == nil {
+		location, err = location.WithSubdir(source.Subdir)
+	}
+	if err != nil {
+		return nil, version, err
+	}
+	location.Module, location.Version = source.Module, version
+	return location, version, nil
+}
+
+// staged returns the name of a new package in the private directory of this run.
+func (w *walk) staged() (name string, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.part == nil {
+		if w.part, err = fsx.CreatePartDirIn(w.store, ".", 0o700); err != nil {
+			return "", err
+		}
+	}
+	w.made++
+	return filepath.Join(w.part.Name(), strconv.Itoa(w.made)), nil
+}
+
+// link makes the link to an absolute path of the user that the CLI makes. It returns false for an archive.
+func (w *walk) link(to *spot, location *module.Location) (bool, error) {
+	u, err := url.Parse(location.URL)
+	if err != nil {
+		return false, err
+	}
+	dir := filepath.FromSlash(u.Path)
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return false, err
+	}
+	made, err := w.staged()
+	if err == nil {
+		err = w.store.Symlink(dir, made)
+	}
+	if err != nil {
+		return false, err
+	}
+	to.Dir = path.Join(w.modulesDir(), to.Key, location.Subdir)
+	to.files = files{dir: filepath.Join(dir, filepath.FromSlash(location.Subdir)), name: to.Dir}
+	w.move(made, to.Key)
+	return true, nil
+}
+
+func (w *walk) move(made, key string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.moves = append(w.moves, move{filepath.Base(made), key})
+}
+
+// fetch puts a package into the private directory of this run. A package that several modules call is fetched once
+// and copied, because a module may write into its own directory.
+func (w *walk) fetch(ctx context.Context, to *spot, location *module.Location, own bool) error {
+	made, err := w.staged()
+	if err != nil {
+		return err
+	}
+	options := w.Modules
+	options.AllowLocal, options.Replace = own, false
+	id := *location
+	id.Module, id.Version = addrs.Module{}, addrs.Version{}
+	if !location.MayBePage() {
+		id.Subdir = "" // a page may name a directory of its own
+	}
+	first, err := w.fetched.Do(ctx, fmt.Sprintf("%+v", id), func(ctx context.Context) (*module.Report, time.Duration, error) {
+		r, err := w.download(ctx, location, made, options)
+		return r, 0, err
+	})
+	switch target := filepath.Join(w.store.Name(), made); {
+	case errors.Is(err, module.ErrNoSubdir): // the first call wanted a directory that does not exist
+		to.report, err = w.download(ctx, location, made, options)
+	case err == nil && first.Dir == target:
+		to.report = first
+	case err == nil:
+		options.AllowLocal, options.Progress = true, nil
+		from := &module.Location{Kind: module.KindLocal, URL: (&url.URL{Scheme: "file", Path: filepath.ToSlash(first.Dir)}).String(), Subdir: location.Subdir}
+		if location.MayBePage() {
+			from.Subdir = first.Subdir
+		}
+		to.report, err = w.download(ctx, from, made, options)
+	}
+	if err != nil {
+		return err
+	}
+	report := *first
+	report.Dir, report.Subdir = w.abs(filepath.Join(w.data, "modules", to.Key)), to.report.Subdir
+	to.report = &report
+	for _, name := range report.Skipped {
+		w.warn("module %q: the package has %s, which is left out", to.Key, name)
+	}
+	to.pkg, to.inside = made, cmp.Or(filepath.FromSlash(report.Subdir), ".")
+	to.Dir = path.Join(w.modulesDir(), to.Key, report.Subdir)
+	w.move(made, to.Key)
+	return nil
+}
+
+func (w *walk) download(ctx context.Context, from *module.Location, made string, o module.Options) (*module.Report, error) {
+	select {
+	case w.slots <- struct{}{}:
+		defer func() { <-w.slots }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return module.DownloadLocation(ctx, w.Registry, from, filepath.Join(w.store.Name(), made), o)
+}
+
+func (w *walk) warn(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.warnings = append(w.warnings, weburl.Clean(fmt.Sprintf(format, args...), 500))
+}

@@ -1,0 +1,354 @@
+package workdir
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/flight"
+	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/provider/lockfile"
+)
+
+// Dir is a working directory of OpenTofu or Terraform. [New] sets the fields that are required. Set the fields
+// before the first call. Methods may be called concurrently, also by processes with the same directory.
+type Dir struct {
+	// Path is the directory of the configuration.
+	Path string
+
+	// Data is the data directory, absolute or relative to Path. If empty, it is the variable TF_DATA_DIR in
+	// Environ, or ".terraform". It may be a symbolic link, but the directories in it must not lead out of it.
+	Data string
+
+	// Terraform selects the rules of Terraform instead of OpenTofu.
+	Terraform bool
+
+	// Version is the version of the CLI for required_version. If zero, required_version is ignored.
+	Version addrs.Version
+
+	// Registry finds and fetches modules. It is required for modules that are not local.
+	Registry module.Source
+
+	// Modules are the options of module downloads. AllowLocal and Replace are ignored. [New] sets Git, KeepLinks and
+	// SkipLinks: links that stay in their package are kept, and others are left out with a warning.
+	Modules module.Options
+
+	// Installer installs providers. Its field Dir is ignored: it is the directory "providers" in the data directory.
+	// It is required for providers that are not built in.
+	Installer *install.Installer
+
+	// Upgrade selects new versions instead of the installed modules and the locked providers.
+	Upgrade bool
+
+	// Variables are values of input variables as after -var: text for a variable without type or of a primitive
+	// type, otherwise an expression.
+	Variables map[string]string
+
+	// Environ are environment variables in the form NAME=VALUE. TF_DATA_DIR and TF_VAR_* are used. If nil, there are none.
+	Environ []string
+
+	// Workspace is the value of terraform.workspace. If empty, it is "default".
+	Workspace string
+}
+
+// New returns a Dir that follows a CLI configuration.
+func New(config *cliconfig.Config, path string) *Dir {
+	return &Dir{
+		Path:      path,
+		Terraform: config.DefaultHost() != addrs.DefaultHost(),
+		Registry:  config.Registry(),
+		Modules:   module.Options{Git: &module.Git{}, SkipLinks: true},
+		Installer: config.Installer(""),
+	}
+}
+
+// Tree is a configuration with all its modules.
+type Tree struct {
+	Modules  []Module `json:"modules"`            // sorted by key, so that the configuration itself is first
+	Warnings []string `json:"warnings,omitempty"` // one line each, printable
+}
+
+// Required returns the providers that the modules require. The constraint of a provider is that of all modules.
+func (t *Tree) Required() map[addrs.Provider]addrs.ProviderConstraint {
+	all := map[addrs.Provider]addrs.ProviderConstraint{}
+	for _, m := range t.Modules {
+		for _, r := range m.Providers {
+			all[r.Provider] = all[r.Provider].And(r.Constraint)
+		}
+	}
+	return all
+}
+
+// Result is the result of [Dir.Prepare] or [Dir.Plan].
+type Result struct {
+	*Tree
+	Providers *install.Result `json:"providers"` // nil if the modules failed
+
+	// Locked reports that the lock file has changed, or would change.
+	Locked bool `json:"locked,omitempty"`
+}
+
+// Prepare installs modules and providers, as init of the CLI does, and writes the manifest of modules and the lock
+// file. Beside an error, the result has what succeeded. If a module fails, no module is changed and no provider is
+// installed. If a provider fails, the others are installed and locked.
+func (d *Dir) Prepare(ctx context.Context) (*Result, error) { return d.prepare(ctx, false) }
+
+// Plan returns what [Dir.Prepare] would do. It asks registries for versions, but downloads no package and writes
+// nothing. What is in missing modules is unknown; see [Module.Missing].
+func (d *Dir) Plan(ctx context.Context) (*Result, error) { return d.prepare(ctx, true) }
+
+func (d *Dir) prepare(ctx context.Context, plan bool) (*Result, error) {
+	tree, err := d.modules(ctx, plan)
+	if err != nil {
+		return &Result{}, err
+	}
+	result, err := d.providers(ctx, tree.Required(), plan)
+	result.Tree = tree
+	return result, err
+}
+
+// InstallModules installs the modules of the configuration and writes the manifest. After an error, nothing has
+// changed.
+func (d *Dir) InstallModules(ctx context.Context) (*Tree, error) { return d.modules(ctx, false) }
+
+// InstallProviders installs providers and writes the lock file.
+func (d *Dir) InstallProviders(ctx context.Context, required map[addrs.Provider]addrs.ProviderConstraint) (*install.Result, error) {
+	result, err := d.providers(ctx, required, false)
+	return result.Providers, err
+}
+
+// Read reads the directory alone. It installs nothing and needs no module, so it is for scanners and editors too.
+func (d *Dir) Read(ctx context.Context) (*Module, error) {
+	copied := *d
+	w, err := copied.start(true)
+	if err != nil {
+		return nil, err
+	}
+	root := &spot{record: record{Dir: "."}, files: files{dir: w.base}}
+	root.scope = &scope{walk: w, spot: root}
+	config, err := w.configurationAt(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	return w.module(ctx, root, config)
+}
+
+// host returns the default host of addresses.
+func (d *Dir) host() svchost.Hostname {
+	if d.Terraform {
+		return svchost.MustParse("registry.terraform.io")
+	}
+	return addrs.DefaultHost()
+}
+
+// dataDir returns the data directory as the CLI names it.
+func (d *Dir) dataDir() string {
+	return filepath.Clean(cmp.Or(d.Data, d.variable("TF_DATA_DIR"), ".terraform"))
+}
+
+// variable returns the last value of an environment variable.
+func (d *Dir) variable(name string) (value string) {
+	for _, v := range d.Environ {
+		if text, ok := strings.CutPrefix(v, name+"="); ok {
+			value = text
+		}
+	}
+	return value
+}
+
+// start returns a walk for the directory.
+func (d *Dir) start(plan bool) (*walk, error) {
+	w := &walk{
+		Dir: d, plan: plan, data: d.dataDir(), slots: make(chan struct{}, 16),
+		read: map[string]*configuration{}, packages: map[string]string{},
+	}
+	w.values = &values{walk: w}
+	w.Modules.Progress = flight.InTurn(d.Modules.Progress)
+	var err error
+	if w.base, err = filepath.Abs(d.Path); err == nil {
+		w.base, err = filepath.EvalSymlinks(w.base)
+	}
+	return w, err
+}
+
+func (d *Dir) modules(ctx context.Context, plan bool) (*Tree, error) {
+	copied := *d
+	copied.Modules.Progress = flight.InTurn(d.Modules.Progress)
+	w, err := copied.start(plan)
+	if err != nil {
+		return nil, err
+	}
+	root := &spot{record: record{Dir: "."}, files: files{dir: w.base}}
+	root.scope = &scope{walk: w, spot: root}
+	config, err := w.configurationAt(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	called := len(config.calls) > 0
+	if called {
+		done, err := w.open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+	}
+	if w.manifest, err = readManifest(w.store, w.modulesDir()+"/"+manifestName); err != nil {
+		return nil, err
+	}
+	var inner context.Context
+	w.group, inner = errgroup.WithContext(ctx)
+	w.group.Go(func() error { return w.visit(inner, root) })
+	if err := w.group.Wait(); err != nil {
+		return nil, err
+	}
+	if called && !plan {
+		if err := w.commit(ctx); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(w.modules, func(a, b Module) int { return strings.Compare(a.Key, b.Key) })
+	slices.Sort(w.warnings)
+	return &Tree{w.modules, w.warnings}, nil
+}
+
+// open opens the directory of packages and takes the lock of the data directory. A plan opens only what exists.
+func (w *walk) open(ctx context.Context) (done func(), err error) {
+	var closers []func()
+	closeAll := func() {
+		for _, f := range slices.Backward(closers) {
+			f()
+		}
+	}
+	defer func() {
+		if err != nil {
+			closeAll()
+		}
+	}()
+	path := w.abs(w.data)
+	if !w.plan {
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	data, err := os.OpenRoot(path)
+	if err == nil {
+		closers = append(closers, func() { data.Close() })
+		if !w.plan {
+			err = data.MkdirAll("modules", 0o755)
+		}
+	}
+	if err == nil {
+		w.store, err = data.OpenRoot("modules")
+	}
+	if w.plan && errors.Is(err, fs.ErrNotExist) {
+		return closeAll, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	closers = append(closers, func() { w.store.Close() })
+	if w.plan {
+		return closeAll, nil
+	}
+	// Without locks, or in a directory that cannot be written, nothing protects against another process.
+	if lock, err := fsx.AcquireLockIn(ctx, data, ".tofureg.lock"); err == nil {
+		closers = append(closers, func() { lock.Remove() })
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	fsx.SweepPartsIn(ctx, w.store, ".")
+	closers = append(closers, func() {
+		if w.part != nil {
+			w.part.Discard(ctx)
+		}
+	})
+	return closeAll, nil
+}
+
+// commit moves the packages to their places and writes the manifest. A process that is killed before the manifest
+// leaves one without the packages that it replaces, so that the next run installs them.
+func (w *walk) commit(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if len(w.moves) > 0 {
+		old, err := readManifest(w.store, manifestName)
+		if err != nil {
+			return err
+		}
+		before := len(old)
+		for _, m := range w.moves {
+			old.drop(m.key)
+		}
+		if len(old) < before {
+			if err := old.write(w.store); err != nil {
+				return err
+			}
+		}
+		for _, m := range w.moves {
+			if _, err := w.part.Put(m.made, m.key, nil); err != nil {
+				return fmt.Errorf("module %q: %w", m.key, err)
+			}
+		}
+		if err := fsx.SyncDirIn(w.store, "."); err != nil {
+			return err
+		}
+	}
+	return w.manifest.write(w.store)
+}
+
+// providers installs providers and writes the lock file.
+func (d *Dir) providers(ctx context.Context, required map[addrs.Provider]addrs.ProviderConstraint, plan bool) (*Result, error) {
+	w, err := d.start(plan)
+	if err != nil {
+		return &Result{}, err
+	}
+	path := filepath.Join(w.base, lockfile.Name)
+	lock, err := lockfile.Load(path)
+	if err != nil {
+		return &Result{}, err
+	}
+	// A link in the data directory must not lead out of it.
+	data, err := os.OpenRoot(w.abs(w.data))
+	if err == nil {
+		_, err = data.Stat("providers")
+		data.Close()
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return &Result{}, err
+	}
+	installer := &install.Installer{}
+	if d.Installer != nil {
+		*installer = *d.Installer
+	}
+	installer.Dir = &install.Dir{Path: w.abs(filepath.Join(w.data, "providers"))}
+	installer.Upgrade = d.Upgrade
+	do := installer.Ensure
+	if plan {
+		do = installer.Plan
+	}
+	result, err := do(ctx, required, lock)
+	changed := !result.Lock.Equal(lock)
+	if changed && !plan {
+		if lock.Header == "" && d.Terraform {
+			result.Lock.Header = lockfile.HeaderTerraform
+		}
+		// Beside an error, the lock file has the providers that were installed.
+		err = errors.Join(err, result.Lock.Save(path))
+	}
+	return &Result{Providers: result, Locked: changed}, err
+}
