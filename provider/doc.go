@@ -28,7 +28,7 @@
 //
 // Programs that implement, store or serve sources also use: [Receive] and [Received], which are
 // [Download] without the decision and the file name; [CheckAnswers] and [ShareEvidence]; [Versions.Find],
-// [Versions.Unavailable], [Versions.Clone] and [Package.Clone]; [ArchiveName] and [ParseArchiveName];
+// [Versions.Unavailable], [Versions.Clone], [Package.Clone] and [Package.Fits]; [ArchiveName] and [ParseArchiveName];
 // [ErrUnpacked] and [ErrExcluded]; [Limiter.Acquire]; and the events that package install adds.
 //
 // [install]: https://pkg.go.dev/github.com/tofureg/tofureg/provider/install

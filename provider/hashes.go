@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -392,12 +391,9 @@ func (h *hashing) share(report *verify.Report) error {
 		report.Sums = h.sums[i]
 		return nil
 	}
-	size := 0
-	for name := range report.Sums.All() {
-		size += sha256.Size*2 + len("  ") + len(name) + len("\n")
-	}
+	text, _ := report.Sums.MarshalText() // its error is always nil
 	h.sums = append(h.sums, report.Sums)
-	return h.take(size)
+	return h.take(len(text))
 }
 
 // keep returns pkg with keys that share their text with equal keys of other packages.

@@ -247,5 +247,5 @@ func sameVerdict(r *verify.Report, err error, trust verify.Trust, ok bool) bool 
 		return !ok && err != nil && r == nil && classified
 	}
 	signed := trust == verify.Signed
-	return r.Trust == trust && (r.SignedBy != nil) == signed && (len(r.Signed()) > 0) == signed
+	return r.Trust == trust && (r.SignedBy != nil) == signed && (len(r.Recordable()) > len(r.Local)) == signed
 }

@@ -60,23 +60,19 @@ type Report struct {
 	Stated []checksum.Hash `json:"stated,omitempty"`
 }
 
-// Signed returns the hashes that the signature covers, of all platforms of the version.
-func (r *Report) Signed() []checksum.Hash {
-	if r.SignedBy == nil {
-		return nil
-	}
-	return r.Sums.listed()
-}
-
-// Recordable returns the hashes that a lock file may record for the version: computed and signed
-// ones, and Stated. A nil Report has none. The CLI records the same ones for a new version. If the
+// Recordable returns the hashes that a lock file may record for the version: computed ones, those that
+// the signature covers, of all platforms, and Stated. A nil Report has none. The CLI records the same ones for a new version. If the
 // version is locked already, record only Local: a registry that was taken over signs and states
 // any hashes.
 func (r *Report) Recordable() []checksum.Hash {
 	if r == nil {
 		return nil
 	}
-	return checksum.Sorted(slices.Concat(r.Local, r.Signed(), r.Stated))
+	var signed []checksum.Hash
+	if r.SignedBy != nil {
+		signed = r.Sums.listed()
+	}
+	return checksum.Sorted(r.Local, signed, r.Stated)
 }
 
 // String returns, for example, "signed by key 0C0AF313E5FD9F80, which the source lists".

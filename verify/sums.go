@@ -113,7 +113,7 @@ func (s *Sums) listed() []checksum.Hash {
 	return checksum.Sorted(slices.Collect(maps.Values(s.hashes)))
 }
 
-// MarshalText formats s like sha256sum.
+// MarshalText formats s like sha256sum. The error is always nil.
 func (s *Sums) MarshalText() ([]byte, error) {
 	var text []byte
 	for name, h := range s.All() {

@@ -3,7 +3,6 @@ package mirrordir
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -460,15 +459,12 @@ func (v *versionAdder) shareSums(report *verify.Report) error {
 		report.Sums = v.sums[i]
 		return nil
 	}
-	size := 0
-	for name := range report.Sums.All() {
-		size += sha256.Size*2 + len("  ") + len(name) + len("\n")
-	}
-	if size > maxSums-v.sumsSize {
+	text, _ := report.Sums.MarshalText() // its error is always nil
+	if len(text) > maxSums-v.sumsSize {
 		err := fmt.Errorf("more than %d bytes in the SHA256SUMS documents of all platforms: %w", maxSums, fault.ErrTooLarge)
 		v.stop(err)
 		return err
 	}
-	v.sums, v.sumsSize = append(v.sums, report.Sums), v.sumsSize+size
+	v.sums, v.sumsSize = append(v.sums, report.Sums), v.sumsSize+len(text)
 	return nil
 }

@@ -154,8 +154,11 @@ func TestEnsureCold(t *testing.T) {
 			t.Errorf("report %+v", r)
 		}
 		e, _ := result.Lock.Get(sel.Provider)
-		want := checksum.Sorted(sel.Reports[s.in.Platform].Signed(), []checksum.Hash{h1Of(t, sel.Dir)}) // the zh of all platforms and the h1 of one
-		if !slices.Equal(e.Hashes, want) || e.Constraints != sel.Constraint || e.Version != sel.Version {
+		want := []checksum.Hash{h1Of(t, sel.Dir)} // and the zh of all platforms
+		for _, zh := range sel.Reports[s.in.Platform].Sums.All() {
+			want = append(want, zh)
+		}
+		if want = checksum.Sorted(want); len(want) != 1+len(platformsOf) || !slices.Equal(e.Hashes, want) || e.Constraints != sel.Constraint || e.Version != sel.Version {
 			t.Errorf("entry %+v, want the hashes %v", e, want)
 		}
 	}

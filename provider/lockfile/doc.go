@@ -24,5 +24,10 @@
 // Unlike the CLI, this package does not evaluate expressions. Values must be string literals,
 // or a list of them. Heredocs and interpolations are errors.
 //
+// # For installers
+//
+// Programs that install by a lock file also use [File.Clone], [File.Keep], [ErrNotLockable] and
+// [NotLockedError].
+//
 // See https://opentofu.org/docs/language/files/dependency-lock/.
 package lockfile

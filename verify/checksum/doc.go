@@ -10,8 +10,8 @@
 //
 // # For sources
 //
-// [WithScheme], [HasScheme], [Overlap] and [Sorted] work on lists of hashes, [ZHSum] and [H1Sum] make
-// a hash from sums of what was written.
+// [WithScheme], [HasScheme], [Overlap] and [Sorted] work on lists of hashes. [Hash.Known] tells whether a
+// scheme is known. [ZHSum] and [H1Sum] make a hash from sums of what was written.
 //
 // See https://opentofu.org/docs/language/files/dependency-lock/.
 package checksum
