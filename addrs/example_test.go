@@ -73,16 +73,6 @@ func ExampleVersion_Compare() {
 	// Output: [1.9.0 1.10.0 2.0.0-beta.2 2.0.0-beta.11 2.0.0]
 }
 
-func ExampleParseModuleVersion() {
-	v, err := addrs.ParseModuleVersion("v0.10")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(v)
-	// Output: 0.10.0
-}
-
 func ExampleProviderConstraint_Allows() {
 	c, err := addrs.ParseProviderConstraint("~> 5.0, != 5.3")
 	if err != nil {
@@ -146,26 +136,6 @@ func ExampleParseModuleSource() {
 	// Output:
 	// registry.opentofu.org/terraform-aws-modules/iam/aws
 	// modules/iam-user
-}
-
-func ExampleParseModule() {
-	m, err := addrs.ParseModule("registry.example.com/acme/network/aws")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(m.Host(), m.Namespace(), m.Name(), m.System())
-	// Output: registry.example.com acme network aws
-}
-
-func ExampleParsePlatform() {
-	p, err := addrs.ParsePlatform("linux_arm64")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(p.OS(), p.Arch())
-	// Output: linux arm64
 }
 
 // All types marshal to text, so they can be fields and map keys in JSON.

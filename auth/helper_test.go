@@ -83,51 +83,41 @@ func wantNoLeak(t *testing.T, err error) {
 
 func TestHelperAnswers(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ name, answer, want string }{
-		{"token", `{"token":"` + secret + `"}`, secret},
-		{"extra members", `{"user":"x","expires":1e400,"token":"` + secret + `","nested":{"token":"no"}}`, secret},
-		{"white space", "\n {\n\t\"token\" : \"" + secret + "\"}\r\n", secret},
-		{"escapes", `{"\u0074oken":"\u0061bc"}`, "abc"},
-		{"the last of two", `{"token":"first","token":"` + secret + `"}`, secret},
-		{"empty object", `{}`, ""},
-		{"null", `null`, ""},
-		{"null token", `{"token":null}`, ""},
-		{"empty token", `{"token":""}`, ""},
-		{"other members only", `{"user":"x"}`, ""},
-		{"name in another case", `{"Token":"x"}`, ""},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			tok, err := saying(t, tt.answer, "a warning", "0").Token(t.Context(), hostA)
-			if tok.Reveal() != tt.want || err != nil {
-				t.Errorf("token %q, %v; want %q", tok.Reveal(), err, tt.want)
-			}
-		})
-	}
-}
+	for _, tt := range []struct{ name, answer, token, reason string }{
+		{"token", `{"token":"` + secret + `"}`, secret, ""},
+		{"extra members", `{"user":"x","expires":1e400,"token":"` + secret + `","nested":{"token":"no"}}`, secret, ""},
+		{"spaces", "\n {\n\t\"token\" : \"" + secret + "\"}\r\n", secret, ""},
+		{"escapes", `{"\u0074oken":"\u0061bc"}`, "abc", ""},
+		{"the last of two", `{"token":"first","token":"` + secret + `"}`, secret, ""},
+		{"empty object", `{}`, "", ""},
+		{"null", `null`, "", ""},
+		{"null token", `{"token":null}`, "", ""},
+		{"empty token", `{"token":""}`, "", ""},
+		{"other members only", `{"user":"x"}`, "", ""},
+		{"name in another case", `{"Token":"x"}`, "", ""},
 
-func TestHelperGarbage(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct{ name, answer, reason string }{
-		{"nothing", "", "empty answer"},
-		{"white space", " \n", "empty answer"},
-		{"bare token", secret, "not a JSON object"},
-		{"string", `"` + secret + `"`, "not a JSON object"},
-		{"list", `["` + secret + `"]`, "not a JSON object"},
-		{"number", "31337", "not a JSON object"},
-		{"half", `{"token":"` + secret, "not a JSON object"},
-		{"two objects", `{"token":"` + secret + `"}{}`, "not a JSON object"},
-		{"shell trace", "+ echo " + secret + "\n{\"token\":\"" + secret + "\"}", "not a JSON object"},
-		{"deep", strings.Repeat(`{"a":`, 20_000), "not a JSON object"},
-		{"token is a number", `{"token":31337}`, "the token is not a string"},
-		{"token is an object", `{"token":{"value":"` + secret + `"}}`, "the token is not a string"},
-		{"illegal token", `{"token":"` + secret + `\n"}`, "byte 19 of 19 is a line break"},
+		{"nothing", "", "", "empty answer"},
+		{"white space", " \n", "", "empty answer"},
+		{"bare token", secret, "", "not a JSON object"},
+		{"string", `"` + secret + `"`, "", "not a JSON object"},
+		{"list", `["` + secret + `"]`, "", "not a JSON object"},
+		{"number", "31337", "", "not a JSON object"},
+		{"half", `{"token":"` + secret, "", "not a JSON object"},
+		{"two objects", `{"token":"` + secret + `"}{}`, "", "not a JSON object"},
+		{"shell trace", "+ echo " + secret + "\n{\"token\":\"" + secret + "\"}", "", "not a JSON object"},
+		{"deep", strings.Repeat(`{"a":`, 20_000), "", "not a JSON object"},
+		{"token is a number", `{"token":31337}`, "", "the token is not a string"},
+		{"token is an object", `{"token":{"value":"` + secret + `"}}`, "", "the token is not a string"},
+		{"illegal token", `{"token":"` + secret + `\n"}`, "", "byte 19 of 19 is a line break"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			tok, err := saying(t, tt.answer, "I wrote "+secret, "0").Token(t.Context(), hostA)
-			if !tok.IsZero() {
-				t.Error("a token was returned beside the error")
+			if tok.Reveal() != tt.token || (err == nil) != (tt.reason == "") {
+				t.Errorf("token %q, %v; want %q", tok.Reveal(), err, tt.token)
+			}
+			if err == nil {
+				return
 			}
 			wantHelperError(t, err, "get", tt.reason)
 			if strings.Contains(err.Error(), "31337") {

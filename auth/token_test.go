@@ -234,6 +234,13 @@ func TestNewToken(t *testing.T) {
 		strings.Repeat(" ", 1000): "byte 1 of 1000 is a space or tab",
 	} {
 		tok, err := auth.NewToken(s)
+		panicked := func() (text string) {
+			defer func() { text = fmt.Sprint(recover()) }()
+			return auth.MustNewToken(s).String()
+		}()
+		if leaks(panicked) || !strings.Contains(panicked, reason) {
+			t.Errorf("MustNewToken(%q) panics with %q", s, panicked)
+		}
 		if !errors.Is(err, auth.ErrInvalidToken) || !strings.Contains(err.Error(), reason) {
 			t.Errorf("NewToken(%q): error %v, want one with %q", s, err, reason)
 		}

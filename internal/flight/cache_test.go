@@ -75,22 +75,6 @@ func TestCacheForgets(t *testing.T) {
 	})
 }
 
-func TestCacheSharesWork(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := &numbers{ttl: -1}
-		start := time.Now()
-		var wg sync.WaitGroup
-		for range 20 {
-			wg.Go(func() { c.want(t, 1, 1) })
-		}
-		wg.Wait()
-		if d := time.Since(start); d != time.Second {
-			t.Errorf("took %v, want 1s", d)
-		}
-	})
-}
-
 func TestCacheKeepsNoErrors(t *testing.T) {
 	t.Parallel()
 	var c flight.Cache[string, int]

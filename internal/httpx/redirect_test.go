@@ -229,9 +229,7 @@ func vetoPrivate(host string) error {
 func TestRedirectLimit(t *testing.T) {
 	t.Parallel()
 	for limit, follows := range map[int]int{0: 10, 5: 5, 1: 1, -1: 0} {
-		s := serve(func(n int, r *http.Request) (*http.Response, error) {
-			return redirect(fmt.Sprintf("/%d", n+1))(n, r)
-		})
+		s := serve(redirect(start)) // a loop
 		r := get(start)
 		r.Redirects = limit
 		_, err := client(t, s).Get(t.Context(), r)
@@ -240,20 +238,9 @@ func TestRedirectLimit(t *testing.T) {
 			t.Errorf("limit %d: %d requests; %v", limit, n, err)
 		}
 		// The maximum number of redirects is followed.
-		s = serve(func(n int, r *http.Request) (*http.Response, error) {
-			if n < follows {
-				return redirect(fmt.Sprintf("/%d", n+1))(n, r)
-			}
-			return status(200, "")(n, r)
-		})
-		if _, err := client(t, s).Get(t.Context(), r); err != nil {
+		if _, err := client(t, hops(302, slices.Repeat([]string{"/next"}, follows))).Get(t.Context(), r); err != nil {
 			t.Errorf("limit %d: %v", limit, err)
 		}
-	}
-	s := serve(redirect(start))
-	_, err := client(t, s).Get(t.Context(), get(start))
-	if asError(t, err); len(s.seen()) != 11 {
-		t.Errorf("a loop made %d requests", len(s.seen()))
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 )
 
 // TestDocLinks checks the doc comments of the public packages, read as pkg.go.dev reads them: each
-// link leads to an exported name, and the first mention of a package of this module, or of a name in
-// one, is a link. Comments of fields, interface methods and members of a const or var group are
+// link leads to an exported name, and the first mention of a package of this module, as "package NAME",
+// or of a name in one, is a link. Comments of fields, interface methods and members of a const or var group are
 // shown as they are, so only their links are checked.
 func TestDocLinks(t *testing.T) {
 	t.Parallel()
@@ -184,12 +184,7 @@ var (
 	bracketed = regexp.MustCompile(`\[\*?((?:[\w.-]+/)*[A-Za-z_][\w.]*)\]`)
 	qualified = regexp.MustCompile(`\b([a-z]\w+)\.([A-Z]\w*)`)
 	spelled   = regexp.MustCompile(`\b[Pp]ackages?\s+([a-z]\w+)`)
-	word      = regexp.MustCompile(`\b[a-z]+\b`)
 )
-
-// ordinary has the package names that are words of English as well. They count as a mention of the
-// package only after the word "package".
-var ordinary = []string{"auth", "checksum", "failure", "install", "login", "module", "provider", "throttle", "transport", "vectors", "verify"}
 
 // plain reports links that were not resolved, and mentions that are not links.
 func (l *linkCheck) plain(text string) {
@@ -209,19 +204,10 @@ func (l *linkCheck) plain(text string) {
 		}
 	}
 	for _, m := range spelled.FindAllStringSubmatch(text, -1) {
-		l.mention(m[1])
-	}
-	for _, name := range word.FindAllString(text, -1) {
-		if !slices.Contains(ordinary, name) {
-			l.mention(name)
+		if p := l.paths[m[1]]; p != "" && m[1] != l.own && !l.linked[p] {
+			l.problem("the first mention of package " + m[1] + " is not a link")
+			l.linked[p] = true
 		}
-	}
-}
-
-func (l *linkCheck) mention(name string) {
-	if p := l.paths[name]; p != "" && name != l.own && !l.linked[p] {
-		l.problem("the first mention of package " + name + " is not a link")
-		l.linked[p] = true
 	}
 }
 

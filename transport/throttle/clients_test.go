@@ -110,26 +110,3 @@ func TestWaitIsNotTimeout(t *testing.T) {
 		}
 	})
 }
-
-// An interrupted download resumes with a single slot: it does not wait for itself.
-func TestResumeWithOneSlot(t *testing.T) {
-	t.Parallel()
-	for _, how := range []string{"cut", "stall"} {
-		synctest.Test(t, func(t *testing.T) {
-			reg := start()
-			reg.AddFault(regtest.Fault{Kind: regtest.Archive, First: 3, Break: how, After: 200_000})
-			tr := &throttle.Transport{Base: reg, Parallel: 1}
-			client := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: tr}}}
-			pkg, err := client.ProviderPackage(t.Context(), alpha, addrs.MustParseVersion("1.0.0"), addrs.MustParsePlatform("linux_amd64"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := provider.Download(t.Context(), client, pkg, filepath.Join(t.TempDir(), "alpha.zip"), provider.Options{}); err != nil {
-				t.Error(err)
-			}
-			if n := reg.Count(regtest.Archive); n != 4 {
-				t.Errorf("%d requests for the archive", n)
-			}
-		})
-	}
-}
