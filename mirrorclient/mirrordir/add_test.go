@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -514,27 +515,32 @@ func TestTwice(t *testing.T) {
 	}
 }
 
-// TestInternational checks that a host has its directory in Unicode, as the CLI writes it, and that
-// Check reports that network clients ask for another.
-func TestInternational(t *testing.T) {
+// TestUnreachable checks that a host has its directory in Unicode, as the CLI writes it, and that Check
+// reports that network clients ask for another, or cannot ask for a host with a port.
+func TestUnreachable(t *testing.T) {
 	t.Parallel()
-	p, v := addrs.MustParseProvider("bücher.example/täst/ünit"), addrs.MustParseVersion("1.0.0+a.b")
-	reg := regtest.New("registry.example.com")
-	reg.AddProvider(regtest.Provider{Address: p.String(), Version: v.String(), Platforms: names(three)})
-	m, dir := newMirror(t)
-	mustAdd(t, m, client(reg), []mirrordir.Want{{Provider: p, Version: v, Platforms: three}}, mirrordir.Options{})
-	checkVia(t, dir, "bücher.example/täst/ünit", v.String())
-	if versions, err := m.ProviderVersions(t.Context(), p); err != nil || len(versions.List) != 1 {
-		t.Errorf("ProviderVersions = %v, %v, want one", versions, err)
+	for address, note := range map[string]string{"bücher.example/täst/ünit": "xn--bcher-kva.example", "registry.example.com:8443/acme/alpha": "filesystem_mirror"} {
+		if runtime.GOOS == "windows" && strings.Contains(address, ":") {
+			continue // Windows does not support colons in file names
+		}
+		p, v := addrs.MustParseProvider(address), addrs.MustParseVersion("1.0.0+a.b")
+		reg := regtest.New("registry.example.com")
+		reg.AddProvider(regtest.Provider{Address: address, Version: v.String(), Platforms: names(three)})
+		m, dir := newMirror(t)
+		mustAdd(t, m, client(reg), []mirrordir.Want{{Provider: p, Version: v, Platforms: three}}, mirrordir.Options{})
+		checkVia(t, dir, address, v.String())
+		if versions, err := m.ProviderVersions(t.Context(), p); err != nil || len(versions.List) != 1 {
+			t.Errorf("ProviderVersions(%s) = %v, %v, want one", p, versions, err)
+		}
+		report := mustCheck(t, m, mirrordir.CheckOptions{})
+		if !report.OK() || !onlyUnreachable(report) || report.Notes[0].Provider != p || !strings.Contains(report.Notes[0].Detail, note) {
+			t.Errorf("Check = %+v, want a note about the host of %s", report, p)
+		}
+		if err := m.Remove(t.Context(), p); err != nil {
+			t.Error(err)
+		}
+		wantFiles(t, dir)
 	}
-	report := mustCheck(t, m, mirrordir.CheckOptions{})
-	if len(report.Notes) != 1 || report.Notes[0].Kind != mirrordir.Unreachable || !strings.Contains(report.Notes[0].Detail, "xn--bcher-kva.example") || !report.OK() {
-		t.Errorf("Check = %+v, want a note about the host", report)
-	}
-	if err := m.Remove(t.Context(), p); err != nil {
-		t.Error(err)
-	}
-	wantFiles(t, dir)
 }
 
 // TestConcurrentAdds checks that concurrent calls download an archive once.

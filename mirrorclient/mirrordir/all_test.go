@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -96,39 +95,6 @@ func TestAll(t *testing.T) {
 				break // must not panic
 			}
 		})
-	}
-}
-
-// TestAllCanBeAdded checks that Add accepts each element of All if there are directories of
-// providers that cannot be mirrored.
-func TestAllCanBeAdded(t *testing.T) {
-	t.Parallel()
-	m, dir, _, client := filled(t)
-	strays := []string{"registry.opentofu.org/-/aws", "terraform.io/builtin/test"}
-	for _, stray := range strays {
-		write(t, dir, stray+"/terraform-provider-"+path.Base(stray)+"_1.0.0_linux_amd64.zip", "x")
-	}
-	var held []mirrordir.Want
-	for w, err := range m.All(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		held = append(held, w)
-	}
-	if len(held) != 2 {
-		t.Errorf("held are %v", held)
-	}
-	mustAdd(t, m, client, held, mirrordir.Options{})
-	for what, report := range map[string]*mirrordir.Report{"Check": mustCheck(t, m, mirrordir.CheckOptions{}), "Reindex": mustReindex(t, m)} {
-		var noted []string
-		for _, f := range report.Notes {
-			if f.Kind == mirrordir.Ignored {
-				noted = append(noted, f.Name)
-			}
-		}
-		if !slices.Equal(noted, strays) || !report.OK() || report.Archives != 6 {
-			t.Errorf("%s: %+v", what, report)
-		}
 	}
 }
 

@@ -10,13 +10,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
-	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
@@ -230,48 +227,5 @@ func TestAddedShareSums(t *testing.T) {
 		if sums := a.Report.Sums; sums == nil || sums != added[0].Report.Sums {
 			t.Errorf("%s: Sums is %p, want %p", a.Platform, sums, added[0].Report.Sums)
 		}
-	}
-}
-
-// TestFifthPart checks that an archive name with a part after the platform is ignored with a
-// warning.
-func TestFifthPart(t *testing.T) {
-	t.Parallel()
-	m, dir, _, src := filled(t)
-	extra := home + "/terraform-provider-alpha_3.0.0_linux_amd64_extra.zip"
-	write(t, dir, extra, read(t, dir, archive(v1, linux)))
-	write(t, dir, home+"/terraform-provider-alpha_1.0.0_plan9_arm_extra.zip", read(t, dir, archive(v1, linux)))
-	mustReindex(t, m)
-	mustAdd(t, m, src, wants(three, v1), mirrordir.Options{})
-	list, err := m.ProviderVersions(t.Context(), alpha)
-	if err != nil || len(list.List) != 2 || len(list.Warnings) != 2 || !strings.Contains(list.Warnings[1], "_extra.zip") {
-		t.Errorf("ProviderVersions = %+v, %v, want two versions and two warnings", list, err)
-	}
-	if got := versionsOf(t, m); got != "1.0.0 2.0.0" {
-		t.Errorf("the index lists %s", got)
-	}
-	if got := platformsOf(t, m.Storage, v1); slices.Contains(got, "plan9_arm") {
-		t.Errorf("1.0.0 is listed for %v", got)
-	}
-	report := mustCheck(t, m, mirrordir.CheckOptions{})
-	if len(report.Notes) != 2 || report.Notes[1].Kind != mirrordir.Ignored || report.Notes[1].Name != extra {
-		t.Errorf("notes: %v", report.Notes)
-	}
-}
-
-// TestPortIsUnreachable checks that Check reports a provider whose host has a port.
-func TestPortIsUnreachable(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS == "windows" {
-		return // Windows does not support colons in file names
-	}
-	p := addrs.MustParseProvider("registry.example.com:8443/acme/alpha")
-	reg := regtest.New("registry.example.com")
-	reg.AddProvider(regtest.Provider{Address: p.String(), Platforms: names(three)})
-	m, _ := newMirror(t)
-	mustAdd(t, m, client(reg), []mirrordir.Want{{Provider: p, Version: v1, Platforms: three}}, mirrordir.Options{})
-	report := mustCheck(t, m, mirrordir.CheckOptions{})
-	if !report.OK() || !onlyUnreachable(report) || report.Notes[0].Provider != p || !strings.Contains(report.Notes[0].Detail, "filesystem_mirror") {
-		t.Errorf("Check = %+v, want one note", report)
 	}
 }

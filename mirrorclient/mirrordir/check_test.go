@@ -117,8 +117,13 @@ func TestFindings(t *testing.T) {
 		"document leads out":             {edit(doc, `"url": "`, `"url": "https://example.com/`), []finding{{mirrordir.External, doc}, {mirrordir.Unlisted, archive(v1, darwin)}}},
 		"document lists a stranger":      {edit(doc, `"archives": {`, `"archives": {"plan9_mips": {"url": "x.zip"},`), []finding{{mirrordir.Missing, home + "/x.zip"}}},
 		"document lists what is private": {edit(doc, `"archives": {`, `"archives": {"plan9_mips": {"url": "../../../.tofureg/x.zip"},`), []finding{{mirrordir.Missing, ".tofureg/x.zip"}}},
-		"null entry":                     {edit(doc, `"archives": {`, `"archives": {"plan9_mips": null,`), nil},
-		"unfinished file":                {put(".tofureg/.tofureg-x.part", "x"), nil},
+		"empty document, not listed":     {put(home+"/3.0.0.json", `{"archives": {}}`), nil},
+		"empty document, listed": {func(t *testing.T, dir string) {
+			write(t, dir, home+"/3.0.0.json", `{"archives": {"linux_amd64": null}}`)
+			edit(index, `"2.0.0"`, `"3.0.0": {}, "2.0.0"`)(t, dir)
+		}, []finding{{mirrordir.Missing, home + "/3.0.0.json"}}},
+		"null entry":      {edit(doc, `"archives": {`, `"archives": {"plan9_mips": null,`), nil},
+		"unfinished file": {put(".tofureg/.tofureg-x.part", "x"), nil},
 		"other files": {func(t *testing.T, dir string) {
 			write(t, dir, home+"/README.md", "x")
 			write(t, dir, home+"/3.0.0/linux_amd64/x", "x")
@@ -126,7 +131,9 @@ func TestFindings(t *testing.T) {
 			write(t, dir, home+"/terraform-provider-beta_1.0.0_linux_amd64.zip", "x")
 			write(t, dir, "Other.Example.com/acme/alpha/x", "x") // another directory on every system
 			write(t, dir, "no host/acme/alpha/x", "x")
-		}, []finding{{mirrordir.Ignored, "README.md"}, {mirrordir.Ignored, home + "/terraform-provider-beta_1.0.0_linux_amd64.zip"}, {mirrordir.Ignored, "Other.Example.com/acme/alpha"}, {mirrordir.Ignored, "no host/acme/alpha"}}},
+			write(t, dir, "registry.opentofu.org/-/aws/terraform-provider-aws_1.0.0_linux_amd64.zip", "x")
+			write(t, dir, home+"/terraform-provider-alpha_1.0.0_plan9_arm_extra.zip", "x")
+		}, []finding{{mirrordir.Ignored, "registry.opentofu.org/-/aws"}, {mirrordir.Ignored, home + "/terraform-provider-alpha_1.0.0_plan9_arm_extra.zip"}, {mirrordir.Ignored, "README.md"}, {mirrordir.Ignored, home + "/terraform-provider-beta_1.0.0_linux_amd64.zip"}, {mirrordir.Ignored, "Other.Example.com/acme/alpha"}, {mirrordir.Ignored, "no host/acme/alpha"}}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -223,23 +230,4 @@ func TestCheckWhileAdding(t *testing.T) {
 	}
 	<-done
 	wantGood(t, m)
-}
-
-// TestCheckEmptyDocument checks that a listed version with an empty document is a problem.
-func TestCheckEmptyDocument(t *testing.T) {
-	t.Parallel()
-	for _, empty := range []string{`{}`, `{"archives": {}}`, `{"archives": {"linux_amd64": null}}`} {
-		m, dir, _, _ := filled(t)
-		write(t, dir, home+"/3.0.0.json", empty)
-		if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() || len(report.Notes) > 0 {
-			t.Errorf("%s, not in the index: %v, %v", empty, report.Problems, report.Notes)
-		}
-		write(t, dir, home+"/index.json", strings.Replace(read(t, dir, home+"/index.json"), `"2.0.0"`, `"3.0.0": {}, "2.0.0"`, 1))
-		report := mustCheck(t, m, mirrordir.CheckOptions{})
-		if len(report.Problems) != 1 || report.Problems[0].Kind != mirrordir.Missing || report.Problems[0].Name != home+"/3.0.0.json" {
-			t.Errorf("%s, in the index: %v", empty, report.Problems)
-		}
-		mustReindex(t, m)
-		wantGood(t, m)
-	}
 }

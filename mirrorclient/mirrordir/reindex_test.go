@@ -154,20 +154,22 @@ func TestReindexElsewhereInside(t *testing.T) {
 	}
 }
 
-// TestReindexNames checks that archives keep their names.
+// TestReindexNames checks that archives keep their names, and that Remove removes them with their records.
 func TestReindexNames(t *testing.T) {
 	t.Parallel()
 	_, source, _, _ := filled(t)
 	m, dir := newMirror(t)
-	write(t, dir, home+"/terraform-provider-alpha_1_linux_amd64.zip", read(t, source, archive(v1, linux)))
+	const name = home + "/terraform-provider-alpha_1_linux_amd64.ZIP"
+	write(t, dir, name, read(t, source, archive(v1, linux)))
 	mustReindex(t, m)
 	checkVia(t, dir, home, "1.0.0")
 	pkg, err := m.ProviderPackage(t.Context(), alpha, v1, linux)
 	if err != nil || len(pkg.Hashes[linux]) != 2 {
 		t.Errorf("%v, %v", pkg, err)
 	}
-	remove(t, dir, home+"/terraform-provider-alpha_1_linux_amd64.zip")
-	mustReindex(t, m)
+	if err := m.Remove(t.Context(), alpha); err != nil {
+		t.Error(err)
+	}
 	wantFiles(t, dir)
 }
 

@@ -2,8 +2,6 @@ package mirrordir_test
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -65,25 +63,6 @@ func TestRemoveListed(t *testing.T) {
 	write(t, dir, home+"/index.json", "{")
 	if err := m.Remove(t.Context(), alpha); err == nil || !strings.Contains(err.Error(), "Reindex") {
 		t.Errorf("a damaged index: %v, want what to do about it", err)
-	}
-}
-
-// TestRemoveUpperCase: the record of an archive with the suffix .ZIP is removed, too.
-func TestRemoveUpperCase(t *testing.T) {
-	t.Parallel()
-	m, dir, _, _ := filled(t)
-	old := filepath.Join(dir, filepath.FromSlash(archive(v1, linux)))
-	if err := os.Rename(old, strings.TrimSuffix(old, ".zip")+".ZIP"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := m.Reindex(t.Context(), mirrordir.CheckOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Remove(t.Context(), alpha); err != nil {
-		t.Fatal(err)
-	}
-	if left := files(t, dir); len(left) > 0 {
-		t.Errorf("left after Remove: %v", left)
 	}
 }
 

@@ -289,39 +289,6 @@ func TestAddedBeforeIndex(t *testing.T) {
 	}
 }
 
-// TestReindexUnlists checks that a version without archives is removed from the index.
-func TestReindexUnlists(t *testing.T) {
-	t.Parallel()
-	reg, all := manyVersions(2)
-	gone := all[1].Version
-	for name, storage := range map[string]mirrordir.Storage{
-		"bucket":    &bucket{},
-		"directory": open(t, t.TempDir()).Storage,
-		"wrapped":   &counted{Storage: open(t, t.TempDir()).Storage},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
-			mustAdd(t, m, client(reg), all, mirrordir.Options{})
-			for _, platform := range three {
-				if err := storage.Delete(t.Context(), archive(gone, platform)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			mustReindex(t, m)
-			wantGood(t, m)
-			if got := versionsOf(t, m); got != "1.0.0" {
-				t.Errorf("versions %s", got)
-			}
-			mustAdd(t, m, client(reg), all, mirrordir.Options{})
-			wantGood(t, m)
-			if got := versionsOf(t, m); got != "1.0.0 1.1.0" {
-				t.Errorf("added again: versions %s", got)
-			}
-		})
-	}
-}
-
 // versionsOf returns the versions that network clients see.
 func versionsOf(t testing.TB, m *mirrordir.Mirror) string {
 	t.Helper()

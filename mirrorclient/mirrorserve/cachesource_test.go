@@ -9,10 +9,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/mirrortest"
-	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -86,24 +83,5 @@ func TestCacheRemoved(t *testing.T) {
 	body.Close()
 	if read(t, dir, archive(v1, linux)) == "" {
 		t.Error("not kept")
-	}
-}
-
-// TestCacheOfMirror uses a mirror as the source.
-func TestCacheOfMirror(t *testing.T) {
-	t.Parallel()
-	reg, _ := newRegistry(t)
-	h, c, dir := newCache(t, &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}})
-	c.Policy = verify.Policy{AllowUnsigned: true}
-	content := mustFetch(t, h, archive(v1, linux))
-	if read(t, dir, archive(v1, linux)) != content {
-		t.Error("not kept")
-	}
-	if doc := mirrortest.Parse[document](t, ask(h, "GET", "/"+home+"/1.0.0.json").Body.String()); len(doc.Archives) != 3 {
-		t.Errorf("%v", doc)
-	}
-	down(reg)
-	if mustFetch(t, h, archive(v1, linux)) != content || versionsOf(t, h) != "1.0.0" {
-		t.Error("without the mirror it is another")
 	}
 }

@@ -1,23 +1,20 @@
 package mirrorserve_test
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 
-	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
-	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// TestCacheOfRefused checks that refused and incomplete archives are neither served nor added.
-func TestCacheOfRefused(t *testing.T) {
+// TestRefusedOnTheWay checks that refused and incomplete archives are neither served nor added.
+func TestRefusedOnTheWay(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		provider regtest.Provider
@@ -37,13 +34,21 @@ func TestCacheOfRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				reg := regtest.New("registry.example.com")
-				test.provider.Address, test.provider.Size = "acme/alpha", 1<<20
-				reg.AddProvider(test.provider)
-				if test.fault.Kind != 0 {
-					reg.AddFault(test.fault)
+				registry := func() *regtest.Registry {
+					reg := regtest.New("registry.example.com")
+					provider := test.provider
+					provider.Address, provider.Size = "acme/alpha", 1<<20
+					reg.AddProvider(provider)
+					if test.fault.Kind != 0 {
+						reg.AddFault(test.fault)
+					}
+					return reg
 				}
-				h, c, dir := newCache(t, client(reg))
+				through := &mirrorserve.Handler{Source: client(registry()), Policy: test.policy, TempDir: t.TempDir()}
+				if status, _ := fetch(through, archive(v1, linux)); status != 0 && status != 502 {
+					t.Errorf("pulled through: status %d", status)
+				}
+				h, c, dir := newCache(t, client(registry()))
 				c.Policy = test.policy
 				if status, _ := fetch(h, archive(v1, linux)); status != 0 && status != 502 {
 					t.Errorf("status %d", status)
@@ -122,47 +127,5 @@ func TestCacheTrustsNoRecord(t *testing.T) {
 				t.Errorf("%+v", report)
 			}
 		})
-	}
-}
-
-// guarded is a source around a Cache that refuses some packages.
-type guarded struct {
-	*mirrorserve.Cache
-	denying
-}
-
-func (g guarded) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
-	return g.denying.ProviderVersions(ctx, p)
-}
-
-func (g guarded) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
-	return g.denying.ProviderPackage(ctx, p, v, platform)
-}
-
-func (g guarded) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
-	return g.denying.Evidence(ctx, pkg)
-}
-
-func (g guarded) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
-	return g.denying.Open(ctx, pkg)
-}
-
-// TestEmbeddedCacheDecides is TestEmbeddedMirrorDecides for a Cache.
-func TestEmbeddedCacheDecides(t *testing.T) {
-	t.Parallel()
-	_, src := newRegistry(t)
-	h, c, _ := newCache(t, src)
-	mustFetch(t, h, archive(v1, linux))
-	h = &mirrorserve.Handler{Source: guarded{c, denying{c.Mirror}}}
-	for _, path := range []string{home + "/index.json", home + "/1.0.0.json", archive(v1, linux)} {
-		if status, _ := fetch(h, path); status != 404 {
-			t.Errorf("%s: %d", path, status)
-		}
-	}
-	through := &mirrorserve.Handler{Source: struct{ *mirrorserve.Cache }{c}}
-	mustFetch(t, through, archive(v1, linux))
-	mustFetch(t, through, archive(v2, linux))
-	if got := len(all(t, c.Mirror)); got != 2 {
-		t.Errorf("%d versions are kept", got)
 	}
 }

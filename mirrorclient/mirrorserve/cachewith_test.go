@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/provider"
@@ -130,37 +129,5 @@ func TestCacheLetsGo(t *testing.T) {
 	srv.Close() // waits for the response, which waits until the archive is added
 	if got := all(t, m); len(got) != 1 || reg.Count(regtest.Archive) != 1 {
 		t.Errorf("kept: %v", got)
-	}
-}
-
-// TestCacheOfCombined uses several sources, limited to some providers.
-func TestCacheOfCombined(t *testing.T) {
-	t.Parallel()
-	reg, src := newRegistry(t)
-	reg.AddProvider(regtest.Provider{Address: "other/beta"})
-	pattern, err := provider.ParsePattern("registry.example.com/acme/*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	methods := []provider.NamedSource{{Name: "registry", Source: src, Include: []provider.Pattern{pattern}}}
-	for name, combined := range map[string]provider.Source{
-		"Multi":   &provider.Multi{Sources: methods},
-		"FirstOf": &provider.FirstOf{Sources: methods},
-	} {
-		h, _, dir := newCache(t, combined)
-		for _, path := range []string{"registry.example.com/other/beta/index.json", "registry.example.com/other/beta/terraform-provider-beta_1.0.0_linux_amd64.zip"} {
-			if status, _ := fetch(h, path); status != 404 {
-				t.Errorf("%s: %s: %d", name, path, status)
-			}
-		}
-		content := mustFetch(t, h, archive(v1, linux))
-		up := down(reg)
-		if mustFetch(t, h, archive(v1, linux)) != content || versionsOf(t, h) != "1.0.0" || read(t, dir, archive(v1, linux)) != content {
-			t.Errorf("%s: not kept", name)
-		}
-		if doc := mirrortest.Parse[document](t, ask(h, "GET", "/"+home+"/1.0.0.json").Body.String()); len(doc.Archives) != 1 {
-			t.Errorf("%s: %v", name, doc)
-		}
-		up()
 	}
 }

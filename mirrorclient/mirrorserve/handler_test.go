@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,12 +14,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
@@ -313,110 +309,15 @@ func TestPlatformsOfMirror(t *testing.T) {
 	}
 }
 
-// TestRefusedOnTheWay checks that a refused archive never arrives completely.
-func TestRefusedOnTheWay(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		provider regtest.Provider
-		fault    regtest.Fault
-		policy   verify.Policy
-	}{
-		"corrupt":      {fault: regtest.Fault{Kind: regtest.Archive, Corrupt: true}},
-		"cut":          {fault: regtest.Fault{Kind: regtest.Archive, Break: "cut", After: 1000, Part: "whole"}},
-		"no signature": {provider: regtest.Provider{NoSums: true}},
-		"too large":    {policy: verify.Policy{Limits: checksum.Limits{Package: 1000}}},
-		"size unknown": {fault: regtest.Fault{Kind: regtest.Archive, Corrupt: true, Header: http.Header{"Content-Length": nil}}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			reg := regtest.New("registry.example.com")
-			test.provider.Address, test.provider.Size = "acme/alpha", 1<<20
-			reg.AddProvider(test.provider)
-			if test.fault.Kind != 0 {
-				reg.AddFault(test.fault)
-			}
-			srv := httptest.NewServer(&mirrorserve.Handler{Source: client(reg), Policy: test.policy})
-			defer srv.Close()
-			resp, err := srv.Client().Get(srv.URL + "/" + archive(v1, linux))
-			if err != nil {
-				return // the connection was aborted before the response
-			}
-			defer resp.Body.Close()
-			n, err := io.Copy(io.Discard, resp.Body)
-			if resp.StatusCode == 200 && err == nil {
-				t.Errorf("%d bytes arrived of %d", n, resp.ContentLength)
-			} else if resp.StatusCode != 200 && resp.StatusCode != 502 {
-				t.Errorf("status %d", resp.StatusCode)
-			}
-		})
-	}
-}
-
-// TestShared checks that concurrent requests share one download, and that clients that leave do not
-// affect others.
-func TestShared(t *testing.T) {
-	t.Parallel()
-	const clients = 20
-	reg := regtest.New("registry.example.com")
-	rel := reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: names(three[:1]), Size: 3 << 20})
-	src := &gated{Source: client(reg), open: make(chan struct{})}
-	srv := httptest.NewServer(&mirrorserve.Handler{Source: src, Parallel: 2, Client: func(r *http.Request) string { return r.Header.Get("Client") }})
-	defer srv.Close()
-	var started, wg sync.WaitGroup
-	for i := range clients {
-		started.Add(1)
-		wg.Go(func() {
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			req, _ := http.NewRequestWithContext(ctx, "GET", srv.URL+"/"+archive(v1, linux), nil)
-			req.Header.Set("Client", fmt.Sprint(i))
-			ranges := i%5 == 4 // ranges wait for the verification
-			if ranges {
-				req.Header.Set("Range", "bytes=1000000-")
-				started.Done()
-			}
-			resp, err := srv.Client().Do(req)
-			if !ranges {
-				started.Done()
-			}
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer resp.Body.Close()
-			if i%2 == 1 {
-				cancel()
-				return
-			}
-			zh, err := checksum.ZH(t.Context(), resp.Body)
-			if err != nil || i%5 != 4 && zh != rel.ZH("linux_amd64") {
-				t.Errorf("%v, %v", zh, err)
-			}
-		})
-	}
-	// All clients have the header after the first megabyte, and at most that.
-	started.Wait()
-	close(src.open)
-	wg.Wait()
-	srv.Close()
-	if n := reg.Count(regtest.Archive); n != 1 || src.opened.Load() != src.closed.Load() {
-		t.Errorf("the archive was fetched %d times, %d opened, %d closed; want once: %v", n, src.opened.Load(), src.closed.Load(), reg.Requests())
-	}
-}
-
 // gated is a source whose archives stop until they may continue.
 type gated struct {
 	provider.Source
-	open   chan struct{}
-	opened atomic.Int32
-	closed atomic.Int32
+	open chan struct{}
 }
 
 func (g *gated) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
 	body, err := g.Source.Open(ctx, pkg)
 	if err == nil {
-		g.opened.Add(1)
 		body.ReadCloser = &gatedBody{ReadCloser: body.ReadCloser, gated: g, ctx: ctx, free: 1 << 20}
 	}
 	return body, err
@@ -442,11 +343,6 @@ func (b *gatedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (b *gatedBody) Close() error {
-	b.closed.Add(1)
-	return b.ReadCloser.Close()
-}
-
 // TestChain reads a mirror of a mirror of a mirror.
 func TestChain(t *testing.T) {
 	t.Parallel()
@@ -465,25 +361,6 @@ func TestChain(t *testing.T) {
 	for _, name := range []string{"/index.json", "/1.0.0.json", "/2.0.0.json", "/" + filepath.Base(archive(v1, linux))} {
 		if read(t, dir, home+name) != read(t, to, home+name) {
 			t.Errorf("%s differs", name)
-		}
-	}
-}
-
-// TestHandlerOfFailing checks the statuses for failures of the source, and that no secrets are
-// sent.
-func TestHandlerOfFailing(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		err    error
-		status int
-	}{
-		"not found":    {&provider.Error{Op: "list versions of", Subject: "x", Err: &failure.RequestError{URL: "https://secret.example", Err: provider.ErrNotFound}}, 404},
-		"unauthorised": {&provider.Error{Op: "list versions of", Subject: "x", Err: &failure.RequestError{URL: "https://secret.example", Status: 401, Err: provider.ErrUnauthorized}}, 502},
-		"plain":        {errors.New("dial tcp secret.example"), 502},
-	} {
-		w := ask(&mirrorserve.Handler{Source: failing{Err: test.err}}, "GET", "/"+home+"/index.json")
-		if w.Code != test.status || strings.Contains(w.Body.String(), "secret") || !strings.Contains(w.Body.String(), "errors") {
-			t.Errorf("%s: %d %s", name, w.Code, w.Body)
 		}
 	}
 }
@@ -535,23 +412,14 @@ func TestHandlerOfBucket(t *testing.T) {
 	b := &bucket{}
 	m := &mirrordir.Mirror{Storage: b, TempDir: t.TempDir()}
 	mustAdd(t, m, client, wants(three, v1), mirrordir.Options{NoEvidence: true})
-	srv := httptest.NewServer(&mirrorserve.Handler{Source: m})
-	defer srv.Close()
-	get := func() (int64, error) {
-		resp, err := srv.Client().Get(srv.URL + "/" + archive(v1, linux))
-		if err != nil {
-			return 0, err
-		}
-		defer resp.Body.Close()
-		return io.Copy(io.Discard, resp.Body)
-	}
+	h := &mirrorserve.Handler{Source: m, TempDir: t.TempDir()}
 	text := b.Content[archive(v1, linux)]
-	if n, err := get(); err != nil || n != int64(len(text)) {
-		t.Errorf("%d bytes, %v", n, err)
+	if got := mustFetch(t, h, archive(v1, linux)); got != text {
+		t.Errorf("%d bytes, want %d", len(got), len(text))
 	}
 	b.Content[archive(v1, linux)] = text[:100] + string(text[100]^1) + text[101:]
-	if n, err := get(); err == nil {
-		t.Errorf("an altered archive was served, %d bytes", n)
+	if status, body := fetch(h, archive(v1, linux)); status == 200 {
+		t.Errorf("an altered archive was served, %d bytes", len(body))
 	}
 }
 

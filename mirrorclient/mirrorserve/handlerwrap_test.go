@@ -94,11 +94,13 @@ func fetch(h http.Handler, name string) (status int, body string) {
 }
 
 // TestHandlerLogLevels checks that a missing package is logged at level Debug, and a failure of the
-// source at level Warn.
+// source at level Warn, and that no secrets are sent.
 func TestHandlerLogLevels(t *testing.T) {
 	t.Parallel()
 	m, _, _, _ := filled(t)
-	broken := &provider.Error{Op: "list versions of", Subject: "x", Err: &failure.RequestError{Status: 500, Attempts: 1, Err: errors.New("status 500")}}
+	broken := func(status int, err error) failing {
+		return failing{Err: &provider.Error{Op: "list versions of", Subject: "x", Err: &failure.RequestError{URL: "https://secret.example", Status: status, Attempts: 1, Err: err}}}
+	}
 	sumless, src := newRegistry(t)
 	sumless.AddFault(regtest.Fault{Kind: regtest.Sums, Status: 404})
 	unproven, unprovenSrc := newRegistry(t)
@@ -116,7 +118,10 @@ func TestHandlerLogLevels(t *testing.T) {
 		"no such provider":          {m, "/registry.example.com/acme/none/index.json", 404, "DEBUG"},
 		"no such version":           {m, "/" + home + "/9.0.0.json", 404, "DEBUG"},
 		"no such archive":           {m, "/" + archive(addrs.MustParseVersion("9.0.0"), linux), 404, "DEBUG"},
-		"the source fails":          {failing{Err: broken}, "/" + home + "/index.json", 502, "WARN"},
+		"the source fails":          {broken(500, errors.New("status 500")), "/" + home + "/index.json", 502, "WARN"},
+		"the source refuses":        {broken(401, provider.ErrUnauthorized), "/" + home + "/index.json", 502, "WARN"},
+		"the source lacks it":       {broken(0, provider.ErrNotFound), "/" + home + "/index.json", 404, "DEBUG"},
+		"another error":             {failing{Err: errors.New("dial tcp secret.example")}, "/" + home + "/index.json", 502, "WARN"},
 		"sums that are not there":   {src, "/" + home + "/1.0.0.json", 502, "WARN"},
 		"archive that is not there": {goneSrc, "/" + archive(v1, linux), 502, "WARN"},
 		"archive without its sums":  {unprovenSrc, "/" + archive(v1, linux), 502, "WARN"},
@@ -126,7 +131,10 @@ func TestHandlerLogLevels(t *testing.T) {
 			Source: test.source,
 			Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		}, "GET", test.path)
-		if w.Code != test.status || test.level == "" && log.Len() > 0 || test.level != "" && !strings.Contains(log.String(), "level="+test.level) {
+		if strings.Contains(w.Body.String(), "secret") || !strings.Contains(w.Body.String(), "errors") {
+			t.Errorf("%s: the answer is %s, want an error without the URL of the source", name, w.Body)
+		}
+		if w.Code != test.status || !strings.Contains(log.String(), "level="+test.level) {
 			t.Errorf("%s: %d, want %d; log %q, want level %q", name, w.Code, test.status, &log, test.level)
 		}
 	}
