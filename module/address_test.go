@@ -88,9 +88,7 @@ func TestParseAddressIn(t *testing.T) {
 	}
 	for _, text := range []string{"./acme/vpc/aws", "example.com/acme/vpc/aws", "https://example.com/vpc.zip"} {
 		want, err := module.ParseAddress(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got, err := module.ParseAddressIn(host, text); err != nil || cmp.Diff(want, got, cmpAddrs, cmp.Comparer(sameSource)) != "" {
 			t.Errorf("ParseAddressIn(%q) = %+v, %v; want %+v", text, got, err, want)
 		}

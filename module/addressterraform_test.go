@@ -68,15 +68,11 @@ func TestPathAsTheClients(t *testing.T) {
 		write(t, p.Dir, files{"root/a/b/x.tf": "", "root/a/x.tf": "", "beside/x.tf": "", "root/main.tf": calls(sources)})
 		p.Run(t, "-chdir="+filepath.Join(p.Dir, "root"), "get")
 		data, err := os.ReadFile(filepath.Join(p.Dir, "root", ".terraform", "modules", "modules.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var noted struct {
 			Modules []struct{ Key, Source string }
 		}
-		if err := json.Unmarshal(data, &noted); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(data, &noted))
 		as := map[string]string{}
 		for _, m := range noted.Modules {
 			as[m.Key] = m.Source

@@ -54,9 +54,7 @@ func TestDownloadAllAtATime(t *testing.T) {
 			src.delay = 200 * time.Millisecond
 			start := time.Now()
 			results, err := module.DownloadAll(t.Context(), src, requests, module.Options{Parallel: parallel})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if took := time.Since(start); took != delays*src.delay || len(src.asked) != 3*10 {
 				t.Errorf("Parallel %d: took %v and %d requests, want %v and 30", parallel, took, len(src.asked), delays*src.delay)
 			}
@@ -116,9 +114,7 @@ func TestDownloadAllFailures(t *testing.T) {
 	requests[3].H1 = h1(t, files{"main.tf": "other"})
 	requests[4].H1 = h1(t, files{"main.tf": "m4"})
 	requests[5].Version = addrs.MustParseVersion("0.9.0")
-	if err := os.WriteFile(requests[0].Dir, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(requests[0].Dir, nil, 0o644))
 	results, err := module.DownloadAll(t.Context(), src, requests, module.Options{H1: h1(t, example)})
 	if len(results) != 6 || err == nil {
 		t.Fatalf("%d results, %v", len(results), err)

@@ -11,49 +11,38 @@ import (
 // the module without them.
 func TestControlDirectories(t *testing.T) {
 	t.Parallel()
-	all := with(example, files{
-		".gitignore": "x\n", ".github/CODEOWNERS": "x\n", "modules/a/git": "x",
+	want := with(example, files{".gitignore": "x\n", ".github/CODEOWNERS": "x\n", "modules/a/git": "x"})
+	controlled(t, with(want, files{
 		".git/config": "[core]\n\tfsmonitor = touch /tmp/x\n", ".git/objects/": "", ".git/hooks/pre-commit": "x",
 		"modules/a/.GIT/config": "x", "modules/b/.git": "gitdir: ../../elsewhere\n", "vendored/.hg/hgrc": "x",
-	})
-	want := with(example, files{".gitignore": "x\n", ".github/CODEOWNERS": "x\n", "modules/a/git": "x"})
-	for name, content := range packed(t, all.entries()) {
-		url := archiveURL + "." + name
-		dir := target(t)
-		report, err := module.DownloadLocation(t.Context(), serve(map[string][]byte{url: content}), at(t, url), dir, module.Options{})
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
+	}), func(how, dir string, report *module.Report, err error) {
+		if err != nil || report.H1 != h1(t, want) {
+			t.Errorf("%s: %v, %v; want h1 %s", how, report, err, h1(t, want))
+			return
 		}
 		wantTree(t, dir, want)
-		if report.H1 != h1(t, want) {
-			t.Errorf("%s: h1 %s, want %s", name, report.H1, h1(t, want))
-		}
 		for _, gone := range []string{".git/", "modules/a/.GIT/", "vendored/.hg/"} {
 			if _, ok := tree(t, dir)[gone]; ok {
-				t.Errorf("%s: directory %s exists", name, gone)
+				t.Errorf("%s: directory %s exists", how, gone)
 			}
 		}
-	}
-	for name, content := range packed(t, files{".git/config": "x", ".hg/": ""}.entries()) {
-		url := archiveURL + "." + name
-		dir := target(t)
-		_, err := module.DownloadLocation(t.Context(), serve(map[string][]byte{url: content}), at(t, url), dir, module.Options{})
+	})
+	controlled(t, files{".git/config": "x", ".hg/": ""}, func(how, dir string, _ *module.Report, err error) {
 		if !errors.Is(err, module.ErrArchive) {
-			t.Errorf("%s: %v, want ErrArchive", name, err)
+			t.Errorf("%s: %v, want ErrArchive", how, err)
 		}
 		absent(t, dir)
-	}
+	})
 }
 
-// controlled downloads f as an archive and with a Fetcher.
+// controlled downloads f as archives and with a Fetcher.
 func controlled(t *testing.T, f files, check func(how, dir string, report *module.Report, err error)) {
 	t.Helper()
-	url, dir := archiveURL+".zip", target(t)
-	report, err := module.DownloadLocation(t.Context(), serve(map[string][]byte{url: zipOf(t, f.entries()...)}), at(t, url), dir, module.Options{})
-	check("archive", dir, report, err)
-	dir = target(t)
-	report, err = module.DownloadLocation(t.Context(), nil, at(t, "s3::https://s3.amazonaws.com/b/a"), dir, module.Options{Fetcher: fetch(f)})
+	for format, content := range packed(t, f.entries()) {
+		dir, report, err := get(t, only(content), archiveURL, module.Options{})
+		check(format, dir, report, err)
+	}
+	dir, report, err := get(t, nil, "s3::https://s3.amazonaws.com/b/a", module.Options{Fetcher: fetch(f)})
 	check("fetcher", dir, report, err)
 }
 

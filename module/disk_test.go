@@ -21,7 +21,7 @@ import (
 
 // place downloads the package to dir.
 func place(t testing.TB, content []byte, dir string) (*fake, error) {
-	src := serve(map[string][]byte{archiveURL: content})
+	src := only(content)
 	_, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{})
 	return src, err
 }
@@ -47,7 +47,7 @@ func TestFullDisk(t *testing.T) {
 			}
 			absent(t, dir)
 			write(t, dir, earlier)
-			src := serve(map[string][]byte{archiveURL: content})
+			src := only(content)
 			_, err = module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{Replace: true})
 			if _, ok := errors.AsType[*module.Error](err); !ok || !errors.Is(err, syscall.EFBIG) {
 				t.Errorf("%s, replacing: %v, want a *module.Error with the system's reason", name, err)
@@ -85,11 +85,11 @@ func TestChild(t *testing.T) {
 	said := func(name string) io.Reader {
 		return readFunc(func([]byte) (int, error) { step(name); return 0, io.EOF })
 	}
-	src := &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) {
+	src := opening(func() (*module.Body, error) {
 		step("open")
 		return &module.Body{Size: int64(len(content)), ReadCloser: io.NopCloser(io.MultiReader(
 			bytes.NewReader(content[:len(content)/2]), said("half"), bytes.NewReader(content[len(content)/2:]), said("all")))}, nil
-	}}}
+	})
 	o := module.Options{Replace: *fetchOver, Progress: func(e module.Event) { step(string(e.Kind)) }}
 	if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), *fetchTo, o); err != nil {
 		t.Fatal(err)
@@ -111,9 +111,7 @@ func TestKilled(t *testing.T) {
 	alive := startFetch(t, filepath.Join(parent, "alive"), "zip", "half")
 	left := func() (names []string) {
 		entries, err := os.ReadDir(parent)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, e := range entries {
 			if strings.HasPrefix(e.Name(), ".") {
 				names = append(names, e.Name())
@@ -197,7 +195,7 @@ func TestKilledReplacing(t *testing.T) {
 func replaceOften(t *testing.T) {
 	for round := range 100_000 {
 		pack := []files{example, earlier}[round%2]
-		src := serve(map[string][]byte{archiveURL: zipOf(t, pack.entries()...)})
+		src := only(zipOf(t, pack.entries()...))
 		if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), *replaceAt, module.Options{Replace: true}); err != nil {
 			t.Fatal(err)
 		}

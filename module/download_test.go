@@ -47,9 +47,7 @@ func TestDownload(t *testing.T) {
 	dir := target(t)
 	source := addrs.ModuleSource{Module: vpc, Subdir: "modules/a"}
 	report, err := module.Download(t.Context(), src, source, v1, dir, module.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wantTree(t, dir, example)
 	want := &module.Report{
 		Module: vpc, Version: v1, Location: archiveURL + ".zip//modules/a", Dir: dir, Subdir: "modules/a",
@@ -71,9 +69,7 @@ func TestDownload(t *testing.T) {
 		t.Errorf("requests %q, want 2", src.asked)
 	}
 	data, err := json.Marshal(report)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var stored module.Report
 	if err := json.Unmarshal(data, &stored); err != nil || stored.H1 != report.H1 || stored.Module != vpc {
 		t.Errorf("JSON %s: %v", data, err)
@@ -116,9 +112,7 @@ func TestFormats(t *testing.T) {
 				loc := at(t, archiveURL+name)
 				dir := target(t)
 				report, err := module.DownloadLocation(t.Context(), serve(map[string][]byte{loc.URL: content}), loc, dir, module.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				wantTree(t, dir, example)
 				if report.H1 != h1(t, example) || report.Size != int64(len(content)) {
 					t.Errorf("h1 %s, size %d; want %s, %d", report.H1, report.Size, h1(t, example), len(content))
@@ -129,13 +123,9 @@ func TestFormats(t *testing.T) {
 	t.Run("tar.bz2", func(t *testing.T) {
 		t.Parallel()
 		content, err := os.ReadFile("../internal/archive/testdata/tar/plain.tar.bz2")
-		if err != nil {
-			t.Fatal(err)
-		}
-		dir := target(t)
-		if _, err := module.DownloadLocation(t.Context(), serve(map[string][]byte{archiveURL: content}), at(t, archiveURL), dir, module.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		dir, _, err := get(t, only(content), archiveURL, module.Options{})
+		must(t, err)
 		wantTree(t, dir, files{"main.tf": "variable \"a\" {}\n", "sub/x.tf": "x\n"})
 	})
 }
@@ -201,8 +191,7 @@ func TestNamesInAnyCase(t *testing.T) {
 			sources["directory"] = from
 		}
 		for format, source := range sources {
-			dir := target(t)
-			report, err := module.DownloadLocation(t.Context(), src, at(t, source), dir, module.Options{AllowLocal: true})
+			dir, report, err := get(t, src, source, module.Options{AllowLocal: true})
 			if !apart {
 				if !errors.Is(err, module.ErrArchive) || !strings.Contains(err.Error(), "already has this name, possibly in another case") {
 					t.Errorf("%s, %s: %v, want ErrArchive about case", name, format, err)
@@ -226,17 +215,14 @@ func TestNamesInAnyCase(t *testing.T) {
 // refused fails unless content is refused with want, and leaves the target missing or empty.
 func refused(t *testing.T, content []byte, o module.Options, want error) {
 	t.Helper()
-	src := serve(map[string][]byte{archiveURL: content})
-	dir := target(t)
-	report, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, o)
+	src := only(content)
+	dir, report, err := get(t, src, archiveURL, o)
 	if !errors.Is(err, want) || report != nil {
 		t.Errorf("%v, %v; want %v", report, err, want)
 	}
 	wellFormed(t, err)
 	absent(t, dir)
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(dir, 0o755))
 	if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, o); err == nil {
 		t.Error("the second download was accepted")
 	}
@@ -267,15 +253,12 @@ func TestLinks(t *testing.T) {
 	for format, content := range packed(t, entries) {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
-			_, err := module.DownloadLocation(t.Context(), serve(map[string][]byte{archiveURL: content}), at(t, archiveURL), target(t), module.Options{})
+			_, _, err := get(t, only(content), archiveURL, module.Options{})
 			if !errors.Is(err, module.ErrLink) || !strings.Contains(err.Error(), "Options.SkipLinks") {
 				t.Errorf("%v, want ErrLink and the option", err)
 			}
-			dir := target(t)
-			report, err := module.DownloadLocation(t.Context(), serve(map[string][]byte{archiveURL: content}), at(t, archiveURL), dir, module.Options{SkipLinks: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			dir, report, err := get(t, only(content), archiveURL, module.Options{SkipLinks: true})
+			must(t, err)
 			wantTree(t, dir, example)
 			if diff := cmp.Diff([]string{"evil", "modules/link"}, report.Skipped); diff != "" || report.H1 != h1(t, example) {
 				t.Errorf("h1 %s, skipped (-want +got):\n%s", report.H1, diff)
@@ -300,27 +283,22 @@ func TestLimits(t *testing.T) {
 		} {
 			t.Run(format+" "+test.name, func(t *testing.T) {
 				t.Parallel()
-				dir := target(t)
-				if _, err := module.DownloadLocation(t.Context(), serve(map[string][]byte{archiveURL: archive}), at(t, archiveURL), dir, module.Options{Limits: test.fits}); err != nil {
+				_, _, err := get(t, only(archive), archiveURL, module.Options{Limits: test.fits})
+				if err != nil {
 					t.Errorf("at the limit: %v", err)
 				}
 				refused(t, archive, module.Options{Limits: test.tooSmall}, failure.ErrTooLarge)
 			})
 		}
 	}
-	// A declared size above the limit, and a body without end.
-	endless := &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) {
-		return &module.Body{ReadCloser: io.NopCloser(io.MultiReader(strings.NewReader("PK\x03\x04"), zeros{}))}, nil
-	}}}
-	o := module.Options{Limits: checksum.Limits{Package: 1 << 20}}
-	if _, err := module.DownloadLocation(t.Context(), endless, at(t, archiveURL), target(t), o); !errors.Is(err, failure.ErrTooLarge) {
-		t.Errorf("body without end: %v, want ErrTooLarge", err)
-	}
-	announced := &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) {
-		return &module.Body{ReadCloser: io.NopCloser(iotest.ErrReader(errors.New("read"))), Size: 1<<20 + 1}, nil
-	}}}
-	if _, err := module.DownloadLocation(t.Context(), announced, at(t, archiveURL), target(t), o); !errors.Is(err, failure.ErrTooLarge) {
-		t.Errorf("declared size: %v, want ErrTooLarge", err)
+	for name, src := range map[string]*fake{
+		"body without end": reading(io.MultiReader(strings.NewReader("PK\x03\x04"), zeros{}), 0),
+		"declared size":    reading(iotest.ErrReader(errors.New("read")), 1<<20+1),
+	} {
+		_, _, err := get(t, src, archiveURL, module.Options{Limits: checksum.Limits{Package: 1 << 20}})
+		if !errors.Is(err, failure.ErrTooLarge) {
+			t.Errorf("%s: %v, want ErrTooLarge", name, err)
+		}
 	}
 }
 
@@ -331,16 +309,9 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 func TestTargets(t *testing.T) {
 	t.Parallel()
 	content := zipOf(t, example.entries()...)
-	get := func(dir string) (*fake, error) {
-		src := serve(map[string][]byte{archiveURL: content})
-		_, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{})
-		return src, err
-	}
 	empty := target(t)
-	if err := os.Mkdir(empty, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := get(empty + string(filepath.Separator)); err != nil {
+	must(t, os.Mkdir(empty, 0o700))
+	if _, err := place(t, content, empty+string(filepath.Separator)); err != nil {
 		t.Errorf("empty directory: %v", err)
 	}
 	wantTree(t, empty, example)
@@ -365,12 +336,9 @@ func TestTargets(t *testing.T) {
 			t.Log(linked)
 			continue
 		}
-		src, err := get(test.dir)
-		if !errors.Is(err, test.want) {
-			t.Errorf("%s: %v, want %v", name, err, test.want)
-		}
-		if len(src.asked) != 0 {
-			t.Errorf("%s: a request was made before the error", name)
+		src, err := place(t, content, test.dir)
+		if !errors.Is(err, test.want) || len(src.asked) != 0 {
+			t.Errorf("%s: %v, requests %q; want %v before any request", name, err, src.asked, test.want)
 		}
 	}
 	if got := tree(t, elsewhere); len(got) > 0 {
@@ -392,12 +360,9 @@ func TestTargetRace(t *testing.T) {
 			t.Log(err)
 			continue
 		}
-		src := &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) {
-			if err := occupy(dir); err != nil {
-				t.Error(err)
-			}
-			return body(zipOf(t, example.entries()...)), nil
-		}}}
+		src := opening(func() (*module.Body, error) {
+			return body(zipOf(t, example.entries()...)), occupy(dir)
+		})
 		if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{}); !errors.Is(err, module.ErrOccupied) {
 			t.Errorf("%s: %v, want ErrOccupied", name, err)
 		}
@@ -466,21 +431,18 @@ func TestSubdirs(t *testing.T) {
 func TestH1(t *testing.T) {
 	t.Parallel()
 	content := zipOf(t, example.entries()...)
-	dir := target(t)
-	o := module.Options{H1: h1(t, example)}
-	if _, err := module.DownloadLocation(t.Context(), serve(map[string][]byte{archiveURL: content}), at(t, archiveURL), dir, o); err != nil {
+	src, other := only(content), h1(t, files{"main.tf": "other"})
+	if _, _, err := get(t, src, archiveURL, module.Options{H1: h1(t, example)}); err != nil {
 		t.Errorf("the right hash: %v", err)
 	}
-	other := h1(t, files{"main.tf": "other"})
-	src, dir := serve(map[string][]byte{archiveURL: content}), target(t)
-	_, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{H1: other})
+	dir, _, err := get(t, src, archiveURL, module.Options{H1: other})
 	m, ok := errors.AsType[*checksum.MismatchError](err)
 	if !ok || m.Want[0] != other || m.Got[0] != h1(t, example) {
 		t.Errorf("%v, want a *MismatchError", err)
 	}
 	wellFormed(t, err)
 	absent(t, dir)
-	if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), target(t), module.Options{H1: checksum.ZHSum([32]byte{})}); err == nil {
+	if _, _, err := get(t, src, archiveURL, module.Options{H1: checksum.ZHSum([32]byte{})}); err == nil {
 		t.Error("a zh hash was accepted as H1")
 	}
 }
@@ -494,17 +456,15 @@ func TestChecksums(t *testing.T) {
 		} {
 			t.Run(format+" "+name, func(t *testing.T) {
 				t.Parallel()
-				loc := at(t, archiveURL+"?archive=zip&checksum="+name+":"+sum)
-				dir := target(t)
-				if _, err := module.DownloadLocation(t.Context(), serve(map[string][]byte{archiveURL: content}), loc, dir, module.Options{}); err != nil {
+				text := archiveURL + "?archive=zip&checksum=" + name + ":" + sum
+				if _, _, err := get(t, only(content), text, module.Options{}); err != nil {
 					t.Errorf("the right checksum: %v", err)
 				}
 				// For a change at any position, the error is ErrMismatch.
 				for _, at := range []int{8, len(content) / 2, len(content) - 1} {
 					changed := bytes.Clone(content)
 					changed[at] ^= 1
-					dir := target(t)
-					_, err := module.DownloadLocation(t.Context(), serve(map[string][]byte{archiveURL: changed}), loc, dir, module.Options{})
+					dir, _, err := get(t, only(changed), text, module.Options{})
 					if !errors.Is(err, checksum.ErrMismatch) || !strings.Contains(err.Error(), "the location states "+name+" "+strings.ToLower(sum)) {
 						t.Errorf("byte %d: %v, want ErrMismatch with the stated checksum", at, err)
 					}
@@ -519,49 +479,33 @@ func TestBrokenTransfers(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("connection reset")
 	for format, content := range packed(t, example.entries()) {
-		for name, b := range map[string]func() (*module.Body, error){
-			"at once": func() (*module.Body, error) { return nil, broken },
-			"in the head": func() (*module.Body, error) {
-				return &module.Body{ReadCloser: io.NopCloser(io.MultiReader(bytes.NewReader(content[:3]), iotest.ErrReader(broken)))}, nil
-			},
-			"in the middle": func() (*module.Body, error) {
-				return &module.Body{ReadCloser: io.NopCloser(io.MultiReader(bytes.NewReader(content[:len(content)/2]), iotest.ErrReader(broken)))}, nil
-			},
-			"at the end": func() (*module.Body, error) {
-				return &module.Body{ReadCloser: io.NopCloser(io.MultiReader(bytes.NewReader(content), iotest.ErrReader(broken)))}, nil
-			},
-		} {
-			dir := target(t)
-			src := &fake{open: map[string]func() (*module.Body, error){archiveURL: b}}
-			_, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{})
+		for _, n := range []int{0, 3, len(content) / 2, len(content)} {
+			src := reading(io.MultiReader(bytes.NewReader(content[:n]), iotest.ErrReader(broken)), 0)
+			dir, _, err := get(t, src, archiveURL, module.Options{})
 			if !errors.Is(err, broken) || errors.Is(err, module.ErrArchive) {
-				t.Errorf("%s, broken %s: %v, want the read error", format, name, err)
+				t.Errorf("%s, broken after %d bytes: %v, want the read error", format, n, err)
 			}
 			absent(t, dir)
 		}
-		for _, size := range []int64{int64(len(content)) - 1, int64(len(content)) + 1} {
-			src := &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) {
-				b := body(content)
-				b.Size = size
-				return b, nil
-			}}}
-			if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), target(t), module.Options{}); !errors.Is(err, io.ErrUnexpectedEOF) {
+		for _, size := range []int{len(content) - 1, len(content) + 1} {
+			if _, _, err := get(t, reading(bytes.NewReader(content), size), archiveURL, module.Options{}); !errors.Is(err, io.ErrUnexpectedEOF) {
 				t.Errorf("%s, %d bytes announced of %d: %v", format, size, len(content), err)
 			}
 		}
 		// One byte at a time, without a declared size.
-		src := &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) {
-			return &module.Body{ReadCloser: io.NopCloser(iotest.OneByteReader(bytes.NewReader(content)))}, nil
-		}}}
-		if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), target(t), module.Options{}); err != nil {
+		if _, _, err := get(t, reading(iotest.OneByteReader(bytes.NewReader(content)), 0), archiveURL, module.Options{}); err != nil {
 			t.Errorf("%s in small pieces: %v", format, err)
 		}
 	}
 	for name, b := range map[string]*module.Body{"no body": nil, "no reader": {}} {
-		src := &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) { return b, nil }}}
-		if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), target(t), module.Options{}); err == nil {
+		src := opening(func() (*module.Body, error) { return b, nil })
+		if _, _, err := get(t, src, archiveURL, module.Options{}); err == nil {
 			t.Errorf("%s: no error", name)
 		}
+	}
+	src := opening(func() (*module.Body, error) { return nil, broken })
+	if _, _, err := get(t, src, archiveURL, module.Options{}); !errors.Is(err, broken) {
+		t.Errorf("broken before the answer: %v, want the error of OpenModule", err)
 	}
 }
 
@@ -570,20 +514,17 @@ func TestStartsOverOnce(t *testing.T) {
 	old, content := gzipOf(t, tarOf(t, files{"old.tf": strings.Repeat("old", 50_000)}.entries()...)), gzipOf(t, tarOf(t, example.entries()...))
 	changing := func(times int) *fake {
 		n := 0
-		return &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) {
+		return opening(func() (*module.Body, error) {
 			if n++; n > times {
 				return body(content), nil
 			}
 			changed := fmt.Errorf("reading: %w", module.ErrChanged)
 			return &module.Body{ReadCloser: io.NopCloser(io.MultiReader(bytes.NewReader(old[:len(old)-8]), iotest.ErrReader(changed)))}, nil
-		}}}
+		})
 	}
 	var events []module.Event
-	dir := target(t)
-	o := module.Options{Progress: func(e module.Event) { events = append(events, e) }}
-	if _, err := module.DownloadLocation(t.Context(), changing(1), at(t, archiveURL), dir, o); err != nil {
-		t.Fatal(err)
-	}
+	dir, _, err := get(t, changing(1), archiveURL, module.Options{Progress: func(e module.Event) { events = append(events, e) }})
+	must(t, err)
 	wantTree(t, dir, example)
 	restarts := 0
 	for _, e := range events {
@@ -594,7 +535,7 @@ func TestStartsOverOnce(t *testing.T) {
 	if restarts != 1 {
 		t.Errorf("%d restarts in %v, want 1", restarts, events)
 	}
-	if _, err := module.DownloadLocation(t.Context(), changing(2), at(t, archiveURL), target(t), module.Options{}); !errors.Is(err, module.ErrChanged) {
+	if _, _, err := get(t, changing(2), archiveURL, module.Options{}); !errors.Is(err, module.ErrChanged) {
 		t.Errorf("%v, want ErrChanged", err)
 	}
 }
@@ -628,9 +569,7 @@ func TestEvents(t *testing.T) {
 		}
 		last = e
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if last.Kind != module.EventStored || last.Bytes != int64(len(content)) || last.Total != last.Bytes {
 		t.Errorf("last event %+v, want stored with %d bytes", last, len(content))
 	}
@@ -646,10 +585,7 @@ func TestContext(t *testing.T) {
 	t.Parallel()
 	for format, content := range packed(t, example.entries()) {
 		ctx, cancel := context.WithCancel(t.Context())
-		src := &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) {
-			r := io.MultiReader(bytes.NewReader(content[:100]), readFunc(func([]byte) (int, error) { cancel(); return 0, nil }), bytes.NewReader(content[100:]))
-			return &module.Body{ReadCloser: io.NopCloser(r)}, nil
-		}}}
+		src := reading(io.MultiReader(bytes.NewReader(content[:100]), readFunc(func([]byte) (int, error) { cancel(); return 0, nil }), bytes.NewReader(content[100:])), 0)
 		dir := target(t)
 		_, err := module.DownloadLocation(ctx, src, at(t, archiveURL), dir, module.Options{})
 		if !errors.Is(err, context.Canceled) {
@@ -709,6 +645,6 @@ func TestNoLocation(t *testing.T) {
 	if len(src.opened) != 0 {
 		t.Errorf("requests for %v, want none", src.opened)
 	}
-	_, err = module.DownloadLocation(t.Context(), nil, at(t, archiveURL), target(t), module.Options{})
+	_, _, err = get(t, nil, archiveURL, module.Options{})
 	wellFormed(t, err)
 }

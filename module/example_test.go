@@ -245,23 +245,3 @@ func ExampleFetchers() {
 	// h1:WRnY6VvzLQvr0OZEETG4LpfOOlW4TPPy6BTUdI0GIfg=
 	// fetch oci://registry.example.com/vpc: a location of kind oci needs Options.Fetcher["oci"]
 }
-
-func ExampleVersions_Newest() {
-	versions, err := client.ModuleVersions(context.Background(), addrs.MustParseModule("registry.example.com/acme/vpc/aws"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, text := range []string{"", "< 1.4", "2.0.0-rc.1", ">= 2"} {
-		c, err := addrs.ParseModuleConstraint(text)
-		if err != nil {
-			log.Fatal(err)
-		}
-		version, err := versions.Newest(c)
-		fmt.Println(version, err)
-	}
-	// Output:
-	// 1.4.0 <nil>
-	// 1.3.2 <nil>
-	// 2.0.0-rc.1 <nil>
-	//  choose a version of registry.example.com/acme/vpc/aws: no version matches ">= 2.0.0", the newest is 1.4.0
-}

@@ -118,6 +118,19 @@ func serve(contents map[string][]byte) *fake {
 	return f
 }
 
+// only returns a fake with this content at archiveURL.
+func only(content []byte) *fake { return serve(map[string][]byte{archiveURL: content}) }
+
+// opening returns a fake that calls open for each request for archiveURL.
+func opening(open func() (*module.Body, error)) *fake {
+	return &fake{open: map[string]func() (*module.Body, error){archiveURL: open}}
+}
+
+// reading returns a fake whose body at archiveURL is r, of this declared size.
+func reading(r io.Reader, size int) *fake {
+	return opening(func() (*module.Body, error) { return &module.Body{ReadCloser: io.NopCloser(r), Size: int64(size)}, nil })
+}
+
 func body(content []byte) *module.Body {
 	return &module.Body{ReadCloser: io.NopCloser(bytes.NewReader(content)), Size: int64(len(content))}
 }
@@ -126,9 +139,7 @@ func body(content []byte) *module.Body {
 func at(t testing.TB, text string) *module.Location {
 	t.Helper()
 	l, err := module.ParseLocation(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 
@@ -179,16 +190,12 @@ func zipOf(t testing.TB, entries ...entry) []byte {
 		h := &zip.FileHeader{Name: e.name, Method: zip.Deflate}
 		h.SetMode(e.mode)
 		f, err := w.CreateHeader(h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := io.WriteString(f, e.content); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return buf.Bytes()
 }
 
@@ -208,18 +215,14 @@ func tarOf(t testing.TB, entries ...entry) []byte {
 		case fs.ModeDevice:
 			h.Typeflag = tar.TypeBlock
 		}
-		if err := w.WriteHeader(h); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteHeader(h))
 		if h.Size > 0 {
 			if _, err := io.WriteString(w, e.content); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return buf.Bytes()
 }
 
@@ -233,9 +236,7 @@ func xzOf(t testing.TB, data []byte) []byte {
 	t.Helper()
 	var buf bytes.Buffer
 	w, err := xz.NewWriter(&buf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return compressed(t, w, &buf, data)
 }
 
@@ -244,9 +245,7 @@ func compressed(t testing.TB, w io.WriteCloser, buf *bytes.Buffer, data []byte) 
 	if _, err := w.Write(data); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return buf.Bytes()
 }
 
@@ -275,9 +274,7 @@ func tree(t testing.TB, dir string) files {
 		out[rel] = string(data)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return out
 }
 
@@ -312,9 +309,7 @@ func absent(t testing.TB, dir string) {
 func alone(t testing.TB, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range entries {
 		if e.Name() != filepath.Base(dir) {
 			t.Errorf("unexpected file %s beside the target", e.Name())
@@ -322,11 +317,27 @@ func alone(t testing.TB, dir string) {
 	}
 }
 
-// target returns a path for a package in an empty directory.
 // fileURL returns the URL of a path.
 func fileURL(path string) string { return "file:///" + strings.TrimPrefix(filepath.ToSlash(path), "/") }
 
+// target returns a path for a package in an empty directory.
 func target(t testing.TB) string { return filepath.Join(t.TempDir(), "module") }
+
+// get downloads the package at a location into a new directory.
+func get(t testing.TB, src module.Opener, location string, o module.Options) (dir string, report *module.Report, err error) {
+	t.Helper()
+	dir = target(t)
+	report, err = module.DownloadLocation(t.Context(), src, at(t, location), dir, o)
+	return dir, report, err
+}
+
+// must fails the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // h1 returns the hash of files, computed from a directory.
 func h1(t testing.TB, f files) checksum.Hash {
@@ -334,18 +345,14 @@ func h1(t testing.TB, f files) checksum.Hash {
 	dir := t.TempDir()
 	write(t, dir, f)
 	h, err := checksum.H1Dir(t.Context(), os.DirFS(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return h
 }
 
 // write puts f into the directory dir.
 func write(t testing.TB, dir string, f files) {
 	t.Helper()
-	if err := f.write(dir); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.write(dir))
 }
 
 // write creates the files, and symbolic links for contents such as "-> TARGET".

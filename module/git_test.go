@@ -68,10 +68,7 @@ func (o origin) commit(message string) string {
 	return o.git("rev-parse", "HEAD")
 }
 
-func (o origin) location(rest string) *module.Location {
-	o.t.Helper()
-	return at(o.t, "git::"+fileURL(o.dir)+rest)
-}
+func (o origin) location(rest string) string { return "git::" + fileURL(o.dir) + rest }
 
 // allowed returns options that run git without the configuration of the user.
 func allowed() module.Options {
@@ -123,11 +120,8 @@ func TestGit(t *testing.T) {
 	} {
 		t.Run(rest, func(t *testing.T) {
 			t.Parallel()
-			dir := target(t)
-			report, err := module.DownloadLocation(t.Context(), nil, o.location(rest), dir, allowed())
-			if err != nil {
-				t.Fatal(err)
-			}
+			dir, report, err := get(t, nil, o.location(rest), allowed())
+			must(t, err)
 			wantTree(t, dir, want.files)
 			if report.Commit != want.commit || report.H1 != h1(t, want.files) {
 				t.Errorf("commit %s, h1 %s; want commit %s", report.Commit, report.H1, want.commit)
@@ -145,8 +139,7 @@ func TestGitSHA256(t *testing.T) {
 	write(t, o.dir, example)
 	commit := o.commit("first")
 	for _, ref := range []string{"main", commit, commit[:12]} {
-		dir := target(t)
-		report, err := module.DownloadLocation(t.Context(), nil, o.location("?ref="+ref), dir, allowed())
+		dir, report, err := get(t, nil, o.location("?ref="+ref), allowed())
 		if err != nil || report.Commit != commit || len(commit) != 64 {
 			t.Errorf("ref %s: %+v, %v; want commit %s", ref, report, err, commit)
 			continue
@@ -167,8 +160,7 @@ func TestGitPinnedCommit(t *testing.T) {
 		o.commit("first")
 		pin := strings.Repeat("c", n)
 		o.git("branch", pin)
-		dir := target(t)
-		report, err := module.DownloadLocation(t.Context(), nil, o.location("?ref="+pin), dir, allowed())
+		dir, report, err := get(t, nil, o.location("?ref="+pin), allowed())
 		if !errors.Is(err, module.ErrNotFound) {
 			t.Errorf("a branch with %d digits in a repository of %s: %+v, %v; want ErrNotFound", n, format, report, err)
 		}
@@ -185,8 +177,7 @@ func TestGitRefused(t *testing.T) {
 		"?ref=" + strings.Repeat("0", 40): nil,
 		"//none":                          module.ErrNoSubdir,
 	} {
-		dir := target(t)
-		_, err := module.DownloadLocation(t.Context(), nil, o.location(rest), dir, allowed())
+		dir, _, err := get(t, nil, o.location(rest), allowed())
 		if err == nil || want != nil && !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", rest, err, want)
 		}
@@ -200,17 +191,17 @@ func TestGitRefused(t *testing.T) {
 	// Protocols that are not allowed.
 	local := allowed()
 	local.AllowLocal = false
-	if _, err := module.DownloadLocation(t.Context(), nil, o.location(""), target(t), local); !errors.Is(err, module.ErrLocal) {
+	if _, _, err := get(t, nil, o.location(""), local); !errors.Is(err, module.ErrLocal) {
 		t.Errorf("file: %v, want ErrLocal", err)
 	}
 	for _, text := range []string{"git::http://example.com/x.git", "git://example.com/x.git"} {
-		_, err := module.DownloadLocation(t.Context(), nil, at(t, text), target(t), allowed())
+		_, _, err := get(t, nil, text, allowed())
 		if !errors.Is(err, module.ErrInsecure) || !strings.Contains(err.Error(), "Git.AllowHTTP") {
 			t.Errorf("%s: %v, want ErrInsecure", text, err)
 		}
 	}
 	none := module.Options{Git: &module.Git{Path: "no-such-program"}, AllowLocal: true}
-	if _, err := module.DownloadLocation(t.Context(), nil, o.location(""), target(t), none); !errors.Is(err, exec.ErrNotFound) || !strings.Contains(err.Error(), "not installed") {
+	if _, _, err := get(t, nil, o.location(""), none); !errors.Is(err, exec.ErrNotFound) || !strings.Contains(err.Error(), "not installed") {
 		t.Errorf("missing program: %v, want exec.ErrNotFound", err)
 	}
 }
@@ -238,10 +229,8 @@ func TestGitEnvironment(t *testing.T) {
 		"GIT_OBJECT_DIRECTORY=/nonexistent", "GIT_TRACE=1", "LC_ALL=de_DE.UTF-8", "GIT_ALLOW_PROTOCOL=none", "GIT_TEMPLATE_DIR=/nonexistent",
 		"GIT_QUARANTINE_PATH=/nonexistent", "GIT_INTERNAL_SUPER_PREFIX=sub/", "GIT_IMPLICIT_WORK_TREE=1", "GIT_ICASE_PATHSPECS=1", "GIT_CONFIG=/nonexistent")
 	for _, ref := range []string{"v1.0.0", o.git("rev-parse", "HEAD~1")[:9]} {
-		dir := target(t)
-		if _, err := module.DownloadLocation(t.Context(), nil, o.location("?ref="+ref), dir, opts); err != nil {
-			t.Fatal(err)
-		}
+		dir, _, err := get(t, nil, o.location("?ref="+ref), opts)
+		must(t, err)
 		wantTree(t, dir, example)
 	}
 }
@@ -262,16 +251,12 @@ func TestGitContentIsExact(t *testing.T) {
 	hooks := t.TempDir()
 	marker := filepath.Join(t.TempDir(), "ran")
 	for _, hook := range []string{"post-checkout", "reference-transaction", "post-merge"} {
-		if err := os.WriteFile(filepath.Join(hooks, hook), []byte("#!/bin/sh\ntouch '"+marker+"'\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(hooks, hook), []byte("#!/bin/sh\ntouch '"+marker+"'\n"), 0o755))
 	}
 	opts := withConfig(t, "[core]\n\tautocrlf = true\n\thooksPath = "+filepath.ToSlash(hooks)+
 		"\n[safe]\n\tbareRepository = explicit\n[init]\n\tdefaultObjectFormat = sha256\n")
-	dir := target(t)
-	if _, err := module.DownloadLocation(t.Context(), nil, o.location(""), dir, opts); err != nil {
-		t.Fatal(err)
-	}
+	dir, _, err := get(t, nil, o.location(""), opts)
+	must(t, err)
 	wantTree(t, dir, with(with(example, files{"second.tf": "# two\n"}), content))
 	if _, err := os.Lstat(marker); err == nil {
 		t.Error("a hook ran")
@@ -287,17 +272,14 @@ func TestGitLinksAndSubmodules(t *testing.T) {
 	write(t, o.dir, files{"link": "-> /etc/passwd"})
 	o.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "file://"+other.dir, "vendored/other")
 	o.commit("links")
-	_, err := module.DownloadLocation(t.Context(), nil, o.location(""), target(t), allowed())
+	_, _, err := get(t, nil, o.location(""), allowed())
 	if !errors.Is(err, module.ErrLink) {
 		t.Errorf("%v, want ErrLink", err)
 	}
 	opts := allowed()
 	opts.SkipLinks = true
-	dir := target(t)
-	report, err := module.DownloadLocation(t.Context(), nil, o.location(""), dir, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir, report, err := get(t, nil, o.location(""), opts)
+	must(t, err)
 	if diff := cmp.Diff([]string{"link", "vendored/other"}, report.Skipped); diff != "" {
 		t.Errorf("skipped (-want +got):\n%s", diff)
 	}
@@ -321,8 +303,8 @@ func TestGitHostileTree(t *testing.T) {
 		}
 		commit := o.git("commit-tree", "-m", "evil", strings.TrimSpace(string(tree)))
 		o.git("update-ref", "refs/heads/evil", commit)
-		dir := target(t)
-		if _, err := module.DownloadLocation(t.Context(), nil, o.location("?ref=evil"), dir, allowed()); !errors.Is(err, module.ErrArchive) {
+		dir, _, err := get(t, nil, o.location("?ref=evil"), allowed())
+		if !errors.Is(err, module.ErrArchive) {
 			t.Errorf("%q: %v, want ErrArchive", name, err)
 		}
 		absent(t, dir)
@@ -343,12 +325,12 @@ func TestGitLimits(t *testing.T) {
 	} {
 		opts := allowed()
 		opts.Limits = test.fits
-		if _, err := module.DownloadLocation(t.Context(), nil, o.location("?ref=v1.0.0"), target(t), opts); err != nil {
+		if _, _, err := get(t, nil, o.location("?ref=v1.0.0"), opts); err != nil {
 			t.Errorf("%s at the limit: %v", name, err)
 		}
 		opts.Limits = test.tooSmall
-		dir := target(t)
-		if _, err := module.DownloadLocation(t.Context(), nil, o.location("?ref=v1.0.0"), dir, opts); !errors.Is(err, failure.ErrTooLarge) {
+		dir, _, err := get(t, nil, o.location("?ref=v1.0.0"), opts)
+		if !errors.Is(err, failure.ErrTooLarge) {
 			t.Errorf("%s: %v, want ErrTooLarge", name, err)
 		}
 		absent(t, dir)
@@ -362,9 +344,7 @@ func program(t *testing.T, text string) string {
 	path := filepath.Join(t.TempDir(), "git")
 	cmd := exec.Command("sh", "-c", `cat > "$0" && chmod 755 "$0"`, path)
 	cmd.Stdin = strings.NewReader(text)
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Run())
 	return path
 }
 
@@ -396,9 +376,7 @@ func TestGitIsKilled(t *testing.T) {
 	}
 	absent(t, dir)
 	data, err := os.ReadFile(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for range 100 {
 		out, _ := exec.Command("ps", "-o", "stat=", "-p", strings.TrimSpace(string(data))).Output()
 		if state := strings.TrimSpace(string(out)); state == "" || strings.HasPrefix(state, "Z") {
@@ -432,7 +410,7 @@ func TestGitLeavesDaemon(t *testing.T) {
 			dir := target(t)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			if _, err := module.DownloadLocation(ctx, nil, o.location("?ref=v1.0.0"), dir, opts); err != nil {
+			if _, err := module.DownloadLocation(ctx, nil, at(t, o.location("?ref=v1.0.0")), dir, opts); err != nil {
 				t.Fatal(err)
 			}
 			wantTree(t, dir, example)
@@ -480,9 +458,7 @@ func gitServer(t *testing.T, dir string, dumb bool, user string) *httptest.Serve
 	var handler http.Handler = http.FileServer(http.Dir(dir))
 	if !dumb {
 		git, err := exec.LookPath("git")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		handler = &cgi.Handler{Path: git, Args: []string{"http-backend"}, Env: []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"}, Stderr: io.Discard}
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -517,8 +493,7 @@ func TestGitHTTP(t *testing.T) {
 			"": both, "HEAD": both, "main": both, "refs/heads/main": both,
 			"v1.0.0": example, "refs/tags/v1.0.0": example, first: example, first[:9]: example, "facade": both,
 		} {
-			dir := target(t)
-			report, err := module.DownloadLocation(t.Context(), nil, at(t, "git::http://user:secret@"+host+"/origin/.git?ref="+ref), dir, opts)
+			dir, report, err := get(t, nil, "git::http://user:secret@"+host+"/origin/.git?ref="+ref, opts)
 			if err != nil {
 				t.Errorf("%s server, ref %q: %v", name, ref, err)
 				continue
@@ -529,13 +504,13 @@ func TestGitHTTP(t *testing.T) {
 			}
 		}
 		for user, want := range map[string]error{"": module.ErrUnauthorized, "user:wrong@": module.ErrUnauthorized} {
-			_, err := module.DownloadLocation(t.Context(), nil, at(t, "git::http://"+user+host+"/origin/.git"), target(t), opts)
+			_, _, err := get(t, nil, "git::http://"+user+host+"/origin/.git", opts)
 			if !errors.Is(err, want) {
 				t.Errorf("%s as %q: %v, want %v", name, user, err, want)
 			}
 		}
 		for _, none := range []string{"/none/.git", "/origin/.git?ref=none", "/origin/.git?ref=abad1dea"} {
-			_, err := module.DownloadLocation(t.Context(), nil, at(t, "git::http://user:secret@"+host+none), target(t), opts)
+			_, _, err := get(t, nil, "git::http://user:secret@"+host+none, opts)
 			if !errors.Is(err, module.ErrNotFound) {
 				t.Errorf("%s, %s: %v, want ErrNotFound", name, none, err)
 			}
@@ -606,8 +581,7 @@ func TestGitMemory(t *testing.T) {
 			t.Parallel()
 			o := allowed()
 			o.Git.AllowHTTP, o.Git.Memory = true, tt.memory
-			dir := target(t)
-			_, err := module.DownloadLocation(t.Context(), nil, at(t, "git::"+tt.url), dir, o)
+			dir, _, err := get(t, nil, "git::"+tt.url, o)
 			if !errors.Is(err, tt.want) || err != nil && !strings.Contains(err.Error(), fmt.Sprint(tt.memory, " bytes of memory: set Git.Memory")) {
 				t.Errorf("DownloadLocation with Git.Memory %d: %v, want %v", tt.memory, err, tt.want)
 			}
@@ -637,7 +611,7 @@ func TestGitAsksNobody(t *testing.T) {
 		opts := allowed()
 		opts.Git.AllowHTTP = true
 		opts.Git.Env = append(opts.Git.Env, setting)
-		_, err := module.DownloadLocation(t.Context(), nil, at(t, "git::"+server.URL+"/origin/.git"), target(t), opts)
+		_, _, err := get(t, nil, "git::"+server.URL+"/origin/.git", opts)
 		if !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", setting, err, want)
 		}
@@ -662,11 +636,11 @@ func TestGitVetoHost(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := module.DownloadLocation(t.Context(), nil, at(t, "git::"+server.URL+"/origin/.git"), target(t), opts); err != nil {
+	if _, _, err := get(t, nil, "git::"+server.URL+"/origin/.git", opts); err != nil {
 		t.Error(err)
 	}
 	// A redirect is not followed, because VetoHost is not called for it.
-	if _, err := module.DownloadLocation(t.Context(), nil, at(t, "git::"+away.URL+"/origin/.git"), target(t), opts); err == nil {
+	if _, _, err := get(t, nil, "git::"+away.URL+"/origin/.git", opts); err == nil {
 		t.Error("a redirect was followed")
 	}
 	for _, text := range []string{
@@ -674,8 +648,7 @@ func TestGitVetoHost(t *testing.T) {
 		"git::https://internal.example.com:443/x.git", "git::ssh://git@internal.example.com:22/x.git",
 		"git::https://[::ffff:127.0.0.1]/x.git", "git::https://[0:0:0:0:0:0:0:1]/x.git", "git::https://[::1%25lo]:443/x.git",
 	} {
-		dir := target(t)
-		_, err := module.DownloadLocation(t.Context(), nil, at(t, text), dir, opts)
+		dir, _, err := get(t, nil, text, opts)
 		if !errors.Is(err, private) || !strings.Contains(err.Error(), " is not allowed: ") {
 			t.Errorf("%s: %v, want the error of VetoHost", text, err)
 		}
@@ -683,13 +656,13 @@ func TestGitVetoHost(t *testing.T) {
 	}
 	// Other spellings of hosts.
 	for _, name := range []string{"127.1", "2130706433", "0x7f000001", "internal.example.com.", "１２７.0.0.1"} {
-		_, err := module.DownloadLocation(t.Context(), nil, at(t, "git::https://"+name+"/x.git"), target(t), opts)
+		_, _, err := get(t, nil, "git::https://"+name+"/x.git", opts)
 		if err == nil || !strings.Contains(err.Error(), " is not allowed: ") || errors.Is(err, private) {
 			t.Errorf("host %s: %v, want it refused without VetoHost", name, err)
 		}
 	}
 	// A file URL has no host.
-	if _, err := module.DownloadLocation(t.Context(), nil, o.location(""), target(t), opts); err != nil {
+	if _, _, err := get(t, nil, o.location(""), opts); err != nil {
 		t.Error(err)
 	}
 	want := []string{host, strings.TrimPrefix(away.URL, "http://"), "internal.example.com:2222", "internal.example.com",
@@ -730,10 +703,8 @@ func TestGitFiltersWithVetoHost(t *testing.T) {
 	required = true
 `)
 	options.Git.VetoHost = func(string) error { return nil }
-	dir := target(t)
-	if _, err := module.DownloadLocation(t.Context(), nil, o.location(""), dir, options); err != nil {
-		t.Fatal(err)
-	}
+	dir, _, err := get(t, nil, o.location(""), options)
+	must(t, err)
 	if got := tree(t, dir); got["a.bin"] != "pointer\n" || got["sub/b"] != "pointer\n" || got["second.tf"] != "# two\n" {
 		t.Errorf("the content was filtered: %q, %q, %q", got["a.bin"], got["sub/b"], got["second.tf"])
 	}
@@ -743,7 +714,7 @@ func TestGitFiltersWithVetoHost(t *testing.T) {
 	// Without VetoHost the user's filters run.
 	options = withConfig(t, "[filter \"once\"]\n\tsmudge = echo smudged\n")
 	dir = target(t)
-	if _, err := module.DownloadLocation(t.Context(), nil, o.location(""), dir, options); err != nil || tree(t, dir)["sub/b"] != "smudged\n" {
+	if _, err := module.DownloadLocation(t.Context(), nil, at(t, o.location("")), dir, options); err != nil || tree(t, dir)["sub/b"] != "smudged\n" {
 		t.Errorf("without VetoHost: sub/b is %q, %v; want the filter's output", tree(t, dir)["sub/b"], err)
 	}
 }
@@ -763,7 +734,7 @@ func TestGitVetoHostSeesReplacedURL(t *testing.T) {
 		}
 		return nil
 	}
-	_, err := module.DownloadLocation(t.Context(), nil, at(t, "git::https://git.example.com/x.git"), target(t), options)
+	_, _, err := get(t, nil, "git::https://git.example.com/x.git", options)
 	if diff := cmp.Diff([]string{"git.example.com", "internal.example.com:2222"}, asked); diff != "" || !errors.Is(err, private) {
 		t.Errorf("%v, want the error of VetoHost; calls (-want +got):\n%s", err, diff)
 	}
@@ -784,7 +755,7 @@ func TestGitVetoHostWithPackElsewhere(t *testing.T) {
 		options := withConfig(t, "[fetch]\n\turiProtocols = http\n")
 		options.Git.AllowHTTP, options.Git.VetoHost = true, veto
 		contacted.Store(0)
-		_, err := module.DownloadLocation(t.Context(), nil, at(t, "git::"+server.URL+"/origin/.git"), target(t), options)
+		_, _, err := get(t, nil, "git::"+server.URL+"/origin/.git", options)
 		if refused := veto != nil; (err == nil) != refused || (contacted.Load() == 0) != refused {
 			t.Errorf("with VetoHost %v: %d requests to the other host, %v", refused, contacted.Load(), err)
 		}

@@ -67,14 +67,10 @@ func TestHops(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			loc, err := at(t, "https://example.com/m").WithSubdir(test.subdir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			src, dir := &fake{open: test.open}, target(t)
 			report, err := module.DownloadLocation(t.Context(), src, loc, dir, module.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			wantTree(t, dir, example)
 			if diff := cmp.Diff(test.via, report.Via); diff != "" {
 				t.Errorf("via (-want +got):\n%s", diff)
@@ -103,84 +99,66 @@ func TestHopLimit(t *testing.T) {
 		f.open[fmt.Sprintf("https://example.com/%d", hops)] = func() (*module.Body, error) { return body(content), nil }
 		return f
 	}
-	report, err := module.DownloadLocation(t.Context(), chain(maxHops), at(t, "https://example.com/0"), target(t), module.Options{})
+	_, report, err := get(t, chain(maxHops), "https://example.com/0", module.Options{})
 	if err != nil || len(report.Via) != maxHops {
 		t.Errorf("%d hops: %v", maxHops, err)
 	}
-	dir := target(t)
-	if _, err := module.DownloadLocation(t.Context(), chain(maxHops+1), at(t, "https://example.com/0"), dir, module.Options{}); err == nil {
+	dir, _, err := get(t, chain(maxHops+1), "https://example.com/0", module.Options{})
+	if err == nil {
 		t.Errorf("%d hops: no error", maxHops+1)
 	}
 	absent(t, dir)
 	loop := &fake{open: map[string]func() (*module.Body, error){"https://example.com/0": header("./0")}}
-	if _, err := module.DownloadLocation(t.Context(), loop, at(t, "https://example.com/0"), target(t), module.Options{}); err == nil || len(loop.opened) > maxHops+1 {
+	if _, _, err := get(t, loop, "https://example.com/0", module.Options{}); err == nil || len(loop.opened) > maxHops+1 {
 		t.Errorf("loop: %v after %d requests, want an error", err, len(loop.opened))
 	}
 }
 
 func TestHopsRefused(t *testing.T) {
 	t.Parallel()
-	secret := filepath.Join(t.TempDir(), "secret.zip")
-	write(t, filepath.Dir(secret), files{"secret.zip": string(zipOf(t, example.entries()...))})
-	for _, next := range []string{fileURL(secret), "git::" + fileURL(filepath.Dir(secret)), "hg::file:///srv/x", `C:\secret.zip`} {
-		for name, open := range map[string]func(string) func() (*module.Body, error){"header": header, "meta": meta} {
-			src, dir := &fake{open: map[string]func() (*module.Body, error){"https://example.com/m": open(next)}}, target(t)
-			_, err := module.DownloadLocation(t.Context(), src, at(t, "https://example.com/m"), dir, module.Options{Git: &module.Git{}, Fetcher: fetch(nil)})
-			if !errors.Is(err, module.ErrLocal) {
-				t.Errorf("%s, %s: %v, want ErrLocal", next, name, err)
-			}
-			absent(t, dir)
-		}
-	}
 	// An absolute path is relative to the server.
-	src := &fake{open: map[string]func() (*module.Body, error){"https://example.com/m": header("/" + filepath.ToSlash(secret[len(filepath.VolumeName(secret))+1:]))}}
-	if _, err := module.DownloadLocation(t.Context(), src, at(t, "https://example.com/m"), target(t), module.Options{AllowLocal: true}); !errors.Is(err, module.ErrNotFound) {
+	if _, _, err := get(t, opening(header("/etc/hosts")), archiveURL, module.Options{AllowLocal: true}); !errors.Is(err, module.ErrNotFound) {
 		t.Errorf("absolute path: %v, want ErrNotFound", err)
 	}
 	for _, next := range []string{"acme/vpc/aws", "vpc.zip", "ext::sh", "git::https://example.com/x.git?ref=--x", "./x#y", "\x1b[2J"} {
-		src := &fake{open: map[string]func() (*module.Body, error){"https://example.com/m": header(next)}}
-		_, err := module.DownloadLocation(t.Context(), src, at(t, "https://example.com/m"), target(t), module.Options{})
+		_, _, err := get(t, opening(header(next)), archiveURL, module.Options{})
 		if _, ok := errors.AsType[*addrs.ParseError](err); !ok {
 			t.Errorf("%q: %v, want a *ParseError", next, err)
 		}
 		wellFormed(t, err)
 	}
 	// A page cannot have a checksum.
-	src = &fake{open: map[string]func() (*module.Body, error){"https://example.com/m": header("./x.zip")}}
-	if _, err := module.DownloadLocation(t.Context(), src, at(t, "https://example.com/m?checksum="+sumMD5), target(t), module.Options{}); err == nil || !strings.Contains(err.Error(), "checksum") {
+	if _, _, err := get(t, opening(header("./x.zip")), archiveURL+"?checksum="+sumMD5, module.Options{}); err == nil || !strings.Contains(err.Error(), "checksum") {
 		t.Errorf("page with a checksum: %v, want an error about the checksum", err)
 	}
 }
 
-// TestHopsAreNeverLocal checks that Options.AllowLocal does not permit locations that a
-// registry, a page or a header names.
+// TestHopsAreNeverLocal checks that a registry, a page or a header cannot name a location on
+// this machine, whether Options.AllowLocal is set or not.
 func TestHopsAreNeverLocal(t *testing.T) {
 	t.Parallel()
-	o := newOrigin(t)
 	home := t.TempDir()
-	write(t, home, example)
-	archive := filepath.Join(t.TempDir(), "secret.zip")
-	write(t, filepath.Dir(archive), files{"secret.zip": string(zipOf(t, example.entries()...))})
-	wantLocal := func(what, next, dir string, err error) {
-		t.Helper()
-		if !errors.Is(err, module.ErrLocal) {
-			t.Errorf("%s names %s: %v, want ErrLocal", what, next, err)
+	write(t, home, with(example, files{"secret.zip": string(zipOf(t, example.entries()...))}))
+	home = fileURL(home)
+	for _, next := range []string{
+		home, "FILE://localhost" + strings.TrimPrefix(home, "file://"), home + "/secret.zip", "git::" + home, "hg::" + home, "other::" + home, `C:\secret.zip`,
+	} {
+		for _, allow := range []bool{false, true} {
+			options := module.Options{Git: &module.Git{}, AllowLocal: allow, Fetcher: fetch(example)}
+			check := func(who, dir string, err error) {
+				if !errors.Is(err, module.ErrLocal) {
+					t.Errorf("%s names %s: %v, want ErrLocal", who, next, err)
+				}
+				absent(t, dir)
+			}
+			for name, open := range map[string]func(string) func() (*module.Body, error){"header": header, "meta": meta} {
+				dir, _, err := get(t, opening(open(next)), archiveURL, options)
+				check(name, dir, err)
+			}
+			src, dir := &fake{location: func(addrs.Module, addrs.Version) (*module.Location, error) { return at(t, next), nil }}, target(t)
+			_, err := module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc}, v1, dir, options)
+			check("registry", dir, err)
 		}
-		absent(t, dir)
-	}
-	for _, path := range []string{"file://" + home, "FILE://localhost" + home, "file://" + archive, "git::file://" + o.dir, "hg::file://" + o.dir, "other::file://" + home} {
-		for name, open := range map[string]func(string) func() (*module.Body, error){"header": header, "meta": meta} {
-			options := allowed()
-			options.Fetcher = fetch(example)
-			src, dir := &fake{open: map[string]func() (*module.Body, error){"https://example.com/m": open(path)}}, target(t)
-			_, err := module.DownloadLocation(t.Context(), src, at(t, "https://example.com/m"), dir, options)
-			wantLocal(name, path, dir, err)
-		}
-		options := allowed()
-		options.Fetcher = fetch(example)
-		src, dir := &fake{location: func(addrs.Module, addrs.Version) (*module.Location, error) { return at(t, path), nil }}, target(t)
-		_, err := module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc}, v1, dir, options)
-		wantLocal("registry", path, dir, err)
 	}
 }
 
@@ -190,9 +168,7 @@ func TestDirect(t *testing.T) {
 	t.Parallel()
 	const url = "https://registry.example.com/package"
 	loc, err := module.DirectLocation(parseURL(t, url), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	loc.UseRegistryCredentials = true
 	src, dir := serve(map[string][]byte{url: zipOf(t, example.entries()...)}), target(t)
 	if _, err := module.DownloadLocation(t.Context(), src, loc, dir, module.Options{}); err != nil {
@@ -337,8 +313,7 @@ func TestLocal(t *testing.T) {
 	for _, name := range []string{"vpc", "vpc.zip", "vpc.tar.gz", "vpc.tar.xz"} {
 		path := filepath.ToSlash(filepath.Join(home, name))
 		for _, text := range []string{path, fileURL(path), path + "//modules/a"} {
-			dir := target(t)
-			report, err := module.DownloadLocation(t.Context(), nil, at(t, text), dir, allow)
+			dir, report, err := get(t, nil, text, allow)
 			if err != nil {
 				t.Errorf("%s: %v", text, err)
 				continue
@@ -347,33 +322,30 @@ func TestLocal(t *testing.T) {
 			if report.H1 != h1(t, example) {
 				t.Errorf("%s: h1 %s", text, report.H1)
 			}
-			if _, err := module.DownloadLocation(t.Context(), nil, at(t, text), target(t), module.Options{Fetcher: fetch(example)}); !errors.Is(err, module.ErrLocal) {
+			if _, _, err := get(t, nil, text, module.Options{Fetcher: fetch(example)}); !errors.Is(err, module.ErrLocal) {
 				t.Errorf("%s: %v, want ErrLocal", text, err)
 			}
 		}
 	}
 	for name, want := range map[string]error{"none": module.ErrNotFound, "empty": module.ErrArchive, "vpc/main.tf": module.ErrArchive} {
-		dir := target(t)
-		if _, err := module.DownloadLocation(t.Context(), nil, at(t, filepath.ToSlash(filepath.Join(home, name))), dir, allow); !errors.Is(err, want) {
+		dir, _, err := get(t, nil, filepath.ToSlash(filepath.Join(home, name)), allow)
+		if !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", name, err, want)
 		}
 		absent(t, dir)
 	}
 	limited := module.Options{AllowLocal: true, Limits: checksum.Limits{Entries: 3}}
-	if _, err := module.DownloadLocation(t.Context(), nil, at(t, filepath.ToSlash(filepath.Join(home, "vpc"))), target(t), limited); !errors.Is(err, failure.ErrTooLarge) {
+	if _, _, err := get(t, nil, filepath.ToSlash(filepath.Join(home, "vpc")), limited); !errors.Is(err, failure.ErrTooLarge) {
 		t.Errorf("3 entries at most: %v, want ErrTooLarge", err)
 	}
 	if runtime.GOOS == "windows" {
 		return
 	}
-	if err := os.Symlink("/etc/passwd", filepath.Join(home, "vpc", "link")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := module.DownloadLocation(t.Context(), nil, at(t, home+"/vpc"), target(t), allow); !errors.Is(err, module.ErrLink) {
+	must(t, os.Symlink("/etc/passwd", filepath.Join(home, "vpc", "link")))
+	if _, _, err := get(t, nil, home+"/vpc", allow); !errors.Is(err, module.ErrLink) {
 		t.Errorf("link: %v, want ErrLink", err)
 	}
-	dir := target(t)
-	report, err := module.DownloadLocation(t.Context(), nil, at(t, home+"/vpc"), dir, module.Options{AllowLocal: true, SkipLinks: true})
+	dir, report, err := get(t, nil, home+"/vpc", module.Options{AllowLocal: true, SkipLinks: true})
 	if err != nil || len(report.Skipped) != 1 {
 		t.Errorf("report %+v, %v; want the link in Skipped", report, err)
 	}
@@ -402,8 +374,7 @@ func TestFetcherReplacesDirectory(t *testing.T) {
 		fetcher := fetchFunc(func(_ *module.Location, dir string) error {
 			return errors.Join(os.Remove(dir), test.replace(dir))
 		})
-		dir := target(t)
-		report, err := module.DownloadLocation(t.Context(), nil, at(t, "s3::https://example.com/x"), dir, module.Options{Fetcher: fetcher})
+		dir, report, err := get(t, nil, "s3::https://example.com/x", module.Options{Fetcher: fetcher})
 		if err == nil && !slices.Equal(report.Skipped, []string{"omitted"}) {
 			t.Errorf("%s: Skipped %q, want the name that the Fetcher omitted", name, report.Skipped)
 		}
@@ -444,10 +415,8 @@ func TestFetcherModes(t *testing.T) {
 		}
 		return nil
 	})
-	dir := target(t)
-	if _, err := module.DownloadLocation(t.Context(), nil, at(t, "s3::https://example.com/x"), dir, module.Options{Fetcher: fetcher}); err != nil {
-		t.Fatal(err)
-	}
+	dir, _, err := get(t, nil, "s3::https://example.com/x", module.Options{Fetcher: fetcher})
+	must(t, err)
 	mask := umask(t)
 	for name, mode := range want {
 		info, err := os.Stat(filepath.Join(dir, name))
@@ -461,13 +430,9 @@ func TestFetcherModes(t *testing.T) {
 func umask(t *testing.T) os.FileMode {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "new")
-	if err := os.Mkdir(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(dir, 0o777))
 	info, err := os.Stat(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return 0o777 &^ info.Mode().Perm()
 }
 

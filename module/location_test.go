@@ -486,9 +486,7 @@ func TestLongLocations(t *testing.T) {
 func parseURL(t testing.TB, s string) *url.URL {
 	t.Helper()
 	u, err := url.Parse(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return u
 }
 
@@ -528,7 +526,7 @@ func nextOf(t testing.TB, page io.Reader) (string, error) {
 	src := &fake{open: map[string]func() (*module.Body, error){"https://example.com/m": func() (*module.Body, error) {
 		return &module.Body{ReadCloser: io.NopCloser(page)}, nil
 	}}}
-	_, err := module.DownloadLocation(t.Context(), src, at(t, "https://example.com/m"), target(t), module.Options{})
+	_, _, err := get(t, src, "https://example.com/m", module.Options{})
 	if next := src.asked[len(src.asked)-1]; len(src.asked) == 2 && errors.Is(err, module.ErrNotFound) {
 		return strings.TrimPrefix(next, "open https://example.com/"), nil
 	}

@@ -24,20 +24,18 @@ func TestRelativeDir(t *testing.T) {
 			opts.Replace, opts.H1 = true, h1(t, example)
 			write(t, dir, files{"main.tf": "changed\n"})
 		}
-		report, err := module.DownloadLocation(t.Context(), nil, o.location("?ref=v1.0.0"), dir, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		report, err := module.DownloadLocation(t.Context(), nil, at(t, o.location("?ref=v1.0.0")), dir, opts)
+		must(t, err)
 		wantTree(t, dir, example)
 		if report.Dir != dir || report.Reused {
 			t.Errorf("%+v, want the directory %s", report, dir)
 		}
 	}
-	report, err := module.DownloadLocation(t.Context(), nil, o.location("?ref=v1.0.0"), dir, opts)
+	report, err := module.DownloadLocation(t.Context(), nil, at(t, o.location("?ref=v1.0.0")), dir, opts)
 	if err != nil || !report.Reused {
 		t.Errorf("second download: %+v, %v; want Reused", report, err)
 	}
-	_, err = module.DownloadLocation(t.Context(), nil, o.location(""), dir, allowed())
+	_, err = module.DownloadLocation(t.Context(), nil, at(t, o.location("")), dir, allowed())
 	if !errors.Is(err, module.ErrOccupied) || !strings.Contains(err.Error(), ": "+dir+": ") {
 		t.Errorf("%v, want the directory %s", err, dir)
 	}
@@ -53,10 +51,8 @@ func TestRelativeGit(t *testing.T) {
 	t.Chdir(filepath.Dir(filepath.Dir(script)))
 	opts := allowed()
 	opts.Git.Path = "." + string(os.PathSeparator) + filepath.Join(filepath.Base(filepath.Dir(script)), filepath.Base(script))
-	dir := target(t)
-	if _, err := module.DownloadLocation(t.Context(), nil, o.location("?ref=v1.0.0"), dir, opts); err != nil {
-		t.Fatal(err)
-	}
+	dir, _, err := get(t, nil, o.location("?ref=v1.0.0"), opts)
+	must(t, err)
 	wantTree(t, dir, example)
 }
 
@@ -88,14 +84,10 @@ func TestRelativeAboveLink(t *testing.T) {
 	opts.Replace = true
 	if runtime.GOOS != "windows" {
 		opts.Git.Path = filepath.Join("..", "git")
-		if err := os.Rename(program(t, "#!/bin/sh\nexec git \"$@\"\n"), opts.Git.Path); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Rename(program(t, "#!/bin/sh\nexec git \"$@\"\n"), opts.Git.Path))
 	}
-	report, err := module.DownloadLocation(t.Context(), nil, o.location("?ref=v1.0.0"), filepath.Join("..", "m"), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report, err := module.DownloadLocation(t.Context(), nil, at(t, o.location("?ref=v1.0.0")), filepath.Join("..", "m"), opts)
+	must(t, err)
 	for dir, want := range map[string]string{report.ModuleDir(): example["main.tf"], filepath.Join(links, "m"): "another module\n"} {
 		if got := tree(t, dir); got["main.tf"] != want {
 			t.Errorf("%s: files %v, want main.tf with %q", dir, got, want)

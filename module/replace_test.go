@@ -42,26 +42,18 @@ func TestReplace(t *testing.T) {
 	for name, prepare := range map[string]func(dir string) error{
 		"nothing":         func(string) error { return nil },
 		"empty directory": func(dir string) error { return os.Mkdir(dir, 0o755) },
-		"package":         func(dir string) error { write(t, dir, earlier); return nil },
-		"repository": func(dir string) error {
-			write(t, dir, files{".git/config": "[core]\n"})
-			return nil
-		},
-		"link":          func(dir string) error { return os.Symlink(elsewhere, dir) },
-		"dangling link": func(dir string) error { return os.Symlink("none", dir) },
-		"link inside": func(dir string) error {
-			write(t, dir, example)
-			return os.Symlink(elsewhere, filepath.Join(dir, "link"))
-		},
+		"package":         earlier.write,
+		"repository":      func(dir string) error { return files{".git/config": "[core]\n"}.write(dir) },
+		"link":            func(dir string) error { return os.Symlink(elsewhere, dir) },
+		"dangling link":   func(dir string) error { return os.Symlink("none", dir) },
+		"link inside":     func(dir string) error { return with(example, files{"link": "-> " + elsewhere}).write(dir) },
 	} {
 		if runtime.GOOS == "windows" && strings.Contains(name, "link") {
 			continue // links need a privilege there
 		}
 		for _, o := range []module.Options{{}, {H1: h1(t, example)}} {
 			dir := target(t)
-			if err := prepare(dir); err != nil {
-				t.Fatal(err)
-			}
+			must(t, prepare(dir))
 			src, report, err := replace(t, dir, o)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -117,15 +109,9 @@ func TestReplaceFileRace(t *testing.T) {
 		if before != nil {
 			write(t, dir, before)
 		}
-		src := &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) {
-			if err := os.RemoveAll(dir); err != nil {
-				t.Error(err)
-			}
-			if err := os.WriteFile(dir, []byte("precious"), 0o600); err != nil {
-				t.Error(err)
-			}
-			return body(zipOf(t, example.entries()...)), nil
-		}}}
+		src := opening(func() (*module.Body, error) {
+			return body(zipOf(t, example.entries()...)), errors.Join(os.RemoveAll(dir), os.WriteFile(dir, []byte("precious"), 0o600))
+		})
 		_, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{Replace: true})
 		if data, _ := os.ReadFile(dir); !errors.Is(err, module.ErrOccupied) || string(data) != "precious" {
 			t.Errorf("%s: %v, the file has %q; want ErrOccupied and the file as it was", name, err, data)
@@ -183,19 +169,13 @@ func TestReuse(t *testing.T) {
 		src := registry(t, text, gzipOf(t, tarOf(t, pack.entries()...)))
 		dir := target(t)
 		first, err := module.Download(t.Context(), src, source, v1, dir, module.Options{Replace: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if runtime.GOOS != "windows" {
 			// Modes are not part of the content.
-			if err := os.Chmod(filepath.Join(first.ModuleDir(), "main.tf"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Chmod(filepath.Join(first.ModuleDir(), "main.tf"), 0o600))
 		}
 		before, err := os.Stat(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		src.opened = nil
 		var events []module.EventKind
 		o := module.Options{Replace: true, H1: first.H1, Progress: func(e module.Event) { events = append(events, e.Kind) }}
@@ -232,9 +212,7 @@ func TestReusePage(t *testing.T) {
 	})
 	loc := at(t, archiveURL+"//a")
 	report, err := module.DownloadLocation(t.Context(), src, loc, dir, module.Options{Replace: true, H1: h1(t, example)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if report.Subdir != "modules/a" || len(report.Via) != 1 || !report.Reused || opened(src) != 1 {
 		t.Errorf("report %+v, requests %q; want Reused after one page", report, src.asked)
 	}
@@ -277,9 +255,7 @@ func TestReuseIsProven(t *testing.T) {
 		}
 		dir := target(t)
 		write(t, dir, pack)
-		if err := change(dir); err != nil {
-			t.Fatal(err)
-		}
+		must(t, change(dir))
 		src := registry(t, archiveURL+".zip", content)
 		report, err := module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc, Subdir: "modules/a"}, v1, dir,
 			module.Options{Replace: true, H1: h1(t, pack)})
@@ -328,9 +304,7 @@ func TestReuseUnpinned(t *testing.T) {
 	dir := target(t)
 	write(t, dir, example)
 	before, err := os.Stat(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	src, report, err := replace(t, dir, module.Options{})
 	if err != nil || !report.Reused || report.Size == 0 || opened(src) != 1 {
 		t.Errorf("report %+v, %v; want Reused after one fetch", report, err)
@@ -379,7 +353,7 @@ func TestReplaceTogether(t *testing.T) {
 		pin := h1(t, pack)
 		wg.Go(func() {
 			for range 5 {
-				src := serve(map[string][]byte{archiveURL: content})
+				src := only(content)
 				report, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{Replace: true, H1: pin})
 				if err == nil && report.H1 != pin {
 					t.Errorf("h1 %s, want %s", report.H1, pin)
@@ -448,21 +422,17 @@ func TestReplaceOtherFileSystem(t *testing.T) {
 	t.Parallel()
 	other, link := disktest.Elsewhere(t)
 	write(t, other, earlier)
-	if _, _, err := replace(t, link, module.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := replace(t, link, module.Options{})
+	must(t, err)
 	wantTree(t, link, example)
 	if diff := cmp.Diff(earlier, tree(t, other)); diff != "" {
 		t.Error(diff)
 	}
 	// With a link above the target, the target is on the other file system.
 	above := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(other, above); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := replace(t, filepath.Join(above, "old"), module.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(other, above))
+	_, _, err = replace(t, filepath.Join(above, "old"), module.Options{})
+	must(t, err)
 	if got := tree(t, filepath.Join(other, "old")); got["README.md"] != example["README.md"] {
 		t.Errorf("%d entries, want example", len(got))
 	}
@@ -472,9 +442,8 @@ func TestReplaceOtherFileSystem(t *testing.T) {
 func TestMissingParents(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a", "b", "module")
-	if _, err := place(t, packed(t, example.entries())["zip"], dir); err != nil {
-		t.Fatal(err)
-	}
+	_, err := place(t, packed(t, example.entries())["zip"], dir)
+	must(t, err)
 	wantTree(t, dir, example)
 
 	file := target(t)

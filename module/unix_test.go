@@ -17,11 +17,8 @@ import (
 func TestLocalPipe(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "vpc.zip")
-	if err := disktest.Mkfifo(pipe); err != nil {
-		t.Fatal(err)
-	}
-	dir := target(t)
-	_, err := module.DownloadLocation(t.Context(), nil, at(t, "file://"+pipe), dir, module.Options{AllowLocal: true})
+	must(t, disktest.Mkfifo(pipe))
+	dir, _, err := get(t, nil, "file://"+pipe, module.Options{AllowLocal: true})
 	if !errors.Is(err, module.ErrArchive) {
 		t.Errorf("%v, want ErrArchive", err)
 	}
@@ -32,8 +29,7 @@ func TestLocalPipe(t *testing.T) {
 func TestLocalSwappedForPipe(t *testing.T) {
 	t.Parallel()
 	disktest.Swapped(t, "content", func(path string) error {
-		dir := target(t)
-		_, err := module.DownloadLocation(t.Context(), nil, at(t, filepath.Dir(path)), dir, module.Options{AllowLocal: true})
+		dir, _, err := get(t, nil, filepath.Dir(path), module.Options{AllowLocal: true})
 		if err == nil {
 			wantTree(t, dir, files{"path": "content"})
 		}
@@ -45,7 +41,7 @@ func TestLocalSwappedForPipe(t *testing.T) {
 func TestLocalPathWithColon(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, filepath.Join("c:", "vpc"), example)
-	_, err := module.DownloadLocation(t.Context(), nil, at(t, "file:///c:/vpc"), target(t), module.Options{AllowLocal: true})
+	_, _, err := get(t, nil, "file:///c:/vpc", module.Options{AllowLocal: true})
 	if !errors.Is(err, module.ErrNotFound) || !strings.Contains(err.Error(), " /c:/vpc") {
 		t.Errorf("%v, want ErrNotFound for a path from the root", err)
 	}
@@ -57,9 +53,7 @@ func TestLocalAroundLink(t *testing.T) {
 	t.Parallel()
 	home, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
 	write(t, home, files{"main.tf": "x\n", "deep/in/x": ""})
-	if err := os.Symlink(filepath.Join(home, "deep", "in"), link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(filepath.Join(home, "deep", "in"), link))
 	dir := filepath.Join(link, "m")
 	report, err := module.DownloadLocation(t.Context(), nil, at(t, home), dir, module.Options{AllowLocal: true})
 	if err == nil || !strings.Contains(err.Error(), "is in the directory to copy") {

@@ -18,9 +18,7 @@ func listed(t testing.TB, list ...string) *module.Versions {
 	v := &module.Versions{Module: vpc}
 	for _, s := range list {
 		version, err := addrs.ParseModuleVersion(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		v.List = append(v.List, module.Release{Version: version})
 	}
 	return v
@@ -40,9 +38,7 @@ func TestNewest(t *testing.T) {
 		"> 5":             "",
 	} {
 		c, err := addrs.ParseModuleConstraint(constraint)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, err := all.Newest(c)
 		if got.String() != want || (want == "") != (err != nil) {
 			t.Errorf("%q: %v, %v; want %q", constraint, got, err, want)
@@ -110,9 +106,7 @@ func TestVersions(t *testing.T) {
 		t.Error("Find(3.0.0) found a version that is not listed")
 	}
 	data, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := `{"module":"registry.example.com/acme/vpc/aws","versions":[{"version":"1.0.0","deprecated":` +
 		`{"reason":"use 2.0.0","link":"https://example.com/why"}},{"version":"2.0.0"}],"warnings":["one was unusable"]}`
 	if diff := cmp.Diff(want, string(data)); diff != "" {
