@@ -185,12 +185,12 @@ func TestOverrides(t *testing.T) {
 	got := discover(t, c, example)
 	wantURL(t, got, disco.ModulesV1, "https://example.com/.well-known/m/")
 	wantURL(t, got, disco.ProvidersV1, "")
-	if got.Host() != example || got.TokenHost() != example {
-		t.Errorf("override of host %s with the token of %s", got.Host(), got.TokenHost())
+	if hostOf(got) != example || got.TokenHost() != example {
+		t.Errorf("override of host %s with the token of %s", hostOf(got), got.TokenHost())
 	}
 	none := discover(t, c, other)
-	if _, err := none.URL(disco.ModulesV1); !errors.Is(err, disco.ErrNoService) || none.Host() != other {
-		t.Errorf("a nil override: %v at %s", err, none.Host())
+	if _, err := none.URL(disco.ModulesV1); !errors.Is(err, disco.ErrNoService) || hostOf(none) != other {
+		t.Errorf("a nil override: %v at %s", err, hostOf(none))
 	}
 	c.Forget(example)
 	discover(t, c, example)
@@ -208,8 +208,8 @@ func TestOverrides(t *testing.T) {
 	moved := w.client()
 	moved.Hosts.Overrides = map[svchost.Hostname]*disco.Services{other: s}
 	got = discover(t, moved, other)
-	if got.Host() != other || got.TokenHost() != other || s.Host() != example {
-		t.Errorf("hosts %s, %s, %s", got.Host(), got.TokenHost(), s.Host())
+	if hostOf(got) != other || got.TokenHost() != other || hostOf(s) != example {
+		t.Errorf("hosts %s, %s, %s", hostOf(got), got.TokenHost(), hostOf(s))
 	}
 	wantURL(t, got, disco.ModulesV1, "https://example.com/.well-known/m/")
 }
@@ -222,8 +222,8 @@ func TestAliases(t *testing.T) {
 	c.Hosts.Aliases = map[svchost.Hostname]svchost.Hostname{alias: example, second: alias}
 	c.Transport.Credentials = tokens(t, map[svchost.Hostname]string{alias: "of-alias", example: "of-example"})
 	s := discover(t, c, alias)
-	if s.Host() != alias || s.TokenHost() != example {
-		t.Errorf("services of %s with the token of %s", s.Host(), s.TokenHost())
+	if hostOf(s) != alias || s.TokenHost() != example {
+		t.Errorf("services of %s with the token of %s", hostOf(s), s.TokenHost())
 	}
 	wantURL(t, s, disco.ModulesV1, "https://example.com/1/")
 	if r := w.seen()[0]; r.URL.Host != "example.com" || r.Header.Get("Authorization") != "Bearer of-example" {
@@ -234,8 +234,8 @@ func TestAliases(t *testing.T) {
 	}
 	// Alias and target share an entry of the cache.
 	s = discover(t, c, example)
-	if s.Host() != example || s.TokenHost() != example || len(w.seen()) != 1 {
-		t.Errorf("the target: %s, %s, %d requests", s.Host(), s.TokenHost(), len(w.seen()))
+	if hostOf(s) != example || s.TokenHost() != example || len(w.seen()) != 1 {
+		t.Errorf("the target: %s, %s, %d requests", hostOf(s), s.TokenHost(), len(w.seen()))
 	}
 	c.Forget(alias)
 	wantNumber(t, c, example, 2)
@@ -256,8 +256,8 @@ func TestAliasOfAnOverride(t *testing.T) {
 	c.Hosts.Aliases = map[svchost.Hostname]svchost.Hostname{alias: example}
 	got := discover(t, c, alias)
 	wantURL(t, got, disco.ModulesV1, "https://example.com/m/")
-	if got.Host() != alias || got.TokenHost() != example || len(w.seen()) != 0 {
-		t.Errorf("%s, %s, %d requests", got.Host(), got.TokenHost(), len(w.seen()))
+	if hostOf(got) != alias || got.TokenHost() != example || len(w.seen()) != 0 {
+		t.Errorf("%s, %s, %d requests", hostOf(got), got.TokenHost(), len(w.seen()))
 	}
 }
 

@@ -43,8 +43,8 @@ func TestStatus(t *testing.T) {
 		c := w.client()
 		for range 2 {
 			s := discover(t, c, example)
-			if len(s.IDs()) != 0 || s.Host() != example {
-				t.Errorf("status %d: %v at %s", status, s.IDs(), s.Host())
+			if len(s.IDs()) != 0 || hostOf(s) != example {
+				t.Errorf("status %d: %v at %s", status, s.IDs(), hostOf(s))
 			}
 			if _, err := s.URL(disco.ModulesV1); !errors.Is(err, disco.ErrNoService) {
 				t.Errorf("status %d: %v", status, err)
@@ -141,8 +141,8 @@ func TestRedirects(t *testing.T) {
 			want = fmt.Sprintf("https://hop%d.test/m/", hops-1)
 		}
 		wantURL(t, s, disco.ModulesV1, want)
-		if s.Host() != example || s.TokenHost() != example {
-			t.Errorf("%d redirects changed the host: %s, %s", hops, s.Host(), s.TokenHost())
+		if hostOf(s) != example || s.TokenHost() != example {
+			t.Errorf("%d redirects changed the host: %s, %s", hops, hostOf(s), s.TokenHost())
 		}
 		for i, r := range w.seen() {
 			if r.Method != http.MethodGet || r.Header.Get("Accept") != "application/json" || r.Header.Get("Referer") != "" {
@@ -184,8 +184,8 @@ func TestAllowHTTP(t *testing.T) {
 	s := discover(t, c, example)
 	wantURL(t, s, disco.ModulesV1, "http://plain.test/m/")
 	wantURL(t, s, disco.ProvidersV1, "http://else.test/p/")
-	if s.Host() != example || !s.TokenHost().IsZero() {
-		t.Errorf("services of %s from http may get the token of %q, want of no host", s.Host(), s.TokenHost())
+	if hostOf(s) != example || !s.TokenHost().IsZero() {
+		t.Errorf("services of %s from http may get the token of %q, want of no host", hostOf(s), s.TokenHost())
 	}
 	first, second := w.seen()[0], w.seen()[1]
 	if first.URL.Scheme != "https" || first.Header.Get("Authorization") != "Bearer secret" || second.Header.Get("Authorization") != "" {

@@ -133,6 +133,15 @@ func wantURL(t testing.TB, s *disco.Services, id disco.Service, want string) {
 	}
 }
 
+// hostOf returns the host that errors of the services name.
+func hostOf(s *disco.Services) svchost.Hostname {
+	_, err := s.URL("missing.v1")
+	if e, ok := errors.AsType[*disco.ServiceError](err); ok {
+		return e.Host
+	}
+	return svchost.Hostname{}
+}
+
 // failed returns the subject of a *failure.Error and the request at which it failed. It is false for
 // other errors.
 func failed(err error) (subject string, request failure.RequestError, ok bool) {

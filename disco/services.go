@@ -75,12 +75,9 @@ func ParseServices(host svchost.Hostname, final *url.URL, document []byte) (*Ser
 	return &Services{host: host, tokenHost: host, doc: doc}, nil
 }
 
-// Host returns the host passed to Discover, also if it is an alias.
-func (s *Services) Host() svchost.Hostname { return s.host }
-
-// TokenHost returns the host whose token may be sent to these services: the target if Host is an
-// alias, otherwise Host. It is zero if the document came over http, because anyone on the network
-// may have chosen the services.
+// TokenHost returns the host whose token may be sent to these services: the target if the host
+// passed to Discover is an alias, otherwise that host. It is zero if the document came over http,
+// because anyone on the network may have chosen the services.
 func (s *Services) TokenHost() svchost.Hostname {
 	if s.doc.overHTTP {
 		return svchost.Hostname{}
