@@ -23,9 +23,7 @@ func TestFullDisk(t *testing.T) {
 	content := archive(t)
 	disktest.Full(t, int64(len(content)-1), func(t *testing.T, dir string) {
 		path := filepath.Join(dir, "demo.zip")
-		if err := os.WriteFile(path, []byte("the old file"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, os.WriteFile(path, []byte("the old file"), 0o600))
 		_, err := provider.Download(t.Context(), serve(content), packageOf(content), path, accepting(content))
 		if e, ok := errors.AsType[*provider.Error](err); !ok || e.Op != "fetch" || !errors.Is(err, syscall.EFBIG) {
 			t.Errorf("%v, want a *provider.Error with the system's reason", err)

@@ -53,9 +53,7 @@ func TestDownloadReplacesOnlyWhenVerified(t *testing.T) {
 	t.Parallel()
 	content, old := archive(t), []byte("the old file")
 	path := target(t)
-	if err := os.WriteFile(path, old, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.WriteFile(path, old, 0o600))
 	wrong := slices.Clone(content)
 	wrong[len(wrong)/2] ^= 1
 	report, err := provider.Download(t.Context(), serve(wrong), packageOf(content), path, accepting(content))
@@ -103,12 +101,8 @@ func TestDownloadTargets(t *testing.T) {
 		}
 		path := target(t)
 		victim := filepath.Join(t.TempDir(), "victim")
-		if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(victim, path); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, os.WriteFile(victim, []byte("precious"), 0o600))
+		ok(t, os.Symlink(victim, path))
 		must(provider.Download(t.Context(), serve(content), packageOf(content), path, accepting(content)))(t)
 		wantFile(t, path, content)
 		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
@@ -160,10 +154,7 @@ func TestDownloadLosesItsPlace(t *testing.T) {
 // TestReceiveCannotWrite: a write error ends the transfer.
 func TestReceiveCannotWrite(t *testing.T) {
 	t.Parallel()
-	f, err := os.Create(target(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must(os.Create(target(t)))(t)
 	reads := 0
 	src := &fake{open: func(context.Context, int) (*provider.Body, error) {
 		return body(readerFunc(func(p []byte) (int, error) {
@@ -173,7 +164,7 @@ func TestReceiveCannotWrite(t *testing.T) {
 			return len(p), nil
 		})), nil
 	}}
-	_, err = provider.Receive(t.Context(), src, packageOf(nil), f, provider.ReceiveOptions{Policy: accepting(nil).Policy})
+	_, err := provider.Receive(t.Context(), src, packageOf(nil), f, provider.ReceiveOptions{Policy: accepting(nil).Policy})
 	var e *provider.Error
 	if !errors.As(err, &e) || !errors.Is(err, fs.ErrClosed) || reads != 3 || src.closed.Load() != 1 {
 		t.Errorf("error %v after %d reads, %d bodies closed", err, reads, src.closed.Load())
@@ -222,9 +213,7 @@ func TestDownloadByContentHash(t *testing.T) {
 	t.Parallel()
 	content := archive(t)
 	packed, tree, err := checksum.H1Zip(t.Context(), bytes.NewReader(content), int64(len(content)), checksum.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	for name, h1 := range map[string]checksum.Hash{"archive": packed, "tree": tree} {
 		path := target(t)
 		o := provider.Options{Policy: verify.Policy{Accept: []checksum.Hash{h1}}}
@@ -380,10 +369,7 @@ func TestDownloadBrokenBodies(t *testing.T) {
 func TestReceive(t *testing.T) {
 	t.Parallel()
 	content := archive(t)
-	f, err := os.Create(target(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must(os.Create(target(t)))(t)
 	defer f.Close()
 	// What the file holds, and where its offset is, must not matter.
 	must(f.Write(bytes.Repeat([]byte("x"), 2*len(content))))(t)
@@ -603,19 +589,14 @@ func BenchmarkDownload(b *testing.B) {
 			release := reg.AddProvider(regtest.Provider{Address: "acme/demo", Version: "1.2.3", Platforms: []string{"linux_amd64"}, Size: int64(megabytes) * 1e6})
 			release.Sums() // hashes all of it, once
 			client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
-			pkg, err := client.ProviderPackage(b.Context(), demo, addrs.MustParseVersion("1.2.3"), linux)
-			if err != nil {
-				b.Fatal(err)
-			}
+			pkg := must(client.ProviderPackage(b.Context(), demo, addrs.MustParseVersion("1.2.3"), linux))(b)
 			path := filepath.Join(b.TempDir(), "demo.zip")
 			var most uint64
 			b.SetBytes(release.Archive("linux_amd64").Size())
 			b.ReportAllocs()
 			for b.Loop() {
 				before, src := heap(), &peak{Opener: client}
-				if _, err := provider.Download(b.Context(), src, pkg, path, provider.Options{}); err != nil {
-					b.Fatal(err)
-				}
+				must(provider.Download(b.Context(), src, pkg, path, provider.Options{}))(b)
 				most = max(most, src.most-min(src.most, before))
 			}
 			b.ReportMetric(float64(most)/1e6, "peak-MB")

@@ -75,9 +75,7 @@ func archive(t testing.TB) []byte {
 			must(io.WriteString(f, strings.Repeat(name, 50)))(t)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, w.Close())
 	return buf.Bytes()
 }
 
@@ -104,6 +102,14 @@ func accepting(content []byte) provider.Options {
 }
 
 func target(t testing.TB) string { return filepath.Join(t.TempDir(), "demo.zip") }
+
+// ok ends the test if err is not nil.
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // must returns v. If err is not nil, it ends the test.
 func must[T any](v T, err error) func(testing.TB) T {

@@ -74,9 +74,7 @@ func contentOf(t testing.TB, release *regtest.Release, platform addrs.Platform) 
 	t.Helper()
 	archive := release.Archive(platform.String())
 	packed, tree, err := checksum.H1Zip(t.Context(), archive, archive.Size(), checksum.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	return sortedHashes(packed, tree)
 }
 
@@ -217,10 +215,7 @@ func TestHashesAfterDownload(t *testing.T) {
 	t.Parallel()
 	reg, release, client := serveDemo(demoRelease())
 	shared := provider.ShareEvidence(client)
-	pkg, err := provider.Find(t.Context(), shared, demo, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pkg := must(provider.Find(t.Context(), shared, demo, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}}))(t)
 	must(provider.Download(t.Context(), shared, pkg, target(t), provider.Options{}))(t)
 	others := slices.DeleteFunc(slices.Clone(five), func(p addrs.Platform) bool { return p == linux })
 	got := must(provider.Hashes(t.Context(), shared, demo, pkg.Version, others, provider.HashOptions{Packages: []*provider.Package{pkg}}))(t)
@@ -565,10 +560,7 @@ func TestLimiterAcquire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		limiter := &provider.Limiter{Parallel: 1}
-		release, err := limiter.Acquire(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		release := must(limiter.Acquire(t.Context()))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := limiter.Acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
@@ -702,9 +694,7 @@ func TestHashesEvidenceBounded(t *testing.T) {
 	t.Parallel()
 	content := archive(t)
 	h1, _, err := checksum.H1Zip(t.Context(), bytes.NewReader(content), int64(len(content)), checksum.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	synctest.Test(t, func(t *testing.T) {
 		var inside gauge
 		src := &lister{
@@ -1017,9 +1007,7 @@ func unpacked(t *testing.T, root string, platform addrs.Platform, content string
 	t.Helper()
 	files := fstest.MapFS{"terraform-provider-demo_v1.2.3": {Data: []byte(content)}, "docs/README": {Data: []byte("Read me.\n")}}
 	dir := filepath.Join(root, "registry.opentofu.org", "acme", "demo", "1.2.3", platform.String())
-	if err := os.CopyFS(dir, files); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.CopyFS(dir, files))
 	h1 := must(checksum.H1Dir(t.Context(), files))(t)
 	return h1
 }
@@ -1030,10 +1018,7 @@ func TestHashesOfDirectory(t *testing.T) {
 	root := t.TempDir()
 	darwin := addrs.MustParsePlatform("darwin_arm64")
 	h1 := map[addrs.Platform]checksum.Hash{linux: unpacked(t, root, linux, "linux"), darwin: unpacked(t, root, darwin, "darwin")}
-	mirror, err := mirrordir.Open(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mirror := must(mirrordir.Open(root))(t)
 	for name, test := range map[string]struct {
 		policy verify.Policy
 		want   []addrs.Platform
@@ -1070,13 +1055,9 @@ func TestHashesOfBadDirectory(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	good := filepath.Join(root, "good")
-	if err := os.CopyFS(good, fstest.MapFS{"terraform-provider-demo": {Data: []byte("program")}}); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.CopyFS(good, fstest.MapFS{"terraform-provider-demo": {Data: []byte("program")}}))
 	linked := filepath.Join(root, "linked")
-	if err := os.Mkdir(linked, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.Mkdir(linked, 0o755))
 	if err := disktest.Symlink("/etc/passwd", filepath.Join(linked, "terraform-provider-demo")); err != nil {
 		t.Skipf("skipped: symbolic links cannot be made here: %v", err)
 	}

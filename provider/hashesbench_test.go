@@ -31,16 +31,9 @@ func deflated(b *testing.B, n int) []byte {
 	}
 	var buf bytes.Buffer
 	w := zip.NewWriter(&buf)
-	f, err := w.Create("terraform-provider-demo_v1.2.3")
-	if err != nil {
-		b.Fatal(err)
-	}
-	if _, err := f.Write(content); err != nil {
-		b.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		b.Fatal(err)
-	}
+	f := must(w.Create("terraform-provider-demo_v1.2.3"))(b)
+	must(f.Write(content))(b)
+	ok(b, w.Close())
 	return buf.Bytes()
 }
 
@@ -60,9 +53,7 @@ func BenchmarkHashes(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		start := time.Now()
-		if _, err := provider.Hashes(b.Context(), src, demo, v123, []addrs.Platform{linux}, o); err != nil {
-			b.Fatal(err)
-		}
+		must(provider.Hashes(b.Context(), src, demo, v123, []addrs.Platform{linux}, o))(b)
 		took := time.Since(start)
 		start = time.Now()
 		least(b, content)
@@ -75,22 +66,14 @@ func BenchmarkHashes(b *testing.B) {
 func least(b *testing.B, content []byte) {
 	b.Helper()
 	sha256.Sum256(content)
-	r, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
-	if err != nil {
-		b.Fatal(err)
-	}
+	r := must(zip.NewReader(bytes.NewReader(content), int64(len(content))))(b)
 	r.RegisterDecompressor(zip.Deflate, func(r io.Reader) io.ReadCloser {
 		return io.NopCloser(inflate.NewReader(bufio.NewReader(r)))
 	})
 	buf := make([]byte, 64<<10)
 	for _, file := range r.File {
-		f, err := file.Open()
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := io.CopyBuffer(struct{ io.Writer }{sha256.New()}, f, buf); err != nil {
-			b.Fatal(err)
-		}
+		f := must(file.Open())(b)
+		must(io.CopyBuffer(struct{ io.Writer }{sha256.New()}, f, buf))(b)
 	}
 }
 

@@ -39,9 +39,7 @@ func lockOf(t *testing.T, program string, client *regclient.Client, p addrs.Prov
 	v := must(versions.Newest(constraint))(t)
 	reports := must(provider.Hashes(t.Context(), client, p, v, on, provider.HashOptions{}))(t)
 	for _, platform := range on {
-		if err := lock.Merge(p, v, constraint, reports[platform].Recordable()); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, lock.Merge(p, v, constraint, reports[platform].Recordable()))
 	}
 	return lock
 }
@@ -62,9 +60,7 @@ func TestClientsAcceptLock(t *testing.T) {
 		if n := strings.Count(want, `"h1:`); n != 4 {
 			t.Errorf("%d hashes of content\n%s", n, want)
 		}
-		if err := lock.Save(filepath.Join(project.Dir, lockfile.Name)); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, lock.Save(filepath.Join(project.Dir, lockfile.Name)))
 		for _, flags := range [][]string{{"-lockfile=readonly"}, nil} {
 			project.Init(t, flags...)
 			if got := project.Read(t, lockfile.Name); got != want {

@@ -170,9 +170,7 @@ func TestHashesDisproved(t *testing.T) {
 	t.Parallel()
 	content := archive(t)
 	packed, tree, err := checksum.H1Zip(t.Context(), bytes.NewReader(content), int64(len(content)), checksum.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	src := &lister{Opener: serve(content), find: func(platform addrs.Platform) (*provider.Package, error) {
 		pkg := packageOf(content)
 		pkg.Hashes = map[addrs.Platform][]checksum.Hash{platform: {

@@ -387,9 +387,7 @@ func TestVia(t *testing.T) {
 		}
 		data := must(json.Marshal(pkg))(t)
 		var stored provider.Package
-		if err := json.Unmarshal(data, &stored); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, json.Unmarshal(data, &stored))
 		if ev, err := m.Evidence(t.Context(), &stored); err != nil || ev.Filename != test.from.name {
 			t.Errorf("%s: Evidence of %s, %v, want %s", v, ev.Filename, err, test.from.name)
 		}

@@ -34,14 +34,9 @@ func somePackage() *provider.Package {
 func TestPackageJSON(t *testing.T) {
 	t.Parallel()
 	pkg := somePackage()
-	data, err := json.Marshal(pkg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must(json.Marshal(pkg))(t)
 	var back *provider.Package
-	if err := json.Unmarshal(data, &back); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, json.Unmarshal(data, &back))
 	if diff := cmp.Diff(pkg, back, values, cmpopts.EquateComparable(checksum.Hash{})); diff != "" {
 		t.Errorf("after a round trip through %s: %s", data, diff)
 	}

@@ -103,9 +103,7 @@ func TestPatternText(t *testing.T) {
 		Exclude provider.Pattern   `json:"exclude"`
 	}
 	var c config
-	if err := json.Unmarshal([]byte(`{"include":["acme/*","*/*/*"],"exclude":""}`), &c); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, json.Unmarshal([]byte(`{"include":["acme/*","*/*/*"],"exclude":""}`), &c))
 	data, err := json.Marshal(c)
 	if want := `{"include":["registry.opentofu.org/acme/*","*/*/*"],"exclude":""}`; err != nil || string(data) != want {
 		t.Errorf("got %s, %v, want %s", data, err, want)

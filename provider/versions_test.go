@@ -99,80 +99,42 @@ func TestNewestFor(t *testing.T) {
 		kind       error
 		fits, text string
 	}{
-		{
-			name: "all known", want: "2.0.0",
-			list: []string{"1.0.0 5.0 linux_amd64", "2.0.0 5.0 linux_amd64"}, platform: linux,
-		}, {
-			name: "nothing known is taken to fit", want: "2.0.0",
-			list: []string{"1.0.0 5.0 linux_amd64", "2.0.0"}, platform: linux,
-		}, {
-			name: "newest with the platform", want: "1.0.0",
-			list: []string{"2.0.0 5.0 darwin_arm64", "1.0.0 5.0 linux_amd64,darwin_arm64"}, platform: linux,
-		}, {
-			name: "newest with a protocol", want: "1.5.0",
-			list: []string{"1.0.0 4.0", "1.5.0 4.0,5.2", "2.0.0 7.0"},
-		}, {
-			name: "protocol 6", want: "2.0.0", list: []string{"1.0.0 5.0", "2.0.0 6.4"},
-		}, {
-			name: "other protocols wanted", want: "1.0.0", list: []string{"1.0.0 4.0", "2.0.0 6.4"}, protocols: "~> 4.0",
-		}, {
-			name: "any protocol", want: "2.0.0", list: []string{"1.0.0 5.0", "2.0.0 9.0"}, protocols: ">= 0",
-		}, {
-			name: "a prerelease protocol never fits", list: []string{"1.0.0 6.0.0-rc1"},
-			kind: provider.ErrProtocol, text: "1.0.0 supports plugin protocol 6.0.0-rc1, want >= 5.0.0, < 7.0.0",
-		}, {
-			name: "too old", constraint: "~> 1.0", list: []string{"2.0.0 5.0", "1.0.0 4.0"},
-			kind: provider.ErrProtocol, fits: "2.0.0",
-			text: "1.0.0 supports plugin protocol 4.0, want >= 5.0.0, < 7.0.0; the newer 2.0.0 would fit",
-		}, {
-			name: "too new", constraint: ">= 2", list: []string{"3.0.0 7.0", "2.0.0 7.0,8.0", "1.0.0 5.0"},
-			kind: provider.ErrProtocol, fits: "1.0.0",
-			text: "3.0.0 supports plugin protocol 7.0, want >= 5.0.0, < 7.0.0; the older 1.0.0 would fit",
-		}, {
-			name: "platform missing", constraint: "1.0.0", platform: plan9,
-			list: []string{"1.0.0 5.0 linux_amd64,darwin_arm64", "0.9.0 5.0 plan9_arm"},
-			kind: provider.ErrNoPlatform, fits: "0.9.0",
-			text: "1.0.0 has no package for plan9_arm, only for linux_amd64, darwin_arm64; the older 0.9.0 would fit",
-		}, {
-			name: "all of several platforms", platform: linux, also: []addrs.Platform{darwin},
-			list: []string{"1.2.0 5.0 linux_amd64", "1.1.0 5.0 darwin_arm64", "1.0.0 5.0 linux_amd64,darwin_arm64"}, want: "1.0.0",
-		}, {
-			name: "some of several platforms missing", platform: plan9, also: []addrs.Platform{linux, darwin},
-			list: []string{"1.1.0 5.0 linux_amd64,windows_386", "1.0.0 5.0 linux_amd64,darwin_arm64"}, kind: provider.ErrNoPlatform,
-			text: "1.1.0 has no package for darwin_arm64, plan9_arm, only for linux_amd64, windows_386",
-		}, {
-			name: "several platforms of an unknown list", platform: plan9, also: []addrs.Platform{linux}, list: []string{"1.1.0"}, want: "1.1.0",
-		}, {
-			name: "platform missing everywhere", platform: plan9, list: []string{"1.0.0 5.0 linux_amd64"},
-			kind: provider.ErrNoPlatform, text: "1.0.0 has no package for plan9_arm, only for linux_amd64",
-		}, {
-			name: "no version allowed", constraint: "~> 5.0", platform: linux,
-			list: []string{"4.0.0 5.0 darwin_arm64", "3.0.0 5.0 linux_amd64"},
-			kind: provider.ErrNoVersion, fits: "3.0.0",
-			text: `no version matches "~> 5.0", the newest is 4.0.0, the newest that fits 3.0.0`,
-		}, {
-			name: "a newer prerelease", constraint: ">= 5.0", platform: linux, fits: "3.0.0",
-			list: []string{"5.0.0-beta", "4.0.0 5.0 darwin_arm64", "5.0.0-rc1", "3.0.0 5.0 linux_amd64"}, kind: provider.ErrNoVersion,
-			text: `no version matches ">= 5.0.0", the newest is 4.0.0 (newer prerelease: 5.0.0-rc1), the newest that fits 3.0.0`,
-		}, {
-			name: "an older prerelease", constraint: ">= 5.0", list: []string{"4.0.0-rc1", "4.0.0"}, kind: provider.ErrNoVersion,
-			fits: "4.0.0", text: `no version matches ">= 5.0.0", the newest is 4.0.0`,
-		}, {
-			name: "only prereleases", list: []string{"1.0.0-alpha", "1.0.0-beta"}, kind: provider.ErrNoVersion,
-			text: "no version matches (any release), only prereleases are listed, the newest is 1.0.0-beta",
-		}, {
-			name: "only 0.0.0", list: []string{"0.0.0"}, kind: provider.ErrNoVersion,
-			text: `no version matches (any release), the only release listed is 0.0.0, which the CLI treats as "no version"`,
-		}, {
-			name: "0.0.0 and prereleases", list: []string{"0.0.0", "1.0.0-beta"}, kind: provider.ErrNoVersion,
-			text: "no version matches (any release), only prereleases are listed, the newest is 1.0.0-beta",
-		}, {
-			name: "0.0.0 wanted", constraint: "0.0.0", list: []string{"0.0.0", "1.0.0 5.0 linux_amd64"}, kind: provider.ErrNoVersion, fits: "1.0.0",
-			text: `no version matches "0.0.0", the newest is 1.0.0; no constraint selects 0.0.0, which the CLI treats as "no version"`,
-		}, {
-			name: "none listed", constraint: "1.0.0", kind: provider.ErrNoVersion,
-			text: `no version matches "1.0.0", none is listed`,
-		},
+		{name: "all known", want: "2.0.0", list: []string{"1.0.0 5.0 linux_amd64", "2.0.0 5.0 linux_amd64"}, platform: linux},
+		{name: "nothing known is taken to fit", want: "2.0.0", list: []string{"1.0.0 5.0 linux_amd64", "2.0.0"}, platform: linux},
+		{name: "newest with the platform", want: "1.0.0", list: []string{"2.0.0 5.0 darwin_arm64", "1.0.0 5.0 linux_amd64,darwin_arm64"}, platform: linux},
+		{name: "newest with a protocol", want: "1.5.0", list: []string{"1.0.0 4.0", "1.5.0 4.0,5.2", "2.0.0 7.0"}},
+		{name: "protocol 6", want: "2.0.0", list: []string{"1.0.0 5.0", "2.0.0 6.4"}},
+		{name: "other protocols wanted", want: "1.0.0", list: []string{"1.0.0 4.0", "2.0.0 6.4"}, protocols: "~> 4.0"},
+		{name: "any protocol", want: "2.0.0", list: []string{"1.0.0 5.0", "2.0.0 9.0"}, protocols: ">= 0"},
+		{name: "a prerelease protocol never fits", list: []string{"1.0.0 6.0.0-rc1"},
+			kind: provider.ErrProtocol, text: "1.0.0 supports plugin protocol 6.0.0-rc1, want >= 5.0.0, < 7.0.0"},
+		{name: "too old", constraint: "~> 1.0", list: []string{"2.0.0 5.0", "1.0.0 4.0"},
+			kind: provider.ErrProtocol, fits: "2.0.0", text: "1.0.0 supports plugin protocol 4.0, want >= 5.0.0, < 7.0.0; the newer 2.0.0 would fit"},
+		{name: "too new", constraint: ">= 2", list: []string{"3.0.0 7.0", "2.0.0 7.0,8.0", "1.0.0 5.0"},
+			kind: provider.ErrProtocol, fits: "1.0.0", text: "3.0.0 supports plugin protocol 7.0, want >= 5.0.0, < 7.0.0; the older 1.0.0 would fit"},
+		{name: "platform missing", constraint: "1.0.0", platform: plan9, list: []string{"1.0.0 5.0 linux_amd64,darwin_arm64", "0.9.0 5.0 plan9_arm"},
+			kind: provider.ErrNoPlatform, fits: "0.9.0", text: "1.0.0 has no package for plan9_arm, only for linux_amd64, darwin_arm64; the older 0.9.0 would fit"},
+		{name: "all of several platforms", platform: linux, also: []addrs.Platform{darwin}, list: []string{"1.2.0 5.0 linux_amd64", "1.1.0 5.0 darwin_arm64", "1.0.0 5.0 linux_amd64,darwin_arm64"}, want: "1.0.0"},
+		{name: "some of several platforms missing", platform: plan9, also: []addrs.Platform{linux, darwin}, list: []string{"1.1.0 5.0 linux_amd64,windows_386", "1.0.0 5.0 linux_amd64,darwin_arm64"},
+			kind: provider.ErrNoPlatform, text: "1.1.0 has no package for darwin_arm64, plan9_arm, only for linux_amd64, windows_386"},
+		{name: "several platforms of an unknown list", platform: plan9, also: []addrs.Platform{linux}, list: []string{"1.1.0"}, want: "1.1.0"},
+		{name: "platform missing everywhere", platform: plan9, list: []string{"1.0.0 5.0 linux_amd64"},
+			kind: provider.ErrNoPlatform, text: "1.0.0 has no package for plan9_arm, only for linux_amd64"},
+		{name: "no version allowed", constraint: "~> 5.0", platform: linux, list: []string{"4.0.0 5.0 darwin_arm64", "3.0.0 5.0 linux_amd64"},
+			kind: provider.ErrNoVersion, fits: "3.0.0", text: `no version matches "~> 5.0", the newest is 4.0.0, the newest that fits 3.0.0`},
+		{name: "a newer prerelease", constraint: ">= 5.0", platform: linux, fits: "3.0.0", list: []string{"5.0.0-beta", "4.0.0 5.0 darwin_arm64", "5.0.0-rc1", "3.0.0 5.0 linux_amd64"},
+			kind: provider.ErrNoVersion, text: `no version matches ">= 5.0.0", the newest is 4.0.0 (newer prerelease: 5.0.0-rc1), the newest that fits 3.0.0`},
+		{name: "an older prerelease", constraint: ">= 5.0", list: []string{"4.0.0-rc1", "4.0.0"},
+			kind: provider.ErrNoVersion, fits: "4.0.0", text: `no version matches ">= 5.0.0", the newest is 4.0.0`},
+		{name: "only prereleases", list: []string{"1.0.0-alpha", "1.0.0-beta"},
+			kind: provider.ErrNoVersion, text: "no version matches (any release), only prereleases are listed, the newest is 1.0.0-beta"},
+		{name: "only 0.0.0", list: []string{"0.0.0"},
+			kind: provider.ErrNoVersion, text: `no version matches (any release), the only release listed is 0.0.0, which the CLI treats as "no version"`},
+		{name: "0.0.0 and prereleases", list: []string{"0.0.0", "1.0.0-beta"},
+			kind: provider.ErrNoVersion, text: "no version matches (any release), only prereleases are listed, the newest is 1.0.0-beta"},
+		{name: "0.0.0 wanted", constraint: "0.0.0", list: []string{"0.0.0", "1.0.0 5.0 linux_amd64"},
+			kind: provider.ErrNoVersion, fits: "1.0.0", text: `no version matches "0.0.0", the newest is 1.0.0; no constraint selects 0.0.0, which the CLI treats as "no version"`},
+		{name: "none listed", constraint: "1.0.0", kind: provider.ErrNoVersion, text: `no version matches "1.0.0", none is listed`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -331,9 +293,7 @@ func TestVersionsJSON(t *testing.T) {
 		t.Errorf("JSON\n got %s\nwant %s", data, want)
 	}
 	var back *provider.Versions
-	if err := json.Unmarshal(data, &back); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, json.Unmarshal(data, &back))
 	if diff := cmp.Diff(versions, back, values); diff != "" {
 		t.Errorf("after a round trip: %s", diff)
 	}

@@ -354,6 +354,11 @@ func TestKeep(t *testing.T) {
 	if got, want := string(first.Bytes()), strings.Replace(inBlock(), "alpha", "gamma", 1); got != want {
 		t.Errorf("Keep of the second block left %q, want %q", got, want)
 	}
+	indented := parseLenient(t, "# top\n\nmodule \"x\" {\n}\n  # own\n  "+inBlock())
+	indented.Delete(alpha)
+	if got, want := string(indented.Bytes()), "# top\n\nmodule \"x\" {\n}\n"; got != want {
+		t.Errorf("Delete of an indented block left %q, want %q", got, want)
+	}
 }
 
 // TestQuoting compares the texts in quotes with those of the library that the CLI

@@ -142,6 +142,7 @@ func TestParseRefuses(t *testing.T) {
 		{"a = \"\xff\"", "1:6: text is not encoded in UTF-8"},
 		{"\ufeff\ufeff", `1:1: unexpected character '\ufeff'`},
 		{"x = 1\n<<<<<<< HEAD\n", "2:1: unresolved merge conflict"},
+		{"<<<<<<< HEAD\n", "1:1: unresolved merge conflict"},
 	} {
 		f, err := lockfile.Parse([]byte(tt.src), "")
 		if _, ok := errors.AsType[*lockfile.ParseError](err); !ok || f != nil {
