@@ -204,6 +204,25 @@ func TestContextWins(t *testing.T) {
 	})
 }
 
+// A wait beyond the deadline does not start.
+func TestDeadlineShorterThanTheWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		start := time.Now()
+		s := serve(status(429, "", "Retry-After: 20"))
+		_, err := client(t, s).Get(ctx, get("https://registry.example.com/"))
+		e := asError(t, err)
+		if time.Since(start) != 0 || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("after %v: %v", time.Since(start), err)
+		}
+		if e.Status != 429 || e.RetryAfter != 20*time.Second || e.Attempts != 1 || !strings.Contains(err.Error(), "status 429") {
+			t.Errorf("%+v", e)
+		}
+	})
+}
+
 // The error has the status of the last attempt, or 0.
 func TestLastStatus(t *testing.T) {
 	t.Parallel()
