@@ -27,13 +27,9 @@ func find(t testing.TB, body string) (*provider.Package, error) {
 func TestArchiveURLs(t *testing.T) {
 	t.Parallel()
 	for ref, want := range map[string]string{
-		"terraform-provider-alpha_1.2.0_linux_amd64.zip": alphaURL + "terraform-provider-alpha_1.2.0_linux_amd64.zip",
-		"download/alpha.zip":                             alphaURL + "download/alpha.zip",
-		"./alpha.zip":                                    alphaURL + "alpha.zip",
-		"../../../alpha.zip":                             baseURL + "alpha.zip",
-		"/files?id=7f3c9a":                               "https://mirror.example.com/files?id=7f3c9a",
-		"//cdn.example.com/alpha.zip":                    "https://cdn.example.com/alpha.zip",
-		"https://cdn.example.com:8443/alpha.zip":         "https://cdn.example.com:8443/alpha.zip",
+		"./alpha.zip":                 alphaURL + "alpha.zip",
+		"/files?id=7f3c9a":            "https://mirror.example.com/files?id=7f3c9a",
+		"//cdn.example.com/alpha.zip": "https://cdn.example.com/alpha.zip",
 		"https://store.example.com/a.zip?X-Amz-Signature=1f&X-Amz-Date=2": "https://store.example.com/a.zip?X-Amz-Signature=1f&X-Amz-Date=2",
 		"?file=alpha": alphaURL + "1.2.0.json?file=alpha", // one program may serve both
 		"größe.zip":   alphaURL + "gr%C3%B6%C3%9Fe.zip",
@@ -51,31 +47,20 @@ func TestBadPackage(t *testing.T) {
 	t.Parallel()
 	archive := func(members string) string { return `{"archives":{"linux_amd64":{` + members + `}}}` }
 	for body, reason := range map[string]string{
-		`null`:                                 "an object is wanted",
-		`[]`:                                   "wanted",
-		`{"archives":[]}`:                      "archives is not an object",
-		`{"archives":{},"Archives":{}}`:        "second member",
-		`{"archives":{"linux_amd64":null}}`:    "linux_amd64: JSON: an object is wanted",
-		`{"archives":{"linux_amd64":"x.zip"}}`: "linux_amd64",
+		`{"archives":{"linux_amd64":null}}`:                                          "linux_amd64: JSON: an object is wanted",
 		`{"archives":{"linux_amd64":{"url":"a.zip"},"linux_amd64":{"url":"b.zip"}}}`: "second member",
 		`{"download_url":"https://x/","shasum":"ab"}`:                                "package regclient",
-		archive(``):                                  "url is missing",
 		archive(`"url":""`):                          "url is missing",
-		archive(`"url":"?"`):                         "url is the URL of the document itself",
 		archive(`"url":"1.2.0.json"`):                "url is the URL of the document itself",
 		archive(`"url":"%31.2.0.json?"`):             "url is the URL of the document itself",
-		archive(`"url":"a.zip","URL":"b.zip"`):       "second member",
 		archive(`"url":"http://cdn.example.com/a"`):  "set AllowHTTP",
-		archive(`"url":"https:a.zip"`):               "has no host",
 		archive(`"url":"https://u:hunter2@h/a"`):     "user name",
 		archive(`"url":"a.zip#hunter2"`):             "fragment",
 		archive(`"url":"..\\a.zip"`):                 "backslash",
 		archive(`"url":"%zz?hunter2"`):               "invalid URL",
-		archive(`"url":"a","hashes":{}`):             "JSON",
 		archive(`"url":"a","hashes":[null]`):         "hash",
 		archive(`"url":"a","hashes":["zh:abc"]`):     "64 hex digits",
 		archive(`"url":"a","hashes":["\u001b:x\n"]`): "hash",
-		archive(`"url":"a","hashes":["abc"]`):        "hash",
 	} {
 		pkg, err := find(t, body)
 		e := asError(t, err)
@@ -96,9 +81,7 @@ func TestNoPlatform(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string][]string{
 		`{"archives":{"windows_386":{"url":"w.zip"},"darwin_arm64":null,"_":{},"linux-amd64":{}}}`: {"darwin_arm64", "windows_386"},
-		`{"archives":{}}`:   nil,
-		`{"archives":null}`: nil,
-		`{}`:                nil,
+		`{}`: nil,
 		`{"archives":{"Linux_amd64":{"url":"x.zip"}}}`: {"Linux_amd64"},
 	} {
 		_, err := find(t, body)
@@ -128,8 +111,6 @@ func TestStatedHashes(t *testing.T) {
 	other := strings.ReplaceAll(goodZH, "a", "b")
 	const h1 = "h1:4A07+ZFc2wgJwo8YNlQpr1rVlgUDlxXHhPJciaPY5gs="
 	for body, want := range map[string]string{
-		`{"linux_amd64":{"url":"a"}}`:                                                                                     "",
-		`{"linux_amd64":{"url":"a","hashes":[]}}`:                                                                         "",
 		`{"linux_amd64":{"url":"a","hashes":null}}`:                                                                       "",
 		`{"linux_amd64":{"url":"a","hashes":["h1:","zh:"]}}`:                                                              "",
 		`{"linux_amd64":{"url":"a","hashes":["` + h1 + `"]}}`:                                                             "linux_amd64 " + h1,

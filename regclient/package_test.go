@@ -102,14 +102,9 @@ func TestUnusablePackages(t *testing.T) {
 		kind error
 		text string
 	}{
-		{"another system", set("os", "windows"), nil, `the platform "windows", "amd64"`},
 		{"another architecture", set("arch", "AMD64"), nil, `the platform "linux", "AMD64"`},
-		{"no platform", func(doc map[string]any) { delete(doc, "os"); delete(doc, "arch") }, nil, "the platform"},
 		{"no download_url", set("download_url", ""), nil, "download_url is missing"},
 		{"http", set("download_url", "http://files.example.com/x.zip?token=secret"), provider.ErrInsecure, "download_url: insecure: the URL is http, not https; set AllowHTTP"},
-		{"http sums", set("shasums_url", "http://files.example.com/x"), provider.ErrInsecure, "shasums_url"},
-		{"http signature", set("shasums_signature_url", "http://files.example.com/x"), provider.ErrInsecure, "shasums_signature_url"},
-		{"ftp", set("download_url", "ftp://files.example.com/x.zip"), provider.ErrInsecure, "download_url"},
 		{"file", set("download_url", "file:///etc/passwd"), nil, "download_url"},
 		{"user name", set("download_url", "https://me:secret@files.example.com/x.zip"), nil, "download_url: the URL contains a user name"},
 		{"no host", set("download_url", "https:///x.zip"), nil, "download_url: the URL has no host"},
@@ -117,26 +112,18 @@ func TestUnusablePackages(t *testing.T) {
 		{"two ports", set("download_url", "//files.example.com:80:80/x.zip?secret"), nil, "download_url: the URL has an invalid host"},
 		{"port 0", set("download_url", "https://files.example.com:0/x.zip?secret"), nil, "download_url: the URL has an invalid port"},
 		{"another spelling of 127.0.0.1", set("shasums_url", "https://127.1/x?secret"), nil, "shasums_url: the URL has an invalid host"},
-		{"opaque", set("download_url", "https:x.zip"), nil, "download_url: the URL has no host"},
 		{"fragment", set("download_url", "https://files.example.com/x.zip#secret"), nil, "download_url: the URL contains a fragment"},
 		{"space", set("download_url", " https://files.example.com/x.zip"), nil, "download_url: the URL contains a space"},
 		{"backslash", set("download_url", `https://files.example.com\x.zip`), nil, "download_url: the URL contains a space or a backslash"},
 		{"control character", set("download_url", "https://files.example.com/\x1b?secret"), nil, "download_url: invalid URL"},
 		{"bad escape", set("download_url", "https://files.example.com/%zz?secret"), nil, "download_url: invalid URL"},
 		{"path in filename", set("filename", "../x.zip"), nil, "filename"},
-		{"backslash in filename", set("filename", `..\x.zip`), nil, "filename"},
-		{"filename dots", set("filename", ".."), nil, "filename"},
 		{"filename with an escape", set("filename", "x\x1b[31m.zip"), nil, `filename "x\x1b[31m.zip"`},
 		{"filename of 256 bytes", set("filename", strings.Repeat("x", 256)), nil, "filename"},
-		{"no shasum", set("shasum", ""), nil, "shasum"},
 		{"short shasum", set("shasum", goodSum[1:]), nil, "shasum"},
-		{"long shasum", set("shasum", goodSum+"00"), nil, "shasum"},
-		{"shasum not hex", set("shasum", "x"+goodSum[1:]), nil, "shasum"},
 		{"another zh", packages(map[string]any{"hashes": []string{"zh:" + strings.Repeat("0", 64)}}), nil, "differs from shasum"},
 		{"hash without a scheme", packages(map[string]any{"hashes": []string{goodSum}}), nil, "packages: linux_amd64"},
-		{"short zh", packages(map[string]any{"hashes": []string{"zh:" + goodSum[1:]}}), nil, "packages: linux_amd64"},
 		{"negative size", packages(map[string]any{"package_size": -1}), nil, "package_size -1 is negative"},
-		{"fraction of a size", packages(map[string]any{"package_size": 1.5}), nil, "package_size"},
 		{"size beyond 64 bits", func(doc map[string]any) {
 			packages(map[string]any{"package_size": 1e30})(doc)
 		}, nil, "package_size"},
@@ -203,13 +190,8 @@ func TestUsablePackages(t *testing.T) {
 	}{
 		{"no sums", func(doc map[string]any) { doc["shasums_url"], doc["shasums_signature_url"] = "", "" },
 			func(p *provider.Package) bool { return p.SumsURL == "" && p.SignatureURL == "" && p.URL != "" }},
-		{"upper-case shasum", set("shasum", strings.ToUpper(goodSum)), func(p *provider.Package) bool { return p.SHA256 == zh }},
-		{"protocols unknown", set("protocols", []string{""}), func(p *provider.Package) bool { return p.Protocols == nil }},
-		{"protocols absent", func(doc map[string]any) { delete(doc, "protocols") }, func(p *provider.Package) bool { return p.Protocols == nil }},
 		{"an empty protocol", set("protocols", []string{"", "5.1"}), func(p *provider.Package) bool { return slices.Equal(p.Protocols, []string{"5.1"}) }},
-		{"empty packages", packages(map[string]any{}), func(p *provider.Package) bool { return len(p.Hashes) == 0 }},
 		{"an old protocol", set("protocols", []string{"4.0"}), func(p *provider.Package) bool { return errors.Is(p.Fits(provider.Need{}), provider.ErrProtocol) }},
-		{"no filename", set("filename", ""), func(p *provider.Package) bool { return p.Filename == "" }},
 		{"filename of 255 bytes", set("filename", strings.Repeat("x", 255)), func(p *provider.Package) bool { return len(p.Filename) == 255 }},
 		{"presigned", set("download_url", "https://files.example.com/x.zip?X-Sig=secret&b=%2F"), func(p *provider.Package) bool {
 			return p.URL == "https://files.example.com/x.zip?X-Sig=secret&b=%2F"
@@ -225,7 +207,6 @@ func TestUsablePackages(t *testing.T) {
 		}}), func(p *provider.Package) bool {
 			return slices.Equal(p.Keys, []verify.Key{{Armor: "one"}, {Armor: "two"}})
 		}},
-		{"no keys", set("signing_keys", nil), func(p *provider.Package) bool { return p.Keys == nil }},
 		{"100 keys", set("signing_keys", keys(100, "armor")), func(p *provider.Package) bool { return len(p.Keys) == 100 }},
 		{"100 protocols", set("protocols", slices.Repeat([]string{"5.0"}, 100)), func(p *provider.Package) bool { return len(p.Protocols) == 100 }},
 		{"1000 packages", packages(manyPackages(1000)), func(p *provider.Package) bool { return len(p.Hashes) == 1000 }},
@@ -243,8 +224,6 @@ func TestUsablePackages(t *testing.T) {
 		}},
 		{"upper-case zh", packages(map[string]any{"linux_amd64": map[string]any{"hashes": []string{"zh:" + strings.ToUpper(goodSum)}}}),
 			func(p *provider.Package) bool { return slices.Equal(p.Hashes[linux], []checksum.Hash{zh}) }},
-		{"an unknown scheme", packages(map[string]any{"linux_amd64": map[string]any{"hashes": []string{"h9:x"}}}),
-			func(p *provider.Package) bool { return len(p.Hashes[linux]) == 1 }},
 		{"nonsense about others", packages(map[string]any{
 			"linux_amd64": nil, "": nil, "linux": nil, "a_b_c": nil, "windows_amd64": map[string]any{"hashes": []string{"nonsense"}, "package_size": -5}, "darwin_arm64": nil,
 		}), func(p *provider.Package) bool { return len(p.Hashes) == 0 && p.Size == 0 }},

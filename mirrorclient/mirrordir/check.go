@@ -58,7 +58,7 @@ func (r *Report) OK() bool { return len(r.Problems) == 0 }
 
 // Finding is a problem or note about a file.
 type Finding struct {
-	Kind     FindingKind    `json:"kind"`              // such as Missing
+	Kind     FindingKind    `json:"kind"`              // such as "missing"
 	Name     string         `json:"name"`              // name of the file
 	Provider addrs.Provider `json:"provider,omitzero"` // zero if unknown
 	Version  addrs.Version  `json:"version,omitzero"`  // zero if not about one version
@@ -69,37 +69,36 @@ type Finding struct {
 // String returns kind, name and detail.
 func (f Finding) String() string { return fmt.Sprintf("%s: %q: %s", f.Kind, f.Name, f.Detail) }
 
-// FindingKind is the kind of a [Finding].
+// FindingKind is the kind of a [Finding]. The kinds of problems are:
+//
+//	missing    a document lists a missing file, or the index a missing or empty document
+//	changed    an archive differs from its record or from a document
+//	damaged    a document, a record or an archive is invalid
+//	refused    the policy does not accept the recorded evidence
+//
+// The kinds of notes are:
+//
+//	unlisted     network clients do not find the archive or the version
+//	unrecorded   an archive has no record
+//	external     a document lists a URL outside of the mirror
+//	leftover     a record has no archive
+//	ignored      a name is invalid or not canonical
+//	unreachable  network clients do not find the provider in the directory
+//	corrected    a document stated wrong hashes and was corrected
 type FindingKind string
 
-// The kinds of problems.
 const (
-	// Missing: a document lists a missing file, or the index a missing or empty document.
-	Missing FindingKind = "missing"
-	// Changed: an archive differs from its record or from a document.
-	Changed FindingKind = "changed"
-	// Damaged: a document, a record or an archive is invalid.
-	Damaged FindingKind = "damaged"
-	// Refused: the policy does not accept the recorded evidence.
-	Refused FindingKind = "refused"
-)
-
-// The kinds of notes.
-const (
-	// Unlisted: network clients do not find the archive or the version.
-	Unlisted FindingKind = "unlisted"
-	// Unrecorded: an archive has no record.
-	Unrecorded FindingKind = "unrecorded"
-	// External: a document lists a URL outside of the mirror.
-	External FindingKind = "external"
-	// Leftover: a record has no archive.
-	Leftover FindingKind = "leftover"
-	// Ignored: a name is invalid or not canonical.
-	Ignored FindingKind = "ignored"
-	// Unreachable: network clients do not find the provider in the directory.
-	Unreachable FindingKind = "unreachable"
-	// Corrected: a document stated wrong hashes and was corrected.
-	Corrected FindingKind = "corrected"
+	kindMissing     FindingKind = "missing"
+	kindChanged     FindingKind = "changed"
+	kindDamaged     FindingKind = "damaged"
+	kindRefused     FindingKind = "refused"
+	kindUnlisted    FindingKind = "unlisted"
+	kindUnrecorded  FindingKind = "unrecorded"
+	kindExternal    FindingKind = "external"
+	kindLeftover    FindingKind = "leftover"
+	kindIgnored     FindingKind = "ignored"
+	kindUnreachable FindingKind = "unreachable"
+	kindCorrected   FindingKind = "corrected"
 )
 
 // Check reads all archives, documents and records and reports where they differ. It changes nothing
@@ -138,7 +137,7 @@ func (f *findings) note(list ...Finding) {
 	defer f.mu.Unlock()
 	for _, one := range list {
 		switch one.Kind {
-		case Missing, Changed, Damaged, Refused:
+		case kindMissing, kindChanged, kindDamaged, kindRefused:
 			f.report.Problems = append(f.report.Problems, one)
 		default:
 			f.report.Notes = append(f.report.Notes, one)
@@ -153,7 +152,7 @@ func (m *Mirror) inspect(ctx context.Context, op string, o CheckOptions, do func
 	if o.Policy != nil {
 		c.limits = o.Policy.Limits
 	}
-	providers, err := m.providers(ctx, func(name, reason string) { c.found.note(Finding{Kind: Ignored, Name: name, Detail: reason}) })
+	providers, err := m.providers(ctx, func(name, reason string) { c.found.note(Finding{Kind: kindIgnored, Name: name, Detail: reason}) })
 	if err != nil {
 		return nil, failed(op, "the mirror", err)
 	}
@@ -192,15 +191,15 @@ func (m *Mirror) takeInventory(ctx context.Context, p addrs.Provider) (s *invent
 	if host := p.Host(); strings.Contains(host.String(), ":") {
 		// Both CLIs fail with "unsupported protocol scheme", since they parse the relative address of the
 		// documents as an absolute URL.
-		find(Unreachable, providerDir(p), "the host has a port, and neither OpenTofu nor Terraform can ask a network mirror for such a provider; use the directory as a filesystem_mirror")
+		find(kindUnreachable, providerDir(p), "the host has a port, and neither OpenTofu nor Terraform can ask a network mirror for such a provider; use the directory as a filesystem_mirror")
 	} else if host.String() != host.Display() {
-		find(Unreachable, providerDir(p), "clients ask a web server for "+host.String()+"; serve the mirror with package mirrorserve, or use the directory as a filesystem_mirror")
+		find(kindUnreachable, providerDir(p), "clients ask a web server for "+host.String()+"; serve the mirror with package mirrorserve, or use the directory as a filesystem_mirror")
 	}
 	if s.files, err = m.listFiles(ctx, p, providerDir(p)); err != nil {
 		return nil, err
 	}
 	if s.index, err = m.readIndex(ctx, p); errors.Is(err, errDamaged) {
-		find(Damaged, indexName(p), oneLine(err))
+		find(kindDamaged, indexName(p), oneLine(err))
 	} else if err != nil {
 		return nil, err
 	}
@@ -208,7 +207,7 @@ func (m *Mirror) takeInventory(ctx context.Context, p addrs.Provider) (s *invent
 	maps.Copy(versions, s.index)
 	s.versions = slices.SortedFunc(maps.Keys(versions), addrs.Version.Compare)
 	for _, i := range s.files.ignored {
-		find(Ignored, i.name, "not the name of an archive of this provider")
+		find(kindIgnored, i.name, "not the name of an archive of this provider")
 	}
 	return s, nil
 }
@@ -270,27 +269,27 @@ func (c *inspection) checkVersion(ctx context.Context, s *inventory, v addrs.Ver
 	list, err := c.m.readEntries(ctx, providerDir(s.provider), v)
 	switch {
 	case errors.Is(err, errDamaged):
-		find(Damaged, name, none, "%s", oneLine(err))
+		find(kindDamaged, name, none, "%s", oneLine(err))
 	case err != nil:
 		return err
 	case list == nil && s.index[v]:
-		find(Missing, name, none, "the index lists the version")
+		find(kindMissing, name, none, "the index lists the version")
 	case len(list) == 0 && s.index[v]:
-		find(Missing, name, none, "the document is empty, but the index lists the version")
+		find(kindMissing, name, none, "the document is empty, but the index lists the version")
 	case len(list) > 0 && !s.index[v]:
-		find(Unlisted, name, none, "the index does not list the version")
+		find(kindUnlisted, name, none, "the index does not list the version")
 	}
 	for platform, l := range list {
 		file := resolve(providerDir(s.provider), l.URL)
 		if file == "" {
-			find(External, name, platform, "it lists the URL %.200q", l.URL)
+			find(kindExternal, name, platform, "it lists the URL %.200q", l.URL)
 		} else if _, there := s.files.sizes[file]; !there {
 			size, err := c.m.fileSize(ctx, file) // file may be in another directory
 			if err != nil {
 				return err
 			}
 			if size < 0 {
-				find(Missing, file, platform, "%s lists it", name)
+				find(kindMissing, file, platform, "%s lists it", name)
 			}
 		}
 	}
@@ -302,7 +301,7 @@ func (c *inspection) checkVersion(ctx context.Context, s *inventory, v addrs.Ver
 	}
 	for _, name := range s.files.records[v] {
 		if _, there := s.files.sizes[strings.TrimSuffix(name, recordSuffix)]; !there {
-			find(Leftover, name, none, "the record of a missing archive")
+			find(kindLeftover, name, none, "the record of a missing archive")
 		}
 	}
 	return each(ctx, len(archives)+1, len(archives), func(ctx context.Context, i int) error {
@@ -323,9 +322,9 @@ func (c *inspection) checkArchive(ctx context.Context, a address, name string, l
 	rec, err := c.m.readRecord(ctx, name)
 	switch {
 	case errors.Is(err, errDamaged):
-		find(Damaged, name+recordSuffix, "%s", oneLine(err))
+		find(kindDamaged, name+recordSuffix, "%s", oneLine(err))
 	case errors.Is(err, fs.ErrNotExist):
-		find(Unrecorded, name, "the archive has no record")
+		find(kindUnrecorded, name, "the archive has no record")
 	case err != nil:
 		return err
 	}
@@ -341,24 +340,24 @@ func (c *inspection) checkArchive(ctx context.Context, a address, name string, l
 	// Report only the first problem of an archive, since it explains the others.
 	switch {
 	case rec != nil && rec.Size != size:
-		find(Changed, name, "the archive is %d bytes, the record states %d", size, rec.Size)
+		find(kindChanged, name, "the archive is %d bytes, the record states %d", size, rec.Size)
 		return nil
 	case rec != nil && len(contradicting(rec.Hashes, local)) > 0:
-		find(Changed, name, "the record states %v, the archive has %v", contradicting(rec.Hashes, local), local)
+		find(kindChanged, name, "the record states %v, the archive has %v", contradicting(rec.Hashes, local), local)
 		return nil
 	case damaged:
-		find(Damaged, name, "%s", oneLine(err))
+		find(kindDamaged, name, "%s", oneLine(err))
 		return nil
 	}
 	document := documentName(a.provider, a.version)
 	l, ok := list[a.platform]
 	if !ok || resolve(providerDir(a.provider), l.URL) != name {
-		find(Unlisted, name, "%s does not list it", document)
+		find(kindUnlisted, name, "%s does not list it", document)
 	} else if wrong := contradicting(l.Hashes, local); len(wrong) > 0 && rec != nil {
-		find(Changed, name, "%s states %v, the archive has the recorded %v; run Mirror.Reindex to correct the document", document, wrong, local)
+		find(kindChanged, name, "%s states %v, the archive has the recorded %v; run Mirror.Reindex to correct the document", document, wrong, local)
 	} else if len(wrong) > 0 {
 		// Some versions of "tofu providers mirror" write the zh of a new version into all documents.
-		find(Changed, name, "%s states %v, the archive has %v; run Mirror.Add to compare the archive with the checksums of the source, or Mirror.Reindex if only the document is wrong", document, wrong, local)
+		find(kindChanged, name, "%s states %v, the archive has %v; run Mirror.Add to compare the archive with the checksums of the source, or Mirror.Reindex if only the document is wrong", document, wrong, local)
 	}
 	if rec != nil {
 		policy := verify.Policy{AllowUnchecked: true, AllowExpired: true, AllowWeak: true, AllowAnyName: true}
@@ -366,7 +365,7 @@ func (c *inspection) checkArchive(ctx context.Context, a address, name string, l
 			policy = *c.options.Policy
 		}
 		if _, err := policy.Judge(rec.evidence(a), rec.Size, local); err != nil {
-			find(Refused, name, "%s", oneLine(err))
+			find(kindRefused, name, "%s", oneLine(err))
 		}
 	}
 	return nil
@@ -431,7 +430,7 @@ func (c *inspection) reindex(ctx context.Context, s *inventory) error {
 		rest = rest[n:]
 	}
 	for _, f := range s.findings {
-		if f.Kind != Damaged { // the index has been replaced
+		if f.Kind != kindDamaged { // the index has been replaced
 			c.found.note(f)
 		}
 	}
@@ -491,13 +490,13 @@ func (c *inspection) recordArchive(ctx context.Context, a address, name string, 
 		return err
 	}
 	if rec != nil && rec.Size != size {
-		find(Changed, "the archive is %d bytes, the record states %d; run Mirror.Add to replace it", size, rec.Size)
+		find(kindChanged, "the archive is %d bytes, the record states %d; run Mirror.Add to replace it", size, rec.Size)
 		return nil
 	}
 	if rec == nil || !checksum.HasScheme(rec.Hashes, checksum.SchemeZH) {
 		local, size, err := c.hash(ctx, name)
 		if isInvalidArchive(err) {
-			find(Damaged, "%s", oneLine(err))
+			find(kindDamaged, "%s", oneLine(err))
 			return c.m.Storage.Delete(ctx, name+recordSuffix) // a record that exists is damaged
 		}
 		if err != nil {
@@ -510,7 +509,7 @@ func (c *inspection) recordArchive(ctx context.Context, a address, name string, 
 		c.progress(a.event(EventChecked, size))
 	}
 	if wrong := contradicting(stated.Hashes, rec.Hashes); len(wrong) > 0 {
-		find(Corrected, "%s stated %v, the archive has %v", path.Base(documentName(a.provider, a.version)), wrong, rec.Hashes)
+		find(kindCorrected, "%s stated %v, the archive has %v", path.Base(documentName(a.provider, a.version)), wrong, rec.Hashes)
 	}
 	return nil
 }

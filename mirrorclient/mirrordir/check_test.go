@@ -88,40 +88,40 @@ func TestFindings(t *testing.T) {
 		"archive altered": {func(t *testing.T, dir string) {
 			text := read(t, dir, archive(v1, linux))
 			write(t, dir, archive(v1, linux), text[:100]+string(text[100]^1)+text[101:])
-		}, []finding{{mirrordir.Changed, archive(v1, linux)}}},
+		}, []finding{{"changed", archive(v1, linux)}}},
 		"archive is another one": {func(t *testing.T, dir string) { write(t, dir, archive(v1, linux), read(t, dir, archive(v2, linux))) },
-			[]finding{{mirrordir.Changed, archive(v1, linux)}}},
-		"invalid archive": {put(archive(v1, linux), "PK"), []finding{{mirrordir.Changed, archive(v1, linux)}}},
+			[]finding{{"changed", archive(v1, linux)}}},
+		"invalid archive": {put(archive(v1, linux), "PK"), []finding{{"changed", archive(v1, linux)}}},
 		"invalid archive without a record": {func(t *testing.T, dir string) {
 			write(t, dir, archive(v1, linux), "PK")
 			remove(t, dir, recordOf(v1, linux))
-		}, []finding{{mirrordir.Damaged, archive(v1, linux)}, {mirrordir.Unrecorded, archive(v1, linux)}}},
+		}, []finding{{"damaged", archive(v1, linux)}, {"unrecorded", archive(v1, linux)}}},
 		"archive altered, no record": {func(t *testing.T, dir string) {
 			write(t, dir, archive(v1, linux), read(t, dir, archive(v2, linux)))
 			remove(t, dir, recordOf(v1, linux))
-		}, []finding{{mirrordir.Changed, archive(v1, linux)}, {mirrordir.Unrecorded, archive(v1, linux)}}},
-		"archive is gone":   {drop(archive(v1, linux)), []finding{{mirrordir.Missing, archive(v1, linux)}, {mirrordir.Leftover, recordOf(v1, linux)}}},
-		"record is gone":    {drop(recordOf(v1, linux)), []finding{{mirrordir.Unrecorded, archive(v1, linux)}}},
-		"record is damaged": {put(recordOf(v1, linux), "{"), []finding{{mirrordir.Damaged, recordOf(v1, linux)}}},
+		}, []finding{{"changed", archive(v1, linux)}, {"unrecorded", archive(v1, linux)}}},
+		"archive is gone":   {drop(archive(v1, linux)), []finding{{"missing", archive(v1, linux)}, {"leftover", recordOf(v1, linux)}}},
+		"record is gone":    {drop(recordOf(v1, linux)), []finding{{"unrecorded", archive(v1, linux)}}},
+		"record is damaged": {put(recordOf(v1, linux), "{"), []finding{{"damaged", recordOf(v1, linux)}}},
 		"record is of another platform": {func(t *testing.T, dir string) {
 			write(t, dir, recordOf(v1, linux), read(t, dir, recordOf(v1, windows)))
-		}, []finding{{mirrordir.Changed, archive(v1, linux)}}},
-		"sums altered":                   {edit(recordOf(v1, linux), `.zip\n`, `.zop\n`), []finding{{mirrordir.Refused, archive(v1, linux)}}},
-		"index is gone":                  {drop(index), []finding{{mirrordir.Unlisted, doc}, {mirrordir.Unlisted, home + "/2.0.0.json"}}},
-		"index is damaged":               {put(index, "[]"), []finding{{mirrordir.Damaged, index}, {mirrordir.Unlisted, doc}, {mirrordir.Unlisted, home + "/2.0.0.json"}}},
-		"index lists too much":           {edit(index, `"1.0.0"`, `"0.5.0": {}, "1.0.0"`), []finding{{mirrordir.Missing, home + "/0.5.0.json"}}},
-		"index lists too little":         {edit(index, `"1.0.0": {},`, ``), []finding{{mirrordir.Unlisted, doc}}},
-		"document is gone":               {drop(doc), []finding{{mirrordir.Missing, doc}, {mirrordir.Unlisted, archive(v1, linux)}, {mirrordir.Unlisted, archive(v1, darwin)}, {mirrordir.Unlisted, archive(v1, windows)}}},
-		"document is damaged":            {put(doc, "{"), []finding{{mirrordir.Damaged, doc}, {mirrordir.Unlisted, archive(v1, linux)}, {mirrordir.Unlisted, archive(v1, darwin)}, {mirrordir.Unlisted, archive(v1, windows)}}},
-		"document states another hash":   {edit(doc, `"zh:`, `"zh:`+strings.Repeat("0", 64)+`", "zh:`), []finding{{mirrordir.Changed, archive(v1, darwin)}}},
-		"document leads out":             {edit(doc, `"url": "`, `"url": "https://example.com/`), []finding{{mirrordir.External, doc}, {mirrordir.Unlisted, archive(v1, darwin)}}},
-		"document lists a stranger":      {edit(doc, `"archives": {`, `"archives": {"plan9_mips": {"url": "x.zip"},`), []finding{{mirrordir.Missing, home + "/x.zip"}}},
-		"document lists what is private": {edit(doc, `"archives": {`, `"archives": {"plan9_mips": {"url": "../../../.tofureg/x.zip"},`), []finding{{mirrordir.Missing, ".tofureg/x.zip"}}},
+		}, []finding{{"changed", archive(v1, linux)}}},
+		"sums altered":                   {edit(recordOf(v1, linux), `.zip\n`, `.zop\n`), []finding{{"refused", archive(v1, linux)}}},
+		"index is gone":                  {drop(index), []finding{{"unlisted", doc}, {"unlisted", home + "/2.0.0.json"}}},
+		"index is damaged":               {put(index, "[]"), []finding{{"damaged", index}, {"unlisted", doc}, {"unlisted", home + "/2.0.0.json"}}},
+		"index lists too much":           {edit(index, `"1.0.0"`, `"0.5.0": {}, "1.0.0"`), []finding{{"missing", home + "/0.5.0.json"}}},
+		"index lists too little":         {edit(index, `"1.0.0": {},`, ``), []finding{{"unlisted", doc}}},
+		"document is gone":               {drop(doc), []finding{{"missing", doc}, {"unlisted", archive(v1, linux)}, {"unlisted", archive(v1, darwin)}, {"unlisted", archive(v1, windows)}}},
+		"document is damaged":            {put(doc, "{"), []finding{{"damaged", doc}, {"unlisted", archive(v1, linux)}, {"unlisted", archive(v1, darwin)}, {"unlisted", archive(v1, windows)}}},
+		"document states another hash":   {edit(doc, `"zh:`, `"zh:`+strings.Repeat("0", 64)+`", "zh:`), []finding{{"changed", archive(v1, darwin)}}},
+		"document leads out":             {edit(doc, `"url": "`, `"url": "https://example.com/`), []finding{{"external", doc}, {"unlisted", archive(v1, darwin)}}},
+		"document lists a stranger":      {edit(doc, `"archives": {`, `"archives": {"plan9_mips": {"url": "x.zip"},`), []finding{{"missing", home + "/x.zip"}}},
+		"document lists what is private": {edit(doc, `"archives": {`, `"archives": {"plan9_mips": {"url": "../../../.tofureg/x.zip"},`), []finding{{"missing", ".tofureg/x.zip"}}},
 		"empty document, not listed":     {put(home+"/3.0.0.json", `{"archives": {}}`), nil},
 		"empty document, listed": {func(t *testing.T, dir string) {
 			write(t, dir, home+"/3.0.0.json", `{"archives": {"linux_amd64": null}}`)
 			edit(index, `"2.0.0"`, `"3.0.0": {}, "2.0.0"`)(t, dir)
-		}, []finding{{mirrordir.Missing, home + "/3.0.0.json"}}},
+		}, []finding{{"missing", home + "/3.0.0.json"}}},
 		"null entry":      {edit(doc, `"archives": {`, `"archives": {"plan9_mips": null,`), nil},
 		"unfinished file": {put(".tofureg/.tofureg-x.part", "x"), nil},
 		"other files": {func(t *testing.T, dir string) {
@@ -133,7 +133,7 @@ func TestFindings(t *testing.T) {
 			write(t, dir, "no host/acme/alpha/x", "x")
 			write(t, dir, "registry.opentofu.org/-/aws/terraform-provider-aws_1.0.0_linux_amd64.zip", "x")
 			write(t, dir, home+"/terraform-provider-alpha_1.0.0_plan9_arm_extra.zip", "x")
-		}, []finding{{mirrordir.Ignored, "registry.opentofu.org/-/aws"}, {mirrordir.Ignored, home + "/terraform-provider-alpha_1.0.0_plan9_arm_extra.zip"}, {mirrordir.Ignored, "README.md"}, {mirrordir.Ignored, home + "/terraform-provider-beta_1.0.0_linux_amd64.zip"}, {mirrordir.Ignored, "Other.Example.com/acme/alpha"}, {mirrordir.Ignored, "no host/acme/alpha"}}},
+		}, []finding{{"ignored", "registry.opentofu.org/-/aws"}, {"ignored", home + "/terraform-provider-alpha_1.0.0_plan9_arm_extra.zip"}, {"ignored", "README.md"}, {"ignored", home + "/terraform-provider-beta_1.0.0_linux_amd64.zip"}, {"ignored", "Other.Example.com/acme/alpha"}, {"ignored", "no host/acme/alpha"}}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestFindings(t *testing.T) {
 			problems := 0
 			for _, f := range test.want {
 				want = append(want, string(f.kind)+" "+f.name)
-				if f.kind == mirrordir.Missing || f.kind == mirrordir.Changed || f.kind == mirrordir.Damaged || f.kind == mirrordir.Refused {
+				if f.kind == "missing" || f.kind == "changed" || f.kind == "damaged" || f.kind == "refused" {
 					problems++
 				}
 			}
@@ -174,7 +174,7 @@ func TestCheckPolicy(t *testing.T) {
 		t.Errorf("%v", report.Problems)
 	}
 	report := mustCheck(t, m, mirrordir.CheckOptions{Policy: &verify.Policy{}})
-	if len(report.Problems) != 3 || report.Problems[0].Kind != mirrordir.Refused || !strings.Contains(report.Problems[0].Detail, "AllowUnsigned") {
+	if len(report.Problems) != 3 || report.Problems[0].Kind != "refused" || !strings.Contains(report.Problems[0].Detail, "AllowUnsigned") {
 		t.Errorf("%v", report.Problems)
 	}
 	mustAdd(t, m, client, wants(three, v1), mirrordir.Options{})

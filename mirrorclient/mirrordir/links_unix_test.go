@@ -49,7 +49,7 @@ func TestLinksNowhere(t *testing.T) {
 			if _, err := m.ProviderPackage(t.Context(), alpha, v2, linux); !errors.Is(err, provider.ErrNoPlatform) {
 				t.Errorf("%v, want ErrNoPlatform", err)
 			}
-			if report := mustCheck(t, m, mirrordir.CheckOptions{}); report.Archives != 5 || len(report.Problems) != 1 || report.Problems[0].Kind != mirrordir.Missing {
+			if report := mustCheck(t, m, mirrordir.CheckOptions{}); report.Archives != 5 || len(report.Problems) != 1 || report.Problems[0].Kind != "missing" {
 				t.Errorf("%+v", report)
 			}
 			if _, err := m.ProviderPackage(t.Context(), alpha, v1, linux); err != nil {
@@ -67,7 +67,7 @@ func TestCheckLongName(t *testing.T) {
 	entry := `"plan9_mips": {"url": "` + strings.Repeat("x", 300) + `.zip"},`
 	write(t, dir, doc, strings.Replace(read(t, dir, doc), `"archives": {`, `"archives": {`+entry, 1))
 	report := mustCheck(t, m, mirrordir.CheckOptions{})
-	if len(report.Problems) != 1 || report.Problems[0].Kind != mirrordir.Missing || report.Archives != 6 {
+	if len(report.Problems) != 1 || report.Problems[0].Kind != "missing" || report.Archives != 6 {
 		t.Errorf("%+v", report)
 	}
 	mustReindex(t, m)

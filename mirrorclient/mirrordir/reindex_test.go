@@ -55,7 +55,7 @@ func TestReindex(t *testing.T) {
 	}
 	leftNothing(t, dir)
 	report := mustCheck(t, m, mirrordir.CheckOptions{Policy: &verify.Policy{}})
-	if len(report.Problems) != 6 || report.Problems[0].Kind != mirrordir.Refused {
+	if len(report.Problems) != 6 || report.Problems[0].Kind != "refused" {
 		t.Errorf("archives that nothing vouches for: %v", report.Problems)
 	}
 	// Add verifies the signatures.
@@ -221,7 +221,7 @@ func takeOver(t *testing.T, program string) {
 
 // onlyUnreachable reports whether the only note is about a host with a port.
 func onlyUnreachable(report *mirrordir.Report) bool {
-	return len(report.Notes) == 1 && report.Notes[0].Kind == mirrordir.Unreachable
+	return len(report.Notes) == 1 && report.Notes[0].Kind == "unreachable"
 }
 
 // TestBeyondLimits checks that a document or record beyond a limit is reported as damaged by Check
@@ -266,7 +266,7 @@ func TestBeyondLimits(t *testing.T) {
 				spoil := func() { put(t, storage, test.name, test.spoil(good)) }
 				spoil()
 				report := mustCheck(t, m, mirrordir.CheckOptions{})
-				if len(report.Problems) != 1 || report.Problems[0].Kind != mirrordir.Damaged || report.Problems[0].Name != test.name || report.Archives != 6 {
+				if len(report.Problems) != 1 || report.Problems[0].Kind != "damaged" || report.Problems[0].Name != test.name || report.Archives != 6 {
 					t.Errorf("%+v", report)
 				}
 				_, err := m.Add(t.Context(), src, wants(three, v1), mirrordir.Options{})
