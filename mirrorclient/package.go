@@ -36,16 +36,11 @@ func (c *Client) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.
 	if v.IsZero() || platform.IsZero() {
 		return nil, source.Failed("find", subject, errors.New("the version or the platform is missing"))
 	}
-	doc, err := c.document(ctx, p, v.String())
-	if refused := httpx.Refusal(err); refused != nil {
-		listed, reason := c.missing(ctx, refused, p, v, platform)
-		err = refused.Because(reason)
-		if listed != "" {
-			if again, e := c.document(ctx, p, listed); httpx.Refusal(e) == nil {
-				doc, err = again, e
-			}
-		}
-	}
+	doc, err := source.FindVersion(v.String(), func(version string) (*versionDocument, error) {
+		return c.document(ctx, p, version)
+	}, func(refused *failure.RequestError) (string, error) {
+		return c.missing(ctx, refused, p, v, platform)
+	})
 	if err != nil {
 		return nil, source.Failed("find", subject, err)
 	}

@@ -42,16 +42,11 @@ func (c *Client) ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Ver
 		// Some registries would answer with their newest version.
 		return nil, source.Failed("find", subject, errors.New("the version is missing"))
 	}
-	loc, err := c.getLocation(ctx, key, v.String())
-	if refused := httpx.Refusal(err); refused != nil {
-		listed, reason := c.moduleUnavailable(ctx, refused, key)
-		loc, err = nil, refused.Because(reason)
-		if listed != "" {
-			if again, e := c.getLocation(ctx, key, listed); httpx.Refusal(e) == nil {
-				loc, err = again, e
-			}
-		}
-	}
+	loc, err := source.FindVersion(v.String(), func(version string) (*module.Location, error) {
+		return c.getLocation(ctx, key, version)
+	}, func(refused *failure.RequestError) (string, error) {
+		return c.moduleUnavailable(ctx, refused, key)
+	})
 	return loc, source.Failed("find", subject, err)
 }
 

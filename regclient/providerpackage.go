@@ -38,16 +38,11 @@ type packageKey struct {
 // ProviderPackage does not check the plugin protocols; [provider.Package.Fits] does.
 func (c *Client) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	key := packageKey{p, v, platform}
-	pkg, err := c.getPackage(ctx, key, v.String())
-	if refused := httpx.Refusal(err); refused != nil {
-		listed, reason := c.unavailable(ctx, refused, key)
-		pkg, err = nil, refused.Because(reason)
-		if listed != "" {
-			if again, e := c.getPackage(ctx, key, listed); httpx.Refusal(e) == nil {
-				pkg, err = again, e
-			}
-		}
-	}
+	pkg, err := source.FindVersion(v.String(), func(version string) (*provider.Package, error) {
+		return c.getPackage(ctx, key, version)
+	}, func(refused *failure.RequestError) (string, error) {
+		return c.unavailable(ctx, refused, key)
+	})
 	subject := (&provider.Package{Provider: p, Version: v, Platform: platform}).String()
 	return pkg, source.Failed("find", subject, err)
 }

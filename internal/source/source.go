@@ -41,6 +41,24 @@ type noFile struct{ error }
 
 func (e *noFile) Unwrap() []error { return []error{e.error, provider.ErrNoFile} }
 
+// FindVersion returns what get returns for a version. If the server refuses the request, explain
+// returns the reason, and how the server lists the version, if in another spelling: then get is called
+// with this text too.
+func FindVersion[T any](version string, get func(text string) (T, error), explain func(refused *failure.RequestError) (listed string, reason error)) (T, error) {
+	found, err := get(version)
+	refused := httpx.Refusal(err)
+	if refused == nil {
+		return found, err
+	}
+	listed, reason := explain(refused)
+	if listed != "" {
+		if again, err := get(listed); httpx.Refusal(err) == nil {
+			return again, err
+		}
+	}
+	return found, refused.Because(reason)
+}
+
 // PerhapsUnknown adds the hint of Cause to err if it is a *failure.RequestError.
 func PerhapsUnknown(err error, what string) error {
 	if e, ok := err.(*failure.RequestError); ok {
