@@ -749,36 +749,6 @@ func TestHashesFindBounded(t *testing.T) {
 	})
 }
 
-// TestShareEvidenceCancelled: a caller that gives up does not cancel the request of another caller.
-func TestShareEvidenceCancelled(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		reg, release, client := serveDemo(demoRelease())
-		release.Signature()
-		client.Transport.Timeout = time.Minute
-		reg.AddFault(regtest.Fault{Kind: regtest.Sums | regtest.Signature, Delay: 10 * time.Second})
-		src := provider.ShareEvidence(client)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			if _, err := provider.Hashes(ctx, src, demo, v123, five[:2], provider.HashOptions{}); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%v, want DeadlineExceeded", err)
-			}
-		})
-		time.Sleep(time.Millisecond)
-		got, err := provider.Hashes(t.Context(), src, demo, v123, five[2:], provider.HashOptions{})
-		wg.Wait()
-		if err != nil {
-			t.Errorf("Hashes returned %v, want no error", err)
-		}
-		wantComputed(t, release, got, five[2:]...)
-		if n := reg.Count(regtest.Sums | regtest.Signature); n != 2 {
-			t.Errorf("%d requests for the evidence", n)
-		}
-	})
-}
-
 // TestShareEvidenceKeepsLittle: the cached documents are bounded.
 func TestShareEvidenceKeepsLittle(t *testing.T) {
 	t.Parallel()

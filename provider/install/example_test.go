@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
@@ -16,6 +17,35 @@ import (
 	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
+
+// Install the newest version that a constraint allows, and find its program.
+func ExampleDir_Install() {
+	registry := regtest.New("registry.example.com") // instead of a real one
+	registry.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
+	plugins, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(plugins)
+
+	ctx := context.Background()
+	source := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}
+	need := provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")}}
+	pkg, err := provider.Find(ctx, source, addrs.MustParseProvider("registry.example.com/acme/alpha"), addrs.MustParseProviderConstraint("~> 1.0"), need)
+	if err != nil {
+		log.Fatal(err)
+	}
+	installed, err := (&install.Dir{Path: plugins}).Install(ctx, source, pkg, install.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	program, err := installed.Executable() // for exec.CommandContext
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(pkg, "is", installed.Report.Trust, "and has", filepath.Base(program))
+	// Output: registry.example.com/acme/alpha 1.2.0 linux_amd64 is signed and has terraform-provider-alpha_v1.2.0
+}
 
 // Put a package of a shared cache into the directory of a project, if it has a locked hash.
 func ExampleDir_Place() {
