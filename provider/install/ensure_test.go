@@ -529,6 +529,9 @@ func TestFailuresAreIndependent(t *testing.T) {
 			t.Errorf("%v is missing", want)
 		}
 	}
+	if locked, ok := errors.AsType[*lockfile.NotLockedError](err); ok {
+		t.Errorf("nothing was locked, but %v", locked)
+	}
 	for i := range 6 {
 		sel := selection(result, numbered(i))
 		if failed := i < 4; failed != (sel.Err != nil) || failed != (sel.Dir == "") || failed == result.Lock.Covers(sel.Provider, sel.Version) {
