@@ -129,14 +129,8 @@ func TestAllowHTTP(t *testing.T) {
 	c := client(web)
 	c.BaseURL, c.Transport.AllowHTTP, c.Transport.Credentials = "http://mirror.test:8080", true, tokens(t, "s3cr3t", "mirror.test:8080")
 	c.Transport.PackageCredentials = grant
-	pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := c.Open(t.Context(), pkg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
+	body := must(c.Open(t.Context(), pkg))(t)
 	body.Close()
 	for _, r := range web.seen {
 		if got := r.Header.Get("Authorization"); got != "" {
@@ -216,14 +210,8 @@ func TestToken(t *testing.T) {
 		if _, err := c.ProviderVersions(t.Context(), alpha); err != nil {
 			t.Fatalf("%s: %v", test.base, err)
 		}
-		pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := c.Open(t.Context(), pkg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
+		body := must(c.Open(t.Context(), pkg))(t)
 		body.Close()
 		want := []string{"", "", ""}
 		if test.sent {
@@ -284,14 +272,8 @@ func walk(t *testing.T, c *mirrorclient.Client) {
 	if _, err := c.ProviderVersions(t.Context(), alpha); err != nil {
 		t.Fatal(err)
 	}
-	pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := c.Open(t.Context(), pkg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
+	body := must(c.Open(t.Context(), pkg))(t)
 	body.Close()
 }
 
@@ -314,10 +296,7 @@ func TestPackageCredentials(t *testing.T) {
 			pkg.Host = "changed.example.com"
 			return ok
 		}
-		body, err := c.Open(t.Context(), &provider.Package{Provider: alpha, Version: v120, Platform: linux, URL: ref})
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must(c.Open(t.Context(), &provider.Package{Provider: alpha, Version: v120, Platform: linux, URL: ref}))(t)
 		body.Close()
 		if got := web.seen[0].Header.Get("Authorization"); got != want {
 			t.Errorf("%s saw %q, want %q", ref, got, want)
@@ -332,11 +311,8 @@ func TestNoSecretsInErrors(t *testing.T) {
 	web.pages["https://store.example.com/a.zip?X-Amz-Signature="+secret] = page{status: 403, body: "bad signature " + secret}
 	c := client(web)
 	c.Transport.Credentials, c.Transport.PackageCredentials = tokens(t, secret, mirrorHost), grant
-	pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = c.Open(t.Context(), pkg)
+	pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
+	_, err := c.Open(t.Context(), pkg)
 	if text := fmt.Sprintf("%v %+v", err, asError(t, err)); strings.Contains(text, secret) || !errors.Is(err, provider.ErrUnauthorized) {
 		t.Error(text)
 	}

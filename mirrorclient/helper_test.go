@@ -126,10 +126,7 @@ func tokens(t testing.TB, secret string, hosts ...string) auth.Source {
 	t.Helper()
 	all := map[svchost.Hostname]auth.Token{}
 	for _, host := range hosts {
-		token, err := auth.NewToken(secret)
-		if err != nil {
-			t.Fatal(err)
-		}
+		token := must(auth.NewToken(secret))(t)
 		all[svchost.MustParse(host)] = token
 	}
 	return auth.Static(all)
@@ -164,10 +161,7 @@ func packed(t testing.TB) []byte {
 	var buf bytes.Buffer
 	w := zip.NewWriter(&buf)
 	for name, content := range map[string]string{"docs/": "", "terraform-provider-alpha_v1.2.0": strings.Repeat("alpha", 1000)} {
-		f, err := w.Create(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must(w.Create(name))(t)
 		if _, err := io.WriteString(f, content); err != nil {
 			t.Fatal(err)
 		}
@@ -196,4 +190,15 @@ func document(platform, url string, hashes ...string) string {
 		quoted += map[bool]string{true: "", false: ","}[i == 0] + fmt.Sprintf("%q", h)
 	}
 	return fmt.Sprintf(`{"archives":{%q:{"url":%q,"hashes":[%s]}}}`, platform, url, quoted)
+}
+
+// must returns v. If err is not nil, it ends the test.
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
 }

@@ -217,10 +217,7 @@ func TestHabits(t *testing.T) {
 					habits.Origin = "https://files.example.com"
 				}
 				_, c := mirrored(habits)
-				pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
-				if err != nil {
-					t.Fatal(err)
-				}
+				pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
 				policy := verify.Policy{AllowUnsigned: true, AllowUnchecked: test.trust == verify.Unchecked}
 				report, err := provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), pkg.ArchiveName()), provider.Options{Policy: policy})
 				if err != nil || report.Trust != test.trust {
@@ -238,18 +235,9 @@ func TestColdInstall(t *testing.T) {
 		reg, c := mirrored(regtest.Mirror{})
 		reg.Latency = time.Second
 		begin := time.Now()
-		versions, err := c.ProviderVersions(t.Context(), alpha)
-		if err != nil {
-			t.Fatal(err)
-		}
-		version, err := versions.NewestFor(addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		pkg, err := c.ProviderPackage(t.Context(), alpha, version, linux)
-		if err != nil {
-			t.Fatal(err)
-		}
+		versions := must(c.ProviderVersions(t.Context(), alpha))(t)
+		version := must(versions.NewestFor(addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}}))(t)
+		pkg := must(c.ProviderPackage(t.Context(), alpha, version, linux))(t)
 		o := provider.Options{Policy: verify.Policy{AllowUnsigned: true}}
 		if _, err := provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), "alpha.zip"), o); err != nil {
 			t.Fatal(err)

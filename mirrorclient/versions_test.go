@@ -191,10 +191,7 @@ func TestUnselectableVersion(t *testing.T) {
 		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: version, Platforms: []string{"linux_amd64"}})
 	}
 	client := &mirrorclient.Client{Transport: &transport.Client{HTTP: reg.Client()}, BaseURL: reg.MirrorURL()}
-	versions, err := client.ProviderVersions(t.Context(), addrs.MustParseProvider("registry.example.com/acme/alpha"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	versions := must(client.ProviderVersions(t.Context(), addrs.MustParseProvider("registry.example.com/acme/alpha")))(t)
 	about := func(text string) bool {
 		return strings.Contains(text, "no constraint selects the listed version 0.0.0")
 	}

@@ -51,10 +51,7 @@ func isFile(k regtest.Kind) bool {
 func walk(t *testing.T, c *regclient.Client) {
 	t.Helper()
 	versions := must(c.ProviderVersions(t.Context(), alpha))(t)
-	pkg, err := c.ProviderPackage(t.Context(), alpha, versions.List[0].Version, linux)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pkg := must(c.ProviderPackage(t.Context(), alpha, versions.List[0].Version, linux))(t)
 	must(c.Evidence(t.Context(), pkg))(t)
 	body := must(c.Open(t.Context(), pkg))(t)
 	defer body.Close()

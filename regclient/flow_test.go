@@ -180,14 +180,11 @@ func TestEvidenceFails(t *testing.T) {
 			reg := registry()
 			c := client(reg)
 			c.Transport.Timeout = -1
-			pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
-			if err != nil {
-				t.Fatal(err)
-			}
+			pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
 			reg.AddFault(regtest.Fault{Kind: kind, Status: http.StatusTeapot, Delay: time.Second})
 			reg.AddFault(regtest.Fault{Kind: (regtest.Sums | regtest.Signature) &^ kind, Delay: time.Hour})
 			begin := time.Now()
-			_, err = c.Evidence(t.Context(), pkg)
+			_, err := c.Evidence(t.Context(), pkg)
 			if e := asError(t, err); e.Status != http.StatusTeapot || errors.Is(err, context.Canceled) {
 				t.Errorf("%v: Evidence returned %v, want status 418", kind, err)
 			}

@@ -97,10 +97,7 @@ func FuzzPackage(f *testing.F) {
 // wantRoundTrip fails unless the JSON form of v can be read back.
 func wantRoundTrip[T any](t *testing.T, v *T) {
 	t.Helper()
-	data, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must(json.Marshal(v))(t)
 	var back T
 	if err := json.Unmarshal(data, &back); err != nil {
 		t.Fatalf("Unmarshal(%s) returned %v, want no error", data, err)

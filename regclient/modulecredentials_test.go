@@ -162,11 +162,8 @@ func TestWithheldTokenIsExplained(t *testing.T) {
 		reg := moduleRegistry(regtest.Module{Origin: test.at, UseRegistryCredentials: &yes})
 		reg.AddFault(regtest.Fault{Kind: regtest.ModulePackage, Status: http.StatusUnauthorized})
 		c := leakClient(t, reg, false)
-		loc, err := c.ModuleLocation(t.Context(), network, v100)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = fetch(t, c, loc)
+		loc := must(c.ModuleLocation(t.Context(), network, v100))(t)
+		err := fetch(t, c, loc)
 		if e := asError(t, err); e.Status != 401 || e.HadToken == test.want || strings.Contains(err.Error(), "Client.PackageCredentials") != test.want {
 			t.Errorf("%s: error %v, want a 401 with the remedy: %t", test.at, err, test.want)
 		}
@@ -348,11 +345,8 @@ func TestModuleCredentialsRefused(t *testing.T) {
 			c := netrcClient(t, reg, known)
 			var logged strings.Builder
 			c.Transport.Logger = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
-			loc, err := c.ModuleLocation(t.Context(), network, v100)
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = fetch(t, c, loc)
+			loc := must(c.ModuleLocation(t.Context(), network, v100))(t)
+			err := fetch(t, c, loc)
 			e := asError(t, err)
 			if e.HadToken || e.Status != status || errors.Is(err, module.ErrUnauthorized) != hint ||
 				strings.Contains(err.Error(), "Client.ModuleCredentials were sent") != (hint && known == host) {

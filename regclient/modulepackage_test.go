@@ -362,11 +362,8 @@ func TestOpenModuleErrors(t *testing.T) {
 		reg := moduleRegistry(regtest.Module{Query: "token=" + secret, Format: "zip"})
 		reg.AddFault(regtest.Fault{Kind: regtest.ModulePackage, Status: status})
 		c := leakClient(t, reg, true)
-		loc, err := c.ModuleLocation(t.Context(), network, v100)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = fetch(t, c, loc)
+		loc := must(c.ModuleLocation(t.Context(), network, v100))(t)
+		err := fetch(t, c, loc)
 		e := asError(t, err)
 		if e.Status != status || e.Subject != host+"/acme/network/aws 1.0.0" || want != nil && !errors.Is(err, want) || strings.Contains(fmt.Sprintf("%v %+v", err, e), secret) {
 			t.Errorf("status %d: OpenModule returned %v, want %v", status, err, want)

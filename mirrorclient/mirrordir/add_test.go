@@ -89,10 +89,7 @@ func checkDocuments(t testing.TB, dir, documents, archives string, want map[stri
 // leftNothing checks that the private directory has only the lock file.
 func leftNothing(t testing.TB, dir string) {
 	t.Helper()
-	entries, err := os.ReadDir(filepath.Join(dir, ".tofureg"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := mirrortest.Must(os.ReadDir(filepath.Join(dir, ".tofureg")))(t)
 	for _, e := range entries {
 		if e.Name() != "change.lock" {
 			t.Errorf("%s is left behind", e.Name())
@@ -124,10 +121,7 @@ func snapshot(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for _, name := range files(t, dir) {
-		info, err := os.Stat(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := mirrortest.Must(os.Stat(filepath.Join(dir, name)))(t)
 		all[name] = fmt.Sprint(info.ModTime(), info.Size())
 	}
 	return all
@@ -403,10 +397,7 @@ func TestSources(t *testing.T) {
 	from, dir, reg, _ := filled(t)
 	m, _ := newMirror(t)
 	mustAdd(t, m, from, wants(nil, v1), mirrordir.Options{})
-	pkg, err := m.ProviderPackage(t.Context(), alpha, v1, linux)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pkg := mirrortest.Must(m.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 	if report, err := provider.Download(t.Context(), m, pkg, filepath.Join(t.TempDir(), "x"), provider.Options{}); err != nil || report.Trust != verify.Signed {
 		t.Errorf("a mirror of a mirror: %v, %v", report, err)
 	}

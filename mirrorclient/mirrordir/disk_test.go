@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 )
 
@@ -38,14 +39,8 @@ func TestReadOnlyDirectory(t *testing.T) {
 			t.Errorf("%v, want fs.ErrPermission", err)
 		}
 		wantOnly(t, m, dir)
-		pkg, err := m.ProviderPackage(t.Context(), alpha, v1, linux)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := m.Open(t.Context(), pkg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pkg := mirrortest.Must(m.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+		body := mirrortest.Must(m.Open(t.Context(), pkg))(t)
 		body.Close()
 	})
 }

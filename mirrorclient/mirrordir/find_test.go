@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 )
@@ -17,14 +18,8 @@ func TestOnePackageListsNothing(t *testing.T) {
 	reg, _ := newRegistry(t)
 	c := &counted{Storage: another(t, reg, wants(three, v1, v2))}
 	m := &mirrordir.Mirror{Storage: c, TempDir: t.TempDir()}
-	pkg, err := m.ProviderPackage(t.Context(), alpha, v1, linux)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := m.Open(t.Context(), pkg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pkg := mirrortest.Must(m.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+	body := mirrortest.Must(m.Open(t.Context(), pkg))(t)
 	body.Close()
 	if ev, err := m.Evidence(t.Context(), pkg); err != nil || len(ev.Signature) == 0 {
 		t.Errorf("Evidence = %v, %v, want a signature", ev, err)

@@ -49,10 +49,7 @@ func remove(t testing.TB, dir, name string) {
 func follow(t testing.TB, dir, document, ref string) string {
 	t.Helper()
 	const top = "/mirror/"
-	u, err := (&url.URL{Scheme: "https", Host: "mirror.example.com", Path: top + document}).Parse(ref)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := mirrortest.Must((&url.URL{Scheme: "https", Host: "mirror.example.com", Path: top + document}).Parse(ref))(t)
 	name, ok := strings.CutPrefix(u.Path, top)
 	if !ok || u.Host != "mirror.example.com" {
 		t.Errorf("%s leads out of the mirror, to %v", document, u)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/mirrortest"
 )
 
 // TestSwappedForPipe replaces a file by a pipe before it is opened.
@@ -33,15 +34,9 @@ func TestSwappedForPipe(t *testing.T) {
 // TestSocket uses a socket in place of a file.
 func TestSocket(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "s") // the path of a socket must be short
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := mirrortest.Must(os.MkdirTemp("", "s"))(t) // the path of a socket must be short
 	defer os.RemoveAll(dir)
-	l, err := net.Listen("unix", filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := mirrortest.Must(net.Listen("unix", filepath.Join(dir, "s")))(t)
 	defer l.Close()
 	d := open(t, dir).Storage
 	if _, err := d.Open(t.Context(), "s"); !errors.Is(err, fs.ErrNotExist) {

@@ -166,10 +166,7 @@ func poll(t *testing.T, dir string) (documents int) {
 	t.Helper()
 	indices, _ := filepath.Glob(filepath.Join(dir, "*", "*", "*", "index.json"))
 	for _, path := range indices {
-		home, err := filepath.Rel(dir, filepath.Dir(path))
-		if err != nil {
-			t.Fatal(err)
-		}
+		home := mirrortest.Must(filepath.Rel(dir, filepath.Dir(path)))(t)
 		home = filepath.ToSlash(home)
 		for version := range mirrortest.Parse[index](t, read(t, dir, home+"/index.json")).Versions {
 			documents++

@@ -23,10 +23,7 @@ import (
 
 func mustReindex(t testing.TB, m *mirrordir.Mirror) *mirrordir.Report {
 	t.Helper()
-	report, err := m.Reindex(t.Context(), mirrordir.CheckOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := mirrortest.Must(m.Reindex(t.Context(), mirrordir.CheckOptions{}))(t)
 	return report
 }
 
@@ -181,10 +178,7 @@ func TestTakeOver(t *testing.T) {
 
 func takeOver(t *testing.T, program string) {
 	reg := regtest.New("registry.example.com")
-	srv, err := reg.ServeTLS()
-	if err != nil {
-		t.Fatal(err)
-	}
+	srv := mirrortest.Must(reg.ServeTLS())(t)
 	defer srv.Close()
 	p := addrs.MustParseProvider(srv.Addr + "/acme/alpha")
 	project, dir := terraformtest.New(t, program), t.TempDir()
@@ -294,14 +288,8 @@ func TestBeyondLimits(t *testing.T) {
 // content returns the content of a file.
 func content(t testing.TB, s mirrordir.Storage, name string) string {
 	t.Helper()
-	o, err := s.Open(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := mirrortest.Must(s.Open(t.Context(), name))(t)
 	defer o.Close()
-	data, err := io.ReadAll(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := mirrortest.Must(io.ReadAll(o))(t)
 	return string(data)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -113,10 +114,7 @@ func TestAddLocked(t *testing.T) {
 	beta := addrs.MustParseProvider("registry.example.com/acme/beta")
 	reg.AddProvider(regtest.Provider{Address: "acme/beta", Platforms: names(three)})
 	from, _ := newMirror(t)
-	added, err := from.Add(t.Context(), client, append(wants(three, v1), mirrordir.Want{Provider: beta, Version: v1, Platforms: three[:1]}), mirrordir.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	added := mirrortest.Must(from.Add(t.Context(), client, append(wants(three, v1), mirrordir.Want{Provider: beta, Version: v1, Platforms: three[:1]}), mirrordir.Options{}))(t)
 	var lock lockfile.File
 	for _, a := range added {
 		if err := lock.Merge(a.Provider, a.Version, addrs.ProviderConstraint{}, a.Report.Recordable()); err != nil {
@@ -125,7 +123,7 @@ func TestAddLocked(t *testing.T) {
 	}
 
 	m, dir := newMirror(t)
-	added, err = m.AddLocked(t.Context(), client, &lock, three, mirrordir.Options{})
+	added, err := m.AddLocked(t.Context(), client, &lock, three, mirrordir.Options{})
 	if err != nil || len(added) != 6 {
 		t.Fatalf("%d added, %v", len(added), err)
 	}

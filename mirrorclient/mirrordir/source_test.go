@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -65,21 +66,15 @@ func TestNames(t *testing.T) {
 			for _, f := range test.files {
 				write(t, dir, f, "x")
 			}
-			versions, err := m.ProviderVersions(t.Context(), alpha)
-			if err != nil {
-				t.Fatal(err)
-			}
+			versions := mirrortest.Must(m.ProviderVersions(t.Context(), alpha))(t)
 			var got []string
 			for _, r := range versions.List {
 				got = append(got, r.Version.String())
 				if diff := cmp.Diff([]string{"linux_amd64"}, names(r.Platforms)); diff != "" {
 					t.Errorf("platforms of %s: %s", r.Version, diff)
 				}
-				pkg, err := m.ProviderPackage(t.Context(), alpha, r.Version, linux)
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, err = m.Open(t.Context(), pkg)
+				pkg := mirrortest.Must(m.ProviderPackage(t.Context(), alpha, r.Version, linux))(t)
+				_, err := m.Open(t.Context(), pkg)
 				switch {
 				case (pkg.Dir == "") == (pkg.URL == ""):
 					t.Errorf("both or none: URL %q, Dir %q", pkg.URL, pkg.Dir)
@@ -202,14 +197,8 @@ func TestSymlinks(t *testing.T) {
 func TestPackage(t *testing.T) {
 	t.Parallel()
 	m, dir, reg, client := filled(t)
-	pkg, err := m.ProviderPackage(t.Context(), alpha, v1, linux)
-	if err != nil {
-		t.Fatal(err)
-	}
-	original, err := client.ProviderPackage(t.Context(), alpha, v1, linux)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pkg := mirrortest.Must(m.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+	original := mirrortest.Must(client.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 	if diff := cmp.Diff([]any{original.Filename, original.SHA256.String(), original.Protocols, original.Keys},
 		[]any{pkg.Filename, pkg.SHA256.String(), pkg.Protocols, pkg.Keys}); diff != "" {
 		t.Error(diff)
@@ -229,10 +218,7 @@ func TestPackage(t *testing.T) {
 	// The zero policy requires a signature.
 	reg.Reset()
 	to := filepath.Join(t.TempDir(), pkg.ArchiveName())
-	report, err := provider.Download(t.Context(), m, pkg, to, provider.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := mirrortest.Must(provider.Download(t.Context(), m, pkg, to, provider.Options{}))(t)
 	if report.Trust != verify.Signed || reg.Count(0) != 0 {
 		t.Errorf("trust %v, %d requests", report.Trust, reg.Count(0))
 	}
@@ -310,10 +296,7 @@ func TestHarmless(t *testing.T) {
 			}
 			write(t, dir, archive(v1, linux), string(content))
 			write(t, dir, home+"/1.0.0.json", text)
-			pkg, err := m.ProviderPackage(t.Context(), alpha, v1, linux)
-			if err != nil {
-				t.Fatal(err)
-			}
+			pkg := mirrortest.Must(m.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 			to := filepath.Join(t.TempDir(), "x")
 			if _, err := provider.Download(t.Context(), m, pkg, to, provider.Options{}); !errors.Is(err, verify.ErrUnchecked) && !errors.Is(err, verify.ErrUnsigned) {
 				t.Errorf("zero policy: %v", err)

@@ -101,10 +101,7 @@ func platformsOf(t testing.TB, s mirrordir.Storage, v addrs.Version) (list []str
 		return nil
 	}
 	defer o.Close()
-	data, err := io.ReadAll(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := mirrortest.Must(io.ReadAll(o))(t)
 	for platform := range mirrortest.Parse[document](t, string(data)).Archives {
 		list = append(list, platform)
 	}
@@ -292,10 +289,7 @@ func TestAddedBeforeIndex(t *testing.T) {
 // versionsOf returns the versions that network clients see.
 func versionsOf(t testing.TB, m *mirrordir.Mirror) string {
 	t.Helper()
-	list, err := m.ListedVersions(t.Context(), alpha)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := mirrortest.Must(m.ListedVersions(t.Context(), alpha))(t)
 	slices.SortFunc(list, addrs.Version.Compare)
 	return strings.Trim(fmt.Sprint(list), "[]")
 }

@@ -66,10 +66,7 @@ func TestPinnedKeys(t *testing.T) {
 	t.Parallel()
 	for name, keys := range map[string][]verify.Key{"none": nil, "another": {regtest.NewKey(regtest.KeyOptions{Name: "other"}).Public()}} {
 		reg, client := newRegistry(t)
-		pkg, err := client.ProviderPackage(t.Context(), alpha, v1, linux)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pkg := mirrortest.Must(client.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 		pinned := verify.Policy{Keys: pkg.Keys}
 		src := altered{client, func(pkg *provider.Package) { pkg.Keys = keys }}
 		m, _ := newMirror(t)
@@ -79,10 +76,7 @@ func TestPinnedKeys(t *testing.T) {
 		if reg.Count(0) != 0 {
 			t.Errorf("listed key %s: the second Add makes requests: %v", name, reg.Requests())
 		}
-		got, err := m.ProviderPackage(t.Context(), alpha, v1, three[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := mirrortest.Must(m.ProviderPackage(t.Context(), alpha, v1, three[0]))(t)
 		if _, err := provider.Download(t.Context(), m, got, filepath.Join(t.TempDir(), "x.zip"), provider.Options{Policy: pinned}); err != nil {
 			t.Errorf("listed key %s: Download from the mirror with the pinned keys: %v", name, err)
 		}
@@ -128,10 +122,7 @@ func TestRecordedProtocols(t *testing.T) {
 	name := recordOf(v1, linux)
 	record := mirrortest.Parse[map[string]any](t, read(t, dir, name))
 	record["protocols"] = []string{"5.0", "\x1b[31mred\n"}
-	data, err := json.Marshal(record)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := mirrortest.Must(json.Marshal(record))(t)
 	write(t, dir, name, string(data))
 	pkg, err := m.ProviderPackage(t.Context(), alpha, v1, linux)
 	if err != nil || !slices.Equal(pkg.Protocols, []string{"5.0"}) {
@@ -148,23 +139,11 @@ func TestAddArchiveAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := open(t, dir)
-	before, err := os.Stat(filepath.Join(dir, archive(v1, linux)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pkg, err := client.ProviderPackage(t.Context(), alpha, v1, linux)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := m.Stage(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := mirrortest.Must(os.Stat(filepath.Join(dir, archive(v1, linux))))(t)
+	pkg := mirrortest.Must(client.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+	s := mirrortest.Must(m.Stage(t.Context()))(t)
 	defer s.Discard()
-	got, err := provider.Receive(t.Context(), client, pkg, s.File, provider.ReceiveOptions{FetchEvidence: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := mirrortest.Must(provider.Receive(t.Context(), client, pkg, s.File, provider.ReceiveOptions{FetchEvidence: true}))(t)
 	if _, err := m.AddArchive(t.Context(), s, pkg, got, mirrordir.Options{}); err != nil {
 		t.Errorf("AddArchive of an identical archive: %v", err)
 	}
@@ -184,10 +163,7 @@ func TestKeptIsNotReported(t *testing.T) {
 	m, dir := newMirror(t)
 	mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{ZHOnly: true})
 	data := []byte(read(t, dir, archive(v1, linux)))
-	pkg, err := src.ProviderPackage(t.Context(), alpha, v1, linux)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pkg := mirrortest.Must(src.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 	data[len(data)/2] ^= 1
 	if err := os.WriteFile(filepath.Join(dir, archive(v1, linux)), data, 0o644); err != nil {
 		t.Fatal(err)

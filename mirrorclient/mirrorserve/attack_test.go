@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/provider"
@@ -155,14 +156,8 @@ func TestIdleReaderIsEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg, _ := sized(300 << 10)
 		_, c, _ := newCache(t, client(reg))
-		pkg, err := c.ProviderPackage(t.Context(), alpha, v1, linux)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := c.Open(t.Context(), pkg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pkg := mirrortest.Must(c.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+		body := mirrortest.Must(c.Open(t.Context(), pkg))(t)
 		defer body.Close()
 		if _, err := io.CopyN(io.Discard, body, 1000); err != nil {
 			t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -22,10 +23,7 @@ func TestCacheAsSource(t *testing.T) {
 	to := filepath.Join(t.TempDir(), "a.zip")
 	var before *provider.Package
 	for i := range 3 {
-		pkg, err := c.ProviderPackage(t.Context(), alpha, v1, linux)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pkg := mirrortest.Must(c.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 		if i == 0 {
 			before = pkg
 		}
@@ -71,10 +69,7 @@ func TestCacheRemoved(t *testing.T) {
 	if err := c.Mirror.Remove(t.Context(), alpha); err != nil {
 		t.Fatal(err)
 	}
-	body, err := c.Open(t.Context(), pkg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := mirrortest.Must(c.Open(t.Context(), pkg))(t)
 	zh, err := checksum.ZH(t.Context(), body)
 	if err != nil || zh != pkg.SHA256 || body.Size != pkg.Size {
 		t.Errorf("%v, %v", zh, err)

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/provider"
@@ -116,10 +117,7 @@ func TestCacheSlowStorage(t *testing.T) {
 				t.Errorf("it took %v", took)
 			}
 		}
-		pkg, err := c.ProviderPackage(t.Context(), alpha, v1, linux)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pkg := mirrortest.Must(c.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 		if _, err := provider.Download(t.Context(), c, pkg, t.TempDir()+"/a.zip", provider.Options{}); err != nil {
 			t.Error(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -112,10 +113,7 @@ func TestCacheNobodyStays(t *testing.T) {
 			wantFiles(t, dir)
 			wantFiles(t, c.Mirror.TempDir)
 		}
-		pkg, err := c.ProviderPackage(t.Context(), alpha, v1, linux)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pkg := mirrortest.Must(c.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 		reg.AddFault(regtest.Fault{Kind: regtest.Archive, First: 1, Delay: 9 * time.Second})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -123,10 +121,7 @@ func TestCacheNobodyStays(t *testing.T) {
 			t.Errorf("before anything has come: %v", err)
 		}
 		synctest.Wait()
-		body, err := c.Open(t.Context(), pkg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := mirrortest.Must(c.Open(t.Context(), pkg))(t)
 		if _, err := io.CopyN(io.Discard, body, 1000); err != nil {
 			t.Error(err)
 		}
@@ -245,10 +240,7 @@ func TestCacheKeepsAside(t *testing.T) {
 		_, src := newRegistry(t)
 		h, c, dir := newCache(t, src)
 		c.Parallel, c.Wait = 1, time.Second
-		unlock, err := c.Mirror.Storage.(mirrordir.Locker).Lock(t.Context(), home+"/1.0.0.json")
-		if err != nil {
-			t.Fatal(err)
-		}
+		unlock := mirrortest.Must(c.Mirror.Storage.(mirrordir.Locker).Lock(t.Context(), home+"/1.0.0.json"))(t)
 		mustFetch(t, h, archive(v1, linux))
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -105,10 +106,7 @@ func TestCacheTrustsNoRecord(t *testing.T) {
 			reg, src := newRegistry(t)
 			h, c, dir := newCache(t, src)
 			if name == "signed by another key" {
-				pkg, err := src.ProviderPackage(t.Context(), alpha, v1, linux)
-				if err != nil {
-					t.Fatal(err)
-				}
+				pkg := mirrortest.Must(src.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 				c.Policy.Keys = pkg.Keys
 			}
 			spoil(t, c.Mirror, dir)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/provider"
@@ -28,10 +29,7 @@ func TestCacheKeepsEvidence(t *testing.T) {
 	t.Parallel()
 	reg, src := newRegistry(t)
 	h, c, _ := newCache(t, src)
-	pkg, err := src.ProviderPackage(t.Context(), alpha, v1, linux)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pkg := mirrortest.Must(src.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 	c.Policy = verify.Policy{Accept: []checksum.Hash{pkg.SHA256}}
 	mustFetch(t, h, archive(v1, linux))
 	down(reg)
@@ -45,25 +43,13 @@ func TestCacheIsOvertaken(t *testing.T) {
 	_, src := newRegistry(t)
 	slow := &gated{Source: src, open: make(chan struct{})}
 	h, c, dir := newCache(t, slow)
-	pkg, err := c.ProviderPackage(t.Context(), alpha, v1, linux)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := c.Open(t.Context(), pkg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pkg := mirrortest.Must(c.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+	body := mirrortest.Must(c.Open(t.Context(), pkg))(t)
 	mustAdd(t, c.Mirror, src, wants(three[:1], v1), mirrordir.Options{})
 	path := filepath.Join(dir, filepath.FromSlash(archive(v1, linux)))
-	f, err := os.Open(path) // so that its inode is not reused
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := mirrortest.Must(os.Open(path))(t) // so that its inode is not reused
 	defer f.Close()
-	before, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := mirrortest.Must(f.Stat())(t)
 	close(slow.open)
 	if _, err := io.Copy(io.Discard, body); err != nil {
 		t.Error(err)
@@ -117,10 +103,7 @@ func TestCacheLetsGo(t *testing.T) {
 	}}
 	m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
 	srv := httptest.NewServer(&mirrorserve.Handler{Source: &mirrorserve.Cache{Source: src, Mirror: m, Wait: -1}})
-	resp, err := srv.Client().Get(srv.URL + "/" + archive(v1, linux))
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := mirrortest.Must(srv.Client().Get(srv.URL + "/" + archive(v1, linux)))(t)
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusOK {
 		t.Errorf("%d, %v", resp.StatusCode, err)
 	}

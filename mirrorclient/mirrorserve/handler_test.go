@@ -176,10 +176,7 @@ func TestPullThrough(t *testing.T) {
 		t.Errorf("%d requests: %v", n, reg.Requests())
 	}
 	for _, platform := range three {
-		pkg, err := client.ProviderPackage(t.Context(), alpha, v1, platform)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pkg := mirrortest.Must(client.ProviderPackage(t.Context(), alpha, v1, platform))(t)
 		a := doc.Archives[platform.String()]
 		if !slices.Equal(a.Hashes, []string{pkg.SHA256.String()}) || a.URL != pkg.ArchiveName() {
 			t.Errorf("%s: %v", platform, a)

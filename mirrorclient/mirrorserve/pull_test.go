@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/provider"
@@ -41,14 +42,8 @@ func TestReplacedOnTheWay(t *testing.T) {
 	other := regtest.New("registry.example.com")
 	other.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: names(three), Files: map[string]string{"other": "content"}})
 	after := client(other)
-	old, err := before.ProviderPackage(t.Context(), alpha, v1, linux)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := after.ProviderPackage(t.Context(), alpha, v1, linux)
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := mirrortest.Must(before.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+	want := mirrortest.Must(after.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 	stated := func(t *testing.T, w *httptest.ResponseRecorder, pkg *provider.Package) {
 		t.Helper()
 		zh, err := checksum.ZH(t.Context(), w.Body)
@@ -86,10 +81,7 @@ func TestReplacedOnTheWay(t *testing.T) {
 			replace()
 			stated(t, ask(h, "GET", "/"+archive(v1, linux)), want)
 			if c, ok := src.(*mirrorserve.Cache); ok {
-				body, err := c.Open(t.Context(), want)
-				if err != nil {
-					t.Fatal(err)
-				}
+				body := mirrortest.Must(c.Open(t.Context(), want))(t)
 				if zh, err := checksum.ZH(t.Context(), body); err != nil || zh != want.SHA256 {
 					t.Errorf("Open: %v, %v", zh, err)
 				}

@@ -19,16 +19,10 @@ import (
 func list(t *testing.T, rel *regtest.Release, platform string) map[string][]byte {
 	t.Helper()
 	r := rel.Archive(platform)
-	zr, err := zip.NewReader(r, r.Size())
-	if err != nil {
-		t.Fatal(err)
-	}
+	zr := must(zip.NewReader(r, r.Size()))(t)
 	entries := map[string][]byte{}
 	for _, f := range zr.File {
-		rc, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		rc := must(f.Open())(t)
 		// Reading checks the CRC.
 		data, err := io.ReadAll(rc)
 		if err != nil {
@@ -178,10 +172,7 @@ func TestMemory(t *testing.T) {
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{"linux_amd64"}, Size: size})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	resp, err := reg.Client().Get(archiveURL(t, reg))
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must(reg.Client().Get(archiveURL(t, reg)))(t)
 	defer resp.Body.Close()
 	n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, resp.Body, make([]byte, 1<<20))
 	if n < size || err != nil {

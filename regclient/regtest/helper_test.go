@@ -36,10 +36,7 @@ type answer struct {
 // do asks for a URL. The header is a list of names and values.
 func do(t *testing.T, client *http.Client, method, url string, header ...string) answer {
 	t.Helper()
-	a, err := try(t.Context(), client, method, url, header...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must(try(t.Context(), client, method, url, header...))(t)
 	return a
 }
 
@@ -91,9 +88,17 @@ func archiveURL(t *testing.T, reg *regtest.Registry) string {
 
 func content(t *testing.T, rel *regtest.Release, platform string) []byte {
 	t.Helper()
-	data, err := io.ReadAll(rel.Archive(platform))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must(io.ReadAll(rel.Archive(platform)))(t)
 	return data
+}
+
+// must returns v. If err is not nil, it ends the test.
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
 }

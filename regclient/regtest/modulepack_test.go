@@ -31,10 +31,7 @@ func unpack(t *testing.T, format string, data []byte) map[string]string {
 		"tar.gz": func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) },
 		"tar.xz": func(r io.Reader) (io.Reader, error) { return xz.NewReader(r) },
 	}
-	inner, err := open[format](r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	inner := must(open[format](r))(t)
 	files := map[string]string{}
 	tr := tar.NewReader(inner)
 	for {
@@ -45,10 +42,7 @@ func unpack(t *testing.T, format string, data []byte) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		data, err := io.ReadAll(tr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must(io.ReadAll(tr))(t)
 		if want := fs.FileMode(0o644); h.Typeflag == tar.TypeReg && h.FileInfo().Mode() != want {
 			t.Errorf("%s has the mode %v", h.Name, h.FileInfo().Mode())
 		}
@@ -63,20 +57,11 @@ func unpack(t *testing.T, format string, data []byte) map[string]string {
 
 func unpackZip(t *testing.T, r *bytes.Reader) map[string]string {
 	t.Helper()
-	zr, err := zip.NewReader(r, r.Size())
-	if err != nil {
-		t.Fatal(err)
-	}
+	zr := must(zip.NewReader(r, r.Size()))(t)
 	files := map[string]string{}
 	for _, f := range zr.File {
-		rc, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := io.ReadAll(rc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rc := must(f.Open())(t)
+		data := must(io.ReadAll(rc))(t)
 		files[f.Name] = string(data)
 	}
 	return files
@@ -91,10 +76,7 @@ func h1Of(t *testing.T, files map[string]string) checksum.Hash {
 			dir[name] = &fstest.MapFile{Data: []byte(text)}
 		}
 	}
-	h1, err := checksum.H1Dir(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h1 := must(checksum.H1Dir(t.Context(), dir))(t)
 	return h1
 }
 

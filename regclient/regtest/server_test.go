@@ -17,10 +17,7 @@ import (
 
 func serve(t *testing.T, reg *regtest.Registry) *regtest.Server {
 	t.Helper()
-	srv, err := reg.ServeTLS()
-	if err != nil {
-		t.Fatal(err)
-	}
+	srv := must(reg.ServeTLS())(t)
 	t.Cleanup(srv.Close)
 	return srv
 }
@@ -63,10 +60,7 @@ func TestServeOrigins(t *testing.T) {
 		rel := reg.AddProvider(regtest.Provider{Address: "acme/" + origin[:strings.Index(origin, ":")], Origin: origin})
 		srv := serve(t, reg)
 		doc := object(t, srv.Client(), srv.URL+"/v1/providers/acme/"+origin[:strings.Index(origin, ":")]+"/1.0.0/download/linux/amd64")
-		link, err := url.Parse(doc["download_url"].(string))
-		if err != nil {
-			t.Fatal(err)
-		}
+		link := must(url.Parse(doc["download_url"].(string)))(t)
 		if link.Hostname() != "localhost" || link.Host == srv.Addr || !strings.HasPrefix(origin, link.Scheme+":") {
 			t.Errorf("%s has become %s", origin, link)
 		}
@@ -137,14 +131,8 @@ func stalled(t *testing.T, client *http.Client, u string, want []byte) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, "GET", u, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must(http.NewRequestWithContext(ctx, "GET", u, nil))(t)
+	resp := must(client.Do(req))(t)
 	defer resp.Body.Close()
 	got := make([]byte, len(want))
 	if _, err := io.ReadFull(resp.Body, got); err != nil || !bytes.Equal(got, want) {
