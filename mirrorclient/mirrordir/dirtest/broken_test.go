@@ -62,6 +62,35 @@ func (w wrong) make() func() mirrordir.Storage {
 	}
 }
 
+// opening returns a storage that changes each open file.
+func opening(change func(m *memory, name string, o *mirrordir.Object)) func() mirrordir.Storage {
+	return wrong{open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
+		o, err := m.Open(ctx, name)
+		if err == nil {
+			change(m, name, o)
+		}
+		return o, err
+	}}.make()
+}
+
+// storing returns a storage that stores what it has received in another way.
+func storing(store func(ctx context.Context, m *memory, name string, data []byte, was mirrordir.Revision) error) func() mirrordir.Storage {
+	return wrong{write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
+		data, err := receive(ctx, content)
+		if err != nil {
+			return err
+		}
+		return store(ctx, m, name, data, was)
+	}}.make()
+}
+
+// listing returns a storage that changes each listing.
+func listing(change func(list []mirrordir.Entry, err error) ([]mirrordir.Entry, error)) func() mirrordir.Storage {
+	return wrong{list: func(ctx context.Context, m *memory, dir string) ([]mirrordir.Entry, error) {
+		return change(m.List(ctx, dir))
+	}}.make()
+}
+
 // broken are storages with one error each, and the expected text.
 var broken = map[string]struct {
 	storage func() mirrordir.Storage // each call returns a value for the same place
@@ -98,33 +127,18 @@ var broken = map[string]struct {
 			}
 			return m.Open(ctx, name)
 		}}.make()},
-	"wrong size": {by: "read", want: "Size is 0, want", storage: wrong{
-		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
-			o, err := m.Open(ctx, name)
-			if err == nil {
-				o.Size = 0
-			}
-			return o, err
-		}}.make()},
-	"no revision": {by: "read", want: "Revision is empty", storage: wrong{
-		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
-			o, err := m.Open(ctx, name)
-			if err == nil {
-				o.Revision = ""
-			}
-			return o, err
-		}}.make()},
-	"revision of each opening": {by: "revisions", want: "of an unchanged file has revision", storage: wrong{
-		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
-			o, err := m.Open(ctx, name)
-			if err == nil {
-				m.mu.Lock()
-				m.revision++
-				o.Revision = mirrordir.Revision(fmt.Sprint(m.revision))
-				m.mu.Unlock()
-			}
-			return o, err
-		}}.make()},
+	"wrong size": {by: "read", want: "Size is 0, want", storage: opening(func(m *memory, name string, o *mirrordir.Object) {
+		o.Size = 0
+	})},
+	"no revision": {by: "read", want: "Revision is empty", storage: opening(func(m *memory, name string, o *mirrordir.Object) {
+		o.Revision = ""
+	})},
+	"revision of each opening": {by: "revisions", want: "of an unchanged file has revision", storage: opening(func(m *memory, name string, o *mirrordir.Object) {
+		m.mu.Lock()
+		m.revision++
+		o.Revision = mirrordir.Revision(fmt.Sprint(m.revision))
+		m.mu.Unlock()
+	})},
 	"revision is the size": {by: "write", want: "the revision is still", storage: wrong{
 		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
 			o, err := m.Open(ctx, name)
@@ -146,32 +160,17 @@ var broken = map[string]struct {
 			}
 			return m.put(name, data, nil)
 		}}.make()},
-	"reads at the wrong offset": {by: "read", want: "reading 1 bytes: ReadAt", storage: wrong{
-		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
-			o, err := m.Open(ctx, name)
-			if err == nil {
-				f, _ := m.get(name)
-				o.ReadCloser = offByOne{bytes.NewReader(f.content)}
-			}
-			return o, err
-		}}.make()},
-	"an open file changes": {by: "revisions", want: "which was replaced after Open", storage: wrong{
-		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
-			o, err := m.Open(ctx, name)
-			if err == nil {
-				o.ReadCloser = &live{m: m, name: name}
-			}
-			return o, err
-		}}.make()},
+	"reads at the wrong offset": {by: "read", want: "reading 1 bytes: ReadAt", storage: opening(func(m *memory, name string, o *mirrordir.Object) {
+		f, _ := m.get(name)
+		o.ReadCloser = offByOne{bytes.NewReader(f.content)}
+	})},
+	"an open file changes": {by: "revisions", want: "which was replaced after Open", storage: opening(func(m *memory, name string, o *mirrordir.Object) {
+		o.ReadCloser = &live{m: m, name: name}
+	})},
 
-	"unconditional": {by: "write", want: "want an error that wraps mirrordir.ErrConflict", storage: wrong{
-		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, _ mirrordir.Revision) error {
-			data, err := receive(ctx, content)
-			if err != nil {
-				return err
-			}
-			return m.put(name, data, nil)
-		}}.make()},
+	"unconditional": {by: "write", want: "want an error that wraps mirrordir.ErrConflict", storage: storing(func(ctx context.Context, m *memory, name string, data []byte, _ mirrordir.Revision) error {
+		return m.put(name, data, nil)
+	})},
 	"error of a conflict": {by: "write", want: "want an error that wraps mirrordir.ErrConflict", storage: wrong{
 		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
 			if err := m.Write(ctx, name, content, was); err != nil {
@@ -179,36 +178,26 @@ var broken = map[string]struct {
 			}
 			return nil
 		}}.make()},
-	"checks, then writes without a lock": {by: "one of many writers", want: "succeed, want 1", storage: wrong{write: lookAndWrite}.make()},
+	"checks, then writes without a lock": {by: "one of many writers", want: "succeed, want 1", storage: storing(lookAndWrite)},
 	"a mutex in each process":            {by: "one of many writers", want: "succeed, want 1", others: 1, storage: perProcess()},
-	"writes in parts": {by: "readers while files are created", want: "while", storage: wrong{
-		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
-			data, err := receive(ctx, content)
-			if err != nil {
-				return err
-			}
-			if err := m.put(name, data[:len(data)/2], &was); err != nil {
-				return err
-			}
-			time.Sleep(time.Millisecond)
-			return m.put(name, data, nil)
-		}}.make()},
-	"removes and writes": {by: "readers while files are replaced", want: "readers while files are replaced: Open", storage: wrong{
-		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
-			data, err := receive(ctx, content)
-			if err != nil {
-				return err
-			}
-			if f, _ := m.get(name); f.revision != was {
-				return mirrordir.ErrConflict
-			}
-			if fs.ValidPath(name) {
-				m.Delete(ctx, name)
-			}
-			time.Sleep(time.Millisecond)
-			missing := mirrordir.Revision("")
-			return m.put(name, data, &missing)
-		}}.make()},
+	"writes in parts": {by: "readers while files are created", want: "while", storage: storing(func(ctx context.Context, m *memory, name string, data []byte, was mirrordir.Revision) error {
+		if err := m.put(name, data[:len(data)/2], &was); err != nil {
+			return err
+		}
+		time.Sleep(time.Millisecond)
+		return m.put(name, data, nil)
+	})},
+	"removes and writes": {by: "readers while files are replaced", want: "readers while files are replaced: Open", storage: storing(func(ctx context.Context, m *memory, name string, data []byte, was mirrordir.Revision) error {
+		if f, _ := m.get(name); f.revision != was {
+			return mirrordir.ErrConflict
+		}
+		if fs.ValidPath(name) {
+			m.Delete(ctx, name)
+		}
+		time.Sleep(time.Millisecond)
+		missing := mirrordir.Revision("")
+		return m.put(name, data, &missing)
+	})},
 	"old content for a while": {by: "write", want: "want", storage: stale()},
 	"partial file after a failed read": {by: "write from a failing source", want: "of a reader that fails after 0 bytes succeeds", storage: wrong{
 		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
@@ -262,37 +251,29 @@ var broken = map[string]struct {
 			}
 			return list, nil
 		}}.make()},
-	"lists one page": {by: "list many", want: "1000 entries, want 1055", storage: wrong{
-		list: func(ctx context.Context, m *memory, dir string) ([]mirrordir.Entry, error) {
-			list, err := m.List(ctx, dir)
-			return list[:min(len(list), 1000)], err
-		}}.make()},
-	"lists a directory twice": {by: "list", want: "list: List(", storage: wrong{
-		list: func(ctx context.Context, m *memory, dir string) ([]mirrordir.Entry, error) {
-			list, err := m.List(ctx, dir)
-			for _, e := range list {
-				if e.Dir {
-					return append(list, e), err
-				}
+	"lists one page": {by: "list many", want: "1000 entries, want 1055", storage: listing(func(list []mirrordir.Entry, err error) ([]mirrordir.Entry, error) {
+		return list[:min(len(list), 1000)], err
+	})},
+	"lists a directory twice": {by: "list", want: "list: List(", storage: listing(func(list []mirrordir.Entry, err error) ([]mirrordir.Entry, error) {
+		for _, e := range list {
+			if e.Dir {
+				return append(list, e), err
 			}
-			return list, err
-		}}.make()},
-	"lists no sizes": {by: "list", want: "Size:0", storage: wrong{
-		list: func(ctx context.Context, m *memory, dir string) ([]mirrordir.Entry, error) {
-			list, err := m.List(ctx, dir)
-			for i := range list {
-				list[i].Size = 0
-			}
-			return list, err
-		}}.make()},
-	"no list of what is missing": {by: "list", want: "want 0 entries", storage: wrong{
-		list: func(ctx context.Context, m *memory, dir string) ([]mirrordir.Entry, error) {
-			list, err := m.List(ctx, dir)
-			if err == nil && len(list) == 0 {
-				err = fs.ErrNotExist
-			}
-			return list, err
-		}}.make()},
+		}
+		return list, err
+	})},
+	"lists no sizes": {by: "list", want: "Size:0", storage: listing(func(list []mirrordir.Entry, err error) ([]mirrordir.Entry, error) {
+		for i := range list {
+			list[i].Size = 0
+		}
+		return list, err
+	})},
+	"no list of what is missing": {by: "list", want: "want 0 entries", storage: listing(func(list []mirrordir.Entry, err error) ([]mirrordir.Entry, error) {
+		if err == nil && len(list) == 0 {
+			err = fs.ErrNotExist
+		}
+		return list, err
+	})},
 
 	"deletes nothing": {by: "delete", want: "after Delete, succeeds", storage: wrong{
 		remove: func(context.Context, *memory, string) error { return nil },
@@ -352,11 +333,7 @@ func (l *live) Read(p []byte) (int, error) {
 }
 func (*live) Close() error { return nil }
 
-func lookAndWrite(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
-	data, err := receive(ctx, content)
-	if err != nil {
-		return err
-	}
+func lookAndWrite(_ context.Context, m *memory, name string, data []byte, was mirrordir.Revision) error {
 	if f, _ := m.get(name); f.revision != was {
 		return mirrordir.ErrConflict
 	}
@@ -372,7 +349,11 @@ func perProcess() func() mirrordir.Storage {
 		return wrong{memory: m, write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
 			turn <- struct{}{}
 			defer func() { <-turn }()
-			return lookAndWrite(ctx, m, name, content, was)
+			data, err := receive(ctx, content)
+			if err != nil {
+				return err
+			}
+			return lookAndWrite(ctx, m, name, data, was)
 		}}
 	}
 }
@@ -408,13 +389,12 @@ func renaming(rename func(string) string) func() mirrordir.Storage {
 
 // relisting lists changed names.
 func relisting(r *strings.Replacer) func() mirrordir.Storage {
-	return wrong{list: func(ctx context.Context, m *memory, dir string) ([]mirrordir.Entry, error) {
-		list, err := m.List(ctx, dir)
+	return listing(func(list []mirrordir.Entry, err error) ([]mirrordir.Entry, error) {
 		for i := range list {
 			list[i].Name = r.Replace(list[i].Name)
 		}
 		return slices.Compact(list), err
-	}}.make()
+	})
 }
 
 func refusing(chars string) func() mirrordir.Storage {
