@@ -1,48 +1,14 @@
 package mirrordir_test
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
-
-// requests counts the calls of a storage.
-type requests struct {
-	mirrordir.Storage
-	lists, opens, writes, deletes atomic.Int64
-}
-
-func (r *requests) List(ctx context.Context, dir string) ([]mirrordir.Entry, error) {
-	r.lists.Add(1)
-	return r.Storage.List(ctx, dir)
-}
-
-func (r *requests) Open(ctx context.Context, name string) (*mirrordir.Object, error) {
-	r.opens.Add(1)
-	return r.Storage.Open(ctx, name)
-}
-
-func (r *requests) Write(ctx context.Context, name string, content *io.SectionReader, was mirrordir.Revision) error {
-	r.writes.Add(1)
-	return r.Storage.Write(ctx, name, content, was)
-}
-
-func (r *requests) Delete(ctx context.Context, name string) error {
-	r.deletes.Add(1)
-	return r.Storage.Delete(ctx, name)
-}
-
-// take returns the counts and resets them.
-func (r *requests) take() string {
-	return fmt.Sprintf("%d lists, %d opens, %d writes, %d deletes", r.lists.Swap(0), r.opens.Swap(0), r.writes.Swap(0), r.deletes.Swap(0))
-}
 
 // grown returns a storage with some other versions of alpha for three platforms, and some other
 // providers. The content of their files is never read.
@@ -78,7 +44,7 @@ func TestGrowth(t *testing.T) {
 	for _, n := range []sizes{{10, 0}, {400, 10}, {4000, 4000}} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
-			storage := &requests{Storage: grown(n.versions, n.providers)}
+			storage := &counted{Storage: grown(n.versions, n.providers)}
 			m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
 			for _, job := range []struct {
 				name, want string

@@ -20,8 +20,8 @@ import (
 // counted is a storage that counts calls and reports each one when it is done.
 type counted struct {
 	mirrordir.Storage
-	lists, listed, opens atomic.Int64 // listed counts entries
-	done                 func(op, name string)
+	lists, listed, opens, writes, deletes atomic.Int64 // listed counts entries
+	done                                  func(op, name string)
 }
 
 func (c *counted) List(ctx context.Context, dir string) ([]mirrordir.Entry, error) {
@@ -37,6 +37,21 @@ func (c *counted) Open(ctx context.Context, name string) (*mirrordir.Object, err
 	c.opens.Add(1)
 	c.tell("open", name)
 	return o, err
+}
+
+func (c *counted) Write(ctx context.Context, name string, content *io.SectionReader, was mirrordir.Revision) error {
+	c.writes.Add(1)
+	return c.Storage.Write(ctx, name, content, was)
+}
+
+func (c *counted) Delete(ctx context.Context, name string) error {
+	c.deletes.Add(1)
+	return c.Storage.Delete(ctx, name)
+}
+
+// take returns the counts and resets them.
+func (c *counted) take() string {
+	return fmt.Sprintf("%d lists, %d opens, %d writes, %d deletes", c.lists.Swap(0), c.opens.Swap(0), c.writes.Swap(0), c.deletes.Swap(0))
 }
 
 func (c *counted) tell(op, name string) {

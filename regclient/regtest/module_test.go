@@ -1,7 +1,6 @@
 package regtest_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -89,65 +88,6 @@ func TestModuleAnswers(t *testing.T) {
 		body := strings.Replace(test.body, "L", want, 1)
 		if a.StatusCode != test.status || string(a.body) != body || told != test.header || told && header[0] != want {
 			t.Errorf("%q: %s %q %s, want %d %t %s", test.answer, a.Status, header, a.body, test.status, test.header, body)
-		}
-	}
-}
-
-// listed returns the versions of acme/network/aws in a list, and the properties
-// that say which part of all it is. A version that is null is "null".
-func listed(t *testing.T, reg *regtest.Registry, query string) (versions []string, limit, offset, total any) {
-	t.Helper()
-	doc := object(t, reg.Client(), moduleListURL+query)
-	module := doc["modules"].([]any)[0].(map[string]any)
-	for _, e := range module["versions"].([]any) {
-		entry, ok := e.(map[string]any)
-		if !ok {
-			entry = map[string]any{"version": "null"}
-		}
-		versions = append(versions, entry["version"].(string))
-	}
-	place := doc
-	if reg.ModuleList.TotalInModule {
-		place = module
-	}
-	return versions, place["limit"], place["offset"], place["total"]
-}
-
-// TestModuleList: lists come in pages of all kinds.
-func TestModuleList(t *testing.T) {
-	t.Parallel()
-	const all = 250
-	tests := []struct {
-		how         regtest.ModuleList
-		query       string
-		first, n    int
-		limit, from any
-	}{
-		{regtest.ModuleList{}, "", 0, 250, nil, nil},
-		{regtest.ModuleList{PageSize: 100}, "", 0, 100, 100.0, 0.0},
-		{regtest.ModuleList{PageSize: 100}, "?offset=200", 200, 50, 100.0, 200.0},
-		{regtest.ModuleList{PageSize: 100}, "?offset=250", 250, 0, 100.0, 250.0},
-		{regtest.ModuleList{PageSize: 100}, "?limit=1000", 0, 250, 1000.0, 0.0},
-		{regtest.ModuleList{PageSize: 100}, "?limit=1001", 0, 250, 1000.0, 0.0},
-		{regtest.ModuleList{PageSize: 100, MaxPageSize: 120}, "?limit=1000&offset=50", 50, 120, 120.0, 50.0},
-		{regtest.ModuleList{PageSize: 100, MaxPageSize: 10}, "", 0, 100, 100.0, 0.0},
-		{regtest.ModuleList{PageSize: 100}, "?limit=-1&offset=-1", 0, 100, 100.0, 0.0},
-		{regtest.ModuleList{PageSize: 100}, "?limit=x&offset=%zz", 0, 100, 100.0, 0.0},
-		{regtest.ModuleList{PageSize: 100, IgnoreQuery: true}, "?limit=1000&offset=100", 0, 100, 100.0, 0.0},
-		{regtest.ModuleList{PageSize: 100, TotalInModule: true}, "?offset=100", 100, 100, 100.0, 100.0},
-	}
-	for _, test := range tests {
-		reg := regtest.New("registry.example.com")
-		reg.ModuleList = test.how
-		for i := range all {
-			reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: fmt.Sprintf("1.%d.0", i)})
-		}
-		versions, limit, offset, total := listed(t, reg, test.query)
-		if len(versions) != test.n || test.n > 0 && versions[0] != fmt.Sprintf("1.%d.0", test.first) || limit != test.limit || offset != test.from {
-			t.Errorf("%+v %q: %d versions, limit %v, offset %v, total %v", test.how, test.query, len(versions), limit, offset, total)
-		}
-		if test.limit != nil && total != float64(all) {
-			t.Errorf("%+v %q: total %v", test.how, test.query, total)
 		}
 	}
 }
