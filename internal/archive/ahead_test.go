@@ -27,9 +27,7 @@ import (
 func ahead(t testing.TB, r io.Reader, data []byte, o archive.Options) (dir string, early int, list []archive.File, err error) {
 	t.Helper()
 	dir = t.TempDir()
-	root, err := os.OpenRoot(dir)
-	must(t, err)
-	defer root.Close()
+	root := openRoot(t, dir)
 	a := archive.UnpackAhead(t.Context(), r, root, o.Limits)
 	z, err := open(data, o)
 	if err == nil {
@@ -187,8 +185,7 @@ func TestAheadStops(t *testing.T) {
 		"wrong checksum": patch(good, func(b []byte) { i := bytes.Index(b, []byte("PK\x07\x08")); b[i+4] ^= 1 }),
 	} {
 		dir := t.TempDir()
-		root, err := os.OpenRoot(dir)
-		must(t, err)
+		root := openRoot(t, dir)
 		a := archive.UnpackAhead(t.Context(), bytes.NewReader(data), root, archive.Limits{})
 		root.Close()
 		if got := tree(t, dir); a.Len() != 0 || len(got) != 0 {
@@ -209,8 +206,7 @@ func TestAheadLimits(t *testing.T) {
 		{archive.Limits{Entries: 1}, 1}, {archive.Limits{NameLen: 4}, 0},
 	} {
 		dir := t.TempDir()
-		root, err := os.OpenRoot(dir)
-		must(t, err)
+		root := openRoot(t, dir)
 		a := archive.UnpackAhead(t.Context(), bytes.NewReader(data), root, c.limits)
 		root.Close()
 		if got := tree(t, dir); a.Len() != c.want || len(got) != c.want {
@@ -219,9 +215,7 @@ func TestAheadLimits(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	root, err := os.OpenRoot(t.TempDir())
-	must(t, err)
-	defer root.Close()
+	root := openRoot(t, t.TempDir())
 	if a := archive.UnpackAhead(ctx, bytes.NewReader(data), root, archive.Limits{}); a.Len() != 0 {
 		t.Errorf("%d files after the end of the context", a.Len())
 	}
@@ -243,9 +237,7 @@ func TestAheadOfManyFiles(t *testing.T) {
 		}
 	}
 	data := pack(t, files("a", "b", "c", "d")...)
-	root, err := os.OpenRoot(t.TempDir())
-	must(t, err)
-	defer root.Close()
+	root := openRoot(t, t.TempDir())
 	a := archive.UnpackAhead(t.Context(), bytes.NewReader(data), root, archive.Limits{})
 	ctx, cancel := context.WithCancel(t.Context())
 	opened := 0

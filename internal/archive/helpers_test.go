@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // member describes an entry of a test archive.
@@ -78,11 +79,38 @@ func unpack(t testing.TB, data []byte, l archive.Limits) (string, []archive.File
 	if err != nil {
 		return dir, nil, err
 	}
+	list, err := z.Unpack(t.Context(), openRoot(t, dir))
+	return dir, list, err
+}
+
+// openRoot opens dir until the test ends.
+func openRoot(t testing.TB, dir string) *os.Root {
+	t.Helper()
 	root, err := os.OpenRoot(dir)
 	must(t, err)
-	defer root.Close()
-	list, err := z.Unpack(t.Context(), root)
-	return dir, list, err
+	t.Cleanup(func() { root.Close() })
+	return root
+}
+
+// accepted is an archive, and whether it is accepted.
+type accepted struct {
+	data []byte
+	ok   bool
+}
+
+// judged checks that archives are accepted, or refused with ErrArchive before anything is written.
+func judged(t *testing.T, tests map[string]accepted) {
+	t.Helper()
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if !tt.ok {
+				refused(t, tt.data, archive.Limits{}, fault.ErrArchive)
+			} else if _, _, err := unpack(t, tt.data, archive.Limits{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 // tree returns the files below dir with their content.

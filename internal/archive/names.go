@@ -12,9 +12,9 @@ import (
 // maxElement is the maximum length in bytes of a file name on common file systems.
 const maxElement = 255
 
-// CheckName returns an error unless name can be a file on every operating system, or a directory if
+// checkName returns an error unless name can be a file on every operating system, or a directory if
 // it ends in a slash. It accepts the characters < > | ? * and ", which real packages have.
-func CheckName(name string) error {
+func checkName(name string) error {
 	path := strings.TrimSuffix(name, "/")
 	switch {
 	case path == "":
@@ -117,7 +117,7 @@ func (n *names) add(name string) error {
 	if n.bytes += int64(len(name)); n.bytes > n.limits.names() {
 		return tooLarge("its names have more than %d bytes", n.limits.names())
 	}
-	if err := CheckName(name); err != nil {
+	if err := checkName(name); err != nil {
 		return err
 	}
 	path, dir := strings.CutSuffix(name, "/")

@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -96,9 +95,7 @@ func TestZipEndsWithItsContext(t *testing.T) {
 		many = append(many, member{name: fmt.Sprintf("%0200d", i), stored: true})
 	}
 	names := pack(t, many...)
-	root, err := os.OpenRoot(t.TempDir())
-	must(t, err)
-	t.Cleanup(func() { root.Close() })
+	root := openRoot(t, t.TempDir())
 	open := func(ctx context.Context, w *tripwire) error {
 		_, err := archive.OpenZip(ctx, w, int64(len(w.data)), archive.Options{})
 		return err
@@ -151,9 +148,7 @@ func stuffed(t testing.TB, deflated string) []byte {
 // TestAheadEndsWithItsContext: UnpackAhead reads nothing after its context has ended.
 func TestAheadEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	root, err := os.OpenRoot(t.TempDir())
-	must(t, err)
-	defer root.Close()
+	root := openRoot(t, t.TempDir())
 	tripped(t, stuffed(t, strings.Repeat("\x00\x00\x00\xff\xff", 1<<20)), 1<<20, func(ctx context.Context, w *tripwire) error {
 		archive.UnpackAhead(ctx, w, root, archive.Limits{})
 		return fault.Ended(ctx)
@@ -191,9 +186,7 @@ func TestTarEndsWithItsContext(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			root, err := os.OpenRoot(t.TempDir())
-			must(t, err)
-			defer root.Close()
+			root := openRoot(t, t.TempDir())
 			tripped(t, test.data, test.at, func(ctx context.Context, w *tripwire) error {
 				_, err := archive.UnpackTar(ctx, w, archive.Sniff(test.data), root, archive.Options{})
 				return err
