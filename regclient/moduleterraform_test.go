@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient"
@@ -20,7 +22,8 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// TestSameAsClient: Download and the CLIs install the same files and the same directory of the module.
+// TestSameAsClient: Download and the CLIs install the same files and the same directory of the module, and the
+// CLIs send the token of the registry with no package.
 func TestSameAsClient(t *testing.T) {
 	t.Parallel()
 	terraformtest.Each(t, sameAsClient)
@@ -58,6 +61,9 @@ func sameAsClient(t *testing.T, program string) {
 	reg := regtest.New("registry.example.com")
 	server := must(reg.ServeTLS())(t)
 	t.Cleanup(server.Close)
+	reg.Require(secret, regtest.ModuleVersions|regtest.ModuleLocation)
+	// The client takes a module for one of a registry if its host has a dot.
+	host := strings.Replace(server.Addr, "localhost", "127.0.0.1", 1)
 	sources := map[string]addrs.ModuleSource{}
 	var config strings.Builder
 	for name, m := range clientModules(t) {
@@ -67,8 +73,7 @@ func sameAsClient(t *testing.T, program string) {
 		}
 		m.Address = "acme/" + key + "/aws"
 		reg.AddModule(m)
-		// The client takes a module for one of a registry if its host has a dot.
-		text := strings.Replace(server.Addr, "localhost", "127.0.0.1", 1) + "/" + m.Address
+		text := host + "/" + m.Address
 		if name == "user's" {
 			text += "//modules/subnet"
 		}
@@ -78,9 +83,15 @@ func sameAsClient(t *testing.T, program string) {
 	project := terraformtest.New(t, program)
 	project.Trust(t, server.CertPEM)
 	project.Write(t, "main.tf", config.String())
+	project.Configure(t, fmt.Sprintf("credentials %q {\n  token = %q\n}\n", host, secret))
 	project.Run(t, "get", "-no-color")
+	for _, q := range reg.Requests() {
+		if q.Kind&(regtest.ModulePage|regtest.ModulePackage) != 0 && q.Authorization != "" {
+			t.Errorf("%s sent its token with %v", program, q)
+		}
+	}
 
-	c := &regclient.Client{Transport: &transport.Client{HTTP: server.Client()}}
+	c := &regclient.Client{Transport: &transport.Client{HTTP: server.Client(), Credentials: auth.MustNewToken(secret).For(svchost.MustParse(host))}}
 	for key, source := range sources {
 		dest := filepath.Join(t.TempDir(), "module")
 		report, err := module.Download(t.Context(), c, source, addrs.Version{}, dest, module.Options{})

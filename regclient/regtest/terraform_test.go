@@ -2,13 +2,7 @@ package regtest_test
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"fmt"
-	"io/fs"
-	"maps"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -77,72 +71,6 @@ func initialise(t *testing.T, program string, p regtest.Provider) {
 	}
 	for _, q := range reg.Requests() {
 		if q.Kind&(regtest.Sums|regtest.Signature|regtest.Archive) != 0 && q.Authorization != "" {
-			t.Errorf("%v", q)
-		}
-	}
-}
-
-// TestGet has the real clients fetch modules from the registry, in the ways that
-// all of them know.
-func TestGet(t *testing.T) {
-	t.Parallel()
-	terraformtest.Each(t, func(t *testing.T, program string) {
-		for kind, m := range map[string]regtest.Module{
-			"plain":       {},
-			"zip":         {Format: "zip", URLs: "root-relative", Subdir: "modules/subnet"},
-			"xz":          {Format: "tar.xz", URLs: "relative", Checksum: true},
-			"deflated":    {Deflate: true, Answer: "both", URLs: "opaque", Checksum: true},
-			"beside JSON": {Answer: "empty object", Origin: "https://files.example.com", Query: "signature=5eed"},
-			"over http":   {Format: "zip", Origin: "http://files.example.com"},
-			"page":        {Pages: 1},
-			"pages":       {Pages: 3, MetaTag: true, Checksum: true},
-			"large":       {Size: 3 << 20},
-		} {
-			t.Run(kind, func(t *testing.T) {
-				t.Parallel()
-				fetch(t, program, m)
-			})
-		}
-	})
-}
-
-// fetch runs the get command for one module and checks what it leaves.
-func fetch(t *testing.T, program string, m regtest.Module) {
-	reg := regtest.New("registry.example.com")
-	m.Address = "acme/network/aws"
-	rel := reg.AddModule(m)
-	reg.Require("s3cret", regtest.ModuleVersions|regtest.ModuleLocation)
-	srv := serve(t, reg)
-	// The clients take a module for one of a registry if its host has a dot.
-	host := strings.Replace(srv.Addr, "localhost", "127.0.0.1", 1)
-
-	project := terraformtest.New(t, program)
-	project.Trust(t, srv.CertPEM)
-	project.Write(t, "main.tf", fmt.Sprintf("module \"network\" {\n  source = %q\n}\n", host+"/acme/network/aws"))
-	project.Configure(t, fmt.Sprintf("credentials %q {\n  token = \"s3cret\"\n}\n", host))
-	project.Run(t, "get", "-no-color")
-
-	// What is there of the files of the package, by what they are below the
-	// directory of the module, is what was in it.
-	found := map[string][sha256.Size]byte{}
-	root := filepath.Join(project.Dir, ".terraform", "modules", "network")
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		name := strings.TrimPrefix(filepath.ToSlash(path[len(root):]), "/")
-		found[name] = sha256.Sum256(data)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if h1, err := checksum.H1Sum(maps.All(found)); err != nil || h1 != rel.H1() {
-		t.Errorf("the files that were unpacked are others: %v, %v", slices.Sorted(maps.Keys(found)), err)
-	}
-	for _, q := range reg.Requests() {
-		if q.Kind&(regtest.ModulePage|regtest.ModulePackage) != 0 && q.Authorization != "" {
 			t.Errorf("%v", q)
 		}
 	}
