@@ -310,16 +310,6 @@ func TestPackageMembers(t *testing.T) {
 	}
 }
 
-// TestDuplicateMembers: duplicate members are refused, because programs read them differently.
-func TestDuplicateMembers(t *testing.T) {
-	t.Parallel()
-	reg := registry()
-	reg.AddFault(raw(regtest.Package, `{"os":"linux","arch":"amd64","download_url":"/a.zip","shasum":"`+goodSum+`","Download_URL":"/b.zip"}`))
-	if _, err := client(reg).ProviderPackage(t.Context(), alpha, v120, linux); !strings.Contains(err.Error(), "second member") {
-		t.Errorf("got %v", err)
-	}
-}
-
 // TestBaseURLs: the URL of the service is a directory, its query is not sent, and names are escaped.
 func TestBaseURLs(t *testing.T) {
 	t.Parallel()

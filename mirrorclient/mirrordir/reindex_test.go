@@ -159,7 +159,7 @@ func TestReindexNames(t *testing.T) {
 	const name = home + "/terraform-provider-alpha_1_linux_amd64.ZIP"
 	write(t, dir, name, read(t, source, archive(v1, linux)))
 	mustReindex(t, m)
-	checkVia(t, dir, home, "1.0.0")
+	checkDocuments(t, dir, home, map[string][]addrs.Platform{"1.0.0": {linux}})
 	pkg, err := m.ProviderPackage(t.Context(), alpha, v1, linux)
 	if err != nil || len(pkg.Hashes[linux]) != 2 {
 		t.Errorf("%v, %v", pkg, err)

@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -49,34 +48,6 @@ func TestServeTLS(t *testing.T) {
 	srv.Close()
 	if _, err := try(t.Context(), srv.Client(), "GET", srv.URL); err == nil {
 		t.Error("the server answers after Close")
-	}
-}
-
-// TestServeOrigins: other origins have ports of their own.
-func TestServeOrigins(t *testing.T) {
-	t.Parallel()
-	reg := regtest.New("registry.example.com")
-	for _, origin := range []string{"https://files.example.com", "http://files.example.com"} {
-		rel := reg.AddProvider(regtest.Provider{Address: "acme/" + origin[:strings.Index(origin, ":")], Origin: origin})
-		srv := serve(t, reg)
-		doc := object(t, srv.Client(), srv.URL+"/v1/providers/acme/"+origin[:strings.Index(origin, ":")]+"/1.0.0/download/linux/amd64")
-		link := must(url.Parse(doc["download_url"].(string)))(t)
-		if link.Hostname() != "localhost" || link.Host == srv.Addr || !strings.HasPrefix(origin, link.Scheme+":") {
-			t.Errorf("%s has become %s", origin, link)
-		}
-		if a := get(t, srv.Client(), link.String()); !bytes.Equal(a.body, content(t, rel, "linux_amd64")) {
-			t.Errorf("GET %s: %s", link, a.Status)
-		}
-		sums, err := url.Parse(doc["shasums_url"].(string))
-		if err != nil || sums.Host != link.Host {
-			t.Errorf("one origin has two ports: %s, %s", link, sums)
-		}
-	}
-	srv := serve(t, reg)
-	reg.AddFault(regtest.Fault{Kind: regtest.Versions, Redirect: "https://moved.example.com", Hops: 2})
-	a := get(t, srv.Client(), srv.URL+"/v1/providers/acme/https/versions")
-	if a.StatusCode != 200 || a.Request.URL.Host == srv.Addr {
-		t.Errorf("after a redirect: %s from %s", a.Status, a.Request.URL)
 	}
 }
 
