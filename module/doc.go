@@ -26,7 +26,7 @@
 // A package appears in its directory completely or not at all, even if the process is killed.
 // Archives are zip, or tar with gzip, xz or bzip2.
 //
-// A package is refused if it contains links or devices, is a bare git repository, or has a
+// A package is refused if it contains links (but see [Options.KeepLinks]) or devices, is a bare git repository, or has a
 // name that leads out of the directory, is invalid on some operating system, or equals another
 // name on some file system. Directories named .git and .hg are omitted. Files get the mode
 // 0755 or 0644, less the umask. [Options.Limits] limits sizes and counts.

@@ -20,8 +20,8 @@ import (
 
 // Options are the options of all downloads. The zero value accepts only archives over https.
 type Options struct {
-	// H1, if not zero, is the h1 that the package must have. [DownloadAll] uses [Request.H1]
-	// instead.
+	// H1, if not zero, is the hash that the package must have: an h1, or with KeepLinks an l1 as well.
+	// [DownloadAll] uses [Request.H1] instead.
 	H1 checksum.Hash
 
 	// Limits of the archive and its content. Zero fields are the defaults.
@@ -38,7 +38,11 @@ type Options struct {
 	// they contain the target. If false, the error is ErrLocal.
 	AllowLocal bool
 
-	// SkipLinks omits symbolic links, see [Report.Skipped]. If false, the error is ErrLink.
+	// KeepLinks keeps symbolic links that lead to a place in the package, except those of zip archives. Each
+	// element of a path is resolved before the next one, and an absolute target leads out of the package.
+	KeepLinks bool
+
+	// SkipLinks omits other symbolic links, see [Report.Skipped]. If false, the error is ErrLink.
 	SkipLinks bool
 
 	// Replace permits replacing a directory or a symbolic link at the target; other files are

@@ -112,7 +112,7 @@ func (s *staging) copyTree(ctx context.Context, dir string) (*unpacked, error) {
 		r.Close()
 		<-done
 	}()
-	return s.unpack(func(root *os.Root, o archive.Options) ([]archive.File, error) {
+	return s.unpack(ctx, func(root *os.Root, o archive.Options) ([]archive.File, error) {
 		return archive.UnpackTar(ctx, r, archive.FormatTar, root, o)
 	})
 }
@@ -133,8 +133,13 @@ func writeTree(w io.Writer, fsys fs.FS) error {
 		if err != nil {
 			return err
 		}
-		// Links are never followed or written, so their targets are not needed.
-		h, err := tar.FileInfoHeader(info, "")
+		target := ""
+		if info.Mode()&fs.ModeSymlink != 0 {
+			if target, err = fs.ReadLink(fsys, name); err != nil {
+				return err
+			}
+		}
+		h, err := tar.FileInfoHeader(info, filepath.ToSlash(target))
 		if err != nil {
 			return fmt.Errorf("%w: %.200q is neither a file nor a directory", ErrArchive, name)
 		}

@@ -22,7 +22,7 @@ type Report struct {
 	// Subdir is the directory of the module in Dir, with slashes, without "*"; empty for Dir.
 	Subdir string `json:"subdir,omitempty"`
 
-	H1 checksum.Hash `json:"h1"` // see [checksum.H1Dir]
+	H1 checksum.Hash `json:"h1"` // see [checksum.H1Dir]; an l1 if links are kept, see [checksum.L1Dir]
 
 	Commit string `json:"commit,omitempty"` // empty unless from a git repository
 

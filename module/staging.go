@@ -36,8 +36,8 @@ type staging struct {
 // newStaging creates the staging directory for the target dir, and missing directories above it. It
 // fails if it cannot, unless the package is there already, or if the target is occupied.
 func newStaging(ctx context.Context, dir string, o Options, xz *semaphore.Weighted) (*staging, error) {
-	if !o.H1.IsZero() && o.H1.Scheme() != checksum.SchemeH1 {
-		return nil, fmt.Errorf("Options.H1 has scheme %s, want %s", o.H1.Scheme(), checksum.SchemeH1)
+	if scheme := o.H1.Scheme(); !o.H1.IsZero() && scheme != checksum.SchemeH1 && (scheme != checksum.SchemeL1 || !o.KeepLinks) {
+		return nil, fmt.Errorf("Options.H1 has scheme %s, want %s", scheme, checksum.SchemeH1)
 	}
 	target, err := cleanTarget(dir)
 	if err != nil {
@@ -173,7 +173,7 @@ func (s *staging) find(ctx context.Context, want checksum.Hash, subdir string) *
 		return nil
 	}
 	if opened, err := root.Stat("."); err == nil && os.SameFile(named, opened) && s.checkSize(ctx, root) == nil {
-		if got, err := checksum.H1Dir(ctx, fsx.Tree(ctx, root)); err == nil && got == want {
+		if got, err := checksum.L1Dir(ctx, fsx.Tree(ctx, root)); err == nil && got == want {
 			if _, err := findSubdir(root, subdir); err == nil {
 				return &unpacked{root: root, h1: want, reused: true}
 			}

@@ -19,6 +19,7 @@ import (
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
+	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -98,7 +99,7 @@ func unpackBody(ctx context.Context, loc *Location, body *Body, s *staging, mete
 		}
 		return fmt.Errorf("%w: the location states %s %s, the archive has %x", checksum.ErrMismatch, algorithm, sum, b.sum.Sum(nil))
 	}
-	got, err := s.unpack(func(root *os.Root, o archive.Options) ([]archive.File, error) {
+	got, err := s.unpack(ctx, func(root *os.Root, o archive.Options) ([]archive.File, error) {
 		if format == archive.FormatZip {
 			return unzip(ctx, in, b, check, s, root, o)
 		}
@@ -151,7 +152,7 @@ func unzip(ctx context.Context, in io.Reader, b *bodyReader, check func() error,
 }
 
 // unpack makes a package of the files that write unpacks with the given options.
-func (s *staging) unpack(write func(root *os.Root, o archive.Options) ([]archive.File, error)) (*unpacked, error) {
+func (s *staging) unpack(ctx context.Context, write func(root *os.Root, o archive.Options) ([]archive.File, error)) (*unpacked, error) {
 	s.trees++
 	path := filepath.Join(s.part.Path(), fmt.Sprintf("tree%d", s.trees))
 	if err := os.Mkdir(path, 0o755); err != nil {
@@ -165,7 +166,7 @@ func (s *staging) unpack(write func(root *os.Root, o archive.Options) ([]archive
 	limits := archive.Limits(s.limits)
 	limits.Package = -1 // bodyReader limits what is received
 	// Real packages have names that differ in case only.
-	files, err := write(root, archive.Options{Limits: limits, Sync: true, AnyCase: true, Omit: func(name string, link bool) bool {
+	options := archive.Options{Limits: limits, Sync: true, AnyCase: true, Omit: func(name string, link bool) bool {
 		switch {
 		// The directories of version control are not part of a package, and their settings can run
 		// programs when git reads the files.
@@ -176,7 +177,15 @@ func (s *staging) unpack(write func(root *os.Root, o archive.Options) ([]archive
 			return true
 		}
 		return false
-	}})
+	}}
+	links := map[string]string{}
+	if s.o.KeepLinks {
+		options.Link = func(name, target string) { links[name] = target }
+	}
+	files, err := write(root, options)
+	if err == nil {
+		files, err = s.makeLinks(got, links, files)
+	}
 	switch {
 	case errors.Is(err, ErrLink):
 		err = fmt.Errorf("%w; set Options.SkipLinks to omit it", err)
@@ -185,7 +194,10 @@ func (s *staging) unpack(write func(root *os.Root, o archive.Options) ([]archive
 	case err == nil:
 		err = refuseRepository(files)
 	}
-	if err == nil {
+	switch {
+	case err == nil && len(links) > 0:
+		got.h1, err = checksum.L1Dir(ctx, fsx.Tree(ctx, root))
+	case err == nil:
 		got.h1, err = checksum.H1Sum(archive.Sums(files, false))
 	}
 	if err != nil {
@@ -193,6 +205,74 @@ func (s *staging) unpack(write func(root *os.Root, o archive.Options) ([]archive
 		return nil, err
 	}
 	return got, nil
+}
+
+// maxTargets is the maximum size of the targets of all links in a package, in bytes.
+const maxTargets = 4 << 20
+
+// makeLinks makes the links of a package, and omits those that lead out of it. It returns the files with the links that
+// stay.
+func (s *staging) makeLinks(got *unpacked, links map[string]string, files []archive.File) ([]archive.File, error) {
+	size := 0
+	for name, target := range links {
+		if size += len(target); size > maxTargets {
+			return nil, fmt.Errorf("targets of links with more than %d bytes: %w", maxTargets, fault.ErrTooLarge)
+		}
+		err := got.root.MkdirAll(path.Dir(name), 0o755)
+		if err == nil {
+			err = got.root.Symlink(filepath.FromSlash(target), name)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	var outside []string
+	for name := range links {
+		if leadsOut(got.root, name) {
+			outside = append(outside, name) // and still a part of the way of others, which lead out too
+		} else {
+			files = append(files, archive.File{Entry: archive.Entry{Name: name}})
+			if err := fsx.SyncDirIn(got.root, path.Dir(name)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	slices.Sort(outside)
+	for _, name := range outside {
+		if !s.o.SkipLinks {
+			return nil, fmt.Errorf("%w: link %.100q leads out of the package", ErrLink, name)
+		}
+		if err := got.root.Remove(name); err != nil {
+			return nil, err
+		}
+		delete(links, name)
+	}
+	got.skip(outside...)
+	return files, nil
+}
+
+// leadsOut reports whether the link name leads out of root, or to no place. Each element of a target is resolved
+// before the next one.
+func leadsOut(root *os.Root, name string) bool {
+	at, rest := ".", strings.Split(name, "/")
+	for links := 0; len(rest) > 0; {
+		next := path.Join(at, rest[0])
+		rest = rest[1:]
+		if next == ".." {
+			return true
+		}
+		target, err := root.Readlink(next)
+		if err != nil {
+			at = next // a file, a directory, or missing
+			continue
+		}
+		target = filepath.ToSlash(target)
+		if links++; links > 40 || path.IsAbs(target) || filepath.VolumeName(target) != "" {
+			return true
+		}
+		rest = append(strings.Split(target, "/"), rest...)
+	}
+	return false
 }
 
 // isGitDir reports whether some file system takes the name for .git: the directory of a
@@ -268,7 +348,7 @@ func findSubdir(root *os.Root, subdir string) (string, error) {
 			elem = names[0]
 		}
 		found = path.Join(found, elem)
-		info, err := root.Lstat(found)
+		info, err := root.Stat(found)
 		switch {
 		case errors.Is(err, fs.ErrNotExist), err == nil && !info.IsDir():
 			return "", fmt.Errorf("%w: %.200q", ErrNoSubdir, found)

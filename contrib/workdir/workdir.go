@@ -70,7 +70,7 @@ func New(config *cliconfig.Config, path string) *Dir {
 		Path:      path,
 		Terraform: config.DefaultHost() != addrs.DefaultHost(),
 		Registry:  config.Registry(),
-		Modules:   module.Options{Git: &module.Git{}, SkipLinks: true},
+		Modules:   module.Options{Git: &module.Git{}, KeepLinks: true, SkipLinks: true},
 		Installer: config.Installer(""),
 	}
 }

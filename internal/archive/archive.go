@@ -87,6 +87,10 @@ type Options struct {
 	// omitted is refused.
 	Omit func(name string, link bool) bool
 
+	// Link, if not nil, is called for each symbolic link of a tar. The link is not made, and Omit is
+	// called without telling that it is one.
+	Link func(name, target string)
+
 	// AnyCase permits names that differ in case only. If the file system does not keep them
 	// apart, unpacking fails.
 	AnyCase bool

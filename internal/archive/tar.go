@@ -87,7 +87,12 @@ func (t *tree) untar(r *tar.Reader, limits Limits) (files []File, err error) {
 		if err := names.add(e.Name); err != nil {
 			return nil, err
 		}
-		if t.o.Omit != nil && t.o.Omit(e.Name, h.Typeflag == tar.TypeSymlink) {
+		link := h.Typeflag == tar.TypeSymlink
+		if t.o.Omit != nil && t.o.Omit(e.Name, link && t.o.Link == nil) {
+			continue
+		}
+		if link && t.o.Link != nil {
+			t.o.Link(e.Name, h.Linkname)
 			continue
 		}
 		if err := checkType(h, e.Name); err != nil {

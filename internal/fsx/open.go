@@ -76,6 +76,10 @@ func (t tree) Open(name string) (fs.File, error) {
 	return treeFile{f, t.ctx}, nil
 }
 
+// Lstat and ReadLink are those of [fs.ReadLinkFS].
+func (t tree) Lstat(name string) (fs.FileInfo, error) { return t.root.Lstat(name) }
+func (t tree) ReadLink(name string) (string, error)   { return t.root.Readlink(name) }
+
 // treeFile hides the other reading methods of an os.File.
 type treeFile struct {
 	fs.ReadDirFile
