@@ -38,8 +38,11 @@ func stateOf(t testing.TB, dir string, err error) state {
 		}
 		name, _ := filepath.Rel(modules, path)
 		info, err := d.Info()
-		if err != nil || d.IsDir() && d.Name() == ".git" {
-			return errors.Join(err, filepath.SkipDir)
+		if d.IsDir() && d.Name() == ".git" {
+			return filepath.SkipDir
+		}
+		if err != nil {
+			return err
 		}
 		// The CLI keeps all bits of a mode, and makes directories with 0755 or as the archive says.
 		s.files[name] = info.Mode().Type().String()
@@ -119,7 +122,10 @@ func same(t *testing.T, w *world, c tree) {
 		c.write(t, w, root)
 		theirs.Dir = filepath.Join(root, filepath.FromSlash(c.dir))
 		theirs.Configure(t, "")
-		_, failed := theirs.Try(t, "init", "-no-color", "-input=false", "-backend=false")
+		out, failed := theirs.Try(t, "init", "-no-color", "-input=false", "-backend=false")
+		if failed != nil {
+			failed = fmt.Errorf("%w: %s", failed, out)
+		}
 		want := stateOf(t, theirs.Dir, failed)
 
 		ours := filepath.Join(t.TempDir(), "x")

@@ -34,6 +34,7 @@ type configuration struct {
 	core      []requirement           // versions of the CLI
 	tests     bool                    // has a call in a test
 	overrides bool                    // reads an override file now
+	text      []byte                  // the file that is read now
 }
 
 // A call is a module block, or one in a test.
@@ -49,7 +50,8 @@ type text struct {
 	at      hcl.Range
 	set     bool
 	literal string
-	dynamic bool // not a literal
+	dynamic bool   // not a literal
+	written string // the literal, or the expression
 }
 
 // A requirement is an entry of required_providers, or a constraint on the version of the CLI.
@@ -109,8 +111,8 @@ func (d *Dir) configuration(ctx context.Context, f files, root bool) (*configura
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		body, _, err := f.parse(name)
-		if err == nil {
+		var body hcl.Body
+		if body, c.text, err = f.parse(name); err == nil {
 			err = c.file(body, name, d)
 		}
 		if err != nil {
@@ -122,7 +124,7 @@ func (d *Dir) configuration(ctx context.Context, f files, root bool) (*configura
 			return nil, wrong(call.at, "module %q has no source", call.name)
 		}
 	}
-	if !root {
+	if c.text = nil; !root {
 		return c, nil
 	}
 	c.overrides = false
@@ -135,14 +137,15 @@ func (d *Dir) configuration(ctx context.Context, f files, root bool) (*configura
 		tests = append(tests, "tests/"+name)
 	}
 	for _, name := range tests {
-		body, _, err := f.parse(name)
-		if err == nil {
+		var body hcl.Body
+		if body, c.text, err = f.parse(name); err == nil {
 			err = c.test(body, name, d.Terraform)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
+	c.text = nil
 	return c, nil
 }
 
@@ -258,20 +261,20 @@ func (c *configuration) module(block *hcl.Block) error {
 		old = &call{name: name, at: block.DefRange}
 		c.calls[name] = old
 	}
-	return old.attributes(block.Body)
+	return old.attributes(block.Body, c.text)
 }
 
-func (c *call) attributes(body hcl.Body) error {
+func (c *call) attributes(body hcl.Body, file []byte) error {
 	content, _, diags := body.PartialContent(callSchema)
 	if diags.HasErrors() {
 		return diagnosed(diags)
 	}
 	var err, more error
 	if a := content.Attributes["source"]; a != nil {
-		c.source, err = textOf(a)
+		c.source, err = textOf(a, file)
 	}
 	if a := content.Attributes["version"]; a != nil {
-		c.version, more = textOf(a)
+		c.version, more = textOf(a, file)
 	}
 	return errors.Join(err, more)
 }
@@ -314,7 +317,7 @@ func (c *configuration) run(block *hcl.Block, name string) error {
 	c.tests = true
 	called := &call{name: block.Labels[0], at: content.Blocks[0].DefRange, test: true}
 	c.calls[key] = called
-	if err := called.attributes(content.Blocks[0].Body); err != nil {
+	if err := called.attributes(content.Blocks[0].Body, c.text); err != nil {
 		return err
 	}
 	if !called.source.set {
@@ -324,14 +327,16 @@ func (c *configuration) run(block *hcl.Block, name string) error {
 }
 
 // textOf reads an attribute that should be a string.
-func textOf(a *hcl.Attribute) (text, error) {
+func textOf(a *hcl.Attribute, file []byte) (text, error) {
 	t := text{at: a.Expr.Range(), set: true}
 	var err error
 	if t.literal, err = literal(a.Expr, a.Name); err != nil {
 		t.dynamic = !tooLong(t.at)
 	}
+	t.written = t.literal
 	if t.dynamic {
 		err = nil
+		t.written = string(t.at.SliceBytes(file))
 	}
 	return t, err
 }
@@ -544,7 +549,10 @@ func (c *configuration) requirements(host svchost.Hostname) (all []Requirement, 
 		}
 		r := Requirement{Provider: p, Place: place(at)}
 		if version.set {
-			if r.Constraint, failed = addrs.ParseProviderConstraint(version.literal); failed != nil {
+			if r.Constraint, failed = addrs.ParseProviderConstraint(version.literal); failed == nil && version.literal == "" {
+				failed = errors.New("the version constraint is empty")
+			}
+			if failed != nil {
 				err = cmp.Or(err, wrong(at, "provider %q: %v", name, failed))
 				return
 			}

@@ -20,6 +20,11 @@
 // [github.com/zclconf/go-cty/cty/function/stdlib] that the CLI has too. Loops are not evaluated. With the rules of Terraform they must be
 // constant.
 //
+// # Locked modules
+//
+// [Dir.LockModules] locks modules in a file of package [github.com/tofureg/tofureg/module/lockfile], which the CLI does
+// not know. The calls in modules of others are locked too: these modules name their own versions.
+//
 // # Differences from the CLI
 //
 // A package that several modules call is fetched once. Each module gets a copy with all files; the CLI omits files

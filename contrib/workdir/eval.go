@@ -147,11 +147,11 @@ func (s *scope) load(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		body, size, err := f.parse(name)
+		body, text, err := f.parse(name)
 		if err != nil {
 			return err
 		}
-		if w.values.loaded += size; w.values.loaded > maxLoaded {
+		if w.values.loaded += len(text); w.values.loaded > maxLoaded {
 			return &ConfigError{Place{File: s.spot.Dir}, fmt.Sprintf("expressions in sources and versions need modules with more than %d bytes", maxLoaded)}
 		}
 		if err := s.file(body); err != nil {
@@ -442,6 +442,9 @@ func measure(v cty.Value, left *int, depth int) bool {
 	case v.Type() == cty.String:
 		*left -= len(v.AsString())
 	case v.Type() == cty.Number:
+		if v.AsBigFloat().IsInf() {
+			return false
+		}
 		if exponent := v.AsBigFloat().MantExp(nil); exponent > 0 {
 			*left -= exponent / 3 // digits
 		} else {

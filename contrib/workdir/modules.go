@@ -25,6 +25,8 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/module"
+	modulelock "github.com/tofureg/tofureg/module/lockfile"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // maxModules is the maximum number of modules, and maxCalls of nested calls.
@@ -89,6 +91,8 @@ type walk struct {
 	fetched  flight.Cache[string, *module.Report]
 
 	mu       sync.Mutex
+	lock     *modulelock.File
+	locked   map[modulelock.Key]bool // the sources of all modules
 	manifest manifest
 	modules  []Module
 	packages map[string]string // keys of modules by their package directories in lower case
@@ -234,7 +238,7 @@ func (w *walk) resolve(ctx context.Context, at *spot, to Call, c *call) (*spot, 
 	next.Key = strings.TrimPrefix(at.Key+"."+to.Key, ".")
 	next.scope = &scope{walk: w, parent: at.scope, call: c, name: to.Key}
 	var version *string
-	if c.version.set && (to.Version != "" || !c.version.dynamic) { // null is as if it were not set
+	if c.version.set && (to.Version != "" || !c.version.dynamic || w.Terraform) { // null is as if it were not set
 		version = &to.Version
 	}
 	address, err := w.address(to.Source, version)
@@ -249,7 +253,14 @@ func (w *walk) resolve(ctx context.Context, at *spot, to Call, c *call) (*spot, 
 		if other := w.claim(next.Key); other != "" {
 			return nil, wrong(c.at, "modules %q and %q would have the same directory on some systems", next.Key, other)
 		}
-		if err := w.remote(ctx, next, at, version, address); err != nil {
+		entry := modulelock.Entry{}
+		if entry.Key, err = modulelock.KeyOf(to.Source, to.Version); err == nil && (c.source.dynamic || c.version.dynamic) {
+			entry.Key = entry.Key.WithValues(c.source.written, c.version.written)
+		}
+		if err == nil || !w.LockModules || errors.Is(err, modulelock.ErrLocal) {
+			err = w.remote(ctx, next, at, version, address, entry)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%s: module %q: %w", to.Place, c.name, err)
 		}
 		if next.pkg == "" && next.files.dir == "" { // in a plan
@@ -334,10 +345,13 @@ func (w *walk) address(source string, version *string) (module.Address, error) {
 }
 
 // remote installs a package unless it is installed.
-func (w *walk) remote(ctx context.Context, to, from *spot, version *string, address module.Address) (err error) {
+func (w *walk) remote(ctx context.Context, to, from *spot, version *string, address module.Address, entry modulelock.Entry) (err error) {
 	var constraint addrs.ModuleConstraint
 	if version != nil {
-		if constraint, err = addrs.ParseModuleConstraint(*version); err != nil {
+		if constraint, err = addrs.ParseModuleConstraint(*version); err == nil && *version == "" {
+			err = errors.New("the version constraint is empty")
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -348,11 +362,22 @@ func (w *walk) remote(ctx context.Context, to, from *spot, version *string, addr
 			return module.ErrLocal
 		}
 	}
+	locks := w.LockModules && (address.Location == nil || address.Location.Kind != module.KindLocal)
 	w.mu.Lock()
 	old, ok := w.manifest[to.Key]
+	locked, isLocked := w.lock.Get(entry.Key)
+	if locks {
+		w.locked[entry.Key] = true
+	}
 	w.mu.Unlock()
-	if ok && !to.fresh && !w.Upgrade && w.installed(to, old, constraint) {
-		return nil
+	if locks && !isLocked && w.ReadOnly {
+		return fmt.Errorf("%s has no entry for %s: run without ReadOnly to lock it", modulelock.Name, entry.Key)
+	}
+	if ok && !to.fresh && !w.Upgrade && (!locks || isLocked && old.Version == versionText(locked.Version)) && w.installed(to, old, constraint) {
+		if !locks || !w.Rehash || w.unchanged(ctx, to.pkg, locked.Hash) {
+			return nil
+		}
+		to.pkg, to.inside = "", ""
 	}
 	to.fresh = true
 	w.mu.Lock()
@@ -361,9 +386,13 @@ func (w *walk) remote(ctx context.Context, to, from *spot, version *string, addr
 	location := address.Location
 	if location == nil {
 		var v addrs.Version
-		if location, v, err = w.locate(ctx, address.Registry, constraint); err != nil {
+		if !w.Upgrade {
+			v = locked.Version
+		}
+		if location, v, err = w.locate(ctx, address.Registry, v, constraint); err != nil {
 			return err
 		}
+		entry.Version = v
 		to.record.Version = v.String()
 	}
 	if w.plan {
@@ -374,7 +403,37 @@ func (w *walk) remote(ctx context.Context, to, from *spot, version *string, addr
 			return err
 		}
 	}
-	return w.fetch(ctx, to, location, from.pkg == "" && address.Location != nil)
+	if err := w.fetch(ctx, to, location, from.pkg == "" && address.Location != nil); err != nil || !locks {
+		return err
+	}
+	entry.Commit, entry.Hash = to.report.Commit, to.report.H1
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if isLocked && (!w.Upgrade || w.ReadOnly) {
+		if err := locked.Check(entry); err != nil {
+			return err
+		}
+	}
+	return w.lock.Set(entry)
+}
+
+// versionText returns a version as the manifest has it.
+func versionText(v addrs.Version) string {
+	if v.IsZero() {
+		return ""
+	}
+	return v.String()
+}
+
+// unchanged reports whether an installed package has the locked hash.
+func (w *walk) unchanged(ctx context.Context, pkg string, want checksum.Hash) bool {
+	root, err := w.store.OpenRoot(pkg)
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	got, err := checksum.L1Dir(ctx, fsx.Tree(ctx, root))
+	return err == nil && got == want
 }
 
 // installed reports whether the package of an earlier run suits the module block, and uses it.
@@ -419,17 +478,18 @@ func (w *walk) linked(to *spot, old record) bool {
 }
 
 // locate chooses a version of a module and asks the registry where it is.
-func (w *walk) locate(ctx context.Context, source addrs.ModuleSource, constraint addrs.ModuleConstraint) (*module.Location, addrs.Version, error) {
-	versions, err := w.versions.Do(ctx, source.Module, func(ctx context.Context) (*module.Versions, time.Duration, error) {
-		v, err := w.Registry.ModuleVersions(ctx, source.Module)
-		return v, 0, err
-	})
-	if err != nil {
-		return nil, addrs.Version{}, err
-	}
-	version, err := versions.Newest(constraint)
-	if err != nil {
-		return nil, version, err
+func (w *walk) locate(ctx context.Context, source addrs.ModuleSource, version addrs.Version, constraint addrs.ModuleConstraint) (*module.Location, addrs.Version, error) {
+	if version.IsZero() { // not locked
+		versions, err := w.versions.Do(ctx, source.Module, func(ctx context.Context) (*module.Versions, time.Duration, error) {
+			v, err := w.Registry.ModuleVersions(ctx, source.Module)
+			return v, 0, err
+		})
+		if err == nil {
+			version, err = versions.Newest(constraint)
+		}
+		if err != nil {
+			return nil, version, err
+		}
 	}
 	if w.plan {
 		return nil, version, nil

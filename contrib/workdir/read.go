@@ -145,15 +145,15 @@ func stem(name string, terraform bool) (stem, suffix string, ok bool) {
 	return "", "", false
 }
 
-// parse reads one file, and returns its size too.
-func (f files) parse(name string) (hcl.Body, int, error) {
+// parse reads one file, and returns its text too.
+func (f files) parse(name string) (hcl.Body, []byte, error) {
 	text, err := f.read(name, maxFile)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	shown := filepath.ToSlash(filepath.Join(f.name, name))
 	body, err := parse(text, shown)
-	return body, len(text), err
+	return body, text, err
 }
 
 // parse parses the text of a file.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/module"
+	modulelock "github.com/tofureg/tofureg/module/lockfile"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
 )
@@ -52,6 +54,18 @@ type Dir struct {
 
 	// Upgrade selects new versions instead of the installed modules and the locked providers.
 	Upgrade bool
+
+	// LockModules locks modules, which the CLI does not: the file ".tofureg.modules.lock" beside the lock file of
+	// providers gets the version, the commit and the hash of each remote source, in modules of others too. A locked
+	// source gets the locked version, and must have the locked hash when it is fetched. Upgrade moves the entries.
+	// Installed modules are believed, as the CLI believes them, so that a module may write into its directory.
+	LockModules bool
+
+	// Rehash, with LockModules, fetches an installed package again unless it has the locked hash.
+	Rehash bool
+
+	// ReadOnly writes no lock file. The error says which provider or module is not locked, or would get another version.
+	ReadOnly bool
 
 	// Variables are values of input variables as after -var: text for a variable without type or of a primitive
 	// type, otherwise an expression.
@@ -205,6 +219,14 @@ func (d *Dir) modules(ctx context.Context, plan bool) (*Tree, error) {
 		}
 		defer done()
 	}
+	lockPath := filepath.Join(w.base, modulelock.Name)
+	w.lock, w.locked = &modulelock.File{}, map[modulelock.Key]bool{}
+	if d.LockModules {
+		if w.lock, err = modulelock.Load(lockPath); err != nil {
+			return nil, err
+		}
+	}
+	before := string(w.lock.Bytes())
 	if w.manifest, err = readManifest(w.store, w.modulesDir()+"/"+manifestName); err != nil {
 		return nil, err
 	}
@@ -217,6 +239,14 @@ func (d *Dir) modules(ctx context.Context, plan bool) (*Tree, error) {
 	if called && !plan {
 		if err := w.commit(ctx); err != nil {
 			return nil, err
+		}
+	}
+	if d.LockModules && !plan && !d.ReadOnly {
+		w.lock.Keep(maps.Keys(w.locked))
+		if string(w.lock.Bytes()) != before {
+			if err := w.lock.Save(lockPath); err != nil {
+				return nil, err
+			}
 		}
 	}
 	slices.SortFunc(w.modules, func(a, b Module) int { return strings.Compare(a.Key, b.Key) })
@@ -341,9 +371,18 @@ func (d *Dir) providers(ctx context.Context, required map[addrs.Provider]addrs.P
 	if plan {
 		do = installer.Plan
 	}
+	if d.ReadOnly {
+		planned, err := installer.Plan(ctx, required, lock)
+		if err == nil && !planned.Lock.Equal(lock) {
+			err = fmt.Errorf("the providers are not those of %s: run without ReadOnly to lock them", lockfile.Name)
+		}
+		if err != nil {
+			return &Result{Providers: planned}, err
+		}
+	}
 	result, err := do(ctx, required, lock)
 	changed := !result.Lock.Equal(lock)
-	if changed && !plan {
+	if changed && !plan && !d.ReadOnly {
 		if lock.Header == "" && d.Terraform {
 			result.Lock.Header = lockfile.HeaderTerraform
 		}

@@ -26,7 +26,7 @@ import (
 
 func main() { program.Main("init", run) }
 
-const usage = "usage: init [-dir DIR] [-terraform] [-version VERSION] [-upgrade] [-plan]"
+const usage = "usage: init [-dir DIR] [-terraform] [-version VERSION] [-upgrade] [-plan] [-lock-modules] [-readonly]"
 
 func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	sys := cliconfig.Host()
@@ -34,6 +34,8 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	dir := flags.String("dir", ".", "`directory` of the configuration")
 	version := flags.String("version", "", "`version` of the CLI for required_version")
 	upgrade := flags.Bool("upgrade", false, "select new versions")
+	lock := flags.Bool("lock-modules", false, "lock modules too, in .tofureg.modules.lock")
+	readOnly := flags.Bool("readonly", false, "write no lock file, and fail if one would change")
 	plan := flags.Bool("plan", false, "print what would be done, and write nothing")
 	flags.BoolVar(&sys.Terraform, "terraform", false, "follow the rules of Terraform instead of OpenTofu")
 	err := program.Parse(flags, args, usage, terminal)
@@ -55,7 +57,7 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 		fmt.Fprintf(terminal, "warning: %v\n", warning)
 	}
 	d := workdir.New(config, *dir)
-	d.Environ, d.Version, d.Upgrade = sys.Environ, cli, *upgrade
+	d.Environ, d.Version, d.Upgrade, d.LockModules, d.ReadOnly = sys.Environ, cli, *upgrade, *lock, *readOnly
 	d.Modules.Progress = func(e module.Event) {
 		if e.Kind == module.EventLocated {
 			fmt.Fprintf(terminal, "fetching  %s\n", e.Location)

@@ -13,15 +13,15 @@ import (
 
 func TestMain(m *testing.M) { programtest.Main(m, main) }
 
-// TestExitCode: arguments that are wrong print one line and the usage, and exit with code 2.
-func TestExitCode(t *testing.T) {
+// TestArguments checks bad input, and how the program ends.
+func TestArguments(t *testing.T) {
 	t.Parallel()
-	programtest.Exits(t,
-		programtest.Exit{Arg: "bad addr!", Code: 2, Stderr: "init: unexpected argument "},
-		programtest.Exit{Arg: "-nope", Code: 2, Stderr: "init: flag provided but not defined: -nope"},
-		programtest.Exit{Arg: "-version=x", Code: 2, Stderr: "init: "},
-		programtest.Exit{Arg: "-help", Code: 0, Stderr: "usage: init "},
-	)
+	programtest.Program{Name: "init", Run: run, Usage: map[string][]string{
+		`unexpected argument "bad addr!"`: {"bad addr!"},
+		"version":                         {"-version", "x"},
+	}, Fails: map[string][]string{
+		"no such file": {"-dir", filepath.Join(t.TempDir(), "missing")},
+	}}.Test(t)
 }
 
 // TestRun prepares a directory whose module lies above it.

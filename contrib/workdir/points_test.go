@@ -1,0 +1,405 @@
+package workdir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	modulelock "github.com/tofureg/tofureg/module/lockfile"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// repositoryOf returns the path of a git repository.
+func repositoryOf(t *testing.T, c tree) string {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("skipped: git is not installed")
+	}
+	dir := t.TempDir()
+	c.write(t, &world{}, dir)
+	commit(t, dir, "init", "-q", "-b", "main")
+	return dir
+}
+
+// commit runs git, and commits all files.
+func commit(t *testing.T, dir string, first ...string) {
+	t.Helper()
+	for _, args := range [][]string{first, {"add", "."}, {"-c", "user.name=x", "-c", "user.email=x@example.com", "commit", "-qm", "x"}, {"tag", "-f", "v1"}} {
+		cmd := exec.Command("git", args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+	}
+}
+
+func (c tree) with(repository string) tree {
+	files := map[string]string{}
+	for name, text := range c.files {
+		files[name] = strings.ReplaceAll(text, "REPO", filepath.ToSlash(repository))
+	}
+	c.files = files
+	return c
+}
+
+// TestLinksInPackages: links that stay in their package are kept, and others are left out with a warning.
+func TestLinksInPackages(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	repository := repositoryOf(t, tree{
+		files: map[string]string{"main.tf": `module "l" { source = "./link" }`, "real/main.tf": `module "sub" { source = "./sub" }`, "real/sub/m.tf": "", "common.tf": ""},
+		links: map[string]string{"link": "real", "real/common.tf": "../common.tf"},
+	})
+	same(t, w, tree{files: map[string]string{"main.tf": "module \"a\" {\n  source = \"git::file://REPO\"\n}\nmodule \"b\" {\n  source = \"git::file://REPO//link\"\n}\n"}}.with(repository))
+
+	bad := repositoryOf(t, tree{files: map[string]string{"main.tf": ""}, links: map[string]string{"out.tf": "../../../../etc/passwd"}})
+	dir := t.TempDir()
+	tree{files: map[string]string{"main.tf": "module \"a\" {\n  source = \"git::file://REPO\"\n}\n"}}.with(bad).write(t, w, dir)
+	result, err := w.dir(t, dir, false).Prepare(t.Context())
+	if err != nil || len(result.Warnings) != 1 || !strings.Contains(result.Warnings[0], "out.tf") {
+		t.Errorf("Prepare: %v, %v; want a warning that names out.tf", result, err)
+	}
+	strict := w.dir(t, t.TempDir(), false)
+	strict.Modules.SkipLinks = false
+	tree{files: map[string]string{"main.tf": "module \"a\" {\n  source = \"git::file://REPO\"\n}\n"}}.with(bad).write(t, w, strict.Path)
+	if err := prepare(t.Context(), strict); err == nil || !strings.Contains(err.Error(), "out.tf") {
+		t.Errorf("Prepare without SkipLinks: %v, want an error that names out.tf", err)
+	}
+}
+
+// TestOnePackage: a package that many modules call is fetched once, subdirectories included.
+func TestOnePackage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var root strings.Builder
+	for i := range 8 {
+		fmt.Fprintf(&root, "module \"m%d\" {\n  source  = \"HOST/acme/network/aws%s\"\n  version = \"1.0.0\"\n}\n", i, []string{"", "//modules/subnet"}[i%2])
+	}
+	same(t, w, tree{files: map[string]string{"main.tf": root.String()}})
+	before := w.registry.Count(regtest.ModulePackage)
+	dir := t.TempDir()
+	tree{files: map[string]string{"main.tf": root.String()}}.write(t, w, dir)
+	if err := prepare(t.Context(), w.dir(t, dir, false)); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.registry.Count(regtest.ModulePackage) - before; n != 1 {
+		t.Errorf("%d requests for the package, want 1", n)
+	}
+}
+
+// TestProvidersEverywhere: providers are found where the clients find them.
+func TestProvidersEverywhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const required = "terraform {\n  required_providers {\n    alpha = { source = \"HOST/acme/alpha\" }\n    beta = { source = \"HOST/acme/beta\" }\n  }\n}\n"
+	two := func(text string) map[string]string {
+		return map[string]string{"main.tf": text}
+	}
+	for name, c := range map[string]tree{
+		"aliases":           {files: two("terraform {\n  required_providers {\n    alpha = {\n      source = \"HOST/acme/alpha\"\n      configuration_aliases = [alpha.a]\n    }\n  }\n}\n")},
+		"check":             {files: two(required + "check \"c\" {\n  data \"alpha_x\" \"y\" {}\n  assert {\n    condition = data.alpha_x.y.id != null\n    error_message = \"x\"\n  }\n}\n")},
+		"ephemeral":         {files: two(required + "ephemeral \"beta_x\" \"y\" {}\n")},
+		"meta":              {files: two(required + "resource \"x_y\" \"z\" {\n  provider = alpha\n}\n")},
+		"moved":             {files: two("moved {\n  from = alpha_x.a\n  to = alpha_x.b\n}\nremoved {\n  from = beta_x.a\n  lifecycle {\n    destroy = false\n  }\n}\n")},
+		"import":            {files: two(required + "import {\n  to = alpha_x.y\n  id = \"1\"\n}\nresource \"alpha_x\" \"y\" {}\n")},
+		"import provider":   {files: two(required + "import {\n  provider = beta\n  to = alpha_x.y\n  id = \"1\"\n}\n")},
+		"version":           {files: two("terraform {\n  required_providers {\n    alpha = {\n      source = \"HOST/acme/alpha\"\n    }\n  }\n}\nprovider \"alpha\" {\n  version = \"~> 1.0\"\n}\n")},
+		"override":          {files: map[string]string{"main.tf": "terraform {\n  required_providers {\n    alpha = {\n      source = \"HOST/acme/alpha\"\n      version = \"9.9\"\n    }\n  }\n}\n", "override.tf": "terraform {\n  required_providers {\n    alpha = {\n      source = \"HOST/acme/alpha\"\n      version = \"1.0.0\"\n    }\n  }\n}\n"}},
+		"provider_meta":     {files: two("terraform {\n  required_providers {\n    alpha = {\n      source = \"HOST/acme/alpha\"\n    }\n  }\n  provider_meta \"alpha\" {}\n}\n")},
+		"JSON":              {files: map[string]string{"main.tf.json": `{"terraform":{"required_providers":{"alpha":{"source":"HOST/acme/alpha"}}},"resource":{"alpha_x":{"y":{"provider":"alpha"}}},"import":[{"to":"alpha_x.y","id":"1"}]}`}},
+		"tests":             {files: map[string]string{"main.tf": required, "tests/a.tftest.hcl": "run \"r\" {\n  module {\n    source = \"./setup\"\n  }\n}\n", "b.tftest.hcl": "provider \"beta\" {}\nrun \"r\" {\n  module {\n    source = \"HOST/acme/network/aws\"\n    version = \"1.0.0\"\n  }\n}\n", "setup/main.tf": strings.ReplaceAll(required, "\"HOST/acme/alpha\"", "\"HOST/acme/alpha\", version = \"1.1.0\"")}},
+		"tofutest":          {only: "tofu", files: map[string]string{"main.tf": required, "c.tofutest.hcl": "mock_provider \"gamma\" {}\nrun \"r\" {\n  module {\n    source = \"./setup\"\n  }\n}\n", "setup/main.tofu": ""}},
+		"mock":              {files: map[string]string{"main.tf": required, "c.tftest.hcl": "mock_provider \"alpha\" {}\nrun \"r\" {}\n"}},
+		"functions":         {files: two(required + "output \"x\" {\n  value = provider::alpha::f(1)\n}\n")},
+		"for_each":          {only: "tofu", files: two(required + "provider \"alpha\" {\n  alias = \"a\"\n  for_each = toset([\"x\"])\n}\nresource \"alpha_x\" \"y\" {\n  provider = alpha.a[\"x\"]\n}\n")},
+		"empty requirement": {files: two("terraform {\n  required_providers {\n    alpha = {\n      source = \"HOST/acme/alpha\"\n      version = \"\"\n    }\n  }\n}\n")},
+		"empty legacy":      {files: two(required + "provider \"alpha\" {\n  version = \"\"\n}\n")},
+		"empty version":     {files: two("module \"m\" {\n  source  = \"HOST/acme/network/aws\"\n  version = \"\"\n}\n")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			same(t, w, c)
+		})
+	}
+}
+
+// TestRequiredVersion: required_version is compared with the version that the caller names.
+func TestRequiredVersion(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, c := range []struct {
+		file, text, version string
+		terraform, refused  bool
+	}{
+		{"main.tf", "terraform {\n  required_version = \">= 99\"\n}\n", "", true, false},
+		{"main.tf", "terraform {\n  required_version = \">= 99\"\n}\n", "1.11.4", true, true},
+		{"main.tf", "terraform {\n  required_version = \">= 1.0\"\n}\n", "1.11.4", true, false},
+		{"main.tf", "terraform {\n  required_version = \">= 99\"\n}\n", "1.12.6", false, false},
+		{"main.tf", "terraform {\n  required_version = \">= 99\"\n}\n", "1.11.0", false, true},
+		{"main.tofu", "terraform {\n  required_version = \">= 99\"\n}\n", "1.12.6", false, true},
+		{"main.tf", "language {\n  compatible_with {\n    opentofu = \">= 99\"\n  }\n}\n", "1.12.6", false, true},
+	} {
+		d := w.dir(t, t.TempDir(), c.terraform)
+		write(t, d.Path, map[string]string{c.file: c.text})
+		if c.version != "" {
+			d.Version = addrs.MustParseVersion(c.version)
+		}
+		if err := prepare(t.Context(), d); (err != nil) != c.refused {
+			t.Errorf("%s with %q and version %q: %v, want an error: %t", c.file, c.text, c.version, err, c.refused)
+		}
+	}
+}
+
+// TestEarlyEvaluation: sources and versions may have variables and local values, as OpenTofu evaluates them.
+func TestEarlyEvaluation(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for name, c := range map[string]tree{
+		"default":      {files: map[string]string{"main.tf": "variable \"v\" {\n  default = \"m\"\n}\nlocals {\n  a = \"./${var.v}\"\n}\nmodule \"m\" {\n  source = local.a\n}\n", "m/m.tf": ""}},
+		"tfvars":       {files: map[string]string{"main.tf": "variable \"v\" {\n  type = object({ a = optional(string, \"m\") })\n}\nmodule \"m\" {\n  source = \"./${var.v.a}\"\n}\n", "terraform.tfvars": "v = {}\n", "m/m.tf": ""}},
+		"auto":         {files: map[string]string{"main.tf": "variable \"v\" {}\nmodule \"m\" {\n  source = \"./${var.v}\"\n}\n", "terraform.tfvars": "v = \"x\"\n", "a.auto.tfvars.json": `{"v":"m"}`, "m/m.tf": ""}},
+		"passed":       {files: map[string]string{"main.tf": "module \"m\" {\n  source = \"./m\"\n  v = upper(\"n\") == \"N\" ? \"n\" : \"x\"\n}\n", "m/m.tf": "variable \"v\" {\n  type = string\n}\nmodule \"n\" {\n  source = \"../${var.v}\"\n}\n", "n/n.tf": ""}},
+		"version":      {files: map[string]string{"main.tf": "locals {\n  v = \"1.0.0\"\n}\nmodule \"m\" {\n  source  = \"HOST/acme/network/aws\"\n  version = local.v\n}\n"}},
+		"null version": {files: map[string]string{"main.tf": "module \"m\" {\n  source  = \"./m\"\n  version = null\n}\n", "m/m.tf": ""}},
+		"JSON":         {files: map[string]string{"main.tf.json": `{"locals":{"a":"m"},"module":{"m":{"source":"./${local.a}"}}}`, "m/m.tf": ""}},
+		"a resource":   {files: map[string]string{"main.tf": "resource \"terraform_data\" \"x\" {}\nmodule \"m\" {\n  source = terraform_data.x.id\n}\n"}, refused: "main.tf:3"},
+		"a cycle":      {files: map[string]string{"main.tf": "locals {\n  a = local.b\n  b = local.a\n}\nmodule \"m\" {\n  source = local.a\n}\n"}, refused: "main.tf:"},
+		"sensitive":    {files: map[string]string{"main.tf": "variable \"v\" {\n  default = \"./m\"\n  sensitive = true\n}\nmodule \"m\" {\n  source = var.v\n}\n", "m/m.tf": ""}, refused: "main.tf:6"},
+		"no value":     {files: map[string]string{"main.tf": "variable \"v\" {}\nmodule \"m\" {\n  source = var.v\n}\n"}, refused: "main.tf:"},
+		"constant":     {files: map[string]string{"main.tf": "module \"m\" {\n  source = \"./${\"m\"}\"\n}\n", "m/m.tf": ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.refused = "" // by both if by OpenTofu; Terraform refuses nearly all
+			same(t, w, c)
+		})
+	}
+}
+
+// TestHostileExpressions: no expression takes much memory or time.
+func TestHostileExpressions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	double := "locals {\n  a0 = \"aaaaaaaaaaaaaaaa\"\n"
+	for i := range 30 {
+		double += fmt.Sprintf("  a%d = \"${local.a%d}${local.a%d}\"\n", i+1, i, i)
+	}
+	chain := "locals {\n  a0 = \"x\"\n"
+	for i := range maxNested + 1 {
+		chain += fmt.Sprintf("  a%d = local.a%d\n", i+1, i)
+	}
+	for name, c := range map[string]struct{ text, want string }{
+		"doubled":   {double + "}\nmodule \"m\" {\n  source = local.a30\n}\n", "larger than"},
+		"chain":     {chain + "}\nmodule \"m\" {\n  source = local.a" + fmt.Sprint(maxNested+1) + "\n}\n", "values are needed"},
+		"loop":      {"module \"m\" {\n  source = join(\"\", [for a in range(1000) : \"x\"])\n}\n", "loops"},
+		"number":    {"module \"m\" {\n  source = \"${1e999999999}\"\n}\n", "too large"},
+		"width":     {"module \"m\" {\n  source = format(\"%1000000000d\", 1)\n}\n", "three digits"},
+		"splat":     {"module \"m\" {\n  source = [1][*]\n}\n", "loops"},
+		"directive": {"module \"m\" {\n  source = \"%{for a in [1]}x%{endfor}\"\n}\n", "loops"},
+		"replace":   {"locals {\n  a = \"" + strings.Repeat("a", 9000) + "\"\n}\nmodule \"m\" {\n  source = replace(local.a, \"a\", local.a)\n}\n", "too large"},
+	} {
+		d := w.dir(t, t.TempDir(), false)
+		write(t, d.Path, map[string]string{"main.tf": c.text})
+		if err := prepare(t.Context(), d); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want an error with %q", name, err, c.want)
+		}
+	}
+}
+
+// TestDataDirectory: the data directory may be elsewhere, and a link of the user's.
+func TestDataDirectory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	files := map[string]string{"c/main.tf": "module \"m\" {\n  source  = \"HOST/acme/network/aws\"\n  version = \"1.0.0\"\n}\n", "data/x": ""}
+	t.Run("link", func(t *testing.T) {
+		t.Parallel()
+		same(t, w, tree{dir: "c", files: files, links: map[string]string{"c/.terraform": "../data"}})
+	})
+	t.Run("variable", func(t *testing.T) {
+		t.Parallel()
+		d := w.dir(t, t.TempDir(), false)
+		tree{files: map[string]string{"main.tf": files["c/main.tf"]}}.write(t, w, d.Path)
+		d.Environ = []string{"TF_DATA_DIR=./elsewhere/"}
+		if err := prepare(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		if text := read(t, d.Path, "elsewhere/modules/modules.json"); !strings.Contains(text, `"Dir":"elsewhere/modules/m"`) {
+			t.Errorf("the manifest is %s, want the module in elsewhere/modules/m", text)
+		}
+	})
+	t.Run("nothing", func(t *testing.T) {
+		t.Parallel()
+		d := w.dir(t, t.TempDir(), false)
+		write(t, d.Path, map[string]string{"main.tf": "resource \"terraform_data\" \"x\" {}\n"})
+		if err := prepare(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(filepath.Join(d.Path, ".terraform")); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf(".terraform: %v, want that it is not made", err)
+		}
+	})
+}
+
+// TestFailedModule: if one module fails, those of before are still in use.
+func TestFailedModule(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := w.dir(t, t.TempDir(), false)
+	call := func(version, more string) map[string]string {
+		return map[string]string{"main.tf": fmt.Sprintf("module \"m\" {\n  source  = \"%s/acme/network/aws\"\n  version = %q\n}\n%s", w.host, version, more)}
+	}
+	write(t, d.Path, call("1.0.0", ""))
+	if err := prepare(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	before := stateOf(t, d.Path, nil)
+	write(t, d.Path, call("2.0.0", "module \"n\" {\n  source = \""+w.host+"/acme/nothing/aws\"\n}\n"))
+	if err := prepare(t.Context(), d); err == nil {
+		t.Fatal("Prepare succeeds without a module, want an error")
+	}
+	if different := differences(stateOf(t, d.Path, nil), before); len(different) > 0 {
+		t.Errorf("after a failure: %q", different)
+	}
+	ended, stop := context.WithCancel(t.Context())
+	stop()
+	if err := prepare(ended, d); !errors.Is(err, context.Canceled) {
+		t.Errorf("Prepare: %v, want context.Canceled", err)
+	}
+}
+
+// TestPlan: a plan tells what would be done and writes nothing.
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := w.dir(t, t.TempDir(), false)
+	tree{files: w.files("/nowhere")}.write(t, w, d.Path)
+	result, err := d.Plan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing := ""
+	for _, m := range result.Modules {
+		if m.Missing {
+			missing += " " + m.Key + " " + m.Version.String()
+		}
+	}
+	if want := " git  network 1.1.0 pinned 1.0.0"; missing != want || !result.Locked || len(result.Providers.Selections) != 3 {
+		t.Errorf("Plan: missing %q, lock file changed %t, %d providers; want %q, true, 3", missing, result.Locked, len(result.Providers.Selections), want)
+	}
+	for _, name := range []string{".terraform", ".terraform.lock.hcl"} {
+		if _, err := os.Stat(filepath.Join(d.Path, name)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: %v, want that it does not exist", name, err)
+		}
+	}
+	m, err := d.Read(t.Context())
+	if err != nil || len(m.Calls) != 5 || m.Calls[3].Version != "1.0.0" || m.Calls[3].Place.File != "main.tf" || len(m.Providers) != 3 {
+		t.Errorf("Read: %+v, %v; want the 5 calls and 3 providers", m, err)
+	}
+}
+
+// TestTwoProcesses: many calls for one directory leave one complete result.
+func TestTwoProcesses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	dir := t.TempDir()
+	tree{files: w.files(repository(t))}.with(repository(t)).write(t, w, dir)
+	done := make(chan error)
+	for range 4 {
+		d := w.dir(t, dir, false)
+		go func() { done <- prepare(t.Context(), d) }()
+	}
+	for range 4 {
+		if err := <-done; err != nil {
+			t.Errorf("Prepare: %v", err)
+		}
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, ".terraform"))
+	if err != nil || len(entries) != 2 {
+		t.Errorf(".terraform has %v, %v; want modules and providers", entries, err)
+	}
+}
+
+// TestLockModules: a locked module is the one of before, and its tag must not move.
+func TestLockModules(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	repository := repositoryOf(t, tree{files: map[string]string{"main.tf": ""}})
+	dir := t.TempDir()
+	tree{files: map[string]string{"main.tf": "locals {\n  c = \">= 1.0\"\n}\nmodule \"git\" {\n  source = \"git::file://REPO?ref=v1\"\n}\nmodule \"network\" {\n  source  = \"HOST/acme/network/aws\"\n  version = local.c\n}\n"}}.with(repository).write(t, w, dir)
+	locked := func() *Dir {
+		d := w.dir(t, dir, false)
+		d.LockModules = true
+		return d
+	}
+	readOnly := locked()
+	readOnly.ReadOnly = true
+	if err := prepare(t.Context(), readOnly); err == nil || !strings.Contains(err.Error(), "no entry") {
+		t.Errorf("Prepare with ReadOnly and no lock file: %v, want that there is no entry", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, modulelock.Name)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the lock file: %v, want that ReadOnly writes none", err)
+	}
+	if err := prepare(t.Context(), locked()); err != nil {
+		t.Fatal(err)
+	}
+	first := read(t, dir, modulelock.Name)
+	lock, err := modulelock.Load(filepath.Join(dir, modulelock.Name))
+	if err != nil || lock.Len() != 2 || !strings.Contains(first, `"version":"2.0.0"`) || !strings.Contains(first, `"evaluated":"sha256:`) || !strings.Contains(first, `"commit":"`) {
+		t.Fatalf("the lock file is %s, %v; want version, commit, and a digest of the expression", first, err)
+	}
+
+	// A module that writes into its directory is believed, and hashed if asked.
+	write(t, dir, map[string]string{".terraform/modules/git/written": "x"})
+	if err := prepare(t.Context(), locked()); err != nil || read(t, dir, ".terraform/modules/git/written") != "x" {
+		t.Errorf("Prepare: %v, want that the package stays", err)
+	}
+	again := locked()
+	again.Rehash = true
+	if err := prepare(t.Context(), again); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, ".terraform/modules/git/written")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("after Rehash: %v, want that the package is fetched again", err)
+	}
+
+	// A new version is not taken, and a tag that moved is an error.
+	w.registry.AddModule(regtest.Module{Address: "acme/network/aws", Version: "3.0.0", Files: map[string]string{"main.tf": ""}})
+	if err := os.RemoveAll(filepath.Join(dir, ".terraform")); err != nil {
+		t.Fatal(err)
+	}
+	if err := prepare(t.Context(), readOnly); err != nil || read(t, dir, modulelock.Name) != first {
+		t.Errorf("Prepare with ReadOnly: %v, want the locked versions", err)
+	}
+	write(t, repository, map[string]string{"main.tf": "# other"})
+	commit(t, repository, "status")
+	if err := os.RemoveAll(filepath.Join(dir, ".terraform")); err != nil {
+		t.Fatal(err)
+	}
+	err = prepare(t.Context(), locked())
+	if changed, ok := errors.AsType[*modulelock.ChangedError](err); !ok || !errors.Is(err, checksum.ErrMismatch) || changed.Locked == changed.Found {
+		t.Errorf("Prepare with a moved tag: %v, want a ChangedError", err)
+	}
+	upgrade := locked()
+	upgrade.Upgrade = true
+	if err := prepare(t.Context(), upgrade); err != nil {
+		t.Error(err)
+	}
+	if text := read(t, dir, modulelock.Name); !strings.Contains(text, `"version":"3.0.0"`) || text == first {
+		t.Errorf("after an upgrade the lock file is %s, want version 3.0.0", text)
+	}
+	write(t, dir, map[string]string{"main.tf": ""})
+	write(t, dir, map[string]string{"main.tf": "module \"m\" {\n  source = \"./m\"\n}\n", "m/m.tf": ""})
+	if err := prepare(t.Context(), locked()); err != nil {
+		t.Error(err)
+	}
+	if lock, err := modulelock.Load(filepath.Join(dir, modulelock.Name)); err != nil || lock.Len() != 0 {
+		t.Errorf("the lock file has %d entries, %v; want none, since no source is left", lock.Len(), err)
+	}
+}
