@@ -22,14 +22,12 @@ import (
 // TestMain lets the test binary be the program.
 func TestMain(m *testing.M) { programtest.Main(m, main) }
 
-// TestExitCode: arguments that are wrong print one line and the usage, and exit with code 2.
-func TestExitCode(t *testing.T) {
+// TestArguments checks bad input, and how the program ends.
+func TestArguments(t *testing.T) {
 	t.Parallel()
-	programtest.Exits(t,
-		programtest.Exit{Arg: "add", Code: 2, Stderr: "s3mirror: missing -bucket"},
-		programtest.Exit{Arg: "-nope", Code: 2, Stderr: "s3mirror: flag provided but not defined: -nope"},
-		programtest.Exit{Arg: "-help", Code: 0, Stderr: "usage: s3mirror "},
-	)
+	programtest.Program{Name: "s3mirror", Run: run, Usage: map[string][]string{
+		"missing -bucket": {"add"},
+	}}.Test(t)
 }
 
 var (
