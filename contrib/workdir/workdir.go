@@ -23,6 +23,8 @@ import (
 	modulelock "github.com/tofureg/tofureg/module/lockfile"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // Dir is a working directory of OpenTofu or Terraform. [New] sets the fields that are required. Set the fields
@@ -381,6 +383,11 @@ func (d *Dir) providers(ctx context.Context, required map[addrs.Provider]addrs.P
 		}
 	}
 	result, err := do(ctx, required, lock)
+	if d.Terraform {
+		for _, selection := range result.Selections {
+			err = errors.Join(err, keepUnpacked(result.Lock, lock, selection))
+		}
+	}
 	changed := !result.Lock.Equal(lock)
 	if changed && !plan && !d.ReadOnly {
 		if lock.Header == "" && d.Terraform {
@@ -390,4 +397,22 @@ func (d *Dir) providers(ctx context.Context, required map[addrs.Provider]addrs.P
 		err = errors.Join(err, result.Lock.Save(path))
 	}
 	return &Result{Providers: result, Locked: changed}, err
+}
+
+// keepUnpacked drops the hashes of an archive without a signature from its new entry, as Terraform does: it records only
+// the h1 of what it has unpacked.
+func keepUnpacked(lock, before *lockfile.File, s install.Selection) error {
+	report := s.Reports[s.Platform]
+	entry, ok := lock.Get(s.Provider)
+	if !ok || report == nil || report.Trust == verify.Signed {
+		return nil
+	}
+	var known []checksum.Hash
+	if old, ok := before.Get(s.Provider); ok && old.Version == entry.Version {
+		known = old.Hashes
+	}
+	entry.Hashes = slices.DeleteFunc(entry.Hashes, func(h checksum.Hash) bool {
+		return h.Scheme() == checksum.SchemeZH && !slices.Contains(known, h)
+	})
+	return lock.Set(entry)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"net/http/httptest"
 	"path/filepath"
@@ -25,7 +26,10 @@ func TestMain(m *testing.M) { programtest.Main(m, main) }
 // TestArguments checks bad input, and how the program ends.
 func TestArguments(t *testing.T) {
 	t.Parallel()
-	programtest.Program{Name: "s3mirror", Run: run, Usage: map[string][]string{
+	noSource := func(ctx context.Context, args []string, out, terminal io.Writer) error {
+		return run(ctx, args, nil, nil, out, terminal)
+	}
+	programtest.Program{Name: "s3mirror", Run: noSource, Usage: map[string][]string{
 		"missing -bucket": {"add"},
 	}}.Test(t)
 }
