@@ -1,0 +1,49 @@
+package workdir_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/contrib/workdir"
+)
+
+// Prepare a directory as init does, with the user's CLI configuration.
+func ExampleDir_Prepare() {
+	prepare := func(ctx context.Context, path string) error {
+		system := cliconfig.Host()
+		config, err := cliconfig.Load(system)
+		if err != nil {
+			return err
+		}
+		dir := workdir.New(config, path)
+		dir.Environ = system.Environ // for TF_DATA_DIR and TF_VAR_*
+		result, err := dir.Prepare(ctx)
+		if err != nil {
+			return err
+		}
+		for _, m := range result.Modules {
+			fmt.Println(m.Key, m.Source, m.Version)
+		}
+		return nil
+	}
+	_ = prepare
+}
+
+// List what a directory requires, and install nothing.
+func ExampleDir_Read() {
+	list := func(ctx context.Context, path string) error {
+		m, err := (&workdir.Dir{Path: path}).Read(ctx)
+		if err != nil {
+			return err
+		}
+		for _, c := range m.Calls {
+			fmt.Println(c.Place, c.Source, c.Version)
+		}
+		for _, r := range m.Providers {
+			fmt.Println(r.Place, r.Provider, r.Constraint)
+		}
+		return nil
+	}
+	_ = list
+}
