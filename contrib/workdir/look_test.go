@@ -22,7 +22,7 @@ func parsed(t testing.TB, name, text string) error {
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, err := (&Dir{}).configuration(t.Context(), files{dir: dir}, true)
+	_, err := (&Dir{Path: dir}).Read(t.Context()) // which also evaluates the sources of modules
 	return err
 }
 
@@ -180,7 +180,8 @@ func TestNamesStayInside(t *testing.T) {
 func FuzzLook(f *testing.F) {
 	for _, text := range []string{
 		"x = {for a in b : a => !\n!\n1}", "x = b[*][*].*.c", `x = "%{if a}${b}%{else}%{endif}"`, "x = <<-E\n  ${a}\n  E\n", "a \"b\" c {\n}\n",
-		`{"a":[{"b":1e9}]}`, "x = (]", "/*", "\xef\xbb\xbfx = 1", "x = `'", "module m {\nsource = \"${[for a in b : a]}\"\nproviders = { a = b }\n}",
+		`{"a":[{"b":1e9}]}`, "x = (]", "/*", "\xef\xbb\xbfx = 1", "x = `'", "locals {\n  a = \"${upper(var.b)}%{if true}x%{endif}\"\n}\nvariable \"b\" {\n  type = map(any)\n  default = {}\n}\nmodule \"m\" {\n  source = format(\"%s\", local.a)\n  version = local.b[0]\n}\n",
+		`{"variable":{"b":{"default":"x"}},"locals":{"a":"${var.b}"},"module":{"m":{"source":"./${local.a}"}}}`, "module m {\nsource = \"${[for a in b : a]}\"\nproviders = { a = b }\n}",
 	} {
 		f.Add(text, true)
 		f.Add(text, false)

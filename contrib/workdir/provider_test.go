@@ -10,6 +10,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov5"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov5/tf5server"
+
+	"github.com/tofureg/tofureg/cliconfig"
 )
 
 // role is the environment variable of a process that is a provider, not the tests.
@@ -23,7 +25,28 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if dir := os.Getenv(prepared); dir != "" {
+		prepareAndExit(dir)
+	}
 	os.Exit(m.Run())
+}
+
+// prepared is the environment variable of a process that prepares a directory.
+const prepared = "TOFUREG_WORKDIR_PREPARE"
+
+// prepareAndExit is that process.
+func prepareAndExit(dir string) {
+	config, err := cliconfig.Load(cliconfig.System{Home: dir, Dir: dir})
+	if err == nil {
+		d := New(config, dir)
+		d.Upgrade = true
+		_, err = d.Prepare(context.Background())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
 
 // tiny is a provider with an empty schema.
