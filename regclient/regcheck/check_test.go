@@ -232,8 +232,8 @@ func TestExamineToken(t *testing.T) {
 	if got := failed(regcheck.Examine(t.Context(), exemplaryURL, o)); !slices.Equal(got, []string{"discovery"}) {
 		t.Errorf("with the wrong token %q have failed", got)
 	}
-	open, o := exemplary()
-	open = regtest.New("registry.example.com")
+	_, o = exemplary()
+	open := regtest.New("registry.example.com")
 	open.AddProvider(regtest.Provider{Address: "acme/alpha"})
 	got := regcheck.Examine(t.Context(), exemplaryURL, regcheck.Options{Client: open.Client(), Token: o.Token, Provider: "acme/alpha"})
 	if !slices.Equal(failed(got), []string{"authorization"}) {
