@@ -52,7 +52,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // queries and no control characters.
 type RequestError struct {
 	URL        string        // last URL after redirects, redacted
-	Status     int           // status of the last attempt; 0 if there was no answer
+	Status     int           // of the last attempt; 0 without an answer, 200 if the answer was invalid
 	RetryAfter time.Duration // time to wait that the last answer states; 0 if none
 	HadToken   bool          // whether the first URL was requested with a token
 	Attempts   int           // failed attempts in a row; 0 if no request was made

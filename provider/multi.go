@@ -37,7 +37,9 @@ type NamedSource struct {
 // from the first source that has it. It is safe for concurrent use if its sources are.
 //
 // A source that does not have the provider, the version or the platform is skipped. Any other
-// error ends the search. Use [FirstOf] for sources that replace each other.
+// error ends the search, also for versions that another source has. Use [FirstOf] for sources that
+// replace each other, and [github.com/tofureg/tofureg/mirrorclient/mirrorserve.Cache] for a mirror that is filled on
+// demand.
 type Multi struct {
 	// Sources, in order of preference. ProviderPackage asks them in this order,
 	// ProviderVersions all at once. If empty, nothing is found.

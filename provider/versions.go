@@ -73,7 +73,7 @@ func (v *Versions) Find(version addrs.Version) (Release, bool) {
 // OpenTofu and Terraform do.
 type Need struct {
 	// Platforms must each have a package. If empty, any platform fits; [Find] then requires the
-	// platform of the program.
+	// platform this program was built for.
 	Platforms []addrs.Platform `json:"platforms,omitempty"`
 
 	// Protocols allows plugin protocol versions. If zero, ">= 5, < 7" is used; ">= 0" allows all.
@@ -189,7 +189,7 @@ func (n Need) matcher() func(*Release) error {
 }
 
 // Find chooses a version of p as [Versions.NewestFor] does and returns its package for
-// need.Platforms[0]. If need.Platforms is empty, the platform of the program is used. The
+// need.Platforms[0]. If need.Platforms is empty, the platform this program was built for is used. The
 // zero constraint allows every release.
 //
 // The error wraps ErrNotFound if src does not know p, and an [*UnavailableError] if no version

@@ -6,8 +6,8 @@
 //
 // Requests are repeated after network errors, timeouts, status 429 and 5xx except 501. The
 // waits start at about a second and double. Retry-After and X-RateLimit-Reset of a 429 or
-// 503 replace them, up to 30 seconds. A wait that would exceed the deadline of the context
-// does not begin. An interrupted download resumes where it stopped, if the server permits it.
+// 503 replace them, up to 30 seconds. A retry is not attempted if waiting for it would
+// exceed the context's deadline. An interrupted download resumes where it stopped, if the server permits it.
 //
 // # For transports
 //
@@ -59,7 +59,7 @@ type Client struct {
 	// negative, the time is not limited.
 	Idle time.Duration
 
-	// Retries is the maximum number of repeats of a request. If zero, 2 is used. If negative,
+	// Retries is the maximum number of retries of a request. If zero, 2 is used. If negative,
 	// requests are not repeated.
 	Retries int
 

@@ -26,7 +26,8 @@ type Policy struct {
 
 	// SameRelease holds known hashes of the version, for example from a lock file. If not
 	// nil, a SHA256SUMS document that lists none of them is [ErrOtherRelease], signed or not.
-	// A document with known archives beside forged ones passes. An empty SameRelease that is
+	// A document passes if it lists at least one known archive, even if other lines are
+	// forged. An empty SameRelease that is
 	// not nil refuses every package, with or without a document.
 	SameRelease []checksum.Hash
 

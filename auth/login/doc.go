@@ -1,5 +1,5 @@
-// Package login gets the API token of a host by a login of the user in a browser, as "tofu
-// login" does.
+// Package login gets the API token of a host by having the user log in with a browser, as
+// "tofu login" does.
 //
 //	client := &login.Client{
 //		Store: auth.CredentialsFile{Path: path},

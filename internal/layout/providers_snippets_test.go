@@ -104,7 +104,7 @@ func check(ctx context.Context, lock *lockfile.File, p addrs.Provider, v addrs.V
 	policy := verify.Policy{Accept: lock.Accept(p, v)}
 	_, err = policy.Check(ctx, verify.Evidence{}, file, info.Size())
 	if mismatch, ok := errors.AsType[*checksum.MismatchError](err); ok {
-		return fmt.Errorf("%s is not the locked archive: it has the hash %s", file.Name(), mismatch.Got)
+		return fmt.Errorf("%s is not an archive that the lock file accepts: it has the hash %s", file.Name(), mismatch.Got)
 	}
 	return err
 }

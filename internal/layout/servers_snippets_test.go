@@ -34,7 +34,7 @@ func privateRegistry(providers provider.Source, modules module.Source, token str
 	return &regserve.Handler{
 		Providers: providers,
 		Modules:   modules,
-		Host:      svchost.MustParse("registry.example.com"),
+		Host:      svchost.MustParse("registry.opentofu.org"),
 		Authorize: func(r *http.Request) error {
 			got := r.Header.Get("Authorization")
 			if subtle.ConstantTimeCompare([]byte(got), []byte("Bearer "+token)) != 1 {

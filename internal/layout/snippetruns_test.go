@@ -160,7 +160,7 @@ func TestSnippetLockAndCheck(t *testing.T) {
 		err = check(t.Context(), lock, random, randomV363, file)
 		if version == "3.6.3" && err != nil {
 			t.Errorf("check of the locked archive: %v", err)
-		} else if version != "3.6.3" && (err == nil || !strings.Contains(err.Error(), "is not the locked archive")) {
+		} else if version != "3.6.3" && (err == nil || !strings.Contains(err.Error(), "is not an archive that the lock file accepts")) {
 			t.Errorf("check of another archive: error %v", err)
 		}
 	}
@@ -232,7 +232,7 @@ func TestSnippetCachedAndThrottled(t *testing.T) {
 
 func TestSnippetPrivateRegistry(t *testing.T) {
 	t.Parallel()
-	upstream := regtest.New("registry.example.com")
+	upstream := regtest.New("registry.opentofu.org")
 	upstream.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{"linux_amd64"}})
 	source := &regclient.Client{Transport: &transport.Client{HTTP: upstream.Client()}}
 	server := httptest.NewTLSServer(privateRegistry(source, source, "secret"))

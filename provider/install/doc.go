@@ -20,8 +20,7 @@
 //
 // # Trust
 //
-// A signature and a hash of scheme zh are about an archive. Only a hash of scheme h1 is about an
-// unpacked directory. If the lock file has the h1 of an installed package, the package is used
+// Signatures and zh hashes cover archives; only h1 hashes cover unpacked directories. If the lock file has the h1 of an installed package, the package is used
 // without a request. Otherwise the archive is downloaded and verified. Packages are hashed each
 // time they are used.
 //

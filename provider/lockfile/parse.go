@@ -486,7 +486,7 @@ func textValue[T interface{ String() string }](p *parser, name token, inline boo
 		return v, "", problem
 	}
 	if value.kind != quoted || n > 1 {
-		p.report(wrong(value.start, "argument %q must be a text in double quotes", p.text(name)))
+		p.report(wrong(value.start, "argument %q must be a string literal", p.text(name)))
 		return v, p.text(value), nil
 	}
 	raw, problem := p.unquote(value)

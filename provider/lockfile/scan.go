@@ -21,7 +21,7 @@ const (
 	newline
 	comment
 	ident
-	quoted   // a text in double quotes
+	quoted   // a string literal
 	opening  // one of { [ (
 	closing  // one of } ] )
 	equals   // = alone
