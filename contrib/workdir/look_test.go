@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -161,8 +162,11 @@ func TestNamesStayInside(t *testing.T) {
 		write(t, dir, map[string]string{"main.tf": fmt.Sprintf("module \"victim\" { source = %q }", w.host+"/"+evil)})
 		if c.link != "" {
 			link := filepath.Join(dir, filepath.FromSlash(c.link))
-			if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o755), os.Symlink(victim, link)); err != nil {
+			if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
 				t.Fatal(err)
+			}
+			if err := disktest.Symlink(victim, link); err != nil {
+				t.Skipf("skipped: this link cannot be made here: %v", err)
 			}
 		}
 		err := prepare(t.Context(), w.dir(t, dir, false))

@@ -528,6 +528,9 @@ func (w *walk) link(to *spot, location *module.Location) (bool, error) {
 		return false, err
 	}
 	dir := filepath.FromSlash(u.Path)
+	if name := strings.TrimPrefix(dir, `\`); filepath.VolumeName(name) != "" { // of /C:/x on Windows
+		dir = name
+	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return false, err
 	}
@@ -575,7 +578,8 @@ func (w *walk) fetch(ctx context.Context, to *spot, location *module.Location, o
 		to.report = first
 	case err == nil:
 		options.AllowLocal, options.Progress = true, nil
-		from := &module.Location{Kind: module.KindLocal, URL: (&url.URL{Scheme: "file", Path: filepath.ToSlash(first.Dir)}).String(), Subdir: location.Subdir}
+		path := "/" + strings.TrimPrefix(filepath.ToSlash(first.Dir), "/") // also of C:/x
+		from := &module.Location{Kind: module.KindLocal, URL: (&url.URL{Scheme: "file", Path: path}).String(), Subdir: location.Subdir}
 		if location.MayBePage() {
 			from.Subdir = first.Subdir
 		}

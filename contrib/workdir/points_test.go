@@ -77,6 +77,7 @@ func TestLinksInPackages(t *testing.T) {
 // TestOnePackage: a package that many modules call is fetched once, subdirectories included.
 func TestOnePackage(t *testing.T) {
 	t.Parallel()
+	wantPorts(t)
 	w := newWorld(t)
 	var root strings.Builder
 	for i := range 8 {
@@ -224,6 +225,7 @@ func TestDataDirectory(t *testing.T) {
 	})
 	t.Run("variable", func(t *testing.T) {
 		t.Parallel()
+		wantPorts(t)
 		d := w.dir(t, t.TempDir(), false)
 		tree{files: map[string]string{"main.tf": files["c/main.tf"]}}.write(t, w, d.Path)
 		d.Environ = []string{"TF_DATA_DIR=./elsewhere/"}
@@ -250,6 +252,7 @@ func TestDataDirectory(t *testing.T) {
 // TestFailedModule: if one module fails, those of before are still in use.
 func TestFailedModule(t *testing.T) {
 	t.Parallel()
+	wantPorts(t)
 	w := newWorld(t)
 	d := w.dir(t, t.TempDir(), false)
 	call := func(version, more string) map[string]string {
@@ -307,6 +310,7 @@ func TestPlan(t *testing.T) {
 // TestTwoProcesses: many calls for one directory leave one complete result.
 func TestTwoProcesses(t *testing.T) {
 	t.Parallel()
+	wantPorts(t)
 	w := newWorld(t)
 	dir := t.TempDir()
 	tree{files: w.files(repository(t))}.with(repository(t)).write(t, w, dir)

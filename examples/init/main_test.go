@@ -20,7 +20,7 @@ func TestArguments(t *testing.T) {
 		`unexpected argument "bad addr!"`: {"bad addr!"},
 		"version":                         {"-version", "x"},
 	}, Fails: map[string][]string{
-		"no such file": {"-dir", filepath.Join(t.TempDir(), "missing")},
+		"missing": {"-dir", filepath.Join(t.TempDir(), "missing")},
 	}}.Test(t)
 }
 
