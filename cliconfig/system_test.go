@@ -2,6 +2,7 @@ package cliconfig_test
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"runtime"
 	"strings"
@@ -117,5 +118,29 @@ func TestZero(t *testing.T) {
 	}
 	if _, err := loaded.Store(hostA); err == nil {
 		t.Error("Store succeeds without a home directory")
+	}
+}
+
+// TestUnopenedMainFile: as in the CLI, a main file that cannot be opened is ignored with a warning.
+func TestUnopenedMainFile(t *testing.T) {
+	t.Parallel()
+	for _, sys := range []cliconfig.System{
+		{GOOS: "linux", Home: "/home/u"},
+		{GOOS: "windows", Home: `C:\Users\u`, Environ: []string{`APPDATA=C:\Users\u\AppData\Roaming`}},
+	} {
+		none := fakeFiles(nil)
+		sys.Open = func(name string) (fs.File, error) {
+			if strings.HasSuffix(name, "rc") {
+				return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+			}
+			return none(name)
+		}
+		config, err := cliconfig.Load(sys)
+		if err != nil {
+			t.Fatalf("%s: Load: %v", sys.GOOS, err)
+		}
+		if w := config.Warnings(); len(w) != 1 || !strings.Contains(w[0].Error(), "cannot be opened and is ignored") || len(config.Files()) > 0 {
+			t.Errorf("%s: warnings %v, files %v; want one warning and no file", sys.GOOS, w, config.Files())
+		}
 	}
 }
