@@ -228,7 +228,17 @@ func TestCacheIsNotHeldUp(t *testing.T) {
 		if took := time.Since(start); took != 0 {
 			t.Errorf("it took %v", took)
 		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		pkg, err := c.ProviderPackage(t.Context(), alpha, v2, windows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Open(ctx, pkg); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
+			t.Errorf("Open while another download runs: %v after %v, want DeadlineExceeded after 1s", err, time.Since(start))
+		}
 		wg.Wait()
+		mustFetch(t, h, archive(v2, windows)) // no place for downloads was lost
 	})
 }
 
