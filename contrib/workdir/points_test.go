@@ -7,10 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/module"
 	modulelock "github.com/tofureg/tofureg/module/lockfile"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -405,5 +407,21 @@ func TestLockModules(t *testing.T) {
 	}
 	if lock, err := modulelock.Load(filepath.Join(dir, modulelock.Name)); err != nil || lock.Len() != 0 {
 		t.Errorf("the lock file has %d entries, %v; want none, since no source is left", lock.Len(), err)
+	}
+}
+
+// TestFieldsStay: calls do not change the fields of a Dir, which other calls read at the same time.
+func TestFieldsStay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := w.dir(t, t.TempDir(), false)
+	d.Modules.Progress = func(module.Event) {}
+	write(t, d.Path, map[string]string{"main.tf": ""})
+	before := reflect.ValueOf(d.Modules.Progress).Pointer()
+	if err := prepare(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	if reflect.ValueOf(d.Modules.Progress).Pointer() != before {
+		t.Error("Prepare has replaced Modules.Progress")
 	}
 }

@@ -148,14 +148,11 @@ func (d *Dir) InstallProviders(ctx context.Context, required map[addrs.Provider]
 
 // Read reads the directory alone. It installs nothing and needs no module, so it is for scanners and editors too.
 func (d *Dir) Read(ctx context.Context) (*Module, error) {
-	copied := *d
-	w, err := copied.start(true)
+	w, err := d.start(true)
 	if err != nil {
 		return nil, err
 	}
-	root := &spot{record: record{Dir: "."}, files: files{dir: w.base}}
-	root.scope = &scope{walk: w, spot: root}
-	config, err := w.configurationAt(ctx, root)
+	root, config, err := w.root(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -187,12 +184,13 @@ func (d *Dir) variable(name string) (value string) {
 
 // start returns a walk for the directory.
 func (d *Dir) start(plan bool) (*walk, error) {
+	copied := *d // for concurrent calls
+	copied.Modules.Progress = flight.InTurn(d.Modules.Progress)
 	w := &walk{
-		Dir: d, plan: plan, data: d.dataDir(), slots: make(chan struct{}, 16),
+		Dir: &copied, plan: plan, data: d.dataDir(), slots: make(chan struct{}, 16),
 		read: map[string]*configuration{}, packages: map[string]string{},
 	}
 	w.values = &values{walk: w}
-	w.Modules.Progress = flight.InTurn(d.Modules.Progress)
 	var err error
 	if w.base, err = filepath.Abs(d.Path); err == nil {
 		w.base, err = filepath.EvalSymlinks(w.base)
@@ -200,16 +198,20 @@ func (d *Dir) start(plan bool) (*walk, error) {
 	return w, err
 }
 
-func (d *Dir) modules(ctx context.Context, plan bool) (*Tree, error) {
-	copied := *d
-	copied.Modules.Progress = flight.InTurn(d.Modules.Progress)
-	w, err := copied.start(plan)
-	if err != nil {
-		return nil, err
-	}
+// root reads the configuration itself.
+func (w *walk) root(ctx context.Context) (*spot, *configuration, error) {
 	root := &spot{record: record{Dir: "."}, files: files{dir: w.base}}
 	root.scope = &scope{walk: w, spot: root}
 	config, err := w.configurationAt(ctx, root)
+	return root, config, err
+}
+
+func (d *Dir) modules(ctx context.Context, plan bool) (*Tree, error) {
+	w, err := d.start(plan)
+	if err != nil {
+		return nil, err
+	}
+	root, config, err := w.root(ctx)
 	if err != nil {
 		return nil, err
 	}
