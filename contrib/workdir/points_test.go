@@ -425,3 +425,21 @@ func TestFieldsStay(t *testing.T) {
 		t.Error("Prepare has replaced Modules.Progress")
 	}
 }
+
+// TestNestedCalls: 50 modules may call each other in a row.
+func TestNestedCalls(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for calls, want := range map[int]bool{maxCalls: true, maxCalls + 1: false} {
+		d := w.dir(t, t.TempDir(), false)
+		text := map[string]string{fmt.Sprintf("m%d/main.tf", calls): ""}
+		for i := range calls {
+			text[fmt.Sprintf("m%d/main.tf", i)] = fmt.Sprintf("module \"m\" {\n  source = \"../m%d\"\n}\n", i+1)
+		}
+		write(t, d.Path, text)
+		d.Path = filepath.Join(d.Path, "m0")
+		if err := prepare(t.Context(), d); (err == nil) != want {
+			t.Errorf("%d nested calls: %v, want success: %t", calls, err, want)
+		}
+	}
+}
