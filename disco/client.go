@@ -18,7 +18,7 @@ import (
 // A Client finds the services of hosts. The zero Client sends no tokens. A Client is safe for
 // concurrent use, and must not be copied or changed after the first use.
 type Client struct {
-	Transport *transport.Client // HTTP settings; if nil, zero
+	Transport *transport.Client // HTTP settings; if nil, as in the zero Client, zero
 	Hosts     *Hosts            // cache, which Clients may share; if nil, the Client has its own
 
 	own Hosts
@@ -58,8 +58,8 @@ func (c *Client) hosts() *Hosts {
 // are used only by clients with the same HTTP, AllowHTTP and token of the host. It contains no
 // tokens. It is safe for concurrent use, and must not be copied or changed after the first use.
 type Hosts struct {
-	// Overrides are the services of hosts to which no request is made, see [NewServices]. Nil
-	// means no services.
+	// Overrides are the services of hosts to which no request is made, see [NewHosts]. A nil
+	// value means no services.
 	Overrides map[svchost.Hostname]*Services
 	// Aliases maps a host to the target whose services and token it has. An override of the
 	// alias takes precedence. An alias of the target is ignored.

@@ -69,7 +69,7 @@ func ExampleServices_OAuthClient() {
 }
 
 // A private registry at a fixed URL, without a discovery document.
-func ExampleNewServices() {
+func ExampleNewHosts() {
 	const base = "https://artifacts.example.net/api/registry/modules/"
 	registry := regtest.New("registry.example.com") // instead of the network
 	registry.Services = map[string]any{"modules.v1": base}
@@ -79,11 +79,7 @@ func ExampleNewServices() {
 	host := svchost.MustParse("registry.example.com")
 	client := &regclient.Client{
 		Transport: &transport.Client{HTTP: registry.Client(), Credentials: auth.MustNewToken("xxxxxx").For(host)},
-		Hosts: &disco.Hosts{
-			Overrides: map[svchost.Hostname]*disco.Services{
-				host: disco.NewServices(host, map[disco.Service]any{disco.ModulesV1: base}),
-			},
-		},
+		Hosts:     disco.NewHosts(host, map[disco.Service]any{disco.ModulesV1: base}),
 	}
 	versions, err := client.ModuleVersions(context.Background(), addrs.MustParseModule("registry.example.com/acme/network/aws"))
 	if err != nil {

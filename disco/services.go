@@ -43,6 +43,12 @@ type Services struct {
 	doc       document
 }
 
+// NewHosts returns Hosts with services of host, for a registry without a discovery document. The
+// values of services are as in [NewServices].
+func NewHosts(host svchost.Hostname, services map[Service]any) *Hosts {
+	return &Hosts{Overrides: map[svchost.Hostname]*Services{host: NewServices(host, services)}}
+}
+
 // NewServices returns services for [Hosts.Overrides] and tests. A value is as in a discovery
 // document: a URL, absolute or relative to the well-known URL of host, or for login.v1 a
 // map[string]any with the members "client", "authz", "token" and so on. A []map[string]any,

@@ -30,8 +30,8 @@ type Client struct {
 	BaseURL string
 
 	// Transport has the settings of requests and the tokens. The client uses the token for the
-	// host and port in BaseURL, and no token if the host is an IPv6 address. Nil means the zero
-	// [transport.Client].
+	// host and port in BaseURL, and no token if the host is an IPv6 address. If nil, as in the
+	// zero Client, the zero settings are used.
 	Transport *transport.Client
 
 	// TrustAllHashes accepts an archive that has any hash that the mirror states for the version,

@@ -91,7 +91,7 @@ func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, 
 	o.Limiter.setup()
 	h := &hashing{
 		o: o, src: ShareEvidence(src), version: Package{Provider: p, Version: v},
-		asking: semaphore.NewWeighted(maxAsking), keys: map[string]string{},
+		asking: semaphore.NewWeighted(maxAsking), keys: map[verify.Key]verify.Key{},
 	}
 	on, err := h.prepare(ctx, on)
 	if err != nil {
@@ -149,8 +149,8 @@ type hashing struct {
 	stop context.CancelCauseFunc // when the documents are too large
 
 	mu   sync.Mutex
-	sums []*verify.Sums    // of all reports, without duplicates
-	keys map[string]string // the text of all keys
+	sums []*verify.Sums            // of all reports, without duplicates
+	keys map[verify.Key]verify.Key // of all packages, each once
 }
 
 // prepare checks the arguments, finds the sibling, and returns the platforms to hash, each once.
@@ -403,15 +403,15 @@ func (h *hashing) keep(pkg *Package) (*Package, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i, key := range own.Keys {
-		text, ok := h.keys[key.Armor]
+		kept, ok := h.keys[key]
 		if !ok {
-			if err := h.take(len(key.Armor)); err != nil {
+			if err := h.take(len(key.Armor) + len(key.TrustSignature) + len(key.Source) + len(key.SourceURL)); err != nil {
 				return nil, err
 			}
-			text = key.Armor
-			h.keys[text] = text
+			kept = key
+			h.keys[key] = key
 		}
-		own.Keys[i].Armor = text
+		own.Keys[i] = kept
 	}
 	return &own, nil
 }

@@ -20,8 +20,8 @@ import (
 //
 // Concurrent calls share identical requests with the same token. Results are not cached.
 type Client struct {
-	// Transport has the settings of requests, including tokens. If nil, as in the
-	// zero Client, the zero one is used.
+	// Transport has the settings of requests, and the tokens. If nil, as in the zero Client, the
+	// zero settings are used.
 	Transport *transport.Client
 
 	// Hosts caches the services of hosts. Clients may share it. If nil, the Client has its

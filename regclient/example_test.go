@@ -175,12 +175,9 @@ func ExampleClient_fixedURL() {
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
 
 	host := svchost.MustParse("registry.example.com")
-	services := disco.NewServices(host, map[disco.Service]any{
-		disco.ProvidersV1: "http://registry.example.com/v1/providers/",
-	})
 	client := &regclient.Client{
 		Transport: &transport.Client{HTTP: reg.Client(), AllowHTTP: true},
-		Hosts:     &disco.Hosts{Overrides: map[svchost.Hostname]*disco.Services{host: services}},
+		Hosts:     disco.NewHosts(host, map[disco.Service]any{disco.ProvidersV1: "http://registry.example.com/v1/providers/"}),
 	}
 	versions, err := client.ProviderVersions(context.Background(), addrs.MustParseProvider("registry.example.com/acme/alpha"))
 	if err != nil {

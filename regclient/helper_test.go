@@ -166,10 +166,8 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // no registry.
 func answering(tb testing.TB, doc func() []byte) *regclient.Client {
 	tb.Helper()
-	at := svchost.MustParse(host)
-	services := disco.NewServices(at, map[disco.Service]any{disco.ProvidersV1: "/v1/providers/", disco.ModulesV1: "/v1/modules/"})
 	return &regclient.Client{
-		Hosts: &disco.Hosts{Overrides: map[svchost.Hostname]*disco.Services{at: services}},
+		Hosts: disco.NewHosts(svchost.MustParse(host), map[disco.Service]any{disco.ProvidersV1: "/v1/providers/", disco.ModulesV1: "/v1/modules/"}),
 		Transport: &transport.Client{
 			Retries: -1,
 			HTTP: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {

@@ -202,8 +202,13 @@ func TestUsablePackages(t *testing.T) {
 		}}), func(p *provider.Package) bool {
 			return slices.Equal(p.Keys, []verify.Key{{Armor: "one\r\n"}, {Armor: "two"}})
 		}},
-		{"a key ID of another form, which the CLI does not read", set("signing_keys", map[string]any{"gpg_public_keys": []any{
-			map[string]any{"key_id": 17, "ascii_armor": "one"}, map[string]any{"key_id": []any{}, "ascii_armor": "two"},
+		{"what the registry says about a key", set("signing_keys", map[string]any{"gpg_public_keys": []any{
+			map[string]any{"ascii_armor": "one", "trust_signature": "two", "source": "Acme\n", "source_url": "https://acme.example/"},
+		}}), func(p *provider.Package) bool {
+			return slices.Equal(p.Keys, []verify.Key{{Armor: "one", TrustSignature: "two", Source: `Acme\n`, SourceURL: "https://acme.example/"}})
+		}},
+		{"members of another form, which the CLI does not read", set("signing_keys", map[string]any{"gpg_public_keys": []any{
+			map[string]any{"key_id": 17, "ascii_armor": "one", "source": 1}, map[string]any{"key_id": []any{}, "ascii_armor": "two", "trust_signature": true},
 		}}), func(p *provider.Package) bool {
 			return slices.Equal(p.Keys, []verify.Key{{Armor: "one"}, {Armor: "two"}})
 		}},

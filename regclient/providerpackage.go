@@ -124,11 +124,14 @@ type (
 		Packages map[string]wireHashes `json:"packages"`
 	}
 	wireKey struct {
-		ID    wireID `json:"key_id"`
-		Armor string `json:"ascii_armor"`
+		ID             wireText `json:"key_id"`
+		Armor          string   `json:"ascii_armor"`
+		TrustSignature wireText `json:"trust_signature"`
+		Source         wireText `json:"source"`
+		SourceURL      wireText `json:"source_url"`
 	}
-	// wireID is empty if it is not a string. The CLI does not read it.
-	wireID     string
+	// wireText is empty if it is not a string. The CLI does not read it.
+	wireText   string
 	wireHashes struct {
 		Hashes []string `json:"hashes"`
 		Size   int64    `json:"package_size"`
@@ -136,8 +139,8 @@ type (
 )
 
 // UnmarshalJSON implements [json.Unmarshaler].
-func (id *wireID) UnmarshalJSON(data []byte) error {
-	_ = json.Unmarshal(data, (*string)(id))
+func (t *wireText) UnmarshalJSON(data []byte) error {
+	_ = json.Unmarshal(data, (*string)(t))
 	return nil
 }
 
@@ -197,7 +200,13 @@ func (c *Client) decodePackage(resp *httpx.Response, key packageKey) (*provider.
 		// Each key once. Some registries send entries without a key.
 		same := func(o verify.Key) bool { return o.Armor == k.Armor }
 		if k.Armor != "" && !slices.ContainsFunc(pkg.Keys, same) {
-			pkg.Keys = append(pkg.Keys, verify.Key{ID: weburl.Clean(string(k.ID), 100), Armor: k.Armor})
+			pkg.Keys = append(pkg.Keys, verify.Key{
+				ID:             weburl.Clean(string(k.ID), 100),
+				Armor:          k.Armor,
+				TrustSignature: string(k.TrustSignature),
+				Source:         weburl.Clean(string(k.Source), 200),
+				SourceURL:      weburl.Clean(string(k.SourceURL), 2000),
+			})
 		}
 	}
 	return pkg, setHashes(pkg, &doc)

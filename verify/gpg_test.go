@@ -148,3 +148,61 @@ func (g *gpg) fingerprints(user string) (list []string) {
 	}
 	return list
 }
+
+// The Terraform CLI tells apart who made a signature: one of the keys that it has, a key that they
+// have signed, or another key.
+func TestTier(t *testing.T) {
+	t.Parallel()
+	g := newGPG(t)
+	doc := []byte("sums\n")
+	key := func(name string) verify.Key {
+		g.run(nil, "--quick-generate-key", name+"@example.com", "ed25519", "sign", "1y")
+		return verify.Key{ID: name, Armor: string(g.run(nil, "--armor", "--export", name+"@example.com"))}
+	}
+	sign := func(by string, doc []byte) []byte {
+		return g.run(doc, "--armor", "--local-user", by+"@example.com", "--detach-sign")
+	}
+	vouched := func(k verify.Key, by string, signed []byte) verify.Key {
+		k.TrustSignature = string(sign(by, signed))
+		return k
+	}
+	binary := func(name string) []byte { return g.run(nil, "--export", name+"@example.com") }
+	official, partners, publisher, other := key("official"), key("partners"), key("publisher"), key("other")
+	root := verify.Key{Armor: official.Armor + partners.Armor}
+	partner := vouched(publisher, "partners", binary("publisher"))
+	smuggled := partner
+	smuggled.Armor += other.Armor
+	damaged := partner
+	damaged.TrustSignature = "x"
+
+	for name, tt := range map[string]struct {
+		by     string
+		listed []verify.Key
+		root   verify.Key
+		want   string
+		err    error
+	}{
+		"a key of root":                       {"official", []verify.Key{official}, root, "official", nil},
+		"the other key of root":               {"partners", []verify.Key{partners}, root, "official", nil},
+		"a key that root signed":              {"publisher", []verify.Key{partner}, root, "partner", nil},
+		"a key that root alone signed":        {"publisher", []verify.Key{partner}, partners, "partner", nil},
+		"beside a copy without signature":     {"publisher", []verify.Key{publisher, partner}, root, "partner", nil},
+		"beside a copy with a damaged one":    {"publisher", []verify.Key{damaged, partner}, root, "partner", nil},
+		"no trust signature":                  {"publisher", []verify.Key{publisher}, root, "self-signed", nil},
+		"root signed another listed key":      {"other", []verify.Key{partner, other}, root, "self-signed", nil},
+		"the key states the ID of root":       {"other", []verify.Key{{ID: official.ID, Armor: other.Armor}}, root, "self-signed", nil},
+		"another root signed":                 {"publisher", []verify.Key{partner}, official, "", verify.ErrUnknownKey},
+		"signed by itself":                    {"publisher", []verify.Key{vouched(publisher, "publisher", binary("publisher"))}, root, "", verify.ErrUnknownKey},
+		"trust signature of another key":      {"other", []verify.Key{{Armor: other.Armor, TrustSignature: partner.TrustSignature}}, root, "", verify.ErrBadSignature},
+		"trust signature of the armored form": {"publisher", []verify.Key{vouched(publisher, "partners", []byte(publisher.Armor))}, root, "", verify.ErrBadSignature},
+		"damaged trust signature":             {"publisher", []verify.Key{damaged}, root, "", verify.ErrBadSignature},
+		"second block after the signed one":   {"other", []verify.Key{smuggled}, root, "", verify.ErrBadSignature},
+		"no root":                             {"publisher", []verify.Key{partner}, verify.Key{}, "", verify.ErrBadKey},
+	} {
+		signature, err := verify.CheckSignature(doc, sign(tt.by, doc), tt.listed, time.Time{})
+		must(t, err)
+		if got, err := signature.Tier(tt.listed, tt.root); got != tt.want || !errors.Is(err, tt.err) {
+			t.Errorf("%s: Tier returned %q, %v; want %q, %v", name, got, err, tt.want, tt.err)
+		}
+	}
+}

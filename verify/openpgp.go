@@ -51,13 +51,9 @@ func libraryText(err error) string { return fmt.Sprintf("%.200q", err.Error()) }
 // readCertificates parses one armored block.
 func readCertificates(block string) (certs []*certificate, err error) {
 	defer recovered(ErrBadKey, &err)
-	b, err := armor.Decode(strings.NewReader(block))
+	data, err := dearmor(block)
 	if err != nil {
-		return nil, fmt.Errorf("armor: %s", libraryText(err))
-	}
-	data, err := io.ReadAll(b.Body)
-	if err != nil {
-		return nil, fmt.Errorf("armor: %s", libraryText(err))
+		return nil, err
 	}
 	entities, err := openpgp.ReadKeyRing(bytes.NewReader(data))
 	if err != nil {
@@ -79,6 +75,19 @@ func readCertificates(block string) (certs []*certificate, err error) {
 		return nil, errors.New("the block holds no key")
 	}
 	return certs, nil
+}
+
+// dearmor returns the binary form of an armored block.
+func dearmor(block string) ([]byte, error) {
+	b, err := armor.Decode(strings.NewReader(block))
+	if err != nil {
+		return nil, fmt.Errorf("armor: %s", libraryText(err))
+	}
+	data, err := io.ReadAll(b.Body)
+	if err != nil {
+		return nil, fmt.Errorf("armor: %s", libraryText(err))
+	}
+	return data, nil
 }
 
 // readSignatures parses a detached signature, binary or armored.

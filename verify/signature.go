@@ -59,6 +59,59 @@ func CheckSignature(doc, sig []byte, keys []Key, at time.Time) (*Signature, erro
 	return signatureCheck{at: at}.run(doc, sig, keys)
 }
 
+// Tier returns what the Terraform CLI says about s: "official" if a key in root made it, "partner" if a
+// key in root has signed the key that made it, and "self-signed" otherwise. The signature of
+// root is the TrustSignature of one of the keys that the source lists. Terraform has HashiCorp's
+// keys built in; this module has no keys, so the caller passes them as root.
+//
+// If the TrustSignature is invalid, Tier returns an error of [CheckSignature].
+func (s *Signature) Tier(listed []Key, root Key) (string, error) {
+	certs, err := root.parse()
+	if err != nil {
+		return "", err
+	}
+	made := func(c *certificate) bool { return fingerprint(c.entity.PrimaryKey) == s.Fingerprint }
+	if slices.ContainsFunc(certs, made) {
+		return "official", nil
+	}
+	if len(listed) > maxKeys {
+		return "", fmt.Errorf("list of keys %w: %d keys, %d are allowed", fault.ErrTooLarge, len(listed), maxKeys)
+	}
+	var invalid error
+	for _, k := range listed {
+		certs, err := k.parse()
+		if err != nil || k.TrustSignature == "" || !slices.ContainsFunc(certs, made) {
+			continue
+		}
+		if err := k.vouched(root); err != nil {
+			invalid = fmt.Errorf("trust signature of key %.40q: %w", k.ID, err)
+			continue
+		}
+		return "partner", nil
+	}
+	if invalid != nil {
+		return "", invalid
+	}
+	return "self-signed", nil
+}
+
+// vouched returns an error unless root has signed all of k.
+func (k Key) vouched(root Key) error {
+	blocks, err := armoredBlocks(k.Armor)
+	if err != nil {
+		return err
+	}
+	if len(blocks) > 1 {
+		return fmt.Errorf("%w: it covers one block, and the key has %d", ErrBadSignature, len(blocks))
+	}
+	data, err := dearmor(blocks[0])
+	if err != nil {
+		return err
+	}
+	_, err = CheckSignature(data, []byte(k.TrustSignature), []Key{root}, time.Time{})
+	return err
+}
+
 // clockSkew is the tolerated difference between the clocks of the signer and this machine.
 const clockSkew = 5 * time.Minute
 

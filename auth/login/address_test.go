@@ -9,7 +9,6 @@ import (
 
 	"github.com/tofureg/tofureg/auth/login"
 	"github.com/tofureg/tofureg/disco"
-	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -74,9 +73,7 @@ func FuzzPage(f *testing.F) {
 		if scope != "" {
 			declared["scopes"] = []string{scope}
 		}
-		services := disco.NewServices(host, map[disco.Service]any{disco.LoginV1: declared})
-		hosts := &disco.Hosts{Overrides: map[svchost.Hostname]*disco.Services{host: services}}
-		page, err := (&login.Client{Hosts: hosts}).Page(t.Context(), host)
+		page, err := (&login.Client{Hosts: disco.NewHosts(host, map[disco.Service]any{disco.LoginV1: declared})}).Page(t.Context(), host)
 		if err != nil {
 			return
 		}

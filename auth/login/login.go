@@ -31,7 +31,7 @@ type Client struct {
 	// Store stores the token. If nil, Login only returns the token.
 	Store auth.Store
 
-	// Transport has the settings of requests, and can be nil. Its AllowHTTP has no effect
+	// Transport has the settings of requests. It is nil in the zero Client. Its AllowHTTP has no effect
 	// on the URLs of the service, and its VetoHost none on the login page.
 	Transport *transport.Client
 

@@ -31,7 +31,7 @@ const (
 // copied.
 type Client struct {
 	// Transport has the settings of requests; the settings for archives hold for blobs. Its
-	// Credentials are not used. If nil, the zero settings are used.
+	// Credentials are not used. If nil, as in the zero Client, the zero settings are used.
 	Transport *transport.Client
 
 	// Credential, if not nil, returns the credential for a repository "HOST[:PORT]/NAME". It

@@ -36,8 +36,8 @@ type Fetcher struct {
 	// amazonaws.com are permitted.
 	Hosts func(host string) error
 
-	// Transport has the settings of requests, of which Retries does not apply to lists. If nil, the zero
-	// settings are used.
+	// Transport has the settings of requests, of which Retries does not apply to lists. If nil, as in
+	// the zero Fetcher, the zero settings are used.
 	Transport *transport.Client
 }
 

@@ -72,7 +72,8 @@ var _ provider.Source = (*Cache)(nil)
 // defaultWait is used if Cache.Wait is zero.
 const defaultWait = 5 * time.Second
 
-func (c *Cache) setup() *puller {
+// setup returns an error if a field is missing, which would panic later.
+func (c *Cache) setup() (*puller, error) {
 	c.once.Do(func() {
 		u := prepare(c.Parallel, c.stage)
 		c.upstream = u.asking(c.Source)
@@ -83,7 +84,10 @@ func (c *Cache) setup() *puller {
 		}
 		c.puller = u
 	})
-	return c.puller
+	if c.Source == nil || c.Mirror == nil {
+		return c.puller, &provider.Error{Op: "use", Subject: "a Cache", Err: errors.New("Source and Mirror must not be nil")}
+	}
+	return c.puller, nil
 }
 
 // stage creates a file for a download, which cannot be added if the mirror is not writable.
@@ -109,7 +113,9 @@ func (c withoutLists) ProviderVersions(ctx context.Context, p addrs.Provider) (*
 // ProviderVersions returns the versions that Source lists or, if Source is at fault, the cached versions
 // of p. The errors are those of Source.
 func (c *Cache) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
-	c.setup()
+	if _, err := c.setup(); err != nil {
+		return nil, err
+	}
 	kept := &provider.Versions{}
 	if list, err := c.Mirror.ProviderVersions(ctx, p); c.logFailure(ctx, p, err) == nil {
 		kept = list
@@ -122,7 +128,9 @@ func (c *Cache) ProviderVersions(ctx context.Context, p addrs.Provider) (*provid
 // ProviderPackage returns the package of Mirror if Policy accepts its record, and otherwise asks Source,
 // whose errors it returns. Failures of Mirror are logged.
 func (c *Cache) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
-	c.setup()
+	if _, err := c.setup(); err != nil {
+		return nil, err
+	}
 	if pkg := c.cachedPackage(ctx, p, v, platform); pkg != nil {
 		return pkg, nil
 	}
@@ -131,7 +139,9 @@ func (c *Cache) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.V
 
 // Evidence returns the recorded evidence of a cached package, or the evidence of Source.
 func (c *Cache) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
-	c.setup()
+	if _, err := c.setup(); err != nil {
+		return verify.Evidence{}, err
+	}
 	if kept := c.cachedPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform); kept != nil {
 		return c.Mirror.Evidence(ctx, kept)
 	}
@@ -145,7 +155,10 @@ func (c *Cache) Open(ctx context.Context, pkg *provider.Package) (*provider.Body
 	if pkg.Dir != "" {
 		return nil, failed("open", pkg, provider.ErrUnpacked)
 	}
-	u := c.setup()
+	u, err := c.setup()
+	if err != nil {
+		return nil, err
+	}
 	r := u.read(ctx, request{documentKey{pkg.Provider, pkg.Version}, pkg.Platform, true}, pkg)
 	if err := r.begin(false); err != nil {
 		r.leave()
@@ -320,6 +333,9 @@ func (c *cacheCatalogue) ListedVersions(ctx context.Context, p addrs.Provider) (
 // ListedArchives lists the archives of the source or, if it is at fault, the cached archives. It states
 // the recorded hashes of cached archives.
 func (c *cacheCatalogue) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
+	if _, err := c.setup(); err != nil {
+		return nil, err
+	}
 	kept := c.cachedHashes(ctx, p, v)
 	return orCached(ctx, c.Cache, p, kept, len(kept) > 0, func(ctx context.Context) (map[addrs.Platform][]checksum.Hash, error) {
 		stated, err := c.upstream.ListedArchives(ctx, p, v)

@@ -1,6 +1,7 @@
 package mirrorserve_test
 
 import (
+	"errors"
 	"maps"
 	"net/http"
 	"slices"
@@ -207,6 +208,30 @@ func TestCacheForgetsFailures(t *testing.T) {
 	for _, path := range []string{home + "/3.0.0.json", "registry.example.com/acme/beta/index.json"} {
 		if w := ask(h, "GET", "/"+path); w.Code != 200 {
 			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+}
+
+// A Cache that lacks a field returns an error.
+func TestCacheWithoutFields(t *testing.T) {
+	t.Parallel()
+	_, src := newRegistry(t)
+	m, _ := newMirror(t)
+	pkg := &provider.Package{Provider: addrs.MustParseProvider("registry.example.com/acme/alpha"), Version: addrs.MustParseVersion("1.0.0"), Platform: addrs.MustParsePlatform("linux_amd64")}
+	for name, c := range map[string]*mirrorserve.Cache{"zero": {}, "no Source": {Mirror: m}, "no Mirror": {Source: src}} {
+		_, listing := c.ProviderVersions(t.Context(), pkg.Provider)
+		_, finding := c.ProviderPackage(t.Context(), pkg.Provider, pkg.Version, pkg.Platform)
+		_, proving := c.Evidence(t.Context(), pkg)
+		_, opening := c.Open(t.Context(), pkg)
+		for call, err := range map[string]error{"ProviderVersions": listing, "ProviderPackage": finding, "Evidence": proving, "Open": opening} {
+			if _, ok := errors.AsType[*provider.Error](err); !ok || !strings.Contains(err.Error(), "Source and Mirror must not be nil") {
+				t.Errorf("%s: %s returned %v, want an error that names the fields", name, call, err)
+			}
+		}
+		for _, file := range []string{"index.json", "1.0.0.json", pkg.ArchiveName()} {
+			if w := ask(&mirrorserve.Handler{Source: c}, "GET", "/"+pkg.Provider.String()+"/"+file); w.Code < 500 {
+				t.Errorf("%s: GET %s: status %d, want an error of the server", name, file, w.Code)
+			}
 		}
 	}
 }

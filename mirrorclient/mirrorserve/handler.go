@@ -103,7 +103,7 @@ func (h *Handler) setup() {
 			h.catalogue = src
 			h.local = src.Local()
 		case *Cache:
-			h.puller = src.setup()
+			h.puller, _ = src.setup() // the methods of src return the error
 			h.catalogue = &cacheCatalogue{src, &sourceCatalogue{h.puller, src.Policy, h.Platforms}}
 		default:
 			h.puller = newPuller(src, h.Parallel, tempStage(h.TempDir), origin{policy: h.Policy})

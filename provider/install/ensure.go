@@ -484,7 +484,7 @@ const maxWaiting = 4 << 20
 // sizeOf returns about the bytes of what a source states about a package.
 func sizeOf(pkg *provider.Package) (n int64) {
 	for _, key := range pkg.Keys {
-		n += int64(len(key.Armor))
+		n += int64(len(key.Armor) + len(key.TrustSignature))
 	}
 	for _, hashes := range pkg.Hashes {
 		n += 100 * int64(len(hashes))

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -124,6 +125,8 @@ func (e either) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestThrough(t *testing.T) {
 	t.Parallel()
 	reg, h := origin(t)
+	key := verify.Key{ID: "0C0AF313E5FD9F80", Armor: reg.Key().Public().Armor, TrustSignature: "signature", Source: "Acme", SourceURL: "https://acme.example/"}
+	h.Providers = &changed{h.Providers, func(pkg *provider.Package) { pkg.Keys = []verify.Key{key} }, func(*verify.Evidence) {}}
 	server := serve(t, h)
 	client := &regclient.Client{Transport: &transport.Client{HTTP: server.Client()}}
 	host := svchost.MustParse(strings.TrimPrefix(server.URL, "https://"))
@@ -137,6 +140,9 @@ func TestThrough(t *testing.T) {
 	}
 	if len(pkg.Hashes) != 2 || len(pkg.Hashes[linux]) == 0 {
 		t.Errorf("stated hashes %v, want those of both platforms", pkg.Hashes)
+	}
+	if !slices.Equal(pkg.Keys, []verify.Key{key}) {
+		t.Errorf("keys %+v, want %+v", pkg.Keys, key)
 	}
 	for _, q := range reg.Requests() {
 		if strings.Contains(q.Path, "1.0.0") {

@@ -91,8 +91,11 @@ type (
 		Packages     map[string]packageHashes `json:"packages,omitempty"`
 	}
 	signingKey struct {
-		ID    string `json:"key_id"`
-		Armor string `json:"ascii_armor"`
+		ID             string `json:"key_id"`
+		Armor          string `json:"ascii_armor"`
+		TrustSignature string `json:"trust_signature"`
+		Source         string `json:"source"`
+		SourceURL      string `json:"source_url"`
 	}
 	packageHashes struct {
 		Hashes []checksum.Hash `json:"hashes"`
@@ -148,7 +151,7 @@ func (h *Handler) providerPackage(r *http.Request) (any, error) {
 	}
 	var keys []signingKey
 	for _, key := range ev.Keys {
-		keys = append(keys, signingKey{keyID(key), key.Armor})
+		keys = append(keys, signingKey{keyID(key), key.Armor, key.TrustSignature, key.Source, key.SourceURL})
 	}
 	doc.SigningKeys = map[string][]signingKey{"gpg_public_keys": keys}
 	if _, own := pkg.Hashes[pkg.Platform]; own {
