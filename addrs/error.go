@@ -17,7 +17,6 @@ type ParseError struct {
 	Suggestion string // if not empty, a valid text that was probably meant
 }
 
-// Error returns all fields in one line.
 func (e *ParseError) Error() string {
 	s := fmt.Sprintf("invalid %s %q: %s", e.Kind, e.Input, e.Reason)
 	if e.Suggestion != "" {

@@ -145,10 +145,8 @@ func (m Module) Compare(o Module) int {
 	)
 }
 
-// MarshalText returns [Module.String].
 func (m Module) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
-// UnmarshalText parses as [ParseModule] does.
 func (m *Module) UnmarshalText(b []byte) error { return unmarshal(m, b, ParseModule) }
 
 // ModuleSource is a module in a registry and, after two slashes, a directory in its package,
@@ -242,8 +240,6 @@ func (s ModuleSource) Compare(o ModuleSource) int {
 	return cmp.Or(s.Module.Compare(o.Module), strings.Compare(s.Subdir, o.Subdir))
 }
 
-// MarshalText returns [ModuleSource.String].
 func (s ModuleSource) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText parses as [ParseModuleSource] does.
 func (s *ModuleSource) UnmarshalText(b []byte) error { return unmarshal(s, b, ParseModuleSource) }

@@ -96,10 +96,8 @@ func (c ModuleConstraint) IsZero() bool { return c == ModuleConstraint{} }
 // Equal reports whether c == o: whether both have the same terms.
 func (c ModuleConstraint) Equal(o ModuleConstraint) bool { return c == o }
 
-// MarshalText returns [ModuleConstraint.String].
 func (c ModuleConstraint) MarshalText() ([]byte, error) { return []byte(c.text), nil }
 
-// UnmarshalText parses as [ParseModuleConstraint] does.
 func (c *ModuleConstraint) UnmarshalText(b []byte) error {
 	return unmarshal(c, b, ParseModuleConstraint)
 }

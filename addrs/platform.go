@@ -66,8 +66,6 @@ func (p Platform) Compare(o Platform) int {
 	return cmp.Or(strings.Compare(p.os, o.os), strings.Compare(p.arch, o.arch))
 }
 
-// MarshalText returns [Platform.String].
 func (p Platform) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText parses as [ParsePlatform] does.
 func (p *Platform) UnmarshalText(b []byte) error { return unmarshal(p, b, ParsePlatform) }

@@ -204,10 +204,8 @@ func (p Provider) Compare(o Provider) int {
 	return cmp.Or(p.host.Compare(o.host), strings.Compare(p.namespace, o.namespace), strings.Compare(p.typ, o.typ))
 }
 
-// MarshalText returns [Provider.String].
 func (p Provider) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText parses as [ParseProvider] does.
 func (p *Provider) UnmarshalText(b []byte) error { return unmarshal(p, b, ParseProvider) }
 
 // maxPart is the maximum length of a namespace or type in ASCII, in bytes. The length of any

@@ -105,10 +105,8 @@ func (c ProviderConstraint) IsZero() bool { return c == ProviderConstraint{} }
 // Equal reports whether c == o: whether both have the same terms.
 func (c ProviderConstraint) Equal(o ProviderConstraint) bool { return c == o }
 
-// MarshalText returns [ProviderConstraint.String].
 func (c ProviderConstraint) MarshalText() ([]byte, error) { return []byte(c.text), nil }
 
-// UnmarshalText parses as [ParseProviderConstraint] does.
 func (c *ProviderConstraint) UnmarshalText(b []byte) error {
 	return unmarshal(c, b, ParseProviderConstraint)
 }

@@ -194,7 +194,6 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 // isAlnum compares letters in lower case, since the bit 0x20 distinguishes the cases.
 func isAlnum(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || isDigit(c) }
 
-// MarshalText returns [Version.String].
 func (v Version) MarshalText() ([]byte, error) {
 	if !v.ok {
 		return nil, nil

@@ -314,7 +314,6 @@ type SyntaxError struct {
 	Err    error  // the cause, never nil
 }
 
-// Error returns all fields.
 func (e *SyntaxError) Error() string {
 	if e.Path == "" {
 		return fmt.Sprintf("line %d, column %d: %v", e.Line, e.Column, e.Err)
@@ -322,7 +321,6 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %v", e.Path, e.Line, e.Column, e.Err)
 }
 
-// Unwrap returns the cause.
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
 // syntaxError returns a SyntaxError at offset in the text of the file at path.

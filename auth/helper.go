@@ -98,7 +98,6 @@ type HelperError struct {
 	Err error
 }
 
-// Error returns all fields.
 func (e *HelperError) Error() string {
 	if e.Stderr == "" {
 		return fmt.Sprintf("%s: %v", e.Verb, e.Err)
@@ -106,7 +105,6 @@ func (e *HelperError) Error() string {
 	return fmt.Sprintf("%s: %v: %s", e.Verb, e.Err, e.Stderr)
 }
 
-// Unwrap returns the cause.
 func (e *HelperError) Unwrap() error { return e.Err }
 
 const (

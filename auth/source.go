@@ -46,12 +46,10 @@ type SourceError struct {
 	Err    error            // the cause, never nil
 }
 
-// Error returns "token for HOST: SOURCE: CAUSE".
 func (e *SourceError) Error() string {
 	return fmt.Sprintf("token for %s: %s: %v", e.Host.Display(), e.Source, e.Err)
 }
 
-// Unwrap returns the cause.
 func (e *SourceError) Unwrap() error { return e.Err }
 
 // Lookup returns the token of host from src, which can be nil. All errors wrap a

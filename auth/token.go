@@ -101,10 +101,8 @@ func (t Token) Format(f fmt.State, verb rune) {
 	_, _ = io.WriteString(f, t.String()) // a fmt.State reports no errors
 }
 
-// LogValue returns the placeholder.
 func (t Token) LogValue() slog.Value { return slog.StringValue(t.String()) }
 
-// MarshalText returns the placeholder.
 func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // A Password is a password of a [Netrc] or a secret for an OCI registry, with any
@@ -135,8 +133,6 @@ func (p Password) Format(f fmt.State, verb rune) {
 	_, _ = io.WriteString(f, p.String()) // a fmt.State reports no errors
 }
 
-// LogValue returns the placeholder.
 func (p Password) LogValue() slog.Value { return slog.StringValue(p.String()) }
 
-// MarshalText returns the placeholder.
 func (p Password) MarshalText() ([]byte, error) { return []byte(p.String()), nil }

@@ -57,7 +57,6 @@ type Problem struct {
 	Err     error  // the cause, for example an *addrs.ParseError, or nil
 }
 
-// Error returns place and message.
 func (p *Problem) Error() string {
 	if p.Place == (Place{}) {
 		return p.Message
@@ -65,7 +64,6 @@ func (p *Problem) Error() string {
 	return p.Place.String() + ": " + p.Message
 }
 
-// Unwrap returns Err.
 func (p *Problem) Unwrap() error { return p.Err }
 
 // An Error is the error of [Load].
@@ -74,7 +72,6 @@ type Error struct {
 	Problems []*Problem
 }
 
-// Error lists the errors, one per line.
 func (e *Error) Error() string {
 	lines := []string{"CLI configuration:"}
 	for _, err := range e.Unwrap() {

@@ -204,7 +204,6 @@ type ServiceError struct {
 	Err     error // ErrNoService, ErrServiceVersion, ErrServiceID, ErrInsecure, or what is wrong with the value
 }
 
-// Error returns service, host, cause and offered services.
 func (e *ServiceError) Error() string {
 	text := fmt.Sprintf("%s at %s: %v", weburl.Clean(string(e.Service), maxShown), e.Host.Display(), e.Err)
 	const limit = 8
@@ -220,7 +219,6 @@ func (e *ServiceError) Error() string {
 	return text
 }
 
-// Unwrap returns the cause.
 func (e *ServiceError) Unwrap() error { return e.Err }
 
 // maxShown limits text of the host in an error, in bytes.

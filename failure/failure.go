@@ -33,7 +33,6 @@ type Error struct {
 	Err     error  // cause, never nil
 }
 
-// Error returns operation, subject and cause.
 func (e *Error) Error() string {
 	text := e.Op
 	if e.Subject != "" {
@@ -45,7 +44,6 @@ func (e *Error) Error() string {
 	return text + ": " + strings.ReplaceAll(e.Err.Error(), "\n", "; ") // of errors.Join
 }
 
-// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // A RequestError is a request that failed or had an invalid answer. It contains no tokens, no
@@ -60,7 +58,6 @@ type RequestError struct {
 	Err        error         // cause, never nil
 }
 
-// Error returns URL, status, cause and number of attempts.
 func (e *RequestError) Error() string {
 	var b strings.Builder
 	b.WriteString(e.URL + ": ")
@@ -81,7 +78,6 @@ func (e *RequestError) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the cause.
 func (e *RequestError) Unwrap() error { return e.Err }
 
 // Because returns a copy of e with another cause.

@@ -44,7 +44,6 @@ type UnsupportedError struct {
 	Options []string // the fields that would permit one
 }
 
-// Error names kind and options.
 func (e *UnsupportedError) Error() string {
 	name := string(e.Kind)
 	if e.Kind == KindOther {

@@ -101,7 +101,6 @@ type UnavailableError struct {
 // Unwrap returns ErrNoVersion.
 func (e *UnavailableError) Unwrap() error { return ErrNoVersion }
 
-// Error describes what is missing and what is listed.
 func (e *UnavailableError) Error() string {
 	text := "no version matches (any release)"
 	if !e.Constraint.IsZero() {

@@ -81,7 +81,6 @@ type SourceError struct {
 	Err    error  // the error of the source, or ErrExcluded
 }
 
-// Error returns the name of the source and the cause.
 func (e *SourceError) Error() string { return "source " + e.text() }
 
 func (e *SourceError) text() string {
@@ -95,7 +94,6 @@ func (e *SourceError) text() string {
 	return fmt.Sprintf("%q: %v", e.Source, cause)
 }
 
-// Unwrap returns Err.
 func (e *SourceError) Unwrap() error { return e.Err }
 
 // NoSourceError means that all sources were skipped.
@@ -108,7 +106,6 @@ type NoSourceError struct {
 	Err error
 }
 
-// Error lists the errors of the sources.
 func (e *NoSourceError) Error() string {
 	if len(e.Skipped) == 0 {
 		return "there are no sources"
@@ -126,7 +123,6 @@ func (e *NoSourceError) Error() string {
 	return text
 }
 
-// Unwrap returns Err.
 func (e *NoSourceError) Unwrap() error { return e.Err }
 
 // ProviderVersions lists the versions of all sources that know p. Of a version that several

@@ -103,7 +103,6 @@ func (p Pattern) String() string {
 	return "*/*/*"
 }
 
-// MarshalText returns the result of [Pattern.String].
 func (p Pattern) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 // UnmarshalText calls [ParsePattern]. The empty text is the zero Pattern.

@@ -242,10 +242,8 @@ type UnavailableError struct {
 	Err error
 }
 
-// Unwrap returns Err.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// Error describes what is missing, what is listed, and which version would fit.
 func (e *UnavailableError) Error() string {
 	switch e.Err {
 	case ErrNoPlatform:

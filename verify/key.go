@@ -17,7 +17,7 @@ type Key struct {
 	// What the source states about the key. It proves nothing, except TrustSignature to [Signature.Tier].
 	TrustSignature string `json:"trust_signature,omitempty"` // ASCII-armored
 	Source         string `json:"source,omitempty"`          // name of the publisher
-	SourceURL      string `json:"source_url,omitempty"`
+	SourceURL      string `json:"source_url,omitempty"`      // page of the publisher
 }
 
 // These limits bound the time that a hostile registry can cost.

@@ -29,7 +29,6 @@ func (t Trust) String() string {
 	return trustNames[t]
 }
 
-// MarshalText returns [Trust.String].
 func (t Trust) MarshalText() ([]byte, error) {
 	if t < 0 || int(t) >= len(trustNames) {
 		return nil, fmt.Errorf("invalid trust %d", int(t))
@@ -37,7 +36,6 @@ func (t Trust) MarshalText() ([]byte, error) {
 	return []byte(t.String()), nil
 }
 
-// UnmarshalText parses [Trust.String].
 func (t *Trust) UnmarshalText(b []byte) error {
 	i := slices.Index(trustNames[:], string(b))
 	if i < 0 {

@@ -122,7 +122,6 @@ func (s *Sums) MarshalText() ([]byte, error) {
 	return text, nil
 }
 
-// UnmarshalText calls [ParseSums].
 func (s *Sums) UnmarshalText(text []byte) error {
 	parsed, err := ParseSums(text)
 	if err == nil {
@@ -143,7 +142,6 @@ type SumsError struct {
 	err    error
 }
 
-// Error returns line and reason.
 func (e *SumsError) Error() string {
 	if e.Line == 0 {
 		return "SHA256SUMS: " + e.Reason

@@ -148,7 +148,6 @@ type UnsupportedError struct {
 	Err error
 }
 
-// Error returns the cause and the remedy.
 func (e *UnsupportedError) Error() string {
 	var b strings.Builder
 	if e.Err != nil {
@@ -164,7 +163,6 @@ func (e *UnsupportedError) Error() string {
 	return b.String()
 }
 
-// Unwrap returns Err.
 func (e *UnsupportedError) Unwrap() error { return e.Err }
 
 // A RefusedError means that the user or the identity server refused the login. Its texts come
@@ -177,7 +175,6 @@ type RefusedError struct {
 	Description string
 }
 
-// Error returns the code and the description.
 func (e *RefusedError) Error() string {
 	text := "refused by the identity server: " + e.Code
 	if e.Description != "" {
@@ -192,10 +189,8 @@ type PortError struct {
 	Err      error // the error of the last port
 }
 
-// Error returns the ports and the cause.
 func (e *PortError) Error() string {
 	return fmt.Sprintf("no free port from %d to %d for the redirect of the browser: %v", e.Min, e.Max, e.Err)
 }
 
-// Unwrap returns the cause.
 func (e *PortError) Unwrap() error { return e.Err }

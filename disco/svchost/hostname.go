@@ -44,7 +44,6 @@ func (h Hostname) Equal(o Hostname) bool { return h == o }
 // Compare compares ASCII forms and returns -1, 0 or +1. It returns 0 only if h == o.
 func (h Hostname) Compare(o Hostname) int { return strings.Compare(h.ascii, o.ascii) }
 
-// MarshalText returns [Hostname.Display]. It never fails.
 func (h Hostname) MarshalText() ([]byte, error) { return []byte(h.Display()), nil }
 
 // UnmarshalText parses a hostname like [Parse]. The empty text is the zero Hostname.
@@ -70,7 +69,6 @@ type ParseError struct {
 	Reason string
 }
 
-// Error returns the quoted input and the reason.
 func (e *ParseError) Error() string {
 	return fmt.Sprintf("invalid hostname %q: %s", e.Input, e.Reason)
 }

@@ -114,7 +114,6 @@ func (h *Handler) setup() {
 	})
 }
 
-// ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.setup()
 	h.server.Serve(w, r, h.serve)

@@ -77,7 +77,6 @@ type ParseError struct {
 	Reason   string // safe to print
 }
 
-// Error returns the place and the reason.
 func (e *ParseError) Error() string {
 	return fmt.Sprintf("module lock file %s:%d: %s", weburl.Clean(e.Filename, 1000), e.Line, e.Reason)
 }
@@ -88,7 +87,6 @@ type ChangedError struct {
 	Locked, Found Entry // of the same Key
 }
 
-// Error names both packages, and the remedy.
 func (e *ChangedError) Error() string {
 	return fmt.Sprintf("module source %s has changed: %s is locked, %s was found; upgrade it if you expect the change", e.Locked.Key, e.Locked.content(), e.Found.content())
 }

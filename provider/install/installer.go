@@ -190,10 +190,8 @@ type LockedError struct {
 	Err error
 }
 
-// Unwrap returns Err.
 func (e *LockedError) Unwrap() error { return e.Err }
 
-// Error names version, cause and remedy.
 func (e *LockedError) Error() string {
 	if e.Err != nil {
 		newest := ""

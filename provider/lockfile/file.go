@@ -38,7 +38,6 @@ type NotLockedError struct {
 	Err      error          // the refusal, for example verify.ErrNotAccepted
 }
 
-// Error returns the remedy and the refusal.
 func (e *NotLockedError) Error() string {
 	if errors.Is(e.Err, ErrUnreadable) {
 		return fmt.Sprintf("repair the entry of %s in the lock file: %v", e.Provider, e.Err)
@@ -47,7 +46,6 @@ func (e *NotLockedError) Error() string {
 		e.Platform, e.Platform, e.Provider, e.Err)
 }
 
-// Unwrap returns the refusal.
 func (e *NotLockedError) Unwrap() error { return e.Err }
 
 // A File is the content of a lock file. The zero File is empty and ready to use. It is safe

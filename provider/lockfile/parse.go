@@ -60,7 +60,6 @@ type ParseError struct {
 	offset   int
 }
 
-// Error returns "FILENAME:LINE:COLUMN: MESSAGE".
 func (e *ParseError) Error() string {
 	name := e.Filename
 	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
@@ -72,7 +71,6 @@ func (e *ParseError) Error() string {
 	return fmt.Sprintf("%s%d:%d: %s", name, e.Line, e.Column, e.Message)
 }
 
-// Unwrap returns Err.
 func (e *ParseError) Unwrap() error { return e.Err }
 
 // wrong returns an error at the offset.

@@ -124,7 +124,6 @@ func (h *Handler) setup() {
 	h.mux.Handle("GET /", h.handle(func(http.ResponseWriter, *http.Request) error { return webserve.ErrPath }))
 }
 
-// ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.once.Do(h.setup)
 	h.server.Serve(w, r, func(w http.ResponseWriter, r *http.Request) error {

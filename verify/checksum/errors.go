@@ -24,7 +24,6 @@ type HashError struct {
 	err    error
 }
 
-// Error returns input and reason.
 func (e *HashError) Error() string { return fmt.Sprintf("hash %.80q: %s", e.Input, e.Reason) }
 
 // Unwrap returns [ErrEmptyHash] or nil.
@@ -38,7 +37,6 @@ type MismatchError struct {
 	Got      []Hash // of the package, or as stated if it was not read
 }
 
-// Error returns file, source and hashes.
 func (e *MismatchError) Error() string {
 	if len(e.Want) == 0 {
 		return fmt.Sprintf("%s does not match the %s: the list is empty", packageName(e.Filename), e.Source)
@@ -46,7 +44,6 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("%s does not match the %s: want %s, got %s", packageName(e.Filename), e.Source, some(e.Want), some(e.Got))
 }
 
-// Is reports whether target is [ErrMismatch].
 func (e *MismatchError) Is(target error) bool { return target == ErrMismatch }
 
 func packageName(filename string) string {
@@ -77,10 +74,8 @@ type SizeError struct {
 	Want, Got int64  // in bytes
 }
 
-// Error returns file and sizes.
 func (e *SizeError) Error() string {
 	return fmt.Sprintf("%s is %d bytes, want %d", packageName(e.Filename), e.Got, e.Want)
 }
 
-// Is reports whether target is [ErrMismatch].
 func (e *SizeError) Is(target error) bool { return target == ErrMismatch }

@@ -88,7 +88,6 @@ func (h Hash) Equal(o Hash) bool { return h == o }
 // Compare compares the texts, and returns -1, 0 or +1.
 func (h Hash) Compare(o Hash) int { return strings.Compare(h.s, o.s) }
 
-// MarshalText returns [Hash.String].
 func (h Hash) MarshalText() ([]byte, error) { return []byte(h.s), nil }
 
 // UnmarshalText parses b by [ParseHash]. Empty text gives the zero Hash.
