@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ import (
 type state struct {
 	err            error
 	manifest, lock string
-	files          map[string]string // modes below .terraform/modules, with the targets of links
+	files          map[string]string // below .terraform/modules: mode, and the content or the target of a link
 }
 
 // stateOf reads what is in a directory.
@@ -32,11 +33,11 @@ func stateOf(t testing.TB, dir string, err error) state {
 	}
 	s.manifest, s.lock = text(modulesJSON), text(".terraform.lock.hcl")
 	modules := filepath.Join(dir, filepath.FromSlash(modulesPath))
-	err = filepath.WalkDir(modules, func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(modules, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		name, _ := filepath.Rel(modules, path)
+		name, _ := filepath.Rel(modules, file)
 		info, err := d.Info()
 		if d.IsDir() && d.Name() == ".git" {
 			return filepath.SkipDir
@@ -44,13 +45,12 @@ func stateOf(t testing.TB, dir string, err error) state {
 		if err != nil {
 			return err
 		}
-		// The CLI keeps all bits of a mode, and makes directories with 0755 or as the archive says.
-		s.files[name] = info.Mode().Type().String()
+		s.files[name] = info.Mode().String()
 		if info.Mode().IsRegular() {
-			s.files[name] = fmt.Sprintf("executable: %t", info.Mode()&0o100 != 0)
+			s.files[name] += " " + text(path.Join(modulesPath, filepath.ToSlash(name)))
 		}
 		if info.Mode()&fs.ModeSymlink != 0 {
-			target, err := os.Readlink(path)
+			target, err := os.Readlink(file)
 			if err != nil {
 				return err
 			}
@@ -101,8 +101,6 @@ type tree struct {
 	// refused is text in the error if the tree is refused, by the clients too unless only is set.
 	refused string
 	only    string // the tree is for one client only
-	data    string // TF_DATA_DIR
-	dry     bool
 }
 
 // same prepares the tree with a Dir and with each client, and compares.
@@ -116,9 +114,6 @@ func same(t *testing.T, w *world, c tree) {
 		theirs.Trust(t, w.server.CertPEM)
 		root := theirs.Dir
 		theirs.Env = append(theirs.Env, "TF_CLI_CONFIG_FILE="+filepath.Join(root, "cli.tfrc"))
-		if c.data != "" {
-			theirs.Env = append(theirs.Env, "TF_DATA_DIR="+c.data)
-		}
 		c.write(t, w, root)
 		theirs.Dir = filepath.Join(root, filepath.FromSlash(c.dir))
 		theirs.Configure(t, "")
@@ -132,7 +127,6 @@ func same(t *testing.T, w *world, c tree) {
 		c.write(t, w, ours)
 		ours = filepath.Join(ours, filepath.FromSlash(c.dir))
 		d := w.dir(t, ours, theirs.Name() == "terraform")
-		d.Data = c.data
 		err := prepare(t.Context(), d)
 		got := stateOf(t, ours, err)
 		for _, difference := range differences(got, want) {
@@ -143,7 +137,6 @@ func same(t *testing.T, w *world, c tree) {
 		}
 		if err == nil {
 			again := w.offline(t, ours, d.Terraform)
-			again.Data = c.data
 			if err := prepare(t.Context(), again); err != nil {
 				t.Errorf("a second Prepare without a network: %v", err)
 			}

@@ -29,8 +29,7 @@ const sensitive = "sensitive"
 // values are what all scopes share. They are used while the walk is reading.
 type values struct {
 	walk   *walk
-	loaded int               // bytes of files
-	given  map[string]string // values of the caller and of variables of the environment
+	loaded int // bytes of files
 	files  map[string]cty.Value
 }
 
@@ -139,7 +138,7 @@ func (s *scope) load(ctx context.Context) error {
 		return err
 	}
 	defer done()
-	primary, overrides, _, err := f.names(w.Terraform)
+	primary, overrides, _, err := f.names(w.dir.Terraform)
 	if err != nil {
 		return err
 	}
@@ -152,7 +151,7 @@ func (s *scope) load(ctx context.Context) error {
 			return err
 		}
 		if w.values.loaded += len(text); w.values.loaded > maxLoaded {
-			return &ConfigError{Place{File: s.spot.Dir}, fmt.Sprintf("expressions in sources and versions need modules with more than %d bytes", maxLoaded)}
+			return &ConfigError{Place{File: s.spot.record.Dir}, fmt.Sprintf("expressions in sources and versions need modules with more than %d bytes", maxLoaded)}
 		}
 		if err := s.file(body); err != nil {
 			return err
@@ -254,7 +253,7 @@ func (s *scope) value(ctx context.Context, e hcl.Expression, depth int) (cty.Val
 				name = step.Name
 			}
 		}
-		if s.walk.Terraform {
+		if s.walk.dir.Terraform {
 			return cty.NilVal, wrong(t.SourceRange(), "Terraform permits no variables here")
 		}
 		v, err := s.named(ctx, root, name, t.SourceRange(), depth)
@@ -270,7 +269,7 @@ func (s *scope) value(ctx context.Context, e hcl.Expression, depth int) (cty.Val
 	for root, members := range known {
 		context.Variables[root] = cty.ObjectVal(members)
 	}
-	if !s.walk.Terraform {
+	if !s.walk.dir.Terraform {
 		context.Functions = functions
 	}
 	v, diags := e.Value(context)
@@ -302,13 +301,13 @@ func (s *scope) named(ctx context.Context, root, name string, at hcl.Range, dept
 	case root == "var" && declared != nil && !declared.dynamic:
 		v, err = s.input(ctx, name, declared, depth+1)
 	case id == "path.module":
-		v = cty.StringVal(s.spot.Dir)
+		v = cty.StringVal(s.spot.record.Dir)
 	case id == "path.root":
 		v = cty.StringVal(".")
 	case id == "path.cwd":
 		v = cty.StringVal(w.base)
 	case id == "terraform.workspace" || id == "tofu.workspace":
-		v = cty.StringVal(w.workspace())
+		v = cty.StringVal(w.dir.workspace())
 	default:
 		return v, wrong(at, "%s is not known when modules are installed; only variables and local values are", strings.TrimSuffix(id, "."))
 	}
@@ -477,12 +476,12 @@ func (v *values) input(name string, declared *variable) (value cty.Value, given 
 			return value, false, err
 		}
 	}
-	text, ok := v.walk.Variables[name]
+	text, ok := v.walk.dir.Variables[name]
 	if !ok {
 		if value, ok := v.files[name]; ok {
 			return value, true, nil
 		}
-		if text = v.walk.variable("TF_VAR_" + name); text == "" {
+		if text = v.walk.dir.variable("TF_VAR_" + name); text == "" {
 			return value, false, nil
 		}
 	}

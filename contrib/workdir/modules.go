@@ -73,7 +73,7 @@ var errOutside = errors.New("outside of the package")
 
 // A walk installs the modules of a configuration and reads them.
 type walk struct {
-	*Dir
+	dir   *Dir // a copy
 	plan  bool
 	base  string   // absolute path of the working directory, without links
 	data  string   // data directory as the CLI names it
@@ -106,7 +106,7 @@ type move struct{ made, key string }
 
 // A spot is the place of a module in the tree.
 type spot struct {
-	record
+	record record
 	files  files
 	at     string   // key of the module whose package this one is in; empty for the user's own files
 	pkg    string   // name of that package in the store
@@ -122,10 +122,10 @@ type spot struct {
 // visit reads a module and the modules that it calls.
 func (w *walk) visit(ctx context.Context, at *spot) error {
 	if at.depth > maxCalls {
-		return &ConfigError{Place{File: at.Dir}, fmt.Sprintf("more than %d nested module calls", maxCalls)}
+		return &ConfigError{Place{File: at.record.Dir}, fmt.Sprintf("more than %d nested module calls", maxCalls)}
 	}
-	if slices.Contains(at.dirs, at.Dir) {
-		return &ConfigError{Place{File: at.Dir}, "the module calls itself through " + strings.Join(at.dirs, ", ")}
+	if slices.Contains(at.dirs, at.record.Dir) {
+		return &ConfigError{Place{File: at.record.Dir}, "the module calls itself through " + strings.Join(at.dirs, ", ")}
 	}
 	config, err := w.configurationAt(ctx, at)
 	if err != nil {
@@ -136,10 +136,10 @@ func (w *walk) visit(ctx context.Context, at *spot) error {
 		return err
 	}
 	w.mu.Lock()
-	w.manifest[at.Key] = at.record
+	w.manifest[at.record.Key] = at.record
 	w.modules = append(w.modules, *m)
 	if len(w.modules) > maxModules {
-		err = errors.Join(err, &ConfigError{Place{File: at.Dir}, fmt.Sprintf("more than %d modules", maxModules)})
+		err = errors.Join(err, &ConfigError{Place{File: at.record.Dir}, fmt.Sprintf("more than %d modules", maxModules)})
 	}
 	w.mu.Unlock()
 	if err != nil {
@@ -159,7 +159,7 @@ func (w *walk) visit(ctx context.Context, at *spot) error {
 
 // module returns what is known of a module that has been read.
 func (w *walk) module(ctx context.Context, at *spot, config *configuration) (m *Module, err error) {
-	m = &Module{Key: at.Key, Source: at.Source, Dir: at.Dir, Called: at.called, Report: at.report}
+	m = &Module{Key: at.record.Key, Source: at.record.Source, Dir: at.record.Dir, Called: at.called, Report: at.report}
 	if at.record.Version != "" {
 		if m.Version, err = addrs.ParseVersion(at.record.Version); err != nil {
 			return nil, err
@@ -173,10 +173,10 @@ func (w *walk) module(ctx context.Context, at *spot, config *configuration) (m *
 		}
 		m.Calls = append(m.Calls, c)
 	}
-	if m.Providers, err = config.requirements(w.host()); err != nil {
+	if m.Providers, err = config.requirements(w.dir.host()); err != nil {
 		return nil, err
 	}
-	return m, w.checkVersion(config)
+	return m, w.dir.checkVersion(config)
 }
 
 // checkVersion checks the version of the CLI.
@@ -207,9 +207,9 @@ func (w *walk) configurationAt(ctx context.Context, at *spot) (*configuration, e
 		return nil, err
 	}
 	defer done()
-	c, err := w.configuration(ctx, f, at.Key == "")
+	c, err := w.dir.configuration(ctx, f, at.record.Key == "")
 	if errors.Is(err, fs.ErrNotExist) {
-		err = &ConfigError{at.called, fmt.Sprintf("module %q: %v", at.Key, err)}
+		err = &ConfigError{at.called, fmt.Sprintf("module %q: %v", at.record.Key, err)}
 	}
 	if err == nil {
 		w.read[id] = c
@@ -226,7 +226,7 @@ func (w *walk) opened(at *spot) (f files, done func() error, err error) {
 	if err != nil {
 		return files{}, nil, err
 	}
-	return files{root, at.inside, at.Dir}, root.Close, nil
+	return files{root, at.inside, at.record.Dir}, root.Close, nil
 }
 
 // resolve finds or installs the module that a block calls. A module that a plan cannot read is nil.
@@ -235,10 +235,10 @@ func (w *walk) resolve(ctx context.Context, at *spot, to Call, c *call) (*spot, 
 		return nil, to.Err
 	}
 	next := &spot{depth: at.depth + 1, called: to.Place, fresh: at.fresh}
-	next.Key = strings.TrimPrefix(at.Key+"."+to.Key, ".")
+	next.record.Key = strings.TrimPrefix(at.record.Key+"."+to.Key, ".")
 	next.scope = &scope{walk: w, parent: at.scope, call: c, name: to.Key}
 	var version *string
-	if c.version.set && (to.Version != "" || !c.version.dynamic || w.Terraform) { // null is as if it were not set
+	if c.version.set && (to.Version != "" || !c.version.dynamic || w.dir.Terraform) { // null is as if it were not set
 		version = &to.Version
 	}
 	address, err := w.address(to.Source, version)
@@ -249,15 +249,15 @@ func (w *walk) resolve(ctx context.Context, at *spot, to Call, c *call) (*spot, 
 		return nil, wrong(c.at, "module %q: %v", c.name, err)
 	}
 	if address.Path == "" {
-		next.at = next.Key
-		if other := w.claim(next.Key); other != "" {
-			return nil, wrong(c.at, "modules %q and %q would have the same directory on some systems", next.Key, other)
+		next.at = next.record.Key
+		if other := w.claim(next.record.Key); other != "" {
+			return nil, wrong(c.at, "modules %q and %q would have the same directory on some systems", next.record.Key, other)
 		}
 		entry := modulelock.Entry{}
 		if entry.Key, err = modulelock.KeyOf(to.Source, to.Version); err == nil && (c.source.dynamic || c.version.dynamic) {
 			entry.Key = entry.Key.WithValues(c.source.written, c.version.written)
 		}
-		if err == nil || !w.LockModules || errors.Is(err, modulelock.ErrLocal) {
+		if err == nil || !w.dir.LockModules || errors.Is(err, modulelock.ErrLocal) {
 			err = w.remote(ctx, next, at, version, address, entry)
 		}
 		if err != nil {
@@ -266,7 +266,7 @@ func (w *walk) resolve(ctx context.Context, at *spot, to Call, c *call) (*spot, 
 		if next.pkg == "" && next.files.dir == "" { // in a plan
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			m := Module{Key: next.Key, Source: next.Source, Called: next.called, Missing: true}
+			m := Module{Key: next.record.Key, Source: next.record.Source, Called: next.called, Missing: true}
 			if next.record.Version != "" {
 				m.Version, err = addrs.ParseVersion(next.record.Version)
 			}
@@ -280,21 +280,21 @@ func (w *walk) resolve(ctx context.Context, at *spot, to Call, c *call) (*spot, 
 
 // local finds a module beside its caller.
 func (w *walk) local(next, from *spot, source string) (err error) {
-	next.Source, next.at, next.pkg = source, from.at, from.pkg
-	next.dirs = append(slices.Clone(from.dirs), from.Dir)
+	next.record.Source, next.at, next.pkg = source, from.at, from.pkg
+	next.dirs = append(slices.Clone(from.dirs), from.record.Dir)
 	w.mu.Lock()
-	if old, ok := w.manifest[next.Key]; !ok || old.Source != source || w.Upgrade {
-		w.manifest.drop(next.Key)
+	if old, ok := w.manifest[next.record.Key]; !ok || old.Source != source || w.dir.Upgrade {
+		w.manifest.drop(next.record.Key)
 		next.fresh = true
 	}
 	w.mu.Unlock()
 	if from.pkg == "" {
-		dir, err := resolve(w.base, filepath.Join(filepath.FromSlash(from.Dir), filepath.FromSlash(source)), false)
+		dir, err := resolve(w.base, filepath.Join(filepath.FromSlash(from.record.Dir), filepath.FromSlash(source)), false)
 		if err != nil {
 			return err
 		}
-		next.Dir = filepath.ToSlash(dir)
-		next.files = files{dir: w.abs(dir), name: next.Dir}
+		next.record.Dir = filepath.ToSlash(dir)
+		next.files = files{dir: w.abs(dir), name: next.record.Dir}
 		return nil
 	}
 	inside, err := resolve(filepath.Join(w.store.Name(), from.pkg), filepath.Join(from.inside, filepath.FromSlash(source)), true)
@@ -310,7 +310,7 @@ func (w *walk) local(next, from *spot, source string) (err error) {
 		return err
 	}
 	next.inside = inside
-	next.Dir = filepath.ToSlash(filepath.Join(parent, from.at, inside))
+	next.record.Dir = filepath.ToSlash(filepath.Join(parent, from.at, inside))
 	return nil
 }
 
@@ -338,9 +338,9 @@ func (w *walk) claim(key string) (other string) {
 
 func (w *walk) address(source string, version *string) (module.Address, error) {
 	if version == nil {
-		return module.ParseAddressIn(w.host(), source)
+		return module.ParseAddressIn(w.dir.host(), source)
 	}
-	registry, err := addrs.ParseModuleSourceIn(w.host(), source)
+	registry, err := addrs.ParseModuleSourceIn(w.dir.host(), source)
 	return module.Address{Registry: registry}, err
 }
 
@@ -355,38 +355,38 @@ func (w *walk) remote(ctx context.Context, to, from *spot, version *string, addr
 			return err
 		}
 	}
-	to.Source = address.Registry.String()
+	to.record.Source = address.Registry.String()
 	if address.Location != nil {
-		to.Source = address.Location.Source()
+		to.record.Source = address.Location.Source()
 		if address.Location.Kind == module.KindLocal && from.pkg != "" {
 			return module.ErrLocal
 		}
 	}
-	locks := w.LockModules && (address.Location == nil || address.Location.Kind != module.KindLocal)
+	locks := w.dir.LockModules && (address.Location == nil || address.Location.Kind != module.KindLocal)
 	w.mu.Lock()
-	old, ok := w.manifest[to.Key]
+	old, ok := w.manifest[to.record.Key]
 	locked, isLocked := w.lock.Get(entry.Key)
 	if locks {
 		w.locked[entry.Key] = true
 	}
 	w.mu.Unlock()
-	if locks && !isLocked && w.ReadOnly {
+	if locks && !isLocked && w.dir.ReadOnly {
 		return fmt.Errorf("%s has no entry for %s: run without ReadOnly to lock it", modulelock.Name, entry.Key)
 	}
-	if ok && !to.fresh && !w.Upgrade && (!locks || isLocked && old.Version == versionText(locked.Version)) && w.installed(to, old, constraint) {
-		if !locks || !w.Rehash || w.unchanged(ctx, to.pkg, locked.Hash) {
+	if ok && !to.fresh && !w.dir.Upgrade && (!locks || isLocked && old.Version == versionText(locked.Version)) && w.installed(to, old, constraint) {
+		if !locks || !w.dir.Rehash || w.unchanged(ctx, to.pkg, locked.Hash) {
 			return nil
 		}
 		to.pkg, to.inside = "", ""
 	}
 	to.fresh = true
 	w.mu.Lock()
-	w.manifest.drop(to.Key)
+	w.manifest.drop(to.record.Key)
 	w.mu.Unlock()
 	location := address.Location
 	if location == nil {
 		var v addrs.Version
-		if !w.Upgrade {
+		if !w.dir.Upgrade {
 			v = locked.Version
 		}
 		if location, v, err = w.locate(ctx, address.Registry, v, constraint); err != nil {
@@ -409,7 +409,7 @@ func (w *walk) remote(ctx context.Context, to, from *spot, version *string, addr
 	entry.Commit, entry.Hash = to.report.Commit, to.report.H1
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if isLocked && (!w.Upgrade || w.ReadOnly) {
+	if isLocked && !w.dir.Upgrade {
 		if err := locked.Check(entry); err != nil {
 			return err
 		}
@@ -438,7 +438,7 @@ func (w *walk) unchanged(ctx context.Context, pkg string, want checksum.Hash) bo
 
 // installed reports whether the package of an earlier run suits the module block, and uses it.
 func (w *walk) installed(to *spot, old record, constraint addrs.ModuleConstraint) bool {
-	if old.Source != to.Source || path.Clean(old.Dir) != old.Dir {
+	if old.Source != to.record.Source || path.Clean(old.Dir) != old.Dir {
 		return false
 	}
 	if old.Version != "" {
@@ -447,15 +447,15 @@ func (w *walk) installed(to *spot, old record, constraint addrs.ModuleConstraint
 			return false
 		}
 	}
-	pkg := path.Join(w.modulesDir(), to.Key)
+	pkg := path.Join(w.modulesDir(), to.record.Key)
 	inside, ok := strings.CutPrefix(old.Dir+"/", pkg+"/")
 	if !ok || w.store == nil {
 		return false
 	}
 	inside = filepath.FromSlash(cmp.Or(strings.TrimSuffix(inside, "/"), "."))
-	info, err := w.store.Stat(filepath.Join(to.Key, inside))
+	info, err := w.store.Stat(filepath.Join(to.record.Key, inside))
 	if err == nil && info.IsDir() {
-		to.record, to.pkg, to.inside = old, to.Key, inside
+		to.record, to.pkg, to.inside = old, to.record.Key, inside
 		return true
 	}
 	return w.linked(to, old)
@@ -464,8 +464,8 @@ func (w *walk) installed(to *spot, old record, constraint addrs.ModuleConstraint
 // linked reports whether the module is a directory of the user that a link in the store leads to, as the CLI makes
 // it for an absolute path, and uses it.
 func (w *walk) linked(to *spot, old record) bool {
-	target, err := w.store.Readlink(to.Key)
-	if err != nil || !filepath.IsAbs(target) || !strings.HasPrefix(to.Source, "file://") {
+	target, err := w.store.Readlink(to.record.Key)
+	if err != nil || !filepath.IsAbs(target) || !strings.HasPrefix(to.record.Source, "file://") {
 		return false
 	}
 	dir := w.abs(filepath.FromSlash(old.Dir))
@@ -481,7 +481,7 @@ func (w *walk) linked(to *spot, old record) bool {
 func (w *walk) locate(ctx context.Context, source addrs.ModuleSource, version addrs.Version, constraint addrs.ModuleConstraint) (*module.Location, addrs.Version, error) {
 	if version.IsZero() { // not locked
 		versions, err := w.versions.Do(ctx, source.Module, func(ctx context.Context) (*module.Versions, time.Duration, error) {
-			v, err := w.Registry.ModuleVersions(ctx, source.Module)
+			v, err := w.dir.Registry.ModuleVersions(ctx, source.Module)
 			return v, 0, err
 		})
 		if err == nil {
@@ -495,7 +495,7 @@ func (w *walk) locate(ctx context.Context, source addrs.ModuleSource, version ad
 		return nil, version, nil
 	}
 	location, err := w.found.Do(ctx, source.Module.String()+" "+version.String(), func(ctx context.Context) (*module.Location, time.Duration, error) {
-		l, err := w.Registry.ModuleLocation(ctx, source.Module, version)
+		l, err := w.dir.Registry.ModuleLocation(ctx, source.Module, version)
 		return l, 0, err
 	})
 	if err == nil {
@@ -541,9 +541,9 @@ func (w *walk) link(to *spot, location *module.Location) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	to.Dir = path.Join(w.modulesDir(), to.Key, location.Subdir)
-	to.files = files{dir: filepath.Join(dir, filepath.FromSlash(location.Subdir)), name: to.Dir}
-	w.move(made, to.Key)
+	to.record.Dir = path.Join(w.modulesDir(), to.record.Key, location.Subdir)
+	to.files = files{dir: filepath.Join(dir, filepath.FromSlash(location.Subdir)), name: to.record.Dir}
+	w.move(made, to.record.Key)
 	return true, nil
 }
 
@@ -560,7 +560,7 @@ func (w *walk) fetch(ctx context.Context, to *spot, location *module.Location, o
 	if err != nil {
 		return err
 	}
-	options := w.Modules
+	options := w.dir.Modules
 	options.AllowLocal, options.Replace = own, false
 	id := *location
 	id.Module, id.Version = addrs.Module{}, addrs.Version{}
@@ -589,14 +589,14 @@ func (w *walk) fetch(ctx context.Context, to *spot, location *module.Location, o
 		return err
 	}
 	report := *first
-	report.Dir, report.Subdir = w.abs(filepath.Join(w.data, "modules", to.Key)), to.report.Subdir
+	report.Dir, report.Subdir = w.abs(filepath.Join(w.data, "modules", to.record.Key)), to.report.Subdir
 	to.report = &report
 	for _, name := range report.Skipped {
-		w.warn("module %q: the package has %s, which is left out", to.Key, name)
+		w.warn("module %q: the package has %s, which is left out", to.record.Key, name)
 	}
 	to.pkg, to.inside = made, cmp.Or(filepath.FromSlash(report.Subdir), ".")
-	to.Dir = path.Join(w.modulesDir(), to.Key, report.Subdir)
-	w.move(made, to.Key)
+	to.record.Dir = path.Join(w.modulesDir(), to.record.Key, report.Subdir)
+	w.move(made, to.record.Key)
 	return nil
 }
 
@@ -607,7 +607,7 @@ func (w *walk) download(ctx context.Context, from *module.Location, made string,
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	return module.DownloadLocation(ctx, w.Registry, from, filepath.Join(w.store.Name(), made), o)
+	return module.DownloadLocation(ctx, w.dir.Registry, from, filepath.Join(w.store.Name(), made), o)
 }
 
 func (w *walk) warn(format string, args ...any) {

@@ -8,12 +8,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/module"
 	modulelock "github.com/tofureg/tofureg/module/lockfile"
+	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -173,14 +176,13 @@ func TestEarlyEvaluation(t *testing.T) {
 		"null version": {files: map[string]string{"main.tf": "module \"m\" {\n  source  = \"./m\"\n  version = null\n}\n", "m/m.tf": ""}},
 		"JSON":         {files: map[string]string{"main.tf.json": `{"locals":{"a":"m"},"module":{"m":{"source":"./${local.a}"}}}`, "m/m.tf": ""}},
 		"a resource":   {files: map[string]string{"main.tf": "resource \"terraform_data\" \"x\" {}\nmodule \"m\" {\n  source = terraform_data.x.id\n}\n"}, refused: "main.tf:3"},
-		"a cycle":      {files: map[string]string{"main.tf": "locals {\n  a = local.b\n  b = local.a\n}\nmodule \"m\" {\n  source = local.a\n}\n"}, refused: "main.tf:"},
+		"a cycle":      {files: map[string]string{"main.tf": "locals {\n  a = local.b\n  b = local.a\n}\nmodule \"m\" {\n  source = local.a\n}\n"}, refused: "main.tf:"}, // 2, 3 or 6
 		"sensitive":    {files: map[string]string{"main.tf": "variable \"v\" {\n  default = \"./m\"\n  sensitive = true\n}\nmodule \"m\" {\n  source = var.v\n}\n", "m/m.tf": ""}, refused: "main.tf:6"},
 		"no value":     {files: map[string]string{"main.tf": "variable \"v\" {}\nmodule \"m\" {\n  source = var.v\n}\n"}, refused: "main.tf:"},
 		"constant":     {files: map[string]string{"main.tf": "module \"m\" {\n  source = \"./${\"m\"}\"\n}\n", "m/m.tf": ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c.refused = "" // by both if by OpenTofu; Terraform refuses nearly all
 			same(t, w, c)
 		})
 	}
@@ -194,24 +196,69 @@ func TestHostileExpressions(t *testing.T) {
 	for i := range 30 {
 		double += fmt.Sprintf("  a%d = \"${local.a%d}${local.a%d}\"\n", i+1, i, i)
 	}
-	chain := "locals {\n  a0 = \"x\"\n"
-	for i := range maxNested + 1 {
-		chain += fmt.Sprintf("  a%d = local.a%d\n", i+1, i)
-	}
 	for name, c := range map[string]struct{ text, want string }{
-		"doubled":   {double + "}\nmodule \"m\" {\n  source = local.a30\n}\n", "larger than"},
-		"chain":     {chain + "}\nmodule \"m\" {\n  source = local.a" + fmt.Sprint(maxNested+1) + "\n}\n", "values are needed"},
-		"loop":      {"module \"m\" {\n  source = join(\"\", [for a in range(1000) : \"x\"])\n}\n", "loops"},
-		"number":    {"module \"m\" {\n  source = \"${1e999999999}\"\n}\n", "too large"},
-		"width":     {"module \"m\" {\n  source = format(\"%1000000000d\", 1)\n}\n", "three digits"},
-		"splat":     {"module \"m\" {\n  source = [1][*]\n}\n", "loops"},
-		"directive": {"module \"m\" {\n  source = \"%{for a in [1]}x%{endfor}\"\n}\n", "loops"},
-		"replace":   {"locals {\n  a = \"" + strings.Repeat("a", 9000) + "\"\n}\nmodule \"m\" {\n  source = replace(local.a, \"a\", local.a)\n}\n", "too large"},
+		"doubled":    {double + "}\nmodule \"m\" {\n  source = local.a30\n}\n", "main.tf:12: the value is larger than 16384 bytes"},
+		"loop":       {"module \"m\" {\n  source = join(\"\", [for a in range(1000) : \"x\"])\n}\n", "main.tf:2: loops are not evaluated"},
+		"object":     {"module \"m\" {\n  source = {for a in [1] : a => a}[1]\n}\n", "main.tf:2: loops are not evaluated"},
+		"number":     {"module \"m\" {\n  source = \"${1e999999999}\"\n}\n", "main.tf:2: the number is too large"},
+		"splat":      {"module \"m\" {\n  source = [1][*]\n}\n", "main.tf:2: loops are not evaluated"},
+		"attributes": {"module \"m\" {\n  source = [1].*.a\n}\n", "main.tf:2: loops are not evaluated"},
+		"directive":  {"module \"m\" {\n  source = \"%{for a in [1]}x%{endfor}\"\n}\n", "main.tf:2: loops are not evaluated"},
+		"of a local": {"locals {\n  a = \"%{for a in [1]}x%{endfor}\"\n}\nmodule \"m\" {\n  source = local.a\n}\n", "main.tf:2: loops are not evaluated"},
+		"of a value": {"variable \"v\" {\n  default = [for a in [1] : a]\n}\nmodule \"m\" {\n  source = var.v[0]\n}\n", "main.tf:2: loops are not evaluated"},
 	} {
-		d := w.dir(t, t.TempDir(), false)
-		write(t, d.Path, map[string]string{"main.tf": c.text})
-		if err := prepare(t.Context(), d); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := called(t, w, c.text); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want an error with %q", name, err, c.want)
+		}
+	}
+}
+
+// called prepares a configuration that calls a module in the directory x.
+func called(t *testing.T, w *world, text string) error {
+	t.Helper()
+	d := w.dir(t, t.TempDir(), false)
+	write(t, d.Path, map[string]string{"main.tf": text, "x/main.tf": ""})
+	return prepare(t.Context(), d)
+}
+
+// TestExpressionLimits: each limit of expressions holds at n, and n+1 is refused with file and line.
+func TestExpressionLimits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	x := func(n int) string { return strings.Repeat("x", n) }
+	for name, c := range map[string]struct {
+		n    int
+		text func(n int) string
+		want string
+	}{
+		"text": {maxText, func(n int) string {
+			return "module \"m\" {\n  source = \"./" + strings.Repeat("./", (n-5)/2) + x(1+(n-5)%2) + "\"\n}\n"
+		}, "main.tf:2: \"source\" has more than 4096 bytes"},
+		"value": {maxSize - 1, func(n int) string { // and one for the value itself
+			return "locals {\n  a = \"" + x(n) + "\"\n}\nmodule \"m\" {\n  source = \"./${substr(local.a, 0, 1)}\"\n}\n"
+		}, "main.tf:2: the value is larger than 16384 bytes"},
+		"result": {maxText, func(n int) string { // of an expression
+			return "locals {\n  a = \"" + x(n-2) + "\"\n}\nmodule \"m\" {\n  source = \"./${local.a}\"\n}\n"
+		}, "main.tf:5: \"source\" has more than 4096 bytes"},
+		"nested": {maxNested, func(n int) string {
+			text := "locals {\n  a1 = \"./x\"\n"
+			for i := range n - 1 {
+				text += fmt.Sprintf("  a%d = local.a%d\n", i+2, i+1)
+			}
+			return text + "}\nmodule \"m\" {\n  source = local.a" + fmt.Sprint(n) + "\n}\n"
+		}, "main.tf:2: more than 500 values are needed"},
+		"width": {1, func(n int) string {
+			return "module \"m\" {\n  source = \"./${trimspace(format(\"%" + strings.Repeat("9", 2+n) + "s\", \"x\"))}\"\n}\n"
+		}, "main.tf:2: Error in function call"},
+		"arguments": {1<<10 - 3, func(n int) string { // with maxSize bytes of the first
+			return "locals {\n  a = \"" + x(maxSize-1) + "\"\n}\nmodule \"m\" {\n  source = \"./${substr(replace(local.a, \"y\", \"" + x(n) + "\"), 0, 1)}\"\n}\n"
+		}, "main.tf:5: Error in function call"},
+	} {
+		if err := called(t, w, c.text(c.n)); err != nil && strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s, n = %d: %v, want no error", name, c.n, err)
+		}
+		if err := called(t, w, c.text(c.n+1)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s, n = %d: %v, want an error with %q", name, c.n+1, err, c.want)
 		}
 	}
 }
@@ -388,9 +435,14 @@ func TestLockModules(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, ".terraform")); err != nil {
 		t.Fatal(err)
 	}
-	err = prepare(t.Context(), locked())
-	if changed, ok := errors.AsType[*modulelock.ChangedError](err); !ok || !errors.Is(err, checksum.ErrMismatch) || changed.Locked == changed.Found {
-		t.Errorf("Prepare with a moved tag: %v, want a ChangedError", err)
+	for _, d := range []*Dir{readOnly, locked()} {
+		err = prepare(t.Context(), d)
+		if changed, ok := errors.AsType[*modulelock.ChangedError](err); !ok || !errors.Is(err, checksum.ErrMismatch) || changed.Locked.Commit == changed.Found.Commit {
+			t.Errorf("Prepare with a moved tag, ReadOnly %t: %v, want a ChangedError with both commits", d.ReadOnly, err)
+		}
+		if text := read(t, dir, modulelock.Name); text != first {
+			t.Errorf("after a failure the lock file is %s, want the one of before", text)
+		}
 	}
 	upgrade := locked()
 	upgrade.Upgrade = true
@@ -400,13 +452,85 @@ func TestLockModules(t *testing.T) {
 	if text := read(t, dir, modulelock.Name); !strings.Contains(text, `"version":"3.0.0"`) || text == first {
 		t.Errorf("after an upgrade the lock file is %s, want version 3.0.0", text)
 	}
-	write(t, dir, map[string]string{"main.tf": ""})
 	write(t, dir, map[string]string{"main.tf": "module \"m\" {\n  source = \"./m\"\n}\n", "m/m.tf": ""})
+	if err := prepare(t.Context(), readOnly); err == nil || !strings.Contains(err.Error(), "which no module calls") {
+		t.Errorf("Prepare with ReadOnly and entries of sources that are gone: %v, want an error", err)
+	}
 	if err := prepare(t.Context(), locked()); err != nil {
 		t.Error(err)
 	}
 	if lock, err := modulelock.Load(filepath.Join(dir, modulelock.Name)); err != nil || lock.Len() != 0 {
 		t.Errorf("the lock file has %d entries, %v; want none, since no source is left", lock.Len(), err)
+	}
+}
+
+// TestReadOnly: a lock file of providers that would change is an error, for the clients with -lockfile=readonly too.
+func TestReadOnly(t *testing.T) {
+	t.Parallel()
+	wantPorts(t)
+	w := newWorld(t)
+	requires := func(alpha, beta string) map[string]string {
+		text := "terraform {\n  required_providers {\n"
+		if alpha != "" {
+			text += "    alpha = {\n      source  = \"" + w.host + "/acme/alpha\"\n      version = \"" + alpha + "\"\n    }\n"
+		}
+		if beta != "" {
+			text += "    beta = {\n      source  = \"" + w.host + "/acme/beta\"\n      version = \"" + beta + "\"\n    }\n"
+		}
+		return map[string]string{"main.tf": text + "  }\n}\n"}
+	}
+	hashes := regexp.MustCompile(`"(h1|zh):[^"]*"`)
+	for name, c := range map[string]struct {
+		files map[string]string
+		lock  func(string) string
+		want  string // in the error; empty for none
+	}{
+		"same":          {files: requires("1.0.0", "3.0.0")},
+		"other text":    {files: requires("~> 1.0", ">= 1.0")},
+		"missing":       {requires("1.0.0", "3.0.0"), func(s string) string { return s[:strings.Index(s, "provider")] }, "no hashes for " + w.host + "/acme/alpha: "},
+		"superfluous":   {files: requires("", "3.0.0"), want: "has an entry for " + w.host + "/acme/alpha, which no module requires"},
+		"other version": {files: requires("2.0.0", "3.0.0"), want: "acme/alpha 1.0.0"},
+		"other hashes": {requires("1.0.0", "3.0.0"), func(s string) string {
+			return hashes.ReplaceAllString(s, `"h1:`+strings.Repeat("A", 43)+`="`)
+		}, "acme/alpha 1.0.0"},
+	} {
+		terraformtest.Each(t, func(t *testing.T, program string) {
+			theirs := terraformtest.New(t, program)
+			theirs.Trust(t, w.server.CertPEM)
+			ours := w.dir(t, t.TempDir(), theirs.Name() == "terraform")
+			write(t, ours.Path, requires("1.0.0", "3.0.0"))
+			if err := prepare(t.Context(), ours); err != nil {
+				t.Fatal(err)
+			}
+			lock := read(t, ours.Path, lockfile.Name)
+			if c.lock != nil {
+				lock = c.lock(lock)
+			}
+			for _, dir := range []string{ours.Path, theirs.Dir} {
+				write(t, dir, c.files)
+				write(t, dir, map[string]string{lockfile.Name: lock})
+			}
+			for _, d := range []*Dir{w.offline(t, ours.Path, ours.Terraform), ours} { // with the packages, then without
+				d.ReadOnly = true
+				err := prepare(t.Context(), d)
+				if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+					t.Errorf("%s: Prepare: %v, want an error with %q", name, err, c.want)
+				}
+				if text := read(t, ours.Path, lockfile.Name); text != lock {
+					t.Errorf("%s: the lock file is\n%s\nwant the one of before\n%s", name, text, lock)
+				}
+				if err := os.RemoveAll(filepath.Join(ours.Path, ".terraform")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if out, err := theirs.Try(t, "init", "-no-color", "-input=false", "-backend=false", "-lockfile=readonly"); (err == nil) != (c.want == "") {
+				t.Errorf("%s: %s init -lockfile=readonly: %v, want an error: %t\n%s", name, theirs.Name(), err, c.want != "", out)
+			}
+		})
+	}
+	both := &Dir{Path: t.TempDir(), ReadOnly: true, Upgrade: true}
+	if err := prepare(t.Context(), both); err == nil || !strings.Contains(err.Error(), "ReadOnly and Upgrade") {
+		t.Errorf("Prepare with ReadOnly and Upgrade: %v, want that it is refused", err)
 	}
 }
 
@@ -426,20 +550,48 @@ func TestFieldsStay(t *testing.T) {
 	}
 }
 
-// TestNestedCalls: 50 modules may call each other in a row.
-func TestNestedCalls(t *testing.T) {
+// TestTreeLimits: each limit of a tree holds at n, and n+1 is refused.
+func TestTreeLimits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for calls, want := range map[int]bool{maxCalls: true, maxCalls + 1: false} {
-		d := w.dir(t, t.TempDir(), false)
-		text := map[string]string{fmt.Sprintf("m%d/main.tf", calls): ""}
-		for i := range calls {
-			text[fmt.Sprintf("m%d/main.tf", i)] = fmt.Sprintf("module \"m\" {\n  source = \"../m%d\"\n}\n", i+1)
+	calls := func(name, source string, n int) string {
+		var text strings.Builder
+		for i := range n {
+			fmt.Fprintf(&text, "module \"%s%d\" {\n  source = \"%s\"\n}\n", name, i, source)
 		}
-		write(t, d.Path, text)
-		d.Path = filepath.Join(d.Path, "m0")
-		if err := prepare(t.Context(), d); (err == nil) != want {
-			t.Errorf("%d nested calls: %v, want success: %t", calls, err, want)
+		return text.String()
+	}
+	for name, c := range map[string]struct {
+		n     int
+		files func(n int) map[string]string
+		want  string
+	}{
+		"nested calls": {maxCalls, func(n int) map[string]string {
+			text := map[string]string{"main.tf": calls("m", "./m1", 1), fmt.Sprintf("m%d/main.tf", n): ""}
+			for i := range n - 1 {
+				text[fmt.Sprintf("m%d/main.tf", i+1)] = calls("m", fmt.Sprintf("../m%d", i+2), 1)
+			}
+			return text
+		}, "more than 50 nested module calls"},
+		"modules": {maxModules, func(n int) map[string]string { // the configuration, 99 with 100 each, and more
+			return map[string]string{"main.tf": calls("a", "./a", 99) + calls("b", "./b", n-100*100), "a/main.tf": calls("b", "../b", 100), "b/main.tf": ""}
+		}, "more than 10000 modules"},
+		"bytes for expressions": {maxLoaded, func(n int) map[string]string {
+			call := "module \"x\" {\n  source = \"../${\"x\"}\"\n}\n"
+			large := call + "#" + strings.Repeat("x", maxFile-len(call)-1)
+			return map[string]string{"main.tf": calls("a", "./a", 15) + calls("b", "./b", 1), "a/main.tf": large, "b/main.tf": large[:len(large)-100], "b/more.tf": "#" + strings.Repeat("x", 99+n-maxLoaded), "x/main.tf": ""}
+		}, "modules with more than 33554432 bytes"},
+		"manifest": {maxManifest, func(n int) map[string]string {
+			const text = `{"Modules":[]}`
+			return map[string]string{"main.tf": calls("b", "./b", 1), "b/main.tf": "", modulesJSON: text + strings.Repeat(" ", n-len(text))}
+		}, "not a manifest of modules"},
+	} {
+		for more, want := range []string{"", c.want} {
+			d := w.dir(t, t.TempDir(), false)
+			write(t, d.Path, c.files(c.n+more))
+			if err := prepare(t.Context(), d); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s, n = %d: %v, want an error with %q", name, c.n+more, err, want)
+			}
 		}
 	}
 }

@@ -66,7 +66,8 @@ type Dir struct {
 	// Rehash, with LockModules, fetches an installed package again unless it has the locked hash.
 	Rehash bool
 
-	// ReadOnly writes no lock file. The error says which provider or module is not locked, or would get another version.
+	// ReadOnly writes no lock file. A missing, changed or superfluous entry is an error that names it. Hashes of a
+	// locked version that the lock file lacks are not added. Upgrade must not be set.
 	ReadOnly bool
 
 	// Variables are values of input variables as after -var: text for a variable without type or of a primitive
@@ -91,30 +92,25 @@ func New(config *cliconfig.Config, path string) *Dir {
 	}
 }
 
-// Tree is a configuration with all its modules.
-type Tree struct {
-	Modules  []Module `json:"modules"`            // sorted by key, so that the configuration itself is first
-	Warnings []string `json:"warnings,omitempty"` // one line each, printable
+// Result is the result of [Dir.Prepare], [Dir.Plan] or [Dir.InstallModules].
+type Result struct {
+	Modules   []Module        `json:"modules"`            // sorted by key, so that the configuration itself is first
+	Warnings  []string        `json:"warnings,omitempty"` // one line each, printable
+	Providers *install.Result `json:"providers"`          // nil if the modules failed, and after InstallModules
+
+	// Locked reports that the lock file of providers has changed, or would change.
+	Locked bool `json:"locked,omitempty"`
 }
 
 // Required returns the providers that the modules require. The constraint of a provider is that of all modules.
-func (t *Tree) Required() map[addrs.Provider]addrs.ProviderConstraint {
+func (r *Result) Required() map[addrs.Provider]addrs.ProviderConstraint {
 	all := map[addrs.Provider]addrs.ProviderConstraint{}
-	for _, m := range t.Modules {
-		for _, r := range m.Providers {
-			all[r.Provider] = all[r.Provider].And(r.Constraint)
+	for _, m := range r.Modules {
+		for _, p := range m.Providers {
+			all[p.Provider] = all[p.Provider].And(p.Constraint)
 		}
 	}
 	return all
-}
-
-// Result is the result of [Dir.Prepare] or [Dir.Plan].
-type Result struct {
-	*Tree
-	Providers *install.Result `json:"providers"` // nil if the modules failed
-
-	// Locked reports that the lock file has changed, or would change.
-	Locked bool `json:"locked,omitempty"`
 }
 
 // Prepare installs modules and providers, as init of the CLI does, and writes the manifest of modules and the lock
@@ -127,23 +123,22 @@ func (d *Dir) Prepare(ctx context.Context) (*Result, error) { return d.prepare(c
 func (d *Dir) Plan(ctx context.Context) (*Result, error) { return d.prepare(ctx, true) }
 
 func (d *Dir) prepare(ctx context.Context, plan bool) (*Result, error) {
-	tree, err := d.modules(ctx, plan)
+	result, err := d.modules(ctx, plan)
 	if err != nil {
 		return &Result{}, err
 	}
-	result, err := d.providers(ctx, tree.Required(), plan)
-	result.Tree = tree
+	result.Providers, result.Locked, err = d.providers(ctx, result.Required(), plan)
 	return result, err
 }
 
 // InstallModules installs the modules of the configuration and writes the manifest. After an error, nothing has
 // changed.
-func (d *Dir) InstallModules(ctx context.Context) (*Tree, error) { return d.modules(ctx, false) }
+func (d *Dir) InstallModules(ctx context.Context) (*Result, error) { return d.modules(ctx, false) }
 
 // InstallProviders installs providers and writes the lock file.
 func (d *Dir) InstallProviders(ctx context.Context, required map[addrs.Provider]addrs.ProviderConstraint) (*install.Result, error) {
-	result, err := d.providers(ctx, required, false)
-	return result.Providers, err
+	result, _, err := d.providers(ctx, required, false)
+	return result, err
 }
 
 // Read reads the directory alone. It installs nothing and needs no module, so it is for scanners and editors too.
@@ -184,10 +179,13 @@ func (d *Dir) variable(name string) (value string) {
 
 // start returns a walk for the directory.
 func (d *Dir) start(plan bool) (*walk, error) {
+	if d.ReadOnly && d.Upgrade {
+		return nil, errors.New("workdir: ReadOnly and Upgrade cannot both be set")
+	}
 	copied := *d // for concurrent calls
 	copied.Modules.Progress = flight.InTurn(d.Modules.Progress)
 	w := &walk{
-		Dir: &copied, plan: plan, data: d.dataDir(), slots: make(chan struct{}, 16),
+		dir: &copied, plan: plan, data: d.dataDir(), slots: make(chan struct{}, 16),
 		read: map[string]*configuration{}, packages: map[string]string{},
 	}
 	w.values = &values{walk: w}
@@ -206,7 +204,7 @@ func (w *walk) root(ctx context.Context) (*spot, *configuration, error) {
 	return root, config, err
 }
 
-func (d *Dir) modules(ctx context.Context, plan bool) (*Tree, error) {
+func (d *Dir) modules(ctx context.Context, plan bool) (*Result, error) {
 	w, err := d.start(plan)
 	if err != nil {
 		return nil, err
@@ -240,22 +238,24 @@ func (d *Dir) modules(ctx context.Context, plan bool) (*Tree, error) {
 	if err := w.group.Wait(); err != nil {
 		return nil, err
 	}
+	if d.LockModules && !plan {
+		if removed := w.lock.Keep(maps.Keys(w.locked)); len(removed) > 0 && d.ReadOnly {
+			return nil, fmt.Errorf("%s has an entry for %s, which no module calls: run without ReadOnly to remove it", modulelock.Name, removed[0].Key)
+		}
+	}
 	if called && !plan {
 		if err := w.commit(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if d.LockModules && !plan && !d.ReadOnly {
-		w.lock.Keep(maps.Keys(w.locked))
-		if string(w.lock.Bytes()) != before {
-			if err := w.lock.Save(lockPath); err != nil {
-				return nil, err
-			}
+	if d.LockModules && !plan && !d.ReadOnly && string(w.lock.Bytes()) != before {
+		if err := w.lock.Save(lockPath); err != nil {
+			return nil, err
 		}
 	}
 	slices.SortFunc(w.modules, func(a, b Module) int { return strings.Compare(a.Key, b.Key) })
 	slices.Sort(w.warnings)
-	return &Tree{w.modules, w.warnings}, nil
+	return &Result{Modules: w.modules, Warnings: w.warnings}, nil
 }
 
 // open opens the directory of packages and takes the lock of the data directory. A plan opens only what exists.
@@ -346,15 +346,15 @@ func (w *walk) commit(ctx context.Context) error {
 }
 
 // providers installs providers and writes the lock file.
-func (d *Dir) providers(ctx context.Context, required map[addrs.Provider]addrs.ProviderConstraint, plan bool) (*Result, error) {
+func (d *Dir) providers(ctx context.Context, required map[addrs.Provider]addrs.ProviderConstraint, plan bool) (result *install.Result, changed bool, err error) {
 	w, err := d.start(plan)
 	if err != nil {
-		return &Result{}, err
+		return nil, false, err
 	}
 	path := filepath.Join(w.base, lockfile.Name)
 	lock, err := lockfile.Load(path)
 	if err != nil {
-		return &Result{}, err
+		return nil, false, err
 	}
 	// A link in the data directory must not lead out of it.
 	data, err := os.OpenRoot(w.abs(w.data))
@@ -363,7 +363,7 @@ func (d *Dir) providers(ctx context.Context, required map[addrs.Provider]addrs.P
 		data.Close()
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return &Result{}, err
+		return nil, false, err
 	}
 	installer := &install.Installer{}
 	if d.Installer != nil {
@@ -376,21 +376,17 @@ func (d *Dir) providers(ctx context.Context, required map[addrs.Provider]addrs.P
 		do = installer.Plan
 	}
 	if d.ReadOnly {
-		planned, err := installer.Plan(ctx, required, lock)
-		if err == nil && !planned.Lock.Equal(lock) {
-			err = fmt.Errorf("the providers are not those of %s: run without ReadOnly to lock them", lockfile.Name)
-		}
-		if err != nil {
-			return &Result{Providers: planned}, err
+		if err := frozen(lock, required, installer.DevOverrides); err != nil {
+			return nil, false, err
 		}
 	}
-	result, err := do(ctx, required, lock)
+	result, err = do(ctx, required, lock)
 	if d.Terraform {
 		for _, selection := range result.Selections {
 			err = errors.Join(err, keepUnpacked(result.Lock, lock, selection))
 		}
 	}
-	changed := !result.Lock.Equal(lock)
+	changed = !result.Lock.Equal(lock)
 	if changed && !plan && !d.ReadOnly {
 		if lock.Header == "" && d.Terraform {
 			result.Lock.Header = lockfile.HeaderTerraform
@@ -398,7 +394,23 @@ func (d *Dir) providers(ctx context.Context, required map[addrs.Provider]addrs.P
 		// Beside an error, the lock file has the providers that were installed.
 		err = errors.Join(err, result.Lock.Save(path))
 	}
-	return &Result{Providers: result, Locked: changed}, err
+	return result, changed, err
+}
+
+// frozen returns an error unless a lock file has hashes of each required provider, and no other provider.
+func frozen(lock *lockfile.File, required map[addrs.Provider]addrs.ProviderConstraint, overrides map[addrs.Provider]string) error {
+	for _, p := range slices.SortedFunc(maps.Keys(required), addrs.Provider.Compare) {
+		_, overridden := overrides[p]
+		if entry, _ := lock.Get(p); !overridden && !p.IsBuiltIn() && !lock.Covers(p, entry.Version) {
+			return fmt.Errorf("%s has no hashes for %s: run without ReadOnly to lock it", lockfile.Name, p)
+		}
+	}
+	for e := range lock.All() {
+		if _, ok := required[e.Provider]; !ok {
+			return fmt.Errorf("%s has an entry for %s, which no module requires: run without ReadOnly to remove it", lockfile.Name, e.Provider)
+		}
+	}
+	return nil
 }
 
 // keepUnpacked drops the hashes of an archive without a signature from its new entry, as Terraform does: it records only

@@ -58,30 +58,20 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	}
 	d := workdir.New(config, *dir)
 	d.Environ, d.Version, d.Upgrade, d.LockModules, d.ReadOnly = sys.Environ, cli, *upgrade, *lock, *readOnly
-	d.Modules.Progress = func(e module.Event) {
-		if e.Kind == module.EventLocated {
-			fmt.Fprintf(terminal, "fetching  %s\n", e.Location)
-		}
-	}
-	d.Installer.Progress = func(e provider.Event) {
-		if e.Kind == provider.EventUnpacking {
-			fmt.Fprintf(terminal, "unpacking %s %s\n", e.Provider, e.Version)
-		}
-	}
+	shown := &display{line: program.NewLine(terminal), bytes: program.Bytes{}}
+	d.Modules.Progress, d.Installer.Progress = shown.module, shown.provider
 	do := d.Prepare
 	if *plan {
 		do = d.Plan
 	}
 	result, err := do(ctx)
+	shown.line.Clear()
 	show(out, terminal, result)
 	return err
 }
 
 // show prints what was done, or would be done.
 func show(out, terminal io.Writer, r *workdir.Result) {
-	if r.Tree == nil {
-		return
-	}
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(terminal, "warning: %s\n", warning)
 	}
@@ -98,4 +88,38 @@ func show(out, terminal io.Writer, r *workdir.Result) {
 			fmt.Fprintf(out, "provider  %s %s\n", s.Provider, s.Version)
 		}
 	}
+}
+
+// display prints a line for each package that was fetched. If the output is a terminal, it also updates a last line
+// with the progress.
+type display struct {
+	line               program.Line
+	modules, providers int
+	bytes              program.Bytes
+}
+
+func (d *display) module(e module.Event) {
+	switch e.Kind {
+	case module.EventBytes, module.EventRestarted:
+		d.bytes.Set(e.Dir, e.Bytes, e.Total)
+	case module.EventStored:
+		d.modules++
+		d.line.Print("fetched   %s\n", e.Location)
+	}
+	d.show()
+}
+
+func (d *display) provider(e provider.Event) {
+	switch e.Kind {
+	case provider.EventBytes, provider.EventRestarted:
+		d.bytes.Set(e.Provider, e.Bytes, e.Total)
+	case provider.EventInstalled:
+		d.providers++
+		d.line.Print("installed %s %s\n", e.Provider, e.Version)
+	}
+	d.show()
+}
+
+func (d *display) show() {
+	d.line.Show("%d modules, %d providers, %s", d.modules, d.providers, d.bytes)
 }

@@ -7,8 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/contrib/workdir"
+	"github.com/tofureg/tofureg/examples/internal/program"
 	"github.com/tofureg/tofureg/examples/internal/programtest"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/provider"
 )
 
 func TestMain(m *testing.M) { programtest.Main(m, main) }
@@ -46,8 +50,28 @@ func TestRun(t *testing.T) {
 	if err != nil || !strings.Contains(string(manifest), `"Source":"../..","Dir":"../.."`) {
 		t.Errorf("the manifest is %s, %v; want the module ../..", manifest, err)
 	}
-	show(&out, &terminal, &workdir.Result{Tree: &workdir.Tree{Modules: []workdir.Module{{Key: "a", Missing: true}}, Warnings: []string{"w"}}})
+	show(&out, &terminal, &workdir.Result{Modules: []workdir.Module{{Key: "a", Missing: true}}, Warnings: []string{"w"}})
 	if !strings.Contains(out.String(), "module    a") || !strings.Contains(terminal.String(), "warning: w") {
 		t.Errorf("show prints %s and %s, want module and warning", &out, &terminal)
+	}
+}
+
+// TestProgress: each package is a line, and the last line of a terminal shows the progress.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	d := &display{line: program.Line{W: &out, Terminal: true}, bytes: program.Bytes{}}
+	d.module(module.Event{Kind: module.EventBytes, Dir: "m", Bytes: 5e5})
+	d.module(module.Event{Kind: module.EventStored, Dir: "m", Location: "https://example.com/m.zip"})
+	p, v := addrs.MustParseProvider("example.com/acme/demo"), addrs.MustParseVersion("1.0.0")
+	d.provider(provider.Event{Kind: provider.EventBytes, Provider: p, Bytes: 1e6, Total: 2e6})
+	d.provider(provider.Event{Kind: provider.EventInstalled, Provider: p, Version: v})
+	const clear = "\r\x1b[K"
+	want := clear + "0 modules, 0 providers, 0.5 of 0.5 MB" +
+		clear + "fetched   https://example.com/m.zip\n" + clear + "1 modules, 0 providers, 0.5 of 0.5 MB" +
+		clear + "1 modules, 0 providers, 1.5 of 2.5 MB" +
+		clear + "installed example.com/acme/demo 1.0.0\n" + clear + "1 modules, 1 providers, 1.5 of 2.5 MB"
+	if out.String() != want {
+		t.Errorf("the terminal has\n%q, want\n%q", &out, want)
 	}
 }

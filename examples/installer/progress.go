@@ -13,35 +13,28 @@ import (
 type display struct {
 	line        program.Line
 	done, total int
-	downloads   map[download]progress
+	bytes       program.Bytes
 }
 
 // download is an archive in progress.
-type (
-	download struct {
-		provider addrs.Provider
-		platform addrs.Platform
-	}
-	progress struct{ bytes, total int64 }
-)
+type download struct {
+	provider addrs.Provider
+	platform addrs.Platform
+}
 
 func newDisplay(w io.Writer, total int) *display {
-	return &display{line: program.NewLine(w), total: total, downloads: map[download]progress{}}
+	return &display{line: program.NewLine(w), total: total, bytes: program.Bytes{}}
 }
 
 func (d *display) show(e provider.Event) {
 	switch e.Kind {
 	case provider.EventBytes, provider.EventRestarted:
-		d.downloads[download{e.Provider, e.Platform}] = progress{e.Bytes, max(e.Bytes, e.Total)}
+		d.bytes.Set(download{e.Provider, e.Platform}, e.Bytes, e.Total)
 	case provider.EventInstalled:
 		d.done++
 		d.line.Print("installed  %s %s\n", e.Provider, e.Version)
 	case provider.EventHashed:
 		d.line.Print("hashed     %s %s for %s\n", e.Provider, e.Version, e.Platform)
 	}
-	var sum progress
-	for _, p := range d.downloads {
-		sum.bytes, sum.total = sum.bytes+p.bytes, sum.total+p.total
-	}
-	d.line.Show("%d of %d providers, %.1f of %.1f MB", d.done, d.total, float64(sum.bytes)/1e6, float64(sum.total)/1e6)
+	d.line.Show("%d of %d providers, %s", d.done, d.total, d.bytes)
 }
