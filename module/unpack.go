@@ -166,7 +166,7 @@ func (s *staging) unpack(ctx context.Context, write func(root *os.Root, o archiv
 	limits := archive.Limits(s.limits)
 	limits.Package = -1 // bodyReader limits what is received
 	// Real packages have names that differ in case only.
-	options := archive.Options{Limits: limits, Sync: true, AnyCase: true, Omit: func(name string, link bool) bool {
+	options := archive.Options{Limits: limits, AnyCase: true, Omit: func(name string, link bool) bool {
 		switch {
 		// The directories of version control are not part of a package, and their settings can run
 		// programs when git reads the files.
@@ -200,6 +200,9 @@ func (s *staging) unpack(ctx context.Context, write func(root *os.Root, o archiv
 	case err == nil:
 		got.h1, err = checksum.H1Sum(archive.Sums(files, false))
 	}
+	if err == nil {
+		err = fsx.SyncTree(ctx, root)
+	}
 	if err != nil {
 		root.Close()
 		return nil, err
@@ -232,9 +235,6 @@ func (s *staging) makeLinks(got *unpacked, links map[string]string, files []arch
 			outside = append(outside, name) // and still a part of the way of others, which lead out too
 		} else {
 			files = append(files, archive.File{Entry: archive.Entry{Name: name}})
-			if err := fsx.SyncDirIn(got.root, path.Dir(name)); err != nil {
-				return nil, err
-			}
 		}
 	}
 	slices.Sort(outside)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"sync"
 
@@ -50,11 +49,11 @@ func Download(ctx context.Context, src Opener, pkg *Package, path string, o Opti
 	}
 	defer f.Discard()
 	fsx.SweepParts(ctx, filepath.Dir(path))
-	got, err := Receive(ctx, src, pkg, f.File, ReceiveOptions{Policy: o.Policy, Progress: o.Progress})
+	got, err := Receive(ctx, src, pkg, f, ReceiveOptions{Policy: o.Policy, Progress: o.Progress})
 	if err != nil {
 		return nil, err
 	}
-	report, err := got.Judge(ctx, o.Policy)
+	report, err := got.Judge(ctx, o.Policy, f)
 	if err != nil {
 		return nil, failed("verify", pkg, err)
 	}
@@ -89,14 +88,21 @@ type Received struct {
 	Size     int64           // bytes
 	ZH       checksum.Hash   // the zh hash, computed
 	Evidence verify.Evidence // what the source states
+}
 
-	file io.ReaderAt
+// FileWriter is what [Receive] writes an archive to, such as an [os.File].
+type FileWriter interface {
+	// WriteAt gets one piece of the archive after the other.
+	io.WriterAt
+
+	// Truncate is called with 0 before the first piece, also when a transfer starts again.
+	Truncate(size int64) error
 }
 
 // Receive is the first half of [Download]: it fetches the archive of pkg into f, and the
-// evidence that o.Policy needs. Call [Received.Judge] before the archive is used. Receive
-// overwrites f. After an error, f may contain a part of the archive.
-func Receive(ctx context.Context, src Opener, pkg *Package, f *os.File, o ReceiveOptions) (*Received, error) {
+// evidence that o.Policy needs. Call [Received.Judge] before the archive is used. After an error,
+// f may contain a part of the archive.
+func Receive(ctx context.Context, src Opener, pkg *Package, f FileWriter, o ReceiveOptions) (*Received, error) {
 	if err := pkg.fetchable(); err != nil {
 		return nil, err
 	}
@@ -107,7 +113,7 @@ func Receive(ctx context.Context, src Opener, pkg *Package, f *os.File, o Receiv
 		o.Arrived = func(int64, int64) error { return nil }
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	got := &Received{Evidence: pkg.Evidence(), file: f}
+	got := &Received{Evidence: pkg.Evidence()}
 	if o.Policy.NeedsEvidence() || o.FetchEvidence {
 		group.Go(func() (err error) {
 			got.Evidence, err = src.Evidence(ctx, pkg)
@@ -134,7 +140,7 @@ func Receive(ctx context.Context, src Opener, pkg *Package, f *os.File, o Receiv
 var copyBuffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
 
 // fetch fetches the archive from its first byte into f.
-func fetch(ctx context.Context, src Opener, pkg *Package, f *os.File, o ReceiveOptions, meter *flight.Meter) (size int64, zh checksum.Hash, err error) {
+func fetch(ctx context.Context, src Opener, pkg *Package, f FileWriter, o ReceiveOptions, meter *flight.Meter) (size int64, zh checksum.Hash, err error) {
 	limit := o.Policy.Limits.Effective().Package
 	check := func(size int64) error { // declared or received
 		switch {
@@ -144,9 +150,6 @@ func fetch(ctx context.Context, src Opener, pkg *Package, f *os.File, o ReceiveO
 			return &checksum.SizeError{Filename: pkg.Filename, Want: pkg.Size, Got: size}
 		}
 		return nil
-	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return 0, zh, err
 	}
 	if err := f.Truncate(0); err != nil {
 		return 0, zh, err
@@ -177,13 +180,13 @@ func fetch(ctx context.Context, src Opener, pkg *Package, f *os.File, o ReceiveO
 		n, err := body.Read(buf[:])
 		if n > 0 {
 			idle = 0
+			if err := check(size + int64(n)); err != nil {
+				return size, zh, err
+			}
+			if _, err := f.WriteAt(buf[:n], size); err != nil {
+				return size, zh, err
+			}
 			size += int64(n)
-			if err := check(size); err != nil {
-				return size, zh, err
-			}
-			if _, err := f.Write(buf[:n]); err != nil {
-				return size, zh, err
-			}
 			if err := o.Arrived(size, total); err != nil {
 				return size, zh, err
 			}
@@ -205,18 +208,18 @@ func fetch(ctx context.Context, src Opener, pkg *Package, f *os.File, o ReceiveO
 	return size, zh, io.ErrNoProgress
 }
 
-// Judge decides whether p accepts the archive; see [verify.Policy.JudgeArchive]. The file of
-// [Receive] must still be open and unchanged.
-func (r *Received) Judge(ctx context.Context, p verify.Policy) (*verify.Report, error) {
-	return r.judge(ctx, p, false)
+// Judge decides whether p accepts the archive, which is read from file; see
+// [verify.Policy.JudgeArchive].
+func (r *Received) Judge(ctx context.Context, p verify.Policy, file io.ReaderAt) (*verify.Report, error) {
+	return r.judge(ctx, p, file, false)
 }
 
 // judge is Judge. If alwaysH1 is set, it computes the h1 even if p does not need it.
-func (r *Received) judge(ctx context.Context, p verify.Policy, alwaysH1 bool) (*verify.Report, error) {
+func (r *Received) judge(ctx context.Context, p verify.Policy, file io.ReaderAt, alwaysH1 bool) (*verify.Report, error) {
 	report, err := p.JudgeArchive(ctx, r.Evidence, verify.Archive{
 		Size: r.Size, ZH: r.ZH, AlwaysH1: alwaysH1,
 		H1: func(ctx context.Context) (packed, tree checksum.Hash, err error) {
-			return checksum.H1Zip(ctx, r.file, r.Size, p.Limits)
+			return checksum.H1Zip(ctx, file, r.Size, p.Limits)
 		},
 	})
 	if ctx.Err() != nil {

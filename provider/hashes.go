@@ -271,7 +271,7 @@ func (h *hashing) download(ctx context.Context, pkg *Package) (*verify.Report, i
 		return nil, 0, err
 	}
 	defer f.Discard()
-	got, err := Receive(ctx, h.src, pkg, f.File, ReceiveOptions{Policy: h.o.Policy, Progress: h.o.Progress})
+	got, err := Receive(ctx, h.src, pkg, f, ReceiveOptions{Policy: h.o.Policy, Progress: h.o.Progress})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -280,7 +280,7 @@ func (h *hashing) download(ctx context.Context, pkg *Package) (*verify.Report, i
 		return nil, 0, err
 	}
 	defer release()
-	report, err := got.judge(ctx, h.o.Policy, true)
+	report, err := got.judge(ctx, h.o.Policy, f, true)
 	if err != nil {
 		return nil, 0, err
 	}

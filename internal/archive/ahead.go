@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"strings"
 
@@ -19,6 +20,7 @@ import (
 type Ahead struct {
 	tree  *tree
 	files map[string]aheadFile // by name
+	err   error                // why the archive is refused
 }
 
 // aheadFile is a file that UnpackAhead has unpacked.
@@ -27,24 +29,40 @@ type aheadFile struct {
 	sum    [sha256.Size]byte
 }
 
-// UnpackAhead unpacks a zip archive while it is received from r. It reads the headers before the
-// contents, although only the directory at the end of the archive is authoritative. So the result
-// can be used only with [Zip.UnpackRest], which compares the two.
+// Kept is a file that keeps the parts of an archive that are needed again.
+type Kept interface {
+	io.ReaderAt
+	io.WriterAt
+}
+
+// UnpackAhead unpacks a zip archive while it is received from r, which it reads to the end. It reads
+// the headers before the contents, although only the directory at the end of the archive is
+// authoritative. So the result can be used only with [Zip.UnpackRest], which compares the two.
 //
-// UnpackAhead refuses the names that OpenZip refuses. It writes at most the content that the limits
-// allow, and about twenty times the bytes that it has read. At any unusual data, and after 1,000 files
-// and directories, it stops without an error; UnpackRest unpacks the rest. The archive has not been
-// verified yet, so other programs must not use root.
-func UnpackAhead(ctx context.Context, r io.Reader, root *os.Root, l Limits) *Ahead {
+// All bytes but the contents of the unpacked files are written to kept, at their offsets. This is
+// enough for [OpenZip] and UnpackRest. UnpackAhead returns the errors of r, kept and ctx only.
+//
+// UnpackAhead refuses the names that OpenZip refuses. At any unusual data, and after 1,000 files and
+// directories, it stops unpacking; UnpackRest unpacks the rest. If the content is more than about
+// twenty times as large as what was read, UnpackAhead keeps the rest of r, calls accepted, and goes on
+// if this returns nil. Until then the archive has not been verified, so other programs must not use
+// root.
+func UnpackAhead(ctx context.Context, r io.Reader, kept Kept, root *os.Root, l Limits, accepted func() error) (*Ahead, error) {
 	limits := l.Effective()
 	a := &Ahead{tree: newTree(ctx, root, Options{}), files: map[string]aheadFile{}}
-	count := &counter{r: Until(ctx, r)}
-	in := bufio.NewReaderSize(count, 64<<10)
-	s := stream{in: in, count: count, names: names{limits: limits}, inflate: inflate.NewReader(in)}
-	for max := min(limits.Entries, maxAhead); len(a.files)+len(a.tree.made) <= max && a.next(&s) == nil; {
+	defer a.tree.copier.release()
+	s := &stream{ctx: ctx, count: &counter{r: Until(ctx, r)}, kept: kept, accepted: accepted, names: names{limits: limits}}
+	s.in = bufio.NewReaderSize(s.count, 64<<10)
+	s.inflate = inflate.NewReader(s.in)
+	for max := min(limits.Entries, maxAhead); len(a.files)+len(a.tree.made) <= max && a.next(s) == nil; {
 	}
-	a.tree.copier.release()
-	return a
+	switch {
+	case a.err != nil && !errors.Is(a.err, fault.ErrArchive) && !errors.Is(a.err, fault.ErrTooLarge):
+		return nil, a.err
+	case s.accepted == nil:
+		return a, nil
+	}
+	return a, s.keepRest()
 }
 
 // maxAhead is the number of files and directories after which UnpackAhead stops: the package may be
@@ -56,11 +74,14 @@ func (a *Ahead) Len() int { return len(a.files) }
 
 // A stream is the archive that UnpackAhead reads.
 type stream struct {
-	in      *bufio.Reader
-	count   *counter // what in reads
-	names   names
-	written int64           // bytes of complete files
-	inflate *inflate.Reader // of in; it takes no byte too many
+	ctx      context.Context
+	in       *bufio.Reader
+	count    *counter // what in reads
+	kept     Kept
+	accepted func() error // nil after the call
+	names    names
+	written  int64           // bytes of complete files
+	inflate  *inflate.Reader // of in; it takes no byte too many
 }
 
 // counter counts the bytes that are read.
@@ -78,13 +99,46 @@ func (c *counter) Read(p []byte) (int, error) {
 // at returns the offset of the next byte in the archive.
 func (s *stream) at() int64 { return s.count.n - int64(s.in.Buffered()) }
 
+// keep takes n bytes, and keeps them.
+func (s *stream) keep(n int) ([]byte, error) {
+	at, b := s.at(), make([]byte, n)
+	n, err := io.ReadFull(s.in, b)
+	if _, kept := s.kept.WriteAt(b[:n], at); kept != nil {
+		err = kept
+	}
+	return b, err
+}
+
+// keepRest keeps all bytes that have not been taken, to the end of the archive.
+func (s *stream) keepRest() error {
+	b, _ := s.in.Peek(s.in.Buffered())
+	if _, err := s.kept.WriteAt(b, s.at()); err != nil {
+		return err
+	}
+	buf := buffers.Get().(*[256 << 10]byte)
+	defer buffers.Put(buf)
+	_, err := io.CopyBuffer(io.NewOffsetWriter(s.kept, s.count.n), s.count.r, buf[:])
+	return err
+}
+
+// await keeps the rest of the archive, and waits until it is accepted. Then it is read from kept.
+func (s *stream) await() error {
+	if err := s.keepRest(); err != nil {
+		return err
+	}
+	accepted := s.accepted
+	s.accepted = nil
+	s.count.r = Until(s.ctx, io.NewSectionReader(s.kept, s.count.n, math.MaxInt64-s.count.n))
+	return accepted()
+}
+
 // errUnusual ends UnpackAhead.
 var errUnusual = errors.New("unusual")
 
 // next unpacks the next entry. It removes an incomplete file.
 func (a *Ahead) next(s *stream) error {
-	var header [localLen]byte
-	if _, err := io.ReadFull(s.in, header[:]); err != nil {
+	header, err := s.keep(localLen)
+	if err != nil {
 		return err
 	}
 	le := binary.LittleEndian
@@ -93,11 +147,11 @@ func (a *Ahead) next(s *stream) error {
 	if string(header[:4]) != localSig || flags&encrypted != 0 || !stored && method != zip.Deflate {
 		return errUnusual
 	}
-	name := make([]byte, le.Uint16(header[26:]))
-	if _, err := io.ReadFull(s.in, name); err != nil {
+	name, err := s.keep(int(le.Uint16(header[26:])))
+	if err != nil {
 		return err
 	}
-	if _, err := s.in.Discard(int(le.Uint16(header[28:]))); err != nil {
+	if _, err := s.keep(int(le.Uint16(header[28:]))); err != nil {
 		return err
 	}
 	m := member{Entry: Entry{Name: string(name)}, method: method, flags: flags, packed: int64(le.Uint32(header[18:]))}
@@ -128,6 +182,9 @@ func (a *Ahead) next(s *stream) error {
 	if err != nil {
 		if created {
 			a.tree.root.Remove(m.Name)
+			if a.err = err; damaged(err) != err {
+				a.err = bad("entry %.100q: %w", m.Name, err)
+			}
 		}
 		return err
 	}
@@ -147,8 +204,11 @@ func (s *stream) content(c *copier, w io.Writer, m *member) (content, error) {
 	got, err := c.copy(w, r, func(size int64) error {
 		// Programs and documents deflate to a third or a tenth, bombs to a thousandth.
 		const free, ratio = 4 << 20, 20
-		if size > s.names.limits.Unpacked-s.written || s.written+size > free+ratio*s.at() {
-			return errUnusual
+		switch {
+		case size > s.names.limits.Unpacked-s.written:
+			return tooLarge("its content has more than %d bytes", s.names.limits.Unpacked)
+		case s.accepted != nil && s.written+size > free+ratio*s.at():
+			return s.await()
 		}
 		return nil
 	})
@@ -167,27 +227,28 @@ func (s *stream) skipDescriptor(m *member) error {
 	after, _ := s.in.Peek(maxDescriptor) // may be less at the end of the archive
 	n := m.descriptor(after)
 	if n == 0 {
-		return errUnusual
+		return bad("entry %.100q: another size or checksum after the content", m.Name)
 	}
-	_, err := s.in.Discard(n)
+	_, err := s.keep(n)
 	return err
 }
 
-// ErrAhead: the unpacked files differ from the directory of the archive.
-var ErrAhead = errors.New("archive: contents and directory differ")
-
-// UnpackRest completes the work of [UnpackAhead] below root, with the same result as [Zip.Unpack].
-// The name, offset, sizes and checksum of each unpacked file must agree with the directory. If not,
-// the error is ErrAhead, nothing was changed, and the caller must empty root and call Unpack.
+// UnpackRest completes the work of [UnpackAhead] below root, with the same result as [Zip.Unpack]. z
+// must be what UnpackAhead has kept.
 //
-// CRC-32 is easily forged. So UnpackAhead must have read the bytes of z and not another archive.
+// The name, offset, sizes and checksum of each unpacked file must agree with the directory. In an
+// archive that OpenZip accepts they do, unless its contents are damaged.
 func (z *Zip) UnpackRest(ctx context.Context, root *os.Root, a *Ahead) ([]File, error) {
+	if a.err != nil {
+		return nil, a.err
+	}
 	if !z.matches(a) {
-		return nil, ErrAhead
+		return nil, bad("contents and directory differ")
 	}
 	t := newTree(ctx, root, z.o)
+	defer t.copier.release()
 	t.made = a.tree.made
-	return t.finish(z.unpack(t, a.files))
+	return z.unpack(t, a.files)
 }
 
 // matches reports whether the directory describes all unpacked files and directories.
@@ -217,26 +278,20 @@ func (z *Zip) matches(a *Ahead) bool {
 	return found == len(a.files)
 }
 
-// complete checks, completes and closes an unpacked file.
+// complete checks and completes an unpacked file.
 func (t *tree) complete(e Entry) error {
 	if t.ctx.Err() != nil {
 		return fault.Ended(t.ctx)
 	}
-	f, err := t.root.OpenFile(e.Name, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	info, err := f.Stat()
+	info, err := t.root.Lstat(e.Name)
 	switch {
 	case err != nil:
+		return err
 	case !info.Mode().IsRegular() || info.Size() != e.Size:
-		err = bad("entry %.100q was changed after it was unpacked", e.Name)
+		return bad("entry %.100q was changed after it was unpacked", e.Name)
 	case t.executable(e):
 		mode := info.Mode().Perm()
-		err = f.Chmod(mode | mode&0o444>>2) // 0755 less the umask
+		return t.root.Chmod(e.Name, mode|mode&0o444>>2) // 0755 less the umask
 	}
-	if err != nil {
-		return errors.Join(err, f.Close())
-	}
-	return t.close(f)
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -23,13 +24,27 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// ahead unpacks an archive with UnpackAhead from r and then with UnpackRest.
-func ahead(t testing.TB, r io.Reader, data []byte, o archive.Options) (dir string, early int, list []archive.File, err error) {
+// unpackAhead unpacks the archive that arrives from r, and keeps the rest of it in the file kept.
+func unpackAhead(t testing.TB, ctx context.Context, r io.Reader, root *os.Root, l archive.Limits) (a *archive.Ahead, kept *os.File, accepted bool, err error) {
+	t.Helper()
+	kept, err = os.Create(filepath.Join(t.TempDir(), "kept"))
+	must(t, err)
+	t.Cleanup(func() { kept.Close() })
+	a, err = archive.UnpackAhead(ctx, r, kept, root, l, func() error {
+		accepted = true
+		return nil
+	})
+	return a, kept, accepted, err
+}
+
+// ahead unpacks an archive with UnpackAhead and then, from what it has kept, with UnpackRest.
+func ahead(t testing.TB, data []byte, o archive.Options) (dir string, early int, list []archive.File, err error) {
 	t.Helper()
 	dir = t.TempDir()
 	root := openRoot(t, dir)
-	a := archive.UnpackAhead(t.Context(), r, root, o.Limits)
-	z, err := open(data, o)
+	a, kept, _, err := unpackAhead(t, t.Context(), iotest.HalfReader(bytes.NewReader(data)), root, o.Limits)
+	must(t, err)
+	z, err := archive.OpenZip(t.Context(), kept, int64(len(data)), o)
 	if err == nil {
 		list, err = z.UnpackRest(t.Context(), root, a)
 	}
@@ -52,62 +67,54 @@ func modes(t testing.TB, dir string) map[string]fs.FileMode {
 	return list
 }
 
-// TestAhead: however much of an archive UnpackAhead gets, the result is the same as that of Unpack.
+// TestAhead: the result is that of Unpack, also for what is unpacked after the archive has arrived.
+// The contents of unpacked files are not kept.
 func TestAhead(t *testing.T) {
 	t.Parallel()
-	data := pack(t,
-		member{name: "docs/"}, member{name: "docs/a.txt", content: "text"}, member{name: "empty"},
-		member{name: "program", content: strings.Repeat("program ", 30_000), mode: 0o755},
-		member{name: "a/b/c/d", content: "deep"}, member{name: "none/"},
-		member{name: "stored", content: strings.Repeat("stored", 1000), stored: true},
-	)
-	want, list, err := unpack(t, data, archive.Limits{})
+	members := []member{
+		{name: "docs/"}, {name: "docs/a.txt", content: "text"}, {name: "empty"}, {name: "program", content: program(240_000), mode: 0o755},
+		{name: "a/b/c/d", content: "deep"}, {name: "none/"}, {name: "stored", content: strings.Repeat("stored", 1000), stored: true},
+	}
+	for end := range members {
+		data := pack(t, append(slices.Clone(members[end:]), members[:end]...)...)
+		want, list, err := unpack(t, data, archive.Limits{})
+		must(t, err)
+		dir, early, got, err := ahead(t, data, archive.Options{})
+		if diff := cmp.Diff(list, got) + cmp.Diff(tree(t, want), tree(t, dir)) + cmp.Diff(modes(t, want), modes(t, dir)); err != nil || diff != "" {
+			t.Errorf("entry %d first: %v, %s", end, err, diff)
+		}
+		// The end of stored content is unknown, so all files after it are unpacked later.
+		if want := []int{4, 4, 3, 2, 1, 0, 0}[end]; early != want {
+			t.Errorf("entry %d first: %d files were unpacked early, want %d", end, early, want)
+		}
+	}
+	data := pack(t, member{name: "program", content: program(2 << 20)}, member{name: "next", content: "text"})
+	_, kept, _, err := unpackAhead(t, t.Context(), bytes.NewReader(data), openRoot(t, t.TempDir()), archive.Limits{})
 	must(t, err)
-	most := 0
-	for n := 0; n <= len(data); n += max(1, len(data)/60) {
-		dir, early, got, err := ahead(t, iotest.HalfReader(bytes.NewReader(data[:n])), data, archive.Options{})
-		if err != nil {
-			t.Fatalf("%d bytes: %v", n, err)
-		}
-		if diff := cmp.Diff(list, got) + cmp.Diff(tree(t, want), tree(t, dir)) + cmp.Diff(modes(t, want), modes(t, dir)); diff != "" {
-			t.Errorf("%d bytes: %s", n, diff)
-		}
-		most = max(most, early)
-	}
-	if most != 4 {
-		t.Errorf("at most %d files were unpacked early", most)
+	content := make([]byte, 1<<18)
+	if _, err := kept.ReadAt(content, 1<<18); err != nil || len(bytes.Trim(content, "\x00")) > 0 {
+		t.Errorf("UnpackAhead has kept the content of an unpacked file (%v)", err)
 	}
 }
 
-// TestAheadOfStored: files are unpacked ahead unless the end of their stored content is unknown.
-func TestAheadOfStored(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[string]int{"deflated": 3, "stored": 0} {
-		members := []member{{name: "a", content: "first"}, {name: "b/c", content: ""}, {name: "d", content: "last"}}
-		for i := range members {
-			members[i].stored = name == "stored"
-		}
-		data := pack(t, members...)
-		if _, early, _, err := ahead(t, bytes.NewReader(data), data, archive.Options{Sync: true}); err != nil || early != want {
-			t.Errorf("%s: %d files early, %v", name, early, err)
-		}
-	}
-}
-
-// TestAheadDiffers: files that the directory does not describe are not kept.
+// TestAheadDiffers: files that the directory does not describe are refused.
 func TestAheadDiffers(t *testing.T) {
 	t.Parallel()
 	data := pack(t, files("a", "b/c")...)
-	other := pack(t, files("x/y", "b/c")...)
 	for name, first := range map[string][]byte{
 		"another file":      pack(t, member{name: "z", content: "content of a"}),
 		"another content":   pack(t, member{name: "a", content: "content of A"}),
 		"another place":     pack(t, files("b/c")...),
 		"another directory": pack(t, member{name: "d/"}),
-		"another archive":   other,
+		"another archive":   pack(t, files("x/y", "b/c")...),
 	} {
-		if _, early, _, err := ahead(t, bytes.NewReader(first), data, archive.Options{}); !errors.Is(err, archive.ErrAhead) {
-			t.Errorf("%s: %d files, %v", name, early, err)
+		root := openRoot(t, t.TempDir())
+		a, _, _, err := unpackAhead(t, t.Context(), bytes.NewReader(first), root, archive.Limits{})
+		must(t, err)
+		z, err := open(data, archive.Options{})
+		must(t, err)
+		if _, err := z.UnpackRest(t.Context(), root, a); !errors.Is(err, fault.ErrArchive) {
+			t.Errorf("%s: %d files, error %v, want %v", name, a.Len(), err, fault.ErrArchive)
 		}
 	}
 }
@@ -153,7 +160,7 @@ func TestAheadOfTwoHeaders(t *testing.T) {
 	put32(end[16:], n)
 	data := slices.Concat(outer, raw, central, []byte("a"), end)
 	refused(t, data, archive.Limits{}, fault.ErrArchive)
-	if dir, early, _, err := ahead(t, bytes.NewReader(data), data, archive.Options{}); !errors.Is(err, fault.ErrArchive) || early != 1 {
+	if dir, early, _, err := ahead(t, data, archive.Options{}); !errors.Is(err, fault.ErrArchive) || early != 1 {
 		t.Errorf("%d files, %v: %q", early, err, tree(t, dir)["a"])
 	}
 }
@@ -186,10 +193,16 @@ func TestAheadStops(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		root := openRoot(t, dir)
-		a := archive.UnpackAhead(t.Context(), bytes.NewReader(data), root, archive.Limits{})
-		root.Close()
+		a, kept, _, err := unpackAhead(t, t.Context(), bytes.NewReader(data), root, archive.Limits{})
+		must(t, err)
 		if got := tree(t, dir); a.Len() != 0 || len(got) != 0 {
 			t.Errorf("%s: %d files, %v", name, a.Len(), got)
+		}
+		_, _, plain := unpack(t, data, archive.Limits{})
+		if z, err := archive.OpenZip(t.Context(), kept, int64(len(data)), archive.Options{}); err == nil {
+			if _, err := z.UnpackRest(t.Context(), root, a); !errors.Is(err, fault.ErrArchive) || plain == nil {
+				t.Errorf("%s: error %v of UnpackRest, and %v of Unpack", name, err, plain)
+			}
 		}
 	}
 }
@@ -207,17 +220,16 @@ func TestAheadLimits(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		root := openRoot(t, dir)
-		a := archive.UnpackAhead(t.Context(), bytes.NewReader(data), root, c.limits)
-		root.Close()
+		a, _, _, err := unpackAhead(t, t.Context(), bytes.NewReader(data), root, c.limits)
+		must(t, err)
 		if got := tree(t, dir); a.Len() != c.want || len(got) != c.want {
 			t.Errorf("%+v: %d files, on disk %d", c.limits, a.Len(), len(got))
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	root := openRoot(t, t.TempDir())
-	if a := archive.UnpackAhead(ctx, bytes.NewReader(data), root, archive.Limits{}); a.Len() != 0 {
-		t.Errorf("%d files after the end of the context", a.Len())
+	if _, _, _, err := unpackAhead(t, ctx, bytes.NewReader(data), openRoot(t, t.TempDir()), archive.Limits{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v after the end of the context", err)
 	}
 }
 
@@ -231,14 +243,15 @@ func TestAheadOfManyFiles(t *testing.T) {
 			members = append(members, member{name: fmt.Sprintf("dir/%d", i)})
 		}
 		data := pack(t, members...)
-		dir, early, list, err := ahead(t, bytes.NewReader(data), data, archive.Options{})
+		dir, early, list, err := ahead(t, data, archive.Options{})
 		if err != nil || early != 999 || len(list) != n+1 || len(tree(t, dir)) != n+1 {
 			t.Errorf("%d files in a directory: %d unpacked ahead, %d in all, %d on disk, error %v", n, early, len(list), len(tree(t, dir)), err)
 		}
 	}
 	data := pack(t, files("a", "b", "c", "d")...)
 	root := openRoot(t, t.TempDir())
-	a := archive.UnpackAhead(t.Context(), bytes.NewReader(data), root, archive.Limits{})
+	a, _, _, err := unpackAhead(t, t.Context(), bytes.NewReader(data), root, archive.Limits{})
+	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	opened := 0
 	z, err := open(data, archive.Options{Exec: func(string) bool {
@@ -253,30 +266,46 @@ func TestAheadOfManyFiles(t *testing.T) {
 	}
 }
 
-// TestAheadOfBomb: UnpackAhead does not write a thousand times the size of the archive. An accepted
-// archive is unpacked later.
+// TestAheadOfBomb: UnpackAhead writes twenty times the size of the archive, and the rest after the
+// archive has been accepted.
 func TestAheadOfBomb(t *testing.T) {
 	t.Parallel()
-	data := pack(t, member{name: "a", content: "text"}, member{name: "zeros", content: strings.Repeat("\x00", 8<<20)}, member{name: "z"})
-	_, early, list, err := ahead(t, bytes.NewReader(data), data, archive.Options{})
-	if err != nil || early != 1 || len(list) != 3 {
-		t.Errorf("%d files early, of %d; %v", early, len(list), err)
+	data := pack(t, member{name: "a", content: "text"}, member{name: "zeros", content: strings.Repeat("\x00", 8<<20)}, member{name: "z", content: program(1 << 20)})
+	dir, early, list, err := ahead(t, data, archive.Options{})
+	want, wantList, plain := unpack(t, data, archive.Limits{})
+	must(t, plain)
+	if diff := cmp.Diff(wantList, list) + cmp.Diff(tree(t, want), tree(t, dir)); err != nil || early != 3 || diff != "" {
+		t.Errorf("%d files early; %v, %s", early, err, diff)
+	}
+	refused := errors.New("refused")
+	dir = t.TempDir()
+	kept, err := os.Create(filepath.Join(t.TempDir(), "kept"))
+	must(t, err)
+	defer kept.Close()
+	arriving := bytes.NewReader(data)
+	_, err = archive.UnpackAhead(t.Context(), arriving, kept, openRoot(t, dir), archive.Limits{}, func() error {
+		info, err := os.Stat(filepath.Join(dir, "zeros"))
+		must(t, err)
+		if info.Size() > 5<<20 || arriving.Len() > 0 {
+			t.Errorf("%d bytes are written before the archive is accepted; %d bytes of it have not arrived", info.Size(), arriving.Len())
+		}
+		return refused
+	})
+	if got := tree(t, dir); !errors.Is(err, refused) || len(got) != 1 {
+		t.Errorf("error %v, want %v; %d files", err, refused, len(got))
 	}
 }
 
-// FuzzAhead: UnpackAhead and UnpackRest either have the result of Unpack, or return ErrAhead.
+// FuzzAhead: UnpackAhead and UnpackRest have the result of Unpack.
 func FuzzAhead(f *testing.F) {
 	data := pack(f, member{name: "d/"}, member{name: "a", content: "text", mode: 0o755}, member{name: "b/c", content: strings.Repeat("x", 100)}, member{name: "s", content: "s", stored: true})
-	f.Add(data, uint16(len(data)))
-	f.Add(data, uint16(60))
-	f.Add(patch(data, func(b []byte) { binary.LittleEndian.PutUint32(b[14:], 1) }), uint16(500))
+	f.Add(data)
+	f.Add(data[:60])
+	f.Add(patch(data, func(b []byte) { binary.LittleEndian.PutUint32(b[14:], 1) }))
 	limits := archive.Limits{Unpacked: 1 << 16, Entries: 50, NameLen: 50}
-	f.Fuzz(func(t *testing.T, data []byte, n uint16) {
-		dir, _, got, err := ahead(t, bytes.NewReader(data[:min(int(n), len(data))]), data, archive.Options{Limits: limits})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		dir, _, got, err := ahead(t, data, archive.Options{Limits: limits})
 		want, list, plain := unpack(t, data, limits)
-		if errors.Is(err, archive.ErrAhead) {
-			return
-		}
 		if (err == nil) != (plain == nil) {
 			t.Fatalf("ahead: %v, plain: %v", err, plain)
 		}

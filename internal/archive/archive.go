@@ -1,7 +1,7 @@
 // Package archive reads untrusted archives. Reading takes bounded memory and time. The files are
 // the same on every operating system and stay below one directory.
 //
-//	z, err := archive.OpenZip(ctx, r, size, archive.Options{Sync: true})
+//	z, err := archive.OpenZip(ctx, r, size, archive.Options{})
 //	files, err := z.Unpack(ctx, root)
 //
 // An archive is refused before anything is written, except by [UnpackAhead] and [UnpackTar], if it
@@ -75,9 +75,6 @@ func effective[T int | int64](n, byDefault, unlimited T) T {
 // Options are the options of reading and unpacking.
 type Options struct {
 	Limits Limits
-
-	// Sync syncs all files and directories, several at the same time.
-	Sync bool
 
 	// Exec, if not nil, reports whether a file becomes executable although its entry is not.
 	Exec func(name string) bool

@@ -38,6 +38,7 @@ func UnpackTar(ctx context.Context, r io.Reader, f Format, root *os.Root, o Opti
 		return nil, in.cause(err)
 	}
 	t := newTree(ctx, root, o)
+	defer t.copier.release()
 	files, err := t.untar(tar.NewReader(in), limits)
 	if err == nil {
 		err = in.drain(t.copier.buf[:])
@@ -45,7 +46,10 @@ func UnpackTar(ctx context.Context, r io.Reader, f Format, root *os.Root, o Opti
 	if in.err != nil && in.err != io.EOF {
 		err = in.err // the cause of err
 	}
-	return t.finish(files, err)
+	if err != nil {
+		return nil, err
+	}
+	return files, nil
 }
 
 // untar unpacks all entries.

@@ -8,15 +8,11 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/tofureg/tofureg/internal/fault"
-	"github.com/tofureg/tofureg/internal/fsx"
 )
 
 // A tree is a directory that an archive is unpacked into.
@@ -26,13 +22,10 @@ type tree struct {
 	o      Options
 	copier *copier
 	made   map[string]bool // created directories
-	syncs  errgroup.Group  // files that are being synced
 }
 
 func newTree(ctx context.Context, root *os.Root, o Options) *tree {
-	t := &tree{ctx: ctx, root: root, o: o, copier: newCopier(ctx), made: map[string]bool{".": true}}
-	t.syncs.SetLimit(16) // also bounds the open files
-	return t
+	return &tree{ctx: ctx, root: root, o: o, copier: newCopier(ctx), made: map[string]bool{".": true}}
 }
 
 // mkdir creates the directory path and its parents.
@@ -64,40 +57,11 @@ func (t *tree) file(e Entry, fill func(io.Writer) (content, error)) (content, er
 		return content{}, existing(e.Name, err)
 	}
 	got, err := fill(out)
-	if err != nil {
-		return got, errors.Join(err, out.Close())
-	}
-	return got, t.close(out)
+	return got, errors.Join(err, out.Close())
 }
 
 // executable reports whether the file of e gets an executable mode.
 func (t *tree) executable(e Entry) bool { return e.Exec || t.o.Exec != nil && t.o.Exec(e.Name) }
-
-// close closes a complete file. If it must be synced, this happens concurrently with the next
-// files.
-func (t *tree) close(f *os.File) error {
-	if !t.o.Sync {
-		return f.Close()
-	}
-	t.syncs.Go(func() error { return errors.Join(f.Sync(), f.Close()) })
-	return nil
-}
-
-// finish waits until all files are synced, syncs the directories, and ends the use of t.
-func (t *tree) finish(files []File, err error) ([]File, error) {
-	failed := t.syncs.Wait()
-	t.copier.release()
-	if err == nil {
-		err = failed
-	}
-	if err == nil && t.o.Sync {
-		err = fsx.SyncDirs(t.ctx, t.root, maps.Keys(t.made))
-	}
-	if err != nil {
-		return nil, err
-	}
-	return files, nil
-}
 
 // parent returns the directory of a slash-separated name, "." for the root.
 func parent(name string) string {

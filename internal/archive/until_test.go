@@ -150,8 +150,8 @@ func TestAheadEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	root := openRoot(t, t.TempDir())
 	tripped(t, stuffed(t, strings.Repeat("\x00\x00\x00\xff\xff", 1<<20)), 1<<20, func(ctx context.Context, w *tripwire) error {
-		archive.UnpackAhead(ctx, w, root, archive.Limits{})
-		return fault.Ended(ctx)
+		_, _, _, err := unpackAhead(t, ctx, w, root, archive.Limits{})
+		return err
 	})
 }
 

@@ -119,7 +119,8 @@ func (z *Zip) Hash(ctx context.Context) ([]File, error) {
 // removes the files.
 func (z *Zip) Unpack(ctx context.Context, root *os.Root) ([]File, error) {
 	t := newTree(ctx, root, z.o)
-	return t.finish(z.unpack(t, nil))
+	defer t.copier.release()
+	return z.unpack(t, nil)
 }
 
 // unpack writes the members to t. It only completes the files that are there already, by name.

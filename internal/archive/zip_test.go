@@ -5,10 +5,8 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -369,32 +367,4 @@ func (f *failing) ReadAt(p []byte, off int64) (int, error) {
 		return 0, f.err
 	}
 	return f.ReaderAt.ReadAt(p, off)
-}
-
-// TestSync: with Sync the result is the same, and all files are closed when Unpack returns.
-func TestSync(t *testing.T) {
-	t.Parallel()
-	members := []member{{name: "d/"}}
-	for i := range 30 {
-		members = append(members, member{name: fmt.Sprintf("d%d/%d", i%3, i), content: fmt.Sprint("content ", i), stored: i%2 == 0})
-	}
-	data := pack(t, members...)
-	want, _, err := unpack(t, data, archive.Limits{})
-	must(t, err)
-	unpackSynced := func(data []byte) (string, error) {
-		z, err := open(data, archive.Options{Sync: true})
-		must(t, err)
-		dir := t.TempDir()
-		root := openRoot(t, dir)
-		_, err = z.Unpack(t.Context(), root)
-		return dir, err
-	}
-	if dir, err := unpackSynced(data); err != nil || !maps.Equal(tree(t, dir), tree(t, want)) {
-		t.Errorf("with Sync: %v, %v, want the same files", tree(t, dir), err)
-	}
-	// One file is wrong while others are being synced.
-	wrong := patch(data, func(b []byte) { b[bytes.Index(b, []byte("content 28"))] = 'X' })
-	if _, err := unpackSynced(wrong); !errors.Is(err, fault.ErrArchive) {
-		t.Errorf("with Sync and a wrong checksum: %v, want ErrArchive", err)
-	}
 }

@@ -316,7 +316,7 @@ func (u *puller) receive(ctx context.Context, p *pull, o *origin, s *staged) err
 	case err != nil:
 		return webserve.AsInconsistent(err)
 	}
-	if _, err := got.Judge(ctx, o.policy); err != nil {
+	if _, err := got.Judge(ctx, o.policy, s.File); err != nil {
 		return failed("verify", o.pkg, err)
 	}
 	// Keep the archive even if all readers leave. New readers find it here until it is in the mirror.

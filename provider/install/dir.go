@@ -454,24 +454,38 @@ func (at *location) packageWith(ctx context.Context, hashes []checksum.Hash, dir
 	return pkg, nil
 }
 
-// publish moves a finished package, which is synced, from the staging directory to its location.
-// The caller holds the lock. Anything at the location is exchanged with the package as a whole, and
-// never followed or written to.
+// publish moves a finished package from the staging directory to its location. The caller holds the
+// lock. Anything at the location is exchanged with the package as a whole, and never followed or
+// written to.
 //
-// A replacement is synced before the old content is removed. A new name is not: if the power fails,
-// the package is missing and is installed again.
-func (at *location) publish(ctx context.Context, part *fsx.PartDir, finished string) (*Package, error) {
+// If sync is set, the package is synced before, and a replacement before the old content is removed.
+// A new name is not synced: if the power fails, the package is missing and is installed again.
+func (at *location) publish(ctx context.Context, part *fsx.PartDir, finished string, sync bool) (*Package, error) {
 	if ctx.Err() != nil {
 		return nil, fault.Ended(ctx)
 	}
+	if sync && finished == "tree" {
+		if err := syncTree(ctx, at.root, path.Join(part.Name(), finished)); err != nil {
+			return nil, err
+		}
+	}
 	replaced, err := part.Put(finished, at.name, nil)
-	if err == nil && replaced {
+	if err == nil && replaced && sync {
 		err = fsx.SyncDirIn(at.root, path.Dir(at.name))
 	}
 	if err != nil {
 		return nil, err
 	}
 	return at.installed()
+}
+
+func syncTree(ctx context.Context, root *os.Root, name string) error {
+	tree, err := root.OpenRoot(name)
+	if err != nil {
+		return err
+	}
+	defer tree.Close() // Windows cannot rename an open directory
+	return fsx.SyncTree(ctx, tree)
 }
 
 // isDir returns an error unless name is a directory. It refuses symbolic links, as the CLI does.

@@ -29,9 +29,10 @@
 //
 // # Sharing a directory
 //
-// A package is unpacked in a staging directory below ".tofureg", verified, synced to disk and
-// renamed. A package with the right content is never replaced. On Windows, replacing a package
-// whose program is running fails.
+// A package is unpacked in a staging directory below ".tofureg", verified and renamed. It is not
+// synced to the disk unless [Options].Sync is set: after a power failure the h1 tells whether it is
+// damaged. A package with the right content is never replaced. On Windows, replacing a package whose
+// program is running fails.
 //
 // Each call locks the file OS_ARCH.lock beside the package, as OpenTofu 1.10 and later versions do.
 // Without file locks nothing can be installed. Terraform and older

@@ -3,7 +3,6 @@ package install
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -26,6 +25,12 @@ type Options struct {
 
 	// Copy copies the package if pkg.Dir is set. If false, it is linked if the system permits.
 	Copy bool
+
+	// Sync writes the package to the disk before it gets its name. If false, the power can fail
+	// while the system has not written it yet, and leave a damaged package under its name. Install
+	// and [Installer.Ensure] find the damage by the h1; programs that use packages without comparing
+	// an h1 set Sync.
+	Sync bool
 }
 
 // Install makes sure that pkg is in the directory with content that o.Policy accepts.
@@ -207,16 +212,12 @@ func (i *installation) fetch(ctx context.Context, part *fsx.PartDir) (*Installed
 	}
 	defer f.Close()
 	i.at.root.Remove(name)
-	unpacking, stop, err := startUnpacking(ctx, f, i.at, part, i.o.Policy.Limits)
+	unpacking := newUnpacking(ctx, f, i.at, part, i.o.Policy.Limits)
+	defer unpacking.stop()
+	got, err := provider.Receive(ctx, i.src, i.pkg, unpacking, provider.ReceiveOptions{Policy: i.o.Policy, Progress: i.o.Progress})
 	if err != nil {
 		return nil, err
 	}
-	defer stop()
-	got, err := provider.Receive(ctx, i.src, i.pkg, f, provider.ReceiveOptions{Policy: i.o.Policy, Progress: i.o.Progress, Arrived: unpacking.archive.received})
-	if err != nil {
-		return nil, err
-	}
-	unpacking.archive.finish(io.EOF)
 	i.event(provider.EventUnpacking, got.Size)
 	n := note{Size: got.Size, ZH: got.ZH}
 	report, err := i.o.Policy.JudgeArchive(ctx, got.Evidence, verify.Archive{
@@ -254,7 +255,7 @@ func (i *installation) publish(ctx context.Context, part *fsx.PartDir, finished 
 	}
 	reused := pkg != nil
 	if !reused {
-		if pkg, err = i.at.publish(ctx, part, finished); err != nil {
+		if pkg, err = i.at.publish(ctx, part, finished, i.o.Sync); err != nil {
 			return nil, err
 		}
 	}

@@ -11,9 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/archive"
@@ -77,7 +74,7 @@ func (d *Dir) place(ctx context.Context, from *Installed, copies bool) (*Package
 	if err != nil {
 		return nil, err
 	}
-	return at.publish(ctx, part, finished)
+	return at.publish(ctx, part, finished, false)
 }
 
 // transfer links or copies the directory from into the staging directory. It returns the name and the h1 of
@@ -119,13 +116,11 @@ func (at *location) symlink(from, name string) error {
 	return err
 }
 
-// copyTree copies a package of the provider into an empty directory, syncs it and returns its h1.
+// copyTree copies a package of the provider into an empty directory and returns its h1.
 func copyTree(ctx context.Context, to, from *os.Root, of addrs.Provider, limits *checksum.Limits) (checksum.Hash, error) {
-	var dirs []string
 	var size int64
+	dirs := 0
 	sums := map[string][sha256.Size]byte{}
-	var syncs errgroup.Group
-	syncs.SetLimit(8) // also bounds the open files
 	err := fs.WalkDir(fsx.Tree(ctx, from), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -139,63 +134,51 @@ func copyTree(ctx context.Context, to, from *os.Root, of addrs.Provider, limits 
 		case !d.IsDir():
 			return irregular(name)
 		}
-		entries := len(dirs) + len(sums) // this one included, the top directory not
+		entries := dirs + len(sums) // this one included, the top directory not
 		if limits != nil && (size > limits.Unpacked || entries > limits.Entries) {
 			return fmt.Errorf("%d bytes in %d files and directories: %w", size, entries, fault.ErrTooLarge)
 		}
 		if d.IsDir() {
-			dirs = append(dirs, name)
+			dirs++
 			if name == "." {
 				return nil
 			}
 			return to.Mkdir(name, 0o755)
 		}
-		out, sum, err := copyFile(ctx, to, from, name, of)
-		if err != nil {
-			return err
-		}
-		sums[name] = sum
-		syncs.Go(func() error { return errors.Join(out.Sync(), out.Close()) })
-		return nil
+		sums[name], err = copyFile(ctx, to, from, name, of)
+		return err
 	})
-	if failed := syncs.Wait(); err == nil {
-		err = failed
-	}
-	if err == nil {
-		err = fsx.SyncDirs(ctx, to, slices.Values(dirs))
-	}
 	if err != nil {
 		return checksum.Hash{}, err
 	}
 	return checksum.H1Sum(maps.All(sums))
 }
 
-// copyFile copies a file and returns the open copy and its checksum.
-func copyFile(ctx context.Context, to, from *os.Root, name string, of addrs.Provider) (out *os.File, sum [sha256.Size]byte, err error) {
+// copyFile copies a file and returns its checksum.
+func copyFile(ctx context.Context, to, from *os.Root, name string, of addrs.Provider) (sum [sha256.Size]byte, err error) {
 	in, err := fsx.OpenRegularIn(from, name)
 	if errors.Is(err, fsx.ErrNotAFile) { // it was replaced after the directory was listed
 		err = irregular(name)
 	}
 	if err != nil {
-		return nil, sum, err
+		return sum, err
 	}
 	defer in.Close()
 	info, err := in.Stat()
 	if err != nil {
-		return nil, sum, err
+		return sum, err
 	}
 	mode := fs.FileMode(0o644)
 	if info.Mode()&0o111 != 0 || isProgram(name, of) {
 		mode = 0o755
 	}
-	if out, err = to.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode); err != nil {
-		return nil, sum, err
+	out, err := to.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return sum, err
 	}
 	h := sha256.New()
-	if _, err = io.Copy(io.MultiWriter(out, h), archive.Until(ctx, in)); err != nil {
-		return nil, sum, errors.Join(err, out.Close())
-	}
-	return out, [sha256.Size]byte(h.Sum(nil)), nil
+	_, err = io.Copy(io.MultiWriter(out, h), archive.Until(ctx, in))
+	return [sha256.Size]byte(h.Sum(nil)), errors.Join(err, out.Close())
 }
 
 func irregular(name string) error {

@@ -90,6 +90,23 @@ func TestAheadOfAnother(t *testing.T) {
 	}
 }
 
+// TestInflatesLater: content that is much larger than its archive is written when the archive is accepted.
+func TestInflatesLater(t *testing.T) {
+	t.Parallel()
+	data := zipOf(t, entry{name: program, content: strings.Repeat("\x00", 8<<20), mode: 0o755}, entry{name: "docs/a.txt", content: "text"})
+	d := newDir(t)
+	other := verify.Policy{Accept: []checksum.Hash{zhOf(t, data[1:])}}
+	if done, err := d.Install(t.Context(), &scripted{[]io.Reader{bytes.NewReader(data)}}, &anyPackage, install.Options{Policy: other}); !errors.Is(err, verify.ErrNotAccepted) {
+		t.Errorf("Install of another archive: %v, error %v, want %v", done, err, verify.ErrNotAccepted)
+	}
+	wantNames(t, d.Path)
+	policy := verify.Policy{Accept: []checksum.Hash{zhOf(t, data)}}
+	done, err := d.Install(t.Context(), &scripted{[]io.Reader{bytes.NewReader(data)}}, &anyPackage, install.Options{Policy: policy, Sync: true})
+	must(t, err)
+	checkInstalled(t, done)
+	wantNames(t, d.Path, home+"/docs/a.txt", home+"/"+program)
+}
+
 // TestAheadOfHidden: an archive that starts with entries that its directory does not list is
 // refused, and the unpacked files are removed.
 func TestAheadOfHidden(t *testing.T) {
