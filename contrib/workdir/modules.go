@@ -403,6 +403,10 @@ func (w *walk) remote(ctx context.Context, to, from *spot, version *string, addr
 			return err
 		}
 	}
+	if locked.Commit != "" && !w.dir.Upgrade && location.Ref == "" { // a branch moves; a tag that moved is an error below
+		pinned := *location
+		pinned.Ref, location = locked.Commit, &pinned
+	}
 	if err := w.fetch(ctx, to, location, from.pkg == "" && address.Location != nil); err != nil || !locks {
 		return err
 	}

@@ -464,6 +464,27 @@ func TestLockModules(t *testing.T) {
 	}
 }
 
+// TestLockedBranch: a git source without a tag or branch gets the locked commit.
+func TestLockedBranch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	repository := repositoryOf(t, tree{files: map[string]string{"main.tf": "# 0"}})
+	d := w.dir(t, t.TempDir(), false)
+	d.LockModules = true
+	tree{files: map[string]string{"main.tf": "module \"m\" {\n  source = \"git::file://REPO\"\n}\n"}}.with(repository).write(t, w, d.Path)
+	for i, want := range []string{"# 0", "# 0", "# 2"} {
+		d.Upgrade = i == 2
+		if err := errors.Join(os.RemoveAll(filepath.Join(d.Path, ".terraform")), prepare(t.Context(), d)); err != nil {
+			t.Fatal(err)
+		}
+		if text := read(t, d.Path, ".terraform/modules/m/main.tf"); text != want {
+			t.Errorf("Prepare with Upgrade %t: the module is %q, want %q", d.Upgrade, text, want)
+		}
+		write(t, repository, map[string]string{"main.tf": fmt.Sprintf("# %d", i+1)})
+		commit(t, repository, "status")
+	}
+}
+
 // TestReadOnly: a lock file of providers that would change is an error, for the clients with -lockfile=readonly too.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()

@@ -59,7 +59,8 @@ type Dir struct {
 
 	// LockModules locks modules, which the CLI does not: the file ".tofureg.modules.lock" beside the lock file of
 	// providers gets the version, the commit and the hash of each remote source, in modules of others too. A locked
-	// source gets the locked version, and must have the locked hash when it is fetched. Upgrade moves the entries.
+	// source gets the locked version, or of a git repository without "ref" the locked commit. It must have the locked
+	// hash when it is fetched: if a tag or branch in "ref" has moved, the error names both commits. Upgrade moves the entries.
 	// Installed modules are believed, as the CLI believes them, so that a module may write into its directory.
 	LockModules bool
 
