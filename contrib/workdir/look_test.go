@@ -180,23 +180,27 @@ func TestNamesStayInside(t *testing.T) {
 	}
 }
 
+// fuzzed are files of each kind, which are read beside a module whose source is the variable b.
+var fuzzed = []string{"main.tf", "main.tf.json", "x_override.tf", "x.tofu", "a.tftest.hcl", "terraform.tfvars", "terraform.tfvars.json"}
+
 // FuzzLook: what passes is parsed within the limits, and does not panic.
 func FuzzLook(f *testing.F) {
 	for _, text := range []string{
+		"b = \"./m\"", `{"b": {"c": "./m"}}`, "run \"r\" {\n  module {\n    source = \"./m\"\n  }\n}\n",
 		"x = {for a in b : a => !\n!\n1}", "x = b[*][*].*.c", `x = "%{if a}${b}%{else}%{endif}"`, "x = <<-E\n  ${a}\n  E\n", "a \"b\" c {\n}\n",
 		`{"a":[{"b":1e9}]}`, "x = (]", "/*", "\xef\xbb\xbfx = 1", "x = `'", "locals {\n  a = \"${upper(var.b)}%{if true}x%{endif}\"\n}\nvariable \"b\" {\n  type = map(any)\n  default = {}\n}\nmodule \"m\" {\n  source = format(\"%s\", local.a)\n  version = local.b[0]\n}\n",
 		`{"variable":{"b":{"default":"x"}},"locals":{"a":"${var.b}"},"module":{"m":{"source":"./${local.a}"}}}`, "module m {\nsource = \"${[for a in b : a]}\"\nproviders = { a = b }\n}",
 	} {
-		f.Add(text, true)
-		f.Add(text, false)
-	}
-	f.Fuzz(func(t *testing.T, text string, json bool) {
-		name := "main.tf"
-		if json {
-			name += ".json"
+		for kind := range fuzzed {
+			f.Add(text, byte(kind))
 		}
+	}
+	f.Fuzz(func(t *testing.T, text string, kind byte) {
+		dir, name := t.TempDir(), fuzzed[int(kind)%len(fuzzed)]
+		write(t, dir, map[string]string{"x.tf": "variable \"b\" {}\nmodule \"n\" {\n  source = var.b\n}\n"})
+		write(t, dir, map[string]string{name: text})
 		start := time.Now()
-		_ = parsed(t, name, text)
+		_, _ = (&Dir{Path: dir}).Read(t.Context())
 		if took := time.Since(start); took > 20*time.Second {
 			t.Errorf("reading %d bytes took %v", len(text), took)
 		}
