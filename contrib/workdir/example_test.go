@@ -3,6 +3,9 @@ package workdir_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
 
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/contrib/workdir"
@@ -46,4 +49,28 @@ func ExampleDir_Read() {
 		return nil
 	}
 	_ = list
+}
+
+func TestSnippetPrepare(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	config, err := cliconfig.Load(cliconfig.System{Home: dir, Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"main.tf": "module \"m\" {\n  source = \"./m\"\n}\n", "m/m.tf": ""} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := prepareDirectory(t.Context(), config, dir); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, ".terraform", "modules", "modules.json")); err != nil {
+		t.Errorf("the manifest: %v, want that it exists", err)
+	}
 }

@@ -51,6 +51,11 @@ func snippetFunctions(t *testing.T) map[string]string {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no snippets: %q, %v", files, err)
 	}
+	contrib, err := filepath.Glob(filepath.Join(root, "contrib", "*", "*_snippets_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, contrib...)
 	functions := map[string]string{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
