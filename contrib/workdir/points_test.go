@@ -1,9 +1,13 @@
 package workdir
 
 import (
+	"cmp"
 	"context"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,9 +17,11 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/module"
 	modulelock "github.com/tofureg/tofureg/module/lockfile"
+	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -188,6 +194,37 @@ func TestEarlyEvaluation(t *testing.T) {
 	}
 }
 
+// TestValues: values of variables come from the environment, files and the caller, the last of which counts.
+func TestValues(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for want, c := range map[string]struct {
+		typ     string
+		files   map[string]string
+		environ []string
+		given   map[string]string
+	}{
+		"default":   {typ: "string"},
+		"environ":   {typ: "string", environ: []string{"TF_VAR_v=x", "TF_VAR_v=environ"}},
+		"file":      {typ: "string", environ: []string{"TF_VAR_v=x"}, files: map[string]string{"terraform.tfvars": "v = \"file\""}},
+		"given":     {typ: "string", files: map[string]string{"a.auto.tfvars": "v = \"file\""}, given: map[string]string{"v": "given"}},
+		"list":      {typ: "list(string)", given: map[string]string{"v": "[\"list\"]"}},
+		"workspace": {typ: "string", given: map[string]string{"v": "workspace"}},
+	} {
+		d := w.dir(t, t.TempDir(), false)
+		d.Environ, d.Variables, d.Workspace = c.environ, c.given, "workspace"
+		source := map[string]string{"list": "var.v[0]", "default": "var.v", "workspace": "terraform.workspace"}[want]
+		write(t, d.Path, map[string]string{
+			"main.tf":      fmt.Sprintf("variable \"v\" {\n  type = %s\n  default = %s\n}\nmodule \"m\" {\n  source = \"./${%s}\"\n}\n", c.typ, map[bool]string{true: "[]", false: `"default"`}[want == "list"], cmp.Or(source, "var.v")),
+			want + "/m.tf": "",
+		})
+		write(t, d.Path, c.files)
+		if err := prepare(t.Context(), d); err != nil {
+			t.Errorf("Prepare: %v, want the module in %s", err, want)
+		}
+	}
+}
+
 // TestHostileExpressions: no expression takes much memory or time.
 func TestHostileExpressions(t *testing.T) {
 	t.Parallel()
@@ -324,6 +361,61 @@ func TestFailedModule(t *testing.T) {
 	if err := prepare(ended, d); !errors.Is(err, context.Canceled) {
 		t.Errorf("Prepare: %v, want context.Canceled", err)
 	}
+}
+
+// TestFailedProvider: if one provider fails, the others are installed and locked, and those of before stay.
+func TestFailedProvider(t *testing.T) {
+	t.Parallel()
+	wantPorts(t)
+	w := newWorld(t)
+	d := w.dir(t, t.TempDir(), false)
+	requires := func(entries string) {
+		tree{files: map[string]string{"main.tf": "terraform {\n  required_providers {\n    alpha = {\n      source = \"HOST/acme/alpha\"\n    }\n" + entries + "  }\n}\n"}}.write(t, w, d.Path)
+	}
+	requires("")
+	result, err := d.InstallModules(t.Context()) // the steps of Prepare
+	if err == nil {
+		_, err = d.InstallProviders(t.Context(), result.Required())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	requires("    beta = {\n      source = \"HOST/acme/beta\"\n    }\n    gone = {\n      source = \"HOST/acme/gone\"\n    }\n")
+	result, err = d.Prepare(t.Context())
+	if !errors.Is(err, provider.ErrNotFound) || !result.Locked || len(result.Providers.Selections) != 3 {
+		t.Errorf("Prepare: %+v, %v; want ErrNotFound, and two of three providers", result, err)
+	}
+	requires("    beta = {\n      source = \"HOST/acme/beta\"\n    }\n")
+	if err := prepare(t.Context(), w.offline(t, d.Path, false)); err != nil {
+		t.Errorf("Prepare without a network: %v, want that alpha and beta are installed and locked", err)
+	}
+}
+
+// TestNetworkMirror: the lock file is that of the client for packages without signatures, too.
+func TestNetworkMirror(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewTLSServer(http.HandlerFunc(anyProvider))
+	t.Cleanup(server.Close)
+	terraformtest.Each(t, func(t *testing.T, program string) {
+		theirs := terraformtest.New(t, program)
+		theirs.Trust(t, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+		theirs.Configure(t, fmt.Sprintf("provider_installation {\n  network_mirror {\n    url = %q\n  }\n}\n", server.URL+"/mirror/"))
+		theirs.Write(t, "main.tf", "resource \"null_resource\" \"x\" {}\n")
+		theirs.Run(t, "init", "-no-color", "-input=false")
+		want := stateOf(t, theirs.Dir, nil)
+
+		dir := t.TempDir()
+		write(t, dir, map[string]string{"main.tf": theirs.Read(t, "main.tf")})
+		config, err := cliconfig.Load(cliconfig.System{Home: dir, Dir: dir, Terraform: theirs.Name() == "terraform", Environ: []string{"TF_CLI_CONFIG_FILE=" + filepath.Join(theirs.Dir, "cli.tfrc")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.HTTP = server.Client()
+		got := stateOf(t, dir, prepare(t.Context(), New(config, dir)))
+		if different := differences(got, want); len(different) > 0 || got.lock == "" {
+			t.Errorf("Prepare with a network mirror: %q", different)
+		}
+	})
 }
 
 // TestPlan: a plan tells what would be done and writes nothing.
