@@ -119,7 +119,7 @@ type ending struct {
 }
 
 var endings = []ending{
-	{"install.Dir.Install", 450, true, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
+	{"install.Dir.Install", 400, true, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
 		client := c.world().registry()
 		pkg, err := client.ProviderPackage(t.Context(), alpha, v1, linux)
 		must(t, err)
@@ -128,7 +128,7 @@ var endings = []ending{
 			return err
 		}
 	}},
-	{"install.Dir.Install of a directory", 250, false, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
+	{"install.Dir.Install of a directory", 200, false, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
 		pkg := &provider.Package{Provider: alpha, Version: v1, Platform: linux, Dir: c.tree}
 		o := install.Options{Policy: verify.Policy{Accept: []checksum.Hash{c.h1}}, Copy: true}
 		return func(ctx context.Context) error {
@@ -136,7 +136,7 @@ var endings = []ending{
 			return err
 		}
 	}},
-	{"install.Dir.Place", 250, false, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
+	{"install.Dir.Place", 200, false, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
 		return func(ctx context.Context) error {
 			_, err := (&install.Dir{Path: dir}).Place(ctx, c.installed(), true)
 			return err
