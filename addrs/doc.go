@@ -34,6 +34,6 @@
 //
 // # For sources
 //
-// Clients of registries and mirrors use [NewProvider], [NewPlatform], [ParseModuleIn],
-// [ParseSubdir], [ExactProviderConstraint] and [ExactModuleConstraint].
+// Clients use [NewProvider], [NewPlatform], [ParseModuleIn], [ParseSubdir],
+// [ExactProviderConstraint] and [ExactModuleConstraint].
 package addrs

@@ -189,9 +189,9 @@ const maxSubdir = 2048
 // ParseSubdir parses the directory that follows two slashes in the source of a module. It
 // returns the result of [path.Clean], and "" for "" and ".".
 //
-// A directory that is absolute or leads out of the package is refused. So are spaces at the
-// ends, more than 2,048 bytes, unprintable characters, question marks, backslashes, colons,
-// and characters that look like dots, slashes, backslashes or colons.
+// It refuses a directory that is absolute or leads out of the package, spaces at the ends, more
+// than 2,048 bytes, unprintable characters, question marks, backslashes and colons, and characters
+// that look like them, dots or slashes.
 func ParseSubdir(s string) (string, error) {
 	if reason := checkSubdir(s); reason != "" {
 		return "", refuse(kindSubdir, s, reason)

@@ -63,10 +63,10 @@ func ExactModuleConstraint(v Version) ModuleConstraint {
 	return ModuleConstraint{text}
 }
 
-// Allows reports whether c allows v. For many versions, use [ModuleConstraint.Matcher].
+// Allows reports whether c allows v.
 func (c ModuleConstraint) Allows(v Version) bool { return c.Matcher()(v) }
 
-// Matcher returns [ModuleConstraint.Allows] compiled once, and safe for concurrent use.
+// Matcher returns [ModuleConstraint.Allows], faster for many versions and safe for concurrent use.
 func (c ModuleConstraint) Matcher() func(Version) bool {
 	if c.IsZero() {
 		return isRelease

@@ -60,10 +60,11 @@ func ExactProviderConstraint(v Version) ProviderConstraint {
 	return ProviderConstraint{v.String()}
 }
 
-// Allows reports whether c allows v. For many versions, use [ProviderConstraint.Matcher].
+// Allows reports whether c allows v.
 func (c ProviderConstraint) Allows(v Version) bool { return c.Matcher()(v) }
 
-// Matcher returns [ProviderConstraint.Allows] compiled once, and safe for concurrent use.
+// Matcher returns [ProviderConstraint.Allows], faster for many versions and safe for concurrent
+// use.
 func (c ProviderConstraint) Matcher() func(Version) bool {
 	if c.IsZero() {
 		return func(v Version) bool { return isRelease(v) && v != Version{ok: true} }

@@ -26,13 +26,11 @@ import (
 // parses the names; invalid names are ignored, and the last name in byte order counts for a
 // host.
 //
-// Save and Forget replace the file, or the target of a symbolic link, atomically and with
-// mode 0600 (except on Windows). Other members keep their values. Concurrent changes, also
-// by other processes, wait for a lock file in the same directory. The CLI does not use the
-// lock. Systems without locks return [errors.ErrUnsupported].
+// Save and Forget replace the file, or the target of a symbolic link, atomically and with mode 0600
+// (except on Windows). Other members keep their values. Concurrent changes, also by other
+// processes, wait for a lock file in the same directory. The CLI does not use the lock.
 //
-// All errors are a [*SourceError]. They can wrap a [*SyntaxError], or [github.com/tofureg/tofureg/failure.ErrTooLarge] for
-// more than 1 MiB. An invalid file is not changed.
+// Errors can wrap a [*SyntaxError]. An invalid file is not changed.
 //
 // All programs of the user can read the file. A [Helper] can be safer.
 type CredentialsFile struct {

@@ -31,15 +31,11 @@ import (
 //	PATH ARGS... store HOST     reads {"token":"abc"}
 //	PATH ARGS... forget HOST
 //
-// An answer with another token than a string, such as {"token":5}, or with a string that is
-// not a valid token, is an error.
-//
 // HOST is [svchost.Hostname.String]. A Helper is safe for concurrent use if the program is.
 // Use [Cached] to run it less often.
 //
-// All errors are a [*SourceError] with a [*HelperError]. More than 1 MiB of output is an
-// error. After an error, the program is killed with the programs that it has started: on Unix its
-// process group, on Windows its job. The program has no terminal.
+// Errors wrap a [*HelperError]. After an error, the program is killed with the programs that it has
+// started. The program has no terminal.
 type Helper struct {
 	// Path is the absolute path of the program.
 	Path string

@@ -17,21 +17,14 @@ import (
 //	    login alice
 //	    password secret  # a comment
 //
-// The CLI uses these passwords only for archives of modules: [Netrc.Lookup] suits
-// ModuleCredentials of [github.com/tofureg/tofureg/regclient.Client]. Other callers must
-// send a password only over https, only to the host and port of the lookup, also after
-// redirects, and not with a URL that has user information or a signature.
+// The CLI uses these passwords only for archives of modules: [Netrc.Lookup] suits ModuleCredentials
+// of [github.com/tofureg/tofureg/regclient.Client].
 //
-// The zero Netrc is empty. A Netrc is safe for concurrent use. Printing it shows no
-// content.
+// A Netrc is safe for concurrent use. Printing it shows no content. Values with spaces need double
+// quotes; in them, a backslash escapes \", \\, \n, \r and \t.
 //
-// Keywords are machine, login, password or passwd, port, protocol, account, macdef and
-// default, in any case. Values with spaces need double quotes; in them, a backslash escapes
-// \", \\, \n, \r and \t.
-//
-// [svchost.FromWire] parses the host. The port is 443 unless stated. The first entry for a
-// host counts. Macros, the entry default, and entries without a password, with an invalid
-// host or another protocol than https are ignored.
+// The port is 443 unless stated. The first entry for a host counts. Macros, the entry default, and
+// entries without a password or with another protocol than https are ignored.
 type Netrc struct {
 	// A function, so that its content is not printed.
 	lookup func(svchost.Hostname) (login, bool)
@@ -46,8 +39,7 @@ type login struct {
 // maxNetrc is the maximum size of the file in bytes.
 const maxNetrc = 1 << 20
 
-// LoadNetrc reads a netrc file. A missing file is empty. The error can be a [*SyntaxError],
-// or wrap [github.com/tofureg/tofureg/failure.ErrTooLarge] for more than 1 MiB.
+// LoadNetrc reads a netrc file of at most 1 MiB. A missing file is empty.
 func LoadNetrc(path string) (*Netrc, error) {
 	text, err := readFile(path, maxNetrc)
 	if err != nil {

@@ -52,8 +52,7 @@ func (e *SourceError) Error() string {
 
 func (e *SourceError) Unwrap() error { return e.Err }
 
-// Lookup returns the token of host from src, which can be nil. All errors wrap a
-// [*SourceError].
+// Lookup returns the token of host from src, which can be nil. Errors wrap a [*SourceError].
 func Lookup(ctx context.Context, src Source, host svchost.Hostname) (Token, error) {
 	if src == nil {
 		return Token{}, nil
@@ -124,9 +123,8 @@ func (c *chain) String() string { return "chain of sources" }
 
 // A Cache is a [Source] and [Invalidator] that caches the tokens of another source.
 //
-// Concurrent calls for one host share one lookup, and all callers get the same token. So the source
-// sees no values of their contexts: do not cache a source that takes the user from the context. If the context of a call ends, the call
-// returns; the lookup continues for the other calls.
+// Concurrent calls for one host share one lookup, which sees no values of their contexts: do not
+// cache a source that takes the user from the context.
 type Cache struct {
 	src    Source
 	ttl    time.Duration

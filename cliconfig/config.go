@@ -101,13 +101,10 @@ func (c *Config) DevOverrides() map[addrs.Provider]string {
 // provider_installation has none. The caller must not change their fields.
 func (c *Config) Methods() []Method { return slices.Clone(c.settings().methods) }
 
-// Discovery returns a client that finds the services of hosts, with the host blocks as
-// overrides. Its Transport and Hosts suit other clients, such as
-// [github.com/tofureg/tofureg/auth/login.Client].
-//
-// The retries and the timeout come from TF_REGISTRY_DISCOVERY_RETRY and
-// TF_REGISTRY_CLIENT_TIMEOUT (seconds), or from the last registry_protocols. The retries of
-// archives come from TF_PROVIDER_DOWNLOAD_RETRY.
+// Discovery returns a client that finds the services of hosts, with the host blocks as overrides.
+// Its Transport and Hosts suit other clients, such as
+// [github.com/tofureg/tofureg/auth/login.Client]. It follows registry_protocols,
+// TF_REGISTRY_DISCOVERY_RETRY, TF_REGISTRY_CLIENT_TIMEOUT and TF_PROVIDER_DOWNLOAD_RETRY.
 func (c *Config) Discovery() *disco.Client {
 	return c.discovery.get(func() *disco.Client {
 		hosts := &disco.Hosts{Overrides: map[svchost.Hostname]*disco.Services{}}

@@ -21,10 +21,8 @@ var ErrNoOCI = errors.New("this program does not support OCI mirrors")
 // ProviderSource returns a source with the configured installation methods, see
 // [provider.Multi]. [provider.Package.Via] is [Method.String] of the method.
 //
-// Without a block provider_installation, packages come from the registries, except for
-// providers in an implicit directory: terraform.d/plugins in the working directory, plugins
-// in ~/.terraform.d and $XDG_DATA_HOME/opentofu, and application data directories of the
-// operating system.
+// Without a block provider_installation, packages come from the registries, except for providers in
+// an implicit directory, such as terraform.d/plugins in the working directory.
 func (c *Config) ProviderSource() provider.Source {
 	return c.source.get(func() provider.Source {
 		multi := &provider.Multi{}

@@ -63,8 +63,7 @@ func (c *Client) setup() {
 	})
 }
 
-// Base returns BaseURL with a slash at its end. If BaseURL is invalid, the
-// error is the [*provider.Error] of each call. The caller may change the URL.
+// Base returns BaseURL with a slash at its end.
 func (c *Client) Base() (*url.URL, error) {
 	c.setup()
 	if c.baseErr != nil {

@@ -32,11 +32,9 @@
 //
 // # Limits and errors
 //
-// A document must have the media type application/json, at most 16 MiB (of a version: 1 MiB), 100,000 versions, 1,000
-// platforms and 100 hashes for each platform. A larger document is an error that wraps ErrTooLarge.
+// A document must have the media type application/json, at most 16 MiB (of a version: 1 MiB),
+// 100,000 versions, 1,000 platforms and 100 hashes for each platform.
 //
-// Each error is a [*github.com/tofureg/tofureg/provider.Error]. It wraps ErrNotFound of package
-// provider if the mirror does not have the provider, ErrNoVersion or ErrNoPlatform if it does not
-// have the package, and ErrUnauthorized, ErrInsecure or ErrTooLarge. An error for an invalid
-// document wraps none of these.
+// Each error is a [*github.com/tofureg/tofureg/provider.Error]. It wraps a variable of package
+// provider, such as ErrNotFound, unless a document is invalid.
 package mirrorclient

@@ -29,8 +29,7 @@ const (
 // verify anything; [provider.Download] does.
 //
 // If the document of the version is missing, one more request tells whether the mirror lists the
-// provider (else ErrNotFound) and the version (else ErrNoVersion). A document that is missing
-// although the index lists the version wraps neither.
+// provider (else ErrNotFound) and the version (else ErrNoVersion).
 func (c *Client) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	subject := (&provider.Package{Provider: p, Version: v, Platform: platform}).String()
 	if v.IsZero() || platform.IsZero() {
@@ -215,8 +214,8 @@ func (d *versionDocument) platforms() []addrs.Platform {
 	return list
 }
 
-// Evidence returns the hashes in pkg. It makes no request. It refuses a package with SumsURL or
-// SignatureURL, which cannot come from a mirror, so that no signature is ignored.
+// Evidence returns the hashes in pkg without a request. It refuses a package of a registry, so that
+// no signature is ignored.
 func (c *Client) Evidence(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
 	const op = "fetch the evidence of"
 	switch {

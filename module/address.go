@@ -26,10 +26,9 @@ type Address struct {
 	Path string
 }
 
-// ParseAddress parses the source of a module block without a version, as the OpenTofu CLI
-// does. A source that starts with ./ or ../ is a path, a source that [addrs.ParseModuleSource]
-// accepts is in a registry, and [ParseLocation] parses any other. For a block with a version,
-// use [addrs.ParseModuleSource]. The error is an [*addrs.ParseError].
+// ParseAddress parses the source of a module block without a version, as the OpenTofu CLI does. A
+// source that starts with ./ or ../ is a path, a source that [addrs.ParseModuleSource] accepts is
+// in a registry, and [ParseLocation] parses any other. The error is an [*addrs.ParseError].
 func ParseAddress(s string) (Address, error) { return ParseAddressIn(svchost.Hostname{}, s) }
 
 // ParseAddressIn is [ParseAddress] with host as in [addrs.ParseModuleSourceIn].

@@ -17,14 +17,13 @@
 //
 // # Trust
 //
-// The protocol has no checksums and signatures for modules: only https protects them. To
-// demand the content of an earlier [Report], set [Options.H1]. The parameter "checksum" of a
-// location is verified, too. Both errors wrap [checksum.ErrMismatch].
+// The protocol has no checksums and signatures for modules: only https protects them. To demand the
+// content of an earlier [Report], set [Options.H1].
 //
 // # Packages
 //
-// A package appears in its directory completely or not at all, even if the process is killed.
-// Archives are zip, or tar with gzip, xz or bzip2.
+// A package appears in its directory completely or not at all. Archives are zip, or tar with gzip,
+// xz or bzip2.
 //
 // A package is refused if it contains links (but see [Options.KeepLinks]) or devices, is a bare git repository, or has a
 // name that leads out of the directory, is invalid on some operating system, or equals another
@@ -33,12 +32,10 @@
 //
 // # For sources
 //
-// Implementations of [Source] and programs that store its answers use [ResolveLocation],
-// [DirectLocation], [Location.MayBePage], [Versions.Find], [Versions.Clone] and
-// [Versions.Unavailable].
+// Implementations of [Source] use [ResolveLocation], [DirectLocation], [Location.MayBePage], and
+// methods of [Versions].
 //
 // # Errors
 //
-// Downloads and sources return an [*Error], whose text has no credentials and query strings.
-// Test for kinds, such as [ErrNotFound], with [errors.Is].
+// Errors are as in package [github.com/tofureg/tofureg/provider].
 package module

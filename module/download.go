@@ -38,8 +38,8 @@ type Options struct {
 	// they contain the target. If false, the error is ErrLocal.
 	AllowLocal bool
 
-	// KeepLinks keeps symbolic links that lead to a place in the package, except those of zip archives. Each
-	// element of a path is resolved before the next one, and an absolute target leads out of the package.
+	// KeepLinks keeps symbolic links that lead to a place in the package, except those of zip
+	// archives. An absolute target leads out of the package.
 	KeepLinks bool
 
 	// SkipLinks omits other symbolic links, see [Report.Skipped]. If false, the error is ErrLink.
@@ -48,9 +48,9 @@ type Options struct {
 	// Replace permits replacing a directory or a symbolic link at the target; other files are
 	// always refused. If false, the error is ErrOccupied.
 	//
-	// The verified new directory changes places with the old one, which is then removed with
-	// all files. If the old directory already has the right content, it stays; with H1,
-	// nothing is fetched. Content excludes modes, times and empty directories.
+	// The old directory is removed with all files, after the new one is verified. If it has the
+	// right content already, it stays; with H1, nothing is fetched. Content excludes modes, times
+	// and empty directories.
 	//
 	// Except on Linux and macOS, a killed process can leave no target. On Windows, Replace
 	// fails while a program has a file in the directory open.
@@ -111,22 +111,16 @@ func download(ctx context.Context, src Source, r Request, o Options, xz *semapho
 	return follow(ctx, src, loc, s)
 }
 
-// DownloadLocation fetches the package at loc into the directory dir. It unpacks the files
-// into a staging directory .tofureg-* beside dir, syncs them, verifies o.H1, and moves
-// them to dir. A failed download removes the staging directory. After a killed process, and
-// after a context that ended while there were more than 100 files, the next download beside dir does.
+// DownloadLocation fetches the package at loc into the directory dir. It unpacks the files into a
+// staging directory .tofureg-* beside dir, verifies o.H1, and moves them to dir. A later download
+// beside dir removes the staging directory of a killed process.
 //
 // Missing directories above dir are created. If dir is not an empty directory, the error is
-// ErrOccupied before any request, unless o.Replace is set. After concurrent calls with the
-// same dir, one of the packages is there. Memory use is a few megabytes, and up to 64 more for
-// a tar.xz.
+// ErrOccupied before any request, unless o.Replace is set. After concurrent calls with the same
+// dir, one of the packages is there.
 //
-// Names that differ in case only are accepted if the file system keeps them apart. If not, the
-// error is ErrArchive.
-//
-// The error is an [*Error]. It wraps [checksum.ErrMismatch] for a wrong h1, as a
-// [*checksum.MismatchError], and for a wrong checksum, and an [*UnsupportedError] or ErrLocal if
-// the options do not permit the location.
+// The error is an [*Error]. It wraps [checksum.ErrMismatch] for a wrong h1 or checksum, and an
+// [*UnsupportedError] or ErrLocal if the options do not permit the location.
 func DownloadLocation(ctx context.Context, src Opener, loc *Location, dir string, o Options) (*Report, error) {
 	s, err := newStaging(ctx, dir, o, semaphore.NewWeighted(maxXZ))
 	if err != nil {
@@ -160,9 +154,8 @@ type Result struct {
 // maxXZ bounds the tar.xz that DownloadAll unpacks concurrently: each may need a dictionary of 64 MiB.
 const maxXZ = 2
 
-// DownloadAll fetches many modules at the same time, as [Download] does, and returns the
-// results in the order of requests. A failed request does not stop the others. The error joins
-// all errors. At most two tar.xz are unpacked at the same time, because of their memory.
+// DownloadAll fetches many modules at the same time, as [Download] does, and returns the results in
+// the order of requests. A failed request does not stop the others. The error joins all errors.
 func DownloadAll(ctx context.Context, src Source, requests []Request, o Options) ([]Result, error) {
 	o.Progress = flight.InTurn(o.Progress)
 	xz := semaphore.NewWeighted(maxXZ)

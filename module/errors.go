@@ -34,7 +34,7 @@ var (
 	ErrOccupied = errors.New("not an empty directory")
 )
 
-// Error is a failed operation, like [github.com/tofureg/tofureg/provider.Error].
+// Error is a failed operation.
 type Error = failure.Error
 
 // UnsupportedError means that [Options] permit no method for a location.

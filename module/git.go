@@ -29,38 +29,33 @@ import (
 
 // Git runs the git program for locations of KindGit. The zero Git runs "git".
 //
-// Git fetches the files of one commit over https or SSH, without history, submodules and tags,
-// and runs no hooks. Files with the attribute export-ignore are included. Only the
-// repository's attributes convert line ends, so the h1 is the same on all systems.
+// Git fetches the files of one commit over https or SSH, without history, submodules and tags, and
+// runs no hooks. The h1 is the same on all systems.
 //
-// Git uses the user's configuration, including credential helpers, replaced URLs and filters.
-// It never prompts for a password, but runs GIT_ASKPASS. The location's credentials never
-// appear in errors, but can appear in the list of processes.
+// Git uses the user's configuration, including credential helpers, replaced URLs and filters. It
+// never prompts for a password, but runs GIT_ASKPASS. Credentials in the location can appear in the
+// list of processes.
 //
-// When the context ends, git is killed with the programs that it started.
-// They get no signals from the terminal: end the context on an interrupt, see
-// [os/signal.NotifyContext].
+// When the context ends, git is killed with the programs that it started. It gets no signals from
+// the terminal: end the context on an interrupt.
 type Git struct {
 	// Path is the program, also a name in the PATH. If empty, it is "git".
 	Path string
 
-	// Env is the environment of git. If nil, it is inherited. Variables that name another
-	// repository or enable tracing are removed.
+	// Env is the environment of git. If nil, it is inherited.
 	Env []string
 
 	// AllowHTTP permits insecure http:// and git:// URLs.
 	AllowHTTP bool
 
-	// Memory limits the memory of git and of each program that it starts, in bytes. If zero, it
-	// is 512 MiB; if negative, there is no limit. Beyond it the error is [github.com/tofureg/tofureg/failure.ErrTooLarge]. The limit
-	// needs Linux and /bin/sh, or Windows.
+	// Memory limits the memory of git and of each program that it starts, in bytes, on Linux with
+	// /bin/sh and on Windows. If zero, it is 512 MiB; if negative, there is no limit.
 	Memory int64
 
-	// VetoHost, if not nil, is called with the host of each repository URL, also where the
-	// user's configuration replaces it, see
-	// [github.com/tofureg/tofureg/transport.Client.VetoHost]. An error refuses the repository.
-	// Proxies, credential helpers and SSH configuration are not checked. With VetoHost, git
-	// follows no redirects and runs no filters; files in git-lfs arrive as pointers.
+	// VetoHost, if not nil, is called with the host of each repository URL, also where the user's
+	// configuration replaces it; see [github.com/tofureg/tofureg/transport.Client.VetoHost]. With
+	// it, git follows no redirects and runs no filters. Proxies, credential helpers and SSH
+	// configuration are not checked.
 	VetoHost func(host string) error
 }
 

@@ -54,12 +54,12 @@ type Location struct {
 	UseRegistryCredentials bool `json:"use_registry_credentials,omitempty"`
 }
 
-// Source returns text for [ParseLocation] and go-getter, with secrets. If Direct is set, use
-// [DownloadLocation] instead of go-getter, as it sends the registry's token.
+// Source returns text for [ParseLocation] and go-getter, with secrets. Only [DownloadLocation]
+// sends the registry's token if Direct is set.
 func (l Location) Source() string { return l.text(l.URL, l.Subdir, "") }
 
-// String returns at most 1,000 printable bytes without user information. Parameters and path
-// segments that look like tokens become "...".
+// String returns text without user information, and parameters and path segments that look like
+// tokens.
 func (l Location) String() string {
 	hidden := ""
 	if _, query, _ := strings.Cut(l.URL, "?"); query != "" {
@@ -237,10 +237,8 @@ func ResolveLocation(base *url.URL, answer string) (*Location, error) {
 	return ParseLocation(text)
 }
 
-// DirectLocation returns the location of an archive at the registry itself, for answers with
-// the property use_registry_credentials, true or false. The answer is an http or https URL,
-// relative to base or absolute. The caller sets UseRegistryCredentials. The error is an
-// [*addrs.ParseError].
+// DirectLocation is [ResolveLocation] for answers with the property use_registry_credentials, whose
+// location is an archive at the registry itself. The caller sets UseRegistryCredentials.
 func DirectLocation(base *url.URL, answer string) (*Location, error) {
 	answer = strings.TrimSpace(answer)
 	u, reason := resolve(base, answer)

@@ -28,8 +28,7 @@ type Report struct {
 
 	Size int64 `json:"size,omitempty"` // bytes; 0 unless an archive
 
-	// Reused reports that Dir already had the content, see [Options.Replace]. If nothing was
-	// fetched, Size, Commit and Skipped are zero.
+	// Reused reports that Dir already had the content, see [Options.Replace].
 	Reused bool `json:"reused,omitempty"`
 
 	// Skipped are up to 1,000 omitted symbolic links and submodules.
@@ -61,8 +60,8 @@ const (
 	EventReused    EventKind = "reused"    // Dir had the package before
 )
 
-// Event is one step of a download. Bytes decreases only with EventLocated and EventRestarted. The
-// last event is EventStored or EventReused. Failures are returned as errors only.
+// Event is one step of a download. Bytes decreases only with [EventLocated] and [EventRestarted]. A
+// failure is an error, not an event.
 type Event struct {
 	Kind     EventKind     // what happened
 	Module   addrs.Module  // of the package, see Report

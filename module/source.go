@@ -20,8 +20,7 @@ type Lister interface {
 	ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (*Location, error)
 }
 
-// Opener opens the packages at locations of KindHTTP. Its methods must be safe for concurrent
-// use.
+// Opener opens the packages at locations of [KindHTTP]. It must be safe for concurrent use.
 type Opener interface {
 	// OpenModule starts to fetch from loc. It sends the token of the registry of loc.Module
 	// only if Direct and UseRegistryCredentials are set, and never over http.
@@ -56,8 +55,8 @@ type Body struct {
 // Fetcher fetches packages from other locations. It must be safe for concurrent use.
 type Fetcher interface {
 	// FetchModule puts the whole package at loc into the empty directory dir, and verifies
-	// loc.Checksum. Since loc.Subdir is empty, loc.Source() suits go-getter. The rules for
-	// packages are applied afterwards.
+	// loc.Checksum. Since loc.Subdir is empty, loc.Source() suits go-getter. The package is checked
+	// afterwards.
 	//
 	// The options are those of the download. A Fetcher that unpacks archives obeys Limits and
 	// SkipLinks, and returns the names that it omitted, for [Report.Skipped].

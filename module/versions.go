@@ -20,7 +20,7 @@ type Release struct {
 	Deprecated *Deprecation `json:"deprecated,omitempty"`
 }
 
-// Deprecation is the author's note about a version. It is safe to print.
+// Deprecation is the author's note about a version.
 type Deprecation struct {
 	Reason string `json:"reason,omitempty"` // one or two sentences
 	Link   string `json:"link,omitempty"`   // a URL with more information
@@ -88,8 +88,7 @@ func (v *Versions) newest(allows func(addrs.Version) bool) (best addrs.Version) 
 	return best
 }
 
-// UnavailableError means that no version fits. It describes what is listed, and wraps
-// ErrNoVersion.
+// UnavailableError means that no version fits, and says what is listed. It wraps [ErrNoVersion].
 type UnavailableError struct {
 	Module     addrs.Module           // as requested
 	Constraint addrs.ModuleConstraint // the allowed versions

@@ -13,23 +13,21 @@
 //
 // # Trust
 //
-// What a source states is not proof. [Download] hashes the archive as it arrives, and stores it
-// only if a [verify.Policy] accepts it. The zero policy requires a signature by a key that the
-// registry lists.
+// A source states facts, such as hashes, without proof. Evidence proves them: a SHA256SUMS
+// document, its signature, and the keys. A zh is the hash of an archive, an h1 the hash of its
+// files. [Download] hashes the archive, and stores it only if a [verify.Policy] accepts it. The
+// zero policy requires a signature by a key that the registry lists.
 //
 // # Errors
 //
-// Functions and sources return an [*Error]: one printable line without credentials and URL
-// queries. Test its kind with errors.Is and variables such as [ErrNotFound], which match the
-// errors of all packages of this module. An [*UnavailableError] tells which versions and
-// platforms are listed.
+// Functions and sources return an [*Error]: one printable line without credentials and URL queries.
+// Test its kind with errors.Is and variables such as [ErrNotFound]; see package [failure].
 //
 // # For sources
 //
-// Programs that implement, store or serve sources also use: [Receive] and [Received], which are
-// [Download] without the decision and the file name; [CheckAnswers] and [ShareEvidence]; [Versions.Find],
-// [Versions.Unavailable], [Versions.Clone], [Package.Clone] and [Package.Fits]; [ArchiveName] and [ParseArchiveName];
-// [ErrUnpacked] and [ErrExcluded]; [Limiter.Acquire]; and the events that package install adds.
+// Programs that implement or serve sources also use [Receive], [CheckAnswers], [ShareEvidence],
+// [ArchiveName], [ParseArchiveName], [ErrUnpacked], [ErrExcluded], [Limiter.Acquire], and methods
+// of [Versions] and [Package].
 //
 // [install]: https://pkg.go.dev/github.com/tofureg/tofureg/provider/install
 // [mirrorclient.Client]: https://pkg.go.dev/github.com/tofureg/tofureg/mirrorclient#Client

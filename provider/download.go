@@ -28,14 +28,12 @@ type Options struct {
 	Progress func(Event)
 }
 
-// Download fetches the archive of pkg, verifies it by o.Policy and stores it as the file path.
-// It writes to a private file in the same directory, which must exist, and renames the file
-// when the policy has accepted it. If Download fails, path is unchanged.
+// Download fetches the archive of pkg, verifies it by o.Policy and stores it as the file path. The
+// directory of path must exist. If Download fails, path is unchanged.
 //
-// A file or symbolic link at path is replaced; a directory, device or pipe is refused.
-// [Package.ArchiveName] is a safe base name. Download removes the private files of killed
-// processes, named ".tofureg-…". It does not check the content of the archive; package
-// [github.com/tofureg/tofureg/provider/install] does when it unpacks it.
+// Download replaces a file or symbolic link at path, and refuses a directory, device or pipe.
+// [Package.ArchiveName] is a safe base name. The content of the archive is checked when package
+// [github.com/tofureg/tofureg/provider/install] unpacks it.
 //
 // The error wraps an error of package [verify] if the policy refuses the archive, [github.com/tofureg/tofureg/failure.ErrTooLarge] if
 // it exceeds o.Policy.Limits, and ErrUnpacked if pkg has no archive.
@@ -263,9 +261,9 @@ const (
 	EventInstalled EventKind = "installed" // the package is verified and installed
 )
 
-// Event is one step of a job. Calls for the same job never overlap. Bytes decreases only with
-// EventRestarted. The last event of a package is EventVerified, EventHashed or EventInstalled.
-// Failures are returned as errors only.
+// Event is one step of a job. Bytes decreases only with [EventRestarted]. The last event of a
+// package is [EventVerified], [EventHashed] or [EventInstalled]. A failure is an error, not an
+// event, except in [github.com/tofureg/tofureg/provider/install.EventFailed].
 type Event struct {
 	Kind     EventKind      // what happened
 	Provider addrs.Provider // of the package

@@ -33,8 +33,7 @@ var (
 	ErrUnpacked = errors.New("package is unpacked and has no archive")
 )
 
-// Error is a failed operation on a provider; see [failure.Error]. [IsFault] reports whether
-// another source or a later attempt may succeed.
+// Error is a failed operation on a provider.
 type Error = failure.Error
 
 // failed returns err as an *Error.

@@ -25,8 +25,7 @@ type HashOptions struct {
 	// Policy decides whether a package is accepted; see [Options].
 	Policy verify.Policy
 
-	// Stated makes the h1 that a registry states replace a download, if [verify.Report.Stated] has
-	// it: a lock file records it anyway. It has no effect on other sources and locked versions.
+	// Stated makes an h1 in [verify.Report.Stated] replace a download.
 	Stated bool
 
 	// NoDownload makes platforms that need a download fail with [verify.ErrNotStated].
@@ -38,8 +37,7 @@ type HashOptions struct {
 	// Store, if not nil, stores the hashes of downloaded archives.
 	Store HashStore
 
-	// Limiter bounds archives in progress and documents together with those of other calls. If nil,
-	// a zero [Limiter] is used.
+	// Limiter, if not nil, is shared with other calls.
 	Limiter *Limiter
 
 	// TempDir is the directory of temporary archives. If empty, [os.TempDir] is used.
@@ -49,25 +47,23 @@ type HashOptions struct {
 	Progress func(Event)
 }
 
-// HashStore stores the hashes of archives, so that an archive is downloaded only once. Its
-// methods must be safe for concurrent use. Only users who may write the lock files should be
-// able to write to it. See package [github.com/tofureg/tofureg/provider/hashstore].
+// HashStore stores the hashes of archives, so that an archive is downloaded only once, as package
+// [github.com/tofureg/tofureg/provider/hashstore] does. Its methods must be safe for concurrent
+// use. Only users who may write the lock files should be able to write to it.
 type HashStore interface {
 	// Hashes returns the stored hashes of the archive with this zh, or nil.
 	Hashes(ctx context.Context, zh checksum.Hash) ([]checksum.Hash, error)
 
-	// StoreHashes replaces the stored hashes of the archive. There are two h1 if the archive
-	// has entries for directories.
+	// StoreHashes replaces the stored hashes of the archive.
 	StoreHashes(ctx context.Context, zh checksum.Hash, hashes []checksum.Hash) error
 }
 
 // Hashes returns what a lock file records about p at v: a report for each platform, whose
-// [verify.Report.Recordable] has the hash of the archive (zh) and of its content (h1). If on is
-// empty, all listed platforms are used.
+// [verify.Report.Recordable] has the zh of the archive and its h1, or two h1 if the archive has
+// entries for directories. If on is empty, as for a mirror of all platforms, all listed platforms
+// are used.
 //
-// Hashes downloads each archive into a temporary file, hashes it and judges it by o.Policy, as
-// [Download] does. It hashes an unpacked package in its directory. An archive is not
-// downloaded if
+// Hashes judges each package by o.Policy, as [Download] does. An archive is not downloaded if
 //
 //   - o.Store has the h1 for the zh that the source states, or
 //   - o.Stated is set, and the policy accepts the stated hashes and lets a lock file record
@@ -78,11 +74,10 @@ type HashStore interface {
 // platforms. A lock file with only h1 hashes needs both: the report of a locked platform has
 // hashes for SameRelease.
 //
-// A failure for one platform does not stop the others. The map has all reports, and the error
+// A failure for one platform does not stop the others. The map has the other reports, and the error
 // joins one [*Error] for each failed platform, in order. If ctx ends, the error is the error of
-// ctx. The SHA256SUMS documents and keys of all platforms together, without equal ones, have at most
-// 16 MiB, with those of other calls that share o.Limiter; beyond it the call stops with [github.com/tofureg/tofureg/failure.ErrTooLarge]
-// and no report.
+// ctx. More than 16 MiB of different SHA256SUMS documents and keys are
+// [github.com/tofureg/tofureg/failure.ErrTooLarge], without reports.
 func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, on []addrs.Platform, o HashOptions) (map[addrs.Platform]*verify.Report, error) {
 	o.Progress = flight.InTurn(o.Progress)
 	if o.Limiter == nil {
@@ -439,10 +434,10 @@ func (h *hashing) event(e Event) {
 
 // Limiter bounds what the calls of [Hashes] that share it have in progress, and the documents in
 // their reports. Use one for each job, such as a lock file. It is safe for concurrent use and must
-// not be copied after its first use.
+// not be copied.
 type Limiter struct {
-	// Parallel is the maximum number of archives in progress, from the request to the verdict, each
-	// in a temporary file. If 0 or less, 8 is used. It must not be changed after the first use.
+	// Parallel is the maximum number of archives in progress, each in a temporary file. If 0 or
+	// less, 8 is used.
 	Parallel int
 
 	once      sync.Once
@@ -457,9 +452,8 @@ const defaultParallel = 8
 // list. Each platform may have its own.
 const maxDocuments = 16 << 20
 
-// Acquire waits until one more archive may be in progress. If ctx ends first, it returns a nil
-// release and the error of ctx. The caller must call release when done. Calling it again has no
-// effect.
+// Acquire waits until one more archive may be in progress, or ctx ends. The caller must call
+// release when done. Calling it again has no effect.
 func (l *Limiter) Acquire(ctx context.Context) (release func(), err error) {
 	l.setup()
 	return acquire(ctx, l.archives)

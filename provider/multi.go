@@ -16,8 +16,7 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// NamedSource is a source of a [Multi] or a [FirstOf], and the providers that it is used for: an
-// installation method of the OpenTofu CLI.
+// NamedSource is a source of a [Multi] or a [FirstOf], and the providers that it is used for.
 type NamedSource struct {
 	// Name identifies the source in [Package.Via] and in errors. It must be unique and must
 	// not contain " > ".
@@ -45,25 +44,21 @@ type Multi struct {
 	// ProviderVersions all at once. If empty, nothing is found.
 	Sources []NamedSource
 
-	// Skipped, if not nil, is called for each skipped source, with the reason. Calls of
-	// concurrent searches may overlap.
+	// Skipped, if not nil, is called for each skipped source, concurrently for concurrent searches.
 	Skipped func(source string, err error)
 }
 
-// FirstOf is a [Source] that asks one source after the other until one answers. It is for
-// sources with the same content, such as two mirrors. It is safe for concurrent use if its
-// sources are.
+// FirstOf is a [Source] that asks one source after the other until one answers, for sources with
+// the same content, such as two mirrors. It is safe for concurrent use if its sources are.
 //
-// The next source is asked only after a fault; see [IsFault]. Any other error ends the
-// search, so a later source cannot add versions to an earlier one. Retries delay the next
-// source: set [github.com/tofureg/tofureg/transport.Client.Retries] low for all sources except
-// the last.
+// The next source is asked only after a fault; see [IsFault]. Any other error ends the search, so a
+// later source cannot add versions to an earlier one. Retries delay the next source, so set
+// [github.com/tofureg/tofureg/transport.Client.Retries] low.
 type FirstOf struct {
 	// Sources are asked in this order.
 	Sources []NamedSource
 
-	// Skipped, if not nil, is called for each skipped source, with the reason. Calls of
-	// concurrent searches may overlap.
+	// Skipped, if not nil, is called for each skipped source, concurrently for concurrent searches.
 	Skipped func(source string, err error)
 }
 
@@ -129,8 +124,8 @@ func (e *NoSourceError) Unwrap() error { return e.Err }
 // sources list, it returns all protocols and platforms. The platforms are unknown if one of
 // the sources does not list them.
 //
-// The error wraps a [*NoSourceError] if no source knows p. Otherwise it wraps the
-// [*SourceError] of the first failure, which ends the search, or says why Sources are invalid.
+// The error wraps a [*NoSourceError] if no source knows p, otherwise the [*SourceError] that ended
+// the search.
 func (m *Multi) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error) {
 	s := &search{op: "list versions of", subject: p.String(), report: m.Skipped}
 	if err := s.check(m.Sources); err != nil {
@@ -205,7 +200,7 @@ func unite[T comparable](a, b []T) []T {
 }
 
 // ProviderPackage returns the package of the first source that has it. If no source has it, the
-// error wraps a [*NoSourceError]. Otherwise it wraps a [*SourceError].
+// error wraps a [*NoSourceError].
 func (m *Multi) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
 	s := &search{op: "find", subject: (&Package{Provider: p, Version: v, Platform: platform}).String(), report: m.Skipped}
 	notFound := func(err error) bool { return errors.Is(err, ErrNotFound) }
@@ -230,8 +225,8 @@ func (m *Multi) Open(ctx context.Context, pkg *Package) (*Body, error) {
 	return source.Open(ctx, inner)
 }
 
-// ProviderVersions returns the list of the first source that answers. The error wraps the
-// [*SourceError] that ended the search, or a [*NoSourceError].
+// ProviderVersions returns the list of the first source that answers. The error wraps a
+// [*NoSourceError], or the [*SourceError] that ended the search.
 func (f *FirstOf) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error) {
 	s := &search{op: "list versions of", subject: p.String(), report: f.Skipped}
 	return firstOf(ctx, s, f.Sources, p, IsFault, func(n *NamedSource) (*Versions, error) {

@@ -8,16 +8,14 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// Pattern selects providers for a [NamedSource]: an address whose last parts may be stars, as in
-// the [CLI configuration].
+// Pattern selects providers for a [NamedSource], as in the [CLI configuration].
 //
 //	example.com/acme/alpha   this provider
 //	example.com/acme/*       all providers of the namespace
 //	example.com/*/*          all providers of the host
 //	*/*/*                    all providers
 //
-// Without a host, [addrs.DefaultHost] is used. Patterns that select the same providers are
-// equal. The zero Pattern selects no provider.
+// Without a host, [addrs.DefaultHost] is used. The zero Pattern selects no provider.
 //
 // [CLI configuration]: https://opentofu.org/docs/cli/config/config-file/#explicit-installation-method-configuration
 type Pattern struct {

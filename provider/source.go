@@ -30,8 +30,8 @@ type Lister interface {
 // Opener opens the files that a [Package] names. Its methods must be safe for concurrent
 // use.
 type Opener interface {
-	// Evidence returns [Package.Evidence] with the SHA256SUMS document and its signature,
-	// if pkg names them.
+	// Evidence returns [Package.Evidence] with the SHA256SUMS document and its signature, if pkg
+	// names them.
 	Evidence(ctx context.Context, pkg *Package) (verify.Evidence, error)
 
 	// Open starts to fetch the archive. Reads must end soon after ctx does. If Open or a
@@ -57,8 +57,8 @@ type Body struct {
 	Resumes func() int
 }
 
-// CheckAnswers returns a Source that returns an error if src answers with nil or with a package
-// that was not requested. The functions of this package check answers themselves.
+// CheckAnswers returns a [Source] that returns an error if src answers with nil or with a package
+// that was not requested. The functions of this package call it.
 func CheckAnswers(src Source) Source {
 	return struct {
 		checked
@@ -107,10 +107,9 @@ func (p *Package) checkIs(wanted addrs.Provider, v addrs.Version, platform addrs
 // maxShared bounds the cached bytes. Documents usually have a few thousand.
 const maxShared = 8 << 20
 
-// ShareEvidence returns a Source that fetches each SHA256SUMS document and its signature from
-// src only once, because the packages of a version share them. It caches 8 MiB for up to a
-// day, so use it for one job: pass it to [Hashes] and to [Download]. It checks answers as
-// [CheckAnswers] does.
+// ShareEvidence returns a [Source] that fetches each SHA256SUMS document and its signature from src
+// only once, for programs that download several packages of a version. [Hashes] calls it. It caches
+// 8 MiB for up to a day, and calls [CheckAnswers].
 func ShareEvidence(src Source) Source {
 	return &sharedEvidence{Source: CheckAnswers(src), cached: semaphore.NewWeighted(maxShared)}
 }

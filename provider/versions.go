@@ -189,8 +189,7 @@ func (n Need) matcher() func(*Release) error {
 }
 
 // Find chooses a version of p as [Versions.NewestFor] does and returns its package for
-// need.Platforms[0]. If need.Platforms is empty, the platform this program was built for is used. The
-// zero constraint allows every release.
+// need.Platforms[0].
 //
 // The error wraps ErrNotFound if src does not know p, and an [*UnavailableError] if no version
 // fits. Call ProviderVersions for the warnings of the list.
@@ -217,7 +216,7 @@ func Find(ctx context.Context, src Lister, p addrs.Provider, c addrs.ProviderCon
 	return pkg, nil
 }
 
-// UnavailableError means that no version or package fits. It describes what is listed.
+// UnavailableError means that no version or package fits, and says what is listed.
 type UnavailableError struct {
 	Provider   addrs.Provider           // as requested
 	Constraint addrs.ProviderConstraint // the allowed versions

@@ -26,9 +26,9 @@
 // it, unless PackageCredentials of [transport.Client] allows it or a module registry serves
 // its own packages; see [Client.OpenModule].
 //
-// Documents have at most 16 MiB, 100,000 versions, and 1,000 platforms of a version. Documents about
-// a package and SHA256SUMS documents have at most 1 MiB, signatures 64 KiB. What exceeds a limit is refused
-// with [github.com/tofureg/tofureg/failure.ErrTooLarge].
+// Documents have at most 16 MiB, 100,000 versions, and 1,000 platforms of a version. Documents
+// about a package and SHA256SUMS documents have at most 1 MiB, signatures 64 KiB. Beyond these
+// limits the error is [github.com/tofureg/tofureg/failure.ErrTooLarge].
 //
 // # Errors
 //

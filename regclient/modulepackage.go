@@ -28,11 +28,9 @@ type moduleKey struct {
 // ModuleLocation returns the location of the package of m at v; see "Download Source Code for a
 // Specific Module Version" in the protocol. It downloads nothing.
 //
-// The registry sends the location in the property location or in the header X-Terraform-Get.
-// A location that starts with "/", "./" or "../" is relative to the requested URL. If the
-// property use_registry_credentials is true or false, the registry serves the package itself,
-// and [module.Location.Direct] is set; see [module.DirectLocation]. The names of both properties
-// may have letters of any case. A null is the same as a missing property.
+// The registry sends the location in the property location or in the header X-Terraform-Get; see
+// [module.ResolveLocation]. If the answer has the property use_registry_credentials, the registry
+// serves the package itself; see [module.DirectLocation].
 //
 // If the registry refuses, one request for the versions finds out whether the module or the
 // version is missing. A location on this machine is [module.ErrLocal].
@@ -169,8 +167,7 @@ const acceptArchive = "application/zip, application/x-tar, */*;q=0.1"
 //   - the URL is https and not presigned.
 //
 // Otherwise a user and password may be sent; see [Client.ModuleCredentials]. If the transfer
-// breaks, it is resumed if the server supports that. A package has status 200 or 203. Reads
-// also return a [*module.Error].
+// breaks, it is resumed if the server supports that.
 func (c *Client) OpenModule(ctx context.Context, loc *module.Location) (*module.Body, error) {
 	const op = "fetch"
 	if loc == nil {

@@ -29,8 +29,6 @@ import (
 // Some registries split the list into pages, which the protocol does not have, and announce them by
 // total, limit and offset. ModuleVersions fetches up to 100 pages. If a page fails, it returns
 // the versions so far and a warning.
-//
-// Some registries answer 500 for an unknown module, which is not [module.ErrNotFound].
 func (c *Client) ModuleVersions(ctx context.Context, m addrs.Module) (*module.Versions, error) {
 	const op = "list versions of"
 	r, err := c.moduleRequest(ctx, m, "versions")

@@ -304,7 +304,7 @@ func (c *Client) document(ctx context.Context, pkg *provider.Package, ref string
 }
 
 // Open starts to fetch the archive of pkg. If the transfer breaks, it is resumed if the server
-// supports that. Reads also return a [*provider.Error].
+// supports that.
 func (c *Client) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
 	const op = "fetch"
 	switch {

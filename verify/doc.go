@@ -7,14 +7,15 @@
 //		Sums:      sums, Signature: signature, Keys: keys,
 //	}, file, size)
 //
-// The publisher of a version signs a SHA256SUMS document with a line for each archive. The
-// registry serves the document and the signature and lists the keys. Lock files and mirrors
-// have hashes of each package. A [Policy] compares all of them with the archive.
+// The publisher of a version signs a SHA256SUMS document with a line for each archive. The registry
+// serves the document and the signature and lists the keys: the evidence. What a registry or mirror
+// says without a signature is stated. A zh is the hash of an archive, an h1 the hash of its files;
+// lock files and mirrors have both. A [Policy] compares all of them with the archive.
 //
 // A signature by a key that the registry lists proves only that document and key come from the
 // same registry. To prove who published a package, set [Policy.Fingerprints].
 //
-// The method depends on what the caller has:
+// Functions and methods are safe for concurrent use. The method depends on what the caller has:
 //
 //   - an open file: [Policy.Check]
 //   - an archive whose hashes the caller computes: [Policy.JudgeArchive]
@@ -30,6 +31,6 @@
 //
 // # For sources
 //
-// Programs that fetch the evidence or serve it use [MaxSums], [MaxSignature], [Policy.NeedsEvidence],
-// [Policy.JudgeOffer], [Policy.JudgeArchive], [CheckedSums] and [Sums].
+// Programs that fetch or serve evidence use [Policy.NeedsEvidence], [Policy.JudgeOffer],
+// [Policy.JudgeArchive], [CheckedSums] and [Sums].
 package verify

@@ -369,11 +369,10 @@ func (c CheckedSums) recordable(ev Evidence, local []checksum.Hash) []checksum.H
 // JudgeStated decides about an archive without reading it, by the hashes that its source
 // states and the policy of c, as for lock files of several platforms.
 //
-// In the report Local is empty. Trust is Signed if a signature covers the zh, Accepted if a
-// stated hash is in [Policy.Accept], otherwise Checked.
+// In the report Local is empty. Trust is [Signed] if a signature covers the zh, [Accepted] if a
+// stated hash is in [Policy.Accept], otherwise [Checked].
 //
-// If the error wraps [ErrNotStated], the archive itself may be accepted. Any other error would
-// also refuse the archive.
+// If the error wraps [ErrNotStated], the archive itself may be accepted.
 func (c CheckedSums) JudgeStated(ev Evidence) (*Report, error) {
 	p := c.policy
 	if c.by == nil && p.NeedsEvidence() {

@@ -9,8 +9,7 @@
 //
 // [github.com/tofureg/tofureg/cliconfig.Config.Store] returns the store of the CLI.
 //
-// The protocol (https://opentofu.org/docs/internals/login-protocol/) is the authorization
-// code grant of OAuth 2.0 (RFC 6749) for native apps (RFC 8252) with PKCE (RFC 7636):
+// The protocol is OAuth 2.0 with PKCE, see https://opentofu.org/docs/internals/login-protocol/:
 //
 //  1. Login discovers the service login.v1 of the host.
 //  2. It listens at localhost, at a port that the host permits.
@@ -19,9 +18,8 @@
 //  5. Login exchanges the code for a token, saves the token in the Store, shows the result
 //     in the browser, and closes the port.
 //
-// Login accepts one request at the port, which must have the random state of this login. It
-// refuses other requests and continues to wait. Both URLs of the service must be https.
-// Login sends one request to the token endpoint, and follows no redirects.
+// Login accepts only a request with the random state of this login. Both URLs of the service must
+// be https, and no redirects are followed.
 //
 // Errors and logs do not contain the code, the verifier, the state or the token.
 //

@@ -58,10 +58,9 @@ func (c *Client) web() *httpx.Client { return httpx.New(c.Transport) }
 // Login gets a token for host by a login in the browser, and saves it in the Store.
 //
 // The error is a [*failure.Error]. It can wrap an [*UnsupportedError], a [*RefusedError], a
-// [*PortError], [disco.ErrInsecure] if a URL of the service is not https,
-// [github.com/tofureg/tofureg/failure.ErrTooLarge] or [auth.ErrInvalidToken] for the answer of the token endpoint,
-// [os.ErrDeadlineExceeded] after Timeout, or the error of discovery, Open, the context or
-// the Store. If only saving fails, Login returns the Result and the error.
+// [*PortError], [disco.ErrInsecure], [auth.ErrInvalidToken], os.ErrDeadlineExceeded after Timeout,
+// or the error of discovery, Open or the Store. If only saving fails, Login returns the Result and
+// the error.
 //
 // Sources that cached the host without a token must be invalidated, see [auth.Invalidator].
 func (c *Client) Login(ctx context.Context, host svchost.Hostname) (*Result, error) {

@@ -37,8 +37,7 @@ func (h Hostname) Display() string {
 // IsZero reports whether h is the zero Hostname.
 func (h Hostname) IsZero() bool { return h.ascii == "" }
 
-// Equal reports whether h == o. With it, packages such as go-cmp compare values that contain
-// a Hostname.
+// Equal reports whether h == o, for packages such as go-cmp.
 func (h Hostname) Equal(o Hostname) bool { return h == o }
 
 // Compare compares ASCII forms and returns -1, 0 or +1. It returns 0 only if h == o.

@@ -80,7 +80,7 @@ type Options struct {
 	// ZHOnly disables the computation of h1 hashes of unpacked packages.
 	ZHOnly bool
 
-	// NoEvidence disables the recording of evidence. Then clients of the mirror must trust it.
+	// NoEvidence disables the recording of evidence. Clients of the mirror must trust it then.
 	NoEvidence bool
 
 	// Progress, if not nil, is called for the events of [provider.Receive], [EventKept], and
@@ -88,7 +88,7 @@ type Options struct {
 	Progress func(provider.Event)
 }
 
-// EventKept means that the mirror already has an accepted archive.
+// EventKept means that the mirror has the archive already.
 const EventKept provider.EventKind = "kept"
 
 // defaultParallel is used if Options.Parallel is not set.
@@ -106,8 +106,8 @@ type Added struct {
 	// Hashes are the hashes that the mirror states for the archive.
 	Hashes []checksum.Hash `json:"hashes"`
 
-	// Report is the report of the policy about the archive. It is nil if the archive was kept without
-	// reading it: its record is accepted, but nothing shows that the archive is still the recorded one.
+	// Report is the report of the policy about the archive. It is nil if the archive was kept
+	// without reading it, because its record is accepted.
 	Report *verify.Report `json:"report,omitempty"`
 }
 
@@ -115,13 +115,12 @@ type Added struct {
 // documents list a version once all its wanted archives have been tried, with those that are there.
 // Entries that other programs have written stay, except for missing archives.
 //
-// An existing archive is kept without a request if it has the recorded size and evidence, and o.Policy
-// accepts its record. It is read only for a missing h1; [Mirror.Check] reads all archives. Otherwise it is judged with the evidence of src, and
-// replaced if it is damaged or another archive. An invalid Want fails the call before anything is added.
+// An existing archive of the recorded size is kept without reading it if o.Policy accepts its
+// record; [Mirror.Check] reads all archives. Otherwise it is judged with the evidence of src, and
+// replaced if it is damaged or another archive.
 //
-// Add returns those wanted packages that are now in the mirror, sorted, also with an error. The error joins a
-// [*provider.Error] for each failure. More than 4 MiB of different SHA256SUMS documents of one
-// version are refused with [github.com/tofureg/tofureg/failure.ErrTooLarge].
+// Add returns those wanted packages that are now in the mirror, sorted, also with an error. The
+// error joins a [*provider.Error] for each failure.
 func (m *Mirror) Add(ctx context.Context, src provider.Source, wants []Want, o Options) ([]Added, error) {
 	return m.add(ctx, src, wants, o, func(Want) job { return job{policy: o.Policy} })
 }

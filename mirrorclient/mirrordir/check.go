@@ -36,7 +36,7 @@ type CheckOptions struct {
 	Progress func(provider.Event)
 }
 
-// EventChecked means that [Mirror.Check] or [Mirror.Reindex] has read an archive.
+// EventChecked means that an archive was read.
 const EventChecked provider.EventKind = "checked"
 
 // Report is the result of [Mirror.Check] or [Mirror.Reindex].
@@ -110,8 +110,8 @@ func (m *Mirror) Check(ctx context.Context, o CheckOptions) (*Report, error) {
 // Reindex writes all documents anew, and records archives that other programs such as "tofu providers
 // mirror" have added. It cannot verify their origin; [Mirror.Add] can.
 //
-// It removes entries for missing archives, and reports but does not list archives without a record that
-// are invalid, and archives of another size than recorded; [Mirror.Check] also compares their bytes. The error is nil if Reindex completes, whatever the report contains.
+// It lists only archives that are valid, or have the recorded size; [Mirror.Check] also compares
+// their bytes. The error is nil if Reindex completes, whatever the report contains.
 func (m *Mirror) Reindex(ctx context.Context, o CheckOptions) (*Report, error) {
 	return m.inspect(ctx, "reindex", o, (*inspection).reindex)
 }

@@ -25,20 +25,18 @@
 // package. HOST is in Unicode, as the CLI writes it. Network clients ask for HOST in ASCII: serve a
 // mirror of such a host with package mirrorserve.
 //
-// [Mirror.Add] writes a record for each archive, with its hashes and the SHA256SUMS document, the
-// signature and the keys of the registry, which the protocol cannot state. With it the zero
-// [verify.Policy] accepts the archive also from the mirror. The documents list recorded archives.
-// [Mirror.Reindex] records the archives that other programs have added. Documents and records have at
-// most 16 MiB.
+// [Mirror.Add] writes a record for each archive, with its hashes and the evidence of the registry,
+// which the protocol cannot state. With it the zero [verify.Policy] accepts the archive also from
+// the mirror. [Mirror.Reindex] records the archives that other programs have added.
 //
 // # Concurrency
 //
-// Several processes may call all methods concurrently while clients read the mirror. Documents list
-// only complete files, also after a crash.
+// Several processes may change a mirror while clients read it. Documents list only complete files,
+// also after a crash.
 //
 // # For servers
 //
+// Servers such as package [github.com/tofureg/tofureg/mirrorclient/mirrorserve] use
 // [Mirror.ListedVersions], [Mirror.ListedArchives], [Mirror.RecordedPackage], [Mirror.AddArchive],
-// [Mirror.ArchiveURL], [Mirror.Local] and [Mirror.Stage] are for servers such as package
-// [github.com/tofureg/tofureg/mirrorclient/mirrorserve].
+// [Mirror.ArchiveURL], [Mirror.Local] and [Mirror.Stage].
 package mirrordir

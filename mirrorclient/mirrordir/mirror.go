@@ -30,9 +30,8 @@ var _ provider.Source = (*Mirror)(nil)
 // Open returns the mirror in a local directory, which may be a symbolic link. If it is missing, the
 // error wraps [fs.ErrNotExist].
 //
-// The mirror never reads or writes through a symbolic link that leads out of the directory, apart from
-// links in place of unpacked packages. The directory ".tofureg" in it has lock files and unfinished
-// files.
+// The mirror follows no symbolic links out of the directory, except to an unpacked package. The
+// directory ".tofureg" in it has lock files and unfinished files.
 func Open(dir string) (*Mirror, error) {
 	full, err := filepath.Abs(dir)
 	if err != nil {

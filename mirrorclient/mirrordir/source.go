@@ -149,8 +149,8 @@ func (m *Mirror) archiveName(ctx context.Context, pkg *provider.Package) (string
 }
 
 // ListedVersions returns the versions in the index of p, unsorted, or all versions with archives if
-// the index is missing. Unlike [Mirror.ProviderVersions], it does not look for the archives of an index.
-// A damaged index is an error; without any files of p, the error wraps [provider.ErrNotFound].
+// the index is missing. Unlike [Mirror.ProviderVersions], it does not look for the archives of an
+// index.
 func (m *Mirror) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
 	index, err := m.readIndex(ctx, p)
 	if index != nil || err != nil {

@@ -12,9 +12,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Storage contains the files of a mirror. [Open] makes one for a directory; package
-// [github.com/tofureg/tofureg/mirrorclient/mirrordir/dirtest] tests other implementations, such as one
-// for an object store.
+// Storage contains the files of a mirror, for example in an object store. Package
+// [github.com/tofureg/tofureg/mirrorclient/mirrordir/dirtest] tests implementations.
 //
 // Names are paths as defined by [fs.ValidPath], except ".", and may have "+" and ":" in them. A Storage
 // does not change names. For a name that it does not support, the error wraps [fs.ErrInvalid]. The
@@ -36,8 +35,8 @@ type Storage interface {
 	Delete(ctx context.Context, name string) error
 }
 
-// Locker is a [Storage] with locks. Without them, processes may download the same version twice, and
-// only one may remove or replace archives of a provider while none adds any.
+// Locker is a [Storage] with locks. Without them, no other process may add archives of a provider
+// while one removes or replaces some.
 type Locker interface {
 	// Lock waits for the lock of this name, which need not be a file. If ctx ends first,
 	// the error wraps its error or cause. The lock ends with the process.

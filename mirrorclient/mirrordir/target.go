@@ -204,9 +204,8 @@ func (t *target) added(fetched bool) *Added {
 // file uses disk space.
 const maxLockWait = 5 * time.Minute
 
-// AddArchive adds an archive that [provider.Receive] has received into a file of [Mirror.Stage],
-// unless the mirror has one that o.Policy accepts. It judges the archive by o.Policy. If the version
-// is locked for five minutes, the error wraps [context.DeadlineExceeded].
+// AddArchive adds an archive that [provider.Receive] has received into a file of [Mirror.Stage], if
+// o.Policy accepts it, unless the mirror has one that o.Policy accepts.
 func (m *Mirror) AddArchive(ctx context.Context, s *Staged, pkg *provider.Package, got *provider.Received, o Options) (*Added, error) {
 	added, err := m.addArchive(ctx, s, pkg, got, o)
 	return added, failed("mirror", pkg.String(), err)

@@ -33,8 +33,7 @@ import (
 // after verification. If an archive cannot be added to Mirror, it is still forwarded, and the error is
 // logged.
 //
-// To refuse requests, wrap the Cache in another Source. A wrapped Source is not asked for cached
-// packages.
+// To refuse requests, wrap the Cache in another Source.
 type Cache struct {
 	// Source is the source of the packages. It must not be nil.
 	Source provider.Source

@@ -63,9 +63,8 @@ func subject(p addrs.Provider, v addrs.Version, on addrs.Platform) string {
 	return (&provider.Package{Provider: p, Version: v, Platform: on}).String()
 }
 
-// Executable returns the absolute path of the provider's program: the first file, by name, that is
-// called terraform-provider-TYPE, possibly followed by "_" or "." and more. If there is none, the
-// error wraps ErrNoExecutable.
+// Executable returns the absolute path of the provider's program. If there is none, the error wraps
+// [ErrNoExecutable].
 func (p *Package) Executable() (string, error) {
 	entries, err := os.ReadDir(p.Dir)
 	if err != nil {
@@ -122,12 +121,12 @@ func (d *Dir) PathOf(p addrs.Provider, v addrs.Version, on addrs.Platform) strin
 }
 
 // Lookup returns an installed package if its content has one of the accepted hashes, for example
-// those of a lock file. It reads and hashes all of the content, takes no lock and writes nothing.
-// Only an h1 can match: if accept is nil or has no h1, Lookup accepts no package.
+// those of a lock file. It takes no lock and writes nothing. Only an h1 can match: if accept has an
+// h1, Lookup reads and hashes the content, otherwise it accepts no package.
 //
-// The error is a [*provider.Error]. It wraps ErrNotInstalled, ErrLinked, [checksum.ErrIrregular]
-// for links or devices in the package, or [verify.ErrNotAccepted] and a [*checksum.MismatchError]
-// for other content.
+// The error wraps [ErrNotInstalled], [ErrLinked] if a directory above the package is a link,
+// [checksum.ErrIrregular] for links or devices in the package, or [verify.ErrNotAccepted] and a
+// [*checksum.MismatchError] for other content. If Path is empty, it wraps none of these.
 func (d *Dir) Lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform, accept []checksum.Hash) (*Installed, error) {
 	// A nil Accept would disable the check, so it must not be nil.
 	found, err := d.lookUp(ctx, p, v, on, verify.Policy{Accept: append([]checksum.Hash{}, accept...)})
@@ -172,7 +171,7 @@ func (d *Dir) lookUp(ctx context.Context, p addrs.Provider, v addrs.Version, on 
 // All yields the packages in the directory, sorted by name, without verifying them. It ignores
 // names that Install does not use, and follows no symbolic links except to a package.
 //
-// All yields an error for an unreadable directory, and continues. A missing Dir has no packages.
+// All yields an error for an unreadable directory, and continues.
 func (d *Dir) All() iter.Seq2[*Package, error] { return d.all(context.Background()) }
 
 // all is All until ctx ends. Then it yields its error.
@@ -233,11 +232,8 @@ func walk(ctx context.Context, root *os.Root, dir string, levels int, found func
 }
 
 // Prune removes the packages for which keep returns false, and returns them. If keep is nil, it
-// removes none. It also clears the staging directories of dead processes. Lock files and parent
-// directories stay, and so do the targets of symbolic links.
-//
-// If a package cannot be removed, Prune continues and joins the errors. If ctx ends, it returns the
-// removed packages and an error.
+// removes none. It also clears the staging directories of dead processes. The targets of symbolic
+// links stay.
 //
 // Call Prune while no CLI uses the directory. Windows does not remove a package
 // whose program is running.

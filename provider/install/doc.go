@@ -1,5 +1,5 @@
-// Package install puts provider packages into plugin directories. Goroutines, processes and the CLI
-// can share a directory.
+// Package install puts provider packages into plugin directories. Processes and the CLI can share a
+// directory.
 //
 // A [Dir] has the [layout] of .terraform/providers, TF_PLUGIN_CACHE_DIR and filesystem_mirror:
 //
@@ -35,8 +35,7 @@
 // program is running fails.
 //
 // Each call locks the file OS_ARCH.lock beside the package, as OpenTofu 1.10 and later versions do.
-// Without file locks nothing can be installed. Terraform and older
-// versions of OpenTofu take no lock. If they damage a package, [Dir.Lookup] refuses it and the next
+// Terraform takes no lock. If it damages a package, [Dir.Lookup] refuses it and the next
 // [Dir.Install] replaces it.
 //
 // [layout]: https://opentofu.org/docs/cli/config/config-file/

@@ -39,13 +39,11 @@ type Options struct {
 // and unpacks the archive. It replaces a package with other content or a symbolic link, but not the
 // target of the link. Files get the mode 0755 or 0644, less the umask.
 //
-// [checksum.Limits] bound sizes and counts. The error wraps [checksum.ErrArchive] for an archive
-// with unsafe or duplicate names, links or devices. Other errors are those of [provider.Download],
-// and ErrLinked.
+// The error wraps [checksum.ErrArchive] for an archive with unsafe or duplicate names, links or
+// devices. Other errors are those of [provider.Download], and ErrLinked.
 //
 // Of several calls for the same package, in any process, one downloads it. The others wait
-// ([provider.EventWaiting]) and judge the installed package by their own policies, with the hashes
-// that a process of the same user has computed.
+// ([provider.EventWaiting]) and judge the installed package by their own policies.
 //
 // If pkg.Dir is set, Install links or copies this directory and judges its h1. Then src may be nil
 // if the policy needs no evidence.

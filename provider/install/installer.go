@@ -13,11 +13,11 @@ import (
 
 // An Installer installs the required providers and updates the lock file.
 //
-// Set the fields before the first call and do not change them afterwards. Methods may be called
-// concurrently, also by processes with the same directories.
+// Set the fields before the first call. Methods may be called concurrently, also by processes with
+// the same directories.
 type Installer struct {
-	// Source lists versions and provides packages. If nil, the Installer is offline: a provider
-	// that is not locked and in Dir or Cache fails with [provider.ErrOffline].
+	// Source provides packages. If nil, the Installer is offline: a provider that is not locked and
+	// in Dir or Cache fails with [provider.ErrOffline].
 	Source provider.Source
 
 	// Dir is the directory to install in. It is required.
@@ -27,9 +27,9 @@ type Installer struct {
 	// and placed from there in Dir.
 	Cache *Dir
 
-	// TrustCache accepts a package in Cache unverified if the lock file has no hashes of the selected
-	// version and Policy sets no Accept, RequireSignature, Keys or Fingerprints. The lock file gains
-	// the h1 of the package, whichever user put it there. The CLI's setting is
+	// TrustCache accepts a package in Cache unverified if the lock file has no hashes of the
+	// selected version and Policy demands none and no signature. The lock file gains the h1 of the
+	// package, whichever user put it there. The CLI's setting is
 	// plugin_cache_may_break_dependency_lock_file. If false, such a package is downloaded again.
 	TrustCache bool
 
@@ -55,8 +55,7 @@ type Installer struct {
 	// used. Versions without a supported protocol are skipped.
 	Protocols addrs.ProviderConstraint
 
-	// LockPlatforms are the platforms whose hashes the lock file should have beside those of
-	// Platform. Their packages are hashed but not installed.
+	// LockPlatforms are further platforms whose hashes the lock file should have.
 	//
 	// A lock file does not say which platform a hash is for, so Ensure counts. If the lock file has
 	// an h1 for as many archives as there are platforms, it hashes nothing. After replacing one
@@ -73,8 +72,7 @@ type Installer struct {
 	// Hashes, if not nil, stores computed hashes of archives for LockPlatforms.
 	Hashes provider.HashStore
 
-	// TempDir is for packages while they are hashed for LockPlatforms. If empty, it is [os.TempDir].
-	// It should not be in memory.
+	// TempDir is for archives of LockPlatforms. If empty, it is [os.TempDir].
 	TempDir string
 
 	// Parallel is the maximum number of packages in progress. If 0 or less, 32 is used.
@@ -86,8 +84,7 @@ type Installer struct {
 	Progress func(provider.Event)
 }
 
-// EventFailed is the event of [Installer.Ensure] for a provider that could not be installed or
-// locked. Err is the cause.
+// EventFailed means that [Installer.Ensure] could not install or lock a provider.
 const EventFailed provider.EventKind = "failed"
 
 const defaultParallel = 32
@@ -110,8 +107,7 @@ func (in *Installer) Ensure(ctx context.Context, requirements map[addrs.Provider
 }
 
 // Plan returns what Ensure would do, without downloading packages or writing files. The lock of the
-// result lacks hashes that only packages tell. If [lockfile.File.Equal] says that it differs from
-// lock, Ensure would change a version or the set of providers.
+// result lacks hashes that only packages tell.
 func (in *Installer) Plan(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint, lock *lockfile.File) (*Result, error) {
 	return in.ensure(ctx, requirements, lock, true)
 }
@@ -152,8 +148,8 @@ type Selection struct {
 	// Fetched is the number of bytes that were downloaded to install the package.
 	Fetched int64 `json:"fetched,omitempty"`
 
-	// Unlocked are the platforms in Installer.LockPlatforms, without Platform, whose hashes the
-	// given lock file may lack. Ensure has added the hashes unless Err is set.
+	// Unlocked are the platforms in Installer.LockPlatforms whose hashes the given lock file may
+	// lack. Ensure has added the hashes unless Err is set.
 	Unlocked []addrs.Platform `json:"unlocked,omitempty"`
 
 	// Reports has a report for Platform and each platform in LockPlatforms that was hashed.
@@ -178,7 +174,7 @@ const (
 	FromBuiltIn  Origin = "builtin"  // in the CLI itself
 )
 
-// LockedError says that the version in the lock file cannot be kept. Set Installer.Upgrade to
+// LockedError means that the version in the lock file cannot be kept. Set [Installer.Upgrade] to
 // select another version.
 type LockedError struct {
 	Provider   addrs.Provider           // the locked provider

@@ -20,10 +20,9 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Place puts a package of another directory into d, for example from a shared cache. [Dir.Lookup]
-// or [Dir.Install] must have verified the package. If copies is false and the system permits, Place
-// makes an absolute symbolic link, as the CLI does. Otherwise it copies the files, hashes them and
-// compares the h1 with the Report.
+// Place puts a package that another directory has verified into d, for example from a shared cache.
+// If copies is false and the system permits, Place makes an absolute symbolic link, as the CLI
+// does. Otherwise it copies the files and compares the h1 with the Report.
 //
 // If d has a package with this content, it stays. Anything else at its location is replaced as by
 // [Dir.Install].

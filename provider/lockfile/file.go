@@ -51,9 +51,9 @@ func (e *NotLockedError) Unwrap() error { return e.Err }
 // A File is the content of a lock file. The zero File is empty and ready to use. It is safe
 // for concurrent use while it is not modified.
 type File struct {
-	// Header is the comment at the top of the file, without a newline at the end. If empty,
-	// [HeaderOpenTofu] is written, except to a file from [ParseLenient] that had content without a header.
-	// If [HeaderNone], no header is written. Lines without a comment sign get one.
+	// Header is the comment at the top of the file, with or without comment signs. [Parse] keeps
+	// the one that it finds. If empty, [HeaderOpenTofu] is written, except to a file from
+	// [ParseLenient] that had none. If [HeaderNone], no header is written.
 	Header string
 
 	entries  map[addrs.Provider]Entry // hashes are shared with clones and never changed in place
@@ -102,8 +102,7 @@ func (f *File) Get(p addrs.Provider) (Entry, bool) {
 // Len returns the number of locked providers.
 func (f *File) Len() int { return len(f.entries) }
 
-// All yields copies of the entries, ordered by provider. If f is modified during the
-// iteration, All may or may not yield the changes.
+// All yields copies of the entries, ordered by provider.
 func (f *File) All() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		for _, p := range f.providers() {
@@ -119,9 +118,9 @@ func (f *File) providers() []addrs.Provider {
 	return slices.SortedFunc(maps.Keys(f.entries), addrs.Provider.Compare)
 }
 
-// Covers reports whether p is locked at version v with hashes, so that [File.Accept] decides
-// which packages may be installed. It is also true if the hashes are unreadable, or the version
-// of unreadable hashes, or content outside of the entries.
+// Covers reports whether p is locked at version v with hashes, so that [File.Accept] decides which
+// packages may be installed. It is also true if such hashes may be unreadable. The zero version is
+// never covered.
 func (f *File) Covers(p addrs.Provider, v addrs.Version) bool {
 	e := f.entries[p]
 	return !v.IsZero() && (e.Version == v && len(e.Hashes) > 0 || f.unreadableAt(p, v))
@@ -174,8 +173,7 @@ func (f *File) Warnings() []*ParseError { return slices.Clone(f.warnings) }
 // new version. If [File.Covers] is true, verify with [File.Accept] as Accept of the policy, or as
 // SameRelease for other platforms, and add only the Local of the report.
 //
-// The error wraps [ErrUnreadable] if the existing hashes of v are unreadable, or the version of
-// unreadable hashes. It wraps [ErrNotLockable], or v or c is not valid for a provider. On an
+// The error wraps [ErrUnreadable] if hashes of v may be unreadable, or [ErrNotLockable]. On an
 // error f is unchanged.
 func (f *File) Merge(p addrs.Provider, v addrs.Version, c addrs.ProviderConstraint, hashes []checksum.Hash) error {
 	e := Entry{Provider: p, Version: v, Constraints: c, Hashes: hashes}
@@ -260,10 +258,9 @@ func (f *File) Keep(providers iter.Seq[addrs.Provider]) (removed []addrs.Provide
 	return removed
 }
 
-// Migrate copies the entries of registry.terraform.io/hashicorp/* to registry.opentofu.org,
-// without hashes, because the packages there differ. It skips providers that are already
-// locked there. It returns the added providers, in order. The old entries stay. OpenTofu does
-// the same when it first reads such a file.
+// Migrate copies the entries of registry.terraform.io/hashicorp/* to registry.opentofu.org, without
+// hashes, unless the provider is locked there, as OpenTofu does. It returns the added providers, in
+// order.
 func (f *File) Migrate() []addrs.Provider {
 	var added []addrs.Provider
 	for _, old := range f.providers() {

@@ -28,8 +28,7 @@ const (
 // Parse reads a lock file as strictly as the CLI. filename is only used in errors.
 //
 // The error joins up to 50 [*ParseError], or wraps [github.com/tofureg/tofureg/failure.ErrTooLarge]
-// beyond 16 MiB. If an address cannot be
-// locked, it also wraps [ErrNotLockable]. Brackets may be nested 100 deep.
+// beyond 16 MiB.
 func Parse(data []byte, filename string) (*File, error) {
 	return parse(data, filename, false)
 }
@@ -38,12 +37,10 @@ func Parse(data []byte, filename string) (*File, error) {
 // modified entries, and keep all other content: comments, order, layout and unknown blocks. A
 // modified entry is written as the CLI writes it, and comments in it are lost.
 //
-// ParseLenient accepts values that are not in canonical form, and constraints that it cannot
-// read, which stay until they are replaced. Other content that it does not understand may hide
-// hashes, for example a misspelt argument, an invalid hash or a second block of a provider. It
-// makes the entry [Entry].Unreadable. Outside of the entries it makes all entries Unreadable,
-// and [File.Covers] true for all other providers. [File.Set] does not remove content outside of
-// the entries, so the entries of the saved file are Unreadable again.
+// ParseLenient accepts values that are not in canonical form, and constraints that it cannot read,
+// which stay until they are replaced. Other content that it does not understand may hide hashes,
+// for example a misspelt argument. It makes the entry [Entry.Unreadable], or if it is outside of
+// the entries, all entries, and [File.Covers] true for all other providers.
 //
 // The error is a [*ParseError] if the syntax is too ambiguous to edit, or wraps [github.com/tofureg/tofureg/failure.ErrTooLarge].
 func ParseLenient(data []byte, filename string) (*File, error) {

@@ -49,9 +49,8 @@ func read(path string) ([]byte, error) {
 // that has the same header and entries unchanged, with its comments, and creates no file
 // without entries.
 //
-// A new file has mode 0644 before the umask; an existing file keeps its mode. A symbolic link
-// at path is replaced, as the CLI does. Save also removes temporary files ".tofureg-…" that
-// killed processes left in the directory.
+// A new file has mode 0644 before the umask; an existing file keeps its mode. A symbolic link at
+// path is replaced.
 func (f *File) Save(path string) error {
 	if err := f.save(path); err != nil {
 		return fmt.Errorf("write lock file: %w", err)

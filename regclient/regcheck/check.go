@@ -110,9 +110,8 @@ type TB interface {
 //	unknown mirror provider  status 404
 //	authorization            status 401 without the token
 //
-// Archives of at most 1 GiB are downloaded to temporary files. The namespace
-// "regcheck-unknown" and the version 0.0.0-regcheck must not exist. Each check reports at most
-// 20 failures and 20 pieces of advice.
+// Archives of at most 1 GiB are downloaded to temporary files. The namespace "regcheck-unknown" and
+// the version 0.0.0-regcheck must not exist.
 func Check(t TB, baseURL string, o Options) {
 	t.Helper()
 	for _, f := range Examine(t.Context(), baseURL, o) {

@@ -6,8 +6,7 @@
 //	reg.AddModule(regtest.Module{Address: "acme/network/aws"})
 //	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 //
-// Archives, SHA256SUMS documents and OpenPGP signatures are real. Contents are the same in
-// every run, keys are not.
+// Archives, SHA256SUMS documents and OpenPGP signatures are real.
 //
 // A [Registry] can be used in three ways:
 //
@@ -16,20 +15,12 @@
 //   - [Registry.ServeHTTP] makes it an [net/http.Handler].
 //   - [Registry.ServeTLS] listens on the loopback interface, for tofu and terraform.
 //
-// It speaks discovery and the protocols of provider registries, module registries, network
-// mirrors and, with [Registry.Login], logins; see [Kind]. Files have strong entity tags and
-// support ranges. HEAD is answered with 404.
+// It speaks discovery and the protocols of provider registries, module registries, network mirrors
+// and, with [Registry.Login], logins; see [Kind]. Files support ranges. HEAD is answered with 404.
 //
-// [Provider] and [Module] describe what is served, valid or not. A [Fault] delays, breaks,
-// refuses, redirects or alters answers. Invalid arguments, such as a malformed address, cause
-// a panic. Requests never do.
+// [Provider] and [Module] describe what is served, valid or not. A [Fault] changes answers.
+// Functions panic on invalid arguments, such as a malformed address.
 //
-// Package [github.com/tofureg/tofureg/regclient/regcheck] checks a real server. Package
-// [github.com/tofureg/tofureg/regclient/regtest/vectors] has test cases in JSON.
-//
-// See https://opentofu.org/docs/internals/remote-service-discovery/,
-// https://opentofu.org/docs/internals/provider-registry-protocol/,
-// https://opentofu.org/docs/internals/module-registry-protocol/,
-// https://opentofu.org/docs/internals/provider-network-mirror-protocol/ and
-// https://opentofu.org/docs/internals/login-protocol/.
+// Package [github.com/tofureg/tofureg/regclient/regtest/vectors] has test cases in JSON for other
+// languages, and package [github.com/tofureg/tofureg/regclient/regcheck] checks real servers.
 package regtest

@@ -17,9 +17,8 @@ import (
 // A Fault changes answers. The first six fields select requests, the others say what is
 // changed. Zero fields have no effect.
 //
-// All faults that match a request apply together, in the order in which they were added. Of
-// several with a Status, Redirect or Raw the first applies. The other faults apply to the
-// request after a redirect.
+// All faults that match a request apply together. Of several with a Status, Redirect or Raw the
+// first applies.
 //
 //	// The first two archives break off after 1000 bytes.
 //	reg.AddFault(regtest.Fault{Kind: regtest.Archive, First: 2, Break: "cut", After: 1000})
@@ -91,8 +90,7 @@ type fault struct {
 	seen int
 }
 
-// AddFault adds a fault. It panics if Status is neither zero nor from 200 to 999, or if Break or
-// Part are unknown.
+// AddFault adds a fault.
 func (r *Registry) AddFault(f Fault) {
 	if f.Status != 0 && (f.Status < 200 || f.Status > 999) {
 		panic(fmt.Sprintf("regtest: AddFault: status %d is not between 200 and 999", f.Status))

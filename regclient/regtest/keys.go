@@ -33,8 +33,7 @@ type Key struct {
 	armor  string
 }
 
-// NewKey makes a new key. It panics if Expires is not after Created, or more than 136 years
-// later, if RSABits is from 1 to 1023, and if Name contains parentheses or angle brackets.
+// NewKey makes a new key. It panics on options that no key can have.
 func NewKey(o KeyOptions) *Key {
 	key, err := newKey(o)
 	if err != nil {

@@ -27,10 +27,9 @@ const (
 // maxForm is the maximum size of a form in bytes.
 const maxForm = 64 << 10
 
-// A Login is the identity server of a [Registry], for the service login.v1. The zero value
-// answers at /oauth/authorization and /oauth/token. It asks no questions: it sends the browser
-// back with a code, and exchanges the code for the token. [Registry.Browse] acts as the
-// browser, and [Registry.Require] requires the token.
+// A Login is the identity server of a [Registry], for the service login.v1. It asks no questions:
+// it sends the browser back with a code, and exchanges the code for the token. [Registry.Browse]
+// acts as the browser, and [Registry.Require] requires the token.
 //
 // The server checks the client ID, PKCE with S256 (RFC 7636), the state, the redirect to
 // http://localhost:PORT/ or 127.0.0.1, and that each code is used once (RFC 6749).
@@ -156,7 +155,7 @@ const browseTimeout = time.Minute
 //
 //	client := &login.Client{Transport: &transport.Client{HTTP: reg.Client()}, Open: reg.Browse}
 //
-// It returns an error if the last page cannot be read, or has a status of 400 or more.
+// It returns an error if the last page has a status of 400 or more.
 func (r *Registry) Browse(rawURL string) error { return browse(rawURL, r) }
 
 // Browse is like [Registry.Browse] over TLS.

@@ -10,8 +10,8 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// A Mirror is how a [Registry] serves its providers, of all hosts, as a network mirror. The
-// zero value is like a mirror of the CLI.
+// A Mirror is how a [Registry] serves its providers as a network mirror. The zero value is like a
+// mirror of the CLI.
 type Mirror struct {
 	Path       string   // of the base URL; if empty, "/mirror/"
 	URLs       string   // of archives, as in [Provider], or "name" for ….zip, or "download" for download/….zip; if empty, "name"

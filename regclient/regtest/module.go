@@ -31,12 +31,12 @@ type Module struct {
 	Version    string         // any text; if empty, "1.0.0"
 	Properties map[string]any // further properties in the list, such as "deprecated"
 
-	// Files are contents by name. A name that ends with a slash is a directory. If nil, there
-	// is a main.tf, also in Subdir.
+	// Files are contents by name. The name of a directory ends with a slash. If nil, there is a
+	// main.tf, also in Subdir.
 	Files map[string]string
 
-	// Size, if not zero, is the size of a further file "large.bin" in bytes, at most 4 GiB
-	// less 1 MiB. Its bytes do not compress and are not held in memory. It excludes Deflate.
+	// Size, if not zero, is the size of a further file "large.bin" in bytes, under 4 GiB, which is
+	// not held in memory. It excludes Deflate.
 	Size int64
 
 	Format  string // of the package: "tar.gz", "zip", "tar.xz" or "tar.bz2"; if empty, "tar.gz"
@@ -69,8 +69,8 @@ var mediaTypes = map[string]string{
 	"tar.gz": "application/gzip", "zip": "application/zip", "tar.xz": "application/x-xz", "tar.bz2": "application/x-bzip2",
 }
 
-// AddModule adds a version of a module. If a version is added twice, it is listed twice, and
-// the first is served. AddModule panics if m is invalid.
+// AddModule adds a version of a module. If a version is added twice, it is listed twice, and the
+// first is served.
 func (r *Registry) AddModule(m Module) *ModuleRelease {
 	rel := newModuleRelease(r, m)
 	r.mu.Lock()
@@ -214,8 +214,8 @@ func (r *Registry) modulePackage(t target) *answer {
 // A ModuleList is the form of lists of module versions. The zero value is one list with all
 // versions, as in the protocol.
 type ModuleList struct {
-	// PageSize is the default number of versions in a list. The query parameters limit and
-	// offset select others. If zero, there are no pages.
+	// PageSize is the default of the query parameter limit, the number of versions in a list. If
+	// zero, there are no pages.
 	PageSize int
 
 	MaxPageSize   int  // maximum limit; if zero, 1000

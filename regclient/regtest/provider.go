@@ -24,9 +24,8 @@ type Provider struct {
 	Protocols []string // plugin protocols; if nil, "5.0"
 	Warnings  []string // added to the list of versions
 
-	// Size, if not zero, is the size of the executable in bytes, at most 4 GiB less 1 MiB.
-	// Its bytes do not compress and are not held in memory. If Size is large, use one platform:
-	// SHA256SUMS has the digests of all.
+	// Size, if not zero, is the size of the executable in bytes, under 4 GiB, which is not held in
+	// memory. If it is large, use one platform: SHA256SUMS has the digests of all.
 	Size int64
 
 	Files   map[string]string // further files by name, as in [Module]
@@ -50,8 +49,7 @@ type Provider struct {
 	URLs string
 }
 
-// A Release is a version of a provider in a [Registry]. Its files are built on demand. Methods
-// panic if the version does not have the platform.
+// A Release is a version of a provider in a [Registry].
 type Release struct {
 	p         Provider // with defaults
 	provider  addrs.Provider

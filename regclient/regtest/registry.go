@@ -40,8 +40,7 @@ type Registry struct {
 	grants    map[string]grant // codes that were not exchanged yet
 }
 
-// New returns an empty registry for host, for example "registry.example.com" or
-// "localhost:8443". It panics if host is invalid.
+// New returns an empty registry for host, for example "registry.example.com" or "localhost:8443".
 func New(host string) *Registry {
 	name, err := svchost.Parse(host)
 	if err != nil {
@@ -64,8 +63,8 @@ func (r *Registry) Key() *Key { return r.key() }
 // Client returns a client that uses [Registry.RoundTrip].
 func (r *Registry) Client() *http.Client { return &http.Client{Transport: r} }
 
-// AddProvider adds a version of a provider. If a version is added twice, it is listed twice,
-// and the first that has the platform is served. AddProvider panics if p is invalid.
+// AddProvider adds a version of a provider. If a version is added twice, it is listed twice, and
+// the first that has the platform is served.
 func (r *Registry) AddProvider(p Provider) *Release {
 	rel := newRelease(r, p)
 	r.mu.Lock()
@@ -88,10 +87,9 @@ func freeDir(version string, taken func(dir string) bool) string {
 	return dir
 }
 
-// Require requires the token, as "Authorization: Bearer TOKEN", for requests of the given
-// kinds. Zero means all kinds except LoginAuthz and LoginToken. Requests without a token are answered
-// with 401, with another token with 403. An empty token removes the requirement. Redirected
-// requests need no token.
+// Require requires the token, as "Authorization: Bearer TOKEN", for requests of the given kinds.
+// Zero means all kinds except LoginAuthz and LoginToken. Requests without a token are answered with
+// 401, with another token with 403. An empty token removes the requirement.
 func (r *Registry) Require(token string, on Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

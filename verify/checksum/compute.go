@@ -61,8 +61,7 @@ func digest(ctx context.Context, r io.Reader) (sum [32]byte, err error) {
 	return [32]byte(h.Sum(nil)), err
 }
 
-// H1Sum returns the h1 of files, which yields names and SHA-256 sums in any order. Names are
-// relative, with slashes. Duplicate names, newlines and backslashes are errors.
+// H1Sum returns the h1 of files, which yields names, with slashes, and SHA-256 sums in any order.
 //
 // The h1 is the SHA-256 of a line for each file, sorted by name: the sum in lower-case hex,
 // two spaces, the name. See golang.org/x/mod/sumdb/dirhash.
@@ -128,8 +127,8 @@ func H1Dir(ctx context.Context, fsys fs.FS) (Hash, error) {
 // L1Dir is [H1Dir] for a directory that may have symbolic links. It does not follow them. Without
 // links it returns the h1, otherwise an l1. fsys must implement [fs.ReadLinkFS].
 //
-// An l1 is computed as an h1, with a line for each link, too: the SHA-256 of its target, and its name
-// with a slash at the end, which no name of a file has. Only this module knows the scheme.
+// An l1 is computed as an h1, with a line for each link, too: the SHA-256 of its target, and its
+// name with a slash at the end. Only this module knows the scheme.
 func L1Dir(ctx context.Context, fsys fs.FS) (Hash, error) {
 	sums, linked, err := sumDir(ctx, fsys, true)
 	if err != nil {

@@ -10,8 +10,8 @@
 //
 // # For sources
 //
-// [WithScheme], [HasScheme], [Overlap] and [Sorted] work on lists of hashes. [Hash.Known] tells whether a
-// scheme is known. [ZHSum] and [H1Sum] make a hash from sums of what was written.
+// Programs that handle lists of hashes use [WithScheme], [HasScheme], [Overlap] and [Sorted]; those
+// that write packages use [ZHSum] and [H1Sum].
 //
 // See https://opentofu.org/docs/language/files/dependency-lock/.
 package checksum
