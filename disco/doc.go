@@ -1,7 +1,7 @@
 // Package disco finds the services of a registry host.
 //
-// A host lists the base URLs of its services in the discovery document
-// https://HOST/.well-known/terraform.json:
+// A host lists the base URLs of its services in its discovery document,
+// /.well-known/terraform.json:
 //
 //	{"modules.v1": "https://api.example.com/modules/v1/", "providers.v1": "/providers/v1/"}
 //

@@ -23,7 +23,7 @@ type Location struct {
 
 	Kind Kind `json:"kind"` // how to fetch the package
 
-	// URL lacks the parameters in other fields. It is https://HOST/PATH for KindHTTP,
+	// URL lacks the parameters in other fields. It is an https URL for KindHTTP, and
 	// file:///PATH for KindLocal.
 	URL string `json:"url"`
 

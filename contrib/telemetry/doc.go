@@ -1,5 +1,4 @@
-// Package telemetry reports requests and operations of [github.com/tofureg/tofureg] as
-// OpenTelemetry spans and metrics.
+// Package telemetry reports requests and operations of tofureg as OpenTelemetry spans and metrics.
 //
 //	t, err := telemetry.New(tracerProvider, meterProvider)
 //	registry := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: t.Transport(nil)}}}

@@ -69,6 +69,9 @@ func docLinks(t *testing.T, dir string, paths map[string]string, symbols map[str
 		t.Fatal(err)
 	}
 	l := &linkCheck{t: t, links: links, own: own.Name, paths: paths, symbols: symbols}
+	if first, _, _ := strings.Cut(strings.Join(strings.Fields(own.Doc), " ")+" ", ". "); strings.Contains(first, "[") {
+		l.problem("the first sentence of package " + own.Name + " has a link, which lists of packages show as brackets")
+	}
 	for _, c := range comments {
 		l.at, l.linked, l.rendered = fset.Position(c.text.Pos()).String(), map[string]bool{}, c.rendered
 		for _, block := range own.Parser().Parse(c.text.Text()).Content {
@@ -181,9 +184,10 @@ func (l *linkCheck) text(texts []comment.Text) {
 }
 
 var (
-	bracketed = regexp.MustCompile(`\[\*?((?:[\w.-]+/)*[A-Za-z_][\w.]*)\]`)
-	qualified = regexp.MustCompile(`\b([a-z]\w+)\.([A-Z]\w*)`)
-	spelled   = regexp.MustCompile(`\b[Pp]ackages?\s+([a-z]\w+)`)
+	bracketed   = regexp.MustCompile(`\[\*?((?:[\w.-]+/)*[A-Za-z_][\w.]*)\]`)
+	qualified   = regexp.MustCompile(`\b([a-z]\w+)\.([A-Z]\w*)`)
+	placeholder = regexp.MustCompile(`^https?://[A-Z]`)
+	spelled     = regexp.MustCompile(`\b[Pp]ackages?\s+([a-z]\w+)`)
 )
 
 // plain reports links that were not resolved, and mentions that are not links.
@@ -234,6 +238,9 @@ func (l *linkCheck) docLink(x *comment.DocLink) {
 // webLink checks a link to a page of pkg.go.dev about this module, which a definition such as
 // "[provider.Package]: https://pkg.go.dev/…/provider#Package" makes.
 func (l *linkCheck) webLink(x *comment.Link) {
+	if placeholder.MatchString(x.URL) {
+		l.problem(x.URL + " is a placeholder, which pages show as a link")
+	}
 	p, ok := strings.CutPrefix(x.URL, "https://pkg.go.dev/"+modulePath+"/")
 	if !ok {
 		return

@@ -1,5 +1,5 @@
-// Package mirrordir fills, checks and reads a mirror of provider packages in a directory or another
-// [Storage].
+// Package mirrordir fills, checks and reads a mirror of provider packages in a directory or an object
+// store.
 //
 // OpenTofu and Terraform can use the directory as a filesystem mirror or, if a web server serves it,
 // as a network mirror. A [Mirror] is filled from any [provider.Source], and is a source itself:

@@ -88,8 +88,7 @@ type TB interface {
 }
 
 // Check checks a server. Failures are errors of the test, and advice is logged. baseURL is
-// https://HOST, the host of the discovery document, or empty for a mirror. These are the
-// checks:
+// the https URL of a host, or empty for a mirror. These are the checks:
 //
 //	discovery                is valid JSON with the required services
 //	service URLs             end with a slash

@@ -1,6 +1,6 @@
-// Package regserve serves the registry protocols of OpenTofu and Terraform for any
-// [github.com/tofureg/tofureg/provider.Source] and [github.com/tofureg/tofureg/module.Source]:
-// a caching, filtering or private registry.
+// Package regserve serves the registry protocols of OpenTofu and Terraform: a caching, filtering or
+// private registry. It serves any [github.com/tofureg/tofureg/provider.Source] and
+// [github.com/tofureg/tofureg/module.Source].
 //
 //	upstream := &regclient.Client{}
 //	http.ListenAndServeTLS(":443", cert, key, &regserve.Handler{Providers: upstream, Modules: upstream})

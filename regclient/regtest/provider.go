@@ -43,7 +43,7 @@ type Provider struct {
 
 	Origin string // scheme and host of all files; if empty, the registry
 
-	// URLs is the form of the URLs of all files: "absolute" for https://HOST/releases/….zip,
+	// URLs is the form of the URLs of all files: "absolute" for a full URL of releases/….zip,
 	// "root-relative" for /releases/….zip, "relative" for ../../releases/….zip, "opaque" for
 	// /get?id=…. If empty, "absolute".
 	URLs string

@@ -1,4 +1,5 @@
-// Package dirtest tests an implementation of [mirrordir.Storage], such as one for an object store.
+// Package dirtest tests a storage of a mirror, such as one for an object store. The storage implements
+// [mirrordir.Storage].
 //
 //	func TestMyStorage(t *testing.T) {
 //		if err := dirtest.TestStorage(t.Context(), newStorage(t), newStorage(t)); err != nil {
