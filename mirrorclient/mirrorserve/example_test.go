@@ -2,6 +2,8 @@ package mirrorserve_test
 
 import (
 	"context"
+	"crypto/subtle"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -65,6 +67,36 @@ func ExampleHandler() {
 	report, err := verifyStream(pkg, body)
 	fmt.Println(newest, report.Trust, err)
 	// Output: 1.1.0 checked <nil>
+}
+
+// Clients need a token, and get archives from a bucket.
+func ExampleHandler_bucket() {
+	handler := &mirrorserve.Handler{
+		Source: exampleRegistry(),
+		Authorize: func(r *http.Request) error {
+			if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer secret")) != 1 {
+				return errors.New("unknown token")
+			}
+			return nil
+		},
+		Archive: func(_ context.Context, pkg *provider.Package) (string, error) {
+			return "https://bucket.example.com/" + pkg.ArchiveName(), nil
+		},
+	}
+	for _, token := range []string{"", "Bearer secret"} {
+		for _, file := range []string{"index.json", "terraform-provider-alpha_1.1.0_linux_amd64.zip"} {
+			r := httptest.NewRequest(http.MethodGet, "/registry.example.com/acme/alpha/"+file, nil)
+			r.Header.Set("Authorization", token)
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, r)
+			fmt.Printf("%d %q\n", w.Code, w.Header().Get("Location"))
+		}
+	}
+	// Output:
+	// 401 ""
+	// 401 ""
+	// 200 ""
+	// 302 "https://bucket.example.com/terraform-provider-alpha_1.1.0_linux_amd64.zip"
 }
 
 func verifyStream(pkg *provider.Package, r io.Reader) (*verify.Report, error) {

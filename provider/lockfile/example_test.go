@@ -172,16 +172,21 @@ func ExampleFile_All() {
 
 // A lock file for Terraform has another header; HeaderNone leaves it out.
 func ExampleFile_Header() {
-	lock := &lockfile.File{Header: lockfile.HeaderTerraform}
-	err := lock.Set(lockfile.Entry{
-		Provider: addrs.MustParseProvider("registry.terraform.io/hashicorp/random"),
-		Version:  addrs.MustParseVersion("3.6.0"),
-	})
-	if err != nil {
-		log.Fatal(err)
+	for _, header := range []string{lockfile.HeaderNone, lockfile.HeaderTerraform} {
+		lock := &lockfile.File{Header: header}
+		err := lock.Set(lockfile.Entry{
+			Provider: addrs.MustParseProvider("registry.terraform.io/hashicorp/random"),
+			Version:  addrs.MustParseVersion("3.6.0"),
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Print(string(lock.Bytes()))
 	}
-	fmt.Print(string(lock.Bytes()))
 	// Output:
+	// provider "registry.terraform.io/hashicorp/random" {
+	//   version = "3.6.0"
+	// }
 	// # This file is maintained automatically by "terraform init".
 	// # Manual edits may be lost in future updates.
 	//

@@ -12,7 +12,7 @@ import (
 )
 
 func ExampleParseHash() {
-	h, err := checksum.ParseHash("zh:E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855")
+	h, err := checksum.ParseHash("zh:" + "E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855") // from bare hex
 	fmt.Println(h, err)
 	_, err = checksum.ParseHash("h1:")
 	fmt.Println(errors.Is(err, checksum.ErrEmptyHash))

@@ -23,9 +23,8 @@ const maxHashLen = 512
 type Hash struct{ s string }
 
 // ParseHash parses "scheme:value" of at most 512 bytes. Values of known schemes must be
-// well-formed; a zh is converted to lower case. Other values may be any printable ASCII
-// without spaces. A SHA-256 in bare hex is parsed as "zh:" and the hex. The error is a
-// [*HashError].
+// well-formed; a zh is converted to lower case. Other values may be any printable ASCII without
+// spaces. For a SHA-256 in bare hex, pass "zh:" + hex. The error is a [*HashError].
 func ParseHash(s string) (Hash, error) {
 	if len(s) > maxHashLen {
 		return Hash{}, &HashError{Input: s, Reason: fmt.Sprintf("longer than %d bytes", maxHashLen)}
