@@ -22,9 +22,7 @@ import (
 //
 //	{"credentials": {"registry.example.com": {"token": "abc"}}}
 //
-// Each call reads the file. A missing or empty file has no tokens. [svchost.FromWire]
-// parses the names; invalid names are ignored, and the last name in byte order counts for a
-// host.
+// Each call reads the file. A missing or empty file has no tokens. Invalid names are ignored.
 //
 // Save and Forget replace the file, or the target of a symbolic link, atomically and with mode 0600
 // (except on Windows). Other members keep their values. Concurrent changes, also by other

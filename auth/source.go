@@ -178,8 +178,7 @@ const environPrefix = "TF_TOKEN_"
 //	TF_TOKEN_example.com:8443      example.com:8443
 //
 // Variables with an invalid hostname or an empty value are ignored. An invalid value (see
-// [NewToken]) is an error only for its host. If several variables have one host, the last
-// name in byte order counts.
+// [NewToken]) is an error only for its host.
 func Environ(environ []string) *Environment {
 	values := map[string]string{}
 	for _, entry := range environ {

@@ -33,9 +33,8 @@ import (
 // A file that starts with { is JSON. A main file that cannot be opened is ignored with a
 // warning, but other unreadable files are errors.
 //
-// The last credentials or host block for a host counts. Unknown settings are ignored with
-// a warning. An unknown installation method, or a second block provider_installation,
-// credentials_helper or oci_default_credentials, is an error.
+// The last credentials or host block for a host counts. Unknown settings are ignored with a
+// warning.
 func Load(sys System) (*Config, error) {
 	l := newLoader(sys)
 	l.files()

@@ -22,8 +22,4 @@
 // all if the document came over http.
 //
 // The protocol is https://opentofu.org/docs/internals/remote-service-discovery/.
-//
-// # For sources
-//
-// [Client.TokenHost] and [Services.TokenHost] tell which host's token a client may send.
 package disco

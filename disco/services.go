@@ -14,7 +14,7 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// Errors may wrap these values. Package [github.com/tofureg/tofureg/provider] exports the first two too.
+// Errors may wrap these values.
 var (
 	// ErrUnauthorized means that the host requires or has refused a token (status 401, 403).
 	ErrUnauthorized = fault.ErrUnauthorized

@@ -4,6 +4,9 @@
 //		time.Sleep(e.RetryAfter)
 //	}
 //
+// Kinds of errors are variables of the packages that return them. A kind that several packages
+// export, such as ErrNotFound, is the same value in all of them.
+//
 // # For sources
 //
 // A source returns an [Error], which wraps a [RequestError] if a request failed. [RequestError.Because]

@@ -42,16 +42,14 @@ type Handler struct {
 	// Source is the source of the packages. It must not be nil.
 	Source provider.Source
 
-	// Policy decides which packages are accepted. The zero Policy requires signed packages; if
-	// Source is a mirror, set AllowUnsigned.
+	// Policy is as in [Cache].
 	Policy verify.Policy
 
 	// Platforms are requested if Source does not list platforms. If empty, common platforms are
 	// requested.
 	Platforms []addrs.Platform
 
-	// Parallel is the maximum number of concurrent downloads, and of other concurrent requests, for
-	// providers of one host; for all hosts it is 16 times as many. If zero or less, 16 is used.
+	// Parallel is as in [Cache].
 	//
 	// A client gets at most four times as many archives and documents at the same time, and all
 	// clients together 16 times as many. Other requests wait for up to five seconds, and then have
@@ -64,8 +62,10 @@ type Handler struct {
 	Client func(r *http.Request) string
 
 	// Archive, if not nil, returns the URL to which a request for the archive of pkg is redirected,
-	// such as a copy in a bucket. If it is nil or returns "", the Handler sends the archive. Clients
-	// verify the hashes that the Handler states; Policy does not judge an archive elsewhere.
+	// such as a copy in a bucket. If it is nil or returns "", the Handler sends the archive. If
+	// Source is a [Cache], pkg.URL of an archive in its mirror is [mirrordir.Mirror.ArchiveURL].
+	// Clients verify the hashes that the Handler states; Policy does not judge an archive
+	// elsewhere.
 	Archive func(ctx context.Context, pkg *provider.Package) (url string, err error)
 
 	// Authorize, if not nil, is called for each request. If it returns an error, the status is 401.

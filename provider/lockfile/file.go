@@ -102,7 +102,7 @@ func (f *File) Get(p addrs.Provider) (Entry, bool) {
 // Len returns the number of locked providers.
 func (f *File) Len() int { return len(f.entries) }
 
-// All yields copies of the entries, ordered by provider.
+// All yields copies of the entries, ordered by provider. f may be modified meanwhile.
 func (f *File) All() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		for _, p := range f.providers() {

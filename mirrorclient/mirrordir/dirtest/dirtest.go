@@ -2,7 +2,8 @@
 // [mirrordir.Storage].
 //
 //	func TestMyStorage(t *testing.T) {
-//		if err := dirtest.TestStorage(t.Context(), newStorage(t), newStorage(t)); err != nil {
+//		bucket := newBucket(t)
+//		if err := dirtest.TestStorage(t.Context(), clientOf(bucket), clientOf(bucket)); err != nil {
 //			t.Fatal(err)
 //		}
 //	}
