@@ -84,7 +84,7 @@ func (c *Cache) setup() (*puller, error) {
 		c.puller = u
 	})
 	if c.Source == nil || c.Mirror == nil {
-		return c.puller, &provider.Error{Op: "use", Subject: "a Cache", Err: errors.New("Source and Mirror must not be nil")}
+		return c.puller, &provider.Error{Op: "use", Subject: "a Cache", Err: errors.New("the fields Source and Mirror must not be nil")}
 	}
 	return c.puller, nil
 }
