@@ -12,30 +12,25 @@ import (
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // credentials returns a store with a file that contains text.
 func credentials(t testing.TB, text string) auth.CredentialsFile {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "credentials.tfrc.json")
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	return auth.CredentialsFile{Path: path}
 }
 
 func save(t *testing.T, store auth.Store, host svchost.Hostname, token string) {
 	t.Helper()
-	if err := store.Save(t.Context(), host, auth.MustNewToken(token)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Save(t.Context(), host, auth.MustNewToken(token)))
 }
 
 func forget(t *testing.T, store auth.Store, host svchost.Hostname) {
 	t.Helper()
-	if err := store.Forget(t.Context(), host); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Forget(t.Context(), host))
 }
 
 // attempts returns the errors of Token, Save and Forget.
@@ -64,10 +59,7 @@ func wantSyntaxError(t *testing.T, err error, path string, line, column int, rea
 
 func wantFile(t *testing.T, path, text string) {
 	t.Helper()
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(os.ReadFile(path))(t)
 	if diff := cmp.Diff(text, string(got)); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", path, diff)
 	}
@@ -77,10 +69,7 @@ func wantFile(t *testing.T, path, text string) {
 // incomplete file.
 func wantOnly(t *testing.T, path string) {
 	t.Helper()
-	entries, err := os.ReadDir(filepath.Dir(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(filepath.Dir(path)))(t)
 	for _, e := range entries {
 		if e.Name() != filepath.Base(path) {
 			t.Errorf("the directory contains the extra file %s", e.Name())
@@ -180,10 +169,7 @@ func TestCredentialsFileNames(t *testing.T) {
 	save(t, file, svchost.MustParse("CAFÉ.test:8443"), "x")
 	wantFile(t, file.Path, "{\n  \"credentials\": {\n    \"café.test:8443\": {\n      \"token\": \"x\"\n    },\n    \"last.test\": {}\n  }\n}\n")
 
-	underscore, err := svchost.FromWire("a_b.test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	underscore := must.Get(svchost.FromWire("a_b.test"))(t)
 	if err := file.Save(t.Context(), underscore, auth.MustNewToken(secret)); !errors.As(err, new(*svchost.ParseError)) {
 		t.Errorf("a host that the CLI refuses: %v", err)
 	}
@@ -194,9 +180,7 @@ func TestCredentialsFileSweeps(t *testing.T) {
 	t.Parallel()
 	file := credentials(t, `{}`)
 	left := filepath.Join(filepath.Dir(file.Path), ".tofureg-dead.part")
-	if err := os.WriteFile(left, []byte(secret), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(left, []byte(secret), 0o600))
 	save(t, file, hostA, secret)
 	wantOnly(t, file.Path)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // TestCredentialsFileRootedLink has a link to a path that begins at the top of the
@@ -15,14 +16,10 @@ func TestCredentialsFileRootedLink(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "real", "file"), filepath.Join(dir, "link")
-	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Dir(file), 0o700))
 	if err := disktest.Symlink(file[len(filepath.VolumeName(file)):], link); err != nil {
 		t.Skipf("skipped: this user cannot make links: %v", err)
 	}
-	if err := (auth.CredentialsFile{Path: link}).Save(t.Context(), hostA, auth.MustNewToken(secret)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, (auth.CredentialsFile{Path: link}).Save(t.Context(), hostA, auth.MustNewToken(secret)))
 	want(t, auth.CredentialsFile{Path: file}, hostA, secret)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 func TestCredentialsFileMalformed(t *testing.T) {
@@ -135,9 +136,7 @@ func TestCredentialsFileFailures(t *testing.T) {
 // TestCredentialsFileWithoutPath: nothing in the working directory is touched.
 func TestCredentialsFileWithoutPath(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("..lock", []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("..lock", []byte("mine"), 0o600))
 	if err := (auth.CredentialsFile{}).Save(t.Context(), hostA, auth.MustNewToken("y")); err == nil {
 		t.Error("Save without a path: no error")
 	}
@@ -152,10 +151,7 @@ func TestCredentialsFileWaits(t *testing.T) {
 	t.Parallel()
 	file := credentials(t, `{"credentials":{"a.test":{"token":"x"}}}`)
 	dir, name := filepath.Split(file.Path)
-	lock, err := fsx.AcquireLock(t.Context(), filepath.Join(dir, "."+name+".lock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := must.Get(fsx.AcquireLock(t.Context(), filepath.Join(dir, "."+name+".lock")))(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	done := make(chan error)
 	go func() { done <- file.Save(ctx, hostA, auth.MustNewToken("y")) }()
@@ -167,9 +163,7 @@ func TestCredentialsFileWaits(t *testing.T) {
 			t.Errorf("cancelled while waiting: %v", err)
 		}
 	}
-	if err := lock.Remove(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, lock.Remove())
 	want(t, file, hostA, "x")
 	wantOnly(t, file.Path)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // decoded returns what a decoder finds in a credentials file, numbers as they
@@ -60,10 +61,7 @@ func FuzzCredentialsFile(f *testing.F) {
 			}
 			return
 		}
-		forgotten, err := auth.EditCredentials(text, hostA, auth.Token{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		forgotten := must.Get(auth.EditCredentials(text, hostA, auth.Token{}))(t)
 		for out, secret := range map[string]string{string(saved): secret, string(forgotten): ""} {
 			tok, err := auth.ReadCredentials([]byte(out), hostA)
 			if tok.Reveal() != secret || err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 func TestCredentialsFileMode(t *testing.T) {
@@ -22,9 +23,7 @@ func TestCredentialsFileMode(t *testing.T) {
 		file := auth.CredentialsFile{Path: filepath.Join(t.TempDir(), "new", "file")}
 		if mode != 0 {
 			file = credentials(t, "{}")
-			if err := os.Chmod(file.Path, mode); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Chmod(file.Path, mode))
 		}
 		save(t, file, hostA, secret)
 		if info, err := os.Stat(file.Path); err != nil || info.Mode() != 0o600 {
@@ -53,17 +52,11 @@ func TestCredentialsFileLinks(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			if err := os.MkdirAll(filepath.Join(dir, "real", "sub"), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.MkdirAll(filepath.Join(dir, "real", "sub"), 0o755))
 			old := `{"credentials":{"b.test:8443":{"token":"b"}}}`
-			if err := os.WriteFile(filepath.Join(dir, "real", "file"), []byte(old), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(dir, "real", "file"), []byte(old), 0o600))
 			for name, to := range tt.links {
-				if err := os.Symlink(strings.ReplaceAll(to, "$DIR", dir), filepath.Join(dir, name)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.Symlink(strings.ReplaceAll(to, "$DIR", dir), filepath.Join(dir, name)))
 			}
 			file := auth.CredentialsFile{Path: filepath.Join(dir, "link")}
 			save(t, file, hostA, secret)
@@ -100,9 +93,7 @@ func TestCredentialsFileBadLinks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, to := range map[string]string{"loop": "pool", "pool": "loop", "lost": "none/file"} {
-		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(to, filepath.Join(dir, name)))
 	}
 	if err := (auth.CredentialsFile{Path: filepath.Join(dir, "loop")}).Save(t.Context(), hostA, auth.MustNewToken("x")); err == nil {
 		t.Error("Save through a loop of links succeeds")
@@ -119,9 +110,7 @@ func TestCredentialsFileBadLinks(t *testing.T) {
 func TestCredentialsFileUnreadable(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := disktest.Mkfifo(pipe); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, disktest.Mkfifo(pipe))
 	for path, want := range map[string]error{pipe: fsx.ErrNotAFile, pipe + strings.Repeat("x", 300): syscall.ENAMETOOLONG} {
 		file := auth.CredentialsFile{Path: path}
 		_, netrcErr := auth.LoadNetrc(path)

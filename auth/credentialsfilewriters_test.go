@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // TestCredentialsFileWriters changes one file from processes and goroutines at the same time,
@@ -28,10 +29,7 @@ func TestCredentialsFileWriters(t *testing.T) {
 	if _, err := os.Stat(link); err == nil { // Windows may refuse
 		paths[1] = link
 	}
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(os.Executable())(t)
 	var writers, readers sync.WaitGroup
 	for i := range 3 {
 		writers.Go(func() {

@@ -8,15 +8,13 @@ import (
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // wire parses a hostname as it is written in a variable.
 func wire(t testing.TB, name string) svchost.Hostname {
 	t.Helper()
-	host, err := svchost.FromWire(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	host := must.Get(svchost.FromWire(name))(t)
 	return host
 }
 

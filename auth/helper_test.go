@@ -17,6 +17,7 @@ import (
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // Tests with child processes use real time. The clock of a synctest bubble does not advance
@@ -25,10 +26,7 @@ import (
 // helper returns a Helper that is this test program in the given role.
 func helper(t testing.TB, role string, variables ...string) auth.Helper {
 	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(os.Executable())(t)
 	// A program built with the race detector sleeps for a second at its end.
 	env := append(os.Environ(), roleVariable+"="+role, "GORACE=atexit_sleep_ms=0")
 	env = append(env, variables...)
@@ -162,17 +160,10 @@ func TestHelperCommandLine(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "recording")
 			spy := helper(t, "record", fileVariable+"="+path, outVariable+"=mine")
 			spy.Args = []string{"--vault", "a b", ""}
-			if err := call(spy); err != nil {
-				t.Fatal(err)
-			}
-			out, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, call(spy))
+			out := must.Get(os.ReadFile(path))(t)
 			var got recording
-			if err := json.Unmarshal(out, &got); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(out, &got))
 			expect := recording{Args: []string{"--vault", "a b", "", verb, "xn--caf-dma.example:8443"}, Env: "mine"}
 			if verb == "store" {
 				expect.Input = `{"token":"a<b>&\"'\\"}`

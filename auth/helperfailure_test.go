@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 func TestHelperTimeout(t *testing.T) {
@@ -199,8 +200,6 @@ func TestHelperChildEscapes(t *testing.T) {
 // stop ends the process with a lock.
 func stop(t *testing.T, lock string) {
 	t.Helper()
-	if err := os.WriteFile(lock+".stop", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(lock+".stop", nil, 0o600))
 	wantGone(t, lock)
 }

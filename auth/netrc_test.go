@@ -11,6 +11,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 func netrc(t testing.TB, text string) *auth.Netrc {
@@ -144,15 +145,10 @@ func TestLoadNetrc(t *testing.T) {
 	text := []byte("machine a.test login alice password pw")
 	text = append(text, bytes.Repeat([]byte("\n"), limit-len(text))...)
 	load := func(text []byte) (*auth.Netrc, error) {
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, text, 0o600))
 		return auth.LoadNetrc(path)
 	}
-	n, err := load(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must.Get(load(text))(t)
 	if _, password, ok := n.Lookup(hostA); password.Reveal() != "pw" || !ok {
 		t.Errorf("%q, %v", password.Reveal(), ok)
 	}

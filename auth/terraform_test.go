@@ -10,6 +10,7 @@ import (
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/terraformtest"
 )
 
@@ -58,17 +59,13 @@ func configureHelper(t *testing.T, p *terraformtest.Project) (seen string) {
 	t.Helper()
 	seen = filepath.Join(p.Dir, "seen")
 	plugins := filepath.Join(configDir(p.Dir), "plugins")
-	if err := os.MkdirAll(plugins, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(plugins, 0o700))
 	script := "#!/bin/sh\necho \"$@\" >>'" + seen + "'\n"
 	// A process that is forked while the file is open for writing makes running it fail with
 	// ETXTBSY.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	if err := os.WriteFile(filepath.Join(plugins, "terraform-credentials-spy"), []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(plugins, "terraform-credentials-spy"), []byte(script), 0o700))
 	p.Write(t, ".terraformrc", "credentials_helper \"spy\" {\n  args = [\"--vault\", \"x\"]\n}\n")
 	return seen
 }

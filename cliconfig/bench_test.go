@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // BenchmarkLoad reads a main file and the file of saved tokens.
@@ -15,8 +16,6 @@ func BenchmarkLoad(b *testing.B) {
 	}, "TF_TOKEN_c_example_com=zzzzzz")
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := cliconfig.Load(sys); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(cliconfig.Load(sys))(b)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 var update = flag.Bool("update", false, "write the reports into testdata")
@@ -235,18 +236,13 @@ func TestCases(t *testing.T) {
 	for _, path := range paths {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
 			t.Parallel()
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := must.Get(os.ReadFile(path))(t)
 			text := strings.ReplaceAll(string(data), "\r\n", "\n")
 			c := parseCase(t, text)
 			got := c.report(t)
 			if *update {
 				before, _, _ := strings.Cut(text, "-- want --\n")
-				if err := os.WriteFile(path, []byte(before+"-- want --\n"+got), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(path, []byte(before+"-- want --\n"+got), 0o644))
 				return
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // decoded is the type into which the CLI decodes a file with the HCL library.
@@ -109,10 +110,7 @@ func TestDecode(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	paths, _ := filepath.Glob("testdata/*.txt")
 	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(path))(f)
 		for part := range strings.SplitSeq(string(data), "\n-- ") {
 			if name, text, ok := strings.Cut(part, " --\n"); ok && name != "want" {
 				f.Add(text + "\n")

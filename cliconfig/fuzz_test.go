@@ -12,6 +12,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // FuzzLoad loads any content as each kind of file. Load must not panic, and an accepted
@@ -19,10 +20,7 @@ import (
 func FuzzLoad(f *testing.F) {
 	paths, _ := filepath.Glob("testdata/*.txt")
 	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(path))(f)
 		for part := range strings.SplitSeq(string(data), "\n-- ") {
 			if _, text, ok := strings.Cut(part, " --\n"); ok {
 				f.Add([]byte(text), false)

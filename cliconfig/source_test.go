@@ -13,6 +13,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
@@ -60,18 +61,11 @@ func registryOf(providers ...addrs.Provider) *regtest.Registry {
 // fillMirror adds a version of a provider from a registry to the mirror in dir.
 func fillMirror(t *testing.T, dir string, client *http.Client, p addrs.Provider, version string) {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	m, err := mirrordir.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(dir, 0o755))
+	m := must.Get(mirrordir.Open(dir))(t)
 	want := []mirrordir.Want{{Provider: p, Version: addrs.MustParseVersion(version)}}
 	o := mirrordir.Options{Policy: verify.Policy{AllowUnsigned: true}}
-	if _, err := m.Add(t.Context(), &regclient.Client{Transport: &transport.Client{HTTP: client}}, want, o); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(m.Add(t.Context(), &regclient.Client{Transport: &transport.Client{HTTP: client}}, want, o))(t)
 }
 
 func add(reg *regtest.Registry, p addrs.Provider, edit func(*regtest.Provider)) {
@@ -189,15 +183,11 @@ func TestImplicitGone(t *testing.T) {
 	cfg := load(t, sys)
 	cfg.HTTP = reg.Client()
 	dir := filepath.Join(sys.Home, "terraform.d", "plugins")
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(dir))
 	if pkg, err := get(t, cfg, alpha); err != nil || pkg.Via != "direct" {
 		t.Errorf("%v, %v", pkg, err)
 	}
-	if err := os.WriteFile(dir, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(dir, nil, 0o600))
 	if _, err := get(t, cfg, alpha); err == nil || errors.Is(err, provider.ErrNotFound) {
 		t.Errorf("a file in place of the directory: %v", err)
 	}
@@ -269,9 +259,7 @@ func TestUserAgent(t *testing.T) {
 		reg := registryOf(alpha)
 		cfg := installation(t, "direct {}\n", "TF_APPEND_USER_AGENT=ci/2.0")
 		cfg.HTTP, cfg.UserAgent = reg.Client(), own
-		if _, err := get(t, cfg, alpha); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(get(t, cfg, alpha))(t)
 		for _, q := range reg.Requests() {
 			first := own
 			if own == "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 func TestDefaultHost(t *testing.T) {
@@ -44,16 +45,13 @@ func TestParse(t *testing.T) {
 	t.Parallel()
 	sys := exampleSystem(nil)
 	sys.Environ = []string{"TF_TOKEN_env_test=from-environment"}
-	cfg, err := cliconfig.Parse(sys, "buffer.tfrc", []byte(`credentials "a.test" { token = "from-text" }`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := must.Get(cliconfig.Parse(sys, "buffer.tfrc", []byte(`credentials "a.test" { token = "from-text" }`)))(t)
 	wantToken(t, cfg, hostA, "from-text")
 	wantToken(t, cfg, svchost.MustParse("env.test"), "from-environment")
 	if files := cfg.Files(); len(files) != 1 || files[0] != "buffer.tfrc" {
 		t.Errorf("Files() = %q, want the name that was given", files)
 	}
-	_, err = cliconfig.Parse(sys, "buffer.tfrc", []byte("\n\ncredentials {"))
+	_, err := cliconfig.Parse(sys, "buffer.tfrc", []byte("\n\ncredentials {"))
 	failed, ok := errors.AsType[*cliconfig.Error](err)
 	if !ok || len(failed.Problems) == 0 || failed.Problems[0].Place.File != "buffer.tfrc" || failed.Problems[0].Place.Line != 3 {
 		t.Errorf("Parse of half a block: %v; want a problem in line 3 of buffer.tfrc", err)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
@@ -243,9 +244,7 @@ func newWorld(t *testing.T, c realCase) *world {
 
 	home := t.TempDir()
 	w.dir = filepath.Join(home, "work")
-	if err := os.MkdirAll(w.dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(w.dir, 0o755))
 	at := filepath.Join(home, "mirror")
 	if c.mirror != "" {
 		at = filepath.Join(home, c.mirror)
@@ -271,10 +270,7 @@ func newWorld(t *testing.T, c realCase) *world {
 
 func serve(t *testing.T, reg *regtest.Registry) *regtest.Server {
 	t.Helper()
-	srv, err := reg.ServeTLS()
-	if err != nil {
-		t.Fatal(err)
-	}
+	srv := must.Get(reg.ServeTLS())(t)
 	t.Cleanup(srv.Close)
 	return srv
 }
@@ -284,9 +280,7 @@ func (w *world) ours(t *testing.T) {
 	t.Helper()
 	cfg := load(t, w.system)
 	cfg.HTTP = w.http
-	if _, err := get(t, cfg, w.alpha); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(get(t, cfg, w.alpha))(t)
 }
 
 // theirs installs the provider with the CLI.
@@ -311,15 +305,11 @@ func (w *world) seen() []string {
 
 func write(t *testing.T, path, text string) string {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	// A process that is forked while the file is open for writing makes running it fail with
 	// ETXTBSY.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o700))
 	return path
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 var allCases = flag.Bool("cliconfig.all", false, "compare all configurations of testdata with terraform, not only every fourth")
@@ -59,10 +60,7 @@ func compareErrors(t *testing.T, cli, pattern string, selected func(i int, name 
 	}
 	for i, path := range paths {
 		name := strings.TrimSuffix(filepath.Base(path), ".txt")
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(path))(t)
 		c := parseCase(t, string(data))
 		if c.system.GOOS != "linux" || c.system.Home != "/home/alice" || c.system.Terraform || !selected(i, name) {
 			continue
@@ -93,9 +91,7 @@ func (c *testCase) refusedBy(t *testing.T, program string) (refused bool, said s
 		}
 		write(t, dir+strings.Replace(file, ".tofurc", ".terraformrc", 1), moved.Replace(text))
 	}
-	if err := os.MkdirAll(dir+"/project", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(dir+"/project", 0o755))
 	cmd := exec.Command(program, "version")
 	cmd.Dir = dir + "/project"
 	cmd.Env = []string{"HOME=" + dir + "/home/alice", "CHECKPOINT_DISABLE=1"}

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -174,11 +175,7 @@ func (w *world) unpackDirectory(t *testing.T) {
 	t.Helper()
 	cfg := load(t, w.system)
 	in := installer(t, cfg)
-	if _, err := ensure(t, in, w.alpha, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(ensure(t, in, w.alpha, nil))(t)
 	dir := cfg.Methods()[0].Location
-	if err := errors.Join(os.RemoveAll(dir), os.Rename(in.Dir.Path, dir)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.RemoveAll(dir), os.Rename(in.Dir.Path, dir)))
 }

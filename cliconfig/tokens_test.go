@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
@@ -26,20 +27,14 @@ const secret = "s3cr3t-t0k3n"
 // load returns the configuration of sys, which must be valid.
 func load(t *testing.T, sys cliconfig.System) *cliconfig.Config {
 	t.Helper()
-	cfg, err := cliconfig.Load(sys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := must.Get(cliconfig.Load(sys))(t)
 	return cfg
 }
 
 // storeOf returns the store for the token of host.
 func storeOf(t *testing.T, cfg *cliconfig.Config, host svchost.Hostname) auth.Store {
 	t.Helper()
-	store, err := cfg.Store(host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(cfg.Store(host))(t)
 	return store
 }
 

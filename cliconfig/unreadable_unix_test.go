@@ -12,6 +12,7 @@ import (
 
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // TestDevice has a link to /dev/null as the main file, a common way to disable the
@@ -19,9 +20,7 @@ import (
 func TestDevice(t *testing.T) {
 	t.Parallel()
 	sys := home(t, map[string]string{".terraformrc": credentials("a.test", "x")})
-	if err := os.Symlink(os.DevNull, filepath.Join(sys.Home, ".tofurc")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(os.DevNull, filepath.Join(sys.Home, ".tofurc")))
 	cfg, err := cliconfig.Load(sys)
 	if err != nil || len(cfg.Files()) != 0 || len(cfg.Warnings()) != 1 {
 		t.Errorf("%v, %v", cfg, err)
@@ -65,13 +64,9 @@ func TestUnreadable(t *testing.T) {
 				if file == ".tofurc" {
 					text = helperConfig
 				}
-				if err := os.Chmod(write(t, filepath.Join(at, file), text), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.Chmod(write(t, filepath.Join(at, file), text), 0o644))
 			}
-			if err := os.Chmod(filepath.Join(at, u.closed), u.mode); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Chmod(filepath.Join(at, u.closed), u.mode))
 			t.Cleanup(func() {
 				if err := os.Chmod(filepath.Join(at, u.closed), 0o700); err != nil {
 					t.Error(err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -36,13 +37,9 @@ func TestVetoHost(t *testing.T) {
 				return nil
 			}
 			for _, p := range []addrs.Provider{alpha, beta} {
-				if _, err := get(t, cfg, p); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(get(t, cfg, p))(t)
 			}
-			if _, err := cfg.Registry().ProviderVersions(t.Context(), beta); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(cfg.Registry().ProviderVersions(t.Context(), beta))(t)
 			var contacted []string
 			for _, q := range reg.Requests() {
 				contacted = append(contacted, q.Host)

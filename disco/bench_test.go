@@ -5,6 +5,7 @@ import (
 
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 func BenchmarkDiscoverCached(b *testing.B) {
@@ -17,9 +18,7 @@ func BenchmarkDiscoverCached(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := c.Discover(b.Context(), host); err != nil {
-					b.Fatal(err)
-				}
+				must.Get(c.Discover(b.Context(), host))(b)
 			}
 		})
 	}

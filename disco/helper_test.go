@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/transport"
 )
 
@@ -100,10 +101,7 @@ func tokens(t testing.TB, of map[svchost.Hostname]string) auth.Source {
 	t.Helper()
 	all := map[svchost.Hostname]auth.Token{}
 	for host, secret := range of {
-		token, err := auth.NewToken(secret)
-		if err != nil {
-			t.Fatal(err)
-		}
+		token := must.Get(auth.NewToken(secret))(t)
 		all[host] = token
 	}
 	return auth.Static(all)
@@ -111,10 +109,7 @@ func tokens(t testing.TB, of map[svchost.Hostname]string) auth.Source {
 
 func discover(t testing.TB, c *disco.Client, host svchost.Hostname) *disco.Services {
 	t.Helper()
-	s, err := c.Discover(context.Background(), host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(c.Discover(context.Background(), host))(t)
 	return s
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 func parse(t testing.TB, document string) *disco.Services {
@@ -57,10 +58,7 @@ func TestDocumentLimits(t *testing.T) {
 		for i := range n {
 			all[fmt.Sprintf("service%d.v1", i)] = "/"
 		}
-		document, err := json.Marshal(all)
-		if err != nil {
-			t.Fatal(err)
-		}
+		document := must.Get(json.Marshal(all))(t)
 		return document
 	}
 	s, err := disco.ParseServices(example, nil, services(1000))
@@ -116,14 +114,8 @@ func TestServiceURL(t *testing.T) {
 		"https://api.test:80:80/": "", "//api.test:80:80/": "", "https://api.test./": "", "https://127.1/": "", "https://exa\u202emple.test/": "", "//::1/": "",
 		"https://api te st/": "", "https://[::1/": "", "https://ap%69.test/": "", "/%zz": "", "https://\ufffd.test/": "",
 	} {
-		document, err := json.Marshal(map[string]string{"modules.v1": value, "providers.v1": "/p/"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		base, err := url.Parse(final)
-		if err != nil {
-			t.Fatal(err)
-		}
+		document := must.Get(json.Marshal(map[string]string{"modules.v1": value, "providers.v1": "/p/"}))(t)
+		base := must.Get(url.Parse(final))(t)
 		s, err := disco.ParseServices(example, base, document)
 		if err != nil {
 			t.Errorf("%q spoils the document: %v", value, err)
@@ -169,10 +161,7 @@ func TestErrorsShowNoSecrets(t *testing.T) {
 	if _, err := disco.ParseServices(example, base, []byte("[]")); err == nil || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("error %v", err)
 	}
-	s, err := disco.ParseServices(example, base, []byte(`{"modules.v1":"m/"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(disco.ParseServices(example, base, []byte(`{"modules.v1":"m/"}`)))(t)
 	wantURL(t, s, disco.ModulesV1, "https://cdn.test/m/")
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // manyVersions returns an index with many versions.
@@ -28,9 +30,7 @@ func BenchmarkIndex(b *testing.B) {
 	for b.Loop() {
 		start := time.Now()
 		var wire struct{ Versions map[string]struct{} }
-		if err := json.Unmarshal([]byte(doc), &wire); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, json.Unmarshal([]byte(doc), &wire))
 		decoded := time.Now()
 		versions, err := c.ProviderVersions(b.Context(), alpha)
 		if err != nil || len(versions.List) != 2000 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/transport"
@@ -129,8 +130,8 @@ func TestAllowHTTP(t *testing.T) {
 	c := client(web)
 	c.BaseURL, c.Transport.AllowHTTP, c.Transport.Credentials = "http://mirror.test:8080", true, tokens(t, "s3cr3t", "mirror.test:8080")
 	c.Transport.PackageCredentials = grant
-	pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
-	body := must(c.Open(t.Context(), pkg))(t)
+	pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
+	body := must.Get(c.Open(t.Context(), pkg))(t)
 	body.Close()
 	for _, r := range web.seen {
 		if got := r.Header.Get("Authorization"); got != "" {
@@ -210,8 +211,8 @@ func TestToken(t *testing.T) {
 		if _, err := c.ProviderVersions(t.Context(), alpha); err != nil {
 			t.Fatalf("%s: %v", test.base, err)
 		}
-		pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
-		body := must(c.Open(t.Context(), pkg))(t)
+		pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
+		body := must.Get(c.Open(t.Context(), pkg))(t)
 		body.Close()
 		want := []string{"", "", ""}
 		if test.sent {
@@ -269,11 +270,9 @@ func TestTokenOnRedirect(t *testing.T) {
 // walk calls all methods of a mirror.
 func walk(t *testing.T, c *mirrorclient.Client) {
 	t.Helper()
-	if _, err := c.ProviderVersions(t.Context(), alpha); err != nil {
-		t.Fatal(err)
-	}
-	pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
-	body := must(c.Open(t.Context(), pkg))(t)
+	must.Get(c.ProviderVersions(t.Context(), alpha))(t)
+	pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
+	body := must.Get(c.Open(t.Context(), pkg))(t)
 	body.Close()
 }
 
@@ -296,7 +295,7 @@ func TestPackageCredentials(t *testing.T) {
 			pkg.Host = "changed.example.com"
 			return ok
 		}
-		body := must(c.Open(t.Context(), &provider.Package{Provider: alpha, Version: v120, Platform: linux, URL: ref}))(t)
+		body := must.Get(c.Open(t.Context(), &provider.Package{Provider: alpha, Version: v120, Platform: linux, URL: ref}))(t)
 		body.Close()
 		if got := web.seen[0].Header.Get("Authorization"); got != want {
 			t.Errorf("%s saw %q, want %q", ref, got, want)
@@ -311,7 +310,7 @@ func TestNoSecretsInErrors(t *testing.T) {
 	web.pages["https://store.example.com/a.zip?X-Amz-Signature="+secret] = page{status: 403, body: "bad signature " + secret}
 	c := client(web)
 	c.Transport.Credentials, c.Transport.PackageCredentials = tokens(t, secret, mirrorHost), grant
-	pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
+	pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
 	_, err := c.Open(t.Context(), pkg)
 	if text := fmt.Sprintf("%v %+v", err, asError(t, err)); strings.Contains(text, secret) || !errors.Is(err, provider.ErrUnauthorized) {
 		t.Error(text)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -52,9 +53,7 @@ func FuzzIndex(f *testing.F) {
 		var plain struct {
 			Versions map[string]json.RawMessage `json:"versions"`
 		}
-		if err := json.Unmarshal([]byte(body), &plain); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(body), &plain))
 		want := map[addrs.Version]bool{}
 		for name := range plain.Versions {
 			if v, err := addrs.ParseVersion(name); err == nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -126,7 +127,7 @@ func tokens(t testing.TB, secret string, hosts ...string) auth.Source {
 	t.Helper()
 	all := map[svchost.Hostname]auth.Token{}
 	for _, host := range hosts {
-		token := must(auth.NewToken(secret))(t)
+		token := must.Get(auth.NewToken(secret))(t)
 		all[svchost.MustParse(host)] = token
 	}
 	return auth.Static(all)
@@ -161,14 +162,10 @@ func packed(t testing.TB) []byte {
 	var buf bytes.Buffer
 	w := zip.NewWriter(&buf)
 	for name, content := range map[string]string{"docs/": "", "terraform-provider-alpha_v1.2.0": strings.Repeat("alpha", 1000)} {
-		f := must(w.Create(name))(t)
-		if _, err := io.WriteString(f, content); err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(w.Create(name))(t)
+		must.Get(io.WriteString(f, content))(t)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	return buf.Bytes()
 }
 
@@ -190,15 +187,4 @@ func document(platform, url string, hashes ...string) string {
 		quoted += map[bool]string{true: "", false: ","}[i == 0] + fmt.Sprintf("%q", h)
 	}
 	return fmt.Sprintf(`{"archives":{%q:{"url":%q,"hashes":[%s]}}}`, platform, url, quoted)
-}
-
-// must returns v. If err is not nil, it ends the test.
-func must[T any](v T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -228,7 +229,7 @@ func TestTrust(t *testing.T) {
 			t.Parallel()
 			web := mirror(map[string]string{"1.2.0.json": document("linux_amd64", "alpha.zip", test.stated...), "alpha.zip": string(archive)})
 			c := client(web)
-			pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
+			pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
 			path := filepath.Join(t.TempDir(), pkg.ArchiveName())
 			report, err := provider.Download(t.Context(), c, pkg, path, provider.Options{Policy: test.policy})
 			if _, statErr := os.Stat(path); (statErr == nil) != (test.want == nil) {
@@ -323,7 +324,7 @@ func TestHashesOfOtherPlatforms(t *testing.T) {
 			if all {
 				want = test.with
 			}
-			pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
+			pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
 			o := provider.Options{Policy: verify.Policy{AllowUnchecked: true}}
 			if _, err := provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), "a.zip"), o); !errors.Is(err, want) {
 				t.Errorf("%s, TrustAllHashes %v: %v, want %v", name, all, err, want)

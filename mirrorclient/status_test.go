@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -217,7 +218,7 @@ func TestHabits(t *testing.T) {
 					habits.Origin = "https://files.example.com"
 				}
 				_, c := mirrored(habits)
-				pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
+				pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
 				policy := verify.Policy{AllowUnsigned: true, AllowUnchecked: test.trust == verify.Unchecked}
 				report, err := provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), pkg.ArchiveName()), provider.Options{Policy: policy})
 				if err != nil || report.Trust != test.trust {
@@ -235,13 +236,11 @@ func TestColdInstall(t *testing.T) {
 		reg, c := mirrored(regtest.Mirror{})
 		reg.Latency = time.Second
 		begin := time.Now()
-		versions := must(c.ProviderVersions(t.Context(), alpha))(t)
-		version := must(versions.NewestFor(addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}}))(t)
-		pkg := must(c.ProviderPackage(t.Context(), alpha, version, linux))(t)
+		versions := must.Get(c.ProviderVersions(t.Context(), alpha))(t)
+		version := must.Get(versions.NewestFor(addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}}))(t)
+		pkg := must.Get(c.ProviderPackage(t.Context(), alpha, version, linux))(t)
 		o := provider.Options{Policy: verify.Policy{AllowUnsigned: true}}
-		if _, err := provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), "alpha.zip"), o); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), "alpha.zip"), o))(t)
 		if took := time.Since(begin); took != 3*time.Second || reg.Count(0) != 3 {
 			t.Errorf("%v and %d requests, want 3s and 3", took, reg.Count(0))
 		}

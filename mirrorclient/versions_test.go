@@ -11,6 +11,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -191,7 +192,7 @@ func TestUnselectableVersion(t *testing.T) {
 		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: version, Platforms: []string{"linux_amd64"}})
 	}
 	client := &mirrorclient.Client{Transport: &transport.Client{HTTP: reg.Client()}, BaseURL: reg.MirrorURL()}
-	versions := must(client.ProviderVersions(t.Context(), addrs.MustParseProvider("registry.example.com/acme/alpha")))(t)
+	versions := must.Get(client.ProviderVersions(t.Context(), addrs.MustParseProvider("registry.example.com/acme/alpha")))(t)
 	about := func(text string) bool {
 		return strings.Contains(text, "no constraint selects the listed version 0.0.0")
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // manyVersions returns a document like those of large providers: versions in the order of
@@ -55,9 +57,7 @@ func BenchmarkVersions(b *testing.B) {
 			} `json:"versions"`
 			Warnings []string `json:"warnings"`
 		}
-		if err := json.Unmarshal(doc, &wire); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, json.Unmarshal(doc, &wire))
 		middle := time.Now()
 		versions, err := c.ProviderVersions(b.Context(), alpha)
 		if err != nil || len(versions.List) != 2000 {
@@ -76,9 +76,7 @@ func BenchmarkPackage(b *testing.B) {
 	c := answering(b, func() []byte { return doc })
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := c.ProviderPackage(b.Context(), alpha, v120, linux); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(c.ProviderPackage(b.Context(), alpha, v120, linux))(b)
 	}
 }
 
@@ -122,9 +120,7 @@ func benchmarkModuleVersions(b *testing.B, doc []byte) {
 				} `json:"versions"`
 			} `json:"modules"`
 		}
-		if err := json.Unmarshal(doc, &wire); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, json.Unmarshal(doc, &wire))
 		middle := time.Now()
 		versions, err := c.ModuleVersions(b.Context(), network)
 		if err != nil || len(versions.List) != 2000 {
@@ -142,8 +138,6 @@ func BenchmarkModuleLocation(b *testing.B) {
 	c := answering(b, func() []byte { return doc })
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := c.ModuleLocation(b.Context(), network, v100); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(c.ModuleLocation(b.Context(), network, v100))(b)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -50,12 +51,12 @@ func isFile(k regtest.Kind) bool {
 // walk finds and fetches a package, from discovery to the archive.
 func walk(t *testing.T, c *regclient.Client) {
 	t.Helper()
-	versions := must(c.ProviderVersions(t.Context(), alpha))(t)
-	pkg := must(c.ProviderPackage(t.Context(), alpha, versions.List[0].Version, linux))(t)
-	must(c.Evidence(t.Context(), pkg))(t)
-	body := must(c.Open(t.Context(), pkg))(t)
+	versions := must.Get(c.ProviderVersions(t.Context(), alpha))(t)
+	pkg := must.Get(c.ProviderPackage(t.Context(), alpha, versions.List[0].Version, linux))(t)
+	must.Get(c.Evidence(t.Context(), pkg))(t)
+	body := must.Get(c.Open(t.Context(), pkg))(t)
 	defer body.Close()
-	must(io.Copy(io.Discard, body))(t)
+	must.Get(io.Copy(io.Discard, body))(t)
 }
 
 // origin returns the scheme and host of a request, like places.
@@ -219,7 +220,7 @@ func TestTokenOfProviderAlias(t *testing.T) {
 	reg := registry()
 	named, real := svchost.MustParse(host), svchost.MustParse("real.example.net")
 	services := disco.NewServices(real, map[disco.Service]any{disco.ProvidersV1: "https://" + host + "/v1/providers/"})
-	token := must(auth.NewToken(secret))(t)
+	token := must.Get(auth.NewToken(secret))(t)
 	c := leakClient(t, reg, true)
 	c.Transport.Credentials = auth.Static(map[svchost.Hostname]auth.Token{real: token})
 	c.Hosts = &disco.Hosts{
@@ -235,7 +236,7 @@ func TestNotShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg := registry()
-		pkg := must(client(reg).ProviderPackage(t.Context(), alpha, v120, linux))(t)
+		pkg := must.Get(client(reg).ProviderPackage(t.Context(), alpha, v120, linux))(t)
 		pkg.SignatureURL = ""
 		other := pkg.Clone()
 		other.Provider = addrs.MustParseProvider("other.example.net/acme/alpha")
@@ -279,7 +280,7 @@ func TestNoSecretsInErrors(t *testing.T) {
 		}
 	}))
 	c := leakClient(t, reg, true)
-	pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
+	pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
 	_, openErr := c.Open(t.Context(), pkg)
 	_, evidenceErr := c.Evidence(t.Context(), pkg)
 	for _, err := range []error{openErr, evidenceErr, fmt.Errorf("%v %+v", asError(t, openErr), asError(t, evidenceErr))} {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -52,7 +53,7 @@ func TestColdInstall(t *testing.T) {
 		c := client(reg)
 		path := filepath.Join(t.TempDir(), "alpha.zip")
 		begin := time.Now()
-		report := must(install(t.Context(), c, alpha, path))(t)
+		report := must.Get(install(t.Context(), c, alpha, path))(t)
 		if took := time.Since(begin); took != 4*delay {
 			t.Errorf("took %v, want 4 answers one after the other", took)
 		}
@@ -80,7 +81,7 @@ func TestColdInstall(t *testing.T) {
 		// Discovery is known now.
 		reg.Reset()
 		begin = time.Now()
-		must(install(t.Context(), c, alpha, path))(t)
+		must.Get(install(t.Context(), c, alpha, path))(t)
 		if took := time.Since(begin); took != 3*delay || reg.Count(0) != 5 {
 			t.Errorf("the second time: %v, %d requests; want 3s, 5", took, reg.Count(0))
 		}
@@ -96,9 +97,9 @@ func TestLockedInstall(t *testing.T) {
 		reg.Latency = time.Second
 		c := client(reg)
 		begin := time.Now()
-		pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
+		pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
 		o := provider.Options{Policy: verify.Policy{Accept: []checksum.Hash{rel.ZH("linux_amd64")}}}
-		must(provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), "alpha.zip"), o))(t)
+		must.Get(provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), "alpha.zip"), o))(t)
 		if took := time.Since(begin); took != 3*time.Second || reg.Count(0) != 3 {
 			t.Errorf("%v, %d requests; want 3s, 3", took, reg.Count(0))
 		}
@@ -180,7 +181,7 @@ func TestEvidenceFails(t *testing.T) {
 			reg := registry()
 			c := client(reg)
 			c.Transport.Timeout = -1
-			pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
+			pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
 			reg.AddFault(regtest.Fault{Kind: kind, Status: http.StatusTeapot, Delay: time.Second})
 			reg.AddFault(regtest.Fault{Kind: (regtest.Sums | regtest.Signature) &^ kind, Delay: time.Hour})
 			begin := time.Now()
@@ -202,7 +203,7 @@ func TestEvidenceLimits(t *testing.T) {
 			reg := registry()
 			reg.AddFault(regtest.Fault{Kind: kind, Raw: bytes.Repeat([]byte("x"), n)})
 			c := client(reg)
-			pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
+			pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
 			if _, err := c.Evidence(t.Context(), pkg); !errors.Is(err, want) {
 				t.Errorf("%v of %d bytes: %v, want %v", kind, n, err, want)
 			}
@@ -215,7 +216,7 @@ func TestEvidenceAbsent(t *testing.T) {
 	t.Parallel()
 	reg := registry()
 	c := client(reg)
-	pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
+	pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
 	for name, kind := range map[string]regtest.Kind{"signature": regtest.Signature, "checksums": regtest.Sums} {
 		reg.ClearFaults()
 		reg.AddFault(regtest.Fault{Kind: kind, Raw: []byte{}})
@@ -243,8 +244,8 @@ func TestReadErrors(t *testing.T) {
 	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Break: "cut", After: 100})
 	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Skip: 1, Status: http.StatusForbidden})
 	c := client(reg)
-	pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
-	body := must(c.Open(t.Context(), pkg))(t)
+	pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
+	body := must.Get(c.Open(t.Context(), pkg))(t)
 	defer body.Close()
 	n, err := io.Copy(io.Discard, body)
 	if e := asError(t, err); n != 100 || e.Op != "fetch" || e.Subject != pkg.String() {

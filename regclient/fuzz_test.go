@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 )
@@ -97,7 +98,7 @@ func FuzzPackage(f *testing.F) {
 // wantRoundTrip fails unless the JSON form of v can be read back.
 func wantRoundTrip[T any](t *testing.T, v *T) {
 	t.Helper()
-	data := must(json.Marshal(v))(t)
+	data := must.Get(json.Marshal(v))(t)
 	var back T
 	if err := json.Unmarshal(data, &back); err != nil {
 		t.Fatalf("Unmarshal(%s) returned %v, want no error", data, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
@@ -47,21 +48,10 @@ func client(reg *regtest.Registry) *regclient.Client {
 	return &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
 }
 
-// must returns v. If err is not nil, it ends the test.
-func must[T any](v T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
 // tokens returns a source with a token for the registry's host.
 func tokens(t testing.TB, secret string) auth.Source {
 	t.Helper()
-	token := must(auth.NewToken(secret))(t)
+	token := must.Get(auth.NewToken(secret))(t)
 	return auth.Static(map[svchost.Hostname]auth.Token{svchost.MustParse(host): token})
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -27,11 +28,9 @@ var moduleKinds = []regtest.Kind{regtest.Discovery, regtest.ModuleVersions, regt
 // walkModule finds and fetches a module, from discovery to the package.
 func walkModule(t *testing.T, c *regclient.Client) {
 	t.Helper()
-	must(c.ModuleVersions(t.Context(), network))(t)
-	loc := must(c.ModuleLocation(t.Context(), network, v100))(t)
-	if err := fetch(t, c, loc); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.ModuleVersions(t.Context(), network))(t)
+	loc := must.Get(c.ModuleLocation(t.Context(), network, v100))(t)
+	must.Do(t, fetch(t, c, loc))
 }
 
 // fetch reads the package at loc.
@@ -87,7 +86,7 @@ func TestNoTokenForIndirectPackage(t *testing.T) {
 	for _, tag := range []bool{false, true} {
 		reg := moduleRegistry(regtest.Module{Pages: 2, MetaTag: tag})
 		c := leakClient(t, reg, true)
-		must(module.Download(t.Context(), c, sourceOf(network), v100, t.TempDir(), module.Options{}))(t)
+		must.Get(module.Download(t.Context(), c, sourceOf(network), v100, t.TempDir(), module.Options{}))(t)
 		all := []regtest.Kind{regtest.Discovery, regtest.ModuleLocation, regtest.ModulePage, regtest.ModulePackage}
 		wantTokensFor(t, reg, all, func(r regtest.Request) bool {
 			return r.Kind != regtest.ModulePage && r.Kind != regtest.ModulePackage
@@ -162,7 +161,7 @@ func TestWithheldTokenIsExplained(t *testing.T) {
 		reg := moduleRegistry(regtest.Module{Origin: test.at, UseRegistryCredentials: &yes})
 		reg.AddFault(regtest.Fault{Kind: regtest.ModulePackage, Status: http.StatusUnauthorized})
 		c := leakClient(t, reg, false)
-		loc := must(c.ModuleLocation(t.Context(), network, v100))(t)
+		loc := must.Get(c.ModuleLocation(t.Context(), network, v100))(t)
 		err := fetch(t, c, loc)
 		if e := asError(t, err); e.Status != 401 || e.HadToken == test.want || strings.Contains(err.Error(), "Client.PackageCredentials") != test.want {
 			t.Errorf("%s: error %v, want a 401 with the remedy: %t", test.at, err, test.want)
@@ -180,7 +179,7 @@ func netrc(t testing.TB, hosts ...string) *auth.Netrc {
 	for _, h := range hosts {
 		fmt.Fprintf(&text, "machine %s login alice password hunter2\n", h)
 	}
-	n := must(auth.ParseNetrc([]byte(text.String())))(t)
+	n := must.Get(auth.ParseNetrc([]byte(text.String())))(t)
 	return n
 }
 
@@ -230,9 +229,7 @@ func TestModuleCredentials(t *testing.T) {
 			reg.AddFault(regtest.Fault{Kind: regtest.Other, Raw: []byte("archive")})
 			c := netrcClient(t, reg, test.netrc)
 			c.Transport.AllowHTTP = true
-			if err := fetch(t, c, test.loc); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, fetch(t, c, test.loc))
 			list := reg.Requests()
 			if got := list[len(list)-1]; got.Kind != regtest.Other || got.Authorization != test.want {
 				t.Errorf("%s with %q, want %q", got, got.Authorization, test.want)
@@ -241,9 +238,7 @@ func TestModuleCredentials(t *testing.T) {
 			reg.Reset()
 			c = leakClient(t, reg, false)
 			c.Transport.AllowHTTP = true
-			if err := fetch(t, c, test.loc); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, fetch(t, c, test.loc))
 			list = reg.Requests()
 			if got := list[len(list)-1]; got.Authorization == basicAlice {
 				t.Errorf("not asked for, but sent: %s", got)
@@ -262,8 +257,8 @@ func TestModuleCredentialsAreNoTokens(t *testing.T) {
 		if !known {
 			c.Transport.Credentials = nil
 		}
-		must(c.ModuleVersions(t.Context(), network))(t)
-		must(module.Download(t.Context(), c, sourceOf(network), v100, t.TempDir(), module.Options{}))(t)
+		must.Get(c.ModuleVersions(t.Context(), network))(t)
+		must.Get(module.Download(t.Context(), c, sourceOf(network), v100, t.TempDir(), module.Options{}))(t)
 		walk(t, c)
 		for _, q := range reg.Requests() {
 			want := ""
@@ -345,7 +340,7 @@ func TestModuleCredentialsRefused(t *testing.T) {
 			c := netrcClient(t, reg, known)
 			var logged strings.Builder
 			c.Transport.Logger = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
-			loc := must(c.ModuleLocation(t.Context(), network, v100))(t)
+			loc := must.Get(c.ModuleLocation(t.Context(), network, v100))(t)
 			err := fetch(t, c, loc)
 			e := asError(t, err)
 			if e.HadToken || e.Status != status || errors.Is(err, module.ErrUnauthorized) != hint ||
@@ -407,7 +402,7 @@ func TestModuleCredentialsAfterPage(t *testing.T) {
 		h := &hostileNet{answer: func(n int, _ *http.Request) (int, io.Reader, http.Header) {
 			return 200, strings.NewReader(`<html><head><meta name="terraform-get" content="` + next + `"></head>`), nil
 		}}
-		loc := must(module.ParseLocation("https://files.example.com/a"))(t)
+		loc := must.Get(module.ParseLocation("https://files.example.com/a"))(t)
 		if _, err := module.DownloadLocation(t.Context(), h.client(t), loc, t.TempDir()+"/module", module.Options{}); err == nil {
 			t.Errorf("%s: DownloadLocation returned no error", next)
 		}
@@ -447,7 +442,7 @@ func TestModuleCredentialsResumeElsewhere(t *testing.T) {
 	for name, test := range tests {
 		synctest.Test(t, func(t *testing.T) {
 			h := &hostileNet{answer: func(n int, _ *http.Request) (int, io.Reader, http.Header) { return test.answers[n-1]() }}
-			body := must(h.client(t).OpenModule(t.Context(), &module.Location{Kind: module.KindHTTP, URL: first}))(t)
+			body := must.Get(h.client(t).OpenModule(t.Context(), &module.Location{Kind: module.KindHTTP, URL: first}))(t)
 			defer body.Close()
 			if n, err := io.Copy(io.Discard, body); n != size || err != nil || !slices.Equal(h.sent, test.want) {
 				t.Errorf("%s: %d bytes, %v, sent %q, want %q", name, n, err, h.sent, test.want)

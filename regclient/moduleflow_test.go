@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
@@ -39,7 +40,7 @@ func TestTenModules(t *testing.T) {
 			})
 		}
 		begin := time.Now()
-		results := must(module.DownloadAll(t.Context(), client(reg), requests, module.Options{}))(t)
+		results := must.Get(module.DownloadAll(t.Context(), client(reg), requests, module.Options{}))(t)
 		if took := time.Since(begin); took != 4*delay {
 			t.Errorf("took %v, want 4 answers one after the other", took)
 		}
@@ -101,7 +102,7 @@ func TestModuleWays(t *testing.T) {
 			c := client(reg)
 			c.Transport.Credentials = tokens(t, secret)
 			dir := filepath.Join(t.TempDir(), "network")
-			report := must(module.Download(t.Context(), c, sourceOf(network), addrs.Version{}, dir, module.Options{}))(t)
+			report := must.Get(module.Download(t.Context(), c, sourceOf(network), addrs.Version{}, dir, module.Options{}))(t)
 			if report.H1 != rel.H1() || report.Subdir != m.Subdir || len(report.Via) != m.Pages {
 				t.Errorf("report %+v, want h1 %s", report, rel.H1())
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
@@ -193,7 +194,7 @@ func TestLocationAfterRedirect(t *testing.T) {
 	} {
 		reg := moduleRegistry(m)
 		reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Redirect: "https://elsewhere.example.com", Hops: 2})
-		loc := must(locate(t, reg))(t)
+		loc := must.Get(locate(t, reg))(t)
 		if want := modulesURL + "acme/network/aws/1.0.0/a.zip"; loc.URL != want {
 			t.Errorf("ModuleLocation returned %s, want %s", loc.URL, want)
 		}
@@ -256,7 +257,7 @@ func TestModuleRequest(t *testing.T) {
 		}
 		reg.AddFault(regtest.Fault{Kind: regtest.Other, Raw: []byte("archive")})
 		c := client(reg)
-		loc := must(c.ModuleLocation(t.Context(), network, v100))(t)
+		loc := must.Get(c.ModuleLocation(t.Context(), network, v100))(t)
 		if err := fetch(t, c, loc); err != nil {
 			t.Errorf("%s: OpenModule returned %v, want no error", test.location, err)
 		}
@@ -286,7 +287,7 @@ func TestModuleNext(t *testing.T) {
 	for _, test := range tests {
 		reg := answers("body", http.Header{"X-Terraform-Get": {test.header}})
 		test.loc.URL = "https://e.example.com/a"
-		body := must(client(reg).OpenModule(t.Context(), at(test.loc)))(t)
+		body := must.Get(client(reg).OpenModule(t.Context(), at(test.loc)))(t)
 		data, err := io.ReadAll(body)
 		body.Close()
 		if body.Next != test.want || string(data) != "body" || err != nil || body.Size != 4 || body.Resumes() != 0 {
@@ -362,7 +363,7 @@ func TestOpenModuleErrors(t *testing.T) {
 		reg := moduleRegistry(regtest.Module{Query: "token=" + secret, Format: "zip"})
 		reg.AddFault(regtest.Fault{Kind: regtest.ModulePackage, Status: status})
 		c := leakClient(t, reg, true)
-		loc := must(c.ModuleLocation(t.Context(), network, v100))(t)
+		loc := must.Get(c.ModuleLocation(t.Context(), network, v100))(t)
 		err := fetch(t, c, loc)
 		e := asError(t, err)
 		if e.Status != status || e.Subject != host+"/acme/network/aws 1.0.0" || want != nil && !errors.Is(err, want) || strings.Contains(fmt.Sprintf("%v %+v", err, e), secret) {

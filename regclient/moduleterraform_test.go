@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient"
@@ -40,7 +41,7 @@ var shared = map[string]string{
 // registry names.
 func clientModules(t *testing.T) map[string]regtest.Module {
 	t.Helper()
-	tarBzip2 := must(os.ReadFile("../internal/archive/testdata/tar/plain.tar.bz2"))(t)
+	tarBzip2 := must.Get(os.ReadFile("../internal/archive/testdata/tar/plain.tar.bz2"))(t)
 	return map[string]regtest.Module{
 		"plain":     {},
 		"zip":       {Format: "zip", Deflate: true, URLs: "root-relative"},
@@ -59,7 +60,7 @@ func clientModules(t *testing.T) map[string]regtest.Module {
 
 func sameAsClient(t *testing.T, program string) {
 	reg := regtest.New("registry.example.com")
-	server := must(reg.ServeTLS())(t)
+	server := must.Get(reg.ServeTLS())(t)
 	t.Cleanup(server.Close)
 	reg.Require(secret, regtest.ModuleVersions|regtest.ModuleLocation)
 	// The client takes a module for one of a registry if its host has a dot.
@@ -155,7 +156,7 @@ func sameRepositoryAsClient(t *testing.T, program string) {
 	project.Write(t, "main.tf", config.String())
 	project.Run(t, "get", "-no-color")
 	for key, source := range sources {
-		loc := must(module.ParseLocation(source))(t)
+		loc := must.Get(module.ParseLocation(source))(t)
 		options := module.Options{Git: &module.Git{Env: append(os.Environ(), noConfig...)}, AllowLocal: true}
 		report, err := module.DownloadLocation(t.Context(), nil, loc, filepath.Join(t.TempDir(), "module"), options)
 		if err != nil {
@@ -196,11 +197,9 @@ type installed struct{ Key, Version, Dir string }
 
 func manifest(t *testing.T, dir string) []installed {
 	t.Helper()
-	data := must(os.ReadFile(filepath.Join(dir, ".terraform", "modules", "modules.json")))(t)
+	data := must.Get(os.ReadFile(filepath.Join(dir, ".terraform", "modules", "modules.json")))(t)
 	var doc struct{ Modules []installed }
-	if err := json.Unmarshal(data, &doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(data, &doc))
 	return doc.Modules
 }
 
@@ -212,7 +211,7 @@ func TestSelectsAsClient(t *testing.T) {
 
 func selectsAsClient(t *testing.T, program string) {
 	reg := regtest.New("registry.example.com")
-	server := must(reg.ServeTLS())(t)
+	server := must.Get(reg.ServeTLS())(t)
 	t.Cleanup(server.Close)
 	for name, versions := range map[string][]string{
 		"many": {"0.0.0", "0.9.0", "1.0.0-beta", "1.0.0", "1.2.3", "1.2.3.4", "1.3.0-rc1", "2.0.0-beta1", "2.1.0"},
@@ -231,7 +230,7 @@ func selectsAsClient(t *testing.T, program string) {
 		{"many", ""}, {"many", "< 0.9"}, {"many", "~> 1.2.3.0"}, {"many", "~> 1"}, {"many", "~> 1.0"}, {"many", "=1.3.0-rc1"}, {"many", "<= 2.0.0-beta1"},
 	} {
 		source := host + "/acme/" + c.name + "/aws"
-		versions := must(client.ModuleVersions(t.Context(), addrs.MustParseModule(source)))(t)
+		versions := must.Get(client.ModuleVersions(t.Context(), addrs.MustParseModule(source)))(t)
 		newest, err := versions.Newest(addrs.MustParseModuleConstraint(c.constraint))
 		if err != nil {
 			t.Errorf("%s %q: %v", c.name, c.constraint, err)
@@ -292,14 +291,10 @@ func writeFiles(t *testing.T, dir string, files map[string]string) {
 		if strings.HasSuffix(name, "/") {
 			parent = path
 		}
-		if err := os.MkdirAll(parent, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(parent, 0o755))
 		if parent == path {
 			continue
 		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -30,7 +31,7 @@ func TestModuleVersions(t *testing.T) {
 	reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: "1.0.0", Properties: map[string]any{
 		"deprecated": map[string]any{"reason": "too old", "link": "https://example.com/old"},
 	}})
-	versions := must(client(reg).ModuleVersions(t.Context(), network))(t)
+	versions := must.Get(client(reg).ModuleVersions(t.Context(), network))(t)
 	want := "2.0.0-beta1\n1.10.0\n1.9.0\n1.2.0\n1.0.0 (deprecated: too old https://example.com/old)\n0.1.0\n"
 	if got := releases(versions); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
@@ -107,7 +108,7 @@ func TestModuleVersionsDocuments(t *testing.T) {
 			t.Parallel()
 			reg := listing("1.0.0")
 			reg.AddFault(raw(regtest.ModuleVersions, test.doc))
-			versions := must(client(reg).ModuleVersions(t.Context(), network))(t)
+			versions := must.Get(client(reg).ModuleVersions(t.Context(), network))(t)
 			if got := releases(versions); got != test.want {
 				t.Errorf("got\n%swant\n%s", got, test.want)
 			}
@@ -241,7 +242,7 @@ func TestModulePages(t *testing.T) {
 			t.Parallel()
 			reg := listing(many(test.all)...)
 			reg.ModuleList = test.how
-			versions := must(client(reg).ModuleVersions(t.Context(), network))(t)
+			versions := must.Get(client(reg).ModuleVersions(t.Context(), network))(t)
 			newest := fmt.Sprintf("1.%d.0", test.all-1)
 			if n := len(versions.List); n != test.all || versions.List[0].Version.String() != newest || versions.List[n-1].Version != v100 {
 				t.Errorf("%d versions, want %d from %s to 1.0.0", n, test.all, newest)
@@ -281,7 +282,7 @@ func TestModulePagesFail(t *testing.T) {
 			reg.ModuleList = test.how
 			test.fault.Skip = 1
 			reg.AddFault(test.fault)
-			versions := must(client(reg).ModuleVersions(t.Context(), network))(t)
+			versions := must.Get(client(reg).ModuleVersions(t.Context(), network))(t)
 			if len(versions.List) != 100 {
 				t.Errorf("%d versions, want 100", len(versions.List))
 			}
@@ -464,7 +465,7 @@ func TestModulePageForms(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			c, asked := paged(t, test.page)
-			versions := must(c.ModuleVersions(t.Context(), network))(t)
+			versions := must.Get(c.ModuleVersions(t.Context(), network))(t)
 			if len(versions.List) != test.n || len(*asked) != test.asked {
 				t.Errorf("%d versions by %q, want %d by %d requests", len(versions.List), *asked, test.n, test.asked)
 			}
@@ -534,7 +535,7 @@ func TestModulePageQuery(t *testing.T) {
 	reg := listing(many(3)...)
 	reg.ModuleList.PageSize = 2
 	reg.Services = map[string]any{"modules.v1": "/v1/modules/?limit=7&key=value"}
-	must(client(reg).ModuleVersions(t.Context(), network))(t)
+	must.Get(client(reg).ModuleVersions(t.Context(), network))(t)
 	for _, q := range queries(reg) {
 		if v, err := url.ParseQuery(q); err != nil || v.Has("key") || len(v["limit"]) > 1 {
 			t.Errorf("query %q", q)

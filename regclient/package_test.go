@@ -11,6 +11,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -25,7 +26,7 @@ func TestProviderPackage(t *testing.T) {
 		Address: "acme/alpha", Version: "1.2.0", Platforms: []string{"linux_amd64", "darwin_arm64"},
 		Protocols: []string{"5.0", "6.0"}, PackageHashes: true,
 	})
-	pkg := must(client(reg).ProviderPackage(t.Context(), alpha, v120, linux))(t)
+	pkg := must.Get(client(reg).ProviderPackage(t.Context(), alpha, v120, linux))(t)
 	if pkg.Provider != alpha || pkg.Version != v120 || pkg.Platform != linux {
 		t.Errorf("found %s", pkg)
 	}
@@ -238,7 +239,7 @@ func TestUsablePackages(t *testing.T) {
 			t.Parallel()
 			reg := registry()
 			reg.AddFault(edit(test.edit))
-			pkg := must(client(reg).ProviderPackage(t.Context(), alpha, v120, linux))(t)
+			pkg := must.Get(client(reg).ProviderPackage(t.Context(), alpha, v120, linux))(t)
 			if !test.want(pkg) {
 				t.Errorf("got %+v", *pkg)
 			}
@@ -261,12 +262,12 @@ func TestNoTokenForServicesOverHTTP(t *testing.T) {
 		c := client(reg)
 		c.Transport.AllowHTTP = true
 		c.Transport.Credentials = auth.MustNewToken("secret").For(svchost.MustParse(host))
-		must(c.ProviderVersions(t.Context(), alpha))(t)
-		must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
+		must.Get(c.ProviderVersions(t.Context(), alpha))(t)
+		must.Get(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
 		m := addrs.MustParseModule(host + "/acme/net/aws")
-		must(c.ModuleVersions(t.Context(), m))(t)
-		loc := must(c.ModuleLocation(t.Context(), m, addrs.MustParseVersion("1.0.0")))(t)
-		body := must(c.OpenModule(t.Context(), loc))(t)
+		must.Get(c.ModuleVersions(t.Context(), m))(t)
+		loc := must.Get(c.ModuleLocation(t.Context(), m, addrs.MustParseVersion("1.0.0")))(t)
+		body := must.Get(c.OpenModule(t.Context(), loc))(t)
 		body.Close()
 		for _, q := range reg.Requests() {
 			if q.Kind != regtest.Discovery && q.Authorization != want {
@@ -288,7 +289,7 @@ func TestAllowHTTP(t *testing.T) {
 	}
 	c = client(reg)
 	c.Transport.AllowHTTP = true
-	pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
+	pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
 	if _, err := c.Evidence(t.Context(), pkg); err != nil {
 		t.Errorf("Evidence returned %v, want no error", err)
 	}

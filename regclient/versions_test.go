@@ -10,6 +10,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -22,7 +23,7 @@ func TestProviderVersions(t *testing.T) {
 			Protocols: []string{"5.0", "6.0"}, Warnings: []string{"about " + v},
 		})
 	}
-	versions := must(client(reg).ProviderVersions(t.Context(), alpha))(t)
+	versions := must.Get(client(reg).ProviderVersions(t.Context(), alpha))(t)
 	if versions.Provider != alpha {
 		t.Errorf("versions of %s", versions.Provider)
 	}
@@ -97,7 +98,7 @@ func TestVersionsDocuments(t *testing.T) {
 			t.Parallel()
 			reg := registry()
 			reg.AddFault(raw(regtest.Versions, test.doc))
-			versions := must(client(reg).ProviderVersions(t.Context(), alpha))(t)
+			versions := must.Get(client(reg).ProviderVersions(t.Context(), alpha))(t)
 			if got := lines(versions); got != test.want {
 				t.Errorf("got\n%swant\n%s", got, test.want)
 			}
@@ -222,7 +223,7 @@ func TestWarningsAreCapped(t *testing.T) {
 	t.Parallel()
 	reg := registry()
 	reg.AddFault(raw(regtest.Versions, `{"versions":[`+strings.Repeat(`{"version":"x"},`, 150)+`{"version":"1.0.0"}],"warnings":["`+strings.Repeat("w", 5000)+`"]}`))
-	versions := must(client(reg).ProviderVersions(t.Context(), alpha))(t)
+	versions := must.Get(client(reg).ProviderVersions(t.Context(), alpha))(t)
 	if n := len(versions.Warnings); n != 101 || versions.Warnings[100] != "and 51 more warnings" {
 		t.Errorf("%d warnings, the last %q", n, versions.Warnings[n-1])
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/auth/login"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/transport"
 )
@@ -40,10 +41,7 @@ func client(reg *regtest.Registry) *login.Client {
 // mustLogin logs in to host.
 func mustLogin(t *testing.T, c *login.Client) *login.Result {
 	t.Helper()
-	r, err := c.Login(t.Context(), host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(c.Login(t.Context(), host))(t)
 	return r
 }
 
@@ -128,10 +126,7 @@ func one(t testing.TB, reg *regtest.Registry, kind regtest.Kind) regtest.Request
 // query returns the parameters of the address of a page.
 func query(t testing.TB, address string) url.Values {
 	t.Helper()
-	u, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(url.Parse(address))(t)
 	return u.Query()
 }
 

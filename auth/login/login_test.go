@@ -12,6 +12,7 @@ import (
 
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -51,14 +52,8 @@ func checkRequests(t *testing.T, reg *regtest.Registry, server regtest.Login) {
 		t.Errorf("%d requests, want 3: %v", n, reg.Requests())
 	}
 	page, exchange := one(t, reg, regtest.LoginAuthz), one(t, reg, regtest.LoginToken)
-	asked, err := url.ParseQuery(page.Query)
-	if err != nil {
-		t.Fatal(err)
-	}
-	back, err := url.Parse(asked.Get("redirect_uri"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	asked := must.Get(url.ParseQuery(page.Query))(t)
+	back := must.Get(url.Parse(asked.Get("redirect_uri")))(t)
 	first, last := 1024, 65535
 	if server.MinPort != 0 {
 		first, last = server.MinPort, server.MaxPort

@@ -17,6 +17,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/auth/login"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/transport"
@@ -33,10 +34,7 @@ func TestRealClient(t *testing.T) {
 
 func realClient(t *testing.T, program string) {
 	reg := registry(regtest.Login{ClientID: "cli", Scopes: []string{"a", "b"}, MinPort: 20000, MaxPort: 29999, ExpiresIn: 1e12})
-	srv, err := reg.ServeTLS()
-	if err != nil {
-		t.Fatal(err)
-	}
+	srv := must.Get(reg.ServeTLS())(t)
 	defer srv.Close()
 	p, local := terraformtest.New(t, program), svchost.MustParse(srv.Addr)
 	loginByCLI(t, p, srv)
@@ -49,9 +47,7 @@ func realClient(t *testing.T, program string) {
 	reg.Reset()
 	ours := auth.CredentialsFile{Path: filepath.Join(t.TempDir(), "credentials.tfrc.json")}
 	c := &login.Client{Transport: &transport.Client{HTTP: srv.Client()}, Open: srv.Browse, Store: ours}
-	if _, err := c.Login(t.Context(), local); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Login(t.Context(), local))(t)
 	same(t, "page", page.Query, one(t, reg, regtest.LoginAuthz).Query)
 	same(t, "exchange", exchange.Form.Encode(), one(t, reg, regtest.LoginToken).Form.Encode())
 	if token, err := ours.Token(t.Context(), local); err != nil || token.Reveal() != secret {
@@ -71,13 +67,8 @@ func loginByCLI(t *testing.T, p *terraformtest.Project, srv *regtest.Server) {
 	cmd.Stdin = strings.NewReader("yes\n")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	var said strings.Builder
 	var browsed error
 	for lines := bufio.NewScanner(io.TeeReader(out, &said)); lines.Scan(); {

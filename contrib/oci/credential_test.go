@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/contrib/oci"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 const blocks = `
@@ -87,10 +88,7 @@ func TestDockerFiles(t *testing.T) {
 		for name, text := range c.files {
 			writeFile(t, filepath.Join(home, name), text)
 		}
-		config, err := cliconfig.Parse(cliconfig.System{GOOS: runtime.GOOS, Home: home}, filepath.Join(home, "x.tfrc"), []byte(c.config))
-		if err != nil {
-			t.Fatal(err)
-		}
+		config := must.Get(cliconfig.Parse(cliconfig.System{GOOS: runtime.GOOS, Home: home}, filepath.Join(home, "x.tfrc"), []byte(c.config)))(t)
 		config.Logger = slog.New(slog.NewTextHandler(log, nil))
 		client := oci.Configure(config)
 		for repository, want := range c.want {
@@ -122,10 +120,7 @@ func TestDockerFileLimits(t *testing.T) {
 	writeFile(t, filepath.Join(home, "full"), "{}"+strings.Repeat(" ", 1<<20-2))
 	writeFile(t, filepath.Join(home, "more"), "{}"+strings.Repeat(" ", 1<<20-1))
 	for name, want := range map[string]error{"full": nil, "more": failure.ErrTooLarge, "none": fs.ErrNotExist} {
-		config, err := cliconfig.Parse(cliconfig.System{Home: home}, filepath.Join(home, "x.tfrc"), []byte(`oci_default_credentials { docker_style_config_files = ["`+name+`"] }`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		config := must.Get(cliconfig.Parse(cliconfig.System{Home: home}, filepath.Join(home, "x.tfrc"), []byte(`oci_default_credentials { docker_style_config_files = ["`+name+`"] }`)))(t)
 		if _, err := oci.Configure(config).Credential("a.test/x"); !errors.Is(err, want) {
 			t.Errorf("Credential with the file %q: %v, want %v", name, err, want)
 		}
@@ -134,7 +129,5 @@ func TestDockerFileLimits(t *testing.T) {
 
 func writeFile(t *testing.T, path, text string) {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
 }

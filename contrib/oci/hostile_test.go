@@ -20,6 +20,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/contrib/oci"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -372,9 +373,7 @@ func TestManyRepositories(t *testing.T) {
 	list := func(name string, want int64) {
 		t.Helper()
 		before := tokens.Load()
-		if _, err := client.Mirror(func(addrs.Provider) string { return f.host + "/" + name }).ProviderVersions(t.Context(), alpha); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(client.Mirror(func(addrs.Provider) string { return f.host + "/" + name }).ProviderVersions(t.Context(), alpha))(t)
 		if got := tokens.Load() - before; got != want {
 			t.Errorf("repository %s: %d requests for a token, want %d", name, got, want)
 		}
@@ -423,10 +422,7 @@ func TestContextEnds(t *testing.T) {
 	f = newRegistry(t)
 	f.provider("p", "1.0.0", "linux_amd64")
 	src := f.mirror("p")
-	pkg, err := src.ProviderPackage(t.Context(), alpha, v1, linux)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pkg := must.Get(src.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 	f.Before = func(w http.ResponseWriter, r *http.Request) bool {
 		_, _ = w.Write(f.answer(r).Body.Bytes()[:50])
 		w.(http.Flusher).Flush()
@@ -434,14 +430,9 @@ func TestContextEnds(t *testing.T) {
 		return true
 	}
 	ctx, cancel = context.WithCancel(t.Context())
-	body, err := src.Open(ctx, pkg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(src.Open(ctx, pkg))(t)
 	defer body.Close()
-	if _, err := io.ReadFull(body, make([]byte, 50)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.ReadFull(body, make([]byte, 50)))(t)
 	cancel()
 	if _, err := io.ReadAll(body); !errors.Is(err, context.Canceled) {
 		t.Errorf("Read: %v, want context.Canceled", err)

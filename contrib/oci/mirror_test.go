@@ -13,6 +13,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/contrib/oci"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -52,10 +53,7 @@ func TestMirror(t *testing.T) {
 		f.provider("p", tag, "linux_amd64", "darwin_arm64")
 	}
 	src := f.mirror("p")
-	versions, err := src.ProviderVersions(t.Context(), alpha)
-	if err != nil {
-		t.Fatal(err)
-	}
+	versions := must.Get(src.ProviderVersions(t.Context(), alpha))(t)
 	if got, want := versions.String(), alpha.String()+": 2.0.0-rc1, 1.10.0, 1.2.0+a.1, 1.0.0"; got != want {
 		t.Errorf("ProviderVersions: %s, want %s", got, want)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/tofureg/tofureg/contrib/oci"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -31,13 +32,10 @@ func get(t *testing.T, c *oci.Client, source string) (string, error) {
 
 func getWith(t *testing.T, source string, o module.Options) (string, error) {
 	t.Helper()
-	loc, err := module.ParseLocation(source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	loc := must.Get(module.ParseLocation(source))(t)
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "m")
-	_, err = module.DownloadLocation(t.Context(), nil, loc, dir, o)
+	_, err := module.DownloadLocation(t.Context(), nil, loc, dir, o)
 	if entries, _ := os.ReadDir(parent); err != nil && len(entries) != 0 {
 		t.Errorf("after the error %v: files %v, want none", err, entries)
 	}
@@ -137,22 +135,14 @@ func TestSilence(t *testing.T) {
 // TestHelper uses a Docker configuration that names a helper, which is this program, see
 // TestMain.
 func TestHelper(t *testing.T) {
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := os.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(os.Executable())(t)
+	content := must.Get(os.ReadFile(program))(t)
 	dir := t.TempDir()
 	name := helperProgram
 	if runtime.GOOS == "windows" {
 		name += ".exe"
 	}
-	if err := os.WriteFile(filepath.Join(dir, name), content, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, name), content, 0o700))
 	t.Setenv("PATH", dir)
 	f := newRegistry(t)
 	f.module("m", "latest", map[string]string{"main.tf": ""})
@@ -165,9 +155,7 @@ func TestHelper(t *testing.T) {
 		`{"credsStore":"../test"}`:                         `invalid program name "docker-credential-../test"`,
 		`{"credsStore":3}`:                                 "config.json",
 	} {
-		if err := os.WriteFile(docker, []byte(config), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(docker, []byte(config), 0o600))
 		_, c := load(t, f, fmt.Sprintf("oci_default_credentials {\n  docker_style_config_files = [%q]\n}\n", docker))
 		_, err := get(t, c, "oci://"+f.host+"/m")
 		if (want == "") != (err == nil) || !strings.Contains(fmt.Sprint(err), want) {

@@ -13,6 +13,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/contrib/oci"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -54,10 +55,7 @@ provider_installation {
 // load parses a CLI configuration.
 func load(t *testing.T, f *fakeRegistry, text string) (*cliconfig.Config, *oci.Client) {
 	t.Helper()
-	cfg, err := cliconfig.Parse(cliconfig.System{Home: t.TempDir()}, "x.tfrc", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := must.Get(cliconfig.Parse(cliconfig.System{Home: t.TempDir()}, "x.tfrc", []byte(text)))(t)
 	cfg.HTTP = f.server.Client()
 	return cfg, oci.Configure(cfg)
 }
@@ -119,10 +117,7 @@ func TestTofuGet(t *testing.T) {
 
 	_, client := load(t, f, config)
 	for name, source := range sources {
-		loc, err := module.ParseLocation(source)
-		if err != nil {
-			t.Fatal(err)
-		}
+		loc := must.Get(module.ParseLocation(source))(t)
 		dir := filepath.Join(t.TempDir(), name)
 		if _, err := module.DownloadLocation(t.Context(), nil, loc, dir, module.Options{Fetcher: client}); err != nil {
 			t.Errorf("DownloadLocation(%s): %v", source, err)
@@ -140,9 +135,7 @@ func TestTofuDocker(t *testing.T) {
 	f.module("acme/vpc", "latest", map[string]string{"main.tf": "# latest\n"})
 	f.Before = wantBasic("user", "right", nil)
 	pair := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
-	if err := os.Mkdir(filepath.Join(p.Dir, ".docker"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(p.Dir, ".docker"), 0o755))
 	p.Write(t, ".docker/config.json", fmt.Sprintf(`{"auths": {%q: {"auth": %q}, %q: {"auth": %q}}}`,
 		f.host, pair("user:wrong"), f.host+"/acme", pair("user:right")))
 	source := "oci://" + f.host + "/acme/vpc"
@@ -150,10 +143,7 @@ func TestTofuDocker(t *testing.T) {
 	p.Trust(t, f.authority())
 	p.Run(t, "get", "-no-color")
 
-	cfg, err := cliconfig.Load(cliconfig.System{Home: p.Dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := must.Get(cliconfig.Load(cliconfig.System{Home: p.Dir}))(t)
 	cfg.HTTP = f.server.Client()
 	dir, err := get(t, oci.Configure(cfg), source)
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/tofureg/tofureg/contrib/s3"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/transport"
@@ -33,13 +34,9 @@ import (
 func store(t *testing.T, objects map[string]string) (host string, f *s3.Fetcher) {
 	t.Helper()
 	backend := s3mem.New()
-	if err := backend.CreateBucket("modules"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, backend.CreateBucket("modules"))
 	for key, text := range objects {
-		if _, err := backend.PutObject("modules", key, nil, strings.NewReader(text), int64(len(text)), nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(backend.PutObject("modules", key, nil, strings.NewReader(text), int64(len(text)), nil))(t)
 	}
 	server := httptest.NewTLSServer(gofakes3.New(backend).Server())
 	t.Cleanup(server.Close)
@@ -69,18 +66,13 @@ func zipOf(t *testing.T, files map[string]string) string {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	return b.String()
 }
 
 func location(t *testing.T, text string) *module.Location {
 	t.Helper()
-	loc, err := module.ParseLocation(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	loc := must.Get(module.ParseLocation(text))(t)
 	return loc
 }
 
@@ -204,13 +196,9 @@ func linkZip(t *testing.T) string {
 func TestUnsigned(t *testing.T) {
 	t.Parallel()
 	backend := s3mem.New(s3mem.WithTimeSource(gofakes3.DefaultTimeSource()))
-	if err := backend.CreateBucket("modules"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, backend.CreateBucket("modules"))
 	for key, text := range map[string]string{"a b+c/ö.zip": zipOf(t, map[string]string{"main.tf": "# main"}), "dir/main.tf": "# main", "dir/x y%2F+ö.tf": "#"} {
-		if _, err := backend.PutObject("modules", key, nil, strings.NewReader(text), int64(len(text)), nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(backend.PutObject("modules", key, nil, strings.NewReader(text), int64(len(text)), nil))(t)
 	}
 	fake := gofakes3.New(backend).Server()
 	public := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

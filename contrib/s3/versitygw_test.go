@@ -19,6 +19,7 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/tofureg/tofureg/contrib/s3"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/transport"
 )
@@ -35,10 +36,7 @@ func gateway(t *testing.T, id, secret string) *http.Client {
 	}
 	pair := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(pair.Close)
-	key, err := x509.MarshalPKCS8PrivateKey(pair.TLS.Certificates[0].PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(x509.MarshalPKCS8PrivateKey(pair.TLS.Certificates[0].PrivateKey))(t)
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	if err := errors.Join(
@@ -53,9 +51,7 @@ func gateway(t *testing.T, id, secret string) *http.Client {
 	cmd := exec.CommandContext(ctx, program, "--quiet", "-a", id, "-s", secret, "--cert", at("cert"), "--key", at("key"), "--port", at("s"),
 		"posix", "--sidecar", at("meta"), at("data"))
 	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	ended := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(ended) }()
 	t.Cleanup(func() { stop(); <-ended })
@@ -120,9 +116,7 @@ func TestPublicBucketOfARealServer(t *testing.T) {
 	fetch(private, nil)
 	fetch(public, module.ErrUnauthorized)
 	policy := `{"Statement":[{"Effect":"Allow","Principal":"*","Action":["s3:GetObject","s3:ListBucket"],"Resource":["arn:aws:s3:::modules","arn:aws:s3:::modules/*"]}]}`
-	if _, err := owner.PutBucketPolicy(t.Context(), &awss3.PutBucketPolicyInput{Bucket: &bucket, Policy: &policy}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(owner.PutBucketPolicy(t.Context(), &awss3.PutBucketPolicyInput{Bucket: &bucket, Policy: &policy}))(t)
 	fetch(public, nil)
 	fetch(stranger, module.ErrNotFound) // as this server answers for an unknown user
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/contrib/telemetry"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
@@ -50,9 +51,7 @@ func newRecorder(t *testing.T) *recorder {
 func (r *recorder) metrics(t *testing.T) map[string]metricdata.Aggregation {
 	t.Helper()
 	var all metricdata.ResourceMetrics
-	if err := r.reader.Collect(t.Context(), &all); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.reader.Collect(t.Context(), &all))
 	found := map[string]metricdata.Aggregation{}
 	for _, scope := range all.ScopeMetrics {
 		for _, m := range scope.Metrics {
@@ -89,25 +88,16 @@ func TestTransportHidesSecrets(t *testing.T) {
 		}
 		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("x")), Header: http.Header{}, Request: q}, nil
 	}))
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, raw, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, raw, nil))(t)
 	req.Header.Set("Authorization", "Bearer s3cr3t")
-	resp, err := rt.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Get(rt.RoundTrip(req))(t)
 	resp.Body.Close()
 	if asked != raw || resp.Request.URL.String() != raw {
 		t.Errorf("asked %s, response of %s; want both to be %s", asked, resp.Request.URL, raw)
 	}
 	redirect := req.Clone(t.Context())
 	redirect.Response, redirect.URL.Path, redirect.URL.RawPath = resp, "/s3cr3t", ""
-	if resp, err = rt.RoundTrip(redirect); err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
+	must.Get(rt.RoundTrip(redirect))(t).Body.Close()
 	for _, path := range []string{"/refused", "/broken"} {
 		failing := req.Clone(t.Context())
 		failing.URL.Path, failing.URL.RawPath = path, ""
@@ -167,10 +157,7 @@ func TestFailures(t *testing.T) {
 	_, err2 := src.ProviderPackage(t.Context(), p, v, on)
 	_, err3 := src.Evidence(t.Context(), nil)
 	_, err4 := src.Open(t.Context(), nil)
-	body, err := src.Open(t.Context(), &provider.Package{Provider: p, Version: v, Platform: on})
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(src.Open(t.Context(), &provider.Package{Provider: p, Version: v, Platform: on}))(t)
 	_, err5 := io.ReadAll(body)
 	body.Close()
 	for i, err := range []error{err1, err2, err3, err4, err5} {

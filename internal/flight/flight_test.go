@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/internal/flight"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 type contextKey struct{}
@@ -307,9 +308,7 @@ func BenchmarkDo(b *testing.B) {
 	ctx := b.Context()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := g.Do(ctx, "key", nil, func(context.Context) (int, error) { return 1, nil }); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(g.Do(ctx, "key", nil, func(context.Context) (int, error) { return 1, nil }))(b)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"testing/fstest"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
@@ -101,18 +102,18 @@ func zipBomb(t *testing.T) []byte {
 	if err == nil {
 		_, err = w.Write(deflated())
 	}
-	must(t, errors.Join(err, zw.Close()))
+	must.Do(t, errors.Join(err, zw.Close()))
 	return b.Bytes()
 }
 
 func tarBomb(t *testing.T) []byte {
 	t.Helper()
 	var head bytes.Buffer
-	must(t, tar.NewWriter(&head).WriteHeader(&tar.Header{Name: "zeros", Typeflag: tar.TypeReg, Mode: 0o644, Size: deflatedSize}))
+	must.Do(t, tar.NewWriter(&head).WriteHeader(&tar.Header{Name: "zeros", Typeflag: tar.TypeReg, Mode: 0o644, Size: deflatedSize}))
 	var b bytes.Buffer
 	zw := gzip.NewWriter(&b)
 	_, err := zw.Write(head.Bytes())
-	must(t, errors.Join(err, zw.Close()))
+	must.Do(t, errors.Join(err, zw.Close()))
 	b.Write([]byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03"))
 	b.Write(deflated())
 	return b.Bytes()
@@ -124,7 +125,7 @@ func TestBombsEnd(t *testing.T) {
 	t.Parallel()
 	zipped, tarred := zipBomb(t), tarBomb(t)
 	h1, err := checksum.H1Sum(func(func(string, [32]byte) bool) {})
-	must(t, err)
+	must.Do(t, err)
 	policy := verify.Policy{Accept: []checksum.Hash{h1}} // which only inflating can tell
 	all := len(zipped)
 	for name, verb := range map[string]struct {
@@ -236,6 +237,6 @@ func filesIn(t *testing.T, dir string) (files []string) {
 		}
 		return err
 	})
-	must(t, err)
+	must.Do(t, err)
 	return files
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/module"
@@ -63,30 +64,30 @@ func newCrowd(t *testing.T) *crowd {
 	z := zip.NewWriter(&zipped)
 	gz, gitGz := gzip.NewWriter(&packed), gzip.NewWriter(&gitted)
 	tarred, git := tar.NewWriter(gz), tar.NewWriter(gitGz)
-	must(t, git.WriteHeader(&tar.Header{Name: "main.tf", Mode: 0o644}))
+	must.Do(t, git.WriteHeader(&tar.Header{Name: "main.tf", Mode: 0o644}))
 	_, err := z.Create("terraform-provider-alpha")
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(c.tree, "terraform-provider-alpha"), nil, 0o755))
+	must.Do(t, err)
+	must.Do(t, os.WriteFile(filepath.Join(c.tree, "terraform-provider-alpha"), nil, 0o755))
 	for i := range *many / 2 {
 		dir, file := fmt.Sprintf("d%d/", i), fmt.Sprintf("d%d/f", i)
 		_, err := z.CreateHeader(&zip.FileHeader{Name: dir})
-		must(t, err)
+		must.Do(t, err)
 		_, err = z.CreateHeader(&zip.FileHeader{Name: file, Method: zip.Deflate})
-		must(t, err)
-		must(t, tarred.WriteHeader(&tar.Header{Name: dir, Mode: 0o755, Typeflag: tar.TypeDir}))
-		must(t, tarred.WriteHeader(&tar.Header{Name: file, Mode: 0o644}))
-		must(t, git.WriteHeader(&tar.Header{Name: ".git/" + file, Mode: 0o644}))
-		must(t, os.Mkdir(filepath.Join(c.tree, dir), 0o755))
-		must(t, os.WriteFile(filepath.Join(c.tree, file), nil, 0o644))
+		must.Do(t, err)
+		must.Do(t, tarred.WriteHeader(&tar.Header{Name: dir, Mode: 0o755, Typeflag: tar.TypeDir}))
+		must.Do(t, tarred.WriteHeader(&tar.Header{Name: file, Mode: 0o644}))
+		must.Do(t, git.WriteHeader(&tar.Header{Name: ".git/" + file, Mode: 0o644}))
+		must.Do(t, os.Mkdir(filepath.Join(c.tree, dir), 0o755))
+		must.Do(t, os.WriteFile(filepath.Join(c.tree, file), nil, 0o644))
 	}
-	must(t, errors.Join(z.Close(), tarred.Close(), gz.Close(), git.Close(), gitGz.Close()))
+	must.Do(t, errors.Join(z.Close(), tarred.Close(), gz.Close(), git.Close(), gitGz.Close()))
 	c.zip, c.tar = zipped.Bytes(), packed.Bytes()
 	c.reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{linux.String()}, Zip: c.zip})
 	c.reg.AddModule(regtest.Module{Address: "acme/plain/aws", Format: "tar.gz", Package: c.tar})
 	c.reg.AddModule(regtest.Module{Address: "acme/direct/aws", Format: "zip", Package: c.zip})
 	c.reg.AddModule(regtest.Module{Address: "acme/gitty/aws", Format: "tar.gz", Package: gitted.Bytes()})
 	c.h1, err = checksum.H1Dir(t.Context(), os.DirFS(c.tree))
-	must(t, err)
+	must.Do(t, err)
 	return c
 }
 
@@ -104,9 +105,9 @@ func (c *crowd) installed() *install.Installed {
 // litter creates many files in dir that killed processes could have left.
 func litter(t *testing.T, dir, format string) {
 	t.Helper()
-	must(t, os.MkdirAll(dir, 0o755))
+	must.Do(t, os.MkdirAll(dir, 0o755))
 	for i := range *many {
-		must(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf(format, i)), nil, 0o600))
+		must.Do(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf(format, i)), nil, 0o600))
 	}
 }
 
@@ -122,7 +123,7 @@ var endings = []ending{
 	{"install.Dir.Install", 400, true, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
 		client := c.world().registry()
 		pkg, err := client.ProviderPackage(t.Context(), alpha, v1, linux)
-		must(t, err)
+		must.Do(t, err)
 		return func(ctx context.Context) error {
 			_, err := (&install.Dir{Path: dir}).Install(ctx, client, pkg, install.Options{})
 			return err
@@ -145,7 +146,7 @@ var endings = []ending{
 	{"install.Dir.Lookup", 400, false, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
 		d := &install.Dir{Path: dir}
 		_, err := d.Place(t.Context(), c.installed(), false)
-		must(t, err)
+		must.Do(t, err)
 		return func(ctx context.Context) error {
 			_, err := d.Lookup(ctx, alpha, v1, linux, []checksum.Hash{c.h1})
 			return err
@@ -154,7 +155,7 @@ var endings = []ending{
 	{"install.Dir.Prune", 100, false, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
 		d := &install.Dir{Path: dir}
 		_, err := d.Place(t.Context(), c.installed(), true)
-		must(t, err)
+		must.Do(t, err)
 		return func(ctx context.Context) error {
 			_, err := d.Prune(ctx, func(*install.Package) bool { return false })
 			return err
@@ -162,7 +163,7 @@ var endings = []ending{
 	}},
 	{"install.Dir.Prune of nothing", 100, false, func(t *testing.T, _ *crowd, dir string) func(context.Context) error {
 		for i := range *many {
-			must(t, os.MkdirAll(filepath.Join(dir, registryHost, "acme", fmt.Sprintf("p%d", i)), 0o755))
+			must.Do(t, os.MkdirAll(filepath.Join(dir, registryHost, "acme", fmt.Sprintf("p%d", i)), 0o755))
 		}
 		return func(ctx context.Context) error { _, err := (&install.Dir{Path: dir}).Prune(ctx, nil); return err }
 	}},
@@ -326,8 +327,8 @@ var endings = []ending{
 		}
 	}},
 	{"doccache.Transport.RoundTrip", 100, false, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
-		must(t, os.Chmod(dir, 0o700))
-		must(t, os.Mkdir(filepath.Join(dir, "v1"), 0o700))
+		must.Do(t, os.Chmod(dir, 0o700))
+		must.Do(t, os.Mkdir(filepath.Join(dir, "v1"), 0o700))
 		litter(t, filepath.Join(dir, "v1"), ".tofureg-%d.part")
 		return func(ctx context.Context) error {
 			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+registryHost+"/.well-known/terraform.json", nil)
@@ -366,10 +367,7 @@ func moduleInto(m addrs.Module, replace bool) func(*testing.T, *crowd, string) f
 
 // mirrorIn returns the mirror in a directory.
 func mirrorIn(t *testing.T, dir string) *mirrordir.Mirror {
-	m, err := mirrordir.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(mirrordir.Open(dir))(t)
 	return m
 }
 
@@ -430,9 +428,7 @@ func TestEnds(t *testing.T) {
 			dir := t.TempDir()
 			run := e.ready(t, c, dir)
 			whole := newLooked(t, math.MaxInt64, nil)
-			if err := run(whole); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, run(whole))
 			all, files := whole.looks.Load(), nodes(dir)
 			if want := *many * e.looks / 100; int(all) < want {
 				t.Errorf("%d looks at the context, want at least %d", all, want)

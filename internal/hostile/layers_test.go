@@ -13,6 +13,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -74,7 +75,7 @@ func TestLayersDoNotMultiply(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
 				w.reg.Latency = time.Second // so that what is wanted at the same time is under way
-				must(t, verb(t.Context(), w, dir))
+				must.Do(t, verb(t.Context(), w, dir))
 				usual = w.count()
 			})
 			for kind, count := range usual {

@@ -11,6 +11,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
@@ -95,7 +96,7 @@ func (w *world) throttled() {
 func token(t testing.TB, secret string) auth.Token {
 	t.Helper()
 	token, err := auth.NewToken(secret)
-	must(t, err)
+	must.Do(t, err)
 	return token
 }
 
@@ -267,13 +268,5 @@ func TestOperations(t *testing.T) {
 		if kinds&kind == 0 {
 			t.Errorf("no operation is of the kind %s", kind)
 		}
-	}
-}
-
-// must fails the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

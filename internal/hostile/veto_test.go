@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
@@ -81,7 +82,7 @@ func TestVetoIsAskedAboutAll(t *testing.T) {
 			w.reg.AddFault(regtest.Fault{Kind: regtest.Archive | regtest.ModulePackage, Redirect: "https://" + elsewhere + ":8443"})
 			var asked syncList
 			w.veto = func(host string) error { asked.add(host); return nil }
-			must(t, verb(t.Context(), w, t.TempDir()))
+			must.Do(t, verb(t.Context(), w, t.TempDir()))
 			var contacted []string
 			for _, q := range w.reg.Requests() {
 				contacted = append(contacted, q.Host)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 func TestGet(t *testing.T) {
@@ -26,10 +27,7 @@ func TestGet(t *testing.T) {
 	s := serve(status(http.StatusOK, `{"a":1}`, "Content-Type: application/json"))
 	r := get("https://registry.example.com/v1/x?a=b#part")
 	r.Accept, r.TokenFor = "application/json", home
-	resp, err := client(t, s).Get(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Get(client(t, s).Get(t.Context(), r))(t)
 	if string(resp.Body) != `{"a":1}` || resp.Status != 200 || resp.Attempts != 1 || !resp.HadToken || resp.Header.Get("Content-Type") == "" {
 		t.Errorf("response %+v", resp)
 	}
@@ -298,10 +296,7 @@ func TestCallersClientIsKept(t *testing.T) {
 }
 
 func callersClientIsKept(t *testing.T) {
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	jar := must.Get(cookiejar.New(nil))(t)
 	var asked []string
 	s := serve(redirect("/second"), status(200, "ok", "Set-Cookie: a=b; Secure"), status(503, ""), status(200, ""))
 	c := client(t, s)
@@ -311,18 +306,14 @@ func callersClientIsKept(t *testing.T) {
 		return nil
 	}
 	before := *c.HTTP
-	if _, err := c.Get(t.Context(), get("https://registry.example.com/first")); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Get(t.Context(), get("https://registry.example.com/first")))(t)
 	if len(asked) != 1 || asked[0] != "/first /second" {
 		t.Errorf("CheckRedirect was asked %q", asked)
 	}
 	if u := (&url.URL{Scheme: "https", Host: "registry.example.com"}); len(jar.Cookies(u)) != 1 {
 		t.Error("the jar got no cookie")
 	}
-	if _, err := c.Get(t.Context(), get("https://registry.example.com/third")); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Get(t.Context(), get("https://registry.example.com/third")))(t)
 	for _, req := range s.seen()[2:] { // an attempt does not add to the headers of the next one
 		if got := req.Header.Values("Cookie"); len(got) != 1 || got[0] != "a=b" {
 			t.Errorf("%s got the cookies %q, want a=b once", req.URL, got)

@@ -19,6 +19,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // secret is the token. It must not be in any text.
@@ -180,10 +181,7 @@ func client(t testing.TB, s http.RoundTripper) *httpx.Client {
 
 func tokens(t testing.TB) auth.Source {
 	t.Helper()
-	token, err := auth.NewToken(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := must.Get(auth.NewToken(secret))(t)
 	return auth.Static(map[svchost.Hostname]auth.Token{home: token})
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // document is a list of versions, the largest document of registries.
@@ -199,12 +200,8 @@ func FuzzDecodeJSON(f *testing.F) {
 			members := 0
 			for ; d.More(); members++ {
 				var skip json.RawMessage
-				if _, err := d.Token(); err != nil {
-					t.Fatal(err)
-				}
-				if err := d.Decode(&skip); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(d.Token())(t)
+				must.Do(t, d.Decode(&skip))
 			}
 			if members != len(m) {
 				t.Errorf("%d members, %d of them distinct, in %q", members, len(m), data)

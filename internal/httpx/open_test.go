@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 func TestOpen(t *testing.T) {
@@ -22,10 +23,7 @@ func TestOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		data := random(300_000, 1)
 		s := serve((&file{data: data, etag: `"v1"`}).handler)
-		b, err := client(t, s).Open(t.Context(), get(pkg))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(client(t, s).Open(t.Context(), get(pkg)))(t)
 		got, err := io.ReadAll(b)
 		if n := s.open.Load(); n != 0 {
 			t.Error("the body is not closed at the end of the file")
@@ -96,12 +94,9 @@ func TestTimeoutsOfDownloads(t *testing.T) {
 		c.Idle, c.Timeout = -1, -1
 		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 		defer cancel()
-		b, err := c.Open(ctx, get(pkg))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(c.Open(ctx, get(pkg)))(t)
 		defer b.Close()
-		_, err = io.Copy(io.Discard, b)
+		_, err := io.Copy(io.Discard, b)
 		if asError(t, err); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("without timeouts: error %v", err)
 		}
@@ -109,12 +104,10 @@ func TestTimeoutsOfDownloads(t *testing.T) {
 	// A slow reader is not an idle server.
 	synctest.Test(t, func(t *testing.T) {
 		data := random(100_000, 12)
-		b, err := client(t, serve((&file{data: data}).handler)).Open(t.Context(), get(pkg))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(client(t, serve((&file{data: data}).handler)).Open(t.Context(), get(pkg)))(t)
 		defer b.Close()
 		var got []byte
+		var err error
 		for p := make([]byte, 30_000); err == nil; time.Sleep(time.Hour) {
 			var n int
 			n, err = b.Read(p)
@@ -186,10 +179,7 @@ func TestDownloadLimit(t *testing.T) {
 		})
 		r := get(pkg)
 		r.Limit = limit
-		b, err := client(t, s).Open(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(client(t, s).Open(t.Context(), r))(t)
 		defer b.Close()
 		if got, err := io.ReadAll(b); !errors.Is(err, fault.ErrTooLarge) || len(got) != 50_000 {
 			t.Errorf("%d bytes, %v", len(got), err)
@@ -236,10 +226,7 @@ func TestCancelAndClose(t *testing.T) {
 					return f.handler(n, r)
 				})
 				ctx, cancel := context.WithCancelCause(t.Context())
-				b, err := client(t, s).Open(ctx, get(pkg))
-				if err != nil {
-					t.Fatal(err)
-				}
+				b := must.Get(client(t, s).Open(ctx, get(pkg)))(t)
 				const soon = 200 * time.Millisecond
 				time.AfterFunc(soon, func() {
 					if closes {
@@ -249,7 +236,7 @@ func TestCancelAndClose(t *testing.T) {
 					}
 				})
 				start := time.Now()
-				_, err = io.Copy(io.Discard, b)
+				_, err := io.Copy(io.Discard, b)
 				asError(t, err)
 				if time.Since(start) != soon {
 					t.Errorf("took %v", time.Since(start))
@@ -267,12 +254,9 @@ func TestCancelAndClose(t *testing.T) {
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		b, err := client(t, serve((&file{data: random(10, 1)}).handler)).Open(t.Context(), get(pkg))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(client(t, serve((&file{data: random(10, 1)}).handler)).Open(t.Context(), get(pkg)))(t)
 		b.Close()
-		_, err = b.Read(make([]byte, 1))
+		_, err := b.Read(make([]byte, 1))
 		if asError(t, err); !errors.Is(err, os.ErrClosed) {
 			t.Errorf("Read after Close: %v", err)
 		}
@@ -307,10 +291,7 @@ func TestStreamsAreClosed(t *testing.T) {
 			same(t, got, data)
 		}
 		for range 5 { // given up in the middle
-			b, err := c.Open(t.Context(), get(pkg))
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := must.Get(c.Open(t.Context(), get(pkg)))(t)
 			io.CopyN(io.Discard, b, 150_000)
 			b.Close()
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 const start = "https://registry.example.com/v1/start"
@@ -71,10 +72,7 @@ func TestRedirectsAndTheCredentials(t *testing.T) {
 					case "token and user":
 						r.URL.User = url.UserPassword("user", "hunter2")
 					}
-					resp, err := c.Get(t.Context(), r)
-					if err != nil {
-						t.Fatal(err)
-					}
+					resp := must.Get(c.Get(t.Context(), r))(t)
 					if sent := s.authorized(t, header); !slices.Equal(sent, want) || how == "login" && strings.Join(a, " ") != "registry.example.com" {
 						t.Errorf("sent %v, want %v; Login was called for %v", sent, want, a)
 					}
@@ -259,9 +257,7 @@ func TestVetoHostIsAskedFirst(t *testing.T) {
 		asked = append(asked, host)
 		return nil
 	}
-	if _, err := c.Get(t.Context(), get("https://A.example.com/")); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Get(t.Context(), get("https://A.example.com/")))(t)
 	if want := []string{"a.example.com", "b.example.com:8443", "xn--bcher-kva.example.com", "c.example.com",
 		"d.example.com", "e.example.com:8443", "[2001:db8::1]:8443", "[fe80::1]", "192.0.2.1", "0xy.x0"}; !slices.Equal(asked, want) {
 		t.Errorf("asked %q, want %q", asked, want)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // All kinds of interruption, with all kinds of answers that continue the file.
@@ -344,12 +345,9 @@ func TestResumeWaits(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		start := time.Now()
-		b, err := client(t, serve((&file{data: random(200_000, 9), cuts: []int{10}}).handler)).Open(ctx, get(pkg))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(client(t, serve((&file{data: random(200_000, 9), cuts: []int{10}}).handler)).Open(ctx, get(pkg)))(t)
 		defer b.Close()
-		_, err = io.Copy(io.Discard, b)
+		_, err := io.Copy(io.Discard, b)
 		if asError(t, err); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 0 {
 			t.Errorf("after %v: %v", time.Since(start), err)
 		}

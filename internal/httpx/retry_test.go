@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // Waits double up to 30 seconds, and jitter subtracts up to a half.
@@ -260,9 +261,7 @@ func TestPoolSurvivesFailures(t *testing.T) {
 		}
 		c := client(t, tr)
 		for range 3 {
-			if _, err := c.Get(t.Context(), get("https://registry.example.com/ok")); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(c.Get(t.Context(), get("https://registry.example.com/ok")))(t)
 			_, err := c.Get(t.Context(), get("https://registry.example.com/busy"))
 			asError(t, err)
 			for _, path := range []string{"chunks", "declared"} {
@@ -335,9 +334,7 @@ func TestLogger(t *testing.T) {
 		c.Logger = slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		r := get("https://registry.example.com/v1/x?q=query-value#fragment-value")
 		r.TokenFor = home
-		if _, err := c.Get(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Get(t.Context(), r))(t)
 		for line := range strings.Lines(out.String()) {
 			leaks(t, strings.TrimSuffix(line, "\n"))
 		}

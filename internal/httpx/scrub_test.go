@@ -10,6 +10,7 @@ import (
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // A token in a redirect is masked in errors and logs.
@@ -33,15 +34,12 @@ func TestTokenInAddress(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var out bytes.Buffer
 			c := client(t, serve(redirect(test.location), status(400, "")))
-			token, err := auth.NewToken(test.token)
-			if err != nil {
-				t.Fatal(err)
-			}
+			token := must.Get(auth.NewToken(test.token))(t)
 			c.Credentials = auth.Static(map[svchost.Hostname]auth.Token{home: token})
 			c.Logger = slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
 			r := get(start)
 			r.TokenFor = home
-			_, err = c.Get(t.Context(), r)
+			_, err := c.Get(t.Context(), r)
 			if e := asError(t, err); e.URL != test.want {
 				t.Errorf("%s: URL %q, want %q", test.location, e.URL, test.want)
 			}
@@ -55,10 +53,7 @@ func TestTokenInAddress(t *testing.T) {
 	c := client(t, serve(redirect("/v1/"+secret), status(200, "{}")))
 	r := get(start)
 	r.TokenFor = home
-	res, err := c.Get(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(c.Get(t.Context(), r))(t)
 	leaks(t, res.ShownURL()+res.Fail(http.ErrBodyNotAllowed).Error())
 	if !strings.HasSuffix(res.URL.Path, secret) {
 		t.Errorf("URL of the response was masked: %s", res.URL)

@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // childURL is the environment variable with the URL that a child process requests twice with a zero
@@ -79,10 +80,7 @@ func openInChild(c *httpx.Client, r httpx.Request) {
 // authority issues a certificate for loopback names.
 func authority(t *testing.T) (tls.Certificate, []byte) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
@@ -90,10 +88,7 @@ func authority(t *testing.T) (tls.Certificate, []byte) {
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		DNSNames:    []string{"registry.test"}, IPAddresses: []net.IP{net.IPv4zero, net.IPv4(127, 0, 0, 1)},
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))(t)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
@@ -258,9 +253,7 @@ func TestProxiesOfTheEnvironment(t *testing.T) {
 	proxyURL, connects := proxy(t, target)
 	dead := "http://127.0.0.1:1"
 	caFile := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(caFile, srv.ca, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(caFile, srv.ca, 0o600))
 	direct := "0.0.0.0:" + port // this machine, but no loopback address, for which proxies are never used
 	for _, test := range []struct {
 		name, address string
@@ -322,9 +315,7 @@ func TestProtocols(t *testing.T) {
 		}
 		srv := serveTLS(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Proto) }, config)
 		caFile := filepath.Join(t.TempDir(), "ca.pem")
-		if err := os.WriteFile(caFile, srv.ca, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(caFile, srv.ca, 0o600))
 		for packages, want := range map[string]string{"": test.documents + "\n", "1": test.packages + " <nil>\n"} {
 			cmd := exec.CommandContext(t.Context(), os.Args[0])
 			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), childURL + "=" + srv.URL, childPackages + "=" + packages, "SSL_CERT_FILE=" + caFile, "GOCOVERDIR=" + t.TempDir()}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 func TestEndpoint(t *testing.T) {
@@ -19,10 +20,7 @@ func TestEndpoint(t *testing.T) {
 		"https://example.com/x/?q=1#f": "https://example.com/x/a/b%2Fc%3F",
 		"https://example.com/x?":       "https://example.com/x/a/b%2Fc%3F",
 	} {
-		u, err := url.Parse(base)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := must.Get(url.Parse(base))(t)
 		if got := httpx.Endpoint(u, "a", "b/c?").String(); got != want || u.String() != base {
 			t.Errorf("%s: %s, want %s", base, got, want)
 		}
@@ -31,10 +29,7 @@ func TestEndpoint(t *testing.T) {
 
 func TestResolve(t *testing.T) {
 	t.Parallel()
-	base, err := url.Parse("https://example.com/a/b?c=d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := must.Get(url.Parse("https://example.com/a/b?c=d"))(t)
 	insecure := []string{"set AllowHTTP", "is not https"}
 	strict, lax := &httpx.Client{}, &httpx.Client{AllowHTTP: true}
 	for _, test := range []struct {

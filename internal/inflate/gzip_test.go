@@ -15,6 +15,7 @@ import (
 	"testing/iotest"
 
 	"github.com/tofureg/tofureg/internal/inflate"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // gunzip decodes file.
@@ -54,12 +55,8 @@ func member(t testing.TB, content []byte, change func(*gzip.Header)) []byte {
 	var out bytes.Buffer
 	w := gzip.NewWriter(&out)
 	change(&w.Header)
-	if _, err := w.Write(content); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.Write(content))(t)
+	must.Do(t, w.Close())
 	return out.Bytes()
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/inflate"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // A result is what a decoder makes of a stream.
@@ -96,28 +97,19 @@ func (p *pair) check(t *testing.T, stream []byte, wrap func(io.Reader) io.Reader
 func deflate(t testing.TB, content []byte, level, flush int) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	w, err := flate.NewWriter(&out, level)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(flate.NewWriter(&out, level))(t)
 	for len(content) > 0 {
 		n := len(content)
 		if flush > 0 {
 			n = min(n, flush)
 		}
-		if _, err := w.Write(content[:n]); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.Write(content[:n]))(t)
 		if flush > 0 {
-			if err := w.Flush(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.Flush())
 		}
 		content = content[n:]
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	return out.Bytes()
 }
 

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // TestDocLinks checks the doc comments of the public packages, read as pkg.go.dev reads them: each
@@ -26,10 +28,7 @@ func TestDocLinks(t *testing.T) {
 	for _, p := range paths {
 		dirs = append(dirs, strings.TrimPrefix(p, modulePath+"/"))
 	}
-	contrib, err := filepath.Glob(filepath.Join(root, "contrib", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	contrib := must.Get(filepath.Glob(filepath.Join(root, "contrib", "*")))(t)
 	for _, dir := range contrib {
 		dirs = append(dirs, "contrib/"+filepath.Base(dir))
 	}
@@ -64,10 +63,7 @@ func docLinks(t *testing.T, dir string, paths map[string]string, symbols map[str
 	t.Helper()
 	fset, files := parseDir(t, filepath.Join(root, filepath.FromSlash(dir)))
 	comments := docComments(files)
-	own, err := doc.NewFromFiles(fset, files, path.Join(modulePath, dir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := must.Get(doc.NewFromFiles(fset, files, path.Join(modulePath, dir)))(t)
 	l := &linkCheck{t: t, links: links, own: own.Name, paths: paths, symbols: symbols}
 	if first, _, _ := strings.Cut(strings.Join(strings.Fields(own.Doc), " ")+" ", ". "); strings.Contains(first, "[") {
 		l.problem("the first sentence of package " + own.Name + " has a link, which lists of packages show as brackets")
@@ -275,17 +271,11 @@ func (l *linkCheck) names(importPath string) *comment.Parser {
 // parseDir parses the files of a package that are built on this system, tests left out.
 func parseDir(t *testing.T, dir string) (*token.FileSet, []*ast.File) {
 	t.Helper()
-	pkg, err := build.ImportDir(dir, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pkg := must.Get(build.ImportDir(dir, 0))(t)
 	fset := token.NewFileSet()
 	var files []*ast.File
 	for _, name := range pkg.GoFiles {
-		file, err := parser.ParseFile(fset, filepath.Join(dir, name), nil, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(parser.ParseFile(fset, filepath.Join(dir, name), nil, parser.ParseComments))(t)
 		files = append(files, file)
 	}
 	return fset, files

@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
@@ -48,19 +49,14 @@ var (
 func lockedRandom(t *testing.T, registry *regclient.Client) *lockfile.File {
 	t.Helper()
 	lock := &lockfile.File{}
-	if err := lockPlatforms(t.Context(), registry, lock); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, lockPlatforms(t.Context(), registry, lock))
 	return lock
 }
 
 func TestSnippetDownload(t *testing.T) {
 	t.Parallel()
 	reg, registry := snippetRegistry()
-	report, err := download(t.Context(), registry, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(download(t.Context(), registry, t.TempDir()))(t)
 	if got, want := report.SignedBy.Fingerprint, reg.Key().Fingerprint(); got != want {
 		t.Errorf("signed by %s, want %s", got, want)
 	}
@@ -71,9 +67,7 @@ func TestSnippetEnsure(t *testing.T) {
 	reg, registry := snippetRegistry()
 	dir := t.TempDir()
 	for range 2 {
-		if err := ensure(t.Context(), registry, dir, required); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, ensure(t.Context(), registry, dir, required))
 	}
 	if n := reg.Count(regtest.Archive); n != 1 {
 		t.Errorf("%d downloads, want 1", n)
@@ -88,9 +82,7 @@ func TestSnippetEnsureAsUser(t *testing.T) {
 	t.Parallel()
 	_, registry := snippetRegistry()
 	project, mirror := t.TempDir(), t.TempDir()
-	if err := fillMirror(t.Context(), registry, lockedRandom(t, registry), mirror); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, fillMirror(t.Context(), registry, lockedRandom(t, registry), mirror))
 	here := addrs.CurrentPlatform()
 	if local, err := mirrordir.Open(mirror); err != nil {
 		t.Fatal(err)
@@ -99,19 +91,13 @@ func TestSnippetEnsureAsUser(t *testing.T) {
 	}
 	file := filepath.Join(project, "tofurc")
 	text := fmt.Sprintf("provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", mirror)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(text), 0o600))
 	system := cliconfig.System{Environ: []string{"TF_CLI_CONFIG_FILE=" + file}, Home: project, Dir: project}
-	if err := ensureAsUser(t.Context(), system, project, required); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, ensureAsUser(t.Context(), system, project, required))
 	if _, err := os.Stat(filepath.Join(project, lockfile.Name)); err != nil {
 		t.Error(err)
 	}
-	if err := os.WriteFile(file, []byte("provider_installation {"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("provider_installation {"), 0o600))
 	if err := ensureAsUser(t.Context(), system, project, required); err == nil {
 		t.Error("a broken configuration file is not an error")
 	}
@@ -122,10 +108,7 @@ func TestSnippetModule(t *testing.T) {
 	reg := regtest.New("registry.opentofu.org")
 	release := reg.AddModule(regtest.Module{Address: "terraform-aws-modules/iam/aws", Version: "5.2.0", Files: map[string]string{"modules/iam-user/main.tf": "# empty\n"}})
 	registry := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
-	h1, err := fetchModule(t.Context(), registry, filepath.Join(t.TempDir(), "iam"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	h1 := must.Get(fetchModule(t.Context(), registry, filepath.Join(t.TempDir(), "iam")))(t)
 	if h1.String() != fmt.Sprint(release.H1()) {
 		t.Errorf("h1 is %s, want %s", h1, release.H1())
 	}
@@ -144,20 +127,12 @@ func TestSnippetLockAndCheck(t *testing.T) {
 	}
 	dir, platform := t.TempDir(), addrs.MustParsePlatform("linux_amd64")
 	for _, version := range []string{"3.6.3", "4.0.0"} {
-		pkg, err := registry.ProviderPackage(t.Context(), random, addrs.MustParseVersion(version), platform)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pkg := must.Get(registry.ProviderPackage(t.Context(), random, addrs.MustParseVersion(version), platform))(t)
 		name := filepath.Join(dir, pkg.ArchiveName())
-		if _, err := provider.Download(t.Context(), registry, pkg, name, provider.Options{}); err != nil {
-			t.Fatal(err)
-		}
-		file, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Get(provider.Download(t.Context(), registry, pkg, name, provider.Options{}))(t)
+		file := must.Get(os.Open(name))(t)
 		defer file.Close()
-		err = check(t.Context(), lock, random, randomV363, file)
+		err := check(t.Context(), lock, random, randomV363, file)
 		if version == "3.6.3" && err != nil {
 			t.Errorf("check of the locked archive: %v", err)
 		} else if version != "3.6.3" && (err == nil || !strings.Contains(err.Error(), "is not an archive that the lock file accepts")) {
@@ -175,21 +150,14 @@ func TestSnippetMirrors(t *testing.T) {
 		t.Errorf("without a lock file: report %v, error %v, want %v", report, err, verify.Checked)
 	}
 	lock := &lockfile.File{}
-	if err := lock.Set(lockfile.Entry{Provider: random, Version: randomV363, Hashes: []checksum.Hash{checksum.ZHSum([32]byte{})}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, lock.Set(lockfile.Entry{Provider: random, Version: randomV363, Hashes: []checksum.Hash{checksum.ZHSum([32]byte{})}}))
 	if _, err := fromMirror(t.Context(), lock, mirror, t.TempDir()); !errors.Is(err, verify.ErrNotAccepted) {
 		t.Errorf("with another lock file: error %v, want %v", err, verify.ErrNotAccepted)
 	}
 
 	dir := t.TempDir()
-	if err := fillMirror(t.Context(), registry, lockedRandom(t, registry), dir); err != nil {
-		t.Fatal(err)
-	}
-	local, err := mirrordir.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, fillMirror(t.Context(), registry, lockedRandom(t, registry), dir))
+	local := must.Get(mirrordir.Open(dir))(t)
 	for held, err := range local.All(t.Context()) {
 		if err != nil || held.Provider != random || len(held.Platforms) != 2 {
 			t.Errorf("the mirror has %v, error %v", held, err)
@@ -204,9 +172,7 @@ func TestSnippetLogIn(t *testing.T) {
 	file := auth.CredentialsFile{Path: filepath.Join(t.TempDir(), "credentials.tfrc.json")}
 	web, host := &transport.Client{HTTP: reg.Client()}, svchost.MustParse("registry.example.com")
 	for range 2 {
-		if err := logIn(t.Context(), web, host, file, reg.Browse); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, logIn(t.Context(), web, host, file, reg.Browse))
 	}
 	if n := reg.Count(regtest.LoginToken); n != 1 {
 		t.Errorf("%d logins, want 1", n)
@@ -221,9 +187,7 @@ func TestSnippetCachedAndThrottled(t *testing.T) {
 	reg, _ := snippetRegistry()
 	registry := &regclient.Client{Transport: cachedAndThrottled(filepath.Join(t.TempDir(), "documents"), reg)}
 	for range 3 {
-		if _, err := newest(t.Context(), registry); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(newest(t.Context(), registry))(t)
 	}
 	if n := reg.Count(regtest.Versions); n != 1 {
 		t.Errorf("%d requests, want 1", n)
@@ -240,10 +204,7 @@ func TestSnippetPrivateRegistry(t *testing.T) {
 	host := svchost.MustParse(strings.TrimPrefix(server.URL, "https://"))
 	for token, want := range map[string]error{"secret": nil, "guess": provider.ErrUnauthorized} {
 		web := &transport.Client{HTTP: server.Client(), Credentials: auth.MustNewToken(token).For(host)}
-		alpha, err := addrs.NewProvider(host, "acme", "alpha")
-		if err != nil {
-			t.Fatal(err)
-		}
+		alpha := must.Get(addrs.NewProvider(host, "acme", "alpha"))(t)
 		registry := &regclient.Client{Transport: web}
 		pkg, err := provider.Find(t.Context(), registry, alpha, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")}})
 		if err == nil {
@@ -259,17 +220,12 @@ func TestSnippetCacheServer(t *testing.T) {
 	t.Parallel()
 	reg, registry := snippetRegistry()
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha"})
-	handler, err := cacheServer(registry, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	handler := must.Get(cacheServer(registry, t.TempDir()))(t)
 	server := httptest.NewTLSServer(handler)
 	defer server.Close()
 	mirror := &mirrorclient.Client{BaseURL: server.URL + "/providers/", Transport: &transport.Client{HTTP: server.Client()}}
 	for range 2 {
-		if _, err := fromMirror(t.Context(), &lockfile.File{}, mirror, t.TempDir()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(fromMirror(t.Context(), &lockfile.File{}, mirror, t.TempDir()))(t)
 	}
 	if n := reg.Count(regtest.Archive); n != 1 {
 		t.Errorf("%d downloads from the registry, want 1", n)

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // TestSnippets checks that the Go code of README.md and docs/*.md consists of functions of the files
@@ -58,15 +60,9 @@ func snippetFunctions(t *testing.T) map[string]string {
 	files = append(files, contrib...)
 	functions := map[string]string{}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(file))(t)
 		fset := token.NewFileSet()
-		parsed, err := parser.ParseFile(fset, file, text, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := must.Get(parser.ParseFile(fset, file, text, 0))(t)
 		for _, decl := range parsed.Decls {
 			if f, ok := decl.(*ast.FuncDecl); ok {
 				functions[string(text[fset.Position(f.Pos()).Offset:fset.Position(f.End()).Offset])] = f.Name.Name
@@ -98,9 +94,6 @@ func TestReadme(t *testing.T) {
 
 func readFile(t *testing.T, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(root, filepath.FromSlash(name))))(t)
 	return string(data)
 }

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // TestThreats checks that each row of docs/threats.md names a test, and that each named test exists.
@@ -36,15 +38,9 @@ func TestThreats(t *testing.T) {
 // hasTest reports whether a test file in the directory of a package declares the function.
 func hasTest(t *testing.T, pkg, function string) bool {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pkg), "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob(filepath.Join(root, filepath.FromSlash(pkg), "*_test.go")))(t)
 	for _, file := range files {
-		code, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		code := must.Get(os.ReadFile(file))(t)
 		if strings.Contains(string(code), "\nfunc "+function+"(") {
 			return true
 		}

@@ -216,14 +216,3 @@ func Parse[T any](t testing.TB, text string) (doc T) {
 	}
 	return doc
 }
-
-// Must returns v. If err is not nil, it ends the test.
-func Must[T any](v T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/webserve"
 )
 
@@ -32,10 +33,7 @@ func TestShareOfAddress(t *testing.T) {
 				return s.EnterArchive(r)
 			}
 			for range 4 { // the share
-				leave, err := enter(second[0])
-				if err != nil {
-					t.Fatal(err)
-				}
+				leave := must.Get(enter(second[0]))(t)
 				defer leave()
 			}
 			leave, err := enter(second[1])

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
@@ -33,10 +34,7 @@ func TestHost(t *testing.T) {
 		{"https://[FE80::1%25en0]:8443/", "[fe80::1]:8443", "[fe80::1%en0]:8443"},
 		{"https://0xy.x0/", "0xy.x0", ""},
 	} {
-		u, err := url.Parse(test.address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := must.Get(url.Parse(test.address))(t)
 		if test.dialled == "" {
 			test.dialled = test.host
 		}
@@ -49,10 +47,7 @@ func TestHost(t *testing.T) {
 		"https://127.1": "IPv4", "https://2130706433": "IPv4", "https://0X7F000001/": "IPv4", "https://127.0.0.01": "IPv4",
 		"https://example.com:0/": "port", "https://example.com:65536/": "port", "https://a<b/": "character", "https://\u3002/": "host",
 	} {
-		u, err := url.Parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := must.Get(url.Parse(address))(t)
 		if host, _, err := weburl.Host(u); err == nil || !strings.Contains(err.Error(), want) || weburl.CheckHost(u) == nil {
 			t.Errorf("Host(%s) = %q, %v, want an error with %q", address, host, err, want)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
@@ -44,10 +45,7 @@ func TestRedact(t *testing.T) {
 		"https://registry.example.com/123e4567-e89b-12d3-A456-426614174000/a":                                 "https://registry.example.com/123e4567-e89b-12d3-A456-426614174000/a",
 		"https://registry.example.com/Acme/terraform-provider-alpha_1.0.0_linux_amd64.zip":                    "https://registry.example.com/Acme/terraform-provider-alpha_1.0.0_linux_amd64.zip",
 	} {
-		u, err := url.Parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := must.Get(url.Parse(address))(t)
 		if got := weburl.Redact(u); got != want {
 			t.Errorf("Redact(%q) = %q, want %q", address, got, want)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -88,7 +89,7 @@ func checkDocuments(t testing.TB, dir, documents string, want map[string][]addrs
 // leftNothing checks that the private directory has only the lock file.
 func leftNothing(t testing.TB, dir string) {
 	t.Helper()
-	entries := mirrortest.Must(os.ReadDir(filepath.Join(dir, ".tofureg")))(t)
+	entries := must.Get(os.ReadDir(filepath.Join(dir, ".tofureg")))(t)
 	for _, e := range entries {
 		if e.Name() != "change.lock" {
 			t.Errorf("%s is left behind", e.Name())
@@ -120,7 +121,7 @@ func snapshot(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for _, name := range files(t, dir) {
-		info := mirrortest.Must(os.Stat(filepath.Join(dir, name)))(t)
+		info := must.Get(os.Stat(filepath.Join(dir, name)))(t)
 		all[name] = fmt.Sprint(info.ModTime(), info.Size())
 	}
 	return all
@@ -396,7 +397,7 @@ func TestSources(t *testing.T) {
 	from, dir, reg, _ := filled(t)
 	m, _ := newMirror(t)
 	mustAdd(t, m, from, wants(nil, v1), mirrordir.Options{})
-	pkg := mirrortest.Must(m.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+	pkg := must.Get(m.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 	if report, err := provider.Download(t.Context(), m, pkg, filepath.Join(t.TempDir(), "x"), provider.Options{}); err != nil || report.Trust != verify.Signed {
 		t.Errorf("a mirror of a mirror: %v, %v", report, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -31,15 +32,11 @@ func TestPlantedLinks(t *testing.T) {
 		t.Run(strings.ReplaceAll(planted, "/", "|"), func(t *testing.T) {
 			t.Parallel()
 			outside := t.TempDir()
-			if err := os.CopyFS(outside, os.DirFS(filepath.Join(otherDir, planted))); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.CopyFS(outside, os.DirFS(filepath.Join(otherDir, planted))))
 			before := tree(t, outside)
 			m, dir := newMirror(t)
 			link := filepath.Join(dir, filepath.FromSlash(planted))
-			if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.MkdirAll(filepath.Dir(link), 0o755))
 			if err := disktest.Symlink(outside, link); err != nil {
 				t.Skipf("skipped: this link cannot be made here: %v", err)
 			}

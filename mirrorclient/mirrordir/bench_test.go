@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
@@ -75,10 +76,7 @@ func BenchmarkAdd(b *testing.B) {
 
 // overTLS is a client of the registry that connects to a server on loopback for all hosts.
 func overTLS(b *testing.B, reg *regtest.Registry) provider.Source {
-	srv, err := reg.ServeTLS()
-	if err != nil {
-		b.Fatal(err)
-	}
+	srv := must.Get(reg.ServeTLS())(b)
 	b.Cleanup(srv.Close)
 	dialer := &http.Transport{
 		TLSClientConfig:   &tls.Config{RootCAs: srv.CertPool},

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/verify"
 )
@@ -232,7 +232,7 @@ func crashWithinReplacement(t *testing.T, recorded bool) {
 		if !recorded {
 			remove(t, dir, recordOf(v1, linux))
 		}
-		pkg := mirrortest.Must(src.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+		pkg := must.Get(src.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 		policy := verify.Policy{Keys: pkg.Keys}
 		steps, died := dieAt(t, dir, changes, func(m *mirrordir.Mirror) error {
 			_, err := m.Add(t.Context(), src, wants(three[:1], v1), mirrordir.Options{Policy: policy})

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/disktest"
-	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 )
 
@@ -39,8 +39,8 @@ func TestReadOnlyDirectory(t *testing.T) {
 			t.Errorf("%v, want fs.ErrPermission", err)
 		}
 		wantOnly(t, m, dir)
-		pkg := mirrortest.Must(m.ProviderPackage(t.Context(), alpha, v1, linux))(t)
-		body := mirrortest.Must(m.Open(t.Context(), pkg))(t)
+		pkg := must.Get(m.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+		body := must.Get(m.Open(t.Context(), pkg))(t)
 		body.Close()
 	})
 }

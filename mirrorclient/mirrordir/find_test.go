@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 )
@@ -18,8 +18,8 @@ func TestOnePackageListsNothing(t *testing.T) {
 	reg, _ := newRegistry(t)
 	c := &counted{Storage: another(t, reg, wants(three, v1, v2))}
 	m := &mirrordir.Mirror{Storage: c, TempDir: t.TempDir()}
-	pkg := mirrortest.Must(m.ProviderPackage(t.Context(), alpha, v1, linux))(t)
-	body := mirrortest.Must(m.Open(t.Context(), pkg))(t)
+	pkg := must.Get(m.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+	body := must.Get(m.Open(t.Context(), pkg))(t)
 	body.Close()
 	if ev, err := m.Evidence(t.Context(), pkg); err != nil || len(ev.Signature) == 0 {
 		t.Errorf("Evidence = %v, %v, want a signature", ev, err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -70,9 +71,7 @@ func TestGrowth(t *testing.T) {
 				{"remove it", "1 lists, 2 opens, 1 writes, 7 deletes", func() error { return m.Remove(t.Context(), alpha, v1) }},
 			} {
 				storage.take()
-				if err := job.do(); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, job.do())
 				if got := storage.take(); got != job.want {
 					t.Errorf("to %s takes %s, want %s", job.name, got, job.want)
 				}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
@@ -39,9 +40,7 @@ type (
 
 func remove(t testing.TB, dir, name string) {
 	t.Helper()
-	if err := os.RemoveAll(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(filepath.Join(dir, filepath.FromSlash(name))))
 }
 
 // follow returns the path of the file for a URL in a document, like a client of a web server for
@@ -49,7 +48,7 @@ func remove(t testing.TB, dir, name string) {
 func follow(t testing.TB, dir, document, ref string) string {
 	t.Helper()
 	const top = "/mirror/"
-	u := mirrortest.Must((&url.URL{Scheme: "https", Host: "mirror.example.com", Path: top + document}).Parse(ref))(t)
+	u := must.Get((&url.URL{Scheme: "https", Host: "mirror.example.com", Path: top + document}).Parse(ref))(t)
 	name, ok := strings.CutPrefix(u.Path, top)
 	if !ok || u.Host != "mirror.example.com" {
 		t.Errorf("%s leads out of the mirror, to %v", document, u)

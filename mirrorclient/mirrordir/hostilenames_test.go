@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 )
 
@@ -38,7 +38,7 @@ func TestNastyNames(t *testing.T) {
 	}
 	write(t, dir, home+"/terraform-provider-alpha_1.0.0_linux_"+nasty+".zip", "")
 	write(t, dir, "registry.example.com/"+nasty+"/alpha/x.zip", "")
-	quoted := mirrortest.Must(json.Marshal(nasty))(t)
+	quoted := must.Get(json.Marshal(nasty))(t)
 	documents := []string{
 		`{"versions":{"1.0.0":{},"` + strings.Trim(string(quoted), `"`) + `":{}}}`,
 		`{"versions":{"1.0.0":` + string(quoted) + `}}`,

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 )
@@ -39,9 +40,7 @@ func TestLinksNowhere(t *testing.T) {
 			}
 			for _, file := range []string{archive(v2, linux), home + "/2.0.0.json"} {
 				remove(t, dir, file)
-				if err := os.Symlink("x", filepath.Join(dir, filepath.FromSlash(file))); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.Symlink("x", filepath.Join(dir, filepath.FromSlash(file))))
 				if _, err := m.Storage.Open(t.Context(), file); !errors.Is(err, fs.ErrNotExist) {
 					t.Errorf("Open: %v, want fs.ErrNotExist", err)
 				}

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/disktest"
-	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // TestSwappedForPipe replaces a file by a pipe before it is opened.
@@ -34,9 +34,9 @@ func TestSwappedForPipe(t *testing.T) {
 // TestSocket uses a socket in place of a file.
 func TestSocket(t *testing.T) {
 	t.Parallel()
-	dir := mirrortest.Must(os.MkdirTemp("", "s"))(t) // the path of a socket must be short
+	dir := must.Get(os.MkdirTemp("", "s"))(t) // the path of a socket must be short
 	defer os.RemoveAll(dir)
-	l := mirrortest.Must(net.Listen("unix", filepath.Join(dir, "s")))(t)
+	l := must.Get(net.Listen("unix", filepath.Join(dir, "s")))(t)
 	defer l.Close()
 	d := open(t, dir).Storage
 	if _, err := d.Open(t.Context(), "s"); !errors.Is(err, fs.ErrNotExist) {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -166,7 +167,7 @@ func poll(t *testing.T, dir string) (documents int) {
 	t.Helper()
 	indices, _ := filepath.Glob(filepath.Join(dir, "*", "*", "*", "index.json"))
 	for _, path := range indices {
-		home := mirrortest.Must(filepath.Rel(dir, filepath.Dir(path)))(t)
+		home := must.Get(filepath.Rel(dir, filepath.Dir(path)))(t)
 		home = filepath.ToSlash(home)
 		for version := range mirrortest.Parse[index](t, read(t, dir, home+"/index.json")).Versions {
 			documents++

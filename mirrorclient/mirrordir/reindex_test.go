@@ -13,6 +13,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/regclient"
@@ -23,7 +24,7 @@ import (
 
 func mustReindex(t testing.TB, m *mirrordir.Mirror) *mirrordir.Report {
 	t.Helper()
-	report := mirrortest.Must(m.Reindex(t.Context(), mirrordir.CheckOptions{}))(t)
+	report := must.Get(m.Reindex(t.Context(), mirrordir.CheckOptions{}))(t)
 	return report
 }
 
@@ -124,9 +125,7 @@ func TestReindexElsewhereInside(t *testing.T) {
 		m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
 		mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{})
 		bytes, name := content(t, storage, archive(v1, linux)), path.Base(archive(v1, linux))
-		if err := m.Remove(t.Context(), alpha); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.Remove(t.Context(), alpha))
 		put(t, storage, home+"/download/"+name, bytes)
 		put(t, storage, "shared/x.zip", bytes)
 		put(t, storage, home+"/index.json", `{"versions":{"1.0.0":{},"2.0.0":{},"3.0.0":{}}}`)
@@ -178,7 +177,7 @@ func TestTakeOver(t *testing.T) {
 
 func takeOver(t *testing.T, program string) {
 	reg := regtest.New("registry.example.com")
-	srv := mirrortest.Must(reg.ServeTLS())(t)
+	srv := must.Get(reg.ServeTLS())(t)
 	defer srv.Close()
 	p := addrs.MustParseProvider(srv.Addr + "/acme/alpha")
 	project, dir := terraformtest.New(t, program), t.TempDir()
@@ -288,8 +287,8 @@ func TestBeyondLimits(t *testing.T) {
 // content returns the content of a file.
 func content(t testing.TB, s mirrordir.Storage, name string) string {
 	t.Helper()
-	o := mirrortest.Must(s.Open(t.Context(), name))(t)
+	o := must.Get(s.Open(t.Context(), name))(t)
 	defer o.Close()
-	data := mirrortest.Must(io.ReadAll(o))(t)
+	data := must.Get(io.ReadAll(o))(t)
 	return string(data)
 }

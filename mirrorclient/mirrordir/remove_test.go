@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -20,9 +20,7 @@ func TestRemove(t *testing.T) {
 	t.Parallel()
 	m, dir, _, _ := filled(t)
 	write(t, dir, home+"/1.0.0/linux_amd64/x", "x")
-	if err := m.Remove(t.Context(), alpha, v1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Remove(t.Context(), alpha, v1))
 	want := []string{home + "/index.json", home + "/2.0.0.json", home + "/1.0.0/linux_amd64/x"}
 	for _, p := range three {
 		want = append(want, archive(v2, p), recordOf(v2, p))
@@ -114,12 +112,10 @@ func TestAddLocked(t *testing.T) {
 	beta := addrs.MustParseProvider("registry.example.com/acme/beta")
 	reg.AddProvider(regtest.Provider{Address: "acme/beta", Platforms: names(three)})
 	from, _ := newMirror(t)
-	added := mirrortest.Must(from.Add(t.Context(), client, append(wants(three, v1), mirrordir.Want{Provider: beta, Version: v1, Platforms: three[:1]}), mirrordir.Options{}))(t)
+	added := must.Get(from.Add(t.Context(), client, append(wants(three, v1), mirrordir.Want{Provider: beta, Version: v1, Platforms: three[:1]}), mirrordir.Options{}))(t)
 	var lock lockfile.File
 	for _, a := range added {
-		if err := lock.Merge(a.Provider, a.Version, addrs.ProviderConstraint{}, a.Report.Recordable()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, lock.Merge(a.Provider, a.Version, addrs.ProviderConstraint{}, a.Report.Recordable()))
 	}
 
 	m, dir := newMirror(t)

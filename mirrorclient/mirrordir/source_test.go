@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -66,14 +66,14 @@ func TestNames(t *testing.T) {
 			for _, f := range test.files {
 				write(t, dir, f, "x")
 			}
-			versions := mirrortest.Must(m.ProviderVersions(t.Context(), alpha))(t)
+			versions := must.Get(m.ProviderVersions(t.Context(), alpha))(t)
 			var got []string
 			for _, r := range versions.List {
 				got = append(got, r.Version.String())
 				if diff := cmp.Diff([]string{"linux_amd64"}, names(r.Platforms)); diff != "" {
 					t.Errorf("platforms of %s: %s", r.Version, diff)
 				}
-				pkg := mirrortest.Must(m.ProviderPackage(t.Context(), alpha, r.Version, linux))(t)
+				pkg := must.Get(m.ProviderPackage(t.Context(), alpha, r.Version, linux))(t)
 				_, err := m.Open(t.Context(), pkg)
 				switch {
 				case (pkg.Dir == "") == (pkg.URL == ""):
@@ -150,12 +150,8 @@ func TestSymlinks(t *testing.T) {
 	write(t, elsewhere, "home/terraform-provider-alpha_1.0.0_linux_amd64.zip", "x")
 	link := func(dir, name, to string) {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(filepath.Join(elsewhere, to), path); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(t, os.Symlink(filepath.Join(elsewhere, to), path))
 	}
 	tests := map[string]struct {
 		name, to string
@@ -177,12 +173,8 @@ func TestSymlinks(t *testing.T) {
 	}
 	m, dir := newMirror(t)
 	write(t, dir, "shared/a.zip", "x")
-	if err := os.MkdirAll(filepath.Join(dir, home), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("../../../shared/a.zip", filepath.Join(dir, home, "terraform-provider-alpha_1.0.0_linux_amd64.zip")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(dir, home), 0o755))
+	must.Do(t, os.Symlink("../../../shared/a.zip", filepath.Join(dir, home, "terraform-provider-alpha_1.0.0_linux_amd64.zip")))
 	if _, err := m.ProviderPackage(t.Context(), alpha, v1, linux); err != nil {
 		t.Errorf("an archive that is a link within the mirror: %v", err)
 	}
@@ -197,8 +189,8 @@ func TestSymlinks(t *testing.T) {
 func TestPackage(t *testing.T) {
 	t.Parallel()
 	m, dir, reg, client := filled(t)
-	pkg := mirrortest.Must(m.ProviderPackage(t.Context(), alpha, v1, linux))(t)
-	original := mirrortest.Must(client.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+	pkg := must.Get(m.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+	original := must.Get(client.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 	if diff := cmp.Diff([]any{original.Filename, original.SHA256.String(), original.Protocols, original.Keys},
 		[]any{pkg.Filename, pkg.SHA256.String(), pkg.Protocols, pkg.Keys}); diff != "" {
 		t.Error(diff)
@@ -218,7 +210,7 @@ func TestPackage(t *testing.T) {
 	// The zero policy requires a signature.
 	reg.Reset()
 	to := filepath.Join(t.TempDir(), pkg.ArchiveName())
-	report := mirrortest.Must(provider.Download(t.Context(), m, pkg, to, provider.Options{}))(t)
+	report := must.Get(provider.Download(t.Context(), m, pkg, to, provider.Options{}))(t)
 	if report.Trust != verify.Signed || reg.Count(0) != 0 {
 		t.Errorf("trust %v, %d requests", report.Trust, reg.Count(0))
 	}
@@ -291,12 +283,10 @@ func TestHarmless(t *testing.T) {
 			m, dir := newMirror(t)
 			rel := reg.AddProvider(regtest.Provider{Address: "acme/beta", Platforms: names(three)})
 			content := make([]byte, rel.Archive("linux_amd64").Size())
-			if _, err := rel.Archive("linux_amd64").ReadAt(content, 0); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(rel.Archive("linux_amd64").ReadAt(content, 0))(t)
 			write(t, dir, archive(v1, linux), string(content))
 			write(t, dir, home+"/1.0.0.json", text)
-			pkg := mirrortest.Must(m.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+			pkg := must.Get(m.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 			to := filepath.Join(t.TempDir(), "x")
 			if _, err := provider.Download(t.Context(), m, pkg, to, provider.Options{}); !errors.Is(err, verify.ErrUnchecked) && !errors.Is(err, verify.ErrUnsigned) {
 				t.Errorf("zero policy: %v", err)

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
@@ -88,12 +89,8 @@ func TestWriteFromTheStart(t *testing.T) {
 	t.Parallel()
 	m, dir := newMirror(t)
 	content := io.NewSectionReader(strings.NewReader("content"), 0, 7)
-	if _, err := content.Seek(3, io.SeekStart); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Storage.Write(t.Context(), "a/b", content, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(content.Seek(3, io.SeekStart))(t)
+	must.Do(t, m.Storage.Write(t.Context(), "a/b", content, ""))
 	if got := read(t, dir, "a/b"); got != "content" {
 		t.Errorf("Write wrote %q, want all of it", got)
 	}

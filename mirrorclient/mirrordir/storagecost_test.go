@@ -13,6 +13,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
@@ -116,7 +117,7 @@ func platformsOf(t testing.TB, s mirrordir.Storage, v addrs.Version) (list []str
 		return nil
 	}
 	defer o.Close()
-	data := mirrortest.Must(io.ReadAll(o))(t)
+	data := must.Get(io.ReadAll(o))(t)
 	for platform := range mirrortest.Parse[document](t, string(data)).Archives {
 		list = append(list, platform)
 	}
@@ -172,9 +173,7 @@ func TestPlacedWhileWorking(t *testing.T) {
 							}
 						})
 					}
-					if err := do(m); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, do(m))
 					c.done = nil
 					if got := platformsOf(t, bare, last); !slices.Equal(got, []string{"darwin_arm64", "linux_amd64"}) {
 						t.Errorf("listed are %v", got)
@@ -304,7 +303,7 @@ func TestAddedBeforeIndex(t *testing.T) {
 // versionsOf returns the versions that network clients see.
 func versionsOf(t testing.TB, m *mirrordir.Mirror) string {
 	t.Helper()
-	list := mirrortest.Must(m.ListedVersions(t.Context(), alpha))(t)
+	list := must.Get(m.ListedVersions(t.Context(), alpha))(t)
 	slices.SortFunc(list, addrs.Version.Compare)
 	return strings.Trim(fmt.Sprint(list), "[]")
 }

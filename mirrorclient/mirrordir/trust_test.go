@@ -12,6 +12,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -49,9 +50,7 @@ func TestForgedStatement(t *testing.T) {
 		t.Errorf("the mirror states the forged hash: %s", list)
 	}
 	lock := &lockfile.File{}
-	if err := lock.Set(lockfile.Entry{Provider: alpha, Version: v1, Hashes: []checksum.Hash{forged}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, lock.Set(lockfile.Entry{Provider: alpha, Version: v1, Hashes: []checksum.Hash{forged}}))
 	if added, err := m.AddLocked(t.Context(), src, lock, three[:1], mirrordir.Options{}); err == nil {
 		t.Errorf("AddLocked with only the forged hash = %+v, want an error", added)
 	}
@@ -66,7 +65,7 @@ func TestPinnedKeys(t *testing.T) {
 	t.Parallel()
 	for name, keys := range map[string][]verify.Key{"none": nil, "another": {regtest.NewKey(regtest.KeyOptions{Name: "other"}).Public()}} {
 		reg, client := newRegistry(t)
-		pkg := mirrortest.Must(client.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+		pkg := must.Get(client.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 		pinned := verify.Policy{Keys: pkg.Keys}
 		src := altered{client, func(pkg *provider.Package) { pkg.Keys = keys }}
 		m, _ := newMirror(t)
@@ -76,7 +75,7 @@ func TestPinnedKeys(t *testing.T) {
 		if reg.Count(0) != 0 {
 			t.Errorf("listed key %s: the second Add makes requests: %v", name, reg.Requests())
 		}
-		got := mirrortest.Must(m.ProviderPackage(t.Context(), alpha, v1, three[0]))(t)
+		got := must.Get(m.ProviderPackage(t.Context(), alpha, v1, three[0]))(t)
 		if _, err := provider.Download(t.Context(), m, got, filepath.Join(t.TempDir(), "x.zip"), provider.Options{Policy: pinned}); err != nil {
 			t.Errorf("listed key %s: Download from the mirror with the pinned keys: %v", name, err)
 		}
@@ -91,9 +90,7 @@ func TestHashesWithoutEvidence(t *testing.T) {
 		for name, policy := range map[string]verify.Policy{"strict": {}, "lax": {AllowUnsigned: true}} {
 			m, dir, _, _ := filled(t)
 			remove(t, dir, recordOf(v1, without))
-			if _, err := m.Reindex(t.Context(), mirrordir.CheckOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(m.Reindex(t.Context(), mirrordir.CheckOptions{}))(t)
 			got, err := provider.Hashes(t.Context(), m, alpha, v1, three, provider.HashOptions{Policy: policy})
 			if want := map[string]int{"strict": 2, "lax": 3}[name]; len(got) < want {
 				t.Errorf("%s, %s without evidence: %d reports, %v, want at least %d", name, without, len(got), err, want)
@@ -122,7 +119,7 @@ func TestRecordedProtocols(t *testing.T) {
 	name := recordOf(v1, linux)
 	record := mirrortest.Parse[map[string]any](t, read(t, dir, name))
 	record["protocols"] = []string{"5.0", "\x1b[31mred\n"}
-	data := mirrortest.Must(json.Marshal(record))(t)
+	data := must.Get(json.Marshal(record))(t)
 	write(t, dir, name, string(data))
 	pkg, err := m.ProviderPackage(t.Context(), alpha, v1, linux)
 	if err != nil || !slices.Equal(pkg.Protocols, []string{"5.0"}) {
@@ -135,15 +132,13 @@ func TestAddArchiveAgain(t *testing.T) {
 	t.Parallel()
 	full, dir, _, client := filled(t)
 	remove(t, dir, recordOf(v1, linux))
-	if _, err := full.Reindex(t.Context(), mirrordir.CheckOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(full.Reindex(t.Context(), mirrordir.CheckOptions{}))(t)
 	m := open(t, dir)
-	before := mirrortest.Must(os.Stat(filepath.Join(dir, archive(v1, linux))))(t)
-	pkg := mirrortest.Must(client.ProviderPackage(t.Context(), alpha, v1, linux))(t)
-	s := mirrortest.Must(m.Stage(t.Context()))(t)
+	before := must.Get(os.Stat(filepath.Join(dir, archive(v1, linux))))(t)
+	pkg := must.Get(client.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+	s := must.Get(m.Stage(t.Context()))(t)
 	defer s.Discard()
-	got := mirrortest.Must(provider.Receive(t.Context(), client, pkg, s.File, provider.ReceiveOptions{FetchEvidence: true}))(t)
+	got := must.Get(provider.Receive(t.Context(), client, pkg, s.File, provider.ReceiveOptions{FetchEvidence: true}))(t)
 	if _, err := m.AddArchive(t.Context(), s, pkg, got, mirrordir.Options{}); err != nil {
 		t.Errorf("AddArchive of an identical archive: %v", err)
 	}
@@ -163,15 +158,11 @@ func TestKeptIsNotReported(t *testing.T) {
 	m, dir := newMirror(t)
 	mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{ZHOnly: true})
 	data := []byte(read(t, dir, archive(v1, linux)))
-	pkg := mirrortest.Must(src.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+	pkg := must.Get(src.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 	data[len(data)/2] ^= 1
-	if err := os.WriteFile(filepath.Join(dir, archive(v1, linux)), data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, archive(v1, linux)), data, 0o644))
 	locked := &lockfile.File{}
-	if err := locked.Set(lockfile.Entry{Provider: alpha, Version: v1, Hashes: []checksum.Hash{pkg.SHA256}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, locked.Set(lockfile.Entry{Provider: alpha, Version: v1, Hashes: []checksum.Hash{pkg.SHA256}}))
 	for name, add := range map[string]func() ([]mirrordir.Added, error){
 		"Add": func() ([]mirrordir.Added, error) {
 			return m.Add(t.Context(), failing{Err: errors.New("no source")}, wants(three[:1], v1), mirrordir.Options{ZHOnly: true})

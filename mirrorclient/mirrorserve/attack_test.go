@@ -16,7 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/provider"
@@ -156,12 +156,10 @@ func TestIdleReaderIsEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg, _ := sized(300 << 10)
 		_, c, _ := newCache(t, client(reg))
-		pkg := mirrortest.Must(c.ProviderPackage(t.Context(), alpha, v1, linux))(t)
-		body := mirrortest.Must(c.Open(t.Context(), pkg))(t)
+		pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+		body := must.Get(c.Open(t.Context(), pkg))(t)
 		defer body.Close()
-		if _, err := io.CopyN(io.Discard, body, 1000); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.CopyN(io.Discard, body, 1000))(t)
 		time.Sleep(5*time.Minute + time.Second)
 		if n, err := io.Copy(io.Discard, body); err == nil || n > 0 || !strings.Contains(err.Error(), "5m") {
 			t.Errorf("reading on = %d bytes, %v, want an error", n, err)

@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 
 	"github.com/tofureg/tofureg/internal/disktest"
-	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -87,7 +87,7 @@ func TestCachesShareDirectory(t *testing.T) {
 	}
 	// A second Cache drops its download after it has served its client.
 	for left := true; left; runtime.Gosched() {
-		entries := mirrortest.Must(os.ReadDir(filepath.Join(dir, ".tofureg")))(t)
+		entries := must.Get(os.ReadDir(filepath.Join(dir, ".tofureg")))(t)
 		left = slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !strings.HasSuffix(e.Name(), ".lock") })
 	}
 }

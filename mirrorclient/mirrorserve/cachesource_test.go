@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -23,7 +23,7 @@ func TestCacheAsSource(t *testing.T) {
 	to := filepath.Join(t.TempDir(), "a.zip")
 	var before *provider.Package
 	for i := range 3 {
-		pkg := mirrortest.Must(c.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+		pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 		if i == 0 {
 			before = pkg
 		}
@@ -66,10 +66,8 @@ func TestCacheRemoved(t *testing.T) {
 	if err != nil || !strings.HasPrefix(pkg.URL, "file:") {
 		t.Fatalf("%+v, %v", pkg, err)
 	}
-	if err := c.Mirror.Remove(t.Context(), alpha); err != nil {
-		t.Fatal(err)
-	}
-	body := mirrortest.Must(c.Open(t.Context(), pkg))(t)
+	must.Do(t, c.Mirror.Remove(t.Context(), alpha))
+	body := must.Get(c.Open(t.Context(), pkg))(t)
 	zh, err := checksum.ZH(t.Context(), body)
 	if err != nil || zh != pkg.SHA256 || body.Size != pkg.Size {
 		t.Errorf("%v, %v", zh, err)

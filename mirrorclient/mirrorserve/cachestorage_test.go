@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/provider"
@@ -117,7 +117,7 @@ func TestCacheSlowStorage(t *testing.T) {
 				t.Errorf("it took %v", took)
 			}
 		}
-		pkg := mirrortest.Must(c.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+		pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 		if _, err := provider.Download(t.Context(), c, pkg, t.TempDir()+"/a.zip", provider.Options{}); err != nil {
 			t.Error(err)
 		}

@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -113,7 +113,7 @@ func TestCacheNobodyStays(t *testing.T) {
 			wantFiles(t, dir)
 			wantFiles(t, c.Mirror.TempDir)
 		}
-		pkg := mirrortest.Must(c.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+		pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 		reg.AddFault(regtest.Fault{Kind: regtest.Archive, First: 1, Delay: 9 * time.Second})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -121,7 +121,7 @@ func TestCacheNobodyStays(t *testing.T) {
 			t.Errorf("before anything has come: %v", err)
 		}
 		synctest.Wait()
-		body := mirrortest.Must(c.Open(t.Context(), pkg))(t)
+		body := must.Get(c.Open(t.Context(), pkg))(t)
 		if _, err := io.CopyN(io.Discard, body, 1000); err != nil {
 			t.Error(err)
 		}
@@ -230,10 +230,7 @@ func TestCacheIsNotHeldUp(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		pkg, err := c.ProviderPackage(t.Context(), alpha, v2, windows)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v2, windows))(t)
 		if _, err := c.Open(ctx, pkg); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
 			t.Errorf("Open while another download runs: %v after %v, want DeadlineExceeded after 1s", err, time.Since(start))
 		}
@@ -250,7 +247,7 @@ func TestCacheKeepsAside(t *testing.T) {
 		_, src := newRegistry(t)
 		h, c, dir := newCache(t, src)
 		c.Parallel, c.Wait = 1, time.Second
-		unlock := mirrortest.Must(c.Mirror.Storage.(mirrordir.Locker).Lock(t.Context(), home+"/1.0.0.json"))(t)
+		unlock := must.Get(c.Mirror.Storage.(mirrordir.Locker).Lock(t.Context(), home+"/1.0.0.json"))(t)
 		mustFetch(t, h, archive(v1, linux))
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()

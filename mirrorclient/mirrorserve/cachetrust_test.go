@@ -6,7 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -106,7 +106,7 @@ func TestCacheTrustsNoRecord(t *testing.T) {
 			reg, src := newRegistry(t)
 			h, c, dir := newCache(t, src)
 			if name == "signed by another key" {
-				pkg := mirrortest.Must(src.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+				pkg := must.Get(src.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 				c.Policy.Keys = pkg.Keys
 			}
 			spoil(t, c.Mirror, dir)

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/provider"
@@ -29,7 +29,7 @@ func TestCacheKeepsEvidence(t *testing.T) {
 	t.Parallel()
 	reg, src := newRegistry(t)
 	h, c, _ := newCache(t, src)
-	pkg := mirrortest.Must(src.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+	pkg := must.Get(src.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 	c.Policy = verify.Policy{Accept: []checksum.Hash{pkg.SHA256}}
 	mustFetch(t, h, archive(v1, linux))
 	down(reg)
@@ -43,13 +43,13 @@ func TestCacheIsOvertaken(t *testing.T) {
 	_, src := newRegistry(t)
 	slow := &gated{Source: src, open: make(chan struct{})}
 	h, c, dir := newCache(t, slow)
-	pkg := mirrortest.Must(c.ProviderPackage(t.Context(), alpha, v1, linux))(t)
-	body := mirrortest.Must(c.Open(t.Context(), pkg))(t)
+	pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+	body := must.Get(c.Open(t.Context(), pkg))(t)
 	mustAdd(t, c.Mirror, src, wants(three[:1], v1), mirrordir.Options{})
 	path := filepath.Join(dir, filepath.FromSlash(archive(v1, linux)))
-	f := mirrortest.Must(os.Open(path))(t) // so that its inode is not reused
+	f := must.Get(os.Open(path))(t) // so that its inode is not reused
 	defer f.Close()
-	before := mirrortest.Must(f.Stat())(t)
+	before := must.Get(f.Stat())(t)
 	close(slow.open)
 	if _, err := io.Copy(io.Discard, body); err != nil {
 		t.Error(err)
@@ -103,7 +103,7 @@ func TestCacheLetsGo(t *testing.T) {
 	}}
 	m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
 	srv := httptest.NewServer(&mirrorserve.Handler{Source: &mirrorserve.Cache{Source: src, Mirror: m, Wait: -1}})
-	resp := mirrortest.Must(srv.Client().Get(srv.URL + "/" + archive(v1, linux)))(t)
+	resp := must.Get(srv.Client().Get(srv.URL + "/" + archive(v1, linux)))(t)
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusOK {
 		t.Errorf("%d, %v", resp.StatusCode, err)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
@@ -176,7 +177,7 @@ func TestPullThrough(t *testing.T) {
 		t.Errorf("%d requests: %v", n, reg.Requests())
 	}
 	for _, platform := range three {
-		pkg := mirrortest.Must(client.ProviderPackage(t.Context(), alpha, v1, platform))(t)
+		pkg := must.Get(client.ProviderPackage(t.Context(), alpha, v1, platform))(t)
 		a := doc.Archives[platform.String()]
 		if !slices.Equal(a.Hashes, []string{pkg.SHA256.String()}) || a.URL != pkg.ArchiveName() {
 			t.Errorf("%s: %v", platform, a)

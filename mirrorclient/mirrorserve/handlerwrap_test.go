@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/provider"
@@ -61,9 +62,7 @@ func TestEmbeddedMirrorIsJudged(t *testing.T) {
 	path := filepath.Join(dir, filepath.FromSlash(archive(v1, linux)))
 	data := []byte(read(t, dir, archive(v1, linux)))
 	data[len(data)/2] ^= 1
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, data, 0o644))
 	h := &mirrorserve.Handler{Source: logging{m}}
 	if code, body := fetch(h, archive(v1, linux)); code == 200 && body == string(data) {
 		t.Error("an archive that is not the one on record was served")

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
@@ -41,9 +42,7 @@ func TestInit(t *testing.T) {
 		wants = append(wants, mirrordir.Want{Provider: p, Version: addrs.MustParseVersion("1.2.0-beta+meta.1")})
 	}
 	m, dir := newMirror(t)
-	if _, err := m.Add(t.Context(), &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}, wants, mirrordir.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(m.Add(t.Context(), &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}, wants, mirrordir.Options{}))(t)
 	files := serve(t, http.FileServer(http.Dir(dir)))
 	handler := serve(t, http.StripPrefix("/providers", &mirrorserve.Handler{Source: m}))
 	through := serve(t, &mirrorserve.Handler{Source: &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}})
@@ -121,9 +120,7 @@ func TestInitThroughCache(t *testing.T) {
 		}
 		down(reg)
 		c.init(t, network, srv, "-lockfile=readonly")
-		if err := os.Remove(filepath.Join(c.Dir, ".terraform.lock.hcl")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(filepath.Join(c.Dir, ".terraform.lock.hcl")))
 		c.init(t, network, srv)
 		c.init(t, fmt.Sprintf("filesystem_mirror {\n    path = %q\n  }", dir), srv, "-lockfile=readonly")
 	})

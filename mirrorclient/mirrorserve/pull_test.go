@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/provider"
@@ -42,8 +42,8 @@ func TestReplacedOnTheWay(t *testing.T) {
 	other := regtest.New("registry.example.com")
 	other.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: names(three), Files: map[string]string{"other": "content"}})
 	after := client(other)
-	old := mirrortest.Must(before.ProviderPackage(t.Context(), alpha, v1, linux))(t)
-	want := mirrortest.Must(after.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+	old := must.Get(before.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+	want := must.Get(after.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 	stated := func(t *testing.T, w *httptest.ResponseRecorder, pkg *provider.Package) {
 		t.Helper()
 		zh, err := checksum.ZH(t.Context(), w.Body)
@@ -81,7 +81,7 @@ func TestReplacedOnTheWay(t *testing.T) {
 			replace()
 			stated(t, ask(h, "GET", "/"+archive(v1, linux)), want)
 			if c, ok := src.(*mirrorserve.Cache); ok {
-				body := mirrortest.Must(c.Open(t.Context(), want))(t)
+				body := must.Get(c.Open(t.Context(), want))(t)
 				if zh, err := checksum.ZH(t.Context(), body); err != nil || zh != want.SHA256 {
 					t.Errorf("Open: %v, %v", zh, err)
 				}
@@ -97,9 +97,7 @@ func TestReplacedOnTheWay(t *testing.T) {
 // replaceIn replaces archives in a mirror by those of another source.
 func replaceIn(t *testing.T, m *mirrordir.Mirror, src provider.Source) {
 	t.Helper()
-	if err := m.Remove(t.Context(), alpha); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Remove(t.Context(), alpha))
 	mustAdd(t, m, src, wants(three, v1), mirrordir.Options{})
 }
 

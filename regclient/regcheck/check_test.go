@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regcheck"
@@ -408,12 +409,8 @@ func TestExamineExecutable(t *testing.T) {
 	} {
 		var b bytes.Buffer
 		z := zip.NewWriter(&b)
-		if _, err := z.Create(name); err != nil {
-			t.Fatal(err)
-		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(z.Create(name))(t)
+		must.Do(t, z.Close())
 		reg := regtest.New("registry.example.com")
 		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Zip: b.Bytes()})
 		found := regcheck.Examine(t.Context(), exemplaryURL, regcheck.Options{Client: reg.Client(), Provider: "acme/alpha"})

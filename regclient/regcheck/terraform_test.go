@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/regclient/regcheck"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -19,10 +20,7 @@ func TestClientsReadLocations(t *testing.T) {
 		for _, answer := range []string{"header", "body", "both"} {
 			reg := regtest.New("registry.example.com")
 			reg.AddModule(regtest.Module{Address: "acme/network/aws", Answer: answer})
-			server, err := reg.ServeTLS()
-			if err != nil {
-				t.Fatal(err)
-			}
+			server := must.Get(reg.ServeTLS())(t)
 			defer server.Close()
 			found := regcheck.Examine(t.Context(), server.URL, regcheck.Options{Client: server.Client(), Module: "acme/network/aws"})
 			fails := slices.Contains(failed(found), "module location")

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regserve"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -57,14 +58,14 @@ func (f failing) Read([]byte) (int, error) { return 0, f.error }
 
 func hashOf(t *testing.T, data string) checksum.Hash {
 	t.Helper()
-	h := must(checksum.ZH(t.Context(), strings.NewReader(data)))(t)
+	h := must.Get(checksum.ZH(t.Context(), strings.NewReader(data)))(t)
 	return h
 }
 
 // fetchRange requests the archive, or a part of it if byteRange is not empty.
 func fetchRange(t *testing.T, server *httptest.Server, byteRange string) (resp *http.Response, body []byte, err error) {
 	t.Helper()
-	req := must(http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+archivePath, nil))(t)
+	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+archivePath, nil))(t)
 	if byteRange != "" {
 		req.Header.Set("Range", byteRange)
 	}
@@ -259,9 +260,9 @@ func TestHeadAndRanges(t *testing.T) {
 	}
 	reg.Reset()
 	for _, ranges := range []string{"", "bytes=0-9", many} {
-		req := must(http.NewRequestWithContext(t.Context(), http.MethodHead, server.URL+archivePath, nil))(t)
+		req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodHead, server.URL+archivePath, nil))(t)
 		req.Header.Set("Range", ranges)
-		resp := must(server.Client().Do(req))(t)
+		resp := must.Get(server.Client().Do(req))(t)
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusOK || resp.Header.Get("Accept-Ranges") != "bytes" || resp.Header.Get("Etag") == "" {
 			t.Errorf("HEAD with the range %q: status %d, %v; want 200 with Accept-Ranges and Etag", ranges, resp.StatusCode, resp.Header)
@@ -282,7 +283,7 @@ func TestSignedURLs(t *testing.T) {
 	token := []string{"Authorization", "Bearer secret"}
 	_, body := get(t, server, packagePath, token...)
 	signed := strings.TrimPrefix(member(t, body, "download_url"), server.URL)
-	u := must(url.Parse(signed))(t)
+	u := must.Get(url.Parse(signed))(t)
 	query := func(until, signature string) string {
 		return "?" + url.Values{"until": {until}, "signature": {signature}}.Encode()
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
@@ -49,15 +50,15 @@ func serve(t *testing.T, h http.Handler) *httptest.Server {
 // get returns status, header and body of an answer.
 func get(t *testing.T, server *httptest.Server, path string, header ...string) (*http.Response, string) {
 	t.Helper()
-	req := must(http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, nil))(t)
+	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, nil))(t)
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
 	client := *server.Client()
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	resp := must(client.Do(req))(t)
+	resp := must.Get(client.Do(req))(t)
 	defer resp.Body.Close()
-	body := must(io.ReadAll(resp.Body))(t)
+	body := must.Get(io.ReadAll(resp.Body))(t)
 	return resp, string(body)
 }
 
@@ -130,9 +131,9 @@ func TestThrough(t *testing.T) {
 	server := serve(t, h)
 	client := &regclient.Client{Transport: &transport.Client{HTTP: server.Client()}}
 	host := svchost.MustParse(strings.TrimPrefix(server.URL, "https://"))
-	p := must(addrs.NewProvider(host, "acme", "alpha"))(t)
+	p := must.Get(addrs.NewProvider(host, "acme", "alpha"))(t)
 	linux := addrs.MustParsePlatform("linux_amd64")
-	pkg := must(provider.Find(t.Context(), client, p, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}}))(t)
+	pkg := must.Get(provider.Find(t.Context(), client, p, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}}))(t)
 	path := t.TempDir() + "/archive.zip"
 	report, err := provider.Download(t.Context(), client, pkg, path, provider.Options{})
 	if err != nil || report.Trust != verify.Signed || pkg.Version.String() != "1.1.0" {
@@ -229,8 +230,8 @@ func TestBaseURLWithPath(t *testing.T) {
 	mux.Handle("/.well-known/terraform.json", h)
 	mux.Handle("/registry/", http.StripPrefix("/registry", h))
 	client := &regclient.Client{Transport: &transport.Client{HTTP: server.Client()}}
-	p := must(addrs.NewProvider(svchost.MustParse(strings.TrimPrefix(server.URL, "https://")), "acme", "alpha"))(t)
-	pkg := must(provider.Find(t.Context(), client, p, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")}}))(t)
+	p := must.Get(addrs.NewProvider(svchost.MustParse(strings.TrimPrefix(server.URL, "https://")), "acme", "alpha"))(t)
+	pkg := must.Get(provider.Find(t.Context(), client, p, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")}}))(t)
 	if _, err := provider.Download(t.Context(), client, pkg, t.TempDir()+"/archive.zip", provider.Options{}); err != nil || !strings.HasPrefix(pkg.URL, server.URL+"/registry/v1/") {
 		t.Errorf("Download of %s: %v; want it from /registry/v1/", pkg.URL, err)
 	}
@@ -352,15 +353,4 @@ func FuzzHandler(f *testing.F) {
 			t.Errorf("GET %q: status %d, %s", path, w.Code, w.Body)
 		}
 	})
-}
-
-// must returns v. If err is not nil, it ends the test.
-func must[T any](v T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
 }

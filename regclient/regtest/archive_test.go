@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -19,10 +20,10 @@ import (
 func list(t *testing.T, rel *regtest.Release, platform string) map[string][]byte {
 	t.Helper()
 	r := rel.Archive(platform)
-	zr := must(zip.NewReader(r, r.Size()))(t)
+	zr := must.Get(zip.NewReader(r, r.Size()))(t)
 	entries := map[string][]byte{}
 	for _, f := range zr.File {
-		rc := must(f.Open())(t)
+		rc := must.Get(f.Open())(t)
 		// Reading checks the CRC.
 		data, err := io.ReadAll(rc)
 		if err != nil {
@@ -172,7 +173,7 @@ func TestMemory(t *testing.T) {
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{"linux_amd64"}, Size: size})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	resp := must(reg.Client().Get(archiveURL(t, reg)))(t)
+	resp := must.Get(reg.Client().Get(archiveURL(t, reg)))(t)
 	defer resp.Body.Close()
 	n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, resp.Body, make([]byte, 1<<20))
 	if n < size || err != nil {

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -38,7 +39,7 @@ func FuzzRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, method, path, query, ranges string) {
 		u := &url.URL{Scheme: "https", Host: "registry.example.com", Path: path, RawQuery: query}
 		req := (&http.Request{Method: method, URL: u, Header: http.Header{"Range": {ranges}}}).WithContext(t.Context())
-		resp := must(reg.RoundTrip(req))(t)
+		resp := must.Get(reg.RoundTrip(req))(t)
 		body, err := io.ReadAll(resp.Body)
 		if err != nil || method != "HEAD" && int64(len(body)) != resp.ContentLength || resp.StatusCode < 200 {
 			t.Errorf("%s, %d bytes of %d, %v", resp.Status, len(body), resp.ContentLength, err)

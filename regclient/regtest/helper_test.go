@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -36,7 +37,7 @@ type answer struct {
 // do asks for a URL. The header is a list of names and values.
 func do(t *testing.T, client *http.Client, method, url string, header ...string) answer {
 	t.Helper()
-	a := must(try(t.Context(), client, method, url, header...))(t)
+	a := must.Get(try(t.Context(), client, method, url, header...))(t)
 	return a
 }
 
@@ -88,17 +89,6 @@ func archiveURL(t *testing.T, reg *regtest.Registry) string {
 
 func content(t *testing.T, rel *regtest.Release, platform string) []byte {
 	t.Helper()
-	data := must(io.ReadAll(rel.Archive(platform)))(t)
+	data := must.Get(io.ReadAll(rel.Archive(platform)))(t)
 	return data
-}
-
-// must returns v. If err is not nil, it ends the test.
-func must[T any](v T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
 }

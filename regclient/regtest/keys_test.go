@@ -14,6 +14,7 @@ import (
 	pgperrors "github.com/ProtonMail/go-crypto/openpgp/errors"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -22,7 +23,7 @@ var document = []byte("0000  terraform-provider-alpha_1.0.0_linux_amd64.zip\n")
 // check checks a signature as the CLI does, at a point in time.
 func check(t *testing.T, key *regtest.Key, document, sig []byte, at time.Time) error {
 	t.Helper()
-	ring := must(openpgp.ReadArmoredKeyRing(strings.NewReader(key.Public().Armor)))(t)
+	ring := must.Get(openpgp.ReadArmoredKeyRing(strings.NewReader(key.Public().Armor)))(t)
 	_, err := openpgp.CheckDetachedSignature(ring, bytes.NewReader(document), bytes.NewReader(sig), &packet.Config{Time: func() time.Time { return at }})
 	return err
 }
@@ -91,12 +92,10 @@ func TestGPG(t *testing.T) {
 			reg := regtest.New("registry.example.com")
 			rel := reg.AddProvider(regtest.Provider{Address: "acme/alpha", Keys: []*regtest.Key{key}})
 			// Not t.TempDir: the agent's socket needs a short path.
-			home := must(os.MkdirTemp("", "gpg"))(t)
+			home := must.Get(os.MkdirTemp("", "gpg"))(t)
 			t.Cleanup(func() { os.RemoveAll(home) })
 			for file, data := range map[string][]byte{"key": []byte(key.Public().Armor), "sums": rel.Sums(), "sig": rel.Signature()} {
-				if err := os.WriteFile(filepath.Join(home, file), data, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(filepath.Join(home, file), data, 0o600))
 			}
 			run := func(args ...string) string {
 				cmd := exec.Command(gpg, append([]string{"--homedir", home, "--batch", "--no-autostart", "--status-fd", "1"}, args...)...)

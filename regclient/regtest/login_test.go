@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -49,7 +50,7 @@ func form(code string) url.Values {
 // authorize asks for the page, and returns the answer and where it leads.
 func authorize(t *testing.T, reg *regtest.Registry, p url.Values) (*http.Response, url.Values) {
 	t.Helper()
-	resp := must(reg.RoundTrip(httptest.NewRequest("GET", authzURL+"?"+p.Encode(), nil)))(t)
+	resp := must.Get(reg.RoundTrip(httptest.NewRequest("GET", authzURL+"?"+p.Encode(), nil)))(t)
 	at, query, _ := strings.Cut(resp.Header.Get("Location"), "?")
 	back, err := url.ParseQuery(query)
 	if err != nil || at != "" && at != p.Get("redirect_uri") {
@@ -61,7 +62,7 @@ func authorize(t *testing.T, reg *regtest.Registry, p url.Values) (*http.Respons
 // exchange posts a form, and returns the answer and what is in it.
 func exchange(t *testing.T, reg *regtest.Registry, f url.Values) (*http.Response, map[string]any) {
 	t.Helper()
-	resp := must(reg.Client().PostForm(tokenURL, f))(t)
+	resp := must.Get(reg.Client().PostForm(tokenURL, f))(t)
 	defer resp.Body.Close()
 	var doc map[string]any
 	if err := json.NewDecoder(resp.Body).Decode(&doc); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/ulikunitz/xz"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -31,7 +32,7 @@ func unpack(t *testing.T, format string, data []byte) map[string]string {
 		"tar.gz": func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) },
 		"tar.xz": func(r io.Reader) (io.Reader, error) { return xz.NewReader(r) },
 	}
-	inner := must(open[format](r))(t)
+	inner := must.Get(open[format](r))(t)
 	files := map[string]string{}
 	tr := tar.NewReader(inner)
 	for {
@@ -42,26 +43,24 @@ func unpack(t *testing.T, format string, data []byte) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		data := must(io.ReadAll(tr))(t)
+		data := must.Get(io.ReadAll(tr))(t)
 		if want := fs.FileMode(0o644); h.Typeflag == tar.TypeReg && h.FileInfo().Mode() != want {
 			t.Errorf("%s has the mode %v", h.Name, h.FileInfo().Mode())
 		}
 		files[h.Name] = string(data)
 	}
 	// What follows the tar must be in order too, the checksum for one.
-	if _, err := io.Copy(io.Discard, inner); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.Copy(io.Discard, inner))(t)
 	return files
 }
 
 func unpackZip(t *testing.T, r *bytes.Reader) map[string]string {
 	t.Helper()
-	zr := must(zip.NewReader(r, r.Size()))(t)
+	zr := must.Get(zip.NewReader(r, r.Size()))(t)
 	files := map[string]string{}
 	for _, f := range zr.File {
-		rc := must(f.Open())(t)
-		data := must(io.ReadAll(rc))(t)
+		rc := must.Get(f.Open())(t)
+		data := must.Get(io.ReadAll(rc))(t)
 		files[f.Name] = string(data)
 	}
 	return files
@@ -76,7 +75,7 @@ func h1Of(t *testing.T, files map[string]string) checksum.Hash {
 			dir[name] = &fstest.MapFile{Data: []byte(text)}
 		}
 	}
-	h1 := must(checksum.H1Dir(t.Context(), dir))(t)
+	h1 := must.Get(checksum.H1Dir(t.Context(), dir))(t)
 	return h1
 }
 

@@ -11,12 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
 func serve(t *testing.T, reg *regtest.Registry) *regtest.Server {
 	t.Helper()
-	srv := must(reg.ServeTLS())(t)
+	srv := must.Get(reg.ServeTLS())(t)
 	t.Cleanup(srv.Close)
 	return srv
 }
@@ -102,8 +103,8 @@ func stalled(t *testing.T, client *http.Client, u string, want []byte) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	req := must(http.NewRequestWithContext(ctx, "GET", u, nil))(t)
-	resp := must(client.Do(req))(t)
+	req := must.Get(http.NewRequestWithContext(ctx, "GET", u, nil))(t)
+	resp := must.Get(client.Do(req))(t)
 	defer resp.Body.Close()
 	got := make([]byte, len(want))
 	if _, err := io.ReadFull(resp.Body, got); err != nil || !bytes.Equal(got, want) {

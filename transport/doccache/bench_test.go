@@ -7,18 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 
 // read makes a request and discards the answer.
 func read(b *testing.B, tr *doccache.Transport, req *http.Request) {
-	resp, err := tr.RoundTrip(req)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-		b.Fatal(err)
-	}
+	resp := must.Get(tr.RoundTrip(req))(b)
+	must.Get(io.Copy(io.Discard, resp.Body))(b)
 	resp.Body.Close()
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
@@ -186,13 +187,9 @@ func TestAllClients(t *testing.T) {
 			_, err = m.ProviderPackage(t.Context(), alpha, v1, linux)
 			return err
 		}
-		if err := all(&doccache.Transport{Base: reg, Dir: dir}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, all(&doccache.Transport{Base: reg, Dir: dir}))
 		reg.Reset()
-		if err := all(&doccache.Transport{Base: reg, Dir: dir}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, all(&doccache.Transport{Base: reg, Dir: dir}))
 		for _, q := range reg.Requests() {
 			// Only the redirect states no time.
 			if q.Kind != regtest.Discovery || q.Host != host {
@@ -211,10 +208,7 @@ func TestAllClients(t *testing.T) {
 		if !errors.Is(err, doccache.ErrOffline) {
 			t.Errorf("offline, unknown provider: error %v, want ErrOffline", err)
 		}
-		pkg, err := c.ProviderPackage(t.Context(), alpha, v1, linux)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 		if _, err := provider.Download(t.Context(), c, pkg, filepath.Join(dir, "a.zip"), provider.Options{}); !errors.Is(err, doccache.ErrOffline) {
 			t.Errorf("offline, archive: error %v, want ErrOffline", err)
 		}
@@ -241,9 +235,7 @@ func TestOutage(t *testing.T) {
 				_, err := (&regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: tr}}}).ProviderVersions(t.Context(), alpha)
 				return err
 			}
-			if err := list(0); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, list(0))
 			reg.AddFault(f)
 			reg.Reset()
 			time.Sleep(time.Second)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 
@@ -17,10 +18,7 @@ func number(i int) string { return fmt.Sprintf("https://registry.example.com/v1/
 func size(t *testing.T, dir string) (n int64) {
 	t.Helper()
 	for _, path := range entries(t, dir) {
-		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := must.Get(os.Stat(path))(t)
 		n += info.Size()
 	}
 	return n
@@ -45,9 +43,7 @@ func TestMaxBytes(t *testing.T) {
 	}
 	for _, path := range oldest {
 		at := time.Now().Add(-2 * time.Hour)
-		if err := os.Chtimes(path, at, at); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chtimes(path, at, at))
 	}
 	want(t, tr, number(99), `{}`, 17)
 	if n := len(entries(t, dir)); n != 14 {
@@ -120,9 +116,7 @@ func TestForeign(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	own := filepath.Join(dir, doccache.Version)
-	if err := os.Mkdir(own, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(own, 0o700))
 	name := strings.Repeat("0", 64)
 	old := time.Now().Add(-2 * time.Hour)
 	for file, stays := range map[string]bool{
@@ -130,12 +124,8 @@ func TestForeign(t *testing.T) {
 		"../" + name + ".doc": true, ".tofureg-abc.part": false, name + ".lock": false, name + ".doc": false,
 	} {
 		path := filepath.Join(own, file)
-		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(path, old, old); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte("x"), 0o600))
+		must.Do(t, os.Chtimes(path, old, old))
 		defer func() {
 			if _, err := os.Lstat(path); (err == nil) != stays {
 				t.Errorf("%s: %v", file, err)
@@ -143,9 +133,7 @@ func TestForeign(t *testing.T) {
 		}()
 	}
 	young := filepath.Join(own, strings.Repeat("1", 64)+".lock")
-	if err := os.WriteFile(young, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(young, nil, 0o600))
 	tr := &doccache.Transport{Base: always(headers(), `{}`), Dir: dir, MaxBytes: doccache.MinSize}
 	get(t, tr, request(t, number(0)))
 	if _, err := os.Lstat(young); err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 
@@ -33,10 +34,7 @@ func TestDamaged(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := addEntry(t, dir)
-	good, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := must.Get(os.ReadFile(path))(t)
 	damaged := map[string][]byte{"empty": {}, "longer": append(good[:len(good):len(good)], 0)}
 	for i := range good {
 		bad := append([]byte(nil), good...)
@@ -45,9 +43,7 @@ func TestDamaged(t *testing.T) {
 		damaged[fmt.Sprintf("%d bytes are left", i)] = good[:i]
 	}
 	for name, bad := range damaged {
-		if err := os.WriteFile(path, bad, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, bad, 0o600))
 		o := always(headers("Cache-Control", "max-age=600"), `{"new":true}`)
 		tr := &doccache.Transport{Base: o, Dir: dir}
 		want(t, tr, doc, `{"new":true}`, 1)
@@ -65,19 +61,12 @@ func TestPlanted(t *testing.T) {
 	t.Parallel()
 	outside := filepath.Join(t.TempDir(), "precious")
 	copyOf := func(t *testing.T, path string) string {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(path))(t)
 		to := filepath.Join(t.TempDir(), "copy")
-		if err := os.WriteFile(to, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(to, data, 0o600))
 		return to
 	}
-	if err := os.WriteFile(outside, []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(outside, []byte("precious"), 0o600))
 	for name, plant := range map[string]func(t *testing.T, path string) error{
 		"link to a file":         func(_ *testing.T, path string) error { return disktest.Symlink(outside, path) },
 		"link to a good entry":   func(t *testing.T, path string) error { return disktest.Symlink(copyOf(t, path+".was"), path) },
@@ -92,9 +81,7 @@ func TestPlanted(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			path := addEntry(t, dir)
-			if err := os.Rename(path, path+".was"); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Rename(path, path+".was"))
 			if err := plant(t, path); err != nil {
 				t.Skipf("skipped: this cannot be made here: %v", err)
 			}
@@ -131,9 +118,7 @@ func TestNotPrivate(t *testing.T) {
 	for _, mode := range []os.FileMode{0o701, 0o710, 0o740, 0o722, 0o755, 0o777} {
 		dir := t.TempDir()
 		addEntry(t, dir)
-		if err := os.Chmod(filepath.Join(dir, doccache.Version), mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(filepath.Join(dir, doccache.Version), mode))
 		tr := &doccache.Transport{Base: always(headers("Cache-Control", "max-age=600"), `{"new":true}`), Dir: dir}
 		want(t, tr, doc, `{"new":true}`, 1)
 		want(t, tr, doc, `{"new":true}`, 2)
@@ -147,9 +132,7 @@ func TestNotPrivate(t *testing.T) {
 func TestLinkedDirectory(t *testing.T) {
 	t.Parallel()
 	dir, other := t.TempDir(), filepath.Join(t.TempDir(), "other")
-	if err := os.Mkdir(other, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(other, 0o700))
 	if err := disktest.Symlink(other, filepath.Join(dir, doccache.Version)); err != nil {
 		t.Skipf("skipped: links cannot be made here: %v", err)
 	}
@@ -181,9 +164,7 @@ func TestDirectoryChanges(t *testing.T) {
 	tr := &doccache.Transport{Base: o, Dir: dir}
 	want(t, tr, doc, `{}`, 1)
 	remove := func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.RemoveAll(dir))
 	}
 	remove()
 	want(t, tr, doc, `{}`, 2)
@@ -199,13 +180,9 @@ func TestDirectoryChanges(t *testing.T) {
 		return
 	}
 	own := filepath.Join(dir, doccache.Version)
-	if err := os.Chmod(own, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(own, 0o755))
 	want(t, tr, doc, `{}`, 4)
 	want(t, tr, doc, `{}`, 5)
-	if err := os.Chmod(own, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(own, 0o700))
 	want(t, tr, doc, `{}`, 5)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 
@@ -40,10 +41,7 @@ func TestDecodeRefuses(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	at := time.Unix(1_000_000_000, 5)
 	for _, body := range []string{"", `{}`, strings.Repeat("x", 1000)} {
-		file, err := doccache.Encode(http.StatusOK, headers("Etag", `"a"`, "Cache-Control", "max-age=60"), at, at.Add(1), []byte(body))
-		if err != nil {
-			f.Fatal(err)
-		}
+		file := must.Get(doccache.Encode(http.StatusOK, headers("Etag", `"a"`, "Cache-Control", "max-age=60"), at, at.Add(1), []byte(body)))(f)
 		f.Add(file)
 		f.Add(file[:len(file)/2])
 	}
@@ -72,10 +70,7 @@ func TestEncodeLimits(t *testing.T) {
 	encode := func(tag, size int) ([]byte, error) {
 		return doccache.Encode(http.StatusOK, headers("Etag", strings.Repeat("x", tag)), at, at, make([]byte, size))
 	}
-	short, err := encode(1, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	short := must.Get(encode(1, 0))(t)
 	most := doccache.MaxHead - (len(short) - 2*sha256.Size - 1) + 1
 	for _, test := range []struct {
 		tag, size int
@@ -122,9 +117,7 @@ func FuzzAnswer(f *testing.F) {
 		}
 		o := answers(answer{int(status), h.Clone(), body})
 		for _, path := range entries(t, dir) {
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Remove(path))
 		}
 		for _, tr := range []*doccache.Transport{{Base: o, Dir: dir}, {Base: o, Dir: dir}, {Base: o, Dir: dir, Offline: true}} {
 			resp, err := tr.RoundTrip(request(t, doc))
@@ -135,9 +128,7 @@ func FuzzAnswer(f *testing.F) {
 				t.Fatal(err)
 			}
 			var got bytes.Buffer
-			if _, err := got.ReadFrom(resp.Body); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(got.ReadFrom(resp.Body))(t)
 			resp.Body.Close()
 			if resp.StatusCode != int(status) || got.String() != body && status/100 == 2 && status != 204 {
 				t.Errorf("status %d with %q, want %d with %q", resp.StatusCode, got.String(), status, body)

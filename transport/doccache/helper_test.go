@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 
@@ -128,10 +129,7 @@ func (s settings) transport(base http.RoundTripper, dir string) *doccache.Transp
 // request returns a GET request with these headers.
 func request(t testing.TB, url string, list ...string) *http.Request {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil))(t)
 	req.Header = headers(list...)
 	req.Header.Del("Content-Type")
 	return req
@@ -140,17 +138,9 @@ func request(t testing.TB, url string, list ...string) *http.Request {
 // get makes a request and reads the answer.
 func get(t testing.TB, tr http.RoundTripper, req *http.Request) (*http.Response, string) {
 	t.Helper()
-	resp, err := tr.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := resp.Body.Close(); err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Get(tr.RoundTrip(req))(t)
+	body := must.Get(io.ReadAll(resp.Body))(t)
+	must.Do(t, resp.Body.Close())
 	if resp.Request != req {
 		t.Error("Request of the answer is not the request")
 	}
@@ -173,20 +163,14 @@ func want(t testing.TB, tr *doccache.Transport, url, body string, requests int, 
 // entries returns the files of cached documents.
 func entries(t testing.TB, dir string) []string {
 	t.Helper()
-	list, err := filepath.Glob(filepath.Join(dir, doccache.Version, "*.doc"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(filepath.Glob(filepath.Join(dir, doccache.Version, "*.doc")))(t)
 	return list
 }
 
 // checkFiles fails the test if there are other files than documents.
 func checkFiles(t testing.TB, dir string) {
 	t.Helper()
-	names, err := os.ReadDir(filepath.Join(dir, doccache.Version))
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(os.ReadDir(filepath.Join(dir, doccache.Version)))(t)
 	for _, n := range names {
 		if !strings.HasSuffix(n.Name(), ".doc") {
 			t.Errorf("%s is left behind", n.Name())
@@ -200,15 +184,9 @@ func checkFiles(t testing.TB, dir string) {
 // containsText reports whether a file in dir, or its name, contains text.
 func containsText(t testing.TB, dir, text string) bool {
 	t.Helper()
-	names, err := os.ReadDir(filepath.Join(dir, doccache.Version))
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(os.ReadDir(filepath.Join(dir, doccache.Version)))(t)
 	for _, n := range names {
-		data, err := os.ReadFile(filepath.Join(dir, doccache.Version, n.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(filepath.Join(dir, doccache.Version, n.Name())))(t)
 		if strings.Contains(n.Name(), text) || bytes.Contains(data, []byte(text)) {
 			return true
 		}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 
@@ -129,10 +130,7 @@ func TestBrokenBase(t *testing.T) {
 	}
 	for _, status := range []int{503, 304, 204, 200} {
 		tr := &doccache.Transport{Base: broken{&http.Response{StatusCode: status}}, Dir: dir, StaleIfError: time.Hour}
-		resp, err := tr.RoundTrip(request(t, doc))
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must.Get(tr.RoundTrip(request(t, doc)))(t)
 		_, _ = io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
 	}

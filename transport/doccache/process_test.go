@@ -14,6 +14,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/transport/doccache"
 )
@@ -29,10 +30,7 @@ func TestChild(t *testing.T) {
 		return
 	}
 	addr, ca, _ := strings.Cut(*childAt, ",")
-	pem, err := os.ReadFile(ca)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pem := must.Get(os.ReadFile(ca))(t)
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(pem)
 	tr := &doccache.Transport{
@@ -45,9 +43,7 @@ func TestChild(t *testing.T) {
 		list = append(list, addrs.MustParseProvider(addr+"/acme/"+name))
 	}
 	disktest.Stop("start")
-	if err := findAll(t.Context(), tr, list, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, findAll(t.Context(), tr, list, ""))
 	if s := tr.Stats(); s.Failed > 0 {
 		t.Errorf("%+v", s)
 	}
@@ -57,9 +53,7 @@ func TestChild(t *testing.T) {
 func start(t *testing.T, dir string, s *regtest.Server) *disktest.Process {
 	t.Helper()
 	ca := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(ca, s.CertPEM, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(ca, s.CertPEM, 0o600))
 	return disktest.Start(t, "start", "-doccache.dir="+dir, "-doccache.server="+s.Addr+","+ca)
 }
 
@@ -68,10 +62,7 @@ func serve(t *testing.T) (*regtest.Registry, *regtest.Server) {
 	t.Helper()
 	reg, _ := fiveProviders(regtest.Caching{})
 	reg.Latency = 0
-	s, err := reg.ServeTLS()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(reg.ServeTLS())(t)
 	t.Cleanup(s.Close)
 	return reg, s
 }
@@ -113,9 +104,7 @@ func TestKilled(t *testing.T) {
 	reg.AddFault(regtest.Fault{Kind: regtest.Discovery, First: 1, Break: "stall", After: 3})
 	dir := t.TempDir()
 	stuck, waits := start(t, dir, s), start(t, dir, s)
-	if err := stuck.Tell(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, stuck.Tell())
 	for reg.Count(regtest.Discovery) == 0 {
 		time.Sleep(time.Millisecond) // of another process
 	}

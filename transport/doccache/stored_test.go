@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 
@@ -47,10 +48,7 @@ func TestPassed(t *testing.T) {
 		req := request(t, test.url)
 		req.Method, req.Header = test.method, test.header
 		for i := range 2 {
-			resp, err := tr.RoundTrip(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			resp := must.Get(tr.RoundTrip(req))(t)
 			if resp.Body != body || o.last() != req || o.count() != i+1 || resp.Header.Get("Cache-Status") != "" {
 				t.Errorf("%s: the request or its answer was changed", test.name)
 			}
@@ -182,10 +180,7 @@ func TestStored(t *testing.T) {
 				url = "https://registry.example.com" + test.path
 			}
 			url = cmp.Or(test.url, url)
-			resp, err := (&doccache.Transport{Base: o, Dir: dir}).RoundTrip(request(t, url))
-			if err != nil {
-				t.Fatal(err)
-			}
+			resp := must.Get((&doccache.Transport{Base: o, Dir: dir}).RoundTrip(request(t, url)))(t)
 			_, _ = io.ReadAll(resp.Body) // an error is what some cases are about
 			resp.Body.Close()
 			if n := len(entries(t, dir)); n != map[bool]int{true: 1}[test.kept] {

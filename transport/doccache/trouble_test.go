@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 
@@ -17,9 +18,7 @@ import (
 func TestUnusable(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("x"), 0o600))
 	var log bytes.Buffer
 	for i, dir := range []string{file, filepath.Join(file, "below"), "a\x00b"} {
 		log.Reset()
@@ -60,12 +59,8 @@ func TestFullOfLeftovers(t *testing.T) {
 	t.Parallel()
 	disktest.Full(t, 600, func(t *testing.T, dir string) {
 		left := filepath.Join(dir, doccache.Version, ".tofureg-dead.part")
-		if err := os.Mkdir(filepath.Dir(left), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(left, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(filepath.Dir(left), 0o700))
+		must.Do(t, os.WriteFile(left, nil, 0o600))
 		large := always(headers(), `"`+strings.Repeat("x", 1000)+`"`)
 		get(t, &doccache.Transport{Base: large, Dir: dir}, request(t, doc))
 		if _, err := os.Lstat(left); err == nil {

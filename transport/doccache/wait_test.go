@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 
@@ -103,10 +104,7 @@ func TestInterruptedBody(t *testing.T) {
 		resp.Body, resp.ContentLength = io.NopCloser(io.MultiReader(strings.NewReader(`{"a`), iotest.ErrReader(errDown))), 9
 		return resp, nil
 	}}
-	resp, err := (&doccache.Transport{Base: o, Dir: dir}).RoundTrip(request(t, doc))
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Get((&doccache.Transport{Base: o, Dir: dir}).RoundTrip(request(t, doc)))(t)
 	defer resp.Body.Close()
 	if body, err := io.ReadAll(resp.Body); string(body) != `{"a` || !errors.Is(err, errDown) {
 		t.Errorf("body %q, %v; want the received bytes and %v", body, err, errDown)

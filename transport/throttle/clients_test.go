@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -77,10 +78,7 @@ func TestWaitIsNotTimeout(t *testing.T) {
 			reg.AddFault(regtest.Fault{Kind: regtest.Archive, Rate: 20_000}) // which takes about 50 seconds
 			tr.Base = reg
 			client := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: tr}, Timeout: 5 * time.Second, Retries: -1}}
-			pkg, err := client.ProviderPackage(t.Context(), alpha, addrs.MustParseVersion("1.0.0"), addrs.MustParsePlatform("linux_amd64"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			pkg := must.Get(client.ProviderPackage(t.Context(), alpha, addrs.MustParseVersion("1.0.0"), addrs.MustParsePlatform("linux_amd64")))(t)
 			var wg sync.WaitGroup
 			for i := range 3 {
 				path := filepath.Join(t.TempDir(), fmt.Sprint(i))

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/transport/throttle"
 )
 
@@ -111,10 +112,7 @@ func ask(ctx context.Context, t testing.TB, tr *throttle.Transport, url string) 
 
 func request(ctx context.Context, t testing.TB, url string) *http.Request {
 	t.Helper()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, url, nil))(t)
 	return req
 }
 

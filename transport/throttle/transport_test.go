@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/transport/throttle"
 )
 
@@ -107,10 +108,7 @@ func TestEnds(t *testing.T) {
 	}
 	bubble(t, "not before", func(t *testing.T) {
 		tr := &throttle.Transport{Base: &base{}, Parallel: 1}
-		resp, err := tr.RoundTrip(request(t.Context(), t, example))
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must.Get(tr.RoundTrip(request(t.Context(), t, example)))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := ask(ctx, t, tr, example); !errors.Is(err, context.DeadlineExceeded) {
@@ -260,10 +258,7 @@ func TestContext(t *testing.T) {
 				return reply(503, io.NopCloser(strings.NewReader("busy")), "Retry-After", "3600"), nil
 			}}
 			tr.Base = b
-			first, err := tr.RoundTrip(request(t.Context(), t, example))
-			if err != nil {
-				t.Fatal(err)
-			}
+			first := must.Get(tr.RoundTrip(request(t.Context(), t, example)))(t)
 			defer first.Body.Close()
 			start := time.Now()
 			ctx, cancel := context.WithCancelCause(t.Context())
@@ -271,7 +266,7 @@ func TestContext(t *testing.T) {
 			req := request(ctx, t, "https://registry.example.com/?token=secret")
 			sent := &noted{io.NopCloser(strings.NewReader("")), func() { sentClosed(req) }}
 			req.Body = sent
-			_, err = tr.RoundTrip(req)
+			_, err := tr.RoundTrip(req)
 			if !errors.Is(err, cause) || time.Since(start) != time.Second {
 				t.Errorf("after %v: %v", time.Since(start), err)
 			}

@@ -14,6 +14,7 @@ import (
 	kflate "github.com/klauspost/compress/flate"
 
 	"github.com/tofureg/tofureg/internal/inflate"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // BenchmarkInflate decodes each stream with the three decoders in turn. The
@@ -69,10 +70,7 @@ var (
 // speed decodes s, a small one several times, and returns MB/s.
 func speed(b *testing.B, d decoder, s stream) float64 {
 	b.Helper()
-	start, err := now()
-	if err != nil {
-		b.Fatal(err)
-	}
+	start := must.Get(now())(b)
 	total := 0
 	for total < 16<<20 {
 		input.Reset(bytes.NewReader(s.packed))
@@ -93,10 +91,7 @@ func speed(b *testing.B, d decoder, s stream) float64 {
 		}
 		total += n
 	}
-	end, err := now()
-	if err != nil {
-		b.Fatal(err)
-	}
+	end := must.Get(now())(b)
 	return float64(total) / 1e6 / max(end-start, time.Microsecond).Seconds()
 }
 

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // streams deflates what is found on this machine with level 6, by the package
@@ -65,10 +67,7 @@ func program(b *testing.B, name string) []byte {
 		b.Logf("skipped: %s is not installed", name)
 		return nil
 	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(path))(b)
 	return data[:min(len(data), 32<<20)]
 }
 
@@ -101,16 +100,9 @@ func random(n int) []byte {
 func withGo(b *testing.B, data []byte) []byte {
 	b.Helper()
 	var out bytes.Buffer
-	w, err := flate.NewWriter(&out, 6)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if _, err := w.Write(data); err != nil {
-		b.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		b.Fatal(err)
-	}
+	w := must.Get(flate.NewWriter(&out, 6))(b)
+	must.Get(w.Write(data))(b)
+	must.Do(b, w.Close())
 	return out.Bytes()
 }
 
@@ -122,23 +114,15 @@ func withZip(b *testing.B, data []byte) []byte {
 		return nil
 	}
 	dir := b.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "content"), data, 0o644); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, os.WriteFile(filepath.Join(dir, "content"), data, 0o644))
 	cmd := exec.Command("zip", "-6", "-q", "out.zip", "content")
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		b.Fatalf("zip: %v\n%s", err, out)
 	}
-	zr, err := zip.OpenReader(filepath.Join(dir, "out.zip"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	zr := must.Get(zip.OpenReader(filepath.Join(dir, "out.zip")))(b)
 	defer zr.Close()
-	in, err := zr.File[0].OpenRaw()
-	if err != nil {
-		b.Fatal(err)
-	}
+	in := must.Get(zr.File[0].OpenRaw())(b)
 	packed, err := io.ReadAll(in)
 	if err != nil || zr.File[0].Method != zip.Deflate {
 		b.Fatalf("content was packed with method %d, want deflate: %v", zr.File[0].Method, err)

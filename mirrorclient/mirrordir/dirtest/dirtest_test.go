@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir/dirtest"
 )
@@ -20,15 +21,10 @@ func TestDirectory(t *testing.T) {
 	dir := t.TempDir()
 	var storages []mirrordir.Storage
 	for range 3 {
-		m, err := mirrordir.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(mirrordir.Open(dir))(t)
 		storages = append(storages, m.Storage)
 	}
-	if err := dirtest.TestStorage(t.Context(), storages[0], storages[1:]...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, dirtest.TestStorage(t.Context(), storages[0], storages[1:]...))
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
 		if e.Name() != ".tofureg" {

@@ -10,6 +10,7 @@ import (
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/transport"
@@ -137,10 +138,7 @@ func TestDiscovery(t *testing.T) {
 			}
 		}
 		if c.Login != nil {
-			o, err := s.OAuthClient()
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := must.Get(s.OAuthClient())(t)
 			got := login{o.ID, o.GrantTypes, o.AuthorizationURL.String(), o.TokenURL.String(), [2]int{o.MinPort, o.MaxPort}, append([]string{}, o.Scopes...)}
 			result(t, got, *c.Login, nil, "", "")
 		}

@@ -13,24 +13,20 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/regclient/regtest/vectors"
 )
 
 // each runs the cases of a file, of which there are at least least.
 func each[T any](t *testing.T, file string, least int, run func(t *testing.T, c T)) {
 	t.Parallel()
-	data, err := vectors.Files.ReadFile(file + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(vectors.Files.ReadFile(file + ".json"))(t)
 	var doc struct {
 		About    string
 		Versions []string
 		Cases    []json.RawMessage
 	}
-	if err := json.Unmarshal(data, &doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(data, &doc))
 	if doc.About == "" || len(doc.Cases) < least {
 		t.Fatalf("%d cases, want %d; about %q", len(doc.Cases), least, doc.About)
 	}
@@ -40,9 +36,7 @@ func each[T any](t *testing.T, file string, least int, run func(t *testing.T, c 
 			var c T
 			d := json.NewDecoder(bytes.NewReader(raw))
 			d.DisallowUnknownFields()
-			if err := d.Decode(&c); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, d.Decode(&c))
 			if seen[string(raw)] {
 				t.Error("the case is there twice")
 			}
@@ -92,10 +86,7 @@ func shown(v any) string {
 // TestDocumented: the README names each file, property and kind of error.
 func TestDocumented(t *testing.T) {
 	t.Parallel()
-	doc, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile("README.md"))(t)
 	words := map[string]bool{}
 	for _, m := range regexp.MustCompile("`([^`\n]+)`").FindAllSubmatch(doc, -1) {
 		words[string(m[1])] = true
@@ -104,23 +95,15 @@ func TestDocumented(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z-]+\\.json)` \\|").FindAllSubmatch(doc, -1) {
 		named[string(m[1])] = true
 	}
-	entries, err := vectors.Files.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(vectors.Files.ReadDir("."))(t)
 	for _, e := range entries {
 		if !named[e.Name()] {
 			t.Errorf("%s is not in the README", e.Name())
 		}
 		delete(named, e.Name())
-		data, err := vectors.Files.ReadFile(e.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(vectors.Files.ReadFile(e.Name()))(t)
 		var file struct{ Cases []map[string]json.RawMessage }
-		if err := json.Unmarshal(data, &file); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(data, &file))
 		for i, c := range file.Cases {
 			for name := range c {
 				if !words[name] && !words[strings.TrimSuffix(name, "_base64")] {
@@ -141,15 +124,9 @@ func TestDocumented(t *testing.T) {
 // TestPlain: no file has characters that an editor or a tool may change unseen.
 func TestPlain(t *testing.T) {
 	t.Parallel()
-	entries, err := vectors.Files.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(vectors.Files.ReadDir("."))(t)
 	for _, e := range entries {
-		data, err := vectors.Files.ReadFile(e.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(vectors.Files.ReadFile(e.Name()))(t)
 		for i, r := range string(data) {
 			// The second half of a composed letter, and signs that stand for another letter.
 			composed := unicode.Is(unicode.Mn, r) || r >= 0x2100 && r <= 0x214f

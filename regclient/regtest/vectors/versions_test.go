@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest/vectors"
@@ -81,20 +82,12 @@ func (c *constraint) want() constraintResult {
 // listed returns the versions that the constraints of a file are tried with.
 func listed(t *testing.T, file string, parse func(string) (addrs.Version, error)) []addrs.Version {
 	t.Helper()
-	data, err := vectors.Files.ReadFile(file + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(vectors.Files.ReadFile(file + ".json"))(t)
 	var doc struct{ Versions []string }
-	if err := json.Unmarshal(data, &doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(data, &doc))
 	var list []addrs.Version
 	for _, text := range doc.Versions {
-		v, err := parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(parse(text))(t)
 		list = append(list, v)
 	}
 	return list
