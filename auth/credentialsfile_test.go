@@ -1,17 +1,28 @@
 package auth_test
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/internal/must"
 )
 
@@ -183,4 +194,300 @@ func TestCredentialsFileSweeps(t *testing.T) {
 	must.Do(t, os.WriteFile(left, []byte(secret), 0o600))
 	save(t, file, hostA, secret)
 	wantOnly(t, file.Path)
+}
+
+func TestCredentialsFileMalformed(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		text   string
+		line   int
+		column int
+		reason string
+	}{
+		{`{"credentials":`, 1, 15, "invalid JSON"},
+		{"{\n \"credentials\": {\n  \"a.test\": {\"token\": " + secret + "}}}", 3, 23, "invalid JSON"},
+		{"{\n \"credentials\": {}\n} x", 3, 3, "invalid JSON"},
+		{`{"credentials": {'a.test': {}}}`, 1, 18, "invalid JSON"},
+		{"\ufeff{}", 1, 1, "invalid JSON"},
+		{"{\"x\": \"\n\"}", 1, 8, "invalid JSON"},
+		{strings.Repeat("[", 20_000), 1, 10001, "invalid JSON"},
+		{`null`, 1, 1, "not a JSON object"},
+		{"\n [\"credentials\"]", 2, 2, "not a JSON object"},
+		{`{"credentials": null}`, 1, 17, "not a JSON object"},
+		{`{"credentials": [{"a.test": {"token": "x"}}]}`, 1, 17, "not a JSON object"},
+		{"{\"credentials\": {},\n\"credential\\u0073\": {}}", 2, 21, `a second "credentials"`},
+	} {
+		file := credentials(t, tt.text)
+		for _, err := range attempts(t, file) {
+			wantSyntaxError(t, err, file.Path, tt.line, tt.column, tt.reason)
+		}
+		wantFile(t, file.Path, tt.text)
+		wantOnly(t, file.Path)
+	}
+}
+
+// TestCredentialsFileBadEntry checks that an invalid entry does not affect other hosts, and
+// can be overwritten.
+func TestCredentialsFileBadEntry(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ entry, reason string }{
+		{`"` + secret + `"`, "not a JSON object"},
+		{`["` + secret + `"]`, "not a JSON object"},
+		{`{"token": 7}`, "the token is not a string"},
+		{`{"token": "` + secret + ` "}`, "invalid token: byte 19 of 19 is a space or tab"},
+	} {
+		file := credentials(t, "{\"credentials\": {\"good.test\": {\"token\": \"ok\"},\n  \"a.test\": "+tt.entry+"}}")
+		want(t, file, svchost.MustParse("good.test"), "ok")
+		tok, err := file.Token(t.Context(), hostA)
+		wantSyntaxError(t, err, file.Path, 2, 13, tt.reason)
+		if !tok.IsZero() || strings.Contains(tt.reason, "invalid token") != errors.Is(err, auth.ErrInvalidToken) {
+			t.Errorf("%s: token %v, ErrInvalidToken in %v", tt.entry, tok, err)
+		}
+		save(t, file, hostA, "new")
+		want(t, file, hostA, "new")
+	}
+}
+
+func TestCredentialsFileLimit(t *testing.T) {
+	t.Parallel()
+	const limit = 1 << 20
+	const text = `{"credentials":{"a.test":{"token":"x"}}}`
+	file := credentials(t, text+strings.Repeat("\n", limit-len(text)))
+	want(t, file, hostA, "x")
+	tooLong := text + strings.Repeat("\n", limit+1-len(text))
+	file = credentials(t, tooLong)
+	for _, err := range attempts(t, file) {
+		if !errors.Is(err, failure.ErrTooLarge) {
+			t.Errorf("one byte more: %v", err)
+		}
+	}
+	wantFile(t, file.Path, tooLong)
+
+	// The limit for writing is the same.
+	frame := len("{\n  \"credentials\": {\n    \"a.test\": {\n      \"token\": \"\"\n    }\n  }\n}\n")
+	file = credentials(t, "")
+	save(t, file, hostA, strings.Repeat("x", limit-frame))
+	if err := file.Save(t.Context(), hostA, auth.MustNewToken(strings.Repeat("y", limit-frame+1))); !errors.Is(err, failure.ErrTooLarge) {
+		t.Errorf("one byte more to write: %v", err)
+	}
+	want(t, file, hostA, strings.Repeat("x", limit-frame))
+}
+
+func TestCredentialsFileFailures(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cancelled, cancel := context.WithCancelCause(t.Context())
+	cancel(errBroken)
+	file := credentials(t, `{"credentials":{"a.test":{"token":"x"}}}`)
+	_, tokenErr := file.Token(cancelled, hostA)
+	for name, tt := range map[string]struct{ err, want error }{
+		"cancelled token":  {tokenErr, context.Canceled},
+		"cancelled save":   {file.Save(cancelled, hostA, auth.MustNewToken("y")), context.Canceled},
+		"cancelled forget": {file.Forget(cancelled, hostA), errBroken},
+		"no token":         {file.Save(t.Context(), hostA, auth.Token{}), auth.ErrInvalidToken},
+		"directory":        {auth.CredentialsFile{Path: dir}.Save(t.Context(), hostA, auth.MustNewToken("y")), fsx.ErrNotAFile},
+		"file as directory": {auth.CredentialsFile{Path: filepath.Join(file.Path, "x")}.Save(t.Context(), hostA, auth.MustNewToken("y")),
+			syscall.ENOTDIR},
+	} {
+		var failed *auth.SourceError
+		if !errors.As(tt.err, &failed) || failed.Host != hostA || failed.Source != "credentials file" {
+			t.Errorf("%s: %v, want a *SourceError of the credentials file", name, tt.err)
+		}
+		if !errors.Is(tt.err, tt.want) {
+			t.Errorf("%s: %v, want %v", name, tt.err, tt.want)
+		}
+	}
+	if err := file.Save(t.Context(), svchost.Hostname{}, auth.MustNewToken("y")); err == nil {
+		t.Error("a token of no host was saved")
+	}
+	want(t, file, hostA, "x")
+
+	for name, file := range map[string]auth.CredentialsFile{"no path": {}, "directory": {Path: dir}} {
+		if slices.Contains(attempts(t, file), nil) {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) > 0 {
+		t.Errorf("the directory has new files: %v", entries)
+	}
+}
+
+// TestCredentialsFileWithoutPath: nothing in the working directory is touched.
+func TestCredentialsFileWithoutPath(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must.Do(t, os.WriteFile("..lock", []byte("mine"), 0o600))
+	if err := (auth.CredentialsFile{}).Save(t.Context(), hostA, auth.MustNewToken("y")); err == nil {
+		t.Error("Save without a path: no error")
+	}
+	if data, err := os.ReadFile("..lock"); err != nil || string(data) != "mine" {
+		t.Errorf("file in the working directory: %q, %v, want it unchanged", data, err)
+	}
+}
+
+// TestCredentialsFileWaits checks that a change waits for a lock until its context ends, and
+// that reading does not wait.
+func TestCredentialsFileWaits(t *testing.T) {
+	t.Parallel()
+	file := credentials(t, `{"credentials":{"a.test":{"token":"x"}}}`)
+	dir, name := filepath.Split(file.Path)
+	lock := must.Get(fsx.AcquireLock(t.Context(), filepath.Join(dir, "."+name+".lock")))(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	done := make(chan error)
+	go func() { done <- file.Save(ctx, hostA, auth.MustNewToken("y")) }()
+	go func() { done <- file.Forget(ctx, hostA) }()
+	want(t, file, hostA, "x")
+	cancel(errBroken)
+	for range 2 {
+		if err := <-done; !errors.Is(err, context.Canceled) || !errors.Is(err, errBroken) {
+			t.Errorf("cancelled while waiting: %v", err)
+		}
+	}
+	must.Do(t, lock.Remove())
+	want(t, file, hostA, "x")
+	wantOnly(t, file.Path)
+}
+
+// TestCredentialsFileWriters changes one file from processes and goroutines at the same time,
+// some of them through a symbolic link. No change may be lost, readers must find a complete
+// file, and other users must not be able to read an incomplete file.
+func TestCredentialsFileWriters(t *testing.T) {
+	t.Parallel()
+	file := credentials(t, `{"keep": 1.0, "credentials": {"gone.test": {"token": "x"}}}`)
+	paths := []string{file.Path, file.Path}
+	link := filepath.Join(t.TempDir(), "link")
+	_ = os.Symlink(file.Path, link)
+	if _, err := os.Stat(link); err == nil { // Windows may refuse
+		paths[1] = link
+	}
+	program := must.Get(os.Executable())(t)
+	var writers, readers sync.WaitGroup
+	for i := range 3 {
+		writers.Go(func() {
+			cmd := exec.Command(program, "save")
+			cmd.Env = append(os.Environ(), roleVariable+"=save", fileVariable+"="+paths[i%2], fmt.Sprint(outVariable, "=process", i))
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("process %d: %v: %s", i, err, out)
+			}
+		})
+		writers.Go(func() {
+			if err := saveMany(paths[i%2], fmt.Sprint("routine", i)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	writers.Go(func() {
+		if err := file.Forget(t.Context(), svchost.MustParse("gone.test")); err != nil {
+			t.Error(err)
+		}
+	})
+	over := make(chan struct{})
+	readers.Go(func() {
+		for {
+			select {
+			case <-over:
+				return
+			default:
+				watchWriters(t, file)
+			}
+		}
+	})
+	writers.Wait()
+	close(over)
+	readers.Wait()
+
+	want(t, file, svchost.MustParse("gone.test"), "")
+	for i := range 60 {
+		name := fmt.Sprintf("%s%d-%d", []string{"process", "routine"}[i%2], i/2%3, i/6)
+		want(t, file, svchost.MustParse(name+".test"), "token-"+name)
+	}
+	text, err := os.ReadFile(file.Path)
+	if err != nil || !strings.Contains(string(text), `"keep": 1.0`) {
+		t.Errorf("other members have changed: %v: %.40q", err, text)
+	}
+	wantOnly(t, file.Path)
+}
+
+// watchWriters checks the file and the modes of incomplete files.
+func watchWriters(t *testing.T, file auth.CredentialsFile) {
+	if _, err := file.Token(t.Context(), hostA); err != nil {
+		t.Error(err)
+	}
+	entries, err := os.ReadDir(filepath.Dir(file.Path))
+	if err != nil {
+		t.Error(err)
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || !strings.HasPrefix(e.Name(), fsx.TempPrefix) {
+			continue
+		}
+		if runtime.GOOS != "windows" && info.Mode() != fs.FileMode(0o600) {
+			t.Errorf("%s has mode %v", e.Name(), info.Mode())
+		}
+	}
+}
+
+// decoded returns what a decoder finds in a credentials file, numbers as they
+// are spelled, without the entries of host.
+func decoded(t *testing.T, text []byte, host svchost.Hostname) map[string]any {
+	t.Helper()
+	all := map[string]any{}
+	if len(bytes.TrimSpace(text)) > 0 {
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.UseNumber()
+		if err := d.Decode(&all); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+	}
+	entries, _ := all["credentials"].(map[string]any)
+	if entries == nil {
+		all["credentials"] = map[string]any{}
+	}
+	for name := range entries {
+		if h, err := svchost.FromWire(name); err == nil && h == host {
+			delete(entries, name)
+		}
+	}
+	return all
+}
+
+// FuzzCredentialsFile looks for files that panic, that lose something else when a
+// token is saved or forgotten, or that do not hold what was saved.
+func FuzzCredentialsFile(f *testing.F) {
+	for _, text := range []string{
+		"", " \n", "{}", "null", "[]", `{"credentials":{}}`, `{"credentials":{"a.test":{"token":"x"}}}`, `{"credentials":[]}`,
+		`{"a":1e999,"b":[{"c":"}\""},[[]],null,true],"credentials":{"A.TEST:443":{"token":7},"b":{"n":-0.0},"\u0061.test":0}}`,
+		`{"credentials":{},"credentials":{}}`, `{"a":1,"a":2,"":{"credentials":"\\"}}`, "{\"a\"\t:\r\n1 , \"b\":\"\xff\"}", `{"a":"\ud800"}`,
+	} {
+		f.Add([]byte(text))
+	}
+	fresh := auth.MustNewToken(secret)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		_, readErr := auth.ReadCredentials(text, hostA)
+		saved, err := auth.EditCredentials(text, hostA, fresh)
+		if err != nil {
+			var malformed *auth.SyntaxError
+			if !errors.As(err, &malformed) || malformed.Line < 1 || malformed.Column < 1 || malformed.Line > bytes.Count(text, []byte("\n"))+1 {
+				t.Fatalf("%q: %v", text, err)
+			}
+			if readErr == nil {
+				t.Fatalf("%q can be read, but not changed: %v", text, err)
+			}
+			return
+		}
+		forgotten := must.Get(auth.EditCredentials(text, hostA, auth.Token{}))(t)
+		for out, secret := range map[string]string{string(saved): secret, string(forgotten): ""} {
+			tok, err := auth.ReadCredentials([]byte(out), hostA)
+			if tok.Reveal() != secret || err != nil {
+				t.Fatalf("%q became %q, which holds %q, %v", text, out, tok.Reveal(), err)
+			}
+			if diff := cmp.Diff(decoded(t, text, hostA), decoded(t, []byte(out), hostA)); diff != "" {
+				t.Fatalf("%q became %q, and the rest is not as it was:\n%s", text, out, diff)
+			}
+			again, err := auth.EditCredentials([]byte(out), hostA, tok)
+			if err != nil || string(again) != out {
+				t.Fatalf("%q is not a stable form, it becomes %q: %v", out, again, err)
+			}
+		}
+	})
 }

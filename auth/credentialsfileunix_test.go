@@ -83,9 +83,7 @@ func entriesBelow(t *testing.T, dir string) (names []string) {
 		names = append(names, d.Name())
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return names
 }
 

@@ -27,15 +27,13 @@ const secret = "s3cr3t-t0k3n"
 // load returns the configuration of sys, which must be valid.
 func load(t *testing.T, sys cliconfig.System) *cliconfig.Config {
 	t.Helper()
-	cfg := must.Get(cliconfig.Load(sys))(t)
-	return cfg
+	return must.Get(cliconfig.Load(sys))(t)
 }
 
 // storeOf returns the store for the token of host.
 func storeOf(t *testing.T, cfg *cliconfig.Config, host svchost.Hostname) auth.Store {
 	t.Helper()
-	store := must.Get(cfg.Store(host))(t)
-	return store
+	return must.Get(cfg.Store(host))(t)
 }
 
 // save stores secret as the token of host.

@@ -109,8 +109,7 @@ func tokens(t testing.TB, of map[svchost.Hostname]string) auth.Source {
 
 func discover(t testing.TB, c *disco.Client, host svchost.Hostname) *disco.Services {
 	t.Helper()
-	s := must.Get(c.Discover(context.Background(), host))(t)
-	return s
+	return must.Get(c.Discover(context.Background(), host))(t)
 }
 
 // wantURL fails the test unless the service has this URL. If it is empty, URL must fail.

@@ -131,8 +131,7 @@ func TestAllowHTTP(t *testing.T) {
 	c.BaseURL, c.Transport.AllowHTTP, c.Transport.Credentials = "http://mirror.test:8080", true, tokens(t, "s3cr3t", "mirror.test:8080")
 	c.Transport.PackageCredentials = grant
 	pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
-	body := must.Get(c.Open(t.Context(), pkg))(t)
-	body.Close()
+	must.Get(c.Open(t.Context(), pkg))(t).Close()
 	for _, r := range web.seen {
 		if got := r.Header.Get("Authorization"); got != "" {
 			t.Errorf("%s got %q", r.URL, got)
@@ -212,8 +211,7 @@ func TestToken(t *testing.T) {
 			t.Fatalf("%s: %v", test.base, err)
 		}
 		pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
-		body := must.Get(c.Open(t.Context(), pkg))(t)
-		body.Close()
+		must.Get(c.Open(t.Context(), pkg))(t).Close()
 		want := []string{"", "", ""}
 		if test.sent {
 			want = []string{"Bearer " + secret, "Bearer " + secret, ""}
@@ -272,8 +270,7 @@ func walk(t *testing.T, c *mirrorclient.Client) {
 	t.Helper()
 	must.Get(c.ProviderVersions(t.Context(), alpha))(t)
 	pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
-	body := must.Get(c.Open(t.Context(), pkg))(t)
-	body.Close()
+	must.Get(c.Open(t.Context(), pkg))(t).Close()
 }
 
 // TestPackageCredentials checks that PackageCredentials is called for each archive, with the
@@ -295,8 +292,7 @@ func TestPackageCredentials(t *testing.T) {
 			pkg.Host = "changed.example.com"
 			return ok
 		}
-		body := must.Get(c.Open(t.Context(), &provider.Package{Provider: alpha, Version: v120, Platform: linux, URL: ref}))(t)
-		body.Close()
+		must.Get(c.Open(t.Context(), &provider.Package{Provider: alpha, Version: v120, Platform: linux, URL: ref}))(t).Close()
 		if got := web.seen[0].Header.Get("Authorization"); got != want {
 			t.Errorf("%s saw %q, want %q", ref, got, want)
 		}

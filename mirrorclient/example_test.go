@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"log"
 	"net/http"
 	"net/url"
 	"os"
@@ -46,31 +47,26 @@ func Example() {
 	ctx := context.Background()
 	versions, err := mirror.ProviderVersions(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	version, err := versions.Newest(addrs.MustParseProviderConstraint("~> 1.0"))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	pkg, err := mirror.ProviderPackage(ctx, versions.Provider, version, addrs.MustParsePlatform("linux_amd64"))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
 	report, err := provider.Download(ctx, mirror, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.Options{
 		Policy: verify.Policy{AllowUnsigned: true}, // mirrors have no signatures
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(pkg.ArchiveName())
 	fmt.Println("trust:", report.Trust)
@@ -88,8 +84,7 @@ func Example_policies() {
 	}
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
 	locked := []checksum.Hash{checksum.ZHSum(sha256.Sum256([]byte("this stands for a zip archive")))}
@@ -98,8 +93,7 @@ func Example_policies() {
 		pkg, err := mirror.ProviderPackage(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"),
 			addrs.MustParseVersion(version), addrs.MustParsePlatform("linux_amd64"))
 		if err != nil {
-			fmt.Println(err)
-			return
+			log.Fatal(err)
 		}
 		report, err := provider.Download(ctx, mirror, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.Options{Policy: policy})
 		switch {
@@ -149,13 +143,11 @@ func ExampleClient_credentials() {
 	pkg, err := mirror.ProviderPackage(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"),
 		addrs.MustParseVersion("1.2.0"), addrs.MustParsePlatform("linux_amd64"))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	body, err := mirror.Open(ctx, pkg)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	body.Close()
 	// Output:

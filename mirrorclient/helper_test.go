@@ -174,9 +174,7 @@ func zh(content []byte) string { return checksum.ZHSum(sha256.Sum256(content)).S
 func h1(t testing.TB, content []byte) (archive, tree string) {
 	t.Helper()
 	a, b, err := checksum.H1Zip(t.Context(), bytes.NewReader(content), int64(len(content)), checksum.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return a.String(), b.String()
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/url"
 	"os"
@@ -33,29 +34,24 @@ func Example() {
 	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 	versions, err := client.ProviderVersions(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	version, err := versions.Newest(addrs.MustParseProviderConstraint("~> 1.0"))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	pkg, err := client.ProviderPackage(ctx, versions.Provider, version, addrs.MustParsePlatform("linux_amd64"))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
 	report, err := provider.Download(ctx, client, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.Options{})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(pkg.ArchiveName())
 	fmt.Println("trust:", report.Trust)
@@ -85,8 +81,7 @@ func ExampleClient_credentials() {
 	}
 	versions, err := client.ProviderVersions(context.Background(), alpha)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(versions.List[0].Version)
 	// Output:
@@ -114,13 +109,11 @@ func ExampleClient_packageCredentials() {
 	pkg, err := client.ProviderPackage(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"),
 		addrs.MustParseVersion("1.2.0"), addrs.MustParsePlatform("linux_amd64"))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	evidence, err := client.Evidence(ctx, pkg)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(len(evidence.Signature) > 0)
 	// Output:
@@ -155,8 +148,7 @@ func Example_headers() {
 		_, err = client.Evidence(context.Background(), pkg)
 	}
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	for _, r := range reg.Requests() {
 		fmt.Printf("%s %q\n", r.Host, r.Header.Get("X-Terraform-Version"))
@@ -181,8 +173,7 @@ func ExampleClient_fixedURL() {
 	}
 	versions, err := client.ProviderVersions(context.Background(), addrs.MustParseProvider("registry.example.com/acme/alpha"))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(versions.List[0].Version)
 	for _, r := range reg.Requests() {
@@ -208,29 +199,24 @@ func Example_modules() {
 	source := addrs.MustParseModuleSource("registry.example.com/acme/network/aws//modules/subnet")
 	versions, err := client.ModuleVersions(ctx, source.Module)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	version, err := versions.Newest(addrs.MustParseModuleConstraint("~> 1.0"))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
 	report, err := module.Download(ctx, client, source, version, filepath.Join(dir, "network"), module.Options{})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	files, err := os.ReadDir(report.ModuleDir())
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(report.Version, report.Subdir, files)
 	fmt.Println(report.H1)
@@ -255,13 +241,11 @@ func ExampleClient_OpenModule() {
 		m := addrs.MustParseModule("registry.example.com/" + name)
 		location, err := client.ModuleLocation(ctx, m, addrs.MustParseModuleVersion("1.0.0"))
 		if err != nil {
-			fmt.Println(err)
-			return
+			log.Fatal(err)
 		}
 		body, err := client.OpenModule(ctx, location)
 		if err != nil {
-			fmt.Println(err)
-			return
+			log.Fatal(err)
 		}
 		body.Close()
 	}
@@ -283,8 +267,7 @@ func ExampleClient_netrc() {
 
 	netrc, err := auth.ParseNetrc([]byte("machine files.example.com login alice password secret\n")) // or LoadNetrc
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}, ModuleCredentials: netrc.Lookup}
 
@@ -292,13 +275,11 @@ func ExampleClient_netrc() {
 	network, version := addrs.MustParseModule("registry.example.com/acme/network/aws"), addrs.MustParseModuleVersion("1.0.0")
 	loc, err := client.ModuleLocation(ctx, network, version)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	body, err := client.OpenModule(ctx, loc) // as module.Download does
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer body.Close()
 	_, _ = io.Copy(io.Discard, body)

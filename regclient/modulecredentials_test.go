@@ -179,8 +179,7 @@ func netrc(t testing.TB, hosts ...string) *auth.Netrc {
 	for _, h := range hosts {
 		fmt.Fprintf(&text, "machine %s login alice password hunter2\n", h)
 	}
-	n := must.Get(auth.ParseNetrc([]byte(text.String())))(t)
-	return n
+	return must.Get(auth.ParseNetrc([]byte(text.String())))(t)
 }
 
 // netrcClient returns a client with entries for these hosts, and a token for the registry.

@@ -276,9 +276,7 @@ func readFiles(t *testing.T, dir string) map[string]string {
 		found[filepath.ToSlash(name)] = string(data)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return found
 }
 

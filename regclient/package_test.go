@@ -267,8 +267,7 @@ func TestNoTokenForServicesOverHTTP(t *testing.T) {
 		m := addrs.MustParseModule(host + "/acme/net/aws")
 		must.Get(c.ModuleVersions(t.Context(), m))(t)
 		loc := must.Get(c.ModuleLocation(t.Context(), m, addrs.MustParseVersion("1.0.0")))(t)
-		body := must.Get(c.OpenModule(t.Context(), loc))(t)
-		body.Close()
+		must.Get(c.OpenModule(t.Context(), loc))(t).Close()
 		for _, q := range reg.Requests() {
 			if q.Kind != regtest.Discovery && q.Authorization != want {
 				t.Errorf("services over %s: %v had Authorization %q, want %q", scheme, q, q.Authorization, want)

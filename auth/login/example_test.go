@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"os"
 	"path/filepath"
 
@@ -22,8 +23,7 @@ func ExampleClient_Login() {
 
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
 	file := auth.CredentialsFile{Path: filepath.Join(dir, "credentials.tfrc.json")}
@@ -32,8 +32,7 @@ func ExampleClient_Login() {
 	ctx, host := context.Background(), svchost.MustParse("registry.example.com")
 	result, err := client.Login(ctx, host)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println("expires:", !result.Expires.IsZero())
 	token, err := file.Token(ctx, host)

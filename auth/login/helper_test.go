@@ -41,8 +41,7 @@ func client(reg *regtest.Registry) *login.Client {
 // mustLogin logs in to host.
 func mustLogin(t *testing.T, c *login.Client) *login.Result {
 	t.Helper()
-	r := must.Get(c.Login(t.Context(), host))(t)
-	return r
+	return must.Get(c.Login(t.Context(), host))(t)
 }
 
 // back returns the address to which the browser of a page comes back, as HOST:PORT.

@@ -34,16 +34,14 @@ provider_installation {
 }
 `))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	config.HTTP = exampleRegistry() // only in this example, for https://oci.example.com
 	oci.Configure(config)
 
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
 	installer := config.Installer(dir)
@@ -53,8 +51,7 @@ provider_installation {
 	}
 	result, err := installer.Ensure(context.Background(), required, nil)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	for entry := range result.Lock.All() {
 		fmt.Println(entry.Provider, entry.Version)
@@ -68,19 +65,16 @@ func ExampleClient_FetchModule() {
 	client := &oci.Client{Transport: &transport.Client{HTTP: exampleRegistry()}} // only in this example
 	loc, err := module.ParseLocation("oci://oci.example.com/modules/vpc?tag=1.0.0")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
 	report, err := module.DownloadLocation(context.Background(), nil, loc, filepath.Join(dir, "vpc"), module.Options{Fetcher: client})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(report.Location)
 	fmt.Println(report.H1)

@@ -17,10 +17,13 @@ import (
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/contrib/oci"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -164,5 +167,150 @@ func TestHelper(t *testing.T) {
 		if e, ok := errors.AsType[*oci.CredentialError](err); err != nil && (!ok || e.Registry != f.host) {
 			t.Errorf("with %s: %v, want a CredentialError", config, err)
 		}
+	}
+}
+
+var (
+	alpha  = addrs.MustParseProvider("example.com/acme/alpha")
+	v1     = addrs.MustParseVersion("1.0.0")
+	linux  = addrs.MustParsePlatform("linux_amd64")
+	policy = provider.Options{Policy: verify.Policy{AllowUnsigned: true, AllowUnchecked: true, AllowAnyName: true}}
+)
+
+// mirror returns a mirror with all providers in one repository.
+func (f *fakeRegistry) mirror(repo string) provider.Source {
+	return f.client().Mirror(func(addrs.Provider) string { return f.host + "/" + repo })
+}
+
+// download finds and downloads a package, and checks that a failure leaves no files.
+func download(t *testing.T, src provider.Source) (*verify.Report, error) {
+	t.Helper()
+	pkg, err := src.ProviderPackage(t.Context(), alpha, v1, linux)
+	if err != nil {
+		return nil, err
+	}
+	dir := t.TempDir()
+	report, err := provider.Download(t.Context(), src, pkg, filepath.Join(dir, pkg.ArchiveName()), policy)
+	if entries, _ := os.ReadDir(dir); err != nil && len(entries) != 0 {
+		t.Errorf("after the error %v: files %v, want none", err, entries)
+	}
+	return report, err
+}
+
+func TestMirror(t *testing.T) {
+	t.Parallel()
+	f := newRegistry(t)
+	for _, tag := range []string{"1.0.0", "1.10.0", "1.2.0_a.1", "2.0.0-rc1", "latest", "1.0", "v3.0.0", "99999999999999999999.0.0"} {
+		f.provider("p", tag, "linux_amd64", "darwin_arm64")
+	}
+	src := f.mirror("p")
+	versions := must.Get(src.ProviderVersions(t.Context(), alpha))(t)
+	if got, want := versions.String(), alpha.String()+": 2.0.0-rc1, 1.10.0, 1.2.0+a.1, 1.0.0"; got != want {
+		t.Errorf("ProviderVersions: %s, want %s", got, want)
+	}
+	pkg, err := src.ProviderPackage(t.Context(), alpha, addrs.MustParseVersion("1.2.0+a.1"), linux)
+	if err != nil {
+		t.Fatalf("ProviderPackage: %v", err)
+	}
+	wantURL := "https://" + f.host + "/v2/p/blobs/sha256:" + pkg.SHA256.Value()
+	if pkg.URL != wantURL || pkg.Size == 0 || pkg.Filename != "terraform-provider-alpha_1.2.0+a.1_linux_amd64.zip" {
+		t.Errorf("ProviderPackage: %+v, want the URL %s, a size and a name", pkg, wantURL)
+	}
+	report, err := download(t, src)
+	if err != nil || report == nil {
+		t.Errorf("Download: %v, %v", report, err)
+	}
+}
+
+// TestNotThere checks the kinds of errors for missing repositories, versions and platforms.
+func TestNotThere(t *testing.T) {
+	t.Parallel()
+	f := newRegistry(t)
+	f.provider("p", "1.0.0", "darwin_arm64")
+	if _, err := f.mirror("q").ProviderVersions(t.Context(), alpha); !errors.Is(err, provider.ErrNotFound) {
+		t.Errorf("ProviderVersions of an unknown repository: %v, want ErrNotFound", err)
+	}
+	if _, err := f.mirror("p").ProviderPackage(t.Context(), alpha, addrs.MustParseVersion("2.0.0"), linux); !errors.Is(err, provider.ErrNoVersion) {
+		t.Errorf("ProviderPackage of an unknown version: %v, want ErrNoVersion", err)
+	}
+	_, err := f.mirror("p").ProviderPackage(t.Context(), alpha, v1, linux)
+	e, ok := errors.AsType[*provider.UnavailableError](err)
+	if !ok || !errors.Is(err, provider.ErrNoPlatform) || fmt.Sprint(e.Platforms) != "[darwin_arm64]" {
+		t.Errorf("ProviderPackage for an unknown platform: %v, want ErrNoPlatform and the other platforms", err)
+	}
+	for _, address := range []string{"", "host", "host/", "host/UPPER", "host/a:tag", "u:secret@host/a", "host/a b"} {
+		_, err := f.client().Mirror(func(addrs.Provider) string { return address }).ProviderVersions(t.Context(), alpha)
+		if _, ok := errors.AsType[*oci.AddressError](err); !ok {
+			t.Errorf("ProviderVersions at %q: %v, want an AddressError", address, err)
+		}
+	}
+	foreign := &provider.Package{Provider: alpha, Version: v1, Platform: linux, Size: 1, URL: "https://" + f.host + "/v2/q/blobs/sha256:" + strings.Repeat("0", 64),
+		SHA256: checksum.MustParseHash("zh:" + strings.Repeat("0", 64))}
+	for _, pkg := range []*provider.Package{nil, {}, foreign} {
+		if _, err := f.mirror("p").Open(t.Context(), pkg); err == nil {
+			t.Errorf("Open(%v): no error", pkg)
+		}
+	}
+}
+
+// TestManifests uses manifests that are not manifests of a provider.
+func TestManifests(t *testing.T) {
+	t.Parallel()
+	f := newRegistry(t)
+	const img, idx = ocispec.MediaTypeImageManifest, ocispec.MediaTypeImageIndex
+	layer := f.blob("p", zipOf(map[string]string{"x": "x"}))
+	image512, negative, unknown, other := layer, layer, layer, layer
+	image512.Digest, negative.Size, unknown.Digest, other.MediaType = digest.SHA512.FromString("x"), -1, "md5:abc", "application/gzip"
+	good := target(f.manifest("p", "", img, image(typeTarget, layer)), "linux_amd64")
+	of := func(layers ...ocispec.Descriptor) ocispec.Index {
+		return index(target(f.manifest("p", "", img, image(typeTarget, layers...)), "linux_amd64"))
+	}
+	changed := func(change func(*ocispec.Descriptor)) ocispec.Index {
+		d := good
+		p := *d.Platform
+		d.Platform = &p
+		change(&d)
+		return index(d)
+	}
+	wrongArtifact, noMediaType := index(good), index(good)
+	wrongArtifact.ArtifactType, noMediaType.MediaType = typeModule, ""
+	for name, test := range map[string]struct {
+		mediaType string
+		manifest  any
+		want      error
+	}{
+		"good":                {idx, index(good), nil},
+		"others beside it":    {idx, index(ocispec.Descriptor{MediaType: img, Digest: good.Digest, Size: 1}, good), nil},
+		"another layer too":   {idx, of(other, layer), nil},
+		"image":               {img, image(typeTarget, layer), oci.ErrManifest},
+		"Docker list":         {"application/vnd.docker.distribution.manifest.list.v2+json", index(good), oci.ErrManifest},
+		"artifact type":       {idx, wrongArtifact, oci.ErrManifest},
+		"media type":          {idx, noMediaType, oci.ErrManifest},
+		"empty":               {idx, index(), oci.ErrManifest},
+		"twice":               {idx, index(good, good), oci.ErrManifest},
+		"no platform":         {idx, changed(func(d *ocispec.Descriptor) { d.Platform = nil }), oci.ErrManifest},
+		"version of a system": {idx, changed(func(d *ocispec.Descriptor) { d.Platform.OSVersion = "1" }), oci.ErrManifest},
+		"target not an image": {idx, changed(func(d *ocispec.Descriptor) { d.MediaType = idx }), oci.ErrManifest},
+		"target type":         {idx, changed(func(d *ocispec.Descriptor) { d.ArtifactType = "x" }), oci.ErrManifest},
+		"target size":         {idx, changed(func(d *ocispec.Descriptor) { d.Size = -1 }), oci.ErrManifest},
+		"no layer":            {idx, of(), oci.ErrManifest},
+		"no zip":              {idx, of(other), oci.ErrManifest},
+		"two layers":          {idx, of(layer, layer), oci.ErrManifest},
+		"sha512":              {idx, of(image512), oci.ErrManifest},
+		"negative size":       {idx, of(negative), oci.ErrManifest},
+		"unknown digest":      {idx, of(unknown), oci.ErrManifest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &fakeRegistry{t: t, store: f.store, host: f.host, server: f.server}
+			tag := "1.0.0"
+			f.manifest("p", tag, test.mediaType, test.manifest)
+			_, err := f.mirror("p").ProviderPackage(t.Context(), alpha, v1, linux)
+			if !errors.Is(err, test.want) || test.want == nil && err != nil {
+				t.Errorf("ProviderPackage: %v, want %v", err, test.want)
+			}
+			if name == "twice" && !strings.Contains(fmt.Sprint(err), "2 manifests for linux_amd64") {
+				t.Errorf("ProviderPackage: %v, want the number of manifests", err)
+			}
+		})
 	}
 }

@@ -184,8 +184,6 @@ func tree(t *testing.T, dir string) map[string]string {
 		files[filepath.ToSlash(name)] = fmt.Sprintf("%v %q", info.Mode()&0o111 != 0, data)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return files
 }

@@ -3,6 +3,7 @@ package s3_test
 import (
 	"context"
 	"fmt"
+	"log"
 	"os"
 	"path/filepath"
 
@@ -27,8 +28,7 @@ func ExampleFetcher() {
 	}}
 	loc, err := module.ParseLocation("s3::https://evil.example.com/bucket/module.zip")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	_, err = module.DownloadLocation(context.Background(), &regclient.Client{}, loc, filepath.Join(os.TempDir(), "module"), options)
 	fmt.Println(err)

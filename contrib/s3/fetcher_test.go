@@ -62,9 +62,7 @@ func zipOf(t *testing.T, files map[string]string) string {
 		if err == nil {
 			_, err = io.WriteString(f, text)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	must.Do(t, w.Close())
 	return b.String()
@@ -72,8 +70,7 @@ func zipOf(t *testing.T, files map[string]string) string {
 
 func location(t *testing.T, text string) *module.Location {
 	t.Helper()
-	loc := must.Get(module.ParseLocation(text))(t)
-	return loc
+	return must.Get(module.ParseLocation(text))(t)
 }
 
 // download fetches a location as programs do.

@@ -92,9 +92,7 @@ func TestPublicBucketOfARealServer(t *testing.T) {
 			_, err = owner.PutObject(t.Context(), &awss3.PutObjectInput{Bucket: &bucket, Key: &key, Body: strings.NewReader(text)})
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	public := &s3.Fetcher{Hosts: func(string) error { return nil }, Transport: &transport.Client{HTTP: client, Retries: -1}}
 	private := &s3.Fetcher{Hosts: public.Hosts, Transport: public.Transport, Credentials: signer}
 	stranger := &s3.Fetcher{Hosts: public.Hosts, Transport: public.Transport, Credentials: credentials.NewStaticCredentialsProvider("stranger", "s3cr3t", "")}

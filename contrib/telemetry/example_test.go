@@ -3,6 +3,7 @@ package telemetry_test
 import (
 	"context"
 	"fmt"
+	"log"
 	"net/http"
 	"os"
 	"slices"
@@ -26,16 +27,14 @@ func Example() {
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Platforms: []string{"linux_amd64"}})
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
 
 	spans := tracetest.NewInMemoryExporter()
 	t, err := telemetry.New(trace.NewTracerProvider(trace.WithSyncer(spans)), sdkmetric.NewMeterProvider())
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	registry := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: t.Transport(reg)}}}
 	ctx, span := t.Start(context.Background(), "init")

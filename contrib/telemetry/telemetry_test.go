@@ -42,9 +42,7 @@ func newRecorder(t *testing.T) *recorder {
 	r := &recorder{spans: tracetest.NewInMemoryExporter(), reader: sdkmetric.NewManualReader()}
 	var err error
 	r.Telemetry, err = telemetry.New(trace.NewTracerProvider(trace.WithSyncer(r.spans)), sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.reader)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return r
 }
 
@@ -221,9 +219,7 @@ func TestModules(t *testing.T) {
 	ctx, span := r.Start(t.Context(), "download")
 	_, err := module.Download(ctx, src, addrs.MustParseModuleSource("registry.example.com/acme/network/aws"), addrs.Version{}, filepath.Join(t.TempDir(), "m"), module.Options{})
 	telemetry.End(span, err)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := "download\n  fetch module\n    GET\n  find module\n    GET\n  list module versions\n    GET\n    GET\n"
 	if got := tree(r.spans.GetSpans(), ""); got != want {
 		t.Errorf("spans\n%swant\n%s", got, want)

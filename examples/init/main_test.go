@@ -11,6 +11,7 @@ import (
 	"github.com/tofureg/tofureg/contrib/workdir"
 	"github.com/tofureg/tofureg/examples/internal/program"
 	"github.com/tofureg/tofureg/examples/internal/programtest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 )
@@ -34,12 +35,8 @@ func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"main.tf": "resource \"terraform_data\" \"x\" {}\n", "examples/simple/main.tf": "module \"m\" {\n  source = \"../..\"\n}\n"} {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	var out, terminal bytes.Buffer
 	simple := filepath.Join(dir, "examples", "simple")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/examples/internal/programtest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
@@ -24,9 +25,7 @@ func TestMain(m *testing.M) { programtest.Main(m, main) }
 func TestArguments(t *testing.T) {
 	t.Parallel()
 	broken := t.TempDir()
-	if err := os.WriteFile(filepath.Join(broken, lockfile.Name), []byte("nonsense {\n}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(broken, lockfile.Name), []byte("nonsense {\n}\n"), 0o600))
 	programtest.Program{Name: "installer", Run: run, Usage: map[string][]string{
 		"demo":  {"acme/terraform-provider-demo"},
 		"^1":    {"acme/demo@^1"},
@@ -42,12 +41,8 @@ func TestEmbedded(t *testing.T) {
 	dir, cache := t.TempDir(), t.TempDir()
 	args := []string{"-dir", dir, "-cache", cache, "-platform", "linux_riscv64"}
 	var first, second strings.Builder
-	if err := run(t.Context(), args, &first, io.Discard); err != nil {
-		t.Fatal(err)
-	}
-	if err := run(t.Context(), args, &second, io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(t.Context(), args, &first, io.Discard))
+	must.Do(t, run(t.Context(), args, &second, io.Discard))
 	for _, test := range []struct{ out, want string }{
 		{first.String(), "hashed     registry.example.com/acme/cloud 1.1.0 for linux_riscv64\n"},
 		{first.String(), "installed  registry.example.com/acme/cloud 1.1.0\n"},
@@ -70,9 +65,7 @@ func TestEmbedded(t *testing.T) {
 func TestBuiltIn(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	if err := run(t.Context(), []string{"-dir", t.TempDir(), "terraform.io/builtin/terraform"}, &out, io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(t.Context(), []string{"-dir", t.TempDir(), "terraform.io/builtin/terraform"}, &out, io.Discard))
 	if want := "ready      terraform.io/builtin/terraform, part of the CLI\n"; !strings.Contains(out.String(), want) {
 		t.Errorf("output lacks %q:\n%s", want, out.String())
 	}
@@ -82,10 +75,7 @@ func TestBuiltIn(t *testing.T) {
 // the missing one.
 func TestPartly(t *testing.T) {
 	t.Parallel()
-	o, err := parseArgs([]string{"-dir", t.TempDir()}, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(parseArgs([]string{"-dir", t.TempDir()}, io.Discard))(t)
 	registry := embeddedRegistry(o)
 	source := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client(), Retries: -1}}
 	registry.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "dns", Status: 404})
@@ -103,10 +93,7 @@ func TestPartly(t *testing.T) {
 // TestRequirements: if a provider is named twice, both constraints apply.
 func TestRequirements(t *testing.T) {
 	t.Parallel()
-	got, err := parseRequirements([]string{"acme/demo@>= 1.0", "acme/demo@< 2.0", "acme/other"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(parseRequirements([]string{"acme/demo@>= 1.0", "acme/demo@< 2.0", "acme/other"}))(t)
 	if c := got[addrs.MustParseProvider("acme/demo")].String(); c != ">= 1.0.0, < 2.0.0" || len(got) != 2 {
 		t.Errorf("%v", got)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/examples/internal/program"
 	"github.com/tofureg/tofureg/examples/internal/programtest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
@@ -38,9 +39,7 @@ func TestEmbedded(t *testing.T) {
 	t.Parallel()
 	for how, args := range map[string][]string{"computed": nil, "stated": {"-stated"}} {
 		var out strings.Builder
-		if err := run(t.Context(), args, &out, io.Discard); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, run(t.Context(), args, &out, io.Discard))
 		for _, want := range []string{
 			"locked   registry.opentofu.org/acme/cloud 1.1.0 darwin_arm64, signed, " + how + "\n",
 			"locked   registry.opentofu.org/acme/dns 1.1.0 windows_amd64, signed, " + how + "\n",
@@ -68,27 +67,16 @@ func TestUpdate(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, lockfile.Name)
 	const old = "# Ours.\n\n# Do not upgrade.\nprovider \"registry.example.com/acme/dns\" {\n  version = \"1.0.0\"\n}\n"
-	if err := os.WriteFile(file, []byte(old), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(old), 0o644))
 	lock := func(downloads int, args ...string) string {
 		t.Helper()
-		o, err := parseArgs(append([]string{"-lockfile", file, "-store", filepath.Join(dir, "store")}, args...), io.Discard)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := must.Get(parseArgs(append([]string{"-lockfile", file, "-store", filepath.Join(dir, "store")}, args...), io.Discard))(t)
 		registry.Reset()
-		if err := update(t.Context(), o, client, io.Discard, io.Discard); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, update(t.Context(), o, client, io.Discard, io.Discard))
 		if n := registry.Count(regtest.Archive); n != downloads {
 			t.Errorf("%q: %d downloads, want %d", args, n, downloads)
 		}
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(data)
+		return string(must.Get(os.ReadFile(file))(t))
 	}
 	first := lock(3)
 	if !strings.HasPrefix(first, strings.TrimSuffix(old, "}\n")) || strings.Count(first, `"h1:`) != 3 {
@@ -160,11 +148,8 @@ func TestTakenOver(t *testing.T) {
 	for i, readme := range []string{"good", "evil"} {
 		registry := regtest.New("registry.example.com")
 		registry.AddProvider(regtest.Provider{Address: "acme/dns", Files: map[string]string{"README": readme}})
-		o, err := parseArgs([]string{"-lockfile", file, "-platform", "linux_amd64", "registry.example.com/acme/dns"}, io.Discard)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = update(t.Context(), o, &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}, io.Discard, io.Discard)
+		o := must.Get(parseArgs([]string{"-lockfile", file, "-platform", "linux_amd64", "registry.example.com/acme/dns"}, io.Discard))(t)
+		err := update(t.Context(), o, &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}, io.Discard, io.Discard)
 		if errors.Is(err, verify.ErrOtherRelease) != (i == 1) {
 			t.Errorf("%s registry: update returned %v", readme, err)
 		}
@@ -173,9 +158,7 @@ func TestTakenOver(t *testing.T) {
 		}
 		// An entry whose hashes cannot be read accepts no other ones either.
 		damaged := "provider \"registry.example.com/acme/dns\" {\n  version = \"1.0.0\"\n  hashes = [\"zh:12\"]\n}\n"
-		if err := os.WriteFile(file, []byte(damaged), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(damaged), 0o644))
 		err = update(t.Context(), o, &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}, io.Discard, io.Discard)
 		if data, _ := os.ReadFile(file); !errors.Is(err, verify.ErrOtherRelease) || string(data) != damaged {
 			t.Errorf("with unreadable hashes, update returned %v; the file is\n%s", err, data)

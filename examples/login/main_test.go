@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/examples/internal/programtest"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // TestMain makes the test program the program itself.
@@ -43,9 +44,7 @@ func TestEmbedded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "credentials.tfrc.json")
 	file, host := auth.CredentialsFile{Path: path}, svchost.MustParse("registry.example.com")
 	var out strings.Builder
-	if err := run(t.Context(), []string{"-file", path}, &out, io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(t.Context(), []string{"-file", path}, &out, io.Discard))
 	token, err := file.Token(t.Context(), host)
 	if err != nil || token.IsZero() {
 		t.Fatalf("the file has %v, %v", token, err)
@@ -63,9 +62,7 @@ func TestEmbedded(t *testing.T) {
 	if strings.Contains(out.String(), token.Reveal()) {
 		t.Errorf("the token is in the output:\n%s", &out)
 	}
-	if err := run(t.Context(), []string{"-file", path, "-logout", "registry.example.com"}, &out, io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(t.Context(), []string{"-file", path, "-logout", "registry.example.com"}, &out, io.Discard))
 	if token, err := file.Token(t.Context(), host); err != nil || !token.IsZero() || !strings.Contains(out.String(), "forgotten  in "+file.String()) {
 		t.Errorf("after logout the file has %v, %v:\n%s", token, err, &out)
 	}
@@ -117,25 +114,16 @@ func TestLikeCLI(t *testing.T) {
 		dir = filepath.Join(home, "terraform.d")
 	}
 	host, file := svchost.MustParse("registry.example.com"), auth.CredentialsFile{Path: filepath.Join(dir, "credentials.tfrc.json")}
-	token, err := auth.NewToken("x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Save(t.Context(), host, token); err != nil {
-		t.Fatal(err)
-	}
+	token := must.Get(auth.NewToken("x"))(t)
+	must.Do(t, file.Save(t.Context(), host, token))
 	var out strings.Builder
-	if err := run(t.Context(), []string{"-logout", host.String()}, &out, io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(t.Context(), []string{"-logout", host.String()}, &out, io.Discard))
 	if left, err := file.Token(t.Context(), host); err != nil || !left.IsZero() || !strings.Contains(out.String(), file.String()) {
 		t.Errorf("%v, %v\n%s", left, err, &out)
 	}
 	// Programs do not change other files.
 	block := "credentials \"registry.example.com\" {\n  token = \"x\"\n}\n"
-	if err := os.WriteFile(filepath.Join(dir, "own.tfrc"), []byte(block), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "own.tfrc"), []byte(block), 0o600))
 	if err := run(t.Context(), []string{"-logout", host.String()}, io.Discard, io.Discard); !errors.Is(err, cliconfig.ErrNotWritable) {
 		t.Errorf("%v, want ErrNotWritable", err)
 	}

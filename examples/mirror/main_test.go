@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/examples/internal/programtest"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // TestMain lets the test binary be the program.
@@ -29,9 +30,7 @@ func TestEmbedded(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new", "mirror")
 	var out strings.Builder
-	if err := run(t.Context(), []string{"-dir", dir}, &out, io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(t.Context(), []string{"-dir", dir}, &out, io.Discard))
 	for _, want := range []string{
 		"chosen   registry.example.com/acme/cloud 1.1.0, of 2 versions\n",
 		"added    registry.example.com/acme/dns 1.1.0 darwin_arm64, ",
@@ -45,9 +44,7 @@ func TestEmbedded(t *testing.T) {
 		t.Errorf("%d packages added, want 9:\n%s", n, &out)
 	}
 	out.Reset()
-	if err := run(t.Context(), []string{"-dir", dir}, &out, io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(t.Context(), []string{"-dir", dir}, &out, io.Discard))
 	if n := strings.Count(out.String(), "kept     "); n != 9 {
 		t.Errorf("%d packages kept the second time, want 9:\n%s", n, &out)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/examples/internal/programtest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 )
 
@@ -18,9 +19,7 @@ func TestMain(m *testing.M) { programtest.Main(m, main) }
 func TestArguments(t *testing.T) {
 	t.Parallel()
 	occupied := t.TempDir()
-	if err := os.WriteFile(filepath.Join(occupied, "mine"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(occupied, "mine"), nil, 0o600))
 	programtest.Program{Name: "module", Run: run, Usage: map[string][]string{
 		"acme/network": {"acme/network"},
 		"not a URL":    {"https://example.com/network.zip"},
@@ -37,9 +36,7 @@ func TestEmbedded(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new", "network")
 	var out strings.Builder
-	if err := run(t.Context(), []string{"-dir", dir}, &out, io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(t.Context(), []string{"-dir", dir}, &out, io.Discard))
 	for _, want := range []string{
 		"module     registry.example.com/acme/network/aws//modules/subnet, ~> 1.0\n",
 		`warning    ignored invalid version "nightly"`,
@@ -65,14 +62,11 @@ func TestEmbedded(t *testing.T) {
 
 func TestFields(t *testing.T) {
 	t.Parallel()
-	location, err := module.ParseLocation("git::https://user:s3cr3t@git.example.com/network.git//a?ref=v1.2.0&token=s3cr3t")
-	if err != nil {
-		t.Fatal(err)
-	}
+	location := must.Get(module.ParseLocation("git::https://user:s3cr3t@git.example.com/network.git//a?ref=v1.2.0&token=s3cr3t"))(t)
 	if got, want := fields(location), `kind git, ref "v1.2.0", directory "a"`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	_, err = module.DownloadLocation(t.Context(), nil, location, filepath.Join(t.TempDir(), "x"), module.Options{})
+	_, err := module.DownloadLocation(t.Context(), nil, location, filepath.Join(t.TempDir(), "x"), module.Options{})
 	if text := explain(err).Error(); !strings.HasSuffix(text, "set -git to run the git program") || strings.Contains(text, "s3cr3t") {
 		t.Errorf("explain: %s, want the flag -git and no secrets", text)
 	}

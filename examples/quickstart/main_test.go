@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/examples/internal/program"
 	"github.com/tofureg/tofureg/examples/internal/programtest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -39,9 +41,7 @@ func TestEmbedded(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var out strings.Builder
-	if err := run(t.Context(), []string{"-dir", dir}, &out, io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(t.Context(), []string{"-dir", dir}, &out, io.Discard))
 	for _, want := range []string{
 		"provider   registry.example.com/acme/demo, ~> 1.0, for ",
 		`services   ["providers.v1"]; providers are at https://registry.example.com/`,
@@ -70,10 +70,7 @@ func TestNothingLeft(t *testing.T) {
 	registry := embeddedRegistry(p)
 	registry.AddFault(regtest.Fault{Kind: regtest.Signature, Raw: []byte("nonsense")})
 	client := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}
-	pkg, err := provider.Find(t.Context(), client, p, addrs.ProviderConstraint{}, provider.Need{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pkg := must.Get(provider.Find(t.Context(), client, p, addrs.ProviderConstraint{}, provider.Need{}))(t)
 	if err := fetch(t.Context(), client, pkg, "", io.Discard, io.Discard); !errors.Is(err, verify.ErrBadSignature) {
 		t.Errorf("%v, want ErrBadSignature", err)
 	}
@@ -92,5 +89,39 @@ func TestPort(t *testing.T) {
 	_, _, err := place(t.TempDir(), pkg)
 	if runtime.GOOS != "windows" && err != nil || runtime.GOOS == "windows" && (err == nil || !strings.Contains(err.Error(), ":8443")) {
 		t.Error(err)
+	}
+}
+
+// TestProgress: a terminal shows one line, which is removed at the end. A file gets only resumed
+// and restarted transfers.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	events := []provider.Event{
+		{Kind: provider.EventBytes, Total: 2e6},
+		{Kind: provider.EventBytes, Bytes: 1e6, Total: 2e6},
+		{Kind: provider.EventResumed, Bytes: 1e6, Total: 2e6},
+		{Kind: provider.EventRestarted, Total: 2e6, Err: errors.New("it changed")},
+		{Kind: provider.EventBytes, Bytes: 3e6},
+	}
+	const notes = "download   resumed at 1000000 bytes\n" +
+		"download   restarted at 0 bytes: it changed\n"
+	for tty, want := range map[bool]string{
+		false: notes,
+		true: "\r\x1b[Kdownload     0 % of 2.0 MB" +
+			"\r\x1b[Kdownload    50 % of 2.0 MB" +
+			"\r\x1b[Kdownload   resumed at 1000000 bytes\n" +
+			"\r\x1b[Kdownload   restarted at 0 bytes: it changed\n" +
+			"\r\x1b[Kdownload   3.0 MB" +
+			"\r\x1b[K",
+	} {
+		var out strings.Builder
+		d := &display{program.Line{W: &out, Terminal: tty}}
+		for _, e := range events {
+			d.show(e)
+		}
+		d.line.Clear()
+		if out.String() != want {
+			t.Errorf("terminal %v:\n%q, want\n%q", tty, &out, want)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/examples/internal/programtest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
@@ -55,9 +56,7 @@ func TestMirror(t *testing.T) {
 	for _, want := range []string{"added  ", "kept   "} {
 		var out strings.Builder
 		args := []string{"-endpoint", endpoint, "-bucket", "mirror", "add", random.String(), "1.0.0", "linux_amd64", "darwin_arm64"}
-		if err := run(t.Context(), args, newRegistry(), testKey(), &out, io.Discard); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, run(t.Context(), args, newRegistry(), testKey(), &out, io.Discard))
 		if got := out.String(); strings.Count(got, want) != 2 {
 			t.Errorf("output is\n%swant 2 lines with %q", got, want)
 		}
@@ -71,10 +70,7 @@ func TestMirror(t *testing.T) {
 	if err != nil || len(versions.List) != 1 {
 		t.Fatalf("versions %+v, %v", versions, err)
 	}
-	pkg, err := client.ProviderPackage(t.Context(), random, versions.List[0].Version, linux)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pkg := must.Get(client.ProviderPackage(t.Context(), random, versions.List[0].Version, linux))(t)
 	path := filepath.Join(t.TempDir(), pkg.ArchiveName())
 	if _, err := provider.Download(t.Context(), client, pkg, path, provider.Options{Policy: verify.Policy{AllowUnsigned: true}}); err != nil {
 		t.Error(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir/dirtest"
 )
@@ -18,9 +19,7 @@ import (
 func newBucket(t *testing.T) (endpoint string, store func(prefix string) *Store) {
 	t.Helper()
 	backend := s3mem.New()
-	if err := backend.CreateBucket("mirror"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, backend.CreateBucket("mirror"))
 	server := httptest.NewServer(gofakes3.New(backend).Server())
 	t.Cleanup(server.Close)
 	return server.URL, func(prefix string) *Store {

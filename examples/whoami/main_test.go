@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/examples/internal/programtest"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // TestMain makes this test program the helper that run starts. With arguments of the helper,
@@ -32,9 +33,7 @@ func TestArguments(t *testing.T) {
 func TestEmbedded(t *testing.T) {
 	t.Parallel()
 	var out, terminal strings.Builder
-	if err := run(t.Context(), nil, &out, &terminal); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(t.Context(), nil, &out, &terminal))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != len(sampleHosts) {
 		t.Fatalf("%q", lines)

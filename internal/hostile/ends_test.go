@@ -65,15 +65,12 @@ func newCrowd(t *testing.T) *crowd {
 	gz, gitGz := gzip.NewWriter(&packed), gzip.NewWriter(&gitted)
 	tarred, git := tar.NewWriter(gz), tar.NewWriter(gitGz)
 	must.Do(t, git.WriteHeader(&tar.Header{Name: "main.tf", Mode: 0o644}))
-	_, err := z.Create("terraform-provider-alpha")
-	must.Do(t, err)
+	must.Get(z.Create("terraform-provider-alpha"))(t)
 	must.Do(t, os.WriteFile(filepath.Join(c.tree, "terraform-provider-alpha"), nil, 0o755))
 	for i := range *many / 2 {
 		dir, file := fmt.Sprintf("d%d/", i), fmt.Sprintf("d%d/f", i)
-		_, err := z.CreateHeader(&zip.FileHeader{Name: dir})
-		must.Do(t, err)
-		_, err = z.CreateHeader(&zip.FileHeader{Name: file, Method: zip.Deflate})
-		must.Do(t, err)
+		must.Get(z.CreateHeader(&zip.FileHeader{Name: dir}))(t)
+		must.Get(z.CreateHeader(&zip.FileHeader{Name: file, Method: zip.Deflate}))(t)
 		must.Do(t, tarred.WriteHeader(&tar.Header{Name: dir, Mode: 0o755, Typeflag: tar.TypeDir}))
 		must.Do(t, tarred.WriteHeader(&tar.Header{Name: file, Mode: 0o644}))
 		must.Do(t, git.WriteHeader(&tar.Header{Name: ".git/" + file, Mode: 0o644}))
@@ -86,8 +83,7 @@ func newCrowd(t *testing.T) *crowd {
 	c.reg.AddModule(regtest.Module{Address: "acme/plain/aws", Format: "tar.gz", Package: c.tar})
 	c.reg.AddModule(regtest.Module{Address: "acme/direct/aws", Format: "zip", Package: c.zip})
 	c.reg.AddModule(regtest.Module{Address: "acme/gitty/aws", Format: "tar.gz", Package: gitted.Bytes()})
-	c.h1, err = checksum.H1Dir(t.Context(), os.DirFS(c.tree))
-	must.Do(t, err)
+	c.h1 = must.Get(checksum.H1Dir(t.Context(), os.DirFS(c.tree)))(t)
 	return c
 }
 
@@ -122,8 +118,7 @@ type ending struct {
 var endings = []ending{
 	{"install.Dir.Install", 400, true, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
 		client := c.world().registry()
-		pkg, err := client.ProviderPackage(t.Context(), alpha, v1, linux)
-		must.Do(t, err)
+		pkg := must.Get(client.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 		return func(ctx context.Context) error {
 			_, err := (&install.Dir{Path: dir}).Install(ctx, client, pkg, install.Options{})
 			return err
@@ -145,8 +140,7 @@ var endings = []ending{
 	}},
 	{"install.Dir.Lookup", 400, false, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
 		d := &install.Dir{Path: dir}
-		_, err := d.Place(t.Context(), c.installed(), false)
-		must.Do(t, err)
+		must.Get(d.Place(t.Context(), c.installed(), false))(t)
 		return func(ctx context.Context) error {
 			_, err := d.Lookup(ctx, alpha, v1, linux, []checksum.Hash{c.h1})
 			return err
@@ -154,8 +148,7 @@ var endings = []ending{
 	}},
 	{"install.Dir.Prune", 100, false, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
 		d := &install.Dir{Path: dir}
-		_, err := d.Place(t.Context(), c.installed(), true)
-		must.Do(t, err)
+		must.Get(d.Place(t.Context(), c.installed(), true))(t)
 		return func(ctx context.Context) error {
 			_, err := d.Prune(ctx, func(*install.Package) bool { return false })
 			return err
@@ -367,8 +360,7 @@ func moduleInto(m addrs.Module, replace bool) func(*testing.T, *crowd, string) f
 
 // mirrorIn returns the mirror in a directory.
 func mirrorIn(t *testing.T, dir string) *mirrordir.Mirror {
-	m := must.Get(mirrordir.Open(dir))(t)
-	return m
+	return must.Get(mirrordir.Open(dir))(t)
 }
 
 // inMirror calls do with a mirror that has many archives, which are empty.

@@ -95,9 +95,7 @@ func (w *world) throttled() {
 
 func token(t testing.TB, secret string) auth.Token {
 	t.Helper()
-	token, err := auth.NewToken(secret)
-	must.Do(t, err)
-	return token
+	return must.Get(auth.NewToken(secret))(t)
 }
 
 func (w *world) transport() *transport.Client {

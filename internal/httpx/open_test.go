@@ -285,9 +285,7 @@ func TestStreamsAreClosed(t *testing.T) {
 		c := client(t, tr)
 		for range 5 {
 			got, _, _, err := download(t, c, get(pkg))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			same(t, got, data)
 		}
 		for range 5 { // given up in the middle

@@ -66,9 +66,7 @@ func TestResume(t *testing.T) {
 					}
 					start := time.Now()
 					got, sum, b, err := download(t, client(t, serve(f.handler)), get(pkg))
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, err)
 					same(t, got, data)
 					if want := sha256.Sum256(data); !bytes.Equal(sum.Sum(nil), want[:]) {
 						t.Error("the running hash differs")
@@ -179,9 +177,7 @@ func TestResumeBehindTheLastByte(t *testing.T) {
 			return resp
 		}
 		got, _, _, err := download(t, client(t, serve(f.handler)), get(pkg))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		same(t, got, data)
 	})
 	// With a known length, no request follows.
@@ -259,9 +255,7 @@ func TestResumeBudget(t *testing.T) {
 				t.Errorf("%d requests, want %d", len(s.seen()), test.requests)
 			}
 			if test.ok {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				same(t, got, data)
 				return
 			}
@@ -374,9 +368,7 @@ func TestResumeAsksTheFirstURL(t *testing.T) {
 		r := get("https://registry.example.com/download/x")
 		r.TokenFor = home
 		got, _, _, err := download(t, c, r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		same(t, got, data)
 		if len(s.seen()) != 4 || src.lookups != 2 {
 			t.Fatalf("%d requests, %d lookups", len(s.seen()), src.lookups)
@@ -480,9 +472,7 @@ func TestTransportThatIgnoresItsContext(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			return reply(206, closer{bytes.NewReader(f.data[100_000:]), func() { closed++ }}, 100_000, "Content-Range: bytes 100000-199999/200000"), nil
 		})).Open(t.Context(), get(pkg))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		time.AfterFunc(time.Second, func() { b.Close() })
 		_, err = io.Copy(io.Discard, b)
 		if asError(t, err); !errors.Is(err, os.ErrClosed) || closed != 2 {

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -350,6 +352,113 @@ func TestLogger(t *testing.T) {
 		c.Logger = slog.New(slog.NewTextHandler(&out, nil))
 		if _, err := c.Get(t.Context(), r); err != nil || out.Len() > 0 {
 			t.Errorf("%v; logged above debug: %s", err, &out)
+		}
+	})
+}
+
+// holding is a transport that delays requests several times.
+type holding struct {
+	http.RoundTripper
+	times []time.Duration
+}
+
+func (h holding) RoundTripWaiting(r *http.Request, waiting func() func()) (*http.Response, error) {
+	for _, d := range h.times {
+		outer := waiting()
+		inner := waiting() // one transport over another
+		select {
+		case <-time.After(d):
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+		inner()
+		outer()
+	}
+	return h.RoundTrip(r)
+}
+
+// A delay by a Waiter does not count towards the timeout.
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	const unlimited = -1
+	for name, test := range map[string]struct {
+		timeout time.Duration
+		held    []time.Duration
+		server  time.Duration // what it takes after that
+		want    time.Duration // when the answer comes
+		err     error
+	}{
+		"not held":            {0, nil, 9 * time.Second, 9 * time.Second, nil},
+		"held":                {0, []time.Duration{time.Hour}, 9 * time.Second, time.Hour + 9*time.Second, nil},
+		"held twice":          {0, []time.Duration{time.Minute, time.Hour}, 9 * time.Second, 61*time.Minute + 9*time.Second, nil},
+		"held, then too slow": {0, []time.Duration{time.Minute}, 11 * time.Second, 70 * time.Second, os.ErrDeadlineExceeded},
+		"no timeout":          {unlimited, []time.Duration{time.Minute}, time.Hour, 61 * time.Minute, nil},
+		"context wins":        {0, []time.Duration{time.Hour, 24 * time.Hour}, 0, 2 * time.Hour, context.DeadlineExceeded},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			s := serve(func(n int, r *http.Request) (*http.Response, error) {
+				select {
+				case <-time.After(test.server):
+				case <-r.Context().Done():
+					return nil, r.Context().Err()
+				}
+				return status(200, "{}")(n, r)
+			})
+			c := client(t, s)
+			c.HTTP.Transport = holding{s, test.held}
+			c.Timeout, c.Retries = test.timeout, -1
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
+			defer cancel()
+			start := time.Now()
+			_, err := c.Get(ctx, get(pkg))
+			if took := time.Since(start); took != test.want || !errors.Is(err, test.err) {
+				t.Errorf("Get returned %v after %v, want %v after %v", err, took, test.err, test.want)
+			}
+		})
+	}
+}
+
+// TestRetries checks the attempts for documents and archives.
+func TestRetries(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ retries, archives, wantDocument, wantArchive int }{
+		{0, 0, 3, 3}, {4, 0, 5, 5}, {-1, 0, 1, 1}, {-9, 0, 1, 1}, {1, 3, 2, 4}, {-1, 2, 1, 3}, {2, -1, 3, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := serve(status(503, ""))
+			c := client(t, s)
+			c.Retries, c.ArchiveRetries = test.retries, test.archives
+			_, err := c.Get(t.Context(), get(start))
+			documents := asError(t, err).Attempts
+			_, err = c.Open(t.Context(), get(start))
+			if archives := asError(t, err).Attempts; documents != test.wantDocument || len(s.seen()) != documents+archives || archives != test.wantArchive {
+				t.Errorf("%+v: %d and %d attempts", test, documents, archives)
+			}
+		})
+	}
+}
+
+// TestManyRetries: the largest number of retries is valid.
+func TestManyRetries(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := client(t, serve(status(503, ""), status(200, "")))
+		c.Retries = math.MaxInt
+		if _, err := c.Get(t.Context(), get(start)); err != nil {
+			t.Errorf("Get with %d retries: %v", c.Retries, err)
+		}
+	})
+}
+
+// TestTimeoutOfTransport: a timeout of the transport itself, such as ResponseHeaderTimeout, is no error
+// of a context.
+func TestTimeoutOfTransport(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := client(t, serve(fails(fmt.Errorf("waiting for headers: %w", context.DeadlineExceeded))))
+		_, err := c.Get(t.Context(), get(start))
+		if e := asError(t, err); !errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) || e.Attempts != 3 {
+			t.Errorf("Get = %v after %d attempts, want os.ErrDeadlineExceeded after 3", err, e.Attempts)
 		}
 	})
 }

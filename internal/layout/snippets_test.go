@@ -94,6 +94,5 @@ func TestReadme(t *testing.T) {
 
 func readFile(t *testing.T, name string) string {
 	t.Helper()
-	data := must.Get(os.ReadFile(filepath.Join(root, filepath.FromSlash(name))))(t)
-	return string(data)
+	return string(must.Get(os.ReadFile(filepath.Join(root, filepath.FromSlash(name))))(t))
 }

@@ -1,6 +1,7 @@
 package layout_test
 
 import (
+	"go/ast"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -46,4 +47,115 @@ func hasTest(t *testing.T, pkg, function string) bool {
 		}
 	}
 	return false
+}
+
+// endsShownBy has the functions with a context, by the test that shows that they return soon after it has
+// ended, or by why they have only a few steps, which do not wait.
+var endsShownBy = map[string]string{
+	"auth.TestHelperLeavesNoChild":                       "auth.Helper.Forget auth.Helper.Save auth.Helper.Token cliconfig.Config.TokenOrigin",
+	"auth/login.TestExchangeIsCancelled":                 "auth/login.Client.Login",
+	"internal/flight.TestLastCallersLeavingStopsTheWork": "auth.Cache.Token",
+	"internal/hostile.TestContextWins": `
+		disco.Client.Discover mirrorclient.Client.Open mirrorclient.Client.ProviderPackage mirrorclient.Client.ProviderVersions
+		regclient.Client.Evidence regclient.Client.ModuleLocation regclient.Client.ModuleVersions regclient.Client.Open
+		regclient.Client.OpenModule regclient.Client.ProviderPackage regclient.Client.ProviderVersions`,
+	"internal/hostile.TestEnds": `
+		auth.CredentialsFile.Forget auth.CredentialsFile.Save mirrorclient/mirrordir.Mirror.AddLocked mirrorclient/mirrordir.Mirror.All
+		mirrorclient/mirrordir.Mirror.Check mirrorclient/mirrordir.Mirror.ListedVersions mirrorclient/mirrordir.Mirror.ProviderVersions
+		mirrorclient/mirrordir.Mirror.Reindex mirrorclient/mirrordir.Mirror.Remove module.Download module.DownloadAll
+		module.DownloadLocation provider.Download provider/hashstore.Dir.Prune provider/install.Dir.Install provider/install.Dir.Lookup
+		provider/install.Dir.Place provider/install.Dir.Prune provider/install.Installer.Plan transport/doccache.Transport.RoundTrip
+		verify.Policy.Check verify.Policy.JudgeArchive verify/checksum.H1Dir verify/checksum.H1Zip verify/checksum.L1Dir verify/checksum.ZH`,
+	"internal/hostile.TestEndsInAStall": `
+		mirrorclient/mirrordir.Mirror.Add mirrorclient/mirrordir.Mirror.AddArchive mirrorclient/mirrorserve.Cache.Open
+		mirrorclient/mirrorserve.Cache.ProviderPackage provider.Hashes provider.Receive provider/install.Installer.Ensure`,
+	"mirrorclient/mirrordir/dirtest.TestEnds":              "mirrorclient/mirrordir/dirtest.TestStorage",
+	"mirrorclient/mirrorserve.TestCacheWaitsForAnySource":  "mirrorclient/mirrorserve.Cache.ProviderVersions",
+	"mirrorclient/mirrorserve.TestClientsLeaveWhileJudged": "mirrorclient/mirrorserve.Handler.ServeHTTP",
+	"module.TestContext":                                   "module.Fetchers.FetchModule",
+	"provider.TestCancelBeforeTheVerdict":                  "provider.Received.Judge",
+	"provider.TestHashesCancelled":                         "provider.Limiter.Acquire",
+	"provider.TestSearchEndsWithContext": `
+		provider.Find provider.FirstOf.Evidence provider.FirstOf.Open provider.FirstOf.ProviderPackage provider.FirstOf.ProviderVersions
+		provider.Multi.Evidence provider.Multi.Open provider.Multi.ProviderPackage provider.Multi.ProviderVersions`,
+	"regclient/regcheck.TestExamineHangs": "regclient/regcheck.Examine",
+	"regclient/regserve.TestServerEnds":   "regclient/regserve.Handler.ServeHTTP",
+	"transport/doccache.TestContext":      "transport/doccache.Transport.RoundTripWaiting",
+	"transport/throttle.TestContext":      "transport/throttle.Transport.RoundTrip transport/throttle.Transport.RoundTripWaiting",
+	"calls a source":                      "auth.Lookup",
+	"calls a store":                       "auth/login.Client.Logout",
+	"creates one file":                    "mirrorclient/mirrordir.Mirror.Stage",
+	"makes no request":                    "mirrorclient.Client.Evidence",
+	"opens one file":                      "mirrorclient/mirrordir.Mirror.Open",
+	"reads a file of limited size":        "auth.CredentialsFile.Token provider/hashstore.Dir.Hashes",
+	"reads one document":                  "mirrorclient/mirrordir.Mirror.ListedArchives",
+	"reads one record": `
+		mirrorclient/mirrordir.Mirror.Evidence mirrorclient/mirrordir.Mirror.ProviderPackage
+		mirrorclient/mirrordir.Mirror.RecordedPackage mirrorclient/mirrorserve.Cache.Evidence`,
+	"reads variables":       "auth.Environment.Token",
+	"writes one small file": "provider/hashstore.Dir.StoreHashes",
+}
+
+// TestContexts checks that endsShownBy has each exported function with a context or a request, and that
+// the tests exist.
+func TestContexts(t *testing.T) {
+	t.Parallel()
+	_, list := packages(t)
+	found, shown := map[string]bool{}, map[string]string{}
+	for by, names := range endsShownBy {
+		for name := range strings.FieldsSeq(names) {
+			shown[name] = by
+		}
+	}
+	for _, p := range list {
+		if !p.public() || p.dir == "regclient/regtest" {
+			continue
+		}
+		for _, file := range p.files {
+			for _, decl := range file.Decls {
+				f, ok := decl.(*ast.FuncDecl)
+				if ok && f.Name.IsExported() && exportedReceiver(f) && hasContext(f.Type) {
+					found[p.dir+nameOf(f)] = true
+				}
+			}
+		}
+	}
+	for name := range found {
+		by, ok := shown[name]
+		if !ok {
+			t.Errorf("%s has a context; name the test in endsShownBy that shows that it ends with it", name)
+		}
+		if pkg, test, ok := strings.Cut(by, ".Test"); ok && !hasTest(t, pkg, "Test"+test) {
+			t.Errorf("%s: package %s has no Test%s", name, pkg, test)
+		}
+	}
+	if len(found) != len(shown) {
+		t.Errorf("%d exported functions have a context, endsShownBy has %d", len(found), len(shown))
+	}
+}
+
+// hasContext reports whether a parameter is a context or a request.
+func hasContext(f *ast.FuncType) bool {
+	for _, field := range f.Params.List {
+		x := field.Type
+		if star, ok := x.(*ast.StarExpr); ok {
+			x = star.X
+		}
+		if sel, ok := x.(*ast.SelectorExpr); ok && (sel.Sel.Name == "Context" || sel.Sel.Name == "Request") {
+			return true
+		}
+	}
+	return false
+}
+
+// nameOf returns ".Function" or ".Type.Method".
+func nameOf(f *ast.FuncDecl) string {
+	if f.Recv == nil {
+		return "." + f.Name.Name
+	}
+	x := f.Recv.List[0].Type
+	if star, ok := x.(*ast.StarExpr); ok {
+		x = star.X
+	}
+	return "." + x.(*ast.Ident).Name + "." + f.Name.Name
 }

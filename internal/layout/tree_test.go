@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 const modulePath = "github.com/tofureg/tofureg"
@@ -56,9 +58,7 @@ func packages(t *testing.T) (*token.FileSet, []goPackage) {
 		byDir[dir].files = append(byDir[dir].files, file)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	list := make([]goPackage, len(order))
 	for i, dir := range order {
 		list[i] = *byDir[dir]

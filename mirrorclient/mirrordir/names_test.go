@@ -2,14 +2,22 @@ package mirrordir_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/url"
+	"os"
 	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/provider"
 )
 
 func TestNameable(t *testing.T) {
@@ -126,4 +134,151 @@ func FuzzRender(f *testing.F) {
 			}
 		}
 	})
+}
+
+// nasty steers terminals: a colour, a title, a new line, and what is written from right to
+// left.
+const nasty = "\x1b[31m\x1b]0;owned\x07\nok\u202e\u009b1m"
+
+// printable checks that a text contains no control characters for terminals.
+func printable(t *testing.T, what, text string) {
+	t.Helper()
+	if i := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 {
+		t.Errorf("%s: %q", what, text)
+	}
+}
+
+// TestNastyNames checks that warnings, findings and errors with hostile names are printable, and
+// that the number of warnings is limited.
+func TestNastyNames(t *testing.T) {
+	t.Parallel()
+	_, src := newRegistry(t)
+	m, dir := newMirror(t)
+	mustAdd(t, m, src, wants(three, v1), mirrordir.Options{})
+	try := filepath.Join(dir, filepath.FromSlash(home), "terraform-provider-alpha_"+nasty+"_linux_amd64.zip")
+	if err := os.WriteFile(try, nil, 0o600); err != nil {
+		t.Skipf("skipped: no file can have such a name here: %v", err)
+	}
+	write(t, dir, home+"/terraform-provider-alpha_1.0.0_linux_"+nasty+".zip", "")
+	write(t, dir, "registry.example.com/"+nasty+"/alpha/x.zip", "")
+	quoted := must.Get(json.Marshal(nasty))(t)
+	documents := []string{
+		`{"versions":{"1.0.0":{},"` + strings.Trim(string(quoted), `"`) + `":{}}}`,
+		`{"versions":{"1.0.0":` + string(quoted) + `}}`,
+		`{"archives":{"linux_amd64":{"url":` + string(quoted) + `,"hashes":[` + string(quoted) + `]}}}`,
+		`{"archives":{` + string(quoted) + `:{"url":"https://example.com/` + strings.Trim(string(quoted), `"`) + `"}}}`,
+		nasty,
+	}
+	for _, name := range []string{"/index.json", "/1.0.0.json"} {
+		was := read(t, dir, home+name)
+		for _, doc := range documents {
+			write(t, dir, home+name, doc)
+			versions, err := m.ProviderVersions(t.Context(), alpha)
+			if err != nil {
+				printable(t, "an error", err.Error())
+			} else if len(versions.Warnings) < 2 {
+				t.Errorf("warnings %q", versions.Warnings)
+			} else {
+				for _, text := range versions.Warnings {
+					printable(t, "a warning", text)
+				}
+			}
+			if _, err := m.ProviderPackage(t.Context(), alpha, v1, linux); err != nil {
+				printable(t, "an error", err.Error())
+			}
+			report := mustCheck(t, m, mirrordir.CheckOptions{})
+			if len(report.Problems)+len(report.Notes) < 3 {
+				t.Errorf("%s is %q: found %v, %v", name, doc, report.Problems, report.Notes)
+			}
+			for _, f := range append(report.Problems, report.Notes...) {
+				printable(t, "a finding", f.String())
+				printable(t, "the detail of a finding", f.Detail)
+			}
+		}
+		write(t, dir, home+name, was)
+	}
+	for i := range 100 {
+		write(t, dir, fmt.Sprintf("%s/terraform-provider-alpha_%d_linux_amd64.zip.zip", home, i), "")
+	}
+	if versions, err := m.ProviderVersions(t.Context(), alpha); err != nil || len(versions.Warnings) != 100 {
+		t.Errorf("%d warnings, %v; want 100 of 102", len(versions.Warnings), err)
+	}
+}
+
+// TestOnePackageListsNothing checks that an archive with a canonical name is found without a
+// listing.
+func TestOnePackageListsNothing(t *testing.T) {
+	t.Parallel()
+	reg, _ := newRegistry(t)
+	c := &counted{Storage: another(t, reg, wants(three, v1, v2))}
+	m := &mirrordir.Mirror{Storage: c, TempDir: t.TempDir()}
+	pkg := must.Get(m.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+	must.Get(m.Open(t.Context(), pkg))(t).Close()
+	if ev, err := m.Evidence(t.Context(), pkg); err != nil || len(ev.Signature) == 0 {
+		t.Errorf("Evidence = %v, %v, want a signature", ev, err)
+	}
+	if list, err := m.ListedVersions(t.Context(), alpha); err != nil || len(list) != 2 {
+		t.Errorf("ListedVersions = %v, %v, want 2", list, err)
+	}
+	if list, err := m.ListedArchives(t.Context(), alpha, v1); err != nil || len(list) != 3 {
+		t.Errorf("ListedArchives = %v, %v, want 3", list, err)
+	}
+	if n, _, _ := c.reset(); n != 0 {
+		t.Errorf("%d listings, want 0", n)
+	}
+}
+
+// TestServedAsListed checks that ListedArchives returns the archives that the document lists.
+func TestServedAsListed(t *testing.T) {
+	t.Parallel()
+	const other = home + "/Terraform-Provider-alpha_1.0.0_darwin_arm64.zip"
+	tests := map[string]struct {
+		change func(t *testing.T, dir, doc string)
+		want   []string // nil if not found
+	}{
+		"all": {func(t *testing.T, dir, doc string) {}, names(three)},
+		"archive is gone": {func(t *testing.T, dir, doc string) {
+			remove(t, dir, archive(v1, darwin))
+		}, names(three)},
+		"archive is elsewhere": {func(t *testing.T, dir, doc string) {
+			write(t, dir, home+"/1.0.0.json", strings.Replace(doc, `"url": "`, `"url": "https://example.com/`, 1))
+		}, []string{"linux_amd64", "windows_amd64"}},
+		"archive is not listed": {func(t *testing.T, dir, doc string) {
+			write(t, dir, home+"/1.0.0.json", strings.Replace(doc, `"darwin_arm64"`, `"plan9_mips"`, 1))
+		}, []string{"linux_amd64", "windows_amd64"}},
+		"archive is spelled otherwise": {func(t *testing.T, dir, doc string) {
+			text := read(t, dir, archive(v1, darwin))
+			remove(t, dir, archive(v1, darwin))
+			write(t, dir, other, text)
+			write(t, dir, home+"/1.0.0.json", strings.Replace(doc, "terraform-provider-alpha_1.0.0_darwin", "Terraform-Provider-alpha_1.0.0_darwin", 1))
+		}, names(three)},
+		"nothing is listed": {func(t *testing.T, dir, doc string) {
+			write(t, dir, home+"/1.0.0.json", "{}")
+		}, nil},
+		"no document": {func(t *testing.T, dir, doc string) { remove(t, dir, home+"/1.0.0.json") }, names(three)},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, dir, _, _ := filled(t)
+			test.change(t, dir, read(t, dir, home+"/1.0.0.json"))
+			list, err := m.ListedArchives(t.Context(), alpha, v1)
+			if test.want == nil {
+				if !errors.Is(err, provider.ErrNotFound) {
+					t.Errorf("ListedArchives = %v, %v, want ErrNotFound", list, err)
+				}
+				return
+			}
+			must.Do(t, err)
+			var got []string
+			for platform := range list {
+				got = append(got, platform.String())
+			}
+			slices.Sort(got)
+			slices.Sort(test.want)
+			if !slices.Equal(got, test.want) {
+				t.Errorf("listed are %v, want %v", got, test.want)
+			}
+		})
+	}
 }

@@ -104,9 +104,7 @@ func TestChild(t *testing.T) {
 		_, err := m.Add(t.Context(), client(fleetRegistry()), choose(r), mirrordir.Options{Parallel: 1 + r.IntN(4), Progress: func(e provider.Event) {
 			fmt.Println(e.Kind, e.Provider.Type(), e.Version, e.Platform, e.Bytes)
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 }
 
@@ -118,9 +116,7 @@ func start(t *testing.T, dir string, seed uint64) (*exec.Cmd, *bufio.Scanner) {
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	lines := bufio.NewScanner(out)
 	for lines.Scan() && lines.Text() != "ready" {
 	}

@@ -1,19 +1,315 @@
 package mirrordir_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"path"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
+
+// counted is a storage that counts calls and reports each one when it is done.
+type counted struct {
+	mirrordir.Storage
+	lists, listed, opens, writes, deletes atomic.Int64 // listed counts entries
+	done                                  func(op, name string)
+}
+
+func (c *counted) List(ctx context.Context, dir string) ([]mirrordir.Entry, error) {
+	list, err := c.Storage.List(ctx, dir)
+	c.lists.Add(1)
+	c.listed.Add(int64(len(list)))
+	c.tell("list", dir)
+	return list, err
+}
+
+func (c *counted) Open(ctx context.Context, name string) (*mirrordir.Object, error) {
+	o, err := c.Storage.Open(ctx, name)
+	c.opens.Add(1)
+	c.tell("open", name)
+	return o, err
+}
+
+func (c *counted) Write(ctx context.Context, name string, content *io.SectionReader, was mirrordir.Revision) error {
+	c.writes.Add(1)
+	return c.Storage.Write(ctx, name, content, was)
+}
+
+func (c *counted) Delete(ctx context.Context, name string) error {
+	c.deletes.Add(1)
+	return c.Storage.Delete(ctx, name)
+}
+
+// take returns the counts and resets them.
+func (c *counted) take() string {
+	return fmt.Sprintf("%d lists, %d opens, %d writes, %d deletes", c.lists.Swap(0), c.opens.Swap(0), c.writes.Swap(0), c.deletes.Swap(0))
+}
+
+func (c *counted) tell(op, name string) {
+	if c.done != nil {
+		c.done(op, name)
+	}
+}
+
+// reset returns the counts and resets them.
+func (c *counted) reset() (lists, listed, opens int64) {
+	return c.lists.Swap(0), c.listed.Swap(0), c.opens.Swap(0)
+}
+
+// countedLocker is a counted with locks.
+type countedLocker struct {
+	*counted
+	mirrordir.Locker
+}
+
+// counters returns storages with and without locks.
+func counters(t testing.TB) map[string]func() (counter *counted, storage, bare mirrordir.Storage) {
+	return map[string]func() (*counted, mirrordir.Storage, mirrordir.Storage){
+		"locks": func() (*counted, mirrordir.Storage, mirrordir.Storage) {
+			d := open(t, t.TempDir()).Storage
+			c := &counted{Storage: d}
+			return c, countedLocker{c, d.(mirrordir.Locker)}, d
+		},
+		"no locks": func() (*counted, mirrordir.Storage, mirrordir.Storage) {
+			b := &bucket{}
+			c := &counted{Storage: b}
+			return c, c, b
+		},
+	}
+}
+
+// put writes a file, whatever its revision.
+func put(t testing.TB, s mirrordir.Storage, name, content string) {
+	t.Helper()
+	err := s.Delete(t.Context(), name)
+	if err == nil {
+		err = s.Write(t.Context(), name, io.NewSectionReader(strings.NewReader(content), 0, int64(len(content))), "")
+	}
+	must.Do(t, err)
+}
+
+// place copies files of another mirror into s, like a process that dies before it publishes them.
+func place(t testing.TB, s mirrordir.Storage, from *bucket, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		put(t, s, name, from.Content[name])
+	}
+}
+
+// platformsOf returns the platforms in the document of a version.
+func platformsOf(t testing.TB, s mirrordir.Storage, v addrs.Version) (list []string) {
+	t.Helper()
+	o, err := s.Open(t.Context(), home+"/"+v.String()+".json")
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	defer o.Close()
+	data := must.Get(io.ReadAll(o))(t)
+	for platform := range mirrortest.Parse[document](t, string(data)).Archives {
+		list = append(list, platform)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// another returns a mirror with all versions of the registry's alpha.
+func another(t testing.TB, reg *regtest.Registry, all []mirrordir.Want) *bucket {
+	t.Helper()
+	b := &bucket{}
+	mustAdd(t, &mirrordir.Mirror{Storage: b, TempDir: t.TempDir()}, client(reg), all, mirrordir.Options{})
+	return b
+}
+
+// TestPlacedWhileWorking lets another process add an archive and its record during a call, before
+// the call publishes, and then publish or die.
+func TestPlacedWhileWorking(t *testing.T) {
+	t.Parallel()
+	reg, all := manyVersions(4)
+	last := all[3].Version
+	full := another(t, reg, all)
+	for name, open := range counters(t) {
+		for _, dies := range []bool{true, false} {
+			for job, do := range map[string]func(m *mirrordir.Mirror) error{
+				"Add": func(m *mirrordir.Mirror) error {
+					_, err := m.Add(t.Context(), client(reg), wants([]addrs.Platform{linux}, last), mirrordir.Options{})
+					return err
+				},
+				"Reindex": func(m *mirrordir.Mirror) error {
+					_, err := m.Reindex(t.Context(), mirrordir.CheckOptions{})
+					return err
+				},
+			} {
+				t.Run(fmt.Sprintf("%s/dies=%v/%s", name, dies, job), func(t *testing.T) {
+					t.Parallel()
+					c, storage, bare := open()
+					m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
+					linuxOnly := slices.Clone(all)
+					for i := range linuxOnly {
+						linuxOnly[i].Platforms = []addrs.Platform{linux}
+					}
+					mustAdd(t, m, client(reg), linuxOnly, mirrordir.Options{})
+					var once sync.Once
+					c.done = func(op, name string) {
+						if op != "open" || name != recordOf(last, linux) {
+							return
+						}
+						once.Do(func() {
+							place(t, bare, full, archive(last, darwin), recordOf(last, darwin))
+							if _, locked := bare.(mirrordir.Locker); !dies && !locked { // with locks it would wait
+								mustAdd(t, &mirrordir.Mirror{Storage: bare, TempDir: t.TempDir()}, client(reg), wants([]addrs.Platform{darwin}, last), mirrordir.Options{})
+							}
+						})
+					}
+					must.Do(t, do(m))
+					c.done = nil
+					if got := platformsOf(t, bare, last); !slices.Equal(got, []string{"darwin_arm64", "linux_amd64"}) {
+						t.Errorf("listed are %v", got)
+					}
+					wantGood(t, &mirrordir.Mirror{Storage: bare, TempDir: t.TempDir()})
+				})
+			}
+		}
+	}
+}
+
+// TestArchiveReturns checks that Reindex keeps a record whose archive was missing in the listing
+// and has come back.
+func TestArchiveReturns(t *testing.T) {
+	t.Parallel()
+	reg, all := manyVersions(1)
+	full := another(t, reg, all)
+	v := all[0].Version
+	for name, open := range counters(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, storage, bare := open()
+			place(t, bare, full, recordOf(v, linux))
+			c.done = func(op, name string) {
+				if op == "list" && name == home {
+					place(t, bare, full, archive(v, linux))
+				}
+			}
+			m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
+			mustReindex(t, m)
+			c.done = nil
+			mustReindex(t, m)
+			wantGood(t, m)
+			if got := platformsOf(t, bare, v); !slices.Equal(got, []string{"linux_amd64"}) {
+				t.Errorf("listed are %v", got)
+			}
+		})
+	}
+}
+
+// TestRemovedWhileWorking checks that files that are removed before a version is locked are
+// downloaded again, not listed, and no problem.
+func TestRemovedWhileWorking(t *testing.T) {
+	t.Parallel()
+	reg, all := manyVersions(4)
+	full := another(t, reg, all)
+	first, last := all[0].Version, all[3].Version
+	for name, open := range counters(t) {
+		for job, at := range map[string]string{
+			"Add":     recordOf(first, linux), // read before the lock
+			"Reindex": archive(first, linux),  // read after the listing
+			"Check":   home + "/index.json",   // the index still lists the version
+		} {
+			t.Run(path.Join(name, job), func(t *testing.T) {
+				t.Parallel()
+				c, storage, bare := open()
+				for name, content := range full.Content {
+					put(t, bare, name, content)
+				}
+				var once sync.Once
+				c.done = func(_, name string) {
+					if name != at {
+						return
+					}
+					once.Do(func() {
+						if err := (&mirrordir.Mirror{Storage: bare}).Remove(t.Context(), alpha, last); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
+				switch job {
+				case "Add":
+					mustAdd(t, m, client(reg), all[:1], mirrordir.Options{})
+					if fetched := mustAdd(t, m, client(reg), all, mirrordir.Options{}); fetched != 3 {
+						t.Errorf("%d fetched, want 3", fetched)
+					}
+				case "Reindex":
+					if _, err := m.Reindex(t.Context(), mirrordir.CheckOptions{Parallel: 1}); err != nil {
+						t.Error(err)
+					}
+				case "Check":
+					if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() {
+						t.Errorf("problems: %v", report.Problems)
+					}
+				}
+				wantGood(t, m)
+			})
+		}
+	}
+}
+
+// TestAddedBeforeIndex checks that Reindex without locks keeps a version in the index that was
+// added during the call.
+func TestAddedBeforeIndex(t *testing.T) {
+	t.Parallel()
+	reg, all := manyVersions(1)
+	v := all[0].Version
+	index := home + "/index.json"
+	for name, open := range counters(t) {
+		if name == "locks" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, storage, bare := open()
+			put(t, bare, index, `{"versions": {"1.0.0": {}, "0.9.0": {}}}`)
+			var looked atomic.Bool
+			var once sync.Once
+			c.done = func(op, name string) {
+				if name == home+"/"+v.String()+".json" {
+					looked.Store(true)
+				}
+				if op != "open" || name != index || !looked.Load() {
+					return
+				}
+				once.Do(func() {
+					mustAdd(t, &mirrordir.Mirror{Storage: bare, TempDir: t.TempDir()}, client(reg), all, mirrordir.Options{})
+				})
+			}
+			mustReindex(t, &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()})
+			wantGood(t, &mirrordir.Mirror{Storage: bare, TempDir: t.TempDir()})
+		})
+	}
+}
+
+// versionsOf returns the versions that network clients see.
+func versionsOf(t testing.TB, m *mirrordir.Mirror) string {
+	t.Helper()
+	list := must.Get(m.ListedVersions(t.Context(), alpha))(t)
+	slices.SortFunc(list, addrs.Version.Compare)
+	return strings.Trim(fmt.Sprint(list), "[]")
+}
 
 // TestBucket tests a mirror in an object store.
 func TestBucket(t *testing.T) {
@@ -93,5 +389,74 @@ func TestWriteFromTheStart(t *testing.T) {
 	must.Do(t, m.Storage.Write(t.Context(), "a/b", content, ""))
 	if got := read(t, dir, "a/b"); got != "content" {
 		t.Errorf("Write wrote %q, want all of it", got)
+	}
+}
+
+// grown returns a storage with some other versions of alpha for three platforms, and some other
+// providers. The content of their files is never read.
+func grown(versions, providers int) *bucket {
+	files := map[string]string{}
+	var index strings.Builder
+	zh := checksum.ZHSum([32]byte{}).String()
+	for i := range versions {
+		v := fmt.Sprintf("0.%d.0", i)
+		for _, platform := range three {
+			name := archive(addrs.MustParseVersion(v), platform)
+			files[name] = "x"
+			files[name+".record.json"] = `{"size":1,"hashes":["` + zh + `"]}`
+		}
+		files[home+"/"+v+".json"] = `{"archives":{"linux_amd64":{"url":"terraform-provider-alpha_` + v + `_linux_amd64.zip"}}}`
+		fmt.Fprintf(&index, `,"%s":{}`, v)
+	}
+	files[home+"/index.json"] = `{"versions":{` + strings.TrimPrefix(index.String(), ",") + `}}`
+	for i := range providers {
+		files[fmt.Sprintf("registry.example.com/other/p%d/index.json", i)] = `{}`
+	}
+	return &bucket{Content: files}
+}
+
+// TestGrowth checks that the number of requests to add, keep, look up and remove one version
+// depends neither on the number of versions nor on the number of providers. docs/performance.md
+// uses these numbers.
+func TestGrowth(t *testing.T) {
+	t.Parallel()
+	reg, _ := newRegistry(t)
+	src := client(reg)
+	type sizes struct{ versions, providers int }
+	for _, n := range []sizes{{10, 0}, {400, 10}, {4000, 4000}} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			storage := &counted{Storage: grown(n.versions, n.providers)}
+			m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
+			for _, job := range []struct {
+				name, want string
+				do         func() error
+			}{
+				// For each archive: open the record and the archive, and read the record for the document.
+				{"add a version for one platform", "1 lists, 5 opens, 4 writes, 0 deletes", func() error {
+					mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{})
+					return nil
+				}},
+				{"add two platforms more", "1 lists, 11 opens, 5 writes, 0 deletes", func() error {
+					mustAdd(t, m, src, wants(three, v1), mirrordir.Options{})
+					return nil
+				}},
+				{"keep it", "1 lists, 11 opens, 0 writes, 0 deletes", func() error {
+					mustAdd(t, m, src, wants(three, v1), mirrordir.Options{})
+					return nil
+				}},
+				{"find one package", "0 lists, 3 opens, 0 writes, 0 deletes", func() error {
+					_, err := m.ProviderPackage(t.Context(), alpha, v1, linux)
+					return err
+				}},
+				{"remove it", "1 lists, 2 opens, 1 writes, 7 deletes", func() error { return m.Remove(t.Context(), alpha, v1) }},
+			} {
+				storage.take()
+				must.Do(t, job.do())
+				if got := storage.take(); got != job.want {
+					t.Errorf("to %s takes %s, want %s", job.name, got, job.want)
+				}
+			}
+		})
 	}
 }

@@ -1,22 +1,31 @@
 package mirrorserve_test
 
 import (
+	"context"
 	"errors"
+	"io"
 	"maps"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // newCache returns a handler for a Cache, its mirror and the directory of the mirror.
@@ -233,5 +242,211 @@ func TestCacheWithoutFields(t *testing.T) {
 				t.Errorf("%s: GET %s: status %d, want an error of the server", name, file, w.Code)
 			}
 		}
+	}
+}
+
+// TestRefusedOnTheWay checks that refused and incomplete archives are neither served nor added.
+func TestRefusedOnTheWay(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		provider regtest.Provider
+		fault    regtest.Fault
+		policy   verify.Policy
+	}{
+		"wrong bytes":        {fault: regtest.Fault{Kind: regtest.Archive, Corrupt: true, First: 1}},
+		"wrong, size hidden": {fault: regtest.Fault{Kind: regtest.Archive, Corrupt: true, First: 1, Header: http.Header{"Content-Length": nil}}},
+		"cut":                {fault: regtest.Fault{Kind: regtest.Archive, Break: "cut", After: 1000, Part: "whole", First: 1}},
+		"archive not found":  {fault: regtest.Fault{Kind: regtest.Archive, Status: 404, First: 1}},
+		"bad signature":      {fault: regtest.Fault{Kind: regtest.Signature, Corrupt: true, First: 1}},
+		"sums not found":     {fault: regtest.Fault{Kind: regtest.Sums, Status: 404, First: 1}},
+		"not signed":         {provider: regtest.Provider{NoSums: true}},
+		"not accepted":       {policy: verify.Policy{Accept: []checksum.Hash{}}},
+		"too large":          {policy: verify.Policy{Limits: checksum.Limits{Package: 1000}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				registry := func() *regtest.Registry {
+					reg := regtest.New("registry.example.com")
+					provider := test.provider
+					provider.Address, provider.Size = "acme/alpha", 1<<20
+					reg.AddProvider(provider)
+					if test.fault.Kind != 0 {
+						reg.AddFault(test.fault)
+					}
+					return reg
+				}
+				through := &mirrorserve.Handler{Source: client(registry()), Policy: test.policy, TempDir: t.TempDir()}
+				if status, _ := fetch(through, archive(v1, linux)); status != 0 && status != 502 {
+					t.Errorf("pulled through: status %d", status)
+				}
+				h, c, dir := newCache(t, client(registry()))
+				c.Policy = test.policy
+				if status, _ := fetch(h, archive(v1, linux)); status != 0 && status != 502 {
+					t.Errorf("status %d", status)
+				}
+				synctest.Wait() // until temporary files are removed
+				wantFiles(t, dir)
+				wantFiles(t, c.Mirror.TempDir)
+				if test.fault.First == 0 {
+					if status, _ := fetch(h, archive(v1, linux)); status != 0 && status != 502 {
+						t.Errorf("again: status %d", status)
+					}
+					return
+				}
+				mustFetch(t, h, archive(v1, linux)) // the failure is not cached
+				if !strings.Contains(strings.Join(files(t, dir), " "), archive(v1, linux)) {
+					t.Errorf("not kept: %v", files(t, dir))
+				}
+			})
+		})
+	}
+}
+
+// TestCacheTrustsNoRecord checks that a damaged archive, or one that Policy does not accept, is
+// downloaded again and replaced, and not served otherwise.
+func TestCacheTrustsNoRecord(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(t *testing.T, m *mirrordir.Mirror, dir string){
+		"added without a signature": func(t *testing.T, m *mirrordir.Mirror, _ string) {
+			reg := regtest.New("registry.example.com")
+			reg.AddProvider(regtest.Provider{Address: "acme/alpha", NoSums: true, Files: map[string]string{"other": "content"}})
+			mustAdd(t, m, client(reg), wants(three[:1], v1), mirrordir.Options{Policy: verify.Policy{AllowUnsigned: true}})
+		},
+		"not recorded": func(t *testing.T, _ *mirrordir.Mirror, dir string) {
+			write(t, dir, archive(v1, linux), "planted")
+		},
+		"truncated": func(t *testing.T, m *mirrordir.Mirror, dir string) {
+			_, src := newRegistry(t)
+			mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{})
+			write(t, dir, archive(v1, linux), "truncated")
+		},
+		"damaged record": func(t *testing.T, m *mirrordir.Mirror, dir string) {
+			_, src := newRegistry(t)
+			mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{})
+			write(t, dir, recordOf(v1, linux), "{")
+		},
+		"signed by another key": func(t *testing.T, m *mirrordir.Mirror, dir string) {
+			reg := regtest.New("registry.example.com")
+			reg.AddProvider(regtest.Provider{Address: "acme/alpha", Files: map[string]string{"other": "content"}})
+			mustAdd(t, m, client(reg), wants(three[:1], v1), mirrordir.Options{})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg, src := newRegistry(t)
+			h, c, dir := newCache(t, src)
+			if name == "signed by another key" {
+				pkg := must.Get(src.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+				c.Policy.Keys = pkg.Keys
+			}
+			spoil(t, c.Mirror, dir)
+			up := down(reg)
+			for _, path := range []string{archive(v1, linux), home + "/1.0.0.json"} {
+				if status, _ := fetch(h, path); status != 502 {
+					t.Errorf("%s without the registry: %d", path, status)
+				}
+			}
+			up()
+			content := mustFetch(t, h, archive(v1, linux))
+			if zh, _ := checksum.ZH(t.Context(), strings.NewReader(content)); read(t, dir, archive(v1, linux)) != content || !strings.Contains(read(t, dir, home+"/1.0.0.json"), zh.String()) {
+				t.Error("it was not replaced")
+			}
+			if report := mustCheck(t, c.Mirror, mirrordir.CheckOptions{Policy: &c.Policy}); !report.OK() {
+				t.Errorf("%+v", report)
+			}
+		})
+	}
+}
+
+// TestCacheKeepsEvidence checks that the signature is recorded even if the policy does not require
+// it.
+func TestCacheKeepsEvidence(t *testing.T) {
+	t.Parallel()
+	reg, src := newRegistry(t)
+	h, c, _ := newCache(t, src)
+	pkg := must.Get(src.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+	c.Policy = verify.Policy{Accept: []checksum.Hash{pkg.SHA256}}
+	mustFetch(t, h, archive(v1, linux))
+	down(reg)
+	mustFetch(t, &mirrorserve.Handler{Source: &mirrorserve.Cache{Source: src, Mirror: c.Mirror}}, archive(v1, linux))
+}
+
+// TestCacheIsOvertaken checks that an archive that another process has added during the download is
+// kept.
+func TestCacheIsOvertaken(t *testing.T) {
+	t.Parallel()
+	_, src := newRegistry(t)
+	slow := &gated{Source: src, open: make(chan struct{})}
+	h, c, dir := newCache(t, slow)
+	pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+	body := must.Get(c.Open(t.Context(), pkg))(t)
+	mustAdd(t, c.Mirror, src, wants(three[:1], v1), mirrordir.Options{})
+	path := filepath.Join(dir, filepath.FromSlash(archive(v1, linux)))
+	f := must.Get(os.Open(path))(t) // so that its inode is not reused
+	defer f.Close()
+	before := must.Get(f.Stat())(t)
+	close(slow.open)
+	if _, err := io.Copy(io.Discard, body); err != nil {
+		t.Error(err)
+	}
+	body.Close()
+	after, err := os.Stat(path)
+	if err != nil || !os.SameFile(before, after) {
+		t.Errorf("it was replaced: %v", err)
+	}
+	mustFetch(t, h, archive(v1, linux))
+}
+
+// stubborn is a source that answers only after its context has ended, with an error.
+type stubborn struct{ failing }
+
+func (stubborn) ProviderVersions(ctx context.Context, _ addrs.Provider) (*provider.Versions, error) {
+	<-ctx.Done()
+	return nil, errors.New("too late")
+}
+
+// TestCacheWaitsForAnySource checks that a timeout is a fault of the source, whatever its error is,
+// and that a canceled caller is not.
+func TestCacheWaitsForAnySource(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, _, _, _ := filled(t)
+		c := &mirrorserve.Cache{Source: stubborn{}, Mirror: m}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		if list, err := c.ProviderVersions(ctx, alpha); err == nil {
+			t.Errorf("the caller has left and gets %v", list)
+		}
+		start := time.Now()
+		list, err := c.ProviderVersions(t.Context(), alpha)
+		if err != nil || len(list.List) != 2 || time.Since(start) != 5*time.Second {
+			t.Errorf("%v, %v after %v", list, err, time.Since(start))
+		}
+	})
+}
+
+// TestCacheLetsGo checks that a client gets the whole archive before it is added.
+func TestCacheLetsGo(t *testing.T) {
+	t.Parallel()
+	reg, src := newRegistry(t)
+	got := make(chan struct{})
+	storage := failingStorage{&bucket{}, func(ctx context.Context, name string) error {
+		if strings.HasSuffix(name, ".zip") {
+			<-got
+		}
+		return nil
+	}}
+	m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
+	srv := httptest.NewServer(&mirrorserve.Handler{Source: &mirrorserve.Cache{Source: src, Mirror: m, Wait: -1}})
+	resp := must.Get(srv.Client().Get(srv.URL + "/" + archive(v1, linux)))(t)
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusOK {
+		t.Errorf("%d, %v", resp.StatusCode, err)
+	}
+	resp.Body.Close()
+	close(got)
+	srv.Close() // waits for the response, which waits until the archive is added
+	if got := all(t, m); len(got) != 1 || reg.Count(regtest.Archive) != 1 {
+		t.Errorf("kept: %v", got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 )
 
@@ -37,9 +38,7 @@ type (
 func all(t *testing.T, m *mirrordir.Mirror) (list []string) {
 	t.Helper()
 	for w, err := range m.All(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		list = append(list, w.String()+" "+strings.Join(names(w.Platforms), " "))
 	}
 	return list

@@ -3,10 +3,12 @@ package regcheck_test
 import (
 	"context"
 	"fmt"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/regclient/regcheck"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
@@ -18,8 +20,7 @@ func ExampleExamine() {
 	reg.AddFault(regtest.Fault{Kind: regtest.Signature, Status: 404})
 	server, err := reg.ServeTLS()
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer server.Close()
 
@@ -72,10 +73,7 @@ func TestCheckExample(t *testing.T) {
 func TestCheckServer(t *testing.T) {
 	t.Parallel()
 	reg, o := exemplary()
-	server, err := reg.ServeTLS()
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(reg.ServeTLS())(t)
 	defer server.Close()
 	o.Client, o.Mirror, o.MirrorProvider = server.Client(), server.MirrorURL(), "registry.example.com/acme/alpha"
 	for _, f := range regcheck.Examine(t.Context(), server.URL, o) {

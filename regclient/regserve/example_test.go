@@ -3,6 +3,7 @@ package regserve_test
 import (
 	"context"
 	"fmt"
+	"log"
 	"net/http"
 	"net/http/httptest"
 
@@ -35,8 +36,7 @@ func Example() {
 	for _, path := range []string{"acme/alpha", "other/beta"} {
 		resp, err := server.Client().Get(server.URL + "/v1/providers/" + path + "/versions")
 		if err != nil {
-			fmt.Println(err)
-			return
+			log.Fatal(err)
 		}
 		resp.Body.Close()
 		fmt.Println(addrs.MustParseProvider("registry.example.com/"+path), http.StatusText(resp.StatusCode))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -34,13 +35,11 @@ func Example_faults() {
 	pkg, err := client.ProviderPackage(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"),
 		addrs.MustParseVersion("1.0.0"), addrs.MustParsePlatform("linux_amd64"))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
 	_, err = provider.Download(ctx, client, pkg, filepath.Join(dir, "alpha.zip"), provider.Options{})
@@ -60,13 +59,11 @@ func ExampleFault() {
 	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 	loc, err := client.ModuleLocation(ctx, addrs.MustParseModule("registry.example.com/acme/network/aws"), addrs.MustParseModuleVersion("1.0.0"))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	body, err := client.OpenModule(ctx, loc)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer body.Close()
 	n, err := io.Copy(io.Discard, body)
@@ -94,14 +91,12 @@ func ExampleRegistry_Requests() {
 
 	req, err := http.NewRequest("GET", "https://registry.example.com/v1/providers/acme/alpha/versions", nil)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer secret")
 	resp, err := reg.Client().Do(req)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer resp.Body.Close()
 	for _, q := range reg.Requests() {
@@ -125,8 +120,7 @@ func ExampleRegistry_AddModule() {
 	})
 	resp, err := reg.Client().Get("https://registry.example.com/v1/modules/acme/network/aws/2.1.0/download")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer resp.Body.Close()
 	fmt.Println(resp.Status)
@@ -148,8 +142,7 @@ func ExampleModuleList() {
 
 	resp, err := reg.Client().Get("https://registry.example.com/v1/modules/acme/network/aws/versions?offset=2")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer resp.Body.Close()
 	_, _ = io.Copy(os.Stdout, resp.Body)
@@ -165,8 +158,7 @@ func ExampleMirror() {
 
 	resp, err := reg.Client().Get(reg.MirrorURL() + "registry.example.com/acme/alpha/1.0.0.json")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer resp.Body.Close()
 	_, _ = io.Copy(os.Stdout, resp.Body)
@@ -182,15 +174,13 @@ func ExampleRegistry_ServeTLS() {
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha"})
 	srv, err := reg.ServeTLS()
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer srv.Close()
 
 	resp, err := srv.Client().Get(srv.URL + "/v1/providers/acme/alpha/versions")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer resp.Body.Close()
 	fmt.Println(resp.Proto, resp.Status)
@@ -209,8 +199,7 @@ func ExampleLogin() {
 	client := &login.Client{Transport: &transport.Client{HTTP: reg.Client()}, Open: reg.Browse}
 	result, err := client.Login(ctx, host)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	tokens := auth.Static(map[svchost.Hostname]auth.Token{host: result.Token})
 	token, err := tokens.Token(ctx, host)

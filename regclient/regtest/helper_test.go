@@ -37,8 +37,7 @@ type answer struct {
 // do asks for a URL. The header is a list of names and values.
 func do(t *testing.T, client *http.Client, method, url string, header ...string) answer {
 	t.Helper()
-	a := must.Get(try(t.Context(), client, method, url, header...))(t)
-	return a
+	return must.Get(try(t.Context(), client, method, url, header...))(t)
 }
 
 func get(t *testing.T, client *http.Client, url string, header ...string) answer {
@@ -89,6 +88,5 @@ func archiveURL(t *testing.T, reg *regtest.Registry) string {
 
 func content(t *testing.T, rel *regtest.Release, platform string) []byte {
 	t.Helper()
-	data := must.Get(io.ReadAll(rel.Archive(platform)))(t)
-	return data
+	return must.Get(io.ReadAll(rel.Archive(platform)))(t)
 }

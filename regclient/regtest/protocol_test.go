@@ -3,7 +3,9 @@ package regtest_test
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -338,3 +341,131 @@ func TestConcurrency(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+const (
+	moduleBase    = base + "/v1/modules/acme/network/aws"
+	moduleListURL = moduleBase + "/versions"
+	locationURL   = moduleBase + "/1.0.0/download"
+	packageBase   = "/packages/registry.example.com/acme/network/aws/1.0.0/network-1.0.0."
+	packagePath   = packageBase + "tar.gz"
+)
+
+// withModule returns a registry with a version of acme/network/aws.
+func withModule(m regtest.Module) (*regtest.Registry, *regtest.ModuleRelease) {
+	reg := regtest.New("registry.example.com")
+	m.Address = "acme/network/aws"
+	return reg, reg.AddModule(m)
+}
+
+// TestModuleProtocol goes the way of a client from the host name to the package.
+func TestModuleProtocol(t *testing.T) {
+	t.Parallel()
+	reg, rel := withModule(regtest.Module{})
+	reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: "v1.1", Properties: map[string]any{
+		"deprecated": true, "readme": "read me", "version": "overwritten", "source": nil,
+	}})
+
+	services := object(t, reg.Client(), base+"/.well-known/terraform.json")
+	if want := map[string]any{"providers.v1": "/v1/providers/", "modules.v1": "/v1/modules/"}; !cmp.Equal(services, want) {
+		t.Errorf("services: %v", services)
+	}
+	list := get(t, reg.Client(), moduleListURL)
+	want := `{"modules":[{"versions":[{"version":"1.0.0"},{"deprecated":true,"readme":"read me","source":null,"version":"v1.1"}]}]}`
+	if string(list.body) != want || list.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("versions: %s %s", list.Header, list.body)
+	}
+	location := get(t, reg.Client(), locationURL)
+	if got := location.Header.Get("X-Terraform-Get"); location.StatusCode != 204 || len(location.body) > 0 || got != base+packagePath {
+		t.Errorf("location: %s %s %s", location.Status, got, location.body)
+	}
+	pkg := get(t, reg.Client(), base+packagePath)
+	if rel.H1() != h1Of(t, unpack(t, "tar.gz", pkg.body)) || pkg.Header.Get("Content-Type") != "application/gzip" || pkg.Header.Get("Etag") == "" {
+		t.Errorf("package: %s %s", pkg.Status, pkg.Header)
+	}
+	for i, kind := range []regtest.Kind{regtest.Discovery, regtest.ModuleVersions, regtest.ModuleLocation, regtest.ModulePackage} {
+		if got := reg.Requests()[i]; got.Kind != kind {
+			t.Errorf("%v is not of the kind %v", got, kind)
+		}
+	}
+}
+
+// TestModuleAnswers: all ways to tell a location, with and without
+// use_registry_credentials.
+func TestModuleAnswers(t *testing.T) {
+	t.Parallel()
+	yes, no := new(true), new(false)
+	tests := []struct {
+		answer string
+		use    *bool
+		status int
+		header bool
+		body   string // L: the location
+	}{
+		{"header", nil, 204, true, ""},
+		{"header", yes, 200, false, `{"location":"L","use_registry_credentials":true}`},
+		{"header", no, 200, false, `{"location":"L","use_registry_credentials":false}`},
+		{"body", nil, 200, false, `{"location":"L"}`},
+		{"body", yes, 200, false, `{"location":"L","use_registry_credentials":true}`},
+		{"both", no, 200, true, `{"location":"L","use_registry_credentials":false}`},
+		{"empty object", nil, 200, true, `{}`},
+		{"empty object", yes, 200, true, `{"use_registry_credentials":true}`},
+		{"empty body", nil, 200, true, ``},
+		{"none", nil, 204, false, ``},
+		{"none", yes, 200, false, `{"use_registry_credentials":true}`},
+	}
+	for _, test := range tests {
+		const want = "git::https://git.example.com/network.git?ref=v1"
+		reg, _ := withModule(regtest.Module{Answer: test.answer, UseRegistryCredentials: test.use, Location: want})
+		a := get(t, reg.Client(), locationURL)
+		header, told := a.Header["X-Terraform-Get"]
+		body := strings.Replace(test.body, "L", want, 1)
+		if a.StatusCode != test.status || string(a.body) != body || told != test.header || told && header[0] != want {
+			t.Errorf("%q: %s %q %s, want %d %t %s", test.answer, a.Status, header, a.body, test.status, test.header, body)
+		}
+	}
+}
+
+// FuzzRequest: no request makes the registry panic, and each gets an answer
+// that is as long as it says.
+func FuzzRequest(f *testing.F) {
+	const files = "/releases/registry.example.com/acme/alpha/1.0.0/terraform-provider-alpha_1.0.0"
+	for _, path := range []string{
+		"", "/", "*", "//", "/.well-known/terraform.json", "/v1/providers/acme/alpha/versions",
+		"/v1/providers/acme/alpha/1.0.0/download/linux/amd64", "/redirect-1-of-2/x", "/redirect-loop/x", "/redirect-1-of-1/v1/providers/acme/alpha/versions",
+		"/v1/modules/acme/network/aws/versions", "/v1/modules/acme/network/aws/1.0.0/download", packagePath,
+		"/packages/registry.example.com/acme/network/aws/1.0.0/page-1", "/packages/x/page-99999999999999999999",
+		"/mirror/registry.example.com/acme/alpha/index.json", "/mirror/registry.example.com/acme/alpha/1.0.0.json",
+		"/mirror/registry.example.com/acme/alpha/download/terraform-provider-alpha_1.0.0_linux_amd64.zip", "/mirror/%2e%2e/a/b/.json",
+		files + "_SHA256SUMS", files + "_SHA256SUMS.sig", files + "_linux_amd64.zip", "/get", "/oauth/authorization", "/v1/providers/%2e%2e/%00/versions",
+	} {
+		f.Add("GET", path, "id=2f", "bytes=0-1")
+	}
+	f.Add("HEAD", "/", "", "bytes=-1,0-5")
+	f.Add("", "/get", "id=2f72656c65617365732f", "bytes=x")
+	f.Add("GET", "/v1/modules/acme/network/aws/versions", "limit=99999999999999999999&offset=-1", "")
+	f.Add("GET", "/v1/modules/acme/network/aws/versions", "limit=1&offset=9223372036854775807", "")
+	reg, _ := start()
+	reg.AddModule(regtest.Module{Address: "acme/network/aws", Size: 100, Pages: -1})
+	reg.ModuleList.PageSize = 1
+	reg.Login = &regtest.Login{}
+	f.Add("GET", "/oauth/authorization", "client_id=regtest&redirect_uri=http://localhost:5000/&state=%00", "")
+	f.Add("POST", "/oauth/token", "grant_type=authorization_code", "")
+	f.Fuzz(func(t *testing.T, method, path, query, ranges string) {
+		u := &url.URL{Scheme: "https", Host: "registry.example.com", Path: path, RawQuery: query}
+		req := (&http.Request{Method: method, URL: u, Header: http.Header{"Range": {ranges}}}).WithContext(t.Context())
+		resp := must.Get(reg.RoundTrip(req))(t)
+		body, err := io.ReadAll(resp.Body)
+		if err != nil || method != "HEAD" && int64(len(body)) != resp.ContentLength || resp.StatusCode < 200 {
+			t.Errorf("%s, %d bytes of %d, %v", resp.Status, len(body), resp.ContentLength, err)
+		}
+		resp.Body.Close()
+		w := httptest.NewRecorder()
+		reg.ServeHTTP(w, req)
+		if w.Code != resp.StatusCode {
+			t.Errorf("by RoundTrip %s, by ServeHTTP %d", resp.Status, w.Code)
+		}
+		reg.Reset()
+	})
+}
+
+var _ http.RoundTripper = (*regtest.Registry)(nil)

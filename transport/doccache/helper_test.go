@@ -163,8 +163,7 @@ func want(t testing.TB, tr *doccache.Transport, url, body string, requests int, 
 // entries returns the files of cached documents.
 func entries(t testing.TB, dir string) []string {
 	t.Helper()
-	list := must.Get(filepath.Glob(filepath.Join(dir, doccache.Version, "*.doc")))(t)
-	return list
+	return must.Get(filepath.Glob(filepath.Join(dir, doccache.Version, "*.doc")))(t)
 }
 
 // checkFiles fails the test if there are other files than documents.

@@ -1,6 +1,7 @@
 package doccache_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strconv"
@@ -196,6 +197,193 @@ func TestStaleIfError(t *testing.T) {
 			}
 			if s := tr.Stats(); s.Stale != 1 || s.Hits != 0 {
 				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+const second = time.Second
+
+// date returns a date relative to the start of a bubble.
+func date(d time.Duration) string {
+	return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Add(d).Format(http.TimeFormat)
+}
+
+// TestFreshness makes a request, and two more at two times: at the first the answer is fresh, at the
+// second it is not.
+func TestFreshness(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	tests := []struct {
+		name    string
+		header  http.Header
+		fresh   time.Duration // longest time, in seconds, after which it is; negative: never
+		set     settings
+		latency time.Duration
+	}{
+		{name: "nothing is stated", header: headers(), fresh: -1},
+		{name: "max-age", header: headers("Cache-Control", "max-age=60"), fresh: 59 * second},
+		{name: "quoted", header: headers("Cache-Control", `private, Max-Age="60"`), fresh: 59 * second},
+		{name: "contradiction", header: headers("Cache-Control", "max-age=60, max-age=10"), fresh: 9 * second},
+		{name: "for shared caches", header: headers("Cache-Control", "s-maxage=60"), fresh: -1},
+		{name: "not a number", header: headers("Cache-Control", "max-age=-60"), fresh: -1},
+		{name: "for ever", header: headers("Cache-Control", "max-age=99999999999999999999"), fresh: day - second},
+		{name: "immutable", header: headers("Cache-Control", "max-age=60, immutable"), fresh: 59 * second},
+		{name: "Expires", header: headers("Expires", date(60*second)), fresh: 59 * second},
+		{name: "Expires counts from Date", header: headers("Date", date(-10*second), "Expires", date(60*second)), fresh: 59 * second},
+		{name: "Expires is less than max-age", header: headers("Cache-Control", "max-age=60", "Expires", date(10*second)), fresh: 59 * second},
+		{name: "Expires makes no sense", header: headers("Expires", "0"), fresh: -1},
+		{name: "Age", header: headers("Cache-Control", "max-age=60", "Age", "50"), fresh: 9 * second},
+		{name: "an old Date", header: headers("Cache-Control", "max-age=60", "Date", date(-50*second)), fresh: 9 * second},
+		{name: "a Date to come", header: headers("Cache-Control", "max-age=60", "Date", date(50*second)), fresh: 59 * second},
+		{name: "the way counts", header: headers("Cache-Control", "max-age=60"), fresh: 54 * second, latency: 5 * second},
+		{name: "no-cache", header: headers("Cache-Control", "max-age=60, no-cache"), fresh: -1},
+		{name: "no-cache of a field", header: headers("Cache-Control", `max-age=60, no-cache="Set-Cookie, X"`), fresh: -1},
+		{name: "must-revalidate", header: headers("Cache-Control", "max-age=60, must-revalidate"), fresh: 59 * second},
+		{name: "FreshFor", header: headers(), set: settings{FreshFor: 60 * second}, fresh: 59 * second},
+		{name: "FreshFor is longer", header: headers("Cache-Control", "max-age=0, private, must-revalidate"), set: settings{FreshFor: 60 * second}, fresh: 59 * second},
+		{name: "FreshFor is shorter", header: headers("Cache-Control", "max-age=60"), set: settings{FreshFor: 6 * second}, fresh: 59 * second},
+		{name: "FreshFor and no-cache", header: headers("Cache-Control", "no-cache"), set: settings{FreshFor: 60 * second}, fresh: -1},
+		{name: "Refresh", header: headers("Cache-Control", "max-age=60"), set: settings{Refresh: true}, fresh: -1},
+	}
+	for _, test := range tests {
+		bubble(t, test.name, func(t *testing.T, dir string) {
+			o := always(test.header, `{}`)
+			plain := o.answer
+			o.answer = func(n int, req *http.Request) (*http.Response, error) {
+				time.Sleep(test.latency)
+				return plain(n, req)
+			}
+			tr := test.set.transport(o, dir)
+			want(t, tr, doc, `{}`, 1)
+			start := time.Now()
+			if test.fresh >= 0 {
+				time.Sleep(test.fresh)
+				resp := want(t, tr, doc, `{}`, 1)
+				if got := resp.Header.Get("Cache-Status"); got != "tofureg; hit" {
+					t.Errorf("Cache-Status %q", got)
+				}
+			}
+			time.Sleep(time.Until(start.Add(test.fresh + second)))
+			want(t, tr, doc, `{}`, 2)
+		})
+	}
+}
+
+// TestClockPutBack: an answer with a date in the future is revalidated.
+func TestClockPutBack(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	h := headers("Cache-Control", "max-age=600", "Etag", `"a"`)
+	later := &doccache.Transport{Base: always(h, `{}`), Dir: dir, FreshFor: time.Hour, StaleIfError: time.Hour}
+	want(t, later, doc, `{}`, 1)
+	synctest.Test(t, func(t *testing.T) { // whose clock starts with the year 2000
+		tr := &doccache.Transport{Base: always(h, `{}`), Dir: dir, FreshFor: time.Hour, StaleIfError: time.Hour}
+		want(t, tr, doc, `{}`, 1)
+		if s := tr.Stats(); s.Revalidated != 1 || s.Hits != 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// TestOffline: cached documents of any age are used. Other requests fail with ErrOffline. No request
+// is made.
+func TestOffline(t *testing.T) {
+	t.Parallel()
+	for _, control := range []string{"", "max-age=60", "no-cache", "max-age=0, must-revalidate"} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			o := always(headers("Cache-Control", control, "Age", "7"), `{}`)
+			want(t, &doccache.Transport{Base: o, Dir: dir}, doc, `{}`, 1)
+			time.Sleep(1000 * time.Hour)
+			tr := &doccache.Transport{Base: o, Dir: dir, Offline: true, Refresh: true}
+			resp := want(t, tr, doc, `{}`, 1)
+			if resp.Header.Get("Cache-Status") != "tofureg; hit; detail=stale" || resp.Header.Get("Age") != "3600007" {
+				t.Errorf("headers %v", resp.Header)
+			}
+			for method, url := range map[string]string{
+				"GET":  "https://user:s3cr3t@registry.example.com/other?page=s3cr3t",
+				"POST": doc,
+				"HEAD": "https://files.example.com/a.zip?sig=s3cr3t",
+			} {
+				req := request(t, url)
+				closed := &closer{}
+				req.Method, req.Body = method, closed
+				resp, err := tr.RoundTrip(req)
+				if !errors.Is(err, doccache.ErrOffline) || resp != nil || !closed.closed || err.Error() != "offline, and the document is not cached" {
+					t.Fatalf("%s %s: %v, %v; want ErrOffline", method, url, resp, err)
+				}
+			}
+			if o.count() != 1 {
+				t.Errorf("%d requests", o.count())
+			}
+		})
+	}
+	// Without a directory there is nothing.
+	if _, err := (&doccache.Transport{Offline: true}).RoundTrip(request(t, doc)); !errors.Is(err, doccache.ErrOffline) {
+		t.Errorf("without a directory: %v", err)
+	}
+}
+
+type closer struct {
+	strings.Reader
+	closed bool
+}
+
+func (c *closer) Close() error { c.closed = true; return nil }
+
+type tooSlow struct{}
+
+func (tooSlow) Error() string { return "no answer within 10s" }
+func (tooSlow) Timeout() bool { return true }
+
+// TestContext: after cancellation RoundTrip fails. After a timeout it returns the cached document.
+func TestContext(t *testing.T) {
+	t.Parallel()
+	errLeft := errors.New("left")
+	for _, test := range []struct {
+		name  string
+		end   func(context.Context) (context.Context, func())
+		stale bool
+	}{
+		{"cancelled", func(ctx context.Context) (context.Context, func()) {
+			ctx, cancel := context.WithCancel(ctx)
+			return ctx, cancel
+		}, false},
+		{"for a reason", func(ctx context.Context) (context.Context, func()) {
+			ctx, cancel := context.WithCancelCause(ctx)
+			return ctx, func() { cancel(errLeft) }
+		}, false},
+		{"too slow", func(ctx context.Context) (context.Context, func()) {
+			ctx, cancel := context.WithCancelCause(ctx)
+			return ctx, func() { cancel(tooSlow{}) }
+		}, true},
+		{"deadline", func(ctx context.Context) (context.Context, func()) {
+			ctx, cancel := context.WithTimeout(ctx, second)
+			return ctx, func() { time.Sleep(2 * second); cancel() }
+		}, true},
+	} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			ctx, end := test.end(t.Context())
+			o := &origin{answer: func(n int, req *http.Request) (*http.Response, error) {
+				if n == 1 {
+					return reply(http.StatusOK, headers(), `{}`), nil
+				}
+				end()
+				return nil, req.Context().Err()
+			}}
+			tr := &doccache.Transport{Base: o, Dir: dir, StaleIfError: time.Hour}
+			want(t, tr, doc, `{}`, 1)
+			resp, err := tr.RoundTrip(request(t, doc).WithContext(ctx))
+			switch {
+			case test.stale && err != nil:
+				t.Errorf("%s: error %v, want the cached document", test.name, err)
+			case !test.stale && !errors.Is(err, context.Canceled):
+				t.Errorf("%s: got %v, %v; want context.Canceled", test.name, resp, err)
+			}
+			if _, err := tr.RoundTrip(request(t, doc).WithContext(ctx)); err != ctx.Err() {
+				t.Errorf("%s: error %v after the end of the context", test.name, err)
 			}
 		})
 	}

@@ -112,8 +112,7 @@ func ask(ctx context.Context, t testing.TB, tr *throttle.Transport, url string) 
 
 func request(ctx context.Context, t testing.TB, url string) *http.Request {
 	t.Helper()
-	req := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, url, nil))(t)
-	return req
+	return must.Get(http.NewRequestWithContext(ctx, http.MethodGet, url, nil))(t)
 }
 
 // all makes n requests at the same time and waits for them.

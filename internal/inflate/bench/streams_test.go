@@ -12,8 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/tofureg/tofureg/internal/must"
 )
 
 // streams deflates what is found on this machine with level 6, by the package
@@ -67,7 +65,10 @@ func program(b *testing.B, name string) []byte {
 		b.Logf("skipped: %s is not installed", name)
 		return nil
 	}
-	data := must.Get(os.ReadFile(path))(b)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		b.Fatal(err)
+	}
 	return data[:min(len(data), 32<<20)]
 }
 
@@ -100,9 +101,16 @@ func random(n int) []byte {
 func withGo(b *testing.B, data []byte) []byte {
 	b.Helper()
 	var out bytes.Buffer
-	w := must.Get(flate.NewWriter(&out, 6))(b)
-	must.Get(w.Write(data))(b)
-	must.Do(b, w.Close())
+	w, err := flate.NewWriter(&out, 6)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := w.Write(data); err != nil {
+		b.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		b.Fatal(err)
+	}
 	return out.Bytes()
 }
 
@@ -114,15 +122,23 @@ func withZip(b *testing.B, data []byte) []byte {
 		return nil
 	}
 	dir := b.TempDir()
-	must.Do(b, os.WriteFile(filepath.Join(dir, "content"), data, 0o644))
+	if err := os.WriteFile(filepath.Join(dir, "content"), data, 0o644); err != nil {
+		b.Fatal(err)
+	}
 	cmd := exec.Command("zip", "-6", "-q", "out.zip", "content")
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		b.Fatalf("zip: %v\n%s", err, out)
 	}
-	zr := must.Get(zip.OpenReader(filepath.Join(dir, "out.zip")))(b)
+	zr, err := zip.OpenReader(filepath.Join(dir, "out.zip"))
+	if err != nil {
+		b.Fatal(err)
+	}
 	defer zr.Close()
-	in := must.Get(zr.File[0].OpenRaw())(b)
+	in, err := zr.File[0].OpenRaw()
+	if err != nil {
+		b.Fatal(err)
+	}
 	packed, err := io.ReadAll(in)
 	if err != nil || zr.File[0].Method != zip.Deflate {
 		b.Fatalf("content was packed with method %d, want deflate: %v", zr.File[0].Method, err)

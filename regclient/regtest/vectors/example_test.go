@@ -3,6 +3,7 @@ package vectors_test
 import (
 	"encoding/json"
 	"fmt"
+	"log"
 
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/regclient/regtest/vectors"
@@ -12,8 +13,7 @@ import (
 func ExampleFiles() {
 	data, err := vectors.Files.ReadFile("hosts.json")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	var file struct {
 		Cases []struct{ Input, Parser, ASCII, Error string }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient"
+	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/transport"
@@ -101,5 +103,95 @@ func (c *packageVector) run(t *testing.T, l provider.Lister) {
 func TestProviderPackages(t *testing.T) {
 	each(t, "provider-packages", 60, func(t *testing.T, c packageVector) {
 		c.run(t, &regclient.Client{Transport: &transport.Client{HTTP: c.Exchange.client(), Retries: -1}, Hosts: services(addrs.MustParseProvider(c.Provider).Host())})
+	})
+}
+
+func mirror(base string, e exchange) *mirrorclient.Client {
+	return &mirrorclient.Client{BaseURL: base, Transport: &transport.Client{HTTP: e.client(), Retries: -1}}
+}
+
+// mirrorKind is answerKind with the kind that has no error of its own here.
+func mirrorKind(err error, want string) string {
+	kind := answerKind(err)
+	if kind == "syntax" && want == "media-type" {
+		return want
+	}
+	return kind
+}
+
+func TestMirrorIndexes(t *testing.T) {
+	type want struct {
+		Versions []string
+		Warnings int
+	}
+	each(t, "mirror-indexes", 30, func(t *testing.T, c struct {
+		Name, Note, Base, Provider, Error string
+		Exchange                          exchange
+		want
+	}) {
+		got := want{Versions: []string{}}
+		v, err := mirror(c.Base, c.Exchange).ProviderVersions(t.Context(), addrs.MustParseProvider(c.Provider))
+		if v != nil {
+			got.Warnings = len(v.Warnings)
+			for _, r := range v.List {
+				got.Versions = append(got.Versions, r.Version.String())
+			}
+		}
+		result(t, got, c.want, err, mirrorKind(err, c.Error), c.Error)
+	})
+}
+
+func TestMirrorPackages(t *testing.T) {
+	each(t, "mirror-packages", 30, func(t *testing.T, c packageVector) {
+		c.run(t, mirror(c.Base, c.Exchange))
+	})
+}
+
+func TestLocations(t *testing.T) {
+	each(t, "locations", 60, func(t *testing.T, c struct {
+		Input, Note, Error string
+		Location           module.Location
+	}) {
+		loc, err := module.ParseLocation(c.Input)
+		result(t, shown(loc), shown(&c.Location), err, nameKind(err), c.Error)
+	})
+}
+
+func TestModuleLists(t *testing.T) {
+	type want struct {
+		Versions []string
+		Warnings int
+	}
+	each(t, "module-lists", 25, func(t *testing.T, c struct {
+		Name, Note, Module, Error string
+		Exchange                  exchange
+		want
+	}) {
+		client := &regclient.Client{Transport: &transport.Client{HTTP: c.Exchange.client(), Retries: -1}, Hosts: services(addrs.MustParseModule(c.Module).Host())}
+		v, err := client.ModuleVersions(t.Context(), addrs.MustParseModule(c.Module))
+		got := want{Versions: []string{}}
+		if v != nil {
+			got.Warnings = len(v.Warnings)
+			for _, r := range v.List {
+				got.Versions = append(got.Versions, r.Version.String())
+			}
+		}
+		result(t, got, c.want, err, answerKind(err), c.Error)
+	})
+}
+
+func TestModuleAnswers(t *testing.T) {
+	each(t, "module-answers", 40, func(t *testing.T, c struct {
+		Name, Note, Module, Version, Error string
+		Exchange                           exchange
+		Location                           module.Location
+	}) {
+		client := &regclient.Client{Transport: &transport.Client{HTTP: c.Exchange.client(), Retries: -1}, Hosts: services(addrs.MustParseModule(c.Module).Host())}
+		loc, err := client.ModuleLocation(t.Context(), addrs.MustParseModule(c.Module), addrs.MustParseModuleVersion(c.Version))
+		if loc == nil {
+			loc = &module.Location{}
+		}
+		loc.Module, loc.Version = addrs.Module{}, addrs.Version{}
+		result(t, shown(loc), shown(c.Location), err, answerKind(err), c.Error)
 	})
 }

@@ -1,0 +1,254 @@
+package layout_test
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"log"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/auth/login"
+	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/mirrorclient"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regserve"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
+	"github.com/tofureg/tofureg/transport/doccache"
+	"github.com/tofureg/tofureg/transport/throttle"
+	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// The functions of the files *_snippets_test.go stand in README.md and docs/*.md, letter by letter.
+// TestSnippets compares them, and the tests of snippetruns_test.go run them.
+
+func download(ctx context.Context, registry *regclient.Client, dir string) (*verify.Report, error) {
+	random, constraint := addrs.MustParseProvider("hashicorp/random"), addrs.MustParseProviderConstraint("~> 3.6")
+	pkg, err := provider.Find(ctx, registry, random, constraint, provider.Need{})
+	if err != nil {
+		return nil, err
+	}
+	return provider.Download(ctx, registry, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.Options{})
+}
+
+func newest(ctx context.Context, registry *regclient.Client) (addrs.Version, error) {
+	versions, err := registry.ProviderVersions(ctx, addrs.MustParseProvider("hashicorp/random"))
+	if err != nil {
+		return addrs.Version{}, err
+	}
+	return versions.Newest(addrs.MustParseProviderConstraint("~> 3.6"))
+}
+
+func ensure(ctx context.Context, source provider.Source, dir string, required map[addrs.Provider]addrs.ProviderConstraint) error {
+	lock, err := lockfile.Load(filepath.Join(dir, lockfile.Name))
+	if err != nil {
+		return err
+	}
+	installer := &install.Installer{
+		Source: source,
+		Dir:    &install.Dir{Path: filepath.Join(dir, ".terraform", "providers")},
+	}
+	result, err := installer.Ensure(ctx, required, lock)
+	for _, s := range result.Selections {
+		fmt.Println(s.Provider, s.Version, s.Executable)
+	}
+	return errors.Join(err, result.Lock.Save(filepath.Join(dir, lockfile.Name)))
+}
+
+func ensureAsUser(ctx context.Context, system cliconfig.System, dir string, required map[addrs.Provider]addrs.ProviderConstraint) error {
+	config, err := cliconfig.Load(system)
+	if err != nil {
+		return err // all mistakes in the configuration files, with file and line
+	}
+	for _, warning := range config.Warnings() {
+		log.Print(warning)
+	}
+	lock, err := lockfile.Load(filepath.Join(dir, lockfile.Name))
+	if err != nil {
+		return err
+	}
+	installer := config.Installer(filepath.Join(dir, ".terraform", "providers"))
+	result, err := installer.Ensure(ctx, required, lock)
+	return errors.Join(err, result.Lock.Save(filepath.Join(dir, lockfile.Name)))
+}
+
+func lockPlatforms(ctx context.Context, registry *regclient.Client, lock *lockfile.File) error {
+	random, version := addrs.MustParseProvider("hashicorp/random"), addrs.MustParseVersion("3.6.3")
+	platforms := []addrs.Platform{addrs.MustParsePlatform("linux_amd64"), addrs.MustParsePlatform("darwin_arm64")}
+	var options provider.HashOptions
+	locked := lock.Covers(random, version)
+	if locked {
+		options.Policy.SameRelease = lock.Accept(random, version)
+	}
+	reports, err := provider.Hashes(ctx, registry, random, version, platforms, options)
+	if err != nil {
+		return err // reports has the platforms that succeeded
+	}
+	for _, report := range reports {
+		hashes := report.Recordable()
+		if locked {
+			hashes = report.Local
+		}
+		if err := lock.Merge(random, version, addrs.MustParseProviderConstraint("~> 3.6"), hashes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func check(ctx context.Context, lock *lockfile.File, p addrs.Provider, v addrs.Version, file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	policy := verify.Policy{Accept: lock.Accept(p, v)}
+	_, err = policy.Check(ctx, verify.Evidence{}, file, info.Size())
+	if mismatch, ok := errors.AsType[*checksum.MismatchError](err); ok {
+		return fmt.Errorf("%s is not an archive that the lock file accepts: it has the hash %s", file.Name(), mismatch.Got)
+	}
+	return err
+}
+
+func explain(err error) string {
+	request, failed := errors.AsType[*failure.RequestError](err)
+	switch {
+	case errors.Is(err, provider.ErrNoPlatform):
+		return "the version has no package for this platform"
+	case errors.Is(err, provider.ErrNoVersion):
+		return "no version fits the constraint"
+	case errors.Is(err, provider.ErrNotFound):
+		return "the registry does not have this provider"
+	case errors.Is(err, provider.ErrUnauthorized):
+		return "log in to the registry"
+	case errors.Is(err, checksum.ErrMismatch):
+		return "the archive is not the expected one"
+	case provider.IsFault(err) && failed:
+		return fmt.Sprintf("try again later: %d attempts at %s failed", request.Attempts, request.URL)
+	}
+	return err.Error()
+}
+
+func fetchModule(ctx context.Context, registry *regclient.Client, dir string) (checksum.Hash, error) {
+	source := addrs.MustParseModuleSource("terraform-aws-modules/iam/aws//modules/iam-user")
+	versions, err := registry.ModuleVersions(ctx, source.Module)
+	if err != nil {
+		return checksum.Hash{}, err
+	}
+	version, err := versions.Newest(addrs.MustParseModuleConstraint("~> 5.0"))
+	if err != nil {
+		return checksum.Hash{}, err
+	}
+	report, err := module.Download(ctx, registry, source, version, dir, module.Options{Git: &module.Git{}, Replace: true})
+	if err != nil {
+		return checksum.Hash{}, err
+	}
+	fmt.Println("the module is in", report.ModuleDir())
+	return report.H1, nil
+}
+
+func fromMirror(ctx context.Context, lock *lockfile.File, mirror *mirrorclient.Client, dir string) (*verify.Report, error) {
+	random, constraint := addrs.MustParseProvider("hashicorp/random"), addrs.MustParseProviderConstraint("~> 3.6")
+	pkg, err := provider.Find(ctx, mirror, random, constraint, provider.Need{})
+	if err != nil {
+		return nil, err
+	}
+	policy := verify.Policy{AllowUnsigned: true} // trusts the hashes that the mirror states
+	if lock.Covers(random, pkg.Version) {
+		policy = verify.Policy{Accept: lock.Accept(random, pkg.Version)} // trusts the lock file only
+	}
+	return provider.Download(ctx, mirror, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.Options{Policy: policy})
+}
+
+func logIn(ctx context.Context, web *transport.Client, host svchost.Hostname, file auth.CredentialsFile, open func(url string) error) error {
+	web.Credentials = auth.Chain(auth.Environ(os.Environ()), file)
+	token, err := web.Credentials.Token(ctx, host)
+	if err != nil || !token.IsZero() {
+		return err // a source failed, or the user has a token
+	}
+	client := &login.Client{Transport: web, Store: file, Open: open}
+	_, err = client.Login(ctx, host)
+	return err
+}
+
+func TestNewest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // waits take no time
+		reg := regtest.New("registry.opentofu.org")
+		for _, version := range []string{"3.5.1", "3.6.3", "4.0.0"} {
+			reg.AddProvider(regtest.Provider{Address: "hashicorp/random", Version: version})
+		}
+		reg.AddFault(regtest.Fault{Kind: regtest.Versions, Status: http.StatusServiceUnavailable, First: 1})
+
+		version, err := newest(t.Context(), &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}})
+		if err != nil || version.String() != "3.6.3" {
+			t.Errorf("newest returns %s, %v; want 3.6.3", version, err)
+		}
+		if n := reg.Count(regtest.Versions); n != 2 {
+			t.Errorf("%d requests, want one and its repetition", n)
+		}
+	})
+}
+
+func cachedAndThrottled(dir string, base http.RoundTripper) *transport.Client {
+	throttled := &throttle.Transport{Base: base, PerSecond: 20, Parallel: 8}
+	cached := &doccache.Transport{Base: throttled, Dir: dir, FreshFor: time.Minute, StaleIfError: time.Hour}
+	return &transport.Client{HTTP: &http.Client{Transport: cached}}
+}
+
+func fillMirror(ctx context.Context, registry provider.Source, lock *lockfile.File, dir string) error {
+	mirror, err := mirrordir.Open(dir)
+	if err != nil {
+		return err
+	}
+	platforms := []addrs.Platform{addrs.MustParsePlatform("linux_amd64"), addrs.MustParsePlatform("darwin_arm64")}
+	added, err := mirror.AddLocked(ctx, registry, lock, platforms, mirrordir.Options{})
+	for _, a := range added {
+		fmt.Println(a.Provider, a.Version, a.Platform, "downloaded:", a.Fetched)
+	}
+	return err
+}
+
+func privateRegistry(providers provider.Source, modules module.Source, token string) http.Handler {
+	return &regserve.Handler{
+		Providers: providers,
+		Modules:   modules,
+		Host:      svchost.MustParse("registry.opentofu.org"),
+		Authorize: func(r *http.Request) error {
+			got := r.Header.Get("Authorization")
+			if subtle.ConstantTimeCompare([]byte(got), []byte("Bearer "+token)) != 1 {
+				return errors.New("unknown token")
+			}
+			return nil
+		},
+	}
+}
+
+func cacheServer(registry provider.Source, dir string) (http.Handler, error) {
+	mirror, err := mirrordir.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	allowed := &provider.Multi{Sources: []provider.NamedSource{{
+		Name:    "registry",
+		Source:  registry,
+		Include: []provider.Pattern{provider.MustParsePattern("registry.opentofu.org/hashicorp/*")},
+	}}}
+	cache := &mirrorserve.Cache{Source: allowed, Mirror: mirror}
+	return http.StripPrefix("/providers", &mirrorserve.Handler{Source: cache}), nil
+}
