@@ -17,8 +17,8 @@
 // or 200,000 words and symbols, and deeper nesting than 250 levels.
 //
 // With the rules of OpenTofu, sources and versions of modules may have variables, local values and the functions of
-// [github.com/zclconf/go-cty/cty/function/stdlib] that the CLI has too. Loops are not evaluated. With the rules of Terraform they must be
-// constant.
+// [github.com/zclconf/go-cty/cty/function/stdlib] that the CLI has too. Loops are not evaluated. With the rules of
+// Terraform they must be constant.
 //
 // # Locked modules
 //
@@ -29,5 +29,6 @@
 //
 // A package that several modules call is fetched once. Each module gets a copy with all files; the CLI omits files
 // with a leading dot in all copies but the first. Submodules and hooks of git are not fetched or run. Only what is
-// needed to install is checked: the CLI also refuses, for example, unknown blocks.
+// needed to install is checked: the CLI also refuses, for example, unknown blocks, and types of variables as in version
+// 0.11.
 package workdir

@@ -106,6 +106,29 @@ func TestOnePackage(t *testing.T) {
 	}
 }
 
+// TestOneClone: a git repository that many modules call is cloned once.
+func TestOneClone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	repository := repositoryOf(t, tree{files: map[string]string{"main.tf": "", "sub/main.tf": ""}})
+	var root strings.Builder
+	for i := range 8 {
+		fmt.Fprintf(&root, "module \"m%d\" {\n  source = \"git::file://REPO%s\"\n}\n", i, []string{"", "//sub"}[i%2])
+	}
+	d := w.dir(t, t.TempDir(), false)
+	tree{files: map[string]string{"main.tf": root.String()}}.with(repository).write(t, w, d.Path)
+	clones := 0
+	d.Modules.Progress = func(e module.Event) {
+		if e.Kind == module.EventStored {
+			clones++
+		}
+	}
+	result, err := d.Prepare(t.Context())
+	if err != nil || clones != 1 || len(result.Modules) != 9 {
+		t.Errorf("Prepare: %d clones, %+v, %v; want 1 for 8 modules", clones, result, err)
+	}
+}
+
 // TestProvidersEverywhere: providers are found where the clients find them.
 func TestProvidersEverywhere(t *testing.T) {
 	t.Parallel()
