@@ -17,9 +17,8 @@
 // String and MarshalText return the canonical form, which the parser accepts. Compare returns
 // -1, 0 or +1, and Equal is ==, for packages such as go-cmp.
 //
-// Parsed addresses and versions are safe in paths and URLs: no part is empty or "..", or
-// contains a separator or a control character. On Windows, a directory name cannot contain the
-// colon of a port, or be con or nul.
+// Parsed addresses and versions are safe in paths and URLs: no part is empty or "..", or contains a
+// separator or a control character.
 //
 // The CLI reads the versions of providers and modules differently. Use [ParseVersion] and
 // [ProviderConstraint] for providers, and [ParseModuleVersion] and [ModuleConstraint] for

@@ -22,9 +22,8 @@ import (
 // A Config is the configuration of a user. The zero Config is the configuration of a user
 // without files and variables.
 //
-// Set the fields before the first call. After it, a Config is safe for concurrent use. It
-// must not be copied. Each call of Credentials, Discovery, ProviderSource or Registry
-// returns the same value.
+// Set the fields before the first call. After it, a Config is safe for concurrent use. It must not
+// be copied.
 type Config struct {
 	// HTTP makes the requests of all clients. It can be nil, see [transport.Client].
 	HTTP *http.Client

@@ -21,8 +21,7 @@ import (
 // Client is a client of one network mirror. Only BaseURL is required. Set the fields before the
 // first call. After it a Client is safe for concurrent use and must not be copied.
 //
-// Concurrent calls with the same arguments and the same token share one request, and each gets its
-// own copy of the result. Results are not cached.
+// Concurrent calls share identical requests. Results are not cached.
 type Client struct {
 	// BaseURL is the base URL of the mirror, such as "https://mirror.example.com/providers/".
 	// It must use https, or http if Transport has AllowHTTP. It may have a port, but no user name,

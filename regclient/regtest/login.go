@@ -31,8 +31,8 @@ const maxForm = 64 << 10
 // it sends the browser back with a code, and exchanges the code for the token. [Registry.Browse]
 // acts as the browser, and [Registry.Require] requires the token.
 //
-// The server checks the client ID, PKCE with S256 (RFC 7636), the state, the redirect to
-// http://localhost:PORT/ or 127.0.0.1, and that each code is used once (RFC 6749).
+// The server checks the client ID, PKCE with S256, the state, the redirect, and that each code is
+// used once.
 //
 //	// The user refuses.
 //	reg.AddFault(regtest.Fault{Kind: regtest.LoginAuthz, Edit: func(doc map[string]any) {

@@ -19,8 +19,7 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// ErrOffline is returned if [Transport.Offline] is set and the answer is not cached. It is the
-// same value as [github.com/tofureg/tofureg/provider.ErrOffline].
+// ErrOffline means that [Transport.Offline] is set and the answer is not cached.
 var ErrOffline = fault.ErrOffline
 
 // A Transport is an [http.RoundTripper] that caches documents. The zero Transport passes all

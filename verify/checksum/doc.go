@@ -6,8 +6,6 @@
 // A matching hash proves that the package is unchanged; package
 // [github.com/tofureg/tofureg/verify] proves who published it.
 //
-// All functions are safe for concurrent use.
-//
 // # For sources
 //
 // Programs that handle lists of hashes use [WithScheme], [HasScheme], [Overlap] and [Sorted]; those
