@@ -41,6 +41,11 @@ type Config struct {
 	//	config.Tokens = func(user auth.Source) auth.Source { return auth.Chain(user, ours) }
 	Tokens func(user auth.Source) auth.Source
 
+	// Stamps lets Policy accept what earlier processes have computed, and Installer keep it in
+	// $XDG_CACHE_HOME/tofureg/stamps or ~/.cache/tofureg/stamps, see [install.Dir]. It has an effect on
+	// Linux only.
+	Stamps bool
+
 	// Logger, if not nil, logs requests and retries.
 	Logger *slog.Logger
 
@@ -57,6 +62,7 @@ type Config struct {
 	discovery once[*disco.Client]
 	registry  once[*regclient.Client]
 	source    once[provider.Source]
+	cache     once[*install.Dir]
 }
 
 // once creates a value when it is first needed.
@@ -147,7 +153,7 @@ func (c *Config) Credentials() auth.Source {
 
 // Installer returns a new [install.Installer] for the plugin directory dir, with
 // [Config.ProviderSource], [Config.Policy], [Config.PluginCacheDir] and
-// [Config.DevOverrides].
+// [Config.DevOverrides]. All of them share one Cache, so that each package in it is hashed once.
 //
 // TrustCache, which weakens the lock file, is set if the user permits it: if
 // plugin_cache_may_break_dependency_lock_file is true in any file, or
@@ -155,15 +161,23 @@ func (c *Config) Credentials() auth.Source {
 func (c *Config) Installer(dir string) *install.Installer {
 	in := &install.Installer{
 		Source:       c.ProviderSource(),
-		Dir:          &install.Dir{Path: dir},
+		Dir:          &install.Dir{Path: dir, Stamps: c.stampDir()},
 		TrustCache:   c.settings().mayBreakLock,
 		Policy:       c.Policy,
 		DevOverrides: c.DevOverrides(),
 	}
 	if cache := c.PluginCacheDir(); cache != "" {
-		in.Cache = &install.Dir{Path: cache}
+		in.Cache = c.cache.get(func() *install.Dir { return &install.Dir{Path: cache, Stamps: c.stampDir()} })
 	}
 	return in
+}
+
+// stampDir returns the directory for stamps, or "" if there are none.
+func (c *Config) stampDir() string {
+	if !c.Stamps {
+		return ""
+	}
+	return c.settings().system().stampDir()
 }
 
 // DefaultHost returns the host for [addrs.ParseProviderIn]: [addrs.DefaultHost], or

@@ -324,3 +324,52 @@ func (w *world) unpackDirectory(t *testing.T) {
 	dir := cfg.Methods()[0].Location
 	must.Do(t, errors.Join(os.RemoveAll(dir), os.Rename(in.Dir.Path, dir)))
 }
+
+// TestInstallersShareTheCache: what one installer knows about the cache, all know.
+func TestInstallersShareTheCache(t *testing.T) {
+	t.Parallel()
+	cache := t.TempDir()
+	cfg, err := cliconfig.Load(cliconfig.System{Environ: []string{"TF_PLUGIN_CACHE_DIR=" + cache}, Home: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := installer(t, cfg), installer(t, cfg)
+	if first.Cache == nil || first.Cache.Path != cache || first.Cache != second.Cache || first.Dir == second.Dir {
+		t.Errorf("installers have the caches %+v and %+v, want one with path %s", first.Cache, second.Cache, cache)
+	}
+}
+
+// TestStamps: stamps are kept in the cache directory of the user, and only if the caller asks.
+func TestStamps(t *testing.T) {
+	t.Parallel()
+	home, cache := t.TempDir(), t.TempDir()
+	for name, test := range map[string]struct {
+		sys    cliconfig.System
+		stamps bool
+		want   string
+	}{
+		"not asked for": {cliconfig.System{GOOS: "linux", Home: home}, false, ""},
+		"home":          {cliconfig.System{GOOS: "linux", Home: home}, true, home + "/.cache/tofureg/stamps"},
+		"variable":      {cliconfig.System{GOOS: "linux", Home: home, Environ: []string{"XDG_CACHE_HOME=" + cache}}, true, cache + "/tofureg/stamps"},
+		"relative":      {cliconfig.System{GOOS: "linux", Home: home, Environ: []string{"XDG_CACHE_HOME=x"}}, true, home + "/.cache/tofureg/stamps"},
+		"no home":       {cliconfig.System{GOOS: "linux", Environ: []string{}}, true, ""},
+		"macOS":         {cliconfig.System{GOOS: "darwin", Home: home}, true, ""},
+	} {
+		if runtime.GOOS == "windows" && test.want != "" {
+			continue // the paths of this test are those of Windows
+		}
+		test.sys.Environ = append(test.sys.Environ, "TF_PLUGIN_CACHE_DIR="+cache)
+		cfg, err := cliconfig.Load(test.sys)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		cfg.Stamps = test.stamps
+		in := installer(t, cfg)
+		if in.Dir.Stamps != test.want || in.Cache.Stamps != test.want || in.Policy(official).AllowStamps != test.stamps {
+			t.Errorf("%s: stamps in %q and %q, AllowStamps %t; want %q and %t", name, in.Dir.Stamps, in.Cache.Stamps, in.Policy(official).AllowStamps, test.want, test.stamps)
+		}
+	}
+	if cfg := new(cliconfig.Config); cfg.Policy(official).AllowStamps {
+		t.Error("the zero Config allows stamps")
+	}
+}

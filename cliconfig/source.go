@@ -186,12 +186,13 @@ func (e *exceptLocal) check(ctx context.Context, p addrs.Provider) error {
 //     demands signatures.
 //   - A mirror package needs neither signature nor hashes, but stated hashes must match.
 //
-// Unlike the CLI, it refuses signatures from the future, any stated hash that
+// With Config.Stamps it accepts the hashes that earlier processes have computed. Unlike the CLI, it
+// refuses signatures from the future, any stated hash that
 // does not match, and mirror packages with hashes only for other platforms. A hash in the
 // lock file replaces the signature.
 func (c *Config) Policy(p addrs.Provider) verify.Policy {
 	s := c.settings()
-	policy := verify.Policy{AllowExpired: !s.enforce.unexpired, AllowWeak: true, AllowAnyName: true}
+	policy := verify.Policy{AllowExpired: !s.enforce.unexpired, AllowWeak: true, AllowAnyName: true, AllowStamps: c.Stamps}
 	policy.AllowUnsigned = !s.mustSign(p)
 	policy.DropStated = s.mustSign(p)
 	// A policy does not know which method a package comes from, so it permits what one of

@@ -199,6 +199,7 @@ func (s System) list(dir string, keep func(name string) bool) ([]string, error) 
 const (
 	envConfigFile     = "TF_CLI_CONFIG_FILE"
 	envConfigFileOld  = "TERRAFORM_CONFIG"
+	envXDGCache       = "XDG_CACHE_HOME"
 	envXDGConfig      = "XDG_CONFIG_HOME"
 	envXDGData        = "XDG_DATA_HOME"
 	envXDGDataDirs    = "XDG_DATA_DIRS"
@@ -302,6 +303,18 @@ func (s System) appDirs() []string {
 		dirs[i] = s.join(dir, "terraform")
 	}
 	return dirs
+}
+
+// stampDir returns the directory for the stamps of package install in the user's cache directory, or "".
+func (s System) stampDir() string {
+	cache := s.getenv(envXDGCache)
+	if !s.isAbs(cache) {
+		cache = s.join(s.Home, ".cache")
+	}
+	if s.GOOS != "linux" {
+		return ""
+	}
+	return s.join(cache, "tofureg", "stamps")
 }
 
 // nonEmpty returns the paths that are not empty.

@@ -56,6 +56,12 @@ type Options struct {
 	// fails while a program has a file in the directory open.
 	Replace bool
 
+	// Stamps, if not empty, is a directory where processes of this user keep the hashes of packages for each
+	// other, as [github.com/tofureg/tofureg/provider/install.Dir] does. With Replace and H1, the old
+	// directory is not read if no file has changed since it was hashed. Only packages without symbolic
+	// links have stamps. If empty, each call reads the files.
+	Stamps string
+
 	// Parallel limits the concurrent downloads of [DownloadAll]. If zero or less, it is 16.
 	Parallel int
 
@@ -231,6 +237,7 @@ func follow(ctx context.Context, src Opener, start *Location, s *staging) (*Repo
 	}
 	defer got.root.Close()
 	report.H1, report.Size, report.Commit, report.Skipped = got.h1, got.size, got.commit, got.skipped
+	report.Believed = got.believed
 	slices.Sort(report.Skipped)
 	if want := s.o.H1; !want.IsZero() && want != got.h1 {
 		return nil, failed("verify", about, &checksum.MismatchError{Source: "expected hash", Want: []checksum.Hash{want}, Got: []checksum.Hash{got.h1}})

@@ -11,11 +11,13 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/stamp"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -173,14 +175,23 @@ func (s *staging) find(ctx context.Context, want checksum.Hash, subdir string) *
 		return nil
 	}
 	if opened, err := root.Stat("."); err == nil && os.SameFile(named, opened) && s.checkSize(ctx, root) == nil {
-		if got, err := checksum.L1Dir(ctx, fsx.Tree(ctx, root)); err == nil && got == want {
+		if got, since, err := s.hash(ctx, root); err == nil && got == want {
 			if _, err := findSubdir(root, subdir); err == nil {
-				return &unpacked{root: root, h1: want, reused: true}
+				return &unpacked{root: root, h1: want, reused: true, believed: since}
 			}
 		}
 	}
 	root.Close()
 	return nil
+}
+
+// hash returns the hash of a directory, and the time of its computation if that was an earlier call.
+func (s *staging) hash(ctx context.Context, root *os.Root) (h checksum.Hash, since time.Time, err error) {
+	if s.o.Stamps != "" {
+		return new(stamp.Memory).Hash(ctx, root, s.o.Stamps, checksum.L1Dir)
+	}
+	h, err = checksum.L1Dir(ctx, fsx.Tree(ctx, root))
+	return h, since, err
 }
 
 // checkSize refuses a directory that is larger than any package that would be accepted.

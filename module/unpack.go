@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
@@ -25,12 +26,13 @@ import (
 
 // unpacked is a package in the staging directory, or one that is reused at the target.
 type unpacked struct {
-	root    *os.Root // the caller closes it
-	h1      checksum.Hash
-	size    int64    // of the archive
-	commit  string   // from a git repository
-	skipped []string // at most maxSkipped omitted names
-	reused  bool
+	root     *os.Root // the caller closes it
+	h1       checksum.Hash
+	size     int64    // of the archive
+	commit   string   // from a git repository
+	skipped  []string // at most maxSkipped omitted names
+	reused   bool
+	believed time.Time // see Report
 }
 
 // maxSkipped is the maximum length of Report.Skipped.

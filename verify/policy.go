@@ -66,6 +66,11 @@ type Policy struct {
 	// AllowAnyName accepts file names that do not match [Evidence.Requested].
 	AllowAnyName bool
 
+	// AllowStamps accepts the h1 of an installed package that an earlier process of this user has
+	// computed, if no file has changed since, as far as the file system tells; see Stamps of
+	// [github.com/tofureg/tofureg/provider/install.Dir]. If false, each process reads the files.
+	AllowStamps bool
+
 	// DropStated leaves [Report.Stated] empty, as Terraform does, and OpenTofu if
 	// OPENTOFU_ENFORCE_GPG_VALIDATION is "true". It is also empty with Accept, SameRelease, Keys or
 	// Fingerprints: for a locked version, and for what pinned keys do not cover.

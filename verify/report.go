@@ -3,6 +3,7 @@ package verify
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -56,6 +57,11 @@ type Report struct {
 	// platforms: the registry states them beside a zh that is signed. [Policy.DropStated] says when
 	// there are none.
 	Stated []checksum.Hash `json:"stated,omitempty"`
+
+	// Believed is when the h1 in Local was computed, if it is of an earlier call, or with
+	// [Policy.AllowStamps] of another process: no file has changed since then, as far as the file
+	// system tells. It is zero if this call has read the files.
+	Believed time.Time `json:"believed,omitzero"`
 }
 
 // Recordable returns the hashes that a lock file may record for the version: computed ones, those that

@@ -11,10 +11,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/stamp"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -32,10 +34,21 @@ var (
 )
 
 // Dir is a plugin directory with unpacked packages at HOST/NAMESPACE/TYPE/VERSION/OS_ARCH, where
-// HOST is in Unicode. A Dir can be copied and is safe for concurrent use.
+// HOST is in Unicode. A Dir is safe for concurrent use and must not be copied after the first use.
+//
+// A Dir remembers the h1 of packages. [Dir.Install] and [Installer.Ensure] use it again while no file
+// has changed; the documentation of the package has the rules. Installers that share a Dir as their
+// Cache read each package once.
 type Dir struct {
 	// Path is the directory, or a symbolic link to it. Install creates it if it does not exist.
 	Path string
+
+	// Stamps, if not empty, is a directory where processes of this user keep the h1 of packages for each
+	// other. It is created if it does not exist; other users must not be able to access it. Only calls
+	// with [verify.Policy.AllowStamps] use it. Installer uses that of Cache if there is a Cache.
+	Stamps string
+
+	known stamp.Memory
 }
 
 // Package is a package in a [Dir].
@@ -84,15 +97,24 @@ func isProgram(name string, of addrs.Provider) bool {
 	return ok && (rest == "" || rest[0] == '_' || rest[0] == '.') && !strings.Contains(rest, "/")
 }
 
-// h1 reads the directory of the package and returns its h1. The error wraps [checksum.ErrIrregular] for
-// anything but files and directories.
-func (p *Package) h1(ctx context.Context) (checksum.Hash, error) {
+// h1 returns the h1 of the directory of the package, and the time of its computation if that was an
+// earlier call, as known to the Dir. If known is nil, it reads the files. The error wraps
+// [checksum.ErrIrregular] for anything but files and directories.
+func (p *Package) h1(ctx context.Context, known *Dir, stamps bool) (h1 checksum.Hash, since time.Time, err error) {
 	root, err := os.OpenRoot(p.Dir)
 	if err != nil {
-		return checksum.Hash{}, err
+		return h1, since, err
 	}
 	defer root.Close()
-	return checksum.H1Dir(ctx, fsx.Tree(ctx, root))
+	if known == nil {
+		h1, err = checksum.H1Dir(ctx, fsx.Tree(ctx, root))
+		return h1, since, err
+	}
+	dir := ""
+	if stamps {
+		dir = known.Stamps
+	}
+	return known.known.Hash(ctx, root, dir, checksum.H1Dir)
 }
 
 // Installed is a package of a [Dir] with verified content.
@@ -122,21 +144,21 @@ func (d *Dir) PathOf(p addrs.Provider, v addrs.Version, on addrs.Platform) strin
 
 // Lookup returns an installed package if its content has one of the accepted hashes, for example
 // those of a lock file. It takes no lock and writes nothing. Only an h1 can match: if accept has an
-// h1, Lookup reads and hashes the content, otherwise it accepts no package.
+// h1, Lookup always reads and hashes the content, otherwise it accepts no package.
 //
 // The error wraps [ErrNotInstalled], [ErrLinked] if a directory above the package is a link,
 // [checksum.ErrIrregular] for links or devices in the package, or [verify.ErrNotAccepted] and a
 // [*checksum.MismatchError] for other content. If Path is empty, it wraps none of these.
 func (d *Dir) Lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform, accept []checksum.Hash) (*Installed, error) {
 	// A nil Accept would disable the check, so it must not be nil.
-	found, err := d.lookUp(ctx, p, v, on, verify.Policy{Accept: append([]checksum.Hash{}, accept...)})
+	found, err := d.lookUp(ctx, nil, p, v, on, verify.Policy{Accept: append([]checksum.Hash{}, accept...)})
 	if err != nil {
 		return nil, failed("look up", subject(p, v, on), err)
 	}
 	return found, nil
 }
 
-func (d *Dir) lookUp(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform, policy verify.Policy) (*Installed, error) {
+func (d *Dir) lookUp(ctx context.Context, known *Dir, p addrs.Provider, v addrs.Version, on addrs.Platform, policy verify.Policy) (*Installed, error) {
 	root, err := d.open()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNotInstalled
@@ -154,9 +176,10 @@ func (d *Dir) lookUp(ctx context.Context, p addrs.Provider, v addrs.Version, on 
 		return nil, err
 	}
 	var local []checksum.Hash
+	var since time.Time
 	if policy.Accept == nil || checksum.HasScheme(policy.Accept, checksum.SchemeH1) {
-		h1, err := pkg.h1(ctx)
-		if err != nil {
+		var h1 checksum.Hash
+		if h1, since, err = pkg.h1(ctx, known, policy.AllowStamps); err != nil {
 			return nil, err
 		}
 		local = []checksum.Hash{h1}
@@ -165,6 +188,7 @@ func (d *Dir) lookUp(ctx context.Context, p addrs.Provider, v addrs.Version, on 
 	if err != nil {
 		return nil, err
 	}
+	report.Believed = since
 	return &Installed{Package: *pkg, Report: report, Reused: true}, nil
 }
 
@@ -440,7 +464,7 @@ func (at *location) packageWith(ctx context.Context, hashes []checksum.Hash, dir
 			return pkg, nil
 		}
 	}
-	h1, err := pkg.h1(ctx)
+	h1, _, err := pkg.h1(ctx, nil, false)
 	if ctx.Err() != nil {
 		return nil, fault.Ended(ctx)
 	}

@@ -21,8 +21,17 @@
 // # Trust
 //
 // Signatures and zh hashes cover archives; only h1 hashes cover unpacked directories. If the lock file has the h1 of an installed package, the package is used
-// without a request. Otherwise the archive is downloaded and verified. Packages are hashed each
-// time they are used.
+// without a request. Otherwise the archive is downloaded and verified.
+//
+// A package is hashed when it is used, unless a [Dir] has hashed it before and no file has changed since,
+// as far as the file system tells. Then the report says when it was hashed: [verify.Report.Believed]. This
+// is so only on Linux, on ext4, xfs and btrfs, and only if the package and all directories above it
+// belong to this user or root, and no other user can write to them. Elsewhere packages are hashed each time.
+// [Dir.Lookup] always hashes.
+//
+// With [Dir.Stamps] and [verify.Policy.AllowStamps], this holds for later processes of the user, until
+// the next boot and for a week. A package is not believed in the first milliseconds after its installation,
+// so the next run hashes it.
 //
 // All users of a shared cache must trust the users who can write to it: these can change a package
 // after its verification.

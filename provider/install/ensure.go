@@ -239,7 +239,7 @@ func (j *job) lookUp(ctx context.Context) (*found, error) {
 	case j.policy.RequireSignature:
 		missing = "the policy demands a signature, which an installed package does not have"
 	default:
-		policy.Accept = j.lock.Accept(j.s.Provider, j.s.Version)
+		policy = verify.Policy{Accept: j.lock.Accept(j.s.Provider, j.s.Version), AllowStamps: j.policy.AllowStamps}
 		places = []place{{j.in.Dir, FromDir}}
 		if j.in.Cache != nil {
 			places = append(places, place{j.in.Cache, FromCache})
@@ -251,7 +251,8 @@ func (j *job) lookUp(ctx context.Context) (*found, error) {
 		if err != nil {
 			return nil, err
 		}
-		pkg, err := at.dir.lookUp(ctx, j.s.Provider, j.s.Version, j.platform, policy)
+		// The packages in Dir may be links into Cache.
+		pkg, err := at.dir.lookUp(ctx, cmp.Or(j.in.Cache, j.in.Dir), j.s.Provider, j.s.Version, j.platform, policy)
 		release()
 		switch {
 		case err == nil:

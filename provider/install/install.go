@@ -48,8 +48,8 @@ type Options struct {
 // If pkg.Dir is set, Install links or copies this directory and judges its h1. Then src may be nil
 // if the policy needs no evidence.
 func (d *Dir) Install(ctx context.Context, src provider.Opener, pkg *provider.Package, o Options) (*Installed, error) {
-	i := &installation{src: src, pkg: pkg, o: o}
-	done, err := i.run(ctx, d)
+	i := &installation{dir: d, src: src, pkg: pkg, o: o}
+	done, err := i.run(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = fault.Ended(ctx) // the cause of err
@@ -66,17 +66,18 @@ func (d *Dir) Install(ctx context.Context, src provider.Opener, pkg *provider.Pa
 
 // installation is one call of Install.
 type installation struct {
+	dir *Dir
 	src provider.Opener
 	pkg *provider.Package
 	o   Options
 	at  *location // to install to
 }
 
-func (i *installation) run(ctx context.Context, d *Dir) (*Installed, error) {
+func (i *installation) run(ctx context.Context) (*Installed, error) {
 	if i.pkg == nil {
 		return nil, errors.New("the package is nil")
 	}
-	root, err := d.create()
+	root, err := i.dir.create()
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +135,7 @@ func (i *installation) reuse(ctx context.Context, n *note) (*Installed, error) {
 	if err != nil {
 		return nil, err
 	}
-	h1, err := installed.h1(ctx)
+	h1, at, err := installed.h1(ctx, i.dir, i.o.Policy.AllowStamps)
 	if err != nil {
 		return nil, ctx.Err() // replace a package that cannot be read
 	}
@@ -150,6 +151,7 @@ func (i *installation) reuse(ctx context.Context, n *note) (*Installed, error) {
 	if err != nil || report.Trust < verify.Checked {
 		return nil, nil
 	}
+	report.Believed = at
 	return &Installed{Package: *installed, Report: report, Reused: true}, nil
 }
 

@@ -47,47 +47,26 @@ func (t *Transport) open(look bool) (*store, error) {
 
 // openStore opens the directory and creates it if it does not exist.
 func openStore(dir string) (*store, error) {
-	root, err := openVersion(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := os.MkdirAll(filepath.Join(dir, version), 0o700); err != nil {
-			return nil, err
-		}
-		root, err = openVersion(dir)
-	}
+	root, err := fsx.OpenPrivateDir(dir, version)
 	if err != nil {
 		return nil, err
 	}
-	s := &store{root}
-	if err := s.check(false); err != nil {
-		root.Close()
-		return nil, err
-	}
-	return s, nil
+	return &store{root}, nil
 }
 
 // check checks that the open directory is private, and if look is set, that it still has its name.
 func (s *store) check(look bool) error {
-	info, err := s.Stat(".")
-	if err != nil {
-		return err
-	}
 	if look {
+		info, err := s.Stat(".")
+		if err != nil {
+			return err
+		}
 		here, err := os.Lstat(s.Name())
 		if err != nil || !os.SameFile(info, here) {
 			return errors.Join(errors.New("the directory has been replaced"), err)
 		}
 	}
-	return checkPrivate(s.Name(), info)
-}
-
-// openVersion opens the directory of entries in dir. It does not follow a symlink out of dir.
-func openVersion(dir string) (*os.Root, error) {
-	parent, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer parent.Close()
-	return parent.OpenRoot(version)
+	return fsx.CheckPrivate(s.Root)
 }
 
 // read returns an entry. The file is removed if it is damaged.

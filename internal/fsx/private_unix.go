@@ -1,6 +1,6 @@
 //go:build unix
 
-package doccache
+package fsx
 
 import (
 	"fmt"

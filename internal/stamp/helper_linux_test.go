@@ -1,0 +1,147 @@
+package stamp_test
+
+import (
+	"context"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/stamp"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// in is a directory on a file system of the list. Without it, the tests run wherever [testing.T.TempDir]
+// is, and say that this is an ext4.
+var in = flag.String("stamp.in", "", "directory on ext4, xfs or btrfs")
+
+// tempDir returns an empty directory to which only this user can write, whatever the umask is.
+func tempDir(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	if *in != "" {
+		var err error
+		if dir, err = os.MkdirTemp(*in, "stamp"); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.RemoveAll(dir) })
+	}
+	must(t, os.Chmod(dir, 0o755))
+	return dir
+}
+
+// system is a System for tests in tempDir.
+func system() stamp.System {
+	if *in != "" {
+		return stamp.System{}
+	}
+	return stamp.System{Statfs: isType(unix.EXT4_SUPER_MAGIC)}
+}
+
+// isType returns a Statfs for which all file systems have this type.
+func isType(magic int64) func(*os.File) (int64, error) {
+	return func(*os.File) (int64, error) { return magic, nil }
+}
+
+// tree is a directory, and hashes it.
+type tree struct {
+	*stamp.Memory
+	dir    string
+	stamps string // if not empty, each call is one of another process, with stamps here
+	hashed int    // calls that read the files
+}
+
+// newStamped returns a newTree with stamps.
+func newStamped(t testing.TB) *tree {
+	t.Helper()
+	x := newTree(t)
+	x.stamps = filepath.Join(tempDir(t), "stamps")
+	return x
+}
+
+// newTree returns a directory PARENT/package with some files, whose times are not young.
+func newTree(t testing.TB) *tree {
+	t.Helper()
+	x := &tree{Memory: &stamp.Memory{System: system()}, dir: filepath.Join(tempDir(t), "parent", "package")}
+	makeTree(t, x.dir, "content")
+	return x
+}
+
+func makeTree(t testing.TB, dir, content string) {
+	t.Helper()
+	must(t, os.MkdirAll(filepath.Join(dir, "docs"), 0o755))
+	write(t, filepath.Join(dir, "program"), content)
+	write(t, filepath.Join(dir, "docs", "text"), "text")
+	disktest.Tick(t, filepath.Dir(dir))
+}
+
+// write writes a file in place.
+func write(t testing.TB, name, content string) {
+	t.Helper()
+	must(t, os.WriteFile(name, []byte(content), 0o644))
+}
+
+// changed returns the change time of a file.
+func changed(t testing.TB, name string) time.Time {
+	t.Helper()
+	info, err := os.Lstat(name)
+	must(t, err)
+	return time.Unix(info.Sys().(*syscall.Stat_t).Ctim.Unix())
+}
+
+// hash hashes the tree and checks the result. It reports whether an earlier result was used.
+func (x *tree) hash(t testing.TB) (known bool) {
+	t.Helper()
+	root, err := os.OpenRoot(x.dir)
+	must(t, err)
+	defer root.Close()
+	before := x.hashed
+	if x.stamps != "" {
+		x.Memory = &stamp.Memory{System: x.System}
+	}
+	got, at, err := x.Hash(t.Context(), root, x.stamps, x.compute)
+	must(t, err)
+	want, err := checksum.L1Dir(t.Context(), os.DirFS(x.dir).(fs.ReadLinkFS))
+	must(t, err)
+	if got != want {
+		t.Errorf("Hash = %v, the directory has %v", got, want)
+	}
+	if known = x.hashed == before; known == at.IsZero() {
+		t.Errorf("Hash read the files: %t, but returned the time %v", !known, at)
+	}
+	return known
+}
+
+func (x *tree) compute(ctx context.Context, fsys fs.FS) (checksum.Hash, error) {
+	x.hashed++
+	return checksum.L1Dir(ctx, fsys)
+}
+
+// want hashes the tree and fails the test unless an earlier result was used, or not.
+func (x *tree) want(t testing.TB, known bool) {
+	t.Helper()
+	if got := x.hash(t); got != known {
+		t.Errorf("an earlier result was used: %t, want %t", got, known)
+	}
+}
+
+// files returns the paths of the stamps.
+func (x *tree) files(t testing.TB) []string {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(x.stamps, "v1", "*.stamp"))
+	must(t, err)
+	return list
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
