@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log"
 	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -13,8 +14,7 @@ import (
 func ExampleParseProvider() {
 	p, err := addrs.ParseProvider("HashiCorp/aws")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(p)
 	fmt.Println(p.Display())
@@ -41,8 +41,7 @@ func ExampleParseProviderIn() {
 	host := svchost.MustParse("registry.example.com")
 	p, err := addrs.ParseProviderIn(host, "acme/alpha")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(p)
 	// Output: registry.example.com/acme/alpha
@@ -76,8 +75,7 @@ func ExampleVersion_Compare() {
 func ExampleProviderConstraint_Allows() {
 	c, err := addrs.ParseProviderConstraint("~> 5.0, != 5.3")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(c)
 	for _, s := range []string{"5.2.0", "5.3.0", "5.4.0-beta", "6.0.0"} {
@@ -115,8 +113,7 @@ func ExampleParseModuleConstraint() {
 	for _, s := range []string{"1.0.0-beta", ">= 1.0.0-beta"} {
 		c, err := addrs.ParseModuleConstraint(s)
 		if err != nil {
-			fmt.Println(err)
-			return
+			log.Fatal(err)
 		}
 		fmt.Println(c, c.Allows(addrs.MustParseModuleVersion("v1.0.0-beta")))
 	}
@@ -128,8 +125,7 @@ func ExampleParseModuleConstraint() {
 func ExampleParseModuleSource() {
 	s, err := addrs.ParseModuleSource("terraform-aws-modules/iam/aws//modules/iam-user")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(s.Module)
 	fmt.Println(s.Subdir)
@@ -148,8 +144,7 @@ func Example_json() {
 	var p pin
 	err := json.Unmarshal([]byte(`{"Provider": "hashicorp/aws", "Version": "5.1", "Platforms": {"linux_amd64": "x"}}`), &p)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	b, err := json.Marshal(p)
 	fmt.Println(string(b), err)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/disco/svchost"
 )
 
 // checkRefused checks an error of a parser.
@@ -33,6 +34,16 @@ func checkPrintable(t *testing.T, err error) {
 	if strings.ContainsAny(msg, "\n\r\x00\x1b\u202e") || len(msg) > 2000 {
 		t.Errorf("unfit for a terminal: %q", msg)
 	}
+}
+
+// wire is a hostname that svchost refuses in addresses, but not in answers.
+func wire(t *testing.T) svchost.Hostname {
+	t.Helper()
+	h, err := svchost.FromWire("my_mirror.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
 }
 
 // checkText checks that unmarshalling the text of v gives v.

@@ -14,7 +14,7 @@ var w64 = strings.Repeat("a", 64)
 
 func TestParseModule(t *testing.T) {
 	t.Parallel()
-	tests := []struct{ in, want string }{
+	for _, tt := range []struct{ in, want string }{
 		{"terraform-aws-modules/vpc/aws", opentofu + "terraform-aws-modules/vpc/aws"},
 		{opentofu + "terraform-aws-modules/vpc/aws", opentofu + "terraform-aws-modules/vpc/aws"},
 		{"Example.com:443/Acme/My_Net-2/aws", "example.com/Acme/My_Net-2/aws"},
@@ -26,8 +26,7 @@ func TestParseModule(t *testing.T) {
 		{"a/b/c", opentofu + "a/b/c"},
 		{"a--b/c__d/0", opentofu + "a--b/c__d/0"},
 		{w64 + "/" + w64 + "/" + w64, opentofu + w64 + "/" + w64 + "/" + w64},
-	}
-	for _, tt := range tests {
+	} {
 		m, err := addrs.ParseModule(tt.in)
 		if err != nil {
 			t.Errorf("ParseModule(%q): %v", tt.in, err)
@@ -103,11 +102,7 @@ func TestParseModuleIn(t *testing.T) {
 	if s, err := addrs.ParseModuleSourceIn(svchost.Hostname{}, "a/b/c"); err != nil || s.Module.Host() != addrs.DefaultHost() {
 		t.Errorf("ParseModuleSourceIn with the zero host = %q, %v; want DefaultHost", s, err)
 	}
-	wire, err := svchost.FromWire("my_mirror.example")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for host, reason := range map[svchost.Hostname]string{wire: "hostname", svchost.MustParse("localhost:8443"): "dot"} {
+	for host, reason := range map[svchost.Hostname]string{wire(t): "hostname", svchost.MustParse("localhost:8443"): "dot"} {
 		_, err := addrs.ParseModuleIn(host, "a/b/c")
 		checkRefused(t, err, "module address", "a/b/c", reason)
 	}
@@ -128,7 +123,7 @@ func TestParseSubdir(t *testing.T) {
 
 func TestParseModuleSource(t *testing.T) {
 	t.Parallel()
-	tests := []struct{ in, want, subdir string }{
+	for _, tt := range []struct{ in, want, subdir string }{
 		{"a/b/c", opentofu + "a/b/c", ""},
 		{"a/b/c//", opentofu + "a/b/c", ""},
 		{"a/b/c//./", opentofu + "a/b/c", ""},
@@ -140,8 +135,7 @@ func TestParseModuleSource(t *testing.T) {
 		{"a/b/c//..x/y", opentofu + "a/b/c//..x/y", "..x/y"},
 		{"a/b/c//ü *", opentofu + "a/b/c//ü *", "ü *"},
 		{"a/b/c//" + strings.Repeat("x", 2048), opentofu + "a/b/c//" + strings.Repeat("x", 2048), strings.Repeat("x", 2048)},
-	}
-	for _, tt := range tests {
+	} {
 		s, err := addrs.ParseModuleSource(tt.in)
 		if err != nil || s.String() != tt.want || s.Subdir != tt.subdir {
 			t.Errorf("ParseModuleSource(%q) = %q, subdirectory %q, %v; want %q, %q", tt.in, s, s.Subdir, err, tt.want, tt.subdir)

@@ -15,7 +15,7 @@ import (
 func TestParseProvider(t *testing.T) {
 	t.Parallel()
 	const o = "registry.opentofu.org/"
-	tests := []struct{ in, want, display string }{
+	for _, tt := range []struct{ in, want, display string }{
 		{"aws", o + "hashicorp/aws", "hashicorp/aws"},
 		{"hashicorp/aws", o + "hashicorp/aws", "hashicorp/aws"},
 		{"HashiCorp/AWS", o + "hashicorp/aws", "hashicorp/aws"},
@@ -39,8 +39,7 @@ func TestParseProvider(t *testing.T) {
 		{"acme/al\u00adpha", o + "acme/alpha", "acme/alpha"},
 		{"acme/ﬁrst", o + "acme/first", "acme/first"},
 		{strings.Repeat("a", 512) + "/" + strings.Repeat("b", 512), o + strings.Repeat("a", 512) + "/" + strings.Repeat("b", 512), strings.Repeat("a", 512) + "/" + strings.Repeat("b", 512)},
-	}
-	for _, tt := range tests {
+	} {
 		p, err := addrs.ParseProvider(tt.in)
 		if err != nil {
 			t.Errorf("ParseProvider(%q): %v", tt.in, err)
@@ -111,12 +110,11 @@ func TestParseProviderRefuses(t *testing.T) {
 func TestParseProviderIn(t *testing.T) {
 	t.Parallel()
 	host := svchost.MustParse("registry.example.com")
-	tests := []struct{ in, want string }{
+	for _, tt := range []struct{ in, want string }{
 		{"aws", "registry.example.com/hashicorp/aws"},
 		{"acme/alpha", "registry.example.com/acme/alpha"},
 		{"registry.opentofu.org/acme/alpha", "registry.opentofu.org/acme/alpha"},
-	}
-	for _, tt := range tests {
+	} {
 		if p, err := addrs.ParseProviderIn(host, tt.in); err != nil || p.String() != tt.want {
 			t.Errorf("ParseProviderIn(%q, %q) = %q, %v; want %q", host, tt.in, p, err, tt.want)
 		}
@@ -127,11 +125,7 @@ func TestParseProviderIn(t *testing.T) {
 	if pe := checkRefused(t, err, "provider address", "", ""); pe.Suggestion != "registry.example.com/hashicorp/aws" {
 		t.Errorf("suggestion %q, want the address at %s", pe.Suggestion, host)
 	}
-	wire, err := svchost.FromWire("my_mirror.example")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = addrs.ParseProviderIn(wire, "aws")
+	_, err = addrs.ParseProviderIn(wire(t), "aws")
 	checkRefused(t, err, "provider address", "aws", "hostname")
 	if p, err := addrs.ParseProviderIn(svchost.Hostname{}, "aws"); err != nil || p.Host() != addrs.DefaultHost() {
 		t.Errorf("with the zero host: %q, %v", p, err)
@@ -184,17 +178,13 @@ func TestProviderRunes(t *testing.T) {
 
 func TestNewProviderRefuses(t *testing.T) {
 	t.Parallel()
-	wire, err := svchost.FromWire("my_mirror.example")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, tt := range []struct {
 		host           svchost.Hostname
 		namespace, typ string
 		reason         string
 	}{
 		{svchost.Hostname{}, "acme", "alpha", "missing"},
-		{wire, "acme", "alpha", "hostname"},
+		{wire(t), "acme", "alpha", "hostname"},
 		{addrs.DefaultHost(), "a/b", "alpha", "not allowed"},
 		{addrs.DefaultHost(), "acme", "../alpha", "not allowed"},
 		{addrs.DefaultHost(), "", "alpha", "empty"},
@@ -208,7 +198,7 @@ func TestNewProviderRefuses(t *testing.T) {
 
 func TestProviderKinds(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
+	for _, tt := range []struct {
 		in              string
 		legacy, builtIn bool
 	}{
@@ -219,8 +209,7 @@ func TestProviderKinds(t *testing.T) {
 		{"builtin/terraform", false, false},
 		{"terraform.io/hashicorp/terraform", false, false},
 		{"terraform.io:8443/builtin/terraform", false, false},
-	}
-	for _, tt := range tests {
+	} {
 		p := addrs.MustParseProvider(tt.in)
 		if p.IsLegacy() != tt.legacy || p.IsBuiltIn() != tt.builtIn {
 			t.Errorf("%q: IsLegacy %v, IsBuiltIn %v; want %v, %v", tt.in, p.IsLegacy(), p.IsBuiltIn(), tt.legacy, tt.builtIn)

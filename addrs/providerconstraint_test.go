@@ -145,14 +145,13 @@ func TestProviderConstraintZero(t *testing.T) {
 
 func TestProviderConstraintAnd(t *testing.T) {
 	t.Parallel()
-	tests := []struct{ a, b, want string }{
+	for _, tt := range []struct{ a, b, want string }{
 		{"", ">= 1", ">= 1.0.0"},
 		{"~> 1.0", "!= 1.5, ~> 1.0", "~> 1.0, != 1.5.0"},
 		{"< 2", ">= 1", ">= 1.0.0, < 2.0.0"},
 		{"1.0.0-beta", ">= 0.9", ">= 0.9.0, 1.0.0-beta"},
 		{"1.0.0-beta", "1.0.0-beta", "1.0.0-beta"},
-	}
-	for _, tt := range tests {
+	} {
 		a, b := addrs.MustParseProviderConstraint(tt.a), addrs.MustParseProviderConstraint(tt.b)
 		for _, c := range []addrs.ProviderConstraint{a.And(b), b.And(a)} {
 			if c.String() != tt.want || c != addrs.MustParseProviderConstraint(tt.want) {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 )
 
@@ -53,8 +54,7 @@ func TestDownloadAllAtATime(t *testing.T) {
 			src, requests := many(t, dir, 10)
 			src.delay = 200 * time.Millisecond
 			start := time.Now()
-			results, err := module.DownloadAll(t.Context(), src, requests, module.Options{Parallel: parallel})
-			must(t, err)
+			results := must.Get(module.DownloadAll(t.Context(), src, requests, module.Options{Parallel: parallel}))(t)
 			if took := time.Since(start); took != delays*src.delay || len(src.asked) != 3*10 {
 				t.Errorf("Parallel %d: took %v and %d requests, want %v and 30", parallel, took, len(src.asked), delays*src.delay)
 			}
@@ -114,7 +114,7 @@ func TestDownloadAllFailures(t *testing.T) {
 	requests[3].H1 = h1(t, files{"main.tf": "other"})
 	requests[4].H1 = h1(t, files{"main.tf": "m4"})
 	requests[5].Version = addrs.MustParseVersion("0.9.0")
-	must(t, os.WriteFile(requests[0].Dir, nil, 0o644))
+	must.Do(t, os.WriteFile(requests[0].Dir, nil, 0o644))
 	results, err := module.DownloadAll(t.Context(), src, requests, module.Options{H1: h1(t, example)})
 	if len(results) != 6 || err == nil {
 		t.Fatalf("%d results, %v", len(results), err)

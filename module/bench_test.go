@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 )
 
@@ -54,9 +55,7 @@ func BenchmarkDownload(b *testing.B) {
 			src := opening(func() (*module.Body, error) { return &module.Body{ReadCloser: archiveOf(content, n)}, nil })
 			for b.Loop() {
 				dir := filepath.Join(b.TempDir(), "module")
-				if _, err := module.DownloadLocation(b.Context(), src, at(b, archiveURL), dir, module.Options{}); err != nil {
-					b.Fatal(err)
-				}
+				must.Get(module.DownloadLocation(b.Context(), src, at(b, archiveURL), dir, module.Options{}))(b)
 				b.StopTimer()
 				os.RemoveAll(dir)
 				b.StartTimer()

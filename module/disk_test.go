@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 )
 
@@ -91,9 +92,7 @@ func TestChild(t *testing.T) {
 			bytes.NewReader(content[:len(content)/2]), said("half"), bytes.NewReader(content[len(content)/2:]), said("all")))}, nil
 	})
 	o := module.Options{Replace: *fetchOver, Progress: func(e module.Event) { step(string(e.Kind)) }}
-	if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), *fetchTo, o); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(module.DownloadLocation(t.Context(), src, at(t, archiveURL), *fetchTo, o))(t)
 }
 
 // startFetch starts a process and waits until it has reached the step.
@@ -110,9 +109,7 @@ func TestKilled(t *testing.T) {
 	parent := t.TempDir()
 	alive := startFetch(t, filepath.Join(parent, "alive"), "zip", "half")
 	left := func() (names []string) {
-		entries, err := os.ReadDir(parent)
-		must(t, err)
-		for _, e := range entries {
+		for _, e := range must.Get(os.ReadDir(parent))(t) {
 			if strings.HasPrefix(e.Name(), ".") {
 				names = append(names, e.Name())
 			}
@@ -165,7 +162,7 @@ var (
 // staging directory, even if it fetches nothing.
 func TestKilledReplacing(t *testing.T) {
 	t.Parallel()
-	skipWithoutExchange(t)
+	disktest.SkipWithoutExchange(t)
 	content := packed(t, example.entries())["zip"]
 	for _, step := range []string{"open", "half", "all", "stored"} {
 		dir := target(t)
@@ -196,9 +193,7 @@ func replaceOften(t *testing.T) {
 	for round := range 100_000 {
 		pack := []files{example, earlier}[round%2]
 		src := only(zipOf(t, pack.entries()...))
-		if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), *replaceAt, module.Options{Replace: true}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(module.DownloadLocation(t.Context(), src, at(t, archiveURL), *replaceAt, module.Options{Replace: true}))(t)
 		if round < 5 {
 			fmt.Printf("\nat round %d\n", round)
 		}
@@ -208,7 +203,7 @@ func replaceOften(t *testing.T) {
 // TestKilledAnywhere kills processes that replace packages at any time.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
-	skipWithoutExchange(t)
+	disktest.SkipWithoutExchange(t)
 	dir := target(t)
 	for i := range *kills {
 		disktest.Start(t, fmt.Sprintf("round %d", i%5), "-module.replace="+dir).Kill()

@@ -24,6 +24,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -46,8 +47,7 @@ func TestDownload(t *testing.T) {
 	src := registry(t, archiveURL+".zip?archive=zip", zipOf(t, example.entries()...))
 	dir := target(t)
 	source := addrs.ModuleSource{Module: vpc, Subdir: "modules/a"}
-	report, err := module.Download(t.Context(), src, source, v1, dir, module.Options{})
-	must(t, err)
+	report := must.Get(module.Download(t.Context(), src, source, v1, dir, module.Options{}))(t)
 	wantTree(t, dir, example)
 	want := &module.Report{
 		Module: vpc, Version: v1, Location: archiveURL + ".zip//modules/a", Dir: dir, Subdir: "modules/a",
@@ -68,8 +68,7 @@ func TestDownload(t *testing.T) {
 	if len(src.asked) != 2 {
 		t.Errorf("requests %q, want 2", src.asked)
 	}
-	data, err := json.Marshal(report)
-	must(t, err)
+	data := must.Get(json.Marshal(report))(t)
 	var stored module.Report
 	if err := json.Unmarshal(data, &stored); err != nil || stored.H1 != report.H1 || stored.Module != vpc {
 		t.Errorf("JSON %s: %v", data, err)
@@ -111,8 +110,7 @@ func TestFormats(t *testing.T) {
 				t.Parallel()
 				loc := at(t, archiveURL+name)
 				dir := target(t)
-				report, err := module.DownloadLocation(t.Context(), serve(map[string][]byte{loc.URL: content}), loc, dir, module.Options{})
-				must(t, err)
+				report := must.Get(module.DownloadLocation(t.Context(), serve(map[string][]byte{loc.URL: content}), loc, dir, module.Options{}))(t)
 				wantTree(t, dir, example)
 				if report.H1 != h1(t, example) || report.Size != int64(len(content)) {
 					t.Errorf("h1 %s, size %d; want %s, %d", report.H1, report.Size, h1(t, example), len(content))
@@ -122,25 +120,17 @@ func TestFormats(t *testing.T) {
 	}
 	t.Run("tar.bz2", func(t *testing.T) {
 		t.Parallel()
-		content, err := os.ReadFile("../internal/archive/testdata/tar/plain.tar.bz2")
-		must(t, err)
-		dir, _, err := get(t, only(content), archiveURL, module.Options{})
-		must(t, err)
-		wantTree(t, dir, files{"main.tf": "variable \"a\" {}\n", "sub/x.tf": "x\n"})
+		content := must.Get(os.ReadFile("../internal/archive/testdata/tar/plain.tar.bz2"))(t)
+		wantPackage(t, only(content), archiveURL, module.Options{}, files{"main.tf": "variable \"a\" {}\n", "sub/x.tf": "x\n"})
 	})
 }
 
 // hostile are archives that must be refused. The tests of internal/archive have more.
 var hostile = map[string][]entry{
-	"traversal":         {{"main.tf", "x", 0o644}, {"../evil", "x", 0o644}},
-	"control character": {{"main\x1b[2J.tf", "x", 0o644}},
-	"link":              {{"main.tf", "x", 0o644}, {"link", "../../etc/passwd", fs.ModeSymlink | 0o777}},
-	"through a link":    {{"link", "/tmp", fs.ModeSymlink | 0o777}, {"link/evil", "x", 0o644}},
-	"pipe":              {{"pipe", "", fs.ModeNamedPipe | 0o644}},
-	"twice":             {{"main.tf", "x", 0o644}, {"main.tf", "y", 0o644}},
-	"normal form":       {{"caf\u00e9", "x", 0o644}, {"cafe\u0301", "y", 0o644}},
-	"file as directory": {{"a", "x", 0o644}, {"a/b", "y", 0o644}},
-	"empty":             {},
+	"traversal": {{"main.tf", "x", 0o644}, {"../evil", "x", 0o644}},
+	"link":      {{"main.tf", "x", 0o644}, {"link", "../../etc/passwd", fs.ModeSymlink | 0o777}},
+	"pipe":      {{"pipe", "", fs.ModeNamedPipe | 0o644}},
+	"empty":     {},
 }
 
 func TestHostileArchives(t *testing.T) {
@@ -216,13 +206,9 @@ func TestNamesInAnyCase(t *testing.T) {
 func refused(t *testing.T, content []byte, o module.Options, want error) {
 	t.Helper()
 	src := only(content)
-	dir, report, err := get(t, src, archiveURL, o)
-	if !errors.Is(err, want) || report != nil {
-		t.Errorf("%v, %v; want %v", report, err, want)
-	}
-	wellFormed(t, err)
-	absent(t, dir)
-	must(t, os.Mkdir(dir, 0o755))
+	wantRefused(t, src, archiveURL, o, want)
+	dir := target(t)
+	must.Do(t, os.Mkdir(dir, 0o755))
 	if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, o); err == nil {
 		t.Error("the second download was accepted")
 	}
@@ -253,15 +239,12 @@ func TestLinks(t *testing.T) {
 	for format, content := range packed(t, entries) {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
-			_, _, err := get(t, only(content), archiveURL, module.Options{})
-			if !errors.Is(err, module.ErrLink) || !strings.Contains(err.Error(), "Options.SkipLinks") {
-				t.Errorf("%v, want ErrLink and the option", err)
+			if err := wantRefused(t, only(content), archiveURL, module.Options{}, module.ErrLink); !strings.Contains(err.Error(), "Options.SkipLinks") {
+				t.Errorf("%v, want the option in it", err)
 			}
-			dir, report, err := get(t, only(content), archiveURL, module.Options{SkipLinks: true})
-			must(t, err)
-			wantTree(t, dir, example)
-			if diff := cmp.Diff([]string{"evil", "modules/link"}, report.Skipped); diff != "" || report.H1 != h1(t, example) {
-				t.Errorf("h1 %s, skipped (-want +got):\n%s", report.H1, diff)
+			report := wantPackage(t, only(content), archiveURL, module.Options{SkipLinks: true}, example)
+			if diff := cmp.Diff([]string{"evil", "modules/link"}, report.Skipped); diff != "" {
+				t.Errorf("skipped (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -283,22 +266,16 @@ func TestLimits(t *testing.T) {
 		} {
 			t.Run(format+" "+test.name, func(t *testing.T) {
 				t.Parallel()
-				_, _, err := get(t, only(archive), archiveURL, module.Options{Limits: test.fits})
-				if err != nil {
-					t.Errorf("at the limit: %v", err)
-				}
+				wantPackage(t, only(archive), archiveURL, module.Options{Limits: test.fits}, content)
 				refused(t, archive, module.Options{Limits: test.tooSmall}, failure.ErrTooLarge)
 			})
 		}
 	}
-	for name, src := range map[string]*fake{
+	for _, src := range map[string]*fake{
 		"body without end": reading(io.MultiReader(strings.NewReader("PK\x03\x04"), zeros{}), 0),
 		"declared size":    reading(iotest.ErrReader(errors.New("read")), 1<<20+1),
 	} {
-		_, _, err := get(t, src, archiveURL, module.Options{Limits: checksum.Limits{Package: 1 << 20}})
-		if !errors.Is(err, failure.ErrTooLarge) {
-			t.Errorf("%s: %v, want ErrTooLarge", name, err)
-		}
+		wantRefused(t, src, archiveURL, module.Options{Limits: checksum.Limits{Package: 1 << 20}}, failure.ErrTooLarge)
 	}
 }
 
@@ -310,7 +287,7 @@ func TestTargets(t *testing.T) {
 	t.Parallel()
 	content := zipOf(t, example.entries()...)
 	empty := target(t)
-	must(t, os.Mkdir(empty, 0o700))
+	must.Do(t, os.Mkdir(empty, 0o700))
 	if _, err := place(t, content, empty+string(filepath.Separator)); err != nil {
 		t.Errorf("empty directory: %v", err)
 	}
@@ -432,16 +409,12 @@ func TestH1(t *testing.T) {
 	t.Parallel()
 	content := zipOf(t, example.entries()...)
 	src, other := only(content), h1(t, files{"main.tf": "other"})
-	if _, _, err := get(t, src, archiveURL, module.Options{H1: h1(t, example)}); err != nil {
-		t.Errorf("the right hash: %v", err)
-	}
-	dir, _, err := get(t, src, archiveURL, module.Options{H1: other})
+	wantPackage(t, src, archiveURL, module.Options{H1: h1(t, example)}, example)
+	err := wantRefused(t, src, archiveURL, module.Options{H1: other}, checksum.ErrMismatch)
 	m, ok := errors.AsType[*checksum.MismatchError](err)
 	if !ok || m.Want[0] != other || m.Got[0] != h1(t, example) {
 		t.Errorf("%v, want a *MismatchError", err)
 	}
-	wellFormed(t, err)
-	absent(t, dir)
 	if _, _, err := get(t, src, archiveURL, module.Options{H1: checksum.ZHSum([32]byte{})}); err == nil {
 		t.Error("a zh hash was accepted as H1")
 	}
@@ -457,18 +430,15 @@ func TestChecksums(t *testing.T) {
 			t.Run(format+" "+name, func(t *testing.T) {
 				t.Parallel()
 				text := archiveURL + "?archive=zip&checksum=" + name + ":" + sum
-				if _, _, err := get(t, only(content), text, module.Options{}); err != nil {
-					t.Errorf("the right checksum: %v", err)
-				}
+				wantPackage(t, only(content), text, module.Options{}, example)
 				// For a change at any position, the error is ErrMismatch.
 				for _, at := range []int{8, len(content) / 2, len(content) - 1} {
 					changed := bytes.Clone(content)
 					changed[at] ^= 1
-					dir, _, err := get(t, only(changed), text, module.Options{})
-					if !errors.Is(err, checksum.ErrMismatch) || !strings.Contains(err.Error(), "the location states "+name+" "+strings.ToLower(sum)) {
-						t.Errorf("byte %d: %v, want ErrMismatch with the stated checksum", at, err)
+					err := wantRefused(t, only(changed), text, module.Options{}, checksum.ErrMismatch)
+					if !strings.Contains(err.Error(), "the location states "+name+" "+strings.ToLower(sum)) {
+						t.Errorf("byte %d: %v, want the stated checksum in it", at, err)
 					}
-					absent(t, dir)
 				}
 			})
 		}
@@ -481,21 +451,15 @@ func TestBrokenTransfers(t *testing.T) {
 	for format, content := range packed(t, example.entries()) {
 		for _, n := range []int{0, 3, len(content) / 2, len(content)} {
 			src := reading(io.MultiReader(bytes.NewReader(content[:n]), iotest.ErrReader(broken)), 0)
-			dir, _, err := get(t, src, archiveURL, module.Options{})
-			if !errors.Is(err, broken) || errors.Is(err, module.ErrArchive) {
-				t.Errorf("%s, broken after %d bytes: %v, want the read error", format, n, err)
+			if err := wantRefused(t, src, archiveURL, module.Options{}, broken); errors.Is(err, module.ErrArchive) {
+				t.Errorf("%s, broken after %d bytes: %v, want the read error only", format, n, err)
 			}
-			absent(t, dir)
 		}
 		for _, size := range []int{len(content) - 1, len(content) + 1} {
-			if _, _, err := get(t, reading(bytes.NewReader(content), size), archiveURL, module.Options{}); !errors.Is(err, io.ErrUnexpectedEOF) {
-				t.Errorf("%s, %d bytes announced of %d: %v", format, size, len(content), err)
-			}
+			wantRefused(t, reading(bytes.NewReader(content), size), archiveURL, module.Options{}, io.ErrUnexpectedEOF)
 		}
 		// One byte at a time, without a declared size.
-		if _, _, err := get(t, reading(iotest.OneByteReader(bytes.NewReader(content)), 0), archiveURL, module.Options{}); err != nil {
-			t.Errorf("%s in small pieces: %v", format, err)
-		}
+		wantPackage(t, reading(iotest.OneByteReader(bytes.NewReader(content)), 0), archiveURL, module.Options{}, example)
 	}
 	for name, b := range map[string]*module.Body{"no body": nil, "no reader": {}} {
 		src := opening(func() (*module.Body, error) { return b, nil })
@@ -504,9 +468,7 @@ func TestBrokenTransfers(t *testing.T) {
 		}
 	}
 	src := opening(func() (*module.Body, error) { return nil, broken })
-	if _, _, err := get(t, src, archiveURL, module.Options{}); !errors.Is(err, broken) {
-		t.Errorf("broken before the answer: %v, want the error of OpenModule", err)
-	}
+	wantRefused(t, src, archiveURL, module.Options{}, broken)
 }
 
 func TestStartsOverOnce(t *testing.T) {
@@ -523,9 +485,7 @@ func TestStartsOverOnce(t *testing.T) {
 		})
 	}
 	var events []module.Event
-	dir, _, err := get(t, changing(1), archiveURL, module.Options{Progress: func(e module.Event) { events = append(events, e) }})
-	must(t, err)
-	wantTree(t, dir, example)
+	wantPackage(t, changing(1), archiveURL, module.Options{Progress: func(e module.Event) { events = append(events, e) }}, example)
 	restarts := 0
 	for _, e := range events {
 		if e.Kind == module.EventRestarted && errors.Is(e.Err, module.ErrChanged) && e.Bytes == 0 {
@@ -535,9 +495,7 @@ func TestStartsOverOnce(t *testing.T) {
 	if restarts != 1 {
 		t.Errorf("%d restarts in %v, want 1", restarts, events)
 	}
-	if _, _, err := get(t, changing(2), archiveURL, module.Options{}); !errors.Is(err, module.ErrChanged) {
-		t.Errorf("%v, want ErrChanged", err)
-	}
+	wantRefused(t, changing(2), archiveURL, module.Options{}, module.ErrChanged)
 }
 
 func TestEvents(t *testing.T) {
@@ -569,7 +527,7 @@ func TestEvents(t *testing.T) {
 		}
 		last = e
 	}})
-	must(t, err)
+	must.Do(t, err)
 	if last.Kind != module.EventStored || last.Bytes != int64(len(content)) || last.Total != last.Bytes {
 		t.Errorf("last event %+v, want stored with %d bytes", last, len(content))
 	}
@@ -647,4 +605,61 @@ func TestNoLocation(t *testing.T) {
 	}
 	_, _, err = get(t, nil, archiveURL, module.Options{})
 	wellFormed(t, err)
+}
+
+// TestControlDirectories checks that .git and .hg are omitted, and that the h1 is the h1 of
+// the module without them.
+func TestControlDirectories(t *testing.T) {
+	t.Parallel()
+	want := with(example, files{".gitignore": "x\n", ".github/CODEOWNERS": "x\n", "modules/a/git": "x"})
+	controlled(t, with(want, files{
+		".git/config": "[core]\n\tfsmonitor = touch /tmp/x\n", ".git/objects/": "", ".git/hooks/pre-commit": "x",
+		"modules/a/.GIT/config": "x", "modules/b/.git": "gitdir: ../../elsewhere\n", "vendored/.hg/hgrc": "x",
+	}), want)
+	controlled(t, files{".git/config": "x", ".hg/": ""}, nil)
+}
+
+// controlled downloads f as archives and with a Fetcher, and fails unless the package is want, without
+// directories of .git and .hg. If want is nil, the package must be refused.
+func controlled(t *testing.T, f, want files) {
+	t.Helper()
+	check := func(src module.Opener, location string, o module.Options) {
+		t.Helper()
+		if want == nil {
+			wantRefused(t, src, location, o, module.ErrArchive)
+			return
+		}
+		for name := range tree(t, wantPackage(t, src, location, o, want).Dir) {
+			if lower := strings.ToLower(name); strings.HasSuffix(lower, ".git/") || strings.HasSuffix(lower, ".hg/") {
+				t.Errorf("%s: directory %s exists", location, name)
+			}
+		}
+	}
+	for _, content := range packed(t, f.entries()) {
+		check(only(content), archiveURL, module.Options{})
+	}
+	check(nil, "s3::https://s3.amazonaws.com/b/a", module.Options{Fetcher: fetch(f)})
+}
+
+// File systems take other names for .git, too, see hasDotgit in "git help fsck".
+func TestControlDirectoriesByOtherNames(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{".g\u200cit", ".\ufeffgit", ".Gi\u200dT", "git~1", "GIT~1", ".h\u200cg", "hg~1"} {
+		controlled(t, with(example, files{name + "/config": "x", "modules/a/" + name: "gitdir: x\n"}), example)
+	}
+}
+
+// Git takes a directory with HEAD, objects and refs for a repository, and reads its config.
+func TestPackageThatIsARepository(t *testing.T) {
+	t.Parallel()
+	for _, f := range map[string]files{
+		"bare":              {"HEAD": "ref: refs/heads/main\n", "objects/": "", "refs/": "", "config": "[core]\n\tfsmonitor = touch /tmp/x\n"},
+		"in other case":     {"head": "ref: refs/heads/main\n", "Objects/x": "", "re\u200cfs/": ""},
+		"below":             {"modules/b/HEAD": "ref: refs/heads/main\n", "modules/b/objects/": "", "modules/b/refs/": ""},
+		"parts are below x": {"HEAD": "ref: refs/heads/main\n", "commondir": "x\n", "x/objects/": "", "x/refs/": "", "config": ""},
+	} {
+		controlled(t, with(example, f), nil)
+	}
+	without := with(example, files{"HEAD": "x", "refs/x": "", "modules/a/objects/": ""})
+	controlled(t, without, without)
 }

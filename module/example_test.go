@@ -1,58 +1,31 @@
 package module_test
 
 import (
-	"archive/zip"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log"
 	"os"
 	"path/filepath"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// registryStub replaces a *regclient.Client in these examples. It has two modules.
-type registryStub struct{}
-
-func (registryStub) ModuleVersions(_ context.Context, m addrs.Module) (*module.Versions, error) {
-	if m.Name() != "vpc" && m.Name() != "dns" {
-		return nil, &module.Error{Op: "list versions of", Subject: m.String(), Err: module.ErrNotFound}
+// client asks a registry in memory, instead of a real one. It has two modules.
+var client = func() *regclient.Client {
+	registry := regtest.New("registry.example.com")
+	for _, version := range []string{"1.3.2", "1.4.0", "2.0.0-rc.1"} {
+		files := map[string]string{"main.tf": "# empty\n", "modules/subnet/main.tf": "# empty\n"}
+		registry.AddModule(regtest.Module{Address: "acme/vpc/aws", Version: version, Files: files})
+		registry.AddModule(regtest.Module{Address: "acme/dns/aws", Version: version, Files: files})
 	}
-	return &module.Versions{Module: m, List: []module.Release{
-		{Version: addrs.MustParseVersion("2.0.0-rc.1")},
-		{Version: addrs.MustParseVersion("1.4.0")},
-		{Version: addrs.MustParseVersion("1.3.2")},
-	}}, nil
-}
-
-func (registryStub) ModuleLocation(_ context.Context, m addrs.Module, v addrs.Version) (*module.Location, error) {
-	return module.ParseLocation("https://files.example.com/" + m.Name() + "-" + v.String() + ".zip")
-}
-
-func (registryStub) OpenModule(context.Context, *module.Location) (*module.Body, error) {
-	var buf bytes.Buffer
-	w := zip.NewWriter(&buf)
-	for _, name := range []string{"main.tf", "modules/subnet/main.tf"} {
-		f, err := w.Create(name)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := io.WriteString(f, "# empty\n"); err != nil {
-			return nil, err
-		}
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return &module.Body{ReadCloser: io.NopCloser(&buf), Size: int64(buf.Len())}, nil
-}
-
-var client = registryStub{}
+	return &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}
+}()
 
 func ExampleDownload() {
 	ctx := context.Background()
@@ -85,31 +58,12 @@ func ExampleDownload() {
 	fmt.Println(report.Subdir, "contains", files[0].Name())
 	// Output:
 	// registry.example.com/acme/vpc/aws 1.4.0
-	// location: https://files.example.com/vpc-1.4.0.zip//modules/subnet
+	// location: https://registry.example.com/packages/registry.example.com/acme/vpc/aws/1.4.0/vpc-1.4.0.tar.gz//modules/subnet
 	// hash: h1:5uJkm06SVxF6XfAx3gmYAa3sijtdaX104fji5b+j4J8=
 	// modules/subnet contains main.tf
 }
 
-// A later run demands the package of the first run by its h1.
-func ExampleDownload_pinned() {
-	dir, err := os.MkdirTemp("", "")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-
-	source := addrs.MustParseModuleSource("registry.example.com/acme/vpc/aws")
-	version := addrs.MustParseVersion("1.4.0")
-	seen := checksum.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")
-	_, err = module.Download(context.Background(), client, source, version, filepath.Join(dir, "vpc"), module.Options{H1: seen})
-	var mismatch *checksum.MismatchError
-	if errors.As(err, &mismatch) {
-		fmt.Println("the module has changed")
-	}
-	// Output: the module has changed
-}
-
-// Repeated runs do not fetch the package again.
+// Repeated runs do not fetch the package again. A run that demands another h1 fails.
 func ExampleOptions_replace() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
@@ -128,9 +82,15 @@ func ExampleOptions_replace() {
 		fmt.Println("reused:", report.Reused)
 		o.H1 = report.H1 // if known, the package is not fetched again
 	}
+	o.H1 = checksum.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")
+	_, err = module.Download(context.Background(), client, source, version, filepath.Join(dir, "vpc"), o)
+	if errors.Is(err, checksum.ErrMismatch) {
+		fmt.Println("the module has changed")
+	}
 	// Output:
 	// reused: false
 	// reused: true
+	// the module has changed
 }
 
 func ExampleDownloadAll() {
@@ -158,7 +118,7 @@ func ExampleDownloadAll() {
 	// Output:
 	// registry.example.com/acme/vpc/aws 1.4.0
 	// registry.example.com/acme/dns/aws 1.4.0
-	// list versions of registry.example.com/acme/nothing/aws: not found
+	// list versions of registry.example.com/acme/nothing/aws: https://registry.example.com/v1/modules/acme/nothing/aws/versions: HTTP status 404: not found, the server says "Not Found"
 }
 
 func ExampleParseAddress() {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -21,6 +22,7 @@ import (
 	"github.com/ulikunitz/xz"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -138,9 +140,7 @@ func body(content []byte) *module.Body {
 // at parses a valid location.
 func at(t testing.TB, text string) *module.Location {
 	t.Helper()
-	l, err := module.ParseLocation(text)
-	must(t, err)
-	return l
+	return must.Get(module.ParseLocation(text))(t)
 }
 
 // files are names and contents. A name that ends in a slash is a directory.
@@ -189,13 +189,10 @@ func zipOf(t testing.TB, entries ...entry) []byte {
 	for _, e := range entries {
 		h := &zip.FileHeader{Name: e.name, Method: zip.Deflate}
 		h.SetMode(e.mode)
-		f, err := w.CreateHeader(h)
-		must(t, err)
-		if _, err := io.WriteString(f, e.content); err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(w.CreateHeader(h))(t)
+		must.Get(io.WriteString(f, e.content))(t)
 	}
-	must(t, w.Close())
+	must.Do(t, w.Close())
 	return buf.Bytes()
 }
 
@@ -215,14 +212,12 @@ func tarOf(t testing.TB, entries ...entry) []byte {
 		case fs.ModeDevice:
 			h.Typeflag = tar.TypeBlock
 		}
-		must(t, w.WriteHeader(h))
+		must.Do(t, w.WriteHeader(h))
 		if h.Size > 0 {
-			if _, err := io.WriteString(w, e.content); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(io.WriteString(w, e.content))(t)
 		}
 	}
-	must(t, w.Close())
+	must.Do(t, w.Close())
 	return buf.Bytes()
 }
 
@@ -235,17 +230,14 @@ func gzipOf(t testing.TB, data []byte) []byte {
 func xzOf(t testing.TB, data []byte) []byte {
 	t.Helper()
 	var buf bytes.Buffer
-	w, err := xz.NewWriter(&buf)
-	must(t, err)
+	w := must.Get(xz.NewWriter(&buf))(t)
 	return compressed(t, w, &buf, data)
 }
 
 func compressed(t testing.TB, w io.WriteCloser, buf *bytes.Buffer, data []byte) []byte {
 	t.Helper()
-	if _, err := w.Write(data); err != nil {
-		t.Fatal(err)
-	}
-	must(t, w.Close())
+	must.Get(w.Write(data))(t)
+	must.Do(t, w.Close())
 	return buf.Bytes()
 }
 
@@ -274,7 +266,7 @@ func tree(t testing.TB, dir string) files {
 		out[rel] = string(data)
 		return err
 	})
-	must(t, err)
+	must.Do(t, err)
 	return out
 }
 
@@ -308,9 +300,7 @@ func absent(t testing.TB, dir string) {
 // alone fails if the parent directory of dir contains other files.
 func alone(t testing.TB, dir string) {
 	t.Helper()
-	entries, err := os.ReadDir(filepath.Dir(dir))
-	must(t, err)
-	for _, e := range entries {
+	for _, e := range must.Get(os.ReadDir(filepath.Dir(dir)))(t) {
 		if e.Name() != filepath.Base(dir) {
 			t.Errorf("unexpected file %s beside the target", e.Name())
 		}
@@ -331,12 +321,29 @@ func get(t testing.TB, src module.Opener, location string, o module.Options) (di
 	return dir, report, err
 }
 
-// must fails the test if err is not nil.
-func must(t testing.TB, err error) {
+// wantPackage downloads the package at a location and fails unless it has these files.
+func wantPackage(t testing.TB, src module.Opener, location string, o module.Options, want files) *module.Report {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
+	dir, report, err := get(t, src, location, o)
+	if err != nil || report.H1 != h1(t, want) {
+		t.Errorf("%s: %+v, %v; want h1 %s", location, report, err, h1(t, want))
+		return &module.Report{}
 	}
+	wantTree(t, dir, want)
+	return report
+}
+
+// wantRefused fails unless the package at a location is refused with this error, and nothing is
+// left.
+func wantRefused(t testing.TB, src module.Opener, location string, o module.Options, want error) error {
+	t.Helper()
+	dir, report, err := get(t, src, location, o)
+	if !errors.Is(err, want) || report != nil {
+		t.Errorf("%s: %+v, %v; want %v", location, report, err, want)
+	}
+	wellFormed(t, err)
+	absent(t, dir)
+	return err
 }
 
 // h1 returns the hash of files, computed from a directory.
@@ -344,15 +351,13 @@ func h1(t testing.TB, f files) checksum.Hash {
 	t.Helper()
 	dir := t.TempDir()
 	write(t, dir, f)
-	h, err := checksum.H1Dir(t.Context(), os.DirFS(dir))
-	must(t, err)
-	return h
+	return must.Get(checksum.H1Dir(t.Context(), os.DirFS(dir)))(t)
 }
 
 // write puts f into the directory dir.
 func write(t testing.TB, dir string, f files) {
 	t.Helper()
-	must(t, f.write(dir))
+	must.Do(t, f.write(dir))
 }
 
 // write creates the files, and symbolic links for contents such as "-> TARGET".

@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -120,11 +121,8 @@ func TestGit(t *testing.T) {
 	} {
 		t.Run(rest, func(t *testing.T) {
 			t.Parallel()
-			dir, report, err := get(t, nil, o.location(rest), allowed())
-			must(t, err)
-			wantTree(t, dir, want.files)
-			if report.Commit != want.commit || report.H1 != h1(t, want.files) {
-				t.Errorf("commit %s, h1 %s; want commit %s", report.Commit, report.H1, want.commit)
+			if report := wantPackage(t, nil, o.location(rest), allowed(), want.files); report.Commit != want.commit {
+				t.Errorf("commit %s, want %s", report.Commit, want.commit)
 			}
 		})
 	}
@@ -139,12 +137,9 @@ func TestGitSHA256(t *testing.T) {
 	write(t, o.dir, example)
 	commit := o.commit("first")
 	for _, ref := range []string{"main", commit, commit[:12]} {
-		dir, report, err := get(t, nil, o.location("?ref="+ref), allowed())
-		if err != nil || report.Commit != commit || len(commit) != 64 {
-			t.Errorf("ref %s: %+v, %v; want commit %s", ref, report, err, commit)
-			continue
+		if report := wantPackage(t, nil, o.location("?ref="+ref), allowed(), example); report.Commit != commit || len(commit) != 64 {
+			t.Errorf("ref %s: commit %s, want %s", ref, report.Commit, commit)
 		}
-		wantTree(t, dir, example)
 	}
 }
 
@@ -160,11 +155,7 @@ func TestGitPinnedCommit(t *testing.T) {
 		o.commit("first")
 		pin := strings.Repeat("c", n)
 		o.git("branch", pin)
-		dir, report, err := get(t, nil, o.location("?ref="+pin), allowed())
-		if !errors.Is(err, module.ErrNotFound) {
-			t.Errorf("a branch with %d digits in a repository of %s: %+v, %v; want ErrNotFound", n, format, report, err)
-		}
-		absent(t, dir)
+		wantRefused(t, nil, o.location("?ref="+pin), allowed(), module.ErrNotFound)
 	}
 }
 
@@ -184,25 +175,19 @@ func TestGitRefused(t *testing.T) {
 		wellFormed(t, err)
 		absent(t, dir)
 	}
-	missing := at(t, "git::file:///no/such/repository")
-	if _, err := module.DownloadLocation(t.Context(), nil, missing, target(t), allowed()); !errors.Is(err, module.ErrNotFound) {
-		t.Errorf("missing repository: %v, want ErrNotFound", err)
-	}
+	wantRefused(t, nil, "git::file:///no/such/repository", allowed(), module.ErrNotFound)
 	// Protocols that are not allowed.
 	local := allowed()
 	local.AllowLocal = false
-	if _, _, err := get(t, nil, o.location(""), local); !errors.Is(err, module.ErrLocal) {
-		t.Errorf("file: %v, want ErrLocal", err)
-	}
+	wantRefused(t, nil, o.location(""), local, module.ErrLocal)
 	for _, text := range []string{"git::http://example.com/x.git", "git://example.com/x.git"} {
-		_, _, err := get(t, nil, text, allowed())
-		if !errors.Is(err, module.ErrInsecure) || !strings.Contains(err.Error(), "Git.AllowHTTP") {
-			t.Errorf("%s: %v, want ErrInsecure", text, err)
+		if err := wantRefused(t, nil, text, allowed(), module.ErrInsecure); !strings.Contains(err.Error(), "Git.AllowHTTP") {
+			t.Errorf("%s: %v, want the option in it", text, err)
 		}
 	}
 	none := module.Options{Git: &module.Git{Path: "no-such-program"}, AllowLocal: true}
-	if _, _, err := get(t, nil, o.location(""), none); !errors.Is(err, exec.ErrNotFound) || !strings.Contains(err.Error(), "not installed") {
-		t.Errorf("missing program: %v, want exec.ErrNotFound", err)
+	if err := wantRefused(t, nil, o.location(""), none, exec.ErrNotFound); !strings.Contains(err.Error(), "not installed") {
+		t.Errorf("missing program: %v", err)
 	}
 }
 
@@ -212,11 +197,7 @@ func TestGitReplacedURL(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
 	opts := withConfig(t, "[url \""+fileURL(filepath.Dir(o.dir))+"/\"]\n\tinsteadOf = https://git.example.com/\n")
-	loc := at(t, "git::https://git.example.com/origin")
-	_, err := module.DownloadLocation(t.Context(), nil, loc, target(t), opts)
-	if !errors.Is(err, module.ErrInsecure) {
-		t.Errorf("%v, want ErrInsecure: file is not allowed for an https location", err)
-	}
+	wantRefused(t, nil, "git::https://git.example.com/origin", opts, module.ErrInsecure) // file is not allowed for an https location
 }
 
 // TestGitEnvironment checks that variables for another repository, as in a hook, have no
@@ -229,9 +210,7 @@ func TestGitEnvironment(t *testing.T) {
 		"GIT_OBJECT_DIRECTORY=/nonexistent", "GIT_TRACE=1", "LC_ALL=de_DE.UTF-8", "GIT_ALLOW_PROTOCOL=none", "GIT_TEMPLATE_DIR=/nonexistent",
 		"GIT_QUARANTINE_PATH=/nonexistent", "GIT_INTERNAL_SUPER_PREFIX=sub/", "GIT_IMPLICIT_WORK_TREE=1", "GIT_ICASE_PATHSPECS=1", "GIT_CONFIG=/nonexistent")
 	for _, ref := range []string{"v1.0.0", o.git("rev-parse", "HEAD~1")[:9]} {
-		dir, _, err := get(t, nil, o.location("?ref="+ref), opts)
-		must(t, err)
-		wantTree(t, dir, example)
+		wantPackage(t, nil, o.location("?ref="+ref), opts, example)
 	}
 }
 
@@ -251,13 +230,11 @@ func TestGitContentIsExact(t *testing.T) {
 	hooks := t.TempDir()
 	marker := filepath.Join(t.TempDir(), "ran")
 	for _, hook := range []string{"post-checkout", "reference-transaction", "post-merge"} {
-		must(t, os.WriteFile(filepath.Join(hooks, hook), []byte("#!/bin/sh\ntouch '"+marker+"'\n"), 0o755))
+		must.Do(t, os.WriteFile(filepath.Join(hooks, hook), []byte("#!/bin/sh\ntouch '"+marker+"'\n"), 0o755))
 	}
 	opts := withConfig(t, "[core]\n\tautocrlf = true\n\thooksPath = "+filepath.ToSlash(hooks)+
 		"\n[safe]\n\tbareRepository = explicit\n[init]\n\tdefaultObjectFormat = sha256\n")
-	dir, _, err := get(t, nil, o.location(""), opts)
-	must(t, err)
-	wantTree(t, dir, with(with(example, files{"second.tf": "# two\n"}), content))
+	wantPackage(t, nil, o.location(""), opts, with(with(example, files{"second.tf": "# two\n"}), content))
 	if _, err := os.Lstat(marker); err == nil {
 		t.Error("a hook ran")
 	}
@@ -272,14 +249,11 @@ func TestGitLinksAndSubmodules(t *testing.T) {
 	write(t, o.dir, files{"link": "-> /etc/passwd"})
 	o.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "file://"+other.dir, "vendored/other")
 	o.commit("links")
-	_, _, err := get(t, nil, o.location(""), allowed())
-	if !errors.Is(err, module.ErrLink) {
-		t.Errorf("%v, want ErrLink", err)
-	}
+	wantRefused(t, nil, o.location(""), allowed(), module.ErrLink)
 	opts := allowed()
 	opts.SkipLinks = true
 	dir, report, err := get(t, nil, o.location(""), opts)
-	must(t, err)
+	must.Do(t, err)
 	if diff := cmp.Diff([]string{"link", "vendored/other"}, report.Skipped); diff != "" {
 		t.Errorf("skipped (-want +got):\n%s", diff)
 	}
@@ -303,11 +277,7 @@ func TestGitHostileTree(t *testing.T) {
 		}
 		commit := o.git("commit-tree", "-m", "evil", strings.TrimSpace(string(tree)))
 		o.git("update-ref", "refs/heads/evil", commit)
-		dir, _, err := get(t, nil, o.location("?ref=evil"), allowed())
-		if !errors.Is(err, module.ErrArchive) {
-			t.Errorf("%q: %v, want ErrArchive", name, err)
-		}
-		absent(t, dir)
+		wantRefused(t, nil, o.location("?ref=evil"), allowed(), module.ErrArchive)
 	}
 }
 
@@ -318,22 +288,16 @@ func TestGitLimits(t *testing.T) {
 	for _, content := range example {
 		total += int64(len(content))
 	}
-	for name, test := range map[string]struct{ fits, tooSmall checksum.Limits }{
+	for _, test := range map[string]struct{ fits, tooSmall checksum.Limits }{
 		"entries":  {checksum.Limits{Entries: 7}, checksum.Limits{Entries: 6}}, // with three directories
 		"unpacked": {checksum.Limits{Unpacked: total}, checksum.Limits{Unpacked: total - 1}},
 		"package":  {checksum.Limits{Package: 1 << 20}, checksum.Limits{Package: 100}},
 	} {
 		opts := allowed()
 		opts.Limits = test.fits
-		if _, _, err := get(t, nil, o.location("?ref=v1.0.0"), opts); err != nil {
-			t.Errorf("%s at the limit: %v", name, err)
-		}
+		wantPackage(t, nil, o.location("?ref=v1.0.0"), opts, example)
 		opts.Limits = test.tooSmall
-		dir, _, err := get(t, nil, o.location("?ref=v1.0.0"), opts)
-		if !errors.Is(err, failure.ErrTooLarge) {
-			t.Errorf("%s: %v, want ErrTooLarge", name, err)
-		}
-		absent(t, dir)
+		wantRefused(t, nil, o.location("?ref=v1.0.0"), opts, failure.ErrTooLarge)
 	}
 }
 
@@ -344,7 +308,7 @@ func program(t *testing.T, text string) string {
 	path := filepath.Join(t.TempDir(), "git")
 	cmd := exec.Command("sh", "-c", `cat > "$0" && chmod 755 "$0"`, path)
 	cmd.Stdin = strings.NewReader(text)
-	must(t, cmd.Run())
+	must.Do(t, cmd.Run())
 	return path
 }
 
@@ -375,8 +339,7 @@ func TestGitIsKilled(t *testing.T) {
 		t.Errorf("error %v after %v, want context.Canceled", err, time.Since(start))
 	}
 	absent(t, dir)
-	data, err := os.ReadFile(pid)
-	must(t, err)
+	data := must.Get(os.ReadFile(pid))(t)
 	for range 100 {
 		out, _ := exec.Command("ps", "-o", "stat=", "-p", strings.TrimSpace(string(data))).Output()
 		if state := strings.TrimSpace(string(out)); state == "" || strings.HasPrefix(state, "Z") {
@@ -410,9 +373,7 @@ func TestGitLeavesDaemon(t *testing.T) {
 			dir := target(t)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			if _, err := module.DownloadLocation(ctx, nil, at(t, o.location("?ref=v1.0.0")), dir, opts); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(module.DownloadLocation(ctx, nil, at(t, o.location("?ref=v1.0.0")), dir, opts))(t)
 			wantTree(t, dir, example)
 		})
 	}
@@ -457,8 +418,7 @@ func gitServer(t *testing.T, dir string, dumb bool, user string) *httptest.Serve
 	t.Helper()
 	var handler http.Handler = http.FileServer(http.Dir(dir))
 	if !dumb {
-		git, err := exec.LookPath("git")
-		must(t, err)
+		git := must.Get(exec.LookPath("git"))(t)
 		handler = &cgi.Handler{Path: git, Args: []string{"http-backend"}, Env: []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"}, Stderr: io.Discard}
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -484,7 +444,7 @@ func TestGitHTTP(t *testing.T) {
 	both := with(example, files{"second.tf": "# two\n"})
 	opts := allowed()
 	opts.Git.AllowHTTP = true
-	for name, server := range map[string]*httptest.Server{
+	for _, server := range map[string]*httptest.Server{
 		"smart": gitServer(t, filepath.Dir(o.dir), false, "user:secret"),
 		"dumb":  gitServer(t, filepath.Dir(o.dir), true, "user:secret"),
 	} {
@@ -493,28 +453,16 @@ func TestGitHTTP(t *testing.T) {
 			"": both, "HEAD": both, "main": both, "refs/heads/main": both,
 			"v1.0.0": example, "refs/tags/v1.0.0": example, first: example, first[:9]: example, "facade": both,
 		} {
-			dir, report, err := get(t, nil, "git::http://user:secret@"+host+"/origin/.git?ref="+ref, opts)
-			if err != nil {
-				t.Errorf("%s server, ref %q: %v", name, ref, err)
-				continue
-			}
-			wantTree(t, dir, want)
+			report := wantPackage(t, nil, "git::http://user:secret@"+host+"/origin/.git?ref="+ref, opts, want)
 			if strings.Contains(report.Location, "secret") {
 				t.Errorf("Location %q, want no secrets", report.Location)
 			}
 		}
-		for user, want := range map[string]error{"": module.ErrUnauthorized, "user:wrong@": module.ErrUnauthorized} {
-			_, _, err := get(t, nil, "git::http://"+user+host+"/origin/.git", opts)
-			if !errors.Is(err, want) {
-				t.Errorf("%s as %q: %v, want %v", name, user, err, want)
-			}
+		for _, user := range []string{"", "user:wrong@"} {
+			wantRefused(t, nil, "git::http://"+user+host+"/origin/.git", opts, module.ErrUnauthorized)
 		}
 		for _, none := range []string{"/none/.git", "/origin/.git?ref=none", "/origin/.git?ref=abad1dea"} {
-			_, _, err := get(t, nil, "git::http://user:secret@"+host+none, opts)
-			if !errors.Is(err, module.ErrNotFound) {
-				t.Errorf("%s, %s: %v, want ErrNotFound", name, none, err)
-			}
-			wellFormed(t, err)
+			wantRefused(t, nil, "git::http://user:secret@"+host+none, opts, module.ErrNotFound)
 		}
 	}
 }
@@ -648,11 +596,9 @@ func TestGitVetoHost(t *testing.T) {
 		"git::https://internal.example.com:443/x.git", "git::ssh://git@internal.example.com:22/x.git",
 		"git::https://[::ffff:127.0.0.1]/x.git", "git::https://[0:0:0:0:0:0:0:1]/x.git", "git::https://[::1%25lo]:443/x.git",
 	} {
-		dir, _, err := get(t, nil, text, opts)
-		if !errors.Is(err, private) || !strings.Contains(err.Error(), " is not allowed: ") {
+		if err := wantRefused(t, nil, text, opts, private); !strings.Contains(err.Error(), " is not allowed: ") {
 			t.Errorf("%s: %v, want the error of VetoHost", text, err)
 		}
-		absent(t, dir)
 	}
 	// Other spellings of hosts.
 	for _, name := range []string{"127.1", "2130706433", "0x7f000001", "internal.example.com.", "１２７.0.0.1"} {
@@ -704,7 +650,7 @@ func TestGitFiltersWithVetoHost(t *testing.T) {
 `)
 	options.Git.VetoHost = func(string) error { return nil }
 	dir, _, err := get(t, nil, o.location(""), options)
-	must(t, err)
+	must.Do(t, err)
 	if got := tree(t, dir); got["a.bin"] != "pointer\n" || got["sub/b"] != "pointer\n" || got["second.tf"] != "# two\n" {
 		t.Errorf("the content was filtered: %q, %q, %q", got["a.bin"], got["sub/b"], got["second.tf"])
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -40,7 +41,7 @@ func TestHops(t *testing.T) {
 	t.Parallel()
 	content := zipOf(t, example.entries()...)
 	archive := func() (*module.Body, error) { return body(content), nil }
-	tests := map[string]struct {
+	for name, test := range map[string]struct {
 		open   map[string]func() (*module.Body, error)
 		via    []string
 		subdir string
@@ -62,15 +63,12 @@ func TestHops(t *testing.T) {
 			"https://example.com/m": header("https://example.com/n?archive=zip"),
 			"https://example.com/n": func() (*module.Body, error) { b := body(content); b.Next = "https://example.org/"; return b, nil },
 		}, via: []string{"https://example.com/m"}},
-	}
-	for name, test := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			loc, err := at(t, "https://example.com/m").WithSubdir(test.subdir)
-			must(t, err)
+			loc := must.Get(at(t, "https://example.com/m").WithSubdir(test.subdir))(t)
 			src, dir := &fake{open: test.open}, target(t)
-			report, err := module.DownloadLocation(t.Context(), src, loc, dir, module.Options{})
-			must(t, err)
+			report := must.Get(module.DownloadLocation(t.Context(), src, loc, dir, module.Options{}))(t)
 			wantTree(t, dir, example)
 			if diff := cmp.Diff(test.via, report.Via); diff != "" {
 				t.Errorf("via (-want +got):\n%s", diff)
@@ -117,9 +115,7 @@ func TestHopLimit(t *testing.T) {
 func TestHopsRefused(t *testing.T) {
 	t.Parallel()
 	// An absolute path is relative to the server.
-	if _, _, err := get(t, opening(header("/etc/hosts")), archiveURL, module.Options{AllowLocal: true}); !errors.Is(err, module.ErrNotFound) {
-		t.Errorf("absolute path: %v, want ErrNotFound", err)
-	}
+	wantRefused(t, opening(header("/etc/hosts")), archiveURL, module.Options{AllowLocal: true}, module.ErrNotFound)
 	for _, next := range []string{"acme/vpc/aws", "vpc.zip", "ext::sh", "git::https://example.com/x.git?ref=--x", "./x#y", "\x1b[2J"} {
 		_, _, err := get(t, opening(header(next)), archiveURL, module.Options{})
 		if _, ok := errors.AsType[*addrs.ParseError](err); !ok {
@@ -138,26 +134,21 @@ func TestHopsRefused(t *testing.T) {
 func TestHopsAreNeverLocal(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	write(t, home, with(example, files{"secret.zip": string(zipOf(t, example.entries()...))}))
+	write(t, home, with(example, files{"private.zip": string(zipOf(t, example.entries()...))}))
 	home = fileURL(home)
 	for _, next := range []string{
-		home, "FILE://localhost" + strings.TrimPrefix(home, "file://"), home + "/secret.zip", "git::" + home, "hg::" + home, "other::" + home, `C:\secret.zip`,
+		home, "FILE://localhost" + strings.TrimPrefix(home, "file://"), home + "/private.zip", "git::" + home, "hg::" + home, "other::" + home, `C:\private.zip`,
 	} {
 		for _, allow := range []bool{false, true} {
 			options := module.Options{Git: &module.Git{}, AllowLocal: allow, Fetcher: fetch(example)}
-			check := func(who, dir string, err error) {
-				if !errors.Is(err, module.ErrLocal) {
-					t.Errorf("%s names %s: %v, want ErrLocal", who, next, err)
-				}
-				absent(t, dir)
-			}
-			for name, open := range map[string]func(string) func() (*module.Body, error){"header": header, "meta": meta} {
-				dir, _, err := get(t, opening(open(next)), archiveURL, options)
-				check(name, dir, err)
+			for _, open := range []func(string) func() (*module.Body, error){header, meta} {
+				wantRefused(t, opening(open(next)), archiveURL, options, module.ErrLocal)
 			}
 			src, dir := &fake{location: func(addrs.Module, addrs.Version) (*module.Location, error) { return at(t, next), nil }}, target(t)
-			_, err := module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc}, v1, dir, options)
-			check("registry", dir, err)
+			if _, err := module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc}, v1, dir, options); !errors.Is(err, module.ErrLocal) {
+				t.Errorf("the registry names %s: %v, want ErrLocal", next, err)
+			}
+			absent(t, dir)
 		}
 	}
 }
@@ -167,13 +158,10 @@ func TestHopsAreNeverLocal(t *testing.T) {
 func TestDirect(t *testing.T) {
 	t.Parallel()
 	const url = "https://registry.example.com/package"
-	loc, err := module.DirectLocation(parseURL(t, url), url)
-	must(t, err)
+	loc := must.Get(module.DirectLocation(parseURL(t, url), url))(t)
 	loc.UseRegistryCredentials = true
 	src, dir := serve(map[string][]byte{url: zipOf(t, example.entries()...)}), target(t)
-	if _, err := module.DownloadLocation(t.Context(), src, loc, dir, module.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(module.DownloadLocation(t.Context(), src, loc, dir, module.Options{}))(t)
 	wantTree(t, dir, example)
 	if len(src.opened) != 1 || !src.opened[0].UseRegistryCredentials || !src.opened[0].Direct {
 		t.Errorf("opened %+v", src.opened)
@@ -193,9 +181,7 @@ func TestDirect(t *testing.T) {
 		"https://registry.example.com/page": header("https://example.org/x.zip"),
 		"https://example.org/x.zip":         func() (*module.Body, error) { return body(zipOf(t, example.entries()...)), nil },
 	}}
-	if _, err := module.DownloadLocation(t.Context(), src, stray, target(t), module.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(module.DownloadLocation(t.Context(), src, stray, target(t), module.Options{}))(t)
 	for _, l := range src.opened {
 		if l.UseRegistryCredentials {
 			t.Errorf("UseRegistryCredentials is set for %s", l)
@@ -283,22 +269,14 @@ func TestFetcherIsChecked(t *testing.T) {
 		if name == "no such dir" {
 			text += "//b"
 		}
-		dir, o := target(t), test.o
-		o.Fetcher = test.fetcher
-		_, err := module.DownloadLocation(t.Context(), nil, at(t, text), dir, o)
-		if !errors.Is(err, test.want) {
-			t.Errorf("%s: %v, want %v", name, err, test.want)
-		}
-		wellFormed(t, err)
-		absent(t, dir)
+		test.o.Fetcher = test.fetcher
+		wantRefused(t, nil, text, test.o, test.want)
 	}
-	dir := target(t)
 	o := module.Options{SkipLinks: true, Limits: checksum.Limits{Entries: 2, Unpacked: 1}, Fetcher: fetch{"main.tf": "x", "link": "-> /etc/passwd"}}
-	report, err := module.DownloadLocation(t.Context(), nil, at(t, "s3::https://example.com/x"), dir, o)
-	if err != nil || len(report.Skipped) != 1 || report.Skipped[0] != "link" {
-		t.Errorf("report %+v, %v; want the link in Skipped", report, err)
+	report := wantPackage(t, nil, "s3::https://example.com/x", o, files{"main.tf": "x"})
+	if len(report.Skipped) != 1 || report.Skipped[0] != "link" {
+		t.Errorf("report %+v, want the link in Skipped", report)
 	}
-	wantTree(t, dir, files{"main.tf": "x"})
 }
 
 func TestLocal(t *testing.T) {
@@ -313,43 +291,24 @@ func TestLocal(t *testing.T) {
 	for _, name := range []string{"vpc", "vpc.zip", "vpc.tar.gz", "vpc.tar.xz"} {
 		path := filepath.ToSlash(filepath.Join(home, name))
 		for _, text := range []string{path, fileURL(path), path + "//modules/a"} {
-			dir, report, err := get(t, nil, text, allow)
-			if err != nil {
-				t.Errorf("%s: %v", text, err)
-				continue
-			}
-			wantTree(t, dir, example)
-			if report.H1 != h1(t, example) {
-				t.Errorf("%s: h1 %s", text, report.H1)
-			}
-			if _, _, err := get(t, nil, text, module.Options{Fetcher: fetch(example)}); !errors.Is(err, module.ErrLocal) {
-				t.Errorf("%s: %v, want ErrLocal", text, err)
-			}
+			wantPackage(t, nil, text, allow, example)
+			wantRefused(t, nil, text, module.Options{Fetcher: fetch(example)}, module.ErrLocal)
 		}
 	}
 	for name, want := range map[string]error{"none": module.ErrNotFound, "empty": module.ErrArchive, "vpc/main.tf": module.ErrArchive} {
-		dir, _, err := get(t, nil, filepath.ToSlash(filepath.Join(home, name)), allow)
-		if !errors.Is(err, want) {
-			t.Errorf("%s: %v, want %v", name, err, want)
-		}
-		absent(t, dir)
+		wantRefused(t, nil, filepath.ToSlash(filepath.Join(home, name)), allow, want)
 	}
 	limited := module.Options{AllowLocal: true, Limits: checksum.Limits{Entries: 3}}
-	if _, _, err := get(t, nil, filepath.ToSlash(filepath.Join(home, "vpc")), limited); !errors.Is(err, failure.ErrTooLarge) {
-		t.Errorf("3 entries at most: %v, want ErrTooLarge", err)
-	}
+	wantRefused(t, nil, filepath.ToSlash(filepath.Join(home, "vpc")), limited, failure.ErrTooLarge)
 	if runtime.GOOS == "windows" {
 		return
 	}
-	must(t, os.Symlink("/etc/passwd", filepath.Join(home, "vpc", "link")))
-	if _, _, err := get(t, nil, home+"/vpc", allow); !errors.Is(err, module.ErrLink) {
-		t.Errorf("link: %v, want ErrLink", err)
+	must.Do(t, os.Symlink("/etc/passwd", filepath.Join(home, "vpc", "link")))
+	wantRefused(t, nil, home+"/vpc", allow, module.ErrLink)
+	report := wantPackage(t, nil, home+"/vpc", module.Options{AllowLocal: true, SkipLinks: true}, example)
+	if len(report.Skipped) != 1 {
+		t.Errorf("report %+v, want the link in Skipped", report)
 	}
-	dir, report, err := get(t, nil, home+"/vpc", module.Options{AllowLocal: true, SkipLinks: true})
-	if err != nil || len(report.Skipped) != 1 {
-		t.Errorf("report %+v, %v; want the link in Skipped", report, err)
-	}
-	wantTree(t, dir, example)
 }
 
 // TestFetcherReplacesDirectory checks that a Fetcher may create the directory again, but may
@@ -416,7 +375,7 @@ func TestFetcherModes(t *testing.T) {
 		return nil
 	})
 	dir, _, err := get(t, nil, "s3::https://example.com/x", module.Options{Fetcher: fetcher})
-	must(t, err)
+	must.Do(t, err)
 	mask := umask(t)
 	for name, mode := range want {
 		info, err := os.Stat(filepath.Join(dir, name))
@@ -430,9 +389,8 @@ func TestFetcherModes(t *testing.T) {
 func umask(t *testing.T) os.FileMode {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "new")
-	must(t, os.Mkdir(dir, 0o777))
-	info, err := os.Stat(dir)
-	must(t, err)
+	must.Do(t, os.Mkdir(dir, 0o777))
+	info := must.Get(os.Stat(dir))(t)
 	return 0o777 &^ info.Mode().Perm()
 }
 

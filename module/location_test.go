@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 )
 
@@ -485,9 +486,7 @@ func TestLongLocations(t *testing.T) {
 
 func parseURL(t testing.TB, s string) *url.URL {
 	t.Helper()
-	u, err := url.Parse(s)
-	must(t, err)
-	return u
+	return must.Get(url.Parse(s))(t)
 }
 
 func FuzzParseLocation(f *testing.F) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 )
 
@@ -24,8 +25,7 @@ func TestRelativeDir(t *testing.T) {
 			opts.Replace, opts.H1 = true, h1(t, example)
 			write(t, dir, files{"main.tf": "changed\n"})
 		}
-		report, err := module.DownloadLocation(t.Context(), nil, at(t, o.location("?ref=v1.0.0")), dir, opts)
-		must(t, err)
+		report := must.Get(module.DownloadLocation(t.Context(), nil, at(t, o.location("?ref=v1.0.0")), dir, opts))(t)
 		wantTree(t, dir, example)
 		if report.Dir != dir || report.Reused {
 			t.Errorf("%+v, want the directory %s", report, dir)
@@ -51,9 +51,7 @@ func TestRelativeGit(t *testing.T) {
 	t.Chdir(filepath.Dir(filepath.Dir(script)))
 	opts := allowed()
 	opts.Git.Path = "." + string(os.PathSeparator) + filepath.Join(filepath.Base(filepath.Dir(script)), filepath.Base(script))
-	dir, _, err := get(t, nil, o.location("?ref=v1.0.0"), opts)
-	must(t, err)
-	wantTree(t, dir, example)
+	wantPackage(t, nil, o.location("?ref=v1.0.0"), opts, example)
 }
 
 // TestRelativeDirsClash checks that a relative and an absolute path of one directory overlap.
@@ -84,10 +82,9 @@ func TestRelativeAboveLink(t *testing.T) {
 	opts.Replace = true
 	if runtime.GOOS != "windows" {
 		opts.Git.Path = filepath.Join("..", "git")
-		must(t, os.Rename(program(t, "#!/bin/sh\nexec git \"$@\"\n"), opts.Git.Path))
+		must.Do(t, os.Rename(program(t, "#!/bin/sh\nexec git \"$@\"\n"), opts.Git.Path))
 	}
-	report, err := module.DownloadLocation(t.Context(), nil, at(t, o.location("?ref=v1.0.0")), filepath.Join("..", "m"), opts)
-	must(t, err)
+	report := must.Get(module.DownloadLocation(t.Context(), nil, at(t, o.location("?ref=v1.0.0")), filepath.Join("..", "m"), opts))(t)
 	for dir, want := range map[string]string{report.ModuleDir(): example["main.tf"], filepath.Join(links, "m"): "another module\n"} {
 		if got := tree(t, dir); got["main.tf"] != want {
 			t.Errorf("%s: files %v, want main.tf with %q", dir, got, want)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -53,7 +54,7 @@ func TestReplace(t *testing.T) {
 		}
 		for _, o := range []module.Options{{}, {H1: h1(t, example)}} {
 			dir := target(t)
-			must(t, prepare(dir))
+			must.Do(t, prepare(dir))
 			src, report, err := replace(t, dir, o)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -168,14 +169,12 @@ func TestReuse(t *testing.T) {
 		}
 		src := registry(t, text, gzipOf(t, tarOf(t, pack.entries()...)))
 		dir := target(t)
-		first, err := module.Download(t.Context(), src, source, v1, dir, module.Options{Replace: true})
-		must(t, err)
+		first := must.Get(module.Download(t.Context(), src, source, v1, dir, module.Options{Replace: true}))(t)
 		if runtime.GOOS != "windows" {
 			// Modes are not part of the content.
-			must(t, os.Chmod(filepath.Join(first.ModuleDir(), "main.tf"), 0o600))
+			must.Do(t, os.Chmod(filepath.Join(first.ModuleDir(), "main.tf"), 0o600))
 		}
-		before, err := os.Stat(dir)
-		must(t, err)
+		before := must.Get(os.Stat(dir))(t)
 		src.opened = nil
 		var events []module.EventKind
 		o := module.Options{Replace: true, H1: first.H1, Progress: func(e module.Event) { events = append(events, e.Kind) }}
@@ -211,8 +210,7 @@ func TestReusePage(t *testing.T) {
 		archiveURL: []byte(`<meta name="terraform-get" content="./vpc.zip//modules">`),
 	})
 	loc := at(t, archiveURL+"//a")
-	report, err := module.DownloadLocation(t.Context(), src, loc, dir, module.Options{Replace: true, H1: h1(t, example)})
-	must(t, err)
+	report := must.Get(module.DownloadLocation(t.Context(), src, loc, dir, module.Options{Replace: true, H1: h1(t, example)}))(t)
 	if report.Subdir != "modules/a" || len(report.Via) != 1 || !report.Reused || opened(src) != 1 {
 		t.Errorf("report %+v, requests %q; want Reused after one page", report, src.asked)
 	}
@@ -255,7 +253,7 @@ func TestReuseIsProven(t *testing.T) {
 		}
 		dir := target(t)
 		write(t, dir, pack)
-		must(t, change(dir))
+		must.Do(t, change(dir))
 		src := registry(t, archiveURL+".zip", content)
 		report, err := module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc, Subdir: "modules/a"}, v1, dir,
 			module.Options{Replace: true, H1: h1(t, pack)})
@@ -303,8 +301,7 @@ func TestReuseUnpinned(t *testing.T) {
 	t.Parallel()
 	dir := target(t)
 	write(t, dir, example)
-	before, err := os.Stat(dir)
-	must(t, err)
+	before := must.Get(os.Stat(dir))(t)
 	src, report, err := replace(t, dir, module.Options{})
 	if err != nil || !report.Reused || report.Size == 0 || opened(src) != 1 {
 		t.Errorf("report %+v, %v; want Reused after one fetch", report, err)
@@ -423,16 +420,16 @@ func TestReplaceOtherFileSystem(t *testing.T) {
 	other, link := disktest.Elsewhere(t)
 	write(t, other, earlier)
 	_, _, err := replace(t, link, module.Options{})
-	must(t, err)
+	must.Do(t, err)
 	wantTree(t, link, example)
 	if diff := cmp.Diff(earlier, tree(t, other)); diff != "" {
 		t.Error(diff)
 	}
 	// With a link above the target, the target is on the other file system.
 	above := filepath.Join(t.TempDir(), "link")
-	must(t, os.Symlink(other, above))
+	must.Do(t, os.Symlink(other, above))
 	_, _, err = replace(t, filepath.Join(above, "old"), module.Options{})
-	must(t, err)
+	must.Do(t, err)
 	if got := tree(t, filepath.Join(other, "old")); got["README.md"] != example["README.md"] {
 		t.Errorf("%d entries, want example", len(got))
 	}
@@ -442,8 +439,7 @@ func TestReplaceOtherFileSystem(t *testing.T) {
 func TestMissingParents(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a", "b", "module")
-	_, err := place(t, packed(t, example.entries())["zip"], dir)
-	must(t, err)
+	must.Get(place(t, packed(t, example.entries())["zip"], dir))(t)
 	wantTree(t, dir, example)
 
 	file := target(t)

@@ -6,23 +6,22 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // TestLocalPipe checks that a pipe in place of an archive does not block.
 func TestLocalPipe(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "vpc.zip")
-	must(t, disktest.Mkfifo(pipe))
-	dir, _, err := get(t, nil, "file://"+pipe, module.Options{AllowLocal: true})
-	if !errors.Is(err, module.ErrArchive) {
-		t.Errorf("%v, want ErrArchive", err)
-	}
-	absent(t, dir)
+	must.Do(t, disktest.Mkfifo(pipe))
+	wantRefused(t, nil, "file://"+pipe, module.Options{AllowLocal: true}, module.ErrArchive)
 }
 
 // TestLocalSwappedForPipe replaces a file by a pipe shortly before it is copied.
@@ -53,7 +52,7 @@ func TestLocalAroundLink(t *testing.T) {
 	t.Parallel()
 	home, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
 	write(t, home, files{"main.tf": "x\n", "deep/in/x": ""})
-	must(t, os.Symlink(filepath.Join(home, "deep", "in"), link))
+	must.Do(t, os.Symlink(filepath.Join(home, "deep", "in"), link))
 	dir := filepath.Join(link, "m")
 	report, err := module.DownloadLocation(t.Context(), nil, at(t, home), dir, module.Options{AllowLocal: true})
 	if err == nil || !strings.Contains(err.Error(), "is in the directory to copy") {
@@ -77,5 +76,71 @@ func TestReuseSwappedForPipe(t *testing.T) {
 	})
 	if reused == 0 {
 		t.Error("the package was never reused")
+	}
+}
+
+// TestKeepLinks: links that stay in their package are kept. Each element of a target is resolved before the next one.
+func TestKeepLinks(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		links map[string]string
+		out   string // names of the links that lead out
+	}{
+		"beside":              {links: map[string]string{"b.tf": "a.tf", "d/c.tf": "../a.tf"}},
+		"a directory":         {links: map[string]string{"l": "deep/er", "deep/m": "../l"}},
+		"missing":             {links: map[string]string{"l": "x/y"}},
+		"above":               {links: map[string]string{"l": ".."}, out: "l"},
+		"above and back":      {links: map[string]string{"d/l": "../../x/a.tf"}, out: "d/l"},
+		"absolute":            {links: map[string]string{"l": "/etc"}, out: "l"},
+		"real parent":         {links: map[string]string{"l": "deep/er", "m": "l/../x.tf"}},
+		"real parent outside": {links: map[string]string{"deep/er/l": "../..", "m": "deep/er/l/../x"}, out: "m"},
+		"lexical parent":      {links: map[string]string{"deep/l": "er", "deep/er/m": "../l/../../a.tf"}},
+		"missing and above":   {links: map[string]string{"l": "x/../../y"}, out: "l"},
+		"by another":          {links: map[string]string{"l": "/", "m": "l/etc"}, out: "l m"},
+		"a loop":              {links: map[string]string{"l": "m", "m": "l"}, out: "l m"},
+		"itself":              {links: map[string]string{"l": "l/x"}, out: "l"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			source := t.TempDir()
+			for _, dir := range []string{"d", "deep/er"} {
+				must.Do(t, os.MkdirAll(filepath.Join(source, dir), 0o755))
+			}
+			for _, file := range []string{"a.tf", "d/x", "deep/er/x"} {
+				must.Do(t, os.WriteFile(filepath.Join(source, file), nil, 0o644))
+			}
+			for link, target := range c.links {
+				must.Do(t, os.Symlink(target, filepath.Join(source, link)))
+			}
+			loc := &module.Location{Kind: module.KindLocal, URL: "file://" + source}
+			dir := filepath.Join(t.TempDir(), "m")
+			_, err := module.DownloadLocation(t.Context(), nil, loc, dir, module.Options{AllowLocal: true, KeepLinks: true})
+			if (c.out != "") != errors.Is(err, module.ErrLink) {
+				t.Errorf("DownloadLocation without SkipLinks: %v, want ErrLink for %q", err, c.out)
+			}
+			o := module.Options{AllowLocal: true, KeepLinks: true, SkipLinks: true, Replace: true}
+			report, err := module.DownloadLocation(t.Context(), nil, loc, dir, o)
+			if err != nil || !slices.Equal(report.Skipped, strings.Fields(c.out)) {
+				t.Fatalf("DownloadLocation: %v, %v; want that %q is left out", report, err, c.out)
+			}
+			left := 0
+			for link, target := range c.links {
+				got, err := os.Readlink(filepath.Join(dir, link))
+				if out := slices.Contains(report.Skipped, link); out == (err == nil) || !out && got != target {
+					t.Errorf("link %s leads to %q, %v; want %q unless it is left out", link, got, err, target)
+				}
+				if err == nil {
+					left++
+				}
+			}
+			if want := map[bool]string{true: checksum.SchemeL1, false: checksum.SchemeH1}[left > 0]; report.H1.Scheme() != want {
+				t.Errorf("hash %s, want one of scheme %s", report.H1, want)
+			}
+			o.H1 = report.H1
+			again, err := module.DownloadLocation(t.Context(), nil, loc, dir, o)
+			if err != nil || !again.Reused {
+				t.Errorf("DownloadLocation with the hash: %v, %v; want that the package is used again", again, err)
+			}
+		})
 	}
 }

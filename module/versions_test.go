@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 )
@@ -17,8 +18,7 @@ func listed(t testing.TB, list ...string) *module.Versions {
 	t.Helper()
 	v := &module.Versions{Module: vpc}
 	for _, s := range list {
-		version, err := addrs.ParseModuleVersion(s)
-		must(t, err)
+		version := must.Get(addrs.ParseModuleVersion(s))(t)
 		v.List = append(v.List, module.Release{Version: version})
 	}
 	return v
@@ -37,8 +37,7 @@ func TestNewest(t *testing.T) {
 		"2.0.0-rc.1, < 3": "",
 		"> 5":             "",
 	} {
-		c, err := addrs.ParseModuleConstraint(constraint)
-		must(t, err)
+		c := must.Get(addrs.ParseModuleConstraint(constraint))(t)
 		got, err := all.Newest(c)
 		if got.String() != want || (want == "") != (err != nil) {
 			t.Errorf("%q: %v, %v; want %q", constraint, got, err, want)
@@ -105,8 +104,7 @@ func TestVersions(t *testing.T) {
 	if _, ok := v.Find(addrs.MustParseVersion("3.0.0")); ok {
 		t.Error("Find(3.0.0) found a version that is not listed")
 	}
-	data, err := json.Marshal(v)
-	must(t, err)
+	data := must.Get(json.Marshal(v))(t)
 	want := `{"module":"registry.example.com/acme/vpc/aws","versions":[{"version":"1.0.0","deprecated":` +
 		`{"reason":"use 2.0.0","link":"https://example.com/why"}},{"version":"2.0.0"}],"warnings":["one was unusable"]}`
 	if diff := cmp.Diff(want, string(data)); diff != "" {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 )
 
@@ -23,7 +24,7 @@ func TestFullDisk(t *testing.T) {
 	content := archive(t)
 	disktest.Full(t, int64(len(content)-1), func(t *testing.T, dir string) {
 		path := filepath.Join(dir, "demo.zip")
-		ok(t, os.WriteFile(path, []byte("the old file"), 0o600))
+		must.Do(t, os.WriteFile(path, []byte("the old file"), 0o600))
 		_, err := provider.Download(t.Context(), serve(content), packageOf(content), path, accepting(content))
 		if e, ok := errors.AsType[*provider.Error](err); !ok || e.Op != "fetch" || !errors.Is(err, syscall.EFBIG) {
 			t.Errorf("%v, want a *provider.Error with the system's reason", err)
@@ -69,7 +70,7 @@ func TestChild(t *testing.T) {
 			step("judge")
 		}
 	}
-	must(provider.Download(t.Context(), src, pkg, *downloadTo, o))(t)
+	must.Get(provider.Download(t.Context(), src, pkg, *downloadTo, o))(t)
 }
 
 // said is a reader without content that tells that it was reached.
@@ -90,8 +91,7 @@ func TestKilled(t *testing.T) {
 	dir, content := t.TempDir(), archive(t)
 	alive := startDownload(t, filepath.Join(dir, "alive.zip"), "half")
 	left := func() (names []string) {
-		entries := must(os.ReadDir(dir))(t)
-		for _, e := range entries {
+		for _, e := range must.Get(os.ReadDir(dir))(t) {
 			if strings.HasPrefix(e.Name(), ".") {
 				names = append(names, e.Name())
 			}

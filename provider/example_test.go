@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -32,8 +33,7 @@ func ExampleFind() {
 	need := provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")}}
 	pkg, err := provider.Find(context.Background(), client, alpha, addrs.MustParseProviderConstraint("~> 1.0"), need)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(pkg)
 	fmt.Println(pkg.ArchiveName())
@@ -55,8 +55,7 @@ func ExampleDownload() {
 	locked := []checksum.Hash{release.H1("linux_amd64"), release.ZH("linux_amd64")}
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
 
@@ -65,8 +64,7 @@ func ExampleDownload() {
 	pkg, err := client.ProviderPackage(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"),
 		addrs.MustParseVersion("1.2.0"), addrs.MustParsePlatform("linux_amd64"))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	report, err := provider.Download(ctx, client, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.Options{
 		Policy: verify.Policy{Accept: locked},
@@ -77,8 +75,7 @@ func ExampleDownload() {
 		},
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println("trust:", report.Trust)
 	// Output:
@@ -116,14 +113,12 @@ func ExampleMulti() {
 	ctx := context.Background()
 	versions, err := src.ProviderVersions(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	for _, release := range versions.List {
 		pkg, err := src.ProviderPackage(ctx, versions.Provider, release.Version, addrs.MustParsePlatform("linux_amd64"))
 		if err != nil {
-			fmt.Println(err)
-			return
+			log.Fatal(err)
 		}
 		fmt.Println(pkg.Version, "from", pkg.Via)
 	}
@@ -154,8 +149,7 @@ func ExampleFirstOf() {
 	pkg, err := src.ProviderPackage(context.Background(), addrs.MustParseProvider("registry.example.com/acme/alpha"),
 		addrs.MustParseVersion("1.1.0"), addrs.MustParsePlatform("linux_amd64"))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(pkg, "from", pkg.Via)
 	// Output:
@@ -187,8 +181,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 func ExampleParsePattern() {
 	pattern, err := provider.ParsePattern("Registry.Example.com/acme/*")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(pattern, pattern.Matches(addrs.MustParseProvider("registry.example.com/acme/alpha")))
 
@@ -245,8 +238,7 @@ func ExampleHashes_addPlatform() {
 	var lock lockfile.File
 	locked := []checksum.Hash{release.ZH("linux_amd64"), release.H1("linux_amd64")}
 	if err := lock.Merge(demo, version, addrs.ProviderConstraint{}, locked); err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	darwin := addrs.MustParsePlatform("darwin_arm64")
 	var o provider.HashOptions
@@ -255,8 +247,7 @@ func ExampleHashes_addPlatform() {
 	}
 	reports, err := provider.Hashes(context.Background(), client, demo, version, []addrs.Platform{darwin}, o)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	if err := lock.Merge(demo, version, addrs.ProviderConstraint{}, reports[darwin].Local); err != nil {
 		fmt.Println(err)

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -70,12 +71,12 @@ func archive(t testing.TB) []byte {
 	var buf bytes.Buffer
 	w := zip.NewWriter(&buf)
 	for _, name := range []string{"docs/", "docs/README", "terraform-provider-demo_v1.2.3"} {
-		f := must(w.Create(name))(t)
+		f := must.Get(w.Create(name))(t)
 		if !strings.HasSuffix(name, "/") {
-			must(io.WriteString(f, strings.Repeat(name, 50)))(t)
+			must.Get(io.WriteString(f, strings.Repeat(name, 50)))(t)
 		}
 	}
-	ok(t, w.Close())
+	must.Do(t, w.Close())
 	return buf.Bytes()
 }
 
@@ -103,25 +104,6 @@ func accepting(content []byte) provider.Options {
 
 func target(t testing.TB) string { return filepath.Join(t.TempDir(), "demo.zip") }
 
-// ok ends the test if err is not nil.
-func ok(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// must returns v. If err is not nil, it ends the test.
-func must[T any](v T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
 // wantFile fails unless path is the only file in its directory and has this content. If content is
 // nil, path must not exist.
 func wantFile(t *testing.T, path string, content []byte) {
@@ -130,8 +112,7 @@ func wantFile(t *testing.T, path string, content []byte) {
 	if content == nil != os.IsNotExist(err) || !bytes.Equal(got, content) {
 		t.Errorf("%s holds %d bytes, %v; want %d bytes", path, len(got), err, len(content))
 	}
-	entries := must(os.ReadDir(filepath.Dir(path)))(t)
-	for _, e := range entries {
+	for _, e := range must.Get(os.ReadDir(filepath.Dir(path)))(t) {
 		if e.Name() != filepath.Base(path) {
 			t.Errorf("%s was left behind", e.Name())
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
@@ -65,8 +66,7 @@ func serveDemo(r regtest.Provider) (*regtest.Registry, *regtest.Release, *regcli
 // hashes returns the reports of version 1.2.3 of acme/demo.
 func hashes(t *testing.T, src provider.Source, on []addrs.Platform, o provider.HashOptions) map[addrs.Platform]*verify.Report {
 	t.Helper()
-	got := must(provider.Hashes(t.Context(), src, demo, v123, on, o))(t)
-	return got
+	return must.Get(provider.Hashes(t.Context(), src, demo, v123, on, o))(t)
 }
 
 // contentOf returns the h1 of an archive, sorted.
@@ -74,7 +74,7 @@ func contentOf(t testing.TB, release *regtest.Release, platform addrs.Platform) 
 	t.Helper()
 	archive := release.Archive(platform.String())
 	packed, tree, err := checksum.H1Zip(t.Context(), archive, archive.Size(), checksum.Limits{})
-	ok(t, err)
+	must.Do(t, err)
 	return sortedHashes(packed, tree)
 }
 
@@ -215,10 +215,10 @@ func TestHashesAfterDownload(t *testing.T) {
 	t.Parallel()
 	reg, release, client := serveDemo(demoRelease())
 	shared := provider.ShareEvidence(client)
-	pkg := must(provider.Find(t.Context(), shared, demo, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}}))(t)
-	must(provider.Download(t.Context(), shared, pkg, target(t), provider.Options{}))(t)
+	pkg := must.Get(provider.Find(t.Context(), shared, demo, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}}))(t)
+	must.Get(provider.Download(t.Context(), shared, pkg, target(t), provider.Options{}))(t)
 	others := slices.DeleteFunc(slices.Clone(five), func(p addrs.Platform) bool { return p == linux })
-	got := must(provider.Hashes(t.Context(), shared, demo, pkg.Version, others, provider.HashOptions{Packages: []*provider.Package{pkg}}))(t)
+	got := must.Get(provider.Hashes(t.Context(), shared, demo, pkg.Version, others, provider.HashOptions{Packages: []*provider.Package{pkg}}))(t)
 	wantComputed(t, release, got, others...)
 	wantRequests(t, reg, map[regtest.Kind]int{
 		regtest.Discovery: 1, regtest.Versions: 1, regtest.Sums: 1, regtest.Signature: 1, regtest.Package: 5, regtest.Archive: 5,
@@ -560,7 +560,7 @@ func TestLimiterAcquire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		limiter := &provider.Limiter{Parallel: 1}
-		release := must(limiter.Acquire(t.Context()))(t)
+		release := must.Get(limiter.Acquire(t.Context()))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := limiter.Acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
@@ -570,7 +570,7 @@ func TestLimiterAcquire(t *testing.T) {
 		if _, err := limiter.Acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v of a context that has ended", err)
 		}
-		next := must(limiter.Acquire(t.Context()))(t)
+		next := must.Get(limiter.Acquire(t.Context()))(t)
 		release() // once more, which is not the place of the next
 		short, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
@@ -694,7 +694,7 @@ func TestHashesEvidenceBounded(t *testing.T) {
 	t.Parallel()
 	content := archive(t)
 	h1, _, err := checksum.H1Zip(t.Context(), bytes.NewReader(content), int64(len(content)), checksum.Limits{})
-	ok(t, err)
+	must.Do(t, err)
 	synctest.Test(t, func(t *testing.T) {
 		var inside gauge
 		src := &lister{
@@ -761,7 +761,7 @@ func TestShareEvidenceKeepsLittle(t *testing.T) {
 	for range 2 { // there is room for eight
 		for i := range 9 {
 			pkg.SumsURL = fmt.Sprintf("https://files.example.com/%d", i)
-			must(src.Evidence(t.Context(), pkg))(t)
+			must.Get(src.Evidence(t.Context(), pkg))(t)
 		}
 	}
 	if asked != 10 {
@@ -876,7 +876,7 @@ func TestSumsTogether(t *testing.T) {
 	const n, each = 17, 1 << 20
 	for _, more := range []int{0, 1} {
 		client := serveSystems(n)
-		pkg := must(client.ProviderPackage(t.Context(), demo, v123, systems(n)[0]))(t)
+		pkg := must.Get(client.ProviderPackage(t.Context(), demo, v123, systems(n)[0]))(t)
 		limit := 16<<20 - len(pkg.Keys[0].Armor) // of all platforms, kept once
 		src := &padded{Source: client, sizes: append(slices.Repeat([]int{each}, n-2), limit-(n-2)*each-1000, 1000+more)}
 		o := provider.HashOptions{Policy: verify.Policy{AllowUnsigned: true}}
@@ -890,28 +890,21 @@ func TestSumsTogether(t *testing.T) {
 	}
 }
 
-// keyed is a source that lists another key for each platform.
-type keyed struct{ provider.Source }
-
-func (s keyed) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform) (*provider.Package, error) {
-	pkg, err := s.Source.ProviderPackage(ctx, p, v, on)
-	if err == nil {
-		pkg.Keys = append(pkg.Keys, verify.Key{Armor: on.String() + strings.Repeat(" ", 1<<20-len(on.String()))})
-	}
-	return pkg, err
-}
-
 // TestKeysTogether: the total size of different keys is bounded in all calls that share a limiter, and
 // the rest of a call stops.
 func TestKeysTogether(t *testing.T) {
 	t.Parallel()
-	client := serveSystems(16)
+	src := &astray{Source: serveSystems(16), pkg: func(pkg *provider.Package) *provider.Package { // another key for each platform
+		on := pkg.Platform.String()
+		pkg.Keys = append(pkg.Keys, verify.Key{Armor: on + strings.Repeat(" ", 1<<20-len(on))})
+		return pkg
+	}}
 	for _, n := range []int{15, 16} { // with the key of all platforms, 16 are too large
 		o := provider.HashOptions{Policy: verify.Policy{AllowUnsigned: true}, Limiter: new(provider.Limiter)}
-		if _, err := provider.Hashes(t.Context(), keyed{client}, demo, v123, systems(8), o); errors.Is(err, failure.ErrTooLarge) {
+		if _, err := provider.Hashes(t.Context(), src, demo, v123, systems(8), o); errors.Is(err, failure.ErrTooLarge) {
 			t.Errorf("8 keys: %v", err)
 		}
-		reports, err := provider.Hashes(t.Context(), keyed{client}, demo, v123, systems(16)[8:n], o)
+		reports, err := provider.Hashes(t.Context(), src, demo, v123, systems(16)[8:n], o)
 		if n == 15 && errors.Is(err, failure.ErrTooLarge) {
 			t.Errorf("%d keys: %v", n, err)
 		}
@@ -977,9 +970,8 @@ func unpacked(t *testing.T, root string, platform addrs.Platform, content string
 	t.Helper()
 	files := fstest.MapFS{"terraform-provider-demo_v1.2.3": {Data: []byte(content)}, "docs/README": {Data: []byte("Read me.\n")}}
 	dir := filepath.Join(root, "registry.opentofu.org", "acme", "demo", "1.2.3", platform.String())
-	ok(t, os.CopyFS(dir, files))
-	h1 := must(checksum.H1Dir(t.Context(), files))(t)
-	return h1
+	must.Do(t, os.CopyFS(dir, files))
+	return must.Get(checksum.H1Dir(t.Context(), files))(t)
 }
 
 // TestHashesOfDirectory: an unpacked package has only an h1, which only a lock file can confirm.
@@ -988,7 +980,7 @@ func TestHashesOfDirectory(t *testing.T) {
 	root := t.TempDir()
 	darwin := addrs.MustParsePlatform("darwin_arm64")
 	h1 := map[addrs.Platform]checksum.Hash{linux: unpacked(t, root, linux, "linux"), darwin: unpacked(t, root, darwin, "darwin")}
-	mirror := must(mirrordir.Open(root))(t)
+	mirror := must.Get(mirrordir.Open(root))(t)
 	for name, test := range map[string]struct {
 		policy verify.Policy
 		want   []addrs.Platform
@@ -1025,9 +1017,9 @@ func TestHashesOfBadDirectory(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	good := filepath.Join(root, "good")
-	ok(t, os.CopyFS(good, fstest.MapFS{"terraform-provider-demo": {Data: []byte("program")}}))
+	must.Do(t, os.CopyFS(good, fstest.MapFS{"terraform-provider-demo": {Data: []byte("program")}}))
 	linked := filepath.Join(root, "linked")
-	ok(t, os.Mkdir(linked, 0o755))
+	must.Do(t, os.Mkdir(linked, 0o755))
 	if err := disktest.Symlink("/etc/passwd", filepath.Join(linked, "terraform-provider-demo")); err != nil {
 		t.Skipf("skipped: symbolic links cannot be made here: %v", err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/inflate"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -31,9 +32,9 @@ func deflated(b *testing.B, n int) []byte {
 	}
 	var buf bytes.Buffer
 	w := zip.NewWriter(&buf)
-	f := must(w.Create("terraform-provider-demo_v1.2.3"))(b)
-	must(f.Write(content))(b)
-	ok(b, w.Close())
+	f := must.Get(w.Create("terraform-provider-demo_v1.2.3"))(b)
+	must.Get(f.Write(content))(b)
+	must.Do(b, w.Close())
 	return buf.Bytes()
 }
 
@@ -53,7 +54,7 @@ func BenchmarkHashes(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		start := time.Now()
-		must(provider.Hashes(b.Context(), src, demo, v123, []addrs.Platform{linux}, o))(b)
+		must.Get(provider.Hashes(b.Context(), src, demo, v123, []addrs.Platform{linux}, o))(b)
 		took := time.Since(start)
 		start = time.Now()
 		least(b, content)
@@ -66,14 +67,14 @@ func BenchmarkHashes(b *testing.B) {
 func least(b *testing.B, content []byte) {
 	b.Helper()
 	sha256.Sum256(content)
-	r := must(zip.NewReader(bytes.NewReader(content), int64(len(content))))(b)
+	r := must.Get(zip.NewReader(bytes.NewReader(content), int64(len(content))))(b)
 	r.RegisterDecompressor(zip.Deflate, func(r io.Reader) io.ReadCloser {
 		return io.NopCloser(inflate.NewReader(bufio.NewReader(r)))
 	})
 	buf := make([]byte, 64<<10)
 	for _, file := range r.File {
-		f := must(file.Open())(b)
-		must(io.CopyBuffer(struct{ io.Writer }{sha256.New()}, f, buf))(b)
+		f := must.Get(file.Open())(b)
+		must.Get(io.CopyBuffer(struct{ io.Writer }{sha256.New()}, f, buf))(b)
 	}
 }
 

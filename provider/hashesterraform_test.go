@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -19,7 +20,7 @@ import (
 func serveProject(t *testing.T, program string, r regtest.Provider) (*terraformtest.Project, addrs.Provider, *regclient.Client) {
 	t.Helper()
 	reg, _, _ := serveDemo(r)
-	server := must(reg.ServeTLS())(t)
+	server := must.Get(reg.ServeTLS())(t)
 	t.Cleanup(server.Close)
 	source := server.Addr + "/acme/demo"
 	p := terraformtest.New(t, program)
@@ -35,11 +36,11 @@ func lockOf(t *testing.T, program string, client *regclient.Client, p addrs.Prov
 	if filepath.Base(program) == "terraform" {
 		lock.Header = lockfile.HeaderTerraform
 	}
-	versions := must(client.ProviderVersions(t.Context(), p))(t)
-	v := must(versions.Newest(constraint))(t)
-	reports := must(provider.Hashes(t.Context(), client, p, v, on, provider.HashOptions{}))(t)
+	versions := must.Get(client.ProviderVersions(t.Context(), p))(t)
+	v := must.Get(versions.Newest(constraint))(t)
+	reports := must.Get(provider.Hashes(t.Context(), client, p, v, on, provider.HashOptions{}))(t)
 	for _, platform := range on {
-		ok(t, lock.Merge(p, v, constraint, reports[platform].Recordable()))
+		must.Do(t, lock.Merge(p, v, constraint, reports[platform].Recordable()))
 	}
 	return lock
 }
@@ -60,7 +61,7 @@ func TestClientsAcceptLock(t *testing.T) {
 		if n := strings.Count(want, `"h1:`); n != 4 {
 			t.Errorf("%d hashes of content\n%s", n, want)
 		}
-		ok(t, lock.Save(filepath.Join(project.Dir, lockfile.Name)))
+		must.Do(t, lock.Save(filepath.Join(project.Dir, lockfile.Name)))
 		for _, flags := range [][]string{{"-lockfile=readonly"}, nil} {
 			project.Init(t, flags...)
 			if got := project.Read(t, lockfile.Name); got != want {

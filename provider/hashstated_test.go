@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -57,7 +58,7 @@ func TestHashesStated(t *testing.T) {
 	wantStated(t, release, got, verify.Signed, five...)
 	wantRequests(t, reg, map[regtest.Kind]int{regtest.Discovery: 1, regtest.Package: 1, regtest.Sums: 1, regtest.Signature: 1})
 
-	pkg := must(client.ProviderPackage(t.Context(), demo, v123, linux))(t)
+	pkg := must.Get(client.ProviderPackage(t.Context(), demo, v123, linux))(t)
 	reg.Reset()
 	o := believing(verify.Policy{})
 	o.Packages = []*provider.Package{pkg}
@@ -170,7 +171,7 @@ func TestHashesDisproved(t *testing.T) {
 	t.Parallel()
 	content := archive(t)
 	packed, tree, err := checksum.H1Zip(t.Context(), bytes.NewReader(content), int64(len(content)), checksum.Limits{})
-	ok(t, err)
+	must.Do(t, err)
 	src := &lister{Opener: serve(content), find: func(platform addrs.Platform) (*provider.Package, error) {
 		pkg := packageOf(content)
 		pkg.Hashes = map[addrs.Platform][]checksum.Hash{platform: {

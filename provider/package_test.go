@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
@@ -34,9 +35,9 @@ func somePackage() *provider.Package {
 func TestPackageJSON(t *testing.T) {
 	t.Parallel()
 	pkg := somePackage()
-	data := must(json.Marshal(pkg))(t)
+	data := must.Get(json.Marshal(pkg))(t)
 	var back *provider.Package
-	ok(t, json.Unmarshal(data, &back))
+	must.Do(t, json.Unmarshal(data, &back))
 	if diff := cmp.Diff(pkg, back, values, cmpopts.EquateComparable(checksum.Hash{})); diff != "" {
 		t.Errorf("after a round trip through %s: %s", data, diff)
 	}
@@ -143,7 +144,7 @@ func FuzzParseArchiveName(f *testing.F) {
 // An archive may have another form of the requested version in its name, but no other version.
 func TestEvidenceWant(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
+	for _, tt := range []struct {
 		version, filename, want string
 	}{
 		{"1.0.0", "terraform-provider-demo_1.0.0_linux_amd64.zip", "demo_1.0.0_linux_amd64"},
@@ -168,8 +169,7 @@ func TestEvidenceWant(t *testing.T) {
 		{"1.0.0", "terraform-provider-demo_1.0_linux_amd64", "demo_1.0.0_linux_amd64"},
 		{"1.0.0", "_linux_amd64.zip", "demo_1.0.0_linux_amd64"},
 		{"1.0.0", "", "demo_1.0.0_linux_amd64"},
-	}
-	for _, tt := range tests {
+	} {
 		pkg := &provider.Package{Provider: demo, Version: version(tt.version), Platform: linux, Filename: tt.filename}
 		if got := pkg.Evidence().Requested; got != tt.want {
 			t.Errorf("version %s, file %q: want %q, want it to be %q", tt.version, tt.filename, got, tt.want)
@@ -187,7 +187,7 @@ func TestEmptyEvidence(t *testing.T) {
 	for name, kind := range map[string]regtest.Kind{"sums": regtest.Sums, "signature": regtest.Signature} {
 		reg, _, client := serveDemo(demoRelease())
 		reg.AddFault(regtest.Fault{Kind: kind, Raw: []byte{}})
-		pkg := must(client.ProviderPackage(t.Context(), demo, v123, linux))(t)
+		pkg := must.Get(client.ProviderPackage(t.Context(), demo, v123, linux))(t)
 		path := target(t)
 		shared := provider.ShareEvidence(client) // asked three times, the third time from memory
 		for _, policy := range []verify.Policy{{}, {AllowUnsigned: true}, {AllowUnchecked: true}} {

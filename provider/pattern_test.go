@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 )
 
@@ -16,7 +17,7 @@ func TestPattern(t *testing.T) {
 	if zero.String() != "" || zero.Matches(addrs.MustParseProvider("acme/alpha")) || zero.Matches(addrs.Provider{}) {
 		t.Errorf("the zero Pattern is %q", zero)
 	}
-	tests := []struct {
+	for _, test := range []struct {
 		in, text   string
 		yes, other []string // providers that it selects, and others
 	}{
@@ -30,8 +31,7 @@ func TestPattern(t *testing.T) {
 		{"BÖB.example.com/*/*", "böb.example.com/*/*", []string{"böb.example.com/acme/alpha"}, []string{"bob.example.com/acme/alpha"}},
 		{"example.com/x/x", "example.com/x/x", []string{"example.com/x/x"}, []string{"example.com/x/y"}},
 		{"example.com/x/*", "example.com/x/*", []string{"example.com/x/y"}, []string{"example.com/y/x"}},
-	}
-	for _, test := range tests {
+	} {
 		p, err := provider.ParsePattern(test.in)
 		if err != nil {
 			t.Errorf("ParsePattern(%q) returned %v, want no error", test.in, err)
@@ -103,7 +103,7 @@ func TestPatternText(t *testing.T) {
 		Exclude provider.Pattern   `json:"exclude"`
 	}
 	var c config
-	ok(t, json.Unmarshal([]byte(`{"include":["acme/*","*/*/*"],"exclude":""}`), &c))
+	must.Do(t, json.Unmarshal([]byte(`{"include":["acme/*","*/*/*"],"exclude":""}`), &c))
 	data, err := json.Marshal(c)
 	if want := `{"include":["registry.opentofu.org/acme/*","*/*/*"],"exclude":""}`; err != nil || string(data) != want {
 		t.Errorf("got %s, %v, want %s", data, err, want)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 )
 
@@ -60,7 +61,7 @@ func list(lines ...string) *provider.Versions {
 
 func TestNewest(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
+	for _, test := range []struct {
 		constraint, versions, want string
 	}{
 		{"", "1.0.0 2.0.0 1.5.0", "2.0.0"},
@@ -73,8 +74,7 @@ func TestNewest(t *testing.T) {
 		{"~> 5.0", "1.0.0 2.0.0", ""},
 		{"", "3.0.0-beta1", ""},
 		{"", "", ""},
-	}
-	for _, test := range tests {
+	} {
 		versions := list(strings.Fields(test.versions)...)
 		got, err := versions.Newest(constraint(test.constraint))
 		if got != version(test.want) {
@@ -88,7 +88,7 @@ func TestNewest(t *testing.T) {
 
 func TestNewestFor(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
+	for _, test := range []struct {
 		name       string
 		list       []string
 		constraint string
@@ -135,8 +135,7 @@ func TestNewestFor(t *testing.T) {
 		{name: "0.0.0 wanted", constraint: "0.0.0", list: []string{"0.0.0", "1.0.0 5.0 linux_amd64"},
 			kind: provider.ErrNoVersion, fits: "1.0.0", text: `no version matches "0.0.0", the newest is 1.0.0; no constraint selects 0.0.0, which the CLI treats as "no version"`},
 		{name: "none listed", constraint: "1.0.0", kind: provider.ErrNoVersion, text: `no version matches "1.0.0", none is listed`},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			need := provider.Need{Platforms: test.also, Protocols: constraint(test.protocols)}
@@ -189,7 +188,7 @@ func TestKinds(t *testing.T) {
 func TestUnavailable(t *testing.T) {
 	t.Parallel()
 	versions := list("2.0.0 5.0 linux_amd64", "1.0.0 5.0 linux_amd64,plan9_arm")
-	tests := []struct {
+	for _, test := range []struct {
 		version  string
 		platform addrs.Platform
 		kind     error
@@ -198,8 +197,7 @@ func TestUnavailable(t *testing.T) {
 		{"2.0.0", plan9, provider.ErrNoPlatform, "2.0.0 has no package for plan9_arm, only for linux_amd64; the older 1.0.0 would fit"},
 		{"2.0.0", linux, provider.ErrNoPlatform, "2.0.0 has no package for linux_amd64, although it is listed; the older 1.0.0 would fit"},
 		{"3.0.0", linux, provider.ErrNoVersion, `no version matches "3.0.0", the newest is 2.0.0`},
-	}
-	for _, test := range tests {
+	} {
 		err := versions.Unavailable(version(test.version), test.platform)
 		if !errors.Is(err, test.kind) {
 			t.Errorf("%s for %s: %v, want kind %v", test.version, test.platform, err, test.kind)
@@ -232,7 +230,7 @@ func TestLongPlatformListIsCut(t *testing.T) {
 
 func TestFits(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
+	for _, test := range []struct {
 		protocols string
 		need      provider.Need
 		want      error
@@ -245,8 +243,7 @@ func TestFits(t *testing.T) {
 		{"no version", provider.Need{}, provider.ErrProtocol},
 		{"5.1", provider.Need{Platforms: []addrs.Platform{darwin}}, provider.ErrNoPlatform},
 		{"5.1", provider.Need{Platforms: []addrs.Platform{darwin, linux}}, nil},
-	}
-	for _, test := range tests {
+	} {
 		pkg := &provider.Package{Provider: demo, Version: version("1.2.3"), Platform: linux}
 		if test.protocols != "" {
 			pkg.Protocols = []string{test.protocols}
@@ -285,7 +282,7 @@ func TestVersionsJSON(t *testing.T) {
 	t.Parallel()
 	versions := list("2.0.0 5.0,6.0 linux_amd64,darwin_arm64", "1.0.0-beta1")
 	versions.Warnings = []string{"careful"}
-	data := must(json.Marshal(versions))(t)
+	data := must.Get(json.Marshal(versions))(t)
 	want := `{"provider":"registry.opentofu.org/acme/demo","versions":[` +
 		`{"version":"2.0.0","protocols":["5.0","6.0"],"platforms":["linux_amd64","darwin_arm64"]},` +
 		`{"version":"1.0.0-beta1"}],"warnings":["careful"]}`
@@ -293,7 +290,7 @@ func TestVersionsJSON(t *testing.T) {
 		t.Errorf("JSON\n got %s\nwant %s", data, want)
 	}
 	var back *provider.Versions
-	ok(t, json.Unmarshal(data, &back))
+	must.Do(t, json.Unmarshal(data, &back))
 	if diff := cmp.Diff(versions, back, values); diff != "" {
 		t.Errorf("after a round trip: %s", diff)
 	}
@@ -321,7 +318,7 @@ func TestFind(t *testing.T) {
 		{Version: version("2.1.0"), Platforms: []addrs.Platform{linux}},
 		{Version: version("2.0.0")},
 	}
-	tests := map[string]struct {
+	for name, test := range map[string]struct {
 		src  *listing
 		c    string
 		need provider.Need
@@ -335,8 +332,7 @@ func TestFind(t *testing.T) {
 		"nothing fits":                {src: &listing{list: list}, c: "~> 4.0", need: provider.Need{Platforms: []addrs.Platform{linux}}, err: provider.ErrNoVersion},
 		"unknown provider":            {src: &listing{err: provider.ErrNotFound}, err: provider.ErrNotFound},
 		"what the list did not tell":  {src: &listing{list: list[2:], protocols: []string{"4.0"}}, err: provider.ErrProtocol},
-	}
-	for name, test := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var c addrs.ProviderConstraint

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"os"
 	"time"
 
@@ -36,20 +37,17 @@ func ExamplePolicy_Check() {
 	_, ev := published()
 	file, err := os.Open("testdata/gpg/package.zip")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 
 	report, err := verify.Policy{}.Check(context.Background(), ev, file, info.Size())
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(report.Trust, "by", report.SignedBy.UserID)
 	fmt.Println(report.Local[0])
@@ -108,8 +106,7 @@ func ExamplePolicy_mirror() {
 	archive, ev := published()
 	stated, err := checksum.ZH(context.Background(), bytes.NewReader(archive))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	ev = verify.Evidence{Hashes: []checksum.Hash{stated}}
 
@@ -126,8 +123,7 @@ func ExampleCheckSignature() {
 	_, ev := published()
 	signature, err := verify.CheckSignature(ev.Sums, ev.Signature, ev.Keys, time.Now())
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(signature.Algorithm, signature.Hash, signature.Created.Format(time.DateOnly), signature.KeyExpired)
 	// Output: Ed25519 SHA-256 2020-06-01 false
@@ -159,8 +155,7 @@ func ExampleParseSums() {
 	_, ev := published()
 	sums, err := verify.ParseSums(ev.Sums)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	hash, ok := sums.Lookup("terraform-provider-test_1.2.3_linux_s390x.zip")
 	fmt.Println(hash, ok)
@@ -171,8 +166,7 @@ func ExampleKey_Info() {
 	_, ev := published()
 	infos, err := ev.Keys[0].Info()
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	for _, k := range infos {
 		fmt.Println(k.Algorithm, k.UserIDs, k.Created.Year(), k.Expires.IsZero(), len(k.Fingerprint))

@@ -14,6 +14,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -25,10 +26,7 @@ func seeds(f *testing.F, pattern string) [][]byte {
 	}
 	var out [][]byte
 	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(path))(f)
 		out = append(out, data)
 	}
 	return out
@@ -67,14 +65,8 @@ func FuzzKey(f *testing.F) {
 // FuzzKeyPackets is FuzzKey below the armor.
 func FuzzKeyPackets(f *testing.F) {
 	for _, key := range seeds(f, "*.asc") {
-		block, err := armor.Decode(bytes.NewReader(key))
-		if err != nil {
-			f.Fatal(err)
-		}
-		packets, err := io.ReadAll(block.Body)
-		if err != nil {
-			f.Fatal(err)
-		}
+		block := must.Get(armor.Decode(bytes.NewReader(key)))(f)
+		packets := must.Get(io.ReadAll(block.Body))(f)
 		f.Add(packets)
 	}
 	doc, sig := gpgFile(f, "SHA256SUMS"), gpgFile(f, "several.sig")

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -27,8 +28,7 @@ func newGPG(t *testing.T) *gpg {
 	}
 	// Not t.TempDir: the agent's socket has its path in here, and paths of sockets
 	// are short.
-	home, err := os.MkdirTemp("", "gpg")
-	must(t, err)
+	home := must.Get(os.MkdirTemp("", "gpg"))(t)
 	g := &gpg{t, home}
 	t.Cleanup(func() {
 		kill := exec.Command("gpgconf", "--kill", "gpg-agent")
@@ -126,8 +126,7 @@ func TestInstalledGPGStates(t *testing.T) {
 	}
 
 	// gpg made the revocation together with the key, and disarmed it by a colon.
-	revocation, err := os.ReadFile(filepath.Join(g.home, "openpgp-revocs.d", fpr+".rev"))
-	must(t, err)
+	revocation := must.Get(os.ReadFile(filepath.Join(g.home, "openpgp-revocs.d", fpr+".rev")))(t)
 	g.run(bytes.ReplaceAll(revocation, []byte("\n:---"), []byte("\n---")), "--import")
 	for name, revoked := range map[string]verify.Key{
 		"whole": export(user), "minimal": export(user, "--export-options", "export-minimal"), "without subkeys": export(fpr + "!"),
@@ -200,7 +199,7 @@ func TestTier(t *testing.T) {
 		"no root":                             {"publisher", []verify.Key{partner}, verify.Key{}, "", verify.ErrBadKey},
 	} {
 		signature, err := verify.CheckSignature(doc, sign(tt.by, doc), tt.listed, time.Time{})
-		must(t, err)
+		must.Do(t, err)
 		if got, err := signature.Tier(tt.listed, tt.root); got != tt.want || !errors.Is(err, tt.err) {
 			t.Errorf("%s: Tier returned %q, %v; want %q, %v", name, got, err, tt.want, tt.err)
 		}

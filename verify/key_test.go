@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -37,8 +38,7 @@ func TestKeyInfo(t *testing.T) {
 		"retired":     "retired Ed25519 revoked",
 		"subrevoked":  "subrevoked Ed25519, subkey Ed25519 revoked",
 	} {
-		infos, err := gpgKey(t, name).Info()
-		must(t, err)
+		infos := must.Get(gpgKey(t, name).Info())(t)
 		var got []string
 		for _, k := range infos {
 			if len(k.Fingerprint) != 40 || !strings.HasSuffix(k.Fingerprint, k.ID) || len(k.ID) != 16 || strings.ToUpper(k.ID) != k.ID ||
@@ -137,8 +137,7 @@ func TestKeyJSON(t *testing.T) {
 	if err != nil || string(data) != `{"id":"A","armor":"B"}` {
 		t.Errorf("%s, %v", data, err)
 	}
-	infos, err := gpgKey(t, "ed25519").Info()
-	must(t, err)
+	infos := must.Get(gpgKey(t, "ed25519").Info())(t)
 	data, err = json.Marshal(infos[0])
 	if err != nil || strings.Contains(string(data), "expires") || strings.Contains(string(data), "revoked") {
 		t.Errorf("%s, %v", data, err)

@@ -21,6 +21,7 @@ import (
 	openpgp "github.com/ProtonMail/go-crypto/openpgp/v2"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -39,21 +40,16 @@ func config(c packet.Config) *packet.Config {
 
 func entity(t testing.TB, name string, c *packet.Config) *openpgp.Entity {
 	t.Helper()
-	e, err := openpgp.NewEntity(name, "", name+"@example.com", c)
-	must(t, err)
-	return e
+	return must.Get(openpgp.NewEntity(name, "", name+"@example.com", c))(t)
 }
 
 func armored(t testing.TB, typ string, write func(b *bytes.Buffer) error) string {
 	t.Helper()
 	var raw, out bytes.Buffer
-	must(t, write(&raw))
-	w, err := armor.Encode(&out, typ, nil)
-	must(t, err)
-	if _, err := w.Write(raw.Bytes()); err != nil {
-		t.Fatal(err)
-	}
-	must(t, w.Close())
+	must.Do(t, write(&raw))
+	w := must.Get(armor.Encode(&out, typ, nil))(t)
+	must.Get(w.Write(raw.Bytes()))(t)
+	must.Do(t, w.Close())
 	return out.String() + "\n"
 }
 
@@ -72,12 +68,11 @@ func privateKey(t testing.TB) string {
 func sign(t testing.TB, doc []byte, key *packet.PrivateKey, typ packet.SignatureType, hash crypto.Hash, at time.Time) []byte {
 	t.Helper()
 	sig := &packet.Signature{SigType: typ, PubKeyAlgo: key.PubKeyAlgo, Hash: hash, CreationTime: at, IssuerKeyId: &key.KeyId}
-	h, err := sig.PrepareSign(config(packet.Config{}))
-	must(t, err)
+	h := must.Get(sig.PrepareSign(config(packet.Config{})))(t)
 	h.Write(doc)
-	must(t, sig.Sign(h, key, config(packet.Config{})))
+	must.Do(t, sig.Sign(h, key, config(packet.Config{})))
 	var b bytes.Buffer
-	must(t, sig.Serialize(&b))
+	must.Do(t, sig.Serialize(&b))
 	return b.Bytes()
 }
 
@@ -99,9 +94,8 @@ func TestAlgorithms(t *testing.T) {
 			e := entity(t, "signer", cfg)
 			key := public(t, e)
 			var sig bytes.Buffer
-			must(t, openpgp.DetachSign(&sig, []*openpgp.Entity{e}, bytes.NewReader(doc), cfg))
-			got, err := verify.CheckSignature(doc, sig.Bytes(), []verify.Key{key}, date("2024-06-01"))
-			must(t, err)
+			must.Do(t, openpgp.DetachSign(&sig, []*openpgp.Entity{e}, bytes.NewReader(doc), cfg))
+			got := must.Get(verify.CheckSignature(doc, sig.Bytes(), []verify.Key{key}, date("2024-06-01")))(t)
 			infos, err := key.Info()
 			if err != nil || infos[0].Fingerprint != got.Fingerprint || infos[0].ID != got.KeyID {
 				t.Errorf("%+v, %v, signature %+v", infos, err, got)
@@ -120,7 +114,7 @@ func TestForeignSubkey(t *testing.T) {
 	t.Parallel()
 	cfg := config(packet.Config{})
 	victim, thief := entity(t, "victim", cfg), entity(t, "thief", cfg)
-	must(t, victim.AddSigningSubkey(cfg))
+	must.Do(t, victim.AddSigningSubkey(cfg))
 	own := victim.Subkeys[len(victim.Subkeys)-1]
 	doc := []byte("document")
 	sig := sign(t, doc, own.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
@@ -135,7 +129,7 @@ func TestForeignSubkey(t *testing.T) {
 			Version: 4, SigType: packet.SigTypeSubkeyBinding, PubKeyAlgo: thief.PrimaryKey.PubKeyAlgo, Hash: crypto.SHA256,
 			CreationTime: date("2024-01-02"), IssuerKeyId: &thief.PrimaryKey.KeyId, FlagsValid: true, FlagSign: true, EmbeddedSignature: cross,
 		}
-		must(t, binding.SignKey(own.PublicKey, thief.PrivateKey, cfg))
+		must.Do(t, binding.SignKey(own.PublicKey, thief.PrivateKey, cfg))
 		stolen := *thief
 		stolen.Subkeys = []openpgp.Subkey{{Primary: &stolen, PublicKey: own.PublicKey, Bindings: []*packet.VerifiableSignature{packet.NewVerifiableSig(binding)}}}
 		wantSignature(t, name, doc, sig, []verify.Key{public(t, &stolen)}, today, verify.ErrUnknownKey)
@@ -146,7 +140,7 @@ func TestForeignSubkey(t *testing.T) {
 func TestWeakPrimaryKey(t *testing.T) {
 	t.Parallel()
 	e := entity(t, "signer", config(packet.Config{Algorithm: packet.PubKeyAlgoRSA, RSABits: 1024}))
-	must(t, e.AddSigningSubkey(config(packet.Config{})))
+	must.Do(t, e.AddSigningSubkey(config(packet.Config{})))
 	doc := []byte("document")
 	sig := sign(t, doc, e.Subkeys[len(e.Subkeys)-1].PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
 	if _, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, e)}, today); !errors.Is(err, verify.ErrWeak) || !strings.Contains(err.Error(), "RSA key of 1024 bits") {
@@ -157,15 +151,13 @@ func TestWeakPrimaryKey(t *testing.T) {
 // The size of an RSA key is that of its modulus, whatever zeros the key writes before it.
 func TestPaddedModulus(t *testing.T) {
 	t.Parallel()
-	private, err := rsa.GenerateKey(rand.Reader, 1024)
-	must(t, err)
+	private := must.Get(rsa.GenerateKey(rand.Reader, 1024))(t)
 	body := []byte{4, 0, 0, 0, 0, byte(packet.PubKeyAlgoRSA)}
 	binary.BigEndian.PutUint32(body[1:], uint32(date("2024-01-01").Unix()))
 	body = append(body, 2048>>8, 2048&0xff)
 	body = append(body, private.N.FillBytes(make([]byte, 2048/8))...)
 	body = append(body, 0, 17, 1, 0, 1) // the exponent, 65537
-	p, err := packet.Read(bytes.NewReader(framed(6, body)))
-	must(t, err)
+	p := must.Get(packet.Read(bytes.NewReader(framed(6, body))))(t)
 	key := p.(*packet.PublicKey)
 	if bits, err := key.BitLength(); bits != 2048 || err != nil {
 		t.Fatalf("the key states %d bits, %v", bits, err)
@@ -173,7 +165,7 @@ func TestPaddedModulus(t *testing.T) {
 	signer := &packet.PrivateKey{PublicKey: *key, PrivateKey: private}
 	id := packet.NewUserId("padded", "", "padded@example.com")
 	self := packet.Signature{SigType: packet.SigTypeGenericCert, PubKeyAlgo: key.PubKeyAlgo, Hash: crypto.SHA256, CreationTime: date("2024-01-01"), IssuerKeyId: &key.KeyId}
-	must(t, self.SignUserId(id.Id, key, signer, config(packet.Config{})))
+	must.Do(t, self.SignUserId(id.Id, key, signer, config(packet.Config{})))
 	listed := verify.Key{Armor: armored(t, openpgp.PublicKeyType, func(b *bytes.Buffer) error {
 		return errors.Join(key.Serialize(b), id.Serialize(b), self.Serialize(b))
 	})}
@@ -192,7 +184,7 @@ func TestPrivateSubkey(t *testing.T) {
 	t.Parallel()
 	cfg := config(packet.Config{})
 	e := entity(t, "signer", cfg)
-	must(t, e.AddSigningSubkey(cfg))
+	must.Do(t, e.AddSigningSubkey(cfg))
 	sub := e.Subkeys[len(e.Subkeys)-1]
 	e.Subkeys = nil
 	key := verify.Key{Armor: armored(t, openpgp.PublicKeyType, func(b *bytes.Buffer) error {
@@ -213,7 +205,7 @@ func TestUsage(t *testing.T) {
 		for _, id := range e.Identities {
 			self := id.SelfCertifications[0].Packet
 			self.FlagSign, self.FlagsValid = false, flags
-			must(t, self.SignUserId(id.Name, e.PrimaryKey, e.PrivateKey, cfg))
+			must.Do(t, self.SignUserId(id.Name, e.PrimaryKey, e.PrivateKey, cfg))
 		}
 		sig := sign(t, doc, e.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
 		_, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, e)}, today)
@@ -234,7 +226,7 @@ func TestSelfSignature(t *testing.T) {
 	forger := *other.PrivateKey
 	forger.Fingerprint, forger.KeyId = e.PrimaryKey.Fingerprint, e.PrimaryKey.KeyId
 	for _, id := range e.Identities {
-		must(t, id.SelfCertifications[0].Packet.SignUserId(id.Name, e.PrimaryKey, &forger, cfg))
+		must.Do(t, id.SelfCertifications[0].Packet.SignUserId(id.Name, e.PrimaryKey, &forger, cfg))
 	}
 	key := public(t, e)
 	_, err := verify.CheckSignature(doc, sig, []verify.Key{key}, today)
@@ -251,7 +243,7 @@ func TestSignatureKinds(t *testing.T) {
 	doc := []byte("document")
 	e := entity(t, "signer", config(packet.Config{}))
 	key := public(t, e)
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		typ  packet.SignatureType
 		hash crypto.Hash
 		at   time.Time
@@ -267,8 +259,7 @@ func TestSignatureKinds(t *testing.T) {
 		"a minute from the future":  {packet.SigTypeBinary, crypto.SHA256, today.Add(time.Minute), nil},
 		"an hour from the future":   {packet.SigTypeBinary, crypto.SHA256, today.Add(time.Hour), verify.ErrFuture},
 		"a century from the future": {packet.SigTypeBinary, crypto.SHA256, today.AddDate(75, 0, 0), verify.ErrFuture},
-	}
-	for name, tt := range tests {
+	} {
 		sig := sign(t, doc, e.PrivateKey, tt.typ, tt.hash, tt.at)
 		wantSignature(t, name, doc, sig, []verify.Key{key}, today, tt.want)
 	}
@@ -280,13 +271,12 @@ func TestUserIDs(t *testing.T) {
 	t.Parallel()
 	cfg := config(packet.Config{})
 	e := entity(t, "first", cfg)
-	must(t, e.AddUserId("second", "", "second@example.com", cfg))
+	must.Do(t, e.AddUserId("second", "", "second@example.com", cfg))
 	doc := []byte("document")
 	sig := sign(t, doc, e.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
 	var seen []string
 	for range 20 {
-		got, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, e)}, today)
-		must(t, err)
+		got := must.Get(verify.CheckSignature(doc, sig, []verify.Key{public(t, e)}, today))(t)
 		seen = append(seen, got.UserID)
 	}
 	slices.Sort(seen)
@@ -302,7 +292,7 @@ func TestUserIDs(t *testing.T) {
 			Version: 4, SigType: packet.SigTypeCertificationRevocation, PubKeyAlgo: e.PrimaryKey.PubKeyAlgo, Hash: crypto.SHA256,
 			CreationTime: date("2024-03-01"), IssuerKeyId: &e.PrimaryKey.KeyId,
 		}
-		must(t, revocation.SignUserId(id.Name, e.PrimaryKey, e.PrivateKey, cfg))
+		must.Do(t, revocation.SignUserId(id.Name, e.PrimaryKey, e.PrivateKey, cfg))
 		id.Revocations = append(id.Revocations, packet.NewVerifiableSig(revocation))
 	}
 	wantSignature(t, "all names revoked", doc, sig, []verify.Key{public(t, e)}, today, verify.ErrRevoked)
@@ -342,7 +332,7 @@ func TestCostOfKeys(t *testing.T) {
 		forger := *e.PrivateKey
 		forger.Fingerprint, forger.KeyId = key.Fingerprint, key.KeyId
 		forged := packet.Signature{SigType: packet.SigTypeGenericCert, PubKeyAlgo: forger.PubKeyAlgo, Hash: crypto.SHA256, CreationTime: date("2024-01-01"), IssuerKeyId: &key.KeyId}
-		must(t, forged.SignUserId(id.Name, key, &forger, cfg))
+		must.Do(t, forged.SignUserId(id.Name, key, &forger, cfg))
 		certificate := armored(t, openpgp.PublicKeyType, func(b *bytes.Buffer) error {
 			return errors.Join(key.Serialize(b), id.UserId.Serialize(b), forged.Serialize(b))
 		})
@@ -360,8 +350,7 @@ func odd(n uint) *big.Int { return new(big.Int).SetBit(big.NewInt(1), int(n)-1, 
 // content returns the content of the first packet of data.
 func content(t testing.TB, data []byte) []byte {
 	t.Helper()
-	p, err := packet.NewOpaqueReader(bytes.NewReader(data)).Next()
-	must(t, err)
+	p := must.Get(packet.NewOpaqueReader(bytes.NewReader(data)).Next())(t)
 	return p.Contents
 }
 
@@ -459,14 +448,14 @@ func TestRevokedCopies(t *testing.T) {
 	cfg := config(packet.Config{})
 	doc := []byte("document")
 	full := entity(t, "owner", cfg)
-	must(t, full.AddSigningSubkey(cfg))
+	must.Do(t, full.AddSigningSubkey(cfg))
 	listed := public(t, full)
 	sub := full.Subkeys[len(full.Subkeys)-1].PrivateKey
 	bySub := sign(t, doc, sub, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
 	byPrimary := sign(t, doc, full.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
 
 	revoked := *full
-	must(t, revoked.Revoke(packet.KeyCompromised, "", cfg))
+	must.Do(t, revoked.Revoke(packet.KeyCompromised, "", cfg))
 	withoutSubkeys := revoked
 	withoutSubkeys.Subkeys = nil
 	// Another key signed the name: the copy is invalid, its revocation is valid.
@@ -476,7 +465,7 @@ func TestRevokedCopies(t *testing.T) {
 	nameless.Identities = map[string]*openpgp.Identity{}
 	for name, id := range full.Identities {
 		self := *id.SelfCertifications[0].Packet
-		must(t, self.SignUserId(name, full.PrimaryKey, &other, cfg))
+		must.Do(t, self.SignUserId(name, full.PrimaryKey, &other, cfg))
 		nameless.Identities[name] = &openpgp.Identity{
 			Primary: &nameless, Name: name, UserId: id.UserId, SelfCertifications: []*packet.VerifiableSignature{packet.NewVerifiableSig(&self)},
 		}
@@ -484,10 +473,10 @@ func TestRevokedCopies(t *testing.T) {
 	// Revocations by other keys have no effect.
 	forged := *full
 	stranger := entity(t, "stranger", cfg)
-	must(t, stranger.Revoke(packet.KeyCompromised, "", cfg))
+	must.Do(t, stranger.Revoke(packet.KeyCompromised, "", cfg))
 	forged.Revocations = stranger.Revocations
 
-	copies := map[string]struct {
+	for name, c := range map[string]struct {
 		key  verify.Key
 		want error
 	}{
@@ -495,8 +484,7 @@ func TestRevokedCopies(t *testing.T) {
 		"without subkeys":  {public(t, &withoutSubkeys), verify.ErrRevoked},
 		"without a name":   {public(t, &nameless), verify.ErrRevoked},
 		"revoked by other": {public(t, &forged), nil},
-	}
-	for name, c := range copies {
+	} {
 		for signer, sig := range map[string][]byte{"subkey": bySub, "primary": byPrimary} {
 			for order, keys := range map[string][]verify.Key{
 				"first": {c.key, listed}, "second": {listed, c.key}, "in one block": {{Armor: c.key.Armor + listed.Armor}},
@@ -506,7 +494,7 @@ func TestRevokedCopies(t *testing.T) {
 		}
 	}
 	retired := *full
-	must(t, retired.Revoke(packet.KeySuperseded, "", config(packet.Config{Time: func() time.Time { return date("2024-03-01") }})))
+	must.Do(t, retired.Revoke(packet.KeySuperseded, "", config(packet.Config{Time: func() time.Time { return date("2024-03-01") }})))
 	if got, err := verify.CheckSignature(doc, byPrimary, []verify.Key{listed, public(t, &retired)}, today); err != nil || !got.KeyRetired {
 		t.Errorf("copy retired later: %+v, %v, want KeyRetired", got, err)
 	}
@@ -519,9 +507,9 @@ func TestGoodSignatureBesideRevoked(t *testing.T) {
 	cfg := config(packet.Config{})
 	doc := []byte("document")
 	e := entity(t, "owner", cfg)
-	must(t, e.AddSigningSubkey(cfg))
+	must.Do(t, e.AddSigningSubkey(cfg))
 	sub := &e.Subkeys[len(e.Subkeys)-1]
-	must(t, sub.Revoke(packet.KeyCompromised, "", cfg))
+	must.Do(t, sub.Revoke(packet.KeyCompromised, "", cfg))
 	bySub := sign(t, doc, sub.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
 	byPrimary := sign(t, doc, e.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
 	wantSignature(t, "the subkey's alone", doc, bySub, []verify.Key{public(t, e)}, today, verify.ErrRevoked)
@@ -544,12 +532,12 @@ func TestCriticalNotations(t *testing.T) {
 	for name, id := range e.Identities {
 		self := id.SelfCertifications[0].Packet
 		self.Notations = notation
-		must(t, self.SignUserId(name, e.PrimaryKey, e.PrivateKey, cfg))
+		must.Do(t, self.SignUserId(name, e.PrimaryKey, e.PrivateKey, cfg))
 	}
 	wantSignature(t, "in the self-signature", doc, sig, []verify.Key{public(t, e)}, today, verify.ErrUnknownKey)
 
 	e = entity(t, "owner", cfg)
-	must(t, e.AddSigningSubkey(cfg))
+	must.Do(t, e.AddSigningSubkey(cfg))
 	sub := e.Subkeys[len(e.Subkeys)-1]
 	sig = sign(t, doc, sub.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
 	embedded := sub.Bindings[0].Packet.EmbeddedSignature
@@ -565,8 +553,8 @@ func TestCriticalNotations(t *testing.T) {
 		{"signature of the subkey, expired", nil, &day, verify.ErrExpired},
 	} {
 		embedded.Notations, embedded.SigLifetimeSecs = tt.notations, tt.lifetime
-		must(t, embedded.CrossSignKey(sub.PublicKey, e.PrimaryKey, sub.PrivateKey, cfg))
-		must(t, sub.Bindings[0].Packet.SignKey(sub.PublicKey, e.PrivateKey, cfg))
+		must.Do(t, embedded.CrossSignKey(sub.PublicKey, e.PrimaryKey, sub.PrivateKey, cfg))
+		must.Do(t, sub.Bindings[0].Packet.SignKey(sub.PublicKey, e.PrivateKey, cfg))
 		wantSignature(t, tt.name, doc, sig, []verify.Key{public(t, e)}, today, tt.want)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -20,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -49,9 +51,7 @@ func archiveOf(t testing.TB, executable string) []byte {
 	if err == nil {
 		_, err = w.Create("docs/")
 	}
-	if err = errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, w.Close()))
 	return b.Bytes()
 }
 
@@ -115,7 +115,7 @@ func TestPolicies(t *testing.T) {
 	anySize := errors.New("*SizeError")
 	anySums := errors.New("*SumsError")
 
-	tests := []struct {
+	for _, tt := range []struct {
 		name   string
 		policy verify.Policy
 		ev     verify.Evidence
@@ -187,14 +187,13 @@ func TestPolicies(t *testing.T) {
 		{"pinned, but nothing stated", with(allowAll, func(a *verify.Policy) { a.Fingerprints = []string{p.fpr} }), p.with(empty), verify.ErrUnsigned, 0},
 		{"listed key is not pinned", verify.Policy{Keys: []verify.Key{stranger}}, p.ev, verify.ErrUnknownKey, 0},
 		{"no key at all", verify.Policy{Keys: []verify.Key{}}, p.ev, verify.ErrUnsigned, 0},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			r, err := p.check(tt.policy, tt.ev)
 			switch tt.want {
 			case nil:
-				must(t, err)
+				must.Do(t, err)
 				if r.Trust != tt.trust || (r.SignedBy != nil) != (tt.trust == verify.Signed) {
 					t.Errorf("trust %v, signed by %v, want %v", r.Trust, r.SignedBy, tt.trust)
 				}
@@ -306,7 +305,7 @@ func TestFilename(t *testing.T) {
 	named := func(name string) verify.Evidence {
 		return resigned(p, func(string) string { return p.zh.Value() + "  " + name + "\n" })
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name, want string
 		ok         bool
 	}{
@@ -327,8 +326,7 @@ func TestFilename(t *testing.T) {
 		{"terraform-provider-random_3.6.0_linux_amd64", "random_3.6.0_linux_amd64", false},
 		{"terraform-provider-random_1.0.0-RC1_linux_amd64.zip", "random_1.0.0-rc1_linux_amd64", false},
 		{"package.zip", "random_3.6.0_linux_amd64", false},
-	}
-	for _, tt := range tests {
+	} {
 		ev := named(tt.name)
 		ev.Filename, ev.Requested = tt.name, tt.want
 		if _, err := p.check(verify.Policy{}, ev); (err == nil) != tt.ok || err != nil && !errors.Is(err, verify.ErrFilename) {
@@ -355,7 +353,7 @@ func TestReport(t *testing.T) {
 	p := newPack(t)
 	stated := []checksum.Hash{p.zh, p.h1, checksum.MustParseHash("h9:x"), p.other}
 	type view struct{ Local, Recordable []checksum.Hash }
-	tests := []struct {
+	for _, tt := range []struct {
 		name   string
 		policy verify.Policy
 		ev     verify.Evidence
@@ -368,19 +366,16 @@ func TestReport(t *testing.T) {
 		{"locked", verify.Policy{Accept: []checksum.Hash{p.zh}}, p.ev, view{[]checksum.Hash{p.zh}, []checksum.Hash{p.zh}}},
 		{"locked by h1", verify.Policy{Accept: []checksum.Hash{p.h1}}, p.with(empty),
 			view{checksum.Sorted([]checksum.Hash{p.zh, p.h1, p.hT}), checksum.Sorted([]checksum.Hash{p.zh, p.h1, p.hT})}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			r, err := p.check(tt.policy, tt.ev)
-			must(t, err)
+			r := must.Get(p.check(tt.policy, tt.ev))(t)
 			for range 2 { // the second time after a trip through JSON
 				got := view{r.Local, r.Recordable()}
 				if diff := cmp.Diff(tt.want, got); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
-				data, err := json.Marshal(r)
-				must(t, err)
+				data := must.Get(json.Marshal(r))(t)
 				again := new(verify.Report)
 				if err := json.Unmarshal(data, again); err != nil {
 					t.Fatalf("%s: %v", data, err)
@@ -403,8 +398,7 @@ func TestReport(t *testing.T) {
 func TestReportText(t *testing.T) {
 	t.Parallel()
 	p := newPack(t)
-	infos, err := p.ev.Keys[0].Info()
-	must(t, err)
+	infos := must.Get(p.ev.Keys[0].Info())(t)
 	by := "signed by key " + infos[0].ID
 	for _, tt := range []struct {
 		policy verify.Policy
@@ -441,8 +435,7 @@ func TestEvidenceJSON(t *testing.T) {
 		},
 		"empty sums": {Sums: []byte{}}, "empty signature": {Signature: []byte{}},
 	} {
-		data, err := json.Marshal(ev)
-		must(t, err)
+		data := must.Get(json.Marshal(ev))(t)
 		if want := `{"filename":"a.zip","size":3,"hashes":["h9:x"],"sums":"AQ==","signature":"Ag==","keys":[{"armor":"B"}],"requested":"a_1_b_c"}`; name == "members" && string(data) != want {
 			t.Errorf("%s, want %s", data, want)
 		}
@@ -488,7 +481,7 @@ func TestNeeds(t *testing.T) {
 	bothStated := p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []checksum.Hash{p.h1, p.zh} })
 	lock := func(hashes ...checksum.Hash) verify.Policy { return verify.Policy{Accept: hashes} }
 	unsignedAllowed := verify.Policy{AllowUnsigned: true}
-	tests := []struct {
+	for _, tt := range []struct {
 		name     string
 		policy   verify.Policy
 		ev       verify.Evidence
@@ -509,8 +502,7 @@ func TestNeeds(t *testing.T) {
 		{"lock with zh only, does not fit", lock(p.other), p.ev, false, false},
 		{"empty lock", lock([]checksum.Hash{}...), p.ev, false, false},
 		{"lock and signature", verify.Policy{Accept: []checksum.Hash{p.zh}, RequireSignature: true}, p.ev, false, true},
-	}
-	for _, tt := range tests {
+	} {
 		if _, inflated, _ := p.judgeArchive(t.Context(), tt.policy, tt.ev, false); inflated > 1 || (inflated == 1) != tt.h1 {
 			t.Errorf("%s: JudgeArchive inflates %d times, want it: %v", tt.name, inflated, tt.h1)
 		}
@@ -641,5 +633,203 @@ func TestSameRelease(t *testing.T) {
 		if _, err := test.policy.CheckSums(ev); !errors.Is(err, test.want) {
 			t.Errorf("%s: CheckSums returned %v, want %v", name, err, test.want)
 		}
+	}
+}
+
+// judgeArchive judges p's archive and counts how often it is inflated.
+func (p *pack) judgeArchive(ctx context.Context, policy verify.Policy, ev verify.Evidence, wantH1 bool) (r *verify.Report, inflated int, err error) {
+	a := verify.Archive{Size: int64(len(p.zip)), ZH: p.zh, AlwaysH1: wantH1, H1: func(ctx context.Context) (packed, tree checksum.Hash, err error) {
+		inflated++
+		return p.h1, p.hT, ctx.Err()
+	}}
+	r, err = policy.JudgeArchive(ctx, ev, a)
+	return r, inflated, err
+}
+
+// TestRefusedBeforeInflating: what the zh or the size refutes is never inflated, also if an
+// h1 is needed to accept it.
+func TestRefusedBeforeInflating(t *testing.T) {
+	t.Parallel()
+	p := newPack(t)
+	locked := verify.Policy{Accept: []checksum.Hash{wrongHash, p.h1}}
+	both := verify.Policy{Accept: []checksum.Hash{wrongHash, p.h1}, RequireSignature: true}
+	stated := func(h ...checksum.Hash) verify.Evidence {
+		return p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = h })
+	}
+	for _, tt := range []struct {
+		name     string
+		policy   verify.Policy
+		ev       verify.Evidence
+		inflated int
+		want     error
+	}{
+		{"accepted by h1", locked, p.ev, 1, nil},
+		{"accepted by h1, size differs", locked, p.with(func(ev *verify.Evidence) { ev.Size++ }), 0, checksum.ErrMismatch},
+		{"accepted by h1, stated zh differs", locked, stated(wrongHash), 0, checksum.ErrMismatch},
+		{"accepted by h1, unsigned", both, p.with(unsigned), 0, verify.ErrUnsigned},
+		{"stated h1 alone", verify.Policy{AllowUnsigned: true}, stated(p.hT), 1, nil},
+		{"stated h1 differs", verify.Policy{AllowUnsigned: true}, stated(wrongH1), 1, checksum.ErrMismatch},
+		{"signed", verify.Policy{Now: date2024}, p.ev, 1, nil},
+		{"unsigned", verify.Policy{}, p.with(unsigned), 0, verify.ErrUnsigned},
+		{"no hash", verify.Policy{AllowUnsigned: true}, stated(), 0, verify.ErrUnchecked},
+	} {
+		r, inflated, err := p.judgeArchive(t.Context(), tt.policy, tt.ev, true)
+		if !errors.Is(err, tt.want) || (r == nil) != (err != nil) || inflated != tt.inflated {
+			t.Errorf("%s: %+v, %v, inflated %d times; want %v, %d times", tt.name, r, err, inflated, tt.want, tt.inflated)
+		}
+		if r != nil && len(r.Local) != 3 {
+			t.Errorf("%s: computed are %v, want all three", tt.name, r.Local)
+		}
+	}
+}
+
+// tryOffer makes sure that JudgeOffer refuses only what JudgeArchive refuses for the same
+// reason. It reports whether JudgeOffer refused.
+func tryOffer(t *testing.T, p *pack, s situation) bool {
+	ev := s.ev
+	ev.Sums, ev.Signature = nil, nil
+	offer := s.policy.JudgeOffer(ev, s.ev.Sums != nil, s.ev.Signature != nil)
+	if offer == nil {
+		return false
+	}
+	r, _, err := p.judgeArchive(t.Context(), s.policy, s.ev, true)
+	for _, kind := range []error{verify.ErrUnsigned, verify.ErrUnchecked, verify.ErrNotAccepted} {
+		if errors.Is(offer, kind) && !errors.Is(err, kind) && !errors.Is(err, checksum.ErrMismatch) {
+			t.Errorf("%s: JudgeOffer %v, JudgeArchive %+v, %v", s.name, offer, r, err)
+		}
+	}
+	if err == nil {
+		t.Errorf("%s: JudgeOffer refuses (%v) what JudgeArchive accepts (%v)", s.name, offer, r)
+	}
+	return true
+}
+
+// TestJudgeOffer: what no archive can mend is known from the description of the package,
+// and nothing else is.
+func TestJudgeOffer(t *testing.T) {
+	t.Parallel()
+	p := newPack(t)
+	bareOf := func(h ...checksum.Hash) verify.Evidence {
+		return p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = h })
+	}
+	lax := verify.Policy{AllowUnsigned: true}
+	lock := func(h ...checksum.Hash) verify.Policy { return verify.Policy{Accept: h} }
+	for _, tt := range []struct {
+		name   string
+		policy verify.Policy
+		ev     verify.Evidence
+		want   error
+	}{
+		{"signed", verify.Policy{}, p.ev, nil},
+		{"any mirror, zero policy", verify.Policy{}, bareOf(p.zh), verify.ErrUnsigned},
+		{"no hashes, zero policy", verify.Policy{}, bareOf(), verify.ErrUnchecked},
+		{"no signature", verify.Policy{}, p.with(unsigned), verify.ErrUnsigned},
+		{"no keys", verify.Policy{}, p.with(func(ev *verify.Evidence) { ev.Keys = nil }), verify.ErrUnsigned},
+		{"no keys, but pinned", verify.Policy{Keys: []verify.Key{p.key}}, p.with(func(ev *verify.Evidence) { ev.Keys = nil }), nil},
+		{"another name", verify.Policy{}, p.with(func(ev *verify.Evidence) { ev.Requested = "random_3.7.0_linux_amd64" }), verify.ErrFilename},
+		{"pins", verify.Policy{Fingerprints: []string{"no"}}, p.ev, verify.ErrPolicy},
+		{"unsigned", lax, bareOf(p.zh), nil},
+		{"unsigned, no hashes", lax, bareOf(), verify.ErrUnchecked},
+		{"unsigned, must be signed", lax, p.with(func(ev *verify.Evidence) { unsigned(ev); ev.MustBeSigned = true }), verify.ErrUnsigned},
+		{"unsigned, no hashes, but sums", lax, p.with(func(ev *verify.Evidence) { unsigned(ev); ev.Hashes = nil }), nil},
+		{"unchecked", verify.Policy{AllowUnchecked: true}, bareOf(), nil},
+		{"unchecked, others stated", verify.Policy{AllowUnchecked: true}, p.with(func(ev *verify.Evidence) { empty(ev); ev.OthersStated = true }), verify.ErrUnchecked},
+		{"locked", lock(p.zh), bareOf(p.zh), nil},
+		{"locked by h1", lock(wrongHash, p.h1), bareOf(p.zh), nil},
+		{"locked, another stated", lock(wrongHash), bareOf(p.zh), verify.ErrNotAccepted},
+		{"locked, none stated", lock(p.zh), bareOf(), nil},
+		{"locked, only h1 stated", lock(p.zh), bareOf(p.h1), nil},
+		{"empty lock", lock([]checksum.Hash{}...), bareOf(p.zh), verify.ErrNotAccepted},
+		{"empty lock, none stated", lock([]checksum.Hash{}...), bareOf(), verify.ErrNotAccepted},
+		{"locked and signature wanted", with(lock(p.zh), func(a *verify.Policy) { a.RequireSignature = true }), bareOf(p.zh), verify.ErrUnsigned},
+	} {
+		ev := tt.ev
+		ev.Sums, ev.Signature = nil, nil
+		if err := tt.policy.JudgeOffer(ev, tt.ev.Sums != nil, tt.ev.Signature != nil); !errors.Is(err, tt.want) {
+			t.Errorf("%s: JudgeOffer is %v, want %v", tt.name, err, tt.want)
+		}
+	}
+}
+
+func date2024() time.Time { return today }
+
+// TestJudgeStated: what is only stated is accepted as far as the archive would be.
+func TestJudgeStated(t *testing.T) {
+	t.Parallel()
+	p := newPack(t)
+	h9 := checksum.MustParseHash("h9:x")
+	strict := verify.Policy{Now: date2024}
+	lax := verify.Policy{AllowUnsigned: true}
+	lock := func(h ...checksum.Hash) verify.Policy { return verify.Policy{Accept: h} }
+	states := func(h []checksum.Hash, change ...func(*verify.Evidence)) verify.Evidence {
+		return p.with(func(ev *verify.Evidence) {
+			ev.Hashes = h
+			ev.Packages = [][]checksum.Hash{h}
+			for _, c := range change {
+				c(ev)
+			}
+		})
+	}
+	both := []checksum.Hash{p.zh, p.h1}
+	signed := checksum.Sorted([]checksum.Hash{p.zh, p.other})
+	all := checksum.Sorted([]checksum.Hash{p.zh, p.h1, p.other})
+	for _, tt := range []struct {
+		name   string
+		policy verify.Policy
+		ev     verify.Evidence
+		want   error
+		trust  verify.Trust
+		record []checksum.Hash
+	}{
+		{"signed", strict, states(both), nil, verify.Signed, all},
+		{"signed, stated dropped", verify.Policy{Now: date2024, DropStated: true}, states(both), nil, verify.Signed, signed},
+		{"signed, nothing ties the h1 to it", strict, states(both[1:]), nil, verify.Signed, signed},
+		{"signed, nothing stated", strict, states(nil), nil, verify.Signed, signed},
+		{"signed, another zh stated", strict, states([]checksum.Hash{wrongHash, p.h1}), checksum.ErrMismatch, 0, nil},
+		{"signed, not listed", strict, states(both, func(ev *verify.Evidence) { ev.Filename, ev.Requested = "x.zip", "" }), verify.ErrNotListed, 0, nil},
+		{"signed, another version", strict, states(both, func(ev *verify.Evidence) { ev.Requested = "random_3.7.0_linux_amd64" }), verify.ErrFilename, 0, nil},
+		{"signed, no name", strict, states(both, func(ev *verify.Evidence) { ev.Filename = "" }), verify.ErrFilename, 0, nil},
+		{"unsigned", lax, states(both, unsigned), nil, verify.Checked, nil},
+		{"unsigned, another zh stated", lax, states([]checksum.Hash{wrongHash}, unsigned), checksum.ErrMismatch, 0, nil},
+		{"unsigned, must be signed", lax, states(both, unsigned, func(ev *verify.Evidence) { ev.MustBeSigned = true }), verify.ErrUnsigned, 0, nil},
+		{"no sums", lax, states(both, bare), nil, verify.Checked, nil},
+		{"no sums, h1 only", lax, states(both[1:], bare), nil, verify.Checked, nil},
+		{"no sums, two zh", lax, states([]checksum.Hash{p.zh, p.other, p.h1}, bare), verify.ErrNotStated, 0, nil},
+		{"no sums, unknown scheme", lax, states([]checksum.Hash{h9}, bare), verify.ErrNotStated, 0, nil},
+		{"nothing", lax, p.with(empty), verify.ErrNotStated, 0, nil},
+		{"nothing, unchecked allowed", verify.Policy{AllowUnchecked: true}, p.with(empty), verify.ErrNotStated, 0, nil},
+		{"locked", lock(p.h1, wrongHash), states(both), nil, verify.Accepted, nil},
+		{"locked, stated is another", lock(wrongH1), states(both), verify.ErrNotStated, 0, nil},
+		{"locked by an unknown scheme", lock(h9), states([]checksum.Hash{h9, p.h1}), verify.ErrNotStated, 0, nil},
+		{"locked and signed", with(lock(p.h1), func(a *verify.Policy) { a.RequireSignature, a.Now = true, date2024 }), states(both), nil, verify.Signed, signed},
+	} {
+		sums, err := tt.policy.CheckSums(tt.ev)
+		var r *verify.Report
+		if err == nil {
+			r, err = sums.JudgeStated(tt.ev)
+		}
+		if !errors.Is(err, tt.want) || (r == nil) != (err != nil) {
+			t.Errorf("%s: %+v, %v, want %v", tt.name, r, err, tt.want)
+			continue
+		}
+		if r != nil && (r.Trust != tt.trust || len(r.Local) > 0 || !slices.Equal(r.Recordable(), tt.record) || (r.Sums == nil) != (sums.Sums() == nil)) {
+			t.Errorf("%s: %+v, recordable %v\nwant %v, %v", tt.name, r, r.Recordable(), tt.trust, tt.record)
+		}
+	}
+}
+
+// TestJudgeStatedPolicy: checked sums are judged by the policy that has checked them, the zero
+// value by the zero policy.
+func TestJudgeStatedPolicy(t *testing.T) {
+	t.Parallel()
+	p := newPack(t)
+	if r, err := (verify.CheckedSums{}).JudgeStated(p.ev); !errors.Is(err, verify.ErrUnsigned) || r != nil {
+		t.Errorf("JudgeStated of the zero CheckedSums is %+v, %v, want ErrUnsigned", r, err)
+	}
+	policy := verify.Policy{AllowUnsigned: true}
+	sums := must.Get(policy.CheckSums(p.with(unsigned)))(t)
+	policy.AllowUnsigned = false
+	if r, err := sums.JudgeStated(p.with(unsigned)); err != nil || r.Trust != verify.Checked {
+		t.Errorf("JudgeStated of unsigned sums that were allowed is %+v, %v, want Checked", r, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -20,7 +21,7 @@ const (
 
 func TestParseSums(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		doc  string
 		want [][2]string
 	}{
@@ -36,12 +37,10 @@ func TestParseSums(t *testing.T) {
 		"path":             {sumA + "  ./dist/a.zip\n", [][2]string{{"./dist/a.zip", sumA}}},
 		"empty":            {"", nil},
 		"only blank lines": {"\n\n", nil},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			sums, err := verify.ParseSums([]byte(tt.doc))
-			must(t, err)
+			sums := must.Get(verify.ParseSums([]byte(tt.doc)))(t)
 			var got [][2]string
 			for name, h := range sums.All() {
 				got = append(got, [2]string{name, h.Value()})
@@ -157,9 +156,7 @@ func FuzzParseSums(f *testing.F) {
 func TestSumsEqual(t *testing.T) {
 	t.Parallel()
 	parse := func(doc string) *verify.Sums {
-		s, err := verify.ParseSums([]byte(doc))
-		must(t, err)
-		return s
+		return must.Get(verify.ParseSums([]byte(doc)))(t)
 	}
 	a, b := sumA+"  a.zip\n", strings.Repeat("0", 64)+"  b.zip\n"
 	s := parse(a + b)

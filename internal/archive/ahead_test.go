@@ -22,13 +22,13 @@ import (
 
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // unpackAhead unpacks the archive that arrives from r, and keeps the rest of it in the file kept.
 func unpackAhead(t testing.TB, ctx context.Context, r io.Reader, root *os.Root, l archive.Limits) (a *archive.Ahead, kept *os.File, accepted bool, err error) {
 	t.Helper()
-	kept, err = os.Create(filepath.Join(t.TempDir(), "kept"))
-	must(t, err)
+	kept = must.Get(os.Create(filepath.Join(t.TempDir(), "kept")))(t)
 	t.Cleanup(func() { kept.Close() })
 	a, err = archive.UnpackAhead(ctx, r, kept, root, l, func() error {
 		accepted = true
@@ -43,7 +43,7 @@ func ahead(t testing.TB, data []byte, o archive.Options) (dir string, early int,
 	dir = t.TempDir()
 	root := openRoot(t, dir)
 	a, kept, _, err := unpackAhead(t, t.Context(), iotest.HalfReader(bytes.NewReader(data)), root, o.Limits)
-	must(t, err)
+	must.Do(t, err)
 	z, err := archive.OpenZip(t.Context(), kept, int64(len(data)), o)
 	if err == nil {
 		list, err = z.UnpackRest(t.Context(), root, a)
@@ -63,7 +63,7 @@ func modes(t testing.TB, dir string) map[string]fs.FileMode {
 		}
 		return err
 	})
-	must(t, err)
+	must.Do(t, err)
 	return list
 }
 
@@ -78,7 +78,7 @@ func TestAhead(t *testing.T) {
 	for end := range members {
 		data := pack(t, append(slices.Clone(members[end:]), members[:end]...)...)
 		want, list, err := unpack(t, data, archive.Limits{})
-		must(t, err)
+		must.Do(t, err)
 		dir, early, got, err := ahead(t, data, archive.Options{})
 		if diff := cmp.Diff(list, got) + cmp.Diff(tree(t, want), tree(t, dir)) + cmp.Diff(modes(t, want), modes(t, dir)); err != nil || diff != "" {
 			t.Errorf("entry %d first: %v, %s", end, err, diff)
@@ -90,7 +90,7 @@ func TestAhead(t *testing.T) {
 	}
 	data := pack(t, member{name: "program", content: program(2 << 20)}, member{name: "next", content: "text"})
 	_, kept, _, err := unpackAhead(t, t.Context(), bytes.NewReader(data), openRoot(t, t.TempDir()), archive.Limits{})
-	must(t, err)
+	must.Do(t, err)
 	content := make([]byte, 1<<18)
 	if _, err := kept.ReadAt(content, 1<<18); err != nil || len(bytes.Trim(content, "\x00")) > 0 {
 		t.Errorf("UnpackAhead has kept the content of an unpacked file (%v)", err)
@@ -110,9 +110,8 @@ func TestAheadDiffers(t *testing.T) {
 	} {
 		root := openRoot(t, t.TempDir())
 		a, _, _, err := unpackAhead(t, t.Context(), bytes.NewReader(first), root, archive.Limits{})
-		must(t, err)
-		z, err := open(data, archive.Options{})
-		must(t, err)
+		must.Do(t, err)
+		z := must.Get(open(data, archive.Options{}))(t)
 		if _, err := z.UnpackRest(t.Context(), root, a); !errors.Is(err, fault.ErrArchive) {
 			t.Errorf("%s: %d files, error %v, want %v", name, a.Len(), err, fault.ErrArchive)
 		}
@@ -125,8 +124,7 @@ func TestAheadOfTwoHeaders(t *testing.T) {
 	t.Parallel()
 	want := strings.Repeat("what the directory says ", 10)
 	var content bytes.Buffer
-	w, err := flate.NewWriter(&content, flate.BestCompression)
-	must(t, err)
+	w := must.Get(flate.NewWriter(&content, flate.BestCompression))(t)
 	io.WriteString(w, want)
 	w.Close()
 	sum := crc32.ChecksumIEEE([]byte(want))
@@ -194,7 +192,7 @@ func TestAheadStops(t *testing.T) {
 		dir := t.TempDir()
 		root := openRoot(t, dir)
 		a, kept, _, err := unpackAhead(t, t.Context(), bytes.NewReader(data), root, archive.Limits{})
-		must(t, err)
+		must.Do(t, err)
 		if got := tree(t, dir); a.Len() != 0 || len(got) != 0 {
 			t.Errorf("%s: %d files, %v", name, a.Len(), got)
 		}
@@ -221,7 +219,7 @@ func TestAheadLimits(t *testing.T) {
 		dir := t.TempDir()
 		root := openRoot(t, dir)
 		a, _, _, err := unpackAhead(t, t.Context(), bytes.NewReader(data), root, c.limits)
-		must(t, err)
+		must.Do(t, err)
 		if got := tree(t, dir); a.Len() != c.want || len(got) != c.want {
 			t.Errorf("%+v: %d files, on disk %d", c.limits, a.Len(), len(got))
 		}
@@ -251,7 +249,7 @@ func TestAheadOfManyFiles(t *testing.T) {
 	data := pack(t, files("a", "b", "c", "d")...)
 	root := openRoot(t, t.TempDir())
 	a, _, _, err := unpackAhead(t, t.Context(), bytes.NewReader(data), root, archive.Limits{})
-	must(t, err)
+	must.Do(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	opened := 0
 	z, err := open(data, archive.Options{Exec: func(string) bool {
@@ -259,7 +257,7 @@ func TestAheadOfManyFiles(t *testing.T) {
 		cancel()
 		return false
 	}})
-	must(t, err)
+	must.Do(t, err)
 	_, err = z.UnpackRest(ctx, root, a)
 	if a.Len() != 4 || opened != 1 || !errors.Is(err, context.Canceled) {
 		t.Errorf("of %d files, %d were completed after the end of the context: %v", a.Len(), opened-1, err)
@@ -273,19 +271,17 @@ func TestAheadOfBomb(t *testing.T) {
 	data := pack(t, member{name: "a", content: "text"}, member{name: "zeros", content: strings.Repeat("\x00", 8<<20)}, member{name: "z", content: program(1 << 20)})
 	dir, early, list, err := ahead(t, data, archive.Options{})
 	want, wantList, plain := unpack(t, data, archive.Limits{})
-	must(t, plain)
+	must.Do(t, plain)
 	if diff := cmp.Diff(wantList, list) + cmp.Diff(tree(t, want), tree(t, dir)); err != nil || early != 3 || diff != "" {
 		t.Errorf("%d files early; %v, %s", early, err, diff)
 	}
 	refused := errors.New("refused")
 	dir = t.TempDir()
-	kept, err := os.Create(filepath.Join(t.TempDir(), "kept"))
-	must(t, err)
+	kept := must.Get(os.Create(filepath.Join(t.TempDir(), "kept")))(t)
 	defer kept.Close()
 	arriving := bytes.NewReader(data)
 	_, err = archive.UnpackAhead(t.Context(), arriving, kept, openRoot(t, dir), archive.Limits{}, func() error {
-		info, err := os.Stat(filepath.Join(dir, "zeros"))
-		must(t, err)
+		info := must.Get(os.Stat(filepath.Join(dir, "zeros")))(t)
 		if info.Size() > 5<<20 || arriving.Len() > 0 {
 			t.Errorf("%d bytes are written before the archive is accepted; %d bytes of it have not arrived", info.Size(), arriving.Len())
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // member describes an entry of a test archive.
@@ -49,13 +50,10 @@ func pack(t testing.TB, members ...member) []byte {
 	for _, m := range members {
 		var h zip.FileHeader
 		m.fill(&h)
-		w, err := zw.CreateHeader(&h)
-		must(t, err)
-		if _, err := io.WriteString(w, m.content); err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(zw.CreateHeader(&h))(t)
+		must.Get(io.WriteString(w, m.content))(t)
 	}
-	must(t, zw.Close())
+	must.Do(t, zw.Close())
 	return buf.Bytes()
 }
 
@@ -86,8 +84,7 @@ func unpack(t testing.TB, data []byte, l archive.Limits) (string, []archive.File
 // openRoot opens dir until the test ends.
 func openRoot(t testing.TB, dir string) *os.Root {
 	t.Helper()
-	root, err := os.OpenRoot(dir)
-	must(t, err)
+	root := must.Get(os.OpenRoot(dir))(t)
 	t.Cleanup(func() { root.Close() })
 	return root
 }
@@ -134,7 +131,7 @@ func tree(t testing.TB, dir string) map[string]string {
 		out[rel] = string(data)
 		return err
 	})
-	must(t, err)
+	must.Do(t, err)
 	return out
 }
 
@@ -200,14 +197,6 @@ func put16(b []byte, n int) { binary.LittleEndian.PutUint16(b, uint16(n)) }
 
 // put32 writes n; -1 is 0xffffffff, which is not an int on some systems.
 func put32(b []byte, n int) { binary.LittleEndian.PutUint32(b, uint32(n)) }
-
-// must fails the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // records64 returns the two records that large archives have before the end record; the first is at
 // offset at.

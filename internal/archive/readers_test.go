@@ -12,6 +12,7 @@ import (
 
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // raw is an archive of one stored file without a descriptor, so that both headers have all numbers.
@@ -267,8 +268,7 @@ func TestFarContent(t *testing.T) {
 		return f, at + int64(len(f.last))
 	}
 	r, size := build("name", 0)
-	z, err := archive.OpenZip(t.Context(), r, size, archive.Options{})
-	must(t, err)
+	z := must.Get(archive.OpenZip(t.Context(), r, size, archive.Options{}))(t)
 	dir := t.TempDir()
 	root := openRoot(t, dir)
 	if _, err := z.Unpack(t.Context(), root); !errors.Is(err, errZeros) || tree(t, dir)["name"] != "far" {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // item is an entry of a test tar: a header with defaults, and content.
@@ -67,11 +68,9 @@ func roll(t testing.TB, items ...item) []byte {
 		if err := tw.WriteHeader(&h); err != nil {
 			t.Fatalf("%q: %v", h.Name, err)
 		}
-		if _, err := io.WriteString(tw, i.content); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.WriteString(tw, i.content))(t)
 	}
-	must(t, tw.Close())
+	must.Do(t, tw.Close())
 	return buf.Bytes()
 }
 
@@ -80,10 +79,8 @@ func zipped(t testing.TB, data []byte) []byte {
 	t.Helper()
 	var buf bytes.Buffer
 	zw := gzip.NewWriter(&buf)
-	if _, err := zw.Write(data); err != nil {
-		t.Fatal(err)
-	}
-	must(t, zw.Close())
+	must.Get(zw.Write(data))(t)
+	must.Do(t, zw.Close())
 	return buf.Bytes()
 }
 
@@ -117,7 +114,7 @@ func TestUnpackTar(t *testing.T) {
 		item{Header: tar.Header{Name: unicode, Format: tar.FormatPAX}, content: "PAX"},
 	)
 	dir, list, err := untar(t, zipped(t, data), archive.Options{})
-	must(t, err)
+	must.Do(t, err)
 	want := map[string]string{
 		"bin": "program", "docs/a/b.md": strings.Repeat("text ", 100_000), "empty": "", "odd": "x",
 		long: "GNU", unicode: "PAX",
@@ -166,9 +163,7 @@ func TestUnpackTarFormats(t *testing.T) {
 			}
 			dir := t.TempDir()
 			// Read single bytes.
-			if _, err := untarInto(t, dir, iotest.OneByteReader(bytes.NewReader(data)), format, archive.Options{}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(untarInto(t, dir, iotest.OneByteReader(bytes.NewReader(data)), format, archive.Options{}))(t)
 			want := map[string]string{"main.tf": "variable \"a\" {}\n", "sub/": "", "sub/x.tf": "x\n"}
 			if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
 				t.Errorf("tree (-want +got):\n%s", diff)
@@ -179,9 +174,7 @@ func TestUnpackTarFormats(t *testing.T) {
 
 func fixture(t testing.TB, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", "tar", name))
-	must(t, err)
-	return data
+	return must.Get(os.ReadFile(filepath.Join("testdata", "tar", name)))(t)
 }
 
 func TestSniff(t *testing.T) {
@@ -235,7 +228,7 @@ func TestUnpackTarRefuses(t *testing.T) {
 			t.Parallel()
 			outside := t.TempDir()
 			dir := filepath.Join(outside, "a", "b")
-			must(t, os.MkdirAll(dir, 0o755))
+			must.Do(t, os.MkdirAll(dir, 0o755))
 			data := zipped(t, roll(t, items...))
 			_, err := untarInto(t, dir, bytes.NewReader(data), archive.FormatTarGzip, archive.Options{})
 			if !errors.Is(err, fault.ErrArchive) {
@@ -272,7 +265,7 @@ func TestOmit(t *testing.T) {
 	dir, list, err := untar(t, zipped(t, roll(t,
 		regular("main.tf", "x"), special(tar.TypeSymlink, "out", "/etc/passwd"), regular(".git/config", "x"), regular("link/inner", "y"),
 	)), o)
-	must(t, err)
+	must.Do(t, err)
 	if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
 		t.Errorf("tree (-want +got):\n%s", diff)
 	}
@@ -286,13 +279,10 @@ func TestOmit(t *testing.T) {
 	if _, err := open(data, archive.Options{}); !errors.Is(err, archive.ErrLink) {
 		t.Errorf("zip: %v, want ErrLink", err)
 	}
-	z, err := open(data, o)
-	must(t, err)
+	z := must.Get(open(data, o))(t)
 	dir = t.TempDir()
 	root := openRoot(t, dir)
-	if _, err := z.Unpack(t.Context(), root); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(z.Unpack(t.Context(), root))(t)
 	if diff := cmp.Diff(want, tree(t, dir)); diff != "" || !slices.Equal(omitted, []string{"out", ".git/config"}) {
 		t.Errorf("zip: omitted %q, tree (-want +got):\n%s", omitted, diff)
 	}
@@ -370,14 +360,13 @@ func TestTarBombs(t *testing.T) {
 			Typeflag: tar.TypeXGlobalHeader, Name: "pax_global_header", PAXRecords: map[string]string{"comment": record},
 		}})
 	}
-	tests := map[string][]byte{
+	for name, data := range map[string][]byte{
 		"one gigabyte in 850 bytes": fixture(t, "bomb.bz2"),
 		"content":                   zipped(t, roll(t, regular("zeros", string(make([]byte, 20<<20))))),
 		"headers":                   zipped(t, roll(t, headers...)),
 		"padding":                   zipped(t, append(roll(t, regular("a", "")), make([]byte, 20<<20)...)),
 		"dictionary":                fixture(t, "dictionary.xz"),
-	}
-	for name, data := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir, _, err := untar(t, data, archive.Options{Limits: limits})

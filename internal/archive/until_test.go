@@ -14,6 +14,7 @@ import (
 
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // tripwire is an archive that ends the context when a certain byte is read.
@@ -70,8 +71,7 @@ func tripped(t *testing.T, data []byte, at int, work func(context.Context, *trip
 func zeros(t testing.TB, gigabytes int) []byte {
 	t.Helper()
 	var piece, deflated, archived bytes.Buffer
-	w, err := flate.NewWriter(&piece, flate.BestCompression)
-	must(t, err)
+	w := must.Get(flate.NewWriter(&piece, flate.BestCompression))(t)
 	w.Write(make([]byte, 1<<20))
 	w.Flush()
 	deflated.Write(bytes.Repeat(piece.Bytes(), gigabytes<<10))
@@ -82,7 +82,7 @@ func zeros(t testing.TB, gigabytes int) []byte {
 	if err == nil {
 		_, err = raw.Write(deflated.Bytes())
 	}
-	must(t, errors.Join(err, zw.Close()))
+	must.Do(t, errors.Join(err, zw.Close()))
 	return archived.Bytes()
 }
 
@@ -163,8 +163,7 @@ const (
 
 func repeated(t testing.TB, stream string, n int) []byte {
 	t.Helper()
-	data, err := hex.DecodeString(stream)
-	must(t, err)
+	data := must.Get(hex.DecodeString(stream))(t)
 	return bytes.Repeat(data, n)
 }
 

@@ -5,8 +5,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -21,6 +23,7 @@ import (
 
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 func TestUnpack(t *testing.T) {
@@ -36,7 +39,7 @@ func TestUnpack(t *testing.T) {
 		member{name: "readonly", content: "r", mode: 0o400},
 	)
 	dir, list, err := unpack(t, data, archive.Limits{})
-	must(t, err)
+	must.Do(t, err)
 	want := map[string]string{
 		"bin": "program", "docs/": "", "docs/a/": "", "docs/a/b.md": strings.Repeat("text ", 100_000),
 		"plain": "stored", "empty": "", "odd": "x", "readonly": "r",
@@ -49,10 +52,8 @@ func TestUnpack(t *testing.T) {
 			t.Errorf("%s: sum %x, want %x", f.Name, got, want)
 		}
 	}
-	z, err := open(data, archive.Options{})
-	must(t, err)
-	hashed, err := z.Hash(t.Context())
-	must(t, err)
+	z := must.Get(open(data, archive.Options{}))(t)
+	hashed := must.Get(z.Hash(t.Context()))(t)
 	if diff := cmp.Diff(list, hashed); diff != "" {
 		t.Errorf("Unpack and Hash disagree (-Unpack +Hash):\n%s", diff)
 	}
@@ -70,13 +71,12 @@ func TestUnpackModes(t *testing.T) {
 		member{name: "groupexec", mode: 0o010},
 		member{name: "dir/", mode: 0o700 | fs.ModeDir},
 	), archive.Limits{})
-	must(t, err)
+	must.Do(t, err)
 	// The umask of the test may remove bits.
 	for name, want := range map[string]fs.FileMode{
 		"setuid": 0o755, "readonly": 0o644, "worldwritable": 0o644, "groupexec": 0o755, "dir": 0o755 | fs.ModeDir,
 	} {
-		fi, err := os.Lstat(filepath.Join(dir, name))
-		must(t, err)
+		fi := must.Get(os.Lstat(filepath.Join(dir, name)))(t)
 		if got := fi.Mode(); got&^want != 0 || got&0o700 != want&0o700 {
 			t.Errorf("%s has mode %v, want %v less the umask", name, got, want)
 		}
@@ -88,30 +88,28 @@ func TestUnpackPlanted(t *testing.T) {
 	t.Parallel()
 	data := pack(t, files("bin", "dir/file")...)
 	rolled := zipped(t, roll(t, regulars("bin", "dir/file")...))
-	plants := map[string]func(dir, outside string) error{
+	for name, plant := range map[string]func(dir, outside string) error{
 		"file":             func(dir, _ string) error { return os.WriteFile(filepath.Join(dir, "bin"), nil, 0o644) },
 		"directory":        func(dir, _ string) error { return os.Mkdir(filepath.Join(dir, "bin"), 0o755) },
 		"parent":           func(dir, _ string) error { return os.Mkdir(filepath.Join(dir, "dir"), 0o755) },
 		"link to file":     func(dir, outside string) error { return os.Symlink(outside+"/victim", filepath.Join(dir, "bin")) },
 		"dangling link":    func(dir, outside string) error { return os.Symlink(outside+"/new", filepath.Join(dir, "bin")) },
 		"link to a parent": func(dir, outside string) error { return os.Symlink(outside, filepath.Join(dir, "dir")) },
-	}
-	for name, plant := range plants {
+	} {
 		if runtime.GOOS == "windows" && strings.Contains(name, "link") {
 			continue // they need a privilege there
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir, outside := t.TempDir(), t.TempDir()
-			must(t, os.WriteFile(filepath.Join(outside, "victim"), []byte("untouched"), 0o644))
-			must(t, plant(dir, outside))
-			z, err := open(data, archive.Options{})
-			must(t, err)
+			must.Do(t, os.WriteFile(filepath.Join(outside, "victim"), []byte("untouched"), 0o644))
+			must.Do(t, plant(dir, outside))
+			z := must.Get(open(data, archive.Options{}))(t)
 			root := openRoot(t, dir)
-			if _, err = z.Unpack(t.Context(), root); !errors.Is(err, fault.ErrArchive) {
+			if _, err := z.Unpack(t.Context(), root); !errors.Is(err, fault.ErrArchive) {
 				t.Errorf("zip: %v, want ErrArchive", err)
 			}
-			if _, err = untarInto(t, dir, bytes.NewReader(rolled), archive.FormatTarGzip, archive.Options{}); !errors.Is(err, fault.ErrArchive) {
+			if _, err := untarInto(t, dir, bytes.NewReader(rolled), archive.FormatTarGzip, archive.Options{}); !errors.Is(err, fault.ErrArchive) {
 				t.Errorf("tar: %v, want ErrArchive", err)
 			}
 			if got := tree(t, outside); len(got) != 1 || got["victim"] != "untouched" {
@@ -126,7 +124,7 @@ func TestRefused(t *testing.T) {
 	link := func(target string) member {
 		return member{name: "link", content: target, mode: 0o777 | fs.ModeSymlink}
 	}
-	tests := map[string][]member{
+	for name, members := range map[string][]member{
 		"symbolic link":        {link("target")},
 		"link out":             {link("../../etc/passwd")},
 		"entry through a link": {link("/etc"), {name: "link/passwd"}},
@@ -166,8 +164,7 @@ func TestRefused(t *testing.T) {
 		"variation selector":   files("\u2600\ufe0f", "\u2600"),
 		"no end of accents":    files("a" + strings.Repeat("\u0301", 31)),
 		"empty archive":        {},
-	}
-	for name, members := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			refused(t, pack(t, members...), archive.Limits{}, fault.ErrArchive)
@@ -345,8 +342,7 @@ func TestReaderErrorIsPassedOn(t *testing.T) {
 	broken := errors.New("disk on fire")
 	data := pack(t, member{name: "a", content: strings.Repeat("stored", 100), stored: true})
 	r := &failing{ReaderAt: bytes.NewReader(data), err: broken}
-	z, err := archive.OpenZip(t.Context(), r, int64(len(data)), archive.Options{})
-	must(t, err)
+	z := must.Get(archive.OpenZip(t.Context(), r, int64(len(data)), archive.Options{}))(t)
 	r.fail = true
 	if _, err := z.Hash(t.Context()); !errors.Is(err, broken) || errors.Is(err, fault.ErrArchive) {
 		t.Errorf("Hash: %v, want the reader's own error", err)
@@ -367,4 +363,61 @@ func (f *failing) ReadAt(p []byte, off int64) (int, error) {
 		return 0, f.err
 	}
 	return f.ReaderAt.ReadAt(p, off)
+}
+
+// program returns n bytes that deflate to somewhat less than half, like executables.
+func program(n int) string {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	words := make([]string, 1<<12)
+	for i := range words {
+		var word [6]byte
+		for j := range word {
+			word[j] = byte(rnd.Uint32())
+		}
+		words[i] = string(word[:2+rnd.IntN(5)])
+	}
+	var b strings.Builder
+	for b.Len() < n {
+		b.WriteString(words[int(rnd.ExpFloat64()*200)%len(words)])
+	}
+	return b.String()[:n]
+}
+
+// BenchmarkHash reads and hashes 40 MB, deflated and stored.
+func BenchmarkHash(b *testing.B) {
+	content := program(40 << 20)
+	for name, stored := range map[string]bool{"deflated": false, "stored": true} {
+		data := pack(b, member{name: "terraform-provider-x", content: content, mode: 0o755, stored: stored})
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(len(content)))
+			for b.Loop() {
+				z := must.Get(open(data, archive.Options{}))(b)
+				must.Get(z.Hash(b.Context()))(b)
+			}
+		})
+	}
+}
+
+// BenchmarkUnpack writes to a temporary directory; memory must not grow with size.
+func BenchmarkUnpack(b *testing.B) {
+	for _, size := range []int{1 << 20, 64 << 20} {
+		data := pack(b, member{name: "terraform-provider-x", content: program(size), mode: 0o755})
+		b.Run(fmt.Sprintf("%dMiB", size>>20), func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(size))
+			for b.Loop() {
+				b.StopTimer()
+				dir := must.Get(os.MkdirTemp(b.TempDir(), ""))(b)
+				root := must.Get(os.OpenRoot(dir))(b)
+				b.StartTimer()
+				z := must.Get(open(data, archive.Options{}))(b)
+				must.Get(z.Unpack(b.Context(), root))(b)
+				b.StopTimer()
+				root.Close()
+				os.RemoveAll(dir)
+				b.StartTimer()
+			}
+		})
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 func TestWriteFile(t *testing.T) {
@@ -20,11 +21,10 @@ func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
 	target := filepath.Join(dir, "file")
 	for _, want := range []string{"old", "", "the new content"} {
-		must(t, fsx.WriteFile(target, []byte(want), 0o600))
+		must.Do(t, fsx.WriteFile(target, []byte(want), 0o600))
 		wantContent(t, target, want)
 	}
-	info, err := os.Stat(target)
-	must(t, err)
+	info := must.Get(os.Stat(target))(t)
 	if runtime.GOOS != "windows" && info.Mode() != 0o600 {
 		t.Errorf("mode %v, want 0600", info.Mode())
 	}
@@ -40,19 +40,17 @@ func TestCommitIsTheFirstAppearance(t *testing.T) {
 	before := ""
 	for _, content := range []string{"old", "new"} {
 		for _, commit := range []bool{false, true} {
-			f, err := fsx.CreatePart(target, 0o644)
-			must(t, err)
+			f := must.Get(fsx.CreatePart(target, 0o644))(t)
 			if !strings.HasPrefix(filepath.Base(f.Name()), fsx.TempPrefix) || filepath.Dir(f.Name()) != dir {
 				t.Errorf("the part is %s, want it beside the target, starting with %s", f.Name(), fsx.TempPrefix)
 			}
-			_, err = f.WriteString(content)
-			must(t, err)
+			must.Get(f.WriteString(content))(t)
 			fsx.SweepParts(t.Context(), dir)
 			if got, err := os.ReadFile(target); string(got) != before || (err != nil) != (before == "") {
 				t.Errorf("before Commit the target holds %q, %v; want %q", got, err, before)
 			}
 			if commit {
-				must(t, f.Commit())
+				must.Do(t, f.Commit())
 				before = content
 			}
 			f.Discard()
@@ -74,8 +72,8 @@ func TestRefusedTargets(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	sub := filepath.Join(dir, "sub")
-	must(t, os.Mkdir(sub, 0o755))
-	tests := []struct {
+	must.Do(t, os.Mkdir(sub, 0o755))
+	for _, test := range []struct {
 		name, target string
 		want         error
 	}{
@@ -83,17 +81,15 @@ func TestRefusedTargets(t *testing.T) {
 		{"no such parent", filepath.Join(dir, "none", "file"), fs.ErrNotExist},
 		{"empty", "", fs.ErrInvalid},
 		{"trailing separator", filepath.Join(dir, "new") + string(filepath.Separator), fs.ErrInvalid},
-	}
-	for _, test := range tests {
+	} {
 		if err := fsx.WriteFile(test.target, nil, 0o644); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v, want %v", test.name, err, test.want)
 		}
 	}
 	// The target is checked again when it is replaced.
 	target := filepath.Join(dir, "turns")
-	p, err := fsx.CreatePart(target, 0o600)
-	must(t, err)
-	must(t, os.Mkdir(target, 0o700))
+	p := must.Get(fsx.CreatePart(target, 0o600))(t)
+	must.Do(t, os.Mkdir(target, 0o700))
 	if err := p.Commit(); !errors.Is(err, fsx.ErrNotAFile) {
 		t.Errorf("Commit to a new directory: %v, want ErrNotAFile", err)
 	}
@@ -104,7 +100,7 @@ func TestConcurrentWriters(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	target := filepath.Join(dir, "file")
-	must(t, fsx.WriteFile(target, bytes.Repeat([]byte("0"), 4096), 0o644))
+	must.Do(t, fsx.WriteFile(target, bytes.Repeat([]byte("0"), 4096), 0o644))
 	writers := 8
 	if runtime.GOOS == "windows" {
 		writers = 3 // more of them may need longer than the two seconds of attempts
@@ -151,8 +147,7 @@ func wantContent(t *testing.T, path, want string) {
 // wantNames fails if dir has other names.
 func wantNames(t *testing.T, dir string, want ...string) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	must(t, err)
+	entries := must.Get(os.ReadDir(dir))(t)
 	var got []string
 	for _, e := range entries {
 		got = append(got, e.Name())
@@ -162,10 +157,83 @@ func wantNames(t *testing.T, dir string, want ...string) {
 	}
 }
 
-// must fails the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
+func TestOpenRegular(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	must.Do(t, os.WriteFile(path, []byte("content"), 0o600))
+	f := must.Get(fsx.OpenRegular(path))(t)
+	defer f.Close()
+	buf := make([]byte, 8)
+	if n, err := f.Read(buf); err != nil || string(buf[:n]) != "content" {
+		t.Errorf("%q, %v", buf[:n], err)
 	}
+	if _, err := fsx.OpenRegular(dir); !errors.Is(err, fsx.ErrNotAFile) {
+		t.Errorf("a directory: %v", err)
+	}
+	if _, err := fsx.OpenRegular(filepath.Join(dir, "missing")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("nothing: %v", err)
+	}
+}
+
+func TestTemp(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	names := func() int {
+		list := must.Get(os.ReadDir(dir))(t)
+		return len(list)
+	}
+	f := must.Get(fsx.Temp(dir))(t)
+	if runtime.GOOS != "windows" && names() != 0 {
+		t.Error("the file has a name")
+	}
+	if _, err := f.WriteString("some bytes"); err != nil {
+		t.Error(err)
+	}
+	buf := make([]byte, 5)
+	if _, err := f.ReadAt(buf, 5); err != nil || string(buf) != "bytes" {
+		t.Errorf("read %q, %v", buf, err)
+	}
+	f.Discard()
+	f.Discard()
+	if names() != 0 {
+		t.Error("the file was left behind")
+	}
+	if _, err := fsx.Temp(filepath.Join(dir, "missing")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no directory: %v", err)
+	}
+}
+
+// TestErrorsNameTheDirectory: an error names the path that the caller gave, not a temporary file.
+func TestErrorsNameTheDirectory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	must.Do(t, os.WriteFile(file, nil, 0o600))
+	makers := map[string]func(dir string) error{
+		"CreatePart": func(dir string) error {
+			_, err := fsx.CreatePart(filepath.Join(dir, "x"), 0o600)
+			return err
+		},
+		"CreatePartDir": func(dir string) error {
+			_, err := fsx.CreatePartDir(dir)
+			return err
+		},
+		"WriteFile": func(dir string) error { return fsx.WriteFile(filepath.Join(dir, "x"), nil, 0o600) },
+	}
+	none := filepath.Join(dir, "none")
+	for name, make := range makers {
+		err := make(none)
+		if want := "create a file in " + none + ": "; !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s...", name, err, want)
+		}
+		if runtime.GOOS == "windows" {
+			continue // there is no directory in a file either
+		}
+		err = make(file)
+		if err == nil || errors.Is(err, fs.ErrNotExist) && name == "CreatePartDir" || !strings.Contains(err.Error(), file) || strings.Contains(err.Error(), fsx.TempPrefix) {
+			t.Errorf("%s in a file: %v", name, err)
+		}
+	}
+	wantNames(t, dir, "file")
 }

@@ -6,19 +6,21 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 func TestSymlinkIsReplacedNotFollowed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	link, victim := filepath.Join(dir, "link"), filepath.Join(dir, "victim")
-	must(t, os.WriteFile(victim, []byte("precious"), 0o600))
-	must(t, os.Symlink(victim, link))
-	must(t, fsx.WriteFile(link, []byte("new"), 0o644))
+	must.Do(t, os.WriteFile(victim, []byte("precious"), 0o600))
+	must.Do(t, os.Symlink(victim, link))
+	must.Do(t, fsx.WriteFile(link, []byte("new"), 0o644))
 	wantContent(t, victim, "precious")
 	wantContent(t, link, "new")
 	if info, err := os.Lstat(link); err != nil || !info.Mode().IsRegular() {
@@ -29,7 +31,7 @@ func TestSymlinkIsReplacedNotFollowed(t *testing.T) {
 func TestPipeIsRefused(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	must(t, disktest.Mkfifo(pipe))
+	must.Do(t, disktest.Mkfifo(pipe))
 	if err := fsx.WriteFile(pipe, []byte("x"), 0o644); !errors.Is(err, fsx.ErrNotAFile) {
 		t.Errorf("write: %v, want ErrNotAFile", err)
 	}
@@ -46,9 +48,9 @@ func TestLockIsNoLink(t *testing.T) {
 	for name, exists := range map[string]bool{"there": true, "missing": false} {
 		target, link := filepath.Join(dir, name), filepath.Join(dir, name+".lock")
 		if exists {
-			must(t, os.WriteFile(target, nil, 0o600))
+			must.Do(t, os.WriteFile(target, nil, 0o600))
 		}
-		must(t, os.Symlink(target, link))
+		must.Do(t, os.Symlink(target, link))
 		if l, err := fsx.AcquireLock(t.Context(), link); err == nil {
 			t.Errorf("%s: the lock of the target of a link was taken", name)
 			l.Release()
@@ -58,3 +60,28 @@ func TestLockIsNoLink(t *testing.T) {
 		}
 	}
 }
+
+// TestPartDirWithoutLock: if the lock file cannot be opened, CreatePartDir fails, since another
+// process could sweep the directory.
+func TestPartDirWithoutLock(t *testing.T) {
+	t.Parallel()
+	// In another process, since the limit of open files affects all tests.
+	disktest.Full(t, 1<<20, func(t *testing.T, dir string) {
+		next := must.Get(os.Open(dir))(t)
+		var limit syscall.Rlimit
+		must.Do(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
+		none := limit
+		assign(&none.Cur, next.Fd())
+		next.Close()
+		must.Do(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none))
+		d, err := fsx.CreatePartDir(dir)
+		must.Do(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
+		if !errors.Is(err, syscall.EMFILE) {
+			t.Errorf("%+v, %v; want EMFILE", d, err)
+		}
+		wantNames(t, dir)
+	})
+}
+
+// assign hides that the type of the field depends on the system.
+func assign[T int64 | uint64](to *T, n uintptr) { *to = T(n) }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 var lockFor = flag.String("fsx.hold", "", "hold the lock of this `file` until the process is killed")
@@ -22,8 +23,7 @@ func TestChild(t *testing.T) {
 	if *lockFor == "" {
 		return
 	}
-	_, err := fsx.AcquireLock(t.Context(), *lockFor)
-	must(t, err)
+	must.Get(fsx.AcquireLock(t.Context(), *lockFor))(t)
 	disktest.Stop("locked")
 }
 
@@ -104,8 +104,7 @@ func TestLockFailures(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	path := filepath.Join(t.TempDir(), "lock")
-	l, err := fsx.AcquireLock(ctx, path)
-	must(t, err)
+	l := must.Get(fsx.AcquireLock(ctx, path))(t)
 	defer l.Release()
 	cancel()
 	if _, err := fsx.AcquireLock(ctx, path); !errors.Is(err, context.Canceled) {

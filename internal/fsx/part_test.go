@@ -11,23 +11,20 @@ import (
 
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // TestPublishAs: a part gets a name in another directory of its root, and stays open.
 func TestPublishAs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	must(t, os.Mkdir(filepath.Join(dir, "staging"), 0o700))
-	root, err := os.OpenRoot(dir)
-	must(t, err)
+	must.Do(t, os.Mkdir(filepath.Join(dir, "staging"), 0o700))
+	root := must.Get(os.OpenRoot(dir))(t)
 	defer root.Close()
 	for _, want := range []string{"old", "new"} {
-		p, err := fsx.CreatePartIn(root, "staging", 0o600)
-		must(t, err)
-		if _, err := p.WriteString(want); err != nil {
-			t.Fatal(err)
-		}
-		must(t, p.PublishAs("file"))
+		p := must.Get(fsx.CreatePartIn(root, "staging", 0o600))(t)
+		must.Get(p.WriteString(want))(t)
+		must.Do(t, p.PublishAs("file"))
 		wantContent(t, filepath.Join(dir, "file"), want)
 		if _, err := p.ReadAt(make([]byte, len(want)), 0); err != nil {
 			t.Errorf("ReadAt after PublishAs = %v, want an open file", err)
@@ -38,8 +35,7 @@ func TestPublishAs(t *testing.T) {
 		p.Discard()
 		wantContent(t, filepath.Join(dir, "file"), want)
 	}
-	p, err := fsx.CreatePartIn(root, "staging", 0o600)
-	must(t, err)
+	p := must.Get(fsx.CreatePartIn(root, "staging", 0o600))(t)
 	if err := p.PublishAs("staging"); !errors.Is(err, fsx.ErrNotAFile) {
 		t.Errorf("PublishAs(directory) = %v, want ErrNotAFile", err)
 	}
@@ -58,35 +54,31 @@ func TestPublishAs(t *testing.T) {
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	live, err := fsx.CreatePart(filepath.Join(dir, "file"), 0o600)
-	must(t, err)
+	live := must.Get(fsx.CreatePart(filepath.Join(dir, "file"), 0o600))(t)
 	defer live.Discard()
-	liveDir, err := fsx.CreatePartDir(dir)
-	must(t, err)
+	liveDir := must.Get(fsx.CreatePartDir(dir))(t)
 	defer liveDir.Discard(t.Context())
-	must(t, os.MkdirAll(filepath.Join(liveDir.Path(), "tree1", "deep"), 0o755))
-	dead, err := fsx.CreatePart(filepath.Join(dir, "file"), 0o600)
-	must(t, err)
-	must(t, dead.Close()) // as the system does when the process ends
-	defer dead.Discard()  // closes the directory
+	must.Do(t, os.MkdirAll(filepath.Join(liveDir.Path(), "tree1", "deep"), 0o755))
+	dead := must.Get(fsx.CreatePart(filepath.Join(dir, "file"), 0o600))(t)
+	must.Do(t, dead.Close()) // as the system does when the process ends
+	defer dead.Discard()     // closes the directory
 
 	outside := filepath.Join(t.TempDir(), "precious")
-	must(t, os.WriteFile(outside, []byte("x"), 0o600))
+	must.Do(t, os.WriteFile(outside, []byte("x"), 0o600))
 	for _, name := range []string{".tofureg-a.part", ".tofureg-0z.part", "other", ".tofureg-x.tmp", ".tofureg-.part", ".tofureg-B.part", ".tofureg-a.part2"} {
-		must(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
 	}
 	for _, name := range []string{".tofureg-d.part", ".tofureg-e.part", ".tofureg-f.part"} {
-		must(t, os.MkdirAll(filepath.Join(dir, name, "tree1", "deep"), 0o755))
+		must.Do(t, os.MkdirAll(filepath.Join(dir, name, "tree1", "deep"), 0o755))
 	}
-	must(t, os.WriteFile(filepath.Join(dir, ".tofureg-e.part", "lock"), nil, 0o600))
+	must.Do(t, os.WriteFile(filepath.Join(dir, ".tofureg-e.part", "lock"), nil, 0o600))
 	if disktest.Symlink(outside, filepath.Join(dir, ".tofureg-l.part")) == nil { // Windows may refuse
-		must(t, os.Symlink(outside, filepath.Join(dir, ".tofureg-f.part", "lock"))) // not of our making
+		must.Do(t, os.Symlink(outside, filepath.Join(dir, ".tofureg-f.part", "lock"))) // not of our making
 	} else {
-		must(t, os.WriteFile(filepath.Join(dir, ".tofureg-l.part"), nil, 0o600))
-		l, err := fsx.AcquireLock(t.Context(), filepath.Join(dir, ".tofureg-l.part"))
-		must(t, err)
+		must.Do(t, os.WriteFile(filepath.Join(dir, ".tofureg-l.part"), nil, 0o600))
+		l := must.Get(fsx.AcquireLock(t.Context(), filepath.Join(dir, ".tofureg-l.part")))(t)
 		defer l.Release()
-		must(t, os.Mkdir(filepath.Join(dir, ".tofureg-f.part", "lock"), 0o700))
+		must.Do(t, os.Mkdir(filepath.Join(dir, ".tofureg-f.part", "lock"), 0o700))
 	}
 
 	for range 2 {
@@ -95,8 +87,7 @@ func TestSweep(t *testing.T) {
 	fsx.SweepParts(t.Context(), filepath.Join(dir, "none"))
 	want := []string{".tofureg-.part", ".tofureg-B.part", ".tofureg-a.part2", ".tofureg-f.part", ".tofureg-l.part", ".tofureg-x.tmp",
 		"other", filepath.Base(live.Name()), filepath.Base(liveDir.Path())}
-	entries, err := os.ReadDir(dir)
-	must(t, err)
+	entries := must.Get(os.ReadDir(dir))(t)
 	got := map[string]bool{}
 	for _, e := range entries {
 		got[e.Name()] = true
@@ -169,9 +160,7 @@ func TestSweepSparesTheLiving(t *testing.T) {
 	close(done)
 	sweepers.Wait()
 	fsx.SweepParts(t.Context(), dir)
-	entries, err := os.ReadDir(dir)
-	must(t, err)
-	for _, e := range entries {
+	for _, e := range must.Get(os.ReadDir(dir))(t) {
 		if strings.HasPrefix(e.Name(), fsx.TempPrefix) {
 			t.Errorf("%s is left behind", e.Name())
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // puts are the two implementations of Put.
@@ -23,12 +24,11 @@ var puts = map[string]func(d *fsx.PartDir, made, target string, may func(fs.File
 // put makes a directory with one file and puts it at target, in the way how.
 func put(t *testing.T, how, target, content string, may func(fs.FileInfo) error) (replaced bool, err error) {
 	t.Helper()
-	d, err := fsx.CreatePartDir(filepath.Dir(target))
-	must(t, err)
+	d := must.Get(fsx.CreatePartDir(filepath.Dir(target)))(t)
 	defer d.Discard(t.Context())
 	made := filepath.Join(d.Path(), "made")
-	must(t, os.Mkdir(made, 0o755))
-	must(t, os.WriteFile(filepath.Join(made, "file"), []byte(content), 0o644))
+	must.Do(t, os.Mkdir(made, 0o755))
+	must.Do(t, os.WriteFile(filepath.Join(made, "file"), []byte(content), 0o644))
 	replaced, err = puts[how](d, "made", filepath.Base(target), may)
 	if err != nil {
 		wantContent(t, filepath.Join(made, "file"), content)
@@ -41,7 +41,7 @@ func TestPut(t *testing.T) {
 	t.Parallel()
 	elsewhere := t.TempDir()
 	precious := filepath.Join(elsewhere, "file")
-	must(t, os.WriteFile(precious, []byte("precious"), 0o600))
+	must.Do(t, os.WriteFile(precious, []byte("precious"), 0o600))
 	for how := range puts {
 		for name, prepare := range map[string]func(target string) error{
 			"nothing":         func(string) error { return nil },
@@ -78,11 +78,9 @@ func TestPutFails(t *testing.T) {
 	for how, f := range puts {
 		dir := t.TempDir()
 		target := filepath.Join(dir, "target")
-		_, err := put(t, how, target, "old", nil)
-		must(t, err)
-		d, err := fsx.CreatePartDir(dir)
-		must(t, err)
-		_, err = f(d, "none", "target", nil)
+		must.Get(put(t, how, target, "old", nil))(t)
+		d := must.Get(fsx.CreatePartDir(dir))(t)
+		_, err := f(d, "none", "target", nil)
 		d.Discard(t.Context())
 		if e, ok := errors.AsType[*fs.PathError](err); !ok || e.Path != target || !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("Put %s of nothing returned %v, want fs.ErrNotExist about the target", how, err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider/hashstore"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -44,7 +45,7 @@ func store(t testing.TB) *hashstore.Dir {
 
 func put(t testing.TB, d *hashstore.Dir, zh checksum.Hash, hashes ...checksum.Hash) {
 	t.Helper()
-	must(t, d.StoreHashes(t.Context(), zh, hashes))
+	must.Do(t, d.StoreHashes(t.Context(), zh, hashes))
 }
 
 func wantHashes(t testing.TB, d *hashstore.Dir, zh checksum.Hash, want ...checksum.Hash) {
@@ -150,8 +151,7 @@ func TestDamaged(t *testing.T) {
 			t.Parallel()
 			d := store(t)
 			put(t, d, zh1, h1a, h1b)
-			text, err := os.ReadFile(fileOf(d, zh1))
-			must(t, err)
+			text := must.Get(os.ReadFile(fileOf(d, zh1)))(t)
 			if want, _, _ := strings.Cut(good, "CHECKSUM"); !strings.HasPrefix(string(text), want) {
 				t.Errorf("the file is\n%s\nwant\n%s", text, good)
 			}
@@ -168,7 +168,7 @@ func TestDamaged(t *testing.T) {
 
 func overwrite(t testing.TB, path, text string) {
 	t.Helper()
-	must(t, os.WriteFile(path, []byte(text), 0o600))
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // TestMoved: a file with the name of another archive is an error.
@@ -177,7 +177,7 @@ func TestMoved(t *testing.T) {
 	d := store(t)
 	put(t, d, zh1, h1a)
 	put(t, d, zh2, h1b)
-	must(t, os.Rename(fileOf(d, zh1), fileOf(d, zh2)))
+	must.Do(t, os.Rename(fileOf(d, zh1), fileOf(d, zh2)))
 	if got, err := d.Hashes(t.Context(), zh2); got != nil || !errors.Is(err, hashstore.ErrDamaged) {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -187,7 +187,7 @@ func TestMoved(t *testing.T) {
 func TestNoFile(t *testing.T) {
 	t.Parallel()
 	d := store(t)
-	must(t, os.MkdirAll(fileOf(d, zh1), 0o755))
+	must.Do(t, os.MkdirAll(fileOf(d, zh1), 0o755))
 	if got, err := d.Hashes(t.Context(), zh1); got != nil || !errors.Is(err, hashstore.ErrDamaged) {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -200,7 +200,7 @@ func TestNoFile(t *testing.T) {
 		t.Error("stored in a file")
 	}
 	target := t.TempDir()
-	must(t, os.Remove(fileOf(d, zh1)))
+	must.Do(t, os.Remove(fileOf(d, zh1)))
 	if err := disktest.Symlink(target, fileOf(d, zh1)); err != nil {
 		t.Skipf("skipped: links cannot be made here: %v", err)
 	}
@@ -217,8 +217,8 @@ func TestReadOnly(t *testing.T) {
 	d := store(t)
 	put(t, d, zh1, h1a)
 	old := time.Now().Add(-240 * time.Hour)
-	must(t, os.Chtimes(fileOf(d, zh1), old, old))
-	must(t, os.Chmod(d.Path, 0o555))
+	must.Do(t, os.Chtimes(fileOf(d, zh1), old, old))
+	must.Do(t, os.Chmod(d.Path, 0o555))
 	defer os.Chmod(d.Path, 0o755)
 	wantHashes(t, d, zh1, h1a)
 	if runtime.GOOS != "windows" && os.Geteuid() != 0 {
@@ -280,14 +280,13 @@ func TestPrune(t *testing.T) {
 	}
 	old := time.Now().Add(-100 * 24 * time.Hour)
 	for path := range files {
-		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		if _, err := os.Stat(path); err != nil {
 			overwrite(t, path, "something")
 		}
-		must(t, os.Chtimes(path, old, old))
+		must.Do(t, os.Chtimes(path, old, old))
 	}
-	part, err := fsx.CreatePart(filepath.Join(d.Path, "in work"), 0o600)
-	must(t, err)
+	part := must.Get(fsx.CreatePart(filepath.Join(d.Path, "in work"), 0o600))(t)
 	defer part.Discard()
 	files[part.Name()] = false
 
@@ -324,7 +323,7 @@ func FuzzFile(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		d := &hashstore.Dir{Path: t.TempDir()}
-		must(t, os.MkdirAll(filepath.Dir(fileOf(d, zh1)), 0o755))
+		must.Do(t, os.MkdirAll(filepath.Dir(fileOf(d, zh1)), 0o755))
 		overwrite(t, fileOf(d, zh1), text)
 		got, err := d.Hashes(t.Context(), zh1)
 		if (err == nil) == (got == nil) {
@@ -342,11 +341,4 @@ func FuzzFile(f *testing.F) {
 			t.Fatalf("read %q, wrote %q, %v", text, again, err)
 		}
 	})
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -3,6 +3,7 @@ package hashstore_test
 import (
 	"context"
 	"fmt"
+	"log"
 	"os"
 	"path/filepath"
 
@@ -22,8 +23,7 @@ func ExampleDir() {
 
 	dir, err := os.MkdirTemp("", "example-")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
 	store := &hashstore.Dir{Path: filepath.Join(dir, "hashes")}
@@ -33,8 +33,7 @@ func ExampleDir() {
 		registry.Reset()
 		reports, err := provider.Hashes(context.Background(), client, demo, version, nil, provider.HashOptions{Store: store})
 		if err != nil {
-			fmt.Println(err)
-			return
+			log.Fatal(err)
 		}
 		fmt.Println(len(reports), "platforms,", registry.Count(regtest.Archive), "downloads")
 	}

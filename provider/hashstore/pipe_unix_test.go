@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider/hashstore"
 )
 
@@ -16,7 +17,7 @@ import (
 func TestPipe(t *testing.T) {
 	t.Parallel()
 	d := store(t)
-	must(t, os.MkdirAll(filepath.Dir(fileOf(d, zh1)), 0o755))
+	must.Do(t, os.MkdirAll(filepath.Dir(fileOf(d, zh1)), 0o755))
 	if err := disktest.Mkfifo(fileOf(d, zh1)); err != nil {
 		t.Skipf("skipped: pipes cannot be made here: %v", err)
 	}

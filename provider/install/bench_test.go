@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/inflate"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/verify"
@@ -43,9 +44,7 @@ func BenchmarkInstall(b *testing.B) {
 				d := newDir(b)
 				b.StartTimer()
 				ours += cpu(func() {
-					if _, err := d.Install(b.Context(), inMemory(data), pkg, install.Options{Policy: policy}); err != nil {
-						b.Fatal(err)
-					}
+					must.Get(d.Install(b.Context(), inMemory(data), pkg, install.Options{Policy: policy}))(b)
 				})
 				b.StopTimer()
 				os.RemoveAll(d.Path)
@@ -76,27 +75,22 @@ func unavoidable(b *testing.B, data []byte) {
 	defer os.RemoveAll(dir)
 	sum := sha256.New()
 	buf := make([]byte, 256<<10)
-	if _, err := io.CopyBuffer(sum, struct{ io.Reader }{bytes.NewReader(data)}, buf); err != nil {
-		b.Fatal(err)
-	}
-	r, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
-	must(b, err)
+	must.Get(io.CopyBuffer(sum, struct{ io.Reader }{bytes.NewReader(data)}, buf))(b)
+	r := must.Get(zip.NewReader(bytes.NewReader(data), int64(len(data))))(b)
 	r.RegisterDecompressor(zip.Deflate, func(r io.Reader) io.ReadCloser {
 		return io.NopCloser(inflate.NewReader(bufio.NewReader(r)))
 	})
 	for _, f := range r.File {
-		in, err := f.Open()
-		must(b, err)
-		out, err := os.Create(filepath.Join(dir, f.Name))
-		must(b, err)
+		in := must.Get(f.Open())(b)
+		out := must.Get(os.Create(filepath.Join(dir, f.Name)))(b)
 		sum.Reset()
-		_, err = io.CopyBuffer(io.MultiWriter(out, sum), in, buf)
+		_, err := io.CopyBuffer(io.MultiWriter(out, sum), in, buf)
 		in.Close()
 		if err == nil {
 			err = out.Sync()
 		}
 		out.Close()
-		must(b, err)
+		must.Do(b, err)
 	}
 }
 
@@ -125,6 +119,6 @@ func packed(b *testing.B, size int) []byte {
 	if err == nil {
 		err = z.Close()
 	}
-	must(b, err)
+	must.Do(b, err)
 	return out.Bytes()
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,8 +20,10 @@ import (
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -77,8 +81,7 @@ func TestInstallTwice(t *testing.T) {
 	o := newOffer(t, regtest.Provider{})
 	d := newDir(t)
 	first := o.install(t, d, install.Options{})
-	was, err := os.Stat(first.Dir)
-	must(t, err)
+	was := must.Get(os.Stat(first.Dir))(t)
 
 	o.reg.Reset()
 	locked := o.install(t, d, install.Options{Policy: verify.Policy{Accept: first.Report.Recordable()}})
@@ -156,7 +159,7 @@ func link(t testing.TB, target, path string) {
 	if err != nil && runtime.GOOS == "windows" {
 		t.Skip("skipped: the right to make links is not there")
 	}
-	must(t, err)
+	must.Do(t, err)
 }
 
 // links reports whether this system permits links to packages.
@@ -181,7 +184,6 @@ func TestInstallRefused(t *testing.T) {
 	t.Parallel()
 	o := newOffer(t, regtest.Provider{})
 	good := o.install(t, newDir(t), install.Options{})
-	other := checksum.MustParseHash("h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
 	zh := o.pkg.SHA256
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -191,7 +193,7 @@ func TestInstallRefused(t *testing.T) {
 		policy verify.Policy
 		want   error
 	}{
-		"another content":   {policy: verify.Policy{Accept: []checksum.Hash{other}}, want: verify.ErrNotAccepted},
+		"another content":   {policy: verify.Policy{Accept: []checksum.Hash{otherH1}}, want: verify.ErrNotAccepted},
 		"nothing accepted":  {policy: verify.Policy{Accept: []checksum.Hash{}}, want: verify.ErrNotAccepted},
 		"another signer":    {policy: verify.Policy{Fingerprints: []string{strings.Repeat("0", 40)}}, want: verify.ErrUnknownKey},
 		"unsigned":          {pkg: func(p *provider.Package) { p.SumsURL = "" }, want: verify.ErrUnsigned},
@@ -243,15 +245,13 @@ func TestLookup(t *testing.T) {
 	d := newDir(t)
 	done := o.install(t, d, install.Options{})
 	h1 := checksum.WithScheme(done.Report.Local, checksum.SchemeH1)
-	other := checksum.MustParseHash("h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
-	found, err := d.Lookup(t.Context(), alpha, v1, linux, append([]checksum.Hash{other}, h1...))
-	must(t, err)
+	found := must.Get(d.Lookup(t.Context(), alpha, v1, linux, append([]checksum.Hash{otherH1}, h1...)))(t)
 	checkInstalled(t, found)
 	if diff := cmp.Diff(h1, found.Report.Local, cmp.Comparer(func(a, b checksum.Hash) bool { return a == b })); diff != "" {
 		t.Error(diff)
 	}
 	for name, accept := range map[string][]checksum.Hash{
-		"nil": nil, "none": {}, "another": {other}, "only of archives": {o.pkg.SHA256}, "an unknown scheme": {checksum.MustParseHash("h2:x")},
+		"nil": nil, "none": {}, "another": {otherH1}, "only of archives": {o.pkg.SHA256}, "an unknown scheme": {checksum.MustParseHash("h2:x")},
 	} {
 		_, err := d.Lookup(t.Context(), alpha, v1, linux, accept)
 		if _, ok := errors.AsType[*checksum.MismatchError](err); !ok || !errors.Is(err, verify.ErrNotAccepted) || errors.Is(err, install.ErrNotInstalled) {
@@ -290,7 +290,7 @@ func TestLookupLinks(t *testing.T) {
 
 	d := newDir(t)
 	target := filepath.Join(d.Path, filepath.FromSlash(home))
-	must(t, os.MkdirAll(filepath.Dir(target), 0o755))
+	must.Do(t, os.MkdirAll(filepath.Dir(target), 0o755))
 	link(t, done.Dir, target)
 	found, err := d.Lookup(t.Context(), alpha, v1, linux, h1)
 	if err != nil || found.Link != done.Dir || found.Dir != target {
@@ -308,7 +308,7 @@ func TestLookupLinks(t *testing.T) {
 		for range len(parts) - 2 - level {
 			source = filepath.Dir(source)
 		}
-		must(t, os.MkdirAll(filepath.Dir(place), 0o755))
+		must.Do(t, os.MkdirAll(filepath.Dir(place), 0o755))
 		link(t, source, place)
 		if _, err := d.Lookup(t.Context(), alpha, v1, linux, h1); !errors.Is(err, install.ErrLinked) {
 			t.Errorf("lookup through %s: %v", place, err)
@@ -361,9 +361,8 @@ func TestExecutable(t *testing.T) {
 func list(t testing.TB, d *install.Dir) (list []string) {
 	t.Helper()
 	for pkg, err := range d.All() {
-		must(t, err)
-		rel, err := filepath.Rel(d.Path, pkg.Dir)
-		must(t, err)
+		must.Do(t, err)
+		rel := must.Get(filepath.Rel(d.Path, pkg.Dir))(t)
 		list = append(list, filepath.ToSlash(rel))
 	}
 	return list
@@ -387,7 +386,7 @@ func TestAll(t *testing.T) {
 		write(t, d.Path, name+".lock", "")
 	}
 	cache := t.TempDir()
-	must(t, os.MkdirAll(filepath.Join(d.Path, "registry.opentofu.org/acme/alpha/1.0.0"), 0o755))
+	must.Do(t, os.MkdirAll(filepath.Join(d.Path, "registry.opentofu.org/acme/alpha/1.0.0"), 0o755))
 	link(t, cache, filepath.Join(d.Path, want[4]))
 	link(t, filepath.Join(cache, "nowhere"), filepath.Join(d.Path, "registry.opentofu.org/acme/alpha/1.0.0/linux_arm64"))
 	link(t, filepath.Join(d.Path, "registry.example.com"), filepath.Join(d.Path, "registry2.example.com"))
@@ -427,7 +426,7 @@ func TestPrune(t *testing.T) {
 	write(t, d.Path, "registry.example.com/acme/beta/1.0.0/linux_arm64/terraform-provider-beta", "")
 	write(t, d.Path, "registry.example.com/acme/beta/terraform-provider-beta_2.0.0_linux_amd64.zip", "")
 	precious := elsewhere(t)
-	must(t, os.MkdirAll(filepath.Join(d.Path, "other.example.com/acme/gamma/1.0.0"), 0o755))
+	must.Do(t, os.MkdirAll(filepath.Join(d.Path, "other.example.com/acme/gamma/1.0.0"), 0o755))
 	link(t, precious, filepath.Join(d.Path, "other.example.com/acme/gamma/1.0.0/linux_amd64"))
 
 	if removed, err := d.Prune(t.Context(), nil); err != nil || removed != nil {
@@ -466,14 +465,10 @@ func TestPruneSweeps(t *testing.T) {
 	write(t, d.Path, alive+"tree/docs/a.txt", "")
 	write(t, d.Path, dead+"tree/docs/a.txt", "")
 	write(t, d.Path, ".tofureg/other/file", "")
-	root, err := os.OpenRoot(d.Path)
-	must(t, err)
+	root := must.Get(os.OpenRoot(d.Path))(t)
 	defer root.Close()
-	lock, err := fsx.AcquireLockIn(t.Context(), root, alive+"lock")
-	must(t, err)
-	if _, err := d.Prune(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	lock := must.Get(fsx.AcquireLockIn(t.Context(), root, alive+"lock"))(t)
+	must.Get(d.Prune(t.Context(), nil))(t)
 	wantNames(t, d.Path, alive+"lock", alive+"tree/docs/a.txt", ".tofureg/other/file")
 	// Install does the same.
 	write(t, d.Path, dead+"tree/docs/a.txt", "")
@@ -490,8 +485,8 @@ func TestPruneEnds(t *testing.T) {
 		newOffer(t, regtest.Provider{Version: version}).install(t, d, install.Options{})
 	}
 	stuck := filepath.Join(d.Path, "registry.example.com/acme/alpha/1.0.0/linux_amd64.lock")
-	must(t, os.Remove(stuck))
-	must(t, os.Mkdir(stuck, 0o755))
+	must.Do(t, os.Remove(stuck))
+	must.Do(t, os.Mkdir(stuck, 0o755))
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	second := filepath.Join(d.Path, "registry.example.com/acme/alpha/1.1.0/linux_amd64")
@@ -562,4 +557,85 @@ func TestPruneBesideInstall(t *testing.T) {
 		t.Error(err)
 	}
 	wantNames(t, d.Path)
+}
+
+// TestDiskFull: if the disk is full, nothing is left of a new package and the old one stays.
+func TestDiskFull(t *testing.T) {
+	disktest.Full(t, 100_000, func(t *testing.T, path string) {
+		d := &install.Dir{Path: path}
+		small := newOffer(t, regtest.Provider{})
+		small.install(t, d, install.Options{})
+		for name, p := range map[string]regtest.Provider{
+			"archive": {Version: "2.0.0", Size: 300_000},
+			"content": {Version: "3.0.0", Zip: zipOf(t, entry{name: program, content: string(make([]byte, 300_000))})},
+		} {
+			large := newOffer(t, p)
+			done, err := d.Install(t.Context(), large.src, large.pkg, install.Options{})
+			if _, ok := errors.AsType[*provider.Error](err); !ok || !errors.Is(err, syscall.EFBIG) {
+				t.Errorf("%s: %+v, %v; want a *provider.Error with the system's reason", name, done, err)
+			}
+			wantNames(t, path, home+"/"+program)
+		}
+	})
+}
+
+// TestReadOnly: installed packages of a read-only directory can be used.
+func TestReadOnly(t *testing.T) {
+	var o *offer
+	disktest.ReadOnly(t, func(t *testing.T, path string) {
+		newOffer(t, regtest.Provider{}).install(t, &install.Dir{Path: path}, install.Options{})
+	}, func(t *testing.T, path string) {
+		d := &install.Dir{Path: path}
+		o = newOffer(t, regtest.Provider{})
+		elsewhere := o.install(t, newDir(t), install.Options{})
+		accept := elsewhere.Report.Recordable()
+		if done := o.install(t, d, install.Options{Policy: verify.Policy{Accept: accept}}); !done.Reused {
+			t.Errorf("%+v", done)
+		}
+		if _, err := d.Lookup(t.Context(), alpha, v1, linux, accept); err != nil {
+			t.Error(err)
+		}
+		lock := new(lockfile.File)
+		must.Do(t, lock.Set(lockfile.Entry{Provider: alpha, Version: v1, Hashes: accept}))
+		for name, in := range map[string]*install.Installer{
+			"directory": {Source: o.src, Dir: d, Platform: linux},
+			"cache":     {Source: o.src, Dir: newDir(t), Cache: d, Platform: linux},
+		} {
+			if _, err := in.Ensure(t.Context(), map[addrs.Provider]addrs.ProviderConstraint{alpha: {}}, lock); err != nil {
+				t.Errorf("as the %s: %v", name, err)
+			}
+		}
+		_, err := d.Install(t.Context(), o.src, o.pkg, install.Options{})
+		if _, ok := errors.AsType[*provider.Error](err); !ok || !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("%v, want a *provider.Error about the permission", err)
+		}
+		if removed, err := d.Prune(t.Context(), func(*install.Package) bool { return false }); err == nil || removed != nil {
+			t.Errorf("%v, %v", removed, err)
+		}
+		wantNames(t, path, home+"/"+program)
+	})
+}
+
+// TestReplacesReadOnlyTree: a package with read-only directories can be replaced and removed.
+func TestReplacesReadOnlyTree(t *testing.T) {
+	t.Parallel()
+	disktest.ReadOnly(t, func(*testing.T, string) {}, func(t *testing.T, _ string) {
+		dir, err := os.MkdirTemp("", "tofureg") // writable for this user
+		must.Do(t, err)
+		defer os.RemoveAll(dir)
+		d := &install.Dir{Path: dir}
+		o := newOffer(t, regtest.Provider{})
+		for range 2 {
+			done := o.install(t, d, install.Options{})
+			write(t, done.Dir, "docs/deep/a.txt", "other content")
+			for _, name := range []string{"docs/deep", "docs"} {
+				must.Do(t, os.Chmod(filepath.Join(done.Dir, filepath.FromSlash(name)), 0o555))
+			}
+		}
+		if removed, err := d.Prune(t.Context(), func(*install.Package) bool { return false }); len(removed) != 1 || err != nil {
+			t.Errorf("%v, %v", removed, err)
+		}
+		o.install(t, d, install.Options{})
+		wantNames(t, dir, home+"/"+program)
+	})
 }

@@ -4,16 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
@@ -83,8 +87,7 @@ func (s *site) mirror() provider.Source {
 func (s *site) ensure(t *testing.T, lock *lockfile.File) *install.Result {
 	t.Helper()
 	s.Reset()
-	result, err := s.in.Ensure(t.Context(), s.want, lock)
-	must(t, err)
+	result := must.Get(s.in.Ensure(t.Context(), s.want, lock))(t)
 	s.check(t, result)
 	return result
 }
@@ -164,35 +167,13 @@ func TestEnsureCold(t *testing.T) {
 	}
 }
 
-// TestEnsureAgain: installed and locked packages need no request, and neither Source nor network.
-func TestEnsureAgain(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, 3)
-	first := s.ensure(t, nil)
-	before := first.Lock.Bytes()
-	for range 2 {
-		again := s.ensure(t, first.Lock)
-		for _, sel := range again.Selections {
-			if sel.From != install.FromDir || !sel.Locked || sel.Package != nil || sel.Fetched != 0 || sel.Reports[s.in.Platform].Trust != verify.Accepted {
-				t.Errorf("%+v", sel)
-			}
-		}
-		if string(again.Lock.Bytes()) != string(before) {
-			t.Errorf("lock before\n%s\nafter\n%s", before, again.Lock.Bytes())
-		}
-		s.counts(t, nil)
-		s.in.Source = nil
-	}
-}
-
 // TestPlan: Plan returns what Ensure does then, and writes nothing.
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 2)
 	s.in.Cache = newDir(t)
 	s.in.LockPlatforms = platformsOf[:2]
-	cold, err := s.in.Plan(t.Context(), s.want, nil)
-	must(t, err)
+	cold := must.Get(s.in.Plan(t.Context(), s.want, nil))(t)
 	s.counts(t, map[regtest.Kind]int{regtest.Discovery: 1, regtest.Versions: 2, regtest.Package: 2})
 	for _, sel := range cold.Selections {
 		e, ok := cold.Lock.Get(sel.Provider)
@@ -282,7 +263,7 @@ func TestRepair(t *testing.T) {
 		}
 		first := s.ensure(t, nil)
 		program := only(t, first).Executable
-		must(t, os.WriteFile(program, []byte("another program"), 0o755))
+		must.Do(t, os.WriteFile(program, []byte("another program"), 0o755))
 		offline := *s.in
 		offline.Source = nil
 		_, err := offline.Ensure(t.Context(), s.want, first.Lock)
@@ -307,10 +288,9 @@ func TestOffline(t *testing.T) {
 	s.in.Source = nil
 	s.in.Dir = newDir(t)
 	lock.Delete(numbered(1))
-	must(t, lock.Set(lockfile.Entry{Provider: numbered(2), Version: v110}))
+	must.Do(t, lock.Set(lockfile.Entry{Provider: numbered(2), Version: v110}))
 	_, err := s.in.Ensure(t.Context(), s.want, lock)
-	var e *provider.Error
-	if !errors.Is(err, provider.ErrOffline) || !errors.As(err, &e) || e.Subject != numbered(0).String()+" 1.1.0" {
+	if e, ok := errors.AsType[*provider.Error](err); !errors.Is(err, provider.ErrOffline) || !ok || e.Subject != numbered(0).String()+" 1.1.0" {
 		t.Errorf("error %v, want %v", err, provider.ErrOffline)
 	}
 	const want = `install registry.example.com/acme/p0 1.1.0: offline: the package is not installed
@@ -399,10 +379,9 @@ func TestExempt(t *testing.T) {
 	s.in.DevOverrides = map[addrs.Provider]string{numbered(0): dev, numbered(5): t.TempDir()}
 	want := requirements{numbered(0): constraintOf("~> 9.0"), numbered(1): constraintOf("~> 1.0"), numbered(5): {}, builtIn: {}}
 	program := filepath.Join(dev, "terraform-provider-p0")
-	must(t, os.WriteFile(program, []byte("under development"), 0o755))
+	must.Do(t, os.WriteFile(program, []byte("under development"), 0o755))
 	s.Reset()
-	result, err := s.in.Ensure(t.Context(), want, lock)
-	must(t, err)
+	result := must.Get(s.in.Ensure(t.Context(), want, lock))(t)
 	s.counts(t, nil)
 	if sel := selection(result, numbered(0)); sel.From != install.FromOverride || sel.Dir != dev || sel.Executable != program || !sel.Version.IsZero() || sel.Reports != nil {
 		t.Errorf("%+v", sel)
@@ -429,8 +408,7 @@ func TestExempt(t *testing.T) {
 		"none":                  {addrs.Provider{}, "", nil},
 	} {
 		_, err := s.in.Ensure(t.Context(), requirements{test.provider: constraintOf(test.constraint)}, nil)
-		var e *provider.Error
-		if err == nil || !errors.As(err, &e) || test.want != nil && !errors.Is(err, test.want) {
+		if _, ok := errors.AsType[*provider.Error](err); err == nil || !ok || test.want != nil && !errors.Is(err, test.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -519,8 +497,7 @@ func TestFailuresAreIndependent(t *testing.T) {
 	}
 	for i, e := range joined.Unwrap() {
 		name := []string{"acme/p0", "acme/p1", "acme/p2", "acme/p3", "acme/zzz"}[i]
-		var pe *provider.Error
-		if !errors.As(e, &pe) || !strings.Contains(e.Error(), name) || strings.Contains(e.Error(), "\n") {
+		if _, ok := errors.AsType[*provider.Error](e); !ok || !strings.Contains(e.Error(), name) || strings.Contains(e.Error(), "\n") {
 			t.Errorf("error %d: %v", i, e)
 		}
 	}
@@ -569,7 +546,7 @@ func TestProtocols(t *testing.T) {
 	s.elsewhere(t)
 	s.in.Protocols = constraintOf("~> 6.0")
 	lock := &lockfile.File{}
-	must(t, lock.Set(lockfile.Entry{Provider: numbered(0), Version: addrs.MustParseVersion("1.1.0")}))
+	must.Do(t, lock.Set(lockfile.Entry{Provider: numbered(0), Version: addrs.MustParseVersion("1.1.0")}))
 	s.Reset()
 	if _, err := s.in.Ensure(t.Context(), s.want, lock); !errors.Is(err, provider.ErrProtocol) || s.Count(regtest.Archive) > 0 {
 		t.Errorf("error %v, want %v", err, provider.ErrProtocol)
@@ -584,8 +561,7 @@ func TestLongConstraint(t *testing.T) {
 		s.want[numbered(0)] = s.want[numbered(0)].And(constraintOf(fmt.Sprintf("!= 2.0.%d", i)))
 	}
 	result, err := s.in.Ensure(t.Context(), s.want, nil)
-	var e *provider.Error
-	if !errors.As(err, &e) || e.Op != "lock" || only(t, result).Err == nil || result.Lock.Len() != 0 {
+	if e, ok := errors.AsType[*provider.Error](err); !ok || e.Op != "lock" || only(t, result).Err == nil || result.Lock.Len() != 0 {
 		t.Errorf("%v", err)
 	}
 }
@@ -668,15 +644,164 @@ func TestTotalFailureWritesNothing(t *testing.T) {
 		} else if before == "" {
 			os.Remove(path)
 		}
-		lock, err := lockfile.Load(path)
-		must(t, err)
+		lock := must.Get(lockfile.Load(path))(t)
 		result, err := s.in.Ensure(t.Context(), s.want, lock)
 		if err == nil {
 			t.Fatal("Ensure returned no error")
 		}
-		must(t, result.Lock.Save(path))
+		must.Do(t, result.Lock.Save(path))
 		if data, err := os.ReadFile(path); string(data) != before || before == "" && !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("Save made of %q this: %v, %q", before, err, data)
 		}
 	}
+}
+
+// delay is the latency of each answer in the tests that count round trips.
+const delay = time.Second
+
+// timed calls Ensure and checks the number of sequential round trips.
+func (s *site) timed(t *testing.T, lock *lockfile.File, deep int) *install.Result {
+	t.Helper()
+	s.Latency = delay
+	begin := time.Now()
+	result := s.ensure(t, lock)
+	if took := time.Since(begin); took != time.Duration(deep)*delay {
+		t.Errorf("took %v, want %d answers one after the other", took, deep)
+	}
+	return result
+}
+
+// elsewhere makes the site install into another, empty directory.
+func (s *site) elsewhere(t *testing.T) {
+	t.Helper()
+	next := *s.in
+	next.Dir = newDir(t)
+	s.in = &next
+}
+
+// TestRoundTrips: Ensure makes the minimum number of sequential round trips, for one provider and
+// for many, also with more platforms, and no request twice.
+func TestRoundTrips(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ n, platforms int }{{1, 1}, {20, 1}, {5, len(platformsOf)}} {
+		synctest.Test(t, func(t *testing.T) {
+			n, all := test.n, test.n*test.platforms
+			s := newSite(t, n)
+			s.in.LockPlatforms = platformsOf[:test.platforms]
+			// Discovery, versions, package, and the three files.
+			lock := s.timed(t, nil, 4).Lock
+			s.counts(t, map[regtest.Kind]int{
+				regtest.Discovery: 1, regtest.Versions: n, regtest.Package: all, regtest.Sums: n, regtest.Signature: n, regtest.Archive: all,
+			})
+			// Everything is installed, and neither a source nor the network is needed.
+			source := s.in.Source
+			for _, s.in.Source = range []provider.Source{source, nil} {
+				again := s.timed(t, lock, 0)
+				for _, sel := range again.Selections {
+					if sel.From != install.FromDir || !sel.Locked || sel.Package != nil || sel.Fetched != 0 || sel.Reports[s.in.Platform].Trust != verify.Accepted {
+						t.Errorf("%+v", sel)
+					}
+				}
+				if string(again.Lock.Bytes()) != string(lock.Bytes()) {
+					t.Errorf("lock before\n%s\nafter\n%s", lock.Bytes(), again.Lock.Bytes())
+				}
+				s.counts(t, nil)
+			}
+			s.in.Source = source
+			// Discovery is known.
+			s.elsewhere(t)
+			s.timed(t, nil, 3)
+			s.counts(t, map[regtest.Kind]int{
+				regtest.Versions: n, regtest.Package: all, regtest.Sums: n, regtest.Signature: n, regtest.Archive: all,
+			})
+			// With a lock file: package and archive.
+			s.elsewhere(t)
+			s.timed(t, lock, 2)
+			s.counts(t, map[regtest.Kind]int{regtest.Package: n, regtest.Archive: n})
+		})
+	}
+}
+
+// TestParallel: at most Parallel packages are in progress, including those of other platforms.
+func TestParallel(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, 6)
+		s.in.LockPlatforms = platformsOf[:2]
+		s.in.Parallel = 3
+		busy := &busiest{Source: s.in.Source}
+		s.in.Source = busy
+		s.Latency = delay
+		s.ensure(t, nil)
+		if busy.most != 3 {
+			t.Errorf("%d archives at once, want 3", busy.most)
+		}
+	})
+}
+
+// busiest counts the archives that are open at the same time.
+type busiest struct {
+	provider.Source
+	mu        sync.Mutex
+	now, most int
+}
+
+func (b *busiest) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
+	b.mu.Lock()
+	b.now++
+	b.most = max(b.most, b.now)
+	b.mu.Unlock()
+	body, err := b.Source.Open(ctx, pkg)
+	if err == nil {
+		body.ReadCloser = &leaving{body.ReadCloser, b}
+	}
+	return body, err
+}
+
+// leaving is an archive of a busiest.
+type leaving struct {
+	io.ReadCloser
+	b *busiest
+}
+
+func (l *leaving) Close() error {
+	l.b.mu.Lock()
+	l.b.now--
+	l.b.mu.Unlock()
+	return l.ReadCloser.Close()
+}
+
+// TestTogether: concurrent calls for projects with a common cache download each package once and
+// lock the same.
+func TestTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, 3)
+		s.in.Cache = newDir(t)
+		s.Latency = delay // all wait for the first answer before the second one comes
+		var wg sync.WaitGroup
+		locks := make([]string, 4)
+		for i := range locks {
+			project := *s.in
+			project.Dir = newDir(t)
+			wg.Go(func() {
+				result, err := project.Ensure(t.Context(), s.want, nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				locks[i] = string(result.Lock.Bytes())
+				s.check(t, result)
+			})
+		}
+		wg.Wait()
+		if n := s.Count(regtest.Archive); n != 3 && runtime.GOOS != "windows" { // where notes are ignored
+			t.Errorf("%d archives, want 3", n)
+		}
+		for _, lock := range locks[1:] {
+			if lock != locks[0] {
+				t.Errorf("locked\n%s\nand\n%s", locks[0], lock)
+			}
+		}
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -92,7 +93,7 @@ func TestNothingReplacesTheLock(t *testing.T) {
 	s := newSite(t, 1)
 	lock := s.ensure(t, nil).Lock
 	other := lock.Clone()
-	must(t, other.Set(lockfile.Entry{Provider: numbered(0), Version: v110, Hashes: []checksum.Hash{checksum.ZHSum([32]byte{1})}}))
+	must.Do(t, other.Set(lockfile.Entry{Provider: numbered(0), Version: v110, Hashes: []checksum.Hash{checksum.ZHSum([32]byte{1})}}))
 	result, err := s.in.Ensure(t.Context(), s.want, other)
 	if !errors.Is(err, verify.ErrNotAccepted) || only(t, result).Err == nil || only(t, result).Dir != "" || !result.Lock.Equal(other) {
 		t.Errorf("%v: %+v", err, result)
@@ -120,7 +121,7 @@ func TestLockedWithoutHashes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)
 	lock := &lockfile.File{Header: lockfile.HeaderTerraform}
-	must(t, lock.Set(lockfile.Entry{Provider: numbered(0), Version: addrs.MustParseVersion("1.0.0")}))
+	must.Do(t, lock.Set(lockfile.Entry{Provider: numbered(0), Version: addrs.MustParseVersion("1.0.0")}))
 	result := s.ensure(t, lock)
 	if sel := only(t, result); sel.Version.String() != "1.0.0" || !sel.Locked || sel.Reports[s.in.Platform].Trust != verify.Signed {
 		t.Errorf("%+v", sel)
@@ -143,7 +144,7 @@ func TestPredecessor(t *testing.T) {
 	lock := &lockfile.File{}
 	for _, name := range []string{"random", "aws"} {
 		e := lockfile.Entry{Provider: addrs.MustParseProvider("registry.terraform.io/hashicorp/" + name), Version: addrs.MustParseVersion("3.5.0"), Hashes: []checksum.Hash{checksum.ZHSum([32]byte{1})}}
-		must(t, lock.Set(e))
+		must.Do(t, lock.Set(e))
 	}
 	result := s.ensure(t, lock)
 	if sel := only(t, result); sel.Version.String() != "3.5.0" || result.Lock.Len() != 1 {
@@ -233,8 +234,7 @@ func TestLockPlatformMissing(t *testing.T) {
 	s := newSite(t, 1)
 	s.in.LockPlatforms = []addrs.Platform{platformsOf[1], addrs.MustParsePlatform("plan9_mips")}
 	result, err := s.in.Ensure(t.Context(), s.want, nil)
-	var e *provider.Error
-	if !errors.Is(err, provider.ErrNoPlatform) || !errors.As(err, &e) {
+	if _, ok := errors.AsType[*provider.Error](err); !errors.Is(err, provider.ErrNoPlatform) || !ok {
 		t.Errorf("error %v, want %v", err, provider.ErrNoPlatform)
 	}
 	s.check(t, result)
@@ -243,29 +243,18 @@ func TestLockPlatformMissing(t *testing.T) {
 	}
 }
 
-// verbose is a source that states n bytes of hashes for another platform with each package.
-type verbose struct {
-	provider.Source
-	n int
-}
-
-func (s verbose) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform) (*provider.Package, error) {
-	pkg, err := s.Source.ProviderPackage(ctx, p, v, on)
-	if err == nil {
-		pkg.Hashes = map[addrs.Platform][]checksum.Hash{addrs.MustParsePlatform("plan9_mips"): make([]checksum.Hash, s.n/100)}
-	}
-	return pkg, err
-}
-
-// TestPackagesWaiting: packages of 4 MiB together are kept until they are hashed, others are requested
-// again.
+// TestPackagesWaiting: packages of 4 MiB together, with the hashes that the source states, are kept until they
+// are hashed, others are requested again.
 func TestPackagesWaiting(t *testing.T) {
 	t.Parallel()
 	for n, requests := range map[int]int{1 << 20: 2, 3 << 20: 3} {
 		s := newSite(t, 1)
 		lock := s.ensure(t, nil).Lock
 		s.in.LockPlatforms = platformsOf[:3]
-		s.in.Source = verbose{s.in.Source, n}
+		s.in.Source = &astray{s.in.Source, func(_ context.Context, pkg *provider.Package) (*provider.Package, error) {
+			pkg.Hashes = map[addrs.Platform][]checksum.Hash{addrs.MustParsePlatform("plan9_mips"): make([]checksum.Hash, n/100)}
+			return pkg, nil
+		}}
 		s.ensure(t, lock)
 		if got := s.Count(regtest.Package); got != requests {
 			t.Errorf("%d bytes for each of two platforms: %d requests for packages, want %d", n, got, requests)
@@ -328,7 +317,7 @@ func relock(t *testing.T, lock *lockfile.File, keep func(checksum.Hash) bool) *l
 	lock = lock.Clone()
 	e, _ := lock.Get(numbered(0))
 	e.Hashes = slices.DeleteFunc(e.Hashes, func(h checksum.Hash) bool { return !keep(h) })
-	must(t, lock.Set(e))
+	must.Do(t, lock.Set(e))
 	return lock
 }
 

@@ -10,13 +10,12 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
-	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
-	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -283,7 +282,7 @@ func TestTakenOverStates(t *testing.T) {
 	only := []checksum.Hash{release.ZH("linux_amd64"), release.H1("linux_amd64")}
 	slices.SortFunc(only, checksum.Hash.Compare)
 	before := &lockfile.File{}
-	must(t, before.Set(lockfile.Entry{Provider: official, Version: v110, Hashes: only}))
+	must.Do(t, before.Set(lockfile.Entry{Provider: official, Version: v110, Hashes: only}))
 	for name, policy := range map[string]verify.Policy{"zero": {}, "required": {RequireSignature: true}} {
 		for _, upgrade := range []bool{false, true} {
 			s.in.Policy, s.in.Upgrade = policyOf(policy), upgrade
@@ -324,8 +323,7 @@ func TestUnreadableLock(t *testing.T) {
 	} {
 		s := newSite(t, 1)
 		text := "provider \"" + numbered(0).String() + "\" {\n  version = \"1.1.0\"\n  " + content + "\n}\n"
-		lock, err := lockfile.ParseLenient([]byte(text), lockfile.Name)
-		must(t, err)
+		lock := must.Get(lockfile.ParseLenient([]byte(text), lockfile.Name))(t)
 		result, err := s.in.Ensure(t.Context(), s.want, lock)
 		if !errors.Is(err, verify.ErrNotAccepted) || !errors.Is(err, lockfile.ErrUnreadable) || string(result.Lock.Bytes()) != text {
 			t.Errorf("%s: Ensure returned %v, want ErrNotAccepted and ErrUnreadable; locked\n%s", content, err, result.Lock.Bytes())
@@ -348,8 +346,7 @@ func TestTrustCache(t *testing.T) {
 	t.Parallel()
 	s, lock := cached(t, 2)
 	s.in.TrustCache = true
-	plan, err := s.in.Plan(t.Context(), s.want, nil)
-	must(t, err)
+	plan := must.Get(s.in.Plan(t.Context(), s.want, nil))(t)
 	result := s.ensure(t, nil)
 	s.counts(t, map[regtest.Kind]int{regtest.Versions: 2})
 	for i, sel := range result.Selections {
@@ -412,7 +409,7 @@ func TestTrustCacheOffline(t *testing.T) {
 	s, _ := cached(t, 1)
 	s.in.TrustCache, s.in.Source = true, nil
 	lock := &lockfile.File{}
-	must(t, lock.Set(lockfile.Entry{Provider: numbered(0), Version: v110}))
+	must.Do(t, lock.Set(lockfile.Entry{Provider: numbered(0), Version: v110}))
 	s.ensure(t, lock)
 	link(t, "/", filepath.Join(s.in.Cache.Path, "registry.example.com/acme/p0/1.1.0/linux_amd64/link"))
 	_, err := s.in.Ensure(t.Context(), s.want, lock)
@@ -431,20 +428,12 @@ func TestTrustCacheAsCLI(t *testing.T) {
 	t.Parallel()
 	s := newServed(t)
 	terraformtest.Each(t, func(t *testing.T, program string) {
-		p := s.project(t, program, fmt.Sprintf("plugin_cache_dir = %q\nplugin_cache_may_break_dependency_lock_file = true\n", s.dir.Path))
-		must(t, os.Remove(filepath.Join(p.Dir, lockfile.Name)))
+		p := s.locked(t, program, fmt.Sprintf("plugin_cache_dir = %q\nplugin_cache_may_break_dependency_lock_file = true\n", s.in.Dir.Path))
+		must.Do(t, os.Remove(filepath.Join(p.Dir, lockfile.Name)))
 		p.Init(t)
-		theirs, err := lockfile.Parse([]byte(p.Read(t, lockfile.Name)), lockfile.Name)
-		must(t, err)
-		in := &install.Installer{
-			Source: &regclient.Client{Transport: &transport.Client{HTTP: s.server.Client()}},
-			Dir:    newDir(t), Cache: s.dir, TrustCache: true,
-		}
-		want := requirements{}
-		for source, version := range s.wants {
-			want[addrs.MustParseProvider(source)] = addrs.MustParseProviderConstraint(version)
-		}
-		ours, err := in.Ensure(t.Context(), want, nil)
+		theirs := must.Get(lockfile.Parse([]byte(p.Read(t, lockfile.Name)), lockfile.Name))(t)
+		in := &install.Installer{Source: s.in.Source, Dir: newDir(t), Cache: s.in.Dir, TrustCache: true}
+		ours, err := in.Ensure(t.Context(), s.want, nil)
 		if err != nil || !ours.Lock.Equal(theirs) {
 			t.Errorf("%v; here\n%s\nthere\n%s", err, ours.Lock.Bytes(), theirs.Bytes())
 		}

@@ -50,11 +50,18 @@ func ExampleDir_Install() {
 // Put a package of a shared cache into the directory of a project, if it has a locked hash.
 func ExampleDir_Place() {
 	ctx := context.Background()
-	tmp := exampleCache()
+	tmp, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer os.RemoveAll(tmp)
 	cache := &install.Dir{Path: filepath.Join(tmp, "cache")}
 	project := &install.Dir{Path: filepath.Join(tmp, "project")}
 	alpha, version, linux := addrs.MustParseProvider("acme/alpha"), addrs.MustParseVersion("1.2.0"), addrs.MustParsePlatform("linux_amd64")
+	dir := cache.PathOf(alpha, version, linux)
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "terraform-provider-alpha"), []byte("program"), 0o755)); err != nil {
+		log.Fatal(err)
+	}
 	locked := []checksum.Hash{checksum.MustParseHash("h1:IJ8vE7s6gzsYwPfrDfufVdwiYqfXzndFIWiFVR4Jtzw=")} // from the lock file
 	found, err := cache.Lookup(ctx, alpha, version, linux, locked)
 	if err != nil {
@@ -66,19 +73,6 @@ func ExampleDir_Place() {
 	}
 	fmt.Println(placed, placed.Dir == project.PathOf(alpha, version, linux))
 	// Output: registry.opentofu.org/acme/alpha 1.2.0 linux_amd64 true
-}
-
-// exampleCache returns a temporary directory with two packages in the directory "cache".
-func exampleCache() string {
-	tmp, err := os.MkdirTemp("", "example")
-	for _, platform := range []string{"linux_amd64", "windows_amd64"} {
-		dir := filepath.Join(tmp, "cache", "registry.opentofu.org", "acme", "alpha", "1.2.0", platform)
-		err = errors.Join(err, os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "terraform-provider-alpha"), []byte("program"), 0o755))
-	}
-	if err != nil {
-		log.Fatal(err)
-	}
-	return tmp
 }
 
 // Ensure selects, installs and locks providers, also for another platform. The second call makes no

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient"
@@ -23,6 +24,8 @@ var (
 	alpha = addrs.MustParseProvider("registry.example.com/acme/alpha")
 	v1    = addrs.MustParseVersion("1.2.0")
 	linux = addrs.MustParsePlatform("linux_amd64")
+
+	otherH1 = checksum.MustParseHash("h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=") // of no package
 )
 
 // home is the path of alpha in a plugin directory.
@@ -59,16 +62,13 @@ func newOffer(t testing.TB, p regtest.Provider) *offer {
 
 func (o *offer) find(t testing.TB, p addrs.Provider, v addrs.Version, on addrs.Platform) *provider.Package {
 	t.Helper()
-	pkg, err := o.src.ProviderPackage(t.Context(), p, v, on)
-	must(t, err)
-	return pkg
+	return must.Get(o.src.ProviderPackage(t.Context(), p, v, on))(t)
 }
 
 // install installs the package and checks the result.
 func (o *offer) install(t testing.TB, d *install.Dir, options install.Options) *install.Installed {
 	t.Helper()
-	done, err := d.Install(t.Context(), o.src, o.pkg, options)
-	must(t, err)
+	done := must.Get(d.Install(t.Context(), o.src, o.pkg, options))(t)
 	checkInstalled(t, done)
 	return done
 }
@@ -91,9 +91,7 @@ func checkInstalled(t testing.TB, done *install.Installed) {
 // h1Of returns the h1 of a directory.
 func h1Of(t testing.TB, dir string) checksum.Hash {
 	t.Helper()
-	h1, err := checksum.H1Dir(t.Context(), os.DirFS(dir))
-	must(t, err)
-	return h1
+	return must.Get(checksum.H1Dir(t.Context(), os.DirFS(dir)))(t)
 }
 
 func schemes(list []checksum.Hash) map[string]bool {
@@ -114,8 +112,8 @@ func newDir(t testing.TB) *install.Dir {
 func write(t testing.TB, dir, name, content string) string {
 	t.Helper()
 	path := filepath.Join(dir, filepath.FromSlash(name))
-	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	must(t, os.WriteFile(path, []byte(content), 0o644))
+	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.Do(t, os.WriteFile(path, []byte(content), 0o644))
 	return path
 }
 
@@ -144,7 +142,7 @@ func names(t testing.TB, dir string) []string {
 		list = append(list, rel)
 		return nil
 	})
-	must(t, err)
+	must.Do(t, err)
 	return list
 }
 
@@ -176,12 +174,4 @@ func (e endsWhen) Err() error {
 		return context.Canceled
 	}
 	return e.Context.Err()
-}
-
-// must fails the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

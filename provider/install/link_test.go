@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -11,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -30,8 +33,7 @@ func TestPlace(t *testing.T) {
 		t.Run(fmt.Sprintf("copies=%v", copies), func(t *testing.T) {
 			t.Parallel()
 			d := newDir(t)
-			pkg, err := d.Place(t.Context(), from, copies)
-			must(t, err)
+			pkg := must.Get(d.Place(t.Context(), from, copies))(t)
 			linked := links(t) && !copies
 			if linked != (pkg.Link == from.Dir) {
 				t.Errorf("%+v", pkg)
@@ -40,8 +42,7 @@ func TestPlace(t *testing.T) {
 			if err != nil || found.Package != *pkg {
 				t.Fatalf("%+v, %v; want %+v", found, err, pkg)
 			}
-			path, err := pkg.Executable()
-			must(t, err)
+			path := must.Get(pkg.Executable())(t)
 			info, err := os.Stat(path)
 			if err != nil || runtime.GOOS != "windows" && info.Mode().Perm()&0o111 == 0 {
 				t.Error(info.Mode(), err)
@@ -113,16 +114,13 @@ func TestUnpacked(t *testing.T) {
 	mirror := t.TempDir()
 	write(t, mirror, home+"/"+program, "program")
 	write(t, mirror, home+"/docs/a.txt", "text")
-	m, err := mirrordir.Open(mirror)
-	must(t, err)
-	pkg, err := m.ProviderPackage(t.Context(), alpha, v1, linux)
-	must(t, err)
+	m := must.Get(mirrordir.Open(mirror))(t)
+	pkg := must.Get(m.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 	h1 := h1Of(t, filepath.Join(mirror, home))
 	locked := verify.Policy{Accept: []checksum.Hash{h1}}
 	for _, copies := range both {
 		d := newDir(t)
-		done, err := d.Install(t.Context(), m, pkg, install.Options{Policy: locked, Copy: copies})
-		must(t, err)
+		done := must.Get(d.Install(t.Context(), m, pkg, install.Options{Policy: locked, Copy: copies}))(t)
 		checkInstalled(t, done)
 		if linked := !copies && links(t); done.Fetched != 0 || done.Reused || linked != (done.Link != "") {
 			t.Errorf("copies %v: %+v", copies, done)
@@ -143,7 +141,7 @@ func TestUnpacked(t *testing.T) {
 		want   error
 	}{
 		"strict":            {verify.Policy{}, verify.ErrUnchecked},
-		"another":           {verify.Policy{Accept: []checksum.Hash{checksum.MustParseHash("h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")}}, verify.ErrNotAccepted},
+		"another":           {verify.Policy{Accept: []checksum.Hash{otherH1}}, verify.ErrNotAccepted},
 		"only zh is locked": {verify.Policy{Accept: []checksum.Hash{checksum.ZHSum([32]byte{})}}, verify.ErrNotAccepted},
 		"too large":         {verify.Policy{AllowUnchecked: true, Limits: checksum.Limits{Unpacked: 10}}, failure.ErrTooLarge},
 		"too many":          {verify.Policy{AllowUnchecked: true, Limits: checksum.Limits{Entries: 2}}, failure.ErrTooLarge},
@@ -205,7 +203,7 @@ func TestPlaceHasNoLimits(t *testing.T) {
 	}
 	from := &install.Installed{
 		Package: install.Package{Provider: alpha, Version: v1, Platform: linux, Dir: t.TempDir()},
-		Report:  &verify.Report{Local: []checksum.Hash{checksum.MustParseHash("h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")}},
+		Report:  &verify.Report{Local: []checksum.Hash{otherH1}},
 	}
 	large := write(t, from.Dir, program, "")
 	if err := os.Truncate(large, checksum.Limits{}.Effective().Unpacked+1); err != nil {
@@ -218,5 +216,42 @@ func TestPlaceHasNoLimits(t *testing.T) {
 	}}
 	if _, err := d.Place(ctx, from, true); !errors.Is(err, context.Canceled) {
 		t.Errorf("Place returned %v, want %v", err, context.Canceled)
+	}
+}
+
+// TestReplacesAtOnce: while a package is replaced repeatedly, it never disappears.
+func TestReplacesAtOnce(t *testing.T) {
+	t.Parallel()
+	disktest.SkipWithoutExchange(t)
+	from := newOffer(t, regtest.Provider{}).install(t, newDir(t), install.Options{})
+	d := newDir(t)
+	pkg := must.Get(d.Place(t.Context(), from, true))(t)
+	done := make(chan error)
+	go func() {
+		done <- func() error {
+			for range 50 {
+				if err := os.WriteFile(filepath.Join(pkg.Dir, "more"), nil, 0o644); err != nil {
+					return err
+				}
+				if _, err := d.Place(t.Context(), from, true); err != nil {
+					return err
+				}
+			}
+			return nil
+		}()
+	}()
+	missing := 0
+	for {
+		if _, err := os.Lstat(pkg.Dir); errors.Is(err, fs.ErrNotExist) {
+			missing++
+		}
+		select {
+		case err := <-done:
+			if err != nil || missing > 0 {
+				t.Errorf("%d times there was nothing; %v", missing, err)
+			}
+			return
+		default:
+		}
 	}
 }

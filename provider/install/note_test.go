@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -44,18 +45,16 @@ func TestNote(t *testing.T) {
 	d := newDir(t)
 	first := o.install(t, d, install.Options{})
 	path := noteIn(t, d)
-	text, err := os.ReadFile(path)
-	must(t, err)
+	text := must.Get(os.ReadFile(path))(t)
 	// An attacker knows the format of a note and the hashes of the archive.
 	write(t, first.Dir, program, "evil")
 	evil := h1Of(t, first.Dir)
 	var note map[string]any
-	must(t, json.Unmarshal(text, &note))
+	must.Do(t, json.Unmarshal(text, &note))
 	note["tree"] = evil
-	forged, err := json.Marshal(note)
-	must(t, err)
+	forged := must.Get(json.Marshal(note))(t)
 	for _, planted := range [][]byte{forged, text, []byte("null"), []byte("{}"), {}} {
-		must(t, os.WriteFile(path, planted, 0o600))
+		must.Do(t, os.WriteFile(path, planted, 0o600))
 		if done := o.install(t, d, install.Options{}); done.Reused || done.Fetched == 0 {
 			t.Errorf("Install trusted the note %s", planted)
 		}
@@ -74,8 +73,7 @@ func TestNoteWhileWaiting(t *testing.T) {
 	d := newDir(t)
 	path := filepath.Join(d.Path, home+".lock")
 	write(t, filepath.Dir(path), filepath.Base(path), "")
-	l, err := fsx.AcquireLock(t.Context(), path)
-	must(t, err)
+	l := must.Get(fsx.AcquireLock(t.Context(), path))(t)
 	var waiting, working sync.WaitGroup
 	policies := map[string]verify.Policy{
 		"strict": {}, "pinned": {Keys: []verify.Key{o.reg.Key().Public()}}, "locked": {Accept: []checksum.Hash{o.pkg.SHA256}},
@@ -145,8 +143,7 @@ func TestNoteOfOthers(t *testing.T) {
 			o := newOffer(t, regtest.Provider{Files: map[string]string{"docs/": ""}})
 			d := newDir(t)
 			first := o.install(t, d, install.Options{})
-			l, err := fsx.AcquireLock(t.Context(), first.Dir+".lock")
-			must(t, err)
+			l := must.Get(fsx.AcquireLock(t.Context(), first.Dir+".lock"))(t)
 			done := waitingInstall(t, o, d)
 			write(t, first.Dir, program, "evil")
 			forgeNote(t, noteIn(t, d), first, plant)
@@ -180,17 +177,13 @@ func waitingInstall(t *testing.T, o *offer, d *install.Dir) <-chan *install.Inst
 // forgeNote changes the note so that it covers the present content of the package.
 func forgeNote(t *testing.T, path string, pkg *install.Installed, plant func(string) error) {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	must(t, err)
+	text := must.Get(os.ReadFile(path))(t)
 	var note map[string]any
-	must(t, json.Unmarshal(text, &note))
+	must.Do(t, json.Unmarshal(text, &note))
 	note["tree"] = h1Of(t, pkg.Dir)
 	note["once"] = "again"
-	if text, err = json.Marshal(note); err != nil {
-		t.Fatal(err)
-	}
-	must(t, os.WriteFile(path, text, 0o600))
-	must(t, plant(path))
+	must.Do(t, os.WriteFile(path, must.Get(json.Marshal(note))(t), 0o600))
+	must.Do(t, plant(path))
 }
 
 // TestNoteInPlaceOfALink: a note is not written through a planted link, which may lead to the
@@ -203,9 +196,9 @@ func TestNoteInPlaceOfALink(t *testing.T) {
 			d := newDir(t)
 			newOffer(t, regtest.Provider{}).install(t, d, install.Options{})
 			note := noteIn(t, d)
-			must(t, os.RemoveAll(filepath.Join(d.Path, "registry.example.com")))
+			must.Do(t, os.RemoveAll(filepath.Join(d.Path, "registry.example.com")))
 			victim := write(t, d.Path, "other/program", "running")
-			must(t, errors.Join(os.Remove(note), plant(target(name, victim), note)))
+			must.Do(t, errors.Join(os.Remove(note), plant(target(name, victim), note)))
 			newOffer(t, regtest.Provider{}).install(t, d, install.Options{})
 			if text, err := os.ReadFile(victim); err != nil || string(text) != "running" {
 				t.Errorf("%q, %v", text, err)

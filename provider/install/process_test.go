@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient"
@@ -110,21 +111,14 @@ func (s *fleetServer) start(t *testing.T, r role) (*exec.Cmd, *bufio.Scanner) {
 // start starts a process with this role and returns its output after it is ready.
 func start(t *testing.T, r role) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
-	return startUntil(t, r, "ready")
+	return startProgram(t, os.Args[0], r, "ready")
 }
 
-// startUntil is start, but waits for another word in the output.
-func startUntil(t *testing.T, r role, word string) (*exec.Cmd, *bufio.Scanner) {
-	t.Helper()
-	return startProgram(t, os.Args[0], r, word)
-}
-
-// startProgram is startUntil with a copy of this program.
+// startProgram is start with a copy of this program, and waits for another word in the output.
 func startProgram(t *testing.T, program string, r role, word string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	dir := t.TempDir()
-	text, err := json.Marshal(r)
-	must(t, err)
+	text := must.Get(json.Marshal(r))(t)
 	cmd := exec.Command(program, "-test.run=^TestChild$", "-test.timeout=120s", "-install.role="+write(t, dir, "role.json", string(text)))
 	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0") // not a second for each process
 	out, err := cmd.StdoutPipe()
@@ -134,7 +128,7 @@ func startProgram(t *testing.T, program string, r role, word string) (*exec.Cmd,
 	if err == nil {
 		err = cmd.Start()
 	}
-	must(t, err)
+	must.Do(t, err)
 	lines := bufio.NewScanner(out)
 	wantWord(t, lines, word)
 	return cmd, lines
@@ -171,19 +165,18 @@ func TestChild(t *testing.T) {
 	if *roleFile == "" {
 		return
 	}
-	text, err := os.ReadFile(*roleFile)
-	must(t, err)
+	text := must.Get(os.ReadFile(*roleFile))(t)
 	var r role
-	must(t, json.Unmarshal(text, &r))
+	must.Do(t, json.Unmarshal(text, &r))
 	if r.Hold != "" {
-		must(t, lockAsCLI(r.Hold))
+		must.Do(t, lockAsCLI(r.Hold))
 	}
 	fmt.Println("\nready")
 	if r.Hold != "" {
 		os.Stdin.Read(make([]byte, 1))
 		return
 	}
-	must(t, r.play(t.Context()))
+	must.Do(t, r.play(t.Context()))
 }
 
 // play installs the fleet.
@@ -230,10 +223,8 @@ func (s *fleetServer) lock(t *testing.T) map[string][]checksum.Hash {
 	src := &regclient.Client{Transport: &transport.Client{HTTP: s.reg.Client()}}
 	accept := map[string][]checksum.Hash{}
 	for _, name := range fleet {
-		pkg, err := src.ProviderPackage(t.Context(), fleetProvider(name), v1, linux)
-		must(t, err)
-		done, err := d.Install(t.Context(), src, pkg, install.Options{})
-		must(t, err)
+		pkg := must.Get(src.ProviderPackage(t.Context(), fleetProvider(name), v1, linux))(t)
+		done := must.Get(d.Install(t.Context(), src, pkg, install.Options{}))(t)
 		accept[name] = done.Report.Local
 	}
 	return accept
@@ -299,7 +290,7 @@ func wantFleet(t *testing.T, dir string, accept map[string][]checksum.Hash, comp
 	d := &install.Dir{Path: dir}
 	count := 0
 	for pkg, err := range d.All() {
-		must(t, err)
+		must.Do(t, err)
 		count++
 		if _, err := d.Lookup(t.Context(), pkg.Provider, pkg.Version, pkg.Platform, accept[pkg.Provider.Type()]); err != nil {
 			t.Errorf("under its final name: %v", err)
@@ -407,4 +398,72 @@ func (k *killer) finish(t *testing.T) {
 		t.Error(err)
 	}
 	wantFleet(t, k.dir, k.accept, true)
+}
+
+// TestWaiting: Install waits for the lock of the CLI, reports it once, and ends with its context.
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	o := newOffer(t, regtest.Provider{})
+	d := newDir(t)
+	path := filepath.Join(d.Path, home+".lock")
+	write(t, filepath.Dir(path), filepath.Base(path), "")
+	cli, _ := start(t, role{Hold: path})
+	waiting := make(chan struct{})
+	var kinds []provider.EventKind
+	progress := func(e provider.Event) {
+		if e.Kind == provider.EventWaiting {
+			close(waiting)
+		}
+		kinds = append(kinds, e.Kind)
+	}
+	result := make(chan error)
+	go func() {
+		_, err := d.Install(t.Context(), o.src, o.pkg, install.Options{Progress: progress})
+		result <- err
+	}()
+	<-waiting
+	if n := o.reg.Count(regtest.Archive); n != 0 {
+		t.Errorf("%d downloads without the lock", n)
+	}
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	_, err := d.Install(ctx, o.src, o.pkg, install.Options{Progress: func(provider.Event) { cancel(cause) }})
+	if !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if _, err := d.Place(ctx, o.install(t, newDir(t), install.Options{}), true); !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
+		t.Errorf("cancelled: %v", err)
+	}
+	// The lock of a dead process is free.
+	cli.Process.Kill()
+	cli.Wait()
+	if err := <-result; err != nil {
+		t.Error(err)
+	}
+	if kinds[0] != provider.EventWaiting || kinds[len(kinds)-1] != provider.EventInstalled {
+		t.Errorf("events %q", kinds)
+	}
+}
+
+// TestInUse: a running program is never written to.
+func TestInUse(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		return // what is open cannot be replaced
+	}
+	o := newOffer(t, regtest.Provider{})
+	d := newDir(t)
+	first := o.install(t, d, install.Options{})
+	f := must.Get(os.Open(filepath.Join(first.Dir, program)))(t)
+	defer f.Close()
+	was := must.Get(io.ReadAll(f))(t)
+	write(t, first.Dir, "more", "other content")
+	o.install(t, d, install.Options{})
+	if is, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<20)); err != nil || string(is) != string(was) {
+		t.Errorf("it was written to: %v", err)
+	}
+	open := must.Get(f.Stat())(t)
+	if named, err := os.Stat(f.Name()); err != nil || os.SameFile(open, named) {
+		t.Errorf("the package was not replaced: %v", err)
+	}
 }

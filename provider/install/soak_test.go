@@ -22,6 +22,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
@@ -172,13 +173,9 @@ func soakTruth(t *testing.T, reg *regtest.Registry) map[string]checksum.Hash {
 		p := addrs.MustParseProvider("registry.example.com/acme/" + name)
 		for _, version := range []string{"1.0.0", "1.1.0"} {
 			v := addrs.MustParseVersion(version)
-			pkg, err := src.ProviderPackage(t.Context(), p, v, linux)
-			must(t, err)
-			done, err := d.Install(t.Context(), src, pkg, install.Options{})
-			must(t, err)
-			if truth[name+" "+version], err = checksum.H1Dir(t.Context(), os.DirFS(done.Dir)); err != nil {
-				t.Fatal(err)
-			}
+			pkg := must.Get(src.ProviderPackage(t.Context(), p, v, linux))(t)
+			done := must.Get(d.Install(t.Context(), src, pkg, install.Options{}))(t)
+			truth[name+" "+version] = h1Of(t, done.Dir)
 		}
 	}
 	return truth
@@ -288,9 +285,8 @@ func strays(t *testing.T, d *install.Dir) []string {
 	t.Helper()
 	var packages []string
 	for pkg, err := range d.All() {
-		must(t, err)
-		rel, err := filepath.Rel(d.Path, pkg.Dir)
-		must(t, err)
+		must.Do(t, err)
+		rel := must.Get(filepath.Rel(d.Path, pkg.Dir))(t)
 		packages = append(packages, filepath.ToSlash(rel))
 	}
 	return slices.DeleteFunc(names(t, d.Path), func(name string) bool {

@@ -47,7 +47,7 @@ func TestLockFileStays(t *testing.T) {
 				first <- err
 			}()
 			<-asked
-			cli, lines := startUntil(t, role{Hold: filepath.Join(d.Path, home+".lock")}, "opened")
+			cli, lines := startProgram(t, os.Args[0], role{Hold: filepath.Join(d.Path, home+".lock")}, "opened")
 			close(goOn)
 			if err := <-first; !errors.Is(err, failure) {
 				t.Errorf("error %v, want %v", err, failure)

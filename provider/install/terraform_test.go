@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -18,65 +19,74 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// clientVersion is the version of all providers that the real clients install.
+// clientVersion is the version of all providers that the real clients install from a directory.
 const clientVersion = "1.2.0-beta1+meta"
 
-// served is a listening registry and a plugin directory filled from it.
-type served struct {
+// listening is a registry on a port, an Installer that uses it, and what a project requires.
+type listening struct {
 	reg    *regtest.Registry
 	server *regtest.Server
-	dir    *install.Dir
+	in     *install.Installer
+	wants  map[string]string // constraints by source address
+	want   requirements      // the same
 	lock   *lockfile.File
-	wants  map[string]string // versions by address
 }
+
+func listen(t *testing.T, reg *regtest.Registry) *listening {
+	t.Helper()
+	server := must.Get(reg.ServeTLS())(t)
+	t.Cleanup(server.Close)
+	in := &install.Installer{Source: &regclient.Client{Transport: &transport.Client{HTTP: server.Client()}}, Dir: newDir(t)}
+	return &listening{reg: reg, server: server, in: in, wants: map[string]string{}, want: requirements{}}
+}
+
+// require adds a provider to what the project requires.
+func (l *listening) require(source, constraint string) {
+	l.wants[source] = constraint
+	l.want[addrs.MustParseProvider(source)] = constraintOf(constraint)
+}
+
+// ensure installs the providers and returns the new lock file.
+func (l *listening) ensure(t *testing.T) *lockfile.File {
+	t.Helper()
+	return must.Get(l.in.Ensure(t.Context(), l.want, l.lock))(t).Lock
+}
+
+// project returns a project that requires the providers.
+func (l *listening) project(t *testing.T, program string) *terraformtest.Project {
+	t.Helper()
+	p := terraformtest.New(t, program)
+	p.Trust(t, l.server.CertPEM)
+	p.Require(t, l.wants)
+	return p
+}
+
+// served is a registry and a plugin directory filled from it.
+type served struct{ *listening }
 
 func newServed(t *testing.T) *served {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("skipped: no directory can have the name of a host with a port")
 	}
-	s := &served{reg: regtest.New("registry.example.com"), dir: newDir(t), lock: new(lockfile.File), wants: map[string]string{}}
+	s := &served{listen(t, regtest.New("registry.example.com"))}
 	for _, name := range []string{"alpha", "beta"} {
 		s.reg.AddProvider(regtest.Provider{
 			Address: "acme/" + name, Version: clientVersion, Platforms: []string{addrs.CurrentPlatform().String(), "plan9_mips"},
 			Files: map[string]string{"docs/a.txt": "text", "docs/": ""}, Deflate: true,
 		})
+		s.require(s.server.Addr+"/acme/"+name, clientVersion)
 	}
-	var err error
-	if s.server, err = s.reg.ServeTLS(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.server.Close)
-	for _, name := range []string{"alpha", "beta"} {
-		p := addrs.MustParseProvider(s.server.Addr + "/acme/" + name)
-		s.wants[p.String()] = clientVersion
-		must(t, s.install(t, p, clientVersion))
-	}
+	s.lock = s.ensure(t)
 	s.reg.Reset()
 	return s
 }
 
-// install installs a package, and locks it if clients require it.
-func (s *served) install(t *testing.T, p addrs.Provider, version string) error {
-	src := &regclient.Client{Transport: &transport.Client{HTTP: s.server.Client()}}
-	pkg, err := src.ProviderPackage(t.Context(), p, addrs.MustParseVersion(version), addrs.CurrentPlatform())
-	if err != nil {
-		return err
-	}
-	done, err := s.dir.Install(t.Context(), src, pkg, install.Options{})
-	if err != nil || version != clientVersion {
-		return err
-	}
-	return s.lock.Merge(p, done.Version, addrs.MustParseProviderConstraint(version), done.Report.Recordable())
-}
-
-// project returns a project that requires and locks the packages in the directory.
-func (s *served) project(t *testing.T, program, config string) *terraformtest.Project {
+// locked returns a project that requires and locks the packages in the directory.
+func (s *served) locked(t *testing.T, program, config string) *terraformtest.Project {
 	t.Helper()
-	p := terraformtest.New(t, program)
-	p.Require(t, s.wants)
+	p := s.project(t, program)
 	p.Configure(t, config)
-	p.Trust(t, s.server.CertPEM)
 	p.Write(t, lockfile.Name, string(s.lock.Bytes()))
 	return p
 }
@@ -87,14 +97,14 @@ func (s *served) wantInstalled(t *testing.T, p *terraformtest.Project) {
 	for source := range s.wants {
 		name := filepath.Join(source, clientVersion, addrs.CurrentPlatform().String())
 		target, err := os.Readlink(filepath.Join(p.Dir, ".terraform", "providers", name))
-		if err != nil || target != filepath.Join(s.dir.Path, name) {
+		if err != nil || target != filepath.Join(s.in.Dir.Path, name) {
 			t.Errorf("%s: %q, %v", source, target, err)
 		}
 	}
 	// Lookup accepts the package that the client installed.
 	project := &install.Dir{Path: filepath.Join(p.Dir, ".terraform", "providers")}
 	for pkg, err := range project.All() {
-		must(t, err)
+		must.Do(t, err)
 		found, err := project.Lookup(t.Context(), pkg.Provider, pkg.Version, pkg.Platform, s.lock.Accept(pkg.Provider, pkg.Version))
 		if err != nil || found.Link == "" {
 			t.Errorf("%+v, %v", found, err)
@@ -106,7 +116,7 @@ func (s *served) wantInstalled(t *testing.T, p *terraformtest.Project) {
 }
 
 func (s *served) mirror() string {
-	return fmt.Sprintf("provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", s.dir.Path)
+	return fmt.Sprintf("provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", s.in.Dir.Path)
 }
 
 // TestPluginCache: the real clients use a directory as their cache and download nothing.
@@ -114,7 +124,7 @@ func TestPluginCache(t *testing.T) {
 	t.Parallel()
 	s := newServed(t)
 	terraformtest.Each(t, func(t *testing.T, program string) {
-		p := s.project(t, program, fmt.Sprintf("plugin_cache_dir = %q\n", s.dir.Path))
+		p := s.locked(t, program, fmt.Sprintf("plugin_cache_dir = %q\n", s.in.Dir.Path))
 		out := p.Init(t, "-lockfile=readonly")
 		if !strings.Contains(out, "alpha v"+clientVersion) {
 			t.Error(out)
@@ -132,10 +142,10 @@ func TestFilesystemMirror(t *testing.T) {
 	t.Parallel()
 	s := newServed(t)
 	terraformtest.Each(t, func(t *testing.T, program string) {
-		p := s.project(t, program, s.mirror())
+		p := s.locked(t, program, s.mirror())
 		p.Init(t, "-lockfile=readonly")
 		s.wantInstalled(t, p)
-		must(t, os.Remove(filepath.Join(p.Dir, lockfile.Name)))
+		must.Do(t, os.Remove(filepath.Join(p.Dir, lockfile.Name)))
 		p.Init(t)
 		if n := len(s.reg.Requests()); n != 0 {
 			t.Errorf("%d requests", n)
@@ -146,7 +156,7 @@ func TestFilesystemMirror(t *testing.T) {
 // scan runs init, and again if the client failed because a name disappeared.
 func scan(t *testing.T, p *terraformtest.Project) {
 	t.Helper()
-	must(t, os.RemoveAll(filepath.Join(p.Dir, ".terraform")))
+	must.Do(t, os.RemoveAll(filepath.Join(p.Dir, ".terraform")))
 	out, err := p.Try(t, "init", "-no-color", "-input=false", "-lockfile=readonly")
 	if err == nil {
 		return
@@ -163,7 +173,7 @@ func TestScan(t *testing.T) {
 	s := newServed(t)
 	gamma := addrs.MustParseProvider(s.server.Addr + "/acme/gamma")
 	terraformtest.Each(t, func(t *testing.T, program string) {
-		p := s.project(t, program, s.mirror())
+		p := s.locked(t, program, s.mirror())
 		for round := range 3 {
 			done := make(chan struct{})
 			go func() {
@@ -173,7 +183,11 @@ func TestScan(t *testing.T) {
 					s.reg.AddProvider(regtest.Provider{
 						Address: "acme/gamma", Version: version, Platforms: []string{addrs.CurrentPlatform().String()}, Size: 1 << 20,
 					})
-					if err := s.install(t, gamma, version); err != nil {
+					pkg, err := s.in.Source.ProviderPackage(t.Context(), gamma, addrs.MustParseVersion(version), addrs.CurrentPlatform())
+					if err == nil {
+						_, err = s.in.Dir.Install(t.Context(), s.in.Source, pkg, install.Options{})
+					}
+					if err != nil {
 						t.Error(err)
 					}
 				}
@@ -187,68 +201,44 @@ func TestScan(t *testing.T) {
 
 // shared is a project that a CLI and an Installer use.
 type shared struct {
+	*listening
 	*terraformtest.Project
-	in   *install.Installer
-	want requirements
-	lock *lockfile.File
+}
+
+// share returns a project in whose directory the Installer installs.
+func (l *listening) share(t *testing.T, program string) *shared {
+	t.Helper()
+	s := &shared{l, l.project(t, program)}
+	s.in.Dir = &install.Dir{Path: filepath.Join(s.Dir, ".terraform", "providers")}
+	s.lock = &lockfile.File{Header: lockfile.HeaderTerraform}
+	if s.Name() == "tofu" {
+		s.lock.Header = lockfile.HeaderOpenTofu
+	}
+	return s
 }
 
 // withCLI runs test with each installed CLI.
 func withCLI(t *testing.T, test func(t *testing.T, s *shared)) {
 	t.Parallel()
 	terraformtest.Each(t, func(t *testing.T, program string) {
-		header := lockfile.HeaderTerraform
-		if strings.Contains(filepath.Base(program), "tofu") {
-			header = lockfile.HeaderOpenTofu
+		l := listen(t, regtest.New("registry.example.com"))
+		platforms := []string{addrs.CurrentPlatform().String(), "plan9_mips", "darwin_arm64", "windows_amd64"}
+		for name, constraint := range map[string]string{"alpha": "~> 1.2", "beta": "2.0.0-rc.1+meta", "gamma": ">= 1.0, != 1.2.4"} {
+			for _, version := range []string{"1.2.3", "1.2.4", "2.0.0-rc.1+meta"} {
+				l.reg.AddProvider(regtest.Provider{Address: "acme/" + name, Version: version, Platforms: platforms, Files: map[string]string{"LICENSE": "none"}})
+			}
+			l.require(l.server.Addr+"/acme/"+name, constraint)
 		}
-		s := newShared(t, program)
-		s.lock = &lockfile.File{Header: header}
-		test(t, s)
+		test(t, l.share(t, program))
 	})
-}
-
-func newShared(t *testing.T, program string) *shared {
-	t.Helper()
-	reg := regtest.New("registry.example.com")
-	server, err := reg.ServeTLS()
-	must(t, err)
-	t.Cleanup(server.Close)
-	s := &shared{Project: terraformtest.New(t, program), want: requirements{}}
-	s.Trust(t, server.CertPEM)
-	s.in = &install.Installer{
-		Source: &regclient.Client{Transport: &transport.Client{HTTP: server.Client()}},
-		Dir:    &install.Dir{Path: filepath.Join(s.Dir, ".terraform", "providers")},
-	}
-	platforms := []string{addrs.CurrentPlatform().String(), "plan9_mips", "darwin_arm64", "windows_amd64"}
-	versions := map[string]string{}
-	for name, constraint := range map[string]string{"alpha": "~> 1.2", "beta": "2.0.0-rc.1+meta", "gamma": ">= 1.0, != 1.2.4"} {
-		for _, version := range []string{"1.2.3", "1.2.4", "2.0.0-rc.1+meta"} {
-			reg.AddProvider(regtest.Provider{Address: "acme/" + name, Version: version, Platforms: platforms, Files: map[string]string{"LICENSE": "none"}})
-		}
-		source := server.Addr + "/acme/" + name
-		versions[source] = constraint
-		s.want[addrs.MustParseProvider(source)] = constraintOf(constraint)
-	}
-	s.Require(t, versions)
-	return s
-}
-
-// ensure installs the providers of the project and returns the new lock file.
-func (s *shared) ensure(t *testing.T) string {
-	t.Helper()
-	result, err := s.in.Ensure(t.Context(), s.want, s.lock)
-	must(t, err)
-	return string(result.Lock.Bytes())
 }
 
 // ensureOffline checks that the project is complete and that its lock file stays.
 func (s *shared) ensureOffline(t *testing.T) {
 	t.Helper()
 	text := s.Read(t, lockfile.Name)
-	lock, err := lockfile.Parse([]byte(text), lockfile.Name)
-	must(t, err)
-	s.lock, s.in.Source = lock, nil
-	if got := s.ensure(t); got != text {
+	s.lock, s.in.Source = must.Get(lockfile.Parse([]byte(text), lockfile.Name))(t), nil
+	if got := string(s.ensure(t).Bytes()); got != text {
 		t.Errorf("Ensure made of\n%s\nthis\n%s", text, got)
 	}
 }
@@ -258,7 +248,7 @@ func (s *shared) ensureOffline(t *testing.T) {
 func TestCLIAgrees(t *testing.T) {
 	withCLI(t, func(t *testing.T, s *shared) {
 		s.in.LockPlatforms = []addrs.Platform{addrs.MustParsePlatform("darwin_arm64")}
-		locked := s.ensure(t)
+		locked := string(s.ensure(t).Bytes())
 		s.Write(t, lockfile.Name, locked)
 		out := s.Run(t, "init", "-no-color", "-input=false", "-lockfile=readonly")
 		if n := strings.Count(out, "Using previously-installed"); n != len(s.want) {
@@ -277,7 +267,7 @@ func TestCLIAgrees(t *testing.T) {
 func TestSameLockAsCLI(t *testing.T) {
 	withCLI(t, func(t *testing.T, s *shared) {
 		s.in.LockPlatforms = []addrs.Platform{addrs.MustParsePlatform("windows_amd64"), addrs.MustParsePlatform("darwin_arm64")}
-		locked := s.ensure(t)
+		locked := string(s.ensure(t).Bytes())
 		s.Run(t, "providers", "lock", "-no-color", "-platform=windows_amd64", "-platform=darwin_arm64", "-platform="+addrs.CurrentPlatform().String())
 		if got := s.Read(t, lockfile.Name); got != locked {
 			t.Errorf("here\n%s\nthere\n%s", locked, got)
@@ -309,29 +299,16 @@ func TestNewLockOfStatingRegistry(t *testing.T) {
 				reg.AddProvider(regtest.Provider{
 					Address: "acme/p0", PackageHashes: true, Platforms: []string{addrs.CurrentPlatform().String(), "plan9_mips", "darwin_arm64", "windows_amd64"},
 				})
-				server, err := reg.ServeTLS()
-				must(t, err)
-				t.Cleanup(server.Close)
-				p := terraformtest.New(t, program)
-				p.Trust(t, server.CertPEM)
+				l := listen(t, reg)
+				l.require(official.String(), ">= 1.0")
+				p := l.share(t, program)
 				if enforced {
 					p.Env = append(p.Env, "OPENTOFU_ENFORCE_GPG_VALIDATION=true")
 				}
-				p.Require(t, map[string]string{official.String(): ">= 1.0"})
-				p.Configure(t, fmt.Sprintf("host %q {\n  services = {\n    \"providers.v1\" = %q\n  }\n}\n", official.Host(), server.URL+"/v1/providers/"))
+				p.Configure(t, fmt.Sprintf("host %q {\n  services = {\n    \"providers.v1\" = %q\n  }\n}\n", official.Host(), l.server.URL+"/v1/providers/"))
 				p.Init(t)
-				want, lock := p.Read(t, lockfile.Name), &lockfile.File{Header: lockfile.HeaderTerraform}
-				if p.Name() == "tofu" {
-					lock.Header = lockfile.HeaderOpenTofu
-				}
-				in := &install.Installer{
-					Source: &regclient.Client{Transport: &transport.Client{HTTP: server.Client()}},
-					Dir:    &install.Dir{Path: filepath.Join(t.TempDir(), "providers")},
-					Policy: policyOf(verify.Policy{DropStated: enforced || p.Name() == "terraform"}),
-				}
-				result, err := in.Ensure(t.Context(), requirements{official: constraintOf(">= 1.0")}, lock)
-				must(t, err)
-				got := string(result.Lock.Bytes())
+				p.in.Dir, p.in.Policy = newDir(t), policyOf(verify.Policy{DropStated: enforced || p.Name() == "terraform"})
+				want, got := p.Read(t, lockfile.Name), string(p.ensure(t).Bytes())
 				if got != want {
 					t.Errorf("Ensure locked\n%s\nthe CLI\n%s", got, want)
 				}

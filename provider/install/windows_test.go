@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
@@ -18,7 +19,7 @@ import (
 func TestPort(t *testing.T) {
 	t.Parallel()
 	d := newDir(t)
-	must(t, os.Mkdir(d.Path, 0o755))
+	must.Do(t, os.Mkdir(d.Path, 0o755))
 	p := addrs.MustParseProvider("registry.example.com:8443/acme/alpha")
 	if _, err := d.Lookup(t.Context(), p, v1, linux, nil); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("Lookup(%s): %v, want ErrUnsupported", p, err)
@@ -38,18 +39,15 @@ func TestLongPath(t *testing.T) {
 	if err != nil || found.Dir != done.Dir {
 		t.Errorf("Lookup: %+v, %v", found, err)
 	}
-	_, err = d.Prune(t.Context(), func(*install.Package) bool { return false })
-	must(t, err)
+	must.Get(d.Prune(t.Context(), func(*install.Package) bool { return false }))(t)
 	wantNames(t, d.Path)
 }
 
 // TestRunning: while the program of a package runs, the package is replaced completely or not at all.
 func TestRunning(t *testing.T) {
 	t.Parallel()
-	self, err := os.Executable()
-	must(t, err)
-	content, err := os.ReadFile(self)
-	must(t, err)
+	self := must.Get(os.Executable())(t)
+	content := must.Get(os.ReadFile(self))(t)
 	o := newOffer(t, regtest.Provider{})
 	d := newDir(t)
 	first := o.install(t, d, install.Options{})
@@ -61,7 +59,7 @@ func TestRunning(t *testing.T) {
 	if want := map[bool]string{true: program, false: was}[err == nil]; strings.Join(now, " ") != want {
 		t.Errorf("Install: %v, then the package holds %q, want %q", err, now, want)
 	}
-	must(t, cmd.Process.Kill())
+	must.Do(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 	o.install(t, d, install.Options{})
 	wantNames(t, d.Path, home+"/"+program)

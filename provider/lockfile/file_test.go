@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclwrite"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -201,8 +202,7 @@ func TestNotLockedError(t *testing.T) {
 func TestEntryJSON(t *testing.T) {
 	t.Parallel()
 	for e := range parse(t, canonical).All() {
-		data, err := json.Marshal(e)
-		must(t, err)
+		data := must.Get(json.Marshal(e))(t)
 		var got lockfile.Entry
 		if err := json.Unmarshal(data, &got); err != nil || got.Provider != e.Provider || got.Version != e.Version || got.Constraints != e.Constraints || !slices.Equal(got.Hashes, e.Hashes) {
 			t.Errorf("%s: %v, %v", data, got, err)
@@ -212,8 +212,7 @@ func TestEntryJSON(t *testing.T) {
 
 func TestMerge(t *testing.T) {
 	t.Parallel()
-	sums, err := verify.ParseSums([]byte(zh2.Value() + "  a.zip\n" + zh1.Value() + "  b.zip\n"))
-	must(t, err)
+	sums := must.Get(verify.ParseSums([]byte(zh2.Value() + "  a.zip\n" + zh1.Value() + "  b.zip\n")))(t)
 	signed := &verify.Report{Local: []checksum.Hash{h1a}, SignedBy: &verify.Signature{}, Sums: sums}
 	stated := &verify.Report{Local: []checksum.Hash{zh1}, Stated: []checksum.Hash{zh3}}
 	for _, tt := range []struct {
@@ -229,7 +228,7 @@ func TestMerge(t *testing.T) {
 		{"another version, no hashes", v2, nil, nil},
 	} {
 		for _, f := range []*lockfile.File{parse(t, canonical), parseLenient(t, canonical)} {
-			must(t, f.Merge(alpha, tt.version, constraint("~> 1"), tt.hashes))
+			must.Do(t, f.Merge(alpha, tt.version, constraint("~> 1"), tt.hashes))
 			e, _ := f.Get(alpha)
 			if e.Version != tt.version || e.Constraints != constraint("~> 1.0") || !slices.Equal(e.Hashes, tt.want) {
 				t.Errorf("%s: %v, want %v", tt.name, e, tt.want)
@@ -279,7 +278,7 @@ func TestSet(t *testing.T) {
 	t.Parallel()
 	f := &lockfile.File{}
 	given := []checksum.Hash{zh2, {}, zh1, zh2}
-	must(t, f.Set(lockfile.Entry{Provider: alpha, Version: v1, Hashes: given}))
+	must.Do(t, f.Set(lockfile.Entry{Provider: alpha, Version: v1, Hashes: given}))
 	if got := f.Accept(alpha, v1); !slices.Equal(got, []checksum.Hash{zh1, zh2}) || given[0] != zh2 {
 		t.Errorf("got %v of %v", got, given)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -225,12 +226,12 @@ func mergeOrSet(t testing.TB, f *lockfile.File, p addrs.Provider, v addrs.Versio
 	if errors.Is(err, lockfile.ErrUnreadable) {
 		err = f.Set(lockfile.Entry{Provider: p, Version: v, Constraints: c, Hashes: hashes})
 	}
-	must(t, err)
+	must.Do(t, err)
 }
 
 func merge(t testing.TB, f *lockfile.File, p addrs.Provider, v addrs.Version, c addrs.ProviderConstraint, hashes ...checksum.Hash) {
 	t.Helper()
-	must(t, f.Merge(p, v, c, hashes))
+	must.Do(t, f.Merge(p, v, c, hashes))
 }
 
 // checkEdited makes sure that what f writes says what f says, and still is HCL.

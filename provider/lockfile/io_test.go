@@ -3,16 +3,22 @@ package lockfile_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 var loaders = map[string]func(string) (*lockfile.File, error){"strict": lockfile.Load, "lenient": lockfile.LoadLenient}
@@ -27,9 +33,9 @@ func TestLoadAndSave(t *testing.T) {
 		}
 		f.Header = lockfile.HeaderTerraform
 		for e := range parse(t, canonical).All() {
-			must(t, f.Set(e))
+			must.Do(t, f.Set(e))
 		}
-		must(t, f.Save(path))
+		must.Do(t, f.Save(path))
 		if data, err := os.ReadFile(path); err != nil || string(data) != canonical {
 			t.Errorf("%s: %v, saved\n%s", name, err, data)
 		}
@@ -48,7 +54,7 @@ func TestLoadRefuses(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, data []byte) string {
 		path := filepath.Join(dir, name)
-		must(t, os.WriteFile(path, data, 0o600))
+		must.Do(t, os.WriteFile(path, data, 0o600))
 		return path
 	}
 	large := write("large", bytes.Repeat([]byte("\n"), 16<<20+1))
@@ -78,14 +84,14 @@ func TestSaveMode(t *testing.T) {
 	f := parse(t, canonical)
 	save := func(want fs.FileMode) {
 		t.Helper()
-		must(t, f.Save(path))
+		must.Do(t, f.Save(path))
 		if info, err := os.Lstat(path); err != nil || info.Mode()&^0o022 != want&^0o022 || want&0o022 != 0 && info.Mode() != want {
 			t.Errorf("mode %v, %v; want %v", info.Mode(), err, want)
 		}
 	}
 	save(0o644)
 	for _, mode := range []fs.FileMode{0o600, 0o666, 0o640} {
-		must(t, os.Chmod(path, mode))
+		must.Do(t, os.Chmod(path, mode))
 		merge(t, f, beta, v1, addrs.ProviderConstraint{}, zh(int(mode)))
 		save(mode)
 	}
@@ -109,10 +115,10 @@ func TestSaveSweeps(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{".tofureg-dead.part", ".tofureg", "main.tf"} {
-		must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
 	path := filepath.Join(dir, lockfile.Name)
-	must(t, parse(t, canonical).Save(path))
+	must.Do(t, parse(t, canonical).Save(path))
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 3 || entries[0].Name() != lockfile.Name || entries[1].Name() != ".tofureg" {
 		t.Errorf("%v, %v", entries, err)
@@ -125,15 +131,14 @@ func TestSaveSaysTheSame(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), lockfile.Name)
 	for name, load := range loaders {
-		f, err := load(path)
-		must(t, err)
-		must(t, f.Save(path))
+		f := must.Get(load(path))(t)
+		must.Do(t, f.Save(path))
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: Save of an empty File made a file: %v", name, err)
 		}
 	}
 	commented := strings.Replace(canonical, "  version ", "  # pinned\n  version ", 1)
-	must(t, os.WriteFile(path, []byte(commented), 0o600))
+	must.Do(t, os.WriteFile(path, []byte(commented), 0o600))
 	for name, change := range map[string]func(*lockfile.File){
 		"nothing":     func(*lockfile.File) {},
 		"hashes":      func(f *lockfile.File) { merge(t, f, alpha, v1, constraint(">= 0.9.0, < 2.0.0"), zh3) },
@@ -142,17 +147,15 @@ func TestSaveSaysTheSame(t *testing.T) {
 		"header":      func(f *lockfile.File) { f.Header = lockfile.HeaderOpenTofu },
 		"removed":     func(f *lockfile.File) { f.Keep(func(func(addrs.Provider) bool) {}) },
 	} {
-		f, err := lockfile.Load(path)
-		must(t, err)
+		f := must.Get(lockfile.Load(path))(t)
 		change(f)
 		saved := filepath.Join(t.TempDir(), lockfile.Name)
-		must(t, os.WriteFile(saved, []byte(commented), 0o600))
+		must.Do(t, os.WriteFile(saved, []byte(commented), 0o600))
 		open, err := os.Open(saved) // os.Stat on Windows looks for the identity of a file later
-		must(t, err)
+		must.Do(t, err)
 		before, err := open.Stat()
-		must(t, errors.Join(err, open.Close(), f.Save(saved)))
-		after, err := os.Stat(saved)
-		must(t, err)
+		must.Do(t, errors.Join(err, open.Close(), f.Save(saved)))
+		after := must.Get(os.Stat(saved))(t)
 		if same := os.SameFile(before, after); same != (name == "nothing") {
 			t.Errorf("%s changed: Save kept the file: %v", name, same)
 		}
@@ -164,4 +167,82 @@ func TestSaveSaysTheSame(t *testing.T) {
 			t.Errorf("%s changed: Save wrote %v\n%s\nwant\n%s", name, err, data, want)
 		}
 	}
+}
+
+// TestReadsWhatClientsWrite has the clients write lock files, which this package then
+// writes again byte for byte. With wrong hashes in them, the clients refuse the packages. What this
+// package writes for several platforms is compared in package install.
+func TestReadsWhatClientsWrite(t *testing.T) {
+	t.Parallel()
+	terraformtest.Each(t, func(t *testing.T, program string) {
+		reg := regtest.New("registry.example.com")
+		server := must.Get(reg.ServeTLS())(t)
+		t.Cleanup(server.Close)
+		p := terraformtest.New(t, program)
+		p.Trust(t, server.CertPEM)
+		required := ""
+		for _, r := range []struct{ name, version, constraint string }{
+			{"acme/alpha", "1.2.3", `version = "~>1.2"`}, {"acme/beta", "2.0.0-rc.1+meta", `version = "2.0.0-rc.1+meta"`}, {"zeta/alpha", "0.1.0", ""},
+		} {
+			reg.AddProvider(regtest.Provider{Address: r.name, Version: r.version, Platforms: []string{addrs.CurrentPlatform().String(), "plan9_mips", "linux_arm64"}})
+			required += fmt.Sprintf("    %s = {\n      source = %q\n      %s\n    }\n", strings.ReplaceAll(r.name, "/", "-"), server.Addr+"/"+r.name, r.constraint)
+		}
+		p.Write(t, "main.tf", "terraform {\n  required_providers {\n"+required+"  }\n}\n")
+		for _, args := range [][]string{{"init", "-no-color", "-input=false"}, {"providers", "lock", "-platform=plan9_mips", "-platform=linux_arm64"}} {
+			p.Run(t, args...)
+			checkSame(t, p.Read(t, lockfile.Name))
+		}
+		f := parse(t, p.Read(t, lockfile.Name))
+		for e := range f.All() {
+			e.Hashes = []checksum.Hash{zh1}
+			must.Do(t, f.Set(e))
+		}
+		must.Do(t, f.Save(filepath.Join(p.Dir, lockfile.Name)))
+		if out, err := p.Try(t, "init", "-no-color", "-input=false"); err == nil || !strings.Contains(out, "checksum") {
+			t.Errorf("wrong hashes: %v\n%s", err, out)
+		}
+	})
+}
+
+func checkSame(t *testing.T, src string) {
+	t.Helper()
+	f := parse(t, src)
+	if got := string(f.Bytes()); got != src || f.Len() != 3 {
+		t.Errorf("read\n%s\nwrote\n%s", src, got)
+	}
+	if got := string(parseLenient(t, src).Bytes()); got != src {
+		t.Errorf("lenient read\n%s\nwrote\n%s", src, got)
+	}
+	checkLenient(t, src)
+}
+
+// TestAsStrictAsClients compares which files the clients and this package refuse, except for
+// the differences in the package comment.
+func TestAsStrictAsClients(t *testing.T) {
+	t.Parallel()
+	const block = "provider \"registry.example.com/acme/alpha\""
+	stricter := []string{block + " {\n  version = \"${\"1.0.0\"}\"\n}\n", block + " {\n  version = \"1.0.0\"\n  hashes = [\"zh:x\"]\n}\n"}
+	files := append([]string{
+		block + " {\n  version = \"0.0.0\"\n}\n", block + " {\n  version = \"1.0.0\"\n  constraints = \"\"\n}\n",
+		block + " {\n  version = \"1.0.0\"\n  constraints = \">= 1.0\"\n}\n", block + " {\n  version = \"1.0.0\"\n  constraints = \"~> 1.0, != 1.5.0\"\n}\n",
+		block + " {\n  version = \"1.0.0\"\n  hashes = [\"a:b\", \"a:b\"]\n}\n", block + " {\n  version = \"1.0.0\"\n  hashes = [\"nothing\"]\n}\n",
+		block + " {\n  version = \"1.0.0\"\n  hashes = [\"a:b\"\n  ,]\n}\n", block + " {\n  version = \"1.0.0\"\n}\n\n" + block + " {\n  version = \"1.0.0\"\n}\n",
+		"module \"a\" {\n  x = 1\n}\n", "module {\n}\n", "module \"a\" \"b\" {\n}\n", block + " {\n  version = \"1.0.0\"\n  x {\n  }\n}\n",
+	}, seeds...)
+	terraformtest.Each(t, func(t *testing.T, program string) {
+		p := terraformtest.New(t, program)
+		p.Write(t, "main.tf", "")
+		for _, src := range append(slices.Clone(files), stricter...) {
+			p.Write(t, lockfile.Name, src)
+			out, theirs := p.Try(t, "init", "-no-color", "-input=false")
+			if _, ours := lockfile.Parse([]byte(src), ""); (ours == nil) != (theirs == nil) && !slices.Contains(stricter, src) {
+				t.Errorf("%q\nhere: %v\nthere: %v\n%s", src, ours, theirs, out)
+			}
+		}
+		for _, src := range stricter {
+			if _, err := lockfile.Parse([]byte(src), ""); err == nil {
+				t.Errorf("accepted: %q", src)
+			}
+		}
+	})
 }

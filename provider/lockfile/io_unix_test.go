@@ -10,22 +10,9 @@ import (
 
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider/lockfile"
 )
-
-// TestPipe: Load does not block on a pipe.
-func TestPipe(t *testing.T) {
-	t.Parallel()
-	pipe := filepath.Join(t.TempDir(), lockfile.Name)
-	must(t, disktest.Mkfifo(pipe))
-	if _, err := lockfile.Load(pipe); err == nil {
-		t.Error("loaded a pipe")
-	}
-	var f lockfile.File
-	if err := f.Save(pipe); err == nil {
-		t.Error("replaced a pipe")
-	}
-}
 
 // TestSwappedForPipe puts a pipe where a lock file is about to be opened.
 func TestSwappedForPipe(t *testing.T) {
@@ -45,14 +32,14 @@ func TestSymlink(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	link, target := filepath.Join(dir, lockfile.Name), filepath.Join(dir, "shared")
-	must(t, os.WriteFile(target, []byte(canonical), 0o600))
-	must(t, os.Symlink(target, link))
+	must.Do(t, os.WriteFile(target, []byte(canonical), 0o600))
+	must.Do(t, os.Symlink(target, link))
 	f, err := lockfile.Load(link)
 	if err != nil || f.Len() != 2 {
 		t.Fatalf("%v, %d entries", err, f.Len())
 	}
 	f.Delete(alpha)
-	must(t, f.Save(link))
+	must.Do(t, f.Save(link))
 	if data, err := os.ReadFile(target); err != nil || string(data) != canonical {
 		t.Errorf("%v, what the link pointed to is now\n%s", err, data)
 	}

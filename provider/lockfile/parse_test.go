@@ -177,8 +177,7 @@ func TestParseErrors(t *testing.T) {
 		t.Errorf("%T does not unwrap to %d problems", err, len(want))
 	}
 	var version *addrs.ParseError
-	var hash *checksum.HashError
-	if !errors.Is(err, lockfile.ErrNotLockable) || !errors.Is(err, checksum.ErrEmptyHash) || !errors.As(err, &version) || !errors.As(err, &hash) {
+	if _, ok := errors.AsType[*checksum.HashError](err); !errors.Is(err, lockfile.ErrNotLockable) || !errors.Is(err, checksum.ErrEmptyHash) || !errors.As(err, &version) || !ok {
 		t.Errorf("the causes are lost: %v", err)
 	}
 	second := joined.Unwrap()[1].(*lockfile.ParseError)
@@ -375,12 +374,5 @@ func TestHostile(t *testing.T) {
 			}
 		}
 		t.Logf("%s: %v", name, time.Since(start).Round(time.Millisecond))
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

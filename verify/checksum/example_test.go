@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"os"
 	"testing/fstest"
 
@@ -25,8 +26,7 @@ func ExampleParseHash() {
 func ExampleH1Zip() {
 	data, err := os.ReadFile("testdata/package.zip")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	archive, tree, err := checksum.H1Zip(context.Background(), bytes.NewReader(data), int64(len(data)), checksum.Limits{})
 	fmt.Println(archive)

@@ -18,7 +18,7 @@ const (
 
 func TestParseHash(t *testing.T) {
 	t.Parallel()
-	tests := []struct{ in, scheme, value, text string }{
+	for _, tt := range []struct{ in, scheme, value, text string }{
 		{zhText, "zh", zhText[3:], zhText},
 		{"zh:" + strings.ToUpper(zhText[3:]), "zh", zhText[3:], zhText},
 		{h1Text, "h1", h1Text[3:], h1Text},
@@ -27,8 +27,7 @@ func TestParseHash(t *testing.T) {
 		{"ZH:not checked", "", "", ""},
 		{"ZH:unknown-scheme", "ZH", "unknown-scheme", "ZH:unknown-scheme"},
 		{"x:" + strings.Repeat("y", 510), "x", strings.Repeat("y", 510), "x:" + strings.Repeat("y", 510)},
-	}
-	for _, tt := range tests {
+	} {
 		h, err := checksum.ParseHash(tt.in)
 		if tt.text == "" {
 			if err == nil {

@@ -1,13 +1,15 @@
 //go:build !linux
 
-package module_test
+package disktest
 
 import (
 	"runtime"
 	"testing"
 )
 
-func skipWithoutExchange(t *testing.T) {
+// SkipWithoutExchange skips the test if the system cannot exchange two names.
+func SkipWithoutExchange(t *testing.T) {
+	t.Helper()
 	if runtime.GOOS != "darwin" {
 		t.Skip("skipped: the file system cannot exchange two names")
 	}
