@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 )
 
@@ -16,7 +17,7 @@ import (
 func TestStamps(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
-	must(t, os.Chmod(base, 0o755))
+	must.Do(t, os.Chmod(base, 0o755))
 	dir := filepath.Join(base, "vpc")
 	src := registry(t, archiveURL+".zip", zipOf(t, example.entries()...))
 	o := module.Options{Replace: true, H1: h1(t, example), Stamps: filepath.Join(base, "stamps")}
@@ -24,14 +25,14 @@ func TestStamps(t *testing.T) {
 		t.Helper()
 		before := opened(src)
 		report, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL+".zip"), dir, o)
-		must(t, err)
+		must.Do(t, err)
 		if got := opened(src) > before; got != fetched || report.Reused == fetched || report.Believed.IsZero() == believed {
 			t.Errorf("fetched %t, reused %t, believed since %v; want fetched %t and believed %t", got, report.Reused, report.Believed, fetched, believed)
 		}
 		disktest.Tick(t, base)
 	}
 	var stat unix.Statfs_t
-	must(t, unix.Statfs(base, &stat))
+	must.Do(t, unix.Statfs(base, &stat))
 	kind := uint32(stat.Type)
 	known := kind == unix.EXT4_SUPER_MAGIC || kind == unix.XFS_SUPER_MAGIC || kind == unix.BTRFS_SUPER_MAGIC
 	want(true, false)
@@ -41,7 +42,7 @@ func TestStamps(t *testing.T) {
 	want(false, false)
 	o.Stamps = filepath.Join(base, "stamps")
 	want(false, known)
-	must(t, os.WriteFile(filepath.Join(dir, "main.tf"), []byte("changed"), 0o644))
+	must.Do(t, os.WriteFile(filepath.Join(dir, "main.tf"), []byte("changed"), 0o644))
 	want(true, false)
 	want(false, false)
 	want(false, known)

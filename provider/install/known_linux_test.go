@@ -11,6 +11,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/stamp"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -23,7 +24,7 @@ import (
 func newKnownDir(t *testing.T) *install.Dir {
 	t.Helper()
 	d := newDir(t)
-	must(t, os.Chmod(filepath.Dir(d.Path), 0o755))
+	must.Do(t, os.Chmod(filepath.Dir(d.Path), 0o755))
 	d.SetSystem(stamp.System{Statfs: func(*os.File) (int64, error) { return unix.EXT4_SUPER_MAGIC, nil }})
 	return d
 }
@@ -99,16 +100,16 @@ func TestKnownWithoutCache(t *testing.T) {
 	sel := s.ensure(t, lock).Selections[0]
 	accept := lock.Accept(sel.Provider, sel.Version)
 	found, err := s.in.Dir.Lookup(t.Context(), sel.Provider, sel.Version, sel.Platform, accept)
-	must(t, err)
+	must.Do(t, err)
 	if !found.Report.Believed.IsZero() {
 		t.Errorf("Lookup did not read the package, which was read at %v", found.Report.Believed)
 	}
 	pkg, err := s.in.Source.ProviderPackage(t.Context(), sel.Provider, sel.Version, sel.Platform)
-	must(t, err)
+	must.Do(t, err)
 	options := install.Options{}
 	options.Policy.Accept = accept
 	done, err := s.in.Dir.Install(t.Context(), nil, pkg, options)
-	must(t, err)
+	must.Do(t, err)
 	if done.Report.Believed.IsZero() || !done.Reused {
 		t.Errorf("Install has read the package again: %+v", done)
 	}
@@ -123,15 +124,15 @@ func TestKnownPackageChanges(t *testing.T) {
 	}
 	sel := s.ensure(t, lock).Selections[0]
 	info, err := os.Stat(sel.Executable)
-	must(t, err)
+	must.Do(t, err)
 	content, err := os.ReadFile(sel.Executable)
-	must(t, err)
+	must.Do(t, err)
 	f, err := os.OpenFile(sel.Executable, os.O_WRONLY, 0)
-	must(t, err)
+	must.Do(t, err)
 	_, err = f.WriteString("evil")
-	must(t, err)
-	must(t, f.Close())
-	must(t, os.Chtimes(sel.Executable, info.ModTime(), info.ModTime()))
+	must.Do(t, err)
+	must.Do(t, f.Close())
+	must.Do(t, os.Chtimes(sel.Executable, info.ModTime(), info.ModTime()))
 	result := s.ensure(t, lock)
 	if s.Count(regtest.Archive) != 1 {
 		t.Errorf("%d downloads of a package with other content, want 1", s.Count(regtest.Archive))
@@ -156,7 +157,7 @@ func TestStamps(t *testing.T) {
 		in.Cache, in.Source = cache, nil
 		in.Policy = func(addrs.Provider) verify.Policy { return verify.Policy{AllowStamps: allow} }
 		result, err := in.Ensure(t.Context(), s.want, lock)
-		must(t, err)
+		must.Do(t, err)
 		s.check(t, result)
 		return read(result)
 	}
