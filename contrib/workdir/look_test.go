@@ -206,3 +206,29 @@ func FuzzLook(f *testing.F) {
 		}
 	})
 }
+
+// FuzzManifest: whatever a manifest says, nothing outside of its directory is changed.
+func FuzzManifest(f *testing.F) {
+	for _, text := range []string{
+		`{"Modules":[{"Key":"","Source":"","Dir":"."},{"Key":"b","Source":"./b","Dir":"b"}]}`, `{"Modules":null}`, "[]", "{",
+		`{"Modules":[{"Key":"b","Source":"./b","Dir":"../outside"},{"Key":"b.c","Source":"./c","Dir":"/"}]}`,
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		above := t.TempDir()
+		files := map[string]string{"outside/main.tf": "", "d/main.tf": "module \"b\" {\n  source = \"./b\"\n}\n", "d/b/main.tf": ""}
+		write(t, above, files)
+		write(t, filepath.Join(above, "d"), map[string]string{modulesJSON: text})
+		_, _ = (&Dir{Path: filepath.Join(above, "d")}).InstallModules(t.Context())
+		for name, want := range files {
+			if got := read(t, above, name); got != want {
+				t.Errorf("InstallModules changed %s to %q", name, got)
+			}
+		}
+		entries, err := os.ReadDir(above)
+		if err != nil || len(entries) != 2 {
+			t.Errorf("InstallModules left %v above its directory (%v)", entries, err)
+		}
+	})
+}

@@ -14,7 +14,9 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
@@ -126,6 +128,49 @@ func TestOneClone(t *testing.T) {
 	result, err := d.Prepare(t.Context())
 	if err != nil || clones != 1 || len(result.Modules) != 9 {
 		t.Errorf("Prepare: %d clones, %+v, %v; want 1 for 8 modules", clones, result, err)
+	}
+}
+
+// together is a fetcher whose calls wait until all of them have begun.
+type together struct {
+	waiting atomic.Int32
+	all     chan struct{}
+}
+
+func (f *together) FetchModule(ctx context.Context, _ *module.Location, dir string, _ module.Options) ([]string, error) {
+	if f.waiting.Add(-1) == 0 {
+		close(f.all)
+	}
+	select {
+	case <-f.all:
+		return nil, os.WriteFile(filepath.Join(dir, "main.tf"), nil, 0o644)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// TestSideBySide: packages of several fetchers are fetched at the same time.
+func TestSideBySide(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	d := newWorld(t).dir(t, t.TempDir(), false)
+	write(t, d.Path, map[string]string{"main.tf": `
+module "a" {
+  source = "s3::https://s3.amazonaws.com/bucket/a.zip"
+}
+module "b" {
+  source = "oci://example.com/modules/b?tag=1"
+}
+module "c" {
+  source = "oci://example.com/modules/c?tag=1"
+}
+`})
+	f := &together{all: make(chan struct{})}
+	f.waiting.Store(3)
+	d.Modules.Fetcher = module.Fetchers{"s3": f, "oci": f}
+	if result, err := d.Prepare(ctx); err != nil || len(result.Modules) != 4 {
+		t.Errorf("Prepare: %+v, %v; want 3 modules that were fetched at the same time", result, err)
 	}
 }
 
