@@ -63,7 +63,7 @@ func ExactModuleConstraint(v Version) ModuleConstraint {
 	return ModuleConstraint{text}
 }
 
-// Allows reports whether c allows v.
+// Allows reports whether c allows v, which is never so for the zero Version.
 func (c ModuleConstraint) Allows(v Version) bool { return c.Matcher()(v) }
 
 // Matcher returns [ModuleConstraint.Allows], faster for many versions and safe for concurrent use.

@@ -104,7 +104,7 @@ func ParseNamespacedProvider(s string) (Provider, error) {
 func MustParseProvider(s string) Provider { return must(ParseProvider(s)) }
 
 // NewProvider returns the address with these parts, normalised and checked as by
-// [ParseProvider]. A zero host is refused.
+// [ParseProvider]. A zero host and an empty namespace are refused.
 func NewProvider(host svchost.Hostname, namespace, typ string) (Provider, error) {
 	input := host.Display() + "/" + namespace + "/" + typ
 	if reason := checkHost(host); reason != "" {
@@ -157,7 +157,7 @@ func redundantPrefix(typ string) string {
 // Host returns the origin registry.
 func (p Provider) Host() svchost.Hostname { return p.host }
 
-// Namespace returns the namespace in lower case.
+// Namespace returns the namespace, in lower case and in Unicode.
 func (p Provider) Namespace() string { return p.namespace }
 
 // Type returns the type in lower case.

@@ -140,11 +140,12 @@ func DownloadLocation(ctx context.Context, src Opener, loc *Location, dir string
 type Request struct {
 	Source addrs.ModuleSource // the module
 
-	// Version is the wanted version. If zero, it is the newest that Constraint allows.
+	// Version is the wanted version. If zero, it is the newest that Constraint allows, which is
+	// ignored otherwise.
 	Version    addrs.Version
 	Constraint addrs.ModuleConstraint
 
-	// Dir is the target. If it equals, contains or is in the Dir of an earlier request,
+	// Dir is the target, not empty. If it equals, contains or is in the Dir of an earlier request,
 	// ignoring case, the error is ErrOccupied.
 	Dir string
 

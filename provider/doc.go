@@ -20,7 +20,7 @@
 //
 // # Errors
 //
-// Functions and sources return an [*Error]: one printable line without credentials and URL queries.
+// Functions and sources, but not methods, return an [*Error]: one printable line without credentials and URL queries.
 // Test its kind with errors.Is and variables such as [ErrNotFound]; see package [failure].
 //
 // # For sources

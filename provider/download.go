@@ -206,8 +206,8 @@ func fetch(ctx context.Context, src Opener, pkg *Package, f FileWriter, o Receiv
 	return size, zh, io.ErrNoProgress
 }
 
-// Judge decides whether p accepts the archive, which is read from file; see
-// [verify.Policy.JudgeArchive].
+// Judge decides whether p accepts the archive in file, which holds what [Receive] wrote; only its
+// h1 is computed from it. The error is that of [verify.Policy.JudgeArchive], or of an ended ctx.
 func (r *Received) Judge(ctx context.Context, p verify.Policy, file io.ReaderAt) (*verify.Report, error) {
 	return r.judge(ctx, p, file, false)
 }

@@ -85,7 +85,7 @@ type Client struct {
 // is a Waiter, clients call RoundTripWaiting instead of RoundTrip, except to log in. A transport that wraps a
 // Waiter should implement it too.
 type Waiter interface {
-	// RoundTripWaiting is RoundTrip. It calls waiting before a delay and done after it, in
-	// the calling goroutine. The delay does not count towards [Client.Timeout].
+	// RoundTripWaiting is RoundTrip. It calls waiting before a possible delay and done after it, in
+	// the calling goroutine, perhaps several times. Neither is nil. The delay does not count towards [Client.Timeout].
 	RoundTripWaiting(req *http.Request, waiting func() (done func())) (*http.Response, error)
 }

@@ -15,7 +15,7 @@
 // A signature by a key that the registry lists proves only that document and key come from the
 // same registry. To prove who published a package, set [Policy.Fingerprints].
 //
-// Functions and methods are safe for concurrent use. The method depends on what the caller has:
+// The method depends on what the caller has:
 //
 //   - an open file: [Policy.Check]
 //   - an archive whose hashes the caller computes: [Policy.JudgeArchive]

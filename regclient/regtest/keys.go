@@ -25,7 +25,8 @@ type KeyOptions struct {
 	Revoked bool      // as compromised, at Created
 }
 
-// A Key is an OpenPGP key that signs SHA256SUMS documents. It is safe for concurrent use.
+// A Key is an OpenPGP key that signs SHA256SUMS documents. [NewKey] makes one. It is safe for
+// concurrent use.
 type Key struct {
 	entity *openpgp.Entity
 	signer *packet.PrivateKey
@@ -86,7 +87,7 @@ func newKey(o KeyOptions) (*Key, error) {
 	return key, err
 }
 
-// Fingerprint returns 40 upper-case hex digits.
+// Fingerprint returns the fingerprint of the primary key in 40 upper-case hex digits.
 func (k *Key) Fingerprint() string { return fmt.Sprintf("%X", k.entity.PrimaryKey.Fingerprint) }
 
 // Public returns the public key for [verify.Policy].

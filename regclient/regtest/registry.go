@@ -89,7 +89,8 @@ func freeDir(version string, taken func(dir string) bool) string {
 
 // Require requires the token, as "Authorization: Bearer TOKEN", for requests of the given kinds.
 // Zero means all kinds except LoginAuthz and LoginToken. Requests without a token are answered with
-// 401, with another token with 403. An empty token removes the requirement.
+// 401, with another token with 403. Each call replaces the token of its kinds; an empty token removes
+// the requirement. The target of a redirect needs no token.
 func (r *Registry) Require(token string, on Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
