@@ -42,8 +42,7 @@ type Config struct {
 	Tokens func(user auth.Source) auth.Source
 
 	// Stamps lets Policy accept what earlier processes have computed, and Installer keep it in
-	// $XDG_CACHE_HOME/tofureg/stamps or ~/.cache/tofureg/stamps, see [install.Dir]. It has an effect on
-	// Linux only.
+	// $XDG_CACHE_HOME/tofureg/stamps or ~/.cache/tofureg/stamps; see [install.Dir].
 	Stamps bool
 
 	// Logger, if not nil, logs requests and retries.

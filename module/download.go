@@ -56,10 +56,9 @@ type Options struct {
 	// fails while a program has a file in the directory open.
 	Replace bool
 
-	// Stamps, if not empty, is a directory where processes of this user keep the hashes of packages for each
-	// other, as [github.com/tofureg/tofureg/provider/install.Dir] does. With Replace and H1, the old
-	// directory is not read if no file has changed since it was hashed. Only packages without symbolic
-	// links have stamps. If empty, each call reads the files.
+	// Stamps, if not empty, is a directory as in [github.com/tofureg/tofureg/provider/install.Dir].
+	// With Replace and H1, an old directory without symbolic links is not read if no file has changed
+	// since it was hashed.
 	Stamps string
 
 	// Parallel limits the concurrent downloads of [DownloadAll]. If zero or less, it is 16.

@@ -32,7 +32,7 @@ type Report struct {
 	// Reused reports that Dir already had the content, see [Options.Replace].
 	Reused bool `json:"reused,omitempty"`
 
-	// Believed is when H1 was computed, if Dir was reused and its files were not read, see [Options.Stamps].
+	// Believed is when H1 was computed, if the files were not read; see [Options.Stamps].
 	Believed time.Time `json:"believed,omitzero"`
 
 	// Skipped are up to 1,000 omitted symbolic links and submodules.

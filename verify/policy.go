@@ -27,8 +27,7 @@ type Policy struct {
 	// SameRelease holds known hashes of the version, for example from a lock file. If not
 	// nil, a SHA256SUMS document that lists none of them is [ErrOtherRelease], signed or not.
 	// A document passes if it lists at least one known archive, even if other lines are
-	// forged. An empty SameRelease that is
-	// not nil refuses every package, with or without a document.
+	// forged. An empty SameRelease that is not nil refuses every package.
 	SameRelease []checksum.Hash
 
 	// RequireSignature requires a valid signature even if a hash is accepted. It overrides
@@ -66,9 +65,8 @@ type Policy struct {
 	// AllowAnyName accepts file names that do not match [Evidence.Requested].
 	AllowAnyName bool
 
-	// AllowStamps accepts the h1 of an installed package that an earlier process of this user has
-	// computed, if no file has changed since, as far as the file system tells; see Stamps of
-	// [github.com/tofureg/tofureg/provider/install.Dir]. If false, each process reads the files.
+	// AllowStamps accepts the h1 that an earlier process has computed of an installed package, if no
+	// file seems to have changed since; see [github.com/tofureg/tofureg/provider/install.Dir].
 	AllowStamps bool
 
 	// DropStated leaves [Report.Stated] empty, as Terraform does, and OpenTofu if

@@ -58,9 +58,8 @@ type Report struct {
 	// there are none.
 	Stated []checksum.Hash `json:"stated,omitempty"`
 
-	// Believed is when the h1 in Local was computed, if it is of an earlier call, or with
-	// [Policy.AllowStamps] of another process: no file has changed since then, as far as the file
-	// system tells. It is zero if this call has read the files.
+	// Believed is when an earlier call, or with [Policy.AllowStamps] another process, computed the h1
+	// in Local. It is zero if this call has read the files.
 	Believed time.Time `json:"believed,omitzero"`
 }
 

@@ -36,16 +36,14 @@ var (
 // Dir is a plugin directory with unpacked packages at HOST/NAMESPACE/TYPE/VERSION/OS_ARCH, where
 // HOST is in Unicode. A Dir is safe for concurrent use and must not be copied after the first use.
 //
-// A Dir remembers the h1 of packages. [Dir.Install] and [Installer.Ensure] use it again while no file
-// has changed; the documentation of the package has the rules. Installers that share a Dir as their
-// Cache read each package once.
+// Installers that share a Dir as their Cache hash each package once; see the package documentation.
 type Dir struct {
 	// Path is the directory, or a symbolic link to it. Install creates it if it does not exist.
 	Path string
 
-	// Stamps, if not empty, is a directory where processes of this user keep the h1 of packages for each
-	// other. It is created if it does not exist; other users must not be able to access it. Only calls
-	// with [verify.Policy.AllowStamps] use it. Installer uses that of Cache if there is a Cache.
+	// Stamps, if not empty, is a directory for the h1 of packages that calls with
+	// [verify.Policy.AllowStamps] have computed. It is created if it does not exist; other users must
+	// not be able to access it. An Installer uses that of Cache if there is a Cache.
 	Stamps string
 
 	known stamp.Memory

@@ -23,15 +23,11 @@
 // Signatures and zh hashes cover archives; only h1 hashes cover unpacked directories. If the lock file has the h1 of an installed package, the package is used
 // without a request. Otherwise the archive is downloaded and verified.
 //
-// A package is hashed when it is used, unless a [Dir] has hashed it before and no file has changed since,
-// as far as the file system tells. Then the report says when it was hashed: [verify.Report.Believed]. This
-// is so only on Linux, on ext4, xfs and btrfs, and only if the package and all directories above it
-// belong to this user or root, and no other user can write to them. Elsewhere packages are hashed each time.
-// [Dir.Lookup] always hashes.
-//
-// With [Dir.Stamps] and [verify.Policy.AllowStamps], this holds for later processes of the user, until
-// the next boot and for a week. A package is not believed in the first milliseconds after its installation,
-// so the next run hashes it.
+// A package is hashed when it is used. A [Dir] hashes it once while no file changes, as far as the file
+// system tells, and [verify.Report.Believed] says when: on Linux, on ext4, xfs and btrfs, if only this
+// user and root can write to the package and the directories above it. With [Dir.Stamps] and
+// [verify.Policy.AllowStamps] this holds for later processes of the user, until the next boot and for a
+// week. The first run after an installation hashes, and [Dir.Lookup] always does.
 //
 // All users of a shared cache must trust the users who can write to it: these can change a package
 // after its verification.

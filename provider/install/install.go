@@ -26,10 +26,8 @@ type Options struct {
 	// Copy copies the package if pkg.Dir is set. If false, it is linked if the system permits.
 	Copy bool
 
-	// Sync writes the package to the disk before it gets its name. If false, the power can fail
-	// while the system has not written it yet, and leave a damaged package under its name. Install
-	// and [Installer.Ensure] find the damage by the h1; programs that use packages without comparing
-	// an h1 set Sync.
+	// Sync writes the package to the disk before it gets its name. If false, a power failure can leave
+	// a damaged package, which Install and [Installer.Ensure] find by its h1.
 	Sync bool
 }
 
