@@ -54,7 +54,7 @@ func TestRunning(t *testing.T) {
 	path := write(t, first.Dir, "terraform-provider-alpha_v1.2.0.exe", string(content)) // which also makes the package another one
 	was := strings.Join(names(t, first.Dir), " ")
 	cmd, _ := startProgram(t, path, role{Hold: filepath.Join(t.TempDir(), "some.lock")}, "ready")
-	_, err = d.Install(t.Context(), o.src, o.pkg, install.Options{})
+	_, err := d.Install(t.Context(), o.src, o.pkg, install.Options{})
 	now := names(t, first.Dir)
 	if want := map[bool]string{true: program, false: was}[err == nil]; strings.Join(now, " ") != want {
 		t.Errorf("Install: %v, then the package holds %q, want %q", err, now, want)
