@@ -24,7 +24,8 @@ type Module struct {
 // CLI, the hostname must contain a dot, and not be github.com or bitbucket.org.
 func ParseModule(s string) (Module, error) { return ParseModuleIn(defaultHost, s) }
 
-// ParseModuleIn is like [ParseModule] with host as the default, or [DefaultHost] if zero.
+// ParseModuleIn is like [ParseModule] with host as the default, or [DefaultHost] if zero. The rules
+// for hostnames apply to it, too.
 func ParseModuleIn(host svchost.Hostname, s string) (Module, error) {
 	return parseModule(host, s, s, kindModule)
 }

@@ -186,8 +186,8 @@ func (p Provider) IsZero() bool { return p == Provider{} }
 // cannot be installed or locked.
 func (p Provider) IsLegacy() bool { return p.namespace == legacyNamespace }
 
-// IsBuiltIn reports whether p is part of the CLI, like terraform.io/builtin/terraform. It
-// cannot be installed or locked.
+// IsBuiltIn reports whether p is part of the CLI: whether its namespace is builtin at terraform.io
+// or opentofu.org. It cannot be installed or locked.
 func (p Provider) IsBuiltIn() bool {
 	if p.namespace != builtInNamespace {
 		return false

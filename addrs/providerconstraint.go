@@ -81,7 +81,7 @@ func (c ProviderConstraint) Matcher() func(Version) bool {
 }
 
 // And returns the terms of both, as the CLI combines them. It allows a release that both
-// allow, and a prerelease that one names and the other includes.
+// allow, and a prerelease that a term of one names exactly and all other terms allow.
 func (c ProviderConstraint) And(o ProviderConstraint) ProviderConstraint {
 	switch {
 	case o.IsZero() || c == o:

@@ -40,8 +40,8 @@ func (c *Client) TokenHost(host svchost.Hostname) svchost.Hostname {
 	return target
 }
 
-// Forget removes host, or the target of an alias, from the cache, which other Clients may share. It
-// does not affect running calls of Discover.
+// Forget removes host, or the target of an alias, from the cache, which other Clients may share. Running
+// calls of Discover return what they find, but it is not cached.
 func (c *Client) Forget(host svchost.Hostname) {
 	target := c.TokenHost(host)
 	c.hosts().cache.Forget(func(key hostKey) bool { return key.host == target })

@@ -8,7 +8,8 @@ var (
 	// No stated hash could be compared. See [Policy.AllowUnchecked].
 	ErrUnchecked = errors.New("no hash to check the package against")
 
-	// Signature, SHA256SUMS document or keys are missing. See [Policy.AllowUnsigned].
+	// Signature, SHA256SUMS document or keys are missing. If no hash is stated either, it
+	// may be ErrUnchecked instead. See [Policy.AllowUnsigned].
 	ErrUnsigned = errors.New("package is not signed")
 
 	// The source names an empty SHA256SUMS document or signature.

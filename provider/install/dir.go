@@ -255,7 +255,7 @@ func walk(ctx context.Context, root *os.Root, dir string, levels int, found func
 
 // Prune removes the packages for which keep returns false, and returns them. If keep is nil, it
 // removes none. It also clears the staging directories of dead processes. The targets of symbolic
-// links stay.
+// links stay. A failure does not stop it; the error joins all.
 //
 // Call Prune while no CLI uses the directory. Windows does not remove a package
 // whose program is running.

@@ -87,7 +87,7 @@ type TB interface {
 	Logf(format string, args ...any)
 }
 
-// Check checks a server. Failures are errors of the test, and advice is logged. baseURL is
+// Check checks a server. Failures are errors of the test; advice and skipped checks are logged. baseURL is
 // the https URL of a host, or empty for a mirror. These are the checks:
 //
 //	discovery                is valid JSON with the required services

@@ -49,7 +49,8 @@ type Provider struct {
 	URLs string
 }
 
-// A Release is a version of a provider in a [Registry].
+// A Release is a version of a provider in a [Registry]. Archive, H1 and ZH panic if it does not have
+// the platform.
 type Release struct {
 	p         Provider // with defaults
 	provider  addrs.Provider
@@ -119,7 +120,7 @@ func checkSizes(size int64, files map[string]string) error {
 	return nil
 }
 
-// Filename returns the name of the archive.
+// Filename returns the name of the archive for any platform.
 func (rel *Release) Filename(platform string) string {
 	return "terraform-provider-" + rel.name + "_" + platform + ".zip"
 }

@@ -22,7 +22,7 @@ import (
 )
 
 // Limits bound the cost of reading an archive. Zero means the default, negative means no
-// limit. All names together may have 160 bytes per entry of Entries, and at least 1 MB.
+// limit. All names together may have 160 bytes per entry of Entries, and at least 1 MiB.
 type Limits struct {
 	Package  int64 // bytes of the archive; default 8 GiB
 	Unpacked int64 // bytes of all files; default 16 GiB
