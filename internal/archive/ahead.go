@@ -115,7 +115,7 @@ func (s *stream) keepRest() error {
 	if _, err := s.kept.WriteAt(b, s.at()); err != nil {
 		return err
 	}
-	buf := buffers.Get().(*[256 << 10]byte)
+	buf := buffers.Get().(*[128 << 10]byte)
 	defer buffers.Put(buf)
 	_, err := io.CopyBuffer(io.NewOffsetWriter(s.kept, s.count.n), s.count.r, buf[:])
 	return err

@@ -83,7 +83,7 @@ func existing(name string, err error) error {
 // A copier copies content through one buffer and one hash.
 type copier struct {
 	ctx context.Context
-	buf *[256 << 10]byte
+	buf *[128 << 10]byte
 	sum hash.Hash
 }
 
@@ -94,10 +94,10 @@ type content struct {
 	sum  [sha256.Size]byte
 }
 
-var buffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
+var buffers = sync.Pool{New: func() any { return new([128 << 10]byte) }}
 
 func newCopier(ctx context.Context) *copier {
-	return &copier{ctx: ctx, buf: buffers.Get().(*[256 << 10]byte), sum: sha256.New()}
+	return &copier{ctx: ctx, buf: buffers.Get().(*[128 << 10]byte), sum: sha256.New()}
 }
 
 func (c *copier) release() { buffers.Put(c.buf) }
@@ -110,7 +110,13 @@ func (c *copier) copy(w io.Writer, r io.Reader, allow func(size int64) error) (g
 		if c.ctx.Err() != nil {
 			return got, fault.Ended(c.ctx)
 		}
-		n, err := r.Read(c.buf[:])
+		// Large writes pay: Linux allocates their pages together.
+		n := 0
+		for n < len(c.buf) && err == nil {
+			var more int
+			more, err = r.Read(c.buf[n:])
+			n += more
+		}
 		got.size += int64(n)
 		if err := allow(got.size); err != nil {
 			return got, err

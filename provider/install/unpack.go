@@ -118,7 +118,8 @@ func (u *unpacking) complete(ctx context.Context, size int64) ([]archive.File, e
 }
 
 // A queue passes bytes from the goroutine that receives an archive to the one that unpacks it. It is
-// an [io.Pipe] with a buffer, because the pieces that arrive are small.
+// an [io.Pipe] with a buffer, because the pieces that arrive are small. With a [bufio.Writer] before an
+// io.Pipe, only one side has a buffer at a time: one provider takes 0.26 s instead of 0.20 s.
 type queue struct {
 	mu      sync.Mutex
 	changed sync.Cond
