@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -138,9 +137,11 @@ type (
 	}
 )
 
-// UnmarshalJSON implements [json.Unmarshaler].
+// UnmarshalJSON implements [encoding/json.Unmarshaler].
 func (t *wireText) UnmarshalJSON(data []byte) error {
-	_ = json.Unmarshal(data, (*string)(t))
+	if data[0] == '"' {
+		*t = wireText(httpx.Unquote(data))
+	}
 	return nil
 }
 

@@ -213,7 +213,7 @@ func Members(object []byte) iter.Seq[Member] {
 			}
 			m := Member{At: i}
 			i = stringEnd(object, i)
-			m.Name = memberName(object[m.At:i])
+			m.Name = Unquote(object[m.At:i])
 			for bytes.IndexByte([]byte(": \t\r\n"), object[i]) >= 0 {
 				i++
 			}
@@ -226,8 +226,8 @@ func Members(object []byte) iter.Seq[Member] {
 	}
 }
 
-// memberName returns the value of a valid JSON string.
-func memberName(quoted []byte) (s string) {
+// Unquote returns the value of a valid JSON string in valid UTF-8.
+func Unquote(quoted []byte) (s string) {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return string(quoted[1 : len(quoted)-1])
 	}
