@@ -60,7 +60,7 @@ func ExactProviderConstraint(v Version) ProviderConstraint {
 	return ProviderConstraint{v.String()}
 }
 
-// Allows reports whether c allows v.
+// Allows reports whether c allows v, which is never so for the zero Version.
 func (c ProviderConstraint) Allows(v Version) bool { return c.Matcher()(v) }
 
 // Matcher returns [ProviderConstraint.Allows], faster for many versions and safe for concurrent

@@ -130,7 +130,8 @@ func (s *Sums) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Equal reports whether s and o list the same files with the same digests.
+// Equal reports whether s and o list the same files with the same digests, or are both nil. No
+// other method accepts nil.
 func (s *Sums) Equal(o *Sums) bool {
 	return s == o || s != nil && o != nil && maps.Equal(s.hashes, o.hashes)
 }

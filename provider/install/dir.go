@@ -130,8 +130,8 @@ type Installed struct {
 	Fetched int64 `json:"fetched,omitempty"`
 }
 
-// PathOf returns the path of the package below d.Path, installed or not. It is "" if
-// p, v or on is zero.
+// PathOf returns the path of the package below d.Path, installed or not. It is "" if p, v or on is
+// zero. On Windows nothing can be installed there if the host of p has a port.
 func (d *Dir) PathOf(p addrs.Provider, v addrs.Version, on addrs.Platform) string {
 	name := nameOf(p, v, on)
 	if name == "" {

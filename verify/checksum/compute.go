@@ -21,8 +21,9 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// Limits bound the cost of reading an archive. Zero means the default, negative means no
-// limit. All names together may have 160 bytes per entry of Entries, and at least 1 MiB.
+// Limits bound the cost of reading an archive; errors beyond them wrap
+// [github.com/tofureg/tofureg/failure.ErrTooLarge]. Zero means the default, negative no limit. All
+// names together may have 160 bytes per entry of Entries, and at least 1 MiB.
 type Limits struct {
 	Package  int64 // bytes of the archive; default 8 GiB
 	Unpacked int64 // bytes of all files; default 16 GiB
