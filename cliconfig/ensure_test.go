@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,9 +35,9 @@ func installer(t *testing.T, cfg *cliconfig.Config) *install.Installer {
 	return cfg.Installer(filepath.Join(t.TempDir(), "providers"))
 }
 
-func ensure(t *testing.T, in *install.Installer, p addrs.Provider, lock *lockfile.File) (*install.Result, error) {
+func ensure(t *testing.T, in *install.Installer, p addrs.Provider) (*install.Result, error) {
 	t.Helper()
-	return in.Ensure(t.Context(), map[addrs.Provider]addrs.ProviderConstraint{p: {}}, lock)
+	return in.Ensure(t.Context(), map[addrs.Provider]addrs.ProviderConstraint{p: {}}, nil)
 }
 
 func noKeys(p *regtest.Provider) { p.Keys = []*regtest.Key{} }
@@ -147,9 +146,7 @@ func TestTrust(t *testing.T) {
 			if c.fault.Kind != 0 {
 				reg.AddFault(c.fault)
 			}
-			cfg := installation(t, c.methods, c.env)
-			cfg.HTTP = reg.Client()
-			result, err := ensure(t, installer(t, cfg), c.p, nil)
+			result, err := ensure(t, installer(t, installation(t, reg, c.methods, c.env)), c.p)
 			if c.err != nil {
 				_, mismatch := errors.AsType[*checksum.MismatchError](err)
 				if c.err == errMismatch && !mismatch || c.err != errMismatch && !errors.Is(err, c.err) {
@@ -169,10 +166,11 @@ func TestTrust(t *testing.T) {
 }
 
 const (
-	realHost   = "host \"{HOST}\" {\n  services = {\n    \"providers.v1\" = \"https://{REGISTRY}/v1/providers/\"\n  }\n}\n"
-	realMirror = "  network_mirror {\n    url = \"https://{MIRROR}/mirror/\"\n  }\n"
-	realDir    = "  filesystem_mirror {\n    path = \"{DIR}\"\n  }\n"
-	realNone   = "  filesystem_mirror {\n    path = \"{HOME}/project\"\n  }\n"
+	realHost      = "host \"{HOST}\" {\n  services = {\n    \"providers.v1\" = \"https://{REGISTRY}/v1/providers/\"\n  }\n}\n"
+	realMirror    = "  network_mirror {\n    url = \"https://{MIRROR}/mirror/\"\n  }\n"
+	realDir       = "  filesystem_mirror {\n    path = \"{DIR}\"\n  }\n"
+	realNotDirect = "  direct {\n    exclude = [\"{HOST}/*/*\"]\n  }\n"
+	realNone      = "  filesystem_mirror {\n    path = \"{HOME}/project\"\n  }\n"
 )
 
 // An installCase is a realCase in which the init command and an Installer install a
@@ -190,31 +188,23 @@ type installCase struct {
 func installCases() []installCase {
 	past, strange := keyed(oldKey(), nil), keyed(newKey(), newKey())
 	corrupt := regtest.Fault{Kind: regtest.Archive, Corrupt: true}
-	unsigned := realCase{edit: noKeys}
-	inDir := realCase{none: true}
-	named := realCase{portless: true, edit: noKeys}
 	return []installCase{
 		{realCase: realCase{name: "signed"}},
 		{realCase: realCase{name: "signed, official", official: true}, more: realHost},
-		{realCase: unsigned.as("no keys"), fails: true},
-		{realCase: unsigned.as("no keys beside a directory"), methods: realNone + direct, fails: true},
+		{realCase: realCase{name: "no keys", edit: noKeys}, fails: true},
+		{realCase: realCase{name: "no keys beside a directory", edit: noKeys}, methods: realNone + direct, fails: true},
 		{realCase: realCase{name: "expired", edit: past}},
 		{realCase: realCase{name: "stranger", edit: strange}, fails: true},
 		{realCase: realCase{name: "stranger beside a directory", edit: strange}, methods: realNone + direct, fails: true},
-		{realCase: named.as("mirror"), methods: realMirror},
-		{realCase: named.as("mirror without hashes"), methods: realMirror, fault: noHashes()},
-		{realCase: named.as("mirror, corrupt"), methods: realMirror, fault: corrupt, fails: true},
-		{realCase: inDir.as("packed directory"), methods: realDir},
-		{realCase: inDir.as("unpacked directory"), methods: realDir, unpack: true},
+		{realCase: realCase{name: "mirror", portless: true, edit: noKeys}, methods: realMirror},
+		{realCase: realCase{name: "mirror without hashes", portless: true, edit: noKeys}, methods: realMirror, fault: noHashes()},
+		{realCase: realCase{name: "mirror, corrupt", portless: true, edit: noKeys}, methods: realMirror, fault: corrupt, fails: true},
+		{realCase: realCase{name: "packed directory", none: true}, methods: realDir},
+		{realCase: realCase{name: "unpacked directory", none: true}, methods: realDir, unpack: true},
 		{unused: true, realCase: realCase{name: "override"}, methods: "  dev_overrides {\n    \"{HOST}/acme/alpha\" = \"{HOME}/project\"\n  }\n" + direct},
-		{realCase: realCase{name: "no method"}, methods: "  direct {\n    exclude = [\"{HOST}/*/*\"]\n  }\n", fails: true},
+		{realCase: realCase{name: "no method"}, methods: realNotDirect, fails: true},
 		{realCase: realCase{name: "plugin cache", files: map[string]string{"cache/.keep": ""}}, more: "plugin_cache_dir = \"$HOME/cache\"\n"},
 	}
-}
-
-func (c realCase) as(name string) realCase {
-	c.name = name
-	return c
 }
 
 // TestRealInstall compares whether a package is accepted, and its hashes in the lock file.
@@ -238,15 +228,10 @@ func TestRealInstall(t *testing.T) {
 }
 
 func (c installCase) compare(t *testing.T, program string) {
-	config := c.more
+	c.main = c.more
 	if c.methods != "" {
-		config += "provider_installation {\n" + c.methods + "}\n"
+		c.main += "provider_installation {\n" + c.methods + "}\n"
 	}
-	c.files = maps.Clone(c.files)
-	if c.files == nil {
-		c.files = map[string]string{}
-	}
-	c.files[".terraformrc"] = config
 	w := newWorld(t, c.realCase)
 	if c.fault.Kind != 0 {
 		w.mirror.AddFault(c.fault)
@@ -320,7 +305,7 @@ func (w *world) unpackDirectory(t *testing.T) {
 	t.Helper()
 	cfg := load(t, w.system)
 	in := installer(t, cfg)
-	must.Get(ensure(t, in, w.alpha, nil))(t)
+	must.Get(ensure(t, in, w.alpha))(t)
 	dir := cfg.Methods()[0].Location
 	must.Do(t, errors.Join(os.RemoveAll(dir), os.Rename(in.Dir.Path, dir)))
 }
@@ -329,10 +314,7 @@ func (w *world) unpackDirectory(t *testing.T) {
 func TestInstallersShareTheCache(t *testing.T) {
 	t.Parallel()
 	cache := t.TempDir()
-	cfg, err := cliconfig.Load(cliconfig.System{Environ: []string{"TF_PLUGIN_CACHE_DIR=" + cache}, Home: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := load(t, cliconfig.System{Environ: []string{"TF_PLUGIN_CACHE_DIR=" + cache}, Home: t.TempDir()})
 	first, second := installer(t, cfg), installer(t, cfg)
 	if first.Cache == nil || first.Cache.Path != cache || first.Cache != second.Cache || first.Dir == second.Dir {
 		t.Errorf("installers have the caches %+v and %+v, want one with path %s", first.Cache, second.Cache, cache)
@@ -359,10 +341,7 @@ func TestStamps(t *testing.T) {
 			continue // the paths of this test are those of Windows
 		}
 		test.sys.Environ = append(test.sys.Environ, "TF_PLUGIN_CACHE_DIR="+cache)
-		cfg, err := cliconfig.Load(test.sys)
-		if err != nil {
-			t.Fatal(name, err)
-		}
+		cfg := load(t, test.sys)
 		cfg.Stamps = test.stamps
 		in := installer(t, cfg)
 		if in.Dir.Stamps != test.want || in.Cache.Stamps != test.want || in.Policy(official).AllowStamps != test.stamps {

@@ -3,12 +3,9 @@ package cliconfig_test
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"log"
 	"os"
 	"path/filepath"
-	"strings"
-	"testing/fstest"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
@@ -19,14 +16,7 @@ import (
 
 // exampleSystem returns a System with these files. Programs call [cliconfig.Host] instead.
 func exampleSystem(files map[string]string, environ ...string) cliconfig.System {
-	fsys := fstest.MapFS{}
-	for name, text := range files {
-		fsys[name] = &fstest.MapFile{Data: []byte(text)}
-	}
-	return cliconfig.System{
-		GOOS: "linux", GOARCH: "amd64", Home: "/home/alice", Environ: environ,
-		Open: func(name string) (fs.File, error) { return fsys.Open(strings.TrimPrefix(name, "/")) },
-	}
+	return cliconfig.System{GOOS: "linux", GOARCH: "amd64", Home: "/home/alice", Environ: environ, Open: fakeFiles(files)}
 }
 
 // Download a provider from the mirror that the user has configured, with the policy of the

@@ -30,12 +30,13 @@ var (
 	here  = addrs.CurrentPlatform()
 )
 
-// installation loads a configuration with a block provider_installation.
-func installation(t *testing.T, block string, environ ...string) *cliconfig.Config {
+// installation loads a configuration with a block provider_installation, for requests to reg.
+func installation(t *testing.T, reg *regtest.Registry, block string, environ ...string) *cliconfig.Config {
 	t.Helper()
 	sys := home(t, map[string]string{".tofurc": "provider_installation {\n" + block + "}\n"})
 	sys.Environ = environ
 	cfg := load(t, sys)
+	cfg.HTTP = reg.Client()
 	return cfg
 }
 
@@ -83,8 +84,7 @@ const both = "network_mirror {\n  url = \"https://mirror.example.com/mirror/\"\n
 func TestMethods(t *testing.T) {
 	t.Parallel()
 	reg := registryOf(alpha, beta)
-	cfg := installation(t, both)
-	cfg.HTTP = reg.Client()
+	cfg := installation(t, reg, both)
 	for p, via := range map[addrs.Provider]string{alpha: "direct", beta: "network_mirror https://mirror.example.com/mirror/"} {
 		pkg, err := get(t, cfg, p)
 		if err != nil || pkg.Via != via {
@@ -104,8 +104,7 @@ func TestOCI(t *testing.T) {
 	reg := registryOf(alpha, beta)
 	const block = "oci_mirror {\n  repository_template = \"oci.example.com/acme/${type}\"\n  include = [\"registry.example.com/acme/*\"]\n}\ndirect {}\n"
 
-	cfg := installation(t, block)
-	cfg.HTTP = reg.Client()
+	cfg := installation(t, reg, block)
 	if _, err := get(t, cfg, alpha); !errors.Is(err, cliconfig.ErrNoOCI) || errors.Is(err, provider.ErrNotFound) {
 		t.Errorf("without a fetcher: %v", err)
 	}
@@ -114,14 +113,14 @@ func TestOCI(t *testing.T) {
 	}
 
 	broken := errors.New("the fetcher is broken")
-	cfg = installation(t, block)
-	cfg.HTTP, cfg.OCI = reg.Client(), func(*cliconfig.Method) (provider.Source, error) { return nil, broken }
+	cfg = installation(t, reg, block)
+	cfg.OCI = func(*cliconfig.Method) (provider.Source, error) { return nil, broken }
 	if _, err := get(t, cfg, alpha); !errors.Is(err, broken) {
 		t.Errorf("with a broken fetcher: %v", err)
 	}
 
-	cfg = installation(t, block)
-	cfg.HTTP, cfg.OCI = reg.Client(), func(*cliconfig.Method) (provider.Source, error) {
+	cfg = installation(t, reg, block)
+	cfg.OCI = func(*cliconfig.Method) (provider.Source, error) {
 		return nil, fmt.Errorf("%w: no key for %w", broken, provider.ErrNoVersion)
 	}
 	_, versionsErr := cfg.ProviderSource().ProviderVersions(t.Context(), alpha)
@@ -137,9 +136,9 @@ func TestOCI(t *testing.T) {
 		t.Errorf("the registry was asked for the package: %v", asked)
 	}
 
-	cfg = installation(t, strings.Replace(block, "acme/*", "acme/alpha", 1)+"")
+	cfg = installation(t, reg, strings.Replace(block, "acme/*", "acme/alpha", 1))
 	asked := ""
-	cfg.HTTP, cfg.OCI = reg.Client(), func(m *cliconfig.Method) (provider.Source, error) {
+	cfg.OCI = func(m *cliconfig.Method) (provider.Source, error) {
 		asked += m.Repository(alpha)
 		return &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}, nil
 	}
@@ -200,8 +199,7 @@ func TestImplicitGone(t *testing.T) {
 func TestMissingDirectory(t *testing.T) {
 	t.Parallel()
 	reg := registryOf(alpha, beta)
-	cfg := installation(t, "filesystem_mirror {\n  path = \"none\"\n  include = [\"registry.example.com/acme/beta\"]\n}\ndirect {}\n")
-	cfg.HTTP = reg.Client()
+	cfg := installation(t, reg, "filesystem_mirror {\n  path = \"none\"\n  include = [\"registry.example.com/acme/beta\"]\n}\ndirect {}\n")
 	if _, err := get(t, cfg, alpha); err != nil {
 		t.Error(err)
 	}
@@ -230,10 +228,9 @@ func TestRetries(t *testing.T) {
 		for _, method := range []string{"direct {\n", "network_mirror {\n  url = \"https://mirror.example.com/mirror/\"\n"} {
 			t.Run(c.name+" "+method[:6], func(t *testing.T) {
 				t.Parallel()
-				cfg := installation(t, method+c.rest, c.environ...)
 				synctest.Test(t, func(t *testing.T) {
 					reg := registryOf(alpha)
-					cfg.HTTP = reg.Client()
+					cfg := installation(t, reg, method+c.rest, c.environ...)
 					reg.AddFault(regtest.Fault{Kind: regtest.Archive, Status: 503})
 					if _, err := get(t, cfg, alpha); err == nil || reg.Count(regtest.Archive) != c.archives {
 						t.Errorf("%d requests for the archive, want %d: %v", reg.Count(regtest.Archive), c.archives, err)
@@ -259,8 +256,8 @@ func TestUserAgent(t *testing.T) {
 	t.Parallel()
 	for _, own := range []string{"", "tool/1.0"} {
 		reg := registryOf(alpha)
-		cfg := installation(t, "direct {}\n", "TF_APPEND_USER_AGENT=ci/2.0")
-		cfg.HTTP, cfg.UserAgent = reg.Client(), own
+		cfg := installation(t, reg, "direct {}\n", "TF_APPEND_USER_AGENT=ci/2.0")
+		cfg.UserAgent = own
 		must.Get(get(t, cfg, alpha))(t)
 		for _, q := range reg.Requests() {
 			first := own
@@ -278,8 +275,7 @@ func TestUserAgent(t *testing.T) {
 func TestNames(t *testing.T) {
 	t.Parallel()
 	reg := registryOf(alpha)
-	cfg := installation(t, "filesystem_mirror {\n  path = \"a > b\"\n  include = [\"x/y\"]\n}\ndirect {\n  exclude = [\"registry.example.com/*/*\"]\n}\ndirect {}\n")
-	cfg.HTTP = reg.Client()
+	cfg := installation(t, reg, "filesystem_mirror {\n  path = \"a > b\"\n  include = [\"x/y\"]\n}\ndirect {\n  exclude = [\"registry.example.com/*/*\"]\n}\ndirect {}\n")
 	pkg, err := get(t, cfg, alpha)
 	if err != nil || pkg.Via != "direct #2" {
 		t.Errorf("%v, %v", pkg, err)
@@ -322,8 +318,7 @@ func TestVetoHost(t *testing.T) {
 			for _, p := range []addrs.Provider{alpha, beta} {
 				add(reg, p, func(p *regtest.Provider) { p.Origin = "https://files.example.com" })
 			}
-			cfg := installation(t, both, environ...)
-			cfg.HTTP = reg.Client()
+			cfg := installation(t, reg, both, environ...)
 			var mu sync.Mutex
 			var asked []string
 			cfg.VetoHost = func(host string) error {
@@ -354,8 +349,8 @@ func TestVetoHost(t *testing.T) {
 		t.Parallel()
 		errVeto := errors.New("not this one")
 		reg := regtest.New("registry.example.com")
-		cfg := installation(t, both)
-		cfg.HTTP, cfg.VetoHost = reg.Client(), func(string) error { return errVeto }
+		cfg := installation(t, reg, both)
+		cfg.VetoHost = func(string) error { return errVeto }
 		for _, p := range []addrs.Provider{alpha, beta} {
 			if _, err := get(t, cfg, p); !errors.Is(err, errVeto) {
 				t.Errorf("%s: %v, want the veto", p, err)

@@ -21,9 +21,8 @@ func TestDefaultHost(t *testing.T) {
 		"registry.opentofu.org": exampleSystem(nil),
 		"registry.terraform.io": {GOOS: "linux", Home: "/home/alice", Terraform: true, Open: exampleSystem(nil).Open},
 	} {
-		cfg, err := cliconfig.Load(sys)
-		if err != nil || cfg.DefaultHost().String() != want {
-			t.Errorf("%v, %v; want %s", cfg, err, want)
+		if host := load(t, sys).DefaultHost(); host.String() != want {
+			t.Errorf("default host %s, want %s", host, want)
 		}
 	}
 	if host := new(cliconfig.Config).DefaultHost(); host != addrs.DefaultHost() {
@@ -110,9 +109,9 @@ func TestZero(t *testing.T) {
 	if len(cfg.Methods()) != 1 || len(cfg.Files()) != 0 || len(cfg.DevOverrides()) != 0 || cfg.PluginCacheDir() != "" {
 		t.Error("the zero Config is not empty")
 	}
-	loaded, err := cliconfig.Load(cliconfig.System{GOOS: "linux", Open: fakeFiles(nil)})
-	if err != nil || len(loaded.Files()) != 0 || len(loaded.Methods()) != 1 {
-		t.Errorf("%v", err)
+	loaded := load(t, cliconfig.System{GOOS: "linux", Open: fakeFiles(nil)})
+	if len(loaded.Files()) != 0 || len(loaded.Methods()) != 1 {
+		t.Errorf("a system without files: files %q, methods %v", loaded.Files(), loaded.Methods())
 	}
 	if _, err := loaded.Store(hostA); err == nil {
 		t.Error("Store succeeds without a home directory")
@@ -133,10 +132,7 @@ func TestUnopenedMainFile(t *testing.T) {
 			}
 			return none(name)
 		}
-		config, err := cliconfig.Load(sys)
-		if err != nil {
-			t.Fatalf("%s: Load: %v", sys.GOOS, err)
-		}
+		config := load(t, sys)
 		if w := config.Warnings(); len(w) != 1 || !strings.Contains(w[0].Error(), "cannot be opened and is ignored") || len(config.Files()) > 0 {
 			t.Errorf("%s: warnings %v, files %v; want one warning and no file", sys.GOOS, w, config.Files())
 		}

@@ -30,6 +30,7 @@ type realCase struct {
 	name   string
 	only   string            // the CLI that supports the settings, or "" for both
 	env    []string          // with {HOME} for the home directory
+	main   string            // .terraformrc
 	files  map[string]string // by paths in the home directory; the project is in "work"
 	mirror string            // path of the mirror directory in the home directory
 	want   string            // an expected request: server, kind and token
@@ -50,89 +51,65 @@ func credentials(host, token string) string {
 	return fmt.Sprintf("credentials %q {\n  token = %q\n}\n", host, token)
 }
 
+var fromBlock = credentials("{HOST}", "from-block")
+
+const fromJSON = `{"credentials": {"{HOST}": {"token": "from-json"}}}`
+
 var realCases = []realCase{
 	{name: "nothing", want: "registry discovery"},
 	{name: "variable", env: []string{"TF_TOKEN_{HOST}=from-variable"}, want: "registry discovery Bearer from-variable"},
-	{name: "block", files: map[string]string{".terraformrc": credentials("{HOST}", "from-block")}, want: "registry discovery Bearer from-block"},
+	{name: "block", main: fromBlock, want: "registry discovery Bearer from-block"},
+	{name: "variable before block", env: []string{"TF_TOKEN_{HOST}=from-variable"}, main: fromBlock, want: "registry discovery Bearer from-variable"},
 	{
-		name: "variable before block", env: []string{"TF_TOKEN_{HOST}=from-variable"},
-		files: map[string]string{".terraformrc": credentials("{HOST}", "from-block")}, want: "registry discovery Bearer from-variable",
-	},
-	{
-		name: "directory before main file",
+		name: "directory before main file", main: fromBlock,
 		files: map[string]string{
-			".terraformrc":                         credentials("{HOST}", "from-block"),
 			".terraform.d/a.tfrc":                  credentials("{HOST}", "from-a"),
-			".terraform.d/credentials.tfrc.json":   `{"credentials": {"{HOST}": {"token": "from-json"}}}`,
+			".terraform.d/credentials.tfrc.json":   fromJSON,
 			".terraform.d/ignored.json":            `{"credentials": {"{HOST}": {"token": "ignored"}}}`,
 			".terraform.d/plugins/unrelated/a.txt": "",
 		},
 		want: "registry discovery Bearer from-json",
 	},
+	{name: "helper", main: helperConfig, files: map[string]string{helperPath: helperProgram}, want: "registry discovery Bearer from-helper"},
 	{
-		name: "helper", files: map[string]string{".terraformrc": helperConfig, helperPath: helperProgram},
-		want: "registry discovery Bearer from-helper",
-	},
-	{
-		name:  "helper of a version",
-		files: map[string]string{".terraformrc": helperConfig, helperPath: "#!/bin/sh\nexit 1\n", helperPath + "_v1.0.0": helperProgram},
+		name: "helper of a version", main: helperConfig,
+		files: map[string]string{helperPath: "#!/bin/sh\nexit 1\n", helperPath + "_v1.0.0": helperProgram},
 		want:  "registry discovery Bearer from-helper",
 	},
 	{
-		name:  "helper with a dot",
-		files: map[string]string{".terraformrc": strings.Replace(helperConfig, "spy", "a.spy", 1), strings.Replace(helperPath, "spy", "a.spy", 1): helperProgram},
+		name: "helper with a dot", main: strings.Replace(helperConfig, "spy", "a.spy", 1),
+		files: map[string]string{strings.Replace(helperPath, "spy", "a.spy", 1): helperProgram},
 		want:  "registry discovery Bearer from-helper",
 	},
 	{
-		name:  "helper in capitals",
-		files: map[string]string{".terraformrc": strings.Replace(helperConfig, "spy", "SPY", 1), helperPath: helperProgram},
-		want:  "registry discovery",
+		name: "helper in capitals", main: strings.Replace(helperConfig, "spy", "SPY", 1),
+		files: map[string]string{helperPath: helperProgram}, want: "registry discovery",
 	},
 	{
-		name:  "helper by a path",
-		files: map[string]string{".terraformrc": strings.Replace(helperConfig, "spy", "../spy", 1), helperPath: helperProgram, ".terraform.d/spy": helperProgram},
-		want:  "registry discovery",
+		name: "helper by a path", main: strings.Replace(helperConfig, "spy", "../spy", 1),
+		files: map[string]string{helperPath: helperProgram, ".terraform.d/spy": helperProgram}, want: "registry discovery",
 	},
 	{
-		name:  "block without token before helper",
-		files: map[string]string{".terraformrc": helperConfig + "credentials \"{HOST}\" {}\n", helperPath: helperProgram},
-		want:  "registry discovery",
+		name: "block without token before helper", main: helperConfig + "credentials \"{HOST}\" {}\n",
+		files: map[string]string{helperPath: helperProgram}, want: "registry discovery",
 	},
 	{
-		name: "named file", env: []string{"TF_CLI_CONFIG_FILE={HOME}/ci.tfrc"},
-		files: map[string]string{
-			"ci.tfrc": "", ".terraformrc": credentials("{HOST}", "from-block"),
-			".terraform.d/credentials.tfrc.json": `{"credentials": {"{HOST}": {"token": "from-json"}}}`,
-		},
-		want: "registry discovery",
+		name: "named file", env: []string{"TF_CLI_CONFIG_FILE={HOME}/ci.tfrc"}, main: fromBlock,
+		files: map[string]string{"ci.tfrc": "", ".terraform.d/credentials.tfrc.json": fromJSON}, want: "registry discovery",
 	},
-	{
-		name: "missing named file", env: []string{"TF_CLI_CONFIG_FILE={HOME}/none.tfrc"},
-		files: map[string]string{".terraformrc": credentials("{HOST}", "from-block")},
-		want:  "registry discovery",
-	},
+	{name: "missing named file", env: []string{"TF_CLI_CONFIG_FILE={HOME}/none.tfrc"}, main: fromBlock, want: "registry discovery"},
 	{
 		name: "network mirror", portless: true,
-		files: map[string]string{
-			".terraformrc": "provider_installation {\n  network_mirror {\n    url = \"https://{MIRROR}/mirror/\"\n  }\n}\n" +
-				credentials("{HOST}", "from-block") + credentials("{MIRROR}", "for-mirror"),
-		},
+		main: "provider_installation {\n" + realMirror + "}\n" + fromBlock + credentials("{MIRROR}", "for-mirror"),
 		want: "mirror mirror index Bearer for-mirror",
 	},
 	{
 		name: "mirror for others",
-		files: map[string]string{
-			".terraformrc": "provider_installation {\n  network_mirror {\n    url = \"https://{MIRROR}/mirror/\"\n    exclude = [\"{HOST}/*/*\"]\n  }\n" +
-				"  direct {\n    include = [\"{HOST}/acme/*\"]\n  }\n}\n",
-		},
+		main: "provider_installation {\n  network_mirror {\n    url = \"https://{MIRROR}/mirror/\"\n    exclude = [\"{HOST}/*/*\"]\n  }\n" +
+			"  direct {\n    include = [\"{HOST}/acme/*\"]\n  }\n}\n",
 		want: "registry discovery",
 	},
-	{
-		name: "filesystem mirror", none: true,
-		files: map[string]string{
-			".terraformrc": "provider_installation {\n  filesystem_mirror {\n    path = \"{DIR}\"\n  }\n  direct {\n    exclude = [\"{HOST}/*/*\"]\n  }\n}\n",
-		},
-	},
+	{name: "filesystem mirror", none: true, main: "provider_installation {\n" + realDir + realNotDirect + "}\n"},
 	{name: "implicit directory", mirror: ".terraform.d/plugins", none: true},
 	{name: "directory of the project", mirror: "work/terraform.d/plugins", none: true},
 	{name: "shared directory", mirror: "data/terraform/plugins", env: []string{"XDG_DATA_DIRS={HOME}/data"}, none: true},
@@ -145,11 +122,8 @@ var realCases = []realCase{
 		want: "mirror mirror index Bearer for-mirror",
 	},
 	{
-		name: "services",
-		files: map[string]string{
-			".terraformrc": "host \"{HOST}\" {\n  services = {\n    \"providers.v1\" = \"https://{MIRROR}/v1/providers/\"\n  }\n}\n" + credentials("{HOST}", "from-block"),
-		},
-		want: "mirror versions Bearer from-block",
+		name: "services", want: "mirror versions Bearer from-block",
+		main: "host \"{HOST}\" {\n  services = {\n    \"providers.v1\" = \"https://{MIRROR}/v1/providers/\"\n  }\n}\n" + fromBlock,
 	},
 	{
 		name: "places of OpenTofu", only: "terraform", env: []string{"XDG_CONFIG_HOME={HOME}/xdg", "XDG_DATA_HOME={HOME}/data"},
@@ -159,8 +133,14 @@ var realCases = []realCase{
 		},
 		want: "registry discovery",
 	},
-	{name: "tofurc", only: "tofu", files: map[string]string{".tofurc": credentials("{HOST}", "from-tofurc"), ".terraformrc": credentials("{HOST}", "x")}, want: "registry discovery Bearer from-tofurc"},
-	{name: "XDG", only: "tofu", env: []string{"XDG_CONFIG_HOME={HOME}/xdg"}, files: map[string]string{"xdg/opentofu/tofurc": credentials("{HOST}", "from-xdg")}, want: "registry discovery Bearer from-xdg"},
+	{
+		name: "tofurc", only: "tofu", main: fromBlock,
+		files: map[string]string{".tofurc": credentials("{HOST}", "from-tofurc")}, want: "registry discovery Bearer from-tofurc",
+	},
+	{
+		name: "XDG", only: "tofu", env: []string{"XDG_CONFIG_HOME={HOME}/xdg"},
+		files: map[string]string{"xdg/opentofu/tofurc": credentials("{HOST}", "from-xdg")}, want: "registry discovery Bearer from-xdg",
+	},
 }
 
 // TestRealClient runs the CLI and this package with the same configurations and
@@ -200,9 +180,13 @@ type world struct {
 
 func compareReal(t *testing.T, program string, c realCase) {
 	w := newWorld(t, c)
-	w.ours(t)
+	cfg := load(t, w.system)
+	cfg.HTTP = w.http
+	must.Get(get(t, cfg, w.alpha))(t)
 	ours := w.seen()
-	w.theirs(t, program)
+	if _, out, err := w.init(t, program); err != nil {
+		t.Fatalf("%s: %v\n%s", program, err, out)
+	}
 	theirs := w.seen()
 	if diff := cmp.Diff(theirs, ours); diff != "" {
 		t.Errorf("-%s +tofureg\n%s", program, diff)
@@ -255,6 +239,9 @@ func newWorld(t *testing.T, c realCase) *world {
 		fillMirror(t, at, w.http, w.alpha, "1.2.0")
 		w.registry.Reset()
 	}
+	if c.main != "" {
+		write(t, filepath.Join(home, ".terraformrc"), fill.Replace(c.main))
+	}
 	for name, text := range c.files {
 		write(t, filepath.Join(home, fill.Replace(name)), fill.Replace(text))
 	}
@@ -274,22 +261,6 @@ func serve(t *testing.T, reg *regtest.Registry) *regtest.Server {
 	srv := must.Get(reg.ServeTLS())(t)
 	t.Cleanup(srv.Close)
 	return srv
-}
-
-// ours downloads the provider with this package.
-func (w *world) ours(t *testing.T) {
-	t.Helper()
-	cfg := load(t, w.system)
-	cfg.HTTP = w.http
-	must.Get(get(t, cfg, w.alpha))(t)
-}
-
-// theirs installs the provider with the CLI.
-func (w *world) theirs(t *testing.T, program string) {
-	t.Helper()
-	if _, out, err := w.init(t, program); err != nil {
-		t.Fatalf("%s: %v\n%s", program, err, out)
-	}
 }
 
 // seen returns the distinct requests since its last call.

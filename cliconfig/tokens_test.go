@@ -51,9 +51,7 @@ func save(t *testing.T, cfg *cliconfig.Config, host svchost.Hostname) {
 // forget removes the token of host.
 func forget(t *testing.T, cfg *cliconfig.Config, host svchost.Hostname) {
 	t.Helper()
-	if err := storeOf(t, cfg, host).Forget(t.Context(), host); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, storeOf(t, cfg, host).Forget(t.Context(), host))
 }
 
 func wantToken(t *testing.T, cfg *cliconfig.Config, host svchost.Hostname, want string) {
@@ -108,17 +106,12 @@ forget) rm -f "$SPY/kept" ;;
 esac
 `
 
-func needShell(t *testing.T) {
-	t.Helper()
-	if runtime.GOOS == "windows" {
-		t.Skip("skipped: the helper is a shell script")
-	}
-}
-
 // TestHelper runs a real helper, with the environment of the System.
 func TestHelper(t *testing.T) {
 	t.Parallel()
-	needShell(t)
+	if runtime.GOOS == "windows" {
+		t.Skip("skipped: the helper is a shell script")
+	}
 	dir := t.TempDir()
 	sys := home(t, map[string]string{
 		".tofurc":                            "credentials_helper \"spy\" {\n  args = [\"--vault\"]\n}\n" + credentials("a.test", "from-block"),
