@@ -83,7 +83,7 @@ func (h Helper) failed(verb string, host svchost.Hostname, stderr string, err er
 // String describes the program.
 func (h Helper) String() string { return fmt.Sprintf("credentials helper %q", h.Path) }
 
-// A HelperError is the error of a [Helper], without the token and the output.
+// A HelperError is the error of a [Helper], without the token and the standard output.
 type HelperError struct {
 	Verb string // "get", "store" or "forget"
 	// Stderr is the error output: one line of printable characters, at most 512 bytes,

@@ -31,7 +31,8 @@ type Address struct {
 // in a registry, and [ParseLocation] parses any other. The error is an [*addrs.ParseError].
 func ParseAddress(s string) (Address, error) { return ParseAddressIn(svchost.Hostname{}, s) }
 
-// ParseAddressIn is [ParseAddress] with host as in [addrs.ParseModuleSourceIn].
+// ParseAddressIn is [ParseAddress] with host as the registry of addresses without a host, or
+// [addrs.DefaultHost] if zero.
 func ParseAddressIn(host svchost.Hostname, s string) (Address, error) {
 	if isRelativePath(s) && s != "." && s != ".." { // the CLI takes the two for no path
 		switch {

@@ -206,8 +206,9 @@ func fetch(ctx context.Context, src Opener, pkg *Package, f FileWriter, o Receiv
 	return size, zh, io.ErrNoProgress
 }
 
-// Judge decides whether p accepts the archive in file, which holds what [Receive] wrote; only its
-// h1 is computed from it. The error is that of [verify.Policy.JudgeArchive], or of an ended ctx.
+// Judge decides whether p, which must be the policy in [ReceiveOptions], accepts the archive. file
+// must hold what [Receive] wrote. It is read only if p needs the h1. The error is that of
+// [verify.Policy.JudgeArchive], or of an ended ctx.
 func (r *Received) Judge(ctx context.Context, p verify.Policy, file io.ReaderAt) (*verify.Report, error) {
 	return r.judge(ctx, p, file, false)
 }

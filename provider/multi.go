@@ -51,9 +51,9 @@ type Multi struct {
 // FirstOf is a [Source] that asks one source after the other until one answers, for sources with
 // the same content, such as two mirrors. It is safe for concurrent use if its sources are.
 //
-// The next source is asked only after a fault; see [IsFault]. Any other error ends the search, so a
-// later source cannot add versions to an earlier one. Retries delay the next source, so set
-// [github.com/tofureg/tofureg/transport.Client.Retries] low.
+// A source is skipped after a fault, see [IsFault], and if its patterns exclude the provider. Any
+// other error ends the search, so a later source cannot add versions to an earlier one. Retries delay
+// the next source, so set [github.com/tofureg/tofureg/transport.Client.Retries] low.
 type FirstOf struct {
 	// Sources are asked in this order.
 	Sources []NamedSource

@@ -63,9 +63,9 @@ type Report struct {
 	Believed time.Time `json:"believed,omitzero"`
 }
 
-// Recordable returns the hashes that a lock file may record for the version: computed ones, those that
-// the signature covers, of all platforms, and Stated. A nil Report has none. The CLI records the same ones for a new version. If the
-// version is locked already, record only Local: a registry that was taken over signs and states
+// Recordable returns the hashes that a lock file may record for a new version, as the CLI does: Local,
+// the zh of each archive in Sums if SignedBy is not nil, and Stated. A nil Report has none. For a
+// version that is locked already, record only Local: a registry that was taken over signs and states
 // any hashes.
 func (r *Report) Recordable() []checksum.Hash {
 	if r == nil {

@@ -25,9 +25,9 @@ import (
 // Nothing is evicted; see [mirrordir.Mirror.All] and [mirrordir.Mirror.Remove].
 //
 // Versions and platforms are listed by Source for each call. If Source is at fault (see
-// [provider.IsFault]) or does not answer within Wait, the cached versions are listed. If that took more
-// than a second, Source is not asked for versions of that host for 30 seconds. To always list cached
-// versions, too, use a [provider.Multi] with the Cache and the Mirror.
+// [provider.IsFault]) or does not answer within Wait, the cached versions are listed. After a fault
+// that took more than a second, Source is not asked for versions of the host for 30 seconds. To always
+// list cached versions, too, use a [provider.Multi] with the Cache and the Mirror.
 //
 // Concurrent calls share one download. Archives are forwarded while they arrive, but the last byte only
 // after verification. If an archive cannot be added to Mirror, it is still forwarded, and the error is
@@ -110,7 +110,7 @@ func (c withoutLists) ProviderVersions(ctx context.Context, p addrs.Provider) (*
 }
 
 // ProviderVersions returns the versions that Source lists or, if Source is at fault, the cached versions
-// of p. The errors are those of Source.
+// of p. If there are none, it returns the error of Source.
 func (c *Cache) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	if _, err := c.setup(); err != nil {
 		return nil, err

@@ -33,9 +33,9 @@ type Options struct {
 
 // Install makes sure that pkg is in the directory with content that o.Policy accepts.
 //
-// An installed package stays if the policy accepts its h1. Otherwise Install downloads, verifies
-// and unpacks the archive. It replaces a package with other content or a symbolic link, but not the
-// target of the link. Files get the mode 0755 or 0644, less the umask.
+// An installed package stays if the policy accepts its h1, as with [verify.Policy.Accept]. Otherwise
+// Install downloads, verifies and unpacks the archive. It replaces a package with other content or a
+// symbolic link, but not the target of the link. Files get the mode 0755 or 0644, less the umask.
 //
 // The error wraps [checksum.ErrArchive] for an archive with unsafe or duplicate names, links or
 // devices. Other errors are those of [provider.Download], and ErrLinked.

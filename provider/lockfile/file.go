@@ -102,8 +102,8 @@ func (f *File) Get(p addrs.Provider) (Entry, bool) {
 // Len returns the number of locked providers.
 func (f *File) Len() int { return len(f.entries) }
 
-// All yields copies of the entries, ordered by provider. The loop may modify f: it then gets no
-// removed entries, and changed ones as they are, but not those that were added.
+// All yields copies of the entries, ordered by provider. The loop may modify f: entries that it
+// removes or adds are not yielded, and entries that it changes are yielded as changed.
 func (f *File) All() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		for _, p := range f.providers() {

@@ -64,19 +64,11 @@ type Handler struct {
 	// work for everyone who has them.
 	Authorize func(r *http.Request) error
 
-	// Secret is the key of signatures in URLs, shared by all replicas. If empty, a random key
-	// is used.
+	// Secret is as in [github.com/tofureg/tofureg/mirrorclient/mirrorserve.Handler].
 	Secret []byte
 
-	// Parallel limits concurrent requests. A client gets at most four times as many archives and
-	// documents at the same time, and all clients together 16 times as many. Other requests wait
-	// for up to five seconds, and then have status 503. If zero or less, 16 is used.
-	Parallel int
-
-	// Client, if not nil, returns what identifies the client of a request. A Handler behind a
-	// reverse proxy needs it, to read the header in which the proxy states the client. If nil, it
-	// is the IP address of the connection, and of IPv6 addresses the first 64 bits.
-	Client func(r *http.Request) string
+	Parallel int                          // as there
+	Client   func(r *http.Request) string // as there; necessary behind a reverse proxy
 
 	// Limits.Package is the maximum size of a streamed archive in bytes; see
 	// [checksum.Limits].

@@ -20,12 +20,6 @@ import (
 // All faults that match a request apply together. Of several with a Status, Redirect or Raw the
 // first applies.
 //
-//	// The first two archives break off after 1000 bytes.
-//	reg.AddFault(regtest.Fault{Kind: regtest.Archive, First: 2, Break: "cut", After: 1000})
-//
-//	// The registry is busy once.
-//	reg.AddFault(regtest.Fault{Kind: regtest.Versions, First: 1, Status: 503, RetryAfter: "30"})
-//
 //	// The metadata names another platform.
 //	reg.AddFault(regtest.Fault{Kind: regtest.Package, Edit: func(doc map[string]any) {
 //		doc["arch"] = "riscv64"

@@ -151,11 +151,8 @@ var uncached = http.Header{"Cache-Control": {"no-store"}}
 const browseTimeout = time.Minute
 
 // Browse acts as the browser of a user who logs in. It follows rawURL and its redirects:
-// http://localhost and http://127.0.0.1 on this machine, everything else in the registry.
-//
-//	client := &login.Client{Transport: &transport.Client{HTTP: reg.Client()}, Open: reg.Browse}
-//
-// It returns an error if the last page has a status of 400 or more.
+// http://localhost and http://127.0.0.1 on this machine, everything else in the registry. It
+// returns an error if the last page has a status of 400 or more.
 func (r *Registry) Browse(rawURL string) error { return browse(rawURL, r) }
 
 // Browse is like [Registry.Browse] over TLS.

@@ -16,13 +16,6 @@ import (
 )
 
 // A Module describes one version of a module. Only Address is required.
-//
-//	// An archive at a store with presigned URLs.
-//	reg.AddModule(regtest.Module{
-//		Address: "acme/network/aws",
-//		Origin:  "http://files.example.com", URLs: "opaque",
-//		Query:   "archive=tar.gz&signature=5eed",
-//	})
 type Module struct {
 	// Address is, for example, "acme/network/aws". With a host before it, the [Registry] also
 	// answers for that host.

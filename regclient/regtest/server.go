@@ -86,8 +86,9 @@ func method(s string) string {
 	return s
 }
 
-// ServeHTTP implements [http.Handler]. It accepts every Host header and uses it in URLs. If a
-// fault drops the connection, it panics with [http.ErrAbortHandler].
+// ServeHTTP implements [http.Handler]. It accepts every Host header and uses it in URLs, which are
+// https if req came over TLS. If the connection is lost, also by a [Fault] with Drop or Break, it
+// panics with [http.ErrAbortHandler].
 func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) { r.serve(w, req, nil) }
 
 func (r *Registry) serve(w http.ResponseWriter, req *http.Request, s *Server) {

@@ -26,8 +26,8 @@ var ErrOffline = fault.ErrOffline
 // requests to Base. Set the fields before the first request. After that, a Transport is safe for
 // concurrent use and must not be copied.
 type Transport struct {
-	// Base makes the requests. It may be a throttle.Transport. If nil, the transport of clients
-	// without their own HTTP client is used. Each credential that Base adds, such as a client
+	// Base makes the requests. It may be a throttle.Transport. If nil, the transport of the zero
+	// [github.com/tofureg/tofureg/transport.Client] is used. Each credential that Base adds, such as a client
 	// certificate, needs its own Dir.
 	Base http.RoundTripper
 
@@ -108,7 +108,7 @@ func (t *Transport) RoundTripWaiting(req *http.Request, waiting func() (done fun
 	return x.run()
 }
 
-// CloseIdleConnections closes the idle connections of Base, if Base supports it.
+// CloseIdleConnections closes the idle connections of Base, unless Base is nil or does not support it.
 func (t *Transport) CloseIdleConnections() {
 	httpx.CloseIdle(t.Base)
 }

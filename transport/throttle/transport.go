@@ -22,8 +22,8 @@ const (
 // and port has its own limits. Set the fields before the first request. After that, a Transport
 // is safe for concurrent use and must not be copied.
 type Transport struct {
-	// Base makes the requests. If nil, the transport that the zero [github.com/tofureg/tofureg/transport.Client]
-	// uses is used.
+	// Base makes the requests. If nil, the transport of the zero
+	// [github.com/tofureg/tofureg/transport.Client] is used.
 	Base http.RoundTripper
 
 	// PerSecond is the maximum average number of requests per second. If zero or negative,
@@ -107,7 +107,7 @@ func (b *body) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// CloseIdleConnections closes the idle connections of Base, if Base supports it.
+// CloseIdleConnections closes the idle connections of Base, unless Base is nil or does not support it.
 func (t *Transport) CloseIdleConnections() {
 	httpx.CloseIdle(t.Base)
 }
