@@ -40,16 +40,15 @@ func TestFailingSourceIsAnError(t *testing.T) {
 	s := serve(status(200, ""))
 	c := client(t, s)
 	c.Credentials = &source{err: broken}
-	r := get(start)
-	r.TokenFor = home
+	r := withToken(start)
 	_, err := c.Get(t.Context(), r)
 	e := asError(t, err)
 	named, ok := errors.AsType[*auth.SourceError](err)
 	if !ok || named.Host != home || named.Source != "test source" || !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
 	}
-	if len(s.seen()) != 0 || e.HadToken || e.Attempts != 0 {
-		t.Errorf("%d requests, %+v", len(s.seen()), e)
+	if len(s.Requests()) != 0 || e.HadToken || e.Attempts != 0 {
+		t.Errorf("%d requests, %+v", len(s.Requests()), e)
 	}
 	r.TokenFor = svchost.Hostname{}
 	if _, err := c.Get(t.Context(), r); err != nil {
@@ -81,9 +80,7 @@ func TestUnauthorized(t *testing.T) {
 			if test.source != nil {
 				c.Credentials = test.source
 			}
-			r := get(test.address)
-			r.TokenFor = home
-			_, err := c.Get(t.Context(), r)
+			_, err := c.Get(t.Context(), withToken(test.address))
 			e := asError(t, err)
 			if !errors.Is(err, fault.ErrUnauthorized) || e.HadToken != test.had {
 				t.Errorf("%+v", e)
@@ -147,7 +144,7 @@ func TestFirstURLAndTheLogin(t *testing.T) {
 			t.Errorf("%s: %+v, %v", address, resp, err)
 			continue
 		}
-		got := s.seen()[0].Header.Get("Authorization")
+		got := s.Requests()[0].Header.Get("Authorization")
 		if sent := got == basic; sent != (want != "") || !sent && (got != "") != (strings.Contains(address, "@") && !strings.Contains(address, "Signature")) || strings.Join(a, " ") != want {
 			t.Errorf("%s: sent %q, Login was called for %v, want %q", address, got, a, want)
 		}
@@ -165,7 +162,7 @@ func TestTokenBeforeLogin(t *testing.T) {
 		r.TokenFor, r.Login = tokenFor, a.login
 		_, err := c.Get(t.Context(), r)
 		e := asError(t, err)
-		if got := s.seen()[0].Header.Get("Authorization"); got != want || e.HadToken != (tokenFor == home) || len(a) > 0 == (tokenFor == home) {
+		if got := s.Requests()[0].Header.Get("Authorization"); got != want || e.HadToken != (tokenFor == home) || len(a) > 0 == (tokenFor == home) {
 			t.Errorf("token for %q: sent %q, want %q; %+v; Login was called for %v", tokenFor, got, want, e, a)
 		}
 		if want == basic {
@@ -188,7 +185,7 @@ func TestLoginOfTheURL(t *testing.T) {
 			return status(400, "no: Authorization: "+r.Header.Get("Authorization"))(n, r)
 		})
 		_, err := client(t, s).Get(t.Context(), get("https://"+login+"@registry.example.com/x"))
-		if got := s.seen()[0].Header.Get("Authorization"); got != "Basic "+sent {
+		if got := s.Requests()[0].Header.Get("Authorization"); got != "Basic "+sent {
 			t.Errorf("%s: sent %q", login, got)
 		}
 		if e := asError(t, err); e.Message != "no: Authorization: Basic ..." {
@@ -205,25 +202,19 @@ func TestUnknownLogin(t *testing.T) {
 	r.Login = func(svchost.Hostname) (string, auth.Password, bool) {
 		return "alice", auth.NewPassword(password), false
 	}
-	if _, err := client(t, s).Get(t.Context(), r); err != nil || s.seen()[0].Header.Get("Authorization") != "" {
-		t.Errorf("%v, %v", s.seen()[0].Header, err)
+	if _, err := client(t, s).Get(t.Context(), r); err != nil || s.Requests()[0].Header.Get("Authorization") != "" {
+		t.Errorf("%v, %v", s.Requests()[0].Header, err)
 	}
 }
 
 // TestOutside checks the functions for other packages.
 func TestOutside(t *testing.T) {
 	t.Parallel()
-	veto := errors.New("not there")
-	c := &httpx.Client{VetoHost: func(h string) error {
-		if h == "files.example.com" {
-			return veto
-		}
-		return nil
-	}}
+	c := &httpx.Client{VetoHost: vetoPrivate}
 	if u, err := c.Admit(get("https://REGISTRY.example.com/#f").URL); err != nil || u.String() != "https://registry.example.com/" {
 		t.Errorf("%v, %v", u, err)
 	}
-	if _, err := c.Admit(get("https://files.example.com/").URL); !errors.Is(err, veto) {
+	if _, err := c.Admit(get("https://localhost/").URL); !errors.Is(err, errVeto) {
 		t.Error(err)
 	}
 	u := get("https://registry.example.com/?a=query-value").URL

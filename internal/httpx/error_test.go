@@ -14,7 +14,6 @@ import (
 	"testing/synctest"
 
 	"github.com/tofureg/tofureg/auth"
-	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/must"
 )
@@ -62,8 +61,7 @@ func TestMessages(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			// The token begins like a value of the query.
-			r := get("https://registry.example.com/v1/x?key=query-value&b=2&ns=s3cr")
-			r.TokenFor = home
+			r := withToken("https://registry.example.com/v1/x?key=query-value&b=2&ns=s3cr")
 			_, err := client(t, serve(status(400, test.body, "Content-Type: "+test.media))).Get(t.Context(), r)
 			e := asError(t, err)
 			if e.Message != test.want {
@@ -93,16 +91,10 @@ func TestTransportErrorsAreScrubbed(t *testing.T) {
 		fmt.Errorf("%s: %w", strings.Repeat("much ", 10_000), cause),
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			r := get(address)
-			r.TokenFor = home
+			r := withToken(address)
 			c := client(t, serve(fails(inner)))
-			for _, open := range []bool{false, true} {
-				var err error
-				if open {
-					_, err = c.Open(t.Context(), r)
-				} else {
-					_, err = c.Get(t.Context(), r)
-				}
+			for _, ask := range asks {
+				err := ask(c, t.Context(), r)
 				asError(t, err)
 				if !errors.Is(err, cause) {
 					t.Errorf("errors.Is does not find the cause of %v", err)
@@ -190,9 +182,7 @@ func FuzzErrorAnswer(f *testing.F) {
 		}
 		c := client(t, serve(answer))
 		c.Retries = -1
-		r := get(start + "?a=query-value")
-		r.TokenFor = home
-		_, err := c.Get(t.Context(), r)
+		_, err := c.Get(t.Context(), withToken(start+"?a=query-value"))
 		e := asError(t, err)
 		leaks(t, err.Error())
 		if len(err.Error()) > 3000 || len(e.Message) > 200 || e.RetryAfter < 0 {
@@ -222,11 +212,9 @@ func TestTokenInAddress(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var out bytes.Buffer
 			c := client(t, serve(redirect(test.location), status(400, "")))
-			token := must.Get(auth.NewToken(test.token))(t)
-			c.Credentials = auth.Static(map[svchost.Hostname]auth.Token{home: token})
+			c.Credentials = auth.MustNewToken(test.token).For(home)
 			c.Logger = slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
-			r := get(start)
-			r.TokenFor = home
+			r := withToken(start)
 			_, err := c.Get(t.Context(), r)
 			if e := asError(t, err); e.URL != test.want {
 				t.Errorf("%s: URL %q, want %q", test.location, e.URL, test.want)
@@ -239,9 +227,7 @@ func TestTokenInAddress(t *testing.T) {
 		})
 	}
 	c := client(t, serve(redirect("/v1/"+secret), status(200, "{}")))
-	r := get(start)
-	r.TokenFor = home
-	res := must.Get(c.Get(t.Context(), r))(t)
+	res := must.Get(c.Get(t.Context(), withToken(start)))(t)
 	leaks(t, res.ShownURL()+res.Fail(http.ErrBodyNotAllowed).Error())
 	if !strings.HasSuffix(res.URL.Path, secret) {
 		t.Errorf("URL of the response was masked: %s", res.URL)

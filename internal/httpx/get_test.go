@@ -36,7 +36,7 @@ func TestGet(t *testing.T) {
 	if got := resp.URL.String(); got != "https://registry.example.com/v1/x?a=b" {
 		t.Errorf("URL %s", got)
 	}
-	req := s.seen()[0]
+	req := s.Requests()[0]
 	for name, want := range map[string]string{
 		"Accept": "application/json", "Authorization": "Bearer " + secret,
 		"Cookie": "", "Range": "", "Referer": "", "Accept-Encoding": "",
@@ -88,33 +88,27 @@ func TestStatuses(t *testing.T) {
 		{599, 3, nil, "status 599: unexpected status (3 attempts)"},
 		{999, 3, nil, "status 999: unexpected status (3 attempts)"},
 	} {
-		check := func(t *testing.T, request func(c *httpx.Client, r httpx.Request) error) {
-			s := serve(status(test.status, ""))
-			r := get("https://registry.example.com/v1/x")
-			r.TokenFor = home
-			err := request(client(t, s), r)
-			e := asError(t, err)
-			if n := len(s.seen()); n != test.requests || e.Attempts != n {
-				t.Errorf("%d requests, Attempts %d, want %d", n, e.Attempts, test.requests)
-			}
-			if e.Status != test.status || !e.HadToken || e.URL != "https://registry.example.com/v1/x" {
-				t.Errorf("%+v", e)
-			}
-			for _, sentinel := range []error{fault.ErrUnauthorized, fault.ErrNotFound, fault.ErrTooLarge, fault.ErrInsecure, fault.ErrChanged} {
-				if errors.Is(err, sentinel) != (sentinel == test.wraps) {
-					t.Errorf("errors.Is(%v, %v) is wrong", err, sentinel)
+		for name, ask := range asks {
+			bubble(t, fmt.Sprint(name, test.status), func(t *testing.T) {
+				s := serve(status(test.status, ""))
+				err := ask(client(t, s), t.Context(), withToken("https://registry.example.com/v1/x"))
+				e := asError(t, err)
+				if n := len(s.Requests()); n != test.requests || e.Attempts != n {
+					t.Errorf("%d requests, Attempts %d, want %d", n, e.Attempts, test.requests)
 				}
-			}
-			if !strings.Contains(err.Error(), test.text) {
-				t.Errorf("text %q, want %q in it", err, test.text)
-			}
+				if e.Status != test.status || !e.HadToken || e.URL != "https://registry.example.com/v1/x" {
+					t.Errorf("%+v", e)
+				}
+				for _, sentinel := range []error{fault.ErrUnauthorized, fault.ErrNotFound, fault.ErrTooLarge, fault.ErrInsecure, fault.ErrChanged} {
+					if errors.Is(err, sentinel) != (sentinel == test.wraps) {
+						t.Errorf("errors.Is(%v, %v) is wrong", err, sentinel)
+					}
+				}
+				if !strings.Contains(err.Error(), test.text) {
+					t.Errorf("text %q, want %q in it", err, test.text)
+				}
+			})
 		}
-		bubble(t, fmt.Sprint("Get ", test.status), func(t *testing.T) {
-			check(t, func(c *httpx.Client, r httpx.Request) error { _, err := c.Get(t.Context(), r); return err })
-		})
-		bubble(t, fmt.Sprint("Open ", test.status), func(t *testing.T) {
-			check(t, func(c *httpx.Client, r httpx.Request) error { _, err := c.Open(t.Context(), r); return err })
-		})
 	}
 }
 
@@ -176,7 +170,7 @@ func TestLimitIsRequired(t *testing.T) {
 		r := get("https://registry.example.com/")
 		r.Limit = limit
 		_, err := client(t, s).Get(t.Context(), r)
-		if asError(t, err); len(s.seen()) != 0 {
+		if asError(t, err); len(s.Requests()) != 0 {
 			t.Error("a request was made")
 		}
 	}
@@ -225,9 +219,9 @@ func TestBrokenDocumentIsRetried(t *testing.T) {
 			}
 			s = serve(broken)
 			_, err = client(t, s).Get(t.Context(), get("https://registry.example.com/"))
-			if e := asError(t, err); e.Attempts != 3 || len(s.seen()) != 3 ||
+			if e := asError(t, err); e.Attempts != 3 || len(s.Requests()) != 3 ||
 				name == "truncated" && (!errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "after 5 bytes")) {
-				t.Errorf("%v after %d requests", err, len(s.seen()))
+				t.Errorf("%v after %d requests", err, len(s.Requests()))
 			}
 		})
 	}
@@ -316,7 +310,7 @@ func callersClientIsKept(t *testing.T) {
 		t.Error("the jar got no cookie")
 	}
 	must.Get(c.Get(t.Context(), get("https://registry.example.com/third")))(t)
-	for _, req := range s.seen()[2:] { // an attempt does not add to the headers of the next one
+	for _, req := range s.Requests()[2:] { // an attempt does not add to the headers of the next one
 		if got := req.Header.Values("Cookie"); len(got) != 1 || got[0] != "a=b" {
 			t.Errorf("%s got the cookies %q, want a=b once", req.URL, got)
 		}

@@ -8,101 +8,40 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/httpx"
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/webtest"
 )
 
 // secret is the token. It must not be in any text.
 const secret = "s3cr3t-t0ken"
+
+// Short names of the kit.
+var (
+	serve, status, redirect = webtest.Serve, webtest.Status, webtest.Redirect
+	fails, hangs, reply     = webtest.Fails, webtest.Hangs, webtest.Reply
+	bubble                  = webtest.Bubble
+)
+
+type handler = webtest.Handler
 
 var (
 	home     = svchost.MustParse("registry.example.com")
 	errReset = errors.New("connection reset by peer")
 )
 
-// handler answers the nth request, from 0.
-type handler func(n int, r *http.Request) (*http.Response, error)
-
-// server is a server in this process, as a transport, for all hosts.
-type server struct {
-	handle handler
-
-	mu       sync.Mutex
-	requests []*http.Request
-	open     atomic.Int32 // bodies that were not closed
-}
-
-func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
-	s.mu.Lock()
-	n := len(s.requests)
-	s.requests = append(s.requests, r)
-	s.mu.Unlock()
-	if err := r.Context().Err(); err != nil {
-		return nil, err
-	}
-	resp, err := s.handle(n, r)
-	if resp != nil {
-		resp.Request = r
-		s.open.Add(1)
-		resp.Body = &counted{resp.Body, sync.OnceFunc(func() { s.open.Add(-1) })}
-	}
-	return resp, err
-}
-
-// counted is a body that reports Close.
-type counted struct {
-	io.ReadCloser
-	closed func()
-}
-
-func (c *counted) Close() error { c.closed(); return c.ReadCloser.Close() }
-
-// seen returns the requests so far.
-func (s *server) seen() []*http.Request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]*http.Request(nil), s.requests...)
-}
-
-// serve answers each request with the next step, and all others with the last one.
-func serve(steps ...handler) *server {
-	return &server{handle: func(n int, r *http.Request) (*http.Response, error) {
-		return steps[min(n, len(steps)-1)](n, r)
-	}}
-}
-
-// status answers with a status, a body and headers of the form "Name: value".
-func status(code int, text string, headers ...string) handler {
-	return func(_ int, r *http.Request) (*http.Response, error) {
-		return reply(code, io.NopCloser(strings.NewReader(text)), int64(len(text)), headers...), nil
-	}
-}
-
-// fails answers with an error.
-func fails(err error) handler {
-	return func(int, *http.Request) (*http.Response, error) { return nil, err }
-}
-
-// hangs fails when the context has ended.
-func hangs(_ int, r *http.Request) (*http.Response, error) {
-	<-r.Context().Done()
-	return nil, r.Context().Err()
-}
-
 // hops redirects each request to the next location, and answers the last one.
-func hops(code int, locations []string) *server {
+func hops(code int, locations []string) *webtest.Server {
 	return serve(func(n int, r *http.Request) (*http.Response, error) {
 		if n < len(locations) {
 			return status(code, "moved", "Location: "+locations[n])(n, r)
@@ -113,9 +52,9 @@ func hops(code int, locations []string) *server {
 
 // authorized reports for each request whether it had the Authorization header want. Any
 // other one fails the test.
-func (s *server) authorized(t testing.TB, want string) (list []bool) {
+func authorized(t testing.TB, s *webtest.Server, want string) (list []bool) {
 	t.Helper()
-	for _, req := range s.seen() {
+	for _, req := range s.Requests() {
 		got := req.Header.Get("Authorization")
 		if got != "" && got != want {
 			t.Errorf("%s got Authorization %q", req.URL, got)
@@ -123,21 +62,6 @@ func (s *server) authorized(t testing.TB, want string) (list []bool) {
 		list = append(list, got != "")
 	}
 	return list
-}
-
-// redirect answers with a redirect to a location.
-func redirect(location string) handler { return status(http.StatusFound, "", "Location: "+location) }
-
-func reply(code int, body io.ReadCloser, length int64, headers ...string) *http.Response {
-	h := make(http.Header)
-	for _, line := range headers {
-		name, value, _ := strings.Cut(line, ": ")
-		h.Add(name, value)
-	}
-	return &http.Response{
-		StatusCode: code, Status: fmt.Sprint(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: h, Body: body, ContentLength: length,
-	}
 }
 
 // wire is a body that returns data, then waits for its context if stalls is set, and then returns end,
@@ -171,20 +95,14 @@ func (w *wire) Close() error { return nil }
 // client returns a client of s with a token for home. At the end of the test, all bodies must be
 // closed.
 func client(t testing.TB, s http.RoundTripper) *httpx.Client {
-	if s, ok := s.(*server); ok {
+	if s, ok := s.(*webtest.Server); ok {
 		t.Cleanup(func() {
-			if n := s.open.Load(); n != 0 {
+			if n, _ := s.Open(); n != 0 {
 				t.Errorf("%d bodies were not closed", n)
 			}
 		})
 	}
-	return &httpx.Client{HTTP: &http.Client{Transport: s}, Credentials: tokens(t)}
-}
-
-func tokens(t testing.TB) auth.Source {
-	t.Helper()
-	token := must.Get(auth.NewToken(secret))(t)
-	return auth.Static(map[svchost.Hostname]auth.Token{home: token})
+	return &httpx.Client{HTTP: &http.Client{Transport: s}, Credentials: auth.MustNewToken(secret).For(home)}
 }
 
 // get returns a request for a document.
@@ -194,6 +112,22 @@ func get(address string) httpx.Request {
 		panic(err)
 	}
 	return httpx.Request{URL: u, Limit: 1 << 20}
+}
+
+// withToken returns a request for a document, with the token for home.
+func withToken(address string) httpx.Request {
+	r := get(address)
+	r.TokenFor = home
+	return r
+}
+
+// asks are the two ways to make a request.
+var asks = map[string]func(*httpx.Client, context.Context, httpx.Request) error{
+	"Get": func(c *httpx.Client, ctx context.Context, r httpx.Request) error { _, err := c.Get(ctx, r); return err },
+	"Open": func(c *httpx.Client, ctx context.Context, r httpx.Request) error {
+		_, err := c.Open(ctx, r)
+		return err
+	},
 }
 
 // asError returns err as a *failure.RequestError.
@@ -256,13 +190,7 @@ func listen(t testing.TB, h http.Handler) *http.Transport {
 // random returns n pseudorandom bytes.
 func random(n int, seed byte) []byte {
 	b := make([]byte, n)
-	x := uint32(seed)*2654435761 + 1
-	for i := range b {
-		x ^= x << 13
-		x ^= x >> 17
-		x ^= x << 5
-		b[i] = byte(x)
-	}
+	rand.NewChaCha8([32]byte{seed}).Read(b)
 	return b
 }
 
@@ -287,14 +215,6 @@ func leaks(t testing.TB, text string) {
 			t.Errorf("character %U in: %q", r, text)
 		}
 	}
-}
-
-// bubble runs a parallel subtest in a bubble of synctest.
-func bubble(t *testing.T, name string, test func(t *testing.T)) {
-	t.Run(name, func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, test)
-	})
 }
 
 // file is a server of one file that interrupts the first downloads.

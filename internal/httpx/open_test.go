@@ -25,7 +25,7 @@ func TestOpen(t *testing.T) {
 		s := serve((&file{data: data, etag: `"v1"`}).handler)
 		b := must.Get(client(t, s).Open(t.Context(), get(pkg)))(t)
 		got, err := io.ReadAll(b)
-		if n := s.open.Load(); n != 0 {
+		if n, _ := s.Open(); n != 0 {
 			t.Error("the body is not closed at the end of the file")
 		}
 		b.Close()
@@ -33,7 +33,7 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%+v, %v", b, err)
 		}
 		same(t, got, data)
-		if ae := s.seen()[0].Header.Get("Accept-Encoding"); ae != "identity" {
+		if ae := s.Requests()[0].Header.Get("Accept-Encoding"); ae != "identity" {
 			t.Errorf("Accept-Encoding %q", ae)
 		}
 		if n, err := b.Read(nil); n != 0 || err != nil {
@@ -164,8 +164,8 @@ func TestDownloadLimit(t *testing.T) {
 				if !ok {
 					asError(t, err)
 				}
-				if len(s.seen()) != 1 {
-					t.Errorf("%d requests", len(s.seen()))
+				if len(s.Requests()) != 1 {
+					t.Errorf("%d requests", len(s.Requests()))
 				}
 			})
 		}

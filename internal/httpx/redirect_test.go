@@ -73,15 +73,15 @@ func TestRedirectsAndTheCredentials(t *testing.T) {
 						r.URL.User = url.UserPassword("user", "hunter2")
 					}
 					resp := must.Get(c.Get(t.Context(), r))(t)
-					if sent := s.authorized(t, header); !slices.Equal(sent, want) || how == "login" && strings.Join(a, " ") != "registry.example.com" {
+					if sent := authorized(t, s, header); !slices.Equal(sent, want) || how == "login" && strings.Join(a, " ") != "registry.example.com" {
 						t.Errorf("sent %v, want %v; Login was called for %v", sent, want, a)
 					}
-					for _, req := range s.seen() {
+					for _, req := range s.Requests() {
 						if ref := req.Header.Get("Referer"); ref != "" {
 							t.Errorf("Referer %q", ref)
 						}
 					}
-					if last := s.seen()[len(test.hops)]; resp.URL.String() != last.URL.String() {
+					if last := s.Requests()[len(test.hops)]; resp.URL.String() != last.URL.String() {
 						t.Errorf("URL %s, want %s", resp.URL, last.URL)
 					}
 				})
@@ -97,7 +97,7 @@ func TestUserInformationInTheURL(t *testing.T) {
 	c := client(t, s)
 	c.AllowHTTP = true
 	_, err := c.Get(t.Context(), get("http://user:hunter2@registry.example.com/"))
-	if asError(t, err); !errors.Is(err, fault.ErrInsecure) || len(s.seen()) != 0 {
+	if asError(t, err); !errors.Is(err, fault.ErrInsecure) || len(s.Requests()) != 0 {
 		t.Errorf("a password over http: %v", err)
 	}
 	leaks(t, err.Error())
@@ -137,14 +137,12 @@ func TestFirstURLAndTheToken(t *testing.T) {
 		s := serve(status(200, ""))
 		c := client(t, s)
 		c.AllowHTTP = true
-		r := get(address)
-		r.TokenFor = home
-		resp, err := c.Get(t.Context(), r)
+		resp, err := c.Get(t.Context(), withToken(address))
 		if err != nil {
 			t.Errorf("%s: %v", address, err)
 			continue
 		}
-		if sent := s.seen()[0].Header.Get("Authorization") != ""; sent != want || resp.HadToken != want {
+		if sent := s.Requests()[0].Header.Get("Authorization") != ""; sent != want || resp.HadToken != want {
 			t.Errorf("%s: token sent %v (HadToken %v), want %v", address, sent, resp.HadToken, want)
 		}
 	}
@@ -198,12 +196,10 @@ func TestRefusedRedirects(t *testing.T) {
 		s := serve(redirect(test.location), status(200, ""))
 		c := client(t, s)
 		c.VetoHost = vetoPrivate
-		r := get(start + "?q=query-value")
-		r.TokenFor = home
-		_, err := c.Get(t.Context(), r)
+		_, err := c.Get(t.Context(), withToken(start+"?q=query-value"))
 		e := asError(t, err)
-		if len(s.seen()) != 1 || e.Attempts != 1 || e.Status != 302 {
-			t.Errorf("%.60q: %d requests, %+v", test.location, len(s.seen()), e)
+		if len(s.Requests()) != 1 || e.Attempts != 1 || e.Status != 302 {
+			t.Errorf("%.60q: %d requests, %+v", test.location, len(s.Requests()), e)
 		}
 		if test.wraps != nil && !errors.Is(err, test.wraps) {
 			t.Errorf("%.60q: %v", test.location, err)
@@ -232,7 +228,7 @@ func TestRedirectLimit(t *testing.T) {
 		r.Redirects = limit
 		_, err := client(t, s).Get(t.Context(), r)
 		e := asError(t, err)
-		if n := len(s.seen()); n != follows+1 || e.Attempts != 1 || !strings.Contains(err.Error(), fmt.Sprintf("more than %d redirects", follows)) {
+		if n := len(s.Requests()); n != follows+1 || e.Attempts != 1 || !strings.Contains(err.Error(), fmt.Sprintf("more than %d redirects", follows)) {
 			t.Errorf("limit %d: %d requests; %v", limit, n, err)
 		}
 		// The maximum number of redirects is followed.
@@ -251,8 +247,8 @@ func TestVetoHostIsAskedFirst(t *testing.T) {
 		redirect("https://[fe80::1%25en0]/"), redirect("https://[::ffff:192.0.2.1]:443/"), redirect("https://0xy.x0/"), status(200, ""))
 	c := client(t, s)
 	c.VetoHost = func(host string) error {
-		if len(s.seen()) != len(asked) {
-			t.Errorf("VetoHost was called for %s after %d requests", host, len(s.seen()))
+		if len(s.Requests()) != len(asked) {
+			t.Errorf("VetoHost was called for %s after %d requests", host, len(s.Requests()))
 		}
 		asked = append(asked, host)
 		return nil
@@ -262,7 +258,7 @@ func TestVetoHostIsAskedFirst(t *testing.T) {
 		"d.example.com", "e.example.com:8443", "[2001:db8::1]:8443", "[fe80::1]", "192.0.2.1", "0xy.x0"}; !slices.Equal(asked, want) {
 		t.Errorf("asked %q, want %q", asked, want)
 	}
-	for i, req := range s.seen() {
+	for i, req := range s.Requests() {
 		if got := strings.Replace(req.URL.Host, "%en0", "", 1); got != asked[i] {
 			t.Errorf("VetoHost was called for %s, the request went to %s", asked[i], req.URL.Host)
 		}
@@ -275,9 +271,7 @@ func TestVetoComesBeforeTheToken(t *testing.T) {
 	src := &source{err: errors.New("must not be asked")}
 	c := &httpx.Client{HTTP: &http.Client{Transport: serve(status(200, ""))}, Credentials: src}
 	c.VetoHost = func(string) error { return errVeto }
-	r := get(start)
-	r.TokenFor = home
-	if _, err := c.Get(t.Context(), r); !errors.Is(err, errVeto) || src.lookups != 0 {
+	if _, err := c.Get(t.Context(), withToken(start)); !errors.Is(err, errVeto) || src.lookups != 0 {
 		t.Errorf("error %v, %d lookups", err, src.lookups)
 	}
 }

@@ -152,8 +152,8 @@ func TestResumeOfAnotherFile(t *testing.T) {
 			s := serve(f.handler)
 			got, _, b, err := download(t, client(t, s), get(pkg))
 			e := asError(t, err)
-			if !errors.Is(err, fault.ErrChanged) || b.Resumes() != 0 || len(s.seen()) != 2 {
-				t.Errorf("%d requests, %d resumes: %v", len(s.seen()), b.Resumes(), err)
+			if !errors.Is(err, fault.ErrChanged) || b.Resumes() != 0 || len(s.Requests()) != 2 {
+				t.Errorf("%d requests, %d resumes: %v", len(s.Requests()), b.Resumes(), err)
 			}
 			same(t, got, data[:100_000])
 			if e.URL != pkg {
@@ -185,8 +185,8 @@ func TestResumeBehindTheLastByte(t *testing.T) {
 		data := random(100_000, 5)
 		s := serve((&file{data: data, cuts: []int{len(data)}}).handler)
 		got, _, _, err := download(t, client(t, s), get(pkg))
-		if err != nil || len(s.seen()) != 1 {
-			t.Fatalf("%d requests, %v", len(s.seen()), err)
+		if err != nil || len(s.Requests()) != 1 {
+			t.Fatalf("%d requests, %v", len(s.Requests()), err)
 		}
 		same(t, got, data)
 	})
@@ -251,8 +251,8 @@ func TestResumeBudget(t *testing.T) {
 			c := client(t, s)
 			c.Retries = test.retries
 			got, _, _, err := download(t, c, get(pkg))
-			if len(s.seen()) != test.requests {
-				t.Errorf("%d requests, want %d", len(s.seen()), test.requests)
+			if len(s.Requests()) != test.requests {
+				t.Errorf("%d requests, want %d", len(s.Requests()), test.requests)
 			}
 			if test.ok {
 				must.Do(t, err)
@@ -286,8 +286,8 @@ func TestResumeBudget(t *testing.T) {
 					return f.handler(answered-1, r)
 				})
 				_, _, _, err := download(t, client(t, s), get(pkg))
-				if e := asError(t, err); e.Attempts != 3 || len(s.seen()) != 3 {
-					t.Errorf("%d requests, %v", len(s.seen()), err)
+				if e := asError(t, err); e.Attempts != 3 || len(s.Requests()) != 3 {
+					t.Errorf("%d requests, %v", len(s.Requests()), err)
 				}
 			})
 		}
@@ -306,8 +306,8 @@ func TestResumeBudget(t *testing.T) {
 				return f.handler(n, r)
 			})
 			_, _, b, err := download(t, client(t, s), get(pkg))
-			if e := asError(t, err); e.Attempts != 3 || len(s.seen()) != 3 || !errors.Is(err, errReset) || b.Resumes() != test.resumes {
-				t.Errorf("%d requests, %d resumes, %v", len(s.seen()), b.Resumes(), err)
+			if e := asError(t, err); e.Attempts != 3 || len(s.Requests()) != 3 || !errors.Is(err, errReset) || b.Resumes() != test.resumes {
+				t.Errorf("%d requests, %d resumes, %v", len(s.Requests()), b.Resumes(), err)
 			}
 		})
 	}
@@ -317,17 +317,12 @@ func TestResumeBudget(t *testing.T) {
 func TestResumeWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var at []time.Time
-		f := &file{data: random(200_000, 9), etag: `"v1"`, cuts: []int{10, 10, 10}}
-		s := serve(func(n int, r *http.Request) (*http.Response, error) {
-			at = append(at, time.Now())
-			return f.handler(n, r)
-		})
+		s := serve((&file{data: random(200_000, 9), etag: `"v1"`, cuts: []int{10, 10, 10}}).handler)
 		c := client(t, s)
 		c.Retries = 3
-		if _, _, _, err := download(t, c, get(pkg)); err != nil {
-			t.Fatal(err)
-		}
+		_, _, _, err := download(t, c, get(pkg))
+		must.Do(t, err)
+		at := s.Times()
 		for i, most := range []time.Duration{1, 2, 4} {
 			most *= time.Second
 			if wait := at[i+1].Sub(at[i]); wait > most || wait < most/2 {
@@ -365,15 +360,14 @@ func TestResumeAsksTheFirstURL(t *testing.T) {
 		src := &source{token: secret}
 		c := client(t, s)
 		c.Credentials = src
-		r := get("https://registry.example.com/download/x")
-		r.TokenFor = home
+		r := withToken("https://registry.example.com/download/x")
 		got, _, _, err := download(t, c, r)
 		must.Do(t, err)
 		same(t, got, data)
-		if len(s.seen()) != 4 || src.lookups != 2 {
-			t.Fatalf("%d requests, %d lookups", len(s.seen()), src.lookups)
+		if len(s.Requests()) != 4 || src.lookups != 2 {
+			t.Fatalf("%d requests, %d lookups", len(s.Requests()), src.lookups)
 		}
-		for i, req := range s.seen() {
+		for i, req := range s.Requests() {
 			if first := i%2 == 0; (req.Header.Get("Authorization") != "") != first {
 				t.Errorf("%s got Authorization %q", req.URL, req.Header.Get("Authorization"))
 			}
@@ -442,8 +436,8 @@ func TestResumeSkipping(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			s := serve(test.steps...)
 			got, _, _, err := download(t, client(t, s), get(pkg))
-			if err != nil || len(s.seen()) != test.requests {
-				t.Fatalf("%d requests, %v", len(s.seen()), err)
+			if err != nil || len(s.Requests()) != test.requests {
+				t.Fatalf("%d requests, %v", len(s.Requests()), err)
 			}
 			same(t, got, data)
 		})
@@ -500,11 +494,10 @@ func TestResumeWithAFailingSource(t *testing.T) {
 		})
 		c := client(t, s)
 		c.Credentials = src
-		r := get(pkg)
-		r.TokenFor = home
+		r := withToken(pkg)
 		_, _, _, err := download(t, c, r)
-		if _, ok := errors.AsType[*auth.SourceError](err); !ok || len(s.seen()) != 1 {
-			t.Errorf("%d requests, %v", len(s.seen()), err)
+		if _, ok := errors.AsType[*auth.SourceError](err); !ok || len(s.Requests()) != 1 {
+			t.Errorf("%d requests, %v", len(s.Requests()), err)
 		}
 		asError(t, err)
 	})

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/webtest"
 )
 
 // Waits double up to 30 seconds, and jitter subtracts up to a half.
@@ -28,15 +29,12 @@ func TestBackoff(t *testing.T) {
 	different := make(map[time.Duration]bool)
 	for range 5 {
 		synctest.Test(t, func(t *testing.T) {
-			var at []time.Time
-			s := serve(func(int, *http.Request) (*http.Response, error) {
-				at = append(at, time.Now())
-				return nil, errReset
-			})
+			s := serve(fails(errReset))
 			c := client(t, s)
 			c.Retries = 8
 			_, err := c.Get(t.Context(), get("https://registry.example.com/"))
 			asError(t, err)
+			at := s.Times()
 			for i, most := range []time.Duration{1, 2, 4, 8, 16, 30, 30, 30} {
 				most *= time.Second
 				wait := at[i+1].Sub(at[i])
@@ -92,15 +90,13 @@ func TestStatedWaits(t *testing.T) {
 		{"reset capped", 503, "X-RateLimit-Reset", epoch(time.Hour), 30 * time.Second, ordinary},
 	} {
 		bubble(t, test.name, func(t *testing.T) {
-			var at []time.Time
 			s := serve(func(n int, r *http.Request) (*http.Response, error) {
-				at = append(at, time.Now())
 				return status(test.status, "", strings.Split(test.header+": "+test.value(), "|")...)(n, r)
 			})
 			c := client(t, s)
 			c.Retries = 1
 			_, err := c.Get(t.Context(), get("https://registry.example.com/"))
-			e := asError(t, err)
+			e, at := asError(t, err), s.Times()
 			wait, least, most := at[1].Sub(at[0]), test.want, test.want+test.want/10+1
 			switch {
 			case test.want == ordinary:
@@ -154,8 +150,8 @@ func TestNeverRetried(t *testing.T) {
 			s := serve(fails(err))
 			start := time.Now()
 			_, got := client(t, s).Get(t.Context(), get("https://registry.example.com/"))
-			if e := asError(t, got); e.Attempts != 1 || len(s.seen()) != 1 || time.Since(start) != 0 {
-				t.Errorf("%d requests in %v: %v", len(s.seen()), time.Since(start), got)
+			if e := asError(t, got); e.Attempts != 1 || len(s.Requests()) != 1 || time.Since(start) != 0 {
+				t.Errorf("%d requests in %v: %v", len(s.Requests()), time.Since(start), got)
 			}
 			if !errors.Is(got, err) && name != "wrong name" && name != "unknown authority" {
 				if _, ok := errors.AsType[x509.SystemRootsError](got); !ok {
@@ -187,8 +183,8 @@ func TestContextWins(t *testing.T) {
 			if !errors.Is(err, context.Canceled) || !errors.Is(err, because) || time.Since(start) != 100*time.Millisecond {
 				t.Errorf("after %v: %v", time.Since(start), err)
 			}
-			if len(s.seen()) != 1 || e.Attempts != 1 {
-				t.Errorf("%d requests", len(s.seen()))
+			if len(s.Requests()) != 1 || e.Attempts != 1 {
+				t.Errorf("%d requests", len(s.Requests()))
 			}
 			if name == "while waiting" && (e.Status != 503 || !strings.Contains(err.Error(), `HTTP status 503: context canceled: the user pressed a key; before that: service unavailable, the server says "busy"`)) {
 				t.Errorf("the error lacks the last answer: %v", err)
@@ -201,8 +197,8 @@ func TestContextWins(t *testing.T) {
 		cancel()
 		s := serve(status(200, ""))
 		_, err := client(t, s).Get(ctx, get("https://registry.example.com/"))
-		if e := asError(t, err); !errors.Is(err, context.Canceled) || len(s.seen()) != 0 || e.Attempts != 0 {
-			t.Errorf("error %v, %d requests", err, len(s.seen()))
+		if e := asError(t, err); !errors.Is(err, context.Canceled) || len(s.Requests()) != 0 || e.Attempts != 0 {
+			t.Errorf("error %v, %d requests", err, len(s.Requests()))
 		}
 	})
 }
@@ -280,7 +276,6 @@ func TestPoolSurvivesFailures(t *testing.T) {
 
 func TestNoAttemptForWhatIsRefused(t *testing.T) {
 	t.Parallel()
-	vetoed := errors.New("not on the list")
 	for _, test := range []struct {
 		address string
 		wraps   error
@@ -296,28 +291,22 @@ func TestNoAttemptForWhatIsRefused(t *testing.T) {
 		{"https://registry.example.com:0/", nil},
 		{"https://registry.example.com:65536/", nil},
 		{"https://b\u00fc\u200d\u200dcher..example.com/", nil},
-		{"https://169.254.169.254/latest", vetoed},
+		{"https://10.254.169.254/latest", errVeto},
 		{"https://registry.example.com/" + strings.Repeat("x", 40_000), fault.ErrTooLarge},
 	} {
 		s := serve(status(200, ""))
 		c := client(t, s)
-		c.VetoHost = func(host string) error {
-			if host == "169.254.169.254" {
-				return vetoed
-			}
-			return nil
-		}
-		r := get(test.address)
-		r.TokenFor = home
+		c.VetoHost = vetoPrivate
+		r := withToken(test.address)
 		_, err := c.Get(t.Context(), r)
 		e := asError(t, err)
-		if e.Attempts != 0 || e.HadToken || len(s.seen()) != 0 {
-			t.Errorf("%.50s: %d requests", test.address, len(s.seen()))
+		if e.Attempts != 0 || e.HadToken || len(s.Requests()) != 0 {
+			t.Errorf("%.50s: %d requests", test.address, len(s.Requests()))
 		}
 		if test.wraps != nil && !errors.Is(err, test.wraps) {
 			t.Errorf("%.50s: %v", test.address, err)
 		}
-		if _, err = c.Open(t.Context(), r); err == nil || len(s.seen()) != 0 {
+		if _, err = c.Open(t.Context(), r); err == nil || len(s.Requests()) != 0 {
 			t.Errorf("Open %.50s: %v", test.address, err)
 		}
 	}
@@ -334,8 +323,7 @@ func TestLogger(t *testing.T) {
 		s := serve(status(503, "busy "+secret), fails(errReset), redirect("https://cdn.example.com/x?sig=sig-value"), status(200, "{}"))
 		c := client(t, s)
 		c.Logger = slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		r := get("https://registry.example.com/v1/x?q=query-value#fragment-value")
-		r.TokenFor = home
+		r := withToken("https://registry.example.com/v1/x?q=query-value#fragment-value")
 		must.Get(c.Get(t.Context(), r))(t)
 		for line := range strings.Lines(out.String()) {
 			leaks(t, strings.TrimSuffix(line, "\n"))
@@ -396,14 +384,7 @@ func TestWaiting(t *testing.T) {
 		"context wins":        {0, []time.Duration{time.Hour, 24 * time.Hour}, 0, 2 * time.Hour, context.DeadlineExceeded},
 	} {
 		bubble(t, name, func(t *testing.T) {
-			s := serve(func(n int, r *http.Request) (*http.Response, error) {
-				select {
-				case <-time.After(test.server):
-				case <-r.Context().Done():
-					return nil, r.Context().Err()
-				}
-				return status(200, "{}")(n, r)
-			})
+			s := serve(webtest.After(test.server, status(200, "{}")))
 			c := client(t, s)
 			c.HTTP.Transport = holding{s, test.held}
 			c.Timeout, c.Retries = test.timeout, -1
@@ -431,7 +412,7 @@ func TestRetries(t *testing.T) {
 			_, err := c.Get(t.Context(), get(start))
 			documents := asError(t, err).Attempts
 			_, err = c.Open(t.Context(), get(start))
-			if archives := asError(t, err).Attempts; documents != test.wantDocument || len(s.seen()) != documents+archives || archives != test.wantArchive {
+			if archives := asError(t, err).Attempts; documents != test.wantDocument || len(s.Requests()) != documents+archives || archives != test.wantArchive {
 				t.Errorf("%+v: %d and %d attempts", test, documents, archives)
 			}
 		})

@@ -51,8 +51,7 @@ func TestMain(m *testing.M) {
 		if os.Getenv(childTransport) != "" {
 			c.HTTP = &http.Client{} // has the transport that net/http gives it
 		}
-		r := get(address)
-		r.TokenFor = home
+		r := withToken(address)
 		if os.Getenv(childPackages) != "" {
 			openInChild(c, r)
 			continue

@@ -4,98 +4,30 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/webtest"
 	"github.com/tofureg/tofureg/transport/throttle"
 )
 
 const example = "https://registry.example.com/"
 
-// base is a transport that records the times of requests.
-type base struct {
-	answer func(n int, req *http.Request) (*http.Response, error) // nil: 200 and "ok"
+// ok answers with 200.
+var ok = webtest.Status(200, "ok")
 
-	mu     sync.Mutex
-	at     []time.Time
-	now    int // running requests
-	most   int // maximum of now
-	closed int // calls of CloseIdleConnections
-}
-
-func (b *base) RoundTrip(req *http.Request) (*http.Response, error) {
-	b.mu.Lock()
-	n := len(b.at)
-	b.at = append(b.at, time.Now())
-	b.now++
-	b.most = max(b.most, b.now)
-	b.mu.Unlock()
-	resp, err := reply(200, io.NopCloser(strings.NewReader("ok"))), error(nil)
-	if b.answer != nil {
-		resp, err = b.answer(n, req)
-	}
-	if err != nil {
-		b.done()
-		return nil, err
-	}
-	if resp.Body == http.NoBody {
-		b.done()
-		return resp, nil
-	}
-	resp.Body = &noted{resp.Body, sync.OnceFunc(b.done)}
-	return resp, nil
-}
-
-func (b *base) done() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.now--
-}
-
-func (b *base) CloseIdleConnections() { b.closed++ }
+// busy answers with 503 and the time after which to ask again, in seconds.
+func busy(after string) webtest.Handler { return webtest.Status(503, "", "Retry-After: "+after) }
 
 // since returns the time of each request after start, in milliseconds. The limiter computes
 // with fractions and may be a nanosecond off.
-func (b *base) since(start time.Time) []int64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var list []int64
-	for _, at := range b.at {
+func since(s *webtest.Server, start time.Time) (list []int64) {
+	for _, at := range s.Times() {
 		list = append(list, at.Sub(start).Round(time.Millisecond).Milliseconds())
 	}
 	return list
-}
-
-type noted struct {
-	io.ReadCloser
-	closed func()
-}
-
-func (n *noted) Close() error { n.closed(); return n.ReadCloser.Close() }
-
-// reply returns a response. The header is a list of names and values.
-func reply(status int, body io.ReadCloser, header ...string) *http.Response {
-	h := http.Header{}
-	for i := 0; i < len(header); i += 2 {
-		h.Set(header[i], header[i+1])
-	}
-	return &http.Response{StatusCode: status, Header: h, Body: body, ContentLength: -1}
-}
-
-// slow answers after d.
-func slow(d time.Duration) func(int, *http.Request) (*http.Response, error) {
-	return func(_ int, req *http.Request) (*http.Response, error) {
-		select {
-		case <-time.After(d):
-			return reply(200, io.NopCloser(strings.NewReader("ok"))), nil
-		case <-req.Context().Done():
-			return nil, context.Cause(req.Context())
-		}
-	}
 }
 
 // ask makes a request and reads its body.
@@ -127,12 +59,4 @@ func all(t *testing.T, tr *throttle.Transport, n int, url string) {
 		})
 	}
 	wg.Wait()
-}
-
-// bubble runs a parallel subtest in a bubble of synctest.
-func bubble(t *testing.T, name string, test func(t *testing.T)) {
-	t.Run(name, func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, test)
-	})
 }

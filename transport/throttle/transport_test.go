@@ -18,6 +18,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/webtest"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -29,12 +30,13 @@ import (
 func TestParallel(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ parallel, want int }{{1, 1}, {3, 3}, {0, 16}, {-1, 48}} {
-		bubble(t, fmt.Sprint(test.parallel), func(t *testing.T) {
-			b := &base{answer: slow(time.Second)}
+		webtest.Bubble(t, fmt.Sprint(test.parallel), func(t *testing.T) {
+			b := webtest.Serve(webtest.After(time.Second, ok))
 			start := time.Now()
 			all(t, &throttle.Transport{Base: b, Parallel: test.parallel}, 48, example)
-			if want := time.Duration(48/test.want) * time.Second; b.most != test.want || time.Since(start) != want {
-				t.Errorf("%d requests at the same time, all done after %v; want %d, after %v", b.most, time.Since(start), test.want, want)
+			_, most := b.Open()
+			if want := time.Duration(48/test.want) * time.Second; most != test.want || time.Since(start) != want {
+				t.Errorf("%d requests at the same time, all done after %v; want %d, after %v", most, time.Since(start), test.want, want)
 			}
 		})
 	}
@@ -59,7 +61,7 @@ func TestHosts(t *testing.T) {
 		{"http://[::1]", "http://[::1]:80", true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			tr := &throttle.Transport{Base: &base{answer: slow(time.Second)}, Parallel: 1}
+			tr := &throttle.Transport{Base: webtest.Serve(webtest.After(time.Second, ok)), Parallel: 1}
 			start := time.Now()
 			go ask(t.Context(), t, tr, test.a)
 			synctest.Wait()
@@ -76,11 +78,12 @@ func TestHosts(t *testing.T) {
 // A slot is free again after every way in which a request can end.
 func TestEnds(t *testing.T) {
 	t.Parallel()
-	body := func(r io.Reader) func(int, *http.Request) (*http.Response, error) {
-		return func(int, *http.Request) (*http.Response, error) { return reply(200, io.NopCloser(r)), nil }
+	answers := func(status int, body io.ReadCloser) webtest.Handler {
+		return func(int, *http.Request) (*http.Response, error) { return webtest.Reply(status, body, -1), nil }
 	}
+	body := func(r io.Reader) webtest.Handler { return answers(200, io.NopCloser(r)) }
 	for name, test := range map[string]struct {
-		answer func(int, *http.Request) (*http.Response, error)
+		answer webtest.Handler
 		then   func(resp *http.Response, cancel func())
 	}{
 		"read to the end": {body(strings.NewReader("ok")), func(resp *http.Response, _ func()) { _, _ = io.ReadAll(resp.Body) }},
@@ -91,12 +94,12 @@ func TestEnds(t *testing.T) {
 		"closed twice":   {body(strings.NewReader("ok")), func(resp *http.Response, _ func()) { _ = resp.Body.Close(); _ = resp.Body.Close() }},
 		"context":        {body(strings.NewReader("ok")), func(_ *http.Response, cancel func()) { cancel() }},
 		"all of these":   {body(strings.NewReader("ok")), func(r *http.Response, cancel func()) { _, _ = io.ReadAll(r.Body); cancel(); _ = r.Body.Close() }},
-		"transport":      {func(int, *http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF }, nil},
-		"no body":        {func(int, *http.Request) (*http.Response, error) { return reply(204, http.NoBody), nil }, nil},
-		"other protocol": {func(int, *http.Request) (*http.Response, error) { return reply(101, io.NopCloser(nil)), nil }, nil},
+		"transport":      {webtest.Fails(io.ErrUnexpectedEOF), nil},
+		"no body":        {answers(204, http.NoBody), nil},
+		"other protocol": {answers(101, io.NopCloser(nil)), nil},
 	} {
-		bubble(t, name, func(t *testing.T) {
-			tr := &throttle.Transport{Base: &base{answer: test.answer}, Parallel: 1}
+		webtest.Bubble(t, name, func(t *testing.T) {
+			tr := &throttle.Transport{Base: webtest.Serve(test.answer), Parallel: 1}
 			start := time.Now()
 			for range 3 {
 				// If a slot were lost, this would wait until the deadline.
@@ -113,8 +116,8 @@ func TestEnds(t *testing.T) {
 			}
 		})
 	}
-	bubble(t, "not before", func(t *testing.T) {
-		tr := &throttle.Transport{Base: &base{}, Parallel: 1}
+	webtest.Bubble(t, "not before", func(t *testing.T) {
+		tr := &throttle.Transport{Base: webtest.Serve(ok), Parallel: 1}
 		resp := must.Get(tr.RoundTrip(request(t.Context(), t, example)))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -141,10 +144,10 @@ func TestRate(t *testing.T) {
 		{math.Inf(1), 1, []int64{0, 0, 0, 0, 0, 0}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			b := &base{}
+			b := webtest.Serve(ok)
 			start := time.Now()
 			all(t, &throttle.Transport{Base: b, PerSecond: test.perSecond, Burst: test.burst}, 6, example)
-			if got := b.since(start); !slices.Equal(got, test.want) {
+			if got := since(b, start); !slices.Equal(got, test.want) {
 				t.Errorf("%v a second, burst %d: at %v, want %v", test.perSecond, test.burst, got, test.want)
 			}
 		})
@@ -161,35 +164,30 @@ func TestPause(t *testing.T) {
 		maxPause time.Duration
 		want     time.Duration
 	}{
-		"seconds":               {503, []string{"Retry-After", "7"}, 0, 7 * time.Second},
-		"too many":              {429, []string{"Retry-After", "7"}, 0, 7 * time.Second},
-		"date":                  {429, []string{"Retry-After", "Sat, 01 Jan 2000 00:00:09 GMT"}, 0, 9 * time.Second},
-		"past date":             {429, []string{"Retry-After", "Fri, 31 Dec 1999 00:00:09 GMT"}, 0, 0},
-		"reset":                 {429, []string{"X-Ratelimit-Reset", "5"}, 0, 5 * time.Second},
-		"reset as a date":       {429, []string{"X-Ratelimit-Reset", fmt.Sprint(start + 6)}, 0, 6 * time.Second},
-		"more than the default": {503, []string{"Retry-After", "31"}, 0, 30 * time.Second},
-		"absurd":                {503, []string{"Retry-After", "99999999999999999999"}, 0, 30 * time.Second},
-		"just what is allowed":  {503, []string{"Retry-After", "60"}, time.Minute, time.Minute},
-		"more than is allowed":  {503, []string{"Retry-After", "61"}, time.Minute, time.Minute},
-		"never":                 {503, []string{"Retry-After", "7"}, -1, 0},
+		"seconds":               {503, []string{"Retry-After: 7"}, 0, 7 * time.Second},
+		"too many":              {429, []string{"Retry-After: 7"}, 0, 7 * time.Second},
+		"date":                  {429, []string{"Retry-After: Sat, 01 Jan 2000 00:00:09 GMT"}, 0, 9 * time.Second},
+		"past date":             {429, []string{"Retry-After: Fri, 31 Dec 1999 00:00:09 GMT"}, 0, 0},
+		"reset":                 {429, []string{"X-Ratelimit-Reset: 5"}, 0, 5 * time.Second},
+		"reset as a date":       {429, []string{fmt.Sprint("X-Ratelimit-Reset: ", start+6)}, 0, 6 * time.Second},
+		"more than the default": {503, []string{"Retry-After: 31"}, 0, 30 * time.Second},
+		"absurd":                {503, []string{"Retry-After: 99999999999999999999"}, 0, 30 * time.Second},
+		"just what is allowed":  {503, []string{"Retry-After: 60"}, time.Minute, time.Minute},
+		"more than is allowed":  {503, []string{"Retry-After: 61"}, time.Minute, time.Minute},
+		"never":                 {503, []string{"Retry-After: 7"}, -1, 0},
 		"nothing said":          {503, nil, 0, 0},
-		"nonsense":              {503, []string{"Retry-After", "soon"}, 0, 0},
-		"another status":        {500, []string{"Retry-After", "7"}, 0, 0},
-		"success":               {200, []string{"Retry-After", "7", "X-Ratelimit-Reset", "7"}, 0, 0},
+		"nonsense":              {503, []string{"Retry-After: soon"}, 0, 0},
+		"another status":        {500, []string{"Retry-After: 7"}, 0, 0},
+		"success":               {200, []string{"Retry-After: 7", "X-Ratelimit-Reset: 7"}, 0, 0},
 	} {
-		bubble(t, name, func(t *testing.T) {
-			b := &base{answer: func(n int, _ *http.Request) (*http.Response, error) {
-				if n == 0 {
-					return reply(test.status, io.NopCloser(strings.NewReader("busy")), test.header...), nil
-				}
-				return reply(200, io.NopCloser(strings.NewReader("ok"))), nil
-			}}
+		webtest.Bubble(t, name, func(t *testing.T) {
+			b := webtest.Serve(webtest.Status(test.status, "busy", test.header...), ok)
 			tr := &throttle.Transport{Base: b, MaxPause: test.maxPause}
 			start := time.Now()
 			all(t, tr, 1, example)
 			all(t, tr, 1, "https://other.example.com") // does not wait
 			all(t, tr, 10, example)
-			if got := b.since(start); got[1] != 0 || got[2] != test.want.Milliseconds() || got[11] != got[2] {
+			if got := since(b, start); got[1] != 0 || got[2] != test.want.Milliseconds() || got[11] != got[2] {
 				t.Errorf("requests at %v ms, want them at %v", got, test.want)
 			}
 		})
@@ -201,16 +199,11 @@ func TestPause(t *testing.T) {
 func TestPauseWhileWaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := &base{answer: func(n int, _ *http.Request) (*http.Response, error) {
-			time.Sleep(100 * time.Millisecond)
-			if after := []string{"10", "3"}; n < 2 {
-				return reply(503, io.NopCloser(strings.NewReader("")), "Retry-After", after[n]), nil
-			}
-			return reply(200, io.NopCloser(strings.NewReader(""))), nil
-		}}
+		const slow = 100 * time.Millisecond
+		b := webtest.Serve(webtest.After(slow, busy("10")), webtest.After(slow, busy("3")), webtest.After(slow, ok))
 		start := time.Now()
 		all(t, &throttle.Transport{Base: b, PerSecond: 2, Burst: 2}, 6, example)
-		got := b.since(start)
+		got := since(b, start)
 		if got[0] != 0 || got[1] != 0 || slices.Min(got[2:]) != 10_100 {
 			t.Errorf("requests at %v ms, want the third at 10100", got)
 		}
@@ -234,16 +227,10 @@ func TestRateAfterPause(t *testing.T) {
 		{1, 0, "3", []int64{0, 3_100, 4_100, 5_100, 6_100, 7_100, 8_100, 9_100}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			b := &base{answer: func(n int, _ *http.Request) (*http.Response, error) {
-				time.Sleep(100 * time.Millisecond)
-				if n == 0 {
-					return reply(503, io.NopCloser(strings.NewReader("")), "Retry-After", test.after), nil
-				}
-				return reply(200, io.NopCloser(strings.NewReader(""))), nil
-			}}
+			b := webtest.Serve(webtest.After(100*time.Millisecond, busy(test.after)), webtest.After(100*time.Millisecond, ok))
 			start := time.Now()
 			all(t, &throttle.Transport{Base: b, PerSecond: 1, Burst: test.burst, Parallel: test.parallel}, len(test.want), example)
-			if got := b.since(start); !slices.Equal(got, test.want) {
+			if got := since(b, start); !slices.Equal(got, test.want) {
 				t.Errorf("burst %d, Retry-After %s: at %v, want %v", test.burst, test.after, got, test.want)
 			}
 		})
@@ -260,10 +247,8 @@ func TestContext(t *testing.T) {
 		"for a busy one":   {MaxPause: time.Hour},
 		"for all together": {Parallel: 1, PerSecond: 0.001, MaxPause: time.Hour},
 	} {
-		bubble(t, name, func(t *testing.T) {
-			b := &base{answer: func(int, *http.Request) (*http.Response, error) {
-				return reply(503, io.NopCloser(strings.NewReader("busy")), "Retry-After", "3600"), nil
-			}}
+		webtest.Bubble(t, name, func(t *testing.T) {
+			b := webtest.Serve(busy("3600"))
 			tr.Base = b
 			first := must.Get(tr.RoundTrip(request(t.Context(), t, example)))(t)
 			defer first.Body.Close()
@@ -271,7 +256,7 @@ func TestContext(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			time.AfterFunc(time.Second, func() { cancel(cause) })
 			req := request(ctx, t, "https://registry.example.com/?token=secret")
-			sent := &noted{io.NopCloser(strings.NewReader("")), func() { sentClosed(req) }}
+			sent, _ := io.Pipe()
 			req.Body = sent
 			_, err := tr.RoundTrip(req)
 			if !errors.Is(err, cause) || time.Since(start) != time.Second {
@@ -280,22 +265,25 @@ func TestContext(t *testing.T) {
 			if strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "registry.example.com") {
 				t.Error(err)
 			}
-			if len(b.at) != 1 || req.Header.Get("Closed") == "" {
-				t.Errorf("%d requests were made, want 1; body of the second request closed: %q, want yes", len(b.at), req.Header.Get("Closed"))
+			if n := len(b.Requests()); n != 1 {
+				t.Errorf("%d requests were made, want 1", n)
+			}
+			if _, err := sent.Read(nil); err != io.ErrClosedPipe {
+				t.Errorf("the body of the second request is not closed: Read returned %v", err)
 			}
 		})
 	}
 	t.Run("before", func(t *testing.T) {
 		t.Parallel()
-		b := &base{}
+		b := webtest.Serve(ok)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := ask(ctx, t, &throttle.Transport{Base: b}, example); !errors.Is(err, context.Canceled) || len(b.at) != 0 {
-			t.Errorf("%d requests, %v", len(b.at), err)
+		if err := ask(ctx, t, &throttle.Transport{Base: b}, example); !errors.Is(err, context.Canceled) || len(b.Requests()) != 0 {
+			t.Errorf("%d requests, %v", len(b.Requests()), err)
 		}
 	})
-	bubble(t, "uses up no rate and lets the next requests start", func(t *testing.T) {
-		b := &base{}
+	webtest.Bubble(t, "uses up no rate and lets the next requests start", func(t *testing.T) {
+		b := webtest.Serve(ok)
 		tr := &throttle.Transport{Base: b, PerSecond: 1, Burst: 1}
 		start := time.Now()
 		all(t, tr, 1, example)
@@ -306,26 +294,17 @@ func TestContext(t *testing.T) {
 		}
 		synctest.Wait()
 		all(t, tr, 2, example)
-		if got := b.since(start); !slices.Equal(got, []int64{0, 1000, 2000}) {
+		if got := since(b, start); !slices.Equal(got, []int64{0, 1000, 2000}) {
 			t.Errorf("requests at %v ms", got)
 		}
 	})
 }
 
-// sentClosed notes that the body of req was closed.
-func sentClosed(req *http.Request) { req.Header.Set("Closed", "yes") }
-
 // The number of hosts in memory is limited, and a paused host is evicted last.
 func TestManyHosts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := &base{answer: func(n int, _ *http.Request) (*http.Response, error) {
-			if n == 0 {
-				return reply(503, io.NopCloser(strings.NewReader("")), "Retry-After", "20"), nil
-			}
-			return reply(200, io.NopCloser(strings.NewReader(""))), nil
-		}}
-		tr := &throttle.Transport{Base: b}
+		tr := &throttle.Transport{Base: webtest.Serve(busy("20"), ok)}
 		start := time.Now()
 		all(t, tr, 1, example)
 		for i := range 3 * throttle.MaxHosts {
@@ -337,7 +316,7 @@ func TestManyHosts(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) { // no host has its full burst
-		tr := &throttle.Transport{Base: &base{}, PerSecond: 0.001, Burst: 1}
+		tr := &throttle.Transport{Base: webtest.Serve(ok), PerSecond: 0.001, Burst: 1}
 		for i := range throttle.MaxHosts + 100 {
 			all(t, tr, 1, fmt.Sprintf("https://host-%d.example.com/", i))
 		}
@@ -347,13 +326,19 @@ func TestManyHosts(t *testing.T) {
 	})
 }
 
+// idle is a transport that counts calls of CloseIdleConnections.
+type idle int
+
+func (*idle) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.ErrUnsupported }
+func (i *idle) CloseIdleConnections()                         { *i++ }
+
 func TestCloseIdleConnections(t *testing.T) {
 	t.Parallel()
-	b := &base{}
-	client := &http.Client{Transport: &throttle.Transport{Base: b}}
+	var calls idle
+	client := &http.Client{Transport: &throttle.Transport{Base: &calls}}
 	client.CloseIdleConnections()
-	if b.closed != 1 {
-		t.Errorf("Base got %d calls, want 1", b.closed)
+	if calls != 1 {
+		t.Errorf("Base got %d calls, want 1", calls)
 	}
 	(&throttle.Transport{Base: http.NewFileTransport(http.Dir("."))}).CloseIdleConnections()
 	(&throttle.Transport{}).CloseIdleConnections()
@@ -414,7 +399,7 @@ func TestWaitIsNotTimeout(t *testing.T) {
 		"for a slot":   {Parallel: 1},
 		"for the rate": {PerSecond: 0.02, Burst: 2},
 	} {
-		bubble(t, name, func(t *testing.T) {
+		webtest.Bubble(t, name, func(t *testing.T) {
 			reg := start()
 			reg.AddFault(regtest.Fault{Kind: regtest.Archive, Rate: 20_000}) // which takes about 50 seconds
 			tr.Base = reg
@@ -432,7 +417,7 @@ func TestWaitIsNotTimeout(t *testing.T) {
 			wg.Wait()
 		})
 	}
-	bubble(t, "the server has its own time", func(t *testing.T) {
+	webtest.Bubble(t, "the server has its own time", func(t *testing.T) {
 		reg := start()
 		reg.AddFault(regtest.Fault{Kind: regtest.Versions, Delay: time.Hour})
 		client := &regclient.Client{
