@@ -69,9 +69,7 @@ func TestModuleRefused(t *testing.T) {
 	if err == nil {
 		_, err = w.Create("main.tf")
 	}
-	if err = errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, w.Close()))
 	push("link", typeModule, f.blob("m", link.Bytes()))
 	gone := good
 	gone.Digest = digest.FromString("gone")

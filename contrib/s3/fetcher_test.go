@@ -182,9 +182,7 @@ func linkZip(t *testing.T) string {
 	if err == nil {
 		_, err = w.Create("main.tf")
 	}
-	if err = errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, w.Close()))
 	return b.String()
 }
 

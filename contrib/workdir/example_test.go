@@ -9,6 +9,7 @@ import (
 
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/contrib/workdir"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // Prepare a directory as init does, with the user's CLI configuration.
@@ -54,22 +55,13 @@ func ExampleDir_Read() {
 func TestSnippetPrepare(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	config, err := cliconfig.Load(cliconfig.System{Home: dir, Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Get(cliconfig.Load(cliconfig.System{Home: dir, Dir: dir}))(t)
 	for name, text := range map[string]string{"main.tf": "module \"m\" {\n  source = \"./m\"\n}\n", "m/m.tf": ""} {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	}
-	if err := prepareDirectory(t.Context(), config, dir); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, prepareDirectory(t.Context(), config, dir))
 	if _, err := os.Stat(filepath.Join(dir, ".terraform", "modules", "modules.json")); err != nil {
 		t.Errorf("the manifest: %v, want that it exists", err)
 	}

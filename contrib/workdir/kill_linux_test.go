@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -18,9 +19,7 @@ func TestKilled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ca := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(ca, w.server.CertPEM, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(ca, w.server.CertPEM, 0o644))
 	dir := t.TempDir()
 	var root strings.Builder
 	for i := range 6 {
@@ -35,9 +34,7 @@ func TestKilled(t *testing.T) {
 		}
 		cmd := exec.CommandContext(t.Context(), os.Args[0])
 		cmd.Env = append(os.Environ(), prepared+"="+dir, "SSL_CERT_FILE="+ca)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Start())
 		stop := time.AfterFunc(time.Duration(20+10*round)*time.Millisecond, func() { cmd.Process.Kill() })
 		if cmd.Wait() != nil {
 			killed++
@@ -63,9 +60,7 @@ func TestKilled(t *testing.T) {
 	if killed == 0 {
 		t.Error("no process was killed, want some")
 	}
-	if err := prepare(t.Context(), w.dir(t, dir, false)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, prepare(t.Context(), w.dir(t, dir, false)))
 	entries, err := os.ReadDir(filepath.Join(dir, filepath.FromSlash(modulesPath)))
 	if err != nil || len(entries) != 7 {
 		t.Errorf("after %d kills, the modules are %v, %v; want 6 and the manifest", killed, entries, err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -20,9 +21,7 @@ import (
 func parsed(t testing.TB, name, text string) error {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	_, err := (&Dir{Path: dir}).Read(t.Context()) // which also evaluates the sources of modules
 	return err
 }
@@ -162,9 +161,7 @@ func TestNamesStayInside(t *testing.T) {
 		write(t, dir, map[string]string{"main.tf": fmt.Sprintf("module \"victim\" { source = %q }", w.host+"/"+evil)})
 		if c.link != "" {
 			link := filepath.Join(dir, filepath.FromSlash(c.link))
-			if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.MkdirAll(filepath.Dir(link), 0o755))
 			if err := disktest.Symlink(victim, link); err != nil {
 				t.Skipf("skipped: this link cannot be made here: %v", err)
 			}

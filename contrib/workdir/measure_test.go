@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
@@ -37,9 +38,7 @@ func TestRequests(t *testing.T) {
 		for range max(1, *runs) {
 			for side, run := range []func(*terraformtest.Project){
 				func(p *terraformtest.Project) {
-					if err := prepare(t.Context(), w.dir(t, p.Dir, p.Name() == "terraform")); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, prepare(t.Context(), w.dir(t, p.Dir, p.Name() == "terraform")))
 				},
 				func(p *terraformtest.Project) { p.Init(t) },
 			} {

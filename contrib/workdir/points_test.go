@@ -20,6 +20,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/module"
 	modulelock "github.com/tofureg/tofureg/module/lockfile"
@@ -100,9 +101,7 @@ func TestOnePackage(t *testing.T) {
 	before := w.registry.Count(regtest.ModulePackage)
 	dir := t.TempDir()
 	tree{files: map[string]string{"main.tf": root.String()}}.write(t, w, dir)
-	if err := prepare(t.Context(), w.dir(t, dir, false)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, prepare(t.Context(), w.dir(t, dir, false)))
 	if n := w.registry.Count(regtest.ModulePackage) - before; n != 1 {
 		t.Errorf("%d requests for the package, want 1", n)
 	}
@@ -383,9 +382,7 @@ func TestDataDirectory(t *testing.T) {
 		d := w.dir(t, t.TempDir(), false)
 		tree{files: map[string]string{"main.tf": files["c/main.tf"]}}.write(t, w, d.Path)
 		d.Environ = []string{"TF_DATA_DIR=./elsewhere/"}
-		if err := prepare(t.Context(), d); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, prepare(t.Context(), d))
 		if text := read(t, d.Path, "elsewhere/modules/modules.json"); !strings.Contains(text, `"Dir":"elsewhere/modules/m"`) {
 			t.Errorf("the manifest is %s, want the module in elsewhere/modules/m", text)
 		}
@@ -394,9 +391,7 @@ func TestDataDirectory(t *testing.T) {
 		t.Parallel()
 		d := w.dir(t, t.TempDir(), false)
 		write(t, d.Path, map[string]string{"main.tf": "resource \"terraform_data\" \"x\" {}\n"})
-		if err := prepare(t.Context(), d); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, prepare(t.Context(), d))
 		if _, err := os.Stat(filepath.Join(d.Path, ".terraform")); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf(".terraform: %v, want that it is not made", err)
 		}
@@ -413,9 +408,7 @@ func TestFailedModule(t *testing.T) {
 		return map[string]string{"main.tf": fmt.Sprintf("module \"m\" {\n  source  = \"%s/acme/network/aws\"\n  version = %q\n}\n%s", w.host, version, more)}
 	}
 	write(t, d.Path, call("1.0.0", ""))
-	if err := prepare(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, prepare(t.Context(), d))
 	before := stateOf(t, d.Path, nil)
 	write(t, d.Path, call("2.0.0", "module \"n\" {\n  source = \""+w.host+"/acme/nothing/aws\"\n}\n"))
 	if err := prepare(t.Context(), d); err == nil {
@@ -474,10 +467,7 @@ func TestNetworkMirror(t *testing.T) {
 
 		dir := t.TempDir()
 		write(t, dir, map[string]string{"main.tf": theirs.Read(t, "main.tf")})
-		config, err := cliconfig.Load(cliconfig.System{Home: dir, Dir: dir, Terraform: theirs.Name() == "terraform", Environ: []string{"TF_CLI_CONFIG_FILE=" + filepath.Join(theirs.Dir, "cli.tfrc")}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		config := must.Get(cliconfig.Load(cliconfig.System{Home: dir, Dir: dir, Terraform: theirs.Name() == "terraform", Environ: []string{"TF_CLI_CONFIG_FILE=" + filepath.Join(theirs.Dir, "cli.tfrc")}}))(t)
 		config.HTTP = server.Client()
 		got := stateOf(t, dir, prepare(t.Context(), New(config, dir)))
 		if different := differences(got, want); len(different) > 0 || got.lock == "" {
@@ -492,10 +482,7 @@ func TestPlan(t *testing.T) {
 	w := newWorld(t)
 	d := w.dir(t, t.TempDir(), false)
 	tree{files: w.files("/nowhere")}.write(t, w, d.Path)
-	result, err := d.Plan(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := must.Get(d.Plan(t.Context()))(t)
 	missing := ""
 	for _, m := range result.Modules {
 		if m.Missing {
@@ -559,9 +546,7 @@ func TestLockModules(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, modulelock.Name)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the lock file: %v, want that ReadOnly writes none", err)
 	}
-	if err := prepare(t.Context(), locked()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, prepare(t.Context(), locked()))
 	first := read(t, dir, modulelock.Name)
 	lock, err := modulelock.Load(filepath.Join(dir, modulelock.Name))
 	if err != nil || lock.Len() != 2 || !strings.Contains(first, `"version":"2.0.0"`) || !strings.Contains(first, `"evaluated":"sha256:`) || !strings.Contains(first, `"commit":"`) {
@@ -575,26 +560,20 @@ func TestLockModules(t *testing.T) {
 	}
 	again := locked()
 	again.Rehash = true
-	if err := prepare(t.Context(), again); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, prepare(t.Context(), again))
 	if _, err := os.Stat(filepath.Join(dir, ".terraform/modules/git/written")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("after Rehash: %v, want that the package is fetched again", err)
 	}
 
 	// A new version is not taken, and a tag that moved is an error.
 	w.registry.AddModule(regtest.Module{Address: "acme/network/aws", Version: "3.0.0", Files: map[string]string{"main.tf": ""}})
-	if err := os.RemoveAll(filepath.Join(dir, ".terraform")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(filepath.Join(dir, ".terraform")))
 	if err := prepare(t.Context(), readOnly); err != nil || read(t, dir, modulelock.Name) != first {
 		t.Errorf("Prepare with ReadOnly: %v, want the locked versions", err)
 	}
 	write(t, repository, map[string]string{"main.tf": "# other"})
 	commit(t, repository, "status")
-	if err := os.RemoveAll(filepath.Join(dir, ".terraform")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(filepath.Join(dir, ".terraform")))
 	for _, d := range []*Dir{readOnly, locked()} {
 		err = prepare(t.Context(), d)
 		if changed, ok := errors.AsType[*modulelock.ChangedError](err); !ok || !errors.Is(err, checksum.ErrMismatch) || changed.Locked.Commit == changed.Found.Commit {
@@ -606,9 +585,7 @@ func TestLockModules(t *testing.T) {
 	}
 	upgrade := locked()
 	upgrade.Upgrade = true
-	if err := prepare(t.Context(), upgrade); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, prepare(t.Context(), upgrade))
 	if text := read(t, dir, modulelock.Name); !strings.Contains(text, `"version":"3.0.0"`) || text == first {
 		t.Errorf("after an upgrade the lock file is %s, want version 3.0.0", text)
 	}
@@ -616,9 +593,7 @@ func TestLockModules(t *testing.T) {
 	if err := prepare(t.Context(), readOnly); err == nil || !strings.Contains(err.Error(), "which no module calls") {
 		t.Errorf("Prepare with ReadOnly and entries of sources that are gone: %v, want an error", err)
 	}
-	if err := prepare(t.Context(), locked()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, prepare(t.Context(), locked()))
 	if lock, err := modulelock.Load(filepath.Join(dir, modulelock.Name)); err != nil || lock.Len() != 0 {
 		t.Errorf("the lock file has %d entries, %v; want none, since no source is left", lock.Len(), err)
 	}
@@ -634,9 +609,7 @@ func TestLockedBranch(t *testing.T) {
 	tree{files: map[string]string{"main.tf": "module \"m\" {\n  source = \"git::file://REPO\"\n}\n"}}.with(repository).write(t, w, d.Path)
 	for i, want := range []string{"# 0", "# 0", "# 2"} {
 		d.Upgrade = i == 2
-		if err := errors.Join(os.RemoveAll(filepath.Join(d.Path, ".terraform")), prepare(t.Context(), d)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.RemoveAll(filepath.Join(d.Path, ".terraform")), prepare(t.Context(), d)))
 		if text := read(t, d.Path, ".terraform/modules/m/main.tf"); text != want {
 			t.Errorf("Prepare with Upgrade %t: the module is %q, want %q", d.Upgrade, text, want)
 		}
@@ -680,9 +653,7 @@ func TestReadOnly(t *testing.T) {
 			theirs.Trust(t, w.server.CertPEM)
 			ours := w.dir(t, t.TempDir(), theirs.Name() == "terraform")
 			write(t, ours.Path, requires("1.0.0", "3.0.0"))
-			if err := prepare(t.Context(), ours); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, prepare(t.Context(), ours))
 			lock := read(t, ours.Path, lockfile.Name)
 			if c.lock != nil {
 				lock = c.lock(lock)
@@ -700,9 +671,7 @@ func TestReadOnly(t *testing.T) {
 				if text := read(t, ours.Path, lockfile.Name); text != lock {
 					t.Errorf("%s: the lock file is\n%s\nwant the one of before\n%s", name, text, lock)
 				}
-				if err := os.RemoveAll(filepath.Join(ours.Path, ".terraform")); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.RemoveAll(filepath.Join(ours.Path, ".terraform")))
 			}
 			if out, err := theirs.Try(t, "init", "-no-color", "-input=false", "-backend=false", "-lockfile=readonly"); (err == nil) != (c.want == "") {
 				t.Errorf("%s: %s init -lockfile=readonly: %v, want an error: %t\n%s", name, theirs.Name(), err, c.want != "", out)
@@ -723,9 +692,7 @@ func TestFieldsStay(t *testing.T) {
 	d.Modules.Progress = func(module.Event) {}
 	write(t, d.Path, map[string]string{"main.tf": ""})
 	before := reflect.ValueOf(d.Modules.Progress).Pointer()
-	if err := prepare(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, prepare(t.Context(), d))
 	if reflect.ValueOf(d.Modules.Progress).Pointer() != before {
 		t.Error("Prepare has replaced Modules.Progress")
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov5/tf5server"
 
 	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // role is the environment variable of a process that is a provider, not the tests.
@@ -63,10 +64,7 @@ func (*tiny) StopProvider(context.Context, *tfprotov5.StopProviderRequest) (*tfp
 // provider returns an archive with a program that runs this one as a provider.
 func providerZip(t *testing.T, typ, version string) []byte {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
 	header := &zip.FileHeader{Name: "terraform-provider-" + typ + "_v" + version}

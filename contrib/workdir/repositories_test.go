@@ -24,6 +24,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/module"
 )
@@ -38,10 +39,7 @@ type internet struct {
 
 func newInternet(t *testing.T, repositories string) *internet {
 	t.Helper()
-	core, err := exec.Command("git", "--exec-path").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	core := must.Get(exec.Command("git", "--exec-path").Output())(t)
 	dir := t.TempDir()
 	n := &internet{config: filepath.Join(dir, "cli.tfrc"), git: filepath.Join(dir, "gitconfig")}
 	mux := http.NewServeMux()
@@ -77,9 +75,7 @@ func newInternet(t *testing.T, repositories string) *internet {
 		n.git:    fmt.Sprintf("[safe]\n\tdirectory = *\n[http]\n\tsslCAInfo = %s\n[url \"%s/git/\"]\n\tinsteadOf = https://github.com/\n", ca, n.URL),
 		n.config: fmt.Sprintf("host \"registry.terraform.io\" %[1]shost \"registry.opentofu.org\" %[1]sprovider_installation {\n  network_mirror {\n    url = %[2]q\n  }\n}\n", services, n.URL+"/mirror/"),
 	} {
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(text), 0o644))
 	}
 	return n
 }
@@ -201,9 +197,7 @@ func directories(t *testing.T, root string) (dirs []string) {
 func clean(t *testing.T, dir string) {
 	t.Helper()
 	for _, name := range []string{".terraform", ".terraform.lock.hcl"} {
-		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.RemoveAll(filepath.Join(dir, name)))
 	}
 }
 
@@ -227,10 +221,7 @@ func (n *internet) prepare(t *testing.T, program, dir string) state {
 	t.Helper()
 	clean(t, dir)
 	defer clean(t, dir)
-	config, err := cliconfig.Load(cliconfig.System{Home: t.TempDir(), Dir: dir, Terraform: program == "terraform", Environ: []string{"TF_CLI_CONFIG_FILE=" + n.config}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Get(cliconfig.Load(cliconfig.System{Home: t.TempDir(), Dir: dir, Terraform: program == "terraform", Environ: []string{"TF_CLI_CONFIG_FILE=" + n.config}}))(t)
 	config.HTTP = n.Client()
 	d := New(config, dir)
 	d.Version = addrs.MustParseVersion(map[string]string{"tofu": "1.12.6", "terraform": "1.11.4"}[program])

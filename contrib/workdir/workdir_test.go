@@ -16,6 +16,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -44,10 +45,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	reg := regtest.New("registry.example.com")
-	server, err := reg.ServeTLS()
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(reg.ServeTLS())(t)
 	t.Cleanup(server.Close)
 	w := &world{reg, server, strings.Replace(server.Addr, "localhost", "127.0.0.1", 1)}
 	here := addrs.CurrentPlatform().String()
@@ -106,19 +104,13 @@ func write(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)))
 	}
 }
 
 func read(t *testing.T, dir, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
+	return string(must.Get(os.ReadFile(filepath.Join(dir, filepath.FromSlash(name))))(t))
 }
 
 // repository returns the path of a git repository with a module in the directory sub.
@@ -139,10 +131,7 @@ func repository(t *testing.T) string {
 // dir returns a Dir whose clients trust the server.
 func (w *world) dir(t *testing.T, dir string, terraform bool) *Dir {
 	t.Helper()
-	config, err := cliconfig.Load(cliconfig.System{Home: t.TempDir(), Dir: dir, Terraform: terraform})
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Get(cliconfig.Load(cliconfig.System{Home: t.TempDir(), Dir: dir, Terraform: terraform}))(t)
 	config.HTTP = w.server.Client()
 	return New(config, dir)
 }
@@ -166,9 +155,7 @@ func TestSameAsClient(t *testing.T) {
 		ours.Trust(t, w.server.CertPEM)
 		write(t, ours.Dir, files)
 		in := w.dir(t, ours.Dir, theirs.Name() == "terraform")
-		if err := prepare(t.Context(), in); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, prepare(t.Context(), in))
 		for _, name := range []string{modulesJSON, ".terraform.lock.hcl"} {
 			if got, want := read(t, ours.Dir, name), read(t, theirs.Dir, name); got != want {
 				t.Errorf("%s is\n%s\nwant that of %s\n%s", name, got, theirs.Name(), want)
@@ -186,10 +173,7 @@ func TestSameAsClient(t *testing.T) {
 // offline returns a Dir whose requests fail.
 func (w *world) offline(t *testing.T, dir string, terraform bool) *Dir {
 	t.Helper()
-	config, err := cliconfig.Load(cliconfig.System{Home: t.TempDir(), Dir: dir, Terraform: terraform})
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Get(cliconfig.Load(cliconfig.System{Home: t.TempDir(), Dir: dir, Terraform: terraform}))(t)
 	config.HTTP = &http.Client{Transport: offline{}}
 	return New(config, dir)
 }
@@ -294,9 +278,7 @@ func TestManifest(t *testing.T) {
 	}
 	for _, c := range []struct{ constraint, want string }{{"1.0.0", "1.0.0"}, {">= 1.0", "1.0.0"}, {"~> 1.1", "1.1.0"}, {"2.0.0", "2.0.0"}} {
 		write(t, dir, call(c.constraint))
-		if err := prepare(t.Context(), w.dir(t, dir, false)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, prepare(t.Context(), w.dir(t, dir, false)))
 		if manifest := read(t, dir, modulesJSON); !strings.Contains(manifest, `"Version":"`+c.want+`"`) {
 			t.Errorf("constraint %s: %s, want version %s", c.constraint, manifest, c.want)
 		}

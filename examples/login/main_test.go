@@ -72,9 +72,7 @@ func TestEmbedded(t *testing.T) {
 func TestNothingLeft(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	t.Setenv("TMP", os.Getenv("TMPDIR")) // on Windows
-	if err := run(t.Context(), nil, io.Discard, io.Discard); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, run(t.Context(), nil, io.Discard, io.Discard))
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
 		t.Errorf("the temporary directory has %v, %v; want no files", left, err)
 	}

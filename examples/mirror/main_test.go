@@ -49,8 +49,6 @@ func TestEmbedded(t *testing.T) {
 		t.Errorf("%d packages kept the second time, want 9:\n%s", n, &out)
 	}
 	for _, name := range []string{"index.json", "1.1.0.json", "terraform-provider-random_1.1.0_linux_amd64.zip"} {
-		if _, err := os.Stat(filepath.Join(dir, "registry.example.com", "acme", "random", name)); err != nil {
-			t.Error(err)
-		}
+		must.Get(os.Stat(filepath.Join(dir, "registry.example.com", "acme", "random", name)))(t)
 	}
 }

@@ -51,9 +51,7 @@ func TestEmbedded(t *testing.T) {
 			t.Errorf("the output does not contain %q:\n%s", want, &out)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(dir, "LICENSE")); err != nil {
-		t.Error(err)
-	}
+	must.Get(os.Stat(filepath.Join(dir, "LICENSE")))(t)
 	out.Reset()
 	if err := run(t.Context(), []string{"-dir", dir, "-replace"}, &out, io.Discard); err != nil || !strings.Contains(out.String(), "\nunchanged  ") {
 		t.Errorf("second run: %v, want a line \"unchanged\":\n%s", err, &out)

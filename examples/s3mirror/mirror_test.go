@@ -72,9 +72,7 @@ func TestMirror(t *testing.T) {
 	}
 	pkg := must.Get(client.ProviderPackage(t.Context(), random, versions.List[0].Version, linux))(t)
 	path := filepath.Join(t.TempDir(), pkg.ArchiveName())
-	if _, err := provider.Download(t.Context(), client, pkg, path, provider.Options{Policy: verify.Policy{AllowUnsigned: true}}); err != nil {
-		t.Error(err)
-	}
+	must.Get(provider.Download(t.Context(), client, pkg, path, provider.Options{Policy: verify.Policy{AllowUnsigned: true}}))(t)
 
 	// Who reads the bucket itself has the signature too: the zero policy accepts it.
 	if pkg, err = mirror.ProviderPackage(t.Context(), random, versions.List[0].Version, linux); err != nil {

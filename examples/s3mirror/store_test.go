@@ -39,9 +39,7 @@ func TestStore(t *testing.T) {
 		t.Run("prefix "+prefix, func(t *testing.T) {
 			t.Parallel()
 			_, store := newBucket(t)
-			if err := dirtest.TestStorage(t.Context(), store(prefix), store(prefix), store(prefix)); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, dirtest.TestStorage(t.Context(), store(prefix), store(prefix), store(prefix)))
 			left, err := store("").List(t.Context(), ".")
 			if err != nil || len(left) != 0 {
 				t.Errorf("the test has left %v, %v", left, err)

@@ -527,9 +527,7 @@ func TestUnreachable(t *testing.T) {
 		if !report.OK() || !onlyUnreachable(report) || report.Notes[0].Provider != p || !strings.Contains(report.Notes[0].Detail, note) {
 			t.Errorf("Check = %+v, want a note about the host of %s", report, p)
 		}
-		if err := m.Remove(t.Context(), p); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, m.Remove(t.Context(), p))
 		wantFiles(t, dir)
 	}
 }

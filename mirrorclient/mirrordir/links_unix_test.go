@@ -51,9 +51,7 @@ func TestLinksNowhere(t *testing.T) {
 			if report := mustCheck(t, m, mirrordir.CheckOptions{}); report.Archives != 5 || len(report.Problems) != 1 || report.Problems[0].Kind != "missing" {
 				t.Errorf("%+v", report)
 			}
-			if _, err := m.ProviderPackage(t.Context(), alpha, v1, linux); err != nil {
-				t.Error(err)
-			}
+			must.Get(m.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 		})
 	}
 }

@@ -166,9 +166,7 @@ func TestReindexNames(t *testing.T) {
 	if err != nil || len(pkg.Hashes[linux]) != 2 {
 		t.Errorf("%v, %v", pkg, err)
 	}
-	if err := m.Remove(t.Context(), alpha); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, m.Remove(t.Context(), alpha))
 	wantFiles(t, dir)
 }
 
@@ -307,9 +305,7 @@ func TestRemove(t *testing.T) {
 	wantFiles(t, dir, want...)
 	wantGood(t, m)
 	for range 2 { // the second call finds nothing
-		if err := m.Remove(t.Context(), alpha); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, m.Remove(t.Context(), alpha))
 		wantFiles(t, dir, home+"/1.0.0/linux_amd64/x")
 	}
 	if err := m.Remove(t.Context(), addrs.MustParseProvider("registry.example.com/acme/beta"), v1); err != nil {
@@ -332,9 +328,7 @@ func TestRemoveListed(t *testing.T) {
 			write(t, dir, name, "{}")
 		}
 		write(t, dir, home+"/index.json", `{"versions":{"1.0.0":{},"2.0.0":{}}}`)
-		if err := m.Remove(t.Context(), alpha); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, m.Remove(t.Context(), alpha))
 		wantFiles(t, dir)
 	}
 	m, dir := newMirror(t)
@@ -371,16 +365,12 @@ func TestRemoveLastWhileAdding(t *testing.T) {
 			mustAdd(t, m, client(reg), wants(three[:1], v1), mirrordir.Options{})
 			var wg sync.WaitGroup
 			wg.Go(func() { mustAdd(t, m, client(reg), wants(three[:1], v2), mirrordir.Options{}) })
-			if err := m.Remove(t.Context(), alpha, v1); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, m.Remove(t.Context(), alpha, v1))
 			wg.Wait()
 			if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() || len(report.Notes) > 0 || report.Archives != 1 {
 				t.Fatalf("%s: %+v", name, report)
 			}
-			if err := m.Remove(t.Context(), alpha, v2); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, m.Remove(t.Context(), alpha, v2))
 		}
 	}
 }

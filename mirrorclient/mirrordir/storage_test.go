@@ -255,9 +255,7 @@ func TestRemovedWhileWorking(t *testing.T) {
 						t.Errorf("%d fetched, want 3", fetched)
 					}
 				case "Reindex":
-					if _, err := m.Reindex(t.Context(), mirrordir.CheckOptions{Parallel: 1}); err != nil {
-						t.Error(err)
-					}
+					must.Get(m.Reindex(t.Context(), mirrordir.CheckOptions{Parallel: 1}))(t)
 				case "Check":
 					if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() {
 						t.Errorf("problems: %v", report.Problems)

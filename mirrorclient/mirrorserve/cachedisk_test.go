@@ -251,9 +251,7 @@ func TestCacheSlowStorage(t *testing.T) {
 			}
 		}
 		pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v1, linux))(t)
-		if _, err := provider.Download(t.Context(), c, pkg, t.TempDir()+"/a.zip", provider.Options{}); err != nil {
-			t.Error(err)
-		}
+		must.Get(provider.Download(t.Context(), c, pkg, t.TempDir()+"/a.zip", provider.Options{}))(t)
 		time.Sleep(2 * time.Hour)
 		mustFetch(t, h, archive(v1, linux))
 		if n := reg.Count(regtest.Archive); n != 1 {

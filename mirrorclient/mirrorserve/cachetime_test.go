@@ -122,9 +122,7 @@ func TestCacheNobodyStays(t *testing.T) {
 		}
 		synctest.Wait()
 		body := must.Get(c.Open(t.Context(), pkg))(t)
-		if _, err := io.CopyN(io.Discard, body, 1000); err != nil {
-			t.Error(err)
-		}
+		must.Get(io.CopyN(io.Discard, body, 1000))(t)
 		body.Close()
 		synctest.Wait()
 		wantFiles(t, dir)
@@ -256,9 +254,7 @@ func TestCacheKeepsAside(t *testing.T) {
 		if w.Code != http.StatusOK || w.Body.Len() == 0 || ctx.Err() != nil {
 			t.Errorf("%d, %d bytes, %v", w.Code, w.Body.Len(), ctx.Err())
 		}
-		if err := unlock(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, unlock())
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if got := files(t, dir); len(got) != 7 {

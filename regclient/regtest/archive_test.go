@@ -96,9 +96,7 @@ func TestArchive(t *testing.T) {
 			}
 			data := content(t, rel, test.platform)
 			if len(data) < 200_000 { // it reads a few bytes at a time
-				if err := iotest.TestReader(rel.Archive(test.platform), data); err != nil {
-					t.Error(err)
-				}
+				must.Do(t, iotest.TestReader(rel.Archive(test.platform), data))
 			}
 			readSlices(t, rel.Archive(test.platform), data)
 			sum := sha256.Sum256(data)

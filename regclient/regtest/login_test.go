@@ -65,9 +65,7 @@ func exchange(t *testing.T, reg *regtest.Registry, f url.Values) (*http.Response
 	resp := must.Get(reg.Client().PostForm(tokenURL, f))(t)
 	defer resp.Body.Close()
 	var doc map[string]any
-	if err := json.NewDecoder(resp.Body).Decode(&doc); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, json.NewDecoder(resp.Body).Decode(&doc))
 	return resp, doc
 }
 

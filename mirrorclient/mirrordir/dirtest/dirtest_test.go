@@ -40,13 +40,9 @@ func TestDirectory(t *testing.T) {
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
-	if err := dirtest.TestStorage(t.Context(), m, m); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, dirtest.TestStorage(t.Context(), m, m))
 	locker := memoryLocker{m, make(chan struct{}, 1), map[string]chan struct{}{}}
-	if err := dirtest.TestStorage(t.Context(), locker); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, dirtest.TestStorage(t.Context(), locker))
 	if len(m.files) != 0 {
 		t.Errorf("the test has left %d files", len(m.files))
 	}
