@@ -6,12 +6,13 @@ import (
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/webtest"
 )
 
 func BenchmarkDiscoverCached(b *testing.B) {
 	alias := svchost.MustParse("alias.test")
 	override := disco.NewServices(other, nil)
-	c := always(answer{body: `{"modules.v1":"/m/","providers.v1":"/p/"}`}).client()
+	c := client(webtest.Serve(answer(200, `{"modules.v1":"/m/","providers.v1":"/p/"}`)))
 	c.Hosts.Aliases = map[svchost.Hostname]svchost.Hostname{alias: example}
 	c.Hosts.Overrides = map[svchost.Hostname]*disco.Services{other: override}
 	for name, host := range map[string]svchost.Hostname{"host": example, "alias": alias, "override": other} {

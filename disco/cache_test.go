@@ -13,21 +13,20 @@ import (
 
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/webtest"
 	"github.com/tofureg/tofureg/transport"
 )
 
 // numbered answers the nth request to a host with a document that contains n.
-func numbered() *world {
-	w := &world{}
+func numbered() webtest.Handler {
 	var mu sync.Mutex
-	n := map[string]int{}
-	w.answer = func(r *http.Request) answer {
+	count := map[string]int{}
+	return func(n int, r *http.Request) (*http.Response, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		n[r.URL.Host]++
-		return answer{body: fmt.Sprintf(`{"modules.v1":"/%d/"}`, n[r.URL.Host])}
+		count[r.URL.Host]++
+		return answer(200, fmt.Sprintf(`{"modules.v1":"/%d/"}`, count[r.URL.Host]))(n, r)
 	}
-	return w
 }
 
 func wantNumber(t *testing.T, c *disco.Client, host svchost.Hostname, n int) {
@@ -47,20 +46,20 @@ func wantNumber(t *testing.T, c *disco.Client, host svchost.Hostname, n int) {
 func TestStrictBesideAllowHTTP(t *testing.T) {
 	t.Parallel()
 	const insecure = "http://example.com/services"
-	w := pages(map[string]answer{
-		"https://example.com" + path: redirect(insecure),
-		insecure:                     {body: `{"modules.v1":"https://attacker.test/v1/"}`},
+	w := pages(map[string]webtest.Handler{
+		"https://example.com" + path: webtest.Redirect(insecure),
+		insecure:                     answer(200, `{"modules.v1":"https://attacker.test/v1/"}`),
 	})
-	lax, strict := w.client(), w.client()
+	lax, strict := client(w), client(w)
 	lax.Transport.AllowHTTP, strict.Hosts = true, lax.Hosts
 	wantURL(t, discover(t, lax, example), disco.ModulesV1, "https://attacker.test/v1/")
 	if s, err := strict.Discover(t.Context(), example); !errors.Is(err, disco.ErrInsecure) {
 		t.Errorf("Discover after a client with AllowHTTP = %v, %v, want ErrInsecure", s, err)
 	}
 	lax.Forget(example)
-	n := len(w.seen())
+	n := len(w.Requests())
 	discover(t, lax, example)
-	if got := len(w.seen()) - n; got != 2 {
+	if got := len(w.Requests()) - n; got != 2 {
 		t.Errorf("%d requests after Forget, want 2", got)
 	}
 }
@@ -69,16 +68,12 @@ func TestStrictBesideAllowHTTP(t *testing.T) {
 func TestLargeDocumentsAreNotCached(t *testing.T) {
 	t.Parallel()
 	for size, want := range map[int]int{64 << 10: 1, 64<<10 + 1: 2} {
-		n := 0
-		w := &world{answer: func(*http.Request) answer {
-			n++
-			doc := `{"modules.v1":"/1/"}`
-			return answer{body: doc + strings.Repeat(" ", size-len(doc))}
-		}}
-		c := w.client()
+		const doc = `{"modules.v1":"/1/"}`
+		w := webtest.Serve(answer(200, doc+strings.Repeat(" ", size-len(doc))))
+		c := client(w)
 		wantNumber(t, c, example, 1)
 		wantNumber(t, c, example, 1)
-		if n != want {
+		if n := len(w.Requests()); n != want {
 			t.Errorf("%d bytes: two calls made %d requests, want %d", size, n, want)
 		}
 	}
@@ -88,7 +83,7 @@ func TestTTL(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ ttl, kept time.Duration }{{0, time.Hour}, {time.Minute, time.Minute}} {
 		synctest.Test(t, func(t *testing.T) {
-			c := numbered().client()
+			c := client(webtest.Serve(numbered()))
 			c.Hosts.TTL = tt.ttl
 			wantNumber(t, c, example, 1)
 			time.Sleep(tt.kept - 1)
@@ -98,7 +93,7 @@ func TestTTL(t *testing.T) {
 			wantNumber(t, c, other, 1)
 		})
 	}
-	c := numbered().client()
+	c := client(webtest.Serve(numbered()))
 	c.Hosts.TTL = -1
 	wantNumber(t, c, example, 1)
 	wantNumber(t, c, example, 2)
@@ -107,9 +102,8 @@ func TestTTL(t *testing.T) {
 func TestLastCallerStopsTheRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := numbered()
-		w.delay = 5 * time.Second
-		c := w.client()
+		w := webtest.Serve(webtest.After(5*time.Second, numbered()))
+		c := client(w)
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		for range 3 {
@@ -123,7 +117,7 @@ func TestLastCallerStopsTheRequest(t *testing.T) {
 		cancel()
 		wg.Wait()
 		synctest.Wait()
-		if r := w.seen()[0]; r.Context().Err() == nil {
+		if r := w.Requests()[0]; r.Context().Err() == nil {
 			t.Error("the request continues without a caller")
 		}
 		wantNumber(t, c, example, 1) // a cancelled request is not cached
@@ -132,8 +126,8 @@ func TestLastCallerStopsTheRequest(t *testing.T) {
 
 func TestCacheIsBounded(t *testing.T) {
 	t.Parallel()
-	w := numbered()
-	c := w.client()
+	w := webtest.Serve(numbered())
+	c := client(w)
 	for i := range 2000 {
 		host := svchost.MustParse(fmt.Sprintf("host%d.test", i))
 		wantNumber(t, c, host, 1)
@@ -142,7 +136,7 @@ func TestCacheIsBounded(t *testing.T) {
 	for i := range 2000 {
 		discover(t, c, svchost.MustParse(fmt.Sprintf("host%d.test", i)))
 	}
-	if n := len(w.seen()); n < 4000-1024 {
+	if n := len(w.Requests()); n < 4000-1024 {
 		t.Errorf("2,000 hosts twice: %d requests, want at most 1,024 cached services", n)
 	}
 }
@@ -150,8 +144,8 @@ func TestCacheIsBounded(t *testing.T) {
 // TestRefusedHostsEvictNone: a host without an answer takes no place in the cache.
 func TestRefusedHostsEvictNone(t *testing.T) {
 	t.Parallel()
-	w := numbered()
-	c := w.client()
+	w := webtest.Serve(numbered())
+	c := client(w)
 	errVeto := errors.New("not this one")
 	c.Transport.VetoHost = func(host string) error {
 		if host != example.String() {
@@ -167,7 +161,7 @@ func TestRefusedHostsEvictNone(t *testing.T) {
 	}
 	wantNumber(t, c, example, 1)
 	// Also cached services of a host are not used against a veto.
-	strict := w.client()
+	strict := client(w)
 	strict.Hosts, strict.Transport.HTTP = c.Hosts, c.Transport.HTTP
 	strict.Transport.VetoHost = func(string) error { return errVeto }
 	if s, err := strict.Discover(t.Context(), example); !errors.Is(err, errVeto) {
@@ -178,8 +172,8 @@ func TestRefusedHostsEvictNone(t *testing.T) {
 func TestOverrides(t *testing.T) {
 	t.Parallel()
 	s := disco.NewServices(example, map[disco.Service]any{"modules.v1": "m/", "providers.v1": "http://plain.test/"})
-	w := numbered()
-	c := w.client()
+	w := webtest.Serve(numbered())
+	c := client(w)
 	c.Hosts.Overrides = map[svchost.Hostname]*disco.Services{example: s, other: nil}
 	c.Hosts.Aliases = map[svchost.Hostname]svchost.Hostname{example: svchost.MustParse("never.test")}
 	got := discover(t, c, example)
@@ -194,18 +188,18 @@ func TestOverrides(t *testing.T) {
 	}
 	c.Forget(example)
 	discover(t, c, example)
-	if n := len(w.seen()); n != 0 {
+	if n := len(w.Requests()); n != 0 {
 		t.Errorf("%d requests, want 0 because of the overrides", n)
 	}
 
-	plain := w.client()
+	plain := client(w)
 	plain.Transport.AllowHTTP = true
 	plain.Hosts.Overrides = c.Hosts.Overrides
 	wantURL(t, discover(t, plain, example), disco.ProvidersV1, "http://plain.test/")
 	wantURL(t, s, disco.ProvidersV1, "") // the caller's own value has not changed
 
 	// Services of one host may override another host.
-	moved := w.client()
+	moved := client(w)
 	moved.Hosts.Overrides = map[svchost.Hostname]*disco.Services{other: s}
 	got = discover(t, moved, other)
 	if hostOf(got) != other || got.TokenHost() != other || hostOf(s) != example {
@@ -217,8 +211,8 @@ func TestOverrides(t *testing.T) {
 func TestAliases(t *testing.T) {
 	t.Parallel()
 	alias, second := svchost.MustParse("alias.test"), svchost.MustParse("second.test")
-	w := numbered()
-	c := w.client()
+	w := webtest.Serve(numbered())
+	c := client(w)
 	c.Hosts.Aliases = map[svchost.Hostname]svchost.Hostname{alias: example, second: alias}
 	c.Transport.Credentials = tokens(t, map[svchost.Hostname]string{alias: "of-alias", example: "of-example"})
 	s := discover(t, c, alias)
@@ -226,7 +220,7 @@ func TestAliases(t *testing.T) {
 		t.Errorf("services of %s with the token of %s", hostOf(s), s.TokenHost())
 	}
 	wantURL(t, s, disco.ModulesV1, "https://example.com/1/")
-	if r := w.seen()[0]; r.URL.Host != "example.com" || r.Header.Get("Authorization") != "Bearer of-example" {
+	if r := w.Requests()[0]; r.URL.Host != "example.com" || r.Header.Get("Authorization") != "Bearer of-example" {
 		t.Errorf("request to %s with %q", r.URL.Host, r.Header.Get("Authorization"))
 	}
 	if _, err := s.URL("x.v1"); err == nil || err.Error() != "x.v1 at alias.test: service not offered; the host offers modules.v1" {
@@ -234,14 +228,14 @@ func TestAliases(t *testing.T) {
 	}
 	// Alias and target share an entry of the cache.
 	s = discover(t, c, example)
-	if hostOf(s) != example || s.TokenHost() != example || len(w.seen()) != 1 {
-		t.Errorf("the target: %s, %s, %d requests", hostOf(s), s.TokenHost(), len(w.seen()))
+	if hostOf(s) != example || s.TokenHost() != example || len(w.Requests()) != 1 {
+		t.Errorf("the target: %s, %s, %d requests", hostOf(s), s.TokenHost(), len(w.Requests()))
 	}
 	c.Forget(alias)
 	wantNumber(t, c, example, 2)
 	// The request for an alias of an alias goes to the second alias.
 	discover(t, c, second)
-	if r := w.seen()[2]; r.URL.Host != "alias.test" || r.Header.Get("Authorization") != "Bearer of-alias" {
+	if r := w.Requests()[2]; r.URL.Host != "alias.test" || r.Header.Get("Authorization") != "Bearer of-alias" {
 		t.Errorf("request to %s with %q", r.URL.Host, r.Header.Get("Authorization"))
 	}
 }
@@ -250,14 +244,14 @@ func TestAliasOfAnOverride(t *testing.T) {
 	t.Parallel()
 	alias := svchost.MustParse("alias.test")
 	s := disco.NewServices(example, map[disco.Service]any{"modules.v1": "/m/"})
-	w := numbered()
-	c := w.client()
+	w := webtest.Serve(numbered())
+	c := client(w)
 	c.Hosts.Overrides = map[svchost.Hostname]*disco.Services{example: s}
 	c.Hosts.Aliases = map[svchost.Hostname]svchost.Hostname{alias: example}
 	got := discover(t, c, alias)
 	wantURL(t, got, disco.ModulesV1, "https://example.com/m/")
-	if hostOf(got) != alias || got.TokenHost() != example || len(w.seen()) != 0 {
-		t.Errorf("%s, %s, %d requests", hostOf(got), got.TokenHost(), len(w.seen()))
+	if hostOf(got) != alias || got.TokenHost() != example || len(w.Requests()) != 0 {
+		t.Errorf("%s, %s, %d requests", hostOf(got), got.TokenHost(), len(w.Requests()))
 	}
 }
 
@@ -266,12 +260,12 @@ func TestAliasOfAnOverride(t *testing.T) {
 func TestSharedHostsKeepApart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{delay: time.Second, answer: func(r *http.Request) answer {
+		w := webtest.Serve(webtest.After(time.Second, func(n int, r *http.Request) (*http.Response, error) {
 			if r.Header.Get("Authorization") != "Bearer secret" {
-				return answer{status: http.StatusUnauthorized}
+				return answer(401, "")(n, r)
 			}
-			return answer{body: `{"modules.v1":"/m/"}`}
-		}}
+			return answer(200, `{"modules.v1":"/m/"}`)(n, r)
+		}))
 		hosts, web := new(disco.Hosts), &http.Client{Transport: w}
 		secret := tokens(t, map[svchost.Hostname]string{example: "secret"})
 		other := tokens(t, map[svchost.Hostname]string{example: "another"})
@@ -298,7 +292,7 @@ func TestSharedHostsKeepApart(t *testing.T) {
 			}
 			wg.Wait()
 			// 3 with the token, 3 without it; then new HTTP clients and refused ones ask again.
-			if n, want := len(w.seen()), map[bool]int{false: 6, true: 10}[after]; n != want {
+			if n, want := len(w.Requests()), map[bool]int{false: 6, true: 10}[after]; n != want {
 				t.Errorf("after the first round: %v: %d requests, want %d", after, n, want)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/webtest"
 )
 
 func TestRequest(t *testing.T) {
@@ -22,11 +23,11 @@ func TestRequest(t *testing.T) {
 		"Bücher.example":   "https://xn--bcher-kva.example" + path,
 		"127.0.0.1:9":      "https://127.0.0.1:9" + path,
 	} {
-		w := always(answer{body: `{}`})
-		c := w.client()
+		w := webtest.Serve(answer(200, `{}`))
+		c := client(w)
 		c.Transport.UserAgent = "checker/1.0"
 		discover(t, c, svchost.MustParse(host))
-		r := w.seen()[0]
+		r := w.Requests()[0]
 		if r.Method != http.MethodGet || r.URL.String() != want {
 			t.Errorf("%s: %s %s, want %s", host, r.Method, r.URL, want)
 		}
@@ -39,8 +40,8 @@ func TestRequest(t *testing.T) {
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{200, 404} {
-		w := always(answer{status: status, body: `{}`})
-		c := w.client()
+		w := webtest.Serve(answer(status, `{}`))
+		c := client(w)
 		for range 2 {
 			s := discover(t, c, example)
 			if len(s.IDs()) != 0 || hostOf(s) != example {
@@ -50,13 +51,13 @@ func TestStatus(t *testing.T) {
 				t.Errorf("status %d: %v", status, err)
 			}
 		}
-		if n := len(w.seen()); n != 1 {
+		if n := len(w.Requests()); n != 1 {
 			t.Errorf("status %d: %d requests for two calls", status, n)
 		}
 	}
 	for _, status := range []int{201, 202, 203, 204, 206, 304, 400, 401, 402, 403, 405, 406, 410, 418, 429, 451, 500, 501, 502, 503, 504, 599} {
-		w := always(answer{status: status, body: `{}`})
-		c := w.client()
+		w := webtest.Serve(answer(status, `{}`))
+		c := client(w)
 		for range 2 {
 			s, err := c.Discover(t.Context(), example)
 			subject, request, ok := failed(err)
@@ -75,7 +76,7 @@ func TestStatus(t *testing.T) {
 				}
 			}
 		}
-		if n := len(w.seen()); n != 2 {
+		if n := len(w.Requests()); n != 2 {
 			t.Errorf("status %d: %d requests for two calls, a failure was kept", status, n)
 		}
 	}
@@ -99,11 +100,7 @@ func TestMediaType(t *testing.T) {
 		"application/json, text/html":                  false,
 		"text/\x1b[2Jplain" + strings.Repeat("x", 1e4): false,
 	} {
-		header := http.Header{"Content-Type": {value}}
-		if value == "" {
-			header = http.Header{}
-		}
-		_, err := always(answer{header: header, body: `{}`}).client().Discover(t.Context(), example)
+		_, err := client(webtest.Serve(webtest.Status(200, `{}`, "Content-Type: "+value))).Discover(t.Context(), example)
 		if good != (err == nil) {
 			t.Errorf("%q: %v", value, err)
 		}
@@ -117,18 +114,18 @@ func TestRedirects(t *testing.T) {
 	t.Parallel()
 	hop := func(i int) string { return fmt.Sprintf("https://hop%d.test/d?n=%d", i, i) }
 	for hops := range 8 {
-		by := map[string]answer{}
+		by := map[string]webtest.Handler{}
 		from := "https://example.com" + path
 		for i := range hops {
-			by[from] = answer{status: []int{301, 302, 303, 307, 308}[i%5], header: http.Header{"Location": {hop(i)}}}
+			by[from] = webtest.Status([]int{301, 302, 303, 307, 308}[i%5], "", "Location: "+hop(i))
 			from = hop(i)
 		}
-		by[from] = answer{body: `{"modules.v1":"m/"}`}
+		by[from] = answer(200, `{"modules.v1":"m/"}`)
 		w := pages(by)
-		s, err := w.client().Discover(t.Context(), example)
+		s, err := client(w).Discover(t.Context(), example)
 		if hops > 5 {
-			if _, _, ok := failed(err); !ok || len(w.seen()) != 6 {
-				t.Errorf("%d redirects: %v after %d requests", hops, err, len(w.seen()))
+			if _, _, ok := failed(err); !ok || len(w.Requests()) != 6 {
+				t.Errorf("%d redirects: %v after %d requests", hops, err, len(w.Requests()))
 			}
 			continue
 		}
@@ -144,7 +141,7 @@ func TestRedirects(t *testing.T) {
 		if hostOf(s) != example || s.TokenHost() != example {
 			t.Errorf("%d redirects changed the host: %s, %s", hops, hostOf(s), s.TokenHost())
 		}
-		for i, r := range w.seen() {
+		for i, r := range w.Requests() {
 			if r.Method != http.MethodGet || r.Header.Get("Accept") != "application/json" || r.Header.Get("Referer") != "" {
 				t.Errorf("hop %d: %s, headers %v", i, r.Method, r.Header)
 			}
@@ -154,15 +151,15 @@ func TestRedirects(t *testing.T) {
 
 func TestRedirectsRefused(t *testing.T) {
 	t.Parallel()
-	w := func(to string) *world {
-		return pages(map[string]answer{"https://example.com" + path: redirect(to), "http://example.com/d": {body: `{}`}, "http://other.test/d": {body: `{}`}})
+	w := func(to string) *webtest.Server {
+		return pages(map[string]webtest.Handler{"https://example.com" + path: webtest.Redirect(to), "http://example.com/d": answer(200, `{}`), "http://other.test/d": answer(200, `{}`)})
 	}
 	for _, to := range []string{
 		"http://example.com/d", "http://other.test/d", "https://user:hunter2@other.test/d",
 		"file:///etc/passwd", "ftp://example.com/d", "javascript:alert(1)", "https:///d", "https://other.test:99999/d", "%zz",
 		"https://example.com" + path, // a loop
 	} {
-		s, err := w(to).client().Discover(t.Context(), example)
+		s, err := client(w(to)).Discover(t.Context(), example)
 		if subject, _, _ := failed(err); s != nil || subject != "example.com" || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v, %v", to, s, err)
 		}
@@ -174,11 +171,11 @@ func TestRedirectsRefused(t *testing.T) {
 
 func TestAllowHTTP(t *testing.T) {
 	t.Parallel()
-	w := pages(map[string]answer{
-		"https://example.com" + path: redirect("http://plain.test/d"),
-		"http://plain.test/d":        {body: `{"modules.v1":"/m/","providers.v1":"http://else.test/p/"}`},
+	w := pages(map[string]webtest.Handler{
+		"https://example.com" + path: webtest.Redirect("http://plain.test/d"),
+		"http://plain.test/d":        answer(200, `{"modules.v1":"/m/","providers.v1":"http://else.test/p/"}`),
 	})
-	c := w.client()
+	c := client(w)
 	c.Transport.AllowHTTP = true
 	c.Transport.Credentials = tokens(t, map[svchost.Hostname]string{example: "secret"})
 	s := discover(t, c, example)
@@ -187,7 +184,7 @@ func TestAllowHTTP(t *testing.T) {
 	if hostOf(s) != example || !s.TokenHost().IsZero() {
 		t.Errorf("services of %s from http may get the token of %q, want of no host", hostOf(s), s.TokenHost())
 	}
-	first, second := w.seen()[0], w.seen()[1]
+	first, second := w.Requests()[0], w.Requests()[1]
 	if first.URL.Scheme != "https" || first.Header.Get("Authorization") != "Bearer secret" || second.Header.Get("Authorization") != "" {
 		t.Errorf("%s with %v, then %s with %v", first.URL, first.Header, second.URL, second.Header)
 	}
@@ -198,13 +195,13 @@ func TestAllowHTTP(t *testing.T) {
 func TestServicesOverHTTP(t *testing.T) {
 	t.Parallel()
 	for last, insecure := range map[string]bool{"https://plain.test/d": false, "http://plain.test/d": true, "http://plain.test/hop": true} {
-		w := pages(map[string]answer{
-			"https://example.com" + path: redirect(last),
-			"http://plain.test/hop":      redirect("https://plain.test/d"),
-			"https://plain.test/d":       {body: `{"login.v1":{"client":"x","authz":"/a","token":"/t"}}`},
-			"http://plain.test/d":        {body: `{"login.v1":{"client":"x","authz":"https://example.com/a","token":"https://example.com/t"}}`},
+		w := pages(map[string]webtest.Handler{
+			"https://example.com" + path: webtest.Redirect(last),
+			"http://plain.test/hop":      webtest.Redirect("https://plain.test/d"),
+			"https://plain.test/d":       answer(200, `{"login.v1":{"client":"x","authz":"/a","token":"/t"}}`),
+			"http://plain.test/d":        answer(200, `{"login.v1":{"client":"x","authz":"https://example.com/a","token":"https://example.com/t"}}`),
 		})
-		c := w.client()
+		c := client(w)
 		c.Transport.AllowHTTP = true
 		for range 2 { // the second time from the cache
 			s := discover(t, c, example)
@@ -224,14 +221,14 @@ func TestCredentials(t *testing.T) {
 		"https://sub.example.com/d":  false,
 		"https://other.test/d":       false,
 	} {
-		w := pages(map[string]answer{"https://example.com" + path: redirect(to), to: {body: `{}`}})
-		c := w.client()
+		w := pages(map[string]webtest.Handler{"https://example.com" + path: webtest.Redirect(to), to: answer(200, `{}`)})
+		c := client(w)
 		c.Transport.Credentials = tokens(t, map[svchost.Hostname]string{example: "secret", other: "others"})
 		discover(t, c, example)
-		if got := w.seen()[0].Header.Get("Authorization"); got != "Bearer secret" {
+		if got := w.Requests()[0].Header.Get("Authorization"); got != "Bearer secret" {
 			t.Errorf("the first request has %q", got)
 		}
-		if got := w.seen()[1].Header.Get("Authorization"); got != "" != kept || kept && got != "Bearer secret" {
+		if got := w.Requests()[1].Header.Get("Authorization"); got != "" != kept || kept && got != "Bearer secret" {
 			t.Errorf("the redirect to %s has %q", to, got)
 		}
 	}
@@ -239,9 +236,9 @@ func TestCredentials(t *testing.T) {
 
 func TestZeroHostname(t *testing.T) {
 	t.Parallel()
-	w := always(answer{body: `{}`})
-	_, err := w.client().Discover(t.Context(), svchost.Hostname{})
-	if _, _, ok := failed(err); !ok || len(w.seen()) != 0 {
+	w := webtest.Serve(answer(200, `{}`))
+	_, err := client(w).Discover(t.Context(), svchost.Hostname{})
+	if _, _, ok := failed(err); !ok || len(w.Requests()) != 0 {
 		t.Errorf("error %v", err)
 	}
 }
@@ -249,10 +246,10 @@ func TestZeroHostname(t *testing.T) {
 func TestLogger(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	c := pages(map[string]answer{
-		"https://example.com" + path:           redirect("https://cdn.example.com/d?sig=hidden"),
-		"https://cdn.example.com/d?sig=hidden": {body: `{"modules.v1":"/m/"}`},
-	}).client()
+	c := client(pages(map[string]webtest.Handler{
+		"https://example.com" + path:           webtest.Redirect("https://cdn.example.com/d?sig=hidden"),
+		"https://cdn.example.com/d?sig=hidden": answer(200, `{"modules.v1":"/m/"}`),
+	}))
 	c.Transport.Logger = slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	c.Transport.Credentials = tokens(t, map[svchost.Hostname]string{example: "secret"})
 	discover(t, c, example)

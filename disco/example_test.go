@@ -12,18 +12,19 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/webtest"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/transport"
 )
 
 // registry is the network of the examples.
-var registry = &http.Client{Transport: pages(map[string]answer{
-	"https://registry.example.com/.well-known/terraform.json": {body: `{
+var registry = &http.Client{Transport: pages(map[string]webtest.Handler{
+	"https://registry.example.com/.well-known/terraform.json": answer(200, `{
 		"providers.v1": "/api/providers/v1/",
 		"modules.v2":   "https://modules.example.com/v2/",
 		"login.v1":     {"client": "cli", "authz": "/oauth/authorize", "token": "/oauth/token", "ports": [10000, 10010]}
-	}`},
+	}`),
 })}
 
 func ExampleClient_Discover() {

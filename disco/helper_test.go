@@ -3,19 +3,15 @@ package disco_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
-	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/webtest"
 	"github.com/tofureg/tofureg/transport"
 )
 
@@ -26,83 +22,31 @@ var (
 	other   = svchost.MustParse("other.test")
 )
 
-// world is a transport that answers for all hosts and records the requests.
-type world struct {
-	delay  time.Duration
-	answer func(r *http.Request) answer
-
-	mu       sync.Mutex
-	requests []*http.Request
-}
-
-type answer struct {
-	status int         // 0 is 200
-	header http.Header // nil is Content-Type: application/json
-	body   string
-	err    error
-}
-
-func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
-	w.mu.Lock()
-	w.requests = append(w.requests, r)
-	w.mu.Unlock()
-	if w.delay > 0 {
-		select {
-		case <-time.After(w.delay):
-		case <-r.Context().Done():
-			return nil, r.Context().Err()
-		}
-	}
-	a := w.answer(r)
-	if a.err != nil {
-		return nil, a.err
-	}
-	if a.status == 0 {
-		a.status = http.StatusOK
-	}
-	if a.header == nil {
-		a.header = http.Header{"Content-Type": {"application/json"}}
-	}
-	return &http.Response{
-		StatusCode: a.status, Status: fmt.Sprintf("%d %s", a.status, http.StatusText(a.status)),
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: a.header, Body: io.NopCloser(strings.NewReader(a.body)), ContentLength: -1, Request: r,
-	}, nil
-}
-
-func (w *world) seen() []*http.Request {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.requests
-}
-
 // client returns a client without retries.
-func (w *world) client() *disco.Client {
-	return &disco.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: w}, Retries: -1}, Hosts: new(disco.Hosts)}
+func client(s *webtest.Server) *disco.Client {
+	return &disco.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: s}, Retries: -1}, Hosts: new(disco.Hosts)}
 }
 
-func always(a answer) *world { return &world{answer: func(*http.Request) answer { return a }} }
-
-func redirect(to string) answer {
-	return answer{status: http.StatusFound, header: http.Header{"Location": {to}}}
+// answer answers with a JSON document.
+func answer(status int, text string) webtest.Handler {
+	return webtest.Status(status, text, "Content-Type: application/json")
 }
 
 // pages answers by URL, and with 404 for other URLs.
-func pages(by map[string]answer) *world {
-	return &world{answer: func(r *http.Request) answer {
+func pages(by map[string]webtest.Handler) *webtest.Server {
+	return webtest.Serve(func(n int, r *http.Request) (*http.Response, error) {
 		if a, ok := by[r.URL.String()]; ok {
-			return a
+			return a(n, r)
 		}
-		return answer{status: http.StatusNotFound}
-	}}
+		return answer(404, "")(n, r)
+	})
 }
 
 func tokens(t testing.TB, of map[svchost.Hostname]string) auth.Source {
 	t.Helper()
 	all := map[svchost.Hostname]auth.Token{}
 	for host, secret := range of {
-		token := must.Get(auth.NewToken(secret))(t)
-		all[host] = token
+		all[host] = must.Get(auth.NewToken(secret))(t)
 	}
 	return auth.Static(all)
 }

@@ -203,34 +203,25 @@ func TestDuplicateServices(t *testing.T) {
 
 func TestNotOffered(t *testing.T) {
 	t.Parallel()
+	type ids = []disco.Service
 	for _, tt := range []struct {
 		document string
 		id       disco.Service
 		cause    error
-		offered  []disco.Service
-		text     string
+		offered  ids
+		offers   string // in the text
 	}{
-		{`{}`, "modules.v1", disco.ErrNoService, nil,
-			"modules.v1 at example.com: service not offered; the host offers no services at all"},
-		{`{"providers.v1":"/p/","login.v1":{}}`, "modules.v1", disco.ErrNoService, []disco.Service{"login.v1", "providers.v1"},
-			"modules.v1 at example.com: service not offered; the host offers login.v1, providers.v1"},
-		{`{"modules.v2":"/2/","modules.v3":null,"x.v1":"/x/"}`, "modules.v1", disco.ErrServiceVersion, []disco.Service{"modules.v2", "modules.v3"},
-			"modules.v1 at example.com: service version not offered; the host offers modules.v2, modules.v3"},
-		{`{"modules.v01":"/m/"}`, "modules.v1", disco.ErrServiceVersion, []disco.Service{"modules.v01"},
-			"modules.v1 at example.com: service version not offered; the host offers modules.v01"},
-		{`{"tfe.v2":"/2/","tfe.v2.1":"/21/"}`, "tfe.v2.2", disco.ErrServiceVersion, []disco.Service{"tfe.v2", "tfe.v2.1"},
-			"tfe.v2.2 at example.com: service version not offered; the host offers tfe.v2, tfe.v2.1"},
-		{`{"Modules.v1":"/m/"}`, "modules.v1", disco.ErrNoService, []disco.Service{"Modules.v1"},
-			"modules.v1 at example.com: service not offered; the host offers Modules.v1"},
-		{`{"modules.v1":"/m/"}`, "module.v1", disco.ErrNoService, []disco.Service{"modules.v1"},
-			"module.v1 at example.com: service not offered; the host offers modules.v1"},
-		{`{"modules":"/m/"}`, "modules.v1", disco.ErrNoService, []disco.Service{"modules"},
-			"modules.v1 at example.com: service not offered; the host offers modules"},
-		{`{"\u001b[2J.v1":"/m/"}`, "a.v1", disco.ErrNoService, []disco.Service{"\x1b[2J.v1"},
-			`a.v1 at example.com: service not offered; the host offers \x1b[2J.v1`},
+		{`{}`, "modules.v1", disco.ErrNoService, nil, "no services at all"},
+		{`{"providers.v1":"/p/","login.v1":{}}`, "modules.v1", disco.ErrNoService, ids{"login.v1", "providers.v1"}, "login.v1, providers.v1"},
+		{`{"modules.v2":"/2/","modules.v3":null,"x.v1":"/x/"}`, "modules.v1", disco.ErrServiceVersion, ids{"modules.v2", "modules.v3"}, "modules.v2, modules.v3"},
+		{`{"modules.v01":"/m/"}`, "modules.v1", disco.ErrServiceVersion, ids{"modules.v01"}, "modules.v01"},
+		{`{"tfe.v2":"/2/","tfe.v2.1":"/21/"}`, "tfe.v2.2", disco.ErrServiceVersion, ids{"tfe.v2", "tfe.v2.1"}, "tfe.v2, tfe.v2.1"},
+		{`{"Modules.v1":"/m/"}`, "modules.v1", disco.ErrNoService, ids{"Modules.v1"}, "Modules.v1"},
+		{`{"modules.v1":"/m/"}`, "module.v1", disco.ErrNoService, ids{"modules.v1"}, "modules.v1"},
+		{`{"modules":"/m/"}`, "modules.v1", disco.ErrNoService, ids{"modules"}, "modules"},
+		{`{"\u001b[2J.v1":"/m/"}`, "a.v1", disco.ErrNoService, ids{"\x1b[2J.v1"}, `\x1b[2J.v1`},
 		{`{"a1":1,"a2":1,"a3":1,"a4":1,"a5":1,"a6":1,"a7":1,"a8":1,"a9":1}`, "b.v1", disco.ErrNoService,
-			[]disco.Service{"a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9"},
-			`b.v1 at example.com: service not offered; the host offers a1, a2, a3, a4, a5, a6, a7, a8 and 1 more`},
+			ids{"a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9"}, `a1, a2, a3, a4, a5, a6, a7, a8 and 1 more`},
 	} {
 		_, err := parse(t, tt.document).URL(tt.id)
 		var failed *disco.ServiceError
@@ -238,7 +229,8 @@ func TestNotOffered(t *testing.T) {
 			t.Errorf("%s in %s: %v", tt.id, tt.document, err)
 			continue
 		}
-		if failed.Host != example || failed.Service != tt.id || !slices.Equal(failed.Offered, tt.offered) || err.Error() != tt.text {
+		text := fmt.Sprintf("%s at example.com: %v; the host offers %s", tt.id, tt.cause, tt.offers)
+		if failed.Host != example || failed.Service != tt.id || !slices.Equal(failed.Offered, tt.offered) || err.Error() != text {
 			t.Errorf("%s in %s: %+v, %q", tt.id, tt.document, failed, err)
 		}
 		if errors.Is(err, disco.ErrNoService) && errors.Is(err, disco.ErrServiceVersion) {

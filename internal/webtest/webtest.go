@@ -93,12 +93,14 @@ type body struct {
 
 func (b *body) Close() error { b.closed(); return b.ReadCloser.Close() }
 
-// Reply returns a response with headers of the form "Name: value". The length -1 is unknown.
+// Reply returns a response with headers of the form "Name: value". Headers without a value are left out.
+// The length -1 is unknown.
 func Reply(status int, body io.ReadCloser, length int64, headers ...string) *http.Response {
 	h := make(http.Header)
 	for _, line := range headers {
-		name, value, _ := strings.Cut(line, ": ")
-		h.Add(name, value)
+		if name, value, _ := strings.Cut(line, ": "); value != "" {
+			h.Add(name, value)
+		}
 	}
 	return &http.Response{
 		StatusCode: status, Status: fmt.Sprint(status, " ", http.StatusText(status)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
