@@ -261,8 +261,8 @@ func TestReadOnly(t *testing.T) {
 			get(t, tr, request(t, number(0)))
 			get(t, tr, request(t, number(7)))
 		}
-		if s := tr.Stats(); s.Failed == 0 || o.count() < 2 {
-			t.Errorf("%+v, %d requests", s, o.count())
+		if s := tr.Stats(); s.Failed == 0 || count(o) < 2 {
+			t.Errorf("%+v, %d requests", s, count(o))
 		}
 	})
 }

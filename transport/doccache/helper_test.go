@@ -8,45 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/webtest"
 	"github.com/tofureg/tofureg/transport/doccache"
 )
-
-// origin is a server in this process, as a transport.
-type origin struct {
-	mu       sync.Mutex
-	requests []*http.Request
-	answer   func(n int, req *http.Request) (*http.Response, error) // n counts from 1
-}
-
-func (o *origin) RoundTrip(req *http.Request) (*http.Response, error) {
-	o.mu.Lock()
-	o.requests = append(o.requests, req)
-	n := len(o.requests)
-	o.mu.Unlock()
-	resp, err := o.answer(n, req)
-	if resp != nil {
-		resp.Request = req
-	}
-	return resp, err
-}
-
-func (o *origin) count() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return len(o.requests)
-}
-
-func (o *origin) last() *http.Request {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.requests[len(o.requests)-1]
-}
 
 // headers returns a header of names and values. The default media type is JSON.
 func headers(list ...string) http.Header {
@@ -62,32 +31,32 @@ func headers(list ...string) http.Header {
 }
 
 func reply(status int, h http.Header, body string) *http.Response {
-	return &http.Response{
-		Status: http.StatusText(status), StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: h, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+	resp := webtest.Reply(status, io.NopCloser(strings.NewReader(body)), int64(len(body)))
+	resp.Header = h.Clone()
+	return resp
+}
+
+// answer answers with a status, a header and a body.
+func answer(status int, h http.Header, body string) webtest.Handler {
+	return func(int, *http.Request) (*http.Response, error) { return reply(status, h, body), nil }
+}
+
+// edited answers like h, with a response that edit has changed, if it is not nil.
+func edited(h webtest.Handler, edit func(*http.Response)) webtest.Handler {
+	return func(n int, r *http.Request) (*http.Response, error) {
+		resp, err := h(n, r)
+		if edit != nil {
+			edit(resp)
+		}
+		return resp, err
 	}
 }
 
-// answer is a status, a header and a body.
-type answer struct {
-	status int
-	header http.Header
-	body   string
-}
-
-// answers returns the answers of a list, the last one repeatedly.
-func answers(list ...answer) *origin {
-	return &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
-		a := list[min(n, len(list))-1]
-		return reply(a.status, a.header.Clone(), a.body), nil
-	}}
-}
-
-// numbered answers the nth request with {"n":n} and these headers.
-func numbered(list ...string) *origin {
-	return &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
-		return reply(http.StatusOK, headers(list...), fmt.Sprintf(`{"n":%d}`, n)), nil
-	}}
+// numbered answers the nth request, from 1, with {"n":n} and these headers.
+func numbered(list ...string) webtest.Handler {
+	return func(n int, _ *http.Request) (*http.Response, error) {
+		return reply(http.StatusOK, headers(list...), fmt.Sprintf(`{"n":%d}`, n+1)), nil
+	}
 }
 
 // bubble runs a parallel subtest in a bubble of synctest, with a directory.
@@ -100,16 +69,15 @@ func bubble(t *testing.T, name string, test func(t *testing.T, dir string)) {
 }
 
 // always answers with the same document, or with 304 if the request has its tag or date.
-func always(h http.Header, body string) *origin {
-	return &origin{answer: func(_ int, req *http.Request) (*http.Response, error) {
-		if tag := h.Get("Etag"); tag != "" && req.Header.Get("If-None-Match") == tag {
-			return reply(http.StatusNotModified, h.Clone(), ""), nil
+func always(h http.Header, body string) *webtest.Server {
+	return webtest.Serve(func(_ int, req *http.Request) (*http.Response, error) {
+		for name, condition := range map[string]string{"Etag": "If-None-Match", "Last-Modified": "If-Modified-Since"} {
+			if v := h.Get(name); v != "" && req.Header.Get(condition) == v {
+				return reply(http.StatusNotModified, h, ""), nil
+			}
 		}
-		if m := h.Get("Last-Modified"); m != "" && req.Header.Get("If-Modified-Since") == m {
-			return reply(http.StatusNotModified, h.Clone(), ""), nil
-		}
-		return reply(http.StatusOK, h.Clone(), body), nil
-	}}
+		return reply(http.StatusOK, h, body), nil
+	})
 }
 
 const doc = "https://registry.example.com/v1/providers/acme/alpha/versions"
@@ -147,6 +115,9 @@ func get(t testing.TB, tr http.RoundTripper, req *http.Request) (*http.Response,
 	return resp, string(body)
 }
 
+// count returns the number of requests to a *webtest.Server.
+func count(server http.RoundTripper) int { return len(server.(*webtest.Server).Requests()) }
+
 // want requests url and checks the body and the number of requests to the server so far.
 func want(t testing.TB, tr *doccache.Transport, url, body string, requests int, list ...string) *http.Response {
 	t.Helper()
@@ -154,7 +125,7 @@ func want(t testing.TB, tr *doccache.Transport, url, body string, requests int, 
 	if got != body {
 		t.Errorf("body %q, want %q", got, body)
 	}
-	if n := tr.Base.(*origin).count(); n != requests {
+	if n := count(tr.Base); n != requests {
 		t.Errorf("the server has seen %d requests, want %d", n, requests)
 	}
 	return resp

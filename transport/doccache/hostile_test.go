@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/webtest"
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 
@@ -23,8 +24,7 @@ func TestHeadersAreExact(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusOK, http.StatusMovedPermanently} {
 		h := headers("Cache-Control", "max-age=60", "Location", "/caf\xe9", "Etag", "\"\xe9\"")
-		o := &origin{answer: func(int, *http.Request) (*http.Response, error) { return reply(status, h.Clone(), `{}`), nil }}
-		tr := &doccache.Transport{Base: o, Dir: t.TempDir()}
+		tr := &doccache.Transport{Base: webtest.Serve(answer(status, h, `{}`)), Dir: t.TempDir()}
 		for range 2 {
 			resp, _ := get(t, tr, request(t, doc))
 			for _, name := range []string{"Location", "Etag"} {
@@ -46,9 +46,9 @@ func TestStaleIfErrorLimit(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		synctest.Test(t, func(t *testing.T) {
-			o := answers(
-				answer{http.StatusOK, headers("Cache-Control", "max-age=60, stale-if-error=99999999"), `{}`},
-				answer{http.StatusBadGateway, headers(), `{"down":true}`},
+			o := webtest.Serve(
+				answer(http.StatusOK, headers("Cache-Control", "max-age=60, stale-if-error=99999999"), `{}`),
+				answer(http.StatusBadGateway, headers(), `{"down":true}`),
 			)
 			tr := &doccache.Transport{Base: o, Dir: dir}
 			want(t, tr, doc, `{}`, 1)
@@ -70,12 +70,12 @@ func TestTemporaryRedirects(t *testing.T) {
 	}{
 		{301, "", 1}, {308, "", 1}, {302, "", 2}, {303, "", 2}, {307, "", 2}, {302, "max-age=60", 1},
 	} {
-		o := answers(answer{test.status, headers("Location", "/maintenance", "Cache-Control", test.control), ""})
+		o := webtest.Serve(answer(test.status, headers("Location", "/maintenance", "Cache-Control", test.control), ""))
 		tr := &doccache.Transport{Base: o, Dir: t.TempDir(), FreshFor: time.Hour}
 		for range 2 {
 			get(t, tr, request(t, doc))
 		}
-		if n := o.count(); n != test.requests {
+		if n := count(o); n != test.requests {
 			t.Errorf("status %d, Cache-Control %q: %d requests, want %d", test.status, test.control, n, test.requests)
 		}
 		tr = &doccache.Transport{Base: o, Dir: tr.Dir, Offline: true}
@@ -88,8 +88,7 @@ func TestTemporaryRedirects(t *testing.T) {
 // TestKeysAreDistinct: different requests never share an answer.
 func TestKeysAreDistinct(t *testing.T) {
 	t.Parallel()
-	o := numbered("Cache-Control", "max-age=60")
-	tr := &doccache.Transport{Base: o, Dir: t.TempDir()}
+	tr := &doccache.Transport{Base: webtest.Serve(numbered("Cache-Control", "max-age=60")), Dir: t.TempDir()}
 	seen := map[string]string{}
 	for _, header := range []http.Header{
 		nil,
@@ -119,21 +118,19 @@ func TestKeysAreDistinct(t *testing.T) {
 	}
 }
 
-// broken is a transport that violates the rules of http.RoundTripper.
-type broken struct{ resp *http.Response }
-
-func (b broken) RoundTrip(*http.Request) (*http.Response, error) { return b.resp, nil }
-
 // TestBrokenBase: a Base that returns no response or no body does not cause a panic.
 func TestBrokenBase(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	get(t, &doccache.Transport{Base: always(headers("Etag", `"a"`), `{}`), Dir: dir}, request(t, doc))
-	if resp, err := (&doccache.Transport{Base: broken{}, Dir: dir}).RoundTrip(request(t, doc)); resp != nil || err != nil {
+	broken := func(resp *http.Response) webtest.Handler {
+		return func(int, *http.Request) (*http.Response, error) { return resp, nil }
+	}
+	if resp, err := (&doccache.Transport{Base: broken(nil), Dir: dir}).RoundTrip(request(t, doc)); resp != nil || err != nil {
 		t.Errorf("RoundTrip returned %v, %v; want nil, nil like Base", resp, err)
 	}
 	for _, status := range []int{503, 304, 204, 200} {
-		tr := &doccache.Transport{Base: broken{&http.Response{StatusCode: status}}, Dir: dir, StaleIfError: time.Hour}
+		tr := &doccache.Transport{Base: broken(&http.Response{StatusCode: status}), Dir: dir, StaleIfError: time.Hour}
 		resp := must.Get(tr.RoundTrip(request(t, doc)))(t)
 		_, _ = io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
@@ -241,7 +238,7 @@ func FuzzAnswer(f *testing.F) {
 			"Content-Type": {"application/json"}, "Cache-Control": {control}, "Vary": {vary}, "Etag": {tag},
 			"Expires": {expires}, "Age": {age}, "Location": {location}, "X-Terraform-Get": {get},
 		}
-		o := answers(answer{int(status), h.Clone(), body})
+		o := webtest.Serve(answer(int(status), h, body))
 		for _, path := range entries(t, dir) {
 			must.Do(t, os.Remove(path))
 		}

@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -20,6 +19,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/webtest"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/transport/doccache"
 )
@@ -143,10 +143,7 @@ func TestWait(t *testing.T) {
 		{"not so long", headers("Cache-Control", "max-age=60"), 6 * second, 4},
 	} {
 		bubble(t, test.name, func(t *testing.T, dir string) {
-			o := &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
-				time.Sleep(test.latency)
-				return reply(http.StatusOK, test.header.Clone(), `{}`), nil
-			}}
+			o := webtest.Serve(webtest.After(test.latency, answer(http.StatusOK, test.header, `{}`)))
 			var wg sync.WaitGroup
 			for i := range 4 {
 				time.Sleep(time.Duration(i) * second / 10)
@@ -158,7 +155,7 @@ func TestWait(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			if n := o.count(); n != test.requests {
+			if n := count(o); n != test.requests {
 				t.Errorf("%d requests, want %d", n, test.requests)
 			}
 			checkFiles(t, dir)
@@ -173,13 +170,8 @@ func TestStuckAnswer(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		pr, pw := io.Pipe()
-		o := &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
-			resp := reply(http.StatusOK, headers("Cache-Control", "max-age=60"), fmt.Sprintf(`{"n":%d}`, n))
-			if n == 1 {
-				resp.Body = pr
-			}
-			return resp, nil
-		}}
+		ordinary := numbered("Cache-Control", "max-age=60")
+		o := webtest.Serve(edited(ordinary, func(resp *http.Response) { resp.Body = pr }), ordinary)
 		tr := &doccache.Transport{Base: o, Dir: dir}
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -208,11 +200,9 @@ func TestStuckAnswer(t *testing.T) {
 func TestInterruptedBody(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	o := &origin{answer: func(int, *http.Request) (*http.Response, error) {
-		resp := reply(http.StatusOK, headers(), "")
+	o := webtest.Serve(edited(answer(http.StatusOK, headers(), ""), func(resp *http.Response) {
 		resp.Body, resp.ContentLength = io.NopCloser(io.MultiReader(strings.NewReader(`{"a`), iotest.ErrReader(errDown))), 9
-		return resp, nil
-	}}
+	}))
 	resp := must.Get((&doccache.Transport{Base: o, Dir: dir}).RoundTrip(request(t, doc)))(t)
 	defer resp.Body.Close()
 	if body, err := io.ReadAll(resp.Body); string(body) != `{"a` || !errors.Is(err, errDown) {

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/webtest"
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 
@@ -44,9 +45,9 @@ func TestUpdate(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		o := answers(
-			answer{http.StatusOK, headers("Etag", `"a"`, "Cache-Control", "max-age=1", "Age", "9", "Date", date(0)), `{}`},
-			answer{http.StatusNotModified, headers("Content-Type", "text/html", "Etag", `W/"a"`, "Cache-Control", "max-age=60", "Set-Cookie", "a=b"), ""},
+		o := webtest.Serve(
+			answer(http.StatusOK, headers("Etag", `"a"`, "Cache-Control", "max-age=1", "Age", "9", "Date", date(0)), `{}`),
+			answer(http.StatusNotModified, headers("Content-Type", "text/html", "Etag", `W/"a"`, "Cache-Control", "max-age=60", "Set-Cookie", "a=b"), ""),
 		)
 		tr := &doccache.Transport{Base: o, Dir: dir}
 		want(t, tr, doc, `{}`, 1)
@@ -67,7 +68,7 @@ func TestSuperseded(t *testing.T) {
 		401: true, 408: false, 403: true, 404: true, 410: true, 400: true, 302: true,
 		429: false, 500: false, 501: false, 503: false, 520: false,
 	} {
-		o := answers(answer{http.StatusOK, headers("Etag", `"a"`), `{}`}, answer{status, headers(), `{"errors":[]}`})
+		o := webtest.Serve(answer(http.StatusOK, headers("Etag", `"a"`), `{}`), answer(status, headers(), `{"errors":[]}`))
 		dir := t.TempDir()
 		tr := &doccache.Transport{Base: o, Dir: dir}
 		want(t, tr, doc, `{}`, 1)
@@ -81,18 +82,17 @@ func TestSuperseded(t *testing.T) {
 // TestNoStoreLater: a later no-store removes the document.
 func TestNoStoreLater(t *testing.T) {
 	t.Parallel()
-	for _, later := range []answer{
-		{http.StatusOK, headers("Cache-Control", "no-store"), `{}`},
-		{http.StatusNotModified, headers("Cache-Control", "no-store"), ""},
-		{http.StatusNotModified, headers("Cache-Control", "no-store", "Expires", strings.Repeat("x", doccache.MaxHead)), ""}, // too large to keep
+	for name, later := range map[string]webtest.Handler{
+		"200":                    answer(http.StatusOK, headers("Cache-Control", "no-store"), `{}`),
+		"304":                    answer(http.StatusNotModified, headers("Cache-Control", "no-store"), ""),
+		"304, too large to keep": answer(http.StatusNotModified, headers("Cache-Control", "no-store", "Expires", strings.Repeat("x", doccache.MaxHead)), ""),
 	} {
-		o := answers(answer{http.StatusOK, headers("Etag", `"a"`), `{}`}, later)
 		dir := t.TempDir()
-		tr := &doccache.Transport{Base: o, Dir: dir}
+		tr := &doccache.Transport{Base: webtest.Serve(answer(http.StatusOK, headers("Etag", `"a"`), `{}`), later), Dir: dir}
 		want(t, tr, doc, `{}`, 1)
 		want(t, tr, doc, `{}`, 2)
 		if list := entries(t, dir); len(list) > 0 {
-			t.Errorf("status %d with no-store: %v is still cached", later.status, list)
+			t.Errorf("status %s with no-store: %v is still cached", name, list)
 		}
 	}
 }
@@ -121,16 +121,8 @@ func TestReplaced(t *testing.T) {
 		{name: "a login page", header: headers("Content-Type", "text/html"), body: `<a href="https://login.example.com">Sign in</a>`, gone: true},
 		{name: "cut off", header: text, body: "?token=", set: func(r *http.Response) { r.ContentLength = 8 }},
 	} {
-		o := &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
-			if n == 1 {
-				return reply(http.StatusOK, headers("Etag", `"a"`, "Cache-Control", "max-age=60"), `{}`), nil
-			}
-			resp := reply(http.StatusOK, test.header.Clone(), test.body)
-			if test.set != nil {
-				test.set(resp)
-			}
-			return resp, nil
-		}}
+		o := webtest.Serve(answer(http.StatusOK, headers("Etag", `"a"`, "Cache-Control", "max-age=60"), `{}`),
+			edited(answer(http.StatusOK, test.header, test.body), test.set))
 		dir := t.TempDir()
 		want(t, &doccache.Transport{Base: o, Dir: dir}, doc, `{}`, 1)
 		want(t, &doccache.Transport{Base: o, Dir: dir, Refresh: true, MaxBytes: test.max}, doc, test.body, 2)
@@ -172,15 +164,11 @@ func TestStaleIfError(t *testing.T) {
 	}
 	for _, test := range tests {
 		bubble(t, test.name, func(t *testing.T, dir string) {
-			o := &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
-				switch {
-				case n == 1:
-					return reply(http.StatusOK, headers("Cache-Control", test.control, "Etag", `"a"`), `{}`), nil
-				case test.status != 0:
-					return reply(test.status, headers(), `{"errors":[]}`), nil
-				}
-				return nil, errDown
-			}}
+			down := webtest.Fails(errDown)
+			if test.status != 0 {
+				down = answer(test.status, headers(), `{"errors":[]}`)
+			}
+			o := webtest.Serve(answer(http.StatusOK, headers("Cache-Control", test.control, "Etag", `"a"`), `{}`), down)
 			tr := test.set.transport(o, dir)
 			want(t, tr, doc, `{}`, 1)
 			time.Sleep(test.after)
@@ -192,8 +180,8 @@ func TestStaleIfError(t *testing.T) {
 				return
 			}
 			resp, body := get(t, tr, req)
-			if body != `{}` || resp.Header.Get("Cache-Status") != "tofureg; hit; detail=stale" || o.count() != 2 {
-				t.Errorf("%q, %v, %d requests", body, resp.Header, o.count())
+			if body != `{}` || resp.Header.Get("Cache-Status") != "tofureg; hit; detail=stale" || count(o) != 2 {
+				t.Errorf("%q, %v, %d requests", body, resp.Header, count(o))
 			}
 			if s := tr.Stats(); s.Stale != 1 || s.Hits != 0 {
 				t.Errorf("%+v", s)
@@ -248,13 +236,7 @@ func TestFreshness(t *testing.T) {
 	}
 	for _, test := range tests {
 		bubble(t, test.name, func(t *testing.T, dir string) {
-			o := always(test.header, `{}`)
-			plain := o.answer
-			o.answer = func(n int, req *http.Request) (*http.Response, error) {
-				time.Sleep(test.latency)
-				return plain(n, req)
-			}
-			tr := test.set.transport(o, dir)
+			tr := test.set.transport(webtest.Serve(webtest.After(test.latency, answer(http.StatusOK, test.header, `{}`))), dir)
 			want(t, tr, doc, `{}`, 1)
 			start := time.Now()
 			if test.fresh >= 0 {
@@ -314,8 +296,8 @@ func TestOffline(t *testing.T) {
 					t.Fatalf("%s %s: %v, %v; want ErrOffline", method, url, resp, err)
 				}
 			}
-			if o.count() != 1 {
-				t.Errorf("%d requests", o.count())
+			if count(o) != 1 {
+				t.Errorf("%d requests", count(o))
 			}
 		})
 	}
@@ -366,13 +348,10 @@ func TestContext(t *testing.T) {
 		dir := t.TempDir()
 		synctest.Test(t, func(t *testing.T) {
 			ctx, end := test.end(t.Context())
-			o := &origin{answer: func(n int, req *http.Request) (*http.Response, error) {
-				if n == 1 {
-					return reply(http.StatusOK, headers(), `{}`), nil
-				}
+			o := webtest.Serve(answer(http.StatusOK, headers(), `{}`), func(_ int, req *http.Request) (*http.Response, error) {
 				end()
 				return nil, req.Context().Err()
-			}}
+			})
 			tr := &doccache.Transport{Base: o, Dir: dir, StaleIfError: time.Hour}
 			want(t, tr, doc, `{}`, 1)
 			resp, err := tr.RoundTrip(request(t, doc).WithContext(ctx))

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/webtest"
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 
@@ -44,18 +45,18 @@ func TestPassed(t *testing.T) {
 	}
 	for _, test := range tests {
 		body := io.NopCloser(strings.NewReader(`{}`))
-		o := &origin{answer: func(_ int, req *http.Request) (*http.Response, error) {
-			resp := reply(http.StatusOK, headers("Cache-Control", "max-age=60"), `{}`)
-			resp.Body = body
-			return resp, nil
-		}}
+		var got []*http.Request
+		ok := edited(answer(http.StatusOK, headers("Cache-Control", "max-age=60"), ""), func(resp *http.Response) { resp.Body = body })
 		dir := t.TempDir()
-		tr := &doccache.Transport{Base: o, Dir: dir}
+		tr := &doccache.Transport{Dir: dir, Base: webtest.Handler(func(n int, req *http.Request) (*http.Response, error) {
+			got = append(got, req)
+			return ok(n, req)
+		})}
 		req := request(t, test.url)
 		req.Method, req.Header = test.method, test.header
 		for i := range 2 {
 			resp := must.Get(tr.RoundTrip(req))(t)
-			if resp.Body != body || o.last() != req || o.count() != i+1 || resp.Header.Get("Cache-Status") != "" {
+			if resp.Body != body || len(got) != i+1 || got[i] != req || resp.Header.Get("Cache-Status") != "" {
 				t.Errorf("%s: the request or its answer was changed", test.name)
 			}
 		}
@@ -169,17 +170,7 @@ func TestStored(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			o := &origin{answer: func(int, *http.Request) (*http.Response, error) {
-				status := test.status
-				if status == 0 {
-					status = http.StatusOK
-				}
-				resp := reply(status, test.header.Clone(), test.body)
-				if test.set != nil {
-					test.set(resp)
-				}
-				return resp, nil
-			}}
+			o := webtest.Serve(edited(answer(cmp.Or(test.status, http.StatusOK), test.header, test.body), test.set))
 			dir := t.TempDir()
 			url := doc
 			if test.path != "" {
@@ -217,7 +208,7 @@ func TestStored(t *testing.T) {
 // no difference.
 func TestNeverMixed(t *testing.T) {
 	t.Parallel()
-	o := numbered("Cache-Control", "max-age=60")
+	o := webtest.Serve(numbered("Cache-Control", "max-age=60"))
 	dir := t.TempDir()
 	ask := func(list ...string) string {
 		_, body := get(t, &doccache.Transport{Base: o, Dir: dir}, request(t, doc, list...))
@@ -275,7 +266,7 @@ func TestNeverMixed(t *testing.T) {
 // TestVary: an answer that varies by a header is used for requests with the same header.
 func TestVary(t *testing.T) {
 	t.Parallel()
-	o := numbered("Cache-Control", "max-age=60", "Vary", "user-agent, X-None", "Set-Cookie", "session=s3cr3t")
+	o := webtest.Serve(numbered("Cache-Control", "max-age=60", "Vary", "user-agent, X-None", "Set-Cookie", "session=s3cr3t"))
 	dir := t.TempDir()
 	tr := &doccache.Transport{Base: o, Dir: dir}
 	want(t, tr, doc, `{"n":1}`, 1, "User-Agent", "one-s3cr3t")
