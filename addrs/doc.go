@@ -3,7 +3,7 @@
 //
 //	p, err := addrs.ParseProvider("hashicorp/aws")
 //	if err != nil {
-//		return err // a *addrs.ParseError, sometimes with a suggestion
+//		return err // a *addrs.ParseError
 //	}
 //	fmt.Println(p) // registry.opentofu.org/hashicorp/aws
 //

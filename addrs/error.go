@@ -14,7 +14,7 @@ type ParseError struct {
 	Kind       string
 	Input      string // shortened, without user information and query
 	Reason     string // a phrase without a full stop
-	Suggestion string // if not empty, a valid text that was probably meant
+	Suggestion string // what was probably meant, for providers and their versions; otherwise empty
 }
 
 func (e *ParseError) Error() string {

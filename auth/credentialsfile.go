@@ -28,7 +28,8 @@ import (
 // (except on Windows). Other members keep their values. Concurrent changes, also by other
 // processes, wait for a lock file in the same directory. The CLI does not use the lock.
 //
-// Errors can wrap a [*SyntaxError]. An invalid file is not changed.
+// Errors can wrap a [*SyntaxError]: of the file, which is then not changed, or of one entry, which
+// Save and Forget replace.
 //
 // All programs of the user can read the file. A [Helper] can be safer.
 type CredentialsFile struct {

@@ -39,7 +39,8 @@ type login struct {
 // maxNetrc is the maximum size of the file in bytes.
 const maxNetrc = 1 << 20
 
-// LoadNetrc reads a netrc file of at most 1 MiB. A missing file is empty.
+// LoadNetrc reads a netrc file of at most 1 MiB. A missing file is empty. The error for an invalid
+// file is a [*SyntaxError].
 func LoadNetrc(path string) (*Netrc, error) {
 	text, err := readFile(path, maxNetrc)
 	if err != nil {

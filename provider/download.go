@@ -262,15 +262,16 @@ const (
 	EventInstalled EventKind = "installed" // the package is verified and installed
 )
 
-// Event is one step of a job. Bytes decreases only with [EventRestarted]. The last event of a
-// package is [EventVerified], [EventHashed] or [EventInstalled]. A failure is an error, not an
-// event, except in [github.com/tofureg/tofureg/provider/install.EventFailed].
+// Event is one step of a job. A job ends with an event about each package that succeeds:
+// [EventVerified], [EventHashed], [EventReused], [EventInstalled] or
+// [github.com/tofureg/tofureg/mirrorclient/mirrordir.EventKept]. A failure is an error, not an event,
+// except in [github.com/tofureg/tofureg/provider/install.EventFailed].
 type Event struct {
 	Kind     EventKind      // what happened
 	Provider addrs.Provider // of the package
 	Version  addrs.Version  // of the package
 	Platform addrs.Platform // of the package
-	Bytes    int64          // received
+	Bytes    int64          // received so far; 0 in events that are not about a transfer
 	Total    int64          // expected; 0 if unknown
 	Err      error          // the cause, if any
 }

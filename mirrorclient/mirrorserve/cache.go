@@ -26,8 +26,8 @@ import (
 //
 // Versions and platforms are listed by Source for each call. If Source is at fault (see
 // [provider.IsFault]) or does not answer within Wait, the cached versions are listed. After a fault
-// that took more than a second, Source is not asked for versions of the host for 30 seconds. To always
-// list cached versions, too, use a [provider.Multi] with the Cache and the Mirror.
+// that took more than a second, Source is not asked for cached providers of the host for 30 seconds.
+// To always list cached versions, too, use a [provider.Multi] with the Cache and the Mirror.
 //
 // Concurrent calls share one download. Archives are forwarded while they arrive, but the last byte only
 // after verification. If an archive cannot be added to Mirror, it is still forwarded, and the error is
