@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -45,6 +47,37 @@ var downloads = []download{
 		}
 		return report.H1 == w.module.H1(), nil
 	}},
+	{"install", regtest.Archive, func(ctx context.Context, w *world, dir string) (bool, error) {
+		return installProvider(ctx, w, &install.Installer{Source: w.registry()}, dir)
+	}},
+	{"install in a cache", regtest.Archive, func(ctx context.Context, w *world, dir string) (bool, error) {
+		unsigned := func(addrs.Provider) verify.Policy { return verify.Policy{AllowUnsigned: true} }
+		in := &install.Installer{Source: w.mirror(), Policy: unsigned, Cache: &install.Dir{Path: filepath.Join(dir, "install", "cache")}}
+		return installProvider(ctx, w, in, dir)
+	}},
+}
+
+// installProvider installs below dir. After an error it removes what stays of an installation: lock files and empty
+// directories.
+func installProvider(ctx context.Context, w *world, in *install.Installer, dir string) (bool, error) {
+	dir = filepath.Join(dir, "install")
+	in.Dir, in.Platform = &install.Dir{Path: filepath.Join(dir, "plugins")}, linux
+	result, err := in.Ensure(ctx, map[addrs.Provider]addrs.ProviderConstraint{alpha: {}}, nil)
+	if err != nil {
+		var files []string
+		filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.IsDir() && filepath.Ext(path) != ".lock" {
+				files = append(files, path)
+			}
+			return nil
+		})
+		if len(files) == 0 {
+			os.RemoveAll(dir)
+		}
+		return false, err
+	}
+	h1, err := checksum.H1Dir(ctx, os.DirFS(result.Selections[0].Dir))
+	return err == nil && h1 == w.provider.H1(linux.String()), err
 }
 
 func downloadProvider(ctx context.Context, src provider.Source, policy verify.Policy, dir string) (bool, error) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -224,16 +225,25 @@ func mixed() []regtest.Fault {
 	for _, name := range slices.Sorted(maps.Keys(malformed)) {
 		list = append(list, regtest.Fault{Raw: []byte(malformed[name])})
 	}
-	list = append(list, regtest.Fault{PadTo: 17 << 20, Gzip: true})
+	list = append(list, regtest.Fault{PadTo: 17 << 20, Gzip: true}, regtest.Fault{Kind: regtest.Sums | regtest.Signature, Changed: true})
+	for _, edit := range []func(doc map[string]any){
+		func(doc map[string]any) { doc["os"] = "plan9" },
+		func(doc map[string]any) { doc["shasum"] = strings.Repeat("0", 64) },
+		func(doc map[string]any) { delete(doc, "signing_keys") },
+		func(doc map[string]any) { doc["download_url"] = "" },
+		func(doc map[string]any) { delete(doc, "archives") },
+	} {
+		list = append(list, regtest.Fault{Kind: regtest.Package | regtest.MirrorVersion, Edit: edit})
+	}
 	rand.New(rand.NewPCG(3, 4)).Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	return list
 }
 
 // TestSoak makes many downloads while a tenth of the requests fails. Each result is right or a
-// typed error. No file and no goroutine is left. Only of more than 100 files some may be left when a context
-// ends, see TestEnds.
+// typed error. No file is left or open, and no goroutine is left. Only of more than 100 files some may be left when
+// a context ends, see TestEnds.
 func TestSoak(t *testing.T) {
-	t.Parallel()
+	open := openFiles() // not parallel, because other tests open files too
 	const (
 		size   = 20_000
 		rounds = 20 // of clients with nothing in memory
@@ -304,4 +314,19 @@ func TestSoak(t *testing.T) {
 	if arrived < failed || failed == 0 || *soak >= 200 && len(met) < len(faults)/4 || *soak >= 10_000 && len(met) < len(faults) {
 		t.Error("that is not what one fault in ten requests makes of them")
 	}
+	if now := openFiles(); len(now) > len(open) {
+		t.Errorf("files are left open: %q; there were %q", now, open)
+	}
+}
+
+// openFiles returns the open files of this process, where the system lists them.
+func openFiles() (files []string) {
+	list, _ := os.ReadDir("/proc/self/fd")
+	for _, fd := range list {
+		name, err := os.Readlink("/proc/self/fd/" + fd.Name())
+		if err == nil && !strings.HasPrefix(name, "anon_inode:") { // those are the runtime's own
+			files = append(files, name)
+		}
+	}
+	return files
 }

@@ -52,6 +52,7 @@ func mustModule(name string) addrs.Module {
 // world is a registry, a mirror, and the settings of all clients.
 type world struct {
 	reg         *regtest.Registry
+	provider    *regtest.Release       // alpha
 	module      *regtest.ModuleRelease // plain
 	http        *http.Client
 	credentials auth.Source
@@ -72,7 +73,7 @@ func newWorldOf(t testing.TB, size int64) *world {
 		"modules.v1":   "https://" + apiHost + "/v1/modules/",
 	}
 	reg.Mirror.Origin = "https://" + cdnHost
-	reg.AddProvider(regtest.Provider{
+	released := reg.AddProvider(regtest.Provider{
 		Address: "acme/alpha", Platforms: []string{linux.String()}, Size: size,
 		Origin: "https://" + filesHost, Warnings: []string{"use beta"}, PackageHashes: true,
 	})
@@ -82,7 +83,7 @@ func newWorldOf(t testing.TB, size int64) *world {
 	}})
 	reg.AddModule(regtest.Module{Address: "acme/paged/aws", Size: size, Origin: "https://" + filesHost, Pages: 1, MetaTag: true})
 	reg.AddModule(regtest.Module{Address: "acme/direct/aws", Size: size, UseRegistryCredentials: &yes})
-	return &world{reg: reg, module: published, http: reg.Client(), credentials: auth.Static(map[svchost.Hostname]auth.Token{
+	return &world{reg: reg, provider: released, module: published, http: reg.Client(), credentials: auth.Static(map[svchost.Hostname]auth.Token{
 		svchost.MustParse(registryHost): token(t, registryToken),
 		svchost.MustParse(mirrorHost):   token(t, mirrorToken),
 	})}

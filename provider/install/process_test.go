@@ -20,6 +20,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -305,6 +306,23 @@ func wantFleet(t *testing.T, dir string, accept map[string][]checksum.Hash, comp
 	if left := strays(t, d); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
+}
+
+// strays returns the names in a plugin directory that neither belong to a package nor lead to one.
+func strays(t *testing.T, d *install.Dir) []string {
+	t.Helper()
+	var packages []string
+	for pkg, err := range d.All() {
+		must.Do(t, err)
+		rel := must.Get(filepath.Rel(d.Path, pkg.Dir))(t)
+		packages = append(packages, filepath.ToSlash(rel))
+	}
+	return slices.DeleteFunc(names(t, d.Path), func(name string) bool {
+		name, _, _ = strings.Cut(name, " -> ")
+		return slices.ContainsFunc(packages, func(pkg string) bool {
+			return name == pkg || strings.HasPrefix(name, pkg+"/") || strings.HasSuffix(name, "/") && strings.HasPrefix(pkg+"/", name)
+		})
+	})
 }
 
 var (
