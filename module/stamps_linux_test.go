@@ -24,8 +24,7 @@ func TestStamps(t *testing.T) {
 	want := func(fetched, believed bool) {
 		t.Helper()
 		before := opened(src)
-		report, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL+".zip"), dir, o)
-		must.Do(t, err)
+		report := must.Get(module.DownloadLocation(t.Context(), src, at(t, archiveURL+".zip"), dir, o))(t)
 		if got := opened(src) > before; got != fetched || report.Reused == fetched || report.Believed.IsZero() == believed {
 			t.Errorf("fetched %t, reused %t, believed since %v; want fetched %t and believed %t", got, report.Reused, report.Believed, fetched, believed)
 		}

@@ -8,25 +8,19 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // TestSyncTree: all files and directories are opened, links are not followed, and an ended context ends it.
 func TestSyncTree(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "a", "b"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o755))
 	for _, name := range []string{"file", "a/file", "a/b/file"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("content"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte("content"), 0o644))
 	}
 	_ = os.Symlink("nowhere", filepath.Join(dir, "link"))
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(os.OpenRoot(dir))(t)
 	defer root.Close()
 	if err := fsx.SyncTree(t.Context(), root); err != nil {
 		t.Errorf("SyncTree: %v", err)

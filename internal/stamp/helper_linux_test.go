@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/stamp"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -32,7 +33,7 @@ func tempDir(t testing.TB) string {
 		}
 		t.Cleanup(func() { os.RemoveAll(dir) })
 	}
-	must(t, os.Chmod(dir, 0o755))
+	must.Do(t, os.Chmod(dir, 0o755))
 	return dir
 }
 
@@ -75,7 +76,7 @@ func newTree(t testing.TB) *tree {
 
 func makeTree(t testing.TB, dir, content string) {
 	t.Helper()
-	must(t, os.MkdirAll(filepath.Join(dir, "docs"), 0o755))
+	must.Do(t, os.MkdirAll(filepath.Join(dir, "docs"), 0o755))
 	write(t, filepath.Join(dir, "program"), content)
 	write(t, filepath.Join(dir, "docs", "text"), "text")
 	disktest.Tick(t, filepath.Dir(dir))
@@ -84,31 +85,28 @@ func makeTree(t testing.TB, dir, content string) {
 // write writes a file in place.
 func write(t testing.TB, name, content string) {
 	t.Helper()
-	must(t, os.WriteFile(name, []byte(content), 0o644))
+	must.Do(t, os.WriteFile(name, []byte(content), 0o644))
 }
 
 // changed returns the change time of a file.
 func changed(t testing.TB, name string) time.Time {
 	t.Helper()
-	info, err := os.Lstat(name)
-	must(t, err)
+	info := must.Get(os.Lstat(name))(t)
 	return time.Unix(info.Sys().(*syscall.Stat_t).Ctim.Unix())
 }
 
 // hash hashes the tree and checks the result. It reports whether an earlier result was used.
 func (x *tree) hash(t testing.TB) (known bool) {
 	t.Helper()
-	root, err := os.OpenRoot(x.dir)
-	must(t, err)
+	root := must.Get(os.OpenRoot(x.dir))(t)
 	defer root.Close()
 	before := x.hashed
 	if x.stamps != "" {
 		x.Memory = &stamp.Memory{System: x.System}
 	}
 	got, at, err := x.Hash(t.Context(), root, x.stamps, x.compute)
-	must(t, err)
-	want, err := checksum.L1Dir(t.Context(), os.DirFS(x.dir).(fs.ReadLinkFS))
-	must(t, err)
+	must.Do(t, err)
+	want := must.Get(checksum.L1Dir(t.Context(), os.DirFS(x.dir).(fs.ReadLinkFS)))(t)
 	if got != want {
 		t.Errorf("Hash = %v, the directory has %v", got, want)
 	}
@@ -134,14 +132,6 @@ func (x *tree) want(t testing.TB, known bool) {
 // files returns the paths of the stamps.
 func (x *tree) files(t testing.TB) []string {
 	t.Helper()
-	list, err := filepath.Glob(filepath.Join(x.stamps, "v1", "*.stamp"))
-	must(t, err)
+	list := must.Get(filepath.Glob(filepath.Join(x.stamps, "v1", "*.stamp")))(t)
 	return list
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

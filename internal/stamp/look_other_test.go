@@ -6,6 +6,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/stamp"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -13,10 +14,7 @@ import (
 // TestNothingIsKnown: each call reads the files.
 func TestNothingIsKnown(t *testing.T) {
 	t.Parallel()
-	root, err := os.OpenRoot(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(os.OpenRoot(t.TempDir()))(t)
 	defer root.Close()
 	var m stamp.Memory
 	for range 2 {

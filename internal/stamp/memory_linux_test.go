@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/stamp"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -27,69 +28,68 @@ var changes = map[string]func(t *testing.T, x *tree){
 	"file replaced by rename": func(t *testing.T, x *tree) {
 		restored(t, filepath.Join(x.dir, "program"), func(name string) {
 			write(t, x.dir+".new", "CONTENT")
-			must(t, os.Rename(x.dir+".new", name))
+			must.Do(t, os.Rename(x.dir+".new", name))
 		})
 	},
 	"file mapped and stored to": func(t *testing.T, x *tree) {
 		restored(t, filepath.Join(x.dir, "program"), func(name string) { mapped(t, name)[0] = 'C' })
 	},
 	"file added":   func(t *testing.T, x *tree) { write(t, filepath.Join(x.dir, "docs", "more"), "") },
-	"file removed": func(t *testing.T, x *tree) { must(t, os.Remove(filepath.Join(x.dir, "docs", "text"))) },
+	"file removed": func(t *testing.T, x *tree) { must.Do(t, os.Remove(filepath.Join(x.dir, "docs", "text"))) },
 	"file renamed": func(t *testing.T, x *tree) {
-		must(t, os.Rename(filepath.Join(x.dir, "docs", "text"), filepath.Join(x.dir, "docs", "TEXT")))
+		must.Do(t, os.Rename(filepath.Join(x.dir, "docs", "text"), filepath.Join(x.dir, "docs", "TEXT")))
 	},
 	"two files exchanged": func(t *testing.T, x *tree) {
-		must(t, unix.Renameat2(unix.AT_FDCWD, filepath.Join(x.dir, "program"), unix.AT_FDCWD, filepath.Join(x.dir, "docs", "text"), unix.RENAME_EXCHANGE))
+		must.Do(t, unix.Renameat2(unix.AT_FDCWD, filepath.Join(x.dir, "program"), unix.AT_FDCWD, filepath.Join(x.dir, "docs", "text"), unix.RENAME_EXCHANGE))
 	},
-	"file made executable": func(t *testing.T, x *tree) { must(t, os.Chmod(filepath.Join(x.dir, "program"), 0o755)) },
+	"file made executable": func(t *testing.T, x *tree) { must.Do(t, os.Chmod(filepath.Join(x.dir, "program"), 0o755)) },
 	"file cut and restored": func(t *testing.T, x *tree) {
 		restored(t, filepath.Join(x.dir, "program"), func(name string) {
-			must(t, os.Truncate(name, 1))
-			must(t, os.Truncate(name, int64(len("content"))))
+			must.Do(t, os.Truncate(name, 1))
+			must.Do(t, os.Truncate(name, int64(len("content"))))
 		})
 	},
 	"directory swapped for a link": func(t *testing.T, x *tree) {
 		makeTree(t, x.dir+".evil", "CONTENT")
-		must(t, os.Rename(x.dir, x.dir+".old"))
-		must(t, os.Symlink(x.dir+".evil", x.dir))
+		must.Do(t, os.Rename(x.dir, x.dir+".old"))
+		must.Do(t, os.Symlink(x.dir+".evil", x.dir))
 	},
 	"directory in it swapped for a link": func(t *testing.T, x *tree) {
-		must(t, os.Rename(filepath.Join(x.dir, "docs"), x.dir+".docs"))
-		must(t, os.Symlink(x.dir+".docs", filepath.Join(x.dir, "docs")))
+		must.Do(t, os.Rename(filepath.Join(x.dir, "docs"), x.dir+".docs"))
+		must.Do(t, os.Symlink(x.dir+".docs", filepath.Join(x.dir, "docs")))
 	},
 	"directory exchanged": func(t *testing.T, x *tree) {
 		makeTree(t, x.dir+".evil", "CONTENT")
-		must(t, unix.Renameat2(unix.AT_FDCWD, x.dir+".evil", unix.AT_FDCWD, x.dir, unix.RENAME_EXCHANGE))
+		must.Do(t, unix.Renameat2(unix.AT_FDCWD, x.dir+".evil", unix.AT_FDCWD, x.dir, unix.RENAME_EXCHANGE))
 	},
 	"written through a hard link elsewhere": func(t *testing.T, x *tree) {
 		name := filepath.Join(x.dir, "program")
 		restored(t, name, func(string) {
-			must(t, os.Link(name, x.dir+".link"))
+			must.Do(t, os.Link(name, x.dir+".link"))
 			write(t, x.dir+".link", "CONTENT")
-			must(t, os.Remove(x.dir+".link"))
+			must.Do(t, os.Remove(x.dir+".link"))
 		})
 	},
 	"parent renamed and another put in its place": func(t *testing.T, x *tree) {
 		parent := filepath.Dir(x.dir)
 		makeTree(t, filepath.Join(parent+".evil", "package"), "CONTENT")
-		must(t, os.Rename(parent, parent+".old"))
-		must(t, os.Rename(parent+".evil", parent))
+		must.Do(t, os.Rename(parent, parent+".old"))
+		must.Do(t, os.Rename(parent+".evil", parent))
 	},
 	"parent made a link": func(t *testing.T, x *tree) {
 		parent := filepath.Dir(x.dir)
 		makeTree(t, filepath.Join(parent+".evil", "package"), "CONTENT")
-		must(t, os.Rename(parent, parent+".old"))
-		must(t, os.Symlink(parent+".evil", parent))
+		must.Do(t, os.Rename(parent, parent+".old"))
+		must.Do(t, os.Symlink(parent+".evil", parent))
 	},
 }
 
 // restored changes a file and restores its times.
 func restored(t *testing.T, name string, change func(name string)) {
 	t.Helper()
-	info, err := os.Lstat(name)
-	must(t, err)
+	info := must.Get(os.Lstat(name))(t)
 	change(name)
-	must(t, os.Chtimes(name, info.ModTime(), info.ModTime()))
+	must.Do(t, os.Chtimes(name, info.ModTime(), info.ModTime()))
 	if after, err := os.Lstat(name); err != nil || !after.ModTime().Equal(info.ModTime()) || after.Size() != info.Size() {
 		t.Fatal("size and times were not restored:", after, err)
 	}
@@ -98,11 +98,9 @@ func restored(t *testing.T, name string, change func(name string)) {
 // mapped maps a file for writing until the end of the test. The file is closed.
 func mapped(t *testing.T, name string) []byte {
 	t.Helper()
-	f, err := os.OpenFile(name, os.O_RDWR, 0)
-	must(t, err)
+	f := must.Get(os.OpenFile(name, os.O_RDWR, 0))(t)
 	defer f.Close()
-	data, err := unix.Mmap(int(f.Fd()), 0, 4, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	must(t, err)
+	data := must.Get(unix.Mmap(int(f.Fd()), 0, 4, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED))(t)
 	t.Cleanup(func() { unix.Munmap(data) })
 	return data
 }
@@ -140,17 +138,16 @@ func TestChanges(t *testing.T) {
 func TestChangedWhileHashed(t *testing.T) {
 	t.Parallel()
 	x := newTree(t)
-	root, err := os.OpenRoot(x.dir)
-	must(t, err)
+	root := must.Get(os.OpenRoot(x.dir))(t)
 	defer root.Close()
 	name := filepath.Join(x.dir, "program")
-	_, _, err = x.Hash(t.Context(), root, "", func(ctx context.Context, fsys fs.FS) (checksum.Hash, error) {
+	_, _, err := x.Hash(t.Context(), root, "", func(ctx context.Context, fsys fs.FS) (checksum.Hash, error) {
 		write(t, name, "CONTENT")
 		h, err := checksum.L1Dir(ctx, fsys)
 		restored(t, name, func(name string) { write(t, name, "content") })
 		return h, err
 	})
-	must(t, err)
+	must.Do(t, err)
 	disktest.Tick(t, filepath.Dir(x.dir))
 	x.want(t, false)
 	x.want(t, true)
@@ -161,7 +158,7 @@ func TestRules(t *testing.T) {
 	t.Parallel()
 	program := func(x *tree) string { return filepath.Join(x.dir, "program") }
 	chmod := func(name func(*tree) string, mode uint32) func(*testing.T, *tree) {
-		return func(t *testing.T, x *tree) { must(t, unix.Chmod(name(x), mode)) }
+		return func(t *testing.T, x *tree) { must.Do(t, unix.Chmod(name(x), mode)) }
 	}
 	top := func(x *tree) string { return x.dir }
 	docs := func(x *tree) string { return filepath.Join(x.dir, "docs") }
@@ -186,23 +183,21 @@ func TestRules(t *testing.T) {
 		"parent of another user": {func(t *testing.T, x *tree) {
 			x.System.User = another(t, parent(x))
 		}, false},
-		"file with another name": {func(t *testing.T, x *tree) { must(t, os.Link(program(x), x.dir+".link")) }, false},
+		"file with another name": {func(t *testing.T, x *tree) { must.Do(t, os.Link(program(x), x.dir+".link")) }, false},
 		"file with two names in the package": {func(t *testing.T, x *tree) {
-			must(t, os.Link(program(x), filepath.Join(x.dir, "same")))
+			must.Do(t, os.Link(program(x), filepath.Join(x.dir, "same")))
 		}, false},
-		"symbolic link": {func(t *testing.T, x *tree) { must(t, os.Symlink("program", filepath.Join(x.dir, "link"))) }, false},
+		"symbolic link": {func(t *testing.T, x *tree) { must.Do(t, os.Symlink("program", filepath.Join(x.dir, "link"))) }, false},
 		"modified in the future": {func(t *testing.T, x *tree) {
-			must(t, os.Chtimes(program(x), time.Time{}, time.Now().Add(time.Hour)))
+			must.Do(t, os.Chtimes(program(x), time.Time{}, time.Now().Add(time.Hour)))
 		}, false},
 		"file open for writing": {func(t *testing.T, x *tree) {
-			f, err := os.OpenFile(program(x), os.O_WRONLY, 0)
-			must(t, err)
+			f := must.Get(os.OpenFile(program(x), os.O_WRONLY, 0))(t)
 			t.Cleanup(func() { f.Close() })
 		}, false},
 		"file mapped for writing": {func(t *testing.T, x *tree) { mapped(t, program(x)) }, false},
 		"file open for reading": {func(t *testing.T, x *tree) {
-			f, err := os.Open(program(x))
-			must(t, err)
+			f := must.Get(os.Open(program(x)))(t)
 			t.Cleanup(func() { f.Close() })
 		}, true},
 		"read-only directory": {chmod(docs, 0o555), true},
@@ -222,7 +217,7 @@ func TestRules(t *testing.T) {
 func another(t *testing.T, name string) func() int {
 	t.Helper()
 	if os.Geteuid() == 0 {
-		must(t, os.Chown(name, 12345, -1))
+		must.Do(t, os.Chown(name, 12345, -1))
 		return nil
 	}
 	return func() int { return os.Geteuid() + 1 }
@@ -246,7 +241,7 @@ func testMappedBefore(t *testing.T, x *tree) {
 		t.Logf("the second store moved the time by %v", after.Sub(before)) // if the page was written back
 	}
 	x.want(t, false)
-	must(t, unix.Munmap(data))
+	must.Do(t, unix.Munmap(data))
 	disktest.Tick(t, filepath.Dir(x.dir))
 	x.want(t, false)
 	x.want(t, true)
@@ -259,9 +254,9 @@ func TestReference(t *testing.T) {
 }
 
 func testReference(t *testing.T, x *tree) {
-	must(t, os.Chmod(filepath.Join(x.dir, "program"), 0o755)) // moves no time of modification
+	must.Do(t, os.Chmod(filepath.Join(x.dir, "program"), 0o755)) // moves no time of modification
 	newest := changed(t, filepath.Join(x.dir, "docs"))
-	must(t, filepath.WalkDir(x.dir, func(name string, _ fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(x.dir, func(name string, _ fs.DirEntry, err error) error {
 		if at := changed(t, name); at.After(newest) {
 			newest = at
 		}
@@ -277,13 +272,13 @@ func testReference(t *testing.T, x *tree) {
 		{newest.Add(time.Nanosecond), true},
 	} {
 		x.Memory = &stamp.Memory{System: system()}
-		must(t, os.RemoveAll(x.stamps))
+		must.Do(t, os.RemoveAll(x.stamps))
 		x.System.Reference = func(*os.Root) (time.Time, error) { return test.reference, nil }
 		x.want(t, false)
 		x.want(t, test.known)
 	}
 	x.Memory = &stamp.Memory{System: system()}
-	must(t, os.RemoveAll(x.stamps))
+	must.Do(t, os.RemoveAll(x.stamps))
 	x.System.Reference = func(*os.Root) (time.Time, error) { return time.Time{}, fs.ErrPermission }
 	x.want(t, false)
 	x.want(t, false)
@@ -340,7 +335,7 @@ func TestRealFileSystem(t *testing.T) {
 	x := newTree(t)
 	x.System = stamp.System{}
 	var stat unix.Statfs_t
-	must(t, unix.Statfs(x.dir, &stat))
+	must.Do(t, unix.Statfs(x.dir, &stat))
 	x.want(t, false)
 	switch uint32(stat.Type) {
 	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC:
@@ -358,11 +353,11 @@ func TestLinks(t *testing.T) {
 	real := x.dir
 	for i := range 3 {
 		x.dir = filepath.Join(tempDir(t), fmt.Sprint("link", i))
-		must(t, os.Symlink(real, x.dir))
+		must.Do(t, os.Symlink(real, x.dir))
 		x.want(t, true)
 	}
 	renamed := filepath.Join(tempDir(t), "renamed")
-	must(t, os.Rename(real, renamed))
+	must.Do(t, os.Rename(real, renamed))
 	disktest.Tick(t, filepath.Dir(renamed))
 	x.dir = renamed
 	x.want(t, false)
@@ -404,11 +399,10 @@ func TestHashedOnce(t *testing.T) {
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	x := newTree(t)
-	root, err := os.OpenRoot(x.dir)
-	must(t, err)
+	root := must.Get(os.OpenRoot(x.dir))(t)
 	defer root.Close()
 	failure := errors.New("read error")
-	_, _, err = x.Hash(t.Context(), root, "", func(context.Context, fs.FS) (checksum.Hash, error) {
+	_, _, err := x.Hash(t.Context(), root, "", func(context.Context, fs.FS) (checksum.Hash, error) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, _, err := x.Hash(ctx, root, "", x.compute); !errors.Is(err, context.Canceled) {
@@ -429,15 +423,14 @@ func TestKnownIsBounded(t *testing.T) {
 	x := &tree{Memory: &stamp.Memory{System: system()}}
 	dir := func(i int) string { return filepath.Join(above, fmt.Sprint(i)) }
 	for i := range stamp.MaxKnown + 1 {
-		must(t, os.Mkdir(dir(i), 0o755))
+		must.Do(t, os.Mkdir(dir(i), 0o755))
 	}
 	disktest.Tick(t, filepath.Dir(above))
 	for range 2 {
 		for i := range stamp.MaxKnown {
-			root, err := os.OpenRoot(dir(i))
-			must(t, err)
-			_, _, err = x.Hash(t.Context(), root, "", x.compute)
-			must(t, errors.Join(err, root.Close()))
+			root := must.Get(os.OpenRoot(dir(i)))(t)
+			_, _, err := x.Hash(t.Context(), root, "", x.compute)
+			must.Do(t, errors.Join(err, root.Close()))
 		}
 	}
 	if x.hashed != stamp.MaxKnown || x.Known() != stamp.MaxKnown {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/stamp"
 )
 
@@ -42,13 +43,12 @@ func TestDamagedStamps(t *testing.T) {
 	now := time.Now().Round(0) // so that the stamp is always the same
 	x.System.Now = func() time.Time { return now }
 	x.want(t, false)
-	good, err := os.ReadFile(x.only(t))
-	must(t, err)
+	good := must.Get(os.ReadFile(x.only(t)))(t)
 	for i := range good {
 		other := bytes.Clone(good)
 		other[i] ^= 1
 		for _, bad := range [][]byte{good[:i], other} {
-			must(t, os.WriteFile(x.only(t), bad, 0o600))
+			must.Do(t, os.WriteFile(x.only(t), bad, 0o600))
 			x.want(t, false)
 			if text, err := os.ReadFile(x.only(t)); err != nil || !bytes.Equal(text, good) {
 				t.Fatalf("the damaged stamp was not replaced: %v", err)
@@ -56,7 +56,7 @@ func TestDamagedStamps(t *testing.T) {
 		}
 	}
 	for _, bad := range [][]byte{append(bytes.Clone(good), 'x'), bytes.Repeat(good, 100), nil, []byte("\n"), []byte("null\n")} {
-		must(t, os.WriteFile(x.only(t), bad, 0o600))
+		must.Do(t, os.WriteFile(x.only(t), bad, 0o600))
 		x.want(t, false)
 	}
 	x.want(t, true)
@@ -77,22 +77,20 @@ func TestForeignStamps(t *testing.T) {
 		other.stamps = filepath.Join(tempDir(t), "stamps")
 		makeTree(t, other.dir, "CONTENT")
 		other.want(t, false)
-		text, err := os.ReadFile(own)
-		must(t, err)
-		must(t, os.WriteFile(other.only(t), text, 0o600))
+		text := must.Get(os.ReadFile(own))(t)
+		must.Do(t, os.WriteFile(other.only(t), text, 0o600))
 		other.want(t, false)
 	})
 	t.Run("of a directory at this path before", func(t *testing.T) {
 		t.Parallel()
 		x := newStamped(t)
 		x.want(t, false)
-		text, err := os.ReadFile(x.only(t))
-		must(t, err)
-		must(t, os.Remove(x.only(t)))
-		must(t, os.Rename(x.dir, x.dir+".old"))
+		text := must.Get(os.ReadFile(x.only(t)))(t)
+		must.Do(t, os.Remove(x.only(t)))
+		must.Do(t, os.Rename(x.dir, x.dir+".old"))
 		makeTree(t, x.dir, "CONTENT")
 		x.want(t, false)
-		must(t, os.WriteFile(x.only(t), text, 0o600))
+		must.Do(t, os.WriteFile(x.only(t), text, 0o600))
 		x.want(t, false)
 	})
 	t.Run("of another boot", func(t *testing.T) {
@@ -118,18 +116,18 @@ func TestPrivateStamps(t *testing.T) {
 		known   bool
 	}{
 		"missing":              {func(*testing.T, string) {}, true},
-		"private":              {func(t *testing.T, v1 string) { must(t, os.MkdirAll(v1, 0o700)) }, true},
-		"readable for others":  {func(t *testing.T, v1 string) { must(t, os.MkdirAll(v1, 0o700)); must(t, os.Chmod(v1, 0o704)) }, false},
-		"writable for a group": {func(t *testing.T, v1 string) { must(t, os.MkdirAll(v1, 0o700)); must(t, os.Chmod(v1, 0o720)) }, false},
+		"private":              {func(t *testing.T, v1 string) { must.Do(t, os.MkdirAll(v1, 0o700)) }, true},
+		"readable for others":  {func(t *testing.T, v1 string) { must.Do(t, os.MkdirAll(v1, 0o700)); must.Do(t, os.Chmod(v1, 0o704)) }, false},
+		"writable for a group": {func(t *testing.T, v1 string) { must.Do(t, os.MkdirAll(v1, 0o700)); must.Do(t, os.Chmod(v1, 0o720)) }, false},
 		"a link": {func(t *testing.T, v1 string) {
-			must(t, os.MkdirAll(v1+".private", 0o700))
-			must(t, os.MkdirAll(filepath.Dir(v1), 0o700))
+			must.Do(t, os.MkdirAll(v1+".private", 0o700))
+			must.Do(t, os.MkdirAll(filepath.Dir(v1), 0o700))
 			elsewhere := t.TempDir()
-			must(t, os.Chmod(elsewhere, 0o700))
-			must(t, os.Symlink(elsewhere, v1))
+			must.Do(t, os.Chmod(elsewhere, 0o700))
+			must.Do(t, os.Symlink(elsewhere, v1))
 		}, false},
 		"a file": {func(t *testing.T, v1 string) {
-			must(t, os.MkdirAll(filepath.Dir(v1), 0o700))
+			must.Do(t, os.MkdirAll(filepath.Dir(v1), 0o700))
 			write(t, v1, "")
 		}, false},
 	} {
@@ -152,16 +150,14 @@ func TestKilledWriter(t *testing.T) {
 	t.Parallel()
 	x := newStamped(t)
 	x.want(t, false)
-	text, err := os.ReadFile(x.only(t))
-	must(t, err)
-	must(t, os.Remove(x.only(t)))
+	text := must.Get(os.ReadFile(x.only(t)))(t)
+	must.Do(t, os.Remove(x.only(t)))
 	v1 := filepath.Join(x.stamps, "v1")
-	must(t, os.WriteFile(filepath.Join(v1, ".tofureg-abc.part"), text[:len(text)/2], 0o600))
+	must.Do(t, os.WriteFile(filepath.Join(v1, ".tofureg-abc.part"), text[:len(text)/2], 0o600))
 	write(t, filepath.Join(v1, "README"), "")
 	x.want(t, false)
 	x.want(t, true)
-	left, err := os.ReadDir(v1)
-	must(t, err)
+	left := must.Get(os.ReadDir(v1))(t)
 	if len(left) != 2 || left[0].Name() != filepath.Base(x.only(t)) && left[1].Name() != filepath.Base(x.only(t)) {
 		t.Errorf("the directory has %v, want the stamp and README", left)
 	}
@@ -173,18 +169,18 @@ func TestStampsAreBounded(t *testing.T) {
 	t.Parallel()
 	x := newStamped(t)
 	v1 := filepath.Join(x.stamps, "v1")
-	must(t, os.MkdirAll(v1, 0o700))
+	must.Do(t, os.MkdirAll(v1, 0o700))
 	old := time.Now().Add(-time.Hour)
 	for i := range stamp.MaxStamps - 1 {
 		name := filepath.Join(v1, fmt.Sprintf("%04d.stamp", i))
-		must(t, os.WriteFile(name, nil, 0o600))
-		must(t, os.Chtimes(name, old, old.Add(time.Duration(i)*time.Millisecond)))
+		must.Do(t, os.WriteFile(name, nil, 0o600))
+		must.Do(t, os.Chtimes(name, old, old.Add(time.Duration(i)*time.Millisecond)))
 	}
 	x.want(t, false)
 	if n := len(x.files(t)); n != stamp.MaxStamps {
 		t.Errorf("at the limit %d stamps, want %d", n, stamp.MaxStamps)
 	}
-	must(t, os.WriteFile(filepath.Join(v1, "9999.stamp"), nil, 0o600))
+	must.Do(t, os.WriteFile(filepath.Join(v1, "9999.stamp"), nil, 0o600))
 	makeTree(t, x.dir, "CONTENT")
 	x.want(t, false)
 	x.want(t, true)
@@ -202,23 +198,21 @@ func TestLongPath(t *testing.T) {
 	now := time.Now().Truncate(time.Second)
 	x.System.Now = func() time.Time { return now }
 	x.want(t, false)
-	info, err := os.Stat(x.only(t))
-	must(t, err)
+	info := must.Get(os.Stat(x.only(t)))(t)
 	// Longer by a multiple of 100, and then by the rest, so that the inode stays.
 	missing := stamp.MaxStamp - int(info.Size())
 	above := x.dir + strings.Repeat("/"+strings.Repeat("d", 99), missing/100-1)
-	must(t, os.MkdirAll(above, 0o755))
+	must.Do(t, os.MkdirAll(above, 0o755))
 	x.dir = filepath.Join(above, "package")
 	makeTree(t, x.dir, "content")
-	must(t, os.RemoveAll(x.stamps))
+	must.Do(t, os.RemoveAll(x.stamps))
 	x.want(t, false)
-	info, err = os.Stat(x.only(t))
-	must(t, err)
+	info = must.Get(os.Stat(x.only(t)))(t)
 	for more, known := range []bool{true, false} {
 		name := filepath.Join(above, "package"+strings.Repeat("x", stamp.MaxStamp-int(info.Size())+more))
-		must(t, os.Rename(x.dir, name))
+		must.Do(t, os.Rename(x.dir, name))
 		x.dir = name
-		must(t, os.RemoveAll(x.stamps))
+		must.Do(t, os.RemoveAll(x.stamps))
 		disktest.Tick(t, filepath.Dir(x.stamps))
 		x.want(t, false)
 		if list := x.files(t); (len(list) == 1) != known {
@@ -233,7 +227,7 @@ func FuzzStamp(f *testing.F) {
 	x := newStamped(f)
 	x.want(f, false)
 	text, err := os.ReadFile(x.only(f))
-	must(f, err)
+	must.Do(f, err)
 	f.Add(text)
 	f.Add([]byte("null\n37a6259cc0c1dae299a7866489dff0bd"))
 	f.Fuzz(func(t *testing.T, file []byte) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module/lockfile"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -26,19 +27,13 @@ const (
 
 func parse(t testing.TB, text string) *lockfile.File {
 	t.Helper()
-	f, err := lockfile.Parse([]byte(text), "x.lock")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(lockfile.Parse([]byte(text), "x.lock"))(t)
 	return f
 }
 
 func keyOf(t testing.TB, source, constraint string) lockfile.Key {
 	t.Helper()
-	k, err := lockfile.KeyOf(source, constraint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(lockfile.KeyOf(source, constraint))(t)
 	return k
 }
 
@@ -95,9 +90,7 @@ func TestSize(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), lockfile.Name)
 	for size, want := range map[int]error{16 << 20: nil, 16<<20 + 1: failure.ErrTooLarge} {
-		if err := os.WriteFile(path, []byte(long(size)), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(long(size)), 0o644))
 		if _, err := lockfile.Load(path); !errors.Is(err, want) {
 			t.Errorf("Load of %d bytes: %v, want %v", size, err, want)
 		}
@@ -189,9 +182,7 @@ func TestMerge(t *testing.T) {
 	t.Parallel()
 	var f lockfile.File
 	for _, other := range []string{first + vpc, first + git + vpc, first} {
-		if err := f.Merge(parse(t, other)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.Merge(parse(t, other)))
 	}
 	if got := string(f.Bytes()); got != first+vpc+git {
 		t.Errorf("merged:\n%s", got)

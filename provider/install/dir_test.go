@@ -620,8 +620,7 @@ func TestReadOnly(t *testing.T) {
 func TestReplacesReadOnlyTree(t *testing.T) {
 	t.Parallel()
 	disktest.ReadOnly(t, func(*testing.T, string) {}, func(t *testing.T, _ string) {
-		dir, err := os.MkdirTemp("", "tofureg") // writable for this user
-		must.Do(t, err)
+		dir := must.Get(os.MkdirTemp("", "tofureg"))(t) // writable for this user
 		defer os.RemoveAll(dir)
 		d := &install.Dir{Path: dir}
 		o := newOffer(t, regtest.Provider{})

@@ -99,17 +99,14 @@ func TestKnownWithoutCache(t *testing.T) {
 	}
 	sel := s.ensure(t, lock).Selections[0]
 	accept := lock.Accept(sel.Provider, sel.Version)
-	found, err := s.in.Dir.Lookup(t.Context(), sel.Provider, sel.Version, sel.Platform, accept)
-	must.Do(t, err)
+	found := must.Get(s.in.Dir.Lookup(t.Context(), sel.Provider, sel.Version, sel.Platform, accept))(t)
 	if !found.Report.Believed.IsZero() {
 		t.Errorf("Lookup did not read the package, which was read at %v", found.Report.Believed)
 	}
-	pkg, err := s.in.Source.ProviderPackage(t.Context(), sel.Provider, sel.Version, sel.Platform)
-	must.Do(t, err)
+	pkg := must.Get(s.in.Source.ProviderPackage(t.Context(), sel.Provider, sel.Version, sel.Platform))(t)
 	options := install.Options{}
 	options.Policy.Accept = accept
-	done, err := s.in.Dir.Install(t.Context(), nil, pkg, options)
-	must.Do(t, err)
+	done := must.Get(s.in.Dir.Install(t.Context(), nil, pkg, options))(t)
 	if done.Report.Believed.IsZero() || !done.Reused {
 		t.Errorf("Install has read the package again: %+v", done)
 	}
@@ -123,14 +120,10 @@ func TestKnownPackageChanges(t *testing.T) {
 		t.Fatalf("two calls of Ensure have read %d packages, want 1", got)
 	}
 	sel := s.ensure(t, lock).Selections[0]
-	info, err := os.Stat(sel.Executable)
-	must.Do(t, err)
-	content, err := os.ReadFile(sel.Executable)
-	must.Do(t, err)
-	f, err := os.OpenFile(sel.Executable, os.O_WRONLY, 0)
-	must.Do(t, err)
-	_, err = f.WriteString("evil")
-	must.Do(t, err)
+	info := must.Get(os.Stat(sel.Executable))(t)
+	content := must.Get(os.ReadFile(sel.Executable))(t)
+	f := must.Get(os.OpenFile(sel.Executable, os.O_WRONLY, 0))(t)
+	_ = must.Get(f.WriteString("evil"))(t)
 	must.Do(t, f.Close())
 	must.Do(t, os.Chtimes(sel.Executable, info.ModTime(), info.ModTime()))
 	result := s.ensure(t, lock)
@@ -156,8 +149,7 @@ func TestStamps(t *testing.T) {
 		in := *s.in
 		in.Cache, in.Source = cache, nil
 		in.Policy = func(addrs.Provider) verify.Policy { return verify.Policy{AllowStamps: allow} }
-		result, err := in.Ensure(t.Context(), s.want, lock)
-		must.Do(t, err)
+		result := must.Get(in.Ensure(t.Context(), s.want, lock))(t)
 		s.check(t, result)
 		return read(result)
 	}

@@ -151,8 +151,7 @@ func TestSaveSaysTheSame(t *testing.T) {
 		change(f)
 		saved := filepath.Join(t.TempDir(), lockfile.Name)
 		must.Do(t, os.WriteFile(saved, []byte(commented), 0o600))
-		open, err := os.Open(saved) // os.Stat on Windows looks for the identity of a file later
-		must.Do(t, err)
+		open := must.Get(os.Open(saved))(t) // os.Stat on Windows looks for the identity of a file later
 		before, err := open.Stat()
 		must.Do(t, errors.Join(err, open.Close(), f.Save(saved)))
 		after := must.Get(os.Stat(saved))(t)
