@@ -3,71 +3,69 @@ package regclient_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/regclient"
 )
 
 // manyVersions returns a document like those of large providers: versions in the order of
 // publication, all for the same platforms.
 func manyVersions(versions, platforms int) []byte {
-	type platform struct {
-		OS   string `json:"os"`
-		Arch string `json:"arch"`
+	var all, list []string
+	for i := range platforms {
+		all = append(all, fmt.Sprintf(`{"os":%q,"arch":%q}`, []string{"darwin", "freebsd", "linux", "windows"}[i%4], []string{"386", "amd64", "arm", "arm64"}[i/4%4]))
 	}
-	type version struct {
-		Version   string     `json:"version"`
-		Protocols []string   `json:"protocols"`
-		Platforms []platform `json:"platforms"`
-	}
-	all := make([]platform, platforms)
-	for i := range all {
-		all[i] = platform{[]string{"darwin", "freebsd", "linux", "windows"}[i%4], []string{"386", "amd64", "arm", "arm64"}[i/4%4]}
-	}
-	var list []version
 	for i := range versions {
-		list = append(list, version{fmt.Sprintf("%d.%d.%d", i/200, i/10%20, i%10), []string{"5.0", "6.0"}, all})
+		list = append(list, fmt.Sprintf(`{"version":"%d.%d.%d","protocols":["5.0","6.0"],"platforms":[%s]}`, i/200, i/10%20, i%10, strings.Join(all, ",")))
 	}
-	doc, err := json.Marshal(map[string]any{"versions": list})
-	if err != nil {
-		panic(err)
-	}
-	return doc
+	return []byte(`{"versions":[` + strings.Join(list, ",") + `]}`)
 }
 
-// BenchmarkVersions lists 2,000 versions with 12 platforms each. x-json is the time as a multiple of
-// the time that json.Unmarshal needs.
-func BenchmarkVersions(b *testing.B) {
-	doc := manyVersions(2000, 12)
+// benchmarkList lists 2,000 versions. x-json is the time as a multiple of the time that json.Unmarshal needs
+// to decode the document into a T.
+func benchmarkList[T any](b *testing.B, doc []byte, list func(c *regclient.Client) (n int, err error)) {
 	c := answering(b, func() []byte { return doc })
 	var plain, whole time.Duration
 	b.SetBytes(int64(len(doc)))
 	b.ReportAllocs()
 	for b.Loop() {
 		begin := time.Now()
-		var wire struct {
-			Versions []struct {
-				Version   string   `json:"version"`
-				Protocols []string `json:"protocols"`
-				Platforms []struct {
-					OS   string `json:"os"`
-					Arch string `json:"arch"`
-				} `json:"platforms"`
-			} `json:"versions"`
-			Warnings []string `json:"warnings"`
-		}
+		var wire T
 		must.Do(b, json.Unmarshal(doc, &wire))
 		middle := time.Now()
-		versions, err := c.ProviderVersions(b.Context(), alpha)
-		if err != nil || len(versions.List) != 2000 {
-			b.Fatal(err)
+		if n, err := list(c); n != 2000 {
+			b.Fatalf("%d versions, %v", n, err)
 		}
 		plain += middle.Sub(begin)
 		whole += time.Since(middle)
 	}
 	b.ReportMetric(float64(whole)/float64(plain), "x-json")
 	b.ReportMetric(float64(whole.Microseconds())/float64(b.N), "µs/list")
+}
+
+// BenchmarkVersions lists versions with 12 platforms each.
+func BenchmarkVersions(b *testing.B) {
+	type wire struct {
+		Versions []struct {
+			Version   string   `json:"version"`
+			Protocols []string `json:"protocols"`
+			Platforms []struct {
+				OS   string `json:"os"`
+				Arch string `json:"arch"`
+			} `json:"platforms"`
+		} `json:"versions"`
+		Warnings []string `json:"warnings"`
+	}
+	benchmarkList[wire](b, manyVersions(2000, 12), func(c *regclient.Client) (int, error) {
+		versions, err := c.ProviderVersions(b.Context(), alpha)
+		if err != nil {
+			return 0, err
+		}
+		return len(versions.List), nil
+	})
 }
 
 func BenchmarkPackage(b *testing.B) {
@@ -80,57 +78,36 @@ func BenchmarkPackage(b *testing.B) {
 	}
 }
 
-// BenchmarkModuleVersions lists 2,000 versions of a module. x-json is the time as a multiple of the
-// time that json.Unmarshal needs. "full" has members that registries add to the protocol.
+// BenchmarkModuleVersions lists versions of a module. "full" has members that registries add to the protocol.
 func BenchmarkModuleVersions(b *testing.B) {
-	for _, form := range []struct{ name, more string }{
-		{"bare", ``},
-		{"v", ``},
-		{"full", `,"deprecated":null,"published_at":"2026-01-01T00:00:00Z","root":{"providers":[{"name":"aws","version":">= 5.0"}],"dependencies":[]},` +
+	type wire struct {
+		Modules []struct {
+			Versions []struct {
+				Version string `json:"version"`
+			} `json:"versions"`
+		} `json:"modules"`
+	}
+	for _, form := range []struct{ name, prefix, more string }{
+		{"bare", ``, ``},
+		{"v", `v`, ``},
+		{"full", ``, `,"deprecated":null,"published_at":"2026-01-01T00:00:00Z","root":{"providers":[{"name":"aws","version":">= 5.0"}],"dependencies":[]},` +
 			`"submodules":[{"path":"modules/a","providers":[{"name":"aws","version":">= 5.0"}],"dependencies":[]}]`},
 	} {
 		b.Run(form.name, func(b *testing.B) {
-			prefix := ""
-			if form.name == "v" {
-				prefix = "v"
-			}
-			doc := []byte(`{"modules":[{"source":"acme/network/aws","versions":[`)
+			var all []string
 			for i := range 2000 {
-				if i > 0 {
-					doc = append(doc, ',')
-				}
-				doc = fmt.Appendf(doc, `{"version":"%s%d.%d.%d"%s}`, prefix, i/200, i/10%20, i%10, form.more)
+				all = append(all, fmt.Sprintf(`{"version":"%s%d.%d.%d"%s}`, form.prefix, i/200, i/10%20, i%10, form.more))
 			}
-			benchmarkModuleVersions(b, append(doc, `]}]}`...))
+			doc := `{"modules":[{"source":"acme/network/aws","versions":[` + strings.Join(all, ",") + `]}]}`
+			benchmarkList[wire](b, []byte(doc), func(c *regclient.Client) (int, error) {
+				versions, err := c.ModuleVersions(b.Context(), network)
+				if err != nil {
+					return 0, err
+				}
+				return len(versions.List), nil
+			})
 		})
 	}
-}
-
-func benchmarkModuleVersions(b *testing.B, doc []byte) {
-	c := answering(b, func() []byte { return doc })
-	var plain, whole time.Duration
-	b.SetBytes(int64(len(doc)))
-	b.ReportAllocs()
-	for b.Loop() {
-		begin := time.Now()
-		var wire struct {
-			Modules []struct {
-				Versions []struct {
-					Version string `json:"version"`
-				} `json:"versions"`
-			} `json:"modules"`
-		}
-		must.Do(b, json.Unmarshal(doc, &wire))
-		middle := time.Now()
-		versions, err := c.ModuleVersions(b.Context(), network)
-		if err != nil || len(versions.List) != 2000 {
-			b.Fatal(err)
-		}
-		plain += middle.Sub(begin)
-		whole += time.Since(middle)
-	}
-	b.ReportMetric(float64(whole)/float64(plain), "x-json")
-	b.ReportMetric(float64(whole.Microseconds())/float64(b.N), "µs/list")
 }
 
 func BenchmarkModuleLocation(b *testing.B) {

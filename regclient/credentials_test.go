@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -159,6 +160,25 @@ func TestTokenForDeclaredService(t *testing.T) {
 	}
 }
 
+// TestNoTokenForServicesOverHTTP: if the list of services came over http, the token is sent to none
+// of them, whatever their scheme.
+func TestNoTokenForServicesOverHTTP(t *testing.T) {
+	t.Parallel()
+	yes := true
+	for scheme, private := range map[string]bool{"http": false, "https": true} {
+		reg := moduleRegistry(regtest.Module{UseRegistryCredentials: &yes, Origin: "https://api.example.com"})
+		reg.AddProvider(alphaAt("1.2.0"))
+		reg.Services = map[string]any{"providers.v1": "https://api.example.com/p/", "modules.v1": "https://api.example.com/m/"}
+		reg.AddFault(regtest.Fault{Kind: regtest.Discovery, Redirect: scheme + "://plain.example.com"})
+		c := leakClient(t, reg, false)
+		walk(t, c)
+		walkModule(t, c)
+		wantTokensFor(t, reg, slices.Concat(moduleKinds, kinds), func(r regtest.Request) bool {
+			return r.Kind == regtest.Discovery && r.Host == host || r.Kind != regtest.Discovery && private && !isFile(r.Kind)
+		})
+	}
+}
+
 // TestTokenForFiles: the package has files at each place.
 func TestTokenForFiles(t *testing.T) {
 	t.Parallel()
@@ -308,9 +328,7 @@ func TestTokenWithSharedHosts(t *testing.T) {
 	if _, err := anonymous.ProviderVersions(t.Context(), alpha); !errors.Is(err, provider.ErrUnauthorized) {
 		t.Errorf("without a token: %v", err)
 	}
-	if _, err := known.ProviderVersions(t.Context(), alpha); err != nil {
-		t.Errorf("with a token: %v", err)
-	}
+	must.Get(known.ProviderVersions(t.Context(), alpha))(t)
 	for _, r := range reg.Requests()[1:] {
 		if r.Authorization != "Bearer "+secret {
 			t.Errorf("%v of %s had no token", r.Kind, r.URL())

@@ -12,6 +12,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -322,12 +323,8 @@ func TestMediaTypes(t *testing.T) {
 	forBoth(t, func(t *testing.T, p protocol, registry func(...regtest.Fault) *regtest.Registry) {
 		for _, media := range [][]string{nil, {"application/octet-stream"}, {"application/json; charset=utf-8"}, {"text/plain"}, {"no/media/type"}} {
 			c := client(registry(regtest.Fault{Kind: p.lists | p.finds, Header: http.Header{"Content-Type": media}}))
-			if _, err := p.list(t.Context(), c); err != nil {
-				t.Errorf("versions as %q: %v", media, err)
-			}
-			if err := p.find(t.Context(), c); err != nil {
-				t.Errorf("package or location as %q: %v", media, err)
-			}
+			must.Get(p.list(t.Context(), c))(t)
+			must.Do(t, p.find(t.Context(), c))
 		}
 	})
 }
@@ -361,9 +358,7 @@ func TestUnauthorized(t *testing.T) {
 		reg.Require("right", 0)
 		c := client(reg)
 		c.Transport.Credentials = tokens(t, "right")
-		if err := p.find(t.Context(), c); err != nil {
-			t.Errorf("with the right token: %v", err)
-		}
+		must.Do(t, p.find(t.Context(), c))
 	})
 }
 

@@ -44,6 +44,21 @@ func install(ctx context.Context, c *regclient.Client, p addrs.Provider, path st
 	return provider.Download(ctx, c, pkg, path, provider.Options{})
 }
 
+// wantRequests compares the number of requests of each kind. Servers are known to answer nothing but GET.
+func wantRequests(t *testing.T, reg *regtest.Registry, want map[regtest.Kind]int) {
+	t.Helper()
+	for kind, n := range want {
+		if got := reg.Count(kind); got != n {
+			t.Errorf("%d requests of kind %v, want %d", got, kind, n)
+		}
+	}
+	for _, r := range reg.Requests() {
+		if r.Method != http.MethodGet {
+			t.Errorf("%s, want only GET", r)
+		}
+	}
+}
+
 // TestColdInstall: a download makes six requests, four of them in sequence.
 func TestColdInstall(t *testing.T) {
 	t.Parallel()
@@ -59,19 +74,9 @@ func TestColdInstall(t *testing.T) {
 		if took := time.Since(begin); took != 4*delay {
 			t.Errorf("took %v, want 4 answers one after the other", took)
 		}
-		for _, kind := range kinds {
-			if n := reg.Count(kind); n != 1 {
-				t.Errorf("%d requests of kind %v, want 1", n, kind)
-			}
-		}
-		for _, r := range reg.Requests() {
-			if r.Method != http.MethodGet {
-				t.Errorf("%s: servers are known to answer nothing but GET", r)
-			}
-		}
-		if n := reg.Count(0); n != 6 {
-			t.Errorf("%d requests, want 6", n)
-		}
+		wantRequests(t, reg, map[regtest.Kind]int{
+			regtest.Discovery: 1, regtest.Versions: 1, regtest.Package: 1, regtest.Sums: 1, regtest.Signature: 1, regtest.Archive: 1, 0: 6,
+		})
 		if report.Trust != verify.Signed || report.SignedBy == nil || !slices.Contains(report.Local, rel.ZH("linux_amd64")) {
 			t.Errorf("report %+v", report)
 		}
@@ -119,17 +124,13 @@ func TestSharedRequests(t *testing.T) {
 		var wg sync.WaitGroup
 		for range callers {
 			wg.Go(func() {
-				versions, err := c.ProviderVersions(t.Context(), alpha)
-				if err != nil {
-					t.Errorf("ProviderVersions returned %v, want no error", err)
+				versions, err1 := c.ProviderVersions(t.Context(), alpha)
+				pkg, err2 := c.ProviderPackage(t.Context(), alpha, v120, linux)
+				if err1 != nil || err2 != nil {
+					t.Errorf("ProviderVersions returned %v, ProviderPackage %v, want no errors", err1, err2)
 					return
 				}
 				versions.List[0] = provider.Release{}
-				pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
-				if err != nil {
-					t.Errorf("ProviderPackage returned %v, want no error", err)
-					return
-				}
 				ev, err := c.Evidence(t.Context(), pkg)
 				if err != nil || len(ev.Sums) == 0 || ev.Sums[0] == 0 {
 					t.Errorf("evidence %q, %v", ev.Sums, err)
@@ -139,11 +140,9 @@ func TestSharedRequests(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		for _, kind := range kinds[:5] {
-			if n := reg.Count(kind); n != 1 {
-				t.Errorf("%d requests of kind %v, want 1", n, kind)
-			}
-		}
+		wantRequests(t, reg, map[regtest.Kind]int{
+			regtest.Discovery: 1, regtest.Versions: 1, regtest.Package: 1, regtest.Sums: 1, regtest.Signature: 1, 0: 5,
+		})
 	})
 }
 
@@ -295,25 +294,14 @@ func TestTenModules(t *testing.T) {
 		if took := time.Since(begin); took != 4*delay {
 			t.Errorf("took %v, want 4 answers one after the other", took)
 		}
-		for kind, n := range map[regtest.Kind]int{
+		wantRequests(t, reg, map[regtest.Kind]int{
 			regtest.Discovery: 1, regtest.ModuleVersions: 10, regtest.ModuleLocation: 10, regtest.ModulePackage: 10, 0: 31,
-		} {
-			if got := reg.Count(kind); got != n {
-				t.Errorf("%d requests of kind %v, want %d", got, kind, n)
-			}
-		}
-		for _, r := range reg.Requests() {
-			if r.Method != http.MethodGet {
-				t.Errorf("%s: servers are known to answer nothing but GET", r)
-			}
-		}
+		})
 		for i, result := range results {
 			if r := result.Report; r.Version.String() != "1.2.0" || r.H1 != want[i].H1() {
 				t.Errorf("report %+v, want h1 %s", r, want[i].H1())
 			}
-			if _, err := os.Stat(filepath.Join(dir, fmt.Sprint(i), "main.tf")); err != nil {
-				t.Errorf("main.tf: %v", err)
-			}
+			must.Get(os.Stat(filepath.Join(dir, fmt.Sprint(i), "main.tf")))(t)
 		}
 	})
 }
@@ -357,9 +345,7 @@ func TestModuleWays(t *testing.T) {
 			if report.H1 != rel.H1() || report.Subdir != m.Subdir || len(report.Via) != m.Pages {
 				t.Errorf("report %+v, want h1 %s", report, rel.H1())
 			}
-			if _, err := os.Stat(filepath.Join(report.ModuleDir(), "main.tf")); err != nil {
-				t.Errorf("main.tf: %v", err)
-			}
+			must.Get(os.Stat(filepath.Join(report.ModuleDir(), "main.tf")))(t)
 		})
 	}
 }

@@ -38,9 +38,7 @@ func FuzzVersions(f *testing.F) {
 			}
 		}
 		for _, w := range versions.Warnings {
-			if strings.ContainsFunc(w, func(r rune) bool { return !strconv.IsPrint(r) }) {
-				t.Errorf("the warning %q is not printable", w)
-			}
+			wantPrintable(t, w)
 		}
 		if _, err := versions.NewestFor(addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}}); err != nil {
 			asError(t, err)
@@ -100,9 +98,7 @@ func wantRoundTrip[T any](t *testing.T, v *T) {
 	t.Helper()
 	data := must.Get(json.Marshal(v))(t)
 	var back T
-	if err := json.Unmarshal(data, &back); err != nil {
-		t.Fatalf("Unmarshal(%s) returned %v, want no error", data, err)
-	}
+	must.Do(t, json.Unmarshal(data, &back))
 	if again, err := json.Marshal(back); err != nil || string(again) != string(data) {
 		t.Errorf("%s came back as %s, %v", data, again, err)
 	}

@@ -94,6 +94,20 @@ func TestNoTokenForIndirectPackage(t *testing.T) {
 	}
 }
 
+// authorization fetches the package at loc, which is not of the registry, and returns the Authorization of the request.
+func authorization(t *testing.T, loc *module.Location, client func(reg *regtest.Registry) *regclient.Client) string {
+	t.Helper()
+	reg := moduleRegistry(regtest.Module{})
+	reg.AddFault(regtest.Fault{Kind: regtest.Other, Raw: []byte("archive")})
+	must.Do(t, fetch(t, client(reg), loc))
+	list := reg.Requests()
+	last := list[len(list)-1]
+	if last.Kind != regtest.Other {
+		t.Errorf("the last request is %s, want one for the package", last)
+	}
+	return last.Authorization
+}
+
 // TestTokenNeedsBothFlags: a location may come from a file, so each flag alone is not enough.
 func TestTokenNeedsBothFlags(t *testing.T) {
 	t.Parallel()
@@ -111,14 +125,9 @@ func TestTokenNeedsBothFlags(t *testing.T) {
 		"own password":  {*at(module.Location{URL: "https://user:pass@" + host + "/a.zip", Direct: true, UseRegistryCredentials: true}), "Basic dXNlcjpwYXNz"},
 	}
 	for name, test := range tests {
-		reg := moduleRegistry(regtest.Module{})
-		reg.AddFault(regtest.Fault{Kind: regtest.Other, Raw: []byte("archive")})
-		if err := fetch(t, leakClient(t, reg, true), &test.loc); err != nil {
-			t.Errorf("%s: OpenModule returned %v, want no error", name, err)
-		}
-		r := reg.Requests()
-		if got := r[len(r)-1]; got.Kind != regtest.Other || got.Authorization != test.want {
-			t.Errorf("%s: %s with %q, want %q", name, got, got.Authorization, test.want)
+		got := authorization(t, &test.loc, func(reg *regtest.Registry) *regclient.Client { return leakClient(t, reg, true) })
+		if got != test.want {
+			t.Errorf("%s: Authorization %q, want %q", name, got, test.want)
 		}
 	}
 }
@@ -224,23 +233,14 @@ func TestModuleCredentials(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			reg := moduleRegistry(regtest.Module{})
-			reg.AddFault(regtest.Fault{Kind: regtest.Other, Raw: []byte("archive")})
-			c := netrcClient(t, reg, test.netrc)
-			c.Transport.AllowHTTP = true
-			must.Do(t, fetch(t, c, test.loc))
-			list := reg.Requests()
-			if got := list[len(list)-1]; got.Kind != regtest.Other || got.Authorization != test.want {
-				t.Errorf("%s with %q, want %q", got, got.Authorization, test.want)
+			got := authorization(t, test.loc, func(reg *regtest.Registry) *regclient.Client { return netrcClient(t, reg, test.netrc) })
+			if got != test.want {
+				t.Errorf("Authorization %q, want %q", got, test.want)
 			}
 			// Without the field there is nothing of it.
-			reg.Reset()
-			c = leakClient(t, reg, false)
-			c.Transport.AllowHTTP = true
-			must.Do(t, fetch(t, c, test.loc))
-			list = reg.Requests()
-			if got := list[len(list)-1]; got.Authorization == basicAlice {
-				t.Errorf("not asked for, but sent: %s", got)
+			got = authorization(t, test.loc, func(reg *regtest.Registry) *regclient.Client { return leakClient(t, reg, false) })
+			if got == basicAlice {
+				t.Error("the password was sent without ModuleCredentials")
 			}
 		})
 	}

@@ -106,12 +106,7 @@ func TestLocationForms(t *testing.T) {
 	}
 	for answer, want := range tests {
 		for _, how := range []string{"header", "body"} {
-			loc, err := locate(t, moduleRegistry(regtest.Module{Answer: how, Location: answer}))
-			if err != nil {
-				t.Errorf("%s: ModuleLocation returned %v, want no error", answer, err)
-				continue
-			}
-			wantLocation(t, loc, want)
+			wantLocation(t, must.Get(locate(t, moduleRegistry(regtest.Module{Answer: how, Location: answer})))(t), want)
 		}
 	}
 }
@@ -174,10 +169,7 @@ func TestDirectLocation(t *testing.T) {
 				}
 				continue
 			}
-			if err != nil {
-				t.Errorf("%s: ModuleLocation returned %v, want no error", answer, err)
-				continue
-			}
+			must.Do(t, err)
 			if loc.URL != want || !loc.Direct || loc.UseRegistryCredentials != use || loc.Kind != module.KindHTTP || loc.Subdir != "" || loc.Module != network || loc.Version != v100 {
 				t.Errorf("%s: %+v, want %s", answer, loc, want)
 			}
@@ -258,9 +250,7 @@ func TestModuleRequest(t *testing.T) {
 		reg.AddFault(regtest.Fault{Kind: regtest.Other, Raw: []byte("archive")})
 		c := client(reg)
 		loc := must.Get(c.ModuleLocation(t.Context(), network, v100))(t)
-		if err := fetch(t, c, loc); err != nil {
-			t.Errorf("%s: OpenModule returned %v, want no error", test.location, err)
-		}
+		must.Do(t, fetch(t, c, loc))
 		r := reg.Requests()
 		if got := r[len(r)-1]; got.URL() != test.url || got.Header.Get("Accept") != test.accept || got.Header.Get("Accept-Encoding") != "identity" || got.Method != http.MethodGet {
 			t.Errorf("%s: %s, Accept %q", test.location, got, got.Header.Get("Accept"))
@@ -341,17 +331,16 @@ func TestModulePackageStatus(t *testing.T) {
 			reg := moduleRegistry(regtest.Module{})
 			reg.AddFault(regtest.Fault{Kind: regtest.Other, Status: status, Raw: []byte("body")})
 			loc.URL = "https://e.example.com/a"
-			body, err := client(reg).OpenModule(t.Context(), at(loc))
+			err := fetch(t, client(reg), at(loc))
 			if (err == nil) != ok {
 				t.Errorf("OpenModule of a location (%s), status %d: %v; want success %v", name, status, err, ok)
 			}
-			if err != nil {
-				if e := asError(t, err); e.Status != status || e.URL == "" {
-					t.Errorf("OpenModule of a location (%s): status %d, URL %q in the error, want %d", name, e.Status, e.URL, status)
-				}
+			if err == nil {
 				continue
 			}
-			body.Close()
+			if e := asError(t, err); e.Status != status || e.URL == "" {
+				t.Errorf("OpenModule of a location (%s): status %d, URL %q in the error, want %d", name, e.Status, e.URL, status)
+			}
 		}
 	}
 }

@@ -95,15 +95,8 @@ func sameAsClient(t *testing.T, program string) {
 	c := &regclient.Client{Transport: &transport.Client{HTTP: server.Client(), Credentials: auth.MustNewToken(secret).For(svchost.MustParse(host))}}
 	for key, source := range sources {
 		dest := filepath.Join(t.TempDir(), "module")
-		report, err := module.Download(t.Context(), c, source, addrs.Version{}, dest, module.Options{})
-		if err != nil {
-			t.Errorf("%s: Download returned %v, want no error", source, err)
-			continue
-		}
+		report := must.Get(module.Download(t.Context(), c, source, addrs.Version{}, dest, module.Options{}))(t)
 		sameTree(t, project.Dir, key, report)
-	}
-	if t.Failed() {
-		t.Log(config.String())
 	}
 }
 
@@ -158,11 +151,7 @@ func sameRepositoryAsClient(t *testing.T, program string) {
 	for key, source := range sources {
 		loc := must.Get(module.ParseLocation(source))(t)
 		options := module.Options{Git: &module.Git{Env: append(os.Environ(), noConfig...)}, AllowLocal: true}
-		report, err := module.DownloadLocation(t.Context(), nil, loc, filepath.Join(t.TempDir(), "module"), options)
-		if err != nil {
-			t.Errorf("%s: Download returned %v, want no error", source, err)
-			continue
-		}
+		report := must.Get(module.DownloadLocation(t.Context(), nil, loc, filepath.Join(t.TempDir(), "module"), options))(t)
 		sameTree(t, project.Dir, key, report)
 	}
 }
@@ -285,14 +274,11 @@ func writeFiles(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		parent := filepath.Dir(path)
 		if strings.HasSuffix(name, "/") {
-			parent = path
-		}
-		must.Do(t, os.MkdirAll(parent, 0o755))
-		if parent == path {
+			must.Do(t, os.MkdirAll(path, 0o755))
 			continue
 		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 }
