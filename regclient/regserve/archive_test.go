@@ -72,12 +72,10 @@ func fetchRange(t *testing.T, server *httptest.Server, byteRange string) (resp *
 	if byteRange != "" {
 		req.Header.Set("Range", byteRange)
 	}
-	resp, err = server.Client().Do(req)
-	if err != nil {
-		return nil, nil, err
+	if resp, err = server.Client().Do(req); err == nil {
+		defer resp.Body.Close()
+		body, err = io.ReadAll(resp.Body)
 	}
-	defer resp.Body.Close()
-	body, err = io.ReadAll(resp.Body)
 	return resp, body, err
 }
 

@@ -32,7 +32,7 @@ import (
 const originHost = "origin.example.com"
 
 // origin returns a registry and a Handler that serves what the registry has.
-func origin(t *testing.T) (*regtest.Registry, *regserve.Handler) {
+func origin(t testing.TB) (*regtest.Registry, *regserve.Handler) {
 	t.Helper()
 	reg := regtest.New(originHost)
 	for _, version := range []string{"1.0.0", "1.1.0"} {
@@ -125,6 +125,17 @@ func (e either) RoundTrip(r *http.Request) (*http.Response, error) {
 	return e[""].RoundTrip(r)
 }
 
+// download finds and downloads the newest acme/alpha of a server.
+func download(t *testing.T, server *httptest.Server) (*provider.Package, *verify.Report, error) {
+	t.Helper()
+	client := &regclient.Client{Transport: &transport.Client{HTTP: server.Client()}}
+	p := must.Get(addrs.NewProvider(svchost.MustParse(strings.TrimPrefix(server.URL, "https://")), "acme", "alpha"))(t)
+	need := provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")}}
+	pkg := must.Get(provider.Find(t.Context(), client, p, addrs.ProviderConstraint{}, need))(t)
+	report, err := provider.Download(t.Context(), client, pkg, t.TempDir()+"/archive.zip", provider.Options{})
+	return pkg, report, err
+}
+
 // What our own client gets through the Handler is what it gets from the origin.
 func TestThrough(t *testing.T) {
 	t.Parallel()
@@ -132,17 +143,11 @@ func TestThrough(t *testing.T) {
 	key := verify.Key{ID: "0C0AF313E5FD9F80", Armor: reg.Key().Public().Armor, TrustSignature: "signature", Source: "Acme", SourceURL: "https://acme.example/"}
 	h.Providers = &changed{h.Providers, func(pkg *provider.Package) { pkg.Keys = []verify.Key{key} }, func(*verify.Evidence) {}}
 	server := serve(t, h)
-	client := &regclient.Client{Transport: &transport.Client{HTTP: server.Client()}}
-	host := svchost.MustParse(strings.TrimPrefix(server.URL, "https://"))
-	p := must.Get(addrs.NewProvider(host, "acme", "alpha"))(t)
-	linux := addrs.MustParsePlatform("linux_amd64")
-	pkg := must.Get(provider.Find(t.Context(), client, p, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}}))(t)
-	path := t.TempDir() + "/archive.zip"
-	report, err := provider.Download(t.Context(), client, pkg, path, provider.Options{})
+	pkg, report, err := download(t, server)
 	if err != nil || report.Trust != verify.Signed || pkg.Version.String() != "1.1.0" {
 		t.Errorf("Download of %v: %v, %v; want signed 1.1.0", pkg, report, err)
 	}
-	if len(pkg.Hashes) != 2 || len(pkg.Hashes[linux]) == 0 {
+	if len(pkg.Hashes) != 2 || len(pkg.Hashes[pkg.Platform]) == 0 {
 		t.Errorf("stated hashes %v, want those of both platforms", pkg.Hashes)
 	}
 	if !slices.Equal(pkg.Keys, []verify.Key{key}) {
@@ -232,10 +237,7 @@ func TestBaseURLWithPath(t *testing.T) {
 	h.BaseURL = server.URL + "/registry/"
 	mux.Handle("/.well-known/terraform.json", h)
 	mux.Handle("/registry/", http.StripPrefix("/registry", h))
-	client := &regclient.Client{Transport: &transport.Client{HTTP: server.Client()}}
-	p := must.Get(addrs.NewProvider(svchost.MustParse(strings.TrimPrefix(server.URL, "https://")), "acme", "alpha"))(t)
-	pkg := must.Get(provider.Find(t.Context(), client, p, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")}}))(t)
-	if _, err := provider.Download(t.Context(), client, pkg, t.TempDir()+"/archive.zip", provider.Options{}); err != nil || !strings.HasPrefix(pkg.URL, server.URL+"/registry/v1/") {
+	if pkg, _, err := download(t, server); err != nil || !strings.HasPrefix(pkg.URL, server.URL+"/registry/v1/") {
 		t.Errorf("Download of %s: %v; want it from /registry/v1/", pkg.URL, err)
 	}
 }
@@ -295,9 +297,7 @@ func TestShasumFromSums(t *testing.T) {
 func member(t *testing.T, doc, name string) string {
 	t.Helper()
 	var members map[string]any
-	if err := json.Unmarshal([]byte(doc), &members); err != nil {
-		t.Fatalf("%v in %s", err, doc)
-	}
+	must.Do(t, json.Unmarshal([]byte(doc), &members))
 	text, _ := members[name].(string)
 	return text
 }
@@ -337,11 +337,7 @@ func FuzzHandler(f *testing.F) {
 	} {
 		f.Add(path, "If-None-Match")
 	}
-	reg := regtest.New(originHost)
-	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.0.0", Platforms: []string{"linux_amd64"}})
-	reg.AddModule(regtest.Module{Address: "acme/network/aws"})
-	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
-	handler := &regserve.Handler{Providers: client, Modules: client, Host: svchost.MustParse(originHost)}
+	_, handler := origin(f)
 	f.Fuzz(func(t *testing.T, path, header string) {
 		u, err := url.ParseRequestURI(path)
 		if err != nil || u.Host != "" {

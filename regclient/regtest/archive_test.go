@@ -32,22 +32,22 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// list reads all of an archive and returns its entries.
-func list(t *testing.T, rel *regtest.Release, platform string) map[string][]byte {
+// list reads an archive of a provider and returns its entries.
+func list(t *testing.T, rel *regtest.Release, platform string) map[string]string {
 	t.Helper()
 	r := rel.Archive(platform)
-	zr := must.Get(zip.NewReader(r, r.Size()))(t)
-	entries := map[string][]byte{}
+	return unpackZip(t, r, r.Size())
+}
+
+// unpackZip reads all of an archive, which checks its CRC, and returns its entries.
+func unpackZip(t *testing.T, r io.ReaderAt, size int64) map[string]string {
+	t.Helper()
+	zr := must.Get(zip.NewReader(r, size))(t)
+	entries := map[string]string{}
 	for _, f := range zr.File {
-		rc := must.Get(f.Open())(t)
-		// Reading checks the CRC.
-		data, err := io.ReadAll(rc)
-		if err != nil {
-			t.Fatalf("%s: %v", f.Name, err)
-		}
-		entries[f.Name] = data
+		entries[f.Name] = string(must.Get(io.ReadAll(must.Get(f.Open())(t)))(t))
 		if want := "-rwxr-xr-x"; strings.HasPrefix(f.Name, "terraform-provider-") && f.Mode().String() != want {
-			t.Errorf("%s has mode %v", f.Name, f.Mode())
+			t.Errorf("%s has mode %v, want %s", f.Name, f.Mode(), want)
 		}
 	}
 	return entries
@@ -90,7 +90,7 @@ func TestArchive(t *testing.T) {
 				t.Errorf("entries %q, want %q", names, test.want)
 			}
 			for n, text := range test.provider.Files {
-				if string(entries[n]) != text {
+				if entries[n] != text {
 					t.Errorf("%s is %q", n, entries[n])
 				}
 			}
@@ -204,7 +204,7 @@ func unpack(t *testing.T, format string, data []byte) map[string]string {
 	t.Helper()
 	r := bytes.NewReader(data)
 	if format == "zip" {
-		return unpackZip(t, r)
+		return unpackZip(t, r, r.Size())
 	}
 	open := map[string]func(io.Reader) (io.Reader, error){
 		"tar.gz": func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) },
@@ -227,18 +227,6 @@ func unpack(t *testing.T, format string, data []byte) map[string]string {
 	}
 	// What follows the tar must be in order too, the checksum for one.
 	must.Get(io.Copy(io.Discard, inner))(t)
-	return files
-}
-
-func unpackZip(t *testing.T, r *bytes.Reader) map[string]string {
-	t.Helper()
-	zr := must.Get(zip.NewReader(r, r.Size()))(t)
-	files := map[string]string{}
-	for _, f := range zr.File {
-		rc := must.Get(f.Open())(t)
-		data := must.Get(io.ReadAll(rc))(t)
-		files[f.Name] = string(data)
-	}
 	return files
 }
 

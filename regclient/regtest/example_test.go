@@ -8,7 +8,6 @@ import (
 	"log"
 	"net/http"
 	"os"
-	"path/filepath"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
@@ -18,35 +17,7 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/transport"
-	"github.com/tofureg/tofureg/verify"
 )
-
-// Faults test how a program handles failures. Here another key than the listed one signs a
-// package.
-func Example_faults() {
-	reg := regtest.New("registry.example.com")
-	reg.AddProvider(regtest.Provider{
-		Address:   "acme/alpha",
-		Platforms: []string{"linux_amd64"},
-		SignedBy:  regtest.NewKey(regtest.KeyOptions{Name: "Mallory"}),
-	})
-	ctx := context.Background()
-	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
-	pkg, err := client.ProviderPackage(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"),
-		addrs.MustParseVersion("1.0.0"), addrs.MustParsePlatform("linux_amd64"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	dir, err := os.MkdirTemp("", "example")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	_, err = provider.Download(ctx, client, pkg, filepath.Join(dir, "alpha.zip"), provider.Options{})
-	fmt.Println("refused for the key:", errors.Is(err, verify.ErrUnknownKey))
-	// Output:
-	// refused for the key: true
-}
 
 // The requests show how often a download was resumed, and how many bytes were sent.
 func ExampleFault() {
@@ -130,24 +101,6 @@ func ExampleRegistry_AddModule() {
 	// 204 No Content
 	// /packages/registry.example.com/acme/network/aws/2.1.0/network-2.1.0.zip//modules/subnet
 	// h1:/875QHUpipr50bVLubdIjoak1Fe9zxt0c2+tus/Nb/M=
-}
-
-// With PageSize, lists of versions have pages.
-func ExampleModuleList() {
-	reg := regtest.New("registry.example.com")
-	for _, v := range []string{"1.0.0", "1.1.0", "1.2.0"} {
-		reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: v})
-	}
-	reg.ModuleList.PageSize = 2
-
-	resp, err := reg.Client().Get("https://registry.example.com/v1/modules/acme/network/aws/versions?offset=2")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer resp.Body.Close()
-	_, _ = io.Copy(os.Stdout, resp.Body)
-	// Output:
-	// {"limit":2,"modules":[{"versions":[{"version":"1.2.0"}]}],"offset":2,"total":3}
 }
 
 // The providers are also served as a network mirror.

@@ -71,9 +71,7 @@ func object(t *testing.T, client *http.Client, url string) map[string]any {
 		t.Fatalf("GET %s: %s, %v: %s", url, a.Status, a.err, a.body)
 	}
 	var doc map[string]any
-	if err := json.Unmarshal(a.body, &doc); err != nil {
-		t.Fatalf("GET %s: %v: %s", url, err, a.body)
-	}
+	must.Do(t, json.Unmarshal(a.body, &doc))
 	return doc
 }
 

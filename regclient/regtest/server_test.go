@@ -72,29 +72,30 @@ func TestServeFaults(t *testing.T) {
 		u := strings.Replace(archiveURL(t, reg), base, srv.URL, 1)
 		whole := content(t, rel, "linux_amd64")
 
-		reg.AddFault(regtest.Fault{Break: "cut", After: 100})
-		if a := get(t, client, u); a.err == nil || !bytes.Equal(a.body, whole[:100]) || a.ContentLength != int64(len(whole)) {
-			t.Errorf("cut: %d bytes, %v", len(a.body), a.err)
+		for _, test := range []struct {
+			fault    regtest.Fault
+			body     []byte
+			complete bool
+			stated   int // Content-Length
+		}{
+			{regtest.Fault{Break: "cut", After: 100}, whole[:100], false, len(whole)},
+			{regtest.Fault{Break: "short", After: 100}, whole[:100], true, 100},
+			{regtest.Fault{Header: http.Header{"Content-Length": nil, "Content-Type": nil}}, whole, true, -1},
+			{regtest.Fault{Header: http.Header{"Content-Length": {"1000000"}}}, whole, false, 1000000},
+		} {
+			reg.AddFault(test.fault)
+			a := get(t, client, u)
+			if !bytes.Equal(a.body, test.body) || (a.err == nil) != test.complete || a.ContentLength != int64(test.stated) {
+				t.Errorf("%+v: %d bytes of %d, %v; want %d of %d", test.fault, len(a.body), a.ContentLength, a.err, len(test.body), test.stated)
+			}
+			if _, typed := a.Header["Content-Type"]; typed == (test.stated == -1) {
+				t.Errorf("%+v: header %v", test.fault, a.Header)
+			}
+			reg.ClearFaults()
 		}
-		reg.ClearFaults()
-		reg.AddFault(regtest.Fault{Break: "short", After: 100})
-		if a := get(t, client, u); a.err != nil || !bytes.Equal(a.body, whole[:100]) {
-			t.Errorf("short: %d bytes, %v", len(a.body), a.err)
-		}
-		reg.ClearFaults()
 		reg.AddFault(regtest.Fault{Drop: true})
 		if _, err := try(t.Context(), client, "GET", u); err == nil {
 			t.Error("dropped: an answer")
-		}
-		reg.ClearFaults()
-		reg.AddFault(regtest.Fault{Header: http.Header{"Content-Length": nil, "Content-Type": nil}})
-		if a := get(t, client, u); a.ContentLength != -1 || a.Header["Content-Type"] != nil || !bytes.Equal(a.body, whole) {
-			t.Errorf("no size: %v %d bytes", a.Header, len(a.body))
-		}
-		reg.ClearFaults()
-		reg.AddFault(regtest.Fault{Header: http.Header{"Content-Length": {"1000000"}}})
-		if a := get(t, client, u); a.err == nil || !bytes.Equal(a.body, whole) {
-			t.Errorf("wrong size: %d bytes, %v", len(a.body), a.err)
 		}
 		reg.ClearFaults()
 		reg.AddFault(regtest.Fault{Break: "stall", After: 100})

@@ -58,11 +58,6 @@ func (e exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (e exchange) client() *http.Client { return &http.Client{Transport: e} }
 
-// services is the discovery for all cases that are not about it.
-func services(host svchost.Hostname) *disco.Hosts {
-	return disco.NewHosts(host, map[disco.Service]any{disco.ProvidersV1: "/v1/providers/", disco.ModulesV1: "/v1/modules/"})
-}
-
 // answerKind is the kind of an error about an answer.
 func answerKind(err error) string {
 	for _, k := range []struct {

@@ -43,17 +43,10 @@ func each[T any](t *testing.T, file string, least int, run func(t *testing.T, c 
 			seen[string(raw)] = true
 			run(t, c)
 			if t.Failed() {
-				t.Logf("case %s", shorten(string(raw)))
+				t.Logf("case %.1500s", raw)
 			}
 		})
 	}
-}
-
-func shorten(s string) string {
-	if len(s) > 1500 {
-		s = s[:1500] + "..."
-	}
-	return s
 }
 
 // result compares a result, or the kind of an error, with what a case wants.

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/disco"
+	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
@@ -19,9 +21,6 @@ type release struct {
 
 func releases(v *provider.Versions) []release {
 	list := []release{}
-	if v == nil {
-		return list
-	}
 	for _, r := range v.List {
 		e := release{Version: r.Version.String(), Protocols: r.Protocols}
 		for _, p := range r.Platforms {
@@ -42,11 +41,11 @@ func TestProviderLists(t *testing.T) {
 		Exchange                    exchange
 		want
 	}) {
-		client := &regclient.Client{Transport: &transport.Client{HTTP: c.Exchange.client(), Retries: -1}, Hosts: services(addrs.MustParseProvider(c.Provider).Host())}
-		v, err := client.ProviderVersions(t.Context(), addrs.MustParseProvider(c.Provider))
-		got := want{Versions: releases(v)}
+		p := addrs.MustParseProvider(c.Provider)
+		v, err := registry(p.Host(), c.Exchange).ProviderVersions(t.Context(), p)
+		got := want{Versions: []release{}}
 		if v != nil {
-			got.Warnings = len(v.Warnings)
+			got = want{releases(v), len(v.Warnings)}
 		}
 		result(t, got, c.want, err, answerKind(err), c.Error)
 	})
@@ -102,8 +101,14 @@ func (c *packageVector) run(t *testing.T, l provider.Lister) {
 
 func TestProviderPackages(t *testing.T) {
 	each(t, "provider-packages", 60, func(t *testing.T, c packageVector) {
-		c.run(t, &regclient.Client{Transport: &transport.Client{HTTP: c.Exchange.client(), Retries: -1}, Hosts: services(addrs.MustParseProvider(c.Provider).Host())})
+		c.run(t, registry(addrs.MustParseProvider(c.Provider).Host(), c.Exchange))
 	})
+}
+
+// registry returns a client of the registry at host, which answers as e says.
+func registry(host svchost.Hostname, e exchange) *regclient.Client {
+	services := map[disco.Service]any{disco.ProvidersV1: "/v1/providers/", disco.ModulesV1: "/v1/modules/"}
+	return &regclient.Client{Transport: &transport.Client{HTTP: e.client(), Retries: -1}, Hosts: disco.NewHosts(host, services)}
 }
 
 func mirror(base string, e exchange) *mirrorclient.Client {
@@ -167,8 +172,8 @@ func TestModuleLists(t *testing.T) {
 		Exchange                  exchange
 		want
 	}) {
-		client := &regclient.Client{Transport: &transport.Client{HTTP: c.Exchange.client(), Retries: -1}, Hosts: services(addrs.MustParseModule(c.Module).Host())}
-		v, err := client.ModuleVersions(t.Context(), addrs.MustParseModule(c.Module))
+		m := addrs.MustParseModule(c.Module)
+		v, err := registry(m.Host(), c.Exchange).ModuleVersions(t.Context(), m)
 		got := want{Versions: []string{}}
 		if v != nil {
 			got.Warnings = len(v.Warnings)
@@ -186,8 +191,8 @@ func TestModuleAnswers(t *testing.T) {
 		Exchange                           exchange
 		Location                           module.Location
 	}) {
-		client := &regclient.Client{Transport: &transport.Client{HTTP: c.Exchange.client(), Retries: -1}, Hosts: services(addrs.MustParseModule(c.Module).Host())}
-		loc, err := client.ModuleLocation(t.Context(), addrs.MustParseModule(c.Module), addrs.MustParseModuleVersion(c.Version))
+		m := addrs.MustParseModule(c.Module)
+		loc, err := registry(m.Host(), c.Exchange).ModuleLocation(t.Context(), m, addrs.MustParseModuleVersion(c.Version))
 		if loc == nil {
 			loc = &module.Location{}
 		}
