@@ -192,7 +192,7 @@ const maxSubdir = 2048
 //
 // It refuses a directory that is absolute or leads out of the package, spaces at the ends, more
 // than 2,048 bytes, unprintable characters, question marks, backslashes and colons, and characters
-// that look like them, dots or slashes.
+// that only look like one of these, a dot or a slash.
 func ParseSubdir(s string) (string, error) {
 	if reason := checkSubdir(s); reason != "" {
 		return "", refuse(kindSubdir, s, reason)

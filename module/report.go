@@ -64,8 +64,8 @@ const (
 	EventReused    EventKind = "reused"    // Dir had the package before
 )
 
-// Event is one step of a download. Bytes decreases only with [EventLocated] and [EventRestarted]. A
-// failure is an error, not an event.
+// Event is one step of a download. Bytes grows, except that it is 0 again with [EventLocated] and
+// [EventRestarted]. A failure is an error, not an event.
 type Event struct {
 	Kind     EventKind     // what happened
 	Module   addrs.Module  // of the package, see Report

@@ -37,7 +37,7 @@ type HashOptions struct {
 	// Store, if not nil, stores the hashes of downloaded archives.
 	Store HashStore
 
-	// Limiter, if not nil, is shared with other calls.
+	// Limiter may be shared with other calls. If nil, the call has its own.
 	Limiter *Limiter
 
 	// TempDir is the directory of temporary archives. If empty, [os.TempDir] is used.
@@ -432,9 +432,9 @@ func (h *hashing) event(e Event) {
 	h.o.Progress(e)
 }
 
-// Limiter bounds what the calls of [Hashes] that share it have in progress, and the documents in
-// their reports. Use one for each job, such as a lock file. It is safe for concurrent use and must
-// not be copied.
+// Limiter bounds, for all calls of [Hashes] that share it, the archives in progress, and to 16 MiB the
+// SHA256SUMS documents and keys in their reports. Use one for each job, such as a lock file. It is safe
+// for concurrent use and must not be copied.
 type Limiter struct {
 	// Parallel is the maximum number of archives in progress, each in a temporary file. If 0 or
 	// less, 8 is used.

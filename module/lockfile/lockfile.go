@@ -190,7 +190,8 @@ func (f *File) Get(k Key) (Entry, bool) {
 // Len returns the number of entries.
 func (f *File) Len() int { return len(f.entries) }
 
-// All returns the entries in the order of the file.
+// All yields copies of the entries, sorted as in [File.Bytes]. The loop may modify f; All does not
+// notice it.
 func (f *File) All() iter.Seq[Entry] {
 	return slices.Values(slices.SortedFunc(maps.Values(f.entries), func(a, b Entry) int { return a.Key.compare(b.Key) }))
 }

@@ -259,9 +259,9 @@ func (f *File) Keep(providers iter.Seq[addrs.Provider]) (removed []addrs.Provide
 	return removed
 }
 
-// Migrate copies the entries of registry.terraform.io/hashicorp/* to registry.opentofu.org, without
-// hashes, unless the provider is locked there, as OpenTofu does. It returns the added providers, in
-// order.
+// Migrate does what OpenTofu does with the entries of registry.terraform.io/hashicorp/*: if the same
+// provider of registry.opentofu.org has no entry, it adds one with the version and the constraint, but
+// no hashes. The old entry stays. Migrate returns the added providers, in order.
 func (f *File) Migrate() []addrs.Provider {
 	var added []addrs.Provider
 	for _, old := range f.providers() {

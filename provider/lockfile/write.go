@@ -45,9 +45,8 @@ func read(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxSize+1))
 }
 
-// Save atomically replaces the file at path by [File.Bytes]. Like the CLI, it leaves a file
-// that has the same header and entries unchanged, with its comments, and creates no file
-// without entries.
+// Save atomically replaces the file at path by [File.Bytes]. Like the CLI, it does not touch a file
+// with the same header and entries, so that comments stay, and creates no file without entries.
 //
 // A new file has mode 0644 before the umask; an existing file keeps its mode. A symbolic link at
 // path is replaced.

@@ -8,7 +8,7 @@
 // It is a private HTTP cache (RFC 9111) for lists of versions, metadata, checksums, signatures
 // and redirects. These are not cached: archives, documents over 16 MiB, answers over http,
 // requests with a query other than the page of a list, and documents that contain a password or a
-// URL with an unknown parameter, which may sign it.
+// URL with a query parameter that may be a signature.
 //
 // The server decides how long a document is used without a request, at most a day, unless
 // [Transport.FreshFor] is longer. After that time the server is asked whether the document has
