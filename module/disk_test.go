@@ -192,7 +192,7 @@ func TestKilledReplacing(t *testing.T) {
 func replaceOften(t *testing.T) {
 	for round := range 100_000 {
 		pack := []files{example, earlier}[round%2]
-		src := only(zipOf(t, pack.entries()...))
+		src := only(pack.zip(t))
 		must.Get(module.DownloadLocation(t.Context(), src, at(t, archiveURL), *replaceAt, module.Options{Replace: true}))(t)
 		if round < 5 {
 			fmt.Printf("\nat round %d\n", round)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/archivetest"
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
@@ -44,7 +45,7 @@ func registry(t testing.TB, text string, content []byte) *fake {
 
 func TestDownload(t *testing.T) {
 	t.Parallel()
-	src := registry(t, archiveURL+".zip?archive=zip", zipOf(t, example.entries()...))
+	src := registry(t, archiveURL+".zip?archive=zip", example.zip(t))
 	dir := target(t)
 	source := addrs.ModuleSource{Module: vpc, Subdir: "modules/a"}
 	report := must.Get(module.Download(t.Context(), src, source, v1, dir, module.Options{}))(t)
@@ -77,7 +78,7 @@ func TestDownload(t *testing.T) {
 
 func TestDownloadNewest(t *testing.T) {
 	t.Parallel()
-	src := registry(t, archiveURL+".zip", zipOf(t, example.entries()...))
+	src := registry(t, archiveURL+".zip", example.zip(t))
 	report, err := module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc}, addrs.Version{}, target(t), module.Options{})
 	if err != nil || report.Version != v1 {
 		t.Errorf("Download = %+v, %v; want version %s", report, err, v1)
@@ -96,8 +97,8 @@ func TestDownloadNewest(t *testing.T) {
 
 // packed returns archives of all formats with the same files.
 func packed(t testing.TB, entries []entry) map[string][]byte {
-	tar := tarOf(t, entries...)
-	return map[string][]byte{"zip": zipOf(t, entries...), "tar.gz": gzipOf(t, tar), "tar.xz": xzOf(t, tar)}
+	tar := archivetest.Tar(t, entries...)
+	return map[string][]byte{"zip": archivetest.Zip(t, entries...), "tar.gz": archivetest.Gzip(t, tar), "tar.xz": xzOf(t, tar)}
 }
 
 // TestFormats checks that the content decides the format, not the location.
@@ -127,9 +128,9 @@ func TestFormats(t *testing.T) {
 
 // hostile are archives that must be refused. The tests of internal/archive have more.
 var hostile = map[string][]entry{
-	"traversal": {{"main.tf", "x", 0o644}, {"../evil", "x", 0o644}},
-	"link":      {{"main.tf", "x", 0o644}, {"link", "../../etc/passwd", fs.ModeSymlink | 0o777}},
-	"pipe":      {{"pipe", "", fs.ModeNamedPipe | 0o644}},
+	"traversal": {{Name: "main.tf", Content: "x"}, {Name: "../evil", Content: "x"}},
+	"link":      {{Name: "main.tf", Content: "x"}, {Name: "link", Content: "../../etc/passwd", Mode: fs.ModeSymlink | 0o777}},
+	"pipe":      {{Name: "pipe", Mode: fs.ModeNamedPipe | 0o644}},
 	"empty":     {},
 }
 
@@ -144,8 +145,8 @@ func TestHostileArchives(t *testing.T) {
 		}
 	}
 	for name, content := range map[string][]byte{
-		"empty body": {}, "text": []byte("hello"), "gzip of text": gzipOf(t, []byte("hello")), "cut zip": zipOf(t, example.entries()...)[:200],
-		"cut tar": gzipOf(t, tarOf(t, example.entries()...))[:200],
+		"empty body": {}, "text": []byte("hello"), "gzip of text": archivetest.Gzip(t, []byte("hello")), "cut zip": example.zip(t)[:200],
+		"cut tar": example.tgz(t)[:200],
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -235,7 +236,8 @@ func wellFormed(t testing.TB, err error) {
 
 func TestLinks(t *testing.T) {
 	t.Parallel()
-	entries := append(example.entries(), entry{"modules/link", "a", fs.ModeSymlink | 0o777}, entry{"evil", "/etc/passwd", fs.ModeSymlink | 0o777})
+	entries := append(example.entries(), entry{Name: "modules/link", Content: "a", Mode: fs.ModeSymlink | 0o777},
+		entry{Name: "evil", Content: "/etc/passwd", Mode: fs.ModeSymlink | 0o777})
 	for format, content := range packed(t, entries) {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
@@ -285,7 +287,7 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 func TestTargets(t *testing.T) {
 	t.Parallel()
-	content := zipOf(t, example.entries()...)
+	content := example.zip(t)
 	empty := target(t)
 	must.Do(t, os.Mkdir(empty, 0o700))
 	if _, err := place(t, content, empty+string(filepath.Separator)); err != nil {
@@ -338,7 +340,7 @@ func TestTargetRace(t *testing.T) {
 			continue
 		}
 		src := opening(func() (*module.Body, error) {
-			return body(zipOf(t, example.entries()...)), occupy(dir)
+			return body(example.zip(t)), occupy(dir)
 		})
 		if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{}); !errors.Is(err, module.ErrOccupied) {
 			t.Errorf("%s: %v, want ErrOccupied", name, err)
@@ -355,8 +357,8 @@ func TestTargetRace(t *testing.T) {
 
 func TestSubdirs(t *testing.T) {
 	t.Parallel()
-	wrapped := gzipOf(t, tarOf(t, example.below("acme-vpc-0a1b2c").entries()...))
-	two := gzipOf(t, tarOf(t, append(example.below("one").entries(), example.below("two").entries()...)...))
+	wrapped := example.below("acme-vpc-0a1b2c").tgz(t)
+	two := archivetest.Gzip(t, archivetest.Tar(t, append(example.below("one").entries(), example.below("two").entries()...)...))
 	for _, test := range []struct {
 		content            []byte
 		answer, user, want string // want "-": ErrNoSubdir
@@ -407,7 +409,7 @@ func TestSubdirs(t *testing.T) {
 
 func TestH1(t *testing.T) {
 	t.Parallel()
-	content := zipOf(t, example.entries()...)
+	content := example.zip(t)
 	src, other := only(content), h1(t, files{"main.tf": "other"})
 	wantPackage(t, src, archiveURL, module.Options{H1: h1(t, example)}, example)
 	err := wantRefused(t, src, archiveURL, module.Options{H1: other}, checksum.ErrMismatch)
@@ -473,7 +475,7 @@ func TestBrokenTransfers(t *testing.T) {
 
 func TestStartsOverOnce(t *testing.T) {
 	t.Parallel()
-	old, content := gzipOf(t, tarOf(t, files{"old.tf": strings.Repeat("old", 50_000)}.entries()...)), gzipOf(t, tarOf(t, example.entries()...))
+	old, content := files{"old.tf": strings.Repeat("old", 50_000)}.tgz(t), example.tgz(t)
 	changing := func(times int) *fake {
 		n := 0
 		return opening(func() (*module.Body, error) {
@@ -500,7 +502,7 @@ func TestStartsOverOnce(t *testing.T) {
 
 func TestEvents(t *testing.T) {
 	t.Parallel()
-	content := zipOf(t, example.entries()...)
+	content := example.zip(t)
 	src := registry(t, "https://user:secret@files.example.com/page?sig=secret", nil)
 	next := 0
 	src.open = map[string]func() (*module.Body, error){

@@ -1,10 +1,7 @@
 package module_test
 
 import (
-	"archive/tar"
-	"archive/zip"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +19,7 @@ import (
 	"github.com/ulikunitz/xz"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/archivetest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -164,11 +162,7 @@ func (f files) below(dir string) files {
 	return out
 }
 
-// entry is an entry of an archive, possibly a hostile one.
-type entry struct {
-	name, content string
-	mode          fs.FileMode // type bits and permissions
-}
+type entry = archivetest.Entry
 
 func (f files) entries() []entry {
 	var out []entry
@@ -177,65 +171,25 @@ func (f files) entries() []entry {
 		if strings.HasSuffix(name, "/") {
 			mode = 0o755 | fs.ModeDir
 		}
-		out = append(out, entry{name, f[name], mode})
+		out = append(out, entry{Name: name, Content: f[name], Mode: mode})
 	}
 	return out
 }
 
-func zipOf(t testing.TB, entries ...entry) []byte {
+func (f files) zip(t testing.TB) []byte {
 	t.Helper()
-	var buf bytes.Buffer
-	w := zip.NewWriter(&buf)
-	for _, e := range entries {
-		h := &zip.FileHeader{Name: e.name, Method: zip.Deflate}
-		h.SetMode(e.mode)
-		f := must.Get(w.CreateHeader(h))(t)
-		must.Get(io.WriteString(f, e.content))(t)
-	}
-	must.Do(t, w.Close())
-	return buf.Bytes()
+	return archivetest.Zip(t, f.entries()...)
 }
 
-func tarOf(t testing.TB, entries ...entry) []byte {
+func (f files) tgz(t testing.TB) []byte {
 	t.Helper()
-	var buf bytes.Buffer
-	w := tar.NewWriter(&buf)
-	for _, e := range entries {
-		h := &tar.Header{Typeflag: tar.TypeReg, Name: e.name, Mode: int64(e.mode.Perm()), Size: int64(len(e.content)), Format: tar.FormatPAX}
-		switch e.mode.Type() {
-		case fs.ModeDir:
-			h.Typeflag = tar.TypeDir
-		case fs.ModeSymlink:
-			h.Typeflag, h.Linkname, h.Size = tar.TypeSymlink, e.content, 0
-		case fs.ModeNamedPipe:
-			h.Typeflag = tar.TypeFifo
-		case fs.ModeDevice:
-			h.Typeflag = tar.TypeBlock
-		}
-		must.Do(t, w.WriteHeader(h))
-		if h.Size > 0 {
-			must.Get(io.WriteString(w, e.content))(t)
-		}
-	}
-	must.Do(t, w.Close())
-	return buf.Bytes()
-}
-
-func gzipOf(t testing.TB, data []byte) []byte {
-	t.Helper()
-	var buf bytes.Buffer
-	return compressed(t, gzip.NewWriter(&buf), &buf, data)
+	return archivetest.Gzip(t, archivetest.Tar(t, f.entries()...))
 }
 
 func xzOf(t testing.TB, data []byte) []byte {
 	t.Helper()
 	var buf bytes.Buffer
 	w := must.Get(xz.NewWriter(&buf))(t)
-	return compressed(t, w, &buf, data)
-}
-
-func compressed(t testing.TB, w io.WriteCloser, buf *bytes.Buffer, data []byte) []byte {
-	t.Helper()
 	must.Get(w.Write(data))(t)
 	must.Do(t, w.Close())
 	return buf.Bytes()
@@ -244,30 +198,7 @@ func compressed(t testing.TB, w io.WriteCloser, buf *bytes.Buffer, data []byte) 
 // tree returns the files below dir.
 func tree(t testing.TB, dir string) files {
 	t.Helper()
-	out := files{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || path == dir {
-			return err
-		}
-		rel, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
-		rel = filepath.ToSlash(rel)
-		switch {
-		case d.IsDir():
-			out[rel+"/"] = ""
-			return nil
-		case !d.Type().IsRegular():
-			out[rel] = d.Type().String()
-			return nil
-		}
-		data, err := os.ReadFile(path)
-		out[rel] = string(data)
-		return err
-	})
-	must.Do(t, err)
-	return out
+	return archivetest.Tree(t, dir)
 }
 
 // wantTree fails unless dir contains exactly these files and their directories, and is alone

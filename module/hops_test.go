@@ -39,7 +39,7 @@ func meta(next string) func() (*module.Body, error) {
 
 func TestHops(t *testing.T) {
 	t.Parallel()
-	content := zipOf(t, example.entries()...)
+	content := example.zip(t)
 	archive := func() (*module.Body, error) { return body(content), nil }
 	for name, test := range map[string]struct {
 		open   map[string]func() (*module.Body, error)
@@ -88,7 +88,7 @@ const maxHops = 10
 
 func TestHopLimit(t *testing.T) {
 	t.Parallel()
-	content := zipOf(t, example.entries()...)
+	content := example.zip(t)
 	chain := func(hops int) *fake {
 		f := &fake{open: map[string]func() (*module.Body, error){}}
 		for i := range hops {
@@ -134,7 +134,7 @@ func TestHopsRefused(t *testing.T) {
 func TestHopsAreNeverLocal(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	write(t, home, with(example, files{"private.zip": string(zipOf(t, example.entries()...))}))
+	write(t, home, with(example, files{"private.zip": string(example.zip(t))}))
 	home = fileURL(home)
 	for _, next := range []string{
 		home, "FILE://localhost" + strings.TrimPrefix(home, "file://"), home + "/private.zip", "git::" + home, "hg::" + home, "other::" + home, `C:\private.zip`,
@@ -160,7 +160,7 @@ func TestDirect(t *testing.T) {
 	const url = "https://registry.example.com/package"
 	loc := must.Get(module.DirectLocation(parseURL(t, url), url))(t)
 	loc.UseRegistryCredentials = true
-	src, dir := serve(map[string][]byte{url: zipOf(t, example.entries()...)}), target(t)
+	src, dir := serve(map[string][]byte{url: example.zip(t)}), target(t)
 	must.Get(module.DownloadLocation(t.Context(), src, loc, dir, module.Options{}))(t)
 	wantTree(t, dir, example)
 	if len(src.opened) != 1 || !src.opened[0].UseRegistryCredentials || !src.opened[0].Direct {
@@ -179,7 +179,7 @@ func TestDirect(t *testing.T) {
 	stray.UseRegistryCredentials = true
 	src = &fake{open: map[string]func() (*module.Body, error){
 		"https://registry.example.com/page": header("https://example.org/x.zip"),
-		"https://example.org/x.zip":         func() (*module.Body, error) { return body(zipOf(t, example.entries()...)), nil },
+		"https://example.org/x.zip":         func() (*module.Body, error) { return body(example.zip(t)), nil },
 	}}
 	must.Get(module.DownloadLocation(t.Context(), src, stray, target(t), module.Options{}))(t)
 	for _, l := range src.opened {

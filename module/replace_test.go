@@ -28,7 +28,7 @@ var earlier = files{"main.tf": "# earlier\n", "old/": "", "old/gone.tf": "# gone
 func replace(t testing.TB, dir string, o module.Options) (*fake, *module.Report, error) {
 	t.Helper()
 	o.Replace = true
-	src := registry(t, archiveURL+".zip", zipOf(t, example.entries()...))
+	src := registry(t, archiveURL+".zip", example.zip(t))
 	report, err := module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc, Subdir: "modules/a"}, v1, dir, o)
 	return src, report, err
 }
@@ -111,7 +111,7 @@ func TestReplaceFileRace(t *testing.T) {
 			write(t, dir, before)
 		}
 		src := opening(func() (*module.Body, error) {
-			return body(zipOf(t, example.entries()...)), errors.Join(os.RemoveAll(dir), os.WriteFile(dir, []byte("precious"), 0o600))
+			return body(example.zip(t)), errors.Join(os.RemoveAll(dir), os.WriteFile(dir, []byte("precious"), 0o600))
 		})
 		_, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{Replace: true})
 		if data, _ := os.ReadFile(dir); !errors.Is(err, module.ErrOccupied) || string(data) != "precious" {
@@ -124,7 +124,7 @@ func TestReplaceFileRace(t *testing.T) {
 // TestReplaceFails checks that a failure leaves the old package unchanged.
 func TestReplaceFails(t *testing.T) {
 	t.Parallel()
-	content := zipOf(t, example.entries()...)
+	content := example.zip(t)
 	ended, end := context.WithCancel(t.Context())
 	end()
 	for name, test := range map[string]struct {
@@ -167,7 +167,7 @@ func TestReuse(t *testing.T) {
 		if name == "archive" {
 			pack = example
 		}
-		src := registry(t, text, gzipOf(t, tarOf(t, pack.entries()...)))
+		src := registry(t, text, pack.tgz(t))
 		dir := target(t)
 		first := must.Get(module.Download(t.Context(), src, source, v1, dir, module.Options{Replace: true}))(t)
 		if runtime.GOOS != "windows" {
@@ -239,7 +239,7 @@ func TestReuseNeedsNoMeans(t *testing.T) {
 func TestReuseIsProven(t *testing.T) {
 	t.Parallel()
 	pack := files{"main.tf": "x\n", "modules/a/": ""} // the module is an empty directory
-	content := zipOf(t, pack.entries()...)
+	content := pack.zip(t)
 	for name, change := range map[string]func(dir string) error{
 		"file":      func(dir string) error { return os.WriteFile(filepath.Join(dir, "main.tf"), []byte("y\n"), 0o644) },
 		"new file":  func(dir string) error { return os.WriteFile(filepath.Join(dir, "mine.tf"), nil, 0o644) },
@@ -272,7 +272,7 @@ func TestReuseRace(t *testing.T) {
 	t.Parallel()
 	dir := target(t)
 	write(t, dir, example)
-	src := registry(t, archiveURL+".zip", zipOf(t, example.entries()...))
+	src := registry(t, archiveURL+".zip", example.zip(t))
 	answer := src.location
 	src.location = func(m addrs.Module, v addrs.Version) (*module.Location, error) {
 		if err := os.Rename(dir, filepath.Join(t.TempDir(), "away")); err != nil {
@@ -346,7 +346,7 @@ func TestReplaceTogether(t *testing.T) {
 		if i%2 == 0 {
 			pack = earlier
 		}
-		content := zipOf(t, pack.entries()...)
+		content := pack.zip(t)
 		pin := h1(t, pack)
 		wg.Go(func() {
 			for range 5 {

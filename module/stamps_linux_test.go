@@ -19,7 +19,7 @@ func TestStamps(t *testing.T) {
 	base := t.TempDir()
 	must.Do(t, os.Chmod(base, 0o755))
 	dir := filepath.Join(base, "vpc")
-	src := registry(t, archiveURL+".zip", zipOf(t, example.entries()...))
+	src := registry(t, archiveURL+".zip", example.zip(t))
 	o := module.Options{Replace: true, H1: h1(t, example), Stamps: filepath.Join(base, "stamps")}
 	want := func(fetched, believed bool) {
 		t.Helper()

@@ -1,7 +1,6 @@
 package provider_test
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -12,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/archivetest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
@@ -68,16 +68,9 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 // archive returns a small zip with an entry for a directory, so that it has two h1.
 func archive(t testing.TB) []byte {
 	t.Helper()
-	var buf bytes.Buffer
-	w := zip.NewWriter(&buf)
-	for _, name := range []string{"docs/", "docs/README", "terraform-provider-demo_v1.2.3"} {
-		f := must.Get(w.Create(name))(t)
-		if !strings.HasSuffix(name, "/") {
-			must.Get(io.WriteString(f, strings.Repeat(name, 50)))(t)
-		}
-	}
-	must.Do(t, w.Close())
-	return buf.Bytes()
+	const readme, program = "docs/README", "terraform-provider-demo_v1.2.3"
+	return archivetest.Zip(t, archivetest.Entry{Name: "docs/"}, archivetest.Entry{Name: readme, Content: strings.Repeat(readme, 50)},
+		archivetest.Entry{Name: program, Content: strings.Repeat(program, 50)})
 }
 
 func zh(content []byte) checksum.Hash { return checksum.ZHSum(sha256.Sum256(content)) }

@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/archivetest"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/must"
 )
@@ -72,8 +73,8 @@ func modes(t testing.TB, dir string) map[string]fs.FileMode {
 func TestAhead(t *testing.T) {
 	t.Parallel()
 	members := []member{
-		{name: "docs/"}, {name: "docs/a.txt", content: "text"}, {name: "empty"}, {name: "program", content: program(240_000), mode: 0o755},
-		{name: "a/b/c/d", content: "deep"}, {name: "none/"}, {name: "stored", content: strings.Repeat("stored", 1000), stored: true},
+		{Name: "docs/"}, {Name: "docs/a.txt", Content: "text"}, {Name: "empty"}, {Name: "program", Content: program(240_000), Mode: 0o755},
+		{Name: "a/b/c/d", Content: "deep"}, {Name: "none/"}, {Name: "stored", Content: strings.Repeat("stored", 1000), Stored: true},
 	}
 	for end := range members {
 		data := pack(t, append(slices.Clone(members[end:]), members[:end]...)...)
@@ -88,7 +89,7 @@ func TestAhead(t *testing.T) {
 			t.Errorf("entry %d first: %d files were unpacked early, want %d", end, early, want)
 		}
 	}
-	data := pack(t, member{name: "program", content: program(2 << 20)}, member{name: "next", content: "text"})
+	data := pack(t, member{Name: "program", Content: program(2 << 20)}, member{Name: "next", Content: "text"})
 	_, kept, _, err := unpackAhead(t, t.Context(), bytes.NewReader(data), openRoot(t, t.TempDir()), archive.Limits{})
 	must.Do(t, err)
 	content := make([]byte, 1<<18)
@@ -102,10 +103,10 @@ func TestAheadDiffers(t *testing.T) {
 	t.Parallel()
 	data := pack(t, files("a", "b/c")...)
 	for name, first := range map[string][]byte{
-		"another file":      pack(t, member{name: "z", content: "content of a"}),
-		"another content":   pack(t, member{name: "a", content: "content of A"}),
+		"another file":      pack(t, member{Name: "z", Content: "content of a"}),
+		"another content":   pack(t, member{Name: "a", Content: "content of A"}),
 		"another place":     pack(t, files("b/c")...),
-		"another directory": pack(t, member{name: "d/"}),
+		"another directory": pack(t, member{Name: "d/"}),
 		"another archive":   pack(t, files("x/y", "b/c")...),
 	} {
 		root := openRoot(t, t.TempDir())
@@ -129,7 +130,7 @@ func TestAheadOfTwoHeaders(t *testing.T) {
 	w.Close()
 	sum := crc32.ChecksumIEEE([]byte(want))
 	content.Write(make([]byte, len(want)-4-content.Len()))
-	raw := forge(content.Bytes(), sum)
+	raw := archivetest.Forge(content.Bytes(), sum)
 	header := func(method uint16, extra []byte) []byte {
 		h := make([]byte, 30, 200)
 		copy(h, "PK\x03\x04")
@@ -163,16 +164,6 @@ func TestAheadOfTwoHeaders(t *testing.T) {
 	}
 }
 
-// forge appends four bytes that give data this CRC-32.
-func forge(data []byte, sum uint32) []byte {
-	state := ^sum
-	for range 4 {
-		i := slices.IndexFunc(crc32.IEEETable[:], func(entry uint32) bool { return entry>>24 == state>>24 })
-		state = (state^crc32.IEEETable[i])<<8 | uint32(i)
-	}
-	return binary.LittleEndian.AppendUint32(data, state^^crc32.ChecksumIEEE(data))
-}
-
 // TestAheadStops: unusual data ends UnpackAhead, and no partial file is left.
 func TestAheadStops(t *testing.T) {
 	t.Parallel()
@@ -180,9 +171,9 @@ func TestAheadStops(t *testing.T) {
 	for name, data := range map[string][]byte{
 		"nothing":        {},
 		"no archive":     []byte("<html>and more than thirty bytes of it</html>"),
-		"traversal":      pack(t, member{name: "../x"}),
-		"absolute":       pack(t, member{name: "/x"}),
-		"no name":        pack(t, member{name: "x"})[:29],
+		"traversal":      pack(t, member{Name: "../x"}),
+		"absolute":       pack(t, member{Name: "/x"}),
+		"no name":        pack(t, member{Name: "x"})[:29],
 		"encrypted":      patch(good, func(b []byte) { b[6] |= 1 }),
 		"another method": patch(good, func(b []byte) { put16(b[8:], 99) }),
 		"damaged":        patch(good, func(b []byte) { b[32] ^= 0xff; b[33] ^= 0xff }),
@@ -208,7 +199,7 @@ func TestAheadStops(t *testing.T) {
 // TestAheadLimits: the limits apply to UnpackAhead.
 func TestAheadLimits(t *testing.T) {
 	t.Parallel()
-	data := pack(t, member{name: "zeros", content: strings.Repeat("\x00", 1<<20)}, member{name: "more"})
+	data := pack(t, member{Name: "zeros", Content: strings.Repeat("\x00", 1<<20)}, member{Name: "more"})
 	for _, c := range []struct {
 		limits archive.Limits
 		want   int
@@ -236,9 +227,9 @@ func TestAheadLimits(t *testing.T) {
 func TestAheadOfManyFiles(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{999, 1000} {
-		members := []member{{name: "dir/"}}
+		members := []member{{Name: "dir/"}}
 		for i := range n {
-			members = append(members, member{name: fmt.Sprintf("dir/%d", i)})
+			members = append(members, member{Name: fmt.Sprintf("dir/%d", i)})
 		}
 		data := pack(t, members...)
 		dir, early, list, err := ahead(t, data, archive.Options{})
@@ -268,7 +259,8 @@ func TestAheadOfManyFiles(t *testing.T) {
 // archive has been accepted.
 func TestAheadOfBomb(t *testing.T) {
 	t.Parallel()
-	data := pack(t, member{name: "a", content: "text"}, member{name: "zeros", content: strings.Repeat("\x00", 8<<20)}, member{name: "z", content: program(1 << 20)})
+	zeros := member{Name: "zeros", Content: strings.Repeat("\x00", 8<<20)}
+	data := pack(t, member{Name: "a", Content: "text"}, zeros, member{Name: "z", Content: program(1 << 20)})
 	dir, early, list, err := ahead(t, data, archive.Options{})
 	want, wantList, plain := unpack(t, data, archive.Limits{})
 	must.Do(t, plain)
@@ -294,7 +286,8 @@ func TestAheadOfBomb(t *testing.T) {
 
 // FuzzAhead: UnpackAhead and UnpackRest have the result of Unpack.
 func FuzzAhead(f *testing.F) {
-	data := pack(f, member{name: "d/"}, member{name: "a", content: "text", mode: 0o755}, member{name: "b/c", content: strings.Repeat("x", 100)}, member{name: "s", content: "s", stored: true})
+	data := pack(f, member{Name: "d/"}, member{Name: "a", Content: "text", Mode: 0o755},
+		member{Name: "b/c", Content: strings.Repeat("x", 100)}, member{Name: "s", Content: "s", Stored: true})
 	f.Add(data)
 	f.Add(data[:60])
 	f.Add(patch(data, func(b []byte) { binary.LittleEndian.PutUint32(b[14:], 1) }))

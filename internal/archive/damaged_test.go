@@ -21,9 +21,9 @@ import (
 func TestContradictions(t *testing.T) {
 	t.Parallel()
 	two := pack(t,
-		member{name: "a", content: strings.Repeat("first ", 50)},
-		member{name: "b", content: strings.Repeat("second ", 50)})
-	stored := pack(t, member{name: "a", content: "0123456789", stored: true})
+		member{Name: "a", Content: strings.Repeat("first ", 50)},
+		member{Name: "b", Content: strings.Repeat("second ", 50)})
+	stored := pack(t, member{Name: "a", Content: "0123456789", Stored: true})
 	noSum := func(b []byte) {
 		for _, h := range headers(b) {
 			put32(b[h+16:], 0)
@@ -66,7 +66,7 @@ func TestContradictions(t *testing.T) {
 		"deflate data broken":     patch(two, func(b []byte) { copy(b[31:], "\xff\xff\xff\xff\xff\xff") }),
 		"offset beyond":           patch(two, func(b []byte) { put32(b[headers(b)[1]+42:], 1<<30) }),
 		"one header for two":      patch(two, func(b []byte) { put32(b[headers(b)[1]+42:], 0) }),
-		"directory with content":  patch(pack(t, member{name: "d/"}), func(b []byte) { put32(b[headers(b)[0]+24:], 9) }),
+		"directory with content":  patch(pack(t, member{Name: "d/"}), func(b []byte) { put32(b[headers(b)[0]+24:], 9) }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -86,7 +86,7 @@ func TestChecksumZero(t *testing.T) {
 	if sum := crc32.ChecksumIEEE([]byte(content)); sum != 0 {
 		t.Fatalf("the checksum is %#x", sum)
 	}
-	data := pack(t, member{name: "a", content: content}, member{name: "b"}, member{name: "c", stored: true}, member{name: "d/"})
+	data := pack(t, member{Name: "a", Content: content}, member{Name: "b"}, member{Name: "c", Stored: true}, member{Name: "d/"})
 	for _, data := range [][]byte{data, settled(data)} {
 		if _, list, err := unpack(t, data, archive.Limits{}); err != nil || len(list) != 4 {
 			t.Errorf("%v, %v", list, err)
@@ -98,10 +98,10 @@ func TestChecksumZero(t *testing.T) {
 // so.
 func TestOverlap(t *testing.T) {
 	t.Parallel()
-	inner := pack(t, member{name: "inner", content: "small", stored: true})
+	inner := pack(t, member{Name: "inner", Content: "small", Stored: true})
 	outer := pack(t,
-		member{name: "outer", content: string(inner), stored: true},
-		member{name: "inner", content: "small", stored: true})
+		member{Name: "outer", Content: string(inner), Stored: true},
+		member{Name: "inner", Content: "small", Stored: true})
 	at := bytes.Index(outer, inner)
 	data := patch(outer, func(b []byte) { put32(b[headers(b)[1]+42:], at) })
 	refused(t, data, archive.Limits{}, fault.ErrArchive)
@@ -113,7 +113,7 @@ func TestCountWrapsAround(t *testing.T) {
 	t.Parallel()
 	members := make([]member, 65_537)
 	for i := range members {
-		members[i] = member{name: fmt.Sprint(i), stored: true}
+		members[i] = member{Name: fmt.Sprint(i), Stored: true}
 	}
 	data := pack(t, members...)
 	if _, err := open(data, archive.Options{}); err != nil {
@@ -205,7 +205,7 @@ func TestHidden64(t *testing.T) {
 
 func FuzzOpenZip(f *testing.F) {
 	f.Add(pack(f, files("a", "b/c")...))
-	f.Add(pack(f, member{name: "d/"}, member{name: "d/stored", content: "x", stored: true}))
+	f.Add(pack(f, member{Name: "d/"}, member{Name: "d/stored", Content: "x", Stored: true}))
 	f.Add(patch(pack(f, files("a")...), func(b []byte) { put32(endOf(b)[16:], -1) }))
 	f.Add([]byte("PK\x05\x06" + strings.Repeat("\x00", 18)))
 	limits := archive.Limits{Unpacked: 1 << 20, Entries: 100}
@@ -256,7 +256,7 @@ func FuzzNames(f *testing.F) {
 		if len(a) > 60_000 || len(b) > 60_000 {
 			return
 		}
-		dir, list, err := unpack(t, pack(t, member{name: a}, member{name: b}), archive.Limits{})
+		dir, list, err := unpack(t, pack(t, member{Name: a}, member{Name: b}), archive.Limits{})
 		if err != nil {
 			known(t, err)
 			return
@@ -264,7 +264,7 @@ func FuzzNames(f *testing.F) {
 		got := tree(t, dir)
 		for _, file := range list {
 			if _, ok := got[file.Name]; !ok {
-				t.Errorf("%q was not written under its name: %q", file.Name, names(got))
+				t.Errorf("%q was not written under its Name: %q", file.Name, names(got))
 			}
 		}
 	})
@@ -298,7 +298,7 @@ func TestHiddenEntries(t *testing.T) {
 	data := pack(t, files("a", "b")...)
 	hs := headers(data)
 	second := int(binary.LittleEndian.Uint32(data[hs[1]+42:]))
-	evil := pack(t, member{name: "evil", content: "hidden"})
+	evil := pack(t, member{Name: "evil", Content: "hidden"})
 	evil = evil[:headers(evil)[0]]
 	for _, place := range []struct {
 		name string
@@ -363,9 +363,9 @@ func TestCoveredBytes(t *testing.T) {
 	t.Parallel()
 	inner := pack(t, files("inner")...)
 	data := pack(t,
-		member{name: "archive.zip", content: string(inner), stored: true},
-		member{name: "link", content: "PK\x03\x04" + strings.Repeat("x", 40), mode: 0o777 | fs.ModeSymlink, stored: true},
-		member{name: "d/"}, member{name: "last"})
+		member{Name: "archive.zip", Content: string(inner), Stored: true},
+		member{Name: "link", Content: "PK\x03\x04" + strings.Repeat("x", 40), Mode: 0o777 | fs.ModeSymlink, Stored: true},
+		member{Name: "d/"}, member{Name: "last"})
 	z := must.Get(archive.OpenZip(t.Context(), bytes.NewReader(data), int64(len(data)), archive.Options{Omit: func(_ string, link bool) bool { return link }}))(t)
 	if list, err := z.Hash(t.Context()); err != nil || len(list) != 3 {
 		t.Errorf("Hash = %v, %v; want 3 entries without the link", list, err)
@@ -375,7 +375,7 @@ func TestCoveredBytes(t *testing.T) {
 // TestAfterTheContent: a descriptor must be complete and agree with the directory.
 func TestAfterTheContent(t *testing.T) {
 	t.Parallel()
-	data := pack(t, member{name: "a", content: strings.Repeat("text ", 20)})
+	data := pack(t, member{Name: "a", Content: strings.Repeat("text ", 20)})
 	h := headers(data)[0]
 	packed := int(binary.LittleEndian.Uint32(data[h+20:]))
 	after := bytes.Index(data, []byte("PK\x07\x08"))
@@ -408,6 +408,6 @@ func TestAfterTheContent(t *testing.T) {
 		put32(b[after+1+8:], packed+1)
 	})
 	if _, list, err := unpack(t, more, archive.Limits{}); !errors.Is(err, fault.ErrArchive) {
-		t.Errorf("more content: %v, %v, want ErrArchive", list, err)
+		t.Errorf("more Content: %v, %v, want ErrArchive", list, err)
 	}
 }

@@ -1,66 +1,33 @@
 package archive_test
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
 	"encoding/binary"
-	"io"
-	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/archivetest"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/must"
 )
 
-// member describes an entry of a test archive.
-type member struct {
-	name    string
-	content string
-	mode    fs.FileMode // with type bits; 0: 0644
-	stored  bool
-	header  func(*zip.FileHeader) // changes the header, if not nil
-}
-
-func (m member) fill(h *zip.FileHeader) {
-	h.Name, h.Method = m.name, zip.Deflate
-	if m.stored {
-		h.Method = zip.Store
-	}
-	mode := m.mode
-	if mode == 0 {
-		mode = 0o644
-	}
-	h.SetMode(mode)
-	if m.header != nil {
-		m.header(h)
-	}
-}
+// member is an entry of a test archive.
+type member = archivetest.Entry
 
 // pack builds a zip archive of members, in their order.
 func pack(t testing.TB, members ...member) []byte {
 	t.Helper()
-	var buf bytes.Buffer
-	zw := zip.NewWriter(&buf)
-	for _, m := range members {
-		var h zip.FileHeader
-		m.fill(&h)
-		w := must.Get(zw.CreateHeader(&h))(t)
-		must.Get(io.WriteString(w, m.content))(t)
-	}
-	must.Do(t, zw.Close())
-	return buf.Bytes()
+	return archivetest.Zip(t, members...)
 }
 
 func files(names ...string) []member {
 	var out []member
 	for _, name := range names {
-		out = append(out, member{name: name, content: "content of " + name})
+		out = append(out, member{Name: name, Content: "content of " + name})
 	}
 	return out
 }
@@ -113,26 +80,7 @@ func judged(t *testing.T, tests map[string]accepted) {
 // tree returns the files below dir with their content.
 func tree(t testing.TB, dir string) map[string]string {
 	t.Helper()
-	out := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || path == dir {
-			return err
-		}
-		rel, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
-		rel = filepath.ToSlash(rel)
-		if d.IsDir() {
-			out[rel+"/"] = ""
-			return nil
-		}
-		data, err := os.ReadFile(path)
-		out[rel] = string(data)
-		return err
-	})
-	must.Do(t, err)
-	return out
+	return archivetest.Tree(t, dir)
 }
 
 func names(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

@@ -18,7 +18,7 @@ import (
 // raw is an archive of one stored file without a descriptor, so that both headers have all numbers.
 func raw(t testing.TB, extra []byte) []byte {
 	t.Helper()
-	return pack(t, member{name: "name", stored: true, header: func(h *zip.FileHeader) { h.Extra = extra }})
+	return pack(t, member{Name: "name", Stored: true, Header: func(h *zip.FileHeader) { h.Extra = extra }})
 }
 
 // field is an extra field.
@@ -78,7 +78,7 @@ func TestTwoReadersOfExtras(t *testing.T) {
 	t.Parallel()
 	const crc = "\x01\x00\x00\x00\x00" // version 1, and an unused CRC
 	content := strings.Repeat("content ", 100)
-	plain := settled(pack(t, member{name: "name", content: content}))
+	plain := settled(pack(t, member{Name: "name", Content: content}))
 	h := headers(plain)[0]
 	le := binary.LittleEndian
 	packed, size := uint64(le.Uint32(plain[h+20:])), uint64(le.Uint32(plain[h+24:]))
@@ -128,7 +128,7 @@ func TestTwoReadersOfExtras(t *testing.T) {
 // TestTwoOffsets: two offsets of the header before the content are refused.
 func TestTwoOffsets(t *testing.T) {
 	t.Parallel()
-	data := settled(pack(t, member{name: "evil", stored: true}, member{name: "name", stored: true}))
+	data := settled(pack(t, member{Name: "evil", Stored: true}, member{Name: "name", Stored: true}))
 	hs := headers(data)
 	offset := func(at uint64) []byte { return field(1, string(binary.LittleEndian.AppendUint64(nil, at))) }
 	first, second := uint64(0), uint64(binary.LittleEndian.Uint32(data[hs[1]+42:]))

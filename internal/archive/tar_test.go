@@ -3,7 +3,6 @@ package archive_test
 import (
 	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -22,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/archivetest"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/must"
 )
@@ -74,16 +74,6 @@ func roll(t testing.TB, items ...item) []byte {
 	return buf.Bytes()
 }
 
-// zipped compresses data with gzip.
-func zipped(t testing.TB, data []byte) []byte {
-	t.Helper()
-	var buf bytes.Buffer
-	zw := gzip.NewWriter(&buf)
-	must.Get(zw.Write(data))(t)
-	must.Do(t, zw.Close())
-	return buf.Bytes()
-}
-
 // untar unpacks data into a new directory and returns its path.
 func untar(t testing.TB, data []byte, o archive.Options) (string, []archive.File, error) {
 	t.Helper()
@@ -113,7 +103,7 @@ func TestUnpackTar(t *testing.T) {
 		item{Header: tar.Header{Name: long, Format: tar.FormatGNU}, content: "GNU"},
 		item{Header: tar.Header{Name: unicode, Format: tar.FormatPAX}, content: "PAX"},
 	)
-	dir, list, err := untar(t, zipped(t, data), archive.Options{})
+	dir, list, err := untar(t, archivetest.Gzip(t, data), archive.Options{})
 	must.Do(t, err)
 	want := map[string]string{
 		"bin": "program", "docs/a/b.md": strings.Repeat("text ", 100_000), "empty": "", "odd": "x",
@@ -229,7 +219,7 @@ func TestUnpackTarRefuses(t *testing.T) {
 			outside := t.TempDir()
 			dir := filepath.Join(outside, "a", "b")
 			must.Do(t, os.MkdirAll(dir, 0o755))
-			data := zipped(t, roll(t, items...))
+			data := archivetest.Gzip(t, roll(t, items...))
 			_, err := untarInto(t, dir, bytes.NewReader(data), archive.FormatTarGzip, archive.Options{})
 			if !errors.Is(err, fault.ErrArchive) {
 				t.Errorf("error %v, want ErrArchive", err)
@@ -262,7 +252,7 @@ func TestOmit(t *testing.T) {
 		return omit
 	}}
 
-	dir, list, err := untar(t, zipped(t, roll(t,
+	dir, list, err := untar(t, archivetest.Gzip(t, roll(t,
 		regular("main.tf", "x"), special(tar.TypeSymlink, "out", "/etc/passwd"), regular(".git/config", "x"), regular("link/inner", "y"),
 	)), o)
 	must.Do(t, err)
@@ -274,8 +264,9 @@ func TestOmit(t *testing.T) {
 	}
 
 	omitted = nil
-	data := pack(t, member{name: "main.tf", content: "x"},
-		member{name: "out", content: "/etc/passwd", mode: 0o777 | fs.ModeSymlink}, member{name: ".git/config", content: "x"}, member{name: "link/inner", content: "y"})
+	data := pack(t, member{Name: "main.tf", Content: "x"},
+		member{Name: "out", Content: "/etc/passwd", Mode: 0o777 | fs.ModeSymlink},
+		member{Name: ".git/config", Content: "x"}, member{Name: "link/inner", Content: "y"})
 	if _, err := open(data, archive.Options{}); !errors.Is(err, archive.ErrLink) {
 		t.Errorf("zip: %v, want ErrLink", err)
 	}
@@ -294,7 +285,7 @@ func TestOmit(t *testing.T) {
 		{special(tar.TypeSymlink, "../a", "b")},
 		{regular("a", ""), special(tar.TypeLink, "b", "a")},
 	} {
-		if _, _, err := untar(t, zipped(t, roll(t, items...)), o); !errors.Is(err, fault.ErrArchive) {
+		if _, _, err := untar(t, archivetest.Gzip(t, roll(t, items...)), o); !errors.Is(err, fault.ErrArchive) {
 			t.Errorf("error %v, want %v", err, fault.ErrArchive)
 		}
 	}
@@ -310,9 +301,9 @@ func TestTarDirectorySizes(t *testing.T) {
 		dir, file := item{Header: tar.Header{Name: "d/"}}, regular("f", strings.Repeat("x", content))
 		if pax, ok := strings.CutPrefix(size, "pax "); ok {
 			dir.PAXRecords = map[string]string{"SIZE": pax} // the writer has its own for "size"
-			return zipped(t, bytes.Replace(roll(t, dir, file), []byte("SIZE="), []byte("size="), 1))
+			return archivetest.Gzip(t, bytes.Replace(roll(t, dir, file), []byte("SIZE="), []byte("size="), 1))
 		}
-		return zipped(t, resize(roll(t, dir, file), size))
+		return archivetest.Gzip(t, resize(roll(t, dir, file), size))
 	}
 	limits := archive.Limits{Unpacked: 1000}
 	for size, ok := range map[string]bool{
@@ -362,9 +353,9 @@ func TestTarBombs(t *testing.T) {
 	}
 	for name, data := range map[string][]byte{
 		"one gigabyte in 850 bytes": fixture(t, "bomb.bz2"),
-		"content":                   zipped(t, roll(t, regular("zeros", string(make([]byte, 20<<20))))),
-		"headers":                   zipped(t, roll(t, headers...)),
-		"padding":                   zipped(t, append(roll(t, regular("a", "")), make([]byte, 20<<20)...)),
+		"content":                   archivetest.Gzip(t, roll(t, regular("zeros", string(make([]byte, 20<<20))))),
+		"headers":                   archivetest.Gzip(t, roll(t, headers...)),
+		"padding":                   archivetest.Gzip(t, append(roll(t, regular("a", "")), make([]byte, 20<<20)...)),
 		"dictionary":                fixture(t, "dictionary.xz"),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -385,13 +376,13 @@ func TestTarBombs(t *testing.T) {
 func TestDamagedTar(t *testing.T) {
 	t.Parallel()
 	plain := roll(t, regular("a", strings.Repeat("first ", 5000)), regular("b", "second"))
-	good := zipped(t, plain)
+	good := archivetest.Gzip(t, plain)
 	flip := func(data []byte, at int) []byte {
 		return patch(data, func(b []byte) { b[at] ^= 0x10 })
 	}
 	tests := map[string][]byte{
-		"no tar inside":       zipped(t, []byte(strings.Repeat("this is text ", 100))),
-		"nothing inside":      zipped(t, nil),
+		"no tar inside":       archivetest.Gzip(t, []byte(strings.Repeat("this is text ", 100))),
+		"nothing inside":      archivetest.Gzip(t, nil),
 		"only a header":       good[:10],
 		"cut":                 good[:len(good)/2],
 		"cut at the end":      good[:len(good)-1],
@@ -399,10 +390,10 @@ func TestDamagedTar(t *testing.T) {
 		"wrong length":        flip(good, len(good)-2),
 		"other data behind":   append(bytes.Clone(good), "trailing"...),
 		"a second member":     append(bytes.Clone(good), good...),
-		"header of the tar":   zipped(t, flip(plain, 3)),
-		"cut within a header": zipped(t, plain[:100]),
-		"cut within content":  zipped(t, plain[:2000]),
-		"text behind the end": zipped(t, append(bytes.Clone(plain), strings.Repeat("#", 512)...)),
+		"header of the tar":   archivetest.Gzip(t, flip(plain, 3)),
+		"cut within a header": archivetest.Gzip(t, plain[:100]),
+		"cut within content":  archivetest.Gzip(t, plain[:2000]),
+		"text behind the end": archivetest.Gzip(t, append(bytes.Clone(plain), strings.Repeat("#", 512)...)),
 	}
 	for _, name := range []string{"crc64.tar.xz", "crc32.tar.xz", "sha256.tar.xz", "blocks.tar.xz", "plain.tar.bz2", "streams.tar.xz"} {
 		data := fixture(t, name)
@@ -457,7 +448,7 @@ func FuzzUnpackTar(f *testing.F) {
 	for _, name := range []string{"plain.tar.gz", "plain.tar.bz2", "crc64.tar.xz", "blocks.tar.xz", "streams.tar.xz", "dictionary.xz"} {
 		f.Add(fixture(f, name))
 	}
-	f.Add(zipped(f, roll(f, regular("a/b", "x"), special(tar.TypeSymlink, "l", ".."))))
+	f.Add(archivetest.Gzip(f, roll(f, regular("a/b", "x"), special(tar.TypeSymlink, "l", ".."))))
 	limits := archive.Limits{Unpacked: 1 << 20, Entries: 100}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		format := archive.Sniff(data)
@@ -494,7 +485,7 @@ func FuzzTarHeaders(f *testing.F) {
 		if len(data) > 1<<16 {
 			return
 		}
-		dir, list, err := untar(t, zipped(t, data), archive.Options{Limits: limits})
+		dir, list, err := untar(t, archivetest.Gzip(t, data), archive.Options{Limits: limits})
 		if err != nil {
 			known(t, err)
 			return

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/archivetest"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/must"
 )
@@ -92,7 +93,7 @@ func TestZipEndsWithItsContext(t *testing.T) {
 	bomb := zeros(t, 8)
 	var many []member
 	for i := range 3000 {
-		many = append(many, member{name: fmt.Sprintf("%0200d", i), stored: true})
+		many = append(many, member{Name: fmt.Sprintf("%0200d", i), Stored: true})
 	}
 	names := pack(t, many...)
 	root := openRoot(t, t.TempDir())
@@ -139,7 +140,7 @@ func TestZipEndsWithItsContext(t *testing.T) {
 
 // stuffed is a zip with a file with this deflated content.
 func stuffed(t testing.TB, deflated string) []byte {
-	return patch(pack(t, member{name: "a", content: deflated, stored: true}), func(b []byte) {
+	return patch(pack(t, member{Name: "a", Content: deflated, Stored: true}), func(b []byte) {
 		put16(b[8:], 8)
 		put16(b[headers(b)[0]+10:], 8)
 	})
@@ -172,7 +173,7 @@ func repeated(t testing.TB, stream string, n int) []byte {
 func TestTarEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	one := fixture(t, "plain.tar.bz2")
-	large := zipped(t, roll(t, regular("a", string(make([]byte, 8<<20)))))
+	large := archivetest.Gzip(t, roll(t, regular("a", string(make([]byte, 8<<20)))))
 	for name, test := range map[string]struct {
 		data []byte
 		at   int
@@ -181,7 +182,7 @@ func TestTarEndsWithItsContext(t *testing.T) {
 		"file":          {large, len(large) / 2},
 		"padding":       {append(bytes.Clone(one), repeated(t, zerosBzip2, 20_000)...), len(one) + 100},
 		"empty streams": {append(bytes.Clone(one), repeated(t, emptyBzip2, 20_000)...), len(one) + 200_000},
-		"empty members": {append(zipped(t, roll(t, regulars("a")...)), bytes.Repeat(zipped(t, nil), 20_000)...), 300_000},
+		"empty members": {append(archivetest.Gzip(t, roll(t, regulars("a")...)), bytes.Repeat(archivetest.Gzip(t, nil), 20_000)...), 300_000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -200,7 +201,7 @@ func TestTarPadding(t *testing.T) {
 	const most = 4 << 20
 	data := roll(t, regulars("a")...)
 	for n, want := range map[int]error{0: nil, most: nil, most + 1: fault.ErrTooLarge} {
-		_, list, err := untar(t, zipped(t, append(bytes.Clone(data), make([]byte, n)...)), archive.Options{})
+		_, list, err := untar(t, archivetest.Gzip(t, append(bytes.Clone(data), make([]byte, n)...)), archive.Options{})
 		if !errors.Is(err, want) || want == nil && len(list) != 1 {
 			t.Errorf("%d bytes: %v, %v, want %v", n, list, err, want)
 		}
@@ -224,22 +225,22 @@ func TestNamesTogether(t *testing.T) {
 		var members []member
 		var items []item
 		add := func(name string) {
-			members = append(members, member{name: name, stored: true})
+			members = append(members, member{Name: name, Stored: true})
 			items = append(items, regular(name, ""))
 		}
 		for i := range 1025 {
 			add(dir + fmt.Sprintf("%0255d", i)) // 1,023 bytes
 		}
 		add(strings.Repeat("x", last))
-		return pack(t, members...), zipped(t, roll(t, items...))
+		return pack(t, members...), archivetest.Gzip(t, roll(t, items...))
 	}
 	for last, want := range map[int]error{1: nil, 2: fault.ErrTooLarge} {
 		zip, tar := build(last)
 		if _, err := open(zip, archive.Options{Limits: limits}); !errors.Is(err, want) {
-			t.Errorf("zip, %d bytes in the last name: %v, want %v", last, err, want)
+			t.Errorf("zip, %d bytes in the last Name: %v, want %v", last, err, want)
 		}
 		if _, _, err := untar(t, tar, archive.Options{Limits: limits}); !errors.Is(err, want) {
-			t.Errorf("tar, %d bytes in the last name: %v, want %v", last, err, want)
+			t.Errorf("tar, %d bytes in the last Name: %v, want %v", last, err, want)
 		}
 	}
 }

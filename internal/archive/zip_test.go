@@ -22,6 +22,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/archivetest"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/must"
 )
@@ -29,14 +30,14 @@ import (
 func TestUnpack(t *testing.T) {
 	t.Parallel()
 	data := pack(t,
-		member{name: "bin", content: "program", mode: 0o755},
-		member{name: "docs/"},
-		member{name: "docs/a/b.md", content: strings.Repeat("text ", 100_000)},
-		member{name: "docs/a/"}, // after what is in it
-		member{name: "plain", content: "stored", stored: true},
-		member{name: "empty"},
-		member{name: "odd", content: "x", mode: 0o777 | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky},
-		member{name: "readonly", content: "r", mode: 0o400},
+		member{Name: "bin", Content: "program", Mode: 0o755},
+		member{Name: "docs/"},
+		member{Name: "docs/a/b.md", Content: strings.Repeat("text ", 100_000)},
+		member{Name: "docs/a/"}, // after what is in it
+		member{Name: "plain", Content: "stored", Stored: true},
+		member{Name: "empty"},
+		member{Name: "odd", Content: "x", Mode: 0o777 | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky},
+		member{Name: "readonly", Content: "r", Mode: 0o400},
 	)
 	dir, list, err := unpack(t, data, archive.Limits{})
 	must.Do(t, err)
@@ -65,11 +66,11 @@ func TestUnpackModes(t *testing.T) {
 		t.Skip("skipped: Windows has no mode bits")
 	}
 	dir, _, err := unpack(t, pack(t,
-		member{name: "setuid", mode: 0o777 | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky},
-		member{name: "readonly", mode: 0o400},
-		member{name: "worldwritable", mode: 0o666},
-		member{name: "groupexec", mode: 0o010},
-		member{name: "dir/", mode: 0o700 | fs.ModeDir},
+		member{Name: "setuid", Mode: 0o777 | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky},
+		member{Name: "readonly", Mode: 0o400},
+		member{Name: "worldwritable", Mode: 0o666},
+		member{Name: "groupexec", Mode: 0o010},
+		member{Name: "dir/", Mode: 0o700 | fs.ModeDir},
 	), archive.Limits{})
 	must.Do(t, err)
 	// The umask of the test may remove bits.
@@ -87,7 +88,7 @@ func TestUnpackModes(t *testing.T) {
 func TestUnpackPlanted(t *testing.T) {
 	t.Parallel()
 	data := pack(t, files("bin", "dir/file")...)
-	rolled := zipped(t, roll(t, regulars("bin", "dir/file")...))
+	rolled := archivetest.Gzip(t, roll(t, regulars("bin", "dir/file")...))
 	for name, plant := range map[string]func(dir, outside string) error{
 		"file":             func(dir, _ string) error { return os.WriteFile(filepath.Join(dir, "bin"), nil, 0o644) },
 		"directory":        func(dir, _ string) error { return os.Mkdir(filepath.Join(dir, "bin"), 0o755) },
@@ -122,18 +123,18 @@ func TestUnpackPlanted(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	link := func(target string) member {
-		return member{name: "link", content: target, mode: 0o777 | fs.ModeSymlink}
+		return member{Name: "link", Content: target, Mode: 0o777 | fs.ModeSymlink}
 	}
 	for name, members := range map[string][]member{
 		"symbolic link":        {link("target")},
 		"link out":             {link("../../etc/passwd")},
-		"entry through a link": {link("/etc"), {name: "link/passwd"}},
-		"device":               {{name: "dev", mode: fs.ModeDevice | 0o666}},
-		"character device":     {{name: "dev", mode: fs.ModeDevice | fs.ModeCharDevice | 0o666}},
-		"pipe":                 {{name: "pipe", mode: fs.ModeNamedPipe | 0o666}},
-		"socket":               {{name: "sock", mode: fs.ModeSocket | 0o666}},
-		"directory by mode":    {{name: "dir", mode: fs.ModeDir | 0o755}},
-		"encrypted":            {{name: "a", header: func(h *zip.FileHeader) { h.Flags |= 1 }}},
+		"entry through a link": {link("/etc"), {Name: "link/passwd"}},
+		"device":               {{Name: "dev", Mode: fs.ModeDevice | 0o666}},
+		"character device":     {{Name: "dev", Mode: fs.ModeDevice | fs.ModeCharDevice | 0o666}},
+		"pipe":                 {{Name: "pipe", Mode: fs.ModeNamedPipe | 0o666}},
+		"socket":               {{Name: "sock", Mode: fs.ModeSocket | 0o666}},
+		"directory by mode":    {{Name: "dir", Mode: fs.ModeDir | 0o755}},
+		"encrypted":            {{Name: "a", Header: func(h *zip.FileHeader) { h.Flags |= 1 }}},
 		"twice":                files("a", "b", "a"),
 		"directory twice":      files2("d/", "d/"),
 		"file and directory":   files2("a", "a/"),
@@ -176,7 +177,7 @@ func TestRefused(t *testing.T) {
 func files2(names ...string) []member {
 	var out []member
 	for _, name := range names {
-		out = append(out, member{name: name})
+		out = append(out, member{Name: name})
 	}
 	return out
 }
@@ -240,7 +241,7 @@ func TestCollisions(t *testing.T) {
 				continue
 			}
 			tried++
-			data := pack(t, member{name: name, stored: true}, member{name: other, stored: true})
+			data := pack(t, member{Name: name, Stored: true}, member{Name: other, Stored: true})
 			if _, err := open(data, archive.Options{}); !errors.Is(err, fault.ErrArchive) {
 				t.Errorf("%+q and %+q: %v, want ErrArchive", name, other, err)
 			}
@@ -261,7 +262,7 @@ func TestBadNames(t *testing.T) {
 		"a.", "a ", "a./b", "a /b", "...", "a/ ", strings.Repeat("n", 256), "a/" + strings.Repeat("é", 128),
 		"a\x00b", "a\nb", "a\x1bb", "a\x7f", "a\u0085", "\xff", "a\xc3",
 	} {
-		refused(t, pack(t, member{name: "first", content: "x"}, member{name: name}), archive.Limits{}, fault.ErrArchive)
+		refused(t, pack(t, member{Name: "first", Content: "x"}, member{Name: name}), archive.Limits{}, fault.ErrArchive)
 	}
 }
 
@@ -278,7 +279,8 @@ func TestLimits(t *testing.T) {
 		{"entries", three, archive.Limits{Entries: 3}, archive.Limits{Entries: 2}},
 		{"implied directories", files("a/b/c/d", "a/b/e"), archive.Limits{Entries: 5}, archive.Limits{Entries: 4}}, // 2 files, 3 directories
 		{"name", files(strings.Repeat("n", 200)), archive.Limits{NameLen: 200}, archive.Limits{NameLen: 199}},
-		{"content", []member{{name: "a", content: strings.Repeat("x", 600)}, {name: "b", content: strings.Repeat("y", 400)}}, archive.Limits{Unpacked: 1000}, archive.Limits{Unpacked: 999}},
+		{"content", []member{{Name: "a", Content: strings.Repeat("x", 600)}, {Name: "b", Content: strings.Repeat("y", 400)}},
+			archive.Limits{Unpacked: 1000}, archive.Limits{Unpacked: 999}},
 		{"archive", three, archive.Limits{}, archive.Limits{}}, // set below
 		{"none", three, archive.Limits{Package: -1, Unpacked: -1, Entries: -1, NameLen: -1}, archive.Limits{Entries: 1}},
 	} {
@@ -286,9 +288,9 @@ func TestLimits(t *testing.T) {
 			t.Parallel()
 			var items []item
 			for _, m := range tt.content {
-				items = append(items, regular(m.name, m.content))
+				items = append(items, regular(m.Name, m.Content))
 			}
-			zip, tar, fits, tooSmall := pack(t, tt.content...), zipped(t, roll(t, items...)), tt.fits, tt.tooSmall
+			zip, tar, fits, tooSmall := pack(t, tt.content...), archivetest.Gzip(t, roll(t, items...)), tt.fits, tt.tooSmall
 			limit := func(size int) {
 				if tt.name == "archive" {
 					fits.Package, tooSmall.Package = int64(size), int64(size)-1
@@ -322,7 +324,7 @@ func TestEffective(t *testing.T) {
 // TestBomb: a zip with more content than announced costs no more than announced.
 func TestBomb(t *testing.T) {
 	t.Parallel()
-	data := pack(t, member{name: "zeros", content: string(make([]byte, 20<<20))})
+	data := pack(t, member{Name: "zeros", Content: string(make([]byte, 20<<20))})
 	if len(data) > 64<<10 {
 		t.Fatalf("the bomb has %d bytes", len(data))
 	}
@@ -340,7 +342,7 @@ func TestBomb(t *testing.T) {
 func TestReaderErrorIsPassedOn(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("disk on fire")
-	data := pack(t, member{name: "a", content: strings.Repeat("stored", 100), stored: true})
+	data := pack(t, member{Name: "a", Content: strings.Repeat("stored", 100), Stored: true})
 	r := &failing{ReaderAt: bytes.NewReader(data), err: broken}
 	z := must.Get(archive.OpenZip(t.Context(), r, int64(len(data)), archive.Options{}))(t)
 	r.fail = true
@@ -387,7 +389,7 @@ func program(n int) string {
 func BenchmarkHash(b *testing.B) {
 	content := program(40 << 20)
 	for name, stored := range map[string]bool{"deflated": false, "stored": true} {
-		data := pack(b, member{name: "terraform-provider-x", content: content, mode: 0o755, stored: stored})
+		data := pack(b, member{Name: "terraform-provider-x", Content: content, Mode: 0o755, Stored: stored})
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(content)))
@@ -402,7 +404,7 @@ func BenchmarkHash(b *testing.B) {
 // BenchmarkUnpack writes to a temporary directory; memory must not grow with size.
 func BenchmarkUnpack(b *testing.B) {
 	for _, size := range []int{1 << 20, 64 << 20} {
-		data := pack(b, member{name: "terraform-provider-x", content: program(size), mode: 0o755})
+		data := pack(b, member{Name: "terraform-provider-x", Content: program(size), Mode: 0o755})
 		b.Run(fmt.Sprintf("%dMiB", size>>20), func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(size))

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/archivetest"
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/internal/must"
@@ -567,7 +568,7 @@ func TestDiskFull(t *testing.T) {
 		small.install(t, d, install.Options{})
 		for name, p := range map[string]regtest.Provider{
 			"archive": {Version: "2.0.0", Size: 300_000},
-			"content": {Version: "3.0.0", Zip: zipOf(t, entry{name: program, content: string(make([]byte, 300_000))})},
+			"content": {Version: "3.0.0", Zip: archivetest.Zip(t, entry{Name: program, Content: string(make([]byte, 300_000))})},
 		} {
 			large := newOffer(t, p)
 			done, err := d.Install(t.Context(), large.src, large.pkg, install.Options{})

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/archivetest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
@@ -521,7 +522,7 @@ func TestFailuresAreIndependent(t *testing.T) {
 func TestNoExecutable(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 0)
-	s.AddProvider(regtest.Provider{Address: "acme/p0", Zip: zipOf(t, entry{name: "terraform-provider-other_v1.0.0"})})
+	s.AddProvider(regtest.Provider{Address: "acme/p0", Zip: archivetest.Zip(t, entry{Name: "terraform-provider-other_v1.0.0"})})
 	s.want[numbered(0)] = addrs.ProviderConstraint{}
 	result, err := s.in.Ensure(t.Context(), s.want, nil)
 	if !errors.Is(err, install.ErrNoExecutable) || result.Lock.Len() != 0 || only(t, result).Dir != "" {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/archivetest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
@@ -422,7 +423,7 @@ func TestLockSameContent(t *testing.T) {
 func TestLockSameArchive(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 0)
-	zip := zipOf(t, entry{name: "terraform-provider-p0_v1.1.0", content: "runs everywhere"})
+	zip := archivetest.Zip(t, entry{Name: "terraform-provider-p0_v1.1.0", Content: "runs everywhere"})
 	s.AddProvider(regtest.Provider{Address: "acme/p0", Version: "1.1.0", Platforms: inText(platformsOf), Zip: zip})
 	s.want[numbered(0)] = addrs.ProviderConstraint{}
 	s.in.Hashes, s.in.LockPlatforms = &hashMemory{}, platformsOf[:2]

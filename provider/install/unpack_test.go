@@ -1,11 +1,9 @@
 package install_test
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"hash/crc32"
 	"io"
@@ -19,6 +17,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/archivetest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
@@ -51,7 +50,8 @@ var anyPackage = provider.Package{Provider: alpha, Version: v1, Platform: linux,
 // directory.
 func TestUnpacksAhead(t *testing.T) {
 	t.Parallel()
-	data := zipOf(t, entry{name: program, content: strings.Repeat("program", 1000), mode: 0o755}, entry{name: "docs/a.txt", content: "text"})
+	data := archivetest.Zip(t, entry{Name: program, Content: strings.Repeat("program", 1000), Mode: 0o755},
+		entry{Name: "docs/a.txt", Content: "text"})
 	d := newDir(t)
 	early := staged(d, "docs/a.txt")
 	const end = 150 // bytes of the directory of the archive
@@ -68,8 +68,9 @@ func TestUnpacksAhead(t *testing.T) {
 // dropped.
 func TestAheadOfAnother(t *testing.T) {
 	t.Parallel()
-	good := zipOf(t, entry{name: program, content: "program", mode: 0o755}, entry{name: "docs/a.txt", content: "text"})
-	evil := zipOf(t, entry{name: program, content: "evil"}, entry{name: "evil/x", content: strings.Repeat("evil", 100)}, entry{name: "docs/a.txt"})
+	good := archivetest.Zip(t, entry{Name: program, Content: "program", Mode: 0o755}, entry{Name: "docs/a.txt", Content: "text"})
+	evil := archivetest.Zip(t, entry{Name: program, Content: "evil"}, entry{Name: "evil/x", Content: strings.Repeat("evil", 100)},
+		entry{Name: "docs/a.txt"})
 	changed := reader(func([]byte) (int, error) { return 0, provider.ErrChanged })
 	for name, bodies := range map[string][]io.Reader{
 		"changed at once":    {changed, bytes.NewReader(good)},
@@ -92,7 +93,8 @@ func TestAheadOfAnother(t *testing.T) {
 // TestInflatesLater: content that is much larger than its archive is written when the archive is accepted.
 func TestInflatesLater(t *testing.T) {
 	t.Parallel()
-	data := zipOf(t, entry{name: program, content: strings.Repeat("\x00", 8<<20), mode: 0o755}, entry{name: "docs/a.txt", content: "text"})
+	data := archivetest.Zip(t, entry{Name: program, Content: strings.Repeat("\x00", 8<<20), Mode: 0o755},
+		entry{Name: "docs/a.txt", Content: "text"})
 	d := newDir(t)
 	other := verify.Policy{Accept: []checksum.Hash{zhOf(data[1:])}}
 	if done, err := d.Install(t.Context(), &scripted{[]io.Reader{bytes.NewReader(data)}}, &anyPackage, install.Options{Policy: other}); !errors.Is(err, verify.ErrNotAccepted) {
@@ -109,8 +111,8 @@ func TestInflatesLater(t *testing.T) {
 // refused, and the unpacked files are removed.
 func TestAheadOfHidden(t *testing.T) {
 	t.Parallel()
-	good := zipOf(t, entry{name: program, content: "program", mode: 0o755})
-	evil := zipOf(t, entry{name: program, content: "evil"}, entry{name: "evil/x", content: strings.Repeat("evil", 100)})
+	good := archivetest.Zip(t, entry{Name: program, Content: "program", Mode: 0o755})
+	evil := archivetest.Zip(t, entry{Name: program, Content: "evil"}, entry{Name: "evil/x", Content: strings.Repeat("evil", 100)})
 	evil = evil[:bytes.Index(evil, []byte("PK\x01\x02"))]
 	data := append(bytes.Clone(evil), good...)
 	directory := data[len(evil)+bytes.Index(good, []byte("PK\x01\x02")):]
@@ -136,9 +138,9 @@ func TestAheadOfForged(t *testing.T) {
 	content := []byte("a program that does what it says....")
 	evil := []byte("evil, with the same checksum....")
 	stored := func(content []byte) []byte {
-		return zipOf(t, entry{name: program, content: string(content), stored: true}, entry{name: "second", content: "second", stored: true})
+		return archivetest.Zip(t, entry{Name: program, Content: string(content), Raw: true}, entry{Name: "second", Content: "second", Raw: true})
 	}
-	good, forged := stored(content), stored(forge(evil, crc32.ChecksumIEEE(content)))
+	good, forged := stored(content), stored(archivetest.Forge(evil, crc32.ChecksumIEEE(content)))
 	if len(good) != len(forged) {
 		t.Fatal("the archives are not alike")
 	}
@@ -182,65 +184,23 @@ func waitFor(t *testing.T, pattern, content string) {
 
 func zhOf(data []byte) checksum.Hash { return checksum.ZHSum(sha256.Sum256(data)) }
 
-// forge appends four bytes that give data this CRC-32.
-func forge(data []byte, sum uint32) []byte {
-	state := ^sum
-	for range 4 {
-		for i, entry := range crc32.IEEETable {
-			if entry>>24 == state>>24 {
-				state = (state^entry)<<8 | uint32(i)
-				break
-			}
-		}
-	}
-	return binary.LittleEndian.AppendUint32(data, state^^crc32.ChecksumIEEE(data))
-}
-
-// entry is an entry of an archive.
-type entry struct {
-	name, content string
-	mode          fs.FileMode // zero as in an archive made on Windows
-	stored        bool        // with sizes and CRC-32 before the content
-}
-
-func zipOf(t testing.TB, entries ...entry) []byte {
-	t.Helper()
-	var out bytes.Buffer
-	z := zip.NewWriter(&out)
-	for _, e := range entries {
-		h := &zip.FileHeader{Name: e.name, Method: zip.Deflate}
-		if strings.HasSuffix(e.name, "/") {
-			h.Method = zip.Store
-		}
-		if e.mode != 0 {
-			h.SetMode(e.mode)
-		}
-		create := z.CreateHeader
-		if e.stored {
-			h.Method, h.CRC32, h.CompressedSize64, h.UncompressedSize64 = zip.Store, crc32.ChecksumIEEE([]byte(e.content)), uint64(len(e.content)), uint64(len(e.content))
-			create = z.CreateRaw
-		}
-		must.Get(io.WriteString(must.Get(create(h))(t), e.content))(t)
-	}
-	must.Do(t, z.Close())
-	return out.Bytes()
-}
+type entry = archivetest.Entry
 
 // TestHostileArchives: correctly signed but unsafe archives are refused, and no file is left inside
 // or outside of the plugin directory. internal/archive.TestRefused has all kinds.
 func TestHostileArchives(t *testing.T) {
 	t.Parallel()
-	good := entry{name: program, content: "program", mode: 0o755}
-	bomb := entry{name: "zeros", content: strings.Repeat("\x00", 1<<20)}
-	one := zipOf(t, good)
+	good := entry{Name: program, Content: "program", Mode: 0o755}
+	bomb := entry{Name: "zeros", Content: strings.Repeat("\x00", 1<<20)}
+	one := archivetest.Zip(t, good)
 	for name, c := range map[string]struct {
 		zip  []byte
 		want error
 	}{
-		"traversal":       {zipOf(t, good, entry{name: "../../escaped"}), checksum.ErrArchive},
-		"symbolic link":   {zipOf(t, good, entry{name: "link", content: "/etc", mode: fs.ModeSymlink | 0o777}), checksum.ErrArchive},
+		"traversal":       {archivetest.Zip(t, good, entry{Name: "../../escaped"}), checksum.ErrArchive},
+		"symbolic link":   {archivetest.Zip(t, good, entry{Name: "link", Content: "/etc", Mode: fs.ModeSymlink | 0o777}), checksum.ErrArchive},
 		"damaged content": {bytes.Replace(one, []byte("PK\x03\x04"), []byte("PK\x03\x05"), 1), checksum.ErrArchive},
-		"bomb":            {zipOf(t, good, bomb), failure.ErrTooLarge},
+		"bomb":            {archivetest.Zip(t, good, bomb), failure.ErrTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -272,13 +232,13 @@ func TestModes(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		return // no such modes
 	}
-	o := newOffer(t, regtest.Provider{Zip: zipOf(t,
-		entry{name: program, content: "program"},
-		entry{name: "setuid", mode: fs.ModeSetuid | 0o777},
-		entry{name: "secret", mode: 0o600},
-		entry{name: "none/"},
-		entry{name: "terraform-provider-alpha/x", content: "not a program"},
-		entry{name: "terraform-provider-alpha_x/x", content: "not a program"},
+	o := newOffer(t, regtest.Provider{Zip: archivetest.Zip(t,
+		entry{Name: program, Content: "program"},
+		entry{Name: "setuid", Mode: fs.ModeSetuid | 0o777},
+		entry{Name: "secret", Mode: 0o600},
+		entry{Name: "none/"},
+		entry{Name: "terraform-provider-alpha/x", Content: "not a program"},
+		entry{Name: "terraform-provider-alpha_x/x", Content: "not a program"},
 	)})
 	done := o.install(t, newDir(t), install.Options{})
 	placed := must.Get(newDir(t).Place(t.Context(), done, true))(t)
