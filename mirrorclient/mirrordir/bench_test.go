@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -12,11 +11,11 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
@@ -153,53 +152,28 @@ func peak(t *testing.T, size int64) int64 {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: names(three[:1]), Size: size}).Sums()
 	m, _ := newMirror(t)
-	var most atomic.Int64
-	src := &watched{Source: client(reg), look: func() {
+	var most, next int64
+	src := mirrortest.WatchedSource{Source: client(reg), Read: func(_ context.Context, total int, err error) {
+		if int64(total) < next && err == nil {
+			return
+		}
+		next = int64(total) + 1<<20 // once for each megabyte
 		var stats runtime.MemStats
 		runtime.ReadMemStats(&stats)
-		most.Store(max(most.Load(), int64(stats.HeapInuse)))
+		most = max(most, int64(stats.HeapInuse))
 	}}
 	runtime.GC()
 	mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{})
-	return most.Load()
-}
-
-// watched is a source that calls a function after each megabyte.
-type watched struct {
-	provider.Source
-	look func()
-}
-
-func (w *watched) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
-	body, err := w.Source.Open(ctx, pkg)
-	if err == nil {
-		body.ReadCloser = &watchedBody{body.ReadCloser, w.look, 0}
-	}
-	return body, err
-}
-
-type watchedBody struct {
-	io.ReadCloser
-	look func()
-	n    int
-}
-
-func (w *watchedBody) Read(p []byte) (int, error) {
-	n, err := w.ReadCloser.Read(p)
-	if w.n += n; w.n > 1<<20 || err != nil {
-		w.n = 0
-		w.look()
-	}
-	return n, err
+	return most
 }
 
 // BenchmarkAddManyAgain adds existing packages of a provider with many versions. The time for one
-// does not grow with their number. "listed" is the number of listed names for each archive.
+// does not grow with their number.
 func BenchmarkAddManyAgain(b *testing.B) {
 	for _, n := range []int{100, 400} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			reg, all := manyVersions(n)
-			full, c := another(b, reg, all), &counted{}
+			full := another(b, reg, all)
 			local, dir := newMirror(b)
 			for name, content := range full.Content {
 				write(b, dir, name, content)
@@ -217,11 +191,9 @@ func BenchmarkAddManyAgain(b *testing.B) {
 			}
 			b.Run("directory", func(b *testing.B) { measure(b, local.Storage) })
 			b.Run("bucket", func(b *testing.B) {
-				c.Storage = full
+				c := count(full)
 				measure(b, c)
-				_, listed, opens := c.reset()
-				b.ReportMetric(float64(listed)/float64(b.N)/float64(3*n), "listed/archive")
-				b.ReportMetric(float64(opens)/float64(b.N)/float64(3*n), "opened/archive")
+				b.ReportMetric(float64(c.opens.Load())/float64(b.N)/float64(3*n), "opened/archive")
 			})
 		})
 	}

@@ -1,10 +1,8 @@
 package mirrordir_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/verify"
@@ -25,83 +24,41 @@ import (
 
 var errDead = errors.New("the process is dead")
 
-// mortal is a directory for a process that dies: after some changes all calls fail. It records the
-// changes.
-type mortal struct {
-	mirrordir.Storage
-	mirrordir.Locker
-	mu    sync.Mutex
-	left  int
-	steps []string
-}
-
-// step reports whether the process may make a change.
-func (m *mortal) step(what, name string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.left--; m.left < 0 {
-		return errDead
-	}
-	kind := "document"
-	switch {
-	case strings.HasSuffix(name, ".zip"):
-		kind = "archive"
-	case strings.HasSuffix(name, ".record.json"):
-		kind = "record"
-	case path.Base(name) == "index.json":
-		kind = "index"
-	}
-	m.steps = append(m.steps, what+" "+kind)
-	return nil
-}
-
-func (m *mortal) alive() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.left < 0 {
-		return errDead
-	}
-	return nil
-}
-
-func (m *mortal) Open(ctx context.Context, name string) (*mirrordir.Object, error) {
-	if err := m.alive(); err != nil {
-		return nil, err
-	}
-	return m.Storage.Open(ctx, name)
-}
-
-func (m *mortal) List(ctx context.Context, dir string) ([]mirrordir.Entry, error) {
-	if err := m.alive(); err != nil {
-		return nil, err
-	}
-	return m.Storage.List(ctx, dir)
-}
-
-func (m *mortal) Write(ctx context.Context, name string, content *io.SectionReader, was mirrordir.Revision) error {
-	if err := m.step("write", name); err != nil {
-		return err
-	}
-	return m.Storage.Write(ctx, name, content, was)
-}
-
-func (m *mortal) Delete(ctx context.Context, name string) error {
-	if err := m.step("delete", name); err != nil {
-		return err
-	}
-	return m.Storage.Delete(ctx, name)
-}
-
 // dieAt runs a job in a process that dies after some changes, and returns the changes.
 func dieAt(t *testing.T, dir string, changes int, job func(m *mirrordir.Mirror) error) (steps []string, died bool) {
 	t.Helper()
 	m := open(t, dir)
-	storage := &mortal{Storage: m.Storage, Locker: m.Storage.(mirrordir.Locker), left: changes}
-	err := job(&mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()})
+	var mu sync.Mutex
+	storage := &mirrortest.WatchedStorage{Storage: m.Storage, Before: func(op, name string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if op == "write" || op == "delete" {
+			changes--
+		}
+		if changes < 0 {
+			return errDead
+		}
+		if op == "open" || op == "list" {
+			return nil
+		}
+		kind := "document"
+		switch {
+		case strings.HasSuffix(name, ".zip"):
+			kind = "archive"
+		case strings.HasSuffix(name, ".record.json"):
+			kind = "record"
+		case path.Base(name) == "index.json":
+			kind = "index"
+		}
+		steps = append(steps, op+" "+kind)
+		return nil
+	}}
+	locked := mirrortest.LockedStorage{Storage: storage, Locker: m.Storage.(mirrordir.Locker)}
+	err := job(&mirrordir.Mirror{Storage: locked, TempDir: t.TempDir()})
 	if died = errors.Is(err, errDead); err != nil && !died {
 		t.Fatal(err)
 	}
-	return storage.steps, died
+	return steps, died
 }
 
 // diedAfter returns a mirror with version 2.0.0 in which an Add of version 1.0.0 for one platform

@@ -2,11 +2,9 @@ package mirrordir_test
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -70,25 +68,6 @@ func choose(r *rand.Rand) (list []mirrordir.Want) {
 	return list
 }
 
-// talking is a directory that prints its steps, so that the parent process knows in which step it
-// died.
-type talking struct {
-	mirrordir.Storage
-	mirrordir.Locker
-}
-
-func (s talking) Write(ctx context.Context, name string, content *io.SectionReader, was mirrordir.Revision) error {
-	fmt.Println("write " + filepath.Ext(strings.TrimSuffix(name, ".json")) + " " + name)
-	err := s.Storage.Write(ctx, name, content, was)
-	fmt.Println("written " + name)
-	return err
-}
-
-func (s talking) Delete(ctx context.Context, name string) error {
-	fmt.Println("delete " + name)
-	return s.Storage.Delete(ctx, name)
-}
-
 // TestChild is the process of the following tests. It does nothing by itself.
 func TestChild(t *testing.T) {
 	if *addTo == "" {
@@ -96,7 +75,16 @@ func TestChild(t *testing.T) {
 	}
 	m := open(t, *addTo)
 	if *addSeed%2 == 0 {
-		m = &mirrordir.Mirror{Storage: talking{m.Storage, m.Storage.(mirrordir.Locker)}, TempDir: t.TempDir()}
+		// The parent process reads in which step this one died.
+		talking := &mirrortest.WatchedStorage{Storage: m.Storage, Before: func(op, name string) error {
+			fmt.Println(op, filepath.Ext(strings.TrimSuffix(name, ".json")), name)
+			return nil
+		}, After: func(op, name string) {
+			if op == "write" {
+				fmt.Println("written", name)
+			}
+		}}
+		m = &mirrordir.Mirror{Storage: mirrortest.LockedStorage{Storage: talking, Locker: m.Storage.(mirrordir.Locker)}, TempDir: t.TempDir()}
 	}
 	fmt.Println("\nready")
 	r := rand.New(rand.NewPCG(*addSeed, 1))

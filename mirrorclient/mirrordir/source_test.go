@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
@@ -379,19 +380,6 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// unlisted is a directory in which some directories cannot be listed.
-type unlisted struct {
-	mirrordir.Storage
-	dir string
-}
-
-func (u unlisted) List(ctx context.Context, dir string) ([]mirrordir.Entry, error) {
-	if dir == u.dir {
-		return nil, fs.ErrPermission
-	}
-	return u.Storage.List(ctx, dir)
-}
-
 // TestAllFails checks that All yields an error for a provider that cannot be listed, and continues.
 func TestAllFails(t *testing.T) {
 	t.Parallel()
@@ -410,7 +398,13 @@ func TestAllFails(t *testing.T) {
 		}
 		var got []string
 		failures := 0
-		for w, err := range (&mirrordir.Mirror{Storage: unlisted{open(t, dir).Storage, at}}).All(ctx) {
+		storage := &mirrortest.WatchedStorage{Storage: open(t, dir).Storage, Before: func(op, name string) error {
+			if op == "list" && name == at {
+				return fs.ErrPermission
+			}
+			return nil
+		}}
+		for w, err := range (&mirrordir.Mirror{Storage: storage}).All(ctx) {
 			switch {
 			case err == nil:
 				got = append(got, w.String())

@@ -1,11 +1,11 @@
 package mirrordir_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -23,36 +23,20 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// counted is a storage that counts calls and reports each one when it is done.
+// counted is a storage that counts calls.
 type counted struct {
-	mirrordir.Storage
-	lists, listed, opens, writes, deletes atomic.Int64 // listed counts entries
-	done                                  func(op, name string)
+	mirrortest.WatchedStorage
+	lists, opens, writes, deletes atomic.Int64
 }
 
-func (c *counted) List(ctx context.Context, dir string) ([]mirrordir.Entry, error) {
-	list, err := c.Storage.List(ctx, dir)
-	c.lists.Add(1)
-	c.listed.Add(int64(len(list)))
-	c.tell("list", dir)
-	return list, err
-}
-
-func (c *counted) Open(ctx context.Context, name string) (*mirrordir.Object, error) {
-	o, err := c.Storage.Open(ctx, name)
-	c.opens.Add(1)
-	c.tell("open", name)
-	return o, err
-}
-
-func (c *counted) Write(ctx context.Context, name string, content *io.SectionReader, was mirrordir.Revision) error {
-	c.writes.Add(1)
-	return c.Storage.Write(ctx, name, content, was)
-}
-
-func (c *counted) Delete(ctx context.Context, name string) error {
-	c.deletes.Add(1)
-	return c.Storage.Delete(ctx, name)
+func count(s mirrordir.Storage) *counted {
+	c := &counted{WatchedStorage: mirrortest.WatchedStorage{Storage: s}}
+	calls := map[string]*atomic.Int64{"list": &c.lists, "open": &c.opens, "write": &c.writes, "delete": &c.deletes}
+	c.Before = func(op, _ string) error {
+		calls[op].Add(1)
+		return nil
+	}
+	return c
 }
 
 // take returns the counts and resets them.
@@ -60,35 +44,18 @@ func (c *counted) take() string {
 	return fmt.Sprintf("%d lists, %d opens, %d writes, %d deletes", c.lists.Swap(0), c.opens.Swap(0), c.writes.Swap(0), c.deletes.Swap(0))
 }
 
-func (c *counted) tell(op, name string) {
-	if c.done != nil {
-		c.done(op, name)
-	}
-}
-
-// reset returns the counts and resets them.
-func (c *counted) reset() (lists, listed, opens int64) {
-	return c.lists.Swap(0), c.listed.Swap(0), c.opens.Swap(0)
-}
-
-// countedLocker is a counted with locks.
-type countedLocker struct {
-	*counted
-	mirrordir.Locker
-}
-
-// counters returns storages with and without locks.
-func counters(t testing.TB) map[string]func() (counter *counted, storage, bare mirrordir.Storage) {
-	return map[string]func() (*counted, mirrordir.Storage, mirrordir.Storage){
-		"locks": func() (*counted, mirrordir.Storage, mirrordir.Storage) {
+// watchers returns storages with and without locks.
+func watchers(t testing.TB) map[string]func() (watched *mirrortest.WatchedStorage, storage, bare mirrordir.Storage) {
+	return map[string]func() (*mirrortest.WatchedStorage, mirrordir.Storage, mirrordir.Storage){
+		"locks": func() (*mirrortest.WatchedStorage, mirrordir.Storage, mirrordir.Storage) {
 			d := open(t, t.TempDir()).Storage
-			c := &counted{Storage: d}
-			return c, countedLocker{c, d.(mirrordir.Locker)}, d
+			w := &mirrortest.WatchedStorage{Storage: d}
+			return w, mirrortest.LockedStorage{Storage: w, Locker: d.(mirrordir.Locker)}, d
 		},
-		"no locks": func() (*counted, mirrordir.Storage, mirrordir.Storage) {
+		"no locks": func() (*mirrortest.WatchedStorage, mirrordir.Storage, mirrordir.Storage) {
 			b := &bucket{}
-			c := &counted{Storage: b}
-			return c, c, b
+			w := &mirrortest.WatchedStorage{Storage: b}
+			return w, w, b
 		},
 	}
 }
@@ -112,20 +79,10 @@ func place(t testing.TB, s mirrordir.Storage, from *bucket, names ...string) {
 }
 
 // platformsOf returns the platforms in the document of a version.
-func platformsOf(t testing.TB, s mirrordir.Storage, v addrs.Version) (list []string) {
+func platformsOf(t testing.TB, s mirrordir.Storage, v addrs.Version) []string {
 	t.Helper()
-	o, err := s.Open(t.Context(), home+"/"+v.String()+".json")
-	if err != nil {
-		t.Error(err)
-		return nil
-	}
-	defer o.Close()
-	data := must.Get(io.ReadAll(o))(t)
-	for platform := range mirrortest.Parse[document](t, string(data)).Archives {
-		list = append(list, platform)
-	}
-	slices.Sort(list)
-	return list
+	doc := mirrortest.Parse[document](t, content(t, s, home+"/"+v.String()+".json"))
+	return slices.Sorted(maps.Keys(doc.Archives))
 }
 
 // another returns a mirror with all versions of the registry's alpha.
@@ -143,7 +100,7 @@ func TestPlacedWhileWorking(t *testing.T) {
 	reg, all := manyVersions(4)
 	last := all[3].Version
 	full := another(t, reg, all)
-	for name, open := range counters(t) {
+	for name, open := range watchers(t) {
 		for _, dies := range []bool{true, false} {
 			for job, do := range map[string]func(m *mirrordir.Mirror) error{
 				"Add": func(m *mirrordir.Mirror) error {
@@ -157,7 +114,7 @@ func TestPlacedWhileWorking(t *testing.T) {
 			} {
 				t.Run(fmt.Sprintf("%s/dies=%v/%s", name, dies, job), func(t *testing.T) {
 					t.Parallel()
-					c, storage, bare := open()
+					w, storage, bare := open()
 					m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
 					linuxOnly := slices.Clone(all)
 					for i := range linuxOnly {
@@ -165,7 +122,7 @@ func TestPlacedWhileWorking(t *testing.T) {
 					}
 					mustAdd(t, m, client(reg), linuxOnly, mirrordir.Options{})
 					var once sync.Once
-					c.done = func(op, name string) {
+					w.After = func(op, name string) {
 						if op != "open" || name != recordOf(last, linux) {
 							return
 						}
@@ -177,7 +134,7 @@ func TestPlacedWhileWorking(t *testing.T) {
 						})
 					}
 					must.Do(t, do(m))
-					c.done = nil
+					w.After = nil
 					if got := platformsOf(t, bare, last); !slices.Equal(got, []string{"darwin_arm64", "linux_amd64"}) {
 						t.Errorf("listed are %v", got)
 					}
@@ -195,19 +152,19 @@ func TestArchiveReturns(t *testing.T) {
 	reg, all := manyVersions(1)
 	full := another(t, reg, all)
 	v := all[0].Version
-	for name, open := range counters(t) {
+	for name, open := range watchers(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, storage, bare := open()
+			w, storage, bare := open()
 			place(t, bare, full, recordOf(v, linux))
-			c.done = func(op, name string) {
+			w.After = func(op, name string) {
 				if op == "list" && name == home {
 					place(t, bare, full, archive(v, linux))
 				}
 			}
 			m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
 			mustReindex(t, m)
-			c.done = nil
+			w.After = nil
 			mustReindex(t, m)
 			wantGood(t, m)
 			if got := platformsOf(t, bare, v); !slices.Equal(got, []string{"linux_amd64"}) {
@@ -224,7 +181,7 @@ func TestRemovedWhileWorking(t *testing.T) {
 	reg, all := manyVersions(4)
 	full := another(t, reg, all)
 	first, last := all[0].Version, all[3].Version
-	for name, open := range counters(t) {
+	for name, open := range watchers(t) {
 		for job, at := range map[string]string{
 			"Add":     recordOf(first, linux), // read before the lock
 			"Reindex": archive(first, linux),  // read after the listing
@@ -232,12 +189,12 @@ func TestRemovedWhileWorking(t *testing.T) {
 		} {
 			t.Run(path.Join(name, job), func(t *testing.T) {
 				t.Parallel()
-				c, storage, bare := open()
+				w, storage, bare := open()
 				for name, content := range full.Content {
 					put(t, bare, name, content)
 				}
 				var once sync.Once
-				c.done = func(_, name string) {
+				w.After = func(_, name string) {
 					if name != at {
 						return
 					}
@@ -274,31 +231,23 @@ func TestAddedBeforeIndex(t *testing.T) {
 	reg, all := manyVersions(1)
 	v := all[0].Version
 	index := home + "/index.json"
-	for name, open := range counters(t) {
-		if name == "locks" {
-			continue
+	bare := &bucket{}
+	put(t, bare, index, `{"versions": {"1.0.0": {}, "0.9.0": {}}}`)
+	var looked atomic.Bool
+	var once sync.Once
+	storage := &mirrortest.WatchedStorage{Storage: bare, After: func(op, name string) {
+		if name == home+"/"+v.String()+".json" {
+			looked.Store(true)
 		}
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c, storage, bare := open()
-			put(t, bare, index, `{"versions": {"1.0.0": {}, "0.9.0": {}}}`)
-			var looked atomic.Bool
-			var once sync.Once
-			c.done = func(op, name string) {
-				if name == home+"/"+v.String()+".json" {
-					looked.Store(true)
-				}
-				if op != "open" || name != index || !looked.Load() {
-					return
-				}
-				once.Do(func() {
-					mustAdd(t, &mirrordir.Mirror{Storage: bare, TempDir: t.TempDir()}, client(reg), all, mirrordir.Options{})
-				})
-			}
-			mustReindex(t, &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()})
-			wantGood(t, &mirrordir.Mirror{Storage: bare, TempDir: t.TempDir()})
+		if op != "open" || name != index || !looked.Load() {
+			return
+		}
+		once.Do(func() {
+			mustAdd(t, &mirrordir.Mirror{Storage: bare, TempDir: t.TempDir()}, client(reg), all, mirrordir.Options{})
 		})
-	}
+	}}
+	mustReindex(t, &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()})
+	wantGood(t, &mirrordir.Mirror{Storage: bare, TempDir: t.TempDir()})
 }
 
 // versionsOf returns the versions that network clients see.
@@ -424,7 +373,7 @@ func TestGrowth(t *testing.T) {
 	for _, n := range []sizes{{10, 0}, {400, 10}, {4000, 4000}} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
-			storage := &counted{Storage: grown(n.versions, n.providers)}
+			storage := count(grown(n.versions, n.providers))
 			m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
 			for _, job := range []struct {
 				name, want string

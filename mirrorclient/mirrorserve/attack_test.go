@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
@@ -192,7 +193,13 @@ func TestClientsLeaveWhileJudged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, src := newRegistry(t)
 		ctx, leave := context.WithCancel(t.Context())
-		h := &mirrorserve.Handler{Source: &ending{Source: src, end: leave}, Parallel: 1, TempDir: t.TempDir()}
+		ending := mirrortest.WatchedSource{Source: src, Read: func(_ context.Context, _ int, err error) {
+			if errors.Is(err, io.EOF) && ctx.Err() == nil {
+				leave()
+				synctest.Wait() // the client has left
+			}
+		}}
+		h := &mirrorserve.Handler{Source: ending, Parallel: 1, TempDir: t.TempDir()}
 		w := httptest.NewRecorder()
 		func() {
 			defer func() { _ = recover() }() // the response is aborted
@@ -203,37 +210,6 @@ func TestClientsLeaveWhileJudged(t *testing.T) {
 			t.Errorf("a client that had left got %d bytes of %d", w.Body.Len(), len(whole))
 		}
 	})
-}
-
-// ending is a source that calls end when the first archive has been downloaded.
-type ending struct {
-	provider.Source
-	end  func()
-	once sync.Once
-}
-
-func (e *ending) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
-	body, err := e.Source.Open(ctx, pkg)
-	if err == nil {
-		body.ReadCloser = &endingBody{body.ReadCloser, e}
-	}
-	return body, err
-}
-
-type endingBody struct {
-	io.ReadCloser
-	*ending
-}
-
-func (b *endingBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if errors.Is(err, io.EOF) {
-		b.once.Do(func() {
-			b.end()
-			synctest.Wait() // the client has left
-		})
-	}
-	return n, err
 }
 
 // TestCacheArrivesBesideTheMirror checks that a Cache downloads into the directory of its mirror,

@@ -377,8 +377,12 @@ func TestCacheKeepsEvidence(t *testing.T) {
 func TestCacheIsOvertaken(t *testing.T) {
 	t.Parallel()
 	_, src := newRegistry(t)
-	slow := &gated{Source: src, open: make(chan struct{})}
-	h, c, dir := newCache(t, slow)
+	goOn := make(chan struct{})
+	h, c, dir := newCache(t, mirrortest.WatchedSource{Source: src, Read: func(_ context.Context, _ int, err error) {
+		if err != nil { // at the end
+			<-goOn
+		}
+	}})
 	pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 	body := must.Get(c.Open(t.Context(), pkg))(t)
 	mustAdd(t, c.Mirror, src, wants(three[:1], v1), mirrordir.Options{})
@@ -386,7 +390,7 @@ func TestCacheIsOvertaken(t *testing.T) {
 	f := must.Get(os.Open(path))(t) // so that its inode is not reused
 	defer f.Close()
 	before := must.Get(f.Stat())(t)
-	close(slow.open)
+	close(goOn)
 	must.Get(io.Copy(io.Discard, body))(t)
 	body.Close()
 	after, err := os.Stat(path)
@@ -429,8 +433,8 @@ func TestCacheLetsGo(t *testing.T) {
 	t.Parallel()
 	reg, src := newRegistry(t)
 	got := make(chan struct{})
-	storage := failingStorage{&bucket{}, func(ctx context.Context, name string) error {
-		if strings.HasSuffix(name, ".zip") {
+	storage := &mirrortest.WatchedStorage{Storage: &bucket{}, Before: func(op, name string) error {
+		if op == "write" && strings.HasSuffix(name, ".zip") {
 			<-got
 		}
 		return nil

@@ -3,7 +3,6 @@ package mirrorserve_test
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
@@ -150,53 +150,20 @@ func TestCacheInObjectStore(t *testing.T) {
 	})
 }
 
-// failingStorage is a storage whose writes fail or are slow.
-type failingStorage struct {
-	*bucket
-	write func(ctx context.Context, name string) error
-}
-
-func (s failingStorage) Write(ctx context.Context, name string, content *io.SectionReader, was mirrordir.Revision) error {
-	if err := s.write(ctx, name); err != nil {
-		return err
-	}
-	return s.bucket.Write(ctx, name, content, was)
-}
-
 var errFull = errors.New("no space left")
 
 // TestCacheCannotKeep checks that an archive that cannot be added is served and logged.
 func TestCacheCannotKeep(t *testing.T) {
 	t.Parallel()
-	for name, write := range map[string]func(name string) error{
-		"nothing can be written": func(string) error { return errFull },
-		"no archives": func(name string) error {
-			if strings.HasSuffix(name, ".zip") {
-				return errFull
-			}
-			return nil
-		},
-		"no records": func(name string) error {
-			if strings.HasSuffix(name, ".record.json") {
-				return errFull
-			}
-			return nil
-		},
-		"no index": func(name string) error {
-			if strings.HasSuffix(name, "index.json") {
-				return errFull
-			}
-			return nil
-		},
-	} {
+	for name, suffix := range map[string]string{"nothing can be written": "", "no archives": ".zip", "no records": ".record.json", "no index": "index.json"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				reg, src := newRegistry(t)
 				full := true
-				storage := failingStorage{&bucket{}, func(_ context.Context, name string) error {
-					if full {
-						return write(name)
+				storage := &mirrortest.WatchedStorage{Storage: &bucket{}, Before: func(op, name string) error {
+					if full && op == "write" && strings.HasSuffix(name, suffix) {
+						return errFull
 					}
 					return nil
 				}}
@@ -234,8 +201,8 @@ func TestCacheSlowStorage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg, src := newRegistry(t)
-		storage := failingStorage{&bucket{}, func(ctx context.Context, name string) error {
-			if strings.HasSuffix(name, ".zip") {
+		storage := &mirrortest.WatchedStorage{Storage: &bucket{}, Before: func(op, name string) error {
+			if op == "write" && strings.HasSuffix(name, ".zip") {
 				time.Sleep(time.Hour)
 			}
 			return nil

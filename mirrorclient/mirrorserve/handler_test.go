@@ -307,40 +307,6 @@ func TestPlatformsOfMirror(t *testing.T) {
 	}
 }
 
-// gated is a source whose archives stop until they may continue.
-type gated struct {
-	provider.Source
-	open chan struct{}
-}
-
-func (g *gated) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
-	body, err := g.Source.Open(ctx, pkg)
-	if err == nil {
-		body.ReadCloser = &gatedBody{ReadCloser: body.ReadCloser, gated: g, ctx: ctx, free: 1 << 20}
-	}
-	return body, err
-}
-
-type gatedBody struct {
-	io.ReadCloser
-	*gated
-	ctx  context.Context
-	free int
-}
-
-func (b *gatedBody) Read(p []byte) (int, error) {
-	if b.free <= 0 {
-		select {
-		case <-b.gated.open:
-		case <-b.ctx.Done():
-			return 0, b.ctx.Err()
-		}
-	}
-	n, err := b.ReadCloser.Read(p)
-	b.free -= n
-	return n, err
-}
-
 // TestChain reads a mirror of a mirror of a mirror.
 func TestChain(t *testing.T) {
 	t.Parallel()
