@@ -3,6 +3,7 @@ package verify_test
 import (
 	"encoding/json"
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -86,15 +87,9 @@ func TestKeyForms(t *testing.T) {
 	}
 }
 
-// withoutChecksum removes the line that starts with an equals sign.
+// withoutChecksum removes the lines that start with an equals sign.
 func withoutChecksum(armor string) string {
-	var b strings.Builder
-	for line := range strings.Lines(armor) {
-		if !strings.HasPrefix(line, "=") {
-			b.WriteString(line)
-		}
-	}
-	return b.String()
+	return regexp.MustCompile(`(?m)^=.*\n`).ReplaceAllString(armor, "")
 }
 
 func TestKeyUnreadable(t *testing.T) {

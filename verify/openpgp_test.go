@@ -38,6 +38,9 @@ func config(c packet.Config) *packet.Config {
 	return &c
 }
 
+// cfg makes keys of Ed25519.
+var cfg = config(packet.Config{})
+
 func entity(t testing.TB, name string, c *packet.Config) *openpgp.Entity {
 	t.Helper()
 	return must.Get(openpgp.NewEntity(name, "", name+"@example.com", c))(t)
@@ -60,7 +63,7 @@ func public(t testing.TB, e *openpgp.Entity) verify.Key {
 
 func privateKey(t testing.TB) string {
 	t.Helper()
-	e := entity(t, "private", config(packet.Config{}))
+	e := entity(t, "private", cfg)
 	return armored(t, openpgp.PrivateKeyType, func(b *bytes.Buffer) error { return e.SerializePrivateWithoutSigning(b, nil) })
 }
 
@@ -68,17 +71,33 @@ func privateKey(t testing.TB) string {
 func sign(t testing.TB, doc []byte, key *packet.PrivateKey, typ packet.SignatureType, hash crypto.Hash, at time.Time) []byte {
 	t.Helper()
 	sig := &packet.Signature{SigType: typ, PubKeyAlgo: key.PubKeyAlgo, Hash: hash, CreationTime: at, IssuerKeyId: &key.KeyId}
-	h := must.Get(sig.PrepareSign(config(packet.Config{})))(t)
+	h := must.Get(sig.PrepareSign(cfg))(t)
 	h.Write(doc)
-	must.Do(t, sig.Sign(h, key, config(packet.Config{})))
+	must.Do(t, sig.Sign(h, key, cfg))
 	var b bytes.Buffer
 	must.Do(t, sig.Serialize(&b))
 	return b.Bytes()
 }
 
+// doc is what most tests sign.
+var doc = []byte("document")
+
+// signed signs the document.
+func signed(t testing.TB, key *packet.PrivateKey) []byte {
+	t.Helper()
+	return sign(t, doc, key, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+}
+
+// withSubkey makes a key with a signing subkey.
+func withSubkey(t testing.TB, name string) (*openpgp.Entity, *openpgp.Subkey) {
+	t.Helper()
+	e := entity(t, name, cfg)
+	must.Do(t, e.AddSigningSubkey(cfg))
+	return e, &e.Subkeys[len(e.Subkeys)-1]
+}
+
 func TestAlgorithms(t *testing.T) {
 	t.Parallel()
-	doc := []byte("document")
 	for name, c := range map[string]packet.Config{
 		"Ed25519 (version 6)": {V6Keys: true, Algorithm: packet.PubKeyAlgoEd25519},
 		"Ed25519 (version 4)": {Algorithm: packet.PubKeyAlgoEdDSA},
@@ -112,15 +131,10 @@ func TestAlgorithms(t *testing.T) {
 // that subkey signs.
 func TestForeignSubkey(t *testing.T) {
 	t.Parallel()
-	cfg := config(packet.Config{})
-	victim, thief := entity(t, "victim", cfg), entity(t, "thief", cfg)
-	must.Do(t, victim.AddSigningSubkey(cfg))
-	own := victim.Subkeys[len(victim.Subkeys)-1]
-	doc := []byte("document")
-	sig := sign(t, doc, own.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
-	if _, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, victim)}, today); err != nil {
-		t.Fatal("the victim's own signature:", err)
-	}
+	victim, own := withSubkey(t, "victim")
+	thief := entity(t, "thief", cfg)
+	sig := signed(t, own.PrivateKey)
+	wantSignature(t, "the victim's own signature", doc, sig, []verify.Key{public(t, victim)}, today, nil)
 	for name, cross := range map[string]*packet.Signature{
 		"without cross-signature":           nil,
 		"with the victim's cross-signature": own.Bindings[0].Packet.EmbeddedSignature,
@@ -140,9 +154,8 @@ func TestForeignSubkey(t *testing.T) {
 func TestWeakPrimaryKey(t *testing.T) {
 	t.Parallel()
 	e := entity(t, "signer", config(packet.Config{Algorithm: packet.PubKeyAlgoRSA, RSABits: 1024}))
-	must.Do(t, e.AddSigningSubkey(config(packet.Config{})))
-	doc := []byte("document")
-	sig := sign(t, doc, e.Subkeys[len(e.Subkeys)-1].PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+	must.Do(t, e.AddSigningSubkey(cfg))
+	sig := signed(t, e.Subkeys[len(e.Subkeys)-1].PrivateKey)
 	if _, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, e)}, today); !errors.Is(err, verify.ErrWeak) || !strings.Contains(err.Error(), "RSA key of 1024 bits") {
 		t.Errorf("error %v, want ErrWeak", err)
 	}
@@ -165,12 +178,11 @@ func TestPaddedModulus(t *testing.T) {
 	signer := &packet.PrivateKey{PublicKey: *key, PrivateKey: private}
 	id := packet.NewUserId("padded", "", "padded@example.com")
 	self := packet.Signature{SigType: packet.SigTypeGenericCert, PubKeyAlgo: key.PubKeyAlgo, Hash: crypto.SHA256, CreationTime: date("2024-01-01"), IssuerKeyId: &key.KeyId}
-	must.Do(t, self.SignUserId(id.Id, key, signer, config(packet.Config{})))
+	must.Do(t, self.SignUserId(id.Id, key, signer, cfg))
 	listed := verify.Key{Armor: armored(t, openpgp.PublicKeyType, func(b *bytes.Buffer) error {
 		return errors.Join(key.Serialize(b), id.Serialize(b), self.Serialize(b))
 	})}
-	doc := []byte("document")
-	sig := sign(t, doc, signer, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+	sig := signed(t, signer)
 	if _, err := verify.CheckSignature(doc, sig, []verify.Key{listed}, today); !errors.Is(err, verify.ErrWeak) || !strings.Contains(err.Error(), "RSA key of 1024 bits") {
 		t.Errorf("error %v, want ErrWeak", err)
 	}
@@ -182,10 +194,8 @@ func TestPaddedModulus(t *testing.T) {
 // A private subkey is refused as well, also below a primary key that is public.
 func TestPrivateSubkey(t *testing.T) {
 	t.Parallel()
-	cfg := config(packet.Config{})
-	e := entity(t, "signer", cfg)
-	must.Do(t, e.AddSigningSubkey(cfg))
-	sub := e.Subkeys[len(e.Subkeys)-1]
+	e, added := withSubkey(t, "signer")
+	sub := *added
 	e.Subkeys = nil
 	key := verify.Key{Armor: armored(t, openpgp.PublicKeyType, func(b *bytes.Buffer) error {
 		return errors.Join(e.Serialize(b), sub.PrivateKey.Serialize(b), sub.Bindings[0].Packet.Serialize(b))
@@ -198,8 +208,6 @@ func TestPrivateSubkey(t *testing.T) {
 // Keys may sign only if they say so, or have no flags.
 func TestUsage(t *testing.T) {
 	t.Parallel()
-	doc := []byte("document")
-	cfg := config(packet.Config{})
 	for _, flags := range []bool{true, false} {
 		e := entity(t, "signer", cfg)
 		for _, id := range e.Identities {
@@ -207,7 +215,7 @@ func TestUsage(t *testing.T) {
 			self.FlagSign, self.FlagsValid = false, flags
 			must.Do(t, self.SignUserId(id.Name, e.PrimaryKey, e.PrivateKey, cfg))
 		}
-		sig := sign(t, doc, e.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+		sig := signed(t, e.PrivateKey)
 		_, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, e)}, today)
 		if refused := errors.Is(err, verify.ErrUnknownKey) && strings.Contains(err.Error(), "may not sign"); refused != flags || !refused && err != nil {
 			t.Errorf("a key with flags, %v, but not to sign: %v", flags, err)
@@ -218,10 +226,8 @@ func TestUsage(t *testing.T) {
 // A key without a valid self-signature is nobody's.
 func TestSelfSignature(t *testing.T) {
 	t.Parallel()
-	doc := []byte("document")
-	cfg := config(packet.Config{})
 	e, other := entity(t, "signer", cfg), entity(t, "other", cfg)
-	sig := sign(t, doc, e.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+	sig := signed(t, e.PrivateKey)
 	// Another key signs, and says that it is this one.
 	forger := *other.PrivateKey
 	forger.Fingerprint, forger.KeyId = e.PrimaryKey.Fingerprint, e.PrimaryKey.KeyId
@@ -240,8 +246,7 @@ func TestSelfSignature(t *testing.T) {
 
 func TestSignatureKinds(t *testing.T) {
 	t.Parallel()
-	doc := []byte("document")
-	e := entity(t, "signer", config(packet.Config{}))
+	e := entity(t, "signer", cfg)
 	key := public(t, e)
 	for name, tt := range map[string]struct {
 		typ  packet.SignatureType
@@ -269,11 +274,9 @@ func TestSignatureKinds(t *testing.T) {
 // come, and not by one that was revoked.
 func TestUserIDs(t *testing.T) {
 	t.Parallel()
-	cfg := config(packet.Config{})
 	e := entity(t, "first", cfg)
 	must.Do(t, e.AddUserId("second", "", "second@example.com", cfg))
-	doc := []byte("document")
-	sig := sign(t, doc, e.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+	sig := signed(t, e.PrivateKey)
 	var seen []string
 	for range 20 {
 		got := must.Get(verify.CheckSignature(doc, sig, []verify.Key{public(t, e)}, today))(t)
@@ -305,10 +308,8 @@ func TestUserIDs(t *testing.T) {
 // What a hostile registry can make a check cost is bounded.
 func TestCostOfKeys(t *testing.T) {
 	t.Parallel()
-	doc := []byte("document")
-	cfg := config(packet.Config{})
 	e := entity(t, "signer", cfg)
-	sig := sign(t, doc, e.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+	sig := signed(t, e.PrivateKey)
 	var id *openpgp.Identity
 	for _, id = range e.Identities {
 	}
@@ -417,7 +418,7 @@ func TestFrames(t *testing.T) {
 func TestSignatureTypes(t *testing.T) {
 	t.Parallel()
 	doc := []byte("line\nline\n")
-	e := entity(t, "signer", config(packet.Config{}))
+	e := entity(t, "signer", cfg)
 	keys := []verify.Key{public(t, e)}
 	for typ := range 256 {
 		sig := sign(t, doc, e.PrivateKey, packet.SignatureType(typ), crypto.SHA256, date("2024-02-01"))
@@ -445,14 +446,9 @@ func TestSignatureTypes(t *testing.T) {
 // subkey or a valid name.
 func TestRevokedCopies(t *testing.T) {
 	t.Parallel()
-	cfg := config(packet.Config{})
-	doc := []byte("document")
-	full := entity(t, "owner", cfg)
-	must.Do(t, full.AddSigningSubkey(cfg))
+	full, sub := withSubkey(t, "owner")
 	listed := public(t, full)
-	sub := full.Subkeys[len(full.Subkeys)-1].PrivateKey
-	bySub := sign(t, doc, sub, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
-	byPrimary := sign(t, doc, full.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+	bySub, byPrimary := signed(t, sub.PrivateKey), signed(t, full.PrivateKey)
 
 	revoked := *full
 	must.Do(t, revoked.Revoke(packet.KeyCompromised, "", cfg))
@@ -504,14 +500,9 @@ func TestRevokedCopies(t *testing.T) {
 // of the same owner.
 func TestGoodSignatureBesideRevoked(t *testing.T) {
 	t.Parallel()
-	cfg := config(packet.Config{})
-	doc := []byte("document")
-	e := entity(t, "owner", cfg)
-	must.Do(t, e.AddSigningSubkey(cfg))
-	sub := &e.Subkeys[len(e.Subkeys)-1]
+	e, sub := withSubkey(t, "owner")
 	must.Do(t, sub.Revoke(packet.KeyCompromised, "", cfg))
-	bySub := sign(t, doc, sub.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
-	byPrimary := sign(t, doc, e.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+	bySub, byPrimary := signed(t, sub.PrivateKey), signed(t, e.PrivateKey)
 	wantSignature(t, "the subkey's alone", doc, bySub, []verify.Key{public(t, e)}, today, verify.ErrRevoked)
 	for _, sig := range [][]byte{slices.Concat(bySub, byPrimary), slices.Concat(byPrimary, bySub)} {
 		got, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, e)}, today)
@@ -524,11 +515,9 @@ func TestGoodSignatureBesideRevoked(t *testing.T) {
 // TestCriticalNotations: unknown critical notations invalidate self-signatures.
 func TestCriticalNotations(t *testing.T) {
 	t.Parallel()
-	cfg := config(packet.Config{})
-	doc := []byte("document")
 	notation := []*packet.Notation{{Name: "unknown@example.com", Value: []byte("x"), IsHumanReadable: true, IsCritical: true}}
 	e := entity(t, "owner", cfg)
-	sig := sign(t, doc, e.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+	sig := signed(t, e.PrivateKey)
 	for name, id := range e.Identities {
 		self := id.SelfCertifications[0].Packet
 		self.Notations = notation
@@ -536,10 +525,8 @@ func TestCriticalNotations(t *testing.T) {
 	}
 	wantSignature(t, "in the self-signature", doc, sig, []verify.Key{public(t, e)}, today, verify.ErrUnknownKey)
 
-	e = entity(t, "owner", cfg)
-	must.Do(t, e.AddSigningSubkey(cfg))
-	sub := e.Subkeys[len(e.Subkeys)-1]
-	sig = sign(t, doc, sub.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+	e, sub := withSubkey(t, "owner")
+	sig = signed(t, sub.PrivateKey)
 	embedded := sub.Bindings[0].Packet.EmbeddedSignature
 	day := uint32(24 * 60 * 60)
 	for _, tt := range []struct {
@@ -563,11 +550,10 @@ func TestCriticalNotations(t *testing.T) {
 // grow with the number of keys.
 func TestCostOfCurves(t *testing.T) {
 	t.Parallel()
-	doc := []byte("document")
 	cfg := config(packet.Config{Algorithm: packet.PubKeyAlgoECDSA, Curve: packet.CurveBrainpoolP256})
 	e := entity(t, "slow", cfg)
 	e.Subkeys = nil
-	sig := sign(t, doc, e.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+	sig := signed(t, e.PrivateKey)
 	for n, want := range map[int]error{49: nil, 50: failure.ErrTooLarge} {
 		for _, id := range e.Identities {
 			id.SelfCertifications = slices.Repeat(id.SelfCertifications[:1], n)
@@ -597,9 +583,8 @@ func TestNumberOfCertificates(t *testing.T) {
 // so.
 func TestNamelessKey(t *testing.T) {
 	t.Parallel()
-	doc := []byte("document")
-	e := entity(t, "owner", config(packet.Config{}))
-	sig := sign(t, doc, e.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+	e := entity(t, "owner", cfg)
+	sig := signed(t, e.PrivateKey)
 	e.Identities = nil
 	key := public(t, e)
 	if _, err := verify.CheckSignature(doc, sig, []verify.Key{key}, today); !errors.Is(err, verify.ErrUnknownKey) || !errors.Is(err, verify.ErrBadKey) {

@@ -80,9 +80,11 @@ func newPack(t testing.TB) *pack {
 
 // check runs the policy on the package at a fixed time.
 func (p *pack) check(policy verify.Policy, ev verify.Evidence) (*verify.Report, error) {
-	policy.Now = func() time.Time { return today }
+	policy.Now = now
 	return policy.Check(context.Background(), ev, bytes.NewReader(p.zip), int64(len(p.zip)))
 }
+
+func now() time.Time { return today }
 
 // with returns the evidence after change.
 func (p *pack) with(change func(*verify.Evidence)) verify.Evidence {
@@ -95,6 +97,17 @@ func (p *pack) with(change func(*verify.Evidence)) verify.Evidence {
 func unsigned(ev *verify.Evidence) { ev.Signature = nil }
 func bare(ev *verify.Evidence)     { ev.Signature, ev.Sums, ev.Keys = nil, nil, nil }
 func empty(ev *verify.Evidence)    { bare(ev); ev.Hashes, ev.Size = nil, 0 }
+
+// lock is a policy that accepts hashes.
+func lock(hashes ...checksum.Hash) verify.Policy { return verify.Policy{Accept: hashes} }
+
+// stating returns evidence with hashes alone.
+func (p *pack) stating(hashes ...checksum.Hash) verify.Evidence {
+	return p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = hashes })
+}
+
+// unknown is a hash of an unknown scheme.
+var unknown = checksum.MustParseHash("h9:x")
 
 var wrongH1 = checksum.MustParseHash("h1:AUwHvwMkbW044RPLg6uCx8WsVu6HNXpUPqnucKzl6w0=")
 
@@ -110,7 +123,6 @@ func TestPolicies(t *testing.T) {
 	allowUnsigned := verify.Policy{AllowUnsigned: true}
 	allowUnchecked := verify.Policy{AllowUnchecked: true}
 	allowAll := verify.Policy{AllowUnsigned: true, AllowUnchecked: true, AllowExpired: true, AllowWeak: true, AllowAnyName: true}
-	lock := func(hashes ...checksum.Hash) verify.Policy { return verify.Policy{Accept: hashes} }
 	anyMismatch := errors.New("*MismatchError")
 	anySize := errors.New("*SizeError")
 	anySums := errors.New("*SumsError")
@@ -136,7 +148,7 @@ func TestPolicies(t *testing.T) {
 		{"no sums", strict, p.with(func(ev *verify.Evidence) { ev.Sums = nil }), verify.ErrUnsigned, 0},
 		{"stated only", strict, p.with(bare), verify.ErrUnsigned, 0},
 		{"nothing", strict, p.with(empty), verify.ErrUnchecked, 0},
-		{"unknown schemes only", strict, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []checksum.Hash{checksum.MustParseHash("h9:x")} }), verify.ErrUnchecked, 0},
+		{"unknown schemes only", strict, p.stating(unknown), verify.ErrUnchecked, 0},
 		{"stranger's key", strict, p.with(func(ev *verify.Evidence) { ev.Keys = []verify.Key{stranger} }), verify.ErrUnknownKey, 0},
 		{"altered sums", strict, p.with(func(ev *verify.Evidence) { ev.Sums = append(bytes.Clone(ev.Sums), '\n') }), verify.ErrBadSignature, 0},
 		{"altered signature", strict, p.with(func(ev *verify.Evidence) { ev.Signature = flip(ev.Signature, len(ev.Signature)-1) }), verify.ErrBadSignature, 0},
@@ -144,7 +156,7 @@ func TestPolicies(t *testing.T) {
 		{"wrong size", allowAll, p.with(func(ev *verify.Evidence) { ev.Size++ }), anySize, 0},
 		{"negative size", strict, p.with(func(ev *verify.Evidence) { ev.Size = -1 }), nil, verify.Signed},
 		{"stated hash wrong", allowAll, p.with(func(ev *verify.Evidence) { ev.Hashes = []checksum.Hash{wrongHash} }), anyMismatch, 0},
-		{"unknown scheme beside", strict, p.with(func(ev *verify.Evidence) { ev.Hashes = append(ev.Hashes, checksum.MustParseHash("h9:x")) }), nil, verify.Signed},
+		{"unknown scheme beside", strict, p.with(func(ev *verify.Evidence) { ev.Hashes = append(ev.Hashes, unknown) }), nil, verify.Signed},
 		{"signed line wrong", allowAll, resigned(p, func(s string) string { return strings.Replace(s, p.zh.Value(), wrongHash.Value(), 1) }), anyMismatch, 0},
 		{"unsigned line wrong", allowAll, p.with(func(ev *verify.Evidence) {
 			unsigned(ev)
@@ -155,24 +167,24 @@ func TestPolicies(t *testing.T) {
 		{"not listed, unsigned", allowAll, p.with(func(ev *verify.Evidence) { unsigned(ev); ev.Sums = []byte("\n") }), verify.ErrNotListed, 0},
 		{"nonsense, signed", allowAll, resigned(p, func(string) string { return "<html>" }), anySums, 0},
 
-		{"unsigned allowed, h1 stated", allowUnsigned, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []checksum.Hash{p.h1} }), nil, verify.Checked},
-		{"unsigned allowed, unknown schemes", allowUnsigned, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []checksum.Hash{checksum.MustParseHash("h9:x")} }), verify.ErrUnchecked, 0},
+		{"unsigned allowed, h1 stated", allowUnsigned, p.stating(p.h1), nil, verify.Checked},
+		{"unsigned allowed, unknown schemes", allowUnsigned, p.stating(unknown), verify.ErrUnchecked, 0},
 
 		{"unchecked allowed, nothing stated", allowUnchecked, p.with(empty), nil, verify.Unchecked},
-		{"unchecked allowed, zero hash stated", allowUnchecked, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []checksum.Hash{{}} }), nil, verify.Unchecked},
+		{"unchecked allowed, zero hash stated", allowUnchecked, p.stating(checksum.Hash{}), nil, verify.Unchecked},
 		{"unchecked allowed, only others stated", allowUnchecked, p.with(func(ev *verify.Evidence) { empty(ev); ev.OthersStated = true }), verify.ErrUnchecked, 0},
 		{"unchecked allowed, others stated too", allowUnchecked, p.with(func(ev *verify.Evidence) { bare(ev); ev.OthersStated = true }), nil, verify.Checked},
 		{"unsigned allowed, sums, only others stated", allowUnsigned, p.with(func(ev *verify.Evidence) { unsigned(ev); ev.Hashes, ev.OthersStated = nil, true }), nil, verify.Checked},
-		{"all allowed, unknown schemes", allowAll, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []checksum.Hash{checksum.MustParseHash("h9:x")} }), verify.ErrUnchecked, 0},
-		{"all allowed, unknown schemes beside sums", allowAll, p.with(func(ev *verify.Evidence) { unsigned(ev); ev.Hashes = []checksum.Hash{checksum.MustParseHash("h9:x")} }), nil, verify.Checked},
-		{"locked, unknown schemes stated", lock(p.zh), p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []checksum.Hash{checksum.MustParseHash("h9:x")} }), nil, verify.Accepted},
+		{"all allowed, unknown schemes", allowAll, p.stating(unknown), verify.ErrUnchecked, 0},
+		{"all allowed, unknown schemes beside sums", allowAll, p.with(func(ev *verify.Evidence) { unsigned(ev); ev.Hashes = []checksum.Hash{unknown} }), nil, verify.Checked},
+		{"locked, unknown schemes stated", lock(p.zh), p.stating(unknown), nil, verify.Accepted},
 
 		{"locked by h1 of the tree", lock(p.hT), p.with(empty), nil, verify.Accepted},
 		{"locked, a signature that is not looked at", lock(p.zh), p.with(func(ev *verify.Evidence) { ev.Signature = []byte("nonsense") }), nil, verify.Accepted},
 		{"locked, but other bytes", lock(wrongHash, wrongH1), p.ev, verify.ErrNotAccepted, 0},
 		{"locked, but other bytes, under every Allow", with(allowAll, func(a *verify.Policy) { a.Accept = []checksum.Hash{wrongHash} }), p.ev, verify.ErrNotAccepted, 0},
 		{"empty lock", lock([]checksum.Hash{}...), p.ev, verify.ErrNotAccepted, 0},
-		{"lock of unknown schemes", lock(checksum.MustParseHash("h9:x")), p.ev, verify.ErrNotAccepted, 0},
+		{"lock of unknown schemes", lock(unknown), p.ev, verify.ErrNotAccepted, 0},
 		{"locked, but stated otherwise", lock(p.zh), p.with(func(ev *verify.Evidence) { ev.Hashes = []checksum.Hash{wrongHash} }), anyMismatch, 0},
 		{"locked, signature required", with(lock(p.zh), func(a *verify.Policy) { a.RequireSignature = true }), p.with(unsigned), verify.ErrUnsigned, 0},
 		{"locked, signature required, under every Allow", with(allowAll, func(a *verify.Policy) { a.Accept, a.RequireSignature = []checksum.Hash{p.zh}, true }), p.with(empty), verify.ErrUnsigned, 0},
@@ -351,7 +363,7 @@ func TestFilename(t *testing.T) {
 func TestReport(t *testing.T) {
 	t.Parallel()
 	p := newPack(t)
-	stated := []checksum.Hash{p.zh, p.h1, checksum.MustParseHash("h9:x"), p.other}
+	stated := []checksum.Hash{p.zh, p.h1, unknown, p.other}
 	type view struct{ Local, Recordable []checksum.Hash }
 	for _, tt := range []struct {
 		name   string
@@ -427,10 +439,10 @@ func TestEvidenceJSON(t *testing.T) {
 	t.Parallel()
 	p := newPack(t)
 	for name, ev := range map[string]verify.Evidence{
-		"all":      p.with(func(ev *verify.Evidence) { ev.Hashes = append(ev.Hashes, p.h1, checksum.MustParseHash("h9:x")) }),
+		"all":      p.with(func(ev *verify.Evidence) { ev.Hashes = append(ev.Hashes, p.h1, unknown) }),
 		"unsigned": p.with(unsigned), "empty": p.with(empty), "nothing": {},
 		"members": {
-			Filename: "a.zip", Size: 3, Hashes: []checksum.Hash{checksum.MustParseHash("h9:x")},
+			Filename: "a.zip", Size: 3, Hashes: []checksum.Hash{unknown},
 			Sums: []byte{1}, Signature: []byte{2}, Keys: []verify.Key{{Armor: "B"}}, Requested: "a_1_b_c",
 		},
 		"empty sums": {Sums: []byte{}}, "empty signature": {Signature: []byte{}},
@@ -477,9 +489,7 @@ func TestTrust(t *testing.T) {
 func TestNeeds(t *testing.T) {
 	t.Parallel()
 	p := newPack(t)
-	h1Stated := p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []checksum.Hash{p.h1} })
-	bothStated := p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []checksum.Hash{p.h1, p.zh} })
-	lock := func(hashes ...checksum.Hash) verify.Policy { return verify.Policy{Accept: hashes} }
+	h1Stated, bothStated := p.stating(p.h1), p.stating(p.h1, p.zh)
 	unsignedAllowed := verify.Policy{AllowUnsigned: true}
 	for _, tt := range []struct {
 		name     string
@@ -567,7 +577,7 @@ func (f failingAt) ReadAt([]byte, int64) (int, error) { return iotest.ErrReader(
 func TestCheckSums(t *testing.T) {
 	t.Parallel()
 	p := newPack(t)
-	policy := verify.Policy{Now: func() time.Time { return today }}
+	policy := verify.Policy{Now: now}
 	sums, err := policy.CheckSums(p.ev)
 	if err != nil || sums.SignedBy().Fingerprint != p.fpr || files(sums.Sums()) != 2 {
 		t.Errorf("CheckSums of signed sums is %+v, %v", sums, err)
@@ -597,27 +607,22 @@ func TestCheckSums(t *testing.T) {
 func TestSameRelease(t *testing.T) {
 	t.Parallel()
 	p := newPack(t)
+	all := func(*verify.Evidence) {}
 	for name, test := range map[string]struct {
 		known  []checksum.Hash
 		policy verify.Policy
 		change func(*verify.Evidence)
 		want   error
 	}{
-		"no known archive":      {change: func(*verify.Evidence) {}},
-		"one of several listed": {known: []checksum.Hash{wrongHash, p.other}, change: func(*verify.Evidence) {}},
-		"another release":       {known: []checksum.Hash{wrongHash}, change: func(*verify.Evidence) {}, want: verify.ErrOtherRelease},
-		"another release, AllowUnsigned": {
-			known: []checksum.Hash{wrongHash}, policy: verify.Policy{AllowUnsigned: true}, change: unsigned, want: verify.ErrOtherRelease,
-		},
-		"no document, AllowUnsigned": {known: []checksum.Hash{wrongHash}, policy: verify.Policy{AllowUnsigned: true}, change: bare},
-		"no document":                {known: []checksum.Hash{p.other}, change: bare, want: verify.ErrUnsigned},
-		"empty":                      {known: []checksum.Hash{}, change: func(*verify.Evidence) {}, want: verify.ErrOtherRelease},
-		"empty, no document, AllowUnsigned": {
-			known: []checksum.Hash{}, policy: verify.Policy{AllowUnsigned: true}, change: bare, want: verify.ErrOtherRelease,
-		},
-		"empty, beside Accept": {
-			known: []checksum.Hash{}, policy: verify.Policy{Accept: []checksum.Hash{p.zh}}, change: func(*verify.Evidence) {}, want: verify.ErrOtherRelease,
-		},
+		"no known archive":                  {nil, verify.Policy{}, all, nil},
+		"one of several listed":             {[]checksum.Hash{wrongHash, p.other}, verify.Policy{}, all, nil},
+		"another release":                   {[]checksum.Hash{wrongHash}, verify.Policy{}, all, verify.ErrOtherRelease},
+		"another release, AllowUnsigned":    {[]checksum.Hash{wrongHash}, verify.Policy{AllowUnsigned: true}, unsigned, verify.ErrOtherRelease},
+		"no document, AllowUnsigned":        {[]checksum.Hash{wrongHash}, verify.Policy{AllowUnsigned: true}, bare, nil},
+		"no document":                       {[]checksum.Hash{p.other}, verify.Policy{}, bare, verify.ErrUnsigned},
+		"empty":                             {[]checksum.Hash{}, verify.Policy{}, all, verify.ErrOtherRelease},
+		"empty, no document, AllowUnsigned": {[]checksum.Hash{}, verify.Policy{AllowUnsigned: true}, bare, verify.ErrOtherRelease},
+		"empty, beside Accept":              {[]checksum.Hash{}, lock(p.zh), all, verify.ErrOtherRelease},
 	} {
 		test.policy.SameRelease = test.known
 		ev := p.with(test.change)
@@ -653,9 +658,6 @@ func TestRefusedBeforeInflating(t *testing.T) {
 	p := newPack(t)
 	locked := verify.Policy{Accept: []checksum.Hash{wrongHash, p.h1}}
 	both := verify.Policy{Accept: []checksum.Hash{wrongHash, p.h1}, RequireSignature: true}
-	stated := func(h ...checksum.Hash) verify.Evidence {
-		return p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = h })
-	}
 	for _, tt := range []struct {
 		name     string
 		policy   verify.Policy
@@ -665,13 +667,13 @@ func TestRefusedBeforeInflating(t *testing.T) {
 	}{
 		{"accepted by h1", locked, p.ev, 1, nil},
 		{"accepted by h1, size differs", locked, p.with(func(ev *verify.Evidence) { ev.Size++ }), 0, checksum.ErrMismatch},
-		{"accepted by h1, stated zh differs", locked, stated(wrongHash), 0, checksum.ErrMismatch},
+		{"accepted by h1, stated zh differs", locked, p.stating(wrongHash), 0, checksum.ErrMismatch},
 		{"accepted by h1, unsigned", both, p.with(unsigned), 0, verify.ErrUnsigned},
-		{"stated h1 alone", verify.Policy{AllowUnsigned: true}, stated(p.hT), 1, nil},
-		{"stated h1 differs", verify.Policy{AllowUnsigned: true}, stated(wrongH1), 1, checksum.ErrMismatch},
-		{"signed", verify.Policy{Now: date2024}, p.ev, 1, nil},
+		{"stated h1 alone", verify.Policy{AllowUnsigned: true}, p.stating(p.hT), 1, nil},
+		{"stated h1 differs", verify.Policy{AllowUnsigned: true}, p.stating(wrongH1), 1, checksum.ErrMismatch},
+		{"signed", verify.Policy{Now: now}, p.ev, 1, nil},
 		{"unsigned", verify.Policy{}, p.with(unsigned), 0, verify.ErrUnsigned},
-		{"no hash", verify.Policy{AllowUnsigned: true}, stated(), 0, verify.ErrUnchecked},
+		{"no hash", verify.Policy{AllowUnsigned: true}, p.stating(), 0, verify.ErrUnchecked},
 	} {
 		r, inflated, err := p.judgeArchive(t.Context(), tt.policy, tt.ev, true)
 		if !errors.Is(err, tt.want) || (r == nil) != (err != nil) || inflated != tt.inflated {
@@ -709,11 +711,7 @@ func tryOffer(t *testing.T, p *pack, s situation) bool {
 func TestJudgeOffer(t *testing.T) {
 	t.Parallel()
 	p := newPack(t)
-	bareOf := func(h ...checksum.Hash) verify.Evidence {
-		return p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = h })
-	}
 	lax := verify.Policy{AllowUnsigned: true}
-	lock := func(h ...checksum.Hash) verify.Policy { return verify.Policy{Accept: h} }
 	for _, tt := range []struct {
 		name   string
 		policy verify.Policy
@@ -721,27 +719,27 @@ func TestJudgeOffer(t *testing.T) {
 		want   error
 	}{
 		{"signed", verify.Policy{}, p.ev, nil},
-		{"any mirror, zero policy", verify.Policy{}, bareOf(p.zh), verify.ErrUnsigned},
-		{"no hashes, zero policy", verify.Policy{}, bareOf(), verify.ErrUnchecked},
+		{"any mirror, zero policy", verify.Policy{}, p.stating(p.zh), verify.ErrUnsigned},
+		{"no hashes, zero policy", verify.Policy{}, p.stating(), verify.ErrUnchecked},
 		{"no signature", verify.Policy{}, p.with(unsigned), verify.ErrUnsigned},
 		{"no keys", verify.Policy{}, p.with(func(ev *verify.Evidence) { ev.Keys = nil }), verify.ErrUnsigned},
 		{"no keys, but pinned", verify.Policy{Keys: []verify.Key{p.key}}, p.with(func(ev *verify.Evidence) { ev.Keys = nil }), nil},
 		{"another name", verify.Policy{}, p.with(func(ev *verify.Evidence) { ev.Requested = "random_3.7.0_linux_amd64" }), verify.ErrFilename},
 		{"pins", verify.Policy{Fingerprints: []string{"no"}}, p.ev, verify.ErrPolicy},
-		{"unsigned", lax, bareOf(p.zh), nil},
-		{"unsigned, no hashes", lax, bareOf(), verify.ErrUnchecked},
+		{"unsigned", lax, p.stating(p.zh), nil},
+		{"unsigned, no hashes", lax, p.stating(), verify.ErrUnchecked},
 		{"unsigned, must be signed", lax, p.with(func(ev *verify.Evidence) { unsigned(ev); ev.MustBeSigned = true }), verify.ErrUnsigned},
 		{"unsigned, no hashes, but sums", lax, p.with(func(ev *verify.Evidence) { unsigned(ev); ev.Hashes = nil }), nil},
-		{"unchecked", verify.Policy{AllowUnchecked: true}, bareOf(), nil},
+		{"unchecked", verify.Policy{AllowUnchecked: true}, p.stating(), nil},
 		{"unchecked, others stated", verify.Policy{AllowUnchecked: true}, p.with(func(ev *verify.Evidence) { empty(ev); ev.OthersStated = true }), verify.ErrUnchecked},
-		{"locked", lock(p.zh), bareOf(p.zh), nil},
-		{"locked by h1", lock(wrongHash, p.h1), bareOf(p.zh), nil},
-		{"locked, another stated", lock(wrongHash), bareOf(p.zh), verify.ErrNotAccepted},
-		{"locked, none stated", lock(p.zh), bareOf(), nil},
-		{"locked, only h1 stated", lock(p.zh), bareOf(p.h1), nil},
-		{"empty lock", lock([]checksum.Hash{}...), bareOf(p.zh), verify.ErrNotAccepted},
-		{"empty lock, none stated", lock([]checksum.Hash{}...), bareOf(), verify.ErrNotAccepted},
-		{"locked and signature wanted", with(lock(p.zh), func(a *verify.Policy) { a.RequireSignature = true }), bareOf(p.zh), verify.ErrUnsigned},
+		{"locked", lock(p.zh), p.stating(p.zh), nil},
+		{"locked by h1", lock(wrongHash, p.h1), p.stating(p.zh), nil},
+		{"locked, another stated", lock(wrongHash), p.stating(p.zh), verify.ErrNotAccepted},
+		{"locked, none stated", lock(p.zh), p.stating(), nil},
+		{"locked, only h1 stated", lock(p.zh), p.stating(p.h1), nil},
+		{"empty lock", lock([]checksum.Hash{}...), p.stating(p.zh), verify.ErrNotAccepted},
+		{"empty lock, none stated", lock([]checksum.Hash{}...), p.stating(), verify.ErrNotAccepted},
+		{"locked and signature wanted", with(lock(p.zh), func(a *verify.Policy) { a.RequireSignature = true }), p.stating(p.zh), verify.ErrUnsigned},
 	} {
 		ev := tt.ev
 		ev.Sums, ev.Signature = nil, nil
@@ -751,16 +749,12 @@ func TestJudgeOffer(t *testing.T) {
 	}
 }
 
-func date2024() time.Time { return today }
-
 // TestJudgeStated: what is only stated is accepted as far as the archive would be.
 func TestJudgeStated(t *testing.T) {
 	t.Parallel()
 	p := newPack(t)
-	h9 := checksum.MustParseHash("h9:x")
-	strict := verify.Policy{Now: date2024}
+	strict := verify.Policy{Now: now}
 	lax := verify.Policy{AllowUnsigned: true}
-	lock := func(h ...checksum.Hash) verify.Policy { return verify.Policy{Accept: h} }
 	states := func(h []checksum.Hash, change ...func(*verify.Evidence)) verify.Evidence {
 		return p.with(func(ev *verify.Evidence) {
 			ev.Hashes = h
@@ -782,7 +776,7 @@ func TestJudgeStated(t *testing.T) {
 		record []checksum.Hash
 	}{
 		{"signed", strict, states(both), nil, verify.Signed, all},
-		{"signed, stated dropped", verify.Policy{Now: date2024, DropStated: true}, states(both), nil, verify.Signed, signed},
+		{"signed, stated dropped", verify.Policy{Now: now, DropStated: true}, states(both), nil, verify.Signed, signed},
 		{"signed, nothing ties the h1 to it", strict, states(both[1:]), nil, verify.Signed, signed},
 		{"signed, nothing stated", strict, states(nil), nil, verify.Signed, signed},
 		{"signed, another zh stated", strict, states([]checksum.Hash{wrongHash, p.h1}), checksum.ErrMismatch, 0, nil},
@@ -795,13 +789,13 @@ func TestJudgeStated(t *testing.T) {
 		{"no sums", lax, states(both, bare), nil, verify.Checked, nil},
 		{"no sums, h1 only", lax, states(both[1:], bare), nil, verify.Checked, nil},
 		{"no sums, two zh", lax, states([]checksum.Hash{p.zh, p.other, p.h1}, bare), verify.ErrNotStated, 0, nil},
-		{"no sums, unknown scheme", lax, states([]checksum.Hash{h9}, bare), verify.ErrNotStated, 0, nil},
+		{"no sums, unknown scheme", lax, states([]checksum.Hash{unknown}, bare), verify.ErrNotStated, 0, nil},
 		{"nothing", lax, p.with(empty), verify.ErrNotStated, 0, nil},
 		{"nothing, unchecked allowed", verify.Policy{AllowUnchecked: true}, p.with(empty), verify.ErrNotStated, 0, nil},
 		{"locked", lock(p.h1, wrongHash), states(both), nil, verify.Accepted, nil},
 		{"locked, stated is another", lock(wrongH1), states(both), verify.ErrNotStated, 0, nil},
-		{"locked by an unknown scheme", lock(h9), states([]checksum.Hash{h9, p.h1}), verify.ErrNotStated, 0, nil},
-		{"locked and signed", with(lock(p.h1), func(a *verify.Policy) { a.RequireSignature, a.Now = true, date2024 }), states(both), nil, verify.Signed, signed},
+		{"locked by an unknown scheme", lock(unknown), states([]checksum.Hash{unknown, p.h1}), verify.ErrNotStated, 0, nil},
+		{"locked and signed", with(lock(p.h1), func(a *verify.Policy) { a.RequireSignature, a.Now = true, now }), states(both), nil, verify.Signed, signed},
 	} {
 		sums, err := tt.policy.CheckSums(tt.ev)
 		var r *verify.Report

@@ -139,7 +139,7 @@ func TestCheckSignatureByGPG(t *testing.T) {
 // The Allow fields of a policy reach the signature, and the report says so.
 func TestAllowExpiredAndWeak(t *testing.T) {
 	t.Parallel()
-	base := verify.Policy{Now: func() time.Time { return today }}
+	base := verify.Policy{Now: now}
 	expired, weak := base, base
 	expired.AllowExpired = true
 	weak.AllowWeak = true
@@ -342,7 +342,7 @@ func bigPackage(b *testing.B) ([]byte, verify.Evidence) {
 // median of all turns, so that what else the machine does counts for little.
 func BenchmarkCheckAgainstSHA256(b *testing.B) {
 	data, ev := bigPackage(b)
-	policy := verify.Policy{Now: func() time.Time { return today }}
+	policy := verify.Policy{Now: now}
 	var ratios []float64
 	b.ReportAllocs()
 	for b.Loop() {
