@@ -137,34 +137,29 @@ func TestBombsEnd(t *testing.T) {
 		run  func(ctx context.Context, w *tripwire, dir string) error
 	}{
 		"checksum.ZH": {zipped, []int{1, all / 2, all}, func(ctx context.Context, w *tripwire, _ string) error {
-			_, err := checksum.ZH(ctx, w)
-			return err
+			return errorOf(checksum.ZH(ctx, w))
 		}},
 		"checksum.H1Zip": {zipped, []int{1, 150_000}, func(ctx context.Context, w *tripwire, _ string) error {
 			_, _, err := checksum.H1Zip(ctx, w, int64(len(w.data)), checksum.Limits{})
 			return err
 		}},
 		"checksum.H1Dir": {zipped, []int{1, all / 2, all}, func(ctx context.Context, w *tripwire, _ string) error {
-			_, err := checksum.H1Dir(ctx, onlyFile{fstest.MapFS{"a": {}}, w})
-			return err
+			return errorOf(checksum.H1Dir(ctx, onlyFile{fstest.MapFS{"a": {}}, w}))
 		}},
 		"Policy.Check": {zipped, []int{1, all / 2, all, all + 150_000}, func(ctx context.Context, w *tripwire, _ string) error {
-			_, err := policy.Check(ctx, verify.Evidence{}, w, int64(len(w.data)))
-			return err
+			return errorOf(policy.Check(ctx, verify.Evidence{}, w, int64(len(w.data))))
 		}},
 		"provider.Download": {zipped, []int{1, all / 2, all}, func(ctx context.Context, w *tripwire, dir string) error {
 			pkg, _ := w.ProviderPackage(ctx, alpha, v1, linux)
-			_, err := provider.Download(ctx, w, pkg, dir+"/alpha.zip", provider.Options{Policy: policy})
-			return err
+			return errorOf(provider.Download(ctx, w, pkg, dir+"/alpha.zip", provider.Options{Policy: policy}))
 		}},
 		"provider.Hashes": {zipped, []int{1, all / 2, all}, func(ctx context.Context, w *tripwire, dir string) error {
-			_, err := provider.Hashes(ctx, w, alpha, v1, []addrs.Platform{linux}, provider.HashOptions{Policy: policy, TempDir: dir})
-			return err
+			o := provider.HashOptions{Policy: policy, TempDir: dir}
+			return errorOf(provider.Hashes(ctx, w, alpha, v1, []addrs.Platform{linux}, o))
 		}},
 		"Dir.Install": {zipped, []int{1, all / 2, all}, func(ctx context.Context, w *tripwire, dir string) error {
 			pkg, _ := w.ProviderPackage(ctx, alpha, v1, linux)
-			_, err := (&install.Dir{Path: dir}).Install(ctx, w, pkg, install.Options{Policy: policy})
-			return err
+			return errorOf((&install.Dir{Path: dir}).Install(ctx, w, pkg, install.Options{Policy: policy}))
 		}},
 		"Installer.Ensure": {zipped, []int{1, all / 2, all}, func(ctx context.Context, w *tripwire, dir string) error {
 			lock := new(lockfile.File)
@@ -172,8 +167,7 @@ func TestBombsEnd(t *testing.T) {
 				return err
 			}
 			installer := &install.Installer{Source: w, Dir: &install.Dir{Path: dir}, Platform: linux}
-			_, err := installer.Ensure(ctx, map[addrs.Provider]addrs.ProviderConstraint{alpha: {}}, lock)
-			return err
+			return errorOf(installer.Ensure(ctx, map[addrs.Provider]addrs.ProviderConstraint{alpha: {}}, lock))
 		}},
 		"module, zip":    {zipped, []int{1, all / 2, all}, downloadLocation},
 		"module, tar.gz": {tarred, []int{1, 20_000}, downloadLocation},
@@ -274,15 +268,13 @@ func TestDocumentLimits(t *testing.T) {
 					if name == "compressed, small" {
 						w.retries = -1
 					}
-					run := op.ready(t, w)
 					f := f
-					f.Kind, f.PadTo = op.kind, op.limit+more
+					f.PadTo = op.limit + more
 					none := more == 0 && spare
 					if none { // so that all are read, and then found to be no JSON
 						f.Raw = []byte("none")
 					}
-					w.reg.AddFault(f)
-					_, err := run(t.Context())
+					_, err := op.ready(t, w, f)(t.Context())
 					switch {
 					case none:
 						if typed(t, err); errors.Is(err, failure.ErrTooLarge) {
@@ -313,10 +305,8 @@ func TestErrorBodies(t *testing.T) {
 		for _, f := range []regtest.Fault{{}, {Gzip: true}, {Header: http.Header{"Content-Length": nil}}} {
 			w := newWorld(t)
 			w.retries = -1
-			run := op.ready(t, w)
-			f.Kind, f.Status, f.PadTo = op.kind, 400, 1<<20
-			w.reg.AddFault(f)
-			_, err := run(t.Context())
+			f.Status, f.PadTo = 400, 1<<20
+			_, err := op.ready(t, w, f)(t.Context())
 			typed(t, err)
 			for _, q := range w.reg.Requests() {
 				if most := int64(4 << 10); op.is(q) && (q.Sent > most || !f.Gzip && q.Sent != most) {

@@ -37,10 +37,7 @@ func TestContextWins(t *testing.T) {
 						if after > time.Second {
 							w.throttled()
 						}
-						run := op.ready(t, w)
-						f := fault
-						f.Kind = op.kind
-						w.reg.AddFault(f)
+						run := op.ready(t, w, fault)
 						ctx, cancel := context.WithCancelCause(t.Context())
 						time.AfterFunc(after, func() { cancel(left) })
 						start := time.Now()
@@ -66,10 +63,7 @@ func TestDeadlineIsKept(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					const limit = 3 * time.Second
 					w := newWorld(t)
-					run := op.ready(t, w)
-					f := fault
-					f.Kind = op.kind
-					w.reg.AddFault(f)
+					run := op.ready(t, w, fault)
 					ctx, cancel := context.WithTimeout(t.Context(), limit)
 					defer cancel()
 					start := time.Now()
@@ -96,10 +90,7 @@ func TestWaitsAreCapped(t *testing.T) {
 		for _, name := range []string{"busy for a day", "busy till the end"} {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
-				run := op.ready(t, w)
-				f := stuck[name]
-				f.Kind = op.kind
-				w.reg.AddFault(f)
+				run := op.ready(t, w, stuck[name])
 				start := time.Now()
 				_, err := run(t.Context())
 				if e := typed(t, err); time.Since(start) != time.Minute || e.attempts != 3 {

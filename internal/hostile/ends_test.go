@@ -23,7 +23,6 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
-	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
@@ -107,6 +106,16 @@ func litter(t *testing.T, dir, format string) {
 	}
 }
 
+// errorOf returns the error of a function with a result.
+func errorOf[T any](_ T, err error) error { return err }
+
+// at is an ending that needs nothing before it.
+func at(run func(ctx context.Context, c *crowd, dir string) error) func(*testing.T, *crowd, string) func(context.Context) error {
+	return func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
+		return func(ctx context.Context) error { return run(ctx, c, dir) }
+	}
+}
+
 // ending is a function with many steps.
 type ending struct {
 	name  string
@@ -120,126 +129,96 @@ var endings = []ending{
 		client := c.world().registry()
 		pkg := must.Get(client.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 		return func(ctx context.Context) error {
-			_, err := (&install.Dir{Path: dir}).Install(ctx, client, pkg, install.Options{})
-			return err
+			return errorOf((&install.Dir{Path: dir}).Install(ctx, client, pkg, install.Options{}))
 		}
 	}},
 	{"install.Dir.Install of a directory", 200, false, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
 		pkg := &provider.Package{Provider: alpha, Version: v1, Platform: linux, Dir: c.tree}
 		o := install.Options{Policy: verify.Policy{Accept: []checksum.Hash{c.h1}}, Copy: true}
 		return func(ctx context.Context) error {
-			_, err := (&install.Dir{Path: dir}).Install(ctx, nil, pkg, o)
-			return err
+			return errorOf((&install.Dir{Path: dir}).Install(ctx, nil, pkg, o))
 		}
 	}},
-	{"install.Dir.Place", 200, false, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
-		return func(ctx context.Context) error {
-			_, err := (&install.Dir{Path: dir}).Place(ctx, c.installed(), true)
-			return err
-		}
-	}},
+	{"install.Dir.Place", 200, false, at(func(ctx context.Context, c *crowd, dir string) error {
+		return errorOf((&install.Dir{Path: dir}).Place(ctx, c.installed(), true))
+	})},
 	{"install.Dir.Lookup", 400, false, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
 		d := &install.Dir{Path: dir}
 		must.Get(d.Place(t.Context(), c.installed(), false))(t)
 		return func(ctx context.Context) error {
-			_, err := d.Lookup(ctx, alpha, v1, linux, []checksum.Hash{c.h1})
-			return err
+			return errorOf(d.Lookup(ctx, alpha, v1, linux, []checksum.Hash{c.h1}))
 		}
 	}},
 	{"install.Dir.Prune", 100, false, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
 		d := &install.Dir{Path: dir}
 		must.Get(d.Place(t.Context(), c.installed(), true))(t)
 		return func(ctx context.Context) error {
-			_, err := d.Prune(ctx, func(*install.Package) bool { return false })
-			return err
+			return errorOf(d.Prune(ctx, func(*install.Package) bool { return false }))
 		}
 	}},
 	{"install.Dir.Prune of nothing", 100, false, func(t *testing.T, _ *crowd, dir string) func(context.Context) error {
 		for i := range *many {
 			must.Do(t, os.MkdirAll(filepath.Join(dir, registryHost, "acme", fmt.Sprintf("p%d", i)), 0o755))
 		}
-		return func(ctx context.Context) error { _, err := (&install.Dir{Path: dir}).Prune(ctx, nil); return err }
+		return func(ctx context.Context) error { return errorOf((&install.Dir{Path: dir}).Prune(ctx, nil)) }
 	}},
-	{"install.Installer.Ensure", 0, true, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
-		return func(ctx context.Context) error {
-			in := &install.Installer{Source: c.world().registry(), Dir: &install.Dir{Path: dir}, Platform: linux}
-			_, err := in.Ensure(ctx, map[addrs.Provider]addrs.ProviderConstraint{alpha: {}}, nil)
-			return err
-		}
-	}},
-	{"install.Installer.Plan", 0, false, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
-		return func(ctx context.Context) error {
-			in := &install.Installer{Source: c.world().registry(), Dir: &install.Dir{Path: dir}, Platform: linux}
-			_, err := in.Plan(ctx, map[addrs.Provider]addrs.ProviderConstraint{alpha: {}}, nil)
-			return err
-		}
-	}},
+	{"install.Installer.Ensure", 0, true, at(func(ctx context.Context, c *crowd, dir string) error {
+		in := &install.Installer{Source: c.world().registry(), Dir: &install.Dir{Path: dir}, Platform: linux}
+		return errorOf(in.Ensure(ctx, map[addrs.Provider]addrs.ProviderConstraint{alpha: {}}, nil))
+	})},
+	{"install.Installer.Plan", 0, false, at(func(ctx context.Context, c *crowd, dir string) error {
+		in := &install.Installer{Source: c.world().registry(), Dir: &install.Dir{Path: dir}, Platform: linux}
+		return errorOf(in.Plan(ctx, map[addrs.Provider]addrs.ProviderConstraint{alpha: {}}, nil))
+	})},
 	{"module.Download", 200, true, moduleInto(plain, false)},
 	{"module.Download of a zip", 550, true, moduleInto(direct, false)},
 	{"module.Download with a repository", 50, false, moduleInto(gitty, false)},
 	{"module.Download in place of another", 700, false, moduleInto(plain, true)},
-	{"module.DownloadAll", 200, true, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
-		return func(ctx context.Context) error {
-			requests := []module.Request{{Source: addrs.ModuleSource{Module: plain}, Version: v1, Dir: filepath.Join(dir, "m")}}
-			_, err := module.DownloadAll(ctx, c.world().registry(), requests, module.Options{})
+	{"module.DownloadAll", 200, true, at(func(ctx context.Context, c *crowd, dir string) error {
+		requests := []module.Request{{Source: addrs.ModuleSource{Module: plain}, Version: v1, Dir: filepath.Join(dir, "m")}}
+		return errorOf(module.DownloadAll(ctx, c.world().registry(), requests, module.Options{}))
+	})},
+	{"module.DownloadLocation", 950, false, at(func(ctx context.Context, c *crowd, dir string) error {
+		loc, err := module.ParseLocation(c.tree)
+		if err != nil {
 			return err
 		}
-	}},
-	{"module.DownloadLocation", 950, false, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
-		return func(ctx context.Context) error {
-			loc, err := module.ParseLocation(c.tree)
-			if err != nil {
-				return err
-			}
-			_, err = module.DownloadLocation(ctx, nil, loc, filepath.Join(dir, "m"), module.Options{AllowLocal: true})
-			return err
-		}
-	}},
+		_, err = module.DownloadLocation(ctx, nil, loc, filepath.Join(dir, "m"), module.Options{AllowLocal: true})
+		return err
+	})},
 	{"provider.Download", 100, true, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
 		litter(t, dir, ".tofureg-%d.part")
 		return func(ctx context.Context) error {
-			_, err := downloadProvider(ctx, c.world().registry(), verify.Policy{}, dir)
-			return err
+			return errorOf(downloadProvider(ctx, c.world().registry(), verify.Policy{}, dir))
 		}
 	}},
-	{"provider.Hashes", -1, true, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
-		return func(ctx context.Context) error {
-			_, err := provider.Hashes(ctx, c.world().registry(), alpha, v1, []addrs.Platform{linux}, provider.HashOptions{TempDir: dir})
-			return err
+	{"provider.Hashes", -1, true, at(func(ctx context.Context, c *crowd, dir string) error {
+		return errorOf(provider.Hashes(ctx, c.world().registry(), alpha, v1, []addrs.Platform{linux}, provider.HashOptions{TempDir: dir}))
+	})},
+	{"checksum.H1Zip", 450, false, at(func(ctx context.Context, c *crowd, _ string) error {
+		_, _, err := checksum.H1Zip(ctx, bytes.NewReader(c.zip), int64(len(c.zip)), checksum.Limits{})
+		return err
+	})},
+	{"checksum.H1Dir", 150, false, at(func(ctx context.Context, c *crowd, _ string) error {
+		return errorOf(checksum.H1Dir(ctx, os.DirFS(c.tree)))
+	})},
+	{"checksum.L1Dir", 150, false, at(func(ctx context.Context, c *crowd, _ string) error {
+		return errorOf(checksum.L1Dir(ctx, os.DirFS(c.tree)))
+	})},
+	{"checksum.ZH", 100, false, at(func(ctx context.Context, _ *crowd, _ string) error {
+		return errorOf(checksum.ZH(ctx, io.LimitReader(zeros{}, int64(*many)<<16))) // 64 KiB for each
+	})},
+	{"verify.Policy.Check", 450, false, at(func(ctx context.Context, c *crowd, _ string) error {
+		_, err := verify.Policy{Accept: []checksum.Hash{c.h1}}.Check(ctx, verify.Evidence{}, bytes.NewReader(c.zip), int64(len(c.zip)))
+		if ctx.Err() == nil && errors.Is(err, verify.ErrNotAccepted) {
+			return nil // it has no executable
 		}
-	}},
-	{"checksum.H1Zip", 450, false, func(_ *testing.T, c *crowd, _ string) func(context.Context) error {
-		return func(ctx context.Context) error {
-			_, _, err := checksum.H1Zip(ctx, bytes.NewReader(c.zip), int64(len(c.zip)), checksum.Limits{})
-			return err
-		}
-	}},
-	{"checksum.H1Dir", 150, false, func(_ *testing.T, c *crowd, _ string) func(context.Context) error {
-		return func(ctx context.Context) error { _, err := checksum.H1Dir(ctx, os.DirFS(c.tree)); return err }
-	}},
-	{"checksum.L1Dir", 150, false, func(_ *testing.T, c *crowd, _ string) func(context.Context) error {
-		return func(ctx context.Context) error { _, err := checksum.L1Dir(ctx, os.DirFS(c.tree)); return err }
-	}},
-	{"checksum.ZH", 100, false, func(*testing.T, *crowd, string) func(context.Context) error {
-		return func(ctx context.Context) error {
-			_, err := checksum.ZH(ctx, io.LimitReader(zeros{}, int64(*many)<<16)) // 64 KiB for each
-			return err
-		}
-	}},
-	{"verify.Policy.Check", 450, false, func(_ *testing.T, c *crowd, _ string) func(context.Context) error {
-		return func(ctx context.Context) error {
-			_, err := verify.Policy{Accept: []checksum.Hash{c.h1}}.Check(ctx, verify.Evidence{}, bytes.NewReader(c.zip), int64(len(c.zip)))
-			if ctx.Err() == nil && errors.Is(err, verify.ErrNotAccepted) {
-				return nil // it has no executable
-			}
-			return err
-		}
-	}},
+		return err
+	})},
 	{"mirrordir.Mirror.Add", -1, true, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
 		return func(ctx context.Context) error {
 			m := mirrorIn(t, dir)
-			_, err := m.Add(ctx, c.world().registry(), []mirrordir.Want{release}, mirrordir.Options{})
-			return err
+			return errorOf(m.Add(ctx, c.world().registry(), []mirrordir.Want{release}, mirrordir.Options{}))
 		}
 	}},
 	{"mirrordir.Mirror.Add to many files", 100, false, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
@@ -247,8 +226,7 @@ var endings = []ending{
 		litter(t, filepath.Join(dir, ".tofureg"), ".tofureg-%d.part")
 		return func(ctx context.Context) error {
 			m := mirrorIn(t, dir)
-			_, err := m.Add(ctx, c.world().registry(), []mirrordir.Want{release}, mirrordir.Options{ZHOnly: true})
-			return err
+			return errorOf(m.Add(ctx, c.world().registry(), []mirrordir.Want{release}, mirrordir.Options{ZHOnly: true}))
 		}
 	}},
 	{"mirrordir.Mirror.All", 100, false, inMirror(func(ctx context.Context, m *mirrordir.Mirror) error {
@@ -260,24 +238,19 @@ var endings = []ending{
 		return nil
 	})},
 	{"mirrordir.Mirror.Check", 100, false, inMirror(func(ctx context.Context, m *mirrordir.Mirror) error {
-		_, err := m.Check(ctx, mirrordir.CheckOptions{})
-		return err
+		return errorOf(m.Check(ctx, mirrordir.CheckOptions{}))
 	})},
 	{"mirrordir.Mirror.ProviderVersions", 200, false, inMirror(func(ctx context.Context, m *mirrordir.Mirror) error {
-		_, err := m.ProviderVersions(ctx, alpha)
-		return err
+		return errorOf(m.ProviderVersions(ctx, alpha))
 	})},
 	{"mirrordir.Mirror.Reindex", 200, false, inMirror(func(ctx context.Context, m *mirrordir.Mirror) error {
-		_, err := m.Reindex(ctx, mirrordir.CheckOptions{})
-		return err
+		return errorOf(m.Reindex(ctx, mirrordir.CheckOptions{}))
 	})},
 	{"mirrordir.Mirror.ListedVersions", 200, false, inMirror(func(ctx context.Context, m *mirrordir.Mirror) error {
-		_, err := m.ListedVersions(ctx, alpha)
-		return err
+		return errorOf(m.ListedVersions(ctx, alpha))
 	})},
 	{"mirrordir.Storage.List", 100, false, inMirror(func(ctx context.Context, m *mirrordir.Mirror) error {
-		_, err := m.Storage.List(ctx, registryHost+"/acme/alpha")
-		return err
+		return errorOf(m.Storage.List(ctx, registryHost+"/acme/alpha"))
 	})},
 	{"mirrordir.Storage.Lock", 100, false, func(t *testing.T, _ *crowd, dir string) func(context.Context) error {
 		litter(t, filepath.Join(dir, ".tofureg"), ".tofureg-%d.part")
@@ -309,14 +282,13 @@ var endings = []ending{
 	{"hashstore.Dir.Prune", 100, false, func(t *testing.T, _ *crowd, dir string) func(context.Context) error {
 		litter(t, dir, "%064x")
 		return func(ctx context.Context) error {
-			_, err := (&hashstore.Dir{Path: dir}).Prune(ctx, time.Now().Add(time.Hour))
-			return err
+			return errorOf((&hashstore.Dir{Path: dir}).Prune(ctx, time.Now().Add(time.Hour)))
 		}
 	}},
 	{"auth.CredentialsFile.Save", 100, false, func(t *testing.T, _ *crowd, dir string) func(context.Context) error {
 		litter(t, dir, ".tofureg-%d.part")
 		return func(ctx context.Context) error {
-			return auth.CredentialsFile{Path: filepath.Join(dir, "file")}.Save(ctx, svchost.MustParse(registryHost), token(t, registryToken))
+			return auth.CredentialsFile{Path: filepath.Join(dir, "file")}.Save(ctx, alpha.Host(), auth.MustNewToken(registryToken))
 		}
 	}},
 	{"doccache.Transport.RoundTrip", 100, false, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
@@ -352,8 +324,7 @@ func moduleInto(m addrs.Module, replace bool) func(*testing.T, *crowd, string) f
 			litter(t, dir, "%d")
 		}
 		return func(ctx context.Context) error {
-			_, err := module.Download(ctx, c.world().registry(), addrs.ModuleSource{Module: m}, v1, dir, module.Options{Replace: replace})
-			return err
+			return errorOf(module.Download(ctx, c.world().registry(), addrs.ModuleSource{Module: m}, v1, dir, module.Options{Replace: replace}))
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -23,50 +24,42 @@ import (
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
 )
 
 // verbs are the operations of several requests, through all layers.
 var verbs = map[string]func(ctx context.Context, w *world, dir string) error{
 	"find and download": func(ctx context.Context, w *world, dir string) error {
-		return findAndDownload(ctx, w.registry(), dir)
+		return findAndDownload(ctx, w.registry(), verify.Policy{}, dir)
 	},
 	"through the methods of a CLI": func(ctx context.Context, w *world, dir string) error {
 		src := &provider.Multi{Sources: []provider.NamedSource{
 			{Name: "first of", Source: &provider.FirstOf{Sources: []provider.NamedSource{{Name: "direct", Source: w.registry()}}}},
 		}}
-		return findAndDownload(ctx, src, dir)
+		return findAndDownload(ctx, src, verify.Policy{}, dir)
 	},
 	"through a mirror": func(ctx context.Context, w *world, dir string) error {
-		pkg, err := provider.Find(ctx, w.mirror(), alpha, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}})
-		if err != nil {
-			return err
-		}
-		o := provider.Options{}
-		o.Policy.AllowUnsigned = true
-		_, err = provider.Download(ctx, w.mirror(), pkg, filepath.Join(dir, pkg.ArchiveName()), o)
-		return err
+		return findAndDownload(ctx, w.mirror(), verify.Policy{AllowUnsigned: true}, dir)
 	},
 	"module": func(ctx context.Context, w *world, dir string) error {
-		_, err := module.Download(ctx, w.registry(), addrs.ModuleSource{Module: paged}, addrs.Version{}, filepath.Join(dir, "m"), module.Options{})
-		return err
+		source := addrs.ModuleSource{Module: paged}
+		return errorOf(module.Download(ctx, w.registry(), source, addrs.Version{}, filepath.Join(dir, "m"), module.Options{}))
 	},
 	"many modules": func(ctx context.Context, w *world, dir string) error {
 		var requests []module.Request
 		for i := range 10 {
 			requests = append(requests, module.Request{Source: addrs.ModuleSource{Module: plain}, Dir: filepath.Join(dir, fmt.Sprint(i))})
 		}
-		_, err := module.DownloadAll(ctx, w.registry(), requests, module.Options{})
-		return err
+		return errorOf(module.DownloadAll(ctx, w.registry(), requests, module.Options{}))
 	},
 }
 
-func findAndDownload(ctx context.Context, src provider.Source, dir string) error {
+func findAndDownload(ctx context.Context, src provider.Source, policy verify.Policy, dir string) error {
 	pkg, err := provider.Find(ctx, src, alpha, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}})
 	if err != nil {
 		return err
 	}
-	_, err = provider.Download(ctx, src, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.Options{})
-	return err
+	return errorOf(provider.Download(ctx, src, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.Options{Policy: policy}))
 }
 
 // TestLayersDoNotMultiply: a request is attempted as often as the client is configured, however
@@ -143,14 +136,13 @@ func TestUsersShareNothing(t *testing.T) {
 				w.retries = -1
 				w.credentials = tokenFunc(func(ctx context.Context) (auth.Token, error) {
 					if ctx.Value(user{}) == "mallory" {
-						return token(t, "m4ll0ry-t0ken"), nil
+						return auth.MustNewToken("m4ll0ry-t0ken"), nil
 					}
-					return token(t, op.token), nil
+					return auth.MustNewToken(op.token), nil
 				})
 				mallory := context.WithValue(t.Context(), user{}, "mallory")
-				run := op.ready(t, w)
+				run := op.ready(t, w, regtest.Fault{Delay: time.Second})
 				w.reg.Require(op.token, op.kind)
-				w.reg.AddFault(regtest.Fault{Kind: op.kind, Delay: time.Second})
 				var wg sync.WaitGroup
 				for range 3 {
 					wg.Go(func() {
@@ -187,8 +179,7 @@ func TestCallersShareAttempts(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
-				run := op.ready(t, w)
-				w.reg.AddFault(regtest.Fault{Kind: op.kind, Status: 503})
+				run := op.ready(t, w, regtest.Fault{Status: 503})
 				var wg sync.WaitGroup
 				for range 50 {
 					wg.Go(func() {
@@ -298,15 +289,9 @@ func TestSoak(t *testing.T) {
 			for i := range min(w.reg.Count(0)/10, perRound) {
 				met[(round*perRound+i)%len(faults)] = true
 			}
-			if names := slices.Collect(func(yield func(string) bool) {
-				entries, _ := os.ReadDir(dir)
-				for _, e := range entries {
-					if !e.IsDir() && !yield(e.Name()) {
-						return
-					}
-				}
-			}); len(names) != 0 {
-				t.Errorf("left over: %v", names)
+			entries, _ := os.ReadDir(dir)
+			if left := slices.DeleteFunc(entries, fs.DirEntry.IsDir); len(left) != 0 {
+				t.Errorf("left over: %v", left)
 			}
 		})
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
-	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
@@ -84,19 +83,14 @@ func newWorldOf(t testing.TB, size int64) *world {
 	reg.AddModule(regtest.Module{Address: "acme/paged/aws", Size: size, Origin: "https://" + filesHost, Pages: 1, MetaTag: true})
 	reg.AddModule(regtest.Module{Address: "acme/direct/aws", Size: size, UseRegistryCredentials: &yes})
 	return &world{reg: reg, provider: released, module: published, http: reg.Client(), credentials: auth.Static(map[svchost.Hostname]auth.Token{
-		svchost.MustParse(registryHost): token(t, registryToken),
-		svchost.MustParse(mirrorHost):   token(t, mirrorToken),
+		svchost.MustParse(registryHost): auth.MustNewToken(registryToken),
+		svchost.MustParse(mirrorHost):   auth.MustNewToken(mirrorToken),
 	})}
 }
 
 // throttled allows one request at a time for each host.
 func (w *world) throttled() {
 	w.http = &http.Client{Transport: &throttle.Transport{Base: w.reg, Parallel: 1}}
-}
-
-func token(t testing.TB, secret string) auth.Token {
-	t.Helper()
-	return must.Get(auth.NewToken(secret))(t)
 }
 
 func (w *world) transport() *transport.Client {
@@ -224,14 +218,18 @@ func moduleArchive(m addrs.Module) func(context.Context, *world) (func(context.C
 	}
 }
 
-// ready prepares the operation and resets the record of requests.
-func (op *operation) ready(t testing.TB, w *world) func(context.Context) (any, error) {
+// ready prepares the operation, resets the record of requests, and adds faults of the operation.
+func (op *operation) ready(t testing.TB, w *world, faults ...regtest.Fault) func(context.Context) (any, error) {
 	t.Helper()
 	run, err := op.prepare(t.Context(), w)
 	if err != nil {
 		t.Fatalf("before the %s: %v", op.name, err)
 	}
 	w.reg.Reset()
+	for _, f := range faults {
+		f.Kind = op.kind
+		w.reg.AddFault(f)
+	}
 	return run
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -77,13 +78,10 @@ func TestRedirects(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t)
 				w.allowHTTP = test.allowHTTP
-				run := op.ready(t, w)
 				f := test.fault
-				f.Kind, f.Host = op.kind, op.host
+				f.Host = op.host
 				f.Redirect = strings.NewReplacer("HOST", op.host, "CAPITALS", strings.ToUpper(op.host)).Replace(f.Redirect)
-				w.reg.AddFault(f)
-				// As object stores do.
-				w.reg.AddFault(regtest.Fault{Kind: op.kind, Host: elsewhere, RefuseToken: true})
+				run := op.ready(t, w, f, regtest.Fault{Host: elsewhere, RefuseToken: true}) // as object stores do
 				_, err := run(t.Context())
 				if test.follow != (err == nil) {
 					t.Fatalf("followed: %v, want %v: %v", err == nil, test.follow, err)
@@ -137,8 +135,7 @@ func TestRedirectLimits(t *testing.T) {
 	for _, op := range operations {
 		for _, more := range []int{0, 1} {
 			w := newWorld(t)
-			run := op.ready(t, w)
-			w.reg.AddFault(regtest.Fault{Kind: op.kind, Hops: op.hops + more})
+			run := op.ready(t, w, regtest.Fault{Hops: op.hops + more})
 			_, err := run(t.Context())
 			if (err == nil) != (more == 0) {
 				t.Errorf("%s: %d redirects: %v", op.name, op.hops+more, err)
@@ -150,43 +147,68 @@ func TestRedirectLimits(t *testing.T) {
 	}
 }
 
-// TestInsecureURLs: the rules for redirects also hold for URLs in documents.
-func TestInsecureURLs(t *testing.T) {
-	t.Parallel()
-	const http = "http://" + elsewhere
-	for name, f := range map[string]regtest.Fault{
-		"discovery": {Kind: regtest.Discovery, Edit: func(doc map[string]any) {
-			doc["providers.v1"], doc["modules.v1"] = http+"/v1/providers/", http+"/v1/modules/"
+// indirect returns answers that name URLs below base.
+func indirect(base string) map[string]regtest.Fault {
+	sets := func(kind regtest.Kind, member, name string) regtest.Fault {
+		return regtest.Fault{Kind: kind, Edit: func(doc map[string]any) { doc[member] = base + name }}
+	}
+	header := http.Header{"X-Terraform-Get": {base + "x.tar.gz"}}
+	body := sets(regtest.ModuleLocation, "location", "x.tar.gz")
+	body.Path = "/plain/"
+	return map[string]regtest.Fault{
+		"service": {Kind: regtest.Discovery, Edit: func(doc map[string]any) {
+			doc["providers.v1"], doc["modules.v1"] = base+"v1/providers/", base+"v1/modules/"
 		}},
-		"archive":         {Kind: regtest.Package, Edit: func(doc map[string]any) { doc["download_url"] = http + "/x.zip" }},
-		"sums":            {Kind: regtest.Package, Edit: func(doc map[string]any) { doc["shasums_url"] = http + "/x" }},
-		"signature":       {Kind: regtest.Package, Edit: func(doc map[string]any) { doc["shasums_signature_url"] = http + "/x" }},
-		"module location": {Kind: regtest.ModuleLocation, Edit: func(doc map[string]any) { doc["location"] = http + "/x.tar.gz" }},
-		"module page":     {Kind: regtest.ModulePage, Raw: []byte(`<meta name="terraform-get" content="` + http + `/x.tar.gz">`)},
+		"archive":       sets(regtest.Package, "download_url", "x.zip"),
+		"sums":          sets(regtest.Package, "shasums_url", "x"),
+		"signature":     sets(regtest.Package, "shasums_signature_url", "x"),
+		"module body":   body,
+		"module header": {Kind: regtest.ModuleLocation, Path: "/paged/", Header: header},
+		"page's tag":    {Kind: regtest.ModulePage, Raw: []byte(`<meta name="terraform-get" content="` + base + `x.tar.gz">`)},
+		"page's header": {Kind: regtest.ModulePage, Header: header},
 		"mirror archive": {Kind: regtest.MirrorVersion, Edit: func(doc map[string]any) {
 			for _, a := range doc["archives"].(map[string]any) {
-				a.(map[string]any)["url"] = http + "/x.zip"
+				a.(map[string]any)["url"] = base + "x.zip"
 			}
 		}},
-	} {
+	}
+}
+
+// eachVerb runs all verbs with a fault, and calls check after those that met it, of which there must be one.
+func eachVerb(t *testing.T, f regtest.Fault, veto func(string) error, check func(w *world, err error)) {
+	t.Helper()
+	hit := false
+	for _, verb := range verbs {
+		w := newWorld(t)
+		w.veto = veto
+		w.reg.AddFault(f)
+		err := verb(t.Context(), w, t.TempDir())
+		if slices.ContainsFunc(w.reg.Requests(), func(q regtest.Request) bool { return q.Kind == f.Kind && strings.Contains(q.Path, f.Path) }) {
+			hit = true
+			check(w, err)
+		}
+	}
+	if !hit {
+		t.Error("no verb goes this way")
+	}
+}
+
+// TestInsecureURLs: the rules for redirects also hold for URLs in documents, pages and headers.
+func TestInsecureURLs(t *testing.T) {
+	t.Parallel()
+	for name, f := range indirect("http://" + elsewhere + "/") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for verb, run := range verbs {
-				w := newWorld(t)
-				w.reg.AddFault(f)
-				err := run(t.Context(), w, t.TempDir())
-				if w.reg.Count(f.Kind) == 0 || f.Kind == regtest.ModuleLocation && verb == "module" {
-					continue // another verb, or an answer that has no body to be edited
-				}
+			eachVerb(t, f, nil, func(w *world, err error) {
 				if typed(t, err); !errors.Is(err, provider.ErrInsecure) {
-					t.Errorf("%s: %v", verb, err)
+					t.Errorf("error %v, want ErrInsecure", err)
 				}
 				for _, q := range w.reg.Requests() {
 					if q.Scheme != "https" {
-						t.Errorf("%s: %v", verb, q)
+						t.Errorf("%v was made", q)
 					}
 				}
-			}
+			})
 		})
 	}
 }
@@ -280,9 +302,7 @@ func fails(t *testing.T, op operation, fault regtest.Fault, retries int) (outcom
 	if retries > 0 {
 		w.throttled()
 	}
-	run := op.ready(t, w)
-	fault.Kind = op.kind
-	w.reg.AddFault(fault)
+	run := op.ready(t, w, fault)
 	result, err := run(t.Context())
 	if err == nil {
 		t.Fatalf("no error, but %v", result)

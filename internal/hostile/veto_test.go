@@ -103,8 +103,7 @@ func TestVetoRedirect(t *testing.T) {
 	for _, op := range operations {
 		for _, target := range []string{elsewhere, elsewhere + ":8443", "169.254.169.254", "[fd00::1]", "127.0.0.1"} {
 			w := newWorld(t)
-			run := op.ready(t, w)
-			w.reg.AddFault(regtest.Fault{Kind: op.kind, Host: op.host, Redirect: "https://" + strings.ToUpper(target)})
+			run := op.ready(t, w, regtest.Fault{Host: op.host, Redirect: "https://" + strings.ToUpper(target)})
 			w.veto = against(target)
 			_, err := run(t.Context())
 			w.vetoed(t, err, target)
@@ -116,8 +115,7 @@ func TestVetoRedirect(t *testing.T) {
 			continue // which of the two is asked about cannot be told
 		}
 		w := newWorld(t)
-		run := op.ready(t, w)
-		w.reg.AddFault(regtest.Fault{Kind: op.kind, Hops: 3})
+		run := op.ready(t, w, regtest.Fault{Hops: 3})
 		w.veto = op.vetoAt(4)
 		_, err := run(t.Context())
 		if typed(t, err); !errors.Is(err, errVeto) || w.count()[op.kind] != 3 {
@@ -132,9 +130,7 @@ func TestVetoLater(t *testing.T) {
 	for _, op := range operations {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
-			run := op.ready(t, w)
-			w.reg.AddFault(regtest.Fault{Kind: op.kind, First: 1, Status: 503})
-			w.reg.AddFault(regtest.Fault{Kind: op.kind, Skip: 1, Redirect: "https://" + elsewhere})
+			run := op.ready(t, w, regtest.Fault{First: 1, Status: 503}, regtest.Fault{Skip: 1, Redirect: "https://" + elsewhere})
 			w.veto = against(elsewhere)
 			_, err := run(t.Context())
 			w.vetoed(t, err, elsewhere)
@@ -145,8 +141,7 @@ func TestVetoLater(t *testing.T) {
 		for _, redirected := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
-				run := op.ready(t, w)
-				w.reg.AddFault(regtest.Fault{Kind: op.kind, First: 1, Break: "cut", After: packageSize / 2})
+				run := op.ready(t, w, cut)
 				if redirected { // the rest is elsewhere
 					w.reg.AddFault(regtest.Fault{Kind: op.kind, Host: op.host, Skip: 1, Redirect: "https://" + elsewhere})
 					w.veto = against(elsewhere)
@@ -167,43 +162,10 @@ func TestVetoLater(t *testing.T) {
 // pages and headers of module packages.
 func TestVetoIndirections(t *testing.T) {
 	t.Parallel()
-	const away = "https://" + elsewhere + "/"
-	for name, f := range map[string]regtest.Fault{
-		"service": {Kind: regtest.Discovery, Edit: func(doc map[string]any) {
-			doc["providers.v1"], doc["modules.v1"] = away+"v1/providers/", away+"v1/modules/"
-		}},
-		"archive":       {Kind: regtest.Package, Edit: func(doc map[string]any) { doc["download_url"] = away + "x.zip" }},
-		"sums":          {Kind: regtest.Package, Edit: func(doc map[string]any) { doc["shasums_url"] = away + "x" }},
-		"signature":     {Kind: regtest.Package, Edit: func(doc map[string]any) { doc["shasums_signature_url"] = away + "x" }},
-		"module body":   {Kind: regtest.ModuleLocation, Path: "/plain/", Edit: func(doc map[string]any) { doc["location"] = away + "x.tar.gz" }},
-		"module header": {Kind: regtest.ModuleLocation, Path: "/paged/", Header: http.Header{"X-Terraform-Get": {away + "x.tar.gz"}}},
-		"page's tag":    {Kind: regtest.ModulePage, Raw: []byte(`<meta name="terraform-get" content="` + away + `x.tar.gz">`)},
-		"page's header": {Kind: regtest.ModulePage, Header: http.Header{"X-Terraform-Get": {away + "x.tar.gz"}}},
-		"mirror archive": {Kind: regtest.MirrorVersion, Edit: func(doc map[string]any) {
-			for _, a := range doc["archives"].(map[string]any) {
-				a.(map[string]any)["url"] = away + "x.zip"
-			}
-		}},
-	} {
+	for name, f := range indirect("https://" + elsewhere + "/") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			hit := false
-			for _, verb := range verbs {
-				w := newWorld(t)
-				w.reg.AddFault(f)
-				w.veto = against(elsewhere)
-				err := verb(t.Context(), w, t.TempDir())
-				concerned := slices.ContainsFunc(w.reg.Requests(), func(q regtest.Request) bool {
-					return q.Kind == f.Kind && strings.Contains(q.Path, f.Path)
-				})
-				if concerned {
-					hit = true
-					w.vetoed(t, err, elsewhere)
-				}
-			}
-			if !hit {
-				t.Error("no verb goes this way")
-			}
+			eachVerb(t, f, against(elsewhere), func(w *world, err error) { w.vetoed(t, err, elsewhere) })
 		})
 	}
 }
