@@ -6,10 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -106,47 +104,15 @@ func startFetch(t *testing.T, dir, form, step string, flags ...string) *disktest
 // process.
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	parent := t.TempDir()
-	alive := startFetch(t, filepath.Join(parent, "alive"), "zip", "half")
-	left := func() (names []string) {
-		for _, e := range must.Get(os.ReadDir(parent))(t) {
-			if strings.HasPrefix(e.Name(), ".") {
-				names = append(names, e.Name())
-			}
-		}
-		return names
-	}
-	targets := []string{"alive"}
 	for form, content := range packed(t, example.entries()) {
-		for _, step := range steps {
-			targets = append(targets, form+" "+step)
-			dir := filepath.Join(parent, form+" "+step)
-			startFetch(t, dir, form, step).Kill()
-			if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("%s, killed at %q: the target exists: %v", form, step, err)
-			}
-			if n := len(left()); n != 2 {
-				t.Errorf("%s, killed at %q: %v; want the staging directories of the killed and of the running process", form, step, left())
-			}
-			if _, err := place(t, content, dir); err != nil {
-				t.Errorf("%s, after the kill at %q: %v", form, step, err)
-			}
-			if n := len(left()); n != 1 {
-				t.Errorf("%s, after the next download: %v; want only the staging directory of the running process", form, left())
-			}
+		start := func(dir, step string) *disktest.Process { return startFetch(t, dir, form, step) }
+		download := func(dir string) error {
+			_, err := place(t, content, dir)
+			return err
 		}
-	}
-	if err := alive.GoOn(); err != nil {
-		t.Errorf("running process: %v", err)
-	}
-	if n := len(left()); n != 0 {
-		t.Errorf("staging directories at the end: %v", left())
-	}
-	for _, name := range targets {
-		got := tree(t, filepath.Join(parent, name))
-		for file, content := range example {
-			if got[file] != content {
-				t.Errorf("%s: %s has %d bytes", name, file, len(got[file]))
+		for _, dir := range disktest.Killed(t, t.TempDir(), steps, start, download) {
+			if diff := cmp.Diff(withDirs(example), tree(t, dir)); diff != "" {
+				t.Errorf("%s in %s (-want +got):\n%s", form, dir, diff)
 			}
 		}
 	}

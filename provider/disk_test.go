@@ -6,10 +6,8 @@ import (
 	"errors"
 	"flag"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -78,53 +76,21 @@ func said(step func(string), name string) io.Reader {
 	return readerFunc(func([]byte) (int, error) { step(name); return 0, io.EOF })
 }
 
-// startDownload starts a process and waits until it has reached the step.
-func startDownload(t *testing.T, path, step string) *disktest.Process {
-	t.Helper()
-	return disktest.Start(t, step, "-provider.download="+path, "-provider.stop="+step)
-}
-
 // TestKilled kills processes at each step. The target does not exist then. The next download into
 // the directory removes the files of killed processes, but not of running ones.
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	dir, content := t.TempDir(), archive(t)
-	alive := startDownload(t, filepath.Join(dir, "alive.zip"), "half")
-	left := func() (names []string) {
-		for _, e := range must.Get(os.ReadDir(dir))(t) {
-			if strings.HasPrefix(e.Name(), ".") {
-				names = append(names, e.Name())
-			}
-		}
-		return names
+	content := archive(t)
+	start := func(path, step string) *disktest.Process {
+		return disktest.Start(t, step, "-provider.download="+path, "-provider.stop="+step)
 	}
-	for _, step := range steps {
-		path := filepath.Join(dir, strings.ReplaceAll(step, " ", "-")+".zip")
-		startDownload(t, path, step).Kill()
-		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("killed at %q: there is a file: %v", step, err)
-		}
-		if n := len(left()); n != 2 {
-			t.Errorf("killed at %q: %v; want the files of the killed and the running process", step, left())
-		}
-		if _, err := provider.Download(t.Context(), serve(content), packageOf(content), path, accepting(content)); err != nil {
-			t.Errorf("after the kill at %q: %v", step, err)
-		}
-		if n := len(left()); n != 1 {
-			t.Errorf("after the next download: %v; want only the file of the running process", left())
-		}
+	download := func(path string) error {
+		_, err := provider.Download(t.Context(), serve(content), packageOf(content), path, accepting(content))
+		return err
 	}
-	if err := alive.GoOn(); err != nil {
-		t.Errorf("the one that was not killed: %v", err)
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 1+len(steps) {
-		t.Errorf("%v, %v; want one file of each", entries, err)
-	}
-	for _, e := range entries {
-		got, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil || !bytes.Equal(got, content) {
-			t.Errorf("%s holds %d bytes, %v", e.Name(), len(got), err)
+	for _, path := range disktest.Killed(t, t.TempDir(), steps, start, download) {
+		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, content) {
+			t.Errorf("%s holds %d bytes, %v", path, len(got), err)
 		}
 	}
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -79,4 +81,37 @@ func (p *Process) GoOn() error {
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill()
 	_ = p.cmd.Wait()
+}
+
+// Killed kills a process at each point of writing a target in dir, which is empty. After the kill the target must be
+// missing, and write must make it. It must remove the temporary files of the killed process, whose names start with a
+// dot, but not those of a process that runs meanwhile. Killed returns the targets, with that of the running process.
+func Killed(t *testing.T, dir string, points []string, start func(target, point string) *Process, write func(target string) error) []string {
+	t.Helper()
+	wantTemporary := func(when string, want int) {
+		t.Helper()
+		if left, err := filepath.Glob(filepath.Join(dir, ".*")); err != nil || len(left) != want {
+			t.Errorf("%s: temporary files %q, %v; want %d", when, left, err, want)
+		}
+	}
+	targets := []string{filepath.Join(dir, "alive")}
+	alive := start(targets[0], points[len(points)/2])
+	for _, point := range points {
+		target := filepath.Join(dir, point)
+		targets = append(targets, target)
+		start(target, point).Kill()
+		if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("killed at %q: the target exists: %v", point, err)
+		}
+		wantTemporary("killed at "+point, 2)
+		if err := write(target); err != nil {
+			t.Errorf("after the kill at %q: %v", point, err)
+		}
+		wantTemporary("after the next one", 1)
+	}
+	if err := alive.GoOn(); err != nil {
+		t.Errorf("the running process: %v", err)
+	}
+	wantTemporary("at the end", 0)
+	return targets
 }
