@@ -1,7 +1,6 @@
 package provider_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -296,56 +295,28 @@ func TestVersionsJSON(t *testing.T) {
 	}
 }
 
-// listing is a Lister with one provider.
-type listing struct {
-	list      []provider.Release
-	err       error
-	protocols []string // of every package
-}
-
-func (l *listing) ProviderVersions(_ context.Context, p addrs.Provider) (*provider.Versions, error) {
-	return &provider.Versions{Provider: p, List: l.list}, l.err
-}
-
-func (l *listing) ProviderPackage(_ context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
-	return &provider.Package{Provider: p, Version: v, Platform: platform, Protocols: l.protocols}, nil
-}
-
 func TestFind(t *testing.T) {
 	t.Parallel()
-	list := []provider.Release{
-		{Version: version("3.0.0"), Protocols: []string{"7.0"}},
-		{Version: version("2.1.0"), Platforms: []addrs.Platform{linux}},
-		{Version: version("2.0.0")},
-	}
+	all, open := &stub{versions: list("3.0.0 7.0 -", "2.1.0 - linux_amd64", "2.0.0")}, &stub{versions: list("2.0.0")}
+	old := &astray{Source: open, pkg: func(pkg *provider.Package) *provider.Package { pkg.Protocols = []string{"4.0"}; return pkg }}
 	for name, test := range map[string]struct {
-		src  *listing
+		src  provider.Lister
 		c    string
 		need provider.Need
 		want string
 		err  error
 	}{
-		"newest that fits":            {src: &listing{list: list}, need: provider.Need{Platforms: []addrs.Platform{linux}}, want: "2.1.0 linux_amd64"},
-		"for another platform":        {src: &listing{list: list}, need: provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("plan9_386")}}, want: "2.0.0 plan9_386"},
-		"for this program's platform": {src: &listing{list: list}, c: "2.0.0", want: "2.0.0 " + addrs.CurrentPlatform().String()},
-		"constraint":                  {src: &listing{list: list}, c: "< 2.1", need: provider.Need{Platforms: []addrs.Platform{linux}}, want: "2.0.0 linux_amd64"},
-		"nothing fits":                {src: &listing{list: list}, c: "~> 4.0", need: provider.Need{Platforms: []addrs.Platform{linux}}, err: provider.ErrNoVersion},
-		"unknown provider":            {src: &listing{err: provider.ErrNotFound}, err: provider.ErrNotFound},
-		"what the list did not tell":  {src: &listing{list: list[2:], protocols: []string{"4.0"}}, err: provider.ErrProtocol},
+		"newest that fits":            {src: all, need: provider.Need{Platforms: []addrs.Platform{linux}}, want: "2.1.0 linux_amd64"},
+		"for another platform":        {src: all, need: provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("plan9_386")}}, want: "2.0.0 plan9_386"},
+		"for this program's platform": {src: all, c: "2.0.0", want: "2.0.0 " + addrs.CurrentPlatform().String()},
+		"constraint":                  {src: all, c: "< 2.1", need: provider.Need{Platforms: []addrs.Platform{linux}}, want: "2.0.0 linux_amd64"},
+		"nothing fits":                {src: all, c: "~> 4.0", need: provider.Need{Platforms: []addrs.Platform{linux}}, err: provider.ErrNoVersion},
+		"unknown provider":            {src: &stub{}, err: provider.ErrNotFound},
+		"what the list did not tell":  {src: old, err: provider.ErrProtocol},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var c addrs.ProviderConstraint
-			if test.c != "" {
-				c = addrs.MustParseProviderConstraint(test.c)
-			}
-			pkg, err := provider.Find(t.Context(), test.src, demo, c, test.need)
-			if !errors.Is(err, test.err) {
-				t.Fatalf("error %v, want %v", err, test.err)
-			}
-			if err == nil && pkg.Version.String()+" "+pkg.Platform.String() != test.want {
-				t.Errorf("found %s, want %s", pkg, test.want)
-			}
-		})
+		pkg, err := provider.Find(t.Context(), test.src, demo, constraint(test.c), test.need)
+		if !errors.Is(err, test.err) || err == nil && pkg.Version.String()+" "+pkg.Platform.String() != test.want {
+			t.Errorf("%s: found %v, %v; want %s, %v", name, pkg, err, test.want, test.err)
+		}
 	}
 }

@@ -147,6 +147,20 @@ func TestDiscardEnds(t *testing.T) {
 	}
 }
 
+// TestSyncTree: links are not followed, and an ended context ends it. install.TestSync shows that files are synced.
+func TestSyncTree(t *testing.T) {
+	t.Parallel()
+	root := openRoot(t)
+	fill(t, root.Name(), 25)
+	_ = disktest.Symlink("nowhere", filepath.Join(root.Name(), "tree", "link"))
+	must.Do(t, fsx.SyncTree(t.Context(), root))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := fsx.SyncTree(ctx, root); !errors.Is(err, context.Canceled) {
+		t.Errorf("SyncTree with an ended context: error %v, want %v", err, context.Canceled)
+	}
+}
+
 // TestRemoveTreeLink: a link is removed, its target is not.
 func TestRemoveTreeLink(t *testing.T) {
 	t.Parallel()

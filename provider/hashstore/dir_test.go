@@ -183,7 +183,7 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// TestNoFile: a directory in the place of a file is an error and stays. A link is replaced.
+// TestNoFile: a directory in the place of a file is an error and stays. A pipe does not block. A link is replaced.
 func TestNoFile(t *testing.T) {
 	t.Parallel()
 	d := store(t)
@@ -201,6 +201,12 @@ func TestNoFile(t *testing.T) {
 	}
 	target := t.TempDir()
 	must.Do(t, os.Remove(fileOf(d, zh1)))
+	if disktest.Mkfifo(fileOf(d, zh1)) == nil {
+		if got, err := d.Hashes(t.Context(), zh1); got != nil || !errors.Is(err, hashstore.ErrDamaged) {
+			t.Errorf("a pipe: %v, %v", got, err)
+		}
+		must.Do(t, os.Remove(fileOf(d, zh1)))
+	}
 	if err := disktest.Symlink(target, fileOf(d, zh1)); err != nil {
 		t.Skipf("skipped: links cannot be made here: %v", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"bufio"
 	"bytes"
 	"compress/flate"
-	"context"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -44,7 +43,7 @@ func BenchmarkInstall(b *testing.B) {
 				d := newDir(b)
 				b.StartTimer()
 				ours += cpu(func() {
-					must.Get(d.Install(b.Context(), inMemory(data), pkg, install.Options{Policy: policy}))(b)
+					must.Get(d.Install(b.Context(), &scripted{[]io.Reader{bytes.NewReader(data)}}, pkg, install.Options{Policy: policy}))(b)
 				})
 				b.StopTimer()
 				os.RemoveAll(d.Path)
@@ -56,17 +55,6 @@ func BenchmarkInstall(b *testing.B) {
 			}
 		})
 	}
-}
-
-// inMemory is a source with one archive.
-type inMemory []byte
-
-func (m inMemory) Evidence(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
-	return pkg.Evidence(), nil
-}
-
-func (m inMemory) Open(context.Context, *provider.Package) (*provider.Body, error) {
-	return &provider.Body{ReadCloser: io.NopCloser(bytes.NewReader(m)), Size: int64(len(m))}, nil
 }
 
 // unavoidable does the minimum work of an install.

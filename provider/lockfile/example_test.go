@@ -169,28 +169,3 @@ func ExampleFile_All() {
 	// Output:
 	// registry.opentofu.org/hashicorp/random is locked at 3.6.0; ~> 3.6 allows 3.7.2, the newest is 4.0.0
 }
-
-// A lock file for Terraform has another header; HeaderNone leaves it out.
-func ExampleFile_Header() {
-	for _, header := range []string{lockfile.HeaderNone, lockfile.HeaderTerraform} {
-		lock := &lockfile.File{Header: header}
-		err := lock.Set(lockfile.Entry{
-			Provider: addrs.MustParseProvider("registry.terraform.io/hashicorp/random"),
-			Version:  addrs.MustParseVersion("3.6.0"),
-		})
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Print(string(lock.Bytes()))
-	}
-	// Output:
-	// provider "registry.terraform.io/hashicorp/random" {
-	//   version = "3.6.0"
-	// }
-	// # This file is maintained automatically by "terraform init".
-	// # Manual edits may be lost in future updates.
-	//
-	// provider "registry.terraform.io/hashicorp/random" {
-	//   version = "3.6.0"
-	// }
-}
