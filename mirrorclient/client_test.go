@@ -144,19 +144,12 @@ func TestNothingAsked(t *testing.T) {
 	t.Parallel()
 	web := mirror(nil)
 	c := client(web)
-	for name, find := range map[string]func() (*provider.Package, error){
-		"no provider": func() (*provider.Package, error) {
-			return c.ProviderPackage(t.Context(), addrs.Provider{}, v120, linux)
-		},
-		"no version": func() (*provider.Package, error) {
-			return c.ProviderPackage(t.Context(), alpha, addrs.Version{}, linux)
-		},
-		"no platform": func() (*provider.Package, error) {
-			return c.ProviderPackage(t.Context(), alpha, v120, addrs.Platform{})
-		},
-	} {
-		if _, err := find(); asError(t, err).Op == "" || errors.Is(err, provider.ErrNotFound) {
-			t.Errorf("%s: %v", name, err)
+	_, noProvider := c.ProviderPackage(t.Context(), addrs.Provider{}, v120, linux)
+	_, noVersion := c.ProviderPackage(t.Context(), alpha, addrs.Version{}, linux)
+	_, noPlatform := c.ProviderPackage(t.Context(), alpha, v120, addrs.Platform{})
+	for name, err := range map[string]error{"provider": noProvider, "version": noVersion, "platform": noPlatform} {
+		if asError(t, err).Op == "" || errors.Is(err, provider.ErrNotFound) {
+			t.Errorf("no %s: %v", name, err)
 		}
 	}
 	builtIn := addrs.MustParseProvider("terraform.io/builtin/terraform")
@@ -207,11 +200,7 @@ func TestToken(t *testing.T) {
 			return jsonAnswer(r, body), nil
 		})
 		c := &mirrorclient.Client{BaseURL: test.base, Transport: &transport.Client{HTTP: &http.Client{Transport: web}, Retries: -1, Credentials: tokens(t, secret, test.host)}}
-		if _, err := c.ProviderVersions(t.Context(), alpha); err != nil {
-			t.Fatalf("%s: %v", test.base, err)
-		}
-		pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
-		must.Get(c.Open(t.Context(), pkg))(t).Close()
+		walk(t, c)
 		want := []string{"", "", ""}
 		if test.sent {
 			want = []string{"Bearer " + secret, "Bearer " + secret, ""}

@@ -133,7 +133,7 @@ func ExampleClient_credentials() {
 		BaseURL: "https://mirror.example.com:8443/providers/",
 		Transport: &transport.Client{
 			HTTP:        &http.Client{Transport: guarded},
-			Credentials: auth.Static(map[svchost.Hostname]auth.Token{svchost.MustParse("mirror.example.com:8443"): exampleToken()}),
+			Credentials: auth.MustNewToken("s3cr3t").For(svchost.MustParse("mirror.example.com:8443")),
 			PackageCredentials: func(host svchost.Hostname, pkg *url.URL) bool {
 				return pkg.Host == host.String()
 			},
@@ -153,12 +153,4 @@ func ExampleClient_credentials() {
 	// Output:
 	// 1.2.0.json true
 	// alpha_1.2.0_linux_amd64.zip true
-}
-
-func exampleToken() auth.Token {
-	token, err := auth.NewToken("s3cr3t")
-	if err != nil {
-		panic(err)
-	}
-	return token
 }

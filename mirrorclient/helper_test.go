@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -78,15 +79,14 @@ func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
 	for name, values := range p.header {
 		header[name] = values
 	}
-	resp := &http.Response{
-		StatusCode: max(p.status, 0), Header: header, Request: r,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Body: io.NopCloser(strings.NewReader(p.body)), ContentLength: int64(len(p.body)),
+	resp := jsonAnswer(r, p.body)
+	resp.Header = header
+	if p.status != 0 {
+		resp.StatusCode = p.status
 	}
-	if p.status == 0 {
-		resp.StatusCode = http.StatusOK
-	}
-	switch from, err := rangeStart(r); {
+	var from int
+	_, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from)
+	switch {
 	case err == nil:
 		resp.StatusCode, resp.ContentLength = http.StatusPartialContent, int64(len(p.body)-from)
 		header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, len(p.body)-1, len(p.body)))
@@ -95,11 +95,6 @@ func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
 		resp.Body = io.NopCloser(io.MultiReader(strings.NewReader(p.body[:p.cut]), brokenReader{}))
 	}
 	return resp, nil
-}
-
-func rangeStart(r *http.Request) (from int, err error) {
-	_, err = fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from)
-	return from, err
 }
 
 type brokenReader struct{}
@@ -125,12 +120,11 @@ func client(web http.RoundTripper) *mirrorclient.Client {
 // tokens has one token for each host.
 func tokens(t testing.TB, secret string, hosts ...string) auth.Source {
 	t.Helper()
-	all := map[svchost.Hostname]auth.Token{}
+	var all []svchost.Hostname
 	for _, host := range hosts {
-		token := must.Get(auth.NewToken(secret))(t)
-		all[svchost.MustParse(host)] = token
+		all = append(all, svchost.MustParse(host))
 	}
-	return auth.Static(all)
+	return auth.MustNewToken(secret).For(all...)
 }
 
 // failed is a *failure.Error with the request in its chain, if there is one.
@@ -180,9 +174,6 @@ func h1(t testing.TB, content []byte) (archive, tree string) {
 
 // document is the document of a version with one archive.
 func document(platform, url string, hashes ...string) string {
-	quoted := ""
-	for i, h := range hashes {
-		quoted += map[bool]string{true: "", false: ","}[i == 0] + fmt.Sprintf("%q", h)
-	}
-	return fmt.Sprintf(`{"archives":{%q:{"url":%q,"hashes":[%s]}}}`, platform, url, quoted)
+	list, _ := json.Marshal(append([]string{}, hashes...))
+	return fmt.Sprintf(`{"archives":{%q:{"url":%q,"hashes":%s}}}`, platform, url, list)
 }

@@ -122,10 +122,7 @@ func TestStatedHashes(t *testing.T) {
 		`{"linux_amd64":{"url":"a","hashes":["` + goodZH + `"]},"plan9_arm":null,"x_y":7,"z_z":{"hashes":["bad"]},"":{}}`: "linux_amd64 " + goodZH,
 	} {
 		pkg, err := find(t, `{"archives":`+body+`}`)
-		if err != nil {
-			t.Errorf("%s: %v", body, err)
-			continue
-		}
+		must.Do(t, err)
 		var lines []string
 		for platform, hashes := range pkg.Hashes {
 			lines = append(lines, platform.String()+" "+strings.Trim(fmt.Sprint(hashes), "[]"))
@@ -248,8 +245,7 @@ func TestTrust(t *testing.T) {
 				}
 				return
 			case *checksum.MismatchError:
-				_, ok := errors.AsType[*checksum.MismatchError](err)
-				if !ok {
+				if _, ok := errors.AsType[*checksum.MismatchError](err); !ok {
 					t.Errorf("%v, want a mismatch", err)
 				}
 			case error:

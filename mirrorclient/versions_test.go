@@ -40,11 +40,7 @@ func TestIndex(t *testing.T) {
 		"the same name":    {`{"versions":{"1.0.0":{},"1.0.0":{}}}`, "1.0.0", []string{"version 1.0.0 is listed more than once"}},
 		"name of 10000 xs": {`{"versions":{"` + strings.Repeat("x", 10_000) + `":{}}}`, "", []string{fmt.Sprintf("ignored invalid version %q", strings.Repeat("x", 100))}},
 	} {
-		versions, err := client(mirror(map[string]string{"index.json": test.body})).ProviderVersions(t.Context(), alpha)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
+		versions := must.Get(client(mirror(map[string]string{"index.json": test.body})).ProviderVersions(t.Context(), alpha))(t)
 		var got []string
 		for _, r := range versions.List {
 			got = append(got, r.Version.String())
@@ -177,9 +173,7 @@ func TestMediaType(t *testing.T) {
 		_, findErr := client(web).ProviderPackage(t.Context(), alpha, v120, linux)
 		for _, err := range []error{listErr, findErr} {
 			if reason == "" {
-				if err != nil {
-					t.Errorf("%q: %v", header, err)
-				}
+				must.Do(t, err)
 				continue
 			}
 			if e := asError(t, err); e.Status != 200 || !strings.Contains(err.Error(), reason) || errors.Is(err, provider.ErrNotFound) {

@@ -112,7 +112,7 @@ func grant(yes bool) func(svchost.Hostname, *url.URL) bool {
 
 func leakClient(t *testing.T, reg *regtest.Registry, packages bool) *regclient.Client {
 	c := client(reg)
-	c.Transport.Credentials, c.Transport.AllowHTTP, c.Transport.PackageCredentials = tokens(t, secret), true, grant(packages)
+	c.Transport.Credentials, c.Transport.AllowHTTP, c.Transport.PackageCredentials = tokens(secret), true, grant(packages)
 	return c
 }
 
@@ -240,9 +240,8 @@ func TestTokenOfProviderAlias(t *testing.T) {
 	reg := registry()
 	named, real := svchost.MustParse(host), svchost.MustParse("real.example.net")
 	services := disco.NewServices(real, map[disco.Service]any{disco.ProvidersV1: "https://" + host + "/v1/providers/"})
-	token := must.Get(auth.NewToken(secret))(t)
 	c := leakClient(t, reg, true)
-	c.Transport.Credentials = auth.Static(map[svchost.Hostname]auth.Token{real: token})
+	c.Transport.Credentials = auth.MustNewToken(secret).For(real)
 	c.Hosts = &disco.Hosts{
 		Overrides: map[svchost.Hostname]*disco.Services{real: services},
 		Aliases:   map[svchost.Hostname]svchost.Hostname{named: real},
@@ -324,7 +323,7 @@ func TestTokenWithSharedHosts(t *testing.T) {
 	reg.Require(secret, regtest.Discovery)
 	anonymous, known := client(reg), client(reg)
 	anonymous.Hosts, known.Hosts = hosts, hosts
-	known.Transport.Credentials = tokens(t, secret)
+	known.Transport.Credentials = tokens(secret)
 	if _, err := anonymous.ProviderVersions(t.Context(), alpha); !errors.Is(err, provider.ErrUnauthorized) {
 		t.Errorf("without a token: %v", err)
 	}

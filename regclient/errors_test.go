@@ -338,7 +338,7 @@ func TestUnauthorized(t *testing.T) {
 				c := client(reg)
 				note := "(no token was sent)"
 				if sent {
-					c.Transport.Credentials, note = tokens(t, "wrong-secret"), "(a token was sent)"
+					c.Transport.Credentials, note = tokens("wrong-secret"), "(a token was sent)"
 				}
 				_, err := p.list(t.Context(), c)
 				if kind == p.finds {
@@ -357,7 +357,7 @@ func TestUnauthorized(t *testing.T) {
 		reg := registry()
 		reg.Require("right", 0)
 		c := client(reg)
-		c.Transport.Credentials = tokens(t, "right")
+		c.Transport.Credentials = tokens("right")
 		must.Do(t, p.find(t.Context(), c))
 	})
 }

@@ -339,7 +339,7 @@ func TestModuleWays(t *testing.T) {
 				reg.Require(secret, 0)
 			}
 			c := client(reg)
-			c.Transport.Credentials = tokens(t, secret)
+			c.Transport.Credentials = tokens(secret)
 			dir := filepath.Join(t.TempDir(), "network")
 			report := must.Get(module.Download(t.Context(), c, sourceOf(network), addrs.Version{}, dir, module.Options{}))(t)
 			if report.H1 != rel.H1() || report.Subdir != m.Subdir || len(report.Via) != m.Pages {
@@ -357,7 +357,7 @@ func TestPresignedHTTP(t *testing.T) {
 	reg.AddFault(regtest.Fault{Kind: regtest.ModulePackage, RefuseToken: true})
 	for _, allowed := range []bool{false, true} {
 		c := client(reg)
-		c.Transport.AllowHTTP, c.Transport.Credentials = allowed, tokens(t, "t0ken")
+		c.Transport.AllowHTTP, c.Transport.Credentials = allowed, tokens("t0ken")
 		_, err := module.Download(t.Context(), c, sourceOf(network), v100, filepath.Join(t.TempDir(), "n"), module.Options{})
 		switch {
 		case allowed && err != nil:

@@ -14,7 +14,6 @@ import (
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
@@ -49,10 +48,8 @@ func client(reg *regtest.Registry) *regclient.Client {
 }
 
 // tokens returns a source with a token for the registry's host.
-func tokens(t testing.TB, secret string) auth.Source {
-	t.Helper()
-	token := must.Get(auth.NewToken(secret))(t)
-	return auth.Static(map[svchost.Hostname]auth.Token{svchost.MustParse(host): token})
+func tokens(secret string) auth.Source {
+	return auth.MustNewToken(secret).For(svchost.MustParse(host))
 }
 
 // raw serves body in place of documents of a kind.

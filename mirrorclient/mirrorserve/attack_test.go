@@ -22,6 +22,7 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
 )
 
 // slowClient is a client of a server that takes its time for each piece of an answer, and never takes
@@ -57,52 +58,49 @@ func (c *slowClient) Write(p []byte) (int, error) {
 	}
 }
 
-// openings is a source that counts opened and unclosed archives.
-type openings struct {
-	provider.Source
-	opened atomic.Int64
-}
-
-func (o *openings) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
-	o.opened.Add(1)
-	return o.Source.Open(ctx, pkg)
-}
-
 // serveSlowly requests an archive for a client, and reports whether the response was aborted.
 func serveSlowly(t *testing.T, h http.Handler, c *slowClient, client, name string) (broken bool) {
-	defer func() {
-		if v := recover(); v != nil && v != http.ErrAbortHandler {
-			t.Errorf("panic: %v", v)
-		} else if v != nil {
-			broken = true
-		}
-	}()
 	r := httptest.NewRequestWithContext(t.Context(), "GET", "/"+name, nil)
 	r.RemoteAddr = client
-	h.ServeHTTP(c, r)
+	return aborted(func() { h.ServeHTTP(c, r) })
+}
+
+// aborted reports whether a response is aborted.
+func aborted(serve func()) (aborted bool) {
+	defer func() {
+		v := recover()
+		if aborted = v != nil; aborted && v != http.ErrAbortHandler {
+			panic(v)
+		}
+	}()
+	serve()
 	return false
+}
+
+// handlers returns a Handler that pulls packages through, and one with a Cache in an object store.
+func handlers(policy verify.Policy) map[string]func(t *testing.T, src provider.Source) *mirrorserve.Handler {
+	return map[string]func(t *testing.T, src provider.Source) *mirrorserve.Handler{
+		"pulled through": func(t *testing.T, src provider.Source) *mirrorserve.Handler {
+			return &mirrorserve.Handler{Source: src, Policy: policy, Parallel: 1, TempDir: t.TempDir()}
+		},
+		"cached": func(t *testing.T, src provider.Source) *mirrorserve.Handler {
+			m := &mirrordir.Mirror{Storage: &bucket{}, TempDir: t.TempDir()}
+			return &mirrorserve.Handler{Source: &mirrorserve.Cache{Source: src, Mirror: m, Policy: policy, Parallel: 1}}
+		},
+	}
 }
 
 // TestIdleClientsHoldLittle checks that clients that read nothing use a limited number of files and
 // are disconnected.
 func TestIdleClientsHoldLittle(t *testing.T) {
 	t.Parallel()
-	for name, handler := range map[string]func(t *testing.T, src provider.Source) *mirrorserve.Handler{
-		"pulled through": func(t *testing.T, src provider.Source) *mirrorserve.Handler {
-			return &mirrorserve.Handler{Source: src, Parallel: 1, TempDir: t.TempDir()}
-		},
-		"cached in an object store": func(t *testing.T, src provider.Source) *mirrorserve.Handler {
-			m := &mirrordir.Mirror{Storage: &bucket{}, TempDir: t.TempDir()}
-			return &mirrorserve.Handler{Source: &mirrorserve.Cache{Source: src, Mirror: m, Parallel: 1}}
-		},
-	} {
+	for name, handler := range handlers(verify.Policy{}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				const clients, most, each = 48, 16, 4
 				reg, all := manyVersions(clients)
-				src := &openings{Source: client(reg)}
-				h := handler(t, src)
+				h := handler(t, client(reg))
 				var wg sync.WaitGroup
 				var busy atomic.Int32
 				for i, w := range all {
@@ -116,12 +114,12 @@ func TestIdleClientsHoldLittle(t *testing.T) {
 				}
 				time.Sleep(time.Second)
 				synctest.Wait()
-				if n := src.opened.Load(); n != most {
+				if n := reg.Count(regtest.Archive); n != most {
 					t.Errorf("%d archives were begun, want %d", n, most)
 				}
 				time.Sleep(59 * time.Second)
 				wg.Wait() // all clients have been disconnected
-				if n, refused := src.opened.Load(), busy.Load(); n != most || refused != clients-most {
+				if n, refused := reg.Count(regtest.Archive), busy.Load(); n != most || refused != clients-most {
 					t.Errorf("%d archives were begun in all and %d refused, want %d and %d", n, refused, most, clients-most)
 				}
 				if fetch, body := fetch(h, archive(all[0].Version, linux)); fetch != 200 || body == "" {
@@ -201,10 +199,7 @@ func TestClientsLeaveWhileJudged(t *testing.T) {
 		}}
 		h := &mirrorserve.Handler{Source: ending, Parallel: 1, TempDir: t.TempDir()}
 		w := httptest.NewRecorder()
-		func() {
-			defer func() { _ = recover() }() // the response is aborted
-			h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/"+archive(v1, linux), nil))
-		}()
+		aborted(func() { h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/"+archive(v1, linux), nil)) })
 		whole := mustFetch(t, h, archive(v1, linux))
 		if w.Body.Len() >= len(whole) {
 			t.Errorf("a client that had left got %d bytes of %d", w.Body.Len(), len(whole))

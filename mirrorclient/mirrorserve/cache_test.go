@@ -226,7 +226,7 @@ func TestCacheWithoutFields(t *testing.T) {
 	t.Parallel()
 	_, src := newRegistry(t)
 	m, _ := newMirror(t)
-	pkg := &provider.Package{Provider: addrs.MustParseProvider("registry.example.com/acme/alpha"), Version: addrs.MustParseVersion("1.0.0"), Platform: addrs.MustParsePlatform("linux_amd64")}
+	pkg := &provider.Package{Provider: alpha, Version: v1, Platform: linux}
 	for name, c := range map[string]*mirrorserve.Cache{"zero": {}, "no Source": {Mirror: m}, "no Mirror": {Source: src}} {
 		_, listing := c.ProviderVersions(t.Context(), pkg.Provider)
 		_, finding := c.ProviderPackage(t.Context(), pkg.Provider, pkg.Version, pkg.Platform)
@@ -303,33 +303,36 @@ func TestRefusedOnTheWay(t *testing.T) {
 	}
 }
 
+// plant adds alpha 1.0.0 for linux_amd64 of a registry of its own to a mirror.
+func plant(t *testing.T, m *mirrordir.Mirror, p regtest.Provider) {
+	t.Helper()
+	reg := regtest.New("registry.example.com")
+	p.Address = "acme/alpha"
+	reg.AddProvider(p)
+	mustAdd(t, m, client(reg), wants(three[:1], v1), mirrordir.Options{Policy: verify.Policy{AllowUnsigned: true}})
+}
+
 // TestCacheTrustsNoRecord checks that a damaged archive, or one that Policy does not accept, is
 // downloaded again and replaced, and not served otherwise.
 func TestCacheTrustsNoRecord(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(t *testing.T, m *mirrordir.Mirror, dir string){
 		"added without a signature": func(t *testing.T, m *mirrordir.Mirror, _ string) {
-			reg := regtest.New("registry.example.com")
-			reg.AddProvider(regtest.Provider{Address: "acme/alpha", NoSums: true, Files: map[string]string{"other": "content"}})
-			mustAdd(t, m, client(reg), wants(three[:1], v1), mirrordir.Options{Policy: verify.Policy{AllowUnsigned: true}})
+			plant(t, m, regtest.Provider{NoSums: true, Files: map[string]string{"other": "content"}})
 		},
 		"not recorded": func(t *testing.T, _ *mirrordir.Mirror, dir string) {
 			write(t, dir, archive(v1, linux), "planted")
 		},
 		"truncated": func(t *testing.T, m *mirrordir.Mirror, dir string) {
-			_, src := newRegistry(t)
-			mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{})
+			plant(t, m, regtest.Provider{})
 			write(t, dir, archive(v1, linux), "truncated")
 		},
 		"damaged record": func(t *testing.T, m *mirrordir.Mirror, dir string) {
-			_, src := newRegistry(t)
-			mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{})
+			plant(t, m, regtest.Provider{})
 			write(t, dir, recordOf(v1, linux), "{")
 		},
 		"signed by another key": func(t *testing.T, m *mirrordir.Mirror, dir string) {
-			reg := regtest.New("registry.example.com")
-			reg.AddProvider(regtest.Provider{Address: "acme/alpha", Files: map[string]string{"other": "content"}})
-			mustAdd(t, m, client(reg), wants(three[:1], v1), mirrordir.Options{})
+			plant(t, m, regtest.Provider{Files: map[string]string{"other": "content"}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

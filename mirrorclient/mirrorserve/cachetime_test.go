@@ -48,8 +48,7 @@ func TestCacheShared(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 					defer cancel()
 					r := httptest.NewRequestWithContext(ctx, "GET", "/"+archive(v1, linux), nil)
-					defer func() { _ = recover() }() // the response is aborted
-					h.ServeHTTP(httptest.NewRecorder(), r)
+					aborted(func() { h.ServeHTTP(httptest.NewRecorder(), r) })
 				case 1: // a program
 					pkg, err := c.ProviderPackage(t.Context(), alpha, v1, linux)
 					if err != nil {
@@ -100,14 +99,10 @@ func TestCacheNobodyStays(t *testing.T) {
 		c.Parallel = 1 // each download must release its slot
 		for i := range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i+1)*3*time.Second)
-			func() {
-				defer func() {
-					if v := recover(); v != http.ErrAbortHandler {
-						t.Errorf("panic %v", v)
-					}
-				}()
-				h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "GET", "/"+archive(v1, linux), nil))
-			}()
+			r := httptest.NewRequestWithContext(ctx, "GET", "/"+archive(v1, linux), nil)
+			if !aborted(func() { h.ServeHTTP(httptest.NewRecorder(), r) }) {
+				t.Error("the response was not aborted")
+			}
 			cancel()
 			synctest.Wait()
 			wantFiles(t, dir)

@@ -114,26 +114,12 @@ func (s silent) Open(ctx context.Context, pkg *provider.Package) (*provider.Body
 // they ask for documents or for archives.
 func TestSilentHost(t *testing.T) {
 	t.Parallel()
-	for name, handler := range map[string]func(t *testing.T, src provider.Source) *mirrorserve.Handler{
-		"pulled through": func(t *testing.T, src provider.Source) *mirrorserve.Handler {
-			return &mirrorserve.Handler{Source: src, Parallel: 1, TempDir: t.TempDir()}
-		},
-		"cached": func(t *testing.T, src provider.Source) *mirrorserve.Handler {
-			m, _ := newMirror(t)
-			return &mirrorserve.Handler{Source: &mirrorserve.Cache{Source: src, Mirror: m, Parallel: 1}}
-		},
-	} {
+	for name, handler := range handlers(verify.Policy{AllowUnchecked: true}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				reg, _ := sized(1000)
 				h := handler(t, silent{client(reg)})
-				switch src := h.Source.(type) {
-				case *mirrorserve.Cache:
-					src.Policy = verify.Policy{AllowUnchecked: true}
-				default:
-					h.Policy = verify.Policy{AllowUnchecked: true}
-				}
 				ctx, leave := context.WithCancel(t.Context())
 				var wg sync.WaitGroup
 				for i := range 8 {

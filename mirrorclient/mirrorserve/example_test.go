@@ -5,11 +5,11 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
-	"io"
 	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/mirrorclient"
@@ -19,7 +19,6 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
-	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 func exampleRegistry() *regclient.Client {
@@ -45,28 +44,20 @@ func ExampleHandler() {
 	server := httptest.NewTLSServer(http.StripPrefix("/providers", handler))
 	defer server.Close()
 
-	ctx := context.Background()
+	ctx, dir := context.Background(), exampleDir()
+	defer os.RemoveAll(dir)
 	client := &mirrorclient.Client{BaseURL: server.URL + "/providers/", Transport: &transport.Client{HTTP: server.Client()}}
-	versions, err := client.ProviderVersions(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"))
+	alpha, need := addrs.MustParseProvider("registry.example.com/acme/alpha"), provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")}}
+	pkg, err := provider.Find(ctx, client, alpha, addrs.ProviderConstraint{}, need)
 	if err != nil {
 		log.Fatal(err)
 	}
-	newest, err := versions.Newest(addrs.ProviderConstraint{})
+	report, err := provider.Download(ctx, client, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.Options{Policy: verify.Policy{AllowUnsigned: true}})
 	if err != nil {
 		log.Fatal(err)
 	}
-	pkg, err := client.ProviderPackage(ctx, versions.Provider, newest, addrs.MustParsePlatform("linux_amd64"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	body, err := client.Open(ctx, pkg)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer body.Close()
-	report, err := verifyStream(pkg, body)
-	fmt.Println(newest, report.Trust, err)
-	// Output: 1.1.0 checked <nil>
+	fmt.Println(pkg.Version, report.Trust)
+	// Output: 1.1.0 checked
 }
 
 // Clients need a token, and get archives from a bucket.
@@ -97,12 +88,4 @@ func ExampleHandler_bucket() {
 	// 401 ""
 	// 200 ""
 	// 302 "https://bucket.example.com/terraform-provider-alpha_1.1.0_linux_amd64.zip"
-}
-
-func verifyStream(pkg *provider.Package, r io.Reader) (*verify.Report, error) {
-	zh, err := checksum.ZH(context.Background(), r)
-	if err != nil {
-		return nil, err
-	}
-	return verify.Policy{AllowUnsigned: true}.Judge(pkg.Evidence(), -1, []checksum.Hash{zh})
 }

@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -62,10 +60,9 @@ type logging struct{ *mirrordir.Mirror }
 func TestEmbeddedMirrorIsJudged(t *testing.T) {
 	t.Parallel()
 	m, dir, _, _ := filled(t)
-	path := filepath.Join(dir, filepath.FromSlash(archive(v1, linux)))
 	data := []byte(read(t, dir, archive(v1, linux)))
 	data[len(data)/2] ^= 1
-	must.Do(t, os.WriteFile(path, data, 0o644))
+	write(t, dir, archive(v1, linux), string(data))
 	h := &mirrorserve.Handler{Source: logging{m}}
 	if code, body := fetch(h, archive(v1, linux)); code == 200 && body == string(data) {
 		t.Error("an archive that is not the one on record was served")
@@ -84,14 +81,10 @@ func TestEmbeddedMirrorIsJudged(t *testing.T) {
 
 // fetch requests an archive. The status of an aborted response is 0.
 func fetch(h http.Handler, name string) (status int, body string) {
-	defer func() {
-		if v := recover(); v != nil && v != http.ErrAbortHandler {
-			panic(v)
-		} else if v != nil {
-			status, body = 0, ""
-		}
-	}()
-	w := ask(h, "GET", "/"+name)
+	var w *httptest.ResponseRecorder
+	if aborted(func() { w = ask(h, "GET", "/"+name) }) {
+		return 0, ""
+	}
 	return w.Code, w.Body.String()
 }
 
@@ -103,13 +96,15 @@ func TestHandlerLogLevels(t *testing.T) {
 	broken := func(status int, err error) failing {
 		return failing{Err: &provider.Error{Op: "list versions of", Subject: "x", Err: &failure.RequestError{URL: "https://secret.example", Status: status, Attempts: 1, Err: err}}}
 	}
-	sumless, src := newRegistry(t)
-	sumless.AddFault(regtest.Fault{Kind: regtest.Sums, Status: 404})
-	unproven, unprovenSrc := newRegistry(t)
-	unproven.AddFault(regtest.Fault{Kind: regtest.Sums, Status: 404})
-	unproven.AddFault(regtest.Fault{Kind: regtest.Archive, Header: http.Header{"Content-Length": nil}})
-	gone, goneSrc := newRegistry(t)
-	gone.AddFault(regtest.Fault{Kind: regtest.Archive, Status: 404})
+	faulty := func(faults ...regtest.Fault) provider.Source {
+		reg, src := newRegistry(t)
+		for _, f := range faults {
+			reg.AddFault(f)
+		}
+		return src
+	}
+	noSums, noArchive := regtest.Fault{Kind: regtest.Sums, Status: 404}, regtest.Fault{Kind: regtest.Archive, Status: 404}
+	noSize := regtest.Fault{Kind: regtest.Archive, Header: http.Header{"Content-Length": nil}}
 	for name, test := range map[string]struct {
 		source provider.Source
 		path   string
@@ -124,9 +119,9 @@ func TestHandlerLogLevels(t *testing.T) {
 		"the source refuses":        {broken(401, provider.ErrUnauthorized), "/" + home + "/index.json", 502, "WARN"},
 		"the source lacks it":       {broken(0, provider.ErrNotFound), "/" + home + "/index.json", 404, "DEBUG"},
 		"another error":             {failing{Err: errors.New("dial tcp secret.example")}, "/" + home + "/index.json", 502, "WARN"},
-		"sums that are not there":   {src, "/" + home + "/1.0.0.json", 502, "WARN"},
-		"archive that is not there": {goneSrc, "/" + archive(v1, linux), 502, "WARN"},
-		"archive without its sums":  {unprovenSrc, "/" + archive(v1, linux), 502, "WARN"},
+		"sums that are not there":   {faulty(noSums), "/" + home + "/1.0.0.json", 502, "WARN"},
+		"archive that is not there": {faulty(noArchive), "/" + archive(v1, linux), 502, "WARN"},
+		"archive without its sums":  {faulty(noSums, noSize), "/" + archive(v1, linux), 502, "WARN"},
 	} {
 		var log strings.Builder
 		w := ask(&mirrorserve.Handler{
