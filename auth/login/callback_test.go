@@ -15,14 +15,14 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/auth/login"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/webtest"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
 // TestOtherRequests checks that other requests are refused and do not end the login.
 func TestOtherRequests(t *testing.T) {
 	t.Parallel()
-	reg := registry(regtest.Login{})
-	c := client(reg)
+	reg, c := server(regtest.Login{})
 	checked := make(chan struct{})
 	c.Open = func(page string) error {
 		defer close(checked)
@@ -31,40 +31,40 @@ func TestOtherRequests(t *testing.T) {
 		at, port := strings.TrimSuffix(back, "/login"), back[len("http://localhost:"):len(back)-len("/login")]
 		right := back + "?code=abc&state=" + state
 		tests := map[string]struct {
-			visit  visit
-			status int
+			method, url, host string
+			status            int
 		}{
-			"another path":         {visit{"GET", at + "/?code=abc&state=" + state, ""}, 404},
-			"below the path":       {visit{"GET", at + "/login/?code=abc&state=" + state, ""}, 404},
-			"path in escapes":      {visit{"GET", at + "/%6cogin?code=abc&state=" + state, ""}, 404},
-			"icon":                 {visit{"GET", at + "/favicon.ico", ""}, 404},
-			"POST":                 {visit{"POST", right, ""}, 405},
-			"HEAD":                 {visit{"HEAD", right, ""}, 405},
-			"OPTIONS":              {visit{"OPTIONS", right, ""}, 405},
-			"rebound name":         {visit{"GET", right, "evil.example.com:" + port}, 421},
-			"rebound without port": {visit{"GET", right, "evil.example.com"}, 421},
-			"without port":         {visit{"GET", right, "localhost"}, 421},
-			"another port":         {visit{"GET", right, "localhost:1"}, 421},
-			"trailing dot":         {visit{"GET", right, "localhost.:" + port}, 421},
-			"no state":             {visit{"GET", back + "?code=abc", ""}, 400},
-			"no query":             {visit{"GET", back, ""}, 400},
-			"two states":           {visit{"GET", right + "&state=" + state, ""}, 400},
-			"two codes":            {visit{"GET", right + "&code=def", ""}, 400},
-			"two errors":           {visit{"GET", right + "&error=a&error=b", ""}, 400},
-			"malformed":            {visit{"GET", right + "&%zz", ""}, 400},
-			"another state":        {visit{"GET", back + "?code=abc&state=x", ""}, 403},
-			"an empty state":       {visit{"GET", back + "?code=abc&state=", ""}, 403},
-			"half the state":       {visit{"GET", back + "?code=abc&state=" + state[:13], ""}, 403},
-			"more than the state":  {visit{"GET", right + "x", ""}, 403},
-			"an error, not ours":   {visit{"GET", back + "?error=access_denied&state=x", ""}, 403},
-			"long":                 {visit{"GET", right + strings.Repeat("a", 80<<10), ""}, 431},
+			"another path":         {"GET", at + "/?code=abc&state=" + state, "", 404},
+			"below the path":       {"GET", at + "/login/?code=abc&state=" + state, "", 404},
+			"path in escapes":      {"GET", at + "/%6cogin?code=abc&state=" + state, "", 404},
+			"icon":                 {"GET", at + "/favicon.ico", "", 404},
+			"POST":                 {"POST", right, "", 405},
+			"HEAD":                 {"HEAD", right, "", 405},
+			"OPTIONS":              {"OPTIONS", right, "", 405},
+			"rebound name":         {"GET", right, "evil.example.com:" + port, 421},
+			"rebound without port": {"GET", right, "evil.example.com", 421},
+			"without port":         {"GET", right, "localhost", 421},
+			"another port":         {"GET", right, "localhost:1", 421},
+			"trailing dot":         {"GET", right, "localhost.:" + port, 421},
+			"no state":             {"GET", back + "?code=abc", "", 400},
+			"no query":             {"GET", back, "", 400},
+			"two states":           {"GET", right + "&state=" + state, "", 400},
+			"two codes":            {"GET", right + "&code=def", "", 400},
+			"two errors":           {"GET", right + "&error=a&error=b", "", 400},
+			"malformed":            {"GET", right + "&%zz", "", 400},
+			"another state":        {"GET", back + "?code=abc&state=x", "", 403},
+			"an empty state":       {"GET", back + "?code=abc&state=", "", 403},
+			"half the state":       {"GET", back + "?code=abc&state=" + state[:13], "", 403},
+			"more than the state":  {"GET", right + "x", "", 403},
+			"an error, not ours":   {"GET", back + "?error=access_denied&state=x", "", 403},
+			"long":                 {"GET", right + strings.Repeat("a", 80<<10), "", 431},
 		}
 		for name, test := range tests {
-			got, err := test.visit.send()
+			got, body, err := visit(test.method, test.url, test.host)
 			if err != nil || got.StatusCode != test.status {
-				t.Errorf("%s: %v, %v, want %d", name, got.Response, err, test.status)
+				t.Errorf("%s: %v, %v, want %d", name, got, err, test.status)
 			} else if test.status != 431 {
-				checkPage(t, got)
+				checkPage(t, got, body)
 			}
 		}
 		if reg.Count(regtest.LoginToken) > 0 {
@@ -77,7 +77,7 @@ func TestOtherRequests(t *testing.T) {
 }
 
 // checkPage checks the header and the format of a page.
-func checkPage(t *testing.T, got answer) {
+func checkPage(t *testing.T, got *http.Response, body string) {
 	t.Helper()
 	for name, want := range map[string]string{
 		"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer",
@@ -87,11 +87,11 @@ func checkPage(t *testing.T, got answer) {
 			t.Errorf("%s: %q, want %q", name, h, want)
 		}
 	}
-	if got.Request.Method != http.MethodHead && (!strings.HasPrefix(got.body, "<!DOCTYPE html>") || !strings.HasSuffix(got.body, "</html>\n") || len(got.body) > 2000) {
-		t.Errorf("page:\n%s", got.body)
+	if got.Request.Method != http.MethodHead && (!strings.HasPrefix(body, "<!DOCTYPE html>") || !strings.HasSuffix(body, "</html>\n") || len(body) > 2000) {
+		t.Errorf("page:\n%s", body)
 	}
-	if strings.Contains(got.body, "abc") || strings.Contains(strings.ToLower(got.body), "<script") {
-		t.Errorf("page:\n%s", got.body)
+	if strings.Contains(body, "abc") || strings.Contains(strings.ToLower(body), "<script") {
+		t.Errorf("page:\n%s", body)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestLastPage(t *testing.T) {
 		"refused": {set(regtest.LoginToken, "access_token", ""), 502, "Not logged in"},
 		"denied":  {set(regtest.LoginAuthz, "error", "access_denied<script>"), 502, "Not logged in"},
 	} {
-		reg, pages := registry(regtest.Login{}), make(chan answer, 2)
+		reg, pages := registry(regtest.Login{}), make(chan string, 2)
 		reg.AddFault(test.fault)
 		c := client(reg)
 		c.Open = func(page string) error {
@@ -115,18 +115,21 @@ func TestLastPage(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			got, err := visit{"GET", resp.Header.Get("Location"), ""}.send()
-			pages <- got
+			got, body, err := visit("GET", resp.Header.Get("Location"), "")
+			if err != nil || got.StatusCode != test.status {
+				t.Errorf("%s: %v, %v, want status %d", name, got, err, test.status)
+			} else {
+				checkPage(t, got, body)
+			}
+			pages <- body
 			return err
 		}
 		_, err := c.Login(t.Context(), host)
 		if (err == nil) != (test.status == 200) {
 			t.Errorf("%s: %v", name, err)
 		}
-		got := <-pages
-		checkPage(t, got)
-		if got.StatusCode != test.status || !strings.Contains(got.body, test.text) || !strings.Contains(got.body, "registry.example.com") {
-			t.Errorf("%s: %v\n%s", name, got.Status, got.body)
+		if page := <-pages; !strings.Contains(page, test.text) || !strings.Contains(page, "registry.example.com") {
+			t.Errorf("%s: page\n%s", name, page)
 		}
 	}
 }
@@ -203,8 +206,7 @@ func dial(t *testing.T, page string) net.Conn {
 func TestManyConnections(t *testing.T) {
 	t.Parallel()
 	for n, lost := range map[int]int{login.MaxConns: 0, login.MaxConns + 1: 1} {
-		reg := registry(regtest.Login{})
-		c := client(reg)
+		reg, c := server(regtest.Login{})
 		c.Open = func(page string) error {
 			var list []net.Conn
 			for range n {
@@ -231,10 +233,9 @@ func TestManyConnections(t *testing.T) {
 // last page.
 func TestManyConnectionsAfterRedirect(t *testing.T) {
 	t.Parallel()
-	reg := registry(regtest.Login{})
-	c := client(reg)
+	reg, c := server(regtest.Login{})
 	var page string
-	c.Transport.HTTP.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
+	c.Transport.HTTP.Transport = webtest.Handler(func(_ int, req *http.Request) (*http.Response, error) {
 		if req.Method == http.MethodPost {
 			for range 2 * login.MaxConns {
 				dial(t, page)
@@ -276,8 +277,7 @@ func TestLateConnection(t *testing.T) {
 // TestBodyThatNeverComes checks that a request is answered without waiting for its body.
 func TestBodyThatNeverComes(t *testing.T) {
 	t.Parallel()
-	reg := registry(regtest.Login{})
-	c := client(reg)
+	reg, c := server(regtest.Login{})
 	c.Open = func(page string) error {
 		for _, announced := range []string{"Content-Length: 10", "Content-Length: 1000000000", "Transfer-Encoding: chunked", "Expect: 100-continue\r\nContent-Length: 10"} {
 			conn := dial(t, page)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -36,6 +37,12 @@ func registry(l regtest.Login) *regtest.Registry {
 // client returns a client for reg whose Open plays the user.
 func client(reg *regtest.Registry) *login.Client {
 	return &login.Client{Transport: &transport.Client{HTTP: reg.Client()}, Open: reg.Browse}
+}
+
+// server returns a registry with an identity server, and its client.
+func server(l regtest.Login) (*regtest.Registry, *login.Client) {
+	reg := registry(l)
+	return reg, client(reg)
 }
 
 // mustLogin logs in to host.
@@ -110,12 +117,7 @@ func wantError(t testing.TB, err error) *failure.Error {
 // one returns the only request of a kind.
 func one(t testing.TB, reg *regtest.Registry, kind regtest.Kind) regtest.Request {
 	t.Helper()
-	var found []regtest.Request
-	for _, q := range reg.Requests() {
-		if q.Kind == kind {
-			found = append(found, q)
-		}
-	}
+	found := slices.DeleteFunc(reg.Requests(), func(q regtest.Request) bool { return q.Kind != kind })
 	if len(found) != 1 {
 		t.Fatalf("%d requests of the kind %v, want 1: %v", len(found), kind, found)
 	}
@@ -125,36 +127,23 @@ func one(t testing.TB, reg *regtest.Registry, kind regtest.Kind) regtest.Request
 // query returns the parameters of the address of a page.
 func query(t testing.TB, address string) url.Values {
 	t.Helper()
-	u := must.Get(url.Parse(address))(t)
-	return u.Query()
+	return must.Get(url.Parse(address))(t).Query()
 }
 
-// A visit is a request at the port.
-type visit struct {
-	method, url string
-	host        string // Host header, or "" for the host of the URL
-}
-
-// An answer is the response to a visit.
-type answer struct {
-	*http.Response
-	body string
-}
-
-// send sends the request.
-func (v visit) send() (answer, error) {
-	req, err := http.NewRequest(v.method, v.url, nil)
+// visit makes a request at the port. If asked is not empty, it is the Host header. The body of the answer is read.
+func visit(method, url, asked string) (*http.Response, string, error) {
+	req, err := http.NewRequest(method, url, nil)
 	if err != nil {
-		return answer{}, err
+		return nil, "", err
 	}
-	req.Host = v.host
+	req.Host = asked
 	rt := &http.Transport{DisableKeepAlives: true}
 	defer rt.CloseIdleConnections()
 	resp, err := rt.RoundTrip(req)
 	if err != nil {
-		return answer{}, err
+		return nil, "", err
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	return answer{resp, string(body)}, err
+	return resp, string(body), err
 }

@@ -132,7 +132,7 @@ func TestStoreFails(t *testing.T) {
 	t.Parallel()
 	full := errors.New("disk full")
 	for _, err := range []error{full, errors.Join(full, errors.New("writing "+secret))} {
-		c := client(registry(regtest.Login{}))
+		_, c := server(regtest.Login{})
 		c.Store = &store{err: err}
 		r, got := c.Login(t.Context(), host)
 		e := wantError(t, got)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/auth/login"
+	"github.com/tofureg/tofureg/internal/webtest"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -46,7 +47,7 @@ attempts:
 func TestPorts(t *testing.T) {
 	t.Parallel()
 	first := hold(t, "127.0.0.1", 3)
-	c := client(registry(regtest.Login{MinPort: first, MaxPort: first + 2}))
+	_, c := server(regtest.Login{MinPort: first, MaxPort: first + 2})
 	c.Open = func(string) error { t.Error("opened"); return nil }
 	_, err := c.Login(t.Context(), host)
 	wantError(t, err)
@@ -70,7 +71,7 @@ func TestPortsOfAnother(t *testing.T) {
 		l.Close()
 	}
 	first := hold(t, "::1", 3)
-	c := client(registry(regtest.Login{MinPort: first, MaxPort: first + 2}))
+	_, c := server(regtest.Login{MinPort: first, MaxPort: first + 2})
 	c.Open = func(string) error { return errors.New("opened") }
 	if _, err := c.Login(t.Context(), host); !errors.As(err, new(*login.PortError)) {
 		t.Errorf("%v, want a *PortError", err)
@@ -99,8 +100,7 @@ func TestPortsOfAnother(t *testing.T) {
 func TestNothingLeft(t *testing.T) {
 	t.Parallel()
 	for name, answers := range map[string]bool{"good": true, "bad": false} {
-		reg := registry(regtest.Login{})
-		c := client(reg)
+		reg, c := server(regtest.Login{})
 		var idle []net.Conn
 		var address string
 		c.Open = func(page string) error {
@@ -130,7 +130,7 @@ func TestNothingLeft(t *testing.T) {
 func TestOpenFails(t *testing.T) {
 	t.Parallel()
 	errNone := errors.New("no browser")
-	c := client(registry(regtest.Login{}))
+	_, c := server(regtest.Login{})
 	var page string
 	c.Open = func(u string) error {
 		page = u
@@ -179,13 +179,13 @@ func TestNobodyAnswers(t *testing.T) {
 		"cancel":   {ctx, -1, []error{context.Canceled, errCause}, "the program ends"},
 		"deadline": {deadline, 0, []error{context.DeadlineExceeded}, "deadline"},
 	} {
-		c := client(registry(regtest.Login{}))
+		_, c := server(regtest.Login{})
 		c.Timeout = test.timeout
 		c.Open = func(page string) error {
 			if name == "cancel" {
 				asked := query(t, page)
 				for _, state := range []string{"x", "y"} {
-					if _, err := (visit{"GET", asked.Get("redirect_uri") + "?code=abc&state=" + state, ""}).send(); err != nil {
+					if _, _, err := visit("GET", asked.Get("redirect_uri")+"?code=abc&state="+state, ""); err != nil {
 						t.Error(err)
 					}
 				}
@@ -212,9 +212,8 @@ func TestExchangeIsCancelled(t *testing.T) {
 	errCause := errors.New("the program ends")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	reg := registry(regtest.Login{})
-	c := client(reg)
-	c.Transport.HTTP.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
+	reg, c := server(regtest.Login{})
+	c.Transport.HTTP.Transport = webtest.Handler(func(_ int, req *http.Request) (*http.Response, error) {
 		if req.Method == http.MethodPost {
 			cancel(errCause)
 			<-req.Context().Done()
@@ -227,7 +226,3 @@ func TestExchangeIsCancelled(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
