@@ -10,6 +10,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // checkRefused checks an error of a parser.
@@ -27,6 +28,17 @@ func checkRefused(t *testing.T, err error, kind, input, reason string) *addrs.Pa
 	return pe
 }
 
+// noPanic reports whether f, which parses text as the CLI does, returns a value without an error or a panic.
+func noPanic[T any](f func(string) (T, error), text string) (v T, ok bool) {
+	defer func() {
+		if recover() != nil {
+			ok = false
+		}
+	}()
+	v, err := f(text)
+	return v, err == nil
+}
+
 // checkPrintable checks that an error can be printed to a terminal.
 func checkPrintable(t *testing.T, err error) {
 	t.Helper()
@@ -39,11 +51,7 @@ func checkPrintable(t *testing.T, err error) {
 // wire is a hostname that svchost refuses in addresses, but not in answers.
 func wire(t *testing.T) svchost.Hostname {
 	t.Helper()
-	h, err := svchost.FromWire("my_mirror.example")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
+	return must.Get(svchost.FromWire("my_mirror.example"))(t)
 }
 
 // checkText checks that unmarshalling the text of v gives v.

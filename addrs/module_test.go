@@ -87,20 +87,20 @@ func TestParseModuleRefuses(t *testing.T) {
 func TestParseModuleIn(t *testing.T) {
 	t.Parallel()
 	host := svchost.MustParse("registry.example.com")
-	if m, err := addrs.ParseModuleIn(host, "a/b/c"); err != nil || m.String() != "registry.example.com/a/b/c" {
-		t.Errorf("ParseModuleIn(a/b/c) = %q, %v; want the default host", m, err)
-	}
-	if m, err := addrs.ParseModuleIn(host, "example.com/a/b/c"); err != nil || m.String() != "example.com/a/b/c" {
-		t.Errorf("ParseModuleIn(example.com/a/b/c) = %q, %v; want its host", m, err)
-	}
-	if m, err := addrs.ParseModuleIn(svchost.Hostname{}, "a/b/c"); err != nil || m.Host() != addrs.DefaultHost() {
-		t.Errorf("ParseModuleIn with the zero host = %q, %v; want DefaultHost", m, err)
-	}
-	if s, err := addrs.ParseModuleSourceIn(host, "a/b/c//d"); err != nil || s.String() != "registry.example.com/a/b/c//d" {
-		t.Errorf("ParseModuleSourceIn(a/b/c//d) = %q, %v; want the default host", s, err)
-	}
-	if s, err := addrs.ParseModuleSourceIn(svchost.Hostname{}, "a/b/c"); err != nil || s.Module.Host() != addrs.DefaultHost() {
-		t.Errorf("ParseModuleSourceIn with the zero host = %q, %v; want DefaultHost", s, err)
+	for _, tt := range []struct {
+		host     svchost.Hostname
+		in, want string
+	}{
+		{host, "a/b/c", "registry.example.com/a/b/c"},
+		{host, "example.com/a/b/c", "example.com/a/b/c"},
+		{svchost.Hostname{}, "a/b/c", opentofu + "a/b/c"},
+	} {
+		if m, err := addrs.ParseModuleIn(tt.host, tt.in); err != nil || m.String() != tt.want {
+			t.Errorf("ParseModuleIn(%q, %q) = %q, %v; want %q", tt.host, tt.in, m, err, tt.want)
+		}
+		if s, err := addrs.ParseModuleSourceIn(tt.host, tt.in+"//d"); err != nil || s.String() != tt.want+"//d" {
+			t.Errorf("ParseModuleSourceIn(%q, %q) = %q, %v; want %q", tt.host, tt.in+"//d", s, err, tt.want+"//d")
+		}
 	}
 	for host, reason := range map[svchost.Hostname]string{wire(t): "hostname", svchost.MustParse("localhost:8443"): "dot"} {
 		_, err := addrs.ParseModuleIn(host, "a/b/c")

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 func TestParseVersion(t *testing.T) {
@@ -118,9 +119,7 @@ func TestVersionCompare(t *testing.T) {
 		"1.0.0.2", "1.0.0.15", "1.0.1-a", "1.0.1", "1.2.0", "1.10.0", "2.0.0", "18446744073709551615.0.0",
 	} {
 		var v addrs.Version
-		if err := v.UnmarshalText([]byte(s)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, v.UnmarshalText([]byte(s)))
 		sorted = append(sorted, v)
 	}
 	checkOrder(t, sorted, addrs.Version.Compare)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 var (
@@ -174,16 +175,9 @@ func TestFromWire(t *testing.T) {
 			t.Errorf("FromWire(%q) = %q, displayed %q, %v; want %q, %q", tt.in, h, h.Display(), err, tt.ascii, tt.display)
 		}
 	}
-	if a, b := svchost.MustParse("café.fr:81"), must(svchost.FromWire("XN--CAF-DMA.fr:081")); a != b {
+	if a, b := svchost.MustParse("café.fr:81"), must.Get(svchost.FromWire("XN--CAF-DMA.fr:081"))(t); a != b {
 		t.Errorf("%q != %q", a, b)
 	}
-}
-
-func must(h svchost.Hostname, err error) svchost.Hostname {
-	if err != nil {
-		panic(err)
-	}
-	return h
 }
 
 func TestFromURL(t *testing.T) {

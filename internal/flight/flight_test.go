@@ -19,6 +19,15 @@ import (
 
 type contextKey struct{}
 
+// together calls do n times at the same time, with 0 to n-1, and waits for the calls.
+func together(n int, do func(i int)) {
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { do(i) })
+	}
+	wg.Wait()
+}
+
 func TestConcurrentCallersShareOneRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -29,15 +38,11 @@ func TestConcurrentCallersShareOneRun(t *testing.T) {
 			return int(runs.Add(1)), nil
 		}
 		start := time.Now()
-		var wg sync.WaitGroup
-		for range 50 {
-			wg.Go(func() {
-				if v, err := g.Do(t.Context(), "a", nil, work); v != 1 || err != nil {
-					t.Errorf("Do = %d, %v; want 1, nil", v, err)
-				}
-			})
-		}
-		wg.Wait()
+		together(50, func(int) {
+			if v, err := g.Do(t.Context(), "a", nil, work); v != 1 || err != nil {
+				t.Errorf("Do = %d, %v; want 1, nil", v, err)
+			}
+		})
 		if d := time.Since(start); d != time.Second {
 			t.Errorf("took %v, want 1s", d)
 		}
@@ -52,19 +57,15 @@ func TestKeysDoNotWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g flight.Group[int, int]
 		start := time.Now()
-		var wg sync.WaitGroup
-		for key := range 5 {
-			wg.Go(func() {
-				v, err := g.Do(t.Context(), key, nil, func(context.Context) (int, error) {
-					time.Sleep(time.Second)
-					return key, nil
-				})
-				if v != key || err != nil {
-					t.Errorf("Do(%d) = %d, %v", key, v, err)
-				}
+		together(5, func(key int) {
+			v, err := g.Do(t.Context(), key, nil, func(context.Context) (int, error) {
+				time.Sleep(time.Second)
+				return key, nil
 			})
-		}
-		wg.Wait()
+			if v != key || err != nil {
+				t.Errorf("Do(%d) = %d, %v", key, v, err)
+			}
+		})
 		if d := time.Since(start); d != time.Second {
 			t.Errorf("took %v, want 1s", d)
 		}
@@ -76,19 +77,15 @@ func TestErrorReachesAllCallersWithTheZeroValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g flight.Group[string, int]
 		boom := errors.New("boom")
-		var wg sync.WaitGroup
-		for range 3 {
-			wg.Go(func() {
-				v, err := g.Do(t.Context(), "a", func(v int) int { return v + 1 }, func(context.Context) (int, error) {
-					time.Sleep(time.Second)
-					return 7, boom
-				})
-				if v != 0 || !errors.Is(err, boom) {
-					t.Errorf("Do = %d, %v; want 0, boom", v, err)
-				}
+		together(3, func(int) {
+			v, err := g.Do(t.Context(), "a", func(v int) int { return v + 1 }, func(context.Context) (int, error) {
+				time.Sleep(time.Second)
+				return 7, boom
 			})
-		}
-		wg.Wait()
+			if v != 0 || !errors.Is(err, boom) {
+				t.Errorf("Do = %d, %v; want 0, boom", v, err)
+			}
+		})
 	})
 }
 
@@ -200,20 +197,16 @@ func TestEachCallerGetsItsOwnCopy(t *testing.T) {
 			time.Sleep(time.Second)
 			return original, nil
 		}
-		var wg sync.WaitGroup
-		for i := range 10 {
-			wg.Go(func() {
-				m, err := g.Do(t.Context(), "a", maps.Clone, work)
-				if err != nil {
-					t.Error(err)
-				}
-				m[i] = true // for the race detector
-				if len(m) != 2 {
-					t.Errorf("caller %d sees changes of other callers: %v", i, m)
-				}
-			})
-		}
-		wg.Wait()
+		together(10, func(i int) {
+			m, err := g.Do(t.Context(), "a", maps.Clone, work)
+			if err != nil {
+				t.Error(err)
+			}
+			m[i] = true // for the race detector
+			if len(m) != 2 {
+				t.Errorf("caller %d sees changes of other callers: %v", i, m)
+			}
+		})
 		if len(original) != 1 {
 			t.Errorf("the original was changed: %v", original)
 		}
@@ -228,23 +221,19 @@ func TestPanicReachesEveryCaller(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var g flight.Group[string, int]
-		var wg sync.WaitGroup
-		for range 3 {
-			wg.Go(func() {
-				defer func() {
-					said, _ := recover().(string)
-					if !strings.HasPrefix(said, "boom\n") || !strings.Contains(said, "flight_test.go") {
-						t.Errorf("recovered %q", said)
-					}
-				}()
-				g.Do(t.Context(), "a", nil, func(context.Context) (int, error) {
-					time.Sleep(time.Second)
-					panic("boom")
-				})
-				t.Error("Do returned")
+		together(3, func(int) {
+			defer func() {
+				said, _ := recover().(string)
+				if !strings.HasPrefix(said, "boom\n") || !strings.Contains(said, "flight_test.go") {
+					t.Errorf("recovered %q", said)
+				}
+			}()
+			g.Do(t.Context(), "a", nil, func(context.Context) (int, error) {
+				time.Sleep(time.Second)
+				panic("boom")
 			})
-		}
-		wg.Wait()
+			t.Error("Do returned")
+		})
 		if v, err := g.Do(t.Context(), "a", nil, func(context.Context) (int, error) { return 1, nil }); v != 1 || err != nil {
 			t.Errorf("after the panic: %d, %v", v, err)
 		}
@@ -270,36 +259,32 @@ func TestComingAndGoing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g flight.Group[int, []int]
 		clone := func(v []int) []int { return append([]int(nil), v...) }
-		var wg sync.WaitGroup
-		for i := range 500 {
-			wg.Go(func() {
-				time.Sleep(time.Duration(i%37) * time.Millisecond)
-				patience := time.Duration(i%23+1) * time.Millisecond
-				ctx, cancel := context.WithTimeout(t.Context(), patience)
-				defer cancel()
-				start := time.Now()
-				v, err := g.Do(ctx, i%3, clone, func(ctx context.Context) ([]int, error) {
-					select {
-					case <-time.After(10 * time.Millisecond):
-						return []int{i % 3}, nil
-					case <-ctx.Done():
-						return nil, ctx.Err()
-					}
-				})
-				switch {
-				case err == nil && (len(v) != 1 || v[0] != i%3):
-					t.Errorf("caller %d got %v", i, v)
-				case err != nil && !errors.Is(err, context.DeadlineExceeded):
-					t.Errorf("caller %d: %v", i, err)
-				case time.Since(start) > patience:
-					t.Errorf("caller %d waited %v, longer than %v", i, time.Since(start), patience)
-				}
-				if err == nil {
-					v[0] = -1
+		together(500, func(i int) {
+			time.Sleep(time.Duration(i%37) * time.Millisecond)
+			patience := time.Duration(i%23+1) * time.Millisecond
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			start := time.Now()
+			v, err := g.Do(ctx, i%3, clone, func(ctx context.Context) ([]int, error) {
+				select {
+				case <-time.After(10 * time.Millisecond):
+					return []int{i % 3}, nil
+				case <-ctx.Done():
+					return nil, ctx.Err()
 				}
 			})
-		}
-		wg.Wait()
+			switch {
+			case err == nil && (len(v) != 1 || v[0] != i%3):
+				t.Errorf("caller %d got %v", i, v)
+			case err != nil && !errors.Is(err, context.DeadlineExceeded):
+				t.Errorf("caller %d: %v", i, err)
+			case time.Since(start) > patience:
+				t.Errorf("caller %d waited %v, longer than %v", i, time.Since(start), patience)
+			}
+			if err == nil {
+				v[0] = -1
+			}
+		})
 	})
 }
 
@@ -375,11 +360,7 @@ func TestInTurn(t *testing.T) {
 			running--
 			sum += n
 		})
-		var wg sync.WaitGroup
-		for n := range 10 {
-			wg.Go(func() { report(n) })
-		}
-		wg.Wait()
+		together(10, report)
 		if sum != 45 {
 			t.Errorf("InTurn: the sum of the calls is %d, want 45", sum)
 		}

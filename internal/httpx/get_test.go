@@ -199,15 +199,9 @@ func TestBrokenDocumentIsRetried(t *testing.T) {
 	t.Parallel()
 	whole := `{"versions":[]}`
 	for name, broken := range map[string]handler{
-		"reset": func(_ int, r *http.Request) (*http.Response, error) {
-			return reply(200, &wire{ctx: r.Context(), data: strings.NewReader(whole[:5]), end: errReset}, -1), nil
-		},
-		"truncated": func(_ int, r *http.Request) (*http.Response, error) {
-			return reply(200, &wire{ctx: r.Context(), data: strings.NewReader(whole[:5])}, int64(len(whole))), nil
-		},
-		"stalled": func(_ int, r *http.Request) (*http.Response, error) {
-			return reply(200, &wire{ctx: r.Context(), data: strings.NewReader(whole[:5]), stalls: true}, -1), nil
-		},
+		"reset":        sends(200, whole[:5], wire{end: errReset}, -1),
+		"truncated":    sends(200, whole[:5], wire{}, int64(len(whole))),
+		"stalled":      sends(200, whole[:5], wire{stalls: true}, -1),
 		"not answered": hangs,
 		"refused":      fails(errReset),
 	} {
@@ -242,13 +236,9 @@ func TestTimeout(t *testing.T) {
 		{-1, time.Minute, time.Minute},
 	} {
 		for name, slow := range map[string]handler{
-			"headers": hangs,
-			"body": func(_ int, r *http.Request) (*http.Response, error) {
-				return reply(200, &wire{ctx: r.Context(), data: strings.NewReader("x"), stalls: true}, -1), nil
-			},
-			"error body": func(_ int, r *http.Request) (*http.Response, error) {
-				return reply(404, &wire{ctx: r.Context(), data: strings.NewReader("sorry"), stalls: true}, -1), nil
-			},
+			"headers":    hangs,
+			"body":       sends(200, "x", wire{stalls: true}, -1),
+			"error body": sends(404, "sorry", wire{stalls: true}, -1),
 		} {
 			bubble(t, fmt.Sprint(test.timeout, test.caller, name), func(t *testing.T) {
 				c := client(t, serve(slow))

@@ -92,6 +92,15 @@ func (w *wire) Read(p []byte) (int, error) {
 
 func (w *wire) Close() error { return nil }
 
+// sends answers with a body that begins with text and goes on as w says.
+func sends(code int, text string, w wire, length int64) handler {
+	return func(_ int, r *http.Request) (*http.Response, error) {
+		body := w
+		body.ctx, body.data = r.Context(), strings.NewReader(text)
+		return reply(code, &body, length), nil
+	}
+}
+
 // client returns a client of s with a token for home. At the end of the test, all bodies must be
 // closed.
 func client(t testing.TB, s http.RoundTripper) *httpx.Client {

@@ -191,10 +191,7 @@ func TestDownloadLimit(t *testing.T) {
 func TestMoreThanDeclared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := serve(func(_ int, r *http.Request) (*http.Response, error) {
-			return reply(200, &wire{ctx: r.Context(), data: strings.NewReader("abcdef")}, 3), nil
-		})
-		if got, _, _, err := download(t, client(t, s), get(pkg)); err != nil || string(got) != "abc" {
+		if got, _, _, err := download(t, client(t, serve(sends(200, "abcdef", wire{}, 3))), get(pkg)); err != nil || string(got) != "abc" {
 			t.Errorf("%q, %v", got, err)
 		}
 	})
@@ -212,9 +209,7 @@ func TestCancelAndClose(t *testing.T) {
 		{"while reading", &file{data: random(200_000, 15), cuts: []int{100_000}, how: stall}, nil},
 		{"while waiting", &file{data: random(200_000, 15), cuts: []int{10, 10, 10}}, nil},
 		{"while asking again", &file{data: random(200_000, 15), cuts: []int{100_000}}, hangs},
-		{"while skipping", &file{data: random(200_000, 15), cuts: []int{100_000}}, func(_ int, r *http.Request) (*http.Response, error) {
-			return reply(200, &wire{ctx: r.Context(), data: strings.NewReader("x"), stalls: true}, 200_000), nil
-		}},
+		{"while skipping", &file{data: random(200_000, 15), cuts: []int{100_000}}, sends(200, "x", wire{stalls: true}, 200_000)},
 	} {
 		for _, closes := range []bool{false, true} {
 			bubble(t, fmt.Sprint(test.name, closes), func(t *testing.T) {
@@ -305,9 +300,8 @@ func TestResumeIsLogged(t *testing.T) {
 		var out bytes.Buffer
 		c := client(t, serve((&file{data: random(200_000, 17), cuts: []int{100_000}}).handler))
 		c.Logger = slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		if _, _, _, err := download(t, c, get(pkg+"?sig=sig-value")); err != nil {
-			t.Fatal(err)
-		}
+		_, _, _, err := download(t, c, get(pkg+"?sig=sig-value"))
+		must.Do(t, err)
 		if want := `msg="http resume" status=206 offset=100000 skipped=0 url=https://releases.example.com/pkg.zip?...`; !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}

@@ -93,16 +93,16 @@ func TestResumeOfAnotherFile(t *testing.T) {
 	data, other := random(200_000, 3), random(200_000, 4)
 	longer := append(bytes.Clone(data), 'x')
 	type answer = func(*http.Request) *http.Response
-	sends := func(code int, body []byte, length int, headers ...string) answer {
+	answerWith := func(code int, body []byte, length int, headers ...string) answer {
 		return func(r *http.Request) *http.Response {
 			return reply(code, &wire{ctx: r.Context(), data: bytes.NewReader(body)}, int64(length), headers...)
 		}
 	}
-	partial := func(body []byte, headers ...string) answer { return sends(206, body, len(body), headers...) }
-	endless := func(body []byte, headers ...string) answer { return sends(206, body, -1, headers...) }
-	answers := func(code int, headers ...string) answer { return sends(code, nil, 0, headers...) }
-	whole := func(data []byte, headers ...string) answer { return sends(200, data, len(data), headers...) }
-	unmeasured := func(data []byte) answer { return sends(200, data, -1) }
+	partial := func(body []byte, headers ...string) answer { return answerWith(206, body, len(body), headers...) }
+	endless := func(body []byte, headers ...string) answer { return answerWith(206, body, -1, headers...) }
+	answers := func(code int, headers ...string) answer { return answerWith(code, nil, 0, headers...) }
+	whole := func(data []byte, headers ...string) answer { return answerWith(200, data, len(data), headers...) }
+	unmeasured := func(data []byte) answer { return answerWith(200, data, -1) }
 	rest := data[100_000:]
 	for name, test := range map[string]struct {
 		file   file // besides its data
@@ -173,8 +173,7 @@ func TestResumeBehindTheLastByte(t *testing.T) {
 		data := random(100_000, 5)
 		f := &file{data: data, chunks: true, cuts: []int{len(data)}}
 		f.rest = func(r *http.Request) *http.Response {
-			resp, _ := status(416, "", fmt.Sprintf("Content-Range: bytes */%d", len(data)))(0, r)
-			return resp
+			return reply(416, http.NoBody, 0, fmt.Sprintf("Content-Range: bytes */%d", len(data)))
 		}
 		got, _, _, err := download(t, client(t, serve(f.handler)), get(pkg))
 		must.Do(t, err)
@@ -404,9 +403,7 @@ func TestResumeSkipping(t *testing.T) {
 		}
 	}
 	n := int64(len(data))
-	stalled := func(_ int, r *http.Request) (*http.Response, error) {
-		return reply(200, &wire{ctx: r.Context(), data: bytes.NewReader(data[:50_000]), stalls: true}, n), nil
-	}
+	stalled := sends(200, string(data[:50_000]), wire{stalls: true}, n)
 	once := func(end int) handler {
 		return func(_ int, r *http.Request) (*http.Response, error) {
 			reads := 0
