@@ -1,7 +1,6 @@
 package mirrorclient_test
 
 import (
-	"archive/zip"
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
@@ -18,6 +17,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/archivetest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/transport"
@@ -153,14 +153,8 @@ func asError(t testing.TB, err error) failed {
 // packed is a small archive with a directory entry, so that its two h1 hashes differ.
 func packed(t testing.TB) []byte {
 	t.Helper()
-	var buf bytes.Buffer
-	w := zip.NewWriter(&buf)
-	for name, content := range map[string]string{"docs/": "", "terraform-provider-alpha_v1.2.0": strings.Repeat("alpha", 1000)} {
-		f := must.Get(w.Create(name))(t)
-		must.Get(io.WriteString(f, content))(t)
-	}
-	must.Do(t, w.Close())
-	return buf.Bytes()
+	return archivetest.Zip(t, archivetest.Entry{Name: "docs/"},
+		archivetest.Entry{Name: "terraform-provider-alpha_v1.2.0", Content: strings.Repeat("alpha", 1000)})
 }
 
 func zh(content []byte) string { return checksum.ZHSum(sha256.Sum256(content)).String() }

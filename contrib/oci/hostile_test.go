@@ -269,9 +269,7 @@ func TestRealm(t *testing.T) {
 		t.Errorf("token over http: %v, want an error without the query", err)
 	}
 	realm = "https://" + f.host + "/token"
-	if _, err := download(t, src); err != nil {
-		t.Errorf("token over https: %v", err)
-	}
+	must.Get(download(t, src))(t)
 }
 
 // TestRetries uses a registry with temporary failures.
@@ -299,9 +297,7 @@ func TestRetries(t *testing.T) {
 	}
 	client := f.client()
 	client.Transport.Retries = 0
-	if _, err := download(t, client.Mirror(func(addrs.Provider) string { return f.host + "/p" })); err != nil {
-		t.Errorf("Download: %v", err)
-	}
+	must.Get(download(t, client.Mirror(func(addrs.Provider) string { return f.host + "/p" })))(t)
 	if got, _ := ranges.Load().(string); !strings.HasPrefix(got, "bytes=100-") || heads.Load() != 2 {
 		t.Errorf("%d HEAD requests, range %q; want 2, and bytes=100-", heads.Load(), got)
 	}

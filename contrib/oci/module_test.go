@@ -1,8 +1,6 @@
 package oci_test
 
 import (
-	"archive/zip"
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,6 +18,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/contrib/oci"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/archivetest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
@@ -58,19 +57,8 @@ func TestModuleRefused(t *testing.T) {
 	push("twice", typeModule, good, good)
 	push("text", typeModule, f.blob("m", []byte("no archive")))
 	push("out", typeModule, f.blob("m", zipOf(map[string]string{"../x": ""})))
-	var link bytes.Buffer
-	w := zip.NewWriter(&link)
-	h := &zip.FileHeader{Name: "link"}
-	h.SetMode(fs.ModeSymlink | 0o777)
-	e, err := w.CreateHeader(h)
-	if err == nil {
-		_, err = e.Write([]byte("/etc/passwd"))
-	}
-	if err == nil {
-		_, err = w.Create("main.tf")
-	}
-	must.Do(t, errors.Join(err, w.Close()))
-	push("link", typeModule, f.blob("m", link.Bytes()))
+	link := archivetest.Zip(t, archivetest.Entry{Name: "link", Content: "/etc/passwd", Mode: fs.ModeSymlink | 0o777}, archivetest.Entry{Name: "main.tf"})
+	push("link", typeModule, f.blob("m", link))
 	gone := good
 	gone.Digest = digest.FromString("gone")
 	push("gone", typeModule, gone)

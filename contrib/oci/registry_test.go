@@ -19,6 +19,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/contrib/oci"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/transport"
 )
 
@@ -86,10 +87,7 @@ func (f *fakeRegistry) manifest(repo, tag, mediaType string, manifest any) ocisp
 	f.t.Helper()
 	data, ok := manifest.([]byte)
 	if !ok {
-		var err error
-		if data, err = json.Marshal(manifest); err != nil {
-			f.t.Fatal(err)
-		}
+		data = must.Get(json.Marshal(manifest))(f.t)
 	}
 	d := digest.FromBytes(data)
 	if tag == "" {

@@ -1,13 +1,10 @@
 package s3_test
 
 import (
-	"archive/zip"
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -23,6 +20,7 @@ import (
 
 	"github.com/tofureg/tofureg/contrib/s3"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/archivetest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient"
@@ -55,17 +53,11 @@ func store(t *testing.T, objects map[string]string) (host string, f *s3.Fetcher)
 
 func zipOf(t *testing.T, files map[string]string) string {
 	t.Helper()
-	var b bytes.Buffer
-	w := zip.NewWriter(&b)
+	var entries []archivetest.Entry
 	for name, text := range files {
-		f, err := w.Create(name)
-		if err == nil {
-			_, err = io.WriteString(f, text)
-		}
-		must.Do(t, err)
+		entries = append(entries, archivetest.Entry{Name: name, Content: text})
 	}
-	must.Do(t, w.Close())
-	return b.String()
+	return string(archivetest.Zip(t, entries...))
 }
 
 func location(t *testing.T, text string) *module.Location {
@@ -98,11 +90,7 @@ func TestFetch(t *testing.T) {
 		base + "a/archive.zip", base + "a/archive.zip?region=eu-west-1", base + "a/plain?archive=zip",
 		base + "a/archive.zip?checksum=" + sum, base + "dir", base + "dir/",
 	} {
-		report, err := download(t, f, text)
-		if err != nil {
-			t.Errorf("%s: %v", text, err)
-			continue
-		}
+		report := must.Get(download(t, f, text))(t)
 		if data, err := os.ReadFile(filepath.Join(report.Dir, "sub", "main.tf")); err != nil || string(data) != "# sub" {
 			t.Errorf("%s: sub/main.tf is %q, %v", text, data, err)
 		}
@@ -115,7 +103,8 @@ func TestFetch(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	archive := zipOf(t, map[string]string{"main.tf": "# main"})
-	host, f := store(t, map[string]string{"a.zip": archive, "evil/../../x": "x", "evil/a": "x", "large/a": "12345", "large/b": "12345", "dirs/": "", "dirs/a/": "", "dirs/b": "", "link.zip": linkZip(t)})
+	link := archivetest.Zip(t, archivetest.Entry{Name: "link", Content: "main.tf", Mode: fs.ModeSymlink | 0o777}, archivetest.Entry{Name: "main.tf"})
+	host, f := store(t, map[string]string{"a.zip": archive, "evil/../../x": "x", "evil/a": "x", "large/a": "12345", "large/b": "12345", "dirs/": "", "dirs/a/": "", "dirs/b": "", "link.zip": string(link)})
 	base := "s3::https://" + host + "/modules/"
 	for _, c := range []struct {
 		text   string
@@ -168,24 +157,6 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// linkZip returns an archive with a file and a symbolic link.
-func linkZip(t *testing.T) string {
-	t.Helper()
-	var b bytes.Buffer
-	w := zip.NewWriter(&b)
-	h := &zip.FileHeader{Name: "link"}
-	h.SetMode(fs.ModeSymlink | 0o777)
-	link, err := w.CreateHeader(h)
-	if err == nil {
-		_, err = io.WriteString(link, "main.tf")
-	}
-	if err == nil {
-		_, err = w.Create("main.tf")
-	}
-	must.Do(t, errors.Join(err, w.Close()))
-	return b.String()
-}
-
 // TestUnsigned: without credentials, and over http, requests carry no signature. The server knows no user, and
 // refuses every signature.
 func TestUnsigned(t *testing.T) {
@@ -212,11 +183,7 @@ func TestUnsigned(t *testing.T) {
 		plain.URL:  {Hosts: anyHost, Transport: &transport.Client{AllowHTTP: true}, Credentials: credentials.NewStaticCredentialsProvider("id", "s3cr3t", "")},
 	} {
 		for _, path := range []string{"/modules/a%20b+c/%C3%B6.zip", "/modules/dir"} {
-			report, err := download(t, f, "s3::"+name+path)
-			if err != nil {
-				t.Errorf("%s: %v", path, err)
-				continue
-			}
+			report := must.Get(download(t, f, "s3::"+name+path))(t)
 			if data, err := os.ReadFile(filepath.Join(report.Dir, "main.tf")); err != nil || string(data) != "# main" {
 				t.Errorf("%s: main.tf is %q, %v", path, data, err)
 			}

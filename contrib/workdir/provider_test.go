@@ -1,8 +1,6 @@
 package workdir
 
 import (
-	"archive/zip"
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -12,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov5/tf5server"
 
 	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/internal/archivetest"
 	"github.com/tofureg/tofureg/internal/must"
 )
 
@@ -65,19 +64,6 @@ func (*tiny) StopProvider(context.Context, *tfprotov5.StopProviderRequest) (*tfp
 func providerZip(t *testing.T, typ, version string) []byte {
 	t.Helper()
 	self := must.Get(os.Executable())(t)
-	var b bytes.Buffer
-	w := zip.NewWriter(&b)
-	header := &zip.FileHeader{Name: "terraform-provider-" + typ + "_v" + version}
-	header.SetMode(0o755)
-	f, err := w.CreateHeader(header)
-	if err == nil {
-		_, err = fmt.Fprintf(f, "#!/bin/sh\n%s=%s exec '%s'\n", role, typ, self)
-	}
-	if err == nil {
-		err = w.Close()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
+	program := fmt.Sprintf("#!/bin/sh\n%s=%s exec '%s'\n", role, typ, self)
+	return archivetest.Zip(t, archivetest.Entry{Name: "terraform-provider-" + typ + "_v" + version, Content: program, Mode: 0o755})
 }

@@ -1,8 +1,6 @@
 package regcheck_test
 
 import (
-	"archive/zip"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/archivetest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
@@ -405,12 +404,8 @@ func TestExamineExecutable(t *testing.T) {
 		"bin/terraform-provider-alpha_v1.0.0": false,
 		"README.md":                           false,
 	} {
-		var b bytes.Buffer
-		z := zip.NewWriter(&b)
-		must.Get(z.Create(name))(t)
-		must.Do(t, z.Close())
 		reg := regtest.New("registry.example.com")
-		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Zip: b.Bytes()})
+		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Zip: archivetest.Zip(t, archivetest.Entry{Name: name})})
 		found := regcheck.Examine(t.Context(), exemplaryURL, regcheck.Options{Client: reg.Client(), Provider: "acme/alpha"})
 		if want := map[bool][]string{false: {"archive"}}[good]; !slices.Equal(failed(found), want) {
 			t.Errorf("%s: found %v", name, found)
