@@ -68,23 +68,14 @@ func TestCredentialsFileLinks(t *testing.T) {
 					t.Errorf("%s was replaced: %v, %v; want a link", name, info, err)
 				}
 			}
-			for _, e := range entriesBelow(t, dir) {
-				if strings.HasPrefix(e, ".") {
-					t.Errorf("the directory contains the extra file %s", e)
+			must.Do(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+				if strings.HasPrefix(d.Name(), ".") {
+					t.Errorf("extra file %s", path)
 				}
-			}
+				return err
+			}))
 		})
 	}
-}
-
-func entriesBelow(t *testing.T, dir string) (names []string) {
-	t.Helper()
-	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		names = append(names, d.Name())
-		return err
-	})
-	must.Do(t, err)
-	return names
 }
 
 func TestCredentialsFileBadLinks(t *testing.T) {
@@ -128,10 +119,7 @@ func TestSwappedForPipe(t *testing.T) {
 			_, err := auth.CredentialsFile{Path: path}.Token(t.Context(), hostA)
 			return err
 		},
-		"netrc": func(path string) error {
-			_, err := auth.LoadNetrc(path)
-			return err
-		},
+		"netrc": func(path string) error { _, err := auth.LoadNetrc(path); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

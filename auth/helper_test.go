@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,11 +27,9 @@ import (
 // helper returns a Helper that is this test program in the given role.
 func helper(t testing.TB, role string, variables ...string) auth.Helper {
 	t.Helper()
-	program := must.Get(os.Executable())(t)
 	// A program built with the race detector sleeps for a second at its end.
-	env := append(os.Environ(), roleVariable+"="+role, "GORACE=atexit_sleep_ms=0")
-	env = append(env, variables...)
-	return auth.Helper{Path: program, Env: func() []string { return env }}
+	env := slices.Concat(os.Environ(), []string{roleVariable + "=" + role, "GORACE=atexit_sleep_ms=0"}, variables)
+	return auth.Helper{Path: must.Get(os.Executable())(t), Env: func() []string { return env }}
 }
 
 func saying(t testing.TB, stdout, stderr, code string) auth.Helper {

@@ -69,9 +69,7 @@ func play(role string) error {
 		return flood(os.Stdout)
 	case "flood stderr":
 		return flood(os.Stderr)
-	case "hang":
-		hold()
-	case "hold":
+	case "hang", "hold":
 		hold()
 	case "fork", "fork and hang", "fork quietly", "fork away":
 		return fork(role)
@@ -186,11 +184,8 @@ func exists(path string) bool {
 func saveMany(path, prefix string) error {
 	file := auth.CredentialsFile{Path: path}
 	for i := range 10 {
-		tok, err := auth.NewToken(fmt.Sprintf("token-%s-%d", prefix, i))
-		if err != nil {
-			return err
-		}
-		if err := file.Save(context.Background(), svchost.MustParse(fmt.Sprintf("%s-%d.test", prefix, i)), tok); err != nil {
+		host, token := svchost.MustParse(fmt.Sprintf("%s-%d.test", prefix, i)), auth.MustNewToken(fmt.Sprintf("token-%s-%d", prefix, i))
+		if err := file.Save(context.Background(), host, token); err != nil {
 			return err
 		}
 	}
@@ -346,9 +341,7 @@ func wantGone(t *testing.T, lock string) {
 	if err != nil {
 		t.Fatalf("a process still has the lock: %v", err)
 	}
-	if err := l.Release(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, l.Release())
 }
 
 // TestHelperDaemon checks that a child process of a successful helper is not killed if it

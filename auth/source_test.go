@@ -317,31 +317,26 @@ func TestEnvironTwoVariablesForOneHost(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		want    string
-		environ []string // in any order
+		ordered bool // the order matters: the last value of a name counts, also if it is empty
+		environ []string
 	}{
-		{"encoded", []string{"TF_TOKEN_my__host_test=encoded", "TF_TOKEN_my-host.test=literal"}},
-		{"lower", []string{"TF_TOKEN_MY-HOST_TEST=upper", "TF_TOKEN_my-host_test=lower", "TF_TOKEN_My-host_test=mixed"}},
-		{"underscore", []string{"TF_TOKEN_my-host_test=underscore", "TF_TOKEN_my-host.test=dot"}},
-		{"set", []string{"TF_TOKEN_MY-HOST_test=set", "TF_TOKEN_my-host_test="}}, // an empty variable is not set
-		{"legal", []string{"TF_TOKEN_MY-HOST_TEST=not legal", "TF_TOKEN_my-host_test=legal"}},
-		{"YWJj==", []string{"TF_TOKEN_my-host_test=YWJj=="}},
+		{"encoded", false, []string{"TF_TOKEN_my__host_test=encoded", "TF_TOKEN_my-host.test=literal"}},
+		{"lower", false, []string{"TF_TOKEN_MY-HOST_TEST=upper", "TF_TOKEN_my-host_test=lower", "TF_TOKEN_My-host_test=mixed"}},
+		{"underscore", false, []string{"TF_TOKEN_my-host_test=underscore", "TF_TOKEN_my-host.test=dot"}},
+		{"set", false, []string{"TF_TOKEN_MY-HOST_test=set", "TF_TOKEN_my-host_test="}}, // an empty variable is not set
+		{"legal", false, []string{"TF_TOKEN_MY-HOST_TEST=not legal", "TF_TOKEN_my-host_test=legal"}},
+		{"YWJj==", false, []string{"TF_TOKEN_my-host_test=YWJj=="}},
+		{"last", true, []string{"TF_TOKEN_my-host_test=first", "TF_TOKEN_my-host_test=last"}},
+		{"", true, []string{"TF_TOKEN_my-host_test=first", "TF_TOKEN_my-host_test="}},
+		{"upper", true, []string{"TF_TOKEN_MY-HOST_TEST=upper", "TF_TOKEN_my-host_test=first", "TF_TOKEN_my-host_test="}},
+		// An entry without "=" is ignored.
+		{"last", true, []string{"TF_TOKEN_my-host_test=", "TF_TOKEN_my-host_test=last", "TF_TOKEN_my-host_test"}},
 	} {
-		for range tt.environ {
+		want(t, auth.Environ(tt.environ), wire(t, "my-host.test"), tt.want)
+		for i := 1; !tt.ordered && i < len(tt.environ); i++ {
 			tt.environ = append(tt.environ[1:], tt.environ[0])
 			want(t, auth.Environ(tt.environ), wire(t, "my-host.test"), tt.want)
 		}
-	}
-	// The last value of a name counts, also if it is empty.
-	for _, tt := range []struct {
-		want    string
-		environ []string
-	}{
-		{"last", []string{"TF_TOKEN_a_test=first", "TF_TOKEN_a_test=last"}},
-		{"", []string{"TF_TOKEN_a_test=first", "TF_TOKEN_a_test="}},
-		{"upper", []string{"TF_TOKEN_A_TEST=upper", "TF_TOKEN_a_test=first", "TF_TOKEN_a_test="}},
-		{"last", []string{"TF_TOKEN_a_test=", "TF_TOKEN_a_test=last", "TF_TOKEN_a_test"}}, // an entry without "=" is ignored
-	} {
-		want(t, auth.Environ(tt.environ), hostA, tt.want)
 	}
 }
 

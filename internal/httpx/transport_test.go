@@ -51,29 +51,45 @@ func TestMain(m *testing.M) {
 		if os.Getenv(childTransport) != "" {
 			c.HTTP = &http.Client{} // has the transport that net/http gives it
 		}
-		r := withToken(address)
+		ask := getInChild
 		if os.Getenv(childPackages) != "" {
-			openInChild(c, r)
-			continue
+			ask = openInChild
 		}
-		resp, err := c.Get(context.Background(), r)
+		data, err := ask(c, withToken(address))
 		if err != nil {
 			fmt.Println("error:", err)
 			os.Exit(1)
 		}
-		fmt.Printf("%s\n", resp.Body)
+		fmt.Printf("%s\n", data)
 	}
 }
 
-func openInChild(c *httpx.Client, r httpx.Request) {
+func getInChild(c *httpx.Client, r httpx.Request) ([]byte, error) {
+	resp, err := c.Get(context.Background(), r)
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
+}
+
+func openInChild(c *httpx.Client, r httpx.Request) ([]byte, error) {
 	body, err := c.Open(context.Background(), r)
 	if err != nil {
-		fmt.Println("error:", err)
-		os.Exit(1)
+		return nil, err
 	}
 	defer body.Close()
-	data, err := io.ReadAll(body)
-	fmt.Printf("%s %v\n", data, err)
+	return io.ReadAll(body)
+}
+
+// child runs a child process that requests address from srv, with these variables.
+func (srv *tlsServer) child(t *testing.T, address string, environ ...string) (out string, err error) {
+	t.Helper()
+	caFile := filepath.Join(t.TempDir(), "ca.pem")
+	must.Do(t, os.WriteFile(caFile, srv.ca, 0o600))
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(environ, "PATH="+os.Getenv("PATH"), childURL+"="+address, "SSL_CERT_FILE="+caFile, "GOCOVERDIR="+t.TempDir())
+	printed, err := cmd.CombinedOutput()
+	return string(printed), err
 }
 
 // authority issues a certificate for loopback names.
@@ -251,8 +267,6 @@ func TestProxiesOfTheEnvironment(t *testing.T) {
 	_, port, _ := net.SplitHostPort(target)
 	proxyURL, connects := proxy(t, target)
 	dead := "http://127.0.0.1:1"
-	caFile := filepath.Join(t.TempDir(), "ca.pem")
-	must.Do(t, os.WriteFile(caFile, srv.ca, 0o600))
 	direct := "0.0.0.0:" + port // this machine, but no loopback address, for which proxies are never used
 	for _, test := range []struct {
 		name, address string
@@ -269,18 +283,16 @@ func TestProxiesOfTheEnvironment(t *testing.T) {
 	} {
 		srv.conns.Store(0)
 		connects.Store(0)
-		cmd := exec.CommandContext(t.Context(), os.Args[0])
-		cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), childURL + "=" + test.address, "SSL_CERT_FILE=" + caFile, "GOCOVERDIR=" + t.TempDir()}, test.environ...)
-		out, err := cmd.CombinedOutput()
+		out, err := srv.child(t, test.address, test.environ...)
 		if test.want == "" {
-			if err == nil || !strings.Contains(string(out), "proxyconnect") {
+			if err == nil || !strings.Contains(out, "proxyconnect") {
 				t.Errorf("%s: %v\n%s", test.name, err, out)
 			}
-			leaks(t, strings.TrimSuffix(string(out), "\n"))
+			leaks(t, strings.TrimSuffix(out, "\n"))
 			continue
 		}
 		line := test.want + " HTTP/2.0\n"
-		if err != nil || string(out) != line+line {
+		if err != nil || out != line+line {
 			t.Errorf("%s: %v\n%s", test.name, err, out)
 		}
 		if connects.Load() != test.proxied || srv.conns.Load() != 1 {
@@ -313,12 +325,8 @@ func TestProtocols(t *testing.T) {
 			return c, nil
 		}
 		srv := serveTLS(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Proto) }, config)
-		caFile := filepath.Join(t.TempDir(), "ca.pem")
-		must.Do(t, os.WriteFile(caFile, srv.ca, 0o600))
-		for packages, want := range map[string]string{"": test.documents + "\n", "1": test.packages + " <nil>\n"} {
-			cmd := exec.CommandContext(t.Context(), os.Args[0])
-			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), childURL + "=" + srv.URL, childPackages + "=" + packages, "SSL_CERT_FILE=" + caFile, "GOCOVERDIR=" + t.TempDir()}
-			if out, err := cmd.CombinedOutput(); err != nil || string(out) != want+want {
+		for packages, want := range map[string]string{"": test.documents + "\n", "1": test.packages + "\n"} {
+			if out, err := srv.child(t, srv.URL, childPackages+"="+packages); err != nil || out != want+want {
 				t.Errorf("server %q, packages %q: %v\n%s", test.server, packages, err, out)
 			}
 		}

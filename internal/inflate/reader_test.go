@@ -159,12 +159,6 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// gunzip decodes file.
-func (p *pair) gunzip(file []byte) result {
-	out, err := p.read(inflate.NewGzipReader(bufio.NewReader(bytes.NewReader(file))))
-	return result{out, 0, err}
-}
-
 // wantGunzip decodes file with compress/gzip.
 func (p *pair) wantGunzip(file []byte) result {
 	var out []byte
@@ -183,7 +177,8 @@ func (p *pair) wantGunzip(file []byte) result {
 
 func (p *pair) checkGzip(t *testing.T, file []byte) result {
 	t.Helper()
-	got, want := p.gunzip(file), p.wantGunzip(file)
+	out, err := p.read(inflate.NewGzipReader(bufio.NewReader(bytes.NewReader(file))))
+	got, want := result{out, 0, err}, p.wantGunzip(file)
 	if !got.equal(want) {
 		t.Fatalf("decoding %d bytes %.200x: got %v, compress/gzip has %v", len(file), file, got, want)
 	}

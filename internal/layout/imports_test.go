@@ -11,13 +11,18 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tofureg/tofureg/internal/must"
 )
 
 // TestImports compares the import tables of docs/architecture.md with the code, in both directions. Of modules below
 // contrib, the table has internal packages only.
 func TestImports(t *testing.T) {
 	t.Parallel()
-	table := importTable(t)
+	table := parseImportTable(readFile(t, "docs/architecture.md"))
+	if len(table) == 0 {
+		t.Fatal("docs/architecture.md has no import table")
+	}
 	_, list := packages(t)
 	for _, r := range append(list, contrib(t)...) {
 		if strings.HasPrefix(r.dir, "examples/") || r.dir == "internal/layout" {
@@ -65,10 +70,7 @@ func contrib(t *testing.T) (list []goPackage) {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly))(t)
 		dir := "contrib/" + filepath.Base(filepath.Dir(name))
 		byDir[dir] = append(byDir[dir], file)
 	}
@@ -116,16 +118,7 @@ func tableEntry(p string, allowed []string) (entry string, relevant bool) {
 	return "", true
 }
 
-// importTable reads the rows "| `package` | what | `import`, `import` |".
-func importTable(t *testing.T) map[string][]string {
-	t.Helper()
-	table := parseImportTable(readFile(t, "docs/architecture.md"))
-	if len(table) == 0 {
-		t.Fatal("docs/architecture.md has no import table")
-	}
-	return table
-}
-
+// parseImportTable reads the rows "| `package` | what | `import`, `import` |".
 func parseImportTable(text string) map[string][]string {
 	quoted := regexp.MustCompile("`([^`]+)`")
 	table := map[string][]string{}
@@ -161,11 +154,7 @@ func TestLight(t *testing.T) {
 	for pkg, banned := range light {
 		cmd := exec.Command("go", "list", "-deps", pkg)
 		cmd.Dir = root
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("go list -deps %s: %v", pkg, err)
-		}
-		for dep := range strings.FieldsSeq(string(out)) {
+		for dep := range strings.FieldsSeq(string(must.Get(cmd.Output())(t))) {
 			for _, b := range banned {
 				if dep == b || strings.HasPrefix(dep, b+"/") {
 					t.Errorf("%s links %s", pkg, dep)

@@ -83,12 +83,9 @@ func TestSnippetEnsureAsUser(t *testing.T) {
 	_, registry := snippetRegistry()
 	project, mirror := t.TempDir(), t.TempDir()
 	must.Do(t, fillMirror(t.Context(), registry, lockedRandom(t, registry), mirror))
-	here := addrs.CurrentPlatform()
-	if local, err := mirrordir.Open(mirror); err != nil {
-		t.Fatal(err)
-	} else if _, err := local.Add(t.Context(), registry, []mirrordir.Want{{Provider: random, Version: randomV363, Platforms: []addrs.Platform{here}}}, mirrordir.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	local := must.Get(mirrordir.Open(mirror))(t)
+	here := mirrordir.Want{Provider: random, Version: randomV363, Platforms: []addrs.Platform{addrs.CurrentPlatform()}}
+	must.Get(local.Add(t.Context(), registry, []mirrordir.Want{here}, mirrordir.Options{}))(t)
 	file := filepath.Join(project, "tofurc")
 	text := fmt.Sprintf("provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", mirror)
 	must.Do(t, os.WriteFile(file, []byte(text), 0o600))

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,13 +21,10 @@ import (
 // addEntry adds an entry to a directory and returns its path.
 func addEntry(t *testing.T, dir string, list ...string) string {
 	t.Helper()
-	before := map[string]bool{}
-	for _, path := range entries(t, dir) {
-		before[path] = true
-	}
+	before := entries(t, dir)
 	get(t, &doccache.Transport{Base: always(headers("Cache-Control", "max-age=600"), `{}`), Dir: dir}, request(t, doc, list...))
 	for _, path := range entries(t, dir) {
-		if !before[path] {
+		if !slices.Contains(before, path) {
 			return path
 		}
 	}
@@ -66,9 +64,8 @@ func TestPlanted(t *testing.T) {
 	t.Parallel()
 	outside := filepath.Join(t.TempDir(), "precious")
 	copyOf := func(t *testing.T, path string) string {
-		data := must.Get(os.ReadFile(path))(t)
 		to := filepath.Join(t.TempDir(), "copy")
-		must.Do(t, os.WriteFile(to, data, 0o600))
+		must.Do(t, os.WriteFile(to, must.Get(os.ReadFile(path))(t), 0o600))
 		return to
 	}
 	must.Do(t, os.WriteFile(outside, []byte("precious"), 0o600))
@@ -168,14 +165,11 @@ func TestDirectoryChanges(t *testing.T) {
 	o := always(headers("Cache-Control", "max-age=600"), `{}`)
 	tr := &doccache.Transport{Base: o, Dir: dir}
 	want(t, tr, doc, `{}`, 1)
-	remove := func() {
-		must.Do(t, os.RemoveAll(dir))
-	}
-	remove()
+	must.Do(t, os.RemoveAll(dir))
 	want(t, tr, doc, `{}`, 2)
 	want(t, tr, doc, `{}`, 2)
 
-	remove()
+	must.Do(t, os.RemoveAll(dir))
 	want(t, &doccache.Transport{Base: o, Dir: dir}, doc, `{}`, 3)
 	want(t, tr, doc, `{}`, 3) // from the new directory
 	if s := tr.Stats(); s.Hits != 2 || s.Failed != 0 {
@@ -291,8 +285,7 @@ func number(i int) string { return fmt.Sprintf("https://registry.example.com/v1/
 func size(t *testing.T, dir string) (n int64) {
 	t.Helper()
 	for _, path := range entries(t, dir) {
-		info := must.Get(os.Stat(path))(t)
-		n += info.Size()
+		n += must.Get(os.Stat(path))(t).Size()
 	}
 	return n
 }

@@ -322,34 +322,25 @@ func (tooSlow) Timeout() bool { return true }
 // TestContext: after cancellation RoundTrip fails. After a timeout it returns the cached document.
 func TestContext(t *testing.T) {
 	t.Parallel()
-	errLeft := errors.New("left")
 	for _, test := range []struct {
 		name  string
-		end   func(context.Context) (context.Context, func())
+		cause error         // of the cancellation
+		late  time.Duration // before the cancellation, after the deadline
 		stale bool
 	}{
-		{"cancelled", func(ctx context.Context) (context.Context, func()) {
-			ctx, cancel := context.WithCancel(ctx)
-			return ctx, cancel
-		}, false},
-		{"for a reason", func(ctx context.Context) (context.Context, func()) {
-			ctx, cancel := context.WithCancelCause(ctx)
-			return ctx, func() { cancel(errLeft) }
-		}, false},
-		{"too slow", func(ctx context.Context) (context.Context, func()) {
-			ctx, cancel := context.WithCancelCause(ctx)
-			return ctx, func() { cancel(tooSlow{}) }
-		}, true},
-		{"deadline", func(ctx context.Context) (context.Context, func()) {
-			ctx, cancel := context.WithTimeout(ctx, second)
-			return ctx, func() { time.Sleep(2 * second); cancel() }
-		}, true},
+		{"cancelled", nil, 0, false},
+		{"for a reason", errors.New("left"), 0, false},
+		{"too slow", tooSlow{}, 0, true},
+		{"deadline", nil, 2 * second, true},
 	} {
 		dir := t.TempDir()
 		synctest.Test(t, func(t *testing.T) {
-			ctx, end := test.end(t.Context())
+			ctx, stop := context.WithTimeout(t.Context(), second)
+			defer stop()
+			ctx, cancel := context.WithCancelCause(ctx)
 			o := webtest.Serve(answer(http.StatusOK, headers(), `{}`), func(_ int, req *http.Request) (*http.Response, error) {
-				end()
+				time.Sleep(test.late)
+				cancel(test.cause)
 				return nil, req.Context().Err()
 			})
 			tr := &doccache.Transport{Base: o, Dir: dir, StaleIfError: time.Hour}
