@@ -326,30 +326,43 @@ func TestTargets(t *testing.T) {
 }
 
 // TestTargetRace checks that a file, directory or link that appears at the target during the
-// download is not changed.
+// download is not changed. With Options.Replace a file stays: it is checked after the exchange of names,
+// so it cannot appear unnoticed.
 func TestTargetRace(t *testing.T) {
 	t.Parallel()
-	for name, occupy := range map[string]func(dir string) error{
-		"directory": func(dir string) error { return os.MkdirAll(filepath.Join(dir, "precious"), 0o755) },
-		"file":      func(dir string) error { return os.WriteFile(dir, []byte("precious"), 0o600) },
-		"link":      func(dir string) error { return disktest.Symlink("precious", dir) },
+	file := func(dir string) error {
+		return errors.Join(os.RemoveAll(dir), os.WriteFile(dir, []byte("precious"), 0o600))
+	}
+	for name, test := range map[string]struct {
+		occupy  func(dir string) error
+		replace bool
+		before  files
+	}{
+		"directory":                   {occupy: func(dir string) error { return os.MkdirAll(filepath.Join(dir, "precious"), 0o755) }},
+		"link":                        {occupy: func(dir string) error { return disktest.Symlink("precious", dir) }},
+		"file":                        {occupy: file},
+		"file, replacing nothing":     {file, true, nil},
+		"file, replacing a directory": {file, true, earlier},
 	} {
 		dir := target(t)
 		if err := disktest.Symlink("precious", filepath.Join(t.TempDir(), "link")); err != nil && name == "link" {
 			t.Log(err)
 			continue
 		}
-		src := opening(func() (*module.Body, error) {
-			return body(example.zip(t)), occupy(dir)
-		})
-		if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{}); !errors.Is(err, module.ErrOccupied) {
+		if test.before != nil {
+			write(t, dir, test.before)
+		}
+		src := opening(func() (*module.Body, error) { return body(example.zip(t)), test.occupy(dir) })
+		_, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{Replace: test.replace})
+		if !errors.Is(err, module.ErrOccupied) {
 			t.Errorf("%s: %v, want ErrOccupied", name, err)
+		}
+		data, _ := os.ReadFile(dir)
+		if info, err := os.Lstat(dir); err != nil || info.Mode().IsRegular() != (string(data) == "precious") {
+			t.Errorf("%s: it is now %v with %q, %v", name, info, data, err)
 		}
 		if _, err := os.Stat(filepath.Join(dir, "main.tf")); err == nil {
 			t.Errorf("%s: the package replaced it", name)
-		}
-		if _, err := os.Lstat(dir); err != nil {
-			t.Errorf("%s is gone: %v", name, err)
 		}
 		alone(t, dir)
 	}

@@ -165,7 +165,7 @@ func TestParseLocation(t *testing.T) {
 	}
 }
 
-var cmpAddrs = cmpopts.EquateComparable(addrs.Module{}, addrs.Version{})
+var cmpAddrs = cmpopts.EquateComparable(addrs.Module{}, addrs.ModuleSource{}, addrs.Version{})
 
 // roundTrip checks that the text of a location means the same location.
 func roundTrip(t *testing.T, l *module.Location) {

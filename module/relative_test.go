@@ -43,9 +43,6 @@ func TestRelativeDir(t *testing.T) {
 
 // TestRelativeGit checks that Git.Path can be relative.
 func TestRelativeGit(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		return // the program of the test is a script
-	}
 	o := newOrigin(t)
 	script := program(t, "#!/bin/sh\nexec git \"$@\"\n")
 	t.Chdir(filepath.Dir(filepath.Dir(script)))

@@ -101,26 +101,6 @@ func TestReplaceRefuses(t *testing.T) {
 	}
 }
 
-// TestReplaceFileRace checks that a file that appears at the target during the download
-// stays. It is checked after the exchange of names, so it cannot appear unnoticed.
-func TestReplaceFileRace(t *testing.T) {
-	t.Parallel()
-	for name, before := range map[string]files{"nothing": nil, "directory": earlier} {
-		dir := target(t)
-		if before != nil {
-			write(t, dir, before)
-		}
-		src := opening(func() (*module.Body, error) {
-			return body(example.zip(t)), errors.Join(os.RemoveAll(dir), os.WriteFile(dir, []byte("precious"), 0o600))
-		})
-		_, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{Replace: true})
-		if data, _ := os.ReadFile(dir); !errors.Is(err, module.ErrOccupied) || string(data) != "precious" {
-			t.Errorf("%s: %v, the file has %q; want ErrOccupied and the file as it was", name, err, data)
-		}
-		alone(t, dir)
-	}
-}
-
 // TestReplaceFails checks that a failure leaves the old package unchanged.
 func TestReplaceFails(t *testing.T) {
 	t.Parallel()
@@ -201,32 +181,20 @@ func TestReuse(t *testing.T) {
 	}
 }
 
-// TestReusePage checks that a page is fetched, but not the archive that it names.
-func TestReusePage(t *testing.T) {
-	t.Parallel()
-	dir := target(t)
-	write(t, dir, example)
-	src := serve(map[string][]byte{
-		archiveURL: []byte(`<meta name="terraform-get" content="./vpc.zip//modules">`),
-	})
-	loc := at(t, archiveURL+"//a")
-	report := must.Get(module.DownloadLocation(t.Context(), src, loc, dir, module.Options{Replace: true, H1: h1(t, example)}))(t)
-	if report.Subdir != "modules/a" || len(report.Via) != 1 || !report.Reused || opened(src) != 1 {
-		t.Errorf("report %+v, requests %q; want Reused after one page", report, src.asked)
-	}
-}
-
-// TestReuseNeedsNoMeans checks that reuse needs no git and no Fetcher, but that AllowLocal
-// still holds.
-func TestReuseNeedsNoMeans(t *testing.T) {
+// TestReuseOfLocations checks that an archive is not fetched, but a page that may name it, and that reuse needs no git
+// and no Fetcher. AllowLocal still holds.
+func TestReuseOfLocations(t *testing.T) {
 	t.Parallel()
 	dir := target(t)
 	write(t, dir, example)
 	o := module.Options{Replace: true, H1: h1(t, example)}
-	for _, text := range []string{"github.com/acme/vpc?ref=v1", "s3::https://s3.amazonaws.com/modules/vpc.zip", archiveURL + ".zip"} {
-		report, err := module.DownloadLocation(t.Context(), nil, at(t, text), dir, o)
-		if err != nil || !report.Reused {
-			t.Errorf("%s: %+v, %v; want Reused", text, report, err)
+	for text, pages := range map[string]int{
+		"github.com/acme/vpc?ref=v1": 0, "s3::https://s3.amazonaws.com/modules/vpc.zip": 0, archiveURL + ".zip": 0, archiveURL + "//a": 1,
+	} {
+		src := serve(map[string][]byte{archiveURL: []byte(`<meta name="terraform-get" content="./vpc.zip//modules">`)})
+		report, err := module.DownloadLocation(t.Context(), src, at(t, text), dir, o)
+		if err != nil || !report.Reused || opened(src) != pages || len(report.Via) != pages || pages == 1 && report.Subdir != "modules/a" {
+			t.Errorf("%s: %+v, %v, requests %q; want Reused after %d pages", text, report, err, src.asked, pages)
 		}
 	}
 	if _, err := module.DownloadLocation(t.Context(), nil, at(t, "/srv/vpc"), dir, o); !errors.Is(err, module.ErrLocal) {

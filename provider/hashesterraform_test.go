@@ -12,40 +12,10 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
-	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/transport"
 )
 
-// serveProject returns a project that requires the release, and a client of the same registry.
-func serveProject(t *testing.T, program string, r regtest.Provider) (*terraformtest.Project, addrs.Provider, *regclient.Client) {
-	t.Helper()
-	reg, _, _ := serveDemo(r)
-	server := must.Get(reg.ServeTLS())(t)
-	t.Cleanup(server.Close)
-	source := server.Addr + "/acme/demo"
-	p := terraformtest.New(t, program)
-	p.Trust(t, server.CertPEM)
-	p.Require(t, map[string]string{source: "~> 1.2"})
-	return p, addrs.MustParseProvider(source), &regclient.Client{Transport: &transport.Client{HTTP: server.Client()}}
-}
-
-// lockOf returns the lock file of Hashes and Merge, with the header of a program.
-func lockOf(t *testing.T, program string, client *regclient.Client, p addrs.Provider, on ...addrs.Platform) *lockfile.File {
-	t.Helper()
-	lock, constraint := &lockfile.File{}, addrs.MustParseProviderConstraint("~> 1.2")
-	if filepath.Base(program) == "terraform" {
-		lock.Header = lockfile.HeaderTerraform
-	}
-	versions := must.Get(client.ProviderVersions(t.Context(), p))(t)
-	v := must.Get(versions.Newest(constraint))(t)
-	reports := must.Get(provider.Hashes(t.Context(), client, p, v, on, provider.HashOptions{}))(t)
-	for _, platform := range on {
-		must.Do(t, lock.Merge(p, v, constraint, reports[platform].Recordable()))
-	}
-	return lock
-}
-
-// TestClientsAcceptLock: the CLIs install by a lock file of Hashes and do not change it, although it
+// TestClientsAcceptLock: the CLIs install by a lock file of Hashes and Merge and do not change it, although it
 // has one more hash of each platform.
 func TestClientsAcceptLock(t *testing.T) {
 	t.Parallel()
@@ -55,8 +25,22 @@ func TestClientsAcceptLock(t *testing.T) {
 		if !slices.Contains(r.Platforms, here.String()) {
 			r.Platforms = append(r.Platforms, here.String())
 		}
-		project, p, client := serveProject(t, program, r)
-		lock := lockOf(t, program, client, p, here, other)
+		reg, _, _ := serveDemo(r)
+		server := must.Get(reg.ServeTLS())(t)
+		t.Cleanup(server.Close)
+		source := server.Addr + "/acme/demo"
+		project := terraformtest.New(t, program)
+		project.Trust(t, server.CertPEM)
+		project.Require(t, map[string]string{source: "~> 1.2"})
+
+		client := &regclient.Client{Transport: &transport.Client{HTTP: server.Client()}}
+		p, lock := addrs.MustParseProvider(source), &lockfile.File{}
+		if filepath.Base(program) == "terraform" {
+			lock.Header = lockfile.HeaderTerraform
+		}
+		for _, report := range must.Get(provider.Hashes(t.Context(), client, p, v123, []addrs.Platform{here, other}, provider.HashOptions{}))(t) {
+			must.Do(t, lock.Merge(p, v123, constraint("~> 1.2"), report.Recordable()))
+		}
 		want := string(lock.Bytes())
 		if n := strings.Count(want, `"h1:`); n != 4 {
 			t.Errorf("%d hashes of content\n%s", n, want)

@@ -299,6 +299,7 @@ func TestFind(t *testing.T) {
 	t.Parallel()
 	all, open := &stub{versions: list("3.0.0 7.0 -", "2.1.0 - linux_amd64", "2.0.0")}, &stub{versions: list("2.0.0")}
 	old := &astray{Source: open, pkg: func(pkg *provider.Package) *provider.Package { pkg.Protocols = []string{"4.0"}; return pkg }}
+	on := func(p addrs.Platform) provider.Need { return provider.Need{Platforms: []addrs.Platform{p}} }
 	for name, test := range map[string]struct {
 		src  provider.Lister
 		c    string
@@ -306,11 +307,11 @@ func TestFind(t *testing.T) {
 		want string
 		err  error
 	}{
-		"newest that fits":            {src: all, need: provider.Need{Platforms: []addrs.Platform{linux}}, want: "2.1.0 linux_amd64"},
-		"for another platform":        {src: all, need: provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("plan9_386")}}, want: "2.0.0 plan9_386"},
+		"newest that fits":            {src: all, need: on(linux), want: "2.1.0 linux_amd64"},
+		"for another platform":        {src: all, need: on(plan9), want: "2.0.0 plan9_arm"},
 		"for this program's platform": {src: all, c: "2.0.0", want: "2.0.0 " + addrs.CurrentPlatform().String()},
-		"constraint":                  {src: all, c: "< 2.1", need: provider.Need{Platforms: []addrs.Platform{linux}}, want: "2.0.0 linux_amd64"},
-		"nothing fits":                {src: all, c: "~> 4.0", need: provider.Need{Platforms: []addrs.Platform{linux}}, err: provider.ErrNoVersion},
+		"constraint":                  {src: all, c: "< 2.1", need: on(linux), want: "2.0.0 linux_amd64"},
+		"nothing fits":                {src: all, c: "~> 4.0", need: on(linux), err: provider.ErrNoVersion},
 		"unknown provider":            {src: &stub{}, err: provider.ErrNotFound},
 		"what the list did not tell":  {src: old, err: provider.ErrProtocol},
 	} {

@@ -226,62 +226,58 @@ func another(t *testing.T, name string) func() int {
 // TestMappedBefore: while a mapping can change the content without moving a time, nothing is kept.
 func TestMappedBefore(t *testing.T) {
 	t.Parallel()
-	both(t, testMappedBefore)
-}
-
-func testMappedBefore(t *testing.T, x *tree) {
-	name := filepath.Join(x.dir, "program")
-	data := mapped(t, name)
-	data[0] = 'C' // the page is dirty now
-	disktest.Tick(t, filepath.Dir(x.dir))
-	x.want(t, false)
-	before := changed(t, name)
-	data[0] = 'X'
-	if after := changed(t, name); !after.Equal(before) {
-		t.Logf("the second store moved the time by %v", after.Sub(before)) // if the page was written back
-	}
-	x.want(t, false)
-	must.Do(t, unix.Munmap(data))
-	disktest.Tick(t, filepath.Dir(x.dir))
-	x.want(t, false)
-	x.want(t, true)
+	both(t, func(t *testing.T, x *tree) {
+		name := filepath.Join(x.dir, "program")
+		data := mapped(t, name)
+		data[0] = 'C' // the page is dirty now
+		disktest.Tick(t, filepath.Dir(x.dir))
+		x.want(t, false)
+		before := changed(t, name)
+		data[0] = 'X'
+		if after := changed(t, name); !after.Equal(before) {
+			t.Logf("the second store moved the time by %v", after.Sub(before)) // if the page was written back
+		}
+		x.want(t, false)
+		must.Do(t, unix.Munmap(data))
+		disktest.Tick(t, filepath.Dir(x.dir))
+		x.want(t, false)
+		x.want(t, true)
+	})
 }
 
 // TestReference: a file is young if its time equals that of the new file. Whole seconds say nothing.
 func TestReference(t *testing.T) {
 	t.Parallel()
-	both(t, testReference)
-}
-
-func testReference(t *testing.T, x *tree) {
-	must.Do(t, os.Chmod(filepath.Join(x.dir, "program"), 0o755)) // moves no time of modification
-	newest := changed(t, filepath.Join(x.dir, "docs"))
-	must.Do(t, filepath.WalkDir(x.dir, func(name string, _ fs.DirEntry, err error) error {
-		if at := changed(t, name); at.After(newest) {
-			newest = at
+	both(t, func(t *testing.T, x *tree) {
+		must.Do(t, os.Chmod(filepath.Join(x.dir, "program"), 0o755)) // moves no time of modification
+		newest := changed(t, filepath.Join(x.dir, "docs"))
+		must.Do(t, filepath.WalkDir(x.dir, func(name string, _ fs.DirEntry, err error) error {
+			if at := changed(t, name); at.After(newest) {
+				newest = at
+			}
+			return err
+		}))
+		for _, test := range []struct {
+			reference time.Time
+			known     bool
+		}{
+			{newest.Add(-time.Hour), false}, // the clock was set back
+			{newest, false},                 // two writes within one tick
+			{newest.Add(time.Minute).Truncate(time.Second), false},
+			{newest.Add(time.Nanosecond), true},
+		} {
+			x.Memory = &stamp.Memory{System: system()}
+			must.Do(t, os.RemoveAll(x.stamps))
+			x.System.Reference = func(*os.Root) (time.Time, error) { return test.reference, nil }
+			x.want(t, false)
+			x.want(t, test.known)
 		}
-		return err
-	}))
-	for _, test := range []struct {
-		reference time.Time
-		known     bool
-	}{
-		{newest.Add(-time.Hour), false}, // the clock was set back
-		{newest, false},                 // two writes within one tick
-		{newest.Add(time.Minute).Truncate(time.Second), false},
-		{newest.Add(time.Nanosecond), true},
-	} {
 		x.Memory = &stamp.Memory{System: system()}
 		must.Do(t, os.RemoveAll(x.stamps))
-		x.System.Reference = func(*os.Root) (time.Time, error) { return test.reference, nil }
+		x.System.Reference = func(*os.Root) (time.Time, error) { return time.Time{}, fs.ErrPermission }
 		x.want(t, false)
-		x.want(t, test.known)
-	}
-	x.Memory = &stamp.Memory{System: system()}
-	must.Do(t, os.RemoveAll(x.stamps))
-	x.System.Reference = func(*os.Root) (time.Time, error) { return time.Time{}, fs.ErrPermission }
-	x.want(t, false)
-	x.want(t, false)
+		x.want(t, false)
+	})
 }
 
 // TestClock: a result is used for a week, and not if the clock was set back.

@@ -278,33 +278,26 @@ func parseLenient(t testing.TB, src string) *lockfile.File {
 	return f
 }
 
-func TestMaxSize(t *testing.T) {
-	t.Parallel()
-	data := []byte(canonical + "#" + strings.Repeat("x", 16<<20-len(canonical)-1))
-	for name, parse := range parsers {
-		if f, err := parse(data, ""); err != nil || f.Len() != 2 {
-			t.Errorf("%s, n: %v", name, err)
-		}
-		if _, err := parse(append(data, 'x'), "a\nb"); !errors.Is(err, failure.ErrTooLarge) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s, n+1: %v", name, err)
-		}
-	}
-}
-
 var parsers = map[string]func([]byte, string) (*lockfile.File, error){"strict": lockfile.Parse, "lenient": lockfile.ParseLenient}
 
-func TestMaxDepth(t *testing.T) {
+func TestLimits(t *testing.T) {
 	t.Parallel()
-	deep := func(n int, left, right string) string {
-		return "module \"a\" {\n  x = " + strings.Repeat(left, n) + "1" + strings.Repeat(right, n) + "\n}\n"
+	long := func(n int) string { return canonical + "#" + strings.Repeat("x", n-len(canonical)-1) }
+	deep := func(n int) string { // the block itself is one of them
+		return "module \"a\" {\n  x = " + strings.Repeat("[", n-1) + "1" + strings.Repeat("]", n-1) + "\n}\n"
 	}
 	for name, parse := range parsers {
-		// The block itself is one of them.
-		if _, err := parse([]byte(deep(99, "[", "]")), ""); err != nil {
-			t.Errorf("%s, n: %v", name, err)
+		if f, err := parse([]byte(long(16<<20)), ""); err != nil || f.Len() != 2 {
+			t.Errorf("%s, 16 MiB: %v", name, err)
 		}
-		if _, err := parse([]byte(deep(100, "[", "]")), ""); err == nil || !strings.Contains(err.Error(), "nested more than 100 deep") {
-			t.Errorf("%s, n+1: %v", name, err)
+		if _, err := parse([]byte(long(16<<20+1)), "a\nb"); !errors.Is(err, failure.ErrTooLarge) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s, 16 MiB and one byte: %v", name, err)
+		}
+		if _, err := parse([]byte(deep(100)), ""); err != nil {
+			t.Errorf("%s, 100 deep: %v", name, err)
+		}
+		if _, err := parse([]byte(deep(101)), ""); err == nil || !strings.Contains(err.Error(), "nested more than 100 deep") {
+			t.Errorf("%s, 101 deep: %v", name, err)
 		}
 	}
 }
