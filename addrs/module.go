@@ -191,8 +191,8 @@ const maxSubdir = 2048
 // returns the result of [path.Clean], and "" for "" and ".".
 //
 // It refuses a directory that is absolute or leads out of the package, spaces at the ends, more
-// than 2,048 bytes, unprintable characters, question marks, backslashes and colons, and characters
-// that only look like one of these, a dot or a slash.
+// than 2,048 bytes, unprintable characters, question marks, backslashes and colons, and other
+// forms of dots, slashes, backslashes and colons in Unicode, such as U+FF0F.
 func ParseSubdir(s string) (string, error) {
 	if reason := checkSubdir(s); reason != "" {
 		return "", refuse(kindSubdir, s, reason)

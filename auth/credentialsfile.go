@@ -29,7 +29,7 @@ import (
 // processes, wait for a lock file in the same directory. The CLI does not use the lock.
 //
 // Errors can wrap a [*SyntaxError]: of the file, which is then not changed, or of one entry, which
-// Save and Forget replace.
+// Save replaces and Forget removes.
 //
 // All programs of the user can read the file. A [Helper] can be safer.
 type CredentialsFile struct {

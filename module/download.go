@@ -64,7 +64,8 @@ type Options struct {
 	// Parallel limits the concurrent downloads of [DownloadAll]. If zero or less, it is 16.
 	Parallel int
 
-	// Progress, if not nil, is called for each step. Calls never overlap.
+	// Progress, if not nil, is called for each step. The calls of one download, or one [DownloadAll],
+	// never overlap.
 	Progress func(Event)
 }
 

@@ -23,8 +23,8 @@ type Location struct {
 
 	Kind Kind `json:"kind"` // how to fetch the package
 
-	// URL lacks the parameters in other fields. It is an https URL for KindHTTP, and
-	// file:///PATH for KindLocal.
+	// URL lacks the parameters in other fields. It is an http or https URL for
+	// KindHTTP, and a file URL for KindLocal.
 	URL string `json:"url"`
 
 	// Subdir is the directory of the module, with slashes. An element such as "acme-*" matches

@@ -24,7 +24,7 @@ type Options struct {
 	// Policy decides whether the archive is accepted. Its Limits bound the transfer, too.
 	Policy verify.Policy
 
-	// Progress, if not nil, is called for each step. Calls never overlap.
+	// Progress, if not nil, is called for each step. The calls of one Download never overlap.
 	Progress func(Event)
 }
 
@@ -72,7 +72,7 @@ type ReceiveOptions struct {
 	// FetchEvidence fetches the evidence even if Policy does not need it.
 	FetchEvidence bool
 
-	// Progress, if not nil, is called for each step. Calls never overlap.
+	// Progress, if not nil, is called for each step. The calls of one Receive never overlap.
 	Progress func(Event)
 
 	// Arrived, if not nil, is called with the size of the file: 0 at the start and at a

@@ -43,7 +43,7 @@ type HashOptions struct {
 	// TempDir is the directory of temporary archives. If empty, [os.TempDir] is used.
 	TempDir string
 
-	// Progress, if not nil, is called for each step. Calls never overlap.
+	// Progress, if not nil, is called for each step. The calls of one Hashes never overlap.
 	Progress func(Event)
 }
 

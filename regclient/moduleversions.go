@@ -101,10 +101,10 @@ func (c *Client) addPages(ctx context.Context, r httpx.Request, list *moduleList
 			return err
 		case largest > first && refusesSize(err):
 			largest = first
-		case promised:
+		case promised, err != nil && !errors.Is(err, fault.ErrNotFound) && !refusesSize(err):
 			list.incomplete(page.total, reason(err))
 			return nil
-		default:
+		default: // a full page was the last one
 			return nil
 		}
 	}

@@ -292,6 +292,33 @@ func TestModulePagesFail(t *testing.T) {
 	}
 }
 
+// TestModulePagesByLimit: a list that states only its limit may end with a full page. A missing next page is
+// the end then, any other failure is a warning.
+func TestModulePagesByLimit(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		fault   regtest.Fault
+		warning string
+	}{
+		"missing":   {regtest.Fault{Status: 404}, ""},
+		"refused":   {regtest.Fault{Status: 400}, ""},
+		"forbidden": {regtest.Fault{Status: 403}, "HTTP status 403"},
+		"at fault":  {regtest.Fault{Status: 503}, "HTTP status 503"},
+		"lost":      {regtest.Fault{Drop: true}, "EOF"},
+	} {
+		reg := listing(many(250)...)
+		reg.ModuleList.PageSize = 100
+		reg.AddFault(regtest.Fault{Kind: regtest.ModuleVersions, Edit: func(doc map[string]any) { delete(doc, "total") }})
+		test.fault.Kind, test.fault.Skip = regtest.ModuleVersions, 1
+		reg.AddFault(test.fault)
+		versions := must.Get(client(reg).ModuleVersions(t.Context(), network))(t)
+		w := versions.Warnings
+		if len(versions.List) != 100 || len(w) > 0 != (test.warning != "") || len(w) > 0 && !strings.Contains(w[0], test.warning) {
+			t.Errorf("%s: ModuleVersions returned %d versions and the warnings %q, want 100 and %q", name, len(versions.List), w, test.warning)
+		}
+	}
+}
+
 // TestModulePageSizeRefused: if a registry refuses large pages, small ones are requested.
 func TestModulePageSizeRefused(t *testing.T) {
 	t.Parallel()

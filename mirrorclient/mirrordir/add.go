@@ -84,7 +84,7 @@ type Options struct {
 	NoEvidence bool
 
 	// Progress, if not nil, is called for the events of [provider.Receive], [EventKept], and
-	// [provider.EventVerified] for an added package. Calls never overlap.
+	// [provider.EventVerified] for an added package. The calls of one Add never overlap.
 	Progress func(provider.Event)
 }
 

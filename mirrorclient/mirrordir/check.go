@@ -32,7 +32,8 @@ type CheckOptions struct {
 	// Policy, if not nil, judges the recorded evidence. If nil, only invalid evidence is refused.
 	Policy *verify.Policy
 
-	// Progress, if not nil, is called for each archive that has been read. Calls never overlap.
+	// Progress, if not nil, is called for each archive that has been read. The calls of one
+	// Check never overlap.
 	Progress func(provider.Event)
 }
 

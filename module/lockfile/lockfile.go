@@ -30,7 +30,7 @@
 //
 // Entries are sorted by the first three, and so is what programs write; when a file is read, the
 // order is free and equal lines count once, so that lines of two branches can be merged as a union.
-// Everything else that [File.Bytes] does not write is an error.
+// Line ends may be CRLF. Everything else that [File.Bytes] does not write is an error.
 package lockfile
 
 import (
@@ -210,11 +210,11 @@ func (f *File) Set(e Entry) error {
 
 // invalid returns what is wrong with an entry, or "".
 func (e Entry) invalid() string {
-	digest, _ := strings.CutPrefix(e.Key.Evaluated, "sha256:")
+	digest, isSHA256 := strings.CutPrefix(e.Key.Evaluated, "sha256:")
 	switch {
 	case e.Key.Source == "", !utf8.ValidString(e.Key.Source + e.Key.Constraint):
 		return "the source is missing, or not in UTF-8"
-	case e.Key.Evaluated != "" && (len(digest) != 64 || !isHex(digest)):
+	case e.Key.Evaluated != "" && (!isSHA256 || len(digest) != 64 || !isHex(digest)):
 		return `"evaluated" must be sha256: and 64 lower-case hex digits`
 	case e.Commit != "" && (len(e.Commit) != 40 && len(e.Commit) != 64 || !isHex(e.Commit)):
 		return `"commit" must be 40 or 64 lower-case hex digits`

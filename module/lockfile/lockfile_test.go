@@ -70,6 +70,7 @@ func TestParse(t *testing.T) {
 		"commit":           {first + strings.Replace(git, commit, commit[1:], 1), "commit", 2},
 		"capital commit":   {first + strings.Replace(git, commit, strings.ToUpper(commit), 1), "commit", 2},
 		"evaluated":        {first + strings.Replace(values, "sha256:e3", "sha256:", 1), "evaluated", 2},
+		"no algorithm":     {first + strings.Replace(values, "sha256:", "", 1), "evaluated", 2},
 		"capital digest":   {first + strings.Replace(values, "sha256:e3", "sha256:E3", 1), "evaluated", 2},
 		"damaged hash":     {first + strings.Replace(vpc, "=", "", 1), "not an entry", 2},
 		"a second element": {first + strings.TrimSpace(vpc) + "{}\n", "not an entry", 2},

@@ -19,8 +19,8 @@ type Options struct {
 	// Policy decides whether a package is accepted; see [provider.Options].
 	Policy verify.Policy
 
-	// Progress, if not nil, is called for each step. Calls never overlap, and Install waits for
-	// them.
+	// Progress, if not nil, is called for each step. The calls of one Install never overlap, and
+	// Install waits for them.
 	Progress func(provider.Event)
 
 	// Copy copies the package if pkg.Dir is set. If false, it is linked if the system permits.

@@ -92,7 +92,11 @@ func (f *File) save(path string) error {
 // from ParseLenient, which keeps its layout.
 func (f *File) sameContent(data []byte) bool {
 	old, err := Parse(data, "")
-	return err == nil && f.doc == nil && f.Header == old.Header && maps.EqualFunc(f.entries, old.entries, Entry.equal)
+	if err != nil || f.doc != nil {
+		return false
+	}
+	sameHeader := f.Header == old.Header || f.Header == "" && old.Header == HeaderOpenTofu
+	return sameHeader && maps.EqualFunc(f.entries, old.entries, Entry.equal)
 }
 
 // Bytes returns the content of the file. For a file from [ParseLenient] it is the source with

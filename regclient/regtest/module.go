@@ -211,7 +211,7 @@ type ModuleList struct {
 	// zero, there are no pages.
 	PageSize int
 
-	MaxPageSize   int  // maximum limit; if zero, 1000
+	MaxPageSize   int  // maximum limit in queries; if zero, 1000
 	IgnoreQuery   bool // every page is the first
 	TotalInModule bool // limit, offset and total are in the module
 	Nulls         bool // null before and after the versions

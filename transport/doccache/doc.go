@@ -7,7 +7,7 @@
 //
 // It is a private HTTP cache (RFC 9111) for lists of versions, metadata, checksums, signatures
 // and redirects. These are not cached: archives, documents over 16 MiB, answers over http,
-// requests with a query other than the page of a list, and documents that contain a password or a
+// requests with a query that the protocols do not have, and documents that contain a password or a
 // URL with a query parameter that may be a signature.
 //
 // The server decides how long a document is used without a request, at most a day, unless
@@ -16,8 +16,8 @@
 // a withdrawn version or key is noticed.
 //
 // An answer is used only for requests with the same URL and headers, so answers to different
-// tokens are separate. Files contain neither the requested URL nor tokens or cookies. If other users
-// can access the directory, nothing is cached.
+// tokens are separate. Files contain neither the requested URL nor tokens or cookies. On Unix,
+// nothing is cached if other users can access them: they lie in a subdirectory with mode 0700.
 //
 // Several processes may share a directory. Of concurrent requests for a document, one goes to the
 // server, and the others wait for its answer for up to 5 seconds. If the directory cannot be used,
