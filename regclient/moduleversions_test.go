@@ -304,7 +304,7 @@ func TestModulePagesByLimit(t *testing.T) {
 		"refused":   {regtest.Fault{Status: 400}, ""},
 		"forbidden": {regtest.Fault{Status: 403}, "HTTP status 403"},
 		"at fault":  {regtest.Fault{Status: 503}, "HTTP status 503"},
-		"lost":      {regtest.Fault{Drop: true}, "EOF"},
+		"lost":      {regtest.Fault{Drop: true}, "connection reset"},
 	} {
 		reg := listing(many(250)...)
 		reg.ModuleList.PageSize = 100
