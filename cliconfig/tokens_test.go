@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -16,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/webtest"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
@@ -242,16 +242,12 @@ func TestNoSecret(t *testing.T) {
 func TestConcurrent(t *testing.T) {
 	t.Parallel()
 	cfg := load(t, home(t, map[string]string{".tofurc": credentials("a.test", "from-block")}))
-	var wg sync.WaitGroup
-	for i := range 8 {
-		wg.Go(func() {
-			if i%2 == 0 {
-				save(t, cfg, hostB)
-			}
-			use(t, cfg)
-			wantToken(t, cfg, hostA, "from-block")
-		})
-	}
-	wg.Wait()
+	webtest.Together(8, func(i int) {
+		if i%2 == 0 {
+			save(t, cfg, hostB)
+		}
+		use(t, cfg)
+		wantToken(t, cfg, hostA, "from-block")
+	})
 	wantToken(t, cfg, hostB, secret)
 }

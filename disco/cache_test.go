@@ -105,17 +105,12 @@ func TestLastCallerStopsTheRequest(t *testing.T) {
 		w := webtest.Serve(webtest.After(5*time.Second, numbered()))
 		c := client(w)
 		ctx, cancel := context.WithCancel(t.Context())
-		var wg sync.WaitGroup
-		for range 3 {
-			wg.Go(func() {
-				if _, err := c.Discover(ctx, example); !errors.Is(err, context.Canceled) {
-					t.Errorf("error %v", err)
-				}
-			})
-		}
-		synctest.Wait()
-		cancel()
-		wg.Wait()
+		time.AfterFunc(time.Second, cancel)
+		webtest.Together(3, func(int) {
+			if _, err := c.Discover(ctx, example); !errors.Is(err, context.Canceled) {
+				t.Errorf("error %v", err)
+			}
+		})
 		synctest.Wait()
 		if r := w.Requests()[0]; r.Context().Err() == nil {
 			t.Error("the request continues without a caller")

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"unicode"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/webtest"
 )
 
 func parse(t testing.TB, document string) *disco.Services {
@@ -252,28 +252,24 @@ func TestNotOffered(t *testing.T) {
 func TestServicesDoNotChange(t *testing.T) {
 	t.Parallel()
 	s := parse(t, `{"modules.v1":"/m/","login.v1":{"client":"x","authz":"/a","token":"/t","scopes":["s"]}}`)
-	var wg sync.WaitGroup
-	for range 4 {
-		wg.Go(func() {
-			for range 50 {
-				u, err := s.URL(disco.ModulesV1)
-				if err != nil || u.Path != "/m/" {
-					t.Errorf("URL = %v, %v", u, err)
-					return
-				}
-				u.Path, u.Host = "/changed", "changed.test"
-				ids := s.IDs()
-				ids[0] = "changed"
-				client, err := s.OAuthClient()
-				if err != nil || client.AuthorizationURL.Path != "/a" || client.Scopes[0] != "s" || client.GrantTypes[0] != disco.GrantAuthzCode {
-					t.Errorf("OAuthClient = %+v, %v", client, err)
-					return
-				}
-				client.AuthorizationURL.Path, client.Scopes[0], client.GrantTypes[0] = "/changed", "changed", "changed"
+	webtest.Together(4, func(int) {
+		for range 50 {
+			u, err := s.URL(disco.ModulesV1)
+			if err != nil || u.Path != "/m/" {
+				t.Errorf("URL = %v, %v", u, err)
+				return
 			}
-		})
-	}
-	wg.Wait()
+			u.Path, u.Host = "/changed", "changed.test"
+			ids := s.IDs()
+			ids[0] = "changed"
+			client, err := s.OAuthClient()
+			if err != nil || client.AuthorizationURL.Path != "/a" || client.Scopes[0] != "s" || client.GrantTypes[0] != disco.GrantAuthzCode {
+				t.Errorf("OAuthClient = %+v, %v", client, err)
+				return
+			}
+			client.AuthorizationURL.Path, client.Scopes[0], client.GrantTypes[0] = "/changed", "changed", "changed"
+		}
+	})
 	if got := s.IDs(); got[0] != "login.v1" {
 		t.Errorf("IDs = %q", got)
 	}

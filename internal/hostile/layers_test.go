@@ -21,6 +21,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/webtest"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -180,15 +181,11 @@ func TestCallersShareAttempts(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
 				run := op.ready(t, w, regtest.Fault{Status: 503})
-				var wg sync.WaitGroup
-				for range 50 {
-					wg.Go(func() {
-						if _, err := run(t.Context()); typed(t, err).attempts != 3 {
-							t.Error(err)
-						}
-					})
-				}
-				wg.Wait()
+				webtest.Together(50, func(int) {
+					if _, err := run(t.Context()); typed(t, err).attempts != 3 {
+						t.Error(err)
+					}
+				})
 				if n := w.count()[op.kind]; n != 3 {
 					t.Errorf("50 callers made %d requests", n)
 				}

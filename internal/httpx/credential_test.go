@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -218,6 +219,10 @@ func TestOutside(t *testing.T) {
 		t.Error(err)
 	}
 	u := get("https://registry.example.com/?a=query-value").URL
+	mayGo := &httpx.Client{PackageCredentials: func(svchost.Hostname, *url.URL) bool { return true }}
+	if c.MayGoTo(u, home) || mayGo.MayGoTo(u, svchost.Hostname{}) || !mayGo.MayGoTo(u, home) {
+		t.Error("MayGoTo does not need both a host and PackageCredentials")
+	}
 	raw := errors.New("query-value \x1b " + secret)
 	err := httpx.Scrub(raw, u, secret)
 	leaks(t, err.Error()+httpx.Mask(raw.Error(), 100, u, secret)+httpx.Mask(secret, 100, nil, secret))

@@ -208,6 +208,7 @@ func TestTokenInAddress(t *testing.T) {
 		{odd, "/v1/a/b+c=d~e/x", "https://registry.example.com/..."},
 		{odd, "/v1/a%2Fb%2Bc%3Dd~e/x", "https://registry.example.com/..."},
 		{odd, "/v1/x", "https://registry.example.com/v1/x"},
+		{"k3y4", "/v1/k3y4", "https://registry.example.com/..."}, // the shortest that is a secret
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var out bytes.Buffer

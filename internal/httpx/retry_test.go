@@ -86,6 +86,8 @@ func TestStatedWaits(t *testing.T) {
 		{"before a reset", 429, "X-RateLimit-Reset: 20|Retry-After", is("3"), 3 * time.Second, 3 * time.Second},
 		{"reset in seconds", 429, "x-ratelimit-reset", is("9"), 9 * time.Second, 9 * time.Second},
 		{"reset since 1970", 429, "X-RateLimit-Reset", epoch(9 * time.Second), 9 * time.Second, ordinary},
+		{"largest reset in seconds", 429, "X-RateLimit-Reset", is("99999999"), 30 * time.Second, 99999999 * time.Second},
+		{"smallest reset since 1970", 429, "X-RateLimit-Reset", is("100000000"), ordinary, 0},
 		{"reset in the past", 429, "X-RateLimit-Reset", epoch(-time.Minute), ordinary, 0},
 		{"reset capped", 503, "X-RateLimit-Reset", epoch(time.Hour), 30 * time.Second, ordinary},
 	} {

@@ -141,6 +141,15 @@ func Hangs(_ int, r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
+// Together calls do n times at the same time, with 0 to n-1, and waits for the calls.
+func Together(n int, do func(i int)) {
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { do(i) })
+	}
+	wg.Wait()
+}
+
 // Bubble runs a parallel subtest in a bubble of synctest.
 func Bubble(t *testing.T, name string, test func(t *testing.T)) {
 	t.Run(name, func(t *testing.T) {

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/webtest"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
@@ -93,22 +93,18 @@ func TestPrograms(t *testing.T) {
 				run := func(download string) (requests []regtest.Request) {
 					reg.Reset()
 					free := make(chan struct{}, 8)
-					var wg sync.WaitGroup
-					for i := range test.programs {
-						wg.Go(func() {
-							free <- struct{}{}
-							defer func() { <-free }()
-							to := download
-							if i > 0 { // one program downloads
-								to = ""
-							}
-							tr := &doccache.Transport{Base: reg, Dir: dir, FreshFor: test.freshFor}
-							if err := findAll(t.Context(), tr, list, to); err != nil {
-								t.Errorf("program %d: %v", i, err)
-							}
-						})
-					}
-					wg.Wait()
+					webtest.Together(test.programs, func(i int) {
+						free <- struct{}{}
+						defer func() { <-free }()
+						to := download
+						if i > 0 { // one program downloads
+							to = ""
+						}
+						tr := &doccache.Transport{Base: reg, Dir: dir, FreshFor: test.freshFor}
+						if err := findAll(t.Context(), tr, list, to); err != nil {
+							t.Errorf("program %d: %v", i, err)
+						}
+					})
 					for _, q := range reg.Requests() {
 						if q.Kind != regtest.Archive {
 							requests = append(requests, q)
@@ -272,11 +268,10 @@ func TestWaitIsNotTimeout(t *testing.T) {
 				t.Errorf("with a timeout of %v: %v", timeout, err)
 			}
 		}
-		var wg sync.WaitGroup
-		wg.Go(func() { list(10 * time.Second) })
-		time.Sleep(time.Second)
-		wg.Go(func() { list(time.Second) })
-		wg.Wait()
+		webtest.Together(2, func(i int) {
+			time.Sleep(time.Duration(i) * time.Second)
+			list([]time.Duration{10 * time.Second, time.Second}[i])
+		})
 		if n := reg.Count(0); n != 2 {
 			t.Errorf("%d requests, want 2", n)
 		}

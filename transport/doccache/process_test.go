@@ -83,15 +83,11 @@ func TestProcesses(t *testing.T) {
 		for range 6 {
 			all = append(all, start(t, dir, s))
 		}
-		var wg sync.WaitGroup
-		for _, p := range all {
-			wg.Go(func() {
-				if err := p.GoOn(); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		wg.Wait()
+		webtest.Together(len(all), func(i int) {
+			if err := all[i].GoOn(); err != nil {
+				t.Error(err)
+			}
+		})
 		if n := reg.Count(0); n != allDocuments {
 			t.Errorf("round %d: %d requests in all, want %d", round, n, allDocuments)
 		}
@@ -144,17 +140,13 @@ func TestWait(t *testing.T) {
 	} {
 		bubble(t, test.name, func(t *testing.T, dir string) {
 			o := webtest.Serve(webtest.After(test.latency, answer(http.StatusOK, test.header, `{}`)))
-			var wg sync.WaitGroup
-			for i := range 4 {
+			webtest.Together(4, func(i int) {
 				time.Sleep(time.Duration(i) * second / 10)
-				wg.Go(func() {
-					tr := &doccache.Transport{Base: o, Dir: dir}
-					if _, body := get(t, tr, request(t, doc)); body != `{}` {
-						t.Errorf("%q", body)
-					}
-				})
-			}
-			wg.Wait()
+				tr := &doccache.Transport{Base: o, Dir: dir}
+				if _, body := get(t, tr, request(t, doc)); body != `{}` {
+					t.Errorf("%q", body)
+				}
+			})
 			if n := count(o); n != test.requests {
 				t.Errorf("%d requests, want %d", n, test.requests)
 			}

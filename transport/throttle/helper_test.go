@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"sync"
 	"testing"
 	"time"
 
@@ -50,13 +49,9 @@ func request(ctx context.Context, t testing.TB, url string) *http.Request {
 // all makes n requests at the same time and waits for them.
 func all(t *testing.T, tr *throttle.Transport, n int, url string) {
 	t.Helper()
-	var wg sync.WaitGroup
-	for range n {
-		wg.Go(func() {
-			if err := ask(t.Context(), t, tr, url); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
+	webtest.Together(n, func(int) {
+		if err := ask(t.Context(), t, tr, url); err != nil {
+			t.Error(err)
+		}
+	})
 }

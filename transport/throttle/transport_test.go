@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -369,16 +368,12 @@ func TestClientsShareAPause(t *testing.T) {
 				hc.Transport = &throttle.Transport{Base: reg, Parallel: 2}
 			}
 			begin := time.Now()
-			var wg sync.WaitGroup
-			for range 10 {
+			webtest.Together(10, func(int) {
 				client := &regclient.Client{Transport: &transport.Client{HTTP: hc}}
-				wg.Go(func() {
-					if _, err := client.ProviderVersions(t.Context(), alpha); err != nil {
-						t.Error(err)
-					}
-				})
-			}
-			wg.Wait()
+				if _, err := client.ProviderVersions(t.Context(), alpha); err != nil {
+					t.Error(err)
+				}
+			})
 			busy := 0
 			for _, q := range reg.Requests() {
 				if q.Kind == regtest.Versions && q.Time.Sub(begin) < 20*time.Second {
@@ -405,16 +400,12 @@ func TestWaitIsNotTimeout(t *testing.T) {
 			tr.Base = reg
 			client := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: tr}, Timeout: 5 * time.Second, Retries: -1}}
 			pkg := must.Get(client.ProviderPackage(t.Context(), alpha, addrs.MustParseVersion("1.0.0"), addrs.MustParsePlatform("linux_amd64")))(t)
-			var wg sync.WaitGroup
-			for i := range 3 {
+			webtest.Together(3, func(i int) {
 				path := filepath.Join(t.TempDir(), fmt.Sprint(i))
-				wg.Go(func() {
-					if _, err := provider.Download(t.Context(), client, pkg, path, provider.Options{}); err != nil {
-						t.Error(err)
-					}
-				})
-			}
-			wg.Wait()
+				if _, err := provider.Download(t.Context(), client, pkg, path, provider.Options{}); err != nil {
+					t.Error(err)
+				}
+			})
 		})
 	}
 	webtest.Bubble(t, "the server has its own time", func(t *testing.T) {

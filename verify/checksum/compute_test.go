@@ -112,8 +112,11 @@ func TestH1(t *testing.T) {
 
 func TestH1ZipRefuses(t *testing.T) {
 	t.Parallel()
+	damaged := zipOf(t, file{"x", "content", 0})
+	damaged[len("PK")+28+len("x")] ^= 1 // the first byte behind the name
 	for name, data := range map[string][]byte{
 		"no zip":        []byte("hello"),
+		"damaged":       damaged,
 		"traversal":     zipOf(t, file{"../x", "", 0}),
 		"duplicate":     zipOf(t, file{"x", "1", 0}, file{"x", "2", 0}),
 		"symbolic link": zipOf(t, file{"x", "target", fs.ModeSymlink | 0o777}),

@@ -26,6 +26,7 @@ func TestParseHash(t *testing.T) {
 		{"a:b:c", "a", "b:c", "a:b:c"},
 		{"ZH:not checked", "", "", ""},
 		{"ZH:unknown-scheme", "ZH", "unknown-scheme", "ZH:unknown-scheme"},
+		{"x:!~", "x", "!~", "x:!~"},
 		{"x:" + strings.Repeat("y", 510), "x", strings.Repeat("y", 510), "x:" + strings.Repeat("y", 510)},
 	} {
 		h, err := checksum.ParseHash(tt.in)
@@ -51,7 +52,7 @@ func TestParseHashRefuses(t *testing.T) {
 		"h1:47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU=", // the other Base64
 		"h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFV=", // bits beyond the end
 		"h1:47DEQpj8HBSa+/TImW+5\nJCeuQeRkm5NMpJWZG3hSuFU=",
-		"x:y z", "x:\x1b[31m", "x:\u00e9", "x y:z", "x:y\x00",
+		"x:y z", "x:\x1b[31m", "x:\u00e9", "x y:z", "x:y\x00", "x:\x7f",
 		"x:" + strings.Repeat("y", 511),
 	} {
 		h, err := checksum.ParseHash(s)
@@ -91,6 +92,29 @@ func TestHashCompare(t *testing.T) {
 	}
 	if !list[1].Equal(checksum.MustParseHash(h1Text)) || list[1].Equal(list[2]) {
 		t.Error("Equal is not ==")
+	}
+}
+
+// TestLists: only hashes of known schemes vouch for a package.
+func TestLists(t *testing.T) {
+	t.Parallel()
+	zh, h1, h9 := checksum.MustParseHash(zhText), checksum.MustParseHash(h1Text), checksum.MustParseHash("h9:x")
+	for _, tt := range []struct {
+		a, b    []checksum.Hash
+		overlap bool
+	}{
+		{[]checksum.Hash{h9, zh}, []checksum.Hash{h1, zh}, true}, {[]checksum.Hash{h1}, []checksum.Hash{zh, h1}, true},
+		{[]checksum.Hash{zh}, []checksum.Hash{h1}, false}, {[]checksum.Hash{h9}, []checksum.Hash{h9}, false}, {[]checksum.Hash{{}}, []checksum.Hash{{}}, false},
+	} {
+		if checksum.Overlap(tt.a, tt.b) != tt.overlap || checksum.Overlap(tt.b, tt.a) != tt.overlap {
+			t.Errorf("Overlap of %v and %v is not %t", tt.a, tt.b, tt.overlap)
+		}
+	}
+	if got := checksum.WithScheme([]checksum.Hash{h1, zh, h9}, "zh"); !slices.Equal(got, []checksum.Hash{zh}) {
+		t.Errorf("WithScheme = %v, want %v", got, zh)
+	}
+	if !checksum.HasScheme([]checksum.Hash{zh, h1}, "h1") || checksum.HasScheme([]checksum.Hash{zh, h9}, "h1") {
+		t.Error("HasScheme is wrong")
 	}
 }
 
@@ -143,6 +167,7 @@ func TestMismatch(t *testing.T) {
 		&checksum.MismatchError{Source: "accepted hashes"}:                                                                      "package does not match the accepted hashes: the list is empty",
 		&checksum.MismatchError{Filename: "a.zip", Source: "SHA256SUMS", Want: []checksum.Hash{checksum.MustParseHash(zhText)}}: `package "a.zip" does not match the SHA256SUMS: want ` + zhText + ", got none",
 		&checksum.MismatchError{Source: "x", Want: []checksum.Hash{n(1), n(2), n(2), n(3), n(4), n(5)}}:                         "package does not match the x: want n:1 or n:2 or n:3 or 2 more, got none",
+		&checksum.MismatchError{Source: "x", Want: []checksum.Hash{n(1), n(2), n(3)}}:                                           "package does not match the x: want n:1 or n:2 or n:3, got none",
 		&checksum.SizeError{Want: 1, Got: 2}:                                                                                    "package is 2 bytes, want 1",
 	} {
 		if !errors.Is(err, checksum.ErrMismatch) || err.Error() != want {
