@@ -131,29 +131,25 @@ func snapshot(t testing.TB, dir string) map[string]string {
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		damage   func(t *testing.T, dir string)
+		damage   damage
 		fetched  int
 		requests int
 	}{
-		"archive is gone": {func(t *testing.T, dir string) { remove(t, dir, archive(v1, linux)) }, 1, 5},
-		"archive is cut":  {func(t *testing.T, dir string) { write(t, dir, archive(v1, linux), "PK") }, 1, 5},
+		"archive is gone": {drop(archive(v1, linux)), 1, 5},
+		"archive is cut":  {replaced(archive(v1, linux), "PK"), 1, 5},
 		// Another archive of the same size, without a record.
 		"archive is another one": {func(t *testing.T, dir string) {
 			text := read(t, dir, archive(v1, linux))
 			write(t, dir, archive(v1, linux), strings.Repeat("x", len(text)))
 			remove(t, dir, recordOf(v1, linux))
 		}, 1, 5},
-		"record is gone":    {func(t *testing.T, dir string) { remove(t, dir, recordOf(v1, linux)) }, 0, 4},
-		"record is damaged": {func(t *testing.T, dir string) { write(t, dir, recordOf(v1, linux), "{") }, 0, 4},
-		"record is of another": {func(t *testing.T, dir string) {
-			write(t, dir, recordOf(v1, linux), read(t, dir, recordOf(v1, windows)))
-		}, 0, 4},
-		"document is gone": {func(t *testing.T, dir string) { remove(t, dir, home+"/1.0.0.json") }, 0, 0},
-		"index is gone":    {func(t *testing.T, dir string) { remove(t, dir, home+"/index.json") }, 0, 0},
-		"index lists null": {func(t *testing.T, dir string) {
-			write(t, dir, home+"/index.json", `{"versions":{"1.0.0":null,"2.0.0":{}}}`)
-		}, 0, 0},
-		"document is empty": {func(t *testing.T, dir string) { write(t, dir, home+"/1.0.0.json", `{}`) }, 0, 0},
+		"record is gone":       {drop(recordOf(v1, linux)), 0, 4},
+		"record is damaged":    {replaced(recordOf(v1, linux), "{"), 0, 4},
+		"record is of another": {copied(recordOf(v1, linux), recordOf(v1, windows)), 0, 4},
+		"document is gone":     {drop(home + "/1.0.0.json"), 0, 0},
+		"index is gone":        {drop(home + "/index.json"), 0, 0},
+		"index lists null":     {replaced(home+"/index.json", `{"versions":{"1.0.0":null,"2.0.0":{}}}`), 0, 0},
+		"document is empty":    {replaced(home+"/1.0.0.json", `{}`), 0, 0},
 		"document states the hashes of another version": {func(t *testing.T, dir string) {
 			write(t, dir, home+"/1.0.0.json", strings.ReplaceAll(read(t, dir, home+"/2.0.0.json"), "2.0.0", "1.0.0"))
 		}, 0, 0},

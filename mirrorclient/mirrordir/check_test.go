@@ -66,64 +66,40 @@ func TestFindings(t *testing.T) {
 		name string
 	}
 	index, doc := home+"/index.json", home+"/1.0.0.json"
-	edit := func(name, old, new string) func(t *testing.T, dir string) {
-		return func(t *testing.T, dir string) {
-			text := read(t, dir, name)
-			if !strings.Contains(text, old) {
-				t.Fatalf("%s has no %q:\n%s", name, old, text)
-			}
-			write(t, dir, name, strings.Replace(text, old, new, 1))
-		}
-	}
-	put := func(name, text string) func(t *testing.T, dir string) {
-		return func(t *testing.T, dir string) { write(t, dir, name, text) }
-	}
-	drop := func(name string) func(t *testing.T, dir string) {
-		return func(t *testing.T, dir string) { remove(t, dir, name) }
-	}
 	tests := map[string]struct {
-		damage func(t *testing.T, dir string)
+		damage damage
 		want   []finding
 	}{
 		"archive altered": {func(t *testing.T, dir string) {
 			text := read(t, dir, archive(v1, linux))
 			write(t, dir, archive(v1, linux), text[:100]+string(text[100]^1)+text[101:])
 		}, []finding{{"changed", archive(v1, linux)}}},
-		"archive is another one": {func(t *testing.T, dir string) { write(t, dir, archive(v1, linux), read(t, dir, archive(v2, linux))) },
-			[]finding{{"changed", archive(v1, linux)}}},
-		"invalid archive": {put(archive(v1, linux), "PK"), []finding{{"changed", archive(v1, linux)}}},
-		"invalid archive without a record": {func(t *testing.T, dir string) {
-			write(t, dir, archive(v1, linux), "PK")
-			remove(t, dir, recordOf(v1, linux))
-		}, []finding{{"damaged", archive(v1, linux)}, {"unrecorded", archive(v1, linux)}}},
-		"archive altered, no record": {func(t *testing.T, dir string) {
-			write(t, dir, archive(v1, linux), read(t, dir, archive(v2, linux)))
-			remove(t, dir, recordOf(v1, linux))
-		}, []finding{{"changed", archive(v1, linux)}, {"unrecorded", archive(v1, linux)}}},
-		"archive is gone":   {drop(archive(v1, linux)), []finding{{"missing", archive(v1, linux)}, {"leftover", recordOf(v1, linux)}}},
-		"record is gone":    {drop(recordOf(v1, linux)), []finding{{"unrecorded", archive(v1, linux)}}},
-		"record is damaged": {put(recordOf(v1, linux), "{"), []finding{{"damaged", recordOf(v1, linux)}}},
-		"record is of another platform": {func(t *testing.T, dir string) {
-			write(t, dir, recordOf(v1, linux), read(t, dir, recordOf(v1, windows)))
-		}, []finding{{"changed", archive(v1, linux)}}},
-		"sums altered":                   {edit(recordOf(v1, linux), `.zip\n`, `.zop\n`), []finding{{"refused", archive(v1, linux)}}},
+		"archive is another one": {copied(archive(v1, linux), archive(v2, linux)), []finding{{"changed", archive(v1, linux)}}},
+		"invalid archive":        {replaced(archive(v1, linux), "PK"), []finding{{"changed", archive(v1, linux)}}},
+		"invalid archive without a record": {both(replaced(archive(v1, linux), "PK"), drop(recordOf(v1, linux))),
+			[]finding{{"damaged", archive(v1, linux)}, {"unrecorded", archive(v1, linux)}}},
+		"archive altered, no record": {both(copied(archive(v1, linux), archive(v2, linux)), drop(recordOf(v1, linux))),
+			[]finding{{"changed", archive(v1, linux)}, {"unrecorded", archive(v1, linux)}}},
+		"archive is gone":                {drop(archive(v1, linux)), []finding{{"missing", archive(v1, linux)}, {"leftover", recordOf(v1, linux)}}},
+		"record is gone":                 {drop(recordOf(v1, linux)), []finding{{"unrecorded", archive(v1, linux)}}},
+		"record is damaged":              {replaced(recordOf(v1, linux), "{"), []finding{{"damaged", recordOf(v1, linux)}}},
+		"record is of another platform":  {copied(recordOf(v1, linux), recordOf(v1, windows)), []finding{{"changed", archive(v1, linux)}}},
+		"sums altered":                   {edited(recordOf(v1, linux), `.zip\n`, `.zop\n`), []finding{{"refused", archive(v1, linux)}}},
 		"index is gone":                  {drop(index), []finding{{"unlisted", doc}, {"unlisted", home + "/2.0.0.json"}}},
-		"index is damaged":               {put(index, "[]"), []finding{{"damaged", index}, {"unlisted", doc}, {"unlisted", home + "/2.0.0.json"}}},
-		"index lists too much":           {edit(index, `"1.0.0"`, `"0.5.0": {}, "1.0.0"`), []finding{{"missing", home + "/0.5.0.json"}}},
-		"index lists too little":         {edit(index, `"1.0.0": {},`, ``), []finding{{"unlisted", doc}}},
+		"index is damaged":               {replaced(index, "[]"), []finding{{"damaged", index}, {"unlisted", doc}, {"unlisted", home + "/2.0.0.json"}}},
+		"index lists too much":           {edited(index, `"1.0.0"`, `"0.5.0": {}, "1.0.0"`), []finding{{"missing", home + "/0.5.0.json"}}},
+		"index lists too little":         {edited(index, `"1.0.0": {},`, ``), []finding{{"unlisted", doc}}},
 		"document is gone":               {drop(doc), []finding{{"missing", doc}, {"unlisted", archive(v1, linux)}, {"unlisted", archive(v1, darwin)}, {"unlisted", archive(v1, windows)}}},
-		"document is damaged":            {put(doc, "{"), []finding{{"damaged", doc}, {"unlisted", archive(v1, linux)}, {"unlisted", archive(v1, darwin)}, {"unlisted", archive(v1, windows)}}},
-		"document states another hash":   {edit(doc, `"zh:`, `"zh:`+strings.Repeat("0", 64)+`", "zh:`), []finding{{"changed", archive(v1, darwin)}}},
-		"document leads out":             {edit(doc, `"url": "`, `"url": "https://example.com/`), []finding{{"external", doc}, {"unlisted", archive(v1, darwin)}}},
-		"document lists a stranger":      {edit(doc, `"archives": {`, `"archives": {"plan9_mips": {"url": "x.zip"},`), []finding{{"missing", home + "/x.zip"}}},
-		"document lists what is private": {edit(doc, `"archives": {`, `"archives": {"plan9_mips": {"url": "../../../.tofureg/x.zip"},`), []finding{{"missing", ".tofureg/x.zip"}}},
-		"empty document, not listed":     {put(home+"/3.0.0.json", `{"archives": {}}`), nil},
-		"empty document, listed": {func(t *testing.T, dir string) {
-			write(t, dir, home+"/3.0.0.json", `{"archives": {"linux_amd64": null}}`)
-			edit(index, `"2.0.0"`, `"3.0.0": {}, "2.0.0"`)(t, dir)
-		}, []finding{{"missing", home + "/3.0.0.json"}}},
-		"null entry":      {edit(doc, `"archives": {`, `"archives": {"plan9_mips": null,`), nil},
-		"unfinished file": {put(".tofureg/.tofureg-x.part", "x"), nil},
+		"document is damaged":            {replaced(doc, "{"), []finding{{"damaged", doc}, {"unlisted", archive(v1, linux)}, {"unlisted", archive(v1, darwin)}, {"unlisted", archive(v1, windows)}}},
+		"document states another hash":   {edited(doc, `"zh:`, `"zh:`+strings.Repeat("0", 64)+`", "zh:`), []finding{{"changed", archive(v1, darwin)}}},
+		"document leads out":             {edited(doc, `"url": "`, `"url": "https://example.com/`), []finding{{"external", doc}, {"unlisted", archive(v1, darwin)}}},
+		"document lists a stranger":      {edited(doc, `"archives": {`, `"archives": {"plan9_mips": {"url": "x.zip"},`), []finding{{"missing", home + "/x.zip"}}},
+		"document lists what is private": {edited(doc, `"archives": {`, `"archives": {"plan9_mips": {"url": "../../../.tofureg/x.zip"},`), []finding{{"missing", ".tofureg/x.zip"}}},
+		"empty document, not listed":     {replaced(home+"/3.0.0.json", `{"archives": {}}`), nil},
+		"empty document, listed": {both(replaced(home+"/3.0.0.json", `{"archives": {"linux_amd64": null}}`), edited(index, `"2.0.0"`, `"3.0.0": {}, "2.0.0"`)),
+			[]finding{{"missing", home + "/3.0.0.json"}}},
+		"null entry":      {edited(doc, `"archives": {`, `"archives": {"plan9_mips": null,`), nil},
+		"unfinished file": {replaced(".tofureg/.tofureg-x.part", "x"), nil},
 		"other files": {func(t *testing.T, dir string) {
 			write(t, dir, home+"/README.md", "x")
 			write(t, dir, home+"/3.0.0/linux_amd64/x", "x")

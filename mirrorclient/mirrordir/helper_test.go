@@ -43,6 +43,47 @@ func remove(t testing.TB, dir, name string) {
 	must.Do(t, os.RemoveAll(filepath.Join(dir, filepath.FromSlash(name))))
 }
 
+// damage changes the files of a mirror.
+type damage func(t *testing.T, dir string)
+
+// drop removes files.
+func drop(names ...string) damage {
+	return func(t *testing.T, dir string) {
+		for _, name := range names {
+			remove(t, dir, name)
+		}
+	}
+}
+
+// replaced replaces the content of a file.
+func replaced(name, text string) damage {
+	return func(t *testing.T, dir string) { write(t, dir, name, text) }
+}
+
+// copied replaces the content of a file by that of another one.
+func copied(name, from string) damage {
+	return func(t *testing.T, dir string) { write(t, dir, name, read(t, dir, from)) }
+}
+
+// edited replaces a text of a file that must have it.
+func edited(name, old, new string) damage {
+	return func(t *testing.T, dir string) {
+		text := read(t, dir, name)
+		if !strings.Contains(text, old) {
+			t.Fatalf("%s has no %q:\n%s", name, old, text)
+		}
+		write(t, dir, name, strings.Replace(text, old, new, 1))
+	}
+}
+
+// both does one after the other.
+func both(first, second damage) damage {
+	return func(t *testing.T, dir string) {
+		first(t, dir)
+		second(t, dir)
+	}
+}
+
 // follow returns the path of the file for a URL in a document, like a client of a web server for
 // the directory.
 func follow(t testing.TB, dir, document, ref string) string {

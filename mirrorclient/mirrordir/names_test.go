@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"path"
@@ -231,37 +232,26 @@ func TestOnePackageListsNothing(t *testing.T) {
 // TestServedAsListed checks that ListedArchives returns the archives that the document lists.
 func TestServedAsListed(t *testing.T) {
 	t.Parallel()
+	const doc = home + "/1.0.0.json"
 	const other = home + "/Terraform-Provider-alpha_1.0.0_darwin_arm64.zip"
 	tests := map[string]struct {
-		change func(t *testing.T, dir, doc string)
+		change damage
 		want   []string // nil if not found
 	}{
-		"all": {func(t *testing.T, dir, doc string) {}, names(three)},
-		"archive is gone": {func(t *testing.T, dir, doc string) {
-			remove(t, dir, archive(v1, darwin))
-		}, names(three)},
-		"archive is elsewhere": {func(t *testing.T, dir, doc string) {
-			write(t, dir, home+"/1.0.0.json", strings.Replace(doc, `"url": "`, `"url": "https://example.com/`, 1))
-		}, []string{"linux_amd64", "windows_amd64"}},
-		"archive is not listed": {func(t *testing.T, dir, doc string) {
-			write(t, dir, home+"/1.0.0.json", strings.Replace(doc, `"darwin_arm64"`, `"plan9_mips"`, 1))
-		}, []string{"linux_amd64", "windows_amd64"}},
-		"archive is spelled otherwise": {func(t *testing.T, dir, doc string) {
-			text := read(t, dir, archive(v1, darwin))
-			remove(t, dir, archive(v1, darwin))
-			write(t, dir, other, text)
-			write(t, dir, home+"/1.0.0.json", strings.Replace(doc, "terraform-provider-alpha_1.0.0_darwin", "Terraform-Provider-alpha_1.0.0_darwin", 1))
-		}, names(three)},
-		"nothing is listed": {func(t *testing.T, dir, doc string) {
-			write(t, dir, home+"/1.0.0.json", "{}")
-		}, nil},
-		"no document": {func(t *testing.T, dir, doc string) { remove(t, dir, home+"/1.0.0.json") }, names(three)},
+		"all":                   {drop(), names(three)},
+		"archive is gone":       {drop(archive(v1, darwin)), names(three)},
+		"archive is elsewhere":  {edited(doc, `"url": "`, `"url": "https://example.com/`), []string{"linux_amd64", "windows_amd64"}},
+		"archive is not listed": {edited(doc, `"darwin_arm64"`, `"plan9_mips"`), []string{"linux_amd64", "windows_amd64"}},
+		"archive is spelled otherwise": {both(both(copied(other, archive(v1, darwin)), drop(archive(v1, darwin))),
+			edited(doc, "terraform-provider-alpha_1.0.0_darwin", "Terraform-Provider-alpha_1.0.0_darwin")), names(three)},
+		"nothing is listed": {replaced(doc, "{}"), nil},
+		"no document":       {drop(doc), names(three)},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m, dir, _, _ := filled(t)
-			test.change(t, dir, read(t, dir, home+"/1.0.0.json"))
+			test.change(t, dir)
 			list, err := m.ListedArchives(t.Context(), alpha, v1)
 			if test.want == nil {
 				if !errors.Is(err, provider.ErrNotFound) {
@@ -270,10 +260,7 @@ func TestServedAsListed(t *testing.T) {
 				return
 			}
 			must.Do(t, err)
-			var got []string
-			for platform := range list {
-				got = append(got, platform.String())
-			}
+			got := names(slices.Collect(maps.Keys(list)))
 			slices.Sort(got)
 			slices.Sort(test.want)
 			if !slices.Equal(got, test.want) {

@@ -102,29 +102,26 @@ func TestNothingThere(t *testing.T) {
 	m, dir := newMirror(t)
 	write(t, dir, home+"/terraform-provider-alpha_1.0.0_linux_amd64.zip", "x")
 
-	_, err := m.ProviderVersions(t.Context(), addrs.MustParseProvider("registry.example.com/acme/beta"))
-	if !errors.Is(err, provider.ErrNotFound) {
-		t.Errorf("another provider: %v", err)
+	_, otherProvider := m.ProviderVersions(t.Context(), addrs.MustParseProvider("registry.example.com/acme/beta"))
+	_, noProvider := m.ProviderVersions(t.Context(), addrs.Provider{})
+	_, otherVersion := m.ProviderPackage(t.Context(), alpha, v2, linux)
+	_, otherPlatform := m.ProviderPackage(t.Context(), alpha, v1, darwin)
+	_, believed := m.Open(t.Context(), &provider.Package{Provider: alpha, Version: v2, Platform: linux, URL: "file:///etc/passwd"})
+	for what, test := range map[string]struct{ err, want error }{
+		"another provider":     {otherProvider, provider.ErrNotFound},
+		"another version":      {otherVersion, provider.ErrNoVersion},
+		"another platform":     {otherPlatform, provider.ErrNoPlatform},
+		"the URL of a package": {believed, provider.ErrNoVersion},
+	} {
+		if _, ok := errors.AsType[*provider.Error](test.err); !ok || !errors.Is(test.err, test.want) {
+			t.Errorf("%s: %T %v, want a *provider.Error with %v", what, test.err, test.err, test.want)
+		}
 	}
-	_, err = m.ProviderVersions(t.Context(), addrs.Provider{})
-	if err == nil {
+	if un, ok := errors.AsType[*provider.UnavailableError](otherPlatform); !ok || len(un.Platforms) != 1 {
+		t.Errorf("another platform: %v, want an *UnavailableError with one platform", otherPlatform)
+	}
+	if noProvider == nil {
 		t.Error("no provider: no error")
-	}
-	_, err = m.ProviderPackage(t.Context(), alpha, v2, linux)
-	if !errors.Is(err, provider.ErrNoVersion) {
-		t.Errorf("another version: %v", err)
-	}
-	_, err = m.ProviderPackage(t.Context(), alpha, v1, darwin)
-	un, ok := errors.AsType[*provider.UnavailableError](err)
-	if !ok || !errors.Is(err, provider.ErrNoPlatform) || len(un.Platforms) != 1 {
-		t.Errorf("another platform: %v", err)
-	}
-	if _, ok := errors.AsType[*provider.Error](err); !ok {
-		t.Errorf("%T is no *provider.Error", err)
-	}
-	_, err = m.Open(t.Context(), &provider.Package{Provider: alpha, Version: v2, Platform: linux, URL: "file:///etc/passwd"})
-	if !errors.Is(err, provider.ErrNoVersion) {
-		t.Errorf("the URL of a package was believed: %v", err)
 	}
 
 	if _, err := mirrordir.Open(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
