@@ -21,13 +21,13 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/contrib/telemetry"
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/transport"
-	"github.com/tofureg/tofureg/verify"
 )
 
 // recorder is a Telemetry with its reports.
@@ -120,25 +120,13 @@ func TestTransportHidesSecrets(t *testing.T) {
 }
 
 // failing is a source whose calls and archives fail.
-type failing struct{ err error }
-
-func (f failing) ProviderVersions(context.Context, addrs.Provider) (*provider.Versions, error) {
-	return nil, f.err
-}
-
-func (f failing) ProviderPackage(context.Context, addrs.Provider, addrs.Version, addrs.Platform) (*provider.Package, error) {
-	return nil, f.err
-}
-
-func (f failing) Evidence(context.Context, *provider.Package) (verify.Evidence, error) {
-	return verify.Evidence{}, f.err
-}
+type failing struct{ mirrortest.Failing }
 
 func (f failing) Open(_ context.Context, pkg *provider.Package) (*provider.Body, error) {
 	if pkg == nil {
-		return nil, f.err
+		return nil, f.Err
 	}
-	return &provider.Body{ReadCloser: io.NopCloser(io.MultiReader(bytes.NewReader([]byte("half")), reader{f.err}))}, nil
+	return &provider.Body{ReadCloser: io.NopCloser(io.MultiReader(bytes.NewReader([]byte("half")), reader{f.Err}))}, nil
 }
 
 type reader struct{ err error }
@@ -150,7 +138,7 @@ func TestFailures(t *testing.T) {
 	r := newRecorder(t)
 	p, v, on := addrs.MustParseProvider("acme/alpha"), addrs.MustParseVersion("1.0.0"), addrs.MustParsePlatform("linux_amd64")
 	secret := fmt.Errorf("the server says s3cr3t: %w", provider.ErrNotFound)
-	src := r.Source(failing{secret})
+	src := r.Source(failing{mirrortest.Failing{Err: secret}})
 	_, err1 := src.ProviderVersions(t.Context(), p)
 	_, err2 := src.ProviderPackage(t.Context(), p, v, on)
 	_, err3 := src.Evidence(t.Context(), nil)

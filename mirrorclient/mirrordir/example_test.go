@@ -37,6 +37,16 @@ func exampleDir() string {
 	return dir
 }
 
+// exampleMirror returns a mirror in a new directory.
+func exampleMirror() (*mirrordir.Mirror, string) {
+	dir := exampleDir()
+	mirror, err := mirrordir.Open(dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return mirror, dir
+}
+
 // Add a provider for two platforms. The second call finds both archives in the mirror.
 func ExampleMirror_Add() {
 	registry, dir := exampleRegistry(), exampleDir()
@@ -83,7 +93,8 @@ func ExampleMirror_Add() {
 
 // Add exactly the packages in a lock file.
 func ExampleMirror_AddLocked() {
-	ctx, registry, dir := context.Background(), exampleRegistry(), exampleDir()
+	ctx, registry := context.Background(), exampleRegistry()
+	mirror, dir := exampleMirror()
 	defer os.RemoveAll(dir)
 	p, v := addrs.MustParseProvider("registry.example.com/acme/alpha"), addrs.MustParseVersion("1.0.0")
 	platforms := []addrs.Platform{addrs.MustParsePlatform("linux_amd64")}
@@ -98,10 +109,6 @@ func ExampleMirror_AddLocked() {
 		log.Fatal(err)
 	}
 
-	mirror, err := mirrordir.Open(dir)
-	if err != nil {
-		log.Fatal(err)
-	}
 	added, err := mirror.AddLocked(ctx, registry, &lock, platforms, mirrordir.Options{})
 	if err != nil {
 		log.Fatal(err)
@@ -114,12 +121,9 @@ func ExampleMirror_AddLocked() {
 
 // Check a mirror, and repair it with Add.
 func ExampleMirror_Check() {
-	ctx, registry, dir := context.Background(), exampleRegistry(), exampleDir()
+	ctx, registry := context.Background(), exampleRegistry()
+	mirror, dir := exampleMirror()
 	defer os.RemoveAll(dir)
-	mirror, err := mirrordir.Open(dir)
-	if err != nil {
-		log.Fatal(err)
-	}
 	wants := []mirrordir.Want{{
 		Provider:  addrs.MustParseProvider("registry.example.com/acme/alpha"),
 		Version:   addrs.MustParseVersion("1.0.0"),
@@ -155,7 +159,8 @@ func ExampleMirror_Check() {
 
 // Record and list archives that another program has added, and remove a version.
 func ExampleMirror_Reindex() {
-	ctx, registry, dir := context.Background(), exampleRegistry(), exampleDir()
+	ctx, registry := context.Background(), exampleRegistry()
+	mirror, dir := exampleMirror()
 	defer os.RemoveAll(dir)
 	alpha := addrs.MustParseProvider("registry.example.com/acme/alpha")
 	v1 := addrs.MustParseVersion("1.0.0")
@@ -173,10 +178,6 @@ func ExampleMirror_Reindex() {
 		log.Fatal(err)
 	}
 
-	mirror, err := mirrordir.Open(dir)
-	if err != nil {
-		log.Fatal(err)
-	}
 	report, err := mirror.Reindex(ctx, mirrordir.CheckOptions{})
 	if err != nil {
 		log.Fatal(err)
@@ -198,12 +199,9 @@ func ExampleMirror_Reindex() {
 
 // Update a mirror: add the newest version of each provider for its platforms.
 func ExampleMirror_All() {
-	ctx, registry, dir := context.Background(), exampleRegistry(), exampleDir()
+	ctx, registry := context.Background(), exampleRegistry()
+	mirror, dir := exampleMirror()
 	defer os.RemoveAll(dir)
-	mirror, err := mirrordir.Open(dir)
-	if err != nil {
-		log.Fatal(err)
-	}
 	first := []mirrordir.Want{{
 		Provider:  addrs.MustParseProvider("registry.example.com/acme/alpha"),
 		Version:   addrs.MustParseVersion("1.0.0"),

@@ -116,16 +116,17 @@ func TestReindexCorrects(t *testing.T) {
 	}
 }
 
+// mirrors returns an empty mirror in a directory, and one in an object store.
+func mirrors(t *testing.T) map[string]*mirrordir.Mirror {
+	return map[string]*mirrordir.Mirror{"directory": open(t, t.TempDir()), "bucket": {Storage: &bucket{}, TempDir: t.TempDir()}}
+}
+
 // TestReindexElsewhereInside checks that an entry may list any file of the mirror.
 func TestReindexElsewhereInside(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{"directory", "bucket"} {
+	for kind, m := range mirrors(t) {
 		_, src := newRegistry(t)
-		var storage mirrordir.Storage = &bucket{}
-		if kind == "directory" {
-			storage = open(t, t.TempDir()).Storage
-		}
-		m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
+		storage := m.Storage
 		mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{})
 		bytes, name := content(t, storage, archive(v1, linux)), path.Base(archive(v1, linux))
 		must.Do(t, m.Remove(t.Context(), alpha))
@@ -246,15 +247,11 @@ func TestBeyondLimits(t *testing.T) {
 		}, false},
 	}
 	for name, test := range tests {
-		for _, kind := range []string{"directory", "bucket"} {
+		for kind, m := range mirrors(t) {
 			t.Run(name+" in "+kind, func(t *testing.T) {
 				t.Parallel()
 				_, src := newRegistry(t)
-				var storage mirrordir.Storage = &bucket{}
-				if kind == "directory" {
-					storage = open(t, t.TempDir()).Storage
-				}
-				m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
+				storage := m.Storage
 				mustAdd(t, m, src, wants(three, v1, v2), mirrordir.Options{})
 				good := content(t, storage, test.name)
 				spoil := func() { put(t, storage, test.name, test.spoil(good)) }
@@ -265,9 +262,7 @@ func TestBeyondLimits(t *testing.T) {
 				}
 				_, err := m.Add(t.Context(), src, wants(three, v1), mirrordir.Options{})
 				if test.mended {
-					if err != nil {
-						t.Error(err)
-					}
+					must.Do(t, err)
 					wantGood(t, m)
 					spoil()
 				} else if !errors.Is(err, failure.ErrTooLarge) || !strings.Contains(err.Error(), "Reindex") {
@@ -360,7 +355,7 @@ func TestRemoveWhileAdding(t *testing.T) {
 func TestRemoveLastWhileAdding(t *testing.T) {
 	t.Parallel()
 	reg, _ := newRegistry(t)
-	for name, m := range map[string]*mirrordir.Mirror{"directory": open(t, t.TempDir()), "bucket": {Storage: &bucket{}, TempDir: t.TempDir()}} {
+	for name, m := range mirrors(t) {
 		for range 20 {
 			mustAdd(t, m, client(reg), wants(three[:1], v1), mirrordir.Options{})
 			var wg sync.WaitGroup

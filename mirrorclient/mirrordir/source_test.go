@@ -311,14 +311,9 @@ func all(t *testing.T, m *mirrordir.Mirror) (list []string) {
 // TestAll checks that All yields all added packages in order, and no others.
 func TestAll(t *testing.T) {
 	t.Parallel()
-	for name, storage := range map[string]func(dir string) mirrordir.Storage{
-		"directory": func(dir string) mirrordir.Storage { return open(t, dir).Storage },
-		"bucket":    func(string) mirrordir.Storage { return &bucket{} },
-	} {
+	for name, m := range mirrors(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			m := &mirrordir.Mirror{Storage: storage(dir)}
 			if got := all(t, m); len(got) != 0 {
 				t.Errorf("an empty mirror holds %v", got)
 			}
@@ -332,13 +327,12 @@ func TestAll(t *testing.T) {
 				{Provider: beta, Version: addrs.MustParseVersion("10.0.0-rc1"), Platforms: three[:2]},
 				{Provider: beta, Version: addrs.MustParseVersion("9.0.0"), Platforms: three[:2]},
 			}), mirrordir.Options{})
-			if name == "directory" { // other files, and archives in other directories
-				write(t, dir, home+"/3.0.0/linux_amd64/terraform-provider-alpha", "x")
-				write(t, dir, home+"/notes.txt", "x")
-				write(t, dir, "registry.example.com/acme/gamma/index.json", `{"versions":{"1.0.0":{}}}`)
-				write(t, dir, "registry.example.com/acme/readme", "x")
-				write(t, dir, "not a host/acme/alpha/terraform-provider-alpha_1.0.0_linux_amd64.zip", "x")
-			}
+			// Other files, and archives in other directories.
+			put(t, m.Storage, home+"/3.0.0/linux_amd64/terraform-provider-alpha", "x")
+			put(t, m.Storage, home+"/notes.txt", "x")
+			put(t, m.Storage, "registry.example.com/acme/gamma/index.json", `{"versions":{"1.0.0":{}}}`)
+			put(t, m.Storage, "registry.example.com/acme/readme", "x")
+			put(t, m.Storage, "not a host/acme/alpha/terraform-provider-alpha_1.0.0_linux_amd64.zip", "x")
 			want := []string{
 				"bücher.example/acme/alpha 1.0.0 windows_amd64",
 				"registry.example.com/acme/alpha 1.0.0 darwin_arm64 linux_amd64 windows_amd64",
