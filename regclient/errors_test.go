@@ -145,8 +145,7 @@ func TestNoFile(t *testing.T) {
 		regtest.Archive:   "fetch registry.example.com/acme/alpha 1.2.0 linux_amd64: ",
 	} {
 		for _, status := range []int{404, 410, 403, 500} {
-			reg := regtest.New(host)
-			reg.AddProvider(alphaAt("1.2.0"))
+			reg := registry()
 			reg.AddFault(regtest.Fault{Kind: kind, Status: status})
 			_, err := install(t.Context(), client(reg), alpha, filepath.Join(t.TempDir(), "alpha.zip"))
 			gone := status == 404 || status == 410
@@ -159,8 +158,7 @@ func TestNoFile(t *testing.T) {
 		}
 	}
 	for _, kind := range []regtest.Kind{regtest.Discovery, regtest.Versions, regtest.Package} {
-		reg := regtest.New(host)
-		reg.AddProvider(alphaAt("1.2.0"))
+		reg := registry()
 		reg.AddFault(regtest.Fault{Kind: kind, Status: 404})
 		if _, err := install(t.Context(), client(reg), alpha, filepath.Join(t.TempDir(), "alpha.zip")); err == nil || errors.Is(err, provider.ErrNoFile) {
 			t.Errorf("%v: Download returned %v, want an error other than ErrNoFile", kind, err)
