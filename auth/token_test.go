@@ -113,6 +113,7 @@ func holders(t testing.TB) map[string]any {
 
 func TestTokenIsNeverPrinted(t *testing.T) {
 	t.Parallel()
+	both := func(out []byte, err error) string { return string(out) + fmt.Sprint(err) }
 	printers := map[string]func(v any) string{
 		"Print":   func(v any) string { return fmt.Sprint(v) },
 		"Println": func(v any) string { return fmt.Sprintln(v) },
@@ -127,14 +128,8 @@ func TestTokenIsNeverPrinted(t *testing.T) {
 			slog.New(slog.NewJSONHandler(&b, nil)).With("with", v).Info("m", "v", v, slog.Group("g", "v", v))
 			return b.String()
 		},
-		"json": func(v any) string {
-			out, err := json.MarshalIndent(v, "", " ")
-			return string(out) + fmt.Sprint(err)
-		},
-		"xml": func(v any) string {
-			out, err := xml.Marshal(v)
-			return string(out) + fmt.Sprint(err)
-		},
+		"json": func(v any) string { return both(json.MarshalIndent(v, "", " ")) },
+		"xml":  func(v any) string { return both(xml.Marshal(v)) },
 		"gob": func(v any) string {
 			var b bytes.Buffer
 			err := gob.NewEncoder(&b).Encode(v)

@@ -55,23 +55,24 @@ func oldKey() *regtest.Key {
 	return regtest.NewKey(regtest.KeyOptions{Expires: day, Signs: day.AddDate(0, 0, 1)})
 }
 
-// noHashes removes the hashes from the documents of a mirror.
-func noHashes() regtest.Fault {
+// ofArchives changes the archives in the documents of a mirror.
+func ofArchives(change func(archives, own map[string]any)) regtest.Fault {
 	return regtest.Fault{Kind: regtest.MirrorVersion, Edit: func(doc map[string]any) {
-		for _, a := range doc["archives"].(map[string]any) {
-			delete(a.(map[string]any), "hashes")
-		}
+		archives := doc["archives"].(map[string]any)
+		change(archives, archives[here.String()].(map[string]any))
 	}}
 }
 
-// movedHashes moves the hashes in the documents of a mirror to another platform.
+// noHashes removes the hashes, and movedHashes moves them to another platform.
+func noHashes() regtest.Fault {
+	return ofArchives(func(_, own map[string]any) { delete(own, "hashes") })
+}
+
 func movedHashes() regtest.Fault {
-	return regtest.Fault{Kind: regtest.MirrorVersion, Edit: func(doc map[string]any) {
-		archives := doc["archives"].(map[string]any)
-		own := archives[here.String()].(map[string]any)
+	return ofArchives(func(archives, own map[string]any) {
 		archives["plan9_arm"] = map[string]any{"url": own["url"], "hashes": own["hashes"]}
 		delete(own, "hashes")
-	}}
+	})
 }
 
 // without removes a property from the package documents of a registry.

@@ -333,8 +333,7 @@ func compareErrors(t *testing.T, cli, pattern string, selected func(i int, name 
 	}
 	for i, path := range paths {
 		name := strings.TrimSuffix(filepath.Base(path), ".txt")
-		data := must.Get(os.ReadFile(path))(t)
-		c := parseCase(t, string(data))
+		c := parseCase(t, string(must.Get(os.ReadFile(path))(t)))
 		if c.system.GOOS != "linux" || c.system.Home != "/home/alice" || c.system.Terraform || !selected(i, name) {
 			continue
 		}

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/webtest"
@@ -209,7 +210,7 @@ func TestAliases(t *testing.T) {
 	w := webtest.Serve(numbered())
 	c := client(w)
 	c.Hosts.Aliases = map[svchost.Hostname]svchost.Hostname{alias: example, second: alias}
-	c.Transport.Credentials = tokens(t, map[svchost.Hostname]string{alias: "of-alias", example: "of-example"})
+	c.Transport.Credentials = auth.Chain(auth.MustNewToken("of-alias").For(alias), auth.MustNewToken("of-example").For(example))
 	s := discover(t, c, alias)
 	if hostOf(s) != alias || s.TokenHost() != example {
 		t.Errorf("services of %s with the token of %s", hostOf(s), s.TokenHost())
@@ -262,8 +263,8 @@ func TestSharedHostsKeepApart(t *testing.T) {
 			return answer(200, `{"modules.v1":"/m/"}`)(n, r)
 		}))
 		hosts, web := new(disco.Hosts), &http.Client{Transport: w}
-		secret := tokens(t, map[svchost.Hostname]string{example: "secret"})
-		other := tokens(t, map[svchost.Hostname]string{example: "another"})
+		secret := auth.MustNewToken("secret").For(example)
+		other := auth.MustNewToken("another").For(example)
 		for _, after := range []bool{false, true} {
 			var wg sync.WaitGroup
 			for name, settings := range map[string]*transport.Client{

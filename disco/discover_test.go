@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/webtest"
@@ -151,15 +152,14 @@ func TestRedirects(t *testing.T) {
 
 func TestRedirectsRefused(t *testing.T) {
 	t.Parallel()
-	w := func(to string) *webtest.Server {
-		return pages(map[string]webtest.Handler{"https://example.com" + path: webtest.Redirect(to), "http://example.com/d": answer(200, `{}`), "http://other.test/d": answer(200, `{}`)})
-	}
 	for _, to := range []string{
 		"http://example.com/d", "http://other.test/d", "https://user:hunter2@other.test/d",
 		"file:///etc/passwd", "ftp://example.com/d", "javascript:alert(1)", "https:///d", "https://other.test:99999/d", "%zz",
 		"https://example.com" + path, // a loop
 	} {
-		s, err := client(w(to)).Discover(t.Context(), example)
+		s, err := client(pages(map[string]webtest.Handler{
+			"https://example.com" + path: webtest.Redirect(to), "http://example.com/d": answer(200, `{}`), "http://other.test/d": answer(200, `{}`),
+		})).Discover(t.Context(), example)
 		if subject, _, _ := failed(err); s != nil || subject != "example.com" || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v, %v", to, s, err)
 		}
@@ -177,7 +177,7 @@ func TestAllowHTTP(t *testing.T) {
 	})
 	c := client(w)
 	c.Transport.AllowHTTP = true
-	c.Transport.Credentials = tokens(t, map[svchost.Hostname]string{example: "secret"})
+	c.Transport.Credentials = auth.MustNewToken("secret").For(example)
 	s := discover(t, c, example)
 	wantURL(t, s, disco.ModulesV1, "http://plain.test/m/")
 	wantURL(t, s, disco.ProvidersV1, "http://else.test/p/")
@@ -223,7 +223,7 @@ func TestCredentials(t *testing.T) {
 	} {
 		w := pages(map[string]webtest.Handler{"https://example.com" + path: webtest.Redirect(to), to: answer(200, `{}`)})
 		c := client(w)
-		c.Transport.Credentials = tokens(t, map[svchost.Hostname]string{example: "secret", other: "others"})
+		c.Transport.Credentials = auth.Chain(auth.MustNewToken("secret").For(example), auth.MustNewToken("others").For(other))
 		discover(t, c, example)
 		if got := w.Requests()[0].Header.Get("Authorization"); got != "Bearer secret" {
 			t.Errorf("the first request has %q", got)
@@ -251,7 +251,7 @@ func TestLogger(t *testing.T) {
 		"https://cdn.example.com/d?sig=hidden": answer(200, `{"modules.v1":"/m/"}`),
 	}))
 	c.Transport.Logger = slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	c.Transport.Credentials = tokens(t, map[svchost.Hostname]string{example: "secret"})
+	c.Transport.Credentials = auth.MustNewToken("secret").For(example)
 	discover(t, c, example)
 	if out := b.String(); !strings.Contains(out, "discovered services") || !strings.Contains(out, "services=1") || strings.Contains(out, "secret") || strings.Contains(out, "hidden") {
 		t.Errorf("log:\n%s", out)

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
@@ -40,15 +39,6 @@ func pages(by map[string]webtest.Handler) *webtest.Server {
 		}
 		return answer(404, "")(n, r)
 	})
-}
-
-func tokens(t testing.TB, of map[svchost.Hostname]string) auth.Source {
-	t.Helper()
-	all := map[svchost.Hostname]auth.Token{}
-	for host, secret := range of {
-		all[host] = must.Get(auth.NewToken(secret))(t)
-	}
-	return auth.Static(all)
 }
 
 func discover(t testing.TB, c *disco.Client, host svchost.Hostname) *disco.Services {

@@ -26,8 +26,7 @@ func seeds(f *testing.F, pattern string) [][]byte {
 	}
 	var out [][]byte
 	for _, path := range paths {
-		data := must.Get(os.ReadFile(path))(f)
-		out = append(out, data)
+		out = append(out, must.Get(os.ReadFile(path))(f))
 	}
 	return out
 }
@@ -66,8 +65,7 @@ func FuzzKey(f *testing.F) {
 func FuzzKeyPackets(f *testing.F) {
 	for _, key := range seeds(f, "*.asc") {
 		block := must.Get(armor.Decode(bytes.NewReader(key)))(f)
-		packets := must.Get(io.ReadAll(block.Body))(f)
-		f.Add(packets)
+		f.Add(must.Get(io.ReadAll(block.Body))(f))
 	}
 	doc, sig := gpgFile(f, "SHA256SUMS"), gpgFile(f, "several.sig")
 	f.Fuzz(func(t *testing.T, packets []byte) {

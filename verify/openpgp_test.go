@@ -170,8 +170,7 @@ func TestPaddedModulus(t *testing.T) {
 	body = append(body, 2048>>8, 2048&0xff)
 	body = append(body, private.N.FillBytes(make([]byte, 2048/8))...)
 	body = append(body, 0, 17, 1, 0, 1) // the exponent, 65537
-	p := must.Get(packet.Read(bytes.NewReader(framed(6, body))))(t)
-	key := p.(*packet.PublicKey)
+	key := must.Get(packet.Read(bytes.NewReader(framed(6, body))))(t).(*packet.PublicKey)
 	if bits, err := key.BitLength(); bits != 2048 || err != nil {
 		t.Fatalf("the key states %d bits, %v", bits, err)
 	}
@@ -348,13 +347,6 @@ func odd(n uint) *big.Int { return new(big.Int).SetBit(big.NewInt(1), int(n)-1, 
 
 // Attacks by an attacker who has a valid signature of a publisher, or who serves the keys.
 
-// content returns the content of the first packet of data.
-func content(t testing.TB, data []byte) []byte {
-	t.Helper()
-	p := must.Get(packet.NewOpaqueReader(bytes.NewReader(data)).Next())(t)
-	return p.Contents
-}
-
 // framed returns a packet with a new-format header and a five-byte length.
 func framed(tag byte, body []byte) []byte {
 	n := len(body)
@@ -365,7 +357,7 @@ func framed(tag byte, body []byte) []byte {
 func TestFrames(t *testing.T) {
 	t.Parallel()
 	doc, sig, keys := gpgFile(t, "SHA256SUMS"), gpgFile(t, "ed25519.sig"), gpgKeys(t, "ed25519")
-	body := content(t, sig)
+	body := must.Get(packet.NewOpaqueReader(bytes.NewReader(sig)).Next())(t).Contents
 	partial := slices.Concat([]byte{0xc2, 0xe0 | 6}, body[:64], []byte{byte(len(body) - 64)}, body[64:])
 	junk := framed(2, []byte("\x03 no signature of a known version"))
 	literal := framed(11, append([]byte("b\x00\x00\x00\x00\x00"), doc...))

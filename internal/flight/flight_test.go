@@ -365,18 +365,16 @@ func TestInTurn(t *testing.T) {
 			t.Errorf("InTurn: the sum of the calls is %d, want 45", sum)
 		}
 	})
-	func() { // A report that panics leaves the turn to the next one.
-		report := flight.InTurn(func(v int) { panic(v) })
-		for range 2 {
-			func() {
-				defer func() {
-					if recover() == nil {
-						t.Error("InTurn: no panic")
-					}
-				}()
-				report(1)
+	report := flight.InTurn(func(v int) { panic(v) })
+	for range 2 { // a report that panics leaves the turn to the next one
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("InTurn: no panic")
+				}
 			}()
-		}
-	}()
+			report(1)
+		}()
+	}
 	flight.InTurn[int](nil)(1)
 }

@@ -278,36 +278,34 @@ func TestTimeout(t *testing.T) {
 // is repeated.
 func TestCallersClientIsKept(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, callersClientIsKept)
-}
-
-func callersClientIsKept(t *testing.T) {
-	jar := must.Get(cookiejar.New(nil))(t)
-	var asked []string
-	s := serve(redirect("/second"), status(200, "ok", "Set-Cookie: a=b; Secure"), status(503, ""), status(200, ""))
-	c := client(t, s)
-	c.HTTP.Jar = jar
-	c.HTTP.CheckRedirect = func(req *http.Request, via []*http.Request) error {
-		asked = append(asked, via[0].URL.Path+" "+req.URL.Path)
-		return nil
-	}
-	before := *c.HTTP
-	must.Get(c.Get(t.Context(), get("https://registry.example.com/first")))(t)
-	if len(asked) != 1 || asked[0] != "/first /second" {
-		t.Errorf("CheckRedirect was asked %q", asked)
-	}
-	if u := (&url.URL{Scheme: "https", Host: "registry.example.com"}); len(jar.Cookies(u)) != 1 {
-		t.Error("the jar got no cookie")
-	}
-	must.Get(c.Get(t.Context(), get("https://registry.example.com/third")))(t)
-	for _, req := range s.Requests()[2:] { // an attempt does not add to the headers of the next one
-		if got := req.Header.Values("Cookie"); len(got) != 1 || got[0] != "a=b" {
-			t.Errorf("%s got the cookies %q, want a=b once", req.URL, got)
+	synctest.Test(t, func(t *testing.T) {
+		jar := must.Get(cookiejar.New(nil))(t)
+		var asked []string
+		s := serve(redirect("/second"), status(200, "ok", "Set-Cookie: a=b; Secure"), status(503, ""), status(200, ""))
+		c := client(t, s)
+		c.HTTP.Jar = jar
+		c.HTTP.CheckRedirect = func(req *http.Request, via []*http.Request) error {
+			asked = append(asked, via[0].URL.Path+" "+req.URL.Path)
+			return nil
 		}
-	}
-	if c.HTTP.Transport != before.Transport || c.HTTP.Jar != before.Jar || c.HTTP.CheckRedirect == nil || c.HTTP.Timeout != 0 {
-		t.Error("the caller's client was changed")
-	}
+		before := *c.HTTP
+		must.Get(c.Get(t.Context(), get("https://registry.example.com/first")))(t)
+		if len(asked) != 1 || asked[0] != "/first /second" {
+			t.Errorf("CheckRedirect was asked %q", asked)
+		}
+		if u := (&url.URL{Scheme: "https", Host: "registry.example.com"}); len(jar.Cookies(u)) != 1 {
+			t.Error("the jar got no cookie")
+		}
+		must.Get(c.Get(t.Context(), get("https://registry.example.com/third")))(t)
+		for _, req := range s.Requests()[2:] { // an attempt does not add to the headers of the next one
+			if got := req.Header.Values("Cookie"); len(got) != 1 || got[0] != "a=b" {
+				t.Errorf("%s got the cookies %q, want a=b once", req.URL, got)
+			}
+		}
+		if c.HTTP.Transport != before.Transport || c.HTTP.Jar != before.Jar || c.HTTP.CheckRedirect == nil || c.HTTP.Timeout != 0 {
+			t.Error("the caller's client was changed")
+		}
+	})
 }
 
 func TestCallersCheckRedirectRefuses(t *testing.T) {

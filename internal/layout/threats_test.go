@@ -41,8 +41,7 @@ func hasTest(t *testing.T, pkg, function string) bool {
 	t.Helper()
 	files := must.Get(filepath.Glob(filepath.Join(root, filepath.FromSlash(pkg), "*_test.go")))(t)
 	for _, file := range files {
-		code := must.Get(os.ReadFile(file))(t)
-		if strings.Contains(string(code), "\nfunc "+function+"(") {
+		if strings.Contains(string(must.Get(os.ReadFile(file))(t)), "\nfunc "+function+"(") {
 			return true
 		}
 	}
