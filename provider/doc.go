@@ -20,8 +20,9 @@
 //
 // # Errors
 //
-// Functions and sources, but not methods, return an [*Error]: one printable line without credentials and URL queries.
-// Test its kind with errors.Is and variables such as [ErrNotFound]; see package [failure].
+// Sources, and the functions that call them, return an [*Error]: one printable line without
+// credentials and URL queries. Test its kind with errors.Is and variables such as [ErrNotFound]; see
+// package [failure].
 //
 // # For sources
 //

@@ -248,7 +248,7 @@ const (
 	EventBytes       EventKind = "bytes"        // Bytes of Total have arrived; about ten times a second
 	EventResumed     EventKind = "resumed"      // the transfer was resumed after a break
 	EventRestarted   EventKind = "restarted"    // the transfer starts again, because of Err
-	EventVerified    EventKind = "verified"     // [Download] has stored the accepted archive
+	EventVerified    EventKind = "verified"     // the archive is accepted; with [Download], also stored
 	EventHashed      EventKind = "hashed"       // the hashes are accepted; Bytes is 0 without a download
 	EventStoreFailed EventKind = "store failed" // a [HashStore] failed with Err; the job goes on
 )

@@ -61,7 +61,7 @@ type HashStore interface {
 // Hashes returns what a lock file records about p at v: a report for each platform, whose
 // [verify.Report.Recordable] has the zh of the archive and its h1, or two h1 if the archive has
 // entries for directories. If on is empty, as for a mirror of all platforms, all listed platforms
-// are used.
+// are used; network mirrors list none, which is an error.
 //
 // Hashes judges each package by o.Policy, as [Download] does. An archive is not downloaded if
 //
@@ -75,8 +75,8 @@ type HashStore interface {
 // hashes for SameRelease.
 //
 // A failure for one platform does not stop the others. The map has the other reports, and the error
-// joins one [*Error] for each failed platform, in order. If ctx ends, the error is the error of
-// ctx. More than 16 MiB of different SHA256SUMS documents and keys are
+// joins one [*Error] for each failed platform, in order. If ctx ends, the error also wraps
+// that of ctx. More than 16 MiB of different SHA256SUMS documents and keys are
 // [github.com/tofureg/tofureg/failure.ErrTooLarge], without reports.
 func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, on []addrs.Platform, o HashOptions) (map[addrs.Platform]*verify.Report, error) {
 	o.Progress = flight.InTurn(o.Progress)

@@ -251,8 +251,8 @@ func (f *FirstOf) Open(ctx context.Context, pkg *Package) (*Body, error) {
 }
 
 // IsFault reports whether another source or a later attempt may succeed: the connection
-// failed, the answer timed out or broke off, or its status is 408, 429 or 5xx. An error of the
-// caller's context, which has ended or ends before the next attempt, is a fault only if a request
+// failed, the answer timed out or broke off, or its status is 408, 429 or 5xx. Errors of the
+// operating system are faults, too. An error of the caller's context, which has ended or ends before the next attempt, is a fault only if a request
 // has failed before.
 func IsFault(err error) bool {
 	for _, kind := range []error{ErrNotFound, ErrUnauthorized, ErrInsecure, fault.ErrTooLarge, ErrProtocol} {

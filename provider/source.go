@@ -109,7 +109,7 @@ const maxShared = 8 << 20
 
 // ShareEvidence returns a [Source] that fetches each SHA256SUMS document and its signature from src
 // only once, for programs that download several packages of a version. [Hashes] calls it. It caches
-// 8 MiB for up to a day, and calls [CheckAnswers].
+// the first 8 MiB for up to a day, and calls [CheckAnswers]. Make one for each job.
 func ShareEvidence(src Source) Source {
 	return &sharedEvidence{Source: CheckAnswers(src), cached: semaphore.NewWeighted(maxShared)}
 }

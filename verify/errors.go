@@ -2,8 +2,8 @@ package verify
 
 import "errors"
 
-// Errors of [Policy] and [CheckSignature]. A refusal wraps one of them, [checksum.ErrMismatch] or a
-// [*SumsError].
+// Errors of [Policy] and [CheckSignature]. A refusal wraps one of them, [checksum.ErrMismatch],
+// [github.com/tofureg/tofureg/failure.ErrTooLarge] or a [*SumsError].
 var (
 	// No stated hash could be compared. See [Policy.AllowUnchecked].
 	ErrUnchecked = errors.New("no hash to check the package against")

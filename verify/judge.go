@@ -68,7 +68,8 @@ type Archive struct {
 // hashed, and not a file that other users can write.
 //
 // The error is the error of a.H1, a [*checksum.MismatchError], a [*checksum.SizeError], a
-// [*SumsError], or it wraps a variable of this package.
+// [*SumsError], or it wraps a variable of this package or
+// [github.com/tofureg/tofureg/failure.ErrTooLarge].
 func (p Policy) JudgeArchive(ctx context.Context, ev Evidence, a Archive) (*Report, error) {
 	return p.judgeArchive(ctx, ev, a, sync.OnceValues(func() (CheckedSums, error) { return p.CheckSums(ev) }))
 }
@@ -135,7 +136,8 @@ func (p Policy) startSums(ev Evidence) (sums func() (CheckedSums, error), wait f
 }
 
 // Judge decides about a package by its computed hashes, local. size is in bytes, or negative
-// for a directory. For errors, see [Policy.JudgeArchive].
+// for a directory, which has no zh: it can be accepted by Accept, or by a stated h1 if there is no
+// SHA256SUMS document. For errors, see [Policy.JudgeArchive].
 func (p Policy) Judge(ev Evidence, size int64, local []checksum.Hash) (*Report, error) {
 	return p.judge(ev, size, local, func() (CheckedSums, error) { return p.CheckSums(ev) }, false)
 }
@@ -369,8 +371,9 @@ func (c CheckedSums) recordable(ev Evidence, local []checksum.Hash) []checksum.H
 // JudgeStated decides about an archive without reading it, by the hashes that its source
 // states and the policy of c, as for lock files of several platforms.
 //
-// In the report Local is empty. Trust is [Signed] if a signature covers the zh, [Accepted] if a
-// stated hash is in [Policy.Accept], otherwise [Checked].
+// In the report Local is empty. Trust is [Signed] if a signed document lists the archive, with its
+// zh if the source states one, [Accepted] if a stated hash is in [Policy.Accept], otherwise
+// [Checked]. None of these proves a stated h1.
 //
 // If the error wraps [ErrNotStated], the archive itself may be accepted.
 func (c CheckedSums) JudgeStated(ev Evidence) (*Report, error) {

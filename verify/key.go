@@ -28,7 +28,7 @@ const (
 
 // KeyInfo describes an OpenPGP key.
 type KeyInfo struct {
-	ID          string    `json:"id"`                 // last 16 digits of the fingerprint, which can be forged
+	ID          string    `json:"id"`                 // 16 digits of the fingerprint, which can be forged
 	Fingerprint string    `json:"fingerprint"`        // 40 upper-case hex digits, or 64 for version 6
 	UserIDs     []string  `json:"user_ids,omitempty"` // names in the key, sorted, not verified; none for subkeys
 	Algorithm   string    `json:"algorithm"`          // for example "RSA 4096" or "Ed25519"

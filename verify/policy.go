@@ -15,9 +15,12 @@ import (
 // signed the SHA256SUMS document, and that the document lists the archive. Each Allow field
 // disables one of these checks.
 //
-// Every policy refuses bad signatures, unlisted keys, revoked keys, and any mismatch with the
-// stated size, the line in SHA256SUMS and stated hashes of a computed scheme. A key that was revoked as superseded
-// or retired still verifies older signatures (RFC 9580, section 5.2.3.31).
+// Every policy refuses a mismatch with the stated size and with stated hashes of a computed scheme.
+// If SHA256SUMS and its signature are checked, every policy refuses bad signatures, unlisted keys,
+// revoked keys and another line in SHA256SUMS. They are not checked with Accept, unless
+// RequireSignature is set, and the signature is not with AllowUnsigned if the source lists no keys. A
+// key that was revoked as superseded or retired still verifies older signatures (RFC 9580, section
+// 5.2.3.31).
 type Policy struct {
 	// Accept holds the hashes from a lock file. If not nil, the package must have one of them;
 	// SHA256SUMS and signature are then only checked if RequireSignature is set. An empty
@@ -27,7 +30,8 @@ type Policy struct {
 	// SameRelease holds known hashes of the version, for example from a lock file. If not
 	// nil, a SHA256SUMS document that lists none of them is [ErrOtherRelease], signed or not.
 	// A document passes if it lists at least one known archive, even if other lines are
-	// forged. An empty SameRelease that is not nil refuses every package.
+	// forged. Only zh count. Without a document, as at a mirror, SameRelease has no effect. An
+	// empty SameRelease that is not nil refuses every package.
 	SameRelease []checksum.Hash
 
 	// RequireSignature requires a valid signature even if a hash is accepted. It overrides
@@ -74,8 +78,8 @@ type Policy struct {
 	// Fingerprints: for a locked version, and for what pinned keys do not cover.
 	DropStated bool
 
-	Limits checksum.Limits  // of [Policy.Check]
-	Now    func() time.Time // clock for expiry; if nil, [time.Now]
+	Limits checksum.Limits  // of [Policy.Check] and of downloads
+	Now    func() time.Time // clock for expiry, for concurrent calls; if nil, [time.Now]
 }
 
 // NeedsEvidence reports whether p checks Sums and Signature, which must be downloaded then.

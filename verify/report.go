@@ -59,7 +59,8 @@ type Report struct {
 	Stated []checksum.Hash `json:"stated,omitempty"`
 
 	// Believed is when an earlier call, or with [Policy.AllowStamps] another process, computed the h1
-	// in Local. It is zero if this call has read the files.
+	// in Local. It is zero if this call has read the files, and for
+	// hashes of a provider.HashStore.
 	Believed time.Time `json:"believed,omitzero"`
 }
 

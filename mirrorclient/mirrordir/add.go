@@ -25,7 +25,8 @@ type Want struct {
 	Provider addrs.Provider // required
 	Version  addrs.Version  // required
 
-	// Platforms are the platforms to add. If empty, all that the source lists are added.
+	// Platforms are the platforms to add. If empty, all that the source lists are added; a network
+	// mirror lists none, which is an error.
 	Platforms []addrs.Platform
 }
 
@@ -77,7 +78,7 @@ type Options struct {
 	// Parallel is the maximum number of concurrent downloads. If zero or less, 8 is used.
 	Parallel int
 
-	// ZHOnly disables the computation of h1 hashes of unpacked packages.
+	// ZHOnly computes no h1 of archives, unless Policy needs it.
 	ZHOnly bool
 
 	// NoEvidence disables the recording of evidence. Clients of the mirror must trust it then.

@@ -29,7 +29,8 @@ type CheckOptions struct {
 	// processors.
 	Parallel int
 
-	// Policy, if not nil, judges the recorded evidence. If nil, only invalid evidence is refused.
+	// Policy, if not nil, judges the recorded evidence in Check. If nil, only invalid evidence is
+	// refused. Reindex uses its Limits only.
 	Policy *verify.Policy
 
 	// Progress, if not nil, is called for each archive that has been read. The calls of one

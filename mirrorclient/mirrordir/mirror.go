@@ -27,12 +27,15 @@ type Mirror struct {
 
 var _ provider.Source = (*Mirror)(nil)
 
-// Open returns the mirror in a local directory, which may be a symbolic link. If it is missing, the
+// Open returns the mirror in a local directory, which may be a symbolic link. If it does not exist, the
 // error wraps [fs.ErrNotExist].
 //
 // The mirror follows no symbolic links out of the directory, except to an unpacked package. The
 // directory ".tofureg" in it has lock files and unfinished files.
 func Open(dir string) (*Mirror, error) {
+	if dir == "" {
+		return nil, errors.New("open mirror: the directory is missing")
+	}
 	full, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open mirror: %w", err)

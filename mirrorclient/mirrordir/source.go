@@ -32,7 +32,8 @@ func (m *Mirror) ProviderVersions(ctx context.Context, p addrs.Provider) (*provi
 // hashes for all platforms in the document of the version. If the package is only unpacked, Dir is set
 // and there are no hashes.
 //
-// URL is a file URL in a local directory, and otherwise a name in Storage. The error wraps
+// URL is a file URL in a local directory, and otherwise a name in Storage as a relative URL, for
+// example to the URL of a bucket. The error wraps
 // [provider.ErrNotFound] or a [*provider.UnavailableError].
 func (m *Mirror) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	pkg := address{p, v, platform}.pkg()
@@ -223,7 +224,8 @@ func (m *Mirror) RecordedPackage(ctx context.Context, p addrs.Provider, v addrs.
 	return pkg, nil
 }
 
-// ArchiveURL returns the URL of an archive with the canonical name, whether or not it exists.
+// ArchiveURL returns the URL of an archive with the canonical name, as in [Mirror.ProviderPackage],
+// whether or not it exists.
 func (m *Mirror) ArchiveURL(p addrs.Provider, v addrs.Version, platform addrs.Platform) string {
 	return m.fileURL(address{p, v, platform}.archive())
 }

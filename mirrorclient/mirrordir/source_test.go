@@ -124,6 +124,9 @@ func TestNothingThere(t *testing.T) {
 		t.Error("no provider: no error")
 	}
 
+	if _, err := mirrordir.Open(""); err == nil {
+		t.Error("Open of no directory succeeded, which would be the working directory")
+	}
 	if _, err := mirrordir.Open(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no directory: %v", err)
 	}

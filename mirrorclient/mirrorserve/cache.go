@@ -148,8 +148,9 @@ func (c *Cache) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evi
 }
 
 // Open opens the cached archive, or starts or joins its download. If Policy refuses the archive, reading
-// fails before the last byte. After the last byte has been read, Close waits until the archive is
-// added to Mirror.
+// fails before the last byte, and also if nothing is read for five minutes. After the last byte has been
+// read, Close waits until the archive is added to Mirror. If Source does not state the size, Open waits
+// for the whole archive.
 func (c *Cache) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
 	if pkg.Dir != "" {
 		return nil, failed("open", pkg, provider.ErrUnpacked)

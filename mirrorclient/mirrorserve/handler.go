@@ -26,8 +26,9 @@ import (
 // have a package, the status is 404. After another failure of the source it is 502. Both come with a
 // JSON object whose "errors" describe the failure without the URL of the source.
 //
-// If Source is a [mirrordir.Mirror], Handler serves its packages without Policy, since they were
-// verified when they were added. Archives in an object store must have the recorded hashes. If Source is
+// If Source is a [mirrordir.Mirror], Handler serves its packages without Policy: those that
+// [mirrordir.Mirror.Add] has verified, and those that other programs have put there. Archives in an
+// object store must have the recorded hashes, in a local directory the recorded size. If Source is
 // a [Cache], Handler uses the settings of the Cache instead of Policy, Parallel and TempDir. A type that
 // embeds one of these is used like any other source.
 //

@@ -40,8 +40,9 @@ type Options struct {
 // The error wraps [checksum.ErrArchive] for an archive with unsafe or duplicate names, links or
 // devices. Other errors are those of [provider.Download], and ErrLinked.
 //
-// Of several calls for the same package, in any process, one downloads it. The others wait
-// ([provider.EventWaiting]) and judge the installed package by their own policies.
+// Calls for the same package, in any process, take turns ([provider.EventWaiting]). On Unix, a call of
+// the same user that has waited judges the installed package by its own policy, without a download if
+// this accepts it.
 //
 // If pkg.Dir is set, Install links or copies this directory and judges its h1. Then src may be nil
 // if the policy needs no evidence.

@@ -80,7 +80,7 @@ type Installer struct {
 
 	// Progress, if not nil, is called for each step. The calls of one Ensure never overlap, and
 	// Ensure waits for them. The last event of a provider is [provider.EventInstalled] or
-	// [EventFailed].
+	// [EventFailed]. Built-in and overridden providers have none.
 	Progress func(provider.Event)
 }
 
@@ -106,8 +106,8 @@ func (in *Installer) Ensure(ctx context.Context, requirements map[addrs.Provider
 	return in.ensure(ctx, requirements, lock, false)
 }
 
-// Plan returns what Ensure would do, without downloading packages or writing files. The lock of the
-// result lacks hashes that only packages tell.
+// Plan returns what Ensure would do, without downloading packages or changing directories of packages.
+// Do not save the lock of the result: it lacks hashes that only packages tell.
 func (in *Installer) Plan(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint, lock *lockfile.File) (*Result, error) {
 	return in.ensure(ctx, requirements, lock, true)
 }

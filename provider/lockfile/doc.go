@@ -2,11 +2,16 @@
 // a configuration.
 //
 //	lock, err := lockfile.Load(lockfile.Name)
-//	if lock.Covers(p, version) {
+//	locked := lock.Covers(p, version)
+//	if locked {
 //		policy.Accept = lock.Accept(p, version)
 //	}
 //	// … a verified download …
-//	err = lock.Merge(p, version, constraint, report.Recordable())
+//	hashes := report.Local
+//	if !locked {
+//		hashes = report.Recordable()
+//	}
+//	err = lock.Merge(p, version, constraint, hashes)
 //	err = lock.Save(lockfile.Name)
 //
 // A lock file has an [Entry] for each provider: the selected version, its constraint, and

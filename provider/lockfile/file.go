@@ -174,8 +174,8 @@ func (f *File) Warnings() []*ParseError { return slices.Clone(f.warnings) }
 // new version. If [File.Covers] is true, verify with [File.Accept] as Accept of the policy, or as
 // SameRelease for other platforms, and add only the Local of the report.
 //
-// The error wraps [ErrUnreadable] if hashes of v may be unreadable, or [ErrNotLockable]. On an
-// error f is unchanged.
+// The error wraps [ErrUnreadable] if hashes of v may be unreadable, [ErrNotLockable], or neither for an
+// invalid version. On an error f is unchanged.
 func (f *File) Merge(p addrs.Provider, v addrs.Version, c addrs.ProviderConstraint, hashes []checksum.Hash) error {
 	e := Entry{Provider: p, Version: v, Constraints: c, Hashes: hashes}
 	switch old, ok := f.entries[p]; {

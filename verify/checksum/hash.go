@@ -123,7 +123,7 @@ func HasScheme(list []Hash, scheme string) bool {
 	return slices.ContainsFunc(list, func(h Hash) bool { return h.Scheme() == scheme })
 }
 
-// Overlap reports whether a and b share a hash of a known scheme.
+// Overlap reports whether a and b share a zh or an h1.
 func Overlap(a, b []Hash) bool {
 	return slices.ContainsFunc(a, func(h Hash) bool { return h.Known() && slices.Contains(b, h) })
 }
