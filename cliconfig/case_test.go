@@ -236,8 +236,7 @@ func TestCases(t *testing.T) {
 	for _, path := range paths {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
 			t.Parallel()
-			data := must.Get(os.ReadFile(path))(t)
-			text := strings.ReplaceAll(string(data), "\r\n", "\n")
+			text := strings.ReplaceAll(string(must.Get(os.ReadFile(path))(t)), "\r\n", "\n")
 			c := parseCase(t, text)
 			got := c.report(t)
 			if *update {

@@ -118,8 +118,7 @@ func TestServiceURL(t *testing.T) {
 		"https://api te st/": "", "https://[::1/": "", "https://ap%69.test/": "", "/%zz": "", "https://\ufffd.test/": "",
 	} {
 		document := must.Get(json.Marshal(map[string]string{"modules.v1": value, "providers.v1": "/p/"}))(t)
-		base := must.Get(url.Parse(final))(t)
-		s, err := disco.ParseServices(example, base, document)
+		s, err := disco.ParseServices(example, must.Get(url.Parse(final))(t), document)
 		if err != nil {
 			t.Errorf("%q spoils the document: %v", value, err)
 			continue

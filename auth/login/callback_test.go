@@ -301,8 +301,8 @@ func (*panicky) Save(context.Context, svchost.Hostname, auth.Token) error { pani
 // panics.
 func TestStorePanics(t *testing.T) {
 	t.Parallel()
-	reg := registry(regtest.Login{})
-	c, browsed := client(reg), make(chan error, 1)
+	reg, c := server(regtest.Login{})
+	browsed := make(chan error, 1)
 	var address string
 	c.Store = &panicky{}
 	c.Open = func(page string) error {

@@ -115,9 +115,9 @@ func TestFresh(t *testing.T) {
 // TestAlias logs in to an alias, and gets the token of the host that it stands for.
 func TestAlias(t *testing.T) {
 	t.Parallel()
-	reg, kept := registry(regtest.Login{}), &store{}
 	alias := svchost.MustParse("alias.example.net")
-	c := client(reg)
+	_, c := server(regtest.Login{})
+	kept := &store{}
 	c.Store = kept
 	c.Hosts = &disco.Hosts{Aliases: map[svchost.Hostname]svchost.Hostname{alias: host}}
 	r, err := c.Login(t.Context(), alias)

@@ -217,8 +217,7 @@ func TestSnippetCacheServer(t *testing.T) {
 	t.Parallel()
 	reg, registry := snippetRegistry()
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha"})
-	handler := must.Get(cacheServer(registry, t.TempDir()))(t)
-	server := httptest.NewTLSServer(handler)
+	server := httptest.NewTLSServer(must.Get(cacheServer(registry, t.TempDir()))(t))
 	defer server.Close()
 	mirror := &mirrorclient.Client{BaseURL: server.URL + "/providers/", Transport: &transport.Client{HTTP: server.Client()}}
 	for range 2 {
