@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -92,14 +93,10 @@ func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
 		header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, len(p.body)-1, len(p.body)))
 		resp.Body = io.NopCloser(strings.NewReader(p.body[from:]))
 	case p.cut > 0:
-		resp.Body = io.NopCloser(io.MultiReader(strings.NewReader(p.body[:p.cut]), brokenReader{}))
+		resp.Body = io.NopCloser(io.MultiReader(strings.NewReader(p.body[:p.cut]), iotest.ErrReader(errors.New("connection lost"))))
 	}
 	return resp, nil
 }
-
-type brokenReader struct{}
-
-func (brokenReader) Read([]byte) (int, error) { return 0, errors.New("connection lost") }
 
 // asked returns the requested URLs.
 func (s *site) asked() []string {

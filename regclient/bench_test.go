@@ -16,10 +16,12 @@ import (
 func manyVersions(versions, platforms int) []byte {
 	var all, list []string
 	for i := range platforms {
-		all = append(all, fmt.Sprintf(`{"os":%q,"arch":%q}`, []string{"darwin", "freebsd", "linux", "windows"}[i%4], []string{"386", "amd64", "arm", "arm64"}[i/4%4]))
+		os, arch := []string{"darwin", "freebsd", "linux", "windows"}[i%4], []string{"386", "amd64", "arm", "arm64"}[i/4%4]
+		all = append(all, fmt.Sprintf(`{"os":%q,"arch":%q}`, os, arch))
 	}
 	for i := range versions {
-		list = append(list, fmt.Sprintf(`{"version":"%d.%d.%d","protocols":["5.0","6.0"],"platforms":[%s]}`, i/200, i/10%20, i%10, strings.Join(all, ",")))
+		version := fmt.Sprintf("%d.%d.%d", i/200, i/10%20, i%10)
+		list = append(list, fmt.Sprintf(`{"version":%q,"protocols":["5.0","6.0"],"platforms":[%s]}`, version, strings.Join(all, ",")))
 	}
 	return []byte(`{"versions":[` + strings.Join(list, ",") + `]}`)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 
 	"github.com/tofureg/tofureg/auth"
@@ -421,7 +422,7 @@ func TestModuleCredentialsResumeElsewhere(t *testing.T) {
 			http.Header{"Etag": {`"a"`}, "Content-Range": {fmt.Sprintf("bytes %d-%d/%d", half, size-1, size)}}
 	}
 	broken := func() (int, io.Reader, http.Header) {
-		return 200, io.MultiReader(strings.NewReader(strings.Repeat("x", half)), &cutReader{}), http.Header{"Etag": {`"a"`}}
+		return 200, io.MultiReader(strings.NewReader(strings.Repeat("x", half)), iotest.ErrReader(io.ErrUnexpectedEOF)), http.Header{"Etag": {`"a"`}}
 	}
 	redirect := func(to string) reply {
 		return func() (int, io.Reader, http.Header) {
@@ -449,8 +450,3 @@ func TestModuleCredentialsResumeElsewhere(t *testing.T) {
 		})
 	}
 }
-
-// cutReader is a connection that breaks.
-type cutReader struct{}
-
-func (*cutReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }

@@ -57,7 +57,8 @@ func TestModuleRefused(t *testing.T) {
 	push("twice", typeModule, good, good)
 	push("text", typeModule, f.blob("m", []byte("no archive")))
 	push("out", typeModule, f.blob("m", zipOf(map[string]string{"../x": ""})))
-	link := archivetest.Zip(t, archivetest.Entry{Name: "link", Content: "/etc/passwd", Mode: fs.ModeSymlink | 0o777}, archivetest.Entry{Name: "main.tf"})
+	link := archivetest.Zip(t, archivetest.Entry{Name: "link", Content: "/etc/passwd", Mode: fs.ModeSymlink | 0o777},
+		archivetest.Entry{Name: "main.tf"})
 	push("link", typeModule, f.blob("m", link))
 	gone := good
 	gone.Digest = digest.FromString("gone")

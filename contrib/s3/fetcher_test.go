@@ -103,7 +103,8 @@ func TestFetch(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	archive := zipOf(t, map[string]string{"main.tf": "# main"})
-	link := archivetest.Zip(t, archivetest.Entry{Name: "link", Content: "main.tf", Mode: fs.ModeSymlink | 0o777}, archivetest.Entry{Name: "main.tf"})
+	link := archivetest.Zip(t, archivetest.Entry{Name: "link", Content: "main.tf", Mode: fs.ModeSymlink | 0o777},
+		archivetest.Entry{Name: "main.tf"})
 	host, f := store(t, map[string]string{"a.zip": archive, "evil/../../x": "x", "evil/a": "x", "large/a": "12345", "large/b": "12345", "dirs/": "", "dirs/a/": "", "dirs/b": "", "link.zip": string(link)})
 	base := "s3::https://" + host + "/modules/"
 	for _, c := range []struct {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -82,7 +83,7 @@ func TestTransportHidesSecrets(t *testing.T) {
 		case q.URL.Path == "/refused":
 			return nil, refused
 		case q.URL.Path == "/broken":
-			return &http.Response{StatusCode: 200, Body: io.NopCloser(reader{refused}), Header: http.Header{}, Request: q}, nil
+			return &http.Response{StatusCode: 200, Body: io.NopCloser(iotest.ErrReader(refused)), Header: http.Header{}, Request: q}, nil
 		}
 		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("x")), Header: http.Header{}, Request: q}, nil
 	}))
@@ -126,12 +127,8 @@ func (f failing) Open(_ context.Context, pkg *provider.Package) (*provider.Body,
 	if pkg == nil {
 		return nil, f.Err
 	}
-	return &provider.Body{ReadCloser: io.NopCloser(io.MultiReader(bytes.NewReader([]byte("half")), reader{f.Err}))}, nil
+	return &provider.Body{ReadCloser: io.NopCloser(io.MultiReader(bytes.NewReader([]byte("half")), iotest.ErrReader(f.Err)))}, nil
 }
-
-type reader struct{ err error }
-
-func (r reader) Read([]byte) (int, error) { return 0, r.err }
 
 func TestFailures(t *testing.T) {
 	t.Parallel()

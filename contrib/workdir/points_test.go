@@ -178,9 +178,7 @@ func TestProvidersEverywhere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	const required = "terraform {\n  required_providers {\n    alpha = { source = \"HOST/acme/alpha\" }\n    beta = { source = \"HOST/acme/beta\" }\n  }\n}\n"
-	two := func(text string) map[string]string {
-		return map[string]string{"main.tf": text}
-	}
+	two := func(text string) map[string]string { return map[string]string{"main.tf": text} }
 	for name, c := range map[string]tree{
 		"aliases":           {files: two("terraform {\n  required_providers {\n    alpha = {\n      source = \"HOST/acme/alpha\"\n      configuration_aliases = [alpha.a]\n    }\n  }\n}\n")},
 		"check":             {files: two(required + "check \"c\" {\n  data \"alpha_x\" \"y\" {}\n  assert {\n    condition = data.alpha_x.y.id != null\n    error_message = \"x\"\n  }\n}\n")},
@@ -438,9 +436,7 @@ func TestFailedProvider(t *testing.T) {
 	if err == nil {
 		_, err = d.InstallProviders(t.Context(), result.Required())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	requires("    beta = {\n      source = \"HOST/acme/beta\"\n    }\n    gone = {\n      source = \"HOST/acme/gone\"\n    }\n")
 	result, err = d.Prepare(t.Context())
 	if !errors.Is(err, provider.ErrNotFound) || !result.Locked || len(result.Providers.Selections) != 3 {

@@ -155,7 +155,9 @@ var errFull = errors.New("no space left")
 // TestCacheCannotKeep checks that an archive that cannot be added is served and logged.
 func TestCacheCannotKeep(t *testing.T) {
 	t.Parallel()
-	for name, suffix := range map[string]string{"nothing can be written": "", "no archives": ".zip", "no records": ".record.json", "no index": "index.json"} {
+	for name, suffix := range map[string]string{
+		"nothing can be written": "", "no archives": ".zip", "no records": ".record.json", "no index": "index.json",
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {

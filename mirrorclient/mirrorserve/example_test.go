@@ -47,12 +47,14 @@ func ExampleHandler() {
 	ctx, dir := context.Background(), exampleDir()
 	defer os.RemoveAll(dir)
 	client := &mirrorclient.Client{BaseURL: server.URL + "/providers/", Transport: &transport.Client{HTTP: server.Client()}}
-	alpha, need := addrs.MustParseProvider("registry.example.com/acme/alpha"), provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")}}
+	alpha := addrs.MustParseProvider("registry.example.com/acme/alpha")
+	need := provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")}}
 	pkg, err := provider.Find(ctx, client, alpha, addrs.ProviderConstraint{}, need)
 	if err != nil {
 		log.Fatal(err)
 	}
-	report, err := provider.Download(ctx, client, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.Options{Policy: verify.Policy{AllowUnsigned: true}})
+	options := provider.Options{Policy: verify.Policy{AllowUnsigned: true}}
+	report, err := provider.Download(ctx, client, pkg, filepath.Join(dir, pkg.ArchiveName()), options)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -51,14 +52,10 @@ func (c *content) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs
 func (c *content) Open(context.Context, *provider.Package) (*provider.Body, error) {
 	var r io.Reader = strings.NewReader(c.data)
 	if c.broken != nil {
-		r = io.MultiReader(r, failing{c.broken})
+		r = io.MultiReader(r, iotest.ErrReader(c.broken))
 	}
 	return &provider.Body{ReadCloser: io.NopCloser(r), Size: int64(len(c.data))}, nil
 }
-
-type failing struct{ error }
-
-func (f failing) Read([]byte) (int, error) { return 0, f.error }
 
 func hashOf(t *testing.T, data string) checksum.Hash {
 	t.Helper()
