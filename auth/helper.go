@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -89,7 +90,7 @@ type HelperError struct {
 	// Stderr is the error output: one line of printable characters, at most 512 bytes,
 	// without words that look like secrets.
 	Stderr string
-	// Err is the cause, for example [context.DeadlineExceeded] after Timeout,
+	// Err is the cause, for example [os.ErrDeadlineExceeded] after Timeout,
 	// [github.com/tofureg/tofureg/failure.ErrTooLarge], [ErrInvalidToken] or an [*os/exec.ExitError]. It is never nil.
 	Err error
 }
@@ -122,7 +123,7 @@ func (h Helper) call(ctx context.Context, verb string, host svchost.Hostname, to
 	defer cancel(nil)
 	if timeout := cmp.Or(h.Timeout, helperTimeout); timeout > 0 {
 		var stop context.CancelFunc
-		inner, stop = context.WithTimeoutCause(inner, timeout, fmt.Errorf("no answer within %v: %w", timeout, context.DeadlineExceeded))
+		inner, stop = context.WithTimeoutCause(inner, timeout, fmt.Errorf("no answer within %v: %w", timeout, os.ErrDeadlineExceeded))
 		defer stop()
 	}
 	answer := &limitedBuffer{name: "output", exceeded: cancel}

@@ -42,14 +42,14 @@ type Config struct {
 	Tokens func(user auth.Source) auth.Source
 
 	// Stamps lets Policy accept what earlier processes have computed, and Installer keep it in
-	// $XDG_CACHE_HOME/tofureg/stamps or ~/.cache/tofureg/stamps; see [install.Dir].
+	// $XDG_CACHE_HOME/tofureg/stamps or ~/.cache/tofureg/stamps, on Linux; see [install.Dir].
 	Stamps bool
 
 	// Logger, if not nil, logs requests and retries.
 	Logger *slog.Logger
 
 	// OCI returns the source for an [OCIMirror] method at its first use. If OCI is
-	// nil or fails, requests for providers of the method fail, and no other method is
+	// nil or fails, all requests for providers of the method fail, and no other method is
 	// tried.
 	OCI func(m *Method) (provider.Source, error)
 

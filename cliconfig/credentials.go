@@ -168,7 +168,7 @@ var ErrNotWritable = errors.New("the token is in a configuration file that progr
 //   - no store, with [ErrNotWritable], if another file has the token;
 //   - otherwise the credentials helper, or credentials.tfrc.json if there is no helper.
 //
-// The store accepts only this host. [Config.Credentials] uses a change at once, but a
+// Save and Forget accept only this host. [Config.Credentials] uses a change at once, but a
 // TF_TOKEN_ variable has precedence. The CLI does not read credentials.tfrc.json if
 // TF_CLI_CONFIG_FILE is set.
 func (c *Config) Store(host svchost.Hostname) (auth.Store, error) {

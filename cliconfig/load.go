@@ -102,14 +102,15 @@ type loader struct {
 
 func newLoader(sys System) *loader {
 	sys = sys.complete()
-	return &loader{sys: sys, set: newSettings(sys), problems: &problems{}}
+	l := &loader{sys: sys, set: newSettings(sys), problems: &problems{}}
+	l.set.store = sys.join(sys.configDir(), "credentials.tfrc.json")
+	return l
 }
 
 // files reads the main file and, unless a variable names it, the files of the configuration
 // directory, sorted by name.
 func (l *loader) files() {
 	dir := l.sys.configDir()
-	l.set.store = l.sys.join(dir, "credentials.tfrc.json")
 	main, variable := l.sys.override()
 	if variable == "" {
 		main = l.sys.mainFile()

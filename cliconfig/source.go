@@ -174,8 +174,9 @@ func (e *exceptLocal) check(ctx context.Context, p addrs.Provider) error {
 	return nil
 }
 
-// Policy returns the policy of the CLI for a provider. It is weaker than the zero
-// [verify.Policy]:
+// Policy returns the policy of the CLI for packages of [Config.ProviderSource], which also demands the
+// signatures of registries. For packages of [Config.Registry], use the zero [verify.Policy]. Policy is
+// weaker:
 //
 //   - A package from [addrs.DefaultHost] needs no signature if the registry lists no keys,
 //     unless OPENTOFU_ENFORCE_GPG_VALIDATION is "true" or [System.Terraform] is set.

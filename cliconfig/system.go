@@ -43,6 +43,7 @@ type System struct {
 
 	// Open opens a file, or a directory as an [fs.ReadDirFile]. The error for a missing
 	// file wraps [fs.ErrNotExist]. If nil, the files of this machine are used.
+	// Mirrors, the plugin cache, helpers and the credentials file are always on this machine.
 	Open func(name string) (fs.File, error)
 }
 

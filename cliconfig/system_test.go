@@ -116,6 +116,10 @@ func TestZero(t *testing.T) {
 	if _, err := loaded.Store(hostA); err == nil {
 		t.Error("Store succeeds without a home directory")
 	}
+	parsed := must.Get(cliconfig.Parse(cliconfig.System{GOOS: "linux", Home: t.TempDir(), Open: fakeFiles(nil)}, "x", nil))(t)
+	if _, err := parsed.Store(hostA); err != nil {
+		t.Errorf("Store of a Config from Parse: %v, want the credentials file in the home directory", err)
+	}
 }
 
 // TestUnopenedMainFile: as in the CLI, a main file that cannot be opened is ignored with a warning.

@@ -14,7 +14,7 @@
 //	}
 //	base, err := services.URL(disco.ProvidersV1)
 //
-// The document must come over https, after at most five redirects, as application/json. Its
+// The request is https, with at most five redirects, and the document application/json. Its
 // limits are 1 MiB and 1000 services. An invalid value is an error of its service only.
 //
 // The token of the host is sent with the request, but not with a redirect to another host,

@@ -18,7 +18,7 @@ import (
 var (
 	// ErrUnauthorized means that the host requires or has refused a token (status 401, 403).
 	ErrUnauthorized = fault.ErrUnauthorized
-	// ErrInsecure means that a URL is http and AllowHTTP of the transport is not set.
+	// ErrInsecure means that a URL is not https. AllowHTTP of the transport permits http for some.
 	ErrInsecure = fault.ErrInsecure
 	// ErrNoService means that the host does not offer any version of the service.
 	ErrNoService = errors.New("service not offered")

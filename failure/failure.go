@@ -1,7 +1,7 @@
 // Package failure contains the errors that all clients of this module return.
 //
 //	if e, ok := errors.AsType[*failure.RequestError](err); ok && e.Status == http.StatusTooManyRequests {
-//		time.Sleep(e.RetryAfter)
+//		time.Sleep(min(e.RetryAfter, time.Minute))
 //	}
 //
 // Kinds of errors are variables of the packages that return them. A kind that several packages
@@ -24,7 +24,7 @@ import (
 )
 
 // ErrTooLarge means that a document, an archive, a file, a count or a name exceeds its limit. All
-// packages of this module return it.
+// clients return it.
 var ErrTooLarge = fault.ErrTooLarge
 
 // An Error is a failed operation. It wraps a [*RequestError] if a request failed, and an exported
@@ -53,8 +53,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // queries and no control characters.
 type RequestError struct {
 	URL        string        // last URL after redirects, redacted
-	Status     int           // of the last attempt; 0 without an answer, 200 if the answer was invalid
-	RetryAfter time.Duration // time to wait that the last answer states; 0 if none
+	Status     int           // of the last answer, also of an invalid one; 0 without an answer
+	RetryAfter time.Duration // time to wait that the last answer states, of any length; 0 if none
 	HadToken   bool          // whether the first URL was requested with a token
 	Attempts   int           // failed attempts in a row; 0 if no request was made
 	Message    string        // message of the server about Status, one line; may be empty

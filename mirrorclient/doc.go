@@ -35,6 +35,6 @@
 // A document must have the media type application/json, at most 16 MiB (of a version: 1 MiB),
 // 100,000 versions, 1,000 platforms and 100 hashes for each platform.
 //
-// Each error is a [*github.com/tofureg/tofureg/provider.Error]. It wraps a variable of package
-// provider, such as ErrNotFound, unless a document is invalid.
+// Each error is a [*github.com/tofureg/tofureg/provider.Error]. It can wrap a variable of
+// package provider, such as ErrNotFound. Other failures, such as status 500, wrap none.
 package mirrorclient

@@ -27,7 +27,8 @@
 //
 // A package is refused if it contains links (but see [Options.KeepLinks]) or devices, is a bare git repository, or has a
 // name that leads out of the directory, is invalid on some operating system, or equals another
-// name on some file system. Directories named .git and .hg are omitted. Files get the mode
+// name on some file system; names that differ in case only are refused where the file system does not
+// tell them apart. Directories named .git and .hg are omitted. Files get the mode
 // 0755 or 0644, less the umask. [Options.Limits] limits sizes and counts.
 //
 // # For sources

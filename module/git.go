@@ -30,7 +30,9 @@ import (
 // Git runs the git program for locations of KindGit. The zero Git runs "git".
 //
 // Git fetches the files of one commit over https or SSH, without history, submodules and tags, and
-// runs no hooks. The h1 is the same on all systems.
+// runs no hooks. If the server does not give the commit alone, as for an abbreviated one, git fetches
+// the history too, which counts towards Limits.Package. The h1 is the same on all systems, unless the
+// user's filters change files, as those of Git LFS do.
 //
 // Git uses the user's configuration, including credential helpers, replaced URLs and filters. It
 // never prompts for a password, but runs GIT_ASKPASS. Credentials in the location can appear in the

@@ -32,9 +32,9 @@
 //
 // # Errors
 //
-// Methods return a [*provider.Error], which is the same type as [module.Error]. It wraps a
-// variable of these packages, such as [provider.ErrNotFound], or [disco.ErrNoService] if the
-// host has no such registry. If a version or a platform is missing, it wraps a
+// Methods return a [*provider.Error], which is the same type as [module.Error]. It can wrap
+// a variable of these packages, such as [provider.ErrNotFound], or [disco.ErrNoService] if the host has
+// no such registry. Other failures, such as status 500, wrap none; see [provider.IsFault]. If a version or a platform is missing, it wraps a
 // [*provider.UnavailableError] or a [*module.UnavailableError].
 //
 // [provider registry protocol]: https://opentofu.org/docs/internals/provider-registry-protocol/

@@ -262,6 +262,14 @@ func TestOpenUnpacked(t *testing.T) {
 		t.Errorf("%v, want ErrUnpacked", err)
 	}
 	pkg.Dir = ""
+	for op, call := range map[string]func() error{
+		"Open":     func() error { _, err := client(registry()).Open(t.Context(), nil); return err },
+		"Evidence": func() error { _, err := client(registry()).Evidence(t.Context(), nil); return err },
+	} {
+		if err := call(); err == nil || !strings.Contains(err.Error(), "the package is missing") {
+			t.Errorf("%s of a nil package: %v, want an error", op, err)
+		}
+	}
 	if _, err := client(registry()).Open(t.Context(), pkg); errors.Is(err, provider.ErrUnpacked) || !strings.Contains(err.Error(), "no URL") {
 		t.Errorf("%v, want an error about the URL", err)
 	}

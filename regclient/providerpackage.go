@@ -32,7 +32,7 @@ type packageKey struct {
 // ProviderPackage returns the package of p at v for a platform; see "Find a Provider Package" in
 // the protocol. If the registry refuses, one request for the versions finds out whether the
 // provider, the version or the platform is missing. If the registry lists the version in
-// another form, such as "v1.2", it is then asked for in this form.
+// another form, such as "1.2", it is then asked for in this form.
 //
 // ProviderPackage does not check the plugin protocols; [provider.Package.Fits] does.
 func (c *Client) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
@@ -263,6 +263,9 @@ func setHashes(pkg *provider.Package, doc *wirePackage) error {
 // Evidence fetches the SHA256SUMS document of pkg and its signature, concurrently. If pkg has
 // no URL for one of them, it is nil in the result.
 func (c *Client) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
+	if pkg == nil {
+		return verify.Evidence{}, source.Failed("fetch the evidence of", "", errors.New("the package is missing"))
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	// The first failure cancels the other request. Its error is the cause.
@@ -309,6 +312,8 @@ func (c *Client) document(ctx context.Context, pkg *provider.Package, ref string
 func (c *Client) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
 	const op = "fetch"
 	switch {
+	case pkg == nil:
+		return nil, source.Failed(op, "", errors.New("the package is missing"))
 	case pkg.Dir != "":
 		return nil, source.Failed(op, pkg.String(), provider.ErrUnpacked)
 	case pkg.URL == "":

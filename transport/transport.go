@@ -26,7 +26,7 @@ import (
 
 // A Client is a set of HTTP settings. The zero Client is usable and sends no credentials; a nil
 // *Client means the zero Client. Several clients may share a Client, and it is safe for
-// concurrent use as long as its fields do not change.
+// concurrent use as long as its fields do not change. Its functions may be called concurrently.
 type Client struct {
 	// HTTP makes the requests. Its Transport and Jar are used. Its Timeout applies to
 	// documents, not to archives. Its CheckRedirect is called after the checks of this module.
@@ -44,8 +44,8 @@ type Client struct {
 	// PackageCredentials reports whether the token for host, the host of the provider, module
 	// or mirror, may be sent to pkg, the URL of an archive, SHA256SUMS document or signature.
 	// If nil, the token is not sent there, as in the OpenTofu CLI: such URLs are often presigned.
-	// It is not called for module packages that a registry serves itself, see OpenModule of
-	// [github.com/tofureg/tofureg/regclient.Client].
+	// For module packages it is called only as OpenModule of
+	// [github.com/tofureg/tofureg/regclient.Client] says.
 	PackageCredentials func(host svchost.Hostname, pkg *url.URL) bool
 
 	// UserAgent is the User-Agent header. If empty, "tofureg/" and the version are sent.
@@ -59,8 +59,8 @@ type Client struct {
 	// negative, the time is not limited.
 	Idle time.Duration
 
-	// Retries is the maximum number of retries of a request. If zero, 2 is used. If negative,
-	// requests are not repeated.
+	// Retries is the maximum number of retries of a request, and of an archive without a new byte
+	// between them. If zero, 2 is used. If negative, requests are not repeated.
 	Retries int
 
 	// ArchiveRetries, if not zero, replaces Retries for archives.

@@ -51,9 +51,9 @@ func FromURL(s string) (Hostname, error) {
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return Hostname{}, invalid(s, "want a URL that starts with https:// or http:// and a hostname")
 	}
-	host := u.Host
+	host := strings.TrimSuffix(u.Host, ":")
 	if u.Scheme == "http" && u.Port() == "" {
-		host = strings.TrimSuffix(host, ":") + ":80"
+		host += ":80"
 	}
 	return FromWire(host)
 }

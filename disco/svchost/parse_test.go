@@ -202,7 +202,7 @@ func TestFromURL(t *testing.T) {
 		"//registry.example.com/v1":               "",
 		"ftp://registry.example.com":              "",
 		"https://registry.example.com:0/":         "",
-		"https://registry.example.com:/":          "",
+		"https://registry.example.com:/":          "registry.example.com",
 		"https://[::1]/":                          "",
 		"http://[::1]/":                           "",
 		"https://a..b/":                           "",

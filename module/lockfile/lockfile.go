@@ -4,13 +4,11 @@
 //	lock, err := lockfile.Load(lockfile.Name)
 //	key, err := lockfile.KeyOf("terraform-aws-modules/vpc/aws", "~> 5.0")
 //	locked, ok := lock.Get(key) // select locked.Version
-//	// … a download …
-//	found := lockfile.Entry{Key: key, Version: report.Version, Commit: report.Commit, Hash: report.H1}
-//	if ok {
-//		err = locked.Check(found)
+//	// … a download, with locked.Hash in module.Options.H1 …
+//	if !ok {
+//		err = lock.Set(lockfile.Entry{Key: key, Version: report.Version, Commit: report.Commit, Hash: report.H1})
+//		err = lock.Save(lockfile.Name)
 //	}
-//	err = lock.Set(found)
-//	err = lock.Save(lockfile.Name)
 //
 // A lock file has an Entry for each remote source as modules name it: the version, for git the commit,
 // and the hash of the package as it arrived. Modules of other authors name their own versions; an
@@ -21,7 +19,7 @@
 // The first line is {"module_lock":1}. Each further line is an entry as a JSON object, with these
 // strings in this order, without those that are empty:
 //
-//	source      the source as written, without user information and secret parameters
+//	source      the source as written, without user information and unknown parameters
 //	constraint  the version constraint as written
 //	evaluated   if source or constraint is an expression: sha256: and a digest of both values in hex
 //	version     the selected version of a registry
@@ -68,7 +66,7 @@ const firstLine = `{"module_lock":1}`
 const maxSize = 16 << 20
 
 // ErrLocal means that a source is a path. Only remote sources are locked.
-var ErrLocal = errors.New("the source is local")
+var ErrLocal = module.ErrLocal
 
 // A ParseError describes the first line of a lock file that is invalid.
 type ParseError struct {
@@ -102,7 +100,8 @@ type Key struct {
 }
 
 // KeyOf returns the key of a source and a version constraint that are string literals. User
-// information and parameters that can be secret are removed, by [module.Location.String]. The error
+// information and unknown parameters, which can be secret, are removed by [module.Location.String]:
+// sources that differ only in these have the same key. The error
 // is [ErrLocal], or that of [module.ParseAddress].
 func KeyOf(source, constraint string) (Key, error) {
 	address, err := module.ParseAddress(source)

@@ -207,7 +207,8 @@ func (r *Registry) ServeTLS() (*Server, error) {
 	return s, nil
 }
 
-// Client returns a client that trusts the server. It reaches the registry under any name.
+// Client returns a client that trusts the server. It reaches the registry under
+// each name in the certificate.
 func (s *Server) Client() *http.Client { return &http.Client{Transport: s.client} }
 
 // Close stops the server and closes all connections. It may be called again.

@@ -20,6 +20,7 @@
 // nothing is cached if other users can access them: they lie in a subdirectory with mode 0700.
 //
 // Several processes may share a directory. Of concurrent requests for a document, one goes to the
-// server, and the others wait for its answer for up to 5 seconds. If the directory cannot be used,
+// server, and the others wait for its answer for up to 5 seconds. If the answer is not cached, they ask in
+// turn. If the directory cannot be used,
 // requests go to the server: see [Transport.Stats].
 package doccache

@@ -7,7 +7,8 @@
 //	web := &transport.Client{HTTP: &http.Client{Transport: limits}}
 //	registry := &regclient.Client{Transport: web}
 //
-// It is meant for servers that run many clients. A single client limits its own requests.
+// It is meant for servers that run many clients. Functions for many
+// packages limit their own requests; clients do not.
 //
 // Every request counts: redirects, retries and resumed downloads. Requests that
 // [github.com/tofureg/tofureg/transport/doccache.Transport] answers do not count if this
