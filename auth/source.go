@@ -22,8 +22,8 @@ type Source interface {
 
 // An Invalidator is a [Source] that caches tokens, or contains such sources.
 type Invalidator interface {
-	// Invalidate removes host from the cache. Clients call it if a server refuses the token
-	// (status 401). The token itself is not deleted.
+	// Invalidate removes host from the cache. Clients call it, also concurrently, after status 401.
+	// The token itself is not deleted, and the request is not repeated.
 	Invalidate(host svchost.Hostname)
 }
 

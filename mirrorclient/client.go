@@ -21,11 +21,11 @@ import (
 // Client is a client of one network mirror. Only BaseURL is required. Set the fields before the
 // first call. After it a Client is safe for concurrent use and must not be copied.
 //
-// Concurrent calls share identical requests. Results are not cached.
+// Concurrent calls share identical requests for documents. Results are not cached.
 type Client struct {
 	// BaseURL is the base URL of the mirror, such as "https://mirror.example.com/providers/".
 	// It must use https, or http if Transport has AllowHTTP. It may have a port, but no user name,
-	// query or fragment. A missing slash at the end is added. If BaseURL is invalid, each call fails.
+	// query or fragment. A missing slash at the end is added. If BaseURL is invalid, each request fails.
 	BaseURL string
 
 	// Transport has the settings of requests and the tokens. The client uses the token for the

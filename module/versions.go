@@ -10,7 +10,7 @@ import (
 
 // Release is one listed version of a module.
 type Release struct {
-	Version addrs.Version `json:"version"` // canonical, once in a list
+	Version addrs.Version `json:"version"` // canonical; a list has each once
 
 	// Listed is the text that the source lists for Version, if it is not the canonical form,
 	// for example "v1.2".

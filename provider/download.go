@@ -155,12 +155,9 @@ func fetch(ctx context.Context, src Opener, pkg *Package, f FileWriter, o Receiv
 	if err := check(pkg.Size); err != nil {
 		return 0, zh, err
 	}
-	body, err := src.Open(ctx, pkg)
+	body, err := checkedOpener{src}.Open(ctx, pkg)
 	if err != nil {
 		return 0, zh, err
-	}
-	if body == nil || body.ReadCloser == nil {
-		return 0, zh, errors.New("the source returned neither an archive nor an error")
 	}
 	defer body.Close()
 	total := max(body.Size, 0)

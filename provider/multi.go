@@ -222,7 +222,7 @@ func (m *Multi) Open(ctx context.Context, pkg *Package) (*Body, error) {
 	if err != nil {
 		return nil, err
 	}
-	return source.Open(ctx, inner)
+	return checkedOpener{source}.Open(ctx, inner)
 }
 
 // ProviderVersions returns the list of the first source that answers. The error wraps a

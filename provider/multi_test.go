@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -652,6 +653,34 @@ func TestAnswerIsAnother(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// bodiless is a Source whose Open returns neither an archive nor an error.
+type bodiless struct{ provider.Source }
+
+func (bodiless) Open(context.Context, *provider.Package) (*provider.Body, error) { return nil, nil }
+
+// TestNoBody: a source that returns no archive is an error of all that call it.
+func TestNoBody(t *testing.T) {
+	t.Parallel()
+	_, _, client := serveDemo(demoRelease())
+	src := bodiless{client}
+	multi := &provider.Multi{Sources: []provider.NamedSource{{Name: "a", Source: src}}}
+	pkg := must.Get(client.ProviderPackage(t.Context(), demo, v123, five[0]))(t)
+	via := must.Get(multi.ProviderPackage(t.Context(), demo, v123, five[0]))(t)
+	for name, open := range map[string]func() (*provider.Body, error){
+		"CheckAnswers":  func() (*provider.Body, error) { return provider.CheckAnswers(src).Open(t.Context(), pkg) },
+		"ShareEvidence": func() (*provider.Body, error) { return provider.ShareEvidence(src).Open(t.Context(), pkg) },
+		"Multi":         func() (*provider.Body, error) { return multi.Open(t.Context(), via) },
+		"Download": func() (*provider.Body, error) {
+			_, err := provider.Download(t.Context(), src, pkg, filepath.Join(t.TempDir(), "a.zip"), provider.Options{})
+			return nil, err
+		},
+	} {
+		if body, err := open(); body != nil || !typed(err) || !strings.Contains(err.Error(), "neither an archive nor an error") {
+			t.Errorf("%s: %v, %v, want an error", name, body, err)
+		}
 	}
 }
 

@@ -57,13 +57,14 @@ type Body struct {
 	Resumes func() int
 }
 
-// CheckAnswers returns a [Source] that returns an error if src answers with nil or with a package
-// that was not requested. The functions of this package call it.
+// CheckAnswers returns a [Source] whose ProviderVersions and ProviderPackage return an error if src
+// answers with nil or with a package that was not requested, and whose Open does for a nil body. It is
+// for programs that call methods of a Source; the functions of this package check answers.
 func CheckAnswers(src Source) Source {
 	return struct {
 		checked
-		Opener
-	}{checked{src}, src}
+		checkedOpener
+	}{checked{src}, checkedOpener{src}}
 }
 
 // checked checks the answers of a Lister.
@@ -91,6 +92,23 @@ func (c checked) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.
 		return nil, failed("find", &Package{Provider: p, Version: v, Platform: platform}, err)
 	}
 	return pkg, nil
+}
+
+// checkedOpener checks the answers of an Opener.
+type checkedOpener struct{ src Opener }
+
+// Evidence implements [Opener].
+func (c checkedOpener) Evidence(ctx context.Context, pkg *Package) (verify.Evidence, error) {
+	return c.src.Evidence(ctx, pkg)
+}
+
+// Open implements [Opener].
+func (c checkedOpener) Open(ctx context.Context, pkg *Package) (*Body, error) {
+	body, err := c.src.Open(ctx, pkg)
+	if err == nil && (body == nil || body.ReadCloser == nil) {
+		return nil, failed("fetch", pkg, errors.New("the source returned neither an archive nor an error"))
+	}
+	return body, err
 }
 
 // checkIs returns an error unless p is the requested package.

@@ -13,10 +13,10 @@ import (
 
 // Release is one listed version of a provider.
 type Release struct {
-	Version addrs.Version `json:"version"` // canonical, once in a list
+	Version addrs.Version `json:"version"` // canonical; a list has each once
 
 	// Listed is the text that the source lists for Version, if it is not the canonical form,
-	// for example "v1.2".
+	// for example "1.2".
 	Listed string `json:"listed,omitempty"`
 
 	// Protocols are plugin protocol versions, such as "5.1" or "6": the highest minor version

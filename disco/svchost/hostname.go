@@ -45,7 +45,7 @@ func (h Hostname) Compare(o Hostname) int { return strings.Compare(h.ascii, o.as
 
 func (h Hostname) MarshalText() ([]byte, error) { return []byte(h.Display()), nil }
 
-// UnmarshalText parses a hostname like [Parse]. The empty text is the zero Hostname.
+// UnmarshalText parses what MarshalText writes, the result of Display, like [Parse]. The empty text is the zero Hostname.
 func (h *Hostname) UnmarshalText(b []byte) error {
 	if len(b) == 0 {
 		*h = Hostname{}

@@ -28,7 +28,7 @@
 //
 // Entries are sorted by the first three, and so is what programs write; when a file is read, the
 // order is free and equal lines count once, so that lines of two branches can be merged as a union.
-// Line ends may be CRLF. Everything else that [File.Bytes] does not write is an error.
+// Line ends may be CRLF, and the last one may be missing. Anything else is an error.
 package lockfile
 
 import (
@@ -296,7 +296,7 @@ func Parse(data []byte, filename string) (*File, error) {
 	n := 0
 	for text := range bytes.Lines(data) {
 		n++
-		text = append(bytes.TrimRight(text, "\r\n"), '\n')
+		text = append(slices.Clip(bytes.TrimRight(text, "\r\n")), '\n') // not in data
 		if reason := f.parseLine(n, text); reason != "" {
 			return nil, &ParseError{Filename: filename, Line: n, Reason: reason}
 		}

@@ -46,8 +46,9 @@ func TestParse(t *testing.T) {
 	}
 	// Lines of two branches, and a checkout with other line ends.
 	for _, text := range []string{first + git + vpc, first + vpc + git + vpc, strings.ReplaceAll(first+vpc+git, "\n", "\r\n"), strings.TrimSuffix(first+vpc+git, "\n")} {
-		if got := string(parse(t, text).Bytes()); got != first+vpc+git {
-			t.Errorf("Bytes of\n%s\nis\n%s", text, got)
+		data := []byte(text)
+		if got := string(must.Get(lockfile.Parse(data, "x.lock"))(t).Bytes()); got != first+vpc+git || string(data) != text {
+			t.Errorf("Bytes of\n%s\nis\n%s, and Parse left the text as\n%q", text, got, data)
 		}
 	}
 	for name, c := range map[string]struct {

@@ -207,13 +207,13 @@ func (r *Registry) modulePackage(t target) *answer {
 // A ModuleList is the form of lists of module versions. The zero value is one list with all
 // versions, as in the protocol.
 type ModuleList struct {
-	// PageSize is the default of the query parameter limit, the number of versions in a list. If
-	// zero, there are no pages.
+	// PageSize is the number of versions on a page if the query has no limit. If zero, there are
+	// no pages.
 	PageSize int
 
 	MaxPageSize   int  // maximum limit in queries; if zero, 1000
 	IgnoreQuery   bool // every page is the first
-	TotalInModule bool // limit, offset and total are in the module
+	TotalInModule bool // limit, offset and total are members of the module, not of the document
 	Nulls         bool // null before and after the versions
 
 	UnknownStatus int    // status for unknown modules, from 200 to 999; if zero, 404, or 200 with UnknownBody

@@ -90,8 +90,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.RoundTripWaiting(req, func() func() { return func() {} })
 }
 
-// RoundTripWaiting is RoundTrip for clients. The delays are those of Base, and at most 5 seconds for
-// another request for the same document.
+// RoundTripWaiting implements [github.com/tofureg/tofureg/transport.Waiter]. The delays are those of
+// Base, and at most 5 seconds for another request for the same document.
 func (t *Transport) RoundTripWaiting(req *http.Request, waiting func() (done func())) (*http.Response, error) {
 	if err := req.Context().Err(); err != nil {
 		return nil, closing(req, err)

@@ -55,7 +55,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.RoundTripWaiting(req, func() func() { return func() {} })
 }
 
-// RoundTripWaiting is RoundTrip for clients; the delay is the wait for the limits.
+// RoundTripWaiting implements [github.com/tofureg/tofureg/transport.Waiter]; the delay is the wait for
+// the limits.
 func (t *Transport) RoundTripWaiting(req *http.Request, waiting func() (done func())) (*http.Response, error) {
 	if req.URL == nil {
 		return httpx.RoundTrip(t.Base, req, waiting) // the error is up to Base

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// The known schemes.
+// The schemes. [Overlap] compares only zh and h1.
 const (
 	SchemeZH = "zh" // SHA-256 of the archive, 64 lower-case hex digits
 	SchemeH1 = "h1" // SHA-256 of names and contents, Base64
