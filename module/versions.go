@@ -57,7 +57,7 @@ func (v *Versions) Clone() *Versions {
 	return &c
 }
 
-// Find returns the release of a version.
+// Find returns the release of version, and whether the list has it.
 func (v *Versions) Find(version addrs.Version) (Release, bool) {
 	i := slices.IndexFunc(v.List, func(r Release) bool { return r.Version == version })
 	if i < 0 {

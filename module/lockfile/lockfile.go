@@ -161,8 +161,8 @@ func (e Entry) content() string {
 	return s
 }
 
-// Check returns a [*ChangedError] unless found has the version, the commit and the hash of e. A
-// commit is ignored if one of them has none.
+// Check returns a [*ChangedError] unless found has the version, the commit and the hash of e. Commits
+// are not compared if e or found has none, and keys never.
 func (e Entry) Check(found Entry) error {
 	if e.Commit == "" || found.Commit == "" {
 		found.Commit = e.Commit

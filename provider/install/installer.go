@@ -158,7 +158,7 @@ type Selection struct {
 	// Warnings are messages of the source to its users. They are safe to print.
 	Warnings []string `json:"warnings,omitempty"`
 
-	// Err is why a package is not installed or a platform is not locked.
+	// Err, if not nil, is why the package is not installed or a platform is not locked.
 	Err error `json:"-"`
 }
 
