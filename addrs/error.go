@@ -14,7 +14,7 @@ type ParseError struct {
 	Kind       string
 	Input      string // shortened, without user information and query
 	Reason     string // a phrase without a full stop
-	Suggestion string // what was probably meant, for providers and their versions; otherwise empty
+	Suggestion string // what was probably meant, also in Error; may be empty
 }
 
 func (e *ParseError) Error() string {

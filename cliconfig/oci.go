@@ -13,7 +13,9 @@ import (
 // An OCICredential is a credential for OCI repositories: a user name and a password, two
 // tokens, or a helper program. The zero OCICredential is anonymous.
 type OCICredential struct {
-	Prefix string // "HOST[:PORT][/PATH]"; empty matches all repositories
+	// Prefix is "HOST[:PORT][/PATH]"; empty matches all repositories. The longest one whose whole
+	// elements match is used.
+	Prefix string
 
 	Username string        // for basic authentication
 	Password auth.Password // for basic authentication

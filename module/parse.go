@@ -45,7 +45,7 @@ const maxLocation = 16 << 10
 //
 // Refused are registry addresses, relative paths, fragments, directories that lead out of the
 // package, the parameter sshkey, refs and hosts that a program could take for an option,
-// "ext::", "checksum=file:", and more than 16 KiB. The error is an [*addrs.ParseError].
+// "git::ext::", "checksum=file:", and more than 16 KiB. The error is an [*addrs.ParseError].
 func ParseLocation(s string) (*Location, error) {
 	var p parser
 	if reason := p.parse(s); reason != "" {

@@ -48,10 +48,10 @@ type Report struct {
 	Archives  int   `json:"archives"`  // archives, without unpacked packages
 	Bytes     int64 `json:"bytes"`     // total size of the archives
 
-	// Problems are findings that affect clients of the mirror, sorted by name.
+	// Problems are the findings that can break clients of the mirror, sorted by name.
 	Problems []Finding `json:"problems"`
 
-	// Notes are findings that do not affect clients, sorted by name.
+	// Notes are the others, sorted by name, such as an archive that clients do not find.
 	Notes []Finding `json:"notes"`
 }
 
