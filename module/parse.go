@@ -41,7 +41,8 @@ const maxLocation = 16 << 10
 //
 // A directory of the package may follow after "//", and parameters after "?". The parameters
 // archive and checksum, ref and depth for git, rev for Mercurial, and tag and digest for OCI become
-// fields; filename is dropped. Others stay in the URL, or are refused for OCI. An unknown scheme gives KindOther.
+// fields; filename is dropped. Others stay in the URL, or are refused for OCI. An unknown scheme gives
+// KindOther.
 //
 // Refused are registry addresses, relative paths, fragments, directories that lead out of the
 // package, the parameter sshkey, refs and hosts that a program could take for an option,
