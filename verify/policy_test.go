@@ -1,7 +1,6 @@
 package verify_test
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
 	"crypto"
@@ -21,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/archivetest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -42,17 +42,7 @@ type pack struct {
 // archiveOf returns a package with an executable and an entry for a directory.
 func archiveOf(t testing.TB, executable string) []byte {
 	t.Helper()
-	var b bytes.Buffer
-	w := zip.NewWriter(&b)
-	f, err := w.Create("terraform-provider-random_v3.6.0")
-	if err == nil {
-		_, err = io.WriteString(f, executable)
-	}
-	if err == nil {
-		_, err = w.Create("docs/")
-	}
-	must.Do(t, errors.Join(err, w.Close()))
-	return b.Bytes()
+	return archivetest.Zip(t, archivetest.Entry{Name: "terraform-provider-random_v3.6.0", Content: executable}, archivetest.Entry{Name: "docs/"})
 }
 
 func newPack(t testing.TB) *pack {

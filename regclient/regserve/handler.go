@@ -67,8 +67,8 @@ type Handler struct {
 	// Secret is as in [github.com/tofureg/tofureg/mirrorclient/mirrorserve.Handler].
 	Secret []byte
 
-	Parallel int                          // as there
-	Client   func(r *http.Request) string // as there; necessary behind a reverse proxy
+	Parallel int                          // as in mirrorserve.Handler
+	Client   func(r *http.Request) string // as in mirrorserve.Handler; necessary behind a reverse proxy
 
 	// Limits.Package is the maximum size of a streamed archive in bytes; see
 	// [checksum.Limits].

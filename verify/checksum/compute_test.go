@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -19,32 +18,10 @@ import (
 	"golang.org/x/mod/sumdb/dirhash"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/archivetest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
-
-// file is a member of a test archive.
-type file struct {
-	name, content string
-	mode          fs.FileMode
-}
-
-func zipOf(t testing.TB, files ...file) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w := zip.NewWriter(&b)
-	for _, f := range files {
-		h := &zip.FileHeader{Name: f.name, Method: zip.Deflate}
-		if f.mode == 0 {
-			f.mode = 0o644
-		}
-		h.SetMode(f.mode)
-		m := must.Get(w.CreateHeader(h))(t)
-		must.Get(io.WriteString(m, f.content))(t)
-	}
-	must.Do(t, w.Close())
-	return b.Bytes()
-}
 
 func h1Zip(t testing.TB, data []byte) (archive, tree checksum.Hash) {
 	t.Helper()
@@ -72,18 +49,18 @@ func TestZH(t *testing.T) {
 // Both forms are what the reference computes: of the archive, and of the directory.
 func TestH1(t *testing.T) {
 	t.Parallel()
-	program := file{"terraform-provider-x", strings.Repeat("program ", 10_000), 0o755}
-	for name, files := range map[string][]file{
+	program := archivetest.Entry{Name: "terraform-provider-x", Content: strings.Repeat("program ", 10_000), Mode: 0o755}
+	for name, files := range map[string][]archivetest.Entry{
 		"one file":          {program},
-		"files":             {{"b", "2", 0}, {"a", "1", 0}, {"a-", "3", 0}, {"A0", "4", 0}},
-		"directories":       {program, {"docs/index.md", "text", 0}, {"docs/a b.md", "", 0}},
-		"directory entries": {{"docs/", "", 0}, {"docs/index.md", "text", 0}, {"empty/", "", 0}, program},
-		"only a directory":  {{"d/", "", 0}},
-		"Unicode":           {{"ünïcödé", "x", 0}, {"日本", "y", 0}},
+		"files":             {{Name: "b", Content: "2"}, {Name: "a", Content: "1"}, {Name: "a-", Content: "3"}, {Name: "A0", Content: "4"}},
+		"directories":       {program, {Name: "docs/index.md", Content: "text"}, {Name: "docs/a b.md"}},
+		"directory entries": {{Name: "docs/"}, {Name: "docs/index.md", Content: "text"}, {Name: "empty/"}, program},
+		"only a directory":  {{Name: "d/"}},
+		"Unicode":           {{Name: "ünïcödé", Content: "x"}, {Name: "日本", Content: "y"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			data := zipOf(t, files...)
+			data := archivetest.Zip(t, files...)
 			archive, tree := h1Zip(t, data)
 
 			dir := t.TempDir()
@@ -112,14 +89,14 @@ func TestH1(t *testing.T) {
 
 func TestH1ZipRefuses(t *testing.T) {
 	t.Parallel()
-	damaged := zipOf(t, file{"x", "content", 0})
+	damaged := archivetest.Zip(t, archivetest.Entry{Name: "x", Content: "content"})
 	damaged[len("PK")+28+len("x")] ^= 1 // the first byte behind the name
 	for name, data := range map[string][]byte{
 		"no zip":        []byte("hello"),
 		"damaged":       damaged,
-		"traversal":     zipOf(t, file{"../x", "", 0}),
-		"duplicate":     zipOf(t, file{"x", "1", 0}, file{"x", "2", 0}),
-		"symbolic link": zipOf(t, file{"x", "target", fs.ModeSymlink | 0o777}),
+		"traversal":     archivetest.Zip(t, archivetest.Entry{Name: "../x"}),
+		"duplicate":     archivetest.Zip(t, archivetest.Entry{Name: "x", Content: "1"}, archivetest.Entry{Name: "x", Content: "2"}),
+		"symbolic link": archivetest.Zip(t, archivetest.Entry{Name: "x", Content: "target", Mode: fs.ModeSymlink | 0o777}),
 	} {
 		archive, tree, err := checksum.H1Zip(t.Context(), bytes.NewReader(data), int64(len(data)), checksum.Limits{})
 		if !errors.Is(err, checksum.ErrArchive) || !archive.IsZero() || !tree.IsZero() {
@@ -130,7 +107,7 @@ func TestH1ZipRefuses(t *testing.T) {
 
 func TestH1ZipLimits(t *testing.T) {
 	t.Parallel()
-	data := zipOf(t, file{"some-name", strings.Repeat("x", 1000), 0}, file{"b", "", 0})
+	data := archivetest.Zip(t, archivetest.Entry{Name: "some-name", Content: strings.Repeat("x", 1000)}, archivetest.Entry{Name: "b"})
 	size := int64(len(data))
 	for name, tt := range map[string]struct{ fits, not checksum.Limits }{
 		"package":  {checksum.Limits{Package: size}, checksum.Limits{Package: size - 1}},
@@ -171,7 +148,7 @@ func TestH1Sum(t *testing.T) {
 		if h, err := checksum.H1Dir(t.Context(), fstest.MapFS{name: {}}); err == nil {
 			t.Errorf("H1Dir of %q: %v, want an error", name, h)
 		}
-		data := zipOf(t, file{name: name})
+		data := archivetest.Zip(t, archivetest.Entry{Name: name})
 		if h, _, err := checksum.H1Zip(t.Context(), bytes.NewReader(data), int64(len(data)), checksum.Limits{}); err == nil {
 			t.Errorf("H1Zip of %q: %v, want an error", name, h)
 		}
