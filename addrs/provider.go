@@ -135,7 +135,10 @@ func newProvider(host svchost.Hostname, namespace, typ, input string) (Provider,
 	e := &ParseError{Kind: kindProvider, Input: fault.Shown(input, maxShown), Reason: `the type must not start with "` + prefix + `"`}
 	if rest := strings.TrimPrefix(t, prefix); strings.HasSuffix(prefix, "-provider-") && redundantPrefix(rest) == "" {
 		if p.typ, reason = normalisePart(rest); reason == "" {
-			e.Suggestion = p.Display()
+			e.Suggestion = p.String()
+			if strings.Count(input, "/") < 2 { // the host is the default
+				e.Suggestion = p.Display()
+			}
 		}
 	}
 	return Provider{}, e

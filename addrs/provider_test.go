@@ -121,9 +121,14 @@ func TestParseProviderIn(t *testing.T) {
 	}
 	_, err := addrs.ParseProviderIn(host, "-/aws")
 	checkRefused(t, err, "provider address", "-/aws", "registry.opentofu.org")
-	_, err = addrs.ParseProviderIn(host, "terraform-provider-aws")
-	if pe := checkRefused(t, err, "provider address", "", ""); pe.Suggestion != "registry.example.com/hashicorp/aws" {
-		t.Errorf("suggestion %q, want the address at %s", pe.Suggestion, host)
+	for in, want := range map[string]string{
+		"terraform-provider-aws":              "registry.example.com/hashicorp/aws",
+		opentofu + "a/terraform-provider-aws": opentofu + "a/aws",
+	} {
+		_, err := addrs.ParseProviderIn(host, in)
+		if pe := checkRefused(t, err, "provider address", in, ""); pe.Suggestion != want {
+			t.Errorf("ParseProviderIn(%q, %q): suggestion %q, want %q", host, in, pe.Suggestion, want)
+		}
 	}
 	_, err = addrs.ParseProviderIn(wire(t), "aws")
 	checkRefused(t, err, "provider address", "aws", "hostname")

@@ -54,7 +54,7 @@ func MustParseProviderConstraint(s string) ProviderConstraint {
 // ExactProviderConstraint returns the constraint that allows only v. It allows no version if
 // the CLI never selects v, such as 0.0.0.
 func ExactProviderConstraint(v Version) ProviderConstraint {
-	if !v.ok {
+	if _, ok := v.forProviders(); !ok {
 		v = Version{ok: true}
 	}
 	return ProviderConstraint{v.String()}

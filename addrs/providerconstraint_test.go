@@ -178,6 +178,7 @@ func TestExactProviderConstraint(t *testing.T) {
 		if c.IsZero() || c.Allows(v) || c.Allows(addrs.MustParseVersion("1.2.3")) {
 			t.Errorf("ExactProviderConstraint(%q) = %q, which allows something", v, c)
 		}
+		checkText(t, c)
 	}
 }
 
