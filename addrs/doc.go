@@ -9,22 +9,21 @@
 //
 // A provider address is [HOSTNAME/][NAMESPACE/]TYPE, and a module address is
 // [HOSTNAME/]NAMESPACE/NAME/SYSTEM. The default hostname is [DefaultHost]; functions such as
-// [ParseProviderIn] take another one. [ParseNamespacedProvider] refuses a type alone. Hosts that
-// only [svchost.FromWire] accepts are refused.
+// [ParseProviderIn] take another one. Hosts that only [svchost.FromWire] accepts are refused.
 //
 // Parsing normalises: two spellings of one address give equal values. All types can be
-// compared with == and used as map keys. The zero value means "none", and its text is empty.
-// String and MarshalText return the canonical form, which the parser accepts. Compare returns
-// -1, 0 or +1, and Equal is ==, for packages such as go-cmp.
+// compared with == and used as map keys. The zero value means "not set", and its text is
+// empty. String and MarshalText return the canonical form, which UnmarshalText accepts. Compare
+// returns -1, 0 or +1, and Equal is ==, for packages such as go-cmp.
 //
 // Parsed addresses and versions are safe in paths and URLs: no part is empty or "..", or contains a
-// separator or a control character.
+// separator or a control character. Windows may refuse colons before ports, and names such as con.
 //
-// The CLI reads the versions of providers and modules differently. Use [ParseVersion] and
+// The CLI, tofu, reads the versions of providers and modules differently. Use [ParseVersion] and
 // [ProviderConstraint] for providers, and [ParseModuleVersion] and [ModuleConstraint] for
 // modules.
 //
-// The error of every parser is a [*ParseError]. Input of more than 4,096 bytes, or 256 for a
+// Every error is a [*ParseError]. Input of more than 4,096 bytes, or 256 for a
 // version, is refused. Only functions whose names start with Must panic.
 //
 // See https://opentofu.org/docs/internals/provider-registry-protocol/,

@@ -8,13 +8,13 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// ParseError says why a text is invalid. Parsers return it as a pointer.
+// ParseError says why a text is invalid.
 type ParseError struct {
 	// Kind is the kind of text, such as "provider address" or "module version constraint".
 	Kind       string
-	Input      string // shortened, without user information and query
+	Input      string // shortened and unquoted, without user information and query
 	Reason     string // a phrase without a full stop
-	Suggestion string // what was probably meant, also in Error; may be empty
+	Suggestion string // the text probably meant, also in Error; may be empty
 }
 
 func (e *ParseError) Error() string {

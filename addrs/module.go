@@ -11,7 +11,8 @@ import (
 )
 
 // Module is the address of a module: a host, a namespace, a name and a target system, as in
-// registry.opentofu.org/terraform-aws-modules/vpc/aws. Unlike in a [Provider], case counts.
+// registry.opentofu.org/terraform-aws-modules/vpc/aws. Only the hostname is normalised;
+// unlike in a [Provider], case counts.
 type Module struct {
 	host                    svchost.Hostname
 	namespace, name, system string
@@ -25,7 +26,7 @@ type Module struct {
 func ParseModule(s string) (Module, error) { return ParseModuleIn(defaultHost, s) }
 
 // ParseModuleIn is like [ParseModule] with host as the default, or [DefaultHost] if zero. The rules
-// for hostnames apply to it, too.
+// for hostnames apply to it, too, if s has none.
 func ParseModuleIn(host svchost.Hostname, s string) (Module, error) {
 	return parseModule(host, s, s, kindModule)
 }
@@ -113,10 +114,10 @@ func isModuleName(s string) bool {
 // Host returns the registry.
 func (m Module) Host() svchost.Hostname { return m.host }
 
-// Namespace returns the namespace in its original case.
+// Namespace returns the namespace.
 func (m Module) Namespace() string { return m.namespace }
 
-// Name returns the name in its original case.
+// Name returns the name.
 func (m Module) Name() string { return m.name }
 
 // System returns the target system.
@@ -154,7 +155,8 @@ func (m *Module) UnmarshalText(b []byte) error { return unmarshal(m, b, ParseMod
 // as in terraform-aws-modules/iam/aws//modules/iam-user.
 type ModuleSource struct {
 	Module Module // the address
-	// Subdir has slashes; empty for the package itself. Only parsers check that it is inside.
+	// Subdir has slashes; empty for the package itself. Parsers and module.Download check that it
+	// is inside.
 	Subdir string
 }
 
@@ -162,8 +164,7 @@ type ModuleSource struct {
 // [ParseSubdir]. Paths and URLs are refused.
 func ParseModuleSource(s string) (ModuleSource, error) { return ParseModuleSourceIn(defaultHost, s) }
 
-// ParseModuleSourceIn is like [ParseModuleSource] with host as the default, or [DefaultHost]
-// if zero.
+// ParseModuleSourceIn is like [ParseModuleSource] with host as for [ParseModuleIn].
 func ParseModuleSourceIn(host svchost.Hostname, s string) (ModuleSource, error) {
 	if reason := checkModuleShape(s); reason != "" {
 		return ModuleSource{}, refuse(kindModuleSource, s, reason)
@@ -190,9 +191,9 @@ const maxSubdir = 2048
 // ParseSubdir parses the directory that follows two slashes in the source of a module. It
 // returns the result of [path.Clean], and "" for "" and ".".
 //
-// It refuses a directory that is absolute or leads out of the package, spaces at the ends, more
-// than 2,048 bytes, unprintable characters, question marks, backslashes and colons, and other
-// forms of dots, slashes, backslashes and colons in Unicode, such as U+FF0F.
+// It refuses a directory that is absolute or leads out of the package. It also refuses spaces at
+// the ends, more than 2,048 bytes, unprintable characters, question marks, backslashes, colons, and
+// look-alikes of dots, slashes, backslashes and colons, such as U+FF0F.
 func ParseSubdir(s string) (string, error) {
 	if reason := checkSubdir(s); reason != "" {
 		return "", refuse(kindSubdir, s, reason)

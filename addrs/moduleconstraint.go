@@ -19,19 +19,18 @@ type ModuleConstraint struct {
 	text string // canonical
 }
 
-// ParseModuleConstraint parses a constraint as the CLI does: terms separated by commas. A
-// term is one of the operators =, !=, >, >=, <, <= and ~> (the default is =) and a version as
-// for [ParseModuleVersion], with any spaces between them.
+// ParseModuleConstraint parses terms separated by commas. A term is one of the operators =, !=, >,
+// >=, <, <= and ~> (the default is =) and a version as for [ParseModuleVersion], with any spaces
+// between them.
 //
 // The operator ~> allows the last written number to grow. Unlike for a provider, "~> 1"
-// allows 2.0.0. A term with four numbers, such as "~> 1.2.3.4", allows only versions with
-// four.
+// allows 2.0.0. With four numbers, such as "~> 1.2.3.4", it allows no version with fewer.
 //
 // A prerelease is allowed only if the whole constraint is that version, without operator or
 // with "=" directly before it: "1.0.0-beta" allows 1.0.0-beta, but "= 1.0.0-beta" and
 // "1.0.0-beta, < 2" allow no prerelease, see
-// https://github.com/opentofu/opentofu/issues/2117. Only then does metadata count. Blank text
-// gives the zero ModuleConstraint.
+// https://github.com/opentofu/opentofu/issues/2117. Metadata counts only for such a prerelease.
+// Blank text gives the zero ModuleConstraint.
 func ParseModuleConstraint(s string) (ModuleConstraint, error) {
 	if len(s) > maxInput {
 		return ModuleConstraint{}, refuse(kindModuleConstraint, s, reasonTooLong)
@@ -49,8 +48,9 @@ func ParseModuleConstraint(s string) (ModuleConstraint, error) {
 // MustParseModuleConstraint is like [ParseModuleConstraint], but panics on errors.
 func MustParseModuleConstraint(s string) ModuleConstraint { return must(ParseModuleConstraint(s)) }
 
-// ExactModuleConstraint returns the constraint that allows v, and versions that the CLI takes
-// for the same. It allows no version if the CLI never selects v.
+// ExactModuleConstraint returns the constraint that allows v. If v is a release, it also allows
+// versions that differ only in metadata or final zeros, such as 1.2.3.0 for 1.2.3. It allows no
+// version if the CLI never selects v, such as 1.2.3.4-beta.
 func ExactModuleConstraint(v Version) ModuleConstraint {
 	const nothing = "< 0.0.0"
 	if !v.ok {
@@ -66,7 +66,8 @@ func ExactModuleConstraint(v Version) ModuleConstraint {
 // Allows reports whether c allows v, which is never so for the zero Version.
 func (c ModuleConstraint) Allows(v Version) bool { return c.Matcher()(v) }
 
-// Matcher returns [ModuleConstraint.Allows], faster for many versions and safe for concurrent use.
+// Matcher returns a function like [ModuleConstraint.Allows], faster for many versions and safe for
+// concurrent use.
 func (c ModuleConstraint) Matcher() func(Version) bool {
 	if c.IsZero() {
 		return isRelease
@@ -87,13 +88,13 @@ func (c ModuleConstraint) Matcher() func(Version) bool {
 	}
 }
 
-// String is like [ProviderConstraint.String].
+// String is like [ProviderConstraint.String], but keeps the operator of "= 1.0.0-beta".
 func (c ModuleConstraint) String() string { return c.text }
 
 // IsZero reports whether c has no terms.
 func (c ModuleConstraint) IsZero() bool { return c == ModuleConstraint{} }
 
-// Equal reports whether c == o: whether both have the same terms.
+// Equal reports whether c == o.
 func (c ModuleConstraint) Equal(o ModuleConstraint) bool { return c == o }
 
 func (c ModuleConstraint) MarshalText() ([]byte, error) { return []byte(c.text), nil }

@@ -41,9 +41,9 @@ func checkHost(host svchost.Hostname) string {
 // Provider is the address of a provider: a host, a namespace and a type, as in
 // registry.opentofu.org/hashicorp/aws.
 //
-// Namespace and type consist of letters, digits and single hyphens between them. They are
-// normalised to lower case, like labels of a hostname, and have at most 512 bytes, or 63 in
-// punycode if they are not ASCII.
+// Namespace and type consist of letters, digits and single hyphens between them. Each is
+// normalised to lower case, as in a hostname, and has at most 512 bytes, or 63 in punycode if it is
+// not ASCII.
 type Provider struct {
 	host           svchost.Hostname
 	namespace, typ string
@@ -52,7 +52,7 @@ type Provider struct {
 const (
 	// defaultNamespace is the namespace of an address that is only a type.
 	defaultNamespace = "hashicorp"
-	// legacyNamespace is the unknown namespace in files from before version 0.13.
+	// legacyNamespace is the unknown namespace in files from before Terraform 0.13.
 	legacyNamespace = "-"
 	// builtInNamespace contains the providers that are part of the CLI.
 	builtInNamespace = "builtin"
@@ -91,8 +91,8 @@ func ParseProviderIn(host svchost.Hostname, s string) (Provider, error) {
 	return newProvider(host, namespace, typ, s)
 }
 
-// ParseNamespacedProvider is like [ParseProvider], but refuses TYPE. So a word that is no
-// address, such as null, does not become the address of a provider.
+// ParseNamespacedProvider is like [ParseProvider], but refuses TYPE. So a word such as
+// null does not become an address.
 func ParseNamespacedProvider(s string) (Provider, error) {
 	if !strings.Contains(s, "/") {
 		return Provider{}, refuse(kindProvider, s, "it must be NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE")
@@ -136,7 +136,7 @@ func newProvider(host svchost.Hostname, namespace, typ, input string) (Provider,
 	if rest := strings.TrimPrefix(t, prefix); strings.HasSuffix(prefix, "-provider-") && redundantPrefix(rest) == "" {
 		if p.typ, reason = normalisePart(rest); reason == "" {
 			e.Suggestion = p.String()
-			if strings.Count(input, "/") < 2 { // the host is the default
+			if strings.Count(input, "/") < 2 { // p has the default host of the parser
 				e.Suggestion = p.Display()
 			}
 		}
@@ -163,7 +163,7 @@ func (p Provider) Host() svchost.Hostname { return p.host }
 // Namespace returns the namespace, in lower case and in Unicode.
 func (p Provider) Namespace() string { return p.namespace }
 
-// Type returns the type in lower case.
+// Type returns the type, in lower case and in Unicode.
 func (p Provider) Type() string { return p.typ }
 
 // String returns HOSTNAME/NAMESPACE/TYPE with the hostname in Unicode.
@@ -174,7 +174,7 @@ func (p Provider) String() string {
 	return p.host.Display() + "/" + p.namespace + "/" + p.typ
 }
 
-// Display is like [Provider.String] without [DefaultHost].
+// Display is like [Provider.String], but leaves [DefaultHost] out.
 func (p Provider) Display() string {
 	if p.host == defaultHost {
 		return p.namespace + "/" + p.typ
@@ -185,7 +185,7 @@ func (p Provider) Display() string {
 // IsZero reports whether p is zero.
 func (p Provider) IsZero() bool { return p == Provider{} }
 
-// IsLegacy reports whether the namespace is "-", from before version 0.13. Such a provider
+// IsLegacy reports whether the namespace is "-", from before Terraform 0.13. Such a provider
 // cannot be installed or locked.
 func (p Provider) IsLegacy() bool { return p.namespace == legacyNamespace }
 

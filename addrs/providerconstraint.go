@@ -19,16 +19,16 @@ type ProviderConstraint struct {
 	text string // canonical
 }
 
-// ParseProviderConstraint parses a constraint as the CLI does: terms separated by commas. A
-// term is one of the operators =, !=, >, >=, <, <= and ~> (the default is =), at most one
-// space, and a version as for [ParseVersion]. Wildcards, ^ and || are refused.
+// ParseProviderConstraint parses terms separated by commas. A term is one of the operators =, !=,
+// >, >=, <, <= and ~> (the default is =), at most one space, and a version as for [ParseVersion].
+// Wildcards, ^ and || are refused.
 //
 // The operator ~> allows the last written number to grow: "~> 1.2.0" allows 1.2.9 but not
 // 1.3.0. "~> 1" means "~> 1.0", which allows 1.9.0 but not 2.0.0.
 //
-// A prerelease is allowed only if one term is exactly that version, and all other terms allow
-// it too. Metadata counts only with = and !=. Version 0.0.0 is never allowed. Blank text
-// gives the zero ProviderConstraint.
+// A prerelease is allowed only if one term is that version, without operator or with "=", and all
+// other terms allow it too. Metadata counts only with = and !=. Version 0.0.0 is never allowed.
+// Blank text gives the zero ProviderConstraint.
 func ParseProviderConstraint(s string) (ProviderConstraint, error) {
 	if len(s) > maxInput {
 		return ProviderConstraint{}, refuse(kindProviderConstraint, s, reasonTooLong)
@@ -63,8 +63,8 @@ func ExactProviderConstraint(v Version) ProviderConstraint {
 // Allows reports whether c allows v, which is never so for the zero Version.
 func (c ProviderConstraint) Allows(v Version) bool { return c.Matcher()(v) }
 
-// Matcher returns [ProviderConstraint.Allows], faster for many versions and safe for concurrent
-// use.
+// Matcher returns a function like [ProviderConstraint.Allows], faster for many versions and safe
+// for concurrent use.
 func (c ProviderConstraint) Matcher() func(Version) bool {
 	if c.IsZero() {
 		return func(v Version) bool { return isRelease(v) && v != Version{ok: true} }
@@ -103,7 +103,7 @@ func (c ProviderConstraint) String() string { return c.text }
 // IsZero reports whether c has no terms.
 func (c ProviderConstraint) IsZero() bool { return c == ProviderConstraint{} }
 
-// Equal reports whether c == o: whether both have the same terms.
+// Equal reports whether c == o.
 func (c ProviderConstraint) Equal(o ProviderConstraint) bool { return c == o }
 
 func (c ProviderConstraint) MarshalText() ([]byte, error) { return []byte(c.text), nil }

@@ -39,7 +39,7 @@ func (v Version) append(b []byte) []byte {
 	return append(b, v.tail...)
 }
 
-// IsZero reports whether v is zero. It is false for 0.0.0.
+// IsZero reports whether v is zero.
 func (v Version) IsZero() bool { return !v.ok }
 
 // IsPrerelease reports whether v has a prerelease part, such as beta.1 in 1.2.3-beta.1.
@@ -73,9 +73,9 @@ func (v Version) cut() (more, pre, meta string) {
 // Equal reports whether v == o.
 func (v Version) Equal(o Version) bool { return v == o }
 
-// Compare orders by precedence as in Semantic Versioning, with missing numbers as 0. It
-// orders versions of equal precedence by their text, so it returns 0 only if v == o,
-// otherwise -1 or +1. The zero Version comes first.
+// Compare orders by precedence as in Semantic Versioning, with missing numbers as 0. It orders
+// versions of equal precedence by their text, so it returns 0 only if v == o. The zero Version
+// comes first.
 func (v Version) Compare(o Version) int {
 	switch {
 	case v.ok != o.ok:
@@ -337,8 +337,8 @@ func refuseVersion(s, reason string) error {
 }
 
 // ParseModuleVersion parses a version of a module as the CLI does. Unlike [ParseVersion], it
-// accepts a leading "v", more than three numbers, and a prerelease without hyphen if it
-// starts with a letter. Numbers end at 2^63-1, and empty identifiers are refused.
+// accepts a leading "v", more than three numbers, and a prerelease without hyphen if it starts with
+// a letter. It refuses numbers above 2^63-1, and empty identifiers such as in 1.0.0-a..b.
 func ParseModuleVersion(s string) (Version, error) {
 	if len(s) > maxVersion {
 		return Version{}, refuse(kindModuleVersion, s, reasonTooLong)
