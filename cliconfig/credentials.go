@@ -16,9 +16,10 @@ import (
 
 // A credential is the content of a credentials block.
 type credential struct {
-	token auth.Token // zero if the block has no usable token
-	err   error      // why the token cannot be used
-	place Place
+	token   auth.Token // zero if the block has no usable token
+	err     error      // why the token cannot be used
+	place   Place
+	earlier *credential // of an earlier file, or nil
 }
 
 const helperPrefix = "terraform-credentials-"
@@ -215,11 +216,20 @@ func (s *store) Forget(ctx context.Context, host svchost.Hostname) error {
 }
 
 // changed updates the tokens after a change. If the store is a file, block is its new content
-// for the host.
+// for the host; if it is nil, the block of an earlier file counts again.
 func (s *store) changed(block *credential, err error) error {
 	if err == nil && s.file != "" {
 		s.tokens.mu.Lock()
 		defer s.tokens.mu.Unlock()
+		earlier := s.tokens.blocks[s.host]
+		if earlier != nil && earlier.place.File == s.file {
+			earlier = earlier.earlier
+		}
+		if block == nil {
+			block = earlier
+		} else {
+			block.earlier = earlier
+		}
 		s.tokens.blocks[s.host] = block
 	}
 	s.tokens.Invalidate(s.host)

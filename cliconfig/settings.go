@@ -108,8 +108,8 @@ func (r *fileReader) credentialsBlock(label name, body value) {
 	if !ok {
 		return
 	}
-	c := &credential{place: r.place(label.at)}
 	old := r.set.credentials[host]
+	c := &credential{place: r.place(label.at), earlier: old}
 	again := old != nil && old.place.File == r.file
 	secret, has := value{kind: null, at: label.at}, false
 	for _, it := range body.body {
@@ -128,6 +128,7 @@ func (r *fileReader) credentialsBlock(label name, body value) {
 		}
 	}
 	if again {
+		c.earlier = old.earlier
 		r.warnf(label.at, "line %[2]d already has credentials of %[1]s; the last token is used", host.Display(), old.place.Line)
 	}
 	r.set.credentials[host] = c

@@ -180,8 +180,18 @@ func TestStoreTwoFiles(t *testing.T) {
 	if _, err := cfg.Store(hostB); !errors.Is(err, cliconfig.ErrNotWritable) || !strings.Contains(err.Error(), "x.tfrc:1:13") {
 		t.Errorf("overridden by a later file: %v", err)
 	}
+	store := storeOf(t, cfg, hostA)
 	forget(t, cfg, hostA)
-	wantToken(t, load(t, sys), hostA, "from-earlier")
+	must.Do(t, store.Save(t.Context(), hostA, auth.MustNewToken(secret)))
+	wantToken(t, cfg, hostA, secret)
+	forget(t, cfg, hostA)
+	must.Do(t, store.Forget(t.Context(), hostA))
+	for _, cfg := range []*cliconfig.Config{cfg, load(t, sys)} {
+		wantToken(t, cfg, hostA, "from-earlier")
+		if _, err := cfg.Store(hostA); !errors.Is(err, cliconfig.ErrNotWritable) || !strings.Contains(err.Error(), "a.tfrc:1:13") {
+			t.Errorf("the token is in an earlier file: %v", err)
+		}
+	}
 }
 
 // TestNoSecret searches errors, warnings, logs and printed values for tokens.
