@@ -419,6 +419,7 @@ func TestPlace(t *testing.T) {
 		"environment variable TF_X":      {Variable: "TF_X"},
 		"/a":                             {File: "/a"},
 		"/a:2:3":                         {File: "/a", Line: 2, Column: 3},
+		":2:3":                           {Line: 2, Column: 3},
 		`"/a\x1b[2J":2:3`:                {File: "/a\x1b[2J", Line: 2, Column: 3},
 		`environment variable "TF_\x1b"`: {Variable: "TF_\x1b"},
 	} {

@@ -33,7 +33,7 @@ func (p Place) String() string {
 	switch {
 	case p.Variable != "":
 		return "environment variable " + printable(p.Variable)
-	case p.File == "":
+	case p.File == "" && p.Line == 0:
 		return "default"
 	case p.Line == 0:
 		return printable(p.File)
