@@ -19,11 +19,11 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// A Config is the configuration of a user. The zero Config is the configuration of a user
-// without files and variables.
+// A Config is the configuration of a user. The zero Config is that of a user without files and
+// variables.
 //
 // Set the fields before the first call. After it, a Config is safe for concurrent use. It must not
-// be copied.
+// be copied. A method returns the same client at each call.
 type Config struct {
 	// HTTP makes the requests of all clients. It can be nil, see [transport.Client].
 	HTTP *http.Client
@@ -41,7 +41,7 @@ type Config struct {
 	//	config.Tokens = func(user auth.Source) auth.Source { return auth.Chain(user, ours) }
 	Tokens func(user auth.Source) auth.Source
 
-	// Stamps lets Policy accept what earlier processes have computed, and Installer keep it in
+	// Stamps lets Policy accept hashes of earlier processes, and Installer keep hashes in
 	// $XDG_CACHE_HOME/tofureg/stamps or ~/.cache/tofureg/stamps, on Linux; see [install.Dir].
 	Stamps bool
 
@@ -49,8 +49,7 @@ type Config struct {
 	Logger *slog.Logger
 
 	// OCI returns the source for an [OCIMirror] method at its first use. If OCI is
-	// nil or fails, all requests for providers of the method fail, and no other method is
-	// tried.
+	// nil or fails, each request to the method fails, and no later method is tried.
 	OCI func(m *Method) (provider.Source, error)
 
 	set      *settings
@@ -90,9 +89,9 @@ func (c *Config) Files() []string { return slices.Clone(c.settings().files) }
 // Warnings returns the problems that did not make [Load] fail, at most 100.
 func (c *Config) Warnings() []*Problem { return slices.Clone(c.warnings) }
 
-// PluginCacheDir returns the absolute path of the plugin cache: TF_PLUGIN_CACHE_DIR, the
-// first plugin_cache_dir in the files (with variables expanded), or "". [Load] fails if the
-// directory does not exist.
+// PluginCacheDir returns the absolute path of the plugin cache: TF_PLUGIN_CACHE_DIR,
+// plugin_cache_dir of the first file that has it (with variables expanded), or "". [Load] fails
+// if the directory does not exist.
 func (c *Config) PluginCacheDir() string { return c.settings().cacheDir }
 
 // DevOverrides returns the absolute paths of the directories in dev_overrides. They replace
@@ -105,7 +104,7 @@ func (c *Config) DevOverrides() map[addrs.Provider]string {
 // provider_installation has none. The caller must not change their fields.
 func (c *Config) Methods() []Method { return slices.Clone(c.settings().methods) }
 
-// Discovery returns a client that finds the services of hosts, with the host blocks as overrides.
+// Discovery returns the client that finds the services of hosts, with the host blocks as overrides.
 // Its Transport and Hosts suit other clients, such as
 // [github.com/tofureg/tofureg/auth/login.Client]. It follows registry_protocols,
 // TF_REGISTRY_DISCOVERY_RETRY, TF_REGISTRY_CLIENT_TIMEOUT and TF_PROVIDER_DOWNLOAD_RETRY.
@@ -126,8 +125,8 @@ func (c *Config) Discovery() *disco.Client {
 	})
 }
 
-// Registry returns a client of provider and module registries with the settings of
-// [Config.Discovery]. It ignores mirrors.
+// Registry returns the client of provider and module registries, with the settings of
+// [Config.Discovery]. It ignores mirrors and ~/.netrc.
 func (c *Config) Registry() *regclient.Client {
 	return c.registry.get(func() *regclient.Client {
 		d := c.Discovery()
@@ -140,7 +139,7 @@ func (c *Config) Registry() *regclient.Client {
 //
 // The user's token for a host comes from a TF_TOKEN_ variable, the last credentials block,
 // or the credentials helper, in this order. A block without a token ends the search.
-// Answers of the helper are cached for an hour, see [auth.Invalidator].
+// The user's source is an [auth.Invalidator]: it caches answers of the helper for an hour.
 func (c *Config) Credentials() auth.Source {
 	return c.tokens.get(func() auth.Source {
 		if c.Tokens != nil {
@@ -152,11 +151,10 @@ func (c *Config) Credentials() auth.Source {
 
 // Installer returns a new [install.Installer] for the plugin directory dir, with
 // [Config.ProviderSource], [Config.Policy], [Config.PluginCacheDir] and
-// [Config.DevOverrides]. All of them share one Cache, so that each package in it is hashed once.
+// [Config.DevOverrides]. All Installers share one Cache.
 //
-// TrustCache, which weakens the lock file, is set if the user permits it: if
-// plugin_cache_may_break_dependency_lock_file is true in any file, or
-// TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE is set and not "0".
+// TrustCache, which weakens the lock file, is set if plugin_cache_may_break_dependency_lock_file
+// is true in any file, or TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE is neither empty nor "0".
 func (c *Config) Installer(dir string) *install.Installer {
 	in := &install.Installer{
 		Source:       c.ProviderSource(),

@@ -154,7 +154,7 @@ func (t *tokens) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(t.String())
 
 // TokenOrigin returns the place of the user's token for host: a variable, a credentials
 // block, or the program of the credentials helper, which it runs if necessary. The place is
-// zero if the host is not configured. For a block without a token, found is false.
+// zero if none of them knows the host. For a block without a token, found is false.
 func (c *Config) TokenOrigin(ctx context.Context, host svchost.Hostname) (from Place, found bool, err error) {
 	token, from, err := c.userTokens().find(ctx, host)
 	return from, !token.IsZero(), err
@@ -165,9 +165,10 @@ var ErrNotWritable = errors.New("the token is in a configuration file that progr
 
 // Store returns the store that login and logout of the CLI change for a host:
 //
-//   - credentials.tfrc.json in the configuration directory, if it has the token of the host;
-//   - no store, with [ErrNotWritable], if another file has the token;
-//   - otherwise the credentials helper, or credentials.tfrc.json if there is no helper.
+//   - credentials.tfrc.json in the configuration directory, if the last credentials block of
+//     the host is in it;
+//   - no store, with [ErrNotWritable], if that block is in another file;
+//   - otherwise the credentials helper, or without one credentials.tfrc.json.
 //
 // Save and Forget accept only this host. [Config.Credentials] uses a change at once, but a
 // TF_TOKEN_ variable has precedence. The CLI does not read credentials.tfrc.json if

@@ -4,20 +4,18 @@
 //
 //	config, err := cliconfig.Load(cliconfig.Host())
 //	if err != nil {
-//		return err // an *Error: all problems, with files and lines
+//		return err // an *Error
 //	}
 //	installer := config.Installer(filepath.Join(project, ".terraform", "providers"))
 //	result, err := installer.Ensure(ctx, requirements, lock)
 //	err = errors.Join(err, result.Lock.Save(filepath.Join(project, lockfile.Name)))
 //
 // [Config.Installer] does for providers what "tofu init" does. [Config.ProviderSource] is
-// the configured mirrors and registries. [Config.Registry] is a client without the mirrors,
-// also for modules. The settings are described at
+// the configured mirrors and registries, [Config.Registry] the registries alone, also for
+// modules. The settings are described at
 // https://opentofu.org/docs/cli/config/config-file/.
 //
-// [Config.Policy] is the policy of the CLI; the zero
-// [verify.Policy] is stricter.
+// [Config.Policy] is weaker than the zero [verify.Policy].
 //
-// Errors, warnings and printed values contain no tokens. Only [Config.Credentials] and
-// [Config.OCICredentials] return secrets.
+// Errors, warnings and printed values contain no tokens.
 package cliconfig

@@ -29,7 +29,7 @@ const (
 
 // A Method is an installation method for providers.
 type Method struct {
-	Kind Kind `json:"kind"` // name of the block
+	Kind Kind `json:"kind"` // block name
 
 	// Location is an absolute path, a URL or a repository template. It is empty for Direct.
 	Location string `json:"location,omitempty"`
@@ -38,7 +38,7 @@ type Method struct {
 	Include []provider.Pattern `json:"include,omitempty"`
 	Exclude []provider.Pattern `json:"exclude,omitempty"`
 
-	// DownloadRetries is download_retry_count, or nil if it is not configured.
+	// DownloadRetries is download_retry_count, or nil if not configured.
 	DownloadRetries *int `json:"download_retries,omitempty"`
 
 	// TrustAllHashes is trust_all_hashes of a network mirror, see [mirrorclient.Client].
@@ -47,8 +47,7 @@ type Method struct {
 	// Implicit is true for a method without a block, see [Config.ProviderSource].
 	Implicit bool `json:"implicit,omitempty"`
 
-	// Place is the place of the block.
-	Place Place `json:"place,omitzero"`
+	Place Place `json:"place,omitzero"` // of the block
 
 	template template
 }

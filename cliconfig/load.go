@@ -17,12 +17,12 @@ import (
 // Load reads a configuration. It sends no requests and runs no programs. The error is an
 // [*Error].
 //
-// The main file is the first of these files that exists:
+// The main file is the file in TF_CLI_CONFIG_FILE, or in TERRAFORM_CONFIG, or else the first of
+// these that exists:
 //
-//	the file in TF_CLI_CONFIG_FILE, or in TERRAFORM_CONFIG
 //	~/.tofurc                          on Windows %APPDATA%\tofu.rc
 //	~/.terraformrc                     on Windows %APPDATA%\terraform.rc
-//	$XDG_CONFIG_HOME/opentofu/tofurc   not on Windows
+//	$XDG_CONFIG_HOME/opentofu/tofurc   if set, not on Windows
 //
 // Unless a variable names the main file, Load then reads the files *.tfrc and *.tfrc.json
 // of the configuration directory, sorted by name:
@@ -41,7 +41,8 @@ func Load(sys System) (*Config, error) {
 	return l.finish()
 }
 
-// Parse is like [Load] with text as the only file. The filename appears in problems.
+// Parse is like [Load] if filename is the only file and has the content text. The file need not
+// exist.
 func Parse(sys System, filename string, text []byte) (*Config, error) {
 	l := newLoader(sys)
 	if len(text) > maxFile {

@@ -20,11 +20,10 @@ type OCICredential struct {
 	Username string        // for basic authentication
 	Password auth.Password // for basic authentication
 
-	AccessToken  auth.Password // for OAuth
-	RefreshToken auth.Password // for OAuth
+	AccessToken, RefreshToken auth.Password // for OAuth
 
-	// Helper, if not empty, names the program docker-credential-HELPER with user name and
-	// password. It has no slashes.
+	// Helper, if not empty, names the program docker-credential-HELPER, which prints user
+	// name and password. It has no slashes.
 	Helper string
 
 	Place Place // of the block
@@ -32,21 +31,26 @@ type OCICredential struct {
 
 // OCICredentials are the settings of credentials for OCI registries.
 type OCICredentials struct {
-	// Blocks are the blocks oci_credentials, then docker_credentials_helper of the block
+	// Blocks are the blocks oci_credentials, then docker_credentials_helper of
 	// oci_default_credentials.
 	Blocks []OCICredential
 
-	// Files are the paths of Docker-style files with more credentials:
-	// docker_style_config_files, or else $XDG_RUNTIME_DIR/containers/auth.json (on Windows and
-	// macOS ~/.config/containers/auth.json), $XDG_CONFIG_HOME/containers/auth.json,
-	// ~/.docker/config.json and ~/.dockercfg.
+	// Files are the paths of Docker-style files with more credentials. Of equal prefixes, Blocks
+	// and then earlier files count. Files are docker_style_config_files, or else, unless
+	// discover_ambient_credentials is false:
+	//
+	//	$XDG_RUNTIME_DIR/containers/auth.json   on Linux
+	//	~/.config/containers/auth.json          on Windows and macOS, or without XDG_CONFIG_HOME
+	//	$XDG_CONFIG_HOME/containers/auth.json
+	//	~/.docker/config.json
+	//	~/.dockercfg
 	Files []string
 
 	// Ambient is true if Files are the usual places. The files can be missing.
 	Ambient bool
 }
 
-// OCICredentials returns the settings of credentials for OCI registries. The module
+// OCICredentials returns the credentials for OCI registries. The module
 // github.com/tofureg/tofureg/contrib/oci reads the files and uses the credentials.
 func (c *Config) OCICredentials() OCICredentials {
 	s := c.settings()

@@ -57,6 +57,7 @@ type Problem struct {
 	Err     error  // the cause, for example an *addrs.ParseError, or nil
 }
 
+// Error returns Place and Message.
 func (p *Problem) Error() string {
 	if p.Place == (Place{}) {
 		return p.Message

@@ -19,7 +19,8 @@ import (
 var ErrNoOCI = errors.New("this program does not support OCI mirrors")
 
 // ProviderSource returns a source with the configured installation methods, see
-// [provider.Multi]. [provider.Package.Via] is [Method.String] of the method.
+// [provider.Multi]. [provider.Package.Via] is [Method.String] of the method, followed by " #2"
+// for a second equal one.
 //
 // Without a block provider_installation, packages come from the registries, except for providers in
 // an implicit directory, such as terraform.d/plugins in the working directory.
@@ -174,23 +175,21 @@ func (e *exceptLocal) check(ctx context.Context, p addrs.Provider) error {
 	return nil
 }
 
-// Policy returns the policy of the CLI for packages of [Config.ProviderSource], which also demands the
-// signatures of registries. For packages of [Config.Registry], use the zero [verify.Policy]. Policy is
-// weaker:
+// Policy returns the policy of the CLI for packages of [Config.ProviderSource]. That source itself
+// demands the signatures of registries. For packages of [Config.Registry], use the zero
+// [verify.Policy]. Policy is weaker:
 //
 //   - A package from [addrs.DefaultHost] needs no signature if the registry lists no keys,
 //     unless OPENTOFU_ENFORCE_GPG_VALIDATION is "true" or [System.Terraform] is set.
-//     Packages from other registries need a signature.
+//   - A lock file records the h1 that [addrs.DefaultHost] states for other platforms, with the
+//     same exceptions.
 //   - Expired keys and signatures are permitted, unless OPENTOFU_ENFORCE_GPG_EXPIRATION is
 //     "true". Weak algorithms and any archive name are permitted.
-//   - A lock file records the h1 that [addrs.DefaultHost] states for other platforms, unless it
-//     demands signatures.
-//   - A mirror package needs neither signature nor hashes, but stated hashes must match.
+//   - A mirror package needs neither signature nor hashes.
 //
-// With Config.Stamps it accepts the hashes that earlier processes have computed. Unlike the CLI, it
-// refuses signatures from the future, any stated hash that
-// does not match, and mirror packages with hashes only for other platforms. A hash in the
-// lock file replaces the signature.
+// Unlike the CLI, it refuses signatures from the future, any stated hash that does not match, and
+// mirror packages with hashes only for other platforms. A hash in the lock file replaces the
+// signature.
 func (c *Config) Policy(p addrs.Provider) verify.Policy {
 	s := c.settings()
 	policy := verify.Policy{AllowExpired: !s.enforce.unexpired, AllowWeak: true, AllowAnyName: true, AllowStamps: c.Stamps}

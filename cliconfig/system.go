@@ -24,17 +24,19 @@ import (
 // A System has the variables, directories and files that a configuration depends on. Programs
 // use [Host]; tests, and servers for several users, create their own.
 type System struct {
-	// Environ are the variables in the form NAME=VALUE, also for credentials helpers.
+	// Environ are all variables, NAME=VALUE, also for credentials helpers.
 	Environ []string
 
 	// Home is the home directory. If empty, it is HOME in Environ (USERPROFILE on Windows).
 	Home string
 
-	// Dir is the working directory. If empty, relative paths stay relative.
+	// Dir is the working directory. If empty, relative paths stay relative, also in results
+	// that are otherwise absolute.
 	Dir string
 
-	// Terraform selects the rules of Terraform: .tofurc, tofu.rc, XDG_CONFIG_HOME and
-	// XDG_DATA_HOME are ignored, and the default host is registry.terraform.io.
+	// Terraform selects the rules of Terraform: .tofurc, tofu.rc, and the directories opentofu
+	// in XDG_CONFIG_HOME and XDG_DATA_HOME are ignored, and the default host is
+	// registry.terraform.io.
 	Terraform bool
 
 	// GOOS and GOARCH select the rules for files and paths. If empty, package runtime has
@@ -42,8 +44,9 @@ type System struct {
 	GOOS, GOARCH string
 
 	// Open opens a file, or a directory as an [fs.ReadDirFile]. The error for a missing
-	// file wraps [fs.ErrNotExist]. If nil, the files of this machine are used.
-	// Mirrors, the plugin cache, helpers and the credentials file are always on this machine.
+	// file wraps [fs.ErrNotExist]. If nil, the files of this machine are used, as
+	// always after [Load]. Load also looks for the plugin cache, helpers and implicit
+	// directories with Open.
 	Open func(name string) (fs.File, error)
 }
 
@@ -59,7 +62,7 @@ func Host() System {
 	return s
 }
 
-// Format prints s without the values of variables, which can be tokens.
+// Format prints s without the values of variables.
 func (s System) Format(f fmt.State, _ rune) {
 	s = s.complete()
 	fmt.Fprintf(f, "%s_%s, home %q, working directory %q, %d variables", s.GOOS, s.GOARCH, s.Home, s.Dir, len(s.Environ))
