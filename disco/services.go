@@ -18,7 +18,8 @@ import (
 var (
 	// ErrUnauthorized means that the host requires or has refused a token (status 401, 403).
 	ErrUnauthorized = fault.ErrUnauthorized
-	// ErrInsecure means that a URL is not https. AllowHTTP of the transport permits http for some.
+	// ErrInsecure means that a URL is not https. AllowHTTP of the transport permits http
+	// redirects and services.
 	ErrInsecure = fault.ErrInsecure
 	// ErrNoService means that the host does not offer any version of the service.
 	ErrNoService = errors.New("service not offered")
@@ -50,8 +51,8 @@ func NewHosts(host svchost.Hostname, services map[Service]any) *Hosts {
 }
 
 // NewServices returns services for [Hosts.Overrides] and tests. A value is as in a discovery
-// document: a URL, absolute or relative to the well-known URL of host, or for login.v1 a
-// map[string]any with the members "client", "authz", "token" and so on. A []map[string]any,
+// document: a URL as a string, absolute or relative to the well-known URL of host, or for login.v1
+// a map[string]any with the members "client", "authz", "token" and so on. A []map[string]any,
 // which HCL 1 makes of a block, means its first element.
 //
 // An invalid value is an error of [Services.URL] or [Services.OAuthClient].
@@ -81,9 +82,9 @@ func ParseServices(host svchost.Hostname, final *url.URL, document []byte) (*Ser
 	return &Services{host: host, tokenHost: host, doc: doc}, nil
 }
 
-// TokenHost returns the host whose token may be sent to these services: the target if the host
-// passed to Discover is an alias, otherwise that host. It is zero if the document came over http,
-// because anyone on the network may have chosen the services.
+// TokenHost returns the host whose token may be sent to these services: their host, or its target
+// if it is an alias. It is zero if the document came over http, because anyone on the network may
+// have chosen the services.
 func (s *Services) TokenHost() svchost.Hostname {
 	if s.doc.overHTTP {
 		return svchost.Hostname{}

@@ -17,8 +17,7 @@ type Hostname struct {
 func (h Hostname) String() string { return h.ascii }
 
 // Display returns the Unicode form, for users, lock files and directory names, with the port
-// unless 443. [Parse] accepts it if h came from Parse. If a name has no Unicode form, Display
-// returns the ASCII form.
+// unless 443. [Parse] accepts it if h came from Parse.
 func (h Hostname) Display() string {
 	if !strings.Contains(h.ascii, acePrefix) {
 		return h.ascii
