@@ -119,6 +119,15 @@ func TestVetoHost(t *testing.T) {
 	}
 }
 
+// TestDefaultTransport checks that an HTTP without a Transport means [http.DefaultTransport] for all
+// requests. It is not parallel, since it replaces that one.
+func TestDefaultTransport(t *testing.T) {
+	reg, c := server(regtest.Login{})
+	defer func(rt http.RoundTripper) { http.DefaultTransport = rt }(http.DefaultTransport)
+	http.DefaultTransport, c.Transport.HTTP = reg, &http.Client{}
+	mustLogin(t, c)
+}
+
 // TestBadCalls calls methods with missing arguments and fields.
 func TestBadCalls(t *testing.T) {
 	t.Parallel()

@@ -164,15 +164,13 @@ var errNoToken = errors.New("invalid answer: expected a JSON object with access_
 // exchange exchanges the code for the token.
 func (c *Client) exchange(ctx context.Context, f *flow, code string) (*Result, error) {
 	web := c.web()
-	w := &tokenTransport{userAgent: web.UserAgent}
+	w := &tokenTransport{userAgent: web.UserAgent, next: httpx.SharedTransport()}
 	client := http.Client{}
 	if web.HTTP != nil {
 		client = *web.HTTP
+		w.next = cmp.Or(client.Transport, http.DefaultTransport)
 	}
-	w.next, client.Transport = client.Transport, w
-	if w.next == nil {
-		w.next = httpx.SharedTransport()
-	}
+	client.Transport = w
 	limited, cancel := context.WithTimeout(ctx, exchangeTimeout)
 	defer cancel()
 	token, err := f.config.Exchange(context.WithValue(limited, oauth2.HTTPClient, &client), code, oauth2.VerifierOption(f.verifier))
