@@ -352,7 +352,7 @@ func TestContext(t *testing.T) {
 			case !test.stale && !errors.Is(err, context.Canceled):
 				t.Errorf("%s: got %v, %v; want context.Canceled", test.name, resp, err)
 			}
-			if _, err := tr.RoundTrip(request(t, doc).WithContext(ctx)); err != ctx.Err() {
+			if _, err := tr.RoundTrip(request(t, doc).WithContext(ctx)); err != context.Cause(ctx) {
 				t.Errorf("%s: error %v after the end of the context", test.name, err)
 			}
 		})

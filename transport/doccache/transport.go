@@ -93,8 +93,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // RoundTripWaiting implements [github.com/tofureg/tofureg/transport.Waiter]. The delays are those of
 // Base, and at most 5 seconds for another request for the same document.
 func (t *Transport) RoundTripWaiting(req *http.Request, waiting func() (done func())) (*http.Response, error) {
-	if err := req.Context().Err(); err != nil {
-		return nil, closing(req, err)
+	if ctx := req.Context(); ctx.Err() != nil {
+		return nil, closing(req, context.Cause(ctx))
 	}
 	if t.Dir == "" || !asksForDocument(req) {
 		return t.pass(req, waiting)
