@@ -14,6 +14,7 @@
 package failure
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -36,15 +37,15 @@ type Error struct {
 	Err     error  // cause, never nil
 }
 
+// errUnknown stands for a cause that is nil.
+var errUnknown = errors.New("unknown cause")
+
 func (e *Error) Error() string {
 	text := e.Op
 	if e.Subject != "" {
 		text += " " + e.Subject
 	}
-	if e.Err == nil {
-		return text + ": unknown cause"
-	}
-	return text + ": " + strings.ReplaceAll(e.Err.Error(), "\n", "; ") // of errors.Join
+	return text + ": " + strings.ReplaceAll(cmp.Or(e.Err, errUnknown).Error(), "\n", "; ") // of errors.Join
 }
 
 func (e *Error) Unwrap() error { return e.Err }
@@ -67,7 +68,7 @@ func (e *RequestError) Error() string {
 	if e.Status != 0 && e.Status != 200 {
 		b.WriteString("HTTP status " + strconv.Itoa(e.Status) + ": ")
 	}
-	b.WriteString(e.Err.Error())
+	b.WriteString(cmp.Or(e.Err, errUnknown).Error())
 	var notes []string
 	if e.Status != 0 && errors.Is(e.Err, fault.ErrUnauthorized) {
 		notes = append(notes, map[bool]string{true: "a token was sent", false: "no token was sent"}[e.HadToken])

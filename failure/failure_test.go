@@ -25,6 +25,7 @@ func TestErrorText(t *testing.T) {
 		{&failure.Error{Op: "fetch", Err: io.EOF}, "fetch: EOF"},
 		{&failure.Error{Op: "find"}, "find: unknown cause"},
 		{&failure.Error{Op: "find", Err: errors.Join(io.EOF, io.ErrNoProgress)}, "find: EOF; multiple Read calls return no data or error"},
+		{find(failure.RequestError{}), "find x: " + url + ": unknown cause"},
 		{find(failure.RequestError{Status: 404, Err: fault.ErrNotFound}), "find x: " + url + ": HTTP status 404: not found"},
 		{find(failure.RequestError{Status: 200, Err: io.EOF, Attempts: 1}), "find x: " + url + ": EOF"},
 		{find(failure.RequestError{Err: io.EOF, Attempts: 3}), "find x: " + url + ": EOF (3 attempts)"},
