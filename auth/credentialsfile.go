@@ -104,9 +104,6 @@ func (c CredentialsFile) failed(host svchost.Hostname, verb string, err error) e
 
 // read parses the file at path. A missing file is empty.
 func (c CredentialsFile) read(path string) (*document, error) {
-	if path == "" {
-		return nil, errNoPath
-	}
 	text, err := readFile(path, maxCredentialsFile)
 	if err != nil {
 		return nil, err
@@ -346,6 +343,9 @@ func checkSave(host svchost.Hostname, token Token) error {
 
 // readFile reads a regular file of at most max bytes. A missing file is empty.
 func readFile(path string, max int64) ([]byte, error) {
+	if path == "" {
+		return nil, errNoPath
+	}
 	f, err := fsx.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -158,8 +158,10 @@ func TestLoadNetrc(t *testing.T) {
 	if n, err := load([]byte("machine a.test\nlogin")); n != nil || err == nil || !strings.HasPrefix(err.Error(), path+":2:1: ") {
 		t.Errorf("%v, %v", n, err)
 	}
-	if n, err := auth.LoadNetrc(filepath.Dir(path)); n != nil || err == nil {
-		t.Errorf("a directory: %v, %v", n, err)
+	for _, path := range []string{filepath.Dir(path), ""} {
+		if n, err := auth.LoadNetrc(path); n != nil || err == nil {
+			t.Errorf("LoadNetrc(%q) = %v, %v", path, n, err)
+		}
 	}
 }
 
