@@ -22,14 +22,15 @@ import (
 //
 //	{"credentials": {"registry.example.com": {"token": "abc"}}}
 //
-// Each call reads the file. A missing or empty file has no tokens. Invalid names are ignored.
+// Each call reads the file, of at most 1 MiB. A missing or empty file has no tokens. Invalid names
+// are ignored.
 //
 // Save and Forget replace the file, or the target of a symbolic link, atomically and with mode 0600
 // (except on Windows). Other members keep their values. Concurrent changes, also by other
 // processes, wait for a lock file in the same directory. The CLI does not use the lock.
 //
-// Errors can wrap a [*SyntaxError]: of the file, which is then not changed, or of one entry, which
-// Save replaces and Forget removes.
+// If the file is invalid, it is not changed, and errors wrap a [*SyntaxError]. An invalid entry is
+// an error only of Token for its host; Save replaces it, and Forget removes it.
 //
 // All programs of the user can read the file. A [Helper] can be safer.
 type CredentialsFile struct {
@@ -297,8 +298,6 @@ func encode(v any, indent string) []byte {
 	_ = e.Encode(v)
 	return b.Bytes()
 }
-
-// [github.com/tofureg/tofureg/failure.ErrTooLarge] means that a file or the output of a helper exceeds its limit.
 
 // A SyntaxError is a syntax error in a file, without text of the file.
 type SyntaxError struct {

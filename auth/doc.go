@@ -14,8 +14,7 @@
 // All sources of this package are safe for concurrent use. If a host has no token, they
 // return the zero [Token]. Their errors are a [*SourceError].
 //
-// Printing a [Token] never shows the secret. The package reads only variables, files and
-// programs that the caller names.
+// The package reads only variables, files and programs that the caller names.
 //
 // See https://opentofu.org/docs/cli/config/config-file/#credentials and
 // https://opentofu.org/docs/internals/remote-service-discovery/.

@@ -30,10 +30,10 @@ import (
 //
 //	PATH ARGS... get HOST       writes {"token":"abc"}, or {} if it has no token
 //	PATH ARGS... store HOST     reads {"token":"abc"}
-//	PATH ARGS... forget HOST
+//	PATH ARGS... forget HOST    succeeds if it has no token
 //
-// HOST is [svchost.Hostname.String]. A Helper is safe for concurrent use if the program is.
-// Use [Cached] to run it less often.
+// HOST is [svchost.Hostname.String]. Concurrent calls run the program concurrently. Use [Cached]
+// to run it less often.
 //
 // Errors wrap a [*HelperError]. After an error, the program is killed with the programs that it has
 // started. The program has no terminal.
@@ -91,7 +91,8 @@ type HelperError struct {
 	// without words that look like secrets.
 	Stderr string
 	// Err is the cause, for example [os.ErrDeadlineExceeded] after Timeout,
-	// [github.com/tofureg/tofureg/failure.ErrTooLarge], [ErrInvalidToken] or an [*os/exec.ExitError]. It is never nil.
+	// [github.com/tofureg/tofureg/failure.ErrTooLarge], [ErrInvalidToken] or an
+	// [*os/exec.ExitError]. It is never nil.
 	Err error
 }
 

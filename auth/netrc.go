@@ -23,8 +23,8 @@ import (
 // A Netrc is safe for concurrent use. Printing it shows no content. Values with spaces need double
 // quotes; in them, a backslash escapes \", \\, \n, \r and \t.
 //
-// The port is 443 unless stated. The first entry for a host counts. Macros, the entry default, and
-// entries without a password or with another protocol than https are ignored.
+// The port is 443 unless stated. Macros, the entry default, and entries without a password or with
+// another protocol than https are ignored. Of the others, the first for a host counts.
 type Netrc struct {
 	// A function, so that its content is not printed.
 	lookup func(svchost.Hostname) (login, bool)
@@ -63,7 +63,7 @@ func parseNetrc(path string, text []byte) (*Netrc, error) {
 	}}, nil
 }
 
-// Lookup returns the entry for exactly this host and port. The user name can be "". A nil
+// Lookup returns the entry for this host and port. The user name can be "". A nil
 // Netrc is empty.
 func (n *Netrc) Lookup(host svchost.Hostname) (user string, password Password, ok bool) {
 	if n == nil || n.lookup == nil {

@@ -39,7 +39,7 @@ type Store interface {
 	Forget(ctx context.Context, host svchost.Hostname) error
 }
 
-// A SourceError is the error of a [Source], without the token.
+// A SourceError is the error of a [Source] or [Store], without the token.
 type SourceError struct {
 	Host   svchost.Hostname // of the token
 	Source string           // name of the source, for example "environment"
@@ -78,7 +78,7 @@ func nameOf(src Source) string {
 	return fmt.Sprintf("%T", src)
 }
 
-// Static returns a [Source] with a copy of tokens. It never fails.
+// Static returns a [Source] with a copy of tokens.
 func Static(tokens map[svchost.Hostname]Token) Source {
 	return &static{tokens: maps.Clone(tokens)}
 }
@@ -123,8 +123,8 @@ func (c *chain) String() string { return "chain of sources" }
 
 // A Cache is a [Source] and [Invalidator] that caches the tokens of another source.
 //
-// Concurrent calls for one host share one lookup, which sees no values of their contexts: do not
-// cache a source that takes the user from the context.
+// Concurrent calls for one host share one lookup. It sees no values of contexts: do not cache a
+// source that takes the user from the context.
 type Cache struct {
 	src    Source
 	ttl    time.Duration
@@ -168,7 +168,7 @@ func (c *Cache) String() string { return nameOf(c.src) }
 
 const environPrefix = "TF_TOKEN_"
 
-// Environ returns the tokens in environ, strings NAME=VALUE as returned by [os.Environ]. A
+// Environ returns the tokens in environ, as returned by [os.Environ]. A
 // variable TF_TOKEN_HOST has the token of a host. In HOST, "__" stands for a hyphen and "_"
 // for a dot; [svchost.FromWire] parses the result:
 //
@@ -223,7 +223,7 @@ func (e *Environment) Token(_ context.Context, host svchost.Hostname) (Token, er
 	return v.token, nil
 }
 
-// Variable returns the name of the variable for host, or "".
+// Variable returns the name of the variable that Environ found for host, or "".
 func (e *Environment) Variable(host svchost.Hostname) string {
 	if v, ok := e.chosen[host]; ok {
 		return environPrefix + v.name

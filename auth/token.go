@@ -25,7 +25,7 @@ type Token struct {
 }
 
 // NewToken returns a Token with this secret: one or more visible ASCII characters. For
-// other secrets, for example with a line break, the error wraps [ErrInvalidToken].
+// other secrets, the error wraps [ErrInvalidToken].
 func NewToken(secret string) (Token, error) {
 	if secret == "" {
 		return Token{}, fmt.Errorf("%w: it is empty", ErrInvalidToken)
@@ -38,7 +38,7 @@ func NewToken(secret string) (Token, error) {
 	return Token{reveal: func() string { return secret }}, nil
 }
 
-// MustNewToken is like [NewToken], but panics on an error. It is for tests.
+// MustNewToken is like [NewToken], but panics on an error.
 func MustNewToken(secret string) Token {
 	t, err := NewToken(secret)
 	if err != nil {

@@ -19,11 +19,10 @@
 //     in the browser, and closes the port.
 //
 // Login accepts only a request with the random state of this login. Both URLs of the service must
-// be https, and no redirects are followed.
+// be https, and the request for the token follows no redirects.
 //
 // Errors and logs do not contain the code, the verifier, the state or the token.
 //
-// If a host does not have the grant type authz_code, Login returns an [*UnsupportedError].
-// It does not store refresh tokens: when a token expires, the user logs in again. The
-// protocol cannot revoke tokens.
+// Login does not store refresh tokens: when a token expires, the user logs in again. The protocol
+// cannot revoke tokens.
 package login

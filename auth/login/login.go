@@ -31,8 +31,8 @@ type Client struct {
 	// Store stores the token. If nil, Login only returns the token.
 	Store auth.Store
 
-	// Transport has the settings of requests. It is nil in the zero Client. Its AllowHTTP has no effect
-	// on the URLs of the service, and its VetoHost none on the login page.
+	// Transport has the settings of requests; it may be nil. Its AllowHTTP does not permit http for
+	// the URLs of the service. Its VetoHost is not called for the login page.
 	Transport *transport.Client
 
 	// Hosts, if not nil, are the services of hosts, which clients can share.
@@ -55,7 +55,8 @@ var errNoHost = errors.New("missing host")
 // web returns the settings of requests.
 func (c *Client) web() *httpx.Client { return httpx.New(c.Transport) }
 
-// Login gets a token for host by a login in the browser, and saves it in the Store.
+// Login gets a token for host by a login in the browser, and saves it in the Store
+// for Host of the [Result].
 //
 // The error is a [*failure.Error]. It can wrap an [*UnsupportedError], a [*RefusedError], a
 // [*PortError], [disco.ErrInsecure], [auth.ErrInvalidToken], os.ErrDeadlineExceeded after Timeout,
