@@ -4,14 +4,14 @@
 //	registry := &regclient.Client{Transport: web}
 //	mirror := &mirrorclient.Client{BaseURL: "https://mirror.example.com/providers/", Transport: web}
 //
-// Requests are repeated after network errors, timeouts, status 429 and 5xx except 501. The
-// waits start at about a second and double. Retry-After and X-RateLimit-Reset of a 429 or
-// 503 replace them, up to 30 seconds. A retry is not attempted if waiting for it would
-// exceed the context's deadline. An interrupted download resumes where it stopped, if the server permits it.
+// Requests are repeated after network errors, timeouts, status 429 and 5xx except 501. The waits
+// start at about a second and double. Retry-After and X-RateLimit-Reset of a 429 or 503 replace
+// them, capped at 30 seconds. There is no wait for a retry after the context's deadline. An
+// interrupted download resumes where it stopped, if the server permits it.
 //
 // # For transports
 //
-// A [Waiter] is a transport whose delays do not count as time of a request.
+// A [Waiter] is a transport that delays requests.
 package transport
 
 import (
@@ -25,13 +25,14 @@ import (
 )
 
 // A Client is a set of HTTP settings. The zero Client is usable and sends no credentials; a nil
-// *Client means the zero Client. Several clients may share a Client, and it is safe for
-// concurrent use as long as its fields do not change. Its functions may be called concurrently.
+// *Client means the zero Client. Several clients may share a Client, and it is safe for concurrent
+// use as long as its fields do not change. PackageCredentials and VetoHost may be called
+// concurrently.
 type Client struct {
-	// HTTP makes the requests. Its Transport and Jar are used. Its Timeout applies to
-	// documents, not to archives. Its CheckRedirect is called after the checks of this module.
-	// The examples show a private certificate authority, a client certificate and a proxy. To
-	// add request headers, see the example Headers of package regclient.
+	// HTTP makes the requests. Its Transport and Jar are used. Its Timeout applies to documents
+	// only, and only if shorter than Timeout. Its CheckRedirect is called after the checks of this
+	// module. The examples show a private certificate authority, a client certificate and a proxy.
+	// To add request headers, see the example Headers of package regclient.
 	//
 	// If nil, all clients of the process share a transport with the proxies of the environment.
 	HTTP *http.Client
@@ -44,8 +45,8 @@ type Client struct {
 	// PackageCredentials reports whether the token for host, the host of the provider, module
 	// or mirror, may be sent to pkg, the URL of an archive, SHA256SUMS document or signature.
 	// If nil, the token is not sent there, as in the OpenTofu CLI: such URLs are often presigned.
-	// For module packages it is called only as OpenModule of
-	// [github.com/tofureg/tofureg/regclient.Client] says.
+	// Archives of modules on the registry's own hosts get the token without it, see OpenModule of
+	// [github.com/tofureg/tofureg/regclient.Client].
 	PackageCredentials func(host svchost.Hostname, pkg *url.URL) bool
 
 	// UserAgent is the User-Agent header. If empty, "tofureg/" and the version are sent.
@@ -59,8 +60,8 @@ type Client struct {
 	// negative, the time is not limited.
 	Idle time.Duration
 
-	// Retries is the maximum number of retries of a request, and of an archive without a new byte
-	// between them. If zero, 2 is used. If negative, requests are not repeated.
+	// Retries is the maximum number of retries of a request. For an archive, each new byte starts
+	// the count again. If zero, 2 is used. If negative, requests are not repeated.
 	Retries int
 
 	// ArchiveRetries, if not zero, replaces Retries for archives.
@@ -70,22 +71,24 @@ type Client struct {
 	AllowHTTP bool
 
 	// VetoHost, if not nil, is called before each request and redirect, and before the services of
-	// a host are found, with the host to be contacted, as "host" or "host:port": names in lower-case ASCII, IP addresses in canonical
-	// form without a zone, no default port. If it returns an error, the request fails and its
-	// error wraps that one. It is not called for git, which has its own VetoHost in package module.
+	// a host are found, with the host to be contacted, as "host" or "host:port": names in
+	// lower-case ASCII, IP addresses in canonical form without a zone, no default port. If it
+	// returns an error, the request fails and its error wraps that one. It is not called for git,
+	// which has its own VetoHost in package module.
 	VetoHost func(host string) error
 
 	// Logger, if not nil, receives debug records of requests and retries. They contain no
-	// tokens and no URL queries.
+	// tokens or URL queries.
 	Logger *slog.Logger
 }
 
-// A Waiter is a [http.RoundTripper] that delays requests, such as
-// [github.com/tofureg/tofureg/transport/throttle.Transport]. If the Transport of [Client.HTTP]
-// is a Waiter, clients call RoundTripWaiting instead of RoundTrip, except to log in. A transport that wraps a
-// Waiter should implement it too.
+// A Waiter is an [http.RoundTripper] that delays requests, such as
+// [github.com/tofureg/tofureg/transport/throttle.Transport]. If the Transport of [Client.HTTP] is a
+// Waiter, clients call RoundTripWaiting instead of RoundTrip, except to log in. A transport that
+// wraps a Waiter should implement it.
 type Waiter interface {
 	// RoundTripWaiting is RoundTrip. It calls waiting before a possible delay and done after it, in
-	// the calling goroutine, perhaps several times. Neither is nil. The delay does not count towards [Client.Timeout].
+	// the calling goroutine, perhaps several times. Neither is nil. The delay does not count
+	// towards [Client.Timeout].
 	RoundTripWaiting(req *http.Request, waiting func() (done func())) (*http.Response, error)
 }

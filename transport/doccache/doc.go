@@ -17,10 +17,10 @@
 //
 // An answer is used only for requests with the same URL and headers, so answers to different
 // tokens are separate. Files contain neither the requested URL nor tokens or cookies. On Unix,
-// nothing is cached if other users can access them: they lie in a subdirectory with mode 0700.
+// they lie in a subdirectory with mode 0700; if other users can access it, nothing is cached.
 //
 // Several processes may share a directory. Of concurrent requests for a document, one goes to the
-// server, and the others wait for its answer for up to 5 seconds. If the answer is not cached, they ask in
-// turn. If the directory cannot be used,
-// requests go to the server: see [Transport.Stats].
+// server, and the others wait for its answer for up to 5 seconds. If the answer is not cached, they
+// ask one after another. If the directory cannot be used, requests go to the server: see
+// [Transport.Stats].
 package doccache

@@ -27,8 +27,8 @@ var ErrOffline = fault.ErrOffline
 // concurrent use and must not be copied.
 type Transport struct {
 	// Base makes the requests. It may be a throttle.Transport. If nil, the transport of the zero
-	// [github.com/tofureg/tofureg/transport.Client] is used. Each credential that Base adds, such as a client
-	// certificate, needs its own Dir.
+	// [github.com/tofureg/tofureg/transport.Client] is used. Each credential that Base adds, such
+	// as a client certificate, needs its own Dir.
 	Base http.RoundTripper
 
 	// Dir is the directory. It is created with mode 0700 if it does not exist, and may be
@@ -47,16 +47,17 @@ type Transport struct {
 	// Refresh asks the server whether each document has changed, even before it expires.
 	Refresh bool
 
-	// Offline uses cached documents of any age. Other requests fail with [ErrOffline].
+	// Offline uses cached documents of any age. All other requests, also for archives, fail with
+	// [ErrOffline].
 	Offline bool
 
 	// MaxBytes limits the directory. The oldest documents are evicted. A document counts as at
-	// least 32 KiB, and each process may exceed the limit by a sixteenth and by the
-	// documents that it writes at the time. If zero, 256 MiB is used. If negative, the size is not limited.
+	// least 32 KiB. Each process may exceed the limit by a sixteenth, and by the documents that it
+	// is writing. If zero, 256 MiB is used. If negative, the size is not limited.
 	MaxBytes int64
 
 	// Logger, if not nil, receives a debug record for each answer, and a warning when the
-	// directory first fails. Records contain no tokens and no URL queries.
+	// directory first fails. Records contain no tokens or URL queries.
 	Logger *slog.Logger
 
 	wait time.Duration // for tests; if zero, maxWait
@@ -72,7 +73,7 @@ type Transport struct {
 type Stats struct {
 	Hits        int64 // cached documents, without a request
 	Revalidated int64 // cached documents that the server has confirmed
-	Stale       int64 // expired documents, because the server did not answer
+	Stale       int64 // old documents, see StaleIfError and Offline
 	Misses      int64 // documents from the server
 	Failed      int64 // failed reads and writes of the directory
 }
@@ -108,7 +109,8 @@ func (t *Transport) RoundTripWaiting(req *http.Request, waiting func() (done fun
 	return x.run()
 }
 
-// CloseIdleConnections closes the idle connections of Base, unless Base is nil or does not support it.
+// CloseIdleConnections closes the idle connections of Base, unless Base is nil or does not support
+// it.
 func (t *Transport) CloseIdleConnections() {
 	httpx.CloseIdle(t.Base)
 }

@@ -8,7 +8,7 @@
 //	registry := &regclient.Client{Transport: web}
 //
 // It is meant for servers that run many clients. Functions for many
-// packages limit their own requests; clients do not.
+// packages have a limit, Parallel; clients have none.
 //
 // Every request counts: redirects, retries and resumed downloads. Requests that
 // [github.com/tofureg/tofureg/transport/doccache.Transport] answers do not count if this

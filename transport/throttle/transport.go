@@ -34,10 +34,10 @@ type Transport struct {
 	// PerSecond is set. If zero or negative, it is PerSecond, and at least 1.
 	Burst int
 
-	// Parallel is the maximum number of requests at the same time. A request ends when its
-	// body has been read or closed, or its context has ended. A caller that holds this many
-	// unread bodies and makes another request waits for ever. If zero, 16 is used. If negative, the number is not
-	// limited.
+	// Parallel is the maximum number of requests at the same time. A request ends when its body has
+	// been read or closed, or its context has ended. A caller that holds this many unread bodies
+	// and makes another request waits until its context ends. If zero, 16 is used. If negative, the
+	// number is not limited.
 	Parallel int
 
 	// MaxPause is the maximum time for which requests stop after a server has answered 429 or
@@ -49,14 +49,14 @@ type Transport struct {
 	hosts map[string]*host
 }
 
-// RoundTrip waits until the limits permit the request, then makes it. If the context of the
-// request ends first, nothing is sent, and the error wraps the cause of the context.
+// RoundTrip waits until the limits permit the request, then makes it. If its context
+// ends first, nothing is sent, and the error wraps the cause.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.RoundTripWaiting(req, func() func() { return func() {} })
 }
 
-// RoundTripWaiting implements [github.com/tofureg/tofureg/transport.Waiter]; the delay is the wait for
-// the limits.
+// RoundTripWaiting implements [github.com/tofureg/tofureg/transport.Waiter]; the delays are the
+// wait for the limits and those of Base.
 func (t *Transport) RoundTripWaiting(req *http.Request, waiting func() (done func())) (*http.Response, error) {
 	if req.URL == nil {
 		return httpx.RoundTrip(t.Base, req, waiting) // the error is up to Base
@@ -108,7 +108,8 @@ func (b *body) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// CloseIdleConnections closes the idle connections of Base, unless Base is nil or does not support it.
+// CloseIdleConnections closes the idle connections of Base, unless Base is nil or does not support
+// it.
 func (t *Transport) CloseIdleConnections() {
 	httpx.CloseIdle(t.Base)
 }
