@@ -9,8 +9,7 @@
 //
 // # For sources
 //
-// A source returns an [Error], which wraps a [RequestError] if a request failed. [RequestError.Because]
-// gives the error of a request another cause.
+// A source returns an [Error], which wraps a [RequestError] if a request failed.
 package failure
 
 import (
@@ -30,7 +29,8 @@ var ErrTooLarge = fault.ErrTooLarge
 
 // An Error is a failed operation. It wraps a [*RequestError] if a request failed, and an exported
 // error of the package that returned it, a context error (only if the context of the caller has
-// ended, or its deadline is before the next attempt), os.ErrDeadlineExceeded after a timeout, or [io.ErrUnexpectedEOF] after an interruption.
+// ended, or its deadline is before the next attempt), os.ErrDeadlineExceeded after a timeout, or
+// [io.ErrUnexpectedEOF] after an interruption.
 type Error struct {
 	Op      string // operation, such as "list versions of"
 	Subject string // such as "registry.example.com/acme/demo"; may be empty
@@ -57,7 +57,7 @@ type RequestError struct {
 	Status     int           // of the last answer, also of an invalid one; 0 without an answer
 	RetryAfter time.Duration // time to wait that the last answer states, of any length; 0 if none
 	HadToken   bool          // whether the first URL was requested with a token
-	Attempts   int           // failed attempts in a row; 0 if no request was made
+	Attempts   int           // failed attempts in a row, of an archive since its last new byte; may be 0
 	Message    string        // message of the server about Status, one line; may be empty
 	Err        error         // cause, never nil
 }
