@@ -25,17 +25,17 @@ import (
 type Client struct {
 	// BaseURL is the base URL of the mirror, such as "https://mirror.example.com/providers/".
 	// It must use https, or http if Transport has AllowHTTP. It may have a port, but no user name,
-	// query or fragment. A missing slash at the end is added. If BaseURL is invalid, each request fails.
+	// query or fragment. A missing slash at the end is added. If it is invalid, Base and requests fail.
 	BaseURL string
 
 	// Transport has the settings of requests and the tokens. The client uses the token for the
-	// host and port in BaseURL, and no token if the host is an IPv6 address. If nil, as in the
-	// zero Client, the zero settings are used.
+	// host and port in BaseURL, and no token if the host is an IPv6 address. If nil, the zero
+	// settings are used.
 	Transport *transport.Client
 
-	// TrustAllHashes accepts an archive that has any hash that the mirror states for the version,
-	// also for another platform, like trust_all_hashes in the CLI configuration. If false, an
-	// archive must have a hash that is stated for its platform.
+	// TrustAllHashes compares an archive also with the hashes for other platforms, like
+	// trust_all_hashes in the CLI configuration. If the mirror states hashes for the platform of
+	// the archive, only others of the same schemes count.
 	TrustAllHashes bool
 
 	once      sync.Once
@@ -62,7 +62,7 @@ func (c *Client) setup() {
 	})
 }
 
-// Base returns BaseURL with a slash at its end.
+// Base returns a copy of BaseURL with a slash at its end.
 func (c *Client) Base() (*url.URL, error) {
 	c.setup()
 	if c.baseErr != nil {

@@ -27,13 +27,13 @@
 // # Tokens
 //
 // The client sends the token of the mirror's host and port only to the mirror's documents, and to
-// archives only if PackageCredentials of [transport.Client] allows their URL. It follows a redirect
-// with the token only if scheme, host and port stay the same, and never over http.
+// archives only if PackageCredentials of [transport.Client] allows their URL. It sends no token over
+// http, or after a redirect to another host or port.
 //
 // # Limits and errors
 //
-// A document must have the media type application/json, at most 16 MiB (of a version: 1 MiB),
-// 100,000 versions, 1,000 platforms and 100 hashes for each platform.
+// A document must have the media type application/json. It may have at most 16 MiB (of a version:
+// 1 MiB), 100,000 versions, 1,000 platforms, and 100 hashes for each platform.
 //
 // Each error is a [*github.com/tofureg/tofureg/provider.Error]. It can wrap a variable of
 // package provider, such as ErrNotFound. Other failures, such as status 500, wrap none.

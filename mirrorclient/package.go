@@ -25,11 +25,12 @@ const (
 )
 
 // ProviderPackage finds the package of p in version v for a platform ("List Available Installation
-// Packages" of the protocol), with the hashes that the mirror states for all platforms. It does not
-// verify anything; [provider.Download] does.
+// Packages" of the protocol), with the hashes that the mirror states for all platforms. It verifies
+// nothing; [provider.Download] does.
 //
 // If the document of the version is missing, one more request tells whether the mirror lists the
-// provider (else ErrNotFound) and the version (else ErrNoVersion).
+// provider (else ErrNotFound) and the version (else ErrNoVersion). If it lists both, the error wraps
+// neither.
 func (c *Client) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	subject := (&provider.Package{Provider: p, Version: v, Platform: platform}).String()
 	if v.IsZero() || platform.IsZero() {
@@ -164,9 +165,20 @@ func (c *Client) pick(doc *versionDocument, p addrs.Provider, v addrs.Version, p
 		}
 	}
 	if c.TrustAllHashes {
-		source.SetHashes(pkg, platform, checksum.Sorted(slices.Collect(maps.Values(pkg.Hashes))...))
+		source.SetHashes(pkg, platform, allHashes(pkg))
 	}
 	return pkg, nil
+}
+
+// allHashes returns the hashes for all platforms. Of each scheme one must match, so it leaves out the
+// schemes that the platform of pkg lacks, unless that has no hash to compare.
+func allHashes(pkg *provider.Package) []checksum.Hash {
+	own := pkg.Hashes[pkg.Platform]
+	all := checksum.Sorted(slices.Collect(maps.Values(pkg.Hashes))...)
+	if !slices.ContainsFunc(own, checksum.Hash.Known) {
+		return all
+	}
+	return slices.DeleteFunc(all, func(h checksum.Hash) bool { return !checksum.HasScheme(own, h.Scheme()) })
 }
 
 // setArchive sets the URL and the hashes for the platform of pkg.
@@ -214,8 +226,8 @@ func (d *versionDocument) platforms() []addrs.Platform {
 	return list
 }
 
-// Evidence returns the hashes in pkg without a request. It refuses a package of a registry, so that
-// no signature is ignored.
+// Evidence returns the hashes in pkg without a request. It refuses a package with SumsURL or
+// SignatureURL, so that no signature is ignored.
 func (c *Client) Evidence(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
 	const op = "fetch the evidence of"
 	switch {
@@ -227,8 +239,7 @@ func (c *Client) Evidence(_ context.Context, pkg *provider.Package) (verify.Evid
 	return pkg.Evidence(), nil
 }
 
-// Open opens the archive of pkg for reading. An interrupted transfer is resumed if the server
-// supports it.
+// Open opens the archive of pkg. An interrupted transfer is resumed if the server supports it.
 func (c *Client) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
 	const op = "fetch"
 	if pkg == nil {

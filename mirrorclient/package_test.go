@@ -285,11 +285,13 @@ func TestOtherPlatformsHash(t *testing.T) {
 }
 
 // TestHashesOfOtherPlatforms checks that a platform without hashes is refused under AllowUnchecked
-// if other platforms have hashes, and accepted with TrustAllHashes, as in the CLI.
+// if other platforms have hashes, and accepted with TrustAllHashes, as in the CLI. Under this policy
+// TrustAllHashes refuses nothing that is accepted without it.
 func TestHashesOfOtherPlatforms(t *testing.T) {
 	t.Parallel()
 	archive := packed(t)
 	packedH1, _ := h1(t, archive)
+	wrongH1 := "h1:" + strings.Repeat("A", 43) + "="
 	mismatch := checksum.ErrMismatch
 	for name, test := range map[string]struct {
 		own, other  string
@@ -301,6 +303,9 @@ func TestHashesOfOtherPlatforms(t *testing.T) {
 		"wrong, another has it":                  {goodZH, zh(archive), mismatch, nil},
 		"right, others differ":                   {zh(archive), goodZH, nil, nil},
 		"wrong, others differ":                   {goodZH, "zh:" + strings.Repeat("0", 64), mismatch, mismatch},
+		"right, others have another scheme":      {packedH1, goodZH, nil, nil},
+		"wrong, another scheme has it":           {wrongH1, zh(archive), mismatch, mismatch},
+		"unknown, another has it":                {"x9:future", zh(archive), verify.ErrUnchecked, nil},
 		"none for any platform":                  {"", "", nil, nil},
 	} {
 		quoted := func(h string) string {
