@@ -268,7 +268,7 @@ type Event struct {
 	Provider addrs.Provider // of the package
 	Version  addrs.Version  // of the package
 	Platform addrs.Platform // of the package
-	Bytes    int64          // received so far; 0 in events that are not about a transfer
+	Bytes    int64          // received so far; in EventKept and EventChecked, the size; otherwise 0
 	Total    int64          // expected; 0 if unknown
 	Err      error          // the cause, if any
 }

@@ -69,7 +69,8 @@ func (m *Mirror) checkProvider(p addrs.Provider) error {
 	return err
 }
 
-// Options are the options of [Mirror.Add] and [Mirror.AddLocked].
+// Options are the options of [Mirror.Add], [Mirror.AddLocked] and [Mirror.AddArchive], which ignores
+// Parallel and Progress.
 type Options struct {
 	// Policy decides which packages are accepted. The zero Policy requires signed packages; see
 	// [verify.Policy.AllowUnsigned].
@@ -81,7 +82,7 @@ type Options struct {
 	// ZHOnly computes no h1 of archives, unless Policy needs it.
 	ZHOnly bool
 
-	// NoEvidence disables the recording of evidence. Clients of the mirror must trust it then.
+	// NoEvidence records no evidence. Clients must then trust the mirror.
 	NoEvidence bool
 
 	// Progress, if not nil, is called for the events of [provider.Receive], [EventKept], and
@@ -104,24 +105,23 @@ type Added struct {
 	Size    int64 `json:"size"`    // size of the archive in bytes
 	Fetched bool  `json:"fetched"` // whether the archive was downloaded
 
-	// Hashes are the hashes that the mirror states for the archive.
+	// Hashes are those that the mirror states for the archive.
 	Hashes []checksum.Hash `json:"hashes"`
 
-	// Report is the report of the policy about the archive. It is nil if the archive was kept
-	// without reading it, because its record is accepted.
+	// Report is the report of the policy. It is nil if the archive was kept without reading it.
 	Report *verify.Report `json:"report,omitempty"`
 }
 
-// Add downloads packages from src, verifies them with o.Policy and adds them to the mirror. The
-// documents list a version once all its wanted archives have been tried, with those that are there.
-// Entries that other programs have written stay, except for missing archives.
+// Add downloads packages from src, verifies them with o.Policy and adds them to the mirror. When all
+// wanted archives of a version have been tried, the documents list those that are there. Entries that
+// other programs have written stay, except for missing archives.
 //
-// An existing archive of the recorded size is kept without reading it if o.Policy accepts its
-// record; [Mirror.Check] reads all archives. Otherwise it is judged with the evidence of src, and
-// replaced if it is damaged or another archive.
+// An existing archive of the recorded size is kept without reading it if o.Policy accepts its record.
+// Otherwise it is judged with the evidence of src, and replaced if it is damaged or another archive. A
+// refusal by o.Policy alone deletes nothing.
 //
-// Add returns those wanted packages that are now in the mirror, sorted, also with an error. The
-// error joins a [*provider.Error] for each failure.
+// Add returns the packages that it has added or kept, sorted, also with an error. The error joins a
+// [*provider.Error] for each failure.
 func (m *Mirror) Add(ctx context.Context, src provider.Source, wants []Want, o Options) ([]Added, error) {
 	return m.add(ctx, src, wants, o, func(Want) job { return job{policy: o.Policy} })
 }

@@ -34,7 +34,7 @@ type CheckOptions struct {
 	Policy *verify.Policy
 
 	// Progress, if not nil, is called for each archive that has been read. The calls of one
-	// Check never overlap.
+	// Check or Reindex never overlap.
 	Progress func(provider.Event)
 }
 
@@ -45,10 +45,10 @@ const EventChecked provider.EventKind = "checked"
 type Report struct {
 	Providers int   `json:"providers"` // providers with a directory
 	Versions  int   `json:"versions"`  // versions with archives
-	Archives  int   `json:"archives"`  // archives, without unpacked packages
+	Archives  int   `json:"archives"`  // without unpacked packages
 	Bytes     int64 `json:"bytes"`     // total size of the archives
 
-	// Problems are the findings that can break clients of the mirror, sorted by name.
+	// Problems are the findings that can break clients, sorted by name.
 	Problems []Finding `json:"problems"`
 
 	// Notes are the others, sorted by name, such as an archive that clients do not find.
@@ -104,7 +104,7 @@ const (
 )
 
 // Check reads all archives, documents and records and reports where they differ. It changes nothing
-// except lock files and files of killed processes. The error is nil if Check completes, whatever the report contains.
+// except lock files and files of killed processes. Problems are no error.
 func (m *Mirror) Check(ctx context.Context, o CheckOptions) (*Report, error) {
 	return m.inspect(ctx, "check", o, (*inspection).check)
 }
@@ -112,8 +112,8 @@ func (m *Mirror) Check(ctx context.Context, o CheckOptions) (*Report, error) {
 // Reindex writes all documents anew, and records archives that other programs such as "tofu providers
 // mirror" have added. It cannot verify their origin; [Mirror.Add] can.
 //
-// It lists only archives that are valid, or have the recorded size; [Mirror.Check] also compares
-// their bytes. The error is nil if Reindex completes, whatever the report contains.
+// It lists archives that have the recorded size, and those without a record if they are valid. URLs
+// outside of the mirror stay. Problems are no error.
 func (m *Mirror) Reindex(ctx context.Context, o CheckOptions) (*Report, error) {
 	return m.inspect(ctx, "reindex", o, (*inspection).reindex)
 }
@@ -132,6 +132,18 @@ type inspection struct {
 type findings struct {
 	mu     sync.Mutex
 	report Report
+	again  bool // whether the archives are read a second time
+}
+
+// count adds the archives of a version to the totals.
+func (f *findings) count(s *inventory, v addrs.Version) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.report.Versions += min(1, len(s.files.archives[v]))
+	for _, name := range s.files.archives[v] {
+		f.report.Archives++
+		f.report.Bytes += s.files.sizes[name]
+	}
 }
 
 func (f *findings) note(list ...Finding) {
@@ -243,7 +255,7 @@ func (c *inspection) check(ctx context.Context, s *inventory) error {
 			return err
 		}
 		err = each(ctx, c.options.Parallel, len(again), func(ctx context.Context, i int) error {
-			found[again[i]] = findings{}
+			found[again[i]] = findings{again: true}
 			return c.checkVersion(ctx, now, s.versions[again[i]], &found[again[i]])
 		})
 		if err != nil {
@@ -295,17 +307,13 @@ func (c *inspection) checkVersion(ctx context.Context, s *inventory, v addrs.Ver
 			}
 		}
 	}
-	archives := s.files.archives[v]
-	found.report.Versions = min(1, len(archives))
-	for _, name := range archives {
-		found.report.Archives++
-		found.report.Bytes += s.files.sizes[name]
-	}
+	found.count(s, v)
 	for _, name := range s.files.records[v] {
 		if _, there := s.files.sizes[strings.TrimSuffix(name, recordSuffix)]; !there {
 			find(kindLeftover, name, none, "the record of a missing archive")
 		}
 	}
+	archives := s.files.archives[v]
 	return each(ctx, len(archives)+1, len(archives), func(ctx context.Context, i int) error {
 		_, platform, _ := provider.ParseArchiveName(s.provider, path.Base(archives[i]))
 		return c.checkArchive(ctx, address{s.provider, v, platform}, archives[i], list, found)
@@ -338,7 +346,9 @@ func (c *inspection) checkArchive(ctx context.Context, a address, name string, l
 	case err != nil && !damaged:
 		return err
 	}
-	c.progress(a.event(EventChecked, size))
+	if !found.again {
+		c.progress(a.event(EventChecked, size))
+	}
 	// Report only the first problem of an archive, since it explains the others.
 	switch {
 	case rec != nil && rec.Size != size:
@@ -451,13 +461,7 @@ func (c *inspection) recordVersion(ctx context.Context, s *inventory, v addrs.Ve
 		return err
 	}
 	platforms := slices.Collect(maps.Keys(s.files.packages[v]))
-	c.found.mu.Lock()
-	c.found.report.Versions += min(1, len(platforms))
-	for _, one := range s.files.packages[v] {
-		c.found.report.Archives++
-		c.found.report.Bytes += one.size
-	}
-	c.found.mu.Unlock()
+	c.found.count(s, v)
 	err = each(ctx, len(platforms)+1, len(platforms), func(ctx context.Context, i int) error {
 		a := address{s.provider, v, platforms[i]}
 		return c.recordArchive(ctx, a, s.files.packages[v][a.platform].name, stated[a.platform])
@@ -497,18 +501,19 @@ func (c *inspection) recordArchive(ctx context.Context, a address, name string, 
 	}
 	if rec == nil || !checksum.HasScheme(rec.Hashes, checksum.SchemeZH) {
 		local, size, err := c.hash(ctx, name)
-		if isInvalidArchive(err) {
+		damaged := isInvalidArchive(err)
+		if err != nil && !damaged {
+			return err
+		}
+		c.progress(a.event(EventChecked, size))
+		if damaged {
 			find(kindDamaged, "%s", oneLine(err))
 			return c.m.Storage.Delete(ctx, name+recordSuffix) // a record that exists is damaged
-		}
-		if err != nil {
-			return err
 		}
 		rec = &record{Size: size, Hashes: local}
 		if err := c.m.writeRecord(ctx, name, rec); err != nil {
 			return err
 		}
-		c.progress(a.event(EventChecked, size))
 	}
 	if wrong := contradicting(stated.Hashes, rec.Hashes); len(wrong) > 0 {
 		find(kindCorrected, "%s stated %v, the archive has %v", path.Base(documentName(a.provider, a.version)), wrong, rec.Hashes)

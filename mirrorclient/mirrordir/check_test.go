@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -55,6 +56,27 @@ func TestCheck(t *testing.T) {
 	}
 	if data, err := json.Marshal(report); err != nil || !strings.Contains(string(data), `"archives":6`) {
 		t.Errorf("%s, %v", data, err)
+	}
+}
+
+// TestTotals checks that Check and Reindex count the same archives, and report each that they read.
+func TestTotals(t *testing.T) {
+	t.Parallel()
+	m, dir, _, _ := filled(t)
+	copied(home+"/terraform-provider-alpha_1_linux_amd64.zip", archive(v1, linux))(t, dir)
+	replaced(archive(v2, linux), "PK")(t, dir)
+	drop(recordOf(v2, linux))(t, dir)
+	drop(recordOf(v2, windows))(t, dir)
+	read := 0
+	o := mirrordir.CheckOptions{Progress: func(provider.Event) { read++ }}
+	checked := mustCheck(t, m, o)
+	if checked.Archives != 7 || read != 7 {
+		t.Errorf("Check: %+v, %d read", checked, read)
+	}
+	read = 0
+	reindexed := must.Get(m.Reindex(t.Context(), o))(t)
+	if reindexed.Archives != 7 || reindexed.Bytes != checked.Bytes || reindexed.Versions != 2 || read != 2 {
+		t.Errorf("Reindex: %+v, %d read, want 2, which have no record", reindexed, read)
 	}
 }
 

@@ -10,8 +10,6 @@
 //	pkg, err := mirror.ProviderPackage(ctx, random, v, addrs.CurrentPlatform())
 //	report, err := provider.Download(ctx, mirror, pkg, pkg.ArchiveName(), provider.Options{})
 //
-// Package [github.com/tofureg/tofureg/mirrorclient/mirrorserve] serves a mirror over HTTP.
-//
 // # Files
 //
 //	HOST/NAMESPACE/TYPE/index.json
@@ -23,20 +21,19 @@
 // The index lists versions, and the document of a version lists platforms, hashes and URLs; see
 // https://opentofu.org/docs/internals/provider-network-mirror-protocol/. The last line is an unpacked
 // package. HOST is in Unicode, as the CLI writes it. Network clients ask for HOST in ASCII: serve a
-// mirror of such a host with package mirrorserve.
+// mirror of such a host with package [github.com/tofureg/tofureg/mirrorclient/mirrorserve].
 //
-// [Mirror.Add] writes a record for each archive, with its hashes and the evidence of the registry,
-// which the protocol cannot state. With it the zero [verify.Policy] accepts the archive also from
-// the mirror. [Mirror.Reindex] records the archives that other programs have added.
+// [Mirror.Add] writes a record for each archive, with its hashes and the evidence of the registry. With
+// it the zero [verify.Policy] accepts the archive also from the mirror. [Mirror.Reindex] records the
+// archives that other programs have added.
 //
 // # Concurrency
 //
-// Several processes may change a mirror while clients read it. Documents list only complete files,
-// also after a crash.
+// Several processes may change a mirror while clients read it; see [Locker]. Documents list only
+// complete files, also after a crash.
 //
 // # For servers
 //
-// Servers such as package [github.com/tofureg/tofureg/mirrorclient/mirrorserve] use
-// [Mirror.ListedVersions], [Mirror.ListedArchives], [Mirror.RecordedPackage], [Mirror.AddArchive],
-// [Mirror.ArchiveURL], [Mirror.Local] and [Mirror.Stage].
+// Servers such as package mirrorserve use [Mirror.ListedVersions], [Mirror.ListedArchives],
+// [Mirror.RecordedPackage], [Mirror.AddArchive], [Mirror.ArchiveURL], [Mirror.Local] and [Mirror.Stage].
 package mirrordir

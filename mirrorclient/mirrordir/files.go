@@ -260,8 +260,8 @@ func (m *Mirror) providers(ctx context.Context, ignore func(name, reason string)
 	return found, nil
 }
 
-// All yields each version of each provider that has archives, with their platforms, sorted. It reads
-// only names. If it cannot list a provider, it yields a [*provider.Error] and continues.
+// All yields each version that has archives, with its platforms, sorted by provider and version. It
+// reads only names. If it cannot list a provider, it yields a [*provider.Error] and continues.
 func (m *Mirror) All(ctx context.Context) iter.Seq2[Want, error] {
 	return func(yield func(Want, error) bool) {
 		providers, err := m.providers(ctx, func(string, string) {})

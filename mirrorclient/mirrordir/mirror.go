@@ -50,8 +50,7 @@ func Open(dir string) (*Mirror, error) {
 	return &Mirror{Storage: &directory{full}}, nil
 }
 
-// Local reports whether the mirror is in a local directory. Its packages have file URLs and may be
-// unpacked.
+// Local reports whether [Open] made the Storage. Packages then have file URLs and may be unpacked.
 func (m *Mirror) Local() bool {
 	_, ok := m.Storage.(*directory)
 	return ok

@@ -18,8 +18,9 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// ProviderVersions lists the versions of p that have packages, newest first. Files with invalid names
-// are reported in Warnings. The error wraps [provider.ErrNotFound] if the mirror has no files of p.
+// ProviderVersions lists the versions of p that have packages, with their platforms, newest first,
+// whatever the index lists. Files with invalid names are reported in Warnings. The error wraps
+// [provider.ErrNotFound] if the mirror has no files of p.
 func (m *Mirror) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	f, err := m.packagesOf(ctx, p)
 	if err != nil {
@@ -30,11 +31,10 @@ func (m *Mirror) ProviderVersions(ctx context.Context, p addrs.Provider) (*provi
 
 // ProviderPackage returns the package of p in version v for a platform, with the recorded data and the
 // hashes for all platforms in the document of the version. If the package is only unpacked, Dir is set
-// and there are no hashes.
+// and there are no hashes. If there is no package, the error wraps [provider.ErrNotFound].
 //
-// URL is a file URL in a local directory, and otherwise a name in Storage as a relative URL, for
-// example to the URL of a bucket. The error wraps
-// [provider.ErrNotFound] or a [*provider.UnavailableError].
+// URL is a file URL in a local directory, otherwise a name in Storage as a relative URL, for example to
+// the URL of a bucket.
 func (m *Mirror) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	pkg := address{p, v, platform}.pkg()
 	one, err := m.findPackage(ctx, pkg)
@@ -150,8 +150,7 @@ func (m *Mirror) archiveName(ctx context.Context, pkg *provider.Package) (string
 }
 
 // ListedVersions returns the versions in the index of p, unsorted, or all versions with archives if
-// the index is missing. Unlike [Mirror.ProviderVersions], it does not look for the archives of an
-// index.
+// the index is missing. It does not check that listed versions have archives.
 func (m *Mirror) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
 	index, err := m.readIndex(ctx, p)
 	if index != nil || err != nil {
@@ -170,8 +169,9 @@ func (m *Mirror) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.
 	return versions, nil
 }
 
-// ListedArchives returns the archives that the document of a version lists, with the stated hashes, or
-// all archives without hashes if the document is missing. It does not look for listed archives.
+// ListedArchives returns the archives in the mirror that the document of a version lists, with the
+// stated hashes, or all archives without hashes if the document is missing. If there are none, the
+// error wraps [provider.ErrNotFound]. It does not check that listed archives exist.
 func (m *Mirror) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
 	hashes, err := m.listedArchives(ctx, p, v)
 	return hashes, failed("find", Want{Provider: p, Version: v}.String(), err)
@@ -208,7 +208,7 @@ func (m *Mirror) listedArchives(ctx context.Context, p addrs.Provider, v addrs.V
 }
 
 // RecordedPackage returns a package if its archive has the recorded size and policy accepts its
-// record, otherwise nil. It does not read the archive.
+// record, otherwise nil without an error. It does not read the archive.
 func (m *Mirror) RecordedPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform, policy verify.Policy) (*provider.Package, error) {
 	pkg := address{p, v, platform}.pkg()
 	t, err := m.newTarget(ctx, pkg, Options{Policy: policy})

@@ -15,39 +15,40 @@ import (
 // Storage contains the files of a mirror, for example in an object store. Package
 // [github.com/tofureg/tofureg/mirrorclient/mirrordir/dirtest] tests implementations.
 //
-// Names are paths as defined by [fs.ValidPath], except ".", and may have "+" and ":" in them. A Storage
-// does not change names. For a name that it does not support, the error wraps [fs.ErrInvalid]. The
+// Names are paths as defined by [fs.ValidPath], except ".", and may have "+" and ":". A Storage does
+// not change names. For a name that it does not support, the error wraps [fs.ErrInvalid]. The
 // methods must be safe for concurrent use, also by other processes, and must return soon after ctx ends.
 type Storage interface {
-	// Open opens a file for reading. The error wraps [fs.ErrNotExist] if the file is missing.
+	// Open opens a file. The error wraps [fs.ErrNotExist] if the file is missing.
 	Open(ctx context.Context, name string) (*Object, error)
 
-	// Write writes content, from its start, if the revision of the file is was, which is empty
-	// for a new file. If not, it changes nothing and the error wraps [ErrConflict]. Of
-	// concurrent calls only one succeeds. Readers get the complete old or new file, and the new one after Write has returned.
+	// Write writes content, from its start, if the revision of the file is still was, or if was is
+	// empty and there is no file. Otherwise it changes nothing and the error wraps [ErrConflict].
+	// Of concurrent calls with the same was only one succeeds. Readers get the complete old or new
+	// file, and the new one after Write has returned.
 	Write(ctx context.Context, name string, content *io.SectionReader, was Revision) error
 
 	// List returns what is directly in dir, in any order. dir is "." for the top. A missing
-	// directory is empty. A file is listed after Write has returned.
+	// directory is empty. It shows each completed Write and Delete.
 	List(ctx context.Context, dir string) ([]Entry, error)
 
 	// Delete removes a file. It ignores a missing file.
 	Delete(ctx context.Context, name string) error
 }
 
-// Locker is a [Storage] with locks. Without them, no other process may add archives of a provider
-// while one removes or replaces some.
+// Locker is a [Storage] with locks. Without them, nothing else may change a provider while a call
+// removes or replaces its archives.
 type Locker interface {
-	// Lock waits for the lock of this name, which need not be a file. If ctx ends first,
-	// the error wraps its error or cause. The lock ends with the process.
+	// Lock waits until no process or goroutine has the lock of this name, which need not be a file.
+	// If ctx ends first, the error wraps its error or cause. The lock ends with the process.
 	Lock(ctx context.Context, name string) (unlock func() error, err error)
 }
 
 // Revision identifies the content of a file, such as an entity tag or a digest.
 type Revision string
 
-// Object is an open file. The caller must close it. If it is an [io.ReaderAt], archives are read
-// without a copy.
+// Object is an open file. The caller must close it. If its ReadCloser is an [io.ReaderAt], archives
+// are read without a copy.
 type Object struct {
 	io.ReadCloser
 
@@ -57,14 +58,14 @@ type Object struct {
 	Revision Revision
 }
 
-// Entry is a file or directory in a directory of a [Storage].
+// Entry is a file or directory in a [Storage].
 type Entry struct {
 	Name string // last element of the path
 	Dir  bool   // whether it is a directory
-	Size int64  // size of a file in bytes
+	Size int64  // size of a file in bytes, 0 for a directory
 }
 
-// ErrConflict means that a file has changed since it was read.
+// ErrConflict means that a file has changed since it was read. A [Mirror] tries again.
 var ErrConflict = errors.New("the file has changed since it was read")
 
 // checkName returns an error unless name can be the name of a file in a Storage.
@@ -106,15 +107,15 @@ func (m *Mirror) lock(ctx context.Context, name string) (unlock func(), err erro
 
 // Staged is a file of [Mirror.Stage], which has no name in the mirror yet.
 type Staged struct {
-	File *os.File // for reading and writing
+	File *os.File // for reading and writing until Discard
 
 	part    *part         // in a directory
 	temp    *fsx.TempFile // for any other storage
 	storage Storage
 }
 
-// Stage creates a file for a download: in the directory of the mirror, or in TempDir if Storage is
-// another one. The caller must discard it.
+// Stage creates a file for a download: in the directory of a local mirror, otherwise in TempDir. The
+// caller must discard it.
 func (m *Mirror) Stage(ctx context.Context) (*Staged, error) {
 	if d, ok := m.Storage.(*directory); ok {
 		p, err := d.stage(ctx, "top") // any valid name

@@ -205,7 +205,8 @@ func (t *target) added(fetched bool) *Added {
 const maxLockWait = 5 * time.Minute
 
 // AddArchive adds an archive that [provider.Receive] has received into a file of [Mirror.Stage], if
-// o.Policy accepts it, unless the mirror has one that o.Policy accepts.
+// o.Policy accepts it, unless the mirror has one that o.Policy accepts. Receive it with FetchEvidence
+// to record its evidence.
 func (m *Mirror) AddArchive(ctx context.Context, s *Staged, pkg *provider.Package, got *provider.Received, o Options) (*Added, error) {
 	added, err := m.addArchive(ctx, s, pkg, got, o)
 	return added, failed("mirror", pkg.String(), err)
