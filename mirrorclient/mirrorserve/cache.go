@@ -29,9 +29,9 @@ import (
 // that took more than a second, Source is not asked for cached providers of the host for 30 seconds.
 // To always list cached versions, too, use a [provider.Multi] with the Cache and the Mirror.
 //
-// Concurrent calls share one download. Archives are forwarded while they arrive, but the last byte only
-// after verification. If an archive cannot be added to Mirror, it is still forwarded, and the error is
-// logged.
+// Concurrent calls share one download, which ends early if all close it. Archives are forwarded while
+// they arrive, but the last byte only after verification. If an archive cannot be added to Mirror, it is
+// still forwarded, and the error is logged.
 //
 // To refuse requests, wrap the Cache in another Source.
 type Cache struct {
@@ -45,13 +45,13 @@ type Cache struct {
 	// Source is a mirror, set AllowUnsigned.
 	Policy verify.Policy
 
-	// Wait is the maximum time that a call waits for a list from Source if Mirror has one, and,
-	// after the last byte of an archive, until it is added to Mirror. If zero, 5 seconds are used;
-	// if negative, there is no limit. The CLI waits 10 seconds for a mirror.
+	// Wait is the maximum time that a call waits for a list from Source if Mirror has one, and that
+	// Close of an archive waits until it is added to Mirror. If zero, 5 seconds are used; if
+	// negative, there is no limit. The CLI waits 10 seconds for a mirror.
 	Wait time.Duration
 
-	// Parallel is the maximum number of concurrent downloads, and of other concurrent requests, for
-	// providers of one host; for all hosts it is 16 times as many. If zero or less, 16 is used.
+	// Parallel is the maximum number of concurrent downloads for providers of one host, and
+	// separately of other requests. For all hosts together it is 16 × Parallel. If zero or less, 16 is used.
 	Parallel int
 
 	// Logger, if not nil, logs at level Warn if Source is at fault or Mirror fails, and at level
@@ -136,10 +136,15 @@ func (c *Cache) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.V
 	return c.upstream.ProviderPackage(ctx, p, v, platform)
 }
 
+var errNoPackage = errors.New("the package is missing")
+
 // Evidence returns the recorded evidence of a cached package, or the evidence of Source.
 func (c *Cache) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
 	if _, err := c.setup(); err != nil {
 		return verify.Evidence{}, err
+	}
+	if pkg == nil {
+		return verify.Evidence{}, failed("fetch the evidence of", pkg, errNoPackage)
 	}
 	if kept := c.cachedPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform); kept != nil {
 		return c.Mirror.Evidence(ctx, kept)
@@ -148,11 +153,14 @@ func (c *Cache) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evi
 }
 
 // Open opens the cached archive, or starts or joins its download. If Policy refuses the archive, reading
-// fails before the last byte, and also if nothing is read for five minutes. After the last byte has been
-// read, Close waits until the archive is added to Mirror. If Source does not state the size, Open waits
-// for the whole archive.
+// fails before the last byte. It also fails if the caller has not read for five minutes. Close waits
+// until a completely read archive is added to Mirror. If Source does not state the size, Open waits for
+// the whole archive.
 func (c *Cache) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
-	if pkg.Dir != "" {
+	switch {
+	case pkg == nil:
+		return nil, failed("open", pkg, errNoPackage)
+	case pkg.Dir != "":
 		return nil, failed("open", pkg, provider.ErrUnpacked)
 	}
 	u, err := c.setup()

@@ -221,12 +221,20 @@ func TestCacheForgetsFailures(t *testing.T) {
 	}
 }
 
-// A Cache that lacks a field returns an error.
+// A Cache that lacks a field, or a package, returns an error.
 func TestCacheWithoutFields(t *testing.T) {
 	t.Parallel()
 	_, src := newRegistry(t)
 	m, _ := newMirror(t)
 	pkg := &provider.Package{Provider: alpha, Version: v1, Platform: linux}
+	whole := &mirrorserve.Cache{Source: src, Mirror: m}
+	_, proving := whole.Evidence(t.Context(), nil)
+	_, opening := whole.Open(t.Context(), nil)
+	for _, err := range []error{proving, opening} {
+		if _, ok := errors.AsType[*provider.Error](err); !ok {
+			t.Errorf("%v, want an error about the missing package", err)
+		}
+	}
 	for name, c := range map[string]*mirrorserve.Cache{"zero": {}, "no Source": {Mirror: m}, "no Mirror": {Source: src}} {
 		_, listing := c.ProviderVersions(t.Context(), pkg.Provider)
 		_, finding := c.ProviderPackage(t.Context(), pkg.Provider, pkg.Version, pkg.Platform)

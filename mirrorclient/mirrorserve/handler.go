@@ -27,15 +27,16 @@ import (
 // JSON object whose "errors" describe the failure without the URL of the source.
 //
 // If Source is a [mirrordir.Mirror], Handler serves its packages without Policy: those that
-// [mirrordir.Mirror.Add] has verified, and those that other programs have put there. Archives in an
-// object store must have the recorded hashes, in a local directory the recorded size. If Source is
-// a [Cache], Handler uses the settings of the Cache instead of Policy, Parallel and TempDir. A type that
-// embeds one of these is used like any other source.
+// [mirrordir.Mirror.Add] has verified, and those of other programs. Archives in an object store must
+// have the recorded hashes, in a local directory the recorded size. If Source is a [Cache], its Policy
+// and Parallel and the TempDir of its Mirror replace those of the Handler. A type that embeds one of
+// these is used like any other source.
 //
-// From any other source, Handler states the hashes that pass Policy, apart from Accept, and verifies each
-// archive while it forwards it. The last byte is sent only if Policy accepts the archive; otherwise the connection is
-// aborted. A range is sent after verification. Concurrent requests share one download, into a temporary
-// file, of which there are at most 16 times Parallel. Nothing is cached.
+// From any other source, the documents have the stated hashes that Policy permits, regardless of
+// Accept, and each archive is verified while it is forwarded. The last byte is sent only if Policy
+// accepts the archive; otherwise the connection is aborted. A range is sent after verification.
+// Concurrent requests share one download into a temporary file, of which there are at most
+// 16 × Parallel. Nothing is cached.
 //
 // A client that reads nothing for a minute is disconnected. WriteTimeout of [http.Server] has no effect
 // on archives and documents.
@@ -46,15 +47,14 @@ type Handler struct {
 	// Policy is as in [Cache].
 	Policy verify.Policy
 
-	// Platforms are requested if Source does not list platforms. If empty, common platforms are
-	// requested.
+	// Platforms are requested if Source lists none. If empty, common ones are.
 	Platforms []addrs.Platform
 
 	// Parallel is as in [Cache].
 	//
-	// A client gets at most four times as many archives and documents at the same time, and all
-	// clients together 16 times as many. Other requests wait for up to five seconds, and then have
-	// status 503. Archives in a local mirror have no such limit.
+	// A client gets at most 4 × Parallel archives and as many documents at the same time, all clients
+	// together 16 × Parallel. Other requests wait for up to five seconds, and then have status 503.
+	// Archives in a local mirror have no such limit.
 	Parallel int
 
 	// Client, if not nil, returns what identifies the client of a request. A Handler behind a reverse
@@ -69,9 +69,9 @@ type Handler struct {
 	// elsewhere.
 	Archive func(ctx context.Context, pkg *provider.Package) (url string, err error)
 
-	// Authorize, if not nil, is called for each request. If it returns an error, the status is 401.
-	// Clients send no token for archives, so the URLs of archives are signed for up to two hours:
-	// for these Authorize is not called, and they work for everyone who has them.
+	// Authorize, if not nil, is called for each request without a signed URL. If it returns an error,
+	// the status is 401. Clients send no token for archives, so documents list URLs of archives that
+	// are signed for up to two hours and work for everyone who has them.
 	Authorize func(r *http.Request) error
 
 	// Secret is the key of signatures in URLs, shared by all replicas. If empty, a random key
