@@ -12,10 +12,12 @@
 package fsx
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
 
@@ -33,6 +35,37 @@ func WriteFile(target string, data []byte, perm fs.FileMode) error {
 		return err
 	}
 	defer p.Discard()
+	if _, err := p.Write(data); err != nil {
+		return err
+	}
+	return p.Commit()
+}
+
+// Update replaces the file at target by data, and sweeps the directory as [SweepParts] does. An existing
+// file keeps its mode, a new one has mode 0644 less the umask. Nothing happens if the first max+1 bytes
+// of an existing file are data, or keep returns true for them, or for nil if there is no file.
+func Update(target string, data []byte, max int64, keep func(old []byte) bool) error {
+	info, err := os.Lstat(target)
+	perm, existing := fs.FileMode(0o644), err == nil && info.Mode().IsRegular()
+	var old []byte
+	if existing {
+		perm = info.Mode().Perm()
+		old, err = ReadRegular(target, max)
+	}
+	if existing && err == nil && (bytes.Equal(old, data) || keep(old)) || errors.Is(err, fs.ErrNotExist) && keep(nil) {
+		return nil
+	}
+	p, err := CreatePart(target, perm)
+	if err != nil {
+		return err
+	}
+	defer p.Discard()
+	SweepParts(context.Background(), filepath.Dir(target))
+	if existing { // undo the umask
+		if err := p.Chmod(perm); err != nil {
+			return err
+		}
+	}
 	if _, err := p.Write(data); err != nil {
 		return err
 	}

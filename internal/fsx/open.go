@@ -17,6 +17,16 @@ import (
 // ErrNotAFile and does not wait for a pipe.
 func OpenRegular(path string) (*os.File, error) { return regular(os.OpenFile, path) }
 
+// ReadRegular returns the first max+1 bytes of a file that OpenRegular opens.
+func ReadRegular(path string, max int64) ([]byte, error) {
+	f, err := OpenRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, max+1))
+}
+
 // OpenRegularIn is [OpenRegular] for a file of root.
 func OpenRegularIn(root *os.Root, name string) (*os.File, error) { return regular(root.OpenFile, name) }
 

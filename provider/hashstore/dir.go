@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -143,15 +142,10 @@ func decode(zh checksum.Hash, text []byte) ([]checksum.Hash, error) {
 
 // load reads a file, and refuses anything that is not a regular file.
 func load(path string) ([]byte, error) {
-	f, err := fsx.OpenRegular(path)
+	text, err := fsx.ReadRegular(path, maxFile)
 	if errors.Is(err, fsx.ErrNotAFile) {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err == nil && len(text) > maxFile {
 		err = fmt.Errorf("%s: %w: more than %d bytes", path, ErrDamaged, maxFile)
 	}
