@@ -1,5 +1,4 @@
-// Package lockfile reads, merges and writes lock files of modules. The CLIs have none: they lock
-// providers only.
+// Package lockfile reads, merges and writes lock files of modules, which the CLIs do not have.
 //
 //	lock, err := lockfile.Load(lockfile.Name)
 //	key, err := lockfile.KeyOf("terraform-aws-modules/vpc/aws", "~> 5.0")
@@ -10,25 +9,24 @@
 //		err = lock.Save(lockfile.Name)
 //	}
 //
-// A lock file has an Entry for each remote source as modules name it: the version, for git the commit,
-// and the hash of the package as it arrived. Modules of other authors name their own versions; an
-// entry is for the calls in them, too.
+// A lock file has an [Entry] for each remote source that the configuration or a remote module names:
+// the version, for git the commit, and the hash of the files.
 //
 // # Format
 //
 // The first line is {"module_lock":1}. Each further line is an entry as a JSON object, with these
-// strings in this order, without those that are empty:
+// strings in this order, without empty ones:
 //
-//	source      the source as written, without user information and unknown parameters
-//	constraint  the version constraint as written
-//	evaluated   if source or constraint is an expression: sha256: and a digest of both values in hex
-//	version     the selected version of a registry
-//	commit      the commit of a git repository, in hex
-//	hash        the hash of the package, such as h1:BASE64=
+//	source      the source as in Key
+//	constraint  the version constraint
+//	evaluated   sha256: and a digest in hex, as in Key
+//	version     the selected version
+//	commit      the commit of git, in hex
+//	hash        the hash, such as h1:BASE64=
 //
-// Entries are sorted by the first three, and so is what programs write; when a file is read, the
-// order is free and equal lines count once, so that lines of two branches can be merged as a union.
-// Line ends may be CRLF, and the last one may be missing. Anything else is an error.
+// Entries are written in the order of the first three. They are read in any order, and equal lines
+// count once, so that lines of two branches can be merged as a union. Line ends may be CRLF, and the
+// last one may be missing. Anything else is an error, also two different entries of a [Key].
 package lockfile
 
 import (
@@ -39,11 +37,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"iter"
 	"maps"
-	"os"
+	"net/url"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -56,7 +53,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Name is the usual name of the lock file, in the directory of the configuration.
+// Name is the usual name, in the directory of the configuration.
 const Name = ".tofureg.modules.lock"
 
 // firstLine tells the format and its version.
@@ -65,10 +62,10 @@ const firstLine = `{"module_lock":1}`
 // maxSize is the maximum size of a lock file in bytes, about 50,000 entries.
 const maxSize = 16 << 20
 
-// ErrLocal means that a source is a path. Only remote sources are locked.
+// ErrLocal means that a source is a path or a file URL.
 var ErrLocal = module.ErrLocal
 
-// A ParseError describes the first line of a lock file that is invalid.
+// A ParseError describes the first invalid line.
 type ParseError struct {
 	Filename string // as passed to [Parse]
 	Line     int    // from 1
@@ -89,20 +86,20 @@ func (e *ChangedError) Error() string {
 	return fmt.Sprintf("module source %s has changed: %s is locked, %s was found; upgrade it if you expect the change", e.Locked.Key, e.Locked.content(), e.Found.content())
 }
 
-// Unwrap returns checksum.ErrMismatch.
 func (e *ChangedError) Unwrap() error { return checksum.ErrMismatch }
 
-// A Key identifies a source by what modules say, without secrets. [KeyOf] makes it.
+// A Key identifies a source by what modules say. [KeyOf] makes it.
 type Key struct {
-	Source     string // as written
+	Source     string // as written, but see [KeyOf]
 	Constraint string // as written, or empty
-	Evaluated  string // empty unless Source or Constraint is an expression; see [Key.WithValues]
+	Evaluated  string // see [Key.WithValues]; otherwise empty
 }
 
-// KeyOf returns the key of a source and a version constraint that are string literals. User
-// information and unknown parameters, which can be secret, are removed by [module.Location.String]:
-// sources that differ only in these have the same key. The error
-// is [ErrLocal], or that of [module.ParseAddress].
+// KeyOf returns the key of a source and a version constraint that are string literals. A source with
+// "@" or "?" is written as by [module.Location.Source], without user information other than "git" and
+// without parameters that are no field of [module.Location], which can be secret: sources that differ
+// only in these have the same key. Tokens in paths stay. The error wraps [ErrLocal], or is that of
+// [module.ParseAddress].
 func KeyOf(source, constraint string) (Key, error) {
 	address, err := module.ParseAddress(source)
 	if err != nil {
@@ -112,13 +109,22 @@ func KeyOf(source, constraint string) (Key, error) {
 		return Key{}, fmt.Errorf("%s: %w", address, ErrLocal)
 	}
 	if address.Location != nil && strings.ContainsAny(source, "@?") {
-		source = address.Location.String()
+		u, err := url.Parse(address.Location.URL)
+		if err != nil {
+			return Key{}, fmt.Errorf("%s: it is not a URL", address)
+		}
+		if u.RawQuery = ""; u.User != nil && u.User.String() != "git" {
+			u.User = nil
+		}
+		address.Location.URL = u.String()
+		source = address.Location.Source()
 	}
 	return Key{Source: source, Constraint: constraint}, nil
 }
 
-// WithValues returns the key of a source and a constraint of which one or both are expressions, with
-// this text in the configuration. The values, for which k was made, are kept as a digest.
+// WithValues returns the key of a source and a constraint of which at least one is an expression. k is
+// the key of their values, and kept as a digest. The arguments are their texts in the configuration,
+// literals without quotes; URLs in source are redacted.
 func (k Key) WithValues(source, constraint string) Key {
 	sum := sha256.Sum256([]byte(k.Source + "\n" + k.Constraint))
 	return Key{
@@ -128,9 +134,9 @@ func (k Key) WithValues(source, constraint string) Key {
 	}
 }
 
-// String returns printable text.
+// String returns printable text, without tokens in paths.
 func (k Key) String() string {
-	s := k.Source
+	s := weburl.MaskPath(k.Source)
 	if k.Constraint != "" {
 		s += " " + k.Constraint
 	}
@@ -145,8 +151,8 @@ func (k Key) compare(o Key) int {
 type Entry struct {
 	Key     Key           // of the source
 	Version addrs.Version // selected; zero unless Key names a registry
-	Commit  string        // of a git repository, as in [module.Report]; otherwise empty
-	Hash    checksum.Hash // of the package as it arrived
+	Commit  string        // as in [module.Report]
+	Hash    checksum.Hash // H1 of [module.Report]; not zero
 }
 
 // content describes the package.
@@ -164,11 +170,12 @@ func (e Entry) content() string {
 // Check returns a [*ChangedError] unless found has the version, the commit and the hash of e. Commits
 // are not compared if e or found has none, and keys never.
 func (e Entry) Check(found Entry) error {
-	if e.Commit == "" || found.Commit == "" {
-		found.Commit = e.Commit
-	}
 	found.Key = e.Key
-	if e != found {
+	same := found
+	if e.Commit == "" || found.Commit == "" {
+		same.Commit = e.Commit
+	}
+	if e != same {
 		return &ChangedError{Locked: e, Found: found}
 	}
 	return nil
@@ -180,7 +187,7 @@ type File struct {
 	entries map[Key]Entry
 }
 
-// Get returns the entry of a source.
+// Get returns the entry of k, and false if there is none.
 func (f *File) Get(k Key) (Entry, bool) {
 	e, ok := f.entries[k]
 	return e, ok
@@ -189,10 +196,12 @@ func (f *File) Get(k Key) (Entry, bool) {
 // Len returns the number of entries.
 func (f *File) Len() int { return len(f.entries) }
 
-// All yields copies of the entries, sorted as in [File.Bytes]. The loop may modify f; All does not
-// notice it.
+// All yields the entries that f has when the loop starts, sorted as in [File.Bytes]. The loop may
+// modify f.
 func (f *File) All() iter.Seq[Entry] {
-	return slices.Values(slices.SortedFunc(maps.Values(f.entries), func(a, b Entry) int { return a.Key.compare(b.Key) }))
+	return func(yield func(Entry) bool) {
+		slices.Values(slices.SortedFunc(maps.Values(f.entries), func(a, b Entry) int { return a.Key.compare(b.Key) }))(yield)
+	}
 }
 
 // Set adds or replaces the entry of e.Key. The error tells which field is invalid.
@@ -225,7 +234,7 @@ func (e Entry) invalid() string {
 
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
-// Keep deletes the entries of all other keys, and returns them.
+// Keep deletes the entries of all other keys, and returns them in order.
 func (f *File) Keep(keys iter.Seq[Key]) (removed []Entry) {
 	kept := map[Key]bool{}
 	for k := range keys {
@@ -240,8 +249,8 @@ func (f *File) Keep(keys iter.Seq[Key]) (removed []Entry) {
 	return removed
 }
 
-// Merge adds the entries of other. If both have different entries for a key, it changes nothing; the
-// error joins a [*ChangedError] for each such key, with the entry of f as Locked.
+// Merge adds the entries of other. If both have entries for a key that are not ==, it changes nothing;
+// the error joins a [*ChangedError] for each such key, with the entry of f as Locked.
 func (f *File) Merge(other *File) error {
 	var errs []error
 	for e := range other.All() {
@@ -287,7 +296,7 @@ func (e Entry) line() []byte {
 }
 
 // Parse reads a lock file. Filename is for errors. The error is a [*ParseError], or wraps
-// [github.com/tofureg/tofureg/failure.ErrTooLarge].
+// [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond 16 MiB.
 func Parse(data []byte, filename string) (*File, error) {
 	if len(data) > maxSize {
 		return nil, fmt.Errorf("module lock file %s %w: %d bytes are allowed", weburl.Clean(filename, 1000), fault.ErrTooLarge, maxSize)
@@ -338,33 +347,31 @@ func (f *File) parseLine(n int, text []byte) string {
 
 // Load calls [Parse] for the file at path. If the file does not exist, it returns an empty File.
 func Load(path string) (*File, error) {
-	f, err := fsx.OpenRegular(path)
+	data, err := fsx.ReadRegular(path, maxSize)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &File{}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read module lock file: %w", err)
 	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
-	if err != nil {
-		return nil, fmt.Errorf("read module lock file: %w", err)
-	}
 	return Parse(data, path)
 }
 
-// Save atomically replaces the file at path by [File.Bytes]. A new file has mode 0644 before the
-// umask, an existing file keeps its mode. Without entries it creates no file.
+// Save atomically replaces the file at path by [File.Bytes]. It does not touch a file with the same
+// entries, and creates none without entries. A new file has mode 0644 before the umask; an existing
+// file keeps its mode. A symbolic link at path is replaced.
 func (f *File) Save(path string) error {
-	perm := fs.FileMode(0o644)
-	switch info, err := os.Lstat(path); {
-	case errors.Is(err, fs.ErrNotExist) && f.Len() == 0:
-		return nil
-	case err == nil && info.Mode().IsRegular():
-		perm = info.Mode().Perm()
-	}
-	if err := fsx.WriteFile(path, f.Bytes(), perm); err != nil {
+	if err := fsx.Update(path, f.Bytes(), maxSize, f.keeps); err != nil {
 		return fmt.Errorf("write module lock file: %w", err)
 	}
 	return nil
+}
+
+// keeps reports whether data has the entries of f. nil stands for no file, which stays if f has none.
+func (f *File) keeps(data []byte) bool {
+	if data == nil {
+		return f.Len() == 0
+	}
+	old, err := Parse(data, "")
+	return err == nil && maps.Equal(f.entries, old.entries)
 }

@@ -101,6 +101,8 @@ func TestSize(t *testing.T) {
 
 func TestKeyOf(t *testing.T) {
 	t.Parallel()
+	const like = "awslandingzonev2network" // a token
+	long := strings.Repeat("ab/", 400)
 	for source, want := range map[string]string{
 		"acme/vpc/aws": "acme/vpc/aws",
 		"registry.example.com/acme/vpc/aws//modules/x":            "registry.example.com/acme/vpc/aws//modules/x",
@@ -108,12 +110,24 @@ func TestKeyOf(t *testing.T) {
 		"git::https://user:secret@git.example.com/a.git?ref=v1":   "git::https://git.example.com/a.git?ref=v1",
 		"git@github.com:acme/a.git":                               "git::ssh://git@github.com/acme/a.git",
 		"git::https://git.example.com/a.git?ref=" + commit:        "git::https://git.example.com/a.git?ref=" + commit,
-		"https://example.com/a.zip?X-Amz-Signature=secret":        "https://example.com/a.zip?...",
+		"https://example.com/a.zip?X-Amz-Signature=secret":        "https://example.com/a.zip",
+		"https://secret@example.com/a?archive=zip&x=secret":       "https://example.com/a?archive=zip",
 		"git::ssh://git:secret@git.example.com/a.git//sub?ref=v2": "git::ssh://git.example.com/a.git//sub?ref=v2",
+		"git@github.com:acme/" + like + ".git":                    "git::ssh://git@github.com/acme/" + like + ".git",
+		"github.com/acme/" + like + "?ref=v1":                     "git::https://github.com/acme/" + like + ".git?ref=v1",
+		"https://example.com/" + long + "a.zip?secret":            "https://example.com/" + long + "a.zip",
 	} {
 		k, err := lockfile.KeyOf(source, "1.0.0")
 		if err != nil || strings.Contains(k.Source, "secret") || k.Source != want {
 			t.Errorf("KeyOf(%q): %+v, %v; want %q", source, k, err, want)
+		}
+		if again := keyOf(t, k.Source, "1.0.0"); again != k {
+			t.Errorf("KeyOf(%q): %+v, want the same", k.Source, again)
+		}
+	}
+	for source, want := range map[string]string{"github.com/acme/" + like: "github.com/acme/... 1.0", "git::https://git.example.com/a.git?ref=v1": "git::https://git.example.com/a.git?ref=v1 1.0"} {
+		if got := keyOf(t, source, "1.0").String(); got != want {
+			t.Errorf("String of the key of %q: %q, want %q", source, got, want)
 		}
 	}
 	for _, source := range []string{"./x", "../x", "/x", "file:///x"} {
@@ -154,6 +168,8 @@ func TestCheck(t *testing.T) {
 	moved.Commit = strings.Replace(commit, "0", "f", 1)
 	other.Hash = checksum.MustParseHash(one)
 	unknown.Commit = ""
+	neither := other
+	neither.Commit = ""
 	version := locked[0]
 	version.Version = addrs.MustParseVersion("5.2.0")
 	if err := locked[1].Check(unknown); err != nil {
@@ -166,6 +182,8 @@ func TestCheck(t *testing.T) {
 		"moved tag":     {locked[1], moved, []string{commit, moved.Commit, "upgrade"}},
 		"other content": {locked[1], other, []string{one, two}},
 		"other version": {locked[0], version, []string{"5.1.0", "5.2.0"}},
+		"no commit":     {locked[1], neither, []string{one, two}},
+		"new commit":    {neither, locked[1], []string{one, commit}},
 	} {
 		err := c.locked.Check(c.found)
 		e, ok := errors.AsType[*lockfile.ChangedError](err)
@@ -193,8 +211,9 @@ func TestMerge(t *testing.T) {
 	if e, ok := errors.AsType[*lockfile.ChangedError](err); !ok || e.Locked.Version.String() != "5.1.0" || f.Len() != 2 {
 		t.Errorf("Merge of another version: %v, then %d entries", err, f.Len())
 	}
+	all := f.All()
 	removed := f.Keep(slices.Values([]lockfile.Key{keyOf(t, "git::https://git.example.com/a.git?ref=v1", "")}))
-	if len(removed) != 1 || removed[0].Key.Source != "acme/vpc/aws" || string(f.Bytes()) != first+git {
+	if len(removed) != 1 || removed[0].Key.Source != "acme/vpc/aws" || string(f.Bytes()) != first+git || len(slices.Collect(all)) != 1 {
 		t.Errorf("Keep removed %v and left\n%s", removed, f.Bytes())
 	}
 	for _, e := range []lockfile.Entry{{}, {Key: lockfile.Key{Source: "\xff"}, Hash: checksum.MustParseHash(one)}, {Key: keyOf(t, "acme/vpc/aws", "")}} {
@@ -217,11 +236,23 @@ func TestSave(t *testing.T) {
 	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a file without entries: %v, want none", err)
 	}
-	if err := parse(t, first+vpc).Save(path); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, parse(t, first+vpc).Save(path))
 	if f, err = lockfile.Load(path); err != nil || string(f.Bytes()) != first+vpc {
 		t.Errorf("Load of what was saved: %v, %v", f, err)
+	}
+	// The mode stays, an unchanged file is not written again, and parts of killed processes go.
+	part := filepath.Join(filepath.Dir(path), ".tofureg-dead.part")
+	must.Do(t, errors.Join(os.WriteFile(part, nil, 0o600), os.WriteFile(path, []byte(strings.ReplaceAll(first+vpc, "\n", "\r\n")), 0o644), os.Chmod(path, 0o666)))
+	before := must.Get(os.Stat(path))(t)
+	for _, text := range []string{first + vpc, first} {
+		must.Do(t, parse(t, text).Save(path))
+		after := must.Get(os.Stat(path))(t)
+		if os.SameFile(before, after) != (text == first+vpc) || after.Mode() != before.Mode() {
+			t.Errorf("Save of\n%s\nkept the file: %t, mode %v", text, os.SameFile(before, after), after.Mode())
+		}
+	}
+	if _, err := os.Stat(part); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the part of a killed process: %v, want none", err)
 	}
 	if _, err := lockfile.Load(filepath.Dir(path)); err == nil {
 		t.Error("Load of a directory returned no error")
