@@ -22,17 +22,14 @@
 // content is an error. The [File] is written as the CLI writes it, byte for byte. Comments
 // other than the header are lost.
 //
-// [ParseLenient] and [LoadLenient] are for tools that edit files. They read what they
-// understand, and keep everything outside of modified entries. [File.Warnings] lists what they
-// ignored.
+// [ParseLenient] and [LoadLenient] are for tools that edit files. They keep everything outside of
+// modified entries. [File.Warnings] lists what they ignored.
 //
 // Unlike the CLI, this package does not evaluate expressions. Values must be string literals,
 // or a list of them. Heredocs and interpolations are errors.
 //
-// # For installers
-//
-// Programs that install by a lock file also use [File.Clone], [File.Keep], [ErrNotLockable] and
-// [NotLockedError].
+// Programs that install by a lock file also use [File.Clone] and [File.Keep], and return
+// [ErrNotLockable] and [NotLockedError].
 //
 // See https://opentofu.org/docs/language/files/dependency-lock/.
 package lockfile

@@ -51,24 +51,26 @@ func (e *NotLockedError) Unwrap() error { return e.Err }
 // A File is the content of a lock file. The zero File is empty and ready to use. It is safe
 // for concurrent use while it is not modified.
 type File struct {
-	// Header is the comment at the top of the file, with or without comment signs. [Parse] keeps
-	// the one that it finds. If empty, [HeaderOpenTofu] is written, except to a file from
-	// [ParseLenient] that had none. If [HeaderNone], no header is written.
+	// Header is the comment at the top of the file, with or without comment signs. A parser keeps
+	// the one that it finds. If empty, [HeaderOpenTofu] is written, unless [ParseLenient] read text
+	// without a header. If [HeaderNone], no header is written.
 	Header string
 
 	entries  map[addrs.Provider]Entry // hashes are shared with clones and never changed in place
 	doc      *document                // of a lenient file, nil for others
 	warnings []*ParseError
 
+	// constraints is the source of those that ParseLenient could not read, until others replace them.
+	constraints map[addrs.Provider]string
+
 	unreadable bool // content outside of the entries may hide hashes of any provider
 }
 
 // An Entry is the lock of one provider.
 type Entry struct {
-	// Provider is the address of the provider.
-	Provider addrs.Provider `json:"provider"`
+	Provider addrs.Provider `json:"provider"` // not zero
 
-	// Version is the selected version. It is zero only if the entry is Unreadable.
+	// Version is zero only if the entry is Unreadable.
 	Version addrs.Version `json:"version"`
 
 	// Constraints is the constraint for which the version was selected, for people, or zero.
@@ -120,8 +122,8 @@ func (f *File) providers() []addrs.Provider {
 }
 
 // Covers reports whether p is locked at version v with hashes, so that [File.Accept] decides which
-// packages may be installed. It is also true if such hashes may be unreadable. The zero version is
-// never covered.
+// packages may be installed. It is also true if hashes of v may be unreadable; Accept then returns
+// none. The zero version is never covered.
 func (f *File) Covers(p addrs.Provider, v addrs.Version) bool {
 	e := f.entries[p]
 	return !v.IsZero() && (e.Version == v && len(e.Hashes) > 0 || f.unreadableAt(p, v))
@@ -158,7 +160,7 @@ func (f *File) Equal(o *File) bool {
 // Clone returns an independent copy of f.
 func (f *File) Clone() *File {
 	c := *f
-	c.entries = maps.Clone(f.entries)
+	c.entries, c.constraints = maps.Clone(f.entries), maps.Clone(f.constraints)
 	return &c
 }
 
@@ -167,20 +169,20 @@ func (f *File) Clone() *File {
 func (f *File) Warnings() []*ParseError { return slices.Clone(f.warnings) }
 
 // Merge records version v of p, its constraint c, and hashes of its packages for any platforms.
-// If p is already locked at v, the hashes are added. If p is locked at another version, the old
-// hashes are dropped. The zero c removes the constraint.
+// If p is already locked at v, the hashes are added; at another version, the old ones are dropped. The
+// zero c removes the constraint.
 //
 // The hashes must be verified: those of [github.com/tofureg/tofureg/verify.Report.Recordable] for a
-// new version. If [File.Covers] is true, verify with [File.Accept] as Accept of the policy, or as
-// SameRelease for other platforms, and add only the Local of the report.
+// new version. If [File.Covers] is true, verify by a policy whose Accept, or SameRelease for other
+// platforms, is [File.Accept], and add only the Local of the report.
 //
 // The error wraps [ErrUnreadable] if hashes of v may be unreadable, [ErrNotLockable], or neither for an
-// invalid version. On an error f is unchanged.
+// invalid version or constraint. On an error f is unchanged.
 func (f *File) Merge(p addrs.Provider, v addrs.Version, c addrs.ProviderConstraint, hashes []checksum.Hash) error {
 	e := Entry{Provider: p, Version: v, Constraints: c, Hashes: hashes}
 	switch old, ok := f.entries[p]; {
 	case f.unreadableAt(p, v) && f.unreadable:
-		return fmt.Errorf("lock %s: %w: the lock file has unknown content, see File.Warnings; repair it, or replace the entry with File.Set", p, ErrUnreadable)
+		return fmt.Errorf("lock %s: %w: the lock file has unknown content, see File.Warnings; repair it, since File.Set replaces the entry only until the file is read again", p, ErrUnreadable)
 	case f.unreadableAt(p, v) && old.Version.IsZero():
 		return fmt.Errorf("lock %s: %w, and so is their version; repair the lock file, or replace the entry with File.Set or remove it with File.Delete", p, ErrUnreadable)
 	case f.unreadableAt(p, v):
@@ -191,8 +193,8 @@ func (f *File) Merge(p addrs.Provider, v addrs.Version, c addrs.ProviderConstrai
 	return f.Set(e)
 }
 
-// Set replaces the entry of e.Provider by e. Unlike [File.Merge], it does not keep existing
-// hashes, also if they are unreadable. If e is Unreadable itself, Set fails with
+// Set adds e, or replaces the entry of its provider, and sorts the hashes. Unlike [File.Merge], it
+// keeps no existing hashes, also no unreadable ones. If e is Unreadable itself, Set fails with
 // [ErrUnreadable]. For other errors, see Merge.
 func (f *File) Set(e Entry) error {
 	err := e.check()
@@ -207,6 +209,9 @@ func (f *File) Set(e Entry) error {
 		f.entries = map[addrs.Provider]Entry{}
 	}
 	f.entries[e.Provider] = e
+	if !e.Constraints.IsZero() {
+		delete(f.constraints, e.Provider)
+	}
 	return nil
 }
 
@@ -237,10 +242,11 @@ func lockable(p addrs.Provider) error {
 	return nil
 }
 
-// Delete removes p and reports whether it was locked.
+// Delete removes p, with the comments directly above it, and reports whether it was locked.
 func (f *File) Delete(p addrs.Provider) bool {
 	_, ok := f.entries[p]
 	delete(f.entries, p)
+	delete(f.constraints, p)
 	return ok
 }
 
@@ -253,7 +259,7 @@ func (f *File) Keep(providers iter.Seq[addrs.Provider]) (removed []addrs.Provide
 	for _, p := range f.providers() {
 		if !keep[p] {
 			removed = append(removed, p)
-			delete(f.entries, p)
+			f.Delete(p)
 		}
 	}
 	return removed

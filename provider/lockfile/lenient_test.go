@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -99,6 +100,30 @@ func TestLenientEdits(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", got, hashes.Replace(tt.want))
 			}
 		})
+	}
+}
+
+// TestUnreadableConstraint: it stays until it is replaced or its entry is deleted, and does not come back.
+func TestUnreadableConstraint(t *testing.T) {
+	t.Parallel()
+	src := block(`version = "1.0.0"`, `constraints = "^1"`)
+	entry := lockfile.Entry{Provider: alpha, Version: v1}
+	for name, test := range map[string]struct {
+		change func(*lockfile.File)
+		stays  bool
+	}{
+		"set":      {func(*lockfile.File) {}, true},
+		"deleted":  {func(f *lockfile.File) { f.Delete(alpha) }, false},
+		"kept":     {func(f *lockfile.File) { f.Keep(slices.Values([]addrs.Provider{beta})) }, false},
+		"replaced": {func(f *lockfile.File) { merge(t, f, alpha, v1, constraint("1.0")) }, false},
+	} {
+		f := parseLenient(t, src)
+		clone := f.Clone()
+		test.change(f)
+		must.Do(t, f.Set(entry))
+		if got := strings.Contains(string(f.Bytes()), "^1"); got != test.stays || string(clone.Bytes()) != src {
+			t.Errorf("%s: the constraint stays: %t, want %t; the clone is\n%s", name, got, test.stays, clone.Bytes())
+		}
 	}
 }
 

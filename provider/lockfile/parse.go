@@ -25,7 +25,7 @@ const (
 	maxDepth    = 100 // of nested brackets
 )
 
-// Parse reads a lock file as strictly as the CLI. filename is only used in errors.
+// Parse reads a lock file. filename is only used in errors.
 //
 // The error joins up to 50 [*ParseError], or wraps [github.com/tofureg/tofureg/failure.ErrTooLarge]
 // beyond 16 MiB.
@@ -35,12 +35,13 @@ func Parse(data []byte, filename string) (*File, error) {
 
 // ParseLenient reads a lock file to edit it. [File.Bytes] and [File.Save] then change only
 // modified entries, and keep all other content: comments, order, layout and unknown blocks. A
-// modified entry is written as the CLI writes it, and comments in it are lost.
+// modified entry is written as the CLI writes it, without comments.
 //
-// ParseLenient accepts values that are not in canonical form, and constraints that it cannot read,
-// which stay until they are replaced. Other content that it does not understand may hide hashes,
-// for example a misspelt argument. It makes the entry [Entry.Unreadable], or if it is outside of
-// the entries, all entries, and [File.Covers] true for all other providers.
+// ParseLenient accepts values that are not in canonical form, and constraints that it cannot read.
+// These are zero; their text stays until others replace it or the entry is deleted. Other content
+// that it does not understand may hide hashes, for example a misspelt argument. It makes the entry
+// [Entry.Unreadable]. Outside of the entries, as an unknown block, it makes all entries so whenever the
+// file is read, and [File.Covers] true for all other providers.
 //
 // The error is a [*ParseError] if the syntax is too ambiguous to edit, or wraps [github.com/tofureg/tofureg/failure.ErrTooLarge].
 func ParseLenient(data []byte, filename string) (*File, error) {
@@ -94,13 +95,17 @@ func parse(data []byte, filename string, lenient bool) (*File, error) {
 		entries: map[addrs.Provider]Entry{},
 		blocks:  map[addrs.Provider]*block{},
 	}
-	if fatal := p.file(); fatal != nil {
+	fatal := p.file()
+	if fatal != nil {
 		p.errors = append(p.errors, fatal)
 	}
 	if len(p.errors) > 0 {
 		list := make([]error, len(p.errors))
 		for i, problem := range located(p.errors, filename, p.src) {
 			list[i] = problem
+		}
+		if lenient {
+			return nil, fatal
 		}
 		return nil, errors.Join(list...)
 	}
@@ -113,7 +118,10 @@ func parse(data []byte, filename string, lenient bool) (*File, error) {
 	}
 	if lenient && len(bytes.TrimSpace(data)) > 0 {
 		p.doc.src = p.src
-		f.doc = &p.doc
+		f.doc, f.constraints = &p.doc, map[addrs.Provider]string{}
+		for address, b := range p.blocks {
+			f.constraints[address] = b.constraints
+		}
 	}
 	return f, nil
 }

@@ -154,6 +154,10 @@ func TestParseRefuses(t *testing.T) {
 		if last := lines[len(lines)-1]; !strings.HasPrefix(last, tt.want) {
 			t.Errorf("%q: got\n%v\nwant\n%s", tt.src, err, tt.want)
 		}
+		_, err = lockfile.ParseLenient([]byte(tt.src), "")
+		if e, ok := err.(*lockfile.ParseError); err != nil && (!ok || !strings.HasPrefix(e.Error(), tt.want)) {
+			t.Errorf("%q: ParseLenient returned the %T\n%v\nwant a ParseError\n%s", tt.src, err, err, tt.want)
+		}
 	}
 }
 

@@ -2,14 +2,10 @@ package lockfile
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -25,7 +21,7 @@ func Load(path string) (*File, error) { return load(path, false) }
 func LoadLenient(path string) (*File, error) { return load(path, true) }
 
 func load(path string, lenient bool) (*File, error) {
-	data, err := read(path)
+	data, err := fsx.ReadRegular(path, maxSize)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &File{}, nil
 	}
@@ -35,62 +31,24 @@ func load(path string, lenient bool) (*File, error) {
 	return parse(data, path, lenient)
 }
 
-// read returns the content of a regular file, or its first maxSize+1 bytes.
-func read(path string) ([]byte, error) {
-	f, err := fsx.OpenRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxSize+1))
-}
-
-// Save atomically replaces the file at path by [File.Bytes]. Like the CLI, it does not touch a file
-// with the same header and entries, so that comments stay, and creates no file without entries.
+// Save atomically replaces the file at path by [File.Bytes]. It does not touch a file with the same
+// header and entries, so that comments stay, and creates none without entries.
 //
 // A new file has mode 0644 before the umask; an existing file keeps its mode. A symbolic link at
 // path is replaced.
 func (f *File) Save(path string) error {
-	if err := f.save(path); err != nil {
+	if err := fsx.Update(path, f.Bytes(), maxSize, f.keeps); err != nil {
 		return fmt.Errorf("write lock file: %w", err)
 	}
 	return nil
 }
 
-func (f *File) save(path string) error {
-	perm := fs.FileMode(0o644)
-	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) && f.Len() == 0 {
-		return nil
+// keeps reports whether data has the header and entries of f. It is false for a file from ParseLenient,
+// which keeps its layout. nil stands for no file, which stays if f has no entries.
+func (f *File) keeps(data []byte) bool {
+	if data == nil {
+		return f.Len() == 0
 	}
-	data := f.Bytes()
-	existing := err == nil && info.Mode().IsRegular()
-	if existing {
-		perm = info.Mode().Perm()
-		if old, err := read(path); err == nil && (bytes.Equal(old, data) || f.sameContent(old)) {
-			return nil
-		}
-	}
-	out, err := fsx.CreatePart(path, perm)
-	if err != nil {
-		return err
-	}
-	defer out.Discard()
-	fsx.SweepParts(context.Background(), filepath.Dir(path))
-	if existing { // undo the umask
-		if err := out.Chmod(perm); err != nil {
-			return err
-		}
-	}
-	if _, err := out.Write(data); err != nil {
-		return err
-	}
-	return out.Commit()
-}
-
-// sameContent reports whether data has the header and entries of f. It is false for a file
-// from ParseLenient, which keeps its layout.
-func (f *File) sameContent(data []byte) bool {
 	old, err := Parse(data, "")
 	if err != nil || f.doc != nil {
 		return false
@@ -236,11 +194,11 @@ func (f *File) edited() []byte {
 			first = b.first
 		}
 		switch {
-		case ok && now.equal(first.entry):
+		case ok && now.equal(first.entry) && f.constraints[now.Provider] == first.constraints:
 			out = append(out, src[b.whole.start:b.whole.stop]...)
 		case ok && b == first:
 			out = append(out, src[b.whole.start:b.braced.start]...)
-			write(string(appendBlock(nil, now, b.constraints)))
+			write(string(appendBlock(nil, now, f.constraints[now.Provider])))
 			out = append(out, src[b.braced.stop:b.whole.stop]...)
 		case bytes.HasSuffix(out, []byte("\n"+eol)): // with the block goes the blank line before it
 			out = out[:len(out)-len(eol)]
