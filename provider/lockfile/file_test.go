@@ -260,7 +260,6 @@ func TestMergeRefuses(t *testing.T) {
 		{"legacy", addrs.MustParseProvider("-/aws"), v1, none, false},
 		{"no version", alpha, addrs.Version{}, none, true},
 		{"version of a module", alpha, addrs.MustParseModuleVersion("1.2.3.4"), none, true},
-		{"constraint to a version of a module", alpha, v1, addrs.ExactProviderConstraint(addrs.MustParseModuleVersion("1.2.3.4")), true},
 		{"constraint of too many terms", alpha, v1, manyTerms, true},
 	} {
 		f := parse(t, canonical)
