@@ -79,7 +79,7 @@ func (c *Client) moduleUnavailable(ctx context.Context, refused *failure.Request
 	case !ok:
 		return "", versions.Unavailable(key.version)
 	case errors.Is(refused.Err, fault.ErrNotFound):
-		return release.Listed, fmt.Errorf("the version is listed, but has no location: %w", module.ErrNoVersion)
+		return release.Listed, fault.Narrow("the version is listed, but has no location", versions.Unavailable(key.version))
 	}
 	return release.Listed, refused.Err
 }

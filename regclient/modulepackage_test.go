@@ -213,6 +213,11 @@ func TestRefusedLocation(t *testing.T) {
 		if n := reg.Count(regtest.ModuleVersions); n != 1 || reg.Count(0) != 3 {
 			t.Errorf("%d: %d requests, %d for versions; want 3 and 1", status, reg.Count(0), n)
 		}
+		_, err = c.ModuleLocation(t.Context(), network, v100)
+		_, ok = errors.AsType[*module.UnavailableError](err)
+		if missing := status == 404 || status == 410; ok != missing || strings.Contains(err.Error(), "listed, but has no location") != missing {
+			t.Errorf("status %d for a listed version: %v, want an *UnavailableError: %t", status, err, missing)
+		}
 	}
 }
 
