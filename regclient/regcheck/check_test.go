@@ -61,8 +61,11 @@ func TestExamineGood(t *testing.T) {
 	if found := regcheck.Examine(t.Context(), exemplaryURL+"/", o); len(found) != 0 {
 		t.Errorf("found %v", found)
 	}
-	if found := regcheck.Examine(t.Context(), exemplaryURL, regcheck.Options{Client: reg.Client(), Token: "secret"}); len(found) != 0 {
-		t.Errorf("discovery alone: found %v", found)
+	for _, o := range []regcheck.Options{{}, {Mirror: o.Mirror, MirrorProvider: "registry.example.com/acme/alpha"}} {
+		o.Client, o.Token = reg.Client(), "secret"
+		if found := regcheck.Examine(t.Context(), exemplaryURL, o); len(found) != 0 {
+			t.Errorf("discovery, mirror %q: found %v", o.Mirror, found)
+		}
 	}
 }
 

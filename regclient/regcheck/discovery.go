@@ -96,7 +96,7 @@ func (e *examiner) authorization() error {
 	if e.mirrorAlone && e.good["mirror index"] {
 		urls = append(urls, e.mirror.dir.JoinPath("index.json"))
 	}
-	if wanted := e.o.Provider != "" || e.o.Module != "" || e.o.Mirror != ""; wanted && len(urls) == 0 {
+	if wanted := e.o.Provider != "" || e.o.Module != "" || e.mirrorAlone; wanted && len(urls) == 0 {
 		e.note(Skipped, "no list could be read with the token")
 	}
 	for _, u := range urls {

@@ -193,19 +193,22 @@ func TestExamineLocations(t *testing.T) {
 			t.Errorf("%s: found %s", answer, found)
 		}
 	}
-	for answer, want := range map[string]string{
-		`{"location":"x.zip","use_registry_credentials":true}`:                            "Bearer secret",
-		`{"location":"https://files.example.com/x.zip","use_registry_credentials":false}`: "",
+	for answer, test := range map[string]struct{ sent, advice string }{
+		`{"location":"x.zip","use_registry_credentials":true}`:                            {"Bearer secret", ""},
+		`{"location":"https://files.example.com/x.zip","use_registry_credentials":false}`: {"", ""},
+		`{"location":"https://files.example.com/x.zip","use_registry_credentials":true}`:  {"Bearer secret", "some clients do not send the token"},
 	} {
 		reg, o := exemplary()
 		var last *http.Request
 		o.Client = &http.Client{Transport: anyArchive{RoundTripper: reg, last: &last}}
 		reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Status: 200, Raw: []byte(answer), Header: http.Header{"X-Terraform-Get": nil}})
 		found := regcheck.Examine(t.Context(), exemplaryURL, o)
-		if text := fmt.Sprint(found); len(found) != 1 || !strings.Contains(text, "module location: advice: ") || !strings.Contains(text, "Terraform") {
+		if len(found) == 0 || !strings.Contains(found[0].String(), "module location: advice: ") || !strings.Contains(found[0].Text, "Terraform") {
 			t.Errorf("%s: found %v, want advice that names Terraform", answer, found)
+		} else if rest := fmt.Sprint(found[1:]); (rest != "[]") != (test.advice != "") || !strings.Contains(rest, test.advice) {
+			t.Errorf("%s: found %s, want advice %q", answer, rest, test.advice)
 		}
-		if last == nil || last.Header.Get("Authorization") != want {
+		if last == nil || last.Header.Get("Authorization") != test.sent {
 			t.Errorf("%s: the request for the package is %v", answer, last)
 		}
 	}
