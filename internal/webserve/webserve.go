@@ -88,8 +88,13 @@ var (
 	ErrBusy = errors.New("too many requests at the same time; try again later")
 )
 
-// Serve calls answer with a response that has deadlines, and sends its error.
+// Serve calls answer for GET and HEAD, with a response that has deadlines, and sends its error.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, answer func(http.ResponseWriter, *http.Request) error) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		WriteError(w, http.StatusMethodNotAllowed, "only GET and HEAD are supported")
+		return
+	}
 	out := &response{w, http.NewResponseController(w)}
 	err := ErrPath // it has escapes that it does not need
 	if r.URL.RawPath == "" {

@@ -121,11 +121,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		webserve.WriteError(w, http.StatusMethodNotAllowed, "only GET and HEAD are supported")
-		return nil
-	}
 	q, ok := parseRequest(r.URL.Path)
 	signed := ""
 	if q.archive {

@@ -97,23 +97,23 @@ func (h *Handler) setup() {
 	h.mux = http.NewServeMux()
 	h.server = webserve.New("registry", h.Parallel, h.Client, h.Logger)
 	h.access = webserve.NewAccess(h.Authorize, h.Secret)
-	h.mux.Handle("GET /.well-known/terraform.json", h.answerJSON(h.discovery))
+	h.mux.Handle("/.well-known/terraform.json", h.answerJSON(h.discovery))
 	if h.Providers != nil {
 		h.providers = &keptEvidence{Source: provider.CheckAnswers(h.Providers)}
-		const pkg = "GET " + providersPath + "{namespace}/{type}/{version}/download/{os}/{arch}"
-		h.mux.Handle("GET "+providersPath+"{namespace}/{type}/versions", h.guarded(h.answerJSON(h.providerVersions)))
+		const pkg = providersPath + "{namespace}/{type}/{version}/download/{os}/{arch}"
+		h.mux.Handle(providersPath+"{namespace}/{type}/versions", h.guarded(h.answerJSON(h.providerVersions)))
 		h.mux.Handle(pkg, h.guarded(h.answerJSON(h.providerPackage)))
 		h.mux.Handle(pkg+"/"+sumsName, h.signed(h.answer("text/plain; charset=utf-8", h.file(func(ev verify.Evidence) []byte { return ev.Sums }))))
 		h.mux.Handle(pkg+"/"+signatureName, h.signed(h.answer("application/octet-stream", h.file(func(ev verify.Evidence) []byte { return ev.Signature }))))
 		h.mux.Handle(pkg+"/"+archiveName, h.signed(h.handle(h.archive)))
 	}
 	if h.Modules != nil {
-		const mod = "GET " + modulesPath + "{namespace}/{name}/{system}/"
+		const mod = modulesPath + "{namespace}/{name}/{system}/"
 		h.mux.Handle(mod+"versions", h.guarded(h.answerJSON(h.moduleVersions)))
 		h.mux.Handle(mod+"{version}/download", h.guarded(h.handle(h.moduleLocation)))
 		h.mux.Handle(mod+"{version}/"+packageName, h.signed(h.handle(h.modulePackage)))
 	}
-	h.mux.Handle("GET /", h.handle(func(http.ResponseWriter, *http.Request) error { return webserve.ErrPath }))
+	h.mux.Handle("/", h.handle(func(http.ResponseWriter, *http.Request) error { return webserve.ErrPath }))
 }
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
