@@ -26,7 +26,8 @@ import (
 var (
 	// ErrNotInstalled: the package is not in the directory. It wraps provider.ErrNotFound.
 	ErrNotInstalled = fault.Narrow("package is not installed", fault.ErrNotFound)
-	// ErrNoExecutable: the package has no file with the name of the provider's program.
+	// ErrNoExecutable: the package has no file terraform-provider-TYPE, alone or with _ or a dot and
+	// more behind. Ensure fails with it, Install does not look.
 	ErrNoExecutable = errors.New("package has no executable")
 	// ErrLinked: a directory above a package is a symbolic link. Only the plugin directory
 	// and the package itself may be one.
@@ -35,15 +36,14 @@ var (
 
 // Dir is a plugin directory with unpacked packages at HOST/NAMESPACE/TYPE/VERSION/OS_ARCH, where
 // HOST is in Unicode. A Dir is safe for concurrent use and must not be copied after the first use.
-//
-// Installers that share a Dir as their Cache hash each package once; see the package documentation.
 type Dir struct {
-	// Path is the directory, or a symbolic link to it. Install creates it if it does not exist.
+	// Path is the directory, or a symbolic link to it. It must not be empty. Install creates the
+	// directory if it does not exist.
 	Path string
 
 	// Stamps, if not empty, is a directory for the h1 of packages that calls with
-	// [verify.Policy.AllowStamps] have computed. It is created if it does not exist; other users must
-	// not be able to access it. An Installer uses that of Cache if there is a Cache.
+	// [verify.Policy.AllowStamps] have computed. It is created if it does not exist. What other users
+	// can access there is not used. With a Cache, an Installer uses only that of the Cache.
 	Stamps string
 
 	known stamp.Memory
@@ -58,7 +58,7 @@ type Package struct {
 	// Dir is the absolute path of the directory with the content, or of a symbolic link to it.
 	Dir string `json:"dir"`
 
-	// Link is the target if Dir is a symbolic link, otherwise empty.
+	// Link is the text of the link if Dir is a symbolic link, otherwise empty.
 	Link string `json:"link,omitempty"`
 }
 
@@ -123,10 +123,10 @@ type Installed struct {
 	// h1 of the archive if this call, or the call that it waited for, downloaded it.
 	Report *verify.Report `json:"report"`
 
-	// Reused reports whether the call used a package that was installed.
+	// Reused reports whether the content was installed before, even if it was downloaded again.
 	Reused bool `json:"reused,omitempty"`
 
-	// Fetched is the number of bytes that the call downloaded.
+	// Fetched is how many bytes the call downloaded.
 	Fetched int64 `json:"fetched,omitempty"`
 }
 
@@ -146,7 +146,7 @@ func (d *Dir) PathOf(p addrs.Provider, v addrs.Version, on addrs.Platform) strin
 //
 // The error wraps [ErrNotInstalled], [ErrLinked] if a directory above the package is a link,
 // [checksum.ErrIrregular] for links or devices in the package, or [verify.ErrNotAccepted] and a
-// [*checksum.MismatchError] for other content. If Path is empty, it wraps none of these.
+// [*checksum.MismatchError] for other content.
 func (d *Dir) Lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform, accept []checksum.Hash) (*Installed, error) {
 	// A nil Accept would disable the check, so it must not be nil.
 	found, err := d.lookUp(ctx, nil, p, v, on, verify.Policy{Accept: append([]checksum.Hash{}, accept...)})

@@ -1,5 +1,4 @@
-// Package install puts provider packages into plugin directories. Processes and the CLI can share a
-// directory.
+// Package install puts provider packages into plugin directories.
 //
 // A [Dir] has the [layout] of .terraform/providers, TF_PLUGIN_CACHE_DIR and filesystem_mirror:
 //
@@ -20,28 +19,24 @@
 //
 // # Trust
 //
-// Signatures and zh hashes cover archives; only h1 hashes cover unpacked directories. If the lock file has the h1 of an installed package, the package is used
-// without a request. Otherwise the archive is downloaded and verified.
+// Signatures and zh hashes cover archives; only h1 hashes cover unpacked directories. If the lock file
+// has the h1 of an installed package, the package is used without a request.
 //
-// A package is hashed when it is used. A [Dir] hashes it once while no file changes, as far as the file
-// system tells, and [verify.Report.Believed] says when: on Linux, on ext4, xfs and btrfs, if only this
-// user and root can write to the package and the directories above it. With [Dir.Stamps] and
-// [verify.Policy.AllowStamps] this holds for later processes of the user, until the next boot and for a
-// week. The first run after an installation hashes, and [Dir.Lookup] always does.
+// A package is hashed when it is used. A [Dir] uses the hash again for up to a week while no file seems
+// to have changed; [verify.Report.Believed] says when it was computed. This needs Linux and ext4, xfs or
+// btrfs, and only this user and root may write to the package and the directories above it. With
+// [Dir.Stamps] and [verify.Policy.AllowStamps] later processes of the user use the hash too, until the
+// next boot. The first run after an installation hashes, and [Dir.Lookup] always does.
 //
-// All users of a shared cache must trust the users who can write to it: these can change a package
-// after its verification.
+// All users of a shared cache must trust those who can write to it and change verified packages.
 //
 // # Sharing a directory
 //
-// A package is unpacked in a staging directory below ".tofureg", verified and renamed. It is not
-// synced to the disk unless [Options].Sync is set: after a power failure the h1 tells whether it is
-// damaged. A package with the right content is never replaced. On Windows, replacing a package whose
-// program is running fails.
+// Processes and the CLI can share a directory. A package is unpacked in a staging directory below
+// ".tofureg", verified and renamed. On Windows, replacing a package whose program is running fails.
 //
-// Each call locks the file OS_ARCH.lock beside the package, as OpenTofu 1.10 and later versions do.
-// Terraform takes no lock. If it damages a package, [Dir.Lookup] refuses it and the next
-// [Dir.Install] replaces it.
+// Calls that may change a package lock the file OS_ARCH.lock beside it, as OpenTofu 1.10 and later do.
+// Terraform takes no lock. What it damages, [Dir.Lookup] refuses and [Dir.Install] replaces.
 //
 // [layout]: https://opentofu.org/docs/cli/config/config-file/
 package install

@@ -33,16 +33,16 @@ type Options struct {
 
 // Install makes sure that pkg is in the directory with content that o.Policy accepts.
 //
-// An installed package stays if the policy accepts its h1, as with [verify.Policy.Accept]. Otherwise
-// Install downloads, verifies and unpacks the archive. It replaces a package with other content or a
-// symbolic link, but not the target of the link. Files get the mode 0755 or 0644, less the umask.
+// An installed package stays if the policy accepts its h1: one in [verify.Policy.Accept], or with
+// AllowUnsigned one that a mirror states. Otherwise, so each time with the zero policy, Install
+// downloads, verifies and unpacks the archive. It replaces a package with other content or a symbolic
+// link, but not the target of the link. Files get the mode 0755 or 0644, less the umask.
 //
 // The error wraps [checksum.ErrArchive] for an archive with unsafe or duplicate names, links or
 // devices. Other errors are those of [provider.Download], and ErrLinked.
 //
-// Calls for the same package, in any process, take turns ([provider.EventWaiting]). On Unix, a call of
-// the same user that has waited judges the installed package by its own policy, without a download if
-// this accepts it.
+// Calls for the same package, in any process, take turns ([provider.EventWaiting]). On Unix, a call that
+// has waited for one of the same user needs no download if its own policy accepts the package.
 //
 // If pkg.Dir is set, Install links or copies this directory and judges its h1. Then src may be nil
 // if the policy needs no evidence.

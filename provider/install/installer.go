@@ -27,13 +27,14 @@ type Installer struct {
 	// and placed from there in Dir.
 	Cache *Dir
 
-	// TrustCache accepts a package in Cache unverified if the lock file has no hashes of the
-	// selected version and Policy demands none and no signature. The lock file gains the h1 of the
-	// package, whichever user put it there. The CLI's setting is
-	// plugin_cache_may_break_dependency_lock_file. If false, such a package is downloaded again.
+	// TrustCache accepts a package in Cache unverified if the lock file has no hashes of the selected
+	// version, and Policy sets none of Accept, RequireSignature, Keys and Fingerprints. The lock file
+	// gains the h1 of the package, whichever user put it there. The CLI's setting is
+	// plugin_cache_may_break_dependency_lock_file.
 	TrustCache bool
 
-	// Copy copies packages from Cache into Dir. If false, Dir gets symbolic links if the system permits.
+	// Copy copies packages from Cache into Dir; existing links stay. If false, Dir gets symbolic links
+	// if the system permits.
 	Copy bool
 
 	// Policy returns the policy for a provider, and is called once for each. If nil, the zero policy
@@ -44,7 +45,7 @@ type Installer struct {
 	// which have none, are not used.
 	//
 	// If the lock file covers the version, but the source states no locked hash for a package of
-	// LockPlatforms, the policy decides. Then a SHA256SUMS document in use must list a locked
+	// LockPlatforms, the policy decides. A SHA256SUMS document that it uses must then list a locked
 	// archive, or the error wraps [verify.ErrOtherRelease].
 	Policy func(addrs.Provider) verify.Policy
 
@@ -58,15 +59,15 @@ type Installer struct {
 	// LockPlatforms are further platforms whose hashes the lock file should have.
 	//
 	// A lock file does not say which platform a hash is for, so Ensure counts. If the lock file has
-	// an h1 for as many archives as there are platforms, it hashes nothing. After replacing one
-	// platform by another, delete the provider's entry from the lock file.
+	// an h1 for as many archives as there are platforms, with Platform, it hashes nothing. After
+	// replacing one platform by another, delete the provider's entry from the lock file.
 	LockPlatforms []addrs.Platform
 
 	// Upgrade selects new versions instead of keeping the locked ones.
 	Upgrade bool
 
 	// DevOverrides are directories with packages under development. Their providers are not
-	// resolved, hashed, installed or locked.
+	// resolved, hashed or installed, and keep their entries in the lock file.
 	DevOverrides map[addrs.Provider]string
 
 	// Hashes, if not nil, stores computed hashes of archives for LockPlatforms.
@@ -79,35 +80,37 @@ type Installer struct {
 	Parallel int
 
 	// Progress, if not nil, is called for each step. The calls of one Ensure never overlap, and
-	// Ensure waits for them. The last event of a provider is [provider.EventInstalled] or
-	// [EventFailed]. Built-in and overridden providers have none.
+	// Ensure waits for them. The last event of a provider is [provider.EventInstalled], also for a
+	// reused package, or [EventFailed]. Plan sends no EventInstalled. Overridden and built-in
+	// providers have no event but EventFailed.
 	Progress func(provider.Event)
 }
 
-// EventFailed means that [Installer.Ensure] could not install or lock a provider.
+// EventFailed means that Ensure or Plan failed for a provider.
 const EventFailed provider.EventKind = "failed"
 
 const defaultParallel = 32
 
 // Ensure installs the required providers and returns the selections with an updated copy of lock,
-// which the caller saves. A nil lock is empty. Ensure does not change lock.
+// which the caller saves. A nil lock is empty.
 //
-// Unless Upgrade is set, Ensure keeps a locked version. Otherwise it selects the newest version
-// that the constraint allows and that has a package for Platform. It uses a package in Dir, or else
-// in Cache, if the package has a locked hash. Otherwise it downloads and verifies the package.
+// Ensure keeps a locked version. Without one, or with Upgrade, it selects the newest version that the
+// constraint allows and that has a package for Platform. It uses a package in Dir, or else in Cache,
+// if the package has a locked hash. Otherwise it calls [Dir.Install] for Cache or, without one, Dir.
 // terraform.io/builtin/terraform needs no work and must have no constraint.
 //
 // A failure of one provider does not stop the others. The error joins the failures in the order of
 // the providers. Each is a [*provider.Error] and wraps for example a [*LockedError], a
-// [*lockfile.NotLockedError], [provider.ErrOffline] or an error of package [verify]. The result and
-// its lock are valid beside an error: a provider that failed has [Selection.Err], and its old entry
-// in the lock unless only hashes for other platforms failed.
+// [*lockfile.NotLockedError], [provider.ErrOffline] or an error of package [verify].
+//
+// The result and its lock are valid beside an error. A provider that failed has [Selection.Err] and
+// keeps its old entry in the lock. If only hashes for other platforms failed, the new entry lacks these.
 func (in *Installer) Ensure(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint, lock *lockfile.File) (*Result, error) {
 	return in.ensure(ctx, requirements, lock, false)
 }
 
-// Plan returns what Ensure would do, without downloading packages or changing directories of packages.
-// Do not save the lock of the result: it lacks hashes that only packages tell.
+// Plan returns what Ensure would do, as far as is known without downloading packages or changing
+// directories of packages. Do not save the lock of the result: it lacks hashes that only packages tell.
 func (in *Installer) Plan(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint, lock *lockfile.File) (*Result, error) {
 	return in.ensure(ctx, requirements, lock, true)
 }
@@ -117,10 +120,10 @@ type Result struct {
 	// Selections has one element for each required provider, sorted by provider.
 	Selections []Selection `json:"selections"`
 
-	// Lock is the updated lock file, never nil. A version that the given lock file covers gains
-	// computed hashes only, another version also signed hashes and those of [verify.Report.Stated], as
-	// in the CLI. Providers that are not required are
-	// removed. The given lock file is migrated first; see [lockfile.File.Migrate].
+	// Lock is the updated lock file, never nil. If the given lock file has hashes of the version, only
+	// computed hashes are added, otherwise also signed ones and [verify.Report.Stated], as in the CLI.
+	// Providers that are not required are removed. The given lock file is migrated first; see
+	// [lockfile.File.Migrate].
 	Lock *lockfile.File `json:"-"`
 }
 
@@ -136,8 +139,8 @@ type Selection struct {
 	From Origin `json:"from,omitempty"`
 
 	// Dir is the absolute path of the package, and Executable the path of its program. They are
-	// empty if there is no package in Installer.Dir. For an override, Dir is the path in
-	// DevOverrides, and Executable may be empty.
+	// empty unless an accepted package is in Installer.Dir, whatever Err is. For an override, Dir is
+	// the path in DevOverrides, and Executable may be empty.
 	Dir        string `json:"dir,omitempty"`
 	Executable string `json:"executable,omitempty"`
 
@@ -145,7 +148,7 @@ type Selection struct {
 	// have presigned URLs.
 	Package *provider.Package `json:"package,omitempty"`
 
-	// Fetched is the number of bytes that were downloaded to install the package.
+	// Fetched is how many bytes were downloaded to install the package.
 	Fetched int64 `json:"fetched,omitempty"`
 
 	// Unlocked are the platforms in Installer.LockPlatforms whose hashes the given lock file may
@@ -155,7 +158,7 @@ type Selection struct {
 	// Reports has a report for Platform and each platform in LockPlatforms that was hashed.
 	Reports map[addrs.Platform]*verify.Report `json:"reports,omitempty"`
 
-	// Warnings are messages of the source to its users. They are safe to print.
+	// Warnings are messages of the source, safe to print.
 	Warnings []string `json:"warnings,omitempty"`
 
 	// Err, if not nil, is why the package is not installed or a platform is not locked.

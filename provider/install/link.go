@@ -24,8 +24,8 @@ import (
 // If copies is false and the system permits, Place makes an absolute symbolic link, as the CLI
 // does. Otherwise it copies the files and compares the h1 with the Report.
 //
-// If d has a package with this content, it stays. Anything else at its location is replaced as by
-// [Dir.Install].
+// A package in d with this content stays, also if it is a link and copies is true. Anything else at
+// its location is replaced as by [Dir.Install].
 func (d *Dir) Place(ctx context.Context, from *Installed, copies bool) (*Package, error) {
 	if from == nil {
 		return nil, failed("place", "no package", errors.New("the package is nil"))
