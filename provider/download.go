@@ -261,7 +261,7 @@ const (
 
 // Event is one step of a job. A job ends with an event about each package that succeeds:
 // [EventVerified], [EventHashed], [EventReused], [EventInstalled] or
-// [github.com/tofureg/tofureg/mirrorclient/mirrordir.EventKept]. A failed job has an error, and no
+// [github.com/tofureg/tofureg/mirrorclient/mirrordir.EventKept]. Failed jobs end in an error, and no
 // event but [github.com/tofureg/tofureg/provider/install.EventFailed].
 type Event struct {
 	Kind     EventKind      // what happened

@@ -32,7 +32,7 @@ type Client struct {
 	// packages, for example [auth.Netrc.Lookup]. They are sent as basic credentials with the
 	// request for the package or the page before it, over https, and not across a redirect to
 	// another scheme, host or port. They are not sent together with a token, with a password
-	// in the URL or with a presigned query, nor with requests for documents.
+	// in the URL or with a presigned query, nor with requests for documents. Calls may be concurrent.
 	ModuleCredentials func(host svchost.Hostname) (user string, password auth.Password, ok bool)
 
 	once      sync.Once

@@ -22,9 +22,9 @@
 //
 // All URLs and redirects must be https, unless AllowHTTP of [transport.Client] is set. The
 // token of the host in the address is sent to this host and to the services that it declares,
-// and across redirects only to the same scheme, host and port. Archives are fetched without
-// it, unless PackageCredentials of [transport.Client] allows it or a module registry serves
-// its own packages; see [Client.OpenModule].
+// and across redirects only to the same scheme, host and port. Archives of providers are
+// fetched without it, unless PackageCredentials of [transport.Client] allows it; for modules
+// see [Client.OpenModule].
 //
 // Documents have at most 16 MiB, 100,000 versions, and 1,000 platforms of a version. Documents
 // about a package and SHA256SUMS documents have at most 1 MiB, signatures 64 KiB. Beyond these
@@ -33,9 +33,13 @@
 // # Errors
 //
 // Methods return a [*provider.Error], which is the same type as [module.Error]. It can wrap
-// a variable of these packages, such as [provider.ErrNotFound], or [disco.ErrNoService] if the host has
-// no such registry. Other failures, such as status 500, wrap none; see [provider.IsFault]. If a version or a platform is missing, it wraps a
-// [*provider.UnavailableError] or a [*module.UnavailableError].
+// a variable of these packages, such as [provider.ErrNotFound], or [disco.ErrNoService] if the host
+// has no such registry. Other failures wrap none; see [provider.IsFault].
+//
+// If a registry answers 404, 410, 400 or 500 for a package or a location, one request for the versions
+// finds out what is missing. If this is a version or a platform, the error wraps a
+// [*provider.UnavailableError] or a [*module.UnavailableError]. If the version is listed in another
+// form, such as "1.2", the registry is asked again in this form.
 //
 // [provider registry protocol]: https://opentofu.org/docs/internals/provider-registry-protocol/
 // [module registry protocol]: https://opentofu.org/docs/internals/module-registry-protocol/

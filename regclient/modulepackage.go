@@ -32,8 +32,8 @@ type moduleKey struct {
 // [module.ResolveLocation]. If the answer has the property use_registry_credentials, the registry
 // serves the package itself; see [module.DirectLocation].
 //
-// If the registry refuses, one request for the versions finds out whether the module or the
-// version is missing. A location on this machine is [module.ErrLocal].
+// A location on this machine is [module.ErrLocal]. For a missing module or version, see the package
+// documentation.
 func (c *Client) ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (*module.Location, error) {
 	key, subject := moduleKey{m, v}, moduleSubject(m, v)
 	if v.IsZero() {

@@ -30,11 +30,7 @@ type packageKey struct {
 }
 
 // ProviderPackage returns the package of p at v for a platform; see "Find a Provider Package" in
-// the protocol. If the registry refuses, one request for the versions finds out whether the
-// provider, the version or the platform is missing. If the registry lists the version in
-// another form, such as "1.2", it is then asked for in this form.
-//
-// ProviderPackage does not check the plugin protocols; [provider.Package.Fits] does.
+// the protocol. It does not check the plugin protocols; [provider.Package.Fits] does.
 func (c *Client) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	key := packageKey{p, v, platform}
 	pkg, err := source.FindVersion(v.String(), func(version string) (*provider.Package, error) {

@@ -1,6 +1,6 @@
 // Package regcheck checks whether a server follows the protocols of OpenTofu and Terraform
-// registries and network mirrors. It is for tests by the author of the server. It does not
-// modify the server.
+// registries and network mirrors. It is for tests by the author of the server, and modifies
+// nothing.
 //
 //	func TestServer(t *testing.T) {
 //		server := httptest.NewTLSServer(handler)
@@ -30,8 +30,9 @@ type Options struct {
 	// Client makes the requests. If nil, [http.DefaultClient] is used. CheckRedirect is ignored.
 	Client *http.Client
 
-	// Timeout is the maximum duration of each check, and of each archive. If zero or less, 5
-	// minutes are used for archives and mirror documents, and 30 seconds otherwise.
+	// Timeout is the maximum duration of each check, but in "mirror archive" of each archive. If
+	// zero or less, 5 minutes are used for archive, mirror archive and mirror version, and 30
+	// seconds otherwise.
 	Timeout time.Duration
 
 	// AllowHTTP accepts http URLs of files, services and redirects, as the CLIs do; they never
@@ -40,7 +41,7 @@ type Options struct {
 
 	// Token is the API token. If not empty, the server must refuse lists of versions without
 	// it. It is sent to the server and its services, or to the mirror if the base URL is
-	// empty, but not to files, except to a module package with use_registry_credentials.
+	// empty, but not to files, except to a module package with use_registry_credentials at any host.
 	Token string
 
 	Provider string // such as "acme/alpha"; if empty, not checked
@@ -51,7 +52,7 @@ type Options struct {
 	ModuleVersion string // if empty, the first listed version
 
 	Mirror         string // base URL of a network mirror; if empty, not checked
-	MirrorProvider string // such as "registry.example.com/acme/alpha"; if empty, Provider at the host of the base URL
+	MirrorProvider string // such as "registry.example.com/acme/alpha"; if empty, Provider at the base URL; one is required
 }
 
 // Level is the severity of a [Finding].
@@ -61,7 +62,7 @@ type Level string
 const (
 	Failed  Level = "failed"  // clients fail
 	Advice  Level = "advice"  // clients work, but could work better
-	Skipped Level = "skipped" // a required check did not succeed
+	Skipped Level = "skipped" // not checked, because of another finding
 )
 
 // A Finding is a problem that a check found.
@@ -71,7 +72,7 @@ type Finding struct {
 	Text  string // request and problem, in one line, safe to print
 }
 
-// String returns the check, the level and the text in one line.
+// String returns check, level and text in one line.
 func (f Finding) String() string { return f.Check + ": " + string(f.Level) + ": " + f.Text }
 
 // TB is the part of [testing.TB] that [Check] uses. Programs that use [Examine] do not link
@@ -79,11 +80,11 @@ func (f Finding) String() string { return f.Check + ": " + string(f.Level) + ": 
 type TB interface {
 	// Context returns a context that ends with the test.
 	Context() context.Context
-	// Helper marks the caller as a test helper function.
+	// Helper marks a test helper.
 	Helper()
 	// Errorf marks the test as failed and continues.
 	Errorf(format string, args ...any)
-	// Logf prints text without failing the test.
+	// Logf prints text.
 	Logf(format string, args ...any)
 }
 
@@ -109,8 +110,8 @@ type TB interface {
 //	unknown mirror provider  status 404
 //	authorization            status 401 without the token
 //
-// Archives of at most 1 GiB are downloaded to temporary files. The namespace "regcheck-unknown" and
-// the version 0.0.0-regcheck must not exist.
+// Archives are downloaded to temporary files; more than 1 GiB is a failure. The namespace
+// "regcheck-unknown" and the version 0.0.0-regcheck must not exist.
 func Check(t TB, baseURL string, o Options) {
 	t.Helper()
 	for _, f := range Examine(t.Context(), baseURL, o) {

@@ -23,62 +23,62 @@ import (
 // host. Clients require https. Set the fields before the first request; after it a Handler
 // must not be copied.
 //
-// It answers GET and HEAD. Status 404 means that the source does not have the requested item,
-// 502 that the source failed, and 503 that the client has too many requests. The body has the
-// property "errors", without URLs of the source. Documents have entity tags. Evidence that agrees
-// with its package is kept for five minutes.
+// It answers GET and HEAD. Status 404 means that the source does not have the item, 502 that the
+// source failed, and 503 that the client has too many requests. The body has the property "errors",
+// without URLs of the source.
 //
 // A client that reads nothing for a minute is disconnected. WriteTimeout of [http.Server] has no
 // effect on archives and documents.
 type Handler struct {
-	// Providers has the providers. If nil, the Handler does not serve providers.
+	// Providers has the providers. If nil, the Handler serves none.
 	Providers provider.Source
 
-	// Modules has the modules. If nil, the Handler does not serve modules.
+	// Modules has the modules. If nil, the Handler serves none.
 	Modules module.Source
 
 	// Host replaces the server's own name in addresses passed to Providers and Modules. If zero,
-	// [addrs.DefaultHost] is used. If it is this server, the sources must not be clients of it:
-	// the Handler would ask itself, and answer with status 503 or 502.
+	// [addrs.DefaultHost] is used. It must not be this server if the sources are its clients: the
+	// Handler would ask itself.
 	Host svchost.Hostname
 
-	// BaseURL is the URL under which clients reach the Handler. If a reverse proxy serves the
-	// Handler below a path, BaseURL has that path, and the proxy must also send requests for
-	// /.well-known/terraform.json at the root of the host to the Handler. If empty, it is https://
-	// and the Host header of the request.
+	// BaseURL is the URL under which clients reach the Handler. If empty, it is https:// and the
+	// Host header of the request. A reverse proxy that serves the Handler below a path must also
+	// send it requests for /.well-known/terraform.json at the root of the host.
 	BaseURL string
 
-	// Archive, if not nil, returns the URL to which a request for the archive of pkg is
-	// redirected: pkg.URL, or a copy in a bucket. If it is nil or returns "", the Handler
-	// streams the archive.
+	// Archive returns the URL to which a request for the archive of pkg is redirected: pkg.URL, or
+	// a copy in a bucket. If it is nil or returns "", the Handler streams the archive, and breaks
+	// off before the end if it lacks the stated hash.
 	Archive func(ctx context.Context, pkg *provider.Package) (url string, err error)
 
-	// StreamModules makes the Handler serve module packages that are archives at a URL. If
-	// false, clients get the location from the source. Packages that require the token of the
-	// source are always served.
+	// StreamModules makes the Handler serve module packages that are archives at a URL. If false,
+	// clients get their location. Packages that require the token of the source are always served.
 	StreamModules bool
 
 	// Authorize, if not nil, is called for each request except discovery. If it returns an
 	// error, the status is 401. Clients send no token for SHA256SUMS, signatures and archives,
-	// so these URLs are signed for up to two hours: for these Authorize is not called, and they
-	// work for everyone who has them.
+	// also of modules, so these URLs are signed: for up to two hours they work for everyone who
+	// has them, without Authorize.
 	Authorize func(r *http.Request) error
 
 	// Secret is as in [github.com/tofureg/tofureg/mirrorclient/mirrorserve.Handler].
 	Secret []byte
 
-	Parallel int                          // as in mirrorserve.Handler
-	Client   func(r *http.Request) string // as in mirrorserve.Handler; necessary behind a reverse proxy
+	// Parallel limits what is sent at a time: four times as many documents, and archives, to a
+	// client, 16 times to all. If zero or less, 16 is used.
+	Parallel int
 
-	// Limits.Package is the maximum size of a streamed archive in bytes; see
-	// [checksum.Limits].
+	// Client is as in mirrorserve.Handler, and necessary behind a reverse proxy.
+	Client func(r *http.Request) string
+
+	// Limits.Package is the maximum size of a streamed archive in bytes.
 	Limits checksum.Limits
 
-	// TempDir is the directory for archives of range requests. If empty, [os.TempDir] is used.
+	// TempDir is for archives of range requests. If empty, [os.TempDir] is used.
 	TempDir string
 
-	// Logger logs failures of the source as Warn, and requests for missing items as Debug. If
-	// nil, nothing is logged.
+	// Logger, if not nil, logs failures of the source as Warn, and requests for missing items as
+	// Debug.
 	Logger *slog.Logger
 
 	once      sync.Once
