@@ -238,7 +238,6 @@ func follow(ctx context.Context, src Opener, start *Location, s *staging) (*Repo
 	}
 	defer got.root.Close()
 	report.H1, report.Size, report.Commit, report.Skipped = got.h1, got.size, got.commit, got.skipped
-	report.Believed = got.believed
 	slices.Sort(report.Skipped)
 	if want := s.o.H1; !want.IsZero() && want != got.h1 {
 		return nil, failed("verify", about, &checksum.MismatchError{Source: "expected hash", Want: []checksum.Hash{want}, Got: []checksum.Hash{got.h1}})
@@ -246,12 +245,13 @@ func follow(ctx context.Context, src Opener, start *Location, s *staging) (*Repo
 	if report.Subdir, err = findSubdir(got.root, loc.Subdir); err != nil {
 		return nil, failed("find a directory of", about, err)
 	}
-	stored := EventStored
-	if report.Reused, err = s.place(ctx, got, loc.Subdir); report.Reused {
-		stored = EventReused
-	}
-	if err != nil {
+	if err := s.place(ctx, got, loc.Subdir); err != nil {
 		return nil, failed("store", about, ended(ctx, err))
+	}
+	report.Reused, report.Believed = got.reused, got.believed
+	stored := EventStored
+	if got.reused {
+		stored = EventReused
 	}
 	meter.Report(string(stored), nil)
 	return report, nil

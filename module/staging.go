@@ -185,9 +185,10 @@ func (s *staging) find(ctx context.Context, want checksum.Hash, subdir string) *
 	return nil
 }
 
-// hash returns the hash of a directory, and the time of its computation if that was an earlier call.
+// hash returns the hash of a directory, and the time of its computation if that was an earlier call, which is believed
+// only with Options.H1.
 func (s *staging) hash(ctx context.Context, root *os.Root) (h checksum.Hash, since time.Time, err error) {
-	if s.o.Stamps != "" {
+	if s.o.Stamps != "" && !s.o.H1.IsZero() {
 		return new(stamp.Memory).Hash(ctx, root, s.o.Stamps, checksum.L1Dir)
 	}
 	h, err = checksum.L1Dir(ctx, fsx.Tree(ctx, root))
@@ -214,17 +215,19 @@ func (s *staging) checkSize(ctx context.Context, root *os.Root) error {
 }
 
 // place moves the package to the target, and closes it. If the target already has it, place does
-// nothing and reports that.
-func (s *staging) place(ctx context.Context, got *unpacked, subdir string) (reused bool, err error) {
+// nothing and notes that in got.
+func (s *staging) place(ctx context.Context, got *unpacked, subdir string) error {
 	if got.reused {
-		return true, nil
+		return nil
 	}
 	if there := s.find(ctx, got.h1, subdir); there != nil {
-		return true, there.root.Close()
+		got.reused, got.believed = true, there.believed
+		return there.root.Close()
 	}
 	// Windows cannot rename an open directory.
-	if err := cmp.Or(ctx.Err(), got.root.Close()); err != nil {
-		return false, err
+	err := cmp.Or(ctx.Err(), got.root.Close())
+	if err != nil {
+		return err
 	}
 	path := got.root.Name()
 	if s.o.Replace {
@@ -241,8 +244,8 @@ func (s *staging) place(ctx context.Context, got *unpacked, subdir string) (reus
 		}
 	}
 	if err != nil {
-		return false, err
+		return err
 	}
 	// The old directory is removed after this, with the staging directory.
-	return false, fsx.SyncDir(filepath.Dir(s.target))
+	return fsx.SyncDir(filepath.Dir(s.target))
 }

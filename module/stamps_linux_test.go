@@ -10,6 +10,7 @@ import (
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // TestStamps: with stamps, an unpacked module is read once, and again when a file has changed. Without, or
@@ -30,10 +31,7 @@ func TestStamps(t *testing.T) {
 		}
 		disktest.Tick(t, base)
 	}
-	var stat unix.Statfs_t
-	must.Do(t, unix.Statfs(base, &stat))
-	kind := uint32(stat.Type)
-	known := kind == unix.EXT4_SUPER_MAGIC || kind == unix.XFS_SUPER_MAGIC || kind == unix.BTRFS_SUPER_MAGIC
+	known := believed(t, base)
 	want(true, false)
 	want(false, false)
 	want(false, known)
@@ -45,4 +43,38 @@ func TestStamps(t *testing.T) {
 	want(true, false)
 	want(false, false)
 	want(false, known)
+}
+
+// TestStampsAfterFetch: stamps also count for a package that another call has put there during the fetch, but only
+// with H1.
+func TestStampsAfterFetch(t *testing.T) {
+	t.Parallel()
+	for _, pin := range []checksum.Hash{{}, h1(t, example)} {
+		base := t.TempDir()
+		must.Do(t, os.Chmod(base, 0o755))
+		dir, content := filepath.Join(base, "vpc"), example.zip(t)
+		o := module.Options{Replace: true, H1: h1(t, example), Stamps: filepath.Join(base, "stamps")}
+		src := opening(func() (*module.Body, error) {
+			for range 2 {
+				must.Get(module.DownloadLocation(t.Context(), only(content), at(t, archiveURL), dir, o))(t)
+				disktest.Tick(t, base)
+			}
+			return body(content), nil
+		})
+		late := o
+		late.H1 = pin
+		report := must.Get(module.DownloadLocation(t.Context(), src, at(t, archiveURL+"?archive=zip"), dir, late))(t)
+		if want := believed(t, base) && !pin.IsZero(); !report.Reused || report.Believed.IsZero() == want {
+			t.Errorf("H1 %v: reused %t, believed since %v; want believed %t", pin, report.Reused, report.Believed, want)
+		}
+	}
+}
+
+// believed reports whether stamps count on the file system of dir.
+func believed(t *testing.T, dir string) bool {
+	t.Helper()
+	var stat unix.Statfs_t
+	must.Do(t, unix.Statfs(dir, &stat))
+	kind := uint32(stat.Type)
+	return kind == unix.EXT4_SUPER_MAGIC || kind == unix.XFS_SUPER_MAGIC || kind == unix.BTRFS_SUPER_MAGIC
 }
