@@ -54,7 +54,7 @@ func (e *UnsupportedError) Error() string {
 
 // failed returns err as an *Error.
 func failed(op, subject string, err error) error {
-	if _, ok := errors.AsType[*Error](err); ok {
+	if _, ok := err.(*Error); ok {
 		return err
 	}
 	return &Error{Op: op, Subject: subject, Err: err}

@@ -250,6 +250,9 @@ func TestFetcherIsChecked(t *testing.T) {
 		return // links and pipes need more there
 	}
 	broken := errors.New("no such bucket")
+	wrapped := fetchFunc(func(*module.Location, string) error {
+		return fmt.Errorf("x: %w", &module.Error{Op: "get", Err: broken})
+	})
 	pipe := fetchFunc(func(_ *module.Location, dir string) error { return disktest.Mkfifo(filepath.Join(dir, "pipe")) })
 	for name, test := range map[string]struct {
 		fetcher module.Fetcher
@@ -257,6 +260,7 @@ func TestFetcherIsChecked(t *testing.T) {
 		want    error
 	}{
 		"error":       {fetcher: fetchFunc(func(*module.Location, string) error { return broken }), want: broken},
+		"wrapped":     {fetcher: wrapped, want: broken},
 		"nothing":     {fetcher: fetch{}, want: module.ErrArchive},
 		"only .git":   {fetcher: fetch{".git/config": "x"}, want: module.ErrArchive},
 		"link":        {fetcher: fetch{"main.tf": "x", "link": "-> /etc/passwd"}, want: module.ErrLink},
