@@ -174,6 +174,11 @@ func TestDirect(t *testing.T) {
 		}
 	}
 
+	loc.Checksum = strings.ToUpper(sumMD5)
+	if _, err := module.DownloadLocation(t.Context(), src, loc, target(t), module.Options{}); !errors.Is(err, checksum.ErrMismatch) || src.opened[1].Checksum != "md5:"+sumMD5 {
+		t.Errorf("wrong checksum: %v, opened %+v; want ErrMismatch", err, src.opened)
+	}
+
 	// Without Direct, UseRegistryCredentials is removed.
 	stray := at(t, "https://registry.example.com/page")
 	stray.UseRegistryCredentials = true

@@ -153,10 +153,17 @@ func (l *Location) checked() (*Location, error) {
 	}
 	var p *Location
 	var err error
-	if l.Direct {
-		p, err = DirectLocation(&url.URL{}, l.URL)
-	} else {
+	if !l.Direct {
 		p, err = ParseLocation(l.text(l.URL, "", ""))
+	} else if p, err = DirectLocation(&url.URL{}, l.URL); err == nil {
+		var reason string
+		p.Checksum, reason = canonicalChecksum(l.Checksum)
+		if l.Ref+l.Tag+l.Digest+l.Getter != "" || l.Depth != 0 {
+			reason = "a direct location has no ref, depth, tag, digest or getter"
+		}
+		if reason != "" {
+			return nil, refuse(l.URL, reason)
+		}
 	}
 	if err != nil {
 		return nil, err
