@@ -19,16 +19,15 @@ type Address struct {
 
 	Location *Location // for [DownloadLocation]
 
-	// Path is relative to the calling module, clean after the first ./ or ../, with slashes,
-	// such as "../dns". In a
-	// package, join its [Report.Subdir] and Path, and refuse the result unless it is
-	// [path/filepath.IsLocal].
+	// Path is relative to the calling module, with slashes, such as "../dns". In a package, join it
+	// to the directory of the calling module there, at first [Report.Subdir], and refuse the result
+	// unless it is [path/filepath.IsLocal].
 	Path string
 }
 
-// ParseAddress parses the source of a module block without a version, as the OpenTofu CLI does. A
-// source that starts with ./ or ../ is a path, a source that [addrs.ParseModuleSource] accepts is
-// in a registry, and [ParseLocation] parses any other. The error is an [*addrs.ParseError].
+// ParseAddress parses the source of a module block, as the OpenTofu CLI does. If the block has a
+// version, use [addrs.ParseModuleSource]. A source that starts with ./ or ../ is a path, one
+// that ParseModuleSource accepts is in a registry, and [ParseLocation] parses any other.
 func ParseAddress(s string) (Address, error) { return ParseAddressIn(svchost.Hostname{}, s) }
 
 // ParseAddressIn is [ParseAddress] with host as the registry of addresses without a host, or

@@ -8,9 +8,8 @@
 //	fmt.Println(report.ModuleDir(), report.H1)
 //
 // The source is normally a [github.com/tofureg/tofureg/regclient.Client], which returns the
-// [Location] of a package. The public registries name git repositories, which need
-// [Options.Git]. Local files need [Options.AllowLocal], and other locations an
-// [Options.Fetcher], or several in [Fetchers]. [ParseAddress] parses the source of a module block.
+// [Location] of a package. The public registries name git repositories, which need [Options.Git].
+// Other locations need other [Options]. [ParseAddress] parses the source of a module block.
 //
 // A location may point to another one. The registry's token is sent only to the first
 // location, and only if the registry asks for it.
@@ -25,11 +24,11 @@
 // A package appears in its directory completely or not at all. Archives are zip, or tar with gzip,
 // xz or bzip2.
 //
-// A package is refused if it contains links (but see [Options.KeepLinks]) or devices, is a bare git repository, or has a
-// name that leads out of the directory, is invalid on some operating system, or equals another
-// name on some file system; names that differ in case only are refused where the file system does not
-// tell them apart. Directories named .git and .hg are omitted. Files get the mode
-// 0755 or 0644, less the umask. [Options.Limits] limits sizes and counts.
+// A package is refused if it contains links (but see [Options.KeepLinks]) or devices, is a bare git
+// repository, or has a name that leads out of the directory, is invalid on some operating system
+// (except for < > | ? * and "), or equals another name on some file system; names that differ in
+// case only are refused where the file system does not tell them apart. Directories named .git and
+// .hg are omitted. Files get the mode 0755 or 0644, less the umask.
 //
 // # For sources
 //
@@ -38,5 +37,6 @@
 //
 // # Errors
 //
-// Errors are as in package [github.com/tofureg/tofureg/provider].
+// Errors are as in package [github.com/tofureg/tofureg/provider]. Those of functions that parse,
+// and of [Location.WithSubdir], are an [*addrs.ParseError].
 package module

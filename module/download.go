@@ -18,24 +18,24 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Options are the options of all downloads. The zero value accepts only archives over https.
+// Options are for all downloads. The zero value accepts only locations of [KindHTTP].
 type Options struct {
-	// H1, if not zero, is the hash that the package must have: an h1, or with KeepLinks an l1 as well.
-	// [DownloadAll] uses [Request.H1] instead.
+	// H1, if not zero, is what [Report.H1] must be; an l1 needs KeepLinks. [DownloadAll] uses
+	// [Request.H1] instead.
 	H1 checksum.Hash
 
-	// Limits of the archive and its content. Zero fields are the defaults.
+	// Limits of the archive and its content.
 	Limits checksum.Limits
 
 	// Git, if not nil, fetches from locations of KindGit. Otherwise Fetcher does.
 	Git *Git
 
-	// Fetcher fetches from other locations. [Fetchers] combines several. If nil, the error is an
-	// [*UnsupportedError].
+	// Fetcher fetches from other locations. [Fetchers] combines several.
 	Fetcher Fetcher
 
-	// AllowLocal permits [DownloadLocation] to read local files, unless a server names them or
-	// they contain the target. If false, the error is ErrLocal.
+	// AllowLocal permits [DownloadLocation] to read local files and repositories. If false, or if a
+	// server names them, the error is ErrLocal. A directory that contains the target is always
+	// refused.
 	AllowLocal bool
 
 	// KeepLinks keeps symbolic links that lead to a place in the package, except those of zip
@@ -45,11 +45,11 @@ type Options struct {
 	// SkipLinks omits other symbolic links, see [Report.Skipped]. If false, the error is ErrLink.
 	SkipLinks bool
 
-	// Replace permits replacing a directory or a symbolic link at the target; other files are
-	// always refused. If false, the error is ErrOccupied.
+	// Replace permits replacing a directory at the target, or a symbolic link, not what it points
+	// to. If false, and for other files always, the error is ErrOccupied.
 	//
 	// The old directory is removed with all files, after the new one is verified. If it has the
-	// right content already, it stays; with H1, nothing is fetched. Content excludes modes, times
+	// right content already, it stays; with H1, no package is fetched. Content excludes modes, times
 	// and empty directories.
 	//
 	// Except on Linux and macOS, a killed process can leave no target. On Windows, Replace
@@ -61,7 +61,7 @@ type Options struct {
 	// since it was hashed.
 	Stamps string
 
-	// Parallel limits the concurrent downloads of [DownloadAll]. If zero or less, it is 16.
+	// Parallel limits the concurrent downloads of [DownloadAll]. Zero or less means 16.
 	Parallel int
 
 	// Progress, if not nil, is called for each step. The calls of one download, or one [DownloadAll],
@@ -121,9 +121,11 @@ func download(ctx context.Context, src Source, r Request, o Options, xz *semapho
 // staging directory .tofureg-* beside dir, verifies o.H1, and moves them to dir. A later download
 // beside dir removes the staging directory of a killed process.
 //
-// Missing directories above dir are created. If dir is not an empty directory, the error is
-// ErrOccupied before any request, unless o.Replace is set. After concurrent calls with the same
-// dir, one of the packages is there.
+// Missing directories above dir are created. If dir exists and is not an empty directory, the error
+// is ErrOccupied before any request, unless o.Replace is set. After concurrent calls with the same
+// dir, one of the packages is there; without o.Replace, the others are ErrOccupied.
+//
+// Src may be nil unless a location is of KindHTTP.
 //
 // The error is an [*Error]. It wraps [checksum.ErrMismatch] for a wrong h1 or checksum, and an
 // [*UnsupportedError] or ErrLocal if the options do not permit the location.
@@ -138,15 +140,12 @@ func DownloadLocation(ctx context.Context, src Opener, loc *Location, dir string
 
 // Request is a module that [DownloadAll] fetches.
 type Request struct {
-	Source addrs.ModuleSource // the module
+	Source     addrs.ModuleSource     // the module
+	Version    addrs.Version          // if zero, the newest that Constraint allows
+	Constraint addrs.ModuleConstraint // ignored if Version is set
 
-	// Version is the wanted version. If zero, it is the newest that Constraint allows, which is
-	// ignored otherwise.
-	Version    addrs.Version
-	Constraint addrs.ModuleConstraint
-
-	// Dir is the target, not empty. If it equals, contains or is in the Dir of an earlier request,
-	// ignoring case, the error is ErrOccupied.
+	// Dir is the target, not "" or ".". If it equals, contains or is in the Dir of an earlier
+	// request, ignoring case, the error is ErrOccupied.
 	Dir string
 
 	H1 checksum.Hash // see [Options.H1]
@@ -161,7 +160,7 @@ type Result struct {
 // maxXZ bounds the tar.xz that DownloadAll unpacks concurrently: each may need a dictionary of 64 MiB.
 const maxXZ = 2
 
-// DownloadAll fetches many modules at the same time, as [Download] does, and returns the results in
+// DownloadAll fetches many modules concurrently, as [Download] does, and returns the results in
 // the order of requests. A failed request does not stop the others. The error joins all errors.
 func DownloadAll(ctx context.Context, src Source, requests []Request, o Options) ([]Result, error) {
 	o.Progress = flight.InTurn(o.Progress)

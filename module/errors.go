@@ -16,11 +16,11 @@ var (
 	ErrNotFound = fault.ErrNotFound
 	// ErrNoVersion means that no version matches.
 	ErrNoVersion = fault.ErrNoVersion
-	// ErrNoSubdir means that the package has no such directory.
+	// ErrNoSubdir means that the package has no such directory, or several for a pattern.
 	ErrNoSubdir = fault.Narrow("no such directory in the package", fault.ErrNotFound)
 	// ErrUnauthorized means that credentials are missing or refused.
 	ErrUnauthorized = fault.ErrUnauthorized
-	// ErrInsecure means that a request would not use https.
+	// ErrInsecure means that a request would not use https, or git neither https nor SSH.
 	ErrInsecure = fault.ErrInsecure
 	// ErrChanged means that the file changed during the transfer.
 	ErrChanged = fault.ErrChanged
@@ -41,7 +41,7 @@ type Error = failure.Error
 type UnsupportedError struct {
 	Kind    Kind     // of the location
 	Getter  string   // of the location
-	Options []string // the fields that would permit one
+	Options []string // what would permit it, such as Git or Fetcher["s3"]
 }
 
 func (e *UnsupportedError) Error() string {

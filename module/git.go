@@ -27,7 +27,7 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// Git runs the git program for locations of KindGit. The zero Git runs "git".
+// Git runs the git program for locations of KindGit.
 //
 // Git fetches the files of one commit over https or SSH, without history, submodules and tags, and
 // runs no hooks. If the server does not give the commit alone, as for an abbreviated one, git fetches
@@ -51,13 +51,13 @@ type Git struct {
 	AllowHTTP bool
 
 	// Memory limits the memory of git and of each program that it starts, in bytes, on Linux with
-	// /bin/sh and on Windows. If zero, it is 512 MiB; if negative, there is no limit.
+	// /bin/sh and on Windows. Zero means 512 MiB, a negative number no limit.
 	Memory int64
 
-	// VetoHost, if not nil, is called with the host of each repository URL, also where the user's
-	// configuration replaces it; see [github.com/tofureg/tofureg/transport.Client.VetoHost]. With
-	// it, git follows no redirects and runs no filters. Proxies, credential helpers and SSH
-	// configuration are not checked.
+	// VetoHost, if not nil, is called, perhaps concurrently, with the host of each repository URL,
+	// also where the user's configuration replaces it; see
+	// [github.com/tofureg/tofureg/transport.Client.VetoHost]. With it, git follows no redirects and
+	// runs no filters. Proxies, credential helpers and SSH configuration are not checked.
 	VetoHost func(host string) error
 }
 

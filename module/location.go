@@ -14,14 +14,14 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// Location is the location of a module package. Its JSON form can be stored. URL, Source and
-// the JSON form can contain secrets.
+// Location is the location of a module package. Its JSON form can be stored; [DownloadLocation]
+// checks the fields again. URL, Source and the JSON form can contain secrets.
 type Location struct {
 	// Module and Version are zero unless a registry named the location.
 	Module  addrs.Module  `json:"module,omitzero"`
 	Version addrs.Version `json:"version,omitzero"`
 
-	Kind Kind `json:"kind"` // how to fetch the package
+	Kind Kind `json:"kind"` // how to fetch it
 
 	// URL lacks the parameters in other fields. It is an http or https URL for
 	// KindHTTP, and a file URL for KindLocal.
@@ -33,11 +33,10 @@ type Location struct {
 
 	Archive Format `json:"archive,omitempty"` // by the path or the parameter "archive"
 
-	// Checksum is empty or ALGORITHM:HEX with md5, sha1, sha256 or sha512. A [Fetcher] must
-	// verify it.
+	// Checksum is empty or ALGORITHM:HEX with md5, sha1, sha256 or sha512.
 	Checksum string `json:"checksum,omitempty"`
 
-	Ref string `json:"ref,omitempty"` // branch, tag or commit; empty for the default branch
+	Ref string `json:"ref,omitempty"` // branch, tag, commit or revision; empty for the default branch
 
 	Depth int `json:"depth,omitempty"` // ignored by [Git]
 
@@ -49,13 +48,11 @@ type Location struct {
 
 	Direct bool `json:"direct,omitempty"` // an archive at the registry itself, see [DirectLocation]
 
-	// UseRegistryCredentials, with Direct, sends the registry's token. Clients set it from the
-	// registry's answer.
-	UseRegistryCredentials bool `json:"use_registry_credentials,omitempty"`
+	UseRegistryCredentials bool `json:"use_registry_credentials,omitempty"` // with Direct, sends the registry's token
 }
 
-// Source returns text for [ParseLocation] and go-getter, with secrets. Only [DownloadLocation]
-// sends the registry's token if Direct is set.
+// Source returns text for [ParseLocation] and go-getter, with secrets. It lacks Module,
+// Version, Direct and UseRegistryCredentials.
 func (l Location) Source() string { return l.text(l.URL, l.Subdir, "") }
 
 // String returns text without user information, and parameters and path segments that look like
@@ -129,13 +126,13 @@ func (l Location) getter() string {
 }
 
 // MayBePage reports whether the location may be a page that names another location: of
-// KindHTTP, without archive format, and not Direct.
+// KindHTTP, with FormatUnknown or FormatNone, and not Direct.
 func (l Location) MayBePage() bool {
 	return l.Kind == KindHTTP && !l.Direct && (l.Archive == FormatUnknown || l.Archive == FormatNone)
 }
 
-// WithSubdir returns a copy with subdir appended to Subdir. If subdir leads out of the
-// package, the error is an [*addrs.ParseError].
+// WithSubdir returns a copy with subdir appended to Subdir. [addrs.ParseSubdir] must accept subdir,
+// which cannot lead out of Subdir.
 func (l Location) WithSubdir(subdir string) (*Location, error) {
 	joined, err := joinSubdir(l.Subdir, subdir)
 	if err != nil {
@@ -188,7 +185,6 @@ func (l *Location) parsedURL() (*url.URL, error) {
 // Kind is the kind of a [Location].
 type Kind string
 
-// The kinds of locations.
 const (
 	KindHTTP      Kind = "http"  // an archive, or a page that names another location
 	KindGit       Kind = "git"   // a commit of a repository
@@ -216,8 +212,7 @@ const (
 
 // ResolveLocation parses the location in an answer to a request for base: the property
 // "location", the header X-Terraform-Get, or the tag of a page. An answer that starts with
-// "/", "./" or "../" is relative to base before any redirect, and never a local file. The
-// error is an [*addrs.ParseError].
+// "/", "./" or "../" is relative to base, the URL before any redirect, and never a local file.
 func ResolveLocation(base *url.URL, answer string) (*Location, error) {
 	answer = strings.TrimSpace(answer)
 	if !strings.HasPrefix(answer, "/") && !strings.HasPrefix(answer, "./") && !strings.HasPrefix(answer, "../") {
@@ -244,8 +239,9 @@ func ResolveLocation(base *url.URL, answer string) (*Location, error) {
 	return ParseLocation(text)
 }
 
-// DirectLocation is [ResolveLocation] for answers with the property use_registry_credentials, whose
-// location is an archive at the registry itself. The caller sets UseRegistryCredentials.
+// DirectLocation is [ResolveLocation] for answers with the property use_registry_credentials, true
+// or false: the whole answer is the http or https URL of an archive at the registry itself, also
+// relative to base. The caller sets UseRegistryCredentials to the property.
 func DirectLocation(base *url.URL, answer string) (*Location, error) {
 	answer = strings.TrimSpace(answer)
 	u, reason := resolve(base, answer)

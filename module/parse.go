@@ -26,7 +26,7 @@ import (
 // maxLocation is the maximum length of a location in bytes. Presigned URLs are long.
 const maxLocation = 16 << 10
 
-// ParseLocation parses a location in all forms that the OpenTofu CLI accepts, see
+// ParseLocation parses a location in the forms that the OpenTofu CLI accepts, see
 // https://opentofu.org/docs/language/modules/sources/:
 //
 //	https://HOST/PATH                      an archive, or a page that names another location
@@ -37,16 +37,16 @@ const maxLocation = 16 << 10
 //	BUCKET.s3-REGION.amazonaws.com/PATH    s3::
 //	www.googleapis.com/storage/v1/…        gcs::
 //	oci://HOST/REPOSITORY                  an artifact in an OCI registry
-//	file:///PATH  /PATH                    a local directory or archive
+//	file:///PATH  /PATH  C:\PATH           a local directory or archive
 //
-// A directory of the package may follow after "//", and parameters after "?". The parameters
-// archive and checksum, ref and depth for git, rev for Mercurial, and tag and digest for OCI become
-// fields; filename is dropped. Others stay in the URL, or are refused for OCI. An unknown scheme gives
-// KindOther.
+// A directory of the package may follow after "//", and parameters after "?". Ref and depth for
+// git, rev for Mercurial, tag or digest for OCI, otherwise archive and checksum, become fields;
+// filename is dropped. Others stay in the URL, but git and Mercurial refuse archive and checksum,
+// and OCI all others. An unknown scheme gives KindOther.
 //
 // Refused are registry addresses, relative paths, fragments, directories that lead out of the
 // package, the parameter sshkey, refs and hosts that a program could take for an option,
-// "git::ext::", "checksum=file:", and more than 16 KiB. The error is an [*addrs.ParseError].
+// "git::ext::", "checksum=file:", and more than 16 KiB.
 func ParseLocation(s string) (*Location, error) {
 	var p parser
 	if reason := p.parse(s); reason != "" {

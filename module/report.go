@@ -10,11 +10,12 @@ import (
 
 // Report is the result of a download. Its JSON form can be stored.
 type Report struct {
-	// Module and Version are zero unless a registry named the location.
+	// Module and Version are as in [Location].
 	Module  addrs.Module  `json:"module,omitzero"`
 	Version addrs.Version `json:"version,omitzero"`
 
-	// Location is where the package came from. The locations in Via pointed to it, in order.
+	// Location is where the package came from. The locations in Via pointed to it, in order. Both
+	// are safe to print.
 	Location string   `json:"location"`
 	Via      []string `json:"via,omitempty"`
 
@@ -25,11 +26,12 @@ type Report struct {
 
 	H1 checksum.Hash `json:"h1"` // see [checksum.H1Dir]; an l1 if links are kept, see [checksum.L1Dir]
 
-	Commit string `json:"commit,omitempty"` // empty unless from a git repository
+	Commit string `json:"commit,omitempty"` // empty unless from [Git]
 
 	Size int64 `json:"size,omitempty"` // bytes; 0 unless an archive
 
-	// Reused reports that Dir already had the content, see [Options.Replace].
+	// Reused reports that Dir already had the content, see [Options.Replace]. If the package was not
+	// fetched, Commit, Size and Skipped are empty.
 	Reused bool `json:"reused,omitempty"`
 
 	// Believed is when H1 was computed, if the files were not read; see [Options.Stamps].
@@ -54,10 +56,9 @@ func (r *Report) ModuleDir() string { return filepath.Join(r.Dir, filepath.FromS
 // EventKind is the kind of an [Event].
 type EventKind string
 
-// The kinds of events.
 const (
 	EventLocated   EventKind = "located"   // Location is known, or has changed
-	EventBytes     EventKind = "bytes"     // Bytes of Total have arrived; about ten times a second
+	EventBytes     EventKind = "bytes"     // Bytes of Total have arrived; only for archives, about ten times a second
 	EventResumed   EventKind = "resumed"   // the transfer was resumed after a break
 	EventRestarted EventKind = "restarted" // the transfer starts again, because of Err
 	EventStored    EventKind = "stored"    // the package is verified and in Dir
@@ -68,11 +69,11 @@ const (
 // [EventRestarted]. A failure is an error, not an event.
 type Event struct {
 	Kind     EventKind     // what happened
-	Module   addrs.Module  // of the package, see Report
-	Version  addrs.Version // of the package, see Report
-	Dir      string        // of the package, see Report
+	Module   addrs.Module  // see [Report]
+	Version  addrs.Version // see [Report]
+	Dir      string        // see [Report]
 	Location string        // safe to print
 	Bytes    int64         // received
 	Total    int64         // expected; 0 if unknown
-	Err      error         // the cause, if any
+	Err      error         // of EventRestarted
 }

@@ -15,8 +15,7 @@ type Lister interface {
 	// ErrNotFound if the source does not know m.
 	ModuleVersions(ctx context.Context, m addrs.Module) (*Versions, error)
 
-	// ModuleLocation returns the location of m at v. It returns ErrNotFound or ErrNoVersion if
-	// there is none.
+	// ModuleLocation returns the location of m at v, otherwise ErrNotFound or ErrNoVersion.
 	ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (*Location, error)
 }
 
@@ -31,7 +30,7 @@ type Opener interface {
 	OpenModule(ctx context.Context, loc *Location) (*Body, error)
 }
 
-// Source has modules. It is normally a registry.
+// Source has modules.
 type Source interface {
 	Lister
 	Opener
@@ -39,32 +38,33 @@ type Source interface {
 
 // Body is an archive or page that is being fetched. The caller must close it.
 type Body struct {
-	io.ReadCloser
+	io.ReadCloser // not nil
 
-	// Size is the declared size in bytes. If 0 or less, it is unknown.
-	Size int64
+	Size int64 // declared, in bytes; 0 or less if unknown
 
 	// Resumes, if not nil, returns how often the transfer was resumed. It may be called
 	// during a Read.
 	Resumes func() int
 
-	// Next is the header X-Terraform-Get. Unless empty, the body is not read.
+	// Next is the header X-Terraform-Get, ignored unless [Location.MayBePage]. With a Next, the
+	// body is not read.
 	Next string
 }
 
 // Fetcher fetches packages from other locations. It must be safe for concurrent use.
 type Fetcher interface {
 	// FetchModule puts the whole package at loc into the empty directory dir, and verifies
-	// loc.Checksum. Since loc.Subdir is empty, loc.Source() suits go-getter. The package is checked
-	// afterwards.
+	// loc.Checksum. Since loc.Subdir is empty, loc.Source() suits go-getter.
 	//
-	// The options are those of the download. A Fetcher that unpacks archives obeys Limits and
-	// SkipLinks, and returns the names that it omitted, for [Report.Skipped].
+	// The options are those of the download, and apply to the package afterwards too. A Fetcher
+	// that unpacks archives obeys Limits, KeepLinks and SkipLinks, and returns the names that it
+	// omitted, for [Report.Skipped].
 	FetchModule(ctx context.Context, loc *Location, dir string, o Options) (skipped []string, err error)
 }
 
-// Fetchers is a Fetcher that calls another one for each kind of location. The keys are kinds, such as
-// "s3" and "oci", or a [Location.Getter]. For other locations the error is an [*UnsupportedError].
+// Fetchers is a Fetcher that calls another one for each kind of location. A key is a kind, such as
+// "s3" or "oci", or for KindOther a [Location.Getter]. For other locations the error is an
+// [*UnsupportedError].
 type Fetchers map[string]Fetcher
 
 // FetchModule calls the Fetcher for loc.

@@ -10,20 +10,19 @@ import (
 
 // Release is one listed version of a module.
 type Release struct {
-	Version addrs.Version `json:"version"` // canonical; a list has each once
+	Version addrs.Version `json:"version"` // canonical
 
-	// Listed is the text that the source lists for Version, if it is not the canonical form,
-	// for example "v1.2".
+	// Listed is what the source lists for Version, if that is not canonical, such as "v1.2".
 	Listed string `json:"listed,omitempty"`
 
 	// Deprecated, if not nil, advises against the version. It is read-only.
 	Deprecated *Deprecation `json:"deprecated,omitempty"`
 }
 
-// Deprecation is the author's note about a version.
+// Deprecation is the author's note about a version. Both texts are safe to print and may be empty.
 type Deprecation struct {
-	Reason string `json:"reason,omitempty"` // one or two sentences
-	Link   string `json:"link,omitempty"`   // a URL with more information
+	Reason string `json:"reason,omitempty"` // for people
+	Link   string `json:"link,omitempty"`   // a URL with more information, not checked
 }
 
 // Versions lists the versions of a module.
@@ -33,11 +32,11 @@ type Versions struct {
 	// List has each version once, usually newest first.
 	List []Release `json:"versions"`
 
-	// Warnings describe ignored parts of the source's answer. They are safe to print.
+	// Warnings describe ignored or missing parts of the source's answer. They are safe to print.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// String returns the module and its versions, in the order of List.
+// String returns the module and its versions.
 func (v *Versions) String() string {
 	list := make([]string, len(v.List))
 	for i, r := range v.List {
@@ -67,7 +66,7 @@ func (v *Versions) Find(version addrs.Version) (Release, bool) {
 }
 
 // Newest returns the newest version that c allows, as the CLI does. The zero constraint allows
-// every release; a prerelease must be named exactly. The error wraps an [*UnavailableError].
+// all but prereleases, which must be named exactly. The error wraps an [*UnavailableError].
 func (v *Versions) Newest(c addrs.ModuleConstraint) (addrs.Version, error) {
 	best := v.newest(c.Matcher())
 	if best.IsZero() {
@@ -88,7 +87,7 @@ func (v *Versions) newest(allows func(addrs.Version) bool) (best addrs.Version) 
 	return best
 }
 
-// UnavailableError means that no version fits, and says what is listed. It wraps [ErrNoVersion].
+// UnavailableError means that no listed version fits. It wraps [ErrNoVersion].
 type UnavailableError struct {
 	Module     addrs.Module           // as requested
 	Constraint addrs.ModuleConstraint // the allowed versions
@@ -97,7 +96,6 @@ type UnavailableError struct {
 	Newest addrs.Version
 }
 
-// Unwrap returns ErrNoVersion.
 func (e *UnavailableError) Unwrap() error { return ErrNoVersion }
 
 func (e *UnavailableError) Error() string {
