@@ -41,7 +41,7 @@ type Options struct {
 
 	// Token is the API token. If not empty, the server must refuse lists of versions without
 	// it. It is sent to the server and its services, or to the mirror if the base URL is
-	// empty, but not to files, except to a module package with use_registry_credentials at any host.
+	// empty, but not to files, except to a module package there with use_registry_credentials.
 	Token string
 
 	Provider string // such as "acme/alpha"; if empty, not checked

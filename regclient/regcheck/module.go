@@ -199,8 +199,9 @@ func (e *examiner) modulePackage() error {
 	if e.insecure("location", u) {
 		return nil
 	}
-	if m.token && !e.trusted(u) {
-		e.note(Advice, weburl.Redact(u)+": some clients do not send the token to a host that is not the registry's own")
+	if m.token && !e.trusted(u) { // any server could name any host
+		m.token = false
+		e.note(Advice, weburl.Redact(u)+": use_registry_credentials for a host that is not the registry's own, to which some clients send no token")
 	}
 	if !m.direct && !saysArchive(ref) {
 		// As clients do. Without it the server may send another page.
