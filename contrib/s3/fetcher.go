@@ -46,8 +46,8 @@ var _ module.Fetcher = (*Fetcher)(nil)
 // ErrHost means that a location is at a host that [Fetcher.Hosts] does not permit.
 var ErrHost = errors.New("the host is not permitted")
 
-// FetchModule downloads the package at loc into dir, with Limits and SkipLinks of the options. The error wraps
-// [module.ErrNotFound] if the object is missing, [ErrHost], or a [*module.UnsupportedError] for another kind of
+// FetchModule downloads the package at loc into dir, with Limits, KeepLinks and SkipLinks of the options. The
+// error wraps [module.ErrNotFound] if the object is missing, [ErrHost], or a [*module.UnsupportedError] for another kind of
 // location. Other errors are those of [module.DownloadLocation].
 func (f *Fetcher) FetchModule(ctx context.Context, loc *module.Location, dir string, options module.Options) (skipped []string, err error) {
 	o, err := parse(loc)
@@ -69,7 +69,7 @@ func (f *Fetcher) FetchModule(ctx context.Context, loc *module.Location, dir str
 		return nil, err
 	}
 	found.Archive, found.Checksum = format, loc.Checksum
-	report, err := module.DownloadLocation(ctx, f.registry(), found, dir, module.Options{Limits: options.Limits, SkipLinks: options.SkipLinks})
+	report, err := module.DownloadLocation(ctx, f.registry(), found, dir, module.Options{Limits: options.Limits, KeepLinks: options.KeepLinks, SkipLinks: options.SkipLinks})
 	if err != nil {
 		return nil, err
 	}

@@ -105,7 +105,8 @@ func TestRefused(t *testing.T) {
 	archive := zipOf(t, map[string]string{"main.tf": "# main"})
 	link := archivetest.Zip(t, archivetest.Entry{Name: "link", Content: "main.tf", Mode: fs.ModeSymlink | 0o777},
 		archivetest.Entry{Name: "main.tf"})
-	host, f := store(t, map[string]string{"a.zip": archive, "evil/../../x": "x", "evil/a": "x", "large/a": "12345", "large/b": "12345", "dirs/": "", "dirs/a/": "", "dirs/b": "", "link.zip": string(link)})
+	kept := archivetest.Gzip(t, archivetest.Tar(t, archivetest.Entry{Name: "main.tf"}, archivetest.Entry{Name: "link", Content: "main.tf", Mode: fs.ModeSymlink | 0o777}))
+	host, f := store(t, map[string]string{"a.zip": archive, "evil/../../x": "x", "evil/a": "x", "large/a": "12345", "large/b": "12345", "dirs/": "", "dirs/a/": "", "dirs/b": "", "link.zip": string(link), "link.tar.gz": string(kept)})
 	base := "s3::https://" + host + "/modules/"
 	for _, c := range []struct {
 		text   string
@@ -146,10 +147,11 @@ func TestRefused(t *testing.T) {
 	}
 	// At the limits.
 	for text, o := range map[string]module.Options{
-		base + "large":    {Limits: checksum.Limits{Unpacked: 10, Entries: 2}},
-		base + "dirs":     {Limits: checksum.Limits{Entries: 3}},
-		base + "a.zip":    {Limits: checksum.Limits{Package: int64(len(archive))}},
-		base + "link.zip": {SkipLinks: true},
+		base + "large":       {Limits: checksum.Limits{Unpacked: 10, Entries: 2}},
+		base + "dirs":        {Limits: checksum.Limits{Entries: 3}},
+		base + "a.zip":       {Limits: checksum.Limits{Package: int64(len(archive))}},
+		base + "link.zip":    {SkipLinks: true},
+		base + "link.tar.gz": {KeepLinks: true},
 	} {
 		report, err := downloadWith(t, f, text, o)
 		if err != nil || o.SkipLinks != slices.Equal(report.Skipped, []string{"link"}) {
