@@ -117,10 +117,11 @@ func TestZips(t *testing.T) {
 	t.Parallel()
 	for _, all := range [][]byte{nil, []byte("for the others"), {}} {
 		reg := regtest.New("registry.example.com")
+		zips := map[string][]byte{"linux_amd64": []byte("one")}
 		rel := reg.AddProvider(regtest.Provider{
-			Address: "acme/alpha", Platforms: []string{"linux_amd64", "windows_amd64"}, Zip: all,
-			Zips: map[string][]byte{"linux_amd64": []byte("one")},
+			Address: "acme/alpha", Platforms: []string{"linux_amd64", "windows_amd64"}, Zip: all, Zips: zips,
 		})
+		zips["linux_amd64"] = []byte("of the next version")
 		if got := content(t, rel, "linux_amd64"); string(got) != "one" || rel.ZH("linux_amd64") != checksum.ZHSum(sha256.Sum256(got)) || !rel.H1("linux_amd64").IsZero() {
 			t.Errorf("the archive of Zips is %q, h1 %v", got, rel.H1("linux_amd64"))
 		}

@@ -80,6 +80,7 @@ func newRelease(r *Registry, p Provider) *Release {
 	}
 	p.Platforms, p.Protocols = slices.Clone(p.Platforms), slices.Clone(p.Protocols)
 	p.Warnings, p.Keys, p.Files = slices.Clone(p.Warnings), slices.Clone(p.Keys), maps.Clone(p.Files)
+	p.Zips = maps.Clone(p.Zips)
 	rel := &Release{p: p, provider: address, archives: map[string]func() *archive{}}
 	rel.name = address.Type() + "_" + fileName(canonical(p.Version))
 	rel.buildArchives()
