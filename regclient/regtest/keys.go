@@ -53,6 +53,11 @@ func newKey(o KeyOptions) (*Key, error) {
 	if o.Signs.IsZero() {
 		o.Signs = o.Created.Add(time.Hour)
 	}
+	for _, at := range []time.Time{o.Created, o.Signs} {
+		if s := at.Unix(); s != int64(uint32(s)) {
+			return nil, fmt.Errorf("OpenPGP cannot state the time %v", at)
+		}
+	}
 	config := &packet.Config{
 		Algorithm: packet.PubKeyAlgoEdDSA,
 		Time:      func() time.Time { return o.Created },
@@ -61,8 +66,8 @@ func newKey(o KeyOptions) (*Key, error) {
 		config.Algorithm, config.RSABits = packet.PubKeyAlgoRSA, o.RSABits
 	}
 	if !o.Expires.IsZero() {
-		lifetime := o.Expires.Sub(o.Created) / time.Second
-		if lifetime <= 0 || int64(lifetime) != int64(uint32(lifetime)) {
+		lifetime := o.Expires.Unix() - o.Created.Unix()
+		if lifetime <= 0 || lifetime != int64(uint32(lifetime)) {
 			return nil, fmt.Errorf("a key made at %v cannot expire at %v", o.Created, o.Expires)
 		}
 		config.KeyLifetimeSecs = uint32(lifetime)

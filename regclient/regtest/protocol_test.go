@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -208,6 +209,8 @@ func TestPanics(t *testing.T) {
 		"break":   func() { reg.AddFault(regtest.Fault{Break: "Cut"}) },
 		"part":    func() { reg.AddFault(regtest.Fault{Part: "half"}) },
 		"key":     func() { regtest.NewKey(regtest.KeyOptions{RSABits: 1}) },
+		"created": func() { regtest.NewKey(regtest.KeyOptions{Created: time.Unix(-1, 0)}) },
+		"signs":   func() { regtest.NewKey(regtest.KeyOptions{Signs: time.Unix(1<<32, 0)}) },
 		"release": func() { _, rel := start(); rel.ZH("plan9_mips") },
 	}
 	for name, m := range map[string]regtest.Module{
