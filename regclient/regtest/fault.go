@@ -178,7 +178,9 @@ func (f *Fault) add(other *Fault) {
 	f.PadTo = max(f.PadTo, other.PadTo)
 	f.Gzip = f.Gzip || other.Gzip
 	f.Part = cmp.Or(f.Part, other.Part)
-	maps.Copy(f.Header, other.Header)
+	header := maps.Clone(other.Header)
+	maps.Copy(header, f.Header)
+	f.Header = header
 	if !f.decides() {
 		f.Status, f.Redirect, f.Hops, f.Raw = other.Status, other.Redirect, other.Hops, other.Raw
 	}
@@ -188,7 +190,9 @@ func (f *Fault) add(other *Fault) {
 	if f.Break == "" {
 		f.Break, f.After, f.Pause = other.Break, other.After, other.Pause
 	}
-	f.Rate = max(f.Rate, other.Rate)
+	if f.Rate <= 0 || 0 < other.Rate && other.Rate < f.Rate {
+		f.Rate = other.Rate
+	}
 	if edit, next := f.Edit, other.Edit; edit == nil {
 		f.Edit = next
 	} else if next != nil {

@@ -137,6 +137,18 @@ func TestWhich(t *testing.T) {
 	}
 }
 
+// TestHeaders: of two faults the first has the header, as it has the status.
+func TestHeaders(t *testing.T) {
+	t.Parallel()
+	reg, _ := start()
+	reg.AddFault(regtest.Fault{Status: 503, RetryAfter: "1"})
+	reg.AddFault(regtest.Fault{Status: 500, RetryAfter: "2", Header: http.Header{"X-Other": {"3"}}})
+	a := get(t, reg.Client(), listURL)
+	if a.StatusCode != 503 || a.Header.Get("Retry-After") != "1" || a.Header.Get("X-Other") != "3" {
+		t.Errorf("%s %v", a.Status, a.Header)
+	}
+}
+
 func TestRedirects(t *testing.T) {
 	t.Parallel()
 	const list = "/v1/providers/acme/alpha/versions?x=1"
@@ -188,21 +200,24 @@ func TestTime(t *testing.T) {
 	big := regtest.Provider{Address: "acme/big", Zip: make([]byte, size)}
 	const bigURL = base + "/releases/registry.example.com/acme/big/1.0.0/terraform-provider-big_1.0.0_linux_amd64.zip"
 	tests := map[string]struct {
-		fault regtest.Fault
-		want  time.Duration
+		faults []regtest.Fault
+		want   time.Duration
 	}{
-		"delay":          {regtest.Fault{Delay: time.Hour}, time.Hour},
-		"pause":          {regtest.Fault{Break: "stall", After: 10, Pause: time.Minute}, time.Minute},
-		"pause too late": {regtest.Fault{Break: "stall", After: size, Pause: time.Minute}, 0},
-		"rate":           {regtest.Fault{Rate: 10}, 100 * time.Second},
-		"rate and pause": {regtest.Fault{Rate: 100, Break: "stall", After: 1, Pause: time.Minute}, 70 * time.Second},
+		"delay":          {[]regtest.Fault{{Delay: time.Hour}}, time.Hour},
+		"pause":          {[]regtest.Fault{{Break: "stall", After: 10, Pause: time.Minute}}, time.Minute},
+		"pause too late": {[]regtest.Fault{{Break: "stall", After: size, Pause: time.Minute}}, 0},
+		"rate":           {[]regtest.Fault{{Rate: 10}}, 100 * time.Second},
+		"rates":          {[]regtest.Fault{{Rate: 20}, {Rate: 10}, {Delay: time.Second}, {Rate: 1 << 30}}, 101 * time.Second},
+		"rate and pause": {[]regtest.Fault{{Rate: 100, Break: "stall", After: 1, Pause: time.Minute}}, 70 * time.Second},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := elapsed(t, func(t *testing.T, reg *regtest.Registry) {
 				reg.AddProvider(big)
-				reg.AddFault(test.fault)
+				for _, f := range test.faults {
+					reg.AddFault(f)
+				}
 				if a := get(t, reg.Client(), bigURL); a.err != nil || len(a.body) != size {
 					t.Errorf("%s, %v, %d bytes", a.Status, a.err, len(a.body))
 				}
