@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tofureg/tofureg/disco/svchost"
 )
 
 // A Fault changes answers. The first six fields select requests, the others say what is
@@ -118,6 +120,8 @@ func (r *Registry) ClearFaults() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.faults = nil
+	// A target of a redirect is the only host with the registry of another.
+	maps.DeleteFunc(r.hosts, func(host string, registry svchost.Hostname) bool { return host != registry.String() })
 }
 
 // match returns the sum of the faults that match a request, and counts the request.

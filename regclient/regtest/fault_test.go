@@ -149,6 +149,23 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
+// TestRedirectHost: the target of a redirect has discovery until ClearFaults.
+func TestRedirectHost(t *testing.T) {
+	t.Parallel()
+	reg, _ := start()
+	const target = "https://other.example.com/.well-known/terraform.json"
+	reg.AddFault(regtest.Fault{Kind: regtest.Discovery, First: 1, Redirect: target})
+	for _, want := range []int{200, 404} {
+		if a := get(t, reg.Client(), base+"/.well-known/terraform.json"); a.StatusCode != 200 {
+			t.Errorf("discovery: %s", a.Status)
+		}
+		if a := get(t, reg.Client(), target); a.StatusCode != want {
+			t.Errorf("target: %s, want %d", a.Status, want)
+		}
+		reg.ClearFaults()
+	}
+}
+
 func TestRedirects(t *testing.T) {
 	t.Parallel()
 	const list = "/v1/providers/acme/alpha/versions?x=1"
