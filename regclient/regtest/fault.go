@@ -16,21 +16,17 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// A Fault changes answers. The first six fields select requests, the others say what is
-// changed. Zero fields have no effect.
+// A Fault changes the answers to the requests that its first six fields select. Zero fields have no
+// effect.
 //
-// All faults that match a request apply together. Of several with a Status, Redirect or Raw the
-// first applies.
-//
-//	// The metadata names another platform.
-//	reg.AddFault(regtest.Fault{Kind: regtest.Package, Edit: func(doc map[string]any) {
-//		doc["arch"] = "riscv64"
-//	}})
+// All faults that match a request apply together. If several have a Status, Redirect or Raw, those
+// of the first count; likewise for Instead, Part, Break and each header. A Redirect leaves all other
+// faults to its target.
 type Fault struct {
 	Kind  Kind   // requests to affect; if zero, all
-	Host  string // requested host, with a port unless it is the default; if empty, any
-	Path  string // part of the path, for files in the form "absolute" except at a mirror
-	Skip  int    // number of matching requests to skip
+	Host  string // as in [Request]; if empty, any
+	Path  string // part of the path; for "opaque" URLs, of the "absolute" path
+	Skip  int    // matching requests to skip
 	Every int    // affect every n-th request after these; if zero, each
 	First int    // maximum number of affected requests; if zero, no maximum
 
@@ -44,12 +40,13 @@ type Fault struct {
 	// Removing Etag also removes Last-Modified.
 	Header http.Header
 
-	// Redirect redirects the request, by default with 302. A scheme and host keep the path; a
-	// query after them is added. "/" keeps the host. Any other URL is used unchanged.
+	// Redirect redirects, by default with 302. A scheme and host keep the path, behind a prefix
+	// such as /redirect-1-of-1; a query after them is added. "/" keeps the host as well. Any other
+	// URL is used unchanged.
 	Redirect string
-	Hops     int // redirects; if zero, 1; if negative, endless; without Redirect, on the same host
+	Hops     int // number of redirects; if zero, 1 with a Redirect; if negative, endless; if not zero, an empty Redirect is "/"
 
-	Instead string // replaces Path in the path, or the whole path if Path is empty
+	Instead string // answer for the path with this in place of Path, or of all of it if Path is empty
 	Raw     []byte // body, if not nil
 
 	// Edit changes a JSON document except errors, or at [LoginAuthz] the parameters for the
@@ -61,9 +58,9 @@ type Fault struct {
 	PadTo   int64 // pad the body with spaces to this size in bytes
 	Gzip    bool  // compress the body if the client accepts it
 
-	// Part is a false answer to range requests:
+	// Part is the answer to range requests:
 	//
-	//   - "whole": 200 and the whole file, which is a valid answer
+	//   - "whole": 200 and the whole file
 	//   - "overlap", "gap": 206 and a part that starts up to 1000 bytes too early or too late
 	//   - "other total": 206 and the part, with a total size that is one byte too large
 	//   - "multipart": 206 and the part in a multipart/byteranges document
@@ -75,7 +72,7 @@ type Fault struct {
 	// connection, [io.ErrUnexpectedEOF] for the reader; "short" ends the body, and Content-Length
 	// says so; "stall" sends nothing during Pause.
 	Break string
-	After int64         // bytes
+	After int64
 	Pause time.Duration // of "stall"; if zero, until the client disconnects
 	Rate  int64         // maximum bytes of the body per second; if zero, no maximum
 }

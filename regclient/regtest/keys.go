@@ -14,19 +14,19 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// KeyOptions are the options of [NewKey]. The zero value makes an Ed25519 key.
+// KeyOptions are the options of [NewKey]. The zero value makes an Ed25519 key. Times are from
+// 1970 to 2106, cut to seconds.
 type KeyOptions struct {
 	Name    string    // user ID; if empty, "regtest"
-	RSABits int       // of an RSA key; if zero or less, the key is Ed25519
-	Created time.Time // in whole seconds; if zero, 31 December 1999 UTC
+	RSABits int       // of an RSA key, at least 1024; if zero or less, the key is Ed25519
+	Created time.Time // if zero, 31 December 1999 UTC
 	Expires time.Time // if zero, never
-	Signs   time.Time // time in signatures, any; if zero, an hour after Created
+	Signs   time.Time // time in signatures; if zero, an hour after Created
 	Subkey  bool      // a subkey signs
 	Revoked bool      // as compromised, at Created
 }
 
-// A Key is an OpenPGP key that signs SHA256SUMS documents. [NewKey] makes one. It is safe for
-// concurrent use.
+// A Key is an OpenPGP key that signs SHA256SUMS documents. It is safe for concurrent use.
 type Key struct {
 	entity *openpgp.Entity
 	signer *packet.PrivateKey
@@ -34,7 +34,7 @@ type Key struct {
 	armor  string
 }
 
-// NewKey makes a new key. It panics on options that no key can have.
+// NewKey makes a new key.
 func NewKey(o KeyOptions) *Key {
 	key, err := newKey(o)
 	if err != nil {

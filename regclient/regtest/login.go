@@ -27,12 +27,11 @@ const (
 // maxForm is the maximum size of a form in bytes.
 const maxForm = 64 << 10
 
-// A Login is the identity server of a [Registry], for the service login.v1. It asks no questions:
-// it sends the browser back with a code, and exchanges the code for the token. [Registry.Browse]
-// acts as the browser, and [Registry.Require] requires the token.
+// A Login is the identity server of a [Registry], for the service login.v1. It asks no questions.
+// [Registry.Browse] acts as the browser, and [Registry.Require] requires the token.
 //
-// The server checks the client ID, PKCE with S256, the state, the redirect, and that each code is
-// used once.
+// The server checks the client ID, PKCE with S256, the redirect, that there is a state, and that
+// each code is used once.
 //
 //	// The user refuses.
 //	reg.AddFault(regtest.Fault{Kind: regtest.LoginAuthz, Edit: func(doc map[string]any) {

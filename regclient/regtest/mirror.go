@@ -19,7 +19,7 @@ type Mirror struct {
 	Query      string   // of the URLs of archives, such as a signature
 	Hashes     []string // schemes of hashes; if nil, "h1" and "zh"; others get a dummy value
 	NoHashes   bool     // omit the property of the hashes
-	IgnoreHost bool     // ignore the host in provider addresses
+	IgnoreHost bool     // ignore the host in requested paths
 
 	UnknownStatus int // status for unknown providers, from 200 to 999; if zero, 404
 }
@@ -42,7 +42,8 @@ type (
 // "https://registry.example.com/mirror/".
 func (r *Registry) MirrorURL() string { return "https://" + r.host.String() + r.Mirror.path() }
 
-// MirrorURL returns "https://localhost:PORT/mirror/".
+// MirrorURL is like [Registry.MirrorURL], for example "https://localhost:PORT/mirror/". Its
+// providers have the host of [New] or of their Address.
 func (s *Server) MirrorURL() string { return s.URL + s.registry.Mirror.path() }
 
 // path returns the path of the mirror, with a slash at both ends.

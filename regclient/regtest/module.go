@@ -17,9 +17,7 @@ import (
 
 // A Module describes one version of a module. Only Address is required.
 type Module struct {
-	// Address is, for example, "acme/network/aws". With a host before it, the [Registry] also
-	// answers for that host.
-	Address string
+	Address string // such as "acme/network/aws", with a host as in [Provider]
 
 	Version    string         // any text; if empty, "1.0.0"
 	Properties map[string]any // further properties in the list, such as "deprecated"
@@ -42,14 +40,14 @@ type Module struct {
 	// 204 and nothing. If empty, "header".
 	Answer string
 
-	// UseRegistryCredentials, if not nil, is a property of the answer. With it, the
-	// answer "header" is "body".
+	// UseRegistryCredentials, if not nil, is a property of the answer, except of "empty body". With
+	// it, "header" is "body", and "none" is 200 with it alone.
 	UseRegistryCredentials *bool
 
 	Location string // if not empty, the location; the fields below are then ignored
 
 	Origin   string // scheme and host of package and pages; if empty, the registry
-	URLs     string // of the location, as in [Provider]; absolute with an Origin, unless "opaque"
+	URLs     string // form of the location, as in [Provider]
 	Subdir   string // directory after two slashes, such as "modules/subnet" or "*/subnet"
 	Query    string // of the URL of the package; if empty, the form "opaque" has "archive=FORMAT"
 	Checksum bool   // add "checksum=sha256:…" to the query
@@ -204,17 +202,16 @@ func (r *Registry) modulePackage(t target) *answer {
 	return file(mediaTypes[rel.m.Format], a.content, a.size, a.sum())
 }
 
-// A ModuleList is the form of lists of module versions. The zero value is one list with all
-// versions, as in the protocol.
+// A ModuleList is the form of lists of module versions. The zero value follows the protocol.
 type ModuleList struct {
 	// PageSize is the number of versions on a page if the query has no limit. If zero, there are
-	// no pages.
+	// no pages, whatever the query.
 	PageSize int
 
 	MaxPageSize   int  // maximum limit in queries; if zero, 1000
 	IgnoreQuery   bool // every page is the first
 	TotalInModule bool // limit, offset and total are members of the module, not of the document
-	Nulls         bool // null before and after the versions
+	Nulls         bool // null as the first and last version
 
 	UnknownStatus int    // status for unknown modules, from 200 to 999; if zero, 404, or 200 with UnknownBody
 	UnknownBody   string // body for unknown modules; if empty, an error document

@@ -75,7 +75,7 @@ func (rel *ModuleRelease) filename() string {
 	return fmt.Sprintf("%s-%s.%s", fileName(rel.address.Name()), fileName(rel.m.Version), rel.m.Format)
 }
 
-// H1 returns the h1 of the files, or the zero Hash if [Module].Package is set.
+// H1 returns the h1 of the files, or the zero Hash if [Module].Package is set or a name is invalid.
 func (rel *ModuleRelease) H1() checksum.Hash { return rel.pack().h1() }
 
 // largeFile is the file of Module.Size.

@@ -25,14 +25,14 @@ type Provider struct {
 	Warnings  []string // added to the list of versions
 
 	// Size, if not zero, is the size of the executable in bytes, under 4 GiB, which is not held in
-	// memory. If it is large, use one platform: SHA256SUMS has the digests of all.
+	// memory. If large, use one platform: SHA256SUMS has the digests of all.
 	Size int64
 
 	Files   map[string]string // further files by name, as in [Module]
 	Deflate bool              // compress the archive in memory; the digest depends on the version of Go
 
 	Zip  []byte            // archive for all platforms, instead of Size, Files and Deflate
-	Zips map[string][]byte // archives for single platforms
+	Zips map[string][]byte // archives for some of the Platforms, before Zip
 
 	PackageHashes bool                     // add the property "packages" of OpenTofu
 	NoSums        bool                     // no SHA256SUMS and signature; their URLs are empty
@@ -45,7 +45,7 @@ type Provider struct {
 
 	// URLs is the form of the URLs of all files: "absolute" for a full URL of releases/….zip,
 	// "root-relative" for /releases/….zip, "relative" for ../../releases/….zip, "opaque" for
-	// /get?id=…. If empty, "absolute".
+	// /get?id=…. If empty, "absolute". With an Origin, all but "opaque" are "absolute".
 	URLs string
 }
 
@@ -141,7 +141,7 @@ func (rel *Release) ZH(platform string) checksum.Hash {
 // invalid.
 func (rel *Release) H1(platform string) checksum.Hash { return rel.archive(platform).h1() }
 
-// Sums returns the SHA256SUMS document.
+// Sums returns the SHA256SUMS document after EditSums, even with NoSums.
 func (rel *Release) Sums() []byte { return slices.Clone(rel.sums()) }
 
 // Signature returns the signature of Sums.

@@ -14,16 +14,14 @@ import (
 // A Registry is a registry in memory. Use [New] to make one. Methods are safe for concurrent
 // use. Set the fields before the first request.
 type Registry struct {
-	// Latency is the delay of every answer, also of redirects. In a testing/synctest bubble,
-	// elapsed time divided by Latency is the number of sequential requests.
-	Latency time.Duration
+	Latency time.Duration // delay of every answer, also of redirects
 
 	// Services is the discovery document, with any JSON values. If nil, it has "providers.v1":
-	// "/v1/providers/" and, if there are modules, "modules.v1": "/v1/modules/".
+	// "/v1/providers/", if there are modules "modules.v1": "/v1/modules/", and with Login "login.v1".
 	Services map[string]any
 
-	ModuleList ModuleList // form of lists of module versions
-	Mirror     Mirror     // network mirror of the providers
+	ModuleList ModuleList // of module versions
+	Mirror     Mirror     // of providers
 	Caching    Caching    // of answers
 	Login      *Login     // identity server, if not nil; Services, if set, must declare login.v1
 
@@ -63,8 +61,8 @@ func (r *Registry) Key() *Key { return r.key() }
 // Client returns a client that uses [Registry.RoundTrip].
 func (r *Registry) Client() *http.Client { return &http.Client{Transport: r} }
 
-// AddProvider adds a version of a provider. If a version is added twice, it is listed twice, and
-// the first that has the platform is served.
+// AddProvider adds a version of a provider. A version added twice is listed twice, a defect; the
+// first that has the platform is served.
 func (r *Registry) AddProvider(p Provider) *Release {
 	rel := newRelease(r, p)
 	r.mu.Lock()
@@ -88,9 +86,10 @@ func freeDir(version string, taken func(dir string) bool) string {
 }
 
 // Require requires the token, as "Authorization: Bearer TOKEN", for requests of the given kinds.
-// Zero means all kinds except LoginAuthz and LoginToken. Requests without a token are answered with
-// 401, with another token with 403. Each call replaces the token of its kinds; an empty token removes
-// the requirement. The target of a redirect needs no token.
+// Zero means all except LoginAuthz and LoginToken. Requests without a token are answered with 401,
+// with another token with 403; the error document of [Fault].Status comes first. Each call replaces
+// the token of its kinds; an empty token removes the requirement. A path with the prefix of
+// [Fault].Redirect needs none.
 func (r *Registry) Require(token string, on Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

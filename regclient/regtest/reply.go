@@ -400,12 +400,12 @@ func wait(ctx context.Context, closed <-chan struct{}, what <-chan time.Time) er
 	}
 }
 
-// Caching is the caching behaviour of successful answers of a [Registry] (RFC 9111). The zero
-// value sets no headers. Files always have entity tags.
+// Caching is the caching behaviour of successful answers of a [Registry]. The zero value
+// sets no headers. Files always have entity tags.
 type Caching struct {
 	Control string // Cache-Control header, such as "max-age=60"
 	Vary    string // Vary header
-	Tags    bool   // documents have entity tags
+	Tags    bool   // documents have entity tags, for If-None-Match
 }
 
 // mark sets the headers of the answer.

@@ -19,30 +19,30 @@ import (
 // A Kind is a kind of request, or a set of kinds, such as Sums|Signature.
 type Kind uint
 
-// The kinds of requests, with GET except [LoginToken].
+// The kinds of requests, by their path, here the default. Only GET is answered, at [LoginToken] POST.
 const (
 	Discovery Kind = 1 << iota // /.well-known/terraform.json
 	Versions                   // /v1/providers/NAMESPACE/TYPE/versions
 	Package                    // /v1/providers/NAMESPACE/TYPE/VERSION/download/OS/ARCH
 	Sums                       // …_SHA256SUMS
 	Signature                  // …_SHA256SUMS.sig
-	Archive                    // ….zip, also of a mirror
+	Archive                    // ….zip of a provider or mirror
 
 	ModuleVersions // /v1/modules/NAMESPACE/NAME/SYSTEM/versions
 	ModuleLocation // /v1/modules/NAMESPACE/NAME/SYSTEM/VERSION/download
 	ModulePage     // …/page-1?terraform-get=1
-	ModulePackage  // ….tar.gz
+	ModulePackage  // ….tar.gz, ….zip and so on
 
 	MirrorIndex   // /mirror/HOST/NAMESPACE/TYPE/index.json
 	MirrorVersion // /mirror/HOST/NAMESPACE/TYPE/VERSION.json
 
 	LoginAuthz // /oauth/authorization, by a browser
-	LoginToken // POST /oauth/token
+	LoginToken // /oauth/token
 
 	Other // any other path
 )
 
-// Metadata is the set of the documents of providers.
+// Metadata selects the JSON documents of providers.
 const Metadata = Versions | Package
 
 // String returns, for example, "sums|signature", or "any" for zero.
@@ -70,19 +70,17 @@ func (k Kind) has(kind Kind) bool { return k == 0 || k&kind != 0 }
 // A Request is a recorded request. It contains tokens.
 type Request struct {
 	Time   time.Time // when it arrived
-	Kind   Kind      // what it requests
+	Kind   Kind      // by Path
 	Method string    // for example "GET"
 	Scheme string    // "https" or "http"
 	Host   string    // with the port, unless it is the default
 	Path   string    // as sent, with escapes
 	Query  string    // as sent, without "?"
 
-	Authorization string      // this header
-	Range         string      // this header
-	Referer       string      // this header
-	UserAgent     string      // this header
-	Header        http.Header // all headers
-	Form          url.Values  // a posted form, or nil
+	Authorization, Range, Referer, UserAgent string // these headers
+
+	Header http.Header // all headers
+	Form   url.Values  // posted form, or nil
 
 	Status int   // of the answer, or 0 without an answer
 	Sent   int64 // sent bytes of the body, after compression; in this process, bytes that the client read
@@ -97,7 +95,7 @@ func (q Request) URL() string {
 	return u
 }
 
-// String returns the request in one line:
+// String returns the request in one line, with the query but not the value of Authorization:
 //
 //	GET https://registry.example.com/.well-known/terraform.json: 200 (discovery, with Authorization)
 func (q Request) String() string {
@@ -111,8 +109,8 @@ func (q Request) String() string {
 	return fmt.Sprintf("%s %s: %d (%s)", q.Method, q.URL(), q.Status, strings.Join(notes, ", "))
 }
 
-// Requests returns all requests since the last Reset, in order. Redirected requests have the
-// kind of their target.
+// Requests returns all requests since the last Reset, in order. The prefix of [Fault].Redirect does
+// not change their kind.
 func (r *Registry) Requests() []Request {
 	r.mu.Lock()
 	defer r.mu.Unlock()

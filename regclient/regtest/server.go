@@ -25,7 +25,7 @@ import (
 )
 
 // RoundTrip implements [http.RoundTripper]. It answers requests to any host in this process,
-// without starting goroutines.
+// without starting goroutines. A host that no Address has is like that of [New], without discovery.
 func (r *Registry) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		defer req.Body.Close()
@@ -86,9 +86,9 @@ func method(s string) string {
 	return s
 }
 
-// ServeHTTP implements [http.Handler]. It accepts every Host header and uses it in URLs, which are
-// https if req came over TLS. If the connection is lost, also by a [Fault] with Drop or Break, it
-// panics with [http.ErrAbortHandler].
+// ServeHTTP implements [http.Handler]. It accepts every Host header, an unknown one as the host of
+// [New], and uses it in URLs, which are https if req came over TLS. If the connection is lost, also
+// by a [Fault] with Drop or Break, it panics with [http.ErrAbortHandler].
 func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) { r.serve(w, req, nil) }
 
 func (r *Registry) serve(w http.ResponseWriter, req *http.Request, s *Server) {
@@ -160,7 +160,7 @@ func (rep *reply) write(w http.ResponseWriter) error {
 // "/acme/alpha" as the source of a provider. Modules need a host with a dot:
 // "127.0.0.1:PORT/acme/network/aws".
 type Server struct {
-	Addr string // "localhost:PORT", the host of provider addresses
+	Addr string // "localhost:PORT", the host of provider addresses except at a mirror
 	URL  string // "https://localhost:PORT"
 
 	// CertPool and CertPEM are the authority of the certificate, which is valid for localhost,
@@ -207,8 +207,8 @@ func (r *Registry) ServeTLS() (*Server, error) {
 	return s, nil
 }
 
-// Client returns a client that trusts the server. It reaches the registry under
-// each name in the certificate.
+// Client returns a client that trusts the server. The hosts of the registry, such as
+// https://registry.example.com, lead to it too.
 func (s *Server) Client() *http.Client { return &http.Client{Transport: s.client} }
 
 // Close stops the server and closes all connections. It may be called again.
