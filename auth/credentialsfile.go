@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
 )
@@ -143,7 +144,7 @@ func (c CredentialsFile) change(ctx context.Context, edit func(*document) bool) 
 	}
 	text := doc.text()
 	if len(text) > maxCredentialsFile {
-		return fmt.Errorf("%s would have more than %d bytes: %w", target, maxCredentialsFile, fault.ErrTooLarge)
+		return fmt.Errorf("%s would have more than %d bytes: %w", target, maxCredentialsFile, failure.ErrTooLarge)
 	}
 	return fsx.WriteFile(target, text, 0o600)
 }
@@ -358,7 +359,7 @@ func readFile(path string, max int64) ([]byte, error) {
 		return nil, err
 	}
 	if int64(len(text)) > max {
-		return nil, fmt.Errorf("%s has more than %d bytes: %w", path, max, fault.ErrTooLarge)
+		return nil, fmt.Errorf("%s has more than %d bytes: %w", path, max, failure.ErrTooLarge)
 	}
 	return text, nil
 }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/program"
 	"github.com/tofureg/tofureg/internal/weburl"
@@ -190,7 +191,7 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 	if fits == len(p) {
 		return len(p), nil
 	}
-	err := fmt.Errorf("%s of more than %d bytes: %w", b.name, maxHelperOutput, fault.ErrTooLarge)
+	err := fmt.Errorf("%s of more than %d bytes: %w", b.name, maxHelperOutput, failure.ErrTooLarge)
 	b.full = true
 	b.exceeded(err)
 	return fits, err

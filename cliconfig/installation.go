@@ -11,7 +11,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
 )
@@ -175,7 +175,7 @@ func (r *fileReader) method(in *installation, it item) {
 	switch {
 	case r.problems.errors > before:
 	case len(in.methods) == maxMethods:
-		r.problems.fail(m.Place, fmt.Errorf("%w: more than %d methods", fault.ErrTooLarge, maxMethods))
+		r.problems.fail(m.Place, fmt.Errorf("%w: more than %d methods", failure.ErrTooLarge, maxMethods))
 	default:
 		in.methods = append(in.methods, *m)
 	}

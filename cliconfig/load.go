@@ -11,7 +11,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/failure"
 )
 
 // Load reads a configuration. It sends no requests and runs no programs. The error is an
@@ -46,7 +46,7 @@ func Load(sys System) (*Config, error) {
 func Parse(sys System, filename string, text []byte) (*Config, error) {
 	l := newLoader(sys)
 	if len(text) > maxFile {
-		l.problems.fail(Place{File: filename}, fmt.Errorf("%w: more than %d bytes", fault.ErrTooLarge, maxFile))
+		l.problems.fail(Place{File: filename}, fmt.Errorf("%w: more than %d bytes", failure.ErrTooLarge, maxFile))
 	} else {
 		l.text(filename, text)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // The limits of a configuration. Blocks can be nested 64 levels deep. Beyond a limit, a Problem wraps
-// fault.ErrTooLarge.
+// failure.ErrTooLarge.
 const (
 	maxFile    = 1 << 20 // bytes in a file
 	maxFiles   = 1000    // files in the configuration directory

@@ -17,7 +17,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
@@ -169,7 +169,7 @@ func (s System) read(name string) ([]byte, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err == nil && len(data) > maxFile {
-		err = fmt.Errorf("%w: more than %d bytes", fault.ErrTooLarge, maxFile)
+		err = fmt.Errorf("%w: more than %d bytes", failure.ErrTooLarge, maxFile)
 	}
 	return data, err
 }
@@ -194,7 +194,7 @@ func (s System) list(dir string, keep func(name string) bool) ([]string, error) 
 		}
 	}
 	if len(names) > maxFiles {
-		return nil, fmt.Errorf("%w: more than %d files", fault.ErrTooLarge, maxFiles)
+		return nil, fmt.Errorf("%w: more than %d files", failure.ErrTooLarge, maxFiles)
 	}
 	return names, err
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/transport"
@@ -131,7 +130,7 @@ func (h *Hosts) resolve(host svchost.Hostname) (target svchost.Hostname, overrid
 func fetch(ctx context.Context, client *httpx.Client, request *httpx.Prepared, host svchost.Hostname) (*Services, error) {
 	res, err := request.Get(ctx)
 	if err != nil {
-		if e, ok := err.(*failure.RequestError); ok && e.Status == http.StatusNotFound && errors.Is(e, fault.ErrNotFound) {
+		if e, ok := err.(*failure.RequestError); ok && e.Status == http.StatusNotFound && errors.Is(e, failure.ErrNotFound) {
 			log(ctx, client, host, e.URL, 0)
 			return &Services{host: host, tokenHost: host, allowHTTP: client.AllowHTTP}, nil
 		}

@@ -10,7 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/weburl"
 )
@@ -34,7 +34,7 @@ type member struct {
 
 func parseDocument(final *url.URL, data []byte) (document, error) {
 	if len(data) > maxDocument {
-		return document{}, fmt.Errorf("%w: the document exceeds %d bytes", fault.ErrTooLarge, maxDocument)
+		return document{}, fmt.Errorf("%w: the document exceeds %d bytes", failure.ErrTooLarge, maxDocument)
 	}
 	services, err := parseObject(data)
 	if err != nil {
@@ -73,7 +73,7 @@ func parseObject(data []byte) (object, error) {
 			before.ambiguous = before.ambiguous || !bytes.Equal(before.raw, raw)
 			o[key] = before
 		case len(o) == maxServices:
-			return nil, fmt.Errorf("%w: the JSON object has more than %d members", fault.ErrTooLarge, maxServices)
+			return nil, fmt.Errorf("%w: the JSON object has more than %d members", failure.ErrTooLarge, maxServices)
 		default:
 			o[key] = member{raw: raw}
 		}

@@ -10,17 +10,16 @@ import (
 
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // Errors may wrap these values.
 var (
 	// ErrUnauthorized means that the host requires or has refused a token (status 401, 403).
-	ErrUnauthorized = fault.ErrUnauthorized
+	ErrUnauthorized = failure.ErrUnauthorized
 	// ErrInsecure means that a URL is not https. AllowHTTP of the transport permits http
 	// redirects and services.
-	ErrInsecure = fault.ErrInsecure
+	ErrInsecure = failure.ErrInsecure
 	// ErrNoService means that the host does not offer any version of the service.
 	ErrNoService = errors.New("service not offered")
 	// ErrServiceVersion means that the host offers other versions of the service.
@@ -148,7 +147,7 @@ func (s *Services) resolve(m member) (*url.URL, error) {
 		return nil, fmt.Errorf("invalid URL %q: %w", weburl.Redact(u), err)
 	}
 	if u.Scheme != "https" && !s.allowHTTP {
-		return nil, fmt.Errorf("%w: %s is not https; set AllowHTTP to permit it", fault.ErrInsecure, weburl.Redact(u))
+		return nil, fmt.Errorf("%w: %s is not https; set AllowHTTP to permit it", failure.ErrInsecure, weburl.Redact(u))
 	}
 	return u, nil
 }

@@ -4,8 +4,8 @@
 //		time.Sleep(min(e.RetryAfter, time.Minute))
 //	}
 //
-// Kinds of errors are variables of the packages that return them. A kind that several packages
-// export, such as ErrNotFound, is the same value in all of them.
+// Kinds of errors are variables, for errors.Is. A kind that other packages export, too, is the same
+// value there.
 //
 // # For sources
 //
@@ -23,9 +23,17 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// ErrTooLarge means that a document, an archive, a file, a count or a name exceeds its limit. All
-// clients return it.
-var ErrTooLarge = fault.ErrTooLarge
+// Kinds of errors. ErrNoVersion is also ErrNotFound, so test for it first.
+var (
+	ErrNotFound     = errors.New("not found")
+	ErrNoVersion    = fault.Narrow("no such version", ErrNotFound)
+	ErrUnauthorized = errors.New("unauthorized") // HTTP status 401 or 403
+	ErrTooLarge     = errors.New("too large")    // a document, archive, file, count or name exceeds its limit
+	ErrInsecure     = errors.New("insecure")     // a URL is not https
+	ErrChanged      = errors.New("file changed during the transfer")
+	ErrArchive      = errors.New("unacceptable archive") // it is damaged, or must not be unpacked
+	ErrOffline      = errors.New("offline")              // a request is needed, but not allowed
+)
 
 // An Error is a failed operation. It wraps a [*RequestError] if a request failed, and an exported
 // error of the package that returned it, a context error (only if the context of the caller has
@@ -70,7 +78,7 @@ func (e *RequestError) Error() string {
 	}
 	b.WriteString(cmp.Or(e.Err, errUnknown).Error())
 	var notes []string
-	if e.Status != 0 && errors.Is(e.Err, fault.ErrUnauthorized) {
+	if e.Status != 0 && errors.Is(e.Err, ErrUnauthorized) {
 		notes = append(notes, map[bool]string{true: "a token was sent", false: "no token was sent"}[e.HadToken])
 	}
 	if e.Attempts > 1 {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/fault"
 )
 
 func TestErrorText(t *testing.T) {
@@ -26,11 +25,11 @@ func TestErrorText(t *testing.T) {
 		{&failure.Error{Op: "find"}, "find: unknown cause"},
 		{&failure.Error{Op: "find", Err: errors.Join(io.EOF, io.ErrNoProgress)}, "find: EOF; multiple Read calls return no data or error"},
 		{find(failure.RequestError{}), "find x: " + url + ": unknown cause"},
-		{find(failure.RequestError{Status: 404, Err: fault.ErrNotFound}), "find x: " + url + ": HTTP status 404: not found"},
+		{find(failure.RequestError{Status: 404, Err: failure.ErrNotFound}), "find x: " + url + ": HTTP status 404: not found"},
 		{find(failure.RequestError{Status: 200, Err: io.EOF, Attempts: 1}), "find x: " + url + ": EOF"},
 		{find(failure.RequestError{Err: io.EOF, Attempts: 3}), "find x: " + url + ": EOF (3 attempts)"},
-		{find(failure.RequestError{Status: 401, Err: fault.ErrUnauthorized}), "find x: " + url + ": HTTP status 401: unauthorized (no token was sent)"},
-		{find(failure.RequestError{Status: 401, HadToken: true, Attempts: 2, Err: fault.ErrUnauthorized}), "find x: " + url + ": HTTP status 401: unauthorized (a token was sent, 2 attempts)"},
+		{find(failure.RequestError{Status: 401, Err: failure.ErrUnauthorized}), "find x: " + url + ": HTTP status 401: unauthorized (no token was sent)"},
+		{find(failure.RequestError{Status: 401, HadToken: true, Attempts: 2, Err: failure.ErrUnauthorized}), "find x: " + url + ": HTTP status 401: unauthorized (a token was sent, 2 attempts)"},
 		{&failure.Error{Op: "list versions of", Subject: "y", Err: find(failure.RequestError{Status: 500, Err: io.EOF})}, "list versions of y: find x: " + url + ": HTTP status 500: EOF"},
 	} {
 		if got := test.err.Error(); got != test.want {
@@ -41,12 +40,12 @@ func TestErrorText(t *testing.T) {
 
 func TestChain(t *testing.T) {
 	t.Parallel()
-	request := &failure.RequestError{Status: 429, RetryAfter: time.Minute, Err: fault.ErrTooLarge}
+	request := &failure.RequestError{Status: 429, RetryAfter: time.Minute, Err: failure.ErrTooLarge}
 	wrapped := fmt.Errorf("outer: %w", &failure.Error{Op: "find", Err: request})
-	if e, ok := errors.AsType[*failure.RequestError](wrapped); !ok || e.RetryAfter != time.Minute || !errors.Is(wrapped, fault.ErrTooLarge) {
+	if e, ok := errors.AsType[*failure.RequestError](wrapped); !ok || e.RetryAfter != time.Minute || !errors.Is(wrapped, failure.ErrTooLarge) {
 		t.Errorf("errors.As and errors.Is do not see into %v", wrapped)
 	}
-	if e := request.Because(io.EOF); e.Status != 429 || e.Err != io.EOF || request.Err != fault.ErrTooLarge {
+	if e := request.Because(io.EOF); e.Status != 429 || e.Err != io.EOF || request.Err != failure.ErrTooLarge {
 		t.Errorf("Because(EOF) = %+v, and the request is %+v", e, request)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/internal/weburl"
@@ -81,7 +81,7 @@ func (c *Client) request(p addrs.Provider, document string) (httpx.Request, erro
 	case p.IsZero():
 		return httpx.Request{}, errors.New("the provider is missing")
 	case p.IsBuiltIn():
-		return httpx.Request{}, fmt.Errorf("the provider is part of OpenTofu itself: %w", fault.ErrNotFound)
+		return httpx.Request{}, fmt.Errorf("the provider is part of OpenTofu itself: %w", failure.ErrNotFound)
 	}
 	return httpx.Request{
 		URL:       httpx.Endpoint(c.base, p.Host().String(), p.Namespace(), p.Type(), document),

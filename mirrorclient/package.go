@@ -10,7 +10,6 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/provider"
@@ -51,12 +50,12 @@ func (c *Client) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.
 // missing returns why the mirror does not have the document of a version.
 func (c *Client) missing(ctx context.Context, refused *failure.RequestError, p addrs.Provider, v addrs.Version, platform addrs.Platform) (listed string, reason error) {
 	versions, err := c.ProviderVersions(ctx, p)
-	absent := errors.Is(refused.Err, fault.ErrNotFound)
+	absent := errors.Is(refused.Err, failure.ErrNotFound)
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
-	case errors.Is(err, fault.ErrNotFound):
-		return "", fmt.Errorf("the mirror does not have the provider: %w", fault.ErrNotFound)
+	case errors.Is(err, failure.ErrNotFound):
+		return "", fmt.Errorf("the mirror does not have the provider: %w", failure.ErrNotFound)
 	case err != nil && absent:
 		return "", fmt.Errorf("%w; its versions cannot be listed: %v", provider.ErrNoVersion, err)
 	case err != nil:

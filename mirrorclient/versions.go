@@ -9,7 +9,6 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/provider"
@@ -30,7 +29,7 @@ func (c *Client) ProviderVersions(ctx context.Context, p addrs.Provider) (*provi
 	versions, err := c.versions.Get(ctx, c.http, r, (*provider.Versions).Clone, func(_ context.Context, resp *httpx.Response) (*provider.Versions, error) {
 		return decodeIndex(resp)
 	})
-	if e, ok := err.(*failure.RequestError); ok && errors.Is(e.Err, fault.ErrNotFound) {
+	if e, ok := err.(*failure.RequestError); ok && errors.Is(e.Err, failure.ErrNotFound) {
 		err = e.Because(fmt.Errorf("%w%s", e.Err, hintFor(c.base, c.host, p)))
 	}
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
-	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -269,7 +269,7 @@ func fetch(ctx context.Context, src Opener, loc *Location, s *staging, meter *fl
 	switch {
 	case loc.Kind == KindHTTP:
 		got, next, err = receive(ctx, src, loc, s, meter)
-		if errors.Is(err, fault.ErrChanged) && ctx.Err() == nil { // during the transfer: once more
+		if errors.Is(err, failure.ErrChanged) && ctx.Err() == nil { // during the transfer: once more
 			meter.Restarted(err)
 			got, next, err = receive(ctx, src, loc, s, meter)
 		}

@@ -13,19 +13,19 @@ import (
 // ErrNoVersion and ErrNoSubdir also match ErrNotFound, and ErrLink also matches ErrArchive.
 var (
 	// ErrNotFound means that the module or location does not exist.
-	ErrNotFound = fault.ErrNotFound
+	ErrNotFound = failure.ErrNotFound
 	// ErrNoVersion means that no version matches.
-	ErrNoVersion = fault.ErrNoVersion
+	ErrNoVersion = failure.ErrNoVersion
 	// ErrNoSubdir means that the package has no such directory, or several for a pattern.
-	ErrNoSubdir = fault.Narrow("no such directory in the package", fault.ErrNotFound)
+	ErrNoSubdir = fault.Narrow("no such directory in the package", failure.ErrNotFound)
 	// ErrUnauthorized means that credentials are missing or refused.
-	ErrUnauthorized = fault.ErrUnauthorized
+	ErrUnauthorized = failure.ErrUnauthorized
 	// ErrInsecure means that a request would not use https, or git neither https nor SSH.
-	ErrInsecure = fault.ErrInsecure
+	ErrInsecure = failure.ErrInsecure
 	// ErrChanged means that the file changed during the transfer.
-	ErrChanged = fault.ErrChanged
+	ErrChanged = failure.ErrChanged
 	// ErrArchive means that the package is damaged, not an archive, or has a refused entry.
-	ErrArchive = fault.ErrArchive
+	ErrArchive = failure.ErrArchive
 	// ErrLink means that the package has a symbolic link, see [Options.SkipLinks].
 	ErrLink = archive.ErrLink
 	// ErrLocal means that the location is on this machine, see [Options.AllowLocal].

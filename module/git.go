@@ -21,8 +21,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
-	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/program"
 	"github.com/tofureg/tofureg/internal/weburl"
 )
@@ -289,10 +289,10 @@ func (r *repository) inspect(ctx context.Context, commit string, limit int) ([]s
 				return nil
 			}
 			if err != nil {
-				return fmt.Errorf("name in the repository: %w", fault.ErrTooLarge)
+				return fmt.Errorf("name in the repository: %w", failure.ErrTooLarge)
 			}
 			if entries++; entries > limit {
-				return fmt.Errorf("more than %d files: %w", limit, fault.ErrTooLarge)
+				return fmt.Errorf("more than %d files: %w", limit, failure.ErrTooLarge)
 			}
 			mode, name, ok := strings.Cut(strings.TrimSuffix(string(line), "\x00"), "\t")
 			if !ok || hasElement(name, isGitDir) {
@@ -414,7 +414,7 @@ func (r *repository) run(ctx context.Context, args ...string) (string, error) {
 	err := r.stream(ctx, func(in io.Reader) error {
 		n, err := io.Copy(&out, io.LimitReader(in, maxGitOutput+1))
 		if n > maxGitOutput {
-			return fmt.Errorf("the output of git: %w", fault.ErrTooLarge)
+			return fmt.Errorf("the output of git: %w", failure.ErrTooLarge)
 		}
 		return err
 	}, args...)
@@ -462,7 +462,7 @@ func (r *repository) stream(ctx context.Context, read func(io.Reader) error, arg
 	switch failed := r.failure(args[0], messages, err); {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err != nil && errors.Is(failed, fault.ErrTooLarge): // read may have failed for lack of output
+	case err != nil && errors.Is(failed, failure.ErrTooLarge): // read may have failed for lack of output
 		return failed
 	case cause != nil: // the error of read or watchSize
 		return cause
@@ -537,7 +537,7 @@ func (r *repository) checkSize() error {
 		return nil
 	})
 	if size > r.limit {
-		return fmt.Errorf("the repository has more than %d bytes: %w", r.limit, fault.ErrTooLarge)
+		return fmt.Errorf("the repository has more than %d bytes: %w", r.limit, failure.ErrTooLarge)
 	}
 	return nil
 }
@@ -572,7 +572,7 @@ func (r *repository) failure(verb string, messages *tail, err error) error {
 			break
 		}
 	}
-	if memory := r.git.memory(); kind == fault.ErrTooLarge && memory > 0 {
+	if memory := r.git.memory(); kind == failure.ErrTooLarge && memory > 0 {
 		text += fmt.Sprintf(" (each program may use %d bytes of memory: set Git.Memory to change that)", memory)
 	}
 	return &gitError{verb, text, kind}
@@ -596,8 +596,8 @@ var gitMessages = []struct {
 	{"returned error: 401", ErrUnauthorized},
 	{"returned error: 403", ErrUnauthorized},
 	{"' not allowed", ErrInsecure}, // transport 'http' not allowed
-	{"out of memory", fault.ErrTooLarge},
-	{"cannot allocate memory", fault.ErrTooLarge},
+	{"out of memory", failure.ErrTooLarge},
+	{"cannot allocate memory", failure.ErrTooLarge},
 }
 
 // tail keeps the end of the text that is written to it.

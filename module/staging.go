@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/internal/stamp"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -208,7 +208,7 @@ func (s *staging) checkSize(ctx context.Context, root *os.Root) error {
 		}
 		entries++
 		if size += info.Size(); entries > s.limits.Entries || size > s.limits.Unpacked {
-			return fault.ErrTooLarge
+			return failure.ErrTooLarge
 		}
 		return nil
 	})

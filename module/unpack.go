@@ -17,8 +17,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
-	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -66,7 +66,7 @@ func receive(ctx context.Context, src Opener, loc *Location, s *staging, meter *
 func unpackBody(ctx context.Context, loc *Location, body *Body, s *staging, meter *flight.Meter) (*unpacked, string, error) {
 	limit := s.limits.Package
 	if body.Size > limit {
-		return nil, "", fmt.Errorf("archive of %d bytes, %d are allowed: %w", body.Size, limit, fault.ErrTooLarge)
+		return nil, "", fmt.Errorf("archive of %d bytes, %d are allowed: %w", body.Size, limit, failure.ErrTooLarge)
 	}
 	meter.Started(max(body.Size, 0))
 	b := &bodyReader{ctx: ctx, body: body, limit: limit, meter: meter}
@@ -113,7 +113,7 @@ func unpackBody(ctx context.Context, loc *Location, body *Body, s *staging, mete
 		}
 		files, err := archive.UnpackTar(ctx, in, format, root, o)
 		// For a damaged archive, a wrong checksum is the better error: read to the end.
-		if err != nil && (!stated || !errors.Is(err, fault.ErrArchive)) {
+		if err != nil && (!stated || !errors.Is(err, failure.ErrArchive)) {
 			return nil, err
 		}
 		if _, rest := io.Copy(io.Discard, in); rest != nil {
@@ -221,7 +221,7 @@ func (s *staging) makeLinks(got *unpacked, links map[string]string, files []arch
 	size := 0
 	for name, target := range links {
 		if size += len(target); size > maxTargets {
-			return nil, fmt.Errorf("targets of links with more than %d bytes: %w", maxTargets, fault.ErrTooLarge)
+			return nil, fmt.Errorf("targets of links with more than %d bytes: %w", maxTargets, failure.ErrTooLarge)
 		}
 		err := got.root.MkdirAll(path.Dir(name), 0o755)
 		if err == nil {
@@ -384,7 +384,7 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 	b.meter.Advanced(b.size, b.body.Resumes)
 	switch {
 	case b.size > b.limit:
-		return n, fmt.Errorf("archive has more than %d bytes: %w", b.limit, fault.ErrTooLarge)
+		return n, fmt.Errorf("archive has more than %d bytes: %w", b.limit, failure.ErrTooLarge)
 	case err == io.EOF && b.body.Size > 0 && b.size != b.body.Size:
 		return n, fmt.Errorf("archive is %d bytes, want %d: %w", b.size, b.body.Size, io.ErrUnexpectedEOF)
 	}

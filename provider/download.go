@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/fsx"
@@ -143,7 +144,7 @@ func fetch(ctx context.Context, src Opener, pkg *Package, f FileWriter, o Receiv
 	check := func(size int64) error { // declared or received
 		switch {
 		case size > limit:
-			return fmt.Errorf("more than %d bytes: %w", limit, fault.ErrTooLarge)
+			return fmt.Errorf("more than %d bytes: %w", limit, failure.ErrTooLarge)
 		case pkg.Size > 0 && size > pkg.Size:
 			return &checksum.SizeError{Filename: pkg.Filename, Want: pkg.Size, Got: size}
 		}

@@ -11,24 +11,24 @@ import (
 // ErrNotFound, so test for them first.
 var (
 	// ErrNotFound means that the source does not know the provider.
-	ErrNotFound = fault.ErrNotFound
+	ErrNotFound = failure.ErrNotFound
 	// ErrNoVersion means that the version does not exist, or that no version is allowed.
-	ErrNoVersion = fault.ErrNoVersion
+	ErrNoVersion = failure.ErrNoVersion
 	// ErrNoPlatform means that the version has no package for the platform.
-	ErrNoPlatform = fault.Narrow("no package for this platform", fault.ErrNotFound)
+	ErrNoPlatform = fault.Narrow("no package for this platform", failure.ErrNotFound)
 	// ErrNoFile means that a named archive, SHA256SUMS document or signature is missing.
-	ErrNoFile = fault.Narrow("no such file", fault.ErrNotFound)
+	ErrNoFile = fault.Narrow("no such file", failure.ErrNotFound)
 	// ErrProtocol means that no plugin protocol of the package is supported.
 	ErrProtocol = errors.New("no supported plugin protocol")
 	// ErrUnauthorized means HTTP status 401 or 403. Object stores also answer 403 for a
 	// missing file.
-	ErrUnauthorized = fault.ErrUnauthorized
+	ErrUnauthorized = failure.ErrUnauthorized
 	// ErrInsecure means that a URL or a redirect is not https.
-	ErrInsecure = fault.ErrInsecure
+	ErrInsecure = failure.ErrInsecure
 	// ErrChanged means that the file changed on the server during the transfer.
-	ErrChanged = fault.ErrChanged
+	ErrChanged = failure.ErrChanged
 	// ErrOffline means that a request is needed, but not allowed.
-	ErrOffline = fault.ErrOffline
+	ErrOffline = failure.ErrOffline
 	// ErrUnpacked means that the source has the package unpacked, without an archive.
 	ErrUnpacked = errors.New("package is unpacked and has no archive")
 )

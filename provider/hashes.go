@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify"
@@ -473,7 +473,7 @@ func (l *Limiter) setup() {
 // take takes n bytes for documents.
 func (l *Limiter) take(n int) error {
 	if !l.documents.TryAcquire(int64(n)) {
-		return fmt.Errorf("more than %d bytes in the SHA256SUMS documents and keys of all platforms: %w", maxDocuments, fault.ErrTooLarge)
+		return fmt.Errorf("more than %d bytes in the SHA256SUMS documents and keys of all platforms: %w", maxDocuments, failure.ErrTooLarge)
 	}
 	return nil
 }

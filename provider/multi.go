@@ -68,7 +68,7 @@ var (
 )
 
 // ErrExcluded means that the patterns of a source exclude the provider. It is also ErrNotFound.
-var ErrExcluded = fault.Narrow("excluded by the patterns of the source", fault.ErrNotFound)
+var ErrExcluded = fault.Narrow("excluded by the patterns of the source", failure.ErrNotFound)
 
 // SourceError is the failure of a source.
 type SourceError struct {
@@ -255,7 +255,7 @@ func (f *FirstOf) Open(ctx context.Context, pkg *Package) (*Body, error) {
 // operating system are faults, too. An error of the caller's context, which has ended or ends before the next attempt, is a fault only if a request
 // has failed before.
 func IsFault(err error) bool {
-	for _, kind := range []error{ErrNotFound, ErrUnauthorized, ErrInsecure, fault.ErrTooLarge, ErrProtocol} {
+	for _, kind := range []error{ErrNotFound, ErrUnauthorized, ErrInsecure, failure.ErrTooLarge, ErrProtocol} {
 		if errors.Is(err, kind) {
 			return false
 		}

@@ -78,7 +78,7 @@ func (c *Client) moduleUnavailable(ctx context.Context, refused *failure.Request
 	switch {
 	case !ok:
 		return "", versions.Unavailable(key.version)
-	case errors.Is(refused.Err, fault.ErrNotFound):
+	case errors.Is(refused.Err, failure.ErrNotFound):
 		return release.Listed, fault.Narrow("the version is listed, but has no location", versions.Unavailable(key.version))
 	}
 	return release.Listed, refused.Err
@@ -190,7 +190,7 @@ func (c *Client) OpenModule(ctx context.Context, loc *module.Location) (*module.
 		}
 	}
 	body, err := c.http.Open(ctx, r)
-	if e, ok := err.(*failure.RequestError); ok && errors.Is(e.Err, fault.ErrUnauthorized) {
+	if e, ok := err.(*failure.RequestError); ok && errors.Is(e.Err, failure.ErrUnauthorized) {
 		err = e.Because(explainUnauthorized(e.Err, withheld, sent))
 	}
 	if err != nil {

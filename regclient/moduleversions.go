@@ -15,7 +15,6 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/internal/weburl"
@@ -53,7 +52,7 @@ func (c *Client) listModule(ctx context.Context, r httpx.Request, resp *httpx.Re
 		return nil, err
 	}
 	if !page.known {
-		return nil, resp.Fail(fmt.Errorf("the answer has no module: %w", fault.ErrNotFound))
+		return nil, resp.Fail(fmt.Errorf("the answer has no module: %w", failure.ErrNotFound))
 	}
 	if err := c.addPages(ctx, r, &list, page); err != nil {
 		return nil, err
@@ -97,11 +96,11 @@ func (c *Client) addPages(ctx context.Context, r httpx.Request, list *moduleList
 			got.total = cmp.Or(got.total, page.total)
 			r.Limit -= got.bytes
 			offset, page = next, got
-		case errors.Is(err, fault.ErrTooLarge):
+		case errors.Is(err, failure.ErrTooLarge):
 			return err
 		case largest > first && refusesSize(err):
 			largest = first
-		case promised, err != nil && !errors.Is(err, fault.ErrNotFound) && !refusesSize(err):
+		case promised, err != nil && !errors.Is(err, failure.ErrNotFound) && !refusesSize(err):
 			list.incomplete(page.total, reason(err))
 			return nil
 		default: // a full page was the last one
@@ -145,7 +144,7 @@ func (c *Client) getPage(ctx context.Context, r httpx.Request, list *moduleList,
 	u.RawQuery = url.Values{"limit": {strconv.Itoa(limit)}, "offset": {strconv.Itoa(offset)}}.Encode()
 	r.URL = &u
 	resp, err := c.http.Get(ctx, r)
-	if e, ok := err.(*failure.RequestError); ok && errors.Is(e.Err, fault.ErrTooLarge) {
+	if e, ok := err.(*failure.RequestError); ok && errors.Is(e.Err, failure.ErrTooLarge) {
 		return modulePage{}, e.Because(tooLarge)
 	}
 	if err != nil {

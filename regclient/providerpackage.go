@@ -14,7 +14,6 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/internal/weburl"
@@ -61,7 +60,7 @@ func (c *Client) getPackage(ctx context.Context, key packageKey, version string)
 // providerRequest returns the request for a document about p.
 func (c *Client) providerRequest(ctx context.Context, p addrs.Provider, parts ...string) (httpx.Request, error) {
 	if p.IsBuiltIn() {
-		return httpx.Request{}, fmt.Errorf("the provider is part of OpenTofu itself: %w", fault.ErrNotFound)
+		return httpx.Request{}, fmt.Errorf("the provider is part of OpenTofu itself: %w", failure.ErrNotFound)
 	}
 	return c.documentRequest(ctx, p.Host(), disco.ProvidersV1, append([]string{p.Namespace(), p.Type()}, parts...)...)
 }
@@ -77,7 +76,7 @@ func (c *Client) unavailable(ctx context.Context, refused *failure.RequestError,
 	release, ok := versions.Find(key.version)
 	// Without a list of platforms, all may exist.
 	offered := ok && (len(release.Platforms) == 0 || slices.Contains(release.Platforms, key.platform))
-	if offered && !errors.Is(refused.Err, fault.ErrNotFound) {
+	if offered && !errors.Is(refused.Err, failure.ErrNotFound) {
 		return release.Listed, refused.Err
 	}
 	return release.Listed, versions.Unavailable(key.version, key.platform)
@@ -88,8 +87,8 @@ func noList(ctx context.Context, refused *failure.RequestError, what string, err
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, fault.ErrNotFound):
-		return fmt.Errorf("the registry does not have the %s: %w", what, fault.ErrNotFound)
+	case errors.Is(err, failure.ErrNotFound):
+		return fmt.Errorf("the registry does not have the %s: %w", what, failure.ErrNotFound)
 	}
 	return source.Cause(refused, what)
 }

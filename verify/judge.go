@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -107,7 +107,7 @@ func (p Policy) needsH1(ev Evidence, zh checksum.Hash) bool {
 // archive larger than Limits.Package.
 func (p Policy) Check(ctx context.Context, ev Evidence, zip io.ReaderAt, size int64) (*Report, error) {
 	if limit := p.Limits.Effective().Package; size > limit {
-		return nil, fmt.Errorf("package %q %w: %d bytes, %d are allowed", ev.Filename, fault.ErrTooLarge, size, limit)
+		return nil, fmt.Errorf("package %q %w: %d bytes, %d are allowed", ev.Filename, failure.ErrTooLarge, size, limit)
 	}
 	sums, wait := p.startSums(ev)
 	defer wait()

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/failure"
 )
 
 // A Key is a public key that a registry lists or a caller pins.
@@ -60,7 +60,7 @@ func (k Key) Info() ([]KeyInfo, error) {
 
 func (k Key) parse() ([]*certificate, error) {
 	if len(k.Armor) > maxArmor {
-		return nil, k.failure(fmt.Errorf("%w: %d bytes of armor, %d are allowed", fault.ErrTooLarge, len(k.Armor), maxArmor))
+		return nil, k.failure(fmt.Errorf("%w: %d bytes of armor, %d are allowed", failure.ErrTooLarge, len(k.Armor), maxArmor))
 	}
 	blocks, err := armoredBlocks(k.Armor)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	openpgp "github.com/ProtonMail/go-crypto/openpgp/v2"
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/failure"
 )
 
 // certificate is a primary key with its names, subkeys and self-signatures, which are verified
@@ -113,7 +113,7 @@ func readSignatures(data []byte) (list []signature, err error) {
 			break // data after the signatures is ignored
 		}
 		if len(list) == maxSignatures {
-			return nil, fmt.Errorf("signature %w: more than %d signatures", fault.ErrTooLarge, maxSignatures)
+			return nil, fmt.Errorf("signature %w: more than %d signatures", failure.ErrTooLarge, maxSignatures)
 		}
 		parsed, err := p.Parse()
 		if s, ok := parsed.(*packet.Signature); ok && err == nil {
@@ -187,10 +187,10 @@ func (c *certificate) charge(budget *int) error {
 		*budget -= each * c.selfSignatures()
 	}
 	if *budget < 0 {
-		return fmt.Errorf("keys %w: more than %d signatures to verify", fault.ErrTooLarge, maxVerifications/each)
+		return fmt.Errorf("keys %w: more than %d signatures to verify", failure.ErrTooLarge, maxVerifications/each)
 	}
 	if big != "" {
-		return fmt.Errorf("key %s %w: %s", fingerprint(c.entity.PrimaryKey), fault.ErrTooLarge, big)
+		return fmt.Errorf("key %s %w: %s", fingerprint(c.entity.PrimaryKey), failure.ErrTooLarge, big)
 	}
 	return nil
 }

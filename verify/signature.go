@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/failure"
 )
 
 // A Signature is a verified signature and the key that made it.
@@ -75,7 +75,7 @@ func (s *Signature) Tier(listed []Key, root Key) (string, error) {
 		return "official", nil
 	}
 	if len(listed) > maxKeys {
-		return "", fmt.Errorf("list of keys %w: %d keys, %d are allowed", fault.ErrTooLarge, len(listed), maxKeys)
+		return "", fmt.Errorf("list of keys %w: %d keys, %d are allowed", failure.ErrTooLarge, len(listed), maxKeys)
 	}
 	var invalid error
 	for _, k := range listed {
@@ -135,9 +135,9 @@ type signatureCheck struct {
 func (c signatureCheck) run(doc, sig []byte, keys []Key) (*Signature, error) {
 	switch {
 	case len(doc) > MaxSums:
-		return nil, fmt.Errorf("signed document %w: %d bytes, %d are allowed", fault.ErrTooLarge, len(doc), MaxSums)
+		return nil, fmt.Errorf("signed document %w: %d bytes, %d are allowed", failure.ErrTooLarge, len(doc), MaxSums)
 	case len(sig) > MaxSignature:
-		return nil, fmt.Errorf("signature %w: %d bytes, %d are allowed", fault.ErrTooLarge, len(sig), MaxSignature)
+		return nil, fmt.Errorf("signature %w: %d bytes, %d are allowed", failure.ErrTooLarge, len(sig), MaxSignature)
 	}
 	signatures, err := readSignatures(sig)
 	if err != nil {
@@ -168,7 +168,7 @@ func (c signatureCheck) run(doc, sig []byte, keys []Key) (*Signature, error) {
 			switch {
 			case err == nil:
 				good = append(good, candidate{i, verified})
-			case errors.Is(err, fault.ErrTooLarge):
+			case errors.Is(err, failure.ErrTooLarge):
 				return nil, err
 			case err != ErrUnknownKey: // not wrapped: another key signed
 				fail(i, err)
@@ -223,7 +223,7 @@ func specificity(err error) int {
 // list.
 func readKeys(keys []Key) (certs []*certificate, unreadable, err error) {
 	if len(keys) > maxKeys {
-		return nil, nil, fmt.Errorf("list of keys %w: %d keys, %d are allowed", fault.ErrTooLarge, len(keys), maxKeys)
+		return nil, nil, fmt.Errorf("list of keys %w: %d keys, %d are allowed", failure.ErrTooLarge, len(keys), maxKeys)
 	}
 	for _, key := range keys {
 		more, err := key.parse()
@@ -235,7 +235,7 @@ func readKeys(keys []Key) (certs []*certificate, unreadable, err error) {
 		}
 		certs = append(certs, more...)
 		if len(certs) > maxCertificates {
-			return nil, nil, fmt.Errorf("list of keys %w: more than %d OpenPGP keys in it", fault.ErrTooLarge, maxCertificates)
+			return nil, nil, fmt.Errorf("list of keys %w: more than %d OpenPGP keys in it", failure.ErrTooLarge, maxCertificates)
 		}
 	}
 	return certs, unreadable, nil

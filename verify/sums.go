@@ -11,7 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -38,14 +38,14 @@ type Sums struct {
 // bytes or 10,000 lines.
 func ParseSums(doc []byte) (*Sums, error) {
 	if len(doc) > MaxSums {
-		return nil, &SumsError{Reason: fmt.Sprintf("%d bytes, %d are allowed", len(doc), MaxSums), err: fault.ErrTooLarge}
+		return nil, &SumsError{Reason: fmt.Sprintf("%d bytes, %d are allowed", len(doc), MaxSums), err: failure.ErrTooLarge}
 	}
 	s := &Sums{hashes: map[string]checksum.Hash{}}
 	n := 0
 	for line := range bytes.Lines(doc) {
 		n++
 		if n > maxSumsLines {
-			return nil, &SumsError{Line: n, Reason: fmt.Sprintf("more than %d lines", maxSumsLines), err: fault.ErrTooLarge}
+			return nil, &SumsError{Line: n, Reason: fmt.Sprintf("more than %d lines", maxSumsLines), err: failure.ErrTooLarge}
 		}
 		line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 		if len(line) == 0 {

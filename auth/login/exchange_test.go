@@ -16,7 +16,6 @@ import (
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -252,8 +251,8 @@ func TestFailures(t *testing.T) {
 		"a null token":            {set(exchange, "access_token", nil), 200, "", nil, "invalid answer"},
 		"another type":            {set(exchange, "token_type", "MAC\x1b"), 200, "", nil, `unsupported token type "MAC`},
 		"a token with a line end": {set(exchange, "access_token", secret+"\n"), 200, "", auth.ErrInvalidToken, ""},
-		"too large":               {raw(`{"access_token":"` + strings.Repeat("a", login.MaxAnswer) + `"}`), 200, "", fault.ErrTooLarge, "65536"},
-		"no end":                  {regtest.Fault{Kind: exchange, Raw: make([]byte, 9<<20)}, 200, "", fault.ErrTooLarge, ""},
+		"too large":               {raw(`{"access_token":"` + strings.Repeat("a", login.MaxAnswer) + `"}`), 200, "", failure.ErrTooLarge, "65536"},
+		"no end":                  {regtest.Fault{Kind: exchange, Raw: make([]byte, 9<<20)}, 200, "", failure.ErrTooLarge, ""},
 		"a redirect":              {regtest.Fault{Kind: exchange, Redirect: "/"}, 302, "", nil, "refused redirect"},
 		"a redirect with a post":  {regtest.Fault{Kind: exchange, Redirect: "https://elsewhere.example.net", Status: 307}, 307, "", nil, "refused redirect"},
 		"a redirect to nowhere":   {regtest.Fault{Kind: exchange, Redirect: "https://%zz/" + secret, Status: 308}, 308, "", nil, "refused redirect"},

@@ -239,7 +239,7 @@ func (w *tokenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("reading the answer: %w", err)
 	}
 	if len(body) > maxAnswer {
-		return nil, fmt.Errorf("%w: answer of more than %d bytes", fault.ErrTooLarge, maxAnswer)
+		return nil, fmt.Errorf("%w: answer of more than %d bytes", failure.ErrTooLarge, maxAnswer)
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp, nil

@@ -12,6 +12,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/inflate"
 )
@@ -57,7 +58,7 @@ func UnpackAhead(ctx context.Context, r io.Reader, kept Kept, root *os.Root, l L
 	for max := min(limits.Entries, maxAhead); len(a.files)+len(a.tree.made) <= max && a.next(s) == nil; {
 	}
 	switch {
-	case a.err != nil && !errors.Is(a.err, fault.ErrArchive) && !errors.Is(a.err, fault.ErrTooLarge):
+	case a.err != nil && !errors.Is(a.err, failure.ErrArchive) && !errors.Is(a.err, failure.ErrTooLarge):
 		return nil, a.err
 	case s.accepted == nil:
 		return a, nil

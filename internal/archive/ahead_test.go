@@ -20,9 +20,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/archivetest"
-	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/must"
 )
 
@@ -113,8 +113,8 @@ func TestAheadDiffers(t *testing.T) {
 		a, _, _, err := unpackAhead(t, t.Context(), bytes.NewReader(first), root, archive.Limits{})
 		must.Do(t, err)
 		z := must.Get(open(data, archive.Options{}))(t)
-		if _, err := z.UnpackRest(t.Context(), root, a); !errors.Is(err, fault.ErrArchive) {
-			t.Errorf("%s: %d files, error %v, want %v", name, a.Len(), err, fault.ErrArchive)
+		if _, err := z.UnpackRest(t.Context(), root, a); !errors.Is(err, failure.ErrArchive) {
+			t.Errorf("%s: %d files, error %v, want %v", name, a.Len(), err, failure.ErrArchive)
 		}
 	}
 }
@@ -158,8 +158,8 @@ func TestAheadOfTwoHeaders(t *testing.T) {
 	put32(end[12:], 47)
 	put32(end[16:], n)
 	data := slices.Concat(outer, raw, central, []byte("a"), end)
-	refused(t, data, archive.Limits{}, fault.ErrArchive)
-	if dir, early, _, err := ahead(t, data, archive.Options{}); !errors.Is(err, fault.ErrArchive) || early != 1 {
+	refused(t, data, archive.Limits{}, failure.ErrArchive)
+	if dir, early, _, err := ahead(t, data, archive.Options{}); !errors.Is(err, failure.ErrArchive) || early != 1 {
 		t.Errorf("%d files, %v: %q", early, err, tree(t, dir)["a"])
 	}
 }
@@ -189,7 +189,7 @@ func TestAheadStops(t *testing.T) {
 		}
 		_, _, plain := unpack(t, data, archive.Limits{})
 		if z, err := archive.OpenZip(t.Context(), kept, int64(len(data)), archive.Options{}); err == nil {
-			if _, err := z.UnpackRest(t.Context(), root, a); !errors.Is(err, fault.ErrArchive) || plain == nil {
+			if _, err := z.UnpackRest(t.Context(), root, a); !errors.Is(err, failure.ErrArchive) || plain == nil {
 				t.Errorf("%s: error %v of UnpackRest, and %v of Unpack", name, err, plain)
 			}
 		}

@@ -28,7 +28,7 @@
 //
 // Content that differs from its announced size or checksum is an error.
 //
-// Every refusal wraps fault.ErrTooLarge or fault.ErrArchive. Errors of the underlying reader are
+// Every refusal wraps failure.ErrTooLarge or failure.ErrArchive. Errors of the underlying reader are
 // returned unchanged.
 package archive
 
@@ -42,6 +42,7 @@ import (
 	"iter"
 	"math"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/inflate"
 )
@@ -121,25 +122,25 @@ func Sums(files []File, directories bool) iter.Seq2[string, [sha256.Size]byte] {
 }
 
 func bad(format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{fault.ErrArchive}, args...)...)
+	return fmt.Errorf("%w: "+format, append([]any{failure.ErrArchive}, args...)...)
 }
 
 func tooLarge(format string, args ...any) error {
-	return fmt.Errorf("archive %w: "+format, append([]any{fault.ErrTooLarge}, args...)...)
+	return fmt.Errorf("archive %w: "+format, append([]any{failure.ErrTooLarge}, args...)...)
 }
 
-// ErrLink: the archive has a symbolic link. It wraps fault.ErrArchive.
-var ErrLink = fault.Narrow(fault.ErrArchive.Error(), fault.ErrArchive)
+// ErrLink: the archive has a symbolic link. It wraps failure.ErrArchive.
+var ErrLink = fault.Narrow(failure.ErrArchive.Error(), failure.ErrArchive)
 
 func isLink(name string) error {
 	return fmt.Errorf("%w: entry %.100q is a symbolic link", ErrLink, name)
 }
 
-// damaged converts errors about invalid data to fault.ErrArchive. It returns other errors, such as
+// damaged converts errors about invalid data to failure.ErrArchive. It returns other errors, such as
 // those of the disk, unchanged.
 func damaged(err error) error {
 	switch {
-	case err == nil, errors.Is(err, fault.ErrArchive), errors.Is(err, fault.ErrTooLarge):
+	case err == nil, errors.Is(err, failure.ErrArchive), errors.Is(err, failure.ErrTooLarge):
 		return err
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return bad("unexpected end of the archive")

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
-	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/must"
 )
 
@@ -71,7 +71,7 @@ func TestContradictions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, _, err := unpack(t, data, archive.Limits{})
-			if !errors.Is(err, fault.ErrArchive) {
+			if !errors.Is(err, failure.ErrArchive) {
 				t.Errorf("error %v, want ErrArchive", err)
 			}
 		})
@@ -104,7 +104,7 @@ func TestOverlap(t *testing.T) {
 		member{Name: "inner", Content: "small", Stored: true})
 	at := bytes.Index(outer, inner)
 	data := patch(outer, func(b []byte) { put32(b[headers(b)[1]+42:], at) })
-	refused(t, data, archive.Limits{}, fault.ErrArchive)
+	refused(t, data, archive.Limits{}, failure.ErrArchive)
 }
 
 // TestCountWrapsAround: the end record has the low 16 bits of the number of entries. 65,537 headers
@@ -119,7 +119,7 @@ func TestCountWrapsAround(t *testing.T) {
 	if _, err := open(data, archive.Options{}); err != nil {
 		t.Fatal("the honest zip64 archive:", err)
 	}
-	refused(t, data, archive.Limits{Entries: 65_536}, fault.ErrTooLarge)
+	refused(t, data, archive.Limits{Entries: 65_536}, failure.ErrTooLarge)
 	lying := patch(data, func(b []byte) {
 		end := endOf(b)
 		dir := bytes.Index(b, []byte("PK\x01\x02"))
@@ -132,13 +132,13 @@ func TestCountWrapsAround(t *testing.T) {
 	if _, err := zip.NewReader(bytes.NewReader(lying), int64(len(lying))); err != nil {
 		t.Logf("the standard library refuses it too: %v", err)
 	}
-	refused(t, lying, archive.Limits{Entries: 10}, fault.ErrArchive)
+	refused(t, lying, archive.Limits{Entries: 10}, failure.ErrArchive)
 	// The same with one header only.
 	short := append(bytes.Clone(lying[:bytes.LastIndex(lying, []byte("PK\x06\x06"))]), endOf(lying)...)
 	if zr, err := zip.NewReader(bytes.NewReader(short), int64(len(short))); err != nil || len(zr.File) != 65_537 {
 		t.Fatalf("the standard library is expected to take it: %v", err)
 	}
-	refused(t, short, archive.Limits{Entries: 10_000}, fault.ErrArchive)
+	refused(t, short, archive.Limits{Entries: 10_000}, failure.ErrArchive)
 }
 
 // TestZip64: the records of large archives must not contradict each other.
@@ -174,16 +174,16 @@ func TestZip64(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			refused(t, as64(change), archive.Limits{}, fault.ErrArchive)
+			refused(t, as64(change), archive.Limits{}, failure.ErrArchive)
 		})
 	}
 	locator := bytes.LastIndex(good, []byte("PK\x06\x07"))
 	second := bytes.Clone(good[locator-56 : locator])
 	le.PutUint64(second[32:], 1)
-	refused(t, slices.Concat(good[:locator], second, good[locator:]), archive.Limits{}, fault.ErrArchive)
+	refused(t, slices.Concat(good[:locator], second, good[locator:]), archive.Limits{}, failure.ErrArchive)
 	many := as64(func(end64, _ []byte) { le.PutUint64(end64[32:], 1<<30) })
-	refused(t, many, archive.Limits{Entries: -1}, fault.ErrArchive)
-	refused(t, many, archive.Limits{}, fault.ErrTooLarge)
+	refused(t, many, archive.Limits{Entries: -1}, failure.ErrArchive)
+	refused(t, many, archive.Limits{}, failure.ErrTooLarge)
 }
 
 // TestHidden64: the records of a large archive in a comment, before a complete end record, are refused.
@@ -199,7 +199,7 @@ func TestHidden64(t *testing.T) {
 		b := slices.Concat(data[:len(data)-len(end)], hidden, end)
 		put16(b[headers(b)[1]+32:], len(hidden)) // the comment of the last entry
 		put32(endOf(b)[12:], int(size)+len(hidden))
-		refused(t, b, archive.Limits{}, fault.ErrArchive)
+		refused(t, b, archive.Limits{}, failure.ErrArchive)
 	}
 }
 
@@ -243,7 +243,7 @@ func FuzzOpenZip(f *testing.F) {
 
 func known(t *testing.T, err error) {
 	t.Helper()
-	if !errors.Is(err, fault.ErrArchive) && !errors.Is(err, fault.ErrTooLarge) {
+	if !errors.Is(err, failure.ErrArchive) && !errors.Is(err, failure.ErrTooLarge) {
 		t.Errorf("error of no kind: %v", err)
 	}
 }
@@ -324,7 +324,7 @@ func TestHiddenEntries(t *testing.T) {
 				"a directory": []byte("PPK\x01\x02"), "an end": []byte("PKPK\x05\x06"), "a locator": []byte("PK\x06\x07"),
 				"a large end": []byte("PK\x06\x06"), "an archive": data,
 			} {
-				refused(t, place.with(more), archive.Limits{}, fault.ErrArchive)
+				refused(t, place.with(more), archive.Limits{}, failure.ErrArchive)
 				// UnpackAhead does not change that.
 				_, early, list, err := ahead(t, place.with(more), archive.Options{})
 				if err == nil {
@@ -335,7 +335,7 @@ func TestHiddenEntries(t *testing.T) {
 	}
 	// The search reads pieces, which overlap.
 	for n := 65_530; n < 65_540; n++ {
-		refused(t, insert(data, second, append(make([]byte, n), evil...)), archive.Limits{}, fault.ErrArchive)
+		refused(t, insert(data, second, append(make([]byte, n), evil...)), archive.Limits{}, failure.ErrArchive)
 	}
 }
 
@@ -350,10 +350,10 @@ func TestAfterTheEnd(t *testing.T) {
 			t.Errorf("comment of %d bytes: %v", n, err)
 		}
 		for _, more := range []string{"\x00", "PK", "\r\n", string(make([]byte, 1000))} {
-			refused(t, append(bytes.Clone(good), more...), archive.Limits{}, fault.ErrArchive)
+			refused(t, append(bytes.Clone(good), more...), archive.Limits{}, failure.ErrArchive)
 		}
 		if n > 0 {
-			refused(t, good[:len(good)-1], archive.Limits{}, fault.ErrArchive)
+			refused(t, good[:len(good)-1], archive.Limits{}, failure.ErrArchive)
 		}
 	}
 }
@@ -407,7 +407,7 @@ func TestAfterTheContent(t *testing.T) {
 		put32(b[headers(b)[0]+20:], packed+1)
 		put32(b[after+1+8:], packed+1)
 	})
-	if _, list, err := unpack(t, more, archive.Limits{}); !errors.Is(err, fault.ErrArchive) {
+	if _, list, err := unpack(t, more, archive.Limits{}); !errors.Is(err, failure.ErrArchive) {
 		t.Errorf("more Content: %v, %v, want ErrArchive", list, err)
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/archivetest"
-	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/must"
 )
 
@@ -69,7 +69,7 @@ func judged(t *testing.T, tests map[string]accepted) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if !tt.ok {
-				refused(t, tt.data, archive.Limits{}, fault.ErrArchive)
+				refused(t, tt.data, archive.Limits{}, failure.ErrArchive)
 			} else if _, _, err := unpack(t, tt.data, archive.Limits{}); err != nil {
 				t.Error(err)
 			}

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
-	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/must"
 )
 
@@ -148,7 +148,7 @@ func TestTwoOffsets(t *testing.T) {
 	for _, extra := range [][][]byte{
 		{offset(first)}, {offset(first), offset(second)}, {offset(second), offset(first)}, {offset(second), offset(second)},
 	} {
-		refused(t, build(extra...), archive.Limits{}, fault.ErrArchive)
+		refused(t, build(extra...), archive.Limits{}, failure.ErrArchive)
 	}
 }
 
@@ -185,7 +185,7 @@ func TestEndRecordsContradict(t *testing.T) {
 		put32(last[16:], tt.offset)
 		whole := slices.Concat(data[:at+all], end64, locator, last)
 		if !tt.ok {
-			refused(t, whole, archive.Limits{}, fault.ErrArchive)
+			refused(t, whole, archive.Limits{}, failure.ErrArchive)
 		} else if _, err := open(whole, archive.Options{}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -276,7 +276,7 @@ func TestFarContent(t *testing.T) {
 	}
 	for name, shift := range map[string]int64{"evil": 0, "name": 1} {
 		r, size := build(name, shift)
-		if _, err := archive.OpenZip(t.Context(), r, size, archive.Options{}); !errors.Is(err, fault.ErrArchive) {
+		if _, err := archive.OpenZip(t.Context(), r, size, archive.Options{}); !errors.Is(err, failure.ErrArchive) {
 			t.Errorf("%s, %d bytes farther: %v, want ErrArchive", name, shift, err)
 		}
 	}

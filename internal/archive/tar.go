@@ -15,6 +15,7 @@ import (
 
 	"github.com/therootcompany/xz"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/inflate"
 )
@@ -223,7 +224,7 @@ func (o *packedReader) Read(p []byte) (int, error) {
 }
 
 // A tarStream reads decompressed data. Its errors are io.EOF, those of packed and the context,
-// or wrap fault.ErrArchive or fault.ErrTooLarge.
+// or wrap failure.ErrArchive or failure.ErrTooLarge.
 type tarStream struct {
 	ctx      context.Context
 	packed   *packedReader
@@ -305,7 +306,7 @@ const maxDictionary = 64 << 20
 
 // unreadable converts errors of decompressors and of archive/tar, which all are about invalid data.
 func unreadable(err error) error {
-	if d := damaged(err); d != err || errors.Is(err, fault.ErrArchive) || errors.Is(err, fault.ErrTooLarge) {
+	if d := damaged(err); d != err || errors.Is(err, failure.ErrArchive) || errors.Is(err, failure.ErrTooLarge) {
 		return d
 	}
 	if errors.Is(err, xz.ErrMemlimit) {

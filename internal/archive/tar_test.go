@@ -20,9 +20,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/archivetest"
-	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/must"
 )
 
@@ -221,7 +221,7 @@ func TestUnpackTarRefuses(t *testing.T) {
 			must.Do(t, os.MkdirAll(dir, 0o755))
 			data := archivetest.Gzip(t, roll(t, items...))
 			_, err := untarInto(t, dir, bytes.NewReader(data), archive.FormatTarGzip, archive.Options{})
-			if !errors.Is(err, fault.ErrArchive) {
+			if !errors.Is(err, failure.ErrArchive) {
 				t.Errorf("error %v, want ErrArchive", err)
 			}
 			if want := strings.Contains(name, "link") && !strings.HasPrefix(name, "hard"); errors.Is(err, archive.ErrLink) != want {
@@ -285,8 +285,8 @@ func TestOmit(t *testing.T) {
 		{special(tar.TypeSymlink, "../a", "b")},
 		{regular("a", ""), special(tar.TypeLink, "b", "a")},
 	} {
-		if _, _, err := untar(t, archivetest.Gzip(t, roll(t, items...)), o); !errors.Is(err, fault.ErrArchive) {
-			t.Errorf("error %v, want %v", err, fault.ErrArchive)
+		if _, _, err := untar(t, archivetest.Gzip(t, roll(t, items...)), o); !errors.Is(err, failure.ErrArchive) {
+			t.Errorf("error %v, want %v", err, failure.ErrArchive)
 		}
 	}
 }
@@ -313,7 +313,7 @@ func TestTarDirectorySizes(t *testing.T) {
 		t.Run(fmt.Sprintf("%q", size), func(t *testing.T) {
 			t.Parallel()
 			_, list, err := untar(t, build(size, 1000), archive.Options{Limits: limits})
-			if !ok && !errors.Is(err, fault.ErrArchive) {
+			if !ok && !errors.Is(err, failure.ErrArchive) {
 				t.Errorf("error %v, want ErrArchive", err)
 			}
 			if ok && (err != nil || list[0].Size != 0) {
@@ -361,7 +361,7 @@ func TestTarBombs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir, _, err := untar(t, data, archive.Options{Limits: limits})
-			if !errors.Is(err, fault.ErrTooLarge) {
+			if !errors.Is(err, failure.ErrTooLarge) {
 				t.Errorf("error %v, want ErrTooLarge", err)
 			}
 			for path, content := range tree(t, dir) {
@@ -406,7 +406,7 @@ func TestDamagedTar(t *testing.T) {
 	for name, data := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, _, err := untar(t, data, archive.Options{}); !errors.Is(err, fault.ErrArchive) {
+			if _, _, err := untar(t, data, archive.Options{}); !errors.Is(err, failure.ErrArchive) {
 				t.Errorf("error %v, want ErrArchive", err)
 			}
 		})
@@ -423,7 +423,7 @@ func TestTarReaderError(t *testing.T) {
 			for _, cause := range []error{broken, io.ErrUnexpectedEOF} {
 				r := io.MultiReader(bytes.NewReader(data[:cut]), iotest.ErrReader(cause))
 				_, err := untarInto(t, t.TempDir(), r, archive.Sniff(data), archive.Options{})
-				if !errors.Is(err, cause) || errors.Is(err, fault.ErrArchive) {
+				if !errors.Is(err, cause) || errors.Is(err, failure.ErrArchive) {
 					t.Errorf("%s cut at %d: %v, want the reader's own error", name, cut, err)
 				}
 			}

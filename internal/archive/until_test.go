@@ -12,9 +12,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/archivetest"
-	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/must"
 )
 
@@ -60,7 +60,7 @@ func tripped(t *testing.T, data []byte, at int, work func(context.Context, *trip
 	defer cancel(nil)
 	w := &tripwire{data: data, piece: 64, at: at, end: func() { cancel(errEnough) }}
 	err := work(ctx, w)
-	if !errors.Is(err, errEnough) || !errors.Is(err, context.Canceled) || errors.Is(err, fault.ErrArchive) {
+	if !errors.Is(err, errEnough) || !errors.Is(err, context.Canceled) || errors.Is(err, failure.ErrArchive) {
 		t.Errorf("error %v, want the cause", err)
 	}
 	if w.read < at || w.after > 0 {
@@ -190,7 +190,7 @@ func TestTarPadding(t *testing.T) {
 	t.Parallel()
 	const most = 4 << 20
 	data := roll(t, regulars("a")...)
-	for n, want := range map[int]error{0: nil, most: nil, most + 1: fault.ErrTooLarge} {
+	for n, want := range map[int]error{0: nil, most: nil, most + 1: failure.ErrTooLarge} {
 		_, list, err := untar(t, archivetest.Gzip(t, append(bytes.Clone(data), make([]byte, n)...)), archive.Options{})
 		if !errors.Is(err, want) || want == nil && len(list) != 1 {
 			t.Errorf("%d bytes: %v, %v, want %v", n, list, err, want)
@@ -198,7 +198,7 @@ func TestTarPadding(t *testing.T) {
 	}
 	bomb := append(fixture(t, "plain.tar.bz2"), repeated(t, zerosBzip2, 18_000)...)
 	w := &tripwire{data: bomb, piece: 64, at: len(bomb)}
-	if _, err := untarInto(t, t.TempDir(), w, archive.FormatTarBzip2, archive.Options{}); !errors.Is(err, fault.ErrTooLarge) {
+	if _, err := untarInto(t, t.TempDir(), w, archive.FormatTarBzip2, archive.Options{}); !errors.Is(err, failure.ErrTooLarge) {
 		t.Errorf("error %v, want ErrTooLarge", err)
 	}
 	if w.read > len(bomb)-17_000*len(zerosBzip2)/2 {
@@ -224,7 +224,7 @@ func TestNamesTogether(t *testing.T) {
 		add(strings.Repeat("x", last))
 		return pack(t, members...), archivetest.Gzip(t, roll(t, items...))
 	}
-	for last, want := range map[int]error{1: nil, 2: fault.ErrTooLarge} {
+	for last, want := range map[int]error{1: nil, 2: failure.ErrTooLarge} {
 		zip, tar := build(last)
 		if _, err := open(zip, archive.Options{Limits: limits}); !errors.Is(err, want) {
 			t.Errorf("zip, %d bytes in the last Name: %v, want %v", last, err, want)

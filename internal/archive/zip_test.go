@@ -21,9 +21,9 @@ import (
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/archivetest"
-	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/must"
 )
 
@@ -97,10 +97,10 @@ func TestUnpackPlanted(t *testing.T) {
 			must.Do(t, plant(dir, outside))
 			z := must.Get(open(data, archive.Options{}))(t)
 			root := openRoot(t, dir)
-			if _, err := z.Unpack(t.Context(), root); !errors.Is(err, fault.ErrArchive) {
+			if _, err := z.Unpack(t.Context(), root); !errors.Is(err, failure.ErrArchive) {
 				t.Errorf("zip: %v, want ErrArchive", err)
 			}
-			if _, err := untarInto(t, dir, bytes.NewReader(rolled), archive.FormatTarGzip, archive.Options{}); !errors.Is(err, fault.ErrArchive) {
+			if _, err := untarInto(t, dir, bytes.NewReader(rolled), archive.FormatTarGzip, archive.Options{}); !errors.Is(err, failure.ErrArchive) {
 				t.Errorf("tar: %v, want ErrArchive", err)
 			}
 			if got := tree(t, outside); len(got) != 1 || got["victim"] != "untouched" {
@@ -158,7 +158,7 @@ func TestRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			refused(t, pack(t, members...), archive.Limits{}, fault.ErrArchive)
+			refused(t, pack(t, members...), archive.Limits{}, failure.ErrArchive)
 		})
 	}
 }
@@ -232,7 +232,7 @@ func TestCollisions(t *testing.T) {
 			}
 			tried++
 			data := pack(t, member{Name: name, Stored: true}, member{Name: other, Stored: true})
-			if _, err := open(data, archive.Options{}); !errors.Is(err, fault.ErrArchive) {
+			if _, err := open(data, archive.Options{}); !errors.Is(err, failure.ErrArchive) {
 				t.Errorf("%+q and %+q: %v, want ErrArchive", name, other, err)
 			}
 		}
@@ -252,7 +252,7 @@ func TestBadNames(t *testing.T) {
 		"a.", "a ", "a./b", "a /b", "...", "a/ ", strings.Repeat("n", 256), "a/" + strings.Repeat("é", 128),
 		"a\x00b", "a\nb", "a\x1bb", "a\x7f", "a\u0085", "\xff", "a\xc3",
 	} {
-		refused(t, pack(t, member{Name: "first", Content: "x"}, member{Name: name}), archive.Limits{}, fault.ErrArchive)
+		refused(t, pack(t, member{Name: "first", Content: "x"}, member{Name: name}), archive.Limits{}, failure.ErrArchive)
 	}
 }
 
@@ -290,12 +290,12 @@ func TestLimits(t *testing.T) {
 			if _, _, err := unpack(t, zip, fits); err != nil {
 				t.Errorf("zip at the limit: %v", err)
 			}
-			refused(t, zip, tooSmall, fault.ErrTooLarge)
+			refused(t, zip, tooSmall, failure.ErrTooLarge)
 			limit(len(tar))
 			if _, _, err := untar(t, tar, archive.Options{Limits: fits}); err != nil {
 				t.Errorf("tar at the limit: %v", err)
 			}
-			if _, _, err := untar(t, tar, archive.Options{Limits: tooSmall}); !errors.Is(err, fault.ErrTooLarge) {
+			if _, _, err := untar(t, tar, archive.Options{Limits: tooSmall}); !errors.Is(err, failure.ErrTooLarge) {
 				t.Errorf("tar beyond it: %v, want ErrTooLarge", err)
 			}
 		})
@@ -318,10 +318,10 @@ func TestBomb(t *testing.T) {
 	if len(data) > 64<<10 {
 		t.Fatalf("the bomb has %d bytes", len(data))
 	}
-	refused(t, data, archive.Limits{Unpacked: 10 << 20}, fault.ErrTooLarge)
+	refused(t, data, archive.Limits{Unpacked: 10 << 20}, failure.ErrTooLarge)
 	lying := patch(data, func(b []byte) { put32(b[headers(b)[0]+24:], 100) })
 	dir, _, err := unpack(t, lying, archive.Limits{Unpacked: 10 << 20})
-	if !errors.Is(err, fault.ErrArchive) {
+	if !errors.Is(err, failure.ErrArchive) {
 		t.Errorf("error %v, want ErrArchive", err)
 	}
 	if fi, err := os.Stat(filepath.Join(dir, "zeros")); err == nil && fi.Size() > 1<<20 {
@@ -336,7 +336,7 @@ func TestReaderErrorIsPassedOn(t *testing.T) {
 	r := &failing{ReaderAt: bytes.NewReader(data), err: broken}
 	z := must.Get(archive.OpenZip(t.Context(), r, int64(len(data)), archive.Options{}))(t)
 	r.fail = true
-	if _, err := z.Hash(t.Context()); !errors.Is(err, broken) || errors.Is(err, fault.ErrArchive) {
+	if _, err := z.Hash(t.Context()); !errors.Is(err, broken) || errors.Is(err, failure.ErrArchive) {
 		t.Errorf("Hash: %v, want the reader's own error", err)
 	}
 	if _, err := archive.OpenZip(t.Context(), r, int64(len(data)), archive.Options{}); !errors.Is(err, broken) {

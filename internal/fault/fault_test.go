@@ -4,16 +4,17 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
 func TestNarrow(t *testing.T) {
 	t.Parallel()
-	a, b := fault.Narrow("no such page", fault.ErrNotFound), fault.Narrow("no such page", fault.ErrNotFound)
+	a, b := fault.Narrow("no such page", failure.ErrNotFound), fault.Narrow("no such page", failure.ErrNotFound)
 	switch {
 	case a.Error() != "no such page":
 		t.Error(a)
-	case !errors.Is(a, a) || !errors.Is(a, fault.ErrNotFound) || errors.Is(a, fault.ErrTooLarge):
+	case !errors.Is(a, a) || !errors.Is(a, failure.ErrNotFound) || errors.Is(a, failure.ErrTooLarge):
 		t.Error("it is not itself and its wider case")
 	case errors.Is(a, b):
 		t.Error("it is taken for another one")

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
@@ -41,20 +41,20 @@ var redirects = map[string]struct {
 	"another port":               {fault: regtest.Fault{Redirect: "https://HOST:8443"}, follow: true},
 	"address":                    {fault: regtest.Fault{Redirect: "https://169.254.169.254"}, follow: true}, // for VetoHost to refuse
 
-	"http, same host":             {fault: regtest.Fault{Redirect: "http://HOST"}, want: fault.ErrInsecure},
-	"http, port 443":              {fault: regtest.Fault{Redirect: "http://HOST:443"}, want: fault.ErrInsecure},
-	"http, another host":          {fault: regtest.Fault{Redirect: "http://" + elsewhere}, want: fault.ErrInsecure},
+	"http, same host":             {fault: regtest.Fault{Redirect: "http://HOST"}, want: failure.ErrInsecure},
+	"http, port 443":              {fault: regtest.Fault{Redirect: "http://HOST:443"}, want: failure.ErrInsecure},
+	"http, another host":          {fault: regtest.Fault{Redirect: "http://" + elsewhere}, want: failure.ErrInsecure},
 	"http, same host, allowed":    {fault: regtest.Fault{Redirect: "http://HOST"}, allowHTTP: true, follow: true},
 	"http, port 443, allowed":     {fault: regtest.Fault{Redirect: "http://HOST:443"}, allowHTTP: true, follow: true},
 	"http, another host, allowed": {fault: regtest.Fault{Redirect: "http://" + elsewhere}, allowHTTP: true, follow: true},
 
 	"loop":               {fault: regtest.Fault{Hops: -1}},
-	"file":               {fault: regtest.Fault{Redirect: "file:///etc/passwd"}, want: fault.ErrInsecure},
-	"file with a host":   {fault: regtest.Fault{Redirect: "file://" + elsewhere + "/x"}, want: fault.ErrInsecure},
-	"ftp":                {fault: regtest.Fault{Redirect: "ftp://" + elsewhere + "/x"}, want: fault.ErrInsecure},
-	"gopher":             {fault: regtest.Fault{Redirect: "gopher://" + elsewhere + "/x"}, want: fault.ErrInsecure},
-	"data":               {fault: regtest.Fault{Redirect: "data:application/json,{}"}, want: fault.ErrInsecure},
-	"javascript":         {fault: regtest.Fault{Redirect: "javascript:alert(1)"}, want: fault.ErrInsecure},
+	"file":               {fault: regtest.Fault{Redirect: "file:///etc/passwd"}, want: failure.ErrInsecure},
+	"file with a host":   {fault: regtest.Fault{Redirect: "file://" + elsewhere + "/x"}, want: failure.ErrInsecure},
+	"ftp":                {fault: regtest.Fault{Redirect: "ftp://" + elsewhere + "/x"}, want: failure.ErrInsecure},
+	"gopher":             {fault: regtest.Fault{Redirect: "gopher://" + elsewhere + "/x"}, want: failure.ErrInsecure},
+	"data":               {fault: regtest.Fault{Redirect: "data:application/json,{}"}, want: failure.ErrInsecure},
+	"javascript":         {fault: regtest.Fault{Redirect: "javascript:alert(1)"}, want: failure.ErrInsecure},
 	"git":                {fault: regtest.Fault{Redirect: "git::https://" + elsewhere + "/x"}},
 	"opaque":             {fault: regtest.Fault{Redirect: "https:elsewhere.example.com"}},
 	"no host":            {fault: regtest.Fault{Redirect: "https:///x"}},
@@ -66,7 +66,7 @@ var redirects = map[string]struct {
 	"dot at the end":     {fault: regtest.Fault{Redirect: "https://HOST./x"}},
 	"address as number":  {fault: regtest.Fault{Redirect: "https://2130706433/x"}},
 	"address, shortened": {fault: regtest.Fault{Redirect: "https://127.1/x"}},
-	"endless URL":        {fault: regtest.Fault{Redirect: "https://" + elsewhere + "/" + strings.Repeat("x", 40_000)}, want: fault.ErrTooLarge},
+	"endless URL":        {fault: regtest.Fault{Redirect: "https://" + elsewhere + "/" + strings.Repeat("x", 40_000)}, want: failure.ErrTooLarge},
 }
 
 // TestRedirects: for each operation, which redirects are followed and which hosts see the token.
@@ -91,7 +91,7 @@ func TestRedirects(t *testing.T) {
 					if got := typed(t, err); got.attempts != 1 || got.status != cmp.Or(f.Status, http.StatusFound) {
 						t.Errorf("%+v in the error, want one attempt, and the status of the redirect", got)
 					}
-					if test.want != nil && !errors.Is(err, test.want) || errors.Is(err, fault.ErrNotFound) {
+					if test.want != nil && !errors.Is(err, test.want) || errors.Is(err, failure.ErrNotFound) {
 						t.Errorf("error %v, want %v", err, test.want)
 					}
 				}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/httpx"
 )
 
@@ -83,7 +83,7 @@ func TestUnauthorized(t *testing.T) {
 			}
 			_, err := c.Get(t.Context(), withToken(test.address))
 			e := asError(t, err)
-			if !errors.Is(err, fault.ErrUnauthorized) || e.HadToken != test.had {
+			if !errors.Is(err, failure.ErrUnauthorized) || e.HadToken != test.had {
 				t.Errorf("%+v", e)
 			}
 			if says := map[bool]string{true: "(a token was sent)", false: "(no token was sent)"}[test.had]; !strings.HasSuffix(err.Error(), says) {

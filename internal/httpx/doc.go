@@ -9,7 +9,7 @@
 //	err = resp.DecodeJSON(&versions)
 //
 // [Client.Get] reads a document. [Client.Open] streams a package. Both retry as described in package
-// transport, so callers must not retry, except a download after fault.ErrChanged.
+// transport, so callers must not retry, except a download after failure.ErrChanged.
 //
 // Every hop must be https unless AllowHTTP is set, and VetoHost must accept its host. A token is
 // sent only over https, only in the Authorization header, and on a redirect only if scheme, host

@@ -29,7 +29,7 @@ import (
 //
 // The request has Range, and If-Range if the server sent a strong validator. If the server answers
 // with the whole file, Read skips and compares the bytes that it has returned. If the file has
-// changed, Read returns an error that wraps fault.ErrChanged, and the caller may start again.
+// changed, Read returns an error that wraps failure.ErrChanged, and the caller may start again.
 //
 // The number of successive attempts without a new byte is limited like the retries of a request.
 type Body struct {
@@ -68,7 +68,7 @@ var errClosed = fmt.Errorf("body is closed: %w", os.ErrClosed)
 // decompressed.
 //
 // The error, also of Read except io.EOF, is a [*failure.RequestError]. Any other status than 2xx is an
-// error. A body longer than r.Limit is fault.ErrTooLarge.
+// error. A body longer than r.Limit is failure.ErrTooLarge.
 func (c *Client) Open(ctx context.Context, r Request) (*Body, error) {
 	f, err := newFetch(ctx, c, &r, false)
 	if err != nil {
@@ -177,7 +177,7 @@ func (b *Body) next(p []byte) (int, error) {
 	n, err := s.Read(b.window(p))
 	n = max(0, n)
 	if l := b.fetch.req.Limit; l > 0 && b.read+int64(n) > l {
-		return 0, fmt.Errorf("%w: body exceeds %d bytes", fault.ErrTooLarge, l)
+		return 0, fmt.Errorf("%w: body exceeds %d bytes", failure.ErrTooLarge, l)
 	}
 	_, _ = b.sum.Write(p[:n]) // never fails
 	b.read += int64(n)
@@ -280,7 +280,7 @@ func (b *Body) reopen() error {
 	end, err := b.skip(s, resp.ContentLength, skip)
 	if err != nil {
 		_ = s.Close()
-		if errors.Is(err, fault.ErrChanged) {
+		if errors.Is(err, failure.ErrChanged) {
 			return b.fail(err)
 		}
 		return err
@@ -342,14 +342,14 @@ func (b *Body) accept(resp *http.Response) (skip int64, err error) {
 		return 0, changed("file has %d bytes, had %d", total, max(b.total, b.read))
 	}
 	if l := b.fetch.req.Limit; l > 0 && total > l {
-		return 0, fmt.Errorf("%w: file has %d bytes, limit is %d", fault.ErrTooLarge, total, l)
+		return 0, fmt.Errorf("%w: file has %d bytes, limit is %d", failure.ErrTooLarge, total, l)
 	}
 	return skip, nil
 }
 
 // changed returns the error of a changed file.
 func changed(format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{fault.ErrChanged}, args...)...)
+	return fmt.Errorf("%w: "+format, append([]any{failure.ErrChanged}, args...)...)
 }
 
 // skip reads the first n bytes of a body, whose declared length may be -1, and compares them with the bytes that Read has returned. It

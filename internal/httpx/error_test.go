@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 
 	"github.com/tofureg/tofureg/auth"
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/must"
 )
 
@@ -128,7 +128,7 @@ func TestHugeQueries(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, err := c.Get(t.Context(), r)
 		runtime.ReadMemStats(&after)
-		if asError(t, err); !errors.Is(err, fault.ErrTooLarge) || len(err.Error()) > 2000 {
+		if asError(t, err); !errors.Is(err, failure.ErrTooLarge) || len(err.Error()) > 2000 {
 			t.Errorf("%s: %.2000v", name, err)
 		}
 		if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {
@@ -147,7 +147,7 @@ func TestLimitsOfURLs(t *testing.T) {
 	if e := asError(t, err); e.Message != "abc ... hijk" {
 		t.Errorf("message %q", e.Message)
 	}
-	for n, want := range map[int]error{32 << 10: nil, 32<<10 + 1: fault.ErrTooLarge} {
+	for n, want := range map[int]error{32 << 10: nil, 32<<10 + 1: failure.ErrTooLarge} {
 		u := "https://h.example.com/?" + strings.Repeat("q", n-len("h.example.com/"))
 		if _, err := client(t, serve(status(200, ""))).Get(t.Context(), get(u)); !errors.Is(err, want) {
 			t.Errorf("%d bytes: %.200v, want %v", n, err, want)

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/must"
 )
@@ -75,10 +74,10 @@ func TestStatuses(t *testing.T) {
 		{302, 1, nil, "status 302: found"}, // without a Location
 		{304, 1, nil, "status 304: not modified"},
 		{400, 1, nil, "status 400: bad request"},
-		{401, 1, fault.ErrUnauthorized, "status 401: unauthorized (a token was sent)"},
-		{403, 1, fault.ErrUnauthorized, "status 403: unauthorized (a token was sent)"},
-		{404, 1, fault.ErrNotFound, "status 404: not found"},
-		{410, 1, fault.ErrNotFound, "status 410: not found"},
+		{401, 1, failure.ErrUnauthorized, "status 401: unauthorized (a token was sent)"},
+		{403, 1, failure.ErrUnauthorized, "status 403: unauthorized (a token was sent)"},
+		{404, 1, failure.ErrNotFound, "status 404: not found"},
+		{410, 1, failure.ErrNotFound, "status 410: not found"},
 		{418, 1, nil, "status 418: i'm a teapot"},
 		{429, 3, nil, "status 429: too many requests (3 attempts)"},
 		{500, 3, nil, "status 500: internal server error (3 attempts)"},
@@ -99,7 +98,7 @@ func TestStatuses(t *testing.T) {
 				if e.Status != test.status || !e.HadToken || e.URL != "https://registry.example.com/v1/x" {
 					t.Errorf("%+v", e)
 				}
-				for _, sentinel := range []error{fault.ErrUnauthorized, fault.ErrNotFound, fault.ErrTooLarge, fault.ErrInsecure, fault.ErrChanged} {
+				for _, sentinel := range []error{failure.ErrUnauthorized, failure.ErrNotFound, failure.ErrTooLarge, failure.ErrInsecure, failure.ErrChanged} {
 					if errors.Is(err, sentinel) != (sentinel == test.wraps) {
 						t.Errorf("errors.Is(%v, %v) is wrong", err, sentinel)
 					}
@@ -152,7 +151,7 @@ func TestLimit(t *testing.T) {
 			r.Limit = limit
 			_, err = c.Get(t.Context(), r)
 			e := asError(t, err)
-			if !errors.Is(err, fault.ErrTooLarge) || e.Attempts != 1 || e.Status != 200 {
+			if !errors.Is(err, failure.ErrTooLarge) || e.Attempts != 1 || e.Status != 200 {
 				t.Errorf("one byte more: %v, want ErrTooLarge at the first attempt", err)
 			}
 		})
@@ -329,7 +328,7 @@ func TestCallersCheckRedirectRefuses(t *testing.T) {
 
 func TestRefusal(t *testing.T) {
 	t.Parallel()
-	notFound := &failure.RequestError{Status: 404, Err: fmt.Errorf("it: %w", fault.ErrNotFound)}
+	notFound := &failure.RequestError{Status: 404, Err: fmt.Errorf("it: %w", failure.ErrNotFound)}
 	for _, test := range []struct {
 		err  error
 		want bool
@@ -339,7 +338,7 @@ func TestRefusal(t *testing.T) {
 		{fmt.Errorf("discovery: %w", notFound), false},
 		{&failure.RequestError{Status: 400, Err: io.EOF}, true},
 		{&failure.RequestError{Status: 500, Err: io.EOF}, true},
-		{&failure.RequestError{Status: 403, Err: fault.ErrUnauthorized}, false},
+		{&failure.RequestError{Status: 403, Err: failure.ErrUnauthorized}, false},
 		{&failure.RequestError{Status: 502, Err: io.EOF}, false},
 	} {
 		if got := httpx.Refusal(test.err); (got != nil) != test.want {
@@ -391,7 +390,7 @@ func TestCheckMembers(t *testing.T) {
 	if err := httpx.CheckMembers(doc, 10); err != nil {
 		t.Error(err)
 	}
-	if err := httpx.CheckMembers(doc, 9); !errors.Is(err, fault.ErrTooLarge) {
+	if err := httpx.CheckMembers(doc, 9); !errors.Is(err, failure.ErrTooLarge) {
 		t.Errorf("%v, want ErrTooLarge", err)
 	}
 }
@@ -419,7 +418,7 @@ func TestCheckList(t *testing.T) {
 		`[0,0],[0,"`:                             true,
 		strings.Repeat(`[,`, 100_000):            true,
 	} {
-		if err := httpx.CheckList([]byte(doc), "cases", 3); (err == nil) != ok || err != nil && !errors.Is(err, fault.ErrTooLarge) {
+		if err := httpx.CheckList([]byte(doc), "cases", 3); (err == nil) != ok || err != nil && !errors.Is(err, failure.ErrTooLarge) {
 			t.Errorf("%.50s: %v", doc, err)
 		}
 	}

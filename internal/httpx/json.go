@@ -12,7 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
@@ -311,7 +311,7 @@ func longestList(document []byte) int {
 
 // TooMany returns the error of a count above its limit.
 func TooMany(what string, limit int) error {
-	return fmt.Errorf("more than %d %s: %w", limit, what, fault.ErrTooLarge)
+	return fmt.Errorf("more than %d %s: %w", limit, what, failure.ErrTooLarge)
 }
 
 // Limits of Notes.

@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/must"
 )
 
@@ -158,7 +158,7 @@ func TestDownloadLimit(t *testing.T) {
 				} else if chunks {
 					t.Fatal(err)
 				}
-				if ok && err != nil || !ok && !errors.Is(err, fault.ErrTooLarge) {
+				if ok && err != nil || !ok && !errors.Is(err, failure.ErrTooLarge) {
 					t.Errorf("chunks %v, %d over: %v", chunks, extra, err)
 				}
 				if !ok {
@@ -181,7 +181,7 @@ func TestDownloadLimit(t *testing.T) {
 		r.Limit = limit
 		b := must.Get(client(t, s).Open(t.Context(), r))(t)
 		defer b.Close()
-		if got, err := io.ReadAll(b); !errors.Is(err, fault.ErrTooLarge) || len(got) != 50_000 {
+		if got, err := io.ReadAll(b); !errors.Is(err, failure.ErrTooLarge) || len(got) != 50_000 {
 			t.Errorf("%d bytes, %v", len(got), err)
 		}
 	})

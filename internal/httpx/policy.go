@@ -13,7 +13,7 @@ import (
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
@@ -87,7 +87,7 @@ func (c *Client) Admit(u *url.URL) (*url.URL, error) {
 		return nil, errors.New("URL is missing")
 	}
 	if len(u.Host)+len(u.Path)+len(u.RawQuery) > maxURLSent {
-		return nil, fmt.Errorf("%w: URL exceeds %d bytes", fault.ErrTooLarge, maxURLSent)
+		return nil, fmt.Errorf("%w: URL exceeds %d bytes", failure.ErrTooLarge, maxURLSent)
 	}
 	if err := c.checkScheme(u); err != nil {
 		return nil, err
@@ -112,11 +112,11 @@ func (c *Client) checkScheme(u *url.URL) error {
 	case u.Scheme == "https":
 		return nil
 	case u.Scheme != "http":
-		return fmt.Errorf("%w: URL scheme %q is not https", fault.ErrInsecure, weburl.Clean(u.Scheme, 20))
+		return fmt.Errorf("%w: URL scheme %q is not https", failure.ErrInsecure, weburl.Clean(u.Scheme, 20))
 	case !c.AllowHTTP:
-		return fmt.Errorf("%w: the URL is http, not https; set AllowHTTP to permit that", fault.ErrInsecure)
+		return fmt.Errorf("%w: the URL is http, not https; set AllowHTTP to permit that", failure.ErrInsecure)
 	case u.User != nil:
-		return fmt.Errorf("%w: the URL would send a password over http", fault.ErrInsecure)
+		return fmt.Errorf("%w: the URL would send a password over http", failure.ErrInsecure)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/must"
 )
@@ -97,7 +97,7 @@ func TestUserInformationInTheURL(t *testing.T) {
 	c := client(t, s)
 	c.AllowHTTP = true
 	_, err := c.Get(t.Context(), get("http://user:hunter2@registry.example.com/"))
-	if asError(t, err); !errors.Is(err, fault.ErrInsecure) || len(s.Requests()) != 0 {
+	if asError(t, err); !errors.Is(err, failure.ErrInsecure) || len(s.Requests()) != 0 {
 		t.Errorf("a password over http: %v", err)
 	}
 	leaks(t, err.Error())
@@ -156,11 +156,11 @@ func TestRefusedRedirects(t *testing.T) {
 		wraps    error
 		text     string // the reason, in the text
 	}{
-		{"http://registry.example.com/x" + q, fault.ErrInsecure, "https://registry.example.com/v1/start?...: HTTP status 302: redirect to http://registry.example.com/x?... refused: insecure: the URL is http, not https; set AllowHTTP"},
-		{"ftp://registry.example.com/x" + q, fault.ErrInsecure, `URL scheme "ftp"`},
-		{"file:///etc/passwd", fault.ErrInsecure, `URL scheme "file"`},
-		{"data:text/plain,hunter2", fault.ErrInsecure, `URL scheme "data"`},
-		{"javascript:alert(1)", fault.ErrInsecure, `URL scheme "javascript"`},
+		{"http://registry.example.com/x" + q, failure.ErrInsecure, "https://registry.example.com/v1/start?...: HTTP status 302: redirect to http://registry.example.com/x?... refused: insecure: the URL is http, not https; set AllowHTTP"},
+		{"ftp://registry.example.com/x" + q, failure.ErrInsecure, `URL scheme "ftp"`},
+		{"file:///etc/passwd", failure.ErrInsecure, `URL scheme "file"`},
+		{"data:text/plain,hunter2", failure.ErrInsecure, `URL scheme "data"`},
+		{"javascript:alert(1)", failure.ErrInsecure, `URL scheme "javascript"`},
 		{"https://user:hunter2@registry.example.com/x", nil, "credentials"},
 		{"https:///x", nil, "no host"},
 		{"https:x", nil, "no host"},
@@ -191,7 +191,7 @@ func TestRefusedRedirects(t *testing.T) {
 		{"https://0x/", nil, "unusual form"},
 		{"https://010.0.0.1/", nil, "unusual form"},
 		{"https://\uff11\uff10.1/", nil, "unusual form"},
-		{"https://h.example.com/" + strings.Repeat("a", 40_000), fault.ErrTooLarge, "too large"},
+		{"https://h.example.com/" + strings.Repeat("a", 40_000), failure.ErrTooLarge, "too large"},
 	} {
 		s := serve(redirect(test.location), status(200, ""))
 		c := client(t, s)
@@ -339,7 +339,7 @@ func TestResolve(t *testing.T) {
 			t.Errorf("%s: %v, %v", test.ref, u, err)
 		case refused && (err == nil || !strings.Contains(err.Error(), reason) || strings.Contains(err.Error(), "secret")):
 			t.Errorf("%s: %v, %v, want %q", test.ref, u, err, reason)
-		case errors.Is(err, fault.ErrInsecure) != slices.Contains(insecure, reason):
+		case errors.Is(err, failure.ErrInsecure) != slices.Contains(insecure, reason):
 			t.Errorf("%s: %v: errors.Is(err, ErrInsecure) is wrong", test.ref, err)
 		}
 	}

@@ -130,7 +130,7 @@ func (r *Response) Unusable(err error) error {
 // *failure.RequestError, such as an error of discovery.
 func Refusal(err error) *failure.RequestError {
 	e, ok := err.(*failure.RequestError)
-	if ok && (errors.Is(e.Err, fault.ErrNotFound) || e.Status == http.StatusBadRequest || e.Status == http.StatusInternalServerError) {
+	if ok && (errors.Is(e.Err, failure.ErrNotFound) || e.Status == http.StatusBadRequest || e.Status == http.StatusInternalServerError) {
 		return e
 	}
 	return nil
@@ -460,7 +460,7 @@ func (f *fetch) receive(resp *http.Response) (err error) {
 	case !f.isSuccess(resp):
 		f.now.message = f.readMessage(resp)
 	case limit > 0 && resp.ContentLength > limit:
-		err = fmt.Errorf("%w: body has %d bytes, limit is %d", fault.ErrTooLarge, resp.ContentLength, limit)
+		err = fmt.Errorf("%w: body has %d bytes, limit is %d", failure.ErrTooLarge, resp.ContentLength, limit)
 	case f.document:
 		f.now.body, err = readAll(resp.Body, resp.ContentLength, limit)
 	default:
@@ -502,7 +502,7 @@ func readAll(r io.Reader, length, limit int64) ([]byte, error) {
 	n := int64(len(data))
 	switch {
 	case n > limit:
-		return nil, fmt.Errorf("%w: body exceeds %d bytes", fault.ErrTooLarge, limit)
+		return nil, fmt.Errorf("%w: body exceeds %d bytes", failure.ErrTooLarge, limit)
 	case err == nil && n < length:
 		err = io.ErrUnexpectedEOF
 	}
@@ -568,9 +568,9 @@ func statusError(status int, message string) error {
 	var kind error
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		kind = fault.ErrUnauthorized
+		kind = failure.ErrUnauthorized
 	case http.StatusNotFound, http.StatusGone:
-		kind = fault.ErrNotFound
+		kind = failure.ErrNotFound
 	case http.StatusPartialContent:
 		kind = errors.New("unexpected part of the document")
 	default:

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/auth"
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/must"
 )
 
@@ -152,7 +152,7 @@ func TestResumeOfAnotherFile(t *testing.T) {
 			s := serve(f.handler)
 			got, _, b, err := download(t, client(t, s), get(pkg))
 			e := asError(t, err)
-			if !errors.Is(err, fault.ErrChanged) || b.Resumes() != 0 || len(s.Requests()) != 2 {
+			if !errors.Is(err, failure.ErrChanged) || b.Resumes() != 0 || len(s.Requests()) != 2 {
 				t.Errorf("%d requests, %d resumes: %v", len(s.Requests()), b.Resumes(), err)
 			}
 			same(t, got, data[:100_000])

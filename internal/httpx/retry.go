@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
 )
@@ -26,9 +27,9 @@ const (
 func transient(err error) bool {
 	switch {
 	case isA[*redirectError](err),
-		errors.Is(err, fault.ErrTooLarge),
-		errors.Is(err, fault.ErrChanged),
-		errors.Is(err, fault.ErrOffline),
+		errors.Is(err, failure.ErrTooLarge),
+		errors.Is(err, failure.ErrChanged),
+		errors.Is(err, failure.ErrOffline),
 		errors.Is(err, http.ErrSchemeMismatch), // plain HTTP on the port for TLS
 		isA[*tls.CertificateVerificationError](err),
 		isA[x509.UnknownAuthorityError](err),

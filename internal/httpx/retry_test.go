@@ -18,7 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/webtest"
 )
@@ -282,11 +282,11 @@ func TestNoAttemptForWhatIsRefused(t *testing.T) {
 		address string
 		wraps   error
 	}{
-		{"http://registry.example.com/", fault.ErrInsecure},
-		{"ftp://registry.example.com/", fault.ErrInsecure},
-		{"file:///etc/passwd", fault.ErrInsecure},
-		{"//registry.example.com/x", fault.ErrInsecure},
-		{"/just/a/path", fault.ErrInsecure},
+		{"http://registry.example.com/", failure.ErrInsecure},
+		{"ftp://registry.example.com/", failure.ErrInsecure},
+		{"file:///etc/passwd", failure.ErrInsecure},
+		{"//registry.example.com/x", failure.ErrInsecure},
+		{"/just/a/path", failure.ErrInsecure},
 		{"https:opaque", nil},
 		{"https:///no/host", nil},
 		{"https://:443/", nil},
@@ -294,7 +294,7 @@ func TestNoAttemptForWhatIsRefused(t *testing.T) {
 		{"https://registry.example.com:65536/", nil},
 		{"https://b\u00fc\u200d\u200dcher..example.com/", nil},
 		{"https://10.254.169.254/latest", errVeto},
-		{"https://registry.example.com/" + strings.Repeat("x", 40_000), fault.ErrTooLarge},
+		{"https://registry.example.com/" + strings.Repeat("x", 40_000), failure.ErrTooLarge},
 	} {
 		s := serve(status(200, ""))
 		c := client(t, s)

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
@@ -227,7 +227,7 @@ func (e *inconsistentError) Unwrap() error { return e.err }
 
 // AsInconsistent marks err as a fault of the source if it means that something is missing.
 func AsInconsistent(err error) error {
-	if errors.Is(err, fault.ErrNotFound) {
+	if errors.Is(err, failure.ErrNotFound) {
 		return &inconsistentError{err}
 	}
 	return err
@@ -261,7 +261,7 @@ func (s *Server) Fail(w http.ResponseWriter, r *http.Request, err error) {
 func describe(err error) string {
 	for _, kind := range []error{
 		ErrPath, ErrBusy, provider.ErrNoPlatform, provider.ErrNoVersion, provider.ErrNotFound, provider.ErrUnauthorized,
-		fault.ErrTooLarge, provider.ErrInsecure, provider.ErrUnpacked, verify.ErrUnsigned, verify.ErrUnchecked,
+		failure.ErrTooLarge, provider.ErrInsecure, provider.ErrUnpacked, verify.ErrUnsigned, verify.ErrUnchecked,
 	} {
 		if errors.Is(err, kind) {
 			return kind.Error()

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/provider"
@@ -461,7 +462,7 @@ func (v *versionAdder) shareSums(report *verify.Report) error {
 	}
 	text, _ := report.Sums.MarshalText() // its error is always nil
 	if len(text) > maxSums-v.sumsSize {
-		err := fmt.Errorf("more than %d bytes in the SHA256SUMS documents of all platforms: %w", maxSums, fault.ErrTooLarge)
+		err := fmt.Errorf("more than %d bytes in the SHA256SUMS documents of all platforms: %w", maxSums, failure.ErrTooLarge)
 		v.stop(err)
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/provider"
@@ -398,7 +399,7 @@ func (c *inspection) hash(ctx context.Context, name string) (local []checksum.Ha
 }
 
 func isInvalidArchive(err error) bool {
-	return errors.Is(err, fault.ErrArchive) || errors.Is(err, fault.ErrTooLarge)
+	return errors.Is(err, failure.ErrArchive) || errors.Is(err, failure.ErrTooLarge)
 }
 
 // contradicting returns the stated hashes that differ from a computed hash of the same scheme.

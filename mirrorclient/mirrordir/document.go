@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -62,7 +62,7 @@ func (m *Mirror) read(ctx context.Context, name string) (document, error) {
 		}
 	}
 	if max(o.Size, int64(len(data))) > maxDocument {
-		return document{revision: o.Revision}, fmt.Errorf("%s: %w: more than %d bytes: %w", name, errDamaged, maxDocument, fault.ErrTooLarge)
+		return document{revision: o.Revision}, fmt.Errorf("%s: %w: more than %d bytes: %w", name, errDamaged, maxDocument, failure.ErrTooLarge)
 	}
 	return document{data, o.Revision}, nil
 }
@@ -74,7 +74,7 @@ func (m *Mirror) write(ctx context.Context, name string, data []byte, old docume
 	case old.data != nil && bytes.Equal(old.data, data):
 		return nil
 	case len(data) > maxDocument:
-		return fmt.Errorf("%s would have more than %d bytes: %w", name, maxDocument, fault.ErrTooLarge)
+		return fmt.Errorf("%s would have more than %d bytes: %w", name, maxDocument, failure.ErrTooLarge)
 	}
 	return m.Storage.Write(ctx, name, io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), old.revision)
 }
@@ -113,7 +113,7 @@ func parseMembers(data []byte, name string) (members map[string]json.RawMessage,
 		return nil, fmt.Errorf("%q: %w", name, err)
 	}
 	if len(members) > maxMembers {
-		return nil, fmt.Errorf("%w: more than %d %s: %w", errDamaged, maxMembers, name, fault.ErrTooLarge)
+		return nil, fmt.Errorf("%w: more than %d %s: %w", errDamaged, maxMembers, name, failure.ErrTooLarge)
 	}
 	return members, nil
 }
@@ -174,7 +174,7 @@ func parseListed(raw json.RawMessage) (l listed, err error) {
 		return listed{}, err
 	}
 	if len(w.Hashes) > maxHashes {
-		return listed{}, fmt.Errorf("%w: more than %d hashes: %w", errDamaged, maxHashes, fault.ErrTooLarge)
+		return listed{}, fmt.Errorf("%w: more than %d hashes: %w", errDamaged, maxHashes, failure.ErrTooLarge)
 	}
 	l.URL = w.URL
 	for _, text := range w.Hashes {

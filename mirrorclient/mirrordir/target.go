@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
@@ -112,7 +113,7 @@ func (t *target) adopt(ctx context.Context, src provider.Source) (bool, error) {
 	}
 	defer f.close()
 	err = t.judge(ctx, f, ev)
-	if errors.Is(err, checksum.ErrMismatch) || errors.Is(err, fault.ErrArchive) {
+	if errors.Is(err, checksum.ErrMismatch) || errors.Is(err, failure.ErrArchive) {
 		return false, nil // another archive, or an invalid one
 	}
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/webserve"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
@@ -172,7 +172,7 @@ func (s *statement) find(ctx context.Context, platform addrs.Platform) (*provide
 	if s.asked.Add(1) > maxAsked {
 		return nil, &provider.Error{
 			Op: "list archives of", Subject: s.pkg.Provider.String() + " " + s.pkg.Version.String(),
-			Err: fmt.Errorf("more than %d packages must be requested, one for each platform: %w", maxAsked, fault.ErrTooLarge),
+			Err: fmt.Errorf("more than %d packages must be requested, one for each platform: %w", maxAsked, failure.ErrTooLarge),
 		}
 	}
 	return s.puller.findPackage(ctx, request{documentKey{s.pkg.Provider, s.pkg.Version}, platform, true})

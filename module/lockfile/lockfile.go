@@ -46,7 +46,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/module"
@@ -299,7 +299,7 @@ func (e Entry) line() []byte {
 // [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond 16 MiB.
 func Parse(data []byte, filename string) (*File, error) {
 	if len(data) > maxSize {
-		return nil, fmt.Errorf("module lock file %s %w: %d bytes are allowed", weburl.Clean(filename, 1000), fault.ErrTooLarge, maxSize)
+		return nil, fmt.Errorf("module lock file %s %w: %d bytes are allowed", weburl.Clean(filename, 1000), failure.ErrTooLarge, maxSize)
 	}
 	f := &File{}
 	n := 0

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/internal/stamp"
@@ -25,7 +26,7 @@ import (
 // Errors for errors.Is.
 var (
 	// ErrNotInstalled: the package is not in the directory. It wraps provider.ErrNotFound.
-	ErrNotInstalled = fault.Narrow("package is not installed", fault.ErrNotFound)
+	ErrNotInstalled = fault.Narrow("package is not installed", failure.ErrNotFound)
 	// ErrNoExecutable: the package has no file terraform-provider-TYPE, alone or with _ or a dot and
 	// more behind. Ensure fails with it, Install does not look.
 	ErrNoExecutable = errors.New("package has no executable")

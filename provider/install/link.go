@@ -13,6 +13,7 @@ import (
 	"runtime"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
@@ -135,7 +136,7 @@ func copyTree(ctx context.Context, to, from *os.Root, of addrs.Provider, limits 
 		}
 		entries := dirs + len(sums) // this one included, the top directory not
 		if limits != nil && (size > limits.Unpacked || entries > limits.Entries) {
-			return fmt.Errorf("%d bytes in %d files and directories: %w", size, entries, fault.ErrTooLarge)
+			return fmt.Errorf("%d bytes in %d files and directories: %w", size, entries, failure.ErrTooLarge)
 		}
 		if d.IsDir() {
 			dirs++

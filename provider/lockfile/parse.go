@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -87,7 +87,7 @@ func parse(data []byte, filename string, lenient bool) (*File, error) {
 		if filename != "" {
 			name = fmt.Sprintf(" %q", filename)
 		}
-		return nil, fmt.Errorf("lock file%s %w: %d bytes, %d are allowed", name, fault.ErrTooLarge, len(data), maxSize)
+		return nil, fmt.Errorf("lock file%s %w: %d bytes, %d are allowed", name, failure.ErrTooLarge, len(data), maxSize)
 	}
 	p := parser{
 		scanner: scanner{src: string(data)},

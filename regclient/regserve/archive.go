@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/internal/webserve"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -86,7 +86,7 @@ func (s *stream) copy(w io.Writer, body io.Reader) error {
 		n, err := io.ReadFull(body, buffers[i][:])
 		_, _ = sum.Write(buffers[i][:n])
 		if left -= int64(n); left < 0 {
-			return fmt.Errorf("%w: more than %d bytes", fault.ErrTooLarge, s.handler.Limits.Effective().Package)
+			return fmt.Errorf("%w: more than %d bytes", failure.ErrTooLarge, s.handler.Limits.Effective().Package)
 		}
 		end := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 		if err != nil && !end {

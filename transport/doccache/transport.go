@@ -13,14 +13,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // ErrOffline means that [Transport.Offline] is set and the answer is not cached.
-var ErrOffline = fault.ErrOffline
+var ErrOffline = failure.ErrOffline
 
 // A Transport is an [http.RoundTripper] that caches documents. The zero Transport passes all
 // requests to Base. Set the fields before the first request. After that, a Transport is safe for

@@ -7,14 +7,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/failure"
 )
 
 var (
 	ErrMismatch  = errors.New("checksum mismatch") // [*MismatchError] or [*SizeError]
 	ErrEmptyHash = errors.New("hash has no value") // such as "h1:"
 	ErrIrregular = errors.New("irregular file")    // a directory has a link or another irregular file
-	ErrArchive   = fault.ErrArchive                // an archive is damaged, or must not be unpacked
+	ErrArchive   = failure.ErrArchive              // an archive is damaged, or must not be unpacked
 )
 
 // HashError is the error of [ParseHash].
