@@ -20,15 +20,8 @@ func (p Policy) JudgeOffer(ev Evidence, sums, signature bool) error {
 	if err := p.check(); err != nil {
 		return err
 	}
-	if p.Accept != nil && !checksum.HasScheme(p.Accept, checksum.SchemeH1) {
-		zh := checksum.WithScheme(ev.Hashes, checksum.SchemeZH)
-		noneKnown := !slices.ContainsFunc(p.Accept, checksum.Hash.Known)
-		if err := p.accept(ev, zh); err != nil && (noneKnown || len(zh) > 0) {
-			return fmt.Errorf("hashes stated by the source: %w", err)
-		}
-	}
-	if !p.NeedsEvidence() {
-		return nil
+	if err := p.acceptOffer(ev); err != nil || !p.NeedsEvidence() {
+		return err
 	}
 	// The content of the documents does not matter here, only whether they exist.
 	ev.Sums, ev.Signature = nil, nil
@@ -43,7 +36,10 @@ func (p Policy) JudgeOffer(ev Evidence, sums, signature bool) error {
 			return err
 		}
 	}
-	if sums {
+	switch {
+	case sums && p.SameRelease != nil && !checksum.HasScheme(p.SameRelease, checksum.SchemeZH):
+		return ErrOtherRelease
+	case sums:
 		return ev.checkFilename(p.AllowAnyName)
 	}
 	if p.Accept != nil || slices.ContainsFunc(ev.Hashes, checksum.Hash.Known) {
@@ -202,6 +198,19 @@ func (p Policy) accept(ev Evidence, local []checksum.Hash) error {
 	return fmt.Errorf("%w: %w", ErrNotAccepted, mismatch)
 }
 
+// acceptOffer returns an error if no archive has a hash in Accept and the zh that the source states.
+func (p Policy) acceptOffer(ev Evidence) error {
+	if p.Accept == nil || checksum.HasScheme(p.Accept, checksum.SchemeH1) {
+		return nil
+	}
+	zh := checksum.WithScheme(ev.Hashes, checksum.SchemeZH)
+	noneKnown := !slices.ContainsFunc(p.Accept, checksum.Hash.Known)
+	if err := p.accept(ev, zh); err != nil && (noneKnown || len(zh) > 0) {
+		return fmt.Errorf("hashes stated by the source: %w", err)
+	}
+	return nil
+}
+
 // unchecked returns the error for a package without a hash to compare, or nil if p accepts it.
 func (p Policy) unchecked(ev Evidence) error {
 	why := "the source states none"
@@ -297,6 +306,8 @@ func (p Policy) missing(ev Evidence) string {
 		return "the source has no signature of SHA256SUMS"
 	case p.Keys != nil && len(p.Keys) == 0:
 		return "Policy.Keys is empty"
+	case p.Fingerprints != nil && len(p.Fingerprints) == 0:
+		return "Policy.Fingerprints is empty"
 	case len(p.keys(ev)) == 0:
 		return "the source lists no keys"
 	}
@@ -392,6 +403,9 @@ func (c CheckedSums) JudgeStated(ev Evidence) (*Report, error) {
 		r.Trust = Checked
 	}
 	if p.Accept != nil {
+		if err := p.acceptOffer(ev); err != nil {
+			return nil, err
+		}
 		if !checksum.Overlap(p.Accept, ev.Hashes) {
 			return nil, fmt.Errorf("%w: the source states none of the accepted hashes", ErrNotStated)
 		}

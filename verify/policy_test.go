@@ -189,6 +189,7 @@ func TestPolicies(t *testing.T) {
 		{"pinned, but nothing stated", with(allowAll, func(a *verify.Policy) { a.Fingerprints = []string{p.fpr} }), p.with(empty), verify.ErrUnsigned, 0},
 		{"listed key is not pinned", verify.Policy{Keys: []verify.Key{stranger}}, p.ev, verify.ErrUnknownKey, 0},
 		{"no key at all", verify.Policy{Keys: []verify.Key{}}, p.ev, verify.ErrUnsigned, 0},
+		{"no fingerprint at all", verify.Policy{Fingerprints: []string{}}, p.ev, verify.ErrUnsigned, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -716,6 +717,9 @@ func TestJudgeOffer(t *testing.T) {
 		{"no keys, but pinned", verify.Policy{Keys: []verify.Key{p.key}}, p.with(func(ev *verify.Evidence) { ev.Keys = nil }), nil},
 		{"another name", verify.Policy{}, p.with(func(ev *verify.Evidence) { ev.Requested = "random_3.7.0_linux_amd64" }), verify.ErrFilename},
 		{"pins", verify.Policy{Fingerprints: []string{"no"}}, p.ev, verify.ErrPolicy},
+		{"empty pins", verify.Policy{Fingerprints: []string{}}, p.ev, verify.ErrUnsigned},
+		{"same release of no zh", verify.Policy{SameRelease: []checksum.Hash{p.h1}}, p.ev, verify.ErrOtherRelease},
+		{"same release of no zh, no sums", verify.Policy{AllowUnsigned: true, SameRelease: []checksum.Hash{p.h1}}, p.stating(p.zh), nil},
 		{"unsigned", lax, p.stating(p.zh), nil},
 		{"unsigned, no hashes", lax, p.stating(), verify.ErrUnchecked},
 		{"unsigned, must be signed", lax, p.with(func(ev *verify.Evidence) { unsigned(ev); ev.MustBeSigned = true }), verify.ErrUnsigned},
@@ -784,7 +788,9 @@ func TestJudgeStated(t *testing.T) {
 		{"nothing, unchecked allowed", verify.Policy{AllowUnchecked: true}, p.with(empty), verify.ErrNotStated, 0, nil},
 		{"locked", lock(p.h1, wrongHash), states(both), nil, verify.Accepted, nil},
 		{"locked, stated is another", lock(wrongH1), states(both), verify.ErrNotStated, 0, nil},
-		{"locked by an unknown scheme", lock(unknown), states([]checksum.Hash{unknown, p.h1}), verify.ErrNotStated, 0, nil},
+		{"locked, another zh is stated", lock(wrongHash), states(both), verify.ErrNotAccepted, 0, nil},
+		{"locked by zh, stated is an h1", lock(p.zh), states(both[1:]), verify.ErrNotStated, 0, nil},
+		{"locked by an unknown scheme", lock(unknown), states([]checksum.Hash{unknown, p.h1}), verify.ErrNotAccepted, 0, nil},
 		{"locked and signed", with(lock(p.h1), func(a *verify.Policy) { a.RequireSignature, a.Now = true, now }), states(both), nil, verify.Signed, signed},
 	} {
 		sums, err := tt.policy.CheckSums(tt.ev)
