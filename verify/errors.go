@@ -2,8 +2,7 @@ package verify
 
 import "errors"
 
-// Errors of [Policy] and [CheckSignature]. A refusal wraps one of them, [checksum.ErrMismatch],
-// [github.com/tofureg/tofureg/failure.ErrTooLarge] or a [*SumsError].
+// Errors of [Policy] and [CheckSignature]. For others, see [Policy.JudgeArchive].
 var (
 	// No stated hash could be compared. See [Policy.AllowUnchecked].
 	ErrUnchecked = errors.New("no hash to check the package against")
@@ -39,7 +38,7 @@ var (
 	// See [Policy.SameRelease].
 	ErrOtherRelease = errors.New("SHA256SUMS lists none of the known archives of this version")
 
-	// The file name is invalid or does not match [Evidence.Requested]. See [Policy.AllowAnyName].
+	// The file name does not match [Evidence.Requested] (see [Policy.AllowAnyName]), or is invalid.
 	ErrFilename = errors.New("unexpected file name")
 
 	// The package has no hash in [Policy.Accept]. Also wraps a [*checksum.MismatchError].

@@ -13,9 +13,9 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// JudgeOffer returns the error that [Policy.JudgeArchive] would return for every archive, or
-// nil if an archive may be accepted. It is called before a download: ev has no Sums and
-// Signature then, and the arguments report whether the source has them.
+// JudgeOffer returns an error if [Policy.JudgeArchive] would refuse every archive, as far as is
+// known before a download. Sums and Signature in ev are ignored; the arguments report whether the
+// source has them.
 func (p Policy) JudgeOffer(ev Evidence, sums, signature bool) error {
 	if err := p.check(); err != nil {
 		return err
@@ -57,7 +57,7 @@ type Archive struct {
 	// most once.
 	H1 func(ctx context.Context) (packed, tree checksum.Hash, err error)
 
-	AlwaysH1 bool // call H1 even if the policy does not need it
+	AlwaysH1 bool // call H1 unless the archive is refused without it
 }
 
 // JudgeArchive decides whether p accepts a. The caller must use exactly the bytes that were
@@ -96,11 +96,11 @@ func (p Policy) needsH1(ev Evidence, zh checksum.Hash) bool {
 	return checksum.HasScheme(ev.Hashes, checksum.SchemeH1) && !checksum.HasScheme(ev.Hashes, checksum.SchemeZH)
 }
 
-// Check calls [Policy.JudgeArchive] for the zip archive in the first size bytes of zip. To
-// compare it with known hashes only, set Accept and pass the zero Evidence.
+// Check calls [Policy.JudgeArchive], without AlwaysH1, for the zip archive in the first size bytes
+// of zip. To compare it with known hashes only, set Accept and pass the zero Evidence.
 //
-// It also returns errors of zip, [checksum.H1Zip] and ctx, and [github.com/tofureg/tofureg/failure.ErrTooLarge] for an
-// archive larger than Limits.Package.
+// It also returns errors of zip, [checksum.H1Zip] and ctx, and
+// [github.com/tofureg/tofureg/failure.ErrTooLarge] for an archive larger than Limits.Package.
 func (p Policy) Check(ctx context.Context, ev Evidence, zip io.ReaderAt, size int64) (*Report, error) {
 	if limit := p.Limits.Effective().Package; size > limit {
 		return nil, fmt.Errorf("package %q %w: %d bytes, %d are allowed", ev.Filename, failure.ErrTooLarge, size, limit)
@@ -131,9 +131,9 @@ func (p Policy) startSums(ev Evidence) (sums func() (CheckedSums, error), wait f
 	return sums, wg.Wait
 }
 
-// Judge decides about a package by its computed hashes, local. size is in bytes, or negative
-// for a directory, which has no zh: it can be accepted by Accept, or by a stated h1 if there is no
-// SHA256SUMS document. For errors, see [Policy.JudgeArchive].
+// Judge decides about a package by its computed hashes, local. size is in bytes, or negative for a
+// directory. A directory has no zh: Accept or a stated h1 can accept it, but not where SHA256SUMS
+// is checked. For errors, see [Policy.JudgeArchive].
 func (p Policy) Judge(ev Evidence, size int64, local []checksum.Hash) (*Report, error) {
 	return p.judge(ev, size, local, func() (CheckedSums, error) { return p.CheckSums(ev) }, false)
 }
@@ -242,8 +242,8 @@ func (c CheckedSums) Sums() *Sums { return c.doc }
 // SignedBy returns the verified signature, or nil.
 func (c CheckedSums) SignedBy() *Signature { return c.by }
 
-// CheckSums parses the SHA256SUMS document in ev and verifies its signature, once for all
-// platforms of a version. [CheckedSums.JudgeStated] checks that it is the right version.
+// CheckSums parses the SHA256SUMS document in ev and verifies its signature, once for all platforms
+// of a version. [CheckedSums.JudgeStated] checks by Evidence.Requested that it is the right version.
 //
 // The result has no document or signature if p needs none ([Policy.NeedsEvidence]), or if the
 // source has none and p accepts that.
@@ -379,12 +379,12 @@ func (c CheckedSums) recordable(ev Evidence, local []checksum.Hash) []checksum.H
 	return checksum.Sorted(h1)
 }
 
-// JudgeStated decides about an archive without reading it, by the hashes that its source
-// states and the policy of c, as for lock files of several platforms.
+// JudgeStated decides about an archive without reading it, by the hashes that its source states and
+// the policy of c.
 //
-// In the report Local is empty. Trust is [Signed] if a signed document lists the archive, with its
-// zh if the source states one, [Accepted] if a stated hash is in [Policy.Accept], otherwise
-// [Checked]. None of these proves a stated h1.
+// In the report Local is empty. Trust is [Signed] if a signed document lists the archive, otherwise
+// [Accepted] if a stated hash is in [Policy.Accept], otherwise [Checked]. None of these proves a
+// stated h1; [Report.Stated] has those that a lock file may record.
 //
 // If the error wraps [ErrNotStated], the archive itself may be accepted.
 func (c CheckedSums) JudgeStated(ev Evidence) (*Report, error) {

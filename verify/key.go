@@ -28,19 +28,19 @@ const (
 
 // KeyInfo describes an OpenPGP key.
 type KeyInfo struct {
-	ID          string    `json:"id"`                 // 16 digits of the fingerprint, which can be forged
+	ID          string    `json:"id"`                 // can be forged: 16 digits of the fingerprint
 	Fingerprint string    `json:"fingerprint"`        // 40 upper-case hex digits, or 64 for version 6
 	UserIDs     []string  `json:"user_ids,omitempty"` // names in the key, sorted, not verified; none for subkeys
 	Algorithm   string    `json:"algorithm"`          // for example "RSA 4096" or "Ed25519"
 	Created     time.Time `json:"created"`            // when the key may first sign
 	Expires     time.Time `json:"expires,omitzero"`   // zero if never
-	Revoked     bool      `json:"revoked,omitempty"`  // by the key itself
+	Revoked     bool      `json:"revoked,omitempty"`  // by the key itself, also as superseded or retired
 	Subkeys     []KeyInfo `json:"subkeys,omitempty"`  // subkeys that may sign
 }
 
-// Info describes the keys in k in order. The error wraps [ErrBadKey] if there is no key, or a
-// block is damaged or holds private keys, and [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond the limits of
-// [CheckSignature].
+// Info describes the keys in k in order. The error wraps [ErrBadKey] if there is no key, or a block is
+// damaged or holds private keys, and [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond the
+// limits of [CheckSignature].
 func (k Key) Info() ([]KeyInfo, error) {
 	certs, err := k.parse()
 	if err != nil {

@@ -12,15 +12,12 @@ import (
 )
 
 // A Policy decides which packages are accepted. The zero Policy requires that a listed key
-// signed the SHA256SUMS document, and that the document lists the archive. Each Allow field
-// disables one of these checks.
+// signed the SHA256SUMS document, and that the document lists the archive.
 //
 // Every policy refuses a mismatch with the stated size and with stated hashes of a computed scheme.
-// If SHA256SUMS and its signature are checked, every policy refuses bad signatures, unlisted keys,
-// revoked keys and another line in SHA256SUMS. They are not checked with Accept, unless
-// RequireSignature is set, and the signature is not with AllowUnsigned if the source lists no keys. A
-// key that was revoked as superseded or retired still verifies older signatures (RFC 9580, section
-// 5.2.3.31).
+// Where SHA256SUMS and its signature are checked, every policy refuses bad signatures, unlisted keys,
+// revoked keys and another digest of the archive. A key that was revoked as superseded or retired
+// still verifies older signatures (RFC 9580, section 5.2.3.31).
 type Policy struct {
 	// Accept holds the hashes from a lock file. If not nil, the package must have one of them;
 	// SHA256SUMS and signature are then only checked if RequireSignature is set. An empty
@@ -30,8 +27,8 @@ type Policy struct {
 	// SameRelease holds known hashes of the version, for example from a lock file. If not
 	// nil, a SHA256SUMS document that lists none of them is [ErrOtherRelease], signed or not.
 	// A document passes if it lists at least one known archive, even if other lines are
-	// forged. Only zh count. Without a document, as at a mirror, SameRelease has no effect. An
-	// empty SameRelease that is not nil refuses every package.
+	// forged. Only zh count. Without a document, as at a mirror, SameRelease has no effect,
+	// except that an empty one that is not nil refuses every package.
 	SameRelease []checksum.Hash
 
 	// RequireSignature requires a valid signature even if a hash is accepted. It overrides
@@ -45,13 +42,14 @@ type Policy struct {
 	// subkey: 40 hex digits, or 64 for version 6. Spaces, lower case and a leading 0x are
 	// allowed. Key IDs are [ErrPolicy].
 	//
-	// Keys and Fingerprints require a signature, except beside an accepted hash. Revocation
-	// and expiry are read from the listed copy of the key, unless Keys is set. A dishonest
-	// source can list an old copy.
+	// Keys and Fingerprints override AllowUnsigned and AllowUnchecked, too, but an accepted hash
+	// needs no signature. If one is empty but not nil, no key may sign. Revocation and expiry
+	// are read from the listed copy of the key, unless Keys is set. A dishonest source can list
+	// an old copy.
 	Fingerprints []string
 
-	// AllowUnsigned accepts stated hashes if there is no SHA256SUMS document, signature or
-	// key, as at a mirror. The source and the connection to it are then trusted.
+	// AllowUnsigned accepts stated hashes if the SHA256SUMS document, its signature or the keys
+	// are missing, as at a mirror. The source and the connection to it are then trusted.
 	AllowUnsigned bool
 
 	// AllowUnchecked includes AllowUnsigned, and accepts a package without a hash to compare.
@@ -74,8 +72,8 @@ type Policy struct {
 	AllowStamps bool
 
 	// DropStated leaves [Report.Stated] empty, as Terraform does, and OpenTofu if
-	// OPENTOFU_ENFORCE_GPG_VALIDATION is "true". It is also empty with Accept, SameRelease, Keys or
-	// Fingerprints: for a locked version, and for what pinned keys do not cover.
+	// OPENTOFU_ENFORCE_GPG_VALIDATION is "true". It is also empty with Accept or SameRelease, as
+	// the version is locked then, and with Keys or Fingerprints, as no signature covers an h1.
 	DropStated bool
 
 	Limits checksum.Limits  // of [Policy.Check] and of downloads
@@ -120,10 +118,10 @@ func (p Policy) now() time.Time {
 	return p.Now()
 }
 
-// Evidence is what a source, such as a registry or a mirror, states about a package. In JSON,
-// Sums and Signature are base64.
+// Evidence is what a source, such as a registry or a mirror, states about a package.
 type Evidence struct {
-	// Filename is the name of the archive in SHA256SUMS. It may be empty if Sums is.
+	// Filename is the name of the archive in SHA256SUMS. Without Sums it is not checked, and may
+	// be empty.
 	Filename string `json:"filename,omitempty"`
 
 	Size int64 `json:"size,omitempty"` // stated, in bytes; if zero or less, none
@@ -131,8 +129,8 @@ type Evidence struct {
 	// Hashes are the stated hashes of this archive, of any scheme.
 	Hashes []checksum.Hash `json:"hashes,omitempty"`
 
-	// OthersStated says that the source states hashes for other platforms of the version.
-	// AllowUnchecked does not accept a package without Hashes then.
+	// OthersStated says that the source states hashes for other platforms of the version. See
+	// [Policy.AllowUnchecked].
 	OthersStated bool `json:"others_stated,omitempty"`
 
 	// Packages are the hashes that the registry of the provider's host states for the packages of
@@ -152,8 +150,9 @@ type Evidence struct {
 	MustBeSigned bool `json:"must_be_signed,omitempty"`
 
 	// Requested, if not empty, is the requested package as "TYPE_VERSION_OS_ARCH". Filename must
-	// be Requested and ".zip", optionally after "terraform-provider-" or "opentofu-provider-". If
-	// empty, the source could send another signed package of the same publisher.
+	// be Requested and ".zip", optionally after "terraform-provider-" or "opentofu-provider-", with
+	// TYPE in any case, and "v" before VERSION or not. If empty, the source could send another
+	// signed package of the same publisher.
 	Requested string `json:"requested,omitempty"`
 }
 

@@ -54,18 +54,18 @@ type Report struct {
 	Sums     *Sums           `json:"sums,omitempty"`      // checked SHA256SUMS document, signed or not, or nil
 
 	// Stated are the h1 hashes in [Evidence.Packages] that a lock file may record for other
-	// platforms: the registry states them beside a zh that is signed. [Policy.DropStated] says when
-	// there are none.
+	// platforms, and after [CheckedSums.JudgeStated] also for this one: the registry states each
+	// beside one zh, and that is signed. [Policy.DropStated] says when there are none.
 	Stated []checksum.Hash `json:"stated,omitempty"`
 
-	// Believed is when an earlier call, or with [Policy.AllowStamps] another process, computed the h1
-	// in Local. It is zero if this call has read the files, and for
-	// hashes of a provider.HashStore.
+	// Believed is when the h1 in Local was computed, if an earlier call did that or, with
+	// [Policy.AllowStamps], another process. Otherwise it is zero, also for hashes of a
+	// provider.HashStore.
 	Believed time.Time `json:"believed,omitzero"`
 }
 
 // Recordable returns the hashes that a lock file may record for a new version, as the CLI does: Local,
-// the zh of each archive in Sums if SignedBy is not nil, and Stated. A nil Report has none. For a
+// the zh of each file in Sums if SignedBy is not nil, and Stated. A nil Report has none. For a
 // version that is locked already, record only Local: a registry that was taken over signs and states
 // any hashes.
 func (r *Report) Recordable() []checksum.Hash {

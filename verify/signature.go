@@ -45,13 +45,14 @@ type Signature struct {
 //     the signature
 //   - [ErrWeak] for RSA keys under 2,047 bits, DSA keys, and SHA-224, SHA-1 or weaker, but not
 //     for SHA-1 in self-signatures
-//   - [ErrUnknownKey] if no key matches, and also [ErrBadKey] if a key cannot be read
-//   - [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond [MaxSums], [MaxSignature], 16 signatures, 100 keys of 1
-//     MiB, 1,000 OpenPGP keys in them, keys of 8,192 bits, or 500 self-signatures (50 on slow
-//     curves)
+//   - [ErrUnknownKey] if no key matches, together with [ErrBadKey] if one cannot be read
+//   - [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond [MaxSums], [MaxSignature], 16
+//     signatures, 100 keys of 1 MiB, 1,000 OpenPGP keys in them, keys of 8,192 bits, or 500
+//     self-signatures (50 on slow curves)
 //   - [ErrBadSignature] otherwise
 //
-// Of several errors, the most specific one is returned. Revocations by other keys are ignored.
+// Of the errors of several keys or signatures, the one nearest to success is returned. Revocations by
+// other keys are ignored.
 func CheckSignature(doc, sig []byte, keys []Key, at time.Time) (*Signature, error) {
 	if at.IsZero() {
 		at = time.Now()
@@ -60,11 +61,12 @@ func CheckSignature(doc, sig []byte, keys []Key, at time.Time) (*Signature, erro
 }
 
 // Tier returns what the Terraform CLI says about s: "official" if a key in root made it, "partner" if a
-// key in root has signed the key that made it, and "self-signed" otherwise. The signature of
-// root is the TrustSignature of one of the keys that the source lists. Terraform has HashiCorp's
-// keys built in; this module has no keys, so the caller passes them as root.
+// key in root has signed the key that made it, and "self-signed" otherwise. The signature of root is
+// the TrustSignature of that key in listed. Terraform has HashiCorp's keys built in; here the caller
+// passes them as root.
 //
-// If the TrustSignature is invalid, Tier returns an error of [CheckSignature].
+// If the TrustSignature is not a valid one of root, Tier returns an error of [CheckSignature], and if
+// root cannot be read, [ErrBadKey].
 func (s *Signature) Tier(listed []Key, root Key) (string, error) {
 	certs, err := root.parse()
 	if err != nil {

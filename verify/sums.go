@@ -24,7 +24,8 @@ const (
 // maxSumsLines is the maximum number of lines of a SHA256SUMS document.
 const maxSumsLines = 10_000
 
-// Sums is a parsed SHA256SUMS document: the digests of all archives of a provider version.
+// Sums is a parsed SHA256SUMS document: the digests of archives and other files of a
+// provider version.
 type Sums struct {
 	names  []string // in the order of the document
 	hashes map[string]checksum.Hash
@@ -34,8 +35,8 @@ type Sums struct {
 // a space or an asterisk, and a name. It accepts blank lines, CRLF, a missing last line end,
 // and repeated equal lines.
 //
-// Everything else is a [*SumsError]. The error wraps [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond [MaxSums]
-// bytes or 10,000 lines.
+// Everything else is a [*SumsError], which wraps [github.com/tofureg/tofureg/failure.ErrTooLarge]
+// beyond [MaxSums] bytes or 10,000 lines.
 func ParseSums(doc []byte) (*Sums, error) {
 	if len(doc) > MaxSums {
 		return nil, &SumsError{Reason: fmt.Sprintf("%d bytes, %d are allowed", len(doc), MaxSums), err: failure.ErrTooLarge}

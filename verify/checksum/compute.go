@@ -21,9 +21,9 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// Limits bound the cost of reading an archive; errors beyond them wrap
+// Limits bound the cost of reading an archive. Beyond them the error wraps
 // [github.com/tofureg/tofureg/failure.ErrTooLarge]. Zero means the default, negative no limit. All
-// names together may have 160 bytes per entry of Entries, and at least 1 MiB.
+// names together may have 160 bytes for each of Entries, or 1 MiB if that is more.
 type Limits struct {
 	Package  int64 // bytes of the archive; default 8 GiB
 	Unpacked int64 // bytes of all files; default 16 GiB
@@ -62,7 +62,8 @@ func digest(ctx context.Context, r io.Reader) (sum [32]byte, err error) {
 	return [32]byte(h.Sum(nil)), err
 }
 
-// H1Sum returns the h1 of files, which yields names, with slashes, and SHA-256 sums in any order.
+// H1Sum returns the h1 of files, which yields names and SHA-256 sums in any order. Repeated names,
+// backslashes and newlines are errors.
 //
 // The h1 is the SHA-256 of a line for each file, sorted by name: the sum in lower-case hex,
 // two spaces, the name. See golang.org/x/mod/sumdb/dirhash.
@@ -92,12 +93,13 @@ func H1Sum(files iter.Seq2[string, [32]byte]) (Hash, error) {
 	return Hash{SchemeH1 + ":" + base64.StdEncoding.EncodeToString(h.Sum(nil))}, nil
 }
 
-// H1Zip returns both h1 hashes of the zip archive in the first size bytes of r. packed covers
-// all entries, as the CLI computes it for an archive. tree covers only files, as [H1Dir] of
-// the unpacked directory. They differ if the archive has directory entries.
+// H1Zip returns both h1 hashes of the zip archive in the first size bytes of r. packed covers all
+// entries, also of directories, as the CLI computes it for an archive. tree covers only files, as
+// [H1Dir] of the unpacked directory.
 //
 // The error wraps [ErrArchive] if the archive is damaged or ambiguous, or has links, devices,
-// duplicates, or unsafe or unportable names. It wraps [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond l.
+// duplicates, or unsafe or unportable names. It wraps
+// [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond l.
 func H1Zip(ctx context.Context, r io.ReaderAt, size int64, l Limits) (packed, tree Hash, err error) {
 	z, err := archive.OpenZip(ctx, r, size, archive.Options{Limits: archive.Limits(l)})
 	if err != nil {
@@ -114,9 +116,9 @@ func H1Zip(ctx context.Context, r io.ReaderAt, size int64, l Limits) (packed, tr
 	return packed, tree, err
 }
 
-// H1Dir returns the h1 of the files in fsys, such as [os.DirFS]. Use the FS of an [os.Root] if
-// other users can write to the directory. Empty directories, modes and times do not count. The
-// error wraps [ErrIrregular] for anything except files and directories.
+// H1Dir returns the h1 of the files in fsys. Use the FS of an [os.Root] if other users can write to
+// the directory. Empty directories, modes and times do not count. The error wraps [ErrIrregular] for
+// anything except files and directories.
 func H1Dir(ctx context.Context, fsys fs.FS) (Hash, error) {
 	sums, _, err := sumDir(ctx, fsys, false)
 	if err != nil {
@@ -128,7 +130,7 @@ func H1Dir(ctx context.Context, fsys fs.FS) (Hash, error) {
 // L1Dir is [H1Dir] for a directory that may have symbolic links. It does not follow them. Without
 // links it returns the h1, otherwise an l1. fsys must implement [fs.ReadLinkFS].
 //
-// An l1 is computed as an h1, with a line for each link, too: the SHA-256 of its target, and its
+// An l1 is computed as an h1, with a line for each link, too: the SHA-256 of the path in it, and its
 // name with a slash at the end. Only this module knows the scheme.
 func L1Dir(ctx context.Context, fsys fs.FS) (Hash, error) {
 	sums, linked, err := sumDir(ctx, fsys, true)

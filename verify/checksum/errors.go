@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	ErrMismatch  = errors.New("checksum mismatch") // [*MismatchError] or [*SizeError]
+	ErrMismatch  = errors.New("checksum mismatch") // such as [*MismatchError] and [*SizeError]
 	ErrEmptyHash = errors.New("hash has no value") // such as "h1:"
 	ErrIrregular = errors.New("irregular file")    // a directory has a link or another irregular file
 	ErrArchive   = failure.ErrArchive              // an archive is damaged, or must not be unpacked

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// The schemes. [Overlap] compares only zh and h1.
+// The schemes.
 const (
 	SchemeZH = "zh" // SHA-256 of the archive, 64 lower-case hex digits
 	SchemeH1 = "h1" // SHA-256 of names and contents, Base64
@@ -18,13 +18,13 @@ const (
 // maxHashLen is the maximum length of a hash in bytes, for all schemes.
 const maxHashLen = 512
 
-// A Hash is the hash of a package, "scheme:value". Equal hashes are equal by ==. The zero Hash
-// is empty. Hashes of unknown schemes are valid, but match nothing.
+// A Hash is the hash of a package, "scheme:value". Equal hashes are equal by ==. Hashes of unknown
+// schemes are valid, but [Overlap] ignores them.
 type Hash struct{ s string }
 
-// ParseHash parses "scheme:value" of at most 512 bytes. Values of known schemes must be
-// well-formed; a zh is converted to lower case. Other values may be any printable ASCII without
-// spaces. For a SHA-256 in bare hex, pass "zh:" + hex. The error is a [*HashError].
+// ParseHash parses "scheme:value" of at most 512 bytes. A zh, an h1 and an l1 must be well-formed; a
+// zh is converted to lower case. Other values may be any printable ASCII without spaces. For a SHA-256
+// in bare hex, pass "zh:" + hex. The error is a [*HashError].
 func ParseHash(s string) (Hash, error) {
 	if len(s) > maxHashLen {
 		return Hash{}, &HashError{Input: s, Reason: fmt.Sprintf("longer than %d bytes", maxHashLen)}
