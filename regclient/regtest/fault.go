@@ -28,16 +28,16 @@ type Fault struct {
 	Path  string // part of the path; for "opaque" URLs, of the "absolute" path
 	Skip  int    // matching requests to skip
 	Every int    // affect every n-th request after these; if zero, each
-	First int    // maximum number of affected requests; if zero, no maximum
+	First int    // maximum number of affected requests, if not zero
 
 	Delay       time.Duration // of the answer
 	Drop        bool          // drop the connection without an answer
 	RefuseToken bool          // answer 400 to an Authorization header, as object stores do
-	Status      int           // status of the error document, the redirect or Raw
+	Status      int           // of the error document, the redirect or Raw
 	RetryAfter  string        // Retry-After header: seconds or an HTTP date
 
-	// Header replaces headers of the answer. A name without values removes the header.
-	// Removing Etag also removes Last-Modified.
+	// Header replaces headers of the answer. A header without values is removed. Removing Etag also
+	// removes Last-Modified.
 	Header http.Header
 
 	// Redirect redirects, by default with 302. A scheme and host keep the path, behind a prefix
@@ -62,7 +62,7 @@ type Fault struct {
 	//
 	//   - "whole": 200 and the whole file
 	//   - "overlap", "gap": 206 and a part that starts up to 1000 bytes too early or too late
-	//   - "other total": 206 and the part, with a total size that is one byte too large
+	//   - "other total": 206 and the part, with a total size one byte too large
 	//   - "multipart": 206 and the part in a multipart/byteranges document
 	//   - "unlabelled": 206 and the part, without Content-Range
 	//   - "unsatisfiable": 416, as if the file were shorter
@@ -74,7 +74,7 @@ type Fault struct {
 	Break string
 	After int64
 	Pause time.Duration // of "stall"; if zero, until the client disconnects
-	Rate  int64         // maximum bytes of the body per second; if zero, no maximum
+	Rate  int64         // maximum bytes of the body per second, if not zero
 }
 
 // A fault is a Fault with its counter.

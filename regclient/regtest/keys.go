@@ -14,8 +14,7 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// KeyOptions are the options of [NewKey]. The zero value makes an Ed25519 key. Times are from
-// 1970 to 2106, cut to seconds.
+// KeyOptions are the options of [NewKey]. Times are from 1970 to 2106, cut to seconds.
 type KeyOptions struct {
 	Name    string    // user ID; if empty, "regtest"
 	RSABits int       // of an RSA key, at least 1024; if zero or less, the key is Ed25519
@@ -92,7 +91,7 @@ func newKey(o KeyOptions) (*Key, error) {
 	return key, err
 }
 
-// Fingerprint returns the fingerprint of the primary key in 40 upper-case hex digits.
+// Fingerprint returns that of the primary key in 40 upper-case hex digits.
 func (k *Key) Fingerprint() string { return fmt.Sprintf("%X", k.entity.PrimaryKey.Fingerprint) }
 
 // Public returns the public key for [verify.Policy].

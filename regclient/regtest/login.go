@@ -28,7 +28,7 @@ const (
 const maxForm = 64 << 10
 
 // A Login is the identity server of a [Registry], for the service login.v1. It asks no questions.
-// [Registry.Browse] acts as the browser, and [Registry.Require] requires the token.
+// [Registry.Browse] is the browser, and [Registry.Require] requires the token.
 //
 // The server checks the client ID, PKCE with S256, the redirect, that there is a state, and that
 // each code is used once.
@@ -150,8 +150,8 @@ var uncached = http.Header{"Cache-Control": {"no-store"}}
 const browseTimeout = time.Minute
 
 // Browse acts as the browser of a user who logs in. It follows rawURL and its redirects:
-// http://localhost and http://127.0.0.1 on this machine, everything else in the registry. It
-// returns an error if the last page has a status of 400 or more.
+// http://localhost and http://127.0.0.1 on this machine, everything else in the registry. It fails if
+// the last page has a status of 400 or more.
 func (r *Registry) Browse(rawURL string) error { return browse(rawURL, r) }
 
 // Browse is like [Registry.Browse] over TLS.

@@ -34,17 +34,16 @@ type Module struct {
 	Deflate bool   // compress "tar.gz" or "zip"
 	Package []byte // instead of Files, Size and Deflate; required for "tar.bz2"
 
-	// Answer is the form of the answer with the location: "header" for 204 and the header
-	// X-Terraform-Get, "body" for 200 and {"location": …}, "both" for 200 with both, "empty object"
-	// for 200, the header and {}, "empty body" for 200, the header and an empty body, "none" for
-	// 204 and nothing. If empty, "header".
+	// Answer says how the location is sent: "header" for 204 and the header X-Terraform-Get, "body" for
+	// 200 and {"location": …}, "both" for 200 with both, "empty object" for 200, the header and {},
+	// "empty body" for 200 and the header alone, "none" for 204 alone. If empty, "header".
 	Answer string
 
 	// UseRegistryCredentials, if not nil, is a property of the answer, except of "empty body". With
 	// it, "header" is "body", and "none" is 200 with it alone.
 	UseRegistryCredentials *bool
 
-	Location string // if not empty, the location; the fields below are then ignored
+	Location string // if not empty, used instead of the fields below
 
 	Origin   string // scheme and host of package and pages; if empty, the registry
 	URLs     string // form of the location, as in [Provider]
@@ -60,8 +59,7 @@ var mediaTypes = map[string]string{
 	"tar.gz": "application/gzip", "zip": "application/zip", "tar.xz": "application/x-xz", "tar.bz2": "application/x-bzip2",
 }
 
-// AddModule adds a version of a module. If a version is added twice, it is listed twice, and the
-// first is served.
+// AddModule adds a version of a module. A version added twice is listed twice; the first is served.
 func (r *Registry) AddModule(m Module) *ModuleRelease {
 	rel := newModuleRelease(r, m)
 	r.mu.Lock()

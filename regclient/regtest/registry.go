@@ -11,8 +11,8 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// A Registry is a registry in memory. Use [New] to make one. Methods are safe for concurrent
-// use. Set the fields before the first request.
+// A Registry is a registry in memory, made by [New]. Methods are safe for concurrent use. Set the
+// fields before the first request.
 type Registry struct {
 	Latency time.Duration // delay of every answer, also of redirects
 
@@ -85,11 +85,10 @@ func freeDir(version string, taken func(dir string) bool) string {
 	return dir
 }
 
-// Require requires the token, as "Authorization: Bearer TOKEN", for requests of the given kinds.
-// Zero means all except LoginAuthz and LoginToken. Requests without a token are answered with 401,
-// with another token with 403; the error document of [Fault].Status comes first. Each call replaces
-// the token of its kinds; an empty token removes the requirement. A path with the prefix of
-// [Fault].Redirect needs none.
+// Require requires the token, as "Authorization: Bearer TOKEN", for requests of these kinds. Zero
+// means all except LoginAuthz and LoginToken. Requests without a token get 401, with another token
+// 403; the error document of [Fault].Status comes first. Each call replaces the token of its kinds;
+// an empty token removes the requirement. A path with the prefix of [Fault].Redirect needs none.
 func (r *Registry) Require(token string, on Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// A Kind is a kind of request, or a set of kinds, such as Sums|Signature.
+// A Kind is a kind of request, or a set, such as Sums|Signature.
 type Kind uint
 
 // The kinds of requests, by their path, here the default. Only GET is answered, at [LoginToken] POST.

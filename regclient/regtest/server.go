@@ -24,8 +24,8 @@ import (
 	"time"
 )
 
-// RoundTrip implements [http.RoundTripper]. It answers requests to any host in this process,
-// without starting goroutines. A host that no Address has is like that of [New], without discovery.
+// RoundTrip answers requests to any host. A host that no Address has is like that of [New], without
+// discovery.
 func (r *Registry) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		defer req.Body.Close()
@@ -86,9 +86,9 @@ func method(s string) string {
 	return s
 }
 
-// ServeHTTP implements [http.Handler]. It accepts every Host header, an unknown one as the host of
-// [New], and uses it in URLs, which are https if req came over TLS. If the connection is lost, also
-// by a [Fault] with Drop or Break, it panics with [http.ErrAbortHandler].
+// ServeHTTP accepts every Host header, an unknown one as the host of [New], and uses it in URLs,
+// which are https if req came over TLS. If the connection is lost, also by a [Fault] with Drop or
+// Break, it panics with [http.ErrAbortHandler].
 func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) { r.serve(w, req, nil) }
 
 func (r *Registry) serve(w http.ResponseWriter, req *http.Request, s *Server) {
