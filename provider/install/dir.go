@@ -38,13 +38,13 @@ var (
 // Dir is a plugin directory with unpacked packages at HOST/NAMESPACE/TYPE/VERSION/OS_ARCH, where
 // HOST is in Unicode. A Dir is safe for concurrent use and must not be copied after the first use.
 type Dir struct {
-	// Path is the directory, or a symbolic link to it. It must not be empty. Install creates the
-	// directory if it does not exist.
+	// Path is the directory, or a symbolic link to it. It must not be empty. Install creates a missing
+	// directory.
 	Path string
 
 	// Stamps, if not empty, is a directory for the h1 of packages that calls with
-	// [verify.Policy.AllowStamps] have computed. It is created if it does not exist. What other users
-	// can access there is not used. With a Cache, an Installer uses only that of the Cache.
+	// [verify.Policy.AllowStamps] have computed. It is created if missing. What other users can access
+	// there is not used. With a Cache, an Installer uses only that of the Cache.
 	Stamps string
 
 	known stamp.Memory
@@ -145,9 +145,8 @@ func (d *Dir) PathOf(p addrs.Provider, v addrs.Version, on addrs.Platform) strin
 // those of a lock file. It takes no lock and writes nothing. Only an h1 can match: if accept has an
 // h1, Lookup always reads and hashes the content, otherwise it accepts no package.
 //
-// The error wraps [ErrNotInstalled], [ErrLinked] if a directory above the package is a link,
-// [checksum.ErrIrregular] for links or devices in the package, or [verify.ErrNotAccepted] and a
-// [*checksum.MismatchError] for other content.
+// The error wraps [ErrNotInstalled], [ErrLinked], [checksum.ErrIrregular] for links or devices in the
+// package, or [verify.ErrNotAccepted] and a [*checksum.MismatchError] for other content.
 func (d *Dir) Lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform, accept []checksum.Hash) (*Installed, error) {
 	// A nil Accept would disable the check, so it must not be nil.
 	found, err := d.lookUp(ctx, nil, p, v, on, verify.Policy{Accept: append([]checksum.Hash{}, accept...)})
@@ -258,8 +257,7 @@ func walk(ctx context.Context, root *os.Root, dir string, levels int, found func
 // removes none. It also clears the staging directories of dead processes. The targets of symbolic
 // links stay. A failure does not stop it; the error joins all.
 //
-// Call Prune while no CLI uses the directory. Windows does not remove a package
-// whose program is running.
+// Call Prune while no CLI uses the directory.
 func (d *Dir) Prune(ctx context.Context, keep func(*Package) bool) ([]*Package, error) {
 	root, err := d.open()
 	if errors.Is(err, fs.ErrNotExist) {

@@ -33,7 +33,8 @@
 // # Sharing a directory
 //
 // Processes and the CLI can share a directory. A package is unpacked in a staging directory below
-// ".tofureg", verified and renamed. On Windows, replacing a package whose program is running fails.
+// ".tofureg", verified and renamed. On Windows, a package whose program is running cannot be replaced
+// or removed.
 //
 // Calls that may change a package lock the file OS_ARCH.lock beside it, as OpenTofu 1.10 and later do.
 // Terraform takes no lock. What it damages, [Dir.Lookup] refuses and [Dir.Install] replaces.

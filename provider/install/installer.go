@@ -11,10 +11,9 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// An Installer installs the required providers and updates the lock file.
+// An Installer installs providers and updates the lock file.
 //
-// Set the fields before the first call. Methods may be called concurrently, also by processes with
-// the same directories.
+// Set the fields before the first call. Methods may be called concurrently.
 type Installer struct {
 	// Source provides packages. If nil, the Installer is offline: a provider that is not locked and
 	// in Dir or Cache fails with [provider.ErrOffline].
@@ -49,7 +48,7 @@ type Installer struct {
 	// archive, or the error wraps [verify.ErrOtherRelease].
 	Policy func(addrs.Provider) verify.Policy
 
-	// Platform is the platform to install for. If zero, the platform of this program is used.
+	// Platform is the platform to install for. If zero, that of this program is used.
 	Platform addrs.Platform
 
 	// Protocols are the plugin protocol versions that the caller speaks. If zero, ">= 5, < 7" is
@@ -58,12 +57,12 @@ type Installer struct {
 
 	// LockPlatforms are further platforms whose hashes the lock file should have.
 	//
-	// A lock file does not say which platform a hash is for, so Ensure counts. If the lock file has
-	// an h1 for as many archives as there are platforms, with Platform, it hashes nothing. After
-	// replacing one platform by another, delete the provider's entry from the lock file.
+	// A lock file does not say which platform a hash is for, so Ensure counts: if there is an h1 for as
+	// many archives as platforms, with Platform, it hashes nothing. After replacing one platform by
+	// another, delete the provider's entry from the lock file.
 	LockPlatforms []addrs.Platform
 
-	// Upgrade selects new versions instead of keeping the locked ones.
+	// Upgrade selects new versions instead of the locked ones.
 	Upgrade bool
 
 	// DevOverrides are directories with packages under development. Their providers are not
@@ -96,7 +95,7 @@ const defaultParallel = 32
 //
 // Ensure keeps a locked version. Without one, or with Upgrade, it selects the newest version that the
 // constraint allows and that has a package for Platform. It uses a package in Dir, or else in Cache,
-// if the package has a locked hash. Otherwise it calls [Dir.Install] for Cache or, without one, Dir.
+// if it has a locked hash. Otherwise it calls [Dir.Install] for Cache or, without one, Dir.
 // terraform.io/builtin/terraform needs no work and must have no constraint.
 //
 // A failure of one provider does not stop the others. The error joins the failures in the order of
@@ -138,9 +137,9 @@ type Selection struct {
 	// From says where the package was found.
 	From Origin `json:"from,omitempty"`
 
-	// Dir is the absolute path of the package, and Executable the path of its program. They are
-	// empty unless an accepted package is in Installer.Dir, whatever Err is. For an override, Dir is
-	// the path in DevOverrides, and Executable may be empty.
+	// Dir is the absolute path of the package, and Executable that of its program. They are empty unless
+	// an accepted package is in Installer.Dir, whatever Err is. For an override, Dir is the path in
+	// DevOverrides, and Executable may be empty.
 	Dir        string `json:"dir,omitempty"`
 	Executable string `json:"executable,omitempty"`
 
@@ -168,7 +167,6 @@ type Selection struct {
 // Origin says where a package was found.
 type Origin string
 
-// The origins of packages.
 const (
 	FromDir      Origin = "dir"      // in Installer.Dir
 	FromCache    Origin = "cache"    // in Installer.Cache
@@ -180,8 +178,8 @@ const (
 // LockedError means that the version in the lock file cannot be kept. Set [Installer.Upgrade] to
 // select another version.
 type LockedError struct {
-	Provider   addrs.Provider           // the locked provider
-	Version    addrs.Version            // the locked version
+	Provider   addrs.Provider           // locked
+	Version    addrs.Version            // locked
 	Constraint addrs.ProviderConstraint // on the version
 
 	// Err wraps [provider.ErrNoVersion] if the source does not have the version. It is nil
