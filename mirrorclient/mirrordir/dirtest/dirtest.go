@@ -1,5 +1,5 @@
-// Package dirtest tests a storage of a mirror, such as one for an object store. The storage implements
-// [mirrordir.Storage].
+// Package dirtest tests a storage of a mirror, such as one for an object store. The storage
+// implements [mirrordir.Storage].
 //
 //	func TestMyStorage(t *testing.T) {
 //		bucket := newBucket(t)
@@ -26,7 +26,7 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 )
 
-// TestStorage tests a storage. It returns an error that joins all failures, or nil.
+// TestStorage tests s. The error joins all failures.
 //
 // others are more values for the same place, without shared memory, as other processes have them. All
 // values are then used concurrently. Without others, a mutex in s hides failures.
