@@ -21,7 +21,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Want is one version of a provider that [Mirror.Add] adds.
+// Want is a version of a provider to add.
 type Want struct {
 	Provider addrs.Provider // required
 	Version  addrs.Version  // required
@@ -103,13 +103,13 @@ type Added struct {
 	Version  addrs.Version  `json:"version"`  // from Want
 	Platform addrs.Platform `json:"platform"` // from Want or the source
 
-	Size    int64 `json:"size"`    // size of the archive in bytes
+	Size    int64 `json:"size"`    // of the archive in bytes
 	Fetched bool  `json:"fetched"` // whether the archive was downloaded
 
 	// Hashes are those that the mirror states for the archive.
 	Hashes []checksum.Hash `json:"hashes"`
 
-	// Report is the report of the policy. It is nil if the archive was kept without reading it.
+	// Report is that of the policy, nil if the archive was kept without reading it.
 	Report *verify.Report `json:"report,omitempty"`
 }
 

@@ -44,15 +44,15 @@ const EventChecked provider.EventKind = "checked"
 
 // Report is the result of [Mirror.Check] or [Mirror.Reindex].
 type Report struct {
-	Providers int   `json:"providers"` // providers with a directory
-	Versions  int   `json:"versions"`  // versions with archives
+	Providers int   `json:"providers"` // with a directory
+	Versions  int   `json:"versions"`  // with archives
 	Archives  int   `json:"archives"`  // without unpacked packages
 	Bytes     int64 `json:"bytes"`     // total size of the archives
 
 	// Problems are the findings that can break clients, sorted by name.
 	Problems []Finding `json:"problems"`
 
-	// Notes are the others, sorted by name, such as an archive that clients do not find.
+	// Notes are the others, sorted by name.
 	Notes []Finding `json:"notes"`
 }
 
@@ -62,7 +62,7 @@ func (r *Report) OK() bool { return len(r.Problems) == 0 }
 // Finding is a problem or note about a file.
 type Finding struct {
 	Kind     FindingKind    `json:"kind"`              // such as "missing"
-	Name     string         `json:"name"`              // name of the file
+	Name     string         `json:"name"`              // of the file
 	Provider addrs.Provider `json:"provider,omitzero"` // zero if unknown
 	Version  addrs.Version  `json:"version,omitzero"`  // zero if not about one version
 	Platform addrs.Platform `json:"platform,omitzero"` // zero if not about one platform
@@ -72,14 +72,14 @@ type Finding struct {
 // String returns kind, name and detail.
 func (f Finding) String() string { return fmt.Sprintf("%s: %q: %s", f.Kind, f.Name, f.Detail) }
 
-// FindingKind is the kind of a [Finding]. The kinds of problems are:
+// FindingKind is the kind of a [Finding]. The problems are:
 //
 //	missing    a document lists a missing file, or the index a missing or empty document
 //	changed    an archive differs from its record or from a document
 //	damaged    a document, a record or an archive is invalid
 //	refused    the policy does not accept the recorded evidence
 //
-// The kinds of notes are:
+// The notes are:
 //
 //	unlisted     network clients do not find the archive or the version
 //	unrecorded   an archive has no record

@@ -24,8 +24,7 @@
 // mirror of such a host with package [github.com/tofureg/tofureg/mirrorclient/mirrorserve].
 //
 // [Mirror.Add] writes a record for each archive, with its hashes and the evidence of the registry. With
-// it the zero [verify.Policy] accepts the archive also from the mirror. [Mirror.Reindex] records the
-// archives that other programs have added.
+// it the zero [verify.Policy] accepts the archive also from the mirror.
 //
 // # Concurrency
 //

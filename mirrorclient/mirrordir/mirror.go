@@ -20,8 +20,7 @@ type Mirror struct {
 	// Storage contains the files. It must not be nil.
 	Storage Storage
 
-	// TempDir is the directory for temporary copies if Storage is not a directory. If empty,
-	// [os.TempDir] is used.
+	// TempDir is for temporary copies if Storage is not a directory. If empty, [os.TempDir] is used.
 	TempDir string
 }
 

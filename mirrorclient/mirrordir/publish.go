@@ -230,9 +230,9 @@ func each(ctx context.Context, limit, n int, do func(ctx context.Context, i int)
 	return g.Wait()
 }
 
-// Remove removes versions of p, or all versions if none is given. It ignores missing versions and
-// keeps unpacked packages. If it fails, another call completes the removal. See [Locker] for
-// concurrent changes.
+// Remove removes versions of p, or all if none is given. It ignores missing versions and keeps
+// unpacked packages. If it fails, another call completes the removal. See [Locker] for concurrent
+// changes.
 func (m *Mirror) Remove(ctx context.Context, p addrs.Provider, versions ...addrs.Version) error {
 	return failed("remove", p.String(), m.remove(ctx, p, versions))
 }

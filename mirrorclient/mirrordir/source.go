@@ -29,9 +29,9 @@ func (m *Mirror) ProviderVersions(ctx context.Context, p addrs.Provider) (*provi
 	return f.available(p), nil
 }
 
-// ProviderPackage returns the package of p in version v for a platform, with the recorded data and the
-// hashes for all platforms in the document of the version. If the package is only unpacked, Dir is set
-// and there are no hashes. If there is no package, the error wraps [provider.ErrNotFound].
+// ProviderPackage returns a package with its recorded data and the hashes for all platforms in the
+// document of the version. If the package is only unpacked, Dir is set and there are no hashes. If
+// there is no package, the error wraps [provider.ErrNotFound].
 //
 // URL is a file URL in a local directory, otherwise a name in Storage as a relative URL, for example to
 // the URL of a bucket.

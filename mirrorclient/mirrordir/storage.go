@@ -62,7 +62,7 @@ type Object struct {
 type Entry struct {
 	Name string // last element of the path
 	Dir  bool   // whether it is a directory
-	Size int64  // size of a file in bytes, 0 for a directory
+	Size int64  // of a file in bytes, 0 for a directory
 }
 
 // ErrConflict means that a file has changed since it was read. A [Mirror] tries again.
