@@ -16,9 +16,9 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Cache is a [provider.Source] that stores the archives it downloads from Source in Mirror. Set the
-// fields before the first call. After it a Cache must not be copied and is safe for concurrent use.
-// Several processes may use the same Mirror.
+// Cache is a [provider.Source] that stores the archives of another in a mirror. Set the fields before
+// the first call. After it a Cache must not be copied and is safe for concurrent use. Several
+// processes may use the same Mirror.
 //
 // Cache adds each archive that Policy accepts to Mirror with its evidence, like [mirrordir.Mirror.Add].
 // Later it returns the archive from Mirror without a request to Source, if Policy accepts the record.
@@ -30,12 +30,12 @@ import (
 // To always list cached versions, too, use a [provider.Multi] with the Cache and the Mirror.
 //
 // Concurrent calls share one download, which ends early if all close it. Archives are forwarded while
-// they arrive, but the last byte only after verification. If an archive cannot be added to Mirror, it is
-// still forwarded, and the error is logged.
+// they arrive. If an archive cannot be added to Mirror, it is still forwarded, and the error is
+// logged.
 //
 // To refuse requests, wrap the Cache in another Source.
 type Cache struct {
-	// Source is the source of the packages. It must not be nil.
+	// Source has the packages. It must not be nil.
 	Source provider.Source
 
 	// Mirror stores the archives. It must not be nil.
@@ -109,8 +109,8 @@ func (c withoutLists) ProviderVersions(ctx context.Context, p addrs.Provider) (*
 	return c.upstream.ProviderVersions(ctx, p)
 }
 
-// ProviderVersions returns the versions that Source lists or, if Source is at fault, the cached versions
-// of p. If there are none, it returns the error of Source.
+// ProviderVersions returns the versions that Source lists, or the cached ones; see [Cache]. If there
+// are none, it returns the error of Source.
 func (c *Cache) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	if _, err := c.setup(); err != nil {
 		return nil, err

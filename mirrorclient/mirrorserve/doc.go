@@ -1,8 +1,8 @@
-// Package mirrorserve serves provider packages over the provider network mirror protocol.
+// Package mirrorserve serves provider packages over the network mirror protocol.
 //
-// A [Handler] serves the packages of any [provider.Source]. If that is a [mirrordir.Mirror], it serves
-// its files. From a registry or another mirror it downloads and verifies the packages that clients
-// request. A [Cache] also stores them in a mirror:
+// A [Handler] serves the packages of any [provider.Source]: the files of a [mirrordir.Mirror], or
+// packages that it downloads and verifies when clients request them. A [Cache] also stores these in a
+// mirror:
 //
 //	cache := &mirrorserve.Cache{Source: registry, Mirror: mirror}
 //	http.Handle("/providers/", http.StripPrefix("/providers", &mirrorserve.Handler{Source: cache}))

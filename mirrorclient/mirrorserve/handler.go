@@ -22,8 +22,8 @@ import (
 // request. After it a Handler must not be copied.
 //
 // It answers GET and HEAD requests for HOST/NAMESPACE/TYPE/index.json, for VERSION.json and for
-// archives by their canonical names, with strong entity tags and single ranges. If the source does not
-// have a package, the status is 404. After another failure of the source it is 502. Both come with a
+// archives by their canonical names, with strong entity tags and single ranges. If the source does
+// not have a package, the status is 404, after another failure of the source 502. Both come with a
 // JSON object whose "errors" describe the failure without the URL of the source.
 //
 // If Source is a [mirrordir.Mirror], Handler serves its packages without Policy: those that
@@ -41,7 +41,7 @@ import (
 // A client that reads nothing for a minute is disconnected. WriteTimeout of [http.Server] has no effect
 // on archives and documents.
 type Handler struct {
-	// Source is the source of the packages. It must not be nil.
+	// Source has the packages. It must not be nil.
 	Source provider.Source
 
 	// Policy is as in [Cache].
@@ -78,7 +78,7 @@ type Handler struct {
 	// is used.
 	Secret []byte
 
-	// TempDir is the directory for temporary files. If empty, [os.TempDir] is used.
+	// TempDir is for temporary files. If empty, [os.TempDir] is used.
 	TempDir string
 
 	// Logger, if not nil, logs failed requests: at level Warn if Source failed, at level Debug if
