@@ -28,9 +28,8 @@ type Client struct {
 	// query or fragment. A missing slash at the end is added. If it is invalid, Base and requests fail.
 	BaseURL string
 
-	// Transport has the settings of requests and the tokens. The client uses the token for the
-	// host and port in BaseURL, and no token if the host is an IPv6 address. If nil, the zero
-	// settings are used.
+	// Transport has the settings of requests and the tokens. No token is used if the host in BaseURL is
+	// an IPv6 address. If nil, the zero settings are used.
 	Transport *transport.Client
 
 	// TrustAllHashes compares an archive also with the hashes for other platforms, like

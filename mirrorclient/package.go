@@ -23,9 +23,8 @@ const (
 	maxHashes    = 100 // for each platform
 )
 
-// ProviderPackage finds the package of p in version v for a platform ("List Available Installation
-// Packages" of the protocol), with the hashes that the mirror states for all platforms. It verifies
-// nothing; [provider.Download] does.
+// ProviderPackage finds a package ("List Available Installation Packages" of the protocol), with the
+// hashes that the mirror states for all platforms. It verifies nothing; [provider.Download] does.
 //
 // If the document of the version is missing, one more request tells whether the mirror lists the
 // provider (else ErrNotFound) and the version (else ErrNoVersion). If it lists both, the error wraps
@@ -238,7 +237,7 @@ func (c *Client) Evidence(_ context.Context, pkg *provider.Package) (verify.Evid
 	return pkg.Evidence(), nil
 }
 
-// Open opens the archive of pkg. An interrupted transfer is resumed if the server supports it.
+// Open opens the archive of pkg. A broken transfer is resumed if the server supports it.
 func (c *Client) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
 	const op = "fetch"
 	if pkg == nil {
