@@ -58,7 +58,6 @@ type Options struct {
 // Level is the severity of a [Finding].
 type Level string
 
-// The levels of findings.
 const (
 	Failed  Level = "failed"  // clients fail
 	Advice  Level = "advice"  // clients work, but could work better
@@ -75,21 +74,16 @@ type Finding struct {
 // String returns check, level and text in one line.
 func (f Finding) String() string { return f.Check + ": " + string(f.Level) + ": " + f.Text }
 
-// TB is the part of [testing.TB] that [Check] uses. Programs that use [Examine] do not link
-// package testing.
+// TB is the part of [testing.TB] that [Check] uses.
 type TB interface {
-	// Context returns a context that ends with the test.
-	Context() context.Context
-	// Helper marks a test helper.
-	Helper()
-	// Errorf marks the test as failed and continues.
-	Errorf(format string, args ...any)
-	// Logf prints text.
-	Logf(format string, args ...any)
+	Context() context.Context          // ends with the test
+	Helper()                           // marks a test helper
+	Errorf(format string, args ...any) // fails the test and continues
+	Logf(format string, args ...any)   // prints text
 }
 
-// Check checks a server. Failures are errors of the test; advice and skipped checks are logged. baseURL is
-// the https URL of a host, or empty for a mirror. These are the checks:
+// Check reports failures as errors of the test, and logs advice and skipped checks. baseURL is the
+// https URL of a host, or empty for a mirror. The checks are:
 //
 //	discovery                is valid JSON with the required services
 //	service URLs             end with a slash
