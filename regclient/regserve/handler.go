@@ -30,11 +30,9 @@ import (
 // A client that reads nothing for a minute is disconnected. WriteTimeout of [http.Server] has no
 // effect on archives and documents.
 type Handler struct {
-	// Providers has the providers. If nil, the Handler serves none.
+	// Providers and Modules are the sources. If one is nil, the Handler serves none of its kind.
 	Providers provider.Source
-
-	// Modules has the modules. If nil, the Handler serves none.
-	Modules module.Source
+	Modules   module.Source
 
 	// Host replaces the server's own name in addresses passed to Providers and Modules. If zero,
 	// [addrs.DefaultHost] is used. It must not be this server if the sources are its clients: the
