@@ -20,8 +20,7 @@ import (
 //
 // Concurrent calls share identical requests with the same token. Results are not cached.
 type Client struct {
-	// Transport has the settings of requests, and the tokens. If nil, as in the zero Client, the
-	// zero settings are used.
+	// Transport has the settings of requests, and the tokens. If nil, the zero settings are used.
 	Transport *transport.Client
 
 	// Hosts caches the services of hosts. Clients may share it. If nil, the Client has its
@@ -32,7 +31,7 @@ type Client struct {
 	// packages, for example [auth.Netrc.Lookup]. They are sent as basic credentials with the
 	// request for the package or the page before it, over https, and not across a redirect to
 	// another scheme, host or port. They are not sent together with a token, with a password
-	// in the URL or with a presigned query, nor with requests for documents. Calls may be concurrent.
+	// in the URL or with a presigned query. Calls may be concurrent.
 	ModuleCredentials func(host svchost.Hostname) (user string, password auth.Password, ok bool)
 
 	once      sync.Once

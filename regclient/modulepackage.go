@@ -26,14 +26,13 @@ type moduleKey struct {
 }
 
 // ModuleLocation returns the location of the package of m at v; see "Download Source Code for a
-// Specific Module Version" in the protocol. It downloads nothing.
+// Specific Module Version" in the protocol.
 //
 // The registry sends the location in the property location or in the header X-Terraform-Get; see
 // [module.ResolveLocation]. If the answer has the property use_registry_credentials, the registry
 // serves the package itself; see [module.DirectLocation].
 //
-// A location on this machine is [module.ErrLocal]. For a missing module or version, see the package
-// documentation.
+// A location on this machine is [module.ErrLocal].
 func (c *Client) ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (*module.Location, error) {
 	key, subject := moduleKey{m, v}, moduleSubject(m, v)
 	if v.IsZero() {
@@ -166,8 +165,8 @@ const acceptArchive = "application/zip, application/x-tar, */*;q=0.1"
 //     address, or PackageCredentials of [transport.Client] allows it, and
 //   - the URL is https and not presigned.
 //
-// Otherwise a user and password may be sent; see [Client.ModuleCredentials]. If the transfer
-// breaks, it is resumed if the server supports that.
+// Otherwise a user and password may be sent; see [Client.ModuleCredentials]. A broken transfer is
+// resumed if the server supports it.
 func (c *Client) OpenModule(ctx context.Context, loc *module.Location) (*module.Body, error) {
 	const op = "fetch"
 	if loc == nil {

@@ -25,9 +25,9 @@ import (
 // Specific Module" in the protocol. Invalid versions and duplicates are ignored, with a
 // warning.
 //
-// Some registries split the list into pages, which the protocol does not have, and announce them by
-// total, limit and offset. ModuleVersions fetches up to 100 pages, which together have the limits of
-// one document. If there are more, or a later page fails, it returns the versions so far and a warning.
+// Some registries split the list into pages, by total, limit and offset. ModuleVersions fetches up to
+// 100 pages, which together have the limits of one document. If there are more, or a later page
+// fails, it returns the versions so far and a warning.
 func (c *Client) ModuleVersions(ctx context.Context, m addrs.Module) (*module.Versions, error) {
 	const op = "list versions of"
 	r, err := c.moduleRequest(ctx, m, "versions")

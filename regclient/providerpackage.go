@@ -302,8 +302,7 @@ func (c *Client) document(ctx context.Context, pkg *provider.Package, ref string
 	})
 }
 
-// Open starts to fetch the archive of pkg. If the transfer breaks, it is resumed if the server
-// supports that.
+// Open starts to fetch the archive of pkg. A broken transfer is resumed if the server supports it.
 func (c *Client) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
 	const op = "fetch"
 	switch {
