@@ -23,7 +23,7 @@
 // other than the header are lost.
 //
 // [ParseLenient] and [LoadLenient] are for tools that edit files. They keep everything outside of
-// modified entries. [File.Warnings] lists what they ignored.
+// modified entries.
 //
 // Unlike the CLI, this package does not evaluate expressions. Values must be string literals,
 // or a list of them. Heredocs and interpolations are errors.

@@ -11,7 +11,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Name is the name of the lock file in the directory of the configuration.
+// Name is the name of the lock file.
 const Name = ".terraform.lock.hcl"
 
 // The headers of the two CLIs, and no header.

@@ -48,7 +48,7 @@ func ParseLenient(data []byte, filename string) (*File, error) {
 	return parse(data, filename, true)
 }
 
-// A ParseError is one problem in a lock file. An error that joins several unwraps to each.
+// A ParseError is one problem in a lock file.
 type ParseError struct {
 	Filename string // as given to the parser; may be empty
 	Line     int    // counted from 1

@@ -16,8 +16,7 @@ import (
 // File, as the CLI does: after a mistyped path, no provider is locked.
 func Load(path string) (*File, error) { return load(path, false) }
 
-// LoadLenient calls [ParseLenient] for the file at path. If the file does not exist, it
-// returns an empty File.
+// LoadLenient is like [Load], with [ParseLenient].
 func LoadLenient(path string) (*File, error) { return load(path, true) }
 
 func load(path string, lenient bool) (*File, error) {
@@ -58,8 +57,7 @@ func (f *File) keeps(data []byte) bool {
 }
 
 // Bytes returns the content of the file. For a file from [ParseLenient] it is the source with
-// the changes. Otherwise it is the form of the CLI: the header, then a block for each
-// provider, in order.
+// the changes. Otherwise it is the form of the CLI.
 func (f *File) Bytes() []byte {
 	if f.doc != nil {
 		return f.edited()
