@@ -164,7 +164,7 @@ func touch(path string) {
 
 // Prune removes the hashes of archives that were last used before a time, and temporary files of
 // killed processes. It returns the number of archives whose hashes it removed, and ignores
-// other files. The recorded time of the last use can be a day too early. A file has about 200 bytes.
+// other files. The recorded time of the last use can be a day too early.
 func (d *Dir) Prune(ctx context.Context, before time.Time) (removed int, err error) {
 	if d.Path == "" {
 		return 0, errNoPath
