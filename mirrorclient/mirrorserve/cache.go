@@ -30,8 +30,8 @@ import (
 // To always list cached versions, too, use a [provider.Multi] with the Cache and the Mirror.
 //
 // Concurrent calls share one download, which ends early if all close it. Archives are forwarded while
-// they arrive. If an archive cannot be added to Mirror, it is still forwarded, and the error is
-// logged.
+// they arrive, the last byte after verification. If an archive cannot be added to Mirror, it is still
+// forwarded, and the error is logged.
 //
 // To refuse requests, wrap the Cache in another Source.
 type Cache struct {
