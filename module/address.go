@@ -25,9 +25,9 @@ type Address struct {
 	Path string
 }
 
-// ParseAddress parses the source of a module block, as the OpenTofu CLI does. If the block has a
-// version, use [addrs.ParseModuleSource]. A source that starts with ./ or ../ is a path, one
-// that ParseModuleSource accepts is in a registry, and [ParseLocation] parses any other.
+// ParseAddress parses the source of a module block, as the CLI does. If the block has a version,
+// use [addrs.ParseModuleSource]. A source that starts with ./ or ../ is a path, one that
+// ParseModuleSource accepts is in a registry, and [ParseLocation] parses any other.
 func ParseAddress(s string) (Address, error) { return ParseAddressIn(svchost.Hostname{}, s) }
 
 // ParseAddressIn is [ParseAddress] with host as the registry of addresses without a host, or

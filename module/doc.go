@@ -9,7 +9,6 @@
 //
 // The source is normally a [github.com/tofureg/tofureg/regclient.Client], which returns the
 // [Location] of a package. The public registries name git repositories, which need [Options.Git].
-// Other locations need other [Options]. [ParseAddress] parses the source of a module block.
 //
 // A location may point to another one. The registry's token is sent only to the first
 // location, and only if the registry asks for it.

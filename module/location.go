@@ -46,7 +46,7 @@ type Location struct {
 
 	Getter string `json:"getter,omitempty"` // of KindOther: the word before "::" or the scheme
 
-	Direct bool `json:"direct,omitempty"` // an archive at the registry itself, see [DirectLocation]
+	Direct bool `json:"direct,omitempty"` // see [DirectLocation]
 
 	UseRegistryCredentials bool `json:"use_registry_credentials,omitempty"` // with Direct, sends the registry's token
 }
@@ -125,8 +125,8 @@ func (l Location) getter() string {
 	return ""
 }
 
-// MayBePage reports whether the location may be a page that names another location: of
-// KindHTTP, with FormatUnknown or FormatNone, and not Direct.
+// MayBePage reports whether the location may be a page: of KindHTTP, with FormatUnknown or
+// FormatNone, and not Direct.
 func (l Location) MayBePage() bool {
 	return l.Kind == KindHTTP && !l.Direct && (l.Archive == FormatUnknown || l.Archive == FormatNone)
 }

@@ -29,15 +29,15 @@ const maxLocation = 16 << 10
 // ParseLocation parses a location in the forms that the OpenTofu CLI accepts, see
 // https://opentofu.org/docs/language/modules/sources/:
 //
-//	https://HOST/PATH                      an archive, or a page that names another location
-//	git::URL  git::ssh://…  git@HOST:PATH  a git repository
-//	github.com/OWNER/REPO[/SUBDIR]         a git repository over https
+//	https://HOST/PATH                      KindHTTP
+//	git::URL  git::ssh://…  git@HOST:PATH  KindGit
+//	github.com/OWNER/REPO[/SUBDIR]         KindGit, over https
 //	bitbucket.org/OWNER/REPO               the same
-//	hg::URL  s3::URL  gcs::URL             other methods
+//	hg::URL  s3::URL  gcs::URL             KindMercurial, KindS3, KindGCS
 //	BUCKET.s3-REGION.amazonaws.com/PATH    s3::
 //	www.googleapis.com/storage/v1/…        gcs::
-//	oci://HOST/REPOSITORY                  an artifact in an OCI registry
-//	file:///PATH  /PATH  C:\PATH           a local directory or archive
+//	oci://HOST/REPOSITORY                  KindOCI
+//	file:///PATH  /PATH  C:\PATH           KindLocal
 //
 // A directory of the package may follow after "//", and parameters after "?". Ref and depth for
 // git, rev for Mercurial, tag or digest for OCI, otherwise archive and checksum, become fields;

@@ -66,7 +66,7 @@ const (
 )
 
 // Event is one step of a download. Bytes grows, except that it is 0 again with [EventLocated] and
-// [EventRestarted]. A failure is an error, not an event.
+// [EventRestarted].
 type Event struct {
 	Kind     EventKind     // what happened
 	Module   addrs.Module  // see [Report]

@@ -11,8 +11,8 @@ import (
 
 // Lister lists versions and locations. Its methods must be safe for concurrent use.
 type Lister interface {
-	// ModuleVersions lists the versions of m; a known module may have none. It returns
-	// ErrNotFound if the source does not know m.
+	// ModuleVersions lists the versions of m, perhaps none. It returns ErrNotFound if the source
+	// does not know m.
 	ModuleVersions(ctx context.Context, m addrs.Module) (*Versions, error)
 
 	// ModuleLocation returns the location of m at v, otherwise ErrNotFound or ErrNoVersion.

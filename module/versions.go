@@ -65,8 +65,8 @@ func (v *Versions) Find(version addrs.Version) (Release, bool) {
 	return v.List[i], true
 }
 
-// Newest returns the newest version that c allows, as the CLI does. The zero constraint allows
-// all but prereleases, which must be named exactly. The error wraps an [*UnavailableError].
+// Newest returns the newest version that c allows. The zero constraint allows all but prereleases,
+// which must be named exactly. The error wraps an [*UnavailableError].
 func (v *Versions) Newest(c addrs.ModuleConstraint) (addrs.Version, error) {
 	best := v.newest(c.Matcher())
 	if best.IsZero() {
