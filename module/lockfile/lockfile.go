@@ -9,8 +9,8 @@
 //		err = lock.Save(lockfile.Name)
 //	}
 //
-// A lock file has an [Entry] for each remote source that the configuration or a remote module names:
-// the version, for git the commit, and the hash of the files.
+// A lock file has an [Entry] for each remote source that the configuration or a remote module
+// names.
 //
 // # Format
 //
@@ -181,13 +181,13 @@ func (e Entry) Check(found Entry) error {
 	return nil
 }
 
-// A File is the content of a lock file. The zero File is empty and ready to use. It is safe for
-// concurrent use while it is not modified.
+// A File is the content of a lock file. The zero File is empty. It is safe for concurrent use while
+// it is not modified.
 type File struct {
 	entries map[Key]Entry
 }
 
-// Get returns the entry of k, and false if there is none.
+// Get returns the entry of k, and false if none.
 func (f *File) Get(k Key) (Entry, bool) {
 	e, ok := f.entries[k]
 	return e, ok
@@ -345,7 +345,7 @@ func (f *File) parseLine(n int, text []byte) string {
 	return ""
 }
 
-// Load calls [Parse] for the file at path. If the file does not exist, it returns an empty File.
+// Load calls [Parse] for the file at path. A missing file gives an empty File.
 func Load(path string) (*File, error) {
 	data, err := fsx.ReadRegular(path, maxSize)
 	if errors.Is(err, fs.ErrNotExist) {
