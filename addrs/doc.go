@@ -7,9 +7,8 @@
 //	}
 //	fmt.Println(p) // registry.opentofu.org/hashicorp/aws
 //
-// A provider address is [HOSTNAME/][NAMESPACE/]TYPE, and a module address is
-// [HOSTNAME/]NAMESPACE/NAME/SYSTEM. The default hostname is [DefaultHost]; functions such as
-// [ParseProviderIn] take another one. Hosts that only [svchost.FromWire] accepts are refused.
+// The default hostname is [DefaultHost]; functions such as [ParseProviderIn] take another one.
+// Hosts that only [svchost.FromWire] accepts are refused.
 //
 // Parsing normalises: two spellings of one address give equal values. All types can be
 // compared with == and used as map keys. The zero value means "not set", and its text is
@@ -23,8 +22,7 @@
 // [ProviderConstraint] for providers, and [ParseModuleVersion] and [ModuleConstraint] for
 // modules.
 //
-// Every error is a [*ParseError]. Input of more than 4,096 bytes, or 256 for a
-// version, is refused. Only functions whose names start with Must panic.
+// Every error is a [*ParseError]. Input of more than 4,096 bytes, or 256 for a version, is refused.
 //
 // See https://opentofu.org/docs/internals/provider-registry-protocol/,
 // https://opentofu.org/docs/internals/module-registry-protocol/ and

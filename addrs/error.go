@@ -10,7 +10,7 @@ import (
 
 // ParseError says why a text is invalid.
 type ParseError struct {
-	// Kind is the kind of text, such as "provider address" or "module version constraint".
+	// Kind is the kind of text, such as "module version constraint".
 	Kind       string
 	Input      string // shortened and unquoted, without user information and query
 	Reason     string // a phrase without a full stop

@@ -31,7 +31,7 @@ func ParseModuleIn(host svchost.Hostname, s string) (Module, error) {
 	return parseModule(host, s, s, kindModule)
 }
 
-// MustParseModule is like [ParseModule], but panics on errors.
+// MustParseModule is [ParseModule], but panics on errors.
 func MustParseModule(s string) Module { return must(ParseModule(s)) }
 
 // parseModule parses s, which is part of input. Errors have the given kind.
@@ -181,7 +181,7 @@ func ParseModuleSourceIn(host svchost.Hostname, s string) (ModuleSource, error) 
 	return ModuleSource{m, subdir}, nil
 }
 
-// MustParseModuleSource is like [ParseModuleSource], but panics on errors.
+// MustParseModuleSource is [ParseModuleSource], but panics on errors.
 func MustParseModuleSource(s string) ModuleSource { return must(ParseModuleSource(s)) }
 
 // maxSubdir is the maximum length of a subdirectory in bytes. A source with the longest

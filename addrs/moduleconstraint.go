@@ -19,9 +19,8 @@ type ModuleConstraint struct {
 	text string // canonical
 }
 
-// ParseModuleConstraint parses terms separated by commas. A term is one of the operators =, !=, >,
-// >=, <, <= and ~> (the default is =) and a version as for [ParseModuleVersion], with any spaces
-// between them.
+// ParseModuleConstraint parses terms like those of [ParseProviderConstraint], but with versions as
+// for [ParseModuleVersion] and any spaces before them.
 //
 // The operator ~> allows the last written number to grow. Unlike for a provider, "~> 1"
 // allows 2.0.0. With four numbers, such as "~> 1.2.3.4", it allows no version with fewer.
@@ -45,7 +44,7 @@ func ParseModuleConstraint(s string) (ModuleConstraint, error) {
 	return ModuleConstraint{text}, nil
 }
 
-// MustParseModuleConstraint is like [ParseModuleConstraint], but panics on errors.
+// MustParseModuleConstraint is [ParseModuleConstraint], but panics on errors.
 func MustParseModuleConstraint(s string) ModuleConstraint { return must(ParseModuleConstraint(s)) }
 
 // ExactModuleConstraint returns the constraint that allows v. If v is a release, it also allows

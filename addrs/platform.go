@@ -7,7 +7,7 @@ import (
 	"unique"
 )
 
-// Platform is an operating system and a processor architecture, named as in Go, for example
+// Platform is an operating system and a processor architecture, named as in Go, such as
 // linux_amd64.
 type Platform struct{ os, arch string }
 
@@ -24,7 +24,7 @@ func ParsePlatform(s string) (Platform, error) {
 	return NewPlatform(os, arch)
 }
 
-// MustParsePlatform is like [ParsePlatform], but panics on errors.
+// MustParsePlatform is [ParsePlatform], but panics on errors.
 func MustParsePlatform(s string) Platform { return must(ParsePlatform(s)) }
 
 // NewPlatform returns the platform, checked as by [ParsePlatform].
@@ -41,10 +41,10 @@ func NewPlatform(os, arch string) (Platform, error) {
 // CurrentPlatform returns the platform of this program.
 func CurrentPlatform() Platform { return Platform{runtime.GOOS, runtime.GOARCH} }
 
-// OS returns the operating system, such as "linux".
+// OS returns the operating system.
 func (p Platform) OS() string { return p.os }
 
-// Arch returns the architecture, such as "amd64".
+// Arch returns the architecture.
 func (p Platform) Arch() string { return p.arch }
 
 // String returns OS_ARCH.

@@ -91,8 +91,8 @@ func ParseProviderIn(host svchost.Hostname, s string) (Provider, error) {
 	return newProvider(host, namespace, typ, s)
 }
 
-// ParseNamespacedProvider is like [ParseProvider], but refuses TYPE. So a word such as
-// null does not become an address.
+// ParseNamespacedProvider is like [ParseProvider], but refuses TYPE: a word such as null is no
+// address.
 func ParseNamespacedProvider(s string) (Provider, error) {
 	if !strings.Contains(s, "/") {
 		return Provider{}, refuse(kindProvider, s, "it must be NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE")
@@ -100,7 +100,7 @@ func ParseNamespacedProvider(s string) (Provider, error) {
 	return ParseProvider(s)
 }
 
-// MustParseProvider is like [ParseProvider], but panics on errors.
+// MustParseProvider is [ParseProvider], but panics on errors.
 func MustParseProvider(s string) Provider { return must(ParseProvider(s)) }
 
 // NewProvider returns the address with these parts, normalised and checked as by
@@ -185,8 +185,8 @@ func (p Provider) Display() string {
 // IsZero reports whether p is zero.
 func (p Provider) IsZero() bool { return p == Provider{} }
 
-// IsLegacy reports whether the namespace is "-", from before Terraform 0.13. Such a provider
-// cannot be installed or locked.
+// IsLegacy reports whether the namespace is "-", from before Terraform 0.13. Such a provider cannot
+// be installed or locked.
 func (p Provider) IsLegacy() bool { return p.namespace == legacyNamespace }
 
 // IsBuiltIn reports whether p is part of the CLI: whether its namespace is builtin at terraform.io

@@ -46,7 +46,7 @@ func ParseProviderConstraint(s string) (ProviderConstraint, error) {
 	return ProviderConstraint{text}, nil
 }
 
-// MustParseProviderConstraint is like [ParseProviderConstraint], but panics on errors.
+// MustParseProviderConstraint is [ParseProviderConstraint], but panics on errors.
 func MustParseProviderConstraint(s string) ProviderConstraint {
 	return must(ParseProviderConstraint(s))
 }

@@ -256,7 +256,7 @@ func ParseVersion(s string) (Version, error) {
 	return v, nil
 }
 
-// MustParseVersion is like [ParseVersion], but panics on errors.
+// MustParseVersion is [ParseVersion], but panics on errors.
 func MustParseVersion(s string) Version { return must(ParseVersion(s)) }
 
 // scanNumbers reads up to three numbers and returns the index after them. Like the CLI, it
@@ -375,5 +375,5 @@ func ParseModuleVersion(s string) (Version, error) {
 	return v, nil
 }
 
-// MustParseModuleVersion is like [ParseModuleVersion], but panics on errors.
+// MustParseModuleVersion is [ParseModuleVersion], but panics on errors.
 func MustParseModuleVersion(s string) Version { return must(ParseModuleVersion(s)) }
