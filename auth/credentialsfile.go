@@ -33,7 +33,7 @@ import (
 // If the file is invalid, it is not changed, and errors wrap a [*SyntaxError]. An invalid entry is
 // an error only of Token for its host; Save replaces it, and Forget removes it.
 //
-// All programs of the user can read the file. A [Helper] can be safer.
+// All programs of the user can read the file.
 type CredentialsFile struct {
 	Path string // of the file
 }

@@ -45,7 +45,7 @@ type Helper struct {
 	Args []string
 	// Env returns the variables NAME=VALUE of the program. If nil, the program inherits all
 	// variables.
-	Env func() []string `json:"-"` // a function, so that its result is not printed
+	Env func() []string `json:"-"`
 	// Timeout limits a call. If 0, it is 30 seconds; if negative, there is no limit.
 	Timeout time.Duration
 }

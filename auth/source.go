@@ -42,7 +42,7 @@ type Store interface {
 // A SourceError is the error of a [Source] or [Store], without the token.
 type SourceError struct {
 	Host   svchost.Hostname // of the token
-	Source string           // name of the source, for example "environment"
+	Source string           // such as "environment"
 	Err    error            // the cause, never nil
 }
 

@@ -38,7 +38,7 @@ func NewToken(secret string) (Token, error) {
 	return Token{reveal: func() string { return secret }}, nil
 }
 
-// MustNewToken is like [NewToken], but panics on an error.
+// MustNewToken is [NewToken], but panics on an error.
 func MustNewToken(secret string) Token {
 	t, err := NewToken(secret)
 	if err != nil {
