@@ -23,6 +23,5 @@
 //
 // Errors and logs do not contain the code, the verifier, the state or the token.
 //
-// Login does not store refresh tokens: when a token expires, the user logs in again. The protocol
-// cannot revoke tokens.
+// Login does not store refresh tokens: when a token expires, the user logs in again.
 package login

@@ -20,7 +20,7 @@ import (
 const defaultTimeout = 10 * time.Minute
 
 // A Client logs in and out. Login needs Open, and Logout needs Store. A Client is safe for
-// concurrent use, also for several logins at the same time.
+// concurrent use.
 type Client struct {
 	// Open opens the https URL in a browser, or shows it to the user, who should see at
 	// which host to log in. It is called once for each login, in a new goroutine. An error
@@ -28,7 +28,7 @@ type Client struct {
 	// program as one argument, without a shell.
 	Open func(url string) error
 
-	// Store stores the token. If nil, Login only returns the token.
+	// Store stores the token. If nil, Login only returns it.
 	Store auth.Store
 
 	// Transport has the settings of requests; it may be nil. Its AllowHTTP does not permit http for
@@ -38,8 +38,8 @@ type Client struct {
 	// Hosts, if not nil, are the services of hosts, which clients can share.
 	Hosts *disco.Hosts
 
-	// Timeout is the maximum time to wait for the browser. If 0, it is 10 minutes; if
-	// negative, it is unlimited.
+	// Timeout limits the wait for the browser. If 0, it is 10 minutes; if negative, it is
+	// unlimited.
 	Timeout time.Duration
 }
 
@@ -140,8 +140,8 @@ type UnsupportedError struct {
 	Host svchost.Hostname // the host of the login
 	// GrantTypes are the grant types of the host, without control characters.
 	GrantTypes []string
-	// TokensURL is the page on which users create tokens. It is known only for HCP
-	// Terraform and Terraform Enterprise, and empty for other hosts.
+	// TokensURL is the page on which users create tokens. It is empty except for HCP Terraform and
+	// Terraform Enterprise.
 	TokensURL string
 	// Err wraps [disco.ErrNoService] or [disco.ErrServiceVersion], or is nil if the host
 	// has other grant types.
@@ -183,7 +183,7 @@ func (e *RefusedError) Error() string {
 	return text
 }
 
-// A PortError means that Login cannot listen at any port that the host permits.
+// A PortError means that Login cannot listen at any permitted port.
 type PortError struct {
 	Min, Max int   // the ports that the host permits
 	Err      error // the error of the last port
