@@ -8,10 +8,6 @@
 // start at about a second and double. Retry-After and X-RateLimit-Reset of a 429 or 503 replace
 // them, capped at 30 seconds. There is no wait for a retry after the context's deadline. An
 // interrupted download resumes where it stopped, if the server permits it.
-//
-// # For transports
-//
-// A [Waiter] is a transport that delays requests.
 package transport
 
 import (
@@ -52,16 +48,16 @@ type Client struct {
 	// UserAgent is the User-Agent header. If empty, "tofureg/" and the version are sent.
 	UserAgent string
 
-	// Timeout limits one attempt: for a document until its last byte, for an archive until
-	// the headers. If zero, 10 seconds are used. If negative, the time is not limited.
+	// Timeout limits one attempt: for a document until its last byte, for an archive until the
+	// headers. Zero means 10 seconds, a negative time no limit.
 	Timeout time.Duration
 
-	// Idle limits the time between two bytes of an archive. If zero, 30 seconds are used. If
-	// negative, the time is not limited.
+	// Idle limits the time between two bytes of an archive. Zero means 30 seconds, a negative time
+	// no limit.
 	Idle time.Duration
 
 	// Retries is the maximum number of retries of a request. For an archive, each new byte starts
-	// the count again. If zero, 2 is used. If negative, requests are not repeated.
+	// the count again. Zero means 2, a negative number none.
 	Retries int
 
 	// ArchiveRetries, if not zero, replaces Retries for archives.
