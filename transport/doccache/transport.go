@@ -22,17 +22,16 @@ import (
 // ErrOffline means that [Transport.Offline] is set and the answer is not cached.
 var ErrOffline = failure.ErrOffline
 
-// A Transport is an [http.RoundTripper] that caches documents. The zero Transport passes all
-// requests to Base. Set the fields before the first request. After that, a Transport is safe for
-// concurrent use and must not be copied.
+// A Transport is an [http.RoundTripper] that caches documents. Set the fields before the first
+// request. After that, a Transport is safe for concurrent use and must not be copied.
 type Transport struct {
-	// Base makes the requests. It may be a throttle.Transport. If nil, the transport of the zero
+	// Base makes the requests. If nil, the transport of the zero
 	// [github.com/tofureg/tofureg/transport.Client] is used. Each credential that Base adds, such
 	// as a client certificate, needs its own Dir.
 	Base http.RoundTripper
 
-	// Dir is the directory. It is created with mode 0700 if it does not exist, and may be
-	// removed at any time. If empty, nothing is cached.
+	// Dir is the directory, created with mode 0700 if missing. It may be removed at any time. If
+	// empty, nothing is cached.
 	Dir string
 
 	// FreshFor is the minimum time for which an answer is used without a request. It does not
@@ -53,7 +52,7 @@ type Transport struct {
 
 	// MaxBytes limits the directory. The oldest documents are evicted. A document counts as at
 	// least 32 KiB. Each process may exceed the limit by a sixteenth, and by the documents that it
-	// is writing. If zero, 256 MiB is used. If negative, the size is not limited.
+	// is writing. Zero means 256 MiB, a negative number no limit.
 	MaxBytes int64
 
 	// Logger, if not nil, receives a debug record for each answer, and a warning when the
