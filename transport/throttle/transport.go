@@ -26,23 +26,22 @@ type Transport struct {
 	// [github.com/tofureg/tofureg/transport.Client] is used.
 	Base http.RoundTripper
 
-	// PerSecond is the maximum average number of requests per second. If zero or negative,
-	// the rate is not limited.
+	// PerSecond is the maximum average number of requests per second. Zero or less means no limit.
 	PerSecond float64
 
 	// Burst is the number of requests that may start at once after a time without requests, if
-	// PerSecond is set. If zero or negative, it is PerSecond, and at least 1.
+	// PerSecond is set. Zero or less means PerSecond, and at least 1.
 	Burst int
 
 	// Parallel is the maximum number of requests at the same time. A request ends when its body has
 	// been read or closed, or its context has ended. A caller that holds this many unread bodies
-	// and makes another request waits until its context ends. If zero, 16 is used. If negative, the
-	// number is not limited.
+	// and makes another request waits until its context ends. Zero means 16, a negative number no
+	// limit.
 	Parallel int
 
-	// MaxPause is the maximum time for which requests stop after a server has answered 429 or
-	// 503 with Retry-After or X-RateLimit-Reset. If zero, 30 seconds are used. If negative,
-	// requests do not stop. The answer itself is returned, not repeated.
+	// MaxPause is the maximum time for which requests stop after a server has answered 429 or 503
+	// with Retry-After or X-RateLimit-Reset. Zero means 30 seconds, a negative time no pause. The
+	// answer itself is returned, not repeated.
 	MaxPause time.Duration
 
 	mu    sync.Mutex
