@@ -4,12 +4,11 @@
 //		time.Sleep(min(e.RetryAfter, time.Minute))
 //	}
 //
-// Kinds of errors are variables, for errors.Is. A kind that other packages export, too, is the same
-// value there.
+// A kind of errors that other packages export, too, is the same value there.
 //
 // # For sources
 //
-// A source returns an [Error], which wraps a [RequestError] if a request failed.
+// A source returns an [Error].
 package failure
 
 import (
@@ -23,7 +22,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// Kinds of errors. ErrNoVersion is also ErrNotFound, so test for it first.
+// Kinds of errors, for errors.Is. ErrNoVersion is also ErrNotFound, so test for it first.
 var (
 	ErrNotFound     = errors.New("not found")
 	ErrNoVersion    = fault.Narrow("no such version", ErrNotFound)
