@@ -22,7 +22,7 @@ import (
 // A Config is the configuration of a user. The zero Config is that of a user without files and
 // variables.
 //
-// Set the fields before the first call. After it, a Config is safe for concurrent use. It must not
+// Set the fields before the first call. After it, a Config is safe for concurrent use and must not
 // be copied. A method returns the same client at each call.
 type Config struct {
 	// HTTP makes the requests of all clients. It can be nil, see [transport.Client].
@@ -86,7 +86,7 @@ func (c *Config) settings() *settings {
 // Files returns the files that were read, in order.
 func (c *Config) Files() []string { return slices.Clone(c.settings().files) }
 
-// Warnings returns the problems that did not make [Load] fail, at most 100.
+// Warnings returns the warnings of [Load], at most 100.
 func (c *Config) Warnings() []*Problem { return slices.Clone(c.warnings) }
 
 // PluginCacheDir returns the absolute path of the plugin cache: TF_PLUGIN_CACHE_DIR,

@@ -54,7 +54,7 @@ type Problem struct {
 	Place
 	Warning bool   // the problem does not make Load fail
 	Message string // one line of printable characters
-	Err     error  // the cause, for example an *addrs.ParseError, or nil
+	Err     error  // the cause, or nil
 }
 
 // Error returns Place and Message.

@@ -21,8 +21,8 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// A System has the variables, directories and files that a configuration depends on. Programs
-// use [Host]; tests, and servers for several users, create their own.
+// A System has the variables, directories and files that a configuration depends on. Tests, and
+// servers for several users, create their own.
 type System struct {
 	// Environ are all variables, NAME=VALUE, also for credentials helpers.
 	Environ []string
