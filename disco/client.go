@@ -17,8 +17,8 @@ import (
 // A Client finds the services of hosts. The zero Client sends no tokens. A Client is safe for
 // concurrent use, and must not be copied or changed after the first use.
 type Client struct {
-	Transport *transport.Client // HTTP settings; if nil, as in the zero Client, zero
-	Hosts     *Hosts            // cache, which Clients may share; if nil, the Client has its own
+	Transport *transport.Client // HTTP settings; may be nil
+	Hosts     *Hosts            // cache; if nil, the Client has its own
 
 	own Hosts
 }
@@ -39,8 +39,8 @@ func (c *Client) TokenHost(host svchost.Hostname) svchost.Hostname {
 	return target
 }
 
-// Forget removes host, or the target of an alias, from the cache, which other Clients may share. Running
-// calls of Discover return what they find, but it is not cached.
+// Forget removes host, or the target of an alias, from the cache. Running calls of Discover return
+// what they find, but it is not cached.
 func (c *Client) Forget(host svchost.Hostname) {
 	target := c.TokenHost(host)
 	c.hosts().cache.Forget(func(key hostKey) bool { return key.host == target })

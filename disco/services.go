@@ -107,8 +107,7 @@ func (s *Services) IDs() []Service {
 // If the path lacks the final slash, add it before a reference is resolved against the URL, or
 // the last part of the path is lost.
 //
-// The error is a [*ServiceError]. It wraps [ErrNoService], [ErrServiceVersion],
-// [ErrServiceID], [ErrInsecure], or the reason why the value is invalid.
+// The error is a [*ServiceError].
 func (s *Services) URL(id Service) (*url.URL, error) {
 	m, err := s.member(id)
 	if err != nil {
@@ -197,7 +196,7 @@ func (id Service) split() (name string, ok bool) {
 // A ServiceError means that a host does not offer a service, or offers an invalid value.
 type ServiceError struct {
 	Host    svchost.Hostname // the requested host
-	Service Service          // the requested service
+	Service Service          // as requested
 	// Offered are the other versions for ErrServiceVersion, and all services for ErrNoService,
 	// sorted. They are not checked; Error prints them safely.
 	Offered []Service
