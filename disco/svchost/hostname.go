@@ -7,8 +7,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// A Hostname is a normalised hostname with an optional port. Equal values (==) are the same
-// host and port. The zero Hostname has an empty text.
+// A Hostname is a normalised hostname with an optional port. The zero Hostname has an empty text.
 type Hostname struct {
 	ascii string // lower case, punycode labels, ":port" unless it is 443
 }

@@ -22,11 +22,11 @@ const (
 	acePrefix   = "xn--"
 )
 
-// Parse parses a hostname that a user has written: Unicode in any case, with an optional port.
-// The package comment lists the rules. The error is a [*ParseError].
+// Parse parses a hostname that a user has written: Unicode in any case, with an optional port. The
+// error is a [*ParseError].
 func Parse(s string) (Hostname, error) { return parse(s, strict) }
 
-// MustParse is like [Parse] but panics if the name is invalid. It is meant for constants.
+// MustParse is [Parse], but panics on errors.
 func MustParse(s string) Hostname {
 	h, err := Parse(s)
 	if err != nil {
