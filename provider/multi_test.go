@@ -518,6 +518,7 @@ func TestFirstOfFailsOver(t *testing.T) {
 		"end of the call":   {context.Canceled, false},
 		"its deadline":      {context.DeadlineExceeded, false},
 		"deadline within":   {request(200, 1, context.DeadlineExceeded), false},
+		"ended attempt":     {request(0, 0, context.Canceled), false},
 	} {
 		a, b := &stub{name: "a", err: test.err}, &stub{name: "b", versions: list("1.0.0 - -")}
 		var p skipped

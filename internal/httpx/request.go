@@ -537,8 +537,8 @@ func (f *fetch) fail(u *url.URL, resp *http.Response, err error) *failure.Reques
 	return e
 }
 
-// ended returns the error of an attempt during which the context ended. It includes the failure of
-// the attempt before if this one failed because of the context.
+// ended returns the error of an attempt during which the context ended. If that is why the attempt
+// failed, it does not count, and the error includes the failure of the attempt before.
 func (f *fetch) ended(e, before *failure.RequestError) *failure.RequestError {
 	last := e.Err
 	if errors.Is(last, f.ctx.Err()) || errors.Is(last, context.Cause(f.ctx)) {
@@ -546,6 +546,7 @@ func (f *fetch) ended(e, before *failure.RequestError) *failure.RequestError {
 		if before != nil {
 			last = before.Err
 		}
+		e.Attempts--
 	}
 	return e.Because(withLast(fault.Ended(f.ctx), last))
 }

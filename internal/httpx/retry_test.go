@@ -174,19 +174,22 @@ func TestNeverRetried(t *testing.T) {
 func TestContextWins(t *testing.T) {
 	t.Parallel()
 	because := errors.New("the user pressed a key")
-	for name, step := range map[string]handler{"while waiting": status(503, "busy"), "while asking": hangs} {
+	for name, test := range map[string]struct {
+		step     handler
+		attempts int // that failed, and not because of the context
+	}{"while waiting": {status(503, "busy"), 1}, "while asking": {hangs, 0}} {
 		bubble(t, name, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			time.AfterFunc(100*time.Millisecond, func() { cancel(because) })
 			start := time.Now()
-			s := serve(step)
+			s := serve(test.step)
 			_, err := client(t, s).Get(ctx, get("https://registry.example.com/"))
 			e := asError(t, err)
 			if !errors.Is(err, context.Canceled) || !errors.Is(err, because) || time.Since(start) != 100*time.Millisecond {
 				t.Errorf("after %v: %v", time.Since(start), err)
 			}
-			if len(s.Requests()) != 1 || e.Attempts != 1 {
-				t.Errorf("%d requests", len(s.Requests()))
+			if len(s.Requests()) != 1 || e.Attempts != test.attempts {
+				t.Errorf("%d requests, %d failed attempts, want 1, %d", len(s.Requests()), e.Attempts, test.attempts)
 			}
 			if name == "while waiting" && (e.Status != 503 || !strings.Contains(err.Error(), `HTTP status 503: context canceled: the user pressed a key; before that: service unavailable, the server says "busy"`)) {
 				t.Errorf("the error lacks the last answer: %v", err)

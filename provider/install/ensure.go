@@ -69,6 +69,7 @@ func (in *Installer) ensure(ctx context.Context, requirements map[addrs.Provider
 
 	providers := slices.SortedFunc(maps.Keys(requirements), addrs.Provider.Compare)
 	result := &Result{Selections: make([]Selection, len(providers)), Lock: lock.Clone()}
+	var recording sync.Mutex
 	var wg sync.WaitGroup
 	for i, p := range providers {
 		j := shared
@@ -79,34 +80,28 @@ func (in *Installer) ensure(ctx context.Context, requirements map[addrs.Provider
 		}
 		wg.Go(func() {
 			err := j.do(ctx)
-			if err == nil {
-				return
-			}
-			if _, ok := errors.AsType[*provider.Error](err); !ok {
+			if _, ok := errors.AsType[*provider.Error](err); !ok && err != nil {
 				err = j.failure("install", err)
 			}
 			j.s.Err = err
-			j.event(EventFailed, err)
+			recording.Lock()
+			err = j.record(result.Lock)
+			recording.Unlock()
+			if err != nil {
+				j.s.Err = errors.Join(j.s.Err, &provider.Error{Op: "lock", Subject: p.String(), Err: err})
+			}
+			switch exempt := j.s.From == FromOverride || j.s.From == FromBuiltIn; {
+			case j.s.Err != nil:
+				j.event(EventFailed, j.s.Err)
+			case !planOnly && !exempt:
+				j.event(provider.EventInstalled, nil)
+			}
 		})
 	}
 	wg.Wait()
 
 	var failures []error
-	for i := range result.Selections {
-		s := &result.Selections[i]
-		if planned := planOnly && s.Err == nil && !s.Version.IsZero(); planned || len(s.Reports) > 0 {
-			var hashes []checksum.Hash
-			for _, report := range s.Reports {
-				if lock.Covers(s.Provider, s.Version) { // then only computed hashes are added
-					hashes = append(hashes, report.Local...)
-				} else {
-					hashes = append(hashes, report.Recordable()...)
-				}
-			}
-			if err := result.Lock.Merge(s.Provider, s.Version, s.Constraint, hashes); err != nil {
-				s.Err = errors.Join(s.Err, &provider.Error{Op: "lock", Subject: s.Provider.String(), Err: err})
-			}
-		}
+	for _, s := range result.Selections {
 		failures = append(failures, s.Err)
 	}
 	result.Lock.Keep(slices.Values(providers))
@@ -136,11 +131,24 @@ func (j *job) do(ctx context.Context) error {
 	}
 	hashed, err := how(ctx, found)
 	maps.Copy(j.s.Reports, hashed)
-	if err != nil {
-		return err
+	return err
+}
+
+// record merges the hashes of the selection into lock, also if a platform has failed.
+func (j *job) record(lock *lockfile.File) error {
+	s := j.s
+	if planned := j.planOnly && s.Err == nil && !s.Version.IsZero(); !planned && len(s.Reports) == 0 {
+		return nil
 	}
-	j.event(provider.EventInstalled, nil)
-	return nil
+	var hashes []checksum.Hash
+	for _, report := range s.Reports {
+		if j.lock.Covers(s.Provider, s.Version) { // then only computed hashes are added
+			hashes = append(hashes, report.Local...)
+		} else {
+			hashes = append(hashes, report.Recordable()...)
+		}
+	}
+	return lock.Merge(s.Provider, s.Version, s.Constraint, hashes)
 }
 
 // exempt reports whether the provider needs no package.
