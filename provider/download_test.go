@@ -339,6 +339,19 @@ func TestDownloadBrokenBodies(t *testing.T) {
 	}
 }
 
+// TestDownloadOfOthersError: an error that wraps the *Error of another operation gets one of its own.
+func TestDownloadOfOthersError(t *testing.T) {
+	t.Parallel()
+	src := serve(nil)
+	src.open = func(context.Context, int) (*provider.Body, error) {
+		return nil, fmt.Errorf("my source: %w", &provider.Error{Op: "list", Err: io.ErrClosedPipe})
+	}
+	_, err := provider.Download(t.Context(), src, packageOf(archive(t)), target(t), accepting(archive(t)))
+	if e, ok := err.(*provider.Error); !ok || e.Op != "fetch" || !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("Download returned %v, want an *Error about fetching the package", err)
+	}
+}
+
 func TestReceive(t *testing.T) {
 	t.Parallel()
 	content := archive(t)

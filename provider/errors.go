@@ -38,7 +38,7 @@ type Error = failure.Error
 
 // failed returns err as an *Error.
 func failed(op string, pkg *Package, err error) error {
-	if _, ok := errors.AsType[*Error](err); ok {
+	if _, ok := err.(*Error); ok {
 		return err
 	}
 	return &Error{Op: op, Subject: pkg.String(), Err: err}

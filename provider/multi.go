@@ -229,7 +229,7 @@ func (m *Multi) Open(ctx context.Context, pkg *Package) (*Body, error) {
 // [*NoSourceError], or the [*SourceError] that ended the search.
 func (f *FirstOf) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error) {
 	s := &search{op: "list versions of", subject: p.String(), report: f.Skipped}
-	return firstOf(ctx, s, f.Sources, p, IsFault, func(n *NamedSource) (*Versions, error) {
+	return firstOf(ctx, s, f.Sources, p, skips, func(n *NamedSource) (*Versions, error) {
 		return checked{n.Source}.ProviderVersions(ctx, p)
 	})
 }
@@ -237,7 +237,7 @@ func (f *FirstOf) ProviderVersions(ctx context.Context, p addrs.Provider) (*Vers
 // ProviderPackage returns the package of the first source that answers.
 func (f *FirstOf) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
 	s := &search{op: "find", subject: (&Package{Provider: p, Version: v, Platform: platform}).String(), report: f.Skipped}
-	return firstOf(ctx, s, f.Sources, p, IsFault, func(n *NamedSource) (*Package, error) { return n.find(ctx, p, v, platform) })
+	return firstOf(ctx, s, f.Sources, p, skips, func(n *NamedSource) (*Package, error) { return n.find(ctx, p, v, platform) })
 }
 
 // Evidence calls the source that [Package.Via] names.
@@ -249,6 +249,9 @@ func (f *FirstOf) Evidence(ctx context.Context, pkg *Package) (verify.Evidence, 
 func (f *FirstOf) Open(ctx context.Context, pkg *Package) (*Body, error) {
 	return (&Multi{Sources: f.Sources}).Open(ctx, pkg)
 }
+
+// skips reports whether a FirstOf asks the next source.
+func skips(err error) bool { return IsFault(err) || errors.Is(err, ErrExcluded) }
 
 // IsFault reports whether another source or a later attempt may succeed: the connection
 // failed, the answer timed out or broke off, or its status is 408, 429 or 5xx. Errors of the

@@ -582,9 +582,10 @@ func TestFirstOfAllFail(t *testing.T) {
 			t.Errorf("%s, want %q in it", err, text)
 		}
 	}
-	// An outer FirstOf treats that as a fault, too.
+	// An outer FirstOf treats that as a fault, too, and skips one that excludes the provider.
 	backup := &stub{name: "backup", versions: list("1.0.0 - -")}
-	outer := &provider.FirstOf{Sources: append([]provider.NamedSource{{Name: "inner", Source: src}}, sources(backup)...)}
+	others := &provider.FirstOf{Sources: src.Sources[:1]}
+	outer := &provider.FirstOf{Sources: append([]provider.NamedSource{{Name: "inner", Source: src}, {Name: "others", Source: others}}, sources(backup)...)}
 	if pkg, err := outer.ProviderPackage(t.Context(), demo, version("1.0.0"), linux); err != nil || pkg.Via != "backup" {
 		t.Errorf("ProviderPackage returned %v, %v, want the package of backup", pkg, err)
 	}

@@ -227,6 +227,10 @@ func TestOnePackageListsNothing(t *testing.T) {
 	if n := c.lists.Load(); n != 0 {
 		t.Errorf("%d listings, want 0", n)
 	}
+	must.Do(t, c.Delete(t.Context(), alpha.String()+"/"+pkg.Filename+".record.json"))
+	if _, err := m.Evidence(t.Context(), pkg); !errors.Is(err, provider.ErrNoFile) {
+		t.Errorf("Evidence without the record: %v, want ErrNoFile", err)
+	}
 }
 
 // TestServedAsListed checks that ListedArchives returns the archives that the document lists.

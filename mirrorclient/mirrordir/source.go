@@ -112,6 +112,9 @@ func (m *Mirror) Evidence(ctx context.Context, pkg *provider.Package) (verify.Ev
 	if err == nil && rec.Evidence == nil {
 		err = fmt.Errorf("%s: %w", name+recordSuffix, fs.ErrNotExist)
 	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: %w", provider.ErrNoFile, err)
+	}
 	if err != nil {
 		return verify.Evidence{}, failed("read the evidence about", pkg.String(), err)
 	}
