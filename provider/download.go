@@ -36,8 +36,9 @@ type Options struct {
 // [Package.ArchiveName] is a safe base name. The content of the archive is checked when package
 // [github.com/tofureg/tofureg/provider/install] unpacks it.
 //
-// The error wraps an error of package [verify] if the policy refuses the archive, [github.com/tofureg/tofureg/failure.ErrTooLarge] if
-// it exceeds o.Policy.Limits, and ErrUnpacked if pkg has no archive.
+// The error wraps an error of package [verify] if the policy refuses the archive,
+// [github.com/tofureg/tofureg/failure.ErrTooLarge] if it exceeds o.Policy.Limits, and ErrUnpacked
+// if pkg has no archive.
 func Download(ctx context.Context, src Opener, pkg *Package, path string, o Options) (*verify.Report, error) {
 	if err := pkg.fetchable(); err != nil {
 		return nil, err
@@ -91,16 +92,16 @@ type Received struct {
 
 // FileWriter is what [Receive] writes an archive to, such as an [os.File].
 type FileWriter interface {
-	// WriteAt gets one piece of the archive after the other.
+	// WriteAt gets one piece of the archive after the other, without gaps.
 	io.WriterAt
 
 	// Truncate is called with 0 before the first piece, also when a transfer starts again.
 	Truncate(size int64) error
 }
 
-// Receive is the first half of [Download]: it fetches the archive of pkg into f, and the
-// evidence that o.Policy needs. Call [Received.Judge] before the archive is used. After an error,
-// f may contain a part of the archive.
+// Receive is the first half of [Download]: it fetches the archive of pkg into f, and the evidence
+// that o.Policy needs. Call [Received.Judge] before the archive is used. Errors are as of Download;
+// f may then contain a part of the archive.
 func Receive(ctx context.Context, src Opener, pkg *Package, f FileWriter, o ReceiveOptions) (*Received, error) {
 	if err := pkg.fetchable(); err != nil {
 		return nil, err
@@ -206,7 +207,7 @@ func fetch(ctx context.Context, src Opener, pkg *Package, f FileWriter, o Receiv
 
 // Judge decides whether p, which must be the policy in [ReceiveOptions], accepts the archive. file
 // must hold what [Receive] wrote. It is read only if p needs the h1. The error is that of
-// [verify.Policy.JudgeArchive], or of an ended ctx.
+// [verify.Policy.JudgeArchive], or of an ended ctx, and no [*Error].
 func (r *Received) Judge(ctx context.Context, p verify.Policy, file io.ReaderAt) (*verify.Report, error) {
 	return r.judge(ctx, p, file, false)
 }
@@ -241,7 +242,7 @@ func (p *Package) fetchable() error {
 // EventKind is the kind of an [Event].
 type EventKind string
 
-// The events of [Download], [Receive] and [Hashes].
+// The events of [Download], [Receive] (the first three) and [Hashes] (all but EventVerified).
 const (
 	EventBytes       EventKind = "bytes"        // Bytes of Total have arrived; about ten times a second
 	EventResumed     EventKind = "resumed"      // the transfer was resumed after a break
@@ -256,18 +257,19 @@ const (
 	EventResolving EventKind = "resolving" // the source is asked for versions
 	EventWaiting   EventKind = "waiting"   // another process or goroutine works on the same package
 	EventUnpacking EventKind = "unpacking" // the archive is being unpacked
-	EventReused    EventKind = "reused"    // the package was installed before and is accepted
+	EventReused    EventKind = "reused"    // the package was installed before and is accepted; Bytes is 0 without a download
 	EventInstalled EventKind = "installed" // the package is verified and installed
 )
 
-// Event is one step of a job. A job ends with an event about each package that succeeds:
-// [EventVerified], [EventHashed], [EventReused], [EventInstalled] or
-// [github.com/tofureg/tofureg/mirrorclient/mirrordir.EventKept]. Failed jobs end in an error, and no
-// event but [github.com/tofureg/tofureg/provider/install.EventFailed].
+// Event is one step of a job. The last event about a package that succeeds is [EventVerified] of
+// [Download], [EventHashed] of [Hashes], [EventInstalled] or [EventReused] of package
+// [github.com/tofureg/tofureg/provider/install], and [EventVerified] or
+// [github.com/tofureg/tofureg/mirrorclient/mirrordir.EventKept] of a mirror. Failed jobs end in an
+// error, and no event but [github.com/tofureg/tofureg/provider/install.EventFailed].
 type Event struct {
 	Kind     EventKind      // what happened
 	Provider addrs.Provider // of the package
-	Version  addrs.Version  // of the package
+	Version  addrs.Version  // of the package; zero before one is selected
 	Platform addrs.Platform // of the package
 	Bytes    int64          // received so far; in EventKept and EventChecked, the size; otherwise 0
 	Total    int64          // expected; 0 if unknown

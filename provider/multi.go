@@ -18,7 +18,7 @@ import (
 
 // NamedSource is a source of a [Multi] or a [FirstOf], and the providers that it is used for.
 type NamedSource struct {
-	// Name identifies the source in [Package.Via] and in errors. It must be unique and must
+	// Name identifies the source in [Package.Via] and in errors. It must be set, unique and must
 	// not contain " > ".
 	Name string
 
@@ -35,16 +35,16 @@ type NamedSource struct {
 // the versions of all sources whose patterns select it, and the package of a version comes
 // from the first source that has it. It is safe for concurrent use if its sources are.
 //
-// A source that does not have the provider, the version or the platform is skipped. Any other
-// error ends the search, also for versions that another source has. Use [FirstOf] for sources that
-// replace each other, and [github.com/tofureg/tofureg/mirrorclient/mirrorserve.Cache] for a mirror that is filled on
-// demand.
+// A source that does not have the provider, the version or the platform is skipped. Any other error
+// ends the search, also for versions that another source has. Use [FirstOf] for sources that
+// replace each other, and [github.com/tofureg/tofureg/mirrorclient/mirrorserve.Cache] for a mirror
+// that is filled on demand.
 type Multi struct {
 	// Sources, in order of preference. ProviderPackage asks them in this order,
 	// ProviderVersions all at once. If empty, nothing is found.
 	Sources []NamedSource
 
-	// Skipped, if not nil, is called for each skipped source, concurrently for concurrent searches.
+	// Skipped, if not nil, is called for each skipped source. The calls of one search never overlap.
 	Skipped func(source string, err error)
 }
 
@@ -52,13 +52,13 @@ type Multi struct {
 // the same content, such as two mirrors. It is safe for concurrent use if its sources are.
 //
 // A source is skipped after a fault, see [IsFault], and if its patterns exclude the provider. Any
-// other error ends the search, so a later source cannot add versions to an earlier one. Retries delay
-// the next source, so set [github.com/tofureg/tofureg/transport.Client.Retries] low.
+// other error ends the search, so a later source cannot add versions to an earlier one. Retries
+// delay the next source, so set [github.com/tofureg/tofureg/transport.Client.Retries] low.
 type FirstOf struct {
-	// Sources are asked in this order.
+	// Sources are asked in this order. If empty, nothing is found.
 	Sources []NamedSource
 
-	// Skipped, if not nil, is called for each skipped source, concurrently for concurrent searches.
+	// Skipped, if not nil, is called for each skipped source. The calls of one search never overlap.
 	Skipped func(source string, err error)
 }
 
@@ -234,7 +234,8 @@ func (f *FirstOf) ProviderVersions(ctx context.Context, p addrs.Provider) (*Vers
 	})
 }
 
-// ProviderPackage returns the package of the first source that answers.
+// ProviderPackage returns the package of the first source that answers. Errors are as of
+// ProviderVersions.
 func (f *FirstOf) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
 	s := &search{op: "find", subject: (&Package{Provider: p, Version: v, Platform: platform}).String(), report: f.Skipped}
 	return firstOf(ctx, s, f.Sources, p, skips, func(n *NamedSource) (*Package, error) { return n.find(ctx, p, v, platform) })
@@ -253,10 +254,10 @@ func (f *FirstOf) Open(ctx context.Context, pkg *Package) (*Body, error) {
 // skips reports whether a FirstOf asks the next source.
 func skips(err error) bool { return IsFault(err) || errors.Is(err, ErrExcluded) }
 
-// IsFault reports whether another source or a later attempt may succeed: the connection
-// failed, the answer timed out or broke off, or its status is 408, 429 or 5xx. Errors of the
-// operating system are faults, too. An error of the caller's context, which has ended or ends before the next attempt, is a fault only if a request
-// has failed before.
+// IsFault reports whether another source or a later attempt may succeed: the connection failed, the
+// answer timed out or broke off, or its status is 408, 429 or 5xx. Errors of the operating system,
+// and ErrOffline of a request, are faults, too. If the caller's context has ended, or ends before
+// the next attempt, the error is a fault only if a request has failed before.
 func IsFault(err error) bool {
 	for _, kind := range []error{ErrNotFound, ErrUnauthorized, ErrInsecure, failure.ErrTooLarge, ErrProtocol} {
 		if errors.Is(err, kind) {

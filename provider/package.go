@@ -143,8 +143,8 @@ func stem(p addrs.Provider, version string, platform addrs.Platform) string {
 }
 
 // ParseArchiveName parses a name that [ArchiveName] returns, but ignores case, except in the
-// version. If name is not the name of an archive, all results are zero. If it is invalid or of
-// another provider, problem says why.
+// version. If name lacks the prefix or the suffix, all results are zero. If it is invalid or of
+// another provider, only problem is set, and says why.
 func ParseArchiveName(p addrs.Provider, name string) (v addrs.Version, platform addrs.Platform, problem string) {
 	middle, ok := cutFold(name)
 	if !ok {

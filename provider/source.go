@@ -57,9 +57,9 @@ type Body struct {
 	Resumes func() int
 }
 
-// CheckAnswers returns a [Source] whose ProviderVersions and ProviderPackage return an error if src
-// answers with nil or with a package that was not requested, and whose Open does for a nil body. It is
-// for programs that call methods of a Source; the functions of this package check answers.
+// CheckAnswers returns a [Source] that returns an error if src answers with nil, or with a package
+// that was not requested. It is for programs that call methods of a Source; the functions of this
+// package check answers.
 func CheckAnswers(src Source) Source {
 	return struct {
 		checked
@@ -126,8 +126,8 @@ func (p *Package) checkIs(wanted addrs.Provider, v addrs.Version, platform addrs
 const maxShared = 8 << 20
 
 // ShareEvidence returns a [Source] that fetches each SHA256SUMS document and its signature from src
-// only once, for programs that download several packages of a version. [Hashes] calls it. It caches
-// the first 8 MiB for up to a day, and calls [CheckAnswers]. Make one for each job.
+// only once, for programs that download several packages of a version. [Hashes] calls it. Beyond 8
+// MiB, or after a day, it fetches again. It calls [CheckAnswers]. Make one for each job.
 func ShareEvidence(src Source) Source {
 	return &sharedEvidence{Source: CheckAnswers(src), cached: semaphore.NewWeighted(maxShared)}
 }

@@ -93,8 +93,8 @@ func (n Need) protocols() addrs.ProviderConstraint {
 }
 
 // Newest returns the newest version that c allows, as the CLI does. It ignores platforms and
-// protocols. The zero constraint allows every release; a prerelease must be named exactly. The
-// error wraps an [*UnavailableError].
+// protocols. The zero constraint allows every release but 0.0.0; a prerelease must be named
+// exactly. The error wraps an [*UnavailableError].
 func (v *Versions) Newest(c addrs.ProviderConstraint) (addrs.Version, error) {
 	return v.choose(c, Need{}, nil)
 }
@@ -192,7 +192,8 @@ func (n Need) matcher() func(*Release) error {
 // need.Platforms[0].
 //
 // The error wraps ErrNotFound if src does not know p, and an [*UnavailableError] if no version
-// fits. Call ProviderVersions for the warnings of the list.
+// fits, or the package of the chosen one does not: Find tries no other. Call ProviderVersions for
+// the warnings of the list.
 func Find(ctx context.Context, src Lister, p addrs.Provider, c addrs.ProviderConstraint, need Need) (*Package, error) {
 	if len(need.Platforms) == 0 {
 		need.Platforms = []addrs.Platform{addrs.CurrentPlatform()}
@@ -234,7 +235,7 @@ type UnavailableError struct {
 	Protocols []string
 	Platforms []addrs.Platform
 
-	// Fits is the newest version that fits Need, regardless of Constraint, or zero.
+	// Fits is the newest release that fits Need, regardless of Constraint, or zero.
 	Fits addrs.Version
 
 	// Err is ErrNoVersion, ErrNoPlatform or ErrProtocol.
@@ -302,7 +303,7 @@ func (e *UnavailableError) hint() string {
 }
 
 // Unavailable returns the error of a [Source] that has no package of a version for a platform, of
-// kind ErrNoVersion or ErrNoPlatform.
+// kind ErrNoVersion, or ErrNoPlatform if version is listed.
 func (v *Versions) Unavailable(version addrs.Version, platform addrs.Platform) *UnavailableError {
 	need := Need{}
 	if !platform.IsZero() {
