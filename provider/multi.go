@@ -256,13 +256,16 @@ func skips(err error) bool { return IsFault(err) || errors.Is(err, ErrExcluded) 
 
 // IsFault reports whether another source or a later attempt may succeed: the connection failed, the
 // answer timed out or broke off, or its status is 408, 429 or 5xx. Errors of the operating system,
-// and ErrOffline of a request, are faults, too. If the caller's context has ended, or ends before
-// the next attempt, the error is a fault only if a request has failed before.
+// and ErrOffline of a request, are faults, too. The end of the caller's context is none, but a
+// failed request is one if the deadline is before the next attempt.
 func IsFault(err error) bool {
-	for _, kind := range []error{ErrNotFound, ErrUnauthorized, ErrInsecure, failure.ErrTooLarge, ErrProtocol} {
+	for _, kind := range []error{ErrNotFound, ErrUnauthorized, ErrInsecure, failure.ErrTooLarge, ErrProtocol, context.Canceled} {
 		if errors.Is(err, kind) {
 			return false
 		}
+	}
+	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, fault.ErrNoTime) {
+		return false
 	}
 	if e, ok := errors.AsType[*failure.RequestError](err); ok {
 		const timeout, tooMany, server = 408, 429, 500
@@ -280,7 +283,7 @@ func IsFault(err error) bool {
 		error
 		Timeout() bool
 	}](err)
-	return ok && !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.ErrUnexpectedEOF)
+	return ok || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // search is a call of a Multi or a FirstOf.

@@ -23,6 +23,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -492,33 +493,35 @@ func TestFirstOfFailsOver(t *testing.T) {
 		"refused connection":       {request(0, 3, refused), true},
 		"no certificate":           {request(0, 1, other), true},
 		"broken document":          {request(200, 3, io.ErrUnexpectedEOF), true},
+		"no time to resume":        {request(200, 1, fault.ErrNoTime), true},
 		"reset within a document":  {request(200, 3, syscall.ECONNRESET), true},
 		"timeout":                  {request(0, 3, timeoutError{}), true},
 		"timeout within":           {request(200, 3, timeoutError{}), true},
-		"no time left for a retry": {request(503, 1, fmt.Errorf("%w: the next attempt would be too late", context.DeadlineExceeded)), true},
+		"no time left for a retry": {request(503, 1, fmt.Errorf("%w: the next attempt would be too late", fault.ErrNoTime)), true},
 		"unreadable directory":     {&provider.Error{Op: "find", Subject: "x", Err: &fs.PathError{Op: "open", Path: "dir", Err: syscall.EIO}}, true},
 		"bare timeout":             {timeoutError{}, true},
 
-		"not found":         {request(404, 1, provider.ErrNotFound), false},
-		"no version":        {request(404, 1, provider.ErrNoVersion), false},
-		"no platform":       {request(200, 1, provider.ErrNoPlatform), false},
-		"500 for a version": {request(500, 3, provider.ErrNoVersion), false},
-		"no protocol":       {request(200, 1, provider.ErrProtocol), false},
-		"unauthorised":      {request(401, 1, provider.ErrUnauthorized), false},
-		"forbidden":         {request(403, 1, provider.ErrUnauthorized), false},
-		"insecure":          {request(302, 1, provider.ErrInsecure), false},
-		"too large":         {request(200, 1, failure.ErrTooLarge), false},
-		"other status":      {request(418, 1, other), false},
-		"unusable answer":   {request(200, 1, other), false},
-		"refused redirect":  {request(302, 1, other), false},
-		"helper fails":      {request(0, 0, &fs.PathError{Op: "exec", Path: "helper", Err: syscall.ENOENT}), false},
-		"vetoed host":       {request(0, 0, other), false},
-		"verification":      {verify.ErrUnsigned, false},
-		"any other":         {other, false},
-		"end of the call":   {context.Canceled, false},
-		"its deadline":      {context.DeadlineExceeded, false},
-		"deadline within":   {request(200, 1, context.DeadlineExceeded), false},
-		"ended attempt":     {request(0, 0, context.Canceled), false},
+		"not found":          {request(404, 1, provider.ErrNotFound), false},
+		"no version":         {request(404, 1, provider.ErrNoVersion), false},
+		"no platform":        {request(200, 1, provider.ErrNoPlatform), false},
+		"500 for a version":  {request(500, 3, provider.ErrNoVersion), false},
+		"no protocol":        {request(200, 1, provider.ErrProtocol), false},
+		"unauthorised":       {request(401, 1, provider.ErrUnauthorized), false},
+		"forbidden":          {request(403, 1, provider.ErrUnauthorized), false},
+		"insecure":           {request(302, 1, provider.ErrInsecure), false},
+		"too large":          {request(200, 1, failure.ErrTooLarge), false},
+		"other status":       {request(418, 1, other), false},
+		"unusable answer":    {request(200, 1, other), false},
+		"refused redirect":   {request(302, 1, other), false},
+		"helper fails":       {request(0, 0, &fs.PathError{Op: "exec", Path: "helper", Err: syscall.ENOENT}), false},
+		"vetoed host":        {request(0, 0, other), false},
+		"verification":       {verify.ErrUnsigned, false},
+		"any other":          {other, false},
+		"end of the call":    {context.Canceled, false},
+		"its deadline":       {context.DeadlineExceeded, false},
+		"deadline within":    {request(200, 1, context.DeadlineExceeded), false},
+		"cancelled wait":     {request(503, 1, context.Canceled), false},
+		"deadline of second": {request(0, 1, fmt.Errorf("%w; before that: %w", context.DeadlineExceeded, syscall.ECONNRESET)), false},
 	} {
 		a, b := &stub{name: "a", err: test.err}, &stub{name: "b", versions: list("1.0.0 - -")}
 		var p skipped

@@ -19,6 +19,9 @@ type narrow struct {
 func (n *narrow) Error() string { return n.text }
 func (n *narrow) Unwrap() error { return n.wider }
 
+// ErrNoTime means that the deadline of a context, which has not ended, is before the next attempt.
+var ErrNoTime = Narrow(context.DeadlineExceeded.Error(), context.DeadlineExceeded)
+
 // Ended returns the error of a context that has ended. It wraps ctx.Err() and the cause.
 func Ended(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)

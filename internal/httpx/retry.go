@@ -112,5 +112,5 @@ func checkDeadline(ctx context.Context, d time.Duration) error {
 	if at, ok := flight.Deadline(ctx); !ok || time.Until(at) > d {
 		return nil
 	}
-	return fmt.Errorf("%w: before the next attempt in %v", context.DeadlineExceeded, d.Round(time.Millisecond))
+	return fmt.Errorf("%w: before the next attempt in %v", fault.ErrNoTime, d.Round(time.Millisecond))
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/webtest"
 )
@@ -218,7 +219,7 @@ func TestDeadlineShorterThanTheWait(t *testing.T) {
 		s := serve(status(429, "", "Retry-After: 20"))
 		_, err := client(t, s).Get(ctx, get("https://registry.example.com/"))
 		e := asError(t, err)
-		if time.Since(start) != 0 || !errors.Is(err, context.DeadlineExceeded) {
+		if time.Since(start) != 0 || !errors.Is(err, fault.ErrNoTime) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("after %v: %v", time.Since(start), err)
 		}
 		if e.Status != 429 || e.RetryAfter != 20*time.Second || e.Attempts != 1 || !strings.Contains(err.Error(), "status 429") {
