@@ -528,6 +528,17 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
+// TestOthersError: an error that wraps the *Error of another operation gets one of its own.
+func TestOthersError(t *testing.T) {
+	t.Parallel()
+	m, _ := newMirror(t)
+	src := failing{Err: fmt.Errorf("my source: %w", &provider.Error{Op: "list", Err: os.ErrPermission})}
+	_, err := m.Add(t.Context(), src, wants(three[:1], v1), mirrordir.Options{})
+	if !strings.HasPrefix(err.Error(), "mirror "+alpha.String()+" 1.0.0 ") || !errors.Is(err, os.ErrPermission) {
+		t.Errorf("Add returned %v, want an error about mirroring the package", err)
+	}
+}
+
 // TestConcurrentAdds checks that concurrent calls download an archive once.
 func TestConcurrentAdds(t *testing.T) {
 	t.Parallel()

@@ -60,7 +60,7 @@ func failed(op, subject string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if _, ok := errors.AsType[*provider.Error](err); ok {
+	if _, ok := err.(*provider.Error); ok {
 		return err
 	}
 	return &provider.Error{Op: op, Subject: subject, Err: err}

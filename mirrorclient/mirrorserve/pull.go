@@ -104,7 +104,7 @@ func mirrorOrigin(m *mirrordir.Mirror, limits checksum.Limits) origin {
 
 // failed returns err as a provider.Error.
 func failed(op string, pkg *provider.Package, err error) error {
-	if _, ok := errors.AsType[*provider.Error](err); ok {
+	if _, ok := err.(*provider.Error); ok {
 		return err
 	}
 	return &provider.Error{Op: op, Subject: pkg.String(), Err: err}

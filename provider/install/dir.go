@@ -531,7 +531,7 @@ func mkdir(root *os.Root, name string) error {
 
 // failed wraps err in a [*provider.Error] unless it is one.
 func failed(op, subject string, err error) error {
-	if _, ok := errors.AsType[*provider.Error](err); ok {
+	if _, ok := err.(*provider.Error); ok {
 		return err
 	}
 	return &provider.Error{Op: op, Subject: subject, Err: err}
