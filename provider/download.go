@@ -33,8 +33,8 @@ type Options struct {
 // directory of path must exist. If Download fails, path is unchanged.
 //
 // Download replaces a file or symbolic link at path, and refuses a directory, device or pipe.
-// [Package.ArchiveName] is a safe base name. The content of the archive is checked when package
-// [github.com/tofureg/tofureg/provider/install] unpacks it.
+// The content of the archive is checked when package [github.com/tofureg/tofureg/provider/install]
+// unpacks it.
 //
 // The error wraps an error of package [verify] if the policy refuses the archive,
 // [github.com/tofureg/tofureg/failure.ErrTooLarge] if it exceeds o.Policy.Limits, and ErrUnpacked
@@ -74,12 +74,12 @@ type ReceiveOptions struct {
 	// FetchEvidence fetches the evidence even if Policy does not need it.
 	FetchEvidence bool
 
-	// Progress, if not nil, is called for each step. The calls of one Receive never overlap.
+	// Progress is like that of [Options].
 	Progress func(Event)
 
 	// Arrived, if not nil, is called with the size of the file: 0 at the start and at a
-	// restart, then after each write. total is the declared size, or 0. An error ends the
-	// transfer.
+	// restart, then after each write. total is the declared size, or 0. Its error ends
+	// the transfer and is wrapped.
 	Arrived func(size, total int64) error
 }
 
@@ -257,7 +257,7 @@ const (
 	EventResolving EventKind = "resolving" // the source is asked for versions
 	EventWaiting   EventKind = "waiting"   // another process or goroutine works on the same package
 	EventUnpacking EventKind = "unpacking" // the archive is being unpacked
-	EventReused    EventKind = "reused"    // the package was installed before and is accepted; Bytes is 0 without a download
+	EventReused    EventKind = "reused"    // an installed package is accepted; Bytes is 0 without a download
 	EventInstalled EventKind = "installed" // the package is verified and installed
 )
 

@@ -25,8 +25,8 @@ var (
 	ErrUnauthorized = failure.ErrUnauthorized
 	// ErrInsecure means that a URL or a redirect is not https.
 	ErrInsecure = failure.ErrInsecure
-	// ErrChanged means that the file changed on the server during the transfer, also in the second
-	// attempt of [Receive].
+	// ErrChanged means that the file changed on the server during the transfer. [Receive] tries
+	// twice.
 	ErrChanged = failure.ErrChanged
 	// ErrOffline means that a request is needed, but not allowed.
 	ErrOffline = failure.ErrOffline

@@ -31,7 +31,7 @@ type HashOptions struct {
 	// NoDownload makes platforms that need a download fail with [verify.ErrNotStated].
 	NoDownload bool
 
-	// Packages are known packages of this version, for example from [Find].
+	// Packages of this version, for example from [Find], are not requested again.
 	Packages []*Package
 
 	// Store, if not nil, stores the hashes of downloaded archives.
@@ -43,7 +43,7 @@ type HashOptions struct {
 	// TempDir is the directory of temporary archives. If empty, [os.TempDir] is used.
 	TempDir string
 
-	// Progress, if not nil, is called for each step. The calls of one Hashes never overlap.
+	// Progress is like that of [Options].
 	Progress func(Event)
 }
 
@@ -453,7 +453,7 @@ const defaultParallel = 8
 const maxDocuments = 16 << 20
 
 // Acquire waits until one more archive may be in progress, or ctx ends. The caller must call
-// release when done. Calling it again has no effect.
+// release when done; a second call has no effect.
 func (l *Limiter) Acquire(ctx context.Context) (release func(), err error) {
 	l.setup()
 	return acquire(ctx, l.archives)

@@ -18,16 +18,15 @@ import (
 
 // NamedSource is a source of a [Multi] or a [FirstOf], and the providers that it is used for.
 type NamedSource struct {
-	// Name identifies the source in [Package.Via] and in errors. It must be set, unique and must
-	// not contain " > ".
+	// Name identifies the source in [Package.Via] and in errors. It must be set and unique,
+	// without " > ".
 	Name string
 
 	// Source may be a [Multi] or a [FirstOf], too. [Package.Via] then has both names, joined
 	// by " > ".
 	Source Source
 
-	// A provider must match a pattern of Include, if there are any, and must not match a
-	// pattern of Exclude.
+	// A provider must match a pattern of Include, if any, and none of Exclude.
 	Include, Exclude []Pattern
 }
 
@@ -51,9 +50,10 @@ type Multi struct {
 // FirstOf is a [Source] that asks one source after the other until one answers, for sources with
 // the same content, such as two mirrors. It is safe for concurrent use if its sources are.
 //
-// A source is skipped after a fault, see [IsFault], and if its patterns exclude the provider. Any
-// other error ends the search, so a later source cannot add versions to an earlier one. Retries
-// delay the next source, so set [github.com/tofureg/tofureg/transport.Client.Retries] low.
+// A source is skipped after a fault, see [IsFault], and if its patterns, or those of all sources in
+// it, exclude the provider. Any other error ends the search, so a later source cannot add versions
+// to an earlier one. Retries delay the next source, so set
+// [github.com/tofureg/tofureg/transport.Client.Retries] low.
 type FirstOf struct {
 	// Sources are asked in this order. If empty, nothing is found.
 	Sources []NamedSource
@@ -96,8 +96,9 @@ type NoSourceError struct {
 	// Skipped has the error of each source, in order.
 	Skipped []SourceError
 
-	// Err is the error in Skipped that came closest to an answer. For a [FirstOf] it is the
-	// first fault. For a [Multi], ErrNoPlatform is closer than ErrNoVersion and ErrNotFound.
+	// Err is the error in Skipped that came closest to an answer, or ErrNotFound without sources.
+	// For a [FirstOf] it is the first fault. For a [Multi], ErrNoPlatform is closer than
+	// ErrNoVersion and ErrNotFound.
 	Err error
 }
 
@@ -120,12 +121,11 @@ func (e *NoSourceError) Error() string {
 
 func (e *NoSourceError) Unwrap() error { return e.Err }
 
-// ProviderVersions lists the versions of all sources that know p. Of a version that several
-// sources list, it returns all protocols and platforms. The platforms are unknown if one of
-// the sources does not list them.
+// ProviderVersions lists the versions of all sources that know p. A version that several sources
+// list has all their protocols and platforms, or no platforms if one of them lists none.
 //
-// The error wraps a [*NoSourceError] if no source knows p, otherwise the [*SourceError] that ended
-// the search.
+// The error wraps a [*NoSourceError] if all sources were skipped, otherwise the [*SourceError] that
+// ended the search.
 func (m *Multi) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error) {
 	s := &search{op: "list versions of", subject: p.String(), report: m.Skipped}
 	if err := s.check(m.Sources); err != nil {
@@ -199,8 +199,8 @@ func unite[T comparable](a, b []T) []T {
 	return a
 }
 
-// ProviderPackage returns the package of the first source that has it. If no source has it, the
-// error wraps a [*NoSourceError].
+// ProviderPackage returns the package of the first source that has it. Errors are as of
+// ProviderVersions.
 func (m *Multi) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
 	s := &search{op: "find", subject: (&Package{Provider: p, Version: v, Platform: platform}).String(), report: m.Skipped}
 	notFound := func(err error) bool { return errors.Is(err, ErrNotFound) }
@@ -256,8 +256,8 @@ func skips(err error) bool { return IsFault(err) || errors.Is(err, ErrExcluded) 
 
 // IsFault reports whether another source or a later attempt may succeed: the connection failed, the
 // answer timed out or broke off, or its status is 408, 429 or 5xx. Errors of the operating system,
-// and ErrOffline of a request, are faults, too. The end of the caller's context is none, but a
-// failed request is one if the deadline is before the next attempt.
+// and ErrOffline of a request, are faults, too. The end of the caller's context is no fault. A
+// failed request stays one if the deadline of the context is before the next attempt.
 func IsFault(err error) bool {
 	for _, kind := range []error{ErrNotFound, ErrUnauthorized, ErrInsecure, failure.ErrTooLarge, ErrProtocol, context.Canceled} {
 		if errors.Is(err, kind) {

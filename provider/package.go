@@ -12,7 +12,7 @@ import (
 )
 
 // Package describes the package of a provider version for one platform. It is plain data and
-// can be stored as JSON. Hashes and keys are statements of the source, not proof.
+// can be stored as JSON.
 //
 // The URLs may have a presigned query, which is as secret as a password. The JSON form
 // contains it, String does not.
@@ -64,12 +64,12 @@ type Package struct {
 	Via string `json:"via,omitempty"`
 }
 
-// ArchiveName returns the result of the function [ArchiveName].
+// ArchiveName calls the function [ArchiveName].
 func (p *Package) ArchiveName() string {
 	return ArchiveName(p.Provider, p.Version, p.Platform)
 }
 
-// String returns the provider, the version, and the platform if it is not zero.
+// String returns the provider, the version, and the platform if it is set.
 func (p *Package) String() string {
 	if p == nil {
 		return "no package"

@@ -17,8 +17,7 @@ import (
 //
 // Without a host, [addrs.DefaultHost] is used. The zero Pattern selects no provider.
 //
-// [CLI configuration]:
-// https://opentofu.org/docs/cli/config/config-file/#explicit-installation-method-configuration
+// [CLI configuration]: https://opentofu.org/docs/cli/config/config-file/#explicit-installation-method-configuration
 type Pattern struct {
 	provider addrs.Provider // with placeholders for stars
 	stars    int

@@ -58,7 +58,7 @@ type Body struct {
 }
 
 // CheckAnswers returns a [Source] that returns an error if src answers with nil, or with a package
-// that was not requested. It is for programs that call methods of a Source; the functions of this
+// that was not requested. It is for programs that call methods of a Source; functions of this
 // package check answers.
 func CheckAnswers(src Source) Source {
 	return struct {
@@ -127,7 +127,7 @@ const maxShared = 8 << 20
 
 // ShareEvidence returns a [Source] that fetches each SHA256SUMS document and its signature from src
 // only once, for programs that download several packages of a version. [Hashes] calls it. Beyond 8
-// MiB, or after a day, it fetches again. It calls [CheckAnswers]. Make one for each job.
+// MiB, or after a day, it fetches again. It includes [CheckAnswers]. Make one for each job.
 func ShareEvidence(src Source) Source {
 	return &sharedEvidence{Source: CheckAnswers(src), cached: semaphore.NewWeighted(maxShared)}
 }

@@ -13,10 +13,9 @@ import (
 
 // Release is one listed version of a provider.
 type Release struct {
-	Version addrs.Version `json:"version"` // canonical; a list has each once
+	Version addrs.Version `json:"version"` // canonical
 
-	// Listed is the text that the source lists for Version, if it is not the canonical form,
-	// for example "1.2".
+	// Listed is the text that the source lists for Version, if it is not canonical, such as "1.2".
 	Listed string `json:"listed,omitempty"`
 
 	// Protocols are plugin protocol versions, such as "5.1" or "6": the highest minor version
@@ -35,8 +34,7 @@ type Versions struct {
 	// their Protocols and Platforms, do not write to them.
 	List []Release `json:"versions"`
 
-	// Warnings are messages of the source, and descriptions of ignored parts of its answer. They
-	// are safe to print.
+	// Warnings are messages of the source, and about ignored parts of its answer, safe to print.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -69,14 +67,14 @@ func (v *Versions) Find(version addrs.Version) (Release, bool) {
 	return v.List[i], true
 }
 
-// Need is what a version must support. The zero Need requires plugin protocol 5 or 6, as
-// OpenTofu and Terraform do.
+// Need is what a version must support. Unknown platforms and protocols are assumed to fit.
 type Need struct {
 	// Platforms must each have a package. If empty, any platform fits; [Find] then requires the
 	// platform this program was built for.
 	Platforms []addrs.Platform `json:"platforms,omitempty"`
 
-	// Protocols allows plugin protocol versions. If zero, ">= 5, < 7" is used; ">= 0" allows all.
+	// Protocols allows plugin protocol versions. If zero, it is ">= 5, < 7", as for the
+	// CLIs; ">= 0" allows all.
 	Protocols addrs.ProviderConstraint `json:"protocols,omitzero"`
 }
 
@@ -99,9 +97,8 @@ func (v *Versions) Newest(c addrs.ProviderConstraint) (addrs.Version, error) {
 	return v.choose(c, Need{}, nil)
 }
 
-// NewestFor returns the newest version that c allows and that fits need. Unknown platforms and
-// protocols are assumed to fit. The error wraps an [*UnavailableError] of kind ErrNoVersion,
-// ErrNoPlatform or ErrProtocol.
+// NewestFor returns the newest version that c allows and that fits need. The error wraps an
+// [*UnavailableError] of kind ErrNoVersion, ErrNoPlatform or ErrProtocol.
 func (v *Versions) NewestFor(c addrs.ProviderConstraint, need Need) (addrs.Version, error) {
 	return v.choose(c, need, need.matcher())
 }
@@ -115,7 +112,7 @@ func (v *Versions) choose(c addrs.ProviderConstraint, need Need, fits func(*Rele
 }
 
 // Fits returns an [*UnavailableError] in an [*Error] if the package is not for one of
-// need.Platforms, or supports none of need.Protocols. Unknown protocols are assumed to fit.
+// need.Platforms, or supports none of need.Protocols.
 func (p *Package) Fits(need Need) error {
 	r := Release{Version: p.Version, Protocols: p.Protocols}
 	kind := need.matcher()(&r)
