@@ -6,22 +6,21 @@
 //	pkg, err := provider.Find(ctx, src, random, constraint, provider.Need{})
 //	report, err := provider.Download(ctx, src, pkg, pkg.ArchiveName(), provider.Options{})
 //
-// A [Source] is a registry ([regclient.Client]), a network mirror ([mirrorclient.Client]), a
-// mirror in a directory ([mirrordir.Open]), or several sources ([Multi], [FirstOf]). [Hashes]
-// returns what a lock file records about a version. Package [install] unpacks and installs
-// packages.
+// A [Source] is a registry ([regclient.Client]), a network mirror ([mirrorclient.Client]), a mirror
+// in a directory ([mirrordir.Open]), or several sources ([Multi], [FirstOf]). [Hashes] returns what
+// a lock file records about a version. Package [install] installs packages.
 //
 // # Trust
 //
 // A source states facts, such as hashes, without proof. Evidence proves them: a SHA256SUMS
 // document, its signature, and the keys. A zh is the hash of an archive, an h1 the hash of its
-// files. [Download] hashes the archive, and stores it only if a [verify.Policy] accepts it. The
-// zero policy requires a signature by a key that the registry lists.
+// files. [Download] stores an archive only if a [verify.Policy] accepts it. The zero policy
+// requires a signature by a key that the registry lists.
 //
 // # Errors
 //
 // Sources, and the functions that call them, return an [*Error]: one printable line without
-// credentials and URL queries. Test its kind with errors.Is and variables such as [ErrNotFound]; see
+// credentials and URL queries. Test it with errors.Is and variables such as [ErrNotFound]; see
 // package [failure].
 //
 // # For sources

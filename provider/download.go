@@ -20,9 +20,9 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Options are the options of [Download]. The zero value is strict.
+// Options are the options of [Download].
 type Options struct {
-	// Policy decides whether the archive is accepted. Its Limits bound the transfer, too.
+	// Policy judges the archive. Its Limits bound the transfer, too.
 	Policy verify.Policy
 
 	// Progress, if not nil, is called for each step. The calls of one Download never overlap.
@@ -68,7 +68,7 @@ func Download(ctx context.Context, src Opener, pkg *Package, path string, o Opti
 
 // ReceiveOptions are the options of [Receive].
 type ReceiveOptions struct {
-	// Policy is the policy that will judge the archive. Its Limits bound the transfer.
+	// Policy will judge the archive. Its Limits bound the transfer.
 	Policy verify.Policy
 
 	// FetchEvidence fetches the evidence even if Policy does not need it.
@@ -83,7 +83,7 @@ type ReceiveOptions struct {
 	Arrived func(size, total int64) error
 }
 
-// Received is an archive that has been fetched, but not judged.
+// Received is a fetched archive, not yet judged.
 type Received struct {
 	Size     int64           // bytes
 	ZH       checksum.Hash   // the zh hash, computed
@@ -269,7 +269,7 @@ const (
 type Event struct {
 	Kind     EventKind      // what happened
 	Provider addrs.Provider // of the package
-	Version  addrs.Version  // of the package; zero before one is selected
+	Version  addrs.Version  // zero before one is selected
 	Platform addrs.Platform // of the package
 	Bytes    int64          // received so far; in EventKept and EventChecked, the size; otherwise 0
 	Total    int64          // expected; 0 if unknown

@@ -7,30 +7,28 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// Kinds of errors, for errors.Is. ErrNoVersion, ErrNoPlatform and ErrNoFile are also
-// ErrNotFound, so test for them first.
+// Kinds of errors. ErrNoVersion, ErrNoPlatform and ErrNoFile are also ErrNotFound, so test for them
+// first.
 var (
-	// ErrNotFound means that the source does not know the provider.
+	// The source does not know the provider.
 	ErrNotFound = failure.ErrNotFound
-	// ErrNoVersion means that the version does not exist, or that no version is allowed.
+	// The version does not exist, or no version is allowed.
 	ErrNoVersion = failure.ErrNoVersion
-	// ErrNoPlatform means that the version has no package for the platform.
+	// The version has no package for the platform.
 	ErrNoPlatform = fault.Narrow("no package for this platform", failure.ErrNotFound)
-	// ErrNoFile means that a named archive, SHA256SUMS document or signature is missing.
+	// A named archive, SHA256SUMS document or signature is missing.
 	ErrNoFile = fault.Narrow("no such file", failure.ErrNotFound)
-	// ErrProtocol means that no plugin protocol of the package is supported.
+	// No plugin protocol of the package is supported.
 	ErrProtocol = errors.New("no supported plugin protocol")
-	// ErrUnauthorized means HTTP status 401 or 403. Object stores also answer 403 for a
-	// missing file.
+	// HTTP status 401 or 403. Object stores also answer 403 for a missing file.
 	ErrUnauthorized = failure.ErrUnauthorized
-	// ErrInsecure means that a URL or a redirect is not https.
+	// A URL or a redirect is not https.
 	ErrInsecure = failure.ErrInsecure
-	// ErrChanged means that the file changed on the server during the transfer. [Receive] tries
-	// twice.
+	// The file changed on the server during the transfer. [Receive] tries twice.
 	ErrChanged = failure.ErrChanged
-	// ErrOffline means that a request is needed, but not allowed.
+	// A request is needed, but not allowed.
 	ErrOffline = failure.ErrOffline
-	// ErrUnpacked means that the source has the package unpacked, without an archive.
+	// The source has the package unpacked, without an archive.
 	ErrUnpacked = errors.New("package is unpacked and has no archive")
 )
 

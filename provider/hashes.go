@@ -22,7 +22,7 @@ import (
 
 // HashOptions are the options of [Hashes].
 type HashOptions struct {
-	// Policy decides whether a package is accepted; see [Options].
+	// Policy is as in [Options].
 	Policy verify.Policy
 
 	// Stated makes an h1 in [verify.Report.Stated] replace a download.
@@ -37,17 +37,17 @@ type HashOptions struct {
 	// Store, if not nil, stores the hashes of downloaded archives.
 	Store HashStore
 
-	// Limiter may be shared with other calls. If nil, the call has its own.
+	// If Limiter is nil, the call has its own.
 	Limiter *Limiter
 
-	// TempDir is the directory of temporary archives. If empty, [os.TempDir] is used.
+	// TempDir is for temporary archives. If empty, [os.TempDir] is used.
 	TempDir string
 
 	// Progress is like that of [Options].
 	Progress func(Event)
 }
 
-// HashStore stores the hashes of archives, so that an archive is downloaded only once, as package
+// HashStore stores the hashes of archives, so that each is downloaded only once, as package
 // [github.com/tofureg/tofureg/provider/hashstore] does. Its methods must be safe for concurrent
 // use. Only users who may write the lock files should be able to write to it.
 type HashStore interface {
@@ -437,7 +437,7 @@ func (h *hashing) event(e Event) {
 // each job, such as a lock file. It is safe for concurrent use and must not be copied.
 type Limiter struct {
 	// Parallel is the maximum number of archives in progress, each in a temporary file. If 0 or
-	// less, 8 is used.
+	// less, it is 8.
 	Parallel int
 
 	once      sync.Once

@@ -39,8 +39,8 @@ type NamedSource struct {
 // replace each other, and [github.com/tofureg/tofureg/mirrorclient/mirrorserve.Cache] for a mirror
 // that is filled on demand.
 type Multi struct {
-	// Sources, in order of preference. ProviderPackage asks them in this order,
-	// ProviderVersions all at once. If empty, nothing is found.
+	// ProviderPackage asks Sources in this order, ProviderVersions all at once. If empty, nothing
+	// is found.
 	Sources []NamedSource
 
 	// Skipped, if not nil, is called for each skipped source. The calls of one search never overlap.
@@ -58,7 +58,7 @@ type FirstOf struct {
 	// Sources are asked in this order. If empty, nothing is found.
 	Sources []NamedSource
 
-	// Skipped, if not nil, is called for each skipped source. The calls of one search never overlap.
+	// Skipped is as in [Multi].
 	Skipped func(source string, err error)
 }
 

@@ -11,8 +11,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Package describes the package of a provider version for one platform. It is plain data and
-// can be stored as JSON.
+// Package describes the package of a provider version for one platform. It can be stored as JSON.
 //
 // The URLs may have a presigned query, which is as secret as a password. The JSON form
 // contains it, String does not.
@@ -38,8 +37,8 @@ type Package struct {
 	// SHA256 is the stated zh hash of the archive, or zero.
 	SHA256 checksum.Hash `json:"sha256,omitzero"`
 
-	// SumsURL and SignatureURL are the URLs of the SHA256SUMS document and its signature. They
-	// are empty if there is no such file.
+	// SumsURL and SignatureURL name the SHA256SUMS document and its signature. If empty, there is
+	// none.
 	SumsURL      string `json:"sums_url,omitempty"`
 	SignatureURL string `json:"signature_url,omitempty"`
 
@@ -60,7 +59,7 @@ type Package struct {
 	// Dir is the directory of an unpacked package, which has no archive.
 	Dir string `json:"dir,omitempty"`
 
-	// Via is the name of the [NamedSource] that found the package, which also fetches its files.
+	// Via is the name of the [NamedSource] that found the package.
 	Via string `json:"via,omitempty"`
 }
 
@@ -69,7 +68,7 @@ func (p *Package) ArchiveName() string {
 	return ArchiveName(p.Provider, p.Version, p.Platform)
 }
 
-// String returns the provider, the version, and the platform if it is set.
+// String returns the provider, the version, and the platform if set.
 func (p *Package) String() string {
 	if p == nil {
 		return "no package"
@@ -131,8 +130,7 @@ const (
 	archiveSuffix = ".zip"
 )
 
-// ArchiveName returns terraform-provider-TYPE_VERSION_OS_ARCH.zip, which is a safe name of a
-// file.
+// ArchiveName returns terraform-provider-TYPE_VERSION_OS_ARCH.zip, a safe file name.
 func ArchiveName(p addrs.Provider, v addrs.Version, platform addrs.Platform) string {
 	return archivePrefix + stem(p, v.String(), platform) + archiveSuffix
 }
@@ -144,7 +142,7 @@ func stem(p addrs.Provider, version string, platform addrs.Platform) string {
 
 // ParseArchiveName parses a name that [ArchiveName] returns, but ignores case, except in the
 // version. If name lacks the prefix or the suffix, all results are zero. If it is invalid or of
-// another provider, only problem is set, and says why.
+// another provider, only problem is set.
 func ParseArchiveName(p addrs.Provider, name string) (v addrs.Version, platform addrs.Platform, problem string) {
 	middle, ok := cutFold(name)
 	if !ok {

@@ -17,8 +17,8 @@ import (
 
 // Lister lists versions and packages. Its methods must be safe for concurrent use.
 type Lister interface {
-	// ProviderVersions lists the versions of p; a known provider may have none. It
-	// returns ErrNotFound if the source does not know p.
+	// ProviderVersions lists the versions of p; a known provider may have none. An unknown one is
+	// ErrNotFound.
 	ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error)
 
 	// ProviderPackage returns the package of p at v for platform. It returns ErrNotFound,
@@ -39,7 +39,7 @@ type Opener interface {
 	Open(ctx context.Context, pkg *Package) (*Body, error)
 }
 
-// Source has provider packages. It is a registry, a mirror or a directory.
+// Source has provider packages.
 type Source interface {
 	Lister
 	Opener
@@ -49,7 +49,7 @@ type Source interface {
 type Body struct {
 	io.ReadCloser
 
-	// Size is the declared size of the archive in bytes. If 0 or less, it is unknown.
+	// Size is the declared size in bytes. If 0 or less, it is unknown.
 	Size int64
 
 	// Resumes, if not nil, returns how often the transfer was resumed. It may be called

@@ -22,7 +22,7 @@ type Release struct {
 	// of each major version. If empty, they are unknown.
 	Protocols []string `json:"protocols,omitempty"`
 
-	// Platforms are the platforms that have a package. If empty, they are unknown.
+	// Platforms are those with a package. If empty, they are unknown.
 	Platforms []addrs.Platform `json:"platforms,omitempty"`
 }
 
@@ -38,7 +38,7 @@ type Versions struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// String returns the provider and its versions, in the order of List.
+// String returns the provider and its versions.
 func (v *Versions) String() string {
 	list := make([]string, len(v.List))
 	for i, r := range v.List {
@@ -214,11 +214,11 @@ func Find(ctx context.Context, src Lister, p addrs.Provider, c addrs.ProviderCon
 	return pkg, nil
 }
 
-// UnavailableError means that no version or package fits, and says what is listed.
+// UnavailableError means that no version or package fits.
 type UnavailableError struct {
 	Provider   addrs.Provider           // as requested
 	Constraint addrs.ProviderConstraint // the allowed versions
-	Need       Need                     // the required platforms and protocols
+	Need       Need                     // as requested
 
 	// Newest is the newest listed release, otherwise the newest prerelease, or zero.
 	Newest addrs.Version
