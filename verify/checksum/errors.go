@@ -13,7 +13,7 @@ import (
 var (
 	ErrMismatch  = errors.New("checksum mismatch") // such as [*MismatchError] and [*SizeError]
 	ErrEmptyHash = errors.New("hash has no value") // such as "h1:"
-	ErrIrregular = errors.New("irregular file")    // a directory has a link or another irregular file
+	ErrIrregular = errors.New("irregular file")    // such as a link in a directory
 	ErrArchive   = failure.ErrArchive              // an archive is damaged, or must not be unpacked
 )
 
@@ -32,7 +32,7 @@ func (e *HashError) Unwrap() error { return e.err }
 // MismatchError means that a package is not as described.
 type MismatchError struct {
 	Filename string // of the archive as stated; may be empty
-	Source   string // of Want, for people: "signed SHA256SUMS", "accepted hashes" and others
+	Source   string // of Want, for people, such as "accepted hashes"
 	Want     []Hash // stated or accepted
 	Got      []Hash // of the package, or as stated if it was not read
 }
@@ -70,7 +70,7 @@ func some(hashes []Hash) string {
 
 // SizeError means that an archive does not have the stated size.
 type SizeError struct {
-	Filename  string // of the archive as stated; may be empty
+	Filename  string // as in [MismatchError]
 	Want, Got int64  // in bytes
 }
 

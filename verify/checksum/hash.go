@@ -12,7 +12,7 @@ import (
 const (
 	SchemeZH = "zh" // SHA-256 of the archive, 64 lower-case hex digits
 	SchemeH1 = "h1" // SHA-256 of names and contents, Base64
-	SchemeL1 = "l1" // the same with symbolic links, of modules only; see [L1Dir]
+	SchemeL1 = "l1" // of modules only; see [L1Dir]
 )
 
 // maxHashLen is the maximum length of a hash in bytes, for all schemes.
@@ -81,7 +81,7 @@ func (h Hash) String() string { return h.s }
 // IsZero reports whether h is the zero Hash.
 func (h Hash) IsZero() bool { return h.s == "" }
 
-// Equal reports whether h and o are equal, for packages such as go-cmp.
+// Equal reports whether h and o are equal.
 func (h Hash) Equal(o Hash) bool { return h == o }
 
 // Compare compares the texts, and returns -1, 0 or +1.
