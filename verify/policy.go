@@ -80,7 +80,7 @@ type Policy struct {
 	Now    func() time.Time // clock for expiry, for concurrent calls; if nil, [time.Now]
 }
 
-// NeedsEvidence reports whether p checks Sums and Signature, which must be downloaded then.
+// NeedsEvidence reports whether p checks Sums and Signature.
 func (p Policy) NeedsEvidence() bool { return p.Accept == nil || p.RequireSignature }
 
 // pinned reports whether p names the keys that may sign.
@@ -118,7 +118,7 @@ func (p Policy) now() time.Time {
 	return p.Now()
 }
 
-// Evidence is what a source, such as a registry or a mirror, states about a package.
+// Evidence is what a source states about a package.
 type Evidence struct {
 	// Filename is the name of the archive in SHA256SUMS. Without Sums it is not checked, and may
 	// be empty.
@@ -142,7 +142,7 @@ type Evidence struct {
 	Sums      []byte `json:"sums,omitzero"`
 	Signature []byte `json:"signature,omitzero"`
 
-	// Keys are the keys that the source lists for the signature.
+	// Keys are those that the source lists.
 	Keys []Key `json:"keys,omitempty"`
 
 	// MustBeSigned overrides AllowUnsigned and AllowUnchecked. It has no effect if

@@ -12,7 +12,7 @@ import (
 // require a signature, set [Policy.RequireSignature].
 type Trust int
 
-// The reasons for acceptance. If several apply, the report has the last one.
+// If several reasons apply, the report has the last one.
 const (
 	Unchecked Trust = iota // no hash was compared
 	Checked                // the hashes that the source states match

@@ -12,12 +12,13 @@ import (
 
 // A Signature is a verified signature and the key that made it.
 type Signature struct {
-	KeyID       string `json:"key_id"`           // of the primary key, in upper-case hex
-	Fingerprint string `json:"fingerprint"`      // of the primary key, in upper-case hex
+	// KeyID and Fingerprint are of the primary key, in upper-case hex.
+	KeyID       string `json:"key_id"`
+	Fingerprint string `json:"fingerprint"`
 	Subkey      string `json:"subkey,omitempty"` // fingerprint of the subkey that signed, if any
 
 	UserID    string    `json:"user_id,omitempty"` // name in the key, not verified
-	Algorithm string    `json:"algorithm"`         // of the key that signed, for example "RSA 4096"
+	Algorithm string    `json:"algorithm"`         // of the key that signed
 	Hash      string    `json:"hash"`              // of the document, for example "SHA-256"
 	Created   time.Time `json:"created"`           // as the signature states
 
@@ -28,8 +29,8 @@ type Signature struct {
 	// of the key can backdate signatures.
 	KeyRetired bool `json:"key_retired,omitempty"`
 
-	Expired bool `json:"expired,omitempty"` // accepted because of Policy.AllowExpired
-	Weak    bool `json:"weak,omitempty"`    // accepted because of Policy.AllowWeak
+	Expired bool `json:"expired,omitempty"` // accepted by Policy.AllowExpired
+	Weak    bool `json:"weak,omitempty"`    // accepted by Policy.AllowWeak
 }
 
 // CheckSignature verifies that sig is a detached OpenPGP signature of doc by one of keys, at

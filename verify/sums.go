@@ -89,7 +89,7 @@ func (s *Sums) add(line []byte) string {
 	return ""
 }
 
-// Lookup returns the digest of the file as a zh hash. name is as in the document.
+// Lookup returns the digest of the file as a zh. name is as in the document.
 func (s *Sums) Lookup(name string) (checksum.Hash, bool) {
 	h, ok := s.hashes[name]
 	return h, ok
