@@ -10,25 +10,26 @@ import (
 // Kinds of errors. ErrNoVersion, ErrNoPlatform and ErrNoFile are also ErrNotFound, so test for them
 // first.
 var (
-	// The source does not know the provider.
+	// ErrNotFound means that the source does not know the provider.
 	ErrNotFound = failure.ErrNotFound
-	// The version does not exist, or no version is allowed.
+	// ErrNoVersion means that the version does not exist, or no version is allowed.
 	ErrNoVersion = failure.ErrNoVersion
-	// The version has no package for the platform.
+	// ErrNoPlatform means that the version has no package for the platform.
 	ErrNoPlatform = fault.Narrow("no package for this platform", failure.ErrNotFound)
-	// A named archive, SHA256SUMS document or signature is missing.
+	// ErrNoFile means that a named archive, SHA256SUMS document or signature is missing.
 	ErrNoFile = fault.Narrow("no such file", failure.ErrNotFound)
-	// No plugin protocol of the package is supported.
+	// ErrProtocol means that no plugin protocol of the package is supported.
 	ErrProtocol = errors.New("no supported plugin protocol")
-	// HTTP status 401 or 403. Object stores also answer 403 for a missing file.
+	// ErrUnauthorized means HTTP status 401 or 403. Object stores also answer 403 for a missing
+	// file.
 	ErrUnauthorized = failure.ErrUnauthorized
-	// A URL or a redirect is not https.
+	// ErrInsecure means that a URL or a redirect is not https.
 	ErrInsecure = failure.ErrInsecure
-	// The file changed on the server during the transfer. [Receive] tries twice.
+	// ErrChanged means that the file changed during the transfer. [Receive] tries twice.
 	ErrChanged = failure.ErrChanged
-	// A request is needed, but not allowed.
+	// ErrOffline means that a request is needed, but not allowed.
 	ErrOffline = failure.ErrOffline
-	// The source has the package unpacked, without an archive.
+	// ErrUnpacked means that the source has the package unpacked, without an archive.
 	ErrUnpacked = errors.New("package is unpacked and has no archive")
 )
 
