@@ -15,9 +15,9 @@ import (
 // signed the SHA256SUMS document, and that the document lists the archive.
 //
 // Every policy refuses a mismatch with the stated size and with stated hashes of a computed scheme.
-// Where SHA256SUMS and its signature are checked, every policy refuses bad signatures, unlisted keys,
-// revoked keys and another digest of the archive. A key that was revoked as superseded or retired
-// still verifies older signatures (RFC 9580, section 5.2.3.31).
+// Where SHA256SUMS and its signature are checked, every policy refuses bad signatures, unlisted
+// keys, revoked keys and another digest of the archive. A key that was revoked as superseded or
+// retired still verifies older signatures (RFC 9580, section 5.2.3.31).
 type Policy struct {
 	// Accept holds the hashes from a lock file. If not nil, the package must have one of them;
 	// SHA256SUMS and signature are then only checked if RequireSignature is set. An empty
@@ -43,9 +43,9 @@ type Policy struct {
 	// allowed. Key IDs are [ErrPolicy].
 	//
 	// Keys and Fingerprints override AllowUnsigned and AllowUnchecked, too, but an accepted hash
-	// needs no signature. If one is empty but not nil, no key may sign. Revocation and expiry
-	// are read from the listed copy of the key, unless Keys is set. A dishonest source can list
-	// an old copy.
+	// needs no signature. If one is empty but not nil, no key may sign: [ErrUnsigned]. Revocation
+	// and expiry are read from the listed copy of the key, unless Keys is set. A dishonest source
+	// can list an old copy.
 	Fingerprints []string
 
 	// AllowUnsigned accepts stated hashes if the SHA256SUMS document, its signature or the keys

@@ -26,14 +26,14 @@ type Installer struct {
 	// and placed from there in Dir.
 	Cache *Dir
 
-	// TrustCache accepts a package in Cache unverified if the lock file has no hashes of the selected
-	// version, and Policy sets none of Accept, RequireSignature, Keys and Fingerprints. The lock file
-	// gains the h1 of the package, whichever user put it there. The CLI's setting is
+	// TrustCache accepts a package in Cache unverified if the lock file has no hashes of the
+	// selected version, and Policy sets none of Accept, RequireSignature, Keys and Fingerprints.
+	// The lock file gains the h1 of the package, whichever user put it there. The CLI's setting is
 	// plugin_cache_may_break_dependency_lock_file.
 	TrustCache bool
 
-	// Copy copies packages from Cache into Dir; existing links stay. If false, Dir gets symbolic links
-	// if the system permits.
+	// Copy copies packages from Cache into Dir; existing links stay. If false, Dir gets symbolic
+	// links if the system permits.
 	Copy bool
 
 	// Policy returns the policy for a provider, and is called once for each. If nil, the zero policy
@@ -57,9 +57,9 @@ type Installer struct {
 
 	// LockPlatforms are further platforms whose hashes the lock file should have.
 	//
-	// A lock file does not say which platform a hash is for, so Ensure counts: if there is an h1 for as
-	// many archives as platforms, with Platform, it hashes nothing. After replacing one platform by
-	// another, delete the provider's entry from the lock file.
+	// A lock file does not say which platform a hash is for, so Ensure counts: if there is an h1
+	// for as many archives as platforms, with Platform, it hashes nothing. After replacing one
+	// platform by another, delete the provider's entry from the lock file.
 	LockPlatforms []addrs.Platform
 
 	// Upgrade selects new versions instead of the locked ones.
@@ -80,8 +80,8 @@ type Installer struct {
 
 	// Progress, if not nil, is called for each step. The calls of one Ensure never overlap, and
 	// Ensure waits for them. The last event of a provider is [provider.EventInstalled], also for a
-	// reused package, or [EventFailed]. Plan sends no EventInstalled. Overridden and built-in
-	// providers have no event but EventFailed.
+	// reused package, or [EventFailed]. Plan sends no last event but EventFailed. Overridden and
+	// built-in providers have no event but EventFailed.
 	Progress func(provider.Event)
 }
 
@@ -93,9 +93,9 @@ const defaultParallel = 32
 // Ensure installs the required providers and returns the selections with an updated copy of lock,
 // which the caller saves. A nil lock is empty.
 //
-// Ensure keeps a locked version. Without one, or with Upgrade, it selects the newest version that the
-// constraint allows and that has a package for Platform. It uses a package in Dir, or else in Cache,
-// if it has a locked hash. Otherwise it calls [Dir.Install] for Cache or, without one, Dir.
+// Ensure keeps a locked version. Without one, or with Upgrade, it selects the newest version that
+// the constraint allows and that has a package for Platform. It uses a package in Dir, or else in
+// Cache, if it has a locked hash. Otherwise it calls [Dir.Install] for Cache or, without one, Dir.
 // terraform.io/builtin/terraform needs no work and must have no constraint.
 //
 // A failure of one provider does not stop the others. The error joins the failures in the order of
@@ -103,13 +103,15 @@ const defaultParallel = 32
 // [*lockfile.NotLockedError], [provider.ErrOffline] or an error of package [verify].
 //
 // The result and its lock are valid beside an error. A provider that failed has [Selection.Err] and
-// keeps its old entry in the lock. If only hashes for other platforms failed, the new entry lacks these.
+// keeps its old entry in the lock. If only hashes for other platforms failed, the new entry lacks
+// these.
 func (in *Installer) Ensure(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint, lock *lockfile.File) (*Result, error) {
 	return in.ensure(ctx, requirements, lock, false)
 }
 
 // Plan returns what Ensure would do, as far as is known without downloading packages or changing
-// directories of packages. Do not save the lock of the result: it lacks hashes that only packages tell.
+// directories of packages. Do not save the lock of the result: it lacks hashes that only packages
+// tell.
 func (in *Installer) Plan(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint, lock *lockfile.File) (*Result, error) {
 	return in.ensure(ctx, requirements, lock, true)
 }
@@ -119,10 +121,10 @@ type Result struct {
 	// Selections has one element for each required provider, sorted by provider.
 	Selections []Selection `json:"selections"`
 
-	// Lock is the updated lock file, never nil. If the given lock file has hashes of the version, only
-	// computed hashes are added, otherwise also signed ones and [verify.Report.Stated], as in the CLI.
-	// Providers that are not required are removed. The given lock file is migrated first; see
-	// [lockfile.File.Migrate].
+	// Lock is the updated lock file, never nil. If the given lock file has hashes of the version,
+	// only computed hashes are added, otherwise also signed ones and [verify.Report.Stated], as in
+	// the CLI. Providers that are not required are removed. The given lock file is migrated first;
+	// see [lockfile.File.Migrate].
 	Lock *lockfile.File `json:"-"`
 }
 
@@ -137,9 +139,9 @@ type Selection struct {
 	// From says where the package was found.
 	From Origin `json:"from,omitempty"`
 
-	// Dir is the absolute path of the package, and Executable that of its program. They are empty unless
-	// an accepted package is in Installer.Dir, whatever Err is. For an override, Dir is the path in
-	// DevOverrides, and Executable may be empty.
+	// Dir is the absolute path of the package, and Executable that of its program. They are empty
+	// unless an accepted package is in Installer.Dir, whatever Err is. For an override, Dir is the
+	// path in DevOverrides, and Executable may be empty.
 	Dir        string `json:"dir,omitempty"`
 	Executable string `json:"executable,omitempty"`
 

@@ -16,7 +16,7 @@ import (
 
 // KeyOptions are the options of [NewKey]. Times are from 1970 to 2106, cut to seconds.
 type KeyOptions struct {
-	Name    string    // user ID; if empty, "regtest"
+	Name    string    // the user ID is "NAME <regtest@example.com>"; if empty, "regtest"
 	RSABits int       // of an RSA key, at least 1024; if zero or less, the key is Ed25519
 	Created time.Time // if zero, 31 December 1999 UTC
 	Expires time.Time // if zero, never
