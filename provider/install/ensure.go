@@ -283,8 +283,11 @@ func (j *job) lookUp(ctx context.Context) (*found, error) {
 // plan fills in the selection without installing.
 func (j *job) plan(ctx context.Context, f *found) (err error) {
 	if f == nil {
-		j.s.From, j.s.Unlocked = FromSource, j.unlocked(ctx, nil)
-		j.s.Package, err = j.findPackage(ctx)
+		j.s.Unlocked = j.unlocked(ctx, nil)
+		pkg, err := j.findPackage(ctx)
+		if err == nil {
+			j.s.From, j.s.Package = FromSource, pkg
+		}
 		return err
 	}
 	j.s.From, j.s.Unlocked = f.from, j.unlocked(ctx, f.pkg.Report.Local)

@@ -222,6 +222,11 @@ func TestPlanFails(t *testing.T) {
 	if _, err := s.in.Plan(t.Context(), s.want, lock); !errors.Is(err, provider.ErrNoPlatform) {
 		t.Errorf("error %v, want %v", err, provider.ErrNoPlatform)
 	}
+	s.in.Upgrade = false // the locked version has no such package
+	result, err = s.in.Plan(t.Context(), s.want, lock)
+	if locked := result.Selections[1]; !errors.Is(locked.Err, provider.ErrNoPlatform) || locked.From != "" || locked.Package != nil {
+		t.Errorf("locked: %+v, %v; want ErrNoPlatform, no origin and no package", locked, err)
+	}
 }
 
 // TestCache: packages are installed in the cache once and placed in each project.

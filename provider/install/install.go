@@ -35,8 +35,8 @@ type Options struct {
 //
 // An installed package stays if the policy accepts its h1: one in [verify.Policy.Accept], or with
 // AllowUnsigned one that a mirror states. Otherwise, so each time with the zero policy, Install
-// downloads, verifies and unpacks the archive. It replaces a package with other content or a symbolic
-// link, but not the target of the link. Files get the mode 0755 or 0644, less the umask.
+// downloads, verifies and unpacks the archive. It replaces other content, and a symbolic link to
+// other content, but not the target of the link. Files get the mode 0755 or 0644, less the umask.
 //
 // The error wraps [checksum.ErrArchive] for an archive with unsafe or duplicate names, links or
 // devices. Other errors are those of [provider.Download], and ErrLinked.

@@ -136,7 +136,8 @@ type Selection struct {
 	Platform   addrs.Platform           `json:"platform"`            // the platform to install for
 	Locked     bool                     `json:"locked"`              // the given lock file has the version
 
-	// From says where the package was found.
+	// From says where the package was found. It is empty if Plan has not found it, or Ensure has
+	// not installed it.
 	From Origin `json:"from,omitempty"`
 
 	// Dir is the absolute path of the package, and Executable that of its program. They are empty
