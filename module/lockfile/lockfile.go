@@ -95,11 +95,11 @@ type Key struct {
 	Evaluated  string // see [Key.WithValues]; otherwise empty
 }
 
-// KeyOf returns the key of a source and a version constraint that are string literals. A source with
-// "@" or "?" is written as by [module.Location.Source], without user information other than "git" and
-// without parameters that are no field of [module.Location], which can be secret: sources that differ
-// only in these have the same key. Tokens in paths stay. The error wraps [ErrLocal], or is that of
-// [module.ParseAddress].
+// KeyOf returns the key of a source and a version constraint that are string literals. A source
+// with "@" or "?" is written as by [module.Location.Source], without user information other than
+// "git" and without parameters that are no field of [module.Location], which can be secret: sources
+// that differ only in these have the same key. Tokens in paths stay. The error wraps [ErrLocal], or
+// is that of [module.ParseAddress].
 func KeyOf(source, constraint string) (Key, error) {
 	address, err := module.ParseAddress(source)
 	if err != nil {
@@ -122,9 +122,9 @@ func KeyOf(source, constraint string) (Key, error) {
 	return Key{Source: source, Constraint: constraint}, nil
 }
 
-// WithValues returns the key of a source and a constraint of which at least one is an expression. k is
-// the key of their values, and kept as a digest. The arguments are their texts in the configuration,
-// literals without quotes; URLs in source are redacted.
+// WithValues returns the key of a source and a constraint of which at least one is an expression. k
+// is the key of their values, and kept as a digest. The arguments are their texts in the
+// configuration, literals without quotes; URLs in source are redacted.
 func (k Key) WithValues(source, constraint string) Key {
 	sum := sha256.Sum256([]byte(k.Source + "\n" + k.Constraint))
 	return Key{
@@ -167,8 +167,8 @@ func (e Entry) content() string {
 	return s
 }
 
-// Check returns a [*ChangedError] unless found has the version, the commit and the hash of e. Commits
-// are not compared if e or found has none, and keys never.
+// Check returns a [*ChangedError] unless found has the version, the commit and the hash of e.
+// Commits are not compared if e or found has none, and keys never.
 func (e Entry) Check(found Entry) error {
 	found.Key = e.Key
 	same := found
@@ -249,8 +249,9 @@ func (f *File) Keep(keys iter.Seq[Key]) (removed []Entry) {
 	return removed
 }
 
-// Merge adds the entries of other. If both have entries for a key that are not ==, it changes nothing;
-// the error joins a [*ChangedError] for each such key, with the entry of f as Locked.
+// Merge adds the entries of other. If both have entries for a key that are not ==, also if only one
+// has a commit, it changes nothing; the error joins a [*ChangedError] for each such key, with the
+// entry of f as Locked.
 func (f *File) Merge(other *File) error {
 	var errs []error
 	for e := range other.All() {
@@ -367,7 +368,8 @@ func (f *File) Save(path string) error {
 	return nil
 }
 
-// keeps reports whether data has the entries of f. nil stands for no file, which stays if f has none.
+// keeps reports whether data has the entries of f. nil stands for no file, which stays if f has
+// none.
 func (f *File) keeps(data []byte) bool {
 	if data == nil {
 		return f.Len() == 0
