@@ -12,7 +12,7 @@
 //
 // [Config.Installer] does for providers what "tofu init" does. [Config.ProviderSource] is
 // the configured mirrors and registries, [Config.Registry] the registries alone, also for
-// modules. The settings are described at
+// modules. See
 // https://opentofu.org/docs/cli/config/config-file/.
 //
 // [Config.Policy] is weaker than the zero [verify.Policy].

@@ -23,8 +23,9 @@ type OAuthClient struct {
 	Scopes           []string // to request ("scopes")
 }
 
-// OAuthClient returns the value of [LoginV1]. For errors, see [Services.URL]. If the document came
-// over http, the error wraps [ErrInsecure].
+// OAuthClient returns the value of [LoginV1]. For errors, see [Services.URL]. With AllowHTTP the
+// URLs may be http, which a login must refuse. If the document came over http, the error wraps
+// [ErrInsecure].
 func (s *Services) OAuthClient() (*OAuthClient, error) {
 	if s.doc.overHTTP {
 		return nil, s.fail(LoginV1, fmt.Errorf("%w: the list of services came over http, so it may not say where to log in", ErrInsecure))

@@ -4,7 +4,7 @@
 //		time.Sleep(min(e.RetryAfter, time.Minute))
 //	}
 //
-// A kind of errors that other packages export, too, is the same value there.
+// A kind that other packages export, too, is the same value there.
 //
 // # For sources
 //

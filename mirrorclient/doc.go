@@ -7,10 +7,10 @@
 //	versions, err := mirror.ProviderVersions(ctx, addrs.MustParseProvider("hashicorp/random"))
 //	version, err := versions.Newest(addrs.MustParseProviderConstraint("~> 3.6"))
 //	pkg, err := mirror.ProviderPackage(ctx, versions.Provider, version, addrs.CurrentPlatform())
-//	policy := verify.Policy{AllowUnsigned: true} // see below
+//	policy := verify.Policy{AllowUnsigned: true}
 //	report, err := provider.Download(ctx, mirror, pkg, pkg.ArchiveName(), provider.Options{Policy: policy})
 //
-// See https://opentofu.org/docs/internals/provider-network-mirror-protocol/ for the protocol.
+// See https://opentofu.org/docs/internals/provider-network-mirror-protocol/.
 //
 // # Trust
 //

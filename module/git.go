@@ -47,7 +47,7 @@ type Git struct {
 	// Env is the environment of git. If nil, it is inherited.
 	Env []string
 
-	// AllowHTTP permits insecure http:// and git:// URLs. Git sends credentials over http, too.
+	// AllowHTTP permits http:// and git:// URLs. Git sends credentials over http, too.
 	AllowHTTP bool
 
 	// Memory limits the memory of git and of each program that it starts, in bytes, on Linux with

@@ -7,7 +7,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// Kinds of errors. ErrNoVersion, ErrNoPlatform and ErrNoFile are also ErrNotFound, so test for them
+// ErrNoVersion, ErrNoPlatform and ErrNoFile are also ErrNotFound, so test for them
 // first.
 var (
 	// ErrNotFound means that the source does not know the provider.

@@ -16,7 +16,7 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// NamedSource is a source of a [Multi] or a [FirstOf], and the providers that it is used for.
+// NamedSource is a source of a [Multi] or a [FirstOf], and the providers it is used for.
 type NamedSource struct {
 	// Name identifies the source in [Package.Via] and in errors. It must be set and unique,
 	// without " > ".

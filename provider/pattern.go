@@ -69,7 +69,7 @@ func ParsePattern(s string) (Pattern, error) {
 	return Pattern{p, stars}, nil
 }
 
-// MustParsePattern is [ParsePattern] for constants. It panics on an error.
+// MustParsePattern is like [ParsePattern], but panics on errors.
 func MustParsePattern(s string) Pattern {
 	p, err := ParsePattern(s)
 	if err != nil {

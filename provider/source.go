@@ -45,7 +45,7 @@ type Source interface {
 	Opener
 }
 
-// Body is an archive that is being fetched. The caller must close it.
+// Body is an archive being fetched. The caller must close it.
 type Body struct {
 	io.ReadCloser
 

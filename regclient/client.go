@@ -15,7 +15,7 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// Client is a client of all registries. The zero value works and is anonymous. Set the fields
+// Client is a client of all registries. The zero value is anonymous. Set the fields
 // before the first call. A Client is safe for concurrent use and must not be copied.
 //
 // Concurrent calls share identical requests with the same token. Results are not cached.

@@ -7,7 +7,7 @@
 // Requests are repeated after network errors, timeouts, status 429 and 5xx except 501. The waits
 // start at about a second and double. Retry-After and X-RateLimit-Reset of a 429 or 503 replace
 // them, capped at 30 seconds. There is no wait for a retry after the context's deadline. An
-// interrupted download resumes where it stopped, if the server permits it.
+// interrupted download resumes where it stopped, if the server permits.
 package transport
 
 import (
@@ -25,10 +25,10 @@ import (
 // use as long as its fields do not change. PackageCredentials and VetoHost may be called
 // concurrently.
 type Client struct {
-	// HTTP makes the requests. Its Transport and Jar are used. Its Timeout applies to documents
-	// only, and only if shorter than Timeout. Its CheckRedirect is called after the checks of this
-	// module. The examples show a private certificate authority, a client certificate and a proxy.
-	// To add request headers, see the example Headers of package regclient.
+	// HTTP makes the requests. Its Transport and Jar are used. Its Timeout applies to documents, if
+	// shorter than Timeout. Its CheckRedirect is called after the checks of this module. The
+	// examples show private certificate authorities, client certificates and proxies. To add
+	// request headers, see the example Headers of package regclient.
 	//
 	// If nil, all clients of the process share a transport with the proxies of the environment.
 	HTTP *http.Client

@@ -91,7 +91,7 @@ type Options struct {
 	Progress func(provider.Event)
 }
 
-// EventKept means that the mirror has the archive already.
+// EventKept means that the mirror has the archive.
 const EventKept provider.EventKind = "kept"
 
 // defaultParallel is used if Options.Parallel is not set.

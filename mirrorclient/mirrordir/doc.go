@@ -1,5 +1,5 @@
-// Package mirrordir fills, checks and reads a mirror of provider packages in a directory or an object
-// store.
+// Package mirrordir fills, checks and reads a mirror of provider packages in a directory or an
+// object store.
 //
 // OpenTofu and Terraform can use the directory as a filesystem mirror or, if a web server serves it,
 // as a network mirror. A [Mirror] is filled from any [provider.Source], and is a source itself:
@@ -19,12 +19,13 @@
 //	HOST/NAMESPACE/TYPE/VERSION/OS_ARCH/
 //
 // The index lists versions, and the document of a version lists platforms, hashes and URLs; see
-// https://opentofu.org/docs/internals/provider-network-mirror-protocol/. The last line is an unpacked
-// package. HOST is in Unicode, as the CLI writes it. Network clients ask for HOST in ASCII: serve a
-// mirror of such a host with package [github.com/tofureg/tofureg/mirrorclient/mirrorserve].
+// https://opentofu.org/docs/internals/provider-network-mirror-protocol/. The last line is an
+// unpacked package. HOST is in Unicode, as the CLI writes it. Network clients ask for HOST in
+// ASCII: serve a mirror of such a host with package
+// [github.com/tofureg/tofureg/mirrorclient/mirrorserve].
 //
-// [Mirror.Add] writes a record for each archive, with its hashes and the evidence of the registry. With
-// it the zero [verify.Policy] accepts the archive also from the mirror.
+// [Mirror.Add] writes a record for each archive, with its hashes and the evidence of the registry.
+// With it the zero [verify.Policy] accepts the archive also from the mirror.
 //
 // # Concurrency
 //
@@ -33,6 +34,6 @@
 //
 // # For servers
 //
-// Servers such as package mirrorserve use [Mirror.ListedVersions], [Mirror.ListedArchives],
-// [Mirror.RecordedPackage], [Mirror.AddArchive], [Mirror.ArchiveURL], [Mirror.Local] and [Mirror.Stage].
+// Servers use [Mirror.ListedVersions], [Mirror.ListedArchives], [Mirror.RecordedPackage],
+// [Mirror.AddArchive], [Mirror.ArchiveURL], [Mirror.Local] and [Mirror.Stage].
 package mirrordir

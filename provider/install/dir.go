@@ -23,7 +23,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Errors for errors.Is.
+// Kinds of errors.
 var (
 	// ErrNotInstalled: the package is not in the directory. It wraps provider.ErrNotFound.
 	ErrNotInstalled = fault.Narrow("package is not installed", failure.ErrNotFound)

@@ -33,7 +33,7 @@ type Key struct {
 	armor  string
 }
 
-// NewKey makes a new key, for Keys of a [Provider].
+// NewKey makes a key for Keys of a [Provider].
 func NewKey(o KeyOptions) *Key {
 	key, err := newKey(o)
 	if err != nil {
