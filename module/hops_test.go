@@ -237,7 +237,7 @@ func TestFetcher(t *testing.T) {
 			t.Errorf("%s with Fetchers for %s: %v", text, name, err)
 		}
 		_, err = module.DownloadLocation(t.Context(), nil, loc, target(t), module.Options{Fetcher: module.Fetchers{"none": brought}})
-		if u, ok := errors.AsType[*module.UnsupportedError](err); !ok || u.Kind != loc.Kind || !strings.Contains(err.Error(), `Options.Fetcher["`+name+`"]`) {
+		if u, ok := errors.AsType[*module.UnsupportedError](err); !ok || u.Kind != loc.Kind || !strings.Contains(err.Error(), `Options.Fetcher["`+name+`"]`) || (loc.Kind == module.KindGit) != slices.Contains(u.Options, "Git") {
 			t.Errorf("%s with Fetchers for none: %v, want an *UnsupportedError with %s", text, err, name)
 		}
 		_, err = module.DownloadLocation(t.Context(), nil, loc, target(t), module.Options{})

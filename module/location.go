@@ -197,7 +197,7 @@ const (
 )
 
 // Format is the archive format that a location states. An archive is unpacked by the format
-// that its first bytes show.
+// that its first bytes show, but with FormatNone it is ErrArchive.
 type Format string
 
 // The formats of archives.

@@ -71,7 +71,11 @@ type Fetchers map[string]Fetcher
 func (f Fetchers) FetchModule(ctx context.Context, loc *Location, dir string, o Options) (skipped []string, err error) {
 	name := cmp.Or(loc.Getter, string(loc.Kind))
 	if f[name] == nil {
-		return nil, &UnsupportedError{Kind: loc.Kind, Getter: loc.Getter, Options: []string{fmt.Sprintf("Fetcher[%.100q]", name)}}
+		missing := []string{fmt.Sprintf("Fetcher[%.100q]", name)}
+		if loc.Kind == KindGit {
+			missing = append(missing, "Git")
+		}
+		return nil, &UnsupportedError{Kind: loc.Kind, Getter: loc.Getter, Options: missing}
 	}
 	return f[name].FetchModule(ctx, loc, dir, o)
 }

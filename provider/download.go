@@ -248,7 +248,7 @@ const (
 	EventResumed     EventKind = "resumed"      // the transfer was resumed after a break
 	EventRestarted   EventKind = "restarted"    // the transfer starts again, because of Err
 	EventVerified    EventKind = "verified"     // the archive is accepted; with [Download], also stored
-	EventHashed      EventKind = "hashed"       // the hashes are accepted; Bytes is 0 without a download
+	EventHashed      EventKind = "hashed"       // the hashes are accepted
 	EventStoreFailed EventKind = "store failed" // a [HashStore] failed with Err; the job goes on
 )
 
@@ -257,7 +257,7 @@ const (
 	EventResolving EventKind = "resolving" // the source is asked for versions
 	EventWaiting   EventKind = "waiting"   // another process or goroutine works on the same package
 	EventUnpacking EventKind = "unpacking" // the archive is being unpacked
-	EventReused    EventKind = "reused"    // an installed package is accepted; Bytes is 0 without a download
+	EventReused    EventKind = "reused"    // an installed package is accepted
 	EventInstalled EventKind = "installed" // the package is verified and installed
 )
 
@@ -271,7 +271,7 @@ type Event struct {
 	Provider addrs.Provider // of the package
 	Version  addrs.Version  // zero before one is selected
 	Platform addrs.Platform // of the package
-	Bytes    int64          // received so far; in EventKept and EventChecked, the size; otherwise 0
+	Bytes    int64          // received, in later events too; in EventKept and EventChecked, the size; 0 without a download
 	Total    int64          // expected; 0 if unknown
 	Err      error          // the cause, if any
 }

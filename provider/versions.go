@@ -111,8 +111,8 @@ func (v *Versions) choose(c addrs.ProviderConstraint, need Need, fits func(*Rele
 	return addrs.Version{}, &Error{Op: "choose a version of", Subject: v.Provider.String(), Err: v.unavailable(c, need, fits)}
 }
 
-// Fits returns an [*UnavailableError] in an [*Error] if the package is not for one of
-// need.Platforms, or supports none of need.Protocols.
+// Fits returns an [*UnavailableError] in an [*Error] if the package supports none of
+// need.Protocols, or its platform is not among need.Platforms, if any.
 func (p *Package) Fits(need Need) error {
 	r := Release{Version: p.Version, Protocols: p.Protocols}
 	kind := need.matcher()(&r)
