@@ -170,7 +170,7 @@ func (f *File) Warnings() []*ParseError { return slices.Clone(f.warnings) }
 
 // Merge records version v of p, its constraint c, and hashes of its packages for any platforms.
 // If p is already locked at v, the hashes are added; at another version, the old ones are dropped. The
-// zero c removes the constraint.
+// zero c removes a readable constraint.
 //
 // The hashes must be verified: those of [github.com/tofureg/tofureg/verify.Report.Recordable] for a
 // new version. If [File.Covers] is true, verify by a policy whose Accept, or SameRelease for other
