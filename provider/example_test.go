@@ -157,6 +157,22 @@ func ExampleFirstOf() {
 	// registry.example.com/acme/alpha 1.1.0 linux_amd64 from us
 }
 
+// After a fault, another source may answer. The end of the caller's context is no fault.
+func ExampleIsFault() {
+	reg := regtest.New("registry.example.com")
+	reg.AddFault(regtest.Fault{Status: http.StatusServiceUnavailable})
+	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
+	expired, cancel := context.WithTimeout(context.Background(), 0)
+	defer cancel()
+	for _, ctx := range []context.Context{context.Background(), expired} {
+		_, err := client.ProviderVersions(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"))
+		fmt.Println(provider.IsFault(err), errors.Is(err, context.DeadlineExceeded))
+	}
+	// Output:
+	// true false
+	// false true
+}
+
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -1,4 +1,4 @@
-// Login gets the API token of a host by a login in a browser, and saves it like the user's
+// Login gets the API token of a host by having the user log in with a browser, and saves it like the user's
 // CLI: in a file, or with a credentials helper.
 //
 //	go run ./examples/login

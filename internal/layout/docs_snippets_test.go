@@ -200,7 +200,7 @@ func TestNewest(t *testing.T) {
 			t.Errorf("newest returns %s, %v; want 3.6.3", version, err)
 		}
 		if n := reg.Count(regtest.Versions); n != 2 {
-			t.Errorf("%d requests, want one and its repetition", n)
+			t.Errorf("%d requests, want one and a retry", n)
 		}
 	})
 }

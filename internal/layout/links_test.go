@@ -431,3 +431,29 @@ func TestMarkdownNames(t *testing.T) {
 		t.Errorf("%d names were checked, want at least 30", checked)
 	}
 }
+
+// TestMarkdownExamples checks that each Example that a Markdown file names exists.
+func TestMarkdownExamples(t *testing.T) {
+	t.Parallel()
+	declared := map[string]bool{}
+	_, list := packages(t)
+	for _, p := range list {
+		for _, file := range must.Get(filepath.Glob(filepath.Join(root, filepath.FromSlash(p.dir), "example*_test.go")))(t) {
+			for _, m := range regexp.MustCompile(`(?m)^func (Example\w*)\(`).FindAllStringSubmatch(string(must.Get(os.ReadFile(file))(t)), -1) {
+				declared[m[1]] = true
+			}
+		}
+	}
+	checked := 0
+	for _, file := range markdownFiles(t) {
+		for _, name := range regexp.MustCompile("`Example[A-Z]\\w*`").FindAllString(readFile(t, file), -1) {
+			checked++
+			if name = strings.Trim(name, "`"); !declared[name] {
+				t.Errorf("%s names %s, which does not exist", file, name)
+			}
+		}
+	}
+	if checked < 10 {
+		t.Errorf("%d names were checked, want at least 10", checked)
+	}
+}

@@ -169,3 +169,28 @@ func ExampleFile_All() {
 	// Output:
 	// registry.opentofu.org/hashicorp/random is locked at 3.6.0; ~> 3.6 allows 3.7.2, the newest is 4.0.0
 }
+
+// The header of a new file for Terraform, and a file without a header.
+func ExampleFile_Header() {
+	entry := lockfile.Entry{
+		Provider: addrs.MustParseProvider("registry.terraform.io/hashicorp/random"),
+		Version:  addrs.MustParseVersion("3.6.0"),
+	}
+	for _, header := range []string{lockfile.HeaderTerraform, lockfile.HeaderNone} {
+		lock := &lockfile.File{Header: header}
+		if err := lock.Set(entry); err != nil {
+			log.Fatal(err)
+		}
+		fmt.Print(string(lock.Bytes()))
+	}
+	// Output:
+	// # This file is maintained automatically by "terraform init".
+	// # Manual edits may be lost in future updates.
+	//
+	// provider "registry.terraform.io/hashicorp/random" {
+	//   version = "3.6.0"
+	// }
+	// provider "registry.terraform.io/hashicorp/random" {
+	//   version = "3.6.0"
+	// }
+}
