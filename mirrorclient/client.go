@@ -18,18 +18,17 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// Client is a client of one network mirror. Only BaseURL is required. Set the fields before the
-// first call. After it a Client is safe for concurrent use and must not be copied.
+// Client is a client of one network mirror. Set the fields before the first call. After it a Client
+// is safe for concurrent use and must not be copied.
 //
 // Concurrent calls share identical requests for documents. Results are not cached.
 type Client struct {
-	// BaseURL is the base URL of the mirror, such as "https://mirror.example.com/providers/".
-	// It must use https, or http if Transport has AllowHTTP. It may have a port, but no user name,
-	// query or fragment. A missing slash at the end is added. If it is invalid, Base and requests fail.
+	// BaseURL is the base URL of the mirror. It must use https, or http if Transport has AllowHTTP.
+	// It may have a port, but no user name, query or fragment. A missing slash at the end is added.
+	// If it is invalid, Base and requests fail.
 	BaseURL string
 
-	// Transport has the settings of requests and the tokens. No token is used if the host in BaseURL is
-	// an IPv6 address. If nil, the zero settings are used.
+	// Transport has the settings of requests and the tokens. If nil, the zero settings are used.
 	Transport *transport.Client
 
 	// TrustAllHashes compares an archive also with the hashes for other platforms, like

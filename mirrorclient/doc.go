@@ -19,22 +19,24 @@
 //
 //   - Accept, with the hashes of a lock file: the mirror need not be trusted.
 //   - AllowUnsigned: the archive must match a hash that the mirror states. The mirror is trusted.
-//   - AllowUnchecked: the same, but a mirror may also state no hashes. Then nothing is checked.
+//   - AllowUnchecked: the same, but a mirror may also state no hashes for any platform. Then
+//     nothing is checked.
 //
 // If a mirror states several hashes of one scheme, one of them must match. Hashes that it states
 // for other platforms do not accept a package, unless [Client.TrustAllHashes] is set.
 //
 // # Tokens
 //
-// The client sends the token of the mirror's host and port only to the mirror's documents, and to
-// archives only if PackageCredentials of [transport.Client] allows their URL. It sends no token over
-// http, or after a redirect to another host or port.
+// The client sends the token of the mirror's host and port (none for an IPv6 address) only to the
+// mirror's documents, and to archives only if PackageCredentials of [transport.Client] allows their
+// URL. It sends no token over http, or after a redirect to another host or port.
 //
 // # Limits and errors
 //
 // A document must have the media type application/json. It may have at most 16 MiB (of a version:
-// 1 MiB), 100,000 versions, 1,000 platforms, and 100 hashes for each platform.
+// 1 MiB), 100,000 versions, 1,000 platforms, and 100 hashes for each platform; more is
+// [github.com/tofureg/tofureg/failure.ErrTooLarge].
 //
 // Each error is a [*github.com/tofureg/tofureg/provider.Error]. It can wrap a variable of
-// package provider, such as ErrNotFound. Other failures, such as status 500, wrap none.
+// package provider, such as ErrNotFound. Other failures, such as an invalid document, wrap none.
 package mirrorclient

@@ -17,7 +17,7 @@ import (
 // maxVersions is the maximum number of versions in an index.
 const maxVersions = 100_000
 
-// ProviderVersions lists the versions of p, newest first, without their platforms and protocols
+// ProviderVersions lists the versions of p, newest first, without platforms and protocols
 // ("List Available Versions" of the protocol). Invalid versions are ignored and reported in
 // Warnings.
 func (c *Client) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
