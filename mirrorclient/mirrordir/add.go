@@ -26,8 +26,8 @@ type Want struct {
 	Provider addrs.Provider // required
 	Version  addrs.Version  // required
 
-	// Platforms are the platforms to add. If empty, all that the source lists are added; a network
-	// mirror lists none, which is an error.
+	// Platforms are the platforms to add. If empty, all that the source lists; a network mirror lists
+	// none, which is an error.
 	Platforms []addrs.Platform
 }
 
@@ -73,8 +73,7 @@ func (m *Mirror) checkProvider(p addrs.Provider) error {
 // Options are the options of [Mirror.Add], [Mirror.AddLocked] and [Mirror.AddArchive], which ignores
 // Parallel and Progress.
 type Options struct {
-	// Policy decides which packages are accepted. The zero Policy requires signed packages; see
-	// [verify.Policy.AllowUnsigned].
+	// Policy decides which packages are accepted. The zero Policy requires signed packages.
 	Policy verify.Policy
 
 	// Parallel is the maximum number of concurrent downloads. If zero or less, 8 is used.
@@ -91,7 +90,7 @@ type Options struct {
 	Progress func(provider.Event)
 }
 
-// EventKept means that the mirror has the archive.
+// EventKept means that [Mirror.Add] has kept an existing archive.
 const EventKept provider.EventKind = "kept"
 
 // defaultParallel is used if Options.Parallel is not set.
@@ -99,17 +98,17 @@ const defaultParallel = 8
 
 // Added is a package that [Mirror.Add] has added or found in the mirror.
 type Added struct {
-	Provider addrs.Provider `json:"provider"` // from Want
-	Version  addrs.Version  `json:"version"`  // from Want
-	Platform addrs.Platform `json:"platform"` // from Want or the source
+	Provider addrs.Provider `json:"provider"` // never zero
+	Version  addrs.Version  `json:"version"`  // never zero
+	Platform addrs.Platform `json:"platform"` // never zero
 
-	Size    int64 `json:"size"`    // of the archive in bytes
+	Size    int64 `json:"size"`    // in bytes
 	Fetched bool  `json:"fetched"` // whether the archive was downloaded
 
-	// Hashes are those that the mirror states for the archive.
+	// Hashes are those that the mirror states.
 	Hashes []checksum.Hash `json:"hashes"`
 
-	// Report is that of the policy, nil if the archive was kept without reading it.
+	// Report is that of the policy, nil if the archive was kept unread.
 	Report *verify.Report `json:"report,omitempty"`
 }
 
@@ -117,9 +116,9 @@ type Added struct {
 // wanted archives of a version have been tried, the documents list those that are there. Entries that
 // other programs have written stay, except for missing archives.
 //
-// An existing archive of the recorded size is kept without reading it if o.Policy accepts its record.
-// Otherwise it is judged with the evidence of src, and replaced if it is damaged or another archive. A
-// refusal by o.Policy alone deletes nothing.
+// An existing archive of the recorded size is kept unread if o.Policy accepts its record, and the record
+// has the evidence and the h1 that o records. Otherwise the archive is judged with the evidence of src,
+// and replaced if it is damaged or another archive. A refusal by o.Policy alone deletes nothing.
 //
 // Add returns the packages that it has added or kept, sorted, also with an error. The error joins a
 // [*provider.Error] for each failure.
@@ -131,7 +130,7 @@ func (m *Mirror) Add(ctx context.Context, src provider.Source, wants []Want, o O
 // does. It accepts only archives with a locked hash, and ignores o.Policy.Accept. Without platforms it
 // fails.
 //
-// For a platform without a locked hash, the error wraps [verify.ErrNotAccepted] and a
+// For a package without a locked hash, the error wraps [verify.ErrNotAccepted] and a
 // [*lockfile.NotLockedError].
 func (m *Mirror) AddLocked(ctx context.Context, src provider.Source, lock *lockfile.File, platforms []addrs.Platform, o Options) ([]Added, error) {
 	if len(platforms) == 0 {

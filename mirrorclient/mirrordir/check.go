@@ -31,7 +31,7 @@ type CheckOptions struct {
 	Parallel int
 
 	// Policy, if not nil, judges the recorded evidence in Check. If nil, only invalid evidence is
-	// refused. Reindex uses its Limits only.
+	// refused. Archives without a record are not judged. Reindex uses its Limits only.
 	Policy *verify.Policy
 
 	// Progress, if not nil, is called for each archive that has been read. The calls of one
@@ -39,7 +39,7 @@ type CheckOptions struct {
 	Progress func(provider.Event)
 }
 
-// EventChecked means that an archive was read.
+// EventChecked means that [Mirror.Check] or [Mirror.Reindex] has read an archive.
 const EventChecked provider.EventKind = "checked"
 
 // Report is the result of [Mirror.Check] or [Mirror.Reindex].
@@ -47,12 +47,12 @@ type Report struct {
 	Providers int   `json:"providers"` // with a directory
 	Versions  int   `json:"versions"`  // with archives
 	Archives  int   `json:"archives"`  // without unpacked packages
-	Bytes     int64 `json:"bytes"`     // total size of the archives
+	Bytes     int64 `json:"bytes"`     // of the archives
 
 	// Problems are the findings that can break clients, sorted by name.
 	Problems []Finding `json:"problems"`
 
-	// Notes are the others, sorted by name.
+	// Notes are the others.
 	Notes []Finding `json:"notes"`
 }
 
@@ -62,10 +62,10 @@ func (r *Report) OK() bool { return len(r.Problems) == 0 }
 // Finding is a problem or note about a file.
 type Finding struct {
 	Kind     FindingKind    `json:"kind"`              // such as "missing"
-	Name     string         `json:"name"`              // of the file
-	Provider addrs.Provider `json:"provider,omitzero"` // zero if unknown
-	Version  addrs.Version  `json:"version,omitzero"`  // zero if not about one version
-	Platform addrs.Platform `json:"platform,omitzero"` // zero if not about one platform
+	Name     string         `json:"name"`              // of the file or directory
+	Provider addrs.Provider `json:"provider,omitzero"` // or zero
+	Version  addrs.Version  `json:"version,omitzero"`  // or zero
+	Platform addrs.Platform `json:"platform,omitzero"` // or zero
 	Detail   string         `json:"detail"`            // one line
 }
 
@@ -105,16 +105,17 @@ const (
 )
 
 // Check reads all archives, documents and records and reports where they differ. It changes nothing
-// except lock files and files of killed processes. Problems are no error.
+// except lock files and files of killed processes. Problems cause no error.
 func (m *Mirror) Check(ctx context.Context, o CheckOptions) (*Report, error) {
 	return m.inspect(ctx, "check", o, (*inspection).check)
 }
 
-// Reindex writes all documents anew, and records archives that other programs such as "tofu providers
-// mirror" have added. It cannot verify their origin; [Mirror.Add] can.
+// Reindex writes all documents anew, records archives that other programs such as "tofu providers
+// mirror" have added, and deletes records without an archive. It cannot verify the origin of archives;
+// [Mirror.Add] can.
 //
-// It lists archives that have the recorded size, and those without a record if they are valid. URLs
-// outside of the mirror stay. Problems are no error.
+// It lists archives of the recorded size unread, and archives without a record if they are valid. URLs
+// outside of the mirror stay. Problems cause no error.
 func (m *Mirror) Reindex(ctx context.Context, o CheckOptions) (*Report, error) {
 	return m.inspect(ctx, "reindex", o, (*inspection).reindex)
 }

@@ -21,11 +21,11 @@
 // The index lists versions, and the document of a version lists platforms, hashes and URLs; see
 // https://opentofu.org/docs/internals/provider-network-mirror-protocol/. The last line is an
 // unpacked package. HOST is in Unicode, as the CLI writes it. Network clients ask for HOST in
-// ASCII: serve a mirror of such a host with package
+// ASCII: if they differ, serve the mirror with package
 // [github.com/tofureg/tofureg/mirrorclient/mirrorserve].
 //
-// [Mirror.Add] writes a record for each archive, with its hashes and the evidence of the registry.
-// With it the zero [verify.Policy] accepts the archive also from the mirror.
+// [Mirror.Add] writes a record for each archive, with its hashes and the evidence of the source.
+// With it the zero [verify.Policy] accepts a signed package also from the mirror.
 //
 // # Concurrency
 //

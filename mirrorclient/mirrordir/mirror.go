@@ -26,8 +26,7 @@ type Mirror struct {
 
 var _ provider.Source = (*Mirror)(nil)
 
-// Open returns the mirror in a local directory, which may be a symbolic link. If it does not exist, the
-// error wraps [fs.ErrNotExist].
+// Open returns the mirror in a local directory. If it does not exist, the error wraps [fs.ErrNotExist].
 //
 // The mirror follows no symbolic links out of the directory, except to an unpacked package. The
 // directory ".tofureg" in it has lock files and unfinished files.

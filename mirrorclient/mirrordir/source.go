@@ -18,9 +18,9 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// ProviderVersions lists the versions of p that have packages, with their platforms, newest first,
-// whatever the index lists. Files with invalid names are reported in Warnings. The error wraps
-// [provider.ErrNotFound] if the mirror has no files of p.
+// ProviderVersions lists the versions of p that have packages, with their platforms but no protocols,
+// newest first, whatever the index lists. Files with invalid names are reported in Warnings. The error
+// wraps [provider.ErrNotFound] if the mirror has no files of p.
 func (m *Mirror) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	f, err := m.packagesOf(ctx, p)
 	if err != nil {
@@ -153,7 +153,8 @@ func (m *Mirror) archiveName(ctx context.Context, pkg *provider.Package) (string
 }
 
 // ListedVersions returns the versions in the index of p, unsorted, or all versions with archives if
-// the index is missing. It does not check that listed versions have archives.
+// the index is missing. It does not check that listed versions have archives. A provider without files
+// is [provider.ErrNotFound].
 func (m *Mirror) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
 	index, err := m.readIndex(ctx, p)
 	if index != nil || err != nil {
@@ -173,7 +174,7 @@ func (m *Mirror) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.
 }
 
 // ListedArchives returns the archives in the mirror that the document of a version lists, with the
-// stated hashes, or all archives without hashes if the document is missing. If there are none, the
+// stated hashes, or all archives, without hashes, if the document is missing. If there are none, the
 // error wraps [provider.ErrNotFound]. It does not check that listed archives exist.
 func (m *Mirror) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
 	hashes, err := m.listedArchives(ctx, p, v)
@@ -211,7 +212,7 @@ func (m *Mirror) listedArchives(ctx context.Context, p addrs.Provider, v addrs.V
 }
 
 // RecordedPackage returns a package if its archive has the recorded size and policy accepts its
-// record, otherwise nil without an error. It does not read the archive.
+// record, otherwise nil without an error.
 func (m *Mirror) RecordedPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform, policy verify.Policy) (*provider.Package, error) {
 	pkg := address{p, v, platform}.pkg()
 	t, err := m.newTarget(ctx, pkg, Options{Policy: policy})

@@ -12,7 +12,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Storage contains the files of a mirror, for example in an object store. Package
+// Storage contains the files of a mirror. Package
 // [github.com/tofureg/tofureg/mirrorclient/mirrordir/dirtest] tests implementations.
 //
 // Names are paths as defined by [fs.ValidPath], except ".", and may have "+" and ":". A Storage does
@@ -24,8 +24,8 @@ type Storage interface {
 
 	// Write writes content, from its start, if the revision of the file is still was, or if was is
 	// empty and there is no file. Otherwise it changes nothing and the error wraps [ErrConflict].
-	// Of concurrent calls with the same was only one succeeds. Readers get the complete old or new
-	// file, and the new one after Write has returned.
+	// Only one of several concurrent calls with the same revision succeeds. Readers get the complete
+	// old or new file, and the new one after Write has returned.
 	Write(ctx context.Context, name string, content *io.SectionReader, was Revision) error
 
 	// List returns what is directly in dir, in any order. dir is "." for the top. A missing
@@ -36,8 +36,8 @@ type Storage interface {
 	Delete(ctx context.Context, name string) error
 }
 
-// Locker is a [Storage] with locks. Without them, nothing else may change a provider while a call
-// removes or replaces its archives.
+// Locker is implemented by a [Storage] with locks, like the Storage of [Open]. Without locks, nothing
+// else may change a provider while a call removes or replaces its archives.
 type Locker interface {
 	// Lock waits until no process or goroutine has the lock of this name, which need not be a file.
 	// If ctx ends first, the error wraps its error or cause. The lock ends with the process.
