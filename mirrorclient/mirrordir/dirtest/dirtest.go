@@ -31,9 +31,9 @@ import (
 // others are more values for the same place, without shared memory, as other processes have them. All
 // values are then used concurrently. Without others, a mutex in s hides failures.
 //
-// TestStorage writes about 1200 files of up to 20 MiB to a new directory at the top, "dirtest-" and a
-// random suffix, and removes them. It also tests the methods of [mirrordir.Locker] if s has them. If
-// ctx ends, the error wraps its cause.
+// TestStorage writes about 1200 files, 40 MiB in total, to a new directory at the top, "dirtest-" and
+// a random suffix, and removes them. It also tests Lock of [mirrordir.Locker] if s has it. If ctx ends,
+// the error wraps its cause.
 func TestStorage(ctx context.Context, s mirrordir.Storage, others ...mirrordir.Storage) error {
 	return test(ctx, checks(), append([]mirrordir.Storage{s}, others...))
 }
