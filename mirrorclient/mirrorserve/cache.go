@@ -20,20 +20,21 @@ import (
 // the first call. After it a Cache must not be copied and is safe for concurrent use. Several
 // processes may use the same Mirror.
 //
-// Cache adds each archive that Policy accepts to Mirror with its evidence, like [mirrordir.Mirror.Add].
-// Later it returns the archive from Mirror without a request to Source, if Policy accepts the record.
-// Nothing is evicted; see [mirrordir.Mirror.All] and [mirrordir.Mirror.Remove].
+// Cache adds each downloaded archive that Policy accepts to Mirror with its evidence, like
+// [mirrordir.Mirror.Add]. Later it returns the archive from Mirror without a request to Source, if
+// Policy accepts the record. Nothing is evicted; see [mirrordir.Mirror.All] and
+// [mirrordir.Mirror.Remove].
 //
 // Versions and platforms are listed by Source for each call. If Source is at fault (see
 // [provider.IsFault]) or does not answer within Wait, the cached versions are listed. After a fault
-// that took more than a second, Source is not asked for cached providers of the host for 30 seconds.
-// To always list cached versions, too, use a [provider.Multi] with the Cache and the Mirror.
+// that took more than a second, Source is not asked for lists of cached providers of the host for 30
+// seconds. To always list cached versions, use a [provider.Multi] with the Cache and the Mirror.
 //
 // Concurrent calls share one download, which ends early if all close it. Archives are forwarded while
 // they arrive, the last byte after verification. If an archive cannot be added to Mirror, it is still
-// forwarded, and the error is logged.
+// forwarded.
 //
-// To refuse requests, wrap the Cache in another Source.
+// To refuse requests, wrap the Cache in another Source, and set Policy of the [Handler].
 type Cache struct {
 	// Source has the packages. It must not be nil.
 	Source provider.Source
@@ -50,8 +51,8 @@ type Cache struct {
 	// negative, there is no limit. The CLI waits 10 seconds for a mirror.
 	Wait time.Duration
 
-	// Parallel is the maximum number of concurrent downloads for providers of one host, and
-	// separately of other requests. For all hosts together it is 16 × Parallel. If zero or less, 16 is used.
+	// Parallel is the maximum number of concurrent downloads for providers of one host, and separately
+	// of other requests to Source. For all hosts together it is 16 × Parallel. If zero or less, 16 is used.
 	Parallel int
 
 	// Logger, if not nil, logs at level Warn if Source is at fault or Mirror fails, and at level
@@ -125,7 +126,7 @@ func (c *Cache) ProviderVersions(ctx context.Context, p addrs.Provider) (*provid
 }
 
 // ProviderPackage returns the package of Mirror if Policy accepts its record, and otherwise asks Source,
-// whose errors it returns. Failures of Mirror are logged.
+// whose errors it returns.
 func (c *Cache) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	if _, err := c.setup(); err != nil {
 		return nil, err
@@ -152,10 +153,10 @@ func (c *Cache) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evi
 	return c.upstream.Evidence(ctx, pkg)
 }
 
-// Open opens the cached archive, or starts or joins its download. If Policy refuses the archive, reading
-// fails before the last byte. It also fails if the caller has not read for five minutes. Close waits
-// until a completely read archive is added to Mirror. If Source does not state the size, Open waits for
-// the whole archive.
+// Open opens the cached archive, or starts or joins its download. If Policy refuses the archive, Open
+// fails, or reading before the last byte. Reading also fails after five minutes without a read. Close
+// waits until a completely read archive is added to Mirror. If Source does not state the size, Open
+// waits for the whole archive.
 func (c *Cache) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
 	switch {
 	case pkg == nil:

@@ -23,20 +23,19 @@ import (
 //
 // It answers GET and HEAD requests for HOST/NAMESPACE/TYPE/index.json, for VERSION.json and for
 // archives by their canonical names, with strong entity tags and single ranges. If the source does
-// not have a package, the status is 404, after another failure of the source 502. Both come with a
-// JSON object whose "errors" describe the failure without the URL of the source.
+// not have a package, the status is 404, after another failure of the source, or a refusal by Policy,
+// 502. Both come with a JSON object whose "errors" describe the failure without the URL of the source.
 //
-// If Source is a [mirrordir.Mirror], Handler serves its packages without Policy: those that
-// [mirrordir.Mirror.Add] has verified, and those of other programs. Archives in an object store must
-// have the recorded hashes, in a local directory the recorded size. If Source is a [Cache], its Policy
-// and Parallel and the TempDir of its Mirror replace those of the Handler. A type that embeds one of
-// these is used like any other source.
+// If Source is a [mirrordir.Mirror], Handler serves its packages without Policy, also those of other
+// programs. Archives in an object store must have the recorded hashes, in a local directory the
+// recorded size. If Source is a [Cache], its Policy and Parallel and the TempDir of its Mirror replace
+// those of the Handler. A type that embeds one of these is used like any other source.
 //
-// From any other source, the documents have the stated hashes that Policy permits, regardless of
-// Accept, and each archive is verified while it is forwarded. The last byte is sent only if Policy
-// accepts the archive; otherwise the connection is aborted. A range is sent after verification.
-// Concurrent requests share one download into a temporary file, of which there are at most
-// 16 × Parallel. Nothing is cached.
+// From any other source, the documents have the hashes that Policy permits, regardless of Accept, and
+// each archive is verified while it is forwarded. The last byte is sent only if Policy accepts the
+// archive; otherwise the connection is aborted. A range is sent after verification. Concurrent
+// requests share one download into a temporary file, of which there are at most 16 × Parallel. Nothing
+// is cached.
 //
 // A client that reads nothing for a minute is disconnected. WriteTimeout of [http.Server] has no effect
 // on archives and documents.
@@ -53,25 +52,25 @@ type Handler struct {
 	// Parallel is as in [Cache].
 	//
 	// A client gets at most 4 × Parallel archives and as many documents at the same time, all clients
-	// together 16 × Parallel. Other requests wait for up to five seconds, and then have status 503.
+	// together 16 × Parallel. Further requests wait for up to five seconds, and then have status 503.
 	// Archives in a local mirror have no such limit.
 	Parallel int
 
-	// Client, if not nil, returns what identifies the client of a request. A Handler behind a reverse
-	// proxy needs it, to read the header in which the proxy states the client. If nil, it is the IP
-	// address of the connection, and of IPv6 addresses the first 64 bits.
+	// Client, if not nil, returns what identifies the client of a request. Behind a reverse proxy, it
+	// must read the header in which the proxy states the client. If nil, it is the IP address of the
+	// connection, and of IPv6 addresses the first 64 bits.
 	Client func(r *http.Request) string
 
 	// Archive, if not nil, returns the URL to which a request for the archive of pkg is redirected,
 	// such as a copy in a bucket. If it is nil or returns "", the Handler sends the archive. If
 	// Source is a [Cache], pkg.URL of an archive in its mirror is [mirrordir.Mirror.ArchiveURL].
 	// Clients verify the hashes that the Handler states; Policy does not judge an archive
-	// elsewhere.
+	// elsewhere. Errors are answered like errors of Source.
 	Archive func(ctx context.Context, pkg *provider.Package) (url string, err error)
 
 	// Authorize, if not nil, is called for each request without a signed URL. If it returns an error,
 	// the status is 401. Clients send no token for archives, so documents list URLs of archives that
-	// are signed for up to two hours and work for everyone who has them.
+	// are signed for up to two hours and work for any client.
 	Authorize func(r *http.Request) error
 
 	// Secret is the key of signatures in URLs, shared by all replicas. If empty, a random key
