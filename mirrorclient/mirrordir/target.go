@@ -214,7 +214,7 @@ func (m *Mirror) AddArchive(ctx context.Context, s *Staged, pkg *provider.Packag
 }
 
 func (m *Mirror) addArchive(ctx context.Context, s *Staged, pkg *provider.Package, got *provider.Received, o Options) (*Added, error) {
-	if err := m.checkWant(Want{Provider: pkg.Provider, Version: pkg.Version}); err != nil {
+	if err := m.checkWant(Want{pkg.Provider, pkg.Version, []addrs.Platform{pkg.Platform}}); err != nil {
 		return nil, err
 	}
 	waiting, cancel := context.WithTimeout(ctx, maxLockWait)

@@ -157,6 +157,40 @@ func TestAddArchiveAgain(t *testing.T) {
 	}
 }
 
+// TestAddArchiveRefuses checks that AddArchive, like Add, refuses a package without a part of its
+// address, and writes nothing.
+func TestAddArchiveRefuses(t *testing.T) {
+	t.Parallel()
+	_, src := newRegistry(t)
+	pkg := must.Get(src.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+	for name, test := range map[string]struct {
+		clear func(*provider.Package)
+		want  string
+	}{
+		"provider": {func(p *provider.Package) { p.Provider = addrs.Provider{} }, "the provider is missing"},
+		"version":  {func(p *provider.Package) { p.Version = addrs.Version{} }, "the version is missing"},
+		"platform": {func(p *provider.Package) { p.Platform = addrs.Platform{} }, "a platform is missing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, dir := newMirror(t)
+			s := must.Get(m.Stage(t.Context()))(t)
+			defer s.Discard()
+			got := must.Get(provider.Receive(t.Context(), src, pkg, s.File, provider.ReceiveOptions{FetchEvidence: true}))(t)
+			bad := pkg.Clone()
+			test.clear(bad)
+			// The evidence is of the complete package, so the policy does not refuse it.
+			_, err := m.AddArchive(t.Context(), s, bad, got, mirrordir.Options{})
+			if _, ok := errors.AsType[*provider.Error](err); !ok || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("AddArchive of a package without its %s = %v, want a *provider.Error with %q", name, err, test.want)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "registry.example.com")); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("after AddArchive of a package without its %s: Stat of the host's directory = %v, want none", name, err)
+			}
+		})
+	}
+}
+
 // TestKeptIsNotReported checks that an archive which was changed without changing its size is not
 // reported as signed or accepted, and adds nothing to a lock file.
 func TestKeptIsNotReported(t *testing.T) {
