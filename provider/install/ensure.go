@@ -339,7 +339,8 @@ func (j *job) fetch(ctx context.Context) (*found, error) {
 	defer release()
 	got, err := cmp.Or(j.in.Cache, j.in.Dir).Install(ctx, j.source, pkg, Options{
 		Policy: j.lockedPolicy(),
-		Sync:   j.in.TrustCache, // all others hash what they find
+		Copy:   j.in.Copy && j.in.Cache == nil, // Place copies from Cache
+		Sync:   j.in.TrustCache,                // all others hash what they find
 		Progress: func(e provider.Event) {
 			if e.Kind != provider.EventInstalled { // which comes after locking
 				j.report(e)

@@ -19,6 +19,7 @@ import (
 	"github.com/tofureg/tofureg/internal/archivetest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -253,6 +254,34 @@ func TestCache(t *testing.T) {
 	// The cache suffices offline, too.
 	s.in.Source = nil
 	project(false)
+}
+
+// TestCopyUnpacked: with Copy, Dir gets no link to an unpacked package of the source, with a cache or
+// without one.
+func TestCopyUnpacked(t *testing.T) {
+	t.Parallel()
+	mirror := t.TempDir()
+	write(t, mirror, home+"/"+program, "program")
+	source := must.Get(mirrordir.Open(mirror))(t)
+	for name, cache := range map[string]func() *install.Dir{
+		"without a cache": func() *install.Dir { return nil }, "with a cache": func() *install.Dir { return newDir(t) },
+	} {
+		for _, copies := range both {
+			in := &install.Installer{
+				Source: source, Dir: newDir(t), Cache: cache(), Copy: copies, Platform: linux,
+				Policy: func(addrs.Provider) verify.Policy { return verify.Policy{AllowUnchecked: true} },
+			}
+			sel := only(t, must.Get(in.Ensure(t.Context(), requirements{alpha: {}}, nil))(t))
+			info, err := os.Lstat(sel.Dir)
+			if err != nil {
+				t.Errorf("%s: Ensure with Copy %v: %v", name, copies, err)
+				continue
+			}
+			if linked, want := info.Mode()&os.ModeSymlink != 0, !copies && links(t); linked != want {
+				t.Errorf("%s: Ensure with Copy %v made a link: %v, want %v", name, copies, linked, want)
+			}
+		}
+	}
 }
 
 // TestRepair: a changed package is downloaded again. Offline, the error says what is wrong.
