@@ -30,21 +30,20 @@ var (
 	// ErrNoExecutable: the package has no file terraform-provider-TYPE, alone or with _ or a dot and
 	// more behind. Ensure fails with it, Install does not look.
 	ErrNoExecutable = errors.New("package has no executable")
-	// ErrLinked: a directory above a package is a symbolic link. Only the plugin directory
-	// and the package itself may be one.
+	// ErrLinked: a directory between the plugin directory and a package is a symbolic link.
 	ErrLinked = errors.New("symbolic link in place of a directory")
 )
 
 // Dir is a plugin directory with unpacked packages at HOST/NAMESPACE/TYPE/VERSION/OS_ARCH, where
 // HOST is in Unicode. A Dir is safe for concurrent use and must not be copied after the first use.
 type Dir struct {
-	// Path is the directory, or a symbolic link to it. It must not be empty. Install creates a missing
-	// directory.
+	// Path is the directory, or a symbolic link to it. Path is required. A missing directory has no
+	// packages; Install and Place create it.
 	Path string
 
 	// Stamps, if not empty, is a directory for the h1 of packages that calls with
 	// [verify.Policy.AllowStamps] have computed. It is created if missing. What other users can access
-	// there is not used. With a Cache, an Installer uses only that of the Cache.
+	// there is not used. An Installer with a Cache uses only the Stamps of the Cache.
 	Stamps string
 
 	known stamp.Memory
@@ -131,8 +130,7 @@ type Installed struct {
 	Fetched int64 `json:"fetched,omitempty"`
 }
 
-// PathOf returns the path of the package below d.Path, installed or not. It is "" if p, v or on is
-// zero. On Windows nothing can be installed there if the host of p has a port.
+// PathOf returns the path of the package below d.Path, installed or not. It is "" if p, v or on is zero.
 func (d *Dir) PathOf(p addrs.Provider, v addrs.Version, on addrs.Platform) string {
 	name := nameOf(p, v, on)
 	if name == "" {
@@ -190,7 +188,7 @@ func (d *Dir) lookUp(ctx context.Context, known *Dir, p addrs.Provider, v addrs.
 	return &Installed{Package: *pkg, Report: report, Reused: true}, nil
 }
 
-// All yields the packages in the directory, sorted by name, without verifying them. It ignores
+// All yields the packages in the directory, sorted by path, without verifying them. It ignores
 // names that Install does not use, and follows no symbolic links except to a package.
 //
 // All yields an error for an unreadable directory, and continues.
@@ -254,8 +252,8 @@ func walk(ctx context.Context, root *os.Root, dir string, levels int, found func
 }
 
 // Prune removes the packages for which keep returns false, and returns them. If keep is nil, it
-// removes none. It also clears the staging directories of dead processes. The targets of symbolic
-// links stay. A failure does not stop it; the error joins all.
+// removes none. It also clears the staging directories of dead processes. Lock files, empty
+// directories and the targets of symbolic links stay. A failure does not stop it; the error joins all.
 //
 // Call Prune while no CLI uses the directory.
 func (d *Dir) Prune(ctx context.Context, keep func(*Package) bool) ([]*Package, error) {

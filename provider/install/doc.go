@@ -20,7 +20,8 @@
 // # Trust
 //
 // Signatures and zh hashes cover archives; only h1 hashes cover unpacked directories. If the lock file
-// has the h1 of an installed package, the package is used without a request.
+// has the h1 of an installed package, [Installer.Ensure] uses the package as it is, unless the policy
+// sets RequireSignature.
 //
 // A package is hashed when it is used. A [Dir] uses the hash again for up to a week while no file seems
 // to have changed; [verify.Report.Believed] says when it was computed. This needs Linux and ext4, xfs or
@@ -28,7 +29,7 @@
 // [Dir.Stamps] and [verify.Policy.AllowStamps] later processes of the user use the hash too, until the
 // next boot. The first run after an installation hashes, and [Dir.Lookup] always does.
 //
-// All users of a shared cache must trust those who can write to it and change verified packages.
+// All users of a shared cache must trust the users who can write to it.
 //
 // # Sharing a directory
 //

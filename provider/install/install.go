@@ -34,18 +34,20 @@ type Options struct {
 // Install makes sure that pkg is in the directory with content that o.Policy accepts.
 //
 // An installed package stays if the policy accepts its h1: one in [verify.Policy.Accept], or with
-// AllowUnsigned one that a mirror states. Otherwise, so each time with the zero policy, Install
-// downloads, verifies and unpacks the archive. It replaces other content, and a symbolic link to
-// other content, but not the target of the link. Files get the mode 0755 or 0644, less the umask.
+// AllowUnsigned one that a source without SHA256SUMS states. Otherwise, so each time with the zero
+// policy, Install downloads, verifies and unpacks the archive. It replaces other content, and a symbolic
+// link to other content, but not the target of the link. Files get the mode 0755 or 0644, less the
+// umask. If Install fails, the installed package stays.
 //
-// The error wraps [checksum.ErrArchive] for an archive with unsafe or duplicate names, links or
-// devices. Other errors are those of [provider.Download], and ErrLinked.
+// The error wraps [checksum.ErrArchive] for an archive that is damaged or must not be unpacked,
+// [checksum.ErrIrregular] for links or devices in pkg.Dir, or [ErrLinked]. Other errors are those of
+// [provider.Download].
 //
 // Calls for the same package, in any process, take turns ([provider.EventWaiting]). On Unix, a call that
-// has waited for one of the same user needs no download if its own policy accepts the package.
+// has waited reuses a download of the same user that its own policy accepts.
 //
-// If pkg.Dir is set, Install links or copies this directory and judges its h1. Then src may be nil
-// if the policy needs no evidence.
+// If pkg.Dir is set, Install links or copies this directory, and src may be nil. The zero policy
+// refuses the directory; Accept or AllowUnchecked can accept it.
 func (d *Dir) Install(ctx context.Context, src provider.Opener, pkg *provider.Package, o Options) (*Installed, error) {
 	i := &installation{dir: d, src: src, pkg: pkg, o: o}
 	done, err := i.run(ctx)

@@ -15,7 +15,7 @@ import (
 //
 // Set the fields before the first call. Methods may be called concurrently.
 type Installer struct {
-	// Source provides packages. If nil, the Installer is offline: a provider that is not locked and
+	// Source provides packages. If nil, the Installer is offline: a provider whose locked version is not
 	// in Dir or Cache fails with [provider.ErrOffline].
 	Source provider.Source
 
@@ -28,20 +28,20 @@ type Installer struct {
 
 	// TrustCache accepts a package in Cache unverified if the lock file has no hashes of the
 	// selected version, and Policy sets none of Accept, RequireSignature, Keys and Fingerprints.
-	// The lock file gains the h1 of the package, whichever user put it there. The CLI's setting is
+	// The lock file gains the h1 of the package. The CLI's setting is
 	// plugin_cache_may_break_dependency_lock_file.
 	TrustCache bool
 
-	// Copy copies packages from Cache into Dir; existing links stay. If false, Dir gets symbolic
-	// links if the system permits.
+	// Copy copies packages of Cache and unpacked packages of Source into Dir; existing links stay.
+	// If false, Dir gets symbolic links if the system permits.
 	Copy bool
 
 	// Policy returns the policy for a provider, and is called once for each. If nil, the zero policy
 	// is used, which demands a signature.
 	//
 	// If the lock file has hashes of the selected version, they replace the Accept of the policy.
-	// With RequireSignature a package needs a signature as well; then packages in Dir and Cache,
-	// which have none, are not used.
+	// With RequireSignature a package needs a signature as well, so each call of Ensure downloads the
+	// archive.
 	//
 	// If the lock file covers the version, but the source states no locked hash for a package of
 	// LockPlatforms, the policy decides. A SHA256SUMS document that it uses must then list a locked
@@ -52,14 +52,14 @@ type Installer struct {
 	Platform addrs.Platform
 
 	// Protocols are the plugin protocol versions that the caller speaks. If zero, ">= 5, < 7" is
-	// used. Versions without a supported protocol are skipped.
+	// used. Versions that state only other protocols are not selected or downloaded.
 	Protocols addrs.ProviderConstraint
 
 	// LockPlatforms are further platforms whose hashes the lock file should have.
 	//
 	// A lock file does not say which platform a hash is for, so Ensure counts: if there is an h1
-	// for as many archives as platforms, with Platform, it hashes nothing. After replacing one
-	// platform by another, delete the provider's entry from the lock file.
+	// for as many archives as platforms, including Platform, it hashes nothing, otherwise all. After
+	// replacing one platform by another, delete the provider's entry from the lock file.
 	LockPlatforms []addrs.Platform
 
 	// Upgrade selects new versions instead of the locked ones.
@@ -69,7 +69,7 @@ type Installer struct {
 	// resolved, hashed or installed, and keep their entries in the lock file.
 	DevOverrides map[addrs.Provider]string
 
-	// Hashes, if not nil, stores computed hashes of archives for LockPlatforms.
+	// Hashes, if not nil, stores computed hashes of archives, which replace downloads for LockPlatforms.
 	Hashes provider.HashStore
 
 	// TempDir is for archives of LockPlatforms. If empty, it is [os.TempDir].
@@ -85,7 +85,7 @@ type Installer struct {
 	Progress func(provider.Event)
 }
 
-// EventFailed means that Ensure or Plan failed for a provider.
+// EventFailed is the last event of a provider whose [Selection] has an Err.
 const EventFailed provider.EventKind = "failed"
 
 const defaultParallel = 32
@@ -95,11 +95,11 @@ const defaultParallel = 32
 //
 // Ensure keeps a locked version. Without one, or with Upgrade, it selects the newest version that
 // the constraint allows and that has a package for Platform. It uses a package in Dir, or else in
-// Cache, if it has a locked hash. Otherwise it calls [Dir.Install] for Cache or, without one, Dir.
+// Cache, if the package has a locked h1. Otherwise it calls [Dir.Install] for Cache or, without one, Dir.
 // terraform.io/builtin/terraform needs no work and must have no constraint.
 //
 // A failure of one provider does not stop the others. The error joins the failures in the order of
-// the providers. Each is a [*provider.Error] and wraps for example a [*LockedError], a
+// the providers. Each wraps a [*provider.Error], and for example a [*LockedError], a
 // [*lockfile.NotLockedError], [provider.ErrOffline] or an error of package [verify].
 //
 // The result and its lock are valid beside an error. A provider that failed has [Selection.Err] and
@@ -121,10 +121,10 @@ type Result struct {
 	// Selections has one element for each required provider, sorted by provider.
 	Selections []Selection `json:"selections"`
 
-	// Lock is the updated lock file, never nil. If the given lock file has hashes of the version,
-	// only computed hashes are added, otherwise also signed ones and [verify.Report.Stated], as in
-	// the CLI. Providers that are not required are removed. The given lock file is migrated first;
-	// see [lockfile.File.Migrate].
+	// Lock is the updated lock file, never nil: a copy of the given one, migrated by
+	// [lockfile.File.Migrate]. If the given lock file has hashes of the selected version, only computed
+	// hashes are added, otherwise also signed ones and [verify.Report.Stated]. Providers that are not
+	// required are removed.
 	Lock *lockfile.File `json:"-"`
 }
 
@@ -146,8 +146,7 @@ type Selection struct {
 	Dir        string `json:"dir,omitempty"`
 	Executable string `json:"executable,omitempty"`
 
-	// Package is the package at the source if From is FromSource, otherwise nil. Its JSON form may
-	// have presigned URLs.
+	// Package is the package at the source if From is FromSource, otherwise nil.
 	Package *provider.Package `json:"package,omitempty"`
 
 	// Fetched is how many bytes were downloaded to install the package.
@@ -178,8 +177,8 @@ const (
 	FromBuiltIn  Origin = "builtin"  // in the CLI itself
 )
 
-// LockedError means that the version in the lock file cannot be kept. Set [Installer.Upgrade] to
-// select another version.
+// LockedError means that the version in the lock file cannot be kept. Set [Installer.Upgrade], or
+// delete the entry, to select another version.
 type LockedError struct {
 	Provider   addrs.Provider           // locked
 	Version    addrs.Version            // locked
