@@ -26,7 +26,7 @@
 // modified entries.
 //
 // Unlike the CLI, this package does not evaluate expressions. Values must be string literals,
-// or a list of them. Heredocs and interpolations are errors.
+// or a list of them.
 //
 // Programs that install by a lock file also use [File.Clone] and [File.Keep], and return
 // [ErrNotLockable] and [NotLockedError].

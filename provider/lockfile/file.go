@@ -24,13 +24,13 @@ const (
 // ErrUnreadable means that the file has content that may hide hashes; see [Entry].Unreadable.
 var ErrUnreadable = errors.New("the locked hashes are unreadable")
 
-// ErrNotLockable means that a provider is built into the CLI, or that its address has no
-// namespace, as before version 0.13.
+// ErrNotLockable means that a provider is built into the CLI, or that its address is zero or has no
+// namespace, as before Terraform 0.13.
 var ErrNotLockable = errors.New("provider cannot be locked")
 
-// A NotLockedError means that a package has none of the hashes that a lock file has for its
-// version. Often the version is not locked for the platform. If the hashes are unreadable, Err
-// wraps [ErrUnreadable].
+// A NotLockedError of [github.com/tofureg/tofureg/provider/install.Installer.Ensure] means that a
+// package has none of the hashes that a lock file has for its version. Often the version is not locked
+// for the platform. If the hashes are unreadable, Err wraps [ErrUnreadable].
 type NotLockedError struct {
 	Provider addrs.Provider // of the package
 	Version  addrs.Version  // of the package
@@ -51,9 +51,9 @@ func (e *NotLockedError) Unwrap() error { return e.Err }
 // A File is the content of a lock file. The zero File is empty and ready to use. It is safe
 // for concurrent use while it is not modified.
 type File struct {
-	// Header is the comment at the top of the file, with or without comment signs. A parser keeps
-	// the one that it finds. If empty, [HeaderOpenTofu] is written, unless [ParseLenient] read text
-	// without a header. If [HeaderNone], no header is written.
+	// Header is the comment at the top of the file, before a blank line, with or without comment signs.
+	// A parser keeps the one that it finds. If empty, [HeaderOpenTofu] is written, unless [ParseLenient]
+	// read text without a header. If [HeaderNone], no header is written.
 	Header string
 
 	entries  map[addrs.Provider]Entry // hashes are shared with clones and never changed in place
@@ -164,8 +164,8 @@ func (f *File) Clone() *File {
 	return &c
 }
 
-// Warnings returns what the parser ignored, in the order of the file, at most 50 warnings:
-// blocks for modules, and in a file from [ParseLenient] everything that [Parse] refuses.
+// Warnings returns what the parser tolerated, in the order of the file, at most 50: blocks for modules,
+// and in a file from [ParseLenient] everything that [Parse] refuses.
 func (f *File) Warnings() []*ParseError { return slices.Clone(f.warnings) }
 
 // Merge records version v of p, its constraint c, and hashes of its packages for any platforms.

@@ -13,7 +13,7 @@ import (
 )
 
 // Load calls [Parse] for the file at path. If the file does not exist, it returns an empty
-// File, as the CLI does: after a mistyped path, no provider is locked.
+// File: after a mistyped path, no provider is locked.
 func Load(path string) (*File, error) { return load(path, false) }
 
 // LoadLenient is like [Load], with [ParseLenient].
@@ -31,7 +31,7 @@ func load(path string, lenient bool) (*File, error) {
 }
 
 // Save atomically replaces the file at path by [File.Bytes]. It does not touch a file with the same
-// header and entries, so that comments stay, and creates none without entries.
+// header and entries, so that comments stay, and creates no file without entries.
 //
 // A new file has mode 0644 before the umask; an existing file keeps its mode. A symbolic link at
 // path is replaced.
