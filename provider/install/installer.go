@@ -15,8 +15,8 @@ import (
 //
 // Set the fields before the first call. Methods may be called concurrently.
 type Installer struct {
-	// Source provides packages. If nil, the Installer is offline: a provider whose locked version is not
-	// in Dir or Cache fails with [provider.ErrOffline].
+	// Source provides packages. If nil, the Installer is offline: a provider fails with
+	// [provider.ErrOffline] unless its locked version is in Dir or Cache.
 	Source provider.Source
 
 	// Dir is the directory to install in. It is required.
