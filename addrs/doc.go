@@ -13,10 +13,10 @@
 // Parsing normalises: two spellings of one address give equal values. All types can be
 // compared with == and used as map keys. The zero value means "not set", and its text is
 // empty. String and MarshalText return the canonical form, which UnmarshalText accepts. Compare
-// returns -1, 0 or +1, and Equal is ==, for packages such as go-cmp.
+// returns -1, 0 or +1, and Equal is ==.
 //
-// Parsed addresses and versions are safe in paths and URLs: no part is empty or "..", or contains a
-// separator or a control character. Windows may refuse colons before ports, and names such as con.
+// Parsed versions and address parts, except Subdir, are safe in paths and URLs: none is empty or
+// "..", or contains a separator or a control character. Windows may refuse colons before ports.
 //
 // The CLI, tofu, reads the versions of providers and modules differently. Use [ParseVersion] and
 // [ProviderConstraint] for providers, and [ParseModuleVersion] and [ModuleConstraint] for

@@ -21,12 +21,12 @@ type Module struct {
 // ParseModule parses [HOSTNAME/]NAMESPACE/NAME/SYSTEM.
 //
 // Namespace and name are 1 to 64 ASCII letters, digits, hyphens and underscores, with a letter
-// or digit at both ends. The system is 1 to 64 lower-case ASCII letters and digits. As in the
-// CLI, the hostname must contain a dot, and not be github.com or bitbucket.org.
+// or digit at both ends. The system is 1 to 64 lower-case ASCII letters and digits. The
+// hostname must contain a dot, and not be github.com or bitbucket.org.
 func ParseModule(s string) (Module, error) { return ParseModuleIn(defaultHost, s) }
 
 // ParseModuleIn is like [ParseModule] with host as the default, or [DefaultHost] if zero. The rules
-// for hostnames apply to it, too, if s has none.
+// for hostnames apply to host, too, if s has none.
 func ParseModuleIn(host svchost.Hostname, s string) (Module, error) {
 	return parseModule(host, s, s, kindModule)
 }
@@ -155,8 +155,8 @@ func (m *Module) UnmarshalText(b []byte) error { return unmarshal(m, b, ParseMod
 // as in terraform-aws-modules/iam/aws//modules/iam-user.
 type ModuleSource struct {
 	Module Module // the address
-	// Subdir has slashes; empty for the package itself. Parsers and module.Download check that it
-	// is inside.
+	// Subdir is a path in the package, with slashes; empty for the package itself. Parsers and
+	// module.Download check it as [ParseSubdir] does.
 	Subdir string
 }
 
@@ -193,7 +193,7 @@ const maxSubdir = 2048
 //
 // It refuses a directory that is absolute or leads out of the package. It also refuses spaces at
 // the ends, more than 2,048 bytes, unprintable characters, question marks, backslashes, colons, and
-// look-alikes of dots, slashes, backslashes and colons, such as U+FF0F.
+// look-alikes of dots, slashes, backslashes and colons.
 func ParseSubdir(s string) (string, error) {
 	if reason := checkSubdir(s); reason != "" {
 		return "", refuse(kindSubdir, s, reason)

@@ -23,13 +23,13 @@ type ModuleConstraint struct {
 // for [ParseModuleVersion] and any spaces before them.
 //
 // The operator ~> allows the last written number to grow. Unlike for a provider, "~> 1"
-// allows 2.0.0. With four numbers, such as "~> 1.2.3.4", it allows no version with fewer.
+// allows 2.0.0. With four numbers, such as "~> 1.2.3.4", it allows no version with fewer. With
+// a prerelease, as in "~> 1.0.0-beta", it allows none.
 //
 // A prerelease is allowed only if the whole constraint is that version, without operator or
 // with "=" directly before it: "1.0.0-beta" allows 1.0.0-beta, but "= 1.0.0-beta" and
-// "1.0.0-beta, < 2" allow no prerelease, see
-// https://github.com/opentofu/opentofu/issues/2117. Metadata counts only for such a prerelease.
-// Blank text gives the zero ModuleConstraint.
+// "1.0.0-beta, < 2" allow no prerelease. Metadata counts only for such a prerelease. Blank text
+// gives the zero ModuleConstraint.
 func ParseModuleConstraint(s string) (ModuleConstraint, error) {
 	if len(s) > maxInput {
 		return ModuleConstraint{}, refuse(kindModuleConstraint, s, reasonTooLong)
@@ -49,7 +49,7 @@ func MustParseModuleConstraint(s string) ModuleConstraint { return must(ParseMod
 
 // ExactModuleConstraint returns the constraint that allows v. If v is a release, it also allows
 // versions that differ only in metadata or final zeros, such as 1.2.3.0 for 1.2.3. It allows no
-// version if the CLI never selects v, such as 1.2.3.4-beta.
+// version if v is zero or the CLI never selects v, such as 1.2.3.4-beta.
 func ExactModuleConstraint(v Version) ModuleConstraint {
 	const nothing = "< 0.0.0"
 	if !v.ok {

@@ -59,7 +59,7 @@ const (
 )
 
 // ParseProvider parses TYPE, NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE. The default namespace
-// is hashicorp, as in the CLI. A type that starts with terraform- or opentofu- is refused.
+// is hashicorp. A type that starts with terraform- or opentofu- is refused.
 // The namespace "-" is valid only at [DefaultHost], see [Provider.IsLegacy].
 func ParseProvider(s string) (Provider, error) { return ParseProviderIn(defaultHost, s) }
 
@@ -91,8 +91,7 @@ func ParseProviderIn(host svchost.Hostname, s string) (Provider, error) {
 	return newProvider(host, namespace, typ, s)
 }
 
-// ParseNamespacedProvider is like [ParseProvider], but refuses TYPE: a word such as null is no
-// address.
+// ParseNamespacedProvider is like [ParseProvider], but refuses TYPE alone, such as null.
 func ParseNamespacedProvider(s string) (Provider, error) {
 	if !strings.Contains(s, "/") {
 		return Provider{}, refuse(kindProvider, s, "it must be NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE")

@@ -21,14 +21,13 @@ type ProviderConstraint struct {
 
 // ParseProviderConstraint parses terms separated by commas. A term is one of the operators =, !=,
 // >, >=, <, <= and ~> (the default is =), at most one space, and a version as for [ParseVersion].
-// Wildcards, ^ and || are refused.
 //
 // The operator ~> allows the last written number to grow: "~> 1.2.0" allows 1.2.9 but not
 // 1.3.0. "~> 1" means "~> 1.0", which allows 1.9.0 but not 2.0.0.
 //
-// A prerelease is allowed only if one term is that version, without operator or with "=", and all
-// other terms allow it too. Metadata counts only with = and !=. Version 0.0.0 is never allowed.
-// Blank text gives the zero ProviderConstraint.
+// A prerelease is allowed only if one term is that version, without operator or with "=", and its
+// precedence is in the range of all other terms: "1.0.0-beta, >= 0.9" allows 1.0.0-beta. Only = and
+// != compare metadata. Version 0.0.0 is never allowed. Blank text gives the zero ProviderConstraint.
 func ParseProviderConstraint(s string) (ProviderConstraint, error) {
 	if len(s) > maxInput {
 		return ProviderConstraint{}, refuse(kindProviderConstraint, s, reasonTooLong)
@@ -52,7 +51,7 @@ func MustParseProviderConstraint(s string) ProviderConstraint {
 }
 
 // ExactProviderConstraint returns the constraint that allows only v. It allows no version if
-// the CLI never selects v, such as 0.0.0.
+// v is zero or the CLI never selects v, such as 0.0.0.
 func ExactProviderConstraint(v Version) ProviderConstraint {
 	if _, ok := v.forProviders(); !ok {
 		v = Version{ok: true}
@@ -80,8 +79,8 @@ func (c ProviderConstraint) Matcher() func(Version) bool {
 	}
 }
 
-// And returns the terms of both, as the CLI combines them. It allows a release that both
-// allow, and a prerelease that a term of one names exactly and all other terms allow.
+// And returns the constraint with the terms of both, as the CLI combines them. It allows a release
+// that both allow. For a prerelease, see [ParseProviderConstraint].
 func (c ProviderConstraint) And(o ProviderConstraint) ProviderConstraint {
 	switch {
 	case o.IsZero() || c == o:
@@ -96,8 +95,9 @@ func (c ProviderConstraint) And(o ProviderConstraint) ProviderConstraint {
 	return ProviderConstraint{both}
 }
 
-// String returns the canonical form, as in lock files: terms without duplicates, ordered by
-// version, each as operator, space and version, without "=", separated by ", ".
+// String returns the canonical form, as in lock files, such as ">= 1.2.0, < 2.0.0": terms without
+// duplicates, ordered by version, without "=". Versions have at least three numbers, except after
+// ~>.
 func (c ProviderConstraint) String() string { return c.text }
 
 // IsZero reports whether c has no terms.

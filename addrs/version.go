@@ -21,7 +21,7 @@ type Version struct {
 }
 
 // String returns the canonical form, such as 1.2.3-beta.1+build.5: at least three numbers,
-// without leading zeros and without "v".
+// without leading zeros or "v".
 func (v Version) String() string {
 	if !v.ok {
 		return ""
