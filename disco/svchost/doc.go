@@ -1,6 +1,6 @@
 // Package svchost parses and normalises the hostnames of registries, such as
 // registry.opentofu.org or böb.example.com:8443. Spellings of the same host give the same
-// [Hostname].
+// [Hostname], which can be compared with == and used as a map key.
 //
 //	h, err := svchost.Parse("Registry.Example.com:443")
 //	if err != nil {
@@ -14,7 +14,7 @@
 //
 // Names are written in Unicode. [Parse] refuses punycode (xn--...), which would hide the name
 // from the reader, in any spelling. Unicode names are mapped as by current clients (UTS #46
-// for lookup, not transitional), not by Nameprep: straße.example and strasse.example differ.
+// for lookup, not transitional): straße.example and strasse.example differ.
 // Similar letters of different scripts are different names.
 //
 // The protocol is https://opentofu.org/docs/internals/remote-service-discovery/.

@@ -12,7 +12,7 @@ type Hostname struct {
 	ascii string // lower case, punycode labels, ":port" unless it is 443
 }
 
-// String returns the ASCII form, for DNS and URLs: lower case, punycode, the port unless 443.
+// String returns the ASCII form, for DNS and https URLs: lower case, punycode, the port unless 443.
 func (h Hostname) String() string { return h.ascii }
 
 // Display returns the Unicode form, for users, lock files and directory names, with the port
@@ -43,7 +43,8 @@ func (h Hostname) Compare(o Hostname) int { return strings.Compare(h.ascii, o.as
 
 func (h Hostname) MarshalText() ([]byte, error) { return []byte(h.Display()), nil }
 
-// UnmarshalText parses what MarshalText writes, the result of Display, like [Parse]. The empty text is the zero Hostname.
+// UnmarshalText is like [Parse], but accepts empty text for the zero Hostname. MarshalText is like
+// [Hostname.Display].
 func (h *Hostname) UnmarshalText(b []byte) error {
 	if len(b) == 0 {
 		*h = Hostname{}
@@ -59,8 +60,7 @@ func (h *Hostname) UnmarshalText(b []byte) error {
 
 // A ParseError describes an invalid hostname.
 type ParseError struct {
-	// Input is the invalid text, shortened. User information and query of a URL, which may be
-	// secret, are removed.
+	// Input is the invalid text, shortened. User information and query of a URL are removed.
 	Input string
 	// Reason is the rest of the sentence "invalid hostname: ...".
 	Reason string

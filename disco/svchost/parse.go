@@ -35,17 +35,16 @@ func MustParse(s string) Hostname {
 	return h
 }
 
-// FromWire parses a hostname from the host of a URL or from the name of an environment variable
-// with a token.
+// FromWire parses a hostname that a program has written, such as the host of a URL.
 //
 // Unlike [Parse], it accepts valid punycode, with the same result as for the Unicode form, and
-// names that exist in DNS but not in addresses: with underscores, or with hyphens as third and
-// fourth character of a label. The error is a [*ParseError].
+// names that are valid only in DNS: with underscores, or with hyphens as third and fourth character
+// of a label. The error is a [*ParseError].
 func FromWire(s string) (Hostname, error) { return parse(s, wire) }
 
 // FromURL returns the host of an https or http URL, such as the base URL of a service. The
-// host is parsed by [FromWire]. Without a port, it is 443 or 80. User information, path and
-// query are ignored. The error is a [*ParseError].
+// host is parsed by [FromWire]. The default port of http is 80: http://example.com gives
+// example.com:80. User information, path and query are ignored. The error is a [*ParseError].
 func FromURL(s string) (Hostname, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
