@@ -26,8 +26,8 @@ type Client struct {
 // Discover returns the services of host, from [Hosts] or by a request. A host that answers 404
 // has no services, which is not an error.
 //
-// Concurrent calls with the same token for a host share a request. The error is a [*failure.Error], which is not
-// cached.
+// Concurrent calls with the same token for a host share a request, which continues while one of
+// them waits. The error is a [*failure.Error], which is not cached.
 func (c *Client) Discover(ctx context.Context, host svchost.Hostname) (*Services, error) {
 	return c.hosts().discover(ctx, c.Transport, host)
 }
@@ -60,8 +60,8 @@ type Hosts struct {
 	// Overrides are the services of hosts to which no request is made, see [NewHosts]. A nil
 	// value means no services.
 	Overrides map[svchost.Hostname]*Services
-	// Aliases maps a host to the target whose services and token it has. An override of the
-	// alias takes precedence. An alias of the target is ignored.
+	// Aliases maps a host to the target whose services and token it has. A host in Overrides is
+	// not an alias. An alias of the target is ignored.
 	Aliases map[svchost.Hostname]svchost.Hostname
 
 	// TTL is the lifetime of cached services; if zero, an hour; if negative, nothing is cached.

@@ -13,7 +13,7 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// Errors may wrap these values.
+// An error of [Client.Discover] may wrap the first two, a [*ServiceError] all except the first.
 var (
 	// ErrUnauthorized means that the host requires or has refused a token (status 401, 403).
 	ErrUnauthorized = failure.ErrUnauthorized
@@ -51,14 +51,13 @@ func NewHosts(host svchost.Hostname, services map[Service]any) *Hosts {
 
 // NewServices returns services for [Hosts.Overrides] and tests. A value is as in a discovery
 // document: a URL as a string, absolute or relative to the well-known URL of host, or for login.v1
-// a map[string]any with the members "client", "authz", "token" and so on. A []map[string]any,
-// which HCL 1 makes of a block, means its first element.
+// a map[string]any with the members "client", "authz", "token" and so on.
 //
 // An invalid value is an error of [Services.URL] or [Services.OAuthClient].
 func NewServices(host svchost.Hostname, services map[Service]any) *Services {
 	s := &Services{host: host, tokenHost: host, doc: document{base: wellKnown(host), services: make(object, len(services))}}
 	for id, value := range services {
-		if blocks, ok := value.([]map[string]any); ok && len(blocks) > 0 {
+		if blocks, ok := value.([]map[string]any); ok && len(blocks) > 0 { // HCL 1 makes it of a block
 			value = blocks[0]
 		}
 		raw, err := json.Marshal(value)
@@ -82,8 +81,7 @@ func ParseServices(host svchost.Hostname, final *url.URL, document []byte) (*Ser
 }
 
 // TokenHost returns the host whose token may be sent to these services: their host, or its target
-// if it is an alias. It is zero if the document came over http, because anyone on the network may
-// have chosen the services.
+// if it is an alias. It is zero if the document came over http.
 func (s *Services) TokenHost() svchost.Hostname {
 	if s.doc.overHTTP {
 		return svchost.Hostname{}
