@@ -53,9 +53,9 @@ func (c *Client) hosts() *Hosts {
 	return c.Hosts
 }
 
-// Hosts caches the services of hosts. Clients may share it: the services that a client has found
-// are used only by clients with the same HTTP, AllowHTTP and token of the host. It contains no
-// tokens. It is safe for concurrent use, and must not be copied or changed after the first use.
+// Hosts caches the services of at most 1,024 hosts. Clients may share it: the services that a client
+// has found are used only by clients with the same HTTP, AllowHTTP and token of the host. It contains
+// no tokens. It is safe for concurrent use, and must not be copied or changed after the first use.
 type Hosts struct {
 	// Overrides are the services of hosts to which no request is made, see [NewHosts]. A nil
 	// value means no services.

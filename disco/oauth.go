@@ -16,7 +16,7 @@ const GrantAuthzCode = "authz_code"
 // see https://opentofu.org/docs/internals/login-protocol/.
 type OAuthClient struct {
 	ID               string   // client identifier ("client")
-	GrantTypes       []string // permitted, also unknown ones ("grant_types"); default GrantAuthzCode
+	GrantTypes       []string // permitted, also unknown ones ("grant_types"); if missing, GrantAuthzCode
 	AuthorizationURL *url.URL // page for the browser ("authz"); not nil with GrantAuthzCode
 	TokenURL         *url.URL // token endpoint ("token"); not nil with GrantAuthzCode or "password"
 	MinPort, MaxPort int      // ports of the redirect URL on this machine ("ports"); default 1024 to 65535
