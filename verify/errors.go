@@ -7,8 +7,8 @@ var (
 	// No stated hash could be compared. See [Policy.AllowUnchecked].
 	ErrUnchecked = errors.New("no hash to check the package against")
 
-	// Signature, SHA256SUMS document or keys are missing. If no hash is stated either, it
-	// may be ErrUnchecked instead. See [Policy.AllowUnsigned].
+	// Signature, SHA256SUMS document or keys are missing. Without document, zh and h1 the error is
+	// ErrUnchecked, unless a signature is required. See [Policy.AllowUnsigned].
 	ErrUnsigned = errors.New("package is not signed")
 
 	// The source names an empty SHA256SUMS document or signature.
@@ -17,7 +17,7 @@ var (
 	// No key that may sign made the signature.
 	ErrUnknownKey = errors.New("signature by an unknown key")
 
-	// Document, signature and key do not match.
+	// The signature is damaged, or does not match document and key.
 	ErrBadSignature = errors.New("bad signature")
 
 	// The signature has expired, or the key when it signed. See [Policy.AllowExpired].
@@ -50,6 +50,6 @@ var (
 	// A public key cannot be read.
 	ErrBadKey = errors.New("unreadable key")
 
-	// The policy is invalid.
+	// [Policy.Fingerprints] has an invalid fingerprint.
 	ErrPolicy = errors.New("invalid policy")
 )

@@ -13,7 +13,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// JudgeOffer returns an error if [Policy.JudgeArchive] would refuse every archive, as far as is
+// JudgeOffer returns an error of [Policy.JudgeArchive] if p would refuse every archive, as far as is
 // known before a download. Sums and Signature in ev are ignored; the arguments report whether the
 // source has them.
 func (p Policy) JudgeOffer(ev Evidence, sums, signature bool) error {
@@ -53,11 +53,11 @@ type Archive struct {
 	Size int64         // in bytes
 	ZH   checksum.Hash // of the bytes that the caller will use
 
-	// H1 computes both h1 hashes, like [checksum.H1Zip]. It must not be nil, and is called at
-	// most once.
+	// H1 computes both h1 hashes, like [checksum.H1Zip]. It must not be nil. It is called, at most
+	// once, if ZH does not decide.
 	H1 func(ctx context.Context) (packed, tree checksum.Hash, err error)
 
-	AlwaysH1 bool // call H1 unless the archive is refused without it
+	AlwaysH1 bool // call H1 even if ZH is accepted, so that [Report.Local] has the h1
 }
 
 // JudgeArchive decides whether p accepts a. The caller must use exactly the bytes that were
@@ -132,8 +132,8 @@ func (p Policy) startSums(ev Evidence) (sums func() (CheckedSums, error), wait f
 }
 
 // Judge decides about a package by its computed hashes, local. size is in bytes, or negative for a
-// directory. A directory has no zh: Accept or a stated h1 can accept it, but not where SHA256SUMS
-// is checked. For errors, see [Policy.JudgeArchive].
+// directory. A directory has no zh: Accept, or a stated h1 with AllowUnsigned, can accept it, but not
+// where SHA256SUMS is checked. For errors, see [Policy.JudgeArchive].
 func (p Policy) Judge(ev Evidence, size int64, local []checksum.Hash) (*Report, error) {
 	return p.judge(ev, size, local, func() (CheckedSums, error) { return p.CheckSums(ev) }, false)
 }
@@ -243,10 +243,10 @@ func (c CheckedSums) Sums() *Sums { return c.doc }
 func (c CheckedSums) SignedBy() *Signature { return c.by }
 
 // CheckSums parses the SHA256SUMS document in ev and verifies its signature, once for all platforms
-// of a version. [CheckedSums.JudgeStated] checks by Evidence.Requested that it is the right version.
+// of a version. It does not check the version: set Evidence.Requested for [CheckedSums.JudgeStated].
 //
-// The result has no document or signature if p needs none ([Policy.NeedsEvidence]), or if the
-// source has none and p accepts that.
+// The result has no document or signature if p needs none ([Policy.NeedsEvidence]), or if
+// document, signature or keys are missing and p accepts that.
 func (p Policy) CheckSums(ev Evidence) (CheckedSums, error) {
 	if err := p.check(); err != nil {
 		return CheckedSums{}, err
@@ -379,14 +379,15 @@ func (c CheckedSums) recordable(ev Evidence, local []checksum.Hash) []checksum.H
 	return checksum.Sorted(h1)
 }
 
-// JudgeStated decides about an archive without reading it, by the hashes that its source states and
-// the policy of c.
+// JudgeStated decides about an archive without reading it, by the hashes that its source states, and
+// the document and policy of c.
 //
 // In the report Local is empty. Trust is [Signed] if a signed document lists the archive, otherwise
 // [Accepted] if a stated hash is in [Policy.Accept], otherwise [Checked]. None of these proves a
 // stated h1; [Report.Stated] has those that a lock file may record.
 //
-// If the error wraps [ErrNotStated], the archive itself may be accepted.
+// If the error wraps [ErrNotStated], the archive itself may be accepted. Any other error refuses
+// the archive, too.
 func (c CheckedSums) JudgeStated(ev Evidence) (*Report, error) {
 	p := c.policy
 	if c.by == nil && p.NeedsEvidence() {

@@ -38,9 +38,9 @@ type KeyInfo struct {
 	Subkeys     []KeyInfo `json:"subkeys,omitempty"`  // subkeys that may sign
 }
 
-// Info describes the keys in k in order. The error wraps [ErrBadKey] if there is no key, or a block is
-// damaged or holds private keys, and [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond the
-// limits of [CheckSignature].
+// Info describes the keys in k in order. The error wraps [ErrBadKey], and
+// [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond the limits of [CheckSignature]. A private
+// key is an error. Beside other keys of its block, an unreadable key is ignored.
 func (k Key) Info() ([]KeyInfo, error) {
 	certs, err := k.parse()
 	if err != nil {

@@ -16,19 +16,18 @@ import (
 //
 // Every policy refuses a mismatch with the stated size and with stated hashes of a computed scheme.
 // Where SHA256SUMS and its signature are checked, every policy refuses bad signatures, unlisted
-// keys, revoked keys and another digest of the archive. A key that was revoked as superseded or
-// retired still verifies older signatures (RFC 9580, section 5.2.3.31).
+// keys, revoked keys (see [CheckSignature]) and another digest of the archive.
 type Policy struct {
-	// Accept holds the hashes from a lock file. If not nil, the package must have one of them;
-	// SHA256SUMS and signature are then only checked if RequireSignature is set. An empty
-	// Accept that is not nil refuses every package.
+	// Accept holds the hashes from a lock file. If not nil, the package must have one of them, of
+	// any platform; SHA256SUMS and signature are then only checked if RequireSignature is set. An
+	// empty Accept that is not nil refuses every package.
 	Accept []checksum.Hash
 
 	// SameRelease holds known hashes of the version, for example from a lock file. If not
-	// nil, a SHA256SUMS document that lists none of them is [ErrOtherRelease], signed or not.
-	// A document passes if it lists at least one known archive, even if other lines are
-	// forged. Only zh count. Without a document, as at a mirror, SameRelease has no effect,
-	// except that an empty one that is not nil refuses every package.
+	// nil, a checked SHA256SUMS document that lists none of them is [ErrOtherRelease], signed or
+	// not. Only zh count, and one suffices: other lines may be forged. Without a checked document,
+	// as at a mirror, SameRelease has no effect, except that an empty one that is not nil refuses
+	// every package.
 	SameRelease []checksum.Hash
 
 	// RequireSignature requires a valid signature even if a hash is accepted. It overrides
@@ -40,16 +39,16 @@ type Policy struct {
 
 	// Fingerprints, if not nil, names the keys that may sign, by primary key or signing
 	// subkey: 40 hex digits, or 64 for version 6. Spaces, lower case and a leading 0x are
-	// allowed. Key IDs are [ErrPolicy].
+	// allowed. Other text, such as a key ID, is [ErrPolicy].
 	//
 	// Keys and Fingerprints override AllowUnsigned and AllowUnchecked, too, but an accepted hash
-	// needs no signature. If one is empty but not nil, no key may sign: [ErrUnsigned]. Revocation
-	// and expiry are read from the listed copy of the key, unless Keys is set. A dishonest source
-	// can list an old copy.
+	// needs no signature. If one is empty but not nil, no key may sign: [ErrUnsigned]. Unless
+	// Keys is set, revocation and expiry are read from the listed copy of the key, which may be old.
 	Fingerprints []string
 
 	// AllowUnsigned accepts stated hashes if the SHA256SUMS document, its signature or the keys
-	// are missing, as at a mirror. The source and the connection to it are then trusted.
+	// are missing, as at a mirror. The source and the connection to it are then trusted. A document
+	// without a signature must still list the archive.
 	AllowUnsigned bool
 
 	// AllowUnchecked includes AllowUnsigned, and accepts a package without a hash to compare.
@@ -72,12 +71,12 @@ type Policy struct {
 	AllowStamps bool
 
 	// DropStated leaves [Report.Stated] empty, as Terraform does, and OpenTofu if
-	// OPENTOFU_ENFORCE_GPG_VALIDATION is "true". It is also empty with Accept or SameRelease, as
-	// the version is locked then, and with Keys or Fingerprints, as no signature covers an h1.
+	// OPENTOFU_ENFORCE_GPG_VALIDATION is "true". It is also empty with Accept, SameRelease,
+	// Keys or Fingerprints.
 	DropStated bool
 
 	Limits checksum.Limits  // of [Policy.Check] and of downloads
-	Now    func() time.Time // clock for expiry, for concurrent calls; if nil, [time.Now]
+	Now    func() time.Time // clock for expiry, safe for concurrent use; if nil, [time.Now]
 }
 
 // NeedsEvidence reports whether p checks Sums and Signature.
@@ -118,23 +117,23 @@ func (p Policy) now() time.Time {
 	return p.Now()
 }
 
-// Evidence is what a source states about a package.
+// Evidence holds the evidence that a source has for a package, and what the source states.
 type Evidence struct {
-	// Filename is the name of the archive in SHA256SUMS. Without Sums it is not checked, and may
-	// be empty.
+	// Filename is the name of the archive in SHA256SUMS. It is checked where Sums is, and may
+	// otherwise be empty.
 	Filename string `json:"filename,omitempty"`
 
 	Size int64 `json:"size,omitempty"` // stated, in bytes; if zero or less, none
 
-	// Hashes are the stated hashes of this archive, of any scheme.
+	// Hashes are the stated hashes of this archive, of any scheme. Of each scheme, one must match.
 	Hashes []checksum.Hash `json:"hashes,omitempty"`
 
 	// OthersStated says that the source states hashes for other platforms of the version. See
 	// [Policy.AllowUnchecked].
 	OthersStated bool `json:"others_stated,omitempty"`
 
-	// Packages are the hashes that the registry of the provider's host states for the packages of
-	// the version, a list for each platform, if the CLI records them. A mirror must not set it.
+	// Packages are the hashes that registry.opentofu.org states for the packages of the version, a
+	// list for each platform. The CLI records only those; other sources must not set it.
 	Packages [][]checksum.Hash `json:"packages,omitempty"`
 
 	// Sums is the SHA256SUMS document, and Signature its detached signature. Nil means that

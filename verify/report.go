@@ -58,9 +58,9 @@ type Report struct {
 	// beside one zh, and that is signed. [Policy.DropStated] says when there are none.
 	Stated []checksum.Hash `json:"stated,omitempty"`
 
-	// Believed is when the h1 in Local was computed, if an earlier call did that or, with
-	// [Policy.AllowStamps], another process. Otherwise it is zero, also for hashes of a
-	// provider.HashStore.
+	// Believed is when the h1 in Local was computed, if an earlier call of package
+	// [github.com/tofureg/tofureg/provider/install] did that or, with [Policy.AllowStamps], another
+	// process. Otherwise it is zero.
 	Believed time.Time `json:"believed,omitzero"`
 }
 

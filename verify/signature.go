@@ -25,8 +25,7 @@ type Signature struct {
 	Pinned     bool `json:"pinned,omitempty"`      // [Policy.Keys] or [Policy.Fingerprints] names the key
 	KeyExpired bool `json:"key_expired,omitempty"` // after it signed
 
-	// KeyRetired reports that the owner retired or replaced the key after it signed. A holder
-	// of the key can backdate signatures.
+	// KeyRetired reports that the owner retired or replaced the key after Created.
 	KeyRetired bool `json:"key_retired,omitempty"`
 
 	Expired bool `json:"expired,omitempty"` // accepted by Policy.AllowExpired
@@ -41,15 +40,15 @@ type Signature struct {
 // been valid when it signed, according to its newest self-signature. The error wraps
 //
 //   - [ErrExpired] if the signature has expired, or the key had when it signed
-//   - [ErrFuture] if the signature is dated more than five minutes in the future
+//   - [ErrFuture] if the signature is dated more than five minutes after at
 //   - [ErrRevoked] if any copy of the key is revoked, except as superseded or retired after
-//     the signature
+//     the signature (RFC 9580, section 5.2.3.31)
 //   - [ErrWeak] for RSA keys under 2,047 bits, DSA keys, and SHA-224, SHA-1 or weaker, but not
 //     for SHA-1 in self-signatures
 //   - [ErrUnknownKey] if no key matches, together with [ErrBadKey] if one cannot be read
 //   - [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond [MaxSums], [MaxSignature], 16
 //     signatures, 100 keys of 1 MiB, 1,000 OpenPGP keys in them, keys of 8,192 bits, or 500
-//     self-signatures (50 on slow curves)
+//     verifications, also of self-signatures (50 on slow curves)
 //   - [ErrBadSignature] otherwise
 //
 // Of the errors of several keys or signatures, the one nearest to success is returned. Revocations by
@@ -61,13 +60,12 @@ func CheckSignature(doc, sig []byte, keys []Key, at time.Time) (*Signature, erro
 	return signatureCheck{at: at}.run(doc, sig, keys)
 }
 
-// Tier returns what the Terraform CLI says about s: "official" if a key in root made it, "partner" if a
-// key in root has signed the key that made it, and "self-signed" otherwise. The signature of root is
-// the TrustSignature of that key in listed. Terraform has HashiCorp's keys built in; here the caller
-// passes them as root.
+// Tier returns what the Terraform CLI says about s: "official" if a key in root made it, "partner" if
+// the key in listed that made it has a TrustSignature by root, and "self-signed" otherwise. The CLI
+// uses HashiCorp's keys as root.
 //
-// If the TrustSignature is not a valid one of root, Tier returns an error of [CheckSignature], and if
-// root cannot be read, [ErrBadKey].
+// If there is a TrustSignature, but no valid one by root, Tier returns an error of [CheckSignature],
+// and if root cannot be read, [ErrBadKey].
 func (s *Signature) Tier(listed []Key, root Key) (string, error) {
 	certs, err := root.parse()
 	if err != nil {

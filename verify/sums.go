@@ -32,8 +32,8 @@ type Sums struct {
 }
 
 // ParseSums parses the format of the sha256sum program: 64 hex digits in either case, a space,
-// a space or an asterisk, and a name. It accepts blank lines, CRLF, a missing last line end,
-// and repeated equal lines.
+// a space or an asterisk, and a name. It accepts an empty document, blank lines, CRLF, a missing
+// last line end, and repeated equal lines.
 //
 // Everything else is a [*SumsError], which wraps [github.com/tofureg/tofureg/failure.ErrTooLarge]
 // beyond [MaxSums] bytes or 10,000 lines.
@@ -114,7 +114,7 @@ func (s *Sums) listed() []checksum.Hash {
 	return checksum.Sorted(slices.Collect(maps.Values(s.hashes)))
 }
 
-// MarshalText formats s like sha256sum. The error is always nil.
+// MarshalText formats s like sha256sum.
 func (s *Sums) MarshalText() ([]byte, error) {
 	var text []byte
 	for name, h := range s.All() {
