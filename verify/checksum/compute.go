@@ -23,7 +23,7 @@ import (
 
 // Limits bound the cost of reading an archive. Beyond them the error wraps
 // [github.com/tofureg/tofureg/failure.ErrTooLarge]. Zero means the default, negative no limit. All
-// names together may have 160 bytes for each of Entries, or 1 MiB if that is more.
+// names together may have 160 bytes for each of Entries, at least 1 MiB.
 type Limits struct {
 	Package  int64 // bytes of the archive; default 8 GiB
 	Unpacked int64 // bytes of all files; default 16 GiB
@@ -62,8 +62,8 @@ func digest(ctx context.Context, r io.Reader) (sum [32]byte, err error) {
 	return [32]byte(h.Sum(nil)), err
 }
 
-// H1Sum returns the h1 of files, which yields names and SHA-256 sums in any order. Repeated names,
-// backslashes and newlines are errors.
+// H1Sum returns the h1 of files, which yields slash-separated names and SHA-256 sums in any order.
+// Repeated names, backslashes and newlines are errors.
 //
 // The h1 is the SHA-256 of a line for each file, sorted by name: the sum in lower-case hex,
 // two spaces, the name. See golang.org/x/mod/sumdb/dirhash.
@@ -97,8 +97,8 @@ func H1Sum(files iter.Seq2[string, [32]byte]) (Hash, error) {
 // entries, also of directories, as the CLI computes it for an archive. tree covers only files, as
 // [H1Dir] of the unpacked directory.
 //
-// The error wraps [ErrArchive] if the archive is damaged or ambiguous, or has links, devices,
-// duplicates, or unsafe or unportable names.
+// The error wraps [ErrArchive] if the archive is damaged, empty, encrypted or ambiguous, or has links,
+// devices, duplicates, or unsafe or unportable names.
 func H1Zip(ctx context.Context, r io.ReaderAt, size int64, l Limits) (packed, tree Hash, err error) {
 	z, err := archive.OpenZip(ctx, r, size, archive.Options{Limits: archive.Limits(l)})
 	if err != nil {
@@ -129,7 +129,7 @@ func H1Dir(ctx context.Context, fsys fs.FS) (Hash, error) {
 // L1Dir is [H1Dir] for a directory that may have symbolic links. It does not follow them. Without
 // links it returns the h1, otherwise an l1. fsys must implement [fs.ReadLinkFS].
 //
-// An l1 is computed as an h1, with a line for each link, too: the SHA-256 of the path in it, and its
+// An l1 is computed as an h1, with a line for each link, too: the SHA-256 of its target, and its
 // name with a slash at the end. Only this module knows the scheme.
 func L1Dir(ctx context.Context, fsys fs.FS) (Hash, error) {
 	sums, linked, err := sumDir(ctx, fsys, true)
