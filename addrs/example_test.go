@@ -47,13 +47,14 @@ func ExampleParseProviderIn() {
 	// Output: registry.example.com/acme/alpha
 }
 
-func ExampleParseNamespacedProvider() {
+func ExampleParseNamespacedProviderIn() {
+	host := svchost.MustParse("registry.example.com")
 	for _, s := range []string{"hashicorp/null", "null"} {
-		p, err := addrs.ParseNamespacedProvider(s)
+		p, err := addrs.ParseNamespacedProviderIn(host, s)
 		fmt.Println(p, err)
 	}
 	// Output:
-	// registry.opentofu.org/hashicorp/null <nil>
+	// registry.example.com/hashicorp/null <nil>
 	//  invalid provider address "null": it must be NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE
 }
 

@@ -91,12 +91,12 @@ func ParseProviderIn(host svchost.Hostname, s string) (Provider, error) {
 	return newProvider(host, namespace, typ, s)
 }
 
-// ParseNamespacedProvider is like [ParseProvider], but refuses TYPE alone, such as null.
-func ParseNamespacedProvider(s string) (Provider, error) {
+// ParseNamespacedProviderIn is like [ParseProviderIn], but refuses TYPE alone, such as null.
+func ParseNamespacedProviderIn(host svchost.Hostname, s string) (Provider, error) {
 	if !strings.Contains(s, "/") {
 		return Provider{}, refuse(kindProvider, s, "it must be NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE")
 	}
-	return ParseProvider(s)
+	return ParseProviderIn(host, s)
 }
 
 // MustParseProvider is [ParseProvider], but panics on errors.

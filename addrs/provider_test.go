@@ -137,13 +137,13 @@ func TestParseProviderIn(t *testing.T) {
 	}
 }
 
-func TestParseNamespacedProvider(t *testing.T) {
+func TestParseNamespacedProviderIn(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"hashicorp/aws":                       "registry.opentofu.org/hashicorp/aws",
+		"hashicorp/aws":                       "registry.example.com/hashicorp/aws",
 		"registry.opentofu.org/hashicorp/aws": "registry.opentofu.org/hashicorp/aws",
 		"Example.com:8443/Acme/Demo":          "example.com:8443/acme/demo",
-		"hashicorp/null":                      "registry.opentofu.org/hashicorp/null",
+		"hashicorp/null":                      "registry.example.com/hashicorp/null",
 		"null":                                "",
 		"aws":                                 "",
 		"":                                    "",
@@ -152,10 +152,10 @@ func TestParseNamespacedProvider(t *testing.T) {
 		"a.test/b/c/d":                        "",
 		strings.Repeat("a", 10_000):           "",
 	} {
-		p, err := addrs.ParseNamespacedProvider(in)
+		p, err := addrs.ParseNamespacedProviderIn(svchost.MustParse("registry.example.com"), in)
 		_, parse := errors.AsType[*addrs.ParseError](err)
 		if p.String() != want || (want == "") != parse {
-			t.Errorf("ParseNamespacedProvider(%.50q) = %q, %v; want %q", in, p, err, want)
+			t.Errorf("ParseNamespacedProviderIn(registry.example.com, %.50q) = %q, %v; want %q", in, p, err, want)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func (h *Handler) host() string {
 // each document has one URL.
 func (h *Handler) provider(r *http.Request) (addrs.Provider, error) {
 	namespace, typ := r.PathValue("namespace"), r.PathValue("type")
-	p, err := addrs.ParseNamespacedProvider(h.host() + "/" + namespace + "/" + typ)
+	p, err := addrs.ParseNamespacedProviderIn(h.Host, namespace+"/"+typ)
 	if err != nil || p.Namespace() != namespace || p.Type() != typ {
 		return addrs.Provider{}, webserve.ErrPath
 	}
