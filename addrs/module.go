@@ -85,7 +85,7 @@ func checkModuleShape(s string) string {
 func (m Module) check() string {
 	switch host := m.host.String(); {
 	case strings.IndexByte(host, '.') < 0:
-		return "the hostname must contain a dot"
+		return "the hostname " + host + " must contain a dot"
 	case host == "github.com", host == "bitbucket.org":
 		return host + " is not a module registry; it starts the source of a module in a repository"
 	case !isModuleName(m.namespace):

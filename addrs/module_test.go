@@ -102,7 +102,7 @@ func TestParseModuleIn(t *testing.T) {
 			t.Errorf("ParseModuleSourceIn(%q, %q) = %q, %v; want %q", tt.host, tt.in+"//d", s, err, tt.want+"//d")
 		}
 	}
-	for host, reason := range map[svchost.Hostname]string{wire(t): "hostname", svchost.MustParse("localhost:8443"): "dot"} {
+	for host, reason := range map[svchost.Hostname]string{wire(t): "hostname", svchost.MustParse("localhost:8443"): "hostname localhost:8443 must contain a dot"} {
 		_, err := addrs.ParseModuleIn(host, "a/b/c")
 		checkRefused(t, err, "module address", "a/b/c", reason)
 	}

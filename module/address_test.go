@@ -114,7 +114,7 @@ func TestAddressRefused(t *testing.T) {
 		{"~/vpc", "neither a path", "./~/vpc"},
 		{"hashicorp/consul/AWS", "(for a registry: the system", "./hashicorp/consul/AWS"},
 		{"hashicorp/consul/aws?ref=v1", "(for a registry: the address of a module in a registry has no query)", ""},
-		{"localhost/acme/vpc/aws", "(for a registry: the hostname must contain a dot)", "./localhost/acme/vpc/aws"},
+		{"localhost/acme/vpc/aws", "(for a registry: the hostname localhost must contain a dot)", "./localhost/acme/vpc/aws"},
 		{"GitHub.com/acme/vpc/aws", "(for a registry: github.com is not a module registry", "./GitHub.com/acme/vpc/aws"},
 		{"gitlab.com/acme/vpc", "(for a registry: after a hostname", "./gitlab.com/acme/vpc"},
 		// Registry addresses with an invalid directory.

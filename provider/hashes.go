@@ -341,7 +341,11 @@ func (h *hashing) withoutArchive(ctx context.Context, pkg *Package) (*verify.Rep
 	}
 	report, err := sums.JudgeStated(ev)
 	if err == nil && !checksum.Overlap(report.Stated, pkg.Hashes[pkg.Platform]) {
-		return nil, fmt.Errorf("%w: a lock file must not record the h1 of this source under this policy", verify.ErrNotStated)
+		reason := "of this source under this policy"
+		if report.SignedBy == nil && h.o.Policy.NeedsEvidence() {
+			reason = "that a source states without a signed SHA256SUMS document"
+		}
+		return nil, fmt.Errorf("%w: a lock file must not record the h1 %s", verify.ErrNotStated, reason)
 	}
 	return report, err
 }

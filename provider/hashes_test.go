@@ -921,18 +921,22 @@ func TestNoDownload(t *testing.T) {
 	store := new(memory)
 	_, _, honest := serveDemo(demoRelease())
 	hashes(t, honest, five, provider.HashOptions{Store: store})
+	unsigned := statingRelease()
+	unsigned.Keys = []*regtest.Key{}
 	for name, test := range map[string]struct {
 		release  regtest.Provider
 		o        provider.HashOptions
 		packages int    // that are asked for
 		reason   string // of ErrNotStated, "" for five reports
 	}{
-		"stated":                    {statingRelease(), provider.HashOptions{Stated: true}, 1, ""},
-		"stated, not recorded":      {statingRelease(), provider.HashOptions{}, 5, "HashOptions.Stated"},
-		"nothing stated":            {demoRelease(), provider.HashOptions{Stated: true}, 5, "states no h1"},
-		"stored, zh stated for all": {statingRelease(), provider.HashOptions{Store: store}, 1, ""},
-		"stored":                    {demoRelease(), provider.HashOptions{Store: store}, 5, ""},
-		"empty store":               {demoRelease(), provider.HashOptions{Store: new(memory)}, 5, "HashOptions.Stated"},
+		"stated":                       {statingRelease(), provider.HashOptions{Stated: true}, 1, ""},
+		"stated, not recorded":         {statingRelease(), provider.HashOptions{}, 5, "HashOptions.Stated"},
+		"nothing stated":               {demoRelease(), provider.HashOptions{Stated: true}, 5, "states no h1"},
+		"stated, judged, not signed":   {unsigned, provider.HashOptions{Stated: true, Policy: verify.Policy{AllowUnsigned: true}}, 5, "without a signed SHA256SUMS"},
+		"stated, judged, not recorded": {statingRelease(), provider.HashOptions{Stated: true, Policy: verify.Policy{DropStated: true}}, 5, "under this policy"},
+		"stored, zh stated for all":    {statingRelease(), provider.HashOptions{Store: store}, 1, ""},
+		"stored":                       {demoRelease(), provider.HashOptions{Store: store}, 5, ""},
+		"empty store":                  {demoRelease(), provider.HashOptions{Store: new(memory)}, 5, "HashOptions.Stated"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -957,7 +961,7 @@ func TestNoDownload(t *testing.T) {
 				}
 			}
 			want := map[regtest.Kind]int{regtest.Discovery: 1, regtest.Versions: 1, regtest.Package: test.packages}
-			if test.reason == "" {
+			if test.reason == "" || strings.HasPrefix(name, "stated, judged") {
 				want[regtest.Sums], want[regtest.Signature] = 1, 1
 			}
 			wantRequests(t, reg, want)
