@@ -64,10 +64,10 @@ type Report struct {
 	Believed time.Time `json:"believed,omitzero"`
 }
 
-// Recordable returns the hashes that a lock file may record for a new version, as the CLI does: Local,
-// the zh of each file in Sums if SignedBy is not nil, and Stated. A nil Report has none. For a
-// version that is locked already, record only Local: a registry that was taken over signs and states
-// any hashes.
+// Recordable returns the hashes that a lock file may record for a new version: Local, the zh of each
+// file in Sums if SignedBy is not nil, and Stated. A nil Report has none. The CLI also records what
+// registry.opentofu.org states of unsigned packages. For a version that is locked already, record only
+// Local: a registry that was taken over signs and states any hashes.
 func (r *Report) Recordable() []checksum.Hash {
 	if r == nil {
 		return nil

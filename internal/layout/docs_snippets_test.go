@@ -208,7 +208,7 @@ func TestNewest(t *testing.T) {
 func cachedAndThrottled(dir string, base http.RoundTripper) *transport.Client {
 	throttled := &throttle.Transport{Base: base, PerSecond: 20, Parallel: 8}
 	cached := &doccache.Transport{Base: throttled, Dir: dir, FreshFor: time.Minute, StaleIfError: time.Hour}
-	return &transport.Client{HTTP: &http.Client{Transport: cached}}
+	return &transport.Client{HTTP: &http.Client{Transport: cached}, UserAgent: "example-tool/1.0"}
 }
 
 func fillMirror(ctx context.Context, registry provider.Source, lock *lockfile.File, dir string) error {

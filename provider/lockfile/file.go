@@ -193,9 +193,9 @@ func (f *File) Merge(p addrs.Provider, v addrs.Version, c addrs.ProviderConstrai
 	return f.Set(e)
 }
 
-// Set adds e, or replaces the entry of its provider, and sorts the hashes. Unlike [File.Merge], it
-// keeps no existing hashes, also no unreadable ones. If e is Unreadable itself, Set fails with
-// [ErrUnreadable]. For other errors, see Merge.
+// Set adds e in the order of providers, or replaces the entry of its provider, and sorts the hashes.
+// Unlike [File.Merge], it keeps no existing hashes, also no unreadable ones. If e is Unreadable itself,
+// Set fails with [ErrUnreadable]. For other errors, see Merge.
 func (f *File) Set(e Entry) error {
 	err := e.check()
 	if e.Unreadable {
