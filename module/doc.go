@@ -10,24 +10,24 @@
 // The source is normally a [github.com/tofureg/tofureg/regclient.Client], which returns the
 // [Location] of a package. The public registries name git repositories, which need [Options.Git].
 //
-// A location may point to another one. The registry's token is sent only to the first
-// location, and only if the registry asks for it.
+// A location may point to another one. The registry's token is sent only to a location with Direct
+// and UseRegistryCredentials, see [github.com/tofureg/tofureg/regclient.Client.OpenModule].
 //
 // # Trust
 //
-// The protocol has no checksums and signatures for modules: only https protects them. To demand the
-// content of an earlier [Report], set [Options.H1].
+// The protocol has no checksums and signatures for modules: only https or SSH protects them. To demand
+// the content of an earlier [Report], set [Options.H1].
 //
 // # Packages
 //
 // A package appears in its directory completely or not at all. Archives are zip, or tar with gzip,
 // xz or bzip2.
 //
-// A package is refused if it contains links (but see [Options.KeepLinks]) or devices, is a bare git
-// repository, or has a name that leads out of the directory, is invalid on some operating system
-// (except for < > | ? * and "), or equals another name on some file system; names that differ in
-// case only are refused where the file system does not tell them apart. Directories named .git and
-// .hg are omitted. Files get the mode 0755 or 0644, less the umask.
+// A package is refused if it contains symbolic links (but see [Options.KeepLinks]), hard links, devices
+// or a bare git repository, or has a name that leads out of the directory, is invalid on some operating
+// system (except for < > | ? * and "), or equals another name on some file system (if only case
+// differs: on the target's). Files and directories named .git and .hg are omitted. Files get the mode
+// 0755 or 0644, less the umask.
 //
 // # For sources
 //

@@ -18,7 +18,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Options are for all downloads. The zero value accepts only locations of [KindHTTP].
+// Options configure downloads. The zero value accepts only locations of [KindHTTP].
 type Options struct {
 	// H1, if not zero, is what [Report.H1] must be; an l1 needs KeepLinks. [DownloadAll] uses
 	// [Request.H1] instead.
@@ -30,7 +30,8 @@ type Options struct {
 	// Git, if not nil, fetches from locations of KindGit. Otherwise Fetcher does.
 	Git *Git
 
-	// Fetcher fetches from other locations. [Fetchers] combines several.
+	// Fetcher, if not nil, fetches from the other kinds, except KindHTTP and KindLocal. [Fetchers]
+	// combines several.
 	Fetcher Fetcher
 
 	// AllowLocal permits [DownloadLocation] to read local files and repositories. If false, or if a
@@ -38,22 +39,19 @@ type Options struct {
 	// refused.
 	AllowLocal bool
 
-	// KeepLinks keeps symbolic links that lead to a place in the package, except those of zip
-	// archives. An absolute target leads out of the package.
+	// KeepLinks keeps symbolic links that lead to a place in the package, even a missing one, except
+	// those of zip archives. An absolute target leads out of the package.
 	KeepLinks bool
 
 	// SkipLinks omits other symbolic links, see [Report.Skipped]. If false, the error is ErrLink.
 	SkipLinks bool
 
-	// Replace permits replacing a directory at the target, or a symbolic link, not what it points
-	// to. If false, and for other files always, the error is ErrOccupied.
+	// Replace permits replacing a non-empty directory or a symbolic link at the target. If false, and
+	// for other files always, the error is ErrOccupied.
 	//
 	// The old directory is removed with all files, after the new one is verified. If it has the
 	// right content already, it stays; with H1, no package is fetched. Content excludes modes, times
 	// and empty directories.
-	//
-	// Except on Linux and macOS, a killed process can leave no target. On Windows, Replace
-	// fails while a program has a file in the directory open.
 	Replace bool
 
 	// Stamps, if not empty, is a directory as in [github.com/tofureg/tofureg/provider/install.Dir].
@@ -70,8 +68,8 @@ type Options struct {
 }
 
 // Download asks src for the location of version v, and fetches the whole package into dir as
-// [DownloadLocation] does. If v is zero, it is the newest release. The error is an [*Error],
-// such as ErrNotFound, ErrNoVersion or ErrNoSubdir.
+// [DownloadLocation] does. If v is zero, it is the newest version that is not a prerelease. The error is
+// an [*Error], such as ErrNotFound, ErrNoVersion or ErrNoSubdir.
 func Download(ctx context.Context, src Source, source addrs.ModuleSource, v addrs.Version, dir string, o Options) (*Report, error) {
 	return download(ctx, src, Request{Source: source, Version: v, Dir: dir, H1: o.H1}, o, semaphore.NewWeighted(maxXZ))
 }
@@ -121,14 +119,16 @@ func download(ctx context.Context, src Source, r Request, o Options, xz *semapho
 // staging directory .tofureg-* beside dir, verifies o.H1, and moves them to dir. A later download
 // beside dir removes the staging directory of a killed process.
 //
-// Missing directories above dir are created. If dir exists and is not an empty directory, the error
-// is ErrOccupied before any request, unless o.Replace is set. After concurrent calls with the same
-// dir, one of the packages is there; without o.Replace, the others are ErrOccupied.
+// Dir must not be "." or "..". Missing directories above dir are created. If dir exists and is not an
+// empty directory, the error is ErrOccupied before any request, unless o.Replace is set. After
+// concurrent calls with the same dir, one of the packages is there; without o.Replace, the other calls
+// return ErrOccupied.
 //
 // Src may be nil unless a location is of KindHTTP.
 //
-// The error is an [*Error]. It wraps [checksum.ErrMismatch] for a wrong h1 or checksum, and an
-// [*UnsupportedError] or ErrLocal if the options do not permit the location.
+// The error is an [*Error]. It wraps [checksum.ErrMismatch] for a wrong h1 or checksum,
+// [failure.ErrTooLarge] beyond o.Limits, and an [*UnsupportedError] or ErrLocal if the options do not
+// permit the location.
 func DownloadLocation(ctx context.Context, src Opener, loc *Location, dir string, o Options) (*Report, error) {
 	s, err := newStaging(ctx, dir, o, semaphore.NewWeighted(maxXZ))
 	if err != nil {
@@ -144,8 +144,8 @@ type Request struct {
 	Version    addrs.Version          // if zero, the newest that Constraint allows
 	Constraint addrs.ModuleConstraint // ignored if Version is set
 
-	// Dir is the target, not "" or ".". If it equals, contains or is in the Dir of an earlier
-	// request, ignoring case, the error is ErrOccupied.
+	// Dir is the target. If it equals, contains or is in the Dir of an earlier request, ignoring case,
+	// the error is ErrOccupied.
 	Dir string
 
 	H1 checksum.Hash // see [Options.H1]

@@ -14,7 +14,7 @@ import (
 var (
 	// ErrNotFound means that the module or location does not exist.
 	ErrNotFound = failure.ErrNotFound
-	// ErrNoVersion means that no version matches.
+	// ErrNoVersion means that the version does not exist, or none is allowed.
 	ErrNoVersion = failure.ErrNoVersion
 	// ErrNoSubdir means that the package has no such directory, or several for a pattern.
 	ErrNoSubdir = fault.Narrow("no such directory in the package", failure.ErrNotFound)
@@ -22,7 +22,7 @@ var (
 	ErrUnauthorized = failure.ErrUnauthorized
 	// ErrInsecure means that a request would not use https, or git neither https nor SSH.
 	ErrInsecure = failure.ErrInsecure
-	// ErrChanged means that the file changed during the transfer.
+	// ErrChanged means that the file changed during the transfer. [Download] tries twice.
 	ErrChanged = failure.ErrChanged
 	// ErrArchive means that the package is damaged, not an archive, or has a refused entry.
 	ErrArchive = failure.ErrArchive

@@ -31,8 +31,8 @@ import (
 //
 // Git fetches the files of one commit over https or SSH, without history, submodules and tags, and
 // runs no hooks. If the server does not give the commit alone, as for an abbreviated one, git fetches
-// the history too, which counts towards Limits.Package. The h1 is the same on all systems, unless the
-// user's filters change files, as those of Git LFS do.
+// the history too. All fetched data counts towards Limits.Package. The h1 is the same on all systems,
+// unless the user's filters change files, as those of Git LFS do.
 //
 // Git uses the user's configuration, including credential helpers, replaced URLs and filters. It
 // never prompts for a password, but runs GIT_ASKPASS. Credentials in the location can appear in the
@@ -41,7 +41,7 @@ import (
 // When the context ends, git is killed with the programs that it started. It gets no signals from
 // the terminal: end the context on an interrupt.
 type Git struct {
-	// Path is the program, also a name in the PATH. If empty, it is "git".
+	// Path is the program, as in [exec.Command]. If empty, it is "git".
 	Path string
 
 	// Env is the environment of git. If nil, it is inherited.

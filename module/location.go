@@ -14,16 +14,16 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// Location is the location of a module package. Its JSON form can be stored; [DownloadLocation]
-// checks the fields again. URL, Source and the JSON form can contain secrets.
+// Location is the location of a module package. [DownloadLocation] checks the fields. URL, Source and
+// the JSON form can contain secrets.
 type Location struct {
 	// Module and Version are zero unless a registry named the location.
 	Module  addrs.Module  `json:"module,omitzero"`
 	Version addrs.Version `json:"version,omitzero"`
 
-	Kind Kind `json:"kind"` // how to fetch it
+	Kind Kind `json:"kind"` // the method
 
-	// URL lacks the parameters in other fields. It is an http or https URL for
+	// URL lacks Subdir and the parameters in other fields. It is an http or https URL for
 	// KindHTTP, and a file URL for KindLocal.
 	URL string `json:"url"`
 
@@ -48,15 +48,15 @@ type Location struct {
 
 	Direct bool `json:"direct,omitempty"` // see [DirectLocation]
 
-	UseRegistryCredentials bool `json:"use_registry_credentials,omitempty"` // with Direct, sends the registry's token
+	UseRegistryCredentials bool `json:"use_registry_credentials,omitempty"` // with Direct, permits sending the registry's token
 }
 
 // Source returns text for [ParseLocation] and go-getter, with secrets. It lacks Module,
 // Version, Direct and UseRegistryCredentials.
 func (l Location) Source() string { return l.text(l.URL, l.Subdir, "") }
 
-// String returns text without user information, and parameters and path segments that look like
-// tokens.
+// String returns printable text without users except "git", parameters in URL, and path segments that
+// look like tokens.
 func (l Location) String() string {
 	hidden := ""
 	if _, query, _ := strings.Cut(l.URL, "?"); query != "" {
@@ -200,7 +200,7 @@ const (
 // that its first bytes show, but with FormatNone it is ErrArchive.
 type Format string
 
-// The formats of archives.
+// The formats.
 const (
 	FormatUnknown  Format = "" // may be a page
 	FormatZip      Format = "zip"
@@ -240,8 +240,8 @@ func ResolveLocation(base *url.URL, answer string) (*Location, error) {
 }
 
 // DirectLocation is [ResolveLocation] for answers with the property use_registry_credentials, true
-// or false: the whole answer is the http or https URL of an archive at the registry itself, also
-// relative to base. The caller sets UseRegistryCredentials to the property.
+// or false: the whole answer is the http or https URL of an archive, also relative to base. The caller
+// sets UseRegistryCredentials to the property.
 func DirectLocation(base *url.URL, answer string) (*Location, error) {
 	answer = strings.TrimSpace(answer)
 	u, reason := resolve(base, answer)

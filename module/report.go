@@ -8,7 +8,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Report is the result of a download. Its JSON form can be stored.
+// Report is the result of a download.
 type Report struct {
 	// Module and Version are as in [Location].
 	Module  addrs.Module  `json:"module,omitzero"`
@@ -24,7 +24,7 @@ type Report struct {
 	// Subdir is the directory of the module in Dir, with slashes, without "*"; empty for Dir.
 	Subdir string `json:"subdir,omitempty"`
 
-	H1 checksum.Hash `json:"h1"` // see [checksum.H1Dir]; an l1 if links are kept, see [checksum.L1Dir]
+	H1 checksum.Hash `json:"h1"` // of Dir, see [checksum.H1Dir]; an l1 if it has links, see [checksum.L1Dir]
 
 	Commit string `json:"commit,omitempty"` // empty unless from [Git]
 
@@ -58,7 +58,7 @@ type EventKind string
 
 const (
 	EventLocated   EventKind = "located"   // Location is known, or has changed
-	EventBytes     EventKind = "bytes"     // Bytes of Total have arrived; only for archives, about ten times a second
+	EventBytes     EventKind = "bytes"     // Bytes of Total of an archive or page have arrived; about ten times a second
 	EventResumed   EventKind = "resumed"   // the transfer was resumed after a break
 	EventRestarted EventKind = "restarted" // the transfer starts again, because of Err
 	EventStored    EventKind = "stored"    // the package is verified and in Dir
@@ -66,7 +66,7 @@ const (
 )
 
 // Event is one step of a download. Bytes grows, except that it is 0 again with [EventLocated] and
-// [EventRestarted].
+// [EventRestarted]. If the download succeeds, the last event is [EventStored] or [EventReused].
 type Event struct {
 	Kind     EventKind     // what happened
 	Module   addrs.Module  // see [Report]

@@ -36,9 +36,9 @@ type Source interface {
 	Opener
 }
 
-// Body is an archive or page that is being fetched. The caller must close it.
+// Body is an archive or page. The caller must close it.
 type Body struct {
-	io.ReadCloser // not nil
+	io.ReadCloser
 
 	Size int64 // declared, in bytes; 0 or less if unknown
 
@@ -51,7 +51,8 @@ type Body struct {
 	Next string
 }
 
-// Fetcher fetches packages from other locations. It must be safe for concurrent use.
+// Fetcher fetches packages from locations of all kinds except [KindHTTP] and [KindLocal]. It must be safe
+// for concurrent use.
 type Fetcher interface {
 	// FetchModule puts the whole package at loc into the empty directory dir, and verifies
 	// loc.Checksum. Since loc.Subdir is empty, loc.Source() suits go-getter.

@@ -22,7 +22,7 @@ type Release struct {
 // Deprecation is the author's note about a version. Both texts are safe to print and may be empty.
 type Deprecation struct {
 	Reason string `json:"reason,omitempty"` // for people
-	Link   string `json:"link,omitempty"`   // a URL with more information, not checked
+	Link   string `json:"link,omitempty"`   // a URL, not checked
 }
 
 // Versions lists the versions of a module.
@@ -65,8 +65,9 @@ func (v *Versions) Find(version addrs.Version) (Release, bool) {
 	return v.List[i], true
 }
 
-// Newest returns the newest version that c allows. The zero constraint allows all but prereleases,
-// which must be named exactly. The error wraps an [*UnavailableError].
+// Newest returns the newest version that c allows, also a deprecated one. A prerelease is allowed only
+// if it is the whole constraint; the zero constraint allows all other versions. The error wraps an
+// [*UnavailableError].
 func (v *Versions) Newest(c addrs.ModuleConstraint) (addrs.Version, error) {
 	best := v.newest(c.Matcher())
 	if best.IsZero() {
@@ -87,7 +88,7 @@ func (v *Versions) newest(allows func(addrs.Version) bool) (best addrs.Version) 
 	return best
 }
 
-// UnavailableError means that no listed version fits. It wraps [ErrNoVersion].
+// UnavailableError means that no version fits. It wraps [ErrNoVersion].
 type UnavailableError struct {
 	Module     addrs.Module           // as requested
 	Constraint addrs.ModuleConstraint // the allowed versions
@@ -112,7 +113,7 @@ func (e *UnavailableError) Error() string {
 	return text + ", the newest is " + e.Newest.String()
 }
 
-// Unavailable returns the error of a [Source] without this version.
+// Unavailable returns the error that a [Lister] wraps if version is not listed.
 func (v *Versions) Unavailable(version addrs.Version) *UnavailableError {
 	return v.unavailable(addrs.ExactModuleConstraint(version))
 }
