@@ -62,12 +62,12 @@ const firstLine = `{"module_lock":1}`
 // maxSize is the maximum size of a lock file in bytes, about 50,000 entries.
 const maxSize = 16 << 20
 
-// ErrLocal means that a source is a path or a file URL.
+// ErrLocal means that a source is a path or of [module.KindLocal].
 var ErrLocal = module.ErrLocal
 
 // A ParseError describes the first invalid line.
 type ParseError struct {
-	Filename string // as passed to [Parse]
+	Filename string // of [Parse]
 	Line     int    // from 1
 	Reason   string // safe to print
 }
@@ -147,7 +147,7 @@ func (k Key) compare(o Key) int {
 	return cmp.Or(strings.Compare(k.Source, o.Source), strings.Compare(k.Constraint, o.Constraint), strings.Compare(k.Evaluated, o.Evaluated))
 }
 
-// An Entry is the locked package of a source. Entries can be compared with ==.
+// An Entry is the locked package of a source.
 type Entry struct {
 	Key     Key           // of the source
 	Version addrs.Version // selected; zero unless Key names a registry
@@ -196,8 +196,7 @@ func (f *File) Get(k Key) (Entry, bool) {
 // Len returns the number of entries.
 func (f *File) Len() int { return len(f.entries) }
 
-// All yields the entries that f has when the loop starts, sorted as in [File.Bytes]. The loop may
-// modify f.
+// All yields the entries that f has when the loop starts, sorted by [Key]. The loop may modify f.
 func (f *File) All() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		slices.Values(slices.SortedFunc(maps.Values(f.entries), func(a, b Entry) int { return a.Key.compare(b.Key) }))(yield)
@@ -234,7 +233,7 @@ func (e Entry) invalid() string {
 
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
-// Keep deletes the entries of all other keys, and returns them in order.
+// Keep deletes and returns the entries whose key is not in keys, sorted by [Key].
 func (f *File) Keep(keys iter.Seq[Key]) (removed []Entry) {
 	kept := map[Key]bool{}
 	for k := range keys {
@@ -360,7 +359,8 @@ func Load(path string) (*File, error) {
 
 // Save atomically replaces the file at path by [File.Bytes]. It does not touch a file with the same
 // entries, and creates none without entries. A new file has mode 0644 before the umask; an existing
-// file keeps its mode. A symbolic link at path is replaced.
+// file keeps its mode. A symbolic link at path is replaced. Changes by other programs since [Load] are
+// lost.
 func (f *File) Save(path string) error {
 	if err := fsx.Update(path, f.Bytes(), maxSize, f.keeps); err != nil {
 		return fmt.Errorf("write module lock file: %w", err)
