@@ -281,7 +281,7 @@ func (h *hashing) download(ctx context.Context, pkg *Package) (*verify.Report, i
 	}
 	if h.o.Store != nil {
 		others := slices.DeleteFunc(slices.Clone(report.Local), func(l checksum.Hash) bool { return l == got.ZH })
-		h.storeFailed(ctx, pkg, h.o.Store.StoreHashes(ctx, got.ZH, others))
+		h.storeFailed(ctx, pkg, got.Size, h.o.Store.StoreHashes(ctx, got.ZH, others))
 	}
 	return report, got.Size, nil
 }
@@ -312,7 +312,7 @@ func (h *hashing) withoutArchive(ctx context.Context, pkg *Package) (*verify.Rep
 	zh := checksum.WithScheme(pkg.Evidence().Hashes, checksum.SchemeZH)
 	if h.o.Store != nil && len(zh) == 1 {
 		kept, err := h.o.Store.Hashes(ctx, zh[0])
-		h.storeFailed(ctx, pkg, err)
+		h.storeFailed(ctx, pkg, 0, err)
 		if h1 := checksum.WithScheme(kept, checksum.SchemeH1); err == nil && len(h1) > 0 {
 			ev, err := h.evidence(ctx, pkg)
 			if err != nil {
@@ -424,10 +424,11 @@ func (h *hashing) take(n int) error {
 	return err
 }
 
-// storeFailed reports the error of the store, unless it is nil or the call has ended.
-func (h *hashing) storeFailed(ctx context.Context, pkg *Package, err error) {
+// storeFailed reports the error of the store, unless it is nil or the call has ended. Size is the
+// number of fetched bytes.
+func (h *hashing) storeFailed(ctx context.Context, pkg *Package, size int64, err error) {
 	if err != nil && ctx.Err() == nil {
-		h.event(Event{Kind: EventStoreFailed, Platform: pkg.Platform, Err: err})
+		h.event(Event{Kind: EventStoreFailed, Platform: pkg.Platform, Bytes: size, Total: size, Err: err})
 	}
 }
 

@@ -411,15 +411,16 @@ func TestHashStoreWrong(t *testing.T) {
 	h1 := checksum.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")
 	broken := errors.New("broken disk")
 	for name, test := range map[string]struct {
-		store  *memory
-		kept   []checksum.Hash // for the archive of linux_amd64
-		events int             // EventStoreFailed
+		store    *memory
+		kept     []checksum.Hash // for the archive of linux_amd64
+		events   int             // EventStoreFailed
+		received bool            // the archive, before the event
 	}{
-		"stated otherwise": {&memory{}, []checksum.Hash{h1}, 0},
-		"no content":       {&memory{}, []checksum.Hash{checksum.MustParseHash("zh:" + strings.Repeat("0", 64)), checksum.MustParseHash("h2:new")}, 0},
-		"empty":            {&memory{}, []checksum.Hash{}, 0},
-		"cannot read":      {&memory{read: broken}, []checksum.Hash{h1}, 1},
-		"cannot write":     {&memory{write: broken}, nil, 1},
+		"stated otherwise": {&memory{}, []checksum.Hash{h1}, 0, false},
+		"no content":       {&memory{}, []checksum.Hash{checksum.MustParseHash("zh:" + strings.Repeat("0", 64)), checksum.MustParseHash("h2:new")}, 0, false},
+		"empty":            {&memory{}, []checksum.Hash{}, 0, false},
+		"cannot read":      {&memory{read: broken}, []checksum.Hash{h1}, 1, false},
+		"cannot write":     {&memory{write: broken}, nil, 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -439,6 +440,13 @@ func TestHashStoreWrong(t *testing.T) {
 			}
 			if len(failed) != test.events || test.events > 0 && (!errors.Is(failed[0].Err, broken) || failed[0].Platform != linux || failed[0].Provider != demo || failed[0].Version != v123) {
 				t.Errorf("events %v", failed)
+			}
+			var size int64
+			if test.received {
+				size = release.Archive("linux_amd64").Size()
+			}
+			if len(failed) > 0 && (failed[0].Bytes != size || failed[0].Total != size) {
+				t.Errorf("Hashes reported a failure of the store with %d of %d bytes, want %d", failed[0].Bytes, failed[0].Total, size)
 			}
 			if kept := test.store.kept[release.ZH("linux_amd64")]; test.store.write == nil && !slices.Equal(kept, contentOf(t, release, linux)) {
 				t.Errorf("stored are %v", kept)
