@@ -15,13 +15,14 @@
 // A source states facts, such as hashes, without proof. Evidence proves them: a SHA256SUMS
 // document, its signature, and the keys. A zh is the hash of an archive, an h1 the hash of its
 // files. [Download] stores an archive only if a [verify.Policy] accepts it. The zero policy
-// requires a signature by a key that the registry lists.
+// requires a signature by a key that the registry lists. Network mirrors have no signatures: set
+// [verify.Policy.Accept] or [verify.Policy.AllowUnsigned].
 //
 // # Errors
 //
 // Sources, and the functions that call them, return an [*Error]: one printable line without
-// credentials and URL queries. Test it with errors.Is and variables such as [ErrNotFound]; see
-// package [failure].
+// credentials and URL queries. [Hashes] joins several. Test with errors.Is and variables such as
+// [ErrNotFound]; see package [failure].
 //
 // # For sources
 //

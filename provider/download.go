@@ -36,7 +36,7 @@ type Options struct {
 // The content of the archive is checked when package [github.com/tofureg/tofureg/provider/install]
 // unpacks it.
 //
-// The error wraps an error of package [verify] if the policy refuses the archive,
+// The error wraps an error of [verify.Policy.JudgeArchive] if the policy refuses the archive,
 // [github.com/tofureg/tofureg/failure.ErrTooLarge] if it exceeds o.Policy.Limits, and ErrUnpacked
 // if pkg has no archive.
 func Download(ctx context.Context, src Opener, pkg *Package, path string, o Options) (*verify.Report, error) {
@@ -87,7 +87,7 @@ type ReceiveOptions struct {
 type Received struct {
 	Size     int64           // bytes
 	ZH       checksum.Hash   // the zh hash, computed
-	Evidence verify.Evidence // what the source states
+	Evidence verify.Evidence // with Sums and Signature if they were fetched
 }
 
 // FileWriter is what [Receive] writes an archive to, such as an [os.File].
@@ -242,7 +242,8 @@ func (p *Package) fetchable() error {
 // EventKind is the kind of an [Event].
 type EventKind string
 
-// The events of [Download], [Receive] (the first three) and [Hashes] (all but EventVerified).
+// [Receive] sends the first three events, [Download] also EventVerified, and [Hashes] all but
+// EventVerified.
 const (
 	EventBytes       EventKind = "bytes"        // Bytes of Total have arrived; about ten times a second
 	EventResumed     EventKind = "resumed"      // the transfer was resumed after a break
@@ -264,8 +265,8 @@ const (
 // Event is one step of a job. The last event about a package that succeeds is [EventVerified] of
 // [Download], [EventHashed] of [Hashes], [EventInstalled] or [EventReused] of package
 // [github.com/tofureg/tofureg/provider/install], and [EventVerified] or
-// [github.com/tofureg/tofureg/mirrorclient/mirrordir.EventKept] of a mirror. Failed jobs end in an
-// error, and no event but [github.com/tofureg/tofureg/provider/install.EventFailed].
+// [github.com/tofureg/tofureg/mirrorclient/mirrordir.EventKept] of a mirror. A failed job returns an
+// error; only [github.com/tofureg/tofureg/provider/install.EventFailed] is an event about it.
 type Event struct {
 	Kind     EventKind      // what happened
 	Provider addrs.Provider // of the package

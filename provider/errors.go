@@ -27,7 +27,9 @@ var (
 	ErrInsecure = failure.ErrInsecure
 	// ErrChanged means that the file changed during the transfer. [Receive] tries twice.
 	ErrChanged = failure.ErrChanged
-	// ErrOffline means that a request is needed, but not allowed.
+	// ErrOffline means that a request is needed, but a
+	// [github.com/tofureg/tofureg/transport/doccache.Transport] is Offline, or an
+	// [github.com/tofureg/tofureg/provider/install.Installer] has no Source.
 	ErrOffline = failure.ErrOffline
 	// ErrUnpacked means that the source has the package unpacked, without an archive.
 	ErrUnpacked = errors.New("package is unpacked and has no archive")

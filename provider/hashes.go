@@ -60,8 +60,8 @@ type HashStore interface {
 
 // Hashes returns what a lock file records about p at v: a report for each platform, whose
 // [verify.Report.Recordable] has the zh of the archive and its h1, or two h1 if the archive has
-// entries for directories. If on is empty, all listed platforms are used; network mirrors list
-// none, which is an error.
+// entries for directories. An unpacked package has only an h1. If on is empty, all listed platforms
+// are used; network mirrors list none, which is an error.
 //
 // Hashes judges each package by o.Policy, as [Download] does. An archive is not downloaded if
 //
@@ -69,15 +69,13 @@ type HashStore interface {
 //   - o.Stated is set, and the policy accepts the stated hashes and lets a lock file record
 //     their h1; see [verify.CheckedSums.JudgeStated].
 //
-// If a lock file covers p at v, pass its hashes in o.Policy: as
-// [verify.Policy.Accept] to verify locked packages, or [verify.Policy.SameRelease] to add
-// platforms. A lock file with only h1 hashes needs two calls: the report of a locked platform has
-// hashes for SameRelease.
+// If a lock file has hashes of p at v, pass them in o.Policy, as [verify.Policy.Accept] to verify
+// locked packages, or [verify.Policy.SameRelease] to add platforms, and record only
+// [verify.Report.Local]. If they are only h1, first call Hashes with Accept for a locked platform:
+// the Local of its report has a zh for SameRelease.
 //
 // A failure for one platform does not stop the others. The map has the other reports, and the error
-// joins one [*Error] for each failed platform, sorted. If ctx ends, the error also wraps
-// that of ctx. More than 16 MiB of different SHA256SUMS documents and keys are
-// [github.com/tofureg/tofureg/failure.ErrTooLarge], without reports.
+// joins an [*Error] for each failed platform, sorted.
 func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, on []addrs.Platform, o HashOptions) (map[addrs.Platform]*verify.Report, error) {
 	o.Progress = flight.InTurn(o.Progress)
 	if o.Limiter == nil {
@@ -438,8 +436,9 @@ func (h *hashing) event(e Event) {
 }
 
 // Limiter bounds, for all calls of [Hashes] that share it, the archives in progress, and to 16 MiB
-// the SHA256SUMS documents and keys in their reports. The 16 MiB are not given back: use one for
-// each job, such as a lock file. It is safe for concurrent use and must not be copied.
+// the SHA256SUMS documents and keys. Beyond 16 MiB, Hashes returns no reports, and
+// [github.com/tofureg/tofureg/failure.ErrTooLarge]. The 16 MiB are not given back: use one Limiter
+// for each job, such as a lock file. It is safe for concurrent use and must not be copied.
 type Limiter struct {
 	// Parallel is the maximum number of archives in progress, each in a temporary file. If 0 or
 	// less, it is 8.

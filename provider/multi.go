@@ -22,8 +22,7 @@ type NamedSource struct {
 	// without " > ".
 	Name string
 
-	// Source may be a [Multi] or a [FirstOf], too. [Package.Via] then has both names, joined
-	// by " > ".
+	// Source may be a [Multi] or a [FirstOf], too. [Package.Via] then has both names.
 	Source Source
 
 	// A provider must match a pattern of Include, if any, and none of Exclude.
@@ -34,10 +33,9 @@ type NamedSource struct {
 // the versions of all sources whose patterns select it, and the package of a version comes
 // from the first source that has it. It is safe for concurrent use if its sources are.
 //
-// A source that does not have the provider, the version or the platform is skipped. Any other error
-// ends the search, also for versions that another source has. Use [FirstOf] for sources that
-// replace each other, and [github.com/tofureg/tofureg/mirrorclient/mirrorserve.Cache] for a mirror
-// that is filled on demand.
+// A source is skipped if its patterns exclude the provider, or if it does not have the provider, the
+// version or the platform. Any other error ends the search, also for versions that another source
+// has. Use [FirstOf] for sources that replace each other.
 type Multi struct {
 	// ProviderPackage asks Sources in this order, ProviderVersions all at once. If empty, nothing
 	// is found.
@@ -51,8 +49,8 @@ type Multi struct {
 // the same content, such as two mirrors. It is safe for concurrent use if its sources are.
 //
 // A source is skipped after a fault, see [IsFault], and if its patterns, or those of all sources in
-// it, exclude the provider. Any other error ends the search, so a later source cannot add versions
-// to an earlier one. Retries delay the next source, so set
+// it, exclude the provider. Any other error, also ErrNotFound, ends the search, so a later source
+// cannot add versions to an earlier one. Retries delay the next source, so set
 // [github.com/tofureg/tofureg/transport.Client.Retries] low.
 type FirstOf struct {
 	// Sources are asked in this order. If empty, nothing is found.
@@ -97,7 +95,7 @@ type NoSourceError struct {
 	Skipped []SourceError
 
 	// Err is the error in Skipped that came closest to an answer, or ErrNotFound without sources.
-	// For a [FirstOf] it is the first fault. For a [Multi], ErrNoPlatform is closer than
+	// For a [FirstOf] it is the first fault, if any. For a [Multi], ErrNoPlatform is closer than
 	// ErrNoVersion and ErrNotFound.
 	Err error
 }
@@ -246,7 +244,7 @@ func (f *FirstOf) Evidence(ctx context.Context, pkg *Package) (verify.Evidence, 
 	return (&Multi{Sources: f.Sources}).Evidence(ctx, pkg)
 }
 
-// Open calls the source that [Package.Via] names.
+// Open calls the source that [Package.Via] names, and no other.
 func (f *FirstOf) Open(ctx context.Context, pkg *Package) (*Body, error) {
 	return (&Multi{Sources: f.Sources}).Open(ctx, pkg)
 }
@@ -256,8 +254,8 @@ func skips(err error) bool { return IsFault(err) || errors.Is(err, ErrExcluded) 
 
 // IsFault reports whether another source or a later attempt may succeed: the connection failed, the
 // answer timed out or broke off, or its status is 408, 429 or 5xx. Errors of the operating system,
-// and ErrOffline of a request, are faults, too. The end of the caller's context is no fault. A
-// failed request stays one if the deadline of the context is before the next attempt.
+// and ErrOffline of a [github.com/tofureg/tofureg/transport/doccache.Transport], are faults. The
+// end of the caller's context is no fault.
 func IsFault(err error) bool {
 	for _, kind := range []error{ErrNotFound, ErrUnauthorized, ErrInsecure, failure.ErrTooLarge, ErrProtocol, context.Canceled} {
 		if errors.Is(err, kind) {

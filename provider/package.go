@@ -53,7 +53,8 @@ type Package struct {
 	Hashes map[addrs.Platform][]checksum.Hash `json:"hashes,omitempty"`
 
 	// FromRegistry says that the registry of the provider's host describes the package, and no
-	// mirror. A lock file may record hashes that it states; see [verify.Report.Stated].
+	// mirror. A lock file may record hashes that registry.opentofu.org states; see
+	// [verify.Report.Stated].
 	FromRegistry bool `json:"from_registry,omitempty"`
 
 	// Dir is the directory of an unpacked package, which has no archive.

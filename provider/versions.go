@@ -18,8 +18,8 @@ type Release struct {
 	// Listed is the text that the source lists for Version, if it is not canonical, such as "1.2".
 	Listed string `json:"listed,omitempty"`
 
-	// Protocols are plugin protocol versions, such as "5.1" or "6": the highest minor version
-	// of each major version. If empty, they are unknown.
+	// Protocols are plugin protocol versions, such as "5.1" or "6". If empty, they are
+	// unknown.
 	Protocols []string `json:"protocols,omitempty"`
 
 	// Platforms are those with a package. If empty, they are unknown.
@@ -69,8 +69,8 @@ func (v *Versions) Find(version addrs.Version) (Release, bool) {
 
 // Need is what a version must support. Unknown platforms and protocols are assumed to fit.
 type Need struct {
-	// Platforms must each have a package. If empty, any platform fits; [Find] then requires the
-	// platform this program was built for.
+	// Platforms must each have a package. If empty, any platform fits; [Find] then requires
+	// [addrs.CurrentPlatform].
 	Platforms []addrs.Platform `json:"platforms,omitempty"`
 
 	// Protocols allows plugin protocol versions. If zero, it is ">= 5, < 7", as for the
@@ -235,7 +235,7 @@ type UnavailableError struct {
 	// Fits is the newest release that fits Need, regardless of Constraint, or zero.
 	Fits addrs.Version
 
-	// Err is ErrNoVersion, ErrNoPlatform or ErrProtocol.
+	// Err is ErrNoVersion if Allowed is zero, otherwise ErrNoPlatform or ErrProtocol.
 	Err error
 }
 
