@@ -31,7 +31,7 @@ const (
 // Dir is a [provider.HashStore] in a directory. It is safe for concurrent use, also by several
 // processes.
 type Dir struct {
-	// Path is the directory. StoreHashes creates it.
+	// Path is the directory. It is required. StoreHashes creates it.
 	Path string
 }
 

@@ -1,11 +1,11 @@
-// Package hashstore stores the hashes of provider archives in a directory, so that lock files
-// for many platforms need each archive only once.
+// Package hashstore stores the hashes of provider archives in a directory, so that
+// each archive is downloaded only once.
 //
 //	store := &hashstore.Dir{Path: filepath.Join(cacheDir, "tofureg", "hashes")}
 //	reports, err := provider.Hashes(ctx, src, p, version, platforms, provider.HashOptions{Store: store})
 //
 // A [Dir] has a file of about 200 bytes for each archive, named after the SHA-256 of the archive
-// (zh). It contains the hashes of the content (h1).
+// (zh). The file contains the hashes of the content (h1).
 //
 // Lock files record stored hashes, so only users who may write the lock files should be able
 // to write to the directory. Each file has a checksum against damage, which does not
