@@ -69,13 +69,14 @@ type HashStore interface {
 //   - o.Stated is set, and the policy accepts the stated hashes and lets a lock file record
 //     their h1; see [verify.CheckedSums.JudgeStated].
 //
-// If a lock file has hashes of p at v, pass them in o.Policy, as [verify.Policy.Accept] to verify
-// locked packages, or [verify.Policy.SameRelease] to add platforms, and record only
-// [verify.Report.Local]. If they are only h1, first call Hashes with Accept for a locked platform:
-// the Local of its report has a zh for SameRelease.
+// If [github.com/tofureg/tofureg/provider/lockfile.File.Covers] is true for p at v, pass the locked
+// hashes in o.Policy, as [verify.Policy.Accept] to verify locked packages, or
+// [verify.Policy.SameRelease] to add platforms, and record only [verify.Report.Local]. If they are
+// only h1, first call Hashes with Accept for a locked platform: the Local of its report has a zh for
+// SameRelease.
 //
 // A failure for one platform does not stop the others. The map has the other reports, and the error
-// joins an [*Error] for each failed platform, sorted.
+// joins an [*Error] for each failed platform.
 func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, on []addrs.Platform, o HashOptions) (map[addrs.Platform]*verify.Report, error) {
 	o.Progress = flight.InTurn(o.Progress)
 	if o.Limiter == nil {
