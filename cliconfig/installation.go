@@ -48,8 +48,6 @@ type Method struct {
 	Implicit bool `json:"implicit,omitempty"`
 
 	Place Place `json:"place,omitzero"` // of the block
-
-	template template
 }
 
 // selects reports whether the method is used for a provider.
@@ -72,9 +70,12 @@ func (m *Method) String() string {
 }
 
 // Repository returns the provider's repository, "HOST/NAME", for a method of kind
-// [OCIMirror].
+// [OCIMirror], or "".
 func (m *Method) Repository(p addrs.Provider) string {
-	return m.template.expand(p)
+	if m.Kind != OCIMirror {
+		return ""
+	}
+	return template(m.Location).expand(p)
 }
 
 // An installation is the content of a provider_installation block.
@@ -164,9 +165,10 @@ func (r *fileReader) method(in *installation, it item) {
 	case m.Kind == NetworkMirror:
 		r.checkMirrorURL(m.Location, location)
 	case m.Kind == OCIMirror:
-		var err error
-		if m.template, err = parseTemplate(m.Location); err == nil && r.problems.errors == before {
-			err = m.template.checkVariables(m.Include) // compared with valid patterns only
+		repository := template(m.Location)
+		err := repository.check()
+		if err == nil && r.problems.errors == before {
+			err = repository.checkVariables(m.Include) // compared with valid patterns only
 		}
 		if err != nil {
 			r.errorf(location, "invalid \"repository_template\": %v", err)
@@ -280,19 +282,20 @@ type template string
 
 var templateVariable = regexp.MustCompile(`\$\{\s*(hostname|namespace|type)\s*\}`)
 
-func parseTemplate(s string) (template, error) {
-	rest := templateVariable.ReplaceAllString(s, "")
-	if strings.Contains(rest, "${") || strings.Contains(s, "$${") {
-		return "", errors.New("expected hostname, namespace or type between ${ and }; other expressions are not supported")
+// check checks that the template gives the address of a repository.
+func (t template) check() error {
+	rest := templateVariable.ReplaceAllString(string(t), "")
+	if strings.Contains(rest, "${") || strings.Contains(string(t), "$${") {
+		return errors.New("expected hostname, namespace or type between ${ and }; other expressions are not supported")
 	}
 	if strings.Contains(rest, "%{") {
-		return "", errors.New("directives with %{ are not supported")
+		return errors.New("directives with %{ are not supported")
 	}
-	host, name, ok := strings.Cut(template(s).expand(addrs.MustParseProvider("example.com/namespace/type")), "/")
+	host, name, ok := strings.Cut(t.expand(addrs.MustParseProvider("example.com/namespace/type")), "/")
 	if _, err := svchost.FromWire(host); err != nil || !ok || name == "" || strings.ContainsAny(name, " \t\n") {
-		return "", errors.New("the result must be a repository address: a hostname, a slash and a name")
+		return errors.New("the result must be a repository address: a hostname, a slash and a name")
 	}
-	return template(s), nil
+	return nil
 }
 
 // checkVariables checks that each provider has its own repository: the template must

@@ -151,6 +151,23 @@ func TestOCI(t *testing.T) {
 	}
 }
 
+// TestRepository has methods that do not come from Load, such as decoded ones.
+func TestRepository(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		method cliconfig.Method
+		want   string
+	}{
+		{cliconfig.Method{Kind: cliconfig.OCIMirror, Location: "oci.example.com/${namespace}/${ type }"}, "oci.example.com/acme/alpha"},
+		{cliconfig.Method{Kind: cliconfig.NetworkMirror, Location: "https://mirror.example.com/${type}/"}, ""},
+		{cliconfig.Method{}, ""},
+	} {
+		if got := test.method.Repository(alpha); got != test.want {
+			t.Errorf("Repository(%v) of %v: %q, want %q", alpha, &test.method, got, test.want)
+		}
+	}
+}
+
 // TestImplicit has an older version in an implicit directory: the registry is not used for
 // this provider.
 func TestImplicit(t *testing.T) {
