@@ -51,7 +51,8 @@ type Options struct {
 	//
 	// The old directory is removed with all files, after the new one is verified. If it has the
 	// right content already, it stays; with H1, no package is fetched. Content excludes modes, times
-	// and empty directories.
+	// and empty directories. Except on Linux and macOS, a killed process can leave no target. On
+	// Windows, no program may have a file in the directory open.
 	Replace bool
 
 	// Stamps, if not empty, is a directory as in [github.com/tofureg/tofureg/provider/install.Dir].

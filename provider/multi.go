@@ -35,7 +35,8 @@ type NamedSource struct {
 //
 // A source is skipped if its patterns exclude the provider, or if it does not have the provider, the
 // version or the platform. Any other error ends the search, also for versions that another source
-// has. Use [FirstOf] for sources that replace each other.
+// has: use [FirstOf] for sources that replace each other, and
+// [github.com/tofureg/tofureg/mirrorclient/mirrorserve.Cache] for a mirror that is filled on demand.
 type Multi struct {
 	// ProviderPackage asks Sources in this order, ProviderVersions all at once. If empty, nothing
 	// is found.
@@ -255,7 +256,8 @@ func skips(err error) bool { return IsFault(err) || errors.Is(err, ErrExcluded) 
 // IsFault reports whether another source or a later attempt may succeed: the connection failed, the
 // answer timed out or broke off, or its status is 408, 429 or 5xx. Errors of the operating system,
 // and ErrOffline of a [github.com/tofureg/tofureg/transport/doccache.Transport], are faults. The
-// end of the caller's context is no fault.
+// end of the caller's context is no fault. A failed request stays one if the deadline of the context
+// is before the next attempt.
 func IsFault(err error) bool {
 	for _, kind := range []error{ErrNotFound, ErrUnauthorized, ErrInsecure, failure.ErrTooLarge, ErrProtocol, context.Canceled} {
 		if errors.Is(err, kind) {

@@ -91,8 +91,7 @@ func (n Need) protocols() addrs.ProviderConstraint {
 }
 
 // Newest returns the newest version that c allows, as the CLI does. It ignores platforms and
-// protocols. The zero constraint allows every release but 0.0.0; a prerelease must be named
-// exactly. The error wraps an [*UnavailableError].
+// protocols. The error wraps an [*UnavailableError].
 func (v *Versions) Newest(c addrs.ProviderConstraint) (addrs.Version, error) {
 	return v.choose(c, Need{}, nil)
 }
