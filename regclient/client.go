@@ -18,7 +18,8 @@ import (
 // Client is a client of all registries. The zero value is anonymous. Set the fields
 // before the first call. A Client is safe for concurrent use and must not be copied.
 //
-// Concurrent calls share identical requests with the same token. Results are not cached.
+// Concurrent calls share identical requests for documents with the same token. Results are
+// not cached.
 type Client struct {
 	// Transport has the settings of requests, and the tokens. If nil, the zero settings are used.
 	Transport *transport.Client

@@ -15,16 +15,16 @@
 //	MODULES/NAMESPACE/NAME/SYSTEM/versions
 //	MODULES/NAMESPACE/NAME/SYSTEM/VERSION/download
 //
-// For modules, [module.Download] takes the place of Find and Download; see the example Modules.
-// The header X-Terraform-Version of the CLIs is not sent; the example Headers adds it.
+// For modules, use [module.Download]; see the example Modules. To send the header
+// X-Terraform-Version, as the CLIs do, see the example Headers.
 //
 // # Rules
 //
 // All URLs and redirects must be https, unless AllowHTTP of [transport.Client] is set. The
 // token of the host in the address is sent to this host and to the services that it declares,
-// and across redirects only to the same scheme, host and port. Archives of providers are
-// fetched without it, unless PackageCredentials of [transport.Client] allows it; for modules
-// see [Client.OpenModule].
+// and across redirects only to the same scheme, host and port. Archives of providers,
+// SHA256SUMS documents and signatures are fetched without it, unless PackageCredentials of
+// [transport.Client] allows it; for modules see [Client.OpenModule].
 //
 // Documents have at most 16 MiB, 100,000 versions, and 1,000 platforms of a version. Documents
 // about a package and SHA256SUMS documents have at most 1 MiB, signatures 64 KiB. Beyond these
@@ -38,8 +38,7 @@
 //
 // If a registry answers 404, 410, 400 or 500 for a package or a location, one request for the versions
 // finds out what is missing. If this is a version or a platform, the error wraps a
-// [*provider.UnavailableError] or a [*module.UnavailableError]. If the version is listed in another
-// form, such as "1.2", the registry is asked again in this form.
+// [*provider.UnavailableError] or a [*module.UnavailableError].
 //
 // [provider registry protocol]: https://opentofu.org/docs/internals/provider-registry-protocol/
 // [module registry protocol]: https://opentofu.org/docs/internals/module-registry-protocol/

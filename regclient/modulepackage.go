@@ -32,7 +32,7 @@ type moduleKey struct {
 // [module.ResolveLocation]. If the answer has the property use_registry_credentials, the registry
 // serves the package itself; see [module.DirectLocation].
 //
-// A location on this machine is [module.ErrLocal].
+// If the location is on this machine, the error wraps [module.ErrLocal].
 func (c *Client) ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (*module.Location, error) {
 	key, subject := moduleKey{m, v}, moduleSubject(m, v)
 	if v.IsZero() {
@@ -154,8 +154,8 @@ func isLocal(loc *module.Location) bool {
 // acceptArchive is like the header that the CLI sends to registries that serve packages.
 const acceptArchive = "application/zip, application/x-tar, */*;q=0.1"
 
-// OpenModule starts to fetch an archive, or a page that names another location, from loc. Its
-// kind must be [module.KindHTTP]. OpenModule implements [module.Opener] for
+// OpenModule starts to fetch an archive, or a page that names another location, from loc.
+// loc.Kind must be [module.KindHTTP]. OpenModule implements [module.Opener] for
 // [module.Download].
 //
 // The token of the registry is sent only if

@@ -23,11 +23,11 @@ import (
 
 // ModuleVersions lists the versions of m, newest first; see "List Available Versions for a
 // Specific Module" in the protocol. Invalid versions and duplicates are ignored, with a
-// warning.
+// warning. The error wraps [module.ErrNotFound] if the registry does not know m.
 //
-// Some registries split the list into pages, by total, limit and offset. ModuleVersions fetches up to
-// 100 pages, which together have the limits of one document. If there are more, or a later page
-// fails, it returns the versions so far and a warning.
+// If the registry splits the list into pages, ModuleVersions fetches up to 100, which together
+// have the limits of one document. If there are more, or a later page fails, it returns the
+// versions so far and a warning.
 func (c *Client) ModuleVersions(ctx context.Context, m addrs.Module) (*module.Versions, error) {
 	const op = "list versions of"
 	r, err := c.moduleRequest(ctx, m, "versions")

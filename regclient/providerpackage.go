@@ -255,8 +255,8 @@ func setHashes(pkg *provider.Package, doc *wirePackage) error {
 	return nil
 }
 
-// Evidence fetches the SHA256SUMS document of pkg and its signature, concurrently. If pkg has
-// no URL for one of them, it is nil in the result.
+// Evidence returns [provider.Package.Evidence] with the SHA256SUMS document and its signature,
+// which it fetches concurrently. If pkg has no URL for one of them, it is nil in the result.
 func (c *Client) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
 	if pkg == nil {
 		return verify.Evidence{}, source.Failed("fetch the evidence of", "", errors.New("the package is missing"))
@@ -302,7 +302,8 @@ func (c *Client) document(ctx context.Context, pkg *provider.Package, ref string
 	})
 }
 
-// Open starts to fetch the archive of pkg. A broken transfer is resumed if the server supports it.
+// Open starts to fetch the archive of pkg. Reads fail after ctx has ended. A broken transfer is
+// resumed if the server supports it.
 func (c *Client) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
 	const op = "fetch"
 	switch {
