@@ -40,30 +40,30 @@ type Handler struct {
 	Host svchost.Hostname
 
 	// BaseURL is the URL under which clients reach the Handler. If empty, it is https:// and the
-	// Host header of the request. A reverse proxy that serves the Handler below a path must also
-	// send it requests for /.well-known/terraform.json at the root of the host.
+	// Host header of the request. A reverse proxy that serves the Handler below a path must remove
+	// the path, and forward requests for /.well-known/terraform.json at the root of the host.
 	BaseURL string
 
-	// Archive returns the URL to which a request for the archive of pkg is redirected: pkg.URL, or
-	// a copy in a bucket. If it is nil or returns "", the Handler streams the archive, and breaks
-	// off before the end if it lacks the stated hash.
+	// Archive returns the URL to which a request for the archive of pkg is redirected: pkg.URL or a
+	// copy. If it is nil or returns "", the Handler streams the archive, and breaks off before the
+	// end if the archive lacks the stated hash.
 	Archive func(ctx context.Context, pkg *provider.Package) (url string, err error)
 
 	// StreamModules makes the Handler serve module packages that are archives at a URL. If false,
 	// clients get their location. Packages that require the token of the source are always served.
 	StreamModules bool
 
-	// Authorize, if not nil, is called for each request except discovery. If it returns an
-	// error, the status is 401. Clients send no token for SHA256SUMS, signatures and archives,
-	// also of modules, so these URLs are signed: for up to two hours they work for everyone who
-	// has them, without Authorize.
+	// Authorize, if not nil, is called for each request except discovery and signed URLs. If it
+	// returns an error, the status is 401. Clients send no token for SHA256SUMS, signatures and
+	// archives, also of modules, so these URLs are signed and work for any client for up to two
+	// hours.
 	Authorize func(r *http.Request) error
 
 	// Secret is as in [github.com/tofureg/tofureg/mirrorclient/mirrorserve.Handler].
 	Secret []byte
 
-	// Parallel limits what is sent at a time: four times as many documents, and archives, to a
-	// client, 16 times to all. If zero or less, 16 is used.
+	// Parallel limits concurrent answers: a client gets at most 4 × Parallel archives and as many
+	// documents, all clients together 16 × Parallel. If zero or less, 16 is used.
 	Parallel int
 
 	// Client is as in mirrorserve.Handler, and necessary behind a reverse proxy.
