@@ -1,6 +1,5 @@
 // Package regcheck checks whether a server follows the protocols of OpenTofu and Terraform
-// registries and network mirrors. It is for tests by the author of the server, and modifies
-// nothing.
+// registries and network mirrors. It is for the author of the server, and modifies nothing.
 //
 //	func TestServer(t *testing.T) {
 //		server := httptest.NewTLSServer(handler)
@@ -25,14 +24,15 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// Options are the options of [Check] and [Examine]. The zero value checks only discovery.
+// Options are the options of [Check] and [Examine]. The zero value checks only discovery and
+// service URLs.
 type Options struct {
 	// Client makes the requests. If nil, [http.DefaultClient] is used. CheckRedirect is ignored.
 	Client *http.Client
 
 	// Timeout is the maximum duration of each check, but in "mirror archive" of each archive. If
-	// zero or less, 5 minutes are used for archive, mirror archive and mirror version, and 30
-	// seconds otherwise.
+	// zero or less, 5 minutes are used for archive, mirror archive and mirror version,
+	// otherwise 30 seconds.
 	Timeout time.Duration
 
 	// AllowHTTP accepts http URLs of files, services and redirects, as the CLIs do; they never
@@ -59,14 +59,14 @@ type Options struct {
 type Level string
 
 const (
-	Failed  Level = "failed"  // clients fail
+	Failed  Level = "failed"  // some clients fail
 	Advice  Level = "advice"  // clients work, but could work better
 	Skipped Level = "skipped" // not checked, because of another finding
 )
 
 // A Finding is a problem that a check found.
 type Finding struct {
-	Check string // name of the check
+	Check string // name
 	Level Level  // severity
 	Text  string // request and problem, in one line, safe to print
 }
@@ -77,7 +77,7 @@ func (f Finding) String() string { return f.Check + ": " + string(f.Level) + ": 
 // TB is the part of [testing.TB] that [Check] uses.
 type TB interface {
 	Context() context.Context          // ends with the test
-	Helper()                           // marks a test helper
+	Helper()                           // marks helpers
 	Errorf(format string, args ...any) // fails the test and continues
 	Logf(format string, args ...any)   // prints text
 }
@@ -86,7 +86,7 @@ type TB interface {
 // https URL of a host, or empty for a mirror. The checks are:
 //
 //	discovery                is valid JSON with the required services
-//	service URLs             end with a slash
+//	service URLs             end with a slash; only advice for modules.v1
 //	provider versions        the list is valid and has the version
 //	provider package         the document is complete and about the package
 //	sums                     SHA256SUMS lists the archive with the stated digest
@@ -117,8 +117,8 @@ func Check(t TB, baseURL string, o Options) {
 	}
 }
 
-// Examine makes the checks of [Check] and returns the findings in order. If all checks
-// succeed, the result is empty.
+// Examine makes the checks of [Check] and returns the findings in order. An empty result
+// means that all checks succeeded.
 func Examine(ctx context.Context, baseURL string, o Options) []Finding {
 	e := &examiner{whole: ctx, o: o, good: map[string]bool{}, mirrorAlone: baseURL == "" && o.Mirror != ""}
 	if !e.mirrorAlone {
