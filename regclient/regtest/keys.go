@@ -91,7 +91,7 @@ func newKey(o KeyOptions) (*Key, error) {
 	return key, err
 }
 
-// Fingerprint returns that of the primary key in 40 upper-case hex digits.
+// Fingerprint returns the primary key's fingerprint in 40 upper-case hex digits.
 func (k *Key) Fingerprint() string { return fmt.Sprintf("%X", k.entity.PrimaryKey.Fingerprint) }
 
 // Public returns the public key for [verify.Policy].

@@ -27,8 +27,8 @@ const (
 // maxForm is the maximum size of a form in bytes.
 const maxForm = 64 << 10
 
-// A Login is the identity server of a [Registry], for the service login.v1. It asks no questions.
-// [Registry.Browse] is the browser, and [Registry.Require] requires the token.
+// A Login is the identity server of a [Registry], for the service login.v1. [Registry.Browse] is the
+// browser, and [Registry.Require] requires the token.
 //
 // The server checks the client ID, PKCE with S256, the redirect, that there is a state, and that
 // each code is used once.

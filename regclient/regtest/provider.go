@@ -121,7 +121,7 @@ func checkSizes(size int64, files map[string]string) error {
 	return nil
 }
 
-// Filename returns the name of the archive for platform, whether or not there is one.
+// Filename returns the name of the archive for platform.
 func (rel *Release) Filename(platform string) string {
 	return "terraform-provider-" + rel.name + "_" + platform + ".zip"
 }

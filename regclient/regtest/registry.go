@@ -86,9 +86,10 @@ func freeDir(version string, taken func(dir string) bool) string {
 }
 
 // Require requires the token, as "Authorization: Bearer TOKEN", for requests of these kinds. Zero
-// means all except LoginAuthz and LoginToken. Requests without a token get 401, with another token
-// 403; the error document of [Fault].Status comes first. Each call replaces the token of its kinds;
-// an empty token removes the requirement. A path with the prefix of [Fault].Redirect needs none.
+// means all except LoginAuthz and LoginToken, also archives and SHA256SUMS, for which clients send no
+// token. Requests without a token get 401, with another token 403; the error document of [Fault].Status
+// comes first. Each call replaces the token of its kinds; an empty token removes the requirement. A
+// path with the prefix of [Fault].Redirect needs none.
 func (r *Registry) Require(token string, on Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
