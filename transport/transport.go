@@ -4,10 +4,10 @@
 //	registry := &regclient.Client{Transport: web}
 //	mirror := &mirrorclient.Client{BaseURL: "https://mirror.example.com/providers/", Transport: web}
 //
-// Requests are repeated after network errors, timeouts, status 429 and 5xx except 501. The waits
-// start at about a second and double. Retry-After and X-RateLimit-Reset of a 429 or 503 replace
-// them, capped at 30 seconds. There is no wait for a retry after the context's deadline. An
-// interrupted download resumes where it stopped, if the server permits.
+// Requests are repeated after temporary network errors, timeouts, status 429 and 5xx except 501.
+// The waits double from about a second. Retry-After and X-RateLimit-Reset of a 429 or 503 replace
+// them, capped at 30 seconds. If a wait would outlast the context's deadline, the request fails at
+// once. An interrupted download resumes where it stopped, if the server permits.
 package transport
 
 import (
@@ -40,9 +40,9 @@ type Client struct {
 
 	// PackageCredentials reports whether the token for host, the host of the provider, module
 	// or mirror, may be sent to pkg, the URL of an archive, SHA256SUMS document or signature.
-	// If nil, the token is not sent there, as in the OpenTofu CLI: such URLs are often presigned.
-	// Archives of modules on the registry's own hosts get the token without it, see OpenModule of
-	// [github.com/tofureg/tofureg/regclient.Client].
+	// If nil, the token is not sent there, as in the OpenTofu CLI. A presigned URL never gets the
+	// token. Module packages on the registry's own hosts do not need PackageCredentials, see
+	// OpenModule of [github.com/tofureg/tofureg/regclient.Client].
 	PackageCredentials func(host svchost.Hostname, pkg *url.URL) bool
 
 	// UserAgent is the User-Agent header. If empty, "tofureg/" and the version are sent.
@@ -66,10 +66,10 @@ type Client struct {
 	// AllowHTTP permits http URLs. Tokens are never sent over http.
 	AllowHTTP bool
 
-	// VetoHost, if not nil, is called before each request and redirect, and before the services of
-	// a host are found, with the host to be contacted, as "host" or "host:port": names in
-	// lower-case ASCII, IP addresses in canonical form without a zone, no default port. If it
-	// returns an error, the request fails and its error wraps that one. It is not called for git,
+	// VetoHost, if not nil, is called before each request, redirect and use of cached services,
+	// with the host to be contacted, as "host" or "host:port": names in lower-case ASCII, IP
+	// addresses in canonical form without a zone, IPv6 in brackets, no default port. If VetoHost
+	// returns an error, the request fails with an error that wraps it. VetoHost is not called for git,
 	// which has its own VetoHost in package module.
 	VetoHost func(host string) error
 

@@ -21,6 +21,5 @@
 //
 // Several processes may share a directory. Of concurrent requests for a document, one goes to the
 // server, and the others wait for its answer for up to 5 seconds. If the answer is not cached, they
-// ask one after another. If the directory cannot be used, requests go to the server: see
-// [Transport.Stats].
+// ask one after another. If the directory cannot be used, requests go to the server, see [Stats].
 package doccache
