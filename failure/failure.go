@@ -4,11 +4,9 @@
 //		time.Sleep(min(e.RetryAfter, time.Minute))
 //	}
 //
-// A kind that other packages export, too, is the same value there.
+// Other packages export some of these variables; the values are the same.
 //
-// # For sources
-//
-// A source returns an [Error].
+// A [github.com/tofureg/tofureg/provider.Source] returns a [*Error].
 package failure
 
 import (
@@ -22,7 +20,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// Kinds of errors, for errors.Is. ErrNoVersion is also ErrNotFound, so test for it first.
+// Kinds of errors, for errors.Is. ErrNoVersion is also ErrNotFound: test for ErrNoVersion first.
 var (
 	ErrNotFound     = errors.New("not found")
 	ErrNoVersion    = fault.Narrow("no such version", ErrNotFound)
@@ -34,10 +32,10 @@ var (
 	ErrOffline      = errors.New("offline")              // a request is needed, but not allowed
 )
 
-// An Error is a failed operation. It wraps a [*RequestError] if a request failed, and an exported
-// error of the package that returned it, a context error (only if the context of the caller has
-// ended, or its deadline is before the next attempt), os.ErrDeadlineExceeded after a timeout, or
-// [io.ErrUnexpectedEOF] after an interruption.
+// An Error is a failed operation. If a request failed, it wraps a [*RequestError]. It can also wrap
+// an exported error of the package that returned it, a context error (only if the context of the
+// caller has ended, or its deadline is before the next attempt), os.ErrDeadlineExceeded after a
+// timeout, or [io.ErrUnexpectedEOF] after an interruption.
 type Error struct {
 	Op      string // operation, such as "list versions of"
 	Subject string // such as "registry.example.com/acme/demo"; may be empty
@@ -61,8 +59,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // queries and no control characters.
 type RequestError struct {
 	URL        string        // last URL after redirects, redacted
-	Status     int           // of the last answer, also of an invalid one; 0 without an answer
-	RetryAfter time.Duration // time to wait that the last answer states, of any length; 0 if none
+	Status     int           // of the answer to the last attempt, also an invalid one; 0 without an answer
+	RetryAfter time.Duration // time to wait that this answer states, of any length; 0 if none
 	HadToken   bool          // whether the first URL was requested with a token
 	Attempts   int           // failed attempts in a row, of an archive since its last new byte; may be 0
 	Message    string        // message of the server about Status, one line; may be empty
