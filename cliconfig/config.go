@@ -23,7 +23,8 @@ import (
 // variables.
 //
 // Set the fields before the first call. After it, a Config is safe for concurrent use and must not
-// be copied. A method returns the same client at each call.
+// be copied. [Config.Credentials], [Config.Discovery], [Config.Registry] and
+// [Config.ProviderSource] return the same value at each call.
 type Config struct {
 	// HTTP makes the requests of all clients. It can be nil, see [transport.Client].
 	HTTP *http.Client
@@ -48,8 +49,8 @@ type Config struct {
 	// Logger, if not nil, logs requests and retries.
 	Logger *slog.Logger
 
-	// OCI returns the source for an [OCIMirror] method at its first use. If OCI is
-	// nil or fails, each request to the method fails, and no later method is tried.
+	// OCI is called at the first use of each [OCIMirror] method, perhaps concurrently, and returns its
+	// source. If OCI is nil or fails, each request to the method fails, and no later method is tried.
 	OCI func(m *Method) (provider.Source, error)
 
 	set      *settings
@@ -101,8 +102,18 @@ func (c *Config) DevOverrides() map[addrs.Provider]string {
 }
 
 // Methods returns the installation methods in the configured order. An empty block
-// provider_installation has none. The caller must not change their fields.
-func (c *Config) Methods() []Method { return slices.Clone(c.settings().methods) }
+// provider_installation has none.
+func (c *Config) Methods() []Method {
+	methods := slices.Clone(c.settings().methods)
+	for i := range methods {
+		m := &methods[i]
+		m.Include, m.Exclude = slices.Clone(m.Include), slices.Clone(m.Exclude)
+		if m.DownloadRetries != nil {
+			m.DownloadRetries = new(*m.DownloadRetries)
+		}
+	}
+	return methods
+}
 
 // Discovery returns the client that finds the services of hosts, with the host blocks as overrides.
 // Its Transport and Hosts suit other clients, such as
@@ -138,8 +149,9 @@ func (c *Config) Registry() *regclient.Client {
 // Config.Tokens.
 //
 // The user's token for a host comes from a TF_TOKEN_ variable, the last credentials block,
-// or the credentials helper, in this order. A block without a token ends the search.
-// The user's source is an [auth.Invalidator]: it caches answers of the helper for an hour.
+// or the credentials helper, in this order. A block without a token ends the search, and an
+// invalid token is an error. The user's source is an [auth.Invalidator]: it caches answers of
+// the helper for an hour.
 func (c *Config) Credentials() auth.Source {
 	return c.tokens.get(func() auth.Source {
 		if c.Tokens != nil {
@@ -153,8 +165,8 @@ func (c *Config) Credentials() auth.Source {
 // [Config.ProviderSource], [Config.Policy], [Config.PluginCacheDir] and
 // [Config.DevOverrides]. All Installers share one Cache.
 //
-// TrustCache, which weakens the lock file, is set if plugin_cache_may_break_dependency_lock_file
-// is true in any file, or TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE is neither empty nor "0".
+// TrustCache is set if plugin_cache_may_break_dependency_lock_file is true in any file, or
+// TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE is neither empty nor "0".
 func (c *Config) Installer(dir string) *install.Installer {
 	in := &install.Installer{
 		Source:       c.ProviderSource(),

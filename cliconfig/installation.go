@@ -19,7 +19,7 @@ import (
 // A Kind is the kind of a [Method].
 type Kind string
 
-// The kinds of methods, named like their blocks.
+// Kinds are named like their blocks.
 const (
 	Direct           Kind = "direct"            // the registry of the provider
 	FilesystemMirror Kind = "filesystem_mirror" // a directory
@@ -38,7 +38,7 @@ type Method struct {
 	Include []provider.Pattern `json:"include,omitempty"`
 	Exclude []provider.Pattern `json:"exclude,omitempty"`
 
-	// DownloadRetries is download_retry_count, or nil if not configured.
+	// DownloadRetries is download_retry_count, the maximum of retries of an archive, or nil.
 	DownloadRetries *int `json:"download_retries,omitempty"`
 
 	// TrustAllHashes is trust_all_hashes of a network mirror, see [mirrorclient.Client].
@@ -69,8 +69,8 @@ func (m *Method) String() string {
 	return string(m.Kind) + " " + printable(strings.ReplaceAll(location, " > ", ">"))
 }
 
-// Repository returns the provider's repository, "HOST/NAME", for a method of kind
-// [OCIMirror], or "".
+// Repository expands the Location of an [OCIMirror], such as "oci.example.com/${type}", for a
+// provider. For other kinds it returns "".
 func (m *Method) Repository(p addrs.Provider) string {
 	if m.Kind != OCIMirror {
 		return ""

@@ -151,6 +151,25 @@ func TestOCI(t *testing.T) {
 	}
 }
 
+// TestMethodsAreCopies changes what Methods returns.
+func TestMethodsAreCopies(t *testing.T) {
+	t.Parallel()
+	cfg := installation(t, registryOf(), `network_mirror {
+		url                  = "https://mirror.example.com/"
+		include              = ["registry.example.com/acme/*"]
+		exclude              = ["registry.example.com/acme/beta"]
+		download_retry_count = 3
+	}`)
+	m := &cfg.Methods()[0]
+	m.Include[0], m.Exclude[0], *m.DownloadRetries = provider.Pattern{}, provider.Pattern{}, 7
+	m = &cfg.Methods()[0]
+	got := fmt.Sprint(m.Include, m.Exclude, *m.DownloadRetries)
+	const want = "[registry.example.com/acme/*] [registry.example.com/acme/beta] 3"
+	if got != want {
+		t.Errorf("Methods after a change of an earlier result: %s, want %s", got, want)
+	}
+}
+
 // TestRepository has methods that do not come from Load, such as decoded ones.
 func TestRepository(t *testing.T) {
 	t.Parallel()
