@@ -171,8 +171,8 @@ var ErrNotWritable = errors.New("the token is in a configuration file that progr
 //   - otherwise the credentials helper, or without one credentials.tfrc.json.
 //
 // Save and Forget accept only this host. [Config.Credentials] uses a change at once, but a
-// TF_TOKEN_ variable has precedence. The CLI does not read credentials.tfrc.json if
-// TF_CLI_CONFIG_FILE is set.
+// TF_TOKEN_ variable has precedence. [Load] and the CLI do not read credentials.tfrc.json if a
+// variable names the main file.
 func (c *Config) Store(host svchost.Hostname) (auth.Store, error) {
 	t := c.userTokens()
 	path := t.set.store

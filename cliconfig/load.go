@@ -41,8 +41,7 @@ func Load(sys System) (*Config, error) {
 	return l.finish()
 }
 
-// Parse is like [Load] if filename is the only file and has the content text. The file need not
-// exist.
+// Parse is like [Load] if filename is the only file and has the content text.
 func Parse(sys System, filename string, text []byte) (*Config, error) {
 	l := newLoader(sys)
 	if len(text) > maxFile {

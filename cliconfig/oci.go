@@ -46,7 +46,7 @@ type OCICredentials struct {
 	//	~/.dockercfg
 	Files []string
 
-	// Ambient is true if Files are the usual places. The files can be missing.
+	// Ambient is true if Files are the default places. The files can be missing.
 	Ambient bool
 }
 

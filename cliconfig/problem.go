@@ -49,7 +49,7 @@ func printable(s string) string {
 	return s
 }
 
-// A Problem is an error or a warning about a configuration. It contains no secrets.
+// A Problem is an error or a warning about a configuration.
 type Problem struct {
 	Place
 	Warning bool   // the problem does not make Load fail
@@ -57,7 +57,6 @@ type Problem struct {
 	Err     error  // the cause, or nil
 }
 
-// Error returns Place and Message.
 func (p *Problem) Error() string {
 	if p.Place == (Place{}) {
 		return p.Message

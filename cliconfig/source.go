@@ -22,8 +22,9 @@ var ErrNoOCI = errors.New("this program does not support OCI mirrors")
 // [provider.Multi]. [provider.Package.Via] is [Method.String] of the method, followed by " #2"
 // for a second equal one.
 //
-// Without a block provider_installation, packages come from the registries, except for providers in
-// an implicit directory, such as terraform.d/plugins in the working directory.
+// Without a block provider_installation, a provider in an implicit directory, such as
+// terraform.d/plugins in the working directory, comes only from such directories, and other
+// providers come from the registries.
 func (c *Config) ProviderSource() provider.Source {
 	return c.source.get(func() provider.Source {
 		multi := &provider.Multi{}
@@ -177,19 +178,19 @@ func (e *exceptLocal) check(ctx context.Context, p addrs.Provider) error {
 
 // Policy returns the policy of the CLI for packages of [Config.ProviderSource]. That source itself
 // demands the signatures of registries. For packages of [Config.Registry], use the zero
-// [verify.Policy]. Policy is weaker:
+// [verify.Policy]. Unlike the zero policy:
 //
 //   - A package from [addrs.DefaultHost] needs no signature if the registry lists no keys,
 //     unless OPENTOFU_ENFORCE_GPG_VALIDATION is "true" or [System.Terraform] is set.
-//   - A lock file records the h1 that [addrs.DefaultHost] states for other platforms, with the
-//     same exceptions.
+//   - Only from [addrs.DefaultHost], with the same exceptions, a lock file records the h1 that
+//     are stated for other platforms.
 //   - Expired keys and signatures are permitted, unless OPENTOFU_ENFORCE_GPG_EXPIRATION is
 //     "true". Weak algorithms and any archive name are permitted.
 //   - A mirror package needs neither signature nor hashes.
 //
-// Unlike the CLI, it refuses signatures from the future, any stated hash that does not match, and
-// mirror packages with hashes only for other platforms. A hash in the lock file replaces the
-// signature.
+// Unlike the CLI, Policy refuses signatures from the future, packages whose zh or h1 differs from
+// all stated ones, and mirror packages with hashes only for other platforms. A hash in the lock
+// file replaces the signature.
 func (c *Config) Policy(p addrs.Provider) verify.Policy {
 	s := c.settings()
 	policy := verify.Policy{AllowExpired: !s.enforce.unexpired, AllowWeak: true, AllowAnyName: true, AllowStamps: c.Stamps}

@@ -30,8 +30,7 @@ type System struct {
 	// Home is the home directory. If empty, it is HOME in Environ (USERPROFILE on Windows).
 	Home string
 
-	// Dir is the working directory. If empty, relative paths stay relative, also in results
-	// that are otherwise absolute.
+	// Dir is the working directory. If empty, relative paths stay relative, also in results.
 	Dir string
 
 	// Terraform selects the rules of Terraform: .tofurc, tofu.rc, and the directories opentofu
@@ -43,10 +42,9 @@ type System struct {
 	// them.
 	GOOS, GOARCH string
 
-	// Open opens a file, or a directory as an [fs.ReadDirFile]. The error for a missing
-	// file wraps [fs.ErrNotExist]. If nil, the files of this machine are used, as
-	// always after [Load]. Load also looks for the plugin cache, helpers and implicit
-	// directories with Open.
+	// Open opens the file at a path such as /home/alice/.tofurc, or a directory as an
+	// [fs.ReadDirFile]. The error for a missing file wraps [fs.ErrNotExist]. If nil, the files of
+	// this machine are used, as always after [Load].
 	Open func(name string) (fs.File, error)
 }
 
