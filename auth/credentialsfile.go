@@ -23,8 +23,8 @@ import (
 //
 //	{"credentials": {"registry.example.com": {"token": "abc"}}}
 //
-// Each call reads the file, of at most 1 MiB. A missing or empty file has no tokens. Invalid names
-// are ignored.
+// Each call reads the file, of at most 1 MiB. A missing or empty file has no tokens. Entries with
+// an invalid hostname are ignored.
 //
 // Save and Forget replace the file, or the target of a symbolic link, atomically and with mode 0600
 // (except on Windows). Other members keep their values. Concurrent changes, also by other
@@ -32,10 +32,8 @@ import (
 //
 // If the file is invalid, it is not changed, and errors wrap a [*SyntaxError]. An invalid entry is
 // an error only of Token for its host; Save replaces it, and Forget removes it.
-//
-// All programs of the user can read the file.
 type CredentialsFile struct {
-	Path string // of the file
+	Path string // of the file, required
 }
 
 var _ Store = CredentialsFile{}

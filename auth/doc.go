@@ -10,9 +10,7 @@
 // A token belongs to a hostname in addresses, such as registry.example.com, and not to the server
 // that answers requests. A [Source] returns tokens; a [Store] also saves and forgets them.
 //
-// All sources of this package are safe for concurrent use, and their errors are a [*SourceError].
-//
-// The package reads only variables, files and programs that the caller names.
+// All sources of this package are safe for concurrent use, and their errors wrap a [*SourceError].
 //
 // See https://opentofu.org/docs/cli/config/config-file/#credentials.
 package auth

@@ -20,8 +20,8 @@ import (
 // The CLI uses these passwords only for archives of modules: [Netrc.Lookup] suits ModuleCredentials
 // of [github.com/tofureg/tofureg/regclient.Client].
 //
-// A Netrc is safe for concurrent use. Printing it shows no content. Values with spaces need double
-// quotes; in them, a backslash escapes \", \\, \n, \r and \t.
+// A Netrc is safe for concurrent use. Values with spaces need double quotes; in them, a backslash
+// escapes \", \\, \n, \r and \t.
 //
 // The port is 443 unless stated. Macros, the entry default, and entries without a password or with
 // another protocol than https are ignored. Of the others, the first for a host counts.
@@ -63,8 +63,8 @@ func parseNetrc(path string, text []byte) (*Netrc, error) {
 	}}, nil
 }
 
-// Lookup returns the entry for this host and port. The user name can be "". A nil
-// Netrc is empty.
+// Lookup returns the entry for this host and port. The user name can be "". A nil or zero Netrc
+// is empty.
 func (n *Netrc) Lookup(host svchost.Hostname) (user string, password Password, ok bool) {
 	if n == nil || n.lookup == nil {
 		return "", Password{}, false

@@ -13,14 +13,15 @@ import (
 	"github.com/tofureg/tofureg/internal/flight"
 )
 
-// A Source returns the tokens of hosts. It must be safe for concurrent use.
+// A Source returns the tokens of hosts. It must be safe for concurrent use. Errors name it by its
+// method String, if it has one.
 type Source interface {
 	// Token returns the token of host, or the zero Token if the source has none. After an
 	// error, the caller must not continue without a token. Token returns when ctx ends.
 	Token(ctx context.Context, host svchost.Hostname) (Token, error)
 }
 
-// An Invalidator is a [Source] that caches tokens, or contains such sources.
+// Invalidator is implemented by a [Source] that caches tokens, or contains such sources.
 type Invalidator interface {
 	// Invalidate removes host from the cache. Clients call it, also concurrently, after status 401.
 	// The token itself is not deleted, and the request is not repeated.
@@ -123,8 +124,8 @@ func (c *chain) String() string { return "chain of sources" }
 
 // A Cache is a [Source] and [Invalidator] that caches the tokens of another source.
 //
-// Concurrent calls for one host share one lookup. It sees no values of contexts: do not cache a
-// source that takes the user from the context.
+// Concurrent calls for one host share one lookup, which continues while one of them waits. The
+// lookup sees no values of contexts: do not cache a source that takes the user from the context.
 type Cache struct {
 	src    Source
 	ttl    time.Duration
