@@ -19,9 +19,10 @@
 //     in the browser, and closes the port.
 //
 // Login accepts only a request with the random state of this login. Both URLs of the service must
-// be https, and the request for the token follows no redirects.
+// be https. The request for the token follows no redirects, is not repeated, and takes at most 30
+// seconds.
 //
-// Errors and logs do not contain the code, the verifier, the state or the token.
+// Errors and logs do not contain the secrets of a login.
 //
 // Login does not store refresh tokens: when a token expires, the user logs in again.
 package login

@@ -19,13 +19,14 @@ import (
 // defaultTimeout leaves time for a second factor.
 const defaultTimeout = 10 * time.Minute
 
-// A Client logs in and out. Login needs Open, and Logout needs Store. A Client is safe for
+// A Client logs in and out. Login needs Open, and Logout needs Store. After either, the caller must
+// invalidate sources that have cached the host, see [auth.Invalidator]. A Client is safe for
 // concurrent use.
 type Client struct {
 	// Open opens the https URL in a browser, or shows it to the user, who should see at
-	// which host to log in. It is called once for each login, in a new goroutine. An error
-	// ends the login. The URL has only characters that are valid in URLs; pass it to a
-	// program as one argument, without a shell.
+	// which host to log in. It is called once for each login, in a new goroutine, and may return
+	// after Login. An error before the redirect ends the login. Pass the URL to a program as one
+	// argument, without a shell.
 	Open func(url string) error
 
 	// Store stores the token. If nil, Login only returns it.
@@ -35,7 +36,7 @@ type Client struct {
 	// the URLs of the service. Its VetoHost is not called for the login page.
 	Transport *transport.Client
 
-	// Hosts, if not nil, are the services of hosts, which clients can share.
+	// Hosts caches the services of hosts. Clients may share it. If nil, each login discovers them.
 	Hosts *disco.Hosts
 
 	// Timeout limits the wait for the browser. If 0, it is 10 minutes; if negative, it is
@@ -62,8 +63,6 @@ func (c *Client) web() *httpx.Client { return httpx.New(c.Transport) }
 // [*PortError], [disco.ErrInsecure], [auth.ErrInvalidToken], os.ErrDeadlineExceeded after Timeout,
 // or the error of discovery, Open or the Store. If only saving fails, Login returns the Result and
 // the error.
-//
-// Sources that cached the host without a token must be invalidated, see [auth.Invalidator].
 func (c *Client) Login(ctx context.Context, host svchost.Hostname) (*Result, error) {
 	r, err := c.login(ctx, host)
 	return r, failed("log in to", host, err)
@@ -133,15 +132,14 @@ func failed(op string, host svchost.Hostname, err error) error {
 	return &failure.Error{Op: op, Subject: host.Display(), Err: err}
 }
 
-// An UnsupportedError means that the host does not support a login with this package: it does
-// not have the service login.v1, or not the grant type authz_code. The user must create a
-// token on a page of the host.
+// An UnsupportedError means that the host does not offer the service login.v1 with the grant type
+// authz_code. The user must create a token on a page of the host.
 type UnsupportedError struct {
 	Host svchost.Hostname // the host of the login
-	// GrantTypes are the grant types of the host, without control characters.
+	// GrantTypes are at most ten grant types of the host.
 	GrantTypes []string
-	// TokensURL is the page on which users create tokens. It is empty except for HCP Terraform and
-	// Terraform Enterprise.
+	// TokensURL is the page on which users create tokens. It is empty unless the host has the service
+	// tfe.v2, like HCP Terraform.
 	TokensURL string
 	// Err wraps [disco.ErrNoService] or [disco.ErrServiceVersion], or is nil if the host
 	// has other grant types.
