@@ -102,8 +102,7 @@ func (s *Services) IDs() []Service {
 // URL returns the absolute base URL of a service, without a fragment. A URL with user information
 // is invalid. It is https, or http if the [Client] that returned s has AllowHTTP.
 //
-// If the path lacks the final slash, add it before a reference is resolved against the URL, or
-// the last part of the path is lost.
+// Before you resolve a reference against the URL, add a slash to a path without one at its end.
 //
 // The error is a [*ServiceError].
 func (s *Services) URL(id Service) (*url.URL, error) {

@@ -26,9 +26,8 @@ import (
 // concurrently.
 type Client struct {
 	// HTTP makes the requests. Its Transport and Jar are used. Its Timeout applies to documents, if
-	// shorter than Timeout. Its CheckRedirect is called after the checks of this module. The
-	// examples show private certificate authorities, client certificates and proxies. To add
-	// request headers, see the example Headers of package regclient.
+	// shorter than Timeout. Its CheckRedirect is called after the checks of this module. See the
+	// examples; to add request headers, the example Headers of package regclient.
 	//
 	// If nil, all clients of the process share a transport with the proxies of the environment.
 	HTTP *http.Client

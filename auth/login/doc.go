@@ -11,12 +11,10 @@
 //
 // The protocol is OAuth 2.0 with PKCE, see https://opentofu.org/docs/internals/login-protocol/:
 //
-//  1. Login discovers the service login.v1 of the host.
-//  2. It listens at localhost, at a port that the host permits.
-//  3. It calls Open with the URL of the login page.
-//  4. The identity server redirects the browser to http://localhost:PORT/login with a code.
-//  5. Login exchanges the code for a token, saves the token in the Store, shows the result
-//     in the browser, and closes the port.
+//  1. Login discovers login.v1 of the host, and listens at a port of localhost that the host permits.
+//  2. It calls Open with the URL of the login page.
+//  3. The identity server redirects the browser to http://localhost:PORT/login with a code.
+//  4. Login exchanges the code for a token, and saves the token in the Store.
 //
 // Login accepts only a request with the random state of this login. Both URLs of the service must
 // be https. The request for the token follows no redirects, is not repeated, and takes at most 30

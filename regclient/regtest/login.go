@@ -30,8 +30,7 @@ const maxForm = 64 << 10
 // A Login is the identity server of a [Registry], for the service login.v1. [Registry.Browse] is the
 // browser, and [Registry.Require] requires the token.
 //
-// The server checks the client ID, PKCE with S256, the redirect, that there is a state, and that
-// each code is used once.
+// The server checks the client ID, PKCE with S256, the redirect and the state. Each code works once.
 //
 //	// The user refuses.
 //	reg.AddFault(regtest.Fault{Kind: regtest.LoginAuthz, Edit: func(doc map[string]any) {
