@@ -25,7 +25,8 @@ type HashOptions struct {
 	// Policy is as in [Options].
 	Policy verify.Policy
 
-	// Stated makes an h1 in [verify.Report.Stated] replace a download.
+	// Stated makes an h1 in [verify.Report.Stated], which only registry.opentofu.org has, replace a
+	// download.
 	Stated bool
 
 	// NoDownload makes platforms that need a download fail with [verify.ErrNotStated].
@@ -34,7 +35,7 @@ type HashOptions struct {
 	// Packages of this version, for example from [Find], are not requested again.
 	Packages []*Package
 
-	// Store, if not nil, stores the hashes of downloaded archives.
+	// Store, if not nil, stores the hashes of downloaded archives that Policy accepts.
 	Store HashStore
 
 	// If Limiter is nil, the call has its own.

@@ -64,8 +64,8 @@ func CheckSignature(doc, sig []byte, keys []Key, at time.Time) (*Signature, erro
 // the key in listed that made it has a TrustSignature by root, and "self-signed" otherwise. The CLI
 // uses HashiCorp's keys as root.
 //
-// If there is a TrustSignature, but no valid one by root, Tier returns an error of [CheckSignature],
-// and if root cannot be read, [ErrBadKey].
+// If root cannot be read, the error wraps [ErrBadKey]. If there is a TrustSignature, but no valid one by
+// root, it is an error of [CheckSignature].
 func (s *Signature) Tier(listed []Key, root Key) (string, error) {
 	certs, err := root.parse()
 	if err != nil {

@@ -244,11 +244,10 @@ func cacheServer(registry provider.Source, dir string) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	allowed := &provider.Multi{Sources: []provider.NamedSource{{
-		Name:    "registry",
+	cache := &mirrorserve.Cache{
 		Source:  registry,
+		Mirror:  mirror,
 		Include: []provider.Pattern{provider.MustParsePattern("registry.opentofu.org/hashicorp/*")},
-	}}}
-	cache := &mirrorserve.Cache{Source: allowed, Mirror: mirror}
+	}
 	return http.StripPrefix("/providers", &mirrorserve.Handler{Source: cache}), nil
 }

@@ -19,7 +19,8 @@ import (
 // not change names. For a name that it does not support, the error wraps [fs.ErrInvalid]. The
 // methods must be safe for concurrent use, also by other processes, and must return soon after ctx ends.
 type Storage interface {
-	// Open opens a file. The error wraps [fs.ErrNotExist] if the file is missing.
+	// Open opens a file. The error wraps [fs.ErrNotExist] if the file is missing. Archives are often
+	// opened for Size and Revision only: start the download at the first read.
 	Open(ctx context.Context, name string) (*Object, error)
 
 	// Write writes content, from its start, if the revision of the file is still was, or if was is

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,14 +34,16 @@ import (
 // Concurrent calls share one download, which ends early if all close it. Archives are forwarded while
 // they arrive, the last byte after verification. If an archive cannot be added to Mirror, it is still
 // forwarded.
-//
-// To refuse requests, wrap the Cache in another Source, and set Policy of the [Handler].
 type Cache struct {
 	// Source has the packages. It must not be nil.
 	Source provider.Source
 
 	// Mirror stores the archives. It must not be nil.
 	Mirror *mirrordir.Mirror
+
+	// Include, if not empty, are the patterns of the providers that the Cache has, cached or not. Others
+	// are [provider.ErrExcluded].
+	Include []provider.Pattern
 
 	// Policy decides which packages are accepted. The zero Policy requires signed packages; if
 	// Source is a mirror, set AllowUnsigned.
@@ -72,8 +75,8 @@ var _ provider.Source = (*Cache)(nil)
 // defaultWait is used if Cache.Wait is zero.
 const defaultWait = 5 * time.Second
 
-// setup returns an error if a field is missing, which would panic later.
-func (c *Cache) setup() (*puller, error) {
+// setup returns what the Cache consists of.
+func (c *Cache) setup() *puller {
 	c.once.Do(func() {
 		u := prepare(c.Parallel, c.stage)
 		c.upstream = u.asking(c.Source)
@@ -84,10 +87,20 @@ func (c *Cache) setup() (*puller, error) {
 		}
 		c.puller = u
 	})
+	return c.puller
+}
+
+// check returns an error if a field is missing, which would panic later, or p is excluded.
+func (c *Cache) check(p addrs.Provider) error {
+	c.setup()
 	if c.Source == nil || c.Mirror == nil {
-		return c.puller, &provider.Error{Op: "use", Subject: "a Cache", Err: errors.New("the fields Source and Mirror must not be nil")}
+		return &provider.Error{Op: "use", Subject: "a Cache", Err: errors.New("the fields Source and Mirror must not be nil")}
 	}
-	return c.puller, nil
+	includes := func(pattern provider.Pattern) bool { return pattern.Matches(p) }
+	if len(c.Include) > 0 && !slices.ContainsFunc(c.Include, includes) {
+		return &provider.Error{Op: "find", Subject: p.String(), Err: provider.ErrExcluded}
+	}
+	return nil
 }
 
 // stage creates a file for a download, which cannot be added if the mirror is not writable.
@@ -113,7 +126,7 @@ func (c withoutLists) ProviderVersions(ctx context.Context, p addrs.Provider) (*
 // ProviderVersions returns the versions that Source lists, or the cached ones; see [Cache]. If there
 // are none, it returns the error of Source.
 func (c *Cache) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
-	if _, err := c.setup(); err != nil {
+	if err := c.check(p); err != nil {
 		return nil, err
 	}
 	kept := &provider.Versions{}
@@ -128,7 +141,7 @@ func (c *Cache) ProviderVersions(ctx context.Context, p addrs.Provider) (*provid
 // ProviderPackage returns the package of Mirror if Policy accepts its record, and otherwise asks Source,
 // whose errors it returns.
 func (c *Cache) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
-	if _, err := c.setup(); err != nil {
+	if err := c.check(p); err != nil {
 		return nil, err
 	}
 	if pkg := c.cachedPackage(ctx, p, v, platform); pkg != nil {
@@ -141,11 +154,11 @@ var errNoPackage = errors.New("the package is missing")
 
 // Evidence returns the recorded evidence of a cached package, or the evidence of Source.
 func (c *Cache) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
-	if _, err := c.setup(); err != nil {
-		return verify.Evidence{}, err
-	}
 	if pkg == nil {
 		return verify.Evidence{}, failed("fetch the evidence of", pkg, errNoPackage)
+	}
+	if err := c.check(pkg.Provider); err != nil {
+		return verify.Evidence{}, err
 	}
 	if kept := c.cachedPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform); kept != nil {
 		return c.Mirror.Evidence(ctx, kept)
@@ -164,11 +177,10 @@ func (c *Cache) Open(ctx context.Context, pkg *provider.Package) (*provider.Body
 	case pkg.Dir != "":
 		return nil, failed("open", pkg, provider.ErrUnpacked)
 	}
-	u, err := c.setup()
-	if err != nil {
+	if err := c.check(pkg.Provider); err != nil {
 		return nil, err
 	}
-	r := u.read(ctx, request{documentKey{pkg.Provider, pkg.Version}, pkg.Platform, true}, pkg)
+	r := c.puller.read(ctx, request{documentKey{pkg.Provider, pkg.Version}, pkg.Platform, true}, pkg)
 	if err := r.begin(false); err != nil {
 		r.leave()
 		return nil, failed("open", pkg, err)
@@ -342,7 +354,7 @@ func (c *cacheCatalogue) ListedVersions(ctx context.Context, p addrs.Provider) (
 // ListedArchives lists the archives of the source or, if it is at fault, the cached archives. It states
 // the recorded hashes of cached archives.
 func (c *cacheCatalogue) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
-	if _, err := c.setup(); err != nil {
+	if err := c.check(p); err != nil {
 		return nil, err
 	}
 	kept := c.cachedHashes(ctx, p, v)

@@ -221,6 +221,47 @@ func TestCacheForgetsFailures(t *testing.T) {
 	}
 }
 
+// TestCacheInclude checks that Include holds for cached packages too, and that no request is made for
+// others.
+func TestCacheInclude(t *testing.T) {
+	t.Parallel()
+	reg, src := newRegistry(t)
+	h, c, _ := newCache(t, src)
+	mustFetch(t, h, archive(v1, linux))
+	pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+	reg.Reset()
+	for pattern, includes := range map[string]bool{"registry.example.com/other/*": false, "registry.example.com/acme/*": true} {
+		c := &mirrorserve.Cache{Source: src, Mirror: c.Mirror, Include: []provider.Pattern{provider.MustParsePattern(pattern)}}
+		status := 404
+		if includes {
+			status = 200
+		}
+		h := &mirrorserve.Handler{Source: c, Archive: func(context.Context, *provider.Package) (string, error) { return "", nil }}
+		for _, path := range []string{home + "/index.json", home + "/1.0.0.json", archive(v1, linux)} {
+			if w := ask(h, "GET", "/"+path); w.Code != status {
+				t.Errorf("Include %s: GET %s: status %d, want %d", pattern, path, w.Code, status)
+			}
+		}
+		_, listing := c.ProviderVersions(t.Context(), alpha)
+		_, finding := c.ProviderPackage(t.Context(), alpha, v1, linux)
+		_, proving := c.Evidence(t.Context(), pkg)
+		body, opening := c.Open(t.Context(), pkg)
+		if opening == nil {
+			body.Close()
+		}
+		for call, err := range map[string]error{"ProviderVersions": listing, "ProviderPackage": finding, "Evidence": proving, "Open": opening} {
+			_, ok := errors.AsType[*provider.Error](err)
+			if excluded := ok && errors.Is(err, provider.ErrExcluded); excluded == includes || includes && err != nil {
+				t.Errorf("Include %s: %s: %v, want ErrExcluded: %v", pattern, call, err, !includes)
+			}
+		}
+		if !includes && reg.Count(0) != 0 {
+			t.Errorf("Include %s: requests %v, want none", pattern, reg.Requests())
+		}
+		reg.Reset()
+	}
+}
+
 // A Cache that lacks a field, or a package, returns an error.
 func TestCacheWithoutFields(t *testing.T) {
 	t.Parallel()

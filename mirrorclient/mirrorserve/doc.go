@@ -8,7 +8,7 @@
 //	http.Handle("/providers/", http.StripPrefix("/providers", &mirrorserve.Handler{Source: cache}))
 //
 // Clients decide which providers are requested from the source. A registry client contacts any host:
-// limit the providers with the patterns of a [provider.Multi], or the hosts with VetoHost of
+// set [Cache.Include], the patterns of a [provider.Multi] around another source, or VetoHost of
 // [github.com/tofureg/tofureg/transport.Client].
 //
 // The protocol has no signatures: clients trust the mirror, or have a lock file. See

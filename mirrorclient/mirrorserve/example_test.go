@@ -13,6 +13,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/mirrorclient"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
@@ -62,10 +63,21 @@ func ExampleHandler() {
 	// Output: 1.1.0 checked
 }
 
-// Clients need a token, and get archives from a bucket.
+// Clients need a token. The first request for an archive is answered by the handler, later ones are
+// redirected to the bucket in which the mirror stores it.
 func ExampleHandler_bucket() {
+	dir := exampleDir()
+	defer os.RemoveAll(dir)
+	mirror, err := mirrordir.Open(dir) // or a Mirror with a Storage for the bucket
+	if err != nil {
+		log.Fatal(err)
+	}
 	handler := &mirrorserve.Handler{
-		Source: exampleRegistry(),
+		Source: &mirrorserve.Cache{
+			Source:  exampleRegistry(),
+			Mirror:  mirror,
+			Include: []provider.Pattern{provider.MustParsePattern("registry.example.com/acme/*")},
+		},
 		Authorize: func(r *http.Request) error {
 			if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer secret")) != 1 {
 				return errors.New("unknown token")
@@ -73,21 +85,21 @@ func ExampleHandler_bucket() {
 			return nil
 		},
 		Archive: func(_ context.Context, pkg *provider.Package) (string, error) {
-			return "https://bucket.example.com/" + pkg.ArchiveName(), nil
+			if pkg.URL != mirror.ArchiveURL(pkg.Provider, pkg.Version, pkg.Platform) {
+				return "", nil // not stored yet
+			}
+			return "https://bucket.example.com/" + pkg.ArchiveName() + "?signature=x", nil
 		},
 	}
-	for _, token := range []string{"", "Bearer secret"} {
-		for _, file := range []string{"index.json", "terraform-provider-alpha_1.1.0_linux_amd64.zip"} {
-			r := httptest.NewRequest(http.MethodGet, "/registry.example.com/acme/alpha/"+file, nil)
-			r.Header.Set("Authorization", token)
-			w := httptest.NewRecorder()
-			handler.ServeHTTP(w, r)
-			fmt.Printf("%d %q\n", w.Code, w.Header().Get("Location"))
-		}
+	for _, token := range []string{"", "Bearer secret", "Bearer secret"} {
+		r := httptest.NewRequest(http.MethodGet, "/registry.example.com/acme/alpha/terraform-provider-alpha_1.1.0_linux_amd64.zip", nil)
+		r.Header.Set("Authorization", token)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		fmt.Printf("%d %q\n", w.Code, w.Header().Get("Location"))
 	}
 	// Output:
 	// 401 ""
-	// 401 ""
 	// 200 ""
-	// 302 "https://bucket.example.com/terraform-provider-alpha_1.1.0_linux_amd64.zip"
+	// 302 "https://bucket.example.com/terraform-provider-alpha_1.1.0_linux_amd64.zip?signature=x"
 }

@@ -22,7 +22,8 @@ import (
 // request. After it a Handler must not be copied.
 //
 // It answers GET and HEAD requests for HOST/NAMESPACE/TYPE/index.json, for VERSION.json and for
-// archives by their canonical names, with strong entity tags and single ranges. If the source does
+// archives by their canonical names, with strong entity tags and single ranges. URLs in
+// documents are relative. If the source does
 // not have a package, the status is 404, after another failure of the source, or a refusal by Policy,
 // 502. Both come with a JSON object whose "errors" describe the failure without the URL of the source.
 //
@@ -65,7 +66,7 @@ type Handler struct {
 	// such as a copy in a bucket. If it is nil or returns "", the Handler sends the archive. If
 	// Source is a [Cache], pkg.URL of an archive in its mirror is [mirrordir.Mirror.ArchiveURL].
 	// Clients verify the hashes that the Handler states; Policy does not judge an archive
-	// elsewhere. Errors are answered like errors of Source.
+	// elsewhere. HEAD is redirected, too. Errors are answered like errors of Source.
 	Archive func(ctx context.Context, pkg *provider.Package) (url string, err error)
 
 	// Authorize, if not nil, is called for each request without a signed URL. If it returns an error,
@@ -103,7 +104,7 @@ func (h *Handler) setup() {
 			h.catalogue = src
 			h.local = src.Local()
 		case *Cache:
-			h.puller, _ = src.setup() // the methods of src return the error
+			h.puller = src.setup()
 			h.catalogue = &cacheCatalogue{src, &sourceCatalogue{h.puller, src.Policy, h.Platforms}}
 		default:
 			h.puller = newPuller(src, h.Parallel, tempStage(h.TempDir), origin{policy: h.Policy})

@@ -8,6 +8,5 @@
 // (zh). The file contains the hashes of the content (h1).
 //
 // Lock files record stored hashes, so only users who may write the lock files should be able
-// to write to the directory. Each file has a checksum against damage, which does not
-// protect against forgery.
+// to write to the directory.
 package hashstore

@@ -73,7 +73,8 @@ type Entry struct {
 	// Version is zero only if the entry is Unreadable.
 	Version addrs.Version `json:"version"`
 
-	// Constraints is the constraint for which the version was selected, for people, or zero.
+	// Constraints is the constraint for which the version was selected, for people. It is zero if
+	// there is none, or [ParseLenient] cannot read it: see [File.Warnings].
 	Constraints addrs.ProviderConstraint `json:"constraints,omitzero"`
 
 	// Hashes are the hashes of the packages for all platforms, of any scheme, sorted, without

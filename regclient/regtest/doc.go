@@ -18,6 +18,5 @@
 //
 // A [Fault] changes answers. Functions panic on invalid arguments.
 //
-// Package [github.com/tofureg/tofureg/regclient/regtest/vectors] has test cases in JSON for other
-// languages, and package [github.com/tofureg/tofureg/regclient/regcheck] checks real servers.
+// Package [github.com/tofureg/tofureg/regclient/regcheck] checks real servers.
 package regtest
