@@ -68,7 +68,7 @@ func NewServices(host svchost.Hostname, services map[Service]any) *Services {
 
 // ParseServices parses a discovery document of host. Relative URLs are resolved against final,
 // the URL of the document after redirects. If final is nil, it is the well-known URL of
-// host. After an http redirect, send no token to the services. The error is a [*failure.Error].
+// host. The error is a [*failure.Error].
 func ParseServices(host svchost.Hostname, final *url.URL, document []byte) (*Services, error) {
 	if final == nil {
 		final = wellKnown(host)

@@ -25,8 +25,7 @@ type HashOptions struct {
 	// Policy is as in [Options].
 	Policy verify.Policy
 
-	// Stated makes an h1 in [verify.Report.Stated], which only registry.opentofu.org has, replace a
-	// download.
+	// Stated makes an h1 in [verify.Report.Stated], of registry.opentofu.org only, replace a download.
 	Stated bool
 
 	// NoDownload makes platforms that need a download fail with [verify.ErrNotStated].

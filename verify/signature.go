@@ -61,8 +61,7 @@ func CheckSignature(doc, sig []byte, keys []Key, at time.Time) (*Signature, erro
 }
 
 // Tier returns what the Terraform CLI says about s: "official" if a key in root made it, "partner" if
-// the key in listed that made it has a TrustSignature by root, and "self-signed" otherwise. The CLI
-// uses HashiCorp's keys as root.
+// the key in listed that made it has a TrustSignature by root, and "self-signed" otherwise.
 //
 // If root cannot be read, the error wraps [ErrBadKey]. If there is a TrustSignature, but no valid one by
 // root, it is an error of [CheckSignature].

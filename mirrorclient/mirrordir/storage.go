@@ -20,7 +20,7 @@ import (
 // methods must be safe for concurrent use, also by other processes, and must return soon after ctx ends.
 type Storage interface {
 	// Open opens a file. The error wraps [fs.ErrNotExist] if the file is missing. Archives are often
-	// opened for Size and Revision only: start the download at the first read.
+	// opened for Size and Revision only.
 	Open(ctx context.Context, name string) (*Object, error)
 
 	// Write writes content, from its start, if the revision of the file is still was, or if was is

@@ -41,8 +41,7 @@ type Cache struct {
 	// Mirror stores the archives. It must not be nil.
 	Mirror *mirrordir.Mirror
 
-	// Include, if not empty, are the patterns of the providers that the Cache has, cached or not. Others
-	// are [provider.ErrExcluded].
+	// Include, if not empty, limits the providers, cached or not. Others are [provider.ErrExcluded].
 	Include []provider.Pattern
 
 	// Policy decides which packages are accepted. The zero Policy requires signed packages; if

@@ -74,7 +74,7 @@ type Entry struct {
 	Version addrs.Version `json:"version"`
 
 	// Constraints is the constraint for which the version was selected, for people. It is zero if
-	// there is none, or [ParseLenient] cannot read it: see [File.Warnings].
+	// missing, or if [ParseLenient] cannot read it.
 	Constraints addrs.ProviderConstraint `json:"constraints,omitzero"`
 
 	// Hashes are the hashes of the packages for all platforms, of any scheme, sorted, without
