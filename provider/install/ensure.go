@@ -410,7 +410,9 @@ func (j *job) lockAnew(ctx context.Context, f *found) (hashed reports, err error
 	defer stop()
 	var hashErr error
 	var wg sync.WaitGroup
-	wg.Go(func() { hashed, hashErr = j.hash(ctx, j.others, j.policy, nil) })
+	wg.Go(func() {
+		hashed, hashErr = j.hash(ctx, j.others, provider.HashOptions{Policy: j.policy, Stated: j.in.Stated})
+	})
 	if err = j.install(ctx, f); err != nil {
 		stop() // a version that cannot be installed must not be locked
 	}
@@ -441,7 +443,7 @@ func (j *job) extendLock(ctx context.Context, f *found) (reports, error) {
 	own := reports{}
 	if !checksum.HasScheme(known, checksum.SchemeZH) {
 		var err error
-		if own, err = j.hash(ctx, []addrs.Platform{j.platform}, j.lockedPolicy(), nil); err != nil {
+		if own, err = j.hash(ctx, []addrs.Platform{j.platform}, provider.HashOptions{Policy: j.lockedPolicy()}); err != nil {
 			return nil, err
 		}
 		known = append(known, own[j.platform].Local...)
@@ -479,10 +481,10 @@ func (j *job) extendLock(ctx context.Context, f *found) (reports, error) {
 		}
 	}()
 
-	lockedReports, lockedErr := j.hash(ctx, locked, j.lockedPolicy(), packages)
+	lockedReports, lockedErr := j.hash(ctx, locked, provider.HashOptions{Policy: j.lockedPolicy(), Packages: packages})
 	policy := j.policy
 	policy.SameRelease = known
-	addedReports, addedErr := j.hash(ctx, added, policy, packages)
+	addedReports, addedErr := j.hash(ctx, added, provider.HashOptions{Policy: policy, Packages: packages})
 	if errors.Is(addedErr, verify.ErrOtherRelease) {
 		addedErr = j.failure("lock more platforms of", fmt.Errorf("%w: the source has replaced the locked packages; "+
 			"to accept the new ones, delete the provider's entry from the lock file", verify.ErrOtherRelease))
@@ -507,16 +509,15 @@ func sizeOf(pkg *provider.Package) (n int64) {
 }
 
 // hash calls [provider.Hashes] unless on is empty. It may return reports beside an error.
-func (j *job) hash(ctx context.Context, on []addrs.Platform, policy verify.Policy, known []*provider.Package) (reports, error) {
+func (j *job) hash(ctx context.Context, on []addrs.Platform, o provider.HashOptions) (reports, error) {
 	if len(on) == 0 {
 		return nil, nil
 	}
 	if j.source == nil {
 		return nil, j.failure("hash the packages of", fmt.Errorf("%w: the lock file may lack hashes for %s", provider.ErrOffline, j.s.Unlocked))
 	}
-	return provider.Hashes(ctx, j.source, j.s.Provider, j.s.Version, on, provider.HashOptions{
-		Policy: policy, Packages: known, Store: j.in.Hashes, Limiter: j.packages, TempDir: j.in.TempDir, Progress: j.report,
-	})
+	o.Store, o.Limiter, o.TempDir, o.Progress = j.in.Hashes, j.packages, j.in.TempDir, j.report
+	return provider.Hashes(ctx, j.source, j.s.Provider, j.s.Version, on, o)
 }
 
 // unlocked returns the other platforms if the lock file may lack hashes of them; see

@@ -316,9 +316,10 @@ func (s *site) steady(t *testing.T, lock *lockfile.File) {
 func relock(t *testing.T, lock *lockfile.File, keep func(checksum.Hash) bool) *lockfile.File {
 	t.Helper()
 	lock = lock.Clone()
-	e, _ := lock.Get(numbered(0))
-	e.Hashes = slices.DeleteFunc(e.Hashes, func(h checksum.Hash) bool { return !keep(h) })
-	must.Do(t, lock.Set(e))
+	for e := range lock.All() {
+		e.Hashes = slices.DeleteFunc(e.Hashes, func(h checksum.Hash) bool { return !keep(h) })
+		must.Do(t, lock.Set(e))
+	}
 	return lock
 }
 

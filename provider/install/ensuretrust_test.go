@@ -102,6 +102,62 @@ func TestLockStatedAndRefuted(t *testing.T) {
 	}
 }
 
+// TestLockStatedWithoutDownload: with Stated, the h1 that the registry states replaces the downloads for
+// LockPlatforms, and the lock file is the same. A locked version gains computed hashes only.
+func TestLockStatedWithoutDownload(t *testing.T) {
+	t.Parallel()
+	s, release := newOfficialSite(t, func(*regtest.Provider) {})
+	s.in.LockPlatforms = platformsOf
+	computed := s.ensure(t, nil).Lock
+	s.counts(t, map[regtest.Kind]int{regtest.Versions: 1, regtest.Package: len(platformsOf), regtest.Archive: len(platformsOf), regtest.Sums: 1, regtest.Signature: 1, regtest.Discovery: 1})
+
+	s.elsewhere(t)
+	s.in.Stated = true
+	result := s.ensure(t, nil)
+	s.counts(t, map[regtest.Kind]int{regtest.Versions: 1, regtest.Package: 2, regtest.Archive: 1, regtest.Sums: 1, regtest.Signature: 1})
+	if !result.Lock.Equal(computed) {
+		t.Errorf("Ensure with Stated locked\n%s\nwant\n%s", result.Lock.Bytes(), computed.Bytes())
+	}
+	for platform, report := range only(t, result).Reports {
+		if want := platform == s.in.Platform; report.Trust != verify.Signed || want != (len(report.Local) > 0) {
+			t.Errorf("%s: trust %s, local %v", platform, report.Trust, report.Local)
+		}
+	}
+
+	locked := relock(t, computed, func(h checksum.Hash) bool {
+		return h.Scheme() == checksum.SchemeZH || h == release.H1("linux_amd64")
+	})
+	if again := s.ensure(t, locked).Lock; !again.Equal(computed) {
+		t.Errorf("Ensure with Stated locked\n%s\nwant\n%s", again.Bytes(), computed.Bytes())
+	}
+	s.counts(t, map[regtest.Kind]int{regtest.Package: len(platformsOf) - 1, regtest.Archive: len(platformsOf) - 1})
+}
+
+// TestLockPlatformFails: if hashing a platform fails, the new entry has what the registry signs and
+// states for it, as without LockPlatforms, and nothing that was computed from its archive.
+func TestLockPlatformFails(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		policy verify.Policy
+		h1     bool
+	}{
+		"stated":       {verify.Policy{}, true},
+		"not recorded": {verify.Policy{DropStated: true}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, release := newOfficialSite(t, func(*regtest.Provider) {})
+			s.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "darwin_arm64", Status: 404})
+			s.in.LockPlatforms, s.in.Policy = platformsOf[:2], policyOf(test.policy)
+			result, err := s.in.Ensure(t.Context(), s.want, nil)
+			hashes := result.Lock.Accept(official, v110)
+			if err == nil || !slices.Contains(hashes, release.ZH("darwin_arm64")) || slices.Contains(hashes, release.H1("darwin_arm64")) != test.h1 {
+				t.Errorf("Ensure returned %v; locked %v, want the signed zh of darwin_arm64, and its stated h1: %v", err, hashes, test.h1)
+			}
+		})
+	}
+}
+
 // TestReuseWithoutLock: an installed package is used without a lock file if the source states its
 // h1 and the policy trusts the source.
 func TestReuseWithoutLock(t *testing.T) {

@@ -62,6 +62,10 @@ type Installer struct {
 	// replacing one platform by another, delete the provider's entry from the lock file.
 	LockPlatforms []addrs.Platform
 
+	// Stated makes an h1 in [verify.Report.Stated], of registry.opentofu.org only, replace the download
+	// for a platform of LockPlatforms, unless the lock file has hashes of the version.
+	Stated bool
+
 	// Upgrade selects new versions instead of the locked ones.
 	Upgrade bool
 
@@ -103,8 +107,8 @@ const defaultParallel = 32
 // [*lockfile.NotLockedError], [provider.ErrOffline] or an error of package [verify].
 //
 // The result and its lock are valid beside an error. A provider that failed has [Selection.Err] and
-// keeps its old entry in the lock. If only hashes for other platforms failed, the new entry lacks
-// these.
+// keeps its old entry in the lock. If only platforms of LockPlatforms failed, the new entry may have
+// hashes of them that are signed or stated, but none that was computed.
 func (in *Installer) Ensure(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint, lock *lockfile.File) (*Result, error) {
 	return in.ensure(ctx, requirements, lock, false)
 }
