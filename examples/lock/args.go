@@ -10,26 +10,29 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/examples/internal/program"
+	"github.com/tofureg/tofureg/provider/hashstore"
+	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
 // options are the parsed arguments.
 type options struct {
-	file, store string
-	stated      bool
-	embedded    bool
-	providers   []lockfile.Entry // without hashes
-	platforms   []addrs.Platform
+	file      string
+	embedded  bool
+	providers []lockfile.Entry // without hashes
+	platforms []addrs.Platform
+	lock      install.LockOptions
 }
 
-const usage = "usage: lock [-lockfile FILE] [-platform OS_ARCH]... [-store DIR] [-stated] [PROVIDER[@CONSTRAINT]...]"
+const usage = "usage: lock [-lockfile FILE] [-platform OS_ARCH]... [-store DIR] [-stated] [-upgrade] [PROVIDER[@CONSTRAINT]...]"
 
 func parseArgs(args []string, terminal io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("lock", flag.ContinueOnError)
 	flags.StringVar(&o.file, "lockfile", "", "the `file` to write (default: "+lockfile.Name+")")
-	flags.StringVar(&o.store, "store", "", "store hashes in this `directory` for the next run")
-	flags.BoolVar(&o.stated, "stated", false, "record the hashes that registry.opentofu.org states for new versions, and do not download these archives")
+	store := flags.String("store", "", "store hashes in this `directory` for the next run")
+	flags.BoolVar(&o.lock.Upgrade, "upgrade", false, "select new versions")
+	flags.BoolVar(&o.lock.Stated, "stated", false, "record the hashes that registry.opentofu.org states for new versions, and do not download these archives")
 	flags.Func("platform", "lock for this platform, `OS_ARCH`; can be repeated (default: linux_amd64, darwin_arm64, windows_amd64)", func(s string) error {
 		p, err := addrs.ParsePlatform(s)
 		o.platforms = append(o.platforms, p)
@@ -37,6 +40,9 @@ func parseArgs(args []string, terminal io.Writer) (o options, err error) {
 	})
 	if err := program.Parse(flags, args, usage, terminal); err != nil {
 		return o, err
+	}
+	if *store != "" {
+		o.lock.Store = &hashstore.Dir{Path: *store}
 	}
 	if len(o.platforms) == 0 {
 		for _, name := range []string{"linux_amd64", "darwin_arm64", "windows_amd64"} {

@@ -89,7 +89,7 @@ func TestUpdate(t *testing.T) {
 	if again := lock(0, "-platform", "linux_amd64", "registry.example.com/acme/dns@< 2.0"); !strings.Contains(again, `"1.0.0"`) || strings.Count(again, `"h1:`) != 4 {
 		t.Errorf("the file became\n%s", again)
 	}
-	if upgraded := lock(1, "-platform", "linux_amd64", "registry.example.com/acme/dns@~> 2.0"); !strings.Contains(upgraded, `"2.0.0"`) || strings.Count(upgraded, `"h1:`) != 1 {
+	if upgraded := lock(1, "-upgrade", "-platform", "linux_amd64", "registry.example.com/acme/dns@~> 2.0"); !strings.Contains(upgraded, `"2.0.0"`) || strings.Count(upgraded, `"h1:`) != 1 {
 		t.Errorf("the file became\n%s", upgraded)
 	}
 	if named := lock(0, "-platform", "linux_amd64", "registry.example.com/acme/dns"); !strings.Contains(named, `"~> 2.0"`) {
@@ -160,7 +160,7 @@ func TestTakenOver(t *testing.T) {
 		damaged := "provider \"registry.example.com/acme/dns\" {\n  version = \"1.0.0\"\n  hashes = [\"zh:12\"]\n}\n"
 		must.Do(t, os.WriteFile(file, []byte(damaged), 0o644))
 		err = update(t.Context(), o, &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}, io.Discard, io.Discard)
-		if data, _ := os.ReadFile(file); !errors.Is(err, verify.ErrOtherRelease) || string(data) != damaged {
+		if data, _ := os.ReadFile(file); !errors.Is(err, lockfile.ErrUnreadable) || string(data) != damaged {
 			t.Errorf("with unreadable hashes, update returned %v; the file is\n%s", err, data)
 		}
 	}

@@ -2,20 +2,16 @@ package main
 
 import (
 	"io"
-	"sync"
 
 	"github.com/tofureg/tofureg/examples/internal/program"
 	"github.com/tofureg/tofureg/provider"
 )
 
 // display shows the progress of all providers. On a terminal it updates one line. Otherwise it
-// prints only failures of the store. It is safe for concurrent use.
+// prints only failures of the store.
 type display struct {
-	line  program.Line
-	total int
-
-	mu   sync.Mutex
-	done int
+	line        program.Line
+	done, total int
 }
 
 func newDisplay(w io.Writer, total int) *display {
@@ -23,8 +19,6 @@ func newDisplay(w io.Writer, total int) *display {
 }
 
 func (d *display) show(e provider.Event) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	switch e.Kind {
 	case provider.EventHashed:
 		d.done++

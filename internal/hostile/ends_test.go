@@ -170,6 +170,10 @@ var endings = []ending{
 		in := &install.Installer{Source: c.world().registry(), Dir: &install.Dir{Path: dir}, Platform: linux}
 		return errorOf(in.Plan(ctx, map[addrs.Provider]addrs.ProviderConstraint{alpha: {}}, nil))
 	})},
+	{"install.Lock", -1, true, at(func(ctx context.Context, c *crowd, dir string) error {
+		o := install.LockOptions{TempDir: dir}
+		return errorOf(install.Lock(ctx, c.world().registry(), nil, map[addrs.Provider]addrs.ProviderConstraint{alpha: {}}, []addrs.Platform{linux}, o))
+	})},
 	{"module.Download", 200, true, moduleInto(plain, false)},
 	{"module.Download of a zip", 550, true, moduleInto(direct, false)},
 	{"module.Download with a repository", 50, false, moduleInto(gitty, false)},

@@ -17,6 +17,8 @@
 //	result, err := installer.Ensure(ctx, requirements, lock)
 //	err = errors.Join(err, result.Lock.Save(lockfile.Name))
 //
+// [Lock] locks providers for several platforms without installing them, as "tofu providers lock" does.
+//
 // # Trust
 //
 // Signatures and zh hashes cover archives; only h1 hashes cover unpacked directories. If the lock file

@@ -19,12 +19,21 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
+// task is what a call does with each provider.
+type task int
+
+const (
+	installing task = iota // Ensure
+	planning               // Plan
+	locking                // Lock
+)
+
 // job installs and locks one provider.
 type job struct {
-	// Shared by the jobs of a call of Ensure or Plan.
+	// Shared by the jobs of a call of Ensure, Plan or Lock.
 	in       *Installer
-	planOnly bool                // write nothing
-	platform addrs.Platform      // to install for
+	task     task
+	platform addrs.Platform      // to install for; zero for Lock
 	others   []addrs.Platform    // to hash for the lock file
 	lock     *lockfile.File      // as given; jobs read it concurrently
 	source   provider.Source     // nil: offline
@@ -40,29 +49,33 @@ type job struct {
 }
 
 // ensure runs one job for each provider concurrently, and records their results in the lock file.
-func (in *Installer) ensure(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint, lock *lockfile.File, planOnly bool) (*Result, error) {
+func (in *Installer) ensure(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint, lock *lockfile.File, task task) (*Result, error) {
 	if lock == nil {
 		lock = &lockfile.File{}
 	}
 	lock = lock.Clone()
 	switch {
-	case in.Dir == nil:
+	case in.Dir == nil && task != locking:
 		return &Result{Lock: lock}, errors.New("install: Installer.Dir is nil")
+	case in.Source == nil && task == locking:
+		return &Result{Lock: lock}, errors.New("install: the source is nil")
 	case slices.Contains(in.LockPlatforms, addrs.Platform{}):
-		return &Result{Lock: lock}, errors.New("install: Installer.LockPlatforms has an empty platform")
+		return &Result{Lock: lock}, errors.New("install: a platform in LockPlatforms, or of Lock, is empty")
 	}
-	lock.Migrate()
+	migrated := lock.Migrate()
 	parallel := cmp.Or(max(in.Parallel, 0), defaultParallel)
 	shared := job{
-		in: in, planOnly: planOnly, lock: lock,
-		platform: cmp.Or(in.Platform, addrs.CurrentPlatform()),
+		in: in, task: task, lock: lock,
 		requests: semaphore.NewWeighted(int64(parallel)),
 		waiting:  semaphore.NewWeighted(maxWaiting),
 		packages: &provider.Limiter{Parallel: parallel},
 		report:   flight.InTurn(in.Progress),
 	}
 	shared.others = slices.Compact(slices.SortedFunc(slices.Values(in.LockPlatforms), addrs.Platform.Compare))
-	shared.others = slices.DeleteFunc(shared.others, func(p addrs.Platform) bool { return p == shared.platform })
+	if task != locking {
+		shared.platform = cmp.Or(in.Platform, addrs.CurrentPlatform())
+		shared.others = slices.DeleteFunc(shared.others, func(p addrs.Platform) bool { return p == shared.platform })
+	}
 	if in.Source != nil {
 		shared.source = provider.ShareEvidence(in.Source)
 	}
@@ -93,7 +106,7 @@ func (in *Installer) ensure(ctx context.Context, requirements map[addrs.Provider
 			switch exempt := j.s.From == FromOverride || j.s.From == FromBuiltIn; {
 			case j.s.Err != nil:
 				j.event(EventFailed, j.s.Err)
-			case !planOnly && !exempt:
+			case task == installing && !exempt:
 				j.event(provider.EventInstalled, nil)
 			}
 		})
@@ -104,7 +117,14 @@ func (in *Installer) ensure(ctx context.Context, requirements map[addrs.Provider
 	for _, s := range result.Selections {
 		failures = append(failures, s.Err)
 	}
-	result.Lock.Keep(slices.Values(providers))
+	if task == locking { // of what Migrate has added, only the required entries stay
+		migrated = slices.DeleteFunc(migrated, func(p addrs.Provider) bool { _, required := requirements[p]; return required })
+		for _, p := range migrated {
+			result.Lock.Delete(p)
+		}
+	} else {
+		result.Lock.Keep(slices.Values(providers))
+	}
 	return result, errors.Join(failures...)
 }
 
@@ -118,37 +138,19 @@ func (j *job) do(ctx context.Context) error {
 		return err
 	}
 	j.locked = j.lock.Covers(j.s.Provider, j.s.Version)
+	if j.task == locking {
+		return j.lockOnly(ctx)
+	}
 	found, err := j.lookUp(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if j.planOnly {
+	case j.task == planning:
 		return j.plan(ctx, found)
+	case j.locked:
+		return j.installLocked(ctx, found)
 	}
-	how := j.lockAnew
-	if j.locked {
-		how = j.extendLock
-	}
-	hashed, err := how(ctx, found)
-	maps.Copy(j.s.Reports, hashed)
-	return err
-}
-
-// record merges the hashes of the selection into lock, also if a platform has failed.
-func (j *job) record(lock *lockfile.File) error {
-	s := j.s
-	if planned := j.planOnly && s.Err == nil && !s.Version.IsZero(); !planned && len(s.Reports) == 0 {
-		return nil
-	}
-	var hashes []checksum.Hash
-	for _, report := range s.Reports {
-		if j.lock.Covers(s.Provider, s.Version) { // then only computed hashes are added
-			hashes = append(hashes, report.Local...)
-		} else {
-			hashes = append(hashes, report.Recordable()...)
-		}
-	}
-	return lock.Merge(s.Provider, s.Version, s.Constraint, hashes)
+	return j.installNew(ctx, found)
 }
 
 // exempt reports whether the provider needs no package.
@@ -216,7 +218,11 @@ func (j *job) selectVersion(ctx context.Context) error {
 }
 
 func (j *job) need() provider.Need {
-	return provider.Need{Platforms: []addrs.Platform{j.platform}, Protocols: j.in.Protocols}
+	platforms := []addrs.Platform{j.platform}
+	if j.task == locking {
+		platforms = j.others
+	}
+	return provider.Need{Platforms: platforms, Protocols: j.in.Protocols}
 }
 
 // found is a package with accepted content.
@@ -357,9 +363,9 @@ func (j *job) fetch(ctx context.Context) (*found, error) {
 	if err != nil {
 		return nil, err
 	}
-	if zh := checksum.WithScheme(got.Report.Local, checksum.SchemeZH); j.in.Hashes != nil && got.Fetched > 0 && len(zh) > 0 {
+	if zh := checksum.WithScheme(got.Report.Local, checksum.SchemeZH); j.in.Store != nil && got.Fetched > 0 && len(zh) > 0 {
 		h1 := checksum.WithScheme(got.Report.Local, checksum.SchemeH1)
-		j.storeFailed(ctx, j.in.Hashes.StoreHashes(ctx, zh[0], h1))
+		j.storeFailed(ctx, j.in.Store.StoreHashes(ctx, zh[0], h1))
 	}
 	switch {
 	case got.Fetched > 0 || !got.Reused:
@@ -388,182 +394,6 @@ func (j *job) requestPackage(ctx context.Context, on addrs.Platform) (*provider.
 	}
 	defer j.requests.Release(1)
 	return j.source.ProviderPackage(ctx, j.s.Provider, j.s.Version, on)
-}
-
-// lockedPolicy returns the caller's policy, with the locked hashes of the version as Accept.
-func (j *job) lockedPolicy() verify.Policy {
-	policy := j.policy
-	if j.locked {
-		policy.Accept = j.lock.Accept(j.s.Provider, j.s.Version)
-	}
-	return policy
-}
-
-// reports are the reports on the packages of a version.
-type reports = map[addrs.Platform]*verify.Report
-
-// lockAnew installs a package whose version is not locked. Concurrently it hashes the packages of
-// all other platforms.
-func (j *job) lockAnew(ctx context.Context, f *found) (hashed reports, err error) {
-	j.s.Unlocked = slices.Clone(j.others)
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	var hashErr error
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		hashed, hashErr = j.hash(ctx, j.others, provider.HashOptions{Policy: j.policy, Stated: j.in.Stated})
-	})
-	if err = j.install(ctx, f); err != nil {
-		stop() // a version that cannot be installed must not be locked
-	}
-	wg.Wait()
-	if err != nil {
-		return nil, err
-	}
-	if errors.Is(hashErr, checksum.ErrMismatch) { // what else the source states is not recorded
-		j.s.Reports[j.platform].Stated = nil
-	}
-	return hashed, hashErr
-}
-
-// extendLock installs a package with a locked hash. If the lock file may lack hashes of other
-// platforms, it adds those computed here only: a registry that was taken over can sign and state
-// any hashes.
-func (j *job) extendLock(ctx context.Context, f *found) (reports, error) {
-	if err := j.install(ctx, f); err != nil {
-		return nil, err
-	}
-	local := j.s.Reports[j.platform].Local
-	if j.s.Unlocked = j.unlocked(ctx, local); len(j.s.Unlocked) == 0 {
-		return nil, nil
-	}
-	// If no zh of the version is known, the archive for this platform tells one.
-	accept := j.lock.Accept(j.s.Provider, j.s.Version)
-	known := slices.Concat(accept, local)
-	own := reports{}
-	if !checksum.HasScheme(known, checksum.SchemeZH) {
-		var err error
-		if own, err = j.hash(ctx, []addrs.Platform{j.platform}, provider.HashOptions{Policy: j.lockedPolicy()}); err != nil {
-			return nil, err
-		}
-		known = append(known, own[j.platform].Local...)
-	}
-
-	var packages []*provider.Package
-	var locked, added []addrs.Platform
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	for _, platform := range j.s.Unlocked {
-		if j.source == nil { // hash reports it
-			added = append(added, platform)
-			continue
-		}
-		wg.Go(func() {
-			// After a failure, provider.Hashes requests the package again and reports the error.
-			pkg, err := j.requestPackage(ctx, platform)
-			mu.Lock()
-			defer mu.Unlock()
-			// If the source states a locked hash, the lock file decides, otherwise the caller's policy.
-			if err == nil && checksum.Overlap(pkg.Evidence().Hashes, accept) {
-				locked = append(locked, platform)
-			} else {
-				added = append(added, platform)
-			}
-			if err == nil && j.waiting.TryAcquire(sizeOf(pkg)) { // otherwise it is requested again
-				packages = append(packages, pkg)
-			}
-		})
-	}
-	wg.Wait()
-	defer func() {
-		for _, pkg := range packages {
-			j.waiting.Release(sizeOf(pkg))
-		}
-	}()
-
-	lockedReports, lockedErr := j.hash(ctx, locked, provider.HashOptions{Policy: j.lockedPolicy(), Packages: packages})
-	policy := j.policy
-	policy.SameRelease = known
-	addedReports, addedErr := j.hash(ctx, added, provider.HashOptions{Policy: policy, Packages: packages})
-	if errors.Is(addedErr, verify.ErrOtherRelease) {
-		addedErr = j.failure("lock more platforms of", fmt.Errorf("%w: the source has replaced the locked packages; "+
-			"to accept the new ones, delete the provider's entry from the lock file", verify.ErrOtherRelease))
-	}
-	maps.Copy(own, lockedReports)
-	maps.Copy(own, addedReports)
-	return own, errors.Join(lockedErr, addedErr)
-}
-
-// maxWaiting bounds the bytes of the packages of all providers that wait to be hashed.
-const maxWaiting = 4 << 20
-
-// sizeOf returns about the bytes of what a source states about a package.
-func sizeOf(pkg *provider.Package) (n int64) {
-	for _, key := range pkg.Keys {
-		n += int64(len(key.Armor) + len(key.TrustSignature))
-	}
-	for _, hashes := range pkg.Hashes {
-		n += 100 * int64(len(hashes))
-	}
-	return n
-}
-
-// hash calls [provider.Hashes] unless on is empty. It may return reports beside an error.
-func (j *job) hash(ctx context.Context, on []addrs.Platform, o provider.HashOptions) (reports, error) {
-	if len(on) == 0 {
-		return nil, nil
-	}
-	if j.source == nil {
-		return nil, j.failure("hash the packages of", fmt.Errorf("%w: the lock file may lack hashes for %s", provider.ErrOffline, j.s.Unlocked))
-	}
-	o.Store, o.Limiter, o.TempDir, o.Progress = j.in.Hashes, j.packages, j.in.TempDir, j.report
-	return provider.Hashes(ctx, j.source, j.s.Provider, j.s.Version, on, o)
-}
-
-// unlocked returns the other platforms if the lock file may lack hashes of them; see
-// [Installer].LockPlatforms. own are the hashes of the package for this platform.
-//
-// It counts the archives that have an h1. Installer.Hashes tells which h1 belong to the same archive:
-// one with entries for directories has two. Any other h1 counts as one archive.
-func (j *job) unlocked(ctx context.Context, own []checksum.Hash) []addrs.Platform {
-	if !j.locked || len(j.others) == 0 {
-		return slices.Clone(j.others)
-	}
-	hashes := checksum.Sorted(j.lock.Accept(j.s.Provider, j.s.Version), own)
-	archives, known := 0, map[checksum.Hash]bool{}
-	for _, zh := range checksum.WithScheme(hashes, checksum.SchemeZH) {
-		if j.in.Hashes == nil {
-			break
-		}
-		stored, err := j.in.Hashes.Hashes(ctx, zh)
-		if err != nil {
-			j.storeFailed(ctx, err)
-			break // report one failure only
-		}
-		h1 := checksum.WithScheme(stored, checksum.SchemeH1)
-		if checksum.Overlap(h1, hashes) {
-			archives++
-		}
-		for _, h := range h1 {
-			known[h] = true
-		}
-	}
-	for _, h := range checksum.WithScheme(hashes, checksum.SchemeH1) {
-		if !known[h] {
-			archives++
-		}
-	}
-	if archives > len(j.others) {
-		return nil
-	}
-	return slices.Clone(j.others)
-}
-
-// storeFailed reports the error of Installer.Hashes, which only costs time.
-func (j *job) storeFailed(ctx context.Context, err error) {
-	if err != nil && ctx.Err() == nil {
-		j.event(provider.EventStoreFailed, err)
-	}
 }
 
 func (j *job) failure(op string, err error) error {

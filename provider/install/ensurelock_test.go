@@ -284,7 +284,7 @@ func withAndWithout(t *testing.T, test func(t *testing.T, s *site)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, 1)
-			s.in.Hashes = store
+			s.in.Store = store
 			test(t, s)
 		})
 	}
@@ -335,7 +335,7 @@ func TestLockAdded(t *testing.T) {
 		}
 		result := s.ensure(t, lock)
 		want := 2
-		if s.in.Hashes != nil {
+		if s.in.Store != nil {
 			want = 1
 		}
 		if got := s.Count(regtest.Archive); got != want || !slices.Equal(only(t, result).Unlocked, platformsOf[1:3]) {
@@ -360,8 +360,8 @@ func TestLockArchivesOnly(t *testing.T) {
 		s.in.LockPlatforms = platformsOf[:2]
 		whole := s.ensure(t, nil).Lock
 		lock := relock(t, whole, func(h checksum.Hash) bool { return h.Scheme() == checksum.SchemeZH })
-		if s.in.Hashes != nil {
-			s.in.Hashes = &hashMemory{}
+		if s.in.Store != nil {
+			s.in.Store = &hashMemory{}
 		}
 		result := s.ensure(t, lock)
 		s.counts(t, map[regtest.Kind]int{regtest.Package: 2, regtest.Archive: 2})
@@ -387,7 +387,7 @@ func TestLockDirectories(t *testing.T) {
 			s.in.LockPlatforms = platformsOf[:n]
 			lock = s.ensure(t, lock).Lock
 			want := 2 * n
-			if s.in.Hashes == nil {
+			if s.in.Store == nil {
 				want = 4
 			}
 			if got := len(h1Locked(lock)); got != want {
@@ -415,7 +415,7 @@ func TestLockSameContent(t *testing.T) {
 			store.m.Store(h, h1Locked(lock))
 		}
 	}
-	s.in.Hashes, s.in.LockPlatforms = store, platformsOf
+	s.in.Store, s.in.LockPlatforms = store, platformsOf
 	s.steady(t, lock)
 }
 
@@ -427,7 +427,7 @@ func TestLockSameArchive(t *testing.T) {
 	zip := archivetest.Zip(t, entry{Name: "terraform-provider-p0_v1.1.0", Content: "runs everywhere"})
 	s.AddProvider(regtest.Provider{Address: "acme/p0", Version: "1.1.0", Platforms: inText(platformsOf), Zip: zip})
 	s.want[numbered(0)] = addrs.ProviderConstraint{}
-	s.in.Hashes, s.in.LockPlatforms = &hashMemory{}, platformsOf[:2]
+	s.in.Store, s.in.LockPlatforms = &hashMemory{}, platformsOf[:2]
 	lock := s.ensure(t, nil).Lock
 	again := s.ensure(t, lock)
 	s.counts(t, map[regtest.Kind]int{regtest.Package: 1})
@@ -444,7 +444,7 @@ func TestLockStore(t *testing.T) {
 	release := s.AddProvider(regtest.Provider{Address: "acme/p0", Version: "1.1.0", Platforms: inText(platformsOf)})
 	s.want[numbered(0)] = addrs.ProviderConstraint{}
 	store := &hashMemory{}
-	s.in.Hashes, s.in.LockPlatforms = store, platformsOf[:3]
+	s.in.Store, s.in.LockPlatforms = store, platformsOf[:3]
 	lock := s.ensure(t, nil).Lock
 	want := map[checksum.Hash]checksum.Hash{}
 	for _, platform := range inText(platformsOf[:3]) {
@@ -461,14 +461,14 @@ func TestLockStore(t *testing.T) {
 		t.Errorf("missing: %v", want)
 	}
 	// Of a package that comes from the cache nothing is stored.
-	s.in.Cache, s.in.Hashes = newDir(t), &hashMemory{}
+	s.in.Cache, s.in.Store = newDir(t), &hashMemory{}
 	s.ensure(t, nil)
 	s.elsewhere(t)
 	distrustful := &hashMemory{}
-	s.in.Hashes, s.in.LockPlatforms = distrustful, nil
+	s.in.Store, s.in.LockPlatforms = distrustful, nil
 	s.ensure(t, lock)
 	distrustful.m.Range(func(zh, hashes any) bool { t.Errorf("%v has %v", zh, hashes); return true })
-	s.in.Cache, s.in.Hashes, s.in.LockPlatforms = nil, store, platformsOf[:3]
+	s.in.Cache, s.in.Store, s.in.LockPlatforms = nil, store, platformsOf[:3]
 
 	s.elsewhere(t)
 	s.in.Platform = platformsOf[3]
@@ -483,7 +483,7 @@ func TestLockStoreFails(t *testing.T) {
 	s := newSite(t, 1)
 	s.in.LockPlatforms = platformsOf[:2]
 	lock := s.ensure(t, nil).Lock
-	s.in.Hashes = broken{}
+	s.in.Store = broken{}
 	told := 0
 	s.in.Progress = func(e provider.Event) {
 		if errors.Is(e.Err, errBroken) && e.Kind == provider.EventStoreFailed {

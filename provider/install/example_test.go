@@ -116,6 +116,36 @@ func ExampleInstaller_Ensure() {
 	// registry.opentofu.org/hashicorp/random 3.6.0 was in the dir and is accepted - new in the lock file: []
 }
 
+// Lock adds new providers, and a platform to a locked version, whose other hashes stay.
+func ExampleLock() {
+	registry := regtest.New("registry.opentofu.org") // instead of the real one
+	registry.AddProvider(regtest.Provider{Address: "hashicorp/random", Version: "3.6.0"})
+	registry.AddProvider(regtest.Provider{Address: "hashicorp/null", Version: "3.2.4"})
+	client := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}
+
+	requirements := map[addrs.Provider]addrs.ProviderConstraint{
+		addrs.MustParseProvider("hashicorp/random"): addrs.MustParseProviderConstraint("~> 3.6"),
+	}
+	lock := &lockfile.File{} // or from lockfile.Load
+	for _, platform := range []string{"linux_amd64", "darwin_arm64"} {
+		platforms := []addrs.Platform{addrs.MustParsePlatform(platform)}
+		result, err := install.Lock(context.Background(), client, lock, requirements, platforms, install.LockOptions{})
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, s := range result.Selections {
+			entry, _ := result.Lock.Get(s.Provider)
+			fmt.Println(s.Provider, s.Version, platform, s.Reports[platforms[0]].Trust, "-", len(checksum.WithScheme(entry.Hashes, checksum.SchemeH1)), "h1")
+		}
+		lock = result.Lock
+		requirements[addrs.MustParseProvider("hashicorp/null")] = addrs.ProviderConstraint{}
+	}
+	// Output:
+	// registry.opentofu.org/hashicorp/random 3.6.0 linux_amd64 signed - 1 h1
+	// registry.opentofu.org/hashicorp/null 3.2.4 darwin_arm64 signed - 1 h1
+	// registry.opentofu.org/hashicorp/random 3.6.0 darwin_arm64 accepted - 2 h1
+}
+
 // A program can show a plan and ask the user.
 func ExampleInstaller_Plan() {
 	registry := regtest.New("registry.example.com") // instead of a real one

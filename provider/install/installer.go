@@ -73,8 +73,8 @@ type Installer struct {
 	// resolved, hashed or installed, and keep their entries in the lock file.
 	DevOverrides map[addrs.Provider]string
 
-	// Hashes, if not nil, stores computed hashes of archives, which replace downloads for LockPlatforms.
-	Hashes provider.HashStore
+	// Store, if not nil, stores computed hashes of archives, which replace downloads for LockPlatforms.
+	Store provider.HashStore
 
 	// TempDir is for archives of LockPlatforms. If empty, it is [os.TempDir].
 	TempDir string
@@ -110,17 +110,17 @@ const defaultParallel = 32
 // keeps its old entry in the lock. If only platforms of LockPlatforms failed, the new entry may have
 // hashes of them that are signed or stated, but none that was computed.
 func (in *Installer) Ensure(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint, lock *lockfile.File) (*Result, error) {
-	return in.ensure(ctx, requirements, lock, false)
+	return in.ensure(ctx, requirements, lock, installing)
 }
 
 // Plan returns what Ensure would do, as far as is known without downloading packages or changing
 // directories of packages. Do not save the lock of the result: it lacks hashes that only packages
 // tell.
 func (in *Installer) Plan(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint, lock *lockfile.File) (*Result, error) {
-	return in.ensure(ctx, requirements, lock, true)
+	return in.ensure(ctx, requirements, lock, planning)
 }
 
-// Result is the result of [Installer.Ensure] or [Installer.Plan].
+// Result is the result of [Installer.Ensure], [Installer.Plan] or [Lock].
 type Result struct {
 	// Selections has one element for each required provider, sorted by provider.
 	Selections []Selection `json:"selections"`
@@ -128,7 +128,7 @@ type Result struct {
 	// Lock is the updated lock file, never nil: a copy of the given one, migrated by
 	// [lockfile.File.Migrate]. If the given lock file has hashes of the selected version, only computed
 	// hashes are added, otherwise also signed ones and [verify.Report.Stated]. Providers that are not
-	// required are removed.
+	// required are removed, but Lock keeps them.
 	Lock *lockfile.File `json:"-"`
 }
 
@@ -137,7 +137,7 @@ type Selection struct {
 	Provider   addrs.Provider           `json:"provider"`            // as required
 	Constraint addrs.ProviderConstraint `json:"constraint,omitzero"` // as required
 	Version    addrs.Version            `json:"version,omitzero"`    // zero if no version was selected
-	Platform   addrs.Platform           `json:"platform"`            // the platform to install for
+	Platform   addrs.Platform           `json:"platform,omitzero"`   // the platform to install for; zero for Lock
 	Locked     bool                     `json:"locked"`              // the given lock file has the version
 
 	// From says where the package was found. It is empty if Plan has not found it, or Ensure has
@@ -157,10 +157,10 @@ type Selection struct {
 	Fetched int64 `json:"fetched,omitempty"`
 
 	// Unlocked are the platforms in Installer.LockPlatforms whose hashes the given lock file may
-	// lack. Ensure has added the hashes unless Err is set.
+	// lack. Ensure has added the hashes unless Err is set. Lock does not set it.
 	Unlocked []addrs.Platform `json:"unlocked,omitempty"`
 
-	// Reports has a report for Platform and each platform in LockPlatforms that was hashed.
+	// Reports has a report for Platform, and for each platform that was hashed for the lock file.
 	Reports map[addrs.Platform]*verify.Report `json:"reports,omitempty"`
 
 	// Warnings are messages of the source, safe to print.

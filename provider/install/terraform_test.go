@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -272,8 +273,12 @@ func TestSameLockAsCLI(t *testing.T) {
 		if got := s.Read(t, lockfile.Name); got != locked {
 			t.Errorf("here\n%s\nthere\n%s", locked, got)
 		}
+		platforms := append(slices.Clone(s.in.LockPlatforms), addrs.CurrentPlatform())
+		if got := must.Get(install.Lock(t.Context(), s.in.Source, s.lock, s.want, platforms, install.LockOptions{}))(t); string(got.Lock.Bytes()) != locked {
+			t.Errorf("Lock returned\n%s\nwant\n%s", got.Lock.Bytes(), locked)
+		}
 		s.ensureOffline(t)
-		s.in.Hashes = &hashMemory{}
+		s.in.Store = &hashMemory{}
 		s.ensureOffline(t)
 	})
 }

@@ -1,0 +1,323 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// LockOptions are the options of [Lock].
+type LockOptions struct {
+	// Policy returns the policy for a provider, as in [Installer].
+	Policy func(addrs.Provider) verify.Policy
+
+	// Protocols are plugin protocol versions, as in [Installer].
+	Protocols addrs.ProviderConstraint
+
+	// Upgrade selects new versions instead of the locked ones.
+	Upgrade bool
+
+	// Stated makes an h1 in [verify.Report.Stated], of registry.opentofu.org only, replace a download,
+	// unless the lock file has hashes of the version.
+	Stated bool
+
+	// Store, if not nil, stores computed hashes of archives, which replace downloads.
+	Store provider.HashStore
+
+	// TempDir is for archives. If empty, it is [os.TempDir].
+	TempDir string
+
+	// Parallel is the maximum number of packages in progress. If 0 or less, 32 is used.
+	Parallel int
+
+	// Progress, if not nil, is called for each step. Calls never overlap. For each package of a provider
+	// that is locked there is a [provider.EventHashed], and for a provider that fails an [EventFailed].
+	Progress func(provider.Event)
+}
+
+// Lock selects versions as [Installer.Ensure] does, and records the hashes of their packages for these
+// platforms in a copy of lock. It installs nothing, and keeps the entries of other providers. Without
+// platforms it locks those that the source lists; network mirrors list none, which is an error. A nil
+// lock is empty.
+//
+// A new version must have a package for each platform. The policy decides about its packages, and its
+// entry gets what [verify.Report.Recordable] returns. If lock has hashes of the selected version, each
+// package must have one of them, or o.Policy decides and a SHA256SUMS document that it uses must list a
+// locked archive. The entry then gains computed hashes only. If the locked hashes are all h1, the
+// archive for one of the platforms must have one.
+//
+// The result has a report for each provider and platform, and no paths. Otherwise it is like that of
+// Ensure, also beside an error.
+func Lock(ctx context.Context, src provider.Source, lock *lockfile.File, requirements map[addrs.Provider]addrs.ProviderConstraint, platforms []addrs.Platform, o LockOptions) (*Result, error) {
+	in := &Installer{
+		Source: src, LockPlatforms: platforms, Policy: o.Policy, Protocols: o.Protocols, Upgrade: o.Upgrade,
+		Stated: o.Stated, Store: o.Store, TempDir: o.TempDir, Parallel: o.Parallel, Progress: o.Progress,
+	}
+	return in.ensure(ctx, requirements, lock, locking)
+}
+
+// lockedPolicy returns the caller's policy, with the locked hashes of the version as Accept.
+func (j *job) lockedPolicy() verify.Policy {
+	policy := j.policy
+	if j.locked {
+		policy.Accept = j.lock.Accept(j.s.Provider, j.s.Version)
+	}
+	return policy
+}
+
+// reports are the reports on the packages of a version.
+type reports = map[addrs.Platform]*verify.Report
+
+// lockOnly hashes the packages for all platforms, without installing one.
+func (j *job) lockOnly(ctx context.Context) (err error) {
+	if len(j.others) == 0 {
+		if j.others, err = j.listedPlatforms(ctx); err != nil {
+			return err
+		}
+	}
+	if j.locked {
+		j.s.Reports, err = j.hashLocked(ctx, j.others, nil, j.others)
+	} else {
+		j.s.Reports, err = j.hashNew(ctx, j.others)
+	}
+	return err
+}
+
+func (j *job) listedPlatforms(ctx context.Context) ([]addrs.Platform, error) {
+	if err := j.requests.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer j.requests.Release(1)
+	versions, err := j.source.ProviderVersions(ctx, j.s.Provider)
+	if err != nil {
+		return nil, err
+	}
+	release, ok := versions.Find(j.s.Version)
+	switch {
+	case !ok:
+		return nil, versions.Unavailable(j.s.Version, addrs.Platform{})
+	case len(release.Platforms) == 0:
+		return nil, j.failure("lock", errors.New("the source does not list the platforms of this version; name them in the call"))
+	}
+	return release.Platforms, nil
+}
+
+// installNew installs a package whose version is not locked. Concurrently it hashes the packages of
+// all other platforms.
+func (j *job) installNew(ctx context.Context, f *found) error {
+	j.s.Unlocked = slices.Clone(j.others)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var hashed reports
+	var hashErr error
+	var wg sync.WaitGroup
+	wg.Go(func() { hashed, hashErr = j.hashNew(ctx, j.others) })
+	err := j.install(ctx, f)
+	if err != nil {
+		stop() // a version that cannot be installed must not be locked
+	}
+	wg.Wait()
+	if err != nil {
+		return err
+	}
+	if errors.Is(hashErr, checksum.ErrMismatch) { // what else the source states is not recorded
+		j.s.Reports[j.platform].Stated = nil
+	}
+	maps.Copy(j.s.Reports, hashed)
+	return hashErr
+}
+
+// installLocked installs a package with a locked hash, and hashes those for other platforms if the lock
+// file may lack them.
+func (j *job) installLocked(ctx context.Context, f *found) error {
+	if err := j.install(ctx, f); err != nil {
+		return err
+	}
+	local := j.s.Reports[j.platform].Local
+	if j.s.Unlocked = j.unlocked(ctx, local); len(j.s.Unlocked) == 0 {
+		return nil
+	}
+	hashed, err := j.hashLocked(ctx, j.s.Unlocked, local, []addrs.Platform{j.platform})
+	maps.Copy(j.s.Reports, hashed)
+	return err
+}
+
+// The rules for a lock file are hashNew, hashLocked and record.
+
+// hashNew hashes packages of a version that is not locked. The caller's policy decides.
+func (j *job) hashNew(ctx context.Context, on []addrs.Platform) (reports, error) {
+	return j.hash(ctx, on, provider.HashOptions{Policy: j.policy, Stated: j.in.Stated})
+}
+
+// hashLocked hashes packages of a locked version. If the source states a locked hash for a package, the
+// lock file decides. Otherwise the caller's policy decides, and signed sums must list a locked archive: a
+// registry that was taken over can sign and state any hashes. local are hashes of a package that was
+// accepted by a locked hash. If neither they nor the lock file tell the zh of an archive, the archives
+// for the platforms in tell are tried: those with a locked hash do.
+func (j *job) hashLocked(ctx context.Context, on []addrs.Platform, local []checksum.Hash, tell []addrs.Platform) (reports, error) {
+	accept := j.lock.Accept(j.s.Provider, j.s.Version)
+	if len(accept) == 0 {
+		return nil, j.failure("lock", fmt.Errorf("%w; repair the lock file", lockfile.ErrUnreadable))
+	}
+	known := slices.Concat(accept, local)
+	told := reports{}
+	if !checksum.HasScheme(known, checksum.SchemeZH) {
+		var err error
+		told, err = j.hash(ctx, tell, provider.HashOptions{Policy: j.lockedPolicy()})
+		switch {
+		case len(told) > 0: // the other platforms are tried again
+		case errors.Is(err, verify.ErrNotAccepted):
+			return nil, j.failure("lock more platforms of", fmt.Errorf("the lock file has only h1 hashes, and none for %s; name a locked platform too: %w", tell, err))
+		default:
+			return nil, err
+		}
+		for _, report := range told {
+			known = append(known, report.Local...)
+		}
+	}
+
+	var packages []*provider.Package
+	var locked, added []addrs.Platform
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for _, platform := range on {
+		if told[platform] != nil {
+			continue
+		}
+		if j.source == nil { // hash reports it
+			added = append(added, platform)
+			continue
+		}
+		wg.Go(func() {
+			// After a failure, provider.Hashes requests the package again and reports the error.
+			pkg, err := j.requestPackage(ctx, platform)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil && checksum.Overlap(pkg.Evidence().Hashes, accept) {
+				locked = append(locked, platform)
+			} else {
+				added = append(added, platform)
+			}
+			if err == nil && j.waiting.TryAcquire(sizeOf(pkg)) { // otherwise it is requested again
+				packages = append(packages, pkg)
+			}
+		})
+	}
+	wg.Wait()
+	defer func() {
+		for _, pkg := range packages {
+			j.waiting.Release(sizeOf(pkg))
+		}
+	}()
+
+	lockedReports, lockedErr := j.hash(ctx, locked, provider.HashOptions{Policy: j.lockedPolicy(), Packages: packages})
+	policy := j.policy
+	policy.SameRelease = known
+	addedReports, addedErr := j.hash(ctx, added, provider.HashOptions{Policy: policy, Packages: packages})
+	if errors.Is(addedErr, verify.ErrOtherRelease) {
+		addedErr = j.failure("lock more platforms of", fmt.Errorf("%w: the source has replaced the locked packages; "+
+			"to accept the new ones, delete the provider's entry from the lock file", verify.ErrOtherRelease))
+	}
+	maps.Copy(told, lockedReports)
+	maps.Copy(told, addedReports)
+	return told, errors.Join(lockedErr, addedErr)
+}
+
+// record merges the hashes of the selection into lock, also if a platform has failed. A locked version
+// gains computed hashes only.
+func (j *job) record(lock *lockfile.File) error {
+	s := j.s
+	if planned := j.task == planning && s.Err == nil && !s.Version.IsZero(); !planned && len(s.Reports) == 0 {
+		return nil
+	}
+	var hashes []checksum.Hash
+	for _, report := range s.Reports {
+		if j.locked {
+			hashes = append(hashes, report.Local...)
+		} else {
+			hashes = append(hashes, report.Recordable()...)
+		}
+	}
+	return lock.Merge(s.Provider, s.Version, s.Constraint, hashes)
+}
+
+// maxWaiting bounds the bytes of the packages of all providers that wait to be hashed.
+const maxWaiting = 4 << 20
+
+// sizeOf returns about the bytes of what a source states about a package.
+func sizeOf(pkg *provider.Package) (n int64) {
+	for _, key := range pkg.Keys {
+		n += int64(len(key.Armor) + len(key.TrustSignature))
+	}
+	for _, hashes := range pkg.Hashes {
+		n += 100 * int64(len(hashes))
+	}
+	return n
+}
+
+// hash calls [provider.Hashes] unless on is empty. It may return reports beside an error.
+func (j *job) hash(ctx context.Context, on []addrs.Platform, o provider.HashOptions) (reports, error) {
+	if len(on) == 0 {
+		return nil, nil
+	}
+	if j.source == nil {
+		return nil, j.failure("hash the packages of", fmt.Errorf("%w: the lock file may lack hashes for %s", provider.ErrOffline, j.s.Unlocked))
+	}
+	o.Store, o.Limiter, o.TempDir, o.Progress = j.in.Store, j.packages, j.in.TempDir, j.report
+	return provider.Hashes(ctx, j.source, j.s.Provider, j.s.Version, on, o)
+}
+
+// unlocked returns the other platforms if the lock file may lack hashes of them; see
+// [Installer].LockPlatforms. own are the hashes of the package for this platform.
+//
+// It counts the archives that have an h1. Installer.Store tells which h1 belong to the same archive:
+// one with entries for directories has two. Any other h1 counts as one archive.
+func (j *job) unlocked(ctx context.Context, own []checksum.Hash) []addrs.Platform {
+	if !j.locked || len(j.others) == 0 {
+		return slices.Clone(j.others)
+	}
+	hashes := checksum.Sorted(j.lock.Accept(j.s.Provider, j.s.Version), own)
+	archives, known := 0, map[checksum.Hash]bool{}
+	for _, zh := range checksum.WithScheme(hashes, checksum.SchemeZH) {
+		if j.in.Store == nil {
+			break
+		}
+		stored, err := j.in.Store.Hashes(ctx, zh)
+		if err != nil {
+			j.storeFailed(ctx, err)
+			break // report one failure only
+		}
+		h1 := checksum.WithScheme(stored, checksum.SchemeH1)
+		if checksum.Overlap(h1, hashes) {
+			archives++
+		}
+		for _, h := range h1 {
+			known[h] = true
+		}
+	}
+	for _, h := range checksum.WithScheme(hashes, checksum.SchemeH1) {
+		if !known[h] {
+			archives++
+		}
+	}
+	if archives > len(j.others) {
+		return nil
+	}
+	return slices.Clone(j.others)
+}
+
+// storeFailed reports the error of Installer.Store, which only costs time.
+func (j *job) storeFailed(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil {
+		j.event(provider.EventStoreFailed, err)
+	}
+}

@@ -1,0 +1,204 @@
+package install_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// lock resets the record of requests and calls Lock, which must succeed.
+func (s *site) lock(t *testing.T, lock *lockfile.File, platforms []addrs.Platform, o install.LockOptions) *install.Result {
+	t.Helper()
+	s.Reset()
+	return must.Get(install.Lock(t.Context(), s.in.Source, lock, s.want, platforms, o))(t)
+}
+
+// TestLockLikeEnsure: for the same platforms, Lock writes the lock file of Ensure, has a report for each
+// provider and platform, and tells of each. It leaves the given file and other entries.
+func TestLockLikeEnsure(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 3)
+	s.in.LockPlatforms = platformsOf[:3]
+	want := s.ensure(t, nil).Lock
+	s.elsewhere(t)
+	other := lockfile.Entry{Provider: addrs.MustParseProvider("registry.example.com/other/kept"), Version: v1, Hashes: []checksum.Hash{otherH1}}
+	given := &lockfile.File{}
+	must.Do(t, given.Set(other))
+	hashed := map[addrs.Provider][]addrs.Platform{}
+	o := install.LockOptions{Progress: func(e provider.Event) {
+		if e.Kind == provider.EventHashed {
+			hashed[e.Provider] = append(hashed[e.Provider], e.Platform)
+		}
+	}}
+	result := s.lock(t, given, platformsOf[:3], o)
+	s.counts(t, map[regtest.Kind]int{regtest.Versions: 3, regtest.Package: 9, regtest.Archive: 9, regtest.Sums: 3, regtest.Signature: 3})
+	if _, ok := result.Lock.Get(other.Provider); !ok || given.Len() != 1 {
+		t.Errorf("Lock returned\n%s\nof\n%s", result.Lock.Bytes(), given.Bytes())
+	}
+	result.Lock.Delete(other.Provider)
+	if !result.Lock.Equal(want) {
+		t.Errorf("Lock returned\n%s\nEnsure\n%s", result.Lock.Bytes(), want.Bytes())
+	}
+	for i, sel := range result.Selections {
+		if sel.Provider != numbered(i) || sel.Version != v110 || sel.Locked || sel.Dir != "" || sel.From != "" || sel.Platform != (addrs.Platform{}) {
+			t.Errorf("selection %d: %+v", i, sel)
+		}
+		for _, platform := range platformsOf[:3] {
+			if r := sel.Reports[platform]; r == nil || r.Trust != verify.Signed || !slices.Contains(hashed[sel.Provider], platform) {
+				t.Errorf("%s %s: report %v, events for %v", sel.Provider, platform, r, hashed[sel.Provider])
+			}
+		}
+	}
+}
+
+// TestLockExtends: a locked version stays. Another platform is accepted if the signed sums list a locked
+// archive, and only its computed hashes are added. With a HashStore, a second Lock downloads nothing.
+func TestLockExtends(t *testing.T) {
+	t.Parallel()
+	for name, scheme := range map[string]string{"zh and h1": "", "h1": checksum.SchemeH1, "zh": checksum.SchemeZH} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, 0)
+			release := s.AddProvider(regtest.Provider{Address: "acme/p0", Version: "1.1.0", Platforms: inText(platformsOf)})
+			s.want[numbered(0)] = addrs.ProviderConstraint{}
+			hashesOf := func(on addrs.Platform) []checksum.Hash {
+				return []checksum.Hash{release.ZH(on.String()), release.H1(on.String())}
+			}
+			before := &lockfile.File{}
+			must.Do(t, before.Merge(numbered(0), v110, addrs.ProviderConstraint{}, hashesOf(platformsOf[0])))
+			before = relock(t, before, func(h checksum.Hash) bool { return scheme == "" || h.Scheme() == scheme })
+			s.AddProvider(regtest.Provider{Address: "acme/p0", Version: "1.2.0", Platforms: inText(platformsOf)})
+			o := install.LockOptions{Store: &hashMemory{}}
+			result := s.lock(t, before, platformsOf[:2], o)
+			want := checksum.Sorted(hashesOf(platformsOf[0]), hashesOf(platformsOf[1]))
+			if got := result.Lock.Accept(numbered(0), v110); !slices.Equal(got, want) {
+				t.Errorf("Lock added %v, want %v", got, want)
+			}
+			sel := only(t, result)
+			if len(sel.Reports) != 2 || sel.Reports[platformsOf[0]].Trust != verify.Accepted || sel.Reports[platformsOf[1]].Trust != verify.Signed {
+				t.Errorf("reports %v", sel.Reports)
+			}
+			if again := s.lock(t, result.Lock, platformsOf[:2], o); !again.Lock.Equal(result.Lock) || s.Count(regtest.Archive) > 0 {
+				t.Errorf("Lock again made %d downloads and returned\n%s\nwant\n%s", s.Count(regtest.Archive), again.Lock.Bytes(), result.Lock.Bytes())
+			}
+			if scheme == checksum.SchemeH1 {
+				_, err := install.Lock(t.Context(), s.in.Source, before, s.want, platformsOf[1:3], o)
+				if !errors.Is(err, verify.ErrNotAccepted) || !strings.Contains(err.Error(), "name a locked platform too") {
+					t.Errorf("without the locked platform: error %v, want ErrNotAccepted and the remedy", err)
+				}
+			}
+		})
+	}
+}
+
+// TestLockOfTakenOverRegistry: a registry that was taken over adds no hash to a locked version, for any
+// platform and any policy that demands signatures or allows unsigned packages of it.
+func TestLockOfTakenOverRegistry(t *testing.T) {
+	t.Parallel()
+	for name, policy := range map[string]verify.Policy{"zero": {}, "required": {RequireSignature: true}, "unsigned": {AllowUnsigned: true}} {
+		for _, scheme := range []string{checksum.SchemeH1, checksum.SchemeZH} {
+			s := newSite(t, 1)
+			before := relock(t, s.lock(t, nil, platformsOf[:2], install.LockOptions{}).Lock, func(h checksum.Hash) bool { return h.Scheme() == scheme })
+			takeOver(t, s)
+			result, err := install.Lock(t.Context(), s.in.Source, before, s.want, platformsOf, install.LockOptions{Policy: policyOf(policy)})
+			if err == nil || !result.Lock.Equal(before) || len(only(t, result).Reports) > 0 {
+				t.Errorf("%s policy, locked %s: Lock returned %v, want an error; locked\n%s\nbefore\n%s", name, scheme, err, result.Lock.Bytes(), before.Bytes())
+			}
+		}
+	}
+}
+
+// TestLockGainsNoStatement: what the registry signs and states for a locked version is not recorded, also
+// with Stated. For a new version, Stated replaces all downloads.
+func TestLockGainsNoStatement(t *testing.T) {
+	t.Parallel()
+	s, release := newOfficialSite(t, func(*regtest.Provider) {})
+	o := install.LockOptions{Stated: true}
+	all := s.lock(t, nil, nil, o)
+	s.counts(t, map[regtest.Kind]int{regtest.Discovery: 1, regtest.Versions: 2, regtest.Package: 1, regtest.Sums: 1, regtest.Signature: 1})
+	if got := only(t, all); len(got.Reports) != len(platformsOf) || len(all.Lock.Accept(official, v110)) != 2*len(platformsOf) {
+		t.Errorf("without platforms: %d reports, locked\n%s", len(got.Reports), all.Lock.Bytes())
+	}
+	known := []checksum.Hash{release.ZH("linux_amd64"), release.H1("linux_amd64")}
+	before := relock(t, all.Lock, func(h checksum.Hash) bool { return slices.Contains(known, h) })
+	if result := s.lock(t, before, platformsOf[:1], o); !result.Lock.Equal(before) {
+		t.Errorf("Lock added\n%s\nto\n%s", result.Lock.Bytes(), before.Bytes())
+	}
+}
+
+// TestLockSelects: Lock chooses versions as Ensure does, and a new version must have all platforms.
+func TestLockSelects(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	s.AddProvider(regtest.Provider{Address: "acme/p0", Version: "1.2.0", Platforms: inText(platformsOf[:1])})
+	lock := s.lock(t, nil, platformsOf[:2], install.LockOptions{}).Lock
+	if e, _ := lock.Get(numbered(0)); e.Version != v110 || e.Constraints != s.want[numbered(0)] {
+		t.Errorf("locked %+v, want 1.1.0, which has both platforms", e)
+	}
+	s.want[numbered(0)] = constraintOf("2.0.0")
+	result, err := install.Lock(t.Context(), s.in.Source, lock, s.want, platformsOf[:1], install.LockOptions{})
+	if _, ok := errors.AsType[*install.LockedError](err); !ok || !result.Lock.Equal(lock) {
+		t.Errorf("Lock returned %v, want a LockedError; locked\n%s", err, result.Lock.Bytes())
+	}
+	if sel := only(t, s.lock(t, lock, platformsOf[:1], install.LockOptions{Upgrade: true})); sel.Version.String() != "2.0.0" {
+		t.Errorf("with Upgrade: %+v", sel)
+	}
+}
+
+// TestLockFails: a failure of one provider does not stop the others, and leaves its entry. A failure for
+// one platform does not stop the others.
+func TestLockFails(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 3)
+	s.AddFault(regtest.Fault{Kind: regtest.Versions, Path: "p0", Status: 404})
+	s.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "p1_1.1.0_darwin_arm64", Status: 404})
+	given := &lockfile.File{}
+	must.Do(t, given.Set(lockfile.Entry{Provider: addrs.MustParseProvider("registry.terraform.io/hashicorp/random"), Version: v1}))
+	s.want[addrs.MustParseProvider("terraform.io/builtin/terraform")] = addrs.ProviderConstraint{}
+	var failed []addrs.Provider
+	o := install.LockOptions{Progress: func(e provider.Event) {
+		if e.Kind == install.EventFailed {
+			failed = append(failed, e.Provider)
+		}
+	}}
+	result, err := install.Lock(t.Context(), s.in.Source, given, s.want, platformsOf[:2], o)
+	if !errors.Is(err, provider.ErrNotFound) || len(failed) != 2 || result.Lock.Len() != 3 {
+		t.Errorf("Lock returned %v, told of failures of %v; locked\n%s", err, failed, result.Lock.Bytes())
+	}
+	for i, reports := range []int{0, 1, 2} {
+		if sel := selection(result, numbered(i)); len(sel.Reports) != reports || (sel.Err == nil) != (i == 2) || result.Lock.Covers(numbered(i), v110) != (i > 0) {
+			t.Errorf("%s: %d reports, error %v; want %d", numbered(i), len(sel.Reports), sel.Err, reports)
+		}
+	}
+
+	unreadable := must.Get(lockfile.ParseLenient([]byte("provider \""+numbered(2).String()+"\" {\n  version = \"1.1.0\"\n  hashes = 5\n}\n"), ""))(t)
+	s.want = requirements{numbered(2): {}}
+	for want, call := range map[string]func() (*install.Result, error){
+		lockfile.ErrUnreadable.Error(): func() (*install.Result, error) {
+			return install.Lock(t.Context(), s.in.Source, unreadable, s.want, platformsOf[:1], install.LockOptions{})
+		},
+		"name them in the call": func() (*install.Result, error) {
+			return install.Lock(t.Context(), s.mirror(), nil, s.want, nil, install.LockOptions{})
+		},
+		"of Lock, is empty": func() (*install.Result, error) {
+			return install.Lock(t.Context(), s.in.Source, nil, s.want, make([]addrs.Platform, 1), install.LockOptions{})
+		},
+		"the source is nil": func() (*install.Result, error) {
+			return install.Lock(t.Context(), nil, nil, s.want, nil, install.LockOptions{})
+		},
+	} {
+		if result, err := call(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || result.Lock == nil {
+			t.Errorf("Lock returned %v, want an error with %q", err, want)
+		}
+	}
+}
