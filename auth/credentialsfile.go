@@ -316,7 +316,7 @@ func (e *SyntaxError) Error() string {
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
 // syntaxError returns a SyntaxError at offset in the text of the file at path.
-func syntaxError(path string, text []byte, offset int, cause error) error {
+func syntaxError(path string, text []byte, offset int, cause error) *SyntaxError {
 	before := text[:min(max(offset, 0), len(text))]
 	return &SyntaxError{
 		Path:   path,

@@ -23,11 +23,13 @@ import (
 // A Netrc is safe for concurrent use. Values with spaces need double quotes; in them, a backslash
 // escapes \", \\, \n, \r and \t.
 //
-// The port is 443 unless stated. Macros, the entry default, and entries without a password or with
-// another protocol than https are ignored. Of the others, the first for a host counts.
+// The port is 443 unless stated. Unknown words, macros, the entry default, and entries without a
+// password or with another protocol than https are ignored. So are malformed entries, with a warning.
+// Of the others, the first for a host counts.
 type Netrc struct {
 	// A function, so that its content is not printed.
-	lookup func(svchost.Hostname) (login, bool)
+	lookup   func(svchost.Hostname) (login, bool)
+	warnings []*SyntaxError
 }
 
 // A login is the entry of a host.
@@ -36,31 +38,43 @@ type login struct {
 	password Password
 }
 
-// maxNetrc is the maximum size of the file in bytes.
-const maxNetrc = 1 << 20
+const (
+	maxNetrc         = 1 << 20 // bytes of the file
+	maxNetrcWarnings = 50      // each counts lines from the start of the file
+)
 
-// LoadNetrc reads a netrc file of at most 1 MiB. A missing file is empty. The error for an invalid
-// file is a [*SyntaxError].
+// LoadNetrc reads a netrc file of at most 1 MiB. A missing file is empty.
 func LoadNetrc(path string) (*Netrc, error) {
 	text, err := readFile(path, maxNetrc)
 	if err != nil {
 		return nil, err
 	}
-	return parseNetrc(path, text)
+	return parseNetrc(path, text), nil
 }
 
-// ParseNetrc reads the text of a netrc file. The error is a [*SyntaxError].
-func ParseNetrc(text []byte) (*Netrc, error) { return parseNetrc("", text) }
+// ParseNetrc reads the text of a netrc file.
+func ParseNetrc(text []byte) *Netrc { return parseNetrc("", text) }
 
-func parseNetrc(path string, text []byte) (*Netrc, error) {
+func parseNetrc(path string, text []byte) *Netrc {
 	p := &netrcParser{path: path, text: text, logins: map[svchost.Hostname]login{}}
-	if err := p.parse(); err != nil {
-		return nil, err
+	for p.skipComments(); p.at < len(p.text); p.skipComments() {
+		p.statement()
 	}
-	return &Netrc{lookup: func(host svchost.Hostname) (login, bool) {
+	p.finish()
+	lookup := func(host svchost.Hostname) (login, bool) {
 		found, ok := p.logins[host]
 		return found, ok
-	}}, nil
+	}
+	return &Netrc{lookup: lookup, warnings: p.warnings}
+}
+
+// Warnings returns why entries were ignored as malformed, in the order of the file, at most 50: a quoted
+// value is not closed in its line, or the last value is missing.
+func (n *Netrc) Warnings() []*SyntaxError {
+	if n == nil {
+		return nil
+	}
+	return slices.Clone(n.warnings)
 }
 
 // Lookup returns the entry for this host and port. The user name can be "". A nil or zero Netrc
@@ -78,59 +92,60 @@ var netrcKeywords = []string{"machine", "login", "password", "passwd", "account"
 
 // A netrcParser reads the text of a netrc file.
 type netrcParser struct {
-	path   string
-	text   []byte
-	at     int
-	entry  map[string]string // values of the current entry by keyword, or nil before the first
-	logins map[svchost.Hostname]login
+	path      string
+	text      []byte
+	at        int
+	entry     map[string]string // values of the current entry by keyword, or nil if it is not recorded
+	malformed bool              // the current entry
+	logins    map[svchost.Hostname]login
+	warnings  []*SyntaxError
 }
 
-func (p *netrcParser) parse() error {
-	for p.skipComments(); p.at < len(p.text); p.skipComments() {
-		if err := p.statement(); err != nil {
-			return err
-		}
-	}
-	p.finish()
-	return nil
-}
-
-// statement reads a keyword and its value.
-func (p *netrcParser) statement() error {
+// statement reads a keyword and its value, or an unknown word.
+func (p *netrcParser) statement() {
 	start := p.at
-	keyword, err := p.word()
-	if err != nil {
-		return err
-	}
+	keyword, ok := p.word()
 	keyword = strings.ToLower(keyword)
-	if keyword == "default" {
-		p.finish()
-		p.entry = map[string]string{}
-		return nil
-	}
-	if !slices.Contains(netrcKeywords, keyword) {
-		return syntaxError(p.path, p.text, start, errors.New("expected a keyword such as machine or login; a value with spaces needs double quotes"))
+	switch {
+	case !ok:
+		return
+	case keyword == "default":
+		p.begin(nil)
+		return
+	case !slices.Contains(netrcKeywords, keyword):
+		return // as in curl, the next word can be a keyword
+	case keyword == "machine":
+		p.begin(map[string]string{}) // also if its name is malformed
 	}
 	if p.skipSpace(); p.at == len(p.text) {
-		return syntaxError(p.path, p.text, start, errors.New("missing value"))
+		p.warn(start, "missing value")
+		return
 	}
-	value, err := p.word()
+	value, ok := p.word()
 	switch {
-	case err != nil:
-		return err
+	case !ok:
 	case keyword == "macdef":
 		p.skipMacro()
-	case keyword == "machine":
-		p.finish()
-		p.entry = map[string]string{keyword: value}
 	case p.entry == nil:
-		return syntaxError(p.path, p.text, start, errors.New("expected the keyword machine first"))
 	case keyword == "passwd":
 		p.entry["password"] = value
 	default:
 		p.entry[keyword] = value
 	}
-	return nil
+}
+
+// begin finishes the current entry and begins another one. If values is nil, it is not recorded.
+func (p *netrcParser) begin(values map[string]string) {
+	p.finish()
+	p.entry, p.malformed = values, false
+}
+
+// warn makes the current entry malformed.
+func (p *netrcParser) warn(offset int, reason string) {
+	if !p.malformed && len(p.warnings) < maxNetrcWarnings {
+		p.warnings = append(p.warnings, syntaxError(p.path, p.text, offset, errors.New(reason)))
+	}
+	p.malformed = true
 }
 
 // finish records the current entry, unless it is ignored or its host already has an entry.
@@ -141,7 +156,7 @@ func (p *netrcParser) finish() {
 		name += ":" + port
 	}
 	host, err := svchost.FromWire(name)
-	if !ok || err != nil || protocol != "" && !strings.EqualFold(protocol, "https") {
+	if !ok || p.malformed || err != nil || protocol != "" && !strings.EqualFold(protocol, "https") {
 		return
 	}
 	if _, known := p.logins[host]; !known {
@@ -174,8 +189,8 @@ func (p *netrcParser) line() []byte {
 	return line
 }
 
-// word reads the word at the current position.
-func (p *netrcParser) word() (string, error) {
+// word reads the word at the current position. If it is malformed, ok is false, and its line is read.
+func (p *netrcParser) word() (word string, ok bool) {
 	rest := p.text[p.at:]
 	if rest[0] == '"' {
 		return p.quoted()
@@ -185,18 +200,18 @@ func (p *netrcParser) word() (string, error) {
 		end = len(rest)
 	}
 	p.at += end
-	return string(rest[:end]), nil
+	return string(rest[:end]), true
 }
 
 // quoted reads a word in double quotes.
-func (p *netrcParser) quoted() (string, error) {
+func (p *netrcParser) quoted() (word string, ok bool) {
 	start := p.at
 	var b strings.Builder
 	for p.at++; p.at < len(p.text) && p.text[p.at] != '\n'; p.at++ {
 		c := p.text[p.at]
 		if c == '"' {
 			p.at++
-			return b.String(), nil
+			return b.String(), true
 		}
 		if c == '\\' && p.at+1 < len(p.text) && p.text[p.at+1] != '\n' {
 			p.at++
@@ -207,5 +222,6 @@ func (p *netrcParser) quoted() (string, error) {
 		}
 		b.WriteByte(c)
 	}
-	return "", syntaxError(p.path, p.text, start, errors.New("the quoted value is not closed in its line"))
+	p.warn(start, "the quoted value is not closed in its line")
+	return "", false
 }

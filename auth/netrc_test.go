@@ -3,9 +3,14 @@ package auth_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/tofureg/tofureg/auth"
@@ -13,15 +18,6 @@ import (
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/must"
 )
-
-func netrc(t testing.TB, text string) *auth.Netrc {
-	t.Helper()
-	n, err := auth.ParseNetrc([]byte(text))
-	if err != nil {
-		t.Fatalf("%q: %v", text, err)
-	}
-	return n
-}
 
 func TestNetrc(t *testing.T) {
 	t.Parallel()
@@ -60,8 +56,20 @@ func TestNetrc(t *testing.T) {
 		{"macro first", "macdef m\nput #\r\n\r\nmachine a.test login alice password pw", "alice", "pw"},
 		{"macro within", "machine a.test macdef m\n x\n\n login alice password pw", "alice", "pw"},
 		{"macro without end", "machine a.test login alice password pw macdef m\nline", "alice", "pw"},
+
+		{"unknown words", "machine a.test login alice method interactive password pw further", "alice", "pw"},
+		{"unknown words of another host", "machine b.test method interactive login b password b\nmachine a.test login alice password pw", "alice", "pw"},
+		{"unknown words first", "further login b machine a.test login alice password pw", "alice", "pw"},
+		{"text after a quote", `machine a.test login alice password "pw"x`, "alice", "pw"},
+		{"keywords before the first host", "login b password b machine a.test login alice password pw", "alice", "pw"},
+		{"a machine named as a keyword", "machine login alice password b machine a.test login alice password pw", "alice", "pw"},
+		{"after a quote of another host", "machine b.test password \"b\nmachine a.test login alice password pw", "alice", "pw"},
+		{"after another host in an open quote", "machine \"b.test login b password b\nmachine a.test login alice password pw", "alice", "pw"},
+		{"after a quote of the same host", "machine a.test login b password \"b\nmachine a.test login alice password pw", "alice", "pw"},
+		{"before a quote of another host", "machine a.test login alice password pw\nmachine b.test password \"b", "alice", "pw"},
+		{"before a missing value of another host", "machine a.test login alice password pw\nmachine b.test password", "alice", "pw"},
 	} {
-		user, password, ok := netrc(t, tt.text).Lookup(hostA)
+		user, password, ok := auth.ParseNetrc([]byte(tt.text)).Lookup(hostA)
 		if user != tt.user || password.Reveal() != tt.password || !ok {
 			t.Errorf("%s: %q, %q, %v; want %q, %q", tt.name, user, password.Reveal(), ok, tt.user, tt.password)
 		}
@@ -78,13 +86,15 @@ func TestNetrcExactHost(t *testing.T) {
 		"machine a.test/ password pw", "machine a.test:8443 password pw", "machine a.test:80 password pw",
 		"machine a.test password pw port 8443", "machine a.test password pw port https", "machine a.test:8443 password pw port 443",
 		"machine a.test password pw protocol http", "machine a.test password pw protocol ftp", "machine a.test login alice",
-		"machine a.test", "macdef m\nmachine a.test password pw\n",
+		"machine a.test", "macdef m\nmachine a.test password pw\n", "machine a.test login alice password", "machine a.test password pw port",
+		"machine a.test password \"pw", "machine a.test password pw account \"x", "machine a.test login \"alice\npassword pw", "machine a.test password pw \"x",
+		"machine \"a.test\npassword pw", "machine a.test machine \"b.test\npassword pw", "machine a.test default password pw",
 	} {
-		if user, password, ok := netrc(t, text).Lookup(hostA); ok || user != "" || password.Reveal() != "" {
+		if user, password, ok := auth.ParseNetrc([]byte(text)).Lookup(hostA); ok || user != "" || password.Reveal() != "" {
 			t.Errorf("%q: %q, %q", text, user, password.Reveal())
 		}
 	}
-	n := netrc(t, "machine b.test:8443 password one machine xn--caf-dma.test password two machine c.test port 8443 password three")
+	n := auth.ParseNetrc([]byte("machine b.test:8443 password one machine xn--caf-dma.test password two machine c.test port 8443 password three"))
 	for host, want := range map[string]string{
 		"b.test:8443": "one", "b.test": "", "café.test": "two", "c.test:8443": "three", "c.test": "", "": "",
 	} {
@@ -101,37 +111,108 @@ func TestNetrcExactHost(t *testing.T) {
 	}
 }
 
-func TestNetrcSyntax(t *testing.T) {
+// TestNetrcWarnings: a malformed entry has one warning, without text of the file.
+func TestNetrcWarnings(t *testing.T) {
 	t.Parallel()
+	const open = "not closed in its line"
 	for _, tt := range []struct {
 		text         string
-		line, column int
+		line, column int // 0: no warning
 		reason       string
 	}{
 		{"machine", 1, 1, "missing value"},
 		{"machine a.test\n login", 2, 2, "missing value"},
 		{"machine a.test password\n", 1, 16, "missing value"},
 		{"macdef", 1, 1, "missing value"},
-		{"login alice", 1, 1, "expected the keyword machine first"},
-		{"password " + secret, 1, 1, "expected the keyword machine first"},
-		{"macdef m\n\npassword x", 3, 1, "expected the keyword machine first"},
-		{"machine a.test password two " + secret, 1, 29, "needs double quotes"},
-		{"machine a.test user " + secret, 1, 16, "expected a keyword such as machine or login"},
-		{"machine login alice password " + secret, 1, 15, "expected a keyword such as machine or login"},
-		{secret, 1, 1, "expected a keyword such as machine or login"},
-		{"machine a.test password \"" + secret, 1, 25, "not closed in its line"},
-		{"machine a.test password \"" + secret + "\n\"", 1, 25, "not closed in its line"},
-		{"machine a.test password \"" + secret + "\\\n\"", 1, 25, "not closed in its line"},
-		{"machine a.test password \"" + secret + "\\\"", 1, 25, "not closed in its line"},
-		{"machine a.test password \"" + secret + "\\", 1, 25, "not closed in its line"},
-		{"machine a.test password \"x\"" + secret, 1, 28, "expected a keyword such as machine or login"},
-		{"\n\nmachine a.test \"" + secret, 3, 16, "not closed in its line"},
+		{"password " + secret, 0, 0, ""},
+		{"machine a.test password two " + secret, 0, 0, ""},
+		{"machine a.test user " + secret, 0, 0, ""},
+		{secret, 0, 0, ""},
+		{"machine a.test password \"x\"" + secret, 0, 0, ""},
+		{"machine a.test password \"" + secret, 1, 25, open},
+		{"machine a.test password \"" + secret + "\n\"", 1, 25, open},
+		{"machine a.test password \"" + secret + "\\\n\"", 1, 25, open},
+		{"machine a.test password \"" + secret + "\\\"", 1, 25, open},
+		{"machine a.test password \"" + secret + "\\", 1, 25, open},
+		{"machine a.test \"" + secret, 1, 16, open},
+		{"\n\nmachine \"" + secret, 3, 9, open},
+		{"\"" + secret, 1, 1, open},
 	} {
-		n, err := auth.ParseNetrc([]byte(tt.text))
-		if n != nil {
-			t.Errorf("%q: a Netrc was returned beside the error", tt.text)
+		warnings := auth.ParseNetrc([]byte(tt.text)).Warnings()
+		if want := min(tt.line, 1); len(warnings) != want {
+			t.Errorf("%q: %d warnings, want %d", tt.text, len(warnings), want)
+			continue
 		}
-		wantSyntaxError(t, err, "", tt.line, tt.column, tt.reason)
+		for _, w := range warnings {
+			wantSyntaxError(t, w, "", tt.line, tt.column, tt.reason)
+		}
+	}
+	for n, want := range map[int]int{1: 1, 50: 50, 51: 50} {
+		n := auth.ParseNetrc([]byte(strings.Repeat("machine a.test \"x\n\"y\n", n)))
+		if got := len(n.Warnings()); got != want {
+			t.Errorf("%d warnings, want %d", got, want)
+		}
+	}
+	var none *auth.Netrc
+	if got := none.Warnings(); got != nil {
+		t.Errorf("a nil Netrc has the warnings %v", got)
+	}
+}
+
+// TestNetrcLikePrograms: curl and git send what Lookup returns.
+func TestNetrcLikePrograms(t *testing.T) {
+	t.Parallel()
+	var sent sync.Map // the last credentials by path
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, password, ok := r.BasicAuth()
+		sent.Store(strings.Split(r.URL.Path, "/")[1], fmt.Sprintf("%q %q %v", user, password, ok))
+		w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	t.Cleanup(server.Close)
+	host := must.Get(svchost.FromWire("127.0.0.1"))(t)
+	for name, text := range map[string]string{
+		"plain":                      "machine h login alice password pw",
+		"unknown words":              "machine h login alice method interactive password pw",
+		"unknown words elsewhere":    "machine b.test method interactive login b password b\nmachine h login alice password pw",
+		"unknown words first":        "further machine h login alice password pw",
+		"more words":                 "machine h login alice password pw further words",
+		"two words as password":      "machine h login alice password two words",
+		"text after a quote":         `machine h login alice password "pw"x`,
+		"keywords first":             "login b password b\nmachine h login alice password pw",
+		"later quote":                "machine h login alice password pw\nmachine b.test password \"b",
+		"quoted":                     `machine "h" login "al ice" password "p\"\\w"`,
+		"comment":                    "machine h login alice # password b\n password pw",
+		"other host":                 "machine b.test login alice password pw",
+		"a machine named as keyword": "machine login alice password b\nmachine h login alice password pw",
+		"first of two":               "machine h login alice password pw\nmachine h login b password b",
+		"lines":                      "machine\th\r\nlogin alice\r\npassword pw\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := strings.NewReplacer(" h ", " 127.0.0.1 ", `"h"`, `"127.0.0.1"`, "\th\r", "\t127.0.0.1\r").Replace(text)
+			home := t.TempDir()
+			for _, name := range []string{".netrc", "_netrc"} {
+				must.Do(t, os.WriteFile(filepath.Join(home, name), []byte(text), 0o600))
+			}
+			user, password, ok := auth.ParseNetrc([]byte(text)).Lookup(host)
+			want := fmt.Sprintf("%q %q %v", user, password.Reveal(), ok)
+			for _, args := range [][]string{
+				{"curl", "-q", "-s", "-n"},
+				{"git", "-c", "credential.helper=", "ls-remote"}, // asks again after 401
+			} {
+				if _, err := exec.LookPath(args[0]); err != nil {
+					t.Skipf("skipped: %s is not installed", args[0])
+				}
+				path := args[0] + strings.ReplaceAll(name, " ", "")
+				cmd := exec.CommandContext(t.Context(), args[0], append(args[1:], server.URL+"/"+path)...)
+				cmd.Env = append(os.Environ(), "HOME="+home, "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_NOSYSTEM=1", "XDG_CONFIG_HOME="+home, "NO_PROXY=*")
+				out, err := cmd.CombinedOutput() // git fails, as it must
+				if got, _ := sent.Load(path); got != want {
+					t.Errorf("%s sent %v, want %s (%v, %s)", args[0], got, want, err, out)
+				}
+			}
+		})
 	}
 }
 
@@ -155,8 +236,8 @@ func TestLoadNetrc(t *testing.T) {
 	if n, err := load(append(text, '\n')); n != nil || !errors.Is(err, failure.ErrTooLarge) {
 		t.Errorf("one byte more: %v, %v", n, err)
 	}
-	if n, err := load([]byte("machine a.test\nlogin")); n != nil || err == nil || !strings.HasPrefix(err.Error(), path+":2:1: ") {
-		t.Errorf("%v, %v", n, err)
+	for _, w := range must.Get(load([]byte("machine a.test\nlogin")))(t).Warnings() {
+		wantSyntaxError(t, w, path, 2, 1, "missing value")
 	}
 	for _, path := range []string{filepath.Dir(path), ""} {
 		if n, err := auth.LoadNetrc(path); n != nil || err == nil {
@@ -176,19 +257,17 @@ func FuzzNetrc(f *testing.F) {
 	}
 	nowhere := svchost.MustParse("nowhere.invalid")
 	f.Fuzz(func(t *testing.T, text []byte, password string) {
-		if n, err := auth.ParseNetrc(text); err != nil {
-			var malformed *auth.SyntaxError
-			if n != nil || !errors.As(err, &malformed) || malformed.Line < 1 || malformed.Column < 1 || malformed.Line > bytes.Count(text, []byte("\n"))+1 {
-				t.Fatalf("%q: %v", text, err)
+		n := auth.ParseNetrc(text)
+		for _, w := range n.Warnings() {
+			if w.Line < 1 || w.Column < 1 || w.Line > bytes.Count(text, []byte("\n"))+1 {
+				t.Fatalf("%q: %v", text, w)
 			}
-		} else if _, _, ok := n.Lookup(nowhere); ok && !bytes.Contains(bytes.ToLower(text), []byte("nowhere")) {
+		}
+		if _, _, ok := n.Lookup(nowhere); ok && !bytes.Contains(bytes.ToLower(text), []byte("nowhere")) {
 			t.Fatalf("%q has a password for a host that it does not name", text)
 		}
 		quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(password)
-		n, err := auth.ParseNetrc(append([]byte(`machine a.test password "`+quoted+"\"\nmachine b.test "), text...))
-		if err != nil {
-			return
-		}
+		n = auth.ParseNetrc(append([]byte(`machine a.test password "`+quoted+"\"\nmachine b.test "), text...))
 		if _, got, ok := n.Lookup(hostA); !ok || got.Reveal() != password {
 			t.Fatalf("password %q became %q, %v", password, got.Reveal(), ok)
 		}

@@ -72,13 +72,10 @@ func ExampleCredentialsFile() {
 
 func ExampleNetrc() {
 	// Programs call LoadNetrc with the path of the user's file.
-	logins, err := auth.ParseNetrc([]byte(`
+	logins := auth.ParseNetrc([]byte(`
 		machine modules.example.com login alice password "two words" # for archives
 		default login anonymous password guest
 	`))
-	if err != nil {
-		log.Fatal(err)
-	}
 	request, err := http.NewRequest("GET", "https://modules.example.com/vpc.zip", nil)
 	if err != nil {
 		log.Fatal(err)

@@ -76,7 +76,7 @@ func holders(t testing.TB) map[string]any {
 	ex := exported{"n", tok, &tok, []auth.Token{tok}, map[string]auth.Token{"k": tok}, tok}
 	un := unexported{"n", tok, &tok, []auth.Token{tok}, map[string]auth.Token{"k": tok}, tok}
 	password := auth.NewPassword(secret)
-	login := netrc(t, "machine a.test login "+secret+" password "+secret)
+	login := auth.ParseNetrc([]byte("machine a.test login " + secret + " password " + secret))
 	helper := auth.Helper{Path: helperPath, Env: func() []string { return []string{"TF_TOKEN_example_com=" + secret} }}
 	return map[string]any{
 		"token":                tok,

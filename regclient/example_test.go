@@ -265,10 +265,7 @@ func ExampleClient_netrc() {
 	reg := regtest.New("registry.example.com")
 	reg.AddModule(regtest.Module{Address: "acme/network/aws", Origin: "https://files.example.com"})
 
-	netrc, err := auth.ParseNetrc([]byte("machine files.example.com login alice password secret\n")) // or LoadNetrc
-	if err != nil {
-		log.Fatal(err)
-	}
+	netrc := auth.ParseNetrc([]byte("machine files.example.com login alice password secret\n")) // or LoadNetrc
 	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}, ModuleCredentials: netrc.Lookup}
 
 	ctx := context.Background()
