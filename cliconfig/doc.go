@@ -8,7 +8,6 @@
 //	}
 //	installer := config.Installer(filepath.Join(project, ".terraform", "providers"))
 //	result, err := installer.Ensure(ctx, requirements, lock)
-//	err = errors.Join(err, result.Lock.Save(filepath.Join(project, lockfile.Name)))
 //
 // [Config.Installer] does for providers what "tofu init" does. [Config.ProviderSource] is
 // the configured mirrors and registries, [Config.Registry] the registries alone, also for

@@ -10,8 +10,8 @@
 package main
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -48,11 +48,6 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 
 // ensure installs the required providers from source and locks them.
 func ensure(ctx context.Context, o options, source provider.Source, out io.Writer) error {
-	lock, err := lockfile.Load(filepath.Join(o.dir, lockfile.Name))
-	if err != nil {
-		return err
-	}
-
 	display := newDisplay(out, len(o.requirements))
 	installer := &install.Installer{
 		Source:        source,
@@ -64,16 +59,23 @@ func ensure(ctx context.Context, o options, source provider.Source, out io.Write
 	if o.cache != "" {
 		installer.Cache = &install.Dir{Path: o.cache}
 	}
-	result, err := installer.Ensure(ctx, o.requirements, lock)
-	display.line.Clear()
-	for _, s := range result.Selections {
-		printSelection(out, s)
-	}
-	if err != nil && result.Lock.Equal(lock) {
+	what, path := "unchanged", filepath.Join(o.dir, lockfile.Name)
+	err := lockfile.Update(ctx, path, func(lock *lockfile.File) (*lockfile.File, error) {
+		result, err := installer.Ensure(ctx, o.requirements, lock)
+		display.line.Clear()
+		for _, s := range result.Selections {
+			printSelection(out, s)
+		}
+		if !bytes.Equal(result.Lock.Bytes(), lock.Bytes()) {
+			what = "written"
+		}
+		return result.Lock, err
+	})
+	if err != nil {
 		return err
 	}
-	// Beside an error, the lock file has the providers that were installed.
-	return errors.Join(err, save(result.Lock, filepath.Join(o.dir, lockfile.Name), out))
+	_, err = fmt.Fprintf(out, "%-10s %s\n", what, path)
+	return err
 }
 
 func printSelection(out io.Writer, s install.Selection) {
@@ -87,25 +89,4 @@ func printSelection(out io.Writer, s install.Selection) {
 	default:
 		fmt.Fprintf(out, "ready      %s %s, %s, from %s: %s\n", s.Provider, s.Version, s.Reports[s.Platform].Trust, s.From, s.Executable)
 	}
-}
-
-// save writes the lock file and prints whether it has changed.
-func save(lock *lockfile.File, path string, out io.Writer) error {
-	before, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	if err := lock.Save(path); err != nil {
-		return err
-	}
-	after, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	what := "unchanged"
-	if string(before) != string(after) {
-		what = "written"
-	}
-	_, err = fmt.Fprintf(out, "%-10s %s\n", what, path)
-	return err
 }

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -39,46 +40,65 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	if err != nil {
 		return program.Wrong(usage, err)
 	}
-	web := &transport.Client{Credentials: auth.Environ(os.Environ())}
 	if o.embedded {
-		web = &transport.Client{HTTP: embeddedRegistry(o).Client()}
+		return demonstrate(ctx, o, out, terminal)
 	}
-	registry := &regclient.Client{Transport: web}
-	return update(ctx, o, registry, out, terminal)
+	web := &transport.Client{Credentials: auth.Environ(os.Environ())}
+	return update(ctx, o, &regclient.Client{Transport: web}, out, terminal)
+}
+
+// demonstrate locks packages of a registry in the program, and prints the lock file.
+func demonstrate(ctx context.Context, o options, out, terminal io.Writer) error {
+	dir, err := os.MkdirTemp("", "lock-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	o.file = filepath.Join(dir, lockfile.Name)
+	web := &transport.Client{HTTP: embeddedRegistry(o).Client()}
+	if err := update(ctx, o, &regclient.Client{Transport: web}, out, terminal); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(o.file)
+	if err == nil {
+		_, err = fmt.Fprintf(out, "\n%s", text)
+	}
+	return err
 }
 
 // update locks packages of source.
 func update(ctx context.Context, o options, source provider.Source, out, terminal io.Writer) error {
-	lock, err := lockfile.LoadLenient(o.file)
-	if err != nil {
-		return err
-	}
-	if len(o.providers) == 0 {
-		o.providers = slices.Collect(lock.All())
-	}
-	if len(o.providers) == 0 {
-		return fmt.Errorf("%s locks nothing; name the providers to lock", o.file)
+	return lockfile.UpdateLenient(ctx, o.file, func(lock *lockfile.File) (*lockfile.File, error) {
+		requirements := required(lock, o.providers)
+		if len(requirements) == 0 {
+			return nil, fmt.Errorf("%s locks nothing; name the providers to lock", o.file)
+		}
+		display := newDisplay(terminal, len(requirements)*len(o.platforms))
+		o.lock.Progress = display.show
+		result, err := install.Lock(ctx, source, lock, requirements, o.platforms, o.lock)
+		display.line.Clear()
+		show(out, result)
+		if err != nil {
+			return nil, err // do not write an incomplete lock file
+		}
+		return result.Lock, nil
+	})
+}
+
+// required returns the providers to lock, with their locked constraints if they have no others. If
+// there are no providers, it returns all entries of lock.
+func required(lock *lockfile.File, providers []lockfile.Entry) map[addrs.Provider]addrs.ProviderConstraint {
+	if len(providers) == 0 {
+		providers = slices.Collect(lock.All())
 	}
 	requirements := map[addrs.Provider]addrs.ProviderConstraint{}
-	for _, want := range o.providers {
+	for _, want := range providers {
 		if have, ok := lock.Get(want.Provider); ok && want.Constraints.IsZero() {
 			want.Constraints = have.Constraints
 		}
 		requirements[want.Provider] = want.Constraints
 	}
-	display := newDisplay(terminal, len(requirements)*len(o.platforms))
-	o.lock.Progress = display.show
-	result, err := install.Lock(ctx, source, lock, requirements, o.platforms, o.lock)
-	display.line.Clear()
-	show(out, result)
-	switch {
-	case err != nil:
-		return err // do not write an incomplete lock file
-	case o.embedded:
-		_, err = fmt.Fprintf(out, "\n%s", result.Lock.Bytes())
-		return err
-	}
-	return result.Lock.Save(o.file)
+	return requirements
 }
 
 // show prints a line for each package.

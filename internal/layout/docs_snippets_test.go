@@ -57,19 +57,17 @@ func newest(ctx context.Context, registry *regclient.Client) (addrs.Version, err
 }
 
 func ensure(ctx context.Context, source provider.Source, dir string, required map[addrs.Provider]addrs.ProviderConstraint) error {
-	lock, err := lockfile.Load(filepath.Join(dir, lockfile.Name))
-	if err != nil {
-		return err
-	}
 	installer := &install.Installer{
 		Source: source,
 		Dir:    &install.Dir{Path: filepath.Join(dir, ".terraform", "providers")},
 	}
-	result, err := installer.Ensure(ctx, required, lock)
-	for _, s := range result.Selections {
-		fmt.Println(s.Provider, s.Version, s.Executable)
-	}
-	return errors.Join(err, result.Lock.Save(filepath.Join(dir, lockfile.Name)))
+	return lockfile.Update(ctx, filepath.Join(dir, lockfile.Name), func(lock *lockfile.File) (*lockfile.File, error) {
+		result, err := installer.Ensure(ctx, required, lock)
+		for _, s := range result.Selections {
+			fmt.Println(s.Provider, s.Version, s.Executable)
+		}
+		return result.Lock, err
+	})
 }
 
 func ensureAsUser(ctx context.Context, system cliconfig.System, dir string, required map[addrs.Provider]addrs.ProviderConstraint) error {
@@ -80,37 +78,22 @@ func ensureAsUser(ctx context.Context, system cliconfig.System, dir string, requ
 	for _, warning := range config.Warnings() {
 		log.Print(warning)
 	}
-	lock, err := lockfile.Load(filepath.Join(dir, lockfile.Name))
-	if err != nil {
-		return err
-	}
 	installer := config.Installer(filepath.Join(dir, ".terraform", "providers"))
-	result, err := installer.Ensure(ctx, required, lock)
-	return errors.Join(err, result.Lock.Save(filepath.Join(dir, lockfile.Name)))
+	return lockfile.Update(ctx, filepath.Join(dir, lockfile.Name), func(lock *lockfile.File) (*lockfile.File, error) {
+		result, err := installer.Ensure(ctx, required, lock)
+		return result.Lock, err
+	})
 }
 
-func lockPlatforms(ctx context.Context, registry *regclient.Client, lock *lockfile.File) error {
-	random, version := addrs.MustParseProvider("hashicorp/random"), addrs.MustParseVersion("3.6.3")
+func lockPlatforms(ctx context.Context, registry *regclient.Client, dir string) error {
+	required := map[addrs.Provider]addrs.ProviderConstraint{
+		addrs.MustParseProvider("hashicorp/random"): addrs.MustParseProviderConstraint("~> 3.6"),
+	}
 	platforms := []addrs.Platform{addrs.MustParsePlatform("linux_amd64"), addrs.MustParsePlatform("darwin_arm64")}
-	var options provider.HashOptions
-	locked := lock.Covers(random, version)
-	if locked {
-		options.Policy.SameRelease = lock.Accept(random, version)
-	}
-	reports, err := provider.Hashes(ctx, registry, random, version, platforms, options)
-	if err != nil {
-		return err // reports has the platforms that succeeded
-	}
-	for _, report := range reports {
-		hashes := report.Recordable()
-		if locked {
-			hashes = report.Local
-		}
-		if err := lock.Merge(random, version, addrs.MustParseProviderConstraint("~> 3.6"), hashes); err != nil {
-			return err
-		}
-	}
-	return nil
+	return lockfile.Update(ctx, filepath.Join(dir, lockfile.Name), func(lock *lockfile.File) (*lockfile.File, error) {
+		result, err := install.Lock(ctx, registry, lock, required, platforms, install.LockOptions{})
+		return result.Lock, err
+	})
 }
 
 func check(ctx context.Context, lock *lockfile.File, p addrs.Provider, v addrs.Version, file *os.File) error {

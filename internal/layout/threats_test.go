@@ -91,8 +91,9 @@ var endsShownBy = map[string]string{
 	"reads one record": `
 		mirrorclient/mirrordir.Mirror.Evidence mirrorclient/mirrordir.Mirror.ProviderPackage
 		mirrorclient/mirrordir.Mirror.RecordedPackage mirrorclient/mirrorserve.Cache.Evidence`,
-	"reads variables":       "auth.Environment.Token",
-	"writes one small file": "provider/hashstore.Dir.StoreHashes",
+	"provider/lockfile.TestUpdateContext": "provider/lockfile.Update provider/lockfile.UpdateLenient",
+	"reads variables":                     "auth.Environment.Token",
+	"writes one small file":               "provider/hashstore.Dir.StoreHashes",
 }
 
 // TestContexts checks that endsShownBy has each exported function with a context or a request, and that

@@ -14,8 +14,10 @@
 // init" does. The caller reads the requirements from the required_providers blocks of all modules:
 //
 //	installer := &install.Installer{Source: src, Dir: dir}
-//	result, err := installer.Ensure(ctx, requirements, lock)
-//	err = errors.Join(err, result.Lock.Save(lockfile.Name))
+//	err := lockfile.Update(ctx, lockfile.Name, func(lock *lockfile.File) (*lockfile.File, error) {
+//		result, err := installer.Ensure(ctx, requirements, lock)
+//		return result.Lock, err
+//	})
 //
 // [Lock] locks providers for several platforms without installing them, as "tofu providers lock" does.
 //

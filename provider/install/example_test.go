@@ -96,18 +96,15 @@ func ExampleInstaller_Ensure() {
 		LockPlatforms: []addrs.Platform{addrs.MustParsePlatform("darwin_arm64")},
 	}
 	for range 2 {
-		lock, err := lockfile.Load(filepath.Join(project, lockfile.Name))
+		ctx := context.Background()
+		err := lockfile.Update(ctx, filepath.Join(project, lockfile.Name), func(lock *lockfile.File) (*lockfile.File, error) {
+			result, err := installer.Ensure(ctx, requirements, lock)
+			for _, s := range result.Selections {
+				fmt.Println(s.Provider, s.Version, "was in the", s.From, "and is", s.Reports[s.Platform].Trust, "- new in the lock file:", s.Unlocked)
+			}
+			return result.Lock, err
+		})
 		if err != nil {
-			log.Fatal(err)
-		}
-		result, err := installer.Ensure(context.Background(), requirements, lock)
-		if err != nil {
-			log.Fatal(err)
-		}
-		for _, s := range result.Selections {
-			fmt.Println(s.Provider, s.Version, "was in the", s.From, "and is", s.Reports[s.Platform].Trust, "- new in the lock file:", s.Unlocked)
-		}
-		if err := result.Lock.Save(filepath.Join(project, lockfile.Name)); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -1,22 +1,16 @@
 // Package lockfile reads, merges and writes dependency lock files: .terraform.lock.hcl beside
 // a configuration.
 //
-//	lock, err := lockfile.Load(lockfile.Name)
-//	locked := lock.Covers(p, version)
-//	if locked {
-//		policy.Accept = lock.Accept(p, version)
-//	}
-//	// … a verified download …
-//	hashes := report.Local
-//	if !locked {
-//		hashes = report.Recordable()
-//	}
-//	err = lock.Merge(p, version, constraint, hashes)
-//	err = lock.Save(lockfile.Name)
+//	err := lockfile.Update(ctx, lockfile.Name, func(lock *lockfile.File) (*lockfile.File, error) {
+//		result, err := install.Lock(ctx, source, lock, requirements, platforms, install.LockOptions{})
+//		return result.Lock, err
+//	})
 //
 // A lock file has an [Entry] for each provider: the selected version, its constraint, and
-// hashes of the packages that may be installed. Function
-// [github.com/tofureg/tofureg/provider.Hashes] makes the reports for several platforms.
+// hashes of the packages that may be installed. Functions
+// [github.com/tofureg/tofureg/provider/install.Lock] and
+// [github.com/tofureg/tofureg/provider/install.Installer.Ensure] decide which hashes are verified and
+// may be recorded. Without them, see [File.Covers], [File.Accept] and [File.Merge].
 //
 // [Parse] and [Load] are as strict as the CLI: values must be in canonical form, and unknown
 // content is an error. The [File] is written as the CLI writes it, byte for byte. Comments

@@ -14,20 +14,28 @@ import (
 
 // Load calls [Parse] for the file at path. If the file does not exist, it returns an empty
 // File: after a mistyped path, no provider is locked.
-func Load(path string) (*File, error) { return load(path, false) }
+func Load(path string) (*File, error) {
+	f, _, err := load(path, false)
+	return f, err
+}
 
 // LoadLenient is like [Load], with [ParseLenient].
-func LoadLenient(path string) (*File, error) { return load(path, true) }
+func LoadLenient(path string) (*File, error) {
+	f, _, err := load(path, true)
+	return f, err
+}
 
-func load(path string, lenient bool) (*File, error) {
-	data, err := fsx.ReadRegular(path, maxSize)
+// load returns the file at path and its source, which is nil if there is no file.
+func load(path string, lenient bool) (f *File, source []byte, err error) {
+	source, err = fsx.ReadRegular(path, maxSize)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &File{}, nil
+		return &File{}, nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read lock file: %w", err)
+		return nil, nil, fmt.Errorf("read lock file: %w", err)
 	}
-	return parse(data, path, lenient)
+	f, err = parse(source, path, lenient)
+	return f, source, err
 }
 
 // Save atomically replaces the file at path by [File.Bytes]. It does not touch a file with the same

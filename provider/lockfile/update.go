@@ -1,0 +1,65 @@
+package lockfile
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tofureg/tofureg/internal/fsx"
+)
+
+// ErrConflict means that another program has changed the lock file since [Update] has read it.
+var ErrConflict = errors.New("another program has changed the lock file")
+
+// Update loads the file at path, calls change and saves the File that change returns, also if change
+// returns an error, so that what was done before a failure is locked. If change returns nil, or a File
+// with the same header and entries, nothing is written.
+//
+// Until Update returns, it has the lock of the file PATH.lock, which other calls of Update wait for until
+// ctx ends. It does not need the lock where files cannot be locked or created. The CLI takes no lock: if
+// the file has changed when Update wants to save, it saves nothing, and the error wraps [ErrConflict].
+//
+// For other errors, see [Load], and [File.Save] for mode and links.
+func Update(ctx context.Context, path string, change func(*File) (*File, error)) error {
+	return update(ctx, path, false, change)
+}
+
+// UpdateLenient is like [Update], with [ParseLenient].
+func UpdateLenient(ctx context.Context, path string, change func(*File) (*File, error)) error {
+	return update(ctx, path, true, change)
+}
+
+func update(ctx context.Context, path string, lenient bool, change func(*File) (*File, error)) error {
+	lock, err := fsx.AcquireLock(ctx, path+".lock")
+	switch {
+	case err == nil:
+		defer lock.Remove()
+	case ctx.Err() != nil:
+		return fmt.Errorf("lock %s: %w", path, err)
+	}
+	f, source, err := load(path, lenient)
+	if err != nil {
+		return err
+	}
+	changed, err := change(f)
+	if changed == nil {
+		return err
+	}
+	data := changed.Bytes()
+	if bytes.Equal(data, source) || changed.keeps(source) {
+		return err
+	}
+	conflict := false
+	saveErr := fsx.Update(path, data, maxSize, func(now []byte) bool {
+		conflict = !bytes.Equal(now, source)
+		return conflict
+	})
+	if conflict {
+		saveErr = ErrConflict
+	}
+	if saveErr != nil {
+		return errors.Join(err, fmt.Errorf("write lock file %s: %w", path, saveErr))
+	}
+	return err
+}
