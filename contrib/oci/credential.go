@@ -22,8 +22,8 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// credential returns the function that provides the credential of one repository. As in
-// OpenTofu, only the host of the repository gets it. If there is one, has is set.
+// credential returns the function that provides the credential of one repository. Only the host of
+// the repository gets it, which for docker.io is registry-1.docker.io. If there is one, has is set.
 func (c *Client) credential(ref registry.Reference, has *atomic.Bool) auth.CredentialFunc {
 	if c.Credential == nil {
 		return nil
@@ -33,15 +33,15 @@ func (c *Client) credential(ref registry.Reference, has *atomic.Bool) auth.Crede
 	})
 	return func(ctx context.Context, host string) (found auth.Credential, err error) {
 		defer func() { has.Store(has.Load() || err == nil && found != auth.EmptyCredential) }()
-		if host != ref.Registry {
+		if host != ref.Host() {
 			return auth.EmptyCredential, nil
 		}
 		credential, err := chosen()
 		if err != nil {
-			return auth.EmptyCredential, &CredentialError{Registry: host, Err: err}
+			return auth.EmptyCredential, &CredentialError{Registry: ref.Registry, Err: err}
 		}
 		if credential.Helper != "" {
-			return runHelper(ctx, credential.Helper, host)
+			return runHelper(ctx, credential.Helper, ref.Registry)
 		}
 		return auth.Credential{
 			Username: credential.Username, Password: credential.Password.Reveal(),
@@ -114,8 +114,15 @@ const maxDockerFile = 1 << 20
 // A dockerEntry is an entry of a Docker-style file: USERNAME:PASSWORD, or a helper.
 type dockerEntry struct{ file, prefix, auth, helper string }
 
+// Docker stores the credential of Docker Hub under this key, in files and in helpers.
+const (
+	dockerHub    = "docker.io"
+	dockerHubKey = "https://index.docker.io/v1/"
+)
+
 // dockerFile reads a Docker-style file, see containers-auth.json(5). As in OpenTofu, entries
-// without "auth", whose secrets a helper stores, are ignored.
+// without "auth", whose secrets a helper stores, are ignored. The key of Docker Hub is its host, unless
+// the file also has an entry for that.
 func dockerFile(file string) (entries []dockerEntry, err error) {
 	f, err := fsx.OpenRegular(file)
 	if err != nil {
@@ -139,11 +146,13 @@ func dockerFile(file string) (entries []dockerEntry, err error) {
 	if json.Unmarshal(data, &content) != nil { // the error can contain parts of the file
 		return nil, fmt.Errorf("%q is not a valid Docker-style configuration file", file)
 	}
+	useHost(content.Auths)
 	for prefix, entry := range content.Auths {
 		if prefix != "" && entry != nil && len(entry.Auth) > 0 {
 			entries = append(entries, dockerEntry{file: file, prefix: prefix, auth: string(entry.Auth)})
 		}
 	}
+	useHost(content.CredHelpers)
 	for host, helper := range content.CredHelpers {
 		if helper != "" && host != "" && !strings.Contains(host, "/") {
 			entries = append(entries, dockerEntry{file: file, prefix: host, helper: helper})
@@ -155,23 +164,43 @@ func dockerFile(file string) (entries []dockerEntry, err error) {
 	return entries, nil
 }
 
-// runHelper runs docker-credential-HELPER from PATH. Its output may be secret, so errors do
-// not contain it.
+// useHost moves the entry of Docker Hub to its host.
+func useHost[V any](entries map[string]V) {
+	entry, ok := entries[dockerHubKey]
+	if _, known := entries[dockerHub]; ok && !known {
+		entries[dockerHub] = entry
+	}
+	delete(entries, dockerHubKey)
+}
+
+// runHelper runs docker-credential-HELPER from PATH until it has a credential: first for the host as
+// Docker stores it, then for the URL that OpenTofu asks for. The output may be secret, so errors do not
+// contain it.
 func runHelper(ctx context.Context, helper, host string) (auth.Credential, error) {
 	if strings.ContainsAny(helper, "/\\\x00") {
 		return auth.EmptyCredential, &CredentialError{Registry: host, Err: fmt.Errorf("invalid program name %.200q", "docker-credential-"+helper)}
 	}
-	found, err := credentials.NewNativeStore(helper).Get(ctx, "https://"+host)
-	if err != nil {
-		switch {
-		case ctx.Err() != nil:
-			err = context.Cause(ctx)
-		case errors.Is(err, exec.ErrNotFound):
-			err = fmt.Errorf("the program %q is not in PATH", "docker-credential-"+helper)
-		default:
-			err = fmt.Errorf("the program %q failed", "docker-credential-"+helper)
-		}
-		return auth.EmptyCredential, &CredentialError{Registry: host, Err: err}
+	keys := []string{host, "https://" + host}
+	if host == dockerHub {
+		keys = append(keys, dockerHubKey)
 	}
-	return found, nil
+	var failed error // of the first key; a helper may refuse a form that it does not know
+	for _, key := range keys {
+		found, err := credentials.NewNativeStore(helper).Get(ctx, key)
+		switch {
+		case err == nil && found != auth.EmptyCredential:
+			return found, nil
+		case err == nil || failed != nil:
+		case ctx.Err() != nil:
+			failed = context.Cause(ctx)
+		case errors.Is(err, exec.ErrNotFound):
+			failed = fmt.Errorf("the program %q is not in PATH", "docker-credential-"+helper)
+		default:
+			failed = fmt.Errorf("the program %q failed", "docker-credential-"+helper)
+		}
+	}
+	if failed != nil {
+		return auth.EmptyCredential, &CredentialError{Registry: host, Err: failed}
+	}
+	return auth.EmptyCredential, nil
 }

@@ -52,14 +52,15 @@ func TestDockerFiles(t *testing.T) {
 			files: map[string]string{
 				first: `{"auths": {"oci.test": {"auth": "ZmlsZTpuZXZlci1zaG93bg=="}, "oci.test/a/b": {"auth": "ZGVlcDplcg=="},
 					"docker.test": {"auth": "ZDoxOjI="}, "kept.test": {}, "null.test": null, "": {"auth": "YTpuZXZlci1zaG93bg=="},
-					"https://index.docker.io/v1/": {"auth": "YTpuZXZlci1zaG93bg=="}, "bad.test": {"auth": "bmV2ZXItc2hvd24="}},
+					"https://index.docker.io/v1/": {"auth": "aHViOjE="}, "bad.test": {"auth": "bmV2ZXItc2hvd24="}},
 					"credHelpers": {"kept.test": "two", "kept.test/deep": "never", "": "never"}, "credsStore": "three"}`,
-				second: `{"auths": {"docker.test": {"auth": "bGF0ZXI6bmV2ZXItc2hvd24="}, "docker.test/deep": {"auth": "bGF0ZXI6bG9uZ2Vy"}}}`,
+				second: `{"auths": {"docker.test": {"auth": "bGF0ZXI6bmV2ZXItc2hvd24="}, "docker.test/deep": {"auth": "bGF0ZXI6bG9uZ2Vy"},
+					"docker.io": {"auth": "bGF0ZXI6bmV2ZXItc2hvd24="}}}`,
 			},
 			want: map[string]string{
 				"oci.test/a/b/c": `"deep" "er"`, "oci.test/a/bc": `"u1" "p w"`, "oci.test/x": `"u2" "p2"`, "tokens.test:5000/x": `"" "" "t1" "t2"`,
 				"helper.test/x": "helper one", "docker.test/deep/y": `"later" "longer"`, "docker.test/x": `"d" "1:2"`, "kept.test/deep/x": "helper two",
-				"null.test/x": "helper three", "other.test/x": "helper three",
+				"docker.io/acme/x": `"hub" "1"`, "index.docker.io/x": "helper three", "null.test/x": "helper three", "other.test/x": "helper three",
 				"bad.test/x": `error ` + filepath.FromSlash(first) + `: auth of "bad.test": it must be USERNAME:PASSWORD in base64`,
 			},
 		},
@@ -84,6 +85,17 @@ func TestDockerFiles(t *testing.T) {
 			name: "an invalid named file", config: `oci_default_credentials { docker_style_config_files = ["my.json"] }`,
 			files: map[string]string{"my.json": `{"auths": "never-shown"}`},
 			want:  map[string]string{"docker.test/x": `error "my.json" is not a valid Docker-style configuration file`},
+		},
+		{
+			name: "Docker Hub under both names",
+			files: map[string]string{second: `{"auths": {"https://index.docker.io/v1/": {"auth": "YTpuZXZlci1zaG93bg=="}, "docker.io": {"auth": "aHViOjE="}},
+				"credHelpers": {"https://index.docker.io/v1/": "hub"}}`},
+			want: map[string]string{"docker.io/x": `"hub" "1"`},
+		},
+		{
+			name:  "a helper for Docker Hub",
+			files: map[string]string{second: `{"auths": {"https://index.docker.io/v1/": {}}, "credHelpers": {"https://index.docker.io/v1/": "hub"}}`},
+			want:  map[string]string{"docker.io/x": "helper hub", "other.test/x": ""},
 		},
 		{name: "no files", want: map[string]string{"docker.test/x": ""}},
 	} {
@@ -137,10 +149,22 @@ func writeFile(t *testing.T, path, text string) {
 
 const helperProgram = "docker-credential-test"
 
-// TestMain runs a credential helper if the program has its name. The password is the input.
+// helperKey is the variable with the only key that the helper has. The key "broken" fails.
+const helperKey = "TOFUREG_TEST_KEY"
+
+// TestMain runs a credential helper if the program has its name. The password is the key that it is
+// asked for.
 func TestMain(m *testing.M) {
 	if strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") == helperProgram {
 		asked, _ := io.ReadAll(os.Stdin)
+		switch key := os.Getenv(helperKey); {
+		case key == "broken":
+			fmt.Println("never-shown")
+			os.Exit(1)
+		case key != strings.TrimSpace(string(asked)):
+			fmt.Println("credentials not found in native keychain")
+			os.Exit(1)
+		}
 		_ = json.NewEncoder(os.Stdout).Encode(map[string]string{"Username": "helper", "Secret": strings.TrimSpace(string(asked))})
 		return
 	}

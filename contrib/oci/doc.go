@@ -32,7 +32,9 @@
 //   - For a version without a tag the error is [provider.ErrNoVersion], so [provider.Multi]
 //     tries the next method. OpenTofu stops there.
 //   - Credential helpers run as docker-credential-NAME from PATH, with the environment of
-//     this process.
+//     this process. They are asked for the host, as Docker asks, then for its URL, as OpenTofu
+//     asks. The credential of docker.io is also found as https://index.docker.io/v1/, and is sent to
+//     registry-1.docker.io; OpenTofu sends none there.
 //
 // This package is a separate Go module. It adds 3 modules (oras-go, image-spec, go-digest) to
 // the 14 of a program that uses [cliconfig], and 0.3 MB to its 9.0 MB.

@@ -384,21 +384,60 @@ func TestManyRepositories(t *testing.T) {
 	list("first", 0)
 }
 
-// TestOtherHost uses docker.io, whose API is at another host. As in OpenTofu, the credential
-// is not sent there.
-func TestOtherHost(t *testing.T) {
+// TestHelperKeys: a helper that has the credential under any key of Docker or OpenTofu is understood.
+// Docker Hub has a key of its own, and its API is at another host.
+func TestHelperKeys(t *testing.T) {
+	for _, c := range []struct{ host, key, want string }{
+		{"oci.test", "oci.test", "oci.test helper:oci.test"},
+		{"oci.test", "https://oci.test", "oci.test helper:https://oci.test"},
+		{"oci.test", "https://index.docker.io/v1/", "oci.test none"},
+		{"oci.test:5000", "oci.test:5000", "oci.test:5000 helper:oci.test:5000"},
+		{"docker.io", "docker.io", "registry-1.docker.io helper:docker.io"},
+		{"docker.io", "https://docker.io", "registry-1.docker.io helper:https://docker.io"},
+		{"docker.io", "https://index.docker.io/v1/", "registry-1.docker.io helper:https://index.docker.io/v1/"},
+		{"docker.io", "registry-1.docker.io", "registry-1.docker.io none"},
+		{"docker.io", "broken", "registry-1.docker.io none"},
+	} {
+		t.Run(c.host+" "+c.key, func(t *testing.T) {
+			installHelper(t, c.key)
+			_, client := load(t, newRegistry(t), `oci_default_credentials { docker_credentials_helper = "test" }`)
+			got, err := sentTo(t, client, c.host)
+			if failed, ok := errors.AsType[*oci.CredentialError](err); c.key == "broken" && (!ok || failed.Registry != c.host || strings.Contains(err.Error(), "never-shown")) {
+				t.Errorf("ProviderVersions: %v, want a CredentialError for %s", err, c.host)
+			}
+			if last := got[len(got)-1]; last != c.want {
+				t.Errorf("requests %q, want the last one %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestDockerHub: a credential for docker.io goes to its API, which is at another host. OpenTofu does not
+// send it.
+func TestDockerHub(t *testing.T) {
 	t.Parallel()
-	var asked []string
 	_, client := load(t, newRegistry(t), credentials("docker.io", "p"))
+	got, err := sentTo(t, client, "docker.io")
+	if want := []string{"registry-1.docker.io none", "registry-1.docker.io u:p"}; !errors.Is(err, provider.ErrUnauthorized) || !slices.Equal(got, want) {
+		t.Errorf("ProviderVersions: %v, after requests %q; want ErrUnauthorized after %q", err, got, want)
+	}
+}
+
+// sentTo returns the hosts and the basic credentials of the requests for a repository at host, which are
+// all refused.
+func sentTo(t *testing.T, client *oci.Client, host string) (sent []string, err error) {
+	t.Helper()
 	client.Transport.HTTP = &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-		asked = append(asked, r.URL.Host+r.Header.Get("Authorization"))
+		what := " none"
+		if user, password, ok := r.BasicAuth(); ok {
+			what = " " + user + ":" + password
+		}
+		sent = append(sent, r.URL.Host+what)
 		h := http.Header{"Www-Authenticate": {`Basic realm="x"`}}
 		return &http.Response{StatusCode: 401, Header: h, Request: r, Body: http.NoBody}, nil
 	})}
-	_, err := client.Mirror(func(addrs.Provider) string { return "docker.io/p" }).ProviderVersions(t.Context(), alpha)
-	if want := "[registry-1.docker.io]"; !errors.Is(err, provider.ErrUnauthorized) || fmt.Sprint(asked) != want {
-		t.Errorf("ProviderVersions: %v, after requests to %v; want ErrUnauthorized after %s", err, asked, want)
-	}
+	_, err = client.Mirror(func(addrs.Provider) string { return host + "/p" }).ProviderVersions(t.Context(), alpha)
+	return sent, err
 }
 
 // TestContextEnds cancels before an answer and during a blob.

@@ -122,11 +122,10 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestHelper uses a Docker configuration that names a helper, which is this program, see
-// TestMain.
-func TestHelper(t *testing.T) {
-	program := must.Get(os.Executable())(t)
-	content := must.Get(os.ReadFile(program))(t)
+// installHelper puts this program into PATH as a credential helper, which has one key, see TestMain.
+func installHelper(t *testing.T, key string) {
+	t.Helper()
+	content := must.Get(os.ReadFile(must.Get(os.Executable())(t)))(t)
 	dir := t.TempDir()
 	name := helperProgram
 	if runtime.GOOS == "windows" {
@@ -134,9 +133,15 @@ func TestHelper(t *testing.T) {
 	}
 	must.Do(t, os.WriteFile(filepath.Join(dir, name), content, 0o700))
 	t.Setenv("PATH", dir)
+	t.Setenv(helperKey, key)
+}
+
+// TestHelper uses a Docker configuration that names a helper.
+func TestHelper(t *testing.T) {
 	f := newRegistry(t)
+	installHelper(t, f.host)
 	f.module("m", "latest", map[string]string{"main.tf": ""})
-	f.Before = wantBasic("helper", "https://"+f.host, nil)
+	f.Before = wantBasic("helper", f.host, nil)
 	docker := filepath.Join(t.TempDir(), "config.json")
 	for config, want := range map[string]string{
 		fmt.Sprintf(`{"credHelpers":{%q:"test"}}`, f.host): "",
