@@ -87,7 +87,7 @@ func packagesOf(edit func(packages map[string]any)) regtest.Fault {
 
 func stating(hashes ...any) map[string]any { return map[string]any{"hashes": hashes} }
 
-// TestHashesStatedInPart: only platforms without stated hashes are downloaded.
+// TestHashesStatedInPart: only platforms without a stated h1 are downloaded.
 func TestHashesStatedInPart(t *testing.T) {
 	t.Parallel()
 	foreign := "zh:" + strings.Repeat("0", 64)
@@ -97,9 +97,7 @@ func TestHashesStatedInPart(t *testing.T) {
 		"null hashes":    func(m map[string]any) { m["windows_amd64"] = map[string]any{"hashes": nil} },
 		"empty hashes":   func(m map[string]any) { m["windows_amd64"] = stating("h1:", "zh:") },
 		"unknown scheme": func(m map[string]any) { m["windows_amd64"] = stating("h2:something") },
-		"no h1": func(m map[string]any) {
-			m["windows_amd64"] = stating(slices.DeleteFunc(hashesIn(m, "windows_amd64"), func(h any) bool { return strings.HasPrefix(h.(string), "h1:") })...)
-		},
+		"no h1":          zhOnly,
 		"invalid platforms": func(m map[string]any) {
 			m["Windows"], m[""], m["../linux_amd64"] = stating(foreign), nil, stating("nonsense")
 			m["windows_amd64"] = stating()
@@ -108,7 +106,10 @@ func TestHashesStatedInPart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			reg, release, client := serveDemo(statingRelease())
-			reg.AddFault(packagesOf(edit))
+			first, own := packagesOf(edit), packagesOf(zhOnly) // a document without a zh of its own platform is refused
+			first.Path, own.Path = "/"+five[0].OS()+"/"+five[0].Arch(), "/windows/amd64"
+			reg.AddFault(first)
+			reg.AddFault(own)
 			got := hashes(t, client, five, believing(verify.Policy{}))
 			windows := addrs.MustParsePlatform("windows_amd64")
 			if report := got[windows]; report == nil || len(report.Local) != 3 || report.Trust != verify.Signed {
@@ -119,6 +120,11 @@ func TestHashesStatedInPart(t *testing.T) {
 			wantRequests(t, reg, map[regtest.Kind]int{regtest.Discovery: 1, regtest.Package: 2, regtest.Sums: 1, regtest.Signature: 1, regtest.Archive: 1})
 		})
 	}
+}
+
+// zhOnly removes the h1 of windows_amd64.
+func zhOnly(m map[string]any) {
+	m["windows_amd64"] = stating(slices.DeleteFunc(hashesIn(m, "windows_amd64"), func(h any) bool { return strings.HasPrefix(h.(string), "h1:") })...)
 }
 
 // hashesIn returns a copy of the hashes of one of "packages".

@@ -3,6 +3,7 @@ package regclient_test
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,9 +11,11 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -121,6 +124,8 @@ func TestUnusablePackages(t *testing.T) {
 		{"filename of 256 bytes", set("filename", strings.Repeat("x", 256)), nil, "filename"},
 		{"short shasum", set("shasum", goodSum[1:]), nil, "shasum"},
 		{"another zh", packages(map[string]any{"hashes": []string{"zh:" + strings.Repeat("0", 64)}}), nil, "differs from shasum"},
+		{"h1 without zh", packages(map[string]any{"hashes": []string{"h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="}}), nil, "packages: linux_amd64: the zh hash is missing"},
+		{"no hashes", packages(nil), nil, "packages: linux_amd64: the zh hash is missing"},
 		{"hash without a scheme", packages(map[string]any{"hashes": []string{goodSum}}), nil, "packages: linux_amd64"},
 		{"negative size", packages(map[string]any{"package_size": -1}), nil, "package_size -1 is negative"},
 		{"size beyond 64 bits", func(doc map[string]any) {
@@ -229,8 +234,8 @@ func TestUsablePackages(t *testing.T) {
 		{"upper-case zh", packages(map[string]any{"linux_amd64": map[string]any{"hashes": []string{"zh:" + strings.ToUpper(goodSum)}}}),
 			func(p *provider.Package) bool { return slices.Equal(p.Hashes[linux], []checksum.Hash{zh}) }},
 		{"nonsense about others", packages(map[string]any{
-			"linux_amd64": nil, "": nil, "linux": nil, "a_b_c": nil, "windows_amd64": map[string]any{"hashes": []string{"nonsense"}, "package_size": -5}, "darwin_arm64": nil,
-		}), func(p *provider.Package) bool { return len(p.Hashes) == 0 && p.Size == 0 }},
+			"linux_amd64": map[string]any{"hashes": []string{"zh:" + goodSum}}, "": nil, "linux": nil, "a_b_c": nil, "windows_amd64": map[string]any{"hashes": []string{"nonsense"}, "package_size": -5}, "darwin_arm64": nil,
+		}), func(p *provider.Package) bool { return len(p.Hashes) == 1 && p.Size == 0 }},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -307,3 +312,67 @@ func TestBaseURLs(t *testing.T) {
 }
 
 var _ provider.Source = (*regclient.Client)(nil)
+
+// TestPackagesAsTofu: a statement in "packages" about the requested platform is accepted if OpenTofu
+// accepts it. Terraform does not read it.
+func TestPackagesAsTofu(t *testing.T) {
+	t.Parallel()
+	terraformtest.Each(t, func(t *testing.T, program string) {
+		here := addrs.CurrentPlatform()
+		type m = map[string]any
+		for name, change := range map[string]func(packages, entry m, h1, zh string){
+			"h1 and zh":           func(_, _ m, h1, zh string) {},
+			"zh only":             func(_, e m, h1, zh string) { e["hashes"] = []string{zh} },
+			"h1 only":             func(_, e m, h1, zh string) { e["hashes"] = []string{h1} },
+			"no hashes":           func(_, e m, h1, zh string) { e["hashes"] = []string{} },
+			"no member hashes":    func(_, e m, h1, zh string) { delete(e, "hashes") },
+			"null":                func(p, _ m, h1, zh string) { p[here.String()] = nil },
+			"another platform":    func(p, e m, h1, zh string) { delete(p, here.String()); p["plan9_mips"] = e },
+			"no platform":         func(p, _ m, h1, zh string) { clear(p) },
+			"zh twice":            func(_, e m, h1, zh string) { e["hashes"] = []string{zh, zh} },
+			"upper-case zh":       func(_, e m, h1, zh string) { e["hashes"] = []string{"zh:" + strings.ToUpper(zh[3:])} },
+			"two zh":              func(_, e m, h1, zh string) { e["hashes"] = []string{zh, "zh:" + goodSum} },
+			"another zh":          func(_, e m, h1, zh string) { e["hashes"] = []string{"zh:" + goodSum} },
+			"empty h1":            func(_, e m, h1, zh string) { e["hashes"] = []string{"h1:", zh} },
+			"unknown scheme":      func(_, e m, h1, zh string) { e["hashes"] = []string{"h9:abc", zh} },
+			"unknown scheme only": func(_, e m, h1, zh string) { e["hashes"] = []string{"h9:abc"} },
+			"no scheme":           func(_, e m, h1, zh string) { e["hashes"] = []string{zh[3:], zh} },
+			"h1 of others only":   func(p, e m, h1, zh string) { p["plan9_mips"] = m{"hashes": []string{h1}} },
+			"size 0":              func(_, e m, h1, zh string) { e["package_size"] = 0 },
+			"another h1": func(_, e m, h1, zh string) {
+				e["hashes"] = []string{"h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=", zh}
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				p := regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Platforms: []string{here.String()}, PackageHashes: true}
+				reg := regtest.New(host)
+				release := reg.AddProvider(p)
+				reg.AddFault(edit(func(doc map[string]any) {
+					packages := doc["packages"].(m)
+					change(packages, packages[here.String()].(m), release.H1(here.String()).String(), release.ZH(here.String()).String())
+				}))
+				server := must.Get(reg.ServeTLS())(t)
+				t.Cleanup(server.Close)
+				source := server.Addr + "/acme/alpha"
+				project := terraformtest.New(t, program)
+				project.Trust(t, server.CertPEM)
+				project.Require(t, map[string]string{source: "1.2.0"})
+				out, theirs := project.Try(t, "init", "-no-color", "-input=false")
+
+				src := &regclient.Client{Transport: &transport.Client{HTTP: server.Client(), Retries: -1}}
+				pkg, ours := src.ProviderPackage(t.Context(), addrs.MustParseProvider(source), v120, here)
+				if ours == nil {
+					_, ours = provider.Download(t.Context(), src, pkg, filepath.Join(t.TempDir(), "x.zip"), provider.Options{})
+				}
+				// An unknown size and digits in another case do no harm.
+				tolerated := theirs != nil && (name == "size 0" || name == "upper-case zh")
+				if accepted := theirs == nil || tolerated; project.Name() == "tofu" && accepted != (ours == nil) {
+					t.Errorf("Download returned %v, the CLI %v\n%s", ours, theirs, out)
+				} else if project.Name() == "terraform" && theirs != nil {
+					t.Errorf("the CLI returned %v\n%s", theirs, out)
+				}
+			})
+		}
+	})
+}

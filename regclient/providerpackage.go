@@ -240,6 +240,8 @@ func setHashes(pkg *provider.Package, doc *wirePackage) error {
 				err = fmt.Errorf("package_size %d is negative", w.Size)
 			case other >= 0:
 				err = fmt.Errorf("%s differs from shasum", hashes[other])
+			case !slices.Contains(hashes, pkg.SHA256):
+				err = errors.New("the zh hash is missing")
 			}
 		}
 		switch {

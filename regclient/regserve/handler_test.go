@@ -283,6 +283,52 @@ func (c *changed) Evidence(ctx context.Context, pkg *provider.Package) (verify.E
 	return ev, err
 }
 
+// TestSparseSource: a source that knows less than a registry states is served so that both clients
+// install from it. Unknown protocols are absent.
+func TestSparseSource(t *testing.T) {
+	t.Parallel()
+	here := addrs.CurrentPlatform()
+	for name, change := range map[string]func(pkg *provider.Package){
+		"everything":   func(*provider.Package) {},
+		"no protocols": func(pkg *provider.Package) { pkg.Protocols = nil },
+		"no size":      func(pkg *provider.Package) { pkg.Size = 0 },
+		"h1 only": func(pkg *provider.Package) {
+			pkg.Hashes[here] = checksum.WithScheme(pkg.Hashes[here], checksum.SchemeH1)
+		},
+		"no own hashes": func(pkg *provider.Package) { delete(pkg.Hashes, here) },
+		"empty list":    func(pkg *provider.Package) { pkg.Hashes[here] = nil },
+		"digest only": func(pkg *provider.Package) {
+			pkg.Hashes[here], pkg.SHA256 = checksum.WithScheme(pkg.Hashes[here], checksum.SchemeH1), checksum.Hash{}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg := regtest.New(originHost)
+			reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.1.0", Platforms: []string{here.String(), "plan9_mips"}, PackageHashes: true})
+			client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
+			src := &changed{client, change, func(*verify.Evidence) {}}
+			if name == "no protocols" {
+				reg.AddFault(regtest.Fault{Kind: regtest.Versions, Edit: func(doc map[string]any) {
+					delete(doc["versions"].([]any)[0].(map[string]any), "protocols")
+				}})
+			}
+			server := serve(t, &regserve.Handler{Providers: src, Host: svchost.MustParse(originHost)})
+			for _, path := range []string{"/v1/providers/acme/alpha/versions", "/v1/providers/acme/alpha/1.1.0/download/" + here.OS() + "/" + here.Arch()} {
+				resp, body := get(t, server, path)
+				if known := strings.Contains(body, `"protocols":["`); resp.StatusCode != 200 || known == (name == "no protocols") || strings.Contains(body, "null") {
+					t.Errorf("%s: status %d, %s", path, resp.StatusCode, body)
+				}
+			}
+			terraformtest.Each(t, func(t *testing.T, program string) {
+				project := terraformtest.New(t, program)
+				project.Trust(t, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+				project.Require(t, map[string]string{strings.TrimPrefix(server.URL, "https://") + "/acme/alpha": "1.1.0"})
+				project.Init(t)
+			})
+		})
+	}
+}
+
 // A source that states no hash of its own has the one in its SHA256SUMS document.
 func TestShasumFromSums(t *testing.T) {
 	t.Parallel()

@@ -3,7 +3,6 @@ package regserve
 import (
 	"fmt"
 	"net/http"
-	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/webserve"
@@ -71,7 +70,7 @@ type (
 	}
 	release struct {
 		Version   string     `json:"version"`
-		Protocols []string   `json:"protocols"`
+		Protocols []string   `json:"protocols,omitempty"`
 		Platforms []platform `json:"platforms"`
 	}
 	platform struct {
@@ -79,7 +78,7 @@ type (
 		Arch string `json:"arch"`
 	}
 	packageDocument struct {
-		Protocols    []string                 `json:"protocols"`
+		Protocols    []string                 `json:"protocols,omitempty"`
 		OS           string                   `json:"os"`
 		Arch         string                   `json:"arch"`
 		Filename     string                   `json:"filename"`
@@ -114,7 +113,7 @@ func (h *Handler) providerVersions(r *http.Request) (any, error) {
 	}
 	doc := versionsDocument{Versions: make([]release, 0, len(versions.List)), Warnings: versions.Warnings}
 	for _, listed := range versions.List {
-		rel := release{Version: listed.Version.String(), Protocols: slices.Concat([]string{}, listed.Protocols), Platforms: []platform{}}
+		rel := release{Version: listed.Version.String(), Protocols: listed.Protocols, Platforms: []platform{}}
 		for _, on := range listed.Platforms {
 			rel.Platforms = append(rel.Platforms, platform{on.OS(), on.Arch()})
 		}
@@ -143,7 +142,7 @@ func (h *Handler) providerPackage(r *http.Request) (any, error) {
 		}
 	}
 	doc := packageDocument{
-		Protocols: slices.Concat([]string{}, pkg.Protocols), OS: pkg.Platform.OS(), Arch: pkg.Platform.Arch(),
+		Protocols: pkg.Protocols, OS: pkg.Platform.OS(), Arch: pkg.Platform.Arch(),
 		Filename: pkg.Filename, Shasum: zh.Value(),
 		DownloadURL:  h.fileURL(r, r.URL.Path+"/"+archiveName),
 		SumsURL:      h.fileURL(r, r.URL.Path+"/"+sumsName),
@@ -154,12 +153,13 @@ func (h *Handler) providerPackage(r *http.Request) (any, error) {
 		keys = append(keys, signingKey{keyID(key), key.Armor, key.TrustSignature, key.Source, key.SourceURL})
 	}
 	doc.SigningKeys = map[string][]signingKey{"gpg_public_keys": keys}
-	if _, own := pkg.Hashes[pkg.Platform]; own {
+	// OpenTofu refuses a document that states hashes, but not the zh and the size of this package.
+	if own := pkg.Hashes[pkg.Platform]; len(own) > 0 && pkg.Size > 0 {
 		doc.Packages = map[string]packageHashes{}
 		for on, hashes := range pkg.Hashes {
 			doc.Packages[on.String()] = packageHashes{Hashes: hashes}
 		}
-		doc.Packages[pkg.Platform.String()] = packageHashes{Hashes: pkg.Hashes[pkg.Platform], Size: pkg.Size}
+		doc.Packages[pkg.Platform.String()] = packageHashes{Hashes: checksum.Sorted(own, []checksum.Hash{zh}), Size: pkg.Size}
 	}
 	return doc, nil
 }
