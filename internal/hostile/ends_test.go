@@ -30,6 +30,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/hashstore"
 	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/transport/doccache"
 	"github.com/tofureg/tofureg/verify"
@@ -169,6 +170,9 @@ var endings = []ending{
 	{"install.Installer.Plan", 0, false, at(func(ctx context.Context, c *crowd, dir string) error {
 		in := &install.Installer{Source: c.world().registry(), Dir: &install.Dir{Path: dir}, Platform: linux}
 		return errorOf(in.Plan(ctx, map[addrs.Provider]addrs.ProviderConstraint{alpha: {}}, nil))
+	})},
+	{"install.CheckEntry", 0, false, at(func(ctx context.Context, c *crowd, _ string) error {
+		return errorOf(install.CheckEntry(ctx, c.world().registry(), lockfile.Entry{Provider: alpha, Version: v1}, verify.Policy{}))
 	})},
 	{"install.Lock", -1, true, at(func(ctx context.Context, c *crowd, dir string) error {
 		o := install.LockOptions{TempDir: dir}

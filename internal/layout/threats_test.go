@@ -63,11 +63,11 @@ var endsShownBy = map[string]string{
 		mirrorclient/mirrordir.Mirror.Check mirrorclient/mirrordir.Mirror.ListedVersions mirrorclient/mirrordir.Mirror.ProviderVersions
 		mirrorclient/mirrordir.Mirror.Reindex mirrorclient/mirrordir.Mirror.Remove module.Download module.DownloadAll
 		module.DownloadLocation provider.Download provider/hashstore.Dir.Prune provider/install.Dir.Install provider/install.Dir.Lookup
-		provider/install.Dir.Place provider/install.Dir.Prune provider/install.Installer.Plan provider/install.Lock transport/doccache.Transport.RoundTrip
+		provider/install.Dir.Place provider/install.Dir.Prune provider/install.Installer.Plan provider/install.CheckEntry transport/doccache.Transport.RoundTrip
 		verify.Policy.Check verify.Policy.JudgeArchive verify/checksum.H1Dir verify/checksum.H1Zip verify/checksum.L1Dir verify/checksum.ZH`,
 	"internal/hostile.TestEndsInAStall": `
 		mirrorclient/mirrordir.Mirror.Add mirrorclient/mirrordir.Mirror.AddArchive mirrorclient/mirrorserve.Cache.Open
-		mirrorclient/mirrorserve.Cache.ProviderPackage provider.Hashes provider.Receive provider/install.Installer.Ensure`,
+		mirrorclient/mirrorserve.Cache.ProviderPackage provider.Hashes provider.Receive provider/install.Installer.Ensure provider/install.Lock`,
 	"mirrorclient/mirrordir/dirtest.TestEnds":              "mirrorclient/mirrordir/dirtest.TestStorage",
 	"mirrorclient/mirrorserve.TestCacheWaitsForAnySource":  "mirrorclient/mirrorserve.Cache.ProviderVersions",
 	"mirrorclient/mirrorserve.TestClientsLeaveWhileJudged": "mirrorclient/mirrorserve.Handler.ServeHTTP",

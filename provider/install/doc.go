@@ -20,6 +20,7 @@
 //	})
 //
 // [Lock] locks providers for several platforms without installing them, as "tofu providers lock" does.
+// [CheckEntry] says who signed a locked version.
 //
 // # Trust
 //

@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/transport"
+	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -141,6 +142,48 @@ func ExampleLock() {
 	// registry.opentofu.org/hashicorp/random 3.6.0 linux_amd64 signed - 1 h1
 	// registry.opentofu.org/hashicorp/null 3.2.4 darwin_arm64 signed - 1 h1
 	// registry.opentofu.org/hashicorp/random 3.6.0 darwin_arm64 accepted - 2 h1
+}
+
+// A table says who signed each entry of a lock file, with a pinned key for each namespace, and whether the
+// signed document lists the locked hashes.
+func ExampleCheckEntry() {
+	acme, other := regtest.NewKey(regtest.KeyOptions{}), regtest.NewKey(regtest.KeyOptions{})
+	registry := regtest.New("registry.example.com") // instead of the real one
+	lock := &lockfile.File{}                        // or from lockfile.Load
+	for name, key := range map[string]*regtest.Key{"good": acme, "unpacked": acme, "edited": acme, "foreign": other} {
+		release := registry.AddProvider(regtest.Provider{Address: "acme/" + name, Version: "1.2.0", Keys: []*regtest.Key{key}})
+		hashes := []checksum.Hash{release.H1("linux_amd64"), release.ZH("linux_amd64"), release.ZH("darwin_arm64")}
+		switch name {
+		case "unpacked":
+			hashes = hashes[:1]
+		case "edited":
+			hashes[1] = checksum.ZHSum([32]byte{})
+		}
+		e := lockfile.Entry{Provider: addrs.MustParseProvider("registry.example.com/acme/" + name), Version: addrs.MustParseVersion("1.2.0"), Hashes: hashes}
+		if err := lock.Set(e); err != nil {
+			log.Fatal(err)
+		}
+	}
+
+	client := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}
+	policy := verify.Policy{Fingerprints: []string{acme.Fingerprint()}}
+	for e := range lock.All() {
+		check, err := install.CheckEntry(context.Background(), client, e, policy)
+		switch {
+		case errors.Is(err, verify.ErrUnknownKey):
+			fmt.Printf("%-10s signed by another key\n", e.Provider.Type())
+		case err != nil:
+			fmt.Printf("%-10s %v\n", e.Provider.Type(), err)
+		default:
+			signed := check.SignedBy.Fingerprint == acme.Fingerprint()
+			fmt.Printf("%-10s signed by acme: %t, %-8s %d listed, %d not, %d unknown\n", e.Provider.Type(), signed, check, len(check.Listed), len(check.Unlisted), len(check.Unknown))
+		}
+	}
+	// Output:
+	// edited     signed by acme: true, unlisted 1 listed, 1 not, 1 unknown
+	// foreign    signed by another key
+	// good       signed by acme: true, listed   2 listed, 0 not, 1 unknown
+	// unpacked   signed by acme: true, unknown  0 listed, 0 not, 1 unknown
 }
 
 // A program can show a plan and ask the user.

@@ -1,0 +1,114 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// EntryCheck is the result of [CheckEntry].
+type EntryCheck struct {
+	// SignedBy is the verified signature. It is nil if the policy accepts that there is none; then all
+	// hashes are Unknown.
+	SignedBy *verify.Signature `json:"signed_by,omitempty"`
+
+	Listed   []checksum.Hash `json:"listed,omitempty"`   // locked zh that the signed document lists
+	Unlisted []checksum.Hash `json:"unlisted,omitempty"` // locked zh that it does not list
+
+	// Unknown are locked hashes that no signature covers, such as h1. A lock file accepts a package
+	// that has any of its hashes. To compute them, [Lock] the provider in an empty File.
+	Unknown []checksum.Hash `json:"unknown,omitempty"`
+}
+
+// String returns "unlisted" if the document lacks a locked zh, "listed" if it lists all, and "unknown"
+// if no hash could be looked up.
+func (c *EntryCheck) String() string {
+	switch {
+	case len(c.Unlisted) > 0:
+		return "unlisted"
+	case len(c.Listed) > 0:
+		return "listed"
+	}
+	return "unknown"
+}
+
+// CheckEntry verifies the SHA256SUMS document of a locked version by policy, whose Accept and SameRelease
+// it ignores, and looks up the locked hashes in it. It downloads no archive. The document is that of
+// the package for this platform, if the source lists one, or for the first listed platform.
+//
+// The error wraps for example [verify.ErrUnsigned], [verify.ErrUnknownKey] if none of the keys that may
+// sign has signed, [lockfile.ErrUnreadable], or [provider.ErrNoVersion].
+func CheckEntry(ctx context.Context, src provider.Source, e lockfile.Entry, policy verify.Policy) (*EntryCheck, error) {
+	c, err := checkEntry(ctx, src, e, policy)
+	if err != nil {
+		return nil, failed("check the lock of", subject(e.Provider, e.Version, addrs.Platform{}), err)
+	}
+	return c, nil
+}
+
+func checkEntry(ctx context.Context, src provider.Source, e lockfile.Entry, policy verify.Policy) (*EntryCheck, error) {
+	switch {
+	case src == nil:
+		return nil, provider.ErrOffline
+	case e.Unreadable:
+		return nil, lockfile.ErrUnreadable
+	case e.Provider.IsZero() || e.Version.IsZero():
+		return nil, errors.New("provider or version is missing")
+	}
+	src = provider.CheckAnswers(src)
+	versions, err := src.ProviderVersions(ctx, e.Provider)
+	if err != nil {
+		return nil, err
+	}
+	release, ok := versions.Find(e.Version)
+	if !ok {
+		return nil, versions.Unavailable(e.Version, addrs.Platform{})
+	}
+	platform := addrs.CurrentPlatform()
+	if len(release.Platforms) > 0 && !slices.Contains(release.Platforms, platform) {
+		platform = release.Platforms[0]
+	}
+	pkg, err := src.ProviderPackage(ctx, e.Provider, e.Version, platform)
+	if err != nil {
+		return nil, err
+	}
+	ev, err := src.Evidence(ctx, pkg)
+	if err != nil {
+		return nil, err
+	}
+	policy.Accept, policy.SameRelease = nil, nil
+	sums, err := policy.CheckSums(ev)
+	if err != nil {
+		return nil, err
+	}
+	c := &EntryCheck{SignedBy: sums.SignedBy()}
+	if c.SignedBy == nil {
+		c.Unknown = e.Hashes
+		return c, nil
+	}
+	// The document must list the package, or it may be that of another version.
+	if _, err := sums.JudgeStated(ev); err != nil {
+		return nil, err
+	}
+	listed := map[checksum.Hash]bool{}
+	for _, zh := range sums.Sums().All() {
+		listed[zh] = true
+	}
+	for _, h := range e.Hashes {
+		switch {
+		case listed[h]:
+			c.Listed = append(c.Listed, h)
+		case h.Scheme() == checksum.SchemeZH:
+			c.Unlisted = append(c.Unlisted, h)
+		default:
+			c.Unknown = append(c.Unknown, h)
+		}
+	}
+	return c, nil
+}
