@@ -231,7 +231,7 @@ type UnavailableError struct {
 	Protocols []string
 	Platforms []addrs.Platform
 
-	// Fits is the newest release that fits Need, regardless of Constraint, or zero.
+	// Fits is the newest release that is known to fit Need, regardless of Constraint, or zero.
 	Fits addrs.Version
 
 	// Err is ErrNoVersion if Allowed is zero, otherwise ErrNoPlatform or ErrProtocol.
@@ -329,12 +329,22 @@ func (v *Versions) unavailable(c addrs.ProviderConstraint, need Need, fits func(
 	if fits == nil {
 		return e
 	}
-	if r := v.newest(anyRelease, fits); r != nil {
-		e.Fits = r.Version
-	}
 	if r := v.newest(c.Matcher(), nil); r != nil {
 		e.Allowed, e.Err = r.Version, fits(r)
 		e.Protocols, e.Platforms = slices.Clone(r.Protocols), slices.Clone(r.Platforms)
+	}
+	// What is unknown fits a choice, but is not worth a hint.
+	known := func(r *Release) error {
+		if len(r.Platforms) == 0 && (len(need.Platforms) > 0 || e.Err == ErrNoPlatform) {
+			return ErrNoPlatform
+		}
+		if len(r.Protocols) == 0 && e.Err == ErrProtocol {
+			return ErrProtocol
+		}
+		return fits(r)
+	}
+	if r := v.newest(anyRelease, known); r != nil {
+		e.Fits = r.Version
 	}
 	return e
 }

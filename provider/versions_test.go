@@ -133,6 +133,10 @@ func TestNewestFor(t *testing.T) {
 			kind: provider.ErrNoVersion, text: "no version matches (any release), only prereleases are listed, the newest is 1.0.0-beta"},
 		{name: "0.0.0 wanted", constraint: "0.0.0", list: []string{"0.0.0", "1.0.0 5.0 linux_amd64"},
 			kind: provider.ErrNoVersion, fits: "1.0.0", text: `no version matches "0.0.0", the newest is 1.0.0; no constraint selects 0.0.0, which the CLI treats as "no version"`},
+		{name: "no version allowed, platforms unknown", constraint: "~> 5.0", platform: linux, list: []string{"4.0.0 5.0 darwin_arm64", "3.0.0 5.0"},
+			kind: provider.ErrNoVersion, text: `no version matches "~> 5.0", the newest is 4.0.0`},
+		{name: "protocols of the older one unknown", constraint: "3.0.0", list: []string{"3.0.0 7.0", "2.0.0 -"},
+			kind: provider.ErrProtocol, text: "3.0.0 supports plugin protocol 7.0, want >= 5.0.0, < 7.0.0"},
 		{name: "none listed", constraint: "1.0.0", kind: provider.ErrNoVersion, text: `no version matches "1.0.0", none is listed`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -209,6 +213,12 @@ func TestUnavailable(t *testing.T) {
 		t.Errorf("for no platform: %v", err)
 	}
 	// What a list leaves open is taken to fit, but not what the source has just denied.
+	for _, v := range []string{"3.0.0", "2.0.0", "1.0.0"} {
+		err := list("3.0.0 5.0 -", "2.0.0 - -", "1.0.0 5.0 -").Unavailable(version(v), linux)
+		if want := v + " has no package for linux_amd64"; err.Error() != want || !err.Fits.IsZero() {
+			t.Errorf("of a source that lists no platforms: %v, %s fits; want %s", err, err.Fits, want)
+		}
+	}
 	err := list("1.0.0 - -").Unavailable(version("1.0.0"), linux)
 	if want := "1.0.0 has no package for linux_amd64"; !errors.Is(err, provider.ErrNoPlatform) || err.Error() != want || !err.Fits.IsZero() {
 		t.Errorf("got %v, %s fits; want %s", err, err.Fits, want)
