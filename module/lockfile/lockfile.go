@@ -345,12 +345,19 @@ func (f *File) parseLine(n int, text []byte) string {
 	return ""
 }
 
-// Load calls [Parse] for the file at path. A missing file gives an empty File.
+// Load calls [Parse] for the file at path. If the file does not exist, it returns an empty File, for
+// programs that then write one. Others use [LoadExisting].
 func Load(path string) (*File, error) {
-	data, err := fsx.ReadRegular(path, maxSize)
+	f, err := LoadExisting(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &File{}, nil
 	}
+	return f, err
+}
+
+// LoadExisting is like [Load], but if the file does not exist, the error wraps [fs.ErrNotExist].
+func LoadExisting(path string) (*File, error) {
+	data, err := fsx.ReadRegular(path, maxSize)
 	if err != nil {
 		return nil, fmt.Errorf("read module lock file: %w", err)
 	}

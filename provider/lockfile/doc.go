@@ -12,15 +12,14 @@
 // [github.com/tofureg/tofureg/provider/install.Installer.Ensure] decide which hashes are verified and
 // may be recorded. Without them, see [File.Covers], [File.Accept] and [File.Merge].
 //
-// [Parse] and [Load] are as strict as the CLI: values must be in canonical form, and unknown
-// content is an error. The [File] is written as the CLI writes it, byte for byte. Comments
-// other than the header are lost.
+// [Parse] and [Load] are stricter than the CLI: values must be in canonical form, and unknown content
+// is an error. The CLI also accepts an h1 or zh without a valid value, which fits no package, a hostname
+// with a final dot, and expressions: here values must be string literals, or a list of them. The [File] is
+// written as the CLI writes it, byte for byte: comments other than the header are lost, and the hashes of
+// each entry are sorted.
 //
 // [ParseLenient] and [LoadLenient] are for tools that edit files. They keep everything outside of
-// modified entries.
-//
-// Unlike the CLI, this package does not evaluate expressions. Values must be string literals,
-// or a list of them.
+// modified entries. [LoadExisting] is for programs that only read: a missing file is an error.
 //
 // Programs that install by a lock file also use [File.Clone] and [File.Keep], and return
 // [ErrNotLockable] and [NotLockedError].

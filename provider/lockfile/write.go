@@ -13,9 +13,18 @@ import (
 )
 
 // Load calls [Parse] for the file at path. If the file does not exist, it returns an empty
-// File: after a mistyped path, no provider is locked.
+// File, for programs that then write one. Others use [LoadExisting].
 func Load(path string) (*File, error) {
 	f, _, err := load(path, false)
+	return f, err
+}
+
+// LoadExisting is like [Load], but if the file does not exist, the error wraps [fs.ErrNotExist].
+func LoadExisting(path string) (*File, error) {
+	f, source, err := load(path, false)
+	if err == nil && source == nil {
+		return nil, fmt.Errorf("read lock file: %w", &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist})
+	}
 	return f, err
 }
 
