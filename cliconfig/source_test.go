@@ -67,7 +67,7 @@ func fillMirror(t *testing.T, dir string, client *http.Client, p addrs.Provider,
 	must.Do(t, os.MkdirAll(dir, 0o755))
 	m := must.Get(mirrordir.Open(dir))(t)
 	want := []mirrordir.Want{{Provider: p, Version: addrs.MustParseVersion(version)}}
-	o := mirrordir.Options{Policy: verify.Policy{AllowUnsigned: true}}
+	o := mirrordir.Options{Policy: func(addrs.Provider) verify.Policy { return verify.Policy{AllowUnsigned: true} }}
 	must.Get(m.Add(t.Context(), &regclient.Client{Transport: &transport.Client{HTTP: client}}, want, o))(t)
 }
 

@@ -50,6 +50,6 @@ var (
 	// A public key cannot be read.
 	ErrBadKey = errors.New("unreadable key")
 
-	// [Policy.Fingerprints] has an invalid fingerprint.
+	// [Policy.Fingerprints] has an invalid fingerprint, or a call does not permit a field that is set.
 	ErrPolicy = errors.New("invalid policy")
 )

@@ -17,6 +17,7 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/transport"
+	"github.com/tofureg/tofureg/verify"
 )
 
 // What most tests mirror.
@@ -65,6 +66,11 @@ func Wants(platforms []addrs.Platform, versions ...addrs.Version) []mirrordir.Wa
 		list = append(list, mirrordir.Want{Provider: Alpha, Version: v, Platforms: platforms})
 	}
 	return list
+}
+
+// PolicyOf returns a policy for all providers.
+func PolicyOf(policy verify.Policy) func(addrs.Provider) verify.Policy {
+	return func(addrs.Provider) verify.Policy { return policy }
 }
 
 // ManyVersions returns a registry with n versions of Alpha, and wants of them all.

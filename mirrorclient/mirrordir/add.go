@@ -70,11 +70,11 @@ func (m *Mirror) checkProvider(p addrs.Provider) error {
 	return err
 }
 
-// Options are the options of [Mirror.Add], [Mirror.AddLocked] and [Mirror.AddArchive], which ignores
-// Parallel and Progress.
+// Options are the options of [Mirror.Add] and [Mirror.AddLocked].
 type Options struct {
-	// Policy decides which packages are accepted. The zero Policy requires signed packages.
-	Policy verify.Policy
+	// Policy, if not nil, returns the policy for a provider. If nil, the zero policy is used, which
+	// demands a signature.
+	Policy func(addrs.Provider) verify.Policy
 
 	// Parallel is the maximum number of concurrent downloads. If zero or less, 8 is used.
 	Parallel int
@@ -88,6 +88,14 @@ type Options struct {
 	// Progress, if not nil, is called for the events of [provider.Receive], [EventKept], and
 	// [provider.EventVerified] for an added package. The calls of one Add never overlap.
 	Progress func(provider.Event)
+}
+
+// policyFor returns the policy for p of a field that may be nil.
+func policyFor(policy func(addrs.Provider) verify.Policy, p addrs.Provider) verify.Policy {
+	if policy == nil {
+		return verify.Policy{}
+	}
+	return policy(p)
 }
 
 // EventKept means that [Mirror.Add] has kept an existing archive.
@@ -112,7 +120,7 @@ type Added struct {
 	Report *verify.Report `json:"report,omitempty"`
 }
 
-// Add downloads packages from src, verifies them with o.Policy and adds them to the mirror. When all
+// Add downloads packages from src, verifies them by o.Policy and adds them to the mirror. When all
 // wanted archives of a version have been tried, the documents list those that are there. Entries that
 // other programs have written stay, except for missing archives.
 //
@@ -123,12 +131,12 @@ type Added struct {
 // Add returns the packages that it has added or kept, sorted, also with an error. The error joins a
 // [*provider.Error] for each failure.
 func (m *Mirror) Add(ctx context.Context, src provider.Source, wants []Want, o Options) ([]Added, error) {
-	return m.add(ctx, src, wants, o, func(Want) job { return job{policy: o.Policy} })
+	return m.add(ctx, src, wants, o, func(w Want) job { return job{policy: policyFor(o.Policy, w.Provider)} })
 }
 
 // AddLocked adds each provider in lock in its locked version for these platforms, as [Mirror.Add]
-// does. It accepts only archives with a locked hash, and ignores o.Policy.Accept. Without platforms it
-// fails.
+// does. It accepts only archives with a locked hash, so no policy may set Accept: [verify.ErrPolicy].
+// Without platforms it fails.
 //
 // For a package without a locked hash, the error wraps [verify.ErrNotAccepted] and a
 // [*lockfile.NotLockedError].
@@ -138,10 +146,13 @@ func (m *Mirror) AddLocked(ctx context.Context, src provider.Source, lock *lockf
 	}
 	var wants []Want
 	for e := range lock.All() {
+		if policyFor(o.Policy, e.Provider).Accept != nil {
+			return nil, failed("mirror", e.Provider.String(), fmt.Errorf("%w: Accept is set, but the lock file has the accepted hashes", verify.ErrPolicy))
+		}
 		wants = append(wants, Want{Provider: e.Provider, Version: e.Version, Platforms: platforms})
 	}
 	return m.add(ctx, src, wants, o, func(w Want) job {
-		j := job{policy: o.Policy, locked: true}
+		j := job{policy: policyFor(o.Policy, w.Provider), locked: true}
 		j.policy.Accept = lock.Accept(w.Provider, w.Version)
 		return j
 	})
@@ -389,9 +400,7 @@ func (v *versionAdder) addPackage(ctx, late context.Context, pkg *provider.Packa
 	}
 	release := sync.OnceFunc(func() { v.a.slots.Release(1) })
 	defer release()
-	o := v.a.options
-	o.Policy = v.job.policy
-	t, err := v.a.m.newTarget(ctx, pkg, o)
+	t, err := v.a.m.newTarget(ctx, pkg, v.job.policy, v.a.options)
 	if err != nil {
 		return nil, err
 	}
@@ -428,7 +437,7 @@ func (v *versionAdder) fetch(ctx, late context.Context, t *target, arrived func(
 		return err
 	}
 	defer s.Discard()
-	o := provider.ReceiveOptions{Policy: t.options.Policy, FetchEvidence: !t.options.NoEvidence, Progress: v.a.progress}
+	o := provider.ReceiveOptions{Policy: t.policy, FetchEvidence: !t.options.NoEvidence, Progress: v.a.progress}
 	got, err := provider.Receive(ctx, v.source, t.pkg, s.File, o)
 	if err != nil {
 		return err

@@ -251,7 +251,7 @@ func TestOptions(t *testing.T) {
 		}
 		return strings.Join(list, " ")
 	}
-	unsigned := verify.Policy{AllowUnsigned: true}
+	unsigned := policyOf(verify.Policy{AllowUnsigned: true})
 
 	t.Run("zh only, then both", func(t *testing.T) {
 		t.Parallel()
@@ -335,7 +335,7 @@ func TestOptions(t *testing.T) {
 			remove(t, dir, recordOf(v1, p))
 		}
 		m, _ := newMirror(t)
-		o := mirrordir.Options{Policy: verify.Policy{AllowUnchecked: true}}
+		o := mirrordir.Options{Policy: policyOf(verify.Policy{AllowUnchecked: true})}
 		mustAdd(t, m, from, wants(three, v1), o)
 		if _, err := m.Add(t.Context(), from, wants(three, v1), mirrordir.Options{Policy: unsigned}); !errors.Is(err, verify.ErrUnchecked) {
 			t.Errorf("Add accepted hashes that the source does not state: %v", err)
@@ -351,11 +351,11 @@ func TestOptions(t *testing.T) {
 		rel := reg.AddProvider(regtest.Provider{Address: "acme/beta"})
 		m, dir := newMirror(t)
 		w := []mirrordir.Want{{Provider: addrs.MustParseProvider("registry.example.com/acme/beta"), Version: v1, Platforms: three[:1]}}
-		if _, err := m.Add(t.Context(), client, w, mirrordir.Options{Policy: verify.Policy{Accept: []checksum.Hash{}}}); !errors.Is(err, verify.ErrNotAccepted) {
+		if _, err := m.Add(t.Context(), client, w, mirrordir.Options{Policy: policyOf(verify.Policy{Accept: []checksum.Hash{}})}); !errors.Is(err, verify.ErrNotAccepted) {
 			t.Errorf("none is accepted: %v", err)
 		}
 		wantFiles(t, dir)
-		accept := mirrordir.Options{ZHOnly: true, Policy: verify.Policy{Accept: []checksum.Hash{rel.H1("linux_amd64")}}}
+		accept := mirrordir.Options{ZHOnly: true, Policy: policyOf(verify.Policy{Accept: []checksum.Hash{rel.H1("linux_amd64")}})}
 		mustAdd(t, m, client, w, accept)
 		reg.Reset()
 		if mustAdd(t, m, client, w, accept); reg.Count(0) != 0 {
@@ -376,7 +376,7 @@ func TestBadEvidence(t *testing.T) {
 	m, dir := newMirror(t)
 	rel := reg.AddProvider(regtest.Provider{Address: "acme/beta"})
 	w := []mirrordir.Want{{Provider: addrs.MustParseProvider("registry.example.com/acme/beta"), Version: v1, Platforms: three[:1]}}
-	mustAdd(t, m, client, w, mirrordir.Options{Policy: verify.Policy{Accept: []checksum.Hash{rel.ZH("linux_amd64")}}})
+	mustAdd(t, m, client, w, mirrordir.Options{Policy: policyOf(verify.Policy{Accept: []checksum.Hash{rel.ZH("linux_amd64")}})})
 	text := read(t, dir, "registry.example.com/acme/beta/terraform-provider-beta_1.0.0_linux_amd64.zip.record.json")
 	if strings.Contains(text, "signature") || strings.Contains(text, "sums") {
 		t.Errorf("kept:\n%s", text)
@@ -417,7 +417,7 @@ func TestSources(t *testing.T) {
 	if _, err := m.Add(t.Context(), network, wants(three, v1), mirrordir.Options{}); !errors.Is(err, verify.ErrUnsigned) {
 		t.Errorf("zero policy: %v", err)
 	}
-	mustAdd(t, m, network, wants(three, v1), mirrordir.Options{Policy: verify.Policy{AllowUnsigned: true}})
+	mustAdd(t, m, network, wants(three, v1), mirrordir.Options{Policy: policyOf(verify.Policy{AllowUnsigned: true})})
 }
 
 // hidden is a source with no more information than a network mirror.

@@ -30,9 +30,10 @@ type CheckOptions struct {
 	// processors.
 	Parallel int
 
-	// Policy, if not nil, judges the recorded evidence in Check. If nil, only invalid evidence is
-	// refused. Archives without a record are not judged. Reindex uses its Limits only.
-	Policy *verify.Policy
+	// Policy, if not nil, returns the policy for a provider, which judges the recorded evidence in
+	// Check. If nil, only invalid evidence is refused. Archives without a record are not judged. Reindex
+	// uses its Limits only. Policy may be called concurrently.
+	Policy func(addrs.Provider) verify.Policy
 
 	// Progress, if not nil, is called for each archive that has been read. The calls of one
 	// Check or Reindex never overlap.
@@ -124,7 +125,6 @@ func (m *Mirror) Reindex(ctx context.Context, o CheckOptions) (*Report, error) {
 type inspection struct {
 	m        *Mirror
 	options  CheckOptions
-	limits   checksum.Limits
 	slots    *semaphore.Weighted // one for each archive that is read
 	progress func(provider.Event)
 	found    findings
@@ -165,9 +165,6 @@ func (f *findings) note(list ...Finding) {
 func (m *Mirror) inspect(ctx context.Context, op string, o CheckOptions, do func(*inspection, context.Context, *inventory) error) (*Report, error) {
 	o.Parallel = cmp.Or(max(o.Parallel, 0), runtime.GOMAXPROCS(0))
 	c := &inspection{m: m, options: o, slots: semaphore.NewWeighted(int64(o.Parallel)), progress: flight.InTurn(o.Progress)}
-	if o.Policy != nil {
-		c.limits = o.Policy.Limits
-	}
 	providers, err := m.providers(ctx, func(name, reason string) { c.found.note(Finding{Kind: kindIgnored, Name: name, Detail: reason}) })
 	if err != nil {
 		return nil, failed(op, "the mirror", err)
@@ -340,7 +337,7 @@ func (c *inspection) checkArchive(ctx context.Context, a address, name string, l
 	case err != nil:
 		return err
 	}
-	local, size, err := c.hash(ctx, name)
+	local, size, err := c.hash(ctx, a, name)
 	damaged := isInvalidArchive(err)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -376,7 +373,7 @@ func (c *inspection) checkArchive(ctx context.Context, a address, name string, l
 	if rec != nil {
 		policy := verify.Policy{AllowUnchecked: true, AllowExpired: true, AllowWeak: true, AllowAnyName: true}
 		if c.options.Policy != nil {
-			policy = *c.options.Policy
+			policy = c.options.Policy(a.provider)
 		}
 		if _, err := policy.Judge(rec.evidence(a), rec.Size, local); err != nil {
 			find(kindRefused, name, "%s", oneLine(err))
@@ -386,13 +383,13 @@ func (c *inspection) checkArchive(ctx context.Context, a address, name string, l
 }
 
 // hash computes all hashes of an archive. If the archive is invalid, it returns the zh and the error.
-func (c *inspection) hash(ctx context.Context, name string) (local []checksum.Hash, size int64, err error) {
+func (c *inspection) hash(ctx context.Context, a address, name string) (local []checksum.Hash, size int64, err error) {
 	f, err := c.m.openArchive(ctx, name)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer f.close()
-	packed, tree, err := f.h1(ctx, c.limits)
+	packed, tree, err := f.h1(ctx, policyFor(c.options.Policy, a.provider).Limits)
 	if err != nil {
 		return []checksum.Hash{f.zh}, f.size, err
 	}
@@ -502,7 +499,7 @@ func (c *inspection) recordArchive(ctx context.Context, a address, name string, 
 		return nil
 	}
 	if rec == nil || !checksum.HasScheme(rec.Hashes, checksum.SchemeZH) {
-		local, size, err := c.hash(ctx, name)
+		local, size, err := c.hash(ctx, a, name)
 		damaged := isInvalidArchive(err)
 		if err != nil && !damaged {
 			return err

@@ -22,7 +22,7 @@ import (
 // wantGood checks that the report of Check is empty.
 func wantGood(t testing.TB, m *mirrordir.Mirror) {
 	t.Helper()
-	report := mustCheck(t, m, mirrordir.CheckOptions{Policy: &verify.Policy{}})
+	report := mustCheck(t, m, mirrordir.CheckOptions{Policy: policyOf(verify.Policy{})})
 	for _, f := range slices.Concat(report.Problems, report.Notes) {
 		t.Errorf("%v", f)
 	}
@@ -171,13 +171,13 @@ func TestCheckPolicy(t *testing.T) {
 	if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() {
 		t.Errorf("%v", report.Problems)
 	}
-	report := mustCheck(t, m, mirrordir.CheckOptions{Policy: &verify.Policy{}})
+	report := mustCheck(t, m, mirrordir.CheckOptions{Policy: policyOf(verify.Policy{})})
 	if len(report.Problems) != 3 || report.Problems[0].Kind != "refused" || !strings.Contains(report.Problems[0].Detail, "AllowUnsigned") {
 		t.Errorf("%v", report.Problems)
 	}
 	mustAdd(t, m, client, wants(three, v1), mirrordir.Options{})
 	wantGood(t, m)
-	report = mustCheck(t, m, mirrordir.CheckOptions{Policy: &verify.Policy{Fingerprints: []string{strings.Repeat("0", 40)}}})
+	report = mustCheck(t, m, mirrordir.CheckOptions{Policy: policyOf(verify.Policy{Fingerprints: []string{strings.Repeat("0", 40)}})})
 	if len(report.Problems) != 3 {
 		t.Errorf("with a pin of another key than %s: %v", reg.Key().Public().ID, report.Problems)
 	}

@@ -198,7 +198,7 @@ func crashWithinReplacement(t *testing.T, recorded bool) {
 		pkg := must.Get(src.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 		policy := verify.Policy{Keys: pkg.Keys}
 		steps, died := dieAt(t, dir, changes, func(m *mirrordir.Mirror) error {
-			_, err := m.Add(t.Context(), src, wants(three[:1], v1), mirrordir.Options{Policy: policy})
+			_, err := m.Add(t.Context(), src, wants(three[:1], v1), mirrordir.Options{Policy: policyOf(policy)})
 			return err
 		})
 		if !died {
@@ -216,10 +216,10 @@ func crashWithinReplacement(t *testing.T, recorded bool) {
 			want = 0
 		}
 		reg.Reset()
-		if fetched := mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{Policy: policy}); fetched != want {
+		if fetched := mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{Policy: policyOf(policy)}); fetched != want {
 			t.Errorf("%s: Add fetches %d archives, want %d", at, fetched, want)
 		}
-		if report := mustCheck(t, m, mirrordir.CheckOptions{Policy: &policy}); !report.OK() || len(report.Notes) > 0 {
+		if report := mustCheck(t, m, mirrordir.CheckOptions{Policy: policyOf(policy)}); !report.OK() || len(report.Notes) > 0 {
 			t.Errorf("%s: in the end %+v", at, report)
 		}
 	}

@@ -55,7 +55,7 @@ func TestReindex(t *testing.T) {
 		t.Error("the documents are not those that Add has made")
 	}
 	leftNothing(t, dir)
-	report := mustCheck(t, m, mirrordir.CheckOptions{Policy: &verify.Policy{}})
+	report := mustCheck(t, m, mirrordir.CheckOptions{Policy: policyOf(verify.Policy{})})
 	if len(report.Problems) != 6 || report.Problems[0].Kind != "refused" {
 		t.Errorf("archives that nothing vouches for: %v", report.Problems)
 	}
@@ -209,7 +209,7 @@ func takeOver(t *testing.T, program string) {
 	if fetched := mustAdd(t, m, &regclient.Client{Transport: &transport.Client{HTTP: srv.Client()}}, w, mirrordir.Options{}); fetched != 2 || reg.Count(regtest.Archive) != 2 {
 		t.Errorf("%d fetched, want 2, those that were missing: %v", fetched, reg.Requests())
 	}
-	if report := mustCheck(t, m, mirrordir.CheckOptions{Policy: &verify.Policy{}}); !report.OK() || !onlyUnreachable(report) {
+	if report := mustCheck(t, m, mirrordir.CheckOptions{Policy: policyOf(verify.Policy{})}); !report.OK() || !onlyUnreachable(report) {
 		t.Errorf("in the end: %+v", report)
 	}
 }
@@ -419,7 +419,12 @@ func TestAddLockedRefuses(t *testing.T) {
 `), "test.hcl")
 	must.Do(t, err)
 	m, _ := newMirror(t)
-	added, err := m.AddLocked(t.Context(), client, lock, three[:2], mirrordir.Options{ZHOnly: true, Policy: verify.Policy{AllowUnchecked: true, Accept: []checksum.Hash{rel.ZH("darwin_arm64")}}})
+	o := mirrordir.Options{ZHOnly: true, Policy: policyOf(verify.Policy{AllowUnchecked: true, Accept: []checksum.Hash{rel.ZH("darwin_arm64")}})}
+	if added, err := m.AddLocked(t.Context(), client, lock, three[:2], o); len(added) > 0 || !errors.Is(err, verify.ErrPolicy) {
+		t.Errorf("with accepted hashes in the policy: %v, %v; want %v", added, err, verify.ErrPolicy)
+	}
+	o.Policy = policyOf(verify.Policy{AllowUnchecked: true})
+	added, err := m.AddLocked(t.Context(), client, lock, three[:2], o)
 	if len(added) != 1 || added[0].Platform != linux || !errors.Is(err, verify.ErrNotAccepted) {
 		t.Errorf("%v, %v", added, err)
 	}

@@ -18,7 +18,8 @@ import (
 // target is a package that is to be in the mirror.
 type target struct {
 	m         *Mirror
-	options   Options
+	policy    verify.Policy
+	options   Options           // without Policy
 	pkg       *provider.Package // package of the source, at first only its address
 	name      string            // canonical name of the archive
 	size      int64             // size of the existing archive, negative if it is missing
@@ -28,8 +29,8 @@ type target struct {
 }
 
 // newTarget reads the files of a package. The caller has locked the version.
-func (m *Mirror) newTarget(ctx context.Context, pkg *provider.Package, o Options) (*target, error) {
-	t := &target{m: m, options: o, pkg: pkg, name: addressOf(pkg).archive()}
+func (m *Mirror) newTarget(ctx context.Context, pkg *provider.Package, policy verify.Policy, o Options) (*target, error) {
+	t := &target{m: m, policy: policy, options: o, pkg: pkg, name: addressOf(pkg).archive()}
 	rec, err := m.readRecord(ctx, t.name)
 	if err != nil && !isUnrecorded(err) {
 		return nil, err
@@ -46,7 +47,7 @@ func (t *target) judgeRecord() (*verify.Report, error) {
 	if rec == nil || rec.Size != t.size || !checksum.HasScheme(rec.Hashes, checksum.SchemeZH) {
 		return nil, errDamaged
 	}
-	return t.options.Policy.Judge(rec.evidence(addressOf(t.pkg)), rec.Size, rec.Hashes)
+	return t.policy.Judge(rec.evidence(addressOf(t.pkg)), rec.Size, rec.Hashes)
 }
 
 // isComplete reports whether the archive and its record are what the options require. If only an h1 is
@@ -57,7 +58,7 @@ func (t *target) isComplete(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	needsH1 := !t.options.ZHOnly
-	if accept := t.options.Policy.Accept; accept != nil && !checksum.Overlap(accept, rec.Hashes) {
+	if accept := t.policy.Accept; accept != nil && !checksum.Overlap(accept, rec.Hashes) {
 		needsH1 = checksum.HasScheme(accept, checksum.SchemeH1)
 	}
 	read := needsH1 && !checksum.HasScheme(rec.Hashes, checksum.SchemeH1)
@@ -84,7 +85,7 @@ func (t *target) addH1(ctx context.Context) (bool, error) {
 	if !slices.Contains(t.record.Hashes, f.zh) {
 		return false, nil
 	}
-	packed, tree, err := f.h1(ctx, t.options.Policy.Limits)
+	packed, tree, err := f.h1(ctx, t.policy.Limits)
 	if err != nil {
 		return false, err
 	}
@@ -101,7 +102,7 @@ func (t *target) adopt(ctx context.Context, src provider.Source) (bool, error) {
 		return false, nil
 	}
 	ev := t.pkg.Evidence()
-	if t.options.Policy.NeedsEvidence() || !t.options.NoEvidence {
+	if t.policy.NeedsEvidence() || !t.options.NoEvidence {
 		var err error
 		if ev, err = src.Evidence(ctx, t.pkg); err != nil {
 			return false, err
@@ -124,7 +125,7 @@ func (t *target) adopt(ctx context.Context, src provider.Source) (bool, error) {
 
 // judge judges an archive by the policy and sets the record and the report.
 func (t *target) judge(ctx context.Context, f *archiveFile, ev verify.Evidence) error {
-	policy := t.options.Policy
+	policy := t.policy
 	report, err := policy.JudgeArchive(ctx, ev, verify.Archive{
 		Size: f.size, ZH: f.zh, AlwaysH1: !t.options.ZHOnly,
 		H1: func(ctx context.Context) (packed, tree checksum.Hash, err error) { return f.h1(ctx, policy.Limits) },
@@ -206,14 +207,14 @@ func (t *target) added(fetched bool) *Added {
 const maxLockWait = 5 * time.Minute
 
 // AddArchive adds an archive that [provider.Receive] has received into a file of [Mirror.Stage], if
-// o.Policy accepts it, unless the mirror has one that o.Policy accepts. Receive it with FetchEvidence
-// to record its evidence.
-func (m *Mirror) AddArchive(ctx context.Context, s *Staged, pkg *provider.Package, got *provider.Received, o Options) (*Added, error) {
-	added, err := m.addArchive(ctx, s, pkg, got, o)
+// policy accepts it, unless the mirror has one that policy accepts. Receive it with FetchEvidence, since
+// the evidence is recorded.
+func (m *Mirror) AddArchive(ctx context.Context, s *Staged, pkg *provider.Package, got *provider.Received, policy verify.Policy) (*Added, error) {
+	added, err := m.addArchive(ctx, s, pkg, got, policy)
 	return added, failed("mirror", pkg.String(), err)
 }
 
-func (m *Mirror) addArchive(ctx context.Context, s *Staged, pkg *provider.Package, got *provider.Received, o Options) (*Added, error) {
+func (m *Mirror) addArchive(ctx context.Context, s *Staged, pkg *provider.Package, got *provider.Received, policy verify.Policy) (*Added, error) {
 	if err := m.checkWant(Want{pkg.Provider, pkg.Version, []addrs.Platform{pkg.Platform}}); err != nil {
 		return nil, err
 	}
@@ -224,7 +225,7 @@ func (m *Mirror) addArchive(ctx context.Context, s *Staged, pkg *provider.Packag
 		return nil, err
 	}
 	defer unlock()
-	t, err := m.newTarget(ctx, pkg, o)
+	t, err := m.newTarget(ctx, pkg, policy, Options{})
 	if err != nil {
 		return nil, err
 	}

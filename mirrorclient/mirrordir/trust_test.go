@@ -76,9 +76,9 @@ func TestPinnedKeys(t *testing.T) {
 		pinned := verify.Policy{Keys: pkg.Keys}
 		src := altered{client, func(pkg *provider.Package) { pkg.Keys = keys }}
 		m, _ := newMirror(t)
-		mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{Policy: pinned})
+		mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{Policy: policyOf(pinned)})
 		reg.Reset()
-		mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{Policy: pinned})
+		mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{Policy: policyOf(pinned)})
 		if reg.Count(0) != 0 {
 			t.Errorf("listed key %s: the second Add makes requests: %v", name, reg.Requests())
 		}
@@ -146,7 +146,7 @@ func TestAddArchiveAgain(t *testing.T) {
 	s := must.Get(m.Stage(t.Context()))(t)
 	defer s.Discard()
 	got := must.Get(provider.Receive(t.Context(), client, pkg, s.File, provider.ReceiveOptions{FetchEvidence: true}))(t)
-	if _, err := m.AddArchive(t.Context(), s, pkg, got, mirrordir.Options{}); err != nil {
+	if _, err := m.AddArchive(t.Context(), s, pkg, got, verify.Policy{}); err != nil {
 		t.Errorf("AddArchive of an identical archive: %v", err)
 	}
 	if after, err := os.Stat(filepath.Join(dir, archive(v1, linux))); err != nil || !os.SameFile(before, after) {
@@ -180,7 +180,7 @@ func TestAddArchiveRefuses(t *testing.T) {
 			bad := pkg.Clone()
 			test.clear(bad)
 			// The evidence is of the complete package, so the policy does not refuse it.
-			_, err := m.AddArchive(t.Context(), s, bad, got, mirrordir.Options{})
+			_, err := m.AddArchive(t.Context(), s, bad, got, verify.Policy{})
 			if _, ok := errors.AsType[*provider.Error](err); !ok || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("AddArchive of a package without its %s = %v, want a *provider.Error with %q", name, err, test.want)
 			}

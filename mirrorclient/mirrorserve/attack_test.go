@@ -81,11 +81,11 @@ func aborted(serve func()) (aborted bool) {
 func handlers(policy verify.Policy) map[string]func(t *testing.T, src provider.Source) *mirrorserve.Handler {
 	return map[string]func(t *testing.T, src provider.Source) *mirrorserve.Handler{
 		"pulled through": func(t *testing.T, src provider.Source) *mirrorserve.Handler {
-			return &mirrorserve.Handler{Source: src, Policy: policy, Parallel: 1, TempDir: t.TempDir()}
+			return &mirrorserve.Handler{Source: src, Policy: policyOf(policy), Parallel: 1, TempDir: t.TempDir()}
 		},
 		"cached": func(t *testing.T, src provider.Source) *mirrorserve.Handler {
 			m := &mirrordir.Mirror{Storage: &bucket{}, TempDir: t.TempDir()}
-			return &mirrorserve.Handler{Source: &mirrorserve.Cache{Source: src, Mirror: m, Policy: policy, Parallel: 1}}
+			return &mirrorserve.Handler{Source: &mirrorserve.Cache{Source: src, Mirror: m, Policy: policyOf(policy), Parallel: 1}}
 		},
 	}
 }
@@ -216,7 +216,7 @@ func TestCacheArrivesBesideTheMirror(t *testing.T) {
 	m.TempDir = filepath.Join(dir, "none")
 	c := &mirrorserve.Cache{Source: src, Mirror: m, Wait: -1}
 	h := &mirrorserve.Handler{Source: c, TempDir: m.TempDir}
-	h.Policy.RequireSignature, h.Policy.Fingerprints = true, []string{strings.Repeat("0", 40)}
+	h.Policy = policyOf(verify.Policy{RequireSignature: true, Fingerprints: []string{strings.Repeat("0", 40)}})
 	content := mustFetch(t, h, archive(v1, linux))
 	if read(t, dir, archive(v1, linux)) != content {
 		t.Error("the archive is not kept")

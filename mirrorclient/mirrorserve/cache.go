@@ -44,9 +44,9 @@ type Cache struct {
 	// Include, if not empty, limits the providers, cached or not. Others are [provider.ErrExcluded].
 	Include []provider.Pattern
 
-	// Policy decides which packages are accepted. The zero Policy requires signed packages; if
-	// Source is a mirror, set AllowUnsigned.
-	Policy verify.Policy
+	// Policy, if not nil, returns the policy for a provider, and may be called concurrently. If nil, the
+	// zero policy is used, which demands a signature; if Source is a mirror, set AllowUnsigned.
+	Policy func(addrs.Provider) verify.Policy
 
 	// Wait is the maximum time that a call waits for a list from Source if Mirror has one, and that
 	// Close of an archive waits until it is added to Mirror. If zero, 5 seconds are used; if
@@ -240,7 +240,7 @@ func (c *Cache) cachedHashes(ctx context.Context, p addrs.Provider, v addrs.Vers
 
 // cachedPackage returns the cached package, nil if there is none.
 func (c *Cache) cachedPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) *provider.Package {
-	pkg, err := c.Mirror.RecordedPackage(ctx, p, v, platform, c.Policy)
+	pkg, err := c.Mirror.RecordedPackage(ctx, p, v, platform, policyFor(c.Policy, p))
 	if c.logFailure(ctx, p, err) != nil {
 		return nil
 	}
@@ -265,7 +265,7 @@ func (c *Cache) warn(ctx context.Context, text string, args ...any) {
 // archive, so an earlier download is found in the mirror.
 func (c *Cache) origin(ctx context.Context, pkg *provider.Package, arriving, reading *hostShares) (*origin, error) {
 	if kept := c.cachedPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform); kept != nil {
-		o := mirrorOrigin(c.Mirror, c.Policy.Limits)
+		o := mirrorOrigin(c.Mirror, c.Policy, pkg.Provider)
 		o.pkg, o.arriving = kept, reading
 		return &o, nil
 	}
@@ -276,14 +276,14 @@ func (c *Cache) origin(ctx context.Context, pkg *provider.Package, arriving, rea
 			return nil, err
 		}
 	}
-	return &origin{Opener: c.Source, pkg: pkg, policy: c.Policy, arriving: arriving, store: c.store}, nil
+	return &origin{Opener: c.Source, pkg: pkg, policy: policyFor(c.Policy, pkg.Provider), arriving: arriving, store: c.store}, nil
 }
 
 // store adds an archive to the mirror.
 func (c *Cache) store(ctx context.Context, s *staged, pkg *provider.Package, got *provider.Received) {
 	err := s.refused // then nothing in the mirror may be removed for it
 	if err == nil {
-		_, err = c.Mirror.AddArchive(ctx, s.Staged, pkg, got, mirrordir.Options{Policy: c.Policy})
+		_, err = c.Mirror.AddArchive(ctx, s.Staged, pkg, got, policyFor(c.Policy, pkg.Provider))
 	}
 	switch {
 	case err != nil:

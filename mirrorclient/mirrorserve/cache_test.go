@@ -78,7 +78,7 @@ func TestCacheKeeps(t *testing.T) {
 			t.Errorf("%s (-added +kept):\n%s", name, diff)
 		}
 	}
-	if report := mustCheck(t, c.Mirror, mirrordir.CheckOptions{Policy: &verify.Policy{}}); !report.OK() || len(report.Notes) > 0 {
+	if report := mustCheck(t, c.Mirror, mirrordir.CheckOptions{Policy: policyOf(verify.Policy{})}); !report.OK() || len(report.Notes) > 0 {
 		t.Errorf("%+v", report)
 	}
 
@@ -325,12 +325,12 @@ func TestRefusedOnTheWay(t *testing.T) {
 					}
 					return reg
 				}
-				through := &mirrorserve.Handler{Source: client(registry()), Policy: test.policy, TempDir: t.TempDir()}
+				through := &mirrorserve.Handler{Source: client(registry()), Policy: policyOf(test.policy), TempDir: t.TempDir()}
 				if status, _ := fetch(through, archive(v1, linux)); status != 0 && status != 502 {
 					t.Errorf("pulled through: status %d", status)
 				}
 				h, c, dir := newCache(t, client(registry()))
-				c.Policy = test.policy
+				c.Policy = policyOf(test.policy)
 				if status, _ := fetch(h, archive(v1, linux)); status != 0 && status != 502 {
 					t.Errorf("status %d", status)
 				}
@@ -358,7 +358,7 @@ func plant(t *testing.T, m *mirrordir.Mirror, p regtest.Provider) {
 	reg := regtest.New("registry.example.com")
 	p.Address = "acme/alpha"
 	reg.AddProvider(p)
-	mustAdd(t, m, client(reg), wants(three[:1], v1), mirrordir.Options{Policy: verify.Policy{AllowUnsigned: true}})
+	mustAdd(t, m, client(reg), wants(three[:1], v1), mirrordir.Options{Policy: policyOf(verify.Policy{AllowUnsigned: true})})
 }
 
 // TestCacheTrustsNoRecord checks that a damaged archive, or one that Policy does not accept, is
@@ -390,7 +390,7 @@ func TestCacheTrustsNoRecord(t *testing.T) {
 			h, c, dir := newCache(t, src)
 			if name == "signed by another key" {
 				pkg := must.Get(src.ProviderPackage(t.Context(), alpha, v1, linux))(t)
-				c.Policy.Keys = pkg.Keys
+				c.Policy = policyOf(verify.Policy{Keys: pkg.Keys})
 			}
 			spoil(t, c.Mirror, dir)
 			up := down(reg)
@@ -404,7 +404,7 @@ func TestCacheTrustsNoRecord(t *testing.T) {
 			if zh, _ := checksum.ZH(t.Context(), strings.NewReader(content)); read(t, dir, archive(v1, linux)) != content || !strings.Contains(read(t, dir, home+"/1.0.0.json"), zh.String()) {
 				t.Error("it was not replaced")
 			}
-			if report := mustCheck(t, c.Mirror, mirrordir.CheckOptions{Policy: &c.Policy}); !report.OK() {
+			if report := mustCheck(t, c.Mirror, mirrordir.CheckOptions{Policy: c.Policy}); !report.OK() {
 				t.Errorf("%+v", report)
 			}
 		})
@@ -418,7 +418,7 @@ func TestCacheKeepsEvidence(t *testing.T) {
 	reg, src := newRegistry(t)
 	h, c, _ := newCache(t, src)
 	pkg := must.Get(src.ProviderPackage(t.Context(), alpha, v1, linux))(t)
-	c.Policy = verify.Policy{Accept: []checksum.Hash{pkg.SHA256}}
+	c.Policy = policyOf(verify.Policy{Accept: []checksum.Hash{pkg.SHA256}})
 	mustFetch(t, h, archive(v1, linux))
 	down(reg)
 	mustFetch(t, &mirrorserve.Handler{Source: &mirrorserve.Cache{Source: src, Mirror: c.Mirror}}, archive(v1, linux))

@@ -74,8 +74,8 @@ func (h *Handler) version(ctx context.Context, p addrs.Provider, v addrs.Version
 // sourceCatalogue is the catalogue of a source other than a mirror or a cache.
 type sourceCatalogue struct {
 	puller *puller
-	policy verify.Policy
-	common []addrs.Platform // see statement
+	policy func(addrs.Provider) verify.Policy // may be nil
+	common []addrs.Platform                   // see statement
 }
 
 func (t *sourceCatalogue) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
@@ -95,7 +95,7 @@ func listedBy(versions *provider.Versions, err error) ([]addrs.Version, error) {
 }
 
 func (t *sourceCatalogue) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
-	s := &statement{puller: t.puller, policy: t.policy, common: t.common, pkg: provider.Package{Provider: p, Version: v}}
+	s := &statement{puller: t.puller, policy: policyFor(t.policy, p), common: t.common, pkg: provider.Package{Provider: p, Version: v}}
 	return s.make(ctx)
 }
 

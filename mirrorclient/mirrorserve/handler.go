@@ -45,7 +45,7 @@ type Handler struct {
 	Source provider.Source
 
 	// Policy is as in [Cache].
-	Policy verify.Policy
+	Policy func(addrs.Provider) verify.Policy
 
 	// Platforms are requested if Source lists none. If empty, common ones are.
 	Platforms []addrs.Platform
@@ -100,14 +100,16 @@ func (h *Handler) setup() {
 	h.once.Do(func() {
 		switch src := h.Source.(type) {
 		case *mirrordir.Mirror:
-			h.puller = newPuller(src, h.Parallel, tempStage(h.TempDir), mirrorOrigin(src, h.Policy.Limits))
+			h.puller = newPuller(src, h.Parallel, tempStage(h.TempDir), func(p addrs.Provider) origin { return mirrorOrigin(src, h.Policy, p) })
 			h.catalogue = src
 			h.local = src.Local()
 		case *Cache:
 			h.puller = src.setup()
 			h.catalogue = &cacheCatalogue{src, &sourceCatalogue{h.puller, src.Policy, h.Platforms}}
 		default:
-			h.puller = newPuller(src, h.Parallel, tempStage(h.TempDir), origin{policy: h.Policy})
+			h.puller = newPuller(src, h.Parallel, tempStage(h.TempDir), func(p addrs.Provider) origin {
+				return origin{Opener: src, policy: policyFor(h.Policy, p)}
+			})
 			h.catalogue = &sourceCatalogue{h.puller, h.Policy, h.Platforms}
 		}
 		h.access = webserve.NewAccess(h.Authorize, h.Secret)

@@ -260,7 +260,7 @@ func TestStatements(t *testing.T) {
 				src = &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
 			}
 			var log strings.Builder
-			h := &mirrorserve.Handler{Source: src, Policy: test.policy, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+			h := &mirrorserve.Handler{Source: src, Policy: policyOf(test.policy), Logger: slog.New(slog.NewTextHandler(&log, nil))}
 			w := ask(h, "GET", "/"+home+"/1.0.0.json")
 			if test.status != 0 {
 				if w.Code != test.status || strings.Contains(w.Body.String(), "https:") || log.Len() == 0 {
@@ -295,7 +295,7 @@ func TestPlatformsOfMirror(t *testing.T) {
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{"windows_amd64", "plan9_mips"}})
 	reg.Mirror.NoHashes = true
 	src := &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Client{HTTP: reg.Client()}}
-	unchecked := verify.Policy{AllowUnchecked: true}
+	unchecked := policyOf(verify.Policy{AllowUnchecked: true})
 	for name, h := range map[string]*mirrorserve.Handler{
 		"told by the refusal": {Source: src, Policy: unchecked},
 		"as asked":            {Source: src, Policy: unchecked, Platforms: []addrs.Platform{addrs.MustParsePlatform("plan9_mips"), windows}},
@@ -313,7 +313,7 @@ func TestChain(t *testing.T) {
 	m, dir, _, _ := filled(t)
 	inner := httptest.NewServer(&mirrorserve.Handler{Source: m})
 	defer inner.Close()
-	unsigned := verify.Policy{AllowUnsigned: true}
+	unsigned := policyOf(verify.Policy{AllowUnsigned: true})
 	through := &mirrorclient.Client{BaseURL: inner.URL, Transport: &transport.Client{AllowHTTP: true}}
 	outer := httptest.NewServer(http.StripPrefix("/some/where", &mirrorserve.Handler{Source: through, Policy: unsigned}))
 	defer outer.Close()

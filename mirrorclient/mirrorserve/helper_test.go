@@ -16,6 +16,7 @@ var (
 	three                      = mirrortest.Three
 	newRegistry, client, names = mirrortest.NewRegistry, mirrortest.Client, mirrortest.Names
 	wants, manyVersions        = mirrortest.Wants, mirrortest.ManyVersions
+	policyOf                   = mirrortest.PolicyOf
 	newMirror, open, filled    = mirrortest.NewMirror, mirrortest.Open, mirrortest.Filled
 	mustAdd, mustCheck         = mirrortest.MustAdd, mirrortest.MustCheck
 	write, read                = mirrortest.Write, mirrortest.Read

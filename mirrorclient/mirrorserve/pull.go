@@ -69,17 +69,25 @@ func prepare(parallel int, stage func(context.Context) (*staged, error)) *puller
 	return &puller{parallel: n, files: semaphore.NewWeighted(forAllHosts * int64(n)), stage: stage}
 }
 
-// newPuller returns a puller for a source with one origin for all archives.
-func newPuller(source provider.Source, parallel int, stage func(context.Context) (*staged, error), o origin) *puller {
+// newPuller returns a puller for a source with one origin for all archives of a provider.
+func newPuller(source provider.Source, parallel int, stage func(context.Context) (*staged, error), from func(addrs.Provider) origin) *puller {
 	u := prepare(parallel, stage)
-	o.Opener, o.arriving = source, slots(u.parallel)
+	arriving := slots(u.parallel)
 	u.source = u.asking(source)
 	u.origin = func(_ context.Context, pkg *provider.Package) (*origin, error) {
-		here := o
-		here.pkg = pkg
-		return &here, nil
+		o := from(pkg.Provider)
+		o.pkg, o.arriving = pkg, arriving
+		return &o, nil
 	}
 	return u
+}
+
+// policyFor returns the policy for p of a field that may be nil.
+func policyFor(policy func(addrs.Provider) verify.Policy, p addrs.Provider) verify.Policy {
+	if policy == nil {
+		return verify.Policy{}
+	}
+	return policy(p)
 }
 
 // staged is a file for a download.
@@ -96,10 +104,10 @@ func tempStage(dir string) func(context.Context) (*staged, error) {
 	}
 }
 
-// mirrorOrigin returns the origin of archives in a mirror. They were verified when they were added. An archive
-// that is not on this machine must have the recorded hashes.
-func mirrorOrigin(m *mirrordir.Mirror, limits checksum.Limits) origin {
-	return origin{Opener: m, policy: verify.Policy{AllowUnchecked: true, Limits: limits}, mirrored: true, local: m.Local()}
+// mirrorOrigin returns the origin of archives of p in a mirror. They were verified when they were added. An
+// archive that is not on this machine must have the recorded hashes.
+func mirrorOrigin(m *mirrordir.Mirror, policy func(addrs.Provider) verify.Policy, p addrs.Provider) origin {
+	return origin{Opener: m, policy: verify.Policy{AllowUnchecked: true, Limits: policyFor(policy, p).Limits}, mirrored: true, local: m.Local()}
 }
 
 // failed returns err as a provider.Error.

@@ -3,6 +3,7 @@ package install
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -38,8 +39,8 @@ func (c *EntryCheck) String() string {
 	return "unknown"
 }
 
-// CheckEntry verifies the SHA256SUMS document of a locked version by policy, whose Accept and SameRelease
-// it ignores, and looks up the locked hashes in it. It downloads no archive. The document is that of
+// CheckEntry verifies the SHA256SUMS document of a locked version by policy, which must not set Accept and
+// SameRelease ([verify.ErrPolicy]), and looks up the locked hashes in it. It downloads no archive. The document is that of
 // the package for this platform, if the source lists one, or for the first listed platform.
 //
 // The error wraps for example [verify.ErrUnsigned], [verify.ErrUnknownKey] if none of the keys that may
@@ -60,6 +61,8 @@ func checkEntry(ctx context.Context, src provider.Source, e lockfile.Entry, poli
 		return nil, lockfile.ErrUnreadable
 	case e.Provider.IsZero() || e.Version.IsZero():
 		return nil, errors.New("provider or version is missing")
+	case policy.Accept != nil || policy.SameRelease != nil:
+		return nil, fmt.Errorf("%w: Accept or SameRelease is set, but the entry has the hashes", verify.ErrPolicy)
 	}
 	src = provider.CheckAnswers(src)
 	versions, err := src.ProviderVersions(ctx, e.Provider)
@@ -82,7 +85,6 @@ func checkEntry(ctx context.Context, src provider.Source, e lockfile.Entry, poli
 	if err != nil {
 		return nil, err
 	}
-	policy.Accept, policy.SameRelease = nil, nil
 	sums, err := policy.CheckSums(ev)
 	if err != nil {
 		return nil, err

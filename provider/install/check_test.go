@@ -17,7 +17,7 @@ import (
 )
 
 // TestCheckEntry: each locked hash is listed by the signed document, not listed, or unknown, for any
-// platforms of the registry, without a download. Hashes in the policy have no effect.
+// platforms of the registry, without a download.
 func TestCheckEntry(t *testing.T) {
 	t.Parallel()
 	other := checksum.ZHSum([32]byte{1})
@@ -39,7 +39,6 @@ func TestCheckEntry(t *testing.T) {
 			e := lockfile.Entry{Provider: alpha, Version: v1, Hashes: test.hashes}
 			for name, policy := range map[string]verify.Policy{
 				"zero": {}, "pinned": {Fingerprints: []string{o.reg.Key().Fingerprint()}},
-				"with hashes": {Accept: []checksum.Hash{}, SameRelease: []checksum.Hash{}},
 			} {
 				c, err := install.CheckEntry(t.Context(), o.src, e, policy)
 				if err != nil {
@@ -81,10 +80,12 @@ func TestCheckEntryRefuses(t *testing.T) {
 		"another version": {regtest.Provider{}, regtest.Fault{Kind: regtest.Package, Edit: func(doc map[string]any) {
 			doc["filename"] = "terraform-provider-alpha_1.1.0_linux_amd64.zip"
 		}}, entry, verify.Policy{}, verify.ErrFilename},
-		"withdrawn":  {regtest.Provider{}, regtest.Fault{}, with(func(e *lockfile.Entry) { e.Version = v110 }), verify.Policy{}, provider.ErrNoVersion},
-		"unknown":    {regtest.Provider{}, regtest.Fault{}, with(func(e *lockfile.Entry) { e.Provider = numbered(0) }), verify.Policy{}, failure.ErrNotFound},
-		"unreadable": {regtest.Provider{}, regtest.Fault{}, with(func(e *lockfile.Entry) { e.Unreadable = true }), verify.Policy{}, lockfile.ErrUnreadable},
-		"empty":      {regtest.Provider{}, regtest.Fault{}, lockfile.Entry{}, verify.Policy{}, nil},
+		"accepted hashes": {regtest.Provider{}, regtest.Fault{}, entry, verify.Policy{Accept: entry.Hashes}, verify.ErrPolicy},
+		"same release":    {regtest.Provider{}, regtest.Fault{}, entry, verify.Policy{SameRelease: entry.Hashes}, verify.ErrPolicy},
+		"withdrawn":       {regtest.Provider{}, regtest.Fault{}, with(func(e *lockfile.Entry) { e.Version = v110 }), verify.Policy{}, provider.ErrNoVersion},
+		"unknown":         {regtest.Provider{}, regtest.Fault{}, with(func(e *lockfile.Entry) { e.Provider = numbered(0) }), verify.Policy{}, failure.ErrNotFound},
+		"unreadable":      {regtest.Provider{}, regtest.Fault{}, with(func(e *lockfile.Entry) { e.Unreadable = true }), verify.Policy{}, lockfile.ErrUnreadable},
+		"empty":           {regtest.Provider{}, regtest.Fault{}, lockfile.Entry{}, verify.Policy{}, nil},
 	} {
 		o := newOffer(t, test.offer)
 		if test.fault.Kind != 0 {
