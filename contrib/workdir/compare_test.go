@@ -7,9 +7,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/terraformtest"
 )
@@ -128,6 +130,7 @@ func same(t *testing.T, w *world, c tree) {
 		c.write(t, w, ours)
 		ours = filepath.Join(ours, filepath.FromSlash(c.dir))
 		d := w.dir(t, ours, theirs.Name() == "terraform")
+		d.Version = versionOf(t, theirs)
 		err := prepare(t.Context(), d)
 		got := stateOf(t, ours, err)
 		for _, difference := range differences(got, want) {
@@ -138,6 +141,7 @@ func same(t *testing.T, w *world, c tree) {
 		}
 		if err == nil {
 			again := w.offline(t, ours, d.Terraform)
+			again.Version = d.Version
 			if err := prepare(t.Context(), again); err != nil {
 				t.Errorf("a second Prepare without a network: %v", err)
 			}
@@ -146,6 +150,16 @@ func same(t *testing.T, w *world, c tree) {
 			}
 		}
 	})
+}
+
+// versionOf returns the version of a client.
+func versionOf(t *testing.T, p *terraformtest.Project) addrs.Version {
+	t.Helper()
+	match := regexp.MustCompile(`(?:Terraform|OpenTofu) v(\S+)`).FindStringSubmatch(p.Run(t, "version"))
+	if match == nil {
+		t.Fatalf("%s has no version", p.Name())
+	}
+	return addrs.MustParseVersion(match[1])
 }
 
 func (c tree) write(t *testing.T, w *world, root string) {

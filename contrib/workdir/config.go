@@ -2,11 +2,10 @@ package workdir
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"io/fs"
-	"maps"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
@@ -23,18 +23,28 @@ import (
 type Requirement struct {
 	Provider   addrs.Provider           `json:"provider"`            // the required provider
 	Constraint addrs.ProviderConstraint `json:"constraint,omitzero"` // zero for any version
-	Place      Place                    `json:"place"`               // of the entry of required_providers, or of a block that uses the provider
+	Place      Place                    `json:"place"`               // of the entry of required_providers, or of the first block that uses the provider
 }
 
 // configuration is the part of a module's files that matters here.
 type configuration struct {
 	calls     map[string]*call        // by key below that of the module
 	required  map[string]*requirement // by local name
-	used      map[string]use          // of resources, imports and provider blocks, by a name of their own
-	core      []requirement           // versions of the CLI
-	tests     bool                    // has a call in a test
-	overrides bool                    // reads an override file now
-	text      []byte                  // the file that is read now
+	entries   hcl.Range               // of the block required_providers
+	providers map[string]*use         // provider blocks by name and alias
+	resources map[resource]*use       // and data, ephemeral and action blocks
+	imports   []imported
+	tested    []use         // provider blocks in tests
+	core      []requirement // versions of the CLI
+	tests     bool          // has a call in a test
+	files     []file        // whose expressions may be needed
+	size      int           // bytes of all files
+	problems  Problems
+
+	dir       *Dir
+	budget    *budget
+	overrides bool   // reads an override file now
+	text      []byte // the file that is read now
 }
 
 // A call is a module block, or one in a test.
@@ -56,16 +66,29 @@ type text struct {
 
 // A requirement is an entry of required_providers, or a constraint on the version of the CLI.
 type requirement struct {
-	at              hcl.Range
-	source, version string // may be empty
-	versioned       bool   // has a version
+	at                hcl.Range
+	source, version   string // may be empty
+	sourced           bool   // has a source
+	versioned, broken bool   // has a version; has a problem
 }
 
 // A use is a block that uses a provider.
 type use struct {
-	at      hcl.Range
-	name    string // local name of the provider
-	version text   // in provider blocks
+	at        hcl.Range
+	name      string // local name of the provider
+	explicit  string // value of the attribute provider, without a key
+	version   string // in provider blocks
+	versioned bool
+}
+
+// A resource is the address of a resource: type of block, type and name.
+type resource struct{ kind, typ, name string }
+
+// imported is an import block.
+type imported struct {
+	use
+	to     resource
+	inside bool // of a module
 }
 
 var (
@@ -77,6 +100,7 @@ var (
 		{Type: "resource", LabelNames: []string{"type", "name"}},
 		{Type: "data", LabelNames: []string{"type", "name"}},
 		{Type: "ephemeral", LabelNames: []string{"type", "name"}},
+		{Type: "action", LabelNames: []string{"type", "name"}},
 		{Type: "check", LabelNames: []string{"name"}},
 		{Type: "import"},
 	}}
@@ -99,430 +123,477 @@ var (
 	runSchema        = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "module"}}}
 )
 
-// configuration reads the module in a directory. Only that of the user has tests.
-func (d *Dir) configuration(ctx context.Context, f files, root bool) (*configuration, error) {
+// configuration reads the module in a directory. Only that of the user has tests. It returns an error if it can read
+// nothing; otherwise the configuration has the problems.
+func (d *Dir) configuration(f files, root bool, b *budget) (*configuration, error) {
 	primary, overrides, tests, err := f.names(d.Terraform)
 	if err != nil {
 		return nil, err
 	}
-	c := &configuration{calls: map[string]*call{}, required: map[string]*requirement{}, used: map[string]use{}}
-	for i, name := range slices.Concat(primary, overrides) {
-		c.overrides = i >= len(primary)
-		if err := ctx.Err(); err != nil {
+	c := &configuration{
+		calls: map[string]*call{}, required: map[string]*requirement{}, providers: map[string]*use{}, resources: map[resource]*use{},
+		dir: d, budget: b,
+	}
+	if root {
+		below := files{root: f.root, dir: path.Join(f.dir, "tests"), name: path.Join(f.name, "tests")}
+		_, _, more, err := below.names(d.Terraform)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		var body hcl.Body
-		if body, c.text, err = f.parse(name); err == nil {
-			err = c.file(body, name, d)
+		for _, name := range more {
+			tests = append(tests, "tests/"+name)
 		}
-		if err != nil {
+	} else {
+		tests = nil
+	}
+	words := 0
+	for i, name := range slices.Concat(primary, overrides, tests) {
+		if err := b.ctx.Err(); err != nil {
 			return nil, err
 		}
-	}
-	for _, call := range c.calls {
-		if !call.source.set {
-			return nil, wrong(call.at, "module %q has no source", call.name)
-		}
-	}
-	if c.text = nil; !root {
-		return c, nil
-	}
-	c.overrides = false
-	below := files{root: f.root, dir: path.Join(f.dir, "tests"), name: path.Join(f.name, "tests")}
-	_, _, more, err := below.names(d.Terraform)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	for _, name := range more {
-		tests = append(tests, "tests/"+name)
-	}
-	for _, name := range tests {
-		var body hcl.Body
-		if body, c.text, err = f.parse(name); err == nil {
-			err = c.test(body, name, d.Terraform)
-		}
-		if err != nil {
-			return nil, err
+		body, err := c.open(f, name, &words)
+		isTest := i >= len(primary)+len(overrides)
+		c.overrides = i >= len(primary) && !isTest
+		switch {
+		case err != nil:
+			c.problems.add(err)
+		case isTest:
+			c.test(body, name)
+		default:
+			c.file(body, name)
 		}
 	}
 	c.text = nil
+	for _, call := range c.calls {
+		if !call.source.set {
+			c.problem(call.at, "module %q has no source", call.name)
+		}
+	}
+	slices.SortStableFunc(c.problems, func(a, b *ConfigError) int {
+		return cmp.Or(strings.Compare(a.Place.File, b.Place.File), a.Place.Line-b.Place.Line)
+	})
 	return c, nil
 }
 
-func (c *configuration) file(body hcl.Body, name string, d *Dir) error {
-	content, _, diags := body.PartialContent(fileSchema)
-	if diags.HasErrors() {
-		return diagnosed(diags)
+// open reads and parses a file.
+func (c *configuration) open(f files, name string, words *int) (hcl.Body, error) {
+	limits, shown := c.dir.Limits.orDefault(), filepath.ToSlash(filepath.Join(f.name, name))
+	text, err := f.read(name, int64(limits.Module-c.size))
+	if err != nil {
+		return nil, &ConfigError{Place{File: shown}, err.Error()}
 	}
-	for _, block := range content.Blocks {
-		var err error
+	if c.size += len(text); c.size > limits.Module {
+		c.size = limits.Module
+		return nil, &ConfigError{Place{File: shown}, "the files of the module have more than the limit of bytes, which the field Limits.Module has"}
+	}
+	opened := file{name: shown, text: text}
+	opened.count, err = opened.words()
+	if *words += opened.count; err == nil && *words > limits.Words {
+		err = &ConfigError{Place{File: shown}, "the files of the module have more words and symbols than the field Limits.Words permits"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	body, diags := opened.parse()
+	c.problems.diagnosed(diags)
+	c.text, c.files = text, append(c.files, opened)
+	return body, nil
+}
+
+func (c *configuration) problem(at hcl.Range, format string, args ...any) {
+	c.problems.add(wrong(at, format, args...))
+}
+
+// content returns the part of a body that a schema has.
+func (c *configuration) content(body hcl.Body, schema *hcl.BodySchema) *hcl.BodyContent {
+	content, _, diags := body.PartialContent(schema)
+	c.problems.diagnosed(diags)
+	return content
+}
+
+func (c *configuration) file(body hcl.Body, name string) {
+	for _, block := range c.content(body, fileSchema).Blocks {
 		switch block.Type {
 		case "terraform":
-			err = c.terraform(block.Body, d.ownVersion(name))
+			c.terraform(block.Body, c.dir.ownVersion(name))
 		case "language":
-			if !d.Terraform {
-				err = c.language(block.Body)
+			for _, block := range c.content(block.Body, languageSchema).Blocks {
+				if !c.dir.Terraform {
+					c.coreVersion(c.content(block.Body, compatibleSchema).Attributes["opentofu"])
+				}
 			}
 		case "module":
-			err = c.module(block)
+			c.module(block)
 		case "provider":
-			err = c.provider(block)
+			c.provider(block)
 		case "import":
-			err = c.imported(block)
+			c.imported(block)
 		case "check":
-			content, _, diags := block.Body.PartialContent(checkSchema)
-			if diags.HasErrors() {
-				return diagnosed(diags)
+			for _, data := range c.content(block.Body, checkSchema).Blocks {
+				c.resource(data)
 			}
-			for _, data := range content.Blocks {
-				err = errors.Join(err, c.resource(data))
+		case "action":
+			if c.dir.Terraform && c.dir.since("1.14.0") {
+				c.resource(block)
 			}
 		default:
-			err = c.resource(block)
-		}
-		if err != nil {
-			return err
+			c.resource(block)
 		}
 	}
-	return nil
+}
+
+// since reports whether the CLI has at least this version. The newest is assumed if none is named.
+func (d *Dir) since(version string) bool {
+	return d.Version.IsZero() || core(d.Version).Compare(addrs.MustParseVersion(version)) >= 0
+}
+
+// core returns a version without its prerelease and metadata, which the CLI compares.
+func core(v addrs.Version) addrs.Version {
+	text := v.String()
+	if i := strings.IndexAny(text, "-+"); i >= 0 {
+		return addrs.MustParseVersion(text[:i])
+	}
+	return v
 }
 
 // ownVersion reports whether required_version in the file is about the CLI: since version 1.12, OpenTofu takes it
 // for that of Terraform except in its own files.
 func (d *Dir) ownVersion(name string) bool {
-	since := addrs.MustParseVersion("1.12.0-alpha1")
-	return d.Terraform || strings.Contains(name, ".tofu") || d.Version.Compare(since) < 0
+	return d.Terraform || strings.Contains(name, ".tofu") || !d.since("1.12.0")
 }
 
-func (c *configuration) terraform(body hcl.Body, own bool) error {
-	content, _, diags := body.PartialContent(terraformSchema)
-	if diags.HasErrors() {
-		return diagnosed(diags)
-	}
-	if a := content.Attributes["required_version"]; a != nil && own {
-		if err := c.coreVersion(a); err != nil {
-			return err
-		}
+func (c *configuration) terraform(body hcl.Body, own bool) {
+	content := c.content(body, terraformSchema)
+	if own {
+		c.coreVersion(content.Attributes["required_version"])
 	}
 	for _, block := range content.Blocks {
-		attributes, diags := block.Body.JustAttributes()
-		if diags.HasErrors() {
-			return diagnosed(diags)
+		if c.entries.Filename != "" && !c.overrides {
+			c.problem(block.DefRange, "there is a block required_providers in %s already", place(c.entries))
+			continue
 		}
-		for _, name := range slices.Sorted(maps.Keys(attributes)) {
-			if old := c.required[name]; old != nil && !c.overrides {
-				return wrong(attributes[name].NameRange, "provider %q is required in %s already", name, place(old.at))
-			}
-			r, err := parseRequirement(attributes[name])
-			if err != nil {
-				return err
+		if !c.overrides {
+			c.entries = block.DefRange
+		}
+		attributes, diags := block.Body.JustAttributes()
+		c.problems.diagnosed(diags)
+		for name, a := range attributes {
+			r := &requirement{at: a.NameRange}
+			if err := c.requirement(r, name, a); err != nil {
+				c.problems.add(err)
+				r.broken = true
 			}
 			c.required[name] = r
 		}
 	}
-	return nil
 }
 
-// language reads the versions of OpenTofu in a language block.
-func (c *configuration) language(body hcl.Body) error {
-	content, _, diags := body.PartialContent(languageSchema)
-	for _, block := range content.Blocks {
-		compatible, _, more := block.Body.PartialContent(compatibleSchema)
-		diags = append(diags, more...)
-		if a := compatible.Attributes["opentofu"]; a != nil {
-			if err := c.coreVersion(a); err != nil {
-				return err
-			}
-		}
+// coreVersion reads a constraint on the version of the CLI, which is ignored if that is unknown.
+func (c *configuration) coreVersion(a *hcl.Attribute) {
+	if a == nil || c.dir.Version.IsZero() {
+		return
 	}
-	if diags.HasErrors() {
-		return diagnosed(diags)
+	version, err := c.constantText(a.Expr, a.Name)
+	c.problems.add(err)
+	if err == nil {
+		c.core = append(c.core, requirement{at: a.Expr.Range(), version: version})
 	}
-	return nil
 }
 
-func (c *configuration) coreVersion(a *hcl.Attribute) error {
-	version, err := literal(a.Expr, a.Name)
-	c.core = append(c.core, requirement{at: a.Expr.Range(), version: version})
-	return err
-}
-
-func (c *configuration) module(block *hcl.Block) error {
+func (c *configuration) module(block *hcl.Block) {
 	name := block.Labels[0]
 	old := c.calls[name]
 	switch {
 	case !hclsyntax.ValidIdentifier(name):
-		return wrong(block.DefRange, "invalid module name %.100q: want letters, digits, underscores and hyphens", name)
+		c.problem(block.DefRange, "invalid module name %.100q: want letters, digits, underscores and hyphens", name)
+		return
 	case c.overrides && old == nil:
-		return wrong(block.DefRange, "module %q to override does not exist", name)
+		c.problem(block.DefRange, "module %q to override does not exist", name)
+		return
 	case !c.overrides && old != nil:
-		return wrong(block.DefRange, "module %q is declared in %s already", name, place(old.at))
+		c.problem(block.DefRange, "module %q is declared in %s already", name, place(old.at))
+		return
 	case old == nil:
 		old = &call{name: name, at: block.DefRange}
 		c.calls[name] = old
 	}
-	return old.attributes(block.Body, c.text)
+	c.attributes(old, block.Body)
 }
 
-func (c *call) attributes(body hcl.Body, file []byte) error {
-	content, _, diags := body.PartialContent(callSchema)
-	if diags.HasErrors() {
-		return diagnosed(diags)
-	}
-	var err, more error
+func (c *configuration) attributes(to *call, body hcl.Body) {
+	content := c.content(body, callSchema)
 	if a := content.Attributes["source"]; a != nil {
-		c.source, err = textOf(a, file)
+		to.source = c.textOf(a)
 	}
 	if a := content.Attributes["version"]; a != nil {
-		c.version, more = textOf(a, file)
+		to.version = c.textOf(a)
 	}
-	return errors.Join(err, more)
 }
 
 // test reads a file with tests: the modules and providers of its run blocks.
-func (c *configuration) test(body hcl.Body, name string, terraform bool) error {
-	content, _, diags := body.PartialContent(testSchema)
-	if diags.HasErrors() {
-		return diagnosed(diags)
-	}
-	for _, block := range content.Blocks {
+func (c *configuration) test(body hcl.Body, name string) {
+	for _, block := range c.content(body, testSchema).Blocks {
 		switch {
 		case block.Type == "run":
-			if err := c.run(block, name); err != nil {
-				return err
-			}
-		case block.Type == "provider" || terraform: // OpenTofu does not install a provider for its mock
-			if err := c.provider(block); err != nil {
-				return err
-			}
+			c.run(block, name)
+		case c.dir.Terraform && c.dir.since("1.9.0"): // what it uses is required elsewhere
+		case block.Type == "provider" || c.dir.Terraform: // OpenTofu does not install a provider for its mock
+			c.tested = append(c.tested, *c.providerBlock(block))
 		}
 	}
-	return nil
 }
 
-func (c *configuration) run(block *hcl.Block, name string) error {
-	content, _, diags := block.Body.PartialContent(runSchema)
-	if diags.HasErrors() || len(content.Blocks) == 0 {
-		return diagnosed(diags)
-	}
-	if !hclsyntax.ValidIdentifier(block.Labels[0]) {
-		return wrong(block.DefRange, "invalid name of a run block %.100q", block.Labels[0])
+func (c *configuration) run(block *hcl.Block, name string) {
+	modules := c.content(block.Body, runSchema).Blocks
+	if len(modules) == 0 {
+		return
 	}
 	// The CLI makes the key of the names of the file and the block.
 	stem := strings.TrimSuffix(name, ".tftest.hcl")
 	key := "test." + strings.ReplaceAll(stem, "/", ".") + "." + block.Labels[0]
-	if old := c.calls[key]; old != nil {
-		return wrong(block.DefRange, "the run block %q is in %s already", block.Labels[0], place(old.at))
+	old := c.calls[key]
+	switch {
+	case !hclsyntax.ValidIdentifier(block.Labels[0]):
+		c.problem(block.DefRange, "invalid name of a run block %.100q", block.Labels[0])
+		return
+	case old != nil:
+		c.problem(block.DefRange, "the run block %q is in %s already", block.Labels[0], place(old.at))
+		return
 	}
 	c.tests = true
-	called := &call{name: block.Labels[0], at: content.Blocks[0].DefRange, test: true}
-	c.calls[key] = called
-	if err := called.attributes(content.Blocks[0].Body, c.text); err != nil {
+	c.calls[key] = &call{name: block.Labels[0], at: modules[0].DefRange, test: true}
+	c.attributes(c.calls[key], modules[0].Body)
+}
+
+// maxText is the maximum size of the expression of a source or version in bytes, and of its value.
+const maxText = 4 << 10
+
+// textOf reads an attribute that should be a string. It evaluates nothing.
+func (c *configuration) textOf(a *hcl.Attribute) text {
+	t := text{at: a.Expr.Range(), set: true}
+	if t.at.End.Byte-t.at.Start.Byte > maxText {
+		c.problem(t.at, "%q has more than %d bytes", a.Name, maxText)
+		return t
+	}
+	v, diags := a.Expr, hcl.Diagnostics(nil)
+	template, ok := v.(*hclsyntax.TemplateExpr)
+	if ok = ok && template.IsStringLiteral(); ok || json.IsJSONExpression(v) {
+		var value cty.Value
+		if value, diags = v.Value(nil); !diags.HasErrors() && !value.IsNull() && value.Type() == cty.String { // of JSON, the text as it stands
+			t.literal = value.AsString()
+			ok = ok || !strings.Contains(t.literal, "${") && !strings.Contains(t.literal, "%{")
+		}
+	}
+	if t.written = t.literal; !ok {
+		t.literal, t.dynamic = "", true
+		t.written = string(t.at.SliceBytes(c.text))
+	}
+	return t
+}
+
+// constantText returns the text of a constant.
+func (c *configuration) constantText(e hcl.Expression, name string) (string, error) {
+	v, err := c.budget.constant(e)
+	if err != nil {
+		return "", err
+	}
+	if v, err = convert.Convert(v, cty.String); err != nil || v.IsNull() || !v.IsKnown() || len(v.AsString()) > maxText {
+		return "", wrong(e.Range(), "%q must be text of at most %d bytes", name, maxText)
+	}
+	return v.AsString(), nil
+}
+
+// constraint returns the constraint of a constant, which must suit the rules of both libraries of the CLI.
+func (c *configuration) constraint(e hcl.Expression) (string, error) {
+	text, err := c.constantText(e, "version")
+	if err == nil && strings.TrimSpace(text) == "" {
+		err = wrong(e.Range(), "the version constraint is empty")
+	}
+	if err == nil {
+		if _, failed := addrs.ParseModuleConstraint(text); failed != nil {
+			err = wrong(e.Range(), "%v", failed)
+		}
+	}
+	return text, err
+}
+
+// requirement reads an entry of required_providers.
+func (c *configuration) requirement(r *requirement, name string, a *hcl.Attribute) (err error) {
+	members, diags := hcl.ExprMap(a.Expr)
+	if diags.HasErrors() { // the form of version 0.12
+		r.version, err = c.constraint(a.Expr)
+		r.versioned = true
 		return err
 	}
-	if !called.source.set {
-		return wrong(called.at, "the module has no source")
-	}
-	return nil
-}
-
-// textOf reads an attribute that should be a string.
-func textOf(a *hcl.Attribute, file []byte) (text, error) {
-	t := text{at: a.Expr.Range(), set: true}
-	var err error
-	if t.literal, err = literal(a.Expr, a.Name); err != nil {
-		t.dynamic = !tooLong(t.at)
-	}
-	t.written = t.literal
-	if t.dynamic {
-		err = nil
-		t.written = string(t.at.SliceBytes(file))
-	}
-	return t, err
-}
-
-func tooLong(at hcl.Range) bool { return at.End.Byte-at.Start.Byte > maxText }
-
-// literal returns the text of a string. It evaluates nothing.
-func literal(e hcl.Expression, name string) (string, error) {
-	if tooLong(e.Range()) {
-		return "", wrong(e.Range(), "%q has more than %d bytes", name, maxText)
-	}
-	inner := e
-	for {
-		p, ok := inner.(*hclsyntax.ParenthesesExpr)
-		if !ok {
-			break
-		}
-		inner = p.Expression
-	}
-	template, ok := inner.(*hclsyntax.TemplateExpr)
-	if ok = ok && template.IsStringLiteral() || json.IsJSONExpression(e); ok {
-		value, diags := inner.Value(nil) // of JSON, the text as it stands
-		if !diags.HasErrors() && !value.IsNull() && value.Type() == cty.String && (!json.IsJSONExpression(e) || !isTemplate(value.AsString())) {
-			return value.AsString(), nil
-		}
-	}
-	return "", wrong(e.Range(), "%q must be a literal string", name)
-}
-
-// isTemplate reports whether a string in JSON may be a template.
-func isTemplate(s string) bool { return strings.Contains(s, "${") || strings.Contains(s, "%{") }
-
-// parseRequirement reads an entry of required_providers. It ignores other members, such as
-// configuration_aliases.
-func parseRequirement(attribute *hcl.Attribute) (r *requirement, err error) {
-	r = &requirement{at: attribute.NameRange}
-	members, diags := hcl.ExprMap(attribute.Expr)
-	if diags.HasErrors() {
-		r.version, err = literal(attribute.Expr, attribute.Name) // the form of version 0.12
-		r.versioned = true
-		return r, err
+	if normal(name) != name {
+		return wrong(a.NameRange, "the name of provider %.100q must be in lower case", name)
 	}
 	for _, m := range members {
-		key := hcl.ExprAsKeyword(m.Key)
-		if wrapper, ok := m.Key.(*hclsyntax.ObjectConsKeyExpr); ok && key == "" {
-			m.Key = wrapper.Wrapped
-		}
-		if key == "" {
-			if key, err = literal(m.Key, "name of a member"); err != nil {
-				return nil, err
-			}
+		key, err := c.constantText(m.Key, "name of a member")
+		if err != nil {
+			return err
 		}
 		switch key {
-		case "source":
-			r.source, err = literal(m.Value, "source")
-		case "version":
-			r.version, err = literal(m.Value, "version")
-			r.versioned = true
+		case "source", "version":
+			var v cty.Value
+			if v, err = c.budget.constant(m.Value); err == nil && v.Type() != cty.String {
+				err = wrong(m.Value.Range(), "%q must be a string", key)
+			}
+			if err != nil {
+				return err
+			}
+			if key == "version" {
+				r.version, err = c.constraint(m.Value)
+				r.versioned = true
+			} else {
+				r.source, err = c.constantText(m.Value, key)
+				r.sourced = true
+			}
+		case "configuration_aliases":
+		default:
+			err = wrong(m.Key.Range(), "provider %q has %.100q; only source, version and configuration_aliases are permitted", name, key)
 		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return r, nil
-}
-
-func (c *configuration) provider(block *hcl.Block) error {
-	content, _, diags := block.Body.PartialContent(providerSchema)
-	if diags.HasErrors() {
-		return diagnosed(diags)
-	}
-	u := use{at: block.DefRange, name: block.Labels[0]}
-	key := block.Type + " " + u.name
-	if a := content.Attributes["alias"]; a != nil {
-		alias, err := literal(a.Expr, "alias")
 		if err != nil {
 			return err
 		}
-		key += "." + alias
+	}
+	return nil
+}
+
+// normal returns the local name of a provider as it is compared. An invalid name is returned as it is.
+func normal(name string) string {
+	if strings.IndexFunc(name, func(r rune) bool { return r > 'z' || 'A' <= r && r <= 'Z' }) < 0 {
+		return name
+	}
+	if p, err := addrs.NewProvider(addrs.DefaultHost(), name, "x"); err == nil {
+		return p.Namespace()
+	}
+	return name
+}
+
+func (c *configuration) provider(block *hcl.Block) {
+	u := c.providerBlock(block)
+	old := c.providers[u.explicit]
+	switch {
+	case old == nil && c.overrides && strings.Contains(u.explicit, "."):
+		c.problem(u.at, "provider %q to override does not exist", u.explicit)
+	case old != nil && !c.overrides:
+		c.problem(u.at, "provider %q is configured in %s already", u.explicit, place(old.at))
+	case old != nil && !u.versioned:
+	default:
+		c.providers[u.explicit] = u
+	}
+}
+
+// providerBlock reads a provider block. The address of its provider configuration is in explicit.
+func (c *configuration) providerBlock(block *hcl.Block) *use {
+	content, err := c.content(block.Body, providerSchema), error(nil)
+	u := &use{at: block.DefRange, name: block.Labels[0], explicit: block.Labels[0]}
+	if normal(u.name) != u.name {
+		c.problem(u.at, "the name of provider %.100q must be in lower case", u.name)
+	}
+	if a := content.Attributes["alias"]; a != nil {
+		var alias string
+		alias, err = c.constantText(a.Expr, a.Name)
+		u.explicit += "." + alias
+		c.problems.add(err)
 	}
 	if a := content.Attributes["version"]; a != nil {
-		version, err := literal(a.Expr, "version")
-		if err != nil {
-			return err
-		}
-		u.version = text{at: a.Expr.Range(), set: true, literal: version}
-	} else if c.overrides {
-		u.version = c.used[key].version
+		u.version, err = c.constraint(a.Expr)
+		u.versioned = err == nil
+		c.problems.add(err)
 	}
-	c.used[key] = u
-	return nil
+	return u
 }
 
-func (c *configuration) resource(block *hcl.Block) error {
-	content, _, diags := block.Body.PartialContent(resourceSchema)
-	if diags.HasErrors() {
-		return diagnosed(diags)
+func (c *configuration) resource(block *hcl.Block) {
+	key := resource{block.Type, block.Labels[0], block.Labels[1]}
+	u, old := &use{at: block.DefRange, name: implied(key.typ)}, c.resources[key]
+	a := c.content(block.Body, resourceSchema).Attributes["provider"]
+	switch {
+	case old == nil && c.overrides:
+		c.problem(u.at, "%s %q %q to override does not exist", key.kind, key.typ, key.name)
+		return
+	case old != nil && !c.overrides:
+		c.problem(u.at, "%s %q %q is declared in %s already", key.kind, key.typ, key.name, place(old.at))
+		return
+	case a != nil:
+		c.reference(u, a)
+	case old != nil: // overridden without a provider
+		return
 	}
-	key := block.Type + " " + strings.Join(block.Labels, ".")
-	u := use{at: block.DefRange}
-	u.name, _, _ = strings.Cut(block.Labels[0], "_")
-	if a := content.Attributes["provider"]; a != nil {
-		var err error
-		if u.name, err = providerName(a); err != nil {
-			return err
-		}
-	} else if old, ok := c.used[key]; ok {
-		u = old // overridden without a provider
-	}
-	c.used[key] = u
-	return nil
+	c.resources[key] = u
 }
 
-// imported reads an import block, which requires the provider of its target.
-func (c *configuration) imported(block *hcl.Block) error {
-	content, _, diags := block.Body.PartialContent(importSchema)
-	if diags.HasErrors() {
-		return diagnosed(diags)
-	}
-	u := use{at: block.DefRange}
-	if a := content.Attributes["provider"]; a != nil {
-		var err error
-		if u.name, err = providerName(a); err != nil {
-			return err
-		}
-	} else if a := content.Attributes["to"]; a != nil {
-		steps, err := references(a)
+// implied returns the local name of the provider of a resource.
+func implied(typ string) string {
+	name, _, _ := strings.Cut(typ, "_")
+	return normal(name)
+}
+
+// imported reads an import block.
+func (c *configuration) imported(block *hcl.Block) {
+	content := c.content(block.Body, importSchema)
+	i := imported{use: use{at: block.DefRange}}
+	if a := content.Attributes["to"]; a != nil {
+		steps, err := c.steps(a)
 		for err == nil && len(steps) > 2 && steps[0] == "module" {
-			steps = steps[2:]
+			steps, i.inside = steps[2:], true
 		}
 		if err != nil || len(steps) != 2 {
-			return wrong(a.Range, "invalid address of a resource")
+			c.problem(a.Range, "invalid address of a resource")
+			return
 		}
-		u.name, _, _ = strings.Cut(steps[0], "_")
+		i.to = resource{"resource", steps[0], steps[1]}
+		i.name = implied(steps[0])
 	}
-	if u.name != "" {
-		c.used["import "+block.DefRange.String()] = u
+	if a := content.Attributes["provider"]; a != nil {
+		c.reference(&i.use, a)
 	}
-	return nil
+	c.imports = append(c.imports, i)
 }
 
-// providerName returns the local name in a reference to a provider configuration.
-func providerName(a *hcl.Attribute) (string, error) {
-	steps, err := references(a)
-	if err != nil {
-		return "", wrong(a.Range, "invalid reference to a provider")
+// reference reads a reference to a provider configuration.
+func (c *configuration) reference(u *use, a *hcl.Attribute) {
+	steps, err := c.steps(a)
+	if err != nil || len(steps) == 0 || len(steps) > 2 || normal(steps[0]) != steps[0] {
+		c.problem(a.Range, "invalid reference to a provider")
+		return
 	}
-	return steps[0], nil
+	u.name, u.explicit = steps[0], strings.Join(steps, ".")
 }
 
-// references returns the names in a reference such as aws.west["a"], without indices. In JSON, and in
-// configurations for version 0.11, it is a string.
-func references(a *hcl.Attribute) (names []string, err error) {
-	e, ok := a.Expr.(hclsyntax.Expression)
-	if text, err := literal(a.Expr, a.Name); err == nil {
-		if err := look([]byte(text), a.Range.Filename+" string"); err != nil {
+// steps returns the names in a reference such as aws.west["a"], without indices. In JSON, and in configurations for
+// version 0.11, it is a string.
+func (c *configuration) steps(a *hcl.Attribute) (names []string, err error) {
+	e := a.Expr
+	template, ok := e.(*hclsyntax.TemplateExpr)
+	if ok && template.IsStringLiteral() || json.IsJSONExpression(e) {
+		if e, err = parseText(e); err != nil {
 			return nil, err
 		}
-		var diags hcl.Diagnostics
-		if e, diags = hclsyntax.ParseExpression([]byte(text), a.Range.Filename, a.Range.Start); diags.HasErrors() {
-			return nil, diagnosed(diags)
-		}
-	} else if !ok {
-		return nil, err
 	}
-	var traversal hcl.Traversal
+	// The keys may be expressions.
+	var rest hcl.Traversal
 	for {
 		switch inner := e.(type) {
-		case *hclsyntax.ParenthesesExpr:
-			e = inner.Expression
-			continue
 		case *hclsyntax.IndexExpr:
 			e = inner.Collection
 			continue
 		case *hclsyntax.RelativeTraversalExpr:
-			traversal = append(slices.Clone(inner.Traversal), traversal...)
-			e = inner.Source
-			continue
-		case *hclsyntax.ScopeTraversalExpr:
-			traversal = append(slices.Clone(inner.Traversal), traversal...)
-		default:
-			return nil, errors.New("not a reference")
+			if _, ok := inner.Source.(*hclsyntax.IndexExpr); ok {
+				rest = append(slices.Clone(inner.Traversal), rest...)
+				e = inner.Source
+				continue
+			}
 		}
 		break
 	}
-	for _, step := range traversal {
+	traversal, diags := hcl.AbsTraversalForExpr(e)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	for _, step := range append(slices.Clone(traversal), rest...) {
 		switch s := step.(type) {
 		case hcl.TraverseRoot:
 			names = append(names, s.Name)
@@ -533,44 +604,76 @@ func references(a *hcl.Attribute) (names []string, err error) {
 	return names, nil
 }
 
-// requirements returns the providers that the module requires, sorted by place.
-func (c *configuration) requirements(host svchost.Hostname) (all []Requirement, err error) {
-	add := func(at hcl.Range, name, source string, version text) {
-		switch {
-		case source == "" && name == "terraform":
-			source = "terraform.io/builtin/terraform"
-		case source == "":
-			source = name
-		}
-		p, failed := addrs.ParseProviderIn(host, source)
-		if failed != nil {
-			err = cmp.Or(err, wrong(at, "provider %q: %v", name, failed))
-			return
-		}
+// requirements returns the providers that the module requires, sorted by place, and adds problems. A provider is
+// named by each entry and each constraint, otherwise by the first block that uses it.
+func (c *configuration) requirements(host svchost.Hostname) (all []Requirement, problems Problems) {
+	add := func(at hcl.Range, name, source string, version string, versioned bool) {
+		p, err := addrs.ParseProviderIn(host, source)
 		r := Requirement{Provider: p, Place: place(at)}
-		if version.set {
-			if r.Constraint, failed = addrs.ParseProviderConstraint(version.literal); failed == nil && version.literal == "" {
-				failed = errors.New("the version constraint is empty")
-			}
-			if failed != nil {
-				err = cmp.Or(err, wrong(at, "provider %q: %v", name, failed))
-				return
-			}
+		if err == nil && versioned {
+			r.Constraint, err = addrs.ParseProviderConstraint(version)
+		}
+		if err != nil {
+			problems.add(wrong(at, "provider %q: %v", name, err))
+			return
 		}
 		all = append(all, r)
 	}
-	for name, r := range c.required {
-		add(r.at, name, r.source, text{literal: r.version, set: r.versioned})
-	}
-	for _, u := range c.used {
-		source := ""
-		if r := c.required[u.name]; r != nil {
-			source = r.source
+	source := func(name string) string {
+		r := c.required[name]
+		switch {
+		case r != nil && r.sourced:
+			return r.source
+		case name == "terraform":
+			return "terraform.io/builtin/terraform"
 		}
-		add(u.at, u.name, source, u.version)
+		return name
+	}
+	first := map[string]hcl.Range{} // of the uses
+	used := func(u *use) {
+		old, ok := first[u.name]
+		if !ok || cmp.Or(strings.Compare(u.at.Filename, old.Filename), u.at.Start.Byte-old.Start.Byte) < 0 {
+			first[u.name] = u.at
+		}
+	}
+	for name, r := range c.required {
+		if !r.broken {
+			add(r.at, name, source(name), r.version, r.versioned)
+		}
+	}
+	for _, u := range c.resources {
+		used(u)
+	}
+	for _, i := range c.imports {
+		target := c.resources[i.to]
+		switch {
+		case i.inside && i.explicit != "":
+			problems.add(wrong(i.at, "an import into a module must not have a provider"))
+		case !i.inside && target != nil && i.explicit != "" && i.explicit != target.explicit:
+			problems.add(wrong(i.at, "the import and its resource must have the same provider"))
+		case c.dir.Terraform && (i.inside || target != nil): // the module or resource requires it
+		default:
+			used(&i.use)
+		}
+	}
+	versioned := func(u *use) {
+		if used(u); u.versioned {
+			add(u.at, u.name, source(u.name), u.version, true)
+		}
+	}
+	for _, u := range c.providers {
+		versioned(u)
+	}
+	for i := range c.tested {
+		versioned(&c.tested[i])
+	}
+	for name, at := range first {
+		if c.required[name] == nil {
+			add(at, name, source(name), "", false)
+		}
 	}
 	slices.SortFunc(all, func(a, b Requirement) int {
 		return cmp.Or(strings.Compare(a.Place.File, b.Place.File), a.Place.Line-b.Place.Line, a.Provider.Compare(b.Provider))
 	})
-	return all, err
+	return all, problems
 }

@@ -2,9 +2,9 @@ package workdir
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,23 +14,283 @@ import (
 	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
+	"github.com/zclconf/go-cty/cty/function"
 )
 
-// The limits of evaluation. The size of a value is about that of its text.
 const (
-	maxSize   = 16 << 10 // of a value that a module is called with, and of each value on the way
-	maxNested = 500      // values that are needed for a value, one for the other
-	maxLoaded = 32 << 20 // bytes of the files of modules whose values are needed
+	maxValue  = 1 << 20 // size of a value
+	maxNested = 500     // values that are needed for a value, one for the other
+	wordWork  = 128     // work for a word of a module whose expressions are needed
 )
+
+// A budget is the work that is left for expressions. It is used by one goroutine at a time.
+type budget struct {
+	ctx   context.Context
+	left  int
+	over  error                        // why the expression is not evaluated further
+	known map[string]function.Function // that charge this budget
+}
+
+// charge takes work from the budget before it is done.
+func (b *budget) charge(work int) error {
+	if err := b.ctx.Err(); err != nil {
+		return err
+	}
+	if work < 0 || work > b.left {
+		b.left = 0
+		return fmt.Errorf("the expressions take more work than the field Limits.Work permits")
+	}
+	b.left -= work
+	return nil
+}
+
+// A metered expression charges itself and its value, so the work of an expression is charged before it is done: it is
+// about the size of the values of its parts.
+type metered struct {
+	hclsyntax.Expression
+	budget *budget
+}
+
+// UnwrapExpression lets hcl look at the expression itself.
+func (m *metered) UnwrapExpression() hcl.Expression { return m.Expression }
+
+// Value evaluates the expression.
+func (m *metered) Value(context *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	at, err := m.Range(), m.budget.over
+	if err == nil {
+		err = m.budget.charge(16)
+	}
+	if err == nil {
+		v, diags := m.Expression.Value(context)
+		if diags.HasErrors() {
+			return v, diags
+		}
+		size, _ := measure(v)
+		if err = m.budget.charge(size); err == nil && size <= maxValue {
+			return v, diags
+		}
+		if err == nil {
+			err = fmt.Errorf("the value is larger than %d bytes", maxValue)
+		}
+	}
+	m.budget.over = err
+	return cty.DynamicVal, hcl.Diagnostics{{Severity: hcl.DiagError, Summary: err.Error(), Detail: "it is needed to install modules", Subject: &at}}
+}
+
+// metered returns an expression whose nodes are metered. It changes the nodes. Only those are permitted whose work is
+// bounded by the values of their parts.
+func (b *budget) metered(e hclsyntax.Expression) (hclsyntax.Expression, error) {
+	var err error
+	all := func(parts ...*hclsyntax.Expression) {
+		for _, p := range parts {
+			if *p != nil && err == nil {
+				*p, err = b.metered(*p)
+			}
+		}
+	}
+	switch e := e.(type) {
+	case *hclsyntax.LiteralValueExpr, *hclsyntax.ScopeTraversalExpr, *hclsyntax.AnonSymbolExpr:
+	case *hclsyntax.TemplateExpr:
+		for i := range e.Parts {
+			all(&e.Parts[i])
+		}
+	case *hclsyntax.TemplateWrapExpr:
+		all(&e.Wrapped)
+	case *hclsyntax.TemplateJoinExpr:
+		all(&e.Tuple)
+	case *hclsyntax.ParenthesesExpr:
+		all(&e.Expression)
+	case *hclsyntax.RelativeTraversalExpr:
+		all(&e.Source)
+	case *hclsyntax.IndexExpr:
+		all(&e.Collection, &e.Key)
+	case *hclsyntax.ConditionalExpr:
+		all(&e.Condition, &e.TrueResult, &e.FalseResult)
+	case *hclsyntax.BinaryOpExpr:
+		all(&e.LHS, &e.RHS)
+	case *hclsyntax.UnaryOpExpr:
+		all(&e.Val)
+	case *hclsyntax.TupleConsExpr:
+		for i := range e.Exprs {
+			all(&e.Exprs[i])
+		}
+	case *hclsyntax.ObjectConsExpr:
+		for i := range e.Items {
+			all(&e.Items[i].KeyExpr, &e.Items[i].ValueExpr)
+		}
+	case *hclsyntax.ObjectConsKeyExpr:
+		if e.ForceNonLiteral || hcl.ExprAsKeyword(e.Wrapped) == "" {
+			all(&e.Wrapped)
+		}
+	case *hclsyntax.ForExpr:
+		all(&e.CollExpr, &e.KeyExpr, &e.ValExpr, &e.CondExpr)
+	case *hclsyntax.SplatExpr:
+		all(&e.Source, &e.Each)
+	case *hclsyntax.FunctionCallExpr:
+		if _, ok := functions[e.Name]; !ok {
+			return nil, wrong(e.NameRange, "the function %.100q is not evaluated when modules are installed", e.Name)
+		}
+		for i := range e.Args {
+			if e.Name != "convert" || i != 1 { // which is a type
+				all(&e.Args[i])
+			}
+		}
+	default:
+		return nil, wrong(e.Range(), "an expression that is not evaluated when modules are installed")
+	}
+	return &metered{e, b}, err
+}
+
+// constant evaluates an expression as the CLI does where nothing has a name: a string of JSON is plain text.
+func (b *budget) constant(e hcl.Expression) (cty.Value, error) {
+	if n, ok := e.(hclsyntax.Expression); ok && !isLiteral(n) {
+		var err error
+		if e, err = b.metered(n); err != nil {
+			return cty.NilVal, err
+		}
+	}
+	b.over = nil
+	v, diags := e.Value(nil)
+	return v, diagnosed(diags, true)
+}
+
+// isLiteral reports whether an expression is text or a name as it stands.
+func isLiteral(e hclsyntax.Expression) bool {
+	if key, ok := e.(*hclsyntax.ObjectConsKeyExpr); ok {
+		return !key.ForceNonLiteral && (hcl.ExprAsKeyword(key.Wrapped) != "" || isLiteral(key.Wrapped))
+	}
+	template, ok := e.(*hclsyntax.TemplateExpr)
+	return ok && template.IsStringLiteral()
+}
+
+// parseText parses the text of a string as an expression.
+func parseText(e hcl.Expression) (hclsyntax.Expression, error) {
+	v, diags := e.Value(nil)
+	if diags.HasErrors() || v.IsNull() || v.Type() != cty.String {
+		return nil, wrong(e.Range(), "want a string")
+	}
+	return parseExpression([]byte(v.AsString()), e.Range())
+}
+
+func parseExpression(text []byte, at hcl.Range) (hclsyntax.Expression, error) {
+	if err := look(text, at, hclsyntax.LexExpression, false); err != nil {
+		return nil, err
+	}
+	e, diags := hclsyntax.ParseExpression(text, at.Filename, at.Start)
+	return e, diagnosed(diags, true)
+}
+
+// native returns an expression of JSON as one of the native syntax, by the rules of hcl: a string is a template, at
+// every depth.
+func native(e hcl.Expression) (hclsyntax.Expression, error) {
+	if !json.IsJSONExpression(e) {
+		return e.(hclsyntax.Expression), nil
+	}
+	at := e.Range()
+	if pairs, diags := hcl.ExprMap(e); !diags.HasErrors() {
+		object := &hclsyntax.ObjectConsExpr{SrcRange: at, OpenRange: at}
+		for _, pair := range pairs {
+			key, err := native(pair.Key)
+			if err != nil {
+				return nil, err
+			}
+			value, err := native(pair.Value)
+			if err != nil {
+				return nil, err
+			}
+			object.Items = append(object.Items, hclsyntax.ObjectConsItem{KeyExpr: key, ValueExpr: value})
+		}
+		return object, nil
+	}
+	if list, diags := hcl.ExprList(e); !diags.HasErrors() {
+		tuple := &hclsyntax.TupleConsExpr{SrcRange: at, OpenRange: at}
+		for _, element := range list {
+			n, err := native(element)
+			if err != nil {
+				return nil, err
+			}
+			tuple.Exprs = append(tuple.Exprs, n)
+		}
+		return tuple, nil
+	}
+	v, diags := e.Value(nil)
+	if diags.HasErrors() || v.IsNull() || v.Type() != cty.String {
+		return &hclsyntax.LiteralValueExpr{Val: v, SrcRange: at}, diagnosed(diags, true)
+	}
+	text := []byte(v.AsString())
+	if err := look(text, at, hclsyntax.LexTemplate, false); err != nil {
+		return nil, err
+	}
+	template, diags := hclsyntax.ParseTemplate(text, at.Filename, at.Start)
+	return template, diagnosed(diags, true)
+}
+
+// measure returns the size of a value in bytes, and the number of elements of the widest value in it. It stops at a size
+// that is too large.
+func measure(v cty.Value) (size, widest int) {
+	size = 16
+	var add func(v cty.Value)
+	add = func(v cty.Value) {
+		v, _ = v.Unmark()
+		if size += 16; size > maxValue {
+			return
+		}
+		switch typ := v.Type(); {
+		case !v.IsKnown() || v.IsNull() || typ.IsCapsuleType():
+			size += 16 * typeSize(typ)
+		case typ == cty.String:
+			size += len(v.AsString())
+		case typ == cty.Number:
+			f := v.AsBigFloat()
+			if exponent := f.MantExp(nil); f.IsInf() {
+				size = maxValue + 1
+			} else {
+				size += max(exponent, -exponent) / 3 // digits
+			}
+		case v.CanIterateElements():
+			if v.LengthInt() == 0 {
+				size += 16 * typeSize(typ)
+			}
+			widest = max(widest, v.LengthInt())
+			for it := v.ElementIterator(); size <= maxValue && it.Next(); {
+				key, element := it.Element()
+				add(key)
+				add(element)
+			}
+		}
+	}
+	add(v)
+	return size, widest
+}
+
+// typeSize returns the number of types in a type, or more than maxValue.
+func typeSize(t cty.Type) int {
+	n := 1
+	switch {
+	case t.IsCollectionType():
+		n += typeSize(t.ElementType())
+	case t.IsTupleType():
+		for _, e := range t.TupleElementTypes() {
+			n += typeSize(e)
+		}
+	case t.IsObjectType():
+		for _, e := range t.AttributeTypes() {
+			n += typeSize(e)
+		}
+	}
+	return n
+}
 
 // sensitive marks values that must not become part of a source or version.
 const sensitive = "sensitive"
 
-// values are what all scopes share. They are used while the walk is reading.
+// values are what all scopes of a walk share. They are used while the walk is reading.
 type values struct {
 	walk   *walk
-	loaded int // bytes of files
-	files  map[string]cty.Value
+	budget budget
+	files  map[string]*hcl.Attribute // values of variables in files
+	failed error
+	text   int // bytes of the files of all modules
 }
 
 // A scope has the values of a module that are known before any resource: variables and local values.
@@ -41,46 +301,38 @@ type scope struct {
 	call   *call
 	name   string // key of the call
 
-	loaded    bool
-	variables map[string]*variable
+	config    *configuration
+	variables map[string]hcl.Attributes // of the blocks; nil until they are needed
+	at        map[string]hcl.Range      // of the blocks
 	locals    map[string]hcl.Expression
-	calls     map[string]map[string]hcl.Expression // arguments by key of the call
-	known     map[string]cty.Value                 // by "var.NAME" and "local.NAME"
-	pending   map[string]bool
+	calls     map[string]hcl.Attributes // of the blocks, by key of the call
+	known     map[string]result         // by "var.NAME" and "local.NAME"
 }
 
-// A variable is an input variable.
-type variable struct {
-	at       hcl.Range
-	fallback hcl.Expression // default; may be nil
-	typ      cty.Type       // cty.NilType if not given
-	defaults *typeexpr.Defaults
-	nullable bool
-	hidden   bool // sensitive or ephemeral
-	dynamic  bool // declared as const = false
+// A result is a value that was evaluated once.
+type result struct {
+	value cty.Value
+	err   error
 }
 
 // evaluated returns the source and the version of a module block. The version is nil if it is not set.
 func (w *walk) evaluated(ctx context.Context, at *spot, c *call) (source string, version *string, err error) {
+	source = c.source.literal
+	if c.version.set {
+		version = &c.version.literal
+	}
 	if !c.source.dynamic && !c.version.dynamic {
-		if c.version.set {
-			version = &c.version.literal
-		}
-		return c.source.literal, version, nil
+		return source, version, nil
 	}
 	w.reading.Lock()
 	defer w.reading.Unlock()
-	if err := at.scope.load(ctx); err != nil {
+	w.values.budget.ctx = ctx
+	if err := at.scope.load(); err != nil {
 		return "", nil, err
 	}
-	key := c.name
-	if c.test {
-		return "", nil, wrong(c.source.at, "the source and the version of a module in a test must be literal strings")
-	}
-	arguments := at.scope.calls[key]
-	source, version = c.source.literal, nil
+	arguments := at.scope.calls[at.scope.keyOf(c)]
 	if c.source.dynamic {
-		text, err := at.scope.text(ctx, arguments["source"], "source")
+		text, err := at.scope.text(c, arguments["source"], "source")
 		if err == nil && text == nil {
 			err = wrong(c.source.at, "the source is null")
 		}
@@ -89,174 +341,126 @@ func (w *walk) evaluated(ctx context.Context, at *spot, c *call) (source string,
 		}
 		source = *text
 	}
-	switch {
-	case c.version.dynamic:
-		version, err = at.scope.text(ctx, arguments["version"], "version")
-	case c.version.set:
-		version = &c.version.literal
+	if c.version.dynamic {
+		version, err = at.scope.text(c, arguments["version"], "version")
 	}
 	return source, version, err
 }
 
-// text evaluates an expression that should be a string. It returns nil for null.
-func (s *scope) text(ctx context.Context, e hcl.Expression, name string) (*string, error) {
-	if e == nil {
-		return nil, errors.New("the files changed while they were read")
+// keyOf returns the key of a call of the module.
+func (s *scope) keyOf(c *call) string {
+	if c.test {
+		return c.at.String()
 	}
-	v, err := s.value(ctx, e, 0)
+	return c.name
+}
+
+// text evaluates an attribute that should be a string. It returns nil for null.
+func (s *scope) text(c *call, a *hcl.Attribute, name string) (*string, error) {
+	if a == nil {
+		return nil, wrong(c.at, "%q has a problem", name)
+	}
+	var v cty.Value
+	var err error
+	d := s.walk.dir
+	if c.test || d.Terraform && !d.since("1.15.0") { // nothing has a name there
+		v, err = s.walk.values.budget.constant(a.Expr)
+	} else {
+		v, err = s.value(a.Expr, 0, name)
+	}
 	if err != nil {
 		return nil, err
 	}
+	at := a.Expr.Range()
 	if v.ContainsMarked() {
-		return nil, wrong(e.Range(), "%q must not depend on a sensitive or ephemeral value", name)
+		return nil, wrong(at, "%q must not depend on a sensitive or ephemeral value", name)
 	}
 	if v, err = convert.Convert(v, cty.String); err != nil || !v.IsKnown() {
-		return nil, wrong(e.Range(), "%q must be a string that is known before the plan", name)
+		return nil, wrong(at, "%q must be a string that is known before the plan", name)
 	}
 	if v.IsNull() {
 		return nil, nil
 	}
 	text := v.AsString()
 	if len(text) > maxText {
-		return nil, wrong(e.Range(), "%q has more than %d bytes", name, maxText)
+		return nil, wrong(at, "%q has more than %d bytes", name, maxText)
 	}
 	return &text, nil
-}
-
-// load reads the variables, local values and module blocks of the module once more. They are not kept from the first
-// time, because they take much memory and few modules need them.
-func (s *scope) load(ctx context.Context) error {
-	if s.loaded {
-		return nil
-	}
-	s.loaded = true
-	s.variables, s.locals, s.calls = map[string]*variable{}, map[string]hcl.Expression{}, map[string]map[string]hcl.Expression{}
-	s.known, s.pending = map[string]cty.Value{}, map[string]bool{}
-	w := s.walk
-	f, done, err := w.opened(s.spot)
-	if err != nil {
-		return err
-	}
-	defer done()
-	primary, overrides, _, err := f.names(w.dir.Terraform)
-	if err != nil {
-		return err
-	}
-	for _, name := range slices.Concat(primary, overrides) {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		body, text, err := f.parse(name)
-		if err != nil {
-			return err
-		}
-		if w.values.loaded += len(text); w.values.loaded > maxLoaded {
-			return &ConfigError{Place{File: s.spot.record.Dir}, fmt.Sprintf("expressions in sources and versions need modules with more than %d bytes", maxLoaded)}
-		}
-		if err := s.file(body); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 var scopeSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 	{Type: "variable", LabelNames: []string{"name"}},
 	{Type: "locals"},
 	{Type: "module", LabelNames: []string{"name"}},
+	{Type: "run", LabelNames: []string{"name"}},
 }}
 
-func (s *scope) file(body hcl.Body) error {
-	content, _, diags := body.PartialContent(scopeSchema)
-	if diags.HasErrors() {
-		return diagnosed(diags)
+// load parses the files of the module once more for its variables, local values and module blocks. What was parsed
+// the first time is not kept, because it takes much memory and few modules need it.
+func (s *scope) load() error {
+	if s.variables != nil {
+		return nil
 	}
-	for _, block := range content.Blocks {
-		attributes, diags := block.Body.JustAttributes() // which also returns those of a body with blocks
-		switch block.Type {
-		case "locals":
-			if diags.HasErrors() {
-				return diagnosed(diags)
-			}
-			for name, a := range attributes {
-				s.locals[name] = a.Expr
-			}
-		case "variable":
-			if err := s.variable(block, attributes); err != nil {
-				return err
-			}
-		case "module":
-			call := s.calls[block.Labels[0]]
-			if call == nil {
-				call = map[string]hcl.Expression{}
-				s.calls[block.Labels[0]] = call
-			}
-			for name, a := range attributes {
-				call[name] = a.Expr
+	s.variables, s.at, s.locals = map[string]hcl.Attributes{}, map[string]hcl.Range{}, map[string]hcl.Expression{}
+	s.calls, s.known = map[string]hcl.Attributes{}, map[string]result{}
+	merge := func(to map[string]hcl.Attributes, key string, body hcl.Body) {
+		attributes, _ := body.JustAttributes() // which also returns those of a body with blocks
+		if to[key] == nil {
+			to[key] = hcl.Attributes{}
+		}
+		maps.Copy(to[key], attributes)
+	}
+	for _, f := range s.config.files {
+		if err := s.walk.values.budget.charge(wordWork * f.count); err != nil {
+			return &ConfigError{Place{File: f.name}, err.Error()}
+		}
+		body, _ := f.parse() // the configuration has the problems
+		content, _, _ := body.PartialContent(scopeSchema)
+		for _, block := range content.Blocks {
+			switch block.Type {
+			case "locals":
+				attributes, _ := block.Body.JustAttributes()
+				for name, a := range attributes {
+					s.locals[name] = a.Expr
+				}
+			case "variable":
+				merge(s.variables, block.Labels[0], block.Body)
+				s.at[block.Labels[0]] = block.DefRange
+			case "module":
+				merge(s.calls, block.Labels[0], block.Body)
+			case "run":
+				modules, _, _ := block.Body.PartialContent(runSchema)
+				for _, m := range modules.Blocks {
+					merge(s.calls, m.DefRange.String(), m.Body)
+				}
 			}
 		}
 	}
 	return nil
 }
 
-func (s *scope) variable(block *hcl.Block, attributes hcl.Attributes) error {
-	v := s.variables[block.Labels[0]]
-	if v == nil {
-		v = &variable{nullable: true}
-		s.variables[block.Labels[0]] = v
-	}
-	v.at = block.DefRange
-	for name, a := range attributes {
-		switch name {
-		case "default":
-			v.fallback = a.Expr
-		case "type":
-			var diags hcl.Diagnostics
-			if v.typ, v.defaults, diags = typeexpr.TypeConstraintWithDefaults(a.Expr); diags.HasErrors() {
-				return diagnosed(diags)
-			}
-		case "nullable", "sensitive", "ephemeral", "const":
-			value, diags := a.Expr.Value(nil)
-			if diags.HasErrors() || !value.IsKnown() || value.IsNull() || value.Type() != cty.Bool {
-				return wrong(a.Range, "%q must be true or false", name)
-			}
-			switch {
-			case name == "nullable":
-				v.nullable = value.True()
-			case name == "const":
-				v.dynamic = value.False()
-			case value.True():
-				v.hidden = true
-			}
-		}
-	}
-	return nil
-}
-
-// value evaluates an expression of the module.
-func (s *scope) value(ctx context.Context, e hcl.Expression, depth int) (cty.Value, error) {
-	if err := ctx.Err(); err != nil {
-		return cty.NilVal, err
-	}
+// value evaluates an expression of the module. Its use is "source" or "version", or empty for one that these need.
+func (s *scope) value(expression hcl.Expression, depth int, use string) (cty.Value, error) {
 	if depth > maxNested {
-		return cty.NilVal, wrong(e.Range(), "more than %d values are needed, one for the other", maxNested)
+		return cty.NilVal, wrong(expression.Range(), "more than %d values are needed, one for the other", maxNested)
 	}
-	e, err := bounded(e)
+	e, err := native(expression)
 	if err != nil {
 		return cty.NilVal, err
 	}
-	known := map[string]map[string]cty.Value{}
+	known, marked := map[string]map[string]cty.Value{}, false
 	for _, t := range e.Variables() {
+		if len(t) < 2 { // a name of a type in convert, or an error of hcl
+			continue
+		}
 		root, name := t.RootName(), ""
-		if len(t) > 1 {
-			if step, ok := t[1].(hcl.TraverseAttr); ok {
-				name = step.Name
-			}
+		if step, ok := t[1].(hcl.TraverseAttr); ok {
+			name = step.Name
 		}
-		if s.walk.dir.Terraform {
-			return cty.NilVal, wrong(t.SourceRange(), "Terraform permits no variables here")
+		if s.walk.dir.Terraform && use != "" && root != "var" && root != "local" && (root != "path" || use != "source") {
+			return cty.NilVal, wrong(t.SourceRange(), "%q may have only constant variables and local values", use)
 		}
-		v, err := s.named(ctx, root, name, t.SourceRange(), depth)
+		v, err := s.named(root, name, t.SourceRange(), depth)
 		if err != nil {
 			return cty.NilVal, err
 		}
@@ -264,200 +468,151 @@ func (s *scope) value(ctx context.Context, e hcl.Expression, depth int) (cty.Val
 			known[root] = map[string]cty.Value{}
 		}
 		known[root][name] = v
+		marked = marked || v.ContainsMarked()
 	}
-	context := &hcl.EvalContext{Variables: map[string]cty.Value{}}
+	if e, err = s.walk.values.budget.metered(e); err != nil {
+		return cty.NilVal, err
+	}
+	context := &hcl.EvalContext{Variables: map[string]cty.Value{}, Functions: s.walk.values.budget.functions()}
 	for root, members := range known {
 		context.Variables[root] = cty.ObjectVal(members)
 	}
-	if !s.walk.dir.Terraform {
-		context.Functions = functions
-	}
+	s.walk.values.budget.over = nil
 	v, diags := e.Value(context)
 	if diags.HasErrors() {
-		return cty.NilVal, diagnosed(diags)
-	}
-	if !small(v) {
-		return cty.NilVal, wrong(e.Range(), "the value is larger than %d bytes", maxSize)
+		return cty.NilVal, diagnosed(diags, !marked)
 	}
 	return v, nil
 }
 
 // named returns the value of a variable, a local value, a path or the workspace.
-func (s *scope) named(ctx context.Context, root, name string, at hcl.Range, depth int) (v cty.Value, err error) {
+func (s *scope) named(root, name string, at hcl.Range, depth int) (v cty.Value, err error) {
 	id := root + "." + name
-	if v, ok := s.known[id]; ok {
-		return v, nil
+	if r, ok := s.known[id]; ok {
+		return r.value, r.err
 	}
-	if s.pending[id] {
-		return v, wrong(at, "%s depends on itself", id)
-	}
-	s.pending[id] = true
-	defer delete(s.pending, id)
+	s.known[id] = result{err: wrong(at, "%s depends on itself", id)}
 	w := s.walk
-	local, declared := s.locals[name], s.variables[name]
+	local, variable := s.locals[name], s.variables[name]
 	switch {
 	case root == "local" && local != nil:
-		v, err = s.value(ctx, local, depth+1)
-	case root == "var" && declared != nil && !declared.dynamic:
-		v, err = s.input(ctx, name, declared, depth+1)
+		v, err = s.value(local, depth+1, "")
+	case root == "var" && variable != nil:
+		v, err = s.variable(name, variable, depth+1)
 	case id == "path.module":
 		v = cty.StringVal(s.spot.record.Dir)
 	case id == "path.root":
 		v = cty.StringVal(".")
 	case id == "path.cwd":
-		v = cty.StringVal(w.base)
+		v = cty.StringVal(filepath.ToSlash(w.base))
 	case id == "terraform.workspace" || id == "tofu.workspace":
 		v = cty.StringVal(w.dir.workspace())
 	default:
-		return v, wrong(at, "%s is not known when modules are installed; only variables and local values are", strings.TrimSuffix(id, "."))
+		err = wrong(at, "%s is not known when modules are installed; only variables and local values are", strings.TrimSuffix(id, "."))
 	}
-	if err == nil {
-		s.known[id] = v
-	}
+	s.known[id] = result{v, err}
 	return v, err
 }
 
-// input returns the value of an input variable.
-func (s *scope) input(ctx context.Context, name string, declared *variable, depth int) (v cty.Value, err error) {
-	typ := declared.typ
-	if typ == cty.NilType {
-		typ = cty.DynamicPseudoType
+// variable returns the value of an input variable.
+func (s *scope) variable(name string, a hcl.Attributes, depth int) (v cty.Value, err error) {
+	b, at := &s.walk.values.budget, s.at[name]
+	flag := func(name string, missing bool) bool {
+		if a[name] == nil || err != nil {
+			return missing
+		}
+		var v cty.Value
+		if v, err = b.constant(a[name].Expr); err == nil {
+			if v, err = convert.Convert(v, cty.Bool); err != nil || v.IsNull() || !v.IsKnown() {
+				err = wrong(a[name].Range, "%q must be true or false", name)
+			}
+		}
+		return err == nil && v.True()
+	}
+	nullable, isConst := flag("nullable", true), flag("const", !s.walk.dir.Terraform)
+	hidden := flag("sensitive", false)
+	hidden = flag("ephemeral", false) || hidden
+	if err == nil && !isConst {
+		err = wrong(at, "the variable %q is not known when modules are installed, because it is not declared with const = true", name)
+	}
+	typ, defaults := cty.DynamicPseudoType, (*typeexpr.Defaults)(nil)
+	if a["type"] != nil && err == nil {
+		typ, defaults, err = b.typeOf(a["type"].Expr)
 	}
 	fallback := cty.NilVal
-	if declared.fallback != nil {
-		e, err := bounded(declared.fallback)
-		if err != nil {
-			return v, err
-		}
-		var diags hcl.Diagnostics
-		if fallback, diags = e.Value(nil); diags.HasErrors() {
-			return v, diagnosed(diags)
-		}
+	if a["default"] != nil && err == nil {
+		fallback, err = b.constant(a["default"].Expr)
+	}
+	if err != nil {
+		return v, err
 	}
 	given := false
 	if s.parent == nil {
-		v, given, err = s.walk.values.input(name, declared)
-	} else {
-		if err := s.parent.load(ctx); err != nil {
-			return v, err
-		}
+		v, given, err = s.walk.values.input(name, a["type"] == nil || typ.IsPrimitiveType())
+	} else if err = s.parent.load(); err == nil {
 		if argument := s.parent.calls[s.name][name]; argument != nil {
 			given = true
-			v, err = s.parent.value(ctx, argument, depth)
+			v, err = s.parent.value(argument.Expr, depth, "")
 		}
 	}
 	switch {
 	case err != nil:
 		return v, err
 	case !given && fallback == cty.NilVal:
-		return v, wrong(declared.at, "the variable %q has no value", name)
-	case !given || v.IsNull() && !declared.nullable && fallback != cty.NilVal:
+		return v, wrong(at, "the variable %q has no value", name)
+	case !given || v.IsNull() && !nullable && fallback != cty.NilVal:
 		v = fallback
 	}
-	if declared.defaults != nil && !v.IsNull() {
-		v = declared.defaults.Apply(v)
+	size, widest := measure(v)
+	if err := b.charge(size + widest*widest); err != nil { // types are compared in pairs
+		return v, wrong(at, "%v", err)
 	}
+	if defaults != nil && !v.IsNull() {
+		v = defaults.Apply(v)
+	}
+	hidden = hidden || v.ContainsMarked()
 	if v, err = convert.Convert(v, typ); err != nil {
-		return v, wrong(declared.at, "the value of variable %q: %v", name, err)
+		if hidden {
+			return v, wrong(at, "the value of variable %q has another type", name)
+		}
+		return v, wrong(at, "the value of variable %q: %v", name, err)
 	}
-	if v.IsNull() && !declared.nullable {
-		return v, wrong(declared.at, "the variable %q must not be null", name)
+	if v.IsNull() && !nullable {
+		return v, wrong(at, "the variable %q must not be null", name)
 	}
-	if declared.hidden {
+	if hidden {
 		v = v.Mark(sensitive)
 	}
 	return v, nil
 }
 
-// bounded returns an expression that can be evaluated in little time and memory, or an error.
-func bounded(e hcl.Expression) (hcl.Expression, error) {
-	if json.IsJSONExpression(e) {
-		v, diags := e.Value(nil) // templates as they stand
-		if diags.HasErrors() {
-			return nil, diagnosed(diags)
-		}
-		if v.Type() != cty.String || v.IsNull() {
-			nested := false
-			cty.Walk(v, func(_ cty.Path, v cty.Value) (bool, error) {
-				nested = nested || v.IsKnown() && !v.IsNull() && v.Type() == cty.String && isTemplate(v.AsString())
-				return true, nil
-			})
-			if nested {
-				return nil, wrong(e.Range(), "templates in lists and objects of JSON are not evaluated")
-			}
-			return hcl.StaticExpr(v, e.Range()), nil
-		}
-		at := e.Range()
-		text := v.AsString()
-		// The text as an expression has at least the tokens of the template.
-		if err := look([]byte("x = \""+strings.NewReplacer("\n", " ", `"`, ` `).Replace(text)+"\"\n"), at.Filename+" string"); err != nil && isTemplate(text) {
-			return nil, err
-		}
-		if !isTemplate(text) {
-			return hcl.StaticExpr(v, at), nil
-		}
-		template, diags := hclsyntax.ParseTemplate([]byte(text), at.Filename, at.Start)
-		if diags.HasErrors() {
-			return nil, diagnosed(diags)
-		}
-		e = template
-	}
-	native, ok := e.(hclsyntax.Expression)
+// typeOf returns the type of a variable.
+func (b *budget) typeOf(expression hcl.Expression) (cty.Type, *typeexpr.Defaults, error) {
+	e, ok := expression.(hclsyntax.Expression)
 	if !ok {
-		return e, nil
-	}
-	return e, diagnosed(hclsyntax.VisitAll(native, func(n hclsyntax.Node) hcl.Diagnostics {
-		refuse := func(text string) hcl.Diagnostics {
-			at := n.Range()
-			return hcl.Diagnostics{{Severity: hcl.DiagError, Summary: text, Detail: "it is needed to install modules", Subject: &at}}
+		var err error
+		if e, err = parseText(expression); err != nil {
+			return cty.NilType, nil, err
 		}
-		switch n := n.(type) {
-		case *hclsyntax.ForExpr, *hclsyntax.SplatExpr, *hclsyntax.TemplateJoinExpr:
-			return refuse("loops are not evaluated")
-		case *hclsyntax.LiteralValueExpr:
-			if n.Val.Type() == cty.Number && !n.Val.IsNull() && !small(n.Val) {
-				return refuse("the number is too large")
-			}
+	}
+	switch hcl.ExprAsKeyword(e) {
+	case "list":
+		return cty.List(cty.DynamicPseudoType), nil, nil
+	case "map":
+		return cty.Map(cty.DynamicPseudoType), nil, nil
+	}
+	var err error
+	hclsyntax.VisitAll(e, func(n hclsyntax.Node) hcl.Diagnostics {
+		if call, ok := n.(*hclsyntax.FunctionCallExpr); ok && call.Name == "optional" && len(call.Args) == 2 && err == nil {
+			call.Args[1], err = b.metered(call.Args[1])
 		}
 		return nil
-	}))
-}
-
-// small reports whether the size of a value is within the limit.
-func small(v cty.Value) bool {
-	left := maxSize
-	return measure(v, &left, 100)
-}
-
-// measure subtracts the size of a value.
-func measure(v cty.Value, left *int, depth int) bool {
-	v, _ = v.Unmark()
-	*left--
-	if depth == 0 || *left < 0 {
-		return false
+	})
+	if err != nil {
+		return cty.NilType, nil, err
 	}
-	switch {
-	case !v.IsKnown() || v.IsNull():
-	case v.Type() == cty.String:
-		*left -= len(v.AsString())
-	case v.Type() == cty.Number:
-		if v.AsBigFloat().IsInf() {
-			return false
-		}
-		if exponent := v.AsBigFloat().MantExp(nil); exponent > 0 {
-			*left -= exponent / 3 // digits
-		} else {
-			*left += exponent / 3
-		}
-	case v.CanIterateElements():
-		for it := v.ElementIterator(); it.Next(); {
-			key, element := it.Element()
-			if !measure(key, left, depth-1) || !measure(element, left, depth-1) {
-				return false
-			}
-		}
-	}
-	return *left >= 0
+	typ, defaults, diags := typeexpr.TypeConstraintWithDefaults(e)
+	return typ, defaults, diagnosed(diags, true)
 }
 
 // workspace returns the selected workspace.
@@ -470,78 +625,66 @@ func (d *Dir) workspace() string {
 
 // input returns the value of a variable of the configuration itself: the last of variables of the environment,
 // terraform.tfvars, terraform.tfvars.json, *.auto.tfvars and *.auto.tfvars.json by name, and [Dir.Variables].
-func (v *values) input(name string, declared *variable) (value cty.Value, given bool, err error) {
+func (v *values) input(name string, plain bool) (value cty.Value, given bool, err error) {
 	if v.files == nil {
-		if err := v.load(); err != nil {
-			return value, false, err
-		}
+		v.files = map[string]*hcl.Attribute{}
+		v.failed = v.load()
+	}
+	if v.failed != nil {
+		return value, false, v.failed
 	}
 	text, ok := v.walk.dir.Variables[name]
+	if a := v.files[name]; a != nil && !ok {
+		value, err = v.budget.constant(a.Expr)
+		return value, true, err
+	}
 	if !ok {
-		if value, ok := v.files[name]; ok {
-			return value, true, nil
-		}
-		if text = v.walk.dir.variable("TF_VAR_" + name); text == "" {
+		if text, ok = v.walk.dir.variable("TF_VAR_" + name); !ok {
 			return value, false, nil
 		}
 	}
-	if typ := declared.typ; typ == cty.NilType || typ.IsPrimitiveType() {
+	if plain {
 		return cty.StringVal(text), true, nil
 	}
-	place := hcl.Pos{Line: 1, Column: 1}
-	if err := look([]byte(text), "variable "+name); err != nil {
-		return value, false, err
+	at := hcl.Range{Filename: "variable " + name, Start: hcl.InitialPos}
+	e, err := parseExpression([]byte(text), at)
+	if err == nil {
+		value, err = v.budget.constant(e)
 	}
-	parsed, diags := hclsyntax.ParseExpression([]byte(text), "variable "+name, place)
-	if diags.HasErrors() {
-		return value, false, &ConfigError{Place{File: "variable " + name}, "the value is not an expression"}
+	if err != nil { // which may have the value
+		err = wrong(at, "the value is not a constant expression, or is too large")
 	}
-	if _, err := bounded(parsed); err != nil {
-		return value, false, err
-	}
-	if value, diags = parsed.Value(nil); diags.HasErrors() || !small(value) {
-		return value, false, &ConfigError{Place{File: "variable " + name}, "the value is not a constant expression, or is too large"}
-	}
-	return value, true, nil
+	return value, true, err
 }
 
 // load reads the files with values of variables.
 func (v *values) load() error {
-	v.files = map[string]cty.Value{}
 	f := files{dir: v.walk.base}
 	present, err := f.list(".")
 	if err != nil {
 		return err
 	}
-	var names []string
+	names := []string{"terraform.tfvars", "terraform.tfvars.json"}
 	for _, name := range slices.Sorted(maps.Keys(present)) {
 		if strings.HasSuffix(name, ".auto.tfvars") || strings.HasSuffix(name, ".auto.tfvars.json") {
 			names = append(names, name)
 		}
 	}
-	for _, name := range append([]string{"terraform.tfvars", "terraform.tfvars.json"}, names...) {
+	c, words := configuration{dir: v.walk.dir}, 0
+	for _, name := range names {
 		if !present[name] {
 			continue
 		}
-		body, _, err := f.parse(name)
+		body, err := c.open(f, name, &words)
 		if err != nil {
 			return err
 		}
 		attributes, diags := body.JustAttributes()
-		if diags.HasErrors() {
-			return diagnosed(diags)
-		}
-		for name, a := range attributes {
-			e, err := bounded(a.Expr)
-			if err != nil {
-				return err
-			}
-			value, diags := e.Value(nil)
-			if diags.HasErrors() {
-				return diagnosed(diags)
-			}
-			v.files[name] = value
-		}
+		c.problems.diagnosed(diags)
+		maps.Copy(v.files, attributes)
+	}
+	if len(c.problems) > 0 {
+		return c.problems
 	}
 	return nil
 }

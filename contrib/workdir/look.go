@@ -2,6 +2,7 @@ package workdir
 
 import (
 	"bytes"
+	"cmp"
 	stdjson "encoding/json"
 	"fmt"
 	"io"
@@ -13,44 +14,80 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// The limits of a file. hcl/v2 needs about 500 bytes for each token, and its parser recurses for each bracket,
-// operator, index and template directive. With these limits, reading takes less than a second and 100 MiB.
-const (
-	maxFile   = 2 << 20 // bytes
-	maxTokens = 200_000
-	maxDepth  = 250   // open brackets, quotes and templates
-	maxChain  = 2_000 // tokens of all unfinished expressions
-	maxDigits = 1_000 // of a number, whose parser takes quadratic time
-)
+// Limits are the limits of what is read and evaluated. If a field is zero, its default is used.
+type Limits struct {
+	// Module is the maximum size of the files of one module in bytes. The default is 16 MiB.
+	Module int
 
-// look returns an error for a text that hcl/v2 refuses, or cannot parse within the limits.
-func look(text []byte, name string) error {
-	if len(text) > maxFile {
-		return &ConfigError{Place{File: name}, fmt.Sprintf("more than %d bytes", maxFile)}
-	}
-	if !utf8.Valid(text) {
-		return &ConfigError{Place{File: name}, "invalid UTF-8"}
-	}
-	if atMost := countTokens(text); atMost > maxTokens {
-		return &ConfigError{Place{File: name}, fmt.Sprintf("more than %d words and symbols", maxTokens)}
-	}
-	if strings.HasSuffix(name, ".json") {
-		return lookJSON(text, name)
-	}
-	tokens, diags := hclsyntax.LexConfig(text, name, hcl.InitialPos)
-	if diags.HasErrors() {
-		return diagnosed(diags)
-	}
-	return lookNative(tokens)
+	// Words is the maximum number of words and symbols in these files. A string of JSON counts as one. hcl/v2
+	// needs about 700 bytes for each. The default is 600,000.
+	Words int
+
+	// Files is the maximum size of the files of all modules in bytes. The default is 256 MiB.
+	Files int
+
+	// Work is the maximum work for all expressions: about the bytes of the values on the way, and 128 for each word
+	// of a module whose expressions are needed. The default is 2^26.
+	Work int
 }
 
-// countTokens returns a number that the number of tokens does not exceed. It counts words and symbols also in
+// orDefault returns the limits with the defaults of zero fields.
+func (l Limits) orDefault() Limits {
+	return Limits{cmp.Or(l.Module, 16<<20), cmp.Or(l.Words, 600_000), cmp.Or(l.Files, 256<<20), cmp.Or(l.Work, 1<<26)}
+}
+
+const (
+	maxChain  = 4_000  // tokens of all unfinished expressions, for each of which the parser may recurse
+	maxWords  = 50_000 // of an expression or template in a string, if it may nest deeply
+	maxDigits = 1_000  // of a number, whose parser takes quadratic time
+)
+
+// A lexer is one of the lexers of hclsyntax: the one of the mode in which the text will be parsed.
+type lexer func(text []byte, name string, start hcl.Pos) (hclsyntax.Tokens, hcl.Diagnostics)
+
+// look returns an error for a text for which the parser would recurse too deeply. Most texts have too few symbols
+// for that, wherever these are. In the mode with lines, a line ends an expression.
+func look(text []byte, at hcl.Range, lex lexer, lines bool) error {
+	symbols, digits := 0, 0
+	for i, c := range text {
+		switch c {
+		case '(', '[', '{', '!', '-', '?', '+', '*', '/', '%', '<', '>', '&', '|':
+			symbols++
+		case '=':
+			if i > 0 && text[i-1] == '=' {
+				symbols++
+			}
+		case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+			if digits++; digits > maxDigits {
+				symbols = maxChain + 1
+			}
+			continue
+		}
+		digits = 0
+	}
+	if symbols <= maxChain {
+		return nil
+	}
+	if !lines && countWords(text) > maxWords {
+		return wrong(at, "too deep nesting, or an expression of more than %d words and symbols", maxWords)
+	}
+	tokens, _ := lex(text, at.Filename, at.Start)
+	return lookAt(tokens, lines)
+}
+
+// countWords returns a number that the number of tokens does not exceed. It counts words and symbols also in
 // strings and comments, so it needs no memory, and no text can mislead it.
-func countTokens(text []byte) (n int) {
+func countWords(text []byte) (n int) {
 	word := false
-	for _, r := range string(text) {
-		isWord := r == '_' || r == '-' && word || unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r)
-		if !isWord && r != ' ' && r != '\t' || isWord && !word {
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		isWord := c == '_' || c == '-' && word || 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9'
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRune(text[i:])
+			isWord = unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r)
+			i += size - 1
+		}
+		if !isWord && c != ' ' && c != '\t' || isWord && !word {
 			n++
 		}
 		word = isWord
@@ -58,11 +95,12 @@ func countTokens(text []byte) (n int) {
 	return n
 }
 
-func lookJSON(text []byte, name string) error {
-	bad := func(err any) error { return &ConfigError{Place{File: name}, fmt.Sprint(err)} }
+// lookJSON returns the number of words in a text, and an error for a text that is not JSON or has a string that
+// cannot be parsed as a template. The strings are exactly those of hcl/v2, which decodes them as encoding/json.
+func lookJSON(text []byte, at hcl.Range) (words int, err error) {
 	decoder := stdjson.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
-	for depth := 0; ; {
+	for depth := 0; ; words += 2 {
 		token, err := decoder.Token()
 		switch t := token.(type) {
 		case stdjson.Delim:
@@ -71,17 +109,28 @@ func lookJSON(text []byte, name string) error {
 			}
 		case stdjson.Number:
 			if len(t) > maxDigits {
-				return bad(fmt.Sprintf("a number of more than %d digits", maxDigits))
+				err = fmt.Errorf("a number of more than %d digits", maxDigits)
+			}
+		case string:
+			if strings.Contains(t, "${") || strings.Contains(t, "%{") {
+				words += countWords([]byte(t))
+				err = look([]byte(t), at, hclsyntax.LexTemplate, false)
 			}
 		}
-		switch {
-		case err == io.EOF:
-			return nil
-		case err != nil:
-			return bad(err)
-		case depth > maxDepth:
-			return bad(fmt.Sprintf("nesting of more than %d levels", maxDepth))
+		if depth > maxChain {
+			err = fmt.Errorf("nesting of more than %d levels", maxChain)
 		}
+		switch err {
+		case nil:
+			continue
+		case io.EOF:
+			return words, nil
+		}
+		at.Start.Line = 1 + bytes.Count(text[:decoder.InputOffset()], []byte("\n"))
+		if e, ok := err.(*ConfigError); ok {
+			return words, wrong(at, "%s", e.Text)
+		}
+		return words, wrong(at, "%v", err)
 	}
 }
 
@@ -92,7 +141,7 @@ var closing = map[hclsyntax.TokenType]hclsyntax.TokenType{
 	hclsyntax.TokenTemplateInterp: hclsyntax.TokenTemplateSeqEnd, hclsyntax.TokenTemplateControl: hclsyntax.TokenTemplateSeqEnd,
 }
 
-// level is the text between two brackets, or the whole file.
+// level is the text between two brackets, or the whole text.
 type level struct {
 	end   hclsyntax.TokenType
 	begun bool // has a token
@@ -100,9 +149,9 @@ type level struct {
 	chain int  // tokens of the unfinished expression
 }
 
-// lookNative follows the tokens as the parser does, and adds up what it would recurse for.
-func lookNative(tokens hclsyntax.Tokens) error {
-	levels, unfinished := []level{{begun: true, lines: true}}, 0
+// lookAt follows the tokens as the parser does, and adds up what it would recurse for.
+func lookAt(tokens hclsyntax.Tokens, lines bool) error {
+	levels, unfinished := []level{{begun: true, lines: lines}}, 0
 	for _, t := range tokens {
 		at := &levels[len(levels)-1]
 		end, opens := closing[t.Type]
@@ -112,7 +161,12 @@ func lookNative(tokens hclsyntax.Tokens) error {
 				unfinished, at.chain = unfinished-at.chain, 0
 			}
 			continue
-		case hclsyntax.TokenQuotedLit, hclsyntax.TokenStringLit, hclsyntax.TokenEOF:
+		case hclsyntax.TokenQuotedLit, hclsyntax.TokenStringLit:
+			continue
+		case hclsyntax.TokenEOF:
+			if len(levels) > 1 {
+				return wrong(t.Range, "the text ends within brackets or quotes")
+			}
 			continue
 		case hclsyntax.TokenCParen, hclsyntax.TokenCBrack, hclsyntax.TokenCBrace, hclsyntax.TokenCQuote, hclsyntax.TokenCHeredoc, hclsyntax.TokenTemplateSeqEnd:
 			if len(levels) == 1 || t.Type != at.end {
@@ -136,12 +190,9 @@ func lookNative(tokens hclsyntax.Tokens) error {
 		if opens {
 			levels = append(levels, level{end: end, lines: t.Type == hclsyntax.TokenOBrace})
 		}
-		if len(levels) > maxDepth+1 || unfinished > maxChain {
+		if unfinished+len(levels) > maxChain {
 			return wrong(t.Range, "too deep nesting, or an expression that is too long")
 		}
 	}
 	return nil
 }
-
-// maxText is the maximum size of the expression of a source or version in bytes, and of its value.
-const maxText = 4 << 10

@@ -56,16 +56,20 @@ type Module struct {
 
 // Call is a module block, or one in a run block of a test.
 type Call struct {
-	Key    string `json:"key"`              // name of the block; of a test, the key below the configuration
-	Source string `json:"source,omitempty"` // with its value if it is an expression
+	Key     string `json:"key"`               // name of the block; of a test, the key below the configuration
+	Source  string `json:"source,omitempty"`  // the literal or the value; empty for an expression that is not evaluated
+	Version string `json:"version,omitempty"` // the constraint, likewise; empty if there is none
 
-	// Version is the constraint, as written or with its value. It is empty if there is none.
-	Version string `json:"version,omitempty"`
+	// SourceText and VersionText are the texts of expressions, otherwise empty.
+	SourceText  string `json:"sourceText,omitempty"`
+	VersionText string `json:"versionText,omitempty"`
 
 	Place Place `json:"place"`
 
 	// Err is why an expression cannot be evaluated, otherwise nil.
 	Err error `json:"-"`
+
+	versioned bool // has a version that is not null
 }
 
 // errOutside: a local module is not in the package of its caller.
@@ -85,6 +89,7 @@ type walk struct {
 	reading sync.Mutex                // one file is parsed at a time, because that takes memory
 	read    map[string]*configuration // by directory
 	values  *values
+	links   links
 
 	versions flight.Cache[addrs.Module, *module.Versions]
 	found    flight.Cache[string, *module.Location]
@@ -131,7 +136,7 @@ func (w *walk) visit(ctx context.Context, at *spot) error {
 	if err != nil {
 		return err
 	}
-	m, err := w.module(ctx, at, config)
+	m, err := w.module(ctx, at, config, true)
 	if err != nil {
 		return err
 	}
@@ -157,8 +162,8 @@ func (w *walk) visit(ctx context.Context, at *spot) error {
 	return nil
 }
 
-// module returns what is known of a module that has been read.
-func (w *walk) module(ctx context.Context, at *spot, config *configuration) (m *Module, err error) {
+// module returns what is known of a module that has been read, beside its problems.
+func (w *walk) module(ctx context.Context, at *spot, config *configuration, evaluate bool) (m *Module, err error) {
 	m = &Module{Key: at.record.Key, Source: at.record.Source, Dir: at.record.Dir, Called: at.called, Report: at.report}
 	if at.record.Version != "" {
 		if m.Version, err = addrs.ParseVersion(at.record.Version); err != nil {
@@ -166,28 +171,42 @@ func (w *walk) module(ctx context.Context, at *spot, config *configuration) (m *
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(config.calls)) {
-		c := Call{Key: key, Place: place(config.calls[key].at)}
-		var version *string
-		if c.Source, version, c.Err = w.evaluated(ctx, at, config.calls[key]); version != nil {
-			c.Version = *version
+		from := config.calls[key]
+		c := Call{Key: key, Place: place(from.at), Source: from.source.literal, Version: from.version.literal, versioned: from.version.set}
+		if from.source.dynamic {
+			c.SourceText = from.source.written
+		}
+		if from.version.dynamic {
+			c.VersionText = from.version.written
+		}
+		if evaluate {
+			var version *string
+			c.Source, version, c.Err = w.evaluated(ctx, at, from)
+			if c.versioned = version != nil; c.versioned {
+				c.Version = *version
+			}
 		}
 		m.Calls = append(m.Calls, c)
 	}
-	if m.Providers, err = config.requirements(w.dir.host()); err != nil {
-		return nil, err
+	problems := slices.Clone(config.problems)
+	var more Problems
+	m.Providers, more = config.requirements(w.dir.host())
+	problems = append(problems, more...)
+	problems.add(w.dir.checkVersion(config))
+	if len(problems) > 0 {
+		return m, problems
 	}
-	return m, w.dir.checkVersion(config)
+	return m, nil
 }
 
-// checkVersion checks the version of the CLI.
+// checkVersion checks the version of the CLI without its prerelease, as the CLI does.
 func (d *Dir) checkVersion(c *configuration) error {
 	for _, r := range c.core {
 		constraint, err := addrs.ParseModuleConstraint(r.version)
-		switch {
-		case d.Version.IsZero():
-		case err != nil:
+		if err != nil {
 			return wrong(r.at, "%v", err)
-		case !constraint.Allows(d.Version):
+		}
+		if !constraint.Allows(core(d.Version)) {
 			return wrong(r.at, "the module needs version %q of the CLI, not %s", r.version, d.Version)
 		}
 	}
@@ -199,22 +218,28 @@ func (w *walk) configurationAt(ctx context.Context, at *spot) (*configuration, e
 	w.reading.Lock()
 	defer w.reading.Unlock()
 	id := at.pkg + "\x00" + cmp.Or(at.inside, at.files.dir)
-	if c := w.read[id]; c != nil {
-		return c, nil
-	}
-	f, done, err := w.opened(at)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	c, err := w.dir.configuration(ctx, f, at.record.Key == "")
-	if errors.Is(err, fs.ErrNotExist) {
-		err = &ConfigError{at.called, fmt.Sprintf("module %q: %v", at.record.Key, err)}
-	}
-	if err == nil {
+	c := w.read[id]
+	if c == nil {
+		f, done, err := w.opened(at)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+		w.values.budget.ctx = ctx
+		c, err = w.dir.configuration(f, at.record.Key == "", &w.values.budget)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = &ConfigError{at.called, fmt.Sprintf("module %q: %v", at.record.Key, err)}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if w.values.text += c.size; w.values.text > w.dir.Limits.orDefault().Files {
+			return nil, &ConfigError{Place{File: at.record.Dir}, "the files of all modules have more bytes than the field Limits.Files permits"}
+		}
 		w.read[id] = c
 	}
-	return c, err
+	at.scope.config = c
+	return c, nil
 }
 
 // opened returns the files of a module. The caller calls done.
@@ -238,12 +263,12 @@ func (w *walk) resolve(ctx context.Context, at *spot, to Call, c *call) (*spot, 
 	next.record.Key = strings.TrimPrefix(at.record.Key+"."+to.Key, ".")
 	next.scope = &scope{walk: w, parent: at.scope, call: c, name: to.Key}
 	var version *string
-	if c.version.set && (to.Version != "" || !c.version.dynamic || w.dir.Terraform) { // null is as if it were not set
+	if to.versioned || c.version.set && w.dir.Terraform && !w.dir.since("1.15.5") { // otherwise, null is as if it were not set
 		version = &to.Version
 	}
 	address, err := w.address(to.Source, version)
 	if err == nil && address.Path != "" {
-		err = w.local(next, at, address.Path)
+		err = w.local(ctx, next, at, address.Path)
 	}
 	if err != nil {
 		return nil, wrong(c.at, "module %q: %v", c.name, err)
@@ -279,7 +304,7 @@ func (w *walk) resolve(ctx context.Context, at *spot, to Call, c *call) (*spot, 
 }
 
 // local finds a module beside its caller.
-func (w *walk) local(next, from *spot, source string) (err error) {
+func (w *walk) local(ctx context.Context, next, from *spot, source string) (err error) {
 	next.record.Source, next.at, next.pkg = source, from.at, from.pkg
 	next.dirs = append(slices.Clone(from.dirs), from.record.Dir)
 	w.mu.Lock()
@@ -289,7 +314,7 @@ func (w *walk) local(next, from *spot, source string) (err error) {
 	}
 	w.mu.Unlock()
 	if from.pkg == "" {
-		dir, err := resolve(w.base, filepath.Join(filepath.FromSlash(from.record.Dir), filepath.FromSlash(source)), false)
+		dir, err := w.links.resolve(ctx, w.base, filepath.Join(filepath.FromSlash(from.record.Dir), filepath.FromSlash(source)), false)
 		if err != nil {
 			return err
 		}
@@ -297,7 +322,7 @@ func (w *walk) local(next, from *spot, source string) (err error) {
 		next.files = files{dir: w.abs(dir), name: next.record.Dir}
 		return nil
 	}
-	inside, err := resolve(filepath.Join(w.store.Name(), from.pkg), filepath.Join(from.inside, filepath.FromSlash(source)), true)
+	inside, err := w.links.resolve(ctx, filepath.Join(w.store.Name(), from.pkg), filepath.Join(from.inside, filepath.FromSlash(source)), true)
 	if errors.Is(err, errOutside) {
 		return fmt.Errorf("%s is outside of the package in %s", source, path.Join(w.modulesDir(), from.at))
 	}
@@ -305,7 +330,7 @@ func (w *walk) local(next, from *spot, source string) (err error) {
 		return err
 	}
 	// The CLI names the directory by its real path.
-	parent, err := resolve(w.base, filepath.FromSlash(w.modulesDir()), false)
+	parent, err := w.links.resolve(ctx, w.base, filepath.FromSlash(w.modulesDir()), false)
 	if err != nil {
 		return err
 	}
@@ -348,7 +373,7 @@ func (w *walk) address(source string, version *string) (module.Address, error) {
 func (w *walk) remote(ctx context.Context, to, from *spot, version *string, address module.Address, entry modulelock.Entry) (err error) {
 	var constraint addrs.ModuleConstraint
 	if version != nil {
-		if constraint, err = addrs.ParseModuleConstraint(*version); err == nil && *version == "" {
+		if constraint, err = addrs.ParseModuleConstraint(*version); err == nil && strings.TrimSpace(*version) == "" {
 			err = errors.New("the version constraint is empty")
 		}
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -298,20 +299,44 @@ func TestHostileExpressions(t *testing.T) {
 	for i := range 30 {
 		double += fmt.Sprintf("  a%d = \"${local.a%d}${local.a%d}\"\n", i+1, i, i)
 	}
+	const loop = "[for a in range(1000) : [for b in range(1000) : [for c in range(1000) : 1]]]"
+	constant := strings.ReplaceAll(loop, "range(1000)", "["+strings.Repeat("1,", 1000)+"]")
+	local := func(value, source string) string {
+		return "locals {\n  a = " + value + "\n}\nmodule \"m\" {\n  source = " + source + "\n}\n"
+	}
+	variable := func(attribute string) string {
+		return "variable \"v\" {\n  default = \"x\"\n  " + attribute + "\n}\nmodule \"m\" {\n  source = var.v\n}\n"
+	}
+	const work = "the " // expressions take more work, or: value is larger
 	for name, c := range map[string]struct{ text, want string }{
-		"doubled":    {double + "}\nmodule \"m\" {\n  source = local.a30\n}\n", "main.tf:12: the value is larger than 16384 bytes"},
-		"loop":       {"module \"m\" {\n  source = join(\"\", [for a in range(1000) : \"x\"])\n}\n", "main.tf:2: loops are not evaluated"},
-		"object":     {"module \"m\" {\n  source = {for a in [1] : a => a}[1]\n}\n", "main.tf:2: loops are not evaluated"},
-		"number":     {"module \"m\" {\n  source = \"${1e999999999}\"\n}\n", "main.tf:2: the number is too large"},
-		"splat":      {"module \"m\" {\n  source = [1][*]\n}\n", "main.tf:2: loops are not evaluated"},
-		"attributes": {"module \"m\" {\n  source = [1].*.a\n}\n", "main.tf:2: loops are not evaluated"},
-		"directive":  {"module \"m\" {\n  source = \"%{for a in [1]}x%{endfor}\"\n}\n", "main.tf:2: loops are not evaluated"},
-		"of a local": {"locals {\n  a = \"%{for a in [1]}x%{endfor}\"\n}\nmodule \"m\" {\n  source = local.a\n}\n", "main.tf:2: loops are not evaluated"},
-		"of a value": {"variable \"v\" {\n  default = [for a in [1] : a]\n}\nmodule \"m\" {\n  source = var.v[0]\n}\n", "main.tf:2: loops are not evaluated"},
+		"doubled":    {double + "}\nmodule \"m\" {\n  source = local.a30\n}\n", "main.tf:18: the value is larger than 1048576 bytes"},
+		"loop":       {local("1", loop+"[0]"), "main.tf:5: " + work},
+		"constant":   {"terraform {\n  required_providers {\n    a = " + constant + "[0]\n  }\n}\n", "main.tf:3: " + work},
+		"of a local": {local(loop, "local.a[0]"), "main.tf:2: " + work},
+		"directive":  {local("1", `"%{for a in range(1000)}%{for b in range(1000)}%{for c in range(1000)}x%{endfor}%{endfor}%{endfor}"`), "main.tf:5: " + work},
+		"splat":      {local("range(1000)", "[for a in local.a : [for b in local.a : local.a[*].x]]"), "main.tf:"},
+		"number":     {local("1", `"${1e999999999}"`), "main.tf:5: the value is larger than"},
+		"default":    {"variable \"v\" {\n  default = " + constant + "\n}\nmodule \"m\" {\n  source = var.v\n}\n", "main.tf:2: " + work},
+		"nullable":   {variable("nullable = " + constant), "main.tf:3: " + work},
+		"sensitive":  {variable("sensitive = " + constant), "main.tf:3: " + work},
+		"ephemeral":  {variable("ephemeral = " + constant), "main.tf:3: " + work},
+		"const":      {variable("const = " + constant), "main.tf:3: " + work},
+		"optional":   {variable("type = object({ a = optional(any, " + constant + ") })"), "main.tf:3: " + work},
+		"regex":      {local(`"`+strings.Repeat("a", 100_000)+`"`, `regex("(?:a?){1000}b", local.a)`), work},
+		"join":       {local(`"`+strings.Repeat("a", 16_000)+`"`, `"${`+strings.Repeat("join(local.a, [local.a,local.a]) == ", 15_000)+`1}"`), "main.tf:5: "},
+		"references": {local(`"`+strings.Repeat("a", 16_000)+`"`, `"`+strings.Repeat("${local.a}", 33_000)+`"`), "has more than 4096 bytes"},
+		"in a local": {local(`"`+strings.Repeat("a", 16_000)+`"`, `"${local.b}"`) + "locals {\n  b = \"" + strings.Repeat("${local.a}", 33_000) + "\"\n}\n", "main.tf:8: " + work},
+		"joins":      {local(`"`+strings.Repeat("a", 16_000)+`"`, `"${local.b}"`) + "locals {\n  b = [" + strings.Repeat("join(local.a, [local.a,local.a]),", 15_000) + "]\n}\n", "main.tf:8: "},
+		"types":      {"variable \"v\" {\n  type = list(any)\n  default = [" + strings.Repeat("1,{},[],", 10_000) + "]\n}\nmodule \"m\" {\n  source = var.v[0]\n}\n", work},
 	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		start := time.Now()
 		if err := called(t, w, c.text); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want an error with %q", name, err, c.want)
 		}
+		runtime.ReadMemStats(&after)
+		t.Logf("%s: %v, %d MiB", name, time.Since(start), (after.TotalAlloc-before.TotalAlloc)>>20)
 	}
 }
 
@@ -336,9 +361,9 @@ func TestExpressionLimits(t *testing.T) {
 		"text": {maxText, func(n int) string {
 			return "module \"m\" {\n  source = \"./" + strings.Repeat("./", (n-5)/2) + x(1+(n-5)%2) + "\"\n}\n"
 		}, "main.tf:2: \"source\" has more than 4096 bytes"},
-		"value": {maxSize - 1, func(n int) string { // and one for the value itself
+		"value": {maxValue - 32, func(n int) string { // and 32 for the value itself
 			return "locals {\n  a = \"" + x(n) + "\"\n}\nmodule \"m\" {\n  source = \"./${substr(local.a, 0, 1)}\"\n}\n"
-		}, "main.tf:2: the value is larger than 16384 bytes"},
+		}, "main.tf:2: the value is larger than 1048576 bytes"},
 		"result": {maxText, func(n int) string { // of an expression
 			return "locals {\n  a = \"" + x(n-2) + "\"\n}\nmodule \"m\" {\n  source = \"./${local.a}\"\n}\n"
 		}, "main.tf:5: \"source\" has more than 4096 bytes"},
@@ -352,9 +377,6 @@ func TestExpressionLimits(t *testing.T) {
 		"width": {1, func(n int) string {
 			return "module \"m\" {\n  source = \"./${trimspace(format(\"%" + strings.Repeat("9", 2+n) + "s\", \"x\"))}\"\n}\n"
 		}, "main.tf:2: Error in function call"},
-		"arguments": {1<<10 - 3, func(n int) string { // with maxSize bytes of the first
-			return "locals {\n  a = \"" + x(maxSize-1) + "\"\n}\nmodule \"m\" {\n  source = \"./${substr(replace(local.a, \"y\", \"" + x(n) + "\"), 0, 1)}\"\n}\n"
-		}, "main.tf:5: Error in function call"},
 	} {
 		if err := called(t, w, c.text(c.n)); err != nil && strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s, n = %d: %v, want no error", name, c.n, err)
@@ -720,11 +742,6 @@ func TestTreeLimits(t *testing.T) {
 		"modules": {maxModules, func(n int) map[string]string { // the configuration, 99 with 100 each, and more
 			return map[string]string{"main.tf": calls("a", "./a", 99) + calls("b", "./b", n-100*100), "a/main.tf": calls("b", "../b", 100), "b/main.tf": ""}
 		}, "more than 10000 modules"},
-		"bytes for expressions": {maxLoaded, func(n int) map[string]string {
-			call := "module \"x\" {\n  source = \"../${\"x\"}\"\n}\n"
-			large := call + "#" + strings.Repeat("x", maxFile-len(call)-1)
-			return map[string]string{"main.tf": calls("a", "./a", 15) + calls("b", "./b", 1), "a/main.tf": large, "b/main.tf": large[:len(large)-100], "b/more.tf": "#" + strings.Repeat("x", 99+n-maxLoaded), "x/main.tf": ""}
-		}, "modules with more than 33554432 bytes"},
 		"manifest": {maxManifest, func(n int) map[string]string {
 			const text = `{"Modules":[]}`
 			return map[string]string{"main.tf": calls("b", "./b", 1), "b/main.tf": "", modulesJSON: text + strings.Repeat(" ", n-len(text))}

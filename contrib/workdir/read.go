@@ -1,6 +1,8 @@
 package workdir
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -8,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -35,8 +39,8 @@ func place(at hcl.Range) Place { return Place{at.Filename, at.Start.Line} }
 
 // ConfigError is an error in a configuration.
 type ConfigError struct {
-	Place Place
-	Text  string // one line
+	Place Place  `json:"place"`
+	Text  string `json:"text"` // one line
 }
 
 // Error returns printable text with the place.
@@ -46,17 +50,61 @@ func wrong(at hcl.Range, format string, args ...any) error {
 	return &ConfigError{place(at), fmt.Sprintf(format, args...)}
 }
 
-// diagnosed returns the first error, or nil.
-func diagnosed(diags hcl.Diagnostics) error {
-	if !diags.HasErrors() {
-		return nil
+// Problems are what [Dir.Read] cannot read in a configuration, sorted by place. [Dir.Prepare] and [Dir.Plan] refuse
+// a module with a problem.
+type Problems []*ConfigError
+
+// Error returns the first problem and the number of the others.
+func (p Problems) Error() string {
+	if len(p) == 1 {
+		return p[0].Error()
 	}
+	return fmt.Sprintf("%v; and %d more problems", p[0], len(p)-1)
+}
+
+// Unwrap returns the problems.
+func (p Problems) Unwrap() []error {
+	all := make([]error, len(p))
+	for i, e := range p {
+		all[i] = e
+	}
+	return all
+}
+
+// maxProblems is the maximum number of problems of a module that are told.
+const maxProblems = 100
+
+// add adds an error.
+func (p *Problems) add(err error) {
+	e, ok := errors.AsType[*ConfigError](err)
+	if err != nil && !ok {
+		e = &ConfigError{Place{File: "configuration"}, err.Error()}
+	}
+	if err != nil && len(*p) < maxProblems {
+		*p = append(*p, e)
+	}
+}
+
+// diagnosed adds the errors in diags.
+func (p *Problems) diagnosed(diags hcl.Diagnostics) {
 	for _, d := range diags {
 		if d.Severity == hcl.DiagError && d.Subject != nil {
+			p.add(wrong(*d.Subject, "%s; %s", d.Summary, d.Detail))
+		}
+	}
+}
+
+// diagnosed returns the first error, or nil. Details may have values.
+func diagnosed(diags hcl.Diagnostics, details bool) error {
+	for _, d := range diags {
+		if d.Severity == hcl.DiagError && d.Subject != nil {
+			if !details {
+				return wrong(*d.Subject, "%s", d.Summary)
+			}
 			return wrong(*d.Subject, "%s; %s", d.Summary, d.Detail)
 		}
 	}
-	return &ConfigError{Place{File: "configuration"}, diags.Error()}
+	return nil
 }
 
 // files are the files of one directory with a module.
@@ -145,33 +193,37 @@ func stem(name string, terraform bool) (stem, suffix string, ok bool) {
 	return "", "", false
 }
 
-// parse reads one file, and returns its text too.
-func (f files) parse(name string) (hcl.Body, []byte, error) {
-	text, err := f.read(name, maxFile)
-	if err != nil {
-		return nil, nil, err
-	}
-	shown := filepath.ToSlash(filepath.Join(f.name, name))
-	body, err := parse(text, shown)
-	return body, text, err
+// A file is a file of a configuration.
+type file struct {
+	name  string // for people
+	text  []byte
+	count int // of words and symbols
 }
 
-// parse parses the text of a file.
-func parse(text []byte, name string) (hcl.Body, error) {
-	if err := look(text, name); err != nil {
-		return nil, err
+// words returns the number of words and symbols, and an error unless the text can be parsed within the limits.
+func (f file) words() (int, error) {
+	at := hcl.Range{Filename: f.name, Start: hcl.InitialPos}
+	switch {
+	case !utf8.Valid(f.text):
+		return 0, &ConfigError{Place{File: f.name}, "invalid UTF-8"}
+	case strings.HasSuffix(f.name, ".json"):
+		return lookJSON(f.text, at)
 	}
-	var file *hcl.File
-	var diags hcl.Diagnostics
-	if strings.HasSuffix(name, ".json") {
-		file, diags = json.Parse(text, name)
+	return countWords(f.text), look(f.text, at, hclsyntax.LexConfig, true)
+}
+
+// parse parses a text that has been looked at. Beside errors, the body has what could be parsed.
+func (f file) parse() (hcl.Body, hcl.Diagnostics) {
+	parsed, diags := (*hcl.File)(nil), hcl.Diagnostics(nil)
+	if strings.HasSuffix(f.name, ".json") {
+		parsed, diags = json.Parse(f.text, f.name)
 	} else {
-		file, diags = hclsyntax.ParseConfig(text, name, hcl.InitialPos)
+		parsed, diags = hclsyntax.ParseConfig(f.text, f.name, hcl.InitialPos)
 	}
-	if diags.HasErrors() {
-		return nil, diagnosed(diags)
+	if parsed == nil || parsed.Body == nil {
+		return hcl.EmptyBody(), diags
 	}
-	return file.Body, nil
+	return parsed.Body, diags
 }
 
 // read reads a regular file. Of a file with more than max bytes, it reads one more.
@@ -184,23 +236,50 @@ func (f files) read(name string, max int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, max+1))
 }
 
+// links are the steps of paths that were resolved, so that each is looked at once.
+type links struct {
+	mu    sync.Mutex
+	known map[step]string
+}
+
+// A step is a path below a directory without links, or absolute.
+type step struct{ base, path string }
+
+// The limits of links: of one in the target of another, and of all steps.
+const (
+	maxLinks = 255
+	maxSteps = 1_000_000
+)
+
 // resolve returns the path to which name leads from the directory base: each element that is a symbolic link is
 // replaced by its target before the next is looked at, as [filepath.EvalSymlinks] does. Below a package the path
 // must not leave it.
-func resolve(base, name string, inside bool) (string, error) {
+func (l *links) resolve(ctx context.Context, base, name string, inside bool) (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.follow(ctx, base, ".", filepath.Clean(name), inside, 0)
+}
+
+func (l *links) follow(ctx context.Context, base, at, name string, inside bool, depth int) (string, error) {
 	sep := string(filepath.Separator)
-	at, links := ".", 0
 	if filepath.IsAbs(name) {
+		if inside {
+			return "", errOutside
+		}
 		at = filepath.VolumeName(name) + sep
 		name = name[len(filepath.VolumeName(name)):]
 	}
-	rest := strings.Split(filepath.Clean(name), sep)
-	for len(rest) > 0 {
-		elem := rest[0]
-		rest = rest[1:]
+	for elem := range strings.SplitSeq(name, sep) {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
 		next := filepath.Join(at, elem)
 		if inside && !filepath.IsLocal(next) {
 			return "", errOutside
+		}
+		if known, ok := l.known[step{base, next}]; ok {
+			at = known
+			continue
 		}
 		full := next
 		if !filepath.IsAbs(next) {
@@ -210,25 +289,24 @@ func resolve(base, name string, inside bool) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if info.Mode()&fs.ModeSymlink == 0 {
-			at = next
-			continue
-		}
-		target, err := os.Readlink(full)
-		if err != nil {
-			return "", err
-		}
-		if links++; links > 255 {
+		if depth > maxLinks || len(l.known) > maxSteps {
 			return "", fmt.Errorf("%s: too many links", full)
 		}
-		if filepath.IsAbs(target) {
-			if inside {
-				return "", errOutside
+		to := next
+		if info.Mode()&fs.ModeSymlink != 0 {
+			target, err := os.Readlink(full)
+			if err == nil {
+				to, err = l.follow(ctx, base, at, target, inside, depth+1)
 			}
-			at = filepath.VolumeName(target) + sep
-			target = target[len(filepath.VolumeName(target)):]
+			if err != nil {
+				return "", err
+			}
 		}
-		rest = append(strings.Split(target, sep), rest...)
+		if l.known == nil {
+			l.known = map[step]string{}
+		}
+		l.known[step{base, next}] = to
+		at = to
 	}
 	return at, nil
 }

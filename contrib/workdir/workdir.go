@@ -80,6 +80,9 @@ type Dir struct {
 
 	// Workspace is the value of terraform.workspace. If empty, it is "default".
 	Workspace string
+
+	// Limits are the limits of what is read and evaluated.
+	Limits Limits
 }
 
 // New returns a Dir that follows a CLI configuration.
@@ -142,17 +145,23 @@ func (d *Dir) InstallProviders(ctx context.Context, required map[addrs.Provider]
 	return result, err
 }
 
-// Read reads the directory alone. It installs nothing and needs no module, so it is for scanners and editors too.
-func (d *Dir) Read(ctx context.Context) (*Module, error) {
+// Read reads the directory alone, and evaluates nothing. It installs nothing and needs no module, so it is for scanners
+// and editors too. Beside the error [Problems], the module has what could be read.
+func (d *Dir) Read(ctx context.Context) (*Module, error) { return d.readAlone(ctx, false) }
+
+// Evaluate is like [Dir.Read], and evaluates the sources and versions of the module blocks. An error is in the block.
+func (d *Dir) Evaluate(ctx context.Context) (*Module, error) { return d.readAlone(ctx, true) }
+
+func (d *Dir) readAlone(ctx context.Context, evaluate bool) (*Module, error) {
 	w, err := d.start(true)
 	if err != nil {
 		return nil, err
 	}
 	root, config, err := w.root(ctx)
-	if err != nil {
+	if config == nil {
 		return nil, err
 	}
-	return w.module(ctx, root, config)
+	return w.module(ctx, root, config, evaluate)
 }
 
 // host returns the default host of addresses.
@@ -165,17 +174,18 @@ func (d *Dir) host() svchost.Hostname {
 
 // dataDir returns the data directory as the CLI names it.
 func (d *Dir) dataDir() string {
-	return filepath.Clean(cmp.Or(d.Data, d.variable("TF_DATA_DIR"), ".terraform"))
+	set, _ := d.variable("TF_DATA_DIR")
+	return filepath.Clean(cmp.Or(d.Data, set, ".terraform"))
 }
 
-// variable returns the last value of an environment variable.
-func (d *Dir) variable(name string) (value string) {
-	for _, v := range d.Environ {
-		if text, ok := strings.CutPrefix(v, name+"="); ok {
-			value = text
+// variable returns the last value of an environment variable, and whether it is set.
+func (d *Dir) variable(name string) (value string, set bool) {
+	for _, v := range slices.Backward(d.Environ) {
+		if value, set = strings.CutPrefix(v, name+"="); set {
+			return value, true
 		}
 	}
-	return value
+	return "", false
 }
 
 // start returns a walk for the directory.
@@ -189,7 +199,7 @@ func (d *Dir) start(plan bool) (*walk, error) {
 		dir: &copied, plan: plan, data: d.dataDir(), slots: make(chan struct{}, 16),
 		read: map[string]*configuration{}, packages: map[string]string{},
 	}
-	w.values = &values{walk: w}
+	w.values = &values{walk: w, budget: budget{left: d.Limits.orDefault().Work}}
 	var err error
 	if w.base, err = filepath.Abs(d.Path); err == nil {
 		w.base, err = filepath.EvalSymlinks(w.base)
