@@ -2,13 +2,11 @@ package verify_test
 
 import (
 	"bytes"
-	"encoding/base64"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
@@ -61,21 +59,38 @@ func FuzzKey(f *testing.F) {
 	f.Fuzz(func(t *testing.T, armor string) { tryKey(t, armor, doc, sig) })
 }
 
-// FuzzKeyPackets is FuzzKey below the armor.
+// FuzzKeyPackets is FuzzKey below the armor, and takes the packets for a signature, too. Whatever they
+// are, they take little memory.
 func FuzzKeyPackets(f *testing.F) {
+	var own [][]byte
 	for _, key := range seeds(f, "*.asc") {
 		block := must.Get(armor.Decode(bytes.NewReader(key)))(f)
-		f.Add(must.Get(io.ReadAll(block.Body))(f))
+		data := must.Get(io.ReadAll(block.Body))(f)
+		f.Add(data)
+		own = append(own, data)
 	}
-	doc, sig := gpgFile(f, "SHA256SUMS"), gpgFile(f, "several.sig")
+	for _, sig := range seeds(f, "*.sig") {
+		f.Add(sig)
+	}
+	for version, typ := range map[byte]byte{4: 0x18, 6: 0x19} {
+		f.Add(slices.Concat(own[0], framed(signatureType, nested(version, typ, 2000))))
+	}
+	doc, sig, keys := gpgFile(f, "SHA256SUMS"), gpgFile(f, "several.sig"), gpgKeys(f, "two", "subkey", "rsa4096", "ecdsa")
 	f.Fuzz(func(t *testing.T, packets []byte) {
-		var b strings.Builder
-		b.WriteString("-----BEGIN PGP PUBLIC KEY BLOCK-----\n\n")
-		for line := range slices.Chunk(packets, 48) {
-			b.WriteString(base64.StdEncoding.EncodeToString(line) + "\n")
+		if len(packets) > maxPackets {
+			packets = packets[:maxPackets]
 		}
-		b.WriteString("-----END PGP PUBLIC KEY BLOCK-----\n")
-		tryKey(t, b.String(), doc, sig)
+		key := armoredPackets(packets)
+		for name, f := range map[string]func(){
+			"Info":                          func() { _, _ = key.Info() },
+			"CheckSignature by such a key":  func() { _, _ = verify.CheckSignature(doc, sig, []verify.Key{key}, today) },
+			"CheckSignature of a signature": func() { _, _ = verify.CheckSignature(doc, packets, keys, today) },
+		} {
+			if used, _ := allocated(f); used > maxUsed {
+				t.Errorf("%s allocated %d bytes for %d bytes of packets, want at most %d", name, used, len(packets), maxUsed)
+			}
+		}
+		tryKey(t, key.Armor, doc, sig)
 	})
 }
 

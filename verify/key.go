@@ -42,14 +42,14 @@ type KeyInfo struct {
 // [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond the limits of [CheckSignature]. A private
 // key is an error. Beside other keys of its block, an unreadable key is ignored.
 func (k Key) Info() ([]KeyInfo, error) {
-	certs, err := k.parse()
+	b := newBudget()
+	certs, err := k.parse(b)
 	if err != nil {
 		return nil, err
 	}
 	infos := make([]KeyInfo, 0, len(certs))
-	budget := maxVerifications
 	for _, c := range certs {
-		info, err := c.info(&budget)
+		info, err := c.info(b)
 		if err != nil {
 			return nil, k.failure(err)
 		}
@@ -58,7 +58,7 @@ func (k Key) Info() ([]KeyInfo, error) {
 	return infos, nil
 }
 
-func (k Key) parse() ([]*certificate, error) {
+func (k Key) parse(b *budget) ([]*certificate, error) {
 	if len(k.Armor) > maxArmor {
 		return nil, k.failure(fmt.Errorf("%w: %d bytes of armor, %d are allowed", failure.ErrTooLarge, len(k.Armor), maxArmor))
 	}
@@ -68,7 +68,7 @@ func (k Key) parse() ([]*certificate, error) {
 	}
 	var certs []*certificate
 	for _, block := range blocks {
-		more, err := readCertificates(block)
+		more, err := readCertificates(block, b)
 		if err != nil {
 			return nil, k.failure(err)
 		}

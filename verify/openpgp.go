@@ -11,13 +11,13 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
+	pgperrors "github.com/ProtonMail/go-crypto/openpgp/errors"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	openpgp "github.com/ProtonMail/go-crypto/openpgp/v2"
 	"github.com/tofureg/tofureg/failure"
@@ -27,8 +27,10 @@ import (
 // when needed.
 type certificate struct {
 	entity      *openpgp.Entity
+	fingerprint string                     // of the primary key
 	charged     bool                       // its cost was taken from the budget
 	revocations func() []*packet.Signature // valid ones of the primary key
+	self        func() selfSignature
 	validities  map[*packet.PublicKey]validity
 }
 
@@ -49,86 +51,154 @@ func recovered(kind error, err *error) {
 func libraryText(err error) string { return fmt.Sprintf("%.200q", err.Error()) }
 
 // readCertificates parses one armored block.
-func readCertificates(block string) (certs []*certificate, err error) {
+func readCertificates(block string, b *budget) (certs []*certificate, err error) {
 	defer recovered(ErrBadKey, &err)
-	data, err := dearmor(block)
+	_, data, err := dearmor(block, b)
 	if err != nil {
 		return nil, err
 	}
-	entities, err := openpgp.ReadKeyRing(bytes.NewReader(data))
+	keys, err := walkKeys(data, b)
 	if err != nil {
-		return nil, errors.New(libraryText(err))
+		return nil, err
 	}
-	for _, e := range entities {
-		private := e.PrivateKey != nil
-		for _, sub := range e.Subkeys {
-			private = private || sub.PrivateKey != nil
+	unreadable := errors.New("the block holds no key")
+	for _, key := range keys {
+		c, err := readCertificate(key)
+		if err != nil {
+			unreadable = err
+			continue
 		}
-		if private {
-			return nil, errors.New("the block holds a private key")
-		}
-		certs = append(certs, &certificate{entity: e, validities: map[*packet.PublicKey]validity{}, revocations: sync.OnceValue(func() []*packet.Signature {
-			return verified(e.Revocations, e.PrimaryKey.VerifyRevocationSignature)
-		})})
+		certs = append(certs, c)
 	}
 	if len(certs) == 0 {
-		return nil, errors.New("the block holds no key")
+		return nil, unreadable
 	}
 	return certs, nil
 }
 
-// dearmor returns the binary form of an armored block.
-func dearmor(block string) ([]byte, error) {
+func readCertificate(key rawKey) (*certificate, error) {
+	if key.err != nil {
+		return nil, key.err
+	}
+	var parsed []packet.Packet
+	for i, raw := range key.packets {
+		p, err := raw.parse()
+		if unsupported := pgperrors.UnsupportedError(""); i > 0 && errors.As(err, &unsupported) {
+			p, err = &packet.UnsupportedPacket{IncompletePacket: p, Error: unsupported}, nil
+		}
+		if err != nil {
+			return nil, errors.New(libraryText(err))
+		}
+		parsed = append(parsed, p)
+	}
+	packets := packet.NewReader(bytes.NewReader(nil))
+	for _, p := range slices.Backward(parsed) {
+		packets.Unread(p)
+	}
+	e, err := openpgp.ReadEntity(packets)
+	if err != nil {
+		return nil, errors.New(libraryText(err))
+	}
+	return &certificate{
+		entity:      e,
+		fingerprint: fingerprint(e.PrimaryKey),
+		revocations: sync.OnceValue(func() []*packet.Signature {
+			return verified(e.Revocations, e.PrimaryKey.VerifyRevocationSignature)
+		}),
+		self:       sync.OnceValue(func() selfSignature { return newestSelfSignature(e) }),
+		validities: map[*packet.PublicKey]validity{},
+	}, nil
+}
+
+// parse parses p and ignores what follows its last field.
+func (p rawPacket) parse() (packet.Packet, error) { return packet.Read(bytes.NewReader(p.framed())) }
+
+// maxArmorHeaders is the maximum size of all headers of an armored block, such as "Comment: text". The
+// library takes quadratic time for a long one.
+const maxArmorHeaders = 4 << 10
+
+// dearmor returns the type and the binary form of an armored block.
+func dearmor(block string, budget *budget) (typ string, data []byte, err error) {
+	if err := budget.take(packetMemory + 2*len(block)); err != nil {
+		return "", nil, err
+	}
+	headers := 0
+	for line := range strings.Lines(block) {
+		if strings.Contains(line, ":") {
+			headers += len(line)
+		}
+	}
+	if headers > maxArmorHeaders {
+		return "", nil, fmt.Errorf("armor headers %w: %d bytes, %d are allowed", failure.ErrTooLarge, headers, maxArmorHeaders)
+	}
 	b, err := armor.Decode(strings.NewReader(block))
 	if err != nil {
-		return nil, fmt.Errorf("armor: %s", libraryText(err))
+		return "", nil, fmt.Errorf("armor: %s", libraryText(err))
 	}
-	data, err := io.ReadAll(b.Body)
-	if err != nil {
-		return nil, fmt.Errorf("armor: %s", libraryText(err))
+	var buf bytes.Buffer
+	buf.Grow(len(block)/4*3 + bytes.MinRead)
+	if _, err := buf.ReadFrom(b.Body); err != nil {
+		return "", nil, fmt.Errorf("armor: %s", libraryText(err))
 	}
-	return data, nil
+	return b.Type, buf.Bytes(), nil
 }
 
 // readSignatures parses a detached signature, binary or armored.
-func readSignatures(data []byte) (list []signature, err error) {
+func readSignatures(data []byte, b *budget) (list []signature, err error) {
 	defer recovered(ErrBadSignature, &err)
 	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte(armorBegin)) {
-		block, err := armor.Decode(bytes.NewReader(data))
+		typ, binary, err := dearmor(string(data), b)
 		if err != nil {
-			return nil, fmt.Errorf("%w: armor: %s", ErrBadSignature, libraryText(err))
+			return nil, fmt.Errorf("%w: %w", ErrBadSignature, err)
 		}
-		if block.Type != "PGP SIGNATURE" {
-			return nil, fmt.Errorf("%w: %.60q, want a detached signature", ErrBadSignature, block.Type)
+		if typ != "PGP SIGNATURE" {
+			return nil, fmt.Errorf("%w: %.60q, want a detached signature", ErrBadSignature, typ)
 		}
-		if data, err = io.ReadAll(block.Body); err != nil {
-			return nil, fmt.Errorf("%w: armor: %s", ErrBadSignature, libraryText(err))
-		}
+		data = binary
 	}
-	packets := packet.NewOpaqueReader(bytes.NewReader(data))
-	const tag = 2
-	for {
-		p, err := packets.Next()
-		if err != nil || p.Tag != tag {
+	for len(data) > 0 {
+		p, rest, err := nextPacket(data)
+		if err != nil || p.typ != typeSignature {
 			break // data after the signatures is ignored
 		}
 		if len(list) == maxSignatures {
 			return nil, fmt.Errorf("signature %w: more than %d signatures", failure.ErrTooLarge, maxSignatures)
 		}
-		parsed, err := p.Parse()
-		if s, ok := parsed.(*packet.Signature); ok && err == nil {
-			list = append(list, signature{packet: s})
-		} else if c := p.Contents; len(c) > 3 && c[0] == 4 && (c[3] == 1 || c[3] == 3) {
-			// The library does not support these. Byte 3 is the hash algorithm.
-			list = append(list, signature{err: fmt.Errorf("%w: MD5 or RIPEMD-160", ErrWeak)})
-		} else {
-			list = append(list, signature{err: fmt.Errorf("%w: %s", ErrBadSignature, libraryText(err))})
+		s, err := readSignature(p, b)
+		if errors.Is(err, failure.ErrTooLarge) {
+			return nil, err
 		}
+		list = append(list, signature{packet: s, err: err})
+		data = rest
 	}
 	if len(list) == 0 {
 		return nil, fmt.Errorf("%w: not a detached OpenPGP signature", ErrBadSignature)
 	}
 	return list, nil
+}
+
+func readSignature(p rawPacket, b *budget) (*packet.Signature, error) {
+	memory, err := p.inspect()
+	if err == nil {
+		err = b.take(memory)
+	}
+	switch {
+	case errors.Is(err, failure.ErrTooLarge):
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrBadSignature, err)
+	case memory == 0:
+		return nil, fmt.Errorf("%w: unsupported version", ErrBadSignature)
+	}
+	parsed, err := p.parse()
+	if s, ok := parsed.(*packet.Signature); ok && err == nil {
+		return s, nil
+	}
+	if c := p.body; c[0] == 4 && (c[3] == 1 || c[3] == 3) {
+		// The library does not support these. Byte 3 is the hash algorithm.
+		return nil, fmt.Errorf("%w: MD5 or RIPEMD-160", ErrWeak)
+	}
+	return nil, fmt.Errorf("%w: %s", ErrBadSignature, libraryText(err))
 }
 
 // issuer describes the key that s names as its issuer.
@@ -152,57 +222,74 @@ func (c *certificate) verify(doc []byte, s signature, check signatureCheck) (goo
 	if key == nil {
 		return nil, ErrUnknownKey
 	}
-	if check.pins != nil && !slices.Contains(check.pins, fingerprint(c.entity.PrimaryKey)) && !slices.Contains(check.pins, fingerprint(key)) {
-		return nil, fmt.Errorf("%w: key %s is not among the %d pinned fingerprints", ErrUnknownKey, fingerprint(c.entity.PrimaryKey), len(check.pins))
+	if check.pins != nil && !slices.Contains(check.pins, c.fingerprint) && !slices.Contains(check.pins, fingerprint(key)) {
+		return nil, fmt.Errorf("%w: key %s is not among the %d pinned fingerprints", ErrUnknownKey, c.fingerprint, len(check.pins))
 	}
 	// First, because a hostile key can make the arithmetic take minutes.
-	if err := c.charge(check.budget); err != nil {
+	if err := c.charge(check.budget, doc); err != nil {
 		return nil, err
 	}
 	weak := cmp.Or(weakness(c.entity.PrimaryKey), weakness(key), weakHash(s.packet.Hash))
 	if weak != "" && !check.allowWeak {
-		return nil, fmt.Errorf("%w: %s (key %s)", ErrWeak, weak, fingerprint(c.entity.PrimaryKey))
+		return nil, fmt.Errorf("%w: %s (key %s)", ErrWeak, weak, c.fingerprint)
 	}
 	if err := verifyDocument(doc, s.packet, key); err != nil {
-		return nil, fmt.Errorf("%w: key %s: %s", ErrBadSignature, fingerprint(c.entity.PrimaryKey), err)
+		return nil, fmt.Errorf("%w: key %s: %s", ErrBadSignature, c.fingerprint, err)
 	}
 	good, err = c.judge(s.packet, key, sub, check)
 	if err != nil {
-		return nil, fmt.Errorf("%w (key %s)", err, fingerprint(c.entity.PrimaryKey))
+		return nil, fmt.Errorf("%w (key %s)", err, c.fingerprint)
 	}
 	good.Weak = weak != ""
 	return good, nil
 }
 
-// charge takes the cost of verifying c and one signature by c from budget. It returns an error
+// charge takes the cost of verifying c and one signature of doc by c from b. It returns an error
 // if they cost too much.
-func (c *certificate) charge(budget *int) error {
-	big, each := oversize(c.entity.PrimaryKey), cost(c.entity.PrimaryKey)
-	for _, sub := range c.entity.Subkeys {
-		big, each = cmp.Or(big, oversize(sub.PublicKey)), max(each, cost(sub.PublicKey))
+func (c *certificate) charge(b *budget, doc []byte) error {
+	big, each := "", 1
+	for _, key := range c.keys() {
+		if key.CanSign() {
+			big, each = cmp.Or(big, oversize(key)), max(each, cost(key))
+		}
 	}
-	*budget -= each
+	b.verifications -= each + len(doc)>>16 // hashing a MiB takes as long as 16 verifications
 	if !c.charged {
 		c.charged = true
-		*budget -= each * c.selfSignatures()
+		b.verifications -= each * c.selfSignatures()
 	}
-	if *budget < 0 {
+	if b.verifications < 0 {
 		return fmt.Errorf("keys %w: more than %d signatures to verify", failure.ErrTooLarge, maxVerifications/each)
 	}
 	if big != "" {
-		return fmt.Errorf("key %s %w: %s", fingerprint(c.entity.PrimaryKey), failure.ErrTooLarge, big)
+		return fmt.Errorf("key %s %w: %s", c.fingerprint, failure.ErrTooLarge, big)
 	}
 	return nil
 }
 
-// selfSignatures returns the number of signatures that c claims to have made about itself.
+// keys returns the primary key and the subkeys.
+func (c *certificate) keys() []*packet.PublicKey {
+	keys := []*packet.PublicKey{c.entity.PrimaryKey}
+	for _, sub := range c.entity.Subkeys {
+		keys = append(keys, sub.PublicKey)
+	}
+	return keys
+}
+
+// selfSignatures returns the number of signatures that c claims to have made about itself. A subkey
+// counts even without one.
 func (c *certificate) selfSignatures() int {
 	n := len(c.entity.Revocations) + len(c.entity.DirectSignatures)
 	for _, id := range c.entity.Identities {
 		n += len(id.SelfCertifications) + len(id.Revocations)
 	}
 	for _, sub := range c.entity.Subkeys {
-		n += len(sub.Bindings) + len(sub.Revocations)
+		n += max(1, len(sub.Bindings)+len(sub.Revocations))
+		for _, binding := range sub.Bindings {
+			if binding.Packet.EmbeddedSignature != nil {
+				n++
+			}
+		}
 	}
 	return n
 }
@@ -283,7 +370,7 @@ func (c *certificate) judge(s *packet.Signature, key *packet.PublicKey, sub *ope
 	}
 	good := &Signature{
 		KeyID:       keyID(c.entity.PrimaryKey),
-		Fingerprint: fingerprint(c.entity.PrimaryKey),
+		Fingerprint: c.fingerprint,
 		UserID:      v.userID,
 		Algorithm:   algorithm(key),
 		Hash:        s.Hash.String(),
@@ -331,21 +418,39 @@ func weakness(k *packet.PublicKey) string {
 
 // oversize describes why k would take too long to verify with, or returns "".
 func oversize(k *packet.PublicKey) string {
-	if bits := size(k); bits > 8192 {
-		return fmt.Sprintf("%d bits, 8192 are allowed", bits)
-	}
-	if key, ok := k.PublicKey.(*dsa.PublicKey); ok && key.Q.BitLen() > 256 {
-		return fmt.Sprintf("a DSA subgroup of %d bits", key.Q.BitLen())
+	switch key := k.PublicKey.(type) {
+	case *rsa.PublicKey, *dsa.PublicKey:
+		if bits := size(k); bits > 8192 {
+			return fmt.Sprintf("%d bits, 8192 are allowed", bits)
+		}
+		if key, ok := key.(*dsa.PublicKey); ok && key.Q.BitLen() > 256 {
+			return fmt.Sprintf("a DSA subgroup of %d bits", key.Q.BitLen())
+		}
 	}
 	return ""
 }
 
-// cost returns what one verification with k costs. Brainpool curves use big integers in the
-// library and take about ten times as long.
+// cost returns what one verification with k costs, in units of up to a millisecond and, except on slow
+// curves, 64 KiB. The library has only big integers for Brainpool curves: 40 units take 6 MiB.
 func cost(k *packet.PublicKey) int {
-	slow := []packet.Curve{packet.CurveBrainpoolP256, packet.CurveBrainpoolP384, packet.CurveBrainpoolP512, packet.CurveSecP256k1}
-	if curve, err := k.Curve(); err == nil && slices.Contains(slow, curve) {
+	kilobits := size(k) >> 10
+	switch k.PubKeyAlgo {
+	case packet.PubKeyAlgoRSA, packet.PubKeyAlgoRSASignOnly:
+		return max(1, kilobits*kilobits/8)
+	case packet.PubKeyAlgoDSA:
+		return max(1, kilobits*kilobits/2)
+	case packet.PubKeyAlgoSlhdsaShake128s, packet.PubKeyAlgoSlhdsaShake128f, packet.PubKeyAlgoSlhdsaShake256s:
+		return 5
+	}
+	switch curve, _ := k.Curve(); curve {
+	case packet.CurveNistP521:
+		return 4
+	case packet.CurveBrainpoolP256, packet.CurveSecP256k1:
 		return 10
+	case packet.CurveBrainpoolP384:
+		return 20
+	case packet.CurveBrainpoolP512:
+		return 40
 	}
 	return 1
 }
@@ -369,6 +474,12 @@ func algorithm(k *packet.PublicKey) string {
 		return "Ed25519"
 	case packet.PubKeyAlgoEd448:
 		return "Ed448"
+	case packet.PubKeyAlgoMldsa65Ed25519:
+		return "ML-DSA-65 with Ed25519"
+	case packet.PubKeyAlgoMldsa87Ed448:
+		return "ML-DSA-87 with Ed448"
+	case packet.PubKeyAlgoSlhdsaShake128s, packet.PubKeyAlgoSlhdsaShake128f, packet.PubKeyAlgoSlhdsaShake256s:
+		return "SLH-DSA"
 	}
 	curve, err := k.Curve()
 	switch {

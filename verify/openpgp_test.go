@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math/big"
 	"runtime"
 	"slices"
@@ -538,27 +539,110 @@ func TestCriticalNotations(t *testing.T) {
 	}
 }
 
-// TestCostOfCurves: signatures on slow curves count tenfold, and the cost of Info does not
-// grow with the number of keys.
+// TestCostOfCurves: signatures on slow curves and of large keys count several times, and the cost
+// of Info does not grow with the number of keys.
 func TestCostOfCurves(t *testing.T) {
 	t.Parallel()
-	cfg := config(packet.Config{Algorithm: packet.PubKeyAlgoECDSA, Curve: packet.CurveBrainpoolP256})
-	e := entity(t, "slow", cfg)
-	e.Subkeys = nil
-	sig := signed(t, e.PrivateKey)
-	for n, want := range map[int]error{49: nil, 50: failure.ErrTooLarge} {
-		for _, id := range e.Identities {
-			id.SelfCertifications = slices.Repeat(id.SelfCertifications[:1], n)
-		}
-		key := public(t, e)
-		wantSignature(t, fmt.Sprintf("%d self-signatures", n), doc, sig, []verify.Key{key}, today, want)
-		if _, err := key.Info(); !errors.Is(err, want) {
-			t.Errorf("%d self-signatures: Info: error %v, want %v", n, err, want)
-		}
-		if _, err := (verify.Key{Armor: key.Armor + key.Armor}).Info(); !errors.Is(err, failure.ErrTooLarge) {
-			t.Errorf("twice %d self-signatures: Info: error %v, want ErrTooLarge", n, err)
+	atLimit := func(name string, n int, sig []byte, at time.Time, key func(n int) verify.Key) {
+		for n, want := range map[int]error{n: nil, n + 1: failure.ErrTooLarge} {
+			_, err := verify.CheckSignature(doc, sig, []verify.Key{key(n)}, at)
+			if tooLarge := errors.Is(err, failure.ErrTooLarge); tooLarge != (want != nil) {
+				t.Errorf("%s, %d self-signatures: CheckSignature returned %v, want %v", name, n, err, want)
+			}
+			if _, err := key(n).Info(); !errors.Is(err, want) {
+				t.Errorf("%s, %d self-signatures: Info returned %v, want %v", name, n, err, want)
+			}
+			if _, err := (verify.Key{Armor: key(n).Armor + key(n).Armor}).Info(); !errors.Is(err, failure.ErrTooLarge) {
+				t.Errorf("%s, twice %d self-signatures: Info returned %v, want ErrTooLarge", name, n, err)
+			}
 		}
 	}
+	for curve, n := range map[packet.Curve]int{
+		packet.CurveNistP256: 499, packet.CurveNistP521: 124, packet.CurveBrainpoolP256: 49, packet.CurveBrainpoolP384: 24, packet.CurveBrainpoolP512: 11,
+	} {
+		e := entity(t, "signer", config(packet.Config{Algorithm: packet.PubKeyAlgoECDSA, Curve: curve, DefaultHash: crypto.SHA512}))
+		e.Subkeys = nil
+		atLimit(string(curve), n, signed(t, e.PrivateKey), today, func(n int) verify.Key {
+			for _, id := range e.Identities {
+				id.SelfCertifications = slices.Repeat(id.SelfCertifications[:1], n)
+			}
+			return public(t, e)
+		})
+	}
+	for name, n := range map[string]int{"rsa2048": 499, "rsa4096": 249, "dsa": 249} {
+		block := must.Get(armor.Decode(strings.NewReader(gpgKey(t, name).Armor)))(t)
+		packets := split(t, must.Get(io.ReadAll(block.Body))(t))
+		atLimit(name, n, gpgFile(t, name+".sig"), time.Time{}, func(n int) verify.Key {
+			return armoredPackets(slices.Concat(packets[:2]...), bytes.Repeat(packets[2], n))
+		})
+	}
+}
+
+// TestCostOfSubkeys: a subkey counts even without a signature, and one in a binding counts too.
+func TestCostOfSubkeys(t *testing.T) {
+	t.Parallel()
+	e, sub := withSubkey(t, "signer")
+	sub.Bindings = sub.Bindings[:1]
+	packets := split(t, publicPackets(t, e))
+	whole := slices.Concat(packets[:3]...)
+	for name, tt := range map[string]struct {
+		n int
+		p []byte
+	}{
+		"subkeys":  {498, packets[3]},
+		"bindings": {249, slices.Concat(packets[5:]...)},
+	} {
+		for n, want := range map[int]error{tt.n: nil, tt.n + 1: failure.ErrTooLarge} {
+			if _, err := armoredPackets(whole, bytes.Repeat(tt.p, n)).Info(); !errors.Is(err, want) {
+				t.Errorf("%d %s: Info returned %v, want %v", n, name, err, want)
+			}
+		}
+	}
+}
+
+// TestCostOfDocuments: a large document counts like signatures, for each signature of it.
+func TestCostOfDocuments(t *testing.T) {
+	t.Parallel()
+	e := entity(t, "signer", cfg)
+	e.Subkeys = nil
+	large := make([]byte, verify.MaxSums)
+	sig := bytes.Repeat(sign(t, large, e.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01")), 9)
+	keys := []verify.Key{public(t, e), public(t, e), public(t, e), public(t, e)}
+	wantSignature(t, "27 signatures of a MiB", large, sig, keys[:3], today, nil)
+	wantSignature(t, "36 signatures of a MiB", large, sig, keys, today, failure.ErrTooLarge)
+}
+
+// TestMemoryOfKeys: the memory to read keys is limited for all keys of a call together.
+func TestMemoryOfKeys(t *testing.T) {
+	t.Parallel()
+	e := entity(t, "signer", cfg)
+	sig, listed := signed(t, e.PrivateKey), public(t, e)
+	whole := publicPackets(t, e)
+	large := func(names int) verify.Key {
+		return armoredPackets(whole, bytes.Repeat([]byte{0xc0 | userIDType, 1, 'x'}, names))
+	}
+	if _, err := large(11_000).Info(); err != nil {
+		t.Errorf("11000 user IDs: Info returned %v", err)
+	}
+	if _, err := large(13_000).Info(); !errors.Is(err, failure.ErrTooLarge) || !errors.Is(err, verify.ErrBadKey) {
+		t.Errorf("13000 user IDs: Info returned %v, want ErrTooLarge", err)
+	}
+	wantSignature(t, "one large key", doc, sig, []verify.Key{listed, large(11_000)}, today, nil)
+	wantSignature(t, "two large keys", doc, sig, []verify.Key{listed, large(7_000), large(7_000)}, today, failure.ErrTooLarge)
+	got := must.Get(verify.CheckSignature(doc, sig, []verify.Key{listed}, today))(t)
+	root := public(t, entity(t, "root", cfg))
+	if tier, err := got.Tier([]verify.Key{large(11_000)}, root); tier != "self-signed" || err != nil {
+		t.Errorf("Tier of one large key returned %q, %v", tier, err)
+	}
+	if tier, err := got.Tier([]verify.Key{large(7_000), large(7_000)}, root); tier != "" || !errors.Is(err, failure.ErrTooLarge) {
+		t.Errorf("Tier of two large keys returned %q, %v, want ErrTooLarge", tier, err)
+	}
+}
+
+// publicPackets returns the packets of the public key.
+func publicPackets(t testing.TB, e *openpgp.Entity) []byte {
+	t.Helper()
+	return written(t, func(b *bytes.Buffer) error { return e.Serialize(b) })
 }
 
 func TestNumberOfCertificates(t *testing.T) {

@@ -36,8 +36,8 @@ type Signature struct {
 // the time at; the zero time means now. sig may be binary or ASCII-armored. Of several
 // signatures in it, one valid signature suffices.
 //
-// RSA, ECDSA and EdDSA keys and their bound signing subkeys are supported. The key must have
-// been valid when it signed, according to its newest self-signature. The error wraps
+// RSA, ECDSA, EdDSA, ML-DSA and SLH-DSA keys and their bound signing subkeys are supported. The key
+// must have been valid when it signed, according to its newest self-signature. The error wraps
 //
 //   - [ErrExpired] if the signature has expired, or the key had when it signed
 //   - [ErrFuture] if the signature is dated more than five minutes after at
@@ -47,8 +47,9 @@ type Signature struct {
 //     for SHA-1 in self-signatures
 //   - [ErrUnknownKey] if no key matches, together with [ErrBadKey] if one cannot be read
 //   - [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond [MaxSums], [MaxSignature], 16
-//     signatures, 100 keys of 1 MiB, 1,000 OpenPGP keys in them, keys of 8,192 bits, or 500
-//     verifications, also of self-signatures (50 on slow curves)
+//     signatures, 100 keys of 1 MiB, 1,000 OpenPGP keys in them, keys of 8,192 bits, 24 MiB of
+//     memory to read all these, or 500 verifications, also of self-signatures. Slow algorithms
+//     count several times: Brainpool curves and secp256k1 10 to 40 times
 //   - [ErrBadSignature] otherwise
 //
 // Of the errors of several keys or signatures, the one nearest to success is returned. Revocations by
@@ -66,11 +67,12 @@ func CheckSignature(doc, sig []byte, keys []Key, at time.Time) (*Signature, erro
 // If root cannot be read, the error wraps [ErrBadKey]. If there is a TrustSignature, but no valid one by
 // root, it is an error of [CheckSignature].
 func (s *Signature) Tier(listed []Key, root Key) (string, error) {
-	certs, err := root.parse()
+	b := newBudget()
+	certs, err := root.parse(b)
 	if err != nil {
 		return "", err
 	}
-	made := func(c *certificate) bool { return fingerprint(c.entity.PrimaryKey) == s.Fingerprint }
+	made := func(c *certificate) bool { return c.fingerprint == s.Fingerprint }
 	if slices.ContainsFunc(certs, made) {
 		return "official", nil
 	}
@@ -79,11 +81,14 @@ func (s *Signature) Tier(listed []Key, root Key) (string, error) {
 	}
 	var invalid error
 	for _, k := range listed {
-		certs, err := k.parse()
+		certs, err := k.parse(b)
+		if b.memory < 0 {
+			return "", err
+		}
 		if err != nil || k.TrustSignature == "" || !slices.ContainsFunc(certs, made) {
 			continue
 		}
-		if err := k.vouched(root); err != nil {
+		if err := k.vouched(root, b); err != nil {
 			invalid = fmt.Errorf("trust signature of key %.40q: %w", k.ID, err)
 			continue
 		}
@@ -96,7 +101,7 @@ func (s *Signature) Tier(listed []Key, root Key) (string, error) {
 }
 
 // vouched returns an error unless root has signed all of k.
-func (k Key) vouched(root Key) error {
+func (k Key) vouched(root Key, b *budget) error {
 	blocks, err := armoredBlocks(k.Armor)
 	if err != nil {
 		return err
@@ -104,7 +109,7 @@ func (k Key) vouched(root Key) error {
 	if len(blocks) > 1 {
 		return fmt.Errorf("%w: it covers one block, and the key has %d", ErrBadSignature, len(blocks))
 	}
-	data, err := dearmor(blocks[0])
+	_, data, err := dearmor(blocks[0], b)
 	if err != nil {
 		return err
 	}
@@ -127,7 +132,7 @@ type signatureCheck struct {
 	at                      time.Time
 	pins                    []string // canonical fingerprints; nil for any key
 	allowExpired, allowWeak bool
-	budget                  *int // verifications left; set by run
+	budget                  *budget // set by run
 }
 
 // run verifies each signature with each key. The first good signature counts whose key is not
@@ -139,16 +144,15 @@ func (c signatureCheck) run(doc, sig []byte, keys []Key) (*Signature, error) {
 	case len(sig) > MaxSignature:
 		return nil, fmt.Errorf("signature %w: %d bytes, %d are allowed", failure.ErrTooLarge, len(sig), MaxSignature)
 	}
-	signatures, err := readSignatures(sig)
+	c.budget = newBudget()
+	signatures, err := readSignatures(sig, c.budget)
 	if err != nil {
 		return nil, err
 	}
-	certs, unreadable, err := readKeys(keys)
+	certs, unreadable, err := readKeys(keys, c.budget)
 	if err != nil {
 		return nil, err
 	}
-	budget := maxVerifications
-	c.budget = &budget
 	type candidate struct {
 		index int // of the signature
 		*Signature
@@ -178,7 +182,7 @@ func (c signatureCheck) run(doc, sig []byte, keys []Key) (*Signature, error) {
 	// A copy of a key that made a good signature may be revoked, and may lack the subkey that signed.
 	for _, s := range good {
 		for _, cert := range certs {
-			if fingerprint(cert.entity.PrimaryKey) != s.Fingerprint {
+			if cert.fingerprint != s.Fingerprint {
 				continue
 			}
 			isRevoked, retired, err := cert.revokedAt(s.Created, c.budget)
@@ -221,13 +225,15 @@ func specificity(err error) int {
 
 // readKeys parses keys. unreadable joins the errors of single keys; err concerns the whole
 // list.
-func readKeys(keys []Key) (certs []*certificate, unreadable, err error) {
+func readKeys(keys []Key, b *budget) (certs []*certificate, unreadable, err error) {
 	if len(keys) > maxKeys {
 		return nil, nil, fmt.Errorf("list of keys %w: %d keys, %d are allowed", failure.ErrTooLarge, len(keys), maxKeys)
 	}
 	for _, key := range keys {
-		more, err := key.parse()
+		more, err := key.parse(b)
 		switch {
+		case b.memory < 0:
+			return nil, nil, err
 		case err != nil && unreadable != nil:
 			unreadable = fmt.Errorf("%w; %w", unreadable, err)
 		case err != nil:

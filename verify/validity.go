@@ -44,18 +44,18 @@ func (c *certificate) readValidity(key *packet.PublicKey, sub *openpgp.Subkey) (
 			return primary.VerifySubkeyRevocationSignature(s, key)
 		})...)
 	}
-	self, userID, err := c.selfSignature()
-	if err != nil {
-		return v, err
+	self := c.self()
+	if self.err != nil {
+		return v, self.err
 	}
-	v.userID = userID
+	v.userID = self.userID
 	v.created = primary.CreationTime.UTC()
-	v.expires = earliest(lifetime(v.created, self.KeyLifetimeSecs), lifetime(self.CreationTime.UTC(), self.SigLifetimeSecs))
+	v.expires = earliest(lifetime(v.created, self.packet.KeyLifetimeSecs), lifetime(self.packet.CreationTime.UTC(), self.packet.SigLifetimeSecs))
 	if direct, err := c.entity.LatestValidDirectSignature(anyTime, nil); err == nil {
 		v.expires = earliest(v.expires, lifetime(v.created, direct.KeyLifetimeSecs))
 	}
 	// Keys without flags may do everything.
-	v.signs = primary.CanSign() && (self.FlagSign || !self.FlagsValid)
+	v.signs = primary.CanSign() && (self.packet.FlagSign || !self.packet.FlagsValid)
 	if sub == nil {
 		return v, nil
 	}
@@ -79,10 +79,10 @@ func (c *certificate) readValidity(key *packet.PublicKey, sub *openpgp.Subkey) (
 
 // revokedAt is validity.revokedAt for the primary key. c may lack the subkey that signed, and
 // a valid name.
-func (c *certificate) revokedAt(t time.Time, budget *int) (revoked, retired bool, err error) {
+func (c *certificate) revokedAt(t time.Time, b *budget) (revoked, retired bool, err error) {
 	defer recovered(ErrBadSignature, &err)
 	if !c.charged {
-		if err := c.charge(budget); err != nil {
+		if err := c.charge(b, nil); err != nil {
 			return false, false, err
 		}
 	}
@@ -90,33 +90,40 @@ func (c *certificate) revokedAt(t time.Time, budget *int) (revoked, retired bool
 	return revoked, retired, nil
 }
 
-// selfSignature returns the newest self-signature of the primary user ID, and that ID. For
-// version 6 keys it returns the self-signature of the key. The result does not depend on the
-// order of the IDs.
-func (c *certificate) selfSignature() (self *packet.Signature, userID string, err error) {
+// selfSignature is the newest self-signature of the primary user ID, and that ID.
+type selfSignature struct {
+	packet *packet.Signature
+	userID string
+	err    error
+}
+
+// newestSelfSignature returns, for version 6 keys, the self-signature of the key. The result does
+// not depend on the order of the IDs.
+func newestSelfSignature(e *openpgp.Entity) (self selfSignature) {
 	revoked := false
-	for _, name := range slices.Sorted(maps.Keys(c.entity.Identities)) {
-		id := c.entity.Identities[name]
+	for _, name := range slices.Sorted(maps.Keys(e.Identities)) {
+		id := e.Identities[name]
 		sig, err := id.Verify(anyTime, nil)
 		switch {
 		case err != nil:
 			_, err := id.LatestValidSelfCertification(anyTime, nil)
 			revoked = revoked || err == nil
-		case self == nil, isPrimary(sig) && !isPrimary(self),
-			isPrimary(sig) == isPrimary(self) && sig.CreationTime.After(self.CreationTime):
-			self, userID = sig, name
+		case self.packet == nil, isPrimary(sig) && !isPrimary(self.packet),
+			isPrimary(sig) == isPrimary(self.packet) && sig.CreationTime.After(self.packet.CreationTime):
+			self = selfSignature{packet: sig, userID: name}
 		}
 	}
-	if c.entity.PrimaryKey.Version == 6 {
-		self, _ = c.entity.LatestValidDirectSignature(anyTime, nil)
+	if e.PrimaryKey.Version == 6 {
+		self.packet, _ = e.LatestValidDirectSignature(anyTime, nil)
 	}
 	switch {
-	case self != nil:
-		return self, userID, nil
+	case self.packet != nil:
 	case revoked:
-		return nil, "", fmt.Errorf("%w: all user IDs are revoked", ErrRevoked)
+		self.err = fmt.Errorf("%w: all user IDs are revoked", ErrRevoked)
+	default:
+		self.err = fmt.Errorf("%w: the key has no valid self-signature", ErrUnknownKey)
 	}
-	return nil, "", fmt.Errorf("%w: the key has no valid self-signature", ErrUnknownKey)
+	return self
 }
 
 func isPrimary(s *packet.Signature) bool { return s.IsPrimaryId != nil && *s.IsPrimaryId }
@@ -161,9 +168,9 @@ func (v validity) info(key *packet.PublicKey) KeyInfo {
 }
 
 // info describes c and its signing subkeys.
-func (c *certificate) info(budget *int) (info KeyInfo, err error) {
+func (c *certificate) info(b *budget) (info KeyInfo, err error) {
 	defer recovered(ErrBadKey, &err)
-	if err := c.charge(budget); err != nil {
+	if err := c.charge(b, nil); err != nil {
 		return info, err
 	}
 	primary := c.entity.PrimaryKey
