@@ -55,7 +55,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	report, err := provider.Download(ctx, src, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.Options{Policy: cfg.Policy(alpha)})
+	report, err := provider.Download(ctx, src, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.DownloadOptions{Policy: cfg.Policy(alpha)})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func get(t *testing.T, cfg *cliconfig.Config, p addrs.Provider) (*provider.Packa
 	if err != nil {
 		return nil, err
 	}
-	_, err = provider.Download(t.Context(), src, pkg, filepath.Join(t.TempDir(), "a.zip"), provider.Options{Policy: cfg.Policy(p)})
+	_, err = provider.Download(t.Context(), src, pkg, filepath.Join(t.TempDir(), "a.zip"), provider.DownloadOptions{Policy: cfg.Policy(p)})
 	return pkg, err
 }
 
@@ -67,7 +67,7 @@ func fillMirror(t *testing.T, dir string, client *http.Client, p addrs.Provider,
 	must.Do(t, os.MkdirAll(dir, 0o755))
 	m := must.Get(mirrordir.Open(dir))(t)
 	want := []mirrordir.Want{{Provider: p, Version: addrs.MustParseVersion(version)}}
-	o := mirrordir.Options{Policy: func(addrs.Provider) verify.Policy { return verify.Policy{AllowUnsigned: true} }}
+	o := mirrordir.AddOptions{Policy: func(addrs.Provider) verify.Policy { return verify.Policy{AllowUnsigned: true} }}
 	must.Get(m.Add(t.Context(), &regclient.Client{Transport: &transport.Client{HTTP: client}}, want, o))(t)
 }
 

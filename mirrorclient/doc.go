@@ -8,7 +8,7 @@
 //	version, err := versions.Newest(addrs.MustParseProviderConstraint("~> 3.6"))
 //	pkg, err := mirror.ProviderPackage(ctx, versions.Provider, version, addrs.CurrentPlatform())
 //	policy := verify.Policy{AllowUnsigned: true}
-//	report, err := provider.Download(ctx, mirror, pkg, pkg.ArchiveName(), provider.Options{Policy: policy})
+//	report, err := provider.Download(ctx, mirror, pkg, pkg.ArchiveName(), provider.DownloadOptions{Policy: policy})
 //
 // See https://opentofu.org/docs/internals/provider-network-mirror-protocol/.
 //

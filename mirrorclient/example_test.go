@@ -62,7 +62,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	report, err := provider.Download(ctx, mirror, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.Options{
+	report, err := provider.Download(ctx, mirror, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.DownloadOptions{
 		Policy: verify.Policy{AllowUnsigned: true}, // mirrors have no signatures
 	})
 	if err != nil {
@@ -95,7 +95,7 @@ func Example_policies() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		report, err := provider.Download(ctx, mirror, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.Options{Policy: policy})
+		report, err := provider.Download(ctx, mirror, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.DownloadOptions{Policy: policy})
 		switch {
 		case errors.Is(err, verify.ErrUnsigned):
 			fmt.Println(version, "has no signature")

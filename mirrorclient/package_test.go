@@ -228,7 +228,7 @@ func TestTrust(t *testing.T) {
 			c := client(web)
 			pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
 			path := filepath.Join(t.TempDir(), pkg.ArchiveName())
-			report, err := provider.Download(t.Context(), c, pkg, path, provider.Options{Policy: test.policy})
+			report, err := provider.Download(t.Context(), c, pkg, path, provider.DownloadOptions{Policy: test.policy})
 			if _, statErr := os.Stat(path); (statErr == nil) != (test.want == nil) {
 				t.Errorf("the file: %v", statErr)
 			}
@@ -276,7 +276,7 @@ func TestOtherPlatformsHash(t *testing.T) {
 			if err != nil || !slices.Contains(pkg.Hashes[plan9], checksum.MustParseHash(stated)) {
 				t.Fatalf("%v, %v", pkg, err)
 			}
-			o := provider.Options{Policy: verify.Policy{AllowUnsigned: true}}
+			o := provider.DownloadOptions{Policy: verify.Policy{AllowUnsigned: true}}
 			if report, err := provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), "a.zip"), o); err == nil {
 				t.Errorf("accepted as %s", report.Trust)
 			}
@@ -326,7 +326,7 @@ func TestHashesOfOtherPlatforms(t *testing.T) {
 				want = test.with
 			}
 			pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
-			o := provider.Options{Policy: verify.Policy{AllowUnchecked: true}}
+			o := provider.DownloadOptions{Policy: verify.Policy{AllowUnchecked: true}}
 			if _, err := provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), "a.zip"), o); !errors.Is(err, want) {
 				t.Errorf("%s, TrustAllHashes %v: %v, want %v", name, all, err, want)
 			}

@@ -400,7 +400,7 @@ func TestHabits(t *testing.T) {
 				_, c := mirrored(habits)
 				pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
 				policy := verify.Policy{AllowUnsigned: true, AllowUnchecked: test.trust == verify.Unchecked}
-				report, err := provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), pkg.ArchiveName()), provider.Options{Policy: policy})
+				report, err := provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), pkg.ArchiveName()), provider.DownloadOptions{Policy: policy})
 				if err != nil || report.Trust != test.trust {
 					t.Errorf("%+v, %v", report, err)
 				}
@@ -419,7 +419,7 @@ func TestColdInstall(t *testing.T) {
 		versions := must.Get(c.ProviderVersions(t.Context(), alpha))(t)
 		version := must.Get(versions.NewestFor(addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}}))(t)
 		pkg := must.Get(c.ProviderPackage(t.Context(), alpha, version, linux))(t)
-		o := provider.Options{Policy: verify.Policy{AllowUnsigned: true}}
+		o := provider.DownloadOptions{Policy: verify.Policy{AllowUnsigned: true}}
 		must.Get(provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), "alpha.zip"), o))(t)
 		if took := time.Since(begin); took != 3*time.Second || reg.Count(0) != 3 {
 			t.Errorf("%v and %d requests, want 3s and 3", took, reg.Count(0))

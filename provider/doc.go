@@ -4,7 +4,7 @@
 //	random := addrs.MustParseProvider("hashicorp/random")
 //	constraint := addrs.MustParseProviderConstraint("~> 3.6")
 //	pkg, err := provider.Find(ctx, src, random, constraint, provider.Need{})
-//	report, err := provider.Download(ctx, src, pkg, pkg.ArchiveName(), provider.Options{})
+//	report, err := provider.Download(ctx, src, pkg, pkg.ArchiveName(), provider.DownloadOptions{})
 //
 // A [Source] is a registry ([regclient.Client]), a network mirror ([mirrorclient.Client]), a mirror
 // in a directory ([mirrordir.Open]), or several sources ([Multi], [FirstOf]). [Hashes] returns what

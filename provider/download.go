@@ -20,8 +20,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Options are the options of [Download].
-type Options struct {
+// DownloadOptions are the options of [Download].
+type DownloadOptions struct {
 	// Policy judges the archive. Its Limits bound the transfer, too.
 	Policy verify.Policy
 
@@ -39,7 +39,7 @@ type Options struct {
 // The error wraps an error of [verify.Policy.JudgeArchive] if the policy refuses the archive,
 // [github.com/tofureg/tofureg/failure.ErrTooLarge] if it exceeds o.Policy.Limits, and ErrUnpacked
 // if pkg has no archive.
-func Download(ctx context.Context, src Opener, pkg *Package, path string, o Options) (*verify.Report, error) {
+func Download(ctx context.Context, src Opener, pkg *Package, path string, o DownloadOptions) (*verify.Report, error) {
 	if err := pkg.fetchable(); err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ type ReceiveOptions struct {
 	// FetchEvidence fetches the evidence even if Policy does not need it.
 	FetchEvidence bool
 
-	// Progress is like that of [Options].
+	// Progress is like that of [DownloadOptions].
 	Progress func(Event)
 
 	// Arrived, if not nil, is called with the size of the file: 0 at the start and at a

@@ -38,7 +38,7 @@ func TestDownload(t *testing.T) {
 	must.Do(t, err)
 	for _, accepted := range []checksum.Hash{zh(content), packed, tree} {
 		src, path := serve(content), target(t)
-		o := provider.Options{Policy: verify.Policy{Accept: []checksum.Hash{accepted}}}
+		o := provider.DownloadOptions{Policy: verify.Policy{Accept: []checksum.Hash{accepted}}}
 		report := must.Get(provider.Download(t.Context(), src, packageOf(content), path, o))(t)
 		wantFile(t, path, content)
 		if want := sortedHashes(zh(content), packed, tree); accepted != zh(content) && !slices.Equal(sortedHashes(report.Local...), want) || !slices.Contains(report.Local, zh(content)) {
@@ -87,7 +87,7 @@ func TestDownloadIsStrictByDefault(t *testing.T) {
 		fetched int32
 	}{"offered": {promising(packageOf(content)), 1}, "not offered": {packageOf(content), 0}} {
 		src, path := serve(content), target(t)
-		_, err := provider.Download(t.Context(), src, test.pkg, path, provider.Options{})
+		_, err := provider.Download(t.Context(), src, test.pkg, path, provider.DownloadOptions{})
 		if e, ok := errors.AsType[*provider.Error](err); !ok || e.Op != "verify" || !errors.Is(err, verify.ErrUnsigned) {
 			t.Errorf("signature %s: %v, want ErrUnsigned", name, err)
 		}
@@ -199,7 +199,7 @@ func TestDownloadUnfetchable(t *testing.T) {
 		}
 		wantFile(t, path, nil)
 	}
-	if _, err := provider.Download(t.Context(), serve(nil), nil, target(t), provider.Options{}); err == nil {
+	if _, err := provider.Download(t.Context(), serve(nil), nil, target(t), provider.DownloadOptions{}); err == nil {
 		t.Error("no error for no package")
 	}
 	for name, nothing := range map[string]*provider.Body{"no body": nil, "no reader": {}} {
@@ -403,7 +403,7 @@ func TestFirstFailureStopsTheOther(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				path := target(t)
-				_, err := provider.Download(t.Context(), src, promising(packageOf(nil)), path, provider.Options{})
+				_, err := provider.Download(t.Context(), src, promising(packageOf(nil)), path, provider.DownloadOptions{})
 				if !errors.Is(err, cause) || errors.Is(err, context.Canceled) {
 					t.Errorf("%v, want the cause and no cancellation", err)
 				}
@@ -418,7 +418,7 @@ func TestCancelBeforeTheVerdict(t *testing.T) {
 	t.Parallel()
 	for name, content := range map[string][]byte{"archive": archive(t), "no archive": []byte("no archive")} {
 		ctx, cancel := context.WithCancel(t.Context())
-		o := provider.Options{
+		o := provider.DownloadOptions{
 			Policy: verify.Policy{Accept: []checksum.Hash{checksum.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")}},
 			Progress: func(e provider.Event) {
 				if e.Bytes > 0 && e.Bytes == e.Total {
@@ -582,7 +582,7 @@ func BenchmarkDownload(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				before, src := heap(), &peak{Opener: client}
-				must.Get(provider.Download(b.Context(), src, pkg, path, provider.Options{}))(b)
+				must.Get(provider.Download(b.Context(), src, pkg, path, provider.DownloadOptions{}))(b)
 				most = max(most, src.most-min(src.most, before))
 			}
 			b.ReportMetric(float64(most)/1e6, "peak-MB")

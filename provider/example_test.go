@@ -66,7 +66,7 @@ func ExampleDownload() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	report, err := provider.Download(ctx, client, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.Options{
+	report, err := provider.Download(ctx, client, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.DownloadOptions{
 		Policy: verify.Policy{Accept: locked},
 		Progress: func(e provider.Event) {
 			if e.Kind == provider.EventVerified {

@@ -91,8 +91,8 @@ func promising(pkg *provider.Package) *provider.Package {
 }
 
 // accepting returns a policy that accepts the hash of this archive.
-func accepting(content []byte) provider.Options {
-	return provider.Options{Policy: verify.Policy{Accept: []checksum.Hash{zh(content)}}}
+func accepting(content []byte) provider.DownloadOptions {
+	return provider.DownloadOptions{Policy: verify.Policy{Accept: []checksum.Hash{zh(content)}}}
 }
 
 func target(t testing.TB) string { return filepath.Join(t.TempDir(), "demo.zip") }

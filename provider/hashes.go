@@ -22,7 +22,7 @@ import (
 
 // HashOptions are the options of [Hashes].
 type HashOptions struct {
-	// Policy is as in [Options].
+	// Policy is as in [DownloadOptions].
 	Policy verify.Policy
 
 	// Stated makes an h1 in [verify.Report.Stated], of registry.opentofu.org only, replace a download.
@@ -43,7 +43,7 @@ type HashOptions struct {
 	// TempDir is for temporary archives. If empty, [os.TempDir] is used.
 	TempDir string
 
-	// Progress is like that of [Options].
+	// Progress is like that of [DownloadOptions].
 	Progress func(Event)
 }
 

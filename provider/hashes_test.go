@@ -216,7 +216,7 @@ func TestHashesAfterDownload(t *testing.T) {
 	reg, release, client := serveDemo(demoRelease())
 	shared := provider.ShareEvidence(client)
 	pkg := must.Get(provider.Find(t.Context(), shared, demo, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}}))(t)
-	must.Get(provider.Download(t.Context(), shared, pkg, target(t), provider.Options{}))(t)
+	must.Get(provider.Download(t.Context(), shared, pkg, target(t), provider.DownloadOptions{}))(t)
 	others := slices.DeleteFunc(slices.Clone(five), func(p addrs.Platform) bool { return p == linux })
 	got := must.Get(provider.Hashes(t.Context(), shared, demo, pkg.Version, others, provider.HashOptions{Packages: []*provider.Package{pkg}}))(t)
 	wantComputed(t, release, got, others...)

@@ -679,7 +679,7 @@ func TestNoBody(t *testing.T) {
 		"ShareEvidence": func() (*provider.Body, error) { return provider.ShareEvidence(src).Open(t.Context(), pkg) },
 		"Multi":         func() (*provider.Body, error) { return multi.Open(t.Context(), via) },
 		"Download": func() (*provider.Body, error) {
-			_, err := provider.Download(t.Context(), src, pkg, filepath.Join(t.TempDir(), "a.zip"), provider.Options{})
+			_, err := provider.Download(t.Context(), src, pkg, filepath.Join(t.TempDir(), "a.zip"), provider.DownloadOptions{})
 			return nil, err
 		},
 	} {

@@ -191,7 +191,7 @@ func TestEmptyEvidence(t *testing.T) {
 		path := target(t)
 		shared := provider.ShareEvidence(client) // asked three times, the third time from memory
 		for _, policy := range []verify.Policy{{}, {AllowUnsigned: true}, {AllowUnchecked: true}} {
-			if _, err := provider.Download(t.Context(), shared, pkg, path, provider.Options{Policy: policy}); !errors.Is(err, verify.ErrEmpty) {
+			if _, err := provider.Download(t.Context(), shared, pkg, path, provider.DownloadOptions{Policy: policy}); !errors.Is(err, verify.ErrEmpty) {
 				t.Errorf("Download with empty %s and %+v: %v, want ErrEmpty", name, policy, err)
 			}
 		}

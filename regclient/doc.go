@@ -3,7 +3,7 @@
 //	client := &regclient.Client{Transport: &transport.Client{Credentials: auth.Environ(os.Environ())}}
 //	random := addrs.MustParseProvider("hashicorp/random")
 //	pkg, err := provider.Find(ctx, client, random, addrs.MustParseProviderConstraint("~> 3.6"), provider.Need{})
-//	report, err := provider.Download(ctx, client, pkg, pkg.ArchiveName(), provider.Options{})
+//	report, err := provider.Download(ctx, client, pkg, pkg.ArchiveName(), provider.DownloadOptions{})
 //
 // A [Client] is a [provider.Source] and a [module.Source]. It asks the host of an address for
 // its services, and then makes the requests of the [provider registry protocol] and the

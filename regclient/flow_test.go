@@ -41,7 +41,7 @@ func install(ctx context.Context, c *regclient.Client, p addrs.Provider, path st
 	if err != nil {
 		return nil, err
 	}
-	return provider.Download(ctx, c, pkg, path, provider.Options{})
+	return provider.Download(ctx, c, pkg, path, provider.DownloadOptions{})
 }
 
 // wantRequests compares the number of requests of each kind. Servers are known to answer nothing but GET.
@@ -105,7 +105,7 @@ func TestLockedInstall(t *testing.T) {
 		c := client(reg)
 		begin := time.Now()
 		pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
-		o := provider.Options{Policy: verify.Policy{Accept: []checksum.Hash{rel.ZH("linux_amd64")}}}
+		o := provider.DownloadOptions{Policy: verify.Policy{Accept: []checksum.Hash{rel.ZH("linux_amd64")}}}
 		must.Get(provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), "alpha.zip"), o))(t)
 		if took := time.Since(begin); took != 3*time.Second || reg.Count(0) != 3 {
 			t.Errorf("%v, %d requests; want 3s, 3", took, reg.Count(0))
@@ -225,7 +225,7 @@ func TestEvidenceAbsent(t *testing.T) {
 		if e := asError(t, err); e.Op != "fetch the "+name+" of" || !errors.Is(err, verify.ErrEmpty) || errors.Is(err, provider.ErrNotFound) {
 			t.Errorf("%s: Evidence returned %v, want ErrEmpty", name, err)
 		}
-		options := provider.Options{Policy: verify.Policy{AllowUnsigned: true}}
+		options := provider.DownloadOptions{Policy: verify.Policy{AllowUnsigned: true}}
 		if _, err := provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), "a.zip"), options); !errors.Is(err, verify.ErrEmpty) {
 			t.Errorf("%s, AllowUnsigned: %v", name, err)
 		}

@@ -363,7 +363,7 @@ func TestPackagesAsTofu(t *testing.T) {
 				src := &regclient.Client{Transport: &transport.Client{HTTP: server.Client(), Retries: -1}}
 				pkg, ours := src.ProviderPackage(t.Context(), addrs.MustParseProvider(source), v120, here)
 				if ours == nil {
-					_, ours = provider.Download(t.Context(), src, pkg, filepath.Join(t.TempDir(), "x.zip"), provider.Options{})
+					_, ours = provider.Download(t.Context(), src, pkg, filepath.Join(t.TempDir(), "x.zip"), provider.DownloadOptions{})
 				}
 				// An unknown size and digits in another case do no harm.
 				tolerated := theirs != nil && (name == "size 0" || name == "upper-case zh")

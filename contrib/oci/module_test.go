@@ -166,7 +166,7 @@ var (
 	alpha  = addrs.MustParseProvider("example.com/acme/alpha")
 	v1     = addrs.MustParseVersion("1.0.0")
 	linux  = addrs.MustParsePlatform("linux_amd64")
-	policy = provider.Options{Policy: verify.Policy{AllowUnsigned: true, AllowUnchecked: true, AllowAnyName: true}}
+	policy = provider.DownloadOptions{Policy: verify.Policy{AllowUnsigned: true, AllowUnchecked: true, AllowAnyName: true}}
 )
 
 // mirror returns a mirror with all providers in one repository.

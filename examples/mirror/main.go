@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 		return err
 	}
 	display := newDisplay(terminal, len(wants)*len(o.platforms))
-	added, err := mirror.Add(ctx, registry, wants, mirrordir.Options{Progress: display.show})
+	added, err := mirror.Add(ctx, registry, wants, mirrordir.AddOptions{Progress: display.show})
 	display.line.Clear()
 	for _, a := range added {
 		what := "kept "

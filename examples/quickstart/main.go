@@ -83,7 +83,7 @@ func fetch(ctx context.Context, src provider.Opener, pkg *provider.Package, dir 
 		return err
 	}
 	display := newDisplay(terminal)
-	report, err := provider.Download(ctx, src, pkg, path, provider.Options{Progress: display.show})
+	report, err := provider.Download(ctx, src, pkg, path, provider.DownloadOptions{Progress: display.show})
 	display.line.Clear()
 	if err != nil {
 		if temp != "" {

@@ -92,7 +92,7 @@ func add(ctx context.Context, mirror *mirrordir.Mirror, src provider.Source, arg
 		}
 		want.Platforms = append(want.Platforms, platform)
 	}
-	added, err := mirror.Add(ctx, src, []mirrordir.Want{want}, mirrordir.Options{})
+	added, err := mirror.Add(ctx, src, []mirrordir.Want{want}, mirrordir.AddOptions{})
 	for _, a := range added {
 		what := "kept "
 		if a.Fetched {

@@ -79,13 +79,13 @@ func TestMirror(t *testing.T) {
 	}
 	pkg := must.Get(client.ProviderPackage(t.Context(), random, versions.List[0].Version, linux))(t)
 	path := filepath.Join(t.TempDir(), pkg.ArchiveName())
-	must.Get(provider.Download(t.Context(), client, pkg, path, provider.Options{Policy: verify.Policy{AllowUnsigned: true}}))(t)
+	must.Get(provider.Download(t.Context(), client, pkg, path, provider.DownloadOptions{Policy: verify.Policy{AllowUnsigned: true}}))(t)
 
 	// Who reads the bucket itself has the signature too: the zero policy accepts it.
 	if pkg, err = mirror.ProviderPackage(t.Context(), random, versions.List[0].Version, linux); err != nil {
 		t.Fatal(err)
 	}
-	report, err := provider.Download(t.Context(), mirror, pkg, filepath.Join(t.TempDir(), "x.zip"), provider.Options{})
+	report, err := provider.Download(t.Context(), mirror, pkg, filepath.Join(t.TempDir(), "x.zip"), provider.DownloadOptions{})
 	if err != nil || report.SignedBy == nil {
 		t.Errorf("from the bucket: %+v, %v", report, err)
 	}

@@ -120,7 +120,7 @@ func (s *Store) List(ctx context.Context, dir string) ([]mirrordir.Entry, error)
 			name := strings.TrimSuffix(strings.TrimPrefix(aws.ToString(p.Prefix), prefix), "/")
 			if name != "" && !seen[name] {
 				seen[name] = true
-				entries = append(entries, mirrordir.Entry{Name: name, Dir: true})
+				entries = append(entries, mirrordir.Entry{Name: name, IsDir: true})
 			}
 		}
 		for _, o := range page.Contents {

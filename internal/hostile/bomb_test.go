@@ -151,7 +151,7 @@ func TestBombsEnd(t *testing.T) {
 		}},
 		"provider.Download": {zipped, []int{1, all / 2, all}, func(ctx context.Context, w *tripwire, dir string) error {
 			pkg, _ := w.ProviderPackage(ctx, alpha, v1, linux)
-			return errorOf(provider.Download(ctx, w, pkg, dir+"/alpha.zip", provider.Options{Policy: policy}))
+			return errorOf(provider.Download(ctx, w, pkg, dir+"/alpha.zip", provider.DownloadOptions{Policy: policy}))
 		}},
 		"provider.Hashes": {zipped, []int{1, all / 2, all}, func(ctx context.Context, w *tripwire, dir string) error {
 			o := provider.HashOptions{Policy: policy, TempDir: dir}

@@ -86,7 +86,7 @@ func downloadProvider(ctx context.Context, src provider.Source, policy verify.Po
 		return false, err
 	}
 	path := filepath.Join(dir, pkg.ArchiveName())
-	report, err := provider.Download(ctx, src, pkg, path, provider.Options{Policy: policy})
+	report, err := provider.Download(ctx, src, pkg, path, provider.DownloadOptions{Policy: policy})
 	if err != nil {
 		return false, err
 	}

@@ -226,7 +226,7 @@ var endings = []ending{
 	{"mirrordir.Mirror.Add", -1, true, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
 		return func(ctx context.Context) error {
 			m := mirrorIn(t, dir)
-			return errorOf(m.Add(ctx, c.world().registry(), []mirrordir.Want{release}, mirrordir.Options{}))
+			return errorOf(m.Add(ctx, c.world().registry(), []mirrordir.Want{release}, mirrordir.AddOptions{}))
 		}
 	}},
 	{"mirrordir.Mirror.Add to many files", 100, false, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
@@ -234,7 +234,7 @@ var endings = []ending{
 		litter(t, filepath.Join(dir, ".tofureg"), ".tofureg-%d.part")
 		return func(ctx context.Context) error {
 			m := mirrorIn(t, dir)
-			return errorOf(m.Add(ctx, c.world().registry(), []mirrordir.Want{release}, mirrordir.Options{ZHOnly: true}))
+			return errorOf(m.Add(ctx, c.world().registry(), []mirrordir.Want{release}, mirrordir.AddOptions{ZHOnly: true}))
 		}
 	}},
 	{"mirrordir.Mirror.All", 100, false, inMirror(func(ctx context.Context, m *mirrordir.Mirror) error {

@@ -84,7 +84,7 @@ func TestHostilePackets(t *testing.T) {
 			},
 			"mirrordir.Add": func(ctx context.Context, w *world, dir string) error {
 				m := must.Get(mirrordir.Open(dir))(t)
-				_, err := m.Add(ctx, w.registry(), []mirrordir.Want{{Provider: alpha, Version: v1, Platforms: []addrs.Platform{linux}}}, mirrordir.Options{})
+				_, err := m.Add(ctx, w.registry(), []mirrordir.Want{{Provider: alpha, Version: v1, Platforms: []addrs.Platform{linux}}}, mirrordir.AddOptions{})
 				return err
 			},
 			"mirrorserve.Handler": func(ctx context.Context, w *world, dir string) error {

@@ -60,7 +60,7 @@ func findAndDownload(ctx context.Context, src provider.Source, policy verify.Pol
 	if err != nil {
 		return err
 	}
-	return errorOf(provider.Download(ctx, src, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.Options{Policy: policy}))
+	return errorOf(provider.Download(ctx, src, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.DownloadOptions{Policy: policy}))
 }
 
 // TestLayersDoNotMultiply: a request is attempted as often as the client is configured, however

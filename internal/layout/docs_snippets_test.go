@@ -45,7 +45,7 @@ func download(ctx context.Context, registry *regclient.Client, dir string) (*ver
 	if err != nil {
 		return nil, err
 	}
-	return provider.Download(ctx, registry, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.Options{})
+	return provider.Download(ctx, registry, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.DownloadOptions{})
 }
 
 func newest(ctx context.Context, registry *regclient.Client) (addrs.Version, error) {
@@ -156,7 +156,7 @@ func fromMirror(ctx context.Context, lock *lockfile.File, mirror *mirrorclient.C
 	if lock.Covers(random, pkg.Version) {
 		policy = verify.Policy{Accept: lock.Accept(random, pkg.Version)} // trusts the lock file only
 	}
-	return provider.Download(ctx, mirror, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.Options{Policy: policy})
+	return provider.Download(ctx, mirror, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.DownloadOptions{Policy: policy})
 }
 
 func logIn(ctx context.Context, web *transport.Client, host svchost.Hostname, file auth.CredentialsFile, open func(url string) error) error {
@@ -200,7 +200,7 @@ func fillMirror(ctx context.Context, registry provider.Source, lock *lockfile.Fi
 		return err
 	}
 	platforms := []addrs.Platform{addrs.MustParsePlatform("linux_amd64"), addrs.MustParsePlatform("darwin_arm64")}
-	added, err := mirror.AddLocked(ctx, registry, lock, platforms, mirrordir.Options{})
+	added, err := mirror.AddLocked(ctx, registry, lock, platforms, mirrordir.AddOptions{})
 	for _, a := range added {
 		fmt.Println(a.Provider, a.Version, a.Platform, "downloaded:", a.Fetched)
 	}

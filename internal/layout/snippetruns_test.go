@@ -85,7 +85,7 @@ func TestSnippetEnsureAsUser(t *testing.T) {
 	must.Do(t, fillMirror(t.Context(), registry, lockedRandom(t, registry), mirror))
 	local := must.Get(mirrordir.Open(mirror))(t)
 	here := mirrordir.Want{Provider: random, Version: randomV363, Platforms: []addrs.Platform{addrs.CurrentPlatform()}}
-	must.Get(local.Add(t.Context(), registry, []mirrordir.Want{here}, mirrordir.Options{}))(t)
+	must.Get(local.Add(t.Context(), registry, []mirrordir.Want{here}, mirrordir.AddOptions{}))(t)
 	file := filepath.Join(project, "tofurc")
 	text := fmt.Sprintf("provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", mirror)
 	must.Do(t, os.WriteFile(file, []byte(text), 0o600))
@@ -123,7 +123,7 @@ func TestSnippetLockAndCheck(t *testing.T) {
 	for _, version := range []string{"3.6.3", "4.0.0"} {
 		pkg := must.Get(registry.ProviderPackage(t.Context(), random, addrs.MustParseVersion(version), platform))(t)
 		name := filepath.Join(dir, pkg.ArchiveName())
-		must.Get(provider.Download(t.Context(), registry, pkg, name, provider.Options{}))(t)
+		must.Get(provider.Download(t.Context(), registry, pkg, name, provider.DownloadOptions{}))(t)
 		file := must.Get(os.Open(name))(t)
 		defer file.Close()
 		err := check(t.Context(), lock, random, randomV363, file)
@@ -202,7 +202,7 @@ func TestSnippetPrivateRegistry(t *testing.T) {
 		registry := &regclient.Client{Transport: web}
 		pkg, err := provider.Find(t.Context(), registry, alpha, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")}})
 		if err == nil {
-			_, err = provider.Download(t.Context(), registry, pkg, filepath.Join(t.TempDir(), pkg.ArchiveName()), provider.Options{})
+			_, err = provider.Download(t.Context(), registry, pkg, filepath.Join(t.TempDir(), pkg.ArchiveName()), provider.DownloadOptions{})
 		}
 		if !errors.Is(err, want) {
 			t.Errorf("with the token %q: error %v, want %v", token, err, want)

@@ -73,7 +73,7 @@ func (b *Bucket) List(ctx context.Context, dir string) ([]mirrordir.Entry, error
 		}
 		first, _, below := strings.Cut(rest, "/")
 		if below {
-			seen[first] = mirrordir.Entry{Name: first, Dir: true}
+			seen[first] = mirrordir.Entry{Name: first, IsDir: true}
 		} else {
 			seen[first] = mirrordir.Entry{Name: first, Size: int64(len(data))}
 		}

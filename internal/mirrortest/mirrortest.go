@@ -108,13 +108,13 @@ func Filled(t testing.TB) (*mirrordir.Mirror, string, *regtest.Registry, *regcli
 	t.Helper()
 	reg, client := NewRegistry(t)
 	m, dir := NewMirror(t)
-	MustAdd(t, m, client, Wants(Three, V1, V2), mirrordir.Options{})
+	MustAdd(t, m, client, Wants(Three, V1, V2), mirrordir.AddOptions{})
 	reg.Reset()
 	return m, dir, reg, client
 }
 
 // MustAdd calls Add and checks its results. It returns the number of archives that were fetched.
-func MustAdd(t testing.TB, m *mirrordir.Mirror, src provider.Source, w []mirrordir.Want, o mirrordir.Options) (fetched int) {
+func MustAdd(t testing.TB, m *mirrordir.Mirror, src provider.Source, w []mirrordir.Want, o mirrordir.AddOptions) (fetched int) {
 	t.Helper()
 	added, err := m.Add(t.Context(), src, w, o)
 	if err != nil {
@@ -132,7 +132,7 @@ func MustAdd(t testing.TB, m *mirrordir.Mirror, src provider.Source, w []mirrord
 }
 
 // MustCheck returns the report of Check.
-func MustCheck(t testing.TB, m *mirrordir.Mirror, o mirrordir.CheckOptions) *mirrordir.Report {
+func MustCheck(t testing.TB, m *mirrordir.Mirror, o mirrordir.CheckOptions) *mirrordir.CheckResult {
 	t.Helper()
 	report, err := m.Check(t.Context(), o)
 	if err != nil {

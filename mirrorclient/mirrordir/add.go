@@ -70,8 +70,8 @@ func (m *Mirror) checkProvider(p addrs.Provider) error {
 	return err
 }
 
-// Options are the options of [Mirror.Add] and [Mirror.AddLocked].
-type Options struct {
+// AddOptions are the options of [Mirror.Add] and [Mirror.AddLocked].
+type AddOptions struct {
 	// Policy, if not nil, returns the policy for a provider. If nil, the zero policy is used, which
 	// demands a signature.
 	Policy func(addrs.Provider) verify.Policy
@@ -101,7 +101,7 @@ func policyFor(policy func(addrs.Provider) verify.Policy, p addrs.Provider) veri
 // EventKept means that [Mirror.Add] has kept an existing archive.
 const EventKept provider.EventKind = "kept"
 
-// defaultParallel is used if Options.Parallel is not set.
+// defaultParallel is used if AddOptions.Parallel is not set.
 const defaultParallel = 8
 
 // Added is a package that [Mirror.Add] has added or found in the mirror.
@@ -130,7 +130,7 @@ type Added struct {
 //
 // Add returns the packages that it has added or kept, sorted, also with an error. The error joins a
 // [*provider.Error] for each failure.
-func (m *Mirror) Add(ctx context.Context, src provider.Source, wants []Want, o Options) ([]Added, error) {
+func (m *Mirror) Add(ctx context.Context, src provider.Source, wants []Want, o AddOptions) ([]Added, error) {
 	return m.add(ctx, src, wants, o, func(w Want) job { return job{policy: policyFor(o.Policy, w.Provider)} })
 }
 
@@ -140,7 +140,7 @@ func (m *Mirror) Add(ctx context.Context, src provider.Source, wants []Want, o O
 //
 // For a package without a locked hash, the error wraps [verify.ErrNotAccepted] and a
 // [*lockfile.NotLockedError].
-func (m *Mirror) AddLocked(ctx context.Context, src provider.Source, lock *lockfile.File, platforms []addrs.Platform, o Options) ([]Added, error) {
+func (m *Mirror) AddLocked(ctx context.Context, src provider.Source, lock *lockfile.File, platforms []addrs.Platform, o AddOptions) ([]Added, error) {
 	if len(platforms) == 0 {
 		return nil, errors.New("mirror locked providers: the platforms are missing")
 	}
@@ -201,7 +201,7 @@ func (m *Mirror) plan(wants []Want, jobFor func(Want) job) ([]*job, error) {
 type adder struct {
 	m        *Mirror
 	src      provider.Source
-	options  Options
+	options  AddOptions
 	slots    *semaphore.Weighted // one for each archive in work
 	progress func(provider.Event)
 
@@ -209,7 +209,7 @@ type adder struct {
 	batches map[addrs.Provider]*batch // the latest
 }
 
-func (m *Mirror) add(ctx context.Context, src provider.Source, wants []Want, o Options, jobFor func(Want) job) ([]Added, error) {
+func (m *Mirror) add(ctx context.Context, src provider.Source, wants []Want, o AddOptions, jobFor func(Want) job) ([]Added, error) {
 	jobs, err := m.plan(wants, jobFor) // checks wants before hours of downloads
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func TestAdd(t *testing.T) {
 	t.Parallel()
 	reg, client := newRegistry(t)
 	m, dir := newMirror(t)
-	if fetched := mustAdd(t, m, client, wants(three, v1), mirrordir.Options{}); fetched != 3 {
+	if fetched := mustAdd(t, m, client, wants(three, v1), mirrordir.AddOptions{}); fetched != 3 {
 		t.Errorf("%d archives fetched, want 3", fetched)
 	}
 	// Requests: discovery, 3 packages, one SHA256SUMS document, one signature, 3 archives.
@@ -48,7 +48,7 @@ func TestAdd(t *testing.T) {
 
 	// The second version does not change the document of the first.
 	first := read(t, dir, home+"/1.0.0.json")
-	mustAdd(t, m, client, wants(three[:1], v2), mirrordir.Options{})
+	mustAdd(t, m, client, wants(three[:1], v2), mirrordir.AddOptions{})
 	if read(t, dir, home+"/1.0.0.json") != first {
 		t.Error("adding 2.0.0 has changed the document of 1.0.0")
 	}
@@ -103,7 +103,7 @@ func TestAgain(t *testing.T) {
 	m, dir, reg, client := filled(t)
 	before := snapshot(t, dir)
 	var kept atomic.Int32
-	fetched := mustAdd(t, m, client, wants(three, v1, v2), mirrordir.Options{Progress: func(e provider.Event) {
+	fetched := mustAdd(t, m, client, wants(three, v1, v2), mirrordir.AddOptions{Progress: func(e provider.Event) {
 		if e.Kind == mirrordir.EventKept && e.Bytes > 0 {
 			kept.Add(1)
 		}
@@ -168,7 +168,7 @@ func TestRepair(t *testing.T) {
 			fresh := client(reg) // without cached discovery
 			want := files(t, dir)
 			test.damage(t, dir)
-			if fetched := mustAdd(t, m, fresh, wants(three, v1, v2), mirrordir.Options{}); fetched != test.fetched {
+			if fetched := mustAdd(t, m, fresh, wants(three, v1, v2), mirrordir.AddOptions{}); fetched != test.fetched {
 				t.Errorf("%d archives fetched, want %d", fetched, test.fetched)
 			}
 			if n := reg.Count(0); n != test.requests {
@@ -178,7 +178,7 @@ func TestRepair(t *testing.T) {
 			checkDocuments(t, dir, home, map[string][]addrs.Platform{"1.0.0": three, "2.0.0": three})
 			leftNothing(t, dir)
 			reg.Reset()
-			if mustAdd(t, m, fresh, wants(three, v1, v2), mirrordir.Options{}); reg.Count(0) != 0 {
+			if mustAdd(t, m, fresh, wants(three, v1, v2), mirrordir.AddOptions{}); reg.Count(0) != 0 {
 				t.Errorf("not repaired: %v", reg.Requests())
 			}
 		})
@@ -192,7 +192,7 @@ func TestUnreadableDocument(t *testing.T) {
 		m, dir, _, client := filled(t)
 		write(t, dir, home+name, "{")
 		remove(t, dir, archive(v1, linux))
-		_, err := m.Add(t.Context(), client, wants(three, v1), mirrordir.Options{})
+		_, err := m.Add(t.Context(), client, wants(three, v1), mirrordir.AddOptions{})
 		if err == nil || !strings.Contains(err.Error(), "damaged document") || !strings.Contains(err.Error(), "Reindex") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -218,7 +218,7 @@ func TestForeignEntries(t *testing.T) {
 		"darwin_arm64":{"url":"`+filepath.Base(unrecorded)+`","hashes":["h9:y"]},
 		"windows_amd64":{"url":"`+filepath.Base(archive(v1, windows))+`"},
 		"linux_amd64":{"url":"old.zip"}}}`)
-	mustAdd(t, m, client, wants(three[:1], v1), mirrordir.Options{})
+	mustAdd(t, m, client, wants(three[:1], v1), mirrordir.AddOptions{})
 	if got := slices.Sorted(maps.Keys(mirrortest.Parse[index](t, read(t, dir, home+"/index.json")).Versions)); !slices.Equal(got, []string{"0.1", "1.0.0"}) {
 		t.Errorf("the index lists %q, want those with a document", got)
 	}
@@ -257,16 +257,16 @@ func TestOptions(t *testing.T) {
 		t.Parallel()
 		reg, client := newRegistry(t)
 		m, dir := newMirror(t)
-		mustAdd(t, m, client, wants(three, v1), mirrordir.Options{ZHOnly: true})
+		mustAdd(t, m, client, wants(three, v1), mirrordir.AddOptions{ZHOnly: true})
 		if got := schemes(t, dir); got != "zh" {
 			t.Errorf("hashes %q, want zh", got)
 		}
 		reg.Reset()
-		mustAdd(t, m, client, wants(three, v1), mirrordir.Options{})
+		mustAdd(t, m, client, wants(three, v1), mirrordir.AddOptions{})
 		if got := schemes(t, dir); got != "h1 zh" || reg.Count(0) != 0 {
 			t.Errorf("hashes %q, want h1 zh; requests: %v", got, reg.Requests())
 		}
-		mustAdd(t, m, client, wants(three, v1), mirrordir.Options{ZHOnly: true})
+		mustAdd(t, m, client, wants(three, v1), mirrordir.AddOptions{ZHOnly: true})
 		if got := schemes(t, dir); got != "h1 zh" {
 			t.Errorf("hashes %q: what was computed is lost", got)
 		}
@@ -277,7 +277,7 @@ func TestOptions(t *testing.T) {
 		reg := regtest.New("registry.example.com")
 		rel := reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: names(three), PackageHashes: true})
 		m, dir := newMirror(t)
-		mustAdd(t, m, client(reg), wants(three, v1), mirrordir.Options{})
+		mustAdd(t, m, client(reg), wants(three, v1), mirrordir.AddOptions{})
 		if got := schemes(t, dir); got != "h1 zh" || !strings.Contains(read(t, dir, home+"/1.0.0.json"), rel.H1("linux_amd64").String()) {
 			t.Errorf("hashes %q, want h1 zh", got)
 		}
@@ -287,7 +287,7 @@ func TestOptions(t *testing.T) {
 		t.Parallel()
 		reg, client := newRegistry(t)
 		m, dir := newMirror(t)
-		o := mirrordir.Options{Policy: unsigned, NoEvidence: true}
+		o := mirrordir.AddOptions{Policy: unsigned, NoEvidence: true}
 		mustAdd(t, m, client, wants(three, v1), o)
 		if strings.Contains(read(t, dir, recordOf(v1, linux)), "evidence") {
 			t.Error("evidence has been kept")
@@ -296,11 +296,11 @@ func TestOptions(t *testing.T) {
 		if mustAdd(t, m, client, wants(three, v1), o); reg.Count(0) != 0 {
 			t.Errorf("again: %v", reg.Requests())
 		}
-		if fetched := mustAdd(t, m, client, wants(three, v1), mirrordir.Options{}); fetched != 0 || reg.Count(regtest.Archive) != 0 {
+		if fetched := mustAdd(t, m, client, wants(three, v1), mirrordir.AddOptions{}); fetched != 0 || reg.Count(regtest.Archive) != 0 {
 			t.Errorf("archives fetched: %v", reg.Requests())
 		}
 		reg.Reset()
-		if mustAdd(t, m, client, wants(three, v1), mirrordir.Options{}); reg.Count(0) != 0 {
+		if mustAdd(t, m, client, wants(three, v1), mirrordir.AddOptions{}); reg.Count(0) != 0 {
 			t.Errorf("again, with evidence: %v", reg.Requests())
 		}
 	})
@@ -311,17 +311,17 @@ func TestOptions(t *testing.T) {
 		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: names(three), NoSums: true})
 		client := client(reg)
 		m, dir := newMirror(t)
-		if _, err := m.Add(t.Context(), client, wants(three, v1), mirrordir.Options{}); !errors.Is(err, verify.ErrUnsigned) {
+		if _, err := m.Add(t.Context(), client, wants(three, v1), mirrordir.AddOptions{}); !errors.Is(err, verify.ErrUnsigned) {
 			t.Errorf("zero policy: %v", err)
 		}
 		wantFiles(t, dir)
-		mustAdd(t, m, client, wants(three, v1), mirrordir.Options{Policy: unsigned})
+		mustAdd(t, m, client, wants(three, v1), mirrordir.AddOptions{Policy: unsigned})
 		reg.Reset()
-		if mustAdd(t, m, client, wants(three, v1), mirrordir.Options{Policy: unsigned}); reg.Count(0) != 0 {
+		if mustAdd(t, m, client, wants(three, v1), mirrordir.AddOptions{Policy: unsigned}); reg.Count(0) != 0 {
 			t.Errorf("again: %v", reg.Requests())
 		}
 		// A stricter policy does not accept a record of a less strict one.
-		if _, err := m.Add(t.Context(), client, wants(three, v1), mirrordir.Options{}); !errors.Is(err, verify.ErrUnsigned) {
+		if _, err := m.Add(t.Context(), client, wants(three, v1), mirrordir.AddOptions{}); !errors.Is(err, verify.ErrUnsigned) {
 			t.Errorf("zero policy, archives there: %v", err)
 		}
 	})
@@ -335,12 +335,12 @@ func TestOptions(t *testing.T) {
 			remove(t, dir, recordOf(v1, p))
 		}
 		m, _ := newMirror(t)
-		o := mirrordir.Options{Policy: policyOf(verify.Policy{AllowUnchecked: true})}
+		o := mirrordir.AddOptions{Policy: policyOf(verify.Policy{AllowUnchecked: true})}
 		mustAdd(t, m, from, wants(three, v1), o)
-		if _, err := m.Add(t.Context(), from, wants(three, v1), mirrordir.Options{Policy: unsigned}); !errors.Is(err, verify.ErrUnchecked) {
+		if _, err := m.Add(t.Context(), from, wants(three, v1), mirrordir.AddOptions{Policy: unsigned}); !errors.Is(err, verify.ErrUnchecked) {
 			t.Errorf("Add accepted hashes that the source does not state: %v", err)
 		}
-		if fetched := mustAdd(t, m, client, wants(three, v1), mirrordir.Options{Policy: unsigned}); fetched != 0 {
+		if fetched := mustAdd(t, m, client, wants(three, v1), mirrordir.AddOptions{Policy: unsigned}); fetched != 0 {
 			t.Errorf("%d archives fetched, want those that are there", fetched)
 		}
 	})
@@ -351,18 +351,18 @@ func TestOptions(t *testing.T) {
 		rel := reg.AddProvider(regtest.Provider{Address: "acme/beta"})
 		m, dir := newMirror(t)
 		w := []mirrordir.Want{{Provider: addrs.MustParseProvider("registry.example.com/acme/beta"), Version: v1, Platforms: three[:1]}}
-		if _, err := m.Add(t.Context(), client, w, mirrordir.Options{Policy: policyOf(verify.Policy{Accept: []checksum.Hash{}})}); !errors.Is(err, verify.ErrNotAccepted) {
+		if _, err := m.Add(t.Context(), client, w, mirrordir.AddOptions{Policy: policyOf(verify.Policy{Accept: []checksum.Hash{}})}); !errors.Is(err, verify.ErrNotAccepted) {
 			t.Errorf("none is accepted: %v", err)
 		}
 		wantFiles(t, dir)
-		accept := mirrordir.Options{ZHOnly: true, Policy: policyOf(verify.Policy{Accept: []checksum.Hash{rel.H1("linux_amd64")}})}
+		accept := mirrordir.AddOptions{ZHOnly: true, Policy: policyOf(verify.Policy{Accept: []checksum.Hash{rel.H1("linux_amd64")}})}
 		mustAdd(t, m, client, w, accept)
 		reg.Reset()
 		if mustAdd(t, m, client, w, accept); reg.Count(0) != 0 {
 			t.Errorf("again: %v", reg.Requests())
 		}
 		// The evidence was recorded although the policy did not require it.
-		if mustAdd(t, m, client, w, mirrordir.Options{ZHOnly: true}); reg.Count(0) != 0 {
+		if mustAdd(t, m, client, w, mirrordir.AddOptions{ZHOnly: true}); reg.Count(0) != 0 {
 			t.Errorf("zero policy: %v", reg.Requests())
 		}
 	})
@@ -376,12 +376,12 @@ func TestBadEvidence(t *testing.T) {
 	m, dir := newMirror(t)
 	rel := reg.AddProvider(regtest.Provider{Address: "acme/beta"})
 	w := []mirrordir.Want{{Provider: addrs.MustParseProvider("registry.example.com/acme/beta"), Version: v1, Platforms: three[:1]}}
-	mustAdd(t, m, client, w, mirrordir.Options{Policy: policyOf(verify.Policy{Accept: []checksum.Hash{rel.ZH("linux_amd64")}})})
+	mustAdd(t, m, client, w, mirrordir.AddOptions{Policy: policyOf(verify.Policy{Accept: []checksum.Hash{rel.ZH("linux_amd64")}})})
 	text := read(t, dir, "registry.example.com/acme/beta/terraform-provider-beta_1.0.0_linux_amd64.zip.record.json")
 	if strings.Contains(text, "signature") || strings.Contains(text, "sums") {
 		t.Errorf("kept:\n%s", text)
 	}
-	_, err := m.Add(t.Context(), client, w, mirrordir.Options{})
+	_, err := m.Add(t.Context(), client, w, mirrordir.AddOptions{})
 	if !errors.Is(err, verify.ErrBadSignature) && !errors.Is(err, verify.ErrUnknownKey) {
 		t.Errorf("zero policy: %v", err)
 	}
@@ -392,9 +392,9 @@ func TestSources(t *testing.T) {
 	t.Parallel()
 	from, dir, reg, _ := filled(t)
 	m, _ := newMirror(t)
-	mustAdd(t, m, from, wants(nil, v1), mirrordir.Options{})
+	mustAdd(t, m, from, wants(nil, v1), mirrordir.AddOptions{})
 	pkg := must.Get(m.ProviderPackage(t.Context(), alpha, v1, linux))(t)
-	if report, err := provider.Download(t.Context(), m, pkg, filepath.Join(t.TempDir(), "x"), provider.Options{}); err != nil || report.Trust != verify.Signed {
+	if report, err := provider.Download(t.Context(), m, pkg, filepath.Join(t.TempDir(), "x"), provider.DownloadOptions{}); err != nil || report.Trust != verify.Signed {
 		t.Errorf("a mirror of a mirror: %v, %v", report, err)
 	}
 	if n := reg.Count(0); n != 0 {
@@ -403,7 +403,7 @@ func TestSources(t *testing.T) {
 
 	remove(t, dir, archive(v2, linux))
 	write(t, dir, home+"/2.0.0/linux_amd64/terraform-provider-alpha", "x")
-	added, err := m.Add(t.Context(), from, wants(three, v2), mirrordir.Options{})
+	added, err := m.Add(t.Context(), from, wants(three, v2), mirrordir.AddOptions{})
 	if !errors.Is(err, provider.ErrUnpacked) || len(added) != 2 {
 		t.Errorf("an unpacked package: %d added, %v", len(added), err)
 	}
@@ -411,13 +411,13 @@ func TestSources(t *testing.T) {
 	// A network mirror lists neither platforms nor signatures.
 	network := hidden{from}
 	m, _ = newMirror(t)
-	if _, err := m.Add(t.Context(), network, wants(nil, v1), mirrordir.Options{}); err == nil || !strings.Contains(err.Error(), "platforms") {
+	if _, err := m.Add(t.Context(), network, wants(nil, v1), mirrordir.AddOptions{}); err == nil || !strings.Contains(err.Error(), "platforms") {
 		t.Errorf("all platforms of a source that does not tell: %v", err)
 	}
-	if _, err := m.Add(t.Context(), network, wants(three, v1), mirrordir.Options{}); !errors.Is(err, verify.ErrUnsigned) {
+	if _, err := m.Add(t.Context(), network, wants(three, v1), mirrordir.AddOptions{}); !errors.Is(err, verify.ErrUnsigned) {
 		t.Errorf("zero policy: %v", err)
 	}
-	mustAdd(t, m, network, wants(three, v1), mirrordir.Options{Policy: policyOf(verify.Policy{AllowUnsigned: true})})
+	mustAdd(t, m, network, wants(three, v1), mirrordir.AddOptions{Policy: policyOf(verify.Policy{AllowUnsigned: true})})
 }
 
 // hidden is a source with no more information than a network mirror.
@@ -447,7 +447,7 @@ func TestPartly(t *testing.T) {
 	reg.AddFault(regtest.Fault{Kind: regtest.Package, Path: "/2.0.0/download/windows", Status: 502})
 	m, dir := newMirror(t)
 	w := append(wants(three, v1, v2), mirrordir.Want{Provider: addrs.MustParseProvider("registry.example.com/acme/none"), Version: v1})
-	added, err := m.Add(t.Context(), client, w, mirrordir.Options{})
+	added, err := m.Add(t.Context(), client, w, mirrordir.AddOptions{})
 	if len(added) != 4 {
 		t.Errorf("%d packages added, want 4", len(added))
 	}
@@ -480,12 +480,12 @@ func TestRefused(t *testing.T) {
 		"no platform":  {mirrordir.Want{Provider: alpha, Version: v1, Platforms: []addrs.Platform{{}}}, "platform is missing"},
 		"not on offer": {mirrordir.Want{Provider: alpha, Version: addrs.MustParseVersion("3.0.0")}, "no version matches"},
 	} {
-		_, err := m.Add(t.Context(), client, append(wants(three, v1)[:0:0], test.want), mirrordir.Options{})
+		_, err := m.Add(t.Context(), client, append(wants(three, v1)[:0:0], test.want), mirrordir.AddOptions{})
 		if err == nil || !strings.Contains(err.Error(), test.text) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if added, err := m.Add(t.Context(), client, nil, mirrordir.Options{Parallel: -1}); len(added) != 0 || err != nil {
+	if added, err := m.Add(t.Context(), client, nil, mirrordir.AddOptions{Parallel: -1}); len(added) != 0 || err != nil {
 		t.Errorf("nothing wanted: %v, %v", added, err)
 	}
 	wantFiles(t, dir)
@@ -497,7 +497,7 @@ func TestTwice(t *testing.T) {
 	reg, client := newRegistry(t)
 	m, _ := newMirror(t)
 	w := slices.Concat(wants(three[:2], v1), wants(three[1:], v1), wants(three[:1], v2), wants(nil, v2))
-	if fetched := mustAdd(t, m, client, w, mirrordir.Options{}); fetched != 6 || reg.Count(regtest.Archive) != 6 {
+	if fetched := mustAdd(t, m, client, w, mirrordir.AddOptions{}); fetched != 6 || reg.Count(regtest.Archive) != 6 {
 		t.Errorf("%d fetched, want 6: %v", fetched, reg.Requests())
 	}
 }
@@ -514,7 +514,7 @@ func TestUnreachable(t *testing.T) {
 		reg := regtest.New("registry.example.com")
 		reg.AddProvider(regtest.Provider{Address: address, Version: v.String(), Platforms: names(three)})
 		m, dir := newMirror(t)
-		mustAdd(t, m, client(reg), []mirrordir.Want{{Provider: p, Version: v, Platforms: three}}, mirrordir.Options{})
+		mustAdd(t, m, client(reg), []mirrordir.Want{{Provider: p, Version: v, Platforms: three}}, mirrordir.AddOptions{})
 		checkDocuments(t, dir, address, map[string][]addrs.Platform{v.String(): three})
 		if versions, err := m.ProviderVersions(t.Context(), p); err != nil || len(versions.List) != 1 {
 			t.Errorf("ProviderVersions(%s) = %v, %v, want one", p, versions, err)
@@ -533,7 +533,7 @@ func TestOthersError(t *testing.T) {
 	t.Parallel()
 	m, _ := newMirror(t)
 	src := failing{Err: fmt.Errorf("my source: %w", &provider.Error{Op: "list", Err: os.ErrPermission})}
-	_, err := m.Add(t.Context(), src, wants(three[:1], v1), mirrordir.Options{})
+	_, err := m.Add(t.Context(), src, wants(three[:1], v1), mirrordir.AddOptions{})
 	if !strings.HasPrefix(err.Error(), "mirror "+alpha.String()+" 1.0.0 ") || !errors.Is(err, os.ErrPermission) {
 		t.Errorf("Add returned %v, want an error about mirroring the package", err)
 	}
@@ -549,7 +549,7 @@ func TestConcurrentAdds(t *testing.T) {
 	for i := range 8 {
 		wg.Go(func() {
 			w := wants(three[i%3:], v1, v2)
-			fetched.Add(int32(mustAdd(t, open(t, dir), client(reg), w, mirrordir.Options{Parallel: 1 + i%3})))
+			fetched.Add(int32(mustAdd(t, open(t, dir), client(reg), w, mirrordir.AddOptions{Parallel: 1 + i%3})))
 		})
 	}
 	wg.Wait()
@@ -572,7 +572,7 @@ func TestCancelled(t *testing.T) {
 	reason := errors.New("enough")
 	v3 := addrs.MustParseVersion("3.0.0")
 	done := 0
-	added, err := m.Add(ctx, client, wants(three, v3), mirrordir.Options{Progress: func(e provider.Event) {
+	added, err := m.Add(ctx, client, wants(three, v3), mirrordir.AddOptions{Progress: func(e provider.Event) {
 		if e.Kind == provider.EventVerified {
 			if done++; done == 2 {
 				cancel(reason)
@@ -585,10 +585,10 @@ func TestCancelled(t *testing.T) {
 	checkDocuments(t, dir, home, map[string][]addrs.Platform{"3.0.0": {darwin, windows}})
 	leftNothing(t, dir)
 	reg.ClearFaults()
-	if fetched := mustAdd(t, m, client, wants(three, v3), mirrordir.Options{}); fetched != 1 {
+	if fetched := mustAdd(t, m, client, wants(three, v3), mirrordir.AddOptions{}); fetched != 1 {
 		t.Errorf("%d fetched, want 1", fetched)
 	}
-	if _, err := m.Add(ctx, client, wants(three, v3), mirrordir.Options{}); !errors.Is(err, reason) {
+	if _, err := m.Add(ctx, client, wants(three, v3), mirrordir.AddOptions{}); !errors.Is(err, reason) {
 		t.Errorf("with a context that has ended: %v", err)
 	}
 }

@@ -60,7 +60,7 @@ func BenchmarkAdd(b *testing.B) {
 			for b.Loop() {
 				m, dir := newMirror(b)
 				begin := time.Now()
-				mustAdd(b, m, src, all, mirrordir.Options{Parallel: parallel, ZHOnly: zhOnly})
+				mustAdd(b, m, src, all, mirrordir.AddOptions{Parallel: parallel, ZHOnly: zhOnly})
 				took := time.Since(begin)
 				b.StopTimer()
 				os.RemoveAll(dir)
@@ -163,7 +163,7 @@ func peak(t *testing.T, size int64) int64 {
 		most = max(most, int64(stats.HeapInuse))
 	}}
 	runtime.GC()
-	mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{})
+	mustAdd(t, m, src, wants(three[:1], v1), mirrordir.AddOptions{})
 	return most
 }
 
@@ -183,7 +183,7 @@ func BenchmarkAddManyAgain(b *testing.B) {
 				m := &mirrordir.Mirror{Storage: s, TempDir: b.TempDir()}
 				b.ReportAllocs()
 				for b.Loop() {
-					if mustAdd(b, m, src, all, mirrordir.Options{}) != 0 {
+					if mustAdd(b, m, src, all, mirrordir.AddOptions{}) != 0 {
 						b.Fatal("something was fetched")
 					}
 				}

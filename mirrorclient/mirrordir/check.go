@@ -43,8 +43,8 @@ type CheckOptions struct {
 // EventChecked means that [Mirror.Check] or [Mirror.Reindex] has read an archive.
 const EventChecked provider.EventKind = "checked"
 
-// Report is the result of [Mirror.Check] or [Mirror.Reindex].
-type Report struct {
+// CheckResult is the result of [Mirror.Check] or [Mirror.Reindex].
+type CheckResult struct {
 	Providers int   `json:"providers"` // with a directory
 	Versions  int   `json:"versions"`  // with archives
 	Archives  int   `json:"archives"`  // without unpacked packages
@@ -58,7 +58,7 @@ type Report struct {
 }
 
 // OK reports whether there are no problems.
-func (r *Report) OK() bool { return len(r.Problems) == 0 }
+func (r *CheckResult) OK() bool { return len(r.Problems) == 0 }
 
 // Finding is a problem or note about a file.
 type Finding struct {
@@ -107,7 +107,7 @@ const (
 
 // Check reads all archives, documents and records and reports where they differ. It changes nothing
 // except lock files and files of killed processes. Problems cause no error.
-func (m *Mirror) Check(ctx context.Context, o CheckOptions) (*Report, error) {
+func (m *Mirror) Check(ctx context.Context, o CheckOptions) (*CheckResult, error) {
 	return m.inspect(ctx, "check", o, (*inspection).check)
 }
 
@@ -117,7 +117,7 @@ func (m *Mirror) Check(ctx context.Context, o CheckOptions) (*Report, error) {
 //
 // It lists archives of the recorded size unread, and archives without a record if they are valid. URLs
 // outside of the mirror stay. Problems cause no error.
-func (m *Mirror) Reindex(ctx context.Context, o CheckOptions) (*Report, error) {
+func (m *Mirror) Reindex(ctx context.Context, o CheckOptions) (*CheckResult, error) {
 	return m.inspect(ctx, "reindex", o, (*inspection).reindex)
 }
 
@@ -133,7 +133,7 @@ type inspection struct {
 // findings collects findings and totals from several goroutines.
 type findings struct {
 	mu     sync.Mutex
-	report Report
+	report CheckResult
 	again  bool // whether the archives are read a second time
 }
 
@@ -162,7 +162,7 @@ func (f *findings) note(list ...Finding) {
 }
 
 // inspect calls do for each provider and returns the report.
-func (m *Mirror) inspect(ctx context.Context, op string, o CheckOptions, do func(*inspection, context.Context, *inventory) error) (*Report, error) {
+func (m *Mirror) inspect(ctx context.Context, op string, o CheckOptions, do func(*inspection, context.Context, *inventory) error) (*CheckResult, error) {
 	o.Parallel = cmp.Or(max(o.Parallel, 0), runtime.GOMAXPROCS(0))
 	c := &inspection{m: m, options: o, slots: semaphore.NewWeighted(int64(o.Parallel)), progress: flight.InTurn(o.Progress)}
 	providers, err := m.providers(ctx, func(name, reason string) { c.found.note(Finding{Kind: kindIgnored, Name: name, Detail: reason}) })

@@ -167,7 +167,7 @@ func TestCheckPolicy(t *testing.T) {
 	t.Parallel()
 	reg, client := newRegistry(t)
 	m, _ := newMirror(t)
-	mustAdd(t, m, client, wants(three, v1), mirrordir.Options{NoEvidence: true})
+	mustAdd(t, m, client, wants(three, v1), mirrordir.AddOptions{NoEvidence: true})
 	if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() {
 		t.Errorf("%v", report.Problems)
 	}
@@ -175,7 +175,7 @@ func TestCheckPolicy(t *testing.T) {
 	if len(report.Problems) != 3 || report.Problems[0].Kind != "refused" || !strings.Contains(report.Problems[0].Detail, "AllowUnsigned") {
 		t.Errorf("%v", report.Problems)
 	}
-	mustAdd(t, m, client, wants(three, v1), mirrordir.Options{})
+	mustAdd(t, m, client, wants(three, v1), mirrordir.AddOptions{})
 	wantGood(t, m)
 	report = mustCheck(t, m, mirrordir.CheckOptions{Policy: policyOf(verify.Policy{Fingerprints: []string{strings.Repeat("0", 40)}})})
 	if len(report.Problems) != 3 {
@@ -213,7 +213,7 @@ func TestCheckWhileAdding(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		mustAdd(t, m, client(reg), wants(three, versions...), mirrordir.Options{})
+		mustAdd(t, m, client(reg), wants(three, versions...), mirrordir.AddOptions{})
 	}()
 	for running := true; running; {
 		select {

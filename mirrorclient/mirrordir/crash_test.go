@@ -68,9 +68,9 @@ func diedAfter(t *testing.T, step string) (m *mirrordir.Mirror, dir string) {
 	_, src := newRegistry(t)
 	for changes := 1; ; changes++ {
 		m, dir = newMirror(t)
-		mustAdd(t, m, src, wants(three, v2), mirrordir.Options{})
+		mustAdd(t, m, src, wants(three, v2), mirrordir.AddOptions{})
 		steps, died := dieAt(t, dir, changes, func(m *mirrordir.Mirror) error {
-			_, err := m.Add(t.Context(), src, wants(three[:1], v1), mirrordir.Options{})
+			_, err := m.Add(t.Context(), src, wants(three[:1], v1), mirrordir.AddOptions{})
 			return err
 		})
 		if !died {
@@ -88,7 +88,7 @@ func TestCrashAfterArchive(t *testing.T) {
 	t.Parallel()
 	_, src := newRegistry(t)
 	m, _ := diedAfter(t, "write archive")
-	if fetched := mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{}); fetched != 0 {
+	if fetched := mustAdd(t, m, src, wants(three[:1], v1), mirrordir.AddOptions{}); fetched != 0 {
 		t.Errorf("Add fetches %d archives, want 0", fetched)
 	}
 	wantGood(t, m)
@@ -112,8 +112,8 @@ func TestCrashBeforeIndex(t *testing.T) {
 	_, src := newRegistry(t)
 	for _, step := range []string{"write record", "write document"} {
 		for name, next := range map[string]func(m *mirrordir.Mirror){
-			"Add":             func(m *mirrordir.Mirror) { mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{}) },
-			"Add for another": func(m *mirrordir.Mirror) { mustAdd(t, m, src, wants(three[1:2], v1), mirrordir.Options{}) },
+			"Add":             func(m *mirrordir.Mirror) { mustAdd(t, m, src, wants(three[:1], v1), mirrordir.AddOptions{}) },
+			"Add for another": func(m *mirrordir.Mirror) { mustAdd(t, m, src, wants(three[1:2], v1), mirrordir.AddOptions{}) },
 			"Reindex":         func(m *mirrordir.Mirror) { mustReindex(t, m) },
 		} {
 			m, dir := diedAfter(t, step)
@@ -143,7 +143,7 @@ func TestCrashWithinRemove(t *testing.T) {
 	src := client(reg)
 	for changes := 1; ; changes++ {
 		m, dir := newMirror(t)
-		mustAdd(t, m, src, wants(three, v1, v2), mirrordir.Options{})
+		mustAdd(t, m, src, wants(three, v1, v2), mirrordir.AddOptions{})
 		steps, died := dieAt(t, dir, changes, func(m *mirrordir.Mirror) error { return m.Remove(t.Context(), alpha, v1) })
 		if !died {
 			if want := []string{"write index", "delete document", "delete record", "delete record", "delete record", "delete archive", "delete archive", "delete archive"}; !slices.Equal(steps, want) {
@@ -155,12 +155,12 @@ func TestCrashWithinRemove(t *testing.T) {
 		if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() {
 			t.Errorf("%s: %v", at, report.Problems)
 		}
-		mustAdd(t, m, src, wants(three, v2, v3), mirrordir.Options{})
+		mustAdd(t, m, src, wants(three, v2, v3), mirrordir.AddOptions{})
 		if got := versionsOf(t, m); got != "2.0.0 3.0.0" {
 			t.Errorf("%s: after Add of others the mirror lists %s", at, got)
 		}
 		if changes%2 == 0 {
-			mustAdd(t, m, src, wants(three, v1), mirrordir.Options{})
+			mustAdd(t, m, src, wants(three, v1), mirrordir.AddOptions{})
 			wantGood(t, m)
 			continue
 		}
@@ -190,15 +190,15 @@ func crashWithinReplacement(t *testing.T, recorded bool) {
 	_, other := otherContent()
 	for changes := 1; ; changes++ {
 		m, dir := newMirror(t)
-		mustAdd(t, m, other, wants(three[:1], v1), mirrordir.Options{})
-		mustAdd(t, m, src, wants(three, v2), mirrordir.Options{})
+		mustAdd(t, m, other, wants(three[:1], v1), mirrordir.AddOptions{})
+		mustAdd(t, m, src, wants(three, v2), mirrordir.AddOptions{})
 		if !recorded {
 			remove(t, dir, recordOf(v1, linux))
 		}
 		pkg := must.Get(src.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 		policy := verify.Policy{Keys: pkg.Keys}
 		steps, died := dieAt(t, dir, changes, func(m *mirrordir.Mirror) error {
-			_, err := m.Add(t.Context(), src, wants(three[:1], v1), mirrordir.Options{Policy: policyOf(policy)})
+			_, err := m.Add(t.Context(), src, wants(three[:1], v1), mirrordir.AddOptions{Policy: policyOf(policy)})
 			return err
 		})
 		if !died {
@@ -216,7 +216,7 @@ func crashWithinReplacement(t *testing.T, recorded bool) {
 			want = 0
 		}
 		reg.Reset()
-		if fetched := mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{Policy: policyOf(policy)}); fetched != want {
+		if fetched := mustAdd(t, m, src, wants(three[:1], v1), mirrordir.AddOptions{Policy: policyOf(policy)}); fetched != want {
 			t.Errorf("%s: Add fetches %d archives, want %d", at, fetched, want)
 		}
 		if report := mustCheck(t, m, mirrordir.CheckOptions{Policy: policyOf(policy)}); !report.OK() || len(report.Notes) > 0 {
@@ -230,8 +230,8 @@ func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	disktest.Full(t, 1<<16, func(t *testing.T, dir string) {
 		m, src := open(t, dir), client(growing())
-		mustAdd(t, m, src, wants(three, v1), mirrordir.Options{})
-		_, err := m.Add(t.Context(), src, wants(three, v2), mirrordir.Options{})
+		mustAdd(t, m, src, wants(three, v1), mirrordir.AddOptions{})
+		_, err := m.Add(t.Context(), src, wants(three, v2), mirrordir.AddOptions{})
 		if !errors.Is(err, syscall.EFBIG) {
 			t.Errorf("%v, want the system's reason", err)
 		}
@@ -243,10 +243,10 @@ func TestFullDisk(t *testing.T) {
 func TestReadOnlyDirectory(t *testing.T) {
 	t.Parallel()
 	disktest.ReadOnly(t, func(t *testing.T, dir string) {
-		mustAdd(t, open(t, dir), client(growing()), wants(three, v1), mirrordir.Options{})
+		mustAdd(t, open(t, dir), client(growing()), wants(three, v1), mirrordir.AddOptions{})
 	}, func(t *testing.T, dir string) {
 		m := open(t, dir)
-		if _, err := m.Add(t.Context(), client(growing()), wants(three, v2), mirrordir.Options{}); !errors.Is(err, fs.ErrPermission) {
+		if _, err := m.Add(t.Context(), client(growing()), wants(three, v2), mirrordir.AddOptions{}); !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("%v, want fs.ErrPermission", err)
 		}
 		wantOnly(t, m, dir)
@@ -272,12 +272,12 @@ func TestOccupied(t *testing.T) {
 				t.Parallel()
 				m, dir := newMirror(t)
 				src := client(growing())
-				mustAdd(t, m, src, wants(three, v1), mirrordir.Options{})
+				mustAdd(t, m, src, wants(three, v1), mirrordir.AddOptions{})
 				path := filepath.Join(dir, filepath.FromSlash(home), file)
 				if err := plant(path); err != nil {
 					t.Skipf("skipped: this cannot be made here: %v", err)
 				}
-				_, err := m.Add(t.Context(), src, wants(three, v2), mirrordir.Options{})
+				_, err := m.Add(t.Context(), src, wants(three, v2), mirrordir.AddOptions{})
 				if name == "directory" {
 					if _, stat := os.Stat(filepath.Join(path, "kept")); err == nil || stat != nil {
 						t.Errorf("the directory: %v; adding: %v", stat, err)
@@ -303,6 +303,6 @@ func TestOtherFileSystem(t *testing.T) {
 	}
 	_, link := disktest.Elsewhere(t)
 	m := open(t, link)
-	mustAdd(t, m, client(growing()), wants(three, v1), mirrordir.Options{})
+	mustAdd(t, m, client(growing()), wants(three, v1), mirrordir.AddOptions{})
 	wantOnly(t, m, link)
 }

@@ -147,8 +147,8 @@ func (d *directory) List(ctx context.Context, dir string) ([]Entry, error) {
 		if info, err := stat(n.Name()); err != nil {
 			continue // removed since, or an ignored link
 		} else if info.IsDir() || info.Mode().IsRegular() {
-			e := Entry{Name: n.Name(), Dir: info.IsDir()}
-			if !e.Dir {
+			e := Entry{Name: n.Name(), IsDir: info.IsDir()}
+			if !e.IsDir {
 				e.Size = info.Size()
 			}
 			entries = append(entries, e)

@@ -6,9 +6,9 @@
 //
 //	mirror, err := mirrordir.Open("/srv/mirror")
 //	wants := []mirrordir.Want{{Provider: random, Version: v, Platforms: platforms}}
-//	added, err := mirror.Add(ctx, registry, wants, mirrordir.Options{})
+//	added, err := mirror.Add(ctx, registry, wants, mirrordir.AddOptions{})
 //	pkg, err := mirror.ProviderPackage(ctx, random, v, addrs.CurrentPlatform())
-//	report, err := provider.Download(ctx, mirror, pkg, pkg.ArchiveName(), provider.Options{})
+//	report, err := provider.Download(ctx, mirror, pkg, pkg.ArchiveName(), provider.DownloadOptions{})
 //
 // # Files
 //

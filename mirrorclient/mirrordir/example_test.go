@@ -62,7 +62,7 @@ func ExampleMirror_Add() {
 		Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64"), addrs.MustParsePlatform("darwin_arm64")},
 	}}
 	for range 2 {
-		added, err := mirror.Add(context.Background(), registry, wants, mirrordir.Options{})
+		added, err := mirror.Add(context.Background(), registry, wants, mirrordir.AddOptions{})
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func ExampleMirror_AddLocked() {
 		log.Fatal(err)
 	}
 
-	added, err := mirror.AddLocked(ctx, registry, &lock, platforms, mirrordir.Options{})
+	added, err := mirror.AddLocked(ctx, registry, &lock, platforms, mirrordir.AddOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func ExampleMirror_Check() {
 	}}
 	damage := filepath.Join(dir, "registry.example.com", "acme", "alpha", "terraform-provider-alpha_1.0.0_linux_amd64.zip")
 	for range 2 {
-		if _, err := mirror.Add(ctx, registry, wants, mirrordir.Options{}); err != nil {
+		if _, err := mirror.Add(ctx, registry, wants, mirrordir.AddOptions{}); err != nil {
 			log.Fatal(err)
 		}
 		report, err := mirror.Check(ctx, mirrordir.CheckOptions{})
@@ -174,7 +174,7 @@ func ExampleMirror_Reindex() {
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		log.Fatal(err)
 	}
-	if _, err := provider.Download(ctx, registry, pkg, filepath.Join(home, pkg.ArchiveName()), provider.Options{}); err != nil {
+	if _, err := provider.Download(ctx, registry, pkg, filepath.Join(home, pkg.ArchiveName()), provider.DownloadOptions{}); err != nil {
 		log.Fatal(err)
 	}
 
@@ -207,7 +207,7 @@ func ExampleMirror_All() {
 		Version:   addrs.MustParseVersion("1.0.0"),
 		Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")},
 	}}
-	if _, err := mirror.Add(ctx, registry, first, mirrordir.Options{}); err != nil {
+	if _, err := mirror.Add(ctx, registry, first, mirrordir.AddOptions{}); err != nil {
 		log.Fatal(err)
 	}
 
@@ -225,7 +225,7 @@ func ExampleMirror_All() {
 		}
 		wants = append(wants, held)
 	}
-	added, err := mirror.Add(ctx, registry, wants, mirrordir.Options{})
+	added, err := mirror.Add(ctx, registry, wants, mirrordir.AddOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}

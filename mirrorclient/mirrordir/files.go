@@ -56,7 +56,7 @@ func (m *Mirror) listFiles(ctx context.Context, p addrs.Provider, dir string) (*
 	f.count = len(entries)
 	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
 	for _, e := range entries {
-		if e.Dir {
+		if e.IsDir {
 			continue
 		}
 		name := path.Join(dir, e.Name)
@@ -129,7 +129,7 @@ func (m *Mirror) packagesOf(ctx context.Context, p addrs.Provider) (*files, erro
 	homes := []string{providerDir(p)}
 	if m.Local() {
 		var err error
-		if homes, err = m.directories(ctx, func(depth int, _ string, e Entry) bool { return e.Dir && matchesProvider(p, depth, e.Name) }); err != nil {
+		if homes, err = m.directories(ctx, func(depth int, _ string, e Entry) bool { return e.IsDir && matchesProvider(p, depth, e.Name) }); err != nil {
 			return nil, err
 		}
 		if i := slices.Index(homes, providerDir(p)); i > 0 {
@@ -172,7 +172,7 @@ func (m *Mirror) addUnpacked(ctx context.Context, all *files, home string) error
 	}
 	for _, e := range versions {
 		version, err := addrs.ParseVersion(e.Name)
-		if err != nil || !e.Dir {
+		if err != nil || !e.IsDir {
 			continue
 		}
 		dir := path.Join(home, e.Name)
@@ -181,7 +181,7 @@ func (m *Mirror) addUnpacked(ctx context.Context, all *files, home string) error
 			return err
 		}
 		for _, inner := range entries {
-			if platform, err := addrs.ParsePlatform(inner.Name); err == nil && inner.Dir {
+			if platform, err := addrs.ParsePlatform(inner.Name); err == nil && inner.IsDir {
 				preferred := e.Name == version.String() && all.packages[version][platform].dir
 				all.add(version, platform, packageFile{name: path.Join(dir, inner.Name), dir: true}, preferred)
 			}
@@ -228,10 +228,10 @@ func (m *Mirror) directories(ctx context.Context, may func(depth int, name strin
 // and directories.
 func (m *Mirror) providers(ctx context.Context, ignore func(name, reason string)) ([]addrs.Provider, error) {
 	names, err := m.directories(ctx, func(_ int, name string, e Entry) bool {
-		if !e.Dir {
+		if !e.IsDir {
 			ignore(name, "not a directory of a provider")
 		}
-		return e.Dir
+		return e.IsDir
 	})
 	if err != nil {
 		return nil, err

@@ -155,7 +155,7 @@ func TestNastyNames(t *testing.T) {
 	t.Parallel()
 	_, src := newRegistry(t)
 	m, dir := newMirror(t)
-	mustAdd(t, m, src, wants(three, v1), mirrordir.Options{})
+	mustAdd(t, m, src, wants(three, v1), mirrordir.AddOptions{})
 	try := filepath.Join(dir, filepath.FromSlash(home), "terraform-provider-alpha_"+nasty+"_linux_amd64.zip")
 	if err := os.WriteFile(try, nil, 0o600); err != nil {
 		t.Skipf("skipped: no file can have such a name here: %v", err)

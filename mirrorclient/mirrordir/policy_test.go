@@ -28,11 +28,11 @@ func TestPolicyOfEachProvider(t *testing.T) {
 	}
 	both := append(wants(three, v1), mirrordir.Want{Provider: beta, Version: v1, Platforms: three})
 	m, _ := newMirror(t)
-	added, err := m.Add(t.Context(), client, both, mirrordir.Options{Policy: strict})
+	added, err := m.Add(t.Context(), client, both, mirrordir.AddOptions{Policy: strict})
 	if e, ok := errors.AsType[*provider.Error](err); len(added) != 3 || added[0].Provider != alpha || !errors.Is(err, verify.ErrUnknownKey) || !ok || !strings.Contains(e.Subject, "beta") {
 		t.Errorf("Add returned %v, %v; want alpha, and %v for beta", added, err, verify.ErrUnknownKey)
 	}
-	mustAdd(t, m, client, both, mirrordir.Options{})
+	mustAdd(t, m, client, both, mirrordir.AddOptions{})
 	report := mustCheck(t, m, mirrordir.CheckOptions{Policy: strict})
 	for _, problem := range report.Problems {
 		if problem.Provider != beta || problem.Kind != "refused" {
@@ -43,7 +43,7 @@ func TestPolicyOfEachProvider(t *testing.T) {
 		t.Errorf("Check found %d problems, want those of beta", len(report.Problems))
 	}
 	var lock lockfile.File
-	for _, a := range must.Get(m.Add(t.Context(), client, both, mirrordir.Options{}))(t) {
+	for _, a := range must.Get(m.Add(t.Context(), client, both, mirrordir.AddOptions{}))(t) {
 		if err := lock.Merge(a.Provider, a.Version, addrs.ProviderConstraint{}, a.Hashes); err != nil {
 			t.Error(err)
 		}
@@ -54,7 +54,7 @@ func TestPolicyOfEachProvider(t *testing.T) {
 		policy.RequireSignature = true
 		return policy
 	}
-	if added, err := other.AddLocked(t.Context(), client, &lock, three, mirrordir.Options{Policy: required}); len(added) != 3 || !errors.Is(err, verify.ErrUnknownKey) {
+	if added, err := other.AddLocked(t.Context(), client, &lock, three, mirrordir.AddOptions{Policy: required}); len(added) != 3 || !errors.Is(err, verify.ErrUnknownKey) {
 		t.Errorf("AddLocked returned %v, %v; want alpha, and %v for beta", added, err, verify.ErrUnknownKey)
 	}
 }

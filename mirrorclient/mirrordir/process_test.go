@@ -89,7 +89,7 @@ func TestChild(t *testing.T) {
 	fmt.Println("\nready")
 	r := rand.New(rand.NewPCG(*addSeed, 1))
 	for range 1 + r.IntN(2) {
-		_, err := m.Add(t.Context(), client(fleetRegistry()), choose(r), mirrordir.Options{Parallel: 1 + r.IntN(4), Progress: func(e provider.Event) {
+		_, err := m.Add(t.Context(), client(fleetRegistry()), choose(r), mirrordir.AddOptions{Parallel: 1 + r.IntN(4), Progress: func(e provider.Event) {
 			fmt.Println(e.Kind, e.Provider.Type(), e.Version, e.Platform, e.Bytes)
 		}})
 		must.Do(t, err)
@@ -187,7 +187,7 @@ func finish(t *testing.T, dir string) {
 		}
 	}
 	m := open(t, dir)
-	mustAdd(t, m, client(fleetRegistry()), all, mirrordir.Options{})
+	mustAdd(t, m, client(fleetRegistry()), all, mirrordir.AddOptions{})
 	wantGood(t, m)
 	entries, err := os.ReadDir(filepath.Join(dir, ".tofureg"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

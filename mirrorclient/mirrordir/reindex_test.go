@@ -26,7 +26,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-func mustReindex(t testing.TB, m *mirrordir.Mirror) *mirrordir.Report {
+func mustReindex(t testing.TB, m *mirrordir.Mirror) *mirrordir.CheckResult {
 	t.Helper()
 	return must.Get(m.Reindex(t.Context(), mirrordir.CheckOptions{}))(t)
 }
@@ -61,7 +61,7 @@ func TestReindex(t *testing.T) {
 	}
 	// Add verifies the signatures.
 	reg.Reset()
-	if fetched := mustAdd(t, m, client, wants(three, v1, v2), mirrordir.Options{}); fetched != 0 || reg.Count(regtest.Archive) != 0 {
+	if fetched := mustAdd(t, m, client, wants(three, v1, v2), mirrordir.AddOptions{}); fetched != 0 || reg.Count(regtest.Archive) != 0 {
 		t.Errorf("%d fetched", fetched)
 	}
 	wantGood(t, m)
@@ -108,7 +108,7 @@ func TestReindexCorrects(t *testing.T) {
 	if list := mirrortest.Parse[index](t, read(t, dir, home+"/index.json")); len(list.Versions) != 1 {
 		t.Errorf("the index: %v", list)
 	}
-	if fetched := mustAdd(t, m, client, wants(three, v1, v2), mirrordir.Options{}); fetched != 3 {
+	if fetched := mustAdd(t, m, client, wants(three, v1, v2), mirrordir.AddOptions{}); fetched != 3 {
 		t.Errorf("%d fetched, want 3", fetched)
 	}
 	if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() {
@@ -127,7 +127,7 @@ func TestReindexElsewhereInside(t *testing.T) {
 	for kind, m := range mirrors(t) {
 		_, src := newRegistry(t)
 		storage := m.Storage
-		mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{})
+		mustAdd(t, m, src, wants(three[:1], v1), mirrordir.AddOptions{})
 		bytes, name := content(t, storage, archive(v1, linux)), path.Base(archive(v1, linux))
 		must.Do(t, m.Remove(t.Context(), alpha))
 		put(t, storage, home+"/download/"+name, bytes)
@@ -206,7 +206,7 @@ func takeOver(t *testing.T, program string) {
 	}
 	reg.Reset()
 	w := []mirrordir.Want{{Provider: p, Version: v1, Platforms: three}, {Provider: p, Version: v2, Platforms: three}}
-	if fetched := mustAdd(t, m, &regclient.Client{Transport: &transport.Client{HTTP: srv.Client()}}, w, mirrordir.Options{}); fetched != 2 || reg.Count(regtest.Archive) != 2 {
+	if fetched := mustAdd(t, m, &regclient.Client{Transport: &transport.Client{HTTP: srv.Client()}}, w, mirrordir.AddOptions{}); fetched != 2 || reg.Count(regtest.Archive) != 2 {
 		t.Errorf("%d fetched, want 2, those that were missing: %v", fetched, reg.Requests())
 	}
 	if report := mustCheck(t, m, mirrordir.CheckOptions{Policy: policyOf(verify.Policy{})}); !report.OK() || !onlyUnreachable(report) {
@@ -215,7 +215,7 @@ func takeOver(t *testing.T, program string) {
 }
 
 // onlyUnreachable reports whether the only note is about a host with a port.
-func onlyUnreachable(report *mirrordir.Report) bool {
+func onlyUnreachable(report *mirrordir.CheckResult) bool {
 	return len(report.Notes) == 1 && report.Notes[0].Kind == "unreachable"
 }
 
@@ -252,7 +252,7 @@ func TestBeyondLimits(t *testing.T) {
 				t.Parallel()
 				_, src := newRegistry(t)
 				storage := m.Storage
-				mustAdd(t, m, src, wants(three, v1, v2), mirrordir.Options{})
+				mustAdd(t, m, src, wants(three, v1, v2), mirrordir.AddOptions{})
 				good := content(t, storage, test.name)
 				spoil := func() { put(t, storage, test.name, test.spoil(good)) }
 				spoil()
@@ -260,7 +260,7 @@ func TestBeyondLimits(t *testing.T) {
 				if len(report.Problems) != 1 || report.Problems[0].Kind != "damaged" || report.Problems[0].Name != test.name || report.Archives != 6 {
 					t.Errorf("%+v", report)
 				}
-				_, err := m.Add(t.Context(), src, wants(three, v1), mirrordir.Options{})
+				_, err := m.Add(t.Context(), src, wants(three, v1), mirrordir.AddOptions{})
 				if test.mended {
 					must.Do(t, err)
 					wantGood(t, m)
@@ -339,7 +339,7 @@ func TestRemoveWhileAdding(t *testing.T) {
 	_, dir, reg, _ := filled(t)
 	var wg sync.WaitGroup
 	for range 4 {
-		wg.Go(func() { mustAdd(t, open(t, dir), client(reg), wants(three, v1, v2), mirrordir.Options{}) })
+		wg.Go(func() { mustAdd(t, open(t, dir), client(reg), wants(three, v1, v2), mirrordir.AddOptions{}) })
 		wg.Go(func() {
 			if err := open(t, dir).Remove(t.Context(), alpha, v1); err != nil {
 				t.Error(err)
@@ -357,9 +357,9 @@ func TestRemoveLastWhileAdding(t *testing.T) {
 	reg, _ := newRegistry(t)
 	for name, m := range mirrors(t) {
 		for range 20 {
-			mustAdd(t, m, client(reg), wants(three[:1], v1), mirrordir.Options{})
+			mustAdd(t, m, client(reg), wants(three[:1], v1), mirrordir.AddOptions{})
 			var wg sync.WaitGroup
-			wg.Go(func() { mustAdd(t, m, client(reg), wants(three[:1], v2), mirrordir.Options{}) })
+			wg.Go(func() { mustAdd(t, m, client(reg), wants(three[:1], v2), mirrordir.AddOptions{}) })
 			must.Do(t, m.Remove(t.Context(), alpha, v1))
 			wg.Wait()
 			if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() || len(report.Notes) > 0 || report.Archives != 1 {
@@ -376,30 +376,30 @@ func TestAddLocked(t *testing.T) {
 	beta := addrs.MustParseProvider("registry.example.com/acme/beta")
 	reg.AddProvider(regtest.Provider{Address: "acme/beta", Platforms: names(three)})
 	from, _ := newMirror(t)
-	added := must.Get(from.Add(t.Context(), client, append(wants(three, v1), mirrordir.Want{Provider: beta, Version: v1, Platforms: three[:1]}), mirrordir.Options{}))(t)
+	added := must.Get(from.Add(t.Context(), client, append(wants(three, v1), mirrordir.Want{Provider: beta, Version: v1, Platforms: three[:1]}), mirrordir.AddOptions{}))(t)
 	var lock lockfile.File
 	for _, a := range added {
 		must.Do(t, lock.Merge(a.Provider, a.Version, addrs.ProviderConstraint{}, a.Report.Recordable()))
 	}
 
 	m, dir := newMirror(t)
-	added, err := m.AddLocked(t.Context(), client, &lock, three, mirrordir.Options{})
+	added, err := m.AddLocked(t.Context(), client, &lock, three, mirrordir.AddOptions{})
 	if err != nil || len(added) != 6 {
 		t.Fatalf("%d added, %v", len(added), err)
 	}
 	wantGood(t, m) // the evidence is recorded
 	reg.Reset()
-	if added, err := m.AddLocked(t.Context(), client, &lock, three, mirrordir.Options{}); err != nil || len(added) != 6 || added[0].Fetched || added[0].Report != nil || reg.Count(0) != 0 {
+	if added, err := m.AddLocked(t.Context(), client, &lock, three, mirrordir.AddOptions{}); err != nil || len(added) != 6 || added[0].Fetched || added[0].Report != nil || reg.Count(0) != 0 {
 		t.Errorf("again: %v, %v, %v", added, err, reg.Requests())
 	}
 	if text := strings.Join(files(t, dir), "\n"); strings.Contains(text, "2.0.0") {
 		t.Errorf("more than what is locked:\n%s", text)
 	}
 
-	if _, err := m.AddLocked(t.Context(), client, &lock, nil, mirrordir.Options{}); err == nil || !strings.Contains(err.Error(), "platforms") {
+	if _, err := m.AddLocked(t.Context(), client, &lock, nil, mirrordir.AddOptions{}); err == nil || !strings.Contains(err.Error(), "platforms") {
 		t.Errorf("no platforms: %v", err)
 	}
-	if added, err := m.AddLocked(t.Context(), client, &lockfile.File{}, three, mirrordir.Options{}); err != nil || len(added) != 0 {
+	if added, err := m.AddLocked(t.Context(), client, &lockfile.File{}, three, mirrordir.AddOptions{}); err != nil || len(added) != 0 {
 		t.Errorf("an empty lock: %v, %v", added, err)
 	}
 }
@@ -419,7 +419,7 @@ func TestAddLockedRefuses(t *testing.T) {
 `), "test.hcl")
 	must.Do(t, err)
 	m, _ := newMirror(t)
-	o := mirrordir.Options{ZHOnly: true, Policy: policyOf(verify.Policy{AllowUnchecked: true, Accept: []checksum.Hash{rel.ZH("darwin_arm64")}})}
+	o := mirrordir.AddOptions{ZHOnly: true, Policy: policyOf(verify.Policy{AllowUnchecked: true, Accept: []checksum.Hash{rel.ZH("darwin_arm64")}})}
 	if added, err := m.AddLocked(t.Context(), client, lock, three[:2], o); len(added) > 0 || !errors.Is(err, verify.ErrPolicy) {
 		t.Errorf("with accepted hashes in the policy: %v, %v; want %v", added, err, verify.ErrPolicy)
 	}

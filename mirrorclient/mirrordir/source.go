@@ -215,7 +215,7 @@ func (m *Mirror) listedArchives(ctx context.Context, p addrs.Provider, v addrs.V
 // record, otherwise nil without an error.
 func (m *Mirror) RecordedPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform, policy verify.Policy) (*provider.Package, error) {
 	pkg := address{p, v, platform}.pkg()
-	t, err := m.newTarget(ctx, pkg, policy, Options{})
+	t, err := m.newTarget(ctx, pkg, policy, AddOptions{})
 	if err != nil {
 		return nil, failed("find", pkg.String(), err)
 	}

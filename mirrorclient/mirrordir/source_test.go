@@ -212,7 +212,7 @@ func TestPackage(t *testing.T) {
 	// The zero policy requires a signature.
 	reg.Reset()
 	to := filepath.Join(t.TempDir(), pkg.ArchiveName())
-	report := must.Get(provider.Download(t.Context(), m, pkg, to, provider.Options{}))(t)
+	report := must.Get(provider.Download(t.Context(), m, pkg, to, provider.DownloadOptions{}))(t)
 	if report.Trust != verify.Signed || reg.Count(0) != 0 {
 		t.Errorf("trust %v, %d requests", report.Trust, reg.Count(0))
 	}
@@ -257,7 +257,7 @@ func TestDamaged(t *testing.T) {
 			write(t, dir, test.name, test.damage(read(t, dir, test.name)))
 			pkg, err := m.ProviderPackage(t.Context(), alpha, v1, linux)
 			if err == nil {
-				_, err = provider.Download(t.Context(), m, pkg, filepath.Join(t.TempDir(), "x"), provider.Options{Policy: verify.Policy{AllowUnchecked: true}})
+				_, err = provider.Download(t.Context(), m, pkg, filepath.Join(t.TempDir(), "x"), provider.DownloadOptions{Policy: verify.Policy{AllowUnchecked: true}})
 			}
 			if err == nil || !strings.Contains(err.Error(), test.want) || errors.Is(err, provider.ErrNotFound) {
 				t.Errorf("%v, want %q", err, test.want)
@@ -290,10 +290,10 @@ func TestHarmless(t *testing.T) {
 			write(t, dir, home+"/1.0.0.json", text)
 			pkg := must.Get(m.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 			to := filepath.Join(t.TempDir(), "x")
-			if _, err := provider.Download(t.Context(), m, pkg, to, provider.Options{}); !errors.Is(err, verify.ErrUnchecked) && !errors.Is(err, verify.ErrUnsigned) {
+			if _, err := provider.Download(t.Context(), m, pkg, to, provider.DownloadOptions{}); !errors.Is(err, verify.ErrUnchecked) && !errors.Is(err, verify.ErrUnsigned) {
 				t.Errorf("zero policy: %v", err)
 			}
-			report, err := provider.Download(t.Context(), m, pkg, to, provider.Options{Policy: verify.Policy{AllowUnchecked: true}})
+			report, err := provider.Download(t.Context(), m, pkg, to, provider.DownloadOptions{Policy: verify.Policy{AllowUnchecked: true}})
 			if err != nil || report.Trust != verify.Unchecked {
 				t.Errorf("%v, %v", report, err)
 			}
@@ -329,7 +329,7 @@ func TestAll(t *testing.T) {
 				{Provider: bucher, Version: v1, Platforms: three[2:]},
 				{Provider: beta, Version: addrs.MustParseVersion("10.0.0-rc1"), Platforms: three[:2]},
 				{Provider: beta, Version: addrs.MustParseVersion("9.0.0"), Platforms: three[:2]},
-			}), mirrordir.Options{})
+			}), mirrordir.AddOptions{})
 			// Other files, and archives in other directories.
 			put(t, m.Storage, home+"/3.0.0/linux_amd64/terraform-provider-alpha", "x")
 			put(t, m.Storage, home+"/notes.txt", "x")
@@ -364,7 +364,7 @@ func TestAll(t *testing.T) {
 				t.Errorf("not sorted: %v", again)
 			}
 			reg.Reset()
-			if fetched := mustAdd(t, m, src, again, mirrordir.Options{}); fetched != 0 || reg.Count(0) != 0 {
+			if fetched := mustAdd(t, m, src, again, mirrordir.AddOptions{}); fetched != 0 || reg.Count(0) != 0 {
 				t.Errorf("%d fetched, %d requests", fetched, reg.Count(0))
 			}
 			for range m.All(t.Context()) {

@@ -61,9 +61,9 @@ type Object struct {
 
 // Entry is a file or directory in a [Storage].
 type Entry struct {
-	Name string // last element of the path
-	Dir  bool   // whether it is a directory
-	Size int64  // of a file in bytes, 0 for a directory
+	Name  string // last element of the path
+	IsDir bool   // whether it is a directory
+	Size  int64  // of a file in bytes, 0 for a directory
 }
 
 // ErrConflict means that a file has changed since it was read. A [Mirror] tries again.

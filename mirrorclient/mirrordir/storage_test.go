@@ -89,7 +89,7 @@ func platformsOf(t testing.TB, s mirrordir.Storage, v addrs.Version) []string {
 func another(t testing.TB, reg *regtest.Registry, all []mirrordir.Want) *bucket {
 	t.Helper()
 	b := &bucket{}
-	mustAdd(t, &mirrordir.Mirror{Storage: b, TempDir: t.TempDir()}, client(reg), all, mirrordir.Options{})
+	mustAdd(t, &mirrordir.Mirror{Storage: b, TempDir: t.TempDir()}, client(reg), all, mirrordir.AddOptions{})
 	return b
 }
 
@@ -104,7 +104,7 @@ func TestPlacedWhileWorking(t *testing.T) {
 		for _, dies := range []bool{true, false} {
 			for job, do := range map[string]func(m *mirrordir.Mirror) error{
 				"Add": func(m *mirrordir.Mirror) error {
-					_, err := m.Add(t.Context(), client(reg), wants([]addrs.Platform{linux}, last), mirrordir.Options{})
+					_, err := m.Add(t.Context(), client(reg), wants([]addrs.Platform{linux}, last), mirrordir.AddOptions{})
 					return err
 				},
 				"Reindex": func(m *mirrordir.Mirror) error {
@@ -120,7 +120,7 @@ func TestPlacedWhileWorking(t *testing.T) {
 					for i := range linuxOnly {
 						linuxOnly[i].Platforms = []addrs.Platform{linux}
 					}
-					mustAdd(t, m, client(reg), linuxOnly, mirrordir.Options{})
+					mustAdd(t, m, client(reg), linuxOnly, mirrordir.AddOptions{})
 					var once sync.Once
 					w.After = func(op, name string) {
 						if op != "open" || name != recordOf(last, linux) {
@@ -129,7 +129,7 @@ func TestPlacedWhileWorking(t *testing.T) {
 						once.Do(func() {
 							place(t, bare, full, archive(last, darwin), recordOf(last, darwin))
 							if _, locked := bare.(mirrordir.Locker); !dies && !locked { // with locks it would wait
-								mustAdd(t, &mirrordir.Mirror{Storage: bare, TempDir: t.TempDir()}, client(reg), wants([]addrs.Platform{darwin}, last), mirrordir.Options{})
+								mustAdd(t, &mirrordir.Mirror{Storage: bare, TempDir: t.TempDir()}, client(reg), wants([]addrs.Platform{darwin}, last), mirrordir.AddOptions{})
 							}
 						})
 					}
@@ -207,8 +207,8 @@ func TestRemovedWhileWorking(t *testing.T) {
 				m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
 				switch job {
 				case "Add":
-					mustAdd(t, m, client(reg), all[:1], mirrordir.Options{})
-					if fetched := mustAdd(t, m, client(reg), all, mirrordir.Options{}); fetched != 3 {
+					mustAdd(t, m, client(reg), all[:1], mirrordir.AddOptions{})
+					if fetched := mustAdd(t, m, client(reg), all, mirrordir.AddOptions{}); fetched != 3 {
 						t.Errorf("%d fetched, want 3", fetched)
 					}
 				case "Reindex":
@@ -243,7 +243,7 @@ func TestAddedBeforeIndex(t *testing.T) {
 			return
 		}
 		once.Do(func() {
-			mustAdd(t, &mirrordir.Mirror{Storage: bare, TempDir: t.TempDir()}, client(reg), all, mirrordir.Options{})
+			mustAdd(t, &mirrordir.Mirror{Storage: bare, TempDir: t.TempDir()}, client(reg), all, mirrordir.AddOptions{})
 		})
 	}}
 	mustReindex(t, &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()})
@@ -265,25 +265,25 @@ func TestBucket(t *testing.T) {
 	temp := t.TempDir()
 	b := &bucket{}
 	m := &mirrordir.Mirror{Storage: b, TempDir: temp}
-	if fetched := mustAdd(t, m, client, wants(three, v1, v2), mirrordir.Options{}); fetched != 6 {
+	if fetched := mustAdd(t, m, client, wants(three, v1, v2), mirrordir.AddOptions{}); fetched != 6 {
 		t.Errorf("%d fetched", fetched)
 	}
 	wantGood(t, m)
 	reg.Reset()
-	if mustAdd(t, m, client, wants(three, v1, v2), mirrordir.Options{}); reg.Count(0) != 0 {
+	if mustAdd(t, m, client, wants(three, v1, v2), mirrordir.AddOptions{}); reg.Count(0) != 0 {
 		t.Errorf("again: %v", reg.Requests())
 	}
 	pkg, err := m.ProviderPackage(t.Context(), alpha, v1, linux)
 	if err != nil || pkg.URL != archive(v1, linux) {
 		t.Fatalf("%+v, %v", pkg, err)
 	}
-	if report, err := provider.Download(t.Context(), m, pkg, t.TempDir()+"/x", provider.Options{}); err != nil || report.Trust != verify.Signed {
+	if report, err := provider.Download(t.Context(), m, pkg, t.TempDir()+"/x", provider.DownloadOptions{}); err != nil || report.Trust != verify.Signed {
 		t.Errorf("%v, %v", report, err)
 	}
 
 	b.Content[archive(v1, linux)] = "PK"
 	delete(b.Content, recordOf(v1, darwin))
-	if fetched := mustAdd(t, m, client, wants(three, v1, v2), mirrordir.Options{}); fetched != 1 {
+	if fetched := mustAdd(t, m, client, wants(three, v1, v2), mirrordir.AddOptions{}); fetched != 1 {
 		t.Errorf("%d fetched after damage", fetched)
 	}
 	delete(b.Content, home+"/index.json")
@@ -307,7 +307,7 @@ func TestBucketTogether(t *testing.T) {
 	var fetched atomic.Int32
 	for i := range 8 {
 		wg.Go(func() {
-			fetched.Add(int32(mustAdd(t, m, client(reg), wants(three[i%3:], v1, v2), mirrordir.Options{})))
+			fetched.Add(int32(mustAdd(t, m, client(reg), wants(three[i%3:], v1, v2), mirrordir.AddOptions{})))
 		})
 	}
 	wg.Wait()
@@ -381,15 +381,15 @@ func TestGrowth(t *testing.T) {
 			}{
 				// For each archive: open the record and the archive, and read the record for the document.
 				{"add a version for one platform", "1 lists, 5 opens, 4 writes, 0 deletes", func() error {
-					mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{})
+					mustAdd(t, m, src, wants(three[:1], v1), mirrordir.AddOptions{})
 					return nil
 				}},
 				{"add two platforms more", "1 lists, 11 opens, 5 writes, 0 deletes", func() error {
-					mustAdd(t, m, src, wants(three, v1), mirrordir.Options{})
+					mustAdd(t, m, src, wants(three, v1), mirrordir.AddOptions{})
 					return nil
 				}},
 				{"keep it", "1 lists, 11 opens, 0 writes, 0 deletes", func() error {
-					mustAdd(t, m, src, wants(three, v1), mirrordir.Options{})
+					mustAdd(t, m, src, wants(three, v1), mirrordir.AddOptions{})
 					return nil
 				}},
 				{"find one package", "0 lists, 3 opens, 0 writes, 0 deletes", func() error {

@@ -19,7 +19,7 @@ import (
 type target struct {
 	m         *Mirror
 	policy    verify.Policy
-	options   Options           // without Policy
+	options   AddOptions        // without Policy
 	pkg       *provider.Package // package of the source, at first only its address
 	name      string            // canonical name of the archive
 	size      int64             // size of the existing archive, negative if it is missing
@@ -29,7 +29,7 @@ type target struct {
 }
 
 // newTarget reads the files of a package. The caller has locked the version.
-func (m *Mirror) newTarget(ctx context.Context, pkg *provider.Package, policy verify.Policy, o Options) (*target, error) {
+func (m *Mirror) newTarget(ctx context.Context, pkg *provider.Package, policy verify.Policy, o AddOptions) (*target, error) {
 	t := &target{m: m, policy: policy, options: o, pkg: pkg, name: addressOf(pkg).archive()}
 	rec, err := m.readRecord(ctx, t.name)
 	if err != nil && !isUnrecorded(err) {
@@ -225,7 +225,7 @@ func (m *Mirror) addArchive(ctx context.Context, s *Staged, pkg *provider.Packag
 		return nil, err
 	}
 	defer unlock()
-	t, err := m.newTarget(ctx, pkg, policy, Options{})
+	t, err := m.newTarget(ctx, pkg, policy, AddOptions{})
 	if err != nil {
 		return nil, err
 	}

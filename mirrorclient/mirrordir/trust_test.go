@@ -52,13 +52,13 @@ func TestForgedStatement(t *testing.T) {
 		pkg.Hashes = map[addrs.Platform][]checksum.Hash{pkg.Platform: {forged, pkg.SHA256}}
 	}}
 	m, dir := newMirror(t)
-	mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{ZHOnly: true})
+	mustAdd(t, m, src, wants(three[:1], v1), mirrordir.AddOptions{ZHOnly: true})
 	if list := read(t, dir, home+"/1.0.0.json"); strings.Contains(list, forged.String()) {
 		t.Errorf("the mirror states the forged hash: %s", list)
 	}
 	lock := &lockfile.File{}
 	must.Do(t, lock.Set(lockfile.Entry{Provider: alpha, Version: v1, Hashes: []checksum.Hash{forged}}))
-	if added, err := m.AddLocked(t.Context(), src, lock, three[:1], mirrordir.Options{}); err == nil {
+	if added, err := m.AddLocked(t.Context(), src, lock, three[:1], mirrordir.AddOptions{}); err == nil {
 		t.Errorf("AddLocked with only the forged hash = %+v, want an error", added)
 	}
 	policy := verify.Policy{Accept: []checksum.Hash{forged}}
@@ -76,14 +76,14 @@ func TestPinnedKeys(t *testing.T) {
 		pinned := verify.Policy{Keys: pkg.Keys}
 		src := altered{client, func(pkg *provider.Package) { pkg.Keys = keys }}
 		m, _ := newMirror(t)
-		mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{Policy: policyOf(pinned)})
+		mustAdd(t, m, src, wants(three[:1], v1), mirrordir.AddOptions{Policy: policyOf(pinned)})
 		reg.Reset()
-		mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{Policy: policyOf(pinned)})
+		mustAdd(t, m, src, wants(three[:1], v1), mirrordir.AddOptions{Policy: policyOf(pinned)})
 		if reg.Count(0) != 0 {
 			t.Errorf("listed key %s: the second Add makes requests: %v", name, reg.Requests())
 		}
 		got := must.Get(m.ProviderPackage(t.Context(), alpha, v1, three[0]))(t)
-		if _, err := provider.Download(t.Context(), m, got, filepath.Join(t.TempDir(), "x.zip"), provider.Options{Policy: pinned}); err != nil {
+		if _, err := provider.Download(t.Context(), m, got, filepath.Join(t.TempDir(), "x.zip"), provider.DownloadOptions{Policy: pinned}); err != nil {
 			t.Errorf("listed key %s: Download from the mirror with the pinned keys: %v", name, err)
 		}
 	}
@@ -197,7 +197,7 @@ func TestKeptIsNotReported(t *testing.T) {
 	t.Parallel()
 	_, src := newRegistry(t)
 	m, dir := newMirror(t)
-	mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{ZHOnly: true})
+	mustAdd(t, m, src, wants(three[:1], v1), mirrordir.AddOptions{ZHOnly: true})
 	data := []byte(read(t, dir, archive(v1, linux)))
 	pkg := must.Get(src.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 	data[len(data)/2] ^= 1
@@ -206,10 +206,10 @@ func TestKeptIsNotReported(t *testing.T) {
 	must.Do(t, locked.Set(lockfile.Entry{Provider: alpha, Version: v1, Hashes: []checksum.Hash{pkg.SHA256}}))
 	for name, add := range map[string]func() ([]mirrordir.Added, error){
 		"Add": func() ([]mirrordir.Added, error) {
-			return m.Add(t.Context(), failing{Err: errors.New("no source")}, wants(three[:1], v1), mirrordir.Options{ZHOnly: true})
+			return m.Add(t.Context(), failing{Err: errors.New("no source")}, wants(three[:1], v1), mirrordir.AddOptions{ZHOnly: true})
 		},
 		"AddLocked": func() ([]mirrordir.Added, error) {
-			return m.AddLocked(t.Context(), failing{Err: errors.New("no source")}, locked, three[:1], mirrordir.Options{ZHOnly: true})
+			return m.AddLocked(t.Context(), failing{Err: errors.New("no source")}, locked, three[:1], mirrordir.AddOptions{ZHOnly: true})
 		},
 	} {
 		added, err := add()
@@ -222,7 +222,7 @@ func TestKeptIsNotReported(t *testing.T) {
 		}
 	}
 	// An archive that is read, for its h1, is replaced.
-	added, err := m.Add(t.Context(), src, wants(three[:1], v1), mirrordir.Options{})
+	added, err := m.Add(t.Context(), src, wants(three[:1], v1), mirrordir.AddOptions{})
 	if err != nil || len(added) != 1 || !added[0].Fetched || added[0].Report.Trust != verify.Signed {
 		t.Errorf("Add with h1 = %+v, %v; want the archive fetched again, signed", added, err)
 	}
@@ -237,7 +237,7 @@ func TestMistakenSource(t *testing.T) {
 		src := mistaken{Source: client(reg), As: as}
 		for _, platforms := range [][]addrs.Platform{nil, {linux}} {
 			m, _ := newMirror(t)
-			if got, err := m.Add(t.Context(), src, wants(platforms, asked), mirrordir.Options{}); err == nil {
+			if got, err := m.Add(t.Context(), src, wants(platforms, asked), mirrordir.AddOptions{}); err == nil {
 				t.Errorf("%s: added %v", name, got)
 			}
 		}
@@ -250,7 +250,7 @@ func TestPlantedLinks(t *testing.T) {
 	t.Parallel()
 	_, src := newRegistry(t)
 	other, otherDir := newMirror(t)
-	mustAdd(t, other, src, wants(three, v1), mirrordir.Options{})
+	mustAdd(t, other, src, wants(three, v1), mirrordir.AddOptions{})
 	for _, planted := range []string{"registry.example.com", "registry.example.com/acme", home, ".tofureg"} {
 		t.Run(strings.ReplaceAll(planted, "/", "|"), func(t *testing.T) {
 			t.Parallel()
@@ -263,7 +263,7 @@ func TestPlantedLinks(t *testing.T) {
 			if err := disktest.Symlink(outside, link); err != nil {
 				t.Skipf("skipped: this link cannot be made here: %v", err)
 			}
-			if added, err := m.Add(t.Context(), src, wants(three, v1, v2), mirrordir.Options{}); err == nil || len(added) > 0 {
+			if added, err := m.Add(t.Context(), src, wants(three, v1, v2), mirrordir.AddOptions{}); err == nil || len(added) > 0 {
 				t.Errorf("Add through %s = %v, %v, want an error", planted, added, err)
 			}
 			_ = m.Remove(t.Context(), alpha)
@@ -362,10 +362,10 @@ func TestContextEndsWhileArchivesAreRead(t *testing.T) {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: names(three[:1]), Deflate: true, Files: map[string]string{"noise": string(noise)}}).Sums() // deflated before requests have a timeout
 	full := &bucket{}
-	mustAdd(t, &mirrordir.Mirror{Storage: full, TempDir: t.TempDir()}, client(reg), wants(three[:1], v1), mirrordir.Options{ZHOnly: true})
+	mustAdd(t, &mirrordir.Mirror{Storage: full, TempDir: t.TempDir()}, client(reg), wants(three[:1], v1), mirrordir.AddOptions{ZHOnly: true})
 	zip := int64(len(full.Content[archive(v1, linux)]))
 	add := func(ctx context.Context, m *mirrordir.Mirror) error {
-		_, err := m.Add(ctx, client(reg), wants(three[:1], v1), mirrordir.Options{})
+		_, err := m.Add(ctx, client(reg), wants(three[:1], v1), mirrordir.AddOptions{})
 		return err
 	}
 	check := func(ctx context.Context, m *mirrordir.Mirror) error {
@@ -421,7 +421,7 @@ func TestContextEndsWithTheTransfer(t *testing.T) {
 	_, src := newRegistry(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, err := m.Add(ctx, src, wants(three[:1], v1), mirrordir.Options{Progress: func(e provider.Event) {
+	_, err := m.Add(ctx, src, wants(three[:1], v1), mirrordir.AddOptions{Progress: func(e provider.Event) {
 		if e.Total > 0 && e.Bytes == e.Total {
 			cancel()
 		}
@@ -437,7 +437,7 @@ func TestAddedShareSums(t *testing.T) {
 	t.Parallel()
 	m, _ := newMirror(t)
 	_, src := newRegistry(t)
-	added, err := m.Add(t.Context(), src, wants(three, v1), mirrordir.Options{})
+	added, err := m.Add(t.Context(), src, wants(three, v1), mirrordir.AddOptions{})
 	if err != nil || len(added) != 3 {
 		t.Fatalf("Add = %v, %v, want 3", added, err)
 	}

@@ -71,7 +71,7 @@ func TestCacheKeeps(t *testing.T) {
 	h, c, dir := newCache(t, src)
 	content := mustFetch(t, h, archive(v1, linux))
 	other, otherDir := newMirror(t)
-	mustAdd(t, other, src, wants(three[:1], v1), mirrordir.Options{})
+	mustAdd(t, other, src, wants(three[:1], v1), mirrordir.AddOptions{})
 	wantFiles(t, dir, files(t, otherDir)...)
 	for _, name := range files(t, otherDir) {
 		if diff := cmp.Diff(read(t, otherDir, name), read(t, dir, name)); diff != "" {
@@ -358,7 +358,7 @@ func plant(t *testing.T, m *mirrordir.Mirror, p regtest.Provider) {
 	reg := regtest.New("registry.example.com")
 	p.Address = "acme/alpha"
 	reg.AddProvider(p)
-	mustAdd(t, m, client(reg), wants(three[:1], v1), mirrordir.Options{Policy: policyOf(verify.Policy{AllowUnsigned: true})})
+	mustAdd(t, m, client(reg), wants(three[:1], v1), mirrordir.AddOptions{Policy: policyOf(verify.Policy{AllowUnsigned: true})})
 }
 
 // TestCacheTrustsNoRecord checks that a damaged archive, or one that Policy does not accept, is
@@ -437,7 +437,7 @@ func TestCacheIsOvertaken(t *testing.T) {
 	}})
 	pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 	body := must.Get(c.Open(t.Context(), pkg))(t)
-	mustAdd(t, c.Mirror, src, wants(three[:1], v1), mirrordir.Options{})
+	mustAdd(t, c.Mirror, src, wants(three[:1], v1), mirrordir.AddOptions{})
 	path := filepath.Join(dir, filepath.FromSlash(archive(v1, linux)))
 	f := must.Get(os.Open(path))(t) // so that its inode is not reused
 	defer f.Close()

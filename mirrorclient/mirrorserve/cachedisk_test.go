@@ -49,7 +49,7 @@ func TestCacheOnFullDisk(t *testing.T) {
 func TestCacheInReadOnlyDirectory(t *testing.T) {
 	t.Parallel()
 	disktest.ReadOnly(t, func(t *testing.T, dir string) {
-		mustAdd(t, open(t, dir), client(growing()), wants(three, v1), mirrordir.Options{})
+		mustAdd(t, open(t, dir), client(growing()), wants(three, v1), mirrordir.AddOptions{})
 	}, func(t *testing.T, dir string) {
 		var log strings.Builder
 		m := open(t, dir)
@@ -87,7 +87,7 @@ func TestCachesShareDirectory(t *testing.T) {
 			}
 		})
 	}
-	wg.Go(func() { mustAdd(t, open(t, dir), src, wants(three, v2), mirrordir.Options{}) })
+	wg.Go(func() { mustAdd(t, open(t, dir), src, wants(three, v2), mirrordir.AddOptions{}) })
 	wg.Wait()
 	m := open(t, dir)
 	if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() || report.Archives != 6 || len(report.Notes) > 0 {
@@ -189,7 +189,7 @@ func TestCacheCannotKeep(t *testing.T) {
 				}
 				synctest.Wait() // until temporary files are removed
 				wantFiles(t, m.TempDir)
-				mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{})
+				mustAdd(t, m, src, wants(three[:1], v1), mirrordir.AddOptions{})
 				if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() {
 					t.Errorf("%+v", report)
 				}
@@ -220,7 +220,7 @@ func TestCacheSlowStorage(t *testing.T) {
 			}
 		}
 		pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v1, linux))(t)
-		must.Get(provider.Download(t.Context(), c, pkg, t.TempDir()+"/a.zip", provider.Options{}))(t)
+		must.Get(provider.Download(t.Context(), c, pkg, t.TempDir()+"/a.zip", provider.DownloadOptions{}))(t)
 		time.Sleep(2 * time.Hour)
 		mustFetch(t, h, archive(v1, linux))
 		if n := reg.Count(regtest.Archive); n != 1 {
@@ -244,7 +244,7 @@ func TestCacheAsSource(t *testing.T) {
 		if i == 2 {
 			pkg = before // the package of the registry
 		}
-		report, err := provider.Download(t.Context(), c, pkg, to, provider.Options{})
+		report, err := provider.Download(t.Context(), c, pkg, to, provider.DownloadOptions{})
 		if err != nil || report.Trust != verify.Signed {
 			t.Fatalf("%v, %v", report, err)
 		}

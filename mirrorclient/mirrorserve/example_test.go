@@ -54,7 +54,7 @@ func ExampleHandler() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	options := provider.Options{Policy: verify.Policy{AllowUnsigned: true}}
+	options := provider.DownloadOptions{Policy: verify.Policy{AllowUnsigned: true}}
 	report, err := provider.Download(ctx, client, pkg, filepath.Join(dir, pkg.ArchiveName()), options)
 	if err != nil {
 		log.Fatal(err)

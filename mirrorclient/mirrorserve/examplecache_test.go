@@ -47,7 +47,7 @@ func ExampleCache() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		report, err := provider.Download(ctx, client, pkg, filepath.Join(dir, "copy.zip"), provider.Options{Policy: verify.Policy{AllowUnsigned: true}})
+		report, err := provider.Download(ctx, client, pkg, filepath.Join(dir, "copy.zip"), provider.DownloadOptions{Policy: verify.Policy{AllowUnsigned: true}})
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -319,7 +319,7 @@ func TestChain(t *testing.T) {
 	defer outer.Close()
 	src := &mirrorclient.Client{BaseURL: outer.URL + "/some/where", Transport: &transport.Client{AllowHTTP: true}}
 	copied, to := newMirror(t)
-	if fetched := mustAdd(t, copied, src, wants(three, v1, v2), mirrordir.Options{Policy: unsigned}); fetched != 6 {
+	if fetched := mustAdd(t, copied, src, wants(three, v1, v2), mirrordir.AddOptions{Policy: unsigned}); fetched != 6 {
 		t.Errorf("%d fetched", fetched)
 	}
 	for _, name := range []string{"/index.json", "/1.0.0.json", "/2.0.0.json", "/" + filepath.Base(archive(v1, linux))} {
@@ -375,7 +375,7 @@ func TestHandlerOfBucket(t *testing.T) {
 	_, client := newRegistry(t)
 	b := &bucket{}
 	m := &mirrordir.Mirror{Storage: b, TempDir: t.TempDir()}
-	mustAdd(t, m, client, wants(three, v1), mirrordir.Options{NoEvidence: true})
+	mustAdd(t, m, client, wants(three, v1), mirrordir.AddOptions{NoEvidence: true})
 	h := &mirrorserve.Handler{Source: m, TempDir: t.TempDir()}
 	text := b.Content[archive(v1, linux)]
 	if got := mustFetch(t, h, archive(v1, linux)); got != text {

@@ -237,7 +237,7 @@ func TestReplacedOnTheWay(t *testing.T) {
 	for name, open := range map[string]func() (src provider.Source, replace func()){
 		"mirror": func() (provider.Source, func()) {
 			m, _ := newMirror(t)
-			mustAdd(t, m, before, wants(three, v1), mirrordir.Options{})
+			mustAdd(t, m, before, wants(three, v1), mirrordir.AddOptions{})
 			return m, func() { replaceIn(t, m, after) }
 		},
 		"cache": func() (provider.Source, func()) {
@@ -281,7 +281,7 @@ func TestReplacedOnTheWay(t *testing.T) {
 func replaceIn(t *testing.T, m *mirrordir.Mirror, src provider.Source) {
 	t.Helper()
 	must.Do(t, m.Remove(t.Context(), alpha))
-	mustAdd(t, m, src, wants(three, v1), mirrordir.Options{})
+	mustAdd(t, m, src, wants(three, v1), mirrordir.AddOptions{})
 }
 
 // leaving is a client that reads some bytes and leaves.

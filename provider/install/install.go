@@ -16,7 +16,7 @@ import (
 
 // Options are the options of [Dir.Install]. The zero value demands a signature.
 type Options struct {
-	// Policy decides whether a package is accepted; see [provider.Options].
+	// Policy decides whether a package is accepted; see [provider.DownloadOptions].
 	Policy verify.Policy
 
 	// Progress, if not nil, is called for each step. The calls of one Install never overlap, and

@@ -132,7 +132,7 @@ func download(t *testing.T, server *httptest.Server) (*provider.Package, *verify
 	p := must.Get(addrs.NewProvider(svchost.MustParse(strings.TrimPrefix(server.URL, "https://")), "acme", "alpha"))(t)
 	need := provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")}}
 	pkg := must.Get(provider.Find(t.Context(), client, p, addrs.ProviderConstraint{}, need))(t)
-	report, err := provider.Download(t.Context(), client, pkg, t.TempDir()+"/archive.zip", provider.Options{})
+	report, err := provider.Download(t.Context(), client, pkg, t.TempDir()+"/archive.zip", provider.DownloadOptions{})
 	return pkg, report, err
 }
 

@@ -57,7 +57,7 @@ func findAll(ctx context.Context, tr *doccache.Transport, list []addrs.Provider,
 			return err
 		}
 		if dir != "" {
-			_, err = provider.Download(ctx, c, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.Options{})
+			_, err = provider.Download(ctx, c, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.DownloadOptions{})
 		} else {
 			_, err = c.Evidence(ctx, pkg)
 		}
@@ -205,7 +205,7 @@ func TestAllClients(t *testing.T) {
 			t.Errorf("offline, unknown provider: error %v, want ErrOffline", err)
 		}
 		pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v1, linux))(t)
-		if _, err := provider.Download(t.Context(), c, pkg, filepath.Join(dir, "a.zip"), provider.Options{}); !errors.Is(err, doccache.ErrOffline) {
+		if _, err := provider.Download(t.Context(), c, pkg, filepath.Join(dir, "a.zip"), provider.DownloadOptions{}); !errors.Is(err, doccache.ErrOffline) {
 			t.Errorf("offline, archive: error %v, want ErrOffline", err)
 		}
 		if n, d := reg.Count(0), time.Since(begin); n != 0 || d != 0 {

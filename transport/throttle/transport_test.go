@@ -402,7 +402,7 @@ func TestWaitIsNotTimeout(t *testing.T) {
 			pkg := must.Get(client.ProviderPackage(t.Context(), alpha, addrs.MustParseVersion("1.0.0"), addrs.MustParsePlatform("linux_amd64")))(t)
 			webtest.Together(3, func(i int) {
 				path := filepath.Join(t.TempDir(), fmt.Sprint(i))
-				if _, err := provider.Download(t.Context(), client, pkg, path, provider.Options{}); err != nil {
+				if _, err := provider.Download(t.Context(), client, pkg, path, provider.DownloadOptions{}); err != nil {
 					t.Error(err)
 				}
 			})

@@ -247,7 +247,7 @@ var broken = map[string]struct {
 			}
 			var list []mirrordir.Entry
 			for _, e := range m.list(path.Dir(dir) + "/") {
-				if e.Dir && strings.HasPrefix(e.Name, path.Base(dir)) {
+				if e.IsDir && strings.HasPrefix(e.Name, path.Base(dir)) {
 					list = append(list, m.list(path.Dir(dir)+"/"+e.Name+"/")...)
 				}
 			}
@@ -258,7 +258,7 @@ var broken = map[string]struct {
 	})},
 	"lists a directory twice": {by: "list", want: "list: List(", storage: listing(func(list []mirrordir.Entry, err error) ([]mirrordir.Entry, error) {
 		for _, e := range list {
-			if e.Dir {
+			if e.IsDir {
 				return append(list, e), err
 			}
 		}
@@ -544,7 +544,7 @@ func (m *memory) list(prefix string) []mirrordir.Entry {
 			continue
 		}
 		first, _, dir := strings.Cut(rest, "/")
-		e := mirrordir.Entry{Name: first, Dir: dir}
+		e := mirrordir.Entry{Name: first, IsDir: dir}
 		if !dir {
 			e.Size = int64(len(f.content))
 		}

@@ -207,7 +207,7 @@ func (r *run) look(s mirrordir.Storage, name string, size int64) {
 		r.errorf("List(%q) during Writes = %v", r.dir, err)
 	}
 	for _, e := range entries {
-		if e.Size != size || e.Dir || strings.Trim(e.Name, "0123456789") != "" {
+		if e.Size != size || e.IsDir || strings.Trim(e.Name, "0123456789") != "" {
 			r.errorf("List(%q) during Writes has %+v, want only files of %d bytes", r.dir, e, size)
 		}
 	}

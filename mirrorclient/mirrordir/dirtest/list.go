@@ -59,20 +59,20 @@ func testList(r *run) {
 	}
 	r.wantEntries(r.path("home"),
 		mirrordir.Entry{Name: "index.json"}, mirrordir.Entry{Name: "1.0.0.json", Size: 10},
-		mirrordir.Entry{Name: "1.0.0", Dir: true}, mirrordir.Entry{Name: "deep", Dir: true})
+		mirrordir.Entry{Name: "1.0.0", IsDir: true}, mirrordir.Entry{Name: "deep", IsDir: true})
 	r.wantEntries(r.path("home/1.0.0"),
-		mirrordir.Entry{Name: "linux_amd64", Dir: true}, mirrordir.Entry{Name: "darwin_arm64", Dir: true})
+		mirrordir.Entry{Name: "linux_amd64", IsDir: true}, mirrordir.Entry{Name: "darwin_arm64", IsDir: true})
 	r.wantEntries(r.path("home/1.0.0/linux_amd64"),
 		mirrordir.Entry{Name: "one", Size: 20}, mirrordir.Entry{Name: "two", Size: 30})
-	r.wantEntries(r.path("home/deep/er"), mirrordir.Entry{Name: "still", Dir: true})
+	r.wantEntries(r.path("home/deep/er"), mirrordir.Entry{Name: "still", IsDir: true})
 	r.wantEntries(r.path("ho"))
 	r.wantEntries(r.path("home/none"))
 	r.wantEntries(r.dir,
-		mirrordir.Entry{Name: "home", Dir: true}, mirrordir.Entry{Name: "home-made", Dir: true},
-		mirrordir.Entry{Name: "homes", Dir: true}, mirrordir.Entry{Name: "home.zip", Size: 70},
+		mirrordir.Entry{Name: "home", IsDir: true}, mirrordir.Entry{Name: "home-made", IsDir: true},
+		mirrordir.Entry{Name: "homes", IsDir: true}, mirrordir.Entry{Name: "home.zip", Size: 70},
 		mirrordir.Entry{Name: "hom", Size: 90})
 	top, err := r.storage(0).List(r.ctx, ".")
-	if err != nil || !slices.Contains(top, mirrordir.Entry{Name: r.root, Dir: true}) {
+	if err != nil || !slices.Contains(top, mirrordir.Entry{Name: r.root, IsDir: true}) {
 		r.errorf("List(%q) = %d entries, %v, want the directory %q in it", ".", len(top), err, r.root)
 	}
 	// Changes are listed at once.
@@ -80,7 +80,7 @@ func testList(r *run) {
 	if r.write(r.path("home/1.0.0.json"), "12345", was) && r.write(r.path("home/2.0.0.json"), "1", "") {
 		r.wantEntries(r.path("home"),
 			mirrordir.Entry{Name: "index.json"}, mirrordir.Entry{Name: "1.0.0.json", Size: 5}, mirrordir.Entry{Name: "2.0.0.json", Size: 1},
-			mirrordir.Entry{Name: "1.0.0", Dir: true}, mirrordir.Entry{Name: "deep", Dir: true})
+			mirrordir.Entry{Name: "1.0.0", IsDir: true}, mirrordir.Entry{Name: "deep", IsDir: true})
 	}
 }
 
@@ -100,7 +100,7 @@ func testListMany(r *run) {
 	}
 	for i := range manyDirs {
 		name := fmt.Sprintf("directory-%d", i)
-		want = append(want, mirrordir.Entry{Name: name, Dir: true})
+		want = append(want, mirrordir.Entry{Name: name, IsDir: true})
 		names = append(names, r.path(path.Join(name, "file")), r.path(path.Join(name, "deep/file")))
 	}
 	inParallel(len(names), func(i int) {

@@ -83,7 +83,7 @@ func (r *run) wantListed(name string) {
 			if dir == "." {
 				break
 			}
-			want = mirrordir.Entry{Name: path.Base(dir), Dir: true}
+			want = mirrordir.Entry{Name: path.Base(dir), IsDir: true}
 		}
 	}
 }
