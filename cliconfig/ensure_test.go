@@ -55,6 +55,12 @@ func oldKey() *regtest.Key {
 	return regtest.NewKey(regtest.KeyOptions{Expires: day, Signs: day.AddDate(0, 0, 1)})
 }
 
+// agedKey returns a key that has expired since it signed.
+func agedKey() *regtest.Key {
+	day := time.Date(2000, 1, 2, 0, 0, 0, 0, time.UTC)
+	return regtest.NewKey(regtest.KeyOptions{Expires: day})
+}
+
 // ofArchives changes the archives in the documents of a mirror.
 func ofArchives(change func(archives, own map[string]any)) regtest.Fault {
 	return regtest.Fault{Kind: regtest.MirrorVersion, Edit: func(doc map[string]any) {
@@ -97,7 +103,7 @@ var errMismatch = errors.New("mismatch")
 // TestTrust installs packages by the policy of the CLI.
 func TestTrust(t *testing.T) {
 	t.Parallel()
-	past, strange, revoked := keyed(oldKey(), nil), keyed(newKey(), newKey()), keyed(regtest.NewKey(regtest.KeyOptions{Revoked: true}), nil)
+	past, since, strange, revoked := keyed(oldKey(), nil), keyed(agedKey(), nil), keyed(newKey(), newKey()), keyed(regtest.NewKey(regtest.KeyOptions{Revoked: true}), nil)
 	corrupt := regtest.Fault{Kind: regtest.Archive, Corrupt: true}
 	noSums := func(p *regtest.Provider) { p.NoSums = true }
 	for _, c := range []struct {
@@ -132,6 +138,10 @@ func TestTrust(t *testing.T) {
 		{name: "expired", p: alpha, methods: direct, edit: past, trust: verify.Signed},
 		{name: "expired, enforced", p: alpha, methods: direct, env: enforceCurrent, edit: past, err: verify.ErrExpired},
 		{name: "expired, enforced beside a mirror", p: alpha, methods: mirrorWithout, env: enforceCurrent, edit: past, err: verify.ErrExpired},
+		{name: "expired since", p: alpha, methods: direct, edit: since, trust: verify.Signed},
+		{name: "expired since, enforced", p: alpha, methods: direct, env: enforceCurrent, edit: since, err: verify.ErrExpired},
+		{name: "expired since, enforced beside a mirror", p: alpha, methods: mirrorWithout, env: enforceCurrent, edit: since, err: verify.ErrExpired},
+		{name: "not expired, enforced", p: alpha, methods: direct, env: enforceCurrent, trust: verify.Signed},
 		{name: "enforced, but not by true", p: official, methods: direct, env: "OPENTOFU_ENFORCE_GPG_VALIDATION=1", edit: noKeys, trust: verify.Checked},
 		{name: "mirror", p: alpha, methods: mirror, edit: noKeys, trust: verify.Checked},
 		{name: "mirror, enforced", p: alpha, methods: mirror, env: enforceSigned, edit: noKeys, trust: verify.Checked},
@@ -195,6 +205,7 @@ func installCases() []installCase {
 		{realCase: realCase{name: "no keys", edit: noKeys}, fails: true},
 		{realCase: realCase{name: "no keys beside a directory", edit: noKeys}, methods: realNone + direct, fails: true},
 		{realCase: realCase{name: "expired", edit: past}},
+		{realCase: realCase{name: "expired since", edit: keyed(agedKey(), nil)}},
 		{realCase: realCase{name: "stranger", edit: strange}, fails: true},
 		{realCase: realCase{name: "stranger beside a directory", edit: strange}, methods: realNone + direct, fails: true},
 		{realCase: realCase{name: "mirror", portless: true, edit: noKeys}, methods: realMirror},
@@ -219,7 +230,12 @@ func TestRealInstall(t *testing.T) {
 		// For Terraform, no registry can omit keys.
 		official := installCase{realCase: realCase{name: "no keys, official", official: true, edit: noKeys}, more: realHost}
 		official.fails = filepath.Base(program) == "terraform"
-		for _, c := range append(slices.Clone(cases), official) {
+		// Only OpenTofu refuses expired keys on demand, and at a time when they had not expired yet too.
+		expired := installCase{realCase: realCase{name: "expired, enforced", env: []string{enforceCurrent}, edit: keyed(oldKey(), nil)}}
+		since := installCase{realCase: realCase{name: "expired since, enforced", env: []string{enforceCurrent}, edit: keyed(agedKey(), nil)}}
+		expired.fails = filepath.Base(program) != "terraform"
+		since.fails = expired.fails
+		for _, c := range append(slices.Clone(cases), official, expired, since) {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
 				c.compare(t, program)

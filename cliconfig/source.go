@@ -184,8 +184,9 @@ func (e *exceptLocal) check(ctx context.Context, p addrs.Provider) error {
 //     unless OPENTOFU_ENFORCE_GPG_VALIDATION is "true" or [System.Terraform] is set.
 //   - Only from [addrs.DefaultHost], with the same exceptions, a lock file records the h1 that
 //     are stated for other platforms.
-//   - Expired keys and signatures are permitted, unless OPENTOFU_ENFORCE_GPG_EXPIRATION is
-//     "true". Weak algorithms and any archive name are permitted.
+//   - Expired keys and signatures are permitted. If OPENTOFU_ENFORCE_GPG_EXPIRATION is "true"
+//     and [System.Terraform] is not set, they are refused, also keys that have expired since they signed.
+//   - Weak algorithms and any archive name are permitted.
 //   - A mirror package needs neither signature nor hashes.
 //
 // Unlike the CLI, Policy refuses signatures from the future, packages whose zh or h1 differs from
@@ -193,7 +194,7 @@ func (e *exceptLocal) check(ctx context.Context, p addrs.Provider) error {
 // file replaces the signature.
 func (c *Config) Policy(p addrs.Provider) verify.Policy {
 	s := c.settings()
-	policy := verify.Policy{AllowExpired: !s.enforce.unexpired, AllowWeak: true, AllowAnyName: true, AllowStamps: c.Stamps}
+	policy := verify.Policy{AllowExpired: true, RequireCurrent: s.enforce.unexpired && !s.system().Terraform, AllowWeak: true, AllowAnyName: true, AllowStamps: c.Stamps}
 	policy.AllowUnsigned = !s.mustSign(p)
 	policy.DropStated = s.mustSign(p)
 	// A policy does not know which method a package comes from, so it permits what one of

@@ -20,7 +20,8 @@ var (
 	// The signature is damaged, or does not match document and key.
 	ErrBadSignature = errors.New("bad signature")
 
-	// The signature has expired, or the key when it signed. See [Policy.AllowExpired].
+	// The signature has expired, or the key when it signed. See [Policy.AllowExpired] and
+	// [Policy.RequireCurrent].
 	ErrExpired = errors.New("expired signature")
 
 	// The clock of this machine may be wrong.

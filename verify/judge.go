@@ -270,7 +270,9 @@ func (p Policy) CheckSums(ev Evidence) (CheckedSums, error) {
 		if err != nil {
 			return CheckedSums{}, err
 		}
-		check := signatureCheck{at: p.now(), pins: pins, allowExpired: p.AllowExpired, allowWeak: p.AllowWeak}
+		check := signatureCheck{
+			at: p.now(), pins: pins, allowExpired: p.AllowExpired && !p.RequireCurrent, requireCurrent: p.RequireCurrent, allowWeak: p.AllowWeak,
+		}
 		if by, err = check.run(ev.Sums, ev.Signature, p.keys(ev)); err != nil {
 			return CheckedSums{}, err
 		}

@@ -248,10 +248,14 @@ func (c *certificate) verify(doc []byte, s signature, check signatureCheck) (goo
 // if they cost too much.
 func (c *certificate) charge(b *budget, doc []byte) error {
 	big, each := "", 1
-	for _, key := range c.keys() {
+	add := func(key *packet.PublicKey) {
 		if key.CanSign() {
 			big, each = cmp.Or(big, oversize(key)), max(each, cost(key))
 		}
+	}
+	add(c.entity.PrimaryKey)
+	for _, sub := range c.entity.Subkeys {
+		add(sub.PublicKey)
 	}
 	b.verifications -= each + len(doc)>>16 // hashing a MiB takes as long as 16 verifications
 	if !c.charged {
@@ -265,15 +269,6 @@ func (c *certificate) charge(b *budget, doc []byte) error {
 		return fmt.Errorf("key %s %w: %s", c.fingerprint, failure.ErrTooLarge, big)
 	}
 	return nil
-}
-
-// keys returns the primary key and the subkeys.
-func (c *certificate) keys() []*packet.PublicKey {
-	keys := []*packet.PublicKey{c.entity.PrimaryKey}
-	for _, sub := range c.entity.Subkeys {
-		keys = append(keys, sub.PublicKey)
-	}
-	return keys
 }
 
 // selfSignatures returns the number of signatures that c claims to have made about itself. A subkey
@@ -362,6 +357,8 @@ func (c *certificate) judge(s *packet.Signature, key *packet.PublicKey, sub *ope
 	end := lifetime(signed, s.SigLifetimeSecs)
 	if v.expiredAt(signed) {
 		expired = "the key expired on " + v.expires.Format(time.DateOnly) + " and signed on " + signed.Format(time.DateOnly)
+	} else if check.requireCurrent && v.expiredAt(check.at) {
+		expired = "the key expired on " + v.expires.Format(time.DateOnly) + ", after it signed"
 	} else if !end.IsZero() && check.at.After(end) {
 		expired = "the signature was valid until " + end.Format(time.RFC3339)
 	}

@@ -59,6 +59,10 @@ type Policy struct {
 	// AllowExpired accepts expired signatures, and keys that had expired when they signed.
 	AllowExpired bool
 
+	// RequireCurrent refuses keys that have expired by now, also if they had not when they signed: the
+	// holder of an expired key can backdate a signature. It overrides AllowExpired.
+	RequireCurrent bool
+
 	// AllowWeak accepts short RSA keys, DSA keys, SHA-1 and SHA-224. It never accepts MD5 or
 	// RIPEMD-160.
 	AllowWeak bool

@@ -132,6 +132,7 @@ type signatureCheck struct {
 	at                      time.Time
 	pins                    []string // canonical fingerprints; nil for any key
 	allowExpired, allowWeak bool
+	requireCurrent          bool    // refuse keys that have expired since they signed
 	budget                  *budget // set by run
 }
 

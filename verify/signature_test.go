@@ -144,6 +144,8 @@ func TestAllowExpiredAndWeak(t *testing.T) {
 	expired.AllowExpired = true
 	weak.AllowWeak = true
 	both := verify.Policy{Now: base.Now, AllowExpired: true, AllowWeak: true, AllowUnsigned: true, AllowUnchecked: true}
+	current := base
+	current.AllowExpired, current.RequireCurrent = true, true
 	early := both
 	early.Now = func() time.Time { return date("2020-05-31") }
 	for _, tt := range []struct {
@@ -155,6 +157,11 @@ func TestAllowExpiredAndWeak(t *testing.T) {
 	}{
 		{"expired key", expired, "prolonged", "expiring", nil},
 		{"expired signature", expired, "limited", "ed25519", nil},
+		{"key expired since, current ones required", current, "expiring", "expiring", verify.ErrExpired},
+		{"subkey expired since, current ones required", current, "subexpiring", "subexpiring", verify.ErrExpired},
+		{"expired signature, current keys required", current, "limited", "ed25519", verify.ErrExpired},
+		{"current key, current ones required", verify.Policy{Now: now, RequireCurrent: true}, "ed25519", "ed25519", nil},
+		{"key prolonged since, current ones required", verify.Policy{Now: now, RequireCurrent: true}, "expiring", "prolonged", nil},
 		{"expired, weak allowed", weak, "limited", "ed25519", verify.ErrExpired},
 		{"RSA 1024", weak, "rsa1024", "rsa1024", nil},
 		{"DSA", weak, "dsa", "dsa", nil},
@@ -357,4 +364,20 @@ func BenchmarkCheckAgainstSHA256(b *testing.B) {
 	}
 	slices.Sort(ratios)
 	b.ReportMetric(100*ratios[len(ratios)/2], "%-of-sha256")
+}
+
+// BenchmarkCheckSignature reads a key and a signature, and verifies both.
+func BenchmarkCheckSignature(b *testing.B) {
+	doc := gpgFile(b, "SHA256SUMS")
+	for _, name := range []string{"rsa4096", "subkey", "ed25519", "ecdsa"} {
+		sig, keys := gpgFile(b, name+".sig"), gpgKeys(b, name)
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := verify.CheckSignature(doc, sig, keys, today); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }
