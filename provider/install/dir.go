@@ -139,6 +139,32 @@ func (d *Dir) PathOf(p addrs.Provider, v addrs.Version, on addrs.Platform) strin
 	return filepath.Join(d.Path, filepath.FromSlash(name))
 }
 
+// Get returns a package if it is installed, without reading its content. Otherwise the error wraps
+// [ErrNotInstalled], or [ErrLinked].
+func (d *Dir) Get(p addrs.Provider, v addrs.Version, on addrs.Platform) (*Package, error) {
+	pkg, err := d.get(p, v, on)
+	if err != nil {
+		return nil, failed("find", subject(p, v, on), err)
+	}
+	return pkg, nil
+}
+
+func (d *Dir) get(p addrs.Provider, v addrs.Version, on addrs.Platform) (*Package, error) {
+	root, err := d.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNotInstalled
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	at, err := locate(root, p, v, on)
+	if err != nil {
+		return nil, err
+	}
+	return at.installed()
+}
+
 // Lookup returns an installed package if its content has one of the accepted hashes, for example
 // those of a lock file. It takes no lock and writes nothing. Only an h1 can match: if accept has an
 // h1, Lookup always reads and hashes the content, otherwise it accepts no package.
@@ -155,19 +181,7 @@ func (d *Dir) Lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on 
 }
 
 func (d *Dir) lookUp(ctx context.Context, known *Dir, p addrs.Provider, v addrs.Version, on addrs.Platform, policy verify.Policy) (*Installed, error) {
-	root, err := d.open()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNotInstalled
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	at, err := locate(root, p, v, on)
-	if err != nil {
-		return nil, err
-	}
-	pkg, err := at.installed()
+	pkg, err := d.get(p, v, on)
 	if err != nil {
 		return nil, err
 	}

@@ -47,6 +47,9 @@ func TestInstall(t *testing.T) {
 	if got, none := d.PathOf(alpha, v1, linux), d.PathOf(alpha, addrs.Version{}, linux); got != done.Dir || none != "" {
 		t.Errorf("PathOf returned %q, without a version %q, want %s and none", got, none, done.Dir)
 	}
+	if got, err := d.Get(alpha, v1, linux); err != nil || *got != done.Package {
+		t.Errorf("Get returned %+v, %v, want %+v", got, err, done.Package)
+	}
 	for pkg := range d.All() {
 		if *pkg != done.Package {
 			t.Errorf("All yielded %+v, want %+v", pkg, done.Package)
@@ -274,6 +277,18 @@ func TestLookup(t *testing.T) {
 		if _, ok := errors.AsType[*provider.Error](err); !ok || !errors.Is(err, install.ErrNotInstalled) || !errors.Is(err, provider.ErrNotFound) {
 			t.Errorf("another %s: %v", name, err)
 		}
+		_, err = where.d.Get(where.p, where.v, where.on)
+		if _, ok := errors.AsType[*provider.Error](err); !ok || !errors.Is(err, install.ErrNotInstalled) {
+			t.Errorf("another %s: Get returned %v", name, err)
+		}
+	}
+	for _, d := range []*install.Dir{nil, {}} {
+		if pkg, err := d.Get(alpha, v1, linux); pkg != nil || err == nil {
+			t.Errorf("Get without Path returned %v, %v", pkg, err)
+		}
+	}
+	if pkg, err := d.Get(alpha, addrs.Version{}, linux); pkg != nil || err == nil || errors.Is(err, install.ErrNotInstalled) {
+		t.Errorf("Get without a version returned %v, %v", pkg, err)
 	}
 	if names := names(t, d.Path); slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, "beta") }) {
 		t.Error("a lookup made directories")
