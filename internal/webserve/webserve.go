@@ -13,11 +13,15 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
@@ -51,6 +55,10 @@ type Server struct {
 	logger *slog.Logger
 
 	documents, archives, waiting *flight.Shares[string]
+
+	// encoding limits the documents that are encoded at the same time, to one for each core. Package json
+	// needs several times the size of a document, and keeps its buffers for the next one.
+	encoding *semaphore.Weighted
 }
 
 // New returns a Server. The fields Parallel, Client and Logger of handlers describe the arguments.
@@ -64,6 +72,7 @@ func New(name string, parallel int, client func(*http.Request) string, logger *s
 		documents: flight.NewShares[string](forAll*n, forEach*n),
 		archives:  flight.NewShares[string](forAll*n, forEach*n),
 		waiting:   flight.NewShares[string](waitingForAll, waitingForEach),
+		encoding:  semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))),
 	}
 }
 
@@ -155,6 +164,20 @@ func (s *Server) Document(w http.ResponseWriter, r *http.Request, contentType st
 	w.Header().Set("Etag", `"`+hex.EncodeToString(sum[:16])+`"`)
 	http.ServeContent(w, OneRange(r), "", time.Time{}, bytes.NewReader(body))
 	return nil
+}
+
+// Encode returns the JSON of what document returns, indented unless indent is "", in a buffer of its size.
+func (s *Server) Encode(ctx context.Context, document func() any, indent string) ([]byte, error) {
+	if s.encoding.Acquire(ctx, 1) != nil {
+		return nil, fault.Ended(ctx)
+	}
+	defer s.encoding.Release(1)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", indent)
+	err := e.Encode(document())
+	return bytes.Clone(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), err
 }
 
 // EnterArchive waits for the share of archives of the client. The caller must call leave.

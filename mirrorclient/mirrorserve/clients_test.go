@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -80,6 +81,84 @@ func TestUnreadDocuments(t *testing.T) {
 			t.Errorf("%d documents of %d bytes waited, want 1 to %d", served, w.Body.Len(), most/w.Body.Len())
 		}
 	})
+}
+
+// TestUnreadDocumentsHeap checks that many large documents that one client does not read need little
+// memory: the bytes that may wait, and what is needed to make a few of them at the same time. It is not
+// parallel, because it measures.
+func TestUnreadDocumentsHeap(t *testing.T) {
+	src := &wide{}
+	for i := range 12_000 {
+		src.list = append(src.list, provider.Release{Version: addrs.MustParseVersion(fmt.Sprintf("1.0.0-%s%d", strings.Repeat("a", 230), i))})
+	}
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	runtime.GC()
+	before := heap()
+	var peak uint64
+	synctest.Test(t, func(t *testing.T) {
+		h := &mirrorserve.Handler{Source: src}
+		var wg sync.WaitGroup
+		for i := range 64 {
+			wg.Go(func() {
+				serveSlowly(t, h, newSlowClient(-1), "192.0.2.1:1", fmt.Sprintf("registry.example.com/acme/a%d/index.json", i))
+			})
+		}
+		for range 100 {
+			time.Sleep(10 * time.Millisecond) // all others have come to a stop
+			peak = max(peak, heap())
+		}
+		wg.Wait()
+	})
+	if most := uint64(128 << 20); peak > before+most {
+		t.Errorf("the heap grew by %d MiB, want at most %d", (peak-before)>>20, most>>20)
+	}
+	t.Logf("the heap grew by %d MiB", (peak-before)>>20)
+}
+
+// crowded is a source that counts the lists that are requested at the same time for each host.
+type crowded struct {
+	provider.Source
+	mu   sync.Mutex
+	now  map[string]int
+	most int
+}
+
+func (c *crowded) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
+	c.mu.Lock()
+	c.now[p.Host().String()]++
+	c.most = max(c.most, c.now[p.Host().String()])
+	c.mu.Unlock()
+	time.Sleep(time.Second)
+	c.mu.Lock()
+	c.now[p.Host().String()]--
+	c.mu.Unlock()
+	return nil, provider.ErrNotFound
+}
+
+// TestListsAtOnce checks that a quarter of Parallel lists of versions are requested for a host at the
+// same time, for both kinds of documents.
+func TestListsAtOnce(t *testing.T) {
+	t.Parallel()
+	for parallel, want := range map[int]int{0: 4, 8: 2, 3: 1, 1: 1} {
+		for _, file := range []string{"index.json", "1.0.0.json"} {
+			synctest.Test(t, func(t *testing.T) {
+				src := &crowded{now: map[string]int{}}
+				h := &mirrorserve.Handler{Source: src, Parallel: parallel}
+				var wg sync.WaitGroup
+				for i := range 24 {
+					wg.Go(func() { fetch(h, fmt.Sprintf("h%d.example.com/acme/a%d/%s", i%2, i, file)) })
+				}
+				wg.Wait()
+				if src.most != want {
+					t.Errorf("Parallel %d, %s: %d lists at the same time, want %d", parallel, file, src.most, want)
+				}
+			})
+		}
+	}
 }
 
 // silent is a source that never answers for one host.

@@ -2,7 +2,6 @@ package mirrorserve
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -42,15 +41,22 @@ type catalogue interface {
 
 // index returns the document that lists the versions of a provider.
 func (h *Handler) index(ctx context.Context, p addrs.Provider) ([]byte, error) {
+	release, err := h.lists.Acquire(ctx, p.Host(), 1) // until the list is a document
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	versions, err := h.catalogue.ListedVersions(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	list := make(map[string]struct{}, len(versions))
-	for _, v := range versions {
-		list[v.String()] = struct{}{}
-	}
-	return json.MarshalIndent(map[string]any{"versions": list}, "", "  ")
+	return h.server.Encode(ctx, func() any {
+		list := make(map[string]struct{}, len(versions))
+		for _, v := range versions {
+			list[v.String()] = struct{}{}
+		}
+		return map[string]any{"versions": list}
+	}, "  ")
 }
 
 // version returns the document of a version.
@@ -63,12 +69,14 @@ func (h *Handler) version(ctx context.Context, p addrs.Provider, v addrs.Version
 		Hashes []checksum.Hash `json:"hashes,omitempty"`
 		URL    string          `json:"url"`
 	}
-	list := make(map[string]archive, len(hashes))
-	for platform, hashes := range hashes {
-		q := request{documentKey{p, v}, platform, true}
-		list[platform.String()] = archive{hashes, url.PathEscape(provider.ArchiveName(p, v, platform)) + h.access.Query(q.name())}
-	}
-	return json.MarshalIndent(map[string]any{"archives": list}, "", "  ")
+	return h.server.Encode(ctx, func() any {
+		list := make(map[string]archive, len(hashes))
+		for platform, hashes := range hashes {
+			q := request{documentKey{p, v}, platform, true}
+			list[platform.String()] = archive{hashes, url.PathEscape(provider.ArchiveName(p, v, platform)) + h.access.Query(q.name())}
+		}
+		return map[string]any{"archives": list}
+	}, "  ")
 }
 
 // sourceCatalogue is the catalogue of a source other than a mirror or a cache.

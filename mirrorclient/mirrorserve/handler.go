@@ -54,7 +54,8 @@ type Handler struct {
 	//
 	// A client gets at most 4 × Parallel archives and as many documents at the same time, all clients
 	// together 16 × Parallel. Further requests wait for up to five seconds, and then have status 503.
-	// Archives in a local mirror have no such limit.
+	// Archives in a local mirror have no such limit. Lists of versions, which can be large, are requested
+	// a quarter of Parallel at a time for each host.
 	Parallel int
 
 	// Client, if not nil, returns what identifies the client of a request. Behind a reverse proxy, it
@@ -91,6 +92,7 @@ type Handler struct {
 	puller    *puller
 	local     bool // whether archives are local files, of which clients hold nothing but a descriptor
 	catalogue catalogue
+	lists     *hostShares // one for each list of versions
 	documents flight.Group[documentKey, []byte]
 }
 
@@ -112,6 +114,7 @@ func (h *Handler) setup() {
 			})
 			h.catalogue = &sourceCatalogue{h.puller, h.Policy, h.Platforms}
 		}
+		h.lists = listSlots(h.puller.parallel)
 		h.access = webserve.NewAccess(h.Authorize, h.Secret)
 		h.server = webserve.New("mirror", h.puller.parallel, h.Client, h.Logger)
 	})

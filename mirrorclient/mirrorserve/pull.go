@@ -120,18 +120,21 @@ func failed(op string, pkg *provider.Package, err error) error {
 
 // asking returns a source that checks the answers of another source and limits concurrent requests.
 func (u *puller) asking(source provider.Source) *asker {
-	return &asker{provider.CheckAnswers(source), slots(u.parallel)}
+	return &asker{provider.CheckAnswers(source), slots(u.parallel), listSlots(u.parallel)}
 }
+
+// listSlots limits lists of versions, which take more memory than other answers.
+func listSlots(parallel int) *hostShares { return slots(max(1, parallel/4)) }
 
 // asker is a source with a limit for concurrent requests to a host other than downloads.
 type asker struct {
 	provider.Source
-	slots *hostShares
+	slots, lists *hostShares
 }
 
 // ask calls request when a slot is free.
-func ask[T any](ctx context.Context, a *asker, p addrs.Provider, request func() (T, error)) (T, error) {
-	release, err := a.slots.Acquire(ctx, p.Host(), 1)
+func ask[T any](ctx context.Context, slots *hostShares, p addrs.Provider, request func() (T, error)) (T, error) {
+	release, err := slots.Acquire(ctx, p.Host(), 1)
 	if err != nil {
 		var none T
 		return none, err
@@ -141,15 +144,15 @@ func ask[T any](ctx context.Context, a *asker, p addrs.Provider, request func() 
 }
 
 func (a *asker) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
-	return ask(ctx, a, p, func() (*provider.Versions, error) { return a.Source.ProviderVersions(ctx, p) })
+	return ask(ctx, a.lists, p, func() (*provider.Versions, error) { return a.Source.ProviderVersions(ctx, p) })
 }
 
 func (a *asker) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
-	return ask(ctx, a, p, func() (*provider.Package, error) { return a.Source.ProviderPackage(ctx, p, v, platform) })
+	return ask(ctx, a.slots, p, func() (*provider.Package, error) { return a.Source.ProviderPackage(ctx, p, v, platform) })
 }
 
 func (a *asker) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
-	return ask(ctx, a, pkg.Provider, func() (verify.Evidence, error) { return a.Source.Evidence(ctx, pkg) })
+	return ask(ctx, a.slots, pkg.Provider, func() (verify.Evidence, error) { return a.Source.Evidence(ctx, pkg) })
 }
 
 // findPackage requests a package. Concurrent calls share one request.

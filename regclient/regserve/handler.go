@@ -1,9 +1,7 @@
 package regserve
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -163,11 +161,7 @@ func (h *Handler) answerJSON(find func(*http.Request) (any, error)) http.Handler
 		if err != nil {
 			return nil, err
 		}
-		var b bytes.Buffer
-		e := json.NewEncoder(&b)
-		e.SetEscapeHTML(false)
-		err = e.Encode(doc)
-		return b.Bytes(), err
+		return h.server.Encode(r.Context(), func() any { return doc }, "")
 	})
 }
 
