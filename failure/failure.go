@@ -50,7 +50,7 @@ func (e *Error) Error() string {
 	if e.Subject != "" {
 		text += " " + e.Subject
 	}
-	return text + ": " + strings.ReplaceAll(cmp.Or(e.Err, errUnknown).Error(), "\n", "; ") // of errors.Join
+	return text + ": " + strings.ReplaceAll(fault.Text(cmp.Or(e.Err, errUnknown)), "\n", "; ") // of errors.Join
 }
 
 func (e *Error) Unwrap() error { return e.Err }

@@ -24,9 +24,9 @@
 // xz or bzip2.
 //
 // A package is refused if it contains symbolic links (but see [Options.KeepLinks]), hard links, devices
-// or a bare git repository, or has a name that leads out of the directory, is invalid on some operating
-// system (except for < > | ? * and "), or equals another name on some file system (if only case
-// differs: on the target's). Files and directories named .git and .hg are omitted. Files get the mode
+// or a bare git repository, or has a name that leads out of the directory, has a backslash or a control
+// character, or that the target's file system does not keep: Windows reserves some names and drops dots and
+// spaces at the end. Names that some file system treats as equal are refused too, except for case. Files and directories named .git and .hg are omitted. Files get the mode
 // 0755 or 0644, less the umask.
 //
 // # For sources

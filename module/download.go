@@ -242,7 +242,7 @@ func follow(ctx context.Context, src Opener, start *Location, s *staging) (*Repo
 	if want := s.o.H1; !want.IsZero() && want != got.h1 {
 		return nil, failed("verify", about, &checksum.MismatchError{Source: "expected hash", Want: []checksum.Hash{want}, Got: []checksum.Hash{got.h1}})
 	}
-	if report.Subdir, err = findSubdir(got.root, loc.Subdir); err != nil {
+	if report.Subdir, err = findSubdir(ctx, got.root, loc.Subdir); err != nil {
 		return nil, failed("find a directory of", about, err)
 	}
 	if err := s.place(ctx, got, loc.Subdir); err != nil {

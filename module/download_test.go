@@ -14,7 +14,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"unicode"
@@ -226,11 +228,107 @@ func wellFormed(t testing.TB, err error) {
 	if !ok || e.Op == "" || e.Subject == "" {
 		t.Errorf("error %v, want an *Error with Op and Subject", err)
 	}
-	if err != nil && (strings.ContainsFunc(err.Error(), unicode.IsControl) || strings.Contains(err.Error(), "secret")) {
-		t.Errorf("error text %q, want printable characters without secrets", err)
+	if err != nil && (strings.ContainsFunc(err.Error(), unicode.IsControl) || strings.Contains(err.Error(), "secret") || len(err.Error()) > 4000) {
+		t.Errorf("error text %.4000q of %d bytes, want at most 4,000 printable characters without secrets", err, len(err.Error()))
 	}
 	if _, ok := errors.AsType[*provider.Error](err); !ok {
 		t.Error("errors.As finds no *provider.Error")
+	}
+}
+
+// linksTo returns a package with n links.
+func linksTo(n int, target func(i int) string) []entry {
+	entries := []entry{{Name: "a", Content: "x"}}
+	for i := range n {
+		entries = append(entries, entry{Name: fmt.Sprintf("l%d", i), Content: target(i), Mode: fs.ModeSymlink | 0o777})
+	}
+	return entries
+}
+
+// TestHostileLinks: targets that are long, lead over many elements, or control a terminal, take little memory and time, and are not
+// part of an error.
+func TestHostileLinks(t *testing.T) { // not parallel, because it measures memory
+	const nasty = "\x1b[31m\x07\u009b1m"
+	long := strings.Repeat(nasty+"/", 1<<17/len(nasty))
+	before := func(i int) string { // on the way of link i are at most 38 others
+		if i%38 == 0 {
+			return "a"
+		}
+		return fmt.Sprintf("l%d", i-1)
+	}
+	for name, tt := range map[string]struct {
+		entries []entry
+		want    error
+	}{
+		"targets of 1 MB":           {linksTo(30, func(int) string { return strings.Repeat("x/", 500_000) }), module.ErrArchive},
+		"nasty targets of 128 KiB":  {linksTo(30, func(int) string { return long }), module.ErrArchive},
+		"a nasty target":            {linksTo(1, func(int) string { return nasty }), module.ErrLink},
+		"many elements":             {linksTo(1000, func(i int) string { return strings.Repeat("./", 1995) + before(i) }), failure.ErrTooLarge},
+		"many directories":          {linksTo(1000, func(i int) string { return strings.Repeat("d/../", 800) + before(i) }), failure.ErrTooLarge},
+		"a long target that leaves": {linksTo(1, func(int) string { return strings.Repeat("../", 1300) }), module.ErrLink},
+	} {
+		content := archivetest.Gzip(t, archivetest.Tar(t, tt.entries...))
+		var first, last runtime.MemStats
+		runtime.ReadMemStats(&first)
+		wantRefused(t, only(content), archiveURL, module.Options{KeepLinks: true}, tt.want)
+		runtime.ReadMemStats(&last)
+		if used := last.TotalAlloc - first.TotalAlloc; used > 64<<20 {
+			t.Errorf("%s: the download of %d bytes took %d bytes of memory, want less than 64 MiB", name, len(content), used)
+		}
+		if !errors.Is(tt.want, module.ErrLink) {
+			continue
+		}
+		// They are omitted, too.
+		if report := wantPackage(t, only(content), archiveURL, module.Options{KeepLinks: true, SkipLinks: true}, files{"a": "x"}); len(report.Skipped) != 1 {
+			t.Errorf("%s: skipped %q, want the link", name, report.Skipped)
+		}
+	}
+}
+
+// looks is a context that counts the looks at it.
+type looks struct {
+	context.Context
+	n atomic.Int64
+}
+
+func (l *looks) Err() error {
+	l.n.Add(1)
+	return l.Context.Err()
+}
+
+// TestLongSubdir: the context is looked at for each element of a directory that a location names.
+func TestLongSubdir(t *testing.T) {
+	t.Parallel()
+	const depth = 200
+	content := archivetest.Gzip(t, archivetest.Tar(t, entry{Name: strings.Repeat("d/", depth) + "a", Content: "x"}))
+	count := func(subdir string) int64 {
+		ctx := &looks{Context: t.Context()}
+		must.Get(module.DownloadLocation(ctx, only(content), at(t, archiveURL+"//"+subdir), target(t), module.Options{}))(t)
+		return ctx.n.Load()
+	}
+	short, long := count("d"), count("d"+strings.Repeat("/d", depth-1))
+	if long < short+depth-1 {
+		t.Errorf("%d looks at the context for one element, %d for %d; want one more for each", short, long, depth)
+	}
+}
+
+// TestNativeNames: names that only Windows reserves or changes are accepted where the system keeps them.
+func TestNativeNames(t *testing.T) {
+	t.Parallel()
+	want := files{"aux/main.tf": "a", "space /main.tf": "b", "dot./x:y.tf": "c", "modules/C:/main.tf": "d"}
+	for format, content := range packed(t, want.entries()) {
+		if runtime.GOOS == "windows" {
+			wantRefused(t, only(content), archiveURL, module.Options{}, module.ErrArchive)
+			continue
+		}
+		if report := wantPackage(t, only(content), archiveURL, module.Options{}, want); report.H1.IsZero() {
+			t.Errorf("%s: no hash", format)
+		}
+	}
+	if runtime.GOOS != "windows" {
+		from := t.TempDir()
+		write(t, from, want)
+		wantPackage(t, nil, from, module.Options{AllowLocal: true}, want)
 	}
 }
 

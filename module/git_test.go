@@ -266,7 +266,7 @@ func TestGitLinksAndSubmodules(t *testing.T) {
 // TestGitHostileTree uses repositories that git's own checks would refuse.
 func TestGitHostileTree(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{".git", ".GIT", "git~1", ".gi\u200ct", "a\x01b", `a\b`, "aux"} {
+	for _, name := range []string{".git", ".GIT", "git~1", ".gi\u200ct", "a\x01b", `a\b`, ".git ", ".git.", ".git::$INDEX_ALLOCATION"} {
 		o := newOrigin(t)
 		id := o.git("rev-parse", "HEAD:main.tf")
 		cmd := exec.Command("git", "mktree", "-z")

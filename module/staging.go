@@ -176,7 +176,7 @@ func (s *staging) find(ctx context.Context, want checksum.Hash, subdir string) *
 	}
 	if opened, err := root.Stat("."); err == nil && os.SameFile(named, opened) && s.checkSize(ctx, root) == nil {
 		if got, since, err := s.hash(ctx, root); err == nil && got == want {
-			if _, err := findSubdir(root, subdir); err == nil {
+			if _, err := findSubdir(ctx, root, subdir); err == nil {
 				return &unpacked{root: root, h1: want, reused: true, believed: since}
 			}
 		}

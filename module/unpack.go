@@ -167,8 +167,8 @@ func (s *staging) unpack(ctx context.Context, write func(root *os.Root, o archiv
 	got := &unpacked{root: root}
 	limits := archive.Limits(s.limits)
 	limits.Package = -1 // bodyReader limits what is received
-	// Real packages have names that differ in case only.
-	options := archive.Options{Limits: limits, AnyCase: true, Omit: func(name string, link bool) bool {
+	// Real packages have names that not every system keeps.
+	options := archive.Options{Limits: limits, Native: true, KeepLinks: s.o.KeepLinks, Omit: func(name string, link bool) bool {
 		switch {
 		// The directories of version control are not part of a package, and their settings can run
 		// programs when git reads the files.
@@ -180,14 +180,7 @@ func (s *staging) unpack(ctx context.Context, write func(root *os.Root, o archiv
 		}
 		return false
 	}}
-	links := map[string]string{}
-	if s.o.KeepLinks {
-		options.Link = func(name, target string) { links[name] = target }
-	}
 	files, err := write(root, options)
-	if err == nil {
-		files, err = s.makeLinks(got, links, files)
-	}
 	switch {
 	case errors.Is(err, ErrLink):
 		err = fmt.Errorf("%w; set Options.SkipLinks to omit it", err)
@@ -197,7 +190,7 @@ func (s *staging) unpack(ctx context.Context, write func(root *os.Root, o archiv
 		err = refuseRepository(files)
 	}
 	switch {
-	case err == nil && len(links) > 0:
+	case err == nil && slices.ContainsFunc(files, func(f archive.File) bool { return f.Target != "" }):
 		got.h1, err = checksum.L1Dir(ctx, fsx.Tree(ctx, root))
 	case err == nil:
 		got.h1, err = checksum.H1Sum(archive.Sums(files, false))
@@ -212,82 +205,23 @@ func (s *staging) unpack(ctx context.Context, write func(root *os.Root, o archiv
 	return got, nil
 }
 
-// maxTargets is the maximum size of the targets of all links in a package, in bytes.
-const maxTargets = 4 << 20
-
-// makeLinks makes the links of a package, and omits those that lead out of it. It returns the files with the links that
-// stay.
-func (s *staging) makeLinks(got *unpacked, links map[string]string, files []archive.File) ([]archive.File, error) {
-	size := 0
-	for name, target := range links {
-		if size += len(target); size > maxTargets {
-			return nil, fmt.Errorf("targets of links with more than %d bytes: %w", maxTargets, failure.ErrTooLarge)
-		}
-		err := got.root.MkdirAll(path.Dir(name), 0o755)
-		if err == nil {
-			err = got.root.Symlink(filepath.FromSlash(target), name)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	var outside []string
-	for name := range links {
-		if leadsOut(got.root, name) {
-			outside = append(outside, name) // and still a part of the way of others, which lead out too
-		} else {
-			files = append(files, archive.File{Entry: archive.Entry{Name: name}})
-		}
-	}
-	slices.Sort(outside)
-	for _, name := range outside {
-		if !s.o.SkipLinks {
-			return nil, fmt.Errorf("%w: link %.100q leads out of the package", ErrLink, name)
-		}
-		if err := got.root.Remove(name); err != nil {
-			return nil, err
-		}
-		delete(links, name)
-	}
-	got.skip(outside...)
-	return files, nil
-}
-
-// leadsOut reports whether the link name leads out of root, or to no place. Each element of a target is resolved
-// before the next one.
-func leadsOut(root *os.Root, name string) bool {
-	at, rest := ".", strings.Split(name, "/")
-	for links := 0; len(rest) > 0; {
-		next := path.Join(at, rest[0])
-		rest = rest[1:]
-		if next == ".." {
-			return true
-		}
-		target, err := root.Readlink(next)
-		if err != nil {
-			at = next // a file, a directory, or missing
-			continue
-		}
-		target = filepath.ToSlash(target)
-		if links++; links > 40 || path.IsAbs(target) || filepath.VolumeName(target) != "" {
-			return true
-		}
-		rest = append(strings.Split(target, "/"), rest...)
-	}
-	return false
-}
-
 // isGitDir reports whether some file system takes the name for .git: the directory of a
 // repository, or the file with which a submodule names one.
 func isGitDir(elem string) bool {
-	folded := archive.Fold(elem)
+	folded := foldOnWindows(elem)
 	return folded == ".git" || folded == "git~1" // the short name on Windows
 }
 
 // isControlDir is isGitDir for Mercurial as well.
 func isControlDir(elem string) bool {
-	folded := archive.Fold(elem)
+	folded := foldOnWindows(elem)
 	return isGitDir(elem) || folded == ".hg" || folded == "hg~1"
+}
+
+// foldOnWindows is [archive.Fold] without what Windows drops: dots and spaces at the end, and the name of a stream.
+func foldOnWindows(elem string) string {
+	elem, _, _ = strings.Cut(elem, ":")
+	return archive.Fold(strings.TrimRight(elem, ". "))
 }
 
 // hasElement reports whether is returns true for an element of name.
@@ -323,14 +257,17 @@ func refuseRepository(files []archive.File) error {
 
 // findSubdir returns the directory subdir in root, with the only names that match its patterns, in
 // which only "*" is special. If it is missing, or not a directory, the error is ErrNoSubdir.
-func findSubdir(root *os.Root, subdir string) (string, error) {
+func findSubdir(ctx context.Context, root *os.Root, subdir string) (string, error) {
 	if subdir == "" {
 		return "", nil
 	}
 	found := "."
 	for elem := range strings.SplitSeq(subdir, "/") {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
 		if strings.Contains(elem, "*") {
-			entries, err := fs.ReadDir(root.FS(), found)
+			entries, err := fs.ReadDir(fsx.Tree(ctx, root), found)
 			if err != nil {
 				return "", err
 			}

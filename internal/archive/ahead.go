@@ -156,7 +156,7 @@ func (a *Ahead) next(s *stream) error {
 		return err
 	}
 	m := member{Entry: Entry{Name: string(name)}, method: method, flags: flags, packed: int64(le.Uint32(header[18:]))}
-	if err := s.names.add(m.Name); err != nil {
+	if _, err := s.names.add(m.Name); err != nil {
 		return err
 	}
 	m.start = s.at()

@@ -12,7 +12,7 @@
 //     Windows reserves or changes
 //   - two names that are equal, or equal on some file system: apart from case, canonically
 //     equivalent forms of Unicode or invisible characters; or a file where another entry needs a
-//     directory. [Options] can permit case.
+//     directory
 //   - a name with more than 30 accents and other marks on one letter
 //   - a link, device, pipe or socket
 //   - encrypted content, or a compression other than stored and deflated
@@ -22,6 +22,8 @@
 //   - a zip entry with two names, methods, sizes or checksums: in the directory, before or after
 //     the content, or in extra fields
 //   - more entries, longer names or more content than [Limits] allow
+//
+// [Options.Native] permits names that this system keeps, though others do not.
 //
 // The characters < > | ? * and " are accepted: real module packages have them, and Windows refuses
 // to create such files.
@@ -48,7 +50,8 @@ import (
 )
 
 // Limits bound the cost of reading an archive. In each field zero means the default and a negative
-// number no limit. All names together may have 160 bytes per entry of Entries, but at least 1 MiB.
+// number no limit. All names, with the targets of kept links, may have 160 bytes per entry of Entries
+// together, but at least 1 MiB.
 type Limits struct {
 	Package  int64 // bytes of the archive; default 8 GiB
 	Unpacked int64 // bytes of its content; default 16 GiB
@@ -81,17 +84,17 @@ type Options struct {
 	Exec func(name string) bool
 
 	// Omit, if not nil, reports whether an entry is omitted; link tells that it is a symbolic
-	// link. Only the name of an omitted entry is checked. An archive with links that are not
-	// omitted is refused.
+	// link that is not kept. Only the name of an omitted entry is checked. An archive with links
+	// that are neither kept nor omitted is refused.
 	Omit func(name string, link bool) bool
 
-	// Link, if not nil, is called for each symbolic link of a tar. The link is not made, and Omit is
-	// called without telling that it is one.
-	Link func(name, target string)
+	// KeepLinks keeps the symbolic links of a tar that lead to a place in the archive, even a missing
+	// one. Omit is called again for each other one, after all other entries.
+	KeepLinks bool
 
-	// AnyCase permits names that differ in case only. If the file system does not keep them
-	// apart, unpacking fails.
-	AnyCase bool
+	// Native permits names that Windows reserves or changes, also with a colon, and names that differ
+	// in case only. If the system does not keep them as they are, unpacking fails.
+	Native bool
 }
 
 // Entry is a file or directory of an archive, as its header describes it.
@@ -107,7 +110,8 @@ func (e Entry) IsDir() bool { return e.Name[len(e.Name)-1] == '/' }
 // File is an entry whose content has been read.
 type File struct {
 	Entry
-	Sum [sha256.Size]byte // SHA-256 of the content, which is empty for a directory
+	Sum    [sha256.Size]byte // SHA-256 of the content, which is empty for a directory
+	Target string            // of a symbolic link, with slashes
 }
 
 // Sums yields the names and checksums of the files, and of the directories if directories is set.
@@ -132,8 +136,8 @@ func tooLarge(format string, args ...any) error {
 // ErrLink: the archive has a symbolic link. It wraps failure.ErrArchive.
 var ErrLink = fault.Narrow(failure.ErrArchive.Error(), failure.ErrArchive)
 
-func isLink(name string) error {
-	return fmt.Errorf("%w: entry %.100q is a symbolic link", ErrLink, name)
+func isLink(name, kind string) error {
+	return fmt.Errorf("%w: entry %.100q is a symbolic link%s", ErrLink, name, kind)
 }
 
 // damaged converts errors about invalid data to failure.ErrArchive. It returns other errors, such as

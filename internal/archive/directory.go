@@ -119,12 +119,12 @@ func readAt(r io.ReaderAt, b []byte, off int64) error {
 }
 
 // read reads all headers of the directory.
-func (d directory) read(r io.ReaderAt, l Limits, anyCase bool) ([]*member, error) {
+func (d directory) read(r io.ReaderAt, l Limits, native bool) ([]*member, error) {
 	if d.entries > uint64(l.Entries) {
 		return nil, tooLarge("%d entries, %d are allowed", d.entries, l.Entries)
 	}
 	in := bufio.NewReaderSize(io.NewSectionReader(r, d.offset, d.size), 64<<10)
-	set := names{limits: l, anyCase: anyCase, expected: int(min(int64(d.entries), d.size/headerLen))}
+	set := names{limits: l, native: native, expected: int(min(int64(d.entries), d.size/headerLen))}
 	var list []*member
 	for {
 		if _, err := in.Peek(1); err == io.EOF && uint64(len(list)) == d.entries {
@@ -137,7 +137,7 @@ func (d directory) read(r io.ReaderAt, l Limits, anyCase bool) ([]*member, error
 		if h == nil || uint64(len(list)) == d.entries {
 			return nil, bad("the directory does not have the announced %d entries", d.entries)
 		}
-		if err := set.add(h.Name); err != nil {
+		if _, err := set.add(h.Name); err != nil {
 			return nil, err
 		}
 		list = append(list, h)

@@ -2,6 +2,7 @@ package archive
 
 import (
 	"math"
+	"runtime"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -13,8 +14,9 @@ import (
 const maxElement = 255
 
 // checkName returns an error unless name can be a file on every operating system, or a directory if
-// it ends in a slash. It accepts the characters < > | ? * and ", which real packages have.
-func checkName(name string) error {
+// it ends in a slash. It accepts the characters < > | ? * and ", which real packages have, and if
+// native is set, names that only Windows reserves or changes.
+func checkName(name string, native bool) error {
 	path := strings.TrimSuffix(name, "/")
 	switch {
 	case path == "":
@@ -25,7 +27,7 @@ func checkName(name string) error {
 		return bad("entry %.100q: control character in the name", name)
 	case strings.ContainsRune(name, '\\'):
 		return bad("entry %.100q: backslash in the name", name)
-	case strings.ContainsRune(name, ':'):
+	case !native && strings.ContainsRune(name, ':'):
 		return bad("entry %.100q: colon in the name", name)
 	case name[0] == '/':
 		return bad("entry %.100q: absolute name", name)
@@ -38,6 +40,7 @@ func checkName(name string) error {
 			return bad("entry %.100q: path element of %d bytes, %d are allowed", name, len(elem), maxElement)
 		case elem == "." || elem == "..":
 			return bad("entry %.100q: path element %q", name, elem)
+		case native:
 		case strings.HasSuffix(elem, ".") || strings.HasSuffix(elem, " "):
 			// Windows drops them, so that "a" and "a." are the same file.
 			return bad("entry %.100q: path element ends in a dot or a space", name)
@@ -71,11 +74,12 @@ func reserved(elem string) bool {
 // limits.
 type names struct {
 	limits   Limits // effective limits
-	anyCase  bool   // Options.AnyCase
+	native   bool   // Options.Native
 	bytes    int64  // total length of the names
 	count    int    // number of files and directories
 	expected int    // likely count
 	known    map[nameKey]*node
+	walked   int // bytes of targets that leadsOut has looked at
 }
 
 // nameKey is the key of a file or directory: its parent and its name, or its folded name.
@@ -88,6 +92,7 @@ type nameKey struct {
 type node struct {
 	nameKey       // with its name, not folded
 	dir, explicit bool
+	target        string // of a link that may be kept
 }
 
 // path returns the full name without a final slash.
@@ -109,16 +114,17 @@ func (l Limits) names() int64 {
 	return max(entries*each, least)
 }
 
-// add checks the name of the next entry. Each element is folded once for each directory.
-func (n *names) add(name string) error {
+// add checks the name of the next entry, and returns its node. Each element is folded once for each
+// directory.
+func (n *names) add(name string) (*node, error) {
 	if len(name) > n.limits.NameLen {
-		return tooLarge("the name %.100q… has %d bytes, %d are allowed", name, len(name), n.limits.NameLen)
+		return nil, tooLarge("the name %.100q… has %d bytes, %d are allowed", name, len(name), n.limits.NameLen)
 	}
-	if n.bytes += int64(len(name)); n.bytes > n.limits.names() {
-		return tooLarge("its names have more than %d bytes", n.limits.names())
+	if err := n.charge(name); err != nil {
+		return nil, err
 	}
-	if err := checkName(name); err != nil {
-		return err
+	if err := checkName(name, n.native && runtime.GOOS != "windows"); err != nil {
+		return nil, err
 	}
 	path, dir := strings.CutSuffix(name, "/")
 	var at *node
@@ -127,14 +133,107 @@ func (n *names) add(name string) error {
 		elem, path, more = strings.Cut(path, "/")
 		var err error
 		if at, err = n.addElement(nameKey{at, elem}, more || dir); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if at.explicit {
-		return bad("entry %.100q occurs twice", name)
+		return nil, bad("entry %.100q occurs twice", name)
 	}
 	at.explicit = true
+	return at, nil
+}
+
+// charge counts a name or target.
+func (n *names) charge(text string) error {
+	if n.bytes += int64(len(text)); n.bytes > n.limits.names() {
+		return tooLarge("its names have more than %d bytes", n.limits.names())
+	}
 	return nil
+}
+
+// maxTarget is the maximum length of the target of a link on Linux, in bytes.
+const maxTarget = 4095
+
+// setTarget makes at a link.
+func (n *names) setTarget(at *node, e Entry, target string) error {
+	switch {
+	case at.dir:
+		return bad("entry %.100q is a directory by its name but not by its type", e.Name)
+	case len(target) > maxTarget:
+		return bad("link %.100q has a target of %d bytes, %d are allowed", e.Name, len(target), maxTarget)
+	}
+	at.target = target
+	return n.charge(target)
+}
+
+const (
+	maxLinks  = 40       // links on the way to the place where one leads, as on Linux
+	maxWalked = 16 << 20 // bytes of targets that are looked at for all links, with those on the way of others
+)
+
+// leadsOut reports whether the link l leads out of the archive, or to no place. It resolves each
+// element of a target before the next one, and makes no system calls. Where systems disagree about a
+// target, the link leads out.
+func (n *names) leadsOut(l *node) (bool, error) {
+	at, missing := l.in, 0 // missing is the number of elements below at that do not exist
+	folded := false        // whether the way exists only where names are folded
+	links, rest := 1, []string{l.target}
+	if l.target == "" || l.target[0] == '/' {
+		return true, nil
+	}
+	for len(rest) > 0 {
+		last := len(rest) - 1
+		elem, after, more := strings.Cut(rest[last], "/")
+		if rest[last] = after; !more {
+			rest = rest[:last]
+		}
+		if n.walked += len(elem) + 1; n.walked > maxWalked {
+			return false, tooLarge("its links lead over more than %d bytes of targets", maxWalked)
+		}
+		switch {
+		case elem == "" || elem == ".":
+			continue
+		case elem == ".." && missing > 0:
+			missing--
+			continue
+		case elem == ".." && at == nil:
+			return true, nil
+		case elem == "..":
+			at = at.in
+			continue
+		}
+		var next *node
+		if missing == 0 {
+			next = n.known[nameKey{at, elem}]
+		}
+		if next == nil || next.elem != elem {
+			if checkName(elem, false) != nil || isShort(elem) {
+				return true, nil // it can be another name
+			}
+			if next == nil && missing == 0 {
+				next = n.known[nameKey{at, Fold(elem)}]
+			}
+			folded = folded || next != nil
+		}
+		switch {
+		case next == nil:
+			missing++
+		case next.target == "":
+			at = next
+		default:
+			if links++; links > maxLinks || folded || next.target[0] == '/' {
+				return true, nil
+			}
+			rest = append(rest, next.target)
+		}
+	}
+	return false, nil
+}
+
+// isShort reports whether elem can be the short name that Windows gives a file, such as PROGRA~1.
+func isShort(elem string) bool {
+	_, after, _ := strings.Cut(elem, "~")
+	return after != "" && '0' <= after[0] && after[0] <= '9'
 }
 
 // addElement returns the node with the key p. The node may be new.
@@ -149,7 +248,7 @@ func (n *names) addElement(p nameKey, dir bool) (*node, error) {
 		is, ok = n.known[folded]
 	}
 	if ok && is.elem != p.elem {
-		if !n.anyCase || !strings.EqualFold(is.elem, p.elem) {
+		if !n.native || !strings.EqualFold(is.elem, p.elem) {
 			return nil, bad("entries %.100q and %.100q are the same file on some systems", is.path(), p.path())
 		}
 		ok = false
@@ -167,7 +266,10 @@ func (n *names) addElement(p nameKey, dir bool) (*node, error) {
 		n.known = make(map[nameKey]*node, n.expected)
 	}
 	is = &node{nameKey: p, dir: dir}
-	n.known[p], n.known[folded] = is, is
+	n.known[p] = is
+	if n.known[folded] == nil { // otherwise of a name that differs in case
+		n.known[folded] = is
+	}
 	return is, nil
 }
 

@@ -55,15 +55,19 @@ func UnpackTar(ctx context.Context, r io.Reader, f Format, root *os.Root, o Opti
 
 // untar unpacks all entries.
 func (t *tree) untar(r *tar.Reader, limits Limits) (files []File, err error) {
-	names := names{limits: limits, anyCase: t.o.AnyCase}
+	names := names{limits: limits, native: t.o.Native}
 	left, empty := limits.Unpacked, true
+	var links []*node
 	for {
 		h, err := r.Next()
 		if err == io.EOF && empty {
 			return nil, bad("it has no entries")
 		}
 		if err == io.EOF {
-			return files, nil
+			if files, err = t.links(&names, links, files); err == nil {
+				err = t.checkKept(files)
+			}
+			return files, err
 		}
 		if err != nil {
 			return nil, unreadable(err)
@@ -89,15 +93,20 @@ func (t *tree) untar(r *tar.Reader, limits Limits) (files []File, err error) {
 			}
 			e.Name += "/"
 		}
-		if err := names.add(e.Name); err != nil {
+		at, err := names.add(e.Name)
+		if err != nil {
 			return nil, err
 		}
 		link := h.Typeflag == tar.TypeSymlink
-		if t.o.Omit != nil && t.o.Omit(e.Name, link && t.o.Link == nil) {
+		if t.o.Omit != nil && t.o.Omit(e.Name, link && !t.o.KeepLinks) {
 			continue
 		}
-		if link && t.o.Link != nil {
-			t.o.Link(e.Name, h.Linkname)
+		if link && t.o.KeepLinks {
+			// Made at the end, so that no file is written by way of a link.
+			if err := names.setTarget(at, e, h.Linkname); err != nil {
+				return nil, err
+			}
+			links = append(links, at)
 			continue
 		}
 		if err := checkType(h, e.Name); err != nil {
@@ -116,8 +125,31 @@ func (t *tree) untar(r *tar.Reader, limits Limits) (files []File, err error) {
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, File{e, got.sum})
+		files = append(files, File{Entry: e, Sum: got.sum})
 	}
+}
+
+// links makes the links that stay in the archive, and appends them to files.
+func (t *tree) links(names *names, links []*node, files []File) ([]File, error) {
+	for _, l := range links {
+		if t.ctx.Err() != nil {
+			return nil, fault.Ended(t.ctx)
+		}
+		name := l.path()
+		out, err := names.leadsOut(l)
+		switch {
+		case err != nil:
+			return nil, err
+		case !out:
+			if err := t.link(name, l.target); err != nil {
+				return nil, err
+			}
+			files = append(files, File{Entry: Entry{Name: name}, Target: l.target})
+		case t.o.Omit == nil || !t.o.Omit(name, true):
+			return nil, isLink(name, " that leads out of the archive")
+		}
+	}
+	return files, nil
 }
 
 // emptySum is the checksum of a directory.
@@ -128,7 +160,7 @@ func checkType(h *tar.Header, name string) error {
 	switch h.Typeflag {
 	case tar.TypeReg, tar.TypeDir:
 	case tar.TypeSymlink:
-		return isLink(name)
+		return isLink(name, "")
 	case tar.TypeLink:
 		return bad("entry %.100q is a hard link", name)
 	case tar.TypeGNUSparse:

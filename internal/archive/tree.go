@@ -9,6 +9,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -60,6 +62,42 @@ func (t *tree) file(e Entry, fill func(io.Writer) (content, error)) (content, er
 	return got, errors.Join(err, out.Close())
 }
 
+// link makes a symbolic link.
+func (t *tree) link(name, target string) error {
+	if err := t.mkdir(parent(name)); err != nil {
+		return err
+	}
+	return existing(name, t.root.Symlink(filepath.FromSlash(target), name))
+}
+
+// checkKept checks that the file system has kept the names that only Windows reserves or changes: FAT
+// drops dots, too.
+func (t *tree) checkKept(files []File) error {
+	kept := map[string]bool{} // by name; of each directory with such a name all are added
+	for _, f := range files {
+		for name := strings.TrimSuffix(f.Name, "/"); t.o.Native && name != "."; name = parent(name) {
+			if kept[name] || checkName(name[strings.LastIndexByte(name, '/')+1:], false) == nil {
+				continue
+			}
+			if t.ctx.Err() != nil {
+				return fault.Ended(t.ctx)
+			}
+			dir := parent(name)
+			entries, err := fs.ReadDir(t.root.FS(), dir)
+			if err != nil {
+				return err
+			}
+			for _, e := range entries {
+				kept[path.Join(dir, e.Name())] = true
+			}
+			if !kept[name] {
+				return bad("entry %.100q: the file system does not keep the name", name)
+			}
+		}
+	}
+	return nil
+}
+
 // executable reports whether the file of e gets an executable mode.
 func (t *tree) executable(e Entry) bool { return e.Exec || t.o.Exec != nil && t.o.Exec(e.Name) }
 
@@ -74,6 +112,7 @@ func parent(name string) string {
 // existing explains that a file exists already. It may come from an entry whose name is the same on
 // this file system only.
 func existing(name string, err error) error {
+	err = fault.Printable(err)
 	if errors.Is(err, fs.ErrExist) {
 		return bad("entry %.100q: the file system already has this name, possibly in another case: %w", name, err)
 	}

@@ -47,7 +47,7 @@ func OpenZip(ctx context.Context, r io.ReaderAt, size int64, o Options) (*Zip, e
 	if err != nil {
 		return nil, err
 	}
-	all, err := dir.read(in, limits, o.AnyCase)
+	all, err := dir.read(in, limits, o.Native)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (m *member) check() error {
 	switch {
 	case m.mode&fs.ModeSymlink != 0, m.attributes>>28 == 0xa:
 		// A Unix mode with another creator system: some readers use it all the same.
-		return isLink(m.Name)
+		return isLink(m.Name, "")
 	case m.mode&^(fs.ModePerm|fs.ModeDir|fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0:
 		return bad("entry %.100q is neither file nor directory", m.Name)
 	case m.mode.IsDir() != m.IsDir():
@@ -105,7 +105,7 @@ func (z *Zip) Hash(ctx context.Context) ([]File, error) {
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, File{m.Entry, got.sum})
+		files = append(files, File{Entry: m.Entry, Sum: got.sum})
 	}
 	return files, nil
 }
@@ -139,9 +139,9 @@ func (z *Zip) unpack(t *tree, there map[string]aheadFile) ([]File, error) {
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, File{m.Entry, got.sum})
+		files = append(files, File{Entry: m.Entry, Sum: got.sum})
 	}
-	return files, nil
+	return files, t.checkKept(files)
 }
 
 // An inflater reads deflated data. Inflaters are large, so they are reused.

@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
 	"strings"
 )
 
@@ -51,4 +54,64 @@ func Shorten(s string, max int) string {
 		s = strings.ToValidUTF8(s[:max], "") + "..."
 	}
 	return s
+}
+
+// Text returns the text of err. Names in errors of package os, which may be those of hostile files and
+// links, are quoted and shortened there, if they are long or not printable.
+func Text(err error) string { return named(err, err.Error()) }
+
+// Printable returns err, or an error with the [Text] of err. If err is an error of package os, so is the
+// result. Any other wraps err.
+func Printable(err error) error {
+	switch e := err.(type) {
+	case nil:
+		return nil
+	case *fs.PathError:
+		if name, inner := Name(e.Path), Printable(e.Err); name != e.Path || inner != e.Err {
+			return &fs.PathError{Op: e.Op, Path: name, Err: inner}
+		}
+		return err
+	case *os.LinkError:
+		if from, to := Name(e.Old), Name(e.New); from != e.Old || to != e.New {
+			return &os.LinkError{Op: e.Op, Old: from, New: to, Err: e.Err}
+		}
+		return err
+	}
+	text := err.Error()
+	if shown := named(err, text); shown != text {
+		return Narrow(shown, err)
+	}
+	return err
+}
+
+// named replaces the texts of errors of package os in the text of an error that wraps them.
+func named(err error, text string) string {
+	before, after := "", ""
+	switch e := err.(type) {
+	case *fs.PathError:
+		before, after = e.Error(), e.Op+" "+Name(e.Path)+": "+named(e.Err, e.Err.Error())
+	case *os.LinkError:
+		before, after = e.Error(), e.Op+" "+Name(e.Old)+" "+Name(e.New)+": "+e.Err.Error()
+	case interface{ Unwrap() error }:
+		if inner := e.Unwrap(); inner != nil {
+			return named(inner, text)
+		}
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			text = named(inner, text)
+		}
+	}
+	if before != after {
+		text = strings.ReplaceAll(text, before, after)
+	}
+	return text
+}
+
+// Name returns the name of a file for an error: quoted and shortened if it is long or not printable.
+func Name(name string) string {
+	const max = 500
+	if len(name) <= max && !strings.ContainsFunc(name, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return name
+	}
+	return strconv.Quote(Shorten(name, max))
 }

@@ -2,6 +2,11 @@ package fault_test
 
 import (
 	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/tofureg/tofureg/failure"
@@ -38,5 +43,39 @@ func TestShown(t *testing.T) {
 		if got := fault.Shown(in, 20); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
+	}
+}
+
+// TestText: names in errors of package os are quoted and shortened, also in an error that wraps several.
+func TestText(t *testing.T) {
+	t.Parallel()
+	const nasty = "a\x1b[31m"
+	path := &fs.PathError{Op: "open", Path: nasty, Err: fs.ErrNotExist}
+	link := &os.LinkError{Op: "symlink", Old: strings.Repeat("x", 900), New: nasty, Err: fs.ErrExist}
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{io.EOF, "EOF"},
+		{&fs.PathError{Op: "open", Path: "/a b", Err: fs.ErrExist}, "open /a b: file already exists"},
+		{path, `open "a\x1b[31m": file does not exist`},
+		{fmt.Errorf("h1: %w", path), `h1: open "a\x1b[31m": file does not exist`},
+		{errors.Join(path, link), `open "a\x1b[31m": file does not exist` + "\n" + `symlink "` + strings.Repeat("x", 500) + `..." "a\x1b[31m": file already exists`},
+		{fmt.Errorf("%w, %w", link, io.EOF), `symlink "` + strings.Repeat("x", 500) + `..." "a\x1b[31m": file already exists, EOF`},
+		{&fs.PathError{Op: "a", Path: "b", Err: path}, `a b: open "a\x1b[31m": file does not exist`},
+	} {
+		if got := fault.Text(test.err); got != test.want {
+			t.Errorf("Text(%q) = %s, want %s", test.err, got, test.want)
+		}
+		p := fault.Printable(test.err)
+		if p.Error() != test.want || errors.Is(test.err, fs.ErrNotExist) != errors.Is(p, fs.ErrNotExist) {
+			t.Errorf("Printable(%q) = %q, want the same kind with the text %s", test.err, p, test.want)
+		}
+	}
+	if e, ok := errors.AsType[*fs.PathError](fault.Printable(path)); !ok || e.Path != `"a\x1b[31m"` {
+		t.Errorf("Printable of a *PathError: %v, want one with a quoted path", e)
+	}
+	if err := fault.Printable(nil); err != nil {
+		t.Errorf("Printable(nil) = %v", err)
 	}
 }

@@ -3,7 +3,6 @@ package fsx
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -39,7 +38,7 @@ func regular(openFile openFile, name string) (*os.File, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("open %s: %w", name, ErrNotAFile)
+		err = &fs.PathError{Op: "open", Path: name, Err: ErrNotAFile}
 	}
 	if err != nil {
 		f.Close()
@@ -59,11 +58,11 @@ func open(openFile openFile, name string) (f *os.File, err error) {
 		f, err = openFile(name, os.O_RDONLY|noBlock, 0)
 		return err
 	})
-	return f, err
+	return f, fault.Printable(err)
 }
 
 // Tree returns the files in root as an [fs.FS]. When ctx ends, its methods fail with [fault.Ended].
-// Files are opened as by OpenIn.
+// Files are opened as by OpenIn, and errors are printable.
 func Tree(ctx context.Context, root *os.Root) fs.FS { return tree{ctx, root} }
 
 type tree struct {
@@ -87,8 +86,15 @@ func (t tree) Open(name string) (fs.File, error) {
 }
 
 // Lstat and ReadLink are those of [fs.ReadLinkFS].
-func (t tree) Lstat(name string) (fs.FileInfo, error) { return t.root.Lstat(name) }
-func (t tree) ReadLink(name string) (string, error)   { return t.root.Readlink(name) }
+func (t tree) Lstat(name string) (fs.FileInfo, error) {
+	info, err := t.root.Lstat(name)
+	return info, fault.Printable(err)
+}
+
+func (t tree) ReadLink(name string) (string, error) {
+	target, err := t.root.Readlink(name)
+	return target, fault.Printable(err)
+}
 
 // treeFile hides the other reading methods of an os.File.
 type treeFile struct {
@@ -99,7 +105,8 @@ type treeFile struct {
 // ReadDir reads large directories in pieces.
 func (f treeFile) ReadDir(n int) (list []fs.DirEntry, err error) {
 	if n > 0 {
-		return f.ReadDirFile.ReadDir(n)
+		list, err = f.ReadDirFile.ReadDir(n)
+		return list, fault.Printable(err)
 	}
 	for err == nil && f.ctx.Err() == nil {
 		var more []fs.DirEntry
@@ -109,12 +116,13 @@ func (f treeFile) ReadDir(n int) (list []fs.DirEntry, err error) {
 	if err == io.EOF {
 		return list, nil
 	}
-	return list, cmp.Or(err, fault.Ended(f.ctx))
+	return list, cmp.Or(fault.Printable(err), fault.Ended(f.ctx))
 }
 
 func (f treeFile) Read(p []byte) (int, error) {
 	if f.ctx.Err() != nil {
 		return 0, fault.Ended(f.ctx)
 	}
-	return f.ReadDirFile.Read(p)
+	n, err := f.ReadDirFile.Read(p)
+	return n, fault.Printable(err)
 }

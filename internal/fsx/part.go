@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -170,7 +169,7 @@ func replaceable(root *os.Root, target string) error {
 		return err
 	}
 	if t := info.Mode().Type(); t != 0 && t != fs.ModeSymlink {
-		return fmt.Errorf("replace %s: %w", filepath.Join(root.Name(), target), ErrNotAFile)
+		return &fs.PathError{Op: "replace", Path: filepath.Join(root.Name(), target), Err: ErrNotAFile}
 	}
 	return nil
 }

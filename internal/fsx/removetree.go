@@ -3,7 +3,6 @@ package fsx
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 
@@ -21,7 +20,7 @@ const lateRemovals = 100
 // error is [fault.Ended], and a later sweep must remove the rest.
 func RemoveTree(ctx context.Context, root *os.Root, name string) error {
 	r := remover{ctx, lateRemovals}
-	return r.remove(root, name)
+	return fault.Printable(r.remove(root, name))
 }
 
 type remover struct {
@@ -61,7 +60,7 @@ func (r *remover) clear(root *os.Root, name string, was fs.FileInfo) error {
 	}
 	defer dir.Close() // Windows cannot remove an open directory
 	if is, err := dir.Stat("."); err != nil || !os.SameFile(was, is) {
-		return errors.Join(fmt.Errorf("%s was replaced while it was removed", name), err)
+		return errors.Join(&fs.PathError{Op: "remove", Path: name, Err: errors.New("replaced meanwhile")}, err)
 	}
 	for {
 		// Some file systems skip names if others are removed while they are read.

@@ -157,5 +157,11 @@ func nameOf(f *ast.FuncDecl) string {
 	if star, ok := x.(*ast.StarExpr); ok {
 		x = star.X
 	}
+	switch generic := x.(type) {
+	case *ast.IndexExpr:
+		x = generic.X
+	case *ast.IndexListExpr:
+		x = generic.X
+	}
 	return "." + x.(*ast.Ident).Name + "." + f.Name.Name
 }

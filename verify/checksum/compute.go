@@ -166,7 +166,7 @@ func sumDir(ctx context.Context, fsys fs.FS, links bool) (sums map[string][32]by
 		sums[path], err = hashRegular(ctx, fsys, path)
 		return err
 	})
-	return sums, linked, err
+	return sums, linked, fault.Printable(err)
 }
 
 // hashRegular hashes a file. It returns an error if the file was replaced after the directory
