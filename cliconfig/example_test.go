@@ -60,7 +60,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Println(pkg, "is", report.Trust)
-	fmt.Println("from", pkg.Via)
+	fmt.Println("from", pkg.Via[0])
 	// Output:
 	// registry.example.com/acme/alpha 1.2.0 linux_amd64 is checked
 	// from network_mirror https://mirror.example.com/mirror/

@@ -66,7 +66,7 @@ func (m *Method) String() string {
 		u.User, u.RawQuery = nil, ""
 		location = u.String()
 	}
-	return string(m.Kind) + " " + printable(strings.ReplaceAll(location, " > ", ">"))
+	return string(m.Kind) + " " + printable(location)
 }
 
 // Repository expands the Location of an [OCIMirror], such as "oci.example.com/${type}", for a

@@ -19,7 +19,7 @@ import (
 var ErrNoOCI = errors.New("this program does not support OCI mirrors")
 
 // ProviderSource returns a source with the configured installation methods, see
-// [provider.Multi]. [provider.Package.Via] is [Method.String] of the method, followed by " #2"
+// [provider.Multi]. The first name in [provider.Package.Via] is [Method.String] of the method, followed by " #2"
 // for a second equal one.
 //
 // Without a block provider_installation, a provider in an implicit directory, such as

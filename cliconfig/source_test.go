@@ -87,7 +87,7 @@ func TestMethods(t *testing.T) {
 	cfg := installation(t, reg, both)
 	for p, via := range map[addrs.Provider]string{alpha: "direct", beta: "network_mirror https://mirror.example.com/mirror/"} {
 		pkg, err := get(t, cfg, p)
-		if err != nil || pkg.Via != via {
+		if err != nil || pkg.Via[0] != via {
 			t.Errorf("%s: %v, %v", p, pkg, err)
 		}
 	}
@@ -143,10 +143,10 @@ func TestOCI(t *testing.T) {
 		return &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}, nil
 	}
 	pkg, err := get(t, cfg, alpha)
-	if err != nil || !strings.HasPrefix(pkg.Via, "oci_mirror") || asked != "oci.example.com/acme/alpha" {
+	if err != nil || !strings.HasPrefix(pkg.Via[0], "oci_mirror") || asked != "oci.example.com/acme/alpha" {
 		t.Errorf("with a fetcher: %v, %v, asked for %q", pkg, err, asked)
 	}
-	if pkg, err = get(t, cfg, beta); err != nil || pkg.Via != "direct" {
+	if pkg, err = get(t, cfg, beta); err != nil || pkg.Via[0] != "direct" {
 		t.Errorf("another provider: %v, %v", pkg, err)
 	}
 }
@@ -199,10 +199,10 @@ func TestImplicit(t *testing.T) {
 	cfg := load(t, sys)
 	cfg.HTTP = reg.Client()
 	pkg, err := get(t, cfg, alpha)
-	if err != nil || !strings.HasPrefix(pkg.Via, "filesystem_mirror") || pkg.Version.String() != "1.0.0" {
+	if err != nil || !strings.HasPrefix(pkg.Via[0], "filesystem_mirror") || pkg.Version.String() != "1.0.0" {
 		t.Errorf("%v, %v", pkg, err)
 	}
-	if pkg, err = get(t, cfg, beta); err != nil || pkg.Via != "direct" {
+	if pkg, err = get(t, cfg, beta); err != nil || pkg.Via[0] != "direct" {
 		t.Errorf("%v, %v", pkg, err)
 	}
 	_, err = cfg.ProviderSource().ProviderPackage(t.Context(), alpha, addrs.MustParseVersion("2.0.0"), here)
@@ -221,7 +221,7 @@ func TestImplicitGone(t *testing.T) {
 	cfg.HTTP = reg.Client()
 	dir := filepath.Join(sys.Home, "terraform.d", "plugins")
 	must.Do(t, os.RemoveAll(dir))
-	if pkg, err := get(t, cfg, alpha); err != nil || pkg.Via != "direct" {
+	if pkg, err := get(t, cfg, alpha); err != nil || pkg.Via[0] != "direct" {
 		t.Errorf("%v, %v", pkg, err)
 	}
 	must.Do(t, os.WriteFile(dir, nil, 0o600))
@@ -307,13 +307,13 @@ func TestUserAgent(t *testing.T) {
 	}
 }
 
-// TestNames has two equal methods, and a location with the separator of names.
+// TestNames has two equal methods.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	reg := registryOf(alpha)
-	cfg := installation(t, reg, "filesystem_mirror {\n  path = \"a > b\"\n  include = [\"x/y\"]\n}\ndirect {\n  exclude = [\"registry.example.com/*/*\"]\n}\ndirect {}\n")
+	cfg := installation(t, reg, "filesystem_mirror {\n  path = \"a\"\n  include = [\"x/y\"]\n}\ndirect {\n  exclude = [\"registry.example.com/*/*\"]\n}\ndirect {}\n")
 	pkg, err := get(t, cfg, alpha)
-	if err != nil || pkg.Via != "direct #2" {
+	if err != nil || pkg.Via[0] != "direct #2" {
 		t.Errorf("%v, %v", pkg, err)
 	}
 }

@@ -120,7 +120,7 @@ func ExampleMulti() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(pkg.Version, "from", pkg.Via)
+		fmt.Println(pkg.Version, "from", pkg.Via[0])
 	}
 	// Output:
 	// skipped: mirror
@@ -151,7 +151,7 @@ func ExampleFirstOf() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(pkg, "from", pkg.Via)
+	fmt.Println(pkg, "from", pkg.Via[0])
 	// Output:
 	// skipped: find registry.example.com/acme/alpha 1.1.0 linux_amd64: https://eu.mirror.example.com/registry.example.com/acme/alpha/1.1.0.json: HTTP status 503: service unavailable
 	// registry.example.com/acme/alpha 1.1.0 linux_amd64 from us

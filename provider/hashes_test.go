@@ -776,7 +776,7 @@ func TestShareEvidence(t *testing.T) {
 	refused := errors.New("refused")
 	var asked []string
 	src := provider.ShareEvidence(&lister{Opener: &fake{evidence: func(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
-		asked = append(asked, pkg.Provider.String()+pkg.SumsURL+pkg.Via)
+		asked = append(asked, pkg.Provider.String()+pkg.SumsURL+via(pkg))
 		if len(asked) == 1 {
 			return verify.Evidence{}, refused
 		}
@@ -801,7 +801,7 @@ func TestShareEvidence(t *testing.T) {
 		ev.Sums[0] = 'X'
 	}
 	other, via := pkg.Clone(), pkg.Clone()
-	other.Provider, via.Via = addrs.MustParseProvider("acme/other"), "mirror"
+	other.Provider, via.Via = addrs.MustParseProvider("acme/other"), []string{"mirror"}
 	for _, p := range []*provider.Package{other, via} {
 		if _, err := src.Evidence(t.Context(), p); err != nil {
 			t.Errorf("Evidence of %s returned %v, want no error", p, err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -18,11 +17,10 @@ import (
 
 // NamedSource is a source of a [Multi] or a [FirstOf], and the providers it is used for.
 type NamedSource struct {
-	// Name identifies the source in [Package.Via] and in errors. It must be set and unique,
-	// without " > ".
+	// Name identifies the source in [Package.Via] and in errors. It must be set and unique.
 	Name string
 
-	// Source may be a [Multi] or a [FirstOf], too. [Package.Via] then has both names.
+	// Source may be a [Multi] or a [FirstOf], too.
 	Source Source
 
 	// A provider must match a pattern of Include, if any, and none of Exclude.
@@ -315,9 +313,6 @@ func firstOf[T any](ctx context.Context, s *search, sources []NamedSource, p add
 	return nil, s.none()
 }
 
-// between separates names in Package.Via.
-const between = " > "
-
 // check returns an error if a source has no unique name or is nil.
 func (s *search) check(sources []NamedSource) error {
 	for i, n := range sources {
@@ -325,8 +320,6 @@ func (s *search) check(sources []NamedSource) error {
 		switch {
 		case n.Name == "":
 			reason = "has no name"
-		case strings.Contains(n.Name, between):
-			reason = fmt.Sprintf("has %q in its name", between)
 		case slices.ContainsFunc(sources[:i], func(o NamedSource) bool { return o.Name == n.Name }):
 			reason = "has a duplicate name"
 		case n.Source == nil:
@@ -389,10 +382,7 @@ func (n *NamedSource) find(ctx context.Context, p addrs.Provider, v addrs.Versio
 	}
 	// A copy, because the source may keep pkg.
 	marked := *pkg
-	marked.Via = n.Name
-	if pkg.Via != "" {
-		marked.Via += between + pkg.Via
-	}
+	marked.Via = append([]string{n.Name}, pkg.Via...)
 	return &marked, nil
 }
 
@@ -405,15 +395,14 @@ func sourceOf(sources []NamedSource, pkg *Package) (Source, *Package, error) {
 	if err := s.check(sources); err != nil {
 		return nil, nil, err
 	}
-	name, rest, _ := strings.Cut(pkg.Via, between)
-	i := slices.IndexFunc(sources, func(n NamedSource) bool { return n.Name == name })
-	switch {
-	case i >= 0:
-		inner := *pkg
-		inner.Via = rest
-		return sources[i].Source, &inner, nil
-	case name == "":
+	if len(pkg.Via) == 0 {
 		return nil, nil, failed(s.op, pkg, errors.New("the package does not name its source (Via is empty)"))
 	}
-	return nil, nil, failed(s.op, pkg, fmt.Errorf("unknown source %q in Package.Via", name))
+	i := slices.IndexFunc(sources, func(n NamedSource) bool { return n.Name == pkg.Via[0] })
+	if i < 0 {
+		return nil, nil, failed(s.op, pkg, fmt.Errorf("unknown source %q in Package.Via", fault.Shown(pkg.Via[0], 200)))
+	}
+	inner := *pkg
+	inner.Via = slices.Clip(pkg.Via[1:])
+	return sources[i].Source, &inner, nil
 }

@@ -94,14 +94,14 @@ func (s *stub) failed(op, subject string, err error) error {
 func (s *stub) Evidence(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.fetched = append(s.fetched, pkg.Via)
+	s.fetched = append(s.fetched, via(pkg))
 	return verify.Evidence{Filename: s.name}, nil
 }
 
 func (s *stub) Open(_ context.Context, pkg *provider.Package) (*provider.Body, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.fetched = append(s.fetched, pkg.Via)
+	s.fetched = append(s.fetched, via(pkg))
 	return body(strings.NewReader(s.name)), nil
 }
 
@@ -194,7 +194,7 @@ func TestMultiPackage(t *testing.T) {
 		var p skipped
 		m.Skipped = p.add
 		pkg := must.Get(m.ProviderPackage(t.Context(), demo, version(test.version), linux))(t)
-		if pkg.Via != test.via || pkg.URL != "https://"+test.via+".example.com/demo.zip" || !slices.Equal(p, test.skipped) {
+		if via(pkg) != test.via || pkg.URL != "https://"+test.via+".example.com/demo.zip" || !slices.Equal(p, test.skipped) {
 			t.Errorf("%s: %s at %s, skipped %v", test.version, pkg.Via, pkg.URL, p)
 		}
 		// Both come from the source that answered.
@@ -234,7 +234,7 @@ func TestMultiPatterns(t *testing.T) {
 		m.Sources[0].Include, m.Sources[0].Exclude = test.include, test.exclude
 		m.Sources[1].Include = patterns("registry.opentofu.org/acme/demo")
 		pkg, err := m.ProviderPackage(t.Context(), demo, version("1.0.0"), linux)
-		if err != nil || pkg.Via != test.via {
+		if err != nil || via(pkg) != test.via {
 			t.Errorf("include %v, exclude %v: via %v, %v; want %s", test.include, test.exclude, pkg, err, test.via)
 		}
 		before := first.lists.Load()
@@ -319,7 +319,7 @@ func TestMultiFails(t *testing.T) {
 	}
 	// A later source is not asked for the package.
 	m.Sources = sources(good, down)
-	if pkg, err := m.ProviderPackage(t.Context(), demo, version("1.0.0"), linux); err != nil || pkg.Via != "good" || down.finds.Load() != 1 {
+	if pkg, err := m.ProviderPackage(t.Context(), demo, version("1.0.0"), linux); err != nil || via(pkg) != "good" || down.finds.Load() != 1 {
 		t.Errorf("ProviderPackage returned %v, %v, want the package of good", pkg, err)
 	}
 }
@@ -366,6 +366,9 @@ func TestSearchEndsWithContext(t *testing.T) {
 	})
 }
 
+// via returns the names in pkg.Via.
+func via(pkg *provider.Package) string { return strings.Join(pkg.Via, "|") }
+
 // TestVia: files are fetched from the source that found the package, also through several
 // levels and the JSON form.
 func TestVia(t *testing.T) {
@@ -375,18 +378,18 @@ func TestVia(t *testing.T) {
 	direct := &stub{name: "direct", versions: list("3.0.0 - -")}
 	inner := &provider.Multi{Sources: sources(eu, us)}
 	m := &provider.Multi{Sources: append([]provider.NamedSource{{Name: "mirrors", Source: &provider.FirstOf{
-		Sources: []provider.NamedSource{{Name: "https://mirror.example.com/", Source: inner}},
+		Sources: []provider.NamedSource{{Name: "https://mirror.example.com/ > x", Source: inner}},
 	}}}, sources(direct)...)}
 	for v, test := range map[string]struct {
 		via  string
 		from *stub
 	}{
-		"1.0.0": {"mirrors > https://mirror.example.com/ > eu", eu},
-		"2.0.0": {"mirrors > https://mirror.example.com/ > us", us},
+		"1.0.0": {"mirrors|https://mirror.example.com/ > x|eu", eu},
+		"2.0.0": {"mirrors|https://mirror.example.com/ > x|us", us},
 		"3.0.0": {"direct", direct},
 	} {
 		pkg, err := m.ProviderPackage(t.Context(), demo, version(v), linux)
-		if err != nil || pkg.Via != test.via {
+		if err != nil || via(pkg) != test.via {
 			t.Fatalf("%v, %v, want %s", pkg, err, test.via)
 		}
 		data := must.Get(json.Marshal(pkg))(t)
@@ -395,7 +398,7 @@ func TestVia(t *testing.T) {
 		if ev, err := m.Evidence(t.Context(), &stored); err != nil || ev.Filename != test.from.name {
 			t.Errorf("%s: Evidence of %s, %v, want %s", v, ev.Filename, err, test.from.name)
 		}
-		if !slices.Equal(test.from.fetched, []string{""}) || test.from.found.Via != "" || stored.Via != test.via {
+		if !slices.Equal(test.from.fetched, []string{""}) || test.from.found.Via != nil || via(&stored) != test.via {
 			t.Errorf("%s: the source saw %q and has %q, the caller has %q", v, test.from.fetched, test.from.found.Via, stored.Via)
 		}
 	}
@@ -405,7 +408,7 @@ func TestViaUnknown(t *testing.T) {
 	t.Parallel()
 	good := &stub{name: "good", versions: list("1.0.0 - -")}
 	for _, src := range []provider.Source{&provider.Multi{Sources: sources(good)}, &provider.FirstOf{Sources: sources(good)}} {
-		for via, text := range map[string]string{"": "Via is empty", "goo": `unknown source "goo"`, "good\x1b": `"good\x1b"`, "a > good": `"a"`} {
+		for text, via := range map[string][]string{"Via is empty": nil, `unknown source "goo"`: {"goo"}, `"good\x1b"`: {"good\x1b"}, `"a"`: {"a", "good"}} {
 			pkg := &provider.Package{Provider: demo, Version: version("1.0.0"), Platform: linux, URL: "https://x.example.com/", Via: via}
 			_, openErr := src.Open(t.Context(), pkg)
 			_, evidenceErr := src.Evidence(t.Context(), pkg)
@@ -430,13 +433,12 @@ func TestBadSources(t *testing.T) {
 	for reason, bad := range map[string][]provider.NamedSource{
 		"has no name":                   {{Source: good}},
 		"has a duplicate name":          append(sources(good), sources(good)...),
-		`has " > " in its name`:         {{Name: "a > b", Source: good}},
 		`source 2, "bad", has no Sourc`: append(sources(good), provider.NamedSource{Name: "bad"}),
 	} {
 		for _, src := range []provider.Source{&provider.Multi{Sources: bad}, &provider.FirstOf{Sources: bad}} {
 			_, listErr := src.ProviderVersions(t.Context(), demo)
 			_, findErr := src.ProviderPackage(t.Context(), demo, version("1.0.0"), linux)
-			_, openErr := src.Open(t.Context(), &provider.Package{Via: "good"})
+			_, openErr := src.Open(t.Context(), &provider.Package{Via: []string{"good"}})
 			for _, err := range []error{listErr, findErr, openErr} {
 				if wantError(t, err); !strings.Contains(err.Error(), reason) {
 					t.Errorf("%T: %v, want %q in it", src, err, reason)
@@ -540,7 +542,7 @@ func TestFirstOfFailsOver(t *testing.T) {
 			}
 			continue
 		}
-		if findErr != nil || listErr != nil || pkg.Via != "b" || len(versions.List) != 1 || !slices.Equal(p, skipped{"a: fault", "a: fault"}) {
+		if findErr != nil || listErr != nil || via(pkg) != "b" || len(versions.List) != 1 || !slices.Equal(p, skipped{"a: fault", "a: fault"}) {
 			t.Errorf("%s: %v, %v, %v, skipped %v", name, pkg, findErr, listErr, p)
 		}
 	}
@@ -589,7 +591,7 @@ func TestFirstOfAllFail(t *testing.T) {
 	backup := &stub{name: "backup", versions: list("1.0.0 - -")}
 	others := &provider.FirstOf{Sources: src.Sources[:1]}
 	outer := &provider.FirstOf{Sources: append([]provider.NamedSource{{Name: "inner", Source: src}, {Name: "others", Source: others}}, sources(backup)...)}
-	if pkg, err := outer.ProviderPackage(t.Context(), demo, version("1.0.0"), linux); err != nil || pkg.Via != "backup" {
+	if pkg, err := outer.ProviderPackage(t.Context(), demo, version("1.0.0"), linux); err != nil || via(pkg) != "backup" {
 		t.Errorf("ProviderPackage returned %v, %v, want the package of backup", pkg, err)
 	}
 }

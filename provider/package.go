@@ -60,8 +60,9 @@ type Package struct {
 	// Dir is the directory of an unpacked package, which has no archive.
 	Dir string `json:"dir,omitempty"`
 
-	// Via is the name of the [NamedSource] that found the package.
-	Via string `json:"via,omitempty"`
+	// Via is the name of the [NamedSource] that found the package. If that is a [Multi] or a [FirstOf], the
+	// name in it follows.
+	Via []string `json:"via,omitempty"`
 }
 
 // ArchiveName calls the function [ArchiveName].
@@ -119,6 +120,7 @@ func (p *Package) Clone() *Package {
 	c := *p
 	c.Protocols = slices.Clone(p.Protocols)
 	c.Keys = slices.Clone(p.Keys)
+	c.Via = slices.Clone(p.Via)
 	c.Hashes = maps.Clone(p.Hashes)
 	for platform, hashes := range c.Hashes {
 		c.Hashes[platform] = slices.Clone(hashes)

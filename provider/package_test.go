@@ -28,7 +28,7 @@ func somePackage() *provider.Package {
 		SumsURL: "https://files.example.com/SHA256SUMS", SignatureURL: "https://files.example.com/SHA256SUMS.sig",
 		Keys:   []verify.Key{{ID: "51852D87348FFC4C", Armor: "armor"}},
 		Hashes: map[addrs.Platform][]checksum.Hash{linux: {zh}, darwin: {checksum.ZHSum([32]byte{2})}},
-		Via:    "direct", MustBeSigned: true,
+		Via:    []string{"direct", "eu"}, MustBeSigned: true,
 	}
 }
 

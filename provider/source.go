@@ -151,7 +151,7 @@ func (s *sharedEvidence) Evidence(ctx context.Context, pkg *Package) (verify.Evi
 	if pkg == nil || pkg.SumsURL == "" {
 		return s.Source.Evidence(ctx, pkg)
 	}
-	key := evidenceKey{pkg.Provider, pkg.SumsURL, pkg.SignatureURL, pkg.Via}
+	key := evidenceKey{pkg.Provider, pkg.SumsURL, pkg.SignatureURL, fmt.Sprintf("%q", pkg.Via)}
 	found, err := s.known.Do(ctx, key, func(ctx context.Context) (evidenceDocuments, time.Duration, error) {
 		ev, err := s.Source.Evidence(ctx, pkg)
 		found := evidenceDocuments{ev.Sums, ev.Signature}

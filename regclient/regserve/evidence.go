@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -57,7 +58,7 @@ func (k *keptEvidence) Evidence(ctx context.Context, pkg *provider.Package) (ver
 	if pkg.SumsURL == "" {
 		return k.Source.Evidence(ctx, pkg)
 	}
-	key := evidenceKey{pkg.Provider, pkg.SumsURL, pkg.SignatureURL, pkg.Via}
+	key := evidenceKey{pkg.Provider, pkg.SumsURL, pkg.SignatureURL, fmt.Sprintf("%q", pkg.Via)}
 	k.mu.Lock()
 	known, ok := k.kept[key]
 	k.mu.Unlock()
