@@ -24,11 +24,13 @@
 // credentials and URL queries. [Hashes] joins several. Test with errors.Is and variables such as
 // [ErrNotFound]; see package [failure].
 //
-// # For sources
+// # What most programs can skip
 //
-// Programs that implement or serve sources also use [Receive], [CheckAnswers], [ShareEvidence],
-// [ArchiveName], [ParseArchiveName], [ErrUnpacked], [ErrExcluded], [Limiter.Acquire], and methods
-// of [Versions] and [Package].
+// Most programs need [Find], [Download], [Multi], and the types in their signatures. [Hashes], [HashStore]
+// and [Limiter] are for lock files; package [install] calls them. The following names are only for programs
+// that implement or serve sources: [Receive] with [FileWriter], [ReceiveOptions] and [Received],
+// [CheckAnswers], [ShareEvidence], [ArchiveName], [ParseArchiveName], [ErrUnpacked], [ErrExcluded],
+// [Limiter.Acquire], [Package.Fits], [Package.Clone], [Versions.Clone] and [Versions.Unavailable].
 //
 // [install]: https://pkg.go.dev/github.com/tofureg/tofureg/provider/install
 // [mirrorclient.Client]: https://pkg.go.dev/github.com/tofureg/tofureg/mirrorclient#Client

@@ -85,7 +85,7 @@ func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, 
 	o.Limiter.setup()
 	h := &hashing{
 		o: o, src: ShareEvidence(src), version: Package{Provider: p, Version: v},
-		asking: semaphore.NewWeighted(maxAsking), keys: map[verify.Key]verify.Key{},
+		keys: map[verify.Key]verify.Key{},
 	}
 	on, err := h.prepare(ctx, on)
 	if err != nil {
@@ -126,15 +126,11 @@ func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, 
 	return result, errors.Join(errs...)
 }
 
-// maxAsking bounds the platforms whose package is being found or waits for the limiter.
-const maxAsking = 32
-
 // hashing is a call of Hashes.
 type hashing struct {
 	o       HashOptions
 	src     Source  // with checked answers
 	version Package // its provider and version
-	asking  *semaphore.Weighted
 
 	// Written before the concurrent part.
 	known   []*Package
@@ -217,7 +213,7 @@ func (h *hashing) hash(ctx context.Context, platform addrs.Platform) (*verify.Re
 
 // report returns the report of one platform, and the number of fetched bytes.
 func (h *hashing) report(ctx context.Context, platform addrs.Platform) (*verify.Report, int64, error) {
-	done, err := acquire(ctx, h.asking)
+	done, err := acquire(ctx, h.o.Limiter.asking)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -248,7 +244,7 @@ func (h *hashing) report(ctx context.Context, platform addrs.Platform) (*verify.
 	case h.o.NoDownload:
 		return nil, 0, fmt.Errorf("%w, and NoDownload is set", err)
 	}
-	// Packages can be large, so the places in h.asking are kept until here.
+	// Packages can be large, so the places in asking are kept until here.
 	release, err := h.o.Limiter.Acquire(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -436,7 +432,8 @@ func (h *hashing) event(e Event) {
 	h.o.Progress(e)
 }
 
-// Limiter bounds, for all calls of [Hashes] that share it, the archives in progress, and to 16 MiB
+// Limiter bounds, for all calls of [Hashes] that share it, the archives in progress, to 32 the packages
+// that are requested or wait for a place, and to 16 MiB
 // the SHA256SUMS documents and keys. Beyond 16 MiB, Hashes returns no reports, and
 // [github.com/tofureg/tofureg/failure.ErrTooLarge]. The 16 MiB are not given back: use one Limiter
 // for each job, such as a lock file. It is safe for concurrent use and must not be copied.
@@ -446,12 +443,16 @@ type Limiter struct {
 	Parallel int
 
 	once      sync.Once
+	asking    *semaphore.Weighted // of platforms whose package is being found or waits for archives
 	archives  *semaphore.Weighted
 	hashing   *semaphore.Weighted // of one archive for each core
 	documents *semaphore.Weighted // bytes, which are never released
 }
 
-const defaultParallel = 8
+const (
+	defaultParallel = 8
+	maxAsking       = 32 // packages, of up to 1 MiB in clients of this module
+)
 
 // maxDocuments bounds the bytes of the SHA256SUMS documents in reports, and of the keys that sources
 // list. Each platform may have its own.
@@ -471,7 +472,7 @@ func (l *Limiter) setup() {
 			n = defaultParallel
 		}
 		l.archives, l.hashing = semaphore.NewWeighted(int64(n)), semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))
-		l.documents = semaphore.NewWeighted(maxDocuments)
+		l.asking, l.documents = semaphore.NewWeighted(maxAsking), semaphore.NewWeighted(maxDocuments)
 	})
 }
 

@@ -718,7 +718,8 @@ func TestHashesEvidenceBounded(t *testing.T) {
 	})
 }
 
-// TestHashesFindBounded: while archives wait for the limiter, the number of found packages is bounded.
+// TestHashesFindBounded: while archives wait for the limiter, the number of found packages is bounded, for
+// all calls that share the limiter.
 func TestHashesFindBounded(t *testing.T) {
 	t.Parallel()
 	content := archive(t)
@@ -735,11 +736,14 @@ func TestHashesFindBounded(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
-		wg.Go(func() {
-			if got, err := provider.Hashes(ctx, src, demo, v123, systems(200), provider.HashOptions{Policy: accepting(content).Policy}); len(got) > 0 || !errors.Is(err, context.Canceled) {
-				t.Errorf("Hashes returned %v, %v, want Canceled", got, err)
-			}
-		})
+		limiter := new(provider.Limiter)
+		for range 3 {
+			wg.Go(func() {
+				if got, err := provider.Hashes(ctx, src, demo, v123, systems(200), provider.HashOptions{Policy: accepting(content).Policy, Limiter: limiter}); len(got) > 0 || !errors.Is(err, context.Canceled) {
+					t.Errorf("Hashes returned %v, %v, want Canceled", got, err)
+				}
+			})
+		}
 		synctest.Wait()
 		if n := found.Load(); n != 8+32 {
 			t.Errorf("%d packages were asked for, want those in progress and 32 more", n)

@@ -73,7 +73,7 @@ type Finding struct {
 // String returns kind, name and detail.
 func (f Finding) String() string { return fmt.Sprintf("%s: %q: %s", f.Kind, f.Name, f.Detail) }
 
-// FindingKind is the kind of a [Finding]. The problems are:
+// FindingKind is the kind of a [Finding], one of the words below. The problems are:
 //
 //	missing    a document lists a missing file, or the index a missing or empty document
 //	changed    an archive differs from its record or from a document

@@ -28,7 +28,18 @@ const (
 	locking                // Lock
 )
 
-// job installs and locks one provider.
+// job installs and locks one provider. What the jobs of a call do at the same time is bounded by
+//
+//	requests, for the network: versions and packages that jobs request
+//	packages.asking, for memory: packages that provider.Hashes has requested, until their archive begins
+//	packages.archives, for the disk and the network: packages that are received, unpacked or read
+//	packages.hashing, for the processors: received archives that are hashed
+//	packages.documents, for memory: SHA256SUMS documents and keys in reports, which stay in the result
+//	waiting, for memory: packages that extendLock keeps for provider.Hashes, which saves requests
+//	cached of the source, for memory: documents that packages of a version share, which saves requests
+//
+// A place in asking is held while waiting for archives, and that while waiting for hashing. Nothing waits
+// for a place in the last three: without one, it fails or requests again. So jobs cannot block each other.
 type job struct {
 	// Shared by the jobs of a call of Ensure, Plan or Lock.
 	in       *Installer
