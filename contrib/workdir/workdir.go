@@ -362,11 +362,6 @@ func (d *Dir) providers(ctx context.Context, required map[addrs.Provider]addrs.P
 	if err != nil {
 		return nil, false, err
 	}
-	path := filepath.Join(w.base, lockfile.Name)
-	lock, err := lockfile.Load(path)
-	if err != nil {
-		return nil, false, err
-	}
 	// A link in the data directory must not lead out of it.
 	data, err := os.OpenRoot(w.abs(w.data))
 	if err == nil {
@@ -386,24 +381,35 @@ func (d *Dir) providers(ctx context.Context, required map[addrs.Provider]addrs.P
 	if plan {
 		do = installer.Plan
 	}
-	if d.ReadOnly {
-		if err := frozen(lock, required, installer.DevOverrides); err != nil {
-			return nil, false, err
+	ensure := func(lock *lockfile.File) (*lockfile.File, error) {
+		if d.ReadOnly {
+			if err := frozen(lock, required, installer.DevOverrides); err != nil {
+				return nil, err
+			}
 		}
-	}
-	result, err = do(ctx, required, lock)
-	if d.Terraform {
-		for _, selection := range result.Selections {
-			err = errors.Join(err, keepUnpacked(result.Lock, lock, selection))
+		var err error
+		result, err = do(ctx, required, lock)
+		if d.Terraform {
+			for _, selection := range result.Selections {
+				err = errors.Join(err, keepUnpacked(result.Lock, lock, selection))
+			}
 		}
-	}
-	changed = !result.Lock.Equal(lock)
-	if changed && !plan && !d.ReadOnly {
+		if changed = !result.Lock.Equal(lock); !changed {
+			return nil, err
+		}
 		if lock.Header == "" && d.Terraform {
 			result.Lock.Header = lockfile.HeaderTerraform
 		}
-		// Beside an error, the lock file has the providers that were installed.
-		err = errors.Join(err, result.Lock.Save(path))
+		return result.Lock, err
+	}
+	path := filepath.Join(w.base, lockfile.Name)
+	if !plan && !d.ReadOnly {
+		err = lockfile.Update(ctx, path, ensure)
+		return result, changed, err
+	}
+	lock, err := lockfile.Load(path)
+	if err == nil {
+		_, err = ensure(lock)
 	}
 	return result, changed, err
 }
