@@ -224,36 +224,3 @@ func ExampleHashes() {
 	// 5 platforms, 10 hashes, 10 of them computed
 	// 5 platforms, 10 hashes, 0 of them computed
 }
-
-// A lock file has only linux and gets another platform. Accept would refuse all packages for this
-// platform, because none of its hashes is locked. SameRelease accepts the platform if a signed
-// SHA256SUMS document also lists the locked package. Only computed hashes are recorded.
-func ExampleHashes_addPlatform() {
-	registry := regtest.New("registry.example.com")
-	release := registry.AddProvider(regtest.Provider{Address: "acme/demo", Version: "1.2.3"})
-	client := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}
-
-	demo := addrs.MustParseProvider("registry.example.com/acme/demo")
-	version := addrs.MustParseVersion("1.2.3")
-	var lock lockfile.File
-	locked := []checksum.Hash{release.ZH("linux_amd64"), release.H1("linux_amd64")}
-	if err := lock.Merge(demo, version, addrs.ProviderConstraint{}, locked); err != nil {
-		log.Fatal(err)
-	}
-	darwin := addrs.MustParsePlatform("darwin_arm64")
-	var o provider.HashOptions
-	if lock.Covers(demo, version) {
-		o.Policy.SameRelease = lock.Accept(demo, version)
-	}
-	reports, err := provider.Hashes(context.Background(), client, demo, version, []addrs.Platform{darwin}, o)
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := lock.Merge(demo, version, addrs.ProviderConstraint{}, reports[darwin].Local); err != nil {
-		fmt.Println(err)
-	}
-	entry, _ := lock.Get(demo)
-	fmt.Println(len(entry.Hashes), "hashes,", reports[darwin].Trust)
-	// Output:
-	// 4 hashes, signed
-}

@@ -69,11 +69,8 @@ type HashStore interface {
 //   - o.Stated is set, and the policy accepts the stated hashes and lets a lock file record
 //     their h1; see [verify.CheckedSums.JudgeStated].
 //
-// If [github.com/tofureg/tofureg/provider/lockfile.File.Covers] is true for p at v, pass the locked
-// hashes in o.Policy, as [verify.Policy.Accept] to verify locked packages, or
-// [verify.Policy.SameRelease] to add platforms, and record only [verify.Report.Local]. If they are
-// only h1, first call Hashes with Accept for a locked platform: the Local of its report has a zh for
-// SameRelease.
+// [github.com/tofureg/tofureg/provider/install.Lock] calls it for a lock file, with a policy and a record
+// that are safe for versions that are locked already.
 //
 // A failure for one platform does not stop the others. The map has the other reports, and the error
 // joins an [*Error] for each failed platform.

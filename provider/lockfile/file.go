@@ -173,9 +173,9 @@ func (f *File) Warnings() []*ParseError { return slices.Clone(f.warnings) }
 // If p is already locked at v, the hashes are added; at another version, the old ones are dropped. The
 // zero c removes a readable constraint.
 //
-// The hashes must be verified: those of [github.com/tofureg/tofureg/verify.Report.Recordable] for a
-// new version. If [File.Covers] is true, verify by a policy whose Accept, or SameRelease for other
-// platforms, is [File.Accept], and add only the Local of the report.
+// The hashes must be verified, as [github.com/tofureg/tofureg/provider/install.Lock] does: those of
+// [github.com/tofureg/tofureg/verify.Report.Recordable] for a new version. If [File.Covers] is true, verify
+// by a policy with [File.Accept], and add only the Local of the report.
 //
 // The error wraps [ErrUnreadable] if hashes of v may be unreadable, [ErrNotLockable], or neither for an
 // invalid version or constraint. On an error f is unchanged.
