@@ -18,7 +18,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/contrib/workdir"
-	"github.com/tofureg/tofureg/examples/internal/program"
+	"github.com/tofureg/tofureg/examples/program"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"

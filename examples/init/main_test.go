@@ -9,8 +9,8 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/contrib/workdir"
-	"github.com/tofureg/tofureg/examples/internal/program"
 	"github.com/tofureg/tofureg/examples/internal/programtest"
+	"github.com/tofureg/tofureg/examples/program"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"

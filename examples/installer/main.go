@@ -18,7 +18,7 @@ import (
 	"path/filepath"
 
 	"github.com/tofureg/tofureg/auth"
-	"github.com/tofureg/tofureg/examples/internal/program"
+	"github.com/tofureg/tofureg/examples/program"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"

@@ -4,7 +4,7 @@ import (
 	"io"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/examples/internal/program"
+	"github.com/tofureg/tofureg/examples/program"
 	"github.com/tofureg/tofureg/provider"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/examples/internal/program"
+	"github.com/tofureg/tofureg/examples/program"
 	"github.com/tofureg/tofureg/provider/hashstore"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"

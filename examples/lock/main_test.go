@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/examples/internal/program"
 	"github.com/tofureg/tofureg/examples/internal/programtest"
+	"github.com/tofureg/tofureg/examples/program"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"

@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"github.com/tofureg/tofureg/disco/svchost"
-	"github.com/tofureg/tofureg/examples/internal/program"
+	"github.com/tofureg/tofureg/examples/program"
 )
 
 // options are the values of the arguments.

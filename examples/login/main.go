@@ -21,7 +21,7 @@ import (
 	"github.com/tofureg/tofureg/auth/login"
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/disco/svchost"
-	"github.com/tofureg/tofureg/examples/internal/program"
+	"github.com/tofureg/tofureg/examples/program"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/transport"
 )

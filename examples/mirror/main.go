@@ -17,7 +17,7 @@ import (
 	"path/filepath"
 
 	"github.com/tofureg/tofureg/auth"
-	"github.com/tofureg/tofureg/examples/internal/program"
+	"github.com/tofureg/tofureg/examples/program"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"

@@ -3,7 +3,7 @@ package main
 import (
 	"io"
 
-	"github.com/tofureg/tofureg/examples/internal/program"
+	"github.com/tofureg/tofureg/examples/program"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 )

@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/examples/internal/program"
+	"github.com/tofureg/tofureg/examples/program"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )

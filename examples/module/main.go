@@ -18,7 +18,7 @@ import (
 	"strings"
 
 	"github.com/tofureg/tofureg/auth"
-	"github.com/tofureg/tofureg/examples/internal/program"
+	"github.com/tofureg/tofureg/examples/program"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/transport"

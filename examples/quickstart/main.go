@@ -22,7 +22,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
-	"github.com/tofureg/tofureg/examples/internal/program"
+	"github.com/tofureg/tofureg/examples/program"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/transport"

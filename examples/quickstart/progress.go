@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/tofureg/tofureg/examples/internal/program"
+	"github.com/tofureg/tofureg/examples/program"
 	"github.com/tofureg/tofureg/provider"
 )
 

@@ -23,7 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
-	"github.com/tofureg/tofureg/examples/internal/program"
+	"github.com/tofureg/tofureg/examples/program"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/provider"

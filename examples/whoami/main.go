@@ -18,7 +18,7 @@ import (
 
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/disco/svchost"
-	"github.com/tofureg/tofureg/examples/internal/program"
+	"github.com/tofureg/tofureg/examples/program"
 )
 
 func main() { program.Main("whoami", run) }

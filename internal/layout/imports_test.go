@@ -103,6 +103,61 @@ func TestGeneral(t *testing.T) {
 	}
 }
 
+// TestRequests compares the packages that have an HTTP client of their own with those that CONTRIBUTING.md names.
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	sentence := regexp.MustCompile(`Only [^.]*\s+makes\s+HTTP\s+requests[^.]*\.`).FindString(readFile(t, "CONTRIBUTING.md"))
+	want := map[string]bool{}
+	for _, m := range regexp.MustCompile("`([a-z/]+)`").FindAllStringSubmatch(sentence, -1) {
+		want[m[1]] = true
+	}
+	_, list := packages(t)
+	got := map[string]bool{}
+	for _, p := range list {
+		for _, file := range p.files {
+			names := imports(file)
+			ast.Inspect(file, func(n ast.Node) bool {
+				expr, _ := n.(ast.Expr)
+				literal, made := n.(*ast.CompositeLit)
+				if made {
+					expr = literal.Type
+				}
+				if sel, ok := expr.(*ast.SelectorExpr); ok {
+					x, _ := sel.X.(*ast.Ident)
+					got[p.dir] = got[p.dir] || x != nil && names[x.Name] == "net/http" &&
+						(sel.Sel.Name == "DefaultClient" || made && sel.Sel.Name == "Client")
+				}
+				return true
+			})
+		}
+	}
+	maps.DeleteFunc(got, func(_ string, has bool) bool { return !has })
+	if !maps.Equal(got, want) {
+		t.Errorf("HTTP clients are in %q, CONTRIBUTING.md names %q", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+	}
+}
+
+// TestExamplesCanBeCopied checks that the programs of examples import no internal package, which a copy in another
+// module could not.
+func TestExamplesCanBeCopied(t *testing.T) {
+	t.Parallel()
+	files := must.Get(filepath.Glob(filepath.Join(root, "examples", "*", "*.go")))(t)
+	if len(files) < 20 {
+		t.Errorf("found %d files, want at least 20", len(files))
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file := must.Get(parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly))(t)
+		for _, p := range imports(file) {
+			if strings.HasPrefix(p, modulePath) && strings.Contains(p+"/", "/internal/") {
+				t.Errorf("%s imports %s", name, p)
+			}
+		}
+	}
+}
+
 // tableEntry returns the element of allowed that covers the import path p, or "". The path is
 // relevant if it is outside the standard library.
 func tableEntry(p string, allowed []string) (entry string, relevant bool) {
@@ -137,7 +192,7 @@ func parseImportTable(text string) map[string][]string {
 }
 
 // TestLight checks that programs which only parse names, edit lock files or unpack modules link no
-// net/http, no OpenPGP and no HCL.
+// net/http and no OpenPGP, and that no package links HCL.
 func TestLight(t *testing.T) {
 	t.Parallel()
 	heavy := []string{"net/http", "github.com/ProtonMail/go-crypto", "github.com/cloudflare/circl", "github.com/hashicorp/hcl"}
@@ -145,11 +200,11 @@ func TestLight(t *testing.T) {
 		"./addrs":             heavy,
 		"./disco/svchost":     heavy,
 		"./failure":           heavy,
-		"./verify":            {"net/http", "os/exec", "github.com/hashicorp/hcl"},
+		"./verify":            {"net/http", "os/exec"},
 		"./provider/lockfile": heavy,
-		"./provider/...":      {"net/http", "github.com/hashicorp/hcl"},
+		"./provider/...":      {"net/http"},
 		"./module":            append(heavy, "github.com/tofureg/tofureg/provider"),
-		"./regclient":         {"github.com/hashicorp/hcl"},
+		"./...":               {"github.com/hashicorp/hcl"},
 	}
 	for pkg, banned := range light {
 		cmd := exec.Command("go", "list", "-deps", pkg)

@@ -397,6 +397,63 @@ func anchors(text string) []string {
 	return out
 }
 
+// TestContents checks that a list of the sections of a Markdown file names all of them, in order.
+func TestContents(t *testing.T) {
+	t.Parallel()
+	entry := regexp.MustCompile(`(?m)^- \[(.*)\]\(#.*\)$`)
+	section := regexp.MustCompile(`(?m)^## (.*)$`)
+	lists := 0
+	for _, file := range markdownFiles(t) {
+		var listed, sections []string
+		text := fenced.ReplaceAllString(readFile(t, file), "")
+		for _, m := range entry.FindAllStringSubmatch(text, -1) {
+			listed = append(listed, m[1])
+		}
+		for _, m := range section.FindAllStringSubmatch(text, -1) {
+			sections = append(sections, m[1])
+		}
+		if len(listed) == 0 {
+			continue
+		}
+		lists++
+		if !slices.Equal(listed, sections) {
+			t.Errorf("%s lists the sections %q, but has %q", file, listed, sections)
+		}
+	}
+	if lists < 1 {
+		t.Error("no list of sections was found")
+	}
+}
+
+// TestWine checks that docs/windows.md names the packages and programs whose tests .ci/windows does not run, and that
+// other documents refer to it and do not say that all tests have run.
+func TestWine(t *testing.T) {
+	t.Parallel()
+	windows := readFile(t, "docs/windows.md")
+	missing := []string{"git", "gpg", "tofu", "terraform"}
+	for _, m := range regexp.MustCompile(`= "\$root/([a-z/]+)"`).FindAllStringSubmatch(readFile(t, ".ci/windows"), -1) {
+		missing = append(missing, m[1])
+	}
+	if len(missing) < 5 {
+		t.Error("found no package that .ci/windows leaves out")
+	}
+	for _, name := range missing {
+		if !strings.Contains(windows, "`"+name+"`") {
+			t.Errorf("docs/windows.md does not name %s", name)
+		}
+	}
+	for _, file := range markdownFiles(t) {
+		for paragraph := range strings.SplitSeq(readFile(t, file), "\n\n") {
+			if !strings.Contains(paragraph, "Wine 10") || file == "docs/windows.md" {
+				continue
+			}
+			if !strings.Contains(paragraph, "windows.md") && !strings.Contains(paragraph, "skipped") || strings.Contains(paragraph, "all tests have") {
+				t.Errorf("%s must refer to docs/windows.md and not speak of all tests:\n%s", file, paragraph)
+			}
+		}
+	}
+}
+
 // TestMarkdownNames checks that qualified names in inline code of Markdown files, such as
 // `provider.Find`, exist. In docs/migrating.md the first column of a table has names of other modules.
 func TestMarkdownNames(t *testing.T) {

@@ -14,26 +14,64 @@ import (
 // TestThreats checks that each row of docs/threats.md names a test, and that each named test exists.
 func TestThreats(t *testing.T) {
 	t.Parallel()
-	named := regexp.MustCompile("`([a-z0-9/]+)\\.((?:Test|Fuzz)\\w+)`")
-	rows := 0
-	for line := range strings.Lines(readFile(t, "docs/threats.md")) {
-		if !strings.HasPrefix(line, "| ") || strings.HasSuffix(strings.TrimSpace(line), "shown by |") {
-			continue
-		}
-		rows++
-		tests := named.FindAllStringSubmatch(line, -1)
-		if len(tests) == 0 {
-			t.Errorf("no test is named in: %s", line)
-		}
-		for _, test := range tests {
-			if !hasTest(t, test[1], test[2]) {
-				t.Errorf("package %s has no %s", test[1], test[2])
-			}
-		}
-	}
+	rows := shownBy(t, "docs/threats.md", false)
 	if rows < 20 {
 		t.Errorf("found %d rows in docs/threats.md, want at least 20", rows)
 	}
+}
+
+// TestLacks checks that each row about what tofureg lacks names a test or a file that shows it, and that the
+// section has no other list.
+func TestLacks(t *testing.T) {
+	t.Parallel()
+	_, section, found := strings.Cut(readFile(t, "docs/comparison.md"), "\n## What tofureg lacks\n")
+	if !found || strings.Contains(section, "\n- ") || strings.Contains(section, "\n## ") {
+		t.Errorf("the section %q must be the last one, and its list a table", "What tofureg lacks")
+	}
+	if rows := shownBy(t, "docs/comparison.md", true); rows < 5 {
+		t.Errorf("found %d rows, want at least 5", rows)
+	}
+}
+
+// shownBy checks the last column of the tables whose last column has the heading "shown by": it names tests that exist,
+// or, with files, files that exist. It returns the number of rows.
+func shownBy(t *testing.T, file string, files bool) (rows int) {
+	t.Helper()
+	named := regexp.MustCompile("`([a-z0-9/]+)\\.((?:Test|Fuzz)\\w+)`")
+	paths := regexp.MustCompile("`(\\.ci/\\w+)`|\\]\\((\\w+\\.md)\\)")
+	inTable := false
+	for line := range strings.Lines(readFile(t, file)) {
+		switch line = strings.TrimSpace(line); {
+		case strings.HasSuffix(line, "shown by |"):
+			inTable = true
+			continue
+		case !strings.HasPrefix(line, "|"):
+			inTable = false
+		}
+		if !inTable || strings.HasPrefix(line, "|---") {
+			continue
+		}
+		rows++
+		cells := strings.Split(strings.Trim(line, "|"), " | ")
+		last := cells[len(cells)-1]
+		tests := named.FindAllStringSubmatch(last, -1)
+		for _, test := range tests {
+			if !hasTest(t, test[1], test[2]) {
+				t.Errorf("%s: package %s has no %s", file, test[1], test[2])
+			}
+		}
+		// TestMarkdownLinks follows links.
+		named := paths.FindAllStringSubmatch(last, -1)
+		for _, p := range named {
+			if _, err := os.Stat(filepath.Join(root, p[1])); err != nil {
+				t.Errorf("%s: %v", file, err)
+			}
+		}
+		if len(tests) == 0 && (!files || len(named) == 0) {
+			t.Errorf("%s: nothing that exists is named in: %s", file, line)
+		}
+	}
+	return rows
 }
 
 // hasTest reports whether a test file in the directory of a package declares the function.

@@ -95,7 +95,7 @@ func thirdParty(p string) bool {
 	return strings.Contains(first, ".") && p != modulePath && !strings.HasPrefix(p, modulePath+"/")
 }
 
-// public reports whether other modules can import the package.
+// public reports whether the package is meant for other modules.
 func (r goPackage) public() bool {
-	return r.name != "main" && !strings.Contains("/"+r.dir+"/", "/internal/")
+	return r.name != "main" && !strings.Contains("/"+r.dir+"/", "/internal/") && !strings.HasPrefix(r.dir, "examples/")
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tofureg/tofureg/examples/internal/program"
+	"github.com/tofureg/tofureg/examples/program"
 )
 
 // role is the environment variable of a process that is the program, not its tests.
