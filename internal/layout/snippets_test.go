@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -88,6 +89,37 @@ func TestReadme(t *testing.T) {
 	for _, p := range publicPaths(t) {
 		if name := strings.TrimPrefix(p, modulePath+"/"); !strings.Contains(readme, "`"+name+"`") {
 			t.Errorf("README.md does not name package %s", name)
+		}
+	}
+}
+
+// TestPictures checks that the pictures are those that .ci/pictures makes of docs/performance.md, and that README.md shows
+// them.
+func TestPictures(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cmd := exec.Command("go", "run", "./.ci/pictures", dir)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go run ./.ci/pictures: %v\n%s", err, out)
+	}
+	files := must.Get(os.ReadDir(dir))(t)
+	if len(files) != 2 {
+		t.Errorf("%d pictures, want 2", len(files))
+	}
+	readme := readFile(t, "README.md")
+	for _, file := range files {
+		if string(must.Get(os.ReadFile(filepath.Join(dir, file.Name())))(t)) != readFile(t, "docs/"+file.Name()) {
+			t.Errorf("docs/%s is not what go run ./.ci/pictures makes", file.Name())
+		}
+		if !strings.Contains(readme, "](docs/"+file.Name()+")") {
+			t.Errorf("README.md does not show docs/%s", file.Name())
+		}
+	}
+	names := slices.Collect(maps.Values(publicPaths(t)))
+	for _, m := range regexp.MustCompile(`class="name"[^>]*>([^<]*)<`).FindAllStringSubmatch(readFile(t, "docs/way.svg"), -1) {
+		if !slices.Contains(names, modulePath+"/"+m[1]) {
+			t.Errorf("docs/way.svg names package %s, which does not exist", m[1])
 		}
 	}
 }
