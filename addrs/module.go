@@ -83,7 +83,8 @@ func checkModuleShape(s string) string {
 }
 
 func (m Module) check() string {
-	switch host := m.host.String(); {
+	host := m.host.String()
+	switch {
 	case strings.IndexByte(host, '.') < 0:
 		return "the hostname " + host + " must contain a dot"
 	case host == "github.com", host == "bitbucket.org":
@@ -209,7 +210,8 @@ const lookalikes = "\u2024\u2025\u2026\ufe13\ufe52\ufe55\ufe68\uff0e\uff0f\uff1a
 
 func checkSubdir(s string) string {
 	bad := func(r rune) bool { return strings.ContainsRune(`\:?`, r) || !unicode.IsPrint(r) }
-	switch clean := path.Clean(s); {
+	clean := path.Clean(s)
+	switch {
 	case len(s) > maxSubdir:
 		return reasonTooLong
 	case path.IsAbs(s):

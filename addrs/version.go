@@ -241,11 +241,10 @@ func ParseVersion(s string) (Version, error) {
 	}
 	pre := scanExtra(s, i, '-')
 	meta := scanExtra(s, pre, '+')
-	switch rest := s[meta:]; {
-	case rest == "":
-	case rest == "-" && meta == i, rest == "+" && meta == pre:
-		// The CLI accepts an empty prerelease and empty metadata.
-	default:
+	rest := s[meta:]
+	// The CLI accepts an empty prerelease and empty metadata.
+	empty := rest == "-" && meta == i || rest == "+" && meta == pre
+	if rest != "" && !empty {
 		return Version{}, refuseVersion(s, "the text after the numbers is neither a prerelease nor metadata")
 	}
 	v.tail = s[i:meta]

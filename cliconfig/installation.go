@@ -137,7 +137,8 @@ func (r *fileReader) method(in *installation, it item) {
 	}
 	before, location := r.problems.errors, it.at()
 	for _, arg := range it.value.body {
-		switch name := strings.ToLower(arg.name()); {
+		name := strings.ToLower(arg.name())
+		switch {
 		case name == "include":
 			m.Include = append(m.Include, r.patterns(arg)...)
 		case name == "exclude":

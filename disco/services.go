@@ -206,11 +206,11 @@ func (e *ServiceError) Error() string {
 	for i, id := range e.Offered[:min(len(e.Offered), limit)] {
 		text += map[bool]string{true: "; the host offers ", false: ", "}[i == 0] + weburl.Clean(string(id), maxShown)
 	}
-	switch more := len(e.Offered) - limit; {
-	case more > 0:
-		text += fmt.Sprintf(" and %d more", more)
-	case len(e.Offered) == 0 && errors.Is(e.Err, ErrNoService):
-		text += "; the host offers no services at all"
+	if more := len(e.Offered) - limit; more > 0 {
+		return fmt.Sprintf("%s and %d more", text, more)
+	}
+	if len(e.Offered) == 0 && errors.Is(e.Err, ErrNoService) {
+		return text + "; the host offers no services at all"
 	}
 	return text
 }

@@ -145,12 +145,9 @@ func parsePort(s string) (port int, reason string) {
 func normalise(name string, m mode) (ascii, reason string) {
 	plain, upper := true, false
 	for i := range len(name) {
-		switch c := name[i]; {
-		case c >= utf8.RuneSelf:
-			plain = false
-		case 'A' <= c && c <= 'Z':
-			upper = true
-		}
+		c := name[i]
+		plain = plain && c < utf8.RuneSelf
+		upper = upper || 'A' <= c && c <= 'Z'
 	}
 	if !plain {
 		return normaliseIDNA(name, m)
@@ -184,18 +181,21 @@ func checkASCII(name string, m mode, punycode bool) string {
 }
 
 func checkLabel(label string, m mode, punycode bool) string {
-	switch n := len(label); {
-	case n == 0:
+	n := len(label)
+	if n == 0 {
 		return "it has an empty label"
-	case n > maxLabel:
+	}
+	if n > maxLabel {
 		return "a label is longer than the 63 bytes that DNS allows"
-	case label[0] == '-' || label[n-1] == '-':
+	}
+	if label[0] == '-' || label[n-1] == '-' {
 		return "a label must not start or end with a hyphen"
-	case strings.HasPrefix(label, acePrefix):
-		if !punycode {
-			return reasonPunycode
-		}
-	case m == strict && n > 4 && label[2] == '-' && label[3] == '-':
+	}
+	ace := strings.HasPrefix(label, acePrefix)
+	if ace && !punycode {
+		return reasonPunycode
+	}
+	if !ace && m == strict && n > 4 && label[2] == '-' && label[3] == '-' {
 		return "a label must not have hyphens as third and fourth character"
 	}
 	for i := range len(label) {

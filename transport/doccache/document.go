@@ -173,12 +173,14 @@ func hasEnd(resp *http.Response) bool {
 // isDocument reports whether the body may be cached: it is of its media type and contains no
 // secret.
 func (e *entry) isDocument() bool {
-	switch t := mediaType(e.Header); {
-	case isJSON(t) && !json.Valid(e.body):
+	t := mediaType(e.Header)
+	if isJSON(t) && !json.Valid(e.body) {
 		return false
-	case !isJSON(t) && !strings.HasPrefix(t, "text/") && !utf8.Valid(e.body):
+	}
+	if !isJSON(t) && !strings.HasPrefix(t, "text/") && !utf8.Valid(e.body) {
 		return true // a signature, in which any bytes may occur
-	case t == "text/html" && !bytes.Contains(e.body, []byte("terraform-get")):
+	}
+	if t == "text/html" && !bytes.Contains(e.body, []byte("terraform-get")) {
 		return false // such as a login page; pages of modules contain it
 	}
 	return !containsSecret(e.body)
