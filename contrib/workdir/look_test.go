@@ -211,31 +211,59 @@ func TestNamesStayInside(t *testing.T) {
 	}
 }
 
-// fuzzed are files of each kind, which are read beside a module whose source is the variable b.
-var fuzzed = []string{"main.tf", "main.tf.json", "x_override.tf", "x.tofu", "a.tftest.hcl", "terraform.tfvars", "terraform.tfvars.json"}
+// fuzzRead reads a text as a file of a directory whose module blocks need what it may have, and limits the memory.
+func fuzzRead(t *testing.T, name, text string) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"x.tf": "variable \"b\" {}\nmodule \"n\" {\n  source = var.b\n}\nmodule \"o\" {\n  source = local.a\n}\n"})
+	write(t, dir, map[string]string{name: text})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for _, terraform := range []bool{false, true} {
+		d := &Dir{Path: dir, Terraform: terraform, Limits: Limits{Work: 1 << 20}}
+		m, err := d.Evaluate(t.Context())
+		if _, ok := errors.AsType[Problems](err); err != nil && !ok || m == nil {
+			t.Errorf("Evaluate: %v, %v; want what can be read, and Problems", m, err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; mib > 128 {
+		t.Errorf("reading %d bytes took %d MiB, want at most 128", len(text), mib)
+	}
+}
 
-// FuzzLook: what passes is parsed within the limits, and does not panic.
-func FuzzLook(f *testing.F) {
+// FuzzRead: no text of the native syntax ends the process, or takes much memory.
+func FuzzRead(f *testing.F) {
+	kinds := []string{"main.tf", "x_override.tf", "x.tofu", "a.tftest.hcl", "terraform.tfvars"}
 	for _, text := range []string{
-		"b = \"./m\"", `{"b": {"c": "./m"}}`, "run \"r\" {\n  module {\n    source = \"./m\"\n  }\n}\n",
+		"b = \"./m\"", "run \"r\" {\n  module {\n    source = \"./m\"\n  }\n}\n",
 		"x = {for a in b : a => !\n!\n1}", "x = b[*][*].*.c", `x = "%{if a}${b}%{else}%{endif}"`, "x = <<-E\n  ${a}\n  E\n", "a \"b\" c {\n}\n",
-		`{"a":[{"b":1e9}]}`, "x = (]", "/*", "\xef\xbb\xbfx = 1", "x = `'", "locals {\n  a = \"${upper(var.b)}%{if true}x%{endif}\"\n}\nvariable \"b\" {\n  type = map(any)\n  default = {}\n}\nmodule \"m\" {\n  source = format(\"%s\", local.a)\n  version = local.b[0]\n}\n",
-		`{"variable":{"b":{"default":"x"}},"locals":{"a":"${var.b}"},"module":{"m":{"source":"./${local.a}"}}}`, "module m {\nsource = \"${[for a in b : a]}\"\nproviders = { a = b }\n}",
+		"x = (]", "/*", "\xef\xbb\xbfx = 1", "x = `'", "locals {\n  a = \"${upper(var.b)}%{if true}x%{endif}\"\n}\nvariable \"b\" {\n  type = map(any)\n  default = {}\n}\nmodule \"m\" {\n  source = format(\"%s\", local.a)\n  version = local.b[0]\n}\n",
+		"module m {\nsource = \"${[for a in b : a]}\"\nproviders = { a = b }\n}", "locals {\n  a = try(convert([1, {}][*].x, list(object({ a = optional(any, 1) }))), {for a in range(9) : a => a...})\n}",
+		"resource \"a_b\" \"c\" {\n  provider = null.a[\"k\"]\n}\nimport {\n  to = module.m[x].a_b.c\n  id = 1\n}\naction \"a_b\" \"c\" {}\ncheck \"a\" {\n  data \"b\" \"c\" {}\n}\n",
+		"terraform {\n  required_version = \">= 1\"\n  required_providers {\n    a = 1.5\n    b = { source = \"x/${\"y\"}\", version = \"~> 1.0\", configuration_aliases = [b.c] }\n  }\n}\n",
 	} {
-		for kind := range fuzzed {
+		for kind := range kinds {
 			f.Add(text, byte(kind))
 		}
 	}
-	f.Fuzz(func(t *testing.T, text string, kind byte) {
-		dir, name := t.TempDir(), fuzzed[int(kind)%len(fuzzed)]
-		write(t, dir, map[string]string{"x.tf": "variable \"b\" {}\nmodule \"n\" {\n  source = var.b\n}\n"})
-		write(t, dir, map[string]string{name: text})
-		start := time.Now()
-		_, _ = (&Dir{Path: dir}).Evaluate(t.Context())
-		if took := time.Since(start); took > 20*time.Second {
-			t.Errorf("reading %d bytes took %v", len(text), took)
+	f.Fuzz(func(t *testing.T, text string, kind byte) { fuzzRead(t, kinds[int(kind)%len(kinds)], text) })
+}
+
+// FuzzReadJSON: no JSON ends the process, or takes much memory.
+func FuzzReadJSON(f *testing.F) {
+	kinds := []string{"main.tf.json", "x_override.tf.json", "terraform.tfvars.json"}
+	for _, text := range []string{
+		`{"b": {"c": "./m"}}`, `{"a":[{"b":1e9}]}`, `{"variable":{"b":{"default":"x"}},"locals":{"a":"${var.b}"},"module":{"m":{"source":"./${local.a}"}}}`,
+		`{"variable":{"b":{"default":["${x}"],"type":"list(object({a=optional(any)}))"}},"locals":[{"a":["${var.b[0]}",{"k${1}":"'{"}]}]}`,
+		`{"resource":{"a_b":{"c":[{"provider":"null.a[\"k\"]"}]}},"import":{"to":"module.m[0].a_b.c"},"provider":[{"a":{"alias":"b","version":"1"}}]}`,
+		`{"terraform":[{"required_providers":{"a":{"source":"x/y","version":"1"},"b":1.5},"required_version":">= 1"}],"module":{"m":{"source":"${true ? \"./m\" : \"git@example.com:o/m.git\"}"}}}`,
+		`{"module":{"m":{"source":"\\${((("}},"variable":{"b":{"type":"((("}}}`, `[{"module":{"m":{"source":"#${"}}}]`, `{"module":null,"locals":{"a":"%{for x in [1]}${x}%{endfor}"}}`,
+	} {
+		for kind := range kinds {
+			f.Add(text, byte(kind))
 		}
-	})
+	}
+	f.Fuzz(func(t *testing.T, text string, kind byte) { fuzzRead(t, kinds[int(kind)%len(kinds)], text) })
 }
 
 // FuzzManifest: whatever a manifest says, nothing outside of its directory is changed.
