@@ -101,6 +101,8 @@ type tree struct {
 	files map[string]string
 	links map[string]string
 	dir   string // working directory in the tree
+	// environ are variables of the environment of both.
+	environ []string
 	// refused is text in the error if the tree is refused, by the clients too unless only is set.
 	refused string
 	only    string // the tree is for one client only
@@ -116,7 +118,7 @@ func same(t *testing.T, w *world, c tree) {
 		}
 		theirs.Trust(t, w.server.CertPEM)
 		root := theirs.Dir
-		theirs.Env = append(theirs.Env, "TF_CLI_CONFIG_FILE="+filepath.Join(root, "cli.tfrc"))
+		theirs.Env = append(append(theirs.Env, "TF_CLI_CONFIG_FILE="+filepath.Join(root, "cli.tfrc")), c.environ...)
 		c.write(t, w, root)
 		theirs.Dir = filepath.Join(root, filepath.FromSlash(c.dir))
 		theirs.Configure(t, "")
@@ -130,7 +132,7 @@ func same(t *testing.T, w *world, c tree) {
 		c.write(t, w, ours)
 		ours = filepath.Join(ours, filepath.FromSlash(c.dir))
 		d := w.dir(t, ours, theirs.Name() == "terraform")
-		d.Version = versionOf(t, theirs)
+		d.Version, d.Environ = versionOf(t, theirs), c.environ
 		err := prepare(t.Context(), d)
 		got := stateOf(t, ours, err)
 		for _, difference := range differences(got, want) {
@@ -141,7 +143,7 @@ func same(t *testing.T, w *world, c tree) {
 		}
 		if err == nil {
 			again := w.offline(t, ours, d.Terraform)
-			again.Version = d.Version
+			again.Version, again.Environ = d.Version, d.Environ
 			if err := prepare(t.Context(), again); err != nil {
 				t.Errorf("a second Prepare without a network: %v", err)
 			}

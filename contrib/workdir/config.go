@@ -152,6 +152,10 @@ func (d *Dir) configuration(f files, root bool, b *budget) (*configuration, erro
 			return nil, err
 		}
 		body, err := c.open(f, name, &words)
+		if limits := d.Limits.orDefault(); words > limits.Words || c.size > limits.Module {
+			c.problems.add(err)
+			break
+		}
 		isTest := i >= len(primary)+len(overrides)
 		c.overrides = i >= len(primary) && !isTest
 		switch {
@@ -169,9 +173,6 @@ func (d *Dir) configuration(f files, root bool, b *budget) (*configuration, erro
 			c.problem(call.at, "module %q has no source", call.name)
 		}
 	}
-	slices.SortStableFunc(c.problems, func(a, b *ConfigError) int {
-		return cmp.Or(strings.Compare(a.Place.File, b.Place.File), a.Place.Line-b.Place.Line)
-	})
 	return c, nil
 }
 
@@ -183,12 +184,11 @@ func (c *configuration) open(f files, name string, words *int) (hcl.Body, error)
 		return nil, &ConfigError{Place{File: shown}, err.Error()}
 	}
 	if c.size += len(text); c.size > limits.Module {
-		c.size = limits.Module
 		return nil, &ConfigError{Place{File: shown}, "the files of the module have more than the limit of bytes, which the field Limits.Module has"}
 	}
 	opened := file{name: shown, text: text}
-	opened.count, err = opened.words()
-	if *words += opened.count; err == nil && *words > limits.Words {
+	opened.count, err = opened.words(limits.Words - *words)
+	if *words += opened.count; *words > limits.Words {
 		err = &ConfigError{Place{File: shown}, "the files of the module have more words and symbols than the field Limits.Words permits"}
 	}
 	if err != nil {
@@ -386,7 +386,7 @@ func (c *configuration) textOf(a *hcl.Attribute) text {
 	}
 	if t.written = t.literal; !ok {
 		t.literal, t.dynamic = "", true
-		t.written = string(t.at.SliceBytes(c.text))
+		t.written = strings.TrimSpace(string(t.at.SliceBytes(c.text)))
 	}
 	return t
 }

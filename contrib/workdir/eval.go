@@ -89,6 +89,8 @@ func (b *budget) metered(e hclsyntax.Expression) (hclsyntax.Expression, error) {
 		}
 	}
 	switch e := e.(type) {
+	case *metered: // of an earlier evaluation
+		return e, nil
 	case *hclsyntax.LiteralValueExpr, *hclsyntax.ScopeTraversalExpr, *hclsyntax.AnonSymbolExpr:
 	case *hclsyntax.TemplateExpr:
 		for i := range e.Parts {

@@ -96,8 +96,8 @@ func countWords(text []byte) (n int) {
 }
 
 // lookJSON returns the number of words in a text, and an error for a text that is not JSON or has a string that
-// cannot be parsed as a template. The strings are exactly those of hcl/v2, which decodes them as encoding/json.
-func lookJSON(text []byte, at hcl.Range) (words int, err error) {
+// cannot be parsed as a template. It stops at a number above max. The strings are exactly those of hcl/v2, which decodes them as encoding/json.
+func lookJSON(text []byte, at hcl.Range, max int) (words int, err error) {
 	decoder := stdjson.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	for depth := 0; ; words += 2 {
@@ -120,11 +120,11 @@ func lookJSON(text []byte, at hcl.Range) (words int, err error) {
 		if depth > maxChain {
 			err = fmt.Errorf("nesting of more than %d levels", maxChain)
 		}
-		switch err {
-		case nil:
-			continue
-		case io.EOF:
+		switch {
+		case err == io.EOF || words > max:
 			return words, nil
+		case err == nil:
+			continue
 		}
 		at.Start.Line = 1 + bytes.Count(text[:decoder.InputOffset()], []byte("\n"))
 		if e, ok := err.(*ConfigError); ok {

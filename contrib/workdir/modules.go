@@ -194,6 +194,9 @@ func (w *walk) module(ctx context.Context, at *spot, config *configuration, eval
 	problems = append(problems, more...)
 	problems.add(w.dir.checkVersion(config))
 	if len(problems) > 0 {
+		slices.SortStableFunc(problems, func(a, b *ConfigError) int {
+			return cmp.Or(strings.Compare(a.Place.File, b.Place.File), a.Place.Line-b.Place.Line)
+		})
 		return m, problems
 	}
 	return m, nil

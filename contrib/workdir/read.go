@@ -200,16 +200,20 @@ type file struct {
 	count int // of words and symbols
 }
 
-// words returns the number of words and symbols, and an error unless the text can be parsed within the limits.
-func (f file) words() (int, error) {
+// words returns the number of words and symbols, and an error unless the text can be parsed within the limits. It stops
+// at a number above max.
+func (f file) words(max int) (n int, err error) {
 	at := hcl.Range{Filename: f.name, Start: hcl.InitialPos}
 	switch {
 	case !utf8.Valid(f.text):
 		return 0, &ConfigError{Place{File: f.name}, "invalid UTF-8"}
 	case strings.HasSuffix(f.name, ".json"):
-		return lookJSON(f.text, at)
+		return lookJSON(f.text, at, max)
 	}
-	return countWords(f.text), look(f.text, at, hclsyntax.LexConfig, true)
+	if n = countWords(f.text); n <= max {
+		err = look(f.text, at, hclsyntax.LexConfig, true)
+	}
+	return n, err
 }
 
 // parse parses a text that has been looked at. Beside errors, the body has what could be parsed.
