@@ -1,6 +1,7 @@
 package workdir
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -237,7 +238,10 @@ func (f files) read(name string, max int64) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, max+1))
+	var text bytes.Buffer
+	text.Grow(4 << 10) // as much as most files have
+	_, err = text.ReadFrom(io.LimitReader(file, max+1))
+	return text.Bytes(), err
 }
 
 // links are the steps of paths that were resolved, so that each is looked at once.

@@ -153,7 +153,7 @@ func (d *Dir) Read(ctx context.Context) (*Module, error) { return d.readAlone(ct
 func (d *Dir) Evaluate(ctx context.Context) (*Module, error) { return d.readAlone(ctx, true) }
 
 func (d *Dir) readAlone(ctx context.Context, evaluate bool) (*Module, error) {
-	w, err := d.start(true)
+	w, err := d.walk(true)
 	if err != nil {
 		return nil, err
 	}
@@ -188,8 +188,17 @@ func (d *Dir) variable(name string) (value string, set bool) {
 	return "", false
 }
 
-// start returns a walk for the directory.
+// start returns a walk for the directory without links.
 func (d *Dir) start(plan bool) (*walk, error) {
+	w, err := d.walk(plan)
+	if err == nil {
+		w.base, err = filepath.EvalSymlinks(w.base)
+	}
+	return w, err
+}
+
+// walk returns a walk for the directory.
+func (d *Dir) walk(plan bool) (*walk, error) {
 	if d.ReadOnly && d.Upgrade {
 		return nil, errors.New("workdir: ReadOnly and Upgrade cannot both be set")
 	}
@@ -201,9 +210,7 @@ func (d *Dir) start(plan bool) (*walk, error) {
 	}
 	w.values = &values{walk: w, budget: budget{left: d.Limits.orDefault().Work}}
 	var err error
-	if w.base, err = filepath.Abs(d.Path); err == nil {
-		w.base, err = filepath.EvalSymlinks(w.base)
-	}
+	w.base, err = filepath.Abs(d.Path)
 	return w, err
 }
 
