@@ -65,10 +65,25 @@ func ParseProvider(s string) (Provider, error) { return ParseProviderIn(defaultH
 
 // ParseProviderIn is like [ParseProvider] with host as the default, or [DefaultHost] if zero.
 func ParseProviderIn(host svchost.Hostname, s string) (Provider, error) {
+	return ProviderRules{Host: host}.Parse(s)
+}
+
+// ProviderRules are the rules of a CLI for addresses of providers. The zero value has the rules of OpenTofu.
+type ProviderRules struct {
+	// Host is the default host. If zero, it is [DefaultHost].
+	Host svchost.Hostname
+
+	// Underscores permits underscores within a namespace in ASCII, as Terraform does since version 1.16. Lock files and
+	// plugin directories are read with it.
+	Underscores bool
+}
+
+// Parse is like [ParseProvider] by these rules.
+func (r ProviderRules) Parse(s string) (Provider, error) {
 	if len(s) > maxInput {
 		return Provider{}, refuse(kindProvider, s, reasonTooLong)
 	}
-	host, reason := orDefault(host)
+	host, reason := orDefault(r.Host)
 	if reason != "" {
 		return Provider{}, refuse(kindProvider, s, reason)
 	}
@@ -88,7 +103,7 @@ func ParseProviderIn(host svchost.Hostname, s string) (Provider, error) {
 	default:
 		return Provider{}, refuse(kindProvider, s, "it must be TYPE, NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE")
 	}
-	return newProvider(host, namespace, typ, s)
+	return r.provider(host, namespace, typ, s)
 }
 
 // ParseNamespacedProviderIn is like [ParseProviderIn], but refuses TYPE alone, such as null.
@@ -109,12 +124,12 @@ func NewProvider(host svchost.Hostname, namespace, typ string) (Provider, error)
 	if reason := checkHost(host); reason != "" {
 		return Provider{}, refuse(kindProvider, input, reason)
 	}
-	return newProvider(host, namespace, typ, input)
+	return ProviderRules{}.provider(host, namespace, typ, input)
 }
 
-func newProvider(host svchost.Hostname, namespace, typ, input string) (Provider, error) {
+func (r ProviderRules) provider(host svchost.Hostname, namespace, typ, input string) (Provider, error) {
 	if namespace != legacyNamespace {
-		n, reason := normalisePart(namespace)
+		n, reason := normalisePart(namespace, r.Underscores)
 		if reason != "" {
 			return Provider{}, refuse(kindProvider, input, "in the namespace: "+reason)
 		}
@@ -122,7 +137,7 @@ func newProvider(host svchost.Hostname, namespace, typ, input string) (Provider,
 	} else if host != defaultHost {
 		return Provider{}, refuse(kindProvider, input, `the namespace "-" exists only on `+defaultHost.Display())
 	}
-	t, reason := normalisePart(typ)
+	t, reason := normalisePart(typ, false)
 	if reason != "" {
 		return Provider{}, refuse(kindProvider, input, "in the type: "+reason)
 	}
@@ -133,7 +148,7 @@ func newProvider(host svchost.Hostname, namespace, typ, input string) (Provider,
 	}
 	e := &ParseError{Kind: kindProvider, Input: fault.Shown(input, maxShown), Reason: `the type must not start with "` + prefix + `"`}
 	if rest := strings.TrimPrefix(t, prefix); strings.HasSuffix(prefix, "-provider-") && redundantPrefix(rest) == "" {
-		if p.typ, reason = normalisePart(rest); reason == "" {
+		if p.typ, reason = normalisePart(rest, false); reason == "" {
 			e.Suggestion = p.String()
 			if strings.Count(input, "/") < 2 { // p has the default host of the parser
 				e.Suggestion = p.Display()
@@ -208,7 +223,9 @@ func (p Provider) Compare(o Provider) int {
 
 func (p Provider) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-func (p *Provider) UnmarshalText(b []byte) error { return unmarshal(p, b, ParseProvider) }
+func (p *Provider) UnmarshalText(b []byte) error {
+	return unmarshal(p, b, ProviderRules{Underscores: true}.Parse)
+}
 
 // maxPart is the maximum length of a namespace or type in ASCII, in bytes. The length of any
 // other part is limited by the length of a label in a hostname.
@@ -216,7 +233,7 @@ const maxPart = 512
 
 // normalisePart returns the normal form of a namespace or type of a provider, or the reason
 // why it is invalid.
-func normalisePart(s string) (part, reason string) {
+func normalisePart(s string, underscores bool) (part, reason string) {
 	upper := false
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -226,7 +243,7 @@ func normalisePart(s string) (part, reason string) {
 			upper = true
 		}
 	}
-	if reason := checkPart(s); reason != "" {
+	if reason := checkPart(s, underscores); reason != "" {
 		return "", reason
 	}
 	if upper {
@@ -236,7 +253,7 @@ func normalisePart(s string) (part, reason string) {
 }
 
 // checkPart returns the reason why s, in ASCII, is invalid, or "".
-func checkPart(s string) string {
+func checkPart(s string, underscores bool) string {
 	switch {
 	case s == "":
 		return "it is empty"
@@ -244,10 +261,12 @@ func checkPart(s string) string {
 		return reasonTooLong
 	case s[0] == '-' || s[len(s)-1] == '-':
 		return "it must not start or end with a hyphen"
+	case underscores && (s[0] == '_' || s[len(s)-1] == '_'):
+		return "it must not start or end with an underscore"
 	}
 	for i := range len(s) {
 		switch c := s[i]; {
-		case isAlnum(c):
+		case isAlnum(c), underscores && c == '_':
 		case c != '-':
 			return "the character " + strconv.QuoteRune(rune(c)) + " is not allowed"
 		case s[i-1] == '-':

@@ -201,6 +201,29 @@ func TestNewProviderRefuses(t *testing.T) {
 	}
 }
 
+// TestUnderscores: a namespace has underscores by the rules of Terraform since 1.16 only (terraform-registry-address
+// v0.5.0), and what such a CLI has written can be read.
+func TestUnderscores(t *testing.T) {
+	t.Parallel()
+	rules := addrs.ProviderRules{Host: svchost.MustParse("registry.terraform.io"), Underscores: true}
+	for in, want := range map[string]string{
+		"A_b/aws": "registry.terraform.io/a_b/aws", "a__b/aws": "registry.terraform.io/a__b/aws", "example.com/a-_b/aws": "example.com/a-_b/aws",
+		"_a/aws": "", "a_/aws": "", "a_b": "", "acme/a_b": "", "ä_b/aws": "",
+	} {
+		p, err := rules.Parse(in)
+		if p.String() != want || (err == nil) != (want != "") {
+			t.Errorf("Parse(%q) = %q, %v; want %q", in, p, err, want)
+		}
+		if _, err := addrs.ParseProvider(in); err == nil {
+			t.Errorf("ParseProvider(%q) succeeds, want that underscores are refused", in)
+		}
+		var again addrs.Provider
+		if text, _ := p.MarshalText(); want != "" && (again.UnmarshalText(text) != nil || again != p) {
+			t.Errorf("UnmarshalText(%q) = %q, want the provider of before", text, again)
+		}
+	}
+}
+
 func TestProviderKinds(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

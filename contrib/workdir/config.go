@@ -607,8 +607,9 @@ func (c *configuration) steps(a *hcl.Attribute) (names []string, err error) {
 // requirements returns the providers that the module requires, sorted by place, and adds problems. A provider is
 // named by each entry and each constraint, otherwise by the first block that uses it.
 func (c *configuration) requirements(host svchost.Hostname) (all []Requirement, problems Problems) {
+	rules := addrs.ProviderRules{Host: host, Underscores: c.dir.Terraform && c.dir.since("1.16.0")}
 	add := func(at hcl.Range, name, source string, version string, versioned bool) {
-		p, err := addrs.ParseProviderIn(host, source)
+		p, err := rules.Parse(source)
 		r := Requirement{Provider: p, Place: place(at)}
 		if err == nil && versioned {
 			r.Constraint, err = addrs.ParseProviderConstraint(version)

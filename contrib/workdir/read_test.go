@@ -130,10 +130,14 @@ func TestRequirements(t *testing.T) {
 		"null":               {"newest", "", "main.tf", "resource \"null_resource\" \"a\" {\n  provider = null.west\n}\n", "main.tf:1 " + tf + "hashicorp/null", ""},
 		"null, an instance":  {"", "", "main.tf", "resource \"null_resource\" \"a\" {\n  provider = null.a[var.x]\n}\n", "main.tf:1 " + tofu + "hashicorp/null", ""},
 		"misspelt":           {"", "", "main.tf", "terraform {\n  required_providers {\n    aws = { soruce = \"acme/aws\" }\n  }\n}\nresource \"aws_x\" \"y\" {}\n", "", "main.tf:3: provider \"aws\" has \"soruce\""},
-		"first use":          {"", "", "main.tf", "data \"a_b\" \"c\" {}\nresource \"a_b\" \"c\" {}\nephemeral \"a_b\" \"c\" {}\n", "main.tf:1 " + tofu + "hashicorp/a", ""},
-		"query":              {"newest", "", "a.tfquery.hcl", "list \"a_b\" \"c\" {}\nprovider \"a\" {}\n", "", ""}, // terraform, internal/configs/parser_file_matcher.go: only with MatchQueryFiles
-		"stack":              {"newest", "", "a.tfcomponent.hcl", "required_providers {\n  a = { source = \"x/a\" }\n}\n", "", ""},
-		"state store":        {"newest", "", "main.tf", "terraform {\n  required_providers {\n    a = { source = \"x/a\" }\n  }\n  state_store \"a_b\" {\n    provider \"a\" {}\n  }\n}\n", "main.tf:3 " + tf + "x/a", ""},
+		// terraform 1.16 (pull request 38894), terraform-registry-address v0.5.0
+		"underscore":             {"newest", "", "main.tf", "terraform {\n  required_providers {\n    a = { source = \"x_y/a\" }\n  }\n}\n", "main.tf:3 " + tf + "x_y/a", ""},
+		"underscore, 1.15":       {"1.15.9", "", "main.tf", "terraform {\n  required_providers {\n    a = { source = \"x_y/a\" }\n  }\n}\n", "", "in the namespace: the character '_'"},
+		"underscore of OpenTofu": {"", "", "main.tf", "terraform {\n  required_providers {\n    a = { source = \"x_y/a\" }\n  }\n}\n", "", "in the namespace: the character '_'"},
+		"first use":              {"", "", "main.tf", "data \"a_b\" \"c\" {}\nresource \"a_b\" \"c\" {}\nephemeral \"a_b\" \"c\" {}\n", "main.tf:1 " + tofu + "hashicorp/a", ""},
+		"query":                  {"newest", "", "a.tfquery.hcl", "list \"a_b\" \"c\" {}\nprovider \"a\" {}\n", "", ""}, // terraform, internal/configs/parser_file_matcher.go: only with MatchQueryFiles
+		"stack":                  {"newest", "", "a.tfcomponent.hcl", "required_providers {\n  a = { source = \"x/a\" }\n}\n", "", ""},
+		"state store":            {"newest", "", "main.tf", "terraform {\n  required_providers {\n    a = { source = \"x/a\" }\n  }\n  state_store \"a_b\" {\n    provider \"a\" {}\n  }\n}\n", "main.tf:3 " + tf + "x/a", ""},
 	} {
 		d := &Dir{Terraform: c.terraform != ""}
 		if v := strings.TrimSuffix(c.terraform, "newest") + c.version; v != "" {

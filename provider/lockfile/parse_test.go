@@ -46,6 +46,15 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestUnderscore: Terraform 1.16 locks providers whose namespace has an underscore.
+func TestUnderscore(t *testing.T) {
+	t.Parallel()
+	f := parse(t, "provider \"registry.terraform.io/a_b/c\" {\n  version = \"1.0.0\"\n}\n")
+	if again := parse(t, string(f.Bytes())); f.Len() != 1 || !again.Equal(f) {
+		t.Errorf("Parse: %d entries, and other ones of Bytes, want one", f.Len())
+	}
+}
+
 // TestParseForms has what is accepted beside the form in which the CLI writes, and what
 // is made of it.
 func TestParseForms(t *testing.T) {
