@@ -28,17 +28,16 @@ type Requirement struct {
 
 // configuration is the part of a module's files that matters here.
 type configuration struct {
-	calls     map[string]*call        // by key below that of the module
-	required  map[string]*requirement // by local name
-	entries   hcl.Range               // of the block required_providers
-	providers map[string]*use         // provider blocks by name and alias
-	resources map[resource]*use       // and data, ephemeral and action blocks
+	calls     map[string]*call // by key below that of the module
+	required  map[string]*use  // entries of required_providers by local name; nil for one with a problem
+	entries   hcl.Range        // of the block required_providers
+	providers map[string]*use  // provider blocks by name and alias
+	resources map[resource]*use
 	imports   []imported
-	tested    []use         // provider blocks in tests
-	core      []requirement // versions of the CLI
-	tests     bool          // has a call in a test
-	files     []file        // whose expressions may be needed
-	size      int           // bytes of all files
+	tested    []*use // provider blocks in tests
+	tests     bool   // has a call in a test
+	files     []file // whose expressions may be needed
+	size      int    // bytes of all files
 	problems  Problems
 
 	dir       *Dir
@@ -64,24 +63,15 @@ type text struct {
 	written string // the literal, or the expression
 }
 
-// A requirement is an entry of required_providers, or a constraint on the version of the CLI.
-type requirement struct {
-	at                hcl.Range
-	source, version   string // may be empty
-	sourced           bool   // has a source
-	versioned, broken bool   // has a version; has a problem
-}
-
-// A use is a block that uses a provider.
+// A use is an entry of required_providers, or a block that uses a provider.
 type use struct {
-	at        hcl.Range
-	name      string // local name of the provider
-	explicit  string // value of the attribute provider, without a key
-	version   string // in provider blocks
-	versioned bool
+	at              hcl.Range
+	name            string  // local name of the provider
+	explicit        string  // the provider configuration, without a key; empty if it is implied
+	source, version *string // of an entry; the version of a provider block too
 }
 
-// A resource is the address of a resource: type of block, type and name.
+// A resource is the address of a resource, or of a data, ephemeral or action block.
 type resource struct{ kind, typ, name string }
 
 // imported is an import block.
@@ -92,36 +82,32 @@ type imported struct {
 }
 
 var (
-	fileSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
-		{Type: "terraform"},
-		{Type: "language"},
-		{Type: "module", LabelNames: []string{"name"}},
-		{Type: "provider", LabelNames: []string{"name"}},
-		{Type: "resource", LabelNames: []string{"type", "name"}},
-		{Type: "data", LabelNames: []string{"type", "name"}},
-		{Type: "ephemeral", LabelNames: []string{"type", "name"}},
-		{Type: "action", LabelNames: []string{"type", "name"}},
-		{Type: "check", LabelNames: []string{"name"}},
-		{Type: "import"},
-	}}
-	testSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
-		{Type: "run", LabelNames: []string{"name"}},
-		{Type: "provider", LabelNames: []string{"name"}},
-		{Type: "mock_provider", LabelNames: []string{"name"}},
-	}}
-	terraformSchema = &hcl.BodySchema{
-		Attributes: []hcl.AttributeSchema{{Name: "required_version"}},
-		Blocks:     []hcl.BlockHeaderSchema{{Type: "required_providers"}},
-	}
-	languageSchema   = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "compatible_with"}}}
-	compatibleSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "opentofu"}}}
-	callSchema       = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "source"}, {Name: "version"}}}
-	providerSchema   = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "version"}, {Name: "alias"}}}
-	resourceSchema   = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "provider"}}}
-	importSchema     = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "provider"}, {Name: "to"}}}
-	checkSchema      = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "data", LabelNames: []string{"type", "name"}}}}
-	runSchema        = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "module"}}}
+	fileSchema = schema("", "terraform", "language", "module name", "provider name", "resource type name", "data type name",
+		"ephemeral type name", "action type name", "check name", "import")
+	testSchema       = schema("", "run name", "provider name", "mock_provider name")
+	terraformSchema  = schema("required_version", "required_providers")
+	languageSchema   = schema("", "compatible_with")
+	compatibleSchema = schema("opentofu")
+	callSchema       = schema("source version")
+	providerSchema   = schema("version alias")
+	resourceSchema   = schema("provider")
+	importSchema     = schema("provider to")
+	checkSchema      = schema("", "data type name")
+	runSchema        = schema("", "module")
 )
+
+// schema returns a schema with attributes and blocks, each a type with its labels.
+func schema(attributes string, blocks ...string) *hcl.BodySchema {
+	s := &hcl.BodySchema{}
+	for name := range strings.FieldsSeq(attributes) {
+		s.Attributes = append(s.Attributes, hcl.AttributeSchema{Name: name})
+	}
+	for _, block := range blocks {
+		words := strings.Fields(block)
+		s.Blocks = append(s.Blocks, hcl.BlockHeaderSchema{Type: words[0], LabelNames: words[1:]})
+	}
+	return s
+}
 
 // configuration reads the module in a directory. Only that of the user has tests. It returns an error if it can read
 // nothing; otherwise the configuration has the problems.
@@ -131,7 +117,7 @@ func (d *Dir) configuration(f files, root bool, b *budget) (*configuration, erro
 		return nil, err
 	}
 	c := &configuration{
-		calls: map[string]*call{}, required: map[string]*requirement{}, providers: map[string]*use{}, resources: map[resource]*use{},
+		calls: map[string]*call{}, required: map[string]*use{}, providers: map[string]*use{}, resources: map[resource]*use{},
 		dir: d, budget: b,
 	}
 	if root {
@@ -278,46 +264,59 @@ func (c *configuration) terraform(body hcl.Body, own bool) {
 		attributes, diags := block.Body.JustAttributes()
 		c.problems.diagnosed(diags)
 		for name, a := range attributes {
-			r := &requirement{at: a.NameRange}
-			if err := c.requirement(r, name, a); err != nil {
+			entry, err := c.entry(name, a)
+			if c.required[name] = entry; err != nil {
+				c.required[name] = nil
 				c.problems.add(err)
-				r.broken = true
 			}
-			c.required[name] = r
 		}
 	}
 }
 
-// coreVersion reads a constraint on the version of the CLI, which is ignored if that is unknown.
+// coreVersion checks the version of the CLI, without its prerelease as the CLI does, unless it is unknown.
 func (c *configuration) coreVersion(a *hcl.Attribute) {
 	if a == nil || c.dir.Version.IsZero() {
 		return
 	}
-	version, err := c.constantText(a.Expr, a.Name)
-	c.problems.add(err)
-	if err == nil {
-		c.core = append(c.core, requirement{at: a.Expr.Range(), version: version})
+	version, err := c.constantText(a.Expr, false)
+	constraint, failed := addrs.ParseModuleConstraint(version)
+	switch {
+	case err != nil:
+		c.problems.add(err)
+	case failed != nil:
+		c.problem(a.Expr.Range(), "%v", failed)
+	case !constraint.Allows(core(c.dir.Version)):
+		c.problem(a.Expr.Range(), "the module needs version %q of the CLI, not %s", version, c.dir.Version)
 	}
+}
+
+// conflicts reports whether a block is declared already, or one to override is not, and adds the problem.
+func (c *configuration) conflicts(at hcl.Range, exists bool, old hcl.Range, names ...string) bool {
+	switch {
+	case c.overrides && !exists:
+		c.problem(at, "%.200s to override does not exist", strings.Join(names, " "))
+	case !c.overrides && exists:
+		c.problem(at, "%.200s is declared in %s already", strings.Join(names, " "), place(old))
+	default:
+		return false
+	}
+	return true
 }
 
 func (c *configuration) module(block *hcl.Block) {
 	name := block.Labels[0]
-	old := c.calls[name]
-	switch {
-	case !hclsyntax.ValidIdentifier(name):
+	to := c.calls[name]
+	if !hclsyntax.ValidIdentifier(name) {
 		c.problem(block.DefRange, "invalid module name %.100q: want letters, digits, underscores and hyphens", name)
 		return
-	case c.overrides && old == nil:
-		c.problem(block.DefRange, "module %q to override does not exist", name)
-		return
-	case !c.overrides && old != nil:
-		c.problem(block.DefRange, "module %q is declared in %s already", name, place(old.at))
-		return
-	case old == nil:
-		old = &call{name: name, at: block.DefRange}
-		c.calls[name] = old
 	}
-	c.attributes(old, block.Body)
+	if to == nil {
+		to = &call{name: name, at: block.DefRange}
+	}
+	if !c.conflicts(block.DefRange, c.calls[name] != nil, to.at, "module", name) {
+		c.calls[name] = to
+		c.attributes(to, block.Body)
+	}
 }
 
 func (c *configuration) attributes(to *call, body hcl.Body) {
@@ -338,7 +337,7 @@ func (c *configuration) test(body hcl.Body, name string) {
 			c.run(block, name)
 		case c.dir.Terraform && c.dir.since("1.9.0"): // what it uses is required elsewhere
 		case block.Type == "provider" || c.dir.Terraform: // OpenTofu does not install a provider for its mock
-			c.tested = append(c.tested, *c.providerBlock(block))
+			c.tested = append(c.tested, c.providerBlock(block))
 		}
 	}
 }
@@ -357,7 +356,7 @@ func (c *configuration) run(block *hcl.Block, name string) {
 		c.problem(block.DefRange, "invalid name of a run block %.100q", block.Labels[0])
 		return
 	case old != nil:
-		c.problem(block.DefRange, "the run block %q is in %s already", block.Labels[0], place(old.at))
+		c.conflicts(block.DefRange, true, old.at, "run block", block.Labels[0])
 		return
 	}
 	c.tests = true
@@ -391,73 +390,60 @@ func (c *configuration) textOf(a *hcl.Attribute) text {
 	return t
 }
 
-// constantText returns the text of a constant.
-func (c *configuration) constantText(e hcl.Expression, name string) (string, error) {
+// constantText returns the text of a constant, which may be a number or a bool unless it must be a string.
+func (c *configuration) constantText(e hcl.Expression, isString bool) (string, error) {
 	v, err := c.budget.constant(e)
 	if err != nil {
 		return "", err
 	}
-	if v, err = convert.Convert(v, cty.String); err != nil || v.IsNull() || !v.IsKnown() || len(v.AsString()) > maxText {
-		return "", wrong(e.Range(), "%q must be text of at most %d bytes", name, maxText)
+	isString = isString && v.Type() != cty.String
+	if v, err = convert.Convert(v, cty.String); err != nil || isString || v.IsNull() || !v.IsKnown() || len(v.AsString()) > maxText {
+		return "", wrong(e.Range(), "want a string of at most %d bytes", maxText)
 	}
 	return v.AsString(), nil
 }
 
-// constraint returns the constraint of a constant, which must suit the rules of both libraries of the CLI.
-func (c *configuration) constraint(e hcl.Expression) (string, error) {
-	text, err := c.constantText(e, "version")
+// constraint returns a version constraint, which must suit the rules of both libraries of the CLI.
+func (c *configuration) constraint(e hcl.Expression, isString bool) (*string, error) {
+	text, err := c.constantText(e, isString)
 	if err == nil && strings.TrimSpace(text) == "" {
 		err = wrong(e.Range(), "the version constraint is empty")
 	}
-	if err == nil {
-		if _, failed := addrs.ParseModuleConstraint(text); failed != nil {
-			err = wrong(e.Range(), "%v", failed)
-		}
+	if _, failed := addrs.ParseModuleConstraint(text); err == nil && failed != nil {
+		err = wrong(e.Range(), "%v", failed)
 	}
-	return text, err
+	return &text, err
 }
 
-// requirement reads an entry of required_providers.
-func (c *configuration) requirement(r *requirement, name string, a *hcl.Attribute) (err error) {
+// entry reads an entry of required_providers.
+func (c *configuration) entry(name string, a *hcl.Attribute) (u *use, err error) {
+	u = &use{at: a.NameRange, name: name}
 	members, diags := hcl.ExprMap(a.Expr)
 	if diags.HasErrors() { // the form of version 0.12
-		r.version, err = c.constraint(a.Expr)
-		r.versioned = true
-		return err
+		u.version, err = c.constraint(a.Expr, false)
+		return u, err
 	}
 	if normal(name) != name {
-		return wrong(a.NameRange, "the name of provider %.100q must be in lower case", name)
+		return u, wrong(a.NameRange, "the name of provider %.100q must be in lower case", name)
 	}
 	for _, m := range members {
-		key, err := c.constantText(m.Key, "name of a member")
-		if err != nil {
-			return err
-		}
-		switch key {
-		case "source", "version":
-			var v cty.Value
-			if v, err = c.budget.constant(m.Value); err == nil && v.Type() != cty.String {
-				err = wrong(m.Value.Range(), "%q must be a string", key)
-			}
-			if err != nil {
-				return err
-			}
-			if key == "version" {
-				r.version, err = c.constraint(m.Value)
-				r.versioned = true
-			} else {
-				r.source, err = c.constantText(m.Value, key)
-				r.sourced = true
-			}
-		case "configuration_aliases":
-		default:
+		key, err := c.constantText(m.Key, true)
+		switch {
+		case err != nil:
+		case key == "source":
+			var source string
+			source, err = c.constantText(m.Value, true)
+			u.source = &source
+		case key == "version":
+			u.version, err = c.constraint(m.Value, true)
+		case key != "configuration_aliases":
 			err = wrong(m.Key.Range(), "provider %q has %.100q; only source, version and configuration_aliases are permitted", name, key)
 		}
 		if err != nil {
-			return err
+			return u, err
 		}
 	}
-	return nil
+	return u, nil
 }
 
 // normal returns the local name of a provider as it is compared. An invalid name is returned as it is.
@@ -475,17 +461,16 @@ func (c *configuration) provider(block *hcl.Block) {
 	u := c.providerBlock(block)
 	old := c.providers[u.explicit]
 	switch {
-	case old == nil && c.overrides && strings.Contains(u.explicit, "."):
-		c.problem(u.at, "provider %q to override does not exist", u.explicit)
-	case old != nil && !c.overrides:
-		c.problem(u.at, "provider %q is configured in %s already", u.explicit, place(old.at))
-	case old != nil && !u.versioned:
-	default:
-		c.providers[u.explicit] = u
+	case old == nil && !strings.Contains(u.explicit, "."): // an override may be the first of the default configuration
+	case old == nil && c.conflicts(u.at, false, u.at, "provider", u.explicit):
+		return
+	case old != nil && (c.conflicts(u.at, true, old.at, "provider", u.explicit) || u.version == nil):
+		return
 	}
+	c.providers[u.explicit] = u
 }
 
-// providerBlock reads a provider block. The address of its provider configuration is in explicit.
+// providerBlock reads a provider block.
 func (c *configuration) providerBlock(block *hcl.Block) *use {
 	content, err := c.content(block.Body, providerSchema), error(nil)
 	u := &use{at: block.DefRange, name: block.Labels[0], explicit: block.Labels[0]}
@@ -494,14 +479,15 @@ func (c *configuration) providerBlock(block *hcl.Block) *use {
 	}
 	if a := content.Attributes["alias"]; a != nil {
 		var alias string
-		alias, err = c.constantText(a.Expr, a.Name)
+		alias, err = c.constantText(a.Expr, false)
 		u.explicit += "." + alias
 		c.problems.add(err)
 	}
 	if a := content.Attributes["version"]; a != nil {
-		u.version, err = c.constraint(a.Expr)
-		u.versioned = err == nil
-		c.problems.add(err)
+		if u.version, err = c.constraint(a.Expr, false); err != nil {
+			u.version = nil
+			c.problems.add(err)
+		}
 	}
 	return u
 }
@@ -509,18 +495,14 @@ func (c *configuration) providerBlock(block *hcl.Block) *use {
 func (c *configuration) resource(block *hcl.Block) {
 	key := resource{block.Type, block.Labels[0], block.Labels[1]}
 	u, old := &use{at: block.DefRange, name: implied(key.typ)}, c.resources[key]
-	a := c.content(block.Body, resourceSchema).Attributes["provider"]
-	switch {
-	case old == nil && c.overrides:
-		c.problem(u.at, "%s %q %q to override does not exist", key.kind, key.typ, key.name)
+	before := cmp.Or(old, u)
+	if c.conflicts(u.at, old != nil, before.at, key.kind, key.typ, key.name) {
 		return
-	case old != nil && !c.overrides:
-		c.problem(u.at, "%s %q %q is declared in %s already", key.kind, key.typ, key.name, place(old.at))
-		return
-	case a != nil:
+	}
+	if a := c.content(block.Body, resourceSchema).Attributes["provider"]; a != nil {
 		c.reference(u, a)
-	case old != nil: // overridden without a provider
-		return
+	} else {
+		u = before // which is not overridden
 	}
 	c.resources[key] = u
 }
@@ -569,31 +551,24 @@ func (c *configuration) steps(a *hcl.Attribute) (names []string, err error) {
 	e := a.Expr
 	template, ok := e.(*hclsyntax.TemplateExpr)
 	if ok && template.IsStringLiteral() || json.IsJSONExpression(e) {
-		if e, err = parseText(e); err != nil {
+		if e, err = unquoted(e); err != nil {
 			return nil, err
 		}
 	}
 	// The keys may be expressions.
-	var rest hcl.Traversal
-	for {
+	var traversal hcl.Traversal
+	for keyed := true; keyed; {
 		switch inner := e.(type) {
 		case *hclsyntax.IndexExpr:
 			e = inner.Collection
-			continue
 		case *hclsyntax.RelativeTraversalExpr:
-			if _, ok := inner.Source.(*hclsyntax.IndexExpr); ok {
-				rest = append(slices.Clone(inner.Traversal), rest...)
-				e = inner.Source
-				continue
-			}
+			traversal, e = append(slices.Clone(inner.Traversal), traversal...), inner.Source
+		default:
+			keyed = false
 		}
-		break
 	}
-	traversal, diags := hcl.AbsTraversalForExpr(e)
-	if diags.HasErrors() {
-		return nil, diags
-	}
-	for _, step := range append(slices.Clone(traversal), rest...) {
+	first, diags := hcl.AbsTraversalForExpr(e)
+	for _, step := range append(slices.Clone(first), traversal...) {
 		switch s := step.(type) {
 		case hcl.TraverseRoot:
 			names = append(names, s.Name)
@@ -601,51 +576,52 @@ func (c *configuration) steps(a *hcl.Attribute) (names []string, err error) {
 			names = append(names, s.Name)
 		}
 	}
-	return names, nil
+	return names, diagnosed(diags, true)
 }
 
-// requirements returns the providers that the module requires, sorted by place, and adds problems. A provider is
-// named by each entry and each constraint, otherwise by the first block that uses it.
+// requirements returns the providers that the module requires, sorted by place, and problems. A provider is named by
+// each entry and each constraint, otherwise by the first block that uses it.
 func (c *configuration) requirements(host svchost.Hostname) (all []Requirement, problems Problems) {
 	rules := addrs.ProviderRules{Host: host, Underscores: c.dir.Terraform && c.dir.since("1.16.0")}
-	add := func(at hcl.Range, name, source string, version string, versioned bool) {
+	add := func(u *use) {
+		source := u.name
+		if entry := c.required[u.name]; entry != nil && entry.source != nil {
+			source = *entry.source
+		} else if source == "terraform" {
+			source = "terraform.io/builtin/terraform"
+		}
 		p, err := rules.Parse(source)
-		r := Requirement{Provider: p, Place: place(at)}
-		if err == nil && versioned {
-			r.Constraint, err = addrs.ParseProviderConstraint(version)
+		r := Requirement{Provider: p, Place: place(u.at)}
+		if err == nil && u.version != nil {
+			r.Constraint, err = addrs.ParseProviderConstraint(*u.version)
 		}
 		if err != nil {
-			problems.add(wrong(at, "provider %q: %v", name, err))
+			problems.add(wrong(u.at, "provider %q: %v", u.name, err))
 			return
 		}
 		all = append(all, r)
 	}
-	source := func(name string) string {
-		r := c.required[name]
-		switch {
-		case r != nil && r.sourced:
-			return r.source
-		case name == "terraform":
-			return "terraform.io/builtin/terraform"
-		}
-		return name
-	}
-	first := map[string]hcl.Range{} // of the uses
+	first := map[string]*use{} // by local name
 	used := func(u *use) {
-		old, ok := first[u.name]
-		if !ok || cmp.Or(strings.Compare(u.at.Filename, old.Filename), u.at.Start.Byte-old.Start.Byte) < 0 {
-			first[u.name] = u.at
+		_, required := c.required[u.name]
+		old := first[u.name]
+		switch {
+		case u.version != nil:
+			add(u)
+		case !required && (old == nil || cmp.Or(strings.Compare(u.at.Filename, old.at.Filename), u.at.Start.Byte-old.at.Start.Byte) < 0):
+			first[u.name] = u
 		}
 	}
-	for name, r := range c.required {
-		if !r.broken {
-			add(r.at, name, source(name), r.version, r.versioned)
+	for _, u := range c.required {
+		if u != nil {
+			add(u)
 		}
 	}
 	for _, u := range c.resources {
 		used(u)
 	}
-	for _, i := range c.imports {
+	for i := range c.imports {
+		i := &c.imports[i]
 		target := c.resources[i.to]
 		switch {
 		case i.inside && i.explicit != "":
@@ -657,21 +633,14 @@ func (c *configuration) requirements(host svchost.Hostname) (all []Requirement, 
 			used(&i.use)
 		}
 	}
-	versioned := func(u *use) {
-		if used(u); u.versioned {
-			add(u.at, u.name, source(u.name), u.version, true)
-		}
-	}
 	for _, u := range c.providers {
-		versioned(u)
+		used(u)
 	}
-	for i := range c.tested {
-		versioned(&c.tested[i])
+	for _, u := range c.tested {
+		used(u)
 	}
-	for name, at := range first {
-		if c.required[name] == nil {
-			add(at, name, source(name), "", false)
-		}
+	for _, u := range first {
+		add(u)
 	}
 	slices.SortFunc(all, func(a, b Requirement) int {
 		return cmp.Or(strings.Compare(a.Place.File, b.Place.File), a.Place.Line-b.Place.Line, a.Provider.Compare(b.Provider))

@@ -1,6 +1,7 @@
 package workdir
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -11,7 +12,6 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
@@ -165,39 +165,37 @@ func isLiteral(e hclsyntax.Expression) bool {
 	return ok && template.IsStringLiteral()
 }
 
-// parseText parses the text of a string as an expression.
-func parseText(e hcl.Expression) (hclsyntax.Expression, error) {
+// parse parses a text, after a look with the lexer of the parser.
+func parse(text string, at hcl.Range, lex lexer, parser func([]byte, string, hcl.Pos) (hclsyntax.Expression, hcl.Diagnostics)) (hclsyntax.Expression, error) {
+	if err := look([]byte(text), at, lex, false); err != nil {
+		return nil, err
+	}
+	e, diags := parser([]byte(text), at.Filename, at.Start)
+	return e, diagnosed(diags, true)
+}
+
+// unquoted parses the text of a string as an expression.
+func unquoted(e hcl.Expression) (hclsyntax.Expression, error) {
 	v, diags := e.Value(nil)
 	if diags.HasErrors() || v.IsNull() || v.Type() != cty.String {
 		return nil, wrong(e.Range(), "want a string")
 	}
-	return parseExpression([]byte(v.AsString()), e.Range())
-}
-
-func parseExpression(text []byte, at hcl.Range) (hclsyntax.Expression, error) {
-	if err := look(text, at, hclsyntax.LexExpression, false); err != nil {
-		return nil, err
-	}
-	e, diags := hclsyntax.ParseExpression(text, at.Filename, at.Start)
-	return e, diagnosed(diags, true)
+	return parse(v.AsString(), e.Range(), hclsyntax.LexExpression, hclsyntax.ParseExpression)
 }
 
 // native returns an expression of JSON as one of the native syntax, by the rules of hcl: a string is a template, at
 // every depth.
 func native(e hcl.Expression) (hclsyntax.Expression, error) {
-	if !json.IsJSONExpression(e) {
-		return e.(hclsyntax.Expression), nil
+	if n, ok := e.(hclsyntax.Expression); ok {
+		return n, nil
 	}
 	at := e.Range()
 	if pairs, diags := hcl.ExprMap(e); !diags.HasErrors() {
 		object := &hclsyntax.ObjectConsExpr{SrcRange: at, OpenRange: at}
 		for _, pair := range pairs {
 			key, err := native(pair.Key)
-			if err != nil {
-				return nil, err
-			}
-			value, err := native(pair.Value)
-			if err != nil {
+			value, failed := native(pair.Value)
+			if err = cmp.Or(err, failed); err != nil {
 				return nil, err
 			}
 			object.Items = append(object.Items, hclsyntax.ObjectConsItem{KeyExpr: key, ValueExpr: value})
@@ -219,12 +217,7 @@ func native(e hcl.Expression) (hclsyntax.Expression, error) {
 	if diags.HasErrors() || v.IsNull() || v.Type() != cty.String {
 		return &hclsyntax.LiteralValueExpr{Val: v, SrcRange: at}, diagnosed(diags, true)
 	}
-	text := []byte(v.AsString())
-	if err := look(text, at, hclsyntax.LexTemplate, false); err != nil {
-		return nil, err
-	}
-	template, diags := hclsyntax.ParseTemplate(text, at.Filename, at.Start)
-	return template, diagnosed(diags, true)
+	return parse(v.AsString(), at, hclsyntax.LexTemplate, hclsyntax.ParseTemplate)
 }
 
 // measure returns the size of a value in bytes, and the number of elements of the widest value in it. It stops at a size
@@ -303,12 +296,15 @@ type scope struct {
 	call   *call
 	name   string // key of the call
 
-	config    *configuration
-	variables map[string]hcl.Attributes // of the blocks; nil until they are needed
-	at        map[string]hcl.Range      // of the blocks
-	locals    map[string]hcl.Expression
-	calls     map[string]hcl.Attributes // of the blocks, by key of the call
-	known     map[string]result         // by "var.NAME" and "local.NAME"
+	config *configuration
+	blocks map[string]*block // variables, module blocks and local values, by type and label; nil until they are needed
+	known  map[string]result // by "var.NAME" and "local.NAME"
+}
+
+// A block has the attributes of a block and its overrides, or of all local values.
+type block struct {
+	at         hcl.Range
+	attributes hcl.Attributes
 }
 
 // A result is a value that was evaluated once.
@@ -332,39 +328,36 @@ func (w *walk) evaluated(ctx context.Context, at *spot, c *call) (source string,
 	if err := at.scope.load(); err != nil {
 		return "", nil, err
 	}
-	arguments := at.scope.calls[at.scope.keyOf(c)]
-	if c.source.dynamic {
-		text, err := at.scope.text(c, arguments["source"], "source")
-		if err == nil && text == nil {
-			err = wrong(c.source.at, "the source is null")
+	key := "module " + c.name
+	if c.test {
+		key = c.at.String()
+	}
+	if c.version.dynamic {
+		if version, err = at.scope.text(c, key, "version"); err != nil {
+			return "", nil, err
 		}
+	}
+	if c.source.dynamic {
+		text, err := at.scope.text(c, key, "source")
 		if err != nil {
 			return "", nil, err
 		}
+		if text == nil {
+			return "", nil, wrong(c.source.at, "the source is null")
+		}
 		source = *text
 	}
-	if c.version.dynamic {
-		version, err = at.scope.text(c, arguments["version"], "version")
-	}
-	return source, version, err
+	return source, version, nil
 }
 
-// keyOf returns the key of a call of the module.
-func (s *scope) keyOf(c *call) string {
-	if c.test {
-		return c.at.String()
-	}
-	return c.name
-}
-
-// text evaluates an attribute that should be a string. It returns nil for null.
-func (s *scope) text(c *call, a *hcl.Attribute, name string) (*string, error) {
+// text evaluates an attribute of a block that should be a string. It returns nil for null.
+func (s *scope) text(c *call, key, name string) (*string, error) {
+	a, d := s.attribute(key, name), s.walk.dir
 	if a == nil {
 		return nil, wrong(c.at, "%q has a problem", name)
 	}
 	var v cty.Value
 	var err error
-	d := s.walk.dir
 	if c.test || d.Terraform && !d.since("1.15.0") { // nothing has a name there
 		v, err = s.walk.values.budget.constant(a.Expr)
 	} else {
@@ -390,27 +383,21 @@ func (s *scope) text(c *call, a *hcl.Attribute, name string) (*string, error) {
 	return &text, nil
 }
 
-var scopeSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
-	{Type: "variable", LabelNames: []string{"name"}},
-	{Type: "locals"},
-	{Type: "module", LabelNames: []string{"name"}},
-	{Type: "run", LabelNames: []string{"name"}},
-}}
+var scopeSchema = schema("", "variable name", "locals", "module name", "run name")
 
 // load parses the files of the module once more for its variables, local values and module blocks. What was parsed
 // the first time is not kept, because it takes much memory and few modules need it.
 func (s *scope) load() error {
-	if s.variables != nil {
+	if s.blocks != nil {
 		return nil
 	}
-	s.variables, s.at, s.locals = map[string]hcl.Attributes{}, map[string]hcl.Range{}, map[string]hcl.Expression{}
-	s.calls, s.known = map[string]hcl.Attributes{}, map[string]result{}
-	merge := func(to map[string]hcl.Attributes, key string, body hcl.Body) {
-		attributes, _ := body.JustAttributes() // which also returns those of a body with blocks
-		if to[key] == nil {
-			to[key] = hcl.Attributes{}
+	s.blocks, s.known = map[string]*block{}, map[string]result{}
+	merge := func(key string, from *hcl.Block) {
+		attributes, _ := from.Body.JustAttributes() // which also returns those of a body with blocks
+		if s.blocks[key] == nil {
+			s.blocks[key] = &block{from.DefRange, hcl.Attributes{}}
 		}
-		maps.Copy(to[key], attributes)
+		maps.Copy(s.blocks[key].attributes, attributes)
 	}
 	for _, f := range s.config.files {
 		if err := s.walk.values.budget.charge(wordWork * f.count); err != nil {
@@ -418,25 +405,24 @@ func (s *scope) load() error {
 		}
 		body, _ := f.parse() // the configuration has the problems
 		content, _, _ := body.PartialContent(scopeSchema)
-		for _, block := range content.Blocks {
-			switch block.Type {
-			case "locals":
-				attributes, _ := block.Body.JustAttributes()
-				for name, a := range attributes {
-					s.locals[name] = a.Expr
-				}
-			case "variable":
-				merge(s.variables, block.Labels[0], block.Body)
-				s.at[block.Labels[0]] = block.DefRange
-			case "module":
-				merge(s.calls, block.Labels[0], block.Body)
-			case "run":
-				modules, _, _ := block.Body.PartialContent(runSchema)
-				for _, m := range modules.Blocks {
-					merge(s.calls, m.DefRange.String(), m.Body)
-				}
+		for _, from := range content.Blocks {
+			if from.Type != "run" {
+				merge(strings.Join(append([]string{from.Type}, from.Labels...), " "), from)
+				continue
+			}
+			modules, _, _ := from.Body.PartialContent(runSchema)
+			for _, m := range modules.Blocks {
+				merge(m.DefRange.String(), m)
 			}
 		}
+	}
+	return nil
+}
+
+// attribute returns an attribute of a block, or nil.
+func (s *scope) attribute(key, name string) *hcl.Attribute {
+	if b := s.blocks[key]; b != nil {
+		return b.attributes[name]
 	}
 	return nil
 }
@@ -495,12 +481,12 @@ func (s *scope) named(root, name string, at hcl.Range, depth int) (v cty.Value, 
 	}
 	s.known[id] = result{err: wrong(at, "%s depends on itself", id)}
 	w := s.walk
-	local, variable := s.locals[name], s.variables[name]
+	local, variable := s.attribute("locals", name), s.blocks["variable "+name]
 	switch {
 	case root == "local" && local != nil:
-		v, err = s.value(local, depth+1, "")
+		v, err = s.value(local.Expr, depth+1, "")
 	case root == "var" && variable != nil:
-		v, err = s.variable(name, variable, depth+1)
+		v, err = s.variable(name, variable.at, variable.attributes, depth+1)
 	case id == "path.module":
 		v = cty.StringVal(s.spot.record.Dir)
 	case id == "path.root":
@@ -517,8 +503,8 @@ func (s *scope) named(root, name string, at hcl.Range, depth int) (v cty.Value, 
 }
 
 // variable returns the value of an input variable.
-func (s *scope) variable(name string, a hcl.Attributes, depth int) (v cty.Value, err error) {
-	b, at := &s.walk.values.budget, s.at[name]
+func (s *scope) variable(name string, at hcl.Range, a hcl.Attributes, depth int) (v cty.Value, err error) {
+	b := &s.walk.values.budget
 	flag := func(name string, missing bool) bool {
 		if a[name] == nil || err != nil {
 			return missing
@@ -552,7 +538,7 @@ func (s *scope) variable(name string, a hcl.Attributes, depth int) (v cty.Value,
 	if s.parent == nil {
 		v, given, err = s.walk.values.input(name, a["type"] == nil || typ.IsPrimitiveType())
 	} else if err = s.parent.load(); err == nil {
-		if argument := s.parent.calls[s.name][name]; argument != nil {
+		if argument := s.parent.attribute("module "+s.name, name); argument != nil {
 			given = true
 			v, err = s.parent.value(argument.Expr, depth, "")
 		}
@@ -593,7 +579,7 @@ func (b *budget) typeOf(expression hcl.Expression) (cty.Type, *typeexpr.Defaults
 	e, ok := expression.(hclsyntax.Expression)
 	if !ok {
 		var err error
-		if e, err = parseText(expression); err != nil {
+		if e, err = unquoted(expression); err != nil {
 			return cty.NilType, nil, err
 		}
 	}
@@ -649,7 +635,7 @@ func (v *values) input(name string, plain bool) (value cty.Value, given bool, er
 		return cty.StringVal(text), true, nil
 	}
 	at := hcl.Range{Filename: "variable " + name, Start: hcl.InitialPos}
-	e, err := parseExpression([]byte(text), at)
+	e, err := parse(text, at, hclsyntax.LexExpression, hclsyntax.ParseExpression)
 	if err == nil {
 		value, err = v.budget.constant(e)
 	}

@@ -192,7 +192,6 @@ func (w *walk) module(ctx context.Context, at *spot, config *configuration, eval
 	var more Problems
 	m.Providers, more = config.requirements(w.dir.host())
 	problems = append(problems, more...)
-	problems.add(w.dir.checkVersion(config))
 	if len(problems) > 0 {
 		slices.SortStableFunc(problems, func(a, b *ConfigError) int {
 			return cmp.Or(strings.Compare(a.Place.File, b.Place.File), a.Place.Line-b.Place.Line)
@@ -200,20 +199,6 @@ func (w *walk) module(ctx context.Context, at *spot, config *configuration, eval
 		return m, problems
 	}
 	return m, nil
-}
-
-// checkVersion checks the version of the CLI without its prerelease, as the CLI does.
-func (d *Dir) checkVersion(c *configuration) error {
-	for _, r := range c.core {
-		constraint, err := addrs.ParseModuleConstraint(r.version)
-		if err != nil {
-			return wrong(r.at, "%v", err)
-		}
-		if !constraint.Allows(core(d.Version)) {
-			return wrong(r.at, "the module needs version %q of the CLI, not %s", r.version, d.Version)
-		}
-	}
-	return nil
 }
 
 // configurationAt reads the module at a place, once for all calls.
