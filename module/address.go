@@ -15,9 +15,9 @@ import (
 
 // Address is the source of a module block, from [ParseAddress]. Exactly one field is set.
 type Address struct {
-	Registry addrs.ModuleSource // for [Download]
+	Registry addrs.ModuleSource // for [Request.Source]
 
-	Location *Location // for [DownloadLocation]
+	Location *Location // for [Request.Location]
 
 	// Path is relative to the calling module, with slashes, such as "../dns". In a package, join it
 	// to the directory of the calling module there, at first [Report.Subdir], and refuse the result

@@ -55,7 +55,7 @@ func BenchmarkDownload(b *testing.B) {
 			src := opening(func() (*module.Body, error) { return &module.Body{ReadCloser: archiveOf(content, n)}, nil })
 			for b.Loop() {
 				dir := filepath.Join(b.TempDir(), "module")
-				must.Get(module.DownloadLocation(b.Context(), src, at(b, archiveURL), dir, module.Options{}))(b)
+				must.Get(module.Download(b.Context(), src, module.Request{Location: at(b, archiveURL), Dir: dir}, module.Options{}))(b)
 				b.StopTimer()
 				os.RemoveAll(dir)
 				b.StartTimer()

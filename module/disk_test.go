@@ -16,12 +16,13 @@ import (
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // place downloads the package to dir.
 func place(t testing.TB, content []byte, dir string) (*fake, error) {
 	src := only(content)
-	_, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{})
+	_, err := module.Download(t.Context(), src, module.Request{Location: at(t, archiveURL), Dir: dir}, module.Options{})
 	return src, err
 }
 
@@ -47,7 +48,7 @@ func TestFullDisk(t *testing.T) {
 			absent(t, dir)
 			write(t, dir, earlier)
 			src := only(content)
-			_, err = module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{Replace: true})
+			_, err = module.Download(t.Context(), src, module.Request{Location: at(t, archiveURL), Dir: dir}, module.Options{Replace: true})
 			if _, ok := errors.AsType[*module.Error](err); !ok || !errors.Is(err, syscall.EFBIG) {
 				t.Errorf("%s, replacing: %v, want a *module.Error with the system's reason", name, err)
 			}
@@ -90,7 +91,7 @@ func TestChild(t *testing.T) {
 			bytes.NewReader(content[:len(content)/2]), said("half"), bytes.NewReader(content[len(content)/2:]), said("all")))}, nil
 	})
 	o := module.Options{Replace: *fetchOver, Progress: func(e module.Event) { step(string(e.Kind)) }}
-	must.Get(module.DownloadLocation(t.Context(), src, at(t, archiveURL), *fetchTo, o))(t)
+	must.Get(module.Download(t.Context(), src, module.Request{Location: at(t, archiveURL), Dir: *fetchTo}, o))(t)
 }
 
 // startFetch starts a process and waits until it has reached the step.
@@ -145,8 +146,7 @@ func TestKilledReplacing(t *testing.T) {
 			t.Errorf("killed at %q: %v, %v; want the package and the staging directory", step, entries, err)
 		}
 		src := serve(map[string][]byte{archiveURL + ".zip": content})
-		report, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL+".zip"), dir,
-			module.Options{Replace: true, H1: h1(t, example)})
+		report, err := module.Download(t.Context(), src, module.Request{Location: at(t, archiveURL+".zip"), Dir: dir, H1: h1(t, example)}, module.Options{Replace: true})
 		if err != nil || report.Reused != (step == "stored") {
 			t.Errorf("after the kill at %q: %+v, %v", step, report, err)
 		}
@@ -159,7 +159,7 @@ func replaceOften(t *testing.T) {
 	for round := range 100_000 {
 		pack := []files{example, earlier}[round%2]
 		src := only(pack.zip(t))
-		must.Get(module.DownloadLocation(t.Context(), src, at(t, archiveURL), *replaceAt, module.Options{Replace: true}))(t)
+		must.Get(module.Download(t.Context(), src, module.Request{Location: at(t, archiveURL), Dir: *replaceAt}, module.Options{Replace: true}))(t)
 		if round < 5 {
 			fmt.Printf("\nat round %d\n", round)
 		}
@@ -178,7 +178,7 @@ func TestKilledAnywhere(t *testing.T) {
 			t.Fatalf("after kill %d: a mixture of both packages, %d entries", i, len(got))
 		}
 	}
-	if _, _, err := replace(t, dir, module.Options{}); err != nil {
+	if _, _, err := replace(t, dir, checksum.Hash{}); err != nil {
 		t.Error(err)
 	}
 	wantTree(t, dir, example)

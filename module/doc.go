@@ -2,9 +2,8 @@
 // git repositories and directories.
 //
 //	source := addrs.MustParseModuleSource("terraform-aws-modules/vpc/aws")
-//	versions, err := src.ModuleVersions(ctx, source.Module)
-//	version, err := versions.Newest(addrs.MustParseModuleConstraint("~> 5.0"))
-//	report, err := module.Download(ctx, src, source, version, "modules/vpc", module.Options{Git: &module.Git{}})
+//	request := module.Request{Source: source, Constraint: addrs.MustParseModuleConstraint("~> 5.0"), Dir: "modules/vpc"}
+//	report, err := module.Download(ctx, src, request, module.Options{Git: &module.Git{}})
 //	fmt.Println(report.ModuleDir(), report.H1)
 //
 // The source is normally a [github.com/tofureg/tofureg/regclient.Client], which returns the
@@ -16,7 +15,7 @@
 // # Trust
 //
 // The protocol has no checksums and signatures for modules: only https or SSH protects them. To demand
-// the content of an earlier [Report], set [Options.H1].
+// the content of an earlier [Report], set [Request.H1].
 //
 // # Packages
 //

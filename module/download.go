@@ -20,10 +20,6 @@ import (
 
 // Options configure downloads. The zero value accepts only locations of [KindHTTP].
 type Options struct {
-	// H1, if not zero, is what [Report.H1] must be; an l1 needs KeepLinks. [DownloadAll] uses
-	// [Request.H1] instead.
-	H1 checksum.Hash
-
 	// Limits of the archive and its content.
 	Limits checksum.Limits
 
@@ -34,7 +30,7 @@ type Options struct {
 	// combines several.
 	Fetcher Fetcher
 
-	// AllowLocal permits [DownloadLocation] to read local files and repositories. If false, or if a
+	// AllowLocal permits a [Request.Location] to read local files and repositories. If false, or if a
 	// server names them, the error is ErrLocal. A directory that contains the target is always
 	// refused.
 	AllowLocal bool
@@ -50,13 +46,13 @@ type Options struct {
 	// for other files always, the error is ErrOccupied.
 	//
 	// The old directory is removed with all files, after the new one is verified. If it has the
-	// right content already, it stays; with H1, no package is fetched. Content excludes modes, times
+	// right content already, it stays; with Request.H1, no package is fetched. Content excludes modes, times
 	// and empty directories. Except on Linux and macOS, a killed process can leave no target. On
 	// Windows, no program may have a file in the directory open.
 	Replace bool
 
 	// Stamps, if not empty, is a directory as in [github.com/tofureg/tofureg/provider/install.Dir].
-	// With Replace and H1, an old directory without symbolic links is not read if no file has changed
+	// With Replace and Request.H1, an old directory without symbolic links is not read if no file has changed
 	// since it was hashed.
 	Stamps string
 
@@ -68,23 +64,48 @@ type Options struct {
 	Progress func(Event)
 }
 
-// Download asks src for the location of version v, and fetches the whole package into dir as
-// [DownloadLocation] does. If v is zero, it is the newest version that is not a prerelease. The error is
-// an [*Error], such as ErrNotFound, ErrNoVersion or ErrNoSubdir.
-func Download(ctx context.Context, src Source, source addrs.ModuleSource, v addrs.Version, dir string, o Options) (*Report, error) {
-	return download(ctx, src, Request{Source: source, Version: v, Dir: dir, H1: o.H1}, o, semaphore.NewWeighted(maxXZ))
+// Download fetches one package into the directory r.Dir: it asks src for a version and the location, unpacks
+// the files into a staging directory .tofureg-* beside r.Dir, verifies r.H1, and moves them to r.Dir. A
+// later download beside it removes the staging directory of a killed process.
+//
+// R.Dir must not be "." or "..". Missing directories above it are created. If it exists and is not an
+// empty directory, the error is ErrOccupied before any request, unless o.Replace is set. After
+// concurrent calls with the same Dir, one of the packages is there; without o.Replace, the other calls
+// return ErrOccupied.
+//
+// Src may be nil if r.Location is set, unless a location is of KindHTTP.
+//
+// The error is an [*Error], such as ErrNotFound, ErrNoVersion or ErrNoSubdir. It wraps
+// [checksum.ErrMismatch] for a wrong h1 or checksum, [failure.ErrTooLarge] beyond o.Limits, and an
+// [*UnsupportedError] or ErrLocal if the options do not permit the location.
+func Download(ctx context.Context, src Source, r Request, o Options) (*Report, error) {
+	return download(ctx, src, r, o, semaphore.NewWeighted(maxXZ))
 }
 
 func download(ctx context.Context, src Source, r Request, o Options, xz *semaphore.Weighted) (*Report, error) {
+	about := r.subject()
 	if ctx.Err() != nil {
-		return nil, failed("fetch", r.Source.String(), ctx.Err())
+		return nil, failed("fetch", about, ctx.Err())
 	}
-	o.H1 = r.H1
-	s, err := newStaging(ctx, r.Dir, o, xz)
+	s, err := newStaging(ctx, r.Dir, r.H1, o, xz)
 	if err != nil {
-		return nil, failed("store", r.Source.String(), err)
+		return nil, failed("store", about, err)
 	}
 	defer s.discard(ctx)
+	loc := r.Location
+	switch named := !r.Source.Module.IsZero(); {
+	case named == (loc != nil):
+		return nil, failed("fetch", about, errors.New("a request needs either a Source or a Location"))
+	case named:
+		if loc, err = locate(ctx, src, r); err != nil {
+			return nil, err
+		}
+	}
+	return follow(ctx, src, loc, s)
+}
+
+// locate asks src for the location of a module.
+func locate(ctx context.Context, src Source, r Request) (*Location, error) {
 	m, v := r.Source.Module, r.Version
 	if v.IsZero() {
 		versions, err := src.ModuleVersions(ctx, m)
@@ -113,43 +134,31 @@ func download(ctx context.Context, src Source, r Request, o Options, xz *semapho
 		return nil, failed("find", m.String()+" "+v.String(), err)
 	}
 	loc.Module, loc.Version = m, v
-	return follow(ctx, src, loc, s)
+	return loc, nil
 }
 
-// DownloadLocation fetches the package at loc into the directory dir. It unpacks the files into a
-// staging directory .tofureg-* beside dir, verifies o.H1, and moves them to dir. A later download
-// beside dir removes the staging directory of a killed process.
-//
-// Dir must not be "." or "..". Missing directories above dir are created. If dir exists and is not an
-// empty directory, the error is ErrOccupied before any request, unless o.Replace is set. After
-// concurrent calls with the same dir, one of the packages is there; without o.Replace, the other calls
-// return ErrOccupied.
-//
-// Src may be nil unless a location is of KindHTTP.
-//
-// The error is an [*Error]. It wraps [checksum.ErrMismatch] for a wrong h1 or checksum,
-// [failure.ErrTooLarge] beyond o.Limits, and an [*UnsupportedError] or ErrLocal if the options do not
-// permit the location.
-func DownloadLocation(ctx context.Context, src Opener, loc *Location, dir string, o Options) (*Report, error) {
-	s, err := newStaging(ctx, dir, o, semaphore.NewWeighted(maxXZ))
-	if err != nil {
-		return nil, failed("store", subject(loc), err)
-	}
-	defer s.discard(ctx)
-	return follow(ctx, src, loc, s)
-}
-
-// Request is a module that [DownloadAll] fetches.
+// Request is a package that [Download] fetches: of a module in a registry, or at a location.
 type Request struct {
-	Source     addrs.ModuleSource     // the module
-	Version    addrs.Version          // if zero, the newest that Constraint allows
-	Constraint addrs.ModuleConstraint // ignored if Version is set
+	Source     addrs.ModuleSource     // the module; zero with Location
+	Version    addrs.Version          // of Source; if zero, the newest that Constraint allows
+	Constraint addrs.ModuleConstraint // ignored if Version is set; if zero, any release is allowed
 
-	// Dir is the target. If it equals, contains or is in the Dir of an earlier request, ignoring case,
-	// the error is ErrOccupied.
+	Location *Location // of a package that is not in a registry, or whose location is known
+
+	// Dir is the target. With [DownloadAll], if it equals, contains or is in the Dir of an earlier request,
+	// ignoring case, the error is ErrOccupied.
 	Dir string
 
-	H1 checksum.Hash // see [Options.H1]
+	// H1, if not zero, is what [Report.H1] must be; an l1 needs Options.KeepLinks.
+	H1 checksum.Hash
+}
+
+// subject names the package for people.
+func (r Request) subject() string {
+	if r.Source.Module.IsZero() {
+		return subject(r.Location)
+	}
+	return r.Source.String()
 }
 
 // Result is the result of a [Request]. One field is not nil.
@@ -180,8 +189,8 @@ func DownloadAll(ctx context.Context, src Source, requests []Request, o Options)
 				return d != "" && (strings.HasPrefix(d, dir) || strings.HasPrefix(dir, d))
 			})
 			if other >= 0 {
-				err := fmt.Errorf("%s: %w: it overlaps the directory of %s, %s", r.Dir, ErrOccupied, requests[other].Source, requests[other].Dir)
-				results[i].Err = failed("store", r.Source.String(), err)
+				err := fmt.Errorf("%s: %w: it overlaps the directory of %s, %s", r.Dir, ErrOccupied, requests[other].subject(), requests[other].Dir)
+				results[i].Err = failed("store", r.subject(), err)
 				continue
 			}
 			dirs[i] = dir
@@ -239,7 +248,7 @@ func follow(ctx context.Context, src Opener, start *Location, s *staging) (*Repo
 	defer got.root.Close()
 	report.H1, report.Size, report.Commit, report.Skipped = got.h1, got.size, got.commit, got.skipped
 	slices.Sort(report.Skipped)
-	if want := s.o.H1; !want.IsZero() && want != got.h1 {
+	if want := s.want; !want.IsZero() && want != got.h1 {
 		return nil, failed("verify", about, &checksum.MismatchError{Source: "expected hash", Want: []checksum.Hash{want}, Got: []checksum.Hash{got.h1}})
 	}
 	if report.Subdir, err = findSubdir(ctx, got.root, loc.Subdir); err != nil {

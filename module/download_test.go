@@ -50,7 +50,7 @@ func TestDownload(t *testing.T) {
 	src := registry(t, archiveURL+".zip?archive=zip", example.zip(t))
 	dir := target(t)
 	source := addrs.ModuleSource{Module: vpc, Subdir: "modules/a"}
-	report := must.Get(module.Download(t.Context(), src, source, v1, dir, module.Options{}))(t)
+	report := must.Get(module.Download(t.Context(), src, module.Request{Source: source, Version: v1, Dir: dir}, module.Options{}))(t)
 	wantTree(t, dir, example)
 	want := &module.Report{
 		Module: vpc, Version: v1, Location: archiveURL + ".zip//modules/a", Dir: dir, Subdir: "modules/a",
@@ -81,17 +81,17 @@ func TestDownload(t *testing.T) {
 func TestDownloadNewest(t *testing.T) {
 	t.Parallel()
 	src := registry(t, archiveURL+".zip", example.zip(t))
-	report, err := module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc}, addrs.Version{}, target(t), module.Options{})
+	report, err := module.Download(t.Context(), src, module.Request{Source: addrs.ModuleSource{Module: vpc}, Dir: target(t)}, module.Options{})
 	if err != nil || report.Version != v1 {
 		t.Errorf("Download = %+v, %v; want version %s", report, err, v1)
 	}
 	src.versions[vpc].List = nil
-	_, err = module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc}, addrs.Version{}, target(t), module.Options{})
+	_, err = module.Download(t.Context(), src, module.Request{Source: addrs.ModuleSource{Module: vpc}, Dir: target(t)}, module.Options{})
 	if u, ok := errors.AsType[*module.UnavailableError](err); !ok || u.Module != vpc || !errors.Is(err, module.ErrNoVersion) {
 		t.Errorf("%v, want an *UnavailableError", err)
 	}
 	delete(src.versions, vpc)
-	_, err = module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc}, addrs.Version{}, target(t), module.Options{})
+	_, err = module.Download(t.Context(), src, module.Request{Source: addrs.ModuleSource{Module: vpc}, Dir: target(t)}, module.Options{})
 	if !errors.Is(err, module.ErrNotFound) || errors.Is(err, module.ErrNoVersion) {
 		t.Errorf("%v, want ErrNotFound", err)
 	}
@@ -113,7 +113,7 @@ func TestFormats(t *testing.T) {
 				t.Parallel()
 				loc := at(t, archiveURL+name)
 				dir := target(t)
-				report := must.Get(module.DownloadLocation(t.Context(), serve(map[string][]byte{loc.URL: content}), loc, dir, module.Options{}))(t)
+				report := must.Get(module.Download(t.Context(), serve(map[string][]byte{loc.URL: content}), module.Request{Location: loc, Dir: dir}, module.Options{}))(t)
 				wantTree(t, dir, example)
 				if report.H1 != h1(t, example) || report.Size != int64(len(content)) {
 					t.Errorf("h1 %s, size %d; want %s, %d", report.H1, report.Size, h1(t, example), len(content))
@@ -197,7 +197,7 @@ func TestNamesInAnyCase(t *testing.T) {
 				continue
 			}
 			wantTree(t, dir, want)
-			again, err := module.DownloadLocation(t.Context(), src, at(t, source), dir, module.Options{AllowLocal: true, H1: report.H1, Replace: true})
+			again, err := module.Download(t.Context(), src, module.Request{Location: at(t, source), Dir: dir, H1: report.H1}, module.Options{AllowLocal: true, Replace: true})
 			if err != nil || !again.Reused {
 				t.Errorf("%s, %s again: %v, %v, want it reused", name, format, again, err)
 			}
@@ -212,7 +212,7 @@ func refused(t *testing.T, content []byte, o module.Options, want error) {
 	wantRefused(t, src, archiveURL, o, want)
 	dir := target(t)
 	must.Do(t, os.Mkdir(dir, 0o755))
-	if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, o); err == nil {
+	if _, err := module.Download(t.Context(), src, module.Request{Location: at(t, archiveURL), Dir: dir}, o); err == nil {
 		t.Error("the second download was accepted")
 	}
 	wantTree(t, dir, files{})
@@ -303,7 +303,7 @@ func TestLongSubdir(t *testing.T) {
 	content := archivetest.Gzip(t, archivetest.Tar(t, entry{Name: strings.Repeat("d/", depth) + "a", Content: "x"}))
 	count := func(subdir string) int64 {
 		ctx := &looks{Context: t.Context()}
-		must.Get(module.DownloadLocation(ctx, only(content), at(t, archiveURL+"//"+subdir), target(t), module.Options{}))(t)
+		must.Get(module.Download(ctx, only(content), module.Request{Location: at(t, archiveURL+"//"+subdir), Dir: target(t)}, module.Options{}))(t)
 		return ctx.n.Load()
 	}
 	short, long := count("d"), count("d"+strings.Repeat("/d", depth-1))
@@ -451,7 +451,7 @@ func TestTargetRace(t *testing.T) {
 			write(t, dir, test.before)
 		}
 		src := opening(func() (*module.Body, error) { return body(example.zip(t)), test.occupy(dir) })
-		_, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{Replace: test.replace})
+		_, err := module.Download(t.Context(), src, module.Request{Location: at(t, archiveURL), Dir: dir}, module.Options{Replace: test.replace})
 		if !errors.Is(err, module.ErrOccupied) {
 			t.Errorf("%s: %v, want ErrOccupied", name, err)
 		}
@@ -495,7 +495,7 @@ func TestSubdirs(t *testing.T) {
 		}
 		dir := target(t)
 		source := addrs.ModuleSource{Module: vpc, Subdir: test.user}
-		report, err := module.Download(t.Context(), registry(t, text, test.content), source, v1, dir, module.Options{})
+		report, err := module.Download(t.Context(), registry(t, text, test.content), module.Request{Source: source, Version: v1, Dir: dir}, module.Options{})
 		if test.want == "-" {
 			if !errors.Is(err, module.ErrNoSubdir) || !errors.Is(err, module.ErrNotFound) {
 				t.Errorf("%q, %q: %v, want ErrNoSubdir", test.answer, test.user, err)
@@ -512,7 +512,7 @@ func TestSubdirs(t *testing.T) {
 		}
 	}
 	// Subdir is set by the caller, so addrs does not check it.
-	_, err := module.Download(t.Context(), registry(t, archiveURL, wrapped), addrs.ModuleSource{Module: vpc, Subdir: "../.."}, v1, target(t), module.Options{})
+	_, err := module.Download(t.Context(), registry(t, archiveURL, wrapped), module.Request{Source: addrs.ModuleSource{Module: vpc, Subdir: "../.."}, Version: v1, Dir: target(t)}, module.Options{})
 	if _, ok := errors.AsType[*addrs.ParseError](err); !ok {
 		t.Errorf("Subdir ../..: %v, want a ParseError", err)
 	}
@@ -522,13 +522,21 @@ func TestH1(t *testing.T) {
 	t.Parallel()
 	content := example.zip(t)
 	src, other := only(content), h1(t, files{"main.tf": "other"})
-	wantPackage(t, src, archiveURL, module.Options{H1: h1(t, example)}, example)
-	err := wantRefused(t, src, archiveURL, module.Options{H1: other}, checksum.ErrMismatch)
+	pinned := func(h checksum.Hash) (string, error) {
+		dir := target(t)
+		_, err := module.Download(t.Context(), src, module.Request{Location: at(t, archiveURL), Dir: dir, H1: h}, module.Options{})
+		return dir, err
+	}
+	dir, err := pinned(h1(t, example))
+	must.Do(t, err)
+	wantTree(t, dir, example)
+	dir, err = pinned(other)
+	absent(t, dir)
 	m, ok := errors.AsType[*checksum.MismatchError](err)
-	if !ok || m.Want[0] != other || m.Got[0] != h1(t, example) {
+	if !errors.Is(err, checksum.ErrMismatch) || !ok || m.Want[0] != other || m.Got[0] != h1(t, example) {
 		t.Errorf("%v, want a *MismatchError", err)
 	}
-	if _, _, err := get(t, src, archiveURL, module.Options{H1: checksum.ZHSum([32]byte{})}); err == nil {
+	if _, err := pinned(checksum.ZHSum([32]byte{})); err == nil {
 		t.Error("a zh hash was accepted as H1")
 	}
 }
@@ -631,7 +639,7 @@ func TestEvents(t *testing.T) {
 	var kinds []module.EventKind
 	var last module.Event
 	dir := target(t)
-	report, err := module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc}, v1, dir, module.Options{Progress: func(e module.Event) {
+	report, err := module.Download(t.Context(), src, module.Request{Source: addrs.ModuleSource{Module: vpc}, Version: v1, Dir: dir}, module.Options{Progress: func(e module.Event) {
 		if e.Module != vpc || e.Version != v1 || e.Dir != dir || strings.Contains(e.Location, "secret") {
 			t.Errorf("event %+v, want %s %s in %s, without secrets", e, vpc, v1, dir)
 		}
@@ -658,7 +666,7 @@ func TestContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		src := reading(io.MultiReader(bytes.NewReader(content[:100]), readFunc(func([]byte) (int, error) { cancel(); return 0, nil }), bytes.NewReader(content[100:])), 0)
 		dir := target(t)
-		_, err := module.DownloadLocation(ctx, src, at(t, archiveURL), dir, module.Options{})
+		_, err := module.Download(ctx, src, module.Request{Location: at(t, archiveURL), Dir: dir}, module.Options{})
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v, want context.Canceled", format, err)
 		}
@@ -670,18 +678,18 @@ func TestContext(t *testing.T) {
 		cancel()
 		return files(example).write(dir)
 	}), target(t)
-	if _, err := module.DownloadLocation(ctx, nil, at(t, "s3::https://s3.amazonaws.com/b/a"), dir, module.Options{Fetcher: module.Fetchers{"s3": late}}); !errors.Is(err, context.Canceled) {
+	if _, err := module.Download(ctx, nil, module.Request{Location: at(t, "s3::https://s3.amazonaws.com/b/a"), Dir: dir}, module.Options{Fetcher: module.Fetchers{"s3": late}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("fetcher: %v, want context.Canceled", err)
 	}
 	absent(t, dir)
 	// The error wraps context.Canceled, although the context has another cause.
 	caused, because := context.WithCancelCause(t.Context())
 	because(errors.New("enough"))
-	if _, err := module.DownloadLocation(caused, serve(nil), at(t, archiveURL), target(t), module.Options{}); !errors.Is(err, context.Canceled) {
+	if _, err := module.Download(caused, serve(nil), module.Request{Location: at(t, archiveURL), Dir: target(t)}, module.Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want context.Canceled", err)
 	}
 	src := registry(t, archiveURL, nil)
-	if _, err := module.Download(ctx, src, addrs.ModuleSource{Module: vpc}, v1, target(t), module.Options{}); !errors.Is(err, context.Canceled) {
+	if _, err := module.Download(ctx, src, module.Request{Source: addrs.ModuleSource{Module: vpc}, Version: v1, Dir: target(t)}, module.Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Download with an ended context: %v, want context.Canceled", err)
 	}
 }
@@ -694,9 +702,9 @@ func TestNoLocation(t *testing.T) {
 	t.Parallel()
 	src := registry(t, archiveURL, nil)
 	src.location = func(addrs.Module, addrs.Version) (*module.Location, error) { return nil, nil }
-	_, err := module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc}, v1, target(t), module.Options{})
+	_, err := module.Download(t.Context(), src, module.Request{Source: addrs.ModuleSource{Module: vpc}, Version: v1, Dir: target(t)}, module.Options{})
 	wellFormed(t, err)
-	_, err = module.DownloadLocation(t.Context(), src, nil, target(t), module.Options{})
+	_, err = module.Download(t.Context(), src, module.Request{Dir: target(t)}, module.Options{})
 	wellFormed(t, err)
 	for name, loc := range map[string]module.Location{
 		"empty":         {},
@@ -715,7 +723,7 @@ func TestNoLocation(t *testing.T) {
 		"direct getter": {Kind: module.KindHTTP, URL: archiveURL, Direct: true, Getter: "http"},
 		"subdirectory":  {Kind: module.KindHTTP, URL: archiveURL, Subdir: "../.."},
 	} {
-		if _, err := module.DownloadLocation(t.Context(), src, &loc, target(t), module.Options{AllowLocal: true}); err == nil {
+		if _, err := module.Download(t.Context(), src, module.Request{Location: &loc, Dir: target(t)}, module.Options{AllowLocal: true}); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
@@ -742,7 +750,7 @@ func TestControlDirectories(t *testing.T) {
 // directories of .git and .hg. If want is nil, the package must be refused.
 func controlled(t *testing.T, f, want files) {
 	t.Helper()
-	check := func(src module.Opener, location string, o module.Options) {
+	check := func(src module.Source, location string, o module.Options) {
 		t.Helper()
 		if want == nil {
 			wantRefused(t, src, location, o, module.ErrArchive)

@@ -44,7 +44,7 @@ func ExampleDownload() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	report, err := module.Download(ctx, client, source, version, filepath.Join(dir, "vpc"), module.Options{})
+	report, err := module.Download(ctx, client, module.Request{Source: source, Version: version, Dir: filepath.Join(dir, "vpc")}, module.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -71,19 +71,22 @@ func ExampleOptions_replace() {
 	}
 	defer os.RemoveAll(dir)
 
-	source := addrs.MustParseModuleSource("registry.example.com/acme/vpc/aws")
-	version := addrs.MustParseVersion("1.4.0")
+	request := module.Request{
+		Source:  addrs.MustParseModuleSource("registry.example.com/acme/vpc/aws"),
+		Version: addrs.MustParseVersion("1.4.0"),
+		Dir:     filepath.Join(dir, "vpc"),
+	}
 	o := module.Options{Replace: true}
 	for range 2 {
-		report, err := module.Download(context.Background(), client, source, version, filepath.Join(dir, "vpc"), o)
+		report, err := module.Download(context.Background(), client, request, o)
 		if err != nil {
 			log.Fatal(err)
 		}
 		fmt.Println("reused:", report.Reused)
-		o.H1 = report.H1 // if known, the package is not fetched again
+		request.H1 = report.H1 // if known, the package is not fetched again
 	}
-	o.H1 = checksum.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")
-	_, err = module.Download(context.Background(), client, source, version, filepath.Join(dir, "vpc"), o)
+	request.H1 = checksum.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")
+	_, err = module.Download(context.Background(), client, request, o)
 	if errors.Is(err, checksum.ErrMismatch) {
 		fmt.Println("the module has changed")
 	}
@@ -130,14 +133,14 @@ func ExampleParseAddress() {
 		case address.Path != "":
 			fmt.Println("relative path:", address.Path)
 		case address.Location != nil:
-			fmt.Println("for DownloadLocation:", address.Location)
+			fmt.Println("at a location:", address.Location)
 		default:
 			fmt.Println("for Download:", address.Registry)
 		}
 	}
 	// Output:
 	// for Download: registry.opentofu.org/acme/vpc/aws//modules/subnet
-	// for DownloadLocation: git::https://github.com/acme/vpc.git?ref=v1.4.0
+	// at a location: git::https://github.com/acme/vpc.git?ref=v1.4.0
 	// relative path: ./subnet
 	// invalid module source "subnet": it is neither a path that starts with ./ or ../, nor a module in a registry, nor a URL, nor one of the short forms; did you mean "./subnet"?
 }
@@ -194,7 +197,7 @@ func ExampleFetchers() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		report, err := module.DownloadLocation(context.Background(), client, loc, filepath.Join(dir, "vpc-"+string(loc.Kind)), o)
+		report, err := module.Download(context.Background(), client, module.Request{Location: loc, Dir: filepath.Join(dir, "vpc-"+string(loc.Kind))}, o)
 		if err != nil {
 			fmt.Println(err)
 			continue

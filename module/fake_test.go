@@ -245,15 +245,15 @@ func fileURL(path string) string { return "file:///" + strings.TrimPrefix(filepa
 func target(t testing.TB) string { return filepath.Join(t.TempDir(), "module") }
 
 // get downloads the package at a location into a new directory.
-func get(t testing.TB, src module.Opener, location string, o module.Options) (dir string, report *module.Report, err error) {
+func get(t testing.TB, src module.Source, location string, o module.Options) (dir string, report *module.Report, err error) {
 	t.Helper()
 	dir = target(t)
-	report, err = module.DownloadLocation(t.Context(), src, at(t, location), dir, o)
+	report, err = module.Download(t.Context(), src, module.Request{Location: at(t, location), Dir: dir}, o)
 	return dir, report, err
 }
 
 // wantPackage downloads the package at a location and fails unless it has these files.
-func wantPackage(t testing.TB, src module.Opener, location string, o module.Options, want files) *module.Report {
+func wantPackage(t testing.TB, src module.Source, location string, o module.Options, want files) *module.Report {
 	t.Helper()
 	dir, report, err := get(t, src, location, o)
 	if err != nil || report.H1 != h1(t, want) {
@@ -266,7 +266,7 @@ func wantPackage(t testing.TB, src module.Opener, location string, o module.Opti
 
 // wantRefused fails unless the package at a location is refused with this error, and nothing is
 // left.
-func wantRefused(t testing.TB, src module.Opener, location string, o module.Options, want error) error {
+func wantRefused(t testing.TB, src module.Source, location string, o module.Options, want error) error {
 	t.Helper()
 	dir, report, err := get(t, src, location, o)
 	if !errors.Is(err, want) || report != nil {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -213,15 +214,21 @@ func (r *repository) fetch(ctx context.Context, ref string) (string, error) {
 	if ref == "" {
 		ref = "HEAD"
 	}
-	err := r.runFetch(ctx, "--no-tags", "--depth=1", "--", "origin", ref)
-	if gitWrote(err, "dumb http") {
-		// A plain file server has only the whole history.
-		err = r.runFetch(ctx, "--no-tags", "--", "origin", ref)
+	var err error
+	for _, name := range namesOnServer(ref) {
+		err = r.runFetch(ctx, "--no-tags", "--depth=1", "--", "origin", name)
+		if gitWrote(err, "dumb http") {
+			// A plain file server has only the whole history.
+			err = r.runFetch(ctx, "--no-tags", "--", "origin", name)
+		}
+		if err == nil {
+			return r.resolve(ctx, ref, "FETCH_HEAD")
+		}
+		if ctx.Err() != nil || !errors.Is(err, ErrNotFound) {
+			break
+		}
 	}
-	if err == nil {
-		return r.resolve(ctx, ref, "FETCH_HEAD")
-	}
-	if ctx.Err() != nil || !isCommit(ref) {
+	if ctx.Err() != nil || !isCommit(ref) && !(errors.Is(err, ErrNotFound) && described.MatchString(ref)) {
 		return "", err
 	}
 	if err := r.runFetch(ctx, "--", "origin", "+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"); err != nil {
@@ -233,6 +240,27 @@ func (r *repository) fetch(ctx context.Context, ref string) (string, error) {
 		}
 	}
 	return "", &gitError{"fetch", fmt.Sprintf("no commit, branch or tag %q", ref), ErrNotFound}
+}
+
+// described matches the names that git describe gives commits, such as v1.0.0-2-gabc1234.
+var described = regexp.MustCompile(`^.+-[0-9]+-g[0-9a-f]{4,64}$`)
+
+// namesOnServer returns what a ref of a clone can be on the server, in the order in which git checkout finds it:
+// origin/NAME is the branch NAME, unless a tag has that name.
+func namesOnServer(ref string) []string {
+	branch := func(name string) string {
+		if name == "HEAD" {
+			return name
+		}
+		return "refs/heads/" + name
+	}
+	if name, ok := strings.CutPrefix(strings.TrimPrefix(ref, "refs/"), "remotes/origin/"); ok {
+		return []string{branch(name), ref}
+	}
+	if name, ok := strings.CutPrefix(ref, "origin/"); ok {
+		return []string{"refs/tags/" + ref, branch(name), ref}
+	}
+	return []string{ref}
 }
 
 // runFetch runs git fetch.

@@ -99,6 +99,8 @@ func TestGit(t *testing.T) {
 	o.git("branch", "v2.0.0", first) // a branch with the name of a tag
 	o.git("tag", "v2.0.0", second)
 	o.git("tag", "abcdef1", second) // a tag that looks like a commit
+	o.git("branch", "tagged", second)
+	o.git("tag", "origin/tagged", first)
 
 	both := with(example, files{"second.tf": "# two\n"})
 	for rest, want := range map[string]struct {
@@ -118,6 +120,17 @@ func TestGit(t *testing.T) {
 		"?ref=v2.0.0":                         {both, second}, // tags come first
 		"?ref=abcdef1":                        {both, second},
 		"//modules/a?ref=v1.0.0":              {example, first},
+		// As in a clone.
+		"?ref=origin/main":              {both, second},
+		"?ref=origin/HEAD":              {both, second},
+		"?ref=origin/feature/x":         {with(both, files{"third.tf": "# three\n"}), third},
+		"?ref=remotes/origin/feature/x": {with(both, files{"third.tf": "# three\n"}), third},
+		"?ref=refs/remotes/origin/main": {both, second},
+		"?ref=origin/tagged":            {example, first}, // the tag, not the branch tagged
+		"?ref=remotes/origin/tagged":    {both, second},
+		"?ref=v1.0.0-1-g" + second[:7]:  {both, second}, // of git describe
+		"?ref=v1.0.0-0-g" + first:       {example, first},
+		"?ref=nothing-7-g" + third[:10]: {with(both, files{"third.tf": "# three\n"}), third},
 	} {
 		t.Run(rest, func(t *testing.T) {
 			t.Parallel()
@@ -164,6 +177,9 @@ func TestGitRefused(t *testing.T) {
 	o := newOrigin(t)
 	for rest, want := range map[string]error{
 		"?ref=none":                       module.ErrNotFound,
+		"?ref=origin/none":                module.ErrNotFound,
+		"?ref=remotes/other/main":         module.ErrNotFound,
+		"?ref=v1.0.0-1-g0123456":          module.ErrNotFound,
 		"?ref=0123456":                    module.ErrNotFound,
 		"?ref=" + strings.Repeat("0", 40): nil,
 		"//none":                          module.ErrNoSubdir,
@@ -334,7 +350,7 @@ func TestGitIsKilled(t *testing.T) {
 	}()
 	dir := target(t)
 	start := time.Now()
-	_, err := module.DownloadLocation(ctx, nil, at(t, "git::https://git.example.com/x.git"), dir, module.Options{Git: &module.Git{Path: script}})
+	_, err := module.Download(ctx, nil, module.Request{Location: at(t, "git::https://git.example.com/x.git"), Dir: dir}, module.Options{Git: &module.Git{Path: script}})
 	if !errors.Is(err, context.Canceled) || time.Since(start) > 30*time.Second {
 		t.Errorf("error %v after %v, want context.Canceled", err, time.Since(start))
 	}
@@ -370,7 +386,7 @@ func TestGitLeavesDaemon(t *testing.T) {
 			dir := target(t)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			must.Get(module.DownloadLocation(ctx, nil, at(t, o.location("?ref=v1.0.0")), dir, opts))(t)
+			must.Get(module.Download(ctx, nil, module.Request{Location: at(t, o.location("?ref=v1.0.0")), Dir: dir}, opts))(t)
 			wantTree(t, dir, example)
 		})
 	}
@@ -394,7 +410,7 @@ func TestGitComplaints(t *testing.T) {
 	} {
 		script := program(t, "#!/bin/sh\ncase \"$*\" in *' init '*) exec git \"$@\";; esac\nprintf \""+complaint+"\\n\" >&2\nexit 128\n")
 		loc := at(t, "git::https://user:secret@git.example.com/x.git?ref=v9")
-		_, err := module.DownloadLocation(t.Context(), nil, loc, target(t), module.Options{Git: &module.Git{Path: script}})
+		_, err := module.Download(t.Context(), nil, module.Request{Location: loc, Dir: target(t)}, module.Options{Git: &module.Git{Path: script}})
 		if err == nil || want != nil && !errors.Is(err, want) || !strings.Contains(err.Error(), "git fetch: ") {
 			t.Errorf("%q: %v, want %v", complaint, err, want)
 		}
@@ -525,7 +541,7 @@ func TestGitMemory(t *testing.T) {
 			o.Git.AllowHTTP, o.Git.Memory = true, tt.memory
 			dir, _, err := get(t, nil, "git::"+tt.url, o)
 			if !errors.Is(err, tt.want) || err != nil && !strings.Contains(err.Error(), fmt.Sprint(tt.memory, " bytes of memory: set Git.Memory")) {
-				t.Errorf("DownloadLocation with Git.Memory %d: %v, want %v", tt.memory, err, tt.want)
+				t.Errorf("Download with Git.Memory %d: %v, want %v", tt.memory, err, tt.want)
 			}
 			if err != nil {
 				absent(t, dir)
@@ -651,7 +667,7 @@ func TestGitFiltersWithVetoHost(t *testing.T) {
 	// Without VetoHost the user's filters run.
 	options = withConfig(t, "[filter \"once\"]\n\tsmudge = echo smudged\n")
 	dir = target(t)
-	if _, err := module.DownloadLocation(t.Context(), nil, at(t, o.location("")), dir, options); err != nil || tree(t, dir)["sub/b"] != "smudged\n" {
+	if _, err := module.Download(t.Context(), nil, module.Request{Location: at(t, o.location("")), Dir: dir}, options); err != nil || tree(t, dir)["sub/b"] != "smudged\n" {
 		t.Errorf("without VetoHost: sub/b is %q, %v; want the filter's output", tree(t, dir)["sub/b"], err)
 	}
 }

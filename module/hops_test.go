@@ -68,7 +68,7 @@ func TestHops(t *testing.T) {
 			t.Parallel()
 			loc := must.Get(at(t, "https://example.com/m").WithSubdir(test.subdir))(t)
 			src, dir := &fake{open: test.open}, target(t)
-			report := must.Get(module.DownloadLocation(t.Context(), src, loc, dir, module.Options{}))(t)
+			report := must.Get(module.Download(t.Context(), src, module.Request{Location: loc, Dir: dir}, module.Options{}))(t)
 			wantTree(t, dir, example)
 			if diff := cmp.Diff(test.via, report.Via); diff != "" {
 				t.Errorf("via (-want +got):\n%s", diff)
@@ -145,7 +145,7 @@ func TestHopsAreNeverLocal(t *testing.T) {
 				wantRefused(t, opening(open(next)), archiveURL, options, module.ErrLocal)
 			}
 			src, dir := &fake{location: func(addrs.Module, addrs.Version) (*module.Location, error) { return at(t, next), nil }}, target(t)
-			if _, err := module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc}, v1, dir, options); !errors.Is(err, module.ErrLocal) {
+			if _, err := module.Download(t.Context(), src, module.Request{Source: addrs.ModuleSource{Module: vpc}, Version: v1, Dir: dir}, options); !errors.Is(err, module.ErrLocal) {
 				t.Errorf("the registry names %s: %v, want ErrLocal", next, err)
 			}
 			absent(t, dir)
@@ -161,7 +161,7 @@ func TestDirect(t *testing.T) {
 	loc := must.Get(module.DirectLocation(parseURL(t, url), url))(t)
 	loc.UseRegistryCredentials = true
 	src, dir := serve(map[string][]byte{url: example.zip(t)}), target(t)
-	must.Get(module.DownloadLocation(t.Context(), src, loc, dir, module.Options{}))(t)
+	must.Get(module.Download(t.Context(), src, module.Request{Location: loc, Dir: dir}, module.Options{}))(t)
 	wantTree(t, dir, example)
 	if len(src.opened) != 1 || !src.opened[0].UseRegistryCredentials || !src.opened[0].Direct {
 		t.Errorf("opened %+v", src.opened)
@@ -169,13 +169,13 @@ func TestDirect(t *testing.T) {
 
 	for name, open := range map[string]func(string) func() (*module.Body, error){"header": header, "meta": meta} {
 		src := &fake{open: map[string]func() (*module.Body, error){url: open("https://example.com/x.zip")}}
-		if _, err := module.DownloadLocation(t.Context(), src, loc, target(t), module.Options{}); !errors.Is(err, module.ErrArchive) || len(src.opened) != 1 {
+		if _, err := module.Download(t.Context(), src, module.Request{Location: loc, Dir: target(t)}, module.Options{}); !errors.Is(err, module.ErrArchive) || len(src.opened) != 1 {
 			t.Errorf("%s: %v after %d requests, want ErrArchive", name, err, len(src.opened))
 		}
 	}
 
 	loc.Checksum = strings.ToUpper(sumMD5)
-	if _, err := module.DownloadLocation(t.Context(), src, loc, target(t), module.Options{}); !errors.Is(err, checksum.ErrMismatch) || src.opened[1].Checksum != "md5:"+sumMD5 {
+	if _, err := module.Download(t.Context(), src, module.Request{Location: loc, Dir: target(t)}, module.Options{}); !errors.Is(err, checksum.ErrMismatch) || src.opened[1].Checksum != "md5:"+sumMD5 {
 		t.Errorf("wrong checksum: %v, opened %+v; want ErrMismatch", err, src.opened)
 	}
 
@@ -186,7 +186,7 @@ func TestDirect(t *testing.T) {
 		"https://registry.example.com/page": header("https://example.org/x.zip"),
 		"https://example.org/x.zip":         func() (*module.Body, error) { return body(example.zip(t)), nil },
 	}}
-	must.Get(module.DownloadLocation(t.Context(), src, stray, target(t), module.Options{}))(t)
+	must.Get(module.Download(t.Context(), src, module.Request{Location: stray, Dir: target(t)}, module.Options{}))(t)
 	for _, l := range src.opened {
 		if l.UseRegistryCredentials {
 			t.Errorf("UseRegistryCredentials is set for %s", l)
@@ -223,7 +223,7 @@ func TestFetcher(t *testing.T) {
 	} {
 		loc, dir := at(t, text), target(t)
 		before := *loc
-		report, err := module.DownloadLocation(t.Context(), nil, loc, dir, module.Options{Fetcher: brought})
+		report, err := module.Download(t.Context(), nil, module.Request{Location: loc, Dir: dir}, module.Options{Fetcher: brought})
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
@@ -233,14 +233,14 @@ func TestFetcher(t *testing.T) {
 			t.Errorf("%s: report %+v, want the h1 of example and location %s", text, report, loc)
 		}
 		name := strings.TrimSuffix(strings.Split(text, "://")[0], "::https")
-		if _, err := module.DownloadLocation(t.Context(), nil, loc, target(t), module.Options{Fetcher: module.Fetchers{name: brought}}); err != nil {
+		if _, err := module.Download(t.Context(), nil, module.Request{Location: loc, Dir: target(t)}, module.Options{Fetcher: module.Fetchers{name: brought}}); err != nil {
 			t.Errorf("%s with Fetchers for %s: %v", text, name, err)
 		}
-		_, err = module.DownloadLocation(t.Context(), nil, loc, target(t), module.Options{Fetcher: module.Fetchers{"none": brought}})
+		_, err = module.Download(t.Context(), nil, module.Request{Location: loc, Dir: target(t)}, module.Options{Fetcher: module.Fetchers{"none": brought}})
 		if u, ok := errors.AsType[*module.UnsupportedError](err); !ok || u.Kind != loc.Kind || !strings.Contains(err.Error(), `Options.Fetcher["`+name+`"]`) || (loc.Kind == module.KindGit) != slices.Contains(u.Options, "Git") {
 			t.Errorf("%s with Fetchers for none: %v, want an *UnsupportedError with %s", text, err, name)
 		}
-		_, err = module.DownloadLocation(t.Context(), nil, loc, target(t), module.Options{})
+		_, err = module.Download(t.Context(), nil, module.Request{Location: loc, Dir: target(t)}, module.Options{})
 		u, ok := errors.AsType[*module.UnsupportedError](err)
 		if !ok || u.Kind != loc.Kind || !strings.Contains(err.Error(), "Options.Fetcher") || (loc.Kind == module.KindGit) != strings.Contains(err.Error(), "Options.Git") {
 			t.Errorf("%s: %v, want an *UnsupportedError", text, err)
@@ -410,7 +410,7 @@ func TestLocalAround(t *testing.T) {
 	content := files{"main.tf": "x\n", ".git/config": "[core]\n"}
 	write(t, home, content)
 	for _, dir := range []string{filepath.Join(home, "m"), filepath.Join(home, ".cache", "m"), home} {
-		report, err := module.DownloadLocation(t.Context(), nil, at(t, filepath.ToSlash(home)), dir, module.Options{AllowLocal: true, Replace: true})
+		report, err := module.Download(t.Context(), nil, module.Request{Location: at(t, filepath.ToSlash(home)), Dir: dir}, module.Options{AllowLocal: true, Replace: true})
 		if err == nil || !strings.Contains(err.Error(), "is in the directory to copy") {
 			t.Errorf("target %s: %+v, %v; want an error", dir, report, err)
 		}
@@ -418,7 +418,7 @@ func TestLocalAround(t *testing.T) {
 	wantTree(t, home, content)
 	// A target beside the directory, with the same start of the name, is permitted.
 	dir := home + "m"
-	if _, err := module.DownloadLocation(t.Context(), nil, at(t, filepath.ToSlash(home)), dir, module.Options{AllowLocal: true}); err != nil {
+	if _, err := module.Download(t.Context(), nil, module.Request{Location: at(t, filepath.ToSlash(home)), Dir: dir}, module.Options{AllowLocal: true}); err != nil {
 		t.Error(err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// Location is the location of a module package. [DownloadLocation] checks the fields. URL, Source and
+// Location is the location of a module package. [Download] checks the fields. URL, Source and
 // the JSON form can contain secrets.
 type Location struct {
 	// Module and Version are zero unless a registry named the location.

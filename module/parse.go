@@ -44,9 +44,10 @@ const maxLocation = 16 << 10
 // filename is dropped. Others stay in the URL, but git and Mercurial refuse archive and checksum,
 // and OCI all others. An unknown scheme gives KindOther.
 //
-// Refused are registry addresses, relative paths, fragments, directories that lead out of the
+// Remote helpers of git, as in "git::codecommit::REGION://NAME", are refused: git would run a program
+// that the location names. So are registry addresses, relative paths, fragments, directories that lead out of the
 // package, the parameter sshkey, refs and hosts that a program could take for an option,
-// "git::ext::", "checksum=file:", and more than 16 KiB.
+// "checksum=file:", and more than 16 KiB.
 func ParseLocation(s string) (*Location, error) {
 	var p parser
 	if reason := p.parse(s); reason != "" {
@@ -84,6 +85,9 @@ func (p *parser) parse(s string) string {
 	if m := forcedGetter.FindStringSubmatch(s); m != nil {
 		p.forced, s = m[1], m[2]
 		if forcedGetter.MatchString(s) {
+			if p.forced == "git" {
+				return `"::" after "git::" names a git remote helper, a program that the location would choose; use a URL that git itself knows, or a Fetcher`
+			}
 			return `it has more than one "::"`
 		}
 	}

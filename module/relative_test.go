@@ -20,22 +20,23 @@ func TestRelativeDir(t *testing.T) {
 	t.Chdir(t.TempDir())
 	dir := filepath.Join("modules", "x")
 	opts := allowed()
+	request := module.Request{Location: at(t, o.location("?ref=v1.0.0")), Dir: dir}
 	for _, wanted := range []bool{false, true} {
 		if wanted {
-			opts.Replace, opts.H1 = true, h1(t, example)
+			opts.Replace, request.H1 = true, h1(t, example)
 			write(t, dir, files{"main.tf": "changed\n"})
 		}
-		report := must.Get(module.DownloadLocation(t.Context(), nil, at(t, o.location("?ref=v1.0.0")), dir, opts))(t)
+		report := must.Get(module.Download(t.Context(), nil, request, opts))(t)
 		wantTree(t, dir, example)
 		if report.Dir != dir || report.Reused {
 			t.Errorf("%+v, want the directory %s", report, dir)
 		}
 	}
-	report, err := module.DownloadLocation(t.Context(), nil, at(t, o.location("?ref=v1.0.0")), dir, opts)
+	report, err := module.Download(t.Context(), nil, request, opts)
 	if err != nil || !report.Reused {
 		t.Errorf("second download: %+v, %v; want Reused", report, err)
 	}
-	_, err = module.DownloadLocation(t.Context(), nil, at(t, o.location("")), dir, allowed())
+	_, err = module.Download(t.Context(), nil, module.Request{Location: at(t, o.location("")), Dir: dir}, allowed())
 	if !errors.Is(err, module.ErrOccupied) || !strings.Contains(err.Error(), ": "+dir+": ") {
 		t.Errorf("%v, want the directory %s", err, dir)
 	}
@@ -81,7 +82,7 @@ func TestRelativeAboveLink(t *testing.T) {
 		opts.Git.Path = filepath.Join("..", "git")
 		must.Do(t, os.Rename(program(t, "#!/bin/sh\nexec git \"$@\"\n"), opts.Git.Path))
 	}
-	report := must.Get(module.DownloadLocation(t.Context(), nil, at(t, o.location("?ref=v1.0.0")), filepath.Join("..", "m"), opts))(t)
+	report := must.Get(module.Download(t.Context(), nil, module.Request{Location: at(t, o.location("?ref=v1.0.0")), Dir: filepath.Join("..", "m")}, opts))(t)
 	for dir, want := range map[string]string{report.ModuleDir(): example["main.tf"], filepath.Join(links, "m"): "another module\n"} {
 		if got := tree(t, dir); got["main.tf"] != want {
 			t.Errorf("%s: files %v, want main.tf with %q", dir, got, want)

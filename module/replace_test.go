@@ -25,11 +25,10 @@ import (
 var earlier = files{"main.tf": "# earlier\n", "old/": "", "old/gone.tf": "# gone\n"}
 
 // replace downloads example to dir with Options.Replace.
-func replace(t testing.TB, dir string, o module.Options) (*fake, *module.Report, error) {
+func replace(t testing.TB, dir string, pin checksum.Hash) (*fake, *module.Report, error) {
 	t.Helper()
-	o.Replace = true
 	src := registry(t, archiveURL+".zip", example.zip(t))
-	report, err := module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc, Subdir: "modules/a"}, v1, dir, o)
+	report, err := module.Download(t.Context(), src, module.Request{Source: addrs.ModuleSource{Module: vpc, Subdir: "modules/a"}, Version: v1, Dir: dir, H1: pin}, module.Options{Replace: true})
 	return src, report, err
 }
 
@@ -52,10 +51,10 @@ func TestReplace(t *testing.T) {
 		if runtime.GOOS == "windows" && strings.Contains(name, "link") {
 			continue // links need a privilege there
 		}
-		for _, o := range []module.Options{{}, {H1: h1(t, example)}} {
+		for _, pin := range []checksum.Hash{{}, h1(t, example)} {
 			dir := target(t)
 			must.Do(t, prepare(dir))
-			src, report, err := replace(t, dir, o)
+			src, report, err := replace(t, dir, pin)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
@@ -83,7 +82,7 @@ func TestReplaceRefuses(t *testing.T) {
 		occupied["pipe"] = pipe
 	}
 	for name, dir := range occupied {
-		src, _, err := replace(t, dir, module.Options{})
+		src, _, err := replace(t, dir, checksum.Hash{})
 		if !errors.Is(err, module.ErrOccupied) || len(src.asked) > 0 {
 			t.Errorf("%s: %v, requests %q; want ErrOccupied without requests", name, err, src.asked)
 		}
@@ -111,20 +110,21 @@ func TestReplaceFails(t *testing.T) {
 		ctx     context.Context
 		subdir  string
 		content []byte
-		o       module.Options
+		pin     checksum.Hash
+		limit   int64
 	}{
-		"other hash":  {t.Context(), "", content, module.Options{H1: h1(t, files{"x": ""})}},
-		"broken":      {t.Context(), "", content[:len(content)-1], module.Options{}},
-		"no archive":  {t.Context(), "", []byte("none"), module.Options{}},
-		"no subdir":   {t.Context(), "none", content, module.Options{}},
-		"too large":   {t.Context(), "", content, module.Options{Limits: checksum.Limits{Package: 10}}},
-		"interrupted": {ended, "", content, module.Options{H1: h1(t, earlier)}},
+		"other hash":  {ctx: t.Context(), content: content, pin: h1(t, files{"x": ""})},
+		"broken":      {ctx: t.Context(), content: content[:len(content)-1]},
+		"no archive":  {ctx: t.Context(), content: []byte("none")},
+		"no subdir":   {ctx: t.Context(), subdir: "none", content: content},
+		"too large":   {ctx: t.Context(), content: content, limit: 10},
+		"interrupted": {ctx: ended, content: content, pin: h1(t, earlier)},
 	} {
 		dir := target(t)
 		write(t, dir, earlier)
-		test.o.Replace = true
 		src := registry(t, archiveURL+".zip", test.content)
-		_, err := module.Download(test.ctx, src, addrs.ModuleSource{Module: vpc, Subdir: test.subdir}, v1, dir, test.o)
+		_, err := module.Download(test.ctx, src, module.Request{Source: addrs.ModuleSource{Module: vpc, Subdir: test.subdir}, Version: v1, Dir: dir, H1: test.pin},
+			module.Options{Replace: true, Limits: checksum.Limits{Package: test.limit}})
 		if _, ok := errors.AsType[*module.Error](err); !ok {
 			t.Errorf("%s: %v, want a *module.Error", name, err)
 		}
@@ -149,7 +149,7 @@ func TestReuse(t *testing.T) {
 		}
 		src := registry(t, text, pack.tgz(t))
 		dir := target(t)
-		first := must.Get(module.Download(t.Context(), src, source, v1, dir, module.Options{Replace: true}))(t)
+		first := must.Get(module.Download(t.Context(), src, module.Request{Source: source, Version: v1, Dir: dir}, module.Options{Replace: true}))(t)
 		if runtime.GOOS != "windows" {
 			// Modes are not part of the content.
 			must.Do(t, os.Chmod(filepath.Join(first.ModuleDir(), "main.tf"), 0o600))
@@ -157,8 +157,8 @@ func TestReuse(t *testing.T) {
 		before := must.Get(os.Stat(dir))(t)
 		src.opened = nil
 		var events []module.EventKind
-		o := module.Options{Replace: true, H1: first.H1, Progress: func(e module.Event) { events = append(events, e.Kind) }}
-		second, err := module.Download(t.Context(), src, source, v1, dir, o)
+		o := module.Options{Replace: true, Progress: func(e module.Event) { events = append(events, e.Kind) }}
+		second, err := module.Download(t.Context(), src, module.Request{Source: source, Version: v1, Dir: dir, H1: first.H1}, o)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -187,17 +187,17 @@ func TestReuseOfLocations(t *testing.T) {
 	t.Parallel()
 	dir := target(t)
 	write(t, dir, example)
-	o := module.Options{Replace: true, H1: h1(t, example)}
+	o, pin := module.Options{Replace: true}, h1(t, example)
 	for text, pages := range map[string]int{
 		"github.com/acme/vpc?ref=v1": 0, "s3::https://s3.amazonaws.com/modules/vpc.zip": 0, archiveURL + ".zip": 0, archiveURL + "//a": 1,
 	} {
 		src := serve(map[string][]byte{archiveURL: []byte(`<meta name="terraform-get" content="./vpc.zip//modules">`)})
-		report, err := module.DownloadLocation(t.Context(), src, at(t, text), dir, o)
+		report, err := module.Download(t.Context(), src, module.Request{Location: at(t, text), Dir: dir, H1: pin}, o)
 		if err != nil || !report.Reused || opened(src) != pages || len(report.Via) != pages || pages == 1 && report.Subdir != "modules/a" {
 			t.Errorf("%s: %+v, %v, requests %q; want Reused after %d pages", text, report, err, src.asked, pages)
 		}
 	}
-	if _, err := module.DownloadLocation(t.Context(), nil, at(t, "/srv/vpc"), dir, o); !errors.Is(err, module.ErrLocal) {
+	if _, err := module.Download(t.Context(), nil, module.Request{Location: at(t, "/srv/vpc"), Dir: dir, H1: pin}, o); !errors.Is(err, module.ErrLocal) {
 		t.Errorf("%v, want ErrLocal", err)
 	}
 	wantTree(t, dir, example)
@@ -223,8 +223,7 @@ func TestReuseIsProven(t *testing.T) {
 		write(t, dir, pack)
 		must.Do(t, change(dir))
 		src := registry(t, archiveURL+".zip", content)
-		report, err := module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc, Subdir: "modules/a"}, v1, dir,
-			module.Options{Replace: true, H1: h1(t, pack)})
+		report, err := module.Download(t.Context(), src, module.Request{Source: addrs.ModuleSource{Module: vpc, Subdir: "modules/a"}, Version: v1, Dir: dir, H1: h1(t, pack)}, module.Options{Replace: true})
 		if err != nil || report.Reused || opened(src) != 1 {
 			t.Errorf("%s: %+v, %v; fetched %d times", name, report, err, opened(src))
 		}
@@ -249,7 +248,7 @@ func TestReuseRace(t *testing.T) {
 		write(t, dir, earlier)
 		return answer(m, v)
 	}
-	report, err := module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc}, v1, dir, module.Options{Replace: true, H1: h1(t, example)})
+	report, err := module.Download(t.Context(), src, module.Request{Source: addrs.ModuleSource{Module: vpc}, Version: v1, Dir: dir, H1: h1(t, example)}, module.Options{Replace: true})
 	if err != nil || report.Reused || opened(src) != 1 {
 		t.Errorf("report %+v, %v; want one fetch", report, err)
 	}
@@ -262,7 +261,7 @@ func TestReuseUnpinned(t *testing.T) {
 	dir := target(t)
 	write(t, dir, example)
 	before := must.Get(os.Stat(dir))(t)
-	src, report, err := replace(t, dir, module.Options{})
+	src, report, err := replace(t, dir, checksum.Hash{})
 	if err != nil || !report.Reused || report.Size == 0 || opened(src) != 1 {
 		t.Errorf("report %+v, %v; want Reused after one fetch", report, err)
 	}
@@ -286,8 +285,7 @@ func TestReuseLimits(t *testing.T) {
 	} {
 		dir := target(t)
 		write(t, dir, two)
-		report, err := module.DownloadLocation(t.Context(), serve(nil), at(t, archiveURL+".zip"), dir,
-			module.Options{Replace: true, H1: h1(t, two), Limits: test.limits})
+		report, err := module.Download(t.Context(), serve(nil), module.Request{Location: at(t, archiveURL+".zip"), Dir: dir, H1: h1(t, two)}, module.Options{Replace: true, Limits: test.limits})
 		if test.reused != (err == nil) || err == nil && !report.Reused {
 			t.Errorf("limits %+v: %+v, %v; want Reused: %v", test.limits, report, err, test.reused)
 		}
@@ -311,7 +309,7 @@ func TestReplaceTogether(t *testing.T) {
 		wg.Go(func() {
 			for range 5 {
 				src := only(content)
-				report, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{Replace: true, H1: pin})
+				report, err := module.Download(t.Context(), src, module.Request{Location: at(t, archiveURL), Dir: dir, H1: pin}, module.Options{Replace: true})
 				if err == nil && report.H1 != pin {
 					t.Errorf("h1 %s, want %s", report.H1, pin)
 				}
@@ -357,15 +355,15 @@ func TestReplaceReadOnly(t *testing.T) {
 				t.Errorf("%s without Replace: %v, requests %q; want an error without requests", name, err, src.asked)
 			}
 		}
-		src, _, err := replace(t, dir, module.Options{})
+		src, _, err := replace(t, dir, checksum.Hash{})
 		if e, ok := errors.AsType[*module.Error](err); !ok || e.Op != "store" || !errors.Is(err, fs.ErrPermission) || len(src.asked) > 0 {
 			t.Errorf("without H1: %v, requests %q; want ErrPermission without requests", err, src.asked)
 		}
-		src, _, err = replace(t, dir, module.Options{H1: h1(t, earlier)})
+		src, _, err = replace(t, dir, h1(t, earlier))
 		if !errors.Is(err, fs.ErrPermission) || len(src.asked) > 0 {
 			t.Errorf("another H1: %v, requests %q; want ErrPermission without requests", err, src.asked)
 		}
-		src, report, err := replace(t, dir, module.Options{H1: h1(t, example)})
+		src, report, err := replace(t, dir, h1(t, example))
 		if err != nil || !report.Reused || opened(src) > 0 {
 			t.Errorf("report %+v, %v; want Reused without a fetch", report, err)
 		}
@@ -379,7 +377,7 @@ func TestReplaceOtherFileSystem(t *testing.T) {
 	t.Parallel()
 	other, link := disktest.Elsewhere(t)
 	write(t, other, earlier)
-	_, _, err := replace(t, link, module.Options{})
+	_, _, err := replace(t, link, checksum.Hash{})
 	must.Do(t, err)
 	wantTree(t, link, example)
 	if diff := cmp.Diff(earlier, tree(t, other)); diff != "" {
@@ -388,7 +386,7 @@ func TestReplaceOtherFileSystem(t *testing.T) {
 	// With a link above the target, the target is on the other file system.
 	above := filepath.Join(t.TempDir(), "link")
 	must.Do(t, os.Symlink(other, above))
-	_, _, err = replace(t, filepath.Join(above, "old"), module.Options{})
+	_, _, err = replace(t, filepath.Join(above, "old"), checksum.Hash{})
 	must.Do(t, err)
 	if got := tree(t, filepath.Join(other, "old")); got["README.md"] != example["README.md"] {
 		t.Errorf("%d entries, want example", len(got))

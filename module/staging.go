@@ -25,6 +25,7 @@ import (
 // the process is killed, the next download beside it removes it.
 type staging struct {
 	o      Options
+	want   checksum.Hash   // Request.H1
 	limits checksum.Limits // the effective ones
 	dir    string          // the target as the caller named it
 	target string          // absolute
@@ -37,9 +38,9 @@ type staging struct {
 
 // newStaging creates the staging directory for the target dir, and missing directories above it. It
 // fails if it cannot, unless the package is there already, or if the target is occupied.
-func newStaging(ctx context.Context, dir string, o Options, xz *semaphore.Weighted) (*staging, error) {
-	if scheme := o.H1.Scheme(); !o.H1.IsZero() && scheme != checksum.SchemeH1 && (scheme != checksum.SchemeL1 || !o.KeepLinks) {
-		return nil, fmt.Errorf("Options.H1 has scheme %s, want %s", scheme, checksum.SchemeH1)
+func newStaging(ctx context.Context, dir string, want checksum.Hash, o Options, xz *semaphore.Weighted) (*staging, error) {
+	if scheme := want.Scheme(); !want.IsZero() && scheme != checksum.SchemeH1 && (scheme != checksum.SchemeL1 || !o.KeepLinks) {
+		return nil, fmt.Errorf("Request.H1 has scheme %s, want %s", scheme, checksum.SchemeH1)
 	}
 	target, err := cleanTarget(dir)
 	if err != nil {
@@ -48,7 +49,7 @@ func newStaging(ctx context.Context, dir string, o Options, xz *semaphore.Weight
 	if err := checkTarget(filepath.Clean(dir), o.Replace); err != nil {
 		return nil, err
 	}
-	s := &staging{o: o, limits: o.Limits.Effective(), dir: dir, target: target, xz: xz}
+	s := &staging{o: o, want: want, limits: o.Limits.Effective(), dir: dir, target: target, xz: xz}
 	beside := filepath.Dir(target)
 	err = makeDirs(beside)
 	if err == nil {
@@ -56,7 +57,7 @@ func newStaging(ctx context.Context, dir string, o Options, xz *semaphore.Weight
 	}
 	if err != nil {
 		s.unwritable = err
-		there := s.find(ctx, o.H1, "")
+		there := s.find(ctx, want, "")
 		if there == nil {
 			return nil, err
 		}
@@ -150,10 +151,10 @@ func checkReplaceable(path string, info fs.FileInfo, replace bool) error {
 	return fmt.Errorf("%s: %w", path, ErrOccupied)
 }
 
-// reuse returns the package at the target if it has Options.H1 and the directory subdir, which may
+// reuse returns the package at the target if it has Request.H1 and the directory subdir, which may
 // be known only after requests. If it returns nil, the staging directory can be written.
 func (s *staging) reuse(ctx context.Context, subdir string) (*unpacked, error) {
-	if got := s.find(ctx, s.o.H1, subdir); got != nil {
+	if got := s.find(ctx, s.want, subdir); got != nil {
 		return got, nil
 	}
 	return nil, s.unwritable
@@ -186,9 +187,9 @@ func (s *staging) find(ctx context.Context, want checksum.Hash, subdir string) *
 }
 
 // hash returns the hash of a directory, and the time of its computation if that was an earlier call, which is believed
-// only with Options.H1.
+// only with Request.H1.
 func (s *staging) hash(ctx context.Context, root *os.Root) (h checksum.Hash, since time.Time, err error) {
-	if s.o.Stamps != "" && !s.o.H1.IsZero() {
+	if s.o.Stamps != "" && !s.want.IsZero() {
 		return new(stamp.Memory).Hash(ctx, root, s.o.Stamps, checksum.L1Dir)
 	}
 	h, err = checksum.L1Dir(ctx, fsx.Tree(ctx, root))

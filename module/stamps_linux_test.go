@@ -21,11 +21,11 @@ func TestStamps(t *testing.T) {
 	must.Do(t, os.Chmod(base, 0o755))
 	dir := filepath.Join(base, "vpc")
 	src := registry(t, archiveURL+".zip", example.zip(t))
-	o := module.Options{Replace: true, H1: h1(t, example), Stamps: filepath.Join(base, "stamps")}
+	o := module.Options{Replace: true, Stamps: filepath.Join(base, "stamps")}
 	want := func(fetched, believed bool) {
 		t.Helper()
 		before := opened(src)
-		report := must.Get(module.DownloadLocation(t.Context(), src, at(t, archiveURL+".zip"), dir, o))(t)
+		report := must.Get(module.Download(t.Context(), src, module.Request{Location: at(t, archiveURL+".zip"), Dir: dir, H1: h1(t, example)}, o))(t)
 		if got := opened(src) > before; got != fetched || report.Reused == fetched || report.Believed.IsZero() == believed {
 			t.Errorf("fetched %t, reused %t, believed since %v; want fetched %t and believed %t", got, report.Reused, report.Believed, fetched, believed)
 		}
@@ -53,17 +53,15 @@ func TestStampsAfterFetch(t *testing.T) {
 		base := t.TempDir()
 		must.Do(t, os.Chmod(base, 0o755))
 		dir, content := filepath.Join(base, "vpc"), example.zip(t)
-		o := module.Options{Replace: true, H1: h1(t, example), Stamps: filepath.Join(base, "stamps")}
+		o := module.Options{Replace: true, Stamps: filepath.Join(base, "stamps")}
 		src := opening(func() (*module.Body, error) {
 			for range 2 {
-				must.Get(module.DownloadLocation(t.Context(), only(content), at(t, archiveURL), dir, o))(t)
+				must.Get(module.Download(t.Context(), only(content), module.Request{Location: at(t, archiveURL), Dir: dir, H1: h1(t, example)}, o))(t)
 				disktest.Tick(t, base)
 			}
 			return body(content), nil
 		})
-		late := o
-		late.H1 = pin
-		report := must.Get(module.DownloadLocation(t.Context(), src, at(t, archiveURL+"?archive=zip"), dir, late))(t)
+		report := must.Get(module.Download(t.Context(), src, module.Request{Location: at(t, archiveURL+"?archive=zip"), Dir: dir, H1: pin}, o))(t)
 		if want := believed(t, base) && !pin.IsZero(); !report.Reused || report.Believed.IsZero() == want {
 			t.Errorf("H1 %v: reused %t, believed since %v; want believed %t", pin, report.Reused, report.Believed, want)
 		}

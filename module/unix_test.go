@@ -54,7 +54,7 @@ func TestLocalAroundLink(t *testing.T) {
 	write(t, home, files{"main.tf": "x\n", "deep/in/x": ""})
 	must.Do(t, os.Symlink(filepath.Join(home, "deep", "in"), link))
 	dir := filepath.Join(link, "m")
-	report, err := module.DownloadLocation(t.Context(), nil, at(t, home), dir, module.Options{AllowLocal: true})
+	report, err := module.Download(t.Context(), nil, module.Request{Location: at(t, home), Dir: dir}, module.Options{AllowLocal: true})
 	if err == nil || !strings.Contains(err.Error(), "is in the directory to copy") {
 		t.Errorf("report %+v, %v; want an error", report, err)
 	}
@@ -64,11 +64,11 @@ func TestLocalAroundLink(t *testing.T) {
 // hashed.
 func TestReuseSwappedForPipe(t *testing.T) {
 	t.Parallel()
-	o := module.Options{Replace: true, H1: h1(t, files{"path": "content"})}
+	o, pin := module.Options{Replace: true}, h1(t, files{"path": "content"})
 	loc := at(t, archiveURL+".zip")
 	reused := 0
 	disktest.Swapped(t, "content", func(path string) error {
-		report, err := module.DownloadLocation(t.Context(), serve(nil), loc, filepath.Dir(path), o)
+		report, err := module.Download(t.Context(), serve(nil), module.Request{Location: loc, Dir: filepath.Dir(path), H1: pin}, o)
 		if err == nil && report.Reused {
 			reused++
 		}
@@ -114,14 +114,14 @@ func TestKeepLinks(t *testing.T) {
 			}
 			loc := &module.Location{Kind: module.KindLocal, URL: "file://" + source}
 			dir := filepath.Join(t.TempDir(), "m")
-			_, err := module.DownloadLocation(t.Context(), nil, loc, dir, module.Options{AllowLocal: true, KeepLinks: true})
+			_, err := module.Download(t.Context(), nil, module.Request{Location: loc, Dir: dir}, module.Options{AllowLocal: true, KeepLinks: true})
 			if (c.out != "") != errors.Is(err, module.ErrLink) {
-				t.Errorf("DownloadLocation without SkipLinks: %v, want ErrLink for %q", err, c.out)
+				t.Errorf("Download without SkipLinks: %v, want ErrLink for %q", err, c.out)
 			}
 			o := module.Options{AllowLocal: true, KeepLinks: true, SkipLinks: true, Replace: true}
-			report, err := module.DownloadLocation(t.Context(), nil, loc, dir, o)
+			report, err := module.Download(t.Context(), nil, module.Request{Location: loc, Dir: dir}, o)
 			if err != nil || !slices.Equal(report.Skipped, strings.Fields(c.out)) {
-				t.Fatalf("DownloadLocation: %v, %v; want that %q is left out", report, err, c.out)
+				t.Fatalf("Download: %v, %v; want that %q is left out", report, err, c.out)
 			}
 			left := 0
 			for link, target := range c.links {
@@ -136,10 +136,9 @@ func TestKeepLinks(t *testing.T) {
 			if want := map[bool]string{true: checksum.SchemeL1, false: checksum.SchemeH1}[left > 0]; report.H1.Scheme() != want {
 				t.Errorf("hash %s, want one of scheme %s", report.H1, want)
 			}
-			o.H1 = report.H1
-			again, err := module.DownloadLocation(t.Context(), nil, loc, dir, o)
+			again, err := module.Download(t.Context(), nil, module.Request{Location: loc, Dir: dir, H1: report.H1}, o)
 			if err != nil || !again.Reused {
-				t.Errorf("DownloadLocation with the hash: %v, %v; want that the package is used again", again, err)
+				t.Errorf("Download with the hash: %v, %v; want that the package is used again", again, err)
 			}
 		})
 	}

@@ -210,7 +210,7 @@ func Example_modules() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	report, err := module.Download(ctx, client, source, version, filepath.Join(dir, "network"), module.Options{})
+	report, err := module.Download(ctx, client, module.Request{Source: source, Version: version, Dir: filepath.Join(dir, "network")}, module.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -349,7 +349,7 @@ func TestModuleWays(t *testing.T) {
 			c := client(reg)
 			c.Transport.Credentials = tokens(secret)
 			dir := filepath.Join(t.TempDir(), "network")
-			report := must.Get(module.Download(t.Context(), c, sourceOf(network), addrs.Version{}, dir, module.Options{}))(t)
+			report := must.Get(module.Download(t.Context(), c, module.Request{Source: sourceOf(network), Dir: dir}, module.Options{}))(t)
 			if report.H1 != rel.H1() || report.Subdir != m.Subdir || len(report.Via) != m.Pages {
 				t.Errorf("report %+v, want h1 %s", report, rel.H1())
 			}
@@ -366,7 +366,7 @@ func TestPresignedHTTP(t *testing.T) {
 	for _, allowed := range []bool{false, true} {
 		c := client(reg)
 		c.Transport.AllowHTTP, c.Transport.Credentials = allowed, tokens("t0ken")
-		_, err := module.Download(t.Context(), c, sourceOf(network), v100, filepath.Join(t.TempDir(), "n"), module.Options{})
+		_, err := module.Download(t.Context(), c, module.Request{Source: sourceOf(network), Version: v100, Dir: filepath.Join(t.TempDir(), "n")}, module.Options{})
 		switch {
 		case allowed && err != nil:
 			t.Errorf("with AllowHTTP: error %v, want none", err)

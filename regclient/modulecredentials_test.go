@@ -87,7 +87,7 @@ func TestNoTokenForIndirectPackage(t *testing.T) {
 	for _, tag := range []bool{false, true} {
 		reg := moduleRegistry(regtest.Module{Pages: 2, MetaTag: tag})
 		c := leakClient(t, reg, true)
-		must.Get(module.Download(t.Context(), c, sourceOf(network), v100, t.TempDir(), module.Options{}))(t)
+		must.Get(module.Download(t.Context(), c, module.Request{Source: sourceOf(network), Version: v100, Dir: t.TempDir()}, module.Options{}))(t)
 		all := []regtest.Kind{regtest.Discovery, regtest.ModuleLocation, regtest.ModulePage, regtest.ModulePackage}
 		wantTokensFor(t, reg, all, func(r regtest.Request) bool {
 			return r.Kind != regtest.ModulePage && r.Kind != regtest.ModulePackage
@@ -258,7 +258,7 @@ func TestModuleCredentialsAreNoTokens(t *testing.T) {
 			c.Transport.Credentials = nil
 		}
 		must.Get(c.ModuleVersions(t.Context(), network))(t)
-		must.Get(module.Download(t.Context(), c, sourceOf(network), v100, t.TempDir(), module.Options{}))(t)
+		must.Get(module.Download(t.Context(), c, module.Request{Source: sourceOf(network), Version: v100, Dir: t.TempDir()}, module.Options{}))(t)
 		walk(t, c)
 		for _, q := range reg.Requests() {
 			want := ""
@@ -305,7 +305,7 @@ func TestModuleCredentialsOfNextLocation(t *testing.T) {
 			hosts = append(hosts, "other.example.net")
 		}
 		c := netrcClient(t, reg, hosts...)
-		_, _ = module.Download(t.Context(), c, sourceOf(network), v100, t.TempDir(), module.Options{}) // there need be no package
+		_, _ = module.Download(t.Context(), c, module.Request{Source: sourceOf(network), Version: v100, Dir: t.TempDir()}, module.Options{}) // there need be no package
 		list := reg.Requests()
 		last := list[len(list)-1]
 		if last.Host != "other.example.net" || (last.Authorization == basicAlice) != second || !second && last.Authorization != "" {
@@ -403,8 +403,8 @@ func TestModuleCredentialsAfterPage(t *testing.T) {
 			return 200, strings.NewReader(`<html><head><meta name="terraform-get" content="` + next + `"></head>`), nil
 		}}
 		loc := must.Get(module.ParseLocation("https://files.example.com/a"))(t)
-		if _, err := module.DownloadLocation(t.Context(), h.client(t), loc, t.TempDir()+"/module", module.Options{}); err == nil {
-			t.Errorf("%s: DownloadLocation returned no error", next)
+		if _, err := module.Download(t.Context(), h.client(t), module.Request{Location: loc, Dir: t.TempDir() + "/module"}, module.Options{}); err == nil {
+			t.Errorf("%s: Download returned no error", next)
 		}
 		if got := strings.Join(h.sent, " "); got != strings.TrimSpace("https://files.example.com+ "+want) {
 			t.Errorf("%s: sent %s, want %s", next, got, want)

@@ -95,7 +95,7 @@ func sameAsClient(t *testing.T, program string) {
 	c := &regclient.Client{Transport: &transport.Client{HTTP: server.Client(), Credentials: auth.MustNewToken(secret).For(svchost.MustParse(host))}}
 	for key, source := range sources {
 		dest := filepath.Join(t.TempDir(), "module")
-		report := must.Get(module.Download(t.Context(), c, source, addrs.Version{}, dest, module.Options{}))(t)
+		report := must.Get(module.Download(t.Context(), c, module.Request{Source: source, Dir: dest}, module.Options{}))(t)
 		sameTree(t, project.Dir, key, report)
 	}
 }
@@ -151,7 +151,7 @@ func sameRepositoryAsClient(t *testing.T, program string) {
 	for key, source := range sources {
 		loc := must.Get(module.ParseLocation(source))(t)
 		options := module.Options{Git: &module.Git{Env: append(os.Environ(), noConfig...)}, AllowLocal: true}
-		report := must.Get(module.DownloadLocation(t.Context(), nil, loc, filepath.Join(t.TempDir(), "module"), options))(t)
+		report := must.Get(module.Download(t.Context(), nil, module.Request{Location: loc, Dir: filepath.Join(t.TempDir(), "module")}, options))(t)
 		sameTree(t, project.Dir, key, report)
 	}
 }

@@ -72,7 +72,7 @@ func ExampleClient_FetchModule() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	report, err := module.DownloadLocation(context.Background(), nil, loc, filepath.Join(dir, "vpc"), module.Options{Fetcher: client})
+	report, err := module.Download(context.Background(), nil, module.Request{Location: loc, Dir: filepath.Join(dir, "vpc")}, module.Options{Fetcher: client})
 	if err != nil {
 		log.Fatal(err)
 	}

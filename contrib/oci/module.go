@@ -43,22 +43,24 @@ func (c *Client) FetchModule(ctx context.Context, loc *module.Location, dir stri
 	if err != nil {
 		return nil, fmt.Errorf("blob of %s: %w", address, err)
 	}
-	report, err := module.DownloadLocation(ctx, &layerOpener{c, repo, layer}, archive, dir, module.Options{Limits: o.Limits, SkipLinks: o.SkipLinks})
+	report, err := module.Download(ctx, &layerSource{nil, c, repo, layer}, module.Request{Location: archive, Dir: dir}, module.Options{Limits: o.Limits, SkipLinks: o.SkipLinks})
 	if err != nil {
 		return nil, err
 	}
 	return report.Skipped, nil
 }
 
-// layerOpener implements [module.Opener] for one blob.
-type layerOpener struct {
+// layerSource implements [module.Source] for one blob, whose location is known.
+type layerSource struct {
+	module.Lister // nil
+
 	client *Client
 	repo   *remote.Repository
 	layer  ocispec.Descriptor
 }
 
 // OpenModule opens the blob.
-func (o *layerOpener) OpenModule(ctx context.Context, _ *module.Location) (*module.Body, error) {
+func (o *layerSource) OpenModule(ctx context.Context, _ *module.Location) (*module.Body, error) {
 	b, err := o.client.openBlob(ctx, o.repo, o.layer)
 	if err != nil {
 		return nil, err

@@ -37,7 +37,7 @@ func getWith(t *testing.T, source string, o module.Options) (string, error) {
 	loc := must.Get(module.ParseLocation(source))(t)
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "m")
-	_, err := module.DownloadLocation(t.Context(), nil, loc, dir, o)
+	_, err := module.Download(t.Context(), nil, module.Request{Location: loc, Dir: dir}, o)
 	if entries, _ := os.ReadDir(parent); err != nil && len(entries) != 0 {
 		t.Errorf("after the error %v: files %v, want none", err, entries)
 	}
@@ -118,7 +118,7 @@ func TestSilence(t *testing.T) {
 	c := f.client()
 	c.Transport.Timeout = time.Millisecond
 	if _, err := get(t, c, "oci://"+f.host+"/m"); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("DownloadLocation: %v, want os.ErrDeadlineExceeded", err)
+		t.Errorf("Download: %v, want os.ErrDeadlineExceeded", err)
 	}
 }
 

@@ -91,7 +91,7 @@ func TestTofuInit(t *testing.T) {
 	compareTrees(t, dir, filepath.Join(p.Dir, ".terraform", "providers"))
 }
 
-// TestTofuGet compares tofu get with DownloadLocation for the same configuration.
+// TestTofuGet compares tofu get with Download for the same configuration.
 func TestTofuGet(t *testing.T) {
 	t.Parallel()
 	p := tofu(t)
@@ -119,8 +119,8 @@ func TestTofuGet(t *testing.T) {
 	for name, source := range sources {
 		loc := must.Get(module.ParseLocation(source))(t)
 		dir := filepath.Join(t.TempDir(), name)
-		if _, err := module.DownloadLocation(t.Context(), nil, loc, dir, module.Options{Fetcher: client}); err != nil {
-			t.Errorf("DownloadLocation(%s): %v", source, err)
+		if _, err := module.Download(t.Context(), nil, module.Request{Location: loc, Dir: dir}, module.Options{Fetcher: client}); err != nil {
+			t.Errorf("Download(%s): %v", source, err)
 			continue
 		}
 		compareTrees(t, dir, filepath.Join(p.Dir, ".terraform", "modules", name))
@@ -147,7 +147,7 @@ func TestTofuDocker(t *testing.T) {
 	cfg.HTTP = f.server.Client()
 	dir, err := get(t, oci.Configure(cfg), source)
 	if err != nil {
-		t.Fatalf("DownloadLocation: %v", err)
+		t.Fatalf("Download: %v", err)
 	}
 	compareTrees(t, dir, filepath.Join(p.Dir, ".terraform", "modules", "m"))
 }

@@ -1,7 +1,7 @@
 // Package s3 downloads module packages from Amazon S3 and compatible object stores.
 //
 //	options := module.Options{Fetcher: &s3.Fetcher{Credentials: config.Credentials, Region: config.Region}}
-//	report, err := module.Download(ctx, registry, source, version, dir, options)
+//	report, err := module.Download(ctx, registry, module.Request{Source: source, Dir: dir}, options)
 //
 // A location is an archive, if its path has the suffix of an archive or it has the parameter
 // "archive", and otherwise a directory of objects:

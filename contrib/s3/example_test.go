@@ -30,7 +30,7 @@ func ExampleFetcher() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = module.DownloadLocation(context.Background(), &regclient.Client{}, loc, filepath.Join(os.TempDir(), "module"), options)
+	_, err = module.Download(context.Background(), &regclient.Client{}, module.Request{Location: loc, Dir: filepath.Join(os.TempDir(), "module")}, options)
 	fmt.Println(err)
 	// Output: fetch s3::https://evil.example.com/bucket/module.zip: the host is not permitted: "evil.example.com": modules come from objects.example.com only
 }

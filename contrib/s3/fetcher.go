@@ -48,7 +48,7 @@ var ErrHost = errors.New("the host is not permitted")
 
 // FetchModule downloads the package at loc into dir, with Limits, KeepLinks and SkipLinks of the options. The
 // error wraps [module.ErrNotFound] if the object is missing, [ErrHost], or a [*module.UnsupportedError] for another kind of
-// location. Other errors are those of [module.DownloadLocation].
+// location. Other errors are those of [module.Download].
 func (f *Fetcher) FetchModule(ctx context.Context, loc *module.Location, dir string, options module.Options) (skipped []string, err error) {
 	o, err := parse(loc)
 	if err == nil {
@@ -69,7 +69,7 @@ func (f *Fetcher) FetchModule(ctx context.Context, loc *module.Location, dir str
 		return nil, err
 	}
 	found.Archive, found.Checksum = format, loc.Checksum
-	report, err := module.DownloadLocation(ctx, f.registry(), found, dir, module.Options{Limits: options.Limits, KeepLinks: options.KeepLinks, SkipLinks: options.SkipLinks})
+	report, err := module.Download(ctx, f.registry(), module.Request{Location: found, Dir: dir}, module.Options{Limits: options.Limits, KeepLinks: options.KeepLinks, SkipLinks: options.SkipLinks})
 	if err != nil {
 		return nil, err
 	}

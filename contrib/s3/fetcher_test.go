@@ -75,7 +75,7 @@ func downloadWith(t *testing.T, f *s3.Fetcher, text string, o module.Options) (*
 	t.Helper()
 	o.Fetcher = f
 	client := &regclient.Client{Transport: f.Transport}
-	return module.DownloadLocation(t.Context(), client, location(t, text), filepath.Join(t.TempDir(), "module"), o)
+	return module.Download(t.Context(), client, module.Request{Location: location(t, text), Dir: filepath.Join(t.TempDir(), "module")}, o)
 }
 
 func TestFetch(t *testing.T) {

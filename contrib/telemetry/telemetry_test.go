@@ -202,7 +202,7 @@ func TestModules(t *testing.T) {
 	reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: "1.0.0", Files: map[string]string{"main.tf": ""}})
 	src := r.ModuleSource(&regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: r.Transport(reg)}}})
 	ctx, span := r.Start(t.Context(), "download")
-	_, err := module.Download(ctx, src, addrs.MustParseModuleSource("registry.example.com/acme/network/aws"), addrs.Version{}, filepath.Join(t.TempDir(), "m"), module.Options{})
+	_, err := module.Download(ctx, src, module.Request{Source: addrs.MustParseModuleSource("registry.example.com/acme/network/aws"), Dir: filepath.Join(t.TempDir(), "m")}, module.Options{})
 	telemetry.End(span, err)
 	must.Do(t, err)
 	want := "download\n  fetch module\n    GET\n  find module\n    GET\n  list module versions\n    GET\n    GET\n"

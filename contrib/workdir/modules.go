@@ -624,7 +624,7 @@ func (w *walk) download(ctx context.Context, from *module.Location, made string,
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	return module.DownloadLocation(ctx, w.dir.Registry, from, filepath.Join(w.store.Name(), made), o)
+	return module.Download(ctx, w.dir.Registry, module.Request{Location: from, Dir: filepath.Join(w.store.Name(), made)}, o)
 }
 
 func (w *walk) warn(format string, args ...any) {

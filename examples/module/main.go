@@ -71,7 +71,7 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 			return err
 		}
 	}
-	report, err := module.DownloadLocation(ctx, registry, location, dir, module.Options{Git: o.git, Replace: o.replace})
+	report, err := module.Download(ctx, registry, module.Request{Location: location, Dir: dir}, module.Options{Git: o.git, Replace: o.replace})
 	if err != nil {
 		return explain(err)
 	}

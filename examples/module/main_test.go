@@ -64,7 +64,7 @@ func TestFields(t *testing.T) {
 	if got, want := fields(location), `kind git, ref "v1.2.0", directory "a"`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	_, err := module.DownloadLocation(t.Context(), nil, location, filepath.Join(t.TempDir(), "x"), module.Options{})
+	_, err := module.Download(t.Context(), nil, module.Request{Location: location, Dir: filepath.Join(t.TempDir(), "x")}, module.Options{})
 	if text := explain(err).Error(); !strings.HasSuffix(text, "set -git to run the git program") || strings.Contains(text, "s3cr3t") {
 		t.Errorf("explain: %s, want the flag -git and no secrets", text)
 	}

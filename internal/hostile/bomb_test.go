@@ -199,7 +199,10 @@ func TestBombsEnd(t *testing.T) {
 func downloadLocation(ctx context.Context, w *tripwire, dir string) error {
 	loc, err := module.ParseLocation("https://example.com/m.zip")
 	if err == nil {
-		_, err = module.DownloadLocation(ctx, w, loc, dir+"/m", module.Options{})
+		_, err = module.Download(ctx, struct {
+			module.Lister
+			module.Opener
+		}{nil, w}, module.Request{Location: loc, Dir: dir + "/m"}, module.Options{})
 	}
 	return err
 }

@@ -41,7 +41,7 @@ var downloads = []download{
 		return downloadProvider(ctx, w.mirror(), verify.Policy{AllowUnsigned: true}, dir)
 	}},
 	{"module", regtest.ModulePackage, func(ctx context.Context, w *world, dir string) (bool, error) {
-		report, err := module.Download(ctx, w.registry(), addrs.ModuleSource{Module: plain}, v1, filepath.Join(dir, "m"), module.Options{})
+		report, err := module.Download(ctx, w.registry(), module.Request{Source: addrs.ModuleSource{Module: plain}, Version: v1, Dir: filepath.Join(dir, "m")}, module.Options{})
 		if err != nil {
 			return false, err
 		}

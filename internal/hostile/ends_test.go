@@ -186,12 +186,12 @@ var endings = []ending{
 		requests := []module.Request{{Source: addrs.ModuleSource{Module: plain}, Version: v1, Dir: filepath.Join(dir, "m")}}
 		return errorOf(module.DownloadAll(ctx, c.world().registry(), requests, module.Options{}))
 	})},
-	{"module.DownloadLocation", 950, false, at(func(ctx context.Context, c *crowd, dir string) error {
+	{"module.Download", 950, false, at(func(ctx context.Context, c *crowd, dir string) error {
 		loc, err := module.ParseLocation(c.tree)
 		if err != nil {
 			return err
 		}
-		_, err = module.DownloadLocation(ctx, nil, loc, filepath.Join(dir, "m"), module.Options{AllowLocal: true})
+		_, err = module.Download(ctx, nil, module.Request{Location: loc, Dir: filepath.Join(dir, "m")}, module.Options{AllowLocal: true})
 		return err
 	})},
 	{"provider.Download", 100, true, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
@@ -332,7 +332,7 @@ func moduleInto(m addrs.Module, replace bool) func(*testing.T, *crowd, string) f
 			litter(t, dir, "%d")
 		}
 		return func(ctx context.Context) error {
-			return errorOf(module.Download(ctx, c.world().registry(), addrs.ModuleSource{Module: m}, v1, dir, module.Options{Replace: replace}))
+			return errorOf(module.Download(ctx, c.world().registry(), module.Request{Source: addrs.ModuleSource{Module: m}, Version: v1, Dir: dir}, module.Options{Replace: replace}))
 		}
 	}
 }

@@ -44,7 +44,7 @@ var verbs = map[string]func(ctx context.Context, w *world, dir string) error{
 	},
 	"module": func(ctx context.Context, w *world, dir string) error {
 		source := addrs.ModuleSource{Module: paged}
-		return errorOf(module.Download(ctx, w.registry(), source, addrs.Version{}, filepath.Join(dir, "m"), module.Options{}))
+		return errorOf(module.Download(ctx, w.registry(), module.Request{Source: source, Dir: filepath.Join(dir, "m")}, module.Options{}))
 	},
 	"many modules": func(ctx context.Context, w *world, dir string) error {
 		var requests []module.Request

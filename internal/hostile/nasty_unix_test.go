@@ -58,11 +58,11 @@ func TestNastyFiles(t *testing.T) {
 				},
 				"module.Download": func(ctx context.Context) error {
 					loc := &module.Location{Kind: module.KindLocal, URL: "file://" + pkg}
-					return errorOf(module.DownloadLocation(ctx, nil, loc, filepath.Join(into, "m"), module.Options{AllowLocal: true}))
+					return errorOf(module.Download(ctx, nil, module.Request{Location: loc, Dir: filepath.Join(into, "m")}, module.Options{AllowLocal: true}))
 				},
 				"module.Download with links": func(ctx context.Context) error {
 					loc := &module.Location{Kind: module.KindLocal, URL: "file://" + pkg}
-					return errorOf(module.DownloadLocation(ctx, nil, loc, filepath.Join(into, "m"), module.Options{AllowLocal: true, KeepLinks: true}))
+					return errorOf(module.Download(ctx, nil, module.Request{Location: loc, Dir: filepath.Join(into, "m")}, module.Options{AllowLocal: true, KeepLinks: true}))
 				},
 			} {
 				err := run(t.Context())

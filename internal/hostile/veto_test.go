@@ -177,7 +177,7 @@ func TestVetoGit(t *testing.T) {
 		w := newWorld(t)
 		w.reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Edit: func(doc map[string]any) { doc["location"] = location }})
 		o := module.Options{Git: &module.Git{Path: "/nonexistent/git", VetoHost: against(elsewhere)}}
-		_, err := module.Download(t.Context(), w.registry(), addrs.ModuleSource{Module: plain}, v1, t.TempDir()+"/m", o)
+		_, err := module.Download(t.Context(), w.registry(), module.Request{Source: addrs.ModuleSource{Module: plain}, Version: v1, Dir: t.TempDir() + "/m"}, o)
 		w.vetoed(t, err, elsewhere)
 	}
 }

@@ -129,16 +129,12 @@ func explain(err error) string {
 }
 
 func fetchModule(ctx context.Context, registry *regclient.Client, dir string) (checksum.Hash, error) {
-	source := addrs.MustParseModuleSource("terraform-aws-modules/iam/aws//modules/iam-user")
-	versions, err := registry.ModuleVersions(ctx, source.Module)
-	if err != nil {
-		return checksum.Hash{}, err
+	request := module.Request{
+		Source:     addrs.MustParseModuleSource("terraform-aws-modules/iam/aws//modules/iam-user"),
+		Constraint: addrs.MustParseModuleConstraint("~> 5.0"), // the newest release that it allows
+		Dir:        dir,
 	}
-	version, err := versions.Newest(addrs.MustParseModuleConstraint("~> 5.0"))
-	if err != nil {
-		return checksum.Hash{}, err
-	}
-	report, err := module.Download(ctx, registry, source, version, dir, module.Options{Git: &module.Git{}, Replace: true})
+	report, err := module.Download(ctx, registry, request, module.Options{Git: &module.Git{}, Replace: true})
 	if err != nil {
 		return checksum.Hash{}, err
 	}

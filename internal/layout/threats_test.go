@@ -100,7 +100,7 @@ var endsShownBy = map[string]string{
 		auth.CredentialsFile.Forget auth.CredentialsFile.Save mirrorclient/mirrordir.Mirror.AddLocked mirrorclient/mirrordir.Mirror.All
 		mirrorclient/mirrordir.Mirror.Check mirrorclient/mirrordir.Mirror.ListedVersions mirrorclient/mirrordir.Mirror.ProviderVersions
 		mirrorclient/mirrordir.Mirror.Reindex mirrorclient/mirrordir.Mirror.Remove module.Download module.DownloadAll
-		module.DownloadLocation provider.Download provider/hashstore.Dir.Prune provider/install.Dir.Install provider/install.Dir.Lookup
+		provider.Download provider/hashstore.Dir.Prune provider/install.Dir.Install provider/install.Dir.Lookup
 		provider/install.Dir.Place provider/install.Dir.Prune provider/install.Installer.Plan provider/install.CheckEntry transport/doccache.Transport.RoundTrip
 		verify.Policy.Check verify.Policy.JudgeArchive verify/checksum.H1Dir verify/checksum.H1Zip verify/checksum.L1Dir verify/checksum.ZH`,
 	"internal/hostile.TestEndsInAStall": `

@@ -3,7 +3,7 @@
 //	lock, err := lockfile.Load(lockfile.Name)
 //	key, err := lockfile.KeyOf("terraform-aws-modules/vpc/aws", "~> 5.0")
 //	locked, ok := lock.Get(key) // select locked.Version
-//	// … a download, with locked.Hash in module.Options.H1 …
+//	// … a download, with locked.Hash in module.Request.H1 …
 //	if !ok {
 //		err = lock.Set(lockfile.Entry{Key: key, Version: report.Version, Commit: report.Commit, Hash: report.H1})
 //		err = lock.Save(lockfile.Name)
