@@ -74,10 +74,8 @@ type Hosts struct {
 // hostKey has all that the services of a host were learned with: a laxer transport, or another
 // token, may have found others.
 type hostKey struct {
-	host        svchost.Hostname
-	http        *http.Client
-	allowHTTP   bool
-	credentials httpx.Credentials
+	host    svchost.Hostname
+	request httpx.Key
 }
 
 // maxCached limits a cached document, in bytes. Real documents have a few hundred bytes. An
@@ -93,15 +91,15 @@ func (h *Hosts) discover(ctx context.Context, web *transport.Client, host svchos
 	if target.IsZero() {
 		return nil, failed(host, errors.New("hostname is empty"))
 	}
-	request, err := client.Prepare(ctx, httpx.Request{
+	key, get, err := client.Prepare(ctx, httpx.Request{
 		URL: wellKnown(target), Accept: httpx.JSON, TokenFor: target, Limit: maxDocument, Redirects: 5,
 	})
 	if err != nil {
 		return nil, failed(host, err)
 	}
-	key := hostKey{target, client.HTTP, client.AllowHTTP, request.Credentials()}
-	s, err = h.cache.Do(ctx, key, func(ctx context.Context) (*Services, time.Duration, error) {
-		s, err := fetch(ctx, client, request, target)
+	s, err = h.cache.Do(ctx, hostKey{target, key}, func(ctx context.Context) (*Services, time.Duration, error) {
+		res, err := get(ctx)
+		s, err := parse(ctx, client, target, res, err)
 		if err == nil && s.doc.size > maxCached {
 			return s, -1, nil
 		}
@@ -126,9 +124,8 @@ func (h *Hosts) resolve(host svchost.Hostname) (target svchost.Hostname, overrid
 	return target, override, ok
 }
 
-// fetch makes the request for the services of host.
-func fetch(ctx context.Context, client *httpx.Client, request *httpx.Prepared, host svchost.Hostname) (*Services, error) {
-	res, err := request.Get(ctx)
+// parse returns the services of host in the answer to the request for them.
+func parse(ctx context.Context, client *httpx.Client, host svchost.Hostname, res *httpx.Response, err error) (*Services, error) {
 	if err != nil {
 		if e, ok := err.(*failure.RequestError); ok && e.Status == http.StatusNotFound && errors.Is(e, failure.ErrNotFound) {
 			log(ctx, client, host, e.URL, 0)

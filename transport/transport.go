@@ -48,7 +48,8 @@ type Client struct {
 	UserAgent string
 
 	// Timeout limits one attempt: for a document until its last byte, for an archive until the
-	// headers. Zero means 10 seconds, a negative time no limit.
+	// headers. Zero means 10 seconds, a negative time no limit. Delays by
+	// [github.com/tofureg/tofureg/transport/throttle.Transport] do not count.
 	Timeout time.Duration
 
 	// Idle limits the time between two bytes of an archive. Zero means 30 seconds, a negative time
@@ -75,15 +76,4 @@ type Client struct {
 	// Logger, if not nil, receives debug records of requests and retries. They contain no
 	// tokens or URL queries.
 	Logger *slog.Logger
-}
-
-// A Waiter is an [http.RoundTripper] that delays requests, such as
-// [github.com/tofureg/tofureg/transport/throttle.Transport]. If the Transport of [Client.HTTP] is a
-// Waiter, clients call RoundTripWaiting instead of RoundTrip, except to log in. A transport that
-// wraps a Waiter should implement it.
-type Waiter interface {
-	// RoundTripWaiting is RoundTrip. It calls waiting before a possible delay and done after it, in
-	// the calling goroutine, perhaps several times. Neither is nil. The delay does not count
-	// towards [Client.Timeout].
-	RoundTripWaiting(req *http.Request, waiting func() (done func())) (*http.Response, error)
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -22,6 +24,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/contrib/telemetry"
+	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
@@ -160,6 +163,29 @@ func TestFailures(t *testing.T) {
 			t.Errorf("span %s has the attributes %v, want error.type", s.Name, s.Attributes)
 		}
 	}
+}
+
+// TestDelayIsNoTimeout: the time for which a transport below, such as throttle.Transport, delays a request
+// does not count towards its timeout.
+func TestDelayIsNoTimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := regtest.New("registry.example.com")
+		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
+		limits := roundTripper(func(r *http.Request) (*http.Response, error) {
+			defer httpx.Pause(r.Context())()
+			time.Sleep(time.Minute)
+			return reg.RoundTrip(r)
+		})
+		client := &regclient.Client{Transport: &transport.Client{
+			HTTP: &http.Client{Transport: newRecorder(t).Transport(limits)}, Timeout: 5 * time.Second, Retries: -1,
+		}}
+		start := time.Now()
+		_, err := client.ProviderVersions(t.Context(), addrs.MustParseProvider("registry.example.com/acme/alpha"))
+		if took := time.Since(start); err != nil || took != 2*time.Minute {
+			t.Errorf("two requests, delayed by a minute each: ProviderVersions returned %v after %v, want success after 2m", err, took)
+		}
+	})
 }
 
 // TestProgress checks that packages and bytes are counted once, bytes again after a restart.

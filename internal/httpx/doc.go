@@ -11,6 +11,9 @@
 // [Client.Get] reads a document. [Client.Open] streams a package. Both retry as described in package
 // transport, so callers must not retry, except a download after failure.ErrChanged.
 //
+// The loop in retry.go makes attempts, each a call of the method attempt, and says why one follows another.
+// [Body] resumes the download after that.
+//
 // Every hop must be https unless AllowHTTP is set, and VetoHost must accept its host. A token is
 // sent only over https, only in the Authorization header, and on a redirect only if scheme, host
 // and port are those of the first URL. It is not sent to a presigned URL, which contains its own

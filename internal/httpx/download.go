@@ -42,15 +42,15 @@ type Body struct {
 	cancel context.CancelCauseFunc
 
 	// Used by the reading goroutine only:
-	fetch     *fetch         // of the stream
-	resp      *http.Response // of the stream
-	total     int64          // size of the file; -1 if unknown
-	until     int64          // end of the range of the stream; 0 if it is the whole file
-	read      int64          // bytes that Read has returned
-	fresh     int64          // bytes of read that came from the stream
-	failed    int            // successive attempts without a new byte
-	pending   error          // error of the stream after bytes that Read has returned
-	err       error          // final error
+	fetch     *fetch   // of the stream
+	last      *attempt // that was answered: of the stream, or the one that failed to resume it
+	total     int64    // size of the file; -1 if unknown
+	until     int64    // end of the range of the stream; 0 if it is the whole file
+	read      int64    // bytes that Read has returned
+	fresh     int64    // bytes of read that came from the stream
+	failed    int      // successive attempts without a new byte
+	pending   error    // error of the stream after bytes that Read has returned
+	err       error    // final error
 	validator validator
 	sum       maphash.Hash // of the returned bytes; against accidents, not attacks
 
@@ -76,17 +76,17 @@ func (c *Client) Open(ctx context.Context, r Request) (*Body, error) {
 	}
 	b := &Body{fetch: f}
 	b.ctx, b.cancel = context.WithCancelCause(ctx)
-	f.ctx = b.ctx
-	resp, err := f.do()
-	if err != nil {
-		b.cancel(err)
-		return nil, err
+	a := f.do(b.ctx)
+	if a.failed != nil {
+		b.cancel(a.failed)
+		return nil, a.failed
 	}
-	b.Status, b.Size, b.URL, b.Header = resp.StatusCode, resp.ContentLength, resp.Request.URL, resp.Header
+	b.Status, b.Size, b.URL, b.Header = a.resp.StatusCode, a.resp.ContentLength, a.url, a.resp.Header
 	b.total = b.Size
-	b.validator = newValidator(resp.Header, time.Now())
+	b.validator = newValidator(b.Header, time.Now())
 	b.failed = f.made - 1
-	b.setStream(resp, f.newStream(resp.Body))
+	b.last = a
+	b.setStream(a.stream)
 	return b, nil
 }
 
@@ -94,7 +94,7 @@ func (c *Client) Open(ctx context.Context, r Request) (*Body, error) {
 // or header.
 func (b *Body) Unusable(err error) error {
 	b.Close()
-	return b.fetch.fail(b.resp.Request.URL, b.resp, err)
+	return b.fetch.fail(b.last.url, b.last.resp, err)
 }
 
 // Resumes returns the number of times the download has resumed. It may be called concurrently with
@@ -119,8 +119,8 @@ func (b *Body) end(why error) {
 	}
 }
 
-// setStream replaces the stream by s, the body of resp.
-func (b *Body) setStream(resp *http.Response, s *stream) {
+// setStream replaces the stream by s, which it closes if the body is closed.
+func (b *Body) setStream(s *stream) {
 	b.mu.Lock()
 	old := b.stream
 	if b.closed {
@@ -132,7 +132,7 @@ func (b *Body) setStream(resp *http.Response, s *stream) {
 	if old != nil {
 		_ = old.Close()
 	}
-	b.resp, b.fresh, b.pending = resp, 0, nil
+	b.fresh, b.pending = 0, nil
 }
 
 // Read reads the next bytes. Any error is final. Calls must not overlap.
@@ -207,7 +207,7 @@ func (b *Body) window(p []byte) []byte {
 
 // fail returns the *failure.RequestError of a download that cannot resume.
 func (b *Body) fail(err error) error {
-	e := b.fetch.fail(b.resp.Request.URL, b.resp, err)
+	e := b.fetch.fail(b.last.url, b.last.resp, err)
 	e.Attempts = b.failed
 	return e
 }
@@ -262,51 +262,52 @@ func (b *Body) reopen() error {
 			f.header.Set("If-Range", b.validator.ifRange)
 		}
 	}
-	resp, err := f.do()
+	a := f.do(b.ctx)
 	b.failed += f.made - 1
-	if resp == nil {
-		return err
+	if a.resp == nil {
+		return a.failed
 	}
-	b.fetch, b.resp = f, resp
-	if err != nil {
-		return b.rejected(resp, err)
+	b.fetch, b.last = f, a
+	if a.failed != nil {
+		return b.rejected(a)
 	}
-	s := f.newStream(resp.Body)
-	skip, err := b.accept(resp)
+	skip, err := b.accept(a.resp)
 	if err != nil {
-		_ = s.Close()
+		_ = a.stream.Close()
 		return b.fail(err)
 	}
-	end, err := b.skip(s, resp.ContentLength, skip)
+	end, err := b.skip(a.stream, a.resp.ContentLength, skip)
 	if err != nil {
-		_ = s.Close()
+		_ = a.stream.Close()
 		if errors.Is(err, failure.ErrChanged) {
 			return b.fail(err)
 		}
 		return err
 	}
-	b.setStream(resp, s)
+	b.setStream(a.stream)
 	b.pending = end
 	b.resumes.Add(1)
-	f.log("http resume", f.secrets.url(resp.Request.URL), nil, slog.Int("status", resp.StatusCode), slog.Int64("offset", b.read), slog.Int64("skipped", skip))
+	f.log(b.ctx, "http resume", a, slog.Int64("offset", b.read), slog.Int64("skipped", skip))
 	return nil
 }
 
-// rejected returns err, or what an unsuccessful response says about the file. If the size of the file was unknown, status
-// 416 may mean that the download was complete: io.EOF.
-func (b *Body) rejected(resp *http.Response, err error) error {
-	switch {
-	case b.read == 0, b.ctx.Err() != nil:
-	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable:
-		r, ok := parseContentRange(resp.Header.Get("Content-Range"))
-		if ok && b.total < 0 && r.total == b.read && !b.validator.differs(newValidator(resp.Header, time.Now())) {
+// rejected returns the error of a failed attempt to resume, or what its answer says about the file. If the
+// size of the file was unknown, status 416 may mean that the download was complete: io.EOF.
+func (b *Body) rejected(a *attempt) error {
+	if b.read == 0 || b.ctx.Err() != nil {
+		return a.failed
+	}
+	switch a.resp.StatusCode {
+	case http.StatusRequestedRangeNotSatisfiable:
+		r, ok := parseContentRange(a.resp.Header.Get("Content-Range"))
+		if ok && b.total < 0 && r.total == b.read && !b.validator.differs(newValidator(a.resp.Header, time.Now())) {
 			return io.EOF
 		}
-		fallthrough
-	case resp.StatusCode == http.StatusPreconditionFailed:
-		return b.fetch.fail(resp.Request.URL, resp, changed("status %d for the bytes from %d", resp.StatusCode, b.read))
+	case http.StatusPreconditionFailed:
+	default:
+		return a.failed
 	}
-	return err
+	return a.failed.Because(changed("status %d for the bytes from %d", a.resp.StatusCode, b.read))
 }
 
 // accept checks that a response continues the file, and returns the number of its bytes that Read has
@@ -392,9 +393,9 @@ type stream struct {
 	timer  *time.Timer   // cancels ctx; runs during a read
 }
 
-// newStream returns the body of the successful attempt of f, which ends with it.
-func (f *fetch) newStream(body io.ReadCloser) *stream {
-	s := &stream{body: body, ctx: f.now.ctx, cancel: f.now.cancel, idle: max(0, cmp.Or(f.client.Idle, defaultIdle))}
+// newStream returns the body of a request with ctx, which cancel ends.
+func (f *fetch) newStream(ctx context.Context, cancel context.CancelCauseFunc, body io.ReadCloser) *stream {
+	s := &stream{body: body, ctx: ctx, cancel: cancel, idle: max(0, cmp.Or(f.client.Idle, defaultIdle))}
 	if s.idle > 0 {
 		s.timer = time.AfterFunc(s.idle, func() { s.cancel(timeoutError("no data", s.idle)) })
 		s.timer.Stop()
@@ -410,7 +411,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	}
 	n, err := s.body.Read(p)
 	if err != nil && err != io.EOF {
-		err = cause(s.ctx, err)
+		err = causeOf(s.ctx, err)
 	}
 	return n, err
 }

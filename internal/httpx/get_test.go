@@ -280,7 +280,7 @@ func TestCallersClientIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		jar := must.Get(cookiejar.New(nil))(t)
 		var asked []string
-		s := serve(redirect("/second"), status(200, "ok", "Set-Cookie: a=b; Secure"), status(503, ""), status(200, ""))
+		s := serve(status(302, "", "Location: /second", "Set-Cookie: c=d; Path=/; Secure"), status(200, "ok", "Set-Cookie: a=b; Path=/; Secure"), status(503, ""), status(200, ""))
 		c := client(t, s)
 		c.HTTP.Jar = jar
 		c.HTTP.CheckRedirect = func(req *http.Request, via []*http.Request) error {
@@ -292,13 +292,16 @@ func TestCallersClientIsKept(t *testing.T) {
 		if len(asked) != 1 || asked[0] != "/first /second" {
 			t.Errorf("CheckRedirect was asked %q", asked)
 		}
-		if u := (&url.URL{Scheme: "https", Host: "registry.example.com"}); len(jar.Cookies(u)) != 1 {
-			t.Error("the jar got no cookie")
+		if u := (&url.URL{Scheme: "https", Host: "registry.example.com"}); len(jar.Cookies(u)) != 2 {
+			t.Errorf("the jar has the cookies %v, want the one of the redirect and the one of the document", jar.Cookies(u))
+		}
+		if second := s.Requests()[1]; second.Header.Get("Cookie") != "c=d" || second.Response == nil {
+			t.Errorf("the second hop got %v, want the cookie c=d; it has the redirect as Response: %v", second.Header, second.Response != nil)
 		}
 		must.Get(c.Get(t.Context(), get("https://registry.example.com/third")))(t)
 		for _, req := range s.Requests()[2:] { // an attempt does not add to the headers of the next one
-			if got := req.Header.Values("Cookie"); len(got) != 1 || got[0] != "a=b" {
-				t.Errorf("%s got the cookies %q, want a=b once", req.URL, got)
+			if got := req.Header.Values("Cookie"); len(got) != 1 || got[0] != "c=d; a=b" {
+				t.Errorf("%s got the cookies %q, want c=d and a=b once", req.URL, got)
 			}
 		}
 		if c.HTTP.Transport != before.Transport || c.HTTP.Jar != before.Jar || c.HTTP.CheckRedirect == nil || c.HTTP.Timeout != 0 {

@@ -2,6 +2,7 @@ package httpx
 
 import (
 	"cmp"
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -121,64 +122,6 @@ func (c *Client) checkScheme(u *url.URL) error {
 	return nil
 }
 
-// redirectError is a refused redirect.
-type redirectError struct {
-	to  string // redacted URL
-	err error
-}
-
-func (e *redirectError) Error() string {
-	return fmt.Sprintf("redirect to %s refused: %v", e.to, e.err)
-}
-
-func (e *redirectError) Unwrap() error { return e.err }
-
-// follow is the CheckRedirect of the http.Client. It calls the CheckRedirect of the caller last.
-func (f *fetch) follow(req *http.Request, via []*http.Request) error {
-	f.secrets.addURL(req.URL)
-	err := f.admitRedirect(req, via)
-	if err == nil {
-		if h := f.client.HTTP; h != nil && h.CheckRedirect != nil {
-			if err = h.CheckRedirect(req, via); errors.Is(err, http.ErrUseLastResponse) {
-				return http.ErrUseLastResponse
-			}
-		}
-	}
-	if err != nil {
-		f.now.refused = &redirectError{f.secrets.url(req.URL), err}
-		return f.now.refused
-	}
-	return nil
-}
-
-// admitRedirect checks a redirect, and removes headers that the next server must not see. net/http
-// copies the headers of the first request, even to http if host and port are equal, and sets Referer.
-func (f *fetch) admitRedirect(req *http.Request, via []*http.Request) error {
-	if limit := max(0, cmp.Or(f.req.Redirects, defaultRedirects)); len(via) > limit {
-		return fmt.Errorf("more than %d redirects", limit)
-	}
-	from := via[len(via)-1].URL
-	if u := req.URL.User; u != nil && (from.User == nil || u.String() != from.User.String() || !sameOrigin(from, req.URL)) {
-		return errors.New("the URL contains credentials") // not inherited by a relative URL
-	}
-	u, err := f.client.Admit(req.URL)
-	if err != nil {
-		return err
-	}
-	req.URL = u
-	req.Header.Del("Referer")
-	req.Header.Del("Authorization")
-	signed := presigned(u, f.tokenHost)
-	if signed {
-		u.User = nil // so that later redirects do not inherit it
-	}
-	f.now.credentialed = f.now.credentialed && sameOrigin(f.url, u) && !signed
-	if f.now.credentialed {
-		req.Header.Set("Authorization", f.authorization())
-	}
-	return nil
-}
-
 // sameOrigin reports whether both URLs are https with the same host and port.
 func sameOrigin(a, b *url.URL) bool {
 	return a.Scheme == "https" && b.Scheme == "https" &&
@@ -187,12 +130,12 @@ func sameOrigin(a, b *url.URL) bool {
 }
 
 // findToken sets the token of TokenFor, unless the URL is http or presigned.
-func (f *fetch) findToken() error {
+func (f *fetch) findToken(ctx context.Context) error {
 	if f.req.TokenFor.IsZero() || f.client.Credentials == nil ||
 		f.url.Scheme != "https" || presigned(f.url, f.req.TokenFor) {
 		return nil
 	}
-	token, err := auth.Lookup(f.ctx, f.client.Credentials, f.req.TokenFor)
+	token, err := auth.Lookup(ctx, f.client.Credentials, f.req.TokenFor)
 	if err != nil {
 		return err
 	}
@@ -248,8 +191,8 @@ func (f *fetch) authorization() string {
 
 // invalidateToken tells Credentials about a 401 of a server that got the token, or if there was no
 // token.
-func (f *fetch) invalidateToken(status int) {
-	if status != http.StatusUnauthorized || !f.tokenLookup || (f.token != "" && !f.now.credentialed) {
+func (f *fetch) invalidateToken(a *attempt) {
+	if a.resp.StatusCode != http.StatusUnauthorized || !f.tokenLookup || (f.token != "" && !a.credentialed) {
 		return
 	}
 	if i, ok := f.client.Credentials.(auth.Invalidator); ok {

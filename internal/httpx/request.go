@@ -6,22 +6,16 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
-	"os"
-	"strings"
 	"time"
-
-	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
-	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/transport"
 )
 
@@ -139,82 +133,55 @@ func Refusal(err error) *failure.RequestError {
 // Get returns a document of at most r.Limit bytes. Any other status than 2xx, and status 206, is an
 // error. The error is a [*failure.RequestError].
 func (c *Client) Get(ctx context.Context, r Request) (*Response, error) {
-	q, err := c.Prepare(ctx, r)
+	f, err := newDocument(ctx, c, &r)
 	if err != nil {
 		return nil, err
 	}
-	return q.Get(ctx)
+	return f.get(ctx)
 }
 
-// Prepared is a request for a document, with its credentials.
-type Prepared struct{ fetch *fetch }
+// Key identifies requests that can share an answer: they are equal, and made with the same HTTP client,
+// AllowHTTP and credentials. It does not reveal the credentials.
+type Key struct {
+	url, accept string
+	limit       int64
+	redirects   int
+	http        *http.Client
+	allowHTTP   bool
+	credentials [sha256.Size]byte
+}
 
-// Credentials identifies the credentials of a request, without revealing them.
-type Credentials [sha256.Size]byte
-
-// Prepare is the first half of Get: it checks the request and finds its credentials.
-func (c *Client) Prepare(ctx context.Context, r Request) (*Prepared, error) {
-	f, err := newFetch(ctx, c, &r, true)
+// Prepare is the first half of [Client.Get]: it checks the request, also with VetoHost, and finds its
+// credentials, which may depend on ctx. The function get is the second half. It must be called once at
+// most, unless a call with the same key gets an answer to share.
+func (c *Client) Prepare(ctx context.Context, r Request) (key Key, get func(context.Context) (*Response, error), err error) {
+	f, err := newDocument(ctx, c, &r)
 	if err != nil {
-		return nil, err
+		return Key{}, nil, err
 	}
-	if r.Limit <= 0 {
-		return nil, f.fail(f.url, nil, errors.New("Request.Limit is missing"))
+	key = Key{
+		url: f.url.String(), accept: r.Accept, limit: r.Limit, redirects: r.Redirects, http: c.HTTP, allowHTTP: c.AllowHTTP,
+		credentials: sha256.Sum256([]byte(f.tokenHost.String() + " " + f.authorization())),
 	}
-	return &Prepared{f}, nil
-}
-
-// Credentials returns the same value for requests with the same credentials.
-func (p *Prepared) Credentials() Credentials {
-	return sha256.Sum256([]byte(p.fetch.tokenHost.String() + " " + p.fetch.authorization()))
-}
-
-// Get is the second half of [Client.Get]. It must be called once at most.
-func (p *Prepared) Get(ctx context.Context) (*Response, error) {
-	f := p.fetch
-	f.ctx = ctx
-	resp, err := f.do()
-	if err != nil {
-		return nil, err
-	}
-	return &Response{
-		Status:   resp.StatusCode,
-		Header:   resp.Header,
-		URL:      resp.Request.URL,
-		Body:     f.now.body,
-		HadToken: f.token != "",
-		OverHTTP: f.now.overHTTP,
-		Attempts: f.made,
-		secrets:  f.secrets,
-	}, nil
+	return key, f.get, nil
 }
 
 // Shared requests and decodes documents. Concurrent callers share a request if it is equal and has
 // the same credentials. The zero Shared is ready to use. It is safe for concurrent use.
 type Shared[V any] struct {
-	requests flight.Group[sharedKey, V]
-}
-
-// sharedKey identifies a request with its credentials.
-type sharedKey struct {
-	url, accept string
-	limit       int64
-	credentials Credentials
+	requests flight.Group[Key, V]
 }
 
 // Get returns the result of decode for the document that r requests. If several callers share the
 // result, clone returns a copy for each of them; if clone is nil, all callers get the same value.
 // Errors of decode are those of [Response.Unusable].
-//
-// Each caller finds its own credentials before it joins a request: they may depend on its context.
 func (s *Shared[V]) Get(ctx context.Context, c *Client, r Request, clone func(V) V, decode func(context.Context, *Response) (V, error)) (v V, err error) {
-	q, err := c.Prepare(ctx, r)
+	key, get, err := c.Prepare(ctx, r) // each caller its own: a token must not lend its answer to others
 	if err != nil {
 		return v, err
 	}
-	key := sharedKey{q.fetch.url.String(), r.Accept, r.Limit, q.Credentials()}
 	return s.requests.Do(ctx, key, clone, func(ctx context.Context) (v V, err error) {
-		resp, err := q.Get(ctx)
+		resp, err := get(ctx)
 		if err != nil {
 			return v, err
 		}
@@ -229,7 +196,6 @@ func (s *Shared[V]) Get(ctx context.Context, c *Client, r Request, clone func(V)
 type fetch struct {
 	client   *Client
 	req      *Request
-	ctx      context.Context
 	document bool // whether an attempt includes the body
 
 	url         *url.URL         // of the first hop
@@ -240,32 +206,13 @@ type fetch struct {
 	login       string           // basic credentials; may be empty
 	secrets     secrets
 
-	earlier int      // failed attempts before this fetch
-	made    int      // attempts of this fetch
-	now     *attempt // the last one; nil before the first
-}
-
-// attempt is one request with its redirects.
-type attempt struct {
-	ctx     context.Context // ends with the time for the attempt
-	cancel  context.CancelCauseFunc
-	timer   *timer
-	timeout error // cause of ctx after that time
-	began   time.Time
-
-	hopURL       *url.URL       // of the last hop
-	answer       *http.Response // of the last hop; may be nil
-	credentialed bool           // whether the last hop had the token or the login
-	overHTTP     bool           // whether a hop was http
-	refused      error          // of a redirect
-
-	body    []byte // of a document
-	message string // of the server about a failure
+	earlier int // failed attempts before this fetch
+	made    int // attempts of this fetch
 }
 
 // newFetch checks the request and finds its credentials. The error is a *failure.RequestError.
 func newFetch(ctx context.Context, c *Client, r *Request, document bool) (*fetch, error) {
-	f := &fetch{client: c, req: r, ctx: ctx, document: document, url: r.URL}
+	f := &fetch{client: c, req: r, document: document, url: r.URL}
 	if r.URL != nil {
 		f.secrets.addURL(r.URL)
 	}
@@ -280,12 +227,39 @@ func newFetch(ctx context.Context, c *Client, r *Request, document bool) (*fetch
 		u.User = nil
 	}
 	f.url = u
-	if err := f.findToken(); err != nil {
+	if err := f.findToken(ctx); err != nil {
 		return nil, f.fail(u, nil, err)
 	}
 	f.findLogin()
 	f.header = f.firstHeader()
 	return f, nil
+}
+
+// newDocument is newFetch for a document.
+func newDocument(ctx context.Context, c *Client, r *Request) (*fetch, error) {
+	f, err := newFetch(ctx, c, r, true)
+	if err == nil && r.Limit <= 0 {
+		return nil, f.fail(f.url, nil, errors.New("Request.Limit is missing"))
+	}
+	return f, err
+}
+
+// get makes the request for a document.
+func (f *fetch) get(ctx context.Context) (*Response, error) {
+	a := f.do(ctx)
+	if a.failed != nil {
+		return nil, a.failed
+	}
+	return &Response{
+		Status:   a.resp.StatusCode,
+		Header:   a.resp.Header,
+		URL:      a.url,
+		Body:     a.body,
+		HadToken: f.token != "",
+		OverHTTP: a.overHTTP,
+		Attempts: f.made,
+		secrets:  f.secrets,
+	}, nil
 }
 
 // firstHeader returns the headers of the request.
@@ -303,223 +277,6 @@ func (f *fetch) firstHeader() http.Header {
 	return h
 }
 
-// do makes attempts. If the last one is not successful, the error is a *failure.RequestError, and the
-// response, if there was one, has no body.
-func (f *fetch) do() (*http.Response, error) {
-	hc := http.Client{Transport: SharedTransport()}
-	if f.client.HTTP != nil {
-		hc = *f.client.HTTP
-		if hc.Transport == nil {
-			hc.Transport = http.DefaultTransport
-		}
-	}
-	hc.Transport = hops{f, hc.Transport}
-	hc.CheckRedirect = f.follow
-	hc.Timeout = 0 // part of documentTimeout
-
-	attempts := f.client.maxAttempts(f.document)
-	var failed *failure.RequestError // the last attempt; nil after a success
-	var wait time.Duration
-	rc := &retryablehttp.Client{
-		HTTPClient: &hc,
-		RetryMax:   attempts,
-		RequestLogHook: func(_ retryablehttp.Logger, req *http.Request, _ int) {
-			req.Header = f.header.Clone() // the client adds cookies
-			f.begin()
-		},
-		CheckRetry: func(_ context.Context, resp *http.Response, err error) (bool, error) {
-			before, again := failed, false
-			failed, again = f.end(resp, err)
-			switch {
-			case failed == nil:
-				return false, nil
-			case f.ctx.Err() != nil:
-				failed = f.ended(failed, before)
-				return false, nil
-			case !again || f.earlier+f.made >= attempts:
-				return false, nil
-			}
-			wait = backoff(f.earlier+f.made-1, resp)
-			if err := checkDeadline(f.ctx, wait); err != nil {
-				failed = failed.Because(withLast(err, failed.Err))
-				return false, nil
-			}
-			f.log("http retry", failed.URL, failed.Err, slog.Duration("wait", wait))
-			return true, nil
-		},
-		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return wait },
-		ErrorHandler: retryablehttp.PassthroughErrorHandler,
-	}
-	req := (&http.Request{
-		Method: http.MethodGet,
-		URL:    f.url,
-		Host:   f.url.Host,
-		Proto:  "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}).WithContext(f.ctx)
-	resp, err := rc.Do(&retryablehttp.Request{Request: req})
-	if failed == nil {
-		return resp, nil
-	}
-	if err != nil && err == f.ctx.Err() { // during a wait
-		failed = failed.Because(withLast(fault.Ended(f.ctx), failed.Err))
-	}
-	if err != nil {
-		resp = nil // of a refused redirect
-	}
-	return resp, failed
-}
-
-// begin starts an attempt and its timeout.
-func (f *fetch) begin() {
-	limit, what := f.client.headerTimeout(), "no answer"
-	if f.document {
-		limit, what = f.client.documentTimeout(), "no complete answer"
-	}
-	ctx, cancel := context.WithCancelCause(f.ctx)
-	timeout := timeoutError(what, limit)
-	f.made++
-	f.now = &attempt{
-		ctx: ctx, cancel: cancel, timeout: timeout,
-		timer:        startTimer(limit, func() { cancel(timeout) }),
-		began:        time.Now(),
-		hopURL:       f.url,
-		credentialed: f.authorization() != "",
-	}
-}
-
-// hops is the transport of a fetch. It makes the request of one hop, in the context of the attempt.
-type hops struct {
-	fetch *fetch
-	next  http.RoundTripper
-}
-
-// RoundTrip refuses a redirect to an invalid URL, because net/http would report it unredacted.
-func (h hops) RoundTrip(req *http.Request) (*http.Response, error) {
-	a := h.fetch.now
-	a.hopURL, a.answer = req.URL, nil
-	a.overHTTP = a.overHTTP || req.URL.Scheme != "https"
-	resp, err := RoundTrip(h.next, req.WithContext(a.ctx), a.timer.pause)
-	if err != nil || resp == nil {
-		return resp, err
-	}
-	resp.Request = req
-	a.answer = resp
-	if loc := resp.Header.Get("Location"); loc != "" && resp.StatusCode/100 == 3 {
-		if _, err := req.URL.Parse(loc); err != nil {
-			if resp.Body != nil {
-				_ = resp.Body.Close()
-			}
-			a.refused = &redirectError{weburl.Ellipsis, errors.New("the Location header is not a URL")}
-			return nil, a.refused
-		}
-	}
-	return resp, nil
-}
-
-// end ends an attempt with the result of http.Client.Do: it reads the body of a document or the
-// message about a failure. After a success it returns nil, and the attempt of a package goes on until
-// its stream is closed. After a failure it reports whether another attempt may succeed.
-func (f *fetch) end(resp *http.Response, err error) (failed *failure.RequestError, again bool) {
-	a := f.now
-	if err == nil {
-		f.invalidateToken(resp.StatusCode)
-		err = f.receive(resp)
-	}
-	inTime := a.timer.stop()
-	streams := err == nil && !f.document && f.isSuccess(resp)
-	if streams && !inTime {
-		_ = resp.Body.Close()
-		streams, err = false, a.timeout // at the same time as the headers
-	}
-	if !streams {
-		defer a.cancel(nil)
-	}
-	took := slog.Duration("took", time.Since(a.began))
-	if err == nil {
-		f.log("http request", f.secrets.url(resp.Request.URL), nil, slog.Int("status", resp.StatusCode), took)
-		if f.isSuccess(resp) {
-			return nil, false
-		}
-		failed = f.fail(resp.Request.URL, resp, statusError(resp.StatusCode, a.message))
-		return failed, transientStatus(resp.StatusCode)
-	}
-	if a.refused != nil {
-		err = a.refused
-	} else {
-		err = cause(a.ctx, err)
-	}
-	failed = f.fail(a.hopURL, a.answer, err)
-	f.log("http request", failed.URL, failed.Err, slog.Int("status", failed.Status), took)
-	return failed, a.refused == nil && transient(failed.Err)
-}
-
-// receive reads the body of a document or the message of the server about a failure.
-func (f *fetch) receive(resp *http.Response) (err error) {
-	limit := f.req.Limit
-	switch {
-	case !f.isSuccess(resp):
-		f.now.message = f.readMessage(resp)
-	case limit > 0 && resp.ContentLength > limit:
-		err = fmt.Errorf("%w: body has %d bytes, limit is %d", failure.ErrTooLarge, resp.ContentLength, limit)
-	case f.document:
-		f.now.body, err = readAll(resp.Body, resp.ContentLength, limit)
-	default:
-		return nil
-	}
-	_ = resp.Body.Close()
-	resp.Body = http.NoBody
-	return err
-}
-
-// isSuccess reports whether a response has the requested body. Status 206 is a success only after
-// a request for a range.
-func (f *fetch) isSuccess(resp *http.Response) bool {
-	return resp.StatusCode/100 == 2 && (resp.StatusCode != http.StatusPartialContent || f.header.Get("Range") != "")
-}
-
-// cause returns the cause of ctx if it has ended, or err as the error of an attempt. A timeout of the
-// transport itself is no error of a context.
-func cause(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if u, ok := err.(*url.Error); ok {
-		err = u.Err
-		if err == io.EOF {
-			return fmt.Errorf("connection was closed without an answer: %w", io.EOF)
-		}
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return fault.Narrow(err.Error(), os.ErrDeadlineExceeded)
-	}
-	return err
-}
-
-// readAll reads a body of at most limit bytes. The declared length may be -1. The result is not nil
-// unless there is an error.
-func readAll(r io.Reader, length, limit int64) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, max(limit, limit+1))) // limit+1 may overflow
-	n := int64(len(data))
-	switch {
-	case n > limit:
-		return nil, fmt.Errorf("%w: body exceeds %d bytes", failure.ErrTooLarge, limit)
-	case err == nil && n < length:
-		err = io.ErrUnexpectedEOF
-	}
-	if err != nil {
-		return nil, interrupted(err, n)
-	}
-	return data, nil
-}
-
-// interrupted returns the error of an incomplete body.
-func interrupted(err error, at int64) error {
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("body ends early, after %d bytes: %w", at, err)
-	}
-	return fmt.Errorf("read body after %d bytes: %w", at, err)
-}
-
 // fail returns the error of this fetch. The last request was for u, and resp is its response or nil.
 func (f *fetch) fail(u *url.URL, resp *http.Response, err error) *failure.RequestError {
 	e := &failure.RequestError{
@@ -528,104 +285,24 @@ func (f *fetch) fail(u *url.URL, resp *http.Response, err error) *failure.Reques
 		Attempts: f.earlier + f.made,
 		Err:      f.secrets.scrub(err),
 	}
-	if f.now != nil {
-		e.Message = f.now.message
-	}
 	if resp != nil {
 		e.Status, e.RetryAfter = resp.StatusCode, RetryAfter(resp.Header, time.Now())
 	}
 	return e
 }
 
-// ended returns the error of an attempt during which the context ended. If that is why the attempt
-// failed, it does not count, and the error includes the failure of the attempt before.
-func (f *fetch) ended(e, before *failure.RequestError) *failure.RequestError {
-	last := e.Err
-	if errors.Is(last, f.ctx.Err()) || errors.Is(last, context.Cause(f.ctx)) {
-		last = nil
-		if before != nil {
-			last = before.Err
-		}
-		e.Attempts--
-	}
-	return e.Because(withLast(fault.Ended(f.ctx), last))
-}
-
-// log writes a debug record about the last attempt.
-func (f *fetch) log(msg, shownURL string, err error, attrs ...slog.Attr) {
+// log writes a debug record about a, the last attempt.
+func (f *fetch) log(ctx context.Context, msg string, a *attempt, attrs ...slog.Attr) {
 	l := f.client.Logger
-	if l == nil || !l.Enabled(f.ctx, slog.LevelDebug) {
+	if l == nil || !l.Enabled(ctx, slog.LevelDebug) {
 		return
 	}
-	attrs = append(attrs, slog.String("url", shownURL), slog.Int("attempt", f.earlier+f.made))
-	if err != nil {
-		attrs = append(attrs, slog.String("error", err.Error()))
+	attrs = append(attrs, slog.String("url", f.secrets.url(a.url)), slog.Int("attempt", f.earlier+f.made))
+	if a.resp != nil {
+		attrs = append(attrs, slog.Int("status", a.resp.StatusCode))
 	}
-	l.LogAttrs(f.ctx, slog.LevelDebug, msg, attrs...)
-}
-
-// statusError returns the error of a status that is not a success, with the message of the server.
-func statusError(status int, message string) error {
-	var kind error
-	switch status {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		kind = failure.ErrUnauthorized
-	case http.StatusNotFound, http.StatusGone:
-		kind = failure.ErrNotFound
-	case http.StatusPartialContent:
-		kind = errors.New("unexpected part of the document")
-	default:
-		kind = errors.New(cmp.Or(strings.ToLower(http.StatusText(status)), "unexpected status"))
+	if a.failed != nil {
+		attrs = append(attrs, slog.String("error", a.failed.Err.Error()))
 	}
-	if message == "" {
-		return kind
-	}
-	return fault.Narrow(kind.Error()+`, the server says "`+strings.ReplaceAll(message, `"`, `\"`)+`"`, kind)
-}
-
-// timeoutError returns the error of a slow server. It is a net.Error and os.ErrDeadlineExceeded.
-func timeoutError(what string, limit time.Duration) error {
-	return fault.Narrow(fmt.Sprintf("%s within %v", what, limit), os.ErrDeadlineExceeded)
-}
-
-// withLast adds the error of the last attempt to err, which ended the attempts. The
-// error last may be nil.
-func withLast(err, last error) error {
-	if last == nil {
-		return err
-	}
-	return fmt.Errorf("%w; before that: %w", err, last)
-}
-
-// timer is the timeout of an attempt, without pauses. It is not safe for concurrent use.
-type timer struct {
-	timer  *time.Timer // nil if there is no timeout
-	left   time.Duration
-	began  time.Time
-	paused bool
-}
-
-// startTimer calls fn after d, unless d is 0.
-func startTimer(d time.Duration, fn func()) *timer {
-	if d <= 0 {
-		return &timer{}
-	}
-	return &timer{timer: time.AfterFunc(d, fn), left: d, began: time.Now()}
-}
-
-// stop stops the timer. It returns false if fn has been called.
-func (t *timer) stop() bool { return t.timer == nil || t.timer.Stop() }
-
-// pause stops the timer until resume is called. A nested pause has no effect.
-func (t *timer) pause() (resume func()) {
-	if t.timer == nil || t.paused || !t.timer.Stop() {
-		return func() {}
-	}
-	t.paused = true
-	t.left -= time.Since(t.began)
-	return func() {
-		t.paused = false
-		t.began = time.Now()
-		t.timer.Reset(t.left)
-	}
+	l.LogAttrs(ctx, slog.LevelDebug, msg, attrs...)
 }

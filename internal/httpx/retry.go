@@ -6,12 +6,15 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
@@ -22,6 +25,84 @@ const (
 	firstWait = time.Second      // before the second attempt, without jitter
 	maxWait   = 30 * time.Second // also if a server asks for more
 )
+
+// loop makes the attempts of a fetch. For its http.Client it is a transport, which has no connections to
+// close: go-retryablehttp would close those of other requests after each failure.
+type loop struct {
+	fetch *fetch
+	last  *attempt // nil before the first
+}
+
+// do makes attempts until one succeeds or no other may follow, and returns the last one. The loop and
+// its waits are those of go-retryablehttp, which does what RoundTrip has decided.
+func (f *fetch) do(ctx context.Context) *attempt {
+	l := &loop{fetch: f}
+	rc := &retryablehttp.Client{
+		HTTPClient:   &http.Client{Transport: l},
+		RetryMax:     f.client.maxAttempts(f.document),
+		CheckRetry:   func(context.Context, *http.Response, error) (bool, error) { return l.last.again, nil },
+		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return l.last.wait },
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+	}
+	req := (&http.Request{
+		Method: http.MethodGet,
+		URL:    f.url,
+		Host:   f.url.Host,
+		Header: http.Header{},
+		Proto:  "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}).WithContext(ctx)
+	_, _ = rc.Do(&retryablehttp.Request{Request: req}) // the results are in l.last
+	a := l.last
+	if a.again { // ctx ended during the wait
+		a.failed = a.failed.Because(withLast(fault.Ended(ctx), a.failed.Err))
+	}
+	return a
+}
+
+// RoundTrip makes an attempt and decides whether and when another one follows.
+func (l *loop) RoundTrip(req *http.Request) (*http.Response, error) {
+	f, ctx, before := l.fetch, req.Context(), l.last
+	a := f.attempt(req)
+	l.last = a
+	switch {
+	case a.failed == nil:
+		return a.resp, nil
+	case ctx.Err() != nil:
+		a.failed = ended(ctx, a.failed, before)
+	case a.transient && f.earlier+f.made < f.client.maxAttempts(f.document):
+		a.wait = backoff(f.earlier+f.made-1, a.resp)
+		if err := checkDeadline(ctx, a.wait); err != nil {
+			a.failed = a.failed.Because(withLast(err, a.failed.Err))
+			break
+		}
+		a.again = true
+		f.log(ctx, "http retry", a, slog.Duration("wait", a.wait))
+	}
+	return nil, a.failed
+}
+
+// ended returns the error of an attempt during which ctx ended. If that is why the attempt failed, it
+// does not count, and the error includes the failure of the attempt before, which may be nil.
+func ended(ctx context.Context, e *failure.RequestError, before *attempt) *failure.RequestError {
+	last := e.Err
+	if errors.Is(last, ctx.Err()) || errors.Is(last, context.Cause(ctx)) {
+		last = nil
+		if before != nil {
+			last = before.failed.Err
+		}
+		e.Attempts--
+	}
+	return e.Because(withLast(fault.Ended(ctx), last))
+}
+
+// withLast adds the error of the last attempt to err, which ended the attempts. The
+// error last may be nil.
+func withLast(err, last error) error {
+	if last == nil {
+		return err
+	}
+	return fmt.Errorf("%w; before that: %w", err, last)
+}
 
 // transient reports whether another attempt may succeed after err.
 func transient(err error) bool {

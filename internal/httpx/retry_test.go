@@ -20,6 +20,7 @@ import (
 
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/webtest"
 )
@@ -251,6 +252,8 @@ func TestPoolSurvivesFailures(t *testing.T) {
 			case "/busy":
 				w.WriteHeader(http.StatusServiceUnavailable)
 				io.WriteString(w, "busy")
+			case "/moved":
+				http.Redirect(w, r, "/ok", http.StatusFound)
 			case "/chunks":
 				w.(http.Flusher).Flush()
 				fallthrough
@@ -265,7 +268,7 @@ func TestPoolSurvivesFailures(t *testing.T) {
 		}
 		c := client(t, tr)
 		for range 3 {
-			must.Get(c.Get(t.Context(), get("https://registry.example.com/ok")))(t)
+			must.Get(c.Get(t.Context(), get("https://registry.example.com/moved")))(t)
 			_, err := c.Get(t.Context(), get("https://registry.example.com/busy"))
 			asError(t, err)
 			for _, path := range []string{"chunks", "declared"} {
@@ -275,7 +278,7 @@ func TestPoolSurvivesFailures(t *testing.T) {
 			}
 		}
 		if conns != 1 {
-			t.Errorf("%d connections for 18 requests in a row", conns)
+			t.Errorf("%d connections for 21 requests in a row", conns)
 		}
 	})
 }
@@ -335,7 +338,7 @@ func TestLogger(t *testing.T) {
 			leaks(t, strings.TrimSuffix(line, "\n"))
 		}
 		for _, want := range []string{
-			`msg="http request" status=503`, `msg="http retry" wait=`, `error="connection reset by peer"`,
+			`attempt=1 status=503 error="service unavailable, the server says`, `msg="http retry" wait=`, `error="connection reset by peer"`,
 			"url=https://registry.example.com/v1/x?... attempt=2", "url=https://cdn.example.com/x?... attempt=3", "took=",
 		} {
 			if !strings.Contains(out.String(), want) {
@@ -356,10 +359,10 @@ type holding struct {
 	times []time.Duration
 }
 
-func (h holding) RoundTripWaiting(r *http.Request, waiting func() func()) (*http.Response, error) {
+func (h holding) RoundTrip(r *http.Request) (*http.Response, error) {
 	for _, d := range h.times {
-		outer := waiting()
-		inner := waiting() // one transport over another
+		outer := httpx.Pause(r.Context())
+		inner := httpx.Pause(r.Context()) // one transport over another
 		select {
 		case <-time.After(d):
 		case <-r.Context().Done():
@@ -368,10 +371,10 @@ func (h holding) RoundTripWaiting(r *http.Request, waiting func() func()) (*http
 		inner()
 		outer()
 	}
-	return h.RoundTrip(r)
+	return h.RoundTripper.RoundTrip(r)
 }
 
-// A delay by a Waiter does not count towards the timeout.
+// A delay between Pause and resume does not count towards the timeout.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	const unlimited = -1
@@ -403,6 +406,38 @@ func TestWaiting(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPausesOverlap: a transport may make two requests for one, and return before one of them goes on. Its
+// end does not start the timeout again, which would end the download.
+func TestPausesOverlap(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(func(n int, r *http.Request) (*http.Response, error) {
+			return sends(200, "he", wire{stalls: true}, -1)(n, r)
+		})
+		c := client(t, s)
+		c.Timeout, c.Retries = 10*time.Second, -1
+		c.HTTP.Transport = webtest.Handler(func(_ int, r *http.Request) (*http.Response, error) {
+			pause := func(d time.Duration) {
+				resume := httpx.Pause(r.Context())
+				time.Sleep(d)
+				resume()
+			}
+			go pause(2 * time.Minute)
+			go pause(time.Second)
+			pause(time.Minute)
+			return s.RoundTrip(r)
+		})
+		start := time.Now()
+		b := must.Get(c.Open(t.Context(), get(pkg)))(t)
+		defer b.Close()
+		_, err := io.ReadAll(b)
+		if took := time.Since(start); took != 90*time.Second || !strings.Contains(err.Error(), "no data within 30s") {
+			t.Errorf("download ended after %v: %v; want after 90s, since the server was silent for 30s", took, err)
+		}
+		time.Sleep(time.Minute) // the other goroutine
+	})
 }
 
 // TestRetries checks the attempts for documents and archives.

@@ -116,7 +116,7 @@ func (x secrets) scrub(err error) error {
 			return x.scrub(e.Err)
 		}
 	case *redirectError:
-		return &redirectError{e.to, x.scrub(e.err)}
+		return &redirectError{e.to, x.scrub(e.err), e.resp}
 	}
 	raw := err.Error()
 	text := x.text(raw, maxCause)

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/tofureg/tofureg/transport"
 )
 
 // SharedTransport returns the transport of clients without their own HTTP client.
@@ -31,7 +29,7 @@ var SharedTransport = sync.OnceValue(func() http.RoundTripper {
 type shared struct{ documents, packages *http.Transport }
 
 func (s *shared) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Header.Get("Accept-Encoding") != "identity" { // requests for packages have this header
+	if !IsForPackage(r.Context()) {
 		return s.documents.RoundTrip(r)
 	}
 	resp, err := s.packages.RoundTrip(r)
@@ -69,16 +67,12 @@ func newTransport() *http.Transport {
 	return t
 }
 
-// RoundTrip makes a request by next, which is the shared transport if it is nil. If next is a
-// [transport.Waiter], it calls waiting.
-func RoundTrip(next http.RoundTripper, req *http.Request, waiting func() (done func())) (*http.Response, error) {
+// Base returns next, or the shared transport if it is nil.
+func Base(next http.RoundTripper) http.RoundTripper {
 	if next == nil {
-		next = SharedTransport()
+		return SharedTransport()
 	}
-	if w, ok := next.(transport.Waiter); ok {
-		return w.RoundTripWaiting(req, waiting)
-	}
-	return next.RoundTrip(req)
+	return next
 }
 
 // CloseIdle closes the idle connections of next, if it supports it, unless next is nil: the shared

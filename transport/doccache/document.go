@@ -15,12 +15,15 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/tofureg/tofureg/internal/httpx"
 )
 
 // asksForDocument reports whether a request may be for a document.
 func asksForDocument(req *http.Request) bool {
 	switch {
-	case req.Method != http.MethodGet && req.Method != "",
+	case httpx.IsForPackage(req.Context()),
+		req.Method != http.MethodGet && req.Method != "",
 		req.URL == nil || req.URL.Scheme != "https" || req.URL.Opaque != "",
 		req.Body != nil && req.Body != http.NoBody,
 		!harmlessQuery(req.URL.RawQuery),
@@ -28,8 +31,7 @@ func asksForDocument(req *http.Request) bool {
 		slices.ContainsFunc(ownConditions, func(name string) bool { return len(req.Header[name]) > 0 }):
 		return false
 	}
-	// The clients of this module request archives with this header.
-	return !strings.EqualFold(strings.TrimSpace(req.Header.Get("Accept-Encoding")), "identity")
+	return true
 }
 
 // ownConditions are headers of requests that only the server can answer.

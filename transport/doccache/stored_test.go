@@ -8,12 +8,14 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/webtest"
 	"github.com/tofureg/tofureg/transport/doccache"
@@ -32,7 +34,6 @@ func TestPassed(t *testing.T) {
 		{"POST", "POST", doc, nil},
 		{"archive", "GET", archive, nil},
 		{"tar.gz", "GET", "https://files.example.com/a.tar.GZ", nil},
-		{"raw", "GET", doc, http.Header{"Accept-Encoding": {"identity"}}},
 		{"Range", "GET", doc, http.Header{"Range": {"bytes=0-1"}}},
 		{"If-None-Match", "GET", doc, http.Header{"If-None-Match": {`"a"`}}},
 		{"If-Modified-Since", "GET", doc, http.Header{"If-Modified-Since": {date(0)}}},
@@ -63,6 +64,30 @@ func TestPassed(t *testing.T) {
 		if s := tr.Stats(); s != (doccache.Stats{}) || len(entries(t, dir)) > 0 {
 			t.Errorf("%s: %+v, entries %v", test.name, s, entries(t, dir))
 		}
+	}
+}
+
+// TestPackagePassed: a package is passed on even if it looks like a document, also by a transport between
+// the client and the cache.
+func TestPackagePassed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server := always(headers("Cache-Control", "max-age=60", "Content-Type", "application/json"), `{}`)
+	tr := &doccache.Transport{Dir: dir, Base: server}
+	between := webtest.Handler(func(_ int, r *http.Request) (*http.Response, error) { return tr.RoundTrip(r.Clone(r.Context())) })
+	client := &httpx.Client{HTTP: &http.Client{Transport: between}}
+	r := httpx.Request{URL: must.Get(url.Parse(doc))(t), Limit: 100}
+	for range 2 {
+		must.Do(t, must.Get(client.Open(t.Context(), r))(t).Close())
+	}
+	if s := tr.Stats(); count(server) != 2 || s != (doccache.Stats{}) || len(entries(t, dir)) > 0 {
+		t.Errorf("two downloads: %d requests, %+v, entries %v; want 2 requests and nothing cached", count(server), s, entries(t, dir))
+	}
+	for range 2 {
+		must.Get(client.Get(t.Context(), r))(t)
+	}
+	if s := tr.Stats(); count(server) != 3 || s.Misses != 1 || s.Hits != 1 {
+		t.Errorf("two requests for the document: %d requests, %+v; want a miss and a hit", count(server)-2, s)
 	}
 }
 

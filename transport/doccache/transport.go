@@ -87,24 +87,18 @@ func (t *Transport) Stats() Stats {
 // RoundTrip implements [http.RoundTripper]. A cached answer has the headers Age and Cache-Status
 // (RFC 9211). Errors of Base are returned unchanged.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	return t.RoundTripWaiting(req, func() func() { return func() {} })
-}
-
-// RoundTripWaiting implements [github.com/tofureg/tofureg/transport.Waiter]. The delays are those of
-// Base, and at most 5 seconds for another request for the same document.
-func (t *Transport) RoundTripWaiting(req *http.Request, waiting func() (done func())) (*http.Response, error) {
 	if ctx := req.Context(); ctx.Err() != nil {
 		return nil, closing(req, context.Cause(ctx))
 	}
 	if t.Dir == "" || !asksForDocument(req) {
-		return t.pass(req, waiting)
+		return t.pass(req)
 	}
 	s, err := t.open(false)
 	if err != nil {
 		t.dirFailed(req.Context(), "open", err)
-		return t.pass(req, waiting)
+		return t.pass(req)
 	}
-	x := &exchange{t: t, store: s, req: req, name: entryName(req), began: time.Now(), waiting: waiting}
+	x := &exchange{t: t, store: s, req: req, name: entryName(req), began: time.Now()}
 	return x.run()
 }
 
@@ -115,11 +109,11 @@ func (t *Transport) CloseIdleConnections() {
 }
 
 // pass makes a request without the cache.
-func (t *Transport) pass(req *http.Request, waiting func() func()) (*http.Response, error) {
+func (t *Transport) pass(req *http.Request) (*http.Response, error) {
 	if t.Offline {
 		return nil, closing(req, errNotCached)
 	}
-	return httpx.RoundTrip(t.Base, req, waiting)
+	return httpx.Base(t.Base).RoundTrip(req)
 }
 
 // errNotCached does not contain the URL: an [http.Client] adds it.
@@ -168,8 +162,6 @@ type exchange struct {
 	req   *http.Request
 	name  string // of the entry
 	began time.Time
-
-	waiting func() (done func())
 }
 
 func (x *exchange) run() (*http.Response, error) {
@@ -180,7 +172,7 @@ func (x *exchange) run() (*http.Response, error) {
 	s, err := x.t.open(true)
 	if err != nil {
 		x.t.dirFailed(x.req.Context(), "open", err)
-		return x.t.pass(x.req, x.waiting)
+		return x.t.pass(x.req)
 	}
 	if s != x.store {
 		x.store = s
@@ -228,7 +220,7 @@ func (x *exchange) staleHit(e *entry) *http.Response {
 func (x *exchange) lock() (unlock func()) {
 	ctx, cancel := context.WithTimeout(x.req.Context(), cmp.Or(x.t.wait, maxWait))
 	defer cancel()
-	defer x.waiting()()
+	defer httpx.Pause(ctx)()
 	l, err := fsx.AcquireLockIn(ctx, x.store.Root, x.name+lockSuffix)
 	if err != nil {
 		return func() {}
@@ -240,7 +232,7 @@ func (x *exchange) lock() (unlock func()) {
 func (x *exchange) ask(e *entry) (*http.Response, error) {
 	out := conditional(x.req, e)
 	requested := time.Now()
-	resp, err := httpx.RoundTrip(x.t.Base, out, x.waiting)
+	resp, err := httpx.Base(x.t.Base).RoundTrip(out)
 	if err != nil || resp == nil {
 		if x.t.mayBeStale(e, time.Now()) && !canceled(x.req.Context()) {
 			return x.staleHit(e), nil

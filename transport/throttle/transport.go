@@ -51,20 +51,14 @@ type Transport struct {
 // RoundTrip waits until the limits permit the request, then makes it. If its context
 // ends first, nothing is sent, and the error wraps the cause.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	return t.RoundTripWaiting(req, func() func() { return func() {} })
-}
-
-// RoundTripWaiting implements [github.com/tofureg/tofureg/transport.Waiter]; the delays are the
-// wait for the limits and those of Base.
-func (t *Transport) RoundTripWaiting(req *http.Request, waiting func() (done func())) (*http.Response, error) {
 	if req.URL == nil {
-		return httpx.RoundTrip(t.Base, req, waiting) // the error is up to Base
+		return httpx.Base(t.Base).RoundTrip(req) // the error is up to Base
 	}
 	ctx := req.Context()
 	h := t.acquire(hostKey(req.URL))
-	done := waiting()
+	resume := httpx.Pause(ctx)
 	err := h.start(ctx)
-	done()
+	resume()
 	if err != nil {
 		t.release(h)
 		if req.Body != nil {
@@ -73,7 +67,7 @@ func (t *Transport) RoundTripWaiting(req *http.Request, waiting func() (done fun
 		return nil, fmt.Errorf("waiting for the request limit of %q: %w", weburl.Clean(req.URL.Host, maxHostName), err)
 	}
 	end := sync.OnceFunc(func() { h.finish(); t.release(h) })
-	resp, err := httpx.RoundTrip(t.Base, req, waiting)
+	resp, err := httpx.Base(t.Base).RoundTrip(req)
 	if err != nil || resp == nil {
 		end()
 		return resp, err
