@@ -1,17 +1,14 @@
 package provider
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/flight"
+	"github.com/tofureg/tofureg/internal/evidence"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -122,48 +119,25 @@ func (p *Package) checkIs(wanted addrs.Provider, v addrs.Version, platform addrs
 	return nil
 }
 
-// maxShared bounds the cached bytes. Documents usually have a few thousand.
-const maxShared = 8 << 20
-
 // ShareEvidence returns a [Source] that fetches each SHA256SUMS document and its signature from src
-// only once, for programs that download several packages of a version. [Hashes] calls it. Beyond 8
-// MiB, or after a day, it fetches again. It includes [CheckAnswers]. Make one for each job.
+// only once, for programs that download several packages of a version. [Hashes] calls it. It caches up to
+// 8 MiB, for a day. It includes [CheckAnswers]. Make one for each job.
 func ShareEvidence(src Source) Source {
-	return &sharedEvidence{Source: CheckAnswers(src), cached: semaphore.NewWeighted(maxShared)}
+	return &sharedEvidence{CheckAnswers(src), evidence.Cache{Lifetime: 24 * time.Hour, Bytes: 8 << 20}}
 }
 
 type sharedEvidence struct {
 	Source
-	known  flight.Cache[evidenceKey, evidenceDocuments]
-	cached *semaphore.Weighted // bytes
+	shared evidence.Cache
 }
-
-// evidenceKey has the provider, whose host may need a token, and the method.
-type evidenceKey struct {
-	provider             addrs.Provider
-	sums, signature, via string
-}
-
-type evidenceDocuments struct{ sums, signature []byte }
 
 // Evidence implements [Opener].
 func (s *sharedEvidence) Evidence(ctx context.Context, pkg *Package) (verify.Evidence, error) {
 	if pkg == nil || pkg.SumsURL == "" {
 		return s.Source.Evidence(ctx, pkg)
 	}
-	key := evidenceKey{pkg.Provider, pkg.SumsURL, pkg.SignatureURL, fmt.Sprintf("%q", pkg.Via)}
-	found, err := s.known.Do(ctx, key, func(ctx context.Context) (evidenceDocuments, time.Duration, error) {
-		ev, err := s.Source.Evidence(ctx, pkg)
-		found := evidenceDocuments{ev.Sums, ev.Signature}
-		if err != nil || !s.cached.TryAcquire(int64(len(ev.Sums)+len(ev.Signature))) {
-			return found, -1, err
-		}
-		return found, 24 * time.Hour, nil
+	key := evidence.Key{Provider: pkg.Provider, Sums: pkg.SumsURL, Signature: pkg.SignatureURL, Via: fmt.Sprintf("%q", pkg.Via)}
+	return s.shared.Get(ctx, key, pkg.Evidence(), func(ctx context.Context) (verify.Evidence, error) {
+		return s.Source.Evidence(ctx, pkg)
 	})
-	if err != nil {
-		return verify.Evidence{}, err
-	}
-	ev := pkg.Evidence()
-	ev.Sums, ev.Signature = bytes.Clone(found.sums), bytes.Clone(found.signature)
-	return ev, nil
 }

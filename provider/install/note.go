@@ -21,6 +21,14 @@ import (
 // The hashes get into reports and lock files. So a process trusts a note only if it was written
 // after the call began, and only if the file belongs to the same user and other users cannot open
 // it. Where the file mode does not tell this, as on Windows, notes are ignored.
+//
+// Three things remember facts about an installed package, because each has another fact and other
+// believers. A note says which archive became the directory: a statement of its writer, believed during
+// one call, by processes of the user that waited for the writer. The memory of a [Dir] says which h1 the
+// files have: this process hashed them and believes itself while no file changes, whatever the policy. A
+// stamp says the same to later processes of the user, for a week: they believe what they have not
+// computed, so only a policy can permit it. A note could replace neither, because nobody has hashed the
+// directory again for it, and neither could replace a note, because an h1 does not tell the zh.
 type note struct {
 	Package string        `json:"package"` // HOST/NAMESPACE/TYPE/VERSION/OS_ARCH
 	Size    int64         `json:"size"`    // of the archive

@@ -95,7 +95,7 @@ func (h *Handler) setup() {
 	h.access = webserve.NewAccess(h.Authorize, h.Secret)
 	h.mux.Handle("/.well-known/terraform.json", h.answerJSON(h.discovery))
 	if h.Providers != nil {
-		h.providers = &keptEvidence{Source: provider.CheckAnswers(h.Providers)}
+		h.providers = keepEvidence(h.Providers)
 		const pkg = providersPath + "{namespace}/{type}/{version}/download/{os}/{arch}"
 		h.mux.Handle(providersPath+"{namespace}/{type}/versions", h.guarded(h.answerJSON(h.providerVersions)))
 		h.mux.Handle(pkg, h.guarded(h.answerJSON(h.providerPackage)))

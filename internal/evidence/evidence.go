@@ -1,0 +1,105 @@
+// Package evidence caches SHA256SUMS documents with their signatures, which the packages of a version
+// share.
+package evidence
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/flight"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// Cache is a cache of evidence. Set the fields before the first use. It is safe for concurrent use.
+type Cache struct {
+	// Lifetime is the time for which evidence is used.
+	Lifetime time.Duration
+	// Bytes is the maximum size of the cached documents and keys. New ones evict others.
+	Bytes int64
+	// Accept, if not nil, reports whether documents prove what is stated about a package. If not, they are
+	// neither cached for it nor used from the cache.
+	Accept func(verify.Evidence) bool
+
+	fetching flight.Group[Key, documents]
+
+	mu     sync.Mutex
+	cached map[Key]documents
+	size   int64
+}
+
+// Key identifies documents: by their URLs, the provider, whose host may need a token, and the way to it.
+type Key struct {
+	Provider             addrs.Provider
+	Sums, Signature, Via string
+}
+
+type documents struct {
+	sums, signature []byte
+	expires         time.Time
+}
+
+// evidence returns the evidence for the package that stated describes.
+func (d documents) evidence(stated verify.Evidence) verify.Evidence {
+	stated.Sums, stated.Signature = bytes.Clone(d.sums), bytes.Clone(d.signature)
+	return stated
+}
+
+func size(key Key, d documents) int64 {
+	return int64(len(d.sums) + len(d.signature) + len(key.Sums) + len(key.Signature) + len(key.Via))
+}
+
+// Get returns stated, which has no documents, with the cached ones, or with those that fetch returns.
+// Concurrent callers share them, and each gets a copy.
+func (c *Cache) Get(ctx context.Context, key Key, stated verify.Evidence, fetch func(context.Context) (verify.Evidence, error)) (verify.Evidence, error) {
+	c.mu.Lock()
+	known, ok := c.cached[key]
+	c.mu.Unlock()
+	if ok && time.Now().Before(known.expires) {
+		if ev := known.evidence(stated); c.accepts(ev) {
+			return ev, nil
+		}
+	}
+	fetched, err := c.fetching.Do(ctx, key, nil, func(ctx context.Context) (documents, error) {
+		ev, err := fetch(ctx)
+		return documents{ev.Sums, ev.Signature, time.Now().Add(c.Lifetime)}, err
+	})
+	if err != nil {
+		return verify.Evidence{}, err
+	}
+	ev := fetched.evidence(stated)
+	if c.accepts(ev) {
+		c.put(key, fetched)
+	}
+	return ev, nil
+}
+
+func (c *Cache) accepts(ev verify.Evidence) bool { return c.Accept == nil || c.Accept(ev) }
+
+// put caches d. It first removes what has expired, and then any others, until there is room.
+func (c *Cache) put(key Key, d documents) {
+	n := size(key, d)
+	if n > c.Bytes {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	remove := func(needed func(Key, documents) bool) {
+		for other, old := range c.cached {
+			if needed(other, old) {
+				delete(c.cached, other)
+				c.size -= size(other, old)
+			}
+		}
+	}
+	remove(func(other Key, old documents) bool { return other == key || !now.Before(old.expires) })
+	remove(func(Key, documents) bool { return c.size+n > c.Bytes })
+	if c.cached == nil {
+		c.cached = map[Key]documents{}
+	}
+	c.cached[key] = d
+	c.size += n
+}
