@@ -85,6 +85,7 @@ func (g *Group[K, V]) join(ctx context.Context, deadline time.Time, key K, fn fu
 	defer g.mu.Unlock()
 	c := g.calls[key]
 	if c == nil {
+		// The first caller may leave before the others, so its end must not end the work.
 		work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		c = &call[V]{done: make(chan struct{}), cancel: cancel}
 		if g.calls == nil {
@@ -109,7 +110,7 @@ func (g *Group[K, V]) leave(deadline time.Time, key K, c *call[V]) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	select {
-	case <-c.done:
+	case <-c.done: // at the same time as the end of the context
 		return false
 	default:
 	}
@@ -134,7 +135,7 @@ func (g *Group[K, V]) forget(key K, c *call[V]) {
 // run runs fn and sets the result, also if fn panics or exits.
 func (g *Group[K, V]) run(ctx context.Context, key K, c *call[V], fn func(context.Context) (V, error)) {
 	c.err = ErrExited // unless fn returns
-	defer func() {
+	defer func() {    // also if fn ends the goroutine
 		if v := recover(); v != nil {
 			c.panicked = fmt.Sprintf("%v\n\nin a shared call:\n%s", v, debug.Stack())
 		}

@@ -33,6 +33,7 @@ func NewShares[K comparable](total, each int64) *Shares[K] {
 // it returns the error of [fault.Ended].
 func (s *Shares[K]) Acquire(ctx context.Context, key K, n int64) (release func(), err error) {
 	own := s.join(key)
+	// First the own share: a caller that waits for it must hold nothing that callers with other keys need.
 	if own.Acquire(ctx, n) != nil {
 		s.leave(key, own)
 		return nil, fault.Ended(ctx)

@@ -227,7 +227,7 @@ func (b *Body) resume(err error) error {
 			return b.fail(fault.Ended(b.ctx))
 		}
 		if b.fresh > 0 {
-			b.failed = 0
+			b.failed = 0 // the limit is for attempts in a row that bring nothing
 		}
 		b.failed++
 		if !transient(err) || b.failed >= b.fetch.client.maxAttempts(false) {
@@ -251,11 +251,11 @@ func (b *Body) resume(err error) error {
 // reopen requests the rest of the file and makes it the stream. If the new stream breaks before a new
 // byte, the error is not a *failure.RequestError.
 func (b *Body) reopen() error {
-	f, err := newFetch(b.ctx, b.fetch.client, b.fetch.req, false)
+	f, err := newFetch(b.ctx, b.fetch.client, b.fetch.req, false) // the token may be another by now
 	if err != nil {
 		return err
 	}
-	f.earlier = b.failed
+	f.earlier = b.failed // one budget for both ways to fail
 	if b.read > 0 {
 		f.header.Set("Range", fmt.Sprintf("bytes=%d-", b.read))
 		if b.validator.ifRange != "" {

@@ -41,9 +41,9 @@ type noFile struct{ error }
 
 func (e *noFile) Unwrap() []error { return []error{e.error, provider.ErrNoFile} }
 
-// FindVersion returns what get returns for a version. If the server refuses the request, explain
-// returns the reason, and how the server lists the version, if in another spelling: then get is called
-// with this text too.
+// FindVersion returns the result of get for a version. Some servers know a version only in the spelling
+// of their list. So if the server refuses the request, FindVersion calls explain. If that returns a
+// listed spelling, get is called with it, and otherwise the error has the returned reason.
 func FindVersion[T any](version string, get func(text string) (T, error), explain func(refused *failure.RequestError) (listed string, reason error)) (T, error) {
 	found, err := get(version)
 	refused := httpx.Refusal(err)

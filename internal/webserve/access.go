@@ -31,8 +31,8 @@ func NewAccess(authorize func(*http.Request) error, secret []byte) *Access {
 	return &Access{authorize, secret}
 }
 
-// Allow reports whether a request may be answered; if not, it has sent status 401. name is what the
-// query of the URL may be signed for, "" if such a query does not replace a token.
+// Allow reports whether a request may be answered; if not, it has sent status 401. A query that
+// [Access.Query] has signed for name replaces a token, unless name is empty.
 func (a *Access) Allow(w http.ResponseWriter, r *http.Request, name string) bool {
 	if a.authorize == nil {
 		return true

@@ -76,7 +76,8 @@ func New(name string, parallel int, client func(*http.Request) string, logger *s
 	}
 }
 
-// network returns the address of the client, or its network: whoever has an IPv6 address has 2⁶⁴.
+// network returns the IPv4 address of the client, or its IPv6 network of 64 bits: a client can use all
+// addresses in it.
 func network(r *http.Request) string {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -105,8 +106,8 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, answer func(http.
 		return
 	}
 	out := &response{w, http.NewResponseController(w)}
-	err := ErrPath // it has escapes that it does not need
-	if r.URL.RawPath == "" {
+	err := ErrPath
+	if r.URL.RawPath == "" { // otherwise it has needless escapes, and is a second name of something
 		err = answer(out, r)
 	}
 	if err != nil {

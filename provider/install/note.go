@@ -27,8 +27,8 @@ import (
 // one call, by processes of the user that waited for the writer. The memory of a [Dir] says which h1 the
 // files have: this process hashed them and believes itself while no file changes, whatever the policy. A
 // stamp says the same to later processes of the user, for a week: they believe what they have not
-// computed, so only a policy can permit it. A note could replace neither, because nobody has hashed the
-// directory again for it, and neither could replace a note, because an h1 does not tell the zh.
+// computed, so only a policy can permit it. A note replaces neither, since it counts only beside an h1 of
+// the directory that equals its Tree, and neither replaces a note, since an h1 does not tell the zh.
 type note struct {
 	Package string        `json:"package"` // HOST/NAMESPACE/TYPE/VERSION/OS_ARCH
 	Size    int64         `json:"size"`    // of the archive

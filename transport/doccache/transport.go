@@ -169,6 +169,7 @@ func (x *exchange) run() (*http.Response, error) {
 	if e != nil && x.t.usable(e, time.Now()) {
 		return x.hit(e), nil
 	}
+	// Whether the directory still has its name matters for writing. A hit does not pay for that.
 	s, err := x.t.open(true)
 	if err != nil {
 		x.t.dirFailed(x.req.Context(), "open", err)
@@ -215,8 +216,8 @@ func (x *exchange) staleHit(e *entry) *http.Response {
 	return e.response(x.req, "hit; detail=stale")
 }
 
-// lock waits for other requests for the same document. If it fails, the request proceeds
-// without the lock, which only saves requests.
+// lock waits for other requests for the same document, of other processes too. If it fails, the
+// request proceeds without the lock, which only saves requests.
 func (x *exchange) lock() (unlock func()) {
 	ctx, cancel := context.WithTimeout(x.req.Context(), cmp.Or(x.t.wait, maxWait))
 	defer cancel()
@@ -243,14 +244,14 @@ func (x *exchange) ask(e *entry) (*http.Response, error) {
 	if resp.Body == nil {
 		resp.Body = http.NoBody // as http.Client does
 	}
-	switch status := resp.StatusCode; {
-	case status >= 500, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout:
-		if x.t.mayBeStale(e, time.Now()) {
-			discard(resp)
-			return x.staleHit(e), nil
+	if isBusy(resp.StatusCode) {
+		if !x.t.mayBeStale(e, time.Now()) {
+			return resp, nil // and e stays, for a server that answers again
 		}
-		return resp, nil
-	case out != x.req && resp.StatusCode == http.StatusNotModified:
+		discard(resp)
+		return x.staleHit(e), nil
+	}
+	if out != x.req && resp.StatusCode == http.StatusNotModified { // the answer to the condition in out
 		discard(resp)
 		e.update(resp.Header, requested)
 		x.replace(e)
@@ -260,6 +261,11 @@ func (x *exchange) ask(e *entry) (*http.Response, error) {
 	x.t.answered(x.req, &x.t.stats.Misses, "fetched")
 	x.cache(resp, requested)
 	return resp, nil
+}
+
+// isBusy reports whether a status says nothing about the document.
+func isBusy(status int) bool {
+	return status >= 500 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout
 }
 
 // conditional returns a request that asks whether e has changed, or req if e is nil or has no

@@ -6,34 +6,34 @@ import (
 	"time"
 )
 
-// note is what transports may know of the attempt whose request they make. It is in the context of the
+// inContext is what transports may know of the attempt whose request they make. It is in the context of the
 // request, so that other transports may lie between.
-type note struct {
+type inContext struct {
 	isPackage bool
 	clock     *clock
 }
 
-type noteKey struct{}
+type attemptKey struct{}
 
-func withNote(ctx context.Context, n note) context.Context {
-	return context.WithValue(ctx, noteKey{}, n)
+func withAttempt(ctx context.Context, c inContext) context.Context {
+	return context.WithValue(ctx, attemptKey{}, c)
 }
 
 // IsForPackage reports whether a request with ctx is for a package. Requests of other programs are not.
 func IsForPackage(ctx context.Context) bool {
-	n, _ := ctx.Value(noteKey{}).(note)
-	return n.isPackage
+	c, _ := ctx.Value(attemptKey{}).(inContext)
+	return c.isPackage
 }
 
 // Pause stops the timeout of the attempt to which a request with ctx belongs, if there is one. The
 // caller must call resume once. A transport calls Pause before it delays a request: the delay is no
 // fault of the server.
 func Pause(ctx context.Context) (resume func()) {
-	n, ok := ctx.Value(noteKey{}).(note)
+	c, ok := ctx.Value(attemptKey{}).(inContext)
 	if !ok {
 		return func() {}
 	}
-	return n.clock.pause()
+	return c.clock.pause()
 }
 
 // clock is the timeout of an attempt, without pauses. It is safe for concurrent use: a transport may
