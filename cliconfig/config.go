@@ -42,7 +42,7 @@ type Config struct {
 	//	config.Tokens = func(user auth.Source) auth.Source { return auth.Chain(user, ours) }
 	Tokens func(user auth.Source) auth.Source
 
-	// Stamps lets Policy accept hashes of earlier processes, and Installer keep hashes in
+	// Stamps lets Installer keep hashes, and believe those of earlier processes, in
 	// $XDG_CACHE_HOME/tofureg/stamps or ~/.cache/tofureg/stamps, on Linux; see [install.Dir].
 	Stamps bool
 

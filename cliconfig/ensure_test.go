@@ -361,11 +361,8 @@ func TestStamps(t *testing.T) {
 		cfg := load(t, test.sys)
 		cfg.Stamps = test.stamps
 		in := installer(t, cfg)
-		if in.Dir.Stamps != test.want || in.Cache.Stamps != test.want || in.Policy(official).AllowStamps != test.stamps {
-			t.Errorf("%s: stamps in %q and %q, AllowStamps %t; want %q and %t", name, in.Dir.Stamps, in.Cache.Stamps, in.Policy(official).AllowStamps, test.want, test.stamps)
+		if in.Dir.Stamps != test.want || in.Cache.Stamps != test.want {
+			t.Errorf("%s: stamps in %q and %q, want %q", name, in.Dir.Stamps, in.Cache.Stamps, test.want)
 		}
-	}
-	if cfg := new(cliconfig.Config); cfg.Policy(official).AllowStamps {
-		t.Error("the zero Config allows stamps")
 	}
 }

@@ -194,7 +194,7 @@ func (e *exceptLocal) check(ctx context.Context, p addrs.Provider) error {
 // file replaces the signature.
 func (c *Config) Policy(p addrs.Provider) verify.Policy {
 	s := c.settings()
-	policy := verify.Policy{AllowExpired: true, RequireCurrent: s.enforce.unexpired && !s.system().Terraform, AllowWeak: true, AllowAnyName: true, AllowStamps: c.Stamps}
+	policy := verify.Policy{AllowExpired: true, RequireCurrent: s.enforce.unexpired && !s.system().Terraform, AllowWeak: true, AllowAnyName: true}
 	policy.AllowUnsigned = !s.mustSign(p)
 	policy.DropStated = s.mustSign(p)
 	// A policy does not know which method a package comes from, so it permits what one of

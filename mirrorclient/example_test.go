@@ -107,11 +107,11 @@ func Example_policies() {
 			fmt.Println(version, report.Trust)
 		}
 	}
-	try("1.2.0", verify.Policy{})                     // wants a signature
-	try("1.2.0", verify.Policy{AllowUnsigned: true})  // believes the mirror's hashes
-	try("1.2.0", verify.Policy{Accept: locked})       // need not believe the mirror
-	try("1.1.0", verify.Policy{AllowUnsigned: true})  // the mirror states no hash for it
-	try("1.1.0", verify.Policy{AllowUnchecked: true}) // believes everything
+	try("1.2.0", verify.Policy{})                                   // wants a signature
+	try("1.2.0", verify.Policy{AllowUnsigned: true})                // believes the mirror's hashes
+	try("1.2.0", verify.Policy{Accept: checksum.NewSet(locked...)}) // need not believe the mirror
+	try("1.1.0", verify.Policy{AllowUnsigned: true})                // the mirror states no hash for it
+	try("1.1.0", verify.Policy{AllowUnchecked: true})               // believes everything
 	// Output:
 	// 1.2.0 has no signature
 	// 1.2.0 checked

@@ -189,7 +189,7 @@ func TestTrust(t *testing.T) {
 	const wrongH1 = "h1:4A07+ZFc2wgJwo8YNlQpr1rVlgUDlxXHhPJciaPY5gs="
 	unsigned := verify.Policy{AllowUnsigned: true}
 	unchecked := verify.Policy{AllowUnchecked: true}
-	lock := verify.Policy{Accept: []checksum.Hash{checksum.MustParseHash(packedH1)}}
+	lock := verify.Policy{Accept: checksum.NewSet(checksum.MustParseHash(packedH1))}
 	mismatch := new(checksum.MismatchError)
 	for name, test := range map[string]struct {
 		stated []string
@@ -219,8 +219,8 @@ func TestTrust(t *testing.T) {
 		"lock":                         {[]string{rightZH}, lock, nil, "", verify.Accepted},
 		"lock, none stated":            {nil, lock, nil, "", verify.Accepted},
 		"lock, wrong stated":           {[]string{wrongZH}, lock, mismatch, "does not match", 0},
-		"lock of something else":       {[]string{rightZH}, verify.Policy{Accept: []checksum.Hash{checksum.MustParseHash(wrongZH)}}, verify.ErrNotAccepted, "", 0},
-		"pins":                         {[]string{rightZH}, verify.Policy{Fingerprints: []string{}, AllowUnsigned: true}, verify.ErrUnsigned, "requires one", 0},
+		"lock of something else":       {[]string{rightZH}, verify.Policy{Accept: checksum.NewSet(checksum.MustParseHash(wrongZH))}, verify.ErrNotAccepted, "", 0},
+		"pins":                         {[]string{rightZH}, verify.Policy{Fingerprints: verify.NewFingerprints(), AllowUnsigned: true}, verify.ErrUnsigned, "requires one", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -36,7 +36,7 @@ type DownloadOptions struct {
 // The content of the archive is checked when package [github.com/tofureg/tofureg/provider/install]
 // unpacks it.
 //
-// The error wraps an error of [verify.Policy.JudgeArchive] if the policy refuses the archive,
+// The error wraps an error of a [verify.Examination] if the policy refuses the archive,
 // [github.com/tofureg/tofureg/failure.ErrTooLarge] if it exceeds o.Policy.Limits, and ErrUnpacked
 // if pkg has no archive.
 func Download(ctx context.Context, src Opener, pkg *Package, path string, o DownloadOptions) (*verify.Report, error) {
@@ -207,23 +207,28 @@ func fetch(ctx context.Context, src Opener, pkg *Package, f FileWriter, o Receiv
 
 // Judge decides whether p, which must be the policy in [ReceiveOptions], accepts the archive. file
 // must hold what [Receive] wrote. It is read only if p needs the h1. The error is that of
-// [verify.Policy.JudgeArchive], or of an ended ctx, and no [*Error].
+// [verify.Examination], or of an ended ctx, and no [*Error].
 func (r *Received) Judge(ctx context.Context, p verify.Policy, file io.ReaderAt) (*verify.Report, error) {
 	return r.judge(ctx, p, file, false)
 }
 
 // judge is Judge. If alwaysH1 is set, it computes the h1 even if p does not need it.
 func (r *Received) judge(ctx context.Context, p verify.Policy, file io.ReaderAt, alwaysH1 bool) (*verify.Report, error) {
-	report, err := p.JudgeArchive(ctx, r.Evidence, verify.Archive{
-		Size: r.Size, ZH: r.ZH, AlwaysH1: alwaysH1,
-		H1: func(ctx context.Context) (packed, tree checksum.Hash, err error) {
-			return checksum.H1Zip(ctx, file, r.Size, p.Limits)
-		},
-	})
-	if ctx.Err() != nil {
-		return nil, fault.Ended(ctx) // the verdict may be a consequence
+	x := p.Examine(r.Evidence)
+	needsH1, err := x.Archive(r.Size, r.ZH)
+	if err == nil && (needsH1 || alwaysH1) {
+		var packed, tree checksum.Hash
+		if packed, tree, err = checksum.H1Zip(ctx, file, r.Size, p.Limits); err == nil {
+			err = x.H1(packed, tree)
+		}
 	}
-	return report, err
+	switch {
+	case ctx.Err() != nil:
+		return nil, fault.Ended(ctx) // the verdict may be a consequence
+	case err != nil:
+		return nil, err
+	}
+	return x.Report()
 }
 
 // fetchable returns an error if p has no archive.

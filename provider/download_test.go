@@ -38,7 +38,7 @@ func TestDownload(t *testing.T) {
 	must.Do(t, err)
 	for _, accepted := range []checksum.Hash{zh(content), packed, tree} {
 		src, path := serve(content), target(t)
-		o := provider.DownloadOptions{Policy: verify.Policy{Accept: []checksum.Hash{accepted}}}
+		o := provider.DownloadOptions{Policy: verify.Policy{Accept: checksum.NewSet(accepted)}}
 		report := must.Get(provider.Download(t.Context(), src, packageOf(content), path, o))(t)
 		wantFile(t, path, content)
 		if want := sortedHashes(zh(content), packed, tree); accepted != zh(content) && !slices.Equal(sortedHashes(report.Local...), want) || !slices.Contains(report.Local, zh(content)) {
@@ -419,7 +419,7 @@ func TestCancelBeforeTheVerdict(t *testing.T) {
 	for name, content := range map[string][]byte{"archive": archive(t), "no archive": []byte("no archive")} {
 		ctx, cancel := context.WithCancel(t.Context())
 		o := provider.DownloadOptions{
-			Policy: verify.Policy{Accept: []checksum.Hash{checksum.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")}},
+			Policy: verify.Policy{Accept: checksum.NewSet(checksum.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="))},
 			Progress: func(e provider.Event) {
 				if e.Bytes > 0 && e.Bytes == e.Total {
 					cancel() // all has arrived

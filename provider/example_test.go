@@ -67,7 +67,7 @@ func ExampleDownload() {
 		log.Fatal(err)
 	}
 	report, err := provider.Download(ctx, client, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.DownloadOptions{
-		Policy: verify.Policy{Accept: locked},
+		Policy: verify.Policy{Accept: checksum.NewSet(locked...)},
 		Progress: func(e provider.Event) {
 			if e.Kind == provider.EventVerified {
 				fmt.Println("verified", e.Provider, e.Version, e.Bytes == e.Total)

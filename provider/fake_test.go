@@ -92,7 +92,7 @@ func promising(pkg *provider.Package) *provider.Package {
 
 // accepting returns a policy that accepts the hash of this archive.
 func accepting(content []byte) provider.DownloadOptions {
-	return provider.DownloadOptions{Policy: verify.Policy{Accept: []checksum.Hash{zh(content)}}}
+	return provider.DownloadOptions{Policy: verify.Policy{Accept: checksum.NewSet(zh(content))}}
 }
 
 func target(t testing.TB) string { return filepath.Join(t.TempDir(), "demo.zip") }

@@ -171,9 +171,9 @@ func TestHashesRecordable(t *testing.T) {
 	}{
 		"new":          {verify.Policy{}, true},
 		"dropped":      {verify.Policy{DropStated: true}, false},
-		"keys":         {verify.Policy{Keys: []verify.Key{reg.Key().Public()}}, false},
-		"fingerprints": {verify.Policy{Fingerprints: []string{reg.Key().Fingerprint()}}, false},
-		"locked":       {verify.Policy{SameRelease: signedBy(release, five...)}, false},
+		"keys":         {verify.Policy{Keys: verify.NewKeySet(reg.Key().Public())}, false},
+		"fingerprints": {verify.Policy{Fingerprints: verify.NewFingerprints(reg.Key().Fingerprint())}, false},
+		"locked":       {verify.Policy{SameRelease: checksum.NewSet(signedBy(release, five...)...)}, false},
 	} {
 		got := hashes(t, client, on, provider.HashOptions{Policy: test.policy})
 		want := signedBy(release, five...)
@@ -199,13 +199,13 @@ func TestHashesBesideH1(t *testing.T) {
 	_, release, client := serveDemo(demoRelease())
 	locked, more := platforms("linux_amd64"), platforms("darwin_arm64")
 	h1 := contentOf(t, release, locked[0])
-	for name, policy := range map[string]verify.Policy{"Accept": {Accept: h1}, "SameRelease": {SameRelease: h1}} {
+	for name, policy := range map[string]verify.Policy{"Accept": {Accept: checksum.NewSet(h1...)}, "SameRelease": {SameRelease: checksum.NewSet(h1...)}} {
 		if got, err := provider.Hashes(t.Context(), client, demo, v123, more, provider.HashOptions{Policy: policy}); err == nil {
 			t.Errorf("Hashes with only h1 in %s = %v, want an error", name, got)
 		}
 	}
-	known := hashes(t, client, locked, provider.HashOptions{Policy: verify.Policy{Accept: h1}})
-	same := verify.Policy{SameRelease: known[locked[0]].Recordable()}
+	known := hashes(t, client, locked, provider.HashOptions{Policy: verify.Policy{Accept: checksum.NewSet(h1...)}})
+	same := verify.Policy{SameRelease: checksum.NewSet(known[locked[0]].Recordable()...)}
 	wantComputed(t, release, hashes(t, client, more, provider.HashOptions{Policy: same}), more...)
 }
 
@@ -311,11 +311,11 @@ func TestHashesRefused(t *testing.T) {
 		"another key": {func(r *regtest.Provider) {
 			r.Keys, r.SignedBy = []*regtest.Key{stranger}, regtest.NewKey(regtest.KeyOptions{})
 		}, verify.Policy{}, verify.ErrUnknownKey, false},
-		"not pinned":      {as, verify.Policy{Fingerprints: []string{stranger.Fingerprint()}}, verify.ErrUnknownKey, false},
-		"pinned key":      {as, verify.Policy{Keys: []verify.Key{stranger.Public()}, AllowUnsigned: true}, verify.ErrUnknownKey, false},
+		"not pinned":      {as, verify.Policy{Fingerprints: verify.NewFingerprints(stranger.Fingerprint())}, verify.ErrUnknownKey, false},
+		"pinned key":      {as, verify.Policy{Keys: verify.NewKeySet(stranger.Public()), AllowUnsigned: true}, verify.ErrUnknownKey, false},
 		"required":        {func(r *regtest.Provider) { r.NoSums = true }, verify.Policy{RequireSignature: true, AllowUnsigned: true}, verify.ErrUnsigned, false},
-		"not accepted":    {as, verify.Policy{Accept: []checksum.Hash{checksum.MustParseHash("zh:" + strings.Repeat("0", 64))}}, verify.ErrNotAccepted, false},
-		"nothing allowed": {as, verify.Policy{Accept: []checksum.Hash{}}, verify.ErrNotAccepted, false},
+		"not accepted":    {as, verify.Policy{Accept: checksum.NewSet(checksum.MustParseHash("zh:" + strings.Repeat("0", 64)))}, verify.ErrNotAccepted, false},
+		"nothing allowed": {as, verify.Policy{Accept: checksum.NewSet()}, verify.ErrNotAccepted, false},
 		"other version":   {func(r *regtest.Provider) { r.EditSums = renamed("_1.2.3_", "_1.2.4_") }, verify.Policy{}, verify.ErrNotListed, false},
 		"other digests":   {func(r *regtest.Provider) { r.EditSums = otherDigests }, verify.Policy{AllowUnsigned: true}, checksum.ErrMismatch, false},
 		"too large":       {as, verify.Policy{Limits: checksum.Limits{Package: 10}}, failure.ErrTooLarge, true},
@@ -1005,9 +1005,9 @@ func TestHashesOfDirectory(t *testing.T) {
 		"strict":       {verify.Policy{}, nil, 0, verify.ErrUnchecked},
 		"unsigned":     {verify.Policy{AllowUnsigned: true}, nil, 0, verify.ErrUnchecked},
 		"unchecked":    {verify.Policy{AllowUnchecked: true}, []addrs.Platform{linux, darwin}, verify.Unchecked, nil},
-		"accepted":     {verify.Policy{Accept: []checksum.Hash{h1[linux], h1[darwin]}}, []addrs.Platform{linux, darwin}, verify.Accepted, nil},
-		"one accepted": {verify.Policy{Accept: []checksum.Hash{h1[linux]}}, []addrs.Platform{linux}, verify.Accepted, verify.ErrNotAccepted},
-		"only a zh":    {verify.Policy{Accept: []checksum.Hash{zh(nil)}}, nil, 0, verify.ErrNotAccepted},
+		"accepted":     {verify.Policy{Accept: checksum.NewSet(h1[linux], h1[darwin])}, []addrs.Platform{linux, darwin}, verify.Accepted, nil},
+		"one accepted": {verify.Policy{Accept: checksum.NewSet(h1[linux])}, []addrs.Platform{linux}, verify.Accepted, verify.ErrNotAccepted},
+		"only a zh":    {verify.Policy{Accept: checksum.NewSet(zh(nil))}, nil, 0, verify.ErrNotAccepted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

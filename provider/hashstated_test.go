@@ -283,7 +283,7 @@ func TestHashesStatedAccepted(t *testing.T) {
 	for _, platform := range five[:4] {
 		known = append(known, release.ZH(platform.String()))
 	}
-	got, err := provider.Hashes(t.Context(), client, demo, v123, five, believing(verify.Policy{Accept: known}))
+	got, err := provider.Hashes(t.Context(), client, demo, v123, five, believing(verify.Policy{Accept: checksum.NewSet(known...)}))
 	wantOwn(t, reg, release, got, verify.Accepted, five[:4]...)
 	if !errors.Is(err, verify.ErrNotAccepted) || len(joined(t, err)) != 1 || !strings.Contains(err.Error(), "windows_amd64") {
 		t.Errorf("%v, want ErrNotAccepted of windows_amd64", err)
@@ -310,7 +310,7 @@ func TestHashesOfMirror(t *testing.T) {
 		archives := doc["archives"].(map[string]any)
 		archives["linux_amd64"].(map[string]any)["hashes"] = archives["darwin_arm64"].(map[string]any)["hashes"]
 	}})
-	for _, policy := range []verify.Policy{{AllowUnsigned: true}, {AllowUnchecked: true}, {Accept: []checksum.Hash{release.ZH("darwin_arm64")}}} {
+	for _, policy := range []verify.Policy{{AllowUnsigned: true}, {AllowUnchecked: true}, {Accept: checksum.NewSet(release.ZH("darwin_arm64"))}} {
 		got, err := provider.Hashes(t.Context(), src, demo, v123, platforms("linux_amd64", "darwin_arm64"), provider.HashOptions{Policy: policy})
 		if _, ok := errors.AsType[*checksum.MismatchError](err); !ok || len(got) != 1 || got[addrs.MustParsePlatform("darwin_arm64")] == nil {
 			t.Errorf("Hashes returned %v, %v, want a mismatch for linux_amd64 only", got, err)
@@ -387,9 +387,9 @@ func TestHashStoreIsNoTrust(t *testing.T) {
 		want   error
 	}{
 		"unsigned":     {func(r *regtest.Provider) { r.NoSums = true }, verify.Policy{}, verify.ErrUnsigned},
-		"not accepted": {func(*regtest.Provider) {}, verify.Policy{Accept: []checksum.Hash{release.ZH("darwin_amd64")}}, verify.ErrNotAccepted},
-		"accepted":     {func(*regtest.Provider) {}, verify.Policy{Accept: []checksum.Hash{zip}}, nil},
-		"by content":   {func(*regtest.Provider) {}, verify.Policy{Accept: contentOf(t, release, linux)}, nil},
+		"not accepted": {func(*regtest.Provider) {}, verify.Policy{Accept: checksum.NewSet(release.ZH("darwin_amd64"))}, verify.ErrNotAccepted},
+		"accepted":     {func(*regtest.Provider) {}, verify.Policy{Accept: checksum.NewSet(zip)}, nil},
+		"by content":   {func(*regtest.Provider) {}, verify.Policy{Accept: checksum.NewSet(contentOf(t, release, linux)...)}, nil},
 		"believed":     {func(r *regtest.Provider) { r.NoSums = true }, verify.Policy{AllowUnsigned: true}, nil},
 	} {
 		r := demoRelease()

@@ -105,7 +105,7 @@ func TestLockedInstall(t *testing.T) {
 		c := client(reg)
 		begin := time.Now()
 		pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
-		o := provider.DownloadOptions{Policy: verify.Policy{Accept: []checksum.Hash{rel.ZH("linux_amd64")}}}
+		o := provider.DownloadOptions{Policy: verify.Policy{Accept: checksum.NewSet(rel.ZH("linux_amd64"))}}
 		must.Get(provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), "alpha.zip"), o))(t)
 		if took := time.Since(begin); took != 3*time.Second || reg.Count(0) != 3 {
 			t.Errorf("%v, %d requests; want 3s, 3", took, reg.Count(0))

@@ -18,12 +18,12 @@
 // The method depends on what the caller has:
 //
 //   - an open file: [Policy.Check]
-//   - an archive whose hashes the caller computes: [Policy.JudgeArchive]
+//   - an archive whose hashes the caller computes: [Policy.Examine]
 //   - computed hashes, also of a directory: [Policy.Judge]
 //   - a description, before a download: [Policy.JudgeOffer]
 //   - stated hashes without the archive: [Policy.CheckSums] and [CheckedSums.JudgeStated]
 //
-// All functions and methods are safe for concurrent use, except UnmarshalText. Errors escape the
+// All functions and methods are safe for concurrent use, except UnmarshalText and those of [Examination]. Errors escape the
 // untrusted text that they quote.
 //
 // See https://opentofu.org/docs/internals/provider-registry-protocol/ and
@@ -32,5 +32,5 @@
 // # For sources
 //
 // Programs that fetch or serve evidence use [Policy.NeedsEvidence], [Policy.JudgeOffer],
-// [Policy.JudgeArchive], [CheckedSums] and [Sums].
+// [Examination], [CheckedSums] and [Sums].
 package verify

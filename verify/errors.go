@@ -2,7 +2,7 @@ package verify
 
 import "errors"
 
-// Errors of [Policy] and [CheckSignature]. For others, see [Policy.JudgeArchive].
+// Errors of [Policy] and [CheckSignature]. For others, see [Examination].
 var (
 	// No stated hash could be compared. See [Policy.AllowUnchecked].
 	ErrUnchecked = errors.New("no hash to check the package against")

@@ -66,7 +66,7 @@ func ExamplePolicy_pinned() {
 		"F560 0853 8EE1 156E 879B  0B93 73FA 480B C6B6 25A8",
 		"0123456789ABCDEF0123456789ABCDEF01234567",
 	} {
-		policy := verify.Policy{Fingerprints: []string{fingerprint}}
+		policy := verify.Policy{Fingerprints: verify.NewFingerprints(fingerprint)}
 		report, err := policy.Check(context.Background(), ev, bytes.NewReader(archive), int64(len(archive)))
 		if err != nil {
 			fmt.Println("refused:", errors.Is(err, verify.ErrUnknownKey))
@@ -87,7 +87,7 @@ func ExamplePolicy_locked() {
 		"h1:AUwHvwMkbW044RPLg6uCx8WsVu6HNXpUPqnucKzl6w0=",
 		"h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
 	} {
-		policy := verify.Policy{Accept: []checksum.Hash{checksum.MustParseHash(locked)}}
+		policy := verify.Policy{Accept: checksum.NewSet(checksum.MustParseHash(locked))}
 		report, err := policy.Check(context.Background(), ev, bytes.NewReader(archive), int64(len(archive)))
 		var mismatch *checksum.MismatchError
 		if errors.As(err, &mismatch) {

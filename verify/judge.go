@@ -13,7 +13,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// JudgeOffer returns an error of [Policy.JudgeArchive] if p would refuse every archive, as far as is
+// JudgeOffer returns an error of an [Examination] if p would refuse every archive, as far as is
 // known before a download. Sums and Signature in ev are ignored; the arguments report whether the
 // source has them.
 func (p Policy) JudgeOffer(ev Evidence, sums, signature bool) error {
@@ -37,69 +37,101 @@ func (p Policy) JudgeOffer(ev Evidence, sums, signature bool) error {
 		}
 	}
 	switch {
-	case sums && p.SameRelease != nil && !checksum.HasScheme(p.SameRelease, checksum.SchemeZH):
+	case sums && !p.SameRelease.IsZero() && !checksum.HasScheme(p.SameRelease.Hashes(), checksum.SchemeZH):
 		return ErrOtherRelease
 	case sums:
 		return ev.checkFilename(p.AllowAnyName)
 	}
-	if p.Accept != nil || slices.ContainsFunc(ev.Hashes, checksum.Hash.Known) {
+	if !p.Accept.IsZero() || slices.ContainsFunc(ev.Hashes, checksum.Hash.Known) {
 		return nil
 	}
 	return p.unchecked(ev)
 }
 
-// Archive describes a zip archive for [Policy.JudgeArchive].
-type Archive struct {
-	Size int64         // in bytes
-	ZH   checksum.Hash // of the bytes that the caller will use
-
-	// H1 computes both h1 hashes, like [checksum.H1Zip]. It must not be nil. It is called, at most
-	// once, if ZH does not decide.
-	H1 func(ctx context.Context) (packed, tree checksum.Hash, err error)
-
-	AlwaysH1 bool // call H1 even if ZH is accepted, so that [Report.Local] has the h1
-}
-
-// JudgeArchive decides whether p accepts a. The caller must use exactly the bytes that were
-// hashed, and not a file that other users can write.
+// An Examination judges a zip archive as its hashes become known: begin with [Policy.Examine], tell
+// its size and zh, tell its h1 if that is needed, and get the report. It must not be used concurrently.
 //
-// The error is the error of a.H1, a [*checksum.MismatchError], a [*checksum.SizeError], a
-// [*SumsError], or it wraps a variable of this package or
+// The first error is final: all later calls return it. It is a [*checksum.MismatchError], a
+// [*checksum.SizeError], a [*SumsError], or it wraps a variable of this package or
 // [github.com/tofureg/tofureg/failure.ErrTooLarge].
-func (p Policy) JudgeArchive(ctx context.Context, ev Evidence, a Archive) (*Report, error) {
-	return p.judgeArchive(ctx, ev, a, sync.OnceValues(func() (CheckedSums, error) { return p.CheckSums(ev) }))
+type Examination struct {
+	policy Policy
+	ev     Evidence
+	sums   func() (CheckedSums, error)
+
+	size    int64
+	local   []checksum.Hash
+	needsH1 bool // to decide
+	report  *Report
+	err     error
 }
 
-func (p Policy) judgeArchive(ctx context.Context, ev Evidence, a Archive, sums func() (CheckedSums, error)) (*Report, error) {
-	local := []checksum.Hash{a.ZH}
-	needsH1 := p.needsH1(ev, a.ZH)
-	// An archive that the zh refutes is not inflated: that costs time and is not safe.
-	report, err := p.judge(ev, a.Size, local, sums, needsH1)
-	if err != nil || !needsH1 && !a.AlwaysH1 {
-		return report, err
+// Examine begins to judge an archive.
+func (p Policy) Examine(ev Evidence) *Examination {
+	return p.examine(ev, sync.OnceValues(func() (CheckedSums, error) { return p.CheckSums(ev) }))
+}
+
+func (p Policy) examine(ev Evidence, sums func() (CheckedSums, error)) *Examination {
+	return &Examination{policy: p, ev: ev, sums: sums}
+}
+
+// Archive tells the size of the archive in bytes, and the zh of the bytes that the caller will use, which
+// no other user must be able to change. An error means that the policy refuses the archive: it must not
+// be inflated, which costs time and is not safe. needsH1 reports whether the policy decides by the h1.
+func (x *Examination) Archive(size int64, zh checksum.Hash) (needsH1 bool, err error) {
+	if x.err != nil {
+		return false, x.err
 	}
-	packed, tree, err := a.H1(ctx)
-	if err != nil {
-		return nil, err
+	x.size, x.local = size, []checksum.Hash{zh}
+	x.needsH1 = x.policy.needsH1(x.ev, zh)
+	x.report, x.err = x.policy.judge(x.ev, size, x.local, x.sums, x.needsH1)
+	return x.needsH1, x.err
+}
+
+// H1 tells both h1 hashes of the archive, which [checksum.H1Zip] returns, also if they are not needed:
+// [Report.Local] then has them. It must follow Archive.
+func (x *Examination) H1(packed, tree checksum.Hash) error {
+	switch {
+	case x.err != nil:
+		return x.err
+	case x.report == nil:
+		return fmt.Errorf("%w: the zh of the archive is not known", ErrUnchecked)
 	}
-	return p.judge(ev, a.Size, append(local, packed, tree), sums, false)
+	x.needsH1 = false
+	x.report, x.err = x.policy.judge(x.ev, x.size, append(x.local, packed, tree), x.sums, false)
+	return x.err
+}
+
+// Report returns the report on an accepted archive. Without an h1 that is needed, or without a call of
+// Archive, the error wraps [ErrUnchecked].
+func (x *Examination) Report() (*Report, error) {
+	switch {
+	case x.err != nil:
+		return nil, x.err
+	case x.report == nil:
+		return nil, fmt.Errorf("%w: the zh of the archive is not known", ErrUnchecked)
+	case x.needsH1:
+		return nil, fmt.Errorf("%w: the policy decides by the h1 of the archive, and only its zh is known", ErrUnchecked)
+	}
+	return x.report, nil
 }
 
 // needsH1 reports whether p needs an h1 of the archive with this zh.
 func (p Policy) needsH1(ev Evidence, zh checksum.Hash) bool {
 	switch {
-	case p.Accept != nil:
-		return checksum.HasScheme(p.Accept, checksum.SchemeH1) && !slices.Contains(p.Accept, zh)
+	case !p.Accept.IsZero():
+		accept := p.Accept.Hashes()
+		return checksum.HasScheme(accept, checksum.SchemeH1) && !slices.Contains(accept, zh)
 	case len(ev.Sums) > 0, !p.allowsUnsigned(ev):
 		return false // SHA256SUMS has a zh, and without it the package is refused
 	}
 	return checksum.HasScheme(ev.Hashes, checksum.SchemeH1) && !checksum.HasScheme(ev.Hashes, checksum.SchemeZH)
 }
 
-// Check calls [Policy.JudgeArchive], without AlwaysH1, for the zip archive in the first size bytes
-// of zip. To compare it with known hashes only, set Accept and pass the zero Evidence.
+// Check examines the zip archive in the first size bytes of zip. To compare it with known hashes only,
+// set Accept and pass the zero Evidence.
 //
-// It also returns errors of zip, [checksum.H1Zip] and ctx, and
+// The error is that of an [Examination], or of zip, [checksum.H1Zip] and ctx, or
 // [github.com/tofureg/tofureg/failure.ErrTooLarge] for an archive larger than Limits.Package.
 func (p Policy) Check(ctx context.Context, ev Evidence, zip io.ReaderAt, size int64) (*Report, error) {
 	if limit := p.Limits.Effective().Package; size > limit {
@@ -115,10 +147,18 @@ func (p Policy) Check(ctx context.Context, ev Evidence, zip io.ReaderAt, size in
 	if err != nil {
 		return nil, fmt.Errorf("reading package %q: %w", ev.Filename, err)
 	}
-	h1 := func(ctx context.Context) (packed, tree checksum.Hash, err error) {
-		return checksum.H1Zip(ctx, zip, size, p.Limits)
+	x := p.examine(ev, sums)
+	needsH1, err := x.Archive(size, computed)
+	if err == nil && needsH1 {
+		var packed, tree checksum.Hash
+		if packed, tree, err = checksum.H1Zip(ctx, zip, size, p.Limits); err == nil {
+			err = x.H1(packed, tree)
+		}
 	}
-	return p.judgeArchive(ctx, ev, Archive{Size: size, ZH: computed, H1: h1}, sums)
+	if err != nil {
+		return nil, err
+	}
+	return x.Report()
 }
 
 // startSums checks the sums while the package is read. The caller must call wait.
@@ -133,7 +173,7 @@ func (p Policy) startSums(ev Evidence) (sums func() (CheckedSums, error), wait f
 
 // Judge decides about a package by its computed hashes, local. size is in bytes, or negative for a
 // directory. A directory has no zh: Accept, or a stated h1 with AllowUnsigned, can accept it, but not
-// where SHA256SUMS is checked. For errors, see [Policy.JudgeArchive].
+// where SHA256SUMS is checked. For errors, see [Examination].
 func (p Policy) Judge(ev Evidence, size int64, local []checksum.Hash) (*Report, error) {
 	return p.judge(ev, size, local, func() (CheckedSums, error) { return p.CheckSums(ev) }, false)
 }
@@ -159,7 +199,7 @@ func (p Policy) judge(ev Evidence, size int64, local []checksum.Hash, sums func(
 			r.Trust = Checked
 		}
 	}
-	if p.Accept != nil && !more {
+	if !p.Accept.IsZero() && !more {
 		if err := p.accept(ev, local); err != nil {
 			return nil, err
 		}
@@ -191,20 +231,22 @@ func (p Policy) judge(ev Evidence, size int64, local []checksum.Hash, sums func(
 }
 
 func (p Policy) accept(ev Evidence, local []checksum.Hash) error {
-	if checksum.Overlap(p.Accept, local) {
+	accept := p.Accept.Hashes()
+	if checksum.Overlap(accept, local) {
 		return nil
 	}
-	mismatch := &checksum.MismatchError{Filename: ev.Filename, Source: "accepted hashes", Want: p.Accept, Got: local}
+	mismatch := &checksum.MismatchError{Filename: ev.Filename, Source: "accepted hashes", Want: accept, Got: local}
 	return fmt.Errorf("%w: %w", ErrNotAccepted, mismatch)
 }
 
 // acceptOffer returns an error if no archive has a hash in Accept and the zh that the source states.
 func (p Policy) acceptOffer(ev Evidence) error {
-	if p.Accept == nil || checksum.HasScheme(p.Accept, checksum.SchemeH1) {
+	accept := p.Accept.Hashes()
+	if p.Accept.IsZero() || checksum.HasScheme(accept, checksum.SchemeH1) {
 		return nil
 	}
 	zh := checksum.WithScheme(ev.Hashes, checksum.SchemeZH)
-	noneKnown := !slices.ContainsFunc(p.Accept, checksum.Hash.Known)
+	noneKnown := !slices.ContainsFunc(accept, checksum.Hash.Known)
 	if err := p.accept(ev, zh); err != nil && (noneKnown || len(zh) > 0) {
 		return fmt.Errorf("hashes stated by the source: %w", err)
 	}
@@ -285,7 +327,7 @@ func (p Policy) CheckSums(ev Evidence) (CheckedSums, error) {
 	if err != nil {
 		return CheckedSums{}, err
 	}
-	if p.SameRelease != nil && !checksum.Overlap(p.SameRelease, doc.listed()) {
+	if !p.SameRelease.IsZero() && !checksum.Overlap(p.SameRelease.Hashes(), doc.listed()) {
 		return CheckedSums{}, ErrOtherRelease
 	}
 	return CheckedSums{p, doc, by}, nil
@@ -293,8 +335,8 @@ func (p Policy) CheckSums(ev Evidence) (CheckedSums, error) {
 
 // keys returns the keys that may sign.
 func (p Policy) keys(ev Evidence) []Key {
-	if p.Keys != nil {
-		return p.Keys
+	if p.Keys.rule {
+		return p.Keys.keys
 	}
 	return ev.Keys
 }
@@ -306,9 +348,9 @@ func (p Policy) missing(ev Evidence) string {
 		return "the source has no SHA256SUMS document"
 	case ev.Signature == nil:
 		return "the source has no signature of SHA256SUMS"
-	case p.Keys != nil && len(p.Keys) == 0:
+	case p.Keys.rule && len(p.Keys.keys) == 0:
 		return "Policy.Keys is empty"
-	case p.Fingerprints != nil && len(p.Fingerprints) == 0:
+	case p.Fingerprints.rule && len(p.Fingerprints.texts) == 0:
 		return "Policy.Fingerprints is empty"
 	case len(p.keys(ev)) == 0:
 		return "the source lists no keys"
@@ -367,7 +409,7 @@ func (c CheckedSums) compare(r *Report, ev Evidence, zh []checksum.Hash) error {
 // registry is believed. local is left out, because the hashes of this package are computed.
 func (c CheckedSums) recordable(ev Evidence, local []checksum.Hash) []checksum.Hash {
 	p := c.policy
-	if p.DropStated || p.Accept != nil || p.SameRelease != nil || p.pinned() || c.by == nil {
+	if p.DropStated || !p.Accept.IsZero() || !p.SameRelease.IsZero() || p.pinned() || c.by == nil {
 		return nil
 	}
 	listed := c.doc.listed()
@@ -405,11 +447,11 @@ func (c CheckedSums) JudgeStated(ev Evidence) (*Report, error) {
 	if checksum.HasScheme(ev.Hashes, checksum.SchemeH1) || len(zh) > 0 {
 		r.Trust = Checked
 	}
-	if p.Accept != nil {
+	if !p.Accept.IsZero() {
 		if err := p.acceptOffer(ev); err != nil {
 			return nil, err
 		}
-		if !checksum.Overlap(p.Accept, ev.Hashes) {
+		if !checksum.Overlap(p.Accept.Hashes(), ev.Hashes) {
 			return nil, fmt.Errorf("%w: the source states none of the accepted hashes", ErrNotStated)
 		}
 		r.Trust = Accepted

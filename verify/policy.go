@@ -18,33 +18,29 @@ import (
 // Where SHA256SUMS and its signature are checked, every policy refuses bad signatures, unlisted
 // keys, revoked keys (see [CheckSignature]) and another digest of the archive.
 type Policy struct {
-	// Accept holds the hashes from a lock file. If not nil, the package must have one of them, of
-	// any platform; SHA256SUMS and signature are then only checked if RequireSignature is set. An
-	// empty Accept that is not nil refuses every package.
-	Accept []checksum.Hash
+	// Accept holds the hashes from a lock file. If not zero, the package must have one of them, of
+	// any platform; SHA256SUMS and signature are then only checked if RequireSignature is set.
+	Accept checksum.Set
 
 	// SameRelease holds known hashes of the version, for example from a lock file. If not
-	// nil, a checked SHA256SUMS document that lists none of them is [ErrOtherRelease], signed or
+	// zero, a checked SHA256SUMS document that lists none of them is [ErrOtherRelease], signed or
 	// not. Only zh count, and one suffices: other lines may be forged. Without a checked document,
-	// as at a mirror, SameRelease has no effect, except that an empty one that is not nil refuses
-	// every package.
-	SameRelease []checksum.Hash
+	// as at a mirror, SameRelease has no effect, except that one without hashes refuses every package.
+	SameRelease checksum.Set
 
 	// RequireSignature requires a valid signature even if a hash is accepted. It overrides
 	// AllowUnsigned and AllowUnchecked.
 	RequireSignature bool
 
-	// Keys, if not nil, replaces the keys that the source lists.
-	Keys []Key
+	// Keys, if not zero, replaces the keys that the source lists.
+	Keys KeySet
 
-	// Fingerprints, if not nil, names the keys that may sign, by primary key or signing
-	// subkey: 40 hex digits, or 64 for version 6. Spaces, lower case and a leading 0x are
-	// allowed. Other text, such as a key ID, is [ErrPolicy].
+	// Fingerprints, if not zero, names the keys that may sign.
 	//
 	// Keys and Fingerprints override AllowUnsigned and AllowUnchecked, too, but an accepted hash
-	// needs no signature. If one is empty but not nil, no key may sign: [ErrUnsigned]. Unless
+	// needs no signature. If one of them has no entry, no key may sign: [ErrUnsigned]. Unless
 	// Keys is set, revocation and expiry are read from the listed copy of the key, which may be old.
-	Fingerprints []string
+	Fingerprints Fingerprints
 
 	// AllowUnsigned accepts stated hashes if the SHA256SUMS document, its signature or the keys
 	// are missing, as at a mirror. The source and the connection to it are then trusted. A document
@@ -70,10 +66,6 @@ type Policy struct {
 	// AllowAnyName accepts file names that do not match [Evidence.Requested].
 	AllowAnyName bool
 
-	// AllowStamps accepts the h1 that an earlier process has computed of an installed package, if no
-	// file seems to have changed since; see [github.com/tofureg/tofureg/provider/install.Dir].
-	AllowStamps bool
-
 	// DropStated leaves [Report.Stated] empty, as Terraform does, and OpenTofu if
 	// OPENTOFU_ENFORCE_GPG_VALIDATION is "true". It is also empty with Accept, SameRelease,
 	// Keys or Fingerprints.
@@ -83,15 +75,45 @@ type Policy struct {
 	Now    func() time.Time // clock for expiry, safe for concurrent use; if nil, [time.Now]
 }
 
+// KeySet is a rule: one of the keys in it must sign. The zero KeySet is no rule. A KeySet is immutable.
+type KeySet struct {
+	keys []Key
+	rule bool
+}
+
+// NewKeySet returns a KeySet of these keys. Without any, no key may sign.
+func NewKeySet(keys ...Key) KeySet { return KeySet{slices.Clone(keys), true} }
+
+// IsZero reports whether s is no rule.
+func (s KeySet) IsZero() bool { return !s.rule }
+
+// Keys returns a copy of the keys, in the order of [NewKeySet].
+func (s KeySet) Keys() []Key { return slices.Clone(s.keys) }
+
+// Fingerprints is a rule: a key with one of the fingerprints in it must sign. The zero Fingerprints is
+// no rule. A Fingerprints is immutable.
+type Fingerprints struct {
+	texts []string
+	rule  bool
+}
+
+// NewFingerprints returns a Fingerprints of primary keys or signing subkeys: 40 hex digits each, or 64 for
+// version 6. Spaces, lower case and a leading 0x are allowed. With other text, such as a key ID, a [Policy]
+// fails with [ErrPolicy]. Without any text, no key may sign.
+func NewFingerprints(texts ...string) Fingerprints { return Fingerprints{slices.Clone(texts), true} }
+
+// IsZero reports whether f is no rule.
+func (f Fingerprints) IsZero() bool { return !f.rule }
+
 // NeedsEvidence reports whether p checks Sums and Signature.
-func (p Policy) NeedsEvidence() bool { return p.Accept == nil || p.RequireSignature }
+func (p Policy) NeedsEvidence() bool { return p.Accept.IsZero() || p.RequireSignature }
 
 // pinned reports whether p names the keys that may sign.
-func (p Policy) pinned() bool { return p.Keys != nil || p.Fingerprints != nil }
+func (p Policy) pinned() bool { return p.Keys.rule || p.Fingerprints.rule }
 
 // check returns an error if p refuses every package, whatever its evidence is.
 func (p Policy) check() error {
-	if p.SameRelease != nil && len(p.SameRelease) == 0 {
+	if !p.SameRelease.IsZero() && len(p.SameRelease.Hashes()) == 0 {
 		return fmt.Errorf("%w: Policy.SameRelease is empty", ErrOtherRelease)
 	}
 	_, err := p.pins()
@@ -100,11 +122,11 @@ func (p Policy) check() error {
 
 // pins returns the canonical fingerprints, or nil for any key.
 func (p Policy) pins() ([]string, error) {
-	if p.Fingerprints == nil {
+	if !p.Fingerprints.rule {
 		return nil, nil
 	}
-	pins := make([]string, 0, len(p.Fingerprints))
-	for _, f := range p.Fingerprints {
+	pins := make([]string, 0, len(p.Fingerprints.texts))
+	for _, f := range p.Fingerprints.texts {
 		pin, err := canonicalFingerprint(f)
 		if err != nil {
 			return nil, err

@@ -89,7 +89,9 @@ func bare(ev *verify.Evidence)     { ev.Signature, ev.Sums, ev.Keys = nil, nil, 
 func empty(ev *verify.Evidence)    { bare(ev); ev.Hashes, ev.Size = nil, 0 }
 
 // lock is a policy that accepts hashes.
-func lock(hashes ...checksum.Hash) verify.Policy { return verify.Policy{Accept: hashes} }
+func lock(hashes ...checksum.Hash) verify.Policy {
+	return verify.Policy{Accept: checksum.NewSet(hashes...)}
+}
 
 // stating returns evidence with hashes alone.
 func (p *pack) stating(hashes ...checksum.Hash) verify.Evidence {
@@ -172,24 +174,24 @@ func TestPolicies(t *testing.T) {
 		{"locked by h1 of the tree", lock(p.hT), p.with(empty), nil, verify.Accepted},
 		{"locked, a signature that is not looked at", lock(p.zh), p.with(func(ev *verify.Evidence) { ev.Signature = []byte("nonsense") }), nil, verify.Accepted},
 		{"locked, but other bytes", lock(wrongHash, wrongH1), p.ev, verify.ErrNotAccepted, 0},
-		{"locked, but other bytes, under every Allow", with(allowAll, func(a *verify.Policy) { a.Accept = []checksum.Hash{wrongHash} }), p.ev, verify.ErrNotAccepted, 0},
+		{"locked, but other bytes, under every Allow", with(allowAll, func(a *verify.Policy) { a.Accept = checksum.NewSet(wrongHash) }), p.ev, verify.ErrNotAccepted, 0},
 		{"empty lock", lock([]checksum.Hash{}...), p.ev, verify.ErrNotAccepted, 0},
 		{"lock of unknown schemes", lock(unknown), p.ev, verify.ErrNotAccepted, 0},
 		{"locked, but stated otherwise", lock(p.zh), p.with(func(ev *verify.Evidence) { ev.Hashes = []checksum.Hash{wrongHash} }), anyMismatch, 0},
 		{"locked, signature required", with(lock(p.zh), func(a *verify.Policy) { a.RequireSignature = true }), p.with(unsigned), verify.ErrUnsigned, 0},
-		{"locked, signature required, under every Allow", with(allowAll, func(a *verify.Policy) { a.Accept, a.RequireSignature = []checksum.Hash{p.zh}, true }), p.with(empty), verify.ErrUnsigned, 0},
+		{"locked, signature required, under every Allow", with(allowAll, func(a *verify.Policy) { a.Accept, a.RequireSignature = checksum.NewSet(p.zh), true }), p.with(empty), verify.ErrUnsigned, 0},
 		{"signed, but not locked", with(lock(wrongHash), func(a *verify.Policy) { a.RequireSignature = true }), p.ev, verify.ErrNotAccepted, 0},
 
-		{"pinned fingerprint, as pasted", verify.Policy{Fingerprints: []string{"0x" + strings.ToLower(p.fpr[:20]) + "  " + p.fpr[20:]}}, p.ev, nil, verify.Signed},
-		{"other fingerprint", verify.Policy{Fingerprints: []string{strings.Repeat("A", 40)}}, p.ev, verify.ErrUnknownKey, 0},
-		{"key id as a pin", verify.Policy{Fingerprints: []string{p.fpr[24:]}}, p.ev, verify.ErrPolicy, 0},
-		{"nonsense as a pin", verify.Policy{Fingerprints: []string{p.fpr, strings.Repeat("X", 40)}}, p.ev, verify.ErrPolicy, 0},
-		{"nonsense as a pin, locked", verify.Policy{Fingerprints: []string{""}, Accept: []checksum.Hash{p.zh}}, p.ev, verify.ErrPolicy, 0},
-		{"pinned, but not signed", with(allowAll, func(a *verify.Policy) { a.Fingerprints = []string{p.fpr} }), p.with(bare), verify.ErrUnsigned, 0},
-		{"pinned, but nothing stated", with(allowAll, func(a *verify.Policy) { a.Fingerprints = []string{p.fpr} }), p.with(empty), verify.ErrUnsigned, 0},
-		{"listed key is not pinned", verify.Policy{Keys: []verify.Key{stranger}}, p.ev, verify.ErrUnknownKey, 0},
-		{"no key at all", verify.Policy{Keys: []verify.Key{}}, p.ev, verify.ErrUnsigned, 0},
-		{"no fingerprint at all", verify.Policy{Fingerprints: []string{}}, p.ev, verify.ErrUnsigned, 0},
+		{"pinned fingerprint, as pasted", verify.Policy{Fingerprints: verify.NewFingerprints("0x" + strings.ToLower(p.fpr[:20]) + "  " + p.fpr[20:])}, p.ev, nil, verify.Signed},
+		{"other fingerprint", verify.Policy{Fingerprints: verify.NewFingerprints(strings.Repeat("A", 40))}, p.ev, verify.ErrUnknownKey, 0},
+		{"key id as a pin", verify.Policy{Fingerprints: verify.NewFingerprints(p.fpr[24:])}, p.ev, verify.ErrPolicy, 0},
+		{"nonsense as a pin", verify.Policy{Fingerprints: verify.NewFingerprints(p.fpr, strings.Repeat("X", 40))}, p.ev, verify.ErrPolicy, 0},
+		{"nonsense as a pin, locked", verify.Policy{Fingerprints: verify.NewFingerprints(""), Accept: checksum.NewSet(p.zh)}, p.ev, verify.ErrPolicy, 0},
+		{"pinned, but not signed", with(allowAll, func(a *verify.Policy) { a.Fingerprints = verify.NewFingerprints(p.fpr) }), p.with(bare), verify.ErrUnsigned, 0},
+		{"pinned, but nothing stated", with(allowAll, func(a *verify.Policy) { a.Fingerprints = verify.NewFingerprints(p.fpr) }), p.with(empty), verify.ErrUnsigned, 0},
+		{"listed key is not pinned", verify.Policy{Keys: verify.NewKeySet(stranger)}, p.ev, verify.ErrUnknownKey, 0},
+		{"no key at all", verify.Policy{Keys: verify.NewKeySet()}, p.ev, verify.ErrUnsigned, 0},
+		{"no fingerprint at all", verify.Policy{Fingerprints: verify.NewFingerprints()}, p.ev, verify.ErrUnsigned, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -265,7 +267,7 @@ func resigned(p *pack, change func(string) string) verify.Evidence {
 func TestMismatchTellsEvidence(t *testing.T) {
 	t.Parallel()
 	p := newPack(t)
-	_, err := p.check(verify.Policy{Accept: []checksum.Hash{wrongHash}}, p.ev)
+	_, err := p.check(verify.Policy{Accept: checksum.NewSet(wrongHash)}, p.ev)
 	mismatch, ok := errors.AsType[*checksum.MismatchError](err)
 	if !ok {
 		t.Fatal(err)
@@ -366,8 +368,8 @@ func TestReport(t *testing.T) {
 			ev.Hashes, ev.Packages = stated, [][]checksum.Hash{{p.zh, wrongH1}, {p.other, p.hT}}
 		}), view{[]checksum.Hash{p.zh}, checksum.Sorted([]checksum.Hash{p.zh, p.other, p.hT})}},
 		{"unsigned sums", verify.Policy{AllowUnsigned: true}, p.with(unsigned), view{[]checksum.Hash{p.zh}, []checksum.Hash{p.zh}}},
-		{"locked", verify.Policy{Accept: []checksum.Hash{p.zh}}, p.ev, view{[]checksum.Hash{p.zh}, []checksum.Hash{p.zh}}},
-		{"locked by h1", verify.Policy{Accept: []checksum.Hash{p.h1}}, p.with(empty),
+		{"locked", verify.Policy{Accept: checksum.NewSet(p.zh)}, p.ev, view{[]checksum.Hash{p.zh}, []checksum.Hash{p.zh}}},
+		{"locked by h1", verify.Policy{Accept: checksum.NewSet(p.h1)}, p.with(empty),
 			view{checksum.Sorted([]checksum.Hash{p.zh, p.h1, p.hT}), checksum.Sorted([]checksum.Hash{p.zh, p.h1, p.hT})}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -410,9 +412,9 @@ func TestReportText(t *testing.T) {
 		want   string
 	}{
 		{verify.Policy{}, p.ev, false, by + ", which the source lists"},
-		{verify.Policy{Keys: p.ev.Keys}, p.ev, true, by + ", which is pinned"},
-		{verify.Policy{Fingerprints: []string{infos[0].Fingerprint}}, p.ev, true, by + ", which is pinned"},
-		{verify.Policy{Accept: []checksum.Hash{p.zh}}, p.ev, false, "accepted by its hash"},
+		{verify.Policy{Keys: verify.NewKeySet(p.ev.Keys...)}, p.ev, true, by + ", which is pinned"},
+		{verify.Policy{Fingerprints: verify.NewFingerprints(infos[0].Fingerprint)}, p.ev, true, by + ", which is pinned"},
+		{verify.Policy{Accept: checksum.NewSet(p.zh)}, p.ev, false, "accepted by its hash"},
 		{verify.Policy{AllowUnsigned: true}, p.with(bare), false, "checked against what the source states"},
 		{verify.Policy{AllowUnchecked: true}, p.with(empty), false, "unchecked"},
 	} {
@@ -495,17 +497,17 @@ func TestNeeds(t *testing.T) {
 		{"unsigned, both stated", unsignedAllowed, bothStated, false, true},
 		{"unsigned, sums", unsignedAllowed, p.with(func(ev *verify.Evidence) { unsigned(ev); ev.Hashes = []checksum.Hash{p.h1} }), false, true},
 		{"must be signed", unsignedAllowed, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes, ev.MustBeSigned = []checksum.Hash{p.h1}, true }), false, true},
-		{"pinned", verify.Policy{AllowUnsigned: true, Fingerprints: []string{p.fpr}}, h1Stated, false, true},
+		{"pinned", verify.Policy{AllowUnsigned: true, Fingerprints: verify.NewFingerprints(p.fpr)}, h1Stated, false, true},
 		{"lock with zh", lock(p.zh), p.ev, false, false},
 		{"lock with h1", lock(p.h1), p.ev, true, false},
 		{"lock with both, zh fits", lock(p.zh, p.h1), p.ev, false, false},
 		{"lock with both, zh does not fit", lock(p.other, p.h1), p.ev, true, false},
 		{"lock with zh only, does not fit", lock(p.other), p.ev, false, false},
 		{"empty lock", lock([]checksum.Hash{}...), p.ev, false, false},
-		{"lock and signature", verify.Policy{Accept: []checksum.Hash{p.zh}, RequireSignature: true}, p.ev, false, true},
+		{"lock and signature", verify.Policy{Accept: checksum.NewSet(p.zh), RequireSignature: true}, p.ev, false, true},
 	} {
-		if _, inflated, _ := p.judgeArchive(t.Context(), tt.policy, tt.ev, false); inflated > 1 || (inflated == 1) != tt.h1 {
-			t.Errorf("%s: JudgeArchive inflates %d times, want it: %v", tt.name, inflated, tt.h1)
+		if _, inflated, _ := p.examine(tt.policy, tt.ev, false); inflated > 1 || (inflated == 1) != tt.h1 {
+			t.Errorf("%s: Examine inflates %d times, want it: %v", tt.name, inflated, tt.h1)
 		}
 		if got := tt.policy.NeedsEvidence(); got != tt.evidence {
 			t.Errorf("%s: NeedsEvidence is %v", tt.name, got)
@@ -517,14 +519,14 @@ func TestNeeds(t *testing.T) {
 func TestJudgeDirectory(t *testing.T) {
 	t.Parallel()
 	p := newPack(t)
-	if r, err := (verify.Policy{Accept: []checksum.Hash{p.zh, p.hT}}).Judge(p.ev, -1, []checksum.Hash{p.hT}); err != nil || r.Trust != verify.Accepted {
+	if r, err := (verify.Policy{Accept: checksum.NewSet(p.zh, p.hT)}).Judge(p.ev, -1, []checksum.Hash{p.hT}); err != nil || r.Trust != verify.Accepted {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if _, err := (verify.Policy{Accept: []checksum.Hash{p.zh}}).Judge(p.ev, 0, []checksum.Hash{p.zh}); !errors.Is(err, checksum.ErrMismatch) {
+	if _, err := (verify.Policy{Accept: checksum.NewSet(p.zh)}).Judge(p.ev, 0, []checksum.Hash{p.zh}); !errors.Is(err, checksum.ErrMismatch) {
 		t.Errorf("an empty file: error %v, want ErrMismatch", err)
 	}
 	// A lock with only a zh does not vouch for a directory.
-	if _, err := (verify.Policy{Accept: []checksum.Hash{p.zh}}).Judge(p.ev, -1, []checksum.Hash{p.hT}); !errors.Is(err, verify.ErrNotAccepted) {
+	if _, err := (verify.Policy{Accept: checksum.NewSet(p.zh)}).Judge(p.ev, -1, []checksum.Hash{p.hT}); !errors.Is(err, verify.ErrNotAccepted) {
 		t.Errorf("error %v, want ErrNotAccepted", err)
 	}
 	if _, err := (verify.Policy{}).Judge(p.ev, -1, []checksum.Hash{p.hT}); !errors.Is(err, verify.ErrUnchecked) {
@@ -555,7 +557,7 @@ func TestCheckReads(t *testing.T) {
 	}
 	// Only an h1 could decide, and the bytes have none.
 	junk := []byte("not a zip")
-	policy := verify.Policy{Accept: []checksum.Hash{p.h1}}
+	policy := verify.Policy{Accept: checksum.NewSet(p.h1)}
 	if _, err := policy.Check(t.Context(), verify.Evidence{}, bytes.NewReader(junk), int64(len(junk))); !errors.Is(err, checksum.ErrArchive) {
 		t.Errorf("no zip: %v", err)
 	}
@@ -583,7 +585,7 @@ func TestCheckSums(t *testing.T) {
 	for name, sums := range map[string]func() (verify.CheckedSums, error){
 		"no sums": func() (verify.CheckedSums, error) { return policy.CheckSums(p.with(empty)) },
 		"sums not needed": func() (verify.CheckedSums, error) {
-			return verify.Policy{Accept: []checksum.Hash{p.zh}}.CheckSums(p.ev)
+			return verify.Policy{Accept: checksum.NewSet(p.zh)}.CheckSums(p.ev)
 		},
 		"the zero document": func() (verify.CheckedSums, error) { return verify.CheckedSums{}, nil },
 	} {
@@ -600,27 +602,27 @@ func TestSameRelease(t *testing.T) {
 	p := newPack(t)
 	all := func(*verify.Evidence) {}
 	for name, test := range map[string]struct {
-		known  []checksum.Hash
+		known  checksum.Set
 		policy verify.Policy
 		change func(*verify.Evidence)
 		want   error
 	}{
-		"no known archive":                  {nil, verify.Policy{}, all, nil},
-		"one of several listed":             {[]checksum.Hash{wrongHash, p.other}, verify.Policy{}, all, nil},
-		"another release":                   {[]checksum.Hash{wrongHash}, verify.Policy{}, all, verify.ErrOtherRelease},
-		"another release, AllowUnsigned":    {[]checksum.Hash{wrongHash}, verify.Policy{AllowUnsigned: true}, unsigned, verify.ErrOtherRelease},
-		"no document, AllowUnsigned":        {[]checksum.Hash{wrongHash}, verify.Policy{AllowUnsigned: true}, bare, nil},
-		"no document":                       {[]checksum.Hash{p.other}, verify.Policy{}, bare, verify.ErrUnsigned},
-		"empty":                             {[]checksum.Hash{}, verify.Policy{}, all, verify.ErrOtherRelease},
-		"empty, no document, AllowUnsigned": {[]checksum.Hash{}, verify.Policy{AllowUnsigned: true}, bare, verify.ErrOtherRelease},
-		"empty, beside Accept":              {[]checksum.Hash{}, lock(p.zh), all, verify.ErrOtherRelease},
+		"no known archive":                  {checksum.Set{}, verify.Policy{}, all, nil},
+		"one of several listed":             {checksum.NewSet(wrongHash, p.other), verify.Policy{}, all, nil},
+		"another release":                   {checksum.NewSet(wrongHash), verify.Policy{}, all, verify.ErrOtherRelease},
+		"another release, AllowUnsigned":    {checksum.NewSet(wrongHash), verify.Policy{AllowUnsigned: true}, unsigned, verify.ErrOtherRelease},
+		"no document, AllowUnsigned":        {checksum.NewSet(wrongHash), verify.Policy{AllowUnsigned: true}, bare, nil},
+		"no document":                       {checksum.NewSet(p.other), verify.Policy{}, bare, verify.ErrUnsigned},
+		"empty":                             {checksum.NewSet(), verify.Policy{}, all, verify.ErrOtherRelease},
+		"empty, no document, AllowUnsigned": {checksum.NewSet(), verify.Policy{AllowUnsigned: true}, bare, verify.ErrOtherRelease},
+		"empty, beside Accept":              {checksum.NewSet(), lock(p.zh), all, verify.ErrOtherRelease},
 	} {
 		test.policy.SameRelease = test.known
 		ev := p.with(test.change)
 		if _, err := p.check(test.policy, ev); !errors.Is(err, test.want) {
 			t.Errorf("%s: Check returned %v, want %v", name, err, test.want)
 		}
-		if test.known == nil || len(test.known) > 0 {
+		if test.known.IsZero() || len(test.known.Hashes()) > 0 {
 			continue
 		}
 		if err := test.policy.JudgeOffer(ev, ev.Sums != nil, ev.Signature != nil); !errors.Is(err, test.want) {
@@ -632,14 +634,96 @@ func TestSameRelease(t *testing.T) {
 	}
 }
 
-// judgeArchive judges p's archive and counts how often it is inflated.
-func (p *pack) judgeArchive(ctx context.Context, policy verify.Policy, ev verify.Evidence, wantH1 bool) (r *verify.Report, inflated int, err error) {
-	a := verify.Archive{Size: int64(len(p.zip)), ZH: p.zh, AlwaysH1: wantH1, H1: func(ctx context.Context) (packed, tree checksum.Hash, err error) {
+// examine examines p's archive, and counts how often it is inflated.
+func (p *pack) examine(policy verify.Policy, ev verify.Evidence, wantH1 bool) (r *verify.Report, inflated int, err error) {
+	x := policy.Examine(ev)
+	needsH1, err := x.Archive(int64(len(p.zip)), p.zh)
+	if err == nil && (needsH1 || wantH1) {
 		inflated++
-		return p.h1, p.hT, ctx.Err()
-	}}
-	r, err = policy.JudgeArchive(ctx, ev, a)
+		_ = x.H1(p.h1, p.hT) // Report returns the error, too
+	}
+	r, err = x.Report()
 	return r, inflated, err
+}
+
+// TestExaminationOrder: without a needed hash there is no report, and the first refusal is final.
+func TestExaminationOrder(t *testing.T) {
+	t.Parallel()
+	p := newPack(t)
+	size := int64(len(p.zip))
+	report := func(x *verify.Examination, want error) {
+		t.Helper()
+		if r, err := x.Report(); !errors.Is(err, want) || (r == nil) != (err != nil) {
+			t.Errorf("Report returned %v, %v, want %v", r, err, want)
+		}
+	}
+	byH1 := lock(p.h1)
+	x := byH1.Examine(p.ev)
+	report(x, verify.ErrUnchecked)
+	if err := x.H1(p.h1, p.hT); !errors.Is(err, verify.ErrUnchecked) {
+		t.Errorf("H1 before Archive returned %v, want ErrUnchecked", err)
+	}
+	if needsH1, err := x.Archive(size, p.zh); !needsH1 || err != nil {
+		t.Errorf("Archive returned %v, %v, want true", needsH1, err)
+	}
+	report(x, verify.ErrUnchecked)
+	if err := x.H1(p.h1, p.hT); err != nil {
+		t.Errorf("H1 returned %v", err)
+	}
+	report(x, nil)
+
+	refused := byH1.Examine(p.stating(wrongHash))
+	if _, err := refused.Archive(size, p.zh); !errors.Is(err, checksum.ErrMismatch) {
+		t.Errorf("Archive returned %v, want a mismatch", err)
+	}
+	if err := refused.H1(p.h1, p.hT); !errors.Is(err, checksum.ErrMismatch) {
+		t.Errorf("H1 after a mismatch returned %v, want the mismatch", err)
+	}
+	if _, err := refused.Archive(size, wrongHash); !errors.Is(err, checksum.ErrMismatch) {
+		t.Errorf("Archive after a mismatch returned %v, want the mismatch", err)
+	}
+	report(refused, checksum.ErrMismatch)
+
+	other := byH1.Examine(p.ev)
+	if _, err := other.Archive(size, p.zh); err != nil {
+		t.Error(err)
+	}
+	if err := other.H1(wrongH1, wrongH1); !errors.Is(err, verify.ErrNotAccepted) {
+		t.Errorf("H1 of another archive returned %v, want ErrNotAccepted", err)
+	}
+	report(other, verify.ErrNotAccepted)
+}
+
+// TestRules: a zero rule is none, and one without entries refuses everything.
+func TestRules(t *testing.T) {
+	t.Parallel()
+	p := newPack(t)
+	for name, tt := range map[string]struct {
+		policy verify.Policy
+		want   error
+	}{
+		"zero":            {verify.Policy{Accept: checksum.Set{}, SameRelease: checksum.Set{}, Keys: verify.KeySet{}, Fingerprints: verify.Fingerprints{}}, nil},
+		"no hash":         {verify.Policy{Accept: checksum.NewSet()}, verify.ErrNotAccepted},
+		"no hash known":   {verify.Policy{SameRelease: checksum.NewSet()}, verify.ErrOtherRelease},
+		"no key":          {verify.Policy{Keys: verify.NewKeySet()}, verify.ErrUnsigned},
+		"no fingerprint":  {verify.Policy{Fingerprints: verify.NewFingerprints()}, verify.ErrUnsigned},
+		"empty slices":    {verify.Policy{Accept: checksum.NewSet([]checksum.Hash(nil)...)}, verify.ErrNotAccepted},
+		"everything good": {verify.Policy{Accept: checksum.NewSet(p.zh), SameRelease: checksum.NewSet(p.zh), Keys: verify.NewKeySet(p.key), Fingerprints: verify.NewFingerprints(p.fpr)}, nil},
+	} {
+		if _, err := p.check(tt.policy, p.ev); !errors.Is(err, tt.want) {
+			t.Errorf("%s: Check returned %v, want %v", name, err, tt.want)
+		}
+	}
+	given, keys, pins := []checksum.Hash{p.zh}, []verify.Key{p.key}, []string{p.fpr}
+	policy := verify.Policy{Accept: checksum.NewSet(given...), RequireSignature: true, Keys: verify.NewKeySet(keys...), Fingerprints: verify.NewFingerprints(pins...)}
+	given[0], keys[0], pins[0] = wrongHash, verify.Key{}, "x"
+	policy.Accept.Hashes()[0], policy.Keys.Keys()[0] = wrongHash, verify.Key{}
+	if _, err := p.check(policy, p.ev); err != nil {
+		t.Errorf("after changes of the caller's slices: Check returned %v", err)
+	}
+	if policy.Accept.IsZero() || policy.Keys.IsZero() || policy.Fingerprints.IsZero() || !(verify.Policy{}).Keys.IsZero() || !(verify.Policy{}).Fingerprints.IsZero() {
+		t.Error("IsZero is wrong")
+	}
 }
 
 // TestRefusedBeforeInflating: what the zh or the size refutes is never inflated, also if an
@@ -647,8 +731,8 @@ func (p *pack) judgeArchive(ctx context.Context, policy verify.Policy, ev verify
 func TestRefusedBeforeInflating(t *testing.T) {
 	t.Parallel()
 	p := newPack(t)
-	locked := verify.Policy{Accept: []checksum.Hash{wrongHash, p.h1}}
-	both := verify.Policy{Accept: []checksum.Hash{wrongHash, p.h1}, RequireSignature: true}
+	locked := verify.Policy{Accept: checksum.NewSet(wrongHash, p.h1)}
+	both := verify.Policy{Accept: checksum.NewSet(wrongHash, p.h1), RequireSignature: true}
 	for _, tt := range []struct {
 		name     string
 		policy   verify.Policy
@@ -666,7 +750,7 @@ func TestRefusedBeforeInflating(t *testing.T) {
 		{"unsigned", verify.Policy{}, p.with(unsigned), 0, verify.ErrUnsigned},
 		{"no hash", verify.Policy{AllowUnsigned: true}, p.stating(), 0, verify.ErrUnchecked},
 	} {
-		r, inflated, err := p.judgeArchive(t.Context(), tt.policy, tt.ev, true)
+		r, inflated, err := p.examine(tt.policy, tt.ev, true)
 		if !errors.Is(err, tt.want) || (r == nil) != (err != nil) || inflated != tt.inflated {
 			t.Errorf("%s: %+v, %v, inflated %d times; want %v, %d times", tt.name, r, err, inflated, tt.want, tt.inflated)
 		}
@@ -676,7 +760,7 @@ func TestRefusedBeforeInflating(t *testing.T) {
 	}
 }
 
-// tryOffer makes sure that JudgeOffer refuses only what JudgeArchive refuses for the same
+// tryOffer makes sure that JudgeOffer refuses only what Examine refuses for the same
 // reason. It reports whether JudgeOffer refused.
 func tryOffer(t *testing.T, p *pack, s situation) bool {
 	ev := s.ev
@@ -685,14 +769,14 @@ func tryOffer(t *testing.T, p *pack, s situation) bool {
 	if offer == nil {
 		return false
 	}
-	r, _, err := p.judgeArchive(t.Context(), s.policy, s.ev, true)
+	r, _, err := p.examine(s.policy, s.ev, true)
 	for _, kind := range []error{verify.ErrUnsigned, verify.ErrUnchecked, verify.ErrNotAccepted} {
 		if errors.Is(offer, kind) && !errors.Is(err, kind) && !errors.Is(err, checksum.ErrMismatch) {
-			t.Errorf("%s: JudgeOffer %v, JudgeArchive %+v, %v", s.name, offer, r, err)
+			t.Errorf("%s: JudgeOffer %v, Examine %+v, %v", s.name, offer, r, err)
 		}
 	}
 	if err == nil {
-		t.Errorf("%s: JudgeOffer refuses (%v) what JudgeArchive accepts (%v)", s.name, offer, r)
+		t.Errorf("%s: JudgeOffer refuses (%v) what Examine accepts (%v)", s.name, offer, r)
 	}
 	return true
 }
@@ -714,12 +798,12 @@ func TestJudgeOffer(t *testing.T) {
 		{"no hashes, zero policy", verify.Policy{}, p.stating(), verify.ErrUnchecked},
 		{"no signature", verify.Policy{}, p.with(unsigned), verify.ErrUnsigned},
 		{"no keys", verify.Policy{}, p.with(func(ev *verify.Evidence) { ev.Keys = nil }), verify.ErrUnsigned},
-		{"no keys, but pinned", verify.Policy{Keys: []verify.Key{p.key}}, p.with(func(ev *verify.Evidence) { ev.Keys = nil }), nil},
+		{"no keys, but pinned", verify.Policy{Keys: verify.NewKeySet(p.key)}, p.with(func(ev *verify.Evidence) { ev.Keys = nil }), nil},
 		{"another name", verify.Policy{}, p.with(func(ev *verify.Evidence) { ev.Requested = "random_3.7.0_linux_amd64" }), verify.ErrFilename},
-		{"pins", verify.Policy{Fingerprints: []string{"no"}}, p.ev, verify.ErrPolicy},
-		{"empty pins", verify.Policy{Fingerprints: []string{}}, p.ev, verify.ErrUnsigned},
-		{"same release of no zh", verify.Policy{SameRelease: []checksum.Hash{p.h1}}, p.ev, verify.ErrOtherRelease},
-		{"same release of no zh, no sums", verify.Policy{AllowUnsigned: true, SameRelease: []checksum.Hash{p.h1}}, p.stating(p.zh), nil},
+		{"pins", verify.Policy{Fingerprints: verify.NewFingerprints("no")}, p.ev, verify.ErrPolicy},
+		{"empty pins", verify.Policy{Fingerprints: verify.NewFingerprints()}, p.ev, verify.ErrUnsigned},
+		{"same release of no zh", verify.Policy{SameRelease: checksum.NewSet(p.h1)}, p.ev, verify.ErrOtherRelease},
+		{"same release of no zh, no sums", verify.Policy{AllowUnsigned: true, SameRelease: checksum.NewSet(p.h1)}, p.stating(p.zh), nil},
 		{"unsigned", lax, p.stating(p.zh), nil},
 		{"unsigned, no hashes", lax, p.stating(), verify.ErrUnchecked},
 		{"unsigned, must be signed", lax, p.with(func(ev *verify.Evidence) { unsigned(ev); ev.MustBeSigned = true }), verify.ErrUnsigned},

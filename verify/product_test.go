@@ -62,9 +62,9 @@ func expect(s situation, local []checksum.Hash) (trust verify.Trust, ok bool) {
 	if equalZH || equalH1 {
 		trust = verify.Checked
 	}
-	if p.Accept != nil {
-		_, a := match(p.Accept, "zh")
-		_, b := match(p.Accept, "h1")
+	if !p.Accept.IsZero() {
+		_, a := match(p.Accept.Hashes(), "zh")
+		_, b := match(p.Accept.Hashes(), "h1")
 		if !a && !b {
 			return 0, false // no signature replaces it
 		}
@@ -72,7 +72,7 @@ func expect(s situation, local []checksum.Hash) (trust verify.Trust, ok bool) {
 			return trust, true // and that suffices
 		}
 	}
-	pinned := f.keysPinned || p.Fingerprints != nil
+	pinned := f.keysPinned || !p.Fingerprints.IsZero()
 	demanded := p.RequireSignature || pinned || s.ev.MustBeSigned || !p.AllowUnsigned && !p.AllowUnchecked
 	if f.hasSums && f.hasSig && (f.keysPinned && !f.pinEmpty || !f.keysPinned && f.hasKeys) { // a signature to look at
 		counts := f.sigGood && (f.keysPinned || f.listsKey) && (!pinned || f.pinAllows)
@@ -107,17 +107,17 @@ func situations(t *testing.T, p *pack) []situation {
 	pins := []option[func(*verify.Policy, *facts)]{
 		{"no pin", func(*verify.Policy, *facts) {}},
 		{"fingerprint", func(a *verify.Policy, f *facts) {
-			a.Fingerprints, f.pinAllows = []string{strings.Repeat("A", 40), p.fpr}, true
+			a.Fingerprints, f.pinAllows = verify.NewFingerprints(strings.Repeat("A", 40), p.fpr), true
 		}},
-		{"other fingerprint", func(a *verify.Policy, _ *facts) { a.Fingerprints = []string{strings.Repeat("A", 40)} }},
-		{"no fingerprint", func(a *verify.Policy, _ *facts) { a.Fingerprints = []string{} }},
+		{"other fingerprint", func(a *verify.Policy, _ *facts) { a.Fingerprints = verify.NewFingerprints(strings.Repeat("A", 40)) }},
+		{"no fingerprint", func(a *verify.Policy, _ *facts) { a.Fingerprints = verify.NewFingerprints() }},
 		{"key", func(a *verify.Policy, f *facts) {
-			a.Keys, f.keysPinned, f.pinAllows = []verify.Key{other, p.key}, true, true
+			a.Keys, f.keysPinned, f.pinAllows = verify.NewKeySet(other, p.key), true, true
 		}},
-		{"other key", func(a *verify.Policy, f *facts) { a.Keys, f.keysPinned = []verify.Key{other}, true }},
-		{"no key", func(a *verify.Policy, f *facts) { a.Keys, f.keysPinned, f.pinEmpty = []verify.Key{}, true, true }},
+		{"other key", func(a *verify.Policy, f *facts) { a.Keys, f.keysPinned = verify.NewKeySet(other), true }},
+		{"no key", func(a *verify.Policy, f *facts) { a.Keys, f.keysPinned, f.pinEmpty = verify.NewKeySet(), true, true }},
 		{"key, other fingerprint", func(a *verify.Policy, f *facts) {
-			a.Keys, a.Fingerprints, f.keysPinned = []verify.Key{p.key}, []string{strings.Repeat("A", 40)}, true
+			a.Keys, a.Fingerprints, f.keysPinned = verify.NewKeySet(p.key), verify.NewFingerprints(strings.Repeat("A", 40)), true
 		}},
 	}
 	wrongLine := bytes.Replace(p.ev.Sums, []byte(p.zh.Value()), []byte(wrongHash.Value()), 1)
@@ -150,7 +150,7 @@ func situations(t *testing.T, p *pack) []situation {
 						e.of(&ev, &f)
 						ev.Hashes = s.of
 						policy := verify.Policy{
-							Accept: a.of, RequireSignature: bits&1 != 0, AllowUnsigned: bits&2 != 0, AllowUnchecked: bits&4 != 0,
+							Accept: checksum.NewSet(a.of...), RequireSignature: bits&1 != 0, AllowUnsigned: bits&2 != 0, AllowUnchecked: bits&4 != 0,
 							Now: now,
 						}
 						pin.of(&policy, &f)
@@ -209,11 +209,11 @@ func trySituation(t *testing.T, p *pack, s situation) (accepted int) {
 	return accepted
 }
 
-// tryArchive compares Check and JudgeArchive with what is expected of the hashes that they
+// tryArchive compares Check and Examine with what is expected of the hashes that they
 // compute.
 func tryArchive(t *testing.T, p *pack, s situation) {
 	full := []checksum.Hash{p.zh, p.h1, p.hT}
-	r, inflated, err := p.judgeArchive(t.Context(), s.policy, s.ev, false)
+	r, inflated, err := p.examine(s.policy, s.ev, false)
 	local := full[:1]
 	if inflated > 0 {
 		local = full
@@ -227,9 +227,9 @@ func tryArchive(t *testing.T, p *pack, s situation) {
 	}
 	c, checkErr := s.policy.Check(t.Context(), s.ev, bytes.NewReader(p.zip), int64(len(p.zip)))
 	if (checkErr == nil) != (err == nil) || err == nil && (c.Trust != r.Trust || len(c.Local) != len(r.Local)) {
-		t.Errorf("%s: Check %+v, %v; JudgeArchive %+v, %v", s.name, c, checkErr, r, err)
+		t.Errorf("%s: Check %+v, %v; Examine %+v, %v", s.name, c, checkErr, r, err)
 	}
-	wanted, again, wantedErr := p.judgeArchive(t.Context(), s.policy, s.ev, true)
+	wanted, again, wantedErr := p.examine(s.policy, s.ev, true)
 	if !sameVerdict(wanted, wantedErr, trust, ok) {
 		t.Errorf("%s, with h1: %+v, %v; want %v, %v", s.name, wanted, wantedErr, trust, ok)
 	}

@@ -59,8 +59,7 @@ type Report struct {
 	Stated []checksum.Hash `json:"stated,omitempty"`
 
 	// Believed is when the h1 in Local was computed, if an earlier call of package
-	// [github.com/tofureg/tofureg/provider/install] did that or, with [Policy.AllowStamps], another
-	// process. Otherwise it is zero.
+	// [github.com/tofureg/tofureg/provider/install] did that, or another process. Otherwise it is zero.
 	Believed time.Time `json:"believed,omitzero"`
 }
 

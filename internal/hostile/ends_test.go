@@ -135,7 +135,7 @@ var endings = []ending{
 	}},
 	{"install.Dir.Install of a directory", 200, false, func(_ *testing.T, c *crowd, dir string) func(context.Context) error {
 		pkg := &provider.Package{Provider: alpha, Version: v1, Platform: linux, Dir: c.tree}
-		o := install.Options{Policy: verify.Policy{Accept: []checksum.Hash{c.h1}}, Copy: true}
+		o := install.Options{Policy: verify.Policy{Accept: checksum.NewSet(c.h1)}, Copy: true}
 		return func(ctx context.Context) error {
 			return errorOf((&install.Dir{Path: dir}).Install(ctx, nil, pkg, o))
 		}
@@ -147,7 +147,7 @@ var endings = []ending{
 		d := &install.Dir{Path: dir}
 		must.Get(d.Place(t.Context(), c.installed(), false))(t)
 		return func(ctx context.Context) error {
-			return errorOf(d.Lookup(ctx, alpha, v1, linux, []checksum.Hash{c.h1}))
+			return errorOf(d.Lookup(ctx, alpha, v1, linux, checksum.NewSet(c.h1)))
 		}
 	}},
 	{"install.Dir.Prune", 100, false, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
@@ -217,7 +217,7 @@ var endings = []ending{
 		return errorOf(checksum.ZH(ctx, io.LimitReader(zeros{}, int64(*many)<<16))) // 64 KiB for each
 	})},
 	{"verify.Policy.Check", 450, false, at(func(ctx context.Context, c *crowd, _ string) error {
-		_, err := verify.Policy{Accept: []checksum.Hash{c.h1}}.Check(ctx, verify.Evidence{}, bytes.NewReader(c.zip), int64(len(c.zip)))
+		_, err := verify.Policy{Accept: checksum.NewSet(c.h1)}.Check(ctx, verify.Evidence{}, bytes.NewReader(c.zip), int64(len(c.zip)))
 		if ctx.Err() == nil && errors.Is(err, verify.ErrNotAccepted) {
 			return nil // it has no executable
 		}

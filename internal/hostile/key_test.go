@@ -1,6 +1,7 @@
 package hostile_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/binary"
@@ -14,13 +15,17 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient/regcheck"
 	"github.com/tofureg/tofureg/regclient/regserve"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // nestedSignature returns an OpenPGP signature of up to size bytes in which each embeds another one.
@@ -80,7 +85,7 @@ func TestHostilePackets(t *testing.T) {
 				return findAndDownload(ctx, w.registry(), verify.Policy{}, dir)
 			},
 			"provider.Download, pinned": func(ctx context.Context, w *world, dir string) error {
-				return findAndDownload(ctx, w.registry(), verify.Policy{Fingerprints: []string{strings.Repeat("A", 40)}}, dir)
+				return findAndDownload(ctx, w.registry(), verify.Policy{Fingerprints: verify.NewFingerprints(strings.Repeat("A", 40))}, dir)
 			},
 			"mirrordir.Add": func(ctx context.Context, w *world, dir string) error {
 				m := must.Get(mirrordir.Open(dir))(t)
@@ -140,4 +145,40 @@ func status(answer *httptest.ResponseRecorder) error {
 		return fmt.Errorf("status %d: %s", answer.Code, answer.Body)
 	}
 	return nil
+}
+
+// TestRefutedIsNotInflated: whoever receives an archive that its zh refutes does not read it as a zip file.
+func TestRefutedIsNotInflated(t *testing.T) {
+	t.Parallel()
+	for name, run := range map[string]func(ctx context.Context, w *world, dir string) error{
+		"provider.Download": func(ctx context.Context, w *world, dir string) error {
+			return findAndDownload(ctx, w.registry(), verify.Policy{}, dir)
+		},
+		"provider.Hashes": func(ctx context.Context, w *world, _ string) error {
+			return errorOf(provider.Hashes(ctx, w.registry(), alpha, v1, []addrs.Platform{linux}, provider.HashOptions{}))
+		},
+		"install.Dir.Install": func(ctx context.Context, w *world, dir string) error {
+			src := w.registry()
+			pkg, err := src.ProviderPackage(ctx, alpha, v1, linux)
+			if err != nil {
+				return err
+			}
+			return errorOf((&install.Dir{Path: dir}).Install(ctx, src, pkg, install.Options{}))
+		},
+		"mirrordir.Mirror.Add": func(ctx context.Context, w *world, dir string) error {
+			m := must.Get(mirrordir.Open(dir))(t)
+			return errorOf(m.Add(ctx, w.registry(), []mirrordir.Want{{Provider: alpha, Version: v1, Platforms: []addrs.Platform{linux}}}, mirrordir.AddOptions{}))
+		},
+		"mirrorserve.Cache": func(ctx context.Context, w *world, dir string) error {
+			c := &mirrorserve.Cache{Source: w.registry(), Mirror: must.Get(mirrordir.Open(dir))(t)}
+			return findAndDownload(ctx, c, verify.Policy{AllowUnsigned: true}, t.TempDir())
+		},
+	} {
+		w := newWorldOf(t, 1000)
+		w.reg.AddFault(regtest.Fault{Kind: regtest.Archive, Raw: bytes.Repeat([]byte("no zip file"), 1000)})
+		err := run(t.Context(), w, t.TempDir())
+		if !errors.Is(err, checksum.ErrMismatch) || errors.Is(err, failure.ErrArchive) {
+			t.Errorf("%s returned %v, want a mismatch only", name, err)
+		}
+	}
 }

@@ -51,7 +51,7 @@ func TestNastyFiles(t *testing.T) {
 				"checksum.H1Dir": func(ctx context.Context) error { return errorOf(checksum.H1Dir(ctx, os.DirFS(pkg))) },
 				"checksum.L1Dir": func(ctx context.Context) error { return errorOf(checksum.L1Dir(ctx, os.DirFS(pkg))) },
 				"install.Dir.Lookup": func(ctx context.Context) error {
-					return errorOf(plugins.Lookup(ctx, alpha, v1, linux, []checksum.Hash{{}}))
+					return errorOf(plugins.Lookup(ctx, alpha, v1, linux, checksum.NewSet(checksum.Hash{})))
 				},
 				"install.Dir.Place": func(ctx context.Context) error {
 					return errorOf((&install.Dir{Path: into}).Place(ctx, c.installed(), true))

@@ -102,7 +102,7 @@ var endsShownBy = map[string]string{
 		mirrorclient/mirrordir.Mirror.Reindex mirrorclient/mirrordir.Mirror.Remove module.Download module.DownloadAll
 		provider.Download provider/hashstore.Dir.Prune provider/install.Dir.Install provider/install.Dir.Lookup
 		provider/install.Dir.Place provider/install.Dir.Prune provider/install.Installer.Plan provider/install.CheckEntry transport/doccache.Transport.RoundTrip
-		verify.Policy.Check verify.Policy.JudgeArchive verify/checksum.H1Dir verify/checksum.H1Zip verify/checksum.L1Dir verify/checksum.ZH`,
+		verify.Policy.Check verify/checksum.H1Dir verify/checksum.H1Zip verify/checksum.L1Dir verify/checksum.ZH`,
 	"internal/hostile.TestEndsInAStall": `
 		mirrorclient/mirrordir.Mirror.Add mirrorclient/mirrordir.Mirror.AddArchive mirrorclient/mirrorserve.Cache.Open
 		mirrorclient/mirrorserve.Cache.ProviderPackage provider.Hashes provider.Receive provider/install.Installer.Ensure provider/install.Lock`,

@@ -146,7 +146,7 @@ func (m *Mirror) AddLocked(ctx context.Context, src provider.Source, lock *lockf
 	}
 	var wants []Want
 	for e := range lock.All() {
-		if policyFor(o.Policy, e.Provider).Accept != nil {
+		if !policyFor(o.Policy, e.Provider).Accept.IsZero() {
 			return nil, failed("mirror", e.Provider.String(), fmt.Errorf("%w: Accept is set, but the lock file has the accepted hashes", verify.ErrPolicy))
 		}
 		wants = append(wants, Want{Provider: e.Provider, Version: e.Version, Platforms: platforms})

@@ -351,11 +351,11 @@ func TestOptions(t *testing.T) {
 		rel := reg.AddProvider(regtest.Provider{Address: "acme/beta"})
 		m, dir := newMirror(t)
 		w := []mirrordir.Want{{Provider: addrs.MustParseProvider("registry.example.com/acme/beta"), Version: v1, Platforms: three[:1]}}
-		if _, err := m.Add(t.Context(), client, w, mirrordir.AddOptions{Policy: policyOf(verify.Policy{Accept: []checksum.Hash{}})}); !errors.Is(err, verify.ErrNotAccepted) {
+		if _, err := m.Add(t.Context(), client, w, mirrordir.AddOptions{Policy: policyOf(verify.Policy{Accept: checksum.NewSet()})}); !errors.Is(err, verify.ErrNotAccepted) {
 			t.Errorf("none is accepted: %v", err)
 		}
 		wantFiles(t, dir)
-		accept := mirrordir.AddOptions{ZHOnly: true, Policy: policyOf(verify.Policy{Accept: []checksum.Hash{rel.H1("linux_amd64")}})}
+		accept := mirrordir.AddOptions{ZHOnly: true, Policy: policyOf(verify.Policy{Accept: checksum.NewSet(rel.H1("linux_amd64"))})}
 		mustAdd(t, m, client, w, accept)
 		reg.Reset()
 		if mustAdd(t, m, client, w, accept); reg.Count(0) != 0 {
@@ -376,7 +376,7 @@ func TestBadEvidence(t *testing.T) {
 	m, dir := newMirror(t)
 	rel := reg.AddProvider(regtest.Provider{Address: "acme/beta"})
 	w := []mirrordir.Want{{Provider: addrs.MustParseProvider("registry.example.com/acme/beta"), Version: v1, Platforms: three[:1]}}
-	mustAdd(t, m, client, w, mirrordir.AddOptions{Policy: policyOf(verify.Policy{Accept: []checksum.Hash{rel.ZH("linux_amd64")}})})
+	mustAdd(t, m, client, w, mirrordir.AddOptions{Policy: policyOf(verify.Policy{Accept: checksum.NewSet(rel.ZH("linux_amd64"))})})
 	text := read(t, dir, "registry.example.com/acme/beta/terraform-provider-beta_1.0.0_linux_amd64.zip.record.json")
 	if strings.Contains(text, "signature") || strings.Contains(text, "sums") {
 		t.Errorf("kept:\n%s", text)

@@ -196,7 +196,7 @@ func crashWithinReplacement(t *testing.T, recorded bool) {
 			remove(t, dir, recordOf(v1, linux))
 		}
 		pkg := must.Get(src.ProviderPackage(t.Context(), alpha, v1, linux))(t)
-		policy := verify.Policy{Keys: pkg.Keys}
+		policy := verify.Policy{Keys: verify.NewKeySet(pkg.Keys...)}
 		steps, died := dieAt(t, dir, changes, func(m *mirrordir.Mirror) error {
 			_, err := m.Add(t.Context(), src, wants(three[:1], v1), mirrordir.AddOptions{Policy: policyOf(policy)})
 			return err

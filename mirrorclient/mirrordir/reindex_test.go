@@ -419,7 +419,7 @@ func TestAddLockedRefuses(t *testing.T) {
 `), "test.hcl")
 	must.Do(t, err)
 	m, _ := newMirror(t)
-	o := mirrordir.AddOptions{ZHOnly: true, Policy: policyOf(verify.Policy{AllowUnchecked: true, Accept: []checksum.Hash{rel.ZH("darwin_arm64")}})}
+	o := mirrordir.AddOptions{ZHOnly: true, Policy: policyOf(verify.Policy{AllowUnchecked: true, Accept: checksum.NewSet(rel.ZH("darwin_arm64"))})}
 	if added, err := m.AddLocked(t.Context(), client, lock, three[:2], o); len(added) > 0 || !errors.Is(err, verify.ErrPolicy) {
 		t.Errorf("with accepted hashes in the policy: %v, %v; want %v", added, err, verify.ErrPolicy)
 	}

@@ -58,7 +58,7 @@ func (t *target) isComplete(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	needsH1 := !t.options.ZHOnly
-	if accept := t.policy.Accept; accept != nil && !checksum.Overlap(accept, rec.Hashes) {
+	if accept := t.policy.Accept.Hashes(); !t.policy.Accept.IsZero() && !checksum.Overlap(accept, rec.Hashes) {
 		needsH1 = checksum.HasScheme(accept, checksum.SchemeH1)
 	}
 	read := needsH1 && !checksum.HasScheme(rec.Hashes, checksum.SchemeH1)
@@ -125,11 +125,18 @@ func (t *target) adopt(ctx context.Context, src provider.Source) (bool, error) {
 
 // judge judges an archive by the policy and sets the record and the report.
 func (t *target) judge(ctx context.Context, f *archiveFile, ev verify.Evidence) error {
-	policy := t.policy
-	report, err := policy.JudgeArchive(ctx, ev, verify.Archive{
-		Size: f.size, ZH: f.zh, AlwaysH1: !t.options.ZHOnly,
-		H1: func(ctx context.Context) (packed, tree checksum.Hash, err error) { return f.h1(ctx, policy.Limits) },
-	})
+	x := t.policy.Examine(ev)
+	needsH1, err := x.Archive(f.size, f.zh)
+	if err == nil && (needsH1 || !t.options.ZHOnly) {
+		var packed, tree checksum.Hash
+		if packed, tree, err = f.h1(ctx, t.policy.Limits); err == nil {
+			err = x.H1(packed, tree)
+		}
+	}
+	var report *verify.Report
+	if err == nil {
+		report, err = x.Report()
+	}
 	if ctx.Err() != nil {
 		return fault.Ended(ctx)
 	}
@@ -139,8 +146,8 @@ func (t *target) judge(ctx context.Context, f *archiveFile, ev verify.Evidence) 
 	t.report = report
 	t.record = &record{Size: f.size, Hashes: report.Local, Trust: report.Trust, Protocols: t.pkg.Protocols}
 	if !t.options.NoEvidence {
-		if policy.Keys != nil && report.SignedBy != nil {
-			ev.Keys = policy.Keys // which made the signature valid
+		if keys := t.policy.Keys; !keys.IsZero() && report.SignedBy != nil {
+			ev.Keys = keys.Keys() // which made the signature valid
 		}
 		t.record.Evidence = evidenceToRecord(ev, f.size, report.Local)
 	}

@@ -61,7 +61,7 @@ func TestForgedStatement(t *testing.T) {
 	if added, err := m.AddLocked(t.Context(), src, lock, three[:1], mirrordir.AddOptions{}); err == nil {
 		t.Errorf("AddLocked with only the forged hash = %+v, want an error", added)
 	}
-	policy := verify.Policy{Accept: []checksum.Hash{forged}}
+	policy := verify.Policy{Accept: checksum.NewSet(forged)}
 	if pkg, err := m.RecordedPackage(t.Context(), alpha, v1, three[0], policy); pkg != nil {
 		t.Errorf("RecordedPackage for the forged hash = %v, %v, want none", pkg, err)
 	}
@@ -73,7 +73,7 @@ func TestPinnedKeys(t *testing.T) {
 	for name, keys := range map[string][]verify.Key{"none": nil, "another": {regtest.NewKey(regtest.KeyOptions{Name: "other"}).Public()}} {
 		reg, client := newRegistry(t)
 		pkg := must.Get(client.ProviderPackage(t.Context(), alpha, v1, linux))(t)
-		pinned := verify.Policy{Keys: pkg.Keys}
+		pinned := verify.Policy{Keys: verify.NewKeySet(pkg.Keys...)}
 		src := altered{client, func(pkg *provider.Package) { pkg.Keys = keys }}
 		m, _ := newMirror(t)
 		mustAdd(t, m, src, wants(three[:1], v1), mirrordir.AddOptions{Policy: policyOf(pinned)})
@@ -217,7 +217,7 @@ func TestKeptIsNotReported(t *testing.T) {
 			t.Fatalf("%s = %+v, %v; want the archive without a report", name, added, err)
 		}
 		lock := &lockfile.File{}
-		if err := lock.Merge(alpha, v1, addrs.ProviderConstraint{}, added[0].Report.Recordable()); err != nil || len(lock.Accept(alpha, v1)) > 0 {
+		if err := lock.Merge(alpha, v1, addrs.ProviderConstraint{}, added[0].Report.Recordable()); err != nil || len(lock.Accept(alpha, v1).Hashes()) > 0 {
 			t.Errorf("%s: the lock file has %v, %v; want no hash", name, lock.Accept(alpha, v1), err)
 		}
 	}

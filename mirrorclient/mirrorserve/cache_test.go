@@ -309,7 +309,7 @@ func TestRefusedOnTheWay(t *testing.T) {
 		"bad signature":      {fault: regtest.Fault{Kind: regtest.Signature, Corrupt: true, First: 1}},
 		"sums not found":     {fault: regtest.Fault{Kind: regtest.Sums, Status: 404, First: 1}},
 		"not signed":         {provider: regtest.Provider{NoSums: true}},
-		"not accepted":       {policy: verify.Policy{Accept: []checksum.Hash{}}},
+		"not accepted":       {policy: verify.Policy{Accept: checksum.NewSet()}},
 		"too large":          {policy: verify.Policy{Limits: checksum.Limits{Package: 1000}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -390,7 +390,7 @@ func TestCacheTrustsNoRecord(t *testing.T) {
 			h, c, dir := newCache(t, src)
 			if name == "signed by another key" {
 				pkg := must.Get(src.ProviderPackage(t.Context(), alpha, v1, linux))(t)
-				c.Policy = policyOf(verify.Policy{Keys: pkg.Keys})
+				c.Policy = policyOf(verify.Policy{Keys: verify.NewKeySet(pkg.Keys...)})
 			}
 			spoil(t, c.Mirror, dir)
 			up := down(reg)
@@ -418,7 +418,7 @@ func TestCacheKeepsEvidence(t *testing.T) {
 	reg, src := newRegistry(t)
 	h, c, _ := newCache(t, src)
 	pkg := must.Get(src.ProviderPackage(t.Context(), alpha, v1, linux))(t)
-	c.Policy = policyOf(verify.Policy{Accept: []checksum.Hash{pkg.SHA256}})
+	c.Policy = policyOf(verify.Policy{Accept: checksum.NewSet(pkg.SHA256)})
 	mustFetch(t, h, archive(v1, linux))
 	down(reg)
 	mustFetch(t, &mirrorserve.Handler{Source: &mirrorserve.Cache{Source: src, Mirror: c.Mirror}}, archive(v1, linux))

@@ -73,7 +73,7 @@ func TestEmbeddedMirrorIsJudged(t *testing.T) {
 	if w := ask(h, "GET", "/"+home+"/2.0.0.json"); w.Code != 200 || len(mirrortest.Parse[document](t, w.Body.String()).Archives) != 3 {
 		t.Errorf("document: %d %s", w.Code, w.Body)
 	}
-	strict := &mirrorserve.Handler{Source: logging{m}, Policy: policyOf(verify.Policy{Accept: []checksum.Hash{}})}
+	strict := &mirrorserve.Handler{Source: logging{m}, Policy: policyOf(verify.Policy{Accept: checksum.NewSet()})}
 	if code, body := fetch(strict, archive(v2, linux)); code == 200 && body == read(t, dir, archive(v2, linux)) {
 		t.Error("the policy was not asked")
 	}

@@ -18,7 +18,7 @@ func TestPolicyOfEachProvider(t *testing.T) {
 	reg.AddProvider(regtest.Provider{Address: "acme/beta", Platforms: names(three)})
 	strict := func(p addrs.Provider) verify.Policy {
 		if p != alpha {
-			return verify.Policy{Fingerprints: []string{strings.Repeat("0", 40)}}
+			return verify.Policy{Fingerprints: verify.NewFingerprints(strings.Repeat("0", 40))}
 		}
 		return verify.Policy{}
 	}

@@ -33,7 +33,7 @@ func BenchmarkInstall(b *testing.B) {
 			data := packed(b, size<<20)
 			sum := checksum.ZHSum(sha256.Sum256(data))
 			pkg := &provider.Package{Provider: alpha, Version: v1, Platform: linux, URL: "https://example.com/alpha.zip", Size: int64(len(data))}
-			policy := verify.Policy{Accept: []checksum.Hash{sum}}
+			policy := verify.Policy{Accept: checksum.NewSet(sum)}
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
 			var ours, least float64

@@ -61,7 +61,7 @@ func checkEntry(ctx context.Context, src provider.Source, e lockfile.Entry, poli
 		return nil, lockfile.ErrUnreadable
 	case e.Provider.IsZero() || e.Version.IsZero():
 		return nil, errors.New("provider or version is missing")
-	case policy.Accept != nil || policy.SameRelease != nil:
+	case !policy.Accept.IsZero() || !policy.SameRelease.IsZero():
 		return nil, fmt.Errorf("%w: Accept or SameRelease is set, but the entry has the hashes", verify.ErrPolicy)
 	}
 	src = provider.CheckAnswers(src)

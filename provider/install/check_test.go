@@ -38,7 +38,7 @@ func TestCheckEntry(t *testing.T) {
 		} {
 			e := lockfile.Entry{Provider: alpha, Version: v1, Hashes: test.hashes}
 			for name, policy := range map[string]verify.Policy{
-				"zero": {}, "pinned": {Fingerprints: []string{o.reg.Key().Fingerprint()}},
+				"zero": {}, "pinned": {Fingerprints: verify.NewFingerprints(o.reg.Key().Fingerprint())},
 			} {
 				c, err := install.CheckEntry(t.Context(), o.src, e, policy)
 				if err != nil {
@@ -74,14 +74,14 @@ func TestCheckEntryRefuses(t *testing.T) {
 		want   error
 	}{
 		"unsigned":        {regtest.Provider{NoSums: true}, regtest.Fault{}, entry, verify.Policy{}, verify.ErrUnsigned},
-		"another key":     {regtest.Provider{}, regtest.Fault{}, entry, verify.Policy{Fingerprints: []string{stranger}}, verify.ErrUnknownKey},
+		"another key":     {regtest.Provider{}, regtest.Fault{}, entry, verify.Policy{Fingerprints: verify.NewFingerprints(stranger)}, verify.ErrUnknownKey},
 		"bad signature":   {regtest.Provider{}, regtest.Fault{Kind: regtest.Signature, Raw: []byte("nonsense")}, entry, verify.Policy{}, verify.ErrBadSignature},
 		"another archive": {regtest.Provider{}, regtest.Fault{Kind: regtest.Package, Edit: func(doc map[string]any) { doc["shasum"] = strings.Repeat("0", 64) }}, entry, verify.Policy{}, checksum.ErrMismatch},
 		"another version": {regtest.Provider{}, regtest.Fault{Kind: regtest.Package, Edit: func(doc map[string]any) {
 			doc["filename"] = "terraform-provider-alpha_1.1.0_linux_amd64.zip"
 		}}, entry, verify.Policy{}, verify.ErrFilename},
-		"accepted hashes": {regtest.Provider{}, regtest.Fault{}, entry, verify.Policy{Accept: entry.Hashes}, verify.ErrPolicy},
-		"same release":    {regtest.Provider{}, regtest.Fault{}, entry, verify.Policy{SameRelease: entry.Hashes}, verify.ErrPolicy},
+		"accepted hashes": {regtest.Provider{}, regtest.Fault{}, entry, verify.Policy{Accept: checksum.NewSet(entry.Hashes...)}, verify.ErrPolicy},
+		"same release":    {regtest.Provider{}, regtest.Fault{}, entry, verify.Policy{SameRelease: checksum.NewSet(entry.Hashes...)}, verify.ErrPolicy},
 		"withdrawn":       {regtest.Provider{}, regtest.Fault{}, with(func(e *lockfile.Entry) { e.Version = v110 }), verify.Policy{}, provider.ErrNoVersion},
 		"unknown":         {regtest.Provider{}, regtest.Fault{}, with(func(e *lockfile.Entry) { e.Provider = numbered(0) }), verify.Policy{}, failure.ErrNotFound},
 		"unreadable":      {regtest.Provider{}, regtest.Fault{}, with(func(e *lockfile.Entry) { e.Unreadable = true }), verify.Policy{}, lockfile.ErrUnreadable},

@@ -41,9 +41,10 @@ type Dir struct {
 	// packages; Install and Place create it.
 	Path string
 
-	// Stamps, if not empty, is a directory for the h1 of packages that calls with
-	// [verify.Policy.AllowStamps] have computed. It is created if missing. What other users can access
-	// there is not used. An Installer with a Cache uses only the Stamps of the Cache.
+	// Stamps, if not empty, is a directory for the h1 of packages, which Install and Ensure compute, and
+	// believe in later processes while no file seems to have changed, to compare them with a locked hash.
+	// It is created if missing. What other users can access there is not used. An Installer with a
+	// Cache uses only the Stamps of the Cache.
 	Stamps string
 
 	known stamp.Memory
@@ -167,13 +168,13 @@ func (d *Dir) get(p addrs.Provider, v addrs.Version, on addrs.Platform) (*Packag
 
 // Lookup returns an installed package if its content has one of the accepted hashes, for example
 // those of a lock file. It takes no lock and writes nothing. Only an h1 can match: if accept has an
-// h1, Lookup always reads and hashes the content, otherwise it accepts no package.
+// h1, Lookup always reads and hashes the content, otherwise, as with the zero Set, it accepts no package.
 //
 // The error wraps [ErrNotInstalled], [ErrLinked], [checksum.ErrIrregular] for links or devices in the
 // package, or [verify.ErrNotAccepted] and a [*checksum.MismatchError] for other content.
-func (d *Dir) Lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform, accept []checksum.Hash) (*Installed, error) {
-	// A nil Accept would disable the check, so it must not be nil.
-	found, err := d.lookUp(ctx, nil, p, v, on, verify.Policy{Accept: append([]checksum.Hash{}, accept...)})
+func (d *Dir) Lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform, accept checksum.Set) (*Installed, error) {
+	accept = checksum.NewSet(accept.Hashes()...) // also a zero one is a rule here
+	found, err := d.lookUp(ctx, nil, p, v, on, verify.Policy{Accept: accept})
 	if err != nil {
 		return nil, failed("look up", subject(p, v, on), err)
 	}
@@ -187,9 +188,9 @@ func (d *Dir) lookUp(ctx context.Context, known *Dir, p addrs.Provider, v addrs.
 	}
 	var local []checksum.Hash
 	var since time.Time
-	if policy.Accept == nil || checksum.HasScheme(policy.Accept, checksum.SchemeH1) {
+	if policy.Accept.IsZero() || checksum.HasScheme(policy.Accept.Hashes(), checksum.SchemeH1) {
 		var h1 checksum.Hash
-		if h1, since, err = pkg.h1(ctx, known, policy.AllowStamps); err != nil {
+		if h1, since, err = pkg.h1(ctx, known, !policy.Accept.IsZero()); err != nil {
 			return nil, err
 		}
 		local = []checksum.Hash{h1}

@@ -88,7 +88,7 @@ func TestInstallTwice(t *testing.T) {
 	was := must.Get(os.Stat(first.Dir))(t)
 
 	o.reg.Reset()
-	locked := o.install(t, d, install.Options{Policy: verify.Policy{Accept: first.Report.Recordable()}})
+	locked := o.install(t, d, install.Options{Policy: verify.Policy{Accept: checksum.NewSet(first.Report.Recordable()...)}})
 	if !locked.Reused || locked.Fetched != 0 || locked.Report.Trust != verify.Accepted || len(o.reg.Requests()) != 0 {
 		t.Errorf("locked: %+v, %d requests", locked, len(o.reg.Requests()))
 	}
@@ -111,7 +111,7 @@ func TestInstallRepairs(t *testing.T) {
 	t.Parallel()
 	o := newOffer(t, regtest.Provider{Files: map[string]string{"docs/a.txt": "text"}})
 	good := o.install(t, newDir(t), install.Options{})
-	accept := verify.Policy{Accept: good.Report.Recordable()}
+	accept := verify.Policy{Accept: checksum.NewSet(good.Report.Recordable()...)}
 	for name, spoil := range map[string]func(t *testing.T, target string){
 		"changed":   func(t *testing.T, target string) { write(t, target, program, "else") },
 		"missing":   func(t *testing.T, target string) { os.Remove(filepath.Join(target, program)) },
@@ -197,19 +197,19 @@ func TestInstallRefused(t *testing.T) {
 		policy verify.Policy
 		want   error
 	}{
-		"another content":   {policy: verify.Policy{Accept: []checksum.Hash{otherH1}}, want: verify.ErrNotAccepted},
-		"nothing accepted":  {policy: verify.Policy{Accept: []checksum.Hash{}}, want: verify.ErrNotAccepted},
-		"another signer":    {policy: verify.Policy{Fingerprints: []string{strings.Repeat("0", 40)}}, want: verify.ErrUnknownKey},
+		"another content":   {policy: verify.Policy{Accept: checksum.NewSet(otherH1)}, want: verify.ErrNotAccepted},
+		"nothing accepted":  {policy: verify.Policy{Accept: checksum.NewSet()}, want: verify.ErrNotAccepted},
+		"another signer":    {policy: verify.Policy{Fingerprints: verify.NewFingerprints(strings.Repeat("0", 40))}, want: verify.ErrUnknownKey},
 		"unsigned":          {pkg: func(p *provider.Package) { p.SumsURL = "" }, want: verify.ErrUnsigned},
 		"another platform":  {pkg: func(p *provider.Package) { p.Platform = addrs.MustParsePlatform("linux_arm64") }, want: verify.ErrFilename},
 		"too large":         {policy: verify.Policy{Limits: checksum.Limits{Package: good.Fetched - 1}}, want: failure.ErrTooLarge},
 		"too much content":  {policy: verify.Policy{Limits: checksum.Limits{Unpacked: 1}}, want: failure.ErrTooLarge},
-		"too many entries":  {policy: verify.Policy{Accept: []checksum.Hash{zh}, Limits: checksum.Limits{Entries: -1, NameLen: 1}}, want: failure.ErrTooLarge},
+		"too many entries":  {policy: verify.Policy{Accept: checksum.NewSet(zh), Limits: checksum.Limits{Entries: -1, NameLen: 1}}, want: failure.ErrTooLarge},
 		"not found":         {pkg: func(p *provider.Package) { p.URL += "x" }, want: provider.ErrNotFound},
 		"cancelled":         {ctx: cancelled, want: context.Canceled},
-		"no provider":       {pkg: func(p *provider.Package) { p.Provider = addrs.Provider{} }, policy: verify.Policy{Accept: []checksum.Hash{zh}}},
-		"no version":        {pkg: func(p *provider.Package) { p.Version = addrs.Version{} }, policy: verify.Policy{Accept: []checksum.Hash{zh}}},
-		"no platform":       {pkg: func(p *provider.Package) { p.Platform = addrs.Platform{} }, policy: verify.Policy{Accept: []checksum.Hash{zh}}},
+		"no provider":       {pkg: func(p *provider.Package) { p.Provider = addrs.Provider{} }, policy: verify.Policy{Accept: checksum.NewSet(zh)}},
+		"no version":        {pkg: func(p *provider.Package) { p.Version = addrs.Version{} }, policy: verify.Policy{Accept: checksum.NewSet(zh)}},
+		"no platform":       {pkg: func(p *provider.Package) { p.Platform = addrs.Platform{} }, policy: verify.Policy{Accept: checksum.NewSet(zh)}},
 		"another directory": {pkg: func(p *provider.Package) { p.Dir = filepath.Join(t.TempDir(), "none") }, want: os.ErrNotExist},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -249,7 +249,7 @@ func TestLookup(t *testing.T) {
 	d := newDir(t)
 	done := o.install(t, d, install.Options{})
 	h1 := checksum.WithScheme(done.Report.Local, checksum.SchemeH1)
-	found := must.Get(d.Lookup(t.Context(), alpha, v1, linux, append([]checksum.Hash{otherH1}, h1...)))(t)
+	found := must.Get(d.Lookup(t.Context(), alpha, v1, linux, checksum.NewSet(append([]checksum.Hash{otherH1}, h1...)...)))(t)
 	checkInstalled(t, found)
 	if diff := cmp.Diff(h1, found.Report.Local, cmp.Comparer(func(a, b checksum.Hash) bool { return a == b })); diff != "" {
 		t.Error(diff)
@@ -257,7 +257,7 @@ func TestLookup(t *testing.T) {
 	for name, accept := range map[string][]checksum.Hash{
 		"nil": nil, "none": {}, "another": {otherH1}, "only of archives": {o.pkg.SHA256}, "an unknown scheme": {checksum.MustParseHash("h2:x")},
 	} {
-		_, err := d.Lookup(t.Context(), alpha, v1, linux, accept)
+		_, err := d.Lookup(t.Context(), alpha, v1, linux, checksum.NewSet(accept...))
 		if _, ok := errors.AsType[*checksum.MismatchError](err); !ok || !errors.Is(err, verify.ErrNotAccepted) || errors.Is(err, install.ErrNotInstalled) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -273,7 +273,7 @@ func TestLookup(t *testing.T) {
 		"platform":  {d, alpha, v1, addrs.MustParsePlatform("linux_arm64")},
 		"directory": {newDir(t), alpha, v1, linux},
 	} {
-		_, err := where.d.Lookup(t.Context(), where.p, where.v, where.on, h1)
+		_, err := where.d.Lookup(t.Context(), where.p, where.v, where.on, checksum.NewSet(h1...))
 		if _, ok := errors.AsType[*provider.Error](err); !ok || !errors.Is(err, install.ErrNotInstalled) || !errors.Is(err, provider.ErrNotFound) {
 			t.Errorf("another %s: %v", name, err)
 		}
@@ -308,12 +308,12 @@ func TestLookupLinks(t *testing.T) {
 	target := filepath.Join(d.Path, filepath.FromSlash(home))
 	must.Do(t, os.MkdirAll(filepath.Dir(target), 0o755))
 	link(t, done.Dir, target)
-	found, err := d.Lookup(t.Context(), alpha, v1, linux, h1)
+	found, err := d.Lookup(t.Context(), alpha, v1, linux, checksum.NewSet(h1...))
 	if err != nil || found.Link != done.Dir || found.Dir != target {
 		t.Fatalf("a link to the package: %+v, %v", found, err)
 	}
 	checkInstalled(t, found)
-	if again := o.install(t, d, install.Options{Policy: verify.Policy{Accept: h1}}); !again.Reused || again.Link == "" {
+	if again := o.install(t, d, install.Options{Policy: verify.Policy{Accept: checksum.NewSet(h1...)}}); !again.Reused || again.Link == "" {
 		t.Errorf("installed over a link to the same: %+v", again)
 	}
 
@@ -326,7 +326,7 @@ func TestLookupLinks(t *testing.T) {
 		}
 		must.Do(t, os.MkdirAll(filepath.Dir(place), 0o755))
 		link(t, source, place)
-		if _, err := d.Lookup(t.Context(), alpha, v1, linux, h1); !errors.Is(err, install.ErrLinked) {
+		if _, err := d.Lookup(t.Context(), alpha, v1, linux, checksum.NewSet(h1...)); !errors.Is(err, install.ErrLinked) {
 			t.Errorf("lookup through %s: %v", place, err)
 		}
 		if _, err := d.Install(t.Context(), o.src, o.pkg, install.Options{}); !errors.Is(err, install.ErrLinked) {
@@ -339,7 +339,7 @@ func TestLookupLinks(t *testing.T) {
 
 	base := filepath.Join(t.TempDir(), "base")
 	link(t, filepath.Clean(strings.TrimSuffix(done.Dir, filepath.FromSlash(home))), base)
-	if _, err := (&install.Dir{Path: base}).Lookup(t.Context(), alpha, v1, linux, h1); err != nil {
+	if _, err := (&install.Dir{Path: base}).Lookup(t.Context(), alpha, v1, linux, checksum.NewSet(h1...)); err != nil {
 		t.Errorf("the plugin directory itself is a link: %v", err)
 	}
 }
@@ -536,13 +536,13 @@ func TestPruneBesideInstall(t *testing.T) {
 			for i := range 15 {
 				policy := verify.Policy{}
 				if i%2 == 0 {
-					policy.Accept = accept
+					policy.Accept = checksum.NewSet(accept...)
 				}
 				if _, err := d.Install(t.Context(), o.src, o.pkg, install.Options{Policy: policy}); err != nil {
 					t.Error(err)
 				}
 				// Prune may have removed it, or be removing it.
-				_, err := d.Lookup(t.Context(), alpha, v1, linux, accept)
+				_, err := d.Lookup(t.Context(), alpha, v1, linux, checksum.NewSet(accept...))
 				if err != nil && !errors.Is(err, install.ErrNotInstalled) && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, verify.ErrNotAccepted) {
 					t.Errorf("error %v, want %v", err, install.ErrNotInstalled)
 				}
@@ -605,10 +605,10 @@ func TestReadOnly(t *testing.T) {
 		o = newOffer(t, regtest.Provider{})
 		elsewhere := o.install(t, newDir(t), install.Options{})
 		accept := elsewhere.Report.Recordable()
-		if done := o.install(t, d, install.Options{Policy: verify.Policy{Accept: accept}}); !done.Reused {
+		if done := o.install(t, d, install.Options{Policy: verify.Policy{Accept: checksum.NewSet(accept...)}}); !done.Reused {
 			t.Errorf("%+v", done)
 		}
-		if _, err := d.Lookup(t.Context(), alpha, v1, linux, accept); err != nil {
+		if _, err := d.Lookup(t.Context(), alpha, v1, linux, checksum.NewSet(accept...)); err != nil {
 			t.Error(err)
 		}
 		lock := new(lockfile.File)

@@ -31,8 +31,7 @@
 // A package is hashed when it is used. A [Dir] uses the hash again for up to a week while no file seems
 // to have changed; [verify.Report.Believed] says when it was computed. This needs Linux and ext4, xfs or
 // btrfs, and only this user and root may write to the package and the directories above it. With
-// [Dir.Stamps] and [verify.Policy.AllowStamps] later processes of the user use the hash too, until the
-// next boot. The first run after an installation hashes, and [Dir.Lookup] always does.
+// [Dir.Stamps] later processes of the user use the hash too, until the next boot. The first run after an installation hashes, and [Dir.Lookup] always does.
 //
 // All users of a shared cache must trust the users who can write to it.
 //

@@ -253,7 +253,7 @@ func (j *job) lookUp(ctx context.Context) (*found, error) {
 	var places []place
 	var policy verify.Policy
 	missing := "the package is not installed"
-	demands := j.policy.Accept != nil || j.policy.RequireSignature || j.policy.Keys != nil || j.policy.Fingerprints != nil
+	demands := !j.policy.Accept.IsZero() || j.policy.RequireSignature || !j.policy.Keys.IsZero() || !j.policy.Fingerprints.IsZero()
 	switch {
 	case j.in.TrustCache && j.in.Cache != nil && !j.locked && !demands:
 		places = []place{{j.in.Cache, FromCache}}
@@ -264,7 +264,7 @@ func (j *job) lookUp(ctx context.Context) (*found, error) {
 	case j.policy.RequireSignature:
 		missing = "the policy demands a signature, which an installed package does not have"
 	default:
-		policy = verify.Policy{Accept: j.lock.Accept(j.s.Provider, j.s.Version), AllowStamps: j.policy.AllowStamps}
+		policy = verify.Policy{Accept: j.lock.Accept(j.s.Provider, j.s.Version)}
 		places = []place{{j.in.Dir, FromDir}}
 		if j.in.Cache != nil {
 			places = append(places, place{j.in.Cache, FromCache})
@@ -366,7 +366,7 @@ func (j *job) fetch(ctx context.Context) (*found, error) {
 	})
 	if refused, ok := errors.AsType[*provider.Error](err); ok && j.locked && errors.Is(err, verify.ErrNotAccepted) {
 		cause := refused.Err
-		if len(j.lock.Accept(j.s.Provider, j.s.Version)) == 0 {
+		if len(j.lock.Accept(j.s.Provider, j.s.Version).Hashes()) == 0 {
 			cause = fmt.Errorf("%w: %w", lockfile.ErrUnreadable, cause)
 		}
 		err = j.failure("install", &lockfile.NotLockedError{Provider: j.s.Provider, Version: j.s.Version, Platform: j.platform, Err: cause})

@@ -305,7 +305,7 @@ func TestRepair(t *testing.T) {
 			t.Errorf("offline: %v", err)
 		}
 		again := s.ensure(t, first.Lock)
-		if sel := only(t, again); sel.From != install.FromSource || !slices.Contains(first.Lock.Accept(sel.Provider, sel.Version), h1Of(t, sel.Dir)) {
+		if sel := only(t, again); sel.From != install.FromSource || !slices.Contains(first.Lock.Accept(sel.Provider, sel.Version).Hashes(), h1Of(t, sel.Dir)) {
 			t.Errorf("%+v", sel)
 		}
 		if !again.Lock.Equal(first.Lock) {

@@ -35,7 +35,7 @@ func TestLockIsNotMutated(t *testing.T) {
 	if string(lock.Bytes()) != before || lock.Len() != 2 {
 		t.Errorf("the lock changed:\n%s\ninto\n%s", before, lock.Bytes())
 	}
-	if e, _ := result.Lock.Get(numbered(0)); result.Lock.Len() != 1 || e.Version.String() != "1.1.0" || slices.Contains(e.Hashes, lock.Accept(numbered(0), addrs.MustParseVersion("1.0.0"))[0]) {
+	if e, _ := result.Lock.Get(numbered(0)); result.Lock.Len() != 1 || e.Version.String() != "1.1.0" || slices.Contains(e.Hashes, lock.Accept(numbered(0), addrs.MustParseVersion("1.0.0")).Hashes()[0]) {
 		t.Errorf("after the upgrade:\n%s", result.Lock.Bytes())
 	}
 }
@@ -191,7 +191,7 @@ func TestLockPlatforms(t *testing.T) {
 	s.in.LockPlatforms = platformsOf[:3]
 	result := s.ensure(t, nil)
 	sel := only(t, result)
-	hashes := result.Lock.Accept(sel.Provider, sel.Version)
+	hashes := result.Lock.Accept(sel.Provider, sel.Version).Hashes()
 	for _, platform := range platformsOf[:3] {
 		for _, h := range []checksum.Hash{release.ZH(platform.String()), release.H1(platform.String())} {
 			if !slices.Contains(hashes, h) {
@@ -410,7 +410,7 @@ func TestLockSameContent(t *testing.T) {
 	s := newSite(t, 1)
 	lock := s.ensure(t, nil).Lock
 	store := &hashMemory{}
-	for _, h := range lock.Accept(numbered(0), v110) {
+	for _, h := range lock.Accept(numbered(0), v110).Hashes() {
 		if h.Scheme() == checksum.SchemeZH {
 			store.m.Store(h, h1Locked(lock))
 		}
@@ -431,7 +431,7 @@ func TestLockSameArchive(t *testing.T) {
 	lock := s.ensure(t, nil).Lock
 	again := s.ensure(t, lock)
 	s.counts(t, map[regtest.Kind]int{regtest.Package: 1})
-	if !again.Lock.Equal(lock) || len(lock.Accept(numbered(0), v110)) != 2 {
+	if !again.Lock.Equal(lock) || len(lock.Accept(numbered(0), v110).Hashes()) != 2 {
 		t.Errorf("locked\n%s\nthen\n%s", lock.Bytes(), again.Lock.Bytes())
 	}
 }

@@ -52,8 +52,8 @@ func TestLockStated(t *testing.T) {
 		"signed":             {want: all},
 		"signature required": {policy: verify.Policy{RequireSignature: true}, want: all},
 		"dropped":            {policy: verify.Policy{DropStated: true}, want: 1},
-		"fingerprint":        {policy: verify.Policy{Fingerprints: []string{key.Fingerprint()}}, want: 1},
-		"key":                {policy: verify.Policy{Keys: []verify.Key{key.Public()}}, want: 1},
+		"fingerprint":        {policy: verify.Policy{Fingerprints: verify.NewFingerprints(key.Fingerprint())}, want: 1},
+		"key":                {policy: verify.Policy{Keys: verify.NewKeySet(key.Public())}, want: 1},
 		"mirror":             {policy: verify.Policy{AllowUnsigned: true}, mirror: true, want: 1},
 		"no zh":              {fault: func(m map[string]any) { m["darwin_arm64"] = map[string]any{"hashes": []any{h1}} }, want: all - 1},
 		"zh not signed": {fault: func(m map[string]any) {
@@ -75,7 +75,7 @@ func TestLockStated(t *testing.T) {
 			}
 			s.in.Policy = policyOf(test.policy)
 			lock := s.ensure(t, nil).Lock
-			got := checksum.WithScheme(lock.Accept(official, v110), checksum.SchemeH1)
+			got := checksum.WithScheme(lock.Accept(official, v110).Hashes(), checksum.SchemeH1)
 			if len(got) != test.want || !slices.Contains(got, release.H1("linux_amd64")) || slices.Contains(got, checksum.MustParseHash(h1)) {
 				t.Errorf("locked %v, want %d h1", got, test.want)
 			}
@@ -96,7 +96,7 @@ func TestLockStatedAndRefuted(t *testing.T) {
 	}})
 	s.in.LockPlatforms = platformsOf[:2]
 	result, err := s.in.Ensure(t.Context(), s.want, nil)
-	got := checksum.WithScheme(result.Lock.Accept(official, v110), checksum.SchemeH1)
+	got := checksum.WithScheme(result.Lock.Accept(official, v110).Hashes(), checksum.SchemeH1)
 	if !errors.Is(err, checksum.ErrMismatch) || !slices.Equal(got, []checksum.Hash{release.H1("linux_amd64")}) {
 		t.Errorf("Ensure returned %v, want a mismatch; locked %v, want the installed package only", err, got)
 	}
@@ -150,7 +150,7 @@ func TestLockPlatformFails(t *testing.T) {
 			s.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "darwin_arm64", Status: 404})
 			s.in.LockPlatforms, s.in.Policy = platformsOf[:2], policyOf(test.policy)
 			result, err := s.in.Ensure(t.Context(), s.want, nil)
-			hashes := result.Lock.Accept(official, v110)
+			hashes := result.Lock.Accept(official, v110).Hashes()
 			if err == nil || !slices.Contains(hashes, release.ZH("darwin_arm64")) || slices.Contains(hashes, release.H1("darwin_arm64")) != test.h1 {
 				t.Errorf("Ensure returned %v; locked %v, want the signed zh of darwin_arm64, and its stated h1: %v", err, hashes, test.h1)
 			}
@@ -242,11 +242,11 @@ func TestLockUnsigned(t *testing.T) {
 	s.in.Policy = policyOf(verify.Policy{AllowUnsigned: true})
 	result := s.ensure(t, nil)
 	want := []checksum.Hash{release.H1("linux_amd64"), release.ZH("linux_amd64")}
-	if got := result.Lock.Accept(numbered(0), addrs.MustParseVersion("1.0.0")); !slices.Equal(got, want) {
+	if got := result.Lock.Accept(numbered(0), addrs.MustParseVersion("1.0.0")).Hashes(); !slices.Equal(got, want) {
 		t.Errorf("locked %v, want %v", got, want)
 	}
 	s.in.LockPlatforms = platformsOf
-	if got := s.ensure(t, result.Lock).Lock.Accept(numbered(0), addrs.MustParseVersion("1.0.0")); len(got) != 2*len(platformsOf) {
+	if got := s.ensure(t, result.Lock).Lock.Accept(numbered(0), addrs.MustParseVersion("1.0.0")); len(got.Hashes()) != 2*len(platformsOf) {
 		t.Errorf("locked %v", got)
 	}
 }
@@ -324,7 +324,7 @@ func TestLockGainsOnlyComputed(t *testing.T) {
 		lock := s.ensure(t, before).Lock
 		want := append(slices.Clone(known), release.ZH(darwin), release.H1(darwin))
 		slices.SortFunc(want, checksum.Hash.Compare)
-		if got := lock.Accept(numbered(0), addrs.MustParseVersion("1.2.0")); !slices.Equal(got, want) {
+		if got := lock.Accept(numbered(0), addrs.MustParseVersion("1.2.0")).Hashes(); !slices.Equal(got, want) {
 			t.Errorf("policy %+v: locked %v, want %v", policy, got, want)
 		}
 	}
@@ -343,7 +343,7 @@ func TestTakenOverStates(t *testing.T) {
 		for _, upgrade := range []bool{false, true} {
 			s.in.Policy, s.in.Upgrade = policyOf(policy), upgrade
 			s.elsewhere(t)
-			if got := s.ensure(t, before).Lock.Accept(official, v110); !slices.Equal(got, only) {
+			if got := s.ensure(t, before).Lock.Accept(official, v110).Hashes(); !slices.Equal(got, only) {
 				t.Errorf("%s policy, upgrade %v: locked %v, want %v", name, upgrade, got, only)
 			}
 		}
@@ -363,7 +363,7 @@ func TestLockOfAnotherSource(t *testing.T) {
 	}
 	anew := before.Clone()
 	anew.Delete(numbered(0))
-	if lock := s.ensure(t, anew).Lock; !slices.Contains(lock.Accept(numbered(0), v110), evil.H1("darwin_arm64")) {
+	if lock := s.ensure(t, anew).Lock; !slices.Contains(lock.Accept(numbered(0), v110).Hashes(), evil.H1("darwin_arm64")) {
 		t.Errorf("locked\n%s", lock.Bytes())
 	}
 	var none *lockfile.File
@@ -432,17 +432,17 @@ func TestTrustCacheNot(t *testing.T) {
 	t.Parallel()
 	s, lock := cached(t, 1)
 	s.in.TrustCache = true
-	keys, zh := []verify.Key{s.Key().Public()}, checksum.WithScheme(lock.Accept(numbered(0), v110), checksum.SchemeZH)
+	keys, zh := []verify.Key{s.Key().Public()}, checksum.WithScheme(lock.Accept(numbered(0), v110).Hashes(), checksum.SchemeZH)
 	for name, change := range map[string]func(in *install.Installer){
 		"by default": func(in *install.Installer) { in.TrustCache = false },
 		"no cache":   func(in *install.Installer) { in.Cache = nil },
 		"signature":  func(in *install.Installer) { in.Policy = policyOf(verify.Policy{RequireSignature: true}) },
-		"keys":       func(in *install.Installer) { in.Policy = policyOf(verify.Policy{Keys: keys}) },
+		"keys":       func(in *install.Installer) { in.Policy = policyOf(verify.Policy{Keys: verify.NewKeySet(keys...)}) },
 		"fingerprints": func(in *install.Installer) {
-			in.Policy = policyOf(verify.Policy{Fingerprints: []string{s.Key().Fingerprint()}})
+			in.Policy = policyOf(verify.Policy{Fingerprints: verify.NewFingerprints(s.Key().Fingerprint())})
 		},
 		"hashes": func(in *install.Installer) {
-			in.Policy = policyOf(verify.Policy{Accept: zh})
+			in.Policy = policyOf(verify.Policy{Accept: checksum.NewSet(zh...)})
 		},
 	} {
 		in := *s.in

@@ -64,7 +64,7 @@ func ExampleDir_Place() {
 		log.Fatal(err)
 	}
 	locked := []checksum.Hash{checksum.MustParseHash("h1:IJ8vE7s6gzsYwPfrDfufVdwiYqfXzndFIWiFVR4Jtzw=")} // from the lock file
-	found, err := cache.Lookup(ctx, alpha, version, linux, locked)
+	found, err := cache.Lookup(ctx, alpha, version, linux, checksum.NewSet(locked...))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func ExampleCheckEntry() {
 	}
 
 	client := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}
-	policy := verify.Policy{Fingerprints: []string{acme.Fingerprint()}}
+	policy := verify.Policy{Fingerprints: verify.NewFingerprints(acme.Fingerprint())}
 	for e := range lock.All() {
 		check, err := install.CheckEntry(context.Background(), client, e, policy)
 		switch {

@@ -136,7 +136,7 @@ func (i *installation) reuse(ctx context.Context, n *note) (*Installed, error) {
 	if err != nil {
 		return nil, err
 	}
-	h1, at, err := installed.h1(ctx, i.dir, i.o.Policy.AllowStamps)
+	h1, at, err := installed.h1(ctx, i.dir, !i.o.Policy.Accept.IsZero())
 	if err != nil {
 		return nil, ctx.Err() // replace a package that cannot be read
 	}
@@ -161,9 +161,9 @@ func (i *installation) reuse(ctx context.Context, n *note) (*Installed, error) {
 func (i *installation) mayAcceptH1() bool {
 	p := i.o.Policy
 	switch {
-	case p.Accept != nil && !p.RequireSignature:
-		return checksum.HasScheme(p.Accept, checksum.SchemeH1)
-	case i.pkg.SumsURL != "" && p.NeedsEvidence():
+	case !p.NeedsEvidence():
+		return checksum.HasScheme(p.Accept.Hashes(), checksum.SchemeH1)
+	case i.pkg.SumsURL != "":
 		return false // SHA256SUMS documents list archives
 	}
 	return checksum.HasScheme(i.pkg.Hashes[i.pkg.Platform], checksum.SchemeH1)
@@ -220,20 +220,7 @@ func (i *installation) fetch(ctx context.Context, part *fsx.PartDir) (*Installed
 		return nil, err
 	}
 	i.event(provider.EventUnpacking, got.Size)
-	n := note{Size: got.Size, ZH: got.ZH}
-	report, err := i.o.Policy.JudgeArchive(ctx, got.Evidence, verify.Archive{
-		Size: got.Size, ZH: got.ZH, AlwaysH1: true,
-		H1: func(ctx context.Context) (packed, tree checksum.Hash, err error) {
-			files, err := unpacking.complete(ctx, got.Size)
-			if err != nil {
-				return packed, tree, failed("unpack", i.pkg.String(), err)
-			}
-			if n.Packed, err = checksum.H1Sum(archive.Sums(files, true)); err == nil {
-				n.Tree, err = checksum.H1Sum(archive.Sums(files, false))
-			}
-			return n.Packed, n.Tree, err
-		},
-	})
+	report, n, err := i.examine(ctx, got, unpacking)
 	if err != nil {
 		return nil, failed("verify", i.pkg.String(), err)
 	}
@@ -245,6 +232,30 @@ func (i *installation) fetch(ctx context.Context, part *fsx.PartDir) (*Installed
 	done.Report, done.Fetched = report, got.Size
 	_ = i.at.writeNote(part, n) // without a note, waiting calls download the archive
 	return done, nil
+}
+
+// examine decides about an archive. Unless its zh refutes it, it waits until the archive is unpacked.
+func (i *installation) examine(ctx context.Context, got *provider.Received, u *unpacking) (*verify.Report, note, error) {
+	n := note{Size: got.Size, ZH: got.ZH}
+	x := i.o.Policy.Examine(got.Evidence)
+	if _, err := x.Archive(got.Size, got.ZH); err != nil {
+		return nil, n, err
+	}
+	files, err := u.complete(ctx, got.Size)
+	if err != nil {
+		return nil, n, failed("unpack", i.pkg.String(), err)
+	}
+	if n.Packed, err = checksum.H1Sum(archive.Sums(files, true)); err == nil {
+		n.Tree, err = checksum.H1Sum(archive.Sums(files, false))
+	}
+	if err == nil {
+		err = x.H1(n.Packed, n.Tree)
+	}
+	if err != nil {
+		return nil, n, err
+	}
+	report, err := x.Report()
+	return report, n, err
 }
 
 // publish moves a finished package with this h1 to its location, unless a package with the same content

@@ -9,14 +9,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/stamp"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient/regtest"
-	"github.com/tofureg/tofureg/verify"
 )
 
 // newKnownDir returns an empty plugin directory to which only this user can write. The tests say that it
@@ -142,28 +140,25 @@ func TestStamps(t *testing.T) {
 	s, lock := newKnownSite(t, 3)
 	stamps := filepath.Join(t.TempDir(), "stamps")
 	// anew has the fields of a new process.
-	anew := func(allow bool, stamps string) int {
+	anew := func(stamps string) int {
 		t.Helper()
 		cache := newKnownDir(t)
 		cache.Path, cache.Stamps = s.in.Cache.Path, stamps
 		in := *s.in
 		in.Cache, in.Source = cache, nil
-		in.Policy = func(addrs.Provider) verify.Policy { return verify.Policy{AllowStamps: allow} }
 		result := must.Get(in.Ensure(t.Context(), s.want, lock))(t)
 		s.check(t, result)
 		return read(result)
 	}
 	for _, test := range []struct {
-		allow  bool
 		stamps string
 		want   int
 	}{
-		{false, stamps, 3}, {false, stamps, 3}, {true, "", 3}, // writes none
-		{true, stamps, 3}, {true, stamps, 0}, {true, stamps, 0},
-		{false, stamps, 3}, {true, "", 3}, {true, stamps, 0},
+		{"", 3}, {"", 3}, // writes none
+		{stamps, 3}, {stamps, 0}, {stamps, 0}, {"", 3}, {stamps, 0},
 	} {
-		if got := anew(test.allow, test.stamps); got != test.want {
-			t.Errorf("AllowStamps %t, stamps in %q: read %d packages, want %d", test.allow, test.stamps, got, test.want)
+		if got := anew(test.stamps); got != test.want {
+			t.Errorf("stamps in %q: read %d packages, want %d", test.stamps, got, test.want)
 		}
 	}
 }
@@ -173,7 +168,6 @@ func TestStampsAreNotLocked(t *testing.T) {
 	t.Parallel()
 	s, lock := newKnownSite(t, 1)
 	s.in.Cache.Stamps = filepath.Join(t.TempDir(), "stamps")
-	s.in.Policy = func(addrs.Provider) verify.Policy { return verify.Policy{AllowStamps: true} }
 	s.ensure(t, lock)
 	cache := newKnownDir(t)
 	cache.Path, cache.Stamps = s.in.Cache.Path, s.in.Cache.Stamps

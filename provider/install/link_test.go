@@ -38,7 +38,7 @@ func TestPlace(t *testing.T) {
 			if linked != (pkg.Link == from.Dir) {
 				t.Errorf("%+v", pkg)
 			}
-			found, err := d.Lookup(t.Context(), alpha, v1, linux, from.Report.Local)
+			found, err := d.Lookup(t.Context(), alpha, v1, linux, checksum.NewSet(from.Report.Local...))
 			if err != nil || found.Package != *pkg {
 				t.Fatalf("%+v, %v; want %+v", found, err, pkg)
 			}
@@ -117,7 +117,7 @@ func TestUnpacked(t *testing.T) {
 	m := must.Get(mirrordir.Open(mirror))(t)
 	pkg := must.Get(m.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 	h1 := h1Of(t, filepath.Join(mirror, home))
-	locked := verify.Policy{Accept: []checksum.Hash{h1}}
+	locked := verify.Policy{Accept: checksum.NewSet(h1)}
 	for _, copies := range both {
 		d := newDir(t)
 		done := must.Get(d.Install(t.Context(), m, pkg, install.Options{Policy: locked, Copy: copies}))(t)
@@ -141,8 +141,8 @@ func TestUnpacked(t *testing.T) {
 		want   error
 	}{
 		"strict":            {verify.Policy{}, verify.ErrUnchecked},
-		"another":           {verify.Policy{Accept: []checksum.Hash{otherH1}}, verify.ErrNotAccepted},
-		"only zh is locked": {verify.Policy{Accept: []checksum.Hash{checksum.ZHSum([32]byte{})}}, verify.ErrNotAccepted},
+		"another":           {verify.Policy{Accept: checksum.NewSet(otherH1)}, verify.ErrNotAccepted},
+		"only zh is locked": {verify.Policy{Accept: checksum.NewSet(checksum.ZHSum([32]byte{}))}, verify.ErrNotAccepted},
 		"too large":         {verify.Policy{AllowUnchecked: true, Limits: checksum.Limits{Unpacked: 10}}, failure.ErrTooLarge},
 		"too many":          {verify.Policy{AllowUnchecked: true, Limits: checksum.Limits{Entries: 2}}, failure.ErrTooLarge},
 	} {

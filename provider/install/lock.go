@@ -164,7 +164,7 @@ func (j *job) hashNew(ctx context.Context, on []addrs.Platform) (reports, error)
 // accepted by a locked hash. If neither they nor the lock file tell the zh of an archive, the archives
 // for the platforms in tell are tried: those with a locked hash do.
 func (j *job) hashLocked(ctx context.Context, on []addrs.Platform, local []checksum.Hash, tell []addrs.Platform) (reports, error) {
-	accept := j.lock.Accept(j.s.Provider, j.s.Version)
+	accept := j.lock.Accept(j.s.Provider, j.s.Version).Hashes()
 	if len(accept) == 0 {
 		return nil, j.failure("lock", fmt.Errorf("%w; repair the lock file", lockfile.ErrUnreadable))
 	}
@@ -221,7 +221,7 @@ func (j *job) hashLocked(ctx context.Context, on []addrs.Platform, local []check
 
 	lockedReports, lockedErr := j.hash(ctx, locked, provider.HashOptions{Policy: j.lockedPolicy(), Packages: packages})
 	policy := j.policy
-	policy.SameRelease = known
+	policy.SameRelease = checksum.NewSet(known...)
 	addedReports, addedErr := j.hash(ctx, added, provider.HashOptions{Policy: policy, Packages: packages})
 	if errors.Is(addedErr, verify.ErrOtherRelease) {
 		addedErr = j.failure("lock more platforms of", fmt.Errorf("%w: the source has replaced the locked packages; "+
@@ -285,7 +285,7 @@ func (j *job) unlocked(ctx context.Context, own []checksum.Hash) []addrs.Platfor
 	if !j.locked || len(j.others) == 0 {
 		return slices.Clone(j.others)
 	}
-	hashes := checksum.Sorted(j.lock.Accept(j.s.Provider, j.s.Version), own)
+	hashes := checksum.Sorted(j.lock.Accept(j.s.Provider, j.s.Version).Hashes(), own)
 	archives, known := 0, map[checksum.Hash]bool{}
 	for _, zh := range checksum.WithScheme(hashes, checksum.SchemeZH) {
 		if j.in.Store == nil {

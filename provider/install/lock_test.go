@@ -81,7 +81,7 @@ func TestLockExtends(t *testing.T) {
 			o := install.LockOptions{Store: &hashMemory{}}
 			result := s.lock(t, before, platformsOf[:2], o)
 			want := checksum.Sorted(hashesOf(platformsOf[0]), hashesOf(platformsOf[1]))
-			if got := result.Lock.Accept(numbered(0), v110); !slices.Equal(got, want) {
+			if got := result.Lock.Accept(numbered(0), v110).Hashes(); !slices.Equal(got, want) {
 				t.Errorf("Lock added %v, want %v", got, want)
 			}
 			sel := only(t, result)
@@ -126,7 +126,7 @@ func TestLockGainsNoStatement(t *testing.T) {
 	o := install.LockOptions{Stated: true}
 	all := s.lock(t, nil, nil, o)
 	s.counts(t, map[regtest.Kind]int{regtest.Discovery: 1, regtest.Versions: 2, regtest.Package: 1, regtest.Sums: 1, regtest.Signature: 1})
-	if got := only(t, all); len(got.Reports) != len(platformsOf) || len(all.Lock.Accept(official, v110)) != 2*len(platformsOf) {
+	if got := only(t, all); len(got.Reports) != len(platformsOf) || len(all.Lock.Accept(official, v110).Hashes()) != 2*len(platformsOf) {
 		t.Errorf("without platforms: %d reports, locked\n%s", len(got.Reports), all.Lock.Bytes())
 	}
 	known := []checksum.Hash{release.ZH("linux_amd64"), release.H1("linux_amd64")}

@@ -60,7 +60,7 @@ func TestNote(t *testing.T) {
 		}
 		write(t, first.Dir, program, "evil")
 	}
-	if _, err := d.Lookup(t.Context(), alpha, v1, linux, append(first.Report.Local, o.pkg.SHA256)); !errors.Is(err, verify.ErrNotAccepted) {
+	if _, err := d.Lookup(t.Context(), alpha, v1, linux, checksum.NewSet(append(first.Report.Local, o.pkg.SHA256)...)); !errors.Is(err, verify.ErrNotAccepted) {
 		t.Errorf("error %v, want %v", err, verify.ErrNotAccepted)
 	}
 }
@@ -76,8 +76,8 @@ func TestNoteWhileWaiting(t *testing.T) {
 	l := must.Get(fsx.AcquireLock(t.Context(), path))(t)
 	var waiting, working sync.WaitGroup
 	policies := map[string]verify.Policy{
-		"strict": {}, "pinned": {Keys: []verify.Key{o.reg.Key().Public()}}, "locked": {Accept: []checksum.Hash{o.pkg.SHA256}},
-		"another": {Keys: []verify.Key{regtest.NewKey(regtest.KeyOptions{}).Public()}},
+		"strict": {}, "pinned": {Keys: verify.NewKeySet(o.reg.Key().Public())}, "locked": {Accept: checksum.NewSet(o.pkg.SHA256)},
+		"another": {Keys: verify.NewKeySet(regtest.NewKey(regtest.KeyOptions{}).Public())},
 	}
 	var mu sync.Mutex
 	fetched := 0

@@ -206,7 +206,7 @@ func (r role) one(ctx context.Context, src *regclient.Client, name string) error
 	}
 	o := install.Options{Progress: func(e provider.Event) { fmt.Println(e.Kind, name, e.Bytes, e.Total) }}
 	if r.Accept != nil {
-		o.Policy.Accept = r.Accept[name]
+		o.Policy.Accept = checksum.NewSet(r.Accept[name]...)
 	}
 	d := &install.Dir{Path: r.Dir}
 	done, err := d.Install(ctx, src, pkg, o)
@@ -293,7 +293,7 @@ func wantFleet(t *testing.T, dir string, accept map[string][]checksum.Hash, comp
 	for pkg, err := range d.All() {
 		must.Do(t, err)
 		count++
-		if _, err := d.Lookup(t.Context(), pkg.Provider, pkg.Version, pkg.Platform, accept[pkg.Provider.Type()]); err != nil {
+		if _, err := d.Lookup(t.Context(), pkg.Provider, pkg.Version, pkg.Platform, checksum.NewSet(accept[pkg.Provider.Type()]...)); err != nil {
 			t.Errorf("under its final name: %v", err)
 		}
 	}

@@ -96,12 +96,12 @@ func TestInflatesLater(t *testing.T) {
 	data := archivetest.Zip(t, entry{Name: program, Content: strings.Repeat("\x00", 8<<20), Mode: 0o755},
 		entry{Name: "docs/a.txt", Content: "text"})
 	d := newDir(t)
-	other := verify.Policy{Accept: []checksum.Hash{zhOf(data[1:])}}
+	other := verify.Policy{Accept: checksum.NewSet(zhOf(data[1:]))}
 	if done, err := d.Install(t.Context(), &scripted{[]io.Reader{bytes.NewReader(data)}}, &anyPackage, install.Options{Policy: other}); !errors.Is(err, verify.ErrNotAccepted) {
 		t.Errorf("Install of another archive: %v, error %v, want %v", done, err, verify.ErrNotAccepted)
 	}
 	wantNames(t, d.Path)
-	policy := verify.Policy{Accept: []checksum.Hash{zhOf(data)}}
+	policy := verify.Policy{Accept: checksum.NewSet(zhOf(data))}
 	done := must.Get(d.Install(t.Context(), &scripted{[]io.Reader{bytes.NewReader(data)}}, &anyPackage, install.Options{Policy: policy, Sync: true}))(t)
 	checkInstalled(t, done)
 	wantNames(t, d.Path, home+"/docs/a.txt", home+"/"+program)
@@ -151,7 +151,7 @@ func TestAheadOfForged(t *testing.T) {
 			waitFor(t, second, "second") // so the one before it is done
 			return 0, provider.ErrChanged
 		}))
-		policy := verify.Policy{Accept: []checksum.Hash{zhOf(good)}}
+		policy := verify.Policy{Accept: checksum.NewSet(zhOf(good))}
 		done := must.Get(d.Install(t.Context(), &scripted{[]io.Reader{first, bytes.NewReader(good)}}, &anyPackage, install.Options{Policy: policy}))(t)
 		checkInstalled(t, done)
 		if text, err := os.ReadFile(filepath.Join(done.Dir, program)); err != nil || string(text) != string(content) {

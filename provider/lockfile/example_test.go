@@ -41,7 +41,7 @@ func Example() {
 		if lock.Covers(random, v) {
 			policy.Accept = lock.Accept(random, v)
 		}
-		fmt.Printf("%s: %d accepted hashes, evidence needed: %v\n", v, len(policy.Accept), policy.NeedsEvidence())
+		fmt.Printf("%s: %d accepted hashes, evidence needed: %v\n", v, len(policy.Accept.Hashes()), policy.NeedsEvidence())
 	}
 	// Output:
 	// 3.6.0: 2 accepted hashes, evidence needed: false

@@ -140,14 +140,14 @@ func (f *File) unreadableAt(p addrs.Provider, v addrs.Version) bool {
 }
 
 // Accept returns the hashes of version v of p, for the field Accept of
-// [github.com/tofureg/tofureg/verify.Policy]. If f does not cover v, the result is empty but
-// not nil, and a policy with it refuses every package. Programs that may install versions that
-// are not locked call [File.Covers] first, and leave the field nil.
-func (f *File) Accept(p addrs.Provider, v addrs.Version) []checksum.Hash {
+// [github.com/tofureg/tofureg/verify.Policy]. If f does not cover v, the Set has no hashes, and a
+// policy with it refuses every package. Programs that may install versions that are not locked call
+// [File.Covers] first, and leave the field zero.
+func (f *File) Accept(p addrs.Provider, v addrs.Version) checksum.Set {
 	if !f.Covers(p, v) {
-		return []checksum.Hash{}
+		return checksum.NewSet()
 	}
-	return append([]checksum.Hash{}, f.entries[p].Hashes...)
+	return checksum.NewSet(f.entries[p].Hashes...)
 }
 
 // Equal reports whether f and o lock the same providers, versions and hashes. Constraints,

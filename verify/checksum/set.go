@@ -1,0 +1,19 @@
+package checksum
+
+import "slices"
+
+// Set is a rule: a package must have one of the hashes in it. The zero Set is no rule. A Set is
+// immutable.
+type Set struct {
+	hashes []Hash
+	rule   bool
+}
+
+// NewSet returns a Set of these hashes. Without any, no package satisfies it.
+func NewSet(hashes ...Hash) Set { return Set{slices.Clone(hashes), true} }
+
+// IsZero reports whether s is no rule.
+func (s Set) IsZero() bool { return !s.rule }
+
+// Hashes returns a copy of the hashes, in the order of [NewSet].
+func (s Set) Hashes() []Hash { return slices.Clone(s.hashes) }
