@@ -55,6 +55,14 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
+// Wrap returns err as an [*Error] of an operation. It returns err itself if it is nil or an [*Error].
+func Wrap(op, subject string, err error) error {
+	if _, ok := err.(*Error); ok || err == nil {
+		return err
+	}
+	return &Error{Op: op, Subject: subject, Err: err}
+}
+
 // A RequestError is a request that failed or had an invalid answer. It contains no tokens, no
 // queries and no control characters.
 type RequestError struct {

@@ -49,3 +49,21 @@ func TestChain(t *testing.T) {
 		t.Errorf("Because(EOF) = %+v, and the request is %+v", e, request)
 	}
 }
+
+// TestWrap: an error of an operation, and nil, stay as they are.
+func TestWrap(t *testing.T) {
+	t.Parallel()
+	inner := &failure.Error{Op: "find", Subject: "a", Err: failure.ErrNotFound}
+	for name, test := range map[string]struct{ err, want error }{
+		"nil":     {nil, nil},
+		"another": {inner, inner},
+	} {
+		if got := failure.Wrap("install", "b", test.err); got != test.want {
+			t.Errorf("%s: Wrap returned %v, want %v", name, got, test.want)
+		}
+	}
+	err := failure.Wrap("install", "b", fmt.Errorf("below: %w", inner))
+	if e, ok := err.(*failure.Error); !ok || e.Op != "install" || e.Subject != "b" || !errors.Is(err, failure.ErrNotFound) || err.Error() != "install b: below: find a: not found" {
+		t.Errorf("Wrap returned %v", err)
+	}
+}

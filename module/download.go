@@ -85,17 +85,17 @@ func Download(ctx context.Context, src Source, r Request, o Options) (*Report, e
 func download(ctx context.Context, src Source, r Request, o Options, xz *semaphore.Weighted) (*Report, error) {
 	about := r.subject()
 	if ctx.Err() != nil {
-		return nil, failed("fetch", about, ctx.Err())
+		return nil, failure.Wrap("fetch", about, ctx.Err())
 	}
 	s, err := newStaging(ctx, r.Dir, r.H1, o, xz)
 	if err != nil {
-		return nil, failed("store", about, err)
+		return nil, failure.Wrap("store", about, err)
 	}
 	defer s.discard(ctx)
 	loc := r.Location
 	switch named := !r.Source.Module.IsZero(); {
 	case named == (loc != nil):
-		return nil, failed("fetch", about, errors.New("a request needs either a Source or a Location"))
+		return nil, failure.Wrap("fetch", about, errors.New("a request needs either a Source or a Location"))
 	case named:
 		if loc, err = locate(ctx, src, r); err != nil {
 			return nil, err
@@ -116,7 +116,7 @@ func locate(ctx context.Context, src Source, r Request) (*Location, error) {
 			v, err = versions.Newest(r.Constraint)
 		}
 		if err != nil {
-			return nil, failed("list versions of", m.String(), ended(ctx, err))
+			return nil, failure.Wrap("list versions of", m.String(), ended(ctx, err))
 		}
 	}
 	loc, err := src.ModuleLocation(ctx, m, v)
@@ -131,7 +131,7 @@ func locate(ctx context.Context, src Source, r Request) (*Location, error) {
 		}
 	}
 	if err != nil {
-		return nil, failed("find", m.String()+" "+v.String(), err)
+		return nil, failure.Wrap("find", m.String()+" "+v.String(), err)
 	}
 	loc.Module, loc.Version = m, v
 	return loc, nil
@@ -190,7 +190,7 @@ func DownloadAll(ctx context.Context, src Source, requests []Request, o Options)
 			})
 			if other >= 0 {
 				err := fmt.Errorf("%s: %w: it overlaps the directory of %s, %s", r.Dir, ErrOccupied, requests[other].subject(), requests[other].Dir)
-				results[i].Err = failed("store", r.subject(), err)
+				results[i].Err = failure.Wrap("store", r.subject(), err)
 				continue
 			}
 			dirs[i] = dir
@@ -216,7 +216,7 @@ func follow(ctx context.Context, src Opener, start *Location, s *staging) (*Repo
 	about := subject(start)
 	loc, err := start.checked()
 	if err != nil {
-		return nil, failed("fetch", about, err)
+		return nil, failure.Wrap("fetch", about, err)
 	}
 	report := &Report{Module: loc.Module, Version: loc.Version, Dir: s.dir}
 	meter := &flight.Meter{}
@@ -242,20 +242,20 @@ func follow(ctx context.Context, src Opener, start *Location, s *staging) (*Repo
 			}
 		}
 		if err != nil {
-			return nil, failed("fetch", about, ended(ctx, err))
+			return nil, failure.Wrap("fetch", about, ended(ctx, err))
 		}
 	}
 	defer got.root.Close()
 	report.H1, report.Size, report.Commit, report.Skipped = got.h1, got.size, got.commit, got.skipped
 	slices.Sort(report.Skipped)
 	if want := s.want; !want.IsZero() && want != got.h1 {
-		return nil, failed("verify", about, &checksum.MismatchError{Source: "expected hash", Want: []checksum.Hash{want}, Got: []checksum.Hash{got.h1}})
+		return nil, failure.Wrap("verify", about, &checksum.MismatchError{Source: "expected hash", Want: []checksum.Hash{want}, Got: []checksum.Hash{got.h1}})
 	}
 	if report.Subdir, err = findSubdir(ctx, got.root, loc.Subdir); err != nil {
-		return nil, failed("find a directory of", about, err)
+		return nil, failure.Wrap("find a directory of", about, err)
 	}
 	if err := s.place(ctx, got, loc.Subdir); err != nil {
-		return nil, failed("store", about, ended(ctx, err))
+		return nil, failure.Wrap("store", about, ended(ctx, err))
 	}
 	report.Reused, report.Believed = got.reused, got.believed
 	stored := EventStored

@@ -51,11 +51,3 @@ func (e *UnsupportedError) Error() string {
 	}
 	return fmt.Sprintf("a location of kind %s needs Options.%s", name, strings.Join(e.Options, " or Options."))
 }
-
-// failed returns err as an *Error.
-func failed(op, subject string, err error) error {
-	if _, ok := err.(*Error); ok {
-		return err
-	}
-	return &Error{Op: op, Subject: subject, Err: err}
-}

@@ -45,7 +45,7 @@ func Download(ctx context.Context, src Opener, pkg *Package, path string, o Down
 	}
 	f, err := fsx.CreatePart(path, 0o644)
 	if err != nil {
-		return nil, failed("store", pkg, err)
+		return nil, failure.Wrap("store", pkg.String(), err)
 	}
 	defer f.Discard()
 	fsx.SweepParts(ctx, filepath.Dir(path))
@@ -55,10 +55,10 @@ func Download(ctx context.Context, src Opener, pkg *Package, path string, o Down
 	}
 	report, err := got.Judge(ctx, o.Policy, f)
 	if err != nil {
-		return nil, failed("verify", pkg, err)
+		return nil, failure.Wrap("verify", pkg.String(), err)
 	}
 	if err := f.Commit(); err != nil {
-		return nil, failed("store", pkg, err)
+		return nil, failure.Wrap("store", pkg.String(), err)
 	}
 	m := newMeter(pkg, o.Progress)
 	m.Bytes, m.Total = got.Size, got.Size
@@ -107,7 +107,7 @@ func Receive(ctx context.Context, src Opener, pkg *Package, f FileWriter, o Rece
 		return nil, err
 	}
 	if err := o.Policy.JudgeOffer(pkg.Evidence(), pkg.SumsURL != "", pkg.SignatureURL != ""); err != nil {
-		return nil, failed("verify", pkg, err)
+		return nil, failure.Wrap("verify", pkg.String(), err)
 	}
 	if o.Arrived == nil {
 		o.Arrived = func(int64, int64) error { return nil }
@@ -131,7 +131,7 @@ func Receive(ctx context.Context, src Opener, pkg *Package, f FileWriter, o Rece
 	group.Go(func() error { return err })
 	// The first failure cancels the other request. Its error is the cause.
 	if err := group.Wait(); err != nil {
-		return nil, failed("fetch", pkg, err)
+		return nil, failure.Wrap("fetch", pkg.String(), err)
 	}
 	return got, nil
 }
@@ -237,9 +237,9 @@ func (p *Package) fetchable() error {
 	case p == nil:
 		return &Error{Op: "fetch", Err: errors.New("the package is nil")}
 	case p.Provider.IsZero() || p.Version.IsZero() || p.Platform.IsZero():
-		return failed("fetch", p, errors.New("provider, version or platform is missing"))
+		return failure.Wrap("fetch", p.String(), errors.New("provider, version or platform is missing"))
 	case p.Dir != "":
-		return failed("fetch", p, ErrUnpacked)
+		return failure.Wrap("fetch", p.String(), ErrUnpacked)
 	}
 	return nil
 }

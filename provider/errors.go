@@ -37,11 +37,3 @@ var (
 
 // Error is a failed operation on a provider.
 type Error = failure.Error
-
-// failed returns err as an *Error.
-func failed(op string, pkg *Package, err error) error {
-	if _, ok := err.(*Error); ok {
-		return err
-	}
-	return &Error{Op: op, Subject: pkg.String(), Err: err}
-}

@@ -86,7 +86,7 @@ func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, 
 	}
 	on, err := h.prepare(ctx, on)
 	if err != nil {
-		return nil, failed("hash", &h.version, err)
+		return nil, failure.Wrap("hash", h.version.String(), err)
 	}
 	outer := ctx
 	ctx, h.stop = context.WithCancelCause(ctx)
@@ -98,7 +98,7 @@ func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, 
 	}
 	wg.Wait()
 	if cause := context.Cause(ctx); cause != nil && outer.Err() == nil {
-		return nil, failed("hash", &h.version, cause) // the documents are too large
+		return nil, failure.Wrap("hash", h.version.String(), cause) // the documents are too large
 	}
 	result := make(map[addrs.Platform]*verify.Report, len(on))
 	ended, refuted := false, false
@@ -202,7 +202,7 @@ func (h *hashing) hash(ctx context.Context, platform addrs.Platform) (*verify.Re
 		err = ctx.Err() // err may be a consequence
 	}
 	if err != nil {
-		return nil, failed("hash", &about, err)
+		return nil, failure.Wrap("hash", about.String(), err)
 	}
 	h.event(Event{Kind: EventHashed, Platform: platform, Bytes: size, Total: size})
 	return report, nil

@@ -396,11 +396,11 @@ func sourceOf(sources []NamedSource, pkg *Package) (Source, *Package, error) {
 		return nil, nil, err
 	}
 	if len(pkg.Via) == 0 {
-		return nil, nil, failed(s.op, pkg, errors.New("the package does not name its source (Via is empty)"))
+		return nil, nil, failure.Wrap(s.op, pkg.String(), errors.New("the package does not name its source (Via is empty)"))
 	}
 	i := slices.IndexFunc(sources, func(n NamedSource) bool { return n.Name == pkg.Via[0] })
 	if i < 0 {
-		return nil, nil, failed(s.op, pkg, fmt.Errorf("unknown source %q in Package.Via", fault.Shown(pkg.Via[0], 200)))
+		return nil, nil, failure.Wrap(s.op, pkg.String(), fmt.Errorf("unknown source %q in Package.Via", fault.Shown(pkg.Via[0], 200)))
 	}
 	inner := *pkg
 	inner.Via = slices.Clip(pkg.Via[1:])

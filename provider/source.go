@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/evidence"
 	"github.com/tofureg/tofureg/verify"
 )
@@ -86,7 +87,7 @@ func (c checked) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.
 		return nil, err
 	}
 	if err := pkg.checkIs(p, v, platform); err != nil {
-		return nil, failed("find", &Package{Provider: p, Version: v, Platform: platform}, err)
+		return nil, failure.Wrap("find", (&Package{Provider: p, Version: v, Platform: platform}).String(), err)
 	}
 	return pkg, nil
 }
@@ -103,7 +104,7 @@ func (c checkedOpener) Evidence(ctx context.Context, pkg *Package) (verify.Evide
 func (c checkedOpener) Open(ctx context.Context, pkg *Package) (*Body, error) {
 	body, err := c.src.Open(ctx, pkg)
 	if err == nil && (body == nil || body.ReadCloser == nil) {
-		return nil, failed("fetch", pkg, errors.New("the source returned neither an archive nor an error"))
+		return nil, failure.Wrap("fetch", pkg.String(), errors.New("the source returned neither an archive nor an error"))
 	}
 	return body, err
 }

@@ -147,7 +147,7 @@ func (m *Mirror) AddLocked(ctx context.Context, src provider.Source, lock *lockf
 	var wants []Want
 	for e := range lock.All() {
 		if !policyFor(o.Policy, e.Provider).Accept.IsZero() {
-			return nil, failed("mirror", e.Provider.String(), fmt.Errorf("%w: Accept is set, but the lock file has the accepted hashes", verify.ErrPolicy))
+			return nil, failure.Wrap("mirror", e.Provider.String(), fmt.Errorf("%w: Accept is set, but the lock file has the accepted hashes", verify.ErrPolicy))
 		}
 		wants = append(wants, Want{Provider: e.Provider, Version: e.Version, Platforms: platforms})
 	}
@@ -175,7 +175,7 @@ func (m *Mirror) plan(wants []Want, jobFor func(Want) job) ([]*job, error) {
 	index := map[address]*job{}
 	for _, w := range wants {
 		if err := m.checkWant(w); err != nil {
-			return nil, failed("mirror", w.String(), err)
+			return nil, failure.Wrap("mirror", w.String(), err)
 		}
 		j := index[address{provider: w.Provider, version: w.Version}]
 		switch {
@@ -240,7 +240,7 @@ func (m *Mirror) add(ctx context.Context, src provider.Source, wants []Want, o A
 	for _, j := range jobs {
 		failures = append(failures, j.failures...)
 		if j.unpublished != nil {
-			failures = append(failures, failed("mirror", j.want.String(), j.unpublished))
+			failures = append(failures, failure.Wrap("mirror", j.want.String(), j.unpublished))
 			continue
 		}
 		added = append(added, j.added...)
@@ -327,7 +327,7 @@ type versionAdder struct {
 
 // addVersion does one job.
 func (a *adder) addVersion(ctx context.Context, j *job) {
-	fail := func(err error) { j.failures = []error{failed("mirror", j.want.String(), err)} }
+	fail := func(err error) { j.failures = []error{failure.Wrap("mirror", j.want.String(), err)} }
 	if ctx.Err() != nil {
 		fail(fault.Ended(ctx))
 		return
@@ -361,7 +361,7 @@ func (a *adder) addVersion(ctx context.Context, j *job) {
 				j.added = append(j.added, *done)
 				return
 			}
-			err = failed("mirror", pkg.String(), err)
+			err = failure.Wrap("mirror", pkg.String(), err)
 			if e, ok := errors.AsType[*provider.Error](err); ok && j.locked && errors.Is(err, verify.ErrNotAccepted) {
 				// Say how to lock the platform.
 				err = &provider.Error{Op: e.Op, Subject: e.Subject, Err: &lockfile.NotLockedError{Provider: j.want.Provider, Version: j.want.Version, Platform: platform, Err: e.Err}}
@@ -443,7 +443,7 @@ func (v *versionAdder) fetch(ctx, late context.Context, t *target, arrived func(
 		return err
 	}
 	if err := t.judge(ctx, &archiveFile{ReaderAt: s.File, size: got.Size, zh: got.ZH}, got.Evidence); err != nil {
-		return failed("verify", t.pkg.String(), err)
+		return failure.Wrap("verify", t.pkg.String(), err)
 	}
 	if ctx.Err() != nil {
 		return fault.Ended(ctx)

@@ -167,7 +167,7 @@ func (m *Mirror) inspect(ctx context.Context, op string, o CheckOptions, do func
 	c := &inspection{m: m, options: o, slots: semaphore.NewWeighted(int64(o.Parallel)), progress: flight.InTurn(o.Progress)}
 	providers, err := m.providers(ctx, func(name, reason string) { c.found.note(Finding{Kind: kindIgnored, Name: name, Detail: reason}) })
 	if err != nil {
-		return nil, failed(op, "the mirror", err)
+		return nil, failure.Wrap(op, "the mirror", err)
 	}
 	for _, p := range providers {
 		s, err := m.takeInventory(ctx, p)
@@ -175,7 +175,7 @@ func (m *Mirror) inspect(ctx context.Context, op string, o CheckOptions, do func
 			err = do(c, ctx, s)
 		}
 		if err != nil {
-			return nil, failed(op, p.String(), err)
+			return nil, failure.Wrap(op, p.String(), err)
 		}
 		c.found.report.Providers++
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
 )
 
@@ -266,13 +267,13 @@ func (m *Mirror) All(ctx context.Context) iter.Seq2[Want, error] {
 	return func(yield func(Want, error) bool) {
 		providers, err := m.providers(ctx, func(string, string) {})
 		if err != nil {
-			yield(Want{}, failed("list", "the mirror", err))
+			yield(Want{}, failure.Wrap("list", "the mirror", err))
 			return
 		}
 		for _, p := range providers {
 			f, err := m.listFiles(ctx, p, providerDir(p))
 			if err != nil {
-				if !yield(Want{}, failed("list", p.String(), err)) || ctx.Err() != nil {
+				if !yield(Want{}, failure.Wrap("list", p.String(), err)) || ctx.Err() != nil {
 					return
 				}
 				continue

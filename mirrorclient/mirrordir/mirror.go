@@ -54,17 +54,6 @@ func (m *Mirror) Local() bool {
 	return ok
 }
 
-// failed returns err as a provider.Error.
-func failed(op, subject string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if _, ok := err.(*provider.Error); ok {
-		return err
-	}
-	return &provider.Error{Op: op, Subject: subject, Err: err}
-}
-
 // address identifies a package. In a finding the version and the platform may be zero.
 type address struct {
 	provider addrs.Provider

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
@@ -234,7 +235,7 @@ func each(ctx context.Context, limit, n int, do func(ctx context.Context, i int)
 // unpacked packages. If it fails, another call completes the removal. See [Locker] for concurrent
 // changes.
 func (m *Mirror) Remove(ctx context.Context, p addrs.Provider, versions ...addrs.Version) error {
-	return failed("remove", p.String(), m.remove(ctx, p, versions))
+	return failure.Wrap("remove", p.String(), m.remove(ctx, p, versions))
 }
 
 // maxRemoved is the maximum number of versions that are locked and removed together.

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -24,7 +25,7 @@ import (
 func (m *Mirror) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	f, err := m.packagesOf(ctx, p)
 	if err != nil {
-		return nil, failed("list versions of", p.String(), err)
+		return nil, failure.Wrap("list versions of", p.String(), err)
 	}
 	return f.available(p), nil
 }
@@ -42,7 +43,7 @@ func (m *Mirror) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.
 		err = m.describe(ctx, pkg, one)
 	}
 	if err != nil {
-		return nil, failed("find", pkg.String(), err)
+		return nil, failure.Wrap("find", pkg.String(), err)
 	}
 	return pkg, nil
 }
@@ -98,7 +99,7 @@ var errNoPackage = errors.New("the package is missing")
 // Evidence returns the hashes in pkg and the recorded evidence.
 func (m *Mirror) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
 	if pkg == nil {
-		return verify.Evidence{}, failed("read the evidence about", "", errNoPackage)
+		return verify.Evidence{}, failure.Wrap("read the evidence about", "", errNoPackage)
 	}
 	ev := pkg.Evidence()
 	if pkg.SumsURL == "" {
@@ -116,7 +117,7 @@ func (m *Mirror) Evidence(ctx context.Context, pkg *provider.Package) (verify.Ev
 		err = fmt.Errorf("%w: %w", provider.ErrNoFile, err)
 	}
 	if err != nil {
-		return verify.Evidence{}, failed("read the evidence about", pkg.String(), err)
+		return verify.Evidence{}, failure.Wrap("read the evidence about", pkg.String(), err)
 	}
 	ev.Filename, ev.Keys = rec.Evidence.Filename, rec.Evidence.Keys
 	ev.Sums, ev.Signature = []byte(rec.Evidence.Sums), rec.Evidence.Signature
@@ -131,7 +132,7 @@ func (m *Mirror) Open(ctx context.Context, pkg *provider.Package) (*provider.Bod
 		o, err = m.Storage.Open(ctx, name)
 	}
 	if err != nil {
-		return nil, failed("open", pkg.String(), err)
+		return nil, failure.Wrap("open", pkg.String(), err)
 	}
 	return &provider.Body{ReadCloser: o.ReadCloser, Size: o.Size}, nil
 }
@@ -158,11 +159,11 @@ func (m *Mirror) archiveName(ctx context.Context, pkg *provider.Package) (string
 func (m *Mirror) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
 	index, err := m.readIndex(ctx, p)
 	if index != nil || err != nil {
-		return slices.Collect(maps.Keys(index)), failed("list versions of", p.String(), err)
+		return slices.Collect(maps.Keys(index)), failure.Wrap("list versions of", p.String(), err)
 	}
 	f, err := m.packagesOf(ctx, p)
 	if err != nil {
-		return nil, failed("list versions of", p.String(), err)
+		return nil, failure.Wrap("list versions of", p.String(), err)
 	}
 	versions := make([]addrs.Version, 0, len(f.packages))
 	for v, on := range f.packages {
@@ -178,7 +179,7 @@ func (m *Mirror) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.
 // error wraps [provider.ErrNotFound]. It does not check that listed archives exist.
 func (m *Mirror) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
 	hashes, err := m.listedArchives(ctx, p, v)
-	return hashes, failed("find", Want{Provider: p, Version: v}.String(), err)
+	return hashes, failure.Wrap("find", Want{Provider: p, Version: v}.String(), err)
 }
 
 func (m *Mirror) listedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
@@ -217,13 +218,13 @@ func (m *Mirror) RecordedPackage(ctx context.Context, p addrs.Provider, v addrs.
 	pkg := address{p, v, platform}.pkg()
 	t, err := m.newTarget(ctx, pkg, policy, AddOptions{})
 	if err != nil {
-		return nil, failed("find", pkg.String(), err)
+		return nil, failure.Wrap("find", pkg.String(), err)
 	}
 	if _, err := t.judgeRecord(); err != nil {
 		return nil, nil
 	}
 	if err := m.describe(ctx, pkg, packageFile{name: t.name, size: t.size}); err != nil {
-		return nil, failed("find", pkg.String(), err)
+		return nil, failure.Wrap("find", pkg.String(), err)
 	}
 	return pkg, nil
 }

@@ -218,7 +218,7 @@ const maxLockWait = 5 * time.Minute
 // the evidence is recorded.
 func (m *Mirror) AddArchive(ctx context.Context, s *Staged, pkg *provider.Package, got *provider.Received, policy verify.Policy) (*Added, error) {
 	added, err := m.addArchive(ctx, s, pkg, got, policy)
-	return added, failed("mirror", pkg.String(), err)
+	return added, failure.Wrap("mirror", pkg.String(), err)
 }
 
 func (m *Mirror) addArchive(ctx context.Context, s *Staged, pkg *provider.Package, got *provider.Received, policy verify.Policy) (*Added, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
@@ -154,7 +155,7 @@ var errNoPackage = errors.New("the package is missing")
 // Evidence returns the recorded evidence of a cached package, or the evidence of Source.
 func (c *Cache) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
 	if pkg == nil {
-		return verify.Evidence{}, failed("fetch the evidence of", pkg, errNoPackage)
+		return verify.Evidence{}, failure.Wrap("fetch the evidence of", pkg.String(), errNoPackage)
 	}
 	if err := c.check(pkg.Provider); err != nil {
 		return verify.Evidence{}, err
@@ -172,9 +173,9 @@ func (c *Cache) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evi
 func (c *Cache) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
 	switch {
 	case pkg == nil:
-		return nil, failed("open", pkg, errNoPackage)
+		return nil, failure.Wrap("open", pkg.String(), errNoPackage)
 	case pkg.Dir != "":
-		return nil, failed("open", pkg, provider.ErrUnpacked)
+		return nil, failure.Wrap("open", pkg.String(), provider.ErrUnpacked)
 	}
 	if err := c.check(pkg.Provider); err != nil {
 		return nil, err
@@ -182,7 +183,7 @@ func (c *Cache) Open(ctx context.Context, pkg *provider.Package) (*provider.Body
 	r := c.puller.read(ctx, request{documentKey{pkg.Provider, pkg.Version}, pkg.Platform, true}, pkg)
 	if err := r.begin(false); err != nil {
 		r.leave()
-		return nil, failed("open", pkg, err)
+		return nil, failure.Wrap("open", pkg.String(), err)
 	}
 	return &provider.Body{ReadCloser: &cacheBody{pullReader: r, cache: c}, Size: r.size}, nil
 }

@@ -194,7 +194,7 @@ func (s *statement) setAll(ctx context.Context, first *provider.Package) error {
 	}
 	checked, err := s.policy.CheckSums(ev)
 	if err != nil {
-		return failed("verify", first, err)
+		return failure.Wrap("verify", first.String(), err)
 	}
 	if checked.Sums() == nil {
 		return s.setStated(ctx, first)
@@ -213,13 +213,13 @@ func (s *statement) setAll(ctx context.Context, first *provider.Package) error {
 		}
 		if claimed := first.Hashes[platform]; checked.SignedBy() == nil {
 			if err := s.compareStated(claimed, lines, checked); err != nil {
-				return failed("verify", first, err)
+				return failure.Wrap("verify", first.String(), err)
 			}
 			s.hashes[platform] = checksum.Sorted(s.hashes[platform], claimed)
 		}
 	}
 	if len(s.hashes) == 0 {
-		return failed("verify", first, fmt.Errorf("%w: nor is any other archive of this version", verify.ErrNotListed))
+		return failure.Wrap("verify", first.String(), fmt.Errorf("%w: nor is any other archive of this version", verify.ErrNotListed))
 	}
 	return nil
 }

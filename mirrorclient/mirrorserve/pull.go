@@ -14,6 +14,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/webserve"
@@ -110,14 +111,6 @@ func mirrorOrigin(m *mirrordir.Mirror, policy func(addrs.Provider) verify.Policy
 	return origin{Opener: m, policy: verify.Policy{AllowUnchecked: true, Limits: policyFor(policy, p).Limits}, mirrored: true, local: m.Local()}
 }
 
-// failed returns err as a provider.Error.
-func failed(op string, pkg *provider.Package, err error) error {
-	if _, ok := err.(*provider.Error); ok {
-		return err
-	}
-	return &provider.Error{Op: op, Subject: pkg.String(), Err: err}
-}
-
 // asking returns a source that checks the answers of another source and limits concurrent requests.
 func (u *puller) asking(source provider.Source) *asker {
 	return &asker{provider.CheckAnswers(source), slots(u.parallel), listSlots(u.parallel)}
@@ -160,7 +153,7 @@ func (u *puller) findPackage(ctx context.Context, q request) (*provider.Package,
 	return u.packages.Do(ctx, q, (*provider.Package).Clone, func(ctx context.Context) (*provider.Package, error) {
 		pkg, err := u.source.ProviderPackage(ctx, q.provider, q.version, q.platform)
 		if err == nil && pkg.Dir != "" {
-			return nil, failed("open", pkg, provider.ErrUnpacked)
+			return nil, failure.Wrap("open", pkg.String(), provider.ErrUnpacked)
 		}
 		return pkg, err
 	})
@@ -306,7 +299,7 @@ func (o *origin) open(ctx context.Context) (*provider.Body, error) {
 	}
 	if err != nil {
 		body.Close()
-		return nil, failed("open", o.pkg, err)
+		return nil, failure.Wrap("open", o.pkg.String(), err)
 	}
 	return body, nil
 }
@@ -328,7 +321,7 @@ func (u *puller) receive(ctx context.Context, p *pull, o *origin, s *staged) err
 		return webserve.AsInconsistent(err)
 	}
 	if _, err := got.Judge(ctx, o.policy, s.File); err != nil {
-		return failed("verify", o.pkg, err)
+		return failure.Wrap("verify", o.pkg.String(), err)
 	}
 	// Keep the archive even if all readers leave. New readers find it here until it is in the mirror.
 	stays := o.store != nil && u.joinRunning(p)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/verify"
@@ -48,7 +49,7 @@ func (c *EntryCheck) String() string {
 func CheckEntry(ctx context.Context, src provider.Source, e lockfile.Entry, policy verify.Policy) (*EntryCheck, error) {
 	c, err := checkEntry(ctx, src, e, policy)
 	if err != nil {
-		return nil, failed("check the lock of", subject(e.Provider, e.Version, addrs.Platform{}), err)
+		return nil, failure.Wrap("check the lock of", subject(e.Provider, e.Version, addrs.Platform{}), err)
 	}
 	return c, nil
 }

@@ -80,14 +80,14 @@ func subject(p addrs.Provider, v addrs.Version, on addrs.Platform) string {
 func (p *Package) Executable() (string, error) {
 	entries, err := os.ReadDir(p.Dir)
 	if err != nil {
-		return "", failed("find the executable of", p.String(), err)
+		return "", failure.Wrap("find the executable of", p.String(), err)
 	}
 	for _, e := range entries {
 		if e.Type().IsRegular() && isProgram(e.Name(), p.Provider) {
 			return filepath.Join(p.Dir, e.Name()), nil
 		}
 	}
-	return "", failed("find the executable of", p.String(), fmt.Errorf("%w: %s has no file terraform-provider-%s", ErrNoExecutable, p.Dir, p.Provider.Type()))
+	return "", failure.Wrap("find the executable of", p.String(), fmt.Errorf("%w: %s has no file terraform-provider-%s", ErrNoExecutable, p.Dir, p.Provider.Type()))
 }
 
 // isProgram reports whether a file with this slash-separated name is a program of the provider.
@@ -145,7 +145,7 @@ func (d *Dir) PathOf(p addrs.Provider, v addrs.Version, on addrs.Platform) strin
 func (d *Dir) Get(p addrs.Provider, v addrs.Version, on addrs.Platform) (*Package, error) {
 	pkg, err := d.get(p, v, on)
 	if err != nil {
-		return nil, failed("find", subject(p, v, on), err)
+		return nil, failure.Wrap("find", subject(p, v, on), err)
 	}
 	return pkg, nil
 }
@@ -176,7 +176,7 @@ func (d *Dir) Lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on 
 	accept = checksum.NewSet(accept.Hashes()...) // also a zero one is a rule here
 	found, err := d.lookUp(ctx, nil, p, v, on, verify.Policy{Accept: accept})
 	if err != nil {
-		return nil, failed("look up", subject(p, v, on), err)
+		return nil, failure.Wrap("look up", subject(p, v, on), err)
 	}
 	return found, nil
 }
@@ -217,13 +217,13 @@ func (d *Dir) all(ctx context.Context) iter.Seq2[*Package, error] {
 			return
 		}
 		if err != nil {
-			yield(nil, failed("list", d.subject(), err))
+			yield(nil, failure.Wrap("list", d.subject(), err))
 			return
 		}
 		defer root.Close()
 		walk(ctx, root, ".", 4, func(name string, err error) bool {
 			if err != nil {
-				return yield(nil, failed("list", d.subject(), err))
+				return yield(nil, failure.Wrap("list", d.subject(), err))
 			}
 			parts := strings.Split(name, "/")
 			p, _ := addrs.ProviderRules{Underscores: true}.Parse(strings.Join(parts[:3], "/"))
@@ -277,7 +277,7 @@ func (d *Dir) Prune(ctx context.Context, keep func(*Package) bool) ([]*Package, 
 		return nil, nil
 	}
 	if err != nil {
-		return nil, failed("prune", d.subject(), err)
+		return nil, failure.Wrap("prune", d.subject(), err)
 	}
 	defer root.Close()
 	var removed []*Package
@@ -293,11 +293,11 @@ func (d *Dir) Prune(ctx context.Context, keep func(*Package) bool) ([]*Package, 
 			removed = append(removed, pkg)
 		}
 		if ctx.Err() != nil {
-			problems = append(problems, failed("prune", d.subject(), fault.Ended(ctx)))
+			problems = append(problems, failure.Wrap("prune", d.subject(), fault.Ended(ctx)))
 			return removed, errors.Join(problems...)
 		}
 		if err != nil {
-			problems = append(problems, failed("prune", pkg.String(), err))
+			problems = append(problems, failure.Wrap("prune", pkg.String(), err))
 		}
 	}
 	fsx.SweepPartsIn(ctx, root, private)
@@ -540,12 +540,4 @@ func mkdir(root *os.Root, name string) error {
 		return isDir(root, name)
 	}
 	return err
-}
-
-// failed wraps err in a [*provider.Error] unless it is one.
-func failed(op, subject string, err error) error {
-	if _, ok := err.(*provider.Error); ok {
-		return err
-	}
-	return &provider.Error{Op: op, Subject: subject, Err: err}
 }

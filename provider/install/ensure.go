@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -114,10 +115,10 @@ func (in *Installer) ensure(ctx context.Context, requirements map[addrs.Provider
 			if err != nil {
 				j.s.Err = errors.Join(j.s.Err, &provider.Error{Op: "lock", Subject: p.String(), Err: err})
 			}
-			switch exempt := j.s.From == FromOverride || j.s.From == FromBuiltIn; {
-			case j.s.Err != nil:
+			exempt := j.s.From == FromOverride || j.s.From == FromBuiltIn
+			if j.s.Err != nil {
 				j.event(EventFailed, j.s.Err)
-			case task == installing && !exempt:
+			} else if task == installing && !exempt {
 				j.event(provider.EventInstalled, nil)
 			}
 		})
@@ -285,7 +286,7 @@ func (j *job) lookUp(ctx context.Context) (*found, error) {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case why == nil && !errors.Is(err, ErrNotInstalled):
-			why = failed("look up", subject(j.s.Provider, j.s.Version, j.platform), err)
+			why = failure.Wrap("look up", subject(j.s.Provider, j.s.Version, j.platform), err)
 		}
 	}
 	switch {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
@@ -55,7 +56,7 @@ func (d *Dir) Install(ctx context.Context, src provider.Opener, pkg *provider.Pa
 		if ctx.Err() != nil {
 			err = fault.Ended(ctx) // the cause of err
 		}
-		return nil, failed("install", pkg.String(), err)
+		return nil, failure.Wrap("install", pkg.String(), err)
 	}
 	kind := provider.EventInstalled
 	if done.Reused {
@@ -190,7 +191,7 @@ func (i *installation) transfer(ctx context.Context, part *fsx.PartDir) (*Instal
 		report, err = i.o.Policy.Judge(ev, -1, []checksum.Hash{h1})
 	}
 	if err != nil {
-		return nil, failed("verify", i.pkg.String(), err)
+		return nil, failure.Wrap("verify", i.pkg.String(), err)
 	}
 	done, err := i.publish(ctx, part, finished, h1)
 	if err != nil {
@@ -222,7 +223,7 @@ func (i *installation) fetch(ctx context.Context, part *fsx.PartDir) (*Installed
 	i.event(provider.EventUnpacking, got.Size)
 	report, n, err := i.examine(ctx, got, unpacking)
 	if err != nil {
-		return nil, failed("verify", i.pkg.String(), err)
+		return nil, failure.Wrap("verify", i.pkg.String(), err)
 	}
 	i.event(provider.EventVerified, got.Size)
 	done, err := i.publish(ctx, part, "tree", n.Tree)
@@ -243,7 +244,7 @@ func (i *installation) examine(ctx context.Context, got *provider.Received, u *u
 	}
 	files, err := u.complete(ctx, got.Size)
 	if err != nil {
-		return nil, n, failed("unpack", i.pkg.String(), err)
+		return nil, n, failure.Wrap("unpack", i.pkg.String(), err)
 	}
 	if n.Packed, err = checksum.H1Sum(archive.Sums(files, true)); err == nil {
 		n.Tree, err = checksum.H1Sum(archive.Sums(files, false))

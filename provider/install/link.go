@@ -29,14 +29,14 @@ import (
 // its location is replaced as by [Dir.Install].
 func (d *Dir) Place(ctx context.Context, from *Installed, copies bool) (*Package, error) {
 	if from == nil {
-		return nil, failed("place", "no package", errors.New("the package is nil"))
+		return nil, failure.Wrap("place", "no package", errors.New("the package is nil"))
 	}
 	pkg, err := d.place(ctx, from, copies)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = fault.Ended(ctx)
 		}
-		return nil, failed("place", from.String(), err)
+		return nil, failure.Wrap("place", from.String(), err)
 	}
 	return pkg, nil
 }

@@ -236,8 +236,9 @@ func (j *job) hashLocked(ctx context.Context, on []addrs.Platform, local []check
 // gains computed hashes only.
 func (j *job) record(lock *lockfile.File) error {
 	s := j.s
-	if planned := j.task == planning && s.Err == nil && !s.Version.IsZero(); !planned && len(s.Reports) == 0 {
-		return nil
+	planned := j.task == planning && s.Err == nil && !s.Version.IsZero()
+	if !planned && len(s.Reports) == 0 {
+		return nil // the old entry stays
 	}
 	var hashes []checksum.Hash
 	for _, report := range s.Reports {
