@@ -1,6 +1,7 @@
 package module
 
 import (
+	"cmp"
 	"errors"
 	"net/url"
 	"path"
@@ -13,7 +14,7 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// Address is the source of a module block, from [ParseAddress]. Exactly one field is set.
+// Address is the source of a module block, from [ParseAddress]. Exactly one exported field is set.
 type Address struct {
 	Registry addrs.ModuleSource // for [Request.Source]
 
@@ -23,6 +24,8 @@ type Address struct {
 	// to the directory of the calling module there, at first [Report.Subdir], and refuse the result
 	// unless it is [path/filepath.IsLocal].
 	Path string
+
+	source string // of Location
 }
 
 // ParseAddress parses the source of a module block, as the CLI does. If the block has a version,
@@ -61,7 +64,7 @@ func ParseAddressIn(host svchost.Hostname, s string) (Address, error) {
 	p := parser{}
 	reason := p.parse(s)
 	if reason == "" {
-		return Address{Location: &p.loc}, nil
+		return Address{Location: &p.loc, source: p.source}, nil
 	}
 	switch u, err := url.Parse(s); {
 	case s == "." || s == "..":
@@ -84,6 +87,12 @@ func ParseAddressIn(host svchost.Hostname, s string) (Address, error) {
 
 func refuseAddress(input, reason, suggestion string) error {
 	return &addrs.ParseError{Kind: "module source", Input: showInput(input), Reason: reason, Suggestion: suggestion}
+}
+
+// Source returns the source as the CLI writes it to modules.json, with secrets. [Location.Source] has the same
+// meaning, but can have parameters in another order.
+func (a Address) Source() string {
+	return cmp.Or(a.Path, a.source, a.Registry.String())
 }
 
 // String returns text without secrets.

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
@@ -94,7 +96,7 @@ func TestParseAddressIn(t *testing.T) {
 	}
 	for _, text := range []string{"./acme/vpc/aws", "example.com/acme/vpc/aws", "https://example.com/vpc.zip"} {
 		want := must.Get(module.ParseAddress(text))(t)
-		if got, err := module.ParseAddressIn(host, text); err != nil || cmp.Diff(want, got, cmpAddrs) != "" {
+		if got, err := module.ParseAddressIn(host, text); err != nil || cmp.Diff(want, got, cmpAddrs, cmpopts.IgnoreUnexported(module.Address{})) != "" || got.Source() != want.Source() {
 			t.Errorf("ParseAddressIn(%q) = %+v, %v; want %+v", text, got, err, want)
 		}
 	}
@@ -276,4 +278,73 @@ func TestPathAsTheClients(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestAddressSource: the source as the CLI writes it to modules.json. The right side is that of go-getter 1.8.6 with the detectors
+// of OpenTofu 1.12.6, in internal/getmodules and internal/addrs/module_source.go.
+func TestAddressSource(t *testing.T) {
+	t.Parallel()
+	const same = "the same"
+	for source, want := range map[string]string{
+		"git::https://example.com/r.git?depth=1&ref=v1":                                                              same,
+		"git::https://example.com/r.git?ref=":                                                                        same,
+		"git::https://example.com/r.git?ref=feature%2Fx":                                                             same,
+		"git::https://example.com/r.git?ref=feature/x":                                                               same,
+		"git::https://example.com/r.git?ref=v1&foo=bar":                                                              same,
+		"git::https://example.com/r.git//a/../b/?ref=v1&depth=1":                                                     "git::https://example.com/r.git//b?ref=v1&depth=1",
+		"git::https://user:secret@example.com/r.git//sub?ref=v1":                                                     same,
+		"git::https://example.com/r.git?":                                                                            same,
+		"https://example.com/m.zip?archive=zip&token=a":                                                              same,
+		"https://example.com/m?token=a&archive=tar.gz":                                                               same,
+		"https://example.com/m.zip?checksum=SHA256:ABCDEFABCDEFABCDEFABCDEFABCDEFABCDEFABCDEFABCDEFABCDEFABCDEFABCD": same,
+		"https://example.com/m.zip?filename=x.zip":                                                                   same,
+		"https://example.com/m.zip//sub?filename=x.zip":                                                              same,
+		"https://example.com/a b.zip":                                                                                same,
+		"https://example.com/a b.zip?x=a b":                                                                          same,
+		"https://example.com/a//b?x=//c":                                                                             same,
+		"/opt/../m":                                                                                                  "file:///opt/../m",
+		"/opt//m":                                                                                                    "file:///opt//m",
+		"/opt/my module":                                                                                             "file:///opt/my module",
+		"/opt/m?archive=zip":                                                                                         "file:///opt/m?archive=zip",
+		"git@github.com:acme/a.git":                                                                                  "git::ssh://git@github.com/acme/a.git",
+		"git@github.com:acme/a.git?ref=v1&depth=1":                                                                   "git::ssh://git@github.com/acme/a.git?depth=1&ref=v1",
+		"git@github.com:acme/a.git//sub/?ref=feature/x":                                                              "git::ssh://git@github.com/acme/a.git//sub?ref=feature%2Fx",
+		"git@github.com:/acme/a.git":                                                                                 "git::ssh://git@github.com/acme/a.git",
+		"git::git@example.com:acme/a.git?ref=v1":                                                                     "git::ssh://git@example.com/acme/a.git?ref=v1",
+		"github.com/acme/a":                                                                                          "git::https://github.com/acme/a.git",
+		"github.com/acme/a?ref=v1&depth=1":                                                                           "git::https://github.com/acme/a.git?ref=v1&depth=1",
+		"github.com/acme/a?":                                                                                         "git::https://github.com/acme/a.git",
+		"github.com/acme/a.git//sub?ref=feature/x":                                                                   "git::https://github.com/acme/a.git//sub?ref=feature/x",
+		"github.com/acme/a/sub/dir?ref=v1":                                                                           "git::https://github.com/acme/a.git//sub/dir?ref=v1",
+		"github.com/acme/a/sub//dir?ref=v1":                                                                          "git::https://github.com/acme/a.git//sub/dir?ref=v1",
+		"git::github.com/acme/a?ref=v1":                                                                              "git::https://github.com/acme/a.git?ref=v1",
+		"s3::https://s3.amazonaws.com/bucket/a.zip":                                                                  same,
+		"bucket.s3.amazonaws.com/a.zip?version=1&archive=zip":                                                        "s3::https://s3.amazonaws.com/bucket/a.zip?version=1&archive=zip",
+		"bucket.s3-eu-west-1.amazonaws.com/a.zip":                                                                    "s3::https://s3-eu-west-1.amazonaws.com/bucket/a.zip",
+		"bucket.s3.eu-west-1.amazonaws.com/a/b.zip//sub":                                                             "s3::https://s3.eu-west-1.amazonaws.com/bucket/a/b.zip//sub",
+		"www.googleapis.com/storage/v1/bucket/a.zip":                                                                 "gcs::https://www.googleapis.com/storage/v1/bucket/a.zip",
+		"gcs::https://www.googleapis.com/storage/v1/bucket/a.zip":                                                    same,
+		"oci://example.com/a?tag=1":                                                                                  same,
+		"oci://example.com/a//sub?digest=sha256:abcdefabcdefabcdefabcdefabcdefabcdefabcdefabcdefabcdefabcdefabcd": same,
+		"hg::https://example.com/r?rev=1":            same,
+		"hg::https://example.com/r?x=1&rev=1":        same,
+		"file:///opt/../m":                           same,
+		"ssh://git@example.com/r.git":                same,
+		"git::ssh://git@example.com:22/r.git?ref=v1": same,
+		"https://EXAMPLE.com/A.zip":                  same,
+		"git::file:///r?ref=main":                    same,
+		"./a//b/../c":                                "./a/c",
+		"acme/vpc/aws//modules/x":                    "registry.opentofu.org/acme/vpc/aws//modules/x",
+	} {
+		if strings.Contains(source, "/opt/") && runtime.GOOS == "windows" {
+			continue // not absolute there
+		}
+		if want == same {
+			want = source
+		}
+		got, err := module.ParseAddress(source)
+		if err != nil || got.Source() != want {
+			t.Errorf("ParseAddress(%q).Source() = %q, %v; want %q", source, got.Source(), err, want)
+		}
+	}
 }

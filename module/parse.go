@@ -11,6 +11,7 @@ import (
 	"hash"
 	"net/url"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -62,6 +63,7 @@ type parser struct {
 	forced     string // the word before "::"
 	address    string // without getter, subdirectory and query
 	query      string
+	source     string // as the CLI writes it
 	suggestion string // if refused
 	formless   bool   // refused, because it is neither a URL nor one of the short forms
 }
@@ -91,15 +93,16 @@ func (p *parser) parse(s string) string {
 			return `it has more than one "::"`
 		}
 	}
-	s, p.query, _ = strings.Cut(s, "?")
-	p.query = strings.ReplaceAll(p.query, " ", "%20") // like the CLI
+	s, query, hasQuery := strings.Cut(s, "?")
+	p.query = strings.ReplaceAll(query, " ", "%20") // like the CLI
 	if strings.Contains(p.query, "#") {
 		return "it must not have a fragment"
 	}
-	var subdir string
-	p.address, subdir = splitSubdir(s)
+	address, subdir := splitSubdir(s)
+	p.address = address
 	reason := p.detect()
 	if reason == "" {
+		p.source = p.written(address, subdir, query, hasQuery)
 		reason = p.addSubdir(subdir)
 	}
 	if reason == "" {
@@ -128,6 +131,34 @@ func (p *parser) parse(s string) string {
 		return "it is too long"
 	}
 	return ""
+}
+
+// written returns the source as the CLI writes it: a URL is not changed, except that its directory is cleaned.
+func (p *parser) written(address, subdir, query string, hasQuery bool) string {
+	switch u, err := url.Parse(p.address); {
+	case p.address == address: // a URL
+	case filepath.IsAbs(address):
+		address = "file://" + filepath.ToSlash(address) // on Windows, the CLI too has two slashes
+	case err == nil:
+		address = u.String()
+		if values, err := url.ParseQuery(query); err == nil && u.Scheme == "ssh" {
+			query = values.Encode()
+		}
+		hasQuery = query != ""
+	}
+	if subdir != "" {
+		subdir = path.Clean(subdir)
+	}
+	if subdir = path.Join(p.loc.Subdir, subdir); subdir != "" {
+		address += "//" + subdir
+	}
+	if p.forced != "" {
+		address = p.forced + "::" + address
+	}
+	if hasQuery {
+		address += "?" + query
+	}
+	return address
 }
 
 // isRelativePath reports whether s starts with an element "." or "..".

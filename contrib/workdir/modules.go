@@ -368,12 +368,9 @@ func (w *walk) remote(ctx context.Context, to, from *spot, version *string, addr
 			return err
 		}
 	}
-	to.record.Source = address.Registry.String()
-	if address.Location != nil {
-		to.record.Source = address.Location.Source()
-		if address.Location.Kind == module.KindLocal && from.pkg != "" {
-			return module.ErrLocal
-		}
+	to.record.Source = address.Source()
+	if address.Location != nil && address.Location.Kind == module.KindLocal && from.pkg != "" {
+		return module.ErrLocal
 	}
 	locks := w.dir.LockModules && (address.Location == nil || address.Location.Kind != module.KindLocal)
 	w.mu.Lock()

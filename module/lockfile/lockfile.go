@@ -40,7 +40,6 @@ import (
 	"io/fs"
 	"iter"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -95,11 +94,10 @@ type Key struct {
 	Evaluated  string // see [Key.WithValues]; otherwise empty
 }
 
-// KeyOf returns the key of a source and a version constraint that are string literals. A source
-// with "@" or "?" is written as by [module.Location.Source], without user information other than
-// "git" and without parameters that are no field of [module.Location], which can be secret: sources
-// that differ only in these have the same key. Tokens in paths stay. The error wraps [ErrLocal], or
-// is that of [module.ParseAddress].
+// KeyOf returns the key of a source and a version constraint that are string literals. The source stays as it is
+// written, except that what can be secret is cut out: user information other than "git" in a URL, and parameters
+// that are no field of [module.Location]. Sources that differ only in these have the same key. Tokens in paths stay.
+// The error wraps [ErrLocal], or is that of [module.ParseAddress].
 func KeyOf(source, constraint string) (Key, error) {
 	address, err := module.ParseAddress(source)
 	if err != nil {
@@ -108,16 +106,24 @@ func KeyOf(source, constraint string) (Key, error) {
 	if address.Path != "" || address.Location != nil && address.Location.Kind == module.KindLocal {
 		return Key{}, fmt.Errorf("%s: %w", address, ErrLocal)
 	}
-	if address.Location != nil && strings.ContainsAny(source, "@?") {
-		u, err := url.Parse(address.Location.URL)
-		if err != nil {
-			return Key{}, fmt.Errorf("%s: it is not a URL", address)
+	if address.Location == nil {
+		return Key{Source: source, Constraint: constraint}, nil
+	}
+	source, query, _ := strings.Cut(source, "?")
+	if before, rest, ok := strings.Cut(source, "://"); ok {
+		host, _, _ := strings.Cut(rest, "/")
+		if i := strings.LastIndex(host, "@"); i >= 0 && host[:i] != "git" {
+			source = before + "://" + rest[i+1:]
 		}
-		if u.RawQuery = ""; u.User != nil && u.User.String() != "git" {
-			u.User = nil
+	}
+	_, unknown, _ := strings.Cut(address.Location.URL, "?")
+	secret := strings.Split(unknown, "&")
+	sep := "?"
+	for pair := range strings.SplitSeq(query, "&") {
+		if pair != "" && !slices.Contains(secret, strings.ReplaceAll(pair, " ", "%20")) {
+			source += sep + pair
+			sep = "&"
 		}
-		address.Location.URL = u.String()
-		source = address.Location.Source()
 	}
 	return Key{Source: source, Constraint: constraint}, nil
 }
