@@ -79,20 +79,24 @@ func (c ProviderConstraint) Matcher() func(Version) bool {
 	}
 }
 
-// And returns the constraint with the terms of both, as the CLI combines them. It allows a release
-// that both allow. For a prerelease, see [ParseProviderConstraint].
-func (c ProviderConstraint) And(o ProviderConstraint) ProviderConstraint {
-	switch {
-	case o.IsZero() || c == o:
-		return c
-	case c.IsZero():
-		return o
+// And returns the constraint with the terms of all, as the CLI combines them. It allows a release
+// that all allow. For a prerelease, see [ParseProviderConstraint].
+func (c ProviderConstraint) And(others ...ProviderConstraint) ProviderConstraint {
+	texts := make([]string, 0, 1+len(others))
+	for _, o := range slices.Concat(others, []ProviderConstraint{c}) {
+		if !o.IsZero() {
+			texts = append(texts, o.text)
+		}
 	}
-	both := c.text + ", " + o.text
-	if text, err := canonicalProvider(both); err == nil {
-		both = text
+	slices.Sort(texts)
+	if texts = slices.Compact(texts); len(texts) == 0 {
+		return ProviderConstraint{}
 	}
-	return ProviderConstraint{both}
+	all := strings.Join(texts, ", ")
+	if text, err := canonicalProvider(all); err == nil && len(texts) > 1 {
+		all = text
+	}
+	return ProviderConstraint{all}
 }
 
 // String returns the canonical form, as in lock files, such as ">= 1.2.0, < 2.0.0": terms without

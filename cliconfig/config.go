@@ -101,6 +101,10 @@ func (c *Config) DevOverrides() map[addrs.Provider]string {
 	return maps.Clone(c.settings().devOverrides)
 }
 
+// Reattached returns the providers in TF_REATTACH_PROVIDERS, sorted: processes that run already, for example in a
+// debugger. The CLI neither installs nor locks them.
+func (c *Config) Reattached() []addrs.Provider { return slices.Clone(c.settings().reattached) }
+
 // Methods returns the installation methods in the configured order. An empty block
 // provider_installation has none.
 func (c *Config) Methods() []Method {
@@ -162,8 +166,8 @@ func (c *Config) Credentials() auth.Source {
 }
 
 // Installer returns a new [install.Installer] for the plugin directory dir, with
-// [Config.ProviderSource], [Config.Policy], [Config.PluginCacheDir] and
-// [Config.DevOverrides]. All Installers share one Cache.
+// [Config.ProviderSource], [Config.Policy], [Config.PluginCacheDir],
+// [Config.DevOverrides] and [Config.Reattached]. All Installers share one Cache.
 //
 // TrustCache is set if plugin_cache_may_break_dependency_lock_file is true in any file, or
 // TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE is neither empty nor "0".
@@ -174,6 +178,7 @@ func (c *Config) Installer(dir string) *install.Installer {
 		TrustCache:   c.settings().mayBreakLock,
 		Policy:       c.Policy,
 		DevOverrides: c.DevOverrides(),
+		Reattached:   c.Reattached(),
 	}
 	if cache := c.PluginCacheDir(); cache != "" {
 		in.Cache = c.cache.get(func() *install.Dir { return &install.Dir{Path: cache, Stamps: c.stampDir()} })

@@ -1,6 +1,7 @@
 package cliconfig
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -74,6 +75,7 @@ type settings struct {
 	mayBreakLock bool
 	requests     requests
 	userAgent    string // appended to the User-Agent
+	reattached   []addrs.Provider
 	enforce      struct{ signed, unexpired bool }
 }
 
@@ -222,12 +224,35 @@ func (l *loader) environment() {
 	}
 	s.enforce.signed = l.sys.getenv(envEnforceSigned) == "true"
 	s.enforce.unexpired = l.sys.getenv(envEnforceExpired) == "true"
+	l.reattached()
 	agent := strings.TrimSpace(l.sys.getenv(envUserAgent))
 	if strings.ContainsFunc(agent, func(r rune) bool { return r < ' ' || r > '~' }) {
 		l.problems.warn(Place{Variable: envUserAgent}, "ignored value: it contains characters that are invalid in an HTTP header", nil)
 		return
 	}
 	s.userAgent = agent
+}
+
+// reattached reads the names of the providers that run already.
+func (l *loader) reattached() {
+	text := l.sys.getenv(envReattach)
+	if text == "" {
+		return
+	}
+	var all map[string]struct{}
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		l.problems.fail(Place{Variable: envReattach}, errors.New("it is not a JSON object with a provider for each name"))
+		return
+	}
+	for name := range all {
+		p, err := addrs.ParseProviderIn(l.sys.defaultHost(), name)
+		if err != nil {
+			l.problems.fail(Place{Variable: envReattach}, err)
+			return
+		}
+		l.set.reattached = append(l.set.reattached, p)
+	}
+	slices.SortFunc(l.set.reattached, addrs.Provider.Compare)
 }
 
 // positive returns the number in a variable. Other values are ignored, in the CLI without

@@ -211,6 +211,7 @@ const (
 	envTimeout        = "TF_REGISTRY_CLIENT_TIMEOUT"
 	envDownloadRetry  = "TF_PROVIDER_DOWNLOAD_RETRY"
 	envUserAgent      = "TF_APPEND_USER_AGENT"
+	envReattach       = "TF_REATTACH_PROVIDERS"
 	envEnforceSigned  = "OPENTOFU_ENFORCE_GPG_VALIDATION"
 	envEnforceExpired = "OPENTOFU_ENFORCE_GPG_EXPIRATION"
 )

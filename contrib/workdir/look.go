@@ -26,6 +26,10 @@ type Limits struct {
 	// Files is the maximum size of the files of all modules in bytes. The default is 256 MiB.
 	Files int
 
+	// Packages is the maximum size of all module packages on disk in bytes, each copy counted. Up to 16 packages are
+	// fetched at the same time, each with what is left at its start. The default is 16 GiB.
+	Packages int64
+
 	// Work is the maximum work for all expressions: about the bytes of the values on the way, and 128 for each word
 	// of a module whose expressions are needed. The default is 2^26.
 	Work int
@@ -33,7 +37,7 @@ type Limits struct {
 
 // orDefault returns the limits with the defaults of zero fields.
 func (l Limits) orDefault() Limits {
-	return Limits{cmp.Or(l.Module, 16<<20), cmp.Or(l.Words, 600_000), cmp.Or(l.Files, 256<<20), cmp.Or(l.Work, 1<<26)}
+	return Limits{cmp.Or(l.Module, 16<<20), cmp.Or(l.Words, 600_000), cmp.Or(l.Files, 256<<20), cmp.Or(l.Packages, 16<<30), cmp.Or(l.Work, 1<<26)}
 }
 
 const (

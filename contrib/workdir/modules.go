@@ -20,12 +20,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/module"
 	modulelock "github.com/tofureg/tofureg/module/lockfile"
+	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -95,7 +97,11 @@ type walk struct {
 	found    flight.Cache[string, *module.Location]
 	fetched  flight.Cache[string, *module.Report]
 
+	verify bool // compare installed modules with the lock, which is a plan
+
 	mu       sync.Mutex
+	room     int64   // bytes for more packages
+	differ   []error // of verify
 	lock     *modulelock.File
 	locked   map[modulelock.Key]bool // the sources of all modules
 	manifest manifest
@@ -117,6 +123,7 @@ type spot struct {
 	pkg    string   // name of that package in the store
 	inside string   // directory in the package
 	fresh  bool     // installed now, or below such a module
+	calls  []string // locations of the packages from the configuration to this one
 	dirs   []string // directories from the package to this module
 	depth  int
 	called Place
@@ -247,7 +254,7 @@ func (w *walk) resolve(ctx context.Context, at *spot, to Call, c *call) (*spot, 
 	if to.Err != nil {
 		return nil, to.Err
 	}
-	next := &spot{depth: at.depth + 1, called: to.Place, fresh: at.fresh}
+	next := &spot{depth: at.depth + 1, called: to.Place, fresh: at.fresh, calls: slices.Clip(at.calls)}
 	next.record.Key = strings.TrimPrefix(at.record.Key+"."+to.Key, ".")
 	next.scope = &scope{walk: w, parent: at.scope, call: c, name: to.Key}
 	var version *string
@@ -263,8 +270,8 @@ func (w *walk) resolve(ctx context.Context, at *spot, to Call, c *call) (*spot, 
 	}
 	if address.Path == "" {
 		next.at = next.record.Key
-		if other := w.claim(next.record.Key); other != "" {
-			return nil, wrong(c.at, "modules %q and %q would have the same directory on some systems", next.record.Key, other)
+		if other := w.claim(next.record.Key); other != "" && !w.apart(other, next.record.Key) {
+			return nil, wrong(c.at, "modules %q and %q would have the same directory on this file system", next.record.Key, other)
 		}
 		entry := modulelock.Entry{}
 		if entry.Key, err = modulelock.KeyOf(to.Source, to.Version); err == nil && (c.source.dynamic || c.version.dynamic) {
@@ -338,6 +345,20 @@ func (w *walk) abs(dir string) string {
 // modulesDir returns the directory of packages as the CLI names it.
 func (w *walk) modulesDir() string { return path.Join(filepath.ToSlash(w.data), "modules") }
 
+// apart reports whether two names are two directories. A plan, which writes nothing, takes it for granted.
+func (w *walk) apart(a, b string) bool {
+	if w.plan {
+		return true
+	}
+	dir, err := w.staged()
+	for _, name := range []string{"", a, b} {
+		if err == nil {
+			err = w.store.Mkdir(filepath.Join(dir, name), 0o700)
+		}
+	}
+	return err == nil
+}
+
 // claim reserves the directory of a package. It returns the key of another module with the same
 // directory on some system.
 func (w *walk) claim(key string) (other string) {
@@ -383,8 +404,14 @@ func (w *walk) remote(ctx context.Context, to, from *spot, version *string, addr
 	if locks && !isLocked && w.dir.ReadOnly {
 		return fmt.Errorf("%s has no entry for %s: run without ReadOnly to lock it", modulelock.Name, entry.Key)
 	}
+	if w.verify && locks {
+		return w.compare(ctx, to, old, constraint, locked)
+	}
 	if ok && !to.fresh && !w.dir.Upgrade && (!locks || isLocked && old.Version == versionText(locked.Version)) && w.installed(to, old, constraint) {
-		if !locks || !w.dir.Rehash || w.unchanged(ctx, to.pkg, locked.Hash) {
+		if !locks || !w.dir.Rehash {
+			return nil
+		}
+		if got, err := w.hash(ctx, to.pkg); err == nil && got == locked.Hash {
 			return nil
 		}
 		to.pkg, to.inside = "", ""
@@ -394,6 +421,9 @@ func (w *walk) remote(ctx context.Context, to, from *spot, version *string, addr
 	w.manifest.drop(to.record.Key)
 	w.mu.Unlock()
 	location := address.Location
+	if w.dir.Registry == nil && (location == nil || location.Kind != module.KindLocal && !w.plan) {
+		return fmt.Errorf("%w: the module is not installed, and Dir.Registry is nil", provider.ErrOffline)
+	}
 	if location == nil {
 		var v addrs.Version
 		if !w.dir.Upgrade {
@@ -439,15 +469,37 @@ func versionText(v addrs.Version) string {
 	return v.String()
 }
 
-// unchanged reports whether an installed package has the locked hash.
-func (w *walk) unchanged(ctx context.Context, pkg string, want checksum.Hash) bool {
+// hash returns the hash of an installed package.
+func (w *walk) hash(ctx context.Context, pkg string) (checksum.Hash, error) {
 	root, err := w.store.OpenRoot(pkg)
 	if err != nil {
-		return false
+		return checksum.Hash{}, err
 	}
 	defer root.Close()
-	got, err := checksum.L1Dir(ctx, fsx.Tree(ctx, root))
-	return err == nil && got == want
+	return checksum.L1Dir(ctx, fsx.Tree(ctx, root))
+}
+
+// compare compares the package of an earlier run with the lock.
+func (w *walk) compare(ctx context.Context, to *spot, old record, constraint addrs.ModuleConstraint, locked modulelock.Entry) (err error) {
+	found := locked
+	switch installed := w.installed(to, old, constraint); {
+	case locked.Hash.IsZero():
+		err = fmt.Errorf("%s has no entry for it", modulelock.Name)
+	case !installed:
+		err = errors.New("it is not installed, or not from the source that the configuration names")
+	default:
+		if found.Hash, err = w.hash(ctx, to.pkg); err == nil {
+			found.Version, _ = addrs.ParseVersion(old.Version) // installed has read it
+			err = locked.Check(found)
+		}
+	}
+	if ctx.Err() != nil || err == nil {
+		return ctx.Err()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.differ = append(w.differ, fmt.Errorf("module %q: %w", to.record.Key, err))
+	return nil
 }
 
 // installed reports whether the package of an earlier run suits the module block, and uses it.
@@ -496,6 +548,9 @@ func (w *walk) locate(ctx context.Context, source addrs.ModuleSource, version ad
 	if version.IsZero() { // not locked
 		versions, err := w.versions.Do(ctx, source.Module, func(ctx context.Context) (*module.Versions, time.Duration, error) {
 			v, err := w.dir.Registry.ModuleVersions(ctx, source.Module)
+			if err == nil && v == nil {
+				err = errors.New("the source returned no versions")
+			}
 			return v, 0, err
 		})
 		if err == nil {
@@ -510,6 +565,12 @@ func (w *walk) locate(ctx context.Context, source addrs.ModuleSource, version ad
 	}
 	location, err := w.found.Do(ctx, source.Module.String()+" "+version.String(), func(ctx context.Context) (*module.Location, time.Duration, error) {
 		l, err := w.dir.Registry.ModuleLocation(ctx, source.Module, version)
+		switch {
+		case err == nil && l == nil:
+			err = errors.New("the source returned no location")
+		case err == nil && l.Kind == module.KindLocal:
+			err = fmt.Errorf("%w: a registry must not name %q", module.ErrLocal, l)
+		}
 		return l, 0, err
 	})
 	if err == nil {
@@ -581,6 +642,10 @@ func (w *walk) fetch(ctx context.Context, to *spot, location *module.Location, o
 	if !location.MayBePage() {
 		id.Subdir = "" // a page may name a directory of its own
 	}
+	to.calls = append(to.calls, fmt.Sprintf("%+v//%s", id, location.Subdir))
+	if last := len(to.calls) - 1; slices.Contains(to.calls[:last], to.calls[last]) {
+		return fmt.Errorf("the package at %s calls itself", location)
+	}
 	first, err := w.fetched.Do(ctx, fmt.Sprintf("%+v", id), func(ctx context.Context) (*module.Report, time.Duration, error) {
 		r, err := w.download(ctx, location, made, options)
 		return r, 0, err
@@ -621,7 +686,36 @@ func (w *walk) download(ctx context.Context, from *module.Location, made string,
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	return module.Download(ctx, w.dir.Registry, module.Request{Location: from, Dir: filepath.Join(w.store.Name(), made)}, o)
+	w.mu.Lock()
+	room := w.room
+	w.mu.Unlock()
+	if o.Limits = o.Limits.Effective(); o.Limits.Unpacked > room {
+		o.Limits.Unpacked = max(room, 1)
+	}
+	report, err := module.Download(ctx, w.dir.Registry, module.Request{Location: from, Dir: filepath.Join(w.store.Name(), made)}, o)
+	if err != nil {
+		return nil, err
+	}
+	size := int64(0)
+	err = fs.WalkDir(w.store.FS(), filepath.ToSlash(made), func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return cmp.Or(err, ctx.Err())
+		}
+		info, err := d.Info()
+		if err == nil {
+			size += info.Size()
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.room -= size; w.room < 0 {
+		return nil, fmt.Errorf("%w: the packages of all modules have more than %d bytes; set Dir.Limits.Packages", failure.ErrTooLarge, w.dir.Limits.orDefault().Packages)
+	}
+	return report, nil
 }
 
 func (w *walk) warn(format string, args ...any) {

@@ -43,7 +43,8 @@ type Dir struct {
 	// Version is the version of the CLI for required_version. If zero, required_version is ignored.
 	Version addrs.Version
 
-	// Registry finds and fetches modules. It is required for modules that are not local.
+	// Registry finds and fetches modules. If nil, Dir is offline for modules: only local and installed ones are
+	// used, and for others the error is [provider.ErrOffline].
 	Registry module.Source
 
 	// Modules are the options of module downloads. AllowLocal and Replace are ignored. [New] sets Git, KeepLinks and
@@ -108,11 +109,15 @@ type Result struct {
 
 // Required returns the providers that the modules require. The constraint of a provider is that of all modules.
 func (r *Result) Required() map[addrs.Provider]addrs.ProviderConstraint {
-	all := map[addrs.Provider]addrs.ProviderConstraint{}
+	terms := map[addrs.Provider][]addrs.ProviderConstraint{}
 	for _, m := range r.Modules {
 		for _, p := range m.Providers {
-			all[p.Provider] = all[p.Provider].And(p.Constraint)
+			terms[p.Provider] = append(terms[p.Provider], p.Constraint)
 		}
+	}
+	all := map[addrs.Provider]addrs.ProviderConstraint{}
+	for p, terms := range terms {
+		all[p] = addrs.ProviderConstraint{}.And(terms...)
 	}
 	return all
 }
@@ -130,6 +135,9 @@ func (d *Dir) prepare(ctx context.Context, plan bool) (*Result, error) {
 	result, err := d.modules(ctx, plan)
 	if err != nil {
 		return &Result{}, err
+	}
+	if d.Installer != nil && len(d.Installer.Reattached) > 0 { // as Terraform 1.16 warns
+		result.Warnings = append(result.Warnings, fmt.Sprintf("TF_REATTACH_PROVIDERS sets the unmanaged providers %v: they are not installed, and their entries in the lock file stay", d.Installer.Reattached))
 	}
 	result.Providers, result.Locked, err = d.providers(ctx, result.Required(), plan)
 	return result, err
@@ -206,7 +214,7 @@ func (d *Dir) walk(plan bool) (*walk, error) {
 	copied.Modules.Progress = flight.InTurn(d.Modules.Progress)
 	w := &walk{
 		dir: &copied, plan: plan, data: d.dataDir(), slots: make(chan struct{}, 16),
-		read: map[string]*configuration{}, packages: map[string]string{},
+		read: map[string]*configuration{}, packages: map[string]string{}, room: d.Limits.orDefault().Packages,
 	}
 	w.values = &values{walk: w, budget: budget{left: d.Limits.orDefault().Work}}
 	var err error
@@ -222,11 +230,35 @@ func (w *walk) root(ctx context.Context) (*spot, *configuration, error) {
 	return root, config, err
 }
 
+// VerifyModules compares the installed remote modules with the module lock. It asks no server and writes nothing. The
+// error joins one for each module that is not installed, not locked, or has another version or hash than the locked
+// one; the last is a [*modulelock.ChangedError].
+func (d *Dir) VerifyModules(ctx context.Context) error {
+	offline := *d
+	offline.Registry, offline.LockModules, offline.Upgrade, offline.ReadOnly = nil, true, false, false
+	w, err := offline.start(true)
+	if err != nil {
+		return err
+	}
+	w.verify = true
+	if _, err = w.all(ctx); err != nil {
+		return err
+	}
+	slices.SortFunc(w.differ, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(w.differ...)
+}
+
 func (d *Dir) modules(ctx context.Context, plan bool) (*Result, error) {
 	w, err := d.start(plan)
 	if err != nil {
 		return nil, err
 	}
+	return w.all(ctx)
+}
+
+// all installs or plans the modules.
+func (w *walk) all(ctx context.Context) (*Result, error) {
+	d, plan := w.dir, w.plan
 	root, config, err := w.root(ctx)
 	if err != nil {
 		return nil, err
@@ -390,7 +422,7 @@ func (d *Dir) providers(ctx context.Context, required map[addrs.Provider]addrs.P
 	}
 	ensure := func(lock *lockfile.File) (*lockfile.File, error) {
 		if d.ReadOnly {
-			if err := frozen(lock, required, installer.DevOverrides); err != nil {
+			if err := frozen(lock, required, installer); err != nil {
 				return nil, err
 			}
 		}
@@ -422,10 +454,11 @@ func (d *Dir) providers(ctx context.Context, required map[addrs.Provider]addrs.P
 }
 
 // frozen returns an error unless a lock file has hashes of each required provider, and no other provider.
-func frozen(lock *lockfile.File, required map[addrs.Provider]addrs.ProviderConstraint, overrides map[addrs.Provider]string) error {
+func frozen(lock *lockfile.File, required map[addrs.Provider]addrs.ProviderConstraint, in *install.Installer) error {
 	for _, p := range slices.SortedFunc(maps.Keys(required), addrs.Provider.Compare) {
-		_, overridden := overrides[p]
-		if entry, _ := lock.Get(p); !overridden && !p.IsBuiltIn() && !lock.Covers(p, entry.Version) {
+		_, exempt := in.DevOverrides[p]
+		exempt = exempt || p.IsBuiltIn() || slices.Contains(in.Reattached, p)
+		if entry, _ := lock.Get(p); !exempt && !lock.Covers(p, entry.Version) {
 			return fmt.Errorf("%s has no hashes for %s: run without ReadOnly to lock it", lockfile.Name, p)
 		}
 	}

@@ -115,7 +115,7 @@ func (in *Installer) ensure(ctx context.Context, requirements map[addrs.Provider
 			if err != nil {
 				j.s.Err = errors.Join(j.s.Err, &provider.Error{Op: "lock", Subject: p.String(), Err: err})
 			}
-			exempt := j.s.From == FromOverride || j.s.From == FromBuiltIn
+			exempt := j.s.From == FromOverride || j.s.From == FromReattached || j.s.From == FromBuiltIn
 			if j.s.Err != nil {
 				j.event(EventFailed, j.s.Err)
 			} else if task == installing && !exempt {
@@ -172,6 +172,9 @@ func (j *job) exempt() (bool, error) {
 	switch {
 	case p.IsZero():
 		return false, j.failure("install", errors.New("the provider address is empty"))
+	case slices.Contains(j.in.Reattached, p):
+		j.s.From = FromReattached
+		return true, nil
 	case overridden:
 		j.s.From, j.s.Dir = FromOverride, dir
 		// The program may not have been built yet.

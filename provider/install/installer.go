@@ -73,6 +73,10 @@ type Installer struct {
 	// resolved, hashed or installed, and keep their entries in the lock file.
 	DevOverrides map[addrs.Provider]string
 
+	// Reattached are providers that run already, see [cliconfig.Config.Reattached]. They are treated like those in
+	// DevOverrides, but have no directory.
+	Reattached []addrs.Provider
+
 	// Store, if not nil, stores computed hashes of archives, which replace downloads for LockPlatforms.
 	Store provider.HashStore
 
@@ -179,6 +183,8 @@ const (
 	FromSource   Origin = "source"   // at Installer.Source
 	FromOverride Origin = "override" // in a directory of Installer.DevOverrides
 	FromBuiltIn  Origin = "builtin"  // in the CLI itself
+
+	FromReattached Origin = "reattached" // a running process, see Installer.Reattached
 )
 
 // LockedError means that the version in the lock file cannot be kept. Set [Installer.Upgrade], or
