@@ -95,6 +95,38 @@ func (a Address) Source() string {
 	return cmp.Or(a.Path, a.source, a.Registry.String())
 }
 
+// PURL returns the package URL of the module, without secrets: for a module in a registry that of
+// [addrs.ModuleSource.PURL], and for another location one of the type "generic" with vcs_url or download_url, such as
+//
+//	pkg:generic/network@4b1c?vcs_url=git%2Bhttps://example.com/acme/network.git#modules/subnet
+//
+// Commit is the version of a repository, see [Report.Commit]. A path or a location on this machine has none.
+func (a Address) PURL(v addrs.Version, commit string) string {
+	if a.Location == nil {
+		return a.Registry.PURL(v)
+	}
+	l := *a.Location
+	u, err := l.parsedURL()
+	if err != nil || l.isLocal() {
+		return ""
+	}
+	u.RawQuery, u.User = "", nil
+	name, qualifier, version := path.Base(u.Path), "download_url="+url.QueryEscape(u.String()), cmp.Or(l.Digest, l.Tag)
+	if l.Kind == KindGit || l.Kind == KindMercurial {
+		name, version = strings.TrimSuffix(name, ".git"), cmp.Or(commit, l.Ref)
+		qualifier = "vcs_url=" + url.QueryEscape(string(l.Kind)+"+"+u.String())
+	}
+	text := "pkg:generic/" + url.PathEscape(name)
+	if version != "" {
+		text += "@" + url.QueryEscape(version)
+	}
+	text += "?" + strings.NewReplacer("%2F", "/", "%3A", ":").Replace(qualifier)
+	if l.Subdir != "" {
+		text += "#" + (&url.URL{Path: l.Subdir}).EscapedPath()
+	}
+	return text
+}
+
 // String returns text without secrets.
 func (a Address) String() string {
 	switch {

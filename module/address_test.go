@@ -348,3 +348,21 @@ func TestAddressSource(t *testing.T) {
 		}
 	}
 }
+
+func TestAddressPURL(t *testing.T) {
+	t.Parallel()
+	const commit = "4b1c000000000000000000000000000000000000"
+	for source, want := range map[string]string{
+		"acme/vpc/aws//sub": "pkg:terraform/acme/vpc/aws@1.0.0?repository_url=registry.opentofu.org#sub",
+		"git::https://user:secret@example.com/acme/network.git//modules/subnet?ref=v1&token=secret": "pkg:generic/network@" + commit + "?vcs_url=git%2Bhttps://example.com/acme/network.git#modules/subnet",
+		"git@github.com:acme/network.git":                 "pkg:generic/network@" + commit + "?vcs_url=git%2Bssh://github.com/acme/network.git",
+		"https://secret@example.com/a b.zip?token=secret": "pkg:generic/a%20b.zip?download_url=https://example.com/a%2520b.zip",
+		"oci://example.com/acme/vpc?tag=1.0":              "pkg:generic/vpc@1.0?download_url=oci://example.com/acme/vpc",
+		"./sub":                                           "", "/opt/m": "", "git::file:///opt/m": "",
+	} {
+		a := must.Get(module.ParseAddress(source))(t)
+		if got := a.PURL(addrs.MustParseVersion("1.0.0"), commit); got != want {
+			t.Errorf("PURL of %q: %q, want %q", source, got, want)
+		}
+	}
+}
