@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/archivetest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -32,22 +34,33 @@ type origin struct {
 	dir string
 }
 
-// newOrigin creates a repository with example in its first commit, tagged v1.0.0, and a
+// newOrigin returns a repository with example in its first commit, tagged v1.0.0, and a
 // second commit on main. Without git it skips the test.
 func newOrigin(t testing.TB) origin {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("skipped: git is not installed")
 	}
+	first.Do(func() { // git takes longer than copying its files
+		o := origin{t, must.Get(os.MkdirTemp("", "origin"))(t)}
+		defer os.RemoveAll(o.dir)
+		o.git("init", "--quiet", "--template=", "--initial-branch=main")
+		write(t, o.dir, example)
+		o.commit("first")
+		o.git("tag", "-a", "-m", "first", "v1.0.0")
+		write(t, o.dir, files{"second.tf": "# two\n"})
+		o.commit("second")
+		first.files = archivetest.Tree(t, o.dir)
+	})
 	o := origin{t, filepath.Join(t.TempDir(), "origin")}
-	write(t, o.dir, nil)
-	o.git("init", "--quiet", "--initial-branch=main")
-	write(t, o.dir, example)
-	o.commit("first")
-	o.git("tag", "-a", "-m", "first", "v1.0.0")
-	write(t, o.dir, files{"second.tf": "# two\n"})
-	o.commit("second")
+	write(t, o.dir, first.files)
 	return o
+}
+
+// first has the files of the repository that newOrigin makes.
+var first struct {
+	sync.Once
+	files files
 }
 
 func (o origin) git(args ...string) string {

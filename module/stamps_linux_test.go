@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/memtest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -17,7 +18,7 @@ import (
 // on a file system that is not believed, each call reads it.
 func TestStamps(t *testing.T) {
 	t.Parallel()
-	base := t.TempDir()
+	base := memtest.OnDisk(t)
 	must.Do(t, os.Chmod(base, 0o755))
 	dir := filepath.Join(base, "vpc")
 	src := registry(t, archiveURL+".zip", example.zip(t))
@@ -50,7 +51,7 @@ func TestStamps(t *testing.T) {
 func TestStampsAfterFetch(t *testing.T) {
 	t.Parallel()
 	for _, pin := range []checksum.Hash{{}, h1(t, example)} {
-		base := t.TempDir()
+		base := memtest.OnDisk(t)
 		must.Do(t, os.Chmod(base, 0o755))
 		dir, content := filepath.Join(base, "vpc"), example.zip(t)
 		o := module.Options{Replace: true, Stamps: filepath.Join(base, "stamps")}
