@@ -54,7 +54,7 @@ func run(ctx context.Context, args []string, src provider.Source, key aws.Creden
 	if *bucket == "" {
 		return program.Wrong(usage, errors.New("missing -bucket"))
 	}
-	mirror := &mirrordir.Mirror{Storage: &Store{Client: newClient(*endpoint, *region, key), Bucket: *bucket, Prefix: *prefix}}
+	mirror := &mirrordir.Mirror{Store: &Store{Client: newClient(*endpoint, *region, key), Bucket: *bucket, Prefix: *prefix}}
 	switch {
 	case flags.Arg(0) == "add" && flags.NArg() >= 3:
 		return add(ctx, mirror, src, flags.Args()[1:], out)

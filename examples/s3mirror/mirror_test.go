@@ -69,7 +69,7 @@ func TestMirror(t *testing.T) {
 		}
 	}
 
-	mirror := &mirrordir.Mirror{Storage: store("")}
+	mirror := &mirrordir.Mirror{Store: store("")}
 	server := httptest.NewTLSServer(&mirrorserve.Handler{Source: mirror})
 	t.Cleanup(server.Close)
 	client := &mirrorclient.Client{BaseURL: server.URL, Transport: &transport.Client{HTTP: server.Client()}}

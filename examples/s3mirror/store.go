@@ -14,12 +14,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
-	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/storage"
 )
 
-// Store is a mirrordir.Storage in a bucket. The store must support conditional writes: PUT with
-// If-Match and If-None-Match. A store that ignores these headers loses updates; package dirtest tests
-// this.
+// Store is a storage.Store in a bucket. The server must support conditions: PUT with If-Match and
+// If-None-Match, DELETE with If-Match. One that ignores these headers loses updates; package storagetest
+// tests this.
 type Store struct {
 	Client *s3.Client
 	Bucket string
@@ -28,10 +28,10 @@ type Store struct {
 	Prefix string
 }
 
-var _ mirrordir.Storage = (*Store)(nil)
+var _ storage.Store = (*Store)(nil)
 
 // Open opens an object. Its revision is the entity tag.
-func (s *Store) Open(ctx context.Context, name string) (*mirrordir.Object, error) {
+func (s *Store) Open(ctx context.Context, name string) (*storage.File, error) {
 	key, err := s.key(name)
 	if err != nil {
 		return nil, err
@@ -44,11 +44,27 @@ func (s *Store) Open(ctx context.Context, name string) (*mirrordir.Object, error
 		out.Body.Close()
 		return nil, fmt.Errorf("open %q in bucket %s: the size or the entity tag is missing", name, s.Bucket)
 	}
-	return &mirrordir.Object{ReadCloser: out.Body, Size: *out.ContentLength, Revision: mirrordir.Revision(*out.ETag)}, nil
+	return &storage.File{ReadCloser: out.Body, Info: storage.Info{Size: *out.ContentLength, Revision: storage.Revision(*out.ETag)}}, nil
+}
+
+// Stat returns the size and the entity tag of an object.
+func (s *Store) Stat(ctx context.Context, name string) (storage.Info, error) {
+	key, err := s.key(name)
+	if err != nil {
+		return storage.Info{}, err
+	}
+	out, err := s.Client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.Bucket, Key: key})
+	if err != nil {
+		return storage.Info{}, s.failed("look at", name, err)
+	}
+	if out.ContentLength == nil || aws.ToString(out.ETag) == "" {
+		return storage.Info{}, fmt.Errorf("look at %q in bucket %s: the size or the entity tag is missing", name, s.Bucket)
+	}
+	return storage.Info{Size: *out.ContentLength, Revision: storage.Revision(*out.ETag)}, nil
 }
 
 // Write puts an object with one conditional request, never in parts. S3 accepts up to 5 GB.
-func (s *Store) Write(ctx context.Context, name string, content *io.SectionReader, was mirrordir.Revision) error {
+func (s *Store) Write(ctx context.Context, name string, content *io.SectionReader, was storage.Revision) error {
 	key, err := s.key(name)
 	if err != nil {
 		return err
@@ -97,7 +113,7 @@ func contentType(name string) *string {
 
 // List returns the objects and directories in a directory. A directory in a bucket is a prefix of keys
 // up to a slash.
-func (s *Store) List(ctx context.Context, dir string) ([]mirrordir.Entry, error) {
+func (s *Store) List(ctx context.Context, dir string) ([]storage.Entry, error) {
 	prefix := s.Prefix
 	if dir != "." {
 		key, err := s.key(dir)
@@ -106,7 +122,7 @@ func (s *Store) List(ctx context.Context, dir string) ([]mirrordir.Entry, error)
 		}
 		prefix = *key + "/"
 	}
-	var entries []mirrordir.Entry
+	var entries []storage.Entry
 	seen := map[string]bool{} // some stores repeat a prefix on the next page
 	pages := s3.NewListObjectsV2Paginator(s.Client, &s3.ListObjectsV2Input{
 		Bucket: &s.Bucket, Prefix: &prefix, Delimiter: aws.String("/"),
@@ -120,13 +136,13 @@ func (s *Store) List(ctx context.Context, dir string) ([]mirrordir.Entry, error)
 			name := strings.TrimSuffix(strings.TrimPrefix(aws.ToString(p.Prefix), prefix), "/")
 			if name != "" && !seen[name] {
 				seen[name] = true
-				entries = append(entries, mirrordir.Entry{Name: name, IsDir: true})
+				entries = append(entries, storage.Entry{Name: name, IsDir: true})
 			}
 		}
 		for _, o := range page.Contents {
 			// Some programs create an empty object for a directory.
 			if name := strings.TrimPrefix(aws.ToString(o.Key), prefix); name != "" {
-				entries = append(entries, mirrordir.Entry{Name: name, Size: aws.ToInt64(o.Size)})
+				entries = append(entries, storage.Entry{Name: name, Size: aws.ToInt64(o.Size)})
 			}
 		}
 	}
@@ -134,12 +150,16 @@ func (s *Store) List(ctx context.Context, dir string) ([]mirrordir.Entry, error)
 }
 
 // Delete removes an object. It ignores a missing object, like S3.
-func (s *Store) Delete(ctx context.Context, name string) error {
+func (s *Store) Delete(ctx context.Context, name string, was storage.Revision) error {
 	key, err := s.key(name)
 	if err != nil {
 		return err
 	}
-	_, err = s.Client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.Bucket, Key: key})
+	in := &s3.DeleteObjectInput{Bucket: &s.Bucket, Key: key}
+	if was != "" {
+		in.IfMatch = aws.String(string(was))
+	}
+	_, err = s.Client.DeleteObject(ctx, in)
 	if err = s.failed("delete", name, err); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -169,12 +189,12 @@ func (s *Store) failed(op, name string, err error) error {
 	}
 	switch {
 	case status == http.StatusPreconditionFailed, status == http.StatusConflict && op == "write":
-		err = fmt.Errorf("%w: %w", mirrordir.ErrConflict, err)
-	case errors.As(err, &missing), errors.As(err, &api) && api.ErrorCode() == "NoSuchKey":
+		err = fmt.Errorf("%w: %w", storage.ErrConflict, err)
+	case errors.As(err, &missing), errors.As(err, &api) && api.ErrorCode() == "NoSuchKey", status == http.StatusNotFound && op == "look at":
 		// A write with If-Match fails in this way if the object was deleted.
 		kind := fs.ErrNotExist
 		if op == "write" {
-			kind = mirrordir.ErrConflict
+			kind = storage.ErrConflict
 		}
 		err = fmt.Errorf("%w: %w", kind, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"github.com/tofureg/tofureg/storage"
 	"io"
 	"io/fs"
 	"math"
@@ -257,13 +258,13 @@ var endings = []ending{
 	{"mirrordir.Mirror.ListedVersions", 200, false, inMirror(func(ctx context.Context, m *mirrordir.Mirror) error {
 		return errorOf(m.ListedVersions(ctx, alpha))
 	})},
-	{"mirrordir.Storage.List", 100, false, inMirror(func(ctx context.Context, m *mirrordir.Mirror) error {
-		return errorOf(m.Storage.List(ctx, registryHost+"/acme/alpha"))
+	{"storage.Store.List", 100, false, inMirror(func(ctx context.Context, m *mirrordir.Mirror) error {
+		return errorOf(m.Store.List(ctx, registryHost+"/acme/alpha"))
 	})},
-	{"mirrordir.Storage.Lock", 100, false, func(t *testing.T, _ *crowd, dir string) func(context.Context) error {
+	{"storage.Store.Lock", 100, false, func(t *testing.T, _ *crowd, dir string) func(context.Context) error {
 		litter(t, filepath.Join(dir, ".tofureg"), ".tofureg-%d.part")
 		return func(ctx context.Context) error {
-			unlock, err := mirrorIn(t, dir).Storage.(mirrordir.Locker).Lock(ctx, "name")
+			unlock, err := mirrorIn(t, dir).Store.(*storage.Dir).Lock(ctx, "name")
 			if err != nil {
 				return err
 			}

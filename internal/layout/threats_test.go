@@ -106,7 +106,11 @@ var endsShownBy = map[string]string{
 	"internal/hostile.TestEndsInAStall": `
 		mirrorclient/mirrordir.Mirror.Add mirrorclient/mirrordir.Mirror.AddArchive mirrorclient/mirrorserve.Cache.Open
 		mirrorclient/mirrorserve.Cache.ProviderPackage provider.Hashes provider.Receive provider/install.Installer.Ensure provider/install.Lock`,
-	"mirrorclient/mirrordir/dirtest.TestEnds":              "mirrorclient/mirrordir/dirtest.TestStorage",
+	"storage/storagetest.TestDir": `
+		storage.Dir.Delete storage.Dir.List storage.Dir.Lock storage.Dir.Open storage.Dir.Stage storage.Dir.Stat storage.Dir.Write
+		storage.Staged.Commit`,
+	"storage/storagetest.TestStorageMemory":                "storage.Memory.Delete storage.Memory.List storage.Memory.Open storage.Memory.Stat storage.Memory.Write",
+	"storage/storagetest.TestEnds":                         "storage/storagetest.TestStore",
 	"mirrorclient/mirrorserve.TestCacheWaitsForAnySource":  "mirrorclient/mirrorserve.Cache.ProviderVersions",
 	"mirrorclient/mirrorserve.TestClientsLeaveWhileJudged": "mirrorclient/mirrorserve.Handler.ServeHTTP",
 	"module.TestContext":                                   "module.Fetchers.FetchModule",

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/storage"
 )
 
 // Bucket is a storage without locks and without a local path, like an object store.
@@ -21,19 +21,28 @@ type Bucket struct {
 	Content map[string]string
 }
 
-// Open implements mirrordir.Storage.
-func (b *Bucket) Open(ctx context.Context, name string) (*mirrordir.Object, error) {
+// Open implements storage.Store.
+func (b *Bucket) Open(ctx context.Context, name string) (*storage.File, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	data, ok := b.Content[name]
 	if !ok {
 		return nil, fs.ErrNotExist
 	}
-	return &mirrordir.Object{ReadCloser: io.NopCloser(io.MultiReader(strings.NewReader(data))), Size: int64(len(data)), Revision: mirrordir.Revision("v" + data)}, ctx.Err()
+	return &storage.File{ReadCloser: io.NopCloser(io.MultiReader(strings.NewReader(data))), Info: storage.Info{Size: int64(len(data)), Revision: storage.Revision("v" + data)}}, ctx.Err()
 }
 
-// Write implements mirrordir.Storage.
-func (b *Bucket) Write(ctx context.Context, name string, content *io.SectionReader, was mirrordir.Revision) error {
+// Stat implements storage.Store.
+func (b *Bucket) Stat(ctx context.Context, name string) (storage.Info, error) {
+	f, err := b.Open(ctx, name)
+	if err != nil {
+		return storage.Info{}, err
+	}
+	return f.Info, nil
+}
+
+// Write implements storage.Store.
+func (b *Bucket) Write(ctx context.Context, name string, content *io.SectionReader, was storage.Revision) error {
 	data, err := io.ReadAll(content)
 	if err != nil {
 		return err
@@ -41,8 +50,8 @@ func (b *Bucket) Write(ctx context.Context, name string, content *io.SectionRead
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old, ok := b.Content[name]
-	if ok != (was != "") || ok && mirrordir.Revision("v"+old) != was {
-		return fmt.Errorf("put %s: %w", name, mirrordir.ErrConflict)
+	if ok != (was != "") || ok && storage.Revision("v"+old) != was {
+		return fmt.Errorf("put %s: %w", name, storage.ErrConflict)
 	}
 	if b.Content == nil {
 		b.Content = map[string]string{}
@@ -58,11 +67,11 @@ func (b *Bucket) Put(name, content string) {
 	b.Content[name] = content
 }
 
-// List implements mirrordir.Storage.
-func (b *Bucket) List(ctx context.Context, dir string) ([]mirrordir.Entry, error) {
+// List implements storage.Store.
+func (b *Bucket) List(ctx context.Context, dir string) ([]storage.Entry, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	seen := map[string]mirrordir.Entry{}
+	seen := map[string]storage.Entry{}
 	for name, data := range b.Content {
 		rest, ok := strings.CutPrefix(name, dir+"/")
 		if dir == "." {
@@ -73,18 +82,21 @@ func (b *Bucket) List(ctx context.Context, dir string) ([]mirrordir.Entry, error
 		}
 		first, _, below := strings.Cut(rest, "/")
 		if below {
-			seen[first] = mirrordir.Entry{Name: first, IsDir: true}
+			seen[first] = storage.Entry{Name: first, IsDir: true}
 		} else {
-			seen[first] = mirrordir.Entry{Name: first, Size: int64(len(data))}
+			seen[first] = storage.Entry{Name: first, Size: int64(len(data))}
 		}
 	}
 	return slices.Collect(maps.Values(seen)), ctx.Err()
 }
 
-// Delete implements mirrordir.Storage.
-func (b *Bucket) Delete(ctx context.Context, name string) error {
+// Delete implements storage.Store.
+func (b *Bucket) Delete(ctx context.Context, name string, was storage.Revision) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if data, ok := b.Content[name]; ok && was != "" && was != storage.Revision("v"+data) {
+		return fmt.Errorf("delete %s: %w", name, storage.ErrConflict)
+	}
 	delete(b.Content, name)
 	return ctx.Err()
 }

@@ -4,19 +4,19 @@ import (
 	"context"
 	"io"
 
-	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/storage"
 )
 
-// WatchedStorage is a storage that calls Before and After, unless they are nil, with the operation
+// WatchedStore is a storage that calls Before and After, unless they are nil, with the operation
 // (list, open, write or delete) and the name of each call. An error of Before is the result of the call.
-type WatchedStorage struct {
-	mirrordir.Storage
+type WatchedStore struct {
+	storage.Store
 	Before func(op, name string) error
 	After  func(op, name string)
 }
 
-func watched[T any](w *WatchedStorage, op, name string, call func() (T, error)) (result T, err error) {
+func watched[T any](w *WatchedStore, op, name string, call func() (T, error)) (result T, err error) {
 	if w.Before != nil {
 		if err := w.Before(op, name); err != nil {
 			return result, err
@@ -29,32 +29,42 @@ func watched[T any](w *WatchedStorage, op, name string, call func() (T, error)) 
 	return result, err
 }
 
-// Open implements mirrordir.Storage.
-func (w *WatchedStorage) Open(ctx context.Context, name string) (*mirrordir.Object, error) {
-	return watched(w, "open", name, func() (*mirrordir.Object, error) { return w.Storage.Open(ctx, name) })
+// Open implements storage.Store.
+func (w *WatchedStore) Open(ctx context.Context, name string) (*storage.File, error) {
+	return watched(w, "open", name, func() (*storage.File, error) { return w.Store.Open(ctx, name) })
 }
 
-// List implements mirrordir.Storage.
-func (w *WatchedStorage) List(ctx context.Context, dir string) ([]mirrordir.Entry, error) {
-	return watched(w, "list", dir, func() ([]mirrordir.Entry, error) { return w.Storage.List(ctx, dir) })
+// List implements storage.Store.
+func (w *WatchedStore) List(ctx context.Context, dir string) ([]storage.Entry, error) {
+	return watched(w, "list", dir, func() ([]storage.Entry, error) { return w.Store.List(ctx, dir) })
 }
 
-// Write implements mirrordir.Storage.
-func (w *WatchedStorage) Write(ctx context.Context, name string, content *io.SectionReader, was mirrordir.Revision) error {
-	_, err := watched(w, "write", name, func() (any, error) { return nil, w.Storage.Write(ctx, name, content, was) })
+// Write implements storage.Store.
+func (w *WatchedStore) Write(ctx context.Context, name string, content *io.SectionReader, was storage.Revision) error {
+	_, err := watched(w, "write", name, func() (any, error) { return nil, w.Store.Write(ctx, name, content, was) })
 	return err
 }
 
-// Delete implements mirrordir.Storage.
-func (w *WatchedStorage) Delete(ctx context.Context, name string) error {
-	_, err := watched(w, "delete", name, func() (any, error) { return nil, w.Storage.Delete(ctx, name) })
+// Delete implements storage.Store.
+func (w *WatchedStore) Delete(ctx context.Context, name string, was storage.Revision) error {
+	_, err := watched(w, "delete", name, func() (any, error) { return nil, w.Store.Delete(ctx, name, was) })
 	return err
 }
 
-// LockedStorage is a storage with the locks of another one.
-type LockedStorage struct {
-	mirrordir.Storage
-	mirrordir.Locker
+// Stat implements storage.Store.
+func (w *WatchedStore) Stat(ctx context.Context, name string) (storage.Info, error) {
+	return watched(w, "stat", name, func() (storage.Info, error) { return w.Store.Stat(ctx, name) })
+}
+
+// LockedStore is a store with the locks of a directory.
+type LockedStore struct {
+	storage.Store
+	Dir *storage.Dir
+}
+
+// Lock waits for a lock.
+func (l LockedStore) Lock(ctx context.Context, name string) (unlock func() error, err error) {
+	return l.Dir.Lock(ctx, name)
 }
 
 // WatchedSource is a source that calls Read after each read of an archive, with the context of Open and

@@ -17,6 +17,7 @@ import (
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -64,8 +65,8 @@ func (m *Mirror) checkWant(w Want) error {
 // checkProvider returns an error if m cannot have packages of p.
 func (m *Mirror) checkProvider(p addrs.Provider) error {
 	err := checkAddress(p)
-	if d, ok := m.Storage.(*directory); ok && err == nil {
-		_, err = d.localPath(providerDir(p))
+	if d, ok := m.Store.(*storage.Dir); ok && err == nil {
+		_, err = d.FilePath(providerDir(p))
 	}
 	return err
 }
@@ -289,14 +290,14 @@ func (a *adder) publish(ctx context.Context, p addrs.Provider, v addrs.Version) 
 		versions := b.versions
 		b.versions = nil
 		a.mu.Unlock()
-		b.err, b.single = a.m.publish(ctx, p, versions, publishOptions{}), len(versions) == 1
+		b.err, b.single = a.m.publish(ctx, p, versions, keepOthers), len(versions) == 1
 		close(b.done)
 	}
 	if b.err == nil || b.single {
 		return b.err
 	}
 	// One damaged version must not affect the others.
-	return a.m.publish(ctx, p, []addrs.Version{v}, publishOptions{})
+	return a.m.publish(ctx, p, []addrs.Version{v}, keepOthers)
 }
 
 // grace is how long an operation may continue after its context has ended, so that it does not leave

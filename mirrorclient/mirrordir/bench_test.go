@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"github.com/tofureg/tofureg/storage"
 	"net"
 	"net/http"
 	"os"
@@ -179,8 +180,8 @@ func BenchmarkAddManyAgain(b *testing.B) {
 				write(b, dir, name, content)
 			}
 			src := client(reg)
-			measure := func(b *testing.B, s mirrordir.Storage) {
-				m := &mirrordir.Mirror{Storage: s, TempDir: b.TempDir()}
+			measure := func(b *testing.B, s storage.Store) {
+				m := &mirrordir.Mirror{Store: s, TempDir: b.TempDir()}
 				b.ReportAllocs()
 				for b.Loop() {
 					if mustAdd(b, m, src, all, mirrordir.AddOptions{}) != 0 {
@@ -189,7 +190,7 @@ func BenchmarkAddManyAgain(b *testing.B) {
 				}
 				b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(n), "µs/version")
 			}
-			b.Run("directory", func(b *testing.B) { measure(b, local.Storage) })
+			b.Run("directory", func(b *testing.B) { measure(b, local.Store) })
 			b.Run("bucket", func(b *testing.B) {
 				c := count(full)
 				measure(b, c)

@@ -20,6 +20,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -85,7 +86,7 @@ func (f Finding) String() string { return fmt.Sprintf("%s: %q: %s", f.Kind, f.Na
 //	unlisted     network clients do not find the archive or the version
 //	unrecorded   an archive has no record
 //	external     a document lists a URL outside of the mirror
-//	leftover     a record has no archive
+//	leftover     a record has no archive, or an archive is only half removed
 //	ignored      a name is invalid or not canonical
 //	unreachable  network clients do not find the provider in the directory
 //	corrected    a document stated wrong hashes and was corrected
@@ -128,6 +129,8 @@ type inspection struct {
 	slots    *semaphore.Weighted // one for each archive that is read
 	progress func(provider.Event)
 	found    findings
+
+	unfinished []string // archives beside a tombstone; guarded by found.mu
 }
 
 // findings collects findings and totals from several goroutines.
@@ -242,7 +245,7 @@ func (c *inspection) check(ctx context.Context, s *inventory) error {
 	}
 	if len(again) > 0 {
 		// Another process may have changed the versions with problems. Check them again while no
-		// archive and no document can go or change, unless the storage cannot be written.
+		// archive and no document can go or change, unless the store cannot be written.
 		unlock, err := c.m.lock(ctx, indexName(s.provider))
 		if _, readOnly := errors.AsType[*fs.PathError](err); err != nil && (!readOnly || ctx.Err() != nil) {
 			return err
@@ -332,6 +335,8 @@ func (c *inspection) checkArchive(ctx context.Context, a address, name string, l
 	switch {
 	case errors.Is(err, errDamaged):
 		find(kindDamaged, name+recordSuffix, "%s", oneLine(err))
+	case errors.Is(err, errRemoved):
+		find(kindLeftover, name, "the archive is being removed or replaced; if no process does it, run Mirror.Reindex")
 	case errors.Is(err, fs.ErrNotExist):
 		find(kindUnrecorded, name, "the archive has no record")
 	case err != nil:
@@ -435,14 +440,44 @@ func (c *inspection) reindex(ctx context.Context, s *inventory) error {
 	// Publish also if there are no versions, to remove the index.
 	for rest, first := s.versions, true; first || len(rest) > 0; first = false {
 		n := min(len(rest), maxReindexed)
-		if err := c.m.publish(ctx, s.provider, rest[:n], publishOptions{reindex: true}); err != nil {
+		if err := c.m.publish(ctx, s.provider, rest[:n], keepFound); err != nil {
 			return err
 		}
 		rest = rest[n:]
 	}
+	if err := c.finishRemovals(ctx, s.provider); err != nil {
+		return err
+	}
 	for _, f := range s.findings {
 		if f.Kind != kindDamaged { // the index has been replaced
 			c.found.note(f)
+		}
+	}
+	return nil
+}
+
+// finishRemovals removes the archives beside tombstones, which no document lists.
+func (c *inspection) finishRemovals(ctx context.Context, p addrs.Provider) error {
+	replaced := map[addrs.Version]bool{}
+	for _, name := range c.unfinished {
+		v, _, _ := provider.ParseArchiveName(p, path.Base(name))
+		t, err := c.m.bury(ctx, name, true)
+		if err == nil {
+			replaced[v], err = c.m.clear(ctx, t)
+		}
+		if errors.Is(err, storage.ErrConflict) {
+			replaced[v] = true
+		} else if err != nil && !errors.Is(err, errors.ErrUnsupported) { // then they stay
+			return err
+		}
+	}
+	c.unfinished = nil
+	for v, is := range replaced {
+		if !is {
+			continue
+		}
+		if err := c.m.publish(ctx, p, []addrs.Version{v}, keepOthers); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -465,14 +500,30 @@ func (c *inspection) recordVersion(ctx context.Context, s *inventory, v addrs.Ve
 		a := address{s.provider, v, platforms[i]}
 		return c.recordArchive(ctx, a, s.files.packages[v][a.platform].name, stated[a.platform])
 	})
+	if err != nil {
+		return err
+	}
 	for _, name := range s.files.records[v] {
-		var size int64
-		if err == nil {
-			size, err = c.m.fileSize(ctx, strings.TrimSuffix(name, recordSuffix))
-		}
+		size, err := c.m.fileSize(ctx, strings.TrimSuffix(name, recordSuffix))
 		if err == nil && size < 0 {
-			err = c.m.Storage.Delete(ctx, name)
+			err = c.dropRecord(ctx, name)
 		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropRecord deletes a record whose archive is missing or damaged.
+func (c *inspection) dropRecord(ctx context.Context, name string) error {
+	old, err := c.m.read(ctx, name)
+	if err != nil && !errors.Is(err, errDamaged) || old.revision == "" {
+		return err
+	}
+	err = c.m.delete(ctx, name, old.revision)
+	if errors.Is(err, storage.ErrConflict) || errors.Is(err, errors.ErrUnsupported) {
+		return nil // an archive is being added, or the store keeps leftovers
 	}
 	return err
 }
@@ -491,6 +542,12 @@ func (c *inspection) recordArchive(ctx context.Context, a address, name string, 
 		return err // removed since it was listed
 	}
 	rec, err := c.m.readRecord(ctx, name)
+	if errors.Is(err, errRemoved) {
+		c.found.mu.Lock()
+		defer c.found.mu.Unlock()
+		c.unfinished = append(c.unfinished, name)
+		return nil
+	}
 	if err != nil && !isUnrecorded(err) {
 		return err
 	}
@@ -507,10 +564,10 @@ func (c *inspection) recordArchive(ctx context.Context, a address, name string, 
 		c.progress(a.event(EventChecked, size))
 		if damaged {
 			find(kindDamaged, "%s", oneLine(err))
-			return c.m.Storage.Delete(ctx, name+recordSuffix) // a record that exists is damaged
+			return c.dropRecord(ctx, name+recordSuffix) // a record that exists is damaged
 		}
 		rec = &record{Size: size, Hashes: local}
-		if err := c.m.writeRecord(ctx, name, rec); err != nil {
+		if err := c.m.writeRecord(ctx, name, rec); err != nil && !errors.Is(err, errRemoved) {
 			return err
 		}
 	}

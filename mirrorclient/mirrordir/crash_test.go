@@ -19,6 +19,7 @@ import (
 	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -29,7 +30,7 @@ func dieAt(t *testing.T, dir string, changes int, job func(m *mirrordir.Mirror) 
 	t.Helper()
 	m := open(t, dir)
 	var mu sync.Mutex
-	storage := &mirrortest.WatchedStorage{Storage: m.Storage, Before: func(op, name string) error {
+	watched := &mirrortest.WatchedStore{Store: m.Store, Before: func(op, name string) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if op == "write" || op == "delete" {
@@ -38,7 +39,7 @@ func dieAt(t *testing.T, dir string, changes int, job func(m *mirrordir.Mirror) 
 		if changes < 0 {
 			return errDead
 		}
-		if op == "open" || op == "list" {
+		if op == "open" || op == "list" || op == "stat" {
 			return nil
 		}
 		kind := "document"
@@ -53,8 +54,8 @@ func dieAt(t *testing.T, dir string, changes int, job func(m *mirrordir.Mirror) 
 		steps = append(steps, op+" "+kind)
 		return nil
 	}}
-	locked := mirrortest.LockedStorage{Storage: storage, Locker: m.Storage.(mirrordir.Locker)}
-	err := job(&mirrordir.Mirror{Storage: locked, TempDir: t.TempDir()})
+	locked := mirrortest.LockedStore{Store: watched, Dir: m.Store.(*storage.Dir)}
+	err := job(&mirrordir.Mirror{Store: locked, TempDir: t.TempDir()})
 	if died = errors.Is(err, errDead); err != nil && !died {
 		t.Fatal(err)
 	}
@@ -121,7 +122,7 @@ func TestCrashBeforeIndex(t *testing.T) {
 				t.Errorf("after the crash: %v", report.Problems)
 			}
 			next(m)
-			if got := platformsOf(t, m.Storage, v1); !slices.Contains(got, linux.String()) {
+			if got := platformsOf(t, m.Store, v1); !slices.Contains(got, linux.String()) {
 				t.Errorf("after %s 1.0.0 is listed for %v", name, got)
 			}
 			if got := versionsOf(t, open(t, dir)); got != "1.0.0 2.0.0" {
@@ -133,7 +134,7 @@ func TestCrashBeforeIndex(t *testing.T) {
 }
 
 // TestCrashWithinRemove checks that, wherever Remove dies, clients see no missing files, Add of
-// another version does not list the removed one again, Remove completes the removal, and Add of the
+// another version does not list the removed one again once the index is written, Remove completes the removal, and Add of the
 // version adds it again.
 func TestCrashWithinRemove(t *testing.T) {
 	t.Parallel()
@@ -146,7 +147,11 @@ func TestCrashWithinRemove(t *testing.T) {
 		mustAdd(t, m, src, wants(three, v1, v2), mirrordir.AddOptions{})
 		steps, died := dieAt(t, dir, changes, func(m *mirrordir.Mirror) error { return m.Remove(t.Context(), alpha, v1) })
 		if !died {
-			if want := []string{"write index", "delete document", "delete record", "delete record", "delete record", "delete archive", "delete archive", "delete archive"}; !slices.Equal(steps, want) {
+			want := []string{"delete document", // a missing one: whether the store deletes on a condition
+				"write record", "write record", "write record", "write index", "delete document",
+				"delete archive", "delete archive", "delete archive", "delete record", "delete record", "delete record"}
+			slices.Sort(steps[6:]) // concurrent
+			if !slices.Equal(steps, want) {
 				t.Errorf("the steps are %q, want %q", steps, want)
 			}
 			return
@@ -156,7 +161,11 @@ func TestCrashWithinRemove(t *testing.T) {
 			t.Errorf("%s: %v", at, report.Problems)
 		}
 		mustAdd(t, m, src, wants(three, v2, v3), mirrordir.AddOptions{})
-		if got := versionsOf(t, m); got != "2.0.0 3.0.0" {
+		want := "2.0.0 3.0.0"
+		if !slices.Contains(steps, "write index") {
+			want = "1.0.0 2.0.0 3.0.0"
+		}
+		if got := versionsOf(t, m); got != want {
 			t.Errorf("%s: after Add of others the mirror lists %s", at, got)
 		}
 		if changes%2 == 0 {
@@ -177,7 +186,7 @@ func TestCrashWithinRemove(t *testing.T) {
 }
 
 // TestCrashWithinReplacement checks that, wherever a replacement dies, the documents are true, and
-// that Add downloads the archive again unless the new one is there.
+// that Add downloads the archive again unless the new one is recorded.
 func TestCrashWithinReplacement(t *testing.T) {
 	t.Parallel()
 	crashWithinReplacement(t, true)
@@ -202,7 +211,7 @@ func crashWithinReplacement(t *testing.T, recorded bool) {
 			return err
 		})
 		if !died {
-			if want := []string{"write index", "delete document", "delete record", "delete archive", "write archive", "write record", "write document", "write index"}; !slices.Equal(steps, want) {
+			if want := []string{"write record", "write index", "delete document", "write archive", "write record", "write document", "write index"}; !slices.Equal(steps, want) {
 				t.Errorf("the steps are %q, want %q", steps, want)
 			}
 			return
@@ -212,7 +221,7 @@ func crashWithinReplacement(t *testing.T, recorded bool) {
 			t.Errorf("%s: %v", at, report.Problems)
 		}
 		want := 1
-		if slices.Contains(steps, "write archive") {
+		if len(steps) > 1 && slices.Contains(steps[1:], "write record") { // until then there is a tombstone
 			want = 0
 		}
 		reg.Reset()

@@ -29,7 +29,7 @@
 //
 // # Concurrency
 //
-// Several processes may change a mirror while clients read it; see [Locker]. Documents list only
+// Several processes may change a mirror while clients read it; see [Mirror.Remove]. Documents list only
 // complete files, also after a crash.
 //
 // # For servers

@@ -16,6 +16,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -40,14 +41,14 @@ func withRemedy(err error) error {
 
 // document is the content of a document or record.
 type document struct {
-	data     []byte   // nil if the file is missing or too large
-	revision Revision // empty if the file is missing
+	data     []byte           // nil if the file is missing or too large
+	revision storage.Revision // empty if the file is missing
 }
 
 // read reads a document. If it is too large, read returns its revision and an error that wraps
 // errDamaged.
 func (m *Mirror) read(ctx context.Context, name string) (document, error) {
-	o, err := m.Storage.Open(ctx, name)
+	o, err := m.Store.Open(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return document{}, nil
 	}
@@ -76,7 +77,7 @@ func (m *Mirror) write(ctx context.Context, name string, data []byte, old docume
 	case len(data) > maxDocument:
 		return fmt.Errorf("%s would have more than %d bytes: %w", name, maxDocument, failure.ErrTooLarge)
 	}
-	return m.Storage.Write(ctx, name, io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), old.revision)
+	return m.Store.Write(ctx, name, io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), old.revision)
 }
 
 // decode decodes a JSON object into v, a pointer to a pointer or to a map.
@@ -252,6 +253,10 @@ func renderVersion(dir string, archives map[addrs.Platform]listed, old []byte, k
 // record is the content of the file beside an archive, with what the documents of the protocol cannot
 // state. It is written after the archive and before the documents.
 type record struct {
+	// Removed, if not empty, makes the record a tombstone: the archive is being removed or replaced, and
+	// the other fields are empty. Each tombstone has another text.
+	Removed string `json:"removed,omitempty"`
+
 	Size      int64             `json:"size"`   // size of the archive in bytes
 	Hashes    []checksum.Hash   `json:"hashes"` // computed hashes of the archive
 	Trust     verify.Trust      `json:"trust"`  // result of the policy when the archive was added
@@ -327,20 +332,30 @@ func (r *record) entry(archive string) listed {
 	return listed{r.Hashes, url.PathEscape(path.Base(archive))}
 }
 
+// errRemoved means that a record is a tombstone.
+var errRemoved = errors.New("the archive is being removed")
+
 // readRecord reads the record of an archive. The error wraps fs.ErrNotExist if the record is missing,
-// and errDamaged if it is invalid.
+// errRemoved and fs.ErrNotExist if it is a tombstone, and errDamaged if it is invalid.
 func (m *Mirror) readRecord(ctx context.Context, archive string) (*record, error) {
-	name := archive + recordSuffix
-	doc, err := m.read(ctx, name)
+	doc, err := m.read(ctx, archive+recordSuffix)
 	if err != nil {
 		return nil, err
 	}
+	return parseRecord(archive+recordSuffix, doc)
+}
+
+// parseRecord parses the record with this name.
+func parseRecord(name string, doc document) (*record, error) {
 	if doc.data == nil {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
 	}
 	var r *record
 	if err := decode(doc.data, &r); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if r.Removed != "" {
+		return nil, fmt.Errorf("%s: %w: %w", name, errRemoved, fs.ErrNotExist)
 	}
 	if r.Size < 0 {
 		return nil, fmt.Errorf("%s: %w: the size is negative", name, errDamaged)
@@ -358,19 +373,22 @@ func isUnrecorded(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errDamaged)
 }
 
-// writeRecord replaces the record of an archive.
+// writeRecord replaces the record of an archive, unless it is a tombstone, which is errRemoved.
 func (m *Mirror) writeRecord(ctx context.Context, archive string, r *record) error {
 	data, err := encode(r)
 	if err != nil {
 		return err
 	}
 	name := archive + recordSuffix
-	if err := m.write(ctx, name, data, document{}); !errors.Is(err, ErrConflict) {
+	if err := m.write(ctx, name, data, document{}); !errors.Is(err, storage.ErrConflict) {
 		return err // usually there is no record yet
 	}
 	return retry(ctx, name, func() error {
 		old, err := m.read(ctx, name)
 		if err != nil && !errors.Is(err, errDamaged) {
+			return err
+		}
+		if _, err := parseRecord(name, old); errors.Is(err, errRemoved) {
 			return err
 		}
 		return m.write(ctx, name, data, old)

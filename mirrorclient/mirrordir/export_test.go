@@ -7,10 +7,9 @@ import (
 
 // For tests of pure functions, also for other systems.
 var (
-	CheckFileName = checkFileName
-	Resolve       = resolve
-	EntryURL      = func(archive string) string { return (&record{}).entry(archive).URL }
-	RenderIndex   = func(old []byte) ([]byte, error) {
+	Resolve     = resolve
+	EntryURL    = func(archive string) string { return (&record{}).entry(archive).URL }
+	RenderIndex = func(old []byte) ([]byte, error) {
 		i, err := parseIndex(old)
 		if err != nil {
 			return nil, err

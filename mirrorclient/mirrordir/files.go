@@ -16,6 +16,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/storage"
 )
 
 // files lists the files in the directories of a provider.
@@ -31,7 +32,7 @@ type files struct {
 
 // packageFile is the archive or the directory of a package.
 type packageFile struct {
-	name string // name in the storage
+	name string // name in the store
 	size int64  // size of an archive in bytes
 	dir  bool   // whether the package is unpacked
 }
@@ -49,13 +50,13 @@ func newFiles() *files {
 // listFiles lists the files of p in one of its directories. Of several archives of one package it
 // prefers the canonical name, then the first.
 func (m *Mirror) listFiles(ctx context.Context, p addrs.Provider, dir string) (*files, error) {
-	entries, err := m.Storage.List(ctx, dir)
+	entries, err := m.Store.List(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
 	f := newFiles()
 	f.count = len(entries)
-	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(entries, func(a, b storage.Entry) int { return cmp.Compare(a.Name, b.Name) })
 	for _, e := range entries {
 		if e.IsDir {
 			continue
@@ -130,7 +131,7 @@ func (m *Mirror) packagesOf(ctx context.Context, p addrs.Provider) (*files, erro
 	homes := []string{providerDir(p)}
 	if m.Local() {
 		var err error
-		if homes, err = m.directories(ctx, func(depth int, _ string, e Entry) bool { return e.IsDir && matchesProvider(p, depth, e.Name) }); err != nil {
+		if homes, err = m.directories(ctx, func(depth int, _ string, e storage.Entry) bool { return e.IsDir && matchesProvider(p, depth, e.Name) }); err != nil {
 			return nil, err
 		}
 		if i := slices.Index(homes, providerDir(p)); i > 0 {
@@ -167,7 +168,7 @@ func (m *Mirror) packagesOf(ctx context.Context, p addrs.Provider) (*files, erro
 // addUnpacked adds the packages VERSION/OS_ARCH that have no archive. It prefers the canonical spelling
 // of the version.
 func (m *Mirror) addUnpacked(ctx context.Context, all *files, home string) error {
-	versions, err := m.Storage.List(ctx, home)
+	versions, err := m.Store.List(ctx, home)
 	if err != nil {
 		return err
 	}
@@ -177,7 +178,7 @@ func (m *Mirror) addUnpacked(ctx context.Context, all *files, home string) error
 			continue
 		}
 		dir := path.Join(home, e.Name)
-		entries, err := m.Storage.List(ctx, dir)
+		entries, err := m.Store.List(ctx, dir)
 		if err != nil {
 			return err
 		}
@@ -205,12 +206,12 @@ func matchesProvider(p addrs.Provider, depth int, name string) bool {
 
 // directories returns the directories of providers, HOST/NAMESPACE/TYPE, for which may is true at each
 // depth; depth is 0 for hosts.
-func (m *Mirror) directories(ctx context.Context, may func(depth int, name string, e Entry) bool) ([]string, error) {
+func (m *Mirror) directories(ctx context.Context, may func(depth int, name string, e storage.Entry) bool) ([]string, error) {
 	found := []string{"."}
 	for depth := range 3 {
 		var next []string
 		for _, parent := range found {
-			entries, err := m.Storage.List(ctx, parent)
+			entries, err := m.Store.List(ctx, parent)
 			if err != nil {
 				return nil, err
 			}
@@ -228,7 +229,7 @@ func (m *Mirror) directories(ctx context.Context, may func(depth int, name strin
 // providers returns the providers with a canonical directory, sorted. It calls ignore with other files
 // and directories.
 func (m *Mirror) providers(ctx context.Context, ignore func(name, reason string)) ([]addrs.Provider, error) {
-	names, err := m.directories(ctx, func(_ int, name string, e Entry) bool {
+	names, err := m.directories(ctx, func(_ int, name string, e storage.Entry) bool {
 		if !e.IsDir {
 			ignore(name, "not a directory of a provider")
 		}

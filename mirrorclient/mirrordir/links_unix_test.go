@@ -41,7 +41,7 @@ func TestLinksNowhere(t *testing.T) {
 			for _, file := range []string{archive(v2, linux), home + "/2.0.0.json"} {
 				remove(t, dir, file)
 				must.Do(t, os.Symlink("x", filepath.Join(dir, filepath.FromSlash(file))))
-				if _, err := m.Storage.Open(t.Context(), file); !errors.Is(err, fs.ErrNotExist) {
+				if _, err := m.Store.Open(t.Context(), file); !errors.Is(err, fs.ErrNotExist) {
 					t.Errorf("Open: %v, want fs.ErrNotExist", err)
 				}
 			}

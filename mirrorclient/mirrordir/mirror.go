@@ -12,16 +12,21 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/storage"
 )
 
-// Mirror is a mirror in a [Storage], and a [provider.Source]. [Open] makes one for a directory. Set the
+// Mirror is a mirror in a [storage.Store], and a [provider.Source]. [Open] makes one for a directory. Set the
 // fields before the first call. After it a Mirror is safe for concurrent use.
 type Mirror struct {
-	// Storage contains the files. It must not be nil.
-	Storage Storage
+	// Store contains the files. It must not be nil.
+	Store storage.Store
 
-	// TempDir is for temporary copies if Storage is not a directory. If empty, [os.TempDir] is used.
+	// TempDir is for temporary copies if Store is not a [storage.Dir]. If empty, [os.TempDir] is used.
 	TempDir string
+
+	// Exclusive means that nothing else changes the mirror. [Mirror.Remove] then works in a store that
+	// cannot delete on a condition.
+	Exclusive bool
 }
 
 var _ provider.Source = (*Mirror)(nil)
@@ -45,12 +50,15 @@ func Open(dir string) (*Mirror, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open mirror: %w", err)
 	}
-	return &Mirror{Storage: &directory{full}}, nil
+	return &Mirror{Store: &storage.Dir{Path: full, Links: unpackedLinks}}, nil
 }
 
-// Local reports whether [Open] made the Storage. Packages then have file URLs and may be unpacked.
+// unpackedLinks permits links in place of an unpacked package, HOST/NAMESPACE/TYPE/VERSION/OS_ARCH.
+func unpackedLinks(dir string) bool { return strings.Count(dir, "/") == 3 }
+
+// Local reports whether [Open] made the Store. Packages then have file URLs and may be unpacked.
 func (m *Mirror) Local() bool {
-	_, ok := m.Storage.(*directory)
+	_, ok := m.Store.(*storage.Dir)
 	return ok
 }
 
@@ -111,7 +119,7 @@ func resolve(from, ref string) string {
 		return ""
 	}
 	name := path.Join(from, u.Path)
-	if checkName(name) != nil || strings.HasPrefix(name, "../") || strings.HasSuffix(u.Path, "/") {
+	if storage.CheckName(name) != nil || strings.HasPrefix(name, "../") || strings.HasSuffix(u.Path, "/") {
 		return ""
 	}
 	return name

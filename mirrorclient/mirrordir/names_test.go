@@ -21,35 +21,6 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-func TestNameable(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name, goos string
-		want       error
-	}{
-		{"example.com:8443/a/b", "linux", nil},
-		{"example.com:8443/a/b", "darwin", nil},
-		{"example.com:8443/a/b", "windows", fs.ErrInvalid},
-		{`example.com/a\b`, "windows", fs.ErrInvalid},
-		{"example.com/a/b", "windows", nil},
-		{".tofureg/change.lock", "linux", fs.ErrInvalid},
-		{".TOFUREG/change.lock", "darwin", fs.ErrInvalid},
-		{".Tofureg/change.lock", "windows", fs.ErrInvalid},
-		{".tofureg./change.lock", "windows", fs.ErrInvalid},
-		{".tofureg . /change.lock", "windows", fs.ErrInvalid},
-		{"example.com/.tofureg/b", "windows", nil},
-	}
-	for _, test := range tests {
-		err := mirrordir.CheckFileName(test.name, test.goos)
-		if !errors.Is(err, test.want) {
-			t.Errorf("%s on %s: %v, want %v", test.name, test.goos, err, test.want)
-		}
-		if test.want != nil && strings.Contains(test.name, ":") && !strings.Contains(err.Error(), `"example.com:8443"`) {
-			t.Errorf("%v does not name the host", err)
-		}
-	}
-}
-
 func TestURLs(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ from, name, want string }{
@@ -212,7 +183,7 @@ func TestOnePackageListsNothing(t *testing.T) {
 	t.Parallel()
 	reg, _ := newRegistry(t)
 	c := count(another(t, reg, wants(three, v1, v2)))
-	m := &mirrordir.Mirror{Storage: c, TempDir: t.TempDir()}
+	m := &mirrordir.Mirror{Store: c, TempDir: t.TempDir()}
 	pkg := must.Get(m.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 	must.Get(m.Open(t.Context(), pkg))(t).Close()
 	if ev, err := m.Evidence(t.Context(), pkg); err != nil || len(ev.Signature) == 0 {
@@ -227,7 +198,7 @@ func TestOnePackageListsNothing(t *testing.T) {
 	if n := c.lists.Load(); n != 0 {
 		t.Errorf("%d listings, want 0", n)
 	}
-	must.Do(t, c.Delete(t.Context(), alpha.String()+"/"+pkg.Filename+".record.json"))
+	must.Do(t, c.Delete(t.Context(), alpha.String()+"/"+pkg.Filename+".record.json", ""))
 	if _, err := m.Evidence(t.Context(), pkg); !errors.Is(err, provider.ErrNoFile) {
 		t.Errorf("Evidence without the record: %v, want ErrNoFile", err)
 	}

@@ -18,7 +18,7 @@ import (
 func TestSwappedForPipe(t *testing.T) {
 	t.Parallel()
 	for _, err := range disktest.Swapped(t, "content", func(path string) error {
-		d := open(t, filepath.Dir(path)).Storage
+		d := open(t, filepath.Dir(path)).Store
 		o, err := d.Open(t.Context(), filepath.Base(path))
 		if err == nil {
 			err = o.Close()
@@ -38,7 +38,7 @@ func TestSocket(t *testing.T) {
 	defer os.RemoveAll(dir)
 	l := must.Get(net.Listen("unix", filepath.Join(dir, "s")))(t)
 	defer l.Close()
-	d := open(t, dir).Storage
+	d := open(t, dir).Store
 	if _, err := d.Open(t.Context(), "s"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v, want ErrNotExist", err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -76,7 +77,7 @@ func TestChild(t *testing.T) {
 	m := open(t, *addTo)
 	if *addSeed%2 == 0 {
 		// The parent process reads in which step this one died.
-		talking := &mirrortest.WatchedStorage{Storage: m.Storage, Before: func(op, name string) error {
+		talking := &mirrortest.WatchedStore{Store: m.Store, Before: func(op, name string) error {
 			fmt.Println(op, filepath.Ext(strings.TrimSuffix(name, ".json")), name)
 			return nil
 		}, After: func(op, name string) {
@@ -84,7 +85,7 @@ func TestChild(t *testing.T) {
 				fmt.Println("written", name)
 			}
 		}}
-		m = &mirrordir.Mirror{Storage: mirrortest.LockedStorage{Storage: talking, Locker: m.Storage.(mirrordir.Locker)}, TempDir: t.TempDir()}
+		m = &mirrordir.Mirror{Store: mirrortest.LockedStore{Store: talking, Dir: m.Store.(*storage.Dir)}, TempDir: t.TempDir()}
 	}
 	fmt.Println("\nready")
 	r := rand.New(rand.NewPCG(*addSeed, 1))

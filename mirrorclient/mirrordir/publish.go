@@ -7,55 +7,45 @@ import (
 	"maps"
 	"math/rand/v2"
 	"path"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/storage"
 )
 
-// publishOptions control how documents are written.
-type publishOptions struct {
-	except string // name of an archive that is not listed
+// keep says which entries of the documents stay that no record describes.
+type keep int
 
-	// reindex replaces damaged documents, and removes entries for missing files and for archives
-	// without a record.
-	reindex bool
+const (
+	keepOthers keep = iota // entries for existing archives and for other files
+	keepFound              // entries for existing files other than archives; damaged documents are replaced
+	keepNone               // no entries
+)
 
-	// remove removes the versions from the documents, and then their files. The caller has locked
-	// the versions.
-	remove bool
-}
-
-// publish writes the documents of these versions from the records.
-func (m *Mirror) publish(ctx context.Context, p addrs.Provider, versions []addrs.Version, how publishOptions) error {
+// publish writes the documents of these versions from the records. It works in rounds. A round reads
+// the documents, then lists the archives, then reads their records, and writes each document unless
+// it has changed. Another writer that adds an archive after the listing reads the documents later. So
+// one of the two sees a changed document, and starts the next round.
+func (m *Mirror) publish(ctx context.Context, p addrs.Provider, versions []addrs.Version, what keep) error {
 	unlock, err := m.lock(ctx, indexName(p))
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return m.publishLocked(ctx, p, versions, how)
-}
-
-// publishLocked is publish for a caller that has locked the provider. It works in rounds. A round reads
-// the documents, then lists the archives, then reads their records, and writes each document unless
-// it has changed. Another writer that adds an archive after the listing reads the documents later. So
-// one of the two sees a changed document, and starts the next round.
-func (m *Mirror) publishLocked(ctx context.Context, p addrs.Provider, versions []addrs.Version, how publishOptions) error {
-	return retry(ctx, providerDir(p), func() error { return m.publishOnce(ctx, p, versions, how) })
+	return retry(ctx, providerDir(p), func() error { return m.publishOnce(ctx, p, versions, what) })
 }
 
 // maxPublishing is the maximum number of documents and records that are read or written concurrently.
 const maxPublishing = 16
 
 // publishOnce is one round of publish.
-func (m *Mirror) publishOnce(ctx context.Context, p addrs.Provider, versions []addrs.Version, how publishOptions) error {
+func (m *Mirror) publishOnce(ctx context.Context, p addrs.Provider, versions []addrs.Version, what keep) error {
 	read := func(ctx context.Context, name string) (document, error) {
 		doc, err := m.read(ctx, name)
-		if errors.Is(err, errDamaged) && how.reindex {
+		if errors.Is(err, errDamaged) && what == keepFound {
 			err = nil
 		}
 		return doc, withRemedy(err)
@@ -79,24 +69,22 @@ func (m *Mirror) publishOnce(ctx context.Context, p addrs.Provider, versions []a
 
 	// Documents come before the index that lists them.
 	listed := make([]bool, len(versions))
-	if !how.remove {
-		err = each(ctx, maxPublishing, len(versions), func(ctx context.Context, i int) error {
-			name := documentName(p, versions[i])
-			data, err := m.renderFrom(ctx, p, versions[i], there, old[i], how)
-			if err != nil {
-				return withRemedy(fmt.Errorf("%s: %w", name, err))
-			}
-			if listed[i] = data != nil; !listed[i] {
-				return nil
-			}
-			return m.write(ctx, name, data, old[i])
-		})
+	err = each(ctx, maxPublishing, len(versions), func(ctx context.Context, i int) error {
+		name := documentName(p, versions[i])
+		data, err := m.renderFrom(ctx, p, versions[i], there, old[i], what)
 		if err != nil {
-			return err
+			return withRemedy(fmt.Errorf("%s: %w", name, err))
 		}
+		if listed[i] = data != nil; !listed[i] {
+			return nil
+		}
+		return m.write(ctx, name, data, old[i])
+	})
+	if err != nil {
+		return err
 	}
 	index, err := parseIndex(oldIndex.data)
-	if errors.Is(err, errDamaged) && how.reindex {
+	if errors.Is(err, errDamaged) && what == keepFound {
 		clear(index)
 	} else if err != nil {
 		return withRemedy(fmt.Errorf("%s: %w", indexName(p), err))
@@ -120,30 +108,13 @@ func (m *Mirror) publishOnce(ctx context.Context, p addrs.Provider, versions []a
 		return err
 	}
 
-	// Nothing lists the other documents any more, and then nothing the files.
+	// Nothing lists the other documents any more.
 	for i, v := range versions {
-		switch {
-		case listed[i]:
-		case how.remove && old[i].revision != "":
-			err = m.Storage.Delete(ctx, documentName(p, v))
-		default:
-			err = m.erase(ctx, documentName(p, v), old[i])
+		if listed[i] {
+			continue
 		}
-		if err != nil {
+		if err := m.erase(ctx, documentName(p, v), old[i]); err != nil {
 			return err
-		}
-	}
-	if !how.remove {
-		return nil
-	}
-	// Records go first: an archive without a record is not listed again.
-	for _, kind := range []map[addrs.Version][]string{there.records, there.archives} {
-		for _, v := range versions {
-			for _, name := range kind[v] {
-				if err := m.Storage.Delete(ctx, name); err != nil {
-					return err
-				}
-			}
 		}
 	}
 	return nil
@@ -151,10 +122,10 @@ func (m *Mirror) publishOnce(ctx context.Context, p addrs.Provider, versions []a
 
 // renderFrom returns the document of a version, nil if it has no entries. It lists the archives that
 // have their recorded size.
-func (m *Mirror) renderFrom(ctx context.Context, p addrs.Provider, v addrs.Version, there *files, old document, how publishOptions) ([]byte, error) {
+func (m *Mirror) renderFrom(ctx context.Context, p addrs.Provider, v addrs.Version, there *files, old document, what keep) ([]byte, error) {
 	archives := map[addrs.Platform]listed{}
 	for platform, one := range there.packages[v] {
-		if _, ok := there.sizes[one.name+recordSuffix]; !ok || one.name == how.except {
+		if _, ok := there.sizes[one.name+recordSuffix]; !ok {
 			continue
 		}
 		rec, err := m.readRecord(ctx, one.name)
@@ -166,34 +137,46 @@ func (m *Mirror) renderFrom(ctx context.Context, p addrs.Provider, v addrs.Versi
 		}
 	}
 	keeps := func(name string) (bool, error) {
+		if what == keepNone {
+			return false, nil
+		}
 		if isArchiveOf(p, v, name) {
 			_, ok := there.sizes[name]
 			_, recorded := there.sizes[name+recordSuffix]
-			return ok && !recorded && !how.reindex && name != how.except, nil
+			return ok && !recorded && what != keepFound, nil
 		}
-		if name == "" || !how.reindex {
+		if name == "" || what != keepFound {
 			return true, nil
 		}
 		size, err := m.fileSize(ctx, name)
 		return size >= 0, err
 	}
 	data, err := renderVersion(providerDir(p), archives, old.data, keeps)
-	if errors.Is(err, errDamaged) && how.reindex {
+	if errors.Is(err, errDamaged) && what == keepFound {
 		return renderVersion(providerDir(p), archives, nil, keeps)
 	}
 	return data, err
 }
 
-// erase deletes a document that has not changed since it was read. Without locks another writer could
-// change it before it is deleted, so erase writes an empty one.
+// erase deletes a document that has not changed since it was read. In a store that cannot do that, it
+// writes an empty document.
 func (m *Mirror) erase(ctx context.Context, name string, old document) error {
 	if old.revision == "" {
 		return nil
 	}
-	if _, locked := m.Storage.(Locker); locked {
-		return m.Storage.Delete(ctx, name)
+	err := m.delete(ctx, name, old.revision)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return m.write(ctx, name, []byte("{}"), old)
 	}
-	return m.write(ctx, name, []byte("{}"), old)
+	return err
+}
+
+// delete deletes a file of this revision, which is not empty.
+func (m *Mirror) delete(ctx context.Context, name string, was storage.Revision) error {
+	if m.Exclusive {
+		was = ""
+	}
+	return m.Store.Delete(ctx, name, was)
 }
 
 // retry calls change until it does not conflict with another writer.
@@ -201,7 +184,7 @@ func retry(ctx context.Context, name string, change func() error) error {
 	const tries = 100
 	for range tries {
 		err := change()
-		if !errors.Is(err, ErrConflict) {
+		if !errors.Is(err, storage.ErrConflict) {
 			return err
 		}
 		// Wait for a random time, so that two writers do not conflict again.
@@ -213,7 +196,7 @@ func retry(ctx context.Context, name string, change func() error) error {
 			return fault.Ended(ctx)
 		}
 	}
-	return fmt.Errorf("%s: %w, %d times", name, ErrConflict, tries)
+	return fmt.Errorf("%s: %w, %d times", name, storage.ErrConflict, tries)
 }
 
 // each calls do with 0 to n-1, at most limit calls concurrently, until one fails.
@@ -229,51 +212,4 @@ func each(ctx context.Context, limit, n int, do func(ctx context.Context, i int)
 		})
 	}
 	return g.Wait()
-}
-
-// Remove removes versions of p, or all if none is given. It ignores missing versions and keeps
-// unpacked packages. If it fails, another call completes the removal. See [Locker] for concurrent
-// changes.
-func (m *Mirror) Remove(ctx context.Context, p addrs.Provider, versions ...addrs.Version) error {
-	return failure.Wrap("remove", p.String(), m.remove(ctx, p, versions))
-}
-
-// maxRemoved is the maximum number of versions that are locked and removed together.
-const maxRemoved = 50
-
-func (m *Mirror) remove(ctx context.Context, p addrs.Provider, versions []addrs.Version) error {
-	if err := m.checkProvider(p); err != nil {
-		return err
-	}
-	if len(versions) == 0 {
-		f, err := m.listFiles(ctx, p, providerDir(p))
-		if err != nil {
-			return err
-		}
-		index, err := m.readIndex(ctx, p)
-		if err != nil {
-			return withRemedy(err)
-		}
-		maps.Copy(f.versions, index)
-		versions = slices.Collect(maps.Keys(f.versions))
-	}
-	// Concurrent calls lock the versions in one order.
-	versions = slices.SortedFunc(slices.Values(versions), addrs.Version.Compare)
-	for some := range slices.Chunk(slices.Compact(versions), maxRemoved) {
-		if err := m.removeVersions(ctx, p, some); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (m *Mirror) removeVersions(ctx context.Context, p addrs.Provider, versions []addrs.Version) error {
-	for _, v := range versions {
-		unlock, err := m.lock(ctx, documentName(p, v))
-		if err != nil {
-			return err
-		}
-		defer unlock()
-	}
-	return m.publish(ctx, p, versions, publishOptions{remove: true})
 }

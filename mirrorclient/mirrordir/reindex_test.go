@@ -3,6 +3,7 @@ package mirrordir_test
 import (
 	"errors"
 	"fmt"
+	"github.com/tofureg/tofureg/storage"
 	"io"
 	"path"
 	"path/filepath"
@@ -118,7 +119,7 @@ func TestReindexCorrects(t *testing.T) {
 
 // mirrors returns an empty mirror in a directory, and one in an object store.
 func mirrors(t *testing.T) map[string]*mirrordir.Mirror {
-	return map[string]*mirrordir.Mirror{"directory": open(t, t.TempDir()), "bucket": {Storage: &bucket{}, TempDir: t.TempDir()}}
+	return map[string]*mirrordir.Mirror{"directory": open(t, t.TempDir()), "bucket": {Store: &bucket{}, TempDir: t.TempDir()}}
 }
 
 // TestReindexElsewhereInside checks that an entry may list any file of the mirror.
@@ -126,7 +127,7 @@ func TestReindexElsewhereInside(t *testing.T) {
 	t.Parallel()
 	for kind, m := range mirrors(t) {
 		_, src := newRegistry(t)
-		storage := m.Storage
+		storage := m.Store
 		mustAdd(t, m, src, wants(three[:1], v1), mirrordir.AddOptions{})
 		bytes, name := content(t, storage, archive(v1, linux)), path.Base(archive(v1, linux))
 		must.Do(t, m.Remove(t.Context(), alpha))
@@ -251,7 +252,7 @@ func TestBeyondLimits(t *testing.T) {
 			t.Run(name+" in "+kind, func(t *testing.T) {
 				t.Parallel()
 				_, src := newRegistry(t)
-				storage := m.Storage
+				storage := m.Store
 				mustAdd(t, m, src, wants(three, v1, v2), mirrordir.AddOptions{})
 				good := content(t, storage, test.name)
 				spoil := func() { put(t, storage, test.name, test.spoil(good)) }
@@ -281,7 +282,7 @@ func TestBeyondLimits(t *testing.T) {
 }
 
 // content returns the content of a file.
-func content(t testing.TB, s mirrordir.Storage, name string) string {
+func content(t testing.TB, s storage.Store, name string) string {
 	t.Helper()
 	o := must.Get(s.Open(t.Context(), name))(t)
 	defer o.Close()

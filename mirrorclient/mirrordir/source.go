@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -34,7 +35,7 @@ func (m *Mirror) ProviderVersions(ctx context.Context, p addrs.Provider) (*provi
 // document of the version. If the package is only unpacked, Dir is set and there are no hashes. If
 // there is no package, the error wraps [provider.ErrNotFound].
 //
-// URL is a file URL in a local directory, otherwise a name in Storage as a relative URL, for example to
+// URL is a file URL in a local directory, otherwise a name in Store as a relative URL, for example to
 // the URL of a bucket.
 func (m *Mirror) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	pkg := address{p, v, platform}.pkg()
@@ -51,7 +52,7 @@ func (m *Mirror) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.
 // describe sets the fields of pkg from the files of the mirror.
 func (m *Mirror) describe(ctx context.Context, pkg *provider.Package, one packageFile) (err error) {
 	if one.dir {
-		pkg.Dir, err = m.Storage.(*directory).localPath(one.name)
+		pkg.Dir, err = m.Store.(*storage.Dir).FilePath(one.name)
 		return err
 	}
 	pkg.Filename, pkg.URL = pkg.ArchiveName(), m.fileURL(one.name)
@@ -79,11 +80,11 @@ func (m *Mirror) describe(ctx context.Context, pkg *provider.Package, one packag
 
 // fileURL returns the URL of a file: a file URL or its name.
 func (m *Mirror) fileURL(name string) string {
-	d, ok := m.Storage.(*directory)
+	d, ok := m.Store.(*storage.Dir)
 	if !ok {
 		return (&url.URL{Path: name}).String()
 	}
-	local, err := d.localPath(name)
+	local, err := d.FilePath(name)
 	if err != nil {
 		return (&url.URL{Path: name}).String() // the file cannot exist
 	}
@@ -127,9 +128,9 @@ func (m *Mirror) Evidence(ctx context.Context, pkg *provider.Package) (verify.Ev
 // Open opens the archive of pkg. The error wraps [provider.ErrUnpacked] for an unpacked package.
 func (m *Mirror) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
 	name, err := m.archiveName(ctx, pkg)
-	var o *Object
+	var o *storage.File
 	if err == nil {
-		o, err = m.Storage.Open(ctx, name)
+		o, err = m.Store.Open(ctx, name)
 	}
 	if err != nil {
 		return nil, failure.Wrap("open", pkg.String(), err)

@@ -331,11 +331,11 @@ func TestAll(t *testing.T) {
 				{Provider: beta, Version: addrs.MustParseVersion("9.0.0"), Platforms: three[:2]},
 			}), mirrordir.AddOptions{})
 			// Other files, and archives in other directories.
-			put(t, m.Storage, home+"/3.0.0/linux_amd64/terraform-provider-alpha", "x")
-			put(t, m.Storage, home+"/notes.txt", "x")
-			put(t, m.Storage, "registry.example.com/acme/gamma/index.json", `{"versions":{"1.0.0":{}}}`)
-			put(t, m.Storage, "registry.example.com/acme/readme", "x")
-			put(t, m.Storage, "not a host/acme/alpha/terraform-provider-alpha_1.0.0_linux_amd64.zip", "x")
+			put(t, m.Store, home+"/3.0.0/linux_amd64/terraform-provider-alpha", "x")
+			put(t, m.Store, home+"/notes.txt", "x")
+			put(t, m.Store, "registry.example.com/acme/gamma/index.json", `{"versions":{"1.0.0":{}}}`)
+			put(t, m.Store, "registry.example.com/acme/readme", "x")
+			put(t, m.Store, "not a host/acme/alpha/terraform-provider-alpha_1.0.0_linux_amd64.zip", "x")
 			want := []string{
 				"bücher.example/acme/alpha 1.0.0 windows_amd64",
 				"registry.example.com/acme/alpha 1.0.0 darwin_arm64 linux_amd64 windows_amd64",
@@ -392,13 +392,13 @@ func TestAllFails(t *testing.T) {
 		}
 		var got []string
 		failures := 0
-		storage := &mirrortest.WatchedStorage{Storage: open(t, dir).Storage, Before: func(op, name string) error {
+		storage := &mirrortest.WatchedStore{Store: open(t, dir).Store, Before: func(op, name string) error {
 			if op == "list" && name == at {
 				return fs.ErrPermission
 			}
 			return nil
 		}}
-		for w, err := range (&mirrordir.Mirror{Storage: storage}).All(ctx) {
+		for w, err := range (&mirrordir.Mirror{Store: storage}).All(ctx) {
 			switch {
 			case err == nil:
 				got = append(got, w.String())

@@ -11,33 +11,49 @@ import (
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // target is a package that is to be in the mirror.
 type target struct {
-	m         *Mirror
-	policy    verify.Policy
-	options   AddOptions        // without Policy
-	pkg       *provider.Package // package of the source, at first only its address
-	name      string            // canonical name of the archive
-	size      int64             // size of the existing archive, negative if it is missing
-	hasRecord bool              // whether a record exists, valid or not
-	record    *record           // nil if it is missing or invalid
-	report    *verify.Report    // report of the policy about the archive, nil if it was not read
+	m        *Mirror
+	policy   verify.Policy
+	options  AddOptions        // without Policy
+	pkg      *provider.Package // package of the source, at first only its address
+	name     string            // canonical name of the archive
+	size     int64             // size of the existing archive, negative if it is missing
+	revision storage.Revision  // of the existing archive, empty if it is missing
+	recorded document          // content of the record
+	removed  bool              // whether the record is a tombstone
+	record   *record           // nil if it is missing or invalid, later that of the judged archive
+	report   *verify.Report    // report of the policy about the archive, nil if it was not read
 }
 
 // newTarget reads the files of a package. The caller has locked the version.
 func (m *Mirror) newTarget(ctx context.Context, pkg *provider.Package, policy verify.Policy, o AddOptions) (*target, error) {
 	t := &target{m: m, policy: policy, options: o, pkg: pkg, name: addressOf(pkg).archive()}
-	rec, err := m.readRecord(ctx, t.name)
-	if err != nil && !isUnrecorded(err) {
+	if err := t.look(ctx); err != nil {
 		return nil, err
 	}
-	t.record, t.hasRecord = rec, !errors.Is(err, fs.ErrNotExist)
-	t.size, err = m.fileSize(ctx, t.name)
-	return t, err
+	rec, err := parseRecord(t.name+recordSuffix, t.recorded)
+	t.record, t.removed = rec, errors.Is(err, errRemoved)
+	return t, nil
+}
+
+// look reads the record and the size and the revision of the archive.
+func (t *target) look(ctx context.Context) (err error) {
+	t.recorded, err = t.m.read(ctx, t.name+recordSuffix)
+	if err != nil && !errors.Is(err, errDamaged) {
+		return err
+	}
+	info, err := t.m.Store.Stat(ctx, t.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		info, err = storage.Info{Size: -1}, nil
+	}
+	t.size, t.revision = info.Size, info.Revision
+	return err
 }
 
 // judgeRecord returns the report of the policy about the archive that is recorded. It returns an error if
@@ -92,13 +108,17 @@ func (t *target) addH1(ctx context.Context) (bool, error) {
 	full := *t.record
 	full.Hashes = checksum.Sorted(t.record.Hashes, []checksum.Hash{packed, tree})
 	t.record = &full
-	return true, t.m.writeRecord(ctx, t.name, t.record)
+	err = t.m.writeRecord(ctx, t.name, t.record)
+	if errors.Is(err, errRemoved) {
+		return false, nil
+	}
+	return true, err
 }
 
 // adopt judges the existing archive with the evidence of the source, and records it. It returns false
 // if the archive is missing or another one.
 func (t *target) adopt(ctx context.Context, src provider.Source) (bool, error) {
-	if t.size < 0 || t.pkg.Size > 0 && t.pkg.Size != t.size || t.pkg.Dir != "" {
+	if t.size < 0 || t.removed || t.pkg.Size > 0 && t.pkg.Size != t.size || t.pkg.Dir != "" {
 		return false, nil
 	}
 	ev := t.pkg.Evidence()
@@ -120,7 +140,11 @@ func (t *target) adopt(ctx context.Context, src provider.Source) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return true, t.m.writeRecord(ctx, t.name, t.record)
+	err = t.m.writeRecord(ctx, t.name, t.record)
+	if errors.Is(err, errRemoved) {
+		return false, nil
+	}
+	return true, err
 }
 
 // judge judges an archive by the policy and sets the record and the report.
@@ -154,52 +178,71 @@ func (t *target) judge(ctx context.Context, f *archiveFile, ev verify.Evidence) 
 	return nil
 }
 
-// write commits a judged archive and writes its record. It first removes another existing archive, from the
-// documents on, so that no document or record states anything about the wrong archive. It calls placed
-// when the staged file is no longer used.
+// write commits a judged archive and writes its record. It calls placed when the next download can
+// start. If another writer has changed the archive or the record, it looks again.
 func (t *target) write(ctx context.Context, s *Staged, placed func()) error {
-	if t.size == t.record.Size && t.checkSame(ctx) == nil {
-		placed()
-		return t.m.writeRecord(ctx, t.name, t.record)
+	data, err := encode(t.record)
+	if err != nil {
+		return err
 	}
-	if t.size >= 0 || t.hasRecord {
-		unlock, err := t.m.lock(ctx, indexName(t.pkg.Provider))
-		if err != nil {
-			return err
-		}
-		defer unlock()
-		err = t.m.publishLocked(ctx, t.pkg.Provider, []addrs.Version{t.pkg.Version}, publishOptions{except: t.name})
-		for _, name := range []string{t.name + recordSuffix, t.name} {
-			if err == nil {
-				err = t.m.Storage.Delete(ctx, name)
+	again := false
+	return retry(ctx, t.name, func() error {
+		if again {
+			if err := t.look(ctx); err != nil {
+				return err
 			}
 		}
+		again = true
+		return t.writeOnce(ctx, s, data, placed)
+	})
+}
+
+func (t *target) writeOnce(ctx context.Context, s *Staged, data []byte, placed func()) error {
+	record := t.name + recordSuffix
+	_, err := parseRecord(record, t.recorded)
+	removed := errors.Is(err, errRemoved)
+	if !removed && t.size == t.record.Size {
+		same, err := t.isSame(ctx)
 		if err != nil {
 			return err
 		}
+		if same {
+			placed()
+			return t.m.write(ctx, record, data, t.recorded)
+		}
 	}
-	err := s.commit(ctx, t.name)
+	if !removed && (t.revision != "" || t.recorded.revision != "") {
+		// No document or record may state anything about the wrong archive.
+		buried, err := t.m.bury(ctx, t.name, false)
+		if err == nil {
+			err = t.m.publish(ctx, t.pkg.Provider, []addrs.Version{t.pkg.Version}, keepOthers)
+		}
+		if err != nil {
+			return err
+		}
+		t.revision, t.recorded = buried.was, document{revision: buried.revision}
+	}
+	// Beside the tombstone of a removal the archive is written even if it is the same, so that the removal
+	// does not delete it.
+	err = s.commit(ctx, t.name, t.revision)
 	placed()
-	if errors.Is(err, ErrConflict) {
-		err = t.checkSame(ctx)
-	}
 	if err != nil {
 		return err
 	}
-	return t.m.writeRecord(ctx, t.name, t.record)
+	return t.m.write(ctx, record, data, document{revision: t.recorded.revision})
 }
 
-// checkSame returns nil if another writer has added the same archive.
-func (t *target) checkSame(ctx context.Context) error {
+// isSame reports whether the existing archive is the judged one.
+func (t *target) isSame(ctx context.Context) (bool, error) {
 	f, err := t.m.openArchive(ctx, t.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer f.close()
-	if !slices.Contains(t.record.Hashes, f.zh) {
-		return ErrConflict
-	}
-	return nil
+	return slices.Contains(t.record.Hashes, f.zh), nil
 }
 
 func (t *target) added(fetched bool) *Added {
@@ -245,5 +288,5 @@ func (m *Mirror) addArchive(ctx context.Context, s *Staged, pkg *provider.Packag
 	if err != nil {
 		return nil, err
 	}
-	return t.added(!kept), m.publish(ctx, pkg.Provider, []addrs.Version{pkg.Version}, publishOptions{})
+	return t.added(!kept), m.publish(ctx, pkg.Provider, []addrs.Version{pkg.Version}, keepOthers)
 }

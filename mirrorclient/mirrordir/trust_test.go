@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/tofureg/tofureg/storage"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -274,14 +275,14 @@ func TestPlantedLinks(t *testing.T) {
 				t.Errorf("ProviderVersions through %s = %v, want an error", planted, list)
 			}
 			for _, name := range []string{archive(v1, linux), home + "/new.json", ".tofureg/x"} {
-				if o, err := m.Storage.Open(t.Context(), name); err == nil {
+				if o, err := m.Store.Open(t.Context(), name); err == nil {
 					o.Close()
 					t.Errorf("Open(%q) through %s succeeds", name, planted)
 				}
 				if planted != ".tofureg" {
-					_ = m.Storage.Write(t.Context(), name, io.NewSectionReader(strings.NewReader("x"), 0, 1), "")
+					_ = m.Store.Write(t.Context(), name, io.NewSectionReader(strings.NewReader("x"), 0, 1), "")
 				}
-				_ = m.Storage.Delete(t.Context(), name)
+				_ = m.Store.Delete(t.Context(), name, "")
 			}
 			if after := tree(t, outside); after != before {
 				t.Errorf("outside there was\n%s\nand is\n%s", before, after)
@@ -311,15 +312,15 @@ func tree(t *testing.T, dir string) string {
 // metered is a storage that ends a context after some bytes of archives have been read, and counts
 // later reads.
 type metered struct {
-	mirrordir.Storage
+	storage.Store
 	end   func()
 	at    int64
 	read  atomic.Int64
 	after atomic.Int64
 }
 
-func (m *metered) Open(ctx context.Context, name string) (*mirrordir.Object, error) {
-	o, err := m.Storage.Open(ctx, name)
+func (m *metered) Open(ctx context.Context, name string) (*storage.File, error) {
+	o, err := m.Store.Open(ctx, name)
 	if err != nil || !strings.HasSuffix(name, ".zip") {
 		return o, err
 	}
@@ -362,7 +363,7 @@ func TestContextEndsWhileArchivesAreRead(t *testing.T) {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: names(three[:1]), Deflate: true, Files: map[string]string{"noise": string(noise)}}).Sums() // deflated before requests have a timeout
 	full := &bucket{}
-	mustAdd(t, &mirrordir.Mirror{Storage: full, TempDir: t.TempDir()}, client(reg), wants(three[:1], v1), mirrordir.AddOptions{ZHOnly: true})
+	mustAdd(t, &mirrordir.Mirror{Store: full, TempDir: t.TempDir()}, client(reg), wants(three[:1], v1), mirrordir.AddOptions{ZHOnly: true})
 	zip := int64(len(full.Content[archive(v1, linux)]))
 	add := func(ctx context.Context, m *mirrordir.Mirror) error {
 		_, err := m.Add(ctx, client(reg), wants(three[:1], v1), mirrordir.AddOptions{})
@@ -397,8 +398,8 @@ func TestContextEndsWhileArchivesAreRead(t *testing.T) {
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				storage := &metered{Storage: b, end: cancel, at: at}
-				err := test.run(ctx, &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()})
+				storage := &metered{Store: b, end: cancel, at: at}
+				err := test.run(ctx, &mirrordir.Mirror{Store: storage, TempDir: t.TempDir()})
 				if !errors.Is(err, context.Canceled) {
 					t.Errorf("%s = %v, want context.Canceled", name, err)
 				}

@@ -84,7 +84,7 @@ func handlers(policy verify.Policy) map[string]func(t *testing.T, src provider.S
 			return &mirrorserve.Handler{Source: src, Policy: policyOf(policy), Parallel: 1, TempDir: t.TempDir()}
 		},
 		"cached": func(t *testing.T, src provider.Source) *mirrorserve.Handler {
-			m := &mirrordir.Mirror{Storage: &bucket{}, TempDir: t.TempDir()}
+			m := &mirrordir.Mirror{Store: &bucket{}, TempDir: t.TempDir()}
 			return &mirrorserve.Handler{Source: &mirrorserve.Cache{Source: src, Mirror: m, Policy: policyOf(policy), Parallel: 1}}
 		},
 	}

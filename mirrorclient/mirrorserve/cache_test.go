@@ -485,13 +485,13 @@ func TestCacheLetsGo(t *testing.T) {
 	t.Parallel()
 	reg, src := newRegistry(t)
 	got := make(chan struct{})
-	storage := &mirrortest.WatchedStorage{Storage: &bucket{}, Before: func(op, name string) error {
+	storage := &mirrortest.WatchedStore{Store: &bucket{}, Before: func(op, name string) error {
 		if op == "write" && strings.HasSuffix(name, ".zip") {
 			<-got
 		}
 		return nil
 	}}
-	m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
+	m := &mirrordir.Mirror{Store: storage, TempDir: t.TempDir()}
 	srv := httptest.NewServer(&mirrorserve.Handler{Source: &mirrorserve.Cache{Source: src, Mirror: m, Wait: -1}})
 	resp := must.Get(srv.Client().Get(srv.URL + "/" + archive(v1, linux)))(t)
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusOK {

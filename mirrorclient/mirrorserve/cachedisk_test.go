@@ -132,7 +132,7 @@ func TestCacheInObjectStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg, src := newRegistry(t)
 		b := &bucket{}
-		m := &mirrordir.Mirror{Storage: b, TempDir: t.TempDir()}
+		m := &mirrordir.Mirror{Store: b, TempDir: t.TempDir()}
 		h := &mirrorserve.Handler{Source: &mirrorserve.Cache{Source: src, Mirror: m, Wait: -1}}
 		content := mustFetch(t, h, archive(v1, linux))
 		down(reg)
@@ -163,14 +163,14 @@ func TestCacheCannotKeep(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				reg, src := newRegistry(t)
 				full := true
-				storage := &mirrortest.WatchedStorage{Storage: &bucket{}, Before: func(op, name string) error {
+				storage := &mirrortest.WatchedStore{Store: &bucket{}, Before: func(op, name string) error {
 					if full && op == "write" && strings.HasSuffix(name, suffix) {
 						return errFull
 					}
 					return nil
 				}}
 				var log strings.Builder
-				m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
+				m := &mirrordir.Mirror{Store: storage, TempDir: t.TempDir()}
 				h := &mirrorserve.Handler{Source: &mirrorserve.Cache{Source: src, Mirror: m, Wait: -1, Logger: slog.New(slog.NewTextHandler(&log, nil))}}
 				content := mustFetch(t, h, archive(v1, linux))
 				if got := log.String(); !strings.Contains(got, "level=WARN") || !strings.Contains(got, errFull.Error()) {
@@ -203,13 +203,13 @@ func TestCacheSlowStorage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg, src := newRegistry(t)
-		storage := &mirrortest.WatchedStorage{Storage: &bucket{}, Before: func(op, name string) error {
+		storage := &mirrortest.WatchedStore{Store: &bucket{}, Before: func(op, name string) error {
 			if op == "write" && strings.HasSuffix(name, ".zip") {
 				time.Sleep(time.Hour)
 			}
 			return nil
 		}}
-		m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
+		m := &mirrordir.Mirror{Store: storage, TempDir: t.TempDir()}
 		c := &mirrorserve.Cache{Source: src, Mirror: m}
 		h := &mirrorserve.Handler{Source: c}
 		for range 2 {

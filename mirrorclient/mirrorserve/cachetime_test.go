@@ -3,6 +3,7 @@ package mirrorserve_test
 import (
 	"context"
 	"errors"
+	"github.com/tofureg/tofureg/storage"
 	"io"
 	"log/slog"
 	"net/http"
@@ -14,7 +15,6 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/internal/must"
-	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -240,7 +240,7 @@ func TestCacheKeepsAside(t *testing.T) {
 		_, src := newRegistry(t)
 		h, c, dir := newCache(t, src)
 		c.Parallel, c.Wait = 1, time.Second
-		unlock := must.Get(c.Mirror.Storage.(mirrordir.Locker).Lock(t.Context(), home+"/1.0.0.json"))(t)
+		unlock := must.Get(c.Mirror.Store.(*storage.Dir).Lock(t.Context(), home+"/1.0.0.json"))(t)
 		mustFetch(t, h, archive(v1, linux))
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()

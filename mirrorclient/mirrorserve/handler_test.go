@@ -374,7 +374,7 @@ func TestHandlerOfBucket(t *testing.T) {
 	t.Parallel()
 	_, client := newRegistry(t)
 	b := &bucket{}
-	m := &mirrordir.Mirror{Storage: b, TempDir: t.TempDir()}
+	m := &mirrordir.Mirror{Store: b, TempDir: t.TempDir()}
 	mustAdd(t, m, client, wants(three, v1), mirrordir.AddOptions{NoEvidence: true})
 	h := &mirrorserve.Handler{Source: m, TempDir: t.TempDir()}
 	text := b.Content[archive(v1, linux)]

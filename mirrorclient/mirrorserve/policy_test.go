@@ -22,7 +22,7 @@ func TestPolicyOfEachProvider(t *testing.T) {
 		}
 		return verify.Policy{}
 	}
-	m := &mirrordir.Mirror{Storage: &bucket{}, TempDir: t.TempDir()}
+	m := &mirrordir.Mirror{Store: &bucket{}, TempDir: t.TempDir()}
 	for name, h := range map[string]*mirrorserve.Handler{
 		"Handler": {Source: src, Policy: strict, TempDir: t.TempDir()},
 		"Cache":   {Source: &mirrorserve.Cache{Source: src, Mirror: m, Policy: strict}},

@@ -1,4 +1,4 @@
-package dirtest
+package storagetest
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/storage"
 )
 
 // endsSoon calls do, which must return soon after ctx has ended.
@@ -50,11 +50,11 @@ func testEndedContext(r *run) {
 		},
 		"Write":  func() error { return r.tryWrite(ctx, s, name, section("x"), was) },
 		"List":   func() error { _, err := s.List(ctx, r.dir); return err },
-		"Delete": func() error { return s.Delete(ctx, r.path("none")) },
+		"Delete": func() error { return s.Delete(ctx, r.path("none"), "") },
 	} {
 		err, _ := r.endsSoon(ctx, what, do)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, mirrordir.ErrConflict) {
-			r.errorf("%s with an ended context = %v, want an error that wraps neither fs.ErrNotExist nor mirrordir.ErrConflict", what, err)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, storage.ErrConflict) {
+			r.errorf("%s with an ended context = %v, want an error that wraps neither fs.ErrNotExist nor storage.ErrConflict", what, err)
 		}
 	}
 	r.want(name, "x", "after calls with an ended context")
@@ -87,8 +87,8 @@ func testContextEnds(r *run) {
 	if !ended {
 		return
 	}
-	if errors.Is(err, mirrordir.ErrConflict) {
-		r.errorf("Write whose context ended = %v, want an error that does not wrap mirrordir.ErrConflict", err)
+	if errors.Is(err, storage.ErrConflict) {
+		r.errorf("Write whose context ended = %v, want an error that does not wrap storage.ErrConflict", err)
 	}
 	o, open := r.storage(0).Open(r.ctx, name)
 	if errors.Is(open, fs.ErrNotExist) && err != nil {

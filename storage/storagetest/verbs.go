@@ -1,4 +1,4 @@
-package dirtest
+package storagetest
 
 import (
 	"bytes"
@@ -9,11 +9,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/storage"
 )
 
 // tryWrite writes a file that cleanUp removes.
-func (r *run) tryWrite(ctx context.Context, s mirrordir.Storage, name string, content *io.SectionReader, was mirrordir.Revision) error {
+func (r *run) tryWrite(ctx context.Context, s storage.Store, name string, content *io.SectionReader, was storage.Revision) error {
 	r.mu.Lock()
 	r.written[name] = true
 	r.mu.Unlock()
@@ -21,7 +21,7 @@ func (r *run) tryWrite(ctx context.Context, s mirrordir.Storage, name string, co
 }
 
 // write writes a file, which must succeed.
-func (r *run) write(name, content string, was mirrordir.Revision) bool {
+func (r *run) write(name, content string, was storage.Revision) bool {
 	err := r.tryWrite(r.ctx, r.storage(0), name, section(content), was)
 	if err != nil {
 		r.errorf("Write(%q, %d bytes, %q) = %v, want nil", name, len(content), was, err)
@@ -30,15 +30,15 @@ func (r *run) write(name, content string, was mirrordir.Revision) bool {
 }
 
 // conflict checks that Write returns ErrConflict.
-func (r *run) conflict(name string, was mirrordir.Revision, why string) {
+func (r *run) conflict(name string, was storage.Revision, why string) {
 	err := r.tryWrite(r.ctx, r.storage(0), name, section("must not be written"), was)
-	if !errors.Is(err, mirrordir.ErrConflict) {
-		r.errorf("Write(%q) %s = %v, want an error that wraps mirrordir.ErrConflict", name, why, err)
+	if !errors.Is(err, storage.ErrConflict) {
+		r.errorf("Write(%q) %s = %v, want an error that wraps storage.ErrConflict", name, why, err)
 	}
 }
 
 // read returns the content and the revision of a file.
-func (r *run) read(s mirrordir.Storage, name string) (string, mirrordir.Revision, error) {
+func (r *run) read(s storage.Store, name string) (string, storage.Revision, error) {
 	o, err := s.Open(r.ctx, name)
 	if err != nil {
 		return "", "", err
@@ -63,8 +63,8 @@ func (r *run) read(s mirrordir.Storage, name string) (string, mirrordir.Revision
 }
 
 // want checks the content of a file and returns its revision.
-func (r *run) want(name, content, when string) mirrordir.Revision {
-	var last mirrordir.Revision
+func (r *run) want(name, content, when string) storage.Revision {
+	var last storage.Revision
 	for i := range r.storages {
 		got, revision, err := r.read(r.storage(i), name)
 		switch {

@@ -1,4 +1,4 @@
-package mirrordir
+package storage
 
 import (
 	"bytes"
@@ -19,42 +19,70 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// directory is the Storage and Locker for a local directory. Several processes may use it
-// concurrently. It never follows a symbolic link out of the directory.
-type directory struct{ path string }
+// Dir is the [Store] for a local directory. It is safe for concurrent use, also by other processes. It
+// never follows a symbolic link out of the directory, except where Links permits it. The directory
+// ".tofureg" in it has lock files and unfinished files; it is not part of the store.
+//
+// The revision of an archive, by its suffix, and of a file of more than 16 MiB, is its size and time.
+// The revision of any other file is a digest of its content.
+type Dir struct {
+	// Path is the path of the directory. It must exist.
+	Path string
 
-// privateDir is the directory for files that are not part of the mirror. The CLI ignores it because of
+	// Links, if not nil, reports whether List shows a symbolic link in the directory dir whose target
+	// is a directory or lies outside of Path. If nil, List shows none of them.
+	Links func(dir string) bool
+}
+
+// privateDir is the directory for files that are not part of the store. The CLI ignores it because of
 // the dot.
 const privateDir = ".tofureg"
 
-// Open opens a file. It follows symbolic links within the mirror.
-func (d *directory) Open(ctx context.Context, name string) (*Object, error) {
+// FilePath returns the path of a file in the file system, whether or not it exists. If no file can have
+// this name, the error wraps [fs.ErrInvalid].
+func (d *Dir) FilePath(name string) (string, error) {
+	if err := CheckName(name); err != nil {
+		return "", err
+	}
+	return filepath.Join(d.Path, filepath.FromSlash(name)), checkFileName(name, runtime.GOOS)
+}
+
+// Stat implements [Store]. Like Open it follows symbolic links within the directory.
+func (d *Dir) Stat(ctx context.Context, name string) (Info, error) {
+	f, err := d.Open(ctx, name)
+	if err != nil {
+		return Info{}, err
+	}
+	return f.Info, f.Close()
+}
+
+// Open implements [Store]. It follows symbolic links within the directory.
+func (d *Dir) Open(ctx context.Context, name string) (*File, error) {
 	root, file, err := d.root(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	return openObject(root, file)
+	return openFile(root, file)
 }
 
 // root opens the directory and checks a name.
-func (d *directory) root(ctx context.Context, name string) (*os.Root, string, error) {
+func (d *Dir) root(ctx context.Context, name string) (*os.Root, string, error) {
 	if ctx.Err() != nil {
 		return nil, "", fault.Ended(ctx)
 	}
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return nil, "", err
 	}
 	if err := checkFileName(name, runtime.GOOS); err != nil {
 		return nil, "", err
 	}
-	root, err := os.OpenRoot(d.path)
+	root, err := os.OpenRoot(d.Path)
 	return root, filepath.FromSlash(name), err
 }
 
-// openObject opens a file. It reads small files completely: the revision of a document is a digest of
-// its content.
-func openObject(root *os.Root, name string) (*Object, error) {
+// openFile opens a file. It reads a file whose revision is a digest completely.
+func openFile(root *os.Root, name string) (*File, error) {
 	f, err := fsx.OpenIn(root, name)
 	if isMissing(err) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
@@ -70,32 +98,33 @@ func openObject(root *os.Root, name string) (*Object, error) {
 		f.Close()
 		return nil, err
 	}
-	limit := int64(maxSmall)
-	if strings.HasSuffix(name, ".json") {
-		limit = maxDocument
-	}
-	if info.Size() > limit {
-		return &Object{f, info.Size(), Revision(fmt.Sprintf("%d-%d", info.Size(), info.ModTime().UnixNano()))}, nil
+	if isArchive(name) || info.Size() > maxDigested {
+		return &File{f, Info{info.Size(), Revision(fmt.Sprintf("%d-%d", info.Size(), info.ModTime().UnixNano()))}}, nil
 	}
 	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(content)) > limit {
+	data, err := io.ReadAll(io.LimitReader(f, maxDigested+1))
+	if err == nil && int64(len(data)) > maxDigested {
 		err = fmt.Errorf("%s has grown while it was read", name)
 	}
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(content)
-	return &Object{memoryFile{bytes.NewReader(content)}, int64(len(content)), Revision(hex.EncodeToString(sum[:]))}, nil
+	sum := sha256.Sum256(data)
+	return &File{content{bytes.NewReader(data)}, Info{int64(len(data)), Revision(hex.EncodeToString(sum[:]))}}, nil
 }
 
-// maxSmall is the maximum size in bytes of a file other than a document whose revision is a digest.
-// The revision of a larger file, an archive, which is never overwritten, is its size and time.
-const maxSmall = 1 << 20
+// maxDigested is the maximum size in bytes of a file whose revision is a digest. Documents are smaller.
+const maxDigested = 16 << 20
 
-type memoryFile struct{ *bytes.Reader }
-
-func (memoryFile) Close() error { return nil }
+// isArchive reports whether the revision of a file is its size and time, because hashing takes too long.
+// Writers replace archives seldom and never twice in a tick of the clock.
+func isArchive(name string) bool {
+	switch filepath.Ext(name) {
+	case ".zip", ".gz", ".tgz", ".xz", ".txz", ".bz2", ".tbz2":
+		return true
+	}
+	return false
+}
 
 // isMissing reports whether err means that no file has the name. Systems return the last two errors
 // for a socket.
@@ -108,9 +137,8 @@ func isMissing(err error) bool {
 	return false
 }
 
-// List returns the files and directories in dir, and symbolic links to files of the mirror. It follows
-// a link to a directory only in place of an unpacked package, also out of the mirror.
-func (d *directory) List(ctx context.Context, dir string) ([]Entry, error) {
+// List implements [Store]. It shows symbolic links to files in the directory; see Links.
+func (d *Dir) List(ctx context.Context, dir string) ([]Entry, error) {
 	name := dir
 	if dir == "." {
 		name = "top" // a valid name
@@ -157,11 +185,11 @@ func (d *directory) List(ctx context.Context, dir string) ([]Entry, error) {
 	return entries, nil
 }
 
-// statLink returns the target of a link in a directory if the link is listed.
-func (d *directory) statLink(root *os.Root, dir, name string) (fs.FileInfo, error) {
+// statLink returns the target of a link in the directory dir if List shows the link.
+func (d *Dir) statLink(root *os.Root, dir, name string) (fs.FileInfo, error) {
 	name = filepath.Join(filepath.FromSlash(dir), name)
-	if strings.Count(dir, "/") == 3 { // HOST/NAMESPACE/TYPE/VERSION
-		return os.Stat(filepath.Join(d.path, name))
+	if d.Links != nil && d.Links(dir) {
+		return os.Stat(filepath.Join(d.Path, name))
 	}
 	info, err := root.Stat(name)
 	if err == nil && info.IsDir() {
@@ -170,77 +198,78 @@ func (d *directory) statLink(root *os.Root, dir, name string) (fs.FileInfo, erro
 	return info, err
 }
 
-// localPath returns the path for a name, or an error if no file can have this name.
-func (d *directory) localPath(name string) (string, error) {
-	if err := checkName(name); err != nil {
-		return "", err
+// Write implements [Store].
+func (d *Dir) Write(ctx context.Context, name string, content *io.SectionReader, was Revision) error {
+	if _, err := d.FilePath(name); err != nil {
+		return err
 	}
-	return filepath.Join(d.path, filepath.FromSlash(name)), checkFileName(name, runtime.GOOS)
-}
-
-// Write implements Storage.
-func (d *directory) Write(ctx context.Context, name string, content *io.SectionReader, was Revision) error {
-	p, err := d.stage(ctx, name)
+	s, err := d.Stage(ctx)
 	if err != nil {
 		return err
 	}
-	defer p.discard()
-	if _, err := io.Copy(p.file.File, ctxReader{ctx, io.NewSectionReader(content, 0, content.Size())}); err != nil {
+	defer s.Discard()
+	if _, err := io.Copy(s.File, ctxReader{ctx, io.NewSectionReader(content, 0, content.Size())}); err != nil {
 		return err
 	}
-	return p.commit(ctx, name, was)
+	return s.Commit(ctx, name, was)
 }
 
-// part is a file in the private directory. It is locked while it is used, so that other processes do
+// Staged is an unfinished file of [Dir.Stage]. It is locked while it is used, so that other processes do
 // not remove it.
-type part struct {
+type Staged struct {
+	File *os.File // for reading and writing until Discard
+
 	root *os.Root
-	file *fsx.Part
+	part *fsx.Part
 }
 
-// stage creates a file that is to get this name.
-func (d *directory) stage(ctx context.Context, name string) (*part, error) {
-	root, _, err := d.root(ctx, name)
+// Stage creates a file that gets a name with Commit, without a copy. The caller must discard it.
+func (d *Dir) Stage(ctx context.Context) (*Staged, error) {
+	root, _, err := d.root(ctx, "top") // any valid name
 	if err != nil {
 		return nil, err
 	}
-	var file *fsx.Part
+	var part *fsx.Part
 	if err = makePrivate(root); err == nil {
-		file, err = fsx.CreatePartIn(root, privateDir, 0o644)
+		part, err = fsx.CreatePartIn(root, privateDir, 0o644)
 	}
 	if err != nil {
 		root.Close()
 		return nil, err
 	}
-	return &part{root, file}, nil
+	return &Staged{part.File, root, part}, nil
 }
 
-func (p *part) discard() {
-	p.file.Discard()
-	p.root.Close()
+// Discard closes the file, and removes it unless it has a name now. It may be called twice.
+func (s *Staged) Discard() {
+	s.part.Discard()
+	s.root.Close()
 }
 
-// commit gives the file its name, as Storage.Write does.
-func (p *part) commit(ctx context.Context, name string, was Revision) error {
-	if err := p.file.Sync(); err != nil {
+// Commit syncs the file and gives it a name, on the condition of Write of [Store].
+func (s *Staged) Commit(ctx context.Context, name string, was Revision) error {
+	if err := errors.Join(CheckName(name), checkFileName(name, runtime.GOOS)); err != nil {
 		return err
 	}
-	lock, err := changeLock(ctx, p.root)
+	if err := s.part.Sync(); err != nil {
+		return err
+	}
+	lock, err := changeLock(ctx, s.root)
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
 	file := filepath.FromSlash(name)
-	if err := unchanged(p.root, file, was); err != nil {
+	if err := unchanged(s.root, file, was); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	if err := mkdir(p.root, filepath.Dir(file)); err != nil {
+	if err := mkdir(s.root, filepath.Dir(file)); err != nil {
 		return err
 	}
-	if err := p.file.PublishAs(file); err != nil {
+	if err := s.part.PublishAs(file); err != nil {
 		return err
 	}
-	return fsx.SyncDirIn(p.root, filepath.Dir(file))
+	return fsx.SyncDirIn(s.root, filepath.Dir(file))
 }
 
 // ctxReader fails when its context ends.
@@ -256,8 +285,8 @@ func (r ctxReader) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// Delete removes a file and directories that become empty.
-func (d *directory) Delete(ctx context.Context, name string) error {
+// Delete implements [Store]. It also removes directories that become empty.
+func (d *Dir) Delete(ctx context.Context, name string, was Revision) error {
 	root, file, err := d.root(ctx, name)
 	if err != nil {
 		return err
@@ -271,6 +300,11 @@ func (d *directory) Delete(ctx context.Context, name string) error {
 	info, err := root.Lstat(file)
 	if isMissing(err) || err == nil && info.IsDir() {
 		return nil // there is no file of this name
+	}
+	if err == nil && was != "" {
+		if err = unchanged(root, file, was); err != nil {
+			return fmt.Errorf("delete %s: %w", name, err)
+		}
 	}
 	if err == nil {
 		err = root.Remove(file)
@@ -290,7 +324,7 @@ func (d *directory) Delete(ctx context.Context, name string) error {
 // unchanged returns ErrConflict unless the file has the revision was.
 func unchanged(root *os.Root, name string, was Revision) error {
 	now := Revision("")
-	o, err := openObject(root, name)
+	o, err := openFile(root, name)
 	switch {
 	case err == nil:
 		now = o.Revision
@@ -327,8 +361,10 @@ func mkdir(root *os.Root, dir string) error {
 	return fsx.SyncDirIn(root, filepath.Dir(dir))
 }
 
-// Lock implements Locker.
-func (d *directory) Lock(ctx context.Context, name string) (unlock func() error, err error) {
+// Lock waits until no process or goroutine has the lock of this name, which need not be a file. If ctx
+// ends first, the error wraps its error or cause. The lock ends with the process. Other methods do not
+// wait for it: it spares work twice, and keeps nothing apart.
+func (d *Dir) Lock(ctx context.Context, name string) (unlock func() error, err error) {
 	root, _, err := d.root(ctx, name)
 	if err != nil {
 		return nil, err
@@ -369,9 +405,9 @@ func checkFileName(name, goos string) error {
 	top, _, _ := strings.Cut(name, "/")
 	switch {
 	case strings.EqualFold(strings.TrimRight(top, ". "), privateDir): // the same name on macOS and Windows
-		return fmt.Errorf("directory %q is not part of the mirror: %w", privateDir, fs.ErrInvalid)
+		return fmt.Errorf("directory %q is not part of the store: %w", privateDir, fs.ErrInvalid)
 	case goos == "windows" && strings.Contains(name, ":"):
-		return fmt.Errorf("name %q has a colon, which Windows does not support; keep providers of a host with a port on another system or in an object store: %w", top, fs.ErrInvalid)
+		return fmt.Errorf("name %q has a colon, which Windows does not support; use another system or an object store: %w", top, fs.ErrInvalid)
 	case goos == "windows" && strings.Contains(name, `\`):
 		return fmt.Errorf("name %.200q has a backslash, which Windows does not support: %w", name, fs.ErrInvalid)
 	}

@@ -1,4 +1,4 @@
-package dirtest_test
+package storagetest_test
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package dirtest
+package storagetest
 
 import (
 	"context"
@@ -6,14 +6,17 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-
-	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 )
+
+// locker is implemented by a store with locks.
+type locker interface {
+	Lock(ctx context.Context, name string) (unlock func() error, err error)
+}
 
 // testLock checks that a lock is exclusive, that waiting ends with the context, and that locks with other
 // names are independent.
 func testLock(r *run) {
-	if _, ok := r.storage(0).(mirrordir.Locker); !ok {
+	if _, ok := r.storage(0).(locker); !ok {
 		return
 	}
 	name := r.path("version")
@@ -27,7 +30,7 @@ func testLock(r *run) {
 	for i := range r.storages {
 		ctx, cancel := context.WithTimeout(r.ctx, soon/50)
 		err, ended := r.endsSoon(ctx, "Lock", func() error {
-			second, err := r.storage(i).(mirrordir.Locker).Lock(ctx, name)
+			second, err := r.storage(i).(locker).Lock(ctx, name)
 			if err == nil {
 				second()
 			}
@@ -75,9 +78,9 @@ func (r *run) takeTurns(name string) {
 func (r *run) lock(ctx context.Context, i int, name string) func() error {
 	ctx, cancel := context.WithTimeout(ctx, 10*soon)
 	defer cancel()
-	l, ok := r.storage(i).(mirrordir.Locker)
+	l, ok := r.storage(i).(locker)
 	if !ok {
-		r.errorf("only some of the storages are a mirrordir.Locker")
+		r.errorf("only some of the stores have the method Lock")
 		return nil
 	}
 	unlock, err := l.Lock(ctx, name)

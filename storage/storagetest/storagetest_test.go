@@ -1,8 +1,9 @@
-package dirtest_test
+package storagetest_test
 
 import (
 	"context"
 	"errors"
+	"github.com/tofureg/tofureg/storage"
 	"io"
 	"os"
 	"strings"
@@ -11,20 +12,14 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/internal/must"
-	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
-	"github.com/tofureg/tofureg/mirrorclient/mirrordir/dirtest"
+	"github.com/tofureg/tofureg/storage/storagetest"
 )
 
-// TestDirectory tests the storage of mirrordir.Open and checks that no files are left.
-func TestDirectory(t *testing.T) {
+// TestDir tests storage.Dir and checks that no files are left.
+func TestDir(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	var storages []mirrordir.Storage
-	for range 3 {
-		m := must.Get(mirrordir.Open(dir))(t)
-		storages = append(storages, m.Storage)
-	}
-	must.Do(t, dirtest.TestStorage(t.Context(), storages[0], storages[1:]...))
+	must.Do(t, storagetest.TestStore(t.Context(), &storage.Dir{Path: dir}, &storage.Dir{Path: dir}, &storage.Dir{Path: dir}))
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
 		if e.Name() != ".tofureg" {
@@ -36,13 +31,23 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
+// TestStorageMemory tests storage.Memory and checks that no files are left.
+func TestStorageMemory(t *testing.T) {
+	t.Parallel()
+	m := &storage.Memory{}
+	must.Do(t, storagetest.TestStore(t.Context(), m, m))
+	if left := must.Get(m.List(t.Context(), "."))(t); len(left) != 0 {
+		t.Errorf("the test has left %v", left)
+	}
+}
+
 // TestMemory tests a storage in memory, with and without locks.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
-	must.Do(t, dirtest.TestStorage(t.Context(), m, m))
+	must.Do(t, storagetest.TestStore(t.Context(), m, m))
 	locker := memoryLocker{m, make(chan struct{}, 1), map[string]chan struct{}{}}
-	must.Do(t, dirtest.TestStorage(t.Context(), locker))
+	must.Do(t, storagetest.TestStore(t.Context(), locker))
 	if len(m.files) != 0 {
 		t.Errorf("the test has left %d files", len(m.files))
 	}
@@ -55,12 +60,12 @@ func TestBroken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			find := func(t *testing.T) {
-				var others []mirrordir.Storage
+				var others []storage.Store
 				first := test.storage()
 				for range test.others {
 					others = append(others, test.storage())
 				}
-				err := dirtest.StorageCheck(t.Context(), test.by, first, others...)
+				err := storagetest.StoreCheck(t.Context(), test.by, first, others...)
 				if err == nil {
 					t.Fatal("nothing was found")
 				}
@@ -84,17 +89,17 @@ func TestBroken(t *testing.T) {
 func TestAllBroken(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("refused")
-	err := dirtest.TestStorage(t.Context(), wrong{
+	err := storagetest.TestStore(t.Context(), wrong{
 		memory: newMemory(),
-		open:   func(context.Context, *memory, string) (*mirrordir.Object, error) { return nil, refused },
-		write:  func(context.Context, *memory, string, *io.SectionReader, mirrordir.Revision) error { return refused },
-		list:   func(context.Context, *memory, string) ([]mirrordir.Entry, error) { return nil, refused },
-		remove: func(context.Context, *memory, string) error { return refused },
+		open:   func(context.Context, *memory, string) (*storage.File, error) { return nil, refused },
+		write:  func(context.Context, *memory, string, *io.SectionReader, storage.Revision) error { return refused },
+		list:   func(context.Context, *memory, string) ([]storage.Entry, error) { return nil, refused },
+		remove: func(context.Context, *memory, string, storage.Revision) error { return refused },
 	})
 	if err == nil {
 		t.Fatal("nothing was found")
 	}
-	for _, check := range dirtest.CheckNames() {
+	for _, check := range storagetest.CheckNames() {
 		if check == "lock" { // a memory has no locks
 			continue
 		}
@@ -116,7 +121,7 @@ func TestEnds(t *testing.T) {
 			cancel(why)
 		}
 	}
-	err := dirtest.TestStorage(ctx, m)
+	err := storagetest.TestStore(ctx, m)
 	if !errors.Is(err, why) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v, want only %v", err, why)
 	}

@@ -1,4 +1,4 @@
-package dirtest
+package storagetest
 
 import (
 	"errors"
@@ -7,13 +7,13 @@ import (
 	"io/fs"
 	"testing/iotest"
 
-	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/storage"
 )
 
 func testMissing(r *run) {
 	for _, name := range []string{r.path("missing"), r.path("no/such/directory/missing")} {
 		r.wantMissing(name, "which was never written,")
-		if err := r.storage(0).Delete(r.ctx, name); err != nil {
+		if err := r.storage(0).Delete(r.ctx, name, ""); err != nil {
 			r.errorf("Delete(%q) of a missing file = %v, want nil", name, err)
 		}
 		r.conflict(name, "some revision", "of a missing file with a revision")
@@ -36,8 +36,8 @@ func (r *run) wantMissing(name, what string) {
 			r.errorf("Open(%q) %s succeeds, want an error that wraps fs.ErrNotExist", name, what)
 		case !errors.Is(err, fs.ErrNotExist):
 			r.errorf("Open(%q) %s = %v, want an error that wraps fs.ErrNotExist", name, what, err)
-		case errors.Is(err, mirrordir.ErrConflict):
-			r.errorf("Open(%q) %s = %v, which also wraps mirrordir.ErrConflict", name, what, err)
+		case errors.Is(err, storage.ErrConflict):
+			r.errorf("Open(%q) %s = %v, which also wraps storage.ErrConflict", name, what, err)
 		}
 	}
 }
@@ -97,7 +97,7 @@ func testWrite(r *run) {
 		r.conflict(name, "", "of an existing file without a revision")
 		was = r.want(name, content, "after a conflict")
 	}
-	if err := r.storage(0).Delete(r.ctx, name); err != nil {
+	if err := r.storage(0).Delete(r.ctx, name, ""); err != nil {
 		r.errorf("Delete(%q) = %v", name, err)
 	}
 	r.conflict(name, was, "with the revision of a deleted file")
@@ -130,12 +130,12 @@ func testFailingContent(r *run) {
 	}
 	was := r.want(old, "old", "after Write")
 	for _, after := range []int64{0, 1000, 1 << 20} {
-		for name, was := range map[string]mirrordir.Revision{fresh: "", old: was} {
+		for name, was := range map[string]storage.Revision{fresh: "", old: was} {
 			content := io.NewSectionReader(failing{after}, 0, 2<<20)
 			if err := r.tryWrite(r.ctx, r.storage(0), name, content, was); err == nil {
 				r.errorf("Write(%q) of a reader that fails after %d bytes succeeds, want an error", name, after)
-			} else if errors.Is(err, mirrordir.ErrConflict) {
-				r.errorf("Write(%q) of a reader that fails = %v, want an error that does not wrap mirrordir.ErrConflict", name, err)
+			} else if errors.Is(err, storage.ErrConflict) {
+				r.errorf("Write(%q) of a reader that fails = %v, want an error that does not wrap storage.ErrConflict", name, err)
 			}
 		}
 		r.wantMissing(fresh, "after a failed Write,")
@@ -145,8 +145,8 @@ func testFailingContent(r *run) {
 
 // testRevisions checks that a revision changes exactly when the content changes.
 func testRevisions(r *run) {
-	seen := map[mirrordir.Revision]string{}
-	name, was := r.path("file"), mirrordir.Revision("")
+	seen := map[storage.Revision]string{}
+	name, was := r.path("file"), storage.Revision("")
 	for i := range 20 {
 		content := text(i, 100) // always the same size
 		if !r.write(name, content, was) {

@@ -1,4 +1,4 @@
-package dirtest_test
+package storagetest_test
 
 import (
 	"bytes"
@@ -14,50 +14,63 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/storage"
 )
 
 // wrong is a memory with some replaced methods.
 type wrong struct {
 	*memory
-	open   func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error)
-	write  func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error
-	list   func(ctx context.Context, m *memory, dir string) ([]mirrordir.Entry, error)
-	remove func(ctx context.Context, m *memory, name string) error
+	open   func(ctx context.Context, m *memory, name string) (*storage.File, error)
+	write  func(ctx context.Context, m *memory, name string, content *io.SectionReader, was storage.Revision) error
+	list   func(ctx context.Context, m *memory, dir string) ([]storage.Entry, error)
+	remove func(ctx context.Context, m *memory, name string, was storage.Revision) error
+	stat   func(ctx context.Context, m *memory, name string) (storage.Info, error)
 }
 
-func (w wrong) Open(ctx context.Context, name string) (*mirrordir.Object, error) {
+func (w wrong) Open(ctx context.Context, name string) (*storage.File, error) {
 	if w.open == nil {
 		return w.memory.Open(ctx, name)
 	}
 	return w.open(ctx, w.memory, name)
 }
 
-func (w wrong) Write(ctx context.Context, name string, content *io.SectionReader, was mirrordir.Revision) error {
+func (w wrong) Write(ctx context.Context, name string, content *io.SectionReader, was storage.Revision) error {
 	if w.write == nil {
 		return w.memory.Write(ctx, name, content, was)
 	}
 	return w.write(ctx, w.memory, name, content, was)
 }
 
-func (w wrong) List(ctx context.Context, dir string) ([]mirrordir.Entry, error) {
+func (w wrong) List(ctx context.Context, dir string) ([]storage.Entry, error) {
 	if w.list == nil {
 		return w.memory.List(ctx, dir)
 	}
 	return w.list(ctx, w.memory, dir)
 }
 
-func (w wrong) Delete(ctx context.Context, name string) error {
+func (w wrong) Delete(ctx context.Context, name string, was storage.Revision) error {
 	if w.remove == nil {
-		return w.memory.Delete(ctx, name)
+		return w.memory.Delete(ctx, name, was)
 	}
-	return w.remove(ctx, w.memory, name)
+	return w.remove(ctx, w.memory, name, was)
+}
+
+// Stat opens the file, so that a wrong Open is wrong in one way.
+func (w wrong) Stat(ctx context.Context, name string) (storage.Info, error) {
+	if w.stat != nil {
+		return w.stat(ctx, w.memory, name)
+	}
+	f, err := w.Open(ctx, name)
+	if err != nil {
+		return storage.Info{}, err
+	}
+	return f.Info, f.Close()
 }
 
 // make returns a function that returns values for one memory.
-func (w wrong) make() func() mirrordir.Storage {
+func (w wrong) make() func() storage.Store {
 	m := newMemory()
-	return func() mirrordir.Storage {
+	return func() storage.Store {
 		w := w
 		w.memory = m
 		return w
@@ -65,8 +78,8 @@ func (w wrong) make() func() mirrordir.Storage {
 }
 
 // opening returns a storage that changes each open file.
-func opening(change func(m *memory, name string, o *mirrordir.Object)) func() mirrordir.Storage {
-	return wrong{open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
+func opening(change func(m *memory, name string, o *storage.File)) func() storage.Store {
+	return wrong{open: func(ctx context.Context, m *memory, name string) (*storage.File, error) {
 		o, err := m.Open(ctx, name)
 		if err == nil {
 			change(m, name, o)
@@ -76,8 +89,8 @@ func opening(change func(m *memory, name string, o *mirrordir.Object)) func() mi
 }
 
 // storing returns a storage that stores what it has received in another way.
-func storing(store func(ctx context.Context, m *memory, name string, data []byte, was mirrordir.Revision) error) func() mirrordir.Storage {
-	return wrong{write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
+func storing(store func(ctx context.Context, m *memory, name string, data []byte, was storage.Revision) error) func() storage.Store {
+	return wrong{write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was storage.Revision) error {
 		data, err := receive(ctx, content)
 		if err != nil {
 			return err
@@ -87,22 +100,22 @@ func storing(store func(ctx context.Context, m *memory, name string, data []byte
 }
 
 // listing returns a storage that changes each listing.
-func listing(change func(list []mirrordir.Entry, err error) ([]mirrordir.Entry, error)) func() mirrordir.Storage {
-	return wrong{list: func(ctx context.Context, m *memory, dir string) ([]mirrordir.Entry, error) {
+func listing(change func(list []storage.Entry, err error) ([]storage.Entry, error)) func() storage.Store {
+	return wrong{list: func(ctx context.Context, m *memory, dir string) ([]storage.Entry, error) {
 		return change(m.List(ctx, dir))
 	}}.make()
 }
 
 // broken are storages with one error each, and the expected text.
 var broken = map[string]struct {
-	storage func() mirrordir.Storage // each call returns a value for the same place
+	storage func() storage.Store // each call returns a value for the same place
 	others  int
 	by      string // the check that finds it
 	long    bool   // takes minutes in a synctest bubble
 	want    string
 }{
 	"error of a missing file": {by: "missing files", want: "want an error that wraps fs.ErrNotExist", storage: wrong{
-		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
+		open: func(ctx context.Context, m *memory, name string) (*storage.File, error) {
 			o, err := m.Open(ctx, name)
 			if err != nil {
 				err = errors.New("status 404")
@@ -110,46 +123,46 @@ var broken = map[string]struct {
 			return o, err
 		}}.make()},
 	"a missing file is an empty one": {by: "missing files", want: "succeeds, want an error that wraps fs.ErrNotExist", storage: wrong{
-		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
+		open: func(ctx context.Context, m *memory, name string) (*storage.File, error) {
 			f, _ := m.get(name)
 			f.revision += "r"
 			return object(f), nil
 		}}.make()},
 	"a directory can be opened": {by: "missing files", want: `a directory, succeeds`, storage: wrong{
-		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
+		open: func(ctx context.Context, m *memory, name string) (*storage.File, error) {
 			if len(m.list(name+"/")) > 0 {
 				return object(file{revision: "directory"}), nil
 			}
 			return m.Open(ctx, name)
 		}}.make()},
 	"missing when the context has ended": {by: "ended context", want: "want an error that wraps neither", storage: wrong{
-		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
+		open: func(ctx context.Context, m *memory, name string) (*storage.File, error) {
 			if ctx.Err() != nil {
 				return nil, fs.ErrNotExist
 			}
 			return m.Open(ctx, name)
 		}}.make()},
-	"wrong size": {by: "read", want: "Size is 0, want", storage: opening(func(m *memory, name string, o *mirrordir.Object) {
+	"wrong size": {by: "read", want: "Size is 0, want", storage: opening(func(m *memory, name string, o *storage.File) {
 		o.Size = 0
 	})},
-	"no revision": {by: "read", want: "Revision is empty", storage: opening(func(m *memory, name string, o *mirrordir.Object) {
+	"no revision": {by: "read", want: "Revision is empty", storage: opening(func(m *memory, name string, o *storage.File) {
 		o.Revision = ""
 	})},
-	"revision of each opening": {by: "revisions", want: "of an unchanged file has revision", storage: opening(func(m *memory, name string, o *mirrordir.Object) {
+	"revision of each opening": {by: "revisions", want: "of an unchanged file has revision", storage: opening(func(m *memory, name string, o *storage.File) {
 		m.mu.Lock()
 		m.revision++
-		o.Revision = mirrordir.Revision(fmt.Sprint(m.revision))
+		o.Revision = storage.Revision(fmt.Sprint(m.revision))
 		m.mu.Unlock()
 	})},
 	"revision is the size": {by: "write", want: "the revision is still", storage: wrong{
-		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
+		open: func(ctx context.Context, m *memory, name string) (*storage.File, error) {
 			o, err := m.Open(ctx, name)
 			if err == nil {
-				o.Revision = mirrordir.Revision(fmt.Sprint("size ", o.Size))
+				o.Revision = storage.Revision(fmt.Sprint("size ", o.Size))
 			}
 			return o, err
 		},
-		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
+		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was storage.Revision) error {
 			data, err := receive(ctx, content)
 			if err != nil {
 				return err
@@ -157,24 +170,24 @@ var broken = map[string]struct {
 			m.mu.Lock()
 			f, ok := m.files[name]
 			m.mu.Unlock()
-			if (was != "") != ok || ok && was != mirrordir.Revision(fmt.Sprint("size ", len(f.content))) {
-				return mirrordir.ErrConflict
+			if (was != "") != ok || ok && was != storage.Revision(fmt.Sprint("size ", len(f.content))) {
+				return storage.ErrConflict
 			}
 			return m.put(name, data, nil)
 		}}.make()},
-	"reads at the wrong offset": {by: "read", want: "reading 1 bytes: ReadAt", storage: opening(func(m *memory, name string, o *mirrordir.Object) {
+	"reads at the wrong offset": {by: "read", want: "reading 1 bytes: ReadAt", storage: opening(func(m *memory, name string, o *storage.File) {
 		f, _ := m.get(name)
 		o.ReadCloser = offByOne{bytes.NewReader(f.content)}
 	})},
-	"an open file changes": {by: "revisions", want: "which was replaced after Open", storage: opening(func(m *memory, name string, o *mirrordir.Object) {
+	"an open file changes": {by: "revisions", want: "which was replaced after Open", storage: opening(func(m *memory, name string, o *storage.File) {
 		o.ReadCloser = &live{m: m, name: name}
 	})},
 
-	"unconditional": {by: "write", want: "want an error that wraps mirrordir.ErrConflict", storage: storing(func(ctx context.Context, m *memory, name string, data []byte, _ mirrordir.Revision) error {
+	"unconditional": {by: "write", want: "want an error that wraps storage.ErrConflict", storage: storing(func(ctx context.Context, m *memory, name string, data []byte, _ storage.Revision) error {
 		return m.put(name, data, nil)
 	})},
-	"error of a conflict": {by: "write", want: "want an error that wraps mirrordir.ErrConflict", storage: wrong{
-		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
+	"error of a conflict": {by: "write", want: "want an error that wraps storage.ErrConflict", storage: wrong{
+		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was storage.Revision) error {
 			if err := m.Write(ctx, name, content, was); err != nil {
 				return errors.New("status 412")
 			}
@@ -182,32 +195,32 @@ var broken = map[string]struct {
 		}}.make()},
 	"checks, then writes without a lock": {by: "one of many writers", want: "succeed, want 1", storage: storing(lookAndWrite)},
 	"a mutex in each process":            {by: "one of many writers", want: "succeed, want 1", others: 1, storage: perProcess()},
-	"writes in parts": {by: "readers while files are created", want: "while", storage: storing(func(ctx context.Context, m *memory, name string, data []byte, was mirrordir.Revision) error {
+	"writes in parts": {by: "readers while files are created", want: "while", storage: storing(func(ctx context.Context, m *memory, name string, data []byte, was storage.Revision) error {
 		if err := m.put(name, data[:len(data)/2], &was); err != nil {
 			return err
 		}
 		time.Sleep(time.Millisecond)
 		return m.put(name, data, nil)
 	})},
-	"removes and writes": {by: "readers while files are replaced", want: "readers while files are replaced: Open", storage: storing(func(ctx context.Context, m *memory, name string, data []byte, was mirrordir.Revision) error {
+	"removes and writes": {by: "readers while files are replaced", want: "readers while files are replaced: Open", storage: storing(func(ctx context.Context, m *memory, name string, data []byte, was storage.Revision) error {
 		if f, _ := m.get(name); f.revision != was {
-			return mirrordir.ErrConflict
+			return storage.ErrConflict
 		}
 		if fs.ValidPath(name) {
-			m.Delete(ctx, name)
+			m.Delete(ctx, name, "")
 		}
 		time.Sleep(time.Millisecond)
-		missing := mirrordir.Revision("")
+		missing := storage.Revision("")
 		return m.put(name, data, &missing)
 	})},
 	"old content for a while": {by: "write", want: "want", storage: stale()},
 	"partial file after a failed read": {by: "write from a failing source", want: "of a reader that fails after 0 bytes succeeds", storage: wrong{
-		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
+		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was storage.Revision) error {
 			data, _ := io.ReadAll(content)
 			return m.put(name, data, &was)
 		}}.make()},
 	"half of what was given up": {by: "context that ends", want: "Write whose context ended has left", storage: wrong{
-		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
+		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was storage.Revision) error {
 			data := make([]byte, content.Size())
 			n, err := io.ReadFull(content, data[:min(len(data), 2<<20)])
 			if err != nil && err != io.EOF || ctx.Err() == nil && n < len(data) {
@@ -221,31 +234,31 @@ var broken = map[string]struct {
 			return m.put(name, data[:n], &was)
 		}}.make()},
 	"write ignores the context": {by: "context that ends", long: true, want: "Write has not returned 5s after its context", storage: wrong{
-		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
+		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was storage.Revision) error {
 			return m.Write(context.Background(), name, content, was)
 		}}.make()},
 	"the whole source": {by: "write", want: "after Write of a section", storage: wrong{
-		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
+		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was storage.Revision) error {
 			if outer, _, n := content.Outer(); n == 1000 {
 				content = io.NewSectionReader(outer, 0, n)
 			}
 			return m.Write(ctx, name, content, was)
 		}}.make()},
 
-	"lists everything below": {by: "list", want: `List("dirtest-`, storage: wrong{
-		list: func(ctx context.Context, m *memory, dir string) ([]mirrordir.Entry, error) {
-			var list []mirrordir.Entry
+	"lists everything below": {by: "list", want: `List("storagetest-`, storage: wrong{
+		list: func(ctx context.Context, m *memory, dir string) ([]storage.Entry, error) {
+			var list []storage.Entry
 			for _, e := range m.list("") {
-				list = append(list, e, mirrordir.Entry{Name: e.Name + "/x"})
+				list = append(list, e, storage.Entry{Name: e.Name + "/x"})
 			}
 			return list, nil
 		}}.make()},
 	"lists by the beginning": {by: "list", want: "list: List(", storage: wrong{
-		list: func(ctx context.Context, m *memory, dir string) ([]mirrordir.Entry, error) {
+		list: func(ctx context.Context, m *memory, dir string) ([]storage.Entry, error) {
 			if dir == "." {
 				return m.list(""), nil
 			}
-			var list []mirrordir.Entry
+			var list []storage.Entry
 			for _, e := range m.list(path.Dir(dir) + "/") {
 				if e.IsDir && strings.HasPrefix(e.Name, path.Base(dir)) {
 					list = append(list, m.list(path.Dir(dir)+"/"+e.Name+"/")...)
@@ -253,10 +266,10 @@ var broken = map[string]struct {
 			}
 			return list, nil
 		}}.make()},
-	"lists one page": {by: "list many", want: "1000 entries, want 1055", storage: listing(func(list []mirrordir.Entry, err error) ([]mirrordir.Entry, error) {
+	"lists one page": {by: "list many", want: "1000 entries, want 1055", storage: listing(func(list []storage.Entry, err error) ([]storage.Entry, error) {
 		return list[:min(len(list), 1000)], err
 	})},
-	"lists a directory twice": {by: "list", want: "list: List(", storage: listing(func(list []mirrordir.Entry, err error) ([]mirrordir.Entry, error) {
+	"lists a directory twice": {by: "list", want: "list: List(", storage: listing(func(list []storage.Entry, err error) ([]storage.Entry, error) {
 		for _, e := range list {
 			if e.IsDir {
 				return append(list, e), err
@@ -264,13 +277,13 @@ var broken = map[string]struct {
 		}
 		return list, err
 	})},
-	"lists no sizes": {by: "list", want: "Size:0", storage: listing(func(list []mirrordir.Entry, err error) ([]mirrordir.Entry, error) {
+	"lists no sizes": {by: "list", want: "Size:0", storage: listing(func(list []storage.Entry, err error) ([]storage.Entry, error) {
 		for i := range list {
 			list[i].Size = 0
 		}
 		return list, err
 	})},
-	"no list of what is missing": {by: "list", want: "want 0 entries", storage: listing(func(list []mirrordir.Entry, err error) ([]mirrordir.Entry, error) {
+	"no list of what is missing": {by: "list", want: "want 0 entries", storage: listing(func(list []storage.Entry, err error) ([]storage.Entry, error) {
 		if err == nil && len(list) == 0 {
 			err = fs.ErrNotExist
 		}
@@ -278,17 +291,52 @@ var broken = map[string]struct {
 	})},
 
 	"deletes nothing": {by: "delete", want: "after Delete, succeeds", storage: wrong{
-		remove: func(context.Context, *memory, string) error { return nil },
+		remove: func(context.Context, *memory, string, storage.Revision) error { return nil },
 	}.make()},
 	"cannot delete what is missing": {by: "missing files", want: "of a missing file = ", storage: wrong{
-		remove: func(ctx context.Context, m *memory, name string) error {
+		remove: func(ctx context.Context, m *memory, name string, was storage.Revision) error {
 			if _, ok := m.get(name); !ok {
 				return fs.ErrNotExist
 			}
-			return m.Delete(ctx, name)
+			return m.Delete(ctx, name, was)
+		}}.make()},
+	"deletes without the condition": {by: "delete on a condition", want: "with another revision = <nil>", storage: wrong{
+		remove: func(ctx context.Context, m *memory, name string, _ storage.Revision) error {
+			return m.Delete(ctx, name, "")
+		},
+	}.make()},
+	"cannot delete on a condition for some files": {by: "delete on a condition", want: "with another revision = unsupported", storage: wrong{
+		remove: func(ctx context.Context, m *memory, name string, was storage.Revision) error {
+			if _, ok := m.get(name); ok && was != "" {
+				return errors.ErrUnsupported
+			}
+			return m.Delete(ctx, name, was)
+		}}.make()},
+	"looks, then deletes": {by: "delete or write", want: "at the same time, want that one", storage: wrong{
+		remove: func(ctx context.Context, m *memory, name string, was storage.Revision) error {
+			f, ok := m.get(name)
+			if !ok || was == "" {
+				return m.Delete(ctx, name, was)
+			}
+			if f.revision != was {
+				return storage.ErrConflict
+			}
+			time.Sleep(time.Millisecond)
+			return m.Delete(ctx, name, "")
+		}}.make()},
+	"another revision in Stat": {by: "stat", want: "like Open", storage: wrong{
+		stat: func(ctx context.Context, m *memory, name string) (storage.Info, error) {
+			info, err := m.Stat(ctx, name)
+			info.Revision += "w/"
+			return info, err
+		}}.make()},
+	"no size in Stat": {by: "stat", want: "like Open", storage: wrong{
+		stat: func(ctx context.Context, m *memory, name string) (storage.Info, error) {
+			info, err := m.Stat(ctx, name)
+			return storage.Info{Revision: info.Revision}, err
 		}}.make()},
 	"deletes by prefix": {by: "delete", want: "after other files were deleted", storage: wrong{
-		remove: func(ctx context.Context, m *memory, name string) error {
+		remove: func(ctx context.Context, m *memory, name string, was storage.Revision) error {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			for other := range m.files {
@@ -335,20 +383,20 @@ func (l *live) Read(p []byte) (int, error) {
 }
 func (*live) Close() error { return nil }
 
-func lookAndWrite(_ context.Context, m *memory, name string, data []byte, was mirrordir.Revision) error {
+func lookAndWrite(_ context.Context, m *memory, name string, data []byte, was storage.Revision) error {
 	if f, _ := m.get(name); f.revision != was {
-		return mirrordir.ErrConflict
+		return storage.ErrConflict
 	}
 	time.Sleep(time.Millisecond)
 	return m.put(name, data, nil)
 }
 
 // perProcess uses a mutex that other processes do not share.
-func perProcess() func() mirrordir.Storage {
+func perProcess() func() storage.Store {
 	m := newMemory()
-	return func() mirrordir.Storage {
+	return func() storage.Store {
 		turn := make(chan struct{}, 1)
-		return wrong{memory: m, write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
+		return wrong{memory: m, write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was storage.Revision) error {
 			turn <- struct{}{}
 			defer func() { <-turn }()
 			data, err := receive(ctx, content)
@@ -361,9 +409,9 @@ func perProcess() func() mirrordir.Storage {
 }
 
 // stale lists and opens old states, like a cache.
-func stale() func() mirrordir.Storage {
+func stale() func() storage.Store {
 	cache := map[string]file{}
-	return wrong{open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
+	return wrong{open: func(ctx context.Context, m *memory, name string) (*storage.File, error) {
 		f, ok := m.get(name)
 		m.mu.Lock()
 		old, had := cache[name]
@@ -377,21 +425,23 @@ func stale() func() mirrordir.Storage {
 }
 
 // renaming stores files under other names.
-func renaming(rename func(string) string) func() mirrordir.Storage {
+func renaming(rename func(string) string) func() storage.Store {
 	return wrong{
-		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
+		open: func(ctx context.Context, m *memory, name string) (*storage.File, error) {
 			return m.Open(ctx, rename(name))
 		},
-		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
+		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was storage.Revision) error {
 			return m.Write(ctx, rename(name), content, was)
 		},
-		remove: func(ctx context.Context, m *memory, name string) error { return m.Delete(ctx, rename(name)) },
+		remove: func(ctx context.Context, m *memory, name string, was storage.Revision) error {
+			return m.Delete(ctx, rename(name), was)
+		},
 	}.make()
 }
 
 // relisting lists changed names.
-func relisting(r *strings.Replacer) func() mirrordir.Storage {
-	return listing(func(list []mirrordir.Entry, err error) ([]mirrordir.Entry, error) {
+func relisting(r *strings.Replacer) func() storage.Store {
+	return listing(func(list []storage.Entry, err error) ([]storage.Entry, error) {
 		for i := range list {
 			list[i].Name = r.Replace(list[i].Name)
 		}
@@ -399,8 +449,8 @@ func relisting(r *strings.Replacer) func() mirrordir.Storage {
 	})
 }
 
-func refusing(chars string) func() mirrordir.Storage {
-	return wrong{write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
+func refusing(chars string) func() storage.Store {
+	return wrong{write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was storage.Revision) error {
 		if strings.ContainsAny(name, chars) {
 			return fs.ErrInvalid
 		}
@@ -418,8 +468,8 @@ func (w wrongLocker) Lock(ctx context.Context, name string) (func() error, error
 	return w.lock(ctx, name)
 }
 
-func locker(lock func(memoryLocker) func(context.Context, string) (func() error, error)) func() mirrordir.Storage {
-	return func() mirrordir.Storage {
+func locker(lock func(memoryLocker) func(context.Context, string) (func() error, error)) func() storage.Store {
+	return func() storage.Store {
 		m := memoryLocker{newMemory(), make(chan struct{}, 1), map[string]chan struct{}{}}
 		return wrongLocker{m.memory, lock(m)}
 	}
@@ -459,7 +509,7 @@ type memory struct {
 
 type file struct {
 	content  []byte
-	revision mirrordir.Revision
+	revision storage.Revision
 }
 
 func newMemory() *memory { return &memory{files: map[string]file{}} }
@@ -471,7 +521,7 @@ func (m *memory) get(name string) (file, bool) {
 	return f, ok
 }
 
-func (m *memory) Open(ctx context.Context, name string) (*mirrordir.Object, error) {
+func (m *memory) Open(ctx context.Context, name string) (*storage.File, error) {
 	f, ok := m.get(name)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -482,11 +532,11 @@ func (m *memory) Open(ctx context.Context, name string) (*mirrordir.Object, erro
 	return object(f), nil
 }
 
-func object(f file) *mirrordir.Object {
-	return &mirrordir.Object{ReadCloser: io.NopCloser(bytes.NewReader(f.content)), Size: int64(len(f.content)), Revision: f.revision}
+func object(f file) *storage.File {
+	return &storage.File{ReadCloser: io.NopCloser(bytes.NewReader(f.content)), Info: storage.Info{Size: int64(len(f.content)), Revision: f.revision}}
 }
 
-func (m *memory) Write(ctx context.Context, name string, content *io.SectionReader, was mirrordir.Revision) error {
+func (m *memory) Write(ctx context.Context, name string, content *io.SectionReader, was storage.Revision) error {
 	data, err := receive(ctx, content)
 	if err != nil {
 		return err
@@ -509,7 +559,7 @@ func receive(ctx context.Context, content *io.SectionReader) ([]byte, error) {
 }
 
 // put makes data the file, whatever was there if was is nil.
-func (m *memory) put(name string, data []byte, was *mirrordir.Revision) error {
+func (m *memory) put(name string, data []byte, was *storage.Revision) error {
 	if m.before != nil {
 		m.before()
 	}
@@ -519,14 +569,14 @@ func (m *memory) put(name string, data []byte, was *mirrordir.Revision) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if was != nil && m.files[name].revision != *was {
-		return fmt.Errorf("write %s: %w", name, mirrordir.ErrConflict)
+		return fmt.Errorf("write %s: %w", name, storage.ErrConflict)
 	}
 	m.revision++
-	m.files[name] = file{data, mirrordir.Revision(fmt.Sprint(m.revision))}
+	m.files[name] = file{data, storage.Revision(fmt.Sprint(m.revision))}
 	return nil
 }
 
-func (m *memory) List(ctx context.Context, dir string) ([]mirrordir.Entry, error) {
+func (m *memory) List(ctx context.Context, dir string) ([]storage.Entry, error) {
 	prefix := dir + "/"
 	if dir == "." {
 		prefix = ""
@@ -534,32 +584,43 @@ func (m *memory) List(ctx context.Context, dir string) ([]mirrordir.Entry, error
 	return m.list(prefix), ctx.Err()
 }
 
-func (m *memory) list(prefix string) []mirrordir.Entry {
+func (m *memory) list(prefix string) []storage.Entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	found := map[mirrordir.Entry]bool{}
+	found := map[storage.Entry]bool{}
 	for name, f := range m.files {
 		rest, ok := strings.CutPrefix(name, prefix)
 		if !ok {
 			continue
 		}
 		first, _, dir := strings.Cut(rest, "/")
-		e := mirrordir.Entry{Name: first, IsDir: dir}
+		e := storage.Entry{Name: first, IsDir: dir}
 		if !dir {
 			e.Size = int64(len(f.content))
 		}
 		found[e] = true
 	}
-	var list []mirrordir.Entry
+	var list []storage.Entry
 	for e := range maps.Keys(found) {
 		list = append(list, e)
 	}
 	return list
 }
 
-func (m *memory) Delete(ctx context.Context, name string) error {
+func (m *memory) Stat(ctx context.Context, name string) (storage.Info, error) {
+	f, err := m.Open(ctx, name)
+	if err != nil {
+		return storage.Info{}, err
+	}
+	return f.Info, nil
+}
+
+func (m *memory) Delete(ctx context.Context, name string, was storage.Revision) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if f, ok := m.files[name]; ok && was != "" && f.revision != was {
+		return fmt.Errorf("delete %s: %w", name, storage.ErrConflict)
+	}
 	if ctx.Err() == nil {
 		delete(m.files, name)
 	}

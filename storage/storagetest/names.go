@@ -1,11 +1,11 @@
-package dirtest
+package storagetest
 
 import (
 	"path"
 	"slices"
 	"strings"
 
-	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/storage"
 )
 
 // plainNames returns names that a Storage must support.
@@ -63,7 +63,7 @@ func testNames(r *run) {
 		r.wantListed(name)
 	}
 	for _, name := range names {
-		if err := r.storage(0).Delete(r.ctx, name); err != nil {
+		if err := r.storage(0).Delete(r.ctx, name, ""); err != nil {
 			r.errorf("Delete(%q) = %v", name, err)
 		}
 		r.wantMissing(name, "after Delete,")
@@ -73,7 +73,7 @@ func testNames(r *run) {
 // wantListed checks that a file and its directories are listed.
 func (r *run) wantListed(name string) {
 	for i := range r.storages {
-		want := mirrordir.Entry{Name: path.Base(name), Size: int64(len(name))}
+		want := storage.Entry{Name: path.Base(name), Size: int64(len(name))}
 		for dir := path.Dir(name); ; dir = path.Dir(dir) {
 			entries, err := r.storage(i).List(r.ctx, dir)
 			if err != nil || !slices.Contains(entries, want) {
@@ -83,7 +83,7 @@ func (r *run) wantListed(name string) {
 			if dir == "." {
 				break
 			}
-			want = mirrordir.Entry{Name: path.Base(dir), IsDir: true}
+			want = storage.Entry{Name: path.Base(dir), IsDir: true}
 		}
 	}
 }
@@ -106,7 +106,7 @@ func testInvalidNames(r *run) {
 		if err := r.storage(0).Write(r.ctx, name, section("y"), ""); err == nil {
 			r.errorf("Write(%q) succeeds, want an error: the name is invalid", name)
 		}
-		_ = r.storage(0).Delete(r.ctx, name) // may return an error, must have no effect
+		_ = r.storage(0).Delete(r.ctx, name, "") // may return an error, must have no effect
 	}
 	r.want(file, "x", "after calls with invalid names")
 }

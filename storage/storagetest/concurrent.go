@@ -1,4 +1,4 @@
-package dirtest
+package storagetest
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/storage"
 )
 
 // writers is the number of concurrent writers.
@@ -24,7 +24,7 @@ func testOneWriter(r *run) {
 			return
 		}
 		// Two rounds for each file: create and replace.
-		name, was := r.path(strconv.Itoa(round/2)), mirrordir.Revision("")
+		name, was := r.path(strconv.Itoa(round/2)), storage.Revision("")
 		if round%2 == 1 {
 			_, revision, err := r.read(r.storage(0), name)
 			if err != nil {
@@ -41,8 +41,8 @@ func testOneWriter(r *run) {
 				<-start
 				err := r.tryWrite(r.ctx, r.storage(i), name, section(text(i+round*writers, 1000+i)), was)
 				won[i] = err == nil
-				if err != nil && !errors.Is(err, mirrordir.ErrConflict) {
-					r.errorf("concurrent Write(%q) = %v, want nil or an error that wraps mirrordir.ErrConflict", name, err)
+				if err != nil && !errors.Is(err, storage.ErrConflict) {
+					r.errorf("concurrent Write(%q) = %v, want nil or an error that wraps storage.ErrConflict", name, err)
 				}
 			})
 		}
@@ -92,7 +92,7 @@ func testUpdates(r *run) {
 }
 
 // appendLine appends a line to a file, and repeats this after a conflict.
-func (r *run) appendLine(s mirrordir.Storage, name, line string) {
+func (r *run) appendLine(s storage.Store, name, line string) {
 	const tries = 1000 // there are 80 updates, and each can cause a conflict
 	for range tries {
 		if r.failed() {
@@ -107,12 +107,12 @@ func (r *run) appendLine(s mirrordir.Storage, name, line string) {
 		if err == nil {
 			return
 		}
-		if !errors.Is(err, mirrordir.ErrConflict) {
-			r.errorf("concurrent Write(%q) = %v, want nil or an error that wraps mirrordir.ErrConflict", name, err)
+		if !errors.Is(err, storage.ErrConflict) {
+			r.errorf("concurrent Write(%q) = %v, want nil or an error that wraps storage.ErrConflict", name, err)
 			return
 		}
 	}
-	r.errorf("concurrent Write(%q) has failed %d times with mirrordir.ErrConflict, although there are fewer other Writes", name, tries)
+	r.errorf("concurrent Write(%q) has failed %d times with storage.ErrConflict, although there are fewer other Writes", name, tries)
 }
 
 // numbered returns a content that contains its number and shows whether it is complete.
@@ -201,7 +201,7 @@ func testMade(r *run) {
 }
 
 // look opens and lists a file that is being created.
-func (r *run) look(s mirrordir.Storage, name string, size int64) {
+func (r *run) look(s storage.Store, name string, size int64) {
 	entries, err := s.List(r.ctx, r.dir)
 	if err != nil {
 		r.errorf("List(%q) during Writes = %v", r.dir, err)
@@ -242,7 +242,7 @@ func testComeAndGo(r *run) {
 				if _, _, err := r.read(s, name); err != nil {
 					r.errorf("Open(%q) during other Writes and Deletes in the directory = %v", name, err)
 				}
-				if err := s.Delete(r.ctx, name); err != nil {
+				if err := s.Delete(r.ctx, name, ""); err != nil {
 					r.errorf("Delete(%q) during other Writes and Deletes in the directory = %v", name, err)
 				}
 			}

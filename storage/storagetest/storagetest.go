@@ -1,17 +1,17 @@
-// Package dirtest tests a storage of a mirror, such as one for an object store. The storage
-// implements [mirrordir.Storage].
+// Package storagetest tests implementations of a store, such as one for a bucket. A store implements
+// [storage.Store].
 //
-//	func TestMyStorage(t *testing.T) {
+//	func TestMyStore(t *testing.T) {
 //		bucket := newBucket(t)
-//		if err := dirtest.TestStorage(t.Context(), clientOf(bucket), clientOf(bucket)); err != nil {
+//		if err := storagetest.TestStore(t.Context(), clientOf(bucket), clientOf(bucket)); err != nil {
 //			t.Fatal(err)
 //		}
 //	}
 //
 // Some failures of concurrent writers are found by chance only: run the test several times, also with
-// the race detector. The test replaces files of up to 64 KiB only, since package mirrordir replaces
-// documents and not archives. It does not test whether files survive a crash.
-package dirtest
+// the race detector. The test replaces files of up to 64 KiB only, since documents are
+// replaced and not archives. It does not test whether files survive a crash.
+package storagetest
 
 import (
 	"context"
@@ -23,19 +23,19 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/storage"
 )
 
-// TestStorage tests s. The error joins all failures.
+// TestStore tests s. The error joins all failures.
 //
 // others are more values for the same place, without shared memory, as other processes have them. All
 // values are then used concurrently. Without others, a mutex in s hides failures.
 //
-// TestStorage writes about 1200 files, 40 MiB in total, to a new directory at the top, "dirtest-" and
-// a random suffix, and removes them. It also tests Lock of [mirrordir.Locker] if s has it. If ctx ends,
+// TestStore writes about 1200 files, 40 MiB in total, to a new directory at the top, "storagetest-" and
+// a random suffix, and removes them. It also tests a method Lock like that of [storage.Dir] if s has it. If ctx ends,
 // the error wraps its cause.
-func TestStorage(ctx context.Context, s mirrordir.Storage, others ...mirrordir.Storage) error {
-	return test(ctx, checks(), append([]mirrordir.Storage{s}, others...))
+func TestStore(ctx context.Context, s storage.Store, others ...storage.Store) error {
+	return test(ctx, checks(), append([]storage.Store{s}, others...))
 }
 
 // check is one part of the test.
@@ -54,6 +54,9 @@ func checks() []check {
 		{"list", testList},
 		{"list many", testListMany},
 		{"delete", testDelete},
+		{"stat", testStat},
+		{"delete on a condition", testDeleteIf},
+		{"delete or write", testDeleteOrWrite},
 		{"names", testNames},
 		{"invalid names", testInvalidNames},
 		{"one of many writers", testOneWriter},
@@ -68,10 +71,10 @@ func checks() []check {
 }
 
 // test runs checks with storages for one place.
-func test(ctx context.Context, checks []check, storages []mirrordir.Storage) error {
+func test(ctx context.Context, checks []check, storages []storage.Store) error {
 	c := &checker{
 		storages: storages,
-		root:     "dirtest-" + strings.ToLower(rand.Text()[:12]),
+		root:     "storagetest-" + strings.ToLower(rand.Text()[:12]),
 		written:  map[string]bool{},
 	}
 	defer c.cleanUp(context.WithoutCancel(ctx))
@@ -91,9 +94,9 @@ func test(ctx context.Context, checks []check, storages []mirrordir.Storage) err
 // soon is the maximum time that a method may continue after its context has ended.
 const soon = 5 * time.Second
 
-// checker is the state of one call of TestStorage.
+// checker is the state of one call of TestStore.
 type checker struct {
-	storages []mirrordir.Storage
+	storages []storage.Store
 	root     string
 
 	mu      sync.Mutex
@@ -109,7 +112,7 @@ func (c *checker) cleanUp(ctx context.Context) {
 	for name := range c.written {
 		names = append(names, name)
 	}
-	inParallel(len(names), func(i int) { c.storages[0].Delete(ctx, names[i]) })
+	inParallel(len(names), func(i int) { c.storages[0].Delete(ctx, names[i], "") })
 }
 
 // inParallel calls do with 0 to n-1, with a few concurrent calls.
@@ -159,7 +162,7 @@ func (r *run) failed() bool {
 }
 
 // storage returns the storage of process i.
-func (r *run) storage(i int) mirrordir.Storage { return r.storages[i%len(r.storages)] }
+func (r *run) storage(i int) storage.Store { return r.storages[i%len(r.storages)] }
 
 // path returns the name of a file of this check.
 func (r *run) path(name string) string { return path.Join(r.dir, name) }

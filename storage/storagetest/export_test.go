@@ -1,11 +1,11 @@
-package dirtest
+package storagetest
 
 import (
 	"context"
 	"fmt"
 	"slices"
 
-	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/storage"
 )
 
 // CheckNames returns the names of all checks.
@@ -17,12 +17,12 @@ func CheckNames() []string {
 	return names
 }
 
-// StorageCheck runs one check of TestStorage.
-func StorageCheck(ctx context.Context, name string, s mirrordir.Storage, others ...mirrordir.Storage) error {
+// StoreCheck runs one check of TestStore.
+func StoreCheck(ctx context.Context, name string, s storage.Store, others ...storage.Store) error {
 	all := checks()
 	i := slices.Index(CheckNames(), name)
 	if i < 0 {
 		return fmt.Errorf("there is no check %q", name)
 	}
-	return test(ctx, all[i:i+1], append([]mirrordir.Storage{s}, others...))
+	return test(ctx, all[i:i+1], append([]storage.Store{s}, others...))
 }

@@ -1,0 +1,178 @@
+package mirrordir
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/storage"
+)
+
+// Remove removes versions of p, or all if none is given. It ignores missing versions and keeps
+// unpacked packages. If it fails, another call completes the removal.
+//
+// Other processes may add packages concurrently: a package of these versions is then removed or added,
+// and never listed without its archive for long. In a store that cannot delete on a condition, Remove
+// changes nothing and the error wraps [errors.ErrUnsupported], unless Exclusive is set.
+func (m *Mirror) Remove(ctx context.Context, p addrs.Provider, versions ...addrs.Version) error {
+	return failure.Wrap("remove", p.String(), m.remove(ctx, p, versions))
+}
+
+// maxRemoved is the maximum number of versions that are locked and removed together.
+const maxRemoved = 50
+
+func (m *Mirror) remove(ctx context.Context, p addrs.Provider, versions []addrs.Version) error {
+	if err := m.checkProvider(p); err != nil {
+		return err
+	}
+	if err := m.canDelete(ctx, p); err != nil {
+		return err
+	}
+	if len(versions) == 0 {
+		f, err := m.listFiles(ctx, p, providerDir(p))
+		if err != nil {
+			return err
+		}
+		index, err := m.readIndex(ctx, p)
+		if err != nil {
+			return withRemedy(err)
+		}
+		maps.Copy(f.versions, index)
+		versions = slices.Collect(maps.Keys(f.versions))
+	}
+	// Concurrent calls lock the versions in one order.
+	versions = slices.SortedFunc(slices.Values(versions), addrs.Version.Compare)
+	for some := range slices.Chunk(slices.Compact(versions), maxRemoved) {
+		if err := m.removeVersions(ctx, p, some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// canDelete returns an error if the store cannot delete on a condition and other processes may need it.
+func (m *Mirror) canDelete(ctx context.Context, p addrs.Provider) error {
+	err := m.delete(ctx, providerDir(p)+"/.none", "none")
+	if errors.Is(err, errors.ErrUnsupported) {
+		return fmt.Errorf("the store cannot delete on a condition, so that what other processes add could be lost; set Exclusive if there are none: %w", err)
+	}
+	return err
+}
+
+func (m *Mirror) removeVersions(ctx context.Context, p addrs.Provider, versions []addrs.Version) error {
+	for _, v := range versions {
+		unlock, err := m.lock(ctx, documentName(p, v))
+		if err != nil {
+			return err
+		}
+		defer unlock()
+	}
+	return retry(ctx, providerDir(p), func() error { return m.removeOnce(ctx, p, versions) })
+}
+
+// removeOnce is one round of a removal: tombstones, documents without the archives, archives, then the
+// tombstones. An addition beside a tombstone writes the archive and the record again. It may have found
+// its entries in the documents before these were written without them, so they are written once more.
+func (m *Mirror) removeOnce(ctx context.Context, p addrs.Provider, versions []addrs.Version) error {
+	there, err := m.listFiles(ctx, p, providerDir(p))
+	if err != nil {
+		return err
+	}
+	var archives []string
+	for _, v := range versions {
+		archives = append(archives, there.archives[v]...)
+		for _, name := range there.records[v] {
+			archives = append(archives, strings.TrimSuffix(name, recordSuffix))
+		}
+	}
+	slices.Sort(archives)
+	archives = slices.Compact(archives)
+	tombstones := make([]tombstone, len(archives))
+	err = each(ctx, maxPublishing, len(archives), func(ctx context.Context, i int) (err error) {
+		tombstones[i], err = m.bury(ctx, archives[i], false)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := m.publish(ctx, p, versions, keepNone); err != nil {
+		return err
+	}
+	replaced := make([]bool, len(tombstones))
+	err = each(ctx, maxPublishing, len(tombstones), func(ctx context.Context, i int) (err error) {
+		replaced[i], err = m.clear(ctx, tombstones[i])
+		return err
+	})
+	if err != nil || !slices.Contains(replaced, true) {
+		return err
+	}
+	return m.publish(ctx, p, versions, keepOthers)
+}
+
+// tombstone is a record that says that its archive is being removed or replaced.
+type tombstone struct {
+	archive  string           // name
+	revision storage.Revision // of the tombstone
+	was      storage.Revision // of the archive, empty if it is missing
+}
+
+// bury replaces the record of an archive by a tombstone, or, if again is set, a tombstone by another one.
+// The error wraps ErrConflict if another writer has changed the record.
+func (m *Mirror) bury(ctx context.Context, archive string, again bool) (tombstone, error) {
+	name := archive + recordSuffix
+	old, err := m.read(ctx, name)
+	if err != nil && !errors.Is(err, errDamaged) {
+		return tombstone{}, err
+	}
+	if _, err := parseRecord(name, old); again && !errors.Is(err, errRemoved) {
+		return tombstone{}, storage.ErrConflict
+	}
+	info, err := m.Store.Stat(ctx, archive)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return tombstone{}, err
+	}
+	data, err := encode(record{Removed: rand.Text()})
+	if err != nil {
+		return tombstone{}, err
+	}
+	if err := m.write(ctx, name, data, old); err != nil {
+		return tombstone{}, err
+	}
+	now, err := m.read(ctx, name)
+	if err == nil && !bytes.Equal(now.data, data) {
+		err = storage.ErrConflict
+	}
+	return tombstone{archive, now.revision, info.Revision}, err
+}
+
+// clear deletes a buried archive and its tombstone, unless an addition has replaced them. The error
+// wraps ErrConflict if the addition has lost its archive.
+func (m *Mirror) clear(ctx context.Context, t tombstone) (replaced bool, err error) {
+	if t.was != "" {
+		err := m.delete(ctx, t.archive, t.was)
+		if errors.Is(err, storage.ErrConflict) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	err = m.delete(ctx, t.archive+recordSuffix, t.revision)
+	if !errors.Is(err, storage.ErrConflict) {
+		return false, err
+	}
+	// If revisions of the store are digests, the archive of the addition had the revision of the old one.
+	size, err := m.fileSize(ctx, t.archive)
+	if err == nil && size < 0 {
+		err = storage.ErrConflict
+	}
+	return true, err
+}

@@ -1,0 +1,4 @@
+package storage
+
+// CheckFileName is for tests of names on other systems.
+var CheckFileName = checkFileName

@@ -1,0 +1,85 @@
+// Package storage keeps files under names, in a directory, in memory or in an object store.
+//
+// A [Store] has the files of a mirror, see package [github.com/tofureg/tofureg/mirrorclient/mirrordir].
+// [Dir] is the store for a local directory, [Memory] is for tests. Several processes may use a store
+// concurrently: a change names the revision of the file that it replaces or deletes, and fails with
+// [ErrConflict] if another process was faster.
+//
+//	f, err := store.Open(ctx, "list.json") // read, change, then
+//	err = store.Write(ctx, "list.json", content, f.Revision)
+//
+// Package [github.com/tofureg/tofureg/storage/storagetest] tests implementations.
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+)
+
+// Store contains files.
+//
+// Names are paths as defined by [fs.ValidPath], except ".", and may have "+" and ":". A Store does not
+// change names. For a name that it does not support, the error wraps [fs.ErrInvalid]. The methods must
+// be safe for concurrent use, also by other processes, and must return soon after ctx ends.
+type Store interface {
+	// Stat returns the size and the revision of a file without reading it from far away. The error
+	// wraps [fs.ErrNotExist] if the file is missing.
+	Stat(ctx context.Context, name string) (Info, error)
+
+	// Open opens a file. The error wraps [fs.ErrNotExist] if the file is missing.
+	Open(ctx context.Context, name string) (*File, error)
+
+	// Write writes content, from its start, if the revision of the file is still was, or if was is
+	// empty and there is no file. Otherwise it changes nothing and the error wraps [ErrConflict].
+	// Only one of several concurrent calls with the same revision succeeds. Readers get the complete
+	// old or new file, and the new one after Write has returned.
+	Write(ctx context.Context, name string, content *io.SectionReader, was Revision) error
+
+	// List returns what is directly in dir, in any order. dir is "." for the top. A missing
+	// directory is empty. It shows each completed Write and Delete.
+	List(ctx context.Context, dir string) ([]Entry, error)
+
+	// Delete removes a file if its revision is still was, or any file of this name if was is empty.
+	// It ignores a missing file. If the file has changed, it changes nothing and the error wraps
+	// [ErrConflict]. A store that cannot delete on a condition returns an error that wraps
+	// [errors.ErrUnsupported] unless was is empty.
+	Delete(ctx context.Context, name string, was Revision) error
+}
+
+// Revision identifies the content of a file, such as an entity tag, a generation or a digest.
+type Revision string
+
+// Info describes a file.
+type Info struct {
+	Size     int64    // in bytes
+	Revision Revision // never empty
+}
+
+// File is an open file. The caller must close it. If its ReadCloser is an [io.ReaderAt], archives are
+// read without a copy.
+type File struct {
+	io.ReadCloser
+	Info
+}
+
+// Entry is a file or directory in a [Store].
+type Entry struct {
+	Name  string // last element of the path
+	IsDir bool   // whether it is a directory
+	Size  int64  // of a file in bytes, 0 for a directory
+}
+
+// ErrConflict means that a file has changed since it was read.
+var ErrConflict = errors.New("the file has changed since it was read")
+
+// CheckName returns an error that wraps [fs.ErrInvalid] unless name can be the name of a file in a
+// [Store].
+func CheckName(name string) error {
+	if !fs.ValidPath(name) || name == "." {
+		return fmt.Errorf("invalid file name %.200q: %w", name, fs.ErrInvalid)
+	}
+	return nil
+}
