@@ -2,9 +2,6 @@ package workdir
 
 import (
 	"cmp"
-	"errors"
-	"io/fs"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -112,7 +109,7 @@ func schema(attributes string, blocks ...string) *hcl.BodySchema {
 // configuration reads the module in a directory. Only that of the user has tests. It returns an error if it can read
 // nothing; otherwise the configuration has the problems.
 func (d *Dir) configuration(f files, root bool, b *budget) (*configuration, error) {
-	primary, overrides, tests, err := f.names(d.Terraform)
+	primary, overrides, tests, err := f.names(d.Terraform, root)
 	if err != nil {
 		return nil, err
 	}
@@ -120,16 +117,7 @@ func (d *Dir) configuration(f files, root bool, b *budget) (*configuration, erro
 		calls: map[string]*call{}, required: map[string]*use{}, providers: map[string]*use{}, resources: map[resource]*use{},
 		dir: d, budget: b,
 	}
-	if root {
-		below := files{root: f.root, dir: path.Join(f.dir, "tests"), name: path.Join(f.name, "tests")}
-		_, _, more, err := below.names(d.Terraform)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		for _, name := range more {
-			tests = append(tests, "tests/"+name)
-		}
-	} else {
+	if !root {
 		tests = nil
 	}
 	words := 0
@@ -499,12 +487,16 @@ func (c *configuration) resource(block *hcl.Block) {
 	if c.conflicts(u.at, old != nil, before.at, key.kind, key.typ, key.name) {
 		return
 	}
-	if a := c.content(block.Body, resourceSchema).Attributes["provider"]; a != nil {
-		c.reference(u, a)
-	} else {
-		u = before // which is not overridden
+	var a *hcl.Attribute
+	if body, ok := block.Body.(*hclsyntax.Body); !ok {
+		a = c.content(block.Body, resourceSchema).Attributes["provider"]
+	} else if provider := body.Attributes["provider"]; provider != nil { // most have none, which is faster to see here
+		a = provider.AsHCLAttribute()
 	}
-	c.resources[key] = u
+	if c.resources[key] = before; a != nil { // otherwise it is not overridden
+		c.reference(u, a)
+		c.resources[key] = u
+	}
 }
 
 // implied returns the local name of the provider of a resource.

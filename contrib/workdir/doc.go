@@ -7,18 +7,23 @@
 //	result, err := dir.Prepare(ctx)
 //
 // [Dir.Plan] returns what Prepare would do. [Dir.Read] returns the module blocks and the required providers of one
-// directory, and installs nothing. State, backends and workspaces are not touched.
+// directory, and the [Problems] beside them; it installs and evaluates nothing. [Dir.Evaluate] evaluates the sources
+// too. State, backends and workspaces are not touched.
 //
 // # Configurations
 //
 // Configurations are hostile: modules come from others. Names of modules are identifiers, all is written through one
 // [os.Root], and the local modules of a package must be in the package. The local modules of the user's own
-// configuration may be anywhere. hcl/v2 has no limits, so a look at the text first refuses files of more than 2 MiB
-// or 200,000 words and symbols, and deeper nesting than 250 levels.
+// configuration may be anywhere. hcl/v2 has no limits: [Limits] bounds the size of files, and a look at each text, and
+// at each string of JSON before it is parsed, refuses deep nesting.
 //
-// With the rules of OpenTofu, sources and versions of modules may have variables, local values and the functions of
-// [github.com/zclconf/go-cty/cty/function/stdlib] that the CLI has too. Loops are not evaluated. With the rules of
-// Terraform they must be constant.
+// Sources and versions of modules may have variables, local values and many functions of
+// [github.com/zclconf/go-cty/cty/function/stdlib] that the CLI has too. Only values that a source or version needs are
+// evaluated, and [Limits] bounds their work. With the rules of Terraform, variables need "const = true", and before
+// version 1.15 sources and versions must be constant.
+//
+// Rules follow [Dir.Version]. Like init, Prepare does not read ".tfquery.hcl", whose "list" blocks need a provider,
+// ".tfcomponent.hcl" of stacks, and ".tfmigrate.hcl".
 //
 // # Locked modules
 //
@@ -30,5 +35,5 @@
 // A package that several modules call is fetched once. Each module gets a copy with all files; the CLI omits files
 // with a leading dot in all copies but the first. Submodules and hooks of git are not fetched or run. Only what is
 // needed to install is checked: the CLI also refuses, for example, unknown blocks, and types of variables as in version
-// 0.11.
+// 0.11. A variable whose value is not needed is not checked.
 package workdir

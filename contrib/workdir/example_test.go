@@ -38,8 +38,8 @@ func ExampleDir_Prepare() {
 func ExampleDir_Read() {
 	list := func(ctx context.Context, path string) error {
 		m, err := (&workdir.Dir{Path: path}).Read(ctx)
-		if err != nil {
-			return err
+		if m == nil {
+			return err // otherwise m has what could be read
 		}
 		for _, c := range m.Calls {
 			fmt.Println(c.Place, c.Source, c.Version)
@@ -47,7 +47,7 @@ func ExampleDir_Read() {
 		for _, r := range m.Providers {
 			fmt.Println(r.Place, r.Provider, r.Constraint)
 		}
-		return nil
+		return err
 	}
 	_ = list
 }

@@ -41,9 +41,8 @@ func (l Limits) orDefault() Limits {
 }
 
 const (
-	maxChain  = 4_000  // tokens of all unfinished expressions, for each of which the parser may recurse
-	maxWords  = 50_000 // of an expression or template in a string, if it may nest deeply
-	maxDigits = 1_000  // of a number, whose parser takes quadratic time
+	maxChain = 4_000  // tokens of all unfinished expressions, for each of which the parser may recurse; digits of a number, whose parser takes quadratic time
+	maxWords = 50_000 // of an expression or template in a string, if it may nest deeply
 )
 
 // A lexer is one of the lexers of hclsyntax: the one of the mode in which the text will be parsed.
@@ -52,6 +51,9 @@ type lexer func(text []byte, name string, start hcl.Pos) (hclsyntax.Tokens, hcl.
 // look returns an error for a text for which the parser would recurse too deeply. Most texts have too few symbols
 // for that, wherever these are. In the mode with lines, a line ends an expression.
 func look(text []byte, at hcl.Range, lex lexer, lines bool) error {
+	if len(text) <= maxChain {
+		return nil
+	}
 	symbols, digits := 0, 0
 	for i, c := range text {
 		switch c {
@@ -62,7 +64,7 @@ func look(text []byte, at hcl.Range, lex lexer, lines bool) error {
 				symbols++
 			}
 		case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-			if digits++; digits > maxDigits {
+			if digits++; digits > maxChain {
 				symbols = maxChain + 1
 			}
 			continue
@@ -112,8 +114,8 @@ func lookJSON(text []byte, at hcl.Range, max int) (words int, err error) {
 				depth += 2
 			}
 		case stdjson.Number:
-			if len(t) > maxDigits {
-				err = fmt.Errorf("a number of more than %d digits", maxDigits)
+			if len(t) > maxChain {
+				err = fmt.Errorf("a number of more than %d digits", maxChain)
 			}
 		case string:
 			if strings.Contains(t, "${") || strings.Contains(t, "%{") {
@@ -179,8 +181,8 @@ func lookAt(tokens hclsyntax.Tokens, lines bool) error {
 			unfinished, levels = unfinished-at.chain, levels[:len(levels)-1]
 			continue
 		case hclsyntax.TokenNumberLit:
-			if len(t.Bytes) > maxDigits {
-				return wrong(t.Range, "a number of more than %d digits", maxDigits)
+			if len(t.Bytes) > maxChain {
+				return wrong(t.Range, "a number of more than %d digits", maxChain)
 			}
 		}
 		if !at.begun && string(t.Bytes) == "for" {

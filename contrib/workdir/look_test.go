@@ -72,11 +72,11 @@ func TestHostileText(t *testing.T) {
 		"crossed":     {"main.tf", func(n int) string { return "x = " + strings.Repeat("(]", n) }, maxChain + 1, 0, `unexpected "]"`},
 		"directives":  {"main.tf", func(n int) string { return "x = \"" + strings.Repeat("%{if a}", n) + "\"" }, maxChain + 1, few, deep},
 		"heredoc":     {"main.tf", func(n int) string { return "x = <<E\n" + strings.Repeat("%{if a}\n", n) + "E\n" }, maxChain + 1, few, deep},
-		"digits":      {"main.tf", func(n int) string { return "x = " + strings.Repeat("1", n) }, maxDigits + 1, maxDigits, "a number of more than 1000 digits"},
+		"digits":      {"main.tf", func(n int) string { return "x = " + strings.Repeat("1", n) }, maxChain + 1, maxChain - 4, "a number of more than 4000 digits"},
 		"UTF-8":       {"main.tf", func(n int) string { return "x = \"\xff\"" }, 1, 0, "main.tf: invalid UTF-8"},
 		"JSON arrays": {"main.tf.json", func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }, maxChain + 1, maxChain, "main.tf.json:1: nesting of more than"},
 		"JSON":        {"main.tf.json", func(n int) string { return `{"a":` + strings.Repeat(`{"a":`, n-1) + "1" + strings.Repeat("}", n) }, maxChain + 1, maxChain, "main.tf.json:1: nesting of more than"},
-		"JSON digits": {"main.tf.json", func(n int) string { return `{"a":` + strings.Repeat("1", n) + "}" }, maxDigits + 1, maxDigits, "main.tf.json:1: a number of more than 1000 digits"},
+		"JSON digits": {"main.tf.json", func(n int) string { return `{"a":` + strings.Repeat("1", n) + "}" }, maxChain + 1, maxChain, "main.tf.json:1: a number of more than 4000 digits"},
 		"JSON tokens": {"main.tf.json", func(n int) string { return `{"a":[` + strings.Repeat("1,", n/2) + "1]}" }, words + 2, words - 20, "Limits.Words"},
 
 		// Each entry of hcl that parses strings of JSON.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -143,9 +144,9 @@ func (f files) list(below string) (map[string]bool, error) {
 	return names, err
 }
 
-// names returns the names of the configuration files: primary files, override files and tests, each
-// sorted.
-func (f files) names(terraform bool) (primary, overrides, tests []string, err error) {
+// names returns the names of the configuration files: primary files, override files and tests, each sorted. The root
+// has tests below too.
+func (f files) names(terraform, root bool) (primary, overrides, tests []string, err error) {
 	present, err := f.list(".")
 	if err != nil {
 		return nil, nil, nil, err
@@ -165,6 +166,16 @@ func (f files) names(terraform bool) (primary, overrides, tests []string, err er
 	slices.Sort(primary)
 	slices.Sort(overrides)
 	slices.Sort(tests)
+	if _, ok := present["tests"]; ok && root {
+		below := files{root: f.root, dir: path.Join(f.dir, "tests"), name: path.Join(f.name, "tests")}
+		_, _, more, err := below.names(terraform, false)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		for _, name := range more {
+			tests = append(tests, "tests/"+name)
+		}
+	}
 	return primary, overrides, tests, nil
 }
 
