@@ -54,26 +54,33 @@ func size(key Key, d documents) int64 {
 // Get returns stated, which has no documents, with the cached ones, or with those that fetch returns.
 // Concurrent callers share them, and each gets a copy.
 func (c *Cache) Get(ctx context.Context, key Key, stated verify.Evidence, fetch func(context.Context) (verify.Evidence, error)) (verify.Evidence, error) {
-	c.mu.Lock()
-	known, ok := c.cached[key]
-	c.mu.Unlock()
-	if ok && time.Now().Before(known.expires) {
-		if ev := known.evidence(stated); c.accepts(ev) {
-			return ev, nil
-		}
+	if known, ok := c.look(key, stated); ok {
+		return known.evidence(stated), nil
 	}
 	fetched, err := c.fetching.Do(ctx, key, nil, func(ctx context.Context) (documents, error) {
+		if known, ok := c.look(key, stated); ok { // fetched since the first look
+			return known, nil
+		}
 		ev, err := fetch(ctx)
-		return documents{ev.Sums, ev.Signature, time.Now().Add(c.Lifetime)}, err
+		d := documents{ev.Sums, ev.Signature, time.Now().Add(c.Lifetime)}
+		if err == nil && c.accepts(d.evidence(stated)) {
+			c.put(key, d) // before the next caller can miss this one
+		}
+		return d, err
 	})
 	if err != nil {
 		return verify.Evidence{}, err
 	}
-	ev := fetched.evidence(stated)
-	if c.accepts(ev) {
-		c.put(key, fetched)
-	}
-	return ev, nil
+	return fetched.evidence(stated), nil
+}
+
+// look returns the cached documents if they prove what stated says.
+func (c *Cache) look(key Key, stated verify.Evidence) (documents, bool) {
+	c.mu.Lock()
+	known, ok := c.cached[key]
+	c.mu.Unlock()
+	ok = ok && time.Now().Before(known.expires) && c.accepts(known.evidence(stated))
+	return known, ok
 }
 
 func (c *Cache) accepts(ev verify.Evidence) bool { return c.Accept == nil || c.Accept(ev) }
