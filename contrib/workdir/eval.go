@@ -20,7 +20,8 @@ import (
 const (
 	maxValue  = 1 << 20 // size of a value
 	maxNested = 500     // values that are needed for a value, one for the other
-	wordWork  = 128     // work for a word of a module whose expressions are needed
+	tooLarge  = "the value is larger than %d bytes"
+	wordWork  = 128 // work for a word of a module whose expressions are needed
 )
 
 // A budget is the work that is left for expressions. It is used by one goroutine at a time.
@@ -70,7 +71,7 @@ func (m *metered) Value(context *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 			return v, diags
 		}
 		if err == nil {
-			err = fmt.Errorf("the value is larger than %d bytes", maxValue)
+			err = fmt.Errorf(tooLarge, maxValue)
 		}
 	}
 	m.budget.over = err
@@ -144,25 +145,18 @@ func (b *budget) metered(e hclsyntax.Expression) (hclsyntax.Expression, error) {
 }
 
 // constant evaluates an expression as the CLI does where nothing has a name: a string of JSON is plain text.
-func (b *budget) constant(e hcl.Expression) (cty.Value, error) {
-	if n, ok := e.(hclsyntax.Expression); ok && !isLiteral(n) {
-		var err error
+func (b *budget) constant(e hcl.Expression) (v cty.Value, err error) {
+	b.over = nil
+	if n, ok := e.(hclsyntax.Expression); ok {
 		if e, err = b.metered(n); err != nil {
 			return cty.NilVal, err
 		}
 	}
-	b.over = nil
 	v, diags := e.Value(nil)
-	return v, diagnosed(diags, true)
-}
-
-// isLiteral reports whether an expression is text or a name as it stands.
-func isLiteral(e hclsyntax.Expression) bool {
-	if key, ok := e.(*hclsyntax.ObjectConsKeyExpr); ok {
-		return !key.ForceNonLiteral && (hcl.ExprAsKeyword(key.Wrapped) != "" || isLiteral(key.Wrapped))
+	if size, _ := measure(v); size > maxValue { // of JSON
+		return cty.NilVal, wrong(e.Range(), tooLarge, maxValue)
 	}
-	template, ok := e.(*hclsyntax.TemplateExpr)
-	return ok && template.IsStringLiteral()
+	return v, diagnosed(diags, true)
 }
 
 // parse parses a text, after a look with the lexer of the parser.
@@ -232,7 +226,7 @@ func measure(v cty.Value) (size, widest int) {
 		}
 		switch typ := v.Type(); {
 		case !v.IsKnown() || v.IsNull() || typ.IsCapsuleType():
-			size += 16 * typeSize(typ)
+			size += len(typ.GoString()) // a type may be large, too
 		case typ == cty.String:
 			size += len(v.AsString())
 		case typ == cty.Number:
@@ -244,7 +238,7 @@ func measure(v cty.Value) (size, widest int) {
 			}
 		case v.CanIterateElements():
 			if v.LengthInt() == 0 {
-				size += 16 * typeSize(typ)
+				size += len(typ.GoString())
 			}
 			widest = max(widest, v.LengthInt())
 			for it := v.ElementIterator(); size <= maxValue && it.Next(); {
@@ -256,24 +250,6 @@ func measure(v cty.Value) (size, widest int) {
 	}
 	add(v)
 	return size, widest
-}
-
-// typeSize returns the number of types in a type, or more than maxValue.
-func typeSize(t cty.Type) int {
-	n := 1
-	switch {
-	case t.IsCollectionType():
-		n += typeSize(t.ElementType())
-	case t.IsTupleType():
-		for _, e := range t.TupleElementTypes() {
-			n += typeSize(e)
-		}
-	case t.IsObjectType():
-		for _, e := range t.AttributeTypes() {
-			n += typeSize(e)
-		}
-	}
-	return n
 }
 
 // sensitive marks values that must not become part of a source or version.

@@ -309,25 +309,26 @@ func TestHostileExpressions(t *testing.T) {
 	}
 	const work = "the " // expressions take more work, or: value is larger
 	for name, c := range map[string]struct{ text, want string }{
-		"doubled":    {double + "}\nmodule \"m\" {\n  source = local.a30\n}\n", "main.tf:18: the value is larger than 1048576 bytes"},
-		"loop":       {local("1", loop+"[0]"), "main.tf:5: " + work},
-		"constant":   {"terraform {\n  required_providers {\n    a = " + constant + "[0]\n  }\n}\n", "main.tf:3: " + work},
-		"of a local": {local(loop, "local.a[0]"), "main.tf:2: " + work},
-		"directive":  {local("1", `"%{for a in range(1000)}%{for b in range(1000)}%{for c in range(1000)}x%{endfor}%{endfor}%{endfor}"`), "main.tf:5: " + work},
-		"splat":      {local("range(1000)", "[for a in local.a : [for b in local.a : local.a[*].x]]"), "main.tf:"},
-		"number":     {local("1", `"${1e999999999}"`), "main.tf:5: the value is larger than"},
-		"default":    {"variable \"v\" {\n  default = " + constant + "\n}\nmodule \"m\" {\n  source = var.v\n}\n", "main.tf:2: " + work},
-		"nullable":   {variable("nullable = " + constant), "main.tf:3: " + work},
-		"sensitive":  {variable("sensitive = " + constant), "main.tf:3: " + work},
-		"ephemeral":  {variable("ephemeral = " + constant), "main.tf:3: " + work},
-		"const":      {variable("const = " + constant), "main.tf:3: " + work},
-		"optional":   {variable("type = object({ a = optional(any, " + constant + ") })"), "main.tf:3: " + work},
-		"regex":      {local(`"`+strings.Repeat("a", 100_000)+`"`, `regex("(?:a?){1000}b", local.a)`), work},
-		"join":       {local(`"`+strings.Repeat("a", 16_000)+`"`, `"${`+strings.Repeat("join(local.a, [local.a,local.a]) == ", 15_000)+`1}"`), "main.tf:5: "},
-		"references": {local(`"`+strings.Repeat("a", 16_000)+`"`, `"`+strings.Repeat("${local.a}", 33_000)+`"`), "has more than 4096 bytes"},
-		"in a local": {local(`"`+strings.Repeat("a", 16_000)+`"`, `"${local.b}"`) + "locals {\n  b = \"" + strings.Repeat("${local.a}", 33_000) + "\"\n}\n", "main.tf:8: " + work},
-		"joins":      {local(`"`+strings.Repeat("a", 16_000)+`"`, `"${local.b}"`) + "locals {\n  b = [" + strings.Repeat("join(local.a, [local.a,local.a]),", 15_000) + "]\n}\n", "main.tf:8: "},
-		"types":      {"variable \"v\" {\n  type = list(any)\n  default = [" + strings.Repeat("1,{},[],", 10_000) + "]\n}\nmodule \"m\" {\n  source = var.v[0]\n}\n", work},
+		"doubled":     {double + "}\nmodule \"m\" {\n  source = local.a30\n}\n", "main.tf:18: the value is larger than 1048576 bytes"},
+		"loop":        {local("1", loop+"[0]"), "main.tf:5: " + work},
+		"constant":    {"terraform {\n  required_providers {\n    a = " + constant + "[0]\n  }\n}\n", "main.tf:3: " + work},
+		"of a local":  {local(loop, "local.a[0]"), "main.tf:2: " + work},
+		"directive":   {local("1", `"%{for a in range(1000)}%{for b in range(1000)}%{for c in range(1000)}x%{endfor}%{endfor}%{endfor}"`), "main.tf:5: " + work},
+		"splat":       {local("range(1000)", "[for a in local.a : [for b in local.a : local.a[*].x]]"), "main.tf:"},
+		"number":      {local("1", `"${1e999999999}"`), "main.tf:5: the value is larger than"},
+		"JSON number": {`{"terraform":{"required_providers":{"a":1e999999999}}}`, "main.tf.json:1: the value is larger than"},
+		"default":     {"variable \"v\" {\n  default = " + constant + "\n}\nmodule \"m\" {\n  source = var.v\n}\n", "main.tf:2: " + work},
+		"nullable":    {variable("nullable = " + constant), "main.tf:3: " + work},
+		"sensitive":   {variable("sensitive = " + constant), "main.tf:3: " + work},
+		"ephemeral":   {variable("ephemeral = " + constant), "main.tf:3: " + work},
+		"const":       {variable("const = " + constant), "main.tf:3: " + work},
+		"optional":    {variable("type = object({ a = optional(any, " + constant + ") })"), "main.tf:3: " + work},
+		"regex":       {local(`"`+strings.Repeat("a", 100_000)+`"`, `regex("(?:a?){1000}b", local.a)`), work},
+		"join":        {local(`"`+strings.Repeat("a", 16_000)+`"`, `"${`+strings.Repeat("join(local.a, [local.a,local.a]) == ", 15_000)+`1}"`), "main.tf:5: "},
+		"references":  {local(`"`+strings.Repeat("a", 16_000)+`"`, `"`+strings.Repeat("${local.a}", 33_000)+`"`), "has more than 4096 bytes"},
+		"in a local":  {local(`"`+strings.Repeat("a", 16_000)+`"`, `"${local.b}"`) + "locals {\n  b = \"" + strings.Repeat("${local.a}", 33_000) + "\"\n}\n", "main.tf:8: " + work},
+		"joins":       {local(`"`+strings.Repeat("a", 16_000)+`"`, `"${local.b}"`) + "locals {\n  b = [" + strings.Repeat("join(local.a, [local.a,local.a]),", 15_000) + "]\n}\n", "main.tf:8: "},
+		"types":       {"variable \"v\" {\n  type = list(any)\n  default = [" + strings.Repeat("1,{},[],", 10_000) + "]\n}\nmodule \"m\" {\n  source = var.v[0]\n}\n", work},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -344,7 +345,11 @@ func TestHostileExpressions(t *testing.T) {
 func called(t *testing.T, w *world, text string) error {
 	t.Helper()
 	d := w.dir(t, t.TempDir(), false)
-	write(t, d.Path, map[string]string{"main.tf": text, "x/main.tf": ""})
+	name := "main.tf"
+	if strings.HasPrefix(text, "{") {
+		name += ".json"
+	}
+	write(t, d.Path, map[string]string{name: text, "x/main.tf": ""})
 	return prepare(t.Context(), d)
 }
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sort"
 	"strings"
 	"testing"
 	"time"
@@ -338,6 +339,18 @@ func TestGeneratedFiles(t *testing.T) {
 	providers, m, err := facts(t, &Dir{}, map[string]string{"cdk.tf.json": text})
 	if err != nil || len(providers) != 1 || len(m.Calls) != 1 {
 		t.Errorf("Read: %v, %+v, %v; want one provider and one call", providers, m, err)
+	}
+	d := &Dir{Path: t.TempDir()}
+	write(t, d.Path, map[string]string{"main.tf": "module \"m\" {\n  source = \"./${\"m\"}\"\n}\n"})
+	source := func(work int) Call {
+		d.Limits.Work = work + 1
+		m, err := d.Evaluate(t.Context())
+		must.Do(t, err)
+		return m.Calls[0]
+	}
+	work := sort.Search(1<<20, func(n int) bool { return source(n).Err == nil })
+	if c := source(work - 1); work == 0 || work == 1<<20 || c.Err == nil || !strings.Contains(c.Err.Error(), "Limits.Work") || source(work).Source != "./m" {
+		t.Errorf("work, limit %d: %+v, want an error with Limits.Work, and none with one more", work, c)
 	}
 	small := map[string]string{"a.tf": "x = 1\n", "b.tf.json": `{"x":[1,2]}`, "c.tf": "module \"m\" {\n  source = \"./m\"\n}\n", "m/m.tf": "#"}
 	size := len(small["a.tf"]) + len(small["b.tf.json"]) + len(small["c.tf"])
