@@ -13,6 +13,7 @@ import (
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // TestPort: a colon cannot be in the name of a directory.
@@ -21,7 +22,7 @@ func TestPort(t *testing.T) {
 	d := newDir(t)
 	must.Do(t, os.Mkdir(d.Path, 0o755))
 	p := addrs.MustParseProvider("registry.example.com:8443/acme/alpha")
-	if _, err := d.Lookup(t.Context(), p, v1, linux, nil); !errors.Is(err, errors.ErrUnsupported) {
+	if _, err := d.Lookup(t.Context(), p, v1, linux, checksum.Set{}); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("Lookup(%s): %v, want ErrUnsupported", p, err)
 	}
 }
@@ -35,7 +36,7 @@ func TestLongPath(t *testing.T) {
 	if len(done.Dir) < 260 {
 		t.Errorf("the path has %d characters", len(done.Dir))
 	}
-	found, err := d.Lookup(t.Context(), alpha, v1, linux, done.Report.Local)
+	found, err := d.Lookup(t.Context(), alpha, v1, linux, checksum.NewSet(done.Report.Local...))
 	if err != nil || found.Dir != done.Dir {
 		t.Errorf("Lookup: %+v, %v", found, err)
 	}
