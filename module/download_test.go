@@ -518,6 +518,24 @@ func TestSubdirs(t *testing.T) {
 	}
 }
 
+// TestRequestNames: a request names a module or a location, not both.
+func TestRequestNames(t *testing.T) {
+	t.Parallel()
+	src := registry(t, archiveURL, example.zip(t))
+	source := addrs.ModuleSource{Module: vpc}
+	for name, r := range map[string]module.Request{
+		"neither": {},
+		"both":    {Source: source, Version: v1, Location: at(t, archiveURL)},
+	} {
+		r.Dir = target(t)
+		report, err := module.Download(t.Context(), src, r, module.Options{})
+		if err == nil || !strings.Contains(err.Error(), "either a Source or a Location") {
+			t.Errorf("Download of %s returned %v, %v; want an error that names Source and Location", name, report, err)
+		}
+		absent(t, r.Dir)
+	}
+}
+
 func TestH1(t *testing.T) {
 	t.Parallel()
 	content := example.zip(t)

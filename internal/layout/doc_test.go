@@ -3,6 +3,7 @@ package layout_test
 import (
 	"go/ast"
 	"go/token"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -219,4 +220,61 @@ func specTypes(spec ast.Spec) []ast.Expr {
 		return out
 	}
 	return nil
+}
+
+// TestClosedLists checks that a type of text whose values are not exported documents each of them, as the
+// first word of an indented line, and no other.
+func TestClosedLists(t *testing.T) {
+	t.Parallel()
+	_, list := packages(t)
+	checked := 0
+	for _, r := range list {
+		if !r.public() {
+			continue
+		}
+		docs, values := map[string]string{}, map[string][]string{}
+		for _, file := range r.files {
+			for _, decl := range file.Decls {
+				d, ok := decl.(*ast.GenDecl)
+				if !ok {
+					continue
+				}
+				for _, spec := range d.Specs {
+					switch s := spec.(type) {
+					case *ast.TypeSpec:
+						if s.Name.IsExported() {
+							docs[s.Name.Name] = d.Doc.Text()
+						}
+					case *ast.ValueSpec:
+						typ, named := s.Type.(*ast.Ident)
+						if d.Tok == token.CONST && named && !s.Names[0].IsExported() && len(s.Values) == 1 {
+							if v, ok := s.Values[0].(*ast.BasicLit); ok && v.Kind == token.STRING {
+								values[typ.Name] = append(values[typ.Name], strings.Trim(v.Value, `"`))
+							}
+						}
+					}
+				}
+			}
+		}
+		for name, got := range values {
+			doc, ok := docs[name]
+			if !ok {
+				continue
+			}
+			var want []string
+			for line := range strings.Lines(doc) {
+				if strings.HasPrefix(line, "\t") {
+					want = append(want, strings.Fields(line)[0])
+				}
+			}
+			slices.Sort(want)
+			slices.Sort(got)
+			if checked++; !slices.Equal(got, want) {
+				t.Errorf("%s.%s documents %q, its values are %q", r.dir, name, want, got)
+			}
+		}
+	}
+	if checked == 0 {
+		t.Error("no closed list was found")
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/storage"
 )
 
@@ -51,18 +52,23 @@ func wantTrue(t *testing.T, m *mirrordir.Mirror, v addrs.Version, removedToo boo
 	}
 }
 
+// twoOfThree returns a source with two versions, all their packages, those for the first two platforms, and
+// the names of these.
+func twoOfThree() (src *regclient.Client, all, some []mirrordir.Want, two []string) {
+	reg, all := manyVersions(2)
+	some = slices.Clone(all)
+	for i := range some {
+		some[i].Platforms = three[:2]
+	}
+	return client(reg), all, some, []string{three[0].String(), three[1].String()}
+}
+
 // TestAddDuringRemove lets another process add the version, or replace one of its archives, before each
 // step of a Remove, and checks that nothing is lost: the version is there as it was added, or was removed
 // after it had been added.
 func TestAddDuringRemove(t *testing.T) {
 	t.Parallel()
-	reg, all := manyVersions(2)
-	src := client(reg)
-	some := slices.Clone(all)
-	for i := range some {
-		some[i].Platforms = three[:2]
-	}
-	two := []string{three[0].String(), three[1].String()}
+	src, all, some, two := twoOfThree()
 	v := all[0].Version
 	for kind := range stores() {
 		for at := 1; ; at++ {
@@ -97,13 +103,7 @@ func TestAddDuringRemove(t *testing.T) {
 // TestRemoveDuringAdd lets another process remove the version before each step of an Add.
 func TestRemoveDuringAdd(t *testing.T) {
 	t.Parallel()
-	reg, all := manyVersions(2)
-	src := client(reg)
-	some := slices.Clone(all)
-	for i := range some {
-		some[i].Platforms = three[:2]
-	}
-	two := []string{three[0].String(), three[1].String()}
+	src, all, some, two := twoOfThree()
 	v := all[0].Version
 	for kind := range stores() {
 		for at := 1; ; at++ {
