@@ -47,7 +47,7 @@ func (d *Dir) FilePath(name string) (string, error) {
 	return filepath.Join(d.Path, filepath.FromSlash(name)), checkFileName(name, runtime.GOOS)
 }
 
-// Stat implements [Store]. Like Open it follows symbolic links within the directory.
+// Stat implements [Store].
 func (d *Dir) Stat(ctx context.Context, name string) (Info, error) {
 	f, err := d.Open(ctx, name)
 	if err != nil {
@@ -56,7 +56,7 @@ func (d *Dir) Stat(ctx context.Context, name string) (Info, error) {
 	return f.Info, f.Close()
 }
 
-// Open implements [Store]. It follows symbolic links within the directory.
+// Open follows symbolic links within the directory, as Stat does.
 func (d *Dir) Open(ctx context.Context, name string) (*File, error) {
 	root, file, err := d.root(ctx, name)
 	if err != nil {
@@ -137,7 +137,7 @@ func isMissing(err error) bool {
 	return false
 }
 
-// List implements [Store]. It shows symbolic links to files in the directory; see Links.
+// List shows symbolic links to files in the directory; see Links.
 func (d *Dir) List(ctx context.Context, dir string) ([]Entry, error) {
 	name := dir
 	if dir == "." {
@@ -285,7 +285,13 @@ func (r ctxReader) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// Delete implements [Store]. It also removes directories that become empty.
+// content is the content of a file that was read completely.
+type content struct{ *bytes.Reader }
+
+// Close implements io.Closer.
+func (content) Close() error { return nil }
+
+// Delete also removes directories that become empty.
 func (d *Dir) Delete(ctx context.Context, name string, was Revision) error {
 	root, file, err := d.root(ctx, name)
 	if err != nil {

@@ -19,6 +19,19 @@ type Bucket struct {
 
 	// Content is the content of each file. A test must not use it during a call of a mirror.
 	Content map[string]string
+
+	// Generations lets revisions count writes. Otherwise equal contents have equal revisions.
+	Generations bool
+
+	writes  int
+	written map[string]int // by name, with Generations
+}
+
+func (b *Bucket) revision(name string) storage.Revision {
+	if b.Generations {
+		return storage.Revision(fmt.Sprint("generation ", b.written[name]))
+	}
+	return storage.Revision("v" + b.Content[name])
 }
 
 // Open implements storage.Store.
@@ -29,7 +42,7 @@ func (b *Bucket) Open(ctx context.Context, name string) (*storage.File, error) {
 	if !ok {
 		return nil, fs.ErrNotExist
 	}
-	return &storage.File{ReadCloser: io.NopCloser(io.MultiReader(strings.NewReader(data))), Info: storage.Info{Size: int64(len(data)), Revision: storage.Revision("v" + data)}}, ctx.Err()
+	return &storage.File{ReadCloser: io.NopCloser(io.MultiReader(strings.NewReader(data))), Info: storage.Info{Size: int64(len(data)), Revision: b.revision(name)}}, ctx.Err()
 }
 
 // Stat implements storage.Store.
@@ -49,12 +62,16 @@ func (b *Bucket) Write(ctx context.Context, name string, content *io.SectionRead
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	old, ok := b.Content[name]
-	if ok != (was != "") || ok && storage.Revision("v"+old) != was {
+	_, ok := b.Content[name]
+	if ok != (was != "") || ok && b.revision(name) != was {
 		return fmt.Errorf("put %s: %w", name, storage.ErrConflict)
 	}
 	if b.Content == nil {
-		b.Content = map[string]string{}
+		b.Content, b.written = map[string]string{}, map[string]int{}
+	}
+	if b.Generations {
+		b.writes++
+		b.written[name] = b.writes
 	}
 	b.Content[name] = string(data)
 	return ctx.Err()
@@ -94,7 +111,7 @@ func (b *Bucket) List(ctx context.Context, dir string) ([]storage.Entry, error) 
 func (b *Bucket) Delete(ctx context.Context, name string, was storage.Revision) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if data, ok := b.Content[name]; ok && was != "" && was != storage.Revision("v"+data) {
+	if _, ok := b.Content[name]; ok && was != "" && was != b.revision(name) {
 		return fmt.Errorf("delete %s: %w", name, storage.ErrConflict)
 	}
 	delete(b.Content, name)

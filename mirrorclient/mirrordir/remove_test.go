@@ -21,7 +21,7 @@ import (
 // stores are stores without locks: in one a revision counts writes, in the other it follows from the
 // content, so that an archive that is written again has its old revision.
 func stores() map[string]storage.Store {
-	return map[string]storage.Store{"generations": &storage.Memory{}, "digests": &bucket{}}
+	return map[string]storage.Store{"generations": &bucket{Generations: true}, "digests": &bucket{}}
 }
 
 // wantTrue checks that the documents of a mirror list all recorded archives and nothing else, and that
