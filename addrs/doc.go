@@ -13,14 +13,13 @@
 // Parsing normalises: two spellings of one address give equal values. All types can be
 // compared with == and used as map keys. The zero value means "not set", and its text is
 // empty. String and MarshalText return the canonical form, which UnmarshalText accepts. Compare
-// returns -1, 0 or +1, and Equal is ==.
+// returns -1, 0 or +1.
 //
 // Parsed versions and address parts, except Subdir, are safe in paths and URLs: none is empty or
 // "..", or contains a separator or a control character. Windows may refuse colons before ports.
 //
-// The CLI, tofu, reads the versions of providers and modules differently. Use [ParseVersion] and
-// [ProviderConstraint] for providers, and [ParseModuleVersion] and [ModuleConstraint] for
-// modules.
+// The CLI reads the versions of providers and modules differently: use [ParseVersion] and
+// [ProviderConstraint], or [ParseModuleVersion] and [ModuleConstraint].
 //
 // Every error is a [*ParseError]. Input of more than 4,096 bytes, or 256 for a version, is refused.
 //

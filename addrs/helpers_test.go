@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/must"
@@ -69,7 +67,7 @@ func checkText[T interface {
 		t.Errorf("MarshalText of %v: %q, %v", v, b, err)
 	}
 	var back T
-	if err := P(&back).UnmarshalText(b); err != nil || back != v || !cmp.Equal([]T{back}, []T{v}) {
+	if err := P(&back).UnmarshalText(b); err != nil || back != v {
 		t.Errorf("UnmarshalText(%q) = %v, %v; want %v", b, back, err, v)
 	}
 }

@@ -25,7 +25,7 @@ type Module struct {
 // hostname must contain a dot, and not be github.com or bitbucket.org.
 func ParseModule(s string) (Module, error) { return ParseModuleIn(defaultHost, s) }
 
-// ParseModuleIn is like [ParseModule] with host as the default, or [DefaultHost] if zero. The rules
+// ParseModuleIn is [ParseModule] with host as the default, or [DefaultHost] if zero. The rules
 // for hostnames apply to host, too, if s has none.
 func ParseModuleIn(host svchost.Hostname, s string) (Module, error) {
 	return parseModule(host, s, s, kindModule)
@@ -134,9 +134,6 @@ func (m Module) String() string {
 
 // IsZero reports whether m is zero.
 func (m Module) IsZero() bool { return m == Module{} }
-
-// Equal reports whether m == o.
-func (m Module) Equal(o Module) bool { return m == o }
 
 // Compare orders by host, namespace, name and system.
 func (m Module) Compare(o Module) int {

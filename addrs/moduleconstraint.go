@@ -47,9 +47,9 @@ func ParseModuleConstraint(s string) (ModuleConstraint, error) {
 // MustParseModuleConstraint is [ParseModuleConstraint], but panics on errors.
 func MustParseModuleConstraint(s string) ModuleConstraint { return must(ParseModuleConstraint(s)) }
 
-// ExactModuleConstraint returns the constraint that allows v. If v is a release, it also allows
-// versions that differ only in metadata or final zeros, such as 1.2.3.0 for 1.2.3. It allows no
-// version if v is zero or the CLI never selects v, such as 1.2.3.4-beta.
+// ExactModuleConstraint returns the constraint that allows v and, if v is a release, versions that differ only in
+// metadata or final zeros, such as 1.2.3.0. It allows no version if v is zero or the CLI never selects v, such as
+// 1.2.3.4-beta.
 func ExactModuleConstraint(v Version) ModuleConstraint {
 	const nothing = "< 0.0.0"
 	if !v.ok {
@@ -62,7 +62,7 @@ func ExactModuleConstraint(v Version) ModuleConstraint {
 	return ModuleConstraint{text}
 }
 
-// Allows reports whether c allows v, which is never so for the zero Version.
+// Allows reports whether c allows v. The zero Version is never allowed.
 func (c ModuleConstraint) Allows(v Version) bool { return c.Matcher()(v) }
 
 // Matcher returns a function like [ModuleConstraint.Allows], faster for many versions and safe for
@@ -92,9 +92,6 @@ func (c ModuleConstraint) String() string { return c.text }
 
 // IsZero reports whether c has no terms.
 func (c ModuleConstraint) IsZero() bool { return c == ModuleConstraint{} }
-
-// Equal reports whether c == o.
-func (c ModuleConstraint) Equal(o ModuleConstraint) bool { return c == o }
 
 func (c ModuleConstraint) MarshalText() ([]byte, error) { return []byte(c.text), nil }
 

@@ -58,9 +58,6 @@ func (p Platform) String() string {
 // IsZero reports whether p is zero.
 func (p Platform) IsZero() bool { return p == Platform{} }
 
-// Equal reports whether p == o.
-func (p Platform) Equal(o Platform) bool { return p == o }
-
 // Compare orders by operating system and architecture.
 func (p Platform) Compare(o Platform) int {
 	return cmp.Or(strings.Compare(p.os, o.os), strings.Compare(p.arch, o.arch))

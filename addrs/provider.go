@@ -213,9 +213,6 @@ func (p Provider) IsBuiltIn() bool {
 	return host == "opentofu.org" || host == "terraform.io"
 }
 
-// Equal reports whether p == o.
-func (p Provider) Equal(o Provider) bool { return p == o }
-
 // Compare orders by host, namespace and type.
 func (p Provider) Compare(o Provider) int {
 	return cmp.Or(p.host.Compare(o.host), strings.Compare(p.namespace, o.namespace), strings.Compare(p.typ, o.typ))

@@ -59,7 +59,7 @@ func ExactProviderConstraint(v Version) ProviderConstraint {
 	return ProviderConstraint{v.String()}
 }
 
-// Allows reports whether c allows v, which is never so for the zero Version.
+// Allows reports whether c allows v, never for the zero Version.
 func (c ProviderConstraint) Allows(v Version) bool { return c.Matcher()(v) }
 
 // Matcher returns a function like [ProviderConstraint.Allows], faster for many versions and safe
@@ -106,9 +106,6 @@ func (c ProviderConstraint) String() string { return c.text }
 
 // IsZero reports whether c has no terms.
 func (c ProviderConstraint) IsZero() bool { return c == ProviderConstraint{} }
-
-// Equal reports whether c == o.
-func (c ProviderConstraint) Equal(o ProviderConstraint) bool { return c == o }
 
 func (c ProviderConstraint) MarshalText() ([]byte, error) { return []byte(c.text), nil }
 

@@ -70,9 +70,6 @@ func (v Version) cut() (more, pre, meta string) {
 	return more, pre, meta
 }
 
-// Equal reports whether v == o.
-func (v Version) Equal(o Version) bool { return v == o }
-
 // Compare orders by precedence as in Semantic Versioning, with missing numbers as 0. It orders
 // versions of equal precedence by their text, so it returns 0 only if v == o. The zero Version
 // comes first.

@@ -35,9 +35,6 @@ func (h Hostname) Display() string {
 // IsZero reports whether h is the zero Hostname.
 func (h Hostname) IsZero() bool { return h.ascii == "" }
 
-// Equal reports whether h == o, for packages such as go-cmp.
-func (h Hostname) Equal(o Hostname) bool { return h == o }
-
 // Compare compares ASCII forms and returns -1, 0 or +1. It returns 0 only if h == o.
 func (h Hostname) Compare(o Hostname) int { return strings.Compare(h.ascii, o.ascii) }
 
