@@ -28,9 +28,9 @@ type Address struct {
 	source string // of Location
 }
 
-// ParseAddress parses the source of a module block, as the CLI does. If the block has a version,
-// use [addrs.ParseModuleSource]. A source that starts with ./ or ../ is a path, one that
-// ParseModuleSource accepts is in a registry, and [ParseLocation] parses any other.
+// ParseAddress parses the source of a module block, as the CLI does. A source that starts with ./ or ../ is a path.
+// Others are parsed by [addrs.ParseModuleSource], which alone applies if the block has a version, or else by
+// [ParseLocation].
 func ParseAddress(s string) (Address, error) { return ParseAddressIn(svchost.Hostname{}, s) }
 
 // ParseAddressIn is [ParseAddress] with host as the registry of addresses without a host, or
@@ -89,18 +89,17 @@ func refuseAddress(input, reason, suggestion string) error {
 	return &addrs.ParseError{Kind: "module source", Input: showInput(input), Reason: reason, Suggestion: suggestion}
 }
 
-// Source returns the source as the CLI writes it to modules.json, with secrets. [Location.Source] has the same
-// meaning, but can have parameters in another order.
+// Source returns the source as the CLI writes it to modules.json, with secrets.
 func (a Address) Source() string {
 	return cmp.Or(a.Path, a.source, a.Registry.String())
 }
 
-// PURL returns the package URL of the module, without secrets: for a module in a registry that of
-// [addrs.ModuleSource.PURL], and for another location one of the type "generic" with vcs_url or download_url, such as
+// PURL returns the package URL of the module, without secrets: that of [addrs.ModuleSource.PURL], or for a location
+// one of the type "generic" with vcs_url or download_url, such as
 //
 //	pkg:generic/network@4b1c?vcs_url=git%2Bhttps://example.com/acme/network.git#modules/subnet
 //
-// Commit is the version of a repository, see [Report.Commit]. A path or a location on this machine has none.
+// Commit is [Report.Commit]. The result is "" for a path or a location on this machine.
 func (a Address) PURL(v addrs.Version, commit string) string {
 	if a.Location == nil {
 		return a.Registry.PURL(v)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 )
@@ -209,8 +210,8 @@ func TestDownloadAllSameDir(t *testing.T) {
 		if !errors.Is(results[i].Err, want) {
 			t.Errorf("%d: %v, want %v", i, results[i].Err, want)
 		}
-		if _, ok := errors.AsType[*module.Error](results[i].Err); ok != (want != nil) {
-			t.Errorf("%d: %v, want a *module.Error", i, results[i].Err)
+		if _, ok := errors.AsType[*failure.Error](results[i].Err); ok != (want != nil) {
+			t.Errorf("%d: %v, want a *failure.Error", i, results[i].Err)
 		}
 	}
 }

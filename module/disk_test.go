@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
@@ -42,15 +43,15 @@ func TestFullDisk(t *testing.T) {
 		for name, content := range packed(t, larger.entries()) {
 			dir := filepath.Join(parent, "larger", name, "module")
 			_, err := place(t, content, dir)
-			if _, ok := errors.AsType[*module.Error](err); !ok || !errors.Is(err, syscall.EFBIG) {
-				t.Errorf("%s: %v, want a *module.Error with the system's reason", name, err)
+			if _, ok := errors.AsType[*failure.Error](err); !ok || !errors.Is(err, syscall.EFBIG) {
+				t.Errorf("%s: %v, want a *failure.Error with the system's reason", name, err)
 			}
 			absent(t, dir)
 			write(t, dir, earlier)
 			src := only(content)
 			_, err = module.Download(t.Context(), src, module.Request{Location: at(t, archiveURL), Dir: dir}, module.Options{Replace: true})
-			if _, ok := errors.AsType[*module.Error](err); !ok || !errors.Is(err, syscall.EFBIG) {
-				t.Errorf("%s, replacing: %v, want a *module.Error with the system's reason", name, err)
+			if _, ok := errors.AsType[*failure.Error](err); !ok || !errors.Is(err, syscall.EFBIG) {
+				t.Errorf("%s, replacing: %v, want a *failure.Error with the system's reason", name, err)
 			}
 			wantTree(t, dir, earlier)
 		}

@@ -6,11 +6,8 @@
 //	report, err := module.Download(ctx, src, request, module.Options{Git: &module.Git{}})
 //	fmt.Println(report.ModuleDir(), report.H1)
 //
-// The source is normally a [github.com/tofureg/tofureg/regclient.Client], which returns the
-// [Location] of a package. The public registries name git repositories, which need [Options.Git].
-//
-// A location may point to another one. The registry's token is sent only to a location with Direct
-// and UseRegistryCredentials, see [github.com/tofureg/tofureg/regclient.Client.OpenModule].
+// The source is normally a [github.com/tofureg/tofureg/regclient.Client]. It returns the [Location] of a
+// package, which may point to another one. The public registries name git repositories, which need [Options.Git].
 //
 // # Trust
 //
@@ -22,16 +19,15 @@
 // A package appears in its directory completely or not at all. Archives are zip, or tar with gzip,
 // xz or bzip2.
 //
-// A package is refused if it contains symbolic links (but see [Options.KeepLinks]), hard links, devices
-// or a bare git repository, or has a name that leads out of the directory, has a backslash or a control
-// character, or that the target's file system does not keep: Windows reserves some names and drops dots and
-// spaces at the end. Names that some file system treats as equal are refused too, except for case. Files and directories named .git and .hg are omitted. Files get the mode
-// 0755 or 0644, less the umask.
+// A package is refused if it contains symbolic links (but see [Options.KeepLinks]), hard links, devices or a bare
+// git repository. Names are refused if they lead out of the directory, contain a backslash or a control character,
+// or are not kept by the target's file system. So are two names that some file system treats as equal, unless only
+// the case differs. Files and directories named .git and .hg are omitted. Files get the mode 0755 or 0644, less the
+// umask.
 //
 // # For sources
 //
-// Implementations of [Source] use [ResolveLocation], [DirectLocation], [Location.MayBePage], and
-// methods of [Versions].
+// Sources use [ResolveLocation], [DirectLocation], [Location.MayBePage], and methods of [Versions].
 //
 // # Errors
 //

@@ -26,8 +26,7 @@ type Options struct {
 	// Git, if not nil, fetches from locations of KindGit. Otherwise Fetcher does.
 	Git *Git
 
-	// Fetcher, if not nil, fetches from the other kinds, except KindHTTP and KindLocal. [Fetchers]
-	// combines several.
+	// Fetcher, if not nil, fetches from the kinds other than KindHTTP and KindLocal. See [Fetchers].
 	Fetcher Fetcher
 
 	// AllowLocal permits a [Request.Location] to read local files and repositories. If false, or if a
@@ -45,22 +44,21 @@ type Options struct {
 	// Replace permits replacing a non-empty directory or a symbolic link at the target. If false, and
 	// for other files always, the error is ErrOccupied.
 	//
-	// The old directory is removed with all files, after the new one is verified. If it has the
-	// right content already, it stays; with Request.H1, no package is fetched. Content excludes modes, times
-	// and empty directories. Except on Linux and macOS, a killed process can leave no target. On
+	// The old directory is removed with all files, after the new one is verified. If its content is
+	// right already, apart from modes, times and empty directories, it stays; with Request.H1, no
+	// package is fetched. Except on Linux and macOS, a killed process can leave no target. On
 	// Windows, no program may have a file in the directory open.
 	Replace bool
 
 	// Stamps, if not empty, is a directory as in [github.com/tofureg/tofureg/provider/install.Dir].
-	// With Replace and Request.H1, an old directory without symbolic links is not read if no file has changed
-	// since it was hashed.
+	// With Replace and Request.H1, an old directory without symbolic links is not read if no file has
+	// changed since it was hashed.
 	Stamps string
 
 	// Parallel limits the concurrent downloads of [DownloadAll]. Zero or less means 16.
 	Parallel int
 
-	// Progress, if not nil, is called for each step. The calls of one download, or one [DownloadAll],
-	// never overlap.
+	// Progress, if not nil, is called for each step. Calls of one [Download] or [DownloadAll] never overlap.
 	Progress func(Event)
 }
 
@@ -68,16 +66,15 @@ type Options struct {
 // the files into a staging directory .tofureg-* beside r.Dir, verifies r.H1, and moves them to r.Dir. A
 // later download beside it removes the staging directory of a killed process.
 //
-// R.Dir must not be "." or "..". Missing directories above it are created. If it exists and is not an
-// empty directory, the error is ErrOccupied before any request, unless o.Replace is set. After
-// concurrent calls with the same Dir, one of the packages is there; without o.Replace, the other calls
-// return ErrOccupied.
+// R.Dir must not be "." or "..". Missing directories above it are created. If it is not an empty directory, the
+// error is ErrOccupied before any request, unless o.Replace is set. After concurrent calls with the same Dir, one of
+// the packages is there; without o.Replace, the other calls return ErrOccupied.
 //
-// Src may be nil if r.Location is set, unless a location is of KindHTTP.
+// Src may be nil if no location is of KindHTTP and r.Location is set.
 //
-// The error is an [*Error], such as ErrNotFound, ErrNoVersion or ErrNoSubdir. It wraps
-// [checksum.ErrMismatch] for a wrong h1 or checksum, [failure.ErrTooLarge] beyond o.Limits, and an
-// [*UnsupportedError] or ErrLocal if the options do not permit the location.
+// The error is a [*failure.Error]. It wraps an error of this package, [checksum.ErrMismatch] for a wrong h1 or
+// checksum, [failure.ErrTooLarge] beyond o.Limits, or an [*UnsupportedError] or ErrLocal if the options do not permit
+// the location.
 func Download(ctx context.Context, src Source, r Request, o Options) (*Report, error) {
 	return download(ctx, src, r, o, semaphore.NewWeighted(maxXZ))
 }
@@ -139,13 +136,13 @@ func locate(ctx context.Context, src Source, r Request) (*Location, error) {
 
 // Request is a package that [Download] fetches: of a module in a registry, or at a location.
 type Request struct {
-	Source     addrs.ModuleSource     // the module; zero with Location
-	Version    addrs.Version          // of Source; if zero, the newest that Constraint allows
-	Constraint addrs.ModuleConstraint // ignored if Version is set; if zero, any release is allowed
+	Source     addrs.ModuleSource     // zero with Location
+	Version    addrs.Version          // if zero, the newest that Constraint allows
+	Constraint addrs.ModuleConstraint // ignored if Version is set
 
-	Location *Location // of a package that is not in a registry, or whose location is known
+	Location *Location // instead of Source
 
-	// Dir is the target. With [DownloadAll], if it equals, contains or is in the Dir of an earlier request,
+	// Dir is the target. In [DownloadAll], if it equals, contains or is in the Dir of an earlier request,
 	// ignoring case, the error is ErrOccupied.
 	Dir string
 
@@ -164,14 +161,13 @@ func (r Request) subject() string {
 // Result is the result of a [Request]. One field is not nil.
 type Result struct {
 	Report *Report // of [Download]
-	Err    error   // an [*Error]
+	Err    error   // an [*failure.Error]
 }
 
 // maxXZ bounds the tar.xz that DownloadAll unpacks concurrently: each may need a dictionary of 64 MiB.
 const maxXZ = 2
 
-// DownloadAll fetches many modules concurrently, as [Download] does, and returns the results in
-// the order of requests. A failed request does not stop the others. The error joins all errors.
+// DownloadAll calls [Download] for many requests concurrently, and returns the results in their order. A failed request does not stop the others. The error joins all errors.
 func DownloadAll(ctx context.Context, src Source, requests []Request, o Options) ([]Result, error) {
 	o.Progress = flight.InTurn(o.Progress)
 	xz := semaphore.NewWeighted(maxXZ)

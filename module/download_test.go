@@ -224,7 +224,7 @@ func refused(t *testing.T, content []byte, o module.Options, want error) {
 // wellFormed fails unless err is an *Error whose text is safe to print.
 func wellFormed(t testing.TB, err error) {
 	t.Helper()
-	e, ok := err.(*module.Error)
+	e, ok := err.(*failure.Error)
 	if !ok || e.Op == "" || e.Subject == "" {
 		t.Errorf("error %v, want an *Error with Op and Subject", err)
 	}

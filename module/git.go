@@ -30,17 +30,16 @@ import (
 
 // Git runs the git program for locations of KindGit.
 //
-// Git fetches the files of one commit over https or SSH, without history, submodules and tags, and
-// runs no hooks. If the server does not give the commit alone, as for an abbreviated one, git fetches
-// the history too. All fetched data counts towards Limits.Package. The h1 is the same on all systems,
-// unless the user's filters change files, as those of Git LFS do.
+// Git fetches the files of one commit over https or SSH, without submodules, and runs no hooks. It fetches the
+// history only if the server does not give the commit alone, as for an abbreviated one. All fetched data counts
+// towards Limits.Package. The h1 is the same on all systems, unless the user's filters change files, as those of Git
+// LFS do.
 //
-// Git uses the user's configuration, including credential helpers, replaced URLs and filters. It
-// never prompts for a password, but runs GIT_ASKPASS. Credentials in the location can appear in the
-// list of processes.
+// Git uses the user's configuration, including credential helpers, replaced URLs and filters. It never prompts for a
+// password, but runs GIT_ASKPASS. Credentials in the location can appear in the list of processes.
 //
-// When the context ends, git is killed with the programs that it started. It gets no signals from
-// the terminal: end the context on an interrupt.
+// When the context ends, git is killed with the programs that it started. It gets no signals from the terminal: end
+// the context on an interrupt.
 type Git struct {
 	// Path is the program, as in [exec.Command]. If empty, it is "git".
 	Path string
@@ -56,7 +55,7 @@ type Git struct {
 	Memory int64
 
 	// VetoHost, if not nil, is called, perhaps concurrently, with the host of each repository URL,
-	// also where the user's configuration replaces it; see
+	// also where the user's configuration replaces it, as
 	// [github.com/tofureg/tofureg/transport.Client.VetoHost]. With it, git follows no redirects and
 	// runs no filters. Proxies, credential helpers and SSH configuration are not checked.
 	VetoHost func(host string) error

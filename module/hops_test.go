@@ -256,7 +256,7 @@ func TestFetcherIsChecked(t *testing.T) {
 	}
 	broken := errors.New("no such bucket")
 	wrapped := fetchFunc(func(*module.Location, string) error {
-		return fmt.Errorf("x: %w", &module.Error{Op: "get", Err: broken})
+		return fmt.Errorf("x: %w", &failure.Error{Op: "get", Err: broken})
 	})
 	pipe := fetchFunc(func(_ *module.Location, dir string) error { return disktest.Mkfifo(filepath.Join(dir, "pipe")) })
 	for name, test := range map[string]struct {

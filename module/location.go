@@ -14,8 +14,7 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// Location is the location of a module package. [Download] checks the fields. URL, Source and
-// the JSON form can contain secrets.
+// Location is the location of a module package. [Download] checks the fields. URL and the JSON form can contain secrets.
 type Location struct {
 	// Module and Version are zero unless a registry named the location.
 	Module  addrs.Module  `json:"module,omitzero"`
@@ -23,15 +22,17 @@ type Location struct {
 
 	Kind Kind `json:"kind"` // the method
 
-	// URL lacks Subdir and the parameters in other fields. It is an http or https URL for
-	// KindHTTP, and a file URL for KindLocal.
+	// URL lacks Subdir and the parameters in other fields. For KindLocal it is a file URL.
 	URL string `json:"url"`
 
 	// Subdir is the directory of the module, with slashes. An element such as "acme-*" matches
 	// exactly one directory.
 	Subdir string `json:"subdir,omitempty"`
 
-	Archive Format `json:"archive,omitempty"` // by the path or the parameter "archive"
+	// Archive is the archive format by the path or the parameter "archive": "zip", "tar.gz", "tar.xz" or "tar.bz2",
+	// "none" for a page ("archive=false"), or "" if unknown. An archive is unpacked by the format that its first bytes
+	// show, but with "none" the error is ErrArchive.
+	Archive string `json:"archive,omitempty"`
 
 	// Checksum is empty or ALGORITHM:HEX with md5, sha1, sha256 or sha512.
 	Checksum string `json:"checksum,omitempty"`
@@ -51,8 +52,7 @@ type Location struct {
 	UseRegistryCredentials bool `json:"use_registry_credentials,omitempty"` // with Direct, permits sending the registry's token
 }
 
-// Source returns text for [ParseLocation] and go-getter, with secrets. It lacks Module,
-// Version, Direct and UseRegistryCredentials.
+// Source returns text for [ParseLocation] and go-getter, with secrets.
 func (l Location) Source() string { return l.text(l.URL, l.Subdir, "") }
 
 // String returns printable text without users except "git", parameters in URL, and path segments that
@@ -100,10 +100,10 @@ func (l Location) text(address, subdir, hidden string) string {
 	}
 	switch l.Archive {
 	case formatOfPath(l.URL):
-	case FormatNone:
+	case formatNone:
 		addParameter("archive", "false")
 	default:
-		addParameter("archive", string(l.Archive))
+		addParameter("archive", l.Archive)
 	}
 	addParameter("checksum", l.Checksum)
 	addParameter("tag", l.Tag)
@@ -125,14 +125,13 @@ func (l Location) getter() string {
 	return ""
 }
 
-// MayBePage reports whether the location may be a page: of KindHTTP, with FormatUnknown or
-// FormatNone, and not Direct.
+// MayBePage reports whether the location may be a page: of KindHTTP, not Direct, and with Archive
+// "" or "none".
 func (l Location) MayBePage() bool {
-	return l.Kind == KindHTTP && !l.Direct && (l.Archive == FormatUnknown || l.Archive == FormatNone)
+	return l.Kind == KindHTTP && !l.Direct && (l.Archive == "" || l.Archive == formatNone)
 }
 
-// WithSubdir returns a copy with subdir appended to Subdir. [addrs.ParseSubdir] must accept subdir,
-// which cannot lead out of Subdir.
+// WithSubdir returns a copy with subdir appended to Subdir. Subdir is checked by [addrs.ParseSubdir].
 func (l Location) WithSubdir(subdir string) (*Location, error) {
 	joined, err := joinSubdir(l.Subdir, subdir)
 	if err != nil {
@@ -196,23 +195,12 @@ const (
 	KindOther     Kind = "other" // see [Location.Getter]
 )
 
-// Format is the archive format that a location states. An archive is unpacked by the format
-// that its first bytes show, but with FormatNone it is ErrArchive.
-type Format string
+// formatNone is the archive format of a page.
+const formatNone = "none"
 
-// The formats.
-const (
-	FormatUnknown  Format = "" // may be a page
-	FormatZip      Format = "zip"
-	FormatTarGzip  Format = "tar.gz"
-	FormatTarXz    Format = "tar.xz"
-	FormatTarBzip2 Format = "tar.bz2"
-	FormatNone     Format = "none" // "archive=false": a page
-)
-
-// ResolveLocation parses the location in an answer to a request for base: the property
-// "location", the header X-Terraform-Get, or the tag of a page. An answer that starts with
-// "/", "./" or "../" is relative to base, the URL before any redirect, and never a local file.
+// ResolveLocation parses the location in an answer to a request for base, the URL before any redirect: the property
+// "location", the header X-Terraform-Get, or the tag of a page. An answer that starts with "/", "./" or "../" is
+// relative to base, never a local file.
 func ResolveLocation(base *url.URL, answer string) (*Location, error) {
 	answer = strings.TrimSpace(answer)
 	if !strings.HasPrefix(answer, "/") && !strings.HasPrefix(answer, "./") && !strings.HasPrefix(answer, "../") {
@@ -239,9 +227,9 @@ func ResolveLocation(base *url.URL, answer string) (*Location, error) {
 	return ParseLocation(text)
 }
 
-// DirectLocation is [ResolveLocation] for answers with the property use_registry_credentials, true
-// or false: the whole answer is the http or https URL of an archive, also relative to base. The caller
-// sets UseRegistryCredentials to the property.
+// DirectLocation is [ResolveLocation] for answers with the property use_registry_credentials: the whole answer is
+// the http or https URL of an archive, absolute or relative to base. The caller sets UseRegistryCredentials to the
+// property.
 func DirectLocation(base *url.URL, answer string) (*Location, error) {
 	answer = strings.TrimSpace(answer)
 	u, reason := resolve(base, answer)

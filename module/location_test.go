@@ -24,11 +24,11 @@ const (
 	sumMD5 = "d41d8cd98f00b204e9800998ecf8427e"
 )
 
-func of(kind module.Kind, url string, format module.Format, subdir string) module.Location {
+func of(kind module.Kind, url string, format string, subdir string) module.Location {
 	return module.Location{Kind: kind, URL: url, Archive: format, Subdir: subdir}
 }
 
-func web(url string, format module.Format) module.Location {
+func web(url string, format string) module.Location {
 	return of(module.KindHTTP, url, format, "")
 }
 
@@ -42,47 +42,47 @@ var locations = []struct {
 	want module.Location
 }{
 	// Archives: the format is in the path or in a parameter.
-	{"https://example.com/vpc.zip", web("https://example.com/vpc.zip", module.FormatZip)},
-	{"https://example.com/vpc.tar.gz", web("https://example.com/vpc.tar.gz", module.FormatTarGzip)},
-	{"https://example.com/vpc.tgz", web("https://example.com/vpc.tgz", module.FormatTarGzip)},
-	{"https://example.com/vpc.gz", web("https://example.com/vpc.gz", module.FormatTarGzip)},
-	{"https://example.com/vpc.tar.bz2", web("https://example.com/vpc.tar.bz2", module.FormatTarBzip2)},
-	{"https://example.com/vpc.tar.tbz2", web("https://example.com/vpc.tar.tbz2", module.FormatTarBzip2)},
-	{"https://example.com/vpc.bz2", web("https://example.com/vpc.bz2", module.FormatTarBzip2)},
-	{"https://example.com/vpc.tar.xz", web("https://example.com/vpc.tar.xz", module.FormatTarXz)},
-	{"https://example.com/vpc.txz", web("https://example.com/vpc.txz", module.FormatTarXz)},
-	{"https://example.com/vpc.xz", web("https://example.com/vpc.xz", module.FormatTarXz)},
-	{"https://example.com/vpc?archive=zip", web("https://example.com/vpc", module.FormatZip)},
-	{"https://example.com/vpc?archive=tgz", web("https://example.com/vpc", module.FormatTarGzip)},
-	{"https://example.com/vpc.zip?archive=tar.gz", web("https://example.com/vpc.zip", module.FormatTarGzip)},
-	{"https://example.com/vpc.zip?archive=false", web("https://example.com/vpc.zip", module.FormatNone)},
-	{"https://example.com/vpc?archive=", web("https://example.com/vpc", module.FormatUnknown)},
-	{"https://example.com/vpc.zip?archive=&checksum=", web("https://example.com/vpc.zip", module.FormatZip)},
-	{"https://example.com/vpc?archive=0", web("https://example.com/vpc", module.FormatNone)},
-	{"https://example.com/vpc.zip?checksum=md5:" + sumMD5, module.Location{Kind: module.KindHTTP, URL: "https://example.com/vpc.zip", Archive: module.FormatZip, Checksum: "md5:" + sumMD5}},
-	{"https://example.com/vpc.zip?checksum=" + strings.ToUpper(sum256), module.Location{Kind: module.KindHTTP, URL: "https://example.com/vpc.zip", Archive: module.FormatZip, Checksum: "sha256:" + sum256}},
-	{"https://example.com/vpc.zip?filename=x.zip&archive=zip", web("https://example.com/vpc.zip", module.FormatZip)},
+	{"https://example.com/vpc.zip", web("https://example.com/vpc.zip", "zip")},
+	{"https://example.com/vpc.tar.gz", web("https://example.com/vpc.tar.gz", "tar.gz")},
+	{"https://example.com/vpc.tgz", web("https://example.com/vpc.tgz", "tar.gz")},
+	{"https://example.com/vpc.gz", web("https://example.com/vpc.gz", "tar.gz")},
+	{"https://example.com/vpc.tar.bz2", web("https://example.com/vpc.tar.bz2", "tar.bz2")},
+	{"https://example.com/vpc.tar.tbz2", web("https://example.com/vpc.tar.tbz2", "tar.bz2")},
+	{"https://example.com/vpc.bz2", web("https://example.com/vpc.bz2", "tar.bz2")},
+	{"https://example.com/vpc.tar.xz", web("https://example.com/vpc.tar.xz", "tar.xz")},
+	{"https://example.com/vpc.txz", web("https://example.com/vpc.txz", "tar.xz")},
+	{"https://example.com/vpc.xz", web("https://example.com/vpc.xz", "tar.xz")},
+	{"https://example.com/vpc?archive=zip", web("https://example.com/vpc", "zip")},
+	{"https://example.com/vpc?archive=tgz", web("https://example.com/vpc", "tar.gz")},
+	{"https://example.com/vpc.zip?archive=tar.gz", web("https://example.com/vpc.zip", "tar.gz")},
+	{"https://example.com/vpc.zip?archive=false", web("https://example.com/vpc.zip", "none")},
+	{"https://example.com/vpc?archive=", web("https://example.com/vpc", "")},
+	{"https://example.com/vpc.zip?archive=&checksum=", web("https://example.com/vpc.zip", "zip")},
+	{"https://example.com/vpc?archive=0", web("https://example.com/vpc", "none")},
+	{"https://example.com/vpc.zip?checksum=md5:" + sumMD5, module.Location{Kind: module.KindHTTP, URL: "https://example.com/vpc.zip", Archive: "zip", Checksum: "md5:" + sumMD5}},
+	{"https://example.com/vpc.zip?checksum=" + strings.ToUpper(sum256), module.Location{Kind: module.KindHTTP, URL: "https://example.com/vpc.zip", Archive: "zip", Checksum: "sha256:" + sum256}},
+	{"https://example.com/vpc.zip?filename=x.zip&archive=zip", web("https://example.com/vpc.zip", "zip")},
 	// Other parameters are not changed.
-	{"https://example.com/vpc.zip?X-Sig=a%2Fb+c&archive=zip&Z=1&Z=2", web("https://example.com/vpc.zip?X-Sig=a%2Fb+c&Z=1&Z=2", module.FormatZip)},
-	{"https://user:secret@example.com/vpc.zip?token=secret", web("https://user:secret@example.com/vpc.zip?token=secret", module.FormatZip)},
-	{"https://example.com/vpc.zip?b=%zz&a", web("https://example.com/vpc.zip?b=%zz&a", module.FormatZip)},
-	{"https://example.com/d?x=1&&archive=zip&", web("https://example.com/d?x=1&&", module.FormatZip)},
+	{"https://example.com/vpc.zip?X-Sig=a%2Fb+c&archive=zip&Z=1&Z=2", web("https://example.com/vpc.zip?X-Sig=a%2Fb+c&Z=1&Z=2", "zip")},
+	{"https://user:secret@example.com/vpc.zip?token=secret", web("https://user:secret@example.com/vpc.zip?token=secret", "zip")},
+	{"https://example.com/vpc.zip?b=%zz&a", web("https://example.com/vpc.zip?b=%zz&a", "zip")},
+	{"https://example.com/d?x=1&&archive=zip&", web("https://example.com/d?x=1&&", "zip")},
 	{"https://example.com/d?next=https://example.org//x", web("https://example.com/d?next=https://example.org//x", "")},
 	// Pages.
 	{"https://example.com/vpc", web("https://example.com/vpc", "")},
 	{"http://example.com/vpc", web("http://example.com/vpc", "")},
 	{"https://example.com:8443", web("https://example.com:8443", "")},
-	{"HTTPS://example.com/x.zip", web("HTTPS://example.com/x.zip", module.FormatZip)},
-	{"https::https://example.com/x.zip", web("https://example.com/x.zip", module.FormatZip)},
-	{"  https://example.com/x.zip\n", web("https://example.com/x.zip", module.FormatZip)},
-	{"https://example.com/my modules/a b.zip?c=d e", web("https://example.com/my%20modules/a%20b.zip?c=d%20e", module.FormatZip)},
+	{"HTTPS://example.com/x.zip", web("HTTPS://example.com/x.zip", "zip")},
+	{"https::https://example.com/x.zip", web("https://example.com/x.zip", "zip")},
+	{"  https://example.com/x.zip\n", web("https://example.com/x.zip", "zip")},
+	{"https://example.com/my modules/a b.zip?c=d e", web("https://example.com/my%20modules/a%20b.zip?c=d%20e", "zip")},
 	// Subdirectories.
-	{"https://example.com/vpc.zip//modules/a?archive=zip", of(module.KindHTTP, "https://example.com/vpc.zip", module.FormatZip, "modules/a")},
-	{"https://api.github.com/repos/o/r/tarball/v1.0.0//*?archive=tar.gz", of(module.KindHTTP, "https://api.github.com/repos/o/r/tarball/v1.0.0", module.FormatTarGzip, "*")},
-	{"https://example.com/x.tgz//*/modules/./vpc/", of(module.KindHTTP, "https://example.com/x.tgz", module.FormatTarGzip, "*/modules/vpc")},
-	{"https://example.com/x.zip//", web("https://example.com/x.zip", module.FormatZip)},
-	{"https://example.com/x.zip//.", web("https://example.com/x.zip", module.FormatZip)},
-	{"https://example.com/x.zip//a//b", of(module.KindHTTP, "https://example.com/x.zip", module.FormatZip, "a/b")},
+	{"https://example.com/vpc.zip//modules/a?archive=zip", of(module.KindHTTP, "https://example.com/vpc.zip", "zip", "modules/a")},
+	{"https://api.github.com/repos/o/r/tarball/v1.0.0//*?archive=tar.gz", of(module.KindHTTP, "https://api.github.com/repos/o/r/tarball/v1.0.0", "tar.gz", "*")},
+	{"https://example.com/x.tgz//*/modules/./vpc/", of(module.KindHTTP, "https://example.com/x.tgz", "tar.gz", "*/modules/vpc")},
+	{"https://example.com/x.zip//", web("https://example.com/x.zip", "zip")},
+	{"https://example.com/x.zip//.", web("https://example.com/x.zip", "zip")},
+	{"https://example.com/x.zip//a//b", of(module.KindHTTP, "https://example.com/x.zip", "zip", "a/b")},
 	// Repositories of git.
 	{"git::https://example.com/code/vpc.git", repo("https://example.com/code/vpc.git", "", "")},
 	{"git::https://example.com/code/vpc.git?ref=v1.2.0", repo("https://example.com/code/vpc.git", "", "v1.2.0")},
@@ -113,21 +113,21 @@ var locations = []struct {
 	// Other methods.
 	{"hg::https://example.com/vpc?rev=default", module.Location{Kind: module.KindMercurial, URL: "https://example.com/vpc", Ref: "default"}},
 	{"hg::ssh://hg@example.com/vpc//a", of(module.KindMercurial, "ssh://hg@example.com/vpc", "", "a")},
-	{"s3::https://s3-eu-west-1.amazonaws.com/bucket/vpc.zip", of(module.KindS3, "https://s3-eu-west-1.amazonaws.com/bucket/vpc.zip", module.FormatZip, "")},
-	{"s3::https://minio.example.com:9000/bucket/vpc.zip?region=eu&aws_access_key_secret=secret", of(module.KindS3, "https://minio.example.com:9000/bucket/vpc.zip?region=eu&aws_access_key_secret=secret", module.FormatZip, "")},
-	{"s3-eu-west-1.amazonaws.com/bucket/vpc.zip", of(module.KindS3, "https://s3-eu-west-1.amazonaws.com/bucket/vpc.zip", module.FormatZip, "")},
-	{"bucket.s3.amazonaws.com/dir/vpc.zip//a", of(module.KindS3, "https://s3.amazonaws.com/bucket/dir/vpc.zip", module.FormatZip, "a")},
-	{"bucket.s3-eu-west-1.amazonaws.com/vpc.zip", of(module.KindS3, "https://s3-eu-west-1.amazonaws.com/bucket/vpc.zip", module.FormatZip, "")},
-	{"bucket.s3.eu-west-1.amazonaws.com/vpc.zip", of(module.KindS3, "https://s3.eu-west-1.amazonaws.com/bucket/vpc.zip", module.FormatZip, "")},
-	{"s3.eu-west-1.amazonaws.com/bucket/vpc.zip", of(module.KindS3, "https://s3.eu-west-1.amazonaws.com/bucket/vpc.zip", module.FormatZip, "")},
-	{"gcs::https://www.googleapis.com/storage/v1/bucket/vpc.zip", of(module.KindGCS, "https://www.googleapis.com/storage/v1/bucket/vpc.zip", module.FormatZip, "")},
+	{"s3::https://s3-eu-west-1.amazonaws.com/bucket/vpc.zip", of(module.KindS3, "https://s3-eu-west-1.amazonaws.com/bucket/vpc.zip", "zip", "")},
+	{"s3::https://minio.example.com:9000/bucket/vpc.zip?region=eu&aws_access_key_secret=secret", of(module.KindS3, "https://minio.example.com:9000/bucket/vpc.zip?region=eu&aws_access_key_secret=secret", "zip", "")},
+	{"s3-eu-west-1.amazonaws.com/bucket/vpc.zip", of(module.KindS3, "https://s3-eu-west-1.amazonaws.com/bucket/vpc.zip", "zip", "")},
+	{"bucket.s3.amazonaws.com/dir/vpc.zip//a", of(module.KindS3, "https://s3.amazonaws.com/bucket/dir/vpc.zip", "zip", "a")},
+	{"bucket.s3-eu-west-1.amazonaws.com/vpc.zip", of(module.KindS3, "https://s3-eu-west-1.amazonaws.com/bucket/vpc.zip", "zip", "")},
+	{"bucket.s3.eu-west-1.amazonaws.com/vpc.zip", of(module.KindS3, "https://s3.eu-west-1.amazonaws.com/bucket/vpc.zip", "zip", "")},
+	{"s3.eu-west-1.amazonaws.com/bucket/vpc.zip", of(module.KindS3, "https://s3.eu-west-1.amazonaws.com/bucket/vpc.zip", "zip", "")},
+	{"gcs::https://www.googleapis.com/storage/v1/bucket/vpc.zip", of(module.KindGCS, "https://www.googleapis.com/storage/v1/bucket/vpc.zip", "zip", "")},
 	{"www.googleapis.com/storage/v1/bucket/dir/vpc", of(module.KindGCS, "https://www.googleapis.com/storage/v1/bucket/dir/vpc", "", "")},
 	{"oci://registry.example.com/acme/vpc", of(module.KindOCI, "oci://registry.example.com/acme/vpc", "", "")},
 	{"oci://registry.example.com:5000/acme/vpc//a?tag=1.0.0", module.Location{Kind: module.KindOCI, URL: "oci://registry.example.com:5000/acme/vpc", Subdir: "a", Tag: "1.0.0"}},
 	{"oci://registry.example.com/vpc?digest=sha256:" + sum256, module.Location{Kind: module.KindOCI, URL: "oci://registry.example.com/vpc", Digest: "sha256:" + sum256}},
 	// This machine.
 	{"file:///srv/modules/vpc", of(module.KindLocal, "file:///srv/modules/vpc", "", "")},
-	{"file:///srv/vpc.zip//a", of(module.KindLocal, "file:///srv/vpc.zip", module.FormatZip, "a")},
+	{"file:///srv/vpc.zip//a", of(module.KindLocal, "file:///srv/vpc.zip", "zip", "a")},
 	{"/srv/modules//vpc", of(module.KindLocal, "file:///srv/modules", "", "vpc")},
 	{"/srv/my modules/50%#1", of(module.KindLocal, "file:///srv/my%20modules/50%25%231", "", "")},
 	{`C:\modules\vpc`, of(module.KindLocal, "file:///C:/modules/vpc", "", "")},
@@ -135,9 +135,9 @@ var locations = []struct {
 	{"/srv/modules/./vpc/", of(module.KindLocal, "file:///srv/modules/vpc", "", "")},
 	{`c:/modules/vpc`, of(module.KindLocal, "file:///c:/modules/vpc", "", "")},
 	// Unknown methods.
-	{"ftp://example.com/vpc.zip", module.Location{Kind: module.KindOther, Getter: "ftp", URL: "ftp://example.com/vpc.zip", Archive: module.FormatZip}},
+	{"ftp://example.com/vpc.zip", module.Location{Kind: module.KindOther, Getter: "ftp", URL: "ftp://example.com/vpc.zip", Archive: "zip"}},
 	{"ssh://git@example.com/vpc.git", module.Location{Kind: module.KindOther, Getter: "ssh", URL: "ssh://git@example.com/vpc.git"}},
-	{"azurerm::https://example.com/vpc.zip?sv=1", module.Location{Kind: module.KindOther, Getter: "azurerm", URL: "https://example.com/vpc.zip?sv=1", Archive: module.FormatZip}},
+	{"azurerm::https://example.com/vpc.zip?sv=1", module.Location{Kind: module.KindOther, Getter: "azurerm", URL: "https://example.com/vpc.zip?sv=1", Archive: "zip"}},
 }
 
 func TestParseLocation(t *testing.T) {

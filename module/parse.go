@@ -40,15 +40,14 @@ const maxLocation = 16 << 10
 //	oci://HOST/REPOSITORY                  KindOCI
 //	file:///PATH  /PATH  C:\PATH           KindLocal
 //
-// A directory of the package may follow after "//", and parameters after "?". Ref and depth for
-// git, rev for Mercurial, tag or digest for OCI, otherwise archive and checksum, become fields;
-// filename is dropped. Others stay in the URL, but git and Mercurial refuse archive and checksum,
-// and OCI all others. An unknown scheme gives KindOther.
+// An unknown scheme gives KindOther. A directory of the package may follow after "//", and parameters after "?".
+// These parameters become fields: ref and depth of git, rev of Mercurial, tag or digest of OCI, and archive and
+// checksum of other kinds. Filename is dropped. Other parameters stay in the URL, but OCI refuses them. Git and
+// Mercurial refuse archive and checksum.
 //
-// Remote helpers of git, as in "git::codecommit::REGION://NAME", are refused: git would run a program
-// that the location names. So are registry addresses, relative paths, fragments, directories that lead out of the
-// package, the parameter sshkey, refs and hosts that a program could take for an option,
-// "checksum=file:", and more than 16 KiB.
+// Also refused are remote helpers of git, as in "git::codecommit::REGION://NAME", which git would run as a program,
+// registry addresses, relative paths, fragments, directories that lead out of the package, the parameter sshkey, refs
+// and hosts that a program could take for an option, "checksum=file:", and more than 16 KiB.
 func ParseLocation(s string) (*Location, error) {
 	var p parser
 	if reason := p.parse(s); reason != "" {
@@ -120,7 +119,7 @@ func (p *parser) parse(s string) string {
 	}
 	switch p.loc.Kind {
 	case KindHTTP, KindS3, KindGCS, KindLocal, KindOther:
-		if p.loc.Archive == FormatUnknown {
+		if p.loc.Archive == "" {
 			p.loc.Archive = formatOfPath(p.address)
 		}
 	}
@@ -485,40 +484,37 @@ func checkRef(ref string) string {
 
 // formats are the names of formats in parameters and at the end of paths. "gz" means a tar
 // archive.
-var formats = []struct {
-	name   string
-	format Format
-}{
-	{"zip", FormatZip},
-	{"tar.gz", FormatTarGzip}, {"tgz", FormatTarGzip}, {"gz", FormatTarGzip},
-	{"tar.bz2", FormatTarBzip2}, {"tar.tbz2", FormatTarBzip2}, {"tbz2", FormatTarBzip2}, {"bz2", FormatTarBzip2},
-	{"tar.xz", FormatTarXz}, {"txz", FormatTarXz}, {"xz", FormatTarXz},
+var formats = []struct{ name, format string }{
+	{"zip", "zip"},
+	{"tar.gz", "tar.gz"}, {"tgz", "tar.gz"}, {"gz", "tar.gz"},
+	{"tar.bz2", "tar.bz2"}, {"tar.tbz2", "tar.bz2"}, {"tbz2", "tar.bz2"}, {"bz2", "tar.bz2"},
+	{"tar.xz", "tar.xz"}, {"txz", "tar.xz"}, {"xz", "tar.xz"},
 }
 
-func parseFormat(value string) (Format, string) {
+func parseFormat(value string) (format, reason string) {
 	if value == "" {
-		return FormatUnknown, ""
+		return "", ""
 	}
 	if yes, err := strconv.ParseBool(value); err == nil && !yes {
-		return FormatNone, ""
+		return formatNone, ""
 	}
 	for _, f := range formats {
 		if f.name == value {
 			return f.format, ""
 		}
 	}
-	return FormatUnknown, "the archive format must be zip, tar.gz, tar.bz2 or tar.xz"
+	return "", "the archive format must be zip, tar.gz, tar.bz2 or tar.xz"
 }
 
 // formatOfPath returns the format for the end of a URL's path.
-func formatOfPath(address string) Format {
+func formatOfPath(address string) string {
 	address, _, _ = strings.Cut(address, "?")
 	for _, f := range formats {
 		if strings.HasSuffix(address, "."+f.name) {
 			return f.format
 		}
 	}
-	return FormatUnknown
+	return ""
 }
 
 // algorithms are those that a checksum parameter can name.

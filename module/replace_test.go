@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
@@ -125,8 +126,8 @@ func TestReplaceFails(t *testing.T) {
 		src := registry(t, archiveURL+".zip", test.content)
 		_, err := module.Download(test.ctx, src, module.Request{Source: addrs.ModuleSource{Module: vpc, Subdir: test.subdir}, Version: v1, Dir: dir, H1: test.pin},
 			module.Options{Replace: true, Limits: checksum.Limits{Package: test.limit}})
-		if _, ok := errors.AsType[*module.Error](err); !ok {
-			t.Errorf("%s: %v, want a *module.Error", name, err)
+		if _, ok := errors.AsType[*failure.Error](err); !ok {
+			t.Errorf("%s: %v, want a *failure.Error", name, err)
 		}
 		wantTree(t, dir, earlier)
 	}
@@ -356,7 +357,7 @@ func TestReplaceReadOnly(t *testing.T) {
 			}
 		}
 		src, _, err := replace(t, dir, checksum.Hash{})
-		if e, ok := errors.AsType[*module.Error](err); !ok || e.Op != "store" || !errors.Is(err, fs.ErrPermission) || len(src.asked) > 0 {
+		if e, ok := errors.AsType[*failure.Error](err); !ok || e.Op != "store" || !errors.Is(err, fs.ErrPermission) || len(src.asked) > 0 {
 			t.Errorf("without H1: %v, requests %q; want ErrPermission without requests", err, src.asked)
 		}
 		src, _, err = replace(t, dir, h1(t, earlier))

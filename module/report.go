@@ -14,8 +14,7 @@ type Report struct {
 	Module  addrs.Module  `json:"module,omitzero"`
 	Version addrs.Version `json:"version,omitzero"`
 
-	// Location is where the package came from. The locations in Via pointed to it, in order. Both
-	// are safe to print.
+	// Location is where the package came from, by way of the locations in Via. Both are safe to print.
 	Location string   `json:"location"`
 	Via      []string `json:"via,omitempty"`
 
@@ -30,8 +29,8 @@ type Report struct {
 
 	Size int64 `json:"size,omitempty"` // bytes; 0 unless an archive
 
-	// Reused reports that Dir already had the content, see [Options.Replace]. If the package was not
-	// fetched, Commit, Size and Skipped are empty.
+	// Reused is true if Dir already had the content, see [Options.Replace]. If nothing was fetched,
+	// Commit, Size and Skipped are empty.
 	Reused bool `json:"reused,omitempty"`
 
 	// Believed is when H1 was computed, if the files were not read; see [Options.Stamps].
@@ -65,14 +64,14 @@ const (
 	EventReused    EventKind = "reused"    // Dir had the package before
 )
 
-// Event is one step of a download. Bytes grows, except that it is 0 again with [EventLocated] and
-// [EventRestarted]. If the download succeeds, the last event is [EventStored] or [EventReused].
+// Event is one step of a download. Bytes is 0 again with [EventLocated] and [EventRestarted]. The last event of a
+// successful download is [EventStored] or [EventReused].
 type Event struct {
 	Kind     EventKind     // what happened
 	Module   addrs.Module  // see [Report]
 	Version  addrs.Version // see [Report]
 	Dir      string        // see [Report]
-	Location string        // safe to print
+	Location string        // see [Report]
 	Bytes    int64         // received
 	Total    int64         // expected; 0 if unknown
 	Err      error         // of EventRestarted

@@ -24,9 +24,8 @@ type Opener interface {
 	// OpenModule starts to fetch from loc. It sends the token of the registry of loc.Module
 	// only if Direct and UseRegistryCredentials are set, and never over http.
 	//
-	// If loc.MayBePage, the request has the parameter terraform-get=1. Reads must end soon
-	// after ctx does. If OpenModule or a read returns ErrChanged, the caller may open again and
-	// must discard what it has read.
+	// If loc.MayBePage, the request has the parameter terraform-get=1. Reads end soon after ctx
+	// does. After ErrChanged, the caller may open again and must discard what it has read.
 	OpenModule(ctx context.Context, loc *Location) (*Body, error)
 }
 
@@ -55,17 +54,15 @@ type Body struct {
 // for concurrent use.
 type Fetcher interface {
 	// FetchModule puts the whole package at loc into the empty directory dir, and verifies
-	// loc.Checksum. Since loc.Subdir is empty, loc.Source() suits go-getter.
+	// loc.Checksum. loc.Subdir is empty, so loc.Source() suits go-getter.
 	//
-	// The options are those of the download, and apply to the package afterwards too. A Fetcher
-	// that unpacks archives obeys Limits, KeepLinks and SkipLinks, and returns the names that it
-	// omitted, for [Report.Skipped].
+	// The package is checked again by the options of the download. A Fetcher that unpacks archives
+	// obeys Limits, KeepLinks and SkipLinks, and returns the omitted names for [Report.Skipped].
 	FetchModule(ctx context.Context, loc *Location, dir string, o Options) (skipped []string, err error)
 }
 
-// Fetchers is a Fetcher that calls another one for each kind of location. A key is a kind, such as
-// "s3" or "oci", or for KindOther a [Location.Getter]. For other locations the error is an
-// [*UnsupportedError].
+// Fetchers has a Fetcher for each kind of location. A key is a [Kind], such as "s3" or "oci", or for KindOther a
+// [Location.Getter]. For a missing key the error is an [*UnsupportedError].
 type Fetchers map[string]Fetcher
 
 // FetchModule calls the Fetcher for loc.

@@ -80,7 +80,7 @@ func unpackBody(ctx context.Context, loc *Location, body *Body, s *staging, mete
 		return nil, "", err
 	}
 	format := archive.Sniff(head)
-	if format == "" || loc.Archive == FormatNone {
+	if format == "" || loc.Archive == formatNone {
 		if !loc.MayBePage() {
 			return nil, "", fmt.Errorf("%w: want zip, tar.gz, tar.bz2 or tar.xz", ErrArchive)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 )
 
 // Release is one listed version of a module.
@@ -65,13 +66,11 @@ func (v *Versions) Find(version addrs.Version) (Release, bool) {
 	return v.List[i], true
 }
 
-// Newest returns the newest version that c allows, also a deprecated one. A prerelease is allowed only
-// if it is the whole constraint; the zero constraint allows all other versions. The error wraps an
-// [*UnavailableError].
+// Newest returns the newest version that c allows, also a deprecated one. The error wraps an [*UnavailableError].
 func (v *Versions) Newest(c addrs.ModuleConstraint) (addrs.Version, error) {
 	best := v.newest(c.Matcher())
 	if best.IsZero() {
-		return best, &Error{Op: "choose a version of", Subject: v.Module.String(), Err: v.unavailable(c)}
+		return best, &failure.Error{Op: "choose a version of", Subject: v.Module.String(), Err: v.unavailable(c)}
 	}
 	return best, nil
 }

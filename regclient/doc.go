@@ -32,7 +32,7 @@
 //
 // # Errors
 //
-// Methods return a [*provider.Error], which is the same type as [module.Error]. It can wrap
+// Methods return a [*provider.Error]. It can wrap
 // a variable of these packages, such as [provider.ErrNotFound], or [disco.ErrNoService] if the host
 // has no such registry. Other failures wrap none; see [provider.IsFault].
 //

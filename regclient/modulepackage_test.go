@@ -81,7 +81,7 @@ func TestLocationBodies(t *testing.T) {
 			case err != nil:
 				t.Errorf("%s, header %q: %v", name, h, err)
 			default:
-				wantLocation(t, loc, at(module.Location{URL: want, Archive: module.FormatZip}))
+				wantLocation(t, loc, at(module.Location{URL: want, Archive: "zip"}))
 			}
 		}
 	}
@@ -91,14 +91,14 @@ func TestLocationBodies(t *testing.T) {
 func TestLocationForms(t *testing.T) {
 	t.Parallel()
 	tests := map[string]*module.Location{
-		"https://files.example.com/a.zip?token=abc":         at(module.Location{URL: "https://files.example.com/a.zip?token=abc", Archive: module.FormatZip}),
-		"http://store.example.com/a.zip?X-Amz-Signature=ab": at(module.Location{URL: "http://store.example.com/a.zip?X-Amz-Signature=ab", Archive: module.FormatZip}),
-		"/get?id=7f&archive=tar.gz":                         at(module.Location{URL: "https://" + host + "/get?id=7f", Archive: module.FormatTarGzip}),
-		"./a.tar.gz":                                        at(module.Location{URL: modulesURL + "acme/network/aws/1.0.0/a.tar.gz", Archive: module.FormatTarGzip}),
-		"../a.zip//modules/x":                               at(module.Location{URL: modulesURL + "acme/network/aws/a.zip", Archive: module.FormatZip, Subdir: "modules/x"}),
-		"//files.example.com/a.tgz":                         at(module.Location{URL: "https://files.example.com/a.tgz", Archive: module.FormatTarGzip}),
+		"https://files.example.com/a.zip?token=abc":         at(module.Location{URL: "https://files.example.com/a.zip?token=abc", Archive: "zip"}),
+		"http://store.example.com/a.zip?X-Amz-Signature=ab": at(module.Location{URL: "http://store.example.com/a.zip?X-Amz-Signature=ab", Archive: "zip"}),
+		"/get?id=7f&archive=tar.gz":                         at(module.Location{URL: "https://" + host + "/get?id=7f", Archive: "tar.gz"}),
+		"./a.tar.gz":                                        at(module.Location{URL: modulesURL + "acme/network/aws/1.0.0/a.tar.gz", Archive: "tar.gz"}),
+		"../a.zip//modules/x":                               at(module.Location{URL: modulesURL + "acme/network/aws/a.zip", Archive: "zip", Subdir: "modules/x"}),
+		"//files.example.com/a.tgz":                         at(module.Location{URL: "https://files.example.com/a.tgz", Archive: "tar.gz"}),
 		"/etc/passwd":                                       at(module.Location{URL: "https://" + host + "/etc/passwd"}),
-		"s3::https://s3.amazonaws.com/bucket/a.zip":         at(module.Location{Kind: module.KindS3, URL: "https://s3.amazonaws.com/bucket/a.zip", Archive: module.FormatZip}),
+		"s3::https://s3.amazonaws.com/bucket/a.zip":         at(module.Location{Kind: module.KindS3, URL: "https://s3.amazonaws.com/bucket/a.zip", Archive: "zip"}),
 		"git::https://git.example.com/net.git//sub?ref=v1":  at(module.Location{Kind: module.KindGit, URL: "https://git.example.com/net.git", Ref: "v1", Subdir: "sub"}),
 		"github.com/acme/network?ref=v1.0.0&depth=1":        at(module.Location{Kind: module.KindGit, URL: "https://github.com/acme/network.git", Ref: "v1.0.0", Depth: 1}),
 		"git@git.example.com:acme/network.git":              at(module.Location{Kind: module.KindGit, URL: "ssh://git@git.example.com/acme/network.git"}),
@@ -275,8 +275,8 @@ func TestModuleNext(t *testing.T) {
 	}{
 		{"page", module.Location{}, next, next},
 		{"page without", module.Location{}, "", ""},
-		{"no archive", module.Location{Archive: module.FormatNone}, next, next},
-		{"archive", module.Location{Archive: module.FormatZip}, next, ""},
+		{"no archive", module.Location{Archive: "none"}, next, next},
+		{"archive", module.Location{Archive: "zip"}, next, ""},
 		{"direct", module.Location{Direct: true}, next, ""},
 	}
 	for _, test := range tests {
@@ -332,7 +332,7 @@ func TestOpenModuleRefuses(t *testing.T) {
 func TestModulePackageStatus(t *testing.T) {
 	t.Parallel()
 	for status, ok := range map[int]bool{200: true, 201: false, 202: false, 203: true, 204: false, 205: false, 206: false, 207: false, 226: false, 299: false} {
-		for name, loc := range map[string]module.Location{"archive": {Archive: module.FormatZip}, "direct": {Direct: true}, "page": {}} {
+		for name, loc := range map[string]module.Location{"archive": {Archive: "zip"}, "direct": {Direct: true}, "page": {}} {
 			reg := moduleRegistry(regtest.Module{})
 			reg.AddFault(regtest.Fault{Kind: regtest.Other, Status: status, Raw: []byte("body")})
 			loc.URL = "https://e.example.com/a"

@@ -58,7 +58,7 @@ func (f *Fetcher) FetchModule(ctx context.Context, loc *module.Location, dir str
 		return nil, err
 	}
 	format := loc.Archive
-	if format == module.FormatUnknown || format == module.FormatNone {
+	if format == "" || format == "none" {
 		if loc.Checksum != "" {
 			return nil, fmt.Errorf("location %s has a checksum, but is not an archive", loc)
 		}

@@ -1,4 +1,4 @@
-// Package lockfile reads, merges and writes lock files of modules, which the CLIs do not have.
+// Package lockfile reads, changes and writes lock files of modules, which the CLIs do not have.
 //
 //	lock, err := lockfile.Load(lockfile.Name)
 //	key, err := lockfile.KeyOf("terraform-aws-modules/vpc/aws", "~> 5.0")
@@ -63,17 +63,6 @@ const maxSize = 16 << 20
 
 // ErrLocal means that a source is a path or of [module.KindLocal].
 var ErrLocal = module.ErrLocal
-
-// A ParseError describes the first invalid line.
-type ParseError struct {
-	Filename string // of [Parse]
-	Line     int    // from 1
-	Reason   string // safe to print
-}
-
-func (e *ParseError) Error() string {
-	return fmt.Sprintf("module lock file %s:%d: %s", weburl.Clean(e.Filename, 1000), e.Line, e.Reason)
-}
 
 // A ChangedError means that a source has another package than the locked one, for example because a
 // tag was moved. It wraps [checksum.ErrMismatch].
@@ -254,25 +243,6 @@ func (f *File) Keep(keys iter.Seq[Key]) (removed []Entry) {
 	return removed
 }
 
-// Merge adds the entries of other. If both have entries for a key that are not ==, also if only one
-// has a commit, it changes nothing; the error joins a [*ChangedError] for each such key, with the
-// entry of f as Locked.
-func (f *File) Merge(other *File) error {
-	var errs []error
-	for e := range other.All() {
-		if mine, ok := f.entries[e.Key]; ok && mine != e {
-			errs = append(errs, &ChangedError{Locked: mine, Found: e})
-		}
-	}
-	if len(errs) > 0 {
-		return errors.Join(errs...)
-	}
-	for e := range other.All() {
-		_ = f.Set(e) // valid, as all entries of a File
-	}
-	return nil
-}
-
 // line is an entry in the file.
 type line struct {
 	Source     string        `json:"source"`
@@ -301,23 +271,26 @@ func (e Entry) line() []byte {
 	return b.Bytes()
 }
 
-// Parse reads a lock file. Filename is for errors. The error is a [*ParseError], or wraps
-// [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond 16 MiB.
+// Parse reads a lock file. Filename is for errors. The error names the line of the first invalid
+// entry, or wraps [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond 16 MiB.
 func Parse(data []byte, filename string) (*File, error) {
 	if len(data) > maxSize {
 		return nil, fmt.Errorf("module lock file %s %w: %d bytes are allowed", weburl.Clean(filename, 1000), failure.ErrTooLarge, maxSize)
 	}
 	f := &File{}
+	invalid := func(line int, reason string) error {
+		return fmt.Errorf("module lock file %s:%d: %s", weburl.Clean(filename, 1000), line, reason)
+	}
 	n := 0
 	for text := range bytes.Lines(data) {
 		n++
 		text = append(slices.Clip(bytes.TrimRight(text, "\r\n")), '\n') // not in data
 		if reason := f.parseLine(n, text); reason != "" {
-			return nil, &ParseError{Filename: filename, Line: n, Reason: reason}
+			return nil, invalid(n, reason)
 		}
 	}
 	if n == 0 {
-		return nil, &ParseError{Filename: filename, Line: 1, Reason: "the file is empty; delete it to begin a new one"}
+		return nil, invalid(1, "the file is empty; delete it to begin a new one")
 	}
 	return f, nil
 }
@@ -351,8 +324,7 @@ func (f *File) parseLine(n int, text []byte) string {
 	return ""
 }
 
-// Load calls [Parse] for the file at path. If the file does not exist, it returns an empty File, for
-// programs that then write one. Others use [LoadExisting].
+// Load is [LoadExisting], but returns an empty File if the file does not exist.
 func Load(path string) (*File, error) {
 	f, err := LoadExisting(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -361,7 +333,7 @@ func Load(path string) (*File, error) {
 	return f, err
 }
 
-// LoadExisting is like [Load], but if the file does not exist, the error wraps [fs.ErrNotExist].
+// LoadExisting calls [Parse] for the file at path. If the file does not exist, the error wraps [fs.ErrNotExist].
 func LoadExisting(path string) (*File, error) {
 	data, err := fsx.ReadRegular(path, maxSize)
 	if err != nil {

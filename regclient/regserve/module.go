@@ -64,7 +64,7 @@ func (h *Handler) streamed(loc *module.Location) bool {
 	if loc.Direct {
 		return h.StreamModules || loc.UseRegistryCredentials
 	}
-	archive := loc.Archive != module.FormatUnknown && loc.Archive != module.FormatNone
+	archive := loc.Archive != "" && loc.Archive != "none"
 	return h.StreamModules && loc.Kind == module.KindHTTP && archive
 }
 
