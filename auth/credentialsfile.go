@@ -30,7 +30,7 @@ import (
 // (except on Windows). Other members keep their values. Concurrent changes, also by other
 // processes, wait for a lock file in the same directory. The CLI does not use the lock.
 //
-// If the file is invalid, it is not changed, and errors wrap a [*SyntaxError]. An invalid entry is
+// If the file is invalid, it is not changed, and errors name the line. An invalid entry is
 // an error only of Token for its host; Save replaces it, and Forget removes it.
 type CredentialsFile struct {
 	Path string // of the file, required
@@ -298,32 +298,14 @@ func encode(v any, indent string) []byte {
 	return b.Bytes()
 }
 
-// A SyntaxError is a syntax error in a file, without text of the file.
-type SyntaxError struct {
-	Path   string // "" if the text is not from a file
-	Line   int    // from 1
-	Column int    // in bytes, from 1
-	Err    error  // the cause, never nil
-}
-
-func (e *SyntaxError) Error() string {
-	if e.Path == "" {
-		return fmt.Sprintf("line %d, column %d: %v", e.Line, e.Column, e.Err)
-	}
-	return fmt.Sprintf("%s:%d:%d: %v", e.Path, e.Line, e.Column, e.Err)
-}
-
-func (e *SyntaxError) Unwrap() error { return e.Err }
-
-// syntaxError returns a SyntaxError at offset in the text of the file at path.
-func syntaxError(path string, text []byte, offset int, cause error) *SyntaxError {
+// syntaxError returns an error at offset in the text of the file at path, or of no file if it is "". It has no part of text.
+func syntaxError(path string, text []byte, offset int, cause error) error {
 	before := text[:min(max(offset, 0), len(text))]
-	return &SyntaxError{
-		Path:   path,
-		Line:   bytes.Count(before, []byte("\n")) + 1,
-		Column: len(before) - bytes.LastIndexByte(before, '\n'),
-		Err:    cause,
+	line, column := bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n')
+	if path == "" {
+		return fmt.Errorf("line %d, column %d: %w", line, column, cause)
 	}
+	return fmt.Errorf("%s:%d:%d: %w", path, line, column, cause)
 }
 
 var errNoHost = errors.New("missing host")

@@ -36,7 +36,9 @@ import (
 // HOST is [svchost.Hostname.String]. Concurrent calls run the program concurrently. Use [Cached]
 // to run it less often.
 //
-// Errors wrap a [*HelperError]. After an error, the program is killed with the programs that it has
+// An error has up to 512 bytes of the error output, without words that look like secrets. It wraps
+// [os.ErrDeadlineExceeded] after Timeout, [failure.ErrTooLarge] if the program writes over 1 MiB, [ErrInvalidToken] or
+// an [*exec.ExitError]. After an error, the program is killed with the programs that it has
 // started. The program has no terminal.
 type Helper struct {
 	// Path is the absolute path of the program.
@@ -79,32 +81,15 @@ func (h Helper) Forget(ctx context.Context, host svchost.Hostname) error {
 }
 
 func (h Helper) failed(verb string, host svchost.Hostname, stderr string, err error) error {
-	return &SourceError{Host: host, Source: h.String(), Err: &HelperError{Verb: verb, Stderr: stderr, Err: err}}
+	err = fmt.Errorf("%s: %w", verb, err)
+	if stderr != "" {
+		err = fmt.Errorf("%w: %s", err, stderr)
+	}
+	return &SourceError{Host: host, Source: h.String(), Err: err}
 }
 
 // String describes the program.
 func (h Helper) String() string { return fmt.Sprintf("credentials helper %q", h.Path) }
-
-// A HelperError is the error of a [Helper], without the token and the standard output.
-type HelperError struct {
-	Verb string // "get", "store" or "forget"
-	// Stderr is the error output: one line of printable characters, at most 512 bytes,
-	// without words that look like secrets.
-	Stderr string
-	// Err is the cause, for example [os.ErrDeadlineExceeded] after Timeout,
-	// [github.com/tofureg/tofureg/failure.ErrTooLarge], [ErrInvalidToken] or an
-	// [*os/exec.ExitError]. It is never nil.
-	Err error
-}
-
-func (e *HelperError) Error() string {
-	if e.Stderr == "" {
-		return fmt.Sprintf("%s: %v", e.Verb, e.Err)
-	}
-	return fmt.Sprintf("%s: %v: %s", e.Verb, e.Err, e.Stderr)
-}
-
-func (e *HelperError) Unwrap() error { return e.Err }
 
 const (
 	helperTimeout = 30 * time.Second
@@ -198,7 +183,7 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 }
 
 const (
-	// maxStderr is the maximum size of HelperError.Stderr in bytes.
+	// maxStderr is the maximum size of the error output in errors, in bytes.
 	maxStderr = 512
 	// minSecret is the minimum length of a secret. Masking shorter strings would make
 	// every text unreadable.
@@ -207,7 +192,7 @@ const (
 	digits    = "0123456789"
 )
 
-// cleanStderr returns the error output of a program in the form of HelperError.Stderr. If
+// cleanStderr returns the error output of a program as one line of at most maxStderr printable bytes. If
 // cut is true, its last word is incomplete. The result contains neither the token, which the
 // program received, nor the words of the answer that can be a token.
 func cleanStderr(stderr []byte, cut bool, token Token, answer []byte) string {

@@ -29,7 +29,7 @@ import (
 type Netrc struct {
 	// A function, so that its content is not printed.
 	lookup   func(svchost.Hostname) (login, bool)
-	warnings []*SyntaxError
+	warnings []error
 }
 
 // A login is the entry of a host.
@@ -70,7 +70,7 @@ func parseNetrc(path string, text []byte) *Netrc {
 
 // Warnings returns why entries were ignored as malformed, in the order of the file, at most 50: a quoted
 // value is not closed in its line, or the last value is missing.
-func (n *Netrc) Warnings() []*SyntaxError {
+func (n *Netrc) Warnings() []error {
 	if n == nil {
 		return nil
 	}
@@ -98,7 +98,7 @@ type netrcParser struct {
 	entry     map[string]string // values of the current entry by keyword, or nil if it is not recorded
 	malformed bool              // the current entry
 	logins    map[svchost.Hostname]login
-	warnings  []*SyntaxError
+	warnings  []error
 }
 
 // statement reads a keyword and its value, or an unknown word.

@@ -21,8 +21,9 @@ type Source interface {
 	Token(ctx context.Context, host svchost.Hostname) (Token, error)
 }
 
-// Invalidator is implemented by a [Source] that caches tokens, or contains such sources.
+// Invalidator is a [Source] that caches tokens, or contains such sources.
 type Invalidator interface {
+	Source
 	// Invalidate removes host from the cache. Clients call it, also concurrently, after status 401.
 	// The token itself is not deleted, and the request is not repeated.
 	Invalidate(host svchost.Hostname)
@@ -30,7 +31,7 @@ type Invalidator interface {
 
 // A Store is a [Source] that can save and forget tokens. It must be safe for concurrent use.
 //
-// If a [Cache] caches the Store, the caller must call [Cache.Invalidate] after a change.
+// If a source caches the tokens of the Store, the caller must call its Invalidate after a change.
 type Store interface {
 	Source
 	// Save replaces the token of host. The error for the zero Token wraps
@@ -93,9 +94,8 @@ func (s *static) Token(_ context.Context, host svchost.Hostname) (Token, error) 
 func (s *static) String() string { return "static tokens" }
 
 // Chain returns a Source that tries sources in order and returns the first token. An error
-// ends the search. Nil sources are ignored. The result is an [Invalidator] that calls the
-// Invalidators among sources.
-func Chain(sources ...Source) Source {
+// ends the search. Nil sources are ignored. Invalidate of the result calls that of sources.
+func Chain(sources ...Source) Invalidator {
 	sources = slices.Clone(sources)
 	return &chain{sources: slices.DeleteFunc(sources, func(s Source) bool { return s == nil })}
 }
@@ -122,23 +122,21 @@ func (c *chain) Invalidate(host svchost.Hostname) {
 
 func (c *chain) String() string { return "chain of sources" }
 
-// A Cache is a [Source] and [Invalidator] that caches the tokens of another source.
+// Cached returns a Source that keeps the results of src for ttl, also for hosts without a
+// token. Errors are not cached. If ttl is 0, it is one hour; if negative, nothing is cached.
+// A nil src has no tokens. Invalidate of the result calls that of src; results of lookups in progress are not cached.
 //
 // Concurrent calls for one host share one lookup, which continues while one of them waits. The
 // lookup sees no values of contexts: do not cache a source that takes the user from the context.
-type Cache struct {
+func Cached(src Source, ttl time.Duration) Invalidator { return &cache{src: src, ttl: ttl} }
+
+type cache struct {
 	src    Source
 	ttl    time.Duration
 	tokens flight.Cache[svchost.Hostname, Token]
 }
 
-// Cached returns a Cache that keeps the results of src for ttl, also for hosts without a
-// token. Errors are not cached. If ttl is 0, it is one hour; if negative, nothing is cached.
-// A nil src has no tokens.
-func Cached(src Source, ttl time.Duration) *Cache { return &Cache{src: src, ttl: ttl} }
-
-// Token returns the cached token, or asks the source.
-func (c *Cache) Token(ctx context.Context, host svchost.Hostname) (Token, error) {
+func (c *cache) Token(ctx context.Context, host svchost.Hostname) (Token, error) {
 	token, err := c.tokens.Do(ctx, host, func(ctx context.Context) (Token, time.Duration, error) {
 		token, err := Lookup(anonymous{ctx}, c.src, host)
 		return token, c.ttl, err
@@ -149,9 +147,7 @@ func (c *Cache) Token(ctx context.Context, host svchost.Hostname) (Token, error)
 	return token, nil
 }
 
-// Invalidate removes host from the cache, and from the source if it is an [Invalidator].
-// Later calls do not use the result of a lookup in progress.
-func (c *Cache) Invalidate(host svchost.Hostname) {
+func (c *cache) Invalidate(host svchost.Hostname) {
 	// Source first: otherwise a concurrent lookup could cache its old token again.
 	if src, ok := c.src.(Invalidator); ok {
 		src.Invalidate(host)
@@ -164,8 +160,7 @@ type anonymous struct{ context.Context }
 
 func (anonymous) Value(any) any { return nil }
 
-// String names the source.
-func (c *Cache) String() string { return nameOf(c.src) }
+func (c *cache) String() string { return nameOf(c.src) }
 
 const environPrefix = "TF_TOKEN_"
 
@@ -215,7 +210,6 @@ type variable struct {
 	err   error
 }
 
-// Token returns the token of host.
 func (e *Environment) Token(_ context.Context, host svchost.Hostname) (Token, error) {
 	v := e.chosen[host]
 	if v.err != nil {
@@ -232,5 +226,4 @@ func (e *Environment) Variable(host svchost.Hostname) string {
 	return ""
 }
 
-// String returns "environment".
 func (e *Environment) String() string { return "environment" }

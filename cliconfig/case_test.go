@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
@@ -139,10 +138,10 @@ func (c *testCase) report(t *testing.T) string {
 	if c.oci {
 		reportOCI(&b, cfg.OCICredentials())
 	}
-	if dir := cfg.PluginCacheDir(); dir != "" {
+	if dir := cacheDir(cfg); dir != "" {
 		fmt.Fprintf(&b, "cache %s, may break the lock: %v\n", dir, cfg.Installer("x").TrustCache)
 	}
-	overrides := cfg.DevOverrides()
+	overrides := cfg.Installer("").DevOverrides
 	for _, p := range slices.SortedFunc(maps.Keys(overrides), addrs.Provider.Compare) {
 		fmt.Fprintf(&b, "override %s = %s\n", p, overrides[p])
 	}
@@ -167,7 +166,7 @@ func (c *testCase) reportHost(t *testing.T, b *strings.Builder, cfg *cliconfig.C
 		t.Errorf("TokenOrigin and Credentials disagree: %v, %v; %v, %v", found, err, token, err2)
 	}
 	switch {
-	case errors.As(err, new(*auth.HelperError)): // the programs do not exist on this machine
+	case err != nil && strings.Contains(err.Error(), "credentials helper "): // the programs do not exist on this machine
 		fmt.Fprintf(b, "token %s: asked %v\n", host.Display(), from)
 	case err != nil:
 		fmt.Fprintf(b, "token %s: error %v\n", host.Display(), err)
@@ -218,7 +217,7 @@ func describeMethod(m cliconfig.Method, providers []addrs.Provider) string {
 		s += ", implicit"
 	}
 	for _, p := range providers {
-		if m.Kind == cliconfig.OCIMirror && cliconfig.Selects(&m, p) {
+		if m.Kind == "oci_mirror" && cliconfig.Selects(&m, p) {
 			s += fmt.Sprintf(", %s in %s", p, m.Repository(p))
 		}
 	}
@@ -252,4 +251,12 @@ func TestCases(t *testing.T) {
 			}
 		})
 	}
+}
+
+// cacheDir returns the plugin cache of a configuration, or "".
+func cacheDir(cfg *cliconfig.Config) string {
+	if cache := cfg.Installer("x").Cache; cache != nil {
+		return cache.Path
+	}
+	return ""
 }

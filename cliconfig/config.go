@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
@@ -23,8 +22,7 @@ import (
 // variables.
 //
 // Set the fields before the first call. After it, a Config is safe for concurrent use and must not
-// be copied. [Config.Credentials], [Config.Discovery], [Config.Registry] and
-// [Config.ProviderSource] return the same value at each call.
+// be copied. Methods except [Config.Installer] return the same clients at each call.
 type Config struct {
 	// HTTP makes the requests of all clients. It can be nil, see [transport.Client].
 	HTTP *http.Client
@@ -49,7 +47,7 @@ type Config struct {
 	// Logger, if not nil, logs requests and retries.
 	Logger *slog.Logger
 
-	// OCI is called at the first use of each [OCIMirror] method, perhaps concurrently, and returns its
+	// OCI is called at the first use of each method oci_mirror, perhaps concurrently, and returns its
 	// source. If OCI is nil or fails, each request to the method fails, and no later method is tried.
 	OCI func(m *Method) (provider.Source, error)
 
@@ -80,7 +78,7 @@ func (c *Config) settings() *settings {
 		return c.set
 	}
 	s := newSettings(System{}.complete())
-	s.methods = []Method{{Kind: Direct, Implicit: true}}
+	s.methods = []Method{{Kind: direct, Implicit: true}}
 	return s
 }
 
@@ -89,21 +87,6 @@ func (c *Config) Files() []string { return slices.Clone(c.settings().files) }
 
 // Warnings returns the warnings of [Load], at most 100.
 func (c *Config) Warnings() []*Problem { return slices.Clone(c.warnings) }
-
-// PluginCacheDir returns the absolute path of the plugin cache: TF_PLUGIN_CACHE_DIR,
-// plugin_cache_dir of the first file that has it (with variables expanded), or "". [Load] fails
-// if the directory does not exist.
-func (c *Config) PluginCacheDir() string { return c.settings().cacheDir }
-
-// DevOverrides returns the absolute paths of the directories in dev_overrides. They replace
-// all versions of the providers, and are neither verified nor locked.
-func (c *Config) DevOverrides() map[addrs.Provider]string {
-	return maps.Clone(c.settings().devOverrides)
-}
-
-// Reattached returns the providers in TF_REATTACH_PROVIDERS, sorted: processes that run already, for example in a
-// debugger. The CLI neither installs nor locks them.
-func (c *Config) Reattached() []addrs.Provider { return slices.Clone(c.settings().reattached) }
 
 // Methods returns the installation methods in the configured order. An empty block
 // provider_installation has none.
@@ -166,10 +149,11 @@ func (c *Config) Credentials() auth.Source {
 }
 
 // Installer returns a new [install.Installer] for the plugin directory dir, with
-// [Config.ProviderSource], [Config.Policy], [Config.PluginCacheDir],
-// [Config.DevOverrides] and [Config.Reattached]. All Installers share one Cache.
+// [Config.ProviderSource] and [Config.Policy].
 //
-// TrustCache is set if plugin_cache_may_break_dependency_lock_file is true in any file, or
+// Its Cache, which all Installers share, is the directory TF_PLUGIN_CACHE_DIR, or plugin_cache_dir of the first file that
+// has it, with variables expanded; [Load] fails if the directory does not exist. DevOverrides has the absolute paths in
+// dev_overrides. Reattached has the providers in TF_REATTACH_PROVIDERS, sorted. TrustCache is set if plugin_cache_may_break_dependency_lock_file is true in any file, or
 // TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE is neither empty nor "0".
 func (c *Config) Installer(dir string) *install.Installer {
 	in := &install.Installer{
@@ -177,10 +161,10 @@ func (c *Config) Installer(dir string) *install.Installer {
 		Dir:          &install.Dir{Path: dir, Stamps: c.stampDir()},
 		TrustCache:   c.settings().mayBreakLock,
 		Policy:       c.Policy,
-		DevOverrides: c.DevOverrides(),
-		Reattached:   c.Reattached(),
+		DevOverrides: maps.Clone(c.settings().devOverrides),
+		Reattached:   slices.Clone(c.settings().reattached),
 	}
-	if cache := c.PluginCacheDir(); cache != "" {
+	if cache := c.settings().cacheDir; cache != "" {
 		in.Cache = c.cache.get(func() *install.Dir { return &install.Dir{Path: cache, Stamps: c.stampDir()} })
 	}
 	return in

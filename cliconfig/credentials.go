@@ -82,8 +82,8 @@ func helperVersion(file, name string) (addrs.Version, bool) {
 type tokens struct {
 	set     *settings
 	environ *auth.Environment
-	program auth.Store  // the credentials helper, or nil
-	helper  *auth.Cache // program with a cache, or nil
+	program auth.Store       // the credentials helper, or nil
+	helper  auth.Invalidator // program with a cache, or nil
 
 	mu     sync.Mutex
 	blocks map[svchost.Hostname]*credential

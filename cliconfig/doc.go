@@ -11,10 +11,9 @@
 //
 // [Config.Installer] does for providers what "tofu init" does. [Config.ProviderSource] is
 // the configured mirrors and registries, [Config.Registry] the registries alone, also for
-// modules. See
-// https://opentofu.org/docs/cli/config/config-file/.
-//
-// [Config.Policy] is weaker than the zero [verify.Policy].
+// modules. [Config.Policy] is weaker than the zero [verify.Policy].
 //
 // Errors, warnings and printed values contain no tokens.
+//
+// See https://opentofu.org/docs/cli/config/config-file/.
 package cliconfig

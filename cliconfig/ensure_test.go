@@ -296,8 +296,8 @@ func (w *world) ensure(t *testing.T) (string, error) {
 	if result.Lock.Len() == 0 {
 		return "", err
 	}
-	if cfg.PluginCacheDir() != "" {
-		err = errors.Join(err, os.RemoveAll(cfg.PluginCacheDir()), os.Mkdir(cfg.PluginCacheDir(), 0o755))
+	if cacheDir(cfg) != "" {
+		err = errors.Join(err, os.RemoveAll(cacheDir(cfg)), os.Mkdir(cacheDir(cfg), 0o755))
 	}
 	return string(result.Lock.Bytes()), err
 }

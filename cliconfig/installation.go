@@ -16,22 +16,21 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// A Kind is the kind of a [Method].
-type Kind string
-
-// Kinds are named like their blocks.
+// The kinds of methods are the names of their blocks.
 const (
-	Direct           Kind = "direct"            // the registry of the provider
-	FilesystemMirror Kind = "filesystem_mirror" // a directory
-	NetworkMirror    Kind = "network_mirror"    // a server with the network mirror protocol
-	OCIMirror        Kind = "oci_mirror"        // repositories of an OCI registry
+	direct           = "direct"
+	filesystemMirror = "filesystem_mirror"
+	networkMirror    = "network_mirror"
+	ociMirror        = "oci_mirror"
 )
 
 // A Method is an installation method for providers.
 type Method struct {
-	Kind Kind `json:"kind"` // block name
+	// Kind is the name of the block: "direct" (the registry), "filesystem_mirror", "network_mirror" or
+	// "oci_mirror".
+	Kind string `json:"kind"`
 
-	// Location is an absolute path, a URL or a repository template. It is empty for Direct.
+	// Location is an absolute path, a URL or a repository template. It is empty for direct.
 	Location string `json:"location,omitempty"`
 
 	// Include and Exclude select the providers, as in [provider.NamedSource].
@@ -59,20 +58,20 @@ func (m *Method) selects(p addrs.Provider) bool {
 // String returns kind and location.
 func (m *Method) String() string {
 	if m.Location == "" {
-		return string(m.Kind)
+		return m.Kind
 	}
 	location := m.Location
-	if u, err := url.Parse(location); m.Kind == NetworkMirror && err == nil {
+	if u, err := url.Parse(location); m.Kind == networkMirror && err == nil {
 		u.User, u.RawQuery = nil, ""
 		location = u.String()
 	}
-	return string(m.Kind) + " " + printable(location)
+	return m.Kind + " " + printable(location)
 }
 
-// Repository expands the Location of an [OCIMirror], such as "oci.example.com/${type}", for a
+// Repository expands the Location of an oci_mirror, such as "oci.example.com/${type}", for a
 // provider. For other kinds it returns "".
 func (m *Method) Repository(p addrs.Provider) string {
-	if m.Kind != OCIMirror {
+	if m.Kind != ociMirror {
 		return ""
 	}
 	return template(m.Location).expand(p)
@@ -123,13 +122,13 @@ func (r *fileReader) installation(it item) {
 }
 
 // locationArguments are the names of the argument with the location, by kind of method.
-var locationArguments = map[Kind]string{
-	Direct: "", FilesystemMirror: "path", NetworkMirror: "url", OCIMirror: "repository_template",
+var locationArguments = map[string]string{
+	direct: "", filesystemMirror: "path", networkMirror: "url", ociMirror: "repository_template",
 }
 
 // method reads one installation method.
 func (r *fileReader) method(in *installation, it item) {
-	m := &Method{Kind: Kind(it.name()), Place: r.place(it.at())}
+	m := &Method{Kind: it.name(), Place: r.place(it.at())}
 	required, ok := locationArguments[m.Kind]
 	if !ok {
 		r.errorf(it.at(), "unknown installation method %s", quote(it.name()))
@@ -146,11 +145,11 @@ func (r *fileReader) method(in *installation, it item) {
 		case required != "" && name == required:
 			m.Location, _ = r.text(arg)
 			location = arg.value.at
-		case name == "download_retry_count" && (m.Kind == Direct || m.Kind == NetworkMirror):
+		case name == "download_retry_count" && (m.Kind == direct || m.Kind == networkMirror):
 			if n, ok := r.count(arg); ok {
 				m.DownloadRetries = &n
 			}
-		case name == "trust_all_hashes" && m.Kind == NetworkMirror:
+		case name == "trust_all_hashes" && m.Kind == networkMirror:
 			m.TrustAllHashes, _ = r.boolean(arg)
 		default:
 			r.unknown(arg, it.name())
@@ -161,11 +160,11 @@ func (r *fileReader) method(in *installation, it item) {
 		if required != "" && r.problems.errors == before {
 			r.errorf(location, "a block %q needs the argument %q", m.Kind, required)
 		}
-	case m.Kind == FilesystemMirror:
+	case m.Kind == filesystemMirror:
 		m.Location = r.sys.abs(m.Location)
-	case m.Kind == NetworkMirror:
+	case m.Kind == networkMirror:
 		r.checkMirrorURL(m.Location, location)
-	case m.Kind == OCIMirror:
+	case m.Kind == ociMirror:
 		repository := template(m.Location)
 		err := repository.check()
 		if err == nil && r.problems.errors == before {
@@ -269,12 +268,12 @@ func (l *loader) implicitMethods() {
 		info, err := l.sys.stat(dir)
 		switch {
 		case err == nil && info.IsDir():
-			l.set.methods = append(l.set.methods, Method{Kind: FilesystemMirror, Location: dir, Implicit: true})
+			l.set.methods = append(l.set.methods, Method{Kind: filesystemMirror, Location: dir, Implicit: true})
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			l.problems.warn(Place{File: dir}, "ignored directory for providers", err)
 		}
 	}
-	l.set.methods = append(l.set.methods, Method{Kind: Direct, Implicit: true})
+	l.set.methods = append(l.set.methods, Method{Kind: direct, Implicit: true})
 }
 
 // A template is the address of a repository with variables, for example

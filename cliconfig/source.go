@@ -15,9 +15,6 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// ErrNoOCI means that a provider needs an OCI mirror, and [Config.OCI] is nil.
-var ErrNoOCI = errors.New("this program does not support OCI mirrors")
-
 // ProviderSource returns a source with the configured installation methods, see
 // [provider.Multi]. The first name in [provider.Package.Via] is [Method.String] of the method, followed by " #2"
 // for a second equal one.
@@ -37,10 +34,10 @@ func (c *Config) ProviderSource() provider.Source {
 		names := map[string]int{}
 		for _, m := range c.Methods() {
 			src := c.method(&m)
-			if m.Implicit && m.Kind == FilesystemMirror {
+			if m.Implicit && m.Kind == filesystemMirror {
 				local = append(local, src)
 			}
-			if m.Implicit && m.Kind == Direct {
+			if m.Implicit && m.Kind == direct {
 				src = &exceptLocal{src, local}
 			}
 			name := m.String()
@@ -61,7 +58,7 @@ func (c *Config) method(m *Method) provider.Source {
 		web.ArchiveRetries = orDisabled(*m.DownloadRetries)
 	}
 	switch m.Kind {
-	case FilesystemMirror:
+	case filesystemMirror:
 		return lazySource(func() (provider.Source, error) {
 			dir, err := mirrordir.Open(m.Location)
 			switch {
@@ -72,13 +69,13 @@ func (c *Config) method(m *Method) provider.Source {
 			}
 			return nil, err
 		})
-	case NetworkMirror:
+	case networkMirror:
 		web.Retries = -1 // as in the CLI
 		return &mirrorclient.Client{BaseURL: m.Location, TrustAllHashes: m.TrustAllHashes, Transport: &web}
-	case OCIMirror:
+	case ociMirror:
 		return lazySource(sync.OnceValues(func() (provider.Source, error) {
 			if c.OCI == nil {
-				return nil, ErrNoOCI
+				return nil, errors.New("this program does not support OCI mirrors")
 			}
 			src, err := c.OCI(m)
 			if err == nil && src == nil {
@@ -200,7 +197,7 @@ func (c *Config) Policy(p addrs.Provider) verify.Policy {
 	// A policy does not know which method a package comes from, so it permits what one of
 	// them does. The source signed demands signatures of the direct method.
 	for _, m := range s.methods {
-		if m.Kind != Direct && m.selects(p) {
+		if m.Kind != direct && m.selects(p) {
 			policy.AllowUnchecked = true
 		}
 	}

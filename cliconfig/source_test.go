@@ -105,7 +105,7 @@ func TestOCI(t *testing.T) {
 	const block = "oci_mirror {\n  repository_template = \"oci.example.com/acme/${type}\"\n  include = [\"registry.example.com/acme/*\"]\n}\ndirect {}\n"
 
 	cfg := installation(t, reg, block)
-	if _, err := get(t, cfg, alpha); !errors.Is(err, cliconfig.ErrNoOCI) || errors.Is(err, provider.ErrNotFound) {
+	if _, err := get(t, cfg, alpha); err == nil || !strings.Contains(err.Error(), "this program does not support OCI mirrors") || errors.Is(err, provider.ErrNotFound) {
 		t.Errorf("without a fetcher: %v", err)
 	}
 	if n := reg.Count(regtest.Archive); n != 0 {
@@ -177,8 +177,8 @@ func TestRepository(t *testing.T) {
 		method cliconfig.Method
 		want   string
 	}{
-		{cliconfig.Method{Kind: cliconfig.OCIMirror, Location: "oci.example.com/${namespace}/${ type }"}, "oci.example.com/acme/alpha"},
-		{cliconfig.Method{Kind: cliconfig.NetworkMirror, Location: "https://mirror.example.com/${type}/"}, ""},
+		{cliconfig.Method{Kind: "oci_mirror", Location: "oci.example.com/${namespace}/${ type }"}, "oci.example.com/acme/alpha"},
+		{cliconfig.Method{Kind: "network_mirror", Location: "https://mirror.example.com/${type}/"}, ""},
 		{cliconfig.Method{}, ""},
 	} {
 		if got := test.method.Repository(alpha); got != test.want {

@@ -106,7 +106,7 @@ func TestZero(t *testing.T) {
 	t.Parallel()
 	var cfg cliconfig.Config
 	use(t, &cfg)
-	if len(cfg.Methods()) != 1 || len(cfg.Files()) != 0 || len(cfg.DevOverrides()) != 0 || cfg.PluginCacheDir() != "" {
+	if len(cfg.Methods()) != 1 || len(cfg.Files()) != 0 || len(cfg.Installer("").DevOverrides) != 0 || cacheDir(&cfg) != "" {
 		t.Error("the zero Config is not empty")
 	}
 	loaded := load(t, cliconfig.System{GOOS: "linux", Open: fakeFiles(nil)})

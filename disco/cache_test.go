@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/webtest"
 	"github.com/tofureg/tofureg/transport"
 )
@@ -54,7 +55,7 @@ func TestStrictBesideAllowHTTP(t *testing.T) {
 	lax, strict := client(w), client(w)
 	lax.Transport.AllowHTTP, strict.Hosts = true, lax.Hosts
 	wantURL(t, discover(t, lax, example), disco.ModulesV1, "https://attacker.test/v1/")
-	if s, err := strict.Discover(t.Context(), example); !errors.Is(err, disco.ErrInsecure) {
+	if s, err := strict.Discover(t.Context(), example); !errors.Is(err, failure.ErrInsecure) {
 		t.Errorf("Discover after a client with AllowHTTP = %v, %v, want ErrInsecure", s, err)
 	}
 	lax.Forget(example)
@@ -281,7 +282,7 @@ func TestSharedHostsKeepApart(t *testing.T) {
 				refused := settings.Credentials != secret
 				wg.Go(func() {
 					c := &disco.Client{Transport: settings, Hosts: hosts}
-					if _, err := c.Discover(t.Context(), example); refused != errors.Is(err, disco.ErrUnauthorized) || !refused && err != nil {
+					if _, err := c.Discover(t.Context(), example); refused != errors.Is(err, failure.ErrUnauthorized) || !refused && err != nil {
 						t.Errorf("%s: %v, want ErrUnauthorized: %v", name, err, refused)
 					}
 				})

@@ -27,7 +27,8 @@ type Client struct {
 // has no services, which is not an error.
 //
 // Concurrent calls with the same token for a host share a request, which continues while one of
-// them waits. The error is a [*failure.Error], which is not cached.
+// them waits. The error, a [*failure.Error], can wrap [failure.ErrUnauthorized] (status 401 or 403) or
+// [failure.ErrInsecure]. It is not cached.
 func (c *Client) Discover(ctx context.Context, host svchost.Hostname) (*Services, error) {
 	return c.hosts().discover(ctx, c.Transport, host)
 }

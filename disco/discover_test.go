@@ -12,6 +12,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/webtest"
 )
 
@@ -68,7 +69,7 @@ func TestStatus(t *testing.T) {
 			if errors.Is(err, disco.ErrNoService) || errors.Is(err, disco.ErrServiceVersion) {
 				t.Errorf("status %d looks like a host without the service: %v", status, err)
 			}
-			if errors.Is(err, disco.ErrUnauthorized) != (status == 401 || status == 403) {
+			if errors.Is(err, failure.ErrUnauthorized) != (status == 401 || status == 403) {
 				t.Errorf("status %d: ErrUnauthorized is wrong: %v", status, err)
 			}
 			for _, part := range []string{"example.com", request.URL, fmt.Sprint(status)} {
@@ -163,7 +164,7 @@ func TestRedirectsRefused(t *testing.T) {
 		if subject, _, _ := failed(err); s != nil || subject != "example.com" || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v, %v", to, s, err)
 		}
-		if strings.HasPrefix(to, "http:") && (!errors.Is(err, disco.ErrInsecure) || !strings.Contains(err.Error(), "AllowHTTP")) {
+		if strings.HasPrefix(to, "http:") && (!errors.Is(err, failure.ErrInsecure) || !strings.Contains(err.Error(), "AllowHTTP")) {
 			t.Errorf("%s: %v", to, err)
 		}
 	}
@@ -206,7 +207,7 @@ func TestServicesOverHTTP(t *testing.T) {
 		for range 2 { // the second time from the cache
 			s := discover(t, c, example)
 			_, err := s.OAuthClient()
-			if s.TokenHost().IsZero() != insecure || errors.Is(err, disco.ErrInsecure) != insecure || !insecure && err != nil {
+			if s.TokenHost().IsZero() != insecure || errors.Is(err, failure.ErrInsecure) != insecure || !insecure && err != nil {
 				t.Errorf("%s: token of %q, login: %v; want insecure: %v", last, s.TokenHost(), err, insecure)
 			}
 		}

@@ -18,8 +18,8 @@
 // limits are 1 MiB and 1000 services. An invalid value is an error of its service only.
 //
 // The token of the host is sent with the request, but not with a redirect to another host,
-// port or scheme. It may be sent to the services in the document, but not over http, and not at
-// all if the document came over http.
+// port or scheme. It may be sent to the services in the document, unless they or the document
+// use http.
 //
 // The protocol is https://opentofu.org/docs/internals/remote-service-discovery/.
 package disco

@@ -7,6 +7,8 @@ import (
 	"math"
 	"net/url"
 	"slices"
+
+	"github.com/tofureg/tofureg/failure"
 )
 
 // GrantAuthzCode is the grant type of an authorization code, by a browser.
@@ -25,10 +27,10 @@ type OAuthClient struct {
 
 // OAuthClient returns the value of [LoginV1]. For errors, see [Services.URL]. With AllowHTTP the
 // URLs may be http, which a login must refuse. If the document came over http, the error wraps
-// [ErrInsecure].
+// [failure.ErrInsecure].
 func (s *Services) OAuthClient() (*OAuthClient, error) {
 	if s.doc.overHTTP {
-		return nil, s.fail(LoginV1, fmt.Errorf("%w: the list of services came over http, so it may not say where to log in", ErrInsecure))
+		return nil, s.fail(LoginV1, fmt.Errorf("%w: the list of services came over http, so it may not say where to log in", failure.ErrInsecure))
 	}
 	m, err := s.member(LoginV1)
 	if err != nil {

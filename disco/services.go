@@ -13,19 +13,11 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// An error of [Client.Discover] may wrap the first two, a [*ServiceError] all except the first.
+// Causes of a [*ServiceError].
 var (
-	// ErrUnauthorized means that the host requires or has refused a token (status 401, 403).
-	ErrUnauthorized = failure.ErrUnauthorized
-	// ErrInsecure means that a URL is not https. AllowHTTP of the transport permits http
-	// redirects and services.
-	ErrInsecure = failure.ErrInsecure
-	// ErrNoService means that the host does not offer any version of the service.
-	ErrNoService = errors.New("service not offered")
-	// ErrServiceVersion means that the host offers other versions of the service.
-	ErrServiceVersion = errors.New("service version not offered")
-	// ErrServiceID means that the requested identifier is invalid.
-	ErrServiceID = errors.New("invalid service identifier, want NAME.vN")
+	ErrNoService      = errors.New("service not offered")                      // the host has no version of it
+	ErrServiceVersion = errors.New("service version not offered")              // the host has other versions
+	ErrServiceID      = errors.New("invalid service identifier, want NAME.vN") // as requested
 )
 
 const (
@@ -197,7 +189,7 @@ type ServiceError struct {
 	// Offered are the other versions for ErrServiceVersion, and all services for ErrNoService,
 	// sorted. They are not checked; Error prints them safely.
 	Offered []Service
-	Err     error // ErrNoService, ErrServiceVersion, ErrServiceID, ErrInsecure, or what is wrong with the value
+	Err     error // ErrNoService, ErrServiceVersion, ErrServiceID, failure.ErrInsecure, or what is wrong with the value
 }
 
 func (e *ServiceError) Error() string {

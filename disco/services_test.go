@@ -139,7 +139,7 @@ func TestServiceURL(t *testing.T) {
 		if errors.Is(err, disco.ErrNoService) || errors.Is(err, disco.ErrServiceVersion) {
 			t.Errorf("%q: looks as if the service were not offered: %v", value, err)
 		}
-		if insecure := strings.HasPrefix(value, "http://"); errors.Is(err, disco.ErrInsecure) != insecure || insecure && !strings.Contains(err.Error(), "AllowHTTP") {
+		if insecure := strings.HasPrefix(value, "http://"); errors.Is(err, failure.ErrInsecure) != insecure || insecure && !strings.Contains(err.Error(), "AllowHTTP") {
 			t.Errorf("%q: %v", value, err)
 		}
 		if text := err.Error(); strings.Contains(text, "password") || strings.ContainsAny(text, "\x00\x1b\x7f\n") {

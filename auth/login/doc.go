@@ -16,11 +16,7 @@
 //  3. The identity server redirects the browser to http://localhost:PORT/login with a code.
 //  4. Login exchanges the code for a token, and saves the token in the Store.
 //
-// Login accepts only a request with the random state of this login. Both URLs of the service must
-// be https. The request for the token follows no redirects, is not repeated, and takes at most 30
-// seconds.
-//
-// Errors and logs do not contain the secrets of a login.
-//
-// Login does not store refresh tokens: when a token expires, the user logs in again.
+// Both URLs of the service must be https. The request for the token follows no redirects, is not
+// repeated, and takes at most 30 seconds. Refresh tokens are not stored: when a token expires, the
+// user logs in again. Errors and logs contain no secrets.
 package login

@@ -13,7 +13,6 @@ import (
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/auth/login"
-	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -87,7 +86,7 @@ func TestInsecure(t *testing.T) {
 		c.Transport.AllowHTTP = true
 		c.Open = func(string) error { t.Error("opened"); return nil }
 		_, err := c.Login(t.Context(), host)
-		if wantError(t, err); !errors.Is(err, disco.ErrInsecure) || strings.Contains(err.Error(), "AllowHTTP") {
+		if wantError(t, err); !errors.Is(err, failure.ErrInsecure) || strings.Contains(err.Error(), "AllowHTTP") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -90,8 +90,8 @@ func ownQuery(u *url.URL, scope bool) string {
 
 // urlError returns the cause of a refused URL, without a remedy that has no effect here.
 func urlError(err error) error {
-	if errors.Is(err, disco.ErrInsecure) {
-		return fmt.Errorf("%w: not https", disco.ErrInsecure)
+	if errors.Is(err, failure.ErrInsecure) {
+		return fmt.Errorf("%w: not https", failure.ErrInsecure)
 	}
 	return err
 }

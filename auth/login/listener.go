@@ -82,7 +82,7 @@ func (l *listener) listen(ctx context.Context, first, last int) (err error) {
 			return nil
 		}
 	}
-	return &PortError{Min: first, Max: last, Err: err}
+	return fmt.Errorf("no free port from %d to %d for the redirect of the browser: %w", first, last, err)
 }
 
 // listenAt listens at the port of all addresses.

@@ -60,7 +60,7 @@ func (c *Client) web() *httpx.Client { return httpx.New(c.Transport) }
 // for Host of the [Result].
 //
 // The error is a [*failure.Error]. It can wrap an [*UnsupportedError], a [*RefusedError], a
-// [*PortError], [disco.ErrInsecure], [auth.ErrInvalidToken], os.ErrDeadlineExceeded after Timeout,
+// [failure.ErrInsecure], [auth.ErrInvalidToken], os.ErrDeadlineExceeded after Timeout,
 // or the error of discovery, Open or the Store. If only saving fails, Login returns the Result and
 // the error.
 func (c *Client) Login(ctx context.Context, host svchost.Hostname) (*Result, error) {
@@ -180,15 +180,3 @@ func (e *RefusedError) Error() string {
 	}
 	return text
 }
-
-// A PortError means that Login cannot listen at any permitted port.
-type PortError struct {
-	Min, Max int   // the ports that the host permits
-	Err      error // the error of the last port
-}
-
-func (e *PortError) Error() string {
-	return fmt.Sprintf("no free port from %d to %d for the redirect of the browser: %v", e.Min, e.Max, e.Err)
-}
-
-func (e *PortError) Unwrap() error { return e.Err }

@@ -227,7 +227,7 @@ func TestDiscoveryFails(t *testing.T) {
 	reg.AddFault(regtest.Fault{Kind: regtest.Discovery, Status: http.StatusForbidden})
 	_, err := client(reg).Login(t.Context(), host)
 	wantError(t, err)
-	if e, ok := errors.AsType[*failure.RequestError](err); !ok || e.Status != 403 || !errors.Is(err, disco.ErrUnauthorized) {
+	if e, ok := errors.AsType[*failure.RequestError](err); !ok || e.Status != 403 || !errors.Is(err, failure.ErrUnauthorized) {
 		t.Error(err)
 	}
 	if _, ok := errors.AsType[*login.UnsupportedError](err); ok {

@@ -91,7 +91,6 @@ func hasTest(t *testing.T, pkg, function string) bool {
 var endsShownBy = map[string]string{
 	"auth.TestHelperLeavesNoChild":                       "auth.Helper.Forget auth.Helper.Save auth.Helper.Token cliconfig.Config.TokenOrigin",
 	"auth/login.TestExchangeIsCancelled":                 "auth/login.Client.Login",
-	"internal/flight.TestLastCallersLeavingStopsTheWork": "auth.Cache.Token",
 	"internal/hostile.TestContextWins": `
 		disco.Client.Discover mirrorclient.Client.Open mirrorclient.Client.ProviderPackage mirrorclient.Client.ProviderVersions
 		regclient.Client.Evidence regclient.Client.ModuleLocation regclient.Client.ModuleVersions regclient.Client.Open
@@ -109,7 +108,6 @@ var endsShownBy = map[string]string{
 	"storage/storagetest.TestDir": `
 		storage.Dir.Delete storage.Dir.List storage.Dir.Lock storage.Dir.Open storage.Dir.Stage storage.Dir.Stat storage.Dir.Write
 		storage.Staged.Commit`,
-	"storage/storagetest.TestStorageMemory":                "storage.Memory.Delete storage.Memory.List storage.Memory.Open storage.Memory.Stat storage.Memory.Write",
 	"storage/storagetest.TestEnds":                         "storage/storagetest.TestStore",
 	"mirrorclient/mirrorserve.TestCacheWaitsForAnySource":  "mirrorclient/mirrorserve.Cache.ProviderVersions",
 	"mirrorclient/mirrorserve.TestClientsLeaveWhileJudged": "mirrorclient/mirrorserve.Handler.ServeHTTP",

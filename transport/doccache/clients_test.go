@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/webtest"
 	"github.com/tofureg/tofureg/mirrorclient"
@@ -201,11 +202,11 @@ func TestAllClients(t *testing.T) {
 		}
 		c := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: tr}}}
 		_, err := c.ProviderVersions(t.Context(), addrs.MustParseProvider(host+"/acme/unknown"))
-		if !errors.Is(err, doccache.ErrOffline) {
+		if !errors.Is(err, failure.ErrOffline) {
 			t.Errorf("offline, unknown provider: error %v, want ErrOffline", err)
 		}
 		pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v1, linux))(t)
-		if _, err := provider.Download(t.Context(), c, pkg, filepath.Join(dir, "a.zip"), provider.DownloadOptions{}); !errors.Is(err, doccache.ErrOffline) {
+		if _, err := provider.Download(t.Context(), c, pkg, filepath.Join(dir, "a.zip"), provider.DownloadOptions{}); !errors.Is(err, failure.ErrOffline) {
 			t.Errorf("offline, archive: error %v, want ErrOffline", err)
 		}
 		if n, d := reg.Count(0), time.Since(begin); n != 0 || d != 0 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/transport"
@@ -60,6 +61,6 @@ func ExampleTransport_offline() {
 	documents := &doccache.Transport{Dir: dir, Offline: true}
 	registry := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: documents}}}
 	_, err = registry.ProviderVersions(context.Background(), addrs.MustParseProvider("registry.example.com/acme/alpha"))
-	fmt.Println(errors.Is(err, doccache.ErrOffline))
+	fmt.Println(errors.Is(err, failure.ErrOffline))
 	// Output: true
 }

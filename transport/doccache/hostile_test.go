@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/webtest"
 	"github.com/tofureg/tofureg/transport/doccache"
@@ -244,7 +245,7 @@ func FuzzAnswer(f *testing.F) {
 		}
 		for _, tr := range []*doccache.Transport{{Base: o, Dir: dir}, {Base: o, Dir: dir}, {Base: o, Dir: dir, Offline: true}} {
 			resp, err := tr.RoundTrip(request(t, doc))
-			if errors.Is(err, doccache.ErrOffline) {
+			if errors.Is(err, failure.ErrOffline) {
 				continue
 			}
 			must.Do(t, err)

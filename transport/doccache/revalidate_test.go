@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/webtest"
 	"github.com/tofureg/tofureg/transport/doccache"
 )
@@ -127,7 +128,7 @@ func TestReplaced(t *testing.T) {
 		want(t, &doccache.Transport{Base: o, Dir: dir}, doc, `{}`, 1)
 		want(t, &doccache.Transport{Base: o, Dir: dir, Refresh: true, MaxBytes: test.max}, doc, test.body, 2)
 		resp, err := (&doccache.Transport{Base: o, Dir: dir, Offline: true}).RoundTrip(request(t, doc))
-		if gone := errors.Is(err, doccache.ErrOffline); gone != test.gone || !gone && resp.Header.Get("Etag") != `"a"` {
+		if gone := errors.Is(err, failure.ErrOffline); gone != test.gone || !gone && resp.Header.Get("Etag") != `"a"` {
 			t.Errorf("%s: old document removed: %v, want %v; %v", test.name, gone, test.gone, err)
 		}
 		checkFiles(t, dir)
@@ -292,7 +293,7 @@ func TestOffline(t *testing.T) {
 				closed := &closer{}
 				req.Method, req.Body = method, closed
 				resp, err := tr.RoundTrip(req)
-				if !errors.Is(err, doccache.ErrOffline) || resp != nil || !closed.closed || err.Error() != "offline, and the document is not cached" {
+				if !errors.Is(err, failure.ErrOffline) || resp != nil || !closed.closed || err.Error() != "offline, and the document is not cached" {
 					t.Fatalf("%s %s: %v, %v; want ErrOffline", method, url, resp, err)
 				}
 			}
@@ -302,7 +303,7 @@ func TestOffline(t *testing.T) {
 		})
 	}
 	// Without a directory there is nothing.
-	if _, err := (&doccache.Transport{Offline: true}).RoundTrip(request(t, doc)); !errors.Is(err, doccache.ErrOffline) {
+	if _, err := (&doccache.Transport{Offline: true}).RoundTrip(request(t, doc)); !errors.Is(err, failure.ErrOffline) {
 		t.Errorf("without a directory: %v", err)
 	}
 }

@@ -19,9 +19,6 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// ErrOffline means that [Transport.Offline] is set and the answer is not cached.
-var ErrOffline = failure.ErrOffline
-
 // A Transport is an [http.RoundTripper] that caches documents. Set the fields before the first
 // request. After that, a Transport is safe for concurrent use and must not be copied.
 type Transport struct {
@@ -47,7 +44,7 @@ type Transport struct {
 	Refresh bool
 
 	// Offline uses cached documents of any age. All other requests, also for archives, fail with
-	// [ErrOffline].
+	// [failure.ErrOffline].
 	Offline bool
 
 	// MaxBytes limits the directory. The oldest documents are evicted. A document counts as at
@@ -102,8 +99,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return x.run()
 }
 
-// CloseIdleConnections closes the idle connections of Base, unless Base is nil or does not support
-// it.
+// CloseIdleConnections closes the idle connections of Base, if it is not nil.
 func (t *Transport) CloseIdleConnections() {
 	httpx.CloseIdle(t.Base)
 }
@@ -117,7 +113,7 @@ func (t *Transport) pass(req *http.Request) (*http.Response, error) {
 }
 
 // errNotCached does not contain the URL: an [http.Client] adds it.
-var errNotCached = fmt.Errorf("%w, and the document is not cached", ErrOffline)
+var errNotCached = fmt.Errorf("%w, and the document is not cached", failure.ErrOffline)
 
 // closing closes the body of a request that fails with err, as http.RoundTripper demands.
 func closing(req *http.Request, err error) error {

@@ -101,8 +101,7 @@ func (b *body) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// CloseIdleConnections closes the idle connections of Base, unless Base is nil or does not support
-// it.
+// CloseIdleConnections closes the idle connections of Base, if it is not nil.
 func (t *Transport) CloseIdleConnections() {
 	httpx.CloseIdle(t.Base)
 }
