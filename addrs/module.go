@@ -31,7 +31,7 @@ func ParseModuleIn(host svchost.Hostname, s string) (Module, error) {
 	return parseModule(host, s, s, kindModule)
 }
 
-// MustParseModule is [ParseModule], but panics on errors.
+// MustParseModule is [ParseModule], but panics.
 func MustParseModule(s string) Module { return must(ParseModule(s)) }
 
 // parseModule parses s, which is part of input. Errors have the given kind.
@@ -162,7 +162,7 @@ type ModuleSource struct {
 // [ParseSubdir]. Paths and URLs are refused.
 func ParseModuleSource(s string) (ModuleSource, error) { return ParseModuleSourceIn(defaultHost, s) }
 
-// ParseModuleSourceIn is like [ParseModuleSource] with host as for [ParseModuleIn].
+// ParseModuleSourceIn is [ParseModuleSource] with host as for [ParseModuleIn].
 func ParseModuleSourceIn(host svchost.Hostname, s string) (ModuleSource, error) {
 	if reason := checkModuleShape(s); reason != "" {
 		return ModuleSource{}, refuse(kindModuleSource, s, reason)
@@ -179,7 +179,7 @@ func ParseModuleSourceIn(host svchost.Hostname, s string) (ModuleSource, error) 
 	return ModuleSource{m, subdir}, nil
 }
 
-// MustParseModuleSource is [ParseModuleSource], but panics on errors.
+// MustParseModuleSource is [ParseModuleSource], but panics.
 func MustParseModuleSource(s string) ModuleSource { return must(ParseModuleSource(s)) }
 
 // maxSubdir is the maximum length of a subdirectory in bytes. A source with the longest

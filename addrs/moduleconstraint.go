@@ -44,7 +44,7 @@ func ParseModuleConstraint(s string) (ModuleConstraint, error) {
 	return ModuleConstraint{text}, nil
 }
 
-// MustParseModuleConstraint is [ParseModuleConstraint], but panics on errors.
+// MustParseModuleConstraint is [ParseModuleConstraint], but panics.
 func MustParseModuleConstraint(s string) ModuleConstraint { return must(ParseModuleConstraint(s)) }
 
 // ExactModuleConstraint returns the constraint that allows v and, if v is a release, versions that differ only in

@@ -24,7 +24,7 @@ func ParsePlatform(s string) (Platform, error) {
 	return NewPlatform(os, arch)
 }
 
-// MustParsePlatform is [ParsePlatform], but panics on errors.
+// MustParsePlatform is [ParsePlatform], but panics.
 func MustParsePlatform(s string) Platform { return must(ParsePlatform(s)) }
 
 // NewPlatform returns the platform, checked as by [ParsePlatform].

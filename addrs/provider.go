@@ -63,7 +63,7 @@ const (
 // The namespace "-" is valid only at [DefaultHost], see [Provider.IsLegacy].
 func ParseProvider(s string) (Provider, error) { return ParseProviderIn(defaultHost, s) }
 
-// ParseProviderIn is like [ParseProvider] with host as the default, or [DefaultHost] if zero.
+// ParseProviderIn is [ParseProvider] with host as the default, or [DefaultHost] if zero.
 func ParseProviderIn(host svchost.Hostname, s string) (Provider, error) {
 	return ProviderRules{Host: host}.Parse(s)
 }
@@ -114,7 +114,7 @@ func ParseNamespacedProviderIn(host svchost.Hostname, s string) (Provider, error
 	return ParseProviderIn(host, s)
 }
 
-// MustParseProvider is [ParseProvider], but panics on errors.
+// MustParseProvider is [ParseProvider], but panics.
 func MustParseProvider(s string) Provider { return must(ParseProvider(s)) }
 
 // NewProvider returns the address with these parts, normalised and checked as by

@@ -45,7 +45,7 @@ func ParseProviderConstraint(s string) (ProviderConstraint, error) {
 	return ProviderConstraint{text}, nil
 }
 
-// MustParseProviderConstraint is [ParseProviderConstraint], but panics on errors.
+// MustParseProviderConstraint is [ParseProviderConstraint], but panics.
 func MustParseProviderConstraint(s string) ProviderConstraint {
 	return must(ParseProviderConstraint(s))
 }

@@ -252,7 +252,7 @@ func ParseVersion(s string) (Version, error) {
 	return v, nil
 }
 
-// MustParseVersion is [ParseVersion], but panics on errors.
+// MustParseVersion is [ParseVersion], but panics.
 func MustParseVersion(s string) Version { return must(ParseVersion(s)) }
 
 // scanNumbers reads up to three numbers and returns the index after them. Like the CLI, it
@@ -371,5 +371,5 @@ func ParseModuleVersion(s string) (Version, error) {
 	return v, nil
 }
 
-// MustParseModuleVersion is [ParseModuleVersion], but panics on errors.
+// MustParseModuleVersion is [ParseModuleVersion], but panics.
 func MustParseModuleVersion(s string) Version { return must(ParseModuleVersion(s)) }

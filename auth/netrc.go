@@ -21,11 +21,10 @@ import (
 // of [github.com/tofureg/tofureg/regclient.Client].
 //
 // A Netrc is safe for concurrent use. Values with spaces need double quotes; in them, a backslash
-// escapes \", \\, \n, \r and \t.
+// escapes \", \\, \n, \r and \t. The port is 443 unless stated.
 //
-// The port is 443 unless stated. Unknown words, macros, the entry default, and entries without a
-// password or with another protocol than https are ignored. So are malformed entries, with a warning.
-// Of the others, the first for a host counts.
+// Unknown words, macros, the entry default, and entries without a password or with another protocol
+// than https are ignored. So are malformed entries, with a warning. Of the others, the first for a host counts.
 type Netrc struct {
 	// A function, so that its content is not printed.
 	lookup   func(svchost.Hostname) (login, bool)
@@ -68,8 +67,7 @@ func parseNetrc(path string, text []byte) *Netrc {
 	return &Netrc{lookup: lookup, warnings: p.warnings}
 }
 
-// Warnings returns why entries were ignored as malformed, in the order of the file, at most 50: a quoted
-// value is not closed in its line, or the last value is missing.
+// Warnings returns why entries are malformed, in the order of the file, at most 50.
 func (n *Netrc) Warnings() []error {
 	if n == nil {
 		return nil

@@ -210,6 +210,7 @@ type variable struct {
 	err   error
 }
 
+// Token returns the token of host.
 func (e *Environment) Token(_ context.Context, host svchost.Hostname) (Token, error) {
 	v := e.chosen[host]
 	if v.err != nil {
@@ -226,4 +227,5 @@ func (e *Environment) Variable(host svchost.Hostname) string {
 	return ""
 }
 
+// String returns "environment".
 func (e *Environment) String() string { return "environment" }

@@ -38,7 +38,7 @@ func NewToken(secret string) (Token, error) {
 	return Token{reveal: func() string { return secret }}, nil
 }
 
-// MustNewToken is [NewToken], but panics on an error.
+// MustNewToken is [NewToken], but panics.
 func MustNewToken(secret string) Token {
 	t, err := NewToken(secret)
 	if err != nil {

@@ -26,7 +26,7 @@ const (
 // error is a [*ParseError].
 func Parse(s string) (Hostname, error) { return parse(s, strict) }
 
-// MustParse is [Parse], but panics on errors.
+// MustParse is [Parse], but panics.
 func MustParse(s string) Hostname {
 	h, err := Parse(s)
 	if err != nil {

@@ -6,20 +6,19 @@
 //	registry := &regclient.Client{Transport: web}
 //
 // It is a private HTTP cache (RFC 9111) for lists of versions, metadata, checksums, signatures
-// and redirects. These are not cached: archives, documents over 16 MiB, answers over http,
-// requests with a query that the protocols do not have, and documents that contain a password or a
-// URL with a query parameter that may be a signature.
+// and redirects. It does not cache archives, documents over 16 MiB, answers over http, requests with a
+// query that the protocols do not have, and documents that contain a password or a URL with a query
+// parameter that may be a signature.
 //
 // The server decides how long a document is used without a request, at most a day, unless
-// [Transport.FreshFor] is longer. After that time the server is asked whether the document has
-// changed. Cached documents are verified like new ones, but a long time delays the moment when
-// a withdrawn version or key is noticed.
+// [Transport.FreshFor] is longer. Then the server is asked whether the document has changed. Cached
+// documents are verified like new ones, but a withdrawn version or key is noticed later.
 //
-// An answer is used only for requests with the same URL and headers, so answers to different
-// tokens are separate. Files contain neither the requested URL nor tokens or cookies. On Unix,
-// they lie in a subdirectory with mode 0700; if other users can access it, nothing is cached.
+// An answer is used only for requests with the same URL and headers, such as the token. Files contain
+// neither the requested URL nor tokens or cookies. On Unix, they lie in a subdirectory with mode 0700;
+// if other users can access it, nothing is cached.
 //
 // Several processes may share a directory. Of concurrent requests for a document, one goes to the
-// server, and the others wait for its answer for up to 5 seconds. If the answer is not cached, they
-// ask one after another. If the directory cannot be used, requests go to the server, see [Stats].
+// server, and the others wait up to 5 seconds for its answer. If it is not cached, they ask one after
+// another. If the directory cannot be used, requests go to the server, see [Stats].
 package doccache
