@@ -1,4 +1,5 @@
-// Package s3 downloads module packages from Amazon S3 and compatible object stores.
+// Package s3 downloads module packages from Amazon S3 and compatible object stores, and keeps files in
+// their buckets.
 //
 //	options := module.Options{Fetcher: &s3.Fetcher{Credentials: config.Credentials, Region: config.Region}}
 //	report, err := module.Download(ctx, registry, module.Request{Source: source, Dir: dir}, options)

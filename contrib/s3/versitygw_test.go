@@ -27,7 +27,7 @@ import (
 const gatewayURL = "https://example.com"
 
 // gateway runs the program versitygw (github.com/versity/versitygw/cmd/versitygw), a real S3 server, on a socket of
-// its own. The client sends requests for any host to it.
+// its own, with files in a directory that supports extended attributes. The client sends requests for any host to it.
 func gateway(t *testing.T, id, secret string) *http.Client {
 	t.Helper()
 	program, err := exec.LookPath("versitygw")
@@ -42,14 +42,14 @@ func gateway(t *testing.T, id, secret string) *http.Client {
 	if err := errors.Join(
 		os.WriteFile(at("cert"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate().Raw}), 0o600),
 		os.WriteFile(at("key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600),
-		os.Mkdir(at("data"), 0o700), os.Mkdir(at("meta"), 0o700),
+		os.Mkdir(at("data"), 0o700),
 	); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	var log strings.Builder
 	cmd := exec.CommandContext(ctx, program, "--quiet", "-a", id, "-s", secret, "--cert", at("cert"), "--key", at("key"), "--port", at("s"),
-		"posix", "--sidecar", at("meta"), at("data"))
+		"posix", at("data"))
 	cmd.Stdout, cmd.Stderr = &log, &log
 	must.Do(t, cmd.Start())
 	ended := make(chan struct{})

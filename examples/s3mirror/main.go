@@ -4,7 +4,7 @@
 //	s3mirror -bucket mirror add hashicorp/random 3.7.2 linux_amd64 darwin_arm64
 //	s3mirror -bucket mirror serve localhost:8080
 //
-// The file store.go is meant to be copied. See README.md.
+// See README.md.
 package main
 
 import (
@@ -23,6 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
+	store "github.com/tofureg/tofureg/contrib/s3"
 	"github.com/tofureg/tofureg/examples/program"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
@@ -54,7 +55,7 @@ func run(ctx context.Context, args []string, src provider.Source, key aws.Creden
 	if *bucket == "" {
 		return program.Wrong(usage, errors.New("missing -bucket"))
 	}
-	mirror := &mirrordir.Mirror{Store: &Store{Client: newClient(*endpoint, *region, key), Bucket: *bucket, Prefix: *prefix}}
+	mirror := &mirrordir.Mirror{Store: &store.Store{Client: newClient(*endpoint, *region, key), Bucket: *bucket, Prefix: *prefix}}
 	switch {
 	case flags.Arg(0) == "add" && flags.NArg() >= 3:
 		return add(ctx, mirror, src, flags.Args()[1:], out)
@@ -103,13 +104,14 @@ func add(ctx context.Context, mirror *mirrordir.Mirror, src provider.Source, arg
 	return err
 }
 
-// serve serves the mirror over http. The CLI requires https: put it behind a server with a certificate.
+// serve serves the mirror over http. The CLI requires https: put it behind a server with a certificate. Clients get
+// archives from the bucket, by signed URLs.
 func serve(ctx context.Context, mirror *mirrordir.Mirror, address string, out io.Writer) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: &mirrorserve.Handler{Source: mirror}, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: &mirrorserve.Handler{Source: mirror, Archive: mirror.ArchiveLink}, ReadHeaderTimeout: 10 * time.Second}
 	context.AfterFunc(ctx, func() { server.Close() })
 	fmt.Fprintf(out, "serving on http://%s/\n", listener.Addr())
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

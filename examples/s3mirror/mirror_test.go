@@ -8,7 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/tofureg/tofureg/addrs"
+	store "github.com/tofureg/tofureg/contrib/s3"
 	"github.com/tofureg/tofureg/examples/internal/programtest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient"
@@ -47,6 +52,10 @@ var (
 	linux  = addrs.MustParsePlatform("linux_amd64")
 )
 
+func testKey() aws.CredentialsProvider {
+	return credentials.NewStaticCredentialsProvider("id", "secret", "")
+}
+
 func newRegistry() *regclient.Client {
 	registry := regtest.New("registry.example.com")
 	registry.AddProvider(regtest.Provider{
@@ -59,20 +68,23 @@ func newRegistry() *regclient.Client {
 // mirror protocol to a client.
 func TestMirror(t *testing.T) {
 	t.Parallel()
-	endpoint, store := newBucket(t)
+	backend := s3mem.New()
+	must.Do(t, backend.CreateBucket("mirror"))
+	bucket := httptest.NewServer(gofakes3.New(backend).Server())
+	t.Cleanup(bucket.Close)
 	for _, want := range []string{"added  ", "kept   "} {
 		var out strings.Builder
-		args := []string{"-endpoint", endpoint, "-bucket", "mirror", "add", random.String(), "1.0.0", "linux_amd64", "darwin_arm64"}
+		args := []string{"-endpoint", bucket.URL, "-bucket", "mirror", "add", random.String(), "1.0.0", "linux_amd64", "darwin_arm64"}
 		must.Do(t, run(t.Context(), args, newRegistry(), testKey(), &out, io.Discard))
 		if got := out.String(); strings.Count(got, want) != 2 {
 			t.Errorf("output is\n%swant 2 lines with %q", got, want)
 		}
 	}
 
-	mirror := &mirrordir.Mirror{Store: store("")}
-	server := httptest.NewTLSServer(&mirrorserve.Handler{Source: mirror})
+	mirror := &mirrordir.Mirror{Store: &store.Store{Client: newClient(bucket.URL, "us-east-1", testKey()), Bucket: "mirror"}}
+	server := httptest.NewTLSServer(&mirrorserve.Handler{Source: mirror, Archive: mirror.ArchiveLink})
 	t.Cleanup(server.Close)
-	client := &mirrorclient.Client{BaseURL: server.URL, Transport: &transport.Client{HTTP: server.Client()}}
+	client := &mirrorclient.Client{BaseURL: server.URL, Transport: &transport.Client{HTTP: server.Client(), AllowHTTP: true}}
 	versions, err := client.ProviderVersions(t.Context(), random)
 	if err != nil || len(versions.List) != 1 {
 		t.Fatalf("versions %+v, %v", versions, err)

@@ -75,9 +75,10 @@ func (a *Access) mac(name, until string) string {
 	return hex.EncodeToString(m.Sum(nil))
 }
 
-// Redirect sends a client to the URL that archive returns for pkg. It reports whether there is one.
+// Redirect sends a client to the URL that archive returns for pkg. It reports whether there is one. HEAD is
+// not redirected: the URL may be signed for GET only, and the CLIs send HEAD first.
 func Redirect(w http.ResponseWriter, r *http.Request, archive func(context.Context, *provider.Package) (string, error), pkg *provider.Package) (done bool, err error) {
-	if archive == nil {
+	if archive == nil || r.Method == http.MethodHead {
 		return false, nil
 	}
 	location, err := archive(r.Context(), pkg)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
@@ -234,4 +235,19 @@ func (m *Mirror) RecordedPackage(ctx context.Context, p addrs.Provider, v addrs.
 // whether or not it exists.
 func (m *Mirror) ArchiveURL(p addrs.Provider, v addrs.Version, platform addrs.Platform) string {
 	return m.fileURL(address{p, v, platform}.archive())
+}
+
+// linkLifetime is the time for which the URLs of [Mirror.ArchiveLink] are valid.
+const linkLifetime = time.Hour
+
+// ArchiveLink returns a URL, valid for an hour, from which clients get the archive of pkg without the
+// mirror. It returns "" if Store is no [storage.Linker] or pkg is not from this mirror. It is for the field Archive of
+// handlers.
+func (m *Mirror) ArchiveLink(ctx context.Context, pkg *provider.Package) (string, error) {
+	linker, ok := m.Store.(storage.Linker)
+	if !ok || pkg.URL != m.ArchiveURL(pkg.Provider, pkg.Version, pkg.Platform) {
+		return "", nil
+	}
+	link, err := linker.URL(ctx, address{pkg.Provider, pkg.Version, pkg.Platform}.archive(), linkLifetime)
+	return link, failure.Wrap("link to", pkg.String(), err)
 }

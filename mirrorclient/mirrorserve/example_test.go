@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/mirrorclient"
@@ -18,6 +19,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 )
@@ -66,12 +68,7 @@ func ExampleHandler() {
 // Clients need a token. The first request for an archive is answered by the handler, later ones are
 // redirected to the bucket in which the mirror stores it.
 func ExampleHandler_bucket() {
-	dir := exampleDir()
-	defer os.RemoveAll(dir)
-	mirror, err := mirrordir.Open(dir) // or a Mirror with a Storage for the bucket
-	if err != nil {
-		log.Fatal(err)
-	}
+	mirror := &mirrordir.Mirror{Store: &signingStore{}} // or a Store of contrib/s3
 	handler := &mirrorserve.Handler{
 		Source: &mirrorserve.Cache{
 			Source:  exampleRegistry(),
@@ -84,12 +81,7 @@ func ExampleHandler_bucket() {
 			}
 			return nil
 		},
-		Archive: func(_ context.Context, pkg *provider.Package) (string, error) {
-			if pkg.URL != mirror.ArchiveURL(pkg.Provider, pkg.Version, pkg.Platform) {
-				return "", nil // not stored yet
-			}
-			return "https://bucket.example.com/" + pkg.ArchiveName() + "?signature=x", nil
-		},
+		Archive: mirror.ArchiveLink, // "" if the archive is not stored yet
 	}
 	for _, token := range []string{"", "Bearer secret", "Bearer secret"} {
 		r := httptest.NewRequest(http.MethodGet, "/registry.example.com/acme/alpha/terraform-provider-alpha_1.1.0_linux_amd64.zip", nil)
@@ -101,5 +93,12 @@ func ExampleHandler_bucket() {
 	// Output:
 	// 401 ""
 	// 200 ""
-	// 302 "https://bucket.example.com/terraform-provider-alpha_1.1.0_linux_amd64.zip?signature=x"
+	// 302 "https://bucket.example.com/registry.example.com/acme/alpha/terraform-provider-alpha_1.1.0_linux_amd64.zip?signature=x"
+}
+
+// signingStore is a store whose files have signed URLs.
+type signingStore struct{ storage.Memory }
+
+func (*signingStore) URL(_ context.Context, name string, _ time.Duration) (string, error) {
+	return "https://bucket.example.com/" + name + "?signature=x", nil
 }

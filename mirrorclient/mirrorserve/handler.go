@@ -65,9 +65,9 @@ type Handler struct {
 
 	// Archive, if not nil, returns the URL to which a request for the archive of pkg is redirected,
 	// such as a copy in a bucket. If it is nil or returns "", the Handler sends the archive. If
-	// Source is a [Cache], pkg.URL of an archive in its mirror is [mirrordir.Mirror.ArchiveURL].
+	// Source is a mirror or a [Cache], [mirrordir.Mirror.ArchiveLink] is such a function.
 	// Clients verify the hashes that the Handler states; Policy does not judge an archive
-	// elsewhere. HEAD is redirected, too. Errors are answered like errors of Source.
+	// elsewhere. HEAD is not redirected. Errors are answered like errors of Source.
 	Archive func(ctx context.Context, pkg *provider.Package) (url string, err error)
 
 	// Authorize, if not nil, is called for each request without a signed URL. If it returns an error,

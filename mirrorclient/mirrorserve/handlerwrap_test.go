@@ -159,6 +159,9 @@ func TestAuthorize(t *testing.T) {
 		redirecting := &mirrorserve.Handler{Source: m, Authorize: bearer, Secret: []byte("shared"), Archive: func(_ context.Context, pkg *provider.Package) (string, error) {
 			return map[addrs.Platform]string{linux: "https://bucket.example.com/x.zip"}[pkg.Platform], map[addrs.Platform]error{windows: errors.New("no bucket")}[pkg.Platform]
 		}}
+		if w := ask(redirecting, "HEAD", signed); w.Code != 200 {
+			t.Errorf("HEAD with Archive: status %d, want 200 without a redirect", w.Code)
+		}
 		if w := ask(redirecting, "GET", signed); w.Code != 302 || w.Header().Get("Location") != "https://bucket.example.com/x.zip" {
 			t.Errorf("GET with Archive: status %d to %q, want a redirect to the bucket", w.Code, w.Header().Get("Location"))
 		}

@@ -172,6 +172,9 @@ func TestRedirect(t *testing.T) {
 		if resp.StatusCode != c.want || resp.Header.Get("Location") != c.url {
 			t.Errorf("%s: status %d to %q, want %d to %q", name, resp.StatusCode, resp.Header.Get("Location"), c.want, c.url)
 		}
+		if head := must.Get(server.Client().Head(server.URL + archivePath))(t); head.StatusCode != http.StatusOK {
+			t.Errorf("%s: HEAD has status %d, want 200 without a redirect", name, head.StatusCode)
+		}
 		if logged := strings.Contains(log.String(), "bucket is full"); logged != (c.err != nil) {
 			t.Errorf("%s: logged %q", name, log.String())
 		}

@@ -44,7 +44,7 @@ type Handler struct {
 
 	// Archive returns the URL to which a request for the archive of pkg is redirected: pkg.URL or a
 	// copy. If it is nil or returns "", the Handler streams the archive, and breaks off before the
-	// end if the archive lacks the stated hash.
+	// end if the archive lacks the stated hash. HEAD is not redirected.
 	Archive func(ctx context.Context, pkg *provider.Package) (url string, err error)
 
 	// StreamModules makes the Handler serve module packages that are archives at a URL. If false,

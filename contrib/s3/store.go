@@ -1,4 +1,4 @@
-package main
+package s3
 
 import (
 	"context"
@@ -9,26 +9,54 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
+
 	"github.com/tofureg/tofureg/storage"
 )
 
-// Store is a storage.Store in a bucket. The server must support conditions: PUT with If-Match and
-// If-None-Match, DELETE with If-Match. One that ignores these headers loses updates; package storagetest
-// tests this.
+// Store is a [storage.Store] in a bucket. The server must support conditions: PUT with If-Match and
+// If-None-Match, DELETE with If-Match. One that ignores these headers loses updates: test the server with
+// package [github.com/tofureg/tofureg/storage/storagetest]. Store is safe for concurrent use.
+//
+// A file is one PUT, of up to 5 GB in S3, never an upload in parts. Its revision is the entity tag.
 type Store struct {
+	// Client sends the requests, with its own credentials and retries. For stores other than AWS, set
+	// UsePathStyle, and RequestChecksumCalculation to "when required", if they do not support the new checksums.
 	Client *s3.Client
+
+	// Bucket is the name of the bucket, which must exist.
 	Bucket string
 
 	// Prefix is the prefix of all keys, such as "mirror/". It may be empty.
 	Prefix string
 }
 
-var _ storage.Store = (*Store)(nil)
+var (
+	_ storage.Store  = (*Store)(nil)
+	_ storage.Linker = (*Store)(nil)
+)
+
+// URL returns a URL of an object that is signed with the credentials of Client. It is valid for GET and for
+// lifetime.
+func (s *Store) URL(ctx context.Context, name string, lifetime time.Duration) (string, error) {
+	key, err := s.key(name)
+	if err != nil {
+		return "", err
+	}
+	request, err := s3.NewPresignClient(s.Client, s3.WithPresignExpires(lifetime)).
+		PresignGetObject(ctx, &s3.GetObjectInput{Bucket: &s.Bucket, Key: key})
+	if err != nil {
+		return "", s.failed("sign a URL of", name, err)
+	}
+	return request.URL, nil
+}
 
 // Open opens an object. Its revision is the entity tag.
 func (s *Store) Open(ctx context.Context, name string) (*storage.File, error) {
@@ -42,7 +70,7 @@ func (s *Store) Open(ctx context.Context, name string) (*storage.File, error) {
 	}
 	if out.ContentLength == nil || aws.ToString(out.ETag) == "" {
 		out.Body.Close()
-		return nil, fmt.Errorf("open %q in bucket %s: the size or the entity tag is missing", name, s.Bucket)
+		return nil, fmt.Errorf("open %q in bucket %q: the size or the entity tag is missing", name, s.Bucket)
 	}
 	return &storage.File{ReadCloser: out.Body, Info: storage.Info{Size: *out.ContentLength, Revision: storage.Revision(*out.ETag)}}, nil
 }
@@ -58,7 +86,7 @@ func (s *Store) Stat(ctx context.Context, name string) (storage.Info, error) {
 		return storage.Info{}, s.failed("look at", name, err)
 	}
 	if out.ContentLength == nil || aws.ToString(out.ETag) == "" {
-		return storage.Info{}, fmt.Errorf("look at %q in bucket %s: the size or the entity tag is missing", name, s.Bucket)
+		return storage.Info{}, fmt.Errorf("look at %q in bucket %q: the size or the entity tag is missing", name, s.Bucket)
 	}
 	return storage.Info{Size: *out.ContentLength, Revision: storage.Revision(*out.ETag)}, nil
 }
@@ -80,10 +108,14 @@ func (s *Store) Write(ctx context.Context, name string, content *io.SectionReade
 	} else {
 		in.IfMatch = aws.String(string(was))
 	}
-	if _, err := s.Client.PutObject(ctx, in); err != nil {
-		return s.failed("write", name, err)
-	}
-	return nil
+	// Over https the SDK signs no hash of the content, and a server could keep the start of it if the
+	// connection breaks.
+	_, err = s.Client.PutObject(ctx, in, s3.WithAPIOptions(func(stack *middleware.Stack) error {
+		hash := &v4.ComputePayloadSHA256{}
+		_, err := stack.Finalize.Swap(hash.ID(), hash)
+		return err
+	}))
+	return s.failed("write", name, err)
 }
 
 // body fails when its context ends, also while it is hashed before the request.
@@ -175,7 +207,7 @@ func (s *Store) key(name string) (*string, error) {
 	return aws.String(s.Prefix + name), nil
 }
 
-// failed returns err with the kind that package mirrordir expects.
+// failed returns err with the kind that [storage.Store] demands, and a text that is safe to print.
 func (s *Store) failed(op, name string, err error) error {
 	if err == nil {
 		return nil
@@ -198,5 +230,5 @@ func (s *Store) failed(op, name string, err error) error {
 		}
 		err = fmt.Errorf("%w: %w", kind, err)
 	}
-	return fmt.Errorf("%s %q in bucket %s: %w", op, name, s.Bucket, err)
+	return fmt.Errorf("%s %q in bucket %q: %w", op, name, s.Bucket, printable(err))
 }

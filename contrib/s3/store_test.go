@@ -1,0 +1,156 @@
+package s3_test
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"github.com/tofureg/tofureg/contrib/s3"
+	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/storage"
+	"github.com/tofureg/tofureg/storage/storagetest"
+)
+
+// A server is an S3 server with the bucket "mirror".
+type server struct {
+	url    string
+	client *http.Client
+	signer aws.CredentialsProvider
+}
+
+// store returns a store for the bucket with a client of its own.
+func (s server) store(prefix string) *s3.Store {
+	return &s3.Store{Bucket: "mirror", Prefix: prefix, Client: awss3.New(awss3.Options{
+		Region: "us-east-1", BaseEndpoint: &s.url, UsePathStyle: true, HTTPClient: s.client, Credentials: s.signer,
+		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
+		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
+	})}
+}
+
+// fake starts a server in this process.
+func fake(t *testing.T) server {
+	t.Helper()
+	backend := s3mem.New()
+	must.Do(t, backend.CreateBucket("mirror"))
+	s := httptest.NewServer(&conditional{Handler: gofakes3.New(backend).Server()})
+	t.Cleanup(s.Close)
+	return server{s.URL, s.Client(), credentials.NewStaticCredentialsProvider("id", "secret", "")}
+}
+
+// realServer starts versitygw.
+func realServer(t *testing.T) server {
+	t.Helper()
+	s := server{gatewayURL, gateway(t, "owner", "s3cr3t-s3cr3t"), credentials.NewStaticCredentialsProvider("owner", "s3cr3t-s3cr3t", "")}
+	must.Get(s.store("").Client.CreateBucket(t.Context(), &awss3.CreateBucketInput{Bucket: aws.String("mirror")}))(t)
+	return s
+}
+
+var servers = map[string]func(*testing.T) server{"gofakes3": fake, "versitygw": realServer}
+
+// conditional makes a server obey If-Match of DELETE, which gofakes3 ignores.
+type conditional struct {
+	http.Handler
+	changes sync.Mutex
+}
+
+func (c *conditional) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodPut || r.Method == http.MethodDelete {
+		c.changes.Lock()
+		defer c.changes.Unlock()
+	}
+	if was := r.Header.Get("If-Match"); r.Method == http.MethodDelete && was != "" {
+		head := httptest.NewRecorder()
+		c.Handler.ServeHTTP(head, httptest.NewRequestWithContext(r.Context(), http.MethodHead, r.URL.Path, nil))
+		if head.Code == http.StatusOK && head.Header().Get("ETag") != was {
+			w.WriteHeader(http.StatusPreconditionFailed)
+			return
+		}
+	}
+	c.Handler.ServeHTTP(w, r)
+}
+
+// TestStore: the store does what package storage demands, also for several processes. versitygw 1.8.0 looks at
+// conditions and changes files in two steps: one of many pairs of a write and a deletion at the same time both succeed.
+func TestStore(t *testing.T) {
+	t.Parallel()
+	for name, start := range servers {
+		for _, prefix := range []string{"", "team/mirror/"} {
+			t.Run(name+"/"+cmp.Or(prefix, "top"), func(t *testing.T) {
+				t.Parallel()
+				s := start(t)
+				err := storagetest.TestStore(t.Context(), s.store(prefix), s.store(prefix), s.store(prefix))
+				for line := range strings.Lines(fmt.Sprint(err)) {
+					if err != nil && !(name == "versitygw" && strings.HasPrefix(line, "delete or write: ")) {
+						t.Error(line)
+					}
+				}
+				left, err := s.store("").List(t.Context(), ".")
+				if err != nil || len(left) != 0 {
+					t.Errorf("the test has left %v, %v", left, err)
+				}
+			})
+		}
+	}
+}
+
+// TestStoreURL: a client without credentials gets an object by its signed URL, and by no other.
+func TestStoreURL(t *testing.T) {
+	t.Parallel()
+	for name, start := range servers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t)
+			store := s.store("p/")
+			must.Do(t, store.Write(t.Context(), "a b/ö.zip", io.NewSectionReader(strings.NewReader("content"), 0, 7), ""))
+			link := must.Get(store.URL(t.Context(), "a b/ö.zip", time.Minute))(t)
+			get := func(url string) (int, string) {
+				resp := must.Get(s.client.Get(url))(t)
+				defer resp.Body.Close()
+				return resp.StatusCode, string(must.Get(io.ReadAll(resp.Body))(t))
+			}
+			if status, text := get(link); status != http.StatusOK || text != "content" {
+				t.Errorf("GET %s: %d %q, want the content", link, status, text)
+			}
+			if plain, _, _ := strings.Cut(link, "?"); name != "gofakes3" { // which does not look at signatures
+				if status, _ := get(plain); status != http.StatusForbidden {
+					t.Errorf("GET %s: %d, want 403", plain, status)
+				}
+			}
+			if _, err := store.URL(t.Context(), "../x", time.Minute); err == nil {
+				t.Error("URL of ../x: no error")
+			}
+		})
+	}
+}
+
+// TestStoreErrors: what goes wrong is said with the name, and is not taken for a missing file.
+func TestStoreErrors(t *testing.T) {
+	t.Parallel()
+	for name, start := range servers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := start(t).store("")
+			if _, err := store.Open(t.Context(), strings.Repeat("x", 1025)); err == nil {
+				t.Error("a key of 1025 bytes is accepted")
+			}
+			store.Bucket = "another"
+			_, err := store.Open(t.Context(), "x")
+			if err == nil || !strings.Contains(err.Error(), "NoSuchBucket") || errors.Is(err, storage.ErrConflict) {
+				t.Errorf("without a bucket: %v, want an error with NoSuchBucket", err)
+			}
+		})
+	}
+}
