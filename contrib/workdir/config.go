@@ -2,6 +2,8 @@ package workdir
 
 import (
 	"cmp"
+	"errors"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,39 +27,21 @@ type Requirement struct {
 
 // configuration is the part of a module's files that matters here.
 type configuration struct {
-	calls     map[string]*call // by key below that of the module
-	required  map[string]*use  // entries of required_providers by local name; nil for one with a problem
-	entries   hcl.Range        // of the block required_providers
-	providers map[string]*use  // provider blocks by name and alias
-	resources map[resource]*use
-	imports   []imported
-	tested    []*use // provider blocks in tests
-	tests     bool   // has a call in a test
-	files     []file // whose expressions may be needed
-	size      int    // bytes of all files
-	problems  Problems
+	calls    map[string]*Call     // by key
+	required map[string]*use      // entries of required_providers by local name; nil for one with a problem
+	entries  hcl.Range            // of the block required_providers
+	declared map[string]hcl.Range // blocks by type and names
+	uses     map[string]*use      // the declared blocks that use a provider
+	others   []*use               // import blocks, and provider blocks in tests
+	files    []file               // whose expressions may be needed
+	size     int                  // bytes of all files
+	words    int                  // and words and symbols
+	problems Problems
 
 	dir       *Dir
 	budget    *budget
 	overrides bool   // reads an override file now
 	text      []byte // the file that is read now
-}
-
-// A call is a module block, or one in a test.
-type call struct {
-	name            string // of the block, or of the run block in a test
-	at              hcl.Range
-	source, version text
-	test            bool
-}
-
-// A text is an attribute that should be a string.
-type text struct {
-	at      hcl.Range
-	set     bool
-	literal string
-	dynamic bool   // not a literal
-	written string // the literal, or the expression
 }
 
 // A use is an entry of required_providers, or a block that uses a provider.
@@ -66,16 +50,8 @@ type use struct {
 	name            string  // local name of the provider
 	explicit        string  // the provider configuration, without a key; empty if it is implied
 	source, version *string // of an entry; the version of a provider block too
-}
-
-// A resource is the address of a resource, or of a data, ephemeral or action block.
-type resource struct{ kind, typ, name string }
-
-// imported is an import block.
-type imported struct {
-	use
-	to     resource
-	inside bool // of a module
+	to              string  // of an import block, the resource as in uses
+	inside          bool    // which is in a module
 }
 
 var (
@@ -114,19 +90,18 @@ func (d *Dir) configuration(f files, root bool, b *budget) (*configuration, erro
 		return nil, err
 	}
 	c := &configuration{
-		calls: map[string]*call{}, required: map[string]*use{}, providers: map[string]*use{}, resources: map[resource]*use{},
+		calls: map[string]*Call{}, required: map[string]*use{}, declared: map[string]hcl.Range{}, uses: map[string]*use{},
 		dir: d, budget: b,
 	}
 	if !root {
 		tests = nil
 	}
-	words := 0
 	for i, name := range slices.Concat(primary, overrides, tests) {
 		if err := b.ctx.Err(); err != nil {
 			return nil, err
 		}
-		body, err := c.open(f, name, &words)
-		if limits := d.Limits.orDefault(); words > limits.Words || c.size > limits.Module {
+		body, err := c.open(f, name)
+		if limits := d.Limits.orDefault(); c.words > limits.Words || c.size > limits.Module {
 			c.problems.add(err)
 			break
 		}
@@ -143,15 +118,15 @@ func (d *Dir) configuration(f files, root bool, b *budget) (*configuration, erro
 	}
 	c.text = nil
 	for _, call := range c.calls {
-		if !call.source.set {
-			c.problem(call.at, "module %q has no source", call.name)
+		if !call.sourced {
+			c.problem(call.at, "module %q has no source", call.Key)
 		}
 	}
 	return c, nil
 }
 
 // open reads and parses a file.
-func (c *configuration) open(f files, name string, words *int) (hcl.Body, error) {
+func (c *configuration) open(f files, name string) (hcl.Body, error) {
 	limits, shown := c.dir.Limits.orDefault(), filepath.ToSlash(filepath.Join(f.name, name))
 	text, err := f.read(name, int64(limits.Module-c.size))
 	if err != nil {
@@ -161,8 +136,8 @@ func (c *configuration) open(f files, name string, words *int) (hcl.Body, error)
 		return nil, &ConfigError{Place{File: shown}, "the files of the module have more than the limit of bytes, which the field Limits.Module has"}
 	}
 	opened := file{name: shown, text: text}
-	opened.count, err = opened.words(limits.Words - *words)
-	if *words += opened.count; *words > limits.Words {
+	opened.count, err = opened.words(limits.Words - c.words)
+	if c.words += opened.count; c.words > limits.Words {
 		err = &ConfigError{Place{File: shown}, "the files of the module have more words and symbols than the field Limits.Words permits"}
 	}
 	if err != nil {
@@ -189,7 +164,7 @@ func (c *configuration) file(body hcl.Body, name string) {
 	for _, block := range c.content(body, fileSchema).Blocks {
 		switch block.Type {
 		case "terraform":
-			c.terraform(block.Body, c.dir.ownVersion(name))
+			c.terraform(block.Body, name)
 		case "language":
 			for _, block := range c.content(block.Body, languageSchema).Blocks {
 				if !c.dir.Terraform {
@@ -199,7 +174,7 @@ func (c *configuration) file(body hcl.Body, name string) {
 		case "module":
 			c.module(block)
 		case "provider":
-			c.provider(block)
+			c.provider(c.providerBlock(block))
 		case "import":
 			c.imported(block)
 		case "check":
@@ -223,22 +198,15 @@ func (d *Dir) since(version string) bool {
 
 // core returns a version without its prerelease and metadata, which the CLI compares.
 func core(v addrs.Version) addrs.Version {
-	text := v.String()
-	if i := strings.IndexAny(text, "-+"); i >= 0 {
-		return addrs.MustParseVersion(text[:i])
-	}
-	return v
+	text := v.String() + "-"
+	return addrs.MustParseVersion(text[:strings.IndexAny(text, "-+")])
 }
 
-// ownVersion reports whether required_version in the file is about the CLI: since version 1.12, OpenTofu takes it
-// for that of Terraform except in its own files.
-func (d *Dir) ownVersion(name string) bool {
-	return d.Terraform || strings.Contains(name, ".tofu") || !d.since("1.12.0")
-}
-
-func (c *configuration) terraform(body hcl.Body, own bool) {
+// terraform reads a terraform block. Since version 1.12, OpenTofu takes required_version for that of Terraform except
+// in its own files.
+func (c *configuration) terraform(body hcl.Body, name string) {
 	content := c.content(body, terraformSchema)
-	if own {
+	if c.dir.Terraform || strings.Contains(name, ".tofu") || !c.dir.since("1.12.0") {
 		c.coreVersion(content.Attributes["required_version"])
 	}
 	for _, block := range content.Blocks {
@@ -252,11 +220,9 @@ func (c *configuration) terraform(body hcl.Body, own bool) {
 		attributes, diags := block.Body.JustAttributes()
 		c.problems.diagnosed(diags)
 		for name, a := range attributes {
-			entry, err := c.entry(name, a)
-			if c.required[name] = entry; err != nil {
-				c.required[name] = nil
-				c.problems.add(err)
-			}
+			var err error
+			c.required[name], err = c.entry(name, a)
+			c.problems.add(err)
 		}
 	}
 }
@@ -266,54 +232,52 @@ func (c *configuration) coreVersion(a *hcl.Attribute) {
 	if a == nil || c.dir.Version.IsZero() {
 		return
 	}
-	version, err := c.constantText(a.Expr, false)
-	constraint, failed := addrs.ParseModuleConstraint(version)
+	text, err := c.constantText(a.Expr, false)
+	constraint, failed := addrs.ParseModuleConstraint(text)
 	switch {
 	case err != nil:
-		c.problems.add(err)
 	case failed != nil:
-		c.problem(a.Expr.Range(), "%v", failed)
+		err = wrong(a.Expr.Range(), "%v", failed)
 	case !constraint.Allows(core(c.dir.Version)):
-		c.problem(a.Expr.Range(), "the module needs version %q of the CLI, not %s", version, c.dir.Version)
+		err = wrong(a.Expr.Range(), "the module needs version %q of the CLI, not %s", text, c.dir.Version)
 	}
+	c.problems.add(err)
 }
 
-// conflicts reports whether a block is declared already, or one to override is not, and adds the problem.
-func (c *configuration) conflicts(at hcl.Range, exists bool, old hcl.Range, names ...string) bool {
+// declares reports whether a block may have this type and names: in an override file those of another block.
+func (c *configuration) declares(at hcl.Range, key string) bool {
+	old, exists := c.declared[key]
 	switch {
-	case c.overrides && !exists:
-		c.problem(at, "%.200s to override does not exist", strings.Join(names, " "))
-	case !c.overrides && exists:
-		c.problem(at, "%.200s is declared in %s already", strings.Join(names, " "), place(old))
+	case exists == c.overrides:
+		c.declared[key] = cmp.Or(old, at)
+		return true
+	case exists:
+		c.problem(at, "%.200s is declared in %s already", key, place(old))
 	default:
-		return false
+		c.problem(at, "%.200s to override does not exist", key)
 	}
-	return true
+	return false
 }
 
 func (c *configuration) module(block *hcl.Block) {
 	name := block.Labels[0]
-	to := c.calls[name]
 	if !hclsyntax.ValidIdentifier(name) {
 		c.problem(block.DefRange, "invalid module name %.100q: want letters, digits, underscores and hyphens", name)
-		return
-	}
-	if to == nil {
-		to = &call{name: name, at: block.DefRange}
-	}
-	if !c.conflicts(block.DefRange, c.calls[name] != nil, to.at, "module", name) {
-		c.calls[name] = to
-		c.attributes(to, block.Body)
+	} else if c.declares(block.DefRange, "module "+name) {
+		c.calls[name] = cmp.Or(c.calls[name], &Call{Key: name, Place: place(block.DefRange), at: block.DefRange})
+		c.attributes(c.calls[name], block.Body)
 	}
 }
 
-func (c *configuration) attributes(to *call, body hcl.Body) {
+func (c *configuration) attributes(to *Call, body hcl.Body) {
 	content := c.content(body, callSchema)
 	if a := content.Attributes["source"]; a != nil {
-		to.source = c.textOf(a)
+		to.Source, to.SourceText = c.textOf(a)
+		to.sourced = true
 	}
 	if a := content.Attributes["version"]; a != nil {
-		to.version = c.textOf(a)
+		to.Version, to.VersionText = c.textOf(a)
+		to.versioned = true
 	}
 }
 
@@ -325,57 +289,53 @@ func (c *configuration) test(body hcl.Body, name string) {
 			c.run(block, name)
 		case c.dir.Terraform && c.dir.since("1.9.0"): // what it uses is required elsewhere
 		case block.Type == "provider" || c.dir.Terraform: // OpenTofu does not install a provider for its mock
-			c.tested = append(c.tested, c.providerBlock(block))
+			c.others = append(c.others, c.providerBlock(block))
 		}
 	}
 }
 
 func (c *configuration) run(block *hcl.Block, name string) {
-	modules := c.content(block.Body, runSchema).Blocks
-	if len(modules) == 0 {
-		return
-	}
+	modules, label := c.content(block.Body, runSchema).Blocks, block.Labels[0]
 	// The CLI makes the key of the names of the file and the block.
 	stem := strings.TrimSuffix(name, ".tftest.hcl")
-	key := "test." + strings.ReplaceAll(stem, "/", ".") + "." + block.Labels[0]
-	old := c.calls[key]
+	key := "test." + strings.ReplaceAll(stem, "/", ".") + "." + label
 	switch {
-	case !hclsyntax.ValidIdentifier(block.Labels[0]):
-		c.problem(block.DefRange, "invalid name of a run block %.100q", block.Labels[0])
-		return
-	case old != nil:
-		c.conflicts(block.DefRange, true, old.at, "run block", block.Labels[0])
-		return
+	case len(modules) == 0:
+	case !hclsyntax.ValidIdentifier(label):
+		c.problem(block.DefRange, "invalid name of a run block %.100q", label)
+	case c.declares(block.DefRange, "run block "+key):
+		c.calls[key] = &Call{Key: key, Place: place(modules[0].DefRange), at: modules[0].DefRange, test: true}
+		c.attributes(c.calls[key], modules[0].Body)
 	}
-	c.tests = true
-	c.calls[key] = &call{name: block.Labels[0], at: modules[0].DefRange, test: true}
-	c.attributes(c.calls[key], modules[0].Body)
 }
 
 // maxText is the maximum size of the expression of a source or version in bytes, and of its value.
 const maxText = 4 << 10
 
-// textOf reads an attribute that should be a string. It evaluates nothing.
-func (c *configuration) textOf(a *hcl.Attribute) text {
-	t := text{at: a.Expr.Range(), set: true}
-	if t.at.End.Byte-t.at.Start.Byte > maxText {
-		c.problem(t.at, "%q has more than %d bytes", a.Name, maxText)
-		return t
+// textOf reads an attribute that should be a string: a literal, or the text of an expression. It evaluates nothing.
+func (c *configuration) textOf(a *hcl.Attribute) (literal, expression string) {
+	at := a.Expr.Range()
+	if at.End.Byte-at.Start.Byte > maxText {
+		c.problem(at, "%q has more than %d bytes", a.Name, maxText)
+		return "", ""
 	}
-	v, diags := a.Expr, hcl.Diagnostics(nil)
-	template, ok := v.(*hclsyntax.TemplateExpr)
-	if ok = ok && template.IsStringLiteral(); ok || json.IsJSONExpression(v) {
-		var value cty.Value
-		if value, diags = v.Value(nil); !diags.HasErrors() && !value.IsNull() && value.Type() == cty.String { // of JSON, the text as it stands
-			t.literal = value.AsString()
-			ok = ok || !strings.Contains(t.literal, "${") && !strings.Contains(t.literal, "%{")
-		}
+	literal, ok := quoted(a.Expr)
+	if !ok || json.IsJSONExpression(a.Expr) && isTemplate(literal) {
+		return "", strings.TrimSpace(string(at.SliceBytes(c.text)))
 	}
-	if t.written = t.literal; !ok {
-		t.literal, t.dynamic = "", true
-		t.written = strings.TrimSpace(string(t.at.SliceBytes(c.text)))
+	return literal, ""
+}
+
+// quoted returns the text of a string literal, or of a string of JSON as it stands.
+func quoted(e hcl.Expression) (string, bool) {
+	if t, ok := e.(*hclsyntax.TemplateExpr); (!ok || !t.IsStringLiteral()) && !json.IsJSONExpression(e) {
+		return "", false
 	}
-	return t
+	v, diags := e.Value(nil)
+	if diags.HasErrors() || v.IsNull() || v.Type() != cty.String {
+		return "", false
+	}
+	return v.AsString(), true
 }
 
 // constantText returns the text of a constant, which may be a number or a bool unless it must be a string.
@@ -394,32 +354,43 @@ func (c *configuration) constantText(e hcl.Expression, isString bool) (string, e
 // constraint returns a version constraint, which must suit the rules of both libraries of the CLI.
 func (c *configuration) constraint(e hcl.Expression, isString bool) (*string, error) {
 	text, err := c.constantText(e, isString)
-	if err == nil && strings.TrimSpace(text) == "" {
-		err = wrong(e.Range(), "the version constraint is empty")
+	if err == nil {
+		if _, failed := moduleConstraint(text); failed != nil {
+			err = wrong(e.Range(), "%v", failed)
+		}
 	}
-	if _, failed := addrs.ParseModuleConstraint(text); err == nil && failed != nil {
-		err = wrong(e.Range(), "%v", failed)
+	if err != nil {
+		return nil, err
 	}
-	return &text, err
+	return &text, nil
+}
+
+// moduleConstraint parses a constraint, which must not be empty.
+func moduleConstraint(text string) (addrs.ModuleConstraint, error) {
+	if strings.TrimSpace(text) == "" {
+		return addrs.ModuleConstraint{}, errors.New("the version constraint is empty")
+	}
+	return addrs.ParseModuleConstraint(text)
 }
 
 // entry reads an entry of required_providers.
-func (c *configuration) entry(name string, a *hcl.Attribute) (u *use, err error) {
-	u = &use{at: a.NameRange, name: name}
+func (c *configuration) entry(name string, a *hcl.Attribute) (*use, error) {
+	u, err := &use{at: a.NameRange, name: name}, error(nil)
 	members, diags := hcl.ExprMap(a.Expr)
 	if diags.HasErrors() { // the form of version 0.12
 		u.version, err = c.constraint(a.Expr, false)
-		return u, err
-	}
-	if normal(name) != name {
-		return u, wrong(a.NameRange, "the name of provider %.100q must be in lower case", name)
+	} else if normal(name) != name {
+		err = wrong(a.NameRange, "the name of provider %.100q must be in lower case", name)
 	}
 	for _, m := range members {
-		key, err := c.constantText(m.Key, true)
+		if err != nil {
+			break
+		}
+		var key, source string
+		key, err = c.constantText(m.Key, true)
 		switch {
 		case err != nil:
 		case key == "source":
-			var source string
 			source, err = c.constantText(m.Value, true)
 			u.source = &source
 		case key == "version":
@@ -427,9 +398,9 @@ func (c *configuration) entry(name string, a *hcl.Attribute) (u *use, err error)
 		case key != "configuration_aliases":
 			err = wrong(m.Key.Range(), "provider %q has %.100q; only source, version and configuration_aliases are permitted", name, key)
 		}
-		if err != nil {
-			return u, err
-		}
+	}
+	if err != nil {
+		return nil, err
 	}
 	return u, nil
 }
@@ -445,57 +416,52 @@ func normal(name string) string {
 	return name
 }
 
-func (c *configuration) provider(block *hcl.Block) {
-	u := c.providerBlock(block)
-	old := c.providers[u.explicit]
-	switch {
-	case old == nil && !strings.Contains(u.explicit, "."): // an override may be the first of the default configuration
-	case old == nil && c.conflicts(u.at, false, u.at, "provider", u.explicit):
-		return
-	case old != nil && (c.conflicts(u.at, true, old.at, "provider", u.explicit) || u.version == nil):
-		return
+// provider keeps a provider block. In an override file, it may be the first of the default configuration.
+func (c *configuration) provider(u *use) {
+	key := "provider " + u.explicit
+	old := c.uses[key]
+	if old == nil && c.overrides && u.explicit == u.name || c.declares(u.at, key) && (old == nil || u.version != nil) {
+		c.declared[key], c.uses[key] = u.at, u
 	}
-	c.providers[u.explicit] = u
 }
 
 // providerBlock reads a provider block.
 func (c *configuration) providerBlock(block *hcl.Block) *use {
-	content, err := c.content(block.Body, providerSchema), error(nil)
+	content := c.content(block.Body, providerSchema)
 	u := &use{at: block.DefRange, name: block.Labels[0], explicit: block.Labels[0]}
 	if normal(u.name) != u.name {
 		c.problem(u.at, "the name of provider %.100q must be in lower case", u.name)
 	}
 	if a := content.Attributes["alias"]; a != nil {
-		var alias string
-		alias, err = c.constantText(a.Expr, false)
+		alias, err := c.constantText(a.Expr, false)
 		u.explicit += "." + alias
 		c.problems.add(err)
 	}
 	if a := content.Attributes["version"]; a != nil {
-		if u.version, err = c.constraint(a.Expr, false); err != nil {
-			u.version = nil
-			c.problems.add(err)
-		}
+		var err error
+		u.version, err = c.constraint(a.Expr, false)
+		c.problems.add(err)
 	}
 	return u
 }
 
 func (c *configuration) resource(block *hcl.Block) {
-	key := resource{block.Type, block.Labels[0], block.Labels[1]}
-	u, old := &use{at: block.DefRange, name: implied(key.typ)}, c.resources[key]
-	before := cmp.Or(old, u)
-	if c.conflicts(u.at, old != nil, before.at, key.kind, key.typ, key.name) {
+	key := block.Type + " " + block.Labels[0] + " " + block.Labels[1]
+	if !c.declares(block.DefRange, key) {
 		return
 	}
+	u := &use{at: block.DefRange, name: implied(block.Labels[0])}
 	var a *hcl.Attribute
 	if body, ok := block.Body.(*hclsyntax.Body); !ok {
 		a = c.content(block.Body, resourceSchema).Attributes["provider"]
 	} else if provider := body.Attributes["provider"]; provider != nil { // most have none, which is faster to see here
 		a = provider.AsHCLAttribute()
 	}
-	if c.resources[key] = before; a != nil { // otherwise it is not overridden
+	if a != nil {
 		c.reference(u, a)
-		c.resources[key] = u
+	}
+	if a != nil || c.uses[key] == nil { // otherwise it is not overridden
+		c.uses[key] = u
 	}
 }
 
@@ -508,59 +474,56 @@ func implied(typ string) string {
 // imported reads an import block.
 func (c *configuration) imported(block *hcl.Block) {
 	content := c.content(block.Body, importSchema)
-	i := imported{use: use{at: block.DefRange}}
+	u := &use{at: block.DefRange}
+	var to []string
 	if a := content.Attributes["to"]; a != nil {
-		steps, err := c.steps(a)
-		for err == nil && len(steps) > 2 && steps[0] == "module" {
-			steps, i.inside = steps[2:], true
-		}
-		if err != nil || len(steps) != 2 {
-			c.problem(a.Range, "invalid address of a resource")
-			return
-		}
-		i.to = resource{"resource", steps[0], steps[1]}
-		i.name = implied(steps[0])
+		to, _ = steps(a.Expr)
 	}
+	for len(to) > 2 && to[0] == "module" {
+		to, u.inside = to[2:], true
+	}
+	if len(to) != 2 {
+		c.problem(u.at, "invalid address of a resource")
+		return
+	}
+	u.to, u.name = "resource "+strings.Join(to, " "), implied(to[0])
 	if a := content.Attributes["provider"]; a != nil {
-		c.reference(&i.use, a)
+		c.reference(u, a)
 	}
-	c.imports = append(c.imports, i)
+	c.others = append(c.others, u)
 }
 
 // reference reads a reference to a provider configuration.
 func (c *configuration) reference(u *use, a *hcl.Attribute) {
-	steps, err := c.steps(a)
-	if err != nil || len(steps) == 0 || len(steps) > 2 || normal(steps[0]) != steps[0] {
+	names, err := steps(a.Expr)
+	if err != nil || len(names) == 0 || len(names) > 2 || normal(names[0]) != names[0] {
 		c.problem(a.Range, "invalid reference to a provider")
 		return
 	}
-	u.name, u.explicit = steps[0], strings.Join(steps, ".")
+	u.name, u.explicit = names[0], strings.Join(names, ".")
 }
 
-// steps returns the names in a reference such as aws.west["a"], without indices. In JSON, and in configurations for
-// version 0.11, it is a string.
-func (c *configuration) steps(a *hcl.Attribute) (names []string, err error) {
-	e := a.Expr
-	template, ok := e.(*hclsyntax.TemplateExpr)
-	if ok && template.IsStringLiteral() || json.IsJSONExpression(e) {
-		if e, err = unquoted(e); err != nil {
+// steps returns the names in a reference such as aws.west["a"], without indices, whose keys may be expressions. In
+// JSON, and in configurations for version 0.11, it is a string.
+func steps(e hcl.Expression) (names []string, err error) {
+	if text, ok := quoted(e); ok {
+		if e, err = parse(text, e.Range(), hclsyntax.LexExpression, hclsyntax.ParseExpression); err != nil {
 			return nil, err
 		}
 	}
-	// The keys may be expressions.
 	var traversal hcl.Traversal
-	for keyed := true; keyed; {
-		switch inner := e.(type) {
-		case *hclsyntax.IndexExpr:
-			e = inner.Collection
-		case *hclsyntax.RelativeTraversalExpr:
-			traversal, e = append(slices.Clone(inner.Traversal), traversal...), inner.Source
-		default:
-			keyed = false
-		}
+	switch e := e.(type) {
+	case *hclsyntax.IndexExpr:
+		return steps(e.Collection)
+	case *hclsyntax.RelativeTraversalExpr:
+		names, err = steps(e.Source)
+		traversal = e.Traversal
+	default:
+		var diags hcl.Diagnostics
+		traversal, diags = hcl.AbsTraversalForExpr(e)
+		err = diagnosed(diags, true)
 	}
-	first, diags := hcl.AbsTraversalForExpr(e)
-	for _, step := range append(slices.Clone(first), traversal...) {
+	for _, step := range traversal {
 		switch s := step.(type) {
 		case hcl.TraverseRoot:
 			names = append(names, s.Name)
@@ -568,12 +531,13 @@ func (c *configuration) steps(a *hcl.Attribute) (names []string, err error) {
 			names = append(names, s.Name)
 		}
 	}
-	return names, diagnosed(diags, true)
+	return names, err
 }
 
-// requirements returns the providers that the module requires, sorted by place, and problems. A provider is named by
+// requirements returns the providers that the module requires, and all problems, sorted by place. A provider is named by
 // each entry and each constraint, otherwise by the first block that uses it.
-func (c *configuration) requirements(host svchost.Hostname) (all []Requirement, problems Problems) {
+func (c *configuration) requirements(host svchost.Hostname) ([]Requirement, Problems) {
+	all, problems := []Requirement(nil), slices.Clone(c.problems)
 	rules := addrs.ProviderRules{Host: host, Underscores: c.dir.Terraform && c.dir.since("1.16.0")}
 	add := func(u *use) {
 		source := u.name
@@ -594,10 +558,15 @@ func (c *configuration) requirements(host svchost.Hostname) (all []Requirement, 
 		all = append(all, r)
 	}
 	first := map[string]*use{} // by local name
-	used := func(u *use) {
+	for _, u := range slices.AppendSeq(slices.Clone(c.others), maps.Values(c.uses)) {
 		_, required := c.required[u.name]
-		old := first[u.name]
+		old, target := first[u.name], c.uses[u.to]
 		switch {
+		case u.inside && u.explicit != "":
+			problems.add(wrong(u.at, "an import into a module must not have a provider"))
+		case !u.inside && target != nil && u.explicit != "" && u.explicit != target.explicit:
+			problems.add(wrong(u.at, "the import and its resource must have the same provider"))
+		case c.dir.Terraform && (u.inside || target != nil): // the module or resource requires it
 		case u.version != nil:
 			add(u)
 		case !required && (old == nil || cmp.Or(strings.Compare(u.at.Filename, old.at.Filename), u.at.Start.Byte-old.at.Start.Byte) < 0):
@@ -609,33 +578,12 @@ func (c *configuration) requirements(host svchost.Hostname) (all []Requirement, 
 			add(u)
 		}
 	}
-	for _, u := range c.resources {
-		used(u)
-	}
-	for i := range c.imports {
-		i := &c.imports[i]
-		target := c.resources[i.to]
-		switch {
-		case i.inside && i.explicit != "":
-			problems.add(wrong(i.at, "an import into a module must not have a provider"))
-		case !i.inside && target != nil && i.explicit != "" && i.explicit != target.explicit:
-			problems.add(wrong(i.at, "the import and its resource must have the same provider"))
-		case c.dir.Terraform && (i.inside || target != nil): // the module or resource requires it
-		default:
-			used(&i.use)
-		}
-	}
-	for _, u := range c.providers {
-		used(u)
-	}
-	for _, u := range c.tested {
-		used(u)
-	}
 	for _, u := range first {
 		add(u)
 	}
 	slices.SortFunc(all, func(a, b Requirement) int {
-		return cmp.Or(strings.Compare(a.Place.File, b.Place.File), a.Place.Line-b.Place.Line, a.Provider.Compare(b.Provider))
+		return cmp.Or(a.Place.compare(b.Place), a.Provider.Compare(b.Provider))
 	})
+	slices.SortStableFunc(problems, func(a, b *ConfigError) int { return a.Place.compare(b.Place) })
 	return all, problems
 }

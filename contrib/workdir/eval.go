@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -81,67 +82,60 @@ func (m *metered) Value(context *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 // metered returns an expression whose nodes are metered. It changes the nodes. Only those are permitted whose work is
 // bounded by the values of their parts.
 func (b *budget) metered(e hclsyntax.Expression) (hclsyntax.Expression, error) {
-	var err error
-	all := func(parts ...*hclsyntax.Expression) {
-		for _, p := range parts {
-			if *p != nil && err == nil {
-				*p, err = b.metered(*p)
-			}
-		}
-	}
+	unmetered := -1 // the number of a part
 	switch e := e.(type) {
 	case *metered: // of an earlier evaluation
 		return e, nil
-	case *hclsyntax.LiteralValueExpr, *hclsyntax.ScopeTraversalExpr, *hclsyntax.AnonSymbolExpr:
-	case *hclsyntax.TemplateExpr:
-		for i := range e.Parts {
-			all(&e.Parts[i])
-		}
-	case *hclsyntax.TemplateWrapExpr:
-		all(&e.Wrapped)
-	case *hclsyntax.TemplateJoinExpr:
-		all(&e.Tuple)
-	case *hclsyntax.ParenthesesExpr:
-		all(&e.Expression)
-	case *hclsyntax.RelativeTraversalExpr:
-		all(&e.Source)
-	case *hclsyntax.IndexExpr:
-		all(&e.Collection, &e.Key)
-	case *hclsyntax.ConditionalExpr:
-		all(&e.Condition, &e.TrueResult, &e.FalseResult)
-	case *hclsyntax.BinaryOpExpr:
-		all(&e.LHS, &e.RHS)
-	case *hclsyntax.UnaryOpExpr:
-		all(&e.Val)
-	case *hclsyntax.TupleConsExpr:
-		for i := range e.Exprs {
-			all(&e.Exprs[i])
-		}
-	case *hclsyntax.ObjectConsExpr:
-		for i := range e.Items {
-			all(&e.Items[i].KeyExpr, &e.Items[i].ValueExpr)
-		}
+	case *hclsyntax.LiteralValueExpr, *hclsyntax.ScopeTraversalExpr, *hclsyntax.AnonSymbolExpr, *hclsyntax.TemplateExpr,
+		*hclsyntax.TemplateWrapExpr, *hclsyntax.TemplateJoinExpr, *hclsyntax.ParenthesesExpr, *hclsyntax.RelativeTraversalExpr,
+		*hclsyntax.IndexExpr, *hclsyntax.ConditionalExpr, *hclsyntax.BinaryOpExpr, *hclsyntax.UnaryOpExpr,
+		*hclsyntax.TupleConsExpr, *hclsyntax.ObjectConsExpr, *hclsyntax.ForExpr, *hclsyntax.SplatExpr:
 	case *hclsyntax.ObjectConsKeyExpr:
-		if e.ForceNonLiteral || hcl.ExprAsKeyword(e.Wrapped) == "" {
-			all(&e.Wrapped)
+		if !e.ForceNonLiteral && hcl.ExprAsKeyword(e.Wrapped) != "" {
+			unmetered = 0
 		}
-	case *hclsyntax.ForExpr:
-		all(&e.CollExpr, &e.KeyExpr, &e.ValExpr, &e.CondExpr)
-	case *hclsyntax.SplatExpr:
-		all(&e.Source, &e.Each)
 	case *hclsyntax.FunctionCallExpr:
 		if _, ok := functions[e.Name]; !ok {
 			return nil, wrong(e.NameRange, "the function %.100q is not evaluated when modules are installed", e.Name)
 		}
-		for i := range e.Args {
-			if e.Name != "convert" || i != 1 { // which is a type
-				all(&e.Args[i])
-			}
+		if e.Name == "convert" {
+			unmetered = 1 // a type
 		}
 	default:
 		return nil, wrong(e.Range(), "an expression that is not evaluated when modules are installed")
 	}
-	return &metered{e, b}, err
+	for i, part := range parts(e) {
+		if *part == nil || i == unmetered {
+			continue
+		}
+		var err error
+		if *part, err = b.metered(*part); err != nil {
+			return nil, err
+		}
+	}
+	return &metered{e, b}, nil
+}
+
+// parts returns the expressions in a node, which are in its fields.
+func parts(e hclsyntax.Expression) (all []*hclsyntax.Expression) {
+	for _, field := range reflect.ValueOf(e).Elem().Fields() {
+		if !field.CanInterface() {
+			continue
+		}
+		switch field := field.Addr().Interface().(type) {
+		case *hclsyntax.Expression:
+			all = append(all, field)
+		case *[]hclsyntax.Expression:
+			for i := range *field {
+				all = append(all, &(*field)[i])
+			}
+		case *[]hclsyntax.ObjectConsItem:
+			for i := range *field {
+				all = append(all, &(*field)[i].KeyExpr, &(*field)[i].ValueExpr)
+			}
+		}
+	}
+	return all
 }
 
 // constant evaluates an expression as the CLI does where nothing has a name: a string of JSON is plain text.
@@ -168,50 +162,37 @@ func parse(text string, at hcl.Range, lex lexer, parser func([]byte, string, hcl
 	return e, diagnosed(diags, true)
 }
 
-// unquoted parses the text of a string as an expression.
-func unquoted(e hcl.Expression) (hclsyntax.Expression, error) {
-	v, diags := e.Value(nil)
-	if diags.HasErrors() || v.IsNull() || v.Type() != cty.String {
-		return nil, wrong(e.Range(), "want a string")
-	}
-	return parse(v.AsString(), e.Range(), hclsyntax.LexExpression, hclsyntax.ParseExpression)
-}
-
 // native returns an expression of JSON as one of the native syntax, by the rules of hcl: a string is a template, at
 // every depth.
-func native(e hcl.Expression) (hclsyntax.Expression, error) {
+func native(e hcl.Expression) (n hclsyntax.Expression, err error) {
 	if n, ok := e.(hclsyntax.Expression); ok {
 		return n, nil
+	}
+	inner := func(part hcl.Expression) hclsyntax.Expression {
+		n, failed := native(part)
+		err = cmp.Or(err, failed)
+		return n
 	}
 	at := e.Range()
 	if pairs, diags := hcl.ExprMap(e); !diags.HasErrors() {
 		object := &hclsyntax.ObjectConsExpr{SrcRange: at, OpenRange: at}
 		for _, pair := range pairs {
-			key, err := native(pair.Key)
-			value, failed := native(pair.Value)
-			if err = cmp.Or(err, failed); err != nil {
-				return nil, err
-			}
-			object.Items = append(object.Items, hclsyntax.ObjectConsItem{KeyExpr: key, ValueExpr: value})
+			object.Items = append(object.Items, hclsyntax.ObjectConsItem{KeyExpr: inner(pair.Key), ValueExpr: inner(pair.Value)})
 		}
-		return object, nil
+		return object, err
 	}
 	if list, diags := hcl.ExprList(e); !diags.HasErrors() {
 		tuple := &hclsyntax.TupleConsExpr{SrcRange: at, OpenRange: at}
 		for _, element := range list {
-			n, err := native(element)
-			if err != nil {
-				return nil, err
-			}
-			tuple.Exprs = append(tuple.Exprs, n)
+			tuple.Exprs = append(tuple.Exprs, inner(element))
 		}
-		return tuple, nil
+		return tuple, err
+	}
+	if text, ok := quoted(e); ok {
+		return parse(text, at, hclsyntax.LexTemplate, hclsyntax.ParseTemplate)
 	}
 	v, diags := e.Value(nil)
-	if diags.HasErrors() || v.IsNull() || v.Type() != cty.String {
-		return &hclsyntax.LiteralValueExpr{Val: v, SrcRange: at}, diagnosed(diags, true)
-	}
-	return parse(v.AsString(), at, hclsyntax.LexTemplate, hclsyntax.ParseTemplate)
+	return &hclsyntax.LiteralValueExpr{Val: v, SrcRange: at}, diagnosed(diags, true)
 }
 
 // measure returns the size of a value in bytes, and the number of elements of the widest value in it. It stops at a size
@@ -255,28 +236,6 @@ func measure(v cty.Value) (size, widest int) {
 // sensitive marks values that must not become part of a source or version.
 const sensitive = "sensitive"
 
-// values are what all scopes of a walk share. They are used while the walk is reading.
-type values struct {
-	walk   *walk
-	budget budget
-	files  map[string]*hcl.Attribute // values of variables in files
-	failed error
-	text   int // bytes of the files of all modules
-}
-
-// A scope has the values of a module that are known before any resource: variables and local values.
-type scope struct {
-	walk   *walk
-	spot   *spot
-	parent *scope // of the calling module; nil for the configuration itself
-	call   *call
-	name   string // key of the call
-
-	config *configuration
-	blocks map[string]*block // variables, module blocks and local values, by type and label; nil until they are needed
-	known  map[string]result // by "var.NAME" and "local.NAME"
-}
-
 // A block has the attributes of a block and its overrides, or of all local values.
 type block struct {
 	at         hcl.Range
@@ -289,81 +248,64 @@ type result struct {
 	err   error
 }
 
-// evaluated returns the source and the version of a module block. The version is nil if it is not set.
-func (w *walk) evaluated(ctx context.Context, at *spot, c *call) (source string, version *string, err error) {
-	source = c.source.literal
-	if c.version.set {
-		version = &c.version.literal
+// evaluate sets the source and the version of a module block that are expressions, or its error.
+func (s *spot) evaluate(ctx context.Context, c *Call) {
+	s.walk.reading.Lock()
+	defer s.walk.reading.Unlock()
+	s.walk.budget.ctx = ctx
+	if c.VersionText != "" {
+		c.Version, c.versioned, c.Err = s.text(c, "version")
 	}
-	if !c.source.dynamic && !c.version.dynamic {
-		return source, version, nil
+	if c.SourceText != "" && c.Err == nil {
+		if c.Source, c.sourced, c.Err = s.text(c, "source"); !c.sourced && c.Err == nil {
+			c.Err = wrong(c.at, "the source is null")
+		}
 	}
-	w.reading.Lock()
-	defer w.reading.Unlock()
-	w.values.budget.ctx = ctx
-	if err := at.scope.load(); err != nil {
-		return "", nil, err
+}
+
+// text returns the value of an attribute of a block that should be a string, and whether it is not null.
+func (s *spot) text(c *Call, name string) (text string, set bool, err error) {
+	if err := s.load(); err != nil {
+		return "", false, err
 	}
-	key := "module " + c.name
+	key, d := "module "+c.Key, s.walk.dir
 	if c.test {
 		key = c.at.String()
 	}
-	if c.version.dynamic {
-		if version, err = at.scope.text(c, key, "version"); err != nil {
-			return "", nil, err
-		}
-	}
-	if c.source.dynamic {
-		text, err := at.scope.text(c, key, "source")
-		if err != nil {
-			return "", nil, err
-		}
-		if text == nil {
-			return "", nil, wrong(c.source.at, "the source is null")
-		}
-		source = *text
-	}
-	return source, version, nil
-}
-
-// text evaluates an attribute of a block that should be a string. It returns nil for null.
-func (s *scope) text(c *call, key, name string) (*string, error) {
-	a, d := s.attribute(key, name), s.walk.dir
+	a := s.attribute(key, name)
 	if a == nil {
-		return nil, wrong(c.at, "%q has a problem", name)
+		return "", false, wrong(c.at, "%q has a problem", name)
 	}
 	var v cty.Value
-	var err error
 	if c.test || d.Terraform && !d.since("1.15.0") { // nothing has a name there
-		v, err = s.walk.values.budget.constant(a.Expr)
+		v, err = s.walk.budget.constant(a.Expr)
 	} else {
 		v, err = s.value(a.Expr, 0, name)
 	}
 	if err != nil {
-		return nil, err
+		return "", false, err
 	}
-	at := a.Expr.Range()
-	if v.ContainsMarked() {
-		return nil, wrong(at, "%q must not depend on a sensitive or ephemeral value", name)
+	marked := v.ContainsMarked()
+	v, err = convert.Convert(v, cty.String)
+	switch at := a.Expr.Range(); {
+	case marked:
+		err = wrong(at, "%q must not depend on a sensitive or ephemeral value", name)
+	case err != nil || !v.IsKnown():
+		err = wrong(at, "%q must be a string that is known before the plan", name)
+	case v.IsNull():
+	case len(v.AsString()) > maxText:
+		err = wrong(at, "%q has more than %d bytes", name, maxText)
+	default:
+		text = v.AsString()
 	}
-	if v, err = convert.Convert(v, cty.String); err != nil || !v.IsKnown() {
-		return nil, wrong(at, "%q must be a string that is known before the plan", name)
-	}
-	if v.IsNull() {
-		return nil, nil
-	}
-	text := v.AsString()
-	if len(text) > maxText {
-		return nil, wrong(at, "%q has more than %d bytes", name, maxText)
-	}
-	return &text, nil
+	return text, text != "" || !v.IsNull(), err
 }
 
 var scopeSchema = schema("", "variable name", "locals", "module name", "run name")
 
 // load parses the files of the module once more for its variables, local values and module blocks. What was parsed
 // the first time is not kept, because it takes much memory and few modules need it.
-func (s *scope) load() error {
+func (s *spot) load() error {
 	if s.blocks != nil {
 		return nil
 	}
@@ -376,7 +318,7 @@ func (s *scope) load() error {
 		maps.Copy(s.blocks[key].attributes, attributes)
 	}
 	for _, f := range s.config.files {
-		if err := s.walk.values.budget.charge(wordWork * f.count); err != nil {
+		if err := s.walk.budget.charge(wordWork * f.count); err != nil {
 			return &ConfigError{Place{File: f.name}, err.Error()}
 		}
 		body, _ := f.parse() // the configuration has the problems
@@ -396,7 +338,7 @@ func (s *scope) load() error {
 }
 
 // attribute returns an attribute of a block, or nil.
-func (s *scope) attribute(key, name string) *hcl.Attribute {
+func (s *spot) attribute(key, name string) *hcl.Attribute {
 	if b := s.blocks[key]; b != nil {
 		return b.attributes[name]
 	}
@@ -404,7 +346,7 @@ func (s *scope) attribute(key, name string) *hcl.Attribute {
 }
 
 // value evaluates an expression of the module. Its use is "source" or "version", or empty for one that these need.
-func (s *scope) value(expression hcl.Expression, depth int, use string) (cty.Value, error) {
+func (s *spot) value(expression hcl.Expression, depth int, use string) (cty.Value, error) {
 	if depth > maxNested {
 		return cty.NilVal, wrong(expression.Range(), "more than %d values are needed, one for the other", maxNested)
 	}
@@ -434,14 +376,14 @@ func (s *scope) value(expression hcl.Expression, depth int, use string) (cty.Val
 		known[root][name] = v
 		marked = marked || v.ContainsMarked()
 	}
-	if e, err = s.walk.values.budget.metered(e); err != nil {
+	if e, err = s.walk.budget.metered(e); err != nil {
 		return cty.NilVal, err
 	}
-	context := &hcl.EvalContext{Variables: map[string]cty.Value{}, Functions: s.walk.values.budget.functions()}
+	context := &hcl.EvalContext{Variables: map[string]cty.Value{}, Functions: s.walk.budget.functions()}
 	for root, members := range known {
 		context.Variables[root] = cty.ObjectVal(members)
 	}
-	s.walk.values.budget.over = nil
+	s.walk.budget.over = nil
 	v, diags := e.Value(context)
 	if diags.HasErrors() {
 		return cty.NilVal, diagnosed(diags, !marked)
@@ -450,7 +392,7 @@ func (s *scope) value(expression hcl.Expression, depth int, use string) (cty.Val
 }
 
 // named returns the value of a variable, a local value, a path or the workspace.
-func (s *scope) named(root, name string, at hcl.Range, depth int) (v cty.Value, err error) {
+func (s *spot) named(root, name string, at hcl.Range, depth int) (v cty.Value, err error) {
 	id := root + "." + name
 	if r, ok := s.known[id]; ok {
 		return r.value, r.err
@@ -464,13 +406,13 @@ func (s *scope) named(root, name string, at hcl.Range, depth int) (v cty.Value, 
 	case root == "var" && variable != nil:
 		v, err = s.variable(name, variable.at, variable.attributes, depth+1)
 	case id == "path.module":
-		v = cty.StringVal(s.spot.record.Dir)
+		v = cty.StringVal(s.record.Dir)
 	case id == "path.root":
 		v = cty.StringVal(".")
 	case id == "path.cwd":
 		v = cty.StringVal(filepath.ToSlash(w.base))
 	case id == "terraform.workspace" || id == "tofu.workspace":
-		v = cty.StringVal(w.dir.workspace())
+		v = cty.StringVal(cmp.Or(w.dir.Workspace, "default"))
 	default:
 		err = wrong(at, "%s is not known when modules are installed; only variables and local values are", strings.TrimSuffix(id, "."))
 	}
@@ -479,8 +421,8 @@ func (s *scope) named(root, name string, at hcl.Range, depth int) (v cty.Value, 
 }
 
 // variable returns the value of an input variable.
-func (s *scope) variable(name string, at hcl.Range, a hcl.Attributes, depth int) (v cty.Value, err error) {
-	b := &s.walk.values.budget
+func (s *spot) variable(name string, at hcl.Range, a hcl.Attributes, depth int) (v cty.Value, err error) {
+	b := &s.walk.budget
 	flag := func(name string, missing bool) bool {
 		if a[name] == nil || err != nil {
 			return missing
@@ -512,7 +454,7 @@ func (s *scope) variable(name string, at hcl.Range, a hcl.Attributes, depth int)
 	}
 	given := false
 	if s.parent == nil {
-		v, given, err = s.walk.values.input(name, a["type"] == nil || typ.IsPrimitiveType())
+		v, given, err = s.walk.input(name, a["type"] == nil || typ.IsPrimitiveType())
 	} else if err = s.parent.load(); err == nil {
 		if argument := s.parent.attribute("module "+s.name, name); argument != nil {
 			given = true
@@ -535,28 +477,27 @@ func (s *scope) variable(name string, at hcl.Range, a hcl.Attributes, depth int)
 		v = defaults.Apply(v)
 	}
 	hidden = hidden || v.ContainsMarked()
-	if v, err = convert.Convert(v, typ); err != nil {
-		if hidden {
-			return v, wrong(at, "the value of variable %q has another type", name)
-		}
-		return v, wrong(at, "the value of variable %q: %v", name, err)
-	}
-	if v.IsNull() && !nullable {
-		return v, wrong(at, "the variable %q must not be null", name)
-	}
-	if hidden {
+	v, err = convert.Convert(v, typ)
+	switch {
+	case err != nil && hidden:
+		err = wrong(at, "the value of variable %q has another type", name)
+	case err != nil:
+		err = wrong(at, "the value of variable %q: %v", name, err)
+	case v.IsNull() && !nullable:
+		err = wrong(at, "the variable %q must not be null", name)
+	case hidden:
 		v = v.Mark(sensitive)
 	}
-	return v, nil
+	return v, err
 }
 
 // typeOf returns the type of a variable.
-func (b *budget) typeOf(expression hcl.Expression) (cty.Type, *typeexpr.Defaults, error) {
+func (b *budget) typeOf(expression hcl.Expression) (typ cty.Type, defaults *typeexpr.Defaults, err error) {
 	e, ok := expression.(hclsyntax.Expression)
 	if !ok {
-		var err error
-		if e, err = unquoted(expression); err != nil {
-			return cty.NilType, nil, err
+		text, _ := quoted(expression)
+		if e, err = parse(text, expression.Range(), hclsyntax.LexExpression, hclsyntax.ParseExpression); err != nil {
+			return typ, nil, err
 		}
 	}
 	switch hcl.ExprAsKeyword(e) {
@@ -565,7 +506,6 @@ func (b *budget) typeOf(expression hcl.Expression) (cty.Type, *typeexpr.Defaults
 	case "map":
 		return cty.Map(cty.DynamicPseudoType), nil, nil
 	}
-	var err error
 	hclsyntax.VisitAll(e, func(n hclsyntax.Node) hcl.Diagnostics {
 		if call, ok := n.(*hclsyntax.FunctionCallExpr); ok && call.Name == "optional" && len(call.Args) == 2 && err == nil {
 			call.Args[1], err = b.metered(call.Args[1])
@@ -573,47 +513,37 @@ func (b *budget) typeOf(expression hcl.Expression) (cty.Type, *typeexpr.Defaults
 		return nil
 	})
 	if err != nil {
-		return cty.NilType, nil, err
+		return typ, nil, err
 	}
 	typ, defaults, diags := typeexpr.TypeConstraintWithDefaults(e)
 	return typ, defaults, diagnosed(diags, true)
 }
 
-// workspace returns the selected workspace.
-func (d *Dir) workspace() string {
-	if d.Workspace != "" {
-		return d.Workspace
-	}
-	return "default"
-}
-
 // input returns the value of a variable of the configuration itself: the last of variables of the environment,
 // terraform.tfvars, terraform.tfvars.json, *.auto.tfvars and *.auto.tfvars.json by name, and [Dir.Variables].
-func (v *values) input(name string, plain bool) (value cty.Value, given bool, err error) {
-	if v.files == nil {
-		v.files = map[string]*hcl.Attribute{}
-		v.failed = v.load()
+func (w *walk) input(name string, plain bool) (value cty.Value, given bool, err error) {
+	if w.given == nil {
+		w.given = map[string]*hcl.Attribute{}
+		w.failed = w.loadGiven()
 	}
-	if v.failed != nil {
-		return value, false, v.failed
+	if w.failed != nil {
+		return value, false, w.failed
 	}
-	text, ok := v.walk.dir.Variables[name]
-	if a := v.files[name]; a != nil && !ok {
-		value, err = v.budget.constant(a.Expr)
+	text, ok := w.dir.Variables[name]
+	if a := w.given[name]; a != nil && !ok {
+		value, err = w.budget.constant(a.Expr)
 		return value, true, err
 	}
 	if !ok {
-		if text, ok = v.walk.dir.variable("TF_VAR_" + name); !ok {
-			return value, false, nil
-		}
+		text, ok = w.dir.variable("TF_VAR_" + name)
 	}
-	if plain {
-		return cty.StringVal(text), true, nil
+	if !ok || plain {
+		return cty.StringVal(text), ok, nil
 	}
 	at := hcl.Range{Filename: "variable " + name, Start: hcl.InitialPos}
 	e, err := parse(text, at, hclsyntax.LexExpression, hclsyntax.ParseExpression)
 	if err == nil {
-		value, err = v.budget.constant(e)
+		value, err = w.budget.constant(e)
 	}
 	if err != nil { // which may have the value
 		err = wrong(at, "the value is not a constant expression, or is too large")
@@ -621,10 +551,10 @@ func (v *values) input(name string, plain bool) (value cty.Value, given bool, er
 	return value, true, err
 }
 
-// load reads the files with values of variables.
-func (v *values) load() error {
-	f := files{dir: v.walk.base}
-	present, err := f.list(".")
+// loadGiven reads the files with values of variables.
+func (w *walk) loadGiven() error {
+	f := files{dir: w.base}
+	present, err := f.list()
 	if err != nil {
 		return err
 	}
@@ -634,18 +564,18 @@ func (v *values) load() error {
 			names = append(names, name)
 		}
 	}
-	c, words := configuration{dir: v.walk.dir}, 0
+	c := configuration{dir: w.dir}
 	for _, name := range names {
 		if !present[name] {
 			continue
 		}
-		body, err := c.open(f, name, &words)
+		body, err := c.open(f, name)
 		if err != nil {
 			return err
 		}
 		attributes, diags := body.JustAttributes()
 		c.problems.diagnosed(diags)
-		maps.Copy(v.files, attributes)
+		maps.Copy(w.given, attributes)
 	}
 	if len(c.problems) > 0 {
 		return c.problems

@@ -6,6 +6,7 @@ import (
 	stdjson "encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -54,22 +55,14 @@ func look(text []byte, at hcl.Range, lex lexer, lines bool) error {
 	if len(text) <= maxChain {
 		return nil
 	}
-	symbols, digits := 0, 0
-	for i, c := range text {
-		switch c {
-		case '(', '[', '{', '!', '-', '?', '+', '*', '/', '%', '<', '>', '&', '|':
-			symbols++
-		case '=':
-			if i > 0 && text[i-1] == '=' {
-				symbols++
-			}
-		case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-			if digits++; digits > maxChain {
-				symbols = maxChain + 1
-			}
-			continue
+	symbols := bytes.Count(text, []byte("=="))
+	for _, c := range []byte("([{!-?+*/%<>&|") {
+		symbols += bytes.Count(text, []byte{c})
+	}
+	for window := range slices.Chunk(text, maxChain/2) {
+		if len(bytes.Trim(window, "0123456789")) == 0 { // may be in a long number
+			symbols = maxChain + 1
 		}
-		digits = 0
 	}
 	if symbols <= maxChain {
 		return nil
@@ -101,6 +94,9 @@ func countWords(text []byte) (n int) {
 	return n
 }
 
+// isTemplate reports whether a string of JSON may have an interpolation or directive.
+func isTemplate(s string) bool { return strings.Contains(s, "${") || strings.Contains(s, "%{") }
+
 // lookJSON returns the number of words in a text, and an error for a text that is not JSON or has a string that
 // cannot be parsed as a template. It stops at a number above max. The strings are exactly those of hcl/v2, which decodes them as encoding/json.
 func lookJSON(text []byte, at hcl.Range, max int) (words int, err error) {
@@ -118,7 +114,7 @@ func lookJSON(text []byte, at hcl.Range, max int) (words int, err error) {
 				err = fmt.Errorf("a number of more than %d digits", maxChain)
 			}
 		case string:
-			if strings.Contains(t, "${") || strings.Contains(t, "%{") {
+			if isTemplate(t) {
 				words += countWords([]byte(t))
 				err = look([]byte(t), at, hclsyntax.LexTemplate, false)
 			}

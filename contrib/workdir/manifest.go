@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
@@ -23,6 +24,14 @@ type record struct {
 	Source  string
 	Version string `json:",omitempty"`
 	Dir     string // relative to the working directory, or absolute
+}
+
+// version returns the version, or zero if the module has none.
+func (r record) version() (v addrs.Version, err error) {
+	if r.Version != "" {
+		v, err = addrs.ParseVersion(r.Version)
+	}
+	return v, err
 }
 
 // A manifest has the records of modules by key.
@@ -58,10 +67,7 @@ func (m manifest) drop(key string) {
 
 // write replaces the manifest unless it is the same.
 func (m manifest) write(store *os.Root) error {
-	records := []record{}
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		records = append(records, m[key])
-	}
+	records := slices.SortedFunc(maps.Values(m), func(a, b record) int { return strings.Compare(a.Key, b.Key) })
 	data, err := json.Marshal(map[string][]record{"Modules": records})
 	if err != nil {
 		return err

@@ -17,7 +17,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/hcl/v2"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
@@ -71,7 +73,9 @@ type Call struct {
 	// Err is why an expression cannot be evaluated, otherwise nil.
 	Err error `json:"-"`
 
-	versioned bool // has a version that is not null
+	at                 hcl.Range
+	test               bool // in a run block
+	sourced, versioned bool // has a source or version that is not null
 }
 
 // errOutside: a local module is not in the package of its caller.
@@ -83,14 +87,19 @@ type walk struct {
 	plan  bool
 	base  string   // absolute path of the working directory, without links
 	data  string   // data directory as the CLI names it
+	root  *os.Root // data directory; nil if it does not exist
 	store *os.Root // directory of packages, to which all is written; nil if it does not exist
 	part  *fsx.PartDir
+	guard *fsx.Lock
 	group *errgroup.Group
-	slots chan struct{}
+	slots *semaphore.Weighted // of downloads
 
 	reading sync.Mutex                // one file is parsed at a time, because that takes memory
-	read    map[string]*configuration // by directory
-	values  *values
+	configs map[string]*configuration // by directory
+	budget  budget
+	given   map[string]*hcl.Attribute // values of variables in files; nil until one is needed
+	failed  error                     // of reading these files
+	text    int                       // bytes of the files of all modules
 	links   links
 
 	versions flight.Cache[addrs.Module, *module.Versions]
@@ -128,7 +137,13 @@ type spot struct {
 	depth  int
 	called Place
 	report *module.Report
-	scope  *scope
+
+	walk   *walk
+	parent *spot  // of the calling module; nil for the configuration itself
+	name   string // key of the call
+	config *configuration
+	blocks map[string]*block // variables, module blocks and local values, by type and label; nil until they are needed
+	known  map[string]result // by "var.NAME" and "local.NAME"
 }
 
 // visit reads a module and the modules that it calls.
@@ -139,28 +154,22 @@ func (w *walk) visit(ctx context.Context, at *spot) error {
 	if slices.Contains(at.dirs, at.record.Dir) {
 		return &ConfigError{Place{File: at.record.Dir}, "the module calls itself through " + strings.Join(at.dirs, ", ")}
 	}
-	config, err := w.configurationAt(ctx, at)
-	if err != nil {
-		return err
-	}
-	m, err := w.module(ctx, at, config, true)
+	m, err := w.module(ctx, at, true)
 	if err != nil {
 		return err
 	}
 	w.mu.Lock()
 	w.manifest[at.record.Key] = at.record
 	w.modules = append(w.modules, *m)
-	if len(w.modules) > maxModules {
-		err = errors.Join(err, &ConfigError{Place{File: at.record.Dir}, fmt.Sprintf("more than %d modules", maxModules)})
-	}
+	number := len(w.modules)
 	w.mu.Unlock()
-	if err != nil {
-		return err
+	if number > maxModules {
+		return &ConfigError{Place{File: at.record.Dir}, fmt.Sprintf("more than %d modules", maxModules)}
 	}
 	for _, c := range m.Calls {
 		w.group.Go(func() error {
-			next, err := w.resolve(ctx, at, c, config.calls[c.Key])
-			if err != nil || next == nil {
+			next, err := w.resolve(ctx, at, c)
+			if err != nil {
 				return err
 			}
 			return w.visit(ctx, next)
@@ -169,137 +178,112 @@ func (w *walk) visit(ctx context.Context, at *spot) error {
 	return nil
 }
 
-// module returns what is known of a module that has been read, beside its problems.
-func (w *walk) module(ctx context.Context, at *spot, config *configuration, evaluate bool) (m *Module, err error) {
-	m = &Module{Key: at.record.Key, Source: at.record.Source, Dir: at.record.Dir, Called: at.called, Report: at.report}
-	if at.record.Version != "" {
-		if m.Version, err = addrs.ParseVersion(at.record.Version); err != nil {
-			return nil, err
-		}
+// module reads a module, unless it is missing, and returns what is known of it beside its problems.
+func (w *walk) module(ctx context.Context, at *spot, evaluate bool) (m *Module, err error) {
+	m = &Module{
+		Key: at.record.Key, Source: at.record.Source, Dir: at.record.Dir, Called: at.called, Report: at.report,
+		Missing: at.pkg == "" && at.files.dir == "", // in a plan
 	}
-	for _, key := range slices.Sorted(maps.Keys(config.calls)) {
-		from := config.calls[key]
-		c := Call{Key: key, Place: place(from.at), Source: from.source.literal, Version: from.version.literal, versioned: from.version.set}
-		if from.source.dynamic {
-			c.SourceText = from.source.written
-		}
-		if from.version.dynamic {
-			c.VersionText = from.version.written
-		}
+	if m.Version, err = at.record.version(); err == nil && !m.Missing {
+		err = w.read(ctx, at)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if m.Missing {
+		return m, nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(at.config.calls)) {
+		c := *at.config.calls[key]
 		if evaluate {
-			var version *string
-			c.Source, version, c.Err = w.evaluated(ctx, at, from)
-			if c.versioned = version != nil; c.versioned {
-				c.Version = *version
-			}
+			at.evaluate(ctx, &c)
 		}
 		m.Calls = append(m.Calls, c)
 	}
-	problems := slices.Clone(config.problems)
-	var more Problems
-	m.Providers, more = config.requirements(w.dir.host())
-	problems = append(problems, more...)
-	if len(problems) > 0 {
-		slices.SortStableFunc(problems, func(a, b *ConfigError) int {
-			return cmp.Or(strings.Compare(a.Place.File, b.Place.File), a.Place.Line-b.Place.Line)
-		})
+	var problems Problems
+	if m.Providers, problems = at.config.requirements(w.dir.host()); len(problems) > 0 {
 		return m, problems
 	}
 	return m, nil
 }
 
-// configurationAt reads the module at a place, once for all calls.
-func (w *walk) configurationAt(ctx context.Context, at *spot) (*configuration, error) {
+// read reads the module at a place, once for all calls.
+func (w *walk) read(ctx context.Context, at *spot) (err error) {
 	w.reading.Lock()
 	defer w.reading.Unlock()
 	id := at.pkg + "\x00" + cmp.Or(at.inside, at.files.dir)
-	c := w.read[id]
-	if c == nil {
-		f, done, err := w.opened(at)
-		if err != nil {
-			return nil, err
-		}
-		defer done()
-		w.values.budget.ctx = ctx
-		c, err = w.dir.configuration(f, at.record.Key == "", &w.values.budget)
-		if errors.Is(err, fs.ErrNotExist) {
-			err = &ConfigError{at.called, fmt.Sprintf("module %q: %v", at.record.Key, err)}
-		}
-		if err != nil {
-			return nil, err
-		}
-		if w.values.text += c.size; w.values.text > w.dir.Limits.orDefault().Files {
-			return nil, &ConfigError{Place{File: at.record.Dir}, "the files of all modules have more bytes than the field Limits.Files permits"}
-		}
-		w.read[id] = c
+	if at.config = w.configs[id]; at.config != nil {
+		return nil
 	}
-	at.scope.config = c
-	return c, nil
-}
-
-// opened returns the files of a module. The caller calls done.
-func (w *walk) opened(at *spot) (f files, done func() error, err error) {
-	if at.pkg == "" {
-		return at.files, func() error { return nil }, nil
+	f := at.files
+	if at.pkg != "" {
+		root, err := w.store.OpenRoot(at.pkg)
+		if err != nil {
+			return err
+		}
+		defer root.Close()
+		f = files{root, at.inside, at.record.Dir}
 	}
-	root, err := w.store.OpenRoot(at.pkg)
+	w.budget.ctx = ctx
+	at.config, err = w.dir.configuration(f, at.record.Key == "", &w.budget)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = &ConfigError{at.called, fmt.Sprintf("module %q: %v", at.record.Key, err)}
+	}
 	if err != nil {
-		return files{}, nil, err
+		return err
 	}
-	return files{root, at.inside, at.record.Dir}, root.Close, nil
+	if w.text += at.config.size; w.text > w.dir.Limits.orDefault().Files {
+		return &ConfigError{Place{File: at.record.Dir}, "the files of all modules have more bytes than the field Limits.Files permits"}
+	}
+	w.configs[id] = at.config
+	return nil
 }
 
-// resolve finds or installs the module that a block calls. A module that a plan cannot read is nil.
-func (w *walk) resolve(ctx context.Context, at *spot, to Call, c *call) (*spot, error) {
+// resolve finds or installs the module that a block calls.
+func (w *walk) resolve(ctx context.Context, at *spot, to Call) (*spot, error) {
 	if to.Err != nil {
 		return nil, to.Err
 	}
-	next := &spot{depth: at.depth + 1, called: to.Place, fresh: at.fresh, calls: slices.Clip(at.calls)}
+	next := &spot{walk: w, parent: at, name: to.Key, depth: at.depth + 1, called: to.Place, fresh: at.fresh, calls: slices.Clip(at.calls)}
 	next.record.Key = strings.TrimPrefix(at.record.Key+"."+to.Key, ".")
-	next.scope = &scope{walk: w, parent: at.scope, call: c, name: to.Key}
 	var version *string
-	if to.versioned || c.version.set && w.dir.Terraform && !w.dir.since("1.15.5") { // otherwise, null is as if it were not set
+	if to.versioned || to.VersionText != "" && w.dir.Terraform && !w.dir.since("1.15.5") { // otherwise, null is as if it were not set
 		version = &to.Version
 	}
-	address, err := w.address(to.Source, version)
+	var address module.Address
+	var err error
+	if version == nil {
+		address, err = module.ParseAddressIn(w.dir.host(), to.Source)
+	} else {
+		address.Registry, err = addrs.ParseModuleSourceIn(w.dir.host(), to.Source)
+	}
 	if err == nil && address.Path != "" {
 		err = w.local(ctx, next, at, address.Path)
 	}
 	if err != nil {
-		return nil, wrong(c.at, "module %q: %v", c.name, err)
+		return nil, wrong(to.at, "module %q: %v", to.Key, err)
 	}
 	if address.Path == "" {
 		next.at = next.record.Key
-		if other := w.claim(next.record.Key); other != "" && !w.apart(other, next.record.Key) {
-			return nil, wrong(c.at, "modules %q and %q would have the same directory on this file system", next.record.Key, other)
+		if other := w.claim(next.record.Key); other != "" {
+			return nil, wrong(to.at, "modules %q and %q would have the same directory on this file system", next.record.Key, other)
 		}
 		entry := modulelock.Entry{}
-		if entry.Key, err = modulelock.KeyOf(to.Source, to.Version); err == nil && (c.source.dynamic || c.version.dynamic) {
-			entry.Key = entry.Key.WithValues(c.source.written, c.version.written)
+		if entry.Key, err = modulelock.KeyOf(to.Source, to.Version); err == nil && to.SourceText+to.VersionText != "" {
+			entry.Key = entry.Key.WithValues(cmp.Or(to.SourceText, to.Source), cmp.Or(to.VersionText, to.Version))
 		}
 		if err == nil || !w.dir.LockModules || errors.Is(err, modulelock.ErrLocal) {
 			err = w.remote(ctx, next, at, version, address, entry)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: module %q: %w", to.Place, c.name, err)
-		}
-		if next.pkg == "" && next.files.dir == "" { // in a plan
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			m := Module{Key: next.record.Key, Source: next.record.Source, Called: next.called, Missing: true}
-			if next.record.Version != "" {
-				m.Version, err = addrs.ParseVersion(next.record.Version)
-			}
-			w.modules = append(w.modules, m)
-			return nil, err
+			return nil, fmt.Errorf("%s: module %q: %w", to.Place, to.Key, err)
 		}
 	}
-	next.scope.spot = next
 	return next, nil
 }
 
 // local finds a module beside its caller.
-func (w *walk) local(ctx context.Context, next, from *spot, source string) (err error) {
+func (w *walk) local(ctx context.Context, next, from *spot, source string) error {
 	next.record.Source, next.at, next.pkg = source, from.at, from.pkg
 	next.dirs = append(slices.Clone(from.dirs), from.record.Dir)
 	w.mu.Lock()
@@ -308,92 +292,60 @@ func (w *walk) local(ctx context.Context, next, from *spot, source string) (err 
 		next.fresh = true
 	}
 	w.mu.Unlock()
-	if from.pkg == "" {
-		dir, err := w.links.resolve(ctx, w.base, filepath.Join(filepath.FromSlash(from.record.Dir), filepath.FromSlash(source)), false)
-		if err != nil {
-			return err
-		}
-		next.record.Dir = filepath.ToSlash(dir)
-		next.files = files{dir: w.abs(dir), name: next.record.Dir}
-		return nil
+	base, at := w.base, filepath.FromSlash(from.record.Dir)
+	if from.pkg != "" {
+		base, at = filepath.Join(w.store.Name(), from.pkg), from.inside
 	}
-	inside, err := w.links.resolve(ctx, filepath.Join(w.store.Name(), from.pkg), filepath.Join(from.inside, filepath.FromSlash(source)), true)
+	dir, err := w.links.resolve(ctx, base, filepath.Join(at, filepath.FromSlash(source)), from.pkg != "")
 	if errors.Is(err, errOutside) {
 		return fmt.Errorf("%s is outside of the package in %s", source, path.Join(w.modulesDir(), from.at))
 	}
-	if err != nil {
-		return err
+	if err == nil && from.pkg != "" { // the CLI names the directory by its real path
+		next.inside = dir
+		base, err = w.links.resolve(ctx, w.base, filepath.FromSlash(w.modulesDir()), false)
+		dir = filepath.Join(base, from.at, dir)
 	}
-	// The CLI names the directory by its real path.
-	parent, err := w.links.resolve(ctx, w.base, filepath.FromSlash(w.modulesDir()), false)
-	if err != nil {
-		return err
-	}
-	next.inside = inside
-	next.record.Dir = filepath.ToSlash(filepath.Join(parent, from.at, inside))
-	return nil
-}
-
-// abs returns the absolute path of a path below or beside the working directory.
-func (w *walk) abs(dir string) string {
-	if filepath.IsAbs(dir) {
-		return dir
-	}
-	return filepath.Join(w.base, dir)
+	next.record.Dir = filepath.ToSlash(dir)
+	next.files = files{dir: abs(w.base, dir), name: next.record.Dir}
+	return err
 }
 
 // modulesDir returns the directory of packages as the CLI names it.
 func (w *walk) modulesDir() string { return path.Join(filepath.ToSlash(w.data), "modules") }
 
-// apart reports whether two names are two directories. A plan, which writes nothing, takes it for granted.
-func (w *walk) apart(a, b string) bool {
-	if w.plan {
-		return true
+// claim reserves the directory of a package. It returns the key of another module that would have the same directory
+// on this file system. A plan, which writes nothing, assumes that there is none.
+func (w *walk) claim(key string) string {
+	folded := archive.Fold(key)
+	w.mu.Lock()
+	other := w.packages[folded]
+	w.packages[folded] = key
+	w.mu.Unlock()
+	if w.plan || other == "" {
+		return ""
 	}
 	dir, err := w.staged()
-	for _, name := range []string{"", a, b} {
+	for _, name := range []string{"", other, key} {
 		if err == nil {
 			err = w.store.Mkdir(filepath.Join(dir, name), 0o700)
 		}
 	}
-	return err == nil
-}
-
-// claim reserves the directory of a package. It returns the key of another module with the same
-// directory on some system.
-func (w *walk) claim(key string) (other string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	folded := archive.Fold(key)
-	other = w.packages[folded]
-	w.packages[folded] = key
-	return other
-}
-
-func (w *walk) address(source string, version *string) (module.Address, error) {
-	if version == nil {
-		return module.ParseAddressIn(w.dir.host(), source)
+	if err != nil {
+		return other
 	}
-	registry, err := addrs.ParseModuleSourceIn(w.dir.host(), source)
-	return module.Address{Registry: registry}, err
+	return ""
 }
 
 // remote installs a package unless it is installed.
 func (w *walk) remote(ctx context.Context, to, from *spot, version *string, address module.Address, entry modulelock.Entry) (err error) {
 	var constraint addrs.ModuleConstraint
 	if version != nil {
-		if constraint, err = addrs.ParseModuleConstraint(*version); err == nil && strings.TrimSpace(*version) == "" {
-			err = errors.New("the version constraint is empty")
-		}
-		if err != nil {
-			return err
-		}
+		constraint, err = moduleConstraint(*version)
 	}
 	to.record.Source = address.Source()
-	if address.Location != nil && address.Location.Kind == module.KindLocal && from.pkg != "" {
-		return module.ErrLocal
-	}
-	locks := w.dir.LockModules && (address.Location == nil || address.Location.Kind != module.KindLocal)
+	location := address.Location
+	isLocal := location != nil && location.Kind == module.KindLocal
+	locks := w.dir.LockModules && !isLocal
 	w.mu.Lock()
 	old, ok := w.manifest[to.record.Key]
 	locked, isLocked := w.lock.Get(entry.Key)
@@ -401,45 +353,50 @@ func (w *walk) remote(ctx context.Context, to, from *spot, version *string, addr
 		w.locked[entry.Key] = true
 	}
 	w.mu.Unlock()
-	if locks && !isLocked && w.dir.ReadOnly {
+	switch {
+	case err != nil:
+		return err
+	case isLocal && from.pkg != "":
+		return module.ErrLocal
+	case locks && !isLocked && w.dir.ReadOnly:
 		return fmt.Errorf("%s has no entry for %s: run without ReadOnly to lock it", modulelock.Name, entry.Key)
-	}
-	if w.verify && locks {
+	case locks && w.verify:
 		return w.compare(ctx, to, old, constraint, locked)
 	}
-	if ok && !to.fresh && !w.dir.Upgrade && (!locks || isLocked && old.Version == versionText(locked.Version)) && w.installed(to, old, constraint) {
-		if !locks || !w.dir.Rehash {
-			return nil
-		}
-		if got, err := w.hash(ctx, to.pkg); err == nil && got == locked.Hash {
-			return nil
-		}
-		to.pkg, to.inside = "", ""
+	reuse := ok && !to.fresh && !w.dir.Upgrade && (!locks || isLocked && old.Version == locked.Version.String()) && w.installed(to, old, constraint)
+	if reuse && locks && w.dir.Rehash {
+		got, err := w.hash(ctx, to.pkg)
+		reuse = err == nil && got == locked.Hash
 	}
-	to.fresh = true
+	if reuse {
+		return nil
+	}
+	to.pkg, to.inside, to.fresh = "", "", true
 	w.mu.Lock()
 	w.manifest.drop(to.record.Key)
 	w.mu.Unlock()
-	location := address.Location
-	if w.dir.Registry == nil && (location == nil || location.Kind != module.KindLocal && !w.plan) {
+	if w.dir.Registry == nil && !isLocal && (location == nil || !w.plan) {
 		return fmt.Errorf("%w: the module is not installed, and Dir.Registry is nil", provider.ErrOffline)
 	}
 	if location == nil {
-		var v addrs.Version
 		if !w.dir.Upgrade {
-			v = locked.Version
+			entry.Version = locked.Version
 		}
-		if location, v, err = w.locate(ctx, address.Registry, v, constraint); err != nil {
-			return err
-		}
-		entry.Version = v
-		to.record.Version = v.String()
+		location, err = w.locate(ctx, address.Registry, &entry.Version, constraint)
+		to.record.Version = entry.Version.String()
 	}
-	if w.plan {
-		return nil
+	if err != nil || w.plan {
+		return err
 	}
-	if location.Kind == module.KindLocal && from.pkg == "" {
-		if linked, err := w.link(to, location); linked || err != nil {
+	made, err := w.staged()
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.moves = append(w.moves, move{filepath.Base(made), to.record.Key})
+	w.mu.Unlock()
+	if isLocal {
+		if linked, err := w.link(to, location, made); linked || err != nil {
 			return err
 		}
 	}
@@ -447,7 +404,7 @@ func (w *walk) remote(ctx context.Context, to, from *spot, version *string, addr
 		pinned := *location
 		pinned.Ref, location = locked.Commit, &pinned
 	}
-	if err := w.fetch(ctx, to, location, from.pkg == "" && address.Location != nil); err != nil || !locks {
+	if err := w.fetch(ctx, to, location, made, from.pkg == "" && address.Location != nil); err != nil || !locks {
 		return err
 	}
 	entry.Commit, entry.Hash = to.report.Commit, to.report.H1
@@ -459,14 +416,6 @@ func (w *walk) remote(ctx context.Context, to, from *spot, version *string, addr
 		}
 	}
 	return w.lock.Set(entry)
-}
-
-// versionText returns a version as the manifest has it.
-func versionText(v addrs.Version) string {
-	if v.IsZero() {
-		return ""
-	}
-	return v.String()
 }
 
 // hash returns the hash of an installed package.
@@ -489,7 +438,7 @@ func (w *walk) compare(ctx context.Context, to *spot, old record, constraint add
 		err = errors.New("it is not installed, or not from the source that the configuration names")
 	default:
 		if found.Hash, err = w.hash(ctx, to.pkg); err == nil {
-			found.Version, _ = addrs.ParseVersion(old.Version) // installed has read it
+			found.Version, _ = old.version() // installed has read it
 			err = locked.Check(found)
 		}
 	}
@@ -507,11 +456,8 @@ func (w *walk) installed(to *spot, old record, constraint addrs.ModuleConstraint
 	if old.Source != to.record.Source || path.Clean(old.Dir) != old.Dir {
 		return false
 	}
-	if old.Version != "" {
-		v, err := addrs.ParseVersion(old.Version)
-		if err != nil || !constraint.Allows(v) {
-			return false
-		}
+	if v, err := old.version(); err != nil || !v.IsZero() && !constraint.Allows(v) {
+		return false
 	}
 	pkg := path.Join(w.modulesDir(), to.record.Key)
 	inside, ok := strings.CutPrefix(old.Dir+"/", pkg+"/")
@@ -534,7 +480,7 @@ func (w *walk) linked(to *spot, old record) bool {
 	if err != nil || !filepath.IsAbs(target) || !strings.HasPrefix(to.record.Source, "file://") {
 		return false
 	}
-	dir := w.abs(filepath.FromSlash(old.Dir))
+	dir := abs(w.base, filepath.FromSlash(old.Dir))
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return false
 	}
@@ -543,28 +489,25 @@ func (w *walk) linked(to *spot, old record) bool {
 	return true
 }
 
-// locate chooses a version of a module and asks the registry where it is.
-func (w *walk) locate(ctx context.Context, source addrs.ModuleSource, version addrs.Version, constraint addrs.ModuleConstraint) (*module.Location, addrs.Version, error) {
-	if version.IsZero() { // not locked
-		versions, err := w.versions.Do(ctx, source.Module, func(ctx context.Context) (*module.Versions, time.Duration, error) {
+// locate chooses a version of a module, unless it is locked, and asks the registry where it is. A plan does not need that.
+func (w *walk) locate(ctx context.Context, source addrs.ModuleSource, version *addrs.Version, constraint addrs.ModuleConstraint) (location *module.Location, err error) {
+	if version.IsZero() {
+		versions, failed := w.versions.Do(ctx, source.Module, func(ctx context.Context) (*module.Versions, time.Duration, error) {
 			v, err := w.dir.Registry.ModuleVersions(ctx, source.Module)
 			if err == nil && v == nil {
 				err = errors.New("the source returned no versions")
 			}
 			return v, 0, err
 		})
-		if err == nil {
-			version, err = versions.Newest(constraint)
-		}
-		if err != nil {
-			return nil, version, err
+		if err = failed; err == nil {
+			*version, err = versions.Newest(constraint)
 		}
 	}
-	if w.plan {
-		return nil, version, nil
+	if err != nil || w.plan {
+		return nil, err
 	}
-	location, err := w.found.Do(ctx, source.Module.String()+" "+version.String(), func(ctx context.Context) (*module.Location, time.Duration, error) {
-		l, err := w.dir.Registry.ModuleLocation(ctx, source.Module, version)
+	location, err = w.found.Do(ctx, source.Module.String()+" "+version.String(), func(ctx context.Context) (*module.Location, time.Duration, error) {
+		l, err := w.dir.Registry.ModuleLocation(ctx, source.Module, *version)
 		switch {
 		case err == nil && l == nil:
 			err = errors.New("the source returned no location")
@@ -576,11 +519,10 @@ func (w *walk) locate(ctx context.Context, source addrs.ModuleSource, version ad
 	if err == nil {
 		location, err = location.WithSubdir(source.Subdir)
 	}
-	if err != nil {
-		return nil, version, err
+	if err == nil {
+		location.Module, location.Version = source.Module, *version
 	}
-	location.Module, location.Version = source.Module, version
-	return location, version, nil
+	return location, err
 }
 
 // staged returns the name of a new package in the private directory of this run.
@@ -597,7 +539,7 @@ func (w *walk) staged() (name string, err error) {
 }
 
 // link makes the link to an absolute path of the user that the CLI makes. It returns false for an archive.
-func (w *walk) link(to *spot, location *module.Location) (bool, error) {
+func (w *walk) link(to *spot, location *module.Location, made string) (bool, error) {
 	u, err := url.Parse(location.URL)
 	if err != nil {
 		return false, err
@@ -609,32 +551,17 @@ func (w *walk) link(to *spot, location *module.Location) (bool, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return false, err
 	}
-	made, err := w.staged()
-	if err == nil {
-		err = w.store.Symlink(dir, made)
-	}
-	if err != nil {
+	if err := w.store.Symlink(dir, made); err != nil {
 		return false, err
 	}
 	to.record.Dir = path.Join(w.modulesDir(), to.record.Key, location.Subdir)
 	to.files = files{dir: filepath.Join(dir, filepath.FromSlash(location.Subdir)), name: to.record.Dir}
-	w.move(made, to.record.Key)
 	return true, nil
-}
-
-func (w *walk) move(made, key string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.moves = append(w.moves, move{filepath.Base(made), key})
 }
 
 // fetch puts a package into the private directory of this run. A package that several modules call is fetched once
 // and copied, because a module may write into its own directory.
-func (w *walk) fetch(ctx context.Context, to *spot, location *module.Location, own bool) error {
-	made, err := w.staged()
-	if err != nil {
-		return err
-	}
+func (w *walk) fetch(ctx context.Context, to *spot, location *module.Location, made string, own bool) error {
 	options := w.dir.Modules
 	options.AllowLocal, options.Replace = own, false
 	id := *location
@@ -668,24 +595,24 @@ func (w *walk) fetch(ctx context.Context, to *spot, location *module.Location, o
 		return err
 	}
 	report := *first
-	report.Dir, report.Subdir = w.abs(filepath.Join(w.data, "modules", to.record.Key)), to.report.Subdir
+	report.Dir, report.Subdir = abs(w.base, filepath.Join(w.data, "modules", to.record.Key)), to.report.Subdir
 	to.report = &report
 	for _, name := range report.Skipped {
-		w.warn("module %q: the package has %s, which is left out", to.record.Key, name)
+		text := fmt.Sprintf("module %q: the package has %s, which is left out", to.record.Key, name)
+		w.mu.Lock()
+		w.warnings = append(w.warnings, weburl.Clean(text, 500))
+		w.mu.Unlock()
 	}
 	to.pkg, to.inside = made, cmp.Or(filepath.FromSlash(report.Subdir), ".")
 	to.record.Dir = path.Join(w.modulesDir(), to.record.Key, report.Subdir)
-	w.move(made, to.record.Key)
 	return nil
 }
 
 func (w *walk) download(ctx context.Context, from *module.Location, made string, o module.Options) (*module.Report, error) {
-	select {
-	case w.slots <- struct{}{}:
-		defer func() { <-w.slots }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := w.slots.Acquire(ctx, 1); err != nil {
+		return nil, err
 	}
+	defer w.slots.Release(1)
 	w.mu.Lock()
 	room := w.room
 	w.mu.Unlock()
@@ -716,10 +643,4 @@ func (w *walk) download(ctx context.Context, from *module.Location, made string,
 		return nil, fmt.Errorf("%w: the packages of all modules have more than %d bytes; set Dir.Limits.Packages", failure.ErrTooLarge, w.dir.Limits.orDefault().Packages)
 	}
 	return report, nil
-}
-
-func (w *walk) warn(format string, args ...any) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.warnings = append(w.warnings, weburl.Clean(fmt.Sprintf(format, args...), 500))
 }

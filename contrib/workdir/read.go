@@ -2,14 +2,16 @@ package workdir
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
-	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -35,6 +37,10 @@ func (p Place) String() string {
 		return p.File
 	}
 	return fmt.Sprintf("%s:%d", p.File, p.Line)
+}
+
+func (p Place) compare(o Place) int {
+	return cmp.Or(strings.Compare(p.File, o.File), p.Line-o.Line)
 }
 
 func place(at hcl.Range) Place { return Place{at.Filename, at.Start.Line} }
@@ -89,10 +95,8 @@ func (p *Problems) add(err error) {
 
 // diagnosed adds the errors in diags.
 func (p *Problems) diagnosed(diags hcl.Diagnostics) {
-	for _, d := range diags {
-		if d.Severity == hcl.DiagError && d.Subject != nil {
-			p.add(wrong(*d.Subject, "%s; %s", d.Summary, d.Detail))
-		}
+	for i := range diags {
+		p.add(diagnosed(diags[i:i+1], true))
 	}
 }
 
@@ -116,22 +120,13 @@ type files struct {
 	name string   // for people and for the manifest: relative to the working directory, or absolute
 }
 
-func (f files) open(name string) (*os.File, error) {
+// list returns the names in the directory, and which of them are not directories.
+func (f files) list() (map[string]bool, error) {
+	open := os.Open
 	if f.root != nil {
-		return fsx.OpenRegularIn(f.root, filepath.Join(f.dir, name))
+		open = f.root.Open
 	}
-	return fsx.OpenRegular(filepath.Join(f.dir, name))
-}
-
-// list returns the names in a directory below, and which of them are not directories.
-func (f files) list(below string) (map[string]bool, error) {
-	var d *os.File
-	var err error
-	if dir := filepath.Join(f.dir, below); f.root != nil {
-		d, err = fsx.OpenIn(f.root, dir)
-	} else {
-		d, err = os.Open(dir)
-	}
+	d, err := open(f.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -144,65 +139,37 @@ func (f files) list(below string) (map[string]bool, error) {
 	return names, err
 }
 
+// fileName matches the name of a configuration file: the part before the suffix, the program, and the syntax.
+var fileName = regexp.MustCompile(`(?s)^([^.].*?)\.(tf|tofu)(|\.json|test\.hcl|test\.json)$`)
+
 // names returns the names of the configuration files: primary files, override files and tests, each sorted. The root
-// has tests below too.
+// has tests below too. OpenTofu reads a.tofu instead of a.tf.
 func (f files) names(terraform, root bool) (primary, overrides, tests []string, err error) {
-	present, err := f.list(".")
+	present, err := f.list()
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	for name, file := range present {
-		stem, suffix, ok := stem(name, terraform)
+	for _, name := range slices.Sorted(maps.Keys(present)) {
+		m := fileName.FindStringSubmatch(name)
 		switch {
-		case !ok || !file || hidden(present, stem, suffix, terraform):
-		case strings.Contains(suffix, "test"):
+		case m == nil || !present[name] || terraform && m[2] == "tofu":
+		case !terraform && m[2] == "tf" && present[m[1]+".tofu"+m[3]]:
+		case strings.HasPrefix(m[3], "test"):
 			tests = append(tests, name)
-		case stem == "override" || strings.HasSuffix(stem, "_override"):
+		case m[1] == "override" || strings.HasSuffix(m[1], "_override"):
 			overrides = append(overrides, name)
 		default:
 			primary = append(primary, name)
 		}
 	}
-	slices.Sort(primary)
-	slices.Sort(overrides)
-	slices.Sort(tests)
 	if _, ok := present["tests"]; ok && root {
-		below := files{root: f.root, dir: path.Join(f.dir, "tests"), name: path.Join(f.name, "tests")}
-		_, _, more, err := below.names(terraform, false)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		for _, name := range more {
+		var below []string
+		_, _, below, err = files{dir: filepath.Join(f.dir, "tests")}.names(terraform, false)
+		for _, name := range below {
 			tests = append(tests, "tests/"+name)
 		}
 	}
-	return primary, overrides, tests, nil
-}
-
-// hidden reports whether OpenTofu reads another file instead: a.tofu instead of a.tf.
-func hidden(present map[string]bool, stem, suffix string, terraform bool) bool {
-	other, ok := strings.CutPrefix(suffix, ".tf")
-	return ok && !terraform && present[stem+".tofu"+other]
-}
-
-// suffixes are those of configuration files. OpenTofu also reads them with "tofu" instead of "tf".
-var suffixes = []string{".tftest.hcl", ".tftest.json", ".tf.json", ".tf"}
-
-// stem returns the name of a configuration file without its suffix, and the suffix.
-func stem(name string, terraform bool) (stem, suffix string, ok bool) {
-	if strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#") {
-		return "", "", false // written by an editor
-	}
-	for _, suffix := range suffixes {
-		if stem, ok := strings.CutSuffix(name, suffix); ok {
-			return stem, suffix, true
-		}
-		suffix = ".tofu" + strings.TrimPrefix(suffix, ".tf")
-		if stem, ok := strings.CutSuffix(name, suffix); ok && !terraform {
-			return stem, suffix, true
-		}
-	}
-	return "", "", false
+	return primary, overrides, tests, err
 }
 
 // A file is a file of a configuration.
@@ -244,7 +211,11 @@ func (f file) parse() (hcl.Body, hcl.Diagnostics) {
 
 // read reads a regular file. Of a file with more than max bytes, it reads one more.
 func (f files) read(name string, max int64) ([]byte, error) {
-	file, err := f.open(name)
+	open := fsx.OpenRegular
+	if f.root != nil {
+		open = func(name string) (*os.File, error) { return fsx.OpenRegularIn(f.root, name) }
+	}
+	file, err := open(filepath.Join(f.dir, name))
 	if err != nil {
 		return nil, err
 	}
@@ -280,52 +251,45 @@ func (l *links) resolve(ctx context.Context, base, name string, inside bool) (st
 }
 
 func (l *links) follow(ctx context.Context, base, at, name string, inside bool, depth int) (string, error) {
-	sep := string(filepath.Separator)
+	if depth > maxLinks || len(l.known) > maxSteps {
+		return "", fmt.Errorf("%s: too many links", abs(base, at))
+	}
 	if filepath.IsAbs(name) {
-		if inside {
-			return "", errOutside
-		}
-		at = filepath.VolumeName(name) + sep
+		at = filepath.VolumeName(name) + string(filepath.Separator)
 		name = name[len(filepath.VolumeName(name)):]
 	}
-	for elem := range strings.SplitSeq(name, sep) {
-		if err := ctx.Err(); err != nil {
-			return "", err
-		}
+	for elem := range strings.SplitSeq(name, string(filepath.Separator)) {
 		next := filepath.Join(at, elem)
 		if inside && !filepath.IsLocal(next) {
 			return "", errOutside
 		}
-		if known, ok := l.known[step{base, next}]; ok {
-			at = known
-			continue
-		}
-		full := next
-		if !filepath.IsAbs(next) {
-			full = filepath.Join(base, next)
-		}
-		info, err := os.Lstat(full)
-		if err != nil {
-			return "", err
-		}
-		if depth > maxLinks || len(l.known) > maxSteps {
-			return "", fmt.Errorf("%s: too many links", full)
-		}
-		to := next
-		if info.Mode()&fs.ModeSymlink != 0 {
-			target, err := os.Readlink(full)
-			if err == nil {
-				to, err = l.follow(ctx, base, at, target, inside, depth+1)
+		to, known := l.known[step{base, next}]
+		if !known {
+			full := abs(base, next)
+			info, err := os.Lstat(full)
+			if to = next; err == nil && info.Mode()&fs.ModeSymlink != 0 {
+				var target string
+				if target, err = os.Readlink(full); err == nil {
+					to, err = l.follow(ctx, base, at, target, inside, depth+1)
+				}
 			}
-			if err != nil {
+			if err = cmp.Or(ctx.Err(), err); err != nil {
 				return "", err
 			}
+			if l.known == nil {
+				l.known = map[step]string{}
+			}
+			l.known[step{base, next}] = to
 		}
-		if l.known == nil {
-			l.known = map[step]string{}
-		}
-		l.known[step{base, next}] = to
 		at = to
 	}
 	return at, nil
+}
+
+// abs returns the absolute path of a path that may be relative to base.
+func abs(base, dir string) string {
+	if filepath.IsAbs(dir) {
+		return dir
+	}
+	return filepath.Join(base, dir)
 }

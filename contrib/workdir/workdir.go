@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
@@ -165,11 +166,7 @@ func (d *Dir) readAlone(ctx context.Context, evaluate bool) (*Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, config, err := w.root(ctx)
-	if config == nil {
-		return nil, err
-	}
-	return w.module(ctx, root, config, evaluate)
+	return w.module(ctx, w.top(), evaluate)
 }
 
 // host returns the default host of addresses.
@@ -196,16 +193,7 @@ func (d *Dir) variable(name string) (value string, set bool) {
 	return "", false
 }
 
-// start returns a walk for the directory without links.
-func (d *Dir) start(plan bool) (*walk, error) {
-	w, err := d.walk(plan)
-	if err == nil {
-		w.base, err = filepath.EvalSymlinks(w.base)
-	}
-	return w, err
-}
-
-// walk returns a walk for the directory.
+// walk returns a walk for the directory without links.
 func (d *Dir) walk(plan bool) (*walk, error) {
 	if d.ReadOnly && d.Upgrade {
 		return nil, errors.New("workdir: ReadOnly and Upgrade cannot both be set")
@@ -213,21 +201,20 @@ func (d *Dir) walk(plan bool) (*walk, error) {
 	copied := *d // for concurrent calls
 	copied.Modules.Progress = flight.InTurn(d.Modules.Progress)
 	w := &walk{
-		dir: &copied, plan: plan, data: d.dataDir(), slots: make(chan struct{}, 16),
-		read: map[string]*configuration{}, packages: map[string]string{}, room: d.Limits.orDefault().Packages,
+		dir: &copied, plan: plan, data: d.dataDir(), slots: semaphore.NewWeighted(16),
+		configs: map[string]*configuration{}, packages: map[string]string{}, room: d.Limits.orDefault().Packages,
+		budget: budget{left: d.Limits.orDefault().Work},
 	}
-	w.values = &values{walk: w, budget: budget{left: d.Limits.orDefault().Work}}
 	var err error
-	w.base, err = filepath.Abs(d.Path)
+	if w.base, err = filepath.Abs(d.Path); err == nil {
+		w.base, err = filepath.EvalSymlinks(w.base)
+	}
 	return w, err
 }
 
-// root reads the configuration itself.
-func (w *walk) root(ctx context.Context) (*spot, *configuration, error) {
-	root := &spot{record: record{Dir: "."}, files: files{dir: w.base}}
-	root.scope = &scope{walk: w, spot: root}
-	config, err := w.configurationAt(ctx, root)
-	return root, config, err
+// top returns the place of the configuration itself.
+func (w *walk) top() *spot {
+	return &spot{walk: w, record: record{Dir: "."}, files: files{dir: w.base}}
 }
 
 // VerifyModules compares the installed remote modules with the module lock. It asks no server and writes nothing. The
@@ -236,7 +223,7 @@ func (w *walk) root(ctx context.Context) (*spot, *configuration, error) {
 func (d *Dir) VerifyModules(ctx context.Context) error {
 	offline := *d
 	offline.Registry, offline.LockModules, offline.Upgrade, offline.ReadOnly = nil, true, false, false
-	w, err := offline.start(true)
+	w, err := offline.walk(true)
 	if err != nil {
 		return err
 	}
@@ -249,7 +236,7 @@ func (d *Dir) VerifyModules(ctx context.Context) error {
 }
 
 func (d *Dir) modules(ctx context.Context, plan bool) (*Result, error) {
-	w, err := d.start(plan)
+	w, err := d.walk(plan)
 	if err != nil {
 		return nil, err
 	}
@@ -258,50 +245,49 @@ func (d *Dir) modules(ctx context.Context, plan bool) (*Result, error) {
 
 // all installs or plans the modules.
 func (w *walk) all(ctx context.Context) (*Result, error) {
-	d, plan := w.dir, w.plan
-	root, config, err := w.root(ctx)
-	if err != nil {
+	d, writes, root := w.dir, !w.plan, w.top()
+	if err := w.read(ctx, root); err != nil {
 		return nil, err
 	}
-	called := len(config.calls) > 0
+	called := len(root.config.calls) > 0
 	if called {
-		done, err := w.open(ctx)
-		if err != nil {
+		defer w.close(ctx)
+		if err := w.open(ctx); err != nil {
 			return nil, err
 		}
-		defer done()
 	}
 	lockPath := filepath.Join(w.base, modulelock.Name)
 	w.lock, w.locked = &modulelock.File{}, map[modulelock.Key]bool{}
+	var err error
 	if d.LockModules {
-		if w.lock, err = modulelock.Load(lockPath); err != nil {
-			return nil, err
-		}
+		w.lock, err = modulelock.Load(lockPath)
 	}
-	before := string(w.lock.Bytes())
-	if w.manifest, err = readManifest(w.store, w.modulesDir()+"/"+manifestName); err != nil {
+	if err == nil {
+		w.manifest, err = readManifest(w.store, w.modulesDir()+"/"+manifestName)
+	}
+	if err != nil {
 		return nil, err
 	}
+	before := string(w.lock.Bytes())
 	var inner context.Context
 	w.group, inner = errgroup.WithContext(ctx)
 	w.group.Go(func() error { return w.visit(inner, root) })
 	if err := w.group.Wait(); err != nil {
 		return nil, err
 	}
-	if d.LockModules && !plan {
+	if d.LockModules && writes {
 		if removed := w.lock.Keep(maps.Keys(w.locked)); len(removed) > 0 && d.ReadOnly {
 			return nil, fmt.Errorf("%s has an entry for %s, which no module calls: run without ReadOnly to remove it", modulelock.Name, removed[0].Key)
 		}
 	}
-	if called && !plan {
-		if err := w.commit(ctx); err != nil {
-			return nil, err
-		}
+	if called && writes {
+		err = w.commit(ctx)
 	}
-	if d.LockModules && !plan && !d.ReadOnly && string(w.lock.Bytes()) != before {
-		if err := w.lock.Save(lockPath); err != nil {
-			return nil, err
-		}
+	if err == nil && d.LockModules && writes && !d.ReadOnly && string(w.lock.Bytes()) != before {
+		err = w.lock.Save(lockPath)
+	}
+	if err != nil {
+		return nil, err
 	}
 	slices.SortFunc(w.modules, func(a, b Module) int { return strings.Compare(a.Key, b.Key) })
 	slices.Sort(w.warnings)
@@ -309,58 +295,48 @@ func (w *walk) all(ctx context.Context) (*Result, error) {
 }
 
 // open opens the directory of packages and takes the lock of the data directory. A plan opens only what exists.
-func (w *walk) open(ctx context.Context) (done func(), err error) {
-	var closers []func()
-	closeAll := func() {
-		for _, f := range slices.Backward(closers) {
-			f()
-		}
-	}
-	defer func() {
-		if err != nil {
-			closeAll()
-		}
-	}()
-	path := w.abs(w.data)
+func (w *walk) open(ctx context.Context) (err error) {
+	path := abs(w.base, w.data)
 	if !w.plan {
 		if err := os.MkdirAll(path, 0o755); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	data, err := os.OpenRoot(path)
-	if err == nil {
-		closers = append(closers, func() { data.Close() })
-		if !w.plan {
-			err = data.MkdirAll("modules", 0o755)
-		}
+	w.root, err = os.OpenRoot(path)
+	if err == nil && !w.plan {
+		err = w.root.MkdirAll("modules", 0o755)
 	}
 	if err == nil {
-		w.store, err = data.OpenRoot("modules")
+		w.store, err = w.root.OpenRoot("modules")
 	}
-	if w.plan && errors.Is(err, fs.ErrNotExist) {
-		return closeAll, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	closers = append(closers, func() { w.store.Close() })
-	if w.plan {
-		return closeAll, nil
+	switch {
+	case w.plan && errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil || w.plan:
+		return err
 	}
 	// Without locks, or in a directory that cannot be written, nothing protects against another process.
-	if lock, err := fsx.AcquireLockIn(ctx, data, ".tofureg.lock"); err == nil {
-		closers = append(closers, func() { lock.Remove() })
+	w.guard, _ = fsx.AcquireLockIn(ctx, w.root, ".tofureg.lock")
+	if ctx.Err() == nil {
+		fsx.SweepPartsIn(ctx, w.store, ".")
 	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
+	return ctx.Err()
+}
+
+// close closes what open has opened, and removes what the walk has left.
+func (w *walk) close(ctx context.Context) {
+	if w.part != nil {
+		w.part.Discard(ctx)
 	}
-	fsx.SweepPartsIn(ctx, w.store, ".")
-	closers = append(closers, func() {
-		if w.part != nil {
-			w.part.Discard(ctx)
-		}
-	})
-	return closeAll, nil
+	if w.guard != nil {
+		w.guard.Remove()
+	}
+	if w.store != nil {
+		w.store.Close()
+	}
+	if w.root != nil {
+		w.root.Close()
+	}
 }
 
 // commit moves the packages to their places and writes the manifest. A process that is killed before the manifest
@@ -379,9 +355,10 @@ func (w *walk) commit(ctx context.Context) error {
 			old.drop(m.key)
 		}
 		if len(old) < before {
-			if err := old.write(w.store); err != nil {
-				return err
-			}
+			err = old.write(w.store)
+		}
+		if err != nil {
+			return err
 		}
 		for _, m := range w.moves {
 			if _, err := w.part.Put(m.made, m.key, nil); err != nil {
@@ -397,12 +374,12 @@ func (w *walk) commit(ctx context.Context) error {
 
 // providers installs providers and writes the lock file.
 func (d *Dir) providers(ctx context.Context, required map[addrs.Provider]addrs.ProviderConstraint, plan bool) (result *install.Result, changed bool, err error) {
-	w, err := d.start(plan)
+	w, err := d.walk(plan)
 	if err != nil {
 		return nil, false, err
 	}
 	// A link in the data directory must not lead out of it.
-	data, err := os.OpenRoot(w.abs(w.data))
+	data, err := os.OpenRoot(abs(w.base, w.data))
 	if err == nil {
 		_, err = data.Stat("providers")
 		data.Close()
@@ -414,7 +391,7 @@ func (d *Dir) providers(ctx context.Context, required map[addrs.Provider]addrs.P
 	if d.Installer != nil {
 		*installer = *d.Installer
 	}
-	installer.Dir = &install.Dir{Path: w.abs(filepath.Join(w.data, "providers"))}
+	installer.Dir = &install.Dir{Path: abs(w.base, filepath.Join(w.data, "providers"))}
 	installer.Upgrade = d.Upgrade
 	do := installer.Ensure
 	if plan {
