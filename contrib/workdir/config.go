@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -40,18 +41,18 @@ type configuration struct {
 
 	dir       *Dir
 	budget    *budget
-	overrides bool   // reads an override file now
-	text      []byte // the file that is read now
+	overrides bool // reads an override file now
 }
 
 // A use is an entry of required_providers, or a block that uses a provider.
 type use struct {
-	at              hcl.Range
-	name            string  // local name of the provider
-	explicit        string  // the provider configuration, without a key; empty if it is implied
-	source, version *string // of an entry; the version of a provider block too
-	to              string  // of an import block, the resource as in uses
-	inside          bool    // which is in a module
+	at       hcl.Range
+	name     string  // local name of the provider
+	explicit string  // the provider configuration, without a key; empty if it is implied
+	source   *string // of an entry
+	version  string  // of an entry or a provider block
+	to       string  // of an import block, the resource as in uses
+	inside   bool    // which is in a module
 }
 
 var (
@@ -101,22 +102,20 @@ func (d *Dir) configuration(f files, root bool, b *budget) (*configuration, erro
 			return nil, err
 		}
 		body, err := c.open(f, name)
-		if limits := d.Limits.orDefault(); c.words > limits.Words || c.size > limits.Module {
-			c.problems.add(err)
+		c.problems.add(err)
+		if c.words > d.Limits.Words || c.size > d.Limits.Module {
 			break
 		}
 		isTest := i >= len(primary)+len(overrides)
 		c.overrides = i >= len(primary) && !isTest
 		switch {
 		case err != nil:
-			c.problems.add(err)
 		case isTest:
 			c.test(body, name)
 		default:
 			c.file(body, name)
 		}
 	}
-	c.text = nil
 	for _, call := range c.calls {
 		if !call.sourced {
 			c.problem(call.at, "module %q has no source", call.Key)
@@ -125,9 +124,9 @@ func (d *Dir) configuration(f files, root bool, b *budget) (*configuration, erro
 	return c, nil
 }
 
-// open reads and parses a file.
+// open reads a file, looks at its text, and parses it.
 func (c *configuration) open(f files, name string) (hcl.Body, error) {
-	limits, shown := c.dir.Limits.orDefault(), filepath.ToSlash(filepath.Join(f.name, name))
+	limits, shown := c.dir.Limits, filepath.ToSlash(filepath.Join(f.name, name))
 	text, err := f.read(name, int64(limits.Module-c.size))
 	if err != nil {
 		return nil, &ConfigError{Place{File: shown}, err.Error()}
@@ -135,8 +134,17 @@ func (c *configuration) open(f files, name string) (hcl.Body, error) {
 	if c.size += len(text); c.size > limits.Module {
 		return nil, &ConfigError{Place{File: shown}, "the files of the module have more than the limit of bytes, which the field Limits.Module has"}
 	}
-	opened := file{name: shown, text: text}
-	opened.count, err = opened.words(limits.Words - c.words)
+	opened, left := file{name: shown, text: text}, limits.Words-c.words
+	switch at := (hcl.Range{Filename: shown, Start: hcl.InitialPos}); {
+	case !utf8.Valid(text):
+		err = &ConfigError{Place{File: shown}, "invalid UTF-8"}
+	case strings.HasSuffix(name, ".json"):
+		opened.count, err = lookJSON(text, at, left)
+	default:
+		if opened.count = countWords(text); opened.count <= left {
+			err = look(text, at, hclsyntax.LexConfig, true)
+		}
+	}
 	if c.words += opened.count; c.words > limits.Words {
 		err = &ConfigError{Place{File: shown}, "the files of the module have more words and symbols than the field Limits.Words permits"}
 	}
@@ -145,7 +153,7 @@ func (c *configuration) open(f files, name string) (hcl.Body, error) {
 	}
 	body, diags := opened.parse()
 	c.problems.diagnosed(diags)
-	c.text, c.files = text, append(c.files, opened)
+	c.files = append(c.files, opened)
 	return body, nil
 }
 
@@ -272,12 +280,10 @@ func (c *configuration) module(block *hcl.Block) {
 func (c *configuration) attributes(to *Call, body hcl.Body) {
 	content := c.content(body, callSchema)
 	if a := content.Attributes["source"]; a != nil {
-		to.Source, to.SourceText = c.textOf(a)
-		to.sourced = true
+		to.Source, to.SourceText, to.sourced = c.textOf(a)
 	}
 	if a := content.Attributes["version"]; a != nil {
-		to.Version, to.VersionText = c.textOf(a)
-		to.versioned = true
+		to.Version, to.VersionText, to.versioned = c.textOf(a)
 	}
 }
 
@@ -313,17 +319,17 @@ func (c *configuration) run(block *hcl.Block, name string) {
 const maxText = 4 << 10
 
 // textOf reads an attribute that should be a string: a literal, or the text of an expression. It evaluates nothing.
-func (c *configuration) textOf(a *hcl.Attribute) (literal, expression string) {
+func (c *configuration) textOf(a *hcl.Attribute) (literal, expression string, set bool) {
 	at := a.Expr.Range()
-	if at.End.Byte-at.Start.Byte > maxText {
-		c.problem(at, "%q has more than %d bytes", a.Name, maxText)
-		return "", ""
-	}
 	literal, ok := quoted(a.Expr)
-	if !ok || json.IsJSONExpression(a.Expr) && isTemplate(literal) {
-		return "", strings.TrimSpace(string(at.SliceBytes(c.text)))
+	switch {
+	case at.End.Byte-at.Start.Byte > maxText:
+		c.problem(at, "%q has more than %d bytes", a.Name, maxText)
+		return "", "", true
+	case !ok || json.IsJSONExpression(a.Expr) && isTemplate(literal):
+		return "", strings.TrimSpace(string(at.SliceBytes(c.files[len(c.files)-1].text))), true
 	}
-	return literal, ""
+	return literal, "", true
 }
 
 // quoted returns the text of a string literal, or of a string of JSON as it stands.
@@ -352,17 +358,15 @@ func (c *configuration) constantText(e hcl.Expression, isString bool) (string, e
 }
 
 // constraint returns a version constraint, which must suit the rules of both libraries of the CLI.
-func (c *configuration) constraint(e hcl.Expression, isString bool) (*string, error) {
+func (c *configuration) constraint(e hcl.Expression, isString bool) (string, error) {
 	text, err := c.constantText(e, isString)
-	if err == nil {
-		if _, failed := moduleConstraint(text); failed != nil {
-			err = wrong(e.Range(), "%v", failed)
-		}
-	}
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	return &text, nil
+	if _, err := moduleConstraint(text); err != nil {
+		return "", wrong(e.Range(), "%v", err)
+	}
+	return text, nil
 }
 
 // moduleConstraint parses a constraint, which must not be empty.
@@ -383,13 +387,13 @@ func (c *configuration) entry(name string, a *hcl.Attribute) (*use, error) {
 		err = wrong(a.NameRange, "the name of provider %.100q must be in lower case", name)
 	}
 	for _, m := range members {
-		if err != nil {
-			break
-		}
 		var key, source string
-		key, err = c.constantText(m.Key, true)
+		if err == nil {
+			key, err = c.constantText(m.Key, true)
+		}
 		switch {
 		case err != nil:
+			return nil, err
 		case key == "source":
 			source, err = c.constantText(m.Value, true)
 			u.source = &source
@@ -420,7 +424,7 @@ func normal(name string) string {
 func (c *configuration) provider(u *use) {
 	key := "provider " + u.explicit
 	old := c.uses[key]
-	if old == nil && c.overrides && u.explicit == u.name || c.declares(u.at, key) && (old == nil || u.version != nil) {
+	if old == nil && c.overrides && u.explicit == u.name || c.declares(u.at, key) && (old == nil || u.version != "") {
 		c.declared[key], c.uses[key] = u.at, u
 	}
 }
@@ -548,8 +552,8 @@ func (c *configuration) requirements(host svchost.Hostname) ([]Requirement, Prob
 		}
 		p, err := rules.Parse(source)
 		r := Requirement{Provider: p, Place: place(u.at)}
-		if err == nil && u.version != nil {
-			r.Constraint, err = addrs.ParseProviderConstraint(*u.version)
+		if err == nil && u.version != "" {
+			r.Constraint, err = addrs.ParseProviderConstraint(u.version)
 		}
 		if err != nil {
 			problems.add(wrong(u.at, "provider %q: %v", u.name, err))
@@ -567,7 +571,7 @@ func (c *configuration) requirements(host svchost.Hostname) ([]Requirement, Prob
 		case !u.inside && target != nil && u.explicit != "" && u.explicit != target.explicit:
 			problems.add(wrong(u.at, "the import and its resource must have the same provider"))
 		case c.dir.Terraform && (u.inside || target != nil): // the module or resource requires it
-		case u.version != nil:
+		case u.version != "":
 			add(u)
 		case !required && (old == nil || cmp.Or(strings.Compare(u.at.Filename, old.at.Filename), u.at.Start.Byte-old.at.Start.Byte) < 0):
 			first[u.name] = u

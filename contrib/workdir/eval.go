@@ -180,15 +180,13 @@ func native(e hcl.Expression) (n hclsyntax.Expression, err error) {
 			object.Items = append(object.Items, hclsyntax.ObjectConsItem{KeyExpr: inner(pair.Key), ValueExpr: inner(pair.Value)})
 		}
 		return object, err
-	}
-	if list, diags := hcl.ExprList(e); !diags.HasErrors() {
+	} else if list, diags := hcl.ExprList(e); !diags.HasErrors() {
 		tuple := &hclsyntax.TupleConsExpr{SrcRange: at, OpenRange: at}
 		for _, element := range list {
 			tuple.Exprs = append(tuple.Exprs, inner(element))
 		}
 		return tuple, err
-	}
-	if text, ok := quoted(e); ok {
+	} else if text, ok := quoted(e); ok {
 		return parse(text, at, hclsyntax.LexTemplate, hclsyntax.ParseTemplate)
 	}
 	v, diags := e.Value(nil)
@@ -272,7 +270,7 @@ func (s *spot) text(c *Call, name string) (text string, set bool, err error) {
 	if c.test {
 		key = c.at.String()
 	}
-	a := s.attribute(key, name)
+	a := s.blocks[key].attributes[name]
 	if a == nil {
 		return "", false, wrong(c.at, "%q has a problem", name)
 	}
@@ -309,11 +307,11 @@ func (s *spot) load() error {
 	if s.blocks != nil {
 		return nil
 	}
-	s.blocks, s.known = map[string]*block{}, map[string]result{}
+	s.blocks, s.known = map[string]block{}, map[string]result{}
 	merge := func(key string, from *hcl.Block) {
 		attributes, _ := from.Body.JustAttributes() // which also returns those of a body with blocks
-		if s.blocks[key] == nil {
-			s.blocks[key] = &block{from.DefRange, hcl.Attributes{}}
+		if _, ok := s.blocks[key]; !ok {
+			s.blocks[key] = block{from.DefRange, hcl.Attributes{}}
 		}
 		maps.Copy(s.blocks[key].attributes, attributes)
 	}
@@ -333,14 +331,6 @@ func (s *spot) load() error {
 				merge(m.DefRange.String(), m)
 			}
 		}
-	}
-	return nil
-}
-
-// attribute returns an attribute of a block, or nil.
-func (s *spot) attribute(key, name string) *hcl.Attribute {
-	if b := s.blocks[key]; b != nil {
-		return b.attributes[name]
 	}
 	return nil
 }
@@ -399,11 +389,12 @@ func (s *spot) named(root, name string, at hcl.Range, depth int) (v cty.Value, e
 	}
 	s.known[id] = result{err: wrong(at, "%s depends on itself", id)}
 	w := s.walk
-	local, variable := s.attribute("locals", name), s.blocks["variable "+name]
+	local := s.blocks["locals"].attributes[name]
+	variable, declared := s.blocks["variable "+name]
 	switch {
 	case root == "local" && local != nil:
 		v, err = s.value(local.Expr, depth+1, "")
-	case root == "var" && variable != nil:
+	case root == "var" && declared:
 		v, err = s.variable(name, variable.at, variable.attributes, depth+1)
 	case id == "path.module":
 		v = cty.StringVal(s.record.Dir)
@@ -452,21 +443,19 @@ func (s *spot) variable(name string, at hcl.Range, a hcl.Attributes, depth int) 
 	if err != nil {
 		return v, err
 	}
-	given := false
 	if s.parent == nil {
-		v, given, err = s.walk.input(name, a["type"] == nil || typ.IsPrimitiveType())
+		v, err = s.walk.input(name, a["type"] == nil || typ.IsPrimitiveType())
 	} else if err = s.parent.load(); err == nil {
-		if argument := s.parent.attribute("module "+s.name, name); argument != nil {
-			given = true
+		if argument := s.parent.blocks["module "+s.name].attributes[name]; argument != nil {
 			v, err = s.parent.value(argument.Expr, depth, "")
 		}
 	}
 	switch {
 	case err != nil:
 		return v, err
-	case !given && fallback == cty.NilVal:
+	case v == cty.NilVal && fallback == cty.NilVal:
 		return v, wrong(at, "the variable %q has no value", name)
-	case !given || v.IsNull() && !nullable && fallback != cty.NilVal:
+	case v == cty.NilVal || v.IsNull() && !nullable && fallback != cty.NilVal:
 		v = fallback
 	}
 	size, widest := measure(v)
@@ -500,11 +489,9 @@ func (b *budget) typeOf(expression hcl.Expression) (typ cty.Type, defaults *type
 			return typ, nil, err
 		}
 	}
-	switch hcl.ExprAsKeyword(e) {
-	case "list":
-		return cty.List(cty.DynamicPseudoType), nil, nil
-	case "map":
-		return cty.Map(cty.DynamicPseudoType), nil, nil
+	bare := map[string]cty.Type{"list": cty.List(cty.DynamicPseudoType), "map": cty.Map(cty.DynamicPseudoType)}
+	if typ, ok := bare[hcl.ExprAsKeyword(e)]; ok {
+		return typ, nil, nil
 	}
 	hclsyntax.VisitAll(e, func(n hclsyntax.Node) hcl.Diagnostics {
 		if call, ok := n.(*hclsyntax.FunctionCallExpr); ok && call.Name == "optional" && len(call.Args) == 2 && err == nil {
@@ -520,25 +507,27 @@ func (b *budget) typeOf(expression hcl.Expression) (typ cty.Type, defaults *type
 }
 
 // input returns the value of a variable of the configuration itself: the last of variables of the environment,
-// terraform.tfvars, terraform.tfvars.json, *.auto.tfvars and *.auto.tfvars.json by name, and [Dir.Variables].
-func (w *walk) input(name string, plain bool) (value cty.Value, given bool, err error) {
+// terraform.tfvars, terraform.tfvars.json, *.auto.tfvars and *.auto.tfvars.json by name, and [Dir.Variables]. It
+// returns cty.NilVal if there is none.
+func (w *walk) input(name string, plain bool) (value cty.Value, err error) {
 	if w.given == nil {
 		w.given = map[string]*hcl.Attribute{}
 		w.failed = w.loadGiven()
 	}
-	if w.failed != nil {
-		return value, false, w.failed
-	}
 	text, ok := w.dir.Variables[name]
-	if a := w.given[name]; a != nil && !ok {
-		value, err = w.budget.constant(a.Expr)
-		return value, true, err
-	}
-	if !ok {
+	a := w.given[name]
+	if !ok && a == nil {
 		text, ok = w.dir.variable("TF_VAR_" + name)
 	}
-	if !ok || plain {
-		return cty.StringVal(text), ok, nil
+	switch {
+	case w.failed != nil:
+		return value, w.failed
+	case !ok && a == nil:
+		return value, nil
+	case !ok:
+		return w.budget.constant(a.Expr)
+	case plain:
+		return cty.StringVal(text), nil
 	}
 	at := hcl.Range{Filename: "variable " + name, Start: hcl.InitialPos}
 	e, err := parse(text, at, hclsyntax.LexExpression, hclsyntax.ParseExpression)
@@ -548,7 +537,7 @@ func (w *walk) input(name string, plain bool) (value cty.Value, given bool, err 
 	if err != nil { // which may have the value
 		err = wrong(at, "the value is not a constant expression, or is too large")
 	}
-	return value, true, err
+	return value, err
 }
 
 // loadGiven reads the files with values of variables.
@@ -558,15 +547,9 @@ func (w *walk) loadGiven() error {
 	if err != nil {
 		return err
 	}
-	names := []string{"terraform.tfvars", "terraform.tfvars.json"}
-	for _, name := range slices.Sorted(maps.Keys(present)) {
-		if strings.HasSuffix(name, ".auto.tfvars") || strings.HasSuffix(name, ".auto.tfvars.json") {
-			names = append(names, name)
-		}
-	}
 	c := configuration{dir: w.dir}
-	for _, name := range names {
-		if !present[name] {
+	for i, name := range slices.Concat([]string{"terraform.tfvars", "terraform.tfvars.json"}, slices.Sorted(maps.Keys(present))) {
+		if !present[name] || i > 1 && !strings.HasSuffix(strings.TrimSuffix(name, ".json"), ".auto.tfvars") {
 			continue
 		}
 		body, err := c.open(f, name)

@@ -87,10 +87,9 @@ type walk struct {
 	plan  bool
 	base  string   // absolute path of the working directory, without links
 	data  string   // data directory as the CLI names it
-	root  *os.Root // data directory; nil if it does not exist
+	atEnd []func() // in reverse order
 	store *os.Root // directory of packages, to which all is written; nil if it does not exist
 	part  *fsx.PartDir
-	guard *fsx.Lock
 	group *errgroup.Group
 	slots *semaphore.Weighted // of downloads
 
@@ -142,7 +141,7 @@ type spot struct {
 	parent *spot  // of the calling module; nil for the configuration itself
 	name   string // key of the call
 	config *configuration
-	blocks map[string]*block // variables, module blocks and local values, by type and label; nil until they are needed
+	blocks map[string]block  // variables, module blocks and local values, by type and label; nil until they are needed
 	known  map[string]result // by "var.NAME" and "local.NAME"
 }
 
@@ -232,7 +231,7 @@ func (w *walk) read(ctx context.Context, at *spot) (err error) {
 	if err != nil {
 		return err
 	}
-	if w.text += at.config.size; w.text > w.dir.Limits.orDefault().Files {
+	if w.text += at.config.size; w.text > w.dir.Limits.Files {
 		return &ConfigError{Place{File: at.record.Dir}, "the files of all modules have more bytes than the field Limits.Files permits"}
 	}
 	w.configs[id] = at.config
@@ -246,16 +245,15 @@ func (w *walk) resolve(ctx context.Context, at *spot, to Call) (*spot, error) {
 	}
 	next := &spot{walk: w, parent: at, name: to.Key, depth: at.depth + 1, called: to.Place, fresh: at.fresh, calls: slices.Clip(at.calls)}
 	next.record.Key = strings.TrimPrefix(at.record.Key+"."+to.Key, ".")
-	var version *string
-	if to.versioned || to.VersionText != "" && w.dir.Terraform && !w.dir.since("1.15.5") { // otherwise, null is as if it were not set
-		version = &to.Version
-	}
 	var address module.Address
+	var constraint addrs.ModuleConstraint
 	var err error
-	if version == nil {
-		address, err = module.ParseAddressIn(w.dir.host(), to.Source)
+	if to.versioned || to.VersionText != "" && w.dir.Terraform && !w.dir.since("1.15.5") { // otherwise, null is as if it were not set
+		if address.Registry, err = addrs.ParseModuleSourceIn(w.dir.host(), to.Source); err == nil {
+			constraint, err = moduleConstraint(to.Version)
+		}
 	} else {
-		address.Registry, err = addrs.ParseModuleSourceIn(w.dir.host(), to.Source)
+		address, err = module.ParseAddressIn(w.dir.host(), to.Source)
 	}
 	if err == nil && address.Path != "" {
 		err = w.local(ctx, next, at, address.Path)
@@ -273,7 +271,7 @@ func (w *walk) resolve(ctx context.Context, at *spot, to Call) (*spot, error) {
 			entry.Key = entry.Key.WithValues(cmp.Or(to.SourceText, to.Source), cmp.Or(to.VersionText, to.Version))
 		}
 		if err == nil || !w.dir.LockModules || errors.Is(err, modulelock.ErrLocal) {
-			err = w.remote(ctx, next, at, version, address, entry)
+			err = w.remote(ctx, next, at, constraint, address, entry)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: module %q: %w", to.Place, to.Key, err)
@@ -337,11 +335,7 @@ func (w *walk) claim(key string) string {
 }
 
 // remote installs a package unless it is installed.
-func (w *walk) remote(ctx context.Context, to, from *spot, version *string, address module.Address, entry modulelock.Entry) (err error) {
-	var constraint addrs.ModuleConstraint
-	if version != nil {
-		constraint, err = moduleConstraint(*version)
-	}
+func (w *walk) remote(ctx context.Context, to, from *spot, constraint addrs.ModuleConstraint, address module.Address, entry modulelock.Entry) (err error) {
 	to.record.Source = address.Source()
 	location := address.Location
 	isLocal := location != nil && location.Kind == module.KindLocal
@@ -354,8 +348,6 @@ func (w *walk) remote(ctx context.Context, to, from *spot, version *string, addr
 	}
 	w.mu.Unlock()
 	switch {
-	case err != nil:
-		return err
 	case isLocal && from.pkg != "":
 		return module.ErrLocal
 	case locks && !isLocked && w.dir.ReadOnly:
@@ -640,7 +632,7 @@ func (w *walk) download(ctx context.Context, from *module.Location, made string,
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.room -= size; w.room < 0 {
-		return nil, fmt.Errorf("%w: the packages of all modules have more than %d bytes; set Dir.Limits.Packages", failure.ErrTooLarge, w.dir.Limits.orDefault().Packages)
+		return nil, fmt.Errorf("%w: the packages of all modules have more than %d bytes; set Dir.Limits.Packages", failure.ErrTooLarge, w.dir.Limits.Packages)
 	}
 	return report, nil
 }

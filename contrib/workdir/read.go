@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -33,10 +32,7 @@ type Place struct {
 
 // String returns FILE:LINE, or FILE if Line is 0.
 func (p Place) String() string {
-	if p.Line == 0 {
-		return p.File
-	}
-	return fmt.Sprintf("%s:%d", p.File, p.Line)
+	return strings.TrimSuffix(fmt.Sprintf("%s:%d", p.File, p.Line), ":0")
 }
 
 func (p Place) compare(o Place) int {
@@ -122,16 +118,11 @@ type files struct {
 
 // list returns the names in the directory, and which of them are not directories.
 func (f files) list() (map[string]bool, error) {
-	open := os.Open
+	read := os.ReadDir
 	if f.root != nil {
-		open = f.root.Open
+		read = f.root.FS().(fs.ReadDirFS).ReadDir
 	}
-	d, err := open(f.dir)
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	entries, err := d.ReadDir(-1)
+	entries, err := read(filepath.ToSlash(f.dir))
 	names := map[string]bool{}
 	for _, e := range entries {
 		names[e.Name()] = !e.IsDir()
@@ -177,22 +168,6 @@ type file struct {
 	name  string // for people
 	text  []byte
 	count int // of words and symbols
-}
-
-// words returns the number of words and symbols, and an error unless the text can be parsed within the limits. It stops
-// at a number above max.
-func (f file) words(max int) (n int, err error) {
-	at := hcl.Range{Filename: f.name, Start: hcl.InitialPos}
-	switch {
-	case !utf8.Valid(f.text):
-		return 0, &ConfigError{Place{File: f.name}, "invalid UTF-8"}
-	case strings.HasSuffix(f.name, ".json"):
-		return lookJSON(f.text, at, max)
-	}
-	if n = countWords(f.text); n <= max {
-		err = look(f.text, at, hclsyntax.LexConfig, true)
-	}
-	return n, err
 }
 
 // parse parses a text that has been looked at. Beside errors, the body has what could be parsed.

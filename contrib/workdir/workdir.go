@@ -133,7 +133,7 @@ func (d *Dir) Prepare(ctx context.Context) (*Result, error) { return d.prepare(c
 func (d *Dir) Plan(ctx context.Context) (*Result, error) { return d.prepare(ctx, true) }
 
 func (d *Dir) prepare(ctx context.Context, plan bool) (*Result, error) {
-	result, err := d.modules(ctx, plan)
+	result, err := d.modules(ctx, plan, false)
 	if err != nil {
 		return &Result{}, err
 	}
@@ -146,7 +146,9 @@ func (d *Dir) prepare(ctx context.Context, plan bool) (*Result, error) {
 
 // InstallModules installs the modules of the configuration and writes the manifest. After an error, nothing has
 // changed.
-func (d *Dir) InstallModules(ctx context.Context) (*Result, error) { return d.modules(ctx, false) }
+func (d *Dir) InstallModules(ctx context.Context) (*Result, error) {
+	return d.modules(ctx, false, false)
+}
 
 // InstallProviders installs providers and writes the lock file.
 func (d *Dir) InstallProviders(ctx context.Context, required map[addrs.Provider]addrs.ProviderConstraint) (*install.Result, error) {
@@ -200,10 +202,11 @@ func (d *Dir) walk(plan bool) (*walk, error) {
 	}
 	copied := *d // for concurrent calls
 	copied.Modules.Progress = flight.InTurn(d.Modules.Progress)
+	copied.Limits = d.Limits.orDefault()
 	w := &walk{
 		dir: &copied, plan: plan, data: d.dataDir(), slots: semaphore.NewWeighted(16),
-		configs: map[string]*configuration{}, packages: map[string]string{}, room: d.Limits.orDefault().Packages,
-		budget: budget{left: d.Limits.orDefault().Work},
+		configs: map[string]*configuration{}, packages: map[string]string{}, room: copied.Limits.Packages,
+		budget: budget{left: copied.Limits.Work},
 	}
 	var err error
 	if w.base, err = filepath.Abs(d.Path); err == nil {
@@ -223,43 +226,33 @@ func (w *walk) top() *spot {
 func (d *Dir) VerifyModules(ctx context.Context) error {
 	offline := *d
 	offline.Registry, offline.LockModules, offline.Upgrade, offline.ReadOnly = nil, true, false, false
-	w, err := offline.walk(true)
-	if err != nil {
-		return err
-	}
-	w.verify = true
-	if _, err = w.all(ctx); err != nil {
-		return err
-	}
-	slices.SortFunc(w.differ, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return errors.Join(w.differ...)
+	_, err := offline.modules(ctx, true, true)
+	return err
 }
 
-func (d *Dir) modules(ctx context.Context, plan bool) (*Result, error) {
+// modules installs or plans the modules, or verifies the installed ones.
+func (d *Dir) modules(ctx context.Context, plan, verify bool) (*Result, error) {
 	w, err := d.walk(plan)
 	if err != nil {
 		return nil, err
 	}
-	return w.all(ctx)
-}
-
-// all installs or plans the modules.
-func (w *walk) all(ctx context.Context) (*Result, error) {
-	d, writes, root := w.dir, !w.plan, w.top()
+	w.verify = verify
+	writes, root := !plan, w.top()
 	if err := w.read(ctx, root); err != nil {
 		return nil, err
 	}
 	called := len(root.config.calls) > 0
 	if called {
-		defer w.close(ctx)
-		if err := w.open(ctx); err != nil {
-			return nil, err
-		}
+		defer func() {
+			for _, f := range slices.Backward(w.atEnd) {
+				f()
+			}
+		}()
+		err = w.open(ctx)
 	}
 	lockPath := filepath.Join(w.base, modulelock.Name)
 	w.lock, w.locked = &modulelock.File{}, map[modulelock.Key]bool{}
-	var err error
-	if d.LockModules {
+	if err == nil && d.LockModules {
 		w.lock, err = modulelock.Load(lockPath)
 	}
 	if err == nil {
@@ -272,15 +265,13 @@ func (w *walk) all(ctx context.Context) (*Result, error) {
 	var inner context.Context
 	w.group, inner = errgroup.WithContext(ctx)
 	w.group.Go(func() error { return w.visit(inner, root) })
-	if err := w.group.Wait(); err != nil {
-		return nil, err
-	}
-	if d.LockModules && writes {
+	err = w.group.Wait()
+	if err == nil && d.LockModules && writes {
 		if removed := w.lock.Keep(maps.Keys(w.locked)); len(removed) > 0 && d.ReadOnly {
-			return nil, fmt.Errorf("%s has an entry for %s, which no module calls: run without ReadOnly to remove it", modulelock.Name, removed[0].Key)
+			err = fmt.Errorf("%s has an entry for %s, which no module calls: run without ReadOnly to remove it", modulelock.Name, removed[0].Key)
 		}
 	}
-	if called && writes {
+	if err == nil && called && writes {
 		err = w.commit(ctx)
 	}
 	if err == nil && d.LockModules && writes && !d.ReadOnly && string(w.lock.Bytes()) != before {
@@ -289,87 +280,80 @@ func (w *walk) all(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	slices.SortFunc(w.differ, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	slices.SortFunc(w.modules, func(a, b Module) int { return strings.Compare(a.Key, b.Key) })
 	slices.Sort(w.warnings)
-	return &Result{Modules: w.modules, Warnings: w.warnings}, nil
+	return &Result{Modules: w.modules, Warnings: w.warnings}, errors.Join(w.differ...)
 }
 
 // open opens the directory of packages and takes the lock of the data directory. A plan opens only what exists.
-func (w *walk) open(ctx context.Context) (err error) {
+func (w *walk) open(ctx context.Context) error {
 	path := abs(w.base, w.data)
 	if !w.plan {
 		if err := os.MkdirAll(path, 0o755); err != nil {
 			return err
 		}
 	}
-	w.root, err = os.OpenRoot(path)
-	if err == nil && !w.plan {
-		err = w.root.MkdirAll("modules", 0o755)
+	data, err := os.OpenRoot(path)
+	if err == nil {
+		w.atEnd = append(w.atEnd, func() { data.Close() })
+		if !w.plan {
+			err = data.MkdirAll("modules", 0o755)
+		}
 	}
 	if err == nil {
-		w.store, err = w.root.OpenRoot("modules")
+		w.store, err = data.OpenRoot("modules")
 	}
 	switch {
 	case w.plan && errors.Is(err, fs.ErrNotExist):
 		return nil
-	case err != nil || w.plan:
+	case err != nil:
 		return err
 	}
+	if w.atEnd = append(w.atEnd, func() { w.store.Close() }); w.plan {
+		return nil
+	}
 	// Without locks, or in a directory that cannot be written, nothing protects against another process.
-	w.guard, _ = fsx.AcquireLockIn(ctx, w.root, ".tofureg.lock")
+	if lock, err := fsx.AcquireLockIn(ctx, data, ".tofureg.lock"); err == nil {
+		w.atEnd = append(w.atEnd, func() { lock.Remove() })
+	}
 	if ctx.Err() == nil {
 		fsx.SweepPartsIn(ctx, w.store, ".")
 	}
+	w.atEnd = append(w.atEnd, func() {
+		if w.part != nil {
+			w.part.Discard(ctx)
+		}
+	})
 	return ctx.Err()
-}
-
-// close closes what open has opened, and removes what the walk has left.
-func (w *walk) close(ctx context.Context) {
-	if w.part != nil {
-		w.part.Discard(ctx)
-	}
-	if w.guard != nil {
-		w.guard.Remove()
-	}
-	if w.store != nil {
-		w.store.Close()
-	}
-	if w.root != nil {
-		w.root.Close()
-	}
 }
 
 // commit moves the packages to their places and writes the manifest. A process that is killed before the manifest
 // leaves one without the packages that it replaces, so that the next run installs them.
 func (w *walk) commit(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	old, err := readManifest(w.store, manifestName)
+	before := len(old)
+	for _, m := range w.moves {
+		old.drop(m.key)
 	}
-	if len(w.moves) > 0 {
-		old, err := readManifest(w.store, manifestName)
-		if err != nil {
-			return err
-		}
-		before := len(old)
-		for _, m := range w.moves {
-			old.drop(m.key)
-		}
-		if len(old) < before {
-			err = old.write(w.store)
+	if err = cmp.Or(ctx.Err(), err); err == nil && len(old) < before {
+		err = old.write(w.store)
+	}
+	for _, m := range w.moves {
+		if err == nil {
+			_, err = w.part.Put(m.made, m.key, nil)
 		}
 		if err != nil {
-			return err
-		}
-		for _, m := range w.moves {
-			if _, err := w.part.Put(m.made, m.key, nil); err != nil {
-				return fmt.Errorf("module %q: %w", m.key, err)
-			}
-		}
-		if err := fsx.SyncDirIn(w.store, "."); err != nil {
-			return err
+			return fmt.Errorf("module %q: %w", m.key, err)
 		}
 	}
-	return w.manifest.write(w.store)
+	if err == nil && len(w.moves) > 0 {
+		err = fsx.SyncDirIn(w.store, ".")
+	}
+	if err == nil {
+		err = w.manifest.write(w.store)
+	}
+	return err
 }
 
 // providers installs providers and writes the lock file.
@@ -387,23 +371,20 @@ func (d *Dir) providers(ctx context.Context, required map[addrs.Provider]addrs.P
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, false, err
 	}
-	installer := &install.Installer{}
-	if d.Installer != nil {
-		*installer = *d.Installer
-	}
+	installer := *cmp.Or(d.Installer, &install.Installer{})
 	installer.Dir = &install.Dir{Path: abs(w.base, filepath.Join(w.data, "providers"))}
 	installer.Upgrade = d.Upgrade
 	do := installer.Ensure
 	if plan {
 		do = installer.Plan
 	}
-	ensure := func(lock *lockfile.File) (*lockfile.File, error) {
+	ensure := func(lock *lockfile.File) (_ *lockfile.File, err error) {
 		if d.ReadOnly {
-			if err := frozen(lock, required, installer); err != nil {
-				return nil, err
-			}
+			err = frozen(lock, required, &installer)
 		}
-		var err error
+		if err != nil {
+			return nil, err
+		}
 		result, err = do(ctx, required, lock)
 		if d.Terraform {
 			for _, selection := range result.Selections {
@@ -455,12 +436,9 @@ func keepUnpacked(lock, before *lockfile.File, s install.Selection) error {
 	if !ok || report == nil || report.Trust == verify.Signed {
 		return nil
 	}
-	var known []checksum.Hash
-	if old, ok := before.Get(s.Provider); ok && old.Version == entry.Version {
-		known = old.Hashes
-	}
+	old, _ := before.Get(s.Provider)
 	entry.Hashes = slices.DeleteFunc(entry.Hashes, func(h checksum.Hash) bool {
-		return h.Scheme() == checksum.SchemeZH && !slices.Contains(known, h)
+		return h.Scheme() == checksum.SchemeZH && (old.Version != entry.Version || !slices.Contains(old.Hashes, h))
 	})
 	return lock.Set(entry)
 }
