@@ -89,8 +89,8 @@ func hasTest(t *testing.T, pkg, function string) bool {
 // endsShownBy has the functions with a context, by the test that shows that they return soon after it has
 // ended, or by why they have only a few steps, which do not wait.
 var endsShownBy = map[string]string{
-	"auth.TestHelperLeavesNoChild":                       "auth.Helper.Forget auth.Helper.Save auth.Helper.Token cliconfig.Config.TokenOrigin",
-	"auth/login.TestExchangeIsCancelled":                 "auth/login.Client.Login",
+	"auth.TestHelperLeavesNoChild":       "auth.Helper.Forget auth.Helper.Save auth.Helper.Token cliconfig.Config.TokenOrigin",
+	"auth/login.TestExchangeIsCancelled": "auth/login.Client.Login",
 	"internal/hostile.TestContextWins": `
 		disco.Client.Discover mirrorclient.Client.Open mirrorclient.Client.ProviderPackage mirrorclient.Client.ProviderVersions
 		regclient.Client.Evidence regclient.Client.ModuleLocation regclient.Client.ModuleVersions regclient.Client.Open
@@ -126,6 +126,7 @@ var endsShownBy = map[string]string{
 	"makes no request":                    "mirrorclient.Client.Evidence",
 	"opens one file":                      "mirrorclient/mirrordir.Mirror.Open",
 	"reads a file of limited size":        "auth.CredentialsFile.Token provider/hashstore.Dir.Hashes",
+	"asks the store for a URL":            "mirrorclient/mirrordir.Mirror.ArchiveLink",
 	"reads one document":                  "mirrorclient/mirrordir.Mirror.ListedArchives",
 	"reads one record": `
 		mirrorclient/mirrordir.Mirror.Evidence mirrorclient/mirrordir.Mirror.ProviderPackage
