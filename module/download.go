@@ -94,15 +94,15 @@ func download(ctx context.Context, src Source, r Request, o Options, xz *semapho
 	case named == (loc != nil):
 		return nil, failure.Wrap("fetch", about, errors.New("a request needs either a Source or a Location"))
 	case named:
-		if loc, err = locate(ctx, src, r); err != nil {
+		if loc, err = locate(ctx, src, r, o.Progress); err != nil {
 			return nil, err
 		}
 	}
 	return follow(ctx, src, loc, s)
 }
 
-// locate asks src for the location of a module.
-func locate(ctx context.Context, src Source, r Request) (*Location, error) {
+// locate asks src for the location of a module. The function progress may be nil.
+func locate(ctx context.Context, src Source, r Request, progress func(Event)) (*Location, error) {
 	m, v := r.Source.Module, r.Version
 	if v.IsZero() {
 		versions, err := src.ModuleVersions(ctx, m)
@@ -114,6 +114,9 @@ func locate(ctx context.Context, src Source, r Request) (*Location, error) {
 		}
 		if err != nil {
 			return nil, failure.Wrap("list versions of", m.String(), ended(ctx, err))
+		}
+		if held := versions.HeldFor(r.Constraint, v); len(held) > 0 && progress != nil {
+			progress(Event{Kind: EventHeld, Module: m, Version: v, Dir: r.Dir, Held: held})
 		}
 	}
 	loc, err := src.ModuleLocation(ctx, m, v)
@@ -218,7 +221,7 @@ func follow(ctx context.Context, src Opener, start *Location, s *staging) (*Repo
 	meter := &flight.Meter{}
 	meter.Report = func(kind string, err error) {
 		if s.o.Progress != nil {
-			s.o.Progress(Event{EventKind(kind), report.Module, report.Version, report.Dir, report.Location, meter.Bytes, meter.Total, err})
+			s.o.Progress(Event{EventKind(kind), report.Module, report.Version, report.Dir, report.Location, meter.Bytes, meter.Total, err, nil})
 		}
 	}
 	var got *unpacked

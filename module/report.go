@@ -56,6 +56,7 @@ func (r *Report) ModuleDir() string { return filepath.Join(r.Dir, filepath.FromS
 type EventKind string
 
 const (
+	EventHeld      EventKind = "held"      // newer versions are held back, see Event.Held
 	EventLocated   EventKind = "located"   // Location is known, or has changed
 	EventBytes     EventKind = "bytes"     // Bytes of Total of an archive or page have arrived; about ten times a second
 	EventResumed   EventKind = "resumed"   // the transfer was resumed after a break
@@ -75,4 +76,5 @@ type Event struct {
 	Bytes    int64         // received
 	Total    int64         // expected; 0 if unknown
 	Err      error         // of EventRestarted
+	Held     []Held        // of EventHeld: versions newer than Version that would fit, newest first
 }

@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // Release is one listed version of a module.
@@ -18,6 +19,16 @@ type Release struct {
 
 	// Deprecated, if not nil, advises against the version. It is read-only.
 	Deprecated *Deprecation `json:"deprecated,omitempty"`
+
+	// Discovered is when the registry first saw the version, by its own record. If zero, it is
+	// unknown.
+	Discovered time.Time `json:"discovered,omitzero"`
+}
+
+// Held is a version that a source does not list because it is not old enough.
+type Held struct {
+	Release Release   `json:"release"`        // with the date that counts as Discovered
+	Until   time.Time `json:"until,omitzero"` // when it is old enough; zero if its date is unknown
 }
 
 // Deprecation is the author's note about a version. Both texts are safe to print and may be empty.
@@ -35,6 +46,9 @@ type Versions struct {
 
 	// Warnings describe ignored or missing parts of the source's answer. They are safe to print.
 	Warnings []string `json:"warnings,omitempty"`
+
+	// Held are the versions that a [github.com/tofureg/tofureg/cooldown.Modules] holds back.
+	Held []Held `json:"held,omitempty"`
 }
 
 // String returns the module and its versions.
@@ -46,7 +60,7 @@ func (v *Versions) String() string {
 	return v.Module.String() + ": " + cmp.Or(strings.Join(list, ", "), "no versions")
 }
 
-// Clone returns a copy whose List and Warnings may be changed.
+// Clone returns a copy whose List, Warnings and Held may be changed.
 func (v *Versions) Clone() *Versions {
 	if v == nil {
 		return nil
@@ -54,25 +68,51 @@ func (v *Versions) Clone() *Versions {
 	c := *v
 	c.List = slices.Clone(v.List)
 	c.Warnings = slices.Clone(v.Warnings)
+	c.Held = slices.Clone(v.Held)
 	return &c
 }
 
-// Find returns the release of version, and whether the list has it.
+// Find returns the release of version, and whether the source has it. It also finds a version in
+// Held, which a lock file may name.
 func (v *Versions) Find(version addrs.Version) (Release, bool) {
-	i := slices.IndexFunc(v.List, func(r Release) bool { return r.Version == version })
-	if i < 0 {
-		return Release{}, false
+	if i := slices.IndexFunc(v.List, func(r Release) bool { return r.Version == version }); i >= 0 {
+		return v.List[i], true
 	}
-	return v.List[i], true
+	if i := slices.IndexFunc(v.Held, func(h Held) bool { return h.Release.Version == version }); i >= 0 {
+		return v.Held[i].Release, true
+	}
+	return Release{}, false
 }
 
-// Newest returns the newest version that c allows, also a deprecated one. The error wraps an [*UnavailableError].
+// HeldFor returns the versions in Held that c allows and are newer than the version than, newest
+// first.
+func (v *Versions) HeldFor(c addrs.ModuleConstraint, than addrs.Version) (list []Held) {
+	if len(v.Held) == 0 {
+		return nil
+	}
+	allows := c.Matcher()
+	for _, h := range v.Held {
+		if h.Release.Version.Compare(than) > 0 && allows(h.Release.Version) {
+			list = append(list, h)
+		}
+	}
+	slices.SortFunc(list, func(a, b Held) int { return b.Release.Version.Compare(a.Release.Version) })
+	return list
+}
+
+// Newest returns the newest version that c allows, also a deprecated one. A prerelease is allowed only
+// if it is the whole constraint; the zero constraint allows all other versions. The error wraps a
+// [*HeldError] if all such versions are held back, otherwise an [*UnavailableError].
 func (v *Versions) Newest(c addrs.ModuleConstraint) (addrs.Version, error) {
 	best := v.newest(c.Matcher())
-	if best.IsZero() {
-		return best, &failure.Error{Op: "choose a version of", Subject: v.Module.String(), Err: v.unavailable(c)}
+	if !best.IsZero() {
+		return best, nil
 	}
-	return best, nil
+	var err error = v.unavailable(c)
+	if held := v.HeldFor(c, best); len(held) > 0 {
+		err = &HeldError{Module: v.Module, Constraint: c, Held: held}
+	}
+	return best, &Error{Op: "choose a version of", Subject: v.Module.String(), Err: err}
 }
 
 // newest returns the newest version that allows accepts, or zero. The list may have any
@@ -85,6 +125,24 @@ func (v *Versions) newest(allows func(addrs.Version) bool) (best addrs.Version) 
 		}
 	}
 	return best
+}
+
+// HeldError means that each version that fits is held back until it is old enough. It wraps
+// [ErrNoVersion].
+type HeldError struct {
+	Module     addrs.Module           // as requested
+	Constraint addrs.ModuleConstraint // the allowed versions
+	Held       []Held                 // the versions that fit, newest first, never empty
+}
+
+func (e *HeldError) Unwrap() error { return ErrNoVersion }
+
+func (e *HeldError) Error() string {
+	list := make([]fault.Held, len(e.Held))
+	for i, h := range e.Held {
+		list[i] = fault.Held{Version: h.Release.Version.String(), Seen: h.Release.Discovered, Until: h.Until}
+	}
+	return fault.HeldBack(e.Constraint.String(), list)
 }
 
 // UnavailableError means that no version fits. It wraps [ErrNoVersion].

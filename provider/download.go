@@ -261,6 +261,7 @@ const (
 // The events that package [github.com/tofureg/tofureg/provider/install] adds.
 const (
 	EventResolving EventKind = "resolving" // the source is asked for versions
+	EventHeld      EventKind = "held"      // newer versions are held back, see Event.Held
 	EventWaiting   EventKind = "waiting"   // another process or goroutine works on the same package
 	EventUnpacking EventKind = "unpacking" // the archive is being unpacked
 	EventReused    EventKind = "reused"    // an installed package is accepted
@@ -280,6 +281,7 @@ type Event struct {
 	Bytes    int64          // received, in later events too; in EventKept and EventChecked, the size; 0 without a download
 	Total    int64          // expected; 0 if unknown
 	Err      error          // the cause, if any
+	Held     []Held         // of EventHeld: versions newer than Version that would fit, newest first
 }
 
 // newMeter returns a meter that reports events about pkg.
@@ -287,7 +289,7 @@ func newMeter(pkg *Package, report func(Event)) *flight.Meter {
 	m := &flight.Meter{Report: func(string, error) {}}
 	if report != nil {
 		m.Report = func(kind string, err error) {
-			report(Event{EventKind(kind), pkg.Provider, pkg.Version, pkg.Platform, m.Bytes, m.Total, err})
+			report(Event{EventKind(kind), pkg.Provider, pkg.Version, pkg.Platform, m.Bytes, m.Total, err, nil})
 		}
 	}
 	return m

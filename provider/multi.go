@@ -35,6 +35,9 @@ type NamedSource struct {
 // version or the platform. Any other error ends the search, also for versions that another source
 // has: use [FirstOf] for sources that replace each other, and
 // [github.com/tofureg/tofureg/mirrorclient/mirrorserve.Cache] for a mirror that is filled on demand.
+//
+// A version that one source holds back is listed if another source lists it. To hold back versions of
+// all sources, wrap the Multi.
 type Multi struct {
 	// ProviderPackage asks Sources in this order, ProviderVersions all at once. If empty, nothing
 	// is found.
@@ -49,7 +52,7 @@ type Multi struct {
 //
 // A source is skipped after a fault, see [IsFault], and if its patterns, or those of all sources in
 // it, exclude the provider. Any other error, also ErrNotFound, ends the search, so a later source
-// cannot add versions to an earlier one. Retries delay the next source, so set
+// cannot add versions to an earlier one, also not versions that this one holds back. Retries delay the next source, so set
 // [github.com/tofureg/tofureg/transport.Client.Retries] low.
 type FirstOf struct {
 	// Sources are asked in this order. If empty, nothing is found.
@@ -119,7 +122,8 @@ func (e *NoSourceError) Error() string {
 func (e *NoSourceError) Unwrap() error { return e.Err }
 
 // ProviderVersions lists the versions of all sources that know p. A version that several sources
-// list has all their protocols and platforms, or no platforms if one of them lists none.
+// list has all their protocols and platforms, or no platforms if one of them lists none, and the latest
+// of their dates. Held has the versions that no source lists, with the earliest Until.
 //
 // The error wraps a [*NoSourceError] if all sources were skipped, otherwise the [*SourceError] that
 // ended the search.
@@ -170,12 +174,37 @@ func (m *Multi) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versio
 	if len(s.skipped) == len(lists) {
 		return nil, s.none()
 	}
+	heldAt := map[addrs.Version]int{} // index in union.Held
+	for i, list := range lists {
+		if errs[i] == nil {
+			union.unite(list.Held, at, heldAt)
+		}
+	}
 	slices.SortFunc(union.List, func(a, b Release) int { return b.Version.Compare(a.Version) })
 	return union, nil
 }
 
+// unite adds versions that a source holds back, unless another source lists them.
+func (v *Versions) unite(held []Held, listed, heldAt map[addrs.Version]int) {
+	for _, h := range held {
+		version := h.Release.Version
+		i, again := heldAt[version]
+		switch _, ok := listed[version]; {
+		case ok:
+		case !again:
+			heldAt[version] = len(v.Held)
+			v.Held = append(v.Held, h)
+		case v.Held[i].Until.IsZero() || !h.Until.IsZero() && h.Until.Before(v.Held[i].Until):
+			v.Held[i] = h
+		}
+	}
+}
+
 // unite adds the protocols and platforms of the same version in another source.
 func (r *Release) unite(other *Release) {
+	if other.Discovered.After(r.Discovered) {
+		r.Discovered = other.Discovered
+	}
 	r.Protocols = unite(r.Protocols, other.Protocols)
 	if len(r.Platforms) == 0 || len(other.Platforms) == 0 {
 		r.Platforms = nil // unknown to one of the two

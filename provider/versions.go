@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // Release is one listed version of a provider.
@@ -24,6 +26,16 @@ type Release struct {
 
 	// Platforms are those with a package. If empty, they are unknown.
 	Platforms []addrs.Platform `json:"platforms,omitempty"`
+
+	// Discovered is when the registry first saw the version, by its own record. If zero, it is
+	// unknown.
+	Discovered time.Time `json:"discovered,omitzero"`
+}
+
+// Held is a version that a source does not list because it is not old enough.
+type Held struct {
+	Release Release   `json:"release"`        // with the date that counts as Discovered
+	Until   time.Time `json:"until,omitzero"` // when it is old enough; zero if its date is unknown
 }
 
 // Versions lists the versions of a provider.
@@ -36,6 +48,9 @@ type Versions struct {
 
 	// Warnings are messages of the source, and about ignored parts of its answer, safe to print.
 	Warnings []string `json:"warnings,omitempty"`
+
+	// Held are the versions that a [github.com/tofureg/tofureg/cooldown.Providers] holds back.
+	Held []Held `json:"held,omitempty"`
 }
 
 // String returns the provider and its versions.
@@ -47,7 +62,7 @@ func (v *Versions) String() string {
 	return v.Provider.String() + ": " + cmp.Or(strings.Join(list, ", "), "no versions")
 }
 
-// Clone returns a copy whose List and Warnings may be changed.
+// Clone returns a copy whose List, Warnings and Held may be changed.
 func (v *Versions) Clone() *Versions {
 	if v == nil {
 		return nil
@@ -55,16 +70,41 @@ func (v *Versions) Clone() *Versions {
 	c := *v
 	c.List = slices.Clone(v.List)
 	c.Warnings = slices.Clone(v.Warnings)
+	c.Held = slices.Clone(v.Held)
 	return &c
 }
 
-// Find returns the release of version, and whether the list has it.
+// Find returns the release of version, and whether the source has it. It also finds a version in
+// Held, which a lock file may name.
 func (v *Versions) Find(version addrs.Version) (Release, bool) {
-	i := slices.IndexFunc(v.List, func(r Release) bool { return r.Version == version })
-	if i < 0 {
-		return Release{}, false
+	if i := slices.IndexFunc(v.List, func(r Release) bool { return r.Version == version }); i >= 0 {
+		return v.List[i], true
 	}
-	return v.List[i], true
+	if i := slices.IndexFunc(v.Held, func(h Held) bool { return h.Release.Version == version }); i >= 0 {
+		return v.Held[i].Release, true
+	}
+	return Release{}, false
+}
+
+// HeldFor returns the versions in Held that c allows, fit need and are newer than the version than,
+// newest first.
+func (v *Versions) HeldFor(c addrs.ProviderConstraint, need Need, than addrs.Version) []Held {
+	return v.held(c, than, need.matcher())
+}
+
+func (v *Versions) held(c addrs.ProviderConstraint, than addrs.Version, fits func(*Release) error) (list []Held) {
+	if len(v.Held) == 0 {
+		return nil
+	}
+	allows := c.Matcher()
+	for _, h := range v.Held {
+		r := &h.Release
+		if r.Version.Compare(than) > 0 && allows(r.Version) && (fits == nil || fits(r) == nil) {
+			list = append(list, h)
+		}
+	}
+	slices.SortFunc(list, func(a, b Held) int { return b.Release.Version.Compare(a.Release.Version) })
+	return list
 }
 
 // Need is what a version must support. Unknown platforms and protocols are assumed to fit.
@@ -91,13 +131,15 @@ func (n Need) protocols() addrs.ProviderConstraint {
 }
 
 // Newest returns the newest version that c allows, as the CLI does. It ignores platforms and
-// protocols. The error wraps an [*UnavailableError].
+// protocols. The error wraps a [*HeldError] if all such versions are held back, otherwise an
+// [*UnavailableError].
 func (v *Versions) Newest(c addrs.ProviderConstraint) (addrs.Version, error) {
 	return v.choose(c, Need{}, nil)
 }
 
-// NewestFor returns the newest version that c allows and that fits need. The error wraps an
-// [*UnavailableError] of kind ErrNoVersion, ErrNoPlatform or ErrProtocol.
+// NewestFor returns the newest version that c allows and that fits need. The error wraps a
+// [*HeldError] if all such versions are held back, otherwise an [*UnavailableError] of kind
+// ErrNoVersion, ErrNoPlatform or ErrProtocol.
 func (v *Versions) NewestFor(c addrs.ProviderConstraint, need Need) (addrs.Version, error) {
 	return v.choose(c, need, need.matcher())
 }
@@ -107,7 +149,11 @@ func (v *Versions) choose(c addrs.ProviderConstraint, need Need, fits func(*Rele
 	if best := v.newest(c.Matcher(), fits); best != nil {
 		return best.Version, nil
 	}
-	return addrs.Version{}, &Error{Op: "choose a version of", Subject: v.Provider.String(), Err: v.unavailable(c, need, fits)}
+	var err error = v.unavailable(c, need, fits)
+	if held := v.held(c, addrs.Version{}, fits); len(held) > 0 {
+		err = &HeldError{Provider: v.Provider, Constraint: c, Held: held}
+	}
+	return addrs.Version{}, &Error{Op: "choose a version of", Subject: v.Provider.String(), Err: err}
 }
 
 // Fits returns an [*UnavailableError] in an [*Error] if the package supports none of
@@ -187,8 +233,8 @@ func (n Need) matcher() func(*Release) error {
 // Find chooses a version of p as [Versions.NewestFor] does and returns its package for
 // need.Platforms[0].
 //
-// The error wraps ErrNotFound if src does not know p, and an [*UnavailableError] if no version
-// fits, or the package of the chosen one does not: Find tries no other. Call ProviderVersions for
+// The error wraps ErrNotFound if src does not know p, a [*HeldError] if all versions that fit are held
+// back, and an [*UnavailableError] if no version fits, or the package of the chosen one does not: Find tries no other. Call ProviderVersions for
 // the warnings of the list.
 func Find(ctx context.Context, src Lister, p addrs.Provider, c addrs.ProviderConstraint, need Need) (*Package, error) {
 	if len(need.Platforms) == 0 {
@@ -211,6 +257,24 @@ func Find(ctx context.Context, src Lister, p addrs.Provider, c addrs.ProviderCon
 		return nil, err
 	}
 	return pkg, nil
+}
+
+// HeldError means that each version that fits is held back until it is old enough. It wraps
+// [ErrNoVersion].
+type HeldError struct {
+	Provider   addrs.Provider           // as requested
+	Constraint addrs.ProviderConstraint // the allowed versions
+	Held       []Held                   // the versions that fit, newest first, never empty
+}
+
+func (e *HeldError) Unwrap() error { return ErrNoVersion }
+
+func (e *HeldError) Error() string {
+	list := make([]fault.Held, len(e.Held))
+	for i, h := range e.Held {
+		list[i] = fault.Held{Version: h.Release.Version.String(), Seen: h.Release.Discovered, Until: h.Until}
+	}
+	return fault.HeldBack(e.Constraint.String(), list)
 }
 
 // UnavailableError means that no version or package fits.

@@ -197,6 +197,7 @@ type (
 		Version     string          `json:"version"`
 		Deprecated  wireDeprecation `json:"deprecated"`
 		Deprecation wireDeprecation `json:"deprecation"`
+		Discovered  wireTime        `json:"discovered"`
 	}
 	wirePaging struct {
 		Total count `json:"total"`
@@ -355,7 +356,7 @@ func (l *moduleList) addVersion(w *wireModuleVersion) bool {
 		return false
 	}
 	l.seen[version] = l.pages
-	r := module.Release{Version: version, Listed: source.Listed(version, w.Version), Deprecated: w.Deprecated.Deprecation}
+	r := module.Release{Version: version, Listed: source.Listed(version, w.Version), Deprecated: w.Deprecated.Deprecation, Discovered: w.Discovered.Time}
 	if r.Deprecated == nil {
 		r.Deprecated = w.Deprecation.Deprecation
 	}

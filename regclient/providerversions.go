@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/httpx"
@@ -50,6 +51,8 @@ type (
 		Version   string         `json:"version"`
 		Protocols []string       `json:"protocols"`
 		Platforms []wirePlatform `json:"platforms"`
+
+		Discovered wireTime `json:"discovered"`
 	}
 	wirePlatform struct {
 		OS   string `json:"os"`
@@ -60,10 +63,24 @@ type (
 // bareVersions is wireVersions without the platforms.
 type bareVersions struct {
 	Versions []struct {
-		Version   string   `json:"version"`
-		Protocols []string `json:"protocols"`
+		Version    string   `json:"version"`
+		Protocols  []string `json:"protocols"`
+		Discovered wireTime `json:"discovered"`
 	} `json:"versions"`
 	Warnings []string `json:"warnings"`
+}
+
+// wireTime is a time, or zero if there is anything else.
+type wireTime struct{ time.Time }
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (t *wireTime) UnmarshalJSON(data []byte) error {
+	var stated time.Time
+	t.Time = time.Time{}
+	if stated.UnmarshalJSON(data) == nil && stated.UTC().Year() >= 1 && stated.UTC().Year() <= 9999 { // others have no JSON form
+		t.Time = stated.UTC()
+	}
+	return nil
 }
 
 func decodeVersions(resp *httpx.Response) (*provider.Versions, error) {
@@ -78,7 +95,7 @@ func decodeVersions(resp *httpx.Response) (*provider.Versions, error) {
 		}
 		doc, err = &wireVersions{Warnings: bare.Warnings}, nil
 		for _, v := range bare.Versions {
-			doc.Versions = append(doc.Versions, wireVersion{Version: v.Version, Protocols: v.Protocols})
+			doc.Versions = append(doc.Versions, wireVersion{Version: v.Version, Protocols: v.Protocols, Discovered: v.Discovered})
 		}
 	}
 	if err != nil {
@@ -127,7 +144,7 @@ func decodeVersions(resp *httpx.Response) (*provider.Versions, error) {
 		if badPlatform != (wirePlatform{}) {
 			notes.Addf("version %s: ignored invalid platform %q, %q", version, httpx.Clip(badPlatform.OS), httpx.Clip(badPlatform.Arch))
 		}
-		releases = append(releases, provider.Release{Version: version, Listed: source.Listed(version, w.Version), Protocols: protocols, Platforms: platforms})
+		releases = append(releases, provider.Release{Version: version, Listed: source.Listed(version, w.Version), Protocols: protocols, Platforms: platforms, Discovered: w.Discovered.Time})
 	}
 	slices.SortFunc(releases, func(a, b provider.Release) int { return b.Version.Compare(a.Version) })
 	return &provider.Versions{List: releases, Warnings: notes.Lines()}, nil

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Narrow returns an error with this text that wraps another error.
@@ -114,4 +115,36 @@ func Name(name string) string {
 		return name
 	}
 	return strconv.Quote(Shorten(name, max))
+}
+
+// Held is a version that is held back until it is old enough. Zero times are unknown.
+type Held struct {
+	Version     string
+	Seen, Until time.Time
+}
+
+// HeldBack returns the text of an error: each version that a constraint allows is held back.
+func HeldBack(constraint string, list []Held) string {
+	const most, day = 20, "2006-01-02 15:04 UTC"
+	text, remedy := "(any release)", ""
+	if constraint != "" {
+		text = `"` + constraint + `"`
+	}
+	text = "each version that matches " + text + " is held back until it is old enough: "
+	for i, h := range list {
+		if i == most {
+			text += fmt.Sprintf(", %d more", len(list)-most)
+			break
+		}
+		if i > 0 {
+			text += ", "
+		}
+		if h.Until.IsZero() {
+			text += h.Version + " (seen at an unknown time)"
+			remedy = "; the source states no date of it: use a cooldown.Ledger, or permit the version"
+			continue
+		}
+		text += fmt.Sprintf("%s (seen %s, old enough %s)", h.Version, h.Seen.UTC().Format(day), h.Until.UTC().Format(day))
+	}
+	return text + remedy
 }

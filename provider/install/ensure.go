@@ -229,6 +229,9 @@ func (j *job) selectVersion(ctx context.Context) error {
 		return err
 	}
 	j.s.Version, j.s.Locked = v, v == entry.Version
+	if j.s.Held = versions.HeldFor(c, j.need(), v); len(j.s.Held) > 0 {
+		j.report(provider.Event{Kind: provider.EventHeld, Provider: p, Version: v, Platform: j.platform, Held: j.s.Held})
+	}
 	return nil
 }
 

@@ -143,6 +143,7 @@ type Selection struct {
 	Version    addrs.Version            `json:"version,omitzero"`    // zero if no version was selected
 	Platform   addrs.Platform           `json:"platform,omitzero"`   // the platform to install for; zero for Lock
 	Locked     bool                     `json:"locked"`              // the given lock file has the version
+	Held       []provider.Held          `json:"held,omitempty"`      // newer versions that would fit but are held back, newest first; of a locked version only with Upgrade
 
 	// From says where the package was found. It is empty if Plan has not found it, or Ensure has
 	// not installed it.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/webserve"
@@ -28,6 +29,7 @@ func (h *Handler) module(r *http.Request) (addrs.Module, error) {
 type moduleRelease struct {
 	Version     string              `json:"version"`
 	Deprecation *module.Deprecation `json:"deprecation,omitempty"`
+	Discovered  time.Time           `json:"discovered,omitzero"`
 }
 
 func (h *Handler) moduleVersions(r *http.Request) (any, error) {
@@ -41,7 +43,7 @@ func (h *Handler) moduleVersions(r *http.Request) (any, error) {
 	}
 	list := make([]moduleRelease, 0, len(versions.List))
 	for _, listed := range versions.List {
-		list = append(list, moduleRelease{listed.Version.String(), listed.Deprecated})
+		list = append(list, moduleRelease{listed.Version.String(), listed.Deprecated, listed.Discovered})
 	}
 	return map[string]any{"modules": []any{map[string]any{"versions": list}}}, nil
 }

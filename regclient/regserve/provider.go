@@ -3,6 +3,7 @@ package regserve
 import (
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/webserve"
@@ -69,9 +70,10 @@ type (
 		Warnings []string  `json:"warnings,omitempty"`
 	}
 	release struct {
-		Version   string     `json:"version"`
-		Protocols []string   `json:"protocols,omitempty"`
-		Platforms []platform `json:"platforms"`
+		Version    string     `json:"version"`
+		Protocols  []string   `json:"protocols,omitempty"`
+		Platforms  []platform `json:"platforms"`
+		Discovered time.Time  `json:"discovered,omitzero"`
 	}
 	platform struct {
 		OS   string `json:"os"`
@@ -113,7 +115,7 @@ func (h *Handler) providerVersions(r *http.Request) (any, error) {
 	}
 	doc := versionsDocument{Versions: make([]release, 0, len(versions.List)), Warnings: versions.Warnings}
 	for _, listed := range versions.List {
-		rel := release{Version: listed.Version.String(), Protocols: listed.Protocols, Platforms: []platform{}}
+		rel := release{Version: listed.Version.String(), Protocols: listed.Protocols, Platforms: []platform{}, Discovered: listed.Discovered}
 		for _, on := range listed.Platforms {
 			rel.Platforms = append(rel.Platforms, platform{on.OS(), on.Arch()})
 		}

@@ -21,6 +21,7 @@ type Module struct {
 
 	Version    string         // any text; if empty, "1.0.0"
 	Properties map[string]any // further properties in the list, such as "deprecated"
+	Discovered string         // as in [Provider]
 
 	// Files are contents by name. The name of a directory ends with a slash. If nil, there is a
 	// main.tf, also in Subdir.
@@ -238,6 +239,9 @@ func (r *Registry) moduleVersions(c *call, t target) *answer {
 		entry := map[string]any{}
 		maps.Copy(entry, rel.m.Properties)
 		entry["version"] = rel.m.Version
+		if rel.m.Discovered != "" {
+			entry["discovered"] = rel.m.Discovered
+		}
 		versions = append(versions, entry)
 	}
 	if r.ModuleList.Nulls {

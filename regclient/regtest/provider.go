@@ -24,6 +24,8 @@ type Provider struct {
 	Protocols []string // plugin protocols; if nil, "5.0"
 	Warnings  []string // added to the list of versions
 
+	Discovered string // when the registry first saw the version, any text; if empty, the list does not state it
+
 	// Size, if not zero, is the size of the executable in bytes, under 4 GiB, which is not held in
 	// memory. If large, use one platform: SHA256SUMS has the digests of all.
 	Size int64
@@ -213,6 +215,8 @@ type (
 		Version   string     `json:"version"`
 		Protocols []string   `json:"protocols"`
 		Platforms []platform `json:"platforms"`
+
+		Discovered string `json:"discovered,omitempty"`
 	}
 	platform struct {
 		OS   string `json:"os"`
@@ -258,7 +262,7 @@ func (r *Registry) versions(t target) *answer {
 	}
 	var doc versionList
 	for _, rel := range list {
-		e := versionEntry{Version: rel.p.Version, Protocols: rel.p.Protocols, Platforms: []platform{}}
+		e := versionEntry{Version: rel.p.Version, Protocols: rel.p.Protocols, Platforms: []platform{}, Discovered: rel.p.Discovered}
 		for _, p := range rel.p.Platforms {
 			e.Platforms = append(e.Platforms, splitPlatform(p))
 		}
