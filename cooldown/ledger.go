@@ -1,0 +1,205 @@
+package cooldown
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/tofureg/tofureg/storage"
+)
+
+// Ledger is a [Dates] that records when it first saw each version, in a store that programs and processes
+// may share. It must not be shared by Rules with different ages. It works with each source, and a
+// registry cannot change it.
+//
+// Each provider and module has a file, such as providers/registry.opentofu.org/hashicorp/random.txt, with
+// a line for each version, which people may edit:
+//
+//	# first seen: registry.opentofu.org/hashicorp/random
+//	3.7.2 2026-11-26T10:00:00Z
+//	3.7.1 2026-11-20T10:00:00Z first listed
+//
+// The word "first" marks versions of the first look, and "listed" those that stay listed. A damaged line
+// is ignored, and its version is recorded again as seen now. So are all versions if the file is damaged.
+// A file has at most 20,000 versions of at most 128 bytes; others have no date. No version is recorded as
+// older than the newest one in its file, so a clock that is set back makes no version old.
+type Ledger struct {
+	// Store has the files. It must not be nil.
+	Store storage.Store
+
+	// Old makes versions of the first look old enough: their date is 1970-01-01. If false, it is the date in
+	// the list, or without one the time of the first look.
+	Old bool
+
+	// Now returns the time. If nil, it is [time.Now]. A [Rule] uses its own.
+	Now func() time.Time
+}
+
+// Limits of a file.
+const (
+	maxEntries = 20_000
+	maxVersion = 128     // bytes
+	maxLedger  = 4 << 20 // bytes; more than that many entries have
+	maxRounds  = 100     // attempts to write
+)
+
+// FirstSeen implements [Dates]. It records versions that are new.
+func (l *Ledger) FirstSeen(ctx context.Context, of Subject, list []Version) ([]time.Time, error) {
+	times := make([]time.Time, len(list))
+	return times, l.visit(ctx, of, clock(l.Now), list, func(i int, seen time.Time, listed bool) bool {
+		times[i] = seen
+		return listed
+	})
+}
+
+// visit records the versions in list and calls decide for each, which reports whether the version is listed now.
+// If another process changes the file, it starts again.
+func (l *Ledger) visit(ctx context.Context, of Subject, now time.Time, list []Version, decide func(i int, seen time.Time, listed bool) bool) error {
+	name := fileName(of)
+	for range maxRounds {
+		entries, revision, err := l.read(ctx, name, of)
+		if err != nil {
+			return err
+		}
+		first, stamp := revision == "", now.UTC().Truncate(time.Second)
+		if stamp.Before(now) { // never too early
+			stamp = stamp.Add(time.Second)
+		}
+		for _, e := range entries {
+			stamp = later(stamp, e.seen)
+		}
+		changed := first // also record that there was no version
+		for i, v := range list {
+			text := v.Version.String()
+			e, known := entries[text]
+			if !known && len(entries) < maxEntries && len(text) <= maxVersion {
+				e, known, changed = entry{seen: stamp, first: first}, true, true
+				if first && !v.Discovered.IsZero() && v.Discovered.Before(stamp) {
+					e.seen = v.Discovered.UTC().Truncate(time.Second)
+				}
+				entries[text] = e
+			}
+			seen := e.seen
+			if e.first && l.Old {
+				seen = time.Unix(0, 0).UTC()
+			}
+			if decide(i, seen, e.listed) && known && !e.listed {
+				e.listed, changed = true, true
+				entries[text] = e
+			}
+		}
+		if !changed {
+			return nil
+		}
+		data := encode(of, entries)
+		err = l.Store.Write(ctx, name, io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), revision)
+		if !errors.Is(err, storage.ErrConflict) {
+			return err
+		}
+	}
+	return fmt.Errorf("the ledger %s has changed %d times while it was written", name, maxRounds)
+}
+
+// read returns the entries of a file, and "" as the revision if there is no file.
+func (l *Ledger) read(ctx context.Context, name string, of Subject) (map[string]entry, storage.Revision, error) {
+	f, err := l.Store.Open(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return map[string]entry{}, "", nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxLedger+1))
+	return decode(of, data), f.Revision, err
+}
+
+// entry is a line of a ledger.
+type entry struct {
+	seen          time.Time
+	first, listed bool
+}
+
+func header(of Subject) string { return "# first seen: " + of.String() }
+
+// decode returns the entries of a ledger without damaged ones. If there are several for a version, the one
+// with the latest date counts.
+func decode(of Subject, data []byte) map[string]entry {
+	entries := map[string]entry{}
+	top, rest, _ := strings.Cut(string(data), "\n")
+	if len(data) > maxLedger || strings.TrimSpace(top) != header(of) {
+		return entries // it is about something else
+	}
+	for line := range strings.Lines(rest) {
+		text, words, _ := strings.Cut(strings.TrimSpace(line), " ")
+		date, words, _ := strings.Cut(words, " ")
+		seen, err := time.Parse(time.RFC3339, date)
+		if text == "" || text[0] == '#' || len(text) > maxVersion || err != nil || seen.UTC().Year() < 1 || seen.UTC().Year() > 9999 || seen.IsZero() {
+			continue
+		}
+		e := entry{seen: seen.UTC().Truncate(time.Second)}
+		switch words {
+		case "":
+		case "first":
+			e.first = true
+		case "listed":
+			e.listed = true
+		case "first listed":
+			e.first, e.listed = true, true
+		default:
+			continue
+		}
+		old, again := entries[text]
+		if !again && len(entries) < maxEntries || again && e.seen.After(old.seen) {
+			entries[text] = e
+		}
+	}
+	return entries
+}
+
+// encode returns the file of a ledger, the newest entries first.
+func encode(of Subject, entries map[string]entry) []byte {
+	b := []byte(header(of) + "\n")
+	order := slices.SortedFunc(maps.Keys(entries), func(x, y string) int {
+		return cmp.Or(entries[y].seen.Compare(entries[x].seen), strings.Compare(y, x))
+	})
+	for _, text := range order {
+		e := entries[text]
+		b = append(b, text+" "...)
+		b = e.seen.AppendFormat(b, time.RFC3339)
+		if e.first {
+			b = append(b, " first"...)
+		}
+		if e.listed {
+			b = append(b, " listed"...)
+		}
+		b = append(b, '\n')
+	}
+	return b
+}
+
+// fileName returns the name of the file of a ledger. Names of modules that differ only in case have different
+// files on all systems.
+func fileName(of Subject) string {
+	name := "providers/" + of.Provider.Host().String() + "/" + of.Provider.Namespace() + "/" + of.Provider.Type()
+	if m := of.Module; !m.IsZero() {
+		name = "modules/" + m.Host().String() + "/" + m.Namespace() + "/" + m.Name() + "/" + m.System()
+	}
+	var b strings.Builder
+	for _, c := range name {
+		if unicode.IsUpper(c) {
+			b.WriteByte('!')
+		}
+		b.WriteRune(unicode.ToLower(c))
+	}
+	return b.String() + ".txt"
+}

@@ -1,0 +1,546 @@
+package cooldown_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/cooldown"
+	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/storage"
+)
+
+const alphaFile = "providers/registry.example.com/acme/alpha.txt"
+
+// day returns the time of a day of November 2026.
+func day(n int) time.Time { return time.Date(2026, 11, n, 0, 0, 0, 0, time.UTC) }
+
+// at returns a clock that has stopped.
+func at(now time.Time) func() time.Time { return func() time.Time { return now } }
+
+func file(t *testing.T, store storage.Store, name string) string {
+	t.Helper()
+	f := must.Get(store.Open(t.Context(), name))(t)
+	defer f.Close()
+	return string(must.Get(io.ReadAll(f))(t))
+}
+
+func write(t *testing.T, store storage.Store, name, text string) {
+	t.Helper()
+	must.Do(t, store.Delete(t.Context(), name, ""))
+	must.Do(t, store.Write(t.Context(), name, io.NewSectionReader(strings.NewReader(text), 0, int64(len(text))), ""))
+}
+
+// stores are the stores of tests.
+func stores(t *testing.T) map[string]storage.Store {
+	return map[string]storage.Store{"Dir": &storage.Dir{Path: t.TempDir()}, "Memory": &storage.Memory{}}
+}
+
+// TestLedger: a ledger dates versions when it sees them first, works without any date of the list, ages what was there at
+// the first look from then on, keeps listed what was listed once, and is a file for people.
+func TestLedger(t *testing.T) {
+	t.Parallel()
+	for name, store := range stores(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			list := dated{"1.0.0": {}, "1.1.0": day(3)} // of 1.1.0, the list states a date
+			rule := func(n int, age time.Duration) cooldown.Rule {
+				return cooldown.Rule{Age: age, Dates: &cooldown.Ledger{Store: store}, Now: at(day(n))}
+			}
+			for _, step := range []struct {
+				day  int
+				do   func()
+				want string
+			}{
+				{10, func() {}, "1.1.0 [1.0.0]"},
+				{11, func() { list["1.2.0"] = time.Time{} }, "1.1.0 [1.2.0] [1.0.0]"},
+				{16, func() {}, "1.1.0 [1.2.0] [1.0.0]"},
+				{17, func() {}, "1.1.0 1.0.0 [1.2.0]"},
+				{17, func() { list["1.3.0"] = day(1) }, "1.1.0 1.0.0 [1.3.0] [1.2.0]"}, // a registry that lies
+				{18, func() {}, "1.2.0 1.1.0 1.0.0 [1.3.0]"},
+				{18, func() { list["1.2.0"] = day(18) }, "1.2.0 1.1.0 1.0.0 [1.3.0]"}, // a date has changed, but it was listed
+				{18, func() { list["1.3.0"] = day(20) }, "1.2.0 1.1.0 1.0.0 [1.3.0]"},
+				{24, func() {}, "1.2.0 1.1.0 1.0.0 [1.3.0]"}, // the later date counts
+				{26, func() { delete(list, "1.2.0") }, "1.1.0 1.0.0 [1.3.0]"},
+				{27, func() { list["1.2.0"] = time.Time{} }, "1.3.0 1.2.0 1.1.0 1.0.0"},
+			} {
+				step.do()
+				if got := listed(t, list, rule(step.day, week)); got != step.want {
+					t.Errorf("on day %d, listed is %s, want %s", step.day, got, step.want)
+				}
+			}
+			if got := listed(t, list, rule(1, 100*week)); got != "1.3.0 1.2.0 1.1.0 1.0.0" {
+				t.Errorf("with another age and an earlier time, listed is %s", got)
+			}
+			want := "# first seen: registry.example.com/acme/alpha\n" +
+				"1.3.0 2026-11-17T00:00:00Z listed\n1.2.0 2026-11-11T00:00:00Z listed\n" +
+				"1.0.0 2026-11-10T00:00:00Z first listed\n1.1.0 2026-11-03T00:00:00Z first listed\n"
+			if got := file(t, store, alphaFile); got != want {
+				t.Errorf("the file of alpha is\n%swant\n%s", got, want)
+			}
+			want = strings.Replace(want, "acme/alpha", "acme/network/aws", 1)
+			if got := file(t, store, "modules/registry.example.com/acme/network/aws.txt"); got != want {
+				t.Errorf("the file of the module is\n%s", got)
+			}
+		})
+	}
+}
+
+// TestLedgerOld: with Old, what is there at the first look is old enough, unless the list says otherwise. That a provider had
+// no version is a look, too.
+func TestLedgerOld(t *testing.T) {
+	t.Parallel()
+	store := &storage.Memory{}
+	rule := cooldown.Rule{Age: week, Dates: &cooldown.Ledger{Store: store, Old: true}, Now: at(day(10))}
+	list := dated{"1.0.0": {}, "1.1.0": day(9), "1.2.0": day(1)}
+	if got := listed(t, list, rule); got != "1.2.0 1.0.0 [1.1.0]" {
+		t.Errorf("at the first look, listed is %s", got)
+	}
+	list["1.3.0"] = time.Time{}
+	if got := listed(t, list, rule); got != "1.2.0 1.0.0 [1.3.0] [1.1.0]" {
+		t.Errorf("at the second look, listed is %s", got)
+	}
+	rule.Dates = &cooldown.Ledger{Store: &storage.Memory{}, Old: true}
+	list = dated{}
+	listed(t, list, rule)
+	list["1.0.0"] = time.Time{}
+	if got := listed(t, list, rule); got != "[1.0.0]" {
+		t.Errorf("of a provider that had no version, listed is %s", got)
+	}
+}
+
+// TestLedgerSecond: the age counts to the second, and a fraction of a second is never in favour of a version.
+func TestLedgerSecond(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rule := cooldown.Rule{Age: week, Dates: &cooldown.Ledger{Store: &storage.Memory{}}}
+		list := dated{}
+		listed(t, list, rule)
+		time.Sleep(300 * time.Millisecond)
+		list["1.0.0"] = time.Time{}
+		for _, step := range []struct {
+			sleep time.Duration
+			want  string
+		}{{0, "[1.0.0]"}, {week - time.Second, "[1.0.0]"}, {time.Second - 300*time.Millisecond, "[1.0.0]"}, {time.Second - time.Nanosecond, "[1.0.0]"}, {time.Nanosecond, "1.0.0"}} {
+			time.Sleep(step.sleep)
+			if got := listed(t, list, rule); got != step.want {
+				t.Errorf("%v: listed is %s, want %s", time.Now(), got, step.want)
+			}
+		}
+	})
+}
+
+// TestLedgerClock: a version that is seen while the clock is set back is not older than the newest one in the file. When the
+// clock is right again, it is not old enough.
+func TestLedgerClock(t *testing.T) {
+	t.Parallel()
+	ledger := &cooldown.Ledger{Store: &storage.Memory{}}
+	list := dated{"1.0.0": {}}
+	look := func(now time.Time) string {
+		return listed(t, list, cooldown.Rule{Age: week, Dates: ledger, Now: at(now)})
+	}
+	look(day(10))
+	list["1.1.0"] = time.Time{}
+	if got := look(day(10).AddDate(-20, 0, 0)); got != "[1.1.0] [1.0.0]" {
+		t.Errorf("with a clock that is set back, listed is %s", got)
+	}
+	if got := look(day(17).Add(-time.Second)); got != "[1.1.0] [1.0.0]" {
+		t.Errorf("a second before a week, listed is %s", got)
+	}
+	if got := look(day(17)); got != "1.1.0 1.0.0" {
+		t.Errorf("after a week, listed is %s", got)
+	}
+	if got := look(day(1)); got != "1.1.0 1.0.0" {
+		t.Errorf("with a clock that is set back, what was listed is %s", got)
+	}
+}
+
+// TestLedgerDamaged: a damaged line is no date, nor is a file about something else or one that is too long. The versions are held
+// back from now on, also with Old and AllowUnknown. Other lines count, also those that people have edited.
+func TestLedgerDamaged(t *testing.T) {
+	t.Parallel()
+	const top = "# first seen: registry.example.com/acme/alpha\n"
+	for name, test := range map[string]struct{ file, want string }{
+		"empty":            {"", "[1.1.0] [1.0.0]"},
+		"torn":             {top[:20], "[1.1.0] [1.0.0]"},
+		"torn in a line":   {top + "1.0.0 2026-01-01T00:00:00Z listed\n1.1.0 2026-01-0", "1.0.0 [1.1.0]"},
+		"no file of text":  {"\x00\xff\xfe", "[1.1.0] [1.0.0]"},
+		"of another":       {strings.Replace(top, "alpha", "beta", 1) + "1.0.0 2026-01-01T00:00:00Z listed\n", "[1.1.0] [1.0.0]"},
+		"no date":          {top + "1.0.0\n1.1.0 2026-01-01T00:00:00Z\n", "1.1.0 [1.0.0]"},
+		"zero date":        {top + "1.0.0 0001-01-01T00:00:00Z listed\n1.1.0 2026-01-01T00:00:00Z\n", "1.1.0 [1.0.0]"},
+		"another word":     {top + "1.0.0 2026-01-01T00:00:00Z permitted\n", "[1.1.0] [1.0.0]"},
+		"more than a line": {top + "1.0.0 2026-01-01T00:00:00Z listed first\n", "[1.1.0] [1.0.0]"},
+		"edited":           {top + "# mine\r\n\n  1.0.0 2026-01-01T02:00:00+02:00 listed \r\n", "1.0.0 [1.1.0]"},
+		"twice":            {top + "1.0.0 2026-01-01T00:00:00Z listed\n1.0.0 2026-11-09T00:00:00Z\n1.0.0 2026-02-01T00:00:00Z listed\n", "[1.1.0] [1.0.0]"},
+		"too long":         {top + "1.0.0 2026-01-01T00:00:00Z\n" + strings.Repeat("#", 4<<20+1-len(top)-27), "[1.1.0] [1.0.0]"},
+		"long":             {top + "1.0.0 2026-01-01T00:00:00Z\n" + strings.Repeat("#", 4<<20-len(top)-27), "1.0.0 [1.1.0]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := &storage.Memory{}
+			write(t, store, alphaFile, test.file)
+			p := &cooldown.Providers{Source: providers{dated: dated{"1.0.0": {}, "1.1.0": {}}}}
+			for _, step := range []struct {
+				day  int
+				want string
+			}{{10, test.want}, {16, test.want}, {17, "1.1.0 1.0.0"}} {
+				p.Rule = cooldown.Rule{Age: week, AllowUnknown: true, Dates: &cooldown.Ledger{Store: store, Old: true}, Now: at(day(step.day))}
+				list := must.Get(p.ProviderVersions(t.Context(), alpha))(t)
+				var got []string
+				for _, r := range list.List {
+					got = append(got, r.Version.String())
+				}
+				for _, h := range list.Held {
+					got = append(got, "["+h.Release.Version.String()+"]")
+				}
+				if strings.Join(got, " ") != step.want && !(name == "twice" && step.day == 16) {
+					t.Errorf("on day %d, listed is %q, want %s", step.day, got, step.want)
+				}
+			}
+		})
+	}
+}
+
+// TestLedgerLimits: a file has 20,000 versions of 128 bytes, and no more. Others have no date.
+func TestLedgerLimits(t *testing.T) {
+	t.Parallel()
+	store := &storage.Memory{}
+	ledger := &cooldown.Ledger{Store: store, Now: at(day(1))}
+	list := make([]cooldown.Version, 20_001)
+	for i := range list {
+		list[i].Version = addrs.MustParseVersion(fmt.Sprintf("1.0.0-%0122d", 1+i)[:6] + "a" + fmt.Sprintf("%0121d", i))
+	}
+	of := cooldown.Subject{Provider: alpha}
+	unknown := func(list []cooldown.Version) (n int) {
+		for _, at := range must.Get(ledger.FirstSeen(t.Context(), of, list))(t) {
+			if at.IsZero() {
+				n++
+			}
+		}
+		return n
+	}
+	if got := len(list[0].Version.String()); got != 128 {
+		t.Fatalf("a version has %d bytes", got)
+	}
+	if got := unknown(list[:20_000]); got != 0 {
+		t.Errorf("of 20,000 versions, %d have no date", got)
+	}
+	if got := unknown(list); got != 1 {
+		t.Errorf("of 20,001 versions, %d have no date", got)
+	}
+	if got := len(file(t, store, alphaFile)); got > 4<<20 {
+		t.Errorf("the file has %d bytes", got)
+	}
+	of.Provider = addrs.MustParseProvider("registry.example.com/acme/beta")
+	if got := unknown([]cooldown.Version{list[0], {Version: addrs.MustParseVersion(list[0].Version.String() + "0")}}); got != 1 {
+		t.Errorf("of versions with 128 and 129 bytes, %d have no date", got)
+	}
+}
+
+// TestLedgerNames: modules whose names differ only in case have different files on every system, and a provider and a module never share one.
+func TestLedgerNames(t *testing.T) {
+	t.Parallel()
+	store := &storage.Dir{Path: t.TempDir()}
+	ledger := &cooldown.Ledger{Store: store}
+	for _, text := range []string{"registry.example.com/Acme/network/aws", "registry.example.com/acme/network/aws", "registry.example.com/acme/netWork/aws"} {
+		must.Get(ledger.FirstSeen(t.Context(), cooldown.Subject{Module: addrs.MustParseModule(text)}, nil))(t)
+	}
+	must.Get(ledger.FirstSeen(t.Context(), cooldown.Subject{Provider: addrs.MustParseProvider("bücher.example.com/acme/alpha")}, nil))(t)
+	for _, name := range []string{"modules/registry.example.com/!acme/network/aws.txt", "modules/registry.example.com/acme/network/aws.txt", "modules/registry.example.com/acme/net!work/aws.txt", "providers/xn--bcher-kva.example.com/acme/alpha.txt"} {
+		file(t, store, name)
+	}
+}
+
+// counting is a store that counts and can fail.
+type counting struct {
+	storage.Store
+	opened, written atomic.Int32
+	open, write     error
+	before          func(name string) // called before each write
+}
+
+func (c *counting) Open(ctx context.Context, name string) (*storage.File, error) {
+	c.opened.Add(1)
+	if c.open != nil {
+		return nil, c.open
+	}
+	return c.Store.Open(ctx, name)
+}
+
+func (c *counting) Write(ctx context.Context, name string, content *io.SectionReader, was storage.Revision) error {
+	c.written.Add(1)
+	if c.before != nil {
+		c.before(name)
+	}
+	if c.write != nil {
+		return c.write
+	}
+	return c.Store.Write(ctx, name, content, was)
+}
+
+// TestLedgerFails: if the ledger cannot be read or written, the list fails, so nothing young is listed. A store that always has a
+// conflict is tried 100 times.
+func TestLedgerFails(t *testing.T) {
+	t.Parallel()
+	disk := &fs.PathError{Op: "open", Path: "x", Err: errors.New("disk on fire")}
+	for name, test := range map[string]struct {
+		store  *counting
+		writes int32
+	}{
+		"read":     {&counting{open: disk}, 0},
+		"write":    {&counting{write: disk}, 1},
+		"conflict": {&counting{write: storage.ErrConflict}, 100},
+	} {
+		store := test.store
+		store.Store = &storage.Memory{}
+		p := &cooldown.Providers{Source: providers{dated: dated{"1.0.0": {}}}, Rule: cooldown.Rule{Age: week, AllowUnknown: true, Dates: &cooldown.Ledger{Store: store, Old: true}}}
+		list, err := p.ProviderVersions(t.Context(), alpha)
+		if e, ok := errors.AsType[*provider.Error](err); !ok || list != nil || e.Subject != alpha.String() || store.written.Load() != test.writes {
+			t.Errorf("%s: ProviderVersions returned %v, %v after %d writes, want an error after %d", name, list, err, store.written.Load(), test.writes)
+		}
+	}
+}
+
+// TestEnds: a list and a filter end with the context, also while the store always has a conflict.
+func TestEnds(t *testing.T) {
+	t.Parallel()
+	for name, call := range map[string]func(context.Context, *cooldown.Ledger) error{
+		"FirstSeen": func(ctx context.Context, l *cooldown.Ledger) error {
+			_, err := l.FirstSeen(ctx, cooldown.Subject{Provider: alpha}, nil)
+			return err
+		},
+		"ProviderVersions": func(ctx context.Context, l *cooldown.Ledger) error {
+			_, err := (&cooldown.Providers{Source: providers{dated: dated{"1.0.0": {}}}, Rule: cooldown.Rule{Age: week, Dates: l}}).ProviderVersions(ctx, alpha)
+			return err
+		},
+		"ModuleVersions": func(ctx context.Context, l *cooldown.Ledger) error {
+			_, err := (&cooldown.Modules{Source: modules{dated: dated{"1.0.0": {}}}, Rule: cooldown.Rule{Age: week, Dates: l}}).ModuleVersions(ctx, network)
+			return err
+		},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		store := &counting{Store: &storage.Memory{}, write: storage.ErrConflict, before: func(string) { cancel() }}
+		if err := call(ctx, &cooldown.Ledger{Store: store}); !errors.Is(err, context.Canceled) || store.written.Load() != 1 {
+			t.Errorf("%s returned %v after %d writes", name, err, store.written.Load())
+		}
+		cancel()
+	}
+}
+
+// TestCost: a list costs one request with the dates of the list, and with a ledger one object is read. Only changes are written,
+// all of a list at once.
+func TestCost(t *testing.T) {
+	t.Parallel()
+	client, reg := registry(map[string]string{"1.0.0": "2000-01-01T00:00:00Z", "1.1.0": ""})
+	must.Get(client.ProviderVersions(t.Context(), alpha))(t) // discovery
+	store := &counting{Store: &storage.Memory{}}
+	for _, step := range []struct {
+		rule                     cooldown.Rule
+		requests, opened, writes int
+	}{
+		{cooldown.Rule{Age: week, Now: at(day(1))}, 1, 0, 0},
+		{cooldown.Rule{Age: week, Now: at(day(1)), Dates: &cooldown.Ledger{Store: store}}, 1, 1, 1},
+		{cooldown.Rule{Age: week, Now: at(day(2)), Dates: &cooldown.Ledger{Store: store}}, 1, 1, 0},
+		{cooldown.Rule{Age: week, Now: at(day(8)), Dates: &cooldown.Ledger{Store: store}}, 1, 1, 1},
+		{cooldown.Rule{Age: week, Now: at(day(9)), Dates: &cooldown.Ledger{Store: store}}, 1, 1, 0},
+	} {
+		before := len(reg.Requests())
+		store.opened.Store(0)
+		store.written.Store(0)
+		must.Get((&cooldown.Providers{Source: client, Rule: step.rule}).ProviderVersions(t.Context(), alpha))(t)
+		if got := [3]int{len(reg.Requests()) - before, int(store.opened.Load()), int(store.written.Load())}; got != [3]int{step.requests, step.opened, step.writes} {
+			t.Errorf("on %v: requests, objects read and written are %d, want %d", step.rule.Now(), got, [3]int{step.requests, step.opened, step.writes})
+		}
+	}
+}
+
+// member returns the versions that the n-th of many processes sees: some of its own, and some that all see.
+func member(n int) []cooldown.Version {
+	var list []cooldown.Version
+	for i := range 5 {
+		list = append(list, cooldown.Version{Version: addrs.MustParseVersion(fmt.Sprintf("1.%d.%d", n, i))}, cooldown.Version{Version: addrs.MustParseVersion(fmt.Sprintf("2.0.%d", i))})
+	}
+	return list
+}
+
+// wantAll checks that the file has an entry for each version of the members, and that all see the same date.
+func wantAll(t *testing.T, store storage.Store, members int) {
+	t.Helper()
+	text := file(t, store, alphaFile)
+	if got, want := strings.Count(text, "\n"), 1+5+5*members; got != want {
+		t.Errorf("the file has %d lines, want %d:\n%s", got, want, text)
+	}
+	for n := range members {
+		for i, at := range must.Get((&cooldown.Ledger{Store: store}).FirstSeen(t.Context(), cooldown.Subject{Provider: alpha}, member(n)))(t) {
+			if at.IsZero() {
+				t.Errorf("version %d of process %d has no date", i, n)
+			}
+		}
+	}
+}
+
+// TestLedgerWriters: 20 writers with ledgers of their own lose no version, and all get the date that stays.
+func TestLedgerWriters(t *testing.T) {
+	t.Parallel()
+	for name, store := range stores(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			of := cooldown.Subject{Provider: alpha}
+			dates := make([][]time.Time, 20)
+			var wg sync.WaitGroup
+			for n := range dates {
+				own := store
+				if dir, ok := store.(*storage.Dir); ok {
+					own = &storage.Dir{Path: dir.Path}
+				}
+				wg.Go(func() {
+					var err error
+					if dates[n], err = (&cooldown.Ledger{Store: own, Now: at(day(n + 1))}).FirstSeen(t.Context(), of, member(n)); err != nil {
+						t.Errorf("writer %d: %v", n, err)
+					}
+				})
+			}
+			wg.Wait()
+			wantAll(t, store, 20)
+			for n := range dates {
+				if again := must.Get((&cooldown.Ledger{Store: store}).FirstSeen(t.Context(), of, member(n)))(t); !slices.EqualFunc(again, dates[n], time.Time.Equal) {
+					t.Errorf("writer %d got %v, later it is %v", n, dates[n], again)
+				}
+			}
+		})
+	}
+}
+
+var (
+	childDir = flag.String("cooldown.dir", "", "be a process that writes to the ledger in this `directory`; see TestChild")
+	childN   = flag.Int("cooldown.n", 0, "which process it is")
+	childAt  = flag.String("cooldown.stop", "", "where it stops: start, before or after its write")
+)
+
+// TestChild is another process of TestLedgerProcesses and TestLedgerKilled.
+func TestChild(t *testing.T) {
+	if *childDir == "" {
+		return
+	}
+	if *childAt == "start" {
+		disktest.Stop("start")
+	}
+	var once sync.Once
+	store := &counting{Store: &storage.Dir{Path: *childDir}, before: func(string) {
+		if *childAt == "before" {
+			once.Do(func() { disktest.Stop("before") })
+		}
+	}}
+	if _, err := (&cooldown.Ledger{Store: store}).FirstSeen(context.Background(), cooldown.Subject{Provider: alpha}, member(*childN)); err != nil {
+		t.Fatal(err)
+	}
+	if *childAt == "after" {
+		disktest.Stop("after")
+	}
+}
+
+func startChild(t *testing.T, dir string, n int, stop string) *disktest.Process {
+	t.Helper()
+	return disktest.Start(t, stop, "-cooldown.dir="+dir, fmt.Sprint("-cooldown.n=", n), "-cooldown.stop="+stop)
+}
+
+// TestLedgerProcesses: 20 processes at once lose no version.
+func TestLedgerProcesses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var list []*disktest.Process
+	for n := range 20 {
+		list = append(list, startChild(t, dir, n, "start"))
+	}
+	var wg sync.WaitGroup
+	for n, p := range list {
+		wg.Go(func() {
+			if err := p.GoOn(); err != nil {
+				t.Errorf("process %d: %v", n, err)
+			}
+		})
+	}
+	wg.Wait()
+	wantAll(t, &storage.Dir{Path: dir}, 20)
+}
+
+// TestLedgerKilled: a process that is killed before its write has changed nothing, and after it, what it has recorded stays. Another process goes on.
+func TestLedgerKilled(t *testing.T) {
+	t.Parallel()
+	store := &storage.Dir{Path: t.TempDir()}
+	startChild(t, store.Path, 1, "before").Kill()
+	if _, err := store.Stat(t.Context(), alphaFile); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after a kill before the write: %v", err)
+	}
+	startChild(t, store.Path, 1, "after").Kill()
+	if text := file(t, store, alphaFile); strings.Count(text, "\n") != 11 {
+		t.Errorf("after a kill behind the write, the file is\n%s", text)
+	}
+	alive := startChild(t, store.Path, 0, "before")
+	must.Get((&cooldown.Ledger{Store: store}).FirstSeen(t.Context(), cooldown.Subject{Provider: alpha}, member(2)))(t)
+	if err := alive.GoOn(); err != nil { // its write has a conflict
+		t.Errorf("the running process: %v", err)
+	}
+	if text := file(t, store, alphaFile); strings.Count(text, "\n") != 1+5+15 {
+		t.Errorf("after a conflict, the file is\n%s", text)
+	}
+}
+
+// FuzzLedger: whatever a file contains, each version gets a date, the same one at the next look, and a file with one line each.
+func FuzzLedger(f *testing.F) {
+	f.Add([]byte("# first seen: registry.example.com/acme/alpha\n1.0.0 2026-11-20T10:00:00Z first listed\n1.1.0 2026-11-20T10:00:00Z\n"))
+	f.Add([]byte("# first seen: registry.example.com/acme/alpha\r\n1.0.0 9999-12-31T23:59:59-01:00\n1.0.0 0000-01-01T00:00:00Z\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		store := &storage.Memory{}
+		must.Do(t, store.Write(t.Context(), alphaFile, io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), ""))
+		ledger := &cooldown.Ledger{Store: store, Now: at(day(1))}
+		list := []cooldown.Version{{Version: addrs.MustParseVersion("1.0.0")}, {Version: addrs.MustParseVersion("1.1.0")}, {Version: addrs.MustParseVersion("3.0.0")}}
+		of := cooldown.Subject{Provider: alpha}
+		first := must.Get(ledger.FirstSeen(t.Context(), of, list))(t)
+		text := file(t, store, alphaFile)
+		again := must.Get(ledger.FirstSeen(t.Context(), of, list))(t)
+		for i := range list {
+			if first[i].IsZero() || !first[i].Equal(again[i]) || first[i].Year() > 9999 {
+				t.Errorf("%s was seen %v, then %v", list[i].Version, first[i], again[i])
+			}
+		}
+		if now := file(t, store, alphaFile); now != text {
+			t.Errorf("the second look changed\n%q to\n%q", text, now)
+		}
+		if _, err := time.Parse(time.RFC3339, first[0].Format(time.RFC3339)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// BenchmarkFilter filters a list of 2,000 versions.
+func BenchmarkFilter(b *testing.B) {
+	list := &provider.Versions{Provider: alpha}
+	for i := range 2000 {
+		list.List = append(list.List, provider.Release{Version: addrs.MustParseVersion(fmt.Sprintf("1.%d.0", 2000-i)), Discovered: day(1).Add(-time.Duration(i) * time.Hour)})
+	}
+	for name, dates := range map[string]cooldown.Dates{"list": nil, "ledger": &cooldown.Ledger{Store: &storage.Memory{}}} {
+		b.Run(name, func(b *testing.B) {
+			p := &cooldown.Providers{Rule: cooldown.Rule{Age: week, Dates: dates, Now: at(day(2))}}
+			for b.Loop() {
+				if filtered, err := p.Filter(b.Context(), list); err != nil || len(filtered.Held) != 144 {
+					b.Fatal(err, len(filtered.Held))
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,142 @@
+package cooldown
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+)
+
+// Rule says which versions are old enough.
+type Rule struct {
+	// Age is the minimum age. If zero or less, no version is held back.
+	Age time.Duration
+
+	// Dates, if not nil, has dates beside those of the lists; the later date of a version counts. A [*Ledger]
+	// also keeps versions listed that were listed once.
+	Dates Dates
+
+	// AllowUnknown lists versions without a date. If false, they are held back.
+	AllowUnknown bool
+
+	// Now returns the time. If nil, it is [time.Now]. A Ledger in Dates uses it, too.
+	Now func() time.Time
+}
+
+// Dates knows when versions were first seen. It must be safe for concurrent use.
+type Dates interface {
+	// FirstSeen returns the times for list, in its order. Zero is unknown.
+	FirstSeen(ctx context.Context, of Subject, list []Version) ([]time.Time, error)
+}
+
+// Subject is a provider or a module.
+type Subject struct {
+	Provider addrs.Provider // zero for a module
+	Module   addrs.Module   // zero for a provider
+}
+
+// String returns the address.
+func (s Subject) String() string {
+	if s.Module.IsZero() {
+		return s.Provider.String()
+	}
+	return s.Module.String()
+}
+
+// Version is a listed version.
+type Version struct {
+	Version    addrs.Version // canonical
+	Discovered time.Time     // as the list states; zero if unknown
+}
+
+// verdict is the decision about a version.
+type verdict struct {
+	held        bool
+	seen, until time.Time // zero if unknown
+}
+
+// judge decides about the versions in list, in its order.
+func (r *Rule) judge(ctx context.Context, of Subject, list []Version, permit func(addrs.Version) bool) ([]verdict, error) {
+	now := clock(r.Now)
+	verdicts := make([]verdict, len(list))
+	decide := func(i int, seen time.Time, listed bool) bool {
+		v := verdict{seen: later(list[i].Discovered, seen)}
+		if !v.seen.IsZero() {
+			v.until = v.seen.Add(r.Age)
+		}
+		if v.until.Year() > 9999 { // it has no JSON form
+			v.until = time.Time{}
+		}
+		switch {
+		case listed || permit(list[i].Version):
+		case v.seen.IsZero():
+			v.held = !r.AllowUnknown
+		default:
+			v.held = now.Before(v.seen.Add(r.Age))
+		}
+		verdicts[i] = v
+		return !v.held
+	}
+	var err error
+	switch dates := r.Dates.(type) {
+	case nil:
+		for i := range list {
+			decide(i, time.Time{}, false)
+		}
+	case *Ledger:
+		err = dates.visit(ctx, of, now, list, decide)
+	default:
+		var seen []time.Time
+		seen, err = dates.FirstSeen(ctx, of, list)
+		if err == nil && len(seen) != len(list) {
+			err = fmt.Errorf("FirstSeen returned %d times for %d versions", len(seen), len(list))
+		}
+		for i := range seen[:min(len(seen), len(list))] {
+			decide(i, seen[i], false)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("when versions were first seen: %w", err)
+	}
+	return verdicts, nil
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+func clock(now func() time.Time) time.Time {
+	if now == nil {
+		return time.Now()
+	}
+	return now()
+}
+
+// selects reports whether a matches a pattern of include, if any, and none of exclude.
+func selects[A any, P interface{ Matches(A) bool }](include, exclude []P, a A) bool {
+	matches := func(p P) bool { return p.Matches(a) }
+	return (len(include) == 0 || slices.ContainsFunc(include, matches)) && !slices.ContainsFunc(exclude, matches)
+}
+
+// maxAge is the maximum of ParseAge.
+const maxAge = 36500 * 24 * time.Hour
+
+// ParseAge parses a whole number with a unit, d, h, m or s, such as "7d" or "72h", as the cooldown_period
+// of OpenTofu's RFC. A day has 24 hours. The maximum is 36500d.
+func ParseAge(s string) (time.Duration, error) {
+	units := map[byte]time.Duration{'d': 24 * time.Hour, 'h': time.Hour, 'm': time.Minute, 's': time.Second}
+	if s != "" {
+		unit := units[s[len(s)-1]]
+		n, err := strconv.ParseUint(s[:len(s)-1], 10, 63)
+		if err == nil && unit > 0 && n <= uint64(maxAge/unit) {
+			return time.Duration(n) * unit, nil
+		}
+	}
+	return 0, fmt.Errorf("invalid age %.100q: want a whole number with a unit, d, h, m or s, such as \"7d\", and at most 36500d", s)
+}
