@@ -537,7 +537,7 @@ func BenchmarkFilter(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			p := &cooldown.Providers{Rule: cooldown.Rule{Age: week, Dates: dates, Now: at(day(2))}}
 			for b.Loop() {
-				if filtered, err := p.Filter(b.Context(), list); err != nil || len(filtered.Held) != 144 {
+				if filtered, err := p.Filter(b.Context(), alpha, list); err != nil || len(filtered.Held) != 144 {
 					b.Fatal(err, len(filtered.Held))
 				}
 			}

@@ -3,6 +3,7 @@ package cooldown
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
@@ -35,34 +36,25 @@ func (c *Providers) ProviderVersions(ctx context.Context, p addrs.Provider) (*pr
 	if err != nil {
 		return nil, err
 	}
-	return c.Filter(ctx, versions)
+	return c.Filter(ctx, p, versions)
 }
 
-// Filter returns a list whose versions that are not old enough are in Held, newest first.
-func (c *Providers) Filter(ctx context.Context, versions *provider.Versions) (*provider.Versions, error) {
-	p := versions.Provider
+// Filter returns the list of p with the versions that are not old enough in Held.
+func (c *Providers) Filter(ctx context.Context, p addrs.Provider, versions *provider.Versions) (*provider.Versions, error) {
 	if c.Age <= 0 || !selects(c.Include, c.Exclude, p) {
 		return versions, nil
 	}
-	list := make([]Version, len(versions.List))
-	for i, r := range versions.List {
-		list[i] = Version{r.Version, r.Discovered}
-	}
-	verdicts, err := c.judge(ctx, Subject{Provider: p}, list, func(v addrs.Version) bool { return c.Permit != nil && c.Permit(p, v) })
+	keep, held, err := filter(ctx, &c.Rule, Subject{Provider: p}, versions.List,
+		func(r *provider.Release) (addrs.Version, *time.Time) { return r.Version, &r.Discovered },
+		func(v addrs.Version) bool { return c.Permit != nil && c.Permit(p, v) },
+		func(r provider.Release, until time.Time) provider.Held {
+			return provider.Held{Release: r, Until: until}
+		})
 	if err != nil {
 		return nil, failure.Wrap("list versions of", p.String(), err)
 	}
 	filtered := *versions
-	filtered.List, filtered.Held = make([]provider.Release, 0, len(list)), slices.Clone(versions.Held)
-	for i, r := range versions.List {
-		r.Discovered = verdicts[i].seen
-		if verdicts[i].held {
-			filtered.Held = append(filtered.Held, provider.Held{Release: r, Until: verdicts[i].until})
-		} else {
-			filtered.List = append(filtered.List, r)
-		}
-	}
-	slices.SortFunc(filtered.Held, func(a, b provider.Held) int { return b.Release.Version.Compare(a.Release.Version) })
+	filtered.List, filtered.Held = keep, append(slices.Clip(versions.Held), held...)
 	return &filtered, nil
 }
 
@@ -88,33 +80,46 @@ func (c *Modules) ModuleVersions(ctx context.Context, m addrs.Module) (*module.V
 	if err != nil || versions == nil {
 		return nil, err
 	}
-	return c.Filter(ctx, versions)
+	return c.Filter(ctx, m, versions)
 }
 
-// Filter returns a list whose versions that are not old enough are in Held, newest first.
-func (c *Modules) Filter(ctx context.Context, versions *module.Versions) (*module.Versions, error) {
-	m := versions.Module
+// Filter returns the list of m with the versions that are not old enough in Held.
+func (c *Modules) Filter(ctx context.Context, m addrs.Module, versions *module.Versions) (*module.Versions, error) {
 	if c.Age <= 0 || !selects(c.Include, c.Exclude, m) {
 		return versions, nil
 	}
-	list := make([]Version, len(versions.List))
-	for i, r := range versions.List {
-		list[i] = Version{r.Version, r.Discovered}
-	}
-	verdicts, err := c.judge(ctx, Subject{Module: m}, list, func(v addrs.Version) bool { return c.Permit != nil && c.Permit(m, v) })
+	keep, held, err := filter(ctx, &c.Rule, Subject{Module: m}, versions.List,
+		func(r *module.Release) (addrs.Version, *time.Time) { return r.Version, &r.Discovered },
+		func(v addrs.Version) bool { return c.Permit != nil && c.Permit(m, v) },
+		func(r module.Release, until time.Time) module.Held { return module.Held{Release: r, Until: until} })
 	if err != nil {
 		return nil, failure.Wrap("list versions of", m.String(), err)
 	}
 	filtered := *versions
-	filtered.List, filtered.Held = make([]module.Release, 0, len(list)), slices.Clone(versions.Held)
-	for i, r := range versions.List {
-		r.Discovered = verdicts[i].seen
+	filtered.List, filtered.Held = keep, append(slices.Clip(versions.Held), held...)
+	return &filtered, nil
+}
+
+// filter judges the releases of a list and returns those that are listed and those that are held back.
+func filter[R, H any](ctx context.Context, rule *Rule, of Subject, list []R, read func(*R) (addrs.Version, *time.Time), permit func(addrs.Version) bool, hold func(R, time.Time) H) (keep []R, held []H, err error) {
+	versions := make([]Version, len(list))
+	for i := range list {
+		v, discovered := read(&list[i])
+		versions[i] = Version{v, *discovered}
+	}
+	verdicts, err := rule.judge(ctx, of, versions, permit)
+	if err != nil {
+		return nil, nil, err
+	}
+	list, keep = slices.Clone(list), make([]R, 0, len(list))
+	for i := range list {
+		_, discovered := read(&list[i])
+		*discovered = verdicts[i].seen
 		if verdicts[i].held {
-			filtered.Held = append(filtered.Held, module.Held{Release: r, Until: verdicts[i].until})
+			held = append(held, hold(list[i], verdicts[i].until))
 		} else {
-			filtered.List = append(filtered.List, r)
+			keep = append(keep, list[i])
 		}
 	}
-	slices.SortFunc(filtered.Held, func(a, b module.Held) int { return b.Release.Version.Compare(a.Release.Version) })
-	return &filtered, nil
+	return keep, held, nil
 }

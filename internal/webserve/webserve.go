@@ -283,6 +283,9 @@ func (s *Server) Fail(w http.ResponseWriter, r *http.Request, err error) {
 
 // describe returns a text for clients, without names and URLs of the source.
 func describe(err error) string {
+	if e, ok := errors.AsType[*provider.HeldError](err); ok {
+		return e.Error()
+	}
 	for _, kind := range []error{
 		ErrPath, ErrBusy, provider.ErrNoPlatform, provider.ErrNoVersion, provider.ErrNotFound, provider.ErrUnauthorized,
 		failure.ErrTooLarge, provider.ErrInsecure, provider.ErrUnpacked, verify.ErrUnsigned, verify.ErrUnchecked,

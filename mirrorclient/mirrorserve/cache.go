@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/cooldown"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
@@ -48,6 +49,12 @@ type Cache struct {
 	// Policy, if not nil, returns the policy for a provider, and may be called concurrently. If nil, the
 	// zero policy is used, which demands a signature; if Source is a mirror, set AllowUnsigned.
 	Policy func(addrs.Provider) verify.Policy
+
+	// Cooldown, if not nil, holds back versions, whether they are cached or not: they are not listed, and have
+	// no document of their own. Its Source is ignored. Mirror states no dates, so without a [cooldown.Ledger] all
+	// its versions are held back while Source is at fault. A CLI fails if a version of its lock file is not listed:
+	// set [cooldown.Providers.Permit]. Archives are served to clients that know their URL.
+	Cooldown *cooldown.Providers
 
 	// Wait is the maximum time that a call waits for a list from Source if Mirror has one, and that
 	// Close of an archive waits until it is added to Mirror. If zero, 5 seconds are used; if
@@ -120,7 +127,17 @@ func (c *Cache) stage(ctx context.Context) (*staged, error) {
 type withoutLists struct{ *Cache }
 
 func (c withoutLists) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
-	return c.upstream.ProviderVersions(ctx, p)
+	return c.cooled(ctx, p)(c.upstream.ProviderVersions(ctx, p))
+}
+
+// cooled returns a function that applies Cooldown to a list.
+func (c *Cache) cooled(ctx context.Context, p addrs.Provider) func(*provider.Versions, error) (*provider.Versions, error) {
+	return func(versions *provider.Versions, err error) (*provider.Versions, error) {
+		if err != nil || c.Cooldown == nil {
+			return versions, err
+		}
+		return c.Cooldown.Filter(ctx, p, versions)
+	}
 }
 
 // ProviderVersions returns the versions that Source lists, or the cached ones; see [Cache]. If there
@@ -133,9 +150,9 @@ func (c *Cache) ProviderVersions(ctx context.Context, p addrs.Provider) (*provid
 	if list, err := c.Mirror.ProviderVersions(ctx, p); c.logFailure(ctx, p, err) == nil {
 		kept = list
 	}
-	return orCached(ctx, c, p, kept, len(kept.List) > 0, func(ctx context.Context) (*provider.Versions, error) {
+	return c.cooled(ctx, p)(orCached(ctx, c, p, kept, len(kept.List) > 0, func(ctx context.Context) (*provider.Versions, error) {
 		return c.upstream.ProviderVersions(ctx, p)
-	})
+	}))
 }
 
 // ProviderPackage returns the package of Mirror if Policy accepts its record, and otherwise asks Source,
@@ -358,7 +375,18 @@ func (c *cacheCatalogue) ListedArchives(ctx context.Context, p addrs.Provider, v
 		return nil, err
 	}
 	kept := c.cachedHashes(ctx, p, v)
-	return orCached(ctx, c.Cache, p, kept, len(kept) > 0, func(ctx context.Context) (map[addrs.Platform][]checksum.Hash, error) {
+	has := len(kept) > 0
+	var held error // why the mirror does not answer
+	if has && c.Cooldown != nil {
+		versions, err := c.cooled(ctx, p)(c.Mirror.ProviderVersions(ctx, p))
+		if err == nil {
+			_, err = findListed(versions, p, v)
+		}
+		if held = err; held != nil {
+			kept = nil
+		}
+	}
+	got, err := orCached(ctx, c.Cache, p, kept, has, func(ctx context.Context) (map[addrs.Platform][]checksum.Hash, error) {
 		stated, err := c.upstream.ListedArchives(ctx, p, v)
 		for platform := range stated {
 			if hashes, ok := kept[platform]; ok {
@@ -367,4 +395,8 @@ func (c *cacheCatalogue) ListedArchives(ctx context.Context, p addrs.Provider, v
 		}
 		return stated, err
 	})
+	if got == nil && err == nil {
+		err = held
+	}
+	return got, err
 }

@@ -102,6 +102,19 @@ func listedBy(versions *provider.Versions, err error) ([]addrs.Version, error) {
 	return list, nil
 }
 
+// findListed returns the release of a version that is listed and not held back.
+func findListed(versions *provider.Versions, p addrs.Provider, v addrs.Version) (provider.Release, error) {
+	if i := slices.IndexFunc(versions.List, func(r provider.Release) bool { return r.Version == v }); i >= 0 {
+		return versions.List[i], nil
+	}
+	var why error = versions.Unavailable(v, addrs.Platform{})
+	exact := addrs.ExactProviderConstraint(v)
+	if held := versions.HeldFor(exact, provider.Need{}, addrs.Version{}); len(held) > 0 {
+		why = &provider.HeldError{Provider: p, Constraint: exact, Held: held}
+	}
+	return provider.Release{}, &provider.Error{Op: "find", Subject: p.String() + " " + v.String(), Err: why}
+}
+
 func (t *sourceCatalogue) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
 	s := &statement{puller: t.puller, policy: policyFor(t.policy, p), common: t.common, pkg: provider.Package{Provider: p, Version: v}}
 	return s.make(ctx)
@@ -135,12 +148,9 @@ func (s *statement) make(ctx context.Context) (map[addrs.Platform][]checksum.Has
 	if err != nil {
 		return nil, err
 	}
-	release, ok := versions.Find(s.pkg.Version)
-	if !ok {
-		return nil, &provider.Error{
-			Op: "find", Subject: s.pkg.Provider.String() + " " + s.pkg.Version.String(),
-			Err: versions.Unavailable(s.pkg.Version, addrs.Platform{}),
-		}
+	release, err := findListed(versions, s.pkg.Provider, s.pkg.Version)
+	if err != nil {
+		return nil, err
 	}
 	s.hashes = map[addrs.Platform][]checksum.Hash{}
 	s.platforms, s.listed = release.Platforms, len(release.Platforms) > 0
