@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/cooldown"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/httpx"
@@ -43,6 +44,10 @@ type Config struct {
 	// Stamps lets Installer keep hashes, and believe those of earlier processes, in
 	// $XDG_CACHE_HOME/tofureg/stamps or ~/.cache/tofureg/stamps, on Linux; see [install.Dir].
 	Stamps bool
+
+	// Cooldown, if not nil, holds back versions of ProviderSource. Its Source is ignored. No CLI has
+	// such a setting.
+	Cooldown *cooldown.Providers
 
 	// Logger, if not nil, logs requests and retries.
 	Logger *slog.Logger

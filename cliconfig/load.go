@@ -63,6 +63,7 @@ type settings struct {
 	hosts       map[svchost.Hostname]*host
 
 	installation *installation
+	modules      *moduleInstallation
 	methods      []Method // of the block, or the implicit methods
 	devOverrides map[addrs.Provider]string
 

@@ -57,9 +57,11 @@ var otherSettings = []string{
 func (r *fileReader) top(items []item) {
 	for _, it := range items {
 		switch {
-		// As in the CLI, these four must be in lower case.
+		// As in the CLI, these five must be in lower case.
 		case it.name() == "provider_installation":
 			r.installation(it)
+		case it.name() == "module_installation" && !r.sys.Terraform:
+			r.moduleInstallation(it)
 		case it.name() == "registry_protocols":
 			r.registryProtocols(it)
 		case it.name() == "oci_default_credentials" && !r.sys.Terraform:

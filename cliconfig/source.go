@@ -46,6 +46,11 @@ func (c *Config) ProviderSource() provider.Source {
 			}
 			multi.Sources = append(multi.Sources, provider.NamedSource{Name: name, Source: src, Include: m.Include, Exclude: m.Exclude})
 		}
+		if c.Cooldown != nil {
+			rule := *c.Cooldown
+			rule.Source = multi
+			return &rule
+		}
 		return multi
 	})
 }

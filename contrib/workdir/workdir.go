@@ -92,7 +92,7 @@ func New(config *cliconfig.Config, path string) *Dir {
 	return &Dir{
 		Path:      path,
 		Terraform: config.DefaultHost() != addrs.DefaultHost(),
-		Registry:  config.Registry(),
+		Registry:  config.ModuleSource(),
 		Modules:   module.Options{Git: &module.Git{}, KeepLinks: true, SkipLinks: true},
 		Installer: config.Installer(""),
 	}
