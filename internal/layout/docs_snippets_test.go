@@ -17,6 +17,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/auth/login"
 	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/cooldown"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/mirrorclient"
@@ -29,6 +30,7 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regserve"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/transport/doccache"
 	"github.com/tofureg/tofureg/transport/throttle"
@@ -229,4 +231,19 @@ func cacheServer(registry provider.Source, dir string) (http.Handler, error) {
 		Include: []provider.Pattern{provider.MustParsePattern("registry.opentofu.org/hashicorp/*")},
 	}
 	return http.StripPrefix("/providers", &mirrorserve.Handler{Source: cache}), nil
+}
+
+func proxyWithCooldown(upstream *regclient.Client, dir string) http.Handler {
+	week := cooldown.Rule{
+		Age:   7 * 24 * time.Hour,
+		Dates: &cooldown.Ledger{Store: &storage.Dir{Path: dir}},
+	}
+	return &regserve.Handler{
+		Providers: &cooldown.Providers{
+			Source:  upstream,
+			Rule:    week,
+			Exclude: []provider.Pattern{provider.MustParsePattern("registry.opentofu.org/acme/*")},
+		},
+		Modules: &cooldown.Modules{Source: upstream, Rule: week},
+	}
 }

@@ -251,3 +251,19 @@ func TestSnippetErrors(t *testing.T) {
 		}
 	}
 }
+
+func TestSnippetProxyWithCooldown(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.opentofu.org")
+	reg.AddProvider(regtest.Provider{Address: "hashicorp/random", Version: "3.6.3"})
+	reg.AddProvider(regtest.Provider{Address: "acme/own", Version: "1.0.0"})
+	reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: "2.0.0", Discovered: "2026-04-14T00:00:00Z"})
+	proxy := proxyWithCooldown(&regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}, t.TempDir())
+	for path, version := range map[string]string{"providers/hashicorp/random": "", "providers/acme/own": "1.0.0", "modules/acme/network/aws": "2.0.0"} {
+		w := httptest.NewRecorder()
+		proxy.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "https://proxy.example.com/v1/"+path+"/versions", nil))
+		if listed := strings.Contains(w.Body.String(), `"version":"`+version); w.Code != http.StatusOK || listed != (version != "") {
+			t.Errorf("%s: status %d, %s; want version %q", path, w.Code, w.Body, version)
+		}
+	}
+}
