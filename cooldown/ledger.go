@@ -134,7 +134,7 @@ func header(of Subject) string { return "# first seen: " + of.String() }
 // decode returns the entries of a ledger without damaged ones. If there are several for a version, the one
 // with the latest date counts.
 func decode(of Subject, data []byte) map[string]entry {
-	entries := map[string]entry{}
+	entries := make(map[string]entry, min(bytes.Count(data, []byte("\n")), maxEntries))
 	top, rest, _ := strings.Cut(string(data), "\n")
 	if len(data) > maxLedger || strings.TrimSpace(top) != header(of) {
 		return entries // it is about something else

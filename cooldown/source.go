@@ -111,14 +111,15 @@ func filter[R, H any](ctx context.Context, rule *Rule, of Subject, list []R, rea
 	if err != nil {
 		return nil, nil, err
 	}
-	list, keep = slices.Clone(list), make([]R, 0, len(list))
-	for i := range list {
-		_, discovered := read(&list[i])
-		*discovered = verdicts[i].seen
-		if verdicts[i].held {
-			held = append(held, hold(list[i], verdicts[i].until))
-		} else {
-			keep = append(keep, list[i])
+	keep = make([]R, 0, len(list))
+	for i, v := range verdicts {
+		keep = append(keep, list[i])
+		last := len(keep) - 1
+		_, discovered := read(&keep[last])
+		*discovered = v.seen
+		if v.held {
+			held = append(held, hold(keep[last], v.until))
+			keep = keep[:last]
 		}
 	}
 	return keep, held, nil
