@@ -58,7 +58,7 @@ func (r *fileReader) moduleInstallation(it item) {
 	for _, method := range it.value.body {
 		switch {
 		case !r.isBlock(method):
-		case method.name() != string(Direct):
+		case method.name() != direct:
 			r.errorf(method.at(), "unknown installation method %s", quote(method.name()))
 		case in.direct:
 			r.errorf(method.at(), "a second block \"direct\"")

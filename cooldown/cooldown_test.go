@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/cooldown"
 	"github.com/tofureg/tofureg/internal/memtest"
 	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
@@ -261,7 +262,7 @@ func TestDates(t *testing.T) {
 			t.Errorf("ProviderVersions returned %v, %v", p, err)
 		}
 		m, err := (&cooldown.Modules{Source: modules{dated: list}, Rule: rule}).ModuleVersions(t.Context(), network)
-		if e, ok := errors.AsType[*module.Error](err); m != nil || !ok || e.Subject != network.String() {
+		if e, ok := errors.AsType[*failure.Error](err); m != nil || !ok || e.Subject != network.String() {
 			t.Errorf("ModuleVersions returned %v, %v", m, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
@@ -112,7 +113,7 @@ func (v *Versions) Newest(c addrs.ModuleConstraint) (addrs.Version, error) {
 	if held := v.HeldFor(c, best); len(held) > 0 {
 		err = &HeldError{Module: v.Module, Constraint: c, Held: held}
 	}
-	return best, &Error{Op: "choose a version of", Subject: v.Module.String(), Err: err}
+	return best, &failure.Error{Op: "choose a version of", Subject: v.Module.String(), Err: err}
 }
 
 // newest returns the newest version that allows accepts, or zero. The list may have any

@@ -68,7 +68,9 @@ func ExampleHandler() {
 // Clients need a token. The first request for an archive is answered by the handler, later ones are
 // redirected to the bucket in which the mirror stores it.
 func ExampleHandler_bucket() {
-	mirror := &mirrordir.Mirror{Store: &signingStore{}} // or a Store of contrib/s3
+	dir := exampleDir()
+	defer os.RemoveAll(dir)
+	mirror := &mirrordir.Mirror{Store: signingStore{&storage.Dir{Path: dir}}} // or a Store of contrib/s3
 	handler := &mirrorserve.Handler{
 		Source: &mirrorserve.Cache{
 			Source:  exampleRegistry(),
@@ -97,8 +99,8 @@ func ExampleHandler_bucket() {
 }
 
 // signingStore is a store whose files have signed URLs.
-type signingStore struct{ storage.Memory }
+type signingStore struct{ *storage.Dir }
 
-func (*signingStore) URL(_ context.Context, name string, _ time.Duration) (string, error) {
+func (signingStore) URL(_ context.Context, name string, _ time.Duration) (string, error) {
 	return "https://bucket.example.com/" + name + "?signature=x", nil
 }
