@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
+	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/storage"
@@ -227,7 +228,7 @@ func (m *Mirror) add(ctx context.Context, src provider.Source, wants []Want, o A
 	}
 	var publishing sync.WaitGroup
 	// More workers than slots: some check existing archives while others download.
-	_ = each(context.WithoutCancel(ctx), 2*parallel, len(jobs), func(_ context.Context, i int) error {
+	_ = stored.Each(context.WithoutCancel(ctx), 2*parallel, len(jobs), func(_ context.Context, i int) error {
 		j := jobs[i]
 		a.addVersion(ctx, j)
 		if ctx.Err() == nil || len(j.added) > 0 {

@@ -7,9 +7,9 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fsx"
-	"github.com/tofureg/tofureg/storage"
+	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -23,70 +23,32 @@ func (m *Mirror) fileSize(ctx context.Context, name string) (int64, error) {
 	return info.Size, err
 }
 
-// locker is implemented by a store with locks, like [storage.Dir].
-type locker interface {
-	Lock(ctx context.Context, name string) (unlock func() error, err error)
-}
-
 // lock waits for a lock, if the store has locks. The lock of a version protects its archives, the
 // lock of a provider its documents and the removal of archives. A caller that needs both locks the
 // version first.
 func (m *Mirror) lock(ctx context.Context, name string) (unlock func(), err error) {
-	l, ok := m.Store.(locker)
-	if !ok {
-		return func() {}, nil
-	}
-	free, err := l.Lock(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	return func() { _ = free() }, nil
+	return stored.Lock(ctx, m.Store, name)
 }
 
 // Staged is a file of [Mirror.Stage], which has no name in the mirror yet.
 type Staged struct {
 	File *os.File // for reading and writing until Discard
 
-	store storage.Store
-	local *storage.Staged // in a directory, until it has a name
-	drop  func()
+	staged *stored.Staged
 }
 
 // Stage creates a file for a download: in the directory of a local mirror, otherwise in TempDir. The
 // caller must discard it.
 func (m *Mirror) Stage(ctx context.Context) (*Staged, error) {
-	if d, ok := m.Store.(*storage.Dir); ok {
-		s, err := d.Stage(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return &Staged{s.File, d, s, s.Discard}, nil
-	}
-	f, err := fsx.Temp(m.TempDir)
+	s, err := stored.Stage(ctx, m.Store, m.TempDir)
 	if err != nil {
 		return nil, err
 	}
-	return &Staged{f.File, m.Store, nil, f.Discard}, nil
+	return &Staged{s.File, s}, nil
 }
 
 // Discard closes the file, and removes it unless it has a name now. It may be called twice.
-func (s *Staged) Discard() { s.drop() }
-
-// commit gives the file a name, on the condition of Write of [storage.Store].
-func (s *Staged) commit(ctx context.Context, name string, was storage.Revision) error {
-	if s.local != nil {
-		err := s.local.Commit(ctx, name, was)
-		if err == nil {
-			s.local = nil
-		}
-		return err
-	}
-	info, err := s.File.Stat()
-	if err != nil {
-		return err
-	}
-	return s.store.Write(ctx, name, io.NewSectionReader(s.File, 0, info.Size()), was)
-}
+func (s *Staged) Discard() { s.staged.Discard() }
 
 // archiveFile is an archive that can be read in any order.
 type archiveFile struct {
@@ -118,7 +80,7 @@ func (m *Mirror) openArchive(ctx context.Context, name string) (*archiveFile, er
 			return nil, err
 		}
 		a.ReaderAt, a.close = f.File, f.Discard
-		a.size, err = io.Copy(f, ctxReader{ctx, o})
+		a.size, err = io.Copy(f, archive.Until(ctx, o))
 		if err != nil {
 			f.Discard()
 			return nil, err
@@ -129,17 +91,4 @@ func (m *Mirror) openArchive(ctx context.Context, name string) (*archiveFile, er
 		return nil, err
 	}
 	return a, nil
-}
-
-// ctxReader fails when its context ends.
-type ctxReader struct {
-	ctx context.Context
-	io.Reader
-}
-
-func (r ctxReader) Read(p []byte) (int, error) {
-	if r.ctx.Err() != nil {
-		return 0, fault.Ended(r.ctx)
-	}
-	return r.Reader.Read(p)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
+	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify"
@@ -231,7 +232,7 @@ func (m *Mirror) takeInventory(ctx context.Context, p addrs.Provider) (s *invent
 // check checks the versions of a provider.
 func (c *inspection) check(ctx context.Context, s *inventory) error {
 	found := make([]findings, len(s.versions))
-	err := each(ctx, c.options.Parallel, len(s.versions), func(ctx context.Context, i int) error {
+	err := stored.Each(ctx, c.options.Parallel, len(s.versions), func(ctx context.Context, i int) error {
 		return c.checkVersion(ctx, s, s.versions[i], &found[i])
 	})
 	if err != nil {
@@ -256,7 +257,7 @@ func (c *inspection) check(ctx context.Context, s *inventory) error {
 		if err != nil {
 			return err
 		}
-		err = each(ctx, c.options.Parallel, len(again), func(ctx context.Context, i int) error {
+		err = stored.Each(ctx, c.options.Parallel, len(again), func(ctx context.Context, i int) error {
 			found[again[i]] = findings{again: true}
 			return c.checkVersion(ctx, now, s.versions[again[i]], &found[again[i]])
 		})
@@ -316,7 +317,7 @@ func (c *inspection) checkVersion(ctx context.Context, s *inventory, v addrs.Ver
 		}
 	}
 	archives := s.files.archives[v]
-	return each(ctx, len(archives)+1, len(archives), func(ctx context.Context, i int) error {
+	return stored.Each(ctx, len(archives)+1, len(archives), func(ctx context.Context, i int) error {
 		_, platform, _ := provider.ParseArchiveName(s.provider, path.Base(archives[i]))
 		return c.checkArchive(ctx, address{s.provider, v, platform}, archives[i], list, found)
 	})
@@ -431,7 +432,7 @@ const maxReindexed = 500
 
 // reindex records the archives of a provider and publishes its versions.
 func (c *inspection) reindex(ctx context.Context, s *inventory) error {
-	err := each(ctx, c.options.Parallel, len(s.versions), func(ctx context.Context, i int) error {
+	err := stored.Each(ctx, c.options.Parallel, len(s.versions), func(ctx context.Context, i int) error {
 		return c.recordVersion(ctx, s, s.versions[i])
 	})
 	if err != nil {
@@ -496,7 +497,7 @@ func (c *inspection) recordVersion(ctx context.Context, s *inventory, v addrs.Ve
 	}
 	platforms := slices.Collect(maps.Keys(s.files.packages[v]))
 	c.found.count(s, v)
-	err = each(ctx, len(platforms)+1, len(platforms), func(ctx context.Context, i int) error {
+	err = stored.Each(ctx, len(platforms)+1, len(platforms), func(ctx context.Context, i int) error {
 		a := address{s.provider, v, platforms[i]}
 		return c.recordArchive(ctx, a, s.files.packages[v][a.platform].name, stated[a.platform])
 	})
@@ -518,10 +519,10 @@ func (c *inspection) recordVersion(ctx context.Context, s *inventory, v addrs.Ve
 // dropRecord deletes a record whose archive is missing or damaged.
 func (c *inspection) dropRecord(ctx context.Context, name string) error {
 	old, err := c.m.read(ctx, name)
-	if err != nil && !errors.Is(err, errDamaged) || old.revision == "" {
+	if err != nil && !errors.Is(err, errDamaged) || old.Revision == "" {
 		return err
 	}
-	err = c.m.delete(ctx, name, old.revision)
+	err = c.m.delete(ctx, name, old.Revision)
 	if errors.Is(err, storage.ErrConflict) || errors.Is(err, errors.ErrUnsupported) {
 		return nil // an archive is being added, or the store keeps leftovers
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/url"
 	"path"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify"
@@ -23,13 +23,12 @@ import (
 
 // Limits of documents and records.
 const (
-	maxDocument = 16 << 20 // bytes
-	maxMembers  = 100_000  // versions or platforms
-	maxHashes   = 100      // for each archive
+	maxMembers = 100_000 // versions or platforms
+	maxHashes  = 100     // for each archive
 )
 
 // errDamaged means that a document or record is invalid or too large.
-var errDamaged = errors.New("damaged document")
+var errDamaged = stored.ErrDamaged
 
 // withRemedy adds the remedy to an error about a damaged document.
 func withRemedy(err error) error {
@@ -40,59 +39,17 @@ func withRemedy(err error) error {
 }
 
 // document is the content of a document or record.
-type document struct {
-	data     []byte           // nil if the file is missing or too large
-	revision storage.Revision // empty if the file is missing
-}
+type document = stored.Document
 
-// read reads a document. If it is too large, read returns its revision and an error that wraps
-// errDamaged.
+// read reads a document.
 func (m *Mirror) read(ctx context.Context, name string) (document, error) {
-	o, err := m.Store.Open(ctx, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return document{}, nil
-	}
-	if err != nil {
-		return document{}, err
-	}
-	defer o.Close()
-	var data []byte
-	if o.Size <= maxDocument {
-		if data, err = io.ReadAll(io.LimitReader(ctxReader{ctx, o}, maxDocument+1)); err != nil {
-			return document{}, fmt.Errorf("read %s: %w", name, err)
-		}
-	}
-	if max(o.Size, int64(len(data))) > maxDocument {
-		return document{revision: o.Revision}, fmt.Errorf("%s: %w: more than %d bytes: %w", name, errDamaged, maxDocument, failure.ErrTooLarge)
-	}
-	return document{data, o.Revision}, nil
+	return stored.Read(ctx, m.Store, name)
 }
 
-// write replaces a document that has not changed since it was read. It does nothing if the content is
-// the same.
+// write replaces a document that has not changed since it was read.
 func (m *Mirror) write(ctx context.Context, name string, data []byte, old document) error {
-	switch {
-	case old.data != nil && bytes.Equal(old.data, data):
-		return nil
-	case len(data) > maxDocument:
-		return fmt.Errorf("%s would have more than %d bytes: %w", name, maxDocument, failure.ErrTooLarge)
-	}
-	return m.Store.Write(ctx, name, io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), old.revision)
+	return stored.Write(ctx, m.Store, name, data, old)
 }
-
-// decode decodes a JSON object into v, a pointer to a pointer or to a map.
-func decode(data []byte, v any) error {
-	if trimmed := bytes.TrimSpace(data); len(trimmed) == 0 || trimmed[0] != '{' {
-		return fmt.Errorf("%w: not a JSON object", errDamaged)
-	}
-	if err := json.Unmarshal(data, v); err != nil {
-		return fmt.Errorf("%w: %w", errDamaged, err)
-	}
-	return nil
-}
-
-// encode formats a document like the CLI.
-func encode(v any) ([]byte, error) { return json.MarshalIndent(v, "", "  ") }
 
 func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
@@ -103,14 +60,14 @@ func parseMembers(data []byte, name string) (members map[string]json.RawMessage,
 		return nil, nil
 	}
 	var doc map[string]json.RawMessage
-	if err := decode(data, &doc); err != nil {
+	if err := stored.Decode(data, &doc); err != nil {
 		return nil, err
 	}
 	raw, ok := doc[name]
 	if !ok || isNull(raw) {
 		return nil, nil
 	}
-	if err := decode(raw, &members); err != nil {
+	if err := stored.Decode(raw, &members); err != nil {
 		return nil, fmt.Errorf("%q: %w", name, err)
 	}
 	if len(members) > maxMembers {
@@ -137,16 +94,16 @@ func (i index) render() ([]byte, error) {
 	if len(i) == 0 {
 		return nil, nil
 	}
-	return encode(map[string]index{"versions": i})
+	return stored.Encode(map[string]index{"versions": i})
 }
 
 // readIndex reads the versions in the index of a provider, nil if the index is missing.
 func (m *Mirror) readIndex(ctx context.Context, p addrs.Provider) (map[addrs.Version]bool, error) {
 	doc, err := m.read(ctx, indexName(p))
-	if err != nil || doc.data == nil {
+	if err != nil || doc.Data == nil {
 		return nil, err
 	}
-	i, err := parseIndex(doc.data)
+	i, err := parseIndex(doc.Data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", indexName(p), err)
 	}
@@ -171,7 +128,7 @@ func parseListed(raw json.RawMessage) (l listed, err error) {
 		Hashes []string `json:"hashes"`
 		URL    string   `json:"url"`
 	}
-	if err := decode(raw, &w); err != nil {
+	if err := stored.Decode(raw, &w); err != nil {
 		return listed{}, err
 	}
 	if len(w.Hashes) > maxHashes {
@@ -196,10 +153,10 @@ func parseListed(raw json.RawMessage) (l listed, err error) {
 func (m *Mirror) readEntries(ctx context.Context, dir string, v addrs.Version) (map[addrs.Platform]listed, error) {
 	name := path.Join(dir, v.String()+".json")
 	doc, err := m.read(ctx, name)
-	if err != nil || doc.data == nil {
+	if err != nil || doc.Data == nil {
 		return nil, err
 	}
-	members, err := parseMembers(doc.data, "archives")
+	members, err := parseMembers(doc.Data, "archives")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -247,7 +204,7 @@ func renderVersion(dir string, archives map[addrs.Platform]listed, old []byte, k
 	if len(entries) == 0 {
 		return nil, nil
 	}
-	return encode(map[string]any{"archives": entries})
+	return stored.Encode(map[string]any{"archives": entries})
 }
 
 // record is the content of the file beside an archive, with what the documents of the protocol cannot
@@ -347,11 +304,11 @@ func (m *Mirror) readRecord(ctx context.Context, archive string) (*record, error
 
 // parseRecord parses the record with this name.
 func parseRecord(name string, doc document) (*record, error) {
-	if doc.data == nil {
+	if doc.Data == nil {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
 	}
 	var r *record
-	if err := decode(doc.data, &r); err != nil {
+	if err := stored.Decode(doc.Data, &r); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if r.Removed != "" {
@@ -375,7 +332,7 @@ func isUnrecorded(err error) bool {
 
 // writeRecord replaces the record of an archive, unless it is a tombstone, which is errRemoved.
 func (m *Mirror) writeRecord(ctx context.Context, archive string, r *record) error {
-	data, err := encode(r)
+	data, err := stored.Encode(r)
 	if err != nil {
 		return err
 	}
@@ -383,7 +340,7 @@ func (m *Mirror) writeRecord(ctx context.Context, archive string, r *record) err
 	if err := m.write(ctx, name, data, document{}); !errors.Is(err, storage.ErrConflict) {
 		return err // usually there is no record yet
 	}
-	return retry(ctx, name, func() error {
+	return stored.Retry(ctx, name, func() error {
 		old, err := m.read(ctx, name)
 		if err != nil && !errors.Is(err, errDamaged) {
 			return err

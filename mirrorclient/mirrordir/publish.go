@@ -5,14 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"path"
-	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/storage"
 )
 
@@ -35,7 +31,7 @@ func (m *Mirror) publish(ctx context.Context, p addrs.Provider, versions []addrs
 		return err
 	}
 	defer unlock()
-	return retry(ctx, providerDir(p), func() error { return m.publishOnce(ctx, p, versions, what) })
+	return stored.Retry(ctx, providerDir(p), func() error { return m.publishOnce(ctx, p, versions, what) })
 }
 
 // maxPublishing is the maximum number of documents and records that are read or written concurrently.
@@ -55,7 +51,7 @@ func (m *Mirror) publishOnce(ctx context.Context, p addrs.Provider, versions []a
 		return err
 	}
 	old := make([]document, len(versions))
-	err = each(ctx, maxPublishing, len(versions), func(ctx context.Context, i int) (err error) {
+	err = stored.Each(ctx, maxPublishing, len(versions), func(ctx context.Context, i int) (err error) {
 		old[i], err = read(ctx, documentName(p, versions[i]))
 		return err
 	})
@@ -69,7 +65,7 @@ func (m *Mirror) publishOnce(ctx context.Context, p addrs.Provider, versions []a
 
 	// Documents come before the index that lists them.
 	listed := make([]bool, len(versions))
-	err = each(ctx, maxPublishing, len(versions), func(ctx context.Context, i int) error {
+	err = stored.Each(ctx, maxPublishing, len(versions), func(ctx context.Context, i int) error {
 		name := documentName(p, versions[i])
 		data, err := m.renderFrom(ctx, p, versions[i], there, old[i], what)
 		if err != nil {
@@ -83,7 +79,7 @@ func (m *Mirror) publishOnce(ctx context.Context, p addrs.Provider, versions []a
 	if err != nil {
 		return err
 	}
-	index, err := parseIndex(oldIndex.data)
+	index, err := parseIndex(oldIndex.Data)
 	if errors.Is(err, errDamaged) && what == keepFound {
 		clear(index)
 	} else if err != nil {
@@ -151,7 +147,7 @@ func (m *Mirror) renderFrom(ctx context.Context, p addrs.Provider, v addrs.Versi
 		size, err := m.fileSize(ctx, name)
 		return size >= 0, err
 	}
-	data, err := renderVersion(providerDir(p), archives, old.data, keeps)
+	data, err := renderVersion(providerDir(p), archives, old.Data, keeps)
 	if errors.Is(err, errDamaged) && what == keepFound {
 		return renderVersion(providerDir(p), archives, nil, keeps)
 	}
@@ -161,10 +157,10 @@ func (m *Mirror) renderFrom(ctx context.Context, p addrs.Provider, v addrs.Versi
 // erase deletes a document that has not changed since it was read. In a store that cannot do that, it
 // writes an empty document.
 func (m *Mirror) erase(ctx context.Context, name string, old document) error {
-	if old.revision == "" {
+	if old.Revision == "" {
 		return nil
 	}
-	err := m.delete(ctx, name, old.revision)
+	err := m.delete(ctx, name, old.Revision)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return m.write(ctx, name, []byte("{}"), old)
 	}
@@ -177,39 +173,4 @@ func (m *Mirror) delete(ctx context.Context, name string, was storage.Revision) 
 		was = ""
 	}
 	return m.Store.Delete(ctx, name, was)
-}
-
-// retry calls change until it does not conflict with another writer.
-func retry(ctx context.Context, name string, change func() error) error {
-	const tries = 100
-	for range tries {
-		err := change()
-		if !errors.Is(err, storage.ErrConflict) {
-			return err
-		}
-		// Wait for a random time, so that two writers do not conflict again.
-		timer := time.NewTimer(time.Duration(rand.Int64N(int64(10 * time.Millisecond))))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return fault.Ended(ctx)
-		}
-	}
-	return fmt.Errorf("%s: %w, %d times", name, storage.ErrConflict, tries)
-}
-
-// each calls do with 0 to n-1, at most limit calls concurrently, until one fails.
-func each(ctx context.Context, limit, n int, do func(ctx context.Context, i int) error) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(limit)
-	for i := range n {
-		g.Go(func() error {
-			if ctx.Err() != nil {
-				return fault.Ended(ctx)
-			}
-			return do(ctx, i)
-		})
-	}
-	return g.Wait()
 }

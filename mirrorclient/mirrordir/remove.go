@@ -13,6 +13,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/storage"
 )
 
@@ -75,7 +76,7 @@ func (m *Mirror) removeVersions(ctx context.Context, p addrs.Provider, versions 
 		}
 		defer unlock()
 	}
-	return retry(ctx, providerDir(p), func() error { return m.removeOnce(ctx, p, versions) })
+	return stored.Retry(ctx, providerDir(p), func() error { return m.removeOnce(ctx, p, versions) })
 }
 
 // removeOnce is one round of a removal: tombstones, documents without the archives, archives, then the
@@ -96,7 +97,7 @@ func (m *Mirror) removeOnce(ctx context.Context, p addrs.Provider, versions []ad
 	slices.Sort(archives)
 	archives = slices.Compact(archives)
 	tombstones := make([]tombstone, len(archives))
-	err = each(ctx, maxPublishing, len(archives), func(ctx context.Context, i int) (err error) {
+	err = stored.Each(ctx, maxPublishing, len(archives), func(ctx context.Context, i int) (err error) {
 		tombstones[i], err = m.bury(ctx, archives[i], false)
 		return err
 	})
@@ -107,7 +108,7 @@ func (m *Mirror) removeOnce(ctx context.Context, p addrs.Provider, versions []ad
 		return err
 	}
 	replaced := make([]bool, len(tombstones))
-	err = each(ctx, maxPublishing, len(tombstones), func(ctx context.Context, i int) (err error) {
+	err = stored.Each(ctx, maxPublishing, len(tombstones), func(ctx context.Context, i int) (err error) {
 		replaced[i], err = m.clear(ctx, tombstones[i])
 		return err
 	})
@@ -139,7 +140,7 @@ func (m *Mirror) bury(ctx context.Context, archive string, again bool) (tombston
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return tombstone{}, err
 	}
-	data, err := encode(record{Removed: rand.Text()})
+	data, err := stored.Encode(record{Removed: rand.Text()})
 	if err != nil {
 		return tombstone{}, err
 	}
@@ -147,10 +148,10 @@ func (m *Mirror) bury(ctx context.Context, archive string, again bool) (tombston
 		return tombstone{}, err
 	}
 	now, err := m.read(ctx, name)
-	if err == nil && !bytes.Equal(now.data, data) {
+	if err == nil && !bytes.Equal(now.Data, data) {
 		err = storage.ErrConflict
 	}
-	return tombstone{archive, now.revision, info.Revision}, err
+	return tombstone{archive, now.Revision, info.Revision}, err
 }
 
 // clear deletes a buried archive and its tombstone, unless an addition has replaced them. The error

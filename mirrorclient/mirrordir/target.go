@@ -10,6 +10,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify"
@@ -181,12 +182,12 @@ func (t *target) judge(ctx context.Context, f *archiveFile, ev verify.Evidence) 
 // write commits a judged archive and writes its record. It calls placed when the next download can
 // start. If another writer has changed the archive or the record, it looks again.
 func (t *target) write(ctx context.Context, s *Staged, placed func()) error {
-	data, err := encode(t.record)
+	data, err := stored.Encode(t.record)
 	if err != nil {
 		return err
 	}
 	again := false
-	return retry(ctx, t.name, func() error {
+	return stored.Retry(ctx, t.name, func() error {
 		if again {
 			if err := t.look(ctx); err != nil {
 				return err
@@ -211,7 +212,7 @@ func (t *target) writeOnce(ctx context.Context, s *Staged, data []byte, placed f
 			return t.m.write(ctx, record, data, t.recorded)
 		}
 	}
-	if !removed && (t.revision != "" || t.recorded.revision != "") {
+	if !removed && (t.revision != "" || t.recorded.Revision != "") {
 		// No document or record may state anything about the wrong archive.
 		buried, err := t.m.bury(ctx, t.name, false)
 		if err == nil {
@@ -220,16 +221,16 @@ func (t *target) writeOnce(ctx context.Context, s *Staged, data []byte, placed f
 		if err != nil {
 			return err
 		}
-		t.revision, t.recorded = buried.was, document{revision: buried.revision}
+		t.revision, t.recorded = buried.was, document{Revision: buried.revision}
 	}
 	// Beside the tombstone of a removal the archive is written even if it is the same, so that the removal
 	// does not delete it.
-	err = s.commit(ctx, t.name, t.revision)
+	err = s.staged.Commit(ctx, t.name, t.revision)
 	placed()
 	if err != nil {
 		return err
 	}
-	return t.m.write(ctx, record, data, document{revision: t.recorded.revision})
+	return t.m.write(ctx, record, data, document{Revision: t.recorded.Revision})
 }
 
 // isSame reports whether the existing archive is the judged one.

@@ -1,0 +1,182 @@
+// Package stored keeps documents in a [storage.Store] that several processes change: it reads, writes and
+// erases them on the condition that nothing else has changed them, and stages the files beside them.
+package stored
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/storage"
+)
+
+// MaxDocument is the maximum size of a document in bytes.
+const MaxDocument = 16 << 20
+
+// ErrDamaged means that a document is invalid or too large.
+var ErrDamaged = errors.New("damaged document")
+
+// Document is the content of a document.
+type Document struct {
+	Data     []byte           // nil if the file is missing or too large
+	Revision storage.Revision // empty if the file is missing
+}
+
+// Read reads a document. If it is too large, Read returns its revision and an error that wraps ErrDamaged.
+func Read(ctx context.Context, s storage.Store, name string) (Document, error) {
+	o, err := s.Open(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Document{}, nil
+	}
+	if err != nil {
+		return Document{}, err
+	}
+	defer o.Close()
+	var data []byte
+	if o.Size <= MaxDocument {
+		if data, err = io.ReadAll(io.LimitReader(archive.Until(ctx, o), MaxDocument+1)); err != nil {
+			return Document{}, fmt.Errorf("read %s: %w", name, err)
+		}
+	}
+	if max(o.Size, int64(len(data))) > MaxDocument {
+		return Document{Revision: o.Revision}, fmt.Errorf("%s: %w: more than %d bytes: %w", name, ErrDamaged, MaxDocument, failure.ErrTooLarge)
+	}
+	return Document{data, o.Revision}, nil
+}
+
+// Write replaces a document that has not changed since it was read. It does nothing if the content is
+// the same.
+func Write(ctx context.Context, s storage.Store, name string, data []byte, old Document) error {
+	switch {
+	case old.Data != nil && bytes.Equal(old.Data, data):
+		return nil
+	case len(data) > MaxDocument:
+		return fmt.Errorf("%s would have more than %d bytes: %w", name, MaxDocument, failure.ErrTooLarge)
+	}
+	return s.Write(ctx, name, io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), old.Revision)
+}
+
+// Decode decodes a JSON object into v, a pointer to a pointer or to a map.
+func Decode(data []byte, v any) error {
+	if trimmed := bytes.TrimSpace(data); len(trimmed) == 0 || trimmed[0] != '{' {
+		return fmt.Errorf("%w: not a JSON object", ErrDamaged)
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return nil
+}
+
+// Encode formats a document like the CLI.
+func Encode(v any) ([]byte, error) { return json.MarshalIndent(v, "", "  ") }
+
+// Retry calls change until it does not conflict with another writer.
+func Retry(ctx context.Context, name string, change func() error) error {
+	const tries = 100
+	for range tries {
+		err := change()
+		if !errors.Is(err, storage.ErrConflict) {
+			return err
+		}
+		// Wait for a random time, so that two writers do not conflict again.
+		timer := time.NewTimer(time.Duration(rand.Int64N(int64(10 * time.Millisecond))))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return fault.Ended(ctx)
+		}
+	}
+	return fmt.Errorf("%s: %w, %d times", name, storage.ErrConflict, tries)
+}
+
+// Each calls do with 0 to n-1, at most limit calls concurrently, until one fails.
+func Each(ctx context.Context, limit, n int, do func(ctx context.Context, i int) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(limit)
+	for i := range n {
+		g.Go(func() error {
+			if ctx.Err() != nil {
+				return fault.Ended(ctx)
+			}
+			return do(ctx, i)
+		})
+	}
+	return g.Wait()
+}
+
+// locker is implemented by a store with locks, like [storage.Dir].
+type locker interface {
+	Lock(ctx context.Context, name string) (unlock func() error, err error)
+}
+
+// Lock waits for a lock, if the store has locks.
+func Lock(ctx context.Context, s storage.Store, name string) (unlock func(), err error) {
+	l, ok := s.(locker)
+	if !ok {
+		return func() {}, nil
+	}
+	free, err := l.Lock(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = free() }, nil
+}
+
+// Staged is a file that has no name in the store yet.
+type Staged struct {
+	File *os.File // for reading and writing until Discard
+
+	store storage.Store
+	local *storage.Staged // in a directory, until it has a name
+	drop  func()
+}
+
+// Stage creates a file: in the directory of a [storage.Dir], otherwise in tempDir. The caller must
+// discard it.
+func Stage(ctx context.Context, s storage.Store, tempDir string) (*Staged, error) {
+	if d, ok := s.(*storage.Dir); ok {
+		local, err := d.Stage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &Staged{local.File, d, local, local.Discard}, nil
+	}
+	f, err := fsx.Temp(tempDir)
+	if err != nil {
+		return nil, err
+	}
+	return &Staged{f.File, s, nil, f.Discard}, nil
+}
+
+// Discard closes the file, and removes it unless it has a name now. It may be called twice.
+func (s *Staged) Discard() { s.drop() }
+
+// Commit gives the file a name, on the condition of Write of [storage.Store].
+func (s *Staged) Commit(ctx context.Context, name string, was storage.Revision) error {
+	if s.local != nil {
+		err := s.local.Commit(ctx, name, was)
+		if err == nil {
+			s.local = nil
+		}
+		return err
+	}
+	info, err := s.File.Stat()
+	if err != nil {
+		return err
+	}
+	return s.store.Write(ctx, name, io.NewSectionReader(s.File, 0, info.Size()), was)
+}
