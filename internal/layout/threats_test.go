@@ -129,6 +129,19 @@ var endsShownBy = map[string]string{
 	"reads a file of limited size":        "auth.CredentialsFile.Token provider/hashstore.Dir.Hashes",
 	"asks the store for a URL":            "mirrorclient/mirrordir.Mirror.ArchiveLink",
 	"reads one document":                  "mirrorclient/mirrordir.Mirror.ListedArchives",
+	"regclient/regdir.TestEnds": `
+		regclient/regdir.Registry.Evidence regclient/regdir.Registry.ModuleLocation regclient/regdir.Registry.ModuleVersions
+		regclient/regdir.Registry.Open regclient/regdir.Registry.OpenModule regclient/regdir.Registry.ProviderPackage
+		regclient/regdir.Registry.ProviderVersions regclient/regdir.Registry.PublishProvider regclient/regdir.Registry.RemoveProvider`,
+	"regclient/regserve.TestServerEnds": "regclient/regserve.Handler.ServeHTTP",
+	"transport/throttle.TestContext":    "transport/throttle.Transport.RoundTrip",
+	"calls a source":                    "auth.Lookup",
+	"calls a store":                     "auth/login.Client.Logout",
+	"creates one file":                  "mirrorclient/mirrordir.Mirror.Stage",
+	"makes no request":                  "mirrorclient.Client.Evidence",
+	"opens one file":                    "mirrorclient/mirrordir.Mirror.Open",
+	"reads a file of limited size":      "auth.CredentialsFile.Token provider/hashstore.Dir.Hashes",
+	"reads one document":                "mirrorclient/mirrordir.Mirror.ListedArchives",
 	"reads one record": `
 		mirrorclient/mirrordir.Mirror.Evidence mirrorclient/mirrordir.Mirror.ProviderPackage
 		mirrorclient/mirrordir.Mirror.RecordedPackage mirrorclient/mirrorserve.Cache.Evidence`,

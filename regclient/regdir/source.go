@@ -1,0 +1,268 @@
+package regdir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"slices"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/stored"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/storage"
+	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// url returns the URL of a file at the registry's host.
+func (r *Registry) url(name string) string {
+	return (&url.URL{Scheme: "https", Host: r.host().String(), Path: "/" + name}).String()
+}
+
+// versions returns the entries of the list of an item, newest first. The error wraps failure.ErrNotFound if
+// there is no list.
+func (r *Registry) versions(ctx context.Context, i item) (entries []versionEntry, err error) {
+	doc, err := stored.Read(ctx, r.Store, i.list())
+	if err != nil {
+		return nil, err
+	}
+	if doc.Revision == "" {
+		return nil, fmt.Errorf("%s is missing: %w", i.list(), failure.ErrNotFound)
+	}
+	list, err := parseList(i, doc.Data)
+	if err != nil {
+		return nil, err
+	}
+	for v, raw := range list {
+		var e *versionEntry
+		if err := stored.Decode(raw, &e); err != nil {
+			return nil, fmt.Errorf("%s: %w", i.list(), err)
+		}
+		e.parsed = v
+		entries = append(entries, *e)
+	}
+	slices.SortFunc(entries, func(a, b versionEntry) int { return b.parsed.Compare(a.parsed) })
+	return entries, nil
+}
+
+// published returns the record of a version and its archive for a platform. The error wraps fs.ErrNotExist
+// unless there is a document for clients.
+func (r *Registry) published(ctx context.Context, i item, on addrs.Platform) (*record, packed, error) {
+	if _, err := r.Store.Stat(ctx, i.document(on)); err != nil {
+		return nil, packed{}, err
+	}
+	_, rec, err := r.read(ctx, i)
+	if err != nil {
+		return nil, packed{}, err
+	}
+	if rec != nil {
+		for _, a := range rec.Archives {
+			if a.Platform == on {
+				return rec, a, nil
+			}
+		}
+	}
+	return nil, packed{}, &fs.PathError{Op: "open", Path: i.record(), Err: fs.ErrNotExist}
+}
+
+// ProviderVersions implements [provider.Lister].
+func (r *Registry) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
+	versions, err := r.providerVersions(ctx, p)
+	return versions, failure.Wrap("list versions of", p.String(), err)
+}
+
+func (r *Registry) providerVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
+	i, err := r.providerItem(p, addrs.Version{})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", provider.ErrNotFound, err)
+	}
+	entries, err := r.versions(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	versions := &provider.Versions{Provider: p}
+	for _, e := range entries {
+		rel := provider.Release{Version: e.parsed, Protocols: e.Protocols}
+		for _, on := range e.Platforms {
+			platform, err := addrs.NewPlatform(on.OS, on.Arch)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", i.list(), damaged("%w", err))
+			}
+			rel.Platforms = append(rel.Platforms, platform)
+		}
+		versions.List = append(versions.List, rel)
+	}
+	return versions, nil
+}
+
+// ProviderPackage implements [provider.Lister]. The URLs are those at the host of the registry.
+func (r *Registry) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
+	pkg := &provider.Package{Provider: p, Version: v, Platform: platform}
+	i, rec, a, err := r.find(ctx, pkg)
+	if err != nil {
+		return nil, failure.Wrap("find", pkg.String(), err)
+	}
+	pkg.Protocols, pkg.Keys, pkg.MustBeSigned = rec.Protocols, rec.Keys, true
+	pkg.Filename, pkg.Size, pkg.SHA256 = a.Name, a.Size, a.ZH
+	pkg.Hashes = map[addrs.Platform][]checksum.Hash{platform: a.hashes()}
+	pkg.URL = r.url(rec.file(i, a.Name))
+	pkg.SumsURL, pkg.SignatureURL = r.url(rec.file(i, sumsName)), r.url(rec.file(i, signatureName))
+	return pkg, nil
+}
+
+// find returns the record and the archive of a package.
+func (r *Registry) find(ctx context.Context, pkg *provider.Package) (i item, rec *record, a packed, err error) {
+	if pkg == nil {
+		return i, nil, a, errors.New("the package is missing")
+	}
+	if i, err = r.providerItem(pkg.Provider, pkg.Version); err != nil {
+		return i, nil, a, fmt.Errorf("%w: %w", provider.ErrNotFound, err)
+	}
+	if rec, a, err = r.published(ctx, i, pkg.Platform); !isMissing(err) {
+		return i, rec, a, err
+	}
+	versions, err := r.providerVersions(ctx, pkg.Provider)
+	if err != nil {
+		return i, nil, a, err
+	}
+	return i, nil, a, versions.Unavailable(pkg.Version, pkg.Platform)
+}
+
+// Evidence implements [provider.Opener].
+func (r *Registry) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
+	i, rec, _, err := r.find(ctx, pkg)
+	if err != nil {
+		return verify.Evidence{}, failure.Wrap("read the evidence about", pkg.String(), err)
+	}
+	ev := pkg.Evidence()
+	ev.Keys = rec.Keys
+	if ev.Sums, err = r.small(ctx, rec.file(i, sumsName), verify.MaxSums); err == nil {
+		ev.Signature, err = r.small(ctx, rec.file(i, signatureName), verify.MaxSignature)
+	}
+	if err != nil {
+		return verify.Evidence{}, failure.Wrap("read the evidence about", pkg.String(), err)
+	}
+	return ev, nil
+}
+
+// small reads a file of at most max bytes.
+func (r *Registry) small(ctx context.Context, name string, max int) ([]byte, error) {
+	doc, err := stored.Read(ctx, r.Store, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case doc.Revision == "":
+		return nil, fmt.Errorf("%w: %s", provider.ErrNoFile, name)
+	case len(doc.Data) > max:
+		return nil, fmt.Errorf("%s %w: more than %d bytes", name, failure.ErrTooLarge, max)
+	}
+	return doc.Data, nil
+}
+
+// Open implements [provider.Opener].
+func (r *Registry) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
+	i, rec, a, err := r.find(ctx, pkg)
+	var f *storage.File
+	if err == nil {
+		f, err = r.open(ctx, rec.file(i, a.Name), a.Size)
+	}
+	if err != nil {
+		return nil, failure.Wrap("open", pkg.String(), err)
+	}
+	return &provider.Body{ReadCloser: f.ReadCloser, Size: f.Size}, nil
+}
+
+// open opens an archive of this size.
+func (r *Registry) open(ctx context.Context, name string, size int64) (*storage.File, error) {
+	f, err := r.Store.Open(ctx, name)
+	if isMissing(err) {
+		return nil, fmt.Errorf("%w: %w", provider.ErrNoFile, err)
+	}
+	if err == nil && f.Size != size {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w: %d bytes, want %d", name, stored.ErrDamaged, f.Size, size)
+	}
+	return f, err
+}
+
+// ModuleVersions implements [module.Lister].
+func (r *Registry) ModuleVersions(ctx context.Context, m addrs.Module) (*module.Versions, error) {
+	versions, err := r.moduleVersions(ctx, m)
+	return versions, failure.Wrap("list versions of", m.String(), err)
+}
+
+func (r *Registry) moduleVersions(ctx context.Context, m addrs.Module) (*module.Versions, error) {
+	i, err := r.moduleItem(m, addrs.Version{})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", module.ErrNotFound, err)
+	}
+	entries, err := r.versions(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	versions := &module.Versions{Module: m}
+	for _, e := range entries {
+		versions.List = append(versions.List, module.Release{Version: e.parsed})
+	}
+	return versions, nil
+}
+
+// ModuleLocation implements [module.Lister]. The location is at the host of the registry, and has a checksum.
+// OpenModule opens it.
+func (r *Registry) ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (*module.Location, error) {
+	loc, err := r.moduleLocation(ctx, m, v)
+	return loc, failure.Wrap("find", m.String()+" "+v.String(), err)
+}
+
+func (r *Registry) moduleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (*module.Location, error) {
+	i, err := r.moduleItem(m, v)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", module.ErrNotFound, err)
+	}
+	rec, a, err := r.published(ctx, i, addrs.Platform{})
+	if isMissing(err) {
+		versions, err := r.moduleVersions(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		return nil, versions.Unavailable(v)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &module.Location{
+		Module: m, Version: v, Kind: module.KindHTTP, URL: r.url(rec.file(i, a.Name)), Subdir: rec.Subdir,
+		Archive: "tar.gz", Checksum: "sha256:" + a.ZH.Value(),
+	}, nil
+}
+
+// OpenModule implements [module.Opener] for locations of ModuleLocation.
+func (r *Registry) OpenModule(ctx context.Context, loc *module.Location) (*module.Body, error) {
+	if loc == nil {
+		return nil, failure.Wrap("open", "", errors.New("the location is missing"))
+	}
+	i, err := r.moduleItem(loc.Module, loc.Version)
+	var rec *record
+	var a packed
+	if err == nil {
+		rec, a, err = r.published(ctx, i, addrs.Platform{})
+	}
+	if err == nil && loc.URL != r.url(rec.file(i, a.Name)) {
+		err = errors.New("the location is not in the registry")
+	}
+	var f *storage.File
+	if err == nil {
+		f, err = r.open(ctx, rec.file(i, a.Name), a.Size)
+	}
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%w: %w", module.ErrNotFound, err)
+		}
+		return nil, failure.Wrap("open", loc.String(), err)
+	}
+	return &module.Body{ReadCloser: f.ReadCloser, Size: f.Size}, nil
+}
