@@ -1,7 +1,6 @@
 package module
 
 import (
-	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
@@ -106,7 +105,7 @@ func (s *staging) copyTree(ctx context.Context, dir string) (*unpacked, error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		w.CloseWithError(writeTree(w, fsx.Tree(ctx, from)))
+		w.CloseWithError(archive.WriteTree(w, fsx.Tree(ctx, from), isControlDir))
 	}()
 	defer func() {
 		r.Close()
@@ -115,52 +114,4 @@ func (s *staging) copyTree(ctx context.Context, dir string) (*unpacked, error) {
 	return s.unpack(ctx, func(root *os.Root, o archive.Options) ([]archive.File, error) {
 		return archive.UnpackTar(ctx, r, archive.FormatTar, root, o)
 	})
-}
-
-// writeTree writes a directory as a tar archive, without the files of version control.
-func writeTree(w io.Writer, fsys fs.FS) error {
-	tw := tar.NewWriter(w)
-	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil || name == ".":
-			return err
-		case isControlDir(d.Name()) && d.IsDir():
-			return fs.SkipDir
-		case isControlDir(d.Name()):
-			return nil // a file that names the directory
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		target := ""
-		if info.Mode()&fs.ModeSymlink != 0 {
-			if target, err = fs.ReadLink(fsys, name); err != nil {
-				return err
-			}
-		}
-		h, err := tar.FileInfoHeader(info, filepath.ToSlash(target))
-		if err != nil {
-			return fmt.Errorf("%w: %.200q is neither a file nor a directory", ErrArchive, name)
-		}
-		h = &tar.Header{Typeflag: h.Typeflag, Name: name, Linkname: h.Linkname, Size: h.Size, Mode: h.Mode, Format: tar.FormatPAX}
-		if d.IsDir() {
-			h.Name += "/"
-		}
-		if err := tw.WriteHeader(h); err != nil || !info.Mode().IsRegular() {
-			return err
-		}
-		f, err := fsys.Open(name)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		// The file may have been replaced.
-		if is, err := f.Stat(); err != nil || !is.Mode().IsRegular() {
-			return errors.Join(fmt.Errorf("%w: %.200q was replaced while it was copied", ErrArchive, name), err)
-		}
-		_, err = io.Copy(tw, f)
-		return err
-	})
-	return errors.Join(err, tw.Close())
 }

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"archive/tar"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -192,4 +193,56 @@ func (c *copier) entry(w io.Writer, r io.Reader, e Entry) (content, error) {
 		err = bad("entry %.100q: %w", e.Name, err)
 	}
 	return got, err
+}
+
+// WriteTree writes a directory as a tar archive, which is the same for the same names, contents, links and
+// executable files. omit reports whether it leaves out the files and directories of a name.
+func WriteTree(w io.Writer, fsys fs.FS, omit func(name string) bool) error {
+	tw := tar.NewWriter(w)
+	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || name == ".":
+			return err
+		case omit(d.Name()) && d.IsDir():
+			return fs.SkipDir
+		case omit(d.Name()):
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		target := ""
+		if info.Mode()&fs.ModeSymlink != 0 {
+			if target, err = fs.ReadLink(fsys, name); err != nil {
+				return err
+			}
+		}
+		h, err := tar.FileInfoHeader(info, filepath.ToSlash(target))
+		if err != nil {
+			return bad("%.200q is neither a file nor a directory", name)
+		}
+		h = &tar.Header{Typeflag: h.Typeflag, Name: name, Linkname: h.Linkname, Size: h.Size, Mode: 0o644, Format: tar.FormatPAX}
+		if d.IsDir() {
+			h.Name += "/"
+		}
+		if info.Mode()&0o111 != 0 {
+			h.Mode = 0o755
+		}
+		if err := tw.WriteHeader(h); err != nil || !info.Mode().IsRegular() {
+			return err
+		}
+		f, err := fsys.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		// The file may have been replaced.
+		if is, err := f.Stat(); err != nil || !is.Mode().IsRegular() {
+			return errors.Join(bad("%.200q was replaced while it was copied", name), err)
+		}
+		_, err = io.Copy(tw, f)
+		return err
+	})
+	return errors.Join(err, tw.Close())
 }

@@ -130,9 +130,10 @@ var endsShownBy = map[string]string{
 	"asks the store for a URL":            "mirrorclient/mirrordir.Mirror.ArchiveLink",
 	"reads one document":                  "mirrorclient/mirrordir.Mirror.ListedArchives",
 	"regclient/regdir.TestEnds": `
-		regclient/regdir.Registry.Evidence regclient/regdir.Registry.ModuleLocation regclient/regdir.Registry.ModuleVersions
+		regclient/regdir.Registry.CopyModules regclient/regdir.Registry.Evidence regclient/regdir.Registry.ModuleLocation regclient/regdir.Registry.ModuleVersions
 		regclient/regdir.Registry.Open regclient/regdir.Registry.OpenModule regclient/regdir.Registry.ProviderPackage
-		regclient/regdir.Registry.ProviderVersions regclient/regdir.Registry.PublishProvider regclient/regdir.Registry.RemoveProvider`,
+		regclient/regdir.Registry.ProviderVersions regclient/regdir.Registry.PublishModule
+		regclient/regdir.Registry.PublishProvider regclient/regdir.Registry.RemoveModule regclient/regdir.Registry.RemoveProvider`,
 	"regclient/regserve.TestServerEnds": "regclient/regserve.Handler.ServeHTTP",
 	"transport/throttle.TestContext":    "transport/throttle.Transport.RoundTrip",
 	"calls a source":                    "auth.Lookup",

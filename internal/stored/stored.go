@@ -86,8 +86,9 @@ func Encode(v any) ([]byte, error) { return json.MarshalIndent(v, "", "  ") }
 // Retry calls change until it does not conflict with another writer.
 func Retry(ctx context.Context, name string, change func() error) error {
 	const tries = 100
+	var err error
 	for range tries {
-		err := change()
+		err = change()
 		if !errors.Is(err, storage.ErrConflict) {
 			return err
 		}
@@ -100,7 +101,7 @@ func Retry(ctx context.Context, name string, change func() error) error {
 			return fault.Ended(ctx)
 		}
 	}
-	return fmt.Errorf("%s: %w, %d times", name, storage.ErrConflict, tries)
+	return fmt.Errorf("%s: %w, %d times", name, err, tries)
 }
 
 // Each calls do with 0 to n-1, at most limit calls concurrently, until one fails.

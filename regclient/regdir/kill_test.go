@@ -9,12 +9,14 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regdir"
 	"github.com/tofureg/tofureg/storage"
@@ -129,20 +131,36 @@ func TestKilledRemove(t *testing.T) {
 		"1.0.0 darwin_arm64 linux_amd64 2.0.0 linux_amd64", "2.0.0 linux_amd64")
 }
 
-// TestKilledReplacement kills a removal, and checks that other content of the version can then be published,
-// wherever that dies.
+// TestKilledReplacement kills a removal, and checks that the version cannot be published before another removal
+// completes it, and then with other content.
 func TestKilledReplacement(t *testing.T) {
 	t.Parallel()
 	one, other := dist(t, "1.0.0", 0, "linux_amd64"), dist(t, "1.0.0", 1, "darwin_arm64")
-	for n := 12; n < 24; n += 3 {
-		kill(t, func(r *regdir.Registry) {
-			publish(t, r, one)
-			store, _ := dying(r.Store, n)
-			if err := newRegistry(store).RemoveProvider(t.Context(), alpha, v1); !errors.Is(err, errDead) {
-				t.Fatalf("RemoveProvider that dies at call %d: %v", n, err)
+	seen := false
+	for n, died := 0, true; died; n++ {
+		memory := &mirrortest.Bucket{Generations: true}
+		r := newRegistry(memory)
+		publish(t, r, one)
+		store, dead := dying(memory, n)
+		err := newRegistry(store).RemoveProvider(t.Context(), alpha, v1)
+		if died = *dead; died != errors.Is(err, errDead) {
+			t.Fatalf("call %d: %v", n, err)
+		}
+		if text := files(t, memory)["files/providers/acme/alpha/1.0.0/record.json"]; !seen && strings.Contains(text, "removed") {
+			seen = true // waits for a while
+			_, err := r.PublishProvider(t.Context(), other)
+			if !errors.Is(err, storage.ErrConflict) || !strings.Contains(err.Error(), "remove it again") {
+				t.Errorf("PublishProvider after a removal that died at call %d: %v, want ErrConflict with the remedy", n, err)
 			}
-		}, func(r *regdir.Registry) error { return errorOf(r.PublishProvider(t.Context(), other)) },
-			"", "1.0.0 darwin_arm64")
+		}
+		must.Do(t, r.RemoveProvider(t.Context(), alpha, v1))
+		publish(t, r, other)
+		if got := wantTrue(t, memory); got != "1.0.0 darwin_arm64" {
+			t.Errorf("after call %d the registry has %q", n, got)
+		}
+	}
+	if !seen {
+		t.Error("no removal died after its tombstone")
 	}
 }
 
@@ -152,6 +170,11 @@ func errorOf[T any](_ T, err error) error { return err }
 // before or afterwards, and a repetition of the job must complete it.
 func kill(t *testing.T, prepare func(*regdir.Registry), job func(*regdir.Registry) error, before, after string) {
 	t.Helper()
+	killWith(t, wantTrue, prepare, job, before, after)
+}
+
+func killWith(t *testing.T, want func(testing.TB, storage.Store) string, prepare func(*regdir.Registry), job func(*regdir.Registry) error, before, after string) {
+	t.Helper()
 	for n, died := 0, true; died; n++ {
 		memory := &mirrortest.Bucket{Generations: true}
 		prepare(newRegistry(memory))
@@ -160,13 +183,13 @@ func kill(t *testing.T, prepare func(*regdir.Registry), job func(*regdir.Registr
 		if died = *dead; died != errors.Is(err, errDead) || !died && err != nil {
 			t.Fatalf("call %d, dead %v: %v", n, died, err)
 		}
-		if got := wantTrue(t, memory); got != before && got != after {
+		if got := want(t, memory); got != before && got != after {
 			t.Errorf("after call %d the registry has %q, want %q or %q", n, got, before, after)
 		}
 		if err := job(newRegistry(memory)); err != nil {
 			t.Fatalf("after call %d the job fails: %v", n, err)
 		}
-		if got := wantTrue(t, memory); got != after {
+		if got := want(t, memory); got != after {
 			t.Errorf("after call %d and another job the registry has %q, want %q", n, got, after)
 		}
 		if n > 500 {
@@ -264,6 +287,8 @@ func TestRivals(t *testing.T) {
 func TestEnds(t *testing.T) {
 	t.Parallel()
 	rel := dist(t, "1.0.0", 0, "linux_amd64")
+	_, loc := source(t, "# one\n")
+	_, src := upstream()
 	pkg := &provider.Package{Provider: alpha, Version: v1, Platform: addrs.MustParsePlatform("linux_amd64")}
 	for name, job := range map[string]func(context.Context, *regdir.Registry) error{
 		"PublishProvider": func(ctx context.Context, r *regdir.Registry) error {
@@ -278,6 +303,22 @@ func TestEnds(t *testing.T) {
 		"ProviderPackage": func(ctx context.Context, r *regdir.Registry) error {
 			return errorOf(r.ProviderPackage(ctx, alpha, v1, pkg.Platform))
 		},
+		"PublishModule": func(ctx context.Context, r *regdir.Registry) error {
+			return errorOf(r.PublishModule(ctx, network, v2, loc, local))
+		},
+		"CopyModules": func(ctx context.Context, r *regdir.Registry) error {
+			return errorOf(r.CopyModules(ctx, src, []module.Request{{Source: addrs.ModuleSource{Module: vpc}}}, module.Options{}))
+		},
+		"RemoveModule": func(ctx context.Context, r *regdir.Registry) error { return r.RemoveModule(ctx, network, v1) },
+		"ModuleVersions": func(ctx context.Context, r *regdir.Registry) error {
+			return errorOf(r.ModuleVersions(ctx, network))
+		},
+		"ModuleLocation": func(ctx context.Context, r *regdir.Registry) error {
+			return errorOf(r.ModuleLocation(ctx, network, v1))
+		},
+		"OpenModule": func(ctx context.Context, r *regdir.Registry) error {
+			return errorOf(r.OpenModule(ctx, &module.Location{Module: network, Version: v1, URL: "https://" + host + "/files/modules/acme/network/aws/1.0.0/package.tar.gz"}))
+		},
 		"Evidence": func(ctx context.Context, r *regdir.Registry) error { return errorOf(r.Evidence(ctx, pkg)) },
 		"Open":     func(ctx context.Context, r *regdir.Registry) error { return errorOf(r.Open(ctx, pkg)) },
 	} {
@@ -286,6 +327,7 @@ func TestEnds(t *testing.T) {
 			memory := &mirrortest.Bucket{Generations: true}
 			if name != "PublishProvider" {
 				publish(t, newRegistry(memory), rel)
+				publishModule(t, newRegistry(memory), v1, loc)
 			}
 			calls := 0
 			err := job(ctx, newRegistry(&watched{Store: memory, before: func(string, string) error {

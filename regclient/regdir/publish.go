@@ -49,8 +49,8 @@ func (r *Registry) publishOnce(ctx context.Context, i item, want *record, files 
 	merged := want
 	switch {
 	case current != nil && current.Removed != "":
-		// Whoever removes the version may have been killed. Its files must not be those of the new version.
-		return cmp.Or(r.removeOnce(ctx, i, old), storage.ErrConflict)
+		// Its files must not be taken for those of the new version.
+		return fmt.Errorf("the version is being removed; if that process is dead, remove it again: %w", storage.ErrConflict)
 	case current != nil:
 		if err := current.mustEqual(want); err != nil {
 			return err
@@ -341,7 +341,7 @@ func (r *Registry) remove(ctx context.Context, i item) error {
 
 // removeOnce removes a version whose record is old: it writes a tombstone, then the documents without the
 // version, then deletes the files, then the tombstone. A process that publishes the version meanwhile finds the
-// tombstone, at the latest when it writes its record, and starts again after the removal.
+// tombstone, at the latest when it writes its record, and waits for the end of the removal.
 func (r *Registry) removeOnce(ctx context.Context, i item, old stored.Document) error {
 	rec, err := parseRecord(i, old.Data)
 	if rec == nil || err != nil {

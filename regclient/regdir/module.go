@@ -1,0 +1,177 @@
+package regdir
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/stored"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/module/lockfile"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// PublishModule publishes a version of a module: the package at a location, such as "/src/network" or
+// "git::https://example.com/network.git?ref=v1.0.0" of [module.ParseLocation]. o must permit the location;
+// see [module.Options.AllowLocal] and [module.Options.Git]. The rules for packages are those of
+// [module.Download]; the archive has the same bytes each time.
+//
+// Publishing the same content again changes nothing, and completes what a killed process began. If the version
+// is published with other content, the error wraps [ErrExists] and names both h1. In the report Dir is empty.
+// The error is a [*failure.Error].
+func (r *Registry) PublishModule(ctx context.Context, m addrs.Module, v addrs.Version, loc *module.Location, o module.Options) (*module.Report, error) {
+	report, err := r.fetchModule(ctx, nil, m, v, module.Request{Location: loc}, o)
+	return report, failure.Wrap("publish", m.String()+" "+v.String(), err)
+}
+
+// CopyModules copies modules of the registry's host from src, with the versions that [module.Download] would
+// choose. Packages must have [module.Request.H1], if it is set; [LockedModules] returns such requests. Dir is
+// ignored. Modules that the copied ones call are copied if they are requested too.
+//
+// A published version with the requested version and H1 is not fetched. If an upstream version has changed
+// since it was copied, the error wraps [ErrExists]. The results are in the order of requests; in a report Dir is
+// empty. A failed request does not stop the others. The error joins all errors.
+func (r *Registry) CopyModules(ctx context.Context, src module.Source, requests []module.Request, o module.Options) ([]module.Result, error) {
+	results, errs := make([]module.Result, len(requests)), make([]error, len(requests))
+	limit := o.Parallel
+	if limit <= 0 {
+		limit = parallel
+	}
+	_ = stored.Each(context.WithoutCancel(ctx), limit, len(requests), func(_ context.Context, n int) error {
+		report, err := r.copyModule(ctx, src, requests[n], o)
+		errs[n] = failure.Wrap("copy", requests[n].Source.String(), err)
+		results[n] = module.Result{Report: report, Err: errs[n]}
+		return nil
+	})
+	return results, errors.Join(errs...)
+}
+
+func (r *Registry) copyModule(ctx context.Context, src module.Source, request module.Request, o module.Options) (*module.Report, error) {
+	m := request.Source.Module
+	i, err := r.moduleItem(m, request.Version)
+	if err != nil {
+		return nil, err
+	}
+	if !request.Version.IsZero() && !request.H1.IsZero() {
+		rec, a, err := r.published(ctx, i, addrs.Platform{})
+		if err == nil && rec.H1 == request.H1 && r.hasFiles(ctx, i, rec) == nil {
+			return &module.Report{Module: m, Version: request.Version, Location: r.url(rec.file(i, a.Name)), Subdir: rec.Subdir, H1: rec.H1, Reused: true}, nil
+		}
+	}
+	// The directory is a part of the request, not of the package.
+	request.Source.Subdir = ""
+	return r.fetchModule(ctx, src, m, request.Version, request, o)
+}
+
+// fetchModule downloads a package and publishes it.
+func (r *Registry) fetchModule(ctx context.Context, src module.Source, m addrs.Module, v addrs.Version, request module.Request, o module.Options) (*module.Report, error) {
+	if _, err := r.moduleItem(m, v); err != nil {
+		return nil, err
+	}
+	if request.Location != nil && v.IsZero() {
+		return nil, errors.New("the version is missing")
+	}
+	temp, err := os.MkdirTemp(r.TempDir, "tofureg-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(temp)
+	request.Dir = filepath.Join(temp, "package")
+	report, err := module.Download(ctx, src, request, o)
+	if err != nil {
+		return nil, err
+	}
+	report.Dir, report.Module = "", m
+	if request.Location != nil {
+		report.Version = v
+	}
+	packed, err := pack(ctx, request.Dir, r.TempDir)
+	if err != nil {
+		return nil, err
+	}
+	defer packed.Discard()
+	return report, r.publishModule(ctx, report, packed)
+}
+
+// publishModule publishes the package of a report.
+func (r *Registry) publishModule(ctx context.Context, report *module.Report, archive *fsx.TempFile) error {
+	i, err := r.moduleItem(report.Module, report.Version)
+	if err != nil {
+		return err
+	}
+	size, err := archive.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	zh, err := checksum.ZH(ctx, io.NewSectionReader(archive, 0, size))
+	if err != nil {
+		return err
+	}
+	rec := &record{Release: i.String(), H1: report.H1, Subdir: report.Subdir}
+	rec.Archives = []packed{{Name: rec.packageName(), Size: size, ZH: zh}}
+	return r.publish(ctx, i, rec, []file{{name: rec.packageName(), size: size, zh: zh, fixed: true, write: func(_ context.Context, w io.Writer) error {
+		_, err := io.Copy(w, io.NewSectionReader(archive, 0, size))
+		return err
+	}}})
+}
+
+// pack makes an archive of a directory. It is the same each time.
+func pack(ctx context.Context, dir, temp string) (*fsx.TempFile, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, err := fsx.Temp(temp)
+	if err != nil {
+		return nil, err
+	}
+	z := gzip.NewWriter(f)
+	err = errors.Join(archive.WriteTree(z, fsx.Tree(ctx, root), func(string) bool { return false }), z.Close())
+	if err != nil {
+		f.Discard()
+		return nil, err
+	}
+	return f, nil
+}
+
+// LockedModules returns requests for the modules of a host that a lock file has, with version and hash, and
+// the entries that [Registry.CopyModules] cannot copy: those of other hosts, of git and of other locations, and
+// those with an expression in place of a source or constraint. A lock file also has what the locked modules
+// call. The host of sources without one is byDefault. A zero host is [addrs.DefaultHost].
+func LockedModules(lock *lockfile.File, host, byDefault svchost.Hostname) (requests []module.Request, others []lockfile.Entry) {
+	r := &Registry{Host: host}
+	seen := map[string]bool{}
+	for e := range lock.All() {
+		address, err := module.ParseAddressIn(byDefault, e.Key.Source)
+		m := address.Registry.Module
+		if err != nil || e.Key.Evaluated != "" || m.IsZero() || m.Host() != r.host() {
+			others = append(others, e)
+			continue
+		}
+		id := fmt.Sprint(m, e.Version, e.Hash)
+		if !seen[id] {
+			requests = append(requests, module.Request{Source: addrs.ModuleSource{Module: m}, Version: e.Version, H1: e.Hash})
+		}
+		seen[id] = true
+	}
+	return requests, others
+}
+
+// RemoveModule removes a version of a module as [Registry.RemoveProvider] does.
+func (r *Registry) RemoveModule(ctx context.Context, m addrs.Module, v addrs.Version) error {
+	i, err := r.moduleItem(m, v)
+	if err == nil {
+		err = r.remove(ctx, i)
+	}
+	return failure.Wrap("remove", m.String()+" "+v.String(), err)
+}
