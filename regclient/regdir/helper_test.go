@@ -128,7 +128,9 @@ func static(s storage.Store) http.Handler {
 		if err != nil {
 			panic(err)
 		}
-		w.Header().Set("Content-Type", "application/octet-stream")
+		if w.Header().Get("Content-Type") == "" {
+			w.Header().Set("Content-Type", "application/octet-stream")
+		}
 		if strings.HasSuffix(r.URL.Path, ".json") {
 			w.Header().Set("Content-Type", "application/json")
 		}
@@ -137,9 +139,12 @@ func static(s storage.Store) http.Handler {
 	})
 }
 
-// withHeader does what the rule for nginx in the documentation does.
-func withHeader(next http.Handler) http.Handler {
+// withRules does what the rules for nginx in the documentation do.
+func withRules(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "/v1/") {
+			w.Header().Set("Content-Type", "application/json")
+		}
 		middle, ok := strings.CutSuffix(r.URL.Path, "/download")
 		if _, of, isModule := strings.Cut(middle, "/v1/modules/"); ok && isModule {
 			w.Header().Set("X-Terraform-Get", "../../../../../../files/modules/"+of+"/package.tar.gz")

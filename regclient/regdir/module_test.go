@@ -49,7 +49,7 @@ func publishModule(t testing.TB, r *regdir.Registry, v addrs.Version, loc *modul
 func wantModules(t testing.TB, s storage.Store) string {
 	t.Helper()
 	var said []string
-	for _, src := range []module.Source{client(static(s)), client(withHeader(static(s))), newRegistry(s)} {
+	for _, src := range []module.Source{client(static(s)), client(withRules(static(s))), newRegistry(s)} {
 		versions, err := src.ModuleVersions(t.Context(), network)
 		if _, missing := s.Stat(t.Context(), ".well-known/terraform.json"); errors.Is(err, module.ErrNotFound) || missing != nil {
 			versions, err = &module.Versions{}, nil
