@@ -145,7 +145,10 @@ func (r *Registry) put(ctx context.Context, name string, f file, recorded bool) 
 			return nil
 		}
 		zh, err := r.hash(ctx, name)
-		if err != nil || zh == f.zh {
+		switch {
+		case isMissing(err): // another process removes the version
+			return fmt.Errorf("%s: %w", name, storage.ErrConflict)
+		case err != nil || zh == f.zh:
 			return err
 		}
 		if f.fixed && !recorded {

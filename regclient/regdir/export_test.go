@@ -1,0 +1,4 @@
+package regdir
+
+// ParseManifest is for a fuzz test.
+var ParseManifest = parseManifest

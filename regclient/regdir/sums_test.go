@@ -1,0 +1,77 @@
+package regdir_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
+
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// TestSumsLines signs SHA256SUMS documents with lines that a publisher was tricked into, and with lines for files
+// that are no archives.
+func TestSumsLines(t *testing.T) {
+	t.Parallel()
+	entity := must.Get(openpgp.NewEntity("publisher", "", "publisher@example.com", nil))(t)
+	var public bytes.Buffer
+	w := must.Get(armor.Encode(&public, openpgp.PublicKeyType, nil))(t)
+	must.Do(t, errors.Join(entity.Serialize(w), w.Close()))
+	const archive = "terraform-provider-alpha_1.0.0_linux_amd64.zip"
+	for line, want := range map[string]string{
+		archive + ".sbom.json":                                        "",
+		"terraform-provider-alpha_1.0.0_manifest.json":                "",
+		"../" + archive:                                               "", // the name of another file
+		"/etc/passwd":                                                 "",
+		"terraform-provider-alpha_1.0.0_linux_../../x.zip":            "invalid platform",
+		"terraform-provider-alpha_../../x_linux_amd64.zip":            "invalid version",
+		"terraform-provider-alpha_1.0.0_linux_arm64.zip":              "set AllowMissing",
+		"terraform-provider-alpha_1.1.0_linux_arm64.zip":              "another version",
+		"terraform-provider-beta_1.0.0_linux_arm64.zip":               "of another provider",
+		"Terraform-Provider-alpha_1.0.0_linux_amd64.zip":              "two archives for linux_amd64",
+		"terraform-provider-alpha_1.0.0.zip":                          "is not of the form",
+		"terraform-provider-alpha_1.0.0_windows_" + long(33) + ".zip": "invalid platform",
+	} {
+		rel := dist(t, "1.0.0", 0, "linux_amd64")
+		data := must.Get(os.ReadFile(filepath.Join(filepath.Dir(rel.Sums), archive)))(t)
+		sums := fmt.Sprintf("%x  %s\n%x  %s\n", sha256.Sum256(data), archive, sha256.Sum256(nil), line)
+		var signature bytes.Buffer
+		must.Do(t, openpgp.DetachSign(&signature, entity, strings.NewReader(sums), nil))
+		write(t, rel.Sums, sums)
+		write(t, rel.Sums+".sig", signature.String())
+		rel.Keys = []verify.Key{{Armor: public.String()}}
+		store := &mirrortest.Bucket{Generations: true}
+		_, err := newRegistry(store).PublishProvider(t.Context(), rel)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("PublishProvider with the line %q: %v, want %q", line, err, want)
+		}
+		if want != "" && len(files(t, store)) > 0 {
+			t.Errorf("with the line %q files are written", line)
+		}
+		if want == "" && wantTrue(t, store) != "1.0.0 linux_amd64" {
+			t.Errorf("with the line %q the registry has another list", line)
+		}
+	}
+}
+
+func long(n int) string { return strings.Repeat("a", n) }
+
+// TestLargeArchive checks that an archive beyond the limit is refused unread.
+func TestLargeArchive(t *testing.T) {
+	t.Parallel()
+	rel := dist(t, "1.0.0", 0, "linux_amd64")
+	must.Do(t, os.Truncate(filepath.Join(filepath.Dir(rel.Sums), "terraform-provider-alpha_1.0.0_linux_amd64.zip"), 8<<30+1))
+	if _, err := newRegistry(&mirrortest.Bucket{Generations: true}).PublishProvider(t.Context(), rel); !errors.Is(err, failure.ErrTooLarge) {
+		t.Errorf("PublishProvider of an archive of 8 GiB and a byte: %v, want ErrTooLarge", err)
+	}
+}
