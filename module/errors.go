@@ -36,5 +36,9 @@ func (e *UnsupportedError) Error() string {
 	if e.Kind == KindOther {
 		name = fmt.Sprintf("%.100q", e.Getter)
 	}
-	return fmt.Sprintf("a location of kind %s needs Options.%s", name, strings.Join(e.Options, " or Options."))
+	text := fmt.Sprintf("a location of kind %s needs Options.%s", name, strings.Join(e.Options, " or Options."))
+	if e.Kind == KindMercurial {
+		text += "; or publish the module in a registry, as an archive or in a git repository"
+	}
+	return text
 }

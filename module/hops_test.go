@@ -211,6 +211,15 @@ func (f fetchFunc) FetchModule(_ context.Context, loc *module.Location, dir stri
 	return []string{"omitted"}, f(loc, dir)
 }
 
+// TestMercurial checks that the error about a Mercurial repository names ways out.
+func TestMercurial(t *testing.T) {
+	t.Parallel()
+	_, err := module.Download(t.Context(), nil, module.Request{Location: at(t, "hg::https://example.com/x"), Dir: target(t)}, module.Options{})
+	if err == nil || !strings.Contains(err.Error(), "needs Options.Fetcher; or publish the module in a registry") {
+		t.Errorf("Download: %v, want an error with the ways out", err)
+	}
+}
+
 func TestFetcher(t *testing.T) {
 	t.Parallel()
 	brought := fetch{".git/config": "x", "modules/b/.git": "gitdir: x"}

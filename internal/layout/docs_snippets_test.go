@@ -28,6 +28,7 @@ import (
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regdir"
 	"github.com/tofureg/tofureg/regclient/regserve"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/storage"
@@ -246,4 +247,14 @@ func proxyWithCooldown(upstream *regclient.Client, dir string) http.Handler {
 		},
 		Modules: &cooldown.Modules{Source: upstream, Rule: week},
 	}
+func publishRelease(ctx context.Context, publicKey string) error {
+	registry := &regdir.Registry{Store: &storage.Dir{Path: "/srv/registry"}, Host: svchost.MustParse("registry.example.com")}
+	_, err := registry.PublishProvider(ctx, regdir.Release{
+		Provider: addrs.MustParseProvider("registry.example.com/acme/demo"),
+		Version:  addrs.MustParseVersion("1.0.0"),
+		Sums:     "dist/terraform-provider-demo_1.0.0_SHA256SUMS",
+		Keys:     []verify.Key{{Armor: publicKey}},
+		Manifest: "terraform-registry-manifest.json",
+	})
+	return err
 }
