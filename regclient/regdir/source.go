@@ -180,7 +180,7 @@ func (r *Registry) Open(ctx context.Context, pkg *provider.Package) (*provider.B
 func (r *Registry) open(ctx context.Context, name string, size int64) (*storage.File, error) {
 	f, err := r.Store.Open(ctx, name)
 	if isMissing(err) {
-		return nil, fmt.Errorf("%w: %w", provider.ErrNoFile, err)
+		return nil, fmt.Errorf("%w: %s: %w", provider.ErrNoFile, name, fs.ErrNotExist)
 	}
 	if err == nil && f.Size != size {
 		f.Close()
