@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/regclient/regdir"
 	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify"
 )
@@ -22,11 +23,12 @@ func TestChild(t *testing.T) {
 	if *publishTo == "" {
 		return
 	}
-	rel := dist(t, "1.0.0", 0) // only for the fields
 	home := filepath.Dir(*publishTo)
-	rel.Sums = filepath.Join(home, "dist", "terraform-provider-alpha_1.0.0_SHA256SUMS")
-	rel.Manifest = filepath.Join(home, "dist", "terraform-registry-manifest.json")
-	rel.Keys = []verify.Key{{Armor: string(must.Get(os.ReadFile(filepath.Join(home, "key")))(t))}}
+	rel := regdir.Release{
+		Provider: alpha, Version: v1, Sums: filepath.Join(home, "dist", "terraform-provider-alpha_1.0.0_SHA256SUMS"),
+		Manifest: filepath.Join(home, "dist", "terraform-registry-manifest.json"),
+		Keys:     []verify.Key{{Armor: string(must.Get(os.ReadFile(filepath.Join(home, "key")))(t))}},
+	}
 	r := newRegistry(&watched{Store: &storage.Dir{Path: *publishTo}, before: func(op, name string) error {
 		fmt.Println("call", op, name)
 		_, err := fmt.Scanln() // the other process lets this one go on
