@@ -12,9 +12,9 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cooldown"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/memtest"
 	"github.com/tofureg/tofureg/internal/must"
-	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"

@@ -118,11 +118,16 @@ type files struct {
 
 // list returns the names in the directory, and which of them are not directories.
 func (f files) list() (map[string]bool, error) {
-	read := os.ReadDir
+	open := os.Open
 	if f.root != nil {
-		read = f.root.FS().(fs.ReadDirFS).ReadDir
+		open = func(dir string) (*os.File, error) { return fsx.OpenIn(f.root, dir) } // does not wait for a pipe
 	}
-	entries, err := read(filepath.ToSlash(f.dir))
+	dir, err := open(f.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	entries, err := dir.ReadDir(-1)
 	names := map[string]bool{}
 	for _, e := range entries {
 		names[e.Name()] = !e.IsDir()

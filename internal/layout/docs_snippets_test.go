@@ -247,6 +247,8 @@ func proxyWithCooldown(upstream *regclient.Client, dir string) http.Handler {
 		},
 		Modules: &cooldown.Modules{Source: upstream, Rule: week},
 	}
+}
+
 func publishRelease(ctx context.Context, publicKey string) error {
 	registry := &regdir.Registry{Store: &storage.Dir{Path: "/srv/registry"}, Host: svchost.MustParse("registry.example.com")}
 	_, err := registry.PublishProvider(ctx, regdir.Release{

@@ -265,6 +265,9 @@ func TestSnippetProxyWithCooldown(t *testing.T) {
 		if listed := strings.Contains(w.Body.String(), `"version":"`+version); w.Code != http.StatusOK || listed != (version != "") {
 			t.Errorf("%s: status %d, %s; want version %q", path, w.Code, w.Body, version)
 		}
+	}
+}
+
 func TestSnippetPublishRelease(t *testing.T) {
 	t.Parallel()
 	if err := publishRelease(t.Context(), "no key"); !errors.Is(err, verify.ErrBadKey) {

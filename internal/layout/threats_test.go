@@ -89,35 +89,37 @@ func hasTest(t *testing.T, pkg, function string) bool {
 // endsShownBy has the functions with a context, by the test that shows that they return soon after it has
 // ended, or by why they have only a few steps, which do not wait.
 var endsShownBy = map[string]string{
-	"auth.TestHelperLeavesNoChild":       "auth.Helper.Forget auth.Helper.Save auth.Helper.Token cliconfig.Config.TokenOrigin",
-	"auth/login.TestExchangeIsCancelled": "auth/login.Client.Login",
-	"internal/hostile.TestContextWins": `
-		disco.Client.Discover mirrorclient.Client.Open mirrorclient.Client.ProviderPackage mirrorclient.Client.ProviderVersions
-		regclient.Client.Evidence regclient.Client.ModuleLocation regclient.Client.ModuleVersions regclient.Client.Open
-		regclient.Client.OpenModule regclient.Client.ProviderPackage regclient.Client.ProviderVersions`,
-	"internal/hostile.TestEnds": `
-		auth.CredentialsFile.Forget auth.CredentialsFile.Save mirrorclient/mirrordir.Mirror.AddLocked mirrorclient/mirrordir.Mirror.All
-		mirrorclient/mirrordir.Mirror.Check mirrorclient/mirrordir.Mirror.ListedVersions mirrorclient/mirrordir.Mirror.ProviderVersions
-		mirrorclient/mirrordir.Mirror.Reindex mirrorclient/mirrordir.Mirror.Remove module.Download module.DownloadAll
-		provider.Download provider/hashstore.Dir.Prune provider/install.Dir.Install provider/install.Dir.Lookup
-		provider/install.Dir.Place provider/install.Dir.Prune provider/install.Installer.Plan provider/install.CheckEntry transport/doccache.Transport.RoundTrip
-		verify.Policy.Check verify/checksum.H1Dir verify/checksum.H1Zip verify/checksum.L1Dir verify/checksum.ZH`,
-	"internal/hostile.TestEndsInAStall": `
-		mirrorclient/mirrordir.Mirror.Add mirrorclient/mirrordir.Mirror.AddArchive mirrorclient/mirrorserve.Cache.Open
-		mirrorclient/mirrorserve.Cache.ProviderPackage provider.Hashes provider.Receive provider/install.Installer.Ensure provider/install.Lock`,
-	"cooldown.TestEnds": "cooldown.Ledger.FirstSeen cooldown.Modules.Filter cooldown.Modules.ModuleVersions cooldown.Providers.Filter cooldown.Providers.ProviderVersions",
-	"storage/storagetest.TestDir": `
-		storage.Dir.Delete storage.Dir.List storage.Dir.Lock storage.Dir.Open storage.Dir.Stage storage.Dir.Stat storage.Dir.Write
-		storage.Staged.Commit`,
+	"storage/storagetest.TestStorageMemory": "storage.Memory.Delete storage.Memory.List storage.Memory.Open storage.Memory.Stat storage.Memory.Write",
+	"auth.TestHelperLeavesNoChild":          `auth.Helper.Forget auth.Helper.Save auth.Helper.Token cliconfig.Config.TokenOrigin`,
+	"auth/login.TestExchangeIsCancelled":    "auth/login.Client.Login",
+	"internal/hostile.TestContextWins": `disco.Client.Discover mirrorclient.Client.Open mirrorclient.Client.ProviderPackage
+		mirrorclient.Client.ProviderVersions regclient.Client.Evidence regclient.Client.ModuleLocation
+		regclient.Client.ModuleVersions regclient.Client.Open regclient.Client.OpenModule regclient.Client.ProviderPackage
+		regclient.Client.ProviderVersions`,
+	"internal/hostile.TestEnds": `auth.CredentialsFile.Forget auth.CredentialsFile.Save mirrorclient/mirrordir.Mirror.AddLocked
+		mirrorclient/mirrordir.Mirror.All mirrorclient/mirrordir.Mirror.Check mirrorclient/mirrordir.Mirror.ListedVersions
+		mirrorclient/mirrordir.Mirror.ProviderVersions mirrorclient/mirrordir.Mirror.Reindex
+		mirrorclient/mirrordir.Mirror.Remove module.Download module.DownloadAll provider.Download
+		provider/hashstore.Dir.Prune provider/install.Dir.Install provider/install.Dir.Lookup provider/install.Dir.Place
+		provider/install.Dir.Prune provider/install.Installer.Plan provider/install.CheckEntry
+		transport/doccache.Transport.RoundTrip verify.Policy.Check verify/checksum.H1Dir verify/checksum.H1Zip
+		verify/checksum.L1Dir verify/checksum.ZH`,
+	"internal/hostile.TestEndsInAStall": `mirrorclient/mirrordir.Mirror.Add mirrorclient/mirrordir.Mirror.AddArchive mirrorclient/mirrorserve.Cache.Open
+		mirrorclient/mirrorserve.Cache.ProviderPackage provider.Hashes provider.Receive provider/install.Installer.Ensure
+		provider/install.Lock`,
+	"cooldown.TestEnds": `cooldown.Ledger.FirstSeen cooldown.Modules.Filter cooldown.Modules.ModuleVersions cooldown.Providers.Filter
+		cooldown.Providers.ProviderVersions`,
+	"storage/storagetest.TestDir": `storage.Dir.Delete storage.Dir.List storage.Dir.Lock storage.Dir.Open storage.Dir.Stage storage.Dir.Stat
+		storage.Dir.Write storage.Staged.Commit`,
 	"storage/storagetest.TestEnds":                         "storage/storagetest.TestStore",
 	"mirrorclient/mirrorserve.TestCacheWaitsForAnySource":  "mirrorclient/mirrorserve.Cache.ProviderVersions",
 	"mirrorclient/mirrorserve.TestClientsLeaveWhileJudged": "mirrorclient/mirrorserve.Handler.ServeHTTP",
 	"module.TestContext":                                   "module.Fetchers.FetchModule",
 	"provider.TestCancelBeforeTheVerdict":                  "provider.Received.Judge",
 	"provider.TestHashesCancelled":                         "provider.Limiter.Acquire",
-	"provider.TestSearchEndsWithContext": `
-		provider.Find provider.FirstOf.Evidence provider.FirstOf.Open provider.FirstOf.ProviderPackage provider.FirstOf.ProviderVersions
-		provider.Multi.Evidence provider.Multi.Open provider.Multi.ProviderPackage provider.Multi.ProviderVersions`,
+	"provider.TestSearchEndsWithContext": `provider.Find provider.FirstOf.Evidence provider.FirstOf.Open provider.FirstOf.ProviderPackage
+		provider.FirstOf.ProviderVersions provider.Multi.Evidence provider.Multi.Open provider.Multi.ProviderPackage
+		provider.Multi.ProviderVersions`,
 	"regclient/regcheck.TestExamineHangs": "regclient/regcheck.Examine",
 	"regclient/regserve.TestServerEnds":   "regclient/regserve.Handler.ServeHTTP",
 	"transport/throttle.TestContext":      "transport/throttle.Transport.RoundTrip",
@@ -126,27 +128,17 @@ var endsShownBy = map[string]string{
 	"creates one file":                    "mirrorclient/mirrordir.Mirror.Stage",
 	"makes no request":                    "mirrorclient.Client.Evidence",
 	"opens one file":                      "mirrorclient/mirrordir.Mirror.Open",
-	"reads a file of limited size":        "auth.CredentialsFile.Token provider/hashstore.Dir.Hashes",
+	"reads a file of limited size":        `auth.CredentialsFile.Token provider/hashstore.Dir.Hashes`,
 	"asks the store for a URL":            "mirrorclient/mirrordir.Mirror.ArchiveLink",
 	"reads one document":                  "mirrorclient/mirrordir.Mirror.ListedArchives",
-	"regclient/regdir.TestEnds": `
-		regclient/regdir.Registry.CopyModules regclient/regdir.Registry.Evidence regclient/regdir.Registry.ModuleLocation regclient/regdir.Registry.ModuleVersions
-		regclient/regdir.Registry.Open regclient/regdir.Registry.OpenModule regclient/regdir.Registry.ProviderPackage
-		regclient/regdir.Registry.ProviderVersions regclient/regdir.Registry.PublishModule
-		regclient/regdir.Registry.PublishProvider regclient/regdir.Registry.RemoveModule regclient/regdir.Registry.RemoveProvider`,
-	"regclient/regserve.TestServerEnds": "regclient/regserve.Handler.ServeHTTP",
-	"transport/throttle.TestContext":    "transport/throttle.Transport.RoundTrip",
-	"calls a source":                    "auth.Lookup",
-	"calls a store":                     "auth/login.Client.Logout",
-	"creates one file":                  "mirrorclient/mirrordir.Mirror.Stage",
-	"makes no request":                  "mirrorclient.Client.Evidence",
-	"opens one file":                    "mirrorclient/mirrordir.Mirror.Open",
-	"reads a file of limited size":      "auth.CredentialsFile.Token provider/hashstore.Dir.Hashes",
-	"reads one document":                "mirrorclient/mirrordir.Mirror.ListedArchives",
-	"reads one record": `
-		mirrorclient/mirrordir.Mirror.Evidence mirrorclient/mirrordir.Mirror.ProviderPackage
+	"regclient/regdir.TestEnds": `regclient/regdir.Registry.CopyModules regclient/regdir.Registry.Evidence regclient/regdir.Registry.ModuleLocation
+		regclient/regdir.Registry.ModuleVersions regclient/regdir.Registry.Open regclient/regdir.Registry.OpenModule
+		regclient/regdir.Registry.ProviderPackage regclient/regdir.Registry.ProviderVersions
+		regclient/regdir.Registry.PublishModule regclient/regdir.Registry.PublishProvider
+		regclient/regdir.Registry.RemoveModule regclient/regdir.Registry.RemoveProvider`,
+	"reads one record": `mirrorclient/mirrordir.Mirror.Evidence mirrorclient/mirrordir.Mirror.ProviderPackage
 		mirrorclient/mirrordir.Mirror.RecordedPackage mirrorclient/mirrorserve.Cache.Evidence`,
-	"provider/lockfile.TestUpdateContext": "provider/lockfile.Update provider/lockfile.UpdateLenient",
+	"provider/lockfile.TestUpdateContext": `provider/lockfile.Update provider/lockfile.UpdateLenient`,
 	"reads variables":                     "auth.Environment.Token",
 	"writes one small file":               "provider/hashstore.Dir.StoreHashes",
 }

@@ -31,6 +31,16 @@ func TestDir(t *testing.T) {
 	}
 }
 
+// TestStorageMemory tests storage.Memory and checks that no files are left.
+func TestStorageMemory(t *testing.T) {
+	t.Parallel()
+	m := &storage.Memory{}
+	must.Do(t, storagetest.TestStore(t.Context(), m, m))
+	if left := must.Get(m.List(t.Context(), "."))(t); len(left) != 0 {
+		t.Errorf("the test has left %v", left)
+	}
+}
+
 // TestMemory tests a storage in memory, with and without locks.
 func TestMemory(t *testing.T) {
 	t.Parallel()
