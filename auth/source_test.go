@@ -145,7 +145,7 @@ func TestChainInvalidatesItsSources(t *testing.T) {
 	t.Parallel()
 	one, two := &vault{sourceFunc: empty}, &vault{sourceFunc: empty}
 	src := auth.Chain(one, sourceFunc(empty), auth.Chain(auth.Cached(two, 0)))
-	src.(auth.Invalidator).Invalidate(hostA)
+	src.Invalidate(hostA)
 	for i, v := range []*vault{one, two} {
 		if len(v.invalidated) != 1 || v.invalidated[0] != hostA {
 			t.Errorf("source %d: Invalidate was called for %v", i, v.invalidated)

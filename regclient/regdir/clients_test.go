@@ -1,6 +1,7 @@
 package regdir_test
 
 import (
+	"context"
 	"bytes"
 	"encoding/pem"
 	"fmt"
@@ -192,9 +193,11 @@ func TestNginx(t *testing.T) {
 	cmd.Stderr, cmd.WaitDelay = &log, time.Second
 	must.Do(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	dial := func() (net.Conn, error) { return net.Dial("unix", socket) }
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}
 	for tries := 0; ; tries++ {
-		conn, err := dial()
+		conn, err := dial(t.Context(), "", "")
 		if err == nil {
 			conn.Close()
 			break
@@ -204,7 +207,7 @@ func TestNginx(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	srv := serve(t, proxy(&http.Transport{Dial: func(string, string) (net.Conn, error) { return dial() }}))
+	srv := serve(t, proxy(&http.Transport{DialContext: dial}))
 	if found := findings(t, srv, addrs.CurrentPlatform().String()); len(found) > 0 {
 		t.Errorf("regcheck: %v\n%s", found, &log)
 	}
