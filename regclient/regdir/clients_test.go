@@ -1,8 +1,8 @@
 package regdir_test
 
 import (
-	"context"
 	"bytes"
+	"context"
 	"encoding/pem"
 	"fmt"
 	"io"
