@@ -1,7 +1,8 @@
 // Package storage keeps files under names, in a directory or in an object store.
 //
 // A [Store] has the files of a mirror, see package [github.com/tofureg/tofureg/mirrorclient/mirrordir].
-// [Dir] is the store for a local directory. Several processes may use a store concurrently: a change names the revision of the file that it replaces or deletes, and fails with
+// [Dir] is the store for a local directory, [Memory] is for tests. Several processes may use a store
+// concurrently: a change names the revision of the file that it replaces or deletes, and fails with
 // [ErrConflict] if another process was faster.
 //
 //	f, err := store.Open(ctx, "list.json") // read, change, then
