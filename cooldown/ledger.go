@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -14,6 +13,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/storage"
 )
 
@@ -49,7 +49,6 @@ const (
 	maxEntries = 20_000
 	maxVersion = 128     // bytes
 	maxLedger  = 4 << 20 // bytes; more than that many entries have
-	maxRounds  = 100     // attempts to write
 )
 
 // FirstSeen implements [Dates]. It records versions that are new.
@@ -65,7 +64,7 @@ func (l *Ledger) FirstSeen(ctx context.Context, of Subject, list []Version) ([]t
 // If another process changes the file, it starts again.
 func (l *Ledger) visit(ctx context.Context, of Subject, now time.Time, list []Version, decide func(i int, seen time.Time, listed bool) bool) error {
 	name := fileName(of)
-	for range maxRounds {
+	return stored.Retry(ctx, "the ledger "+name, func() error {
 		entries, revision, err := l.read(ctx, name, of)
 		if err != nil {
 			return err
@@ -101,12 +100,8 @@ func (l *Ledger) visit(ctx context.Context, of Subject, now time.Time, list []Ve
 			return nil
 		}
 		data := encode(of, entries)
-		err = l.Store.Write(ctx, name, io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), revision)
-		if !errors.Is(err, storage.ErrConflict) {
-			return err
-		}
-	}
-	return fmt.Errorf("the ledger %s has changed %d times while it was written", name, maxRounds)
+		return l.Store.Write(ctx, name, io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), revision)
+	})
 }
 
 // read returns the entries of a file, and "" as the revision if there is no file.
