@@ -234,8 +234,8 @@ func (n Need) matcher() func(*Release) error {
 // need.Platforms[0].
 //
 // The error wraps ErrNotFound if src does not know p, a [*HeldError] if all versions that fit are held
-// back, and an [*UnavailableError] if no version fits, or the package of the chosen one does not: Find tries no other. Call ProviderVersions for
-// the warnings of the list.
+// back, and an [*UnavailableError] if no version fits, or the package of the chosen one does not: Find
+// tries no other. Call ProviderVersions for the warnings of the list.
 func Find(ctx context.Context, src Lister, p addrs.Provider, c addrs.ProviderConstraint, need Need) (*Package, error) {
 	if len(need.Platforms) == 0 {
 		need.Platforms = []addrs.Platform{addrs.CurrentPlatform()}

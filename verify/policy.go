@@ -108,6 +108,12 @@ func (f Fingerprints) IsZero() bool { return !f.rule }
 // NeedsEvidence reports whether p checks Sums and Signature.
 func (p Policy) NeedsEvidence() bool { return p.Accept.IsZero() || p.RequireSignature }
 
+// Demands reports whether p has a rule that a package without evidence cannot fulfil: Accept, SameRelease,
+// RequireSignature, Keys or Fingerprints.
+func (p Policy) Demands() bool {
+	return !p.Accept.IsZero() || !p.SameRelease.IsZero() || p.RequireSignature || p.pinned()
+}
+
 // pinned reports whether p names the keys that may sign.
 func (p Policy) pinned() bool { return p.Keys.rule || p.Fingerprints.rule }
 

@@ -241,8 +241,8 @@ func (m *Mirror) ArchiveURL(p addrs.Provider, v addrs.Version, platform addrs.Pl
 const linkLifetime = time.Hour
 
 // ArchiveLink returns a URL, valid for an hour, from which clients get the archive of pkg without the
-// mirror. It returns "" if Store is no [storage.Linker] or pkg is not from this mirror. It is for the field Archive of
-// handlers.
+// mirror. It returns "" if Store is no [storage.Linker] or pkg is not from this mirror. It is for the field
+// Archive of handlers.
 func (m *Mirror) ArchiveLink(ctx context.Context, pkg *provider.Package) (string, error) {
 	linker, ok := m.Store.(storage.Linker)
 	if !ok || pkg.URL != m.ArchiveURL(pkg.Provider, pkg.Version, pkg.Platform) {

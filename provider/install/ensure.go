@@ -260,9 +260,8 @@ func (j *job) lookUp(ctx context.Context) (*found, error) {
 	var places []place
 	var policy verify.Policy
 	missing := "the package is not installed"
-	demands := !j.policy.Accept.IsZero() || j.policy.RequireSignature || !j.policy.Keys.IsZero() || !j.policy.Fingerprints.IsZero()
 	switch {
-	case j.in.TrustCache && j.in.Cache != nil && !j.locked && !demands:
+	case j.in.TrustCache && j.in.Cache != nil && !j.locked && !j.policy.Demands():
 		places = []place{{j.in.Cache, FromCache}}
 		policy = verify.Policy{AllowUnsigned: true, AllowUnchecked: true}
 		missing = "the lock file has no hashes of the version, and the package is not in the cache"

@@ -444,6 +444,9 @@ func TestTrustCacheNot(t *testing.T) {
 		"hashes": func(in *install.Installer) {
 			in.Policy = policyOf(verify.Policy{Accept: checksum.NewSet(zh...)})
 		},
+		"release": func(in *install.Installer) {
+			in.Policy = policyOf(verify.Policy{SameRelease: checksum.NewSet(zh...)})
+		},
 	} {
 		in := *s.in
 		in.Dir = newDir(t)
