@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
@@ -114,7 +115,10 @@ func (s *Store) Write(ctx context.Context, name string, content *io.SectionReade
 		hash := &v4.ComputePayloadSHA256{}
 		_, err := stack.Finalize.Swap(hash.ID(), hash)
 		return err
-	}))
+	}), func(o *s3.Options) {
+		// A server that keeps objects as files says this also if a Delete removes the directory at the same time.
+		o.Retryer = retry.AddWithErrorCodes(o.Retryer, isDirectory)
+	})
 	return s.failed("write", name, err)
 }
 
@@ -207,6 +211,9 @@ func (s *Store) key(name string) (*string, error) {
 	return aws.String(s.Prefix + name), nil
 }
 
+// isDirectory is the code of an answer of servers that keep objects as files, and of no other.
+const isDirectory = "ExistingObjectIsDirectory"
+
 // failed returns err with the kind that [storage.Store] demands, and a text that is safe to print.
 func (s *Store) failed(op, name string, err error) error {
 	if err == nil {
@@ -220,6 +227,7 @@ func (s *Store) failed(op, name string, err error) error {
 		status = response.HTTPStatusCode()
 	}
 	switch {
+	case errors.As(err, &api) && api.ErrorCode() == isDirectory:
 	case status == http.StatusPreconditionFailed, status == http.StatusConflict && op == "write":
 		err = fmt.Errorf("%w: %w", storage.ErrConflict, err)
 	case errors.As(err, &missing), errors.As(err, &api) && api.ErrorCode() == "NoSuchKey", status == http.StatusNotFound && op == "look at":

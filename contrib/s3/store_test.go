@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -152,5 +153,31 @@ func TestStoreErrors(t *testing.T) {
 				t.Errorf("without a bucket: %v, want an error with NoSuchBucket", err)
 			}
 		})
+	}
+}
+
+// TestStoreIsDirectory: versitygw says that an object is a directory also when another request removes the directory
+// at the same time. Write tries again, and what stays is no conflict, which callers would repeat many times.
+func TestStoreIsDirectory(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ answers, want int32 }{{1, 2}, {100, 3}} {
+		backend := s3mem.New()
+		must.Do(t, backend.CreateBucket("mirror"))
+		real := gofakes3.New(backend).Server()
+		var puts atomic.Int32
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPut && puts.Add(1) <= test.answers {
+				w.WriteHeader(http.StatusConflict)
+				io.WriteString(w, "<Error><Code>ExistingObjectIsDirectory</Code></Error>")
+				return
+			}
+			real.ServeHTTP(w, r)
+		}))
+		defer s.Close()
+		store := server{s.URL, s.Client(), credentials.NewStaticCredentialsProvider("id", "secret", "")}.store("")
+		err := store.Write(t.Context(), "a/b", io.NewSectionReader(strings.NewReader("content"), 0, 7), "")
+		if (err == nil) != (test.answers == 1) || errors.Is(err, storage.ErrConflict) || puts.Load() != test.want {
+			t.Errorf("Write with %d such answers: %v after %d requests, want %d requests and no conflict", test.answers, err, puts.Load(), test.want)
+		}
 	}
 }
