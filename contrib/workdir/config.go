@@ -273,17 +273,19 @@ func (c *configuration) module(block *hcl.Block) {
 		c.problem(block.DefRange, "invalid module name %.100q: want letters, digits, underscores and hyphens", name)
 	} else if c.declares(block.DefRange, "module "+name) {
 		c.calls[name] = cmp.Or(c.calls[name], &Call{Key: name, Place: place(block.DefRange), at: block.DefRange})
-		c.attributes(c.calls[name], block.Body)
+		c.attributes(c.calls[name], block.Body, c.textOf)
 	}
 }
 
-func (c *configuration) attributes(to *Call, body hcl.Body) {
+func (c *configuration) attributes(to *Call, body hcl.Body, textOf func(*hcl.Attribute) (literal, expression string)) {
 	content := c.content(body, callSchema)
 	if a := content.Attributes["source"]; a != nil {
-		to.Source, to.SourceText, to.sourced = c.textOf(a)
+		to.Source, to.SourceText = textOf(a)
+		to.sourced = true
 	}
 	if a := content.Attributes["version"]; a != nil {
-		to.Version, to.VersionText, to.versioned = c.textOf(a)
+		to.Version, to.VersionText = textOf(a)
+		to.versioned = true
 	}
 }
 
@@ -310,8 +312,8 @@ func (c *configuration) run(block *hcl.Block, name string) {
 	case !hclsyntax.ValidIdentifier(label):
 		c.problem(block.DefRange, "invalid name of a run block %.100q", label)
 	case c.declares(block.DefRange, "run block "+key):
-		c.calls[key] = &Call{Key: key, Place: place(modules[0].DefRange), at: modules[0].DefRange, test: true}
-		c.attributes(c.calls[key], modules[0].Body)
+		c.calls[key] = &Call{Key: key, Place: place(modules[0].DefRange), at: modules[0].DefRange}
+		c.attributes(c.calls[key], modules[0].Body, c.plainOf)
 	}
 }
 
@@ -319,17 +321,24 @@ func (c *configuration) run(block *hcl.Block, name string) {
 const maxText = 4 << 10
 
 // textOf reads an attribute that should be a string: a literal, or the text of an expression. It evaluates nothing.
-func (c *configuration) textOf(a *hcl.Attribute) (literal, expression string, set bool) {
+func (c *configuration) textOf(a *hcl.Attribute) (literal, expression string) {
 	at := a.Expr.Range()
 	literal, ok := quoted(a.Expr)
 	switch {
 	case at.End.Byte-at.Start.Byte > maxText:
 		c.problem(at, "%q has more than %d bytes", a.Name, maxText)
-		return "", "", true
+		return "", ""
 	case !ok || json.IsJSONExpression(a.Expr) && isTemplate(literal):
-		return "", strings.TrimSpace(string(at.SliceBytes(c.files[len(c.files)-1].text))), true
+		return "", strings.TrimSpace(string(at.SliceBytes(c.files[len(c.files)-1].text)))
 	}
-	return literal, "", true
+	return literal, ""
+}
+
+// plainOf reads an attribute of a test, where nothing has a name.
+func (c *configuration) plainOf(a *hcl.Attribute) (literal, expression string) {
+	literal, err := c.constantText(a.Expr, false)
+	c.problems.add(err)
+	return literal, ""
 }
 
 // quoted returns the text of a string literal, or of a string of JSON as it stands.

@@ -266,16 +266,12 @@ func (s *spot) text(c *Call, name string) (text string, set bool, err error) {
 	if err := s.load(); err != nil {
 		return "", false, err
 	}
-	key, d := "module "+c.Key, s.walk.dir
-	if c.test {
-		key = c.at.String()
-	}
-	a := s.blocks[key].attributes[name]
+	a, d := s.blocks["module "+c.Key].attributes[name], s.walk.dir
 	if a == nil {
 		return "", false, wrong(c.at, "%q has a problem", name)
 	}
 	var v cty.Value
-	if c.test || d.Terraform && !d.since("1.15.0") { // nothing has a name there
+	if d.Terraform && !d.since("1.15.0") { // nothing has a name there
 		v, err = s.walk.budget.constant(a.Expr)
 	} else {
 		v, err = s.value(a.Expr, 0, name)
@@ -299,7 +295,7 @@ func (s *spot) text(c *Call, name string) (text string, set bool, err error) {
 	return text, text != "" || !v.IsNull(), err
 }
 
-var scopeSchema = schema("", "variable name", "locals", "module name", "run name")
+var scopeSchema = schema("", "variable name", "locals", "module name")
 
 // load parses the files of the module once more for its variables, local values and module blocks. What was parsed
 // the first time is not kept, because it takes much memory and few modules need it.
@@ -308,13 +304,6 @@ func (s *spot) load() error {
 		return nil
 	}
 	s.blocks, s.known = map[string]block{}, map[string]result{}
-	merge := func(key string, from *hcl.Block) {
-		attributes, _ := from.Body.JustAttributes() // which also returns those of a body with blocks
-		if _, ok := s.blocks[key]; !ok {
-			s.blocks[key] = block{from.DefRange, hcl.Attributes{}}
-		}
-		maps.Copy(s.blocks[key].attributes, attributes)
-	}
 	for _, f := range s.config.files {
 		if err := s.walk.budget.charge(wordWork * f.count); err != nil {
 			return &ConfigError{Place{File: f.name}, err.Error()}
@@ -322,14 +311,12 @@ func (s *spot) load() error {
 		body, _ := f.parse() // the configuration has the problems
 		content, _, _ := body.PartialContent(scopeSchema)
 		for _, from := range content.Blocks {
-			if from.Type != "run" {
-				merge(strings.Join(append([]string{from.Type}, from.Labels...), " "), from)
-				continue
+			attributes, _ := from.Body.JustAttributes() // which also returns those of a body with blocks
+			key := strings.Join(append([]string{from.Type}, from.Labels...), " ")
+			if _, ok := s.blocks[key]; !ok {
+				s.blocks[key] = block{from.DefRange, hcl.Attributes{}}
 			}
-			modules, _, _ := from.Body.PartialContent(runSchema)
-			for _, m := range modules.Blocks {
-				merge(m.DefRange.String(), m)
-			}
+			maps.Copy(s.blocks[key].attributes, attributes)
 		}
 	}
 	return nil

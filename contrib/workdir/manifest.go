@@ -75,19 +75,5 @@ func (m manifest) write(store *os.Root) error {
 	if old, err := (files{root: store}).read(manifestName, maxManifest); err == nil && string(old) == string(data) {
 		return nil
 	}
-	part, err := fsx.CreatePartIn(store, ".", 0o644)
-	if err != nil {
-		return err
-	}
-	defer part.Discard()
-	if _, err = part.Write(data); err == nil {
-		err = part.Sync()
-	}
-	if err == nil {
-		err = part.PublishAs(manifestName)
-	}
-	if err == nil {
-		err = fsx.SyncDirIn(store, ".")
-	}
-	return err
+	return fsx.WriteFileIn(store, manifestName, data, 0o644)
 }

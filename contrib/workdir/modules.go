@@ -74,7 +74,6 @@ type Call struct {
 	Err error `json:"-"`
 
 	at                 hcl.Range
-	test               bool // in a run block
 	sourced, versioned bool // has a source or version that is not null
 }
 
@@ -183,14 +182,11 @@ func (w *walk) module(ctx context.Context, at *spot, evaluate bool) (m *Module, 
 		Key: at.record.Key, Source: at.record.Source, Dir: at.record.Dir, Called: at.called, Report: at.report,
 		Missing: at.pkg == "" && at.files.dir == "", // in a plan
 	}
-	if m.Version, err = at.record.version(); err == nil && !m.Missing {
-		err = w.read(ctx, at)
+	if m.Version, err = at.record.version(); err != nil || m.Missing {
+		return m, err
 	}
-	if err != nil {
+	if err = w.read(ctx, at); err != nil {
 		return nil, err
-	}
-	if m.Missing {
-		return m, nil
 	}
 	for _, key := range slices.Sorted(maps.Keys(at.config.calls)) {
 		c := *at.config.calls[key]

@@ -34,6 +34,20 @@ func WriteFile(target string, data []byte, perm fs.FileMode) error {
 	if err != nil {
 		return err
 	}
+	return p.writeAll(data)
+}
+
+// WriteFileIn writes data to a file of root.
+func WriteFileIn(root *os.Root, name string, data []byte, perm fs.FileMode) error {
+	p, err := CreatePartIn(root, ".", perm)
+	if err != nil {
+		return err
+	}
+	p.target = name
+	return p.writeAll(data)
+}
+
+func (p *Part) writeAll(data []byte) error {
 	defer p.Discard()
 	if _, err := p.Write(data); err != nil {
 		return err
@@ -66,10 +80,7 @@ func Update(target string, data []byte, max int64, keep func(old []byte) bool) e
 			return err
 		}
 	}
-	if _, err := p.Write(data); err != nil {
-		return err
-	}
-	return p.Commit()
+	return p.writeAll(data)
 }
 
 // SyncTree syncs all regular files and directories below root, many at once, until ctx ends.
