@@ -69,12 +69,12 @@ func (l *Ledger) visit(ctx context.Context, of Subject, now time.Time, list []Ve
 		if err != nil {
 			return err
 		}
-		first, stamp := revision == "", now.UTC().Truncate(time.Second)
-		if stamp.Before(now) { // never too early
-			stamp = stamp.Add(time.Second)
+		first, stamp := revision == "", now.Unix()
+		if now.Nanosecond() > 0 { // never too early
+			stamp++
 		}
 		for _, e := range entries {
-			stamp = later(stamp, e.seen)
+			stamp = max(stamp, e.seen)
 		}
 		changed := first // also record that there was no version
 		for i, v := range list {
@@ -82,14 +82,17 @@ func (l *Ledger) visit(ctx context.Context, of Subject, now time.Time, list []Ve
 			e, known := entries[text]
 			if !known && len(entries) < maxEntries && len(text) <= maxVersion {
 				e, known, changed = entry{seen: stamp, first: first}, true, true
-				if first && !v.Discovered.IsZero() && v.Discovered.Before(stamp) {
-					e.seen = v.Discovered.UTC().Truncate(time.Second)
+				if first && !v.Discovered.IsZero() {
+					e.seen = min(stamp, v.Discovered.Unix())
 				}
 				entries[text] = e
 			}
-			seen := e.seen
-			if e.first && l.Old {
+			var seen time.Time
+			switch {
+			case e.first && l.Old:
 				seen = time.Unix(0, 0).UTC()
+			case known:
+				seen = time.Unix(e.seen, 0).UTC()
 			}
 			if decide(i, seen, e.listed) && known && !e.listed {
 				e.listed, changed = true, true
@@ -114,13 +117,15 @@ func (l *Ledger) read(ctx context.Context, name string, of Subject) (map[string]
 		return nil, "", err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxLedger+1))
-	return decode(of, data), f.Revision, err
+	var data bytes.Buffer
+	data.Grow(int(min(f.Size, maxLedger)) + bytes.MinRead)
+	_, err = data.ReadFrom(io.LimitReader(f, maxLedger+1))
+	return decode(of, data.String()), f.Revision, err
 }
 
 // entry is a line of a ledger.
 type entry struct {
-	seen          time.Time
+	seen          int64 // seconds since 1970
 	first, listed bool
 }
 
@@ -128,9 +133,9 @@ func header(of Subject) string { return "# first seen: " + of.String() }
 
 // decode returns the entries of a ledger without damaged ones. If there are several for a version, the one
 // with the latest date counts.
-func decode(of Subject, data []byte) map[string]entry {
-	entries := make(map[string]entry, min(bytes.Count(data, []byte("\n")), maxEntries))
-	top, rest, _ := strings.Cut(string(data), "\n")
+func decode(of Subject, data string) map[string]entry {
+	entries := make(map[string]entry, min(strings.Count(data, "\n"), maxEntries))
+	top, rest, _ := strings.Cut(data, "\n")
 	if len(data) > maxLedger || strings.TrimSpace(top) != header(of) {
 		return entries // it is about something else
 	}
@@ -141,7 +146,7 @@ func decode(of Subject, data []byte) map[string]entry {
 		if text == "" || text[0] == '#' || len(text) > maxVersion || err != nil || seen.UTC().Year() < 1 || seen.UTC().Year() > 9999 || seen.IsZero() {
 			continue
 		}
-		e := entry{seen: seen.UTC().Truncate(time.Second)}
+		e := entry{seen: seen.Unix()}
 		switch words {
 		case "":
 		case "first":
@@ -154,7 +159,7 @@ func decode(of Subject, data []byte) map[string]entry {
 			continue
 		}
 		old, again := entries[text]
-		if !again && len(entries) < maxEntries || again && e.seen.After(old.seen) {
+		if !again && len(entries) < maxEntries || again && e.seen > old.seen {
 			entries[text] = e
 		}
 	}
@@ -165,12 +170,12 @@ func decode(of Subject, data []byte) map[string]entry {
 func encode(of Subject, entries map[string]entry) []byte {
 	b := []byte(header(of) + "\n")
 	order := slices.SortedFunc(maps.Keys(entries), func(x, y string) int {
-		return cmp.Or(entries[y].seen.Compare(entries[x].seen), strings.Compare(y, x))
+		return cmp.Or(cmp.Compare(entries[y].seen, entries[x].seen), strings.Compare(y, x))
 	})
 	for _, text := range order {
 		e := entries[text]
 		b = append(b, text+" "...)
-		b = e.seen.AppendFormat(b, time.RFC3339)
+		b = time.Unix(e.seen, 0).UTC().AppendFormat(b, time.RFC3339)
 		if e.first {
 			b = append(b, " first"...)
 		}
