@@ -48,6 +48,12 @@ type Module struct {
 	Called  Place          `json:"called,omitzero"`  // the block that calls it
 	Report  *module.Report `json:"report,omitempty"` // of the download, nil if the module was there or is local
 
+	// Held are newer versions that would fit and are not old enough, see [cooldown.Modules]. It is empty if the version
+	// was not chosen now.
+	//
+	// [cooldown.Modules]: https://pkg.go.dev/github.com/tofureg/tofureg/cooldown#Modules
+	Held []module.Held `json:"held,omitempty"`
+
 	// Missing is true in a plan for a module that would be fetched. The modules and providers in it are unknown.
 	Missing bool `json:"missing,omitempty"`
 
@@ -135,6 +141,7 @@ type spot struct {
 	depth  int
 	called Place
 	report *module.Report
+	held   []module.Held
 
 	walk   *walk
 	parent *spot  // of the calling module; nil for the configuration itself
@@ -179,7 +186,7 @@ func (w *walk) visit(ctx context.Context, at *spot) error {
 // module reads a module, unless it is missing, and returns what is known of it beside its problems.
 func (w *walk) module(ctx context.Context, at *spot, evaluate bool) (m *Module, err error) {
 	m = &Module{
-		Key: at.record.Key, Source: at.record.Source, Dir: at.record.Dir, Called: at.called, Report: at.report,
+		Key: at.record.Key, Source: at.record.Source, Dir: at.record.Dir, Called: at.called, Report: at.report, Held: at.held,
 		Missing: at.pkg == "" && at.files.dir == "", // in a plan
 	}
 	if m.Version, err = at.record.version(); err != nil || m.Missing {
@@ -370,7 +377,7 @@ func (w *walk) remote(ctx context.Context, to, from *spot, constraint addrs.Modu
 		if !w.dir.Upgrade {
 			entry.Version = locked.Version
 		}
-		location, err = w.locate(ctx, address.Registry, &entry.Version, constraint)
+		location, err = w.locate(ctx, to, address.Registry, &entry.Version, constraint)
 		to.record.Version = entry.Version.String()
 	}
 	if err != nil || w.plan {
@@ -478,7 +485,7 @@ func (w *walk) linked(to *spot, old record) bool {
 }
 
 // locate chooses a version of a module, unless it is locked, and asks the registry where it is. A plan does not need that.
-func (w *walk) locate(ctx context.Context, source addrs.ModuleSource, version *addrs.Version, constraint addrs.ModuleConstraint) (location *module.Location, err error) {
+func (w *walk) locate(ctx context.Context, to *spot, source addrs.ModuleSource, version *addrs.Version, constraint addrs.ModuleConstraint) (location *module.Location, err error) {
 	if version.IsZero() {
 		versions, failed := w.versions.Do(ctx, source.Module, func(ctx context.Context) (*module.Versions, time.Duration, error) {
 			v, err := w.dir.Registry.ModuleVersions(ctx, source.Module)
@@ -489,6 +496,7 @@ func (w *walk) locate(ctx context.Context, source addrs.ModuleSource, version *a
 		})
 		if err = failed; err == nil {
 			*version, err = versions.Newest(constraint)
+			to.held = versions.HeldFor(constraint, *version)
 		}
 	}
 	if err != nil || w.plan {

@@ -9,9 +9,11 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/cooldown"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/terraformtest"
@@ -148,6 +150,26 @@ func TestSourceNamesLocal(t *testing.T) {
 		if _, err := os.Lstat(filepath.Join(d.Path, ".terraform", "modules", "m")); err == nil {
 			t.Errorf("%s: Prepare has made a directory or link for the module", name)
 		}
+	}
+}
+
+// TestPlanHeld: a plan says which newer versions of a module are not old enough, and from when they are.
+func TestPlanHeld(t *testing.T) {
+	t.Parallel()
+	seen := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+	versions := &module.Versions{}
+	for i, v := range []string{"2.0.0", "1.2.0", "1.1.0", "1.0.0"} {
+		versions.List = append(versions.List, module.Release{Version: addrs.MustParseVersion(v), Discovered: seen.AddDate(0, 0, -4*i)})
+	}
+	d := &Dir{Path: t.TempDir(), Registry: &cooldown.Modules{
+		Source: localSource{versions: versions},
+		Rule:   cooldown.Rule{Age: 7 * 24 * time.Hour, Now: func() time.Time { return seen }},
+	}}
+	write(t, d.Path, map[string]string{"main.tf": "module \"m\" {\n  source = \"acme/network/aws\"\n  version = \"~> 1.0\"\n}\n"})
+	result := must.Get(d.Plan(t.Context()))(t)
+	m := result.Modules[1]
+	if want := seen.AddDate(0, 0, 3); m.Version.String() != "1.1.0" || len(m.Held) != 1 || m.Held[0].Release.Version.String() != "1.2.0" || !m.Held[0].Until.Equal(want) {
+		t.Errorf("Plan chooses %v of module m and holds back %v, want 1.1.0, and 1.2.0 until %v", m.Version, m.Held, want)
 	}
 }
 
