@@ -147,7 +147,7 @@ func fetch(ctx context.Context, src Opener, pkg *Package, f FileWriter, o Receiv
 		case size > limit:
 			return fmt.Errorf("more than %d bytes: %w", limit, failure.ErrTooLarge)
 		case pkg.Size > 0 && size > pkg.Size:
-			return &checksum.SizeError{Filename: pkg.Filename, Want: pkg.Size, Got: size}
+			return fmt.Errorf("%w: archive is %d bytes, want %d", checksum.ErrMismatch, size, pkg.Size)
 		}
 		return nil
 	}

@@ -320,7 +320,7 @@ func TestHashesRefused(t *testing.T) {
 		"other digests":   {func(r *regtest.Provider) { r.EditSums = otherDigests }, verify.Policy{AllowUnsigned: true}, checksum.ErrMismatch, false},
 		"too large":       {as, verify.Policy{Limits: checksum.Limits{Package: 10}}, failure.ErrTooLarge, true},
 		"a bomb":          {as, verify.Policy{Limits: checksum.Limits{Unpacked: 10}}, failure.ErrTooLarge, true},
-		"no zip":          {func(r *regtest.Provider) { r.Zip = []byte("no zip") }, verify.Policy{}, checksum.ErrArchive, true},
+		"no zip":          {func(r *regtest.Provider) { r.Zip = []byte("no zip") }, verify.Policy{}, failure.ErrArchive, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -51,9 +51,9 @@ func (p Policy) JudgeOffer(ev Evidence, sums, signature bool) error {
 // An Examination judges a zip archive as its hashes become known: begin with [Policy.Examine], tell
 // its size and zh, tell its h1 if that is needed, and get the report. It must not be used concurrently.
 //
-// The first error is final: all later calls return it. It is a [*checksum.MismatchError], a
-// [*checksum.SizeError], a [*SumsError], or it wraps a variable of this package or
-// [github.com/tofureg/tofureg/failure.ErrTooLarge].
+// The first error is final: all later calls return it. It wraps a [*checksum.MismatchError],
+// [checksum.ErrMismatch] for the size, a variable of this package, or
+// [github.com/tofureg/tofureg/failure.ErrTooLarge]. For an invalid SHA256SUMS it wraps none.
 type Examination struct {
 	policy Policy
 	ev     Evidence
@@ -185,7 +185,7 @@ func (p Policy) judge(ev Evidence, size int64, local []checksum.Hash, sums func(
 		return nil, err
 	}
 	if ev.Size > 0 && size >= 0 && ev.Size != size {
-		return nil, &checksum.SizeError{Filename: ev.Filename, Want: ev.Size, Got: size}
+		return nil, fmt.Errorf("%w: archive %.200q is %d bytes, want %d", checksum.ErrMismatch, ev.Filename, size, ev.Size)
 	}
 	r := &Report{Local: checksum.Sorted(local)}
 	// One hash of each scheme must match: an archive has two h1 hashes, and either may be stated.

@@ -35,25 +35,25 @@ type Sums struct {
 // a space or an asterisk, and a name. It accepts an empty document, blank lines, CRLF, a missing
 // last line end, and repeated equal lines.
 //
-// Everything else is a [*SumsError], which wraps [github.com/tofureg/tofureg/failure.ErrTooLarge]
+// Everything else is an error, which wraps [github.com/tofureg/tofureg/failure.ErrTooLarge]
 // beyond [MaxSums] bytes or 10,000 lines.
 func ParseSums(doc []byte) (*Sums, error) {
 	if len(doc) > MaxSums {
-		return nil, &SumsError{Reason: fmt.Sprintf("%d bytes, %d are allowed", len(doc), MaxSums), err: failure.ErrTooLarge}
+		return nil, fmt.Errorf("SHA256SUMS: %w: %d bytes, %d are allowed", failure.ErrTooLarge, len(doc), MaxSums)
 	}
 	s := &Sums{hashes: map[string]checksum.Hash{}}
 	n := 0
 	for line := range bytes.Lines(doc) {
 		n++
 		if n > maxSumsLines {
-			return nil, &SumsError{Line: n, Reason: fmt.Sprintf("more than %d lines", maxSumsLines), err: failure.ErrTooLarge}
+			return nil, fmt.Errorf("SHA256SUMS line %d: %w: more than %d lines", n, failure.ErrTooLarge, maxSumsLines)
 		}
 		line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 		if len(line) == 0 {
 			continue
 		}
-		if reason := s.add(line); reason != "" {
-			return nil, &SumsError{Line: n, Reason: reason}
+		if problem := s.add(line); problem != "" {
+			return nil, fmt.Errorf("SHA256SUMS line %d: %s", n, problem)
 		}
 	}
 	return s, nil
@@ -136,20 +136,3 @@ func (s *Sums) UnmarshalText(text []byte) error {
 func (s *Sums) Equal(o *Sums) bool {
 	return s == o || s != nil && o != nil && maps.Equal(s.hashes, o.hashes)
 }
-
-// SumsError is the error of [ParseSums].
-type SumsError struct {
-	Line   int    // counted from 1; 0 for the whole document
-	Reason string // for people
-	err    error
-}
-
-func (e *SumsError) Error() string {
-	if e.Line == 0 {
-		return "SHA256SUMS: " + e.Reason
-	}
-	return fmt.Sprintf("SHA256SUMS line %d: %s", e.Line, e.Reason)
-}
-
-// Unwrap returns [github.com/tofureg/tofureg/failure.ErrTooLarge] or nil.
-func (e *SumsError) Unwrap() error { return e.err }

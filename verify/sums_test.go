@@ -97,8 +97,7 @@ func TestParseSumsRefuses(t *testing.T) {
 		"three fields joined": {sumA + "  a.zip\r" + sumB + "  b.zip\n", 1},
 	} {
 		sums, err := verify.ParseSums([]byte(tt.doc))
-		sumsErr, ok := errors.AsType[*verify.SumsError](err)
-		if !ok || sums != nil || sumsErr.Line != tt.line || !strings.Contains(err.Error(), fmt.Sprintf("line %d:", tt.line)) {
+		if err == nil || sums != nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("SHA256SUMS line %d:", tt.line)) {
 			t.Errorf("%s: %v, %v, want an error in line %d", name, sums, err, tt.line)
 		}
 		if err != nil && strings.ContainsAny(err.Error(), "\n\r\x00\x1b") {
@@ -137,7 +136,7 @@ func FuzzParseSums(f *testing.F) {
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		sums, err := verify.ParseSums(doc)
 		if err != nil {
-			if _, ok := errors.AsType[*verify.SumsError](err); !ok || sums != nil {
+			if sums != nil {
 				t.Errorf("%v, %v", sums, err)
 			}
 			return

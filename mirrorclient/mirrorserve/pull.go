@@ -295,7 +295,7 @@ func (o *origin) open(ctx context.Context) (*provider.Body, error) {
 	if _, ok := body.ReadCloser.(io.ReaderAt); !ok {
 		err = errors.New("the files of a local storage must implement io.ReaderAt")
 	} else if o.pkg.Size > 0 && o.pkg.Size != body.Size {
-		err = &checksum.SizeError{Filename: o.pkg.Filename, Want: o.pkg.Size, Got: body.Size}
+		err = fmt.Errorf("%w: archive is %d bytes, want %d", checksum.ErrMismatch, body.Size, o.pkg.Size)
 	}
 	if err != nil {
 		body.Close()

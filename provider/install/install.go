@@ -40,7 +40,7 @@ type Options struct {
 // link to other content, but not the target of the link. Files get the mode 0755 or 0644, less the
 // umask. If Install fails, the installed package stays.
 //
-// The error wraps [checksum.ErrArchive] for an archive that is damaged or must not be unpacked,
+// The error wraps [failure.ErrArchive] for an archive that is damaged or must not be unpacked,
 // [checksum.ErrIrregular] for links or devices in pkg.Dir, or [ErrLinked]. Other errors are those of
 // [provider.Download].
 //

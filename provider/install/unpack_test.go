@@ -120,7 +120,7 @@ func TestAheadOfHidden(t *testing.T) {
 	add32(directory[bytes.Index(directory, []byte("PK\x05\x06"))+16:], len(evil))
 	d := newDir(t)
 	src := &scripted{[]io.Reader{bytes.NewReader(data)}}
-	if done, err := d.Install(t.Context(), src, &anyPackage, install.Options{Policy: verify.Policy{AllowUnchecked: true}}); !errors.Is(err, checksum.ErrArchive) {
+	if done, err := d.Install(t.Context(), src, &anyPackage, install.Options{Policy: verify.Policy{AllowUnchecked: true}}); !errors.Is(err, failure.ErrArchive) {
 		t.Errorf("Install: %v, %v, want ErrArchive", done, err)
 	}
 	wantNames(t, d.Path)
@@ -197,9 +197,9 @@ func TestHostileArchives(t *testing.T) {
 		zip  []byte
 		want error
 	}{
-		"traversal":       {archivetest.Zip(t, good, entry{Name: "../../escaped"}), checksum.ErrArchive},
-		"symbolic link":   {archivetest.Zip(t, good, entry{Name: "link", Content: "/etc", Mode: fs.ModeSymlink | 0o777}), checksum.ErrArchive},
-		"damaged content": {bytes.Replace(one, []byte("PK\x03\x04"), []byte("PK\x03\x05"), 1), checksum.ErrArchive},
+		"traversal":       {archivetest.Zip(t, good, entry{Name: "../../escaped"}), failure.ErrArchive},
+		"symbolic link":   {archivetest.Zip(t, good, entry{Name: "link", Content: "/etc", Mode: fs.ModeSymlink | 0o777}), failure.ErrArchive},
+		"damaged content": {bytes.Replace(one, []byte("PK\x03\x04"), []byte("PK\x03\x05"), 1), failure.ErrArchive},
 		"bomb":            {archivetest.Zip(t, good, bomb), failure.ErrTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {

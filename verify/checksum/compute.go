@@ -97,7 +97,7 @@ func H1Sum(files iter.Seq2[string, [32]byte]) (Hash, error) {
 // entries, also of directories, as the CLI computes it for an archive. tree covers only files, as
 // [H1Dir] of the unpacked directory.
 //
-// The error wraps [ErrArchive] if the archive is damaged, empty, encrypted or ambiguous, or has links,
+// The error wraps [github.com/tofureg/tofureg/failure.ErrArchive] if the archive is damaged, empty, encrypted or ambiguous, or has links,
 // devices, duplicates, or unsafe or unportable names.
 func H1Zip(ctx context.Context, r io.ReaderAt, size int64, l Limits) (packed, tree Hash, err error) {
 	z, err := archive.OpenZip(ctx, r, size, archive.Options{Limits: archive.Limits(l)})

@@ -99,7 +99,7 @@ func TestH1ZipRefuses(t *testing.T) {
 		"symbolic link": archivetest.Zip(t, archivetest.Entry{Name: "x", Content: "target", Mode: fs.ModeSymlink | 0o777}),
 	} {
 		archive, tree, err := checksum.H1Zip(t.Context(), bytes.NewReader(data), int64(len(data)), checksum.Limits{})
-		if !errors.Is(err, checksum.ErrArchive) || !archive.IsZero() || !tree.IsZero() {
+		if !errors.Is(err, failure.ErrArchive) || !archive.IsZero() || !tree.IsZero() {
 			t.Errorf("%s: %v, %v, %v", name, archive, tree, err)
 		}
 	}

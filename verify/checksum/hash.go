@@ -3,6 +3,7 @@ package checksum
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,31 +25,32 @@ type Hash struct{ s string }
 
 // ParseHash parses "scheme:value" of at most 512 bytes. A zh, an h1 and an l1 must be well-formed; a
 // zh is converted to lower case. Other values may be any printable ASCII without spaces. For a SHA-256
-// in bare hex, pass "zh:" + hex. The error is a [*HashError].
+// in bare hex, pass "zh:" + hex. The error wraps [ErrEmptyHash] if there is no value.
 func ParseHash(s string) (Hash, error) {
+	invalid := func(reason error) (Hash, error) { return Hash{}, fmt.Errorf("hash %.80q: %w", s, reason) }
 	if len(s) > maxHashLen {
-		return Hash{}, &HashError{Input: s, Reason: fmt.Sprintf("longer than %d bytes", maxHashLen)}
+		return invalid(fmt.Errorf("longer than %d bytes", maxHashLen))
 	}
 	scheme, value, found := strings.Cut(s, ":")
 	switch {
 	case !found || scheme == "":
-		return Hash{}, &HashError{Input: s, Reason: `want "scheme:value"`}
+		return invalid(errors.New(`want "scheme:value"`))
 	case value == "":
-		return Hash{}, &HashError{Input: s, Reason: ErrEmptyHash.Error(), err: ErrEmptyHash}
+		return invalid(ErrEmptyHash)
 	case strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return Hash{}, &HashError{Input: s, Reason: "a character that is not printable ASCII"}
+		return invalid(errors.New("a character that is not printable ASCII"))
 	}
 	switch scheme {
 	case SchemeZH:
 		sum, err := hex.DecodeString(value)
 		if err != nil || len(sum) != 32 {
-			return Hash{}, &HashError{Input: s, Reason: "zh: want 64 hex digits"}
+			return invalid(errors.New("zh: want 64 hex digits"))
 		}
 		return ZHSum([32]byte(sum)), nil
 	case SchemeH1, SchemeL1:
 		sum, err := base64.StdEncoding.Strict().DecodeString(value)
 		if err != nil || len(sum) != 32 {
-			return Hash{}, &HashError{Input: s, Reason: scheme + ": want 32 bytes in padded Base64"}
+			return invalid(errors.New(scheme + ": want 32 bytes in padded Base64"))
 		}
 	}
 	return Hash{s}, nil

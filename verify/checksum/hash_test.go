@@ -56,12 +56,11 @@ func TestParseHashRefuses(t *testing.T) {
 		"x:" + strings.Repeat("y", 511),
 	} {
 		h, err := checksum.ParseHash(s)
-		parseErr, ok := errors.AsType[*checksum.HashError](err)
-		if !ok || !h.IsZero() {
+		if err == nil || !h.IsZero() {
 			t.Errorf("ParseHash(%.80q) = %v, %v", s, h, err)
 			continue
 		}
-		if parseErr.Input != s || strings.ContainsAny(err.Error(), "\n\x1b\x00") || len(err.Error()) > 300 {
+		if !strings.HasPrefix(err.Error(), fmt.Sprintf("hash %.80q: ", s)) || strings.ContainsAny(err.Error(), "\n\x1b\x00") || len(err.Error()) > 300 {
 			t.Errorf("error %q", err)
 		}
 		if empty := strings.Count(s, ":") == 1 && strings.HasSuffix(s, ":") && s != ":"; empty != errors.Is(err, checksum.ErrEmptyHash) {
@@ -168,7 +167,6 @@ func TestMismatch(t *testing.T) {
 		&checksum.MismatchError{Filename: "a.zip", Source: "SHA256SUMS", Want: []checksum.Hash{checksum.MustParseHash(zhText)}}: `package "a.zip" does not match the SHA256SUMS: want ` + zhText + ", got none",
 		&checksum.MismatchError{Source: "x", Want: []checksum.Hash{n(1), n(2), n(2), n(3), n(4), n(5)}}:                         "package does not match the x: want n:1 or n:2 or n:3 or 2 more, got none",
 		&checksum.MismatchError{Source: "x", Want: []checksum.Hash{n(1), n(2), n(3)}}:                                           "package does not match the x: want n:1 or n:2 or n:3, got none",
-		&checksum.SizeError{Want: 1, Got: 2}:                                                                                    "package is 2 bytes, want 1",
 	} {
 		if !errors.Is(err, checksum.ErrMismatch) || err.Error() != want {
 			t.Errorf("%v: ErrMismatch %t; want %q", err, errors.Is(err, checksum.ErrMismatch), want)

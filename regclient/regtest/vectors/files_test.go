@@ -3,6 +3,7 @@ package vectors_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -29,8 +30,8 @@ func TestSums(t *testing.T) {
 		}
 		sums, err := verify.ParseSums(doc)
 		got, kind, line := map[string]string{}, "syntax", 0
-		if e, ok := errors.AsType[*verify.SumsError](err); ok {
-			line = e.Line
+		if err != nil {
+			fmt.Sscanf(err.Error(), "SHA256SUMS line %d:", &line)
 		}
 		if errors.Is(err, failure.ErrTooLarge) {
 			kind = "too-large"
@@ -68,7 +69,7 @@ func TestArchives(t *testing.T) {
 		}
 		packed, tree, err := checksum.H1Zip(t.Context(), bytes.NewReader(c.Zip), int64(len(c.Zip)), checksum.Limits{})
 		kind := "other"
-		if errors.Is(err, checksum.ErrArchive) {
+		if errors.Is(err, failure.ErrArchive) {
 			kind = "archive"
 		}
 		result(t, want{packed.String(), tree.String()}, want{c.H1, c.Unpacked}, err, kind, c.Error)
