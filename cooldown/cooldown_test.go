@@ -322,10 +322,10 @@ func TestMultiWithOneWrapped(t *testing.T) {
 	}
 }
 
-// TestFirstOfWithOneWrapped: a FirstOf stops at a source that holds all versions back, so a later source adds none.
-func TestFirstOfWithOneWrapped(t *testing.T) {
+// TestFailoverWithOneWrapped: a Multi with Failover stops at a source that holds all versions back, so a later source adds none.
+func TestFailoverWithOneWrapped(t *testing.T) {
 	t.Parallel()
-	first := &provider.FirstOf{Sources: []provider.NamedSource{
+	first := &provider.Multi{Failover: true, Sources: []provider.NamedSource{
 		{Name: "wrapped", Source: &cooldown.Providers{Source: providers{dated: dated{"1.1.0": time.Now()}}, Rule: cooldown.Rule{Age: week}}},
 		{Name: "plain", Source: providers{dated: dated{"1.1.0": {}, "1.0.0": {}}}},
 	}}

@@ -286,7 +286,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestMissingProvider500 checks a mirror that sends status 500 for a missing provider: FirstOf
+// TestMissingProvider500 checks a mirror that sends status 500 for a missing provider: Failover
 // continues with the next mirror.
 func TestMissingProvider500(t *testing.T) {
 	t.Parallel()
@@ -298,7 +298,7 @@ func TestMissingProvider500(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	other := client(mirror(map[string]string{"index.json": `{"versions":{"1.2.0":{}}}`}))
-	first := &provider.FirstOf{Sources: []provider.NamedSource{{Name: "mirror", Source: client(web)}, {Name: "other", Source: other}}}
+	first := &provider.Multi{Failover: true, Sources: []provider.NamedSource{{Name: "mirror", Source: client(web)}, {Name: "other", Source: other}}}
 	if versions, err := first.ProviderVersions(t.Context(), alpha); err != nil || len(versions.List) != 1 {
 		t.Errorf("%v, %v", versions, err)
 	}

@@ -7,7 +7,7 @@
 //	report, err := provider.Download(ctx, src, pkg, pkg.ArchiveName(), provider.DownloadOptions{})
 //
 // A [Source] is a registry ([regclient.Client]), a network mirror ([mirrorclient.Client]), a mirror
-// in a directory ([mirrordir.Open]), or several sources ([Multi], [FirstOf]). [Hashes] returns what
+// in a directory ([mirrordir.Open]), or several sources ([Multi]). [Hashes] returns what
 // a lock file records about a version. Package [install] installs packages.
 //
 // # Trust

@@ -129,7 +129,7 @@ func ExampleMulti() {
 }
 
 // Two mirrors with the same content. The first one is unavailable.
-func ExampleFirstOf() {
+func ExampleMulti_failover() {
 	down := &mirrorclient.Client{
 		BaseURL: "https://eu.mirror.example.com/",
 		Transport: &transport.Client{
@@ -139,7 +139,8 @@ func ExampleFirstOf() {
 			})},
 		},
 	}
-	src := &provider.FirstOf{
+	src := &provider.Multi{
+		Failover: true,
 		Sources: []provider.NamedSource{
 			{Name: "eu", Source: down},
 			{Name: "us", Source: mirrorOf("1.1.0")},

@@ -1069,7 +1069,7 @@ func TestHashesOfSources(t *testing.T) {
 	other, all, two := serveDemo(statingRelease())
 	for name, src := range map[string]provider.Source{
 		"multi":   &provider.Multi{Sources: []provider.NamedSource{{Name: "one", Source: one}, {Name: "two", Source: two}}},
-		"firstof": &provider.FirstOf{Sources: []provider.NamedSource{{Name: "two", Source: two}}},
+		"firstof": &provider.Multi{Failover: true, Sources: []provider.NamedSource{{Name: "two", Source: two}}},
 	} {
 		for _, o := range []provider.HashOptions{{}, believing(verify.Policy{})} {
 			got, err := provider.Hashes(t.Context(), src, demo, v123, five, o)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -15,12 +16,12 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// NamedSource is a source of a [Multi] or a [FirstOf], and the providers it is used for.
+// NamedSource is a source of a [Multi], and the providers it is used for.
 type NamedSource struct {
 	// Name identifies the source in [Package.Via] and in errors. It must be set and unique.
 	Name string
 
-	// Source may be a [Multi] or a [FirstOf], too.
+	// Source may be a [Multi], too.
 	Source Source
 
 	// A provider must match a pattern of Include, if any, and none of Exclude.
@@ -33,8 +34,8 @@ type NamedSource struct {
 //
 // A source is skipped if its patterns exclude the provider, or if it does not have the provider, the
 // version or the platform. Any other error ends the search, also for versions that another source
-// has: use [FirstOf] for sources that replace each other, and
-// [github.com/tofureg/tofureg/mirrorclient/mirrorserve.Cache] for a mirror that is filled on demand.
+// has. For a mirror that is filled on demand, use
+// [github.com/tofureg/tofureg/mirrorclient/mirrorserve.Cache].
 //
 // A version that one source holds back is listed if another source lists it. To hold back versions of
 // all sources, wrap the Multi.
@@ -43,92 +44,53 @@ type Multi struct {
 	// is found.
 	Sources []NamedSource
 
+	// Failover is for sources with the same content, such as two mirrors: lists, too, come from the
+	// first source that answers. A source is then skipped after a fault, see [IsFault], and if its
+	// patterns, or those of all sources in it, exclude the provider. Any other error, also
+	// ErrNotFound, ends the search, so a later source cannot add versions to an earlier one, also not
+	// versions that this one holds back. Retries delay the next source, so set
+	// [github.com/tofureg/tofureg/transport.Client.Retries] low.
+	Failover bool
+
 	// Skipped, if not nil, is called for each skipped source. The calls of one search never overlap.
 	Skipped func(source string, err error)
 }
 
-// FirstOf is a [Source] that asks one source after the other until one answers, for sources with
-// the same content, such as two mirrors. It is safe for concurrent use if its sources are.
-//
-// A source is skipped after a fault, see [IsFault], and if its patterns, or those of all sources in
-// it, exclude the provider. Any other error, also ErrNotFound, ends the search, so a later source
-// cannot add versions to an earlier one, also not versions that this one holds back. Retries delay the next source, so set
-// [github.com/tofureg/tofureg/transport.Client.Retries] low.
-type FirstOf struct {
-	// Sources are asked in this order. If empty, nothing is found.
-	Sources []NamedSource
-
-	// Skipped is as in [Multi].
-	Skipped func(source string, err error)
-}
-
-var (
-	_ Source = (*Multi)(nil)
-	_ Source = (*FirstOf)(nil)
-)
+var _ Source = (*Multi)(nil)
 
 // ErrExcluded means that the patterns of a source exclude the provider. It is also ErrNotFound.
 var ErrExcluded = fault.Narrow("excluded by the patterns of the source", failure.ErrNotFound)
 
-// SourceError is the failure of a source.
-type SourceError struct {
-	Source string // the name of the source
-	Err    error  // the error of the source, or ErrExcluded
+// sourceError is the failure of a source.
+type sourceError struct {
+	name string
+	err  error // ErrExcluded, or an error of the source
 }
 
-func (e *SourceError) Error() string { return "source " + e.text() }
+func (e *sourceError) Error() string { return "source " + e.text() }
 
-func (e *SourceError) text() string {
-	cause := e.Err
+func (e *sourceError) text() string {
+	cause := e.err
 	if inner, ok := cause.(*Error); ok && inner != nil {
 		cause = inner.Err // the error of the search repeats the rest
 	}
-	if cause == nil {
-		cause = errors.New("unknown cause")
-	}
-	return fmt.Sprintf("%q: %v", e.Source, cause)
+	return fmt.Sprintf("%q: %v", e.name, cause)
 }
 
-func (e *SourceError) Unwrap() error { return e.Err }
-
-// NoSourceError means that all sources were skipped.
-type NoSourceError struct {
-	// Skipped has the error of each source, in order.
-	Skipped []SourceError
-
-	// Err is the error in Skipped that came closest to an answer, or ErrNotFound without sources.
-	// For a [FirstOf] it is the first fault, if any. For a [Multi], ErrNoPlatform is closer than
-	// ErrNoVersion and ErrNotFound.
-	Err error
-}
-
-func (e *NoSourceError) Error() string {
-	if len(e.Skipped) == 0 {
-		return "there are no sources"
-	}
-	text := "no source has it: "
-	if !errors.Is(e.Err, ErrNotFound) {
-		text = "no source answers: "
-	}
-	for i := range e.Skipped {
-		if i > 0 {
-			text += "; "
-		}
-		text += e.Skipped[i].text()
-	}
-	return text
-}
-
-func (e *NoSourceError) Unwrap() error { return e.Err }
+func (e *sourceError) Unwrap() error { return e.err }
 
 // ProviderVersions lists the versions of all sources that know p. A version that several sources
 // list has all their protocols and platforms, or no platforms if one of them lists none, and the latest
 // of their dates. Held has the versions that no source lists, with the earliest Until.
 //
-// The error wraps a [*NoSourceError] if all sources were skipped, otherwise the [*SourceError] that
-// ended the search.
+// The error wraps that of the source that ended the search. If all sources were skipped, it lists
+// their errors and wraps the one that came closest to an answer: a fault, then ErrNoPlatform,
+// ErrNoVersion and ErrNotFound. Without sources it is ErrNotFound.
 func (m *Multi) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error) {
 	s := &search{op: "list versions of", subject: p.String(), report: m.Skipped}
+	if m.Failover {
+		return firstOf(ctx, s, m.Sources, p, skips, func(n *NamedSource) (*Versions, error) { return checked{n.Source}.ProviderVersions(ctx, p) })
+	}
 	if err := s.check(m.Sources); err != nil {
 		return nil, err
 	}
@@ -225,12 +187,15 @@ func unite[T comparable](a, b []T) []T {
 	return a
 }
 
-// ProviderPackage returns the package of the first source that has it. Errors are as of
-// ProviderVersions.
+// ProviderPackage returns the package of the first source that has it, or with Failover, that
+// answers. Errors are as of ProviderVersions.
 func (m *Multi) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
 	s := &search{op: "find", subject: (&Package{Provider: p, Version: v, Platform: platform}).String(), report: m.Skipped}
-	notFound := func(err error) bool { return errors.Is(err, ErrNotFound) }
-	return firstOf(ctx, s, m.Sources, p, notFound, func(n *NamedSource) (*Package, error) { return n.find(ctx, p, v, platform) })
+	skip := func(err error) bool { return errors.Is(err, ErrNotFound) }
+	if m.Failover {
+		skip = skips
+	}
+	return firstOf(ctx, s, m.Sources, p, skip, func(n *NamedSource) (*Package, error) { return n.find(ctx, p, v, platform) })
 }
 
 // Evidence calls the source that [Package.Via] names.
@@ -242,7 +207,7 @@ func (m *Multi) Evidence(ctx context.Context, pkg *Package) (verify.Evidence, er
 	return source.Evidence(ctx, inner)
 }
 
-// Open calls the source that [Package.Via] names.
+// Open calls the source that [Package.Via] names, and no other.
 func (m *Multi) Open(ctx context.Context, pkg *Package) (*Body, error) {
 	source, inner, err := sourceOf(m.Sources, pkg)
 	if err != nil {
@@ -251,33 +216,7 @@ func (m *Multi) Open(ctx context.Context, pkg *Package) (*Body, error) {
 	return checkedOpener{source}.Open(ctx, inner)
 }
 
-// ProviderVersions returns the list of the first source that answers. The error wraps a
-// [*NoSourceError], or the [*SourceError] that ended the search.
-func (f *FirstOf) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error) {
-	s := &search{op: "list versions of", subject: p.String(), report: f.Skipped}
-	return firstOf(ctx, s, f.Sources, p, skips, func(n *NamedSource) (*Versions, error) {
-		return checked{n.Source}.ProviderVersions(ctx, p)
-	})
-}
-
-// ProviderPackage returns the package of the first source that answers. Errors are as of
-// ProviderVersions.
-func (f *FirstOf) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
-	s := &search{op: "find", subject: (&Package{Provider: p, Version: v, Platform: platform}).String(), report: f.Skipped}
-	return firstOf(ctx, s, f.Sources, p, skips, func(n *NamedSource) (*Package, error) { return n.find(ctx, p, v, platform) })
-}
-
-// Evidence calls the source that [Package.Via] names.
-func (f *FirstOf) Evidence(ctx context.Context, pkg *Package) (verify.Evidence, error) {
-	return (&Multi{Sources: f.Sources}).Evidence(ctx, pkg)
-}
-
-// Open calls the source that [Package.Via] names, and no other.
-func (f *FirstOf) Open(ctx context.Context, pkg *Package) (*Body, error) {
-	return (&Multi{Sources: f.Sources}).Open(ctx, pkg)
-}
-
-// skips reports whether a FirstOf asks the next source.
+// skips reports whether a Multi with Failover asks the next source.
 func skips(err error) bool { return IsFault(err) || errors.Is(err, ErrExcluded) }
 
 // IsFault reports whether another source or a later attempt may succeed: the connection failed, the
@@ -313,11 +252,11 @@ func IsFault(err error) bool {
 	return ok || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// search is a call of a Multi or a FirstOf.
+// search is a call of a Multi.
 type search struct {
 	op, subject string
 	report      func(source string, err error) // may be nil
-	skipped     []SourceError
+	skipped     []sourceError
 }
 
 // firstOf asks one source after the other. It skips errors for which skip returns true.
@@ -363,7 +302,7 @@ func (s *search) check(sources []NamedSource) error {
 
 // skip records why a source was skipped.
 func (s *search) skip(name string, err error) {
-	s.skipped = append(s.skipped, SourceError{name, err})
+	s.skipped = append(s.skipped, sourceError{name, err})
 	if s.report != nil {
 		s.report(name, err)
 	}
@@ -371,27 +310,35 @@ func (s *search) skip(name string, err error) {
 
 // failed returns the error of a search that a source has ended.
 func (s *search) failed(name string, err error) error {
-	return &Error{Op: s.op, Subject: s.subject, Err: &SourceError{name, err}}
+	return &Error{Op: s.op, Subject: s.subject, Err: &sourceError{name, err}}
 }
 
 // none returns the error of a search that has skipped all sources. It wraps the error of the source
-// that came closest to an answer. Faults, which only a FirstOf skips, come first.
+// that came closest to an answer. Faults, which only Failover skips, come first.
 func (s *search) none() error {
-	closest := ErrNotFound
-	if len(s.skipped) > 0 {
-		closest = ErrExcluded
+	if len(s.skipped) == 0 {
+		return &Error{Op: s.op, Subject: s.subject, Err: fault.Narrow("there are no sources", ErrNotFound)}
 	}
+	closest := ErrExcluded
 	for _, rank := range []func(error) bool{
 		func(err error) bool { return !errors.Is(err, ErrExcluded) },
 		func(err error) bool { return errors.Is(err, ErrNoVersion) },
 		func(err error) bool { return errors.Is(err, ErrNoPlatform) },
 		IsFault,
 	} {
-		if i := slices.IndexFunc(s.skipped, func(e SourceError) bool { return rank(e.Err) }); i >= 0 {
-			closest = s.skipped[i].Err
+		if i := slices.IndexFunc(s.skipped, func(e sourceError) bool { return rank(e.err) }); i >= 0 {
+			closest = s.skipped[i].err
 		}
 	}
-	return &Error{Op: s.op, Subject: s.subject, Err: &NoSourceError{s.skipped, closest}}
+	text := "no source has it: "
+	if !errors.Is(closest, ErrNotFound) {
+		text = "no source answers: "
+	}
+	var each []string
+	for i := range s.skipped {
+		each = append(each, s.skipped[i].text())
+	}
+	return &Error{Op: s.op, Subject: s.subject, Err: fault.Narrow(text+strings.Join(each, "; "), closest)}
 }
 
 // accepts returns ErrExcluded if the patterns exclude p.

@@ -271,8 +271,7 @@ func TestMultiNothing(t *testing.T) {
 		m := &provider.Multi{Sources: test.sources}
 		_, err := m.ProviderPackage(t.Context(), demo, version("2.0.0"), linux)
 		e := wantError(t, err)
-		none, ok := errors.AsType[*provider.NoSourceError](err)
-		if !ok || len(none.Skipped) != len(test.sources) || !errors.Is(err, test.kind) || !errors.Is(err, provider.ErrNotFound) {
+		if !errors.Is(err, test.kind) || !errors.Is(err, provider.ErrNotFound) {
 			t.Errorf("%s: ProviderPackage returned %v, want %v", name, err, test.kind)
 		}
 		want := "find registry.opentofu.org/acme/demo 2.0.0 linux_amd64: "
@@ -308,8 +307,7 @@ func TestMultiFails(t *testing.T) {
 	for _, err := range []error{listErr, findErr} {
 		wantError(t, err)
 		e, _ := errors.AsType[*failure.RequestError](err)
-		failed, ok := errors.AsType[*provider.SourceError](err)
-		if !ok || e == nil || failed.Source != "down" || e.Status != 503 || e.RetryAfter != time.Minute || !e.HadToken || e.Attempts != 3 || errors.Is(err, provider.ErrNotFound) {
+		if e == nil || !strings.Contains(err.Error(), `: source "down": `) || e.Status != 503 || e.RetryAfter != time.Minute || !e.HadToken || e.Attempts != 3 || errors.Is(err, provider.ErrNotFound) {
 			t.Errorf("error %v with the request %+v, want the failure of the source down", err, e)
 		}
 	}
@@ -350,7 +348,7 @@ func TestSearchEndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &stub{name: "slow", delay: time.Minute}
 		next := &stub{name: "next", versions: list("1.0.0 - -")}
-		for _, src := range []provider.Source{&provider.Multi{Sources: sources(slow, next)}, &provider.FirstOf{Sources: sources(slow, next)}} {
+		for _, src := range []provider.Source{&provider.Multi{Sources: sources(slow, next)}, &provider.Multi{Failover: true, Sources: sources(slow, next)}} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			if _, err := src.ProviderPackage(ctx, demo, version("1.0.0"), linux); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%T: ProviderPackage returned %v, want DeadlineExceeded", src, err)
@@ -377,8 +375,9 @@ func TestVia(t *testing.T) {
 	us := &stub{name: "us", versions: list("2.0.0 - -")}
 	direct := &stub{name: "direct", versions: list("3.0.0 - -")}
 	inner := &provider.Multi{Sources: sources(eu, us)}
-	m := &provider.Multi{Sources: append([]provider.NamedSource{{Name: "mirrors", Source: &provider.FirstOf{
-		Sources: []provider.NamedSource{{Name: "https://mirror.example.com/ > x", Source: inner}},
+	m := &provider.Multi{Sources: append([]provider.NamedSource{{Name: "mirrors", Source: &provider.Multi{
+		Failover: true,
+		Sources:  []provider.NamedSource{{Name: "https://mirror.example.com/ > x", Source: inner}},
 	}}}, sources(direct)...)}
 	for v, test := range map[string]struct {
 		via  string
@@ -407,7 +406,7 @@ func TestVia(t *testing.T) {
 func TestViaUnknown(t *testing.T) {
 	t.Parallel()
 	good := &stub{name: "good", versions: list("1.0.0 - -")}
-	for _, src := range []provider.Source{&provider.Multi{Sources: sources(good)}, &provider.FirstOf{Sources: sources(good)}} {
+	for _, src := range []provider.Source{&provider.Multi{Sources: sources(good)}, &provider.Multi{Failover: true, Sources: sources(good)}} {
 		for text, via := range map[string][]string{"Via is empty": nil, `unknown source "goo"`: {"goo"}, `"good\x1b"`: {"good\x1b"}, `"a"`: {"a", "good"}} {
 			pkg := &provider.Package{Provider: demo, Version: version("1.0.0"), Platform: linux, URL: "https://x.example.com/", Via: via}
 			_, openErr := src.Open(t.Context(), pkg)
@@ -435,7 +434,7 @@ func TestBadSources(t *testing.T) {
 		"has a duplicate name":          append(sources(good), sources(good)...),
 		`source 2, "bad", has no Sourc`: append(sources(good), provider.NamedSource{Name: "bad"}),
 	} {
-		for _, src := range []provider.Source{&provider.Multi{Sources: bad}, &provider.FirstOf{Sources: bad}} {
+		for _, src := range []provider.Source{&provider.Multi{Sources: bad}, &provider.Multi{Failover: true, Sources: bad}} {
 			_, listErr := src.ProviderVersions(t.Context(), demo)
 			_, findErr := src.ProviderPackage(t.Context(), demo, version("1.0.0"), linux)
 			_, openErr := src.Open(t.Context(), &provider.Package{Via: []string{"good"}})
@@ -451,20 +450,6 @@ func TestBadSources(t *testing.T) {
 	}
 }
 
-// TestSourceErrorText: incomplete errors have a text, too.
-func TestSourceErrorText(t *testing.T) {
-	t.Parallel()
-	for want, err := range map[string]error{
-		`source "a": unknown cause`: &provider.SourceError{Source: "a"},
-		`source "a": b`:             &provider.SourceError{Source: "a", Err: errors.New("b")},
-		"there are no sources":      &provider.NoSourceError{},
-	} {
-		if err.Error() != want {
-			t.Errorf("got %s, want %s", err, want)
-		}
-	}
-}
-
 // timeoutError is a timeout of the network.
 type timeoutError struct{}
 
@@ -477,8 +462,8 @@ func request(status, attempts int, cause error) error {
 	return &provider.Error{Op: "find", Subject: "x", Err: &failure.RequestError{URL: "https://a.example.com/", Status: status, Attempts: attempts, Err: fmt.Errorf("asking: %w", cause)}}
 }
 
-// TestFirstOfFailsOver: the next source is asked after a fault only.
-func TestFirstOfFailsOver(t *testing.T) {
+// TestFailoverAfterFault: the next source is asked after a fault only.
+func TestFailoverAfterFault(t *testing.T) {
 	t.Parallel()
 	other := errors.New("other")
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
@@ -527,7 +512,7 @@ func TestFirstOfFailsOver(t *testing.T) {
 	} {
 		a, b := &stub{name: "a", err: test.err}, &stub{name: "b", versions: list("1.0.0 - -")}
 		var p skipped
-		src := &provider.FirstOf{Sources: sources(a, b), Skipped: p.add}
+		src := &provider.Multi{Failover: true, Sources: sources(a, b), Skipped: p.add}
 		if provider.IsFault(test.err) != test.over {
 			t.Errorf("%s: IsFault(%v) is not %v", name, test.err, test.over)
 		}
@@ -535,8 +520,7 @@ func TestFirstOfFailsOver(t *testing.T) {
 		versions, listErr := src.ProviderVersions(t.Context(), demo)
 		if !test.over {
 			for _, err := range []error{findErr, listErr} {
-				failed, ok := errors.AsType[*provider.SourceError](err)
-				if !ok || failed.Source != "a" || !errors.Is(err, test.err) || b.lists.Load()+b.finds.Load() != 0 || p != nil {
+				if !strings.Contains(err.Error(), `: source "a": `) || !errors.Is(err, test.err) || b.lists.Load()+b.finds.Load() != 0 || p != nil {
 					t.Errorf("%s: %v, skipped %v", name, err, p)
 				}
 			}
@@ -548,12 +532,12 @@ func TestFirstOfFailsOver(t *testing.T) {
 	}
 }
 
-// TestFirstOfStays: after the first answer no other source is asked.
-func TestFirstOfStays(t *testing.T) {
+// TestFailoverStays: after the first answer no other source is asked.
+func TestFailoverStays(t *testing.T) {
 	t.Parallel()
 	a := &stub{name: "a", versions: list("1.0.0 - -")}
 	b := &stub{name: "b", versions: list("2.0.0 - -")}
-	src := &provider.FirstOf{Sources: sources(a, b)}
+	src := &provider.Multi{Failover: true, Sources: sources(a, b)}
 	if v, err := src.ProviderVersions(t.Context(), demo); err != nil || len(v.List) != 1 || b.lists.Load() != 0 {
 		t.Errorf("ProviderVersions returned %v, %v and asked the second source %d times; want the list of the first", v, err, b.lists.Load())
 	}
@@ -563,11 +547,11 @@ func TestFirstOfStays(t *testing.T) {
 	}
 }
 
-// TestFirstOfAllFail: the error is the first fault, lists all, and is not "not found".
-func TestFirstOfAllFail(t *testing.T) {
+// TestFailoverAllFail: the error is the first fault, lists all, and is not "not found".
+func TestFailoverAllFail(t *testing.T) {
 	t.Parallel()
 	down := outage()
-	src := &provider.FirstOf{Sources: []provider.NamedSource{
+	src := &provider.Multi{Failover: true, Sources: []provider.NamedSource{
 		{Name: "out", Source: &stub{name: "out"}, Exclude: patterns("*/*/*")},
 		{Name: "a", Source: &stub{name: "a", err: down}},
 		{Name: "b", Source: &stub{name: "b", err: timeoutError{}}},
@@ -575,8 +559,7 @@ func TestFirstOfAllFail(t *testing.T) {
 	_, err := src.ProviderVersions(t.Context(), demo)
 	wantError(t, err)
 	e, _ := errors.AsType[*failure.RequestError](err)
-	none, ok := errors.AsType[*provider.NoSourceError](err)
-	if !ok || len(none.Skipped) != 3 || e == nil || e.Status != 503 || !errors.Is(err, down) || errors.Is(err, provider.ErrNotFound) {
+	if e == nil || e.Status != 503 || !errors.Is(err, down) || errors.Is(err, provider.ErrNotFound) {
 		t.Errorf("ProviderVersions returned %v with the request %+v, want the first fault and three sources", err, e)
 	}
 	for _, text := range []string{
@@ -587,10 +570,10 @@ func TestFirstOfAllFail(t *testing.T) {
 			t.Errorf("%s, want %q in it", err, text)
 		}
 	}
-	// An outer FirstOf treats that as a fault, too, and skips one that excludes the provider.
+	// An outer Multi with Failover treats that as a fault, too, and skips one that excludes the provider.
 	backup := &stub{name: "backup", versions: list("1.0.0 - -")}
-	others := &provider.FirstOf{Sources: src.Sources[:1]}
-	outer := &provider.FirstOf{Sources: append([]provider.NamedSource{{Name: "inner", Source: src}, {Name: "others", Source: others}}, sources(backup)...)}
+	others := &provider.Multi{Failover: true, Sources: src.Sources[:1]}
+	outer := &provider.Multi{Failover: true, Sources: append([]provider.NamedSource{{Name: "inner", Source: src}, {Name: "others", Source: others}}, sources(backup)...)}
 	if pkg, err := outer.ProviderPackage(t.Context(), demo, version("1.0.0"), linux); err != nil || via(pkg) != "backup" {
 		t.Errorf("ProviderPackage returned %v, %v, want the package of backup", pkg, err)
 	}
@@ -651,7 +634,7 @@ func TestAnswerIsAnother(t *testing.T) {
 			named := []provider.NamedSource{{Name: "a", Source: &a}}
 			for what, src := range map[string]provider.Source{
 				"ShareEvidence": provider.ShareEvidence(&a), "CheckAnswers": provider.CheckAnswers(&a),
-				"Multi": &provider.Multi{Sources: named}, "FirstOf": &provider.FirstOf{Sources: named},
+				"Multi": &provider.Multi{Sources: named}, "Failover": &provider.Multi{Failover: true, Sources: named},
 			} {
 				versions, listErr := src.ProviderVersions(t.Context(), demo)
 				pkg, findErr := src.ProviderPackage(t.Context(), demo, v123, five[0])

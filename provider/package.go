@@ -60,8 +60,8 @@ type Package struct {
 	// Dir is the directory of an unpacked package, which has no archive.
 	Dir string `json:"dir,omitempty"`
 
-	// Via is the name of the [NamedSource] that found the package. If that is a [Multi] or a [FirstOf], the
-	// name in it follows.
+	// Via is the name of the [NamedSource] that found the package. If its Source is a [Multi], the name in
+	// that follows.
 	Via []string `json:"via,omitempty"`
 }
 

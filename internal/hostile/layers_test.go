@@ -35,7 +35,7 @@ var verbs = map[string]func(ctx context.Context, w *world, dir string) error{
 	},
 	"through the methods of a CLI": func(ctx context.Context, w *world, dir string) error {
 		src := &provider.Multi{Sources: []provider.NamedSource{
-			{Name: "first of", Source: &provider.FirstOf{Sources: []provider.NamedSource{{Name: "direct", Source: w.registry()}}}},
+			{Name: "first of", Source: &provider.Multi{Failover: true, Sources: []provider.NamedSource{{Name: "direct", Source: w.registry()}}}},
 		}}
 		return findAndDownload(ctx, src, verify.Policy{}, dir)
 	},

@@ -117,9 +117,8 @@ var endsShownBy = map[string]string{
 	"module.TestContext":                                   "module.Fetchers.FetchModule",
 	"provider.TestCancelBeforeTheVerdict":                  "provider.Received.Judge",
 	"provider.TestHashesCancelled":                         "provider.Limiter.Acquire",
-	"provider.TestSearchEndsWithContext": `provider.Find provider.FirstOf.Evidence provider.FirstOf.Open provider.FirstOf.ProviderPackage
-		provider.FirstOf.ProviderVersions provider.Multi.Evidence provider.Multi.Open provider.Multi.ProviderPackage
-		provider.Multi.ProviderVersions`,
+	"provider.TestSearchEndsWithContext": `
+		provider.Find provider.Multi.Evidence provider.Multi.Open provider.Multi.ProviderPackage provider.Multi.ProviderVersions`,
 	"regclient/regcheck.TestExamineHangs": "regclient/regcheck.Examine",
 	"regclient/regserve.TestServerEnds":   "regclient/regserve.Handler.ServeHTTP",
 	"transport/throttle.TestContext":      "transport/throttle.Transport.RoundTrip",
