@@ -29,7 +29,7 @@
 // Most programs need [Find], [Download], [Multi], and the types in their signatures. [Hashes], [HashStore]
 // and [Limiter] are for lock files; package [install] calls them. The following names are only for programs
 // that implement or serve sources: [Receive] with [FileWriter], [ReceiveOptions] and [Received],
-// [CheckAnswers], [ShareEvidence], [ArchiveName], [ParseArchiveName], [ErrUnpacked], [ErrExcluded],
+// [CheckAnswers], [ShareEvidence], [ParseArchiveName], [ErrUnpacked], [ErrExcluded],
 // [Limiter.Acquire], [Package.Fits], [Package.Clone], [Versions.Clone] and [Versions.Unavailable].
 //
 // [install]: https://pkg.go.dev/github.com/tofureg/tofureg/provider/install

@@ -65,9 +65,9 @@ type Package struct {
 	Via []string `json:"via,omitempty"`
 }
 
-// ArchiveName calls the function [ArchiveName].
+// ArchiveName returns terraform-provider-TYPE_VERSION_OS_ARCH.zip, a safe file name.
 func (p *Package) ArchiveName() string {
-	return ArchiveName(p.Provider, p.Version, p.Platform)
+	return archivePrefix + stem(p.Provider, p.Version.String(), p.Platform) + archiveSuffix
 }
 
 // String returns the provider, the version, and the platform if set.
@@ -133,17 +133,12 @@ const (
 	archiveSuffix = ".zip"
 )
 
-// ArchiveName returns terraform-provider-TYPE_VERSION_OS_ARCH.zip, a safe file name.
-func ArchiveName(p addrs.Provider, v addrs.Version, platform addrs.Platform) string {
-	return archivePrefix + stem(p, v.String(), platform) + archiveSuffix
-}
-
 // stem returns TYPE_VERSION_OS_ARCH.
 func stem(p addrs.Provider, version string, platform addrs.Platform) string {
 	return p.Type() + "_" + version + "_" + platform.String()
 }
 
-// ParseArchiveName parses a name that [ArchiveName] returns, but ignores case, except in the
+// ParseArchiveName parses a name that [Package.ArchiveName] returns, but ignores case, except in the
 // version. If name lacks the prefix or the suffix, all results are zero. If it is invalid or of
 // another provider, only problem is set.
 func ParseArchiveName(p addrs.Provider, name string) (v addrs.Version, platform addrs.Platform, problem string) {

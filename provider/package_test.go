@@ -101,21 +101,21 @@ func TestParseArchiveName(t *testing.T) {
 	}
 	const form = "is not of the form terraform-provider-TYPE_VERSION_OS_ARCH.zip"
 	for name, want := range map[string]struct{ version, platform, problem string }{
-		"terraform-provider-demo_1.2.3_linux_amd64.zip":                                   {"1.2.3", "linux_amd64", ""},
-		"Terraform-Provider-DEMO_1.0.0-RC1+Build.7_Linux_AMD64.ZIP":                       {"1.0.0-RC1+Build.7", "linux_amd64", ""},
-		"terraform-provider-demo_1.2.3_linux_amd64_extra.zip":                             {problem: form},
-		"terraform-provider-demo_1.2.3_linux_amd64_.zip":                                  {problem: form},
-		"terraform-provider-demo_1.2.3_linux.zip":                                         {problem: form},
-		"terraform-provider-.zip":                                                         {problem: form},
-		"terraform-provider-other_1.2.3_linux_amd64.zip":                                  {problem: "is of another provider"},
-		"terraform-provider-demo_latest_linux_amd64.zip":                                  {problem: "has an invalid version"},
-		"terraform-provider-demo_1.2.3_linux_.zip":                                        {problem: "has an invalid platform"},
-		"terraform-provider-demo_1.2.3_linux_amd64.record.json":                           {},
-		"opentofu-provider-demo_1.2.3_linux_amd64.zip":                                    {},
-		"terraform-provider.zip":                                                          {},
-		"":                                                                                {},
-		provider.ArchiveName(demo, v123, linux):                                           {"1.2.3", "linux_amd64", ""},
-		provider.ArchiveName(demo, v123, linux) + provider.ArchiveName(demo, v123, linux): {problem: form},
+		"terraform-provider-demo_1.2.3_linux_amd64.zip":                 {"1.2.3", "linux_amd64", ""},
+		"Terraform-Provider-DEMO_1.0.0-RC1+Build.7_Linux_AMD64.ZIP":     {"1.0.0-RC1+Build.7", "linux_amd64", ""},
+		"terraform-provider-demo_1.2.3_linux_amd64_extra.zip":           {problem: form},
+		"terraform-provider-demo_1.2.3_linux_amd64_.zip":                {problem: form},
+		"terraform-provider-demo_1.2.3_linux.zip":                       {problem: form},
+		"terraform-provider-.zip":                                       {problem: form},
+		"terraform-provider-other_1.2.3_linux_amd64.zip":                {problem: "is of another provider"},
+		"terraform-provider-demo_latest_linux_amd64.zip":                {problem: "has an invalid version"},
+		"terraform-provider-demo_1.2.3_linux_.zip":                      {problem: "has an invalid platform"},
+		"terraform-provider-demo_1.2.3_linux_amd64.record.json":         {},
+		"opentofu-provider-demo_1.2.3_linux_amd64.zip":                  {},
+		"terraform-provider.zip":                                        {},
+		"":                                                              {},
+		archiveName(demo, v123, linux):                                  {"1.2.3", "linux_amd64", ""},
+		archiveName(demo, v123, linux) + archiveName(demo, v123, linux): {problem: form},
 	} {
 		v, platform, problem := provider.ParseArchiveName(demo, name)
 		if v.String() != want.version || platform.String() != want.platform || problem != want.problem {
@@ -125,7 +125,7 @@ func TestParseArchiveName(t *testing.T) {
 }
 
 func FuzzParseArchiveName(f *testing.F) {
-	f.Add(provider.ArchiveName(demo, v123, linux))
+	f.Add(archiveName(demo, v123, linux))
 	f.Add("terraform-provider-demo_1.2.3_linux_amd64_extra.zip")
 	f.Fuzz(func(t *testing.T, name string) {
 		v, platform, problem := provider.ParseArchiveName(demo, name)
@@ -135,7 +135,7 @@ func FuzzParseArchiveName(f *testing.F) {
 		if v.IsZero() {
 			return
 		}
-		if v2, p2, _ := provider.ParseArchiveName(demo, provider.ArchiveName(demo, v, platform)); v2 != v || p2 != platform {
+		if v2, p2, _ := provider.ParseArchiveName(demo, archiveName(demo, v, platform)); v2 != v || p2 != platform {
 			t.Errorf("the name of %s %s is read as %s %s", v, platform, v2, p2)
 		}
 	})
@@ -199,4 +199,8 @@ func TestEmptyEvidence(t *testing.T) {
 			t.Errorf("Download with empty %s left a file: %v", name, err)
 		}
 	}
+}
+
+func archiveName(p addrs.Provider, v addrs.Version, platform addrs.Platform) string {
+	return (&provider.Package{Provider: p, Version: v, Platform: platform}).ArchiveName()
 }

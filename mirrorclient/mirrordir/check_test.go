@@ -84,7 +84,7 @@ func TestTotals(t *testing.T) {
 func TestFindings(t *testing.T) {
 	t.Parallel()
 	type finding struct {
-		kind mirrordir.FindingKind
+		kind string
 		name string
 	}
 	index, doc := home+"/index.json", home+"/1.0.0.json"

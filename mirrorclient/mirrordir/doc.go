@@ -35,5 +35,5 @@
 // # For servers
 //
 // Servers use [Mirror.ListedVersions], [Mirror.ListedArchives], [Mirror.RecordedPackage],
-// [Mirror.AddArchive], [Mirror.ArchiveURL], [Mirror.ArchiveLink], [Mirror.Local] and [Mirror.Stage].
+// [Mirror.AddArchive], [Mirror.ArchiveURL], [Mirror.ArchiveLink] and [Mirror.Stage].
 package mirrordir

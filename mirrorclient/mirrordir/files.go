@@ -83,7 +83,7 @@ func (m *Mirror) listFiles(ctx context.Context, p addrs.Provider, dir string) (*
 		if !v.IsZero() {
 			f.versions[v] = true
 			f.archives[v] = append(f.archives[v], name)
-			f.add(v, platform, packageFile{name: name, size: e.Size}, e.Name == provider.ArchiveName(p, v, platform))
+			f.add(v, platform, packageFile{name: name, size: e.Size}, e.Name == address{p, v, platform}.archiveName())
 		}
 	}
 	return f, nil
@@ -129,7 +129,7 @@ func (m *Mirror) packagesOf(ctx context.Context, p addrs.Provider) (*files, erro
 		return nil, errors.New("the provider is missing")
 	}
 	homes := []string{providerDir(p)}
-	if m.Local() {
+	if m.local() {
 		var err error
 		if homes, err = m.directories(ctx, func(depth int, _ string, e storage.Entry) bool { return e.IsDir && matchesProvider(p, depth, e.Name) }); err != nil {
 			return nil, err
@@ -152,7 +152,7 @@ func (m *Mirror) packagesOf(ctx context.Context, p addrs.Provider) (*files, erro
 		all.ignored = append(all.ignored, f.ignored...)
 		all.count += f.count
 	}
-	if m.Local() {
+	if m.local() {
 		for _, home := range homes {
 			if err := m.addUnpacked(ctx, all, home); err != nil {
 				return nil, err
@@ -292,7 +292,7 @@ func (m *Mirror) All(ctx context.Context) iter.Seq2[Want, error] {
 func (m *Mirror) findPackage(ctx context.Context, pkg *provider.Package) (packageFile, error) {
 	// Avoid a listing, except where only a listing shows the case of a name. If this fails, the listing
 	// reports the error.
-	if !(m.Local() && (runtime.GOOS == "windows" || runtime.GOOS == "darwin")) {
+	if !(m.local() && (runtime.GOOS == "windows" || runtime.GOOS == "darwin")) {
 		name := addressOf(pkg).archive()
 		if size, err := m.fileSize(ctx, name); err == nil && size >= 0 {
 			return packageFile{name: name, size: size}, nil

@@ -56,8 +56,8 @@ func Open(dir string) (*Mirror, error) {
 // unpackedLinks permits links in place of an unpacked package, HOST/NAMESPACE/TYPE/VERSION/OS_ARCH.
 func unpackedLinks(dir string) bool { return strings.Count(dir, "/") == 3 }
 
-// Local reports whether [Open] made the Store. Packages then have file URLs and may be unpacked.
-func (m *Mirror) Local() bool {
+// local reports whether the Store is a directory. Packages then have file URLs and may be unpacked.
+func (m *Mirror) local() bool {
 	_, ok := m.Store.(*storage.Dir)
 	return ok
 }
@@ -67,6 +67,11 @@ type address struct {
 	provider addrs.Provider
 	version  addrs.Version
 	platform addrs.Platform
+}
+
+// archiveName returns the canonical name of the archive.
+func (a address) archiveName() string {
+	return (&provider.Package{Provider: a.provider, Version: a.version, Platform: a.platform}).ArchiveName()
 }
 
 func addressOf(pkg *provider.Package) address {
@@ -80,7 +85,7 @@ func (a address) pkg() *provider.Package {
 
 // archive returns the canonical name of the archive.
 func (a address) archive() string {
-	return providerDir(a.provider) + "/" + provider.ArchiveName(a.provider, a.version, a.platform)
+	return providerDir(a.provider) + "/" + a.archiveName()
 }
 
 // event returns an event about an archive of this size.
@@ -89,7 +94,7 @@ func (a address) event(kind provider.EventKind, size int64) provider.Event {
 }
 
 // finding returns a finding about the file of this name.
-func (a address) finding(kind FindingKind, name, format string, args ...any) Finding {
+func (a address) finding(kind string, name, format string, args ...any) Finding {
 	return Finding{
 		Kind: kind, Name: name, Provider: a.provider, Version: a.version, Platform: a.platform,
 		Detail: fmt.Sprintf(format, args...),

@@ -66,7 +66,7 @@ func TestCooldown(t *testing.T) {
 				t.Errorf("%s, 1.1.0.json has status %d, want %d: %s", when, code, youngStatus, doc)
 			}
 			for _, v := range []string{"1.0.0", "1.1.0"} {
-				if code, body := ask(provider.ArchiveName(alpha, addrs.MustParseVersion(v), addrs.CurrentPlatform())); code != 200 {
+				if code, body := ask((&provider.Package{Provider: alpha, Version: addrs.MustParseVersion(v), Platform: addrs.CurrentPlatform()}).ArchiveName()); code != 200 {
 					t.Errorf("%s, the archive of %s has status %d: %s", when, v, code, body)
 				}
 			}

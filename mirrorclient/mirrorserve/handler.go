@@ -104,7 +104,7 @@ func (h *Handler) setup() {
 		case *mirrordir.Mirror:
 			h.puller = newPuller(src, h.Parallel, tempStage(h.TempDir), func(p addrs.Provider) origin { return mirrorOrigin(src, h.Policy, p) })
 			h.catalogue = src
-			h.local = src.Local()
+			h.local = isLocal(src)
 		case *Cache:
 			h.puller = src.setup()
 			h.catalogue = &cacheCatalogue{src, &sourceCatalogue{h.puller, src.Policy, h.Platforms}}
@@ -156,8 +156,11 @@ type documentKey struct {
 }
 
 // name returns what identifies the archive in a signature.
-func (q request) name() string {
-	return q.provider.String() + "/" + provider.ArchiveName(q.provider, q.version, q.platform)
+func (q request) name() string { return q.provider.String() + "/" + q.archiveName() }
+
+// archiveName returns the canonical name of the archive.
+func (q request) archiveName() string {
+	return (&provider.Package{Provider: q.provider, Version: q.version, Platform: q.platform}).ArchiveName()
 }
 
 // parseRequest parses the path of a request. It accepts only canonical spellings, so that each document
@@ -189,7 +192,7 @@ func (q *request) parseFile(name string) bool {
 	}
 	q.version, q.platform, _ = provider.ParseArchiveName(q.provider, name)
 	q.archive = true
-	return !q.version.IsZero() && name == provider.ArchiveName(q.provider, q.version, q.platform)
+	return !q.version.IsZero() && name == q.archiveName()
 }
 
 func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request, q request) error {

@@ -20,6 +20,7 @@ import (
 	"github.com/tofureg/tofureg/internal/webserve"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -105,10 +106,16 @@ func tempStage(dir string) func(context.Context) (*staged, error) {
 	}
 }
 
+// isLocal reports whether the files of m are in a directory.
+func isLocal(m *mirrordir.Mirror) bool {
+	_, ok := m.Store.(*storage.Dir)
+	return ok
+}
+
 // mirrorOrigin returns the origin of archives of p in a mirror. They were verified when they were added. An
 // archive that is not on this machine must have the recorded hashes.
 func mirrorOrigin(m *mirrordir.Mirror, policy func(addrs.Provider) verify.Policy, p addrs.Provider) origin {
-	return origin{Opener: m, policy: verify.Policy{AllowUnchecked: true, Limits: policyFor(policy, p).Limits}, mirrored: true, local: m.Local()}
+	return origin{Opener: m, policy: verify.Policy{AllowUnchecked: true, Limits: policyFor(policy, p).Limits}, mirrored: true, local: isLocal(m)}
 }
 
 // asking returns a source that checks the answers of another source and limits concurrent requests.

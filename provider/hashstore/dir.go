@@ -18,10 +18,10 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// ErrDamaged means that a file of the store was changed or is not a file.
-var ErrDamaged = errors.New("damaged entry")
-
-var errNoPath = errors.New("hashstore: Dir.Path is empty")
+var (
+	errNoPath  = errors.New("hashstore: Dir.Path is empty")
+	errDamaged = errors.New("damaged entry")
+)
 
 const (
 	maxFile   = 16 << 10 // bytes
@@ -37,9 +37,9 @@ type Dir struct {
 
 var _ provider.HashStore = (*Dir)(nil)
 
-// Hashes returns the stored hashes of the archive with this zh, sorted, or nil. The error wraps
-// [ErrDamaged] if the file is invalid. The next StoreHashes replaces a damaged file or
-// symbolic link, but not a directory.
+// Hashes returns the stored hashes of the archive with this zh, sorted, or nil. An
+// invalid file is an error. The next StoreHashes replaces an invalid file or symbolic link, but not a
+// directory.
 func (d *Dir) Hashes(ctx context.Context, zh checksum.Hash) ([]checksum.Hash, error) {
 	path, err := d.file(ctx, zh)
 	if err != nil {
@@ -54,7 +54,7 @@ func (d *Dir) Hashes(ctx context.Context, zh checksum.Hash) ([]checksum.Hash, er
 	}
 	hashes, err := decode(zh, text)
 	if err != nil {
-		return nil, fmt.Errorf("read stored hashes: %s: %w: %w", path, ErrDamaged, err)
+		return nil, fmt.Errorf("read stored hashes: %s: %w: %w", path, errDamaged, err)
 	}
 	touch(path)
 	return hashes, nil
@@ -144,10 +144,10 @@ func decode(zh checksum.Hash, text []byte) ([]checksum.Hash, error) {
 func load(path string) ([]byte, error) {
 	text, err := fsx.ReadRegular(path, maxFile)
 	if errors.Is(err, fsx.ErrNotAFile) {
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	if err == nil && len(text) > maxFile {
-		err = fmt.Errorf("%s: %w: more than %d bytes", path, ErrDamaged, maxFile)
+		err = fmt.Errorf("%s: %w: more than %d bytes", path, errDamaged, maxFile)
 	}
 	return text, err
 }

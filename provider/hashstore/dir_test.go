@@ -157,7 +157,7 @@ func TestDamaged(t *testing.T) {
 			}
 			overwrite(t, fileOf(d, zh1), change(string(text)))
 			got, err := d.Hashes(t.Context(), zh1)
-			if got != nil || !errors.Is(err, hashstore.ErrDamaged) || strings.ContainsAny(err.Error(), "\x1b\r\n") {
+			if got != nil || !strings.Contains(fmt.Sprint(err), "damaged entry") || strings.ContainsAny(err.Error(), "\x1b\r\n") {
 				t.Errorf("%v, %q", got, err)
 			}
 			put(t, d, zh1, h1a, h1b)
@@ -178,7 +178,7 @@ func TestMoved(t *testing.T) {
 	put(t, d, zh1, h1a)
 	put(t, d, zh2, h1b)
 	must.Do(t, os.Rename(fileOf(d, zh1), fileOf(d, zh2)))
-	if got, err := d.Hashes(t.Context(), zh2); got != nil || !errors.Is(err, hashstore.ErrDamaged) {
+	if got, err := d.Hashes(t.Context(), zh2); got != nil || !strings.Contains(fmt.Sprint(err), "damaged entry") {
 		t.Errorf("%v, %v", got, err)
 	}
 }
@@ -188,7 +188,7 @@ func TestNoFile(t *testing.T) {
 	t.Parallel()
 	d := store(t)
 	must.Do(t, os.MkdirAll(fileOf(d, zh1), 0o755))
-	if got, err := d.Hashes(t.Context(), zh1); got != nil || !errors.Is(err, hashstore.ErrDamaged) {
+	if got, err := d.Hashes(t.Context(), zh1); got != nil || !strings.Contains(fmt.Sprint(err), "damaged entry") {
 		t.Errorf("%v, %v", got, err)
 	}
 	if err := d.StoreHashes(t.Context(), zh1, []checksum.Hash{h1a}); err == nil {
@@ -202,7 +202,7 @@ func TestNoFile(t *testing.T) {
 	target := t.TempDir()
 	must.Do(t, os.Remove(fileOf(d, zh1)))
 	if disktest.Mkfifo(fileOf(d, zh1)) == nil {
-		if got, err := d.Hashes(t.Context(), zh1); got != nil || !errors.Is(err, hashstore.ErrDamaged) {
+		if got, err := d.Hashes(t.Context(), zh1); got != nil || !strings.Contains(fmt.Sprint(err), "damaged entry") {
 			t.Errorf("a pipe: %v, %v", got, err)
 		}
 		must.Do(t, os.Remove(fileOf(d, zh1)))
@@ -210,7 +210,7 @@ func TestNoFile(t *testing.T) {
 	if err := disktest.Symlink(target, fileOf(d, zh1)); err != nil {
 		t.Skipf("skipped: links cannot be made here: %v", err)
 	}
-	if got, err := d.Hashes(t.Context(), zh1); got != nil || !errors.Is(err, hashstore.ErrDamaged) {
+	if got, err := d.Hashes(t.Context(), zh1); got != nil || !strings.Contains(fmt.Sprint(err), "damaged entry") {
 		t.Errorf("%v, %v", got, err)
 	}
 	put(t, d, zh1, h1a)
@@ -336,7 +336,7 @@ func FuzzFile(f *testing.F) {
 			t.Fatalf("%v, %v", got, err)
 		}
 		if err != nil {
-			if !errors.Is(err, hashstore.ErrDamaged) {
+			if !strings.Contains(fmt.Sprint(err), "damaged entry") {
 				t.Fatal(err)
 			}
 			return

@@ -23,16 +23,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Kinds of errors.
-var (
-	// ErrNotInstalled: the package is not in the directory. It wraps provider.ErrNotFound.
-	ErrNotInstalled = fault.Narrow("package is not installed", failure.ErrNotFound)
-	// ErrNoExecutable: the package has no file terraform-provider-TYPE, alone or with _ or a dot and
-	// more behind. Ensure fails with it, Install does not look.
-	ErrNoExecutable = errors.New("package has no executable")
-	// ErrLinked: a directory between the plugin directory and a package is a symbolic link.
-	ErrLinked = errors.New("symbolic link in place of a directory")
-)
+// errNotInstalled means that the package is not in the directory.
+var errNotInstalled = fault.Narrow("package is not installed", failure.ErrNotFound)
 
 // Dir is a plugin directory with unpacked packages at HOST/NAMESPACE/TYPE/VERSION/OS_ARCH, where
 // HOST is in Unicode. A Dir is safe for concurrent use and must not be copied after the first use.
@@ -75,8 +67,8 @@ func subject(p addrs.Provider, v addrs.Version, on addrs.Platform) string {
 	return (&provider.Package{Provider: p, Version: v, Platform: on}).String()
 }
 
-// Executable returns the absolute path of the provider's program. If there is none, the error wraps
-// [ErrNoExecutable].
+// Executable returns the absolute path of the provider's program: a file terraform-provider-TYPE, alone
+// or with _ or a dot and more behind. If there is none, the error wraps [fs.ErrNotExist].
 func (p *Package) Executable() (string, error) {
 	entries, err := os.ReadDir(p.Dir)
 	if err != nil {
@@ -87,7 +79,7 @@ func (p *Package) Executable() (string, error) {
 			return filepath.Join(p.Dir, e.Name()), nil
 		}
 	}
-	return "", failure.Wrap("find the executable of", p.String(), fmt.Errorf("%w: %s has no file terraform-provider-%s", ErrNoExecutable, p.Dir, p.Provider.Type()))
+	return "", failure.Wrap("find the executable of", p.String(), fault.Narrow(fmt.Sprintf("package has no executable: %s has no file terraform-provider-%s", p.Dir, p.Provider.Type()), fs.ErrNotExist))
 }
 
 // isProgram reports whether a file with this slash-separated name is a program of the provider.
@@ -141,7 +133,8 @@ func (d *Dir) PathOf(p addrs.Provider, v addrs.Version, on addrs.Platform) strin
 }
 
 // Get returns a package if it is installed, without reading its content. Otherwise the error wraps
-// [ErrNotInstalled], or [ErrLinked].
+// [provider.ErrNotFound]. It wraps [checksum.ErrIrregular] if a directory between d.Path and the package
+// is a symbolic link.
 func (d *Dir) Get(p addrs.Provider, v addrs.Version, on addrs.Platform) (*Package, error) {
 	pkg, err := d.get(p, v, on)
 	if err != nil {
@@ -153,7 +146,7 @@ func (d *Dir) Get(p addrs.Provider, v addrs.Version, on addrs.Platform) (*Packag
 func (d *Dir) get(p addrs.Provider, v addrs.Version, on addrs.Platform) (*Package, error) {
 	root, err := d.open()
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNotInstalled
+		return nil, errNotInstalled
 	}
 	if err != nil {
 		return nil, err
@@ -170,8 +163,7 @@ func (d *Dir) get(p addrs.Provider, v addrs.Version, on addrs.Platform) (*Packag
 // those of a lock file. It takes no lock and writes nothing. Only an h1 can match: if accept has an
 // h1, Lookup always reads and hashes the content, otherwise, as with the zero Set, it accepts no package.
 //
-// The error wraps [ErrNotInstalled], [ErrLinked], [checksum.ErrIrregular] for links or devices in the
-// package, or [verify.ErrNotAccepted] and a [*checksum.MismatchError] for other content.
+// The error is one of [Dir.Get], or wraps [checksum.ErrIrregular] for links or devices in the package, or [verify.ErrNotAccepted] and a [*checksum.MismatchError] for other content.
 func (d *Dir) Lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform, accept checksum.Set) (*Installed, error) {
 	accept = checksum.NewSet(accept.Hashes()...) // also a zero one is a rule here
 	found, err := d.lookUp(ctx, nil, p, v, on, verify.Policy{Accept: accept})
@@ -423,16 +415,16 @@ func (at *location) installed() (*Package, error) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, ErrNotInstalled
+		return nil, errNotInstalled
 	case err != nil:
 		return nil, err
 	case pkg.Link != "":
 		if info, err = os.Stat(pkg.Dir); err != nil { // links of the CLI lead out of the root
-			return nil, fmt.Errorf("%w: %w", ErrNotInstalled, err)
+			return nil, fmt.Errorf("%w: %w", errNotInstalled, err)
 		}
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("%w: %s is not a directory", ErrNotInstalled, pkg.Dir)
+		return nil, fmt.Errorf("%w: %s is not a directory", errNotInstalled, pkg.Dir)
 	}
 	return &pkg, nil
 }
@@ -463,7 +455,7 @@ func (at *location) acquire(ctx context.Context, waiting func()) (*fsx.Lock, err
 // the directory dir. Otherwise it returns nil.
 func (at *location) packageWith(ctx context.Context, hashes []checksum.Hash, dir string) (*Package, error) {
 	pkg, err := at.installed()
-	if errors.Is(err, ErrNotInstalled) {
+	if errors.Is(err, errNotInstalled) {
 		return nil, nil
 	}
 	if err != nil {
@@ -526,7 +518,7 @@ func isDir(root *os.Root, name string) error {
 	case err != nil:
 		return err
 	case info.Mode().Type() == fs.ModeSymlink:
-		return fmt.Errorf("%s: %w", shown, ErrLinked)
+		return fmt.Errorf("%w: %s is a symbolic link in place of a directory", checksum.ErrIrregular, shown)
 	case !info.IsDir():
 		return &fs.PathError{Op: "open", Path: shown, Err: errors.New("not a directory")}
 	}

@@ -258,7 +258,7 @@ func TestLookup(t *testing.T) {
 		"nil": nil, "none": {}, "another": {otherH1}, "only of archives": {o.pkg.SHA256}, "an unknown scheme": {checksum.MustParseHash("h2:x")},
 	} {
 		_, err := d.Lookup(t.Context(), alpha, v1, linux, checksum.NewSet(accept...))
-		if _, ok := errors.AsType[*checksum.MismatchError](err); !ok || !errors.Is(err, verify.ErrNotAccepted) || errors.Is(err, install.ErrNotInstalled) {
+		if _, ok := errors.AsType[*checksum.MismatchError](err); !ok || !errors.Is(err, verify.ErrNotAccepted) || errors.Is(err, provider.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -274,11 +274,11 @@ func TestLookup(t *testing.T) {
 		"directory": {newDir(t), alpha, v1, linux},
 	} {
 		_, err := where.d.Lookup(t.Context(), where.p, where.v, where.on, checksum.NewSet(h1...))
-		if _, ok := errors.AsType[*provider.Error](err); !ok || !errors.Is(err, install.ErrNotInstalled) || !errors.Is(err, provider.ErrNotFound) {
+		if _, ok := errors.AsType[*provider.Error](err); !ok || !errors.Is(err, provider.ErrNotFound) || !strings.Contains(err.Error(), "package is not installed") {
 			t.Errorf("another %s: %v", name, err)
 		}
 		_, err = where.d.Get(where.p, where.v, where.on)
-		if _, ok := errors.AsType[*provider.Error](err); !ok || !errors.Is(err, install.ErrNotInstalled) {
+		if _, ok := errors.AsType[*provider.Error](err); !ok || !errors.Is(err, provider.ErrNotFound) {
 			t.Errorf("another %s: Get returned %v", name, err)
 		}
 	}
@@ -287,7 +287,7 @@ func TestLookup(t *testing.T) {
 			t.Errorf("Get without Path returned %v, %v", pkg, err)
 		}
 	}
-	if pkg, err := d.Get(alpha, addrs.Version{}, linux); pkg != nil || err == nil || errors.Is(err, install.ErrNotInstalled) {
+	if pkg, err := d.Get(alpha, addrs.Version{}, linux); pkg != nil || err == nil || errors.Is(err, provider.ErrNotFound) {
 		t.Errorf("Get without a version returned %v, %v", pkg, err)
 	}
 	if names := names(t, d.Path); slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, "beta") }) {
@@ -326,10 +326,10 @@ func TestLookupLinks(t *testing.T) {
 		}
 		must.Do(t, os.MkdirAll(filepath.Dir(place), 0o755))
 		link(t, source, place)
-		if _, err := d.Lookup(t.Context(), alpha, v1, linux, checksum.NewSet(h1...)); !errors.Is(err, install.ErrLinked) {
+		if _, err := d.Lookup(t.Context(), alpha, v1, linux, checksum.NewSet(h1...)); !errors.Is(err, checksum.ErrIrregular) {
 			t.Errorf("lookup through %s: %v", place, err)
 		}
-		if _, err := d.Install(t.Context(), o.src, o.pkg, install.Options{}); !errors.Is(err, install.ErrLinked) {
+		if _, err := d.Install(t.Context(), o.src, o.pkg, install.Options{}); !errors.Is(err, checksum.ErrIrregular) {
 			t.Errorf("install through %s: %v", place, err)
 		}
 		for pkg, err := range d.All() {
@@ -364,7 +364,7 @@ func TestExecutable(t *testing.T) {
 			write(t, dir, f, "")
 		}
 		got, err := (&install.Package{Provider: alpha, Version: v1, Platform: linux, Dir: dir}).Executable()
-		if c.want == "" && !errors.Is(err, install.ErrNoExecutable) || c.want != "" && (err != nil || got != filepath.Join(dir, c.want)) {
+		if c.want == "" && !errors.Is(err, fs.ErrNotExist) || c.want != "" && (err != nil || got != filepath.Join(dir, c.want)) {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
 		}
 	}
@@ -543,8 +543,8 @@ func TestPruneBesideInstall(t *testing.T) {
 				}
 				// Prune may have removed it, or be removing it.
 				_, err := d.Lookup(t.Context(), alpha, v1, linux, checksum.NewSet(accept...))
-				if err != nil && !errors.Is(err, install.ErrNotInstalled) && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, verify.ErrNotAccepted) {
-					t.Errorf("error %v, want %v", err, install.ErrNotInstalled)
+				if err != nil && !errors.Is(err, provider.ErrNotFound) && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, verify.ErrNotAccepted) {
+					t.Errorf("error %v, want %v", err, provider.ErrNotFound)
 				}
 			}
 		})

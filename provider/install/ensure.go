@@ -290,7 +290,7 @@ func (j *job) lookUp(ctx context.Context) (*found, error) {
 			return &found{pkg: pkg, from: at.from}, nil
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
-		case why == nil && !errors.Is(err, ErrNotInstalled):
+		case why == nil && !errors.Is(err, errNotInstalled):
 			why = failure.Wrap("look up", subject(j.s.Provider, j.s.Version, j.platform), err)
 		}
 	}

@@ -41,7 +41,7 @@ type Options struct {
 // umask. If Install fails, the installed package stays.
 //
 // The error wraps [failure.ErrArchive] for an archive that is damaged or must not be unpacked,
-// [checksum.ErrIrregular] for links or devices in pkg.Dir, or [ErrLinked]. Other errors are those of
+// [checksum.ErrIrregular] for links or devices in pkg.Dir, or as for [Dir.Get]. Other errors are those of
 // [provider.Download].
 //
 // Calls for the same package, in any process, take turns ([provider.EventWaiting]). On Unix, a call that
@@ -131,7 +131,7 @@ func (d *Dir) create() (*os.Root, error) {
 // it. Otherwise it returns nil.
 func (i *installation) reuse(ctx context.Context, n *note) (*Installed, error) {
 	installed, err := i.at.installed()
-	if errors.Is(err, ErrNotInstalled) || err == nil && n == nil && !i.mayAcceptH1() {
+	if errors.Is(err, errNotInstalled) || err == nil && n == nil && !i.mayAcceptH1() {
 		return nil, nil
 	}
 	if err != nil {

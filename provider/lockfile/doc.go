@@ -18,7 +18,7 @@
 // written as the CLI writes it, byte for byte: comments other than the header are lost, and the hashes of
 // each entry are sorted.
 //
-// [ParseLenient] and [LoadLenient] are for tools that edit files. They keep everything outside of
+// [ParseLenient] and [UpdateLenient] are for tools that edit files. They keep everything outside of
 // modified entries. [LoadExisting] is for programs that only read: a missing file is an error.
 //
 // Programs that install by a lock file also use [File.Clone] and [File.Keep], and return

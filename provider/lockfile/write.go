@@ -28,12 +28,6 @@ func LoadExisting(path string) (*File, error) {
 	return f, err
 }
 
-// LoadLenient is like [Load], with [ParseLenient].
-func LoadLenient(path string) (*File, error) {
-	f, _, err := load(path, true)
-	return f, err
-}
-
 // load returns the file at path and its source, which is nil if there is no file.
 func load(path string, lenient bool) (f *File, source []byte, err error) {
 	source, err = fsx.ReadRegular(path, maxSize)
