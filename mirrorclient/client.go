@@ -31,9 +31,9 @@ type Client struct {
 	// Transport has the settings of requests and the tokens. If nil, the zero settings are used.
 	Transport *transport.Client
 
-	// TrustAllHashes compares an archive also with the hashes for other platforms, like
-	// trust_all_hashes in the CLI configuration. If the mirror states hashes for the platform of
-	// the archive, only others of the same schemes count.
+	// TrustAllHashes compares an archive also with the hashes for other platforms, like trust_all_hashes
+	// in the CLI configuration: if the mirror states hashes for its platform, with those of the same
+	// schemes.
 	TrustAllHashes bool
 
 	once      sync.Once

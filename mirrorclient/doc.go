@@ -14,22 +14,22 @@
 //
 // # Trust
 //
-// The protocol has no signatures, so the zero [github.com/tofureg/tofureg/verify.Policy] accepts
-// no package from a mirror. The caller sets one of three fields:
+// The protocol has no signatures, so the zero [github.com/tofureg/tofureg/verify.Policy] accepts no
+// package from a mirror. Set one of three fields:
 //
 //   - Accept, with the hashes of a lock file: the mirror need not be trusted.
 //   - AllowUnsigned: the archive must match a hash that the mirror states. The mirror is trusted.
 //   - AllowUnchecked: the same, but a mirror may also state no hashes for any platform. Then
 //     nothing is checked.
 //
-// If a mirror states several hashes of one scheme, one of them must match. Hashes that it states
-// for other platforms do not accept a package, unless [Client.TrustAllHashes] is set.
+// Of several hashes of one scheme, one must match. Hashes for other platforms do not accept a package,
+// unless [Client].TrustAllHashes is set.
 //
 // # Tokens
 //
-// The client sends the token of the mirror's host and port (none for an IPv6 address) only to the
-// mirror's documents, and to archives only if PackageCredentials of [transport.Client] allows their
-// URL. It sends no token over http, or after a redirect to another host or port.
+// The client sends the token of the mirror's host and port (none for an IPv6 address) to the mirror's
+// documents, and to archives only if PackageCredentials of [transport.Client] allows their URL. It sends
+// none over http, or after a redirect to another host or port.
 //
 // # Limits and errors
 //

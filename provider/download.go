@@ -29,12 +29,11 @@ type DownloadOptions struct {
 	Progress func(Event)
 }
 
-// Download fetches the archive of pkg, verifies it by o.Policy and stores it as the file path. The
-// directory of path must exist. If Download fails, path is unchanged.
+// Download fetches the archive of pkg, verifies it by o.Policy and stores it as the file path, whose
+// directory must exist. If Download fails, path is unchanged.
 //
-// Download replaces a file or symbolic link at path, and refuses a directory, device or pipe.
-// The content of the archive is checked when package [github.com/tofureg/tofureg/provider/install]
-// unpacks it.
+// Download replaces a file or symbolic link, and refuses a directory, device or pipe. Package
+// [github.com/tofureg/tofureg/provider/install] checks the content of the archive.
 //
 // The error wraps an error of a [verify.Examination] if the policy refuses the archive,
 // [github.com/tofureg/tofureg/failure.ErrTooLarge] if it exceeds o.Policy.Limits, and ErrUnpacked
@@ -77,9 +76,8 @@ type ReceiveOptions struct {
 	// Progress is like that of [DownloadOptions].
 	Progress func(Event)
 
-	// Arrived, if not nil, is called with the size of the file: 0 at the start and at a
-	// restart, then after each write. total is the declared size, or 0. Its error ends
-	// the transfer and is wrapped.
+	// Arrived, if not nil, is called with the size of the file: 0 at each start, then after each write.
+	// total is the declared size, or 0. An error ends the transfer.
 	Arrived func(size, total int64) error
 }
 
@@ -90,7 +88,7 @@ type Received struct {
 	Evidence verify.Evidence // with Sums and Signature if they were fetched
 }
 
-// FileWriter is what [Receive] writes an archive to, such as an [os.File].
+// FileWriter is a file for [Receive], such as an [os.File].
 type FileWriter interface {
 	// WriteAt gets one piece of the archive after the other, without gaps.
 	io.WriterAt
@@ -99,9 +97,9 @@ type FileWriter interface {
 	Truncate(size int64) error
 }
 
-// Receive is the first half of [Download]: it fetches the archive of pkg into f, and the evidence
-// that o.Policy needs. Call [Received.Judge] before the archive is used. Errors are as of Download;
-// f may then contain a part of the archive.
+// Receive is the first half of [Download]: it fetches the archive of pkg into f, and the evidence that
+// o.Policy needs. Call [Received.Judge] before use. Errors are as of Download; f may then contain a part
+// of the archive.
 func Receive(ctx context.Context, src Opener, pkg *Package, f FileWriter, o ReceiveOptions) (*Received, error) {
 	if err := pkg.fetchable(); err != nil {
 		return nil, err
@@ -205,9 +203,9 @@ func fetch(ctx context.Context, src Opener, pkg *Package, f FileWriter, o Receiv
 	return size, zh, io.ErrNoProgress
 }
 
-// Judge decides whether p, which must be the policy in [ReceiveOptions], accepts the archive. file
-// must hold what [Receive] wrote. It is read only if p needs the h1. The error is that of
-// [verify.Examination], or of an ended ctx, and no [*Error].
+// Judge decides whether p, the policy in [ReceiveOptions], accepts the archive. file must hold what
+// Receive wrote; it is read only if p needs the h1. The error is that of [verify.Examination], or of ctx,
+// and no [*Error].
 func (r *Received) Judge(ctx context.Context, p verify.Policy, file io.ReaderAt) (*verify.Report, error) {
 	return r.judge(ctx, p, file, false)
 }
@@ -268,11 +266,11 @@ const (
 	EventInstalled EventKind = "installed" // the package is verified and installed
 )
 
-// Event is one step of a job. The last event about a package that succeeds is [EventVerified] of
-// [Download], [EventHashed] of [Hashes], [EventInstalled] or [EventReused] of package
-// [github.com/tofureg/tofureg/provider/install], and [EventVerified] or
-// [github.com/tofureg/tofureg/mirrorclient/mirrordir.EventKept] of a mirror. A failed job returns an
-// error; only [github.com/tofureg/tofureg/provider/install.EventFailed] is an event about it.
+// Event is one step of a job. The last event about a package that succeeds is EventVerified of [Download],
+// EventHashed of [Hashes], EventInstalled or EventReused of package
+// [github.com/tofureg/tofureg/provider/install], and EventVerified or
+// [github.com/tofureg/tofureg/mirrorclient/mirrordir.EventKept] of a mirror. Only
+// [github.com/tofureg/tofureg/provider/install.EventFailed] is about a failure.
 type Event struct {
 	Kind     EventKind      // what happened
 	Provider addrs.Provider // of the package

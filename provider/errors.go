@@ -20,8 +20,7 @@ var (
 	ErrNoFile = fault.Narrow("no such file", failure.ErrNotFound)
 	// ErrProtocol means that no plugin protocol of the package is supported.
 	ErrProtocol = errors.New("no supported plugin protocol")
-	// ErrUnauthorized means HTTP status 401 or 403. Object stores also answer 403 for a missing
-	// file.
+	// ErrUnauthorized means HTTP status 401 or 403, at object stores perhaps a missing file.
 	ErrUnauthorized = failure.ErrUnauthorized
 	// ErrInsecure means that a URL or a redirect is not https.
 	ErrInsecure = failure.ErrInsecure

@@ -25,13 +25,13 @@ type HashOptions struct {
 	// Policy is as in [DownloadOptions].
 	Policy verify.Policy
 
-	// Stated makes an h1 in [verify.Report.Stated], of registry.opentofu.org only, replace a download.
+	// Stated makes an h1 in [verify.Report.Stated] replace a download, at registry.opentofu.org only.
 	Stated bool
 
 	// NoDownload makes platforms that need a download fail with [verify.ErrNotStated].
 	NoDownload bool
 
-	// Packages of this version, for example from [Find], are not requested again.
+	// Packages of this version, as from [Find], are not requested again.
 	Packages []*Package
 
 	// Store, if not nil, stores the hashes of downloaded archives that Policy accepts.
@@ -48,8 +48,8 @@ type HashOptions struct {
 }
 
 // HashStore stores the hashes of archives, so that each is downloaded only once, as package
-// [github.com/tofureg/tofureg/provider/hashstore] does. Its methods must be safe for concurrent
-// use. Only users who may write the lock files should be able to write to it.
+// [github.com/tofureg/tofureg/provider/hashstore] does. Its methods must be safe for concurrent use. Only
+// users who may write the lock files should be able to write to it.
 type HashStore interface {
 	// Hashes returns the stored hashes of the archive with this zh, or nil.
 	Hashes(ctx context.Context, zh checksum.Hash) ([]checksum.Hash, error)
@@ -59,9 +59,9 @@ type HashStore interface {
 }
 
 // Hashes returns what a lock file records about p at v: a report for each platform, whose
-// [verify.Report.Recordable] has the zh of the archive and its h1, or two h1 if the archive has
-// entries for directories. An unpacked package has only an h1. If on is empty, all listed platforms
-// are used; network mirrors list none, which is an error.
+// [verify.Report.Recordable] has the zh of the archive and its h1, or two h1 if the archive has entries
+// for directories. An unpacked package has only an h1. If on is empty, all listed platforms are used;
+// network mirrors list none, which is an error.
 //
 // Hashes judges each package by o.Policy, as [Download] does. An archive is not downloaded if
 //
@@ -69,11 +69,10 @@ type HashStore interface {
 //   - o.Stated is set, and the policy accepts the stated hashes and lets a lock file record
 //     their h1; see [verify.CheckedSums.JudgeStated].
 //
-// [github.com/tofureg/tofureg/provider/install.Lock] calls it for a lock file, with a policy and a record
-// that are safe for versions that are locked already.
+// For versions that are locked already, use [github.com/tofureg/tofureg/provider/install.Lock].
 //
-// A failure for one platform does not stop the others. The map has the other reports, and the error
-// joins an [*Error] for each failed platform.
+// A failure for one platform does not stop the others: the map has their reports, and the error joins an
+// [*Error] for each failed platform.
 func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, on []addrs.Platform, o HashOptions) (map[addrs.Platform]*verify.Report, error) {
 	o.Progress = flight.InTurn(o.Progress)
 	if o.Limiter == nil {
@@ -430,10 +429,9 @@ func (h *hashing) event(e Event) {
 }
 
 // Limiter bounds, for all calls of [Hashes] that share it, the archives in progress, to 32 the packages
-// that are requested or wait for a place, and to 16 MiB
-// the SHA256SUMS documents and keys. Beyond 16 MiB, Hashes returns no reports, and
-// [github.com/tofureg/tofureg/failure.ErrTooLarge]. The 16 MiB are not given back: use one Limiter
-// for each job, such as a lock file. It is safe for concurrent use and must not be copied.
+// that are requested or wait, and to 16 MiB the SHA256SUMS documents and keys. More is
+// [github.com/tofureg/tofureg/failure.ErrTooLarge], without reports. The 16 MiB are not given back: use
+// one Limiter for each job, such as a lock file. It is safe for concurrent use and must not be copied.
 type Limiter struct {
 	// Parallel is the maximum number of archives in progress, each in a temporary file. If 0 or
 	// less, it is 8.
@@ -455,8 +453,8 @@ const (
 // list. Each platform may have its own.
 const maxDocuments = 16 << 20
 
-// Acquire waits until one more archive may be in progress, or ctx ends. The caller must call
-// release when done; a second call has no effect.
+// Acquire waits until one more archive may be in progress, or ctx ends. The caller must call release when
+// done.
 func (l *Limiter) Acquire(ctx context.Context) (release func(), err error) {
 	l.setup()
 	return acquire(ctx, l.archives)

@@ -28,9 +28,9 @@ type NamedSource struct {
 	Include, Exclude []Pattern
 }
 
-// Multi is a [Source] that combines sources by the rules of the OpenTofu CLI: a provider has
-// the versions of all sources whose patterns select it, and the package of a version comes
-// from the first source that has it. It is safe for concurrent use if its sources are.
+// Multi is a [Source] that combines sources as the OpenTofu CLI does: a provider has the versions of all
+// sources whose patterns select it, and a package comes from the first source that has it. It is safe for
+// concurrent use if its sources are.
 //
 // A source is skipped if its patterns exclude the provider, or if it does not have the provider, the
 // version or the platform. Any other error ends the search, also for versions that another source
@@ -219,11 +219,10 @@ func (m *Multi) Open(ctx context.Context, pkg *Package) (*Body, error) {
 // skips reports whether a Multi with Failover asks the next source.
 func skips(err error) bool { return IsFault(err) || errors.Is(err, ErrExcluded) }
 
-// IsFault reports whether another source or a later attempt may succeed: the connection failed, the
-// answer timed out or broke off, or its status is 408, 429 or 5xx. Errors of the operating system,
-// and ErrOffline of a [github.com/tofureg/tofureg/transport/doccache.Transport], are faults. The
-// end of the caller's context is no fault. A failed request stays one if the deadline of the context
-// is before the next attempt.
+// IsFault reports whether another source or a later attempt may succeed: the connection failed, the answer
+// timed out or broke off, or its status is 408, 429 or 5xx. Errors of the operating system, and ErrOffline
+// of a [github.com/tofureg/tofureg/transport/doccache.Transport], are faults. The end of the caller's
+// context is none, except that its deadline is before the next attempt.
 func IsFault(err error) bool {
 	for _, kind := range []error{ErrNotFound, ErrUnauthorized, ErrInsecure, failure.ErrTooLarge, ErrProtocol, context.Canceled} {
 		if errors.Is(err, kind) {

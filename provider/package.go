@@ -13,8 +13,7 @@ import (
 
 // Package describes the package of a provider version for one platform. It can be stored as JSON.
 //
-// The URLs may have a presigned query, which is as secret as a password. The JSON form
-// contains it, String does not.
+// URLs may have a presigned query, as secret as a password. JSON has it, String does not.
 type Package struct {
 	Provider addrs.Provider `json:"provider"` // as requested
 	Version  addrs.Version  `json:"version"`  // as requested
@@ -45,16 +44,14 @@ type Package struct {
 	// Keys are the keys that may sign this version.
 	Keys []verify.Key `json:"keys,omitempty"`
 
-	// MustBeSigned requires a signature by one of the keys, unless the policy accepts the
-	// package by its hash.
+	// MustBeSigned requires a signature, unless the policy accepts the package by its hash.
 	MustBeSigned bool `json:"must_be_signed,omitempty"`
 
 	// Hashes are the stated hashes by platform, sometimes also for other platforms.
 	Hashes map[addrs.Platform][]checksum.Hash `json:"hashes,omitempty"`
 
-	// FromRegistry says that the registry of the provider's host describes the package, and no
-	// mirror. A lock file may record hashes that registry.opentofu.org states; see
-	// [verify.Report.Stated].
+	// FromRegistry says that the registry of the provider's host, and no mirror, describes the package.
+	// See [verify.Report.Stated].
 	FromRegistry bool `json:"from_registry,omitempty"`
 
 	// Dir is the directory of an unpacked package, which has no archive.
@@ -138,9 +135,9 @@ func stem(p addrs.Provider, version string, platform addrs.Platform) string {
 	return p.Type() + "_" + version + "_" + platform.String()
 }
 
-// ParseArchiveName parses a name that [Package.ArchiveName] returns, but ignores case, except in the
-// version. If name lacks the prefix or the suffix, all results are zero. If it is invalid or of
-// another provider, only problem is set.
+// ParseArchiveName parses a name that [Package.ArchiveName] returns, in any case except in the version. If
+// name lacks the prefix or the suffix, all results are zero; if it is otherwise invalid, or of another
+// provider, only problem is set.
 func ParseArchiveName(p addrs.Provider, name string) (v addrs.Version, platform addrs.Platform, problem string) {
 	middle, ok := cutFold(name)
 	if !ok {

@@ -33,7 +33,7 @@ const (
 // be stars. The error is an [*addrs.ParseError].
 //
 // It refuses a type such as terraform-x, which no provider has. The CLI accepts it, and so does
-// [github.com/tofureg/tofureg/cliconfig.Load], with a warning: the pattern selects no provider.
+// [github.com/tofureg/tofureg/cliconfig.Load], with a warning.
 func ParsePattern(s string) (Pattern, error) {
 	if len(s) > 4096 {
 		return Pattern{}, refusePattern(s, "it is too long", "")

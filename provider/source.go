@@ -15,13 +15,11 @@ import (
 
 // Lister lists versions and packages. Its methods must be safe for concurrent use.
 type Lister interface {
-	// ProviderVersions lists the versions of p; a known provider may have none. An unknown one is
-	// ErrNotFound.
+	// ProviderVersions lists the versions of p, which may be none, or returns ErrNotFound.
 	ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error)
 
-	// ProviderPackage returns the package of p at v for platform. It returns ErrNotFound,
-	// ErrNoVersion or ErrNoPlatform if there is none. It does not check plugin protocols;
-	// [Package.Fits] does.
+	// ProviderPackage returns the package of p at v for platform, or ErrNotFound, ErrNoVersion or
+	// ErrNoPlatform. It does not check plugin protocols; [Package.Fits] does.
 	ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error)
 }
 
@@ -32,8 +30,8 @@ type Opener interface {
 	// names them.
 	Evidence(ctx context.Context, pkg *Package) (verify.Evidence, error)
 
-	// Open starts to fetch the archive. Reads must end soon after ctx does. If Open or a
-	// read returns ErrChanged, the caller may open again and must discard what it has read.
+	// Open starts to fetch the archive. Reads must end soon after ctx does. After ErrChanged, the caller
+	// may open again and must discard what it has read.
 	Open(ctx context.Context, pkg *Package) (*Body, error)
 }
 

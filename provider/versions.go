@@ -42,8 +42,8 @@ type Held struct {
 type Versions struct {
 	Provider addrs.Provider `json:"provider"` // as requested
 
-	// List has each version once, usually newest first. Releases may share memory: replace
-	// their Protocols and Platforms, do not write to them.
+	// List has each version once, usually newest first. Replace Protocols and Platforms, do not write to
+	// them: they may be shared.
 	List []Release `json:"versions"`
 
 	// Warnings are messages of the source, and about ignored parts of its answer, safe to print.
@@ -109,7 +109,7 @@ func (v *Versions) held(c addrs.ProviderConstraint, than addrs.Version, fits fun
 
 // Need is what a version must support. Unknown platforms and protocols are assumed to fit.
 type Need struct {
-	// Platforms must each have a package. If empty, any platform fits; [Find] then requires
+	// Platforms must each have a package. If empty, any fits; [Find] then requires
 	// [addrs.CurrentPlatform].
 	Platforms []addrs.Platform `json:"platforms,omitempty"`
 
@@ -283,7 +283,7 @@ type UnavailableError struct {
 	Constraint addrs.ProviderConstraint // the allowed versions
 	Need       Need                     // as requested
 
-	// Newest is the newest listed release, otherwise the newest prerelease, or zero.
+	// Newest is the newest listed release, else prerelease, or zero.
 	Newest addrs.Version
 
 	// Prerelease is the newest prerelease if it is newer than the release Newest, or zero.

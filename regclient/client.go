@@ -28,11 +28,10 @@ type Client struct {
 	// own.
 	Hosts *disco.Hosts
 
-	// ModuleCredentials, if not nil, returns the user and password for a server of module
-	// packages, for example [auth.Netrc.Lookup]. They are sent as basic credentials with the
-	// request for the package or the page before it, over https, and not across a redirect to
-	// another scheme, host or port. They are not sent together with a token, with a password
-	// in the URL or with a presigned query. Calls may be concurrent.
+	// ModuleCredentials, if not nil, returns the user and password for a server of module packages, for
+	// example [auth.Netrc.Lookup]. They are sent as basic credentials over https, not across a redirect to
+	// another origin, and not beside a token, a password in the URL or a presigned query. Calls may be
+	// concurrent.
 	ModuleCredentials func(host svchost.Hostname) (user string, password auth.Password, ok bool)
 
 	once      sync.Once

@@ -20,15 +20,14 @@
 //
 // # Rules
 //
-// All URLs and redirects must be https, unless AllowHTTP of [transport.Client] is set. The
-// token of the host in the address is sent to this host and to the services that it declares,
-// and across redirects only to the same scheme, host and port. Archives of providers,
-// SHA256SUMS documents and signatures are fetched without it, unless PackageCredentials of
-// [transport.Client] allows it; for modules see [Client.OpenModule].
+// All URLs and redirects must be https, unless AllowHTTP of [transport.Client] is set. The token of the
+// host in the address is sent to this host and its services, and across redirects only to the same origin.
+// Archives of providers, SHA256SUMS documents and signatures are fetched without it, unless
+// PackageCredentials of [transport.Client] allows it; for modules see [Client.OpenModule].
 //
-// Documents have at most 16 MiB, 100,000 versions, and 1,000 platforms of a version. Documents
-// about a package and SHA256SUMS documents have at most 1 MiB, signatures 64 KiB. Beyond these
-// limits the error is [github.com/tofureg/tofureg/failure.ErrTooLarge].
+// Documents have at most 16 MiB, 100,000 versions, and 1,000 platforms of a version. Documents about a
+// package and SHA256SUMS have at most 1 MiB, signatures 64 KiB. More is
+// [github.com/tofureg/tofureg/failure.ErrTooLarge].
 //
 // # Errors
 //
@@ -37,8 +36,8 @@
 // has no such registry. Other failures wrap none; see [provider.IsFault].
 //
 // If a registry answers 404, 410, 400 or 500 for a package or a location, one request for the versions
-// finds out what is missing. If this is a version or a platform, the error wraps a
-// [*provider.UnavailableError] or a [*module.UnavailableError].
+// finds out what is missing. For a version or a platform, the error wraps a [*provider.UnavailableError]
+// or [*module.UnavailableError].
 //
 // [provider registry protocol]: https://opentofu.org/docs/internals/provider-registry-protocol/
 // [module registry protocol]: https://opentofu.org/docs/internals/module-registry-protocol/

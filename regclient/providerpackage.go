@@ -304,8 +304,7 @@ func (c *Client) document(ctx context.Context, pkg *provider.Package, ref string
 	})
 }
 
-// Open starts to fetch the archive of pkg. Reads fail after ctx has ended. A broken transfer is
-// resumed if the server supports it.
+// Open starts to fetch the archive of pkg. A broken transfer is resumed if the server supports it.
 func (c *Client) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
 	const op = "fetch"
 	switch {

@@ -7,10 +7,9 @@
 //		Sums:      sums, Signature: signature, Keys: keys,
 //	}, file, size)
 //
-// The publisher of a version signs a SHA256SUMS document with a line for each archive. The registry
-// serves the document and the signature and lists the keys: the evidence. What a registry or mirror
-// says without a signature is stated. A zh is the hash of an archive, an h1 the hash of its files;
-// lock files and mirrors have both. A [Policy] says which of them an archive must match.
+// The publisher of a version signs a SHA256SUMS document with a line for each archive. The registry serves
+// document and signature and lists the keys: the evidence. What a source says without a signature is
+// stated. A zh is the hash of an archive, an h1 the hash of its files; lock files and mirrors have both.
 //
 // A signature by a key that the registry lists proves only that document and key come from the
 // same registry. To prove who published a package, set [Policy.Fingerprints].

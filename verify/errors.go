@@ -7,17 +7,17 @@ var (
 	// No stated hash could be compared. See [Policy.AllowUnchecked].
 	ErrUnchecked = errors.New("no hash to check the package against")
 
-	// Signature, SHA256SUMS document or keys are missing. Without document, zh and h1 the error is
-	// ErrUnchecked, unless a signature is required. See [Policy.AllowUnsigned].
+	// Signature, SHA256SUMS document or keys are missing. Without any hash it is ErrUnchecked, unless a
+	// signature is required. See [Policy.AllowUnsigned].
 	ErrUnsigned = errors.New("package is not signed")
 
-	// The source names an empty SHA256SUMS document or signature.
+	// SHA256SUMS or its signature is empty.
 	ErrEmpty = errors.New("document is empty")
 
 	// No key that may sign made the signature.
 	ErrUnknownKey = errors.New("signature by an unknown key")
 
-	// The signature is damaged, or does not match document and key.
+	// The signature is damaged, or of another document.
 	ErrBadSignature = errors.New("bad signature")
 
 	// The signature has expired, or the key when it signed. See [Policy.AllowExpired] and
@@ -51,6 +51,6 @@ var (
 	// A public key cannot be read.
 	ErrBadKey = errors.New("unreadable key")
 
-	// [Policy.Fingerprints] has an invalid fingerprint, or a call does not permit a field that is set.
+	// A fingerprint is invalid, or a call does not permit a field that is set.
 	ErrPolicy = errors.New("invalid policy")
 )

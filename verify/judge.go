@@ -13,9 +13,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// JudgeOffer returns an error of an [Examination] if p would refuse every archive, as far as is
-// known before a download. Sums and Signature in ev are ignored; the arguments report whether the
-// source has them.
+// JudgeOffer returns an error of an [Examination] if p is known to refuse every archive before a download.
+// The arguments, and not ev, say whether the source has Sums and Signature.
 func (p Policy) JudgeOffer(ev Evidence, sums, signature bool) error {
 	if err := p.check(); err != nil {
 		return err
@@ -48,8 +47,8 @@ func (p Policy) JudgeOffer(ev Evidence, sums, signature bool) error {
 	return p.unchecked(ev)
 }
 
-// An Examination judges a zip archive as its hashes become known: begin with [Policy.Examine], tell
-// its size and zh, tell its h1 if that is needed, and get the report. It must not be used concurrently.
+// An Examination judges a zip archive as its hashes become known: begin with [Policy.Examine], tell size
+// and zh, tell the h1 if needed, and get the report. It must not be used concurrently.
 //
 // The first error is final: all later calls return it. It wraps a [*checksum.MismatchError],
 // [checksum.ErrMismatch] for the size, a variable of this package, or
@@ -75,9 +74,9 @@ func (p Policy) examine(ev Evidence, sums func() (CheckedSums, error)) *Examinat
 	return &Examination{policy: p, ev: ev, sums: sums}
 }
 
-// Archive tells the size of the archive in bytes, and the zh of the bytes that the caller will use, which
-// no other user must be able to change. An error means that the policy refuses the archive: it must not
-// be inflated, which costs time and is not safe. needsH1 reports whether the policy decides by the h1.
+// Archive tells the size in bytes, and the zh of the bytes that the caller will use, which no other user
+// must be able to change. After an error, the archive must not be inflated, which costs time and is not
+// safe. needsH1 reports whether the policy decides by the h1.
 func (x *Examination) Archive(size int64, zh checksum.Hash) (needsH1 bool, err error) {
 	if x.err != nil {
 		return false, x.err
@@ -102,8 +101,8 @@ func (x *Examination) H1(packed, tree checksum.Hash) error {
 	return x.err
 }
 
-// Report returns the report on an accepted archive. Without an h1 that is needed, or without a call of
-// Archive, the error wraps [ErrUnchecked].
+// Report returns the report on an accepted archive. If Archive or a needed h1 is missing, the error wraps
+// [ErrUnchecked].
 func (x *Examination) Report() (*Report, error) {
 	switch {
 	case x.err != nil:
@@ -284,11 +283,11 @@ func (c CheckedSums) Sums() *Sums { return c.doc }
 // SignedBy returns the verified signature, or nil.
 func (c CheckedSums) SignedBy() *Signature { return c.by }
 
-// CheckSums parses the SHA256SUMS document in ev and verifies its signature, once for all platforms
-// of a version. It does not check the version: set Evidence.Requested for [CheckedSums.JudgeStated].
+// CheckSums parses SHA256SUMS and verifies its signature, once for all platforms of a version. It does not
+// check the version: set Evidence.Requested for [CheckedSums.JudgeStated].
 //
-// The result has no document or signature if p needs none ([Policy.NeedsEvidence]), or if
-// document, signature or keys are missing and p accepts that.
+// The result has no document or signature if p needs none ([Policy.NeedsEvidence]), or accepts that they
+// are missing.
 func (p Policy) CheckSums(ev Evidence) (CheckedSums, error) {
 	if err := p.check(); err != nil {
 		return CheckedSums{}, err
@@ -426,12 +425,11 @@ func (c CheckedSums) recordable(ev Evidence, local []checksum.Hash) []checksum.H
 // JudgeStated decides about an archive without reading it, by the hashes that its source states, and
 // the document and policy of c.
 //
-// In the report Local is empty. Trust is [Signed] if a signed document lists the archive, otherwise
-// [Accepted] if a stated hash is in [Policy.Accept], otherwise [Checked]. None of these proves a
-// stated h1; [Report.Stated] has those that a lock file may record.
+// In the report Local is empty. Trust is Signed if a signed document lists the archive, otherwise Accepted
+// for a hash in Policy.Accept, otherwise Checked. None of these proves a stated h1; Report.Stated has
+// those that a lock file may record.
 //
-// If the error wraps [ErrNotStated], the archive itself may be accepted. Any other error refuses
-// the archive, too.
+// After [ErrNotStated] the archive itself may be accepted. Any other error refuses it, too.
 func (c CheckedSums) JudgeStated(ev Evidence) (*Report, error) {
 	p := c.policy
 	if c.by == nil && p.NeedsEvidence() {

@@ -30,7 +30,7 @@ const (
 type KeyInfo struct {
 	ID          string    `json:"id"`                 // can be forged: 16 digits of the fingerprint
 	Fingerprint string    `json:"fingerprint"`        // 40 upper-case hex digits, or 64 for version 6
-	UserIDs     []string  `json:"user_ids,omitempty"` // names in the key, sorted, not verified; none for subkeys
+	UserIDs     []string  `json:"user_ids,omitempty"` // names, sorted, not verified; none for subkeys
 	Algorithm   string    `json:"algorithm"`          // for example "RSA 4096" or "Ed25519"
 	Created     time.Time `json:"created"`            // when the key may first sign
 	Expires     time.Time `json:"expires,omitzero"`   // zero if never
@@ -38,9 +38,9 @@ type KeyInfo struct {
 	Subkeys     []KeyInfo `json:"subkeys,omitempty"`  // subkeys that may sign
 }
 
-// Info describes the keys in k in order. The error wraps [ErrBadKey], and
-// [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond the limits of [CheckSignature]. A private
-// key is an error. Beside other keys of its block, an unreadable key is ignored.
+// Info describes the keys in k in order. The error wraps [ErrBadKey], or
+// [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond the limits of [CheckSignature]. A private key is
+// an error. Beside other keys, an unreadable one is ignored.
 func (k Key) Info() ([]KeyInfo, error) {
 	b := newBudget()
 	certs, err := k.parse(b)

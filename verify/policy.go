@@ -14,22 +14,22 @@ import (
 // A Policy decides which packages are accepted. The zero Policy requires that a listed key
 // signed the SHA256SUMS document, and that the document lists the archive.
 //
-// Every policy refuses a mismatch with the stated size and with stated hashes of a computed scheme.
-// Where SHA256SUMS and its signature are checked, every policy refuses bad signatures, unlisted
-// keys, revoked keys (see [CheckSignature]) and another digest of the archive.
+// Every policy refuses a mismatch with the stated size and hashes. Where SHA256SUMS and signature are
+// checked, it also refuses bad signatures, unlisted keys, revoked keys (see [CheckSignature]) and another
+// digest.
 type Policy struct {
-	// Accept holds the hashes from a lock file. If not zero, the package must have one of them, of
-	// any platform; SHA256SUMS and signature are then only checked if RequireSignature is set.
+	// Accept holds the hashes from a lock file. If not zero, the package must have one of them, of any
+	// platform. SHA256SUMS and signature are then checked only with RequireSignature.
 	Accept checksum.Set
 
-	// SameRelease holds known hashes of the version, for example from a lock file. If not
-	// zero, a checked SHA256SUMS document that lists none of them is [ErrOtherRelease], signed or
-	// not. Only zh count, and one suffices: other lines may be forged. Without a checked document,
-	// as at a mirror, SameRelease has no effect, except that one without hashes refuses every package.
+	// SameRelease holds known hashes of the version, such as those of a lock file. A checked SHA256SUMS
+	// document, signed or not, that lists none of their zh is [ErrOtherRelease]. Other lines may be
+	// forged. Without a checked document, as at a mirror, SameRelease has no effect, except that one
+	// without hashes refuses every package.
 	SameRelease checksum.Set
 
-	// RequireSignature requires a valid signature even if a hash is accepted. It overrides
-	// AllowUnsigned and AllowUnchecked.
+	// RequireSignature requires a valid signature even if a hash is accepted, and overrides AllowUnsigned
+	// and AllowUnchecked.
 	RequireSignature bool
 
 	// Keys, if not zero, replaces the keys that the source lists.
@@ -37,26 +37,24 @@ type Policy struct {
 
 	// Fingerprints, if not zero, names the keys that may sign.
 	//
-	// Keys and Fingerprints override AllowUnsigned and AllowUnchecked, too, but an accepted hash
-	// needs no signature. If one of them has no entry, no key may sign: [ErrUnsigned]. Unless
-	// Keys is set, revocation and expiry are read from the listed copy of the key, which may be old.
+	// Keys and Fingerprints override AllowUnsigned and AllowUnchecked, but an accepted hash needs no
+	// signature. If one of them has no entry, no key may sign: [ErrUnsigned]. Without Keys, revocation and
+	// expiry are read from the listed copy of the key, which may be old.
 	Fingerprints Fingerprints
 
-	// AllowUnsigned accepts stated hashes if the SHA256SUMS document, its signature or the keys
-	// are missing, as at a mirror. The source and the connection to it are then trusted. A document
-	// without a signature must still list the archive.
+	// AllowUnsigned accepts stated hashes if SHA256SUMS, its signature or the keys are missing, as at a
+	// mirror, which is then trusted. A document without a signature must still list the archive.
 	AllowUnsigned bool
 
-	// AllowUnchecked includes AllowUnsigned, and accepts a package without a hash to compare.
-	// If its source states only hashes of unknown schemes or of other platforms, the package
-	// is still [ErrUnchecked].
+	// AllowUnchecked includes AllowUnsigned, and accepts a package without a hash to compare, unless its
+	// source states hashes of unknown schemes or of other platforms only ([ErrUnchecked]).
 	AllowUnchecked bool
 
 	// AllowExpired accepts expired signatures, and keys that had expired when they signed.
 	AllowExpired bool
 
-	// RequireCurrent refuses keys that have expired by now, also if they had not when they signed: the
-	// holder of an expired key can backdate a signature. It overrides AllowExpired.
+	// RequireCurrent refuses keys that have expired by now, since their holder can backdate signatures. It
+	// overrides AllowExpired.
 	RequireCurrent bool
 
 	// AllowWeak accepts short RSA keys, DSA keys, SHA-1 and SHA-224. It never accepts MD5 or
@@ -75,7 +73,7 @@ type Policy struct {
 	Now    func() time.Time // clock for expiry, safe for concurrent use; if nil, [time.Now]
 }
 
-// KeySet is a rule: one of the keys in it must sign. The zero KeySet is no rule. A KeySet is immutable.
+// KeySet is a rule: one of these keys must sign. The zero KeySet is no rule.
 type KeySet struct {
 	keys []Key
 	rule bool
@@ -90,16 +88,16 @@ func (s KeySet) IsZero() bool { return !s.rule }
 // Keys returns a copy of the keys, in the order of [NewKeySet].
 func (s KeySet) Keys() []Key { return slices.Clone(s.keys) }
 
-// Fingerprints is a rule: a key with one of the fingerprints in it must sign. The zero Fingerprints is
-// no rule. A Fingerprints is immutable.
+// Fingerprints is a rule: a key with one of these fingerprints must sign. The zero Fingerprints is no
+// rule.
 type Fingerprints struct {
 	texts []string
 	rule  bool
 }
 
 // NewFingerprints returns a Fingerprints of primary keys or signing subkeys: 40 hex digits each, or 64 for
-// version 6. Spaces, lower case and a leading 0x are allowed. With other text, such as a key ID, a [Policy]
-// fails with [ErrPolicy]. Without any text, no key may sign.
+// version 6, also with spaces, lower case and 0x. With other text, such as a key ID, a [Policy] fails with
+// [ErrPolicy]. Without any text, no key may sign.
 func NewFingerprints(texts ...string) Fingerprints { return Fingerprints{slices.Clone(texts), true} }
 
 // IsZero reports whether f is no rule.
@@ -151,25 +149,23 @@ func (p Policy) now() time.Time {
 
 // Evidence holds the evidence that a source has for a package, and what the source states.
 type Evidence struct {
-	// Filename is the name of the archive in SHA256SUMS. It is checked where Sums is, and may
-	// otherwise be empty.
+	// Filename is the name of the archive in SHA256SUMS. It is needed where Sums is checked.
 	Filename string `json:"filename,omitempty"`
 
 	Size int64 `json:"size,omitempty"` // stated, in bytes; if zero or less, none
 
-	// Hashes are the stated hashes of this archive, of any scheme. Of each scheme, one must match.
+	// Hashes are the stated hashes of this archive. Of each scheme, one must match.
 	Hashes []checksum.Hash `json:"hashes,omitempty"`
 
-	// OthersStated says that the source states hashes for other platforms of the version. See
-	// [Policy.AllowUnchecked].
+	// OthersStated says that the source states hashes for other platforms; see [Policy.AllowUnchecked].
 	OthersStated bool `json:"others_stated,omitempty"`
 
-	// Packages are the hashes that registry.opentofu.org states for the packages of the version, a
-	// list for each platform. The CLI records only those; other sources must not set it.
+	// Packages are the hashes that registry.opentofu.org states, a list for each platform. Other sources
+	// must not set it: the CLI records only those.
 	Packages [][]checksum.Hash `json:"packages,omitempty"`
 
-	// Sums is the SHA256SUMS document, and Signature its detached signature. Nil means that
-	// the source names none. An empty slice that is not nil is [ErrEmpty].
+	// Sums is the SHA256SUMS document, Signature its detached signature. Nil means that the source names
+	// none; an empty slice is [ErrEmpty].
 	Sums      []byte `json:"sums,omitzero"`
 	Signature []byte `json:"signature,omitzero"`
 
@@ -180,10 +176,9 @@ type Evidence struct {
 	// [Policy.NeedsEvidence] is false.
 	MustBeSigned bool `json:"must_be_signed,omitempty"`
 
-	// Requested, if not empty, is the requested package as "TYPE_VERSION_OS_ARCH". Filename must
-	// be Requested and ".zip", optionally after "terraform-provider-" or "opentofu-provider-", with
-	// TYPE in any case, and "v" before VERSION or not. If empty, the source could send another
-	// signed package of the same publisher.
+	// Requested is the requested package as "TYPE_VERSION_OS_ARCH". Filename must be Requested and ".zip",
+	// optionally after "terraform-provider-" or "opentofu-provider-", with TYPE in any case, and "v"
+	// before VERSION or not. If empty, the source can send another package of the publisher.
 	Requested string `json:"requested,omitempty"`
 }
 

@@ -53,20 +53,19 @@ type Report struct {
 	Local    []checksum.Hash `json:"local,omitempty"`     // computed from the package
 	Sums     *Sums           `json:"sums,omitempty"`      // checked SHA256SUMS document, signed or not, or nil
 
-	// Stated are the h1 hashes in [Evidence.Packages] that a lock file may record for other
-	// platforms, and after [CheckedSums.JudgeStated] also for this one: the registry states each
-	// beside one zh, and that is signed. [Policy.DropStated] says when there are none.
+	// Stated are the h1 in [Evidence.Packages] that a lock file may record for other platforms, after
+	// [CheckedSums.JudgeStated] also for this one: the registry states each beside a signed zh. See
+	// [Policy.DropStated].
 	Stated []checksum.Hash `json:"stated,omitempty"`
 
-	// Believed is when the h1 in Local was computed, if an earlier call of package
-	// [github.com/tofureg/tofureg/provider/install] did that, or another process. Otherwise it is zero.
+	// Believed is when the h1 in Local was computed, if package
+	// [github.com/tofureg/tofureg/provider/install] did that before this call. Otherwise it is zero.
 	Believed time.Time `json:"believed,omitzero"`
 }
 
-// Recordable returns the hashes that a lock file may record for a new version: Local, the zh of each
-// file in Sums if SignedBy is not nil, and Stated. A nil Report has none. The CLI also records what
-// registry.opentofu.org states of unsigned packages. For a version that is locked already, record only
-// Local: a registry that was taken over signs and states any hashes.
+// Recordable returns what a lock file may record for a new version: Local, the zh of each file in Sums if
+// SignedBy is not nil, and Stated. A nil Report has none. For a version that is locked already, record
+// only Local: a registry that was taken over signs and states any hashes.
 func (r *Report) Recordable() []checksum.Hash {
 	if r == nil {
 		return nil

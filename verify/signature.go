@@ -32,9 +32,8 @@ type Signature struct {
 	Weak    bool `json:"weak,omitempty"`    // accepted by Policy.AllowWeak
 }
 
-// CheckSignature verifies that sig is a detached OpenPGP signature of doc by one of keys, at
-// the time at; the zero time means now. sig may be binary or ASCII-armored. Of several
-// signatures in it, one valid signature suffices.
+// CheckSignature verifies that sig, binary or armored, is a detached OpenPGP signature of doc by one of
+// keys, at the time at; the zero time means now. Of several signatures, one valid one suffices.
 //
 // RSA, ECDSA, EdDSA, ML-DSA and SLH-DSA keys and their bound signing subkeys are supported. The key
 // must have been valid when it signed, according to its newest self-signature. The error wraps
@@ -52,8 +51,7 @@ type Signature struct {
 //     count several times: Brainpool curves and secp256k1 10 to 40 times
 //   - [ErrBadSignature] otherwise
 //
-// Of the errors of several keys or signatures, the one nearest to success is returned. Revocations by
-// other keys are ignored.
+// The error is the one nearest to success. Revocations by other keys are ignored.
 func CheckSignature(doc, sig []byte, keys []Key, at time.Time) (*Signature, error) {
 	if at.IsZero() {
 		at = time.Now()
@@ -61,8 +59,8 @@ func CheckSignature(doc, sig []byte, keys []Key, at time.Time) (*Signature, erro
 	return signatureCheck{at: at}.run(doc, sig, keys)
 }
 
-// Tier returns what the Terraform CLI says about s: "official" if a key in root made it, "partner" if
-// the key in listed that made it has a TrustSignature by root, and "self-signed" otherwise.
+// Tier returns what the Terraform CLI says about s: "official" if a key in root made it, "partner" if its
+// key in listed has a TrustSignature by root, otherwise "self-signed".
 //
 // If root cannot be read, the error wraps [ErrBadKey]. If there is a TrustSignature, but no valid one by
 // root, it is an error of [CheckSignature].

@@ -31,9 +31,8 @@ type Sums struct {
 	hashes map[string]checksum.Hash
 }
 
-// ParseSums parses the format of the sha256sum program: 64 hex digits in either case, a space,
-// a space or an asterisk, and a name. It accepts an empty document, blank lines, CRLF, a missing
-// last line end, and repeated equal lines.
+// ParseSums parses the format of sha256sum: 64 hex digits in either case, a space, a space or an asterisk,
+// and a name. It accepts an empty document, blank lines, CRLF, and repeated equal lines.
 //
 // Everything else is an error, which wraps [github.com/tofureg/tofureg/failure.ErrTooLarge]
 // beyond [MaxSums] bytes or 10,000 lines.
@@ -131,8 +130,7 @@ func (s *Sums) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Equal reports whether s and o list the same files with the same digests, or are both nil. No
-// other method accepts nil.
+// Equal reports whether s and o list the same files and digests, or are both nil.
 func (s *Sums) Equal(o *Sums) bool {
 	return s == o || s != nil && o != nil && maps.Equal(s.hashes, o.hashes)
 }

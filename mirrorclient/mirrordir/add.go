@@ -28,8 +28,8 @@ type Want struct {
 	Provider addrs.Provider // required
 	Version  addrs.Version  // required
 
-	// Platforms are the platforms to add. If empty, all that the source lists; a network mirror lists
-	// none, which is an error.
+	// Platforms are the platforms to add. If empty, all that the source lists; network mirrors list none,
+	// an error.
 	Platforms []addrs.Platform
 }
 
@@ -88,7 +88,7 @@ type AddOptions struct {
 	NoEvidence bool
 
 	// Progress, if not nil, is called for the events of [provider.Receive], [EventKept], and
-	// [provider.EventVerified] for an added package. The calls of one Add never overlap.
+	// [provider.EventVerified] for an added package. Calls never overlap.
 	Progress func(provider.Event)
 }
 
@@ -122,13 +122,13 @@ type Added struct {
 	Report *verify.Report `json:"report,omitempty"`
 }
 
-// Add downloads packages from src, verifies them by o.Policy and adds them to the mirror. When all
-// wanted archives of a version have been tried, the documents list those that are there. Entries that
-// other programs have written stay, except for missing archives.
+// Add downloads packages from src, verifies them by o.Policy and adds them to the mirror. When all wanted
+// archives of a version have been tried, it writes the documents. Entries of other programs stay, except
+// for missing archives.
 //
 // An existing archive of the recorded size is kept unread if o.Policy accepts its record, and the record
-// has the evidence and the h1 that o records. Otherwise the archive is judged with the evidence of src,
-// and replaced if it is damaged or another archive. A refusal by o.Policy alone deletes nothing.
+// has what o records. Otherwise it is judged with the evidence of src, and replaced if it is damaged or
+// another archive. A refusal by o.Policy alone deletes nothing.
 //
 // Add returns the packages that it has added or kept, sorted, also with an error. The error joins a
 // [*provider.Error] for each failure.

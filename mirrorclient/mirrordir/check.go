@@ -32,13 +32,12 @@ type CheckOptions struct {
 	// processors.
 	Parallel int
 
-	// Policy, if not nil, returns the policy for a provider, which judges the recorded evidence in
-	// Check. If nil, only invalid evidence is refused. Archives without a record are not judged. Reindex
-	// uses its Limits only. Policy may be called concurrently.
+	// Policy, if not nil, returns the policy for a provider, by which Check judges recorded evidence;
+	// otherwise only invalid evidence is refused. Archives without a record are not judged. Reindex uses
+	// its Limits only. Policy may be called concurrently.
 	Policy func(addrs.Provider) verify.Policy
 
-	// Progress, if not nil, is called for each archive that has been read. The calls of one
-	// Check or Reindex never overlap.
+	// Progress, if not nil, is called for each archive that has been read. Calls never overlap.
 	Progress func(provider.Event)
 }
 
@@ -110,8 +109,8 @@ func (m *Mirror) Check(ctx context.Context, o CheckOptions) (*CheckResult, error
 	return m.inspect(ctx, "check", o, (*inspection).check)
 }
 
-// Reindex writes all documents anew, records archives that other programs such as "tofu providers
-// mirror" have added, and deletes records without an archive. It cannot verify the origin of archives;
+// Reindex writes all documents anew, records archives that other programs have added, such as "tofu
+// providers mirror", and deletes records without an archive. It cannot verify the origin of archives;
 // [Mirror.Add] can.
 //
 // It lists archives of the recorded size unread, and archives without a record if they are valid. URLs

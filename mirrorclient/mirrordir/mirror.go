@@ -24,8 +24,7 @@ type Mirror struct {
 	// TempDir is for temporary copies if Store is not a [storage.Dir]. If empty, [os.TempDir] is used.
 	TempDir string
 
-	// Exclusive means that nothing else changes the mirror. [Mirror.Remove] then works in a store that
-	// cannot delete on a condition.
+	// Exclusive means that nothing else changes the mirror. [Mirror.Remove] then works in any store.
 	Exclusive bool
 }
 
@@ -33,8 +32,8 @@ var _ provider.Source = (*Mirror)(nil)
 
 // Open returns the mirror in a local directory. If it does not exist, the error wraps [fs.ErrNotExist].
 //
-// The mirror follows no symbolic links out of the directory, except to an unpacked package. The
-// directory ".tofureg" in it has lock files and unfinished files.
+// The mirror follows no symbolic links out of the directory, except to an unpacked package. Its directory
+// ".tofureg" has lock files and unfinished files.
 func Open(dir string) (*Mirror, error) {
 	if dir == "" {
 		return nil, errors.New("open mirror: the directory is missing")

@@ -20,9 +20,9 @@ import (
 // Remove removes versions of p, or all if none is given. It ignores missing versions and keeps
 // unpacked packages. If it fails, another call completes the removal.
 //
-// Other processes may add packages concurrently: a package of these versions is then removed or added,
-// and never listed without its archive for long. In a store that cannot delete on a condition, Remove
-// changes nothing and the error wraps [errors.ErrUnsupported], unless Exclusive is set.
+// Other processes may add packages concurrently: a package of these versions is then removed or added. In
+// a store that cannot delete on a condition, Remove fails with [errors.ErrUnsupported] unless Exclusive is
+// set, and changes nothing.
 func (m *Mirror) Remove(ctx context.Context, p addrs.Provider, versions ...addrs.Version) error {
 	return failure.Wrap("remove", p.String(), m.remove(ctx, p, versions))
 }

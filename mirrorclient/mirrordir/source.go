@@ -22,8 +22,8 @@ import (
 )
 
 // ProviderVersions lists the versions of p that have packages, with their platforms but no protocols,
-// newest first, whatever the index lists. Files with invalid names are reported in Warnings. The error
-// wraps [provider.ErrNotFound] if the mirror has no files of p.
+// newest first, whatever the index lists. Files with invalid names cause Warnings. Without files of p, the
+// error wraps [provider.ErrNotFound].
 func (m *Mirror) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	f, err := m.packagesOf(ctx, p)
 	if err != nil {
@@ -155,9 +155,8 @@ func (m *Mirror) archiveName(ctx context.Context, pkg *provider.Package) (string
 	return one.name, err
 }
 
-// ListedVersions returns the versions in the index of p, unsorted, or all versions with archives if
-// the index is missing. It does not check that listed versions have archives. A provider without files
-// is [provider.ErrNotFound].
+// ListedVersions returns the versions in the index of p, unsorted, or if it is missing, all versions with
+// archives. Listed versions may have none. A provider without files is [provider.ErrNotFound].
 func (m *Mirror) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
 	index, err := m.readIndex(ctx, p)
 	if index != nil || err != nil {
@@ -176,9 +175,9 @@ func (m *Mirror) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.
 	return versions, nil
 }
 
-// ListedArchives returns the archives in the mirror that the document of a version lists, with the
-// stated hashes, or all archives, without hashes, if the document is missing. If there are none, the
-// error wraps [provider.ErrNotFound]. It does not check that listed archives exist.
+// ListedArchives returns the archives in the mirror that the document of a version lists, with the stated
+// hashes, or if it is missing, all archives without hashes. If there are none, the error wraps
+// [provider.ErrNotFound]. Listed archives may be missing.
 func (m *Mirror) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
 	hashes, err := m.listedArchives(ctx, p, v)
 	return hashes, failure.Wrap("find", Want{Provider: p, Version: v}.String(), err)

@@ -257,9 +257,8 @@ func (t *target) added(fetched bool) *Added {
 // file uses disk space.
 const maxLockWait = 5 * time.Minute
 
-// AddArchive adds an archive that [provider.Receive] has received into a file of [Mirror.Stage], if
-// policy accepts it, unless the mirror has one that policy accepts. Receive it with FetchEvidence, since
-// the evidence is recorded.
+// AddArchive adds an archive that [provider.Receive] has received, with FetchEvidence, into a file of
+// [Mirror.Stage], if policy accepts it, unless the mirror has one that policy accepts.
 func (m *Mirror) AddArchive(ctx context.Context, s *Staged, pkg *provider.Package, got *provider.Received, policy verify.Policy) (*Added, error) {
 	added, err := m.addArchive(ctx, s, pkg, got, policy)
 	return added, failure.Wrap("mirror", pkg.String(), err)

@@ -23,19 +23,17 @@ import (
 // the first call. After it a Cache must not be copied and is safe for concurrent use. Several
 // processes may use the same Mirror.
 //
-// Cache adds each downloaded archive that Policy accepts to Mirror with its evidence, like
-// [mirrordir.Mirror.Add]. Later it returns the archive from Mirror without a request to Source, if
-// Policy accepts the record. Nothing is evicted; see [mirrordir.Mirror.All] and
+// Cache adds each downloaded archive that Policy accepts to Mirror, like [mirrordir.Mirror.Add]. Later it
+// returns the archive without a request to Source, if Policy accepts the record. Nothing is evicted; see
 // [mirrordir.Mirror.Remove].
 //
-// Versions and platforms are listed by Source for each call. If Source is at fault (see
-// [provider.IsFault]) or does not answer within Wait, the cached versions are listed. After a fault
-// that took more than a second, Source is not asked for lists of cached providers of the host for 30
-// seconds. To always list cached versions, use a [provider.Multi] with the Cache and the Mirror.
+// Each call asks Source for versions and platforms. If Source is at fault (see [provider.IsFault]) or does
+// not answer within Wait, the cached ones are listed. After a fault that took over a second, Source is not
+// asked for lists of cached providers of the host for 30 seconds. To always list cached versions, combine
+// Cache and Mirror in a [provider.Multi].
 //
-// Concurrent calls share one download, which ends early if all close it. Archives are forwarded while
-// they arrive, the last byte after verification. If an archive cannot be added to Mirror, it is still
-// forwarded.
+// Concurrent calls share one download, which ends early if all close it. Archives are forwarded while they
+// arrive, the last byte after verification, also if Mirror fails.
 type Cache struct {
 	// Source has the packages. It must not be nil.
 	Source provider.Source
@@ -46,8 +44,8 @@ type Cache struct {
 	// Include, if not empty, limits the providers, cached or not. Others are [provider.ErrExcluded].
 	Include []provider.Pattern
 
-	// Policy, if not nil, returns the policy for a provider, and may be called concurrently. If nil, the
-	// zero policy is used, which demands a signature; if Source is a mirror, set AllowUnsigned.
+	// Policy, if not nil, returns the policy for a provider, and may be called concurrently. If nil, a
+	// signature is required; for a mirror, set AllowUnsigned.
 	Policy func(addrs.Provider) verify.Policy
 
 	// Cooldown, if not nil, holds back versions, whether they are cached or not: they are not listed, and have
@@ -56,17 +54,16 @@ type Cache struct {
 	// set [cooldown.Providers.Permit]. Archives are served to clients that know their URL.
 	Cooldown *cooldown.Providers
 
-	// Wait is the maximum time that a call waits for a list from Source if Mirror has one, and that
-	// Close of an archive waits until it is added to Mirror. If zero, 5 seconds are used; if
-	// negative, there is no limit. The CLI waits 10 seconds for a mirror.
+	// Wait bounds the wait for a list from Source if Mirror has one, and for adding an archive to Mirror
+	// when it is closed. If zero, it is 5 seconds (the CLI waits 10); if negative, there is no limit.
 	Wait time.Duration
 
-	// Parallel is the maximum number of concurrent downloads for providers of one host, and separately
-	// of other requests to Source. For all hosts together it is 16 × Parallel. If zero or less, 16 is used.
+	// Parallel is the maximum number of concurrent downloads for providers of one host, and separately of
+	// other requests to Source; for all hosts together, 16 × Parallel. If zero or less, 16 is used.
 	Parallel int
 
-	// Logger, if not nil, logs at level Warn if Source is at fault or Mirror fails, and at level
-	// Info each archive that is added.
+	// Logger, if not nil, logs faults of Source and failures of Mirror as Warn, and each added archive as
+	// Info.
 	Logger *slog.Logger
 
 	once     sync.Once
@@ -140,8 +137,8 @@ func (c *Cache) cooled(ctx context.Context, p addrs.Provider) func(*provider.Ver
 	}
 }
 
-// ProviderVersions returns the versions that Source lists, or the cached ones; see [Cache]. If there
-// are none, it returns the error of Source.
+// ProviderVersions returns the versions that Source lists, otherwise the cached ones, otherwise the error
+// of Source.
 func (c *Cache) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	if err := c.check(p); err != nil {
 		return nil, err
@@ -185,8 +182,8 @@ func (c *Cache) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evi
 
 // Open opens the cached archive, or starts or joins its download. If Policy refuses the archive, Open
 // fails, or reading before the last byte. Reading also fails after five minutes without a read. Close
-// waits until a completely read archive is added to Mirror. If Source does not state the size, Open
-// waits for the whole archive.
+// waits until a completely read archive is in Mirror. If Source does not state the size, Open waits for
+// the whole archive.
 func (c *Cache) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
 	switch {
 	case pkg == nil:

@@ -12,6 +12,6 @@
 // [github.com/tofureg/tofureg/transport.Client].
 //
 // The protocol has no signatures: clients trust the mirror, or have a lock file. See
-// https://opentofu.org/docs/internals/provider-network-mirror-protocol/. OpenTofu and Terraform
-// cannot request providers of a host with a port from a network mirror.
+// https://opentofu.org/docs/internals/provider-network-mirror-protocol/. The CLIs cannot request providers
+// of a host with a port from a mirror.
 package mirrorserve

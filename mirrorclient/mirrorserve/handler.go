@@ -21,22 +21,20 @@ import (
 // Handler is an [http.Handler] for the network mirror protocol. Set the fields before the first
 // request. After it a Handler must not be copied.
 //
-// It answers GET and HEAD requests for HOST/NAMESPACE/TYPE/index.json, for VERSION.json and for
-// archives by their canonical names, with strong entity tags and single ranges. URLs in
-// documents are relative. If the source does
-// not have a package, the status is 404, after another failure of the source, or a refusal by Policy,
-// 502. Both come with a JSON object whose "errors" describe the failure without the URL of the source.
+// It answers GET and HEAD for HOST/NAMESPACE/TYPE/index.json, VERSION.json and archives by their canonical
+// names, with strong entity tags and single ranges. URLs in documents are relative. The status is 404 if
+// the source does not have a package, and 502 after another failure or a refusal by Policy, with a JSON
+// object whose "errors" omit the URL of the source.
 //
-// If Source is a [mirrordir.Mirror], Handler serves its packages without Policy, also those of other
-// programs. Archives in an object store must have the recorded hashes, in a local directory the
-// recorded size. If Source is a [Cache], its Policy and Parallel and the TempDir of its Mirror replace
-// those of the Handler. A type that embeds one of these is used like any other source.
+// If Source is a [mirrordir.Mirror], its packages are served without Policy, also those of other programs.
+// Archives in an object store must have the recorded hashes, in a local directory the recorded size. If
+// Source is a [Cache], its Policy, its Parallel and the TempDir of its Mirror count. A type that embeds
+// one of these is like any other source.
 //
-// From any other source, the documents have the hashes that Policy permits, regardless of Accept, and
-// each archive is verified while it is forwarded. The last byte is sent only if Policy accepts the
-// archive; otherwise the connection is aborted. A range is sent after verification. Concurrent
-// requests share one download into a temporary file, of which there are at most 16 × Parallel. Nothing
-// is cached.
+// From any other source, documents have the hashes that Policy permits, regardless of Accept, and archives
+// are verified while they are forwarded. The last byte is sent only if Policy accepts the archive;
+// otherwise the connection is aborted. Ranges are sent after verification. Concurrent requests share one
+// download into a temporary file, of which there are at most 16 × Parallel. Nothing is cached.
 //
 // A client that reads nothing for a minute is disconnected. WriteTimeout of [http.Server] has no effect
 // on archives and documents.
@@ -52,38 +50,34 @@ type Handler struct {
 
 	// Parallel is as in [Cache].
 	//
-	// A client gets at most 4 × Parallel archives and as many documents at the same time, all clients
-	// together 16 × Parallel. Further requests wait for up to five seconds, and then have status 503.
-	// Archives in a local mirror have no such limit. Lists of versions, which can be large, are requested
-	// a quarter of Parallel at a time for each host.
+	// A client gets at most 4 × Parallel archives and as many documents at once, all clients 16 ×
+	// Parallel. Further requests get status 503 after five seconds. Archives in a local mirror have no
+	// such limit. Lists of versions are requested Parallel/4 at a time for each host.
 	Parallel int
 
-	// Client, if not nil, returns what identifies the client of a request. Behind a reverse proxy, it
-	// must read the header in which the proxy states the client. If nil, it is the IP address of the
-	// connection, and of IPv6 addresses the first 64 bits.
+	// Client, if not nil, returns what identifies the client of a request; behind a reverse proxy, from
+	// the header that the proxy sets. If nil, it is the IP address of the connection, or the first 64 bits
+	// of an IPv6 address.
 	Client func(r *http.Request) string
 
 	// Archive, if not nil, returns the URL to which a request for the archive of pkg is redirected,
-	// such as a copy in a bucket. If it is nil or returns "", the Handler sends the archive. If
-	// Source is a mirror or a [Cache], [mirrordir.Mirror.ArchiveLink] is such a function.
-	// Clients verify the hashes that the Handler states; Policy does not judge an archive
-	// elsewhere. HEAD is not redirected. Errors are answered like errors of Source.
+	// such as a copy in a bucket. If it returns "", the Handler sends the archive. If Source is a
+	// mirror or a [Cache], [mirrordir.Mirror.ArchiveLink] is such a function. Clients verify the stated
+	// hashes; Policy does not judge the copy. HEAD is not redirected.
 	Archive func(ctx context.Context, pkg *provider.Package) (url string, err error)
 
-	// Authorize, if not nil, is called for each request without a signed URL. If it returns an error,
-	// the status is 401. Clients send no token for archives, so documents list URLs of archives that
-	// are signed for up to two hours and work for any client.
+	// Authorize, if not nil, is called for each request without a signed URL. After an error the status is
+	// 401. Clients send no token for archives, so documents list signed URLs, which work for any client
+	// for up to two hours.
 	Authorize func(r *http.Request) error
 
-	// Secret is the key of signatures in URLs, shared by all replicas. If empty, a random key
-	// is used.
+	// Secret signs URLs, the same for all replicas. If empty, it is random.
 	Secret []byte
 
 	// TempDir is for temporary files. If empty, [os.TempDir] is used.
 	TempDir string
 
-	// Logger, if not nil, logs failed requests: at level Warn if Source failed, at level Debug if
-	// Source does not have the package.
+	// Logger, if not nil, logs failures of Source as Warn, and missing packages as Debug.
 	Logger *slog.Logger
 
 	once      sync.Once

@@ -60,8 +60,8 @@ func (d *Dir) Hashes(ctx context.Context, zh checksum.Hash) ([]checksum.Hash, er
 	return hashes, nil
 }
 
-// StoreHashes replaces the stored hashes of the archive with this zh. It accepts 1 to 16
-// hashes of schemes other than zh. It writes the file atomically.
+// StoreHashes atomically replaces the stored hashes of the archive with this zh: 1 to 16, of schemes other
+// than zh.
 func (d *Dir) StoreHashes(ctx context.Context, zh checksum.Hash, hashes []checksum.Hash) error {
 	path, err := d.file(ctx, zh)
 	if err != nil {
@@ -162,9 +162,9 @@ func touch(path string) {
 	}
 }
 
-// Prune removes the hashes of archives that were last used before a time, and temporary files of
-// killed processes. It returns the number of archives whose hashes it removed, and ignores
-// other files. The recorded time of the last use can be a day too early.
+// Prune removes the hashes of archives that were last used before a time, and temporary files of killed
+// processes. It returns the number of these archives. The recorded time of the last use can be a day too
+// early.
 func (d *Dir) Prune(ctx context.Context, before time.Time) (removed int, err error) {
 	if d.Path == "" {
 		return 0, errNoPath

@@ -7,6 +7,5 @@
 // A [Dir] has a file of about 200 bytes for each archive, named after the SHA-256 of the archive
 // (zh). The file contains the hashes of the content (h1).
 //
-// Lock files record stored hashes, so only users who may write the lock files should be able
-// to write to the directory.
+// Lock files record stored hashes: only users who may write them should be able to write to the directory.
 package hashstore

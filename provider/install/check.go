@@ -16,15 +16,15 @@ import (
 
 // EntryCheck is the result of [CheckEntry].
 type EntryCheck struct {
-	// SignedBy is the verified signature. It is nil if the policy accepts that there is none; then all
+	// SignedBy is the verified signature. If the policy accepts that there is none, it is nil and all
 	// hashes are Unknown.
 	SignedBy *verify.Signature `json:"signed_by,omitempty"`
 
 	Listed   []checksum.Hash `json:"listed,omitempty"`   // locked zh that the signed document lists
 	Unlisted []checksum.Hash `json:"unlisted,omitempty"` // locked zh that it does not list
 
-	// Unknown are locked hashes that no signature covers, such as h1. A lock file accepts a package
-	// that has any of its hashes. To compute them, [Lock] the provider in an empty File.
+	// Unknown are locked hashes that no signature covers, such as h1. A package needs only one locked
+	// hash, so these count. To compute them, [Lock] the provider in an empty File.
 	Unknown []checksum.Hash `json:"unknown,omitempty"`
 }
 
@@ -41,8 +41,8 @@ func (c *EntryCheck) String() string {
 }
 
 // CheckEntry verifies the SHA256SUMS document of a locked version by policy, which must not set Accept and
-// SameRelease ([verify.ErrPolicy]), and looks up the locked hashes in it. It downloads no archive. The document is that of
-// the package for this platform, if the source lists one, or for the first listed platform.
+// SameRelease ([verify.ErrPolicy]), and looks up the locked hashes in it. It downloads no archive. The
+// document is that of the package for this platform, otherwise for the first listed one.
 //
 // The error wraps for example [verify.ErrUnsigned], [verify.ErrUnknownKey] if none of the keys that may
 // sign has signed, [lockfile.ErrUnreadable], or [provider.ErrNoVersion].

@@ -33,10 +33,10 @@ type Dir struct {
 	// packages; Install and Place create it.
 	Path string
 
-	// Stamps, if not empty, is a directory for the h1 of packages, which Install and Ensure compute, and
-	// believe in later processes while no file seems to have changed, to compare them with a locked hash.
-	// It is created if missing. What other users can access there is not used. An Installer with a
-	// Cache uses only the Stamps of the Cache.
+	// Stamps, if not empty, is a directory for the h1 of packages that Install and Ensure compute. Later
+	// processes compare them with a locked hash while no file seems to have changed. It is created if
+	// missing. What other users can access there is not used. An [Installer] with a Cache uses only the
+	// Stamps of the Cache.
 	Stamps string
 
 	known stamp.Memory
@@ -112,8 +112,8 @@ func (p *Package) h1(ctx context.Context, known *Dir, stamps bool) (h1 checksum.
 type Installed struct {
 	Package
 
-	// Report says why the content is trusted. Its Local has the h1 of the directory, and the zh and
-	// h1 of the archive if this call, or the call that it waited for, downloaded it.
+	// Report says why the content is trusted. Its Local has the h1 of the directory, and after a download
+	// the zh and h1 of the archive.
 	Report *verify.Report `json:"report"`
 
 	// Reused reports whether the content was installed before, even if it was downloaded again.
@@ -159,9 +159,9 @@ func (d *Dir) get(p addrs.Provider, v addrs.Version, on addrs.Platform) (*Packag
 	return at.installed()
 }
 
-// Lookup returns an installed package if its content has one of the accepted hashes, for example
-// those of a lock file. It takes no lock and writes nothing. Only an h1 can match: if accept has an
-// h1, Lookup always reads and hashes the content, otherwise, as with the zero Set, it accepts no package.
+// Lookup returns an installed package if its content has one of the accepted hashes, for example those of
+// a lock file. It takes no lock and writes nothing. Only an h1 can match: with one, Lookup always hashes
+// the content; without, as with the zero Set, it accepts no package.
 //
 // The error is one of [Dir.Get], or wraps [checksum.ErrIrregular] for links or devices in the package, or [verify.ErrNotAccepted] and a [*checksum.MismatchError] for other content.
 func (d *Dir) Lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform, accept checksum.Set) (*Installed, error) {
@@ -195,10 +195,10 @@ func (d *Dir) lookUp(ctx context.Context, known *Dir, p addrs.Provider, v addrs.
 	return &Installed{Package: *pkg, Report: report, Reused: true}, nil
 }
 
-// All yields the packages in the directory, sorted by path, without verifying them. It ignores
-// names that Install does not use, and follows no symbolic links except to a package.
+// All yields the packages in the directory, sorted by path, unverified. It ignores names that Install does
+// not use, and symbolic links except to a package.
 //
-// All yields an error for an unreadable directory, and continues.
+// All yields an error for an unreadable directory and continues.
 func (d *Dir) All() iter.Seq2[*Package, error] { return d.all(context.Background()) }
 
 // all is All until ctx ends. Then it yields its error.
@@ -258,9 +258,9 @@ func walk(ctx context.Context, root *os.Root, dir string, levels int, found func
 	return true
 }
 
-// Prune removes the packages for which keep returns false, and returns them. If keep is nil, it
-// removes none. It also clears the staging directories of dead processes. Lock files, empty
-// directories and the targets of symbolic links stay. A failure does not stop it; the error joins all.
+// Prune removes the packages for which keep returns false, and returns them. If keep is nil, it removes
+// none. It also clears staging directories of dead processes. Lock files, empty directories and targets of
+// symbolic links stay. The error joins all failures.
 //
 // Call Prune while no CLI uses the directory.
 func (d *Dir) Prune(ctx context.Context, keep func(*Package) bool) ([]*Package, error) {

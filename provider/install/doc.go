@@ -38,11 +38,10 @@
 // # Sharing a directory
 //
 // Processes and the CLI can share a directory. A package is unpacked in a staging directory below
-// ".tofureg", verified and renamed. On Windows, a package whose program is running cannot be replaced
-// or removed.
+// ".tofureg", verified and renamed. Windows cannot replace or remove a package whose program is running.
 //
 // Calls that may change a package lock the file OS_ARCH.lock beside it, as OpenTofu 1.10 and later do.
-// Terraform takes no lock. What it damages, [Dir.Lookup] refuses and [Dir.Install] replaces.
+// Terraform takes no lock; [Dir.Lookup] refuses what it damages, and [Dir.Install] replaces it.
 //
 // [layout]: https://opentofu.org/docs/cli/config/config-file/
 package install

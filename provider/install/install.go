@@ -20,35 +20,34 @@ type Options struct {
 	// Policy decides whether a package is accepted; see [provider.DownloadOptions].
 	Policy verify.Policy
 
-	// Progress, if not nil, is called for each step. The calls of one Install never overlap, and
-	// Install waits for them.
+	// Progress, if not nil, is called for each step. Calls never overlap, and Install waits for them.
 	Progress func(provider.Event)
 
 	// Copy copies the package if pkg.Dir is set. If false, it is linked if the system permits.
 	Copy bool
 
-	// Sync writes the package to the disk before it gets its name. If false, a power failure can leave
-	// a damaged package, which Install and [Installer.Ensure] find by its h1.
+	// Sync writes the package to the disk before it gets its name. If false, a power failure can leave a
+	// damaged package, which an h1 reveals.
 	Sync bool
 }
 
 // Install makes sure that pkg is in the directory with content that o.Policy accepts.
 //
-// An installed package stays if the policy accepts its h1: one in [verify.Policy.Accept], or with
-// AllowUnsigned one that a source without SHA256SUMS states. Otherwise, so each time with the zero
-// policy, Install downloads, verifies and unpacks the archive. It replaces other content, and a symbolic
-// link to other content, but not the target of the link. Files get the mode 0755 or 0644, less the
-// umask. If Install fails, the installed package stays.
+// An installed package stays if the policy accepts its h1: one in [verify.Policy].Accept, or with
+// AllowUnsigned one that a source without SHA256SUMS states. Otherwise, so each time with the zero policy,
+// Install downloads, verifies and unpacks the archive. It replaces other content or a symbolic link, not
+// the target of the link. Files get the mode 0755 or 0644, less the umask. If Install fails, the installed
+// package stays.
 //
 // The error wraps [failure.ErrArchive] for an archive that is damaged or must not be unpacked,
 // [checksum.ErrIrregular] for links or devices in pkg.Dir, or as for [Dir.Get]. Other errors are those of
 // [provider.Download].
 //
 // Calls for the same package, in any process, take turns ([provider.EventWaiting]). On Unix, a call that
-// has waited reuses a download of the same user that its own policy accepts.
+// has waited reuses a download of the same user if its own policy accepts it.
 //
-// If pkg.Dir is set, Install links or copies this directory, and src may be nil. The zero policy
-// refuses the directory; Accept or AllowUnchecked can accept it.
+// If pkg.Dir is set, Install links or copies this directory, and src may be nil. The policy must have
+// Accept or AllowUnchecked.
 func (d *Dir) Install(ctx context.Context, src provider.Opener, pkg *provider.Package, o Options) (*Installed, error) {
 	i := &installation{dir: d, src: src, pkg: pkg, o: o}
 	done, err := i.run(ctx)

@@ -15,21 +15,20 @@ import (
 //
 // Set the fields before the first call. Methods may be called concurrently.
 type Installer struct {
-	// Source provides packages. If nil, the Installer is offline: a provider fails with
-	// [provider.ErrOffline] unless its locked version is in Dir or Cache.
+	// Source provides packages. If nil, the locked versions must be in Dir or Cache; others fail with
+	// [provider.ErrOffline].
 	Source provider.Source
 
 	// Dir is the directory to install in. It is required.
 	Dir *Dir
 
-	// Cache, if not nil, is a directory shared with other projects. Packages are installed in it
-	// and placed from there in Dir.
+	// Cache, if not nil, is a directory shared with other projects. Packages are installed there, then
+	// placed in Dir.
 	Cache *Dir
 
-	// TrustCache accepts a package in Cache unverified if the lock file has no hashes of the
-	// selected version, and Policy sets none of Accept, RequireSignature, Keys and Fingerprints.
-	// The lock file gains the h1 of the package. The CLI's setting is
-	// plugin_cache_may_break_dependency_lock_file.
+	// TrustCache accepts a package in Cache unverified if the lock file has no hashes of the selected
+	// version, and Policy sets none of Accept, RequireSignature, Keys and Fingerprints. The lock file
+	// gains its h1. The CLI's setting is plugin_cache_may_break_dependency_lock_file.
 	TrustCache bool
 
 	// Copy copies packages of Cache and unpacked packages of Source into Dir; existing links stay.
@@ -39,31 +38,30 @@ type Installer struct {
 	// Policy returns the policy for a provider, and is called once for each. If nil, the zero policy
 	// is used, which demands a signature.
 	//
-	// If the lock file has hashes of the selected version, they replace the Accept of the policy.
-	// With RequireSignature a package needs a signature as well, so each call of Ensure downloads the
-	// archive.
+	// Locked hashes of the selected version replace the Accept of the policy. With RequireSignature each
+	// call of Ensure downloads the archive.
 	//
 	// If the lock file covers the version, but the source states no locked hash for a package of
-	// LockPlatforms, the policy decides. A SHA256SUMS document that it uses must then list a locked
-	// archive, or the error wraps [verify.ErrOtherRelease].
+	// LockPlatforms, the policy decides. The SHA256SUMS document must then list a locked archive
+	// ([verify.ErrOtherRelease]).
 	Policy func(addrs.Provider) verify.Policy
 
 	// Platform is the platform to install for. If zero, that of this program is used.
 	Platform addrs.Platform
 
-	// Protocols are the plugin protocol versions that the caller speaks. If zero, ">= 5, < 7" is
-	// used. Versions that state only other protocols are not selected or downloaded.
+	// Protocols are the plugin protocol versions that the caller speaks. If zero, ">= 5, < 7" is used.
+	// Versions that state only others are not selected.
 	Protocols addrs.ProviderConstraint
 
 	// LockPlatforms are further platforms whose hashes the lock file should have.
 	//
-	// A lock file does not say which platform a hash is for, so Ensure counts: if there is an h1
-	// for as many archives as platforms, including Platform, it hashes nothing, otherwise all. After
-	// replacing one platform by another, delete the provider's entry from the lock file.
+	// A lock file does not say which platform a hash is for. If there is an h1 for as many archives as
+	// platforms, including Platform, Ensure hashes nothing, otherwise all. After replacing one platform by
+	// another, delete the entry from the lock file.
 	LockPlatforms []addrs.Platform
 
-	// Stated makes an h1 in [verify.Report.Stated], of registry.opentofu.org only, replace the download
-	// for a platform of LockPlatforms, unless the lock file has hashes of the version.
+	// Stated makes an h1 in [verify.Report.Stated] replace the download for a platform of LockPlatforms,
+	// at registry.opentofu.org only, unless the lock file has hashes of the version.
 	Stated bool
 
 	// Upgrade selects new versions instead of the locked ones.
@@ -73,7 +71,8 @@ type Installer struct {
 	// resolved, hashed or installed, and keep their entries in the lock file.
 	DevOverrides map[addrs.Provider]string
 
-	// Reattached are providers that run already, as TF_REATTACH_PROVIDERS lists them. They are treated like those in
+	// Reattached are providers that run already, see
+	// [github.com/tofureg/tofureg/cliconfig.Config.Reattached]. They are treated like those in
 	// DevOverrides, but have no directory.
 	Reattached []addrs.Provider
 
@@ -86,9 +85,9 @@ type Installer struct {
 	// Parallel is the maximum number of packages in progress. If 0 or less, 32 is used.
 	Parallel int
 
-	// Progress, if not nil, is called for each step. The calls of one Ensure never overlap, and
-	// Ensure waits for them. The last event of a provider is [provider.EventInstalled], also for a
-	// reused package, or [EventFailed]. Plan sends no last event but EventFailed. Overridden and
+	// Progress, if not nil, is called for each step. Calls never overlap, and Ensure waits for them. The
+	// last event of a provider is [provider.EventInstalled], also for a reused package, or [EventFailed].
+	// After Plan, and of overridden and built-in providers, there is only EventFailed. Overridden and
 	// built-in providers have no event but EventFailed.
 	Progress func(provider.Event)
 }
@@ -101,25 +100,24 @@ const defaultParallel = 32
 // Ensure installs the required providers and returns the selections with an updated copy of lock,
 // which the caller saves. A nil lock is empty.
 //
-// Ensure keeps a locked version. Without one, or with Upgrade, it selects the newest version that
-// the constraint allows and that has a package for Platform. It uses a package in Dir, or else in
-// Cache, if the package has a locked h1. Otherwise it calls [Dir.Install] for Cache or, without one, Dir.
+// Ensure keeps a locked version. Without one, or with Upgrade, it selects the newest version that the
+// constraint allows and that has a package for Platform. It uses a package in Dir, or else in Cache, with
+// a locked h1. Otherwise it calls [Dir.Install] for Cache or, without one, Dir.
 // terraform.io/builtin/terraform needs no work and must have no constraint.
 //
 // A failure of one provider does not stop the others. The error joins the failures in the order of
 // the providers. Each wraps a [*provider.Error], and for example a [*LockedError], a
 // [*lockfile.NotLockedError], [provider.ErrOffline] or an error of package [verify].
 //
-// The result and its lock are valid beside an error. A provider that failed has [Selection.Err] and
-// keeps its old entry in the lock. If only platforms of LockPlatforms failed, the new entry may have
-// hashes of them that are signed or stated, but none that was computed.
+// The result and its lock are valid beside an error. A provider that failed has [Selection].Err and keeps
+// its old entry. If only platforms of LockPlatforms failed, the new entry may have signed or stated hashes
+// of them.
 func (in *Installer) Ensure(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint, lock *lockfile.File) (*Result, error) {
 	return in.ensure(ctx, requirements, lock, installing)
 }
 
-// Plan returns what Ensure would do, as far as is known without downloading packages or changing
-// directories of packages. Do not save the lock of the result: it lacks hashes that only packages
-// tell.
+// Plan returns what Ensure would do, as far as is known without downloading packages or changing their
+// directories. Do not save its lock: it lacks hashes.
 func (in *Installer) Plan(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint, lock *lockfile.File) (*Result, error) {
 	return in.ensure(ctx, requirements, lock, planning)
 }
@@ -130,9 +128,8 @@ type Result struct {
 	Selections []Selection `json:"selections"`
 
 	// Lock is the updated lock file, never nil: a copy of the given one, migrated by
-	// [lockfile.File.Migrate]. If the given lock file has hashes of the selected version, only computed
-	// hashes are added, otherwise also signed ones and [verify.Report.Stated]. Providers that are not
-	// required are removed, but Lock keeps them.
+	// [lockfile.File.Migrate]. A version with locked hashes gains only computed ones, another also signed
+	// ones and [verify.Report.Stated]. Providers that are not required are removed, except by [Lock].
 	Lock *lockfile.File `json:"-"`
 }
 
@@ -149,9 +146,9 @@ type Selection struct {
 	// not installed it.
 	From Origin `json:"from,omitempty"`
 
-	// Dir is the absolute path of the package, and Executable that of its program. They are empty
-	// unless an accepted package is in Installer.Dir, whatever Err is. For an override, Dir is the
-	// path in DevOverrides, and Executable may be empty.
+	// Dir is the absolute path of the package, Executable that of its program. They are empty unless an
+	// accepted package is in Installer.Dir, whatever Err is. For an override, Dir is the path in
+	// DevOverrides, and Executable may be empty.
 	Dir        string `json:"dir,omitempty"`
 	Executable string `json:"executable,omitempty"`
 
@@ -161,11 +158,11 @@ type Selection struct {
 	// Fetched is how many bytes were downloaded to install the package.
 	Fetched int64 `json:"fetched,omitempty"`
 
-	// Unlocked are the platforms in Installer.LockPlatforms whose hashes the given lock file may
-	// lack. Ensure has added the hashes unless Err is set. Lock does not set it.
+	// Unlocked are the platforms in Installer.LockPlatforms whose hashes the given lock file may lack.
+	// Ensure has added them unless Err is set.
 	Unlocked []addrs.Platform `json:"unlocked,omitempty"`
 
-	// Reports has a report for Platform, and for each platform that was hashed for the lock file.
+	// Reports has a report for Platform, and for each platform hashed for the lock file.
 	Reports map[addrs.Platform]*verify.Report `json:"reports,omitempty"`
 
 	// Warnings are messages of the source, safe to print.

@@ -21,9 +21,9 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Place puts a package that another directory has verified into d, for example from a shared cache.
-// If copies is false and the system permits, Place makes an absolute symbolic link.
-// Otherwise it copies the files and compares the h1 with the Report.
+// Place puts a package that another directory has verified into d, for example from a shared cache. Unless
+// copies is set, it makes an absolute symbolic link if the system permits. Otherwise it copies the files
+// and compares the h1 with the Report.
 //
 // A package in d with this content stays, also if it is a link and copies is true. Anything else at
 // its location is replaced as by [Dir.Install].

@@ -26,8 +26,7 @@ type LockOptions struct {
 	// Upgrade selects new versions instead of the locked ones.
 	Upgrade bool
 
-	// Stated makes an h1 in [verify.Report.Stated], of registry.opentofu.org only, replace a download,
-	// unless the lock file has hashes of the version.
+	// Stated is as in [Installer].
 	Stated bool
 
 	// Store, if not nil, stores computed hashes of archives, which replace downloads.
@@ -39,15 +38,15 @@ type LockOptions struct {
 	// Parallel is the maximum number of packages in progress. If 0 or less, 32 is used.
 	Parallel int
 
-	// Progress, if not nil, is called for each step. Calls never overlap. For each package of a provider
-	// that is locked there is a [provider.EventHashed], and for a provider that fails an [EventFailed].
+	// Progress, if not nil, is called for each step. Calls never overlap. The last events are a
+	// [provider.EventHashed] for each locked package, and an [EventFailed] for a provider that fails.
 	Progress func(provider.Event)
 }
 
 // Lock selects versions as [Installer.Ensure] does, and records the hashes of their packages for these
-// platforms in a copy of lock. It installs nothing, and keeps the entries of other providers. Without
-// platforms it locks those that the source lists; network mirrors list none, which is an error. A nil
-// lock is empty.
+// platforms in a copy of lock; nil is empty. It installs nothing, and keeps the entries of other
+// providers. Without platforms it locks those that the source lists; network mirrors list none, which is
+// an error.
 //
 // A new version must have a package for each platform. The policy decides about its packages, and its
 // entry gets what [verify.Report.Recordable] returns. If lock has hashes of the selected version, each
@@ -55,8 +54,8 @@ type LockOptions struct {
 // locked archive. The entry then gains computed hashes only. If the locked hashes are all h1, the
 // archive for one of the platforms must have one.
 //
-// The result has a report for each provider and platform, and no paths. Otherwise it is like that of
-// Ensure, also beside an error.
+// The result, also beside an error, is like that of Ensure, without paths, with a report for each provider
+// and platform.
 func Lock(ctx context.Context, src provider.Source, lock *lockfile.File, requirements map[addrs.Provider]addrs.ProviderConstraint, platforms []addrs.Platform, o LockOptions) (*Result, error) {
 	in := &Installer{
 		Source: src, LockPlatforms: platforms, Policy: o.Policy, Protocols: o.Protocols, Upgrade: o.Upgrade,

@@ -28,9 +28,8 @@ var ErrUnreadable = errors.New("the locked hashes are unreadable")
 // namespace, as before Terraform 0.13.
 var ErrNotLockable = errors.New("provider cannot be locked")
 
-// A NotLockedError of [github.com/tofureg/tofureg/provider/install.Installer.Ensure] means that a
-// package has none of the hashes that a lock file has for its version. Often the version is not locked
-// for the platform. If the hashes are unreadable, Err wraps [ErrUnreadable].
+// A NotLockedError means that a package has none of the hashes that a lock file has for its version. Often
+// the version is not locked for the platform. If the hashes are unreadable, Err wraps [ErrUnreadable].
 type NotLockedError struct {
 	Provider addrs.Provider // of the package
 	Version  addrs.Version  // of the package
@@ -51,9 +50,9 @@ func (e *NotLockedError) Unwrap() error { return e.Err }
 // A File is the content of a lock file. The zero File is empty and ready to use. It is safe
 // for concurrent use while it is not modified.
 type File struct {
-	// Header is the comment at the top of the file, before a blank line, with or without comment signs.
-	// A parser keeps the one that it finds. If empty, [HeaderOpenTofu] is written, unless [ParseLenient]
-	// read text without a header. If [HeaderNone], no header is written.
+	// Header is the comment at the top of the file, with or without comment signs. A parser keeps it. If
+	// empty, [HeaderOpenTofu] is written, unless [ParseLenient] read text without a header. If
+	// [HeaderNone], none is written.
 	Header string
 
 	entries  map[addrs.Provider]Entry // hashes are shared with clones and never changed in place
@@ -105,8 +104,8 @@ func (f *File) Get(p addrs.Provider) (Entry, bool) {
 // Len returns the number of locked providers.
 func (f *File) Len() int { return len(f.entries) }
 
-// All yields copies of the entries, ordered by provider. The loop may modify f: entries that it
-// removes or adds are not yielded, and entries that it changes are yielded as changed.
+// All yields copies of the entries, ordered by provider. The loop may modify f: removed and added entries
+// are not yielded, changed ones as changed.
 func (f *File) All() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		for _, p := range f.providers() {
@@ -122,9 +121,9 @@ func (f *File) providers() []addrs.Provider {
 	return slices.SortedFunc(maps.Keys(f.entries), addrs.Provider.Compare)
 }
 
-// Covers reports whether p is locked at version v with hashes, so that [File.Accept] decides which
-// packages may be installed. It is also true if hashes of v may be unreadable; Accept then returns
-// none. The zero version is never covered.
+// Covers reports whether p is locked at version v with hashes, so that [File.Accept] decides about
+// packages. It is also true if hashes of v may be unreadable; Accept then returns none. The zero version
+// is never covered.
 func (f *File) Covers(p addrs.Provider, v addrs.Version) bool {
 	e := f.entries[p]
 	return !v.IsZero() && (e.Version == v && len(e.Hashes) > 0 || f.unreadableAt(p, v))
@@ -140,9 +139,9 @@ func (f *File) unreadableAt(p addrs.Provider, v addrs.Version) bool {
 }
 
 // Accept returns the hashes of version v of p, for the field Accept of
-// [github.com/tofureg/tofureg/verify.Policy]. If f does not cover v, the Set has no hashes, and a
-// policy with it refuses every package. Programs that may install versions that are not locked call
-// [File.Covers] first, and leave the field zero.
+// [github.com/tofureg/tofureg/verify.Policy]. If f does not cover v, the Set has no hashes and refuses
+// every package. Programs that may install versions that are not locked call [File.Covers] first, and
+// leave the field zero.
 func (f *File) Accept(p addrs.Provider, v addrs.Version) checksum.Set {
 	if !f.Covers(p, v) {
 		return checksum.NewSet()
@@ -174,8 +173,8 @@ func (f *File) Warnings() []*ParseError { return slices.Clone(f.warnings) }
 // zero c removes a readable constraint.
 //
 // The hashes must be verified, as [github.com/tofureg/tofureg/provider/install.Lock] does: those of
-// [github.com/tofureg/tofureg/verify.Report.Recordable] for a new version. If [File.Covers] is true, verify
-// by a policy with [File.Accept], and add only the Local of the report.
+// [github.com/tofureg/tofureg/verify.Report.Recordable] for a new version. If [File.Covers] is true,
+// verify with [File.Accept], and add only the Local of the report.
 //
 // The error wraps [ErrUnreadable] if hashes of v may be unreadable, [ErrNotLockable], or neither for an
 // invalid version or constraint. On an error f is unchanged.
@@ -194,9 +193,9 @@ func (f *File) Merge(p addrs.Provider, v addrs.Version, c addrs.ProviderConstrai
 	return f.Set(e)
 }
 
-// Set adds e in the order of providers, or replaces the entry of its provider, and sorts the hashes.
-// Unlike [File.Merge], it keeps no existing hashes, also no unreadable ones. If e is Unreadable itself,
-// Set fails with [ErrUnreadable]. For other errors, see Merge.
+// Set adds e, or replaces the entry of its provider, and sorts the hashes. Unlike [File.Merge], it keeps
+// no existing hashes, also no unreadable ones. An Unreadable e is [ErrUnreadable]. For other errors, see
+// Merge.
 func (f *File) Set(e Entry) error {
 	err := e.check()
 	if e.Unreadable {
@@ -266,9 +265,9 @@ func (f *File) Keep(providers iter.Seq[addrs.Provider]) (removed []addrs.Provide
 	return removed
 }
 
-// Migrate does what OpenTofu does with the entries of registry.terraform.io/hashicorp/*: if the same
-// provider of registry.opentofu.org has no entry, it adds one with the version and the constraint, but
-// no hashes. The old entry stays. Migrate returns the added providers, in order.
+// Migrate does what OpenTofu does with entries of registry.terraform.io/hashicorp/*: if the provider of
+// registry.opentofu.org has no entry, it adds one with the version and the constraint, but no hashes. The
+// old entry stays. Migrate returns the added providers, in order.
 func (f *File) Migrate() []addrs.Provider {
 	var added []addrs.Provider
 	for _, old := range f.providers() {

@@ -33,15 +33,14 @@ func Parse(data []byte, filename string) (*File, error) {
 	return parse(data, filename, false)
 }
 
-// ParseLenient reads a lock file to edit it. [File.Bytes] and [File.Save] then change only
-// modified entries, and keep all other content: comments, order, layout and unknown blocks. A
-// modified entry is written as the CLI writes it, without comments inside.
+// ParseLenient reads a lock file to edit it. [File.Bytes] and [File.Save] then change only modified
+// entries, which lose comments inside, and keep all other content: comments, order, layout and unknown
+// blocks.
 //
 // ParseLenient accepts values that are not in canonical form. Constraints that it cannot read are zero;
-// their text stays until the entry gets others or is deleted. Other content that it does not
-// understand, for example a misspelt argument, may hide hashes. Such content makes the entry
-// [Entry.Unreadable]. Outside of the entries, as in an unknown block, it makes all entries Unreadable
-// whenever the file is read, and [File.Covers] true for all other providers.
+// their text stays until the entry gets others. Other content that it does not understand, for example a
+// misspelt argument, may hide hashes. It makes the entry Unreadable. Outside of the entries, as in an
+// unknown block, it makes all entries Unreadable, and [File.Covers] true for all other providers.
 //
 // The error is a [*ParseError] if the syntax is too ambiguous to edit, or wraps [github.com/tofureg/tofureg/failure.ErrTooLarge].
 func ParseLenient(data []byte, filename string) (*File, error) {

@@ -9,16 +9,16 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// ErrConflict means that another program has changed the lock file since [Update] has read it.
+// ErrConflict means that the file has changed since [Update] has read it.
 var ErrConflict = errors.New("another program has changed the lock file")
 
-// Update loads the file at path, calls change and saves the File that change returns, also if change
-// returns an error, so that what was done before a failure is locked. If change returns nil, or a File
-// with the same header and entries, nothing is written.
+// Update loads the file at path, calls change and saves the File that change returns, also beside an
+// error, so that what was done before a failure is locked. If change returns nil, or a File with the same
+// header and entries, nothing is written.
 //
-// Until Update returns, it has the lock of the file PATH.lock, which other calls of Update wait for until
-// ctx ends. It does not need the lock where files cannot be locked or created. The CLI takes no lock: if
-// the file has changed when Update wants to save, it saves nothing, and the error wraps [ErrConflict].
+// Update holds the lock of the file PATH.lock, for which other calls wait until ctx ends, except where
+// files cannot be locked or created. The CLI takes no lock: if the file has changed before Update saves,
+// it saves nothing, and the error wraps [ErrConflict].
 //
 // For other errors, see [Load], and [File.Save] for mode and links.
 func Update(ctx context.Context, path string, change func(*File) (*File, error)) error {

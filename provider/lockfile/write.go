@@ -12,8 +12,8 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// Load calls [Parse] for the file at path. If the file does not exist, it returns an empty
-// File, for programs that then write one. Others use [LoadExisting].
+// Load calls [Parse] for the file at path. If the file does not exist, it returns an empty File;
+// [LoadExisting] does not.
 func Load(path string) (*File, error) {
 	f, _, err := load(path, false)
 	return f, err

@@ -1,5 +1,5 @@
-// Package regcheck checks whether a server follows the protocols of OpenTofu and Terraform
-// registries and network mirrors. It is for the author of the server, and modifies nothing.
+// Package regcheck checks whether a server follows the protocols of OpenTofu and Terraform registries and
+// network mirrors. It modifies nothing.
 //
 //	func TestServer(t *testing.T) {
 //		server := httptest.NewTLSServer(handler)
@@ -30,18 +30,17 @@ type Options struct {
 	// Client makes the requests. If nil, [http.DefaultClient] is used. CheckRedirect is ignored.
 	Client *http.Client
 
-	// Timeout is the maximum duration of each check, but in "mirror archive" of each archive. If
-	// zero or less, 5 minutes are used for archive, mirror archive and mirror version,
-	// otherwise 30 seconds.
+	// Timeout bounds each check, and in "mirror archive" each archive. If zero or less, it is 5 minutes
+	// for archive, mirror archive and mirror version, otherwise 30 seconds.
 	Timeout time.Duration
 
-	// AllowHTTP accepts http URLs of files, services and redirects, as the CLIs do; they never
-	// get the token. If false, an http URL is a failure. The base URLs must always be https.
+	// AllowHTTP accepts http URLs of files, services and redirects, as the CLIs do, without the token.
+	// Base URLs must always be https.
 	AllowHTTP bool
 
-	// Token is the API token. If not empty, the server must refuse lists of versions without
-	// it. It is sent to the server and its services, or to the mirror if the base URL is
-	// empty, but not to files, except to a module package there with use_registry_credentials.
+	// Token is the API token. If not empty, the server must refuse lists of versions without it. It is
+	// sent to the server and its services, or to the mirror if the base URL is empty. Of files, only a
+	// module package there with use_registry_credentials gets it.
 	Token string
 
 	Provider string // such as "acme/alpha"; if empty, not checked
@@ -104,8 +103,8 @@ type TB interface {
 //	unknown mirror provider  status 404
 //	authorization            status 401 without the token
 //
-// Archives are downloaded to temporary files; more than 1 GiB is a failure. The namespace
-// "regcheck-unknown" and the version 0.0.0-regcheck must not exist.
+// Archives are downloaded to temporary files of up to 1 GiB. The namespace "regcheck-unknown" and the
+// version 0.0.0-regcheck must not exist.
 func Check(t TB, baseURL string, o Options) {
 	t.Helper()
 	for _, f := range Examine(t.Context(), baseURL, o) {

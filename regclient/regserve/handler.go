@@ -21,9 +21,8 @@ import (
 // host. Clients require https. Set the fields before the first request; after it a Handler
 // must not be copied.
 //
-// It answers GET and HEAD. Status 404 means that the source does not have the item, 502 that the
-// source failed, and 503 that the client has too many requests. The body has the property "errors",
-// without URLs of the source.
+// It answers GET and HEAD. Status 404 means that the source lacks the item, 502 that it failed, 503 that
+// the client has too many requests. The body has the property "errors", without URLs of the source.
 //
 // A client that reads nothing for a minute is disconnected. WriteTimeout of [http.Server] has no
 // effect on archives and documents.
@@ -33,8 +32,7 @@ type Handler struct {
 	Modules   module.Source
 
 	// Host replaces the server's own name in addresses passed to Providers and Modules. If zero,
-	// [addrs.DefaultHost] is used. It must not be this server if the sources are its clients: the
-	// Handler would ask itself.
+	// [addrs.DefaultHost] is used. It must not be this server if the sources are clients of it.
 	Host svchost.Hostname
 
 	// BaseURL is the URL under which clients reach the Handler. If empty, it is https:// and the
@@ -42,26 +40,25 @@ type Handler struct {
 	// the path, and forward requests for /.well-known/terraform.json at the root of the host.
 	BaseURL string
 
-	// Archive returns the URL to which a request for the archive of pkg is redirected: pkg.URL or a
-	// copy. If it is nil or returns "", the Handler streams the archive, and breaks off before the
-	// end if the archive lacks the stated hash. HEAD is not redirected.
+	// Archive returns the URL to which a request for the archive of pkg is redirected: pkg.URL or a copy.
+	// If it is nil or returns "", the Handler streams the archive, and breaks off before the end if it
+	// lacks the stated hash. HEAD is not redirected.
 	Archive func(ctx context.Context, pkg *provider.Package) (url string, err error)
 
 	// StreamModules makes the Handler serve module packages that are archives at a URL. If false,
 	// clients get their location. Packages that require the token of the source are always served.
 	StreamModules bool
 
-	// Authorize, if not nil, is called for each request except discovery and signed URLs. If it
-	// returns an error, the status is 401. Clients send no token for SHA256SUMS, signatures and
-	// archives, also of modules, so these URLs are signed and work for any client for up to two
-	// hours.
+	// Authorize, if not nil, is called for each request except discovery and signed URLs. After an error
+	// the status is 401. Clients send no token for SHA256SUMS, signatures and archives, also of modules:
+	// these URLs are signed, and work for any client for up to two hours.
 	Authorize func(r *http.Request) error
 
 	// Secret is as in [github.com/tofureg/tofureg/mirrorclient/mirrorserve.Handler].
 	Secret []byte
 
-	// Parallel limits concurrent answers: a client gets at most 4 × Parallel archives and as many
-	// documents, all clients together 16 × Parallel. If zero or less, 16 is used.
+	// Parallel limits concurrent answers: a client gets 4 × Parallel archives and as many documents, all
+	// clients 16 × Parallel. If zero or less, 16 is used.
 	Parallel int
 
 	// Client is as in mirrorserve.Handler, and necessary behind a reverse proxy.

@@ -6,7 +6,7 @@
 //	reg.AddModule(regtest.Module{Address: "acme/network/aws"})
 //	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 //
-// Use a [Registry] in three ways:
+// Three ways to use a [Registry]:
 //
 //   - [Registry.Client] returns an HTTP client that reaches the registry in this process,
 //     without ports, TLS and goroutines. It suits testing/synctest.

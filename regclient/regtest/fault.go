@@ -16,23 +16,21 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// A Fault changes the answers to the requests that its first six fields select. Zero fields have no
-// effect.
+// A Fault changes answers to the requests that its first six fields select.
 //
-// All faults that match a request apply together. If several have a Status, Redirect or Raw, those
-// of the first count; likewise for Instead, Part, Break and each header. A Redirect leaves all other
-// faults to its target.
+// All matching faults apply together. If several have a Status, Redirect or Raw, those of the first count;
+// likewise for Instead, Part, Break and each header. A Redirect leaves other faults to its target.
 type Fault struct {
-	Kind  Kind   // requests to affect; if zero, all
+	Kind  Kind   // requests; if zero, all
 	Host  string // as in [Request]; if empty, any
 	Path  string // part of the path; for "opaque" URLs, of the "absolute" path
 	Skip  int    // matching requests to skip
-	Every int    // affect every n-th request after these; if zero, each
-	First int    // maximum number of affected requests, if not zero
+	Every int    // then every n-th; if zero, each
+	First int    // at most so many, if not zero
 
 	Delay       time.Duration // of the answer
 	Drop        bool          // drop the connection without an answer
-	RefuseToken bool          // answer 400 to an Authorization header, as object stores do
+	RefuseToken bool          // 400 for an Authorization header, as object stores do
 	Status      int           // of the error document, the redirect or Raw
 	RetryAfter  string        // Retry-After header: seconds or an HTTP date
 
@@ -40,13 +38,13 @@ type Fault struct {
 	// removes Last-Modified.
 	Header http.Header
 
-	// Redirect redirects, by default with 302. A scheme and host keep the path, behind a prefix
-	// such as /redirect-1-of-1; a query after them is added. "/" keeps the host as well. Any other
-	// URL is used unchanged.
+	// Redirect redirects, by default with 302. Of a scheme and host, or "/" for the same host, the path is
+	// that of the request behind a prefix such as /redirect-1-of-1; a query is added. Any other URL is
+	// used unchanged.
 	Redirect string
-	Hops     int // number of redirects; if zero, 1 with a Redirect; if negative, endless; if not zero, an empty Redirect is "/"
+	Hops     int // number of redirects; if zero, 1 with a Redirect; if negative, endless; without a Redirect, to "/"
 
-	Instead string // answer for the path with this in place of Path, or of all of it if Path is empty
+	Instead string // answer for the path with this instead of Path, or for this path if Path is empty
 	Raw     []byte // body, if not nil
 
 	// Edit changes a JSON document except errors, or at [LoginAuthz] the parameters for the
@@ -68,9 +66,8 @@ type Fault struct {
 	//   - "unsatisfiable": 416, as if the file were shorter
 	Part string
 
-	// Break is what happens after After bytes of the body, if there are more: "cut" loses the
-	// connection, [io.ErrUnexpectedEOF] for the reader; "short" ends the body, and Content-Length
-	// says so; "stall" sends nothing during Pause.
+	// Break happens after After bytes of the body, if there are more: "cut" loses the connection
+	// ([io.ErrUnexpectedEOF]), "short" ends the body with a true Content-Length, "stall" pauses.
 	Break string
 	After int64
 	Pause time.Duration // of "stall"; if zero, until the client disconnects

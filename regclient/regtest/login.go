@@ -27,8 +27,8 @@ const (
 // maxForm is the maximum size of a form in bytes.
 const maxForm = 64 << 10
 
-// A Login is the identity server of a [Registry], for the service login.v1. [Registry.Browse] is the
-// browser, and [Registry.Require] requires the token.
+// A Login is the identity server of a [Registry], for the service login.v1. See also [Registry.Browse] and
+// [Registry.Require].
 //
 // The server checks the client ID, PKCE with S256, the redirect and the state. Each code works once.
 //
@@ -148,9 +148,8 @@ var uncached = http.Header{"Cache-Control": {"no-store"}}
 // browseTimeout ends a Browse whose page does not arrive.
 const browseTimeout = time.Minute
 
-// Browse acts as the browser of a user who logs in. It follows rawURL and its redirects:
-// http://localhost and http://127.0.0.1 on this machine, everything else in the registry. It fails if
-// the last page has a status of 400 or more.
+// Browse is the browser of a user who logs in. It follows rawURL and its redirects: to localhost and
+// 127.0.0.1 on this machine, otherwise in the registry. It fails at a status of 400 or more.
 func (r *Registry) Browse(rawURL string) error { return browse(rawURL, r) }
 
 // Browse is like [Registry.Browse] over TLS.

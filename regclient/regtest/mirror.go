@@ -10,8 +10,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// A Mirror is how a [Registry] serves its providers as a network mirror. The zero value is like a
-// mirror of the CLI.
+// A Mirror configures the network mirror of a [Registry]. The zero value is like a mirror of the CLI.
 type Mirror struct {
 	Path       string   // of the base URL; if empty, "/mirror/"
 	URLs       string   // of archives, as in [Provider], or "name" for ….zip, or "download" for download/….zip; if empty, "name"
@@ -42,8 +41,7 @@ type (
 // "https://registry.example.com/mirror/".
 func (r *Registry) MirrorURL() string { return "https://" + r.host.String() + r.Mirror.path() }
 
-// MirrorURL is like [Registry.MirrorURL], for example "https://localhost:PORT/mirror/". Its
-// providers have the host of [New] or of their Address.
+// MirrorURL is like [Registry.MirrorURL]. Its providers have the host of New or of their Address.
 func (s *Server) MirrorURL() string { return s.URL + s.registry.Mirror.path() }
 
 // path returns the path of the mirror, with a slash at both ends.

@@ -23,25 +23,25 @@ type Module struct {
 	Properties map[string]any // further properties in the list, such as "deprecated"
 	Discovered string         // as in [Provider]
 
-	// Files are contents by name. The name of a directory ends with a slash. If nil, there is a
-	// main.tf, also in Subdir.
+	// Files are contents by name; a directory ends with a slash. If nil, there is a main.tf, also in
+	// Subdir.
 	Files map[string]string
 
-	// Size, if not zero, is the size of a further file "large.bin" in bytes, under 4 GiB, which is
-	// not held in memory. It excludes Deflate.
+	// Size, if not zero, adds a file "large.bin" of so many bytes, under 4 GiB, not held in memory. It
+	// excludes Deflate.
 	Size int64
 
 	Format  string // of the package: "tar.gz", "zip", "tar.xz" or "tar.bz2"; if empty, "tar.gz"
 	Deflate bool   // compress "tar.gz" or "zip"
 	Package []byte // instead of Files, Size and Deflate; required for "tar.bz2"
 
-	// Answer says how the location is sent: "header" for 204 and the header X-Terraform-Get, "body" for
-	// 200 and {"location": …}, "both" for 200 with both, "empty object" for 200, the header and {},
-	// "empty body" for 200 and the header alone, "none" for 204 alone. If empty, "header".
+	// Answer says how the location is sent: "header" (the default) for 204 and the header X-Terraform-Get,
+	// "body" for 200 and {"location": …}, "both", "empty object" for 200, the header and {}, "empty body"
+	// for 200 and the header, "none" for 204 alone.
 	Answer string
 
-	// UseRegistryCredentials, if not nil, is a property of the answer, except of "empty body". With
-	// it, "header" is "body", and "none" is 200 with it alone.
+	// UseRegistryCredentials, if not nil, is a property of the answer, except of "empty body". "header" is
+	// then "body", and "none" is 200 without a location.
 	UseRegistryCredentials *bool
 
 	Location string // if not empty, used instead of the fields below
@@ -60,7 +60,7 @@ var mediaTypes = map[string]string{
 	"tar.gz": "application/gzip", "zip": "application/zip", "tar.xz": "application/x-xz", "tar.bz2": "application/x-bzip2",
 }
 
-// AddModule adds a version of a module. A version added twice is listed twice; the first is served.
+// AddModule adds a version of a module. A second one is listed twice; the first is served.
 func (r *Registry) AddModule(m Module) *ModuleRelease {
 	rel := newModuleRelease(r, m)
 	r.mu.Lock()
@@ -203,13 +203,13 @@ func (r *Registry) modulePackage(t target) *answer {
 
 // A ModuleList is the form of lists of module versions. The zero value follows the protocol.
 type ModuleList struct {
-	// PageSize is the number of versions on a page if the query has no limit. If zero, there are
-	// no pages, whatever the query.
+	// PageSize is the number of versions on a page without a limit in the query. If zero, there are no
+	// pages.
 	PageSize int
 
 	MaxPageSize   int  // maximum limit in queries; if zero, 1000
 	IgnoreQuery   bool // every page is the first
-	TotalInModule bool // limit, offset and total are members of the module, not of the document
+	TotalInModule bool // limit, offset and total are in the module, not in the document
 	Nulls         bool // null as the first and last version
 
 	UnknownStatus int    // status for unknown modules, from 200 to 999; if zero, 404, or 200 with UnknownBody

@@ -26,12 +26,12 @@ type Provider struct {
 
 	Discovered string // when the registry first saw the version, any text; if empty, the list does not state it
 
-	// Size, if not zero, is the size of the executable in bytes, under 4 GiB, which is not held in
-	// memory. If large, use one platform: SHA256SUMS has the digests of all.
+	// Size, if not zero, is the size of the executable in bytes, under 4 GiB, not held in memory. If
+	// large, use one platform: SHA256SUMS needs all archives.
 	Size int64
 
 	Files   map[string]string // further files by name, as in [Module]
-	Deflate bool              // compress the archive in memory; the digest depends on the version of Go
+	Deflate bool              // compress the archive; the digest depends on the version of Go
 
 	Zip  []byte            // archive for all platforms, instead of Size, Files and Deflate
 	Zips map[string][]byte // archives for some of the Platforms, before Zip
@@ -45,9 +45,9 @@ type Provider struct {
 
 	Origin string // scheme and host of all files; if empty, the registry
 
-	// URLs is the form of the URLs of all files: "absolute" for a full URL of releases/….zip,
-	// "root-relative" for /releases/….zip, "relative" for ../../releases/….zip, "opaque" for
-	// /get?id=…. If empty, "absolute". With an Origin, all but "opaque" are "absolute".
+	// URLs is the form of the URLs of all files: "absolute" (the default) for a full URL of
+	// releases/….zip, "root-relative" for /releases/….zip, "relative" for ../../releases/….zip, "opaque"
+	// for /get?id=…. With an Origin, all but "opaque" are "absolute".
 	URLs string
 }
 

@@ -11,13 +11,13 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// A Registry is a registry in memory, made by [New]. Methods are safe for concurrent use. Set the
-// fields before the first request.
+// A Registry is a registry in memory, made by [New]. Methods are safe for concurrent use. Set the fields
+// before the first request.
 type Registry struct {
 	Latency time.Duration // delay of every answer, also of redirects
 
-	// Services is the discovery document, with any JSON values. If nil, it has "providers.v1":
-	// "/v1/providers/", if there are modules "modules.v1": "/v1/modules/", and with Login "login.v1".
+	// Services is the discovery document. If nil, it declares providers.v1, modules.v1 if there are
+	// modules, and login.v1 with Login.
 	Services map[string]any
 
 	ModuleList ModuleList // of module versions
@@ -61,8 +61,8 @@ func (r *Registry) Key() *Key { return r.key() }
 // Client returns a client that uses [Registry.RoundTrip].
 func (r *Registry) Client() *http.Client { return &http.Client{Transport: r} }
 
-// AddProvider adds a version of a provider. A version added twice is listed twice, a defect; the
-// first that has the platform is served.
+// AddProvider adds a version of a provider. A second one is listed twice, a defect; the first with the
+// platform is served.
 func (r *Registry) AddProvider(p Provider) *Release {
 	rel := newRelease(r, p)
 	r.mu.Lock()
@@ -85,11 +85,10 @@ func freeDir(version string, taken func(dir string) bool) string {
 	return dir
 }
 
-// Require requires the token, as "Authorization: Bearer TOKEN", for requests of these kinds. Zero
-// means all except LoginAuthz and LoginToken, also archives and SHA256SUMS, for which clients send no
-// token. Requests without a token get 401, with another token 403; the error document of [Fault].Status
-// comes first. Each call replaces the token of its kinds; an empty token removes the requirement. A
-// path with the prefix of [Fault].Redirect needs none.
+// Require requires "Authorization: Bearer TOKEN" for requests of these kinds. Zero means all except
+// LoginAuthz and LoginToken, also files, for which clients send no token. Without a token the status is
+// 401, with another 403; Fault.Status comes first. Each call replaces the token of its kinds; an empty
+// token removes it. Paths with the prefix of Fault.Redirect need none.
 func (r *Registry) Require(token string, on Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -400,8 +400,7 @@ func wait(ctx context.Context, closed <-chan struct{}, what <-chan time.Time) er
 	}
 }
 
-// Caching sets headers of successful answers. The zero value sets none. Files always have entity
-// tags.
+// Caching sets headers of successful answers. Files always have entity tags.
 type Caching struct {
 	Control string // Cache-Control header, such as "max-age=60"
 	Vary    string // Vary header

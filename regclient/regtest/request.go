@@ -82,8 +82,8 @@ type Request struct {
 	Header http.Header // all headers
 	Form   url.Values  // posted form, or nil
 
-	Status int   // of the answer, or 0 without an answer
-	Sent   int64 // sent bytes of the body, after compression; in this process, bytes that the client read
+	Status int   // of the answer, or 0
+	Sent   int64 // bytes of the body, compressed; in this process, those that the client read
 }
 
 // URL returns the requested URL.
@@ -95,7 +95,7 @@ func (q Request) URL() string {
 	return u
 }
 
-// String returns the request in one line, with the query but not the value of Authorization:
+// String returns the request in one line, without the token:
 //
 //	GET https://registry.example.com/.well-known/terraform.json: 200 (discovery, with Authorization)
 func (q Request) String() string {
@@ -136,7 +136,7 @@ func (r *Registry) Count(kind Kind) int {
 	return n
 }
 
-// Reset deletes the recorded requests. Faults and their counters remain.
+// Reset deletes the recorded requests, but no faults or their counters.
 func (r *Registry) Reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -24,8 +24,7 @@ import (
 	"time"
 )
 
-// RoundTrip answers requests to any host. A host that no Address has is like that of [New], without
-// discovery.
+// RoundTrip answers requests to any host. Hosts of no Address have no discovery.
 func (r *Registry) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		defer req.Body.Close()
@@ -86,9 +85,9 @@ func method(s string) string {
 	return s
 }
 
-// ServeHTTP accepts every Host header, an unknown one as the host of [New], and uses it in URLs,
-// which are https if req came over TLS. If the connection is lost, also by a [Fault] with Drop or
-// Break, it panics with [http.ErrAbortHandler].
+// ServeHTTP accepts every Host header, an unknown one as the host of New, and uses it in URLs, which are
+// https if req came over TLS. A lost connection, as by Drop or Break, is a panic with
+// [http.ErrAbortHandler].
 func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) { r.serve(w, req, nil) }
 
 func (r *Registry) serve(w http.ResponseWriter, req *http.Request, s *Server) {
@@ -163,8 +162,8 @@ type Server struct {
 	Addr string // "localhost:PORT", the host of provider addresses except at a mirror
 	URL  string // "https://localhost:PORT"
 
-	// CertPool and CertPEM are the authority of the certificate, which is valid for localhost,
-	// the loopback addresses, and the hosts that the registry had at the start.
+	// CertPool and CertPEM are the authority of the certificate, which is valid for localhost, the
+	// loopback addresses, and hosts that were added before.
 	CertPool *x509.CertPool
 	CertPEM  []byte
 
@@ -179,8 +178,8 @@ type Server struct {
 	running sync.WaitGroup
 }
 
-// ServeTLS starts a server with its own certificate on a free loopback port. Other origins,
-// such as Provider.Origin and Fault.Redirect, get further ports, and URLs refer to these.
+// ServeTLS starts a server with its own certificate on a free loopback port. Each other origin, as of
+// Provider.Origin and Fault.Redirect, gets a port, which URLs use.
 func (r *Registry) ServeTLS() (*Server, error) {
 	auth, err := newAuthority(r.names())
 	if err != nil {
@@ -207,11 +206,10 @@ func (r *Registry) ServeTLS() (*Server, error) {
 	return s, nil
 }
 
-// Client returns a client that trusts the server. The hosts of the registry, such as
-// https://registry.example.com, lead to it too.
+// Client returns a client that trusts the server. It leads the hosts of the registry to the server.
 func (s *Server) Client() *http.Client { return &http.Client{Transport: s.client} }
 
-// Close stops the server and closes all connections. It may be called again.
+// Close stops the server and closes all connections.
 func (s *Server) Close() {
 	s.mu.Lock()
 	list := s.servers

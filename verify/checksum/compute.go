@@ -22,8 +22,8 @@ import (
 )
 
 // Limits bound the cost of reading an archive. Beyond them the error wraps
-// [github.com/tofureg/tofureg/failure.ErrTooLarge]. Zero means the default, negative no limit. All
-// names together may have 160 bytes for each of Entries, at least 1 MiB.
+// [github.com/tofureg/tofureg/failure.ErrTooLarge]. Zero means the default, negative no limit. All names
+// together may have 160 bytes for each of Entries, at least 1 MiB.
 type Limits struct {
 	Package  int64 // bytes of the archive; default 8 GiB
 	Unpacked int64 // bytes of all files; default 16 GiB
@@ -62,8 +62,8 @@ func digest(ctx context.Context, r io.Reader) (sum [32]byte, err error) {
 	return [32]byte(h.Sum(nil)), err
 }
 
-// H1Sum returns the h1 of files, which yields slash-separated names and SHA-256 sums in any order.
-// Repeated names, backslashes and newlines are errors.
+// H1Sum returns the h1 of files: slash-separated names and SHA-256 sums in any order. Repeated names,
+// backslashes and newlines are errors.
 //
 // The h1 is the SHA-256 of a line for each file, sorted by name: the sum in lower-case hex,
 // two spaces, the name. See golang.org/x/mod/sumdb/dirhash.
@@ -115,9 +115,9 @@ func H1Zip(ctx context.Context, r io.ReaderAt, size int64, l Limits) (packed, tr
 	return packed, tree, err
 }
 
-// H1Dir returns the h1 of the files in fsys. Use the FS of an [os.Root] if other users can write to
-// the directory. Empty directories, modes and times do not count. The error wraps [ErrIrregular] for
-// anything except files and directories.
+// H1Dir returns the h1 of the files in fsys, without empty directories, modes and times. If other users
+// can write to the directory, use the FS of an [os.Root]. The error wraps [ErrIrregular] for anything
+// except files and directories.
 func H1Dir(ctx context.Context, fsys fs.FS) (Hash, error) {
 	sums, _, err := sumDir(ctx, fsys, false)
 	if err != nil {
@@ -129,8 +129,8 @@ func H1Dir(ctx context.Context, fsys fs.FS) (Hash, error) {
 // L1Dir is [H1Dir] for a directory that may have symbolic links. It does not follow them. Without
 // links it returns the h1, otherwise an l1. fsys must implement [fs.ReadLinkFS].
 //
-// An l1 is computed as an h1, with a line for each link, too: the SHA-256 of its target, and its
-// name with a slash at the end. Only this module knows the scheme.
+// An l1 is an h1 with a line for each link: the SHA-256 of its target, and its name with a slash at the
+// end. Only this module knows the scheme.
 func L1Dir(ctx context.Context, fsys fs.FS) (Hash, error) {
 	sums, linked, err := sumDir(ctx, fsys, true)
 	if err != nil {

@@ -16,7 +16,7 @@ var (
 
 // MismatchError means that a package is not as described.
 type MismatchError struct {
-	Filename string // of the archive as stated; may be empty
+	Filename string // as stated; may be empty
 	Source   string // of Want, for people, such as "accepted hashes"
 	Want     []Hash // stated or accepted
 	Got      []Hash // of the package, or as stated if it was not read

@@ -2,8 +2,7 @@ package checksum
 
 import "slices"
 
-// Set is a rule: a package must have one of the hashes in it. The zero Set is no rule. A Set is
-// immutable.
+// Set is a rule: a package must have one of these hashes. The zero Set is no rule.
 type Set struct {
 	hashes []Hash
 	rule   bool
