@@ -454,7 +454,7 @@ const (
 const maxDocuments = 16 << 20
 
 // Acquire waits until one more archive may be in progress, or ctx ends. The caller must call release when
-// done.
+// done; a second call has no effect.
 func (l *Limiter) Acquire(ctx context.Context) (release func(), err error) {
 	l.setup()
 	return acquire(ctx, l.archives)

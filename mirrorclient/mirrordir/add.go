@@ -29,7 +29,7 @@ type Want struct {
 	Version  addrs.Version  // required
 
 	// Platforms are the platforms to add. If empty, all that the source lists; network mirrors list none,
-	// an error.
+	// which is an error.
 	Platforms []addrs.Platform
 }
 

@@ -47,7 +47,7 @@ func (m *Mirror) Stage(ctx context.Context) (*Staged, error) {
 	return &Staged{s.File, s}, nil
 }
 
-// Discard closes the file, and removes it unless it has a name now.
+// Discard closes the file, and removes it unless it has a name now. It may be called again.
 func (s *Staged) Discard() { s.staged.Discard() }
 
 // archiveFile is an archive that can be read in any order.

@@ -26,7 +26,7 @@ type Fault struct {
 	Path  string // part of the path; for "opaque" URLs, of the "absolute" path
 	Skip  int    // matching requests to skip
 	Every int    // then every n-th; if zero, each
-	First int    // at most so many, if not zero
+	First int    // maximum number of affected requests, if not zero
 
 	Delay       time.Duration // of the answer
 	Drop        bool          // drop the connection without an answer

@@ -27,8 +27,8 @@ type Module struct {
 	// Subdir.
 	Files map[string]string
 
-	// Size, if not zero, adds a file "large.bin" of so many bytes, under 4 GiB, not held in memory. It
-	// excludes Deflate.
+	// Size, if not zero, adds a file "large.bin" of this size in bytes, under 4 GiB, not held in memory.
+	// It excludes Deflate.
 	Size int64
 
 	Format  string // of the package: "tar.gz", "zip", "tar.xz" or "tar.bz2"; if empty, "tar.gz"
