@@ -32,7 +32,8 @@ type Sums struct {
 }
 
 // ParseSums parses the format of sha256sum: 64 hex digits in either case, a space, a space or an asterisk,
-// and a name. It accepts an empty document, blank lines, CRLF, and repeated equal lines.
+// and a name. It accepts an empty document, blank lines, CRLF, a missing last line end, and repeated equal
+// lines.
 //
 // Everything else is an error, which wraps [github.com/tofureg/tofureg/failure.ErrTooLarge]
 // beyond [MaxSums] bytes or 10,000 lines.

@@ -160,8 +160,8 @@ func (d *Dir) get(p addrs.Provider, v addrs.Version, on addrs.Platform) (*Packag
 }
 
 // Lookup returns an installed package if its content has one of the accepted hashes, for example those of
-// a lock file. It takes no lock and writes nothing. Only an h1 can match: with one, Lookup always hashes
-// the content; without, as with the zero Set, it accepts no package.
+// a lock file. It takes no lock and writes nothing. Only an h1 can match: if accept has one, Lookup always
+// hashes the content, otherwise, as with the zero Set, it accepts no package.
 //
 // The error is one of [Dir.Get], or wraps [checksum.ErrIrregular] for links or devices in the package, or [verify.ErrNotAccepted] and a [*checksum.MismatchError] for other content.
 func (d *Dir) Lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform, accept checksum.Set) (*Installed, error) {

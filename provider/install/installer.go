@@ -87,8 +87,7 @@ type Installer struct {
 
 	// Progress, if not nil, is called for each step. Calls never overlap, and Ensure waits for them. The
 	// last event of a provider is [provider.EventInstalled], also for a reused package, or [EventFailed].
-	// After Plan, and of overridden and built-in providers, there is only EventFailed. Overridden and
-	// built-in providers have no event but EventFailed.
+	// After Plan, and of overridden and built-in providers, there is only EventFailed.
 	Progress func(provider.Event)
 }
 

@@ -25,7 +25,7 @@ type KeyOptions struct {
 	Revoked bool      // as compromised, at Created
 }
 
-// A Key is an OpenPGP key that signs SHA256SUMS documents.
+// A Key is an OpenPGP key that signs SHA256SUMS documents. It is safe for concurrent use.
 type Key struct {
 	entity *openpgp.Entity
 	signer *packet.PrivateKey

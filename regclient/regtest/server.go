@@ -209,7 +209,7 @@ func (r *Registry) ServeTLS() (*Server, error) {
 // Client returns a client that trusts the server. It leads the hosts of the registry to the server.
 func (s *Server) Client() *http.Client { return &http.Client{Transport: s.client} }
 
-// Close stops the server and closes all connections.
+// Close stops the server and closes all connections. It may be called again.
 func (s *Server) Close() {
 	s.mu.Lock()
 	list := s.servers
