@@ -61,7 +61,20 @@ type CheckResult struct {
 // OK reports whether there are no problems.
 func (r *CheckResult) OK() bool { return len(r.Problems) == 0 }
 
-// Finding is a problem or note about a file. Kind is one word. The problems are:
+// Finding is a problem or note about a file.
+type Finding struct {
+	Kind     FindingKind    `json:"kind"`              // such as "missing"
+	Name     string         `json:"name"`              // of the file or directory
+	Provider addrs.Provider `json:"provider,omitzero"` // or zero
+	Version  addrs.Version  `json:"version,omitzero"`  // or zero
+	Platform addrs.Platform `json:"platform,omitzero"` // or zero
+	Detail   string         `json:"detail"`            // one line
+}
+
+// String returns kind, name and detail.
+func (f Finding) String() string { return fmt.Sprintf("%s: %q: %s", f.Kind, f.Name, f.Detail) }
+
+// FindingKind is the kind of a [Finding]. The problems are:
 //
 //	missing    a document lists a missing file, or the index a missing or empty document
 //	changed    an archive differs from its record or from a document
@@ -77,30 +90,20 @@ func (r *CheckResult) OK() bool { return len(r.Problems) == 0 }
 //	ignored      a name is invalid or not canonical
 //	unreachable  network clients do not find the provider in the directory
 //	corrected    a document stated wrong hashes and was corrected
-type Finding struct {
-	Kind     string         `json:"kind"`              // such as "missing"
-	Name     string         `json:"name"`              // of the file or directory
-	Provider addrs.Provider `json:"provider,omitzero"` // or zero
-	Version  addrs.Version  `json:"version,omitzero"`  // or zero
-	Platform addrs.Platform `json:"platform,omitzero"` // or zero
-	Detail   string         `json:"detail"`            // one line
-}
-
-// String returns kind, name and detail.
-func (f Finding) String() string { return fmt.Sprintf("%s: %q: %s", f.Kind, f.Name, f.Detail) }
+type FindingKind string
 
 const (
-	kindMissing     = "missing"
-	kindChanged     = "changed"
-	kindDamaged     = "damaged"
-	kindRefused     = "refused"
-	kindUnlisted    = "unlisted"
-	kindUnrecorded  = "unrecorded"
-	kindExternal    = "external"
-	kindLeftover    = "leftover"
-	kindIgnored     = "ignored"
-	kindUnreachable = "unreachable"
-	kindCorrected   = "corrected"
+	kindMissing     FindingKind = "missing"
+	kindChanged     FindingKind = "changed"
+	kindDamaged     FindingKind = "damaged"
+	kindRefused     FindingKind = "refused"
+	kindUnlisted    FindingKind = "unlisted"
+	kindUnrecorded  FindingKind = "unrecorded"
+	kindExternal    FindingKind = "external"
+	kindLeftover    FindingKind = "leftover"
+	kindIgnored     FindingKind = "ignored"
+	kindUnreachable FindingKind = "unreachable"
+	kindCorrected   FindingKind = "corrected"
 )
 
 // Check reads all archives, documents and records and reports where they differ. It changes nothing
@@ -198,7 +201,7 @@ type inventory struct {
 
 func (m *Mirror) takeInventory(ctx context.Context, p addrs.Provider) (s *inventory, err error) {
 	s = &inventory{provider: p}
-	find := func(kind string, name, detail string) {
+	find := func(kind FindingKind, name, detail string) {
 		s.findings = append(s.findings, address{provider: p}.finding(kind, name, "%s", detail))
 	}
 	if host := p.Host(); strings.Contains(host.String(), ":") {
@@ -275,7 +278,7 @@ func (c *inspection) check(ctx context.Context, s *inventory) error {
 // checkVersion checks one version.
 func (c *inspection) checkVersion(ctx context.Context, s *inventory, v addrs.Version, found *findings) error {
 	name := documentName(s.provider, v)
-	find := func(kind string, name string, platform addrs.Platform, format string, args ...any) {
+	find := func(kind FindingKind, name string, platform addrs.Platform, format string, args ...any) {
 		found.note(address{s.provider, v, platform}.finding(kind, name, format, args...))
 	}
 	none := addrs.Platform{}
@@ -325,7 +328,7 @@ func (c *inspection) checkArchive(ctx context.Context, a address, name string, l
 		return fault.Ended(ctx)
 	}
 	defer c.slots.Release(1)
-	find := func(kind string, name, format string, args ...any) {
+	find := func(kind FindingKind, name, format string, args ...any) {
 		found.note(a.finding(kind, name, format, args...))
 	}
 	rec, err := c.m.readRecord(ctx, name)
@@ -531,7 +534,7 @@ func (c *inspection) recordArchive(ctx context.Context, a address, name string, 
 		return fault.Ended(ctx)
 	}
 	defer c.slots.Release(1)
-	find := func(kind string, format string, args ...any) {
+	find := func(kind FindingKind, format string, args ...any) {
 		c.found.note(a.finding(kind, name, format, args...))
 	}
 	size, err := c.m.fileSize(ctx, name)

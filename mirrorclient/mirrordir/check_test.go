@@ -84,7 +84,7 @@ func TestTotals(t *testing.T) {
 func TestFindings(t *testing.T) {
 	t.Parallel()
 	type finding struct {
-		kind string
+		kind mirrordir.FindingKind
 		name string
 	}
 	index, doc := home+"/index.json", home+"/1.0.0.json"

@@ -93,7 +93,7 @@ func (a address) event(kind provider.EventKind, size int64) provider.Event {
 }
 
 // finding returns a finding about the file of this name.
-func (a address) finding(kind string, name, format string, args ...any) Finding {
+func (a address) finding(kind FindingKind, name, format string, args ...any) Finding {
 	return Finding{
 		Kind: kind, Name: name, Provider: a.provider, Version: a.version, Platform: a.platform,
 		Detail: fmt.Sprintf(format, args...),
