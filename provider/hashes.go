@@ -40,7 +40,7 @@ type HashOptions struct {
 	// If Limiter is nil, the call has its own.
 	Limiter *Limiter
 
-	// TempDir is for temporary archives. If empty, [os.TempDir] is used.
+	// TempDir is for archives. If empty, [os.TempDir] is used.
 	TempDir string
 
 	// Progress is like that of [DownloadOptions].

@@ -32,9 +32,8 @@ type NamedSource struct {
 // sources whose patterns select it, and a package comes from the first source that has it. It is safe for
 // concurrent use if its sources are.
 //
-// A source is skipped if its patterns exclude the provider, or if it does not have the provider, the
-// version or the platform. Any other error ends the search, also for versions that another source
-// has. For a mirror that is filled on demand, use
+// A source is skipped if its patterns exclude the provider, or if it does not have the provider, version
+// or platform. Any other error ends the search. For a mirror that is filled on demand, use
 // [github.com/tofureg/tofureg/mirrorclient/mirrorserve.Cache].
 //
 // A version that one source holds back is listed if another source lists it. To hold back versions of

@@ -53,9 +53,8 @@ type Body struct {
 	Resumes func() int
 }
 
-// CheckAnswers returns a [Source] that returns an error if src answers with nil, or with a package
-// that was not requested. It is for programs that call methods of a Source; functions of this
-// package check answers.
+// CheckAnswers returns a [Source] that fails if src answers with nil, or with a package that was not
+// requested. Functions of this package check answers themselves.
 func CheckAnswers(src Source) Source {
 	return struct {
 		checked
@@ -118,9 +117,9 @@ func (p *Package) checkIs(wanted addrs.Provider, v addrs.Version, platform addrs
 	return nil
 }
 
-// ShareEvidence returns a [Source] that fetches each SHA256SUMS document and its signature from src
-// only once, for programs that download several packages of a version. [Hashes] calls it. It caches up to
-// 8 MiB, for a day. It includes [CheckAnswers]. Make one for each job.
+// ShareEvidence returns a [Source] that fetches each SHA256SUMS document and its signature once, for jobs
+// with several packages of a version, as [Hashes] does. It caches up to 8 MiB, for a day, and includes
+// [CheckAnswers].
 func ShareEvidence(src Source) Source {
 	return &sharedEvidence{CheckAnswers(src), evidence.Cache{Lifetime: 24 * time.Hour, Bytes: 8 << 20}}
 }

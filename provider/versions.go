@@ -295,7 +295,7 @@ type UnavailableError struct {
 	Protocols []string
 	Platforms []addrs.Platform
 
-	// Fits is the newest release that is known to fit Need, regardless of Constraint, or zero.
+	// Fits is the newest release known to fit Need, whatever Constraint is, or zero.
 	Fits addrs.Version
 
 	// Err is ErrNoVersion if Allowed is zero, otherwise ErrNoPlatform or ErrProtocol.

@@ -13,8 +13,8 @@
 //   - [Registry.ServeHTTP] makes it a [net/http.Handler].
 //   - [Registry.ServeTLS] listens on the loopback interface, for tofu and terraform.
 //
-// It serves discovery, providers, modules, a network mirror and, with [Registry.Login], logins; see
-// [Kind]. Files support ranges. HEAD is answered with 404.
+// It serves discovery, providers, modules, a network mirror and, with [Registry].Login, logins; see
+// [Kind]. Files support ranges. HEAD is 404.
 //
 // A [Fault] changes answers. Functions panic on invalid arguments.
 //

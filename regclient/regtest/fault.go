@@ -38,9 +38,9 @@ type Fault struct {
 	// removes Last-Modified.
 	Header http.Header
 
-	// Redirect redirects, by default with 302. Of a scheme and host, or "/" for the same host, the path is
-	// that of the request behind a prefix such as /redirect-1-of-1; a query is added. Any other URL is
-	// used unchanged.
+	// Redirect redirects, by default with 302. With only a scheme and host, or "/" for the same host, it
+	// keeps the path behind a prefix such as /redirect-1-of-1, and a query is added. Any other URL is used
+	// unchanged.
 	Redirect string
 	Hops     int // number of redirects; if zero, 1 with a Redirect; if negative, endless; without a Redirect, to "/"
 

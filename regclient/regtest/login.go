@@ -30,7 +30,7 @@ const maxForm = 64 << 10
 // A Login is the identity server of a [Registry], for the service login.v1. See also [Registry.Browse] and
 // [Registry.Require].
 //
-// The server checks the client ID, PKCE with S256, the redirect and the state. Each code works once.
+// It checks client ID, PKCE with S256, redirect and state. A code works once.
 //
 //	// The user refuses.
 //	reg.AddFault(regtest.Fault{Kind: regtest.LoginAuthz, Edit: func(doc map[string]any) {
@@ -39,11 +39,11 @@ const maxForm = 64 << 10
 //	}})
 type Login struct {
 	ClientID string // if empty, "regtest"
-	Token    string // for every client; if empty, "regtest-token"
+	Token    string // if empty, "regtest-token"
 
-	ExpiresIn        time.Duration // stated lifetime of the token in whole seconds; if zero, none
-	GrantTypes       []string      // declared; nil means "authz_code", the only supported type
-	MinPort, MaxPort int           // declared ports of the client; if both are zero, 1024 to 65535
+	ExpiresIn        time.Duration // stated lifetime of the token, in seconds; if zero, none
+	GrantTypes       []string      // declared; if nil, "authz_code", the only supported type
+	MinPort, MaxPort int           // declared; if both are zero, 1024 to 65535
 	Scopes           []string      // required, declared if not nil
 }
 

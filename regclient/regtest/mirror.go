@@ -16,11 +16,11 @@ type Mirror struct {
 	URLs       string   // of archives, as in [Provider], or "name" for ….zip, or "download" for download/….zip; if empty, "name"
 	Origin     string   // scheme and host of archives; if empty, the mirror
 	Query      string   // of the URLs of archives, such as a signature
-	Hashes     []string // schemes of hashes; if nil, "h1" and "zh"; others get a dummy value
+	Hashes     []string // schemes; if nil, "h1" and "zh"; others get a dummy value
 	NoHashes   bool     // omit the property of the hashes
 	IgnoreHost bool     // ignore the host in requested paths
 
-	UnknownStatus int // status for unknown providers, from 200 to 999; if zero, 404
+	UnknownStatus int // for unknown providers, 200 to 999; if zero, 404
 }
 
 // The documents of the network mirror protocol.

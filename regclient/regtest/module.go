@@ -31,7 +31,7 @@ type Module struct {
 	// It excludes Deflate.
 	Size int64
 
-	Format  string // of the package: "tar.gz", "zip", "tar.xz" or "tar.bz2"; if empty, "tar.gz"
+	Format  string // "tar.gz", "zip", "tar.xz" or "tar.bz2"; if empty, "tar.gz"
 	Deflate bool   // compress "tar.gz" or "zip"
 	Package []byte // instead of Files, Size and Deflate; required for "tar.bz2"
 
@@ -49,7 +49,7 @@ type Module struct {
 	Origin   string // scheme and host of package and pages; if empty, the registry
 	URLs     string // form of the location, as in [Provider]
 	Subdir   string // directory after two slashes, such as "modules/subnet" or "*/subnet"
-	Query    string // of the URL of the package; if empty, the form "opaque" has "archive=FORMAT"
+	Query    string // of the URL; if empty, the form "opaque" has "archive=FORMAT"
 	Checksum bool   // add "checksum=sha256:…" to the query
 	Pages    int    // number of pages before the package; if negative, endless
 	MetaTag  bool   // pages have <meta name="terraform-get"> instead of the header X-Terraform-Get
@@ -212,7 +212,7 @@ type ModuleList struct {
 	TotalInModule bool // limit, offset and total are in the module, not in the document
 	Nulls         bool // null as the first and last version
 
-	UnknownStatus int    // status for unknown modules, from 200 to 999; if zero, 404, or 200 with UnknownBody
+	UnknownStatus int    // for unknown modules, 200 to 999; if zero, 404, or 200 with UnknownBody
 	UnknownBody   string // body for unknown modules; if empty, an error document
 }
 
