@@ -71,9 +71,8 @@ type Installer struct {
 	// resolved, hashed or installed, and keep their entries in the lock file.
 	DevOverrides map[addrs.Provider]string
 
-	// Reattached are providers that run already, see
-	// [github.com/tofureg/tofureg/cliconfig.Config.Reattached]. They are treated like those in
-	// DevOverrides, but have no directory.
+	// Reattached are providers that run already, as TF_REATTACH_PROVIDERS lists them. They are treated like
+	// those in DevOverrides, but have no directory.
 	Reattached []addrs.Provider
 
 	// Store, if not nil, stores computed hashes of archives, which replace downloads for LockPlatforms.
