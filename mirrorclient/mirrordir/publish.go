@@ -1,6 +1,7 @@
 package mirrordir
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -64,17 +65,16 @@ func (m *Mirror) publishOnce(ctx context.Context, p addrs.Provider, versions []a
 	}
 
 	// Documents come before the index that lists them.
-	listed := make([]bool, len(versions))
-	err = stored.Each(ctx, maxPublishing, len(versions), func(ctx context.Context, i int) error {
+	texts := make([][]byte, len(versions)) // nil if the version is not listed
+	err = stored.Each(ctx, maxPublishing, len(versions), func(ctx context.Context, i int) (err error) {
 		name := documentName(p, versions[i])
-		data, err := m.renderFrom(ctx, p, versions[i], there, old[i], what)
-		if err != nil {
+		if texts[i], err = m.renderFrom(ctx, p, versions[i], there, old[i], what); err != nil {
 			return withRemedy(fmt.Errorf("%s: %w", name, err))
 		}
-		if listed[i] = data != nil; !listed[i] {
+		if texts[i] == nil {
 			return nil
 		}
-		return m.write(ctx, name, data, old[i])
+		return m.write(ctx, name, texts[i], old[i])
 	})
 	if err != nil {
 		return err
@@ -89,8 +89,11 @@ func (m *Mirror) publishOnce(ctx context.Context, p addrs.Provider, versions []a
 		_, ok := there.sizes[path.Join(providerDir(p), text+".json")]
 		return !ok
 	})
+	isNew := make([]bool, len(versions))
 	for i, v := range versions {
-		if delete(index, v.String()); listed[i] {
+		_, indexed := index[v.String()]
+		isNew[i] = old[i].Revision == "" || !indexed
+		if delete(index, v.String()); texts[i] != nil {
 			index[v.String()] = struct{}{}
 		}
 	}
@@ -104,16 +107,20 @@ func (m *Mirror) publishOnce(ctx context.Context, p addrs.Provider, versions []a
 		return err
 	}
 
-	// Nothing lists the other documents any more.
-	for i, v := range versions {
-		if listed[i] {
-			continue
+	return stored.Each(ctx, maxPublishing, len(versions), func(ctx context.Context, i int) error {
+		if texts[i] == nil { // nothing lists the document any more
+			return m.erase(ctx, documentName(p, versions[i]), old[i])
 		}
-		if err := m.erase(ctx, documentName(p, v), old[i]); err != nil {
-			return err
+		if !isNew[i] {
+			return nil
 		}
-	}
-	return nil
+		// A removal that found no document, or none in the index, has changed nothing that this round has read.
+		now, err := m.renderFrom(ctx, p, versions[i], there, old[i], what)
+		if err == nil && !bytes.Equal(now, texts[i]) {
+			err = storage.ErrConflict
+		}
+		return err
+	})
 }
 
 // renderFrom returns the document of a version, nil if it has no entries. It lists the archives that

@@ -135,6 +135,32 @@ func TestRemoveDuringAdd(t *testing.T) {
 	}
 }
 
+// TestRemoveBeforeDocument lets another process remove a version before each step of an Add, while no document lists it.
+func TestRemoveBeforeDocument(t *testing.T) {
+	t.Parallel()
+	src, _, some, two := twoOfThree()
+	for kind := range stores() {
+		for at, last := 1, false; !last; at++ {
+			bare := stores()[kind]
+			other := &mirrordir.Mirror{Store: bare, TempDir: t.TempDir()}
+			var steps atomic.Int64
+			watched := &mirrortest.WatchedStore{Store: bare, Before: func(op, name string) error {
+				if steps.Add(1) == int64(at) {
+					must.Do(t, other.Remove(t.Context(), alpha, some[0].Version))
+				}
+				return nil
+			}}
+			mustAdd(t, &mirrordir.Mirror{Store: watched, TempDir: t.TempDir()}, src, some[:1], mirrordir.AddOptions{Parallel: 1})
+			last = steps.Load() < int64(at)
+			if report := mustCheck(t, other, mirrordir.CheckOptions{}); !report.OK() {
+				t.Errorf("%s: a Remove before step %d of Add leaves %+v", kind, at, report)
+			}
+			mustAdd(t, other, src, some[:1], mirrordir.AddOptions{})
+			wantTrue(t, other, some[0].Version, false, two...)
+		}
+	}
+}
+
 // TestAddAndRemoveTogether lets many processes add and remove the same version at once.
 func TestAddAndRemoveTogether(t *testing.T) {
 	t.Parallel()
