@@ -2,6 +2,7 @@ package regdir_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
@@ -66,12 +68,20 @@ func TestSumsLines(t *testing.T) {
 
 func long(n int) string { return strings.Repeat("a", n) }
 
-// TestLargeArchive checks that an archive beyond the limit is refused unread.
-func TestLargeArchive(t *testing.T) {
+// TestLimits checks files at their limits and beyond them.
+func TestLimits(t *testing.T) {
 	t.Parallel()
-	rel := dist(t, "1.0.0", 0, "linux_amd64")
-	must.Do(t, os.Truncate(filepath.Join(filepath.Dir(rel.Sums), "terraform-provider-alpha_1.0.0_linux_amd64.zip"), 8<<30+1))
-	if _, err := newRegistry(&mirrortest.Bucket{Generations: true}).PublishProvider(t.Context(), rel); !errors.Is(err, failure.ErrTooLarge) {
-		t.Errorf("PublishProvider of an archive of 8 GiB and a byte: %v, want ErrTooLarge", err)
+	for name, limit := range map[string]int64{"sums": verify.MaxSums, "signature": verify.MaxSignature, "archive": 8 << 30} {
+		for _, size := range []int64{limit, limit + 1} {
+			rel := dist(t, "1.0.0", 0, "linux_amd64")
+			path := map[string]string{"sums": rel.Sums, "signature": rel.Sums + ".sig", "archive": filepath.Join(filepath.Dir(rel.Sums), "terraform-provider-alpha_1.0.0_linux_amd64.zip")}[name]
+			must.Do(t, os.Truncate(path, size))
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // the archive is not hashed to its end
+			_, err := newRegistry(&mirrortest.Bucket{Generations: true}).PublishProvider(ctx, rel)
+			cancel()
+			if errors.Is(err, failure.ErrTooLarge) != (size > limit) {
+				t.Errorf("PublishProvider with %d bytes of the %s: %v, want ErrTooLarge beyond %d", size, name, err, limit)
+			}
+		}
 	}
 }
