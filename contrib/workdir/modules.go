@@ -3,6 +3,7 @@ package workdir
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -476,12 +477,12 @@ func (w *walk) linked(to *spot, old record) bool {
 		return false
 	}
 	dir := abs(w.base, filepath.FromSlash(old.Dir))
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return false
+	info, err := os.Stat(dir)
+	if err == nil && info.IsDir() {
+		to.record, to.files = old, files{dir: dir, name: old.Dir}
+		return true
 	}
-	to.record = old
-	to.files = files{dir: dir, name: old.Dir}
-	return true
+	return false
 }
 
 // locate chooses a version of a module, unless it is locked, and asks the registry where it is. A plan does not need that.
@@ -639,4 +640,69 @@ func (w *walk) download(ctx context.Context, from *module.Location, made string,
 		return nil, fmt.Errorf("%w: the packages of all modules have more than %d bytes; set Dir.Limits.Packages", failure.ErrTooLarge, w.dir.Limits.Packages)
 	}
 	return report, nil
+}
+
+// manifestName is the file in which the CLI looks for the modules of a configuration.
+const manifestName = "modules.json"
+
+const maxManifest = 16 << 20 // bytes
+
+// A record is the entry of a module in the manifest.
+type record struct {
+	Key     string // names of the calls, joined by dots
+	Source  string
+	Version string `json:",omitempty"`
+	Dir     string // relative to the working directory, or absolute
+}
+
+// version returns the version, or zero if the module has none.
+func (r record) version() (v addrs.Version, err error) {
+	if r.Version != "" {
+		v, err = addrs.ParseVersion(r.Version)
+	}
+	return v, err
+}
+
+// A manifest has the records of modules by key.
+type manifest map[string]record
+
+// readManifest reads the manifest in a directory of modules, which may be nil.
+func readManifest(store *os.Root, shown string) (manifest, error) {
+	m := manifest{}
+	if store == nil {
+		return m, nil
+	}
+	data, err := files{root: store}.read(manifestName, maxManifest)
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all struct{ Modules []record }
+	if err := json.Unmarshal(data, &all); err != nil || len(data) > maxManifest {
+		return nil, &ConfigError{Place{File: shown}, "not a manifest of modules; remove the file to install the modules again"}
+	}
+	for _, r := range all.Modules {
+		m[r.Key] = r
+	}
+	return m, nil
+}
+
+// drop removes a module and those below it.
+func (m manifest) drop(key string) {
+	maps.DeleteFunc(m, func(k string, _ record) bool { return k == key || strings.HasPrefix(k, key+".") })
+}
+
+// write replaces the manifest unless it is the same.
+func (m manifest) write(store *os.Root) error {
+	records := slices.SortedFunc(maps.Values(m), func(a, b record) int { return strings.Compare(a.Key, b.Key) })
+	data, err := json.Marshal(map[string][]record{"Modules": records})
+	if err != nil {
+		return err
+	}
+	if old, err := (files{root: store}).read(manifestName, maxManifest); err == nil && string(old) == string(data) {
+		return nil
+	}
+	return fsx.WriteFileIn(store, manifestName, data, 0o644)
 }
