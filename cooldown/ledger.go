@@ -49,6 +49,9 @@ const (
 	maxEntries = 20_000
 	maxVersion = 128     // bytes
 	maxLedger  = 4 << 20 // bytes; more than that many entries have
+
+	minSeen = -62135596800 // 0001-01-01T00:00:00Z, which is unknown, in seconds since 1970
+	maxSeen = 253402300800 // 10000-01-01T00:00:00Z
 )
 
 // FirstSeen implements [Dates]. It records versions that are new.
@@ -143,7 +146,7 @@ func decode(of Subject, data string) map[string]entry {
 		text, words, _ := strings.Cut(strings.TrimSpace(line), " ")
 		date, words, _ := strings.Cut(words, " ")
 		seen, err := time.Parse(time.RFC3339, date)
-		if text == "" || text[0] == '#' || len(text) > maxVersion || err != nil || seen.UTC().Year() < 1 || seen.UTC().Year() > 9999 || seen.IsZero() {
+		if text == "" || text[0] == '#' || len(text) > maxVersion || err != nil || seen.Unix() <= minSeen || seen.Unix() >= maxSeen {
 			continue
 		}
 		e := entry{seen: seen.Unix()}

@@ -54,8 +54,8 @@ type Version struct {
 
 // verdict is the decision about a version.
 type verdict struct {
-	held        bool
-	seen, until time.Time // zero if unknown
+	held bool
+	seen time.Time // zero if unknown
 }
 
 // judge decides about the versions in list, in its order.
@@ -64,12 +64,6 @@ func (r *Rule) judge(ctx context.Context, of Subject, list []Version, permit fun
 	verdicts := make([]verdict, len(list))
 	decide := func(i int, seen time.Time, listed bool) bool {
 		v := verdict{seen: later(list[i].Discovered, seen)}
-		if !v.seen.IsZero() {
-			v.until = v.seen.Add(r.Age)
-		}
-		if v.until.Year() > 9999 { // it has no JSON form
-			v.until = time.Time{}
-		}
 		switch {
 		case listed || permit(list[i].Version):
 		case v.seen.IsZero():
@@ -102,6 +96,14 @@ func (r *Rule) judge(ctx context.Context, of Subject, list []Version, permit fun
 		return nil, fmt.Errorf("when versions were first seen: %w", err)
 	}
 	return verdicts, nil
+}
+
+// until returns when a version is old enough, zero if nobody knows.
+func (r *Rule) until(seen time.Time) time.Time {
+	if until := seen.Add(r.Age); !seen.IsZero() && until.Year() <= 9999 { // otherwise it has no JSON form
+		return until
+	}
+	return time.Time{}
 }
 
 func later(a, b time.Time) time.Time {

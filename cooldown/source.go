@@ -118,7 +118,7 @@ func filter[R, H any](ctx context.Context, rule *Rule, of Subject, list []R, rea
 		_, discovered := read(&keep[last])
 		*discovered = v.seen
 		if v.held {
-			held = append(held, hold(keep[last], v.until))
+			held = append(held, hold(keep[last], rule.until(v.seen)))
 			keep = keep[:last]
 		}
 	}
