@@ -206,7 +206,7 @@ func (b *Body) window(p []byte) []byte {
 }
 
 // fail returns the *failure.RequestError of a download that cannot resume.
-func (b *Body) fail(err error) error {
+func (b *Body) fail(err error) *failure.RequestError {
 	e := b.fetch.fail(b.last.url, b.last.resp, err)
 	e.Attempts = b.failed
 	return e
@@ -233,12 +233,19 @@ func (b *Body) resume(err error) error {
 		if !transient(err) || b.failed >= b.fetch.client.maxAttempts(false) {
 			return b.fail(interrupted(err, b.read))
 		}
+		last := *b.last
+		last.failed = b.fail(err)
 		if b.fresh < noWait {
-			if ended := sleep(b.ctx, backoff(b.failed-1, nil)); ended != nil {
-				return b.fail(withLast(ended, b.fetch.secrets.scrub(err)))
-			}
+			last.wait = backoff(b.failed-1, nil)
 		}
 		b.fresh = 0
+		ended := b.fetch.announce(b.ctx, &last)
+		if ended == nil {
+			ended = sleep(b.ctx, last.wait)
+		}
+		if ended != nil {
+			return b.fail(withLast(ended, last.failed.Err))
+		}
 		if err = b.reopen(); err == nil || err == io.EOF {
 			return err
 		}

@@ -302,8 +302,41 @@ func TestResumeIsLogged(t *testing.T) {
 		c.Logger = slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		_, _, _, err := download(t, c, get(pkg+"?sig=sig-value"))
 		must.Do(t, err)
-		if want := `msg="http resume" offset=100000 skipped=0 url=https://releases.example.com/pkg.zip?...`; !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in\n%s", want, &out)
+		for _, want := range []string{
+			`msg="http retry" wait=0s url=https://releases.example.com/pkg.zip?... attempt=1 status=200 error="connection reset by peer"`,
+			`msg="http resume" offset=100000 skipped=0 url=https://releases.example.com/pkg.zip?...`,
+		} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("no %q in\n%s", want, &out)
+			}
+		}
+	})
+}
+
+// TestResumeLogsEachRetry: each wait before an attempt to resume is logged with its cause, without secrets,
+// and no wait that would outlast the deadline.
+func TestResumeLogsEachRetry(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		f := &file{data: random(2_000, 18), cuts: []int{1_000, 0, 0}, how: func(w *wire) { w.end = errors.New("reset by " + secret) }}
+		c := client(t, serve(f.handler))
+		c.Logger = slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		ctx, cancel := context.WithTimeout(t.Context(), 1400*time.Millisecond) // the first wait is 0.5 to 1 s, the second 1 to 2 s
+		defer cancel()
+		body := must.Get(c.Open(ctx, withToken(pkg)))(t)
+		if _, err := io.ReadAll(body); err == nil {
+			t.Error("a download that always breaks off has no error")
+		}
+		var waits []string
+		for line := range strings.Lines(out.String()) {
+			leaks(t, strings.TrimSuffix(line, "\n"))
+			if strings.Contains(line, `msg="http retry"`) {
+				waits = append(waits, line)
+			}
+		}
+		if len(waits) != 1 || !strings.Contains(waits[0], " attempt=1 ") || !strings.Contains(waits[0], `error="reset by ..."`) {
+			t.Errorf("logged %q; want the wait after the first attempt, with its cause", waits)
 		}
 	})
 }

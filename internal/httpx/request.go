@@ -297,7 +297,11 @@ func (f *fetch) log(ctx context.Context, msg string, a *attempt, attrs ...slog.A
 	if l == nil || !l.Enabled(ctx, slog.LevelDebug) {
 		return
 	}
-	attrs = append(attrs, slog.String("url", f.secrets.url(a.url)), slog.Int("attempt", f.earlier+f.made))
+	number := f.earlier + f.made
+	if a.failed != nil {
+		number = a.failed.Attempts // also of a download that was interrupted after bytes
+	}
+	attrs = append(attrs, slog.String("url", f.secrets.url(a.url)), slog.Int("attempt", number))
 	if a.resp != nil {
 		attrs = append(attrs, slog.Int("status", a.resp.StatusCode))
 	}

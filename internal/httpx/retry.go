@@ -71,12 +71,11 @@ func (l *loop) RoundTrip(req *http.Request) (*http.Response, error) {
 		a.failed = ended(ctx, a.failed, before)
 	case a.transient && f.earlier+f.made < f.client.maxAttempts(f.document):
 		a.wait = backoff(f.earlier+f.made-1, a.resp)
-		if err := checkDeadline(ctx, a.wait); err != nil {
+		if err := f.announce(ctx, a); err != nil {
 			a.failed = a.failed.Because(withLast(err, a.failed.Err))
 			break
 		}
 		a.again = true
-		f.log(ctx, "http retry", a, slog.Duration("wait", a.wait))
 	}
 	return nil, a.failed
 }
@@ -173,11 +172,8 @@ func parseSeconds(s string) (time.Duration, bool) {
 	return time.Duration(n) * time.Second, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
-// sleep waits for d. It fails at once if the deadline of ctx is earlier.
+// sleep waits for d.
 func sleep(ctx context.Context, d time.Duration) error {
-	if err := checkDeadline(ctx, d); err != nil {
-		return err
-	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -188,10 +184,12 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// checkDeadline returns an error if the deadline of ctx is within d.
-func checkDeadline(ctx context.Context, d time.Duration) error {
-	if at, ok := flight.Deadline(ctx); !ok || time.Until(at) > d {
-		return nil
+// announce logs that another attempt follows the failed attempt a, after its wait. It returns an error
+// instead if the deadline of ctx is within the wait.
+func (f *fetch) announce(ctx context.Context, a *attempt) error {
+	if at, ok := flight.Deadline(ctx); ok && time.Until(at) <= a.wait {
+		return fmt.Errorf("%w: before the next attempt in %v", fault.ErrNoTime, a.wait.Round(time.Millisecond))
 	}
-	return fmt.Errorf("%w: before the next attempt in %v", fault.ErrNoTime, d.Round(time.Millisecond))
+	f.log(ctx, "http retry", a, slog.Duration("wait", a.wait))
+	return nil
 }
