@@ -267,10 +267,10 @@ func (j *job) lookUp(ctx context.Context) (*found, error) {
 		missing = "the lock file has no hashes of the version, and the package is not in the cache"
 	case !j.locked:
 		missing = "the lock file has no hashes of the version"
-	case j.policy.RequireSignature:
+	case j.lockedPolicy().NeedsEvidence():
 		missing = "the policy demands a signature, which an installed package does not have"
 	default:
-		policy = verify.Policy{Accept: j.lock.Accept(j.s.Provider, j.s.Version)}
+		policy = verify.Policy{Accept: j.lockedPolicy().Accept}
 		places = []place{{j.in.Dir, FromDir}}
 		if j.in.Cache != nil {
 			places = append(places, place{j.in.Cache, FromCache})
