@@ -1,6 +1,7 @@
 package regdir
 
 import (
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -42,11 +43,7 @@ func (r *Registry) PublishModule(ctx context.Context, m addrs.Module, v addrs.Ve
 // empty. A failed request does not stop the others. The error joins all errors.
 func (r *Registry) CopyModules(ctx context.Context, src module.Source, requests []module.Request, o module.Options) ([]module.Result, error) {
 	results, errs := make([]module.Result, len(requests)), make([]error, len(requests))
-	limit := o.Parallel
-	if limit <= 0 {
-		limit = parallel
-	}
-	_ = stored.Each(context.WithoutCancel(ctx), limit, len(requests), func(_ context.Context, n int) error {
+	_ = stored.Each(context.WithoutCancel(ctx), cmp.Or(max(o.Parallel, 0), parallel), len(requests), func(_ context.Context, n int) error {
 		report, err := r.copyModule(ctx, src, requests[n], o)
 		errs[n] = failure.Wrap("copy", requests[n].Source.String(), err)
 		results[n] = module.Result{Report: report, Err: errs[n]}
@@ -74,7 +71,8 @@ func (r *Registry) copyModule(ctx context.Context, src module.Source, request mo
 
 // fetchModule downloads a package and publishes it.
 func (r *Registry) fetchModule(ctx context.Context, src module.Source, m addrs.Module, v addrs.Version, request module.Request, o module.Options) (*module.Report, error) {
-	if _, err := r.moduleItem(m, v); err != nil {
+	i, err := r.moduleItem(m, v)
+	if err != nil {
 		return nil, err
 	}
 	if request.Location != nil && v.IsZero() {
@@ -94,33 +92,24 @@ func (r *Registry) fetchModule(ctx context.Context, src module.Source, m addrs.M
 	if request.Location != nil {
 		report.Version = v
 	}
-	packed, err := pack(ctx, request.Dir, r.TempDir)
+	i.version = report.Version
+	archive, err := pack(ctx, request.Dir, r.TempDir)
 	if err != nil {
 		return nil, err
 	}
-	defer packed.Discard()
-	return report, r.publishModule(ctx, report, packed)
-}
-
-// publishModule publishes the package of a report.
-func (r *Registry) publishModule(ctx context.Context, report *module.Report, archive *fsx.TempFile) error {
-	i, err := r.moduleItem(report.Module, report.Version)
-	if err != nil {
-		return err
-	}
+	defer archive.Discard()
 	size, err := archive.Seek(0, io.SeekEnd)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	zh, err := checksum.ZH(ctx, io.NewSectionReader(archive, 0, size))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	rec := &record{Release: i.String(), H1: report.H1, Subdir: report.Subdir}
 	rec.Archives = []packed{{Name: rec.packageName(), Size: size, ZH: zh}}
-	return r.publish(ctx, i, rec, []file{{name: rec.packageName(), size: size, zh: zh, fixed: true, write: func(_ context.Context, w io.Writer) error {
-		_, err := io.Copy(w, io.NewSectionReader(archive, 0, size))
-		return err
+	return report, r.publish(ctx, i, rec, []file{{name: rec.packageName(), size: size, zh: zh, fixed: true, open: func() (io.ReadCloser, error) {
+		return io.NopCloser(io.NewSectionReader(archive, 0, size)), nil
 	}}})
 }
 

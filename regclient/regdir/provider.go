@@ -2,6 +2,7 @@ package regdir
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -84,20 +85,24 @@ func (r *Registry) publishProvider(ctx context.Context, rel Release) ([]Publishe
 	case len(rel.Keys) == 0:
 		return nil, fmt.Errorf("%w: Release.Keys is empty", verify.ErrUnsigned)
 	}
-	for n := range rel.Keys {
-		infos, err := rel.Keys[n].Info()
+	rel.Keys = slices.Clone(rel.Keys)
+	for n, key := range rel.Keys {
+		infos, err := key.Info()
 		if err != nil {
 			return nil, err
 		}
-		if rel.Keys[n].ID == "" && len(infos) > 0 {
-			rel.Keys = slices.Clone(rel.Keys)
-			rel.Keys[n].ID = infos[0].ID
+		if len(infos) > 0 {
+			rel.Keys[n].ID = cmp.Or(key.ID, infos[0].ID)
 		}
 	}
 	rec := &record{Release: i.String(), Keys: rel.Keys}
 	if rel.Manifest != "" {
-		if rec.Protocols, err = readManifest(rel.Manifest); err != nil {
+		data, err := readFile(rel.Manifest, maxManifest)
+		if err != nil {
 			return nil, err
+		}
+		if rec.Protocols, err = parseManifest(data); err != nil {
+			return nil, fmt.Errorf("%s: %w", rel.Manifest, err)
 		}
 	}
 	ev := verify.Evidence{Keys: rel.Keys, MustBeSigned: true}
@@ -137,15 +142,7 @@ func (r *Registry) publishProvider(ctx context.Context, rel Release) ([]Publishe
 
 	files := []file{bytesFile(sumsName, ev.Sums), bytesFile(signatureName, ev.Signature)}
 	for _, a := range rec.Archives {
-		files = append(files, file{name: a.Name, size: a.Size, zh: a.ZH, write: func(_ context.Context, w io.Writer) error {
-			f, err := fsx.OpenRegularIn(root, a.Name)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			_, err = io.Copy(w, io.LimitReader(f, a.Size+1))
-			return err
-		}})
+		files = append(files, file{name: a.Name, size: a.Size, zh: a.ZH, open: func() (io.ReadCloser, error) { return fsx.OpenRegularIn(root, a.Name) }})
 	}
 	if err := r.publish(ctx, i, rec, files); err != nil {
 		return nil, err
@@ -205,38 +202,24 @@ func (rel Release) verify(ctx context.Context, root *os.Root, name string, ev ve
 	if err != nil {
 		return Published{}, packed{}, err
 	}
-	policy := verify.Policy{}
-	size := info.Size()
-	if limit := policy.Limits.Effective().Package; size > limit {
-		return Published{}, packed{}, fmt.Errorf("%s %w: %d bytes, %d are allowed", name, failure.ErrTooLarge, size, limit)
-	}
-	a := packed{Name: name, Platform: platform, Size: size}
-	if a.ZH, err = checksum.ZH(ctx, io.NewSectionReader(f, 0, size)); err != nil {
-		return Published{}, packed{}, err
-	}
-	x := policy.Examine(ev)
-	_, err = x.Archive(size, a.ZH)
+	var policy verify.Policy
+	a := packed{Name: name, Platform: platform, Size: info.Size()}
+	report, err := policy.Check(ctx, ev, f, a.Size)
 	if err == nil {
-		a.H1, a.Tree, err = checksum.H1Zip(ctx, f, size, policy.Limits)
-	}
-	if err == nil {
-		err = x.H1(a.H1, a.Tree)
-	}
-	var report *verify.Report
-	if err == nil {
-		report, err = x.Report()
+		a.H1, a.Tree, err = checksum.H1Zip(ctx, f, a.Size, policy.Limits)
 	}
 	if err != nil {
 		return Published{}, packed{}, fmt.Errorf("%s: %w", name, err)
 	}
-	return Published{platform, size, report}, a, nil
+	a.ZH = checksum.WithScheme(report.Local, checksum.SchemeZH)[0]
+	report.Local = a.hashes()
+	return Published{platform, a.Size, report}, a, nil
 }
 
 // bytesFile returns a file with this content.
 func bytesFile(name string, data []byte) file {
-	return file{name: name, size: int64(len(data)), zh: checksum.ZHSum(sha256.Sum256(data)), write: func(_ context.Context, w io.Writer) error {
-		_, err := w.Write(data)
-		return err
+	return file{name: name, size: int64(len(data)), zh: checksum.ZHSum(sha256.Sum256(data)), open: func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(data)), nil
 	}}
 }
 
@@ -249,19 +232,7 @@ func readFile(path string, max int64) ([]byte, error) {
 	return data, err
 }
 
-// readManifest returns the plugin protocols in a manifest.
-func readManifest(path string) ([]string, error) {
-	data, err := readFile(path, maxManifest)
-	if err != nil {
-		return nil, err
-	}
-	protocols, err := parseManifest(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return protocols, nil
-}
-
+// parseManifest returns the plugin protocols in a manifest.
 func parseManifest(data []byte) ([]string, error) {
 	var doc struct {
 		Version  int

@@ -13,6 +13,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -27,18 +28,24 @@ type file struct {
 	size  int64
 	zh    checksum.Hash // of the verified content
 	fixed bool          // whether other content of the version has the same name
-	write func(ctx context.Context, w io.Writer) error
+	open  func() (io.ReadCloser, error)
 }
 
 // publish puts the files of a version into the store, then its record, then the documents. Files without a
 // record are invisible. A version that another process publishes at the same time gets the archives of both.
 func (r *Registry) publish(ctx context.Context, i item, want *record, files []file) error {
-	unlock, err := stored.Lock(ctx, r.Store, i.record())
+	return r.change(ctx, i.record(), func() error { return r.publishOnce(ctx, i, want, files) })
+}
+
+// change calls do, with the lock of a document if the store has locks, until it does not conflict with
+// another writer.
+func (r *Registry) change(ctx context.Context, name string, do func() error) error {
+	unlock, err := stored.Lock(ctx, r.Store, name)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return stored.Retry(ctx, i.record(), func() error { return r.publishOnce(ctx, i, want, files) })
+	return stored.Retry(ctx, name, do)
 }
 
 func (r *Registry) publishOnce(ctx context.Context, i item, want *record, files []file) error {
@@ -92,28 +99,26 @@ func (r *Registry) read(ctx context.Context, i item) (stored.Document, *record, 
 
 // mustEqual returns an error that wraps ErrExists unless o is the same version, perhaps with other platforms.
 func (rec *record) mustEqual(o *record) error {
-	key := func(rec *record) (fingerprints []string) {
-		for _, k := range rec.Keys {
-			fingerprints = append(fingerprints, k.ID)
+	differ := func(what string, was, want any, equal bool) error {
+		if equal {
+			return nil
 		}
-		return fingerprints
+		return fmt.Errorf("%w: its %s: %q, new: %q; remove the version first", ErrExists, what, was, want)
 	}
-	for _, c := range []struct {
-		what      string
-		was, want any
-		equal     bool
-	}{
-		{"SHA256SUMS and signature", rec.Dir, o.Dir, rec.Dir == o.Dir},
-		{"plugin protocols", rec.Protocols, o.Protocols, slices.Equal(rec.Protocols, o.Protocols)},
-		{"keys", key(rec), key(o), slices.Equal(rec.Keys, o.Keys)},
-		{"hash", rec.H1, o.H1, rec.H1 == o.H1},
-		{"directory", rec.Subdir, o.Subdir, rec.Subdir == o.Subdir},
-	} {
-		if !c.equal {
-			return fmt.Errorf("%w: its %s: %q, new: %q; remove the version first", ErrExists, c.what, c.was, c.want)
-		}
+	return cmp.Or(
+		differ("SHA256SUMS and signature", rec.Dir, o.Dir, rec.Dir == o.Dir),
+		differ("plugin protocols", rec.Protocols, o.Protocols, slices.Equal(rec.Protocols, o.Protocols)),
+		differ("keys", rec.keyIDs(), o.keyIDs(), slices.Equal(rec.Keys, o.Keys)),
+		differ("hash", rec.H1, o.H1, rec.H1 == o.H1),
+		differ("directory", rec.Subdir, o.Subdir, rec.Subdir == o.Subdir),
+	)
+}
+
+func (rec *record) keyIDs() (ids []string) {
+	for _, k := range rec.Keys {
+		ids = append(ids, k.ID)
 	}
-	return nil
+	return ids
 }
 
 // with returns rec with the archives of other platforms.
@@ -160,8 +165,13 @@ func (r *Registry) put(ctx context.Context, name string, f file, recorded bool) 
 		return err
 	}
 	defer s.Discard()
+	src, err := f.open()
+	if err != nil {
+		return err
+	}
+	defer src.Close()
 	sum := sha256.New()
-	if err := f.write(ctx, io.MultiWriter(s.File, sum)); err != nil {
+	if _, err := io.Copy(io.MultiWriter(s.File, sum), io.LimitReader(archive.Until(ctx, src), f.size+1)); err != nil {
 		return err
 	}
 	if got := checksum.ZHSum([32]byte(sum.Sum(nil))); got != f.zh {
@@ -213,12 +223,7 @@ func (r *Registry) writeDiscovery(ctx context.Context) error {
 // then the record, then writes each document unless it has changed, and looks whether the record has. So of
 // two processes that change a record, the later one leaves the documents that follow from it.
 func (r *Registry) update(ctx context.Context, i item) error {
-	unlock, err := stored.Lock(ctx, r.Store, i.list())
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return stored.Retry(ctx, i.list(), func() error { return r.updateOnce(ctx, i) })
+	return r.change(ctx, i.list(), func() error { return r.updateOnce(ctx, i) })
 }
 
 func (r *Registry) updateOnce(ctx context.Context, i item) error {
@@ -247,12 +252,14 @@ func (r *Registry) updateOnce(ctx context.Context, i item) error {
 	delete(list, i.version)
 	docs := map[string][]byte{}
 	if rec != nil && rec.Removed == "" {
-		if list[i.version], err = json.Marshal(rec.entry(i)); err == nil {
+		raw, err := json.Marshal(rec.entry(i))
+		if err == nil {
 			docs, err = rec.render(i)
 		}
 		if err != nil {
 			return err
 		}
+		list[i.version] = listed{raw: raw}
 	}
 	// The list is written after the documents that it leads to, and before others are deleted.
 	for name, data := range docs {
@@ -321,12 +328,7 @@ func (r *Registry) remove(ctx context.Context, i item) error {
 		}
 		return err
 	}
-	unlock, err := stored.Lock(ctx, r.Store, i.record())
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return stored.Retry(ctx, i.record(), func() error {
+	return r.change(ctx, i.record(), func() error {
 		old, err := stored.Read(ctx, r.Store, i.record())
 		if err != nil && !errors.Is(err, stored.ErrDamaged) {
 			return err

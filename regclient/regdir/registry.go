@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/url"
 	"path"
 	"slices"
@@ -12,6 +13,9 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/regwire"
 	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
@@ -42,9 +46,6 @@ var (
 // ErrExists means that the version is already published with other content.
 var ErrExists = errors.New("the version is already published with other content")
 
-// errHost means that an address has another host than the registry.
-var errHost = errors.New("the address has another host than the registry")
-
 func (r *Registry) host() svchost.Hostname {
 	if r.Host.IsZero() {
 		return addrs.DefaultHost()
@@ -66,23 +67,25 @@ type item struct {
 }
 
 func (r *Registry) providerItem(p addrs.Provider, v addrs.Version) (item, error) {
-	switch {
-	case p.IsZero() || p.IsBuiltIn() || p.IsLegacy():
-		return item{}, fmt.Errorf("no registry can have the provider %q", p)
-	case p.Host() != r.host():
-		return item{}, fmt.Errorf("%w, %s", errHost, r.host().Display())
+	if p.IsZero() || p.IsBuiltIn() || p.IsLegacy() {
+		return item{}, fault.Narrow(fmt.Sprintf("no registry can have the provider %q", p), failure.ErrNotFound)
 	}
-	return item{providers, p.Namespace() + "/" + p.Type(), v}, nil
+	return r.item(p.Host(), item{providers, p.Namespace() + "/" + p.Type(), v})
 }
 
 func (r *Registry) moduleItem(m addrs.Module, v addrs.Version) (item, error) {
-	switch {
-	case m.IsZero():
-		return item{}, errors.New("the module is missing")
-	case m.Host() != r.host():
-		return item{}, fmt.Errorf("%w, %s", errHost, r.host().Display())
+	return r.item(m.Host(), item{modules, m.Namespace() + "/" + m.Name() + "/" + m.System(), v})
+}
+
+// item returns an item of the host of the registry.
+func (r *Registry) item(host svchost.Hostname, i item) (item, error) {
+	switch host {
+	case svchost.Hostname{}:
+		return item{}, fmt.Errorf("the %s is missing", strings.TrimSuffix(i.kind, "s"))
+	case r.host():
+		return i, nil
 	}
-	return item{modules, m.Namespace() + "/" + m.Name() + "/" + m.System(), v}, nil
+	return item{}, fault.Narrow("the address has another host than the registry, "+r.host().Display(), failure.ErrNotFound)
 }
 
 // String returns the release as in records.
@@ -172,11 +175,19 @@ func damaged(format string, args ...any) error {
 
 // check returns an error unless rec describes a version that can be published.
 func (rec *record) check(i item) error {
-	if rec.Release != i.String() {
+	switch {
+	case rec.Release != i.String():
 		return damaged("it is of %.200q", rec.Release)
-	}
-	if len(rec.Archives) == 0 {
+	case len(rec.Archives) == 0:
 		return damaged("it has no archives")
+	case i.kind == providers && (len(rec.Dir) != digestLen || strings.Trim(rec.Dir, "0123456789abcdef") != ""):
+		return damaged("the directory is %.200q", rec.Dir)
+	case i.kind == modules && (len(rec.Archives) != 1 || rec.H1.IsZero()):
+		return damaged("it has several archives, or no h1")
+	case rec.Subdir != "":
+		if _, err := addrs.ParseSubdir(rec.Subdir); err != nil {
+			return damaged("%w", err)
+		}
 	}
 	seen := map[addrs.Platform]bool{}
 	for _, a := range rec.Archives {
@@ -191,20 +202,6 @@ func (rec *record) check(i item) error {
 			return damaged("%.200q is not an archive for %q", a.Name, a.Platform)
 		}
 		seen[a.Platform] = true
-	}
-	if i.kind == providers {
-		if len(rec.Dir) != digestLen || strings.Trim(rec.Dir, "0123456789abcdef") != "" {
-			return damaged("the directory is %.200q", rec.Dir)
-		}
-		return nil
-	}
-	if rec.Subdir != "" {
-		if _, err := addrs.ParseSubdir(rec.Subdir); err != nil {
-			return damaged("%w", err)
-		}
-	}
-	if len(rec.Archives) != 1 || rec.H1.IsZero() {
-		return damaged("it has several archives, or no h1")
 	}
 	return nil
 }
@@ -222,50 +219,19 @@ func isArchiveOf(i item, a packed) bool {
 // file returns the name of a file of the version.
 func (rec *record) file(i item, name string) string { return path.Join(i.files(), rec.Dir, name) }
 
-// The documents of the protocols.
-type (
-	platformEntry struct {
-		OS   string `json:"os"`
-		Arch string `json:"arch"`
-	}
-	versionEntry struct {
-		Version   string          `json:"version"`
-		Protocols []string        `json:"protocols,omitempty"`
-		Platforms []platformEntry `json:"platforms,omitempty"` // of a provider
-
-		parsed addrs.Version // of Version
-	}
-	packageDocument struct {
-		Protocols    []string                `json:"protocols,omitempty"`
-		OS           string                  `json:"os"`
-		Arch         string                  `json:"arch"`
-		Filename     string                  `json:"filename"`
-		DownloadURL  string                  `json:"download_url"`
-		Shasum       string                  `json:"shasum"`
-		SumsURL      string                  `json:"shasums_url"`
-		SignatureURL string                  `json:"shasums_signature_url"`
-		SigningKeys  map[string][]signingKey `json:"signing_keys"`
-		Packages     map[string]hashes       `json:"packages"`
-	}
-	signingKey struct {
-		ID             string `json:"key_id"`
-		Armor          string `json:"ascii_armor"`
-		TrustSignature string `json:"trust_signature"`
-		Source         string `json:"source"`
-		SourceURL      string `json:"source_url"`
-	}
-	hashes struct {
-		Hashes []checksum.Hash `json:"hashes"`
-		Size   int64           `json:"package_size"`
-	}
-)
+// versionEntry is an entry in a list of versions.
+type versionEntry struct {
+	Version   string             `json:"version"`
+	Protocols []string           `json:"protocols,omitempty"`
+	Platforms []regwire.Platform `json:"platforms,omitempty"` // of a provider
+}
 
 // entry returns the entry for the version in the list of versions.
 func (rec *record) entry(i item) versionEntry {
 	e := versionEntry{Version: i.version.String(), Protocols: rec.Protocols}
 	if i.kind == providers {
 		for _, a := range rec.Archives {
-			e.Platforms = append(e.Platforms, platformEntry{a.Platform.OS(), a.Platform.Arch()})
+			e.Platforms = append(e.Platforms, regwire.Platform{OS: a.Platform.OS(), Arch: a.Platform.Arch()})
 		}
 	}
 	return e
@@ -286,20 +252,20 @@ func (rec *record) render(i item) (map[string][]byte, error) {
 		}
 		return docs, add(name, map[string]string{"location": location})
 	}
-	var keys []signingKey
+	var keys []regwire.Key
 	for _, key := range rec.Keys {
-		keys = append(keys, signingKey{key.ID, key.Armor, key.TrustSignature, key.Source, key.SourceURL})
+		keys = append(keys, regwire.Key{ID: key.ID, Armor: key.Armor, TrustSignature: key.TrustSignature, Source: key.Source, SourceURL: key.SourceURL})
 	}
 	for _, a := range rec.Archives {
 		name := i.document(a.Platform)
-		err := add(name, packageDocument{
+		err := add(name, regwire.Package{
 			Protocols: rec.Protocols, OS: a.Platform.OS(), Arch: a.Platform.Arch(),
 			Filename: a.Name, Shasum: a.ZH.Value(),
 			DownloadURL:  relative(name, rec.file(i, a.Name)),
 			SumsURL:      relative(name, rec.file(i, sumsName)),
 			SignatureURL: relative(name, rec.file(i, signatureName)),
-			SigningKeys:  map[string][]signingKey{"gpg_public_keys": keys},
-			Packages:     map[string]hashes{a.Platform.String(): {a.hashes(), a.Size}},
+			SigningKeys:  map[string][]regwire.Key{"gpg_public_keys": keys},
+			Packages:     map[string]regwire.Hashes{a.Platform.String(): {Hashes: a.hashes(), Size: a.Size}},
 		})
 		if err != nil {
 			return nil, err
@@ -316,9 +282,14 @@ func relative(document, file string) string {
 	return strings.Repeat("../", strings.Count(document, "/")) + (&url.URL{Path: file}).EscapedPath()
 }
 
-// versionList has the entries in the list of versions of a provider or a module. Entries that other
-// programs have written stay as they are.
-type versionList map[addrs.Version]json.RawMessage
+// versionList has the entries in the list of versions of a provider or a module.
+type versionList map[addrs.Version]listed
+
+// listed is an entry, also of other programs: raw stays as it is.
+type listed struct {
+	raw json.RawMessage
+	versionEntry
+}
 
 // parseList parses the list of versions. The result is never nil.
 func parseList(i item, data []byte) (versionList, error) {
@@ -326,27 +297,26 @@ func parseList(i item, data []byte) (versionList, error) {
 	if data == nil {
 		return list, nil
 	}
-	var doc *struct {
-		Versions []json.RawMessage
-		Modules  []struct{ Versions []json.RawMessage }
-	}
-	err := stored.Decode(data, &doc)
-	if err == nil && i.kind == modules && len(doc.Modules) > 0 {
-		doc.Versions = doc.Modules[0].Versions
-	}
-	if err == nil {
-		err = list.add(i, doc.Versions)
-	}
-	if err != nil {
+	if err := list.parse(i, data); err != nil {
 		return list, fmt.Errorf("%s: %w", i.list(), err)
 	}
 	return list, nil
 }
 
-func (l versionList) add(i item, entries []json.RawMessage) error {
-	parse := addrs.ParseVersion
+func (l versionList) parse(i item, data []byte) error {
+	var doc *struct {
+		Versions []json.RawMessage
+		Modules  []struct{ Versions []json.RawMessage }
+	}
+	if err := stored.Decode(data, &doc); err != nil {
+		return err
+	}
+	entries, parse := doc.Versions, addrs.ParseVersion
 	if i.kind == modules {
-		parse = addrs.ParseModuleVersion
+		entries, parse = nil, addrs.ParseModuleVersion
+		if len(doc.Modules) > 0 {
+			entries = doc.Modules[0].Versions
+		}
 	}
 	for _, raw := range entries {
 		var e *versionEntry
@@ -357,12 +327,17 @@ func (l versionList) add(i item, entries []json.RawMessage) error {
 		if err != nil {
 			return damaged("%w", err)
 		}
-		if l[v] != nil {
+		if l[v].raw != nil {
 			return damaged("version %s is listed twice", v)
 		}
-		l[v] = raw
+		l[v] = listed{raw, *e}
 	}
 	return nil
+}
+
+// versions returns the versions, newest first.
+func (l versionList) versions() []addrs.Version {
+	return slices.SortedFunc(maps.Keys(l), func(a, b addrs.Version) int { return b.Compare(a) })
 }
 
 // render returns the document, or nil without entries.
@@ -370,14 +345,9 @@ func (l versionList) render(i item) ([]byte, error) {
 	if len(l) == 0 {
 		return nil, nil
 	}
-	var versions []addrs.Version
-	for v := range l {
-		versions = append(versions, v)
-	}
-	slices.SortFunc(versions, func(a, b addrs.Version) int { return b.Compare(a) })
 	var entries []json.RawMessage
-	for _, v := range versions {
-		entries = append(entries, l[v])
+	for _, v := range l.versions() {
+		entries = append(entries, l[v].raw)
 	}
 	doc := map[string]any{"versions": entries}
 	if i.kind == modules {

@@ -23,30 +23,16 @@ func (r *Registry) url(name string) string {
 	return (&url.URL{Scheme: "https", Host: r.host().String(), Path: "/" + name}).String()
 }
 
-// versions returns the entries of the list of an item, newest first. The error wraps failure.ErrNotFound if
-// there is no list.
-func (r *Registry) versions(ctx context.Context, i item) (entries []versionEntry, err error) {
+// list reads the list of versions of an item. The error wraps failure.ErrNotFound if there is none.
+func (r *Registry) list(ctx context.Context, i item) (versionList, error) {
 	doc, err := stored.Read(ctx, r.Store, i.list())
+	if err == nil && doc.Revision == "" {
+		err = fmt.Errorf("%s is missing: %w", i.list(), failure.ErrNotFound)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if doc.Revision == "" {
-		return nil, fmt.Errorf("%s is missing: %w", i.list(), failure.ErrNotFound)
-	}
-	list, err := parseList(i, doc.Data)
-	if err != nil {
-		return nil, err
-	}
-	for v, raw := range list {
-		var e *versionEntry
-		if err := stored.Decode(raw, &e); err != nil {
-			return nil, fmt.Errorf("%s: %w", i.list(), err)
-		}
-		e.parsed = v
-		entries = append(entries, *e)
-	}
-	slices.SortFunc(entries, func(a, b versionEntry) int { return b.parsed.Compare(a.parsed) })
-	return entries, nil
+	return parseList(i, doc.Data)
 }
 
 // published returns the record of a version and its archive for a platform. The error wraps fs.ErrNotExist
@@ -60,34 +46,28 @@ func (r *Registry) published(ctx context.Context, i item, on addrs.Platform) (*r
 		return nil, packed{}, err
 	}
 	if rec != nil {
-		for _, a := range rec.Archives {
-			if a.Platform == on {
-				return rec, a, nil
-			}
+		if n := slices.IndexFunc(rec.Archives, func(a packed) bool { return a.Platform == on }); n >= 0 {
+			return rec, rec.Archives[n], nil
 		}
 	}
 	return nil, packed{}, &fs.PathError{Op: "open", Path: i.record(), Err: fs.ErrNotExist}
 }
 
 // ProviderVersions implements [provider.Lister].
-func (r *Registry) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
-	versions, err := r.providerVersions(ctx, p)
-	return versions, failure.Wrap("list versions of", p.String(), err)
-}
-
-func (r *Registry) providerVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
+func (r *Registry) ProviderVersions(ctx context.Context, p addrs.Provider) (_ *provider.Versions, err error) {
+	defer func() { err = failure.Wrap("list versions of", p.String(), err) }()
 	i, err := r.providerItem(p, addrs.Version{})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", provider.ErrNotFound, err)
+		return nil, err
 	}
-	entries, err := r.versions(ctx, i)
+	list, err := r.list(ctx, i)
 	if err != nil {
 		return nil, err
 	}
 	versions := &provider.Versions{Provider: p}
-	for _, e := range entries {
-		rel := provider.Release{Version: e.parsed, Protocols: e.Protocols}
-		for _, on := range e.Platforms {
+	for _, v := range list.versions() {
+		rel := provider.Release{Version: v, Protocols: list[v].Protocols}
+		for _, on := range list[v].Platforms {
 			platform, err := addrs.NewPlatform(on.OS, on.Arch)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", i.list(), damaged("%w", err))
@@ -120,12 +100,12 @@ func (r *Registry) find(ctx context.Context, pkg *provider.Package) (i item, rec
 		return i, nil, a, errors.New("the package is missing")
 	}
 	if i, err = r.providerItem(pkg.Provider, pkg.Version); err != nil {
-		return i, nil, a, fmt.Errorf("%w: %w", provider.ErrNotFound, err)
+		return i, nil, a, err
 	}
 	if rec, a, err = r.published(ctx, i, pkg.Platform); !isMissing(err) {
 		return i, rec, a, err
 	}
-	versions, err := r.providerVersions(ctx, pkg.Provider)
+	versions, err := r.ProviderVersions(ctx, pkg.Provider)
 	if err != nil {
 		return i, nil, a, err
 	}
@@ -143,10 +123,7 @@ func (r *Registry) Evidence(ctx context.Context, pkg *provider.Package) (verify.
 	if ev.Sums, err = r.small(ctx, rec.file(i, sumsName), verify.MaxSums); err == nil {
 		ev.Signature, err = r.small(ctx, rec.file(i, signatureName), verify.MaxSignature)
 	}
-	if err != nil {
-		return verify.Evidence{}, failure.Wrap("read the evidence about", pkg.String(), err)
-	}
-	return ev, nil
+	return ev, failure.Wrap("read the evidence about", pkg.String(), err)
 }
 
 // small reads a file of at most max bytes.
@@ -190,42 +167,34 @@ func (r *Registry) open(ctx context.Context, name string, size int64) (*storage.
 }
 
 // ModuleVersions implements [module.Lister].
-func (r *Registry) ModuleVersions(ctx context.Context, m addrs.Module) (*module.Versions, error) {
-	versions, err := r.moduleVersions(ctx, m)
-	return versions, failure.Wrap("list versions of", m.String(), err)
-}
-
-func (r *Registry) moduleVersions(ctx context.Context, m addrs.Module) (*module.Versions, error) {
+func (r *Registry) ModuleVersions(ctx context.Context, m addrs.Module) (_ *module.Versions, err error) {
+	defer func() { err = failure.Wrap("list versions of", m.String(), err) }()
 	i, err := r.moduleItem(m, addrs.Version{})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", module.ErrNotFound, err)
+		return nil, err
 	}
-	entries, err := r.versions(ctx, i)
+	list, err := r.list(ctx, i)
 	if err != nil {
 		return nil, err
 	}
 	versions := &module.Versions{Module: m}
-	for _, e := range entries {
-		versions.List = append(versions.List, module.Release{Version: e.parsed})
+	for _, v := range list.versions() {
+		versions.List = append(versions.List, module.Release{Version: v})
 	}
 	return versions, nil
 }
 
 // ModuleLocation implements [module.Lister]. The location is at the host of the registry, and has a checksum.
 // OpenModule opens it.
-func (r *Registry) ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (*module.Location, error) {
-	loc, err := r.moduleLocation(ctx, m, v)
-	return loc, failure.Wrap("find", m.String()+" "+v.String(), err)
-}
-
-func (r *Registry) moduleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (*module.Location, error) {
+func (r *Registry) ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (_ *module.Location, err error) {
+	defer func() { err = failure.Wrap("find", m.String()+" "+v.String(), err) }()
 	i, err := r.moduleItem(m, v)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", module.ErrNotFound, err)
+		return nil, err
 	}
 	rec, a, err := r.published(ctx, i, addrs.Platform{})
 	if isMissing(err) {
-		versions, err := r.moduleVersions(ctx, m)
+		versions, err := r.ModuleVersions(ctx, m)
 		if err != nil {
 			return nil, err
 		}
@@ -241,28 +210,27 @@ func (r *Registry) moduleLocation(ctx context.Context, m addrs.Module, v addrs.V
 }
 
 // OpenModule implements [module.Opener] for locations of ModuleLocation.
-func (r *Registry) OpenModule(ctx context.Context, loc *module.Location) (*module.Body, error) {
+func (r *Registry) OpenModule(ctx context.Context, loc *module.Location) (_ *module.Body, err error) {
 	if loc == nil {
 		return nil, failure.Wrap("open", "", errors.New("the location is missing"))
 	}
+	defer func() { err = failure.Wrap("open", loc.String(), err) }()
 	i, err := r.moduleItem(loc.Module, loc.Version)
-	var rec *record
-	var a packed
-	if err == nil {
-		rec, a, err = r.published(ctx, i, addrs.Platform{})
-	}
-	if err == nil && loc.URL != r.url(rec.file(i, a.Name)) {
-		err = errors.New("the location is not in the registry")
-	}
-	var f *storage.File
-	if err == nil {
-		f, err = r.open(ctx, rec.file(i, a.Name), a.Size)
-	}
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("%w: %w", module.ErrNotFound, err)
-		}
-		return nil, failure.Wrap("open", loc.String(), err)
+		return nil, err
+	}
+	rec, a, err := r.published(ctx, i, addrs.Platform{})
+	switch {
+	case isMissing(err):
+		return nil, fmt.Errorf("%w: %w", module.ErrNotFound, err)
+	case err != nil:
+		return nil, err
+	case loc.URL != r.url(rec.file(i, a.Name)):
+		return nil, errors.New("the location is not in the registry")
+	}
+	f, err := r.open(ctx, rec.file(i, a.Name), a.Size)
+	if err != nil {
+		return nil, err
 	}
 	return &module.Body{ReadCloser: f.ReadCloser, Size: f.Size}, nil
 }

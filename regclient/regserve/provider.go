@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/regwire"
 	"github.com/tofureg/tofureg/internal/webserve"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
@@ -75,33 +76,10 @@ type (
 		Platforms  []platform `json:"platforms"`
 		Discovered time.Time  `json:"discovered,omitzero"`
 	}
-	platform struct {
-		OS   string `json:"os"`
-		Arch string `json:"arch"`
-	}
-	packageDocument struct {
-		Protocols    []string                 `json:"protocols,omitempty"`
-		OS           string                   `json:"os"`
-		Arch         string                   `json:"arch"`
-		Filename     string                   `json:"filename"`
-		DownloadURL  string                   `json:"download_url"`
-		Shasum       string                   `json:"shasum"`
-		SumsURL      string                   `json:"shasums_url"`
-		SignatureURL string                   `json:"shasums_signature_url"`
-		SigningKeys  map[string][]signingKey  `json:"signing_keys"`
-		Packages     map[string]packageHashes `json:"packages,omitempty"`
-	}
-	signingKey struct {
-		ID             string `json:"key_id"`
-		Armor          string `json:"ascii_armor"`
-		TrustSignature string `json:"trust_signature"`
-		Source         string `json:"source"`
-		SourceURL      string `json:"source_url"`
-	}
-	packageHashes struct {
-		Hashes []checksum.Hash `json:"hashes"`
-		Size   int64           `json:"package_size,omitempty"`
-	}
+	platform        = regwire.Platform
+	packageDocument = regwire.Package
+	signingKey      = regwire.Key
+	packageHashes   = regwire.Hashes
 )
 
 func (h *Handler) providerVersions(r *http.Request) (any, error) {
