@@ -62,7 +62,7 @@ func (c *Providers) Filter(ctx context.Context, p addrs.Provider, versions *prov
 // Locations are those of the other source, of all versions. It is safe for concurrent use if the other
 // source is.
 type Modules struct {
-	// Source has the modules. It must not be nil, except for Filter.
+	// Source has the modules. It must not be nil.
 	module.Source
 
 	Rule // for modules that match a pattern of Include, if any, and none of Exclude
@@ -74,17 +74,12 @@ type Modules struct {
 	Permit func(addrs.Module, addrs.Version) bool
 }
 
-// ModuleVersions lists the versions of Source as Filter returns them.
+// ModuleVersions lists the versions of Source. Those that are not old enough are in Held.
 func (c *Modules) ModuleVersions(ctx context.Context, m addrs.Module) (*module.Versions, error) {
 	versions, err := c.Source.ModuleVersions(ctx, m)
 	if err != nil || versions == nil {
 		return nil, err
 	}
-	return c.Filter(ctx, m, versions)
-}
-
-// Filter returns the list of m with the versions that are not old enough in Held.
-func (c *Modules) Filter(ctx context.Context, m addrs.Module, versions *module.Versions) (*module.Versions, error) {
 	if c.Age <= 0 || !selects(c.Include, c.Exclude, m) {
 		return versions, nil
 	}

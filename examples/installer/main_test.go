@@ -55,7 +55,7 @@ func TestEmbedded(t *testing.T) {
 			t.Errorf("output lacks %q:\n%s", test.want, test.out)
 		}
 	}
-	lock, err := lockfile.Load(filepath.Join(dir, lockfile.Name))
+	lock, err := lockfile.LoadExisting(filepath.Join(dir, lockfile.Name))
 	if err != nil || lock.Len() != 3 {
 		t.Errorf("%d providers are locked, %v", lock.Len(), err)
 	}

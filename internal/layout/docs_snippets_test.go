@@ -24,6 +24,7 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/module"
+	modules "github.com/tofureg/tofureg/module/lockfile"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -123,6 +124,12 @@ func explain(err error) string {
 		return "the registry does not have this provider"
 	case errors.Is(err, provider.ErrUnauthorized):
 		return "log in to the registry"
+	case errors.Is(err, provider.ErrProtocol):
+		return "the version needs another version of OpenTofu"
+	case errors.Is(err, verify.ErrRevoked), errors.Is(err, verify.ErrExpired), errors.Is(err, verify.ErrFuture):
+		return "the key or the signature is not valid any more, or not yet"
+	case errors.Is(err, verify.ErrWeak), errors.Is(err, verify.ErrBadKey):
+		return "the publisher needs another key"
 	case errors.Is(err, checksum.ErrMismatch):
 		return "the archive is not the expected one"
 	case provider.IsFault(err) && failed:
@@ -258,5 +265,17 @@ func publishRelease(ctx context.Context, publicKey string) error {
 		Keys:     []verify.Key{{Armor: publicKey}},
 		Manifest: "terraform-registry-manifest.json",
 	})
+	return err
+}
+
+func copyLocked(ctx context.Context, registry *regdir.Registry, upstream module.Source, lock *modules.File) error {
+	requests, others := regdir.LockedModules(lock, registry.Host, svchost.Hostname{})
+	for _, e := range others {
+		log.Printf("%s is not copied: it is not in this registry", e.Key.Source)
+	}
+	_, err := registry.CopyModules(ctx, upstream, requests, module.Options{})
+	if errors.Is(err, regdir.ErrExists) {
+		log.Print("a version has changed since it was copied")
+	}
 	return err
 }

@@ -17,10 +17,14 @@ import (
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/module"
+	modules "github.com/tofureg/tofureg/module/lockfile"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regdir"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -265,6 +269,35 @@ func TestSnippetProxyWithCooldown(t *testing.T) {
 		if listed := strings.Contains(w.Body.String(), `"version":"`+version); w.Code != http.StatusOK || listed != (version != "") {
 			t.Errorf("%s: status %d, %s; want version %q", path, w.Code, w.Body, version)
 		}
+	}
+}
+
+// TestSnippetExplainVerdicts: explain has a sentence for each kind of refusal.
+func TestSnippetExplainVerdicts(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[error]string{
+		provider.ErrProtocol: "the version needs", verify.ErrRevoked: "the key or", verify.ErrExpired: "the key or", verify.ErrFuture: "the key or",
+		verify.ErrWeak: "the publisher needs", verify.ErrBadKey: "the publisher needs",
+	} {
+		if got := explain(fmt.Errorf("install: %w", kind)); !strings.HasPrefix(got, want) {
+			t.Errorf("explain(%v) = %q, want %q", kind, got, want)
+		}
+	}
+}
+
+func TestSnippetCopyLocked(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.example.com")
+	reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: "2.0.0"})
+	upstream := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
+	registry := &regdir.Registry{Store: &storage.Memory{}, Host: svchost.MustParse("registry.example.com")}
+	network := addrs.MustParseModule("registry.example.com/acme/network/aws")
+	var lock modules.File
+	report := must.Get(module.Download(t.Context(), upstream, module.Request{Source: addrs.ModuleSource{Module: network}, Dir: filepath.Join(t.TempDir(), "network")}, module.Options{}))(t)
+	must.Do(t, lock.Set(modules.Entry{Key: modules.Key{Source: network.String()}, Version: report.Version, Hash: report.H1}))
+	must.Do(t, copyLocked(t.Context(), registry, upstream, &lock))
+	if versions, err := registry.ModuleVersions(t.Context(), network); err != nil || versions.String() != network.String()+": 2.0.0" {
+		t.Errorf("the copy has %v, %v; want the locked version", versions, err)
 	}
 }
 

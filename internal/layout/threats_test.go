@@ -107,7 +107,7 @@ var endsShownBy = map[string]string{
 	"internal/hostile.TestEndsInAStall": `mirrorclient/mirrordir.Mirror.Add mirrorclient/mirrordir.Mirror.AddArchive mirrorclient/mirrorserve.Cache.Open
 		mirrorclient/mirrorserve.Cache.ProviderPackage provider.Hashes provider.Receive provider/install.Installer.Ensure
 		provider/install.Lock`,
-	"cooldown.TestEnds": `cooldown.Ledger.FirstSeen cooldown.Modules.Filter cooldown.Modules.ModuleVersions cooldown.Providers.Filter
+	"cooldown.TestEnds": `cooldown.Ledger.FirstSeen cooldown.Modules.ModuleVersions cooldown.Providers.Filter
 		cooldown.Providers.ProviderVersions`,
 	"storage/storagetest.TestDir": `storage.Dir.Delete storage.Dir.List storage.Dir.Lock storage.Dir.Open storage.Dir.Stage storage.Dir.Stat
 		storage.Dir.Write storage.Staged.Commit`,

@@ -83,9 +83,6 @@ func (h Hash) String() string { return h.s }
 // IsZero reports whether h is the zero Hash.
 func (h Hash) IsZero() bool { return h.s == "" }
 
-// Equal reports whether h and o are equal.
-func (h Hash) Equal(o Hash) bool { return h == o }
-
 // Compare compares the texts, and returns -1, 0 or +1.
 func (h Hash) Compare(o Hash) int { return strings.Compare(h.s, o.s) }
 

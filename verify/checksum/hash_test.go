@@ -89,7 +89,7 @@ func TestHashCompare(t *testing.T) {
 	if !list[0].IsZero() || list[1].String() != h1Text || list[2].String() != zhText {
 		t.Error(list)
 	}
-	if !list[1].Equal(checksum.MustParseHash(h1Text)) || list[1].Equal(list[2]) {
+	if list[1] != checksum.MustParseHash(h1Text) || list[1] == list[2] {
 		t.Error("Equal is not ==")
 	}
 }
