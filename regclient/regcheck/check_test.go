@@ -129,9 +129,7 @@ func TestExamine(t *testing.T) {
 		"no download_url":          {set(regtest.Package, "download_url", ""), "provider package", "download_url is missing"},
 		"sums over http":           {set(regtest.Package, "shasums_url", "http://registry.example.com/sums"), "provider package", "shasums_url"},
 		"an archive over ftp":      {set(regtest.Package, "download_url", "ftp://registry.example.com/a.zip"), "provider package", "not an https URL"},
-		"a relative download_url": {edit(regtest.Package, func(doc map[string]any) {
-			doc["download_url"] = strings.TrimPrefix(doc["download_url"].(string), exemplaryURL)
-		}), "", "download_url is relative"},
+
 		"no keys":                   {set(regtest.Package, "signing_keys", nil), "provider package", "no signing keys"},
 		"no protocols":              {set(regtest.Package, "protocols", []string{}), "", "protocols is missing or empty"},
 		"an invalid protocol":       {set(regtest.Package, "protocols", []string{""}), "provider package", "not a plugin protocol"},
@@ -226,6 +224,28 @@ func TestExamine(t *testing.T) {
 				t.Errorf("found %v, want %q", found, test.want)
 			}
 		})
+	}
+}
+
+// TestExamineRelativeURLs: URLs in a package document may be relative to it, as the protocol says and the CLIs resolve
+// them, and regcheck fetches from them.
+func TestExamineRelativeURLs(t *testing.T) {
+	t.Parallel()
+	for name, base := range map[string]string{"path": "", "parents": "../../../../../../.."} {
+		reg, o := exemplary()
+		reg.AddFault(edit(regtest.Package, func(doc map[string]any) {
+			for _, property := range []string{"download_url", "shasums_url", "shasums_signature_url"} {
+				doc[property] = base + strings.TrimPrefix(doc[property].(string), exemplaryURL)
+			}
+		}))
+		if found := regcheck.Examine(t.Context(), exemplaryURL, o); len(found) != 0 {
+			t.Errorf("%s: found %v, want nothing", name, found)
+		}
+	}
+	reg, o := exemplary()
+	reg.AddFault(set(regtest.Package, "shasums_url", "nowhere"))
+	if got := failed(regcheck.Examine(t.Context(), exemplaryURL, o)); !slices.Equal(got, []string{"sums"}) {
+		t.Errorf("with a relative URL of no file %q have failed, want the sums", got)
 	}
 }
 

@@ -107,9 +107,6 @@ func (e *examiner) packageURLs(base *url.URL, doc packageDocument) {
 			e.failf("%w", err)
 		}
 	}
-	if ref, err := url.Parse(doc.DownloadURL); err == nil && !ref.IsAbs() && doc.DownloadURL != "" {
-		e.note(Advice, weburl.Redact(base)+": download_url is relative; some pull-through proxies do not support that")
-	}
 }
 
 // file fetches a small file without the token, as clients do.
