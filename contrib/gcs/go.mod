@@ -1,0 +1,20 @@
+module github.com/tofureg/tofureg/contrib/gcs
+
+go 1.26.0
+
+replace github.com/tofureg/tofureg => ../..
+
+require (
+	github.com/hashicorp/go-retryablehttp v0.7.7
+	github.com/tofureg/tofureg v0.0.0
+	golang.org/x/oauth2 v0.27.0
+)
+
+require (
+	cloud.google.com/go/compute/metadata v0.3.0 // indirect
+	github.com/hashicorp/go-cleanhttp v0.5.2 // indirect
+	golang.org/x/net v0.58.0 // indirect
+	golang.org/x/sync v0.22.0 // indirect
+	golang.org/x/sys v0.47.0 // indirect
+	golang.org/x/text v0.41.0 // indirect
+)

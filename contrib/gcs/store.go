@@ -1,0 +1,249 @@
+package gcs
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/oauth2/google"
+
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/storage"
+	"github.com/tofureg/tofureg/transport"
+)
+
+// Store is a [storage.Store] in a bucket. A file is an object, which one request writes. Its revision is the
+// generation of the object. Store is safe for concurrent use. It must not be copied after the first call.
+type Store struct {
+	// Bucket is the name of the bucket, which must exist.
+	Bucket string
+
+	// Prefix is the prefix of all names, such as "mirror/". It may be empty.
+	Prefix string
+
+	// Credentials have the tokens of requests, and the key for signed URLs. If nil, requests are anonymous.
+	// Tokens are never sent over http.
+	Credentials *google.Credentials
+
+	// Endpoint is the URL of the server, such as that of Private Service Connect or of an emulator. If empty,
+	// https://storage.googleapis.com is used.
+	Endpoint string
+
+	// Transport has the settings of requests. Its Credentials are not used. Its Timeout does not apply to changes,
+	// which are repeated up to 5 times if its Retries is zero. If nil, the zero settings are used.
+	Transport *transport.Client
+
+	found atomic.Bool // whether the bucket has been seen
+}
+
+var (
+	_ storage.Store  = (*Store)(nil)
+	_ storage.Linker = (*Store)(nil)
+)
+
+// Open opens an object.
+func (s *Store) Open(ctx context.Context, name string) (*storage.File, error) {
+	a, key, err := s.at(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	body, err := a.open(ctx, key, "")
+	if err != nil {
+		return nil, s.failed(ctx, a, "open", name, err)
+	}
+	info := storage.Info{Size: body.Size, Revision: storage.Revision(body.Header.Get("X-Goog-Generation"))}
+	if info.Size < 0 || info.Revision == "" {
+		return nil, s.failed(ctx, a, "open", name, body.Unusable(errors.New("the size or the generation is missing")))
+	}
+	return &storage.File{ReadCloser: body, Info: info}, nil
+}
+
+// Stat returns the size and the generation of an object.
+func (s *Store) Stat(ctx context.Context, name string) (storage.Info, error) {
+	a, key, err := s.at(ctx, name)
+	if err != nil {
+		return storage.Info{}, err
+	}
+	var object struct {
+		Size       int64 `json:",string"`
+		Generation storage.Revision
+	}
+	err = a.get(ctx, key, url.Values{"fields": {"size,generation"}}, &object)
+	if err == nil && object.Generation == "" {
+		err = errors.New("the generation is missing")
+	}
+	if err != nil {
+		return storage.Info{}, s.failed(ctx, a, "look at", name, err)
+	}
+	return storage.Info{Size: object.Size, Revision: object.Generation}, nil
+}
+
+// Write writes an object with one request, which has the checksum of the content, never in parts.
+func (s *Store) Write(ctx context.Context, name string, content *io.SectionReader, was storage.Revision) error {
+	a, key, err := s.at(ctx, name)
+	if err != nil {
+		return err
+	}
+	whole := func() io.Reader { return body{ctx, io.NewSectionReader(content, 0, content.Size())} }
+	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	if _, err := io.Copy(sum, whole()); err != nil {
+		return fmt.Errorf("write %q in bucket %q: read the content: %w", name, s.Bucket, err)
+	}
+	metadata, err := json.Marshal(map[string]string{
+		"name": key, "contentType": contentType(name), "crc32c": base64.StdEncoding.EncodeToString(sum.Sum(nil)),
+	})
+	if err != nil {
+		return err
+	}
+	boundary := rand.Text()
+	head := fmt.Sprintf("--%s\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n%s\r\n--%[1]s\r\nContent-Type: %s\r\n\r\n", boundary, metadata, contentType(name))
+	tail := fmt.Sprintf("\r\n--%s--\r\n", boundary)
+	query := url.Values{"uploadType": {"multipart"}, "ifGenerationMatch": {generation(was)}, "fields": {"generation"}}
+	err = a.send(ctx, http.MethodPost, a.url("upload", "", query), "multipart/related; boundary="+boundary,
+		int64(len(head)+len(tail))+content.Size(), func() io.Reader { return io.MultiReader(strings.NewReader(head), whole(), strings.NewReader(tail)) })
+	return s.failed(ctx, a, "write", name, err)
+}
+
+// generation returns the condition for a revision. No object has generation 1: generations are microseconds since 1970.
+func generation(was storage.Revision) string {
+	if was == "" {
+		return "0" // no object
+	}
+	n, err := strconv.ParseInt(string(was), 10, 64)
+	if err != nil || n <= 0 {
+		n = 1
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// body fails when its context ends, also while its checksum is computed before the request.
+type body struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (b body) Read(p []byte) (int, error) {
+	if b.ctx.Err() != nil {
+		return 0, fault.Ended(b.ctx)
+	}
+	return b.Reader.Read(p)
+}
+
+// contentType returns the media type for clients that read the bucket. Network clients require it for documents.
+func contentType(name string) string {
+	switch path.Ext(name) {
+	case ".json":
+		return "application/json"
+	case ".zip":
+		return "application/zip"
+	}
+	return "application/octet-stream"
+}
+
+// List returns the objects and directories in a directory. A directory in a bucket is a prefix of names up to a slash.
+func (s *Store) List(ctx context.Context, dir string) ([]storage.Entry, error) {
+	name, prefix := "top", s.Prefix // any valid name
+	if dir != "." {
+		name, prefix = dir, s.Prefix+dir+"/"
+	}
+	a, _, err := s.at(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var entries []storage.Entry
+	seen := map[string]bool{} // a page may repeat a prefix of the page before
+	for page, err := range a.list(ctx, url.Values{"prefix": {prefix}, "delimiter": {"/"}}) {
+		if err != nil {
+			return nil, s.failed(ctx, a, "list", dir, err)
+		}
+		for _, p := range page.Prefixes {
+			name := strings.TrimSuffix(strings.TrimPrefix(p, prefix), "/")
+			if name != "" && !seen[name] {
+				seen[name] = true
+				entries = append(entries, storage.Entry{Name: name, IsDir: true})
+			}
+		}
+		for _, o := range page.Items {
+			// Some programs create an empty object for a directory.
+			if name := strings.TrimPrefix(o.Name, prefix); name != "" {
+				entries = append(entries, storage.Entry{Name: name, Size: o.Size})
+			}
+		}
+	}
+	return entries, nil
+}
+
+// Delete removes an object.
+func (s *Store) Delete(ctx context.Context, name string, was storage.Revision) error {
+	a, key, err := s.at(ctx, name)
+	if err != nil {
+		return err
+	}
+	query := url.Values{}
+	if was != "" {
+		query.Set("ifGenerationMatch", generation(was))
+	}
+	err = s.failed(ctx, a, "delete", name, a.send(ctx, http.MethodDelete, a.url("", key, query), "", 0, func() io.Reader { return http.NoBody }))
+	if errors.Is(err, storage.ErrConflict) {
+		// The condition does not hold for a missing object either.
+		if _, missing := s.Stat(ctx, name); errors.Is(missing, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// at returns an api, and the name of the object for a file. It refuses invalid names, since the server accepts nearly any.
+func (s *Store) at(ctx context.Context, name string) (*api, string, error) {
+	const longest = 1024 // maximum number of bytes
+	if !fs.ValidPath(name) || name == "." || len(s.Prefix)+len(name) > longest || strings.ContainsAny(name, "\r\n") {
+		return nil, "", fmt.Errorf("invalid name %.200q for a bucket: %w", name, fs.ErrInvalid)
+	}
+	if ctx.Err() != nil {
+		return nil, "", fault.Ended(ctx)
+	}
+	a, err := newAPI(s.Endpoint, s.Bucket, s.Credentials, s.Transport)
+	return a, s.Prefix + name, err
+}
+
+// failed returns err with the kind that [storage.Store] demands. The server says of a missing bucket what it says
+// of a missing object, so the first object that is missing costs a request for the bucket.
+func (s *Store) failed(ctx context.Context, a *api, op, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*failure.RequestError](err); ok {
+		switch {
+		case e.Status == http.StatusPreconditionFailed:
+			err = fmt.Errorf("%w: %w", storage.ErrConflict, err)
+		case e.Status == http.StatusNotFound && op != "write" && op != "list":
+			if !s.found.Load() {
+				for _, err := range a.list(ctx, url.Values{"maxResults": {"1"}}) {
+					if err != nil {
+						return fmt.Errorf("%s %q: look for bucket %q: %w", op, name, s.Bucket, err)
+					}
+					s.found.Store(true)
+					break
+				}
+			}
+			err = fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+		}
+	}
+	return fmt.Errorf("%s %q in bucket %q: %w", op, name, s.Bucket, err)
+}
