@@ -181,19 +181,20 @@ func (a *api) send(ctx context.Context, method string, u *url.URL, contentType s
 		request.Header.Set("Authorization", "Bearer "+secret)
 	}
 	resp, err := a.sender().Do(request)
-	switch {
-	case ctx.Err() != nil:
-		err = fault.Ended(ctx)
-	case err == nil && resp.StatusCode/100 == 2:
-		return resp.Body.Close()
-	case err == nil:
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxMessage))
-		return errors.Join(failed(resp.StatusCode, answered(resp.StatusCode, httpx.Mask(said(text), 200, u, secret))), resp.Body.Close())
-	}
-	if resp != nil {
+	var text []byte
+	if err == nil {
+		text, err = io.ReadAll(io.LimitReader(resp.Body, maxMessage)) // so that the connection can be used again
 		resp.Body.Close()
 	}
-	return failed(0, err)
+	switch {
+	case ctx.Err() != nil:
+		return failed(0, fault.Ended(ctx))
+	case err != nil:
+		return failed(0, err)
+	case resp.StatusCode/100 != 2:
+		return failed(resp.StatusCode, answered(resp.StatusCode, httpx.Mask(said(text), 200, u, secret)))
+	}
+	return nil
 }
 
 // said returns the message in an answer about a failure.

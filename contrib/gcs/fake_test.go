@@ -81,7 +81,9 @@ func start(t *testing.T) server {
 		r.SetURL(target)
 		r.Out.Host = "storage.googleapis.com"
 	}}}
-	s := server{httptest.NewTLSServer(p), p, account(t, token)}
+	s := server{httptest.NewUnstartedServer(p), p, account(t, token)}
+	s.EnableHTTP2 = true // as the server of Google
+	s.StartTLS()
 	t.Cleanup(s.Close)
 	s.bucket(t, "mirror")
 	return s
