@@ -109,8 +109,9 @@ func (s *Store) Write(ctx context.Context, name string, content *io.SectionReade
 		return err
 	}
 	boundary := rand.Text()
-	head := fmt.Sprintf("--%s\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n%s\r\n--%[1]s\r\nContent-Type: %s\r\n\r\n", boundary, metadata, contentType(name))
-	tail := fmt.Sprintf("\r\n--%s--\r\n", boundary)
+	head := "--" + boundary + "\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n" + string(metadata) +
+		"\r\n--" + boundary + "\r\nContent-Type: " + contentType(name) + "\r\n\r\n"
+	tail := "\r\n--" + boundary + "--\r\n"
 	query := url.Values{"uploadType": {"multipart"}, "ifGenerationMatch": {generation(was)}, "fields": {"generation"}}
 	err = a.send(ctx, http.MethodPost, a.url("upload", "", query), "multipart/related; boundary="+boundary,
 		int64(len(head)+len(tail))+content.Size(), func() io.Reader { return io.MultiReader(strings.NewReader(head), whole(), strings.NewReader(tail)) })

@@ -1,7 +1,9 @@
 package gcs_test
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"crypto"
 	"crypto/rsa"
 	"crypto/sha256"
@@ -9,13 +11,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/google"
+
+	"github.com/tofureg/tofureg/contrib/gcs"
 	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/storetest"
+	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/storage/storagetest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // TestStore: the store does what package storage demands, also for several processes.
@@ -100,6 +113,180 @@ func TestStoreURL(t *testing.T) {
 		unsigned.Credentials.JSON = []byte(file)
 		if _, err := unsigned.URL(t.Context(), name, time.Minute); !errors.Is(err, errors.ErrUnsupported) || strings.Contains(err.Error(), "s3cr3t") {
 			t.Errorf("URL with the credentials %q: %v, want ErrUnsupported", file, err)
+		}
+	}
+}
+
+// TestPublish: 20 processes publish to a registry in the bucket.
+func TestPublish(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	storetest.Publish(t, func() storage.Store { return s.store("registry/") })
+}
+
+// TestMirror: a mirror in the bucket is filled, read, also by signed URLs, checked and shrunk.
+func TestMirror(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	storetest.Mirror(t, func() storage.Store { return s.store("") }, s.Client())
+}
+
+// TestStoreErrors: what goes wrong is said with the name, is not taken for a missing file, and has no secret.
+func TestStoreErrors(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	must.Do(t, s.store("").Write(t.Context(), "file", section("x"), ""))
+	for name, test := range map[string]struct {
+		change func(*gcs.Store)
+		want   string
+	}{
+		"no bucket":            {func(s *gcs.Store) { s.Bucket = "another" }, "not found"},
+		"the bucket's name":    {func(s *gcs.Store) { s.Bucket = "" }, "the name of the bucket is missing"},
+		"another token":        {func(g *gcs.Store) { g.Credentials = account(t, "wr0ng-s3cr3t") }, "Invalid Credentials"},
+		"no token":             {func(s *gcs.Store) { s.Credentials = nil }, "Anonymous caller"},
+		"a token that fails":   {func(s *gcs.Store) { s.Credentials = &google.Credentials{TokenSource: failing{}} }, "no metadata server"},
+		"no server":            {func(s *gcs.Store) { s.Endpoint = "https://127.0.0.1:1"; s.Transport = &transport.Client{Retries: -1} }, "refused"},
+		"http":                 {func(s *gcs.Store) { s.Endpoint = "http://storage.example.com" }, "http"},
+		"a vetoed host":        {func(s *gcs.Store) { s.Transport.VetoHost = func(string) error { return errors.New("vetoed") } }, "vetoed"},
+		"a path of the server": {func(s *gcs.Store) { s.Endpoint += "/x" }, "https://HOST"},
+		"a user of the server": {func(s *gcs.Store) { s.Endpoint = "https://u:s3cr3t@storage.example.com" }, "https://HOST"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for what, do := range calls {
+				store := s.store("")
+				test.change(store)
+				for _, file := range []string{"file", "missing"} {
+					err := do(t.Context(), store, file)
+					if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, storage.ErrConflict) || !strings.Contains(err.Error(), test.want) {
+						t.Errorf("%s of %s: %v, want an error with %q that wraps neither fs.ErrNotExist nor storage.ErrConflict", what, file, err, test.want)
+					} else if text := err.Error(); strings.Contains(text, "s3cr3t") || strings.Contains(text, "uploadType") || strings.Contains(text, "?alt") {
+						t.Errorf("%s of %s: the error has a secret or a query: %v", what, file, err)
+					}
+				}
+			}
+		})
+	}
+	for name, want := range map[string]error{
+		strings.Repeat("x", 1024): fs.ErrNotExist, strings.Repeat("x", 1025): fs.ErrInvalid, "a\nb": fs.ErrInvalid, "../a": fs.ErrInvalid,
+	} {
+		if _, err := s.store("").Open(t.Context(), name); !errors.Is(err, want) {
+			t.Errorf("Open(%.10q, %d bytes) = %v, want %v", name, len(name), err, want)
+		}
+	}
+	if _, err := s.store("p").Open(t.Context(), strings.Repeat("x", 1024)); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("a name of 1025 bytes with its prefix: %v, want ErrInvalid", err)
+	}
+}
+
+// calls are the methods of a store with requests.
+var calls = map[string]func(context.Context, *gcs.Store, string) error{
+	"Open": func(ctx context.Context, s *gcs.Store, name string) error {
+		f, err := s.Open(ctx, name)
+		if err == nil {
+			f.Close()
+		}
+		return err
+	},
+	"Stat": func(ctx context.Context, s *gcs.Store, name string) error { _, err := s.Stat(ctx, name); return err },
+	"Write": func(ctx context.Context, s *gcs.Store, name string) error {
+		return s.Write(ctx, name, section("y"), "")
+	},
+	"List":   func(ctx context.Context, s *gcs.Store, name string) error { _, err := s.List(ctx, "."); return err },
+	"Delete": func(ctx context.Context, s *gcs.Store, name string) error { return s.Delete(ctx, name, "") },
+}
+
+type failing struct{}
+
+func (failing) Token() (*oauth2.Token, error) { return nil, errors.New("no metadata server") }
+
+// TestSlowToken: a source of tokens that does not answer does not outlast the context.
+func TestSlowToken(t *testing.T) {
+	t.Parallel()
+	for what, do := range calls {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		s := &gcs.Store{Bucket: "mirror", Credentials: &google.Credentials{TokenSource: endless{t.Context()}}, Endpoint: "https://storage.example.com"}
+		if err := do(ctx, s, "x"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s with an endless source of tokens: %v, want DeadlineExceeded", what, err)
+		}
+	}
+}
+
+type endless struct{ until context.Context }
+
+func (e endless) Token() (*oauth2.Token, error) { <-e.until.Done(); return nil, e.until.Err() }
+
+// TestServerAnswers: temporary failures are repeated with the same body, answers that violate the protocol are errors, and no
+// answer puts a secret or control characters into an error.
+func TestServerAnswers(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	var busy atomic.Int32
+	var first, second []byte
+	s.proxy.before = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPost || busy.Add(1) > 2 {
+			return false
+		}
+		data, _ := io.ReadAll(r.Body)
+		first, second = second, data
+		w.Header().Set("Retry-After", "0")
+		refuse(w, []int{http.StatusTooManyRequests, http.StatusServiceUnavailable}[busy.Load()-1], "slow down")
+		return true
+	}
+	must.Do(t, s.store("").Write(t.Context(), "file", section("content"), ""))
+	if busy.Load() != 3 || len(first) == 0 || !bytes.Equal(first, second) {
+		t.Errorf("Write to a busy server made %d requests with the bodies\n%s\n%s\nwant 3 with the same", busy.Load(), first, second)
+	}
+	for name, answer := range map[string]func(w http.ResponseWriter){
+		"echo": func(w http.ResponseWriter) { refuse(w, http.StatusForbidden, "not with "+token+"\x1b[2J\u009b") },
+		"text": func(w http.ResponseWriter) { http.Error(w, "see https://x.example.com/?X-Goog-Signature=s3cr3t", 400) },
+		"redirect": func(w http.ResponseWriter) {
+			w.Header().Set("Location", "https://x.example.com/?a=s3cr3t")
+			w.WriteHeader(307)
+		},
+		"nothing": func(w http.ResponseWriter) { w.Header().Set("Content-Type", "application/json"); w.WriteHeader(304) },
+	} {
+		other := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(w) }))
+		t.Cleanup(other.Close)
+		for what, do := range calls {
+			store := &gcs.Store{Bucket: "mirror", Credentials: s.account, Endpoint: other.URL, Transport: &transport.Client{HTTP: other.Client(), Retries: -1}}
+			err := do(t.Context(), store, "x")
+			if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, storage.ErrConflict) || strings.ContainsAny(err.Error(), "\x1b\u009b") || strings.Contains(err.Error(), "s3cr3t") {
+				t.Errorf("%s of an answer with %s: %v, want a printable error without a secret", what, name, err)
+			}
+		}
+	}
+	empty := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "{}") }))
+	t.Cleanup(empty.Close)
+	store := &gcs.Store{Bucket: "mirror", Endpoint: empty.URL, Transport: &transport.Client{HTTP: empty.Client(), Retries: -1}}
+	for _, what := range []string{"Open", "Stat"} {
+		if err := calls[what](t.Context(), store, "x"); err == nil || !strings.Contains(err.Error(), "generation is missing") {
+			t.Errorf("%s of an answer without a generation: %v", what, err)
+		}
+	}
+}
+
+// TestOneRequest: a file is one request with the media type that network clients require, and the condition is in it.
+func TestOneRequest(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	var requests []string
+	s.proxy.before = func(w http.ResponseWriter, r *http.Request) bool {
+		requests = append(requests, r.Method+" "+r.URL.Path+" "+r.URL.Query().Get("uploadType")+" "+r.URL.Query().Get("ifGenerationMatch"))
+		return false
+	}
+	store := s.store("p/")
+	for name, media := range map[string]string{"a.json": "application/json", "a.zip": "application/zip", "a": "application/octet-stream"} {
+		requests = nil
+		must.Do(t, store.Write(t.Context(), name, section(strings.Repeat("x", 9<<20)), ""))
+		if want := []string{"POST /upload/storage/v1/b/mirror/o multipart 0"}; !slices.Equal(requests, want) {
+			t.Errorf("Write(%q) made the requests %q, want %q", name, requests, want)
+		}
+		resp := must.Get(s.Client().Get(must.Get(store.URL(t.Context(), name, time.Minute))(t)))(t)
+		resp.Body.Close()
+		if got := resp.Header.Get("Content-Type"); got != media {
+			t.Errorf("%q has the media type %q, want %q", name, got, media)
 		}
 	}
 }
