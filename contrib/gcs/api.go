@@ -3,7 +3,6 @@ package gcs
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,18 +10,13 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
-	"github.com/hashicorp/go-retryablehttp"
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
-	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
-	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/transport"
 )
 
@@ -31,8 +25,6 @@ const (
 	pageSize        = "1000"   // objects and prefixes of a page, the maximum of the server
 	maxDocument     = 16 << 20 // bytes of a page, whose names have up to 1,024 bytes
 	sendRetries     = 5        // of changes: an object can be changed once a second
-	maxWait         = 30 * time.Second
-	maxMessage      = 4 << 10 // bytes of an answer about a failure that are read
 )
 
 // api makes requests for one bucket.
@@ -151,95 +143,35 @@ func (a *api) list(ctx context.Context, query url.Values) iter.Seq2[*page, error
 	}
 }
 
-// send makes a request that changes an object. It is repeated after temporary failures, with the body from its start.
-func (a *api) send(ctx context.Context, method string, u *url.URL, contentType string, size int64, body func() io.Reader) error {
-	u, err := a.http.Admit(u)
-	if err != nil {
-		return err
-	}
-	secret := ""
-	failed := func(status int, err error) error {
-		return &failure.RequestError{URL: weburl.Redact(u), Status: status, HadToken: secret != "", Err: httpx.Scrub(err, u, secret)}
-	}
-	if u.Scheme == "https" && a.http.Credentials != nil {
-		token, err := auth.Lookup(ctx, a.http.Credentials, a.host)
-		if err != nil {
-			return failed(0, err)
-		}
-		secret = token.Reveal()
-	}
-	request, err := retryablehttp.NewRequestWithContext(ctx, method, u.String(), retryablehttp.ReaderFunc(func() (io.Reader, error) { return body(), nil }))
-	if err != nil {
-		return failed(0, err)
-	}
-	request.ContentLength = size
-	request.Header.Set("User-Agent", cmp.Or(a.http.UserAgent, httpx.UserAgent()))
-	if contentType != "" {
-		request.Header.Set("Content-Type", contentType)
-	}
-	if secret != "" {
-		request.Header.Set("Authorization", "Bearer "+secret)
-	}
-	resp, err := a.sender().Do(request)
-	var text []byte
-	if err == nil {
-		text, err = io.ReadAll(io.LimitReader(resp.Body, maxMessage)) // so that the connection can be used again
-		resp.Body.Close()
-	}
-	switch {
-	case ctx.Err() != nil:
-		return failed(0, fault.Ended(ctx))
-	case err != nil:
-		return failed(0, err)
-	case resp.StatusCode/100 != 2:
-		return failed(resp.StatusCode, answered(resp.StatusCode, httpx.Mask(said(text), 200, u, secret)))
-	}
-	return nil
+// change is a request that changes an object, and the transport that sends it in place of a GET request. So it is
+// repeated after temporary failures, gets the token and fails like all other requests.
+type change struct {
+	method, contentType string
+	size                int64
+	body                func() io.Reader // may be nil
+	next                http.RoundTripper
 }
 
-// said returns the message in an answer about a failure.
-func said(answer []byte) string {
-	var document struct{ Error struct{ Message string } }
-	if json.Unmarshal(answer, &document) == nil && document.Error.Message != "" {
-		return document.Error.Message
+// RoundTrip implements http.RoundTripper.
+func (c change) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Method = c.method
+	if c.body != nil {
+		r.Body, r.ContentLength = io.NopCloser(c.body()), c.size
+		r.Header.Set("Content-Type", c.contentType)
 	}
-	return string(answer)
+	return c.next.RoundTrip(r)
 }
 
-// answered returns the error of a status.
-func answered(status int, message string) error {
-	kind := errors.New(cmp.Or(strings.ToLower(http.StatusText(status)), "unexpected status"))
-	switch status {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		kind = failure.ErrUnauthorized
-	case http.StatusNotFound:
-		kind = failure.ErrNotFound
+// send makes a request that changes an object.
+func (a *api) send(ctx context.Context, u *url.URL, c change) error {
+	settings := *a.http
+	settings.Timeout, settings.Retries = -1, cmp.Or(settings.Retries, sendRetries)
+	c.next = httpx.Base(nil)
+	if settings.HTTP != nil {
+		c.next = cmp.Or[http.RoundTripper](settings.HTTP.Transport, http.DefaultTransport)
 	}
-	if message == "" {
-		return kind
-	}
-	return fmt.Errorf("%w, the server says %q", kind, message)
-}
-
-// sender returns the client for send. It follows no redirects.
-func (a *api) sender() *retryablehttp.Client {
-	client := &http.Client{
-		Transport:     httpx.SharedTransport(),
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	if a.http.HTTP != nil {
-		client.Transport = a.http.HTTP.Transport
-	}
-	return &retryablehttp.Client{
-		HTTPClient: client, RetryMax: max(0, cmp.Or(a.http.Retries, sendRetries)), RetryWaitMin: time.Second / 2, RetryWaitMax: 3 * time.Second / 2,
-		CheckRetry: retryablehttp.DefaultRetryPolicy, ErrorHandler: retryablehttp.PassthroughErrorHandler,
-		Backoff: func(least, most time.Duration, n int, resp *http.Response) time.Duration {
-			if resp != nil {
-				if wait := httpx.RetryAfter(resp.Header, time.Now()); wait > 0 {
-					return min(wait, maxWait)
-				}
-			}
-			return retryablehttp.LinearJitterBackoff(least, most, n, resp)
-		},
-	}
+	settings.HTTP = &http.Client{Transport: c}
+	_, err := settings.Get(ctx, httpx.Request{URL: u, Accept: httpx.JSON, TokenFor: a.host, Limit: maxDocument, Redirects: -1})
+	return err
 }

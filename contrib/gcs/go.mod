@@ -5,7 +5,6 @@ go 1.26.0
 replace github.com/tofureg/tofureg => ../..
 
 require (
-	github.com/hashicorp/go-retryablehttp v0.7.7
 	github.com/tofureg/tofureg v0.0.0
 	golang.org/x/oauth2 v0.27.0
 )
@@ -16,6 +15,7 @@ require (
 	github.com/apparentlymart/go-versions v1.0.2 // indirect
 	github.com/cloudflare/circl v1.6.3 // indirect
 	github.com/hashicorp/go-cleanhttp v0.5.2 // indirect
+	github.com/hashicorp/go-retryablehttp v0.7.7 // indirect
 	github.com/hashicorp/go-version v1.4.0 // indirect
 	github.com/therootcompany/xz v1.0.1 // indirect
 	golang.org/x/crypto v0.55.0 // indirect

@@ -113,9 +113,10 @@ func (s *Store) Write(ctx context.Context, name string, content *io.SectionReade
 		"\r\n--" + boundary + "\r\nContent-Type: " + contentType(name) + "\r\n\r\n"
 	tail := "\r\n--" + boundary + "--\r\n"
 	query := url.Values{"uploadType": {"multipart"}, "ifGenerationMatch": {generation(was)}, "fields": {"generation"}}
-	err = a.send(ctx, http.MethodPost, a.url("upload", "", query), "multipart/related; boundary="+boundary,
-		int64(len(head)+len(tail))+content.Size(), func() io.Reader { return io.MultiReader(strings.NewReader(head), whole(), strings.NewReader(tail)) })
-	return s.failed(ctx, a, "write", name, err)
+	return s.failed(ctx, a, "write", name, a.send(ctx, a.url("upload", "", query), change{
+		method: http.MethodPost, contentType: "multipart/related; boundary=" + boundary, size: int64(len(head)+len(tail)) + content.Size(),
+		body: func() io.Reader { return io.MultiReader(strings.NewReader(head), whole(), strings.NewReader(tail)) },
+	}))
 }
 
 // generation returns the condition for a revision. No object has generation 1: generations are microseconds since 1970.
@@ -197,7 +198,7 @@ func (s *Store) Delete(ctx context.Context, name string, was storage.Revision) e
 	if was != "" {
 		query.Set("ifGenerationMatch", generation(was))
 	}
-	err = s.failed(ctx, a, "delete", name, a.send(ctx, http.MethodDelete, a.url("", key, query), "", 0, func() io.Reader { return http.NoBody }))
+	err = s.failed(ctx, a, "delete", name, a.send(ctx, a.url("", key, query), change{method: http.MethodDelete}))
 	if errors.Is(err, storage.ErrConflict) {
 		// The condition does not hold for a missing object either.
 		if _, missing := s.Stat(ctx, name); errors.Is(missing, fs.ErrNotExist) {
