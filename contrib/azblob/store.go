@@ -1,0 +1,288 @@
+package azblob
+
+import (
+	"context"
+	"crypto/md5"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
+
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/weburl"
+	"github.com/tofureg/tofureg/storage"
+)
+
+// Store is a [storage.Store] in a container. A file is a block blob, which one request of up to 5,000 MiB writes, never
+// blocks. Its revision is the entity tag. Store is safe for concurrent use.
+//
+// In accounts with a hierarchical namespace, directories are blobs too: use an account without one.
+type Store struct {
+	// Client sends the requests to the container, which must exist, with its own credentials and retries.
+	Client *container.Client
+
+	// Prefix is the prefix of all names, such as "mirror/". It may be empty.
+	Prefix string
+}
+
+var (
+	_ storage.Store  = (*Store)(nil)
+	_ storage.Linker = (*Store)(nil)
+)
+
+// URL returns a URL of a blob with a shared access signature. It is valid for GET and HEAD and for lifetime. If Client
+// has no shared key, the error wraps [errors.ErrUnsupported].
+func (s *Store) URL(ctx context.Context, name string, lifetime time.Duration) (string, error) {
+	b, err := s.blob(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	link, err := b.GetSASURL(sas.BlobPermissions{Read: true}, time.Now().Add(lifetime), nil)
+	if errors.Is(err, bloberror.MissingSharedKeyCredential) {
+		err = fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
+	}
+	return link, s.failed("sign a URL of", name, err)
+}
+
+// Open opens a blob. If the connection breaks, the rest is read with another request.
+func (s *Store) Open(ctx context.Context, name string) (*storage.File, error) {
+	b, err := s.blob(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	got, err := b.DownloadStream(ctx, nil)
+	if err != nil {
+		return nil, s.failed("open", name, err)
+	}
+	body := reader{got.NewRetryReader(ctx, nil), s, name}
+	info, err := infoOf(got.ContentLength, got.ETag)
+	if err != nil {
+		body.Close()
+		return nil, s.failed("open", name, err)
+	}
+	return &storage.File{ReadCloser: body, Info: info}, nil
+}
+
+// reader returns printable errors.
+type reader struct {
+	io.ReadCloser
+	s    *Store
+	name string
+}
+
+func (r reader) Read(p []byte) (int, error) {
+	n, err := r.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		err = r.s.failed("read", r.name, err)
+	}
+	return n, err
+}
+
+// Stat returns the size and the entity tag of a blob.
+func (s *Store) Stat(ctx context.Context, name string) (storage.Info, error) {
+	b, err := s.blob(ctx, name)
+	if err != nil {
+		return storage.Info{}, err
+	}
+	got, err := b.GetProperties(ctx, nil)
+	if err != nil {
+		return storage.Info{}, s.failed("look at", name, err)
+	}
+	info, err := infoOf(got.ContentLength, got.ETag)
+	return info, s.failed("look at", name, err)
+}
+
+func infoOf(size *int64, tag *azcore.ETag) (storage.Info, error) {
+	if size == nil || tag == nil || *tag == "" {
+		return storage.Info{}, errors.New("the size or the entity tag is missing")
+	}
+	return storage.Info{Size: *size, Revision: storage.Revision(*tag)}, nil
+}
+
+// Write writes a blob with one request, which has the MD5 of the content against broken transfers.
+func (s *Store) Write(ctx context.Context, name string, content *io.SectionReader, was storage.Revision) error {
+	b, err := s.blob(ctx, name)
+	if err != nil {
+		return err
+	}
+	whole := body{ctx, io.NewSectionReader(content, 0, content.Size())}
+	sum := md5.New()
+	if _, err := io.Copy(sum, whole); err != nil {
+		return fmt.Errorf("write %q in %s: read the content: %w", name, s.container(), err)
+	}
+	if _, err := whole.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	condition := &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)}
+	if was != "" {
+		condition = &blob.ModifiedAccessConditions{IfMatch: to.Ptr(azcore.ETag(was))}
+	}
+	_, err = b.Upload(ctx, whole, &blockblob.UploadOptions{
+		HTTPHeaders:             &blob.HTTPHeaders{BlobContentType: to.Ptr(contentType(name))},
+		AccessConditions:        &blob.AccessConditions{ModifiedAccessConditions: condition},
+		TransactionalValidation: blob.TransferValidationTypeMD5(sum.Sum(nil)),
+	})
+	return s.failed("write", name, err)
+}
+
+// body fails when its context ends, also while it is hashed before the request.
+type body struct {
+	ctx context.Context
+	*io.SectionReader
+}
+
+func (b body) Read(p []byte) (int, error) {
+	if b.ctx.Err() != nil {
+		return 0, fault.Ended(b.ctx)
+	}
+	return b.SectionReader.Read(p)
+}
+
+// Close implements io.Closer.
+func (body) Close() error { return nil }
+
+// contentType returns the media type for clients that read the container. Network clients require it for documents.
+func contentType(name string) string {
+	switch path.Ext(name) {
+	case ".json":
+		return "application/json"
+	case ".zip":
+		return "application/zip"
+	}
+	return "application/octet-stream"
+}
+
+// List returns the blobs and directories in a directory. A directory is a prefix of names up to a slash.
+func (s *Store) List(ctx context.Context, dir string) ([]storage.Entry, error) {
+	name, prefix := "top", s.Prefix // any valid name
+	if dir != "." {
+		name, prefix = dir, s.Prefix+dir+"/"
+	}
+	if _, err := s.blob(ctx, name); err != nil {
+		return nil, err
+	}
+	var entries []storage.Entry
+	seen := map[string]bool{} // a page may repeat a prefix of the page before
+	pages := s.Client.NewListBlobsHierarchyPager("/", &container.ListBlobsHierarchyOptions{Prefix: &prefix})
+	for pages.More() {
+		page, err := pages.NextPage(ctx)
+		if err == nil && page.Segment == nil {
+			err = errors.New("the answer has no list")
+		}
+		if err != nil {
+			return nil, s.failed("list", dir, err)
+		}
+		for _, p := range page.Segment.BlobPrefixes {
+			if p.Name == nil {
+				continue
+			}
+			name := strings.TrimSuffix(strings.TrimPrefix(*p.Name, prefix), "/")
+			if name != "" && !seen[name] {
+				seen[name] = true
+				entries = append(entries, storage.Entry{Name: name, IsDir: true})
+			}
+		}
+		for _, b := range page.Segment.BlobItems {
+			if b.Name == nil || b.Properties == nil || b.Properties.ContentLength == nil {
+				return nil, s.failed("list", dir, errors.New("an entry has no name or size"))
+			}
+			// Some programs create an empty blob for a directory.
+			if name := strings.TrimPrefix(*b.Name, prefix); name != "" {
+				entries = append(entries, storage.Entry{Name: name, Size: *b.Properties.ContentLength})
+			}
+		}
+	}
+	return entries, nil
+}
+
+// Delete removes a blob.
+func (s *Store) Delete(ctx context.Context, name string, was storage.Revision) error {
+	b, err := s.blob(ctx, name)
+	if err != nil {
+		return err
+	}
+	var options blob.DeleteOptions
+	if was != "" {
+		options.AccessConditions = &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: to.Ptr(azcore.ETag(was))}}
+	}
+	_, err = b.Delete(ctx, &options)
+	err = s.failed("delete", name, err)
+	if errors.Is(err, storage.ErrConflict) {
+		// The condition does not hold for a missing blob either.
+		if _, missing := s.Stat(ctx, name); errors.Is(missing, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// blob returns a client of a file. It refuses names that the server changes or does not accept.
+func (s *Store) blob(ctx context.Context, name string) (*blockblob.Client, error) {
+	const longest, longestElement = 1024, 254 // maximum numbers of characters
+	key := s.Prefix + name
+	elements := strings.Split(key, "/")
+	if !fs.ValidPath(name) || name == "." || len(key) > longest || len(elements) > 254 || strings.Contains(key, `\`) ||
+		slices.ContainsFunc(elements, func(e string) bool { return strings.HasSuffix(e, ".") || len(e) > longestElement }) {
+		return nil, fmt.Errorf("invalid name %.200q for a blob: %w", name, fs.ErrInvalid)
+	}
+	if ctx.Err() != nil {
+		return nil, fault.Ended(ctx)
+	}
+	return s.Client.NewBlockBlobClient(key), nil
+}
+
+// container names the container in errors.
+func (s *Store) container() string {
+	u, _, _ := strings.Cut(s.Client.URL(), "?") // which may have a signature
+	return fmt.Sprintf("container %q", weburl.Clean(u, weburl.MaxShown))
+}
+
+// failed returns err with the kind that [storage.Store] demands, and a text that is safe to print.
+func (s *Store) failed(op, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	text, kinds := err.Error(), []error{err}
+	if e, ok := errors.AsType[*azcore.ResponseError](err); ok {
+		// The whole answer is long, and may have what was signed.
+		text = fmt.Sprintf("status %d %s", e.StatusCode, e.ErrorCode)
+		switch {
+		case e.StatusCode == http.StatusUnauthorized, e.StatusCode == http.StatusForbidden:
+			kinds = append(kinds, failure.ErrUnauthorized)
+		case e.StatusCode == http.StatusPreconditionFailed, e.ErrorCode == string(bloberror.BlobAlreadyExists), e.ErrorCode == string(bloberror.BlobNotFound) && op == "write":
+			kinds = append(kinds, storage.ErrConflict)
+		case e.ErrorCode == string(bloberror.BlobNotFound):
+			kinds = append(kinds, fs.ErrNotExist)
+		}
+	}
+	return fmt.Errorf("%s %q in %s: %w", op, name, s.container(), &printable{weburl.Clean(weburl.OneLine(weburl.RedactText(text)), weburl.MaxShown), kinds})
+}
+
+// printable is an error of the SDK with another text.
+type printable struct {
+	text  string
+	kinds []error
+}
+
+// Error returns the text.
+func (e *printable) Error() string { return e.text }
+
+// Unwrap returns the kinds.
+func (e *printable) Unwrap() []error { return e.kinds }

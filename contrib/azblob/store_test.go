@@ -1,0 +1,214 @@
+package azblob_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
+
+	"github.com/tofureg/tofureg/contrib/azblob"
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/storetest"
+	"github.com/tofureg/tofureg/storage"
+	"github.com/tofureg/tofureg/storage/storagetest"
+)
+
+// TestStore: the store does what package storage demands, also for several processes.
+func TestStore(t *testing.T) {
+	t.Parallel()
+	for _, prefix := range []string{"", "team/mirror/"} {
+		t.Run(cmp.Or(prefix, "top"), func(t *testing.T) {
+			t.Parallel()
+			s := start(t)
+			if err := storagetest.TestStore(t.Context(), s.store(t, prefix), s.store(t, prefix), s.store(t, prefix)); err != nil {
+				t.Error(err)
+			}
+			left, err := s.store(t, "").List(t.Context(), ".")
+			if err != nil || len(left) != 0 {
+				t.Errorf("the test has left %v, %v", left, err)
+			}
+		})
+	}
+}
+
+// TestPublish: 20 processes publish to a registry in the container.
+func TestPublish(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	storetest.Publish(t, func() storage.Store { return s.store(t, "registry/") })
+}
+
+// TestMirror: a mirror in the container is filled, read, also by signed URLs, checked and shrunk.
+func TestMirror(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	storetest.Mirror(t, func() storage.Store { return s.store(t, "") }, http.DefaultClient)
+}
+
+// section returns a content.
+func section(text string) *io.SectionReader {
+	return io.NewSectionReader(strings.NewReader(text), 0, int64(len(text)))
+}
+
+// TestStoreURL: a client without credentials gets a blob by its signed URL, and by no other.
+func TestStoreURL(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	store := s.store(t, "p/")
+	const name = "a b/ö+$&=:@~.zip"
+	must.Do(t, store.Write(t.Context(), name, section("content"), ""))
+	link := must.Get(store.URL(t.Context(), name, time.Minute))(t)
+	get := func(method, url string) (int, string) {
+		resp := must.Get(http.DefaultClient.Do(must.Get(http.NewRequestWithContext(t.Context(), method, url, nil))(t)))(t)
+		defer resp.Body.Close()
+		return resp.StatusCode, string(must.Get(io.ReadAll(resp.Body))(t))
+	}
+	if status, text := get("GET", link); status != http.StatusOK || text != "content" {
+		t.Errorf("GET %s: %d %q, want the content", link, status, text)
+	}
+	if status, _ := get("HEAD", link); status != http.StatusOK {
+		t.Errorf("HEAD %s: %d, want 200", link, status)
+	}
+	expired := must.Get(store.URL(t.Context(), name, -time.Minute))(t)
+	for _, other := range []string{link[:strings.Index(link, "?")], strings.Replace(link, "a%20b", "b", 1), expired} {
+		if status, _ := get("GET", other); status/100 != 4 {
+			t.Errorf("GET %s: %d, want an error", other, status)
+		}
+	}
+	if status, _ := get("DELETE", link); status/100 != 4 {
+		t.Errorf("DELETE %s: %d, want an error", link, status)
+	}
+	if _, err := store.URL(t.Context(), "../x", time.Minute); err == nil {
+		t.Error("URL of ../x: no error")
+	}
+	keyless := &azblob.Store{Client: must.Get(container.NewClientWithNoCredential(s.url+"/mirror", nil))(t)}
+	if _, err := keyless.URL(t.Context(), name, time.Minute); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("URL without a key: %v, want ErrUnsupported", err)
+	}
+}
+
+// calls are the methods of a store with requests.
+var calls = map[string]func(context.Context, *azblob.Store, string) error{
+	"Open": func(ctx context.Context, s *azblob.Store, name string) error {
+		f, err := s.Open(ctx, name)
+		if err == nil {
+			f.Close()
+		}
+		return err
+	},
+	"Stat": func(ctx context.Context, s *azblob.Store, name string) error { _, err := s.Stat(ctx, name); return err },
+	"Write": func(ctx context.Context, s *azblob.Store, name string) error {
+		return s.Write(ctx, name, section("y"), "")
+	},
+	"List":   func(ctx context.Context, s *azblob.Store, name string) error { _, err := s.List(ctx, "."); return err },
+	"Delete": func(ctx context.Context, s *azblob.Store, name string) error { return s.Delete(ctx, name, "") },
+}
+
+// TestStoreErrors: what goes wrong is said with the name, is not taken for a missing file, and has no secret.
+func TestStoreErrors(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	must.Do(t, s.store(t, "").Write(t.Context(), "file", section("x"), ""))
+	once := &container.ClientOptions{}
+	once.Retry = policy.RetryOptions{MaxRetries: -1}
+	at := func(url string) *container.Client { return must.Get(container.NewClientWithNoCredential(url, once))(t) }
+	hostile := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["X-Ms-Error-Code"] = []string{"x\u009b"}
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprintf(w, "<Error><Message>\x1b[2J signed %s</Message></Error>", r.URL)
+	}))
+	t.Cleanup(hostile.Close)
+	const signature = "?sv=2026-01-01&sig=s3cr3t"
+	for name, test := range map[string]struct {
+		client *container.Client
+		want   string
+		kind   error // nil: any
+	}{
+		"no container":    {s.client(t, "another", secret), "ContainerNotFound", nil},
+		"another key":     {s.client(t, "mirror", "d3JvbmctczNjcjN0"), "status 403", failure.ErrUnauthorized},
+		"no key":          {at(s.url + "/mirror"), "status 403", failure.ErrUnauthorized},
+		"a bad signature": {at(s.url + "/mirror" + signature), "status 403", failure.ErrUnauthorized},
+		"no server":       {at("http://127.0.0.1:1/mirror" + signature), "refused", nil},
+		"a hostile text":  {at(hostile.URL + "/mirror" + signature), "status 403", failure.ErrUnauthorized},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for what, do := range calls {
+				for _, file := range []string{"file", "missing"} {
+					err := do(t.Context(), &azblob.Store{Client: test.client}, file)
+					if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, storage.ErrConflict) || test.kind != nil && !errors.Is(err, test.kind) || !strings.Contains(err.Error(), test.want) {
+						t.Errorf("%s of %s: %v, want an error with %q that wraps neither fs.ErrNotExist nor storage.ErrConflict", what, file, err, test.want)
+					} else if text := err.Error(); strings.Contains(text, "s3cr3t") || strings.ContainsAny(text, "\x1b\u009b\n") {
+						t.Errorf("%s of %s: the error has a secret, or is not printable: %q", what, file, text)
+					}
+				}
+			}
+		})
+	}
+	long := strings.Repeat("x", 254)
+	for name, want := range map[string]error{
+		long: fs.ErrNotExist, long + "x": fs.ErrInvalid, strings.Repeat(long+"/", 4) + "1234": fs.ErrNotExist, strings.Repeat(long+"/", 4) + "12345": fs.ErrInvalid,
+		"a./b": fs.ErrInvalid, "a/b.": fs.ErrInvalid, `a\b`: fs.ErrInvalid, "../a": fs.ErrInvalid,
+		strings.Repeat("a/", 253) + "a": fs.ErrNotExist, strings.Repeat("a/", 254) + "a": fs.ErrInvalid,
+	} {
+		if _, err := s.store(t, "").Open(t.Context(), name); !errors.Is(err, want) {
+			t.Errorf("Open(%.10q, %d bytes) = %v, want %v", name, len(name), err, want)
+		}
+	}
+}
+
+// TestOneRequest: a file is one request with the media type that network clients require, and the condition and the
+// digest are in it.
+func TestOneRequest(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	var requests requests
+	store := s.store(t, "p/")
+	options := &container.ClientOptions{}
+	options.PerRetryPolicies = []policy.Policy{&requests}
+	link := must.Get(s.client(t, "mirror", secret).GetSASURL(permissions, time.Now().Add(time.Hour), nil))(t)
+	watched := &azblob.Store{Client: must.Get(container.NewClientWithNoCredential(link, options))(t), Prefix: "p/"}
+	for name, media := range map[string]string{"a.json": "application/json", "a.zip": "application/zip", "a": "application/octet-stream"} {
+		requests.list = nil
+		must.Do(t, watched.Write(t.Context(), name, section(strings.Repeat("x", 9<<20)), ""))
+		if want := []string{"PUT BlockBlob * MD5: true"}; !slices.Equal(requests.list, want) {
+			t.Errorf("Write(%q) made the requests %q, want %q", name, requests.list, want)
+		}
+		resp := must.Get(http.Get(must.Get(store.URL(t.Context(), name, time.Minute))(t)))(t)
+		resp.Body.Close()
+		if got := resp.Header.Get("Content-Type"); got != media {
+			t.Errorf("%q has the media type %q, want %q", name, got, media)
+		}
+	}
+}
+
+var permissions = sas.ContainerPermissions{Read: true, Write: true, Create: true}
+
+// requests are the requests of a client.
+type requests struct {
+	mu   sync.Mutex
+	list []string
+}
+
+// Do implements policy.Policy.
+func (r *requests) Do(req *policy.Request) (*http.Response, error) {
+	h := req.Raw().Header
+	r.mu.Lock()
+	r.list = append(r.list, fmt.Sprint(req.Raw().Method, " ", strings.Join(h["x-ms-blob-type"], ""), " ", h.Get("If-None-Match"), " MD5: ", len(h["Content-MD5"]) == 1))
+	r.mu.Unlock()
+	return req.Next()
+}
