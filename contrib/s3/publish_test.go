@@ -1,0 +1,32 @@
+package s3_test
+
+import (
+	"testing"
+
+	"github.com/tofureg/tofureg/internal/storetest"
+	"github.com/tofureg/tofureg/storage"
+)
+
+// TestPublish: 20 processes publish to a registry in the bucket.
+func TestPublish(t *testing.T) {
+	t.Parallel()
+	for name, start := range servers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t)
+			storetest.Publish(t, func() storage.Store { return s.store("registry/") })
+		})
+	}
+}
+
+// TestMirror: a mirror in the bucket is filled, read, also by signed URLs, checked and shrunk.
+func TestMirror(t *testing.T) {
+	t.Parallel()
+	for name, start := range servers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t)
+			storetest.Mirror(t, func() storage.Store { return s.store("") }, s.client)
+		})
+	}
+}
