@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -211,4 +212,15 @@ func (r *requests) Do(req *policy.Request) (*http.Response, error) {
 	r.list = append(r.list, fmt.Sprint(req.Raw().Method, " ", strings.Join(h["x-ms-blob-type"], ""), " ", h.Get("If-None-Match"), " MD5: ", len(h["Content-MD5"]) == 1))
 	r.mu.Unlock()
 	return req.Next()
+}
+
+// TestCore: the core requires no module of this package.
+func TestCore(t *testing.T) {
+	t.Parallel()
+	file := string(must.Get(os.ReadFile("../../go.mod"))(t))
+	for _, path := range []string{"Azure/"} {
+		if strings.Contains(file, path) {
+			t.Errorf("../../go.mod requires a module with %q", path)
+		}
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -287,6 +288,17 @@ func TestOneRequest(t *testing.T) {
 		resp.Body.Close()
 		if got := resp.Header.Get("Content-Type"); got != media {
 			t.Errorf("%q has the media type %q, want %q", name, got, media)
+		}
+	}
+}
+
+// TestCore: the core requires no module of this package.
+func TestCore(t *testing.T) {
+	t.Parallel()
+	file := string(must.Get(os.ReadFile("../../go.mod"))(t))
+	for _, path := range []string{"cloud.google.com/", "google.golang.org/"} {
+		if strings.Contains(file, path) {
+			t.Errorf("../../go.mod requires a module with %q", path)
 		}
 	}
 }

@@ -15,7 +15,7 @@
 // A registry that the caller does not control may return any location. Requests are signed with the
 // caller's credentials only for the hosts that [Fetcher.Hosts] permits.
 //
-// The package adds 12 modules and 2 MB to a program. go-getter supports the same locations, Google
+// The package adds 11 modules and 3 MB to a program. go-getter supports the same locations, Google
 // Cloud Storage and Mercurial with about 790 packages, but neither an HTTP client nor limits for
 // object stores. A program that already uses go-getter can wrap it:
 //
