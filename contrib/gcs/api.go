@@ -53,7 +53,7 @@ func newAPI(endpoint, bucket string, credentials *google.Credentials, t *transpo
 		settings = *t
 	}
 	settings.Credentials = nil
-	if credentials != nil {
+	if credentials != nil && credentials.TokenSource != nil {
 		settings.Credentials = tokens{credentials.TokenSource}
 	}
 	return &api{http: httpx.New(&settings), base: base, host: host, bucket: bucket}, nil
