@@ -95,7 +95,7 @@ func (h *Handler) providerVersions(r *http.Request) (any, error) {
 	for _, listed := range versions.List {
 		rel := release{Version: listed.Version.String(), Protocols: listed.Protocols, Platforms: []platform{}, Discovered: listed.Discovered}
 		for _, on := range listed.Platforms {
-			rel.Platforms = append(rel.Platforms, platform{on.OS(), on.Arch()})
+			rel.Platforms = append(rel.Platforms, platform{OS: on.OS(), Arch: on.Arch()})
 		}
 		doc.Versions = append(doc.Versions, rel)
 	}
@@ -130,7 +130,7 @@ func (h *Handler) providerPackage(r *http.Request) (any, error) {
 	}
 	var keys []signingKey
 	for _, key := range ev.Keys {
-		keys = append(keys, signingKey{keyID(key), key.Armor, key.TrustSignature, key.Source, key.SourceURL})
+		keys = append(keys, signingKey{ID: keyID(key), Armor: key.Armor, TrustSignature: key.TrustSignature, Source: key.Source, SourceURL: key.SourceURL})
 	}
 	doc.SigningKeys = map[string][]signingKey{"gpg_public_keys": keys}
 	// OpenTofu refuses a document that states hashes, but not the zh and the size of this package.
