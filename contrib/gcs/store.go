@@ -72,6 +72,11 @@ func (s *Store) Open(ctx context.Context, name string) (*storage.File, error) {
 		return nil, s.failed(ctx, a, "open", name, err)
 	}
 	info := storage.Info{Size: body.Size, Revision: storage.Revision(body.Header.Get("X-Goog-Generation"))}
+	if info.Size < 0 { // an answer of unknown length
+		if info.Size, err = strconv.ParseInt(body.Header.Get("X-Goog-Stored-Content-Length"), 10, 64); err != nil {
+			info.Size = -1
+		}
+	}
 	if info.Size < 0 || info.Revision == "" {
 		return nil, s.failed(ctx, a, "open", name, body.Unusable(errors.New("the size or the generation is missing")))
 	}
@@ -301,7 +306,7 @@ func (s *Store) signer() (account string, key *rsa.PrivateKey, err error) {
 	}
 	config, err := google.JWTConfigFromJSON(file)
 	if err != nil {
-		return "", nil, fmt.Errorf("Credentials have no key of a service account: %w", errors.ErrUnsupported)
+		return "", nil, fmt.Errorf("the field Credentials has no key of a service account: %w", errors.ErrUnsupported)
 	}
 	block, _ := pem.Decode(config.PrivateKey)
 	if block == nil {

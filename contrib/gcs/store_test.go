@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -258,12 +259,25 @@ func TestServerAnswers(t *testing.T) {
 			}
 		}
 	}
-	empty := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "{}") }))
-	t.Cleanup(empty.Close)
-	store := &gcs.Store{Bucket: "mirror", Endpoint: empty.URL, Transport: &transport.Client{HTTP: empty.Client(), Retries: -1}}
-	for _, what := range []string{"Open", "Stat"} {
-		if err := calls[what](t.Context(), store, "x"); err == nil || !strings.Contains(err.Error(), "generation is missing") {
-			t.Errorf("%s of an answer without a generation: %v", what, err)
+	for want, header := range map[string]http.Header{
+		"the size or the generation is missing":  {},
+		"the size or the generation is missing.": {"X-Goog-Stored-Content-Length": {"2"}},
+		"": {"X-Goog-Stored-Content-Length": {"2"}, "X-Goog-Generation": {"7"}},
+	} {
+		chunked := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			maps.Copy(w.Header(), header)
+			w.(http.Flusher).Flush()
+			fmt.Fprint(w, "{}")
+		}))
+		t.Cleanup(chunked.Close)
+		store := &gcs.Store{Bucket: "mirror", Endpoint: chunked.URL, Transport: &transport.Client{HTTP: chunked.Client(), Retries: -1}}
+		if f, err := store.Open(t.Context(), "x"); want == "" && (err != nil || f.Size != 2 || f.Revision != "7") || want != "" && (err == nil || !strings.Contains(err.Error(), strings.Trim(want, "."))) {
+			t.Errorf("Open of an answer with %v: %+v, %v, want an error with %q", header, f, err, want)
+		} else if err == nil {
+			f.Close()
+		}
+		if _, err := store.Stat(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "the generation is missing") {
+			t.Errorf("Stat of an answer without a generation: %v", err)
 		}
 	}
 }
