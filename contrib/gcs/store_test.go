@@ -262,7 +262,7 @@ func TestServerAnswers(t *testing.T) {
 	for want, header := range map[string]http.Header{
 		"the size or the generation is missing":  {},
 		"the size or the generation is missing.": {"X-Goog-Stored-Content-Length": {"2"}},
-		"": {"X-Goog-Stored-Content-Length": {"2"}, "X-Goog-Generation": {"7"}},
+		"":                                       {"X-Goog-Stored-Content-Length": {"2"}, "X-Goog-Generation": {"7"}},
 	} {
 		chunked := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			maps.Copy(w.Header(), header)
