@@ -207,9 +207,16 @@ type requests struct {
 
 // Do implements policy.Policy.
 func (r *requests) Do(req *policy.Request) (*http.Response, error) {
-	h := req.Raw().Header
+	header := func(name string) (value string) {
+		for key, values := range req.Raw().Header { // the SDK does not write the keys as net/http
+			if strings.EqualFold(key, name) {
+				value = values[0]
+			}
+		}
+		return value
+	}
 	r.mu.Lock()
-	r.list = append(r.list, fmt.Sprint(req.Raw().Method, " ", strings.Join(h["x-ms-blob-type"], ""), " ", h.Get("If-None-Match"), " MD5: ", len(h["Content-MD5"]) == 1))
+	r.list = append(r.list, fmt.Sprint(req.Raw().Method, " ", header("x-ms-blob-type"), " ", header("If-None-Match"), " MD5: ", header("Content-MD5") != ""))
 	r.mu.Unlock()
 	return req.Next()
 }
