@@ -24,10 +24,8 @@ type Cache struct {
 	Accept func(verify.Evidence) bool
 
 	fetching flight.Group[Key, documents]
-
-	mu     sync.Mutex
-	cached map[Key]documents
-	size   int64
+	once     sync.Once
+	cached   flight.Cache[Key, documents]
 }
 
 // Key identifies documents: by their URLs, the provider, whose host may need a token, and the way to it.
@@ -36,10 +34,7 @@ type Key struct {
 	Sums, Signature, Via string
 }
 
-type documents struct {
-	sums, signature []byte
-	expires         time.Time
-}
+type documents struct{ sums, signature []byte }
 
 // evidence returns the evidence for the package that stated describes.
 func (d documents) evidence(stated verify.Evidence) verify.Evidence {
@@ -54,6 +49,7 @@ func size(key Key, d documents) int64 {
 // Get returns stated, which has no documents, with the cached ones, or with those that fetch returns.
 // Concurrent callers share them, and each gets a copy.
 func (c *Cache) Get(ctx context.Context, key Key, stated verify.Evidence, fetch func(context.Context) (verify.Evidence, error)) (verify.Evidence, error) {
+	c.once.Do(func() { c.cached.Bytes, c.cached.Size = c.Bytes, size })
 	if known, ok := c.look(key, stated); ok {
 		return known.evidence(stated), nil
 	}
@@ -62,9 +58,9 @@ func (c *Cache) Get(ctx context.Context, key Key, stated verify.Evidence, fetch 
 			return known, nil
 		}
 		ev, err := fetch(ctx)
-		d := documents{ev.Sums, ev.Signature, time.Now().Add(c.Lifetime)}
+		d := documents{ev.Sums, ev.Signature}
 		if err == nil && c.accepts(d.evidence(stated)) {
-			c.put(key, d) // before the next caller can miss this one
+			c.cached.Put(key, d, c.Lifetime) // before the next caller can miss this one
 		}
 		return d, err
 	})
@@ -76,37 +72,8 @@ func (c *Cache) Get(ctx context.Context, key Key, stated verify.Evidence, fetch 
 
 // look returns the cached documents if they prove what stated says.
 func (c *Cache) look(key Key, stated verify.Evidence) (documents, bool) {
-	c.mu.Lock()
-	known, ok := c.cached[key]
-	c.mu.Unlock()
-	ok = ok && time.Now().Before(known.expires) && c.accepts(known.evidence(stated))
-	return known, ok
+	known, ok := c.cached.Get(key)
+	return known, ok && c.accepts(known.evidence(stated))
 }
 
 func (c *Cache) accepts(ev verify.Evidence) bool { return c.Accept == nil || c.Accept(ev) }
-
-// put caches d. It first removes what has expired, and then any others, until there is room.
-func (c *Cache) put(key Key, d documents) {
-	n := size(key, d)
-	if n > c.Bytes {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := time.Now()
-	remove := func(needed func(Key, documents) bool) {
-		for other, old := range c.cached {
-			if needed(other, old) {
-				delete(c.cached, other)
-				c.size -= size(other, old)
-			}
-		}
-	}
-	remove(func(other Key, old documents) bool { return other == key || !now.Before(old.expires) })
-	remove(func(Key, documents) bool { return c.size+n > c.Bytes })
-	if c.cached == nil {
-		c.cached = map[Key]documents{}
-	}
-	c.cached[key] = d
-	c.size += n
-}

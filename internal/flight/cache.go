@@ -2,7 +2,6 @@ package flight
 
 import (
 	"context"
-	"maps"
 	"sync"
 	"time"
 )
@@ -16,15 +15,22 @@ const (
 // Cache caches results of shared work by key, for a time. The zero Cache is ready to use. It is
 // safe for concurrent use and must not be copied after the first use.
 type Cache[K comparable, V any] struct {
+	// Bytes is the maximum size of all values together by Size, which may be nil if Bytes is zero. Then
+	// only the number of values is limited.
+	Bytes int64
+	Size  func(K, V) int64
+
 	runs Group[run[K], V]
 
 	mu      sync.Mutex
 	entries map[K]entry[V] // of successful work
+	bytes   int64          // of the entries
 	forgets int            // calls of Forget
 }
 
 type entry[V any] struct {
 	value   V
+	bytes   int64
 	expires time.Time
 }
 
@@ -63,10 +69,31 @@ func (c *Cache[K, V]) get(key K) (v V, forgets int, ok bool) {
 	return e.value, c.forgets, ok && time.Now().Before(e.expires)
 }
 
-// put caches a value, unless Forget has been called since the run began.
+// Get returns the cached value of key.
+func (c *Cache[K, V]) Get(key K) (v V, ok bool) {
+	v, _, ok = c.get(key)
+	return v, ok
+}
+
+// Put caches a value for ttl. It may evict any other value.
+func (c *Cache[K, V]) Put(key K, v V, ttl time.Duration) {
+	c.mu.Lock()
+	forgets := c.forgets
+	c.mu.Unlock()
+	c.put(key, v, ttl, forgets)
+}
+
+// put caches a value, unless Forget has been called since the run began. It first removes what has
+// expired, and then any others, until there is room.
 func (c *Cache[K, V]) put(key K, v V, ttl time.Duration, forgets int) {
 	if ttl == 0 {
 		ttl = defaultTTL
+	}
+	var n int64
+	if c.Bytes > 0 {
+		if n = c.Size(key, v); n > c.Bytes {
+			return
+		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,13 +103,27 @@ func (c *Cache[K, V]) put(key K, v V, ttl time.Duration, forgets int) {
 	if c.entries == nil {
 		c.entries = map[K]entry[V]{}
 	}
-	for other := range c.entries {
-		if _, known := c.entries[key]; known || len(c.entries) < maxKeys {
+	c.drop(key)
+	full := func() bool { return len(c.entries) >= maxKeys || c.Bytes > 0 && c.bytes+n > c.Bytes }
+	now := time.Now()
+	for _, expired := range []bool{true, false} {
+		if !full() {
 			break
 		}
-		delete(c.entries, other)
+		for other, e := range c.entries {
+			if full() && (!expired || !now.Before(e.expires)) {
+				c.drop(other)
+			}
+		}
 	}
-	c.entries[key] = entry[V]{v, time.Now().Add(ttl)}
+	c.entries[key] = entry[V]{v, n, now.Add(ttl)}
+	c.bytes += n
+}
+
+// drop removes a value. The caller holds the mutex.
+func (c *Cache[K, V]) drop(key K) {
+	c.bytes -= c.entries[key].bytes
+	delete(c.entries, key)
 }
 
 // Forget removes the values of keys that match. Runs that have begun continue, and their results
@@ -91,5 +132,9 @@ func (c *Cache[K, V]) Forget(match func(K) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.forgets++
-	maps.DeleteFunc(c.entries, func(key K, _ entry[V]) bool { return match(key) })
+	for key := range c.entries {
+		if match(key) {
+			c.drop(key)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package flight_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -233,4 +234,44 @@ func TestDeadlineOfAnyContext(t *testing.T) {
 	if got, ok := flight.Deadline(ctx); !ok || !got.Equal(want) {
 		t.Errorf("%v, %v", got, ok)
 	}
+}
+
+// TestCacheBytes: values of the maximum size together stay. One byte more evicts some, what has expired first,
+// and a value that is larger than all is not cached.
+func TestCacheBytes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for more, want := range map[int]int{0: 4, 1: 3} {
+			c := flight.Cache[int, string]{Bytes: 40, Size: func(_ int, v string) int64 { return int64(len(v)) }}
+			for key := range 4 {
+				c.Put(key, strings.Repeat("x", 10+max(0, more*(key-2))), time.Hour)
+			}
+			there := 0
+			for key := range 4 {
+				if _, ok := c.Get(key); ok {
+					there++
+				}
+			}
+			if _, ok := c.Get(3); there != want || !ok {
+				t.Errorf("of 4 values of %d bytes in all %d are cached, the last one %t; want %d with the last one", 40+more, there, ok, want)
+			}
+			c.Put(5, strings.Repeat("x", 41), time.Hour)
+			if _, ok := c.Get(5); ok {
+				t.Error("a value of 41 bytes is cached, want none above 40")
+			}
+		}
+		c := flight.Cache[int, string]{Bytes: 40, Size: func(_ int, v string) int64 { return int64(len(v)) }}
+		for key := range 4 {
+			c.Put(key, strings.Repeat("x", 10), time.Duration(key+1)*time.Hour)
+		}
+		c.Forget(func(key int) bool { return key == 0 })
+		c.Put(4, strings.Repeat("x", 10), time.Hour)
+		time.Sleep(2 * time.Hour)
+		c.Put(5, strings.Repeat("x", 20), time.Hour)
+		for key, want := range map[int]bool{0: false, 1: false, 2: true, 3: true, 4: false, 5: true} {
+			if _, ok := c.Get(key); ok != want {
+				t.Errorf("value %d is cached: %t, want %t", key, ok, want)
+			}
+		}
+	})
 }

@@ -31,47 +31,58 @@ func NewAccess(authorize func(*http.Request) error, secret []byte) *Access {
 	return &Access{authorize, secret}
 }
 
+// Required reports whether requests need a token or a signature.
+func (a *Access) Required() bool { return a.authorize != nil }
+
 // Allow reports whether a request may be answered; if not, it has sent status 401. A query that
-// [Access.Query] has signed for name replaces a token, unless name is empty.
-func (a *Access) Allow(w http.ResponseWriter, r *http.Request, name string) bool {
+// [Access.Query] has signed for name replaces a token, unless name is empty. Then Allow returns the
+// answer for which the query was signed.
+func (a *Access) Allow(w http.ResponseWriter, r *http.Request, name string) (answer string, ok bool) {
 	if a.authorize == nil {
-		return true
+		return "", true
 	}
 	w.Header().Set("Cache-Control", "private") // caches must not serve the answer to other users
-	if name != "" && a.isSigned(r.URL.Query(), name) {
-		return true
+	if name != "" {
+		if query := r.URL.Query(); a.isSigned(query, name) {
+			return query.Get("answer"), true
+		}
 	}
 	w.Header().Set("Vary", "Authorization")
 	if a.authorize(r) == nil {
-		return true
+		return "", true
 	}
 	w.Header().Set("Www-Authenticate", "Bearer")
 	WriteError(w, http.StatusUnauthorized, "the request is not authorized")
-	return false
+	return "", false
 }
 
 // signedFor is how long a signed query stays the same. It is valid until the end of the next period.
 const signedFor = time.Hour
 
 // Query returns a query that is signed for a name, with its question mark, or "" if all requests are
-// answered.
-func (a *Access) Query(name string) string {
+// answered. If answer is not empty, it identifies the answer that lists the URL.
+func (a *Access) Query(name, answer string) string {
 	if a.authorize == nil {
 		return ""
 	}
 	until := strconv.FormatInt(time.Now().Truncate(signedFor).Add(2*signedFor).Unix(), 10)
-	return "?" + url.Values{"until": {until}, "signature": {a.mac(name, until)}}.Encode()
+	query := url.Values{"until": {until}, "signature": {a.mac(name, answer, until)}}
+	if answer != "" {
+		query.Set("answer", answer)
+	}
+	return "?" + query.Encode()
 }
 
 func (a *Access) isSigned(query url.Values, name string) bool {
 	until, err := strconv.ParseInt(query.Get("until"), 10, 64)
+	answer := query.Get("answer")
 	return err == nil && time.Now().Unix() <= until &&
-		hmac.Equal([]byte(query.Get("signature")), []byte(a.mac(name, query.Get("until"))))
+		hmac.Equal([]byte(query.Get("signature")), []byte(a.mac(name, answer, query.Get("until"))))
 }
 
-func (a *Access) mac(name, until string) string {
+func (a *Access) mac(name, answer, until string) string {
 	m := hmac.New(sha256.New, a.secret)
-	_, _ = m.Write([]byte(until + " " + name)) // never fails
+	_, _ = fmt.Fprintf(m, "%s %q %q", until, answer, name) // never fails
 	return hex.EncodeToString(m.Sum(nil))
 }
 

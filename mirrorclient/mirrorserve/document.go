@@ -73,7 +73,7 @@ func (h *Handler) version(ctx context.Context, p addrs.Provider, v addrs.Version
 		list := make(map[string]archive, len(hashes))
 		for platform, hashes := range hashes {
 			q := request{documentKey{p, v}, platform, true}
-			list[platform.String()] = archive{hashes, url.PathEscape(q.archiveName()) + h.access.Query(q.name())}
+			list[platform.String()] = archive{hashes, url.PathEscape(q.archiveName()) + h.access.Query(q.name(), "")}
 		}
 		return map[string]any{"archives": list}
 	}, "  ")

@@ -121,16 +121,17 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	q, ok := parseRequest(r.URL.Path)
+	if !ok {
+		return webserve.ErrPath
+	}
 	signed := ""
 	if q.archive {
 		signed = q.name()
 	}
-	switch {
-	case !ok:
-		return webserve.ErrPath
-	case !h.access.Allow(w, r, signed):
+	if _, ok := h.access.Allow(w, r, signed); !ok {
 		return nil
-	case q.archive:
+	}
+	if q.archive {
 		return h.serveArchive(w, r, q)
 	}
 	return h.serveDocument(w, r, q)

@@ -180,7 +180,7 @@ func (rec *record) check(i item) error {
 		return damaged("it is of %.200q", rec.Release)
 	case len(rec.Archives) == 0:
 		return damaged("it has no archives")
-	case i.kind == providers && (len(rec.Dir) != digestLen || strings.Trim(rec.Dir, "0123456789abcdef") != ""):
+	case i.kind == providers && !isDigest(rec.Dir):
 		return damaged("the directory is %.200q", rec.Dir)
 	case i.kind == modules && (len(rec.Archives) != 1 || rec.H1.IsZero()):
 		return damaged("it has several archives, or no h1")
@@ -204,6 +204,11 @@ func (rec *record) check(i item) error {
 		seen[a.Platform] = true
 	}
 	return nil
+}
+
+// isDigest reports whether a directory of files has the name of one.
+func isDigest(dir string) bool {
+	return len(dir) == digestLen && strings.Trim(dir, "0123456789abcdef") == ""
 }
 
 // isArchiveOf reports whether a has the name of an archive of a provider.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
+	"path"
 	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -112,16 +113,47 @@ func (r *Registry) find(ctx context.Context, pkg *provider.Package) (i item, rec
 	return i, nil, a, versions.Unavailable(pkg.Version, pkg.Platform)
 }
 
+// named returns the directory of the files of a package by the URLs that [Registry.ProviderPackage] has
+// stated, without a request. The caller may have read pkg from a file, so only names of files that the version
+// can have are taken. It returns false for another package.
+func (r *Registry) named(pkg *provider.Package) (dir string, ok bool) {
+	if pkg == nil || len(pkg.Keys) == 0 || pkg.Size <= 0 || pkg.SHA256.IsZero() {
+		return "", false
+	}
+	i, err := r.providerItem(pkg.Provider, pkg.Version)
+	u, wrong := url.Parse(pkg.URL)
+	if err != nil || wrong != nil {
+		return "", false
+	}
+	rec := &record{Dir: path.Base(path.Dir(u.Path))}
+	return path.Join(i.files(), rec.Dir), isDigest(rec.Dir) && isArchiveOf(i, packed{Name: pkg.Filename, Platform: pkg.Platform}) &&
+		pkg.URL == r.url(rec.file(i, pkg.Filename)) && pkg.SumsURL == r.url(rec.file(i, sumsName)) && pkg.SignatureURL == r.url(rec.file(i, signatureName))
+}
+
+// look returns the directory of the files of a package, and the package as it is published.
+func (r *Registry) look(ctx context.Context, pkg *provider.Package) (string, *provider.Package, error) {
+	if dir, ok := r.named(pkg); ok {
+		return dir, pkg, nil
+	}
+	i, rec, a, err := r.find(ctx, pkg)
+	if err != nil {
+		return "", nil, err
+	}
+	now := *pkg
+	now.Filename, now.Size, now.Keys = a.Name, a.Size, rec.Keys
+	return path.Join(i.files(), rec.Dir), &now, nil
+}
+
 // Evidence implements [provider.Opener].
 func (r *Registry) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
-	i, rec, _, err := r.find(ctx, pkg)
+	dir, now, err := r.look(ctx, pkg)
 	if err != nil {
 		return verify.Evidence{}, failure.Wrap("read the evidence about", pkg.String(), err)
 	}
 	ev := pkg.Evidence()
-	ev.Keys = rec.Keys
-	if ev.Sums, err = r.small(ctx, rec.file(i, sumsName), verify.MaxSums); err == nil {
-		ev.Signature, err = r.small(ctx, rec.file(i, signatureName), verify.MaxSignature)
+	ev.Keys = now.Keys
+	if ev.Sums, err = r.small(ctx, dir+"/"+sumsName, verify.MaxSums); err == nil {
+		ev.Signature, err = r.small(ctx, dir+"/"+signatureName, verify.MaxSignature)
 	}
 	return ev, failure.Wrap("read the evidence about", pkg.String(), err)
 }
@@ -142,10 +174,10 @@ func (r *Registry) small(ctx context.Context, name string, max int) ([]byte, err
 
 // Open implements [provider.Opener].
 func (r *Registry) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
-	i, rec, a, err := r.find(ctx, pkg)
+	dir, now, err := r.look(ctx, pkg)
 	var f *storage.File
 	if err == nil {
-		f, err = r.open(ctx, rec.file(i, a.Name), a.Size)
+		f, err = r.open(ctx, dir+"/"+now.Filename, now.Size)
 	}
 	if err != nil {
 		return nil, failure.Wrap("open", pkg.String(), err)

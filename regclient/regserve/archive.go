@@ -17,7 +17,7 @@ import (
 )
 
 func (h *Handler) archive(w http.ResponseWriter, r *http.Request) error {
-	pkg, err := h.pkg(r)
+	pkg, _, err := h.pkg(r)
 	if err != nil {
 		return err
 	}

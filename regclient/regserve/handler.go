@@ -24,6 +24,10 @@ import (
 // It answers GET and HEAD. Status 404 means that the source lacks the item, 502 that it failed, 503 that
 // the client has too many requests. The body has the property "errors", without URLs of the source.
 //
+// What a document says about a package or a module is used for a minute, for the files that it names.
+// Without Authorize all clients share these answers, also for documents. With Authorize each document
+// is asked for with the context of its request, and only the URLs that it lists lead to its answer.
+//
 // A client that reads nothing for a minute is disconnected. WriteTimeout of [http.Server] has no
 // effect on archives and documents.
 type Handler struct {
@@ -44,6 +48,12 @@ type Handler struct {
 	// If it is nil or returns "", the Handler streams the archive, and breaks off before the end if it
 	// lacks the stated hash. HEAD is not redirected.
 	Archive func(ctx context.Context, pkg *provider.Package) (url string, err error)
+
+	// SourceURLs makes documents name the URLs of the archive, of SHA256SUMS and of the signature that
+	// the source states, if all three are https. Clients then fetch them without the Handler: neither
+	// Archive nor Authorize nor Limits concerns them, and clients send no token to them. Set it only if
+	// everybody who may ask the Handler for a document may know these URLs, and can request them.
+	SourceURLs bool
 
 	// StreamModules makes the Handler serve module packages that are archives at a URL. If false,
 	// clients get their location. Packages that require the token of the source are always served.
@@ -79,6 +89,8 @@ type Handler struct {
 	server    *webserve.Server
 	access    *webserve.Access
 	providers *keptEvidence
+	packages  recent[packageKey, *provider.Package]
+	locations recent[moduleKey, *module.Location]
 }
 
 const (
@@ -93,6 +105,7 @@ func (h *Handler) setup() {
 	h.mux.Handle("/.well-known/terraform.json", h.answerJSON(h.discovery))
 	if h.Providers != nil {
 		h.providers = keepEvidence(h.Providers)
+		h.packages.setup()
 		const pkg = providersPath + "{namespace}/{type}/{version}/download/{os}/{arch}"
 		h.mux.Handle(providersPath+"{namespace}/{type}/versions", h.guarded(h.answerJSON(h.providerVersions)))
 		h.mux.Handle(pkg, h.guarded(h.answerJSON(h.providerPackage)))
@@ -101,6 +114,7 @@ func (h *Handler) setup() {
 		h.mux.Handle(pkg+"/"+archiveName, h.signed(h.handle(h.archive)))
 	}
 	if h.Modules != nil {
+		h.locations.setup()
 		const mod = modulesPath + "{namespace}/{name}/{system}/"
 		h.mux.Handle(mod+"versions", h.guarded(h.answerJSON(h.moduleVersions)))
 		h.mux.Handle(mod+"{version}/download", h.guarded(h.handle(h.moduleLocation)))
@@ -120,7 +134,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // guarded calls next if Authorize accepts the request.
 func (h *Handler) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if h.access.Allow(w, r, "") {
+		if _, ok := h.access.Allow(w, r, ""); ok {
 			next.ServeHTTP(w, r)
 		}
 	})
@@ -129,7 +143,8 @@ func (h *Handler) guarded(next http.Handler) http.Handler {
 // signed calls next if the URL is signed or Authorize accepts the request.
 func (h *Handler) signed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if h.access.Allow(w, r, r.URL.Path) {
+		if answer, ok := h.access.Allow(w, r, r.URL.Path); ok {
+			r.SetPathValue(answerValue, answer)
 			next.ServeHTTP(w, r)
 		}
 	})
@@ -183,7 +198,7 @@ func (h *Handler) base(r *http.Request, path string) string {
 	return fmt.Sprintf("https://%s%s", r.Host, path)
 }
 
-// fileURL returns the URL of the file at path, signed if Authorize is set.
-func (h *Handler) fileURL(r *http.Request, path string) string {
-	return h.base(r, (&url.URL{Path: path}).EscapedPath()) + h.access.Query(path)
+// fileURL returns the URL of the file at path, signed for an answer of the source if Authorize is set.
+func (h *Handler) fileURL(r *http.Request, path, answer string) string {
+	return h.base(r, (&url.URL{Path: path}).EscapedPath()) + h.access.Query(path, answer)
 }

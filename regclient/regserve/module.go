@@ -48,17 +48,29 @@ func (h *Handler) moduleVersions(r *http.Request) (any, error) {
 	return map[string]any{"modules": []any{map[string]any{"versions": list}}}, nil
 }
 
-// location returns the location of the requested package.
-func (h *Handler) location(r *http.Request) (*module.Location, error) {
-	m, err := h.module(r)
-	if err != nil {
-		return nil, err
+// moduleKey identifies the package of a module.
+type moduleKey struct {
+	module  addrs.Module
+	version addrs.Version
+}
+
+// location returns the location of the requested package, and the digest for the URL of the package.
+func (h *Handler) location(r *http.Request) (loc *module.Location, digest string, err error) {
+	var key moduleKey
+	if key.module, err = h.module(r); err != nil {
+		return nil, "", err
 	}
-	v, err := version(r, addrs.ParseModuleVersion)
-	if err != nil {
-		return nil, err
+	if key.version, err = version(r, addrs.ParseModuleVersion); err != nil {
+		return nil, "", err
 	}
-	return h.Modules.ModuleLocation(r.Context(), m, v)
+	found, digest, err := h.locations.find(r, h.access.Required(), key, func(ctx context.Context) (*module.Location, error) {
+		return h.Modules.ModuleLocation(ctx, key.module, key.version)
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	own := *found
+	return &own, digest, nil
 }
 
 // streamed reports whether h serves the package.
@@ -73,13 +85,13 @@ func (h *Handler) streamed(loc *module.Location) bool {
 // moduleLocation sends the location in the body and the header, because Terraform before 1.12
 // reads only the header. The header cannot express a location that the source serves itself.
 func (h *Handler) moduleLocation(w http.ResponseWriter, r *http.Request) error {
-	loc, err := h.location(r)
+	loc, digest, err := h.location(r)
 	if err != nil {
 		return err
 	}
 	source := loc.Source()
 	if h.streamed(loc) {
-		source = h.packageSource(r, loc)
+		source = h.packageSource(r, loc, digest)
 	}
 	doc := map[string]any{"location": source}
 	if loc.Direct { // the registry serves the package at this URL
@@ -92,18 +104,18 @@ func (h *Handler) moduleLocation(w http.ResponseWriter, r *http.Request) error {
 }
 
 // packageSource returns the location of a package that h serves.
-func (h *Handler) packageSource(r *http.Request, loc *module.Location) string {
+func (h *Handler) packageSource(r *http.Request, loc *module.Location, digest string) string {
 	path := strings.TrimSuffix(r.URL.Path, "download") + packageName
 	if loc.Direct {
-		return h.fileURL(r, path)
+		return h.fileURL(r, path, digest)
 	}
 	streamed := *loc
-	streamed.URL = h.fileURL(r, path)
+	streamed.URL = h.fileURL(r, path, digest)
 	return streamed.Source()
 }
 
 func (h *Handler) modulePackage(w http.ResponseWriter, r *http.Request) error {
-	loc, err := h.location(r)
+	loc, _, err := h.location(r)
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,10 @@
 package regserve
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -48,21 +50,29 @@ func version(r *http.Request, parse func(string) (addrs.Version, error)) (addrs.
 	return v, nil
 }
 
-// pkg returns the requested package.
-func (h *Handler) pkg(r *http.Request) (*provider.Package, error) {
-	p, err := h.provider(r)
-	if err != nil {
-		return nil, err
+// packageKey identifies a package.
+type packageKey struct {
+	provider addrs.Provider
+	version  addrs.Version
+	platform addrs.Platform
+}
+
+// pkg returns the requested package, and the digest for URLs of its files.
+func (h *Handler) pkg(r *http.Request) (pkg *provider.Package, digest string, err error) {
+	var key packageKey
+	if key.provider, err = h.provider(r); err != nil {
+		return nil, "", err
 	}
-	v, err := version(r, addrs.ParseVersion)
-	if err != nil {
-		return nil, err
+	if key.version, err = version(r, addrs.ParseVersion); err != nil {
+		return nil, "", err
 	}
-	platform, err := addrs.ParsePlatform(r.PathValue("os") + "_" + r.PathValue("arch"))
-	if err != nil {
-		return nil, webserve.ErrPath
+	if key.platform, err = addrs.ParsePlatform(r.PathValue("os") + "_" + r.PathValue("arch")); err != nil {
+		return nil, "", webserve.ErrPath
 	}
-	return h.providers.ProviderPackage(r.Context(), p, v, platform)
+	pkg, digest, err = h.packages.find(r, h.access.Required(), key, func(ctx context.Context) (*provider.Package, error) {
+		return h.providers.ProviderPackage(ctx, key.provider, key.version, key.platform)
+	})
+	return pkg.Clone(), digest, err
 }
 
 type (
@@ -103,33 +113,40 @@ func (h *Handler) providerVersions(r *http.Request) (any, error) {
 }
 
 func (h *Handler) providerPackage(r *http.Request) (any, error) {
-	pkg, err := h.pkg(r)
+	pkg, digest, err := h.pkg(r)
 	if err != nil {
 		return nil, err
 	}
-	ev, err := h.evidence(r, pkg)
-	if err != nil {
-		return nil, err
+	doc := packageDocument{
+		Protocols: pkg.Protocols, OS: pkg.Platform.OS(), Arch: pkg.Platform.Arch(), Filename: pkg.Filename,
+		DownloadURL:  h.fileURL(r, r.URL.Path+"/"+archiveName, digest),
+		SumsURL:      h.fileURL(r, r.URL.Path+"/"+sumsName, digest),
+		SignatureURL: h.fileURL(r, r.URL.Path+"/"+signatureName, digest),
 	}
-	zh := pkg.SHA256
-	if zh.IsZero() {
-		sums, err := verify.ParseSums(ev.Sums)
+	direct := h.SourceURLs && isHTTPS(pkg.URL) && isHTTPS(pkg.SumsURL) && isHTTPS(pkg.SignatureURL)
+	if direct {
+		doc.DownloadURL, doc.SumsURL, doc.SignatureURL = pkg.URL, pkg.SumsURL, pkg.SignatureURL
+	}
+	zh, stated := pkg.SHA256, pkg.Keys
+	if !direct || zh.IsZero() || len(stated) == 0 {
+		ev, err := h.evidence(r, pkg)
 		if err != nil {
 			return nil, err
 		}
-		if zh, _ = sums.Lookup(ev.Filename); zh.IsZero() {
-			return nil, fmt.Errorf("%w: %q", verify.ErrNotListed, ev.Filename)
+		stated = ev.Keys
+		if zh.IsZero() {
+			sums, err := verify.ParseSums(ev.Sums)
+			if err != nil {
+				return nil, err
+			}
+			if zh, _ = sums.Lookup(ev.Filename); zh.IsZero() {
+				return nil, fmt.Errorf("%w: %q", verify.ErrNotListed, ev.Filename)
+			}
 		}
 	}
-	doc := packageDocument{
-		Protocols: pkg.Protocols, OS: pkg.Platform.OS(), Arch: pkg.Platform.Arch(),
-		Filename: pkg.Filename, Shasum: zh.Value(),
-		DownloadURL:  h.fileURL(r, r.URL.Path+"/"+archiveName),
-		SumsURL:      h.fileURL(r, r.URL.Path+"/"+sumsName),
-		SignatureURL: h.fileURL(r, r.URL.Path+"/"+signatureName),
-	}
+	doc.Shasum = zh.Value()
 	var keys []signingKey
-	for _, key := range ev.Keys {
+	for _, key := range stated {
 		keys = append(keys, signingKey{ID: keyID(key), Armor: key.Armor, TrustSignature: key.TrustSignature, Source: key.Source, SourceURL: key.SourceURL})
 	}
 	doc.SigningKeys = map[string][]signingKey{"gpg_public_keys": keys}
@@ -142,6 +159,12 @@ func (h *Handler) providerPackage(r *http.Request) (any, error) {
 		doc.Packages[pkg.Platform.String()] = packageHashes{Hashes: checksum.Sorted(own, []checksum.Hash{zh}), Size: pkg.Size}
 	}
 	return doc, nil
+}
+
+// isHTTPS reports whether text is a URL that clients can request without a secret of this server.
+func isHTTPS(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Scheme == "https" && u.Host != "" && u.User == nil
 }
 
 // keyID returns the stated ID of a key, or its real ID.
@@ -172,7 +195,7 @@ func (h *Handler) evidence(r *http.Request, pkg *provider.Package) (verify.Evide
 // file returns a function that returns a document that proves a package.
 func (h *Handler) file(part func(verify.Evidence) []byte) func(*http.Request) ([]byte, error) {
 	return func(r *http.Request) ([]byte, error) {
-		pkg, err := h.pkg(r)
+		pkg, _, err := h.pkg(r)
 		if err != nil {
 			return nil, err
 		}
