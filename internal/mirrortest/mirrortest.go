@@ -198,7 +198,7 @@ func Archive(v addrs.Version, platform addrs.Platform) string {
 
 // RecordOf returns the name of the record of an archive of Alpha.
 func RecordOf(v addrs.Version, platform addrs.Platform) string {
-	return Archive(v, platform) + ".record.json"
+	return Home + "/record_terraform-provider-alpha_" + v.String() + "_" + platform.String() + ".json"
 }
 
 // Document is the document of a version, as a client of the protocol reads it.

@@ -377,7 +377,7 @@ func TestBadEvidence(t *testing.T) {
 	rel := reg.AddProvider(regtest.Provider{Address: "acme/beta"})
 	w := []mirrordir.Want{{Provider: addrs.MustParseProvider("registry.example.com/acme/beta"), Version: v1, Platforms: three[:1]}}
 	mustAdd(t, m, client, w, mirrordir.AddOptions{Policy: policyOf(verify.Policy{Accept: checksum.NewSet(rel.ZH("linux_amd64"))})})
-	text := read(t, dir, "registry.example.com/acme/beta/terraform-provider-beta_1.0.0_linux_amd64.zip.record.json")
+	text := read(t, dir, "registry.example.com/acme/beta/record_terraform-provider-beta_1.0.0_linux_amd64.json")
 	if strings.Contains(text, "signature") || strings.Contains(text, "sums") {
 		t.Errorf("kept:\n%s", text)
 	}

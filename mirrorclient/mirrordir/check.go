@@ -311,8 +311,8 @@ func (c *inspection) checkVersion(ctx context.Context, s *inventory, v addrs.Ver
 	}
 	found.count(s, v)
 	for _, name := range s.files.records[v] {
-		if _, there := s.files.sizes[strings.TrimSuffix(name, recordSuffix)]; !there {
-			find(kindLeftover, name, none, "the record of a missing archive")
+		if s.files.isLeftover(name) {
+			find(kindLeftover, name, none, "the record of a missing archive, or one that another record replaces")
 		}
 	}
 	archives := s.files.archives[v]
@@ -331,10 +331,14 @@ func (c *inspection) checkArchive(ctx context.Context, a address, name string, l
 	find := func(kind FindingKind, name, format string, args ...any) {
 		found.note(a.finding(kind, name, format, args...))
 	}
-	rec, err := c.m.readRecord(ctx, name)
+	file, err := c.m.readRecordFile(ctx, name)
+	var rec *record
+	if err == nil {
+		rec, err = file.parse()
+	}
 	switch {
 	case errors.Is(err, errDamaged):
-		find(kindDamaged, name+recordSuffix, "%s", oneLine(err))
+		find(kindDamaged, file.name(), "%s", oneLine(err))
 	case errors.Is(err, errRemoved):
 		find(kindLeftover, name, "the archive is being removed or replaced; if no process does it, run Mirror.Reindex")
 	case errors.Is(err, fs.ErrNotExist):
@@ -504,8 +508,9 @@ func (c *inspection) recordVersion(ctx context.Context, s *inventory, v addrs.Ve
 		return err
 	}
 	for _, name := range s.files.records[v] {
-		size, err := c.m.fileSize(ctx, strings.TrimSuffix(name, recordSuffix))
-		if err == nil && size < 0 {
+		archive, _ := recordedArchive(name)
+		size, err := c.m.fileSize(ctx, archive)
+		if err == nil && (size < 0 || s.files.recordOf(archive) != name) {
 			err = c.dropRecord(ctx, name)
 		}
 		if err != nil {
@@ -541,7 +546,11 @@ func (c *inspection) recordArchive(ctx context.Context, a address, name string, 
 	if err != nil || size < 0 {
 		return err // removed since it was listed
 	}
-	rec, err := c.m.readRecord(ctx, name)
+	file, err := c.m.readRecordFile(ctx, name)
+	var rec *record
+	if err == nil {
+		rec, err = file.parse()
+	}
 	if errors.Is(err, errRemoved) {
 		c.found.mu.Lock()
 		defer c.found.mu.Unlock()
@@ -555,6 +564,7 @@ func (c *inspection) recordArchive(ctx context.Context, a address, name string, 
 		find(kindChanged, "the archive is %d bytes, the record states %d; run Mirror.Add to replace it", size, rec.Size)
 		return nil
 	}
+	changed := file.former != "" // it gets its name of today
 	if rec == nil || !checksum.HasScheme(rec.Hashes, checksum.SchemeZH) {
 		local, size, err := c.hash(ctx, a, name)
 		damaged := isInvalidArchive(err)
@@ -564,9 +574,11 @@ func (c *inspection) recordArchive(ctx context.Context, a address, name string, 
 		c.progress(a.event(EventChecked, size))
 		if damaged {
 			find(kindDamaged, "%s", oneLine(err))
-			return c.dropRecord(ctx, name+recordSuffix) // a record that exists is damaged
+			return c.dropRecord(ctx, file.name()) // a record that exists is damaged
 		}
-		rec = &record{Size: size, Hashes: local}
+		rec, changed = &record{Size: size, Hashes: local}, true
+	}
+	if changed {
 		if err := c.m.writeRecord(ctx, name, rec); err != nil && !errors.Is(err, errRemoved) {
 			return err
 		}

@@ -46,7 +46,7 @@ func dieAt(t *testing.T, dir string, changes int, job func(m *mirrordir.Mirror) 
 		switch {
 		case strings.HasSuffix(name, ".zip"):
 			kind = "archive"
-		case strings.HasSuffix(name, ".record.json"):
+		case strings.HasPrefix(path.Base(name), "record_"):
 			kind = "record"
 		case path.Base(name) == "index.json":
 			kind = "index"

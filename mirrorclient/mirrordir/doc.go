@@ -15,7 +15,7 @@
 //	HOST/NAMESPACE/TYPE/index.json
 //	HOST/NAMESPACE/TYPE/VERSION.json
 //	HOST/NAMESPACE/TYPE/terraform-provider-TYPE_VERSION_OS_ARCH.zip
-//	HOST/NAMESPACE/TYPE/terraform-provider-TYPE_VERSION_OS_ARCH.zip.record.json
+//	HOST/NAMESPACE/TYPE/record_terraform-provider-TYPE_VERSION_OS_ARCH.json
 //	HOST/NAMESPACE/TYPE/VERSION/OS_ARCH/
 //
 // The index lists versions, and the document of a version lists platforms, hashes and URLs; see
@@ -25,7 +25,9 @@
 // [github.com/tofureg/tofureg/mirrorclient/mirrorserve].
 //
 // [Mirror.Add] writes a record for each archive, with its hashes and the evidence of the source.
-// With it the zero [verify.Policy] accepts a signed package also from the mirror.
+// With it the zero [verify.Policy] accepts a signed package also from the mirror. A record with the
+// former name, that of the archive and .record.json, is read and renamed when it changes. An archive
+// without a record is listed as other programs have listed it, and has no evidence; see [Mirror.Reindex].
 //
 // # Concurrency
 //

@@ -6,17 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"path"
-	"slices"
 	"unicode/utf8"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -262,9 +259,9 @@ func (r *record) describe(pkg *provider.Package) {
 		return
 	}
 	pkg.Filename, pkg.Keys = r.Evidence.Filename, r.Evidence.Keys
-	pkg.SumsURL = pkg.URL + recordSuffix + "#sums"
+	pkg.SumsURL = pkg.URL + "#sums"
 	if len(r.Evidence.Signature) > 0 {
-		pkg.SignatureURL = pkg.URL + recordSuffix + "#signature"
+		pkg.SignatureURL = pkg.URL + "#signature"
 	}
 }
 
@@ -291,63 +288,3 @@ func (r *record) entry(archive string) listed {
 
 // errRemoved means that a record is a tombstone.
 var errRemoved = errors.New("the archive is being removed")
-
-// readRecord reads the record of an archive. The error wraps fs.ErrNotExist if the record is missing,
-// errRemoved and fs.ErrNotExist if it is a tombstone, and errDamaged if it is invalid.
-func (m *Mirror) readRecord(ctx context.Context, archive string) (*record, error) {
-	doc, err := m.read(ctx, archive+recordSuffix)
-	if err != nil {
-		return nil, err
-	}
-	return parseRecord(archive+recordSuffix, doc)
-}
-
-// parseRecord parses the record with this name.
-func parseRecord(name string, doc document) (*record, error) {
-	if doc.Data == nil {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
-	}
-	var r *record
-	if err := stored.Decode(doc.Data, &r); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if r.Removed != "" {
-		return nil, fmt.Errorf("%s: %w: %w", name, errRemoved, fs.ErrNotExist)
-	}
-	if r.Size < 0 {
-		return nil, fmt.Errorf("%s: %w: the size is negative", name, errDamaged)
-	}
-	r.Hashes = slices.DeleteFunc(r.Hashes, checksum.Hash.IsZero)
-	r.Protocols = slices.DeleteFunc(r.Protocols, func(text string) bool {
-		_, err := addrs.ParseVersion(text)
-		return err != nil
-	})
-	return r, nil
-}
-
-// isUnrecorded reports whether err means that the record is missing or invalid.
-func isUnrecorded(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errDamaged)
-}
-
-// writeRecord replaces the record of an archive, unless it is a tombstone, which is errRemoved.
-func (m *Mirror) writeRecord(ctx context.Context, archive string, r *record) error {
-	data, err := stored.Encode(r)
-	if err != nil {
-		return err
-	}
-	name := archive + recordSuffix
-	if err := m.write(ctx, name, data, document{}); !errors.Is(err, storage.ErrConflict) {
-		return err // usually there is no record yet
-	}
-	return stored.Retry(ctx, name, func() error {
-		old, err := m.read(ctx, name)
-		if err != nil && !errors.Is(err, errDamaged) {
-			return err
-		}
-		if _, err := parseRecord(name, old); errors.Is(err, errRemoved) {
-			return err
-		}
-		return m.write(ctx, name, data, old)
-	})
-}

@@ -85,10 +85,10 @@ func ExampleMirror_Add() {
 	// 1.1.0 linux_amd64 kept
 	// 1.1.0.json
 	// index.json
+	// record_terraform-provider-alpha_1.1.0_darwin_arm64.json
+	// record_terraform-provider-alpha_1.1.0_linux_amd64.json
 	// terraform-provider-alpha_1.1.0_darwin_arm64.zip
-	// terraform-provider-alpha_1.1.0_darwin_arm64.zip.record.json
 	// terraform-provider-alpha_1.1.0_linux_amd64.zip
-	// terraform-provider-alpha_1.1.0_linux_amd64.zip.record.json
 }
 
 // Add exactly the packages in a lock file.

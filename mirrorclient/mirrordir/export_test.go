@@ -7,9 +7,11 @@ import (
 
 // For tests of pure functions, also for other systems.
 var (
-	Resolve     = resolve
-	EntryURL    = func(archive string) string { return (&record{}).entry(archive).URL }
-	RenderIndex = func(old []byte) ([]byte, error) {
+	Resolve         = resolve
+	RecordName      = recordName
+	RecordedArchive = recordedArchive
+	EntryURL        = func(archive string) string { return (&record{}).entry(archive).URL }
+	RenderIndex     = func(old []byte) ([]byte, error) {
 		i, err := parseIndex(old)
 		if err != nil {
 			return nil, err

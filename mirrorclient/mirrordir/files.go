@@ -63,7 +63,7 @@ func (m *Mirror) listFiles(ctx context.Context, p addrs.Provider, dir string) (*
 		}
 		name := path.Join(dir, e.Name)
 		f.sizes[name] = e.Size
-		if archive, ok := strings.CutSuffix(e.Name, recordSuffix); ok {
+		if archive, ok := recordedArchive(e.Name); ok {
 			if v, _, _ := provider.ParseArchiveName(p, archive); !v.IsZero() {
 				f.records[v] = append(f.records[v], name)
 				f.versions[v] = true

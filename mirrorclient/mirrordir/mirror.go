@@ -112,9 +112,6 @@ func documentName(p addrs.Provider, v addrs.Version) string {
 	return providerDir(p) + "/" + v.String() + ".json"
 }
 
-// recordSuffix follows the name of an archive in the name of its record.
-const recordSuffix = ".record.json"
-
 // resolve returns the name of the file for a URL in a document in the directory from, or "" if the URL
 // leads out of the mirror.
 func resolve(from, ref string) string {

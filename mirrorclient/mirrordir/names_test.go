@@ -198,7 +198,7 @@ func TestOnePackageListsNothing(t *testing.T) {
 	if n := c.lists.Load(); n != 0 {
 		t.Errorf("%d listings, want 0", n)
 	}
-	must.Do(t, c.Delete(t.Context(), alpha.String()+"/"+pkg.Filename+".record.json", ""))
+	must.Do(t, c.Delete(t.Context(), recordOf(pkg.Version, pkg.Platform), ""))
 	if _, err := m.Evidence(t.Context(), pkg); !errors.Is(err, provider.ErrNoFile) {
 		t.Errorf("Evidence without the record: %v, want ErrNoFile", err)
 	}

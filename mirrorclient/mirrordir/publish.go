@@ -128,7 +128,7 @@ func (m *Mirror) publishOnce(ctx context.Context, p addrs.Provider, versions []a
 func (m *Mirror) renderFrom(ctx context.Context, p addrs.Provider, v addrs.Version, there *files, old document, what keep) ([]byte, error) {
 	archives := map[addrs.Platform]listed{}
 	for platform, one := range there.packages[v] {
-		if _, ok := there.sizes[one.name+recordSuffix]; !ok {
+		if there.recordOf(one.name) == "" {
 			continue
 		}
 		rec, err := m.readRecord(ctx, one.name)
@@ -145,8 +145,7 @@ func (m *Mirror) renderFrom(ctx context.Context, p addrs.Provider, v addrs.Versi
 		}
 		if isArchiveOf(p, v, name) {
 			_, ok := there.sizes[name]
-			_, recorded := there.sizes[name+recordSuffix]
-			return ok && !recorded && what != keepFound, nil
+			return ok && there.recordOf(name) == "" && what != keepFound, nil
 		}
 		if name == "" || what != keepFound {
 			return true, nil

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
@@ -91,7 +90,8 @@ func (m *Mirror) removeOnce(ctx context.Context, p addrs.Provider, versions []ad
 	for _, v := range versions {
 		archives = append(archives, there.archives[v]...)
 		for _, name := range there.records[v] {
-			archives = append(archives, strings.TrimSuffix(name, recordSuffix))
+			archive, _ := recordedArchive(name)
+			archives = append(archives, archive)
 		}
 	}
 	slices.Sort(archives)
@@ -109,6 +109,11 @@ func (m *Mirror) removeOnce(ctx context.Context, p addrs.Provider, versions []ad
 	}
 	replaced := make([]bool, len(tombstones))
 	err = stored.Each(ctx, maxPublishing, len(tombstones), func(ctx context.Context, i int) (err error) {
+		if _, ok := there.sizes[archives[i]+formerSuffix]; ok { // without the tombstone it would be read again
+			if err := m.dropFormer(ctx, archives[i]); err != nil {
+				return err
+			}
+		}
 		replaced[i], err = m.clear(ctx, tombstones[i])
 		return err
 	})
@@ -128,12 +133,11 @@ type tombstone struct {
 // bury replaces the record of an archive by a tombstone, or, if again is set, a tombstone by another one.
 // The error wraps ErrConflict if another writer has changed the record.
 func (m *Mirror) bury(ctx context.Context, archive string, again bool) (tombstone, error) {
-	name := archive + recordSuffix
-	old, err := m.read(ctx, name)
+	old, err := m.readRecordFile(ctx, archive)
 	if err != nil && !errors.Is(err, errDamaged) {
 		return tombstone{}, err
 	}
-	if _, err := parseRecord(name, old); again && !errors.Is(err, errRemoved) {
+	if _, err := old.parse(); again && !errors.Is(err, errRemoved) {
 		return tombstone{}, storage.ErrConflict
 	}
 	info, err := m.Store.Stat(ctx, archive)
@@ -144,10 +148,10 @@ func (m *Mirror) bury(ctx context.Context, archive string, again bool) (tombston
 	if err != nil {
 		return tombstone{}, err
 	}
-	if err := m.write(ctx, name, data, old); err != nil {
+	if err := m.writeRecordFile(ctx, old, data); err != nil {
 		return tombstone{}, err
 	}
-	now, err := m.read(ctx, name)
+	now, err := m.read(ctx, recordName(archive))
 	if err == nil && !bytes.Equal(now.Data, data) {
 		err = storage.ErrConflict
 	}
@@ -166,7 +170,7 @@ func (m *Mirror) clear(ctx context.Context, t tombstone) (replaced bool, err err
 			return false, err
 		}
 	}
-	err = m.delete(ctx, t.archive+recordSuffix, t.revision)
+	err = m.delete(ctx, recordName(t.archive), t.revision)
 	if !errors.Is(err, storage.ErrConflict) {
 		return false, err
 	}

@@ -42,7 +42,7 @@ func (m *Mirror) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.
 	pkg := address{p, v, platform}.pkg()
 	one, err := m.findPackage(ctx, pkg)
 	if err == nil {
-		err = m.describe(ctx, pkg, one)
+		err = m.describe(ctx, pkg, one, nil)
 	}
 	if err != nil {
 		return nil, failure.Wrap("find", pkg.String(), err)
@@ -50,8 +50,8 @@ func (m *Mirror) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.
 	return pkg, nil
 }
 
-// describe sets the fields of pkg from the files of the mirror.
-func (m *Mirror) describe(ctx context.Context, pkg *provider.Package, one packageFile) (err error) {
+// describe sets the fields of pkg from the files of the mirror. It reads the record if rec is nil.
+func (m *Mirror) describe(ctx context.Context, pkg *provider.Package, one packageFile, rec *record) (err error) {
 	if one.dir {
 		pkg.Dir, err = m.Store.(*storage.Dir).FilePath(one.name)
 		return err
@@ -69,9 +69,10 @@ func (m *Mirror) describe(ctx context.Context, pkg *provider.Package, one packag
 			pkg.Hashes[platform] = l.Hashes
 		}
 	}
-	rec, err := m.readRecord(ctx, one.name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	if rec == nil {
+		if rec, err = m.readRecord(ctx, one.name); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 	}
 	if err == nil {
 		rec.describe(pkg)
@@ -113,7 +114,7 @@ func (m *Mirror) Evidence(ctx context.Context, pkg *provider.Package) (verify.Ev
 		rec, err = m.readRecord(ctx, name)
 	}
 	if err == nil && rec.Evidence == nil {
-		err = fmt.Errorf("%s: %w", name+recordSuffix, fs.ErrNotExist)
+		err = fmt.Errorf("%s: %w", recordName(name), fs.ErrNotExist)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("%w: %w", provider.ErrNoFile, err)
@@ -224,7 +225,7 @@ func (m *Mirror) RecordedPackage(ctx context.Context, p addrs.Provider, v addrs.
 	if _, err := t.judgeRecord(); err != nil {
 		return nil, nil
 	}
-	if err := m.describe(ctx, pkg, packageFile{name: t.name, size: t.size}); err != nil {
+	if err := m.describe(ctx, pkg, packageFile{name: t.name, size: t.size}, t.record); err != nil {
 		return nil, failure.Wrap("find", pkg.String(), err)
 	}
 	return pkg, nil

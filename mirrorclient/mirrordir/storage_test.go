@@ -350,7 +350,7 @@ func grown(versions, providers int) *bucket {
 		for _, platform := range three {
 			name := archive(addrs.MustParseVersion(v), platform)
 			files[name] = "x"
-			files[name+".record.json"] = `{"size":1,"hashes":["` + zh + `"]}`
+			files[recordOf(addrs.MustParseVersion(v), platform)] = `{"size":1,"hashes":["` + zh + `"]}`
 		}
 		files[home+"/"+v+".json"] = `{"archives":{"linux_amd64":{"url":"terraform-provider-alpha_` + v + `_linux_amd64.zip"}}}`
 		fmt.Fprintf(&index, `,"%s":{}`, v)

@@ -26,7 +26,7 @@ type target struct {
 	name     string            // canonical name of the archive
 	size     int64             // size of the existing archive, negative if it is missing
 	revision storage.Revision  // of the existing archive, empty if it is missing
-	recorded document          // content of the record
+	recorded recordFile        // content of the record
 	removed  bool              // whether the record is a tombstone
 	record   *record           // nil if it is missing or invalid, later that of the judged archive
 	report   *verify.Report    // report of the policy about the archive, nil if it was not read
@@ -38,22 +38,30 @@ func (m *Mirror) newTarget(ctx context.Context, pkg *provider.Package, policy ve
 	if err := t.look(ctx); err != nil {
 		return nil, err
 	}
-	rec, err := parseRecord(t.name+recordSuffix, t.recorded)
+	rec, err := t.recorded.parse()
 	t.record, t.removed = rec, errors.Is(err, errRemoved)
 	return t, nil
 }
 
 // look reads the record and the size and the revision of the archive.
 func (t *target) look(ctx context.Context) (err error) {
-	t.recorded, err = t.m.read(ctx, t.name+recordSuffix)
+	t.recorded.archive = t.name
+	t.recorded.document, err = t.m.read(ctx, recordName(t.name))
 	if err != nil && !errors.Is(err, errDamaged) {
 		return err
 	}
 	info, err := t.m.Store.Stat(ctx, t.name)
 	if errors.Is(err, fs.ErrNotExist) {
-		info, err = storage.Info{Size: -1}, nil
+		t.size, t.revision = -1, ""
+		return nil
 	}
 	t.size, t.revision = info.Size, info.Revision
+	if err == nil && t.recorded.Revision == "" {
+		t.recorded, err = t.m.readFormer(ctx, t.name)
+		if errors.Is(err, errDamaged) {
+			err = nil
+		}
+	}
 	return err
 }
 
@@ -199,8 +207,7 @@ func (t *target) write(ctx context.Context, s *Staged, placed func()) error {
 }
 
 func (t *target) writeOnce(ctx context.Context, s *Staged, data []byte, placed func()) error {
-	record := t.name + recordSuffix
-	_, err := parseRecord(record, t.recorded)
+	_, err := t.recorded.parse()
 	removed := errors.Is(err, errRemoved)
 	if !removed && t.size == t.record.Size {
 		same, err := t.isSame(ctx)
@@ -209,7 +216,7 @@ func (t *target) writeOnce(ctx context.Context, s *Staged, data []byte, placed f
 		}
 		if same {
 			placed()
-			return t.m.write(ctx, record, data, t.recorded)
+			return t.m.writeRecordFile(ctx, t.recorded, data)
 		}
 	}
 	if !removed && (t.revision != "" || t.recorded.Revision != "") {
@@ -221,7 +228,7 @@ func (t *target) writeOnce(ctx context.Context, s *Staged, data []byte, placed f
 		if err != nil {
 			return err
 		}
-		t.revision, t.recorded = buried.was, document{Revision: buried.revision}
+		t.revision, t.recorded.former, t.recorded.document = buried.was, "", document{Revision: buried.revision}
 	}
 	// Beside the tombstone of a removal the archive is written even if it is the same, so that the removal
 	// does not delete it.
@@ -230,7 +237,8 @@ func (t *target) writeOnce(ctx context.Context, s *Staged, data []byte, placed f
 	if err != nil {
 		return err
 	}
-	return t.m.write(ctx, record, data, document{Revision: t.recorded.Revision})
+	t.recorded.Data = nil // the tombstone; the record is written also if it says the same
+	return t.m.writeRecordFile(ctx, t.recorded, data)
 }
 
 // isSame reports whether the existing archive is the judged one.

@@ -156,7 +156,7 @@ var errFull = errors.New("no space left")
 func TestCacheCannotKeep(t *testing.T) {
 	t.Parallel()
 	for name, suffix := range map[string]string{
-		"nothing can be written": "", "no archives": ".zip", "no records": ".record.json", "no index": "index.json",
+		"nothing can be written": "", "no archives": ".zip", "no records": "_linux_amd64.json", "no index": "index.json",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

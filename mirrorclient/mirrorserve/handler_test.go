@@ -114,7 +114,7 @@ func TestHandlerRefuses(t *testing.T) {
 	const a = "/" + home + "/terraform-provider-alpha_1.0.0_linux_amd64"
 	for _, path := range []string{
 		"/", "", "/secret.json", "/" + home, "/" + home + "/", "/" + home + "/x", "/.tofureg/change.lock", "/.tofureg/x/y/index.json",
-		a + ".record.json", a + "_x.zip", a, strings.ToUpper(a) + ".zip", a + ".ZIP", a + ".zip/", "/" + a + ".zip",
+		a + ".record.json", a + ".json", "/" + home + "/record_terraform-provider-alpha_1.0.0_linux_amd64.json", a + "_x.zip", a, strings.ToUpper(a) + ".zip", a + ".ZIP", a + ".zip/", "/" + a + ".zip",
 		"/" + home + "/terraform-provider-alpha_1.0_linux_amd64.zip", "/" + home + "/1.0.json", "/" + home + "/.json", "/" + home + "/01.0.0.json",
 		"/" + home + "/3.0.0.json", "/" + home + "/terraform-provider-alpha_3.0.0_linux_amd64.zip",
 		"/" + home + "/4.0.0.json", "/" + home + "/terraform-provider-alpha_4.0.0_linux_amd64.zip",
