@@ -9,7 +9,7 @@
 // [Telemetry.Transport] records a span and the duration of each request, by the semantic
 // conventions for HTTP. [Telemetry.Source] and [Telemetry.ModuleSource] record a span for each call
 // of a source and for each archive. [Telemetry.Progress] adds the steps of an operation to its span, and counts
-// packages and bytes.
+// packages and bytes. [Telemetry.Access] records what a server of this module has served.
 //
 // Attributes contain no secrets: URLs are recorded without user information, query and
 // fragment, and with tokens in their path masked. Headers are not recorded.

@@ -23,6 +23,9 @@ const (
 	keyVersion  = attribute.Key("tofureg.version")
 	keyPlatform = attribute.Key("tofureg.platform")
 	keyEvent    = attribute.Key("tofureg.event")
+	keyKind     = attribute.Key("tofureg.kind")
+	keyCache    = attribute.Key("tofureg.cache")
+	keyAborted  = attribute.Key("tofureg.aborted")
 )
 
 // Telemetry records spans and metrics. Create it with [New]. It is safe for concurrent use.
@@ -32,6 +35,8 @@ type Telemetry struct {
 	tracer   trace.Tracer
 	packages metric.Int64Counter
 	bytes    metric.Int64Counter
+	served   metric.Float64Histogram
+	sent     metric.Int64Counter
 }
 
 // New returns a Telemetry that reports to the two providers, which must not be nil. The
@@ -43,7 +48,12 @@ func New(tracers trace.TracerProvider, meters metric.MeterProvider) (*Telemetry,
 		metric.WithDescription("Provider packages by the event that ended their work."))
 	bytes, other := meter.Int64Counter("tofureg.package.bytes", metric.WithUnit("By"),
 		metric.WithDescription("Received bytes of provider packages."))
-	return &Telemetry{tracers, meters, tracers.Tracer(scope), packages, bytes}, errors.Join(err, other)
+	served, third := meter.Float64Histogram("tofureg.served.duration", metric.WithUnit("s"),
+		metric.WithDescription("Durations of answers of a server."),
+		metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300))
+	sent, fourth := meter.Int64Counter("tofureg.served.bytes", metric.WithUnit("By"),
+		metric.WithDescription("Sent bytes of a server."))
+	return &Telemetry{tracers, meters, tracers.Tracer(scope), packages, bytes, served, sent}, errors.Join(err, other, third, fourth)
 }
 
 // Start starts the span of an operation, such as "init". Pass the returned context to the

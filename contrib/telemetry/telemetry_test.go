@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,14 +24,17 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"github.com/tofureg/tofureg/access"
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/contrib/telemetry"
+	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regserve"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/transport"
 )
@@ -248,5 +253,47 @@ func TestModules(t *testing.T) {
 		if s.Name == "list module versions" && !slices.Contains(s.Attributes, attribute.String("error.type", "not found")) {
 			t.Errorf("span %s has the attributes %v, want error.type", s.Name, s.Attributes)
 		}
+	}
+}
+
+// TestAccess: answers of a server become durations and bytes by kind, status and result of the cache, without
+// what was requested.
+func TestAccess(t *testing.T) {
+	t.Parallel()
+	r := newRecorder(t)
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.0.0", Platforms: []string{"linux_amd64"}})
+	var seen []access.Entry
+	h := &regserve.Handler{
+		Providers: &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}, Host: svchost.MustParse("registry.example.com"),
+		Access: r.Access(func(_ context.Context, e access.Entry) { seen = append(seen, e) }),
+	}
+	for _, path := range []string{"versions", "versions", "1.0.0/download/linux/amd64/archive.zip", "2.0.0/download/linux/amd64"} {
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/v1/providers/acme/alpha/"+path, nil))
+	}
+	metrics, got := r.metrics(t), map[string]uint64{}
+	for _, point := range metrics["tofureg.served.duration"].(metricdata.Histogram[float64]).DataPoints {
+		var text []string
+		for _, a := range point.Attributes.ToSlice() {
+			text = append(text, a.Value.Emit())
+			if strings.Contains(a.Value.Emit(), "acme") {
+				t.Errorf("the attribute %s has the value %s", a.Key, a.Value.Emit())
+			}
+		}
+		got[strings.Join(text, " ")] += point.Count
+	}
+	want := map[string]uint64{"200 false miss versions": 2, "200 false miss archive": 1, "404 false miss package": 1}
+	if !maps.Equal(got, want) {
+		t.Errorf("durations %v, want %v", got, want)
+	}
+	var sent, reported int64
+	for _, point := range metrics["tofureg.served.bytes"].(metricdata.Sum[int64]).DataPoints {
+		sent += point.Value
+	}
+	for _, e := range seen {
+		reported += e.Bytes
+	}
+	if sent != reported || sent == 0 || len(seen) != 4 {
+		t.Errorf("%d bytes of %d entries, want the %d of 4", sent, len(seen), reported)
 	}
 }

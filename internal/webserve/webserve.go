@@ -16,10 +16,12 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/tofureg/tofureg/access"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
@@ -48,11 +50,27 @@ const patience = 5 * time.Second
 // Stall is how long a client may read nothing of an answer.
 const Stall = time.Minute
 
+// Config has the fields of handlers, whose documentation describes them.
+type Config struct {
+	Name      string // in log records
+	Parallel  int
+	Client    func(*http.Request) string
+	Logger    *slog.Logger
+	Access    func(context.Context, access.Entry)
+	Authorize func(*http.Request) error
+	Secret    []byte
+
+	// HideHost leaves the host of addresses out of texts for clients: they know the one of the server.
+	HideHost bool
+}
+
 // Server answers the requests of a handler. Create it with New.
 type Server struct {
-	name   string // in log records
-	client func(*http.Request) string
-	logger *slog.Logger
+	Guard *Guard
+
+	config    Config
+	client    func(*http.Request) string
+	forwarded sync.Once // logs that Client is missing
 
 	documents, archives, waiting *flight.Shares[string]
 
@@ -61,19 +79,40 @@ type Server struct {
 	encoding *semaphore.Weighted
 }
 
-// New returns a Server. The fields Parallel, Client and Logger of handlers describe the arguments.
-func New(name string, parallel int, client func(*http.Request) string, logger *slog.Logger) *Server {
-	if client == nil {
-		client = network
-	}
-	n := int64(cmp.Or(max(parallel, 0), DefaultParallel))
-	return &Server{
-		name: name, client: client, logger: logger,
+// New returns a Server, and logs what is missing in c.
+func New(c Config) *Server {
+	n := int64(cmp.Or(max(c.Parallel, 0), DefaultParallel))
+	s := &Server{
+		Guard: NewGuard(c.Authorize, c.Secret), config: c, client: c.Client,
 		documents: flight.NewShares[string](forAll*n, forEach*n),
 		archives:  flight.NewShares[string](forAll*n, forEach*n),
 		waiting:   flight.NewShares[string](waitingForAll, waitingForEach),
 		encoding:  semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))),
 	}
+	if s.client == nil {
+		s.client = network
+	}
+	if c.Authorize != nil && len(c.Secret) == 0 {
+		s.warn("Authorize is set without Secret: signed URLs do not work after a restart, or at another replica")
+	}
+	return s
+}
+
+func (s *Server) warn(text string) {
+	if s.config.Logger != nil {
+		s.config.Logger.Warn(s.config.Name + ": " + text)
+	}
+}
+
+// checkClient logs once that a proxy states the client of a request, but nothing reads it. Then all clients
+// have one share.
+func (s *Server) checkClient(r *http.Request) {
+	if s.config.Client != nil || len(r.Header["Forwarded"])+len(r.Header["X-Forwarded-For"]) == 0 {
+		return
+	}
+	s.forwarded.Do(func() {
+		s.warn("requests come through a proxy, but Client is not set: all clients of the proxy together have the share of one client")
+	})
 }
 
 // network returns the IPv4 address of the client, or its IPv6 network of 64 bits: a client can use all
@@ -96,6 +135,8 @@ var (
 	ErrPath = errors.New("nothing is served at this path")
 	// ErrBusy means that the client, or all clients together, have their share already.
 	ErrBusy = errors.New("too many requests at the same time; try again later")
+	// ErrConfig means that a field of the handler has an invalid value.
+	ErrConfig = errors.New("the server is not configured correctly")
 )
 
 // Serve calls answer for GET and HEAD, with a response that has deadlines, and sends its error.
@@ -105,7 +146,22 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, answer func(http.
 		WriteError(w, http.StatusMethodNotAllowed, "only GET and HEAD are supported")
 		return
 	}
-	out := &response{w, http.NewResponseController(w)}
+	s.checkClient(r)
+	out := &response{ResponseWriter: w, control: http.NewResponseController(w)}
+	if s.config.Access != nil {
+		start := time.Now()
+		r = r.WithContext(context.WithValue(r.Context(), resultKey{}, &out.result))
+		out.entry.Aborted = true // unless it ends below
+		defer func() {
+			if out.entry.Kind != "" {
+				out.entry.Duration, out.entry.Cache = time.Since(start), out.result.value()
+				if r.Method == http.MethodHead {
+					out.entry.Bytes = 0
+				}
+				s.config.Access(r.Context(), out.entry)
+			}
+		}()
+	}
 	err := ErrPath
 	if r.URL.RawPath == "" { // otherwise it has needless escapes, and is a second name of something
 		err = answer(out, r)
@@ -114,6 +170,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, answer func(http.
 		s.Fail(out, r, err)
 	}
 	out.limit() // for what is still in buffers
+	out.entry.Aborted = out.failed
 }
 
 // response is a response whose writes fail if they take longer than Stall. Between them there is no
@@ -121,6 +178,25 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, answer func(http.
 type response struct {
 	http.ResponseWriter
 	control *http.ResponseController
+	entry   access.Entry
+	failed  bool // whether a write has failed
+	result  result
+}
+
+// About says what a request is about, after it was authorized.
+func About(w http.ResponseWriter, e access.Entry) {
+	if out, ok := w.(*response); ok {
+		e.Status, e.Bytes, e.Aborted = out.entry.Status, out.entry.Bytes, out.entry.Aborted
+		out.entry = e
+	}
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (w *response) WriteHeader(status int) {
+	if w.entry.Status < 200 { // it may follow a status that is only informative
+		w.entry.Status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
 }
 
 // limit sets the deadline, if w has any: some writers in tests have none.
@@ -131,7 +207,13 @@ func (w *response) unlimit() { _ = w.control.SetWriteDeadline(time.Time{}) }
 func (w *response) Write(data []byte) (int, error) {
 	w.limit()
 	defer w.unlimit()
-	return w.ResponseWriter.Write(data)
+	if w.entry.Status < 200 {
+		w.entry.Status = http.StatusOK
+	}
+	n, err := w.ResponseWriter.Write(data)
+	w.entry.Bytes += int64(n)
+	w.failed = w.failed || err != nil
+	return n, err
 }
 
 // FlushError is for [http.ResponseController.Flush].
@@ -271,14 +353,39 @@ func (s *Server) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, ErrBusy):
 		status = http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", strconv.Itoa(int(patience/time.Second)))
+	case errors.Is(err, ErrConfig):
+		status = http.StatusInternalServerError
 	case broken:
 	case errors.Is(err, provider.ErrNotFound), errors.Is(err, provider.ErrUnpacked), errors.Is(err, ErrPath):
 		status, level = http.StatusNotFound, slog.LevelDebug
 	}
-	if s.logger != nil {
-		s.logger.Log(r.Context(), level, s.name+" request failed", "method", r.Method, "path", r.URL.Path, "status", status, "error", err)
+	if s.config.Logger != nil {
+		s.config.Logger.Log(r.Context(), level, s.config.Name+" request failed", "method", r.Method, "path", r.URL.Path, "status", status, "error", err)
 	}
-	WriteError(w, status, describe(err))
+	text := describe(err)
+	if subject := s.subject(w); subject != "" {
+		text = subject + ": " + text
+	}
+	WriteError(w, status, text)
+}
+
+// subject returns what was requested, or "".
+func (s *Server) subject(w http.ResponseWriter) string {
+	out, ok := w.(*response)
+	if !ok {
+		return ""
+	}
+	e := out.entry
+	if !s.config.HideHost {
+		return e.Subject()
+	}
+	of := access.Entry{Version: e.Version, Platform: e.Platform}.Subject()
+	if !e.Provider.IsZero() {
+		of = e.Provider.Namespace() + "/" + e.Provider.Type() + " " + of
+	} else if !e.Module.IsZero() {
+		of = e.Module.Namespace() + "/" + e.Module.Name() + "/" + e.Module.System() + " " + of
+	}
+	return strings.TrimSpace(of)
 }
 
 // describe returns a text for clients, without names and URLs of the source.
@@ -287,7 +394,7 @@ func describe(err error) string {
 		return e.Error()
 	}
 	for _, kind := range []error{
-		ErrPath, ErrBusy, provider.ErrNoPlatform, provider.ErrNoVersion, provider.ErrNotFound, provider.ErrUnauthorized,
+		ErrPath, ErrBusy, ErrConfig, provider.ErrNoPlatform, provider.ErrNoVersion, provider.ErrNotFound, provider.ErrUnauthorized,
 		failure.ErrTooLarge, provider.ErrInsecure, provider.ErrUnpacked, verify.ErrUnsigned, verify.ErrUnchecked,
 	} {
 		if errors.Is(err, kind) {

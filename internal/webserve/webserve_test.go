@@ -1,9 +1,13 @@
 package webserve_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,7 +30,7 @@ func TestShareOfAddress(t *testing.T) {
 		{"[2001:db8::1]:1", "192.0.2.1:1"}:              false,
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s := webserve.New("test", 1, nil, nil)
+			s := webserve.New(webserve.Config{Name: "test", Parallel: 1})
 			enter := func(addr string) (func(), error) {
 				r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
 				r.RemoteAddr = addr
@@ -76,7 +80,7 @@ func TestDeadlines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &timed{ResponseRecorder: httptest.NewRecorder()}
-		s := webserve.New("test", 0, nil, nil)
+		s := webserve.New(webserve.Config{Name: "test"})
 		s.Serve(w, httptest.NewRequest("GET", "/", nil), func(out http.ResponseWriter, _ *http.Request) error {
 			for range 3 {
 				time.Sleep(time.Hour)
@@ -96,4 +100,46 @@ func TestDeadlines(t *testing.T) {
 			t.Errorf("after the answer %q the deadline is in %v, want %v", w.Body, left, webserve.Stall)
 		}
 	})
+}
+
+// TestWarnings: what is easily forgotten is logged once, and only if it is missing.
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	authorize := func(*http.Request) error { return errors.New("no") }
+	client := func(*http.Request) string { return "" }
+	for _, test := range []struct {
+		name   string
+		config webserve.Config
+		header string
+		want   string
+	}{
+		{"Authorize without Secret", webserve.Config{Authorize: authorize}, "", "without Secret"},
+		{"an empty Secret", webserve.Config{Authorize: authorize, Secret: []byte{}}, "", "without Secret"},
+		{"Authorize with Secret", webserve.Config{Authorize: authorize, Secret: []byte("x")}, "", ""},
+		{"neither", webserve.Config{}, "", ""},
+		{"a proxy without Client", webserve.Config{}, "X-Forwarded-For", "Client is not set"},
+		{"a proxy of RFC 7239 without Client", webserve.Config{}, "Forwarded", "Client is not set"},
+		{"a proxy with Client", webserve.Config{Client: client}, "Forwarded", ""},
+		{"another header", webserve.Config{}, "X-Forwarded-Proto", ""},
+	} {
+		var log bytes.Buffer
+		for _, logger := range []*slog.Logger{nil, slog.New(slog.NewTextHandler(&log, nil))} {
+			test.config.Name, test.config.Logger = "test", logger
+			s := webserve.New(test.config)
+			for range 3 {
+				r := httptest.NewRequest("GET", "/", nil)
+				if test.header != "" {
+					r.Header.Set(test.header, "for=192.0.2.1")
+				}
+				s.Serve(httptest.NewRecorder(), r, func(http.ResponseWriter, *http.Request) error { return nil })
+			}
+		}
+		n := 0
+		if test.want != "" {
+			n = 1
+		}
+		if got := log.String(); strings.Count(got, "level=WARN") != n || !strings.Contains(got, test.want) {
+			t.Errorf("%s: logged %q, want %d warning with %q", test.name, got, n, test.want)
+		}
+	}
 }

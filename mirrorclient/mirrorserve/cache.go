@@ -7,12 +7,14 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cooldown"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/webserve"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
@@ -70,11 +72,41 @@ type Cache struct {
 	puller   *puller
 	upstream *asker // Source
 
+	hits, misses, failures atomic.Int64
+
 	mu          sync.Mutex
 	pausedUntil map[svchost.Hostname]time.Time // until when Source is not asked about a host
 }
 
 var _ provider.Source = (*Cache)(nil)
+
+// CacheCounts are numbers since the start of a [Cache].
+type CacheCounts struct {
+	Hits     int64 // archives from Mirror
+	Misses   int64 // archives from Source; requests that share a download count each
+	Failures int64 // archives that failed, and what Logger logs as Warn
+}
+
+// Counts returns the numbers so far.
+func (c *Cache) Counts() CacheCounts {
+	return CacheCounts{c.hits.Load(), c.misses.Load(), c.failures.Load()}
+}
+
+// count counts a request for an archive that has failed with err, or that has been answered. A caller that
+// leaves, or reads nothing, is no failure. c may be nil.
+func (c *Cache) count(ctx context.Context, r *pullReader, err error) {
+	switch {
+	case c == nil, err != nil && (ctx.Err() != nil || errors.Is(err, provider.ErrNotFound) || errors.Is(err, errStalled)):
+	case err != nil:
+		c.failures.Add(1)
+	case r.pull.cached:
+		c.hits.Add(1)
+		webserve.Note(ctx, webserve.Hit)
+	default:
+		c.misses.Add(1)
+		webserve.Note(ctx, webserve.Miss)
+	}
+}
 
 // defaultWait is used if Cache.Wait is zero.
 const defaultWait = 5 * time.Second
@@ -83,7 +115,7 @@ const defaultWait = 5 * time.Second
 func (c *Cache) setup() *puller {
 	c.once.Do(func() {
 		u := prepare(c.Parallel, c.stage)
-		c.upstream = u.asking(c.Source)
+		c.upstream = u.asking(c.Source, webserve.Miss)
 		arriving, reading := slots(u.parallel), slots(u.parallel)
 		u.source = withoutLists{c}
 		u.origin = func(ctx context.Context, pkg *provider.Package) (*origin, error) {
@@ -159,6 +191,7 @@ func (c *Cache) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.V
 		return nil, err
 	}
 	if pkg := c.cachedPackage(ctx, p, v, platform); pkg != nil {
+		webserve.Note(ctx, webserve.Hit)
 		return pkg, nil
 	}
 	return c.upstream.ProviderPackage(ctx, p, v, platform)
@@ -175,6 +208,7 @@ func (c *Cache) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evi
 		return verify.Evidence{}, err
 	}
 	if kept := c.cachedPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform); kept != nil {
+		webserve.Note(ctx, webserve.Hit)
 		return c.Mirror.Evidence(ctx, kept)
 	}
 	return c.upstream.Evidence(ctx, pkg)
@@ -195,7 +229,9 @@ func (c *Cache) Open(ctx context.Context, pkg *provider.Package) (*provider.Body
 		return nil, err
 	}
 	r := c.puller.read(ctx, request{documentKey{pkg.Provider, pkg.Version}, pkg.Platform, true}, pkg)
-	if err := r.begin(false); err != nil {
+	err := r.begin(false)
+	c.count(ctx, r, err)
+	if err != nil {
 		r.leave()
 		return nil, failure.Wrap("open", pkg.String(), err)
 	}
@@ -211,6 +247,9 @@ type cacheBody struct {
 
 func (b *cacheBody) Close() error {
 	b.once.Do(func() {
+		if b.err != nil {
+			b.cache.count(b.ctx, b.pullReader, b.err)
+		}
 		b.cache.waitUntilStored(b.pullReader)
 		b.leave()
 	})
@@ -271,6 +310,7 @@ func (c *Cache) logFailure(ctx context.Context, p addrs.Provider, err error) err
 }
 
 func (c *Cache) warn(ctx context.Context, text string, args ...any) {
+	c.failures.Add(1)
 	if c.Logger != nil {
 		c.Logger.WarnContext(ctx, text, args...)
 	}
@@ -321,6 +361,7 @@ func orCached[T any](ctx context.Context, c *Cache, p addrs.Provider, kept T, ha
 		return ask(ctx)
 	}
 	if c.isPaused(p) {
+		webserve.Note(ctx, webserve.Hit)
 		return kept, nil
 	}
 	limited, cancel := c.withWait(ctx)

@@ -24,13 +24,25 @@ import (
 
 func (h *Handler) serveDocument(w http.ResponseWriter, r *http.Request, q request) error {
 	return h.server.Document(w, r, "application/json", func(ctx context.Context) ([]byte, error) {
-		return h.documents.Do(ctx, q.documentKey, nil, func(ctx context.Context) ([]byte, error) {
+		doc, err := h.documents.Do(ctx, q.documentKey, nil, func(ctx context.Context) (doc document, err error) {
+			ctx, marks := webserve.Collect(ctx)
 			if q.version.IsZero() {
-				return h.index(ctx, q.provider)
+				doc.body, err = h.index(ctx, q.provider)
+			} else {
+				doc.body, err = h.version(ctx, q.provider, q.version)
 			}
-			return h.version(ctx, q.provider, q.version)
+			doc.marks = marks()
+			return doc, err
 		})
+		webserve.Note(ctx, doc.marks)
+		return doc.body, err
 	})
+}
+
+// document is a document that several requests may share.
+type document struct {
+	body  []byte
+	marks webserve.Mark
 }
 
 // catalogue lists versions and archives for the documents.
@@ -73,7 +85,7 @@ func (h *Handler) version(ctx context.Context, p addrs.Provider, v addrs.Version
 		list := make(map[string]archive, len(hashes))
 		for platform, hashes := range hashes {
 			q := request{documentKey{p, v}, platform, true}
-			list[platform.String()] = archive{hashes, url.PathEscape(q.archiveName()) + h.access.Query(q.name(), "")}
+			list[platform.String()] = archive{hashes, url.PathEscape(q.archiveName()) + h.server.Guard.Query(q.name(), "")}
 		}
 		return map[string]any{"archives": list}
 	}, "  ")

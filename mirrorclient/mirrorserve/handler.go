@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tofureg/tofureg/access"
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/flight"
@@ -77,17 +78,20 @@ type Handler struct {
 	// TempDir is for temporary files. If empty, [os.TempDir] is used.
 	TempDir string
 
-	// Logger, if not nil, logs failures of Source as Warn, and missing packages as Debug.
+	// Logger, if not nil, logs failures of Source as Warn, and missing packages as Debug. It also logs once, as
+	// Warn, that Secret or Client is missing.
 	Logger *slog.Logger
+
+	// Access, if not nil, is called after each answer, by the goroutine of the request.
+	Access func(context.Context, access.Entry)
 
 	once      sync.Once
 	server    *webserve.Server
-	access    *webserve.Access
 	puller    *puller
 	local     bool // whether archives are local files, of which clients hold nothing but a descriptor
 	catalogue catalogue
 	lists     *hostShares // one for each list of versions
-	documents flight.Group[documentKey, []byte]
+	documents flight.Group[documentKey, document]
 }
 
 // setup prepares the handler for the type of the source. A type that embeds one of these may override
@@ -109,8 +113,10 @@ func (h *Handler) setup() {
 			h.catalogue = &sourceCatalogue{h.puller, h.Policy, h.Platforms}
 		}
 		h.lists = listSlots(h.puller.parallel)
-		h.access = webserve.NewAccess(h.Authorize, h.Secret)
-		h.server = webserve.New("mirror", h.puller.parallel, h.Client, h.Logger)
+		h.server = webserve.New(webserve.Config{
+			Name: "mirror", Parallel: h.puller.parallel, Client: h.Client, Logger: h.Logger, Access: h.Access,
+			Authorize: h.Authorize, Secret: h.Secret,
+		})
 	})
 }
 
@@ -128,9 +134,10 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	if q.archive {
 		signed = q.name()
 	}
-	if _, ok := h.access.Allow(w, r, signed); !ok {
+	if _, ok := h.server.Guard.Allow(w, r, signed); !ok {
 		return nil
 	}
+	webserve.About(w, q.entry())
 	if q.archive {
 		return h.serveArchive(w, r, q)
 	}
@@ -156,6 +163,17 @@ func (q request) name() string { return q.provider.String() + "/" + q.archiveNam
 // archiveName returns the canonical name of the archive.
 func (q request) archiveName() string {
 	return (&provider.Package{Provider: q.provider, Version: q.version, Platform: q.platform}).ArchiveName()
+}
+
+// entry describes what is requested.
+func (q request) entry() access.Entry {
+	kind := access.Versions
+	if q.archive {
+		kind = access.Archive
+	} else if !q.version.IsZero() {
+		kind = access.Archives
+	}
+	return access.Entry{Kind: kind, Provider: q.provider, Version: q.version, Platform: q.platform}
 }
 
 // parseRequest parses the path of a request. It accepts only canonical spellings, so that each document
@@ -211,10 +229,13 @@ func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request, q request
 	body := h.puller.read(r.Context(), q, pkg)
 	defer body.leave()
 	// A client does not verify ranges, so they wait for the verification.
+	cache, _ := h.Source.(*Cache)
 	if err := body.begin(r.Header.Get("Range") != ""); err != nil {
+		cache.count(r.Context(), body, err)
 		return err
 	}
 	http.ServeContent(w, webserve.OneRange(r), "", time.Time{}, body)
+	cache.count(r.Context(), body, body.err)
 	if body.err != nil {
 		if h.Logger != nil && r.Context().Err() == nil {
 			h.Logger.WarnContext(r.Context(), "mirror transfer aborted", "path", r.URL.Path, "error", body.err)
@@ -222,9 +243,9 @@ func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request, q request
 		// The status has been sent. Abort the connection, so that the client notices.
 		panic(http.ErrAbortHandler)
 	}
-	if c, ok := h.Source.(*Cache); ok {
+	if cache != nil {
 		http.NewResponseController(w).Flush() // an error means that the client has left
-		c.waitUntilStored(body)
+		cache.waitUntilStored(body)
 	}
 	return nil
 }

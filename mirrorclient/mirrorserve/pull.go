@@ -75,7 +75,11 @@ func prepare(parallel int, stage func(context.Context) (*staged, error)) *puller
 func newPuller(source provider.Source, parallel int, stage func(context.Context) (*staged, error), from func(addrs.Provider) origin) *puller {
 	u := prepare(parallel, stage)
 	arriving := slots(u.parallel)
-	u.source = u.asking(source)
+	mark := webserve.Asked
+	if _, ok := source.(*mirrordir.Mirror); ok {
+		mark = 0 // a mirror is no cache
+	}
+	u.source = u.asking(source, mark)
 	u.origin = func(_ context.Context, pkg *provider.Package) (*origin, error) {
 		o := from(pkg.Provider)
 		o.pkg, o.arriving = pkg, arriving
@@ -118,9 +122,10 @@ func mirrorOrigin(m *mirrordir.Mirror, policy func(addrs.Provider) verify.Policy
 	return origin{Opener: m, policy: verify.Policy{AllowUnchecked: true, Limits: policyFor(policy, p).Limits}, mirrored: true, local: isLocal(m)}
 }
 
-// asking returns a source that checks the answers of another source and limits concurrent requests.
-func (u *puller) asking(source provider.Source) *asker {
-	return &asker{provider.CheckAnswers(source), slots(u.parallel), listSlots(u.parallel)}
+// asking returns a source that checks the answers of another source and limits concurrent requests. It marks
+// answers for which the other is asked.
+func (u *puller) asking(source provider.Source, mark webserve.Mark) *asker {
+	return &asker{provider.CheckAnswers(source), slots(u.parallel), listSlots(u.parallel), mark}
 }
 
 // listSlots limits lists of versions, which take more memory than other answers.
@@ -130,10 +135,12 @@ func listSlots(parallel int) *hostShares { return slots(max(1, parallel/4)) }
 type asker struct {
 	provider.Source
 	slots, lists *hostShares
+	mark         webserve.Mark
 }
 
 // ask calls request when a slot is free.
-func ask[T any](ctx context.Context, slots *hostShares, p addrs.Provider, request func() (T, error)) (T, error) {
+func ask[T any](ctx context.Context, a *asker, slots *hostShares, p addrs.Provider, request func() (T, error)) (T, error) {
+	webserve.Note(ctx, a.mark)
 	release, err := slots.Acquire(ctx, p.Host(), 1)
 	if err != nil {
 		var none T
@@ -144,15 +151,15 @@ func ask[T any](ctx context.Context, slots *hostShares, p addrs.Provider, reques
 }
 
 func (a *asker) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
-	return ask(ctx, a.lists, p, func() (*provider.Versions, error) { return a.Source.ProviderVersions(ctx, p) })
+	return ask(ctx, a, a.lists, p, func() (*provider.Versions, error) { return a.Source.ProviderVersions(ctx, p) })
 }
 
 func (a *asker) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
-	return ask(ctx, a.slots, p, func() (*provider.Package, error) { return a.Source.ProviderPackage(ctx, p, v, platform) })
+	return ask(ctx, a, a.slots, p, func() (*provider.Package, error) { return a.Source.ProviderPackage(ctx, p, v, platform) })
 }
 
 func (a *asker) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
-	return ask(ctx, a.slots, pkg.Provider, func() (verify.Evidence, error) { return a.Source.Evidence(ctx, pkg) })
+	return ask(ctx, a, a.slots, pkg.Provider, func() (verify.Evidence, error) { return a.Source.Evidence(ctx, pkg) })
 }
 
 // findPackage requests a package. Concurrent calls share one request.
@@ -179,6 +186,7 @@ type pull struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed when one of the following fields changes
 	file    io.ReaderAt   // nil before the download
+	cached  bool          // whether the archive comes from a mirror
 	size    int64         // size of the archive, negative if unknown
 	begun   bool          // whether the download has started
 	arrived int64         // bytes in file
@@ -270,6 +278,7 @@ func (u *puller) fetch(ctx context.Context, p *pull) (release func(), err error)
 	if err != nil {
 		return nothing, err
 	}
+	p.change(func() { p.cached = o.mirrored })
 	if o.local {
 		body, err := o.open(ctx)
 		if err != nil {

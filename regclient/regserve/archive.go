@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tofureg/tofureg/access"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/internal/webserve"
@@ -17,7 +18,7 @@ import (
 )
 
 func (h *Handler) archive(w http.ResponseWriter, r *http.Request) error {
-	pkg, _, err := h.pkg(r)
+	pkg, _, err := h.pkg(w, r, access.Archive)
 	if err != nil {
 		return err
 	}
@@ -58,6 +59,7 @@ func (s *stream) serve(w http.ResponseWriter, r *http.Request, tag string, size 
 		return err
 	}
 	defer leave()
+	webserve.Note(r.Context(), webserve.Asked)
 	body, size, err := s.open(r.Context())
 	if err != nil {
 		return webserve.AsInconsistent(err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/internal/evidence"
+	"github.com/tofureg/tofureg/internal/webserve"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 )
@@ -26,10 +27,13 @@ func keepEvidence(src provider.Source) *keptEvidence {
 // Evidence implements [provider.Opener].
 func (k *keptEvidence) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
 	if pkg.SumsURL == "" {
+		webserve.Note(ctx, webserve.Asked)
 		return k.Source.Evidence(ctx, pkg)
 	}
 	key := evidence.Key{Provider: pkg.Provider, Sums: pkg.SumsURL, Signature: pkg.SignatureURL, Via: fmt.Sprintf("%q", pkg.Via)}
+	webserve.Note(ctx, webserve.Reused)
 	return k.kept.Get(ctx, key, pkg.Evidence(), func(ctx context.Context) (verify.Evidence, error) {
+		webserve.Note(ctx, webserve.Asked)
 		return k.Source.Evidence(ctx, pkg)
 	})
 }

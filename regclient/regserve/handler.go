@@ -2,6 +2,7 @@ package regserve
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/tofureg/tofureg/access"
+	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/webserve"
 	"github.com/tofureg/tofureg/module"
@@ -43,6 +46,11 @@ type Handler struct {
 	// Host header of the request. A reverse proxy that serves the Handler below a path must remove
 	// the path, and forward requests for /.well-known/terraform.json at the root of the host.
 	BaseURL string
+
+	// Services are further services of the host, such as login.v1, with values as in [disco.NewServices]. A
+	// client must be able to use each of them. If one is invalid, or one of the Handler's own, the status of
+	// discovery is 500, and Logger logs why.
+	Services map[disco.Service]any
 
 	// Archive returns the URL to which a request for the archive of pkg is redirected: pkg.URL or a copy.
 	// If it is nil or returns "", the Handler streams the archive, and breaks off before the end if it
@@ -81,13 +89,15 @@ type Handler struct {
 	TempDir string
 
 	// Logger, if not nil, logs failures of the source as Warn, and requests for missing items as
-	// Debug.
+	// Debug. It also logs once, as Warn, that Secret or Client is missing.
 	Logger *slog.Logger
+
+	// Access, if not nil, is called after each answer, by the goroutine of the request.
+	Access func(context.Context, access.Entry)
 
 	once      sync.Once
 	mux       *http.ServeMux
 	server    *webserve.Server
-	access    *webserve.Access
 	providers *keptEvidence
 	packages  recent[packageKey, *provider.Package]
 	locations recent[moduleKey, *module.Location]
@@ -100,8 +110,10 @@ const (
 
 func (h *Handler) setup() {
 	h.mux = http.NewServeMux()
-	h.server = webserve.New("registry", h.Parallel, h.Client, h.Logger)
-	h.access = webserve.NewAccess(h.Authorize, h.Secret)
+	h.server = webserve.New(webserve.Config{
+		Name: "registry", Parallel: h.Parallel, Client: h.Client, Logger: h.Logger, Access: h.Access,
+		Authorize: h.Authorize, Secret: h.Secret, HideHost: true,
+	})
 	h.mux.Handle("/.well-known/terraform.json", h.answerJSON(h.discovery))
 	if h.Providers != nil {
 		h.providers = keepEvidence(h.Providers)
@@ -109,8 +121,8 @@ func (h *Handler) setup() {
 		const pkg = providersPath + "{namespace}/{type}/{version}/download/{os}/{arch}"
 		h.mux.Handle(providersPath+"{namespace}/{type}/versions", h.guarded(h.answerJSON(h.providerVersions)))
 		h.mux.Handle(pkg, h.guarded(h.answerJSON(h.providerPackage)))
-		h.mux.Handle(pkg+"/"+sumsName, h.signed(h.answer("text/plain; charset=utf-8", h.file(func(ev verify.Evidence) []byte { return ev.Sums }))))
-		h.mux.Handle(pkg+"/"+signatureName, h.signed(h.answer("application/octet-stream", h.file(func(ev verify.Evidence) []byte { return ev.Signature }))))
+		h.mux.Handle(pkg+"/"+sumsName, h.signed(h.answer("text/plain; charset=utf-8", h.file(access.Sums, func(ev verify.Evidence) []byte { return ev.Sums }))))
+		h.mux.Handle(pkg+"/"+signatureName, h.signed(h.answer("application/octet-stream", h.file(access.Signature, func(ev verify.Evidence) []byte { return ev.Signature }))))
 		h.mux.Handle(pkg+"/"+archiveName, h.signed(h.handle(h.archive)))
 	}
 	if h.Modules != nil {
@@ -134,7 +146,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // guarded calls next if Authorize accepts the request.
 func (h *Handler) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, ok := h.access.Allow(w, r, ""); ok {
+		if _, ok := h.server.Guard.Allow(w, r, ""); ok {
 			next.ServeHTTP(w, r)
 		}
 	})
@@ -143,7 +155,7 @@ func (h *Handler) guarded(next http.Handler) http.Handler {
 // signed calls next if the URL is signed or Authorize accepts the request.
 func (h *Handler) signed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if answer, ok := h.access.Allow(w, r, r.URL.Path); ok {
+		if answer, ok := h.server.Guard.Allow(w, r, r.URL.Path); ok {
 			r.SetPathValue(answerValue, answer)
 			next.ServeHTTP(w, r)
 		}
@@ -159,17 +171,20 @@ func (h *Handler) handle(serve func(http.ResponseWriter, *http.Request) error) h
 	})
 }
 
+// finder finds a document, and tells the response what it is about.
+type finder[T any] func(http.ResponseWriter, *http.Request) (T, error)
+
 // answer returns a handler that sends a document.
-func (h *Handler) answer(contentType string, find func(*http.Request) ([]byte, error)) http.Handler {
+func (h *Handler) answer(contentType string, find finder[[]byte]) http.Handler {
 	return h.handle(func(w http.ResponseWriter, r *http.Request) error {
-		return h.server.Document(w, r, contentType, func(context.Context) ([]byte, error) { return find(r) })
+		return h.server.Document(w, r, contentType, func(context.Context) ([]byte, error) { return find(w, r) })
 	})
 }
 
 // answerJSON returns a handler that sends a JSON document.
-func (h *Handler) answerJSON(find func(*http.Request) (any, error)) http.Handler {
-	return h.answer("application/json", func(r *http.Request) ([]byte, error) {
-		doc, err := find(r)
+func (h *Handler) answerJSON(find finder[any]) http.Handler {
+	return h.answer("application/json", func(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+		doc, err := find(w, r)
 		if err != nil {
 			return nil, err
 		}
@@ -178,14 +193,48 @@ func (h *Handler) answerJSON(find func(*http.Request) (any, error)) http.Handler
 }
 
 // discovery returns the discovery document.
-func (h *Handler) discovery(*http.Request) (any, error) {
+func (h *Handler) discovery(w http.ResponseWriter, _ *http.Request) (any, error) {
+	webserve.About(w, access.Entry{Kind: access.Discovery})
+	services, err := h.services()
+	if err != nil {
+		return nil, fmt.Errorf("%w: field Services: %w", webserve.ErrConfig, err)
+	}
+	return services, nil
+}
+
+// services returns all services of the host. It checks them as a client does.
+func (h *Handler) services() (map[disco.Service]any, error) {
 	base := strings.TrimSuffix(h.BaseURL, "/")
-	services := map[string]string{}
+	services := map[disco.Service]any{}
 	if h.Providers != nil {
-		services["providers.v1"] = base + providersPath
+		services[disco.ProvidersV1] = base + providersPath
 	}
 	if h.Modules != nil {
-		services["modules.v1"] = base + modulesPath
+		services[disco.ModulesV1] = base + modulesPath
+	}
+	for id, value := range h.Services {
+		if _, own := services[id]; own {
+			return nil, fmt.Errorf("%q is the Handler itself", id)
+		}
+		services[id] = value
+	}
+	document, err := json.Marshal(services)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := disco.ParseServices(svchost.MustParse("localhost"), nil, document) // whatever name clients use
+	if err != nil {
+		return nil, err
+	}
+	for id := range h.Services {
+		if id == disco.LoginV1 {
+			_, err = parsed.OAuthClient()
+		} else {
+			_, err = parsed.URL(id)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	return services, nil
 }
@@ -200,5 +249,5 @@ func (h *Handler) base(r *http.Request, path string) string {
 
 // fileURL returns the URL of the file at path, signed for an answer of the source if Authorize is set.
 func (h *Handler) fileURL(r *http.Request, path, answer string) string {
-	return h.base(r, (&url.URL{Path: path}).EscapedPath()) + h.access.Query(path, answer)
+	return h.base(r, (&url.URL{Path: path}).EscapedPath()) + h.server.Guard.Query(path, answer)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tofureg/tofureg/access"
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/webserve"
 	"github.com/tofureg/tofureg/module"
@@ -32,11 +33,13 @@ type moduleRelease struct {
 	Discovered  time.Time           `json:"discovered,omitzero"`
 }
 
-func (h *Handler) moduleVersions(r *http.Request) (any, error) {
+func (h *Handler) moduleVersions(w http.ResponseWriter, r *http.Request) (any, error) {
 	m, err := h.module(r)
 	if err != nil {
 		return nil, err
 	}
+	webserve.About(w, access.Entry{Kind: access.ModuleVersions, Module: m})
+	webserve.Note(r.Context(), webserve.Asked)
 	versions, err := h.Modules.ModuleVersions(r.Context(), m)
 	if err != nil {
 		return nil, err
@@ -55,7 +58,7 @@ type moduleKey struct {
 }
 
 // location returns the location of the requested package, and the digest for the URL of the package.
-func (h *Handler) location(r *http.Request) (loc *module.Location, digest string, err error) {
+func (h *Handler) location(w http.ResponseWriter, r *http.Request, kind access.Kind) (loc *module.Location, digest string, err error) {
 	var key moduleKey
 	if key.module, err = h.module(r); err != nil {
 		return nil, "", err
@@ -63,7 +66,8 @@ func (h *Handler) location(r *http.Request) (loc *module.Location, digest string
 	if key.version, err = version(r, addrs.ParseModuleVersion); err != nil {
 		return nil, "", err
 	}
-	found, digest, err := h.locations.find(r, h.access.Required(), key, func(ctx context.Context) (*module.Location, error) {
+	webserve.About(w, access.Entry{Kind: kind, Module: key.module, Version: key.version})
+	found, digest, err := h.locations.find(r, h.server.Guard.Required(), key, func(ctx context.Context) (*module.Location, error) {
 		return h.Modules.ModuleLocation(ctx, key.module, key.version)
 	})
 	if err != nil {
@@ -85,7 +89,7 @@ func (h *Handler) streamed(loc *module.Location) bool {
 // moduleLocation sends the location in the body and the header, because Terraform before 1.12
 // reads only the header. The header cannot express a location that the source serves itself.
 func (h *Handler) moduleLocation(w http.ResponseWriter, r *http.Request) error {
-	loc, digest, err := h.location(r)
+	loc, digest, err := h.location(w, r, access.ModuleLocation)
 	if err != nil {
 		return err
 	}
@@ -99,7 +103,7 @@ func (h *Handler) moduleLocation(w http.ResponseWriter, r *http.Request) error {
 	} else {
 		w.Header().Set("X-Terraform-Get", source)
 	}
-	h.answerJSON(func(*http.Request) (any, error) { return doc, nil }).ServeHTTP(w, r)
+	h.answerJSON(func(http.ResponseWriter, *http.Request) (any, error) { return doc, nil }).ServeHTTP(w, r)
 	return nil
 }
 
@@ -115,7 +119,7 @@ func (h *Handler) packageSource(r *http.Request, loc *module.Location, digest st
 }
 
 func (h *Handler) modulePackage(w http.ResponseWriter, r *http.Request) error {
-	loc, _, err := h.location(r)
+	loc, _, err := h.location(w, r, access.Module)
 	if err != nil {
 		return err
 	}

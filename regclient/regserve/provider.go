@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/tofureg/tofureg/access"
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/regwire"
 	"github.com/tofureg/tofureg/internal/webserve"
@@ -58,7 +59,7 @@ type packageKey struct {
 }
 
 // pkg returns the requested package, and the digest for URLs of its files.
-func (h *Handler) pkg(r *http.Request) (pkg *provider.Package, digest string, err error) {
+func (h *Handler) pkg(w http.ResponseWriter, r *http.Request, kind access.Kind) (pkg *provider.Package, digest string, err error) {
 	var key packageKey
 	if key.provider, err = h.provider(r); err != nil {
 		return nil, "", err
@@ -69,7 +70,8 @@ func (h *Handler) pkg(r *http.Request) (pkg *provider.Package, digest string, er
 	if key.platform, err = addrs.ParsePlatform(r.PathValue("os") + "_" + r.PathValue("arch")); err != nil {
 		return nil, "", webserve.ErrPath
 	}
-	pkg, digest, err = h.packages.find(r, h.access.Required(), key, func(ctx context.Context) (*provider.Package, error) {
+	webserve.About(w, access.Entry{Kind: kind, Provider: key.provider, Version: key.version, Platform: key.platform})
+	pkg, digest, err = h.packages.find(r, h.server.Guard.Required(), key, func(ctx context.Context) (*provider.Package, error) {
 		return h.providers.ProviderPackage(ctx, key.provider, key.version, key.platform)
 	})
 	return pkg.Clone(), digest, err
@@ -92,11 +94,13 @@ type (
 	packageHashes   = regwire.Hashes
 )
 
-func (h *Handler) providerVersions(r *http.Request) (any, error) {
+func (h *Handler) providerVersions(w http.ResponseWriter, r *http.Request) (any, error) {
 	p, err := h.provider(r)
 	if err != nil {
 		return nil, err
 	}
+	webserve.About(w, access.Entry{Kind: access.Versions, Provider: p})
+	webserve.Note(r.Context(), webserve.Asked)
 	versions, err := h.providers.ProviderVersions(r.Context(), p)
 	if err != nil {
 		return nil, err
@@ -112,8 +116,8 @@ func (h *Handler) providerVersions(r *http.Request) (any, error) {
 	return doc, nil
 }
 
-func (h *Handler) providerPackage(r *http.Request) (any, error) {
-	pkg, digest, err := h.pkg(r)
+func (h *Handler) providerPackage(w http.ResponseWriter, r *http.Request) (any, error) {
+	pkg, digest, err := h.pkg(w, r, access.Package)
 	if err != nil {
 		return nil, err
 	}
@@ -193,9 +197,9 @@ func (h *Handler) evidence(r *http.Request, pkg *provider.Package) (verify.Evide
 }
 
 // file returns a function that returns a document that proves a package.
-func (h *Handler) file(part func(verify.Evidence) []byte) func(*http.Request) ([]byte, error) {
-	return func(r *http.Request) ([]byte, error) {
-		pkg, _, err := h.pkg(r)
+func (h *Handler) file(kind access.Kind, part func(verify.Evidence) []byte) finder[[]byte] {
+	return func(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+		pkg, _, err := h.pkg(w, r, kind)
 		if err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/internal/flight"
+	"github.com/tofureg/tofureg/internal/webserve"
 )
 
 const (
@@ -43,6 +44,12 @@ func (c *recent[K, V]) setup() {
 // new one. Without Authorize there are no users, and it is any answer of the last minute. The digest is empty
 // then. The caller must not change the value.
 func (c *recent[K, V]) find(r *http.Request, users bool, key K, ask func(context.Context) (V, error)) (value V, digest string, err error) {
+	inner := ask
+	ask = func(ctx context.Context) (V, error) {
+		webserve.Note(ctx, webserve.Asked)
+		return inner(ctx)
+	}
+	webserve.Note(r.Context(), webserve.Reused) // unless it is asked for
 	if !users {
 		a, err := c.Do(r.Context(), asked[K]{key: key}, func(ctx context.Context) (answer[V], time.Duration, error) {
 			v, err := ask(ctx)

@@ -15,40 +15,40 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// Access decides which requests are answered. Clients send no token for archives, so their URLs are
-// signed. Create it with NewAccess.
-type Access struct {
+// Guard decides which requests are answered. Clients send no token for archives, so their URLs are
+// signed. Create it with NewGuard.
+type Guard struct {
 	authorize func(*http.Request) error
 	secret    []byte
 }
 
-// NewAccess returns an Access. The fields Authorize and Secret of handlers describe the arguments.
-func NewAccess(authorize func(*http.Request) error, secret []byte) *Access {
+// NewGuard returns a Guard. The fields Authorize and Secret of handlers describe the arguments.
+func NewGuard(authorize func(*http.Request) error, secret []byte) *Guard {
 	if len(secret) == 0 {
 		secret = make([]byte, 32)
 		_, _ = rand.Read(secret) // never fails
 	}
-	return &Access{authorize, secret}
+	return &Guard{authorize, secret}
 }
 
 // Required reports whether requests need a token or a signature.
-func (a *Access) Required() bool { return a.authorize != nil }
+func (g *Guard) Required() bool { return g.authorize != nil }
 
 // Allow reports whether a request may be answered; if not, it has sent status 401. A query that
-// [Access.Query] has signed for name replaces a token, unless name is empty. Then Allow returns the
+// [Guard.Query] has signed for name replaces a token, unless name is empty. Then Allow returns the
 // answer for which the query was signed.
-func (a *Access) Allow(w http.ResponseWriter, r *http.Request, name string) (answer string, ok bool) {
-	if a.authorize == nil {
+func (g *Guard) Allow(w http.ResponseWriter, r *http.Request, name string) (answer string, ok bool) {
+	if g.authorize == nil {
 		return "", true
 	}
 	w.Header().Set("Cache-Control", "private") // caches must not serve the answer to other users
 	if name != "" {
-		if query := r.URL.Query(); a.isSigned(query, name) {
+		if query := r.URL.Query(); g.isSigned(query, name) {
 			return query.Get("answer"), true
 		}
 	}
 	w.Header().Set("Vary", "Authorization")
-	if a.authorize(r) == nil {
+	if g.authorize(r) == nil {
 		return "", true
 	}
 	w.Header().Set("Www-Authenticate", "Bearer")
@@ -61,27 +61,27 @@ const signedFor = time.Hour
 
 // Query returns a query that is signed for a name, with its question mark, or "" if all requests are
 // answered. If answer is not empty, it identifies the answer that lists the URL.
-func (a *Access) Query(name, answer string) string {
-	if a.authorize == nil {
+func (g *Guard) Query(name, answer string) string {
+	if g.authorize == nil {
 		return ""
 	}
 	until := strconv.FormatInt(time.Now().Truncate(signedFor).Add(2*signedFor).Unix(), 10)
-	query := url.Values{"until": {until}, "signature": {a.mac(name, answer, until)}}
+	query := url.Values{"until": {until}, "signature": {g.mac(name, answer, until)}}
 	if answer != "" {
 		query.Set("answer", answer)
 	}
 	return "?" + query.Encode()
 }
 
-func (a *Access) isSigned(query url.Values, name string) bool {
+func (g *Guard) isSigned(query url.Values, name string) bool {
 	until, err := strconv.ParseInt(query.Get("until"), 10, 64)
 	answer := query.Get("answer")
 	return err == nil && time.Now().Unix() <= until &&
-		hmac.Equal([]byte(query.Get("signature")), []byte(a.mac(name, answer, query.Get("until"))))
+		hmac.Equal([]byte(query.Get("signature")), []byte(g.mac(name, answer, query.Get("until"))))
 }
 
-func (a *Access) mac(name, answer, until string) string {
-	m := hmac.New(sha256.New, a.secret)
+func (g *Guard) mac(name, answer, until string) string {
+	m := hmac.New(sha256.New, g.secret)
 	_, _ = fmt.Fprintf(m, "%s %q %q", until, answer, name) // never fails
 	return hex.EncodeToString(m.Sum(nil))
 }

@@ -1,0 +1,237 @@
+package regserve_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tofureg/tofureg/access"
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient/regserve"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/storage"
+)
+
+// entries collects what a handler reports.
+type entries struct {
+	mu   sync.Mutex
+	list []access.Entry
+}
+
+func (e *entries) add(_ context.Context, one access.Entry) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.list = append(e.list, one)
+}
+
+// take returns the entries since the last call as text, without sizes and durations.
+func (e *entries) take() (list []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, one := range e.list {
+		text := strings.TrimSpace(fmt.Sprintf("%s %s", one.Kind, one.Subject()))
+		text = fmt.Sprintf("%s: %d %s", text, one.Status, one.Cache)
+		if one.Aborted {
+			text += " aborted"
+		}
+		list = append(list, strings.TrimSpace(text))
+	}
+	e.list = nil
+	return list
+}
+
+// TestAccess: each answer after authorization has an entry that says what was asked for, and whether the source
+// was asked.
+func TestAccess(t *testing.T) {
+	t.Parallel()
+	_, h := origin(t)
+	var got entries
+	handler := &regserve.Handler{Providers: h.Providers, Modules: h.Modules, Host: h.Host, StreamModules: true, Authorize: bearer, Access: got.add}
+	ask := func(method, path string, header ...string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(method, path, nil)
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		return w
+	}
+	token := []string{"Authorization", "Bearer secret"}
+	const alpha, network = originHost + "/acme/alpha", originHost + "/acme/network/aws"
+	doc := ask("GET", packagePath, token...).Body.String()
+	got.take()
+	signed := strings.TrimPrefix(member(t, doc, "download_url"), "https://example.com")
+	for _, test := range []struct {
+		method, path string
+		header       []string
+		want         string // empty: no entry
+	}{
+		{"GET", "/.well-known/terraform.json", nil, "discovery: 200"},
+		{"GET", "/v1/providers/acme/alpha/versions", token, "versions " + alpha + ": 200 miss"},
+		{"GET", packagePath, token, "package " + alpha + " 1.0.0 linux_amd64: 200 miss"}, // the evidence was kept
+		{"GET", signed, nil, "archive " + alpha + " 1.0.0 linux_amd64: 200 miss"},
+		{"HEAD", signed, nil, "archive " + alpha + " 1.0.0 linux_amd64: 200 hit"},
+		{"GET", packagePath + "/SHA256SUMS" + query(t, doc, "shasums_url"), nil, "sums " + alpha + " 1.0.0 linux_amd64: 200 hit"},
+		{"GET", packagePath + "/SHA256SUMS.sig" + query(t, doc, "shasums_signature_url"), nil, "signature " + alpha + " 1.0.0 linux_amd64: 200 hit"},
+		{"GET", "/v1/modules/acme/network/aws/versions", token, "module versions " + network + ": 200 miss"},
+		{"GET", "/v1/modules/acme/network/aws/1.0.0/download", token, "module location " + network + " 1.0.0: 200 miss"},
+		{"GET", "/v1/modules/acme/network/aws/1.0.0/package", token, "module " + network + " 1.0.0: 200 miss"},
+		{"GET", "/v1/providers/acme/nothing/versions", token, "versions " + originHost + "/acme/nothing: 404 miss"},
+		{"GET", "/v1/providers/acme/alpha/versions", nil, ""}, // not authorized
+		{"GET", archivePath + "?signature=1&until=1", nil, ""},
+		{"GET", "/v1/providers/ACME/alpha/versions", token, ""}, // names nothing
+		{"GET", "/other", token, ""},
+		{"POST", "/v1/providers/acme/alpha/versions", token, ""},
+	} {
+		w := ask(test.method, test.path, test.header...)
+		list := got.list
+		var want []string
+		if test.want != "" {
+			want = []string{test.want}
+		}
+		if texts := got.take(); !slices.Equal(texts, want) {
+			t.Errorf("%s %s: entries %q, want %q", test.method, test.path, texts, want)
+			continue
+		}
+		for _, e := range list {
+			if bytes := int64(w.Body.Len()); e.Bytes != bytes || e.Status != w.Code || e.Duration <= 0 {
+				t.Errorf("%s %s: %d bytes, status %d, %v; want %d, %d and a duration", test.method, test.path, e.Bytes, e.Status, e.Duration, bytes, w.Code)
+			}
+		}
+	}
+}
+
+// query returns the query of a URL in a document, with its question mark.
+func query(t *testing.T, doc, name string) string {
+	t.Helper()
+	_, query, ok := strings.Cut(member(t, doc, name), "?")
+	if !ok {
+		t.Fatalf("%s is not signed: %s", name, doc)
+	}
+	return "?" + query
+}
+
+// TestAccessOfCache: with a Cache as source, an entry says what the Cache did.
+func TestAccessOfCache(t *testing.T) {
+	t.Parallel()
+	reg, h := origin(t)
+	cache := &mirrorserve.Cache{Source: h.Providers, Mirror: &mirrordir.Mirror{Store: &storage.Memory{}, TempDir: t.TempDir()}, Wait: -1}
+	var got entries
+	for _, want := range []string{"miss", "hit"} {
+		server := &regserve.Handler{Providers: cache, Host: h.Host, Access: got.add} // without a memory
+		for _, path := range []string{packagePath, archivePath, packagePath + "/SHA256SUMS"} {
+			if status, body := answer(server, "", path); status != http.StatusOK {
+				t.Fatalf("GET %s: status %d, %s", path, status, body)
+			}
+		}
+		texts := got.take()
+		if last := texts[1]; !strings.HasSuffix(last, " "+want) || !strings.HasPrefix(last, "archive ") {
+			t.Errorf("entries %q, want the archive as a %s", texts, want)
+		}
+		if first := texts[0]; !strings.HasSuffix(first, " "+want) {
+			t.Errorf("entries %q, want the document as a %s", texts, want)
+		}
+		if want == "miss" {
+			reg.Reset()
+		}
+	}
+	if c := cache.Counts(); c != (mirrorserve.CacheCounts{Hits: 1, Misses: 1}) {
+		t.Errorf("Counts = %+v, want a hit and a miss", c)
+	}
+	if n := reg.Count(regtest.Archive); n != 0 {
+		t.Errorf("the origin was asked for the archive %d times after it was stored", n)
+	}
+}
+
+// TestAborted: a connection that breaks off has an entry that says so.
+func TestAborted(t *testing.T) {
+	t.Parallel()
+	_, h := origin(t)
+	var got entries
+	src := &content{Source: h.Providers, data: strings.Repeat("x", 1<<20), stated: hashOf(t, "other")}
+	server := serve(t, &regserve.Handler{Providers: src, Host: h.Host, Access: got.add})
+	if _, _, err := fetchRange(t, server, ""); err == nil {
+		t.Error("another archive came whole")
+	}
+	if list := got.take(); !slices.Equal(list, []string{"archive " + originHost + "/acme/alpha 1.0.0 linux_amd64: 200 miss aborted"}) {
+		t.Errorf("entries %q, want an aborted archive", list)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		handler := &regserve.Handler{Providers: h.Providers, Host: h.Host, Access: got.add}
+		func() {
+			defer func() { _ = recover() }() // the answer is aborted
+			handler.ServeHTTP(&closedWindow{ResponseRecorder: httptest.NewRecorder()}, httptest.NewRequest("GET", archivePath, nil))
+		}()
+		list := got.list
+		if len(list) != 1 || !list[0].Aborted || list[0].Duration != time.Minute {
+			t.Errorf("entries %+v, want an aborted archive after a minute", list)
+		}
+	})
+}
+
+// TestErrorsNameTheSubject: the text of an error says what was asked for, in the words of the client, and neither
+// the host nor the URL of the source.
+func TestErrorsNameTheSubject(t *testing.T) {
+	t.Parallel()
+	failing := errors.New("get https://secret.example.com/key?token=secret: refused")
+	_, h := origin(t)
+	handler := &regserve.Handler{Providers: &broken{h.Providers, failing}, Modules: h.Modules, Host: h.Host}
+	for path, want := range map[string]string{
+		"/v1/providers/acme/alpha/versions":           "acme/alpha: the source did not give a usable answer",
+		packagePath:                                   "acme/alpha 1.0.0 linux_amd64: the source did not give a usable answer",
+		archivePath:                                   "acme/alpha 1.0.0 linux_amd64: the source did not give a usable answer",
+		"/v1/modules/acme/nothing/aws/versions":       "acme/nothing/aws: ",
+		"/v1/modules/acme/network/aws/9.0.0/download": "acme/network/aws 9.0.0: ",
+		"/nothing":                                    "nothing is served at this path",
+	} {
+		_, body := answer(handler, "", path)
+		if !strings.Contains(body, `"`+want) || strings.Contains(body, "secret") || strings.Contains(body, originHost) {
+			t.Errorf("GET %s: %s; want %q, and nothing of the source", path, body, want)
+		}
+	}
+}
+
+// broken is a source whose packages are at fault.
+type broken struct {
+	provider.Source
+	err error
+}
+
+func (b *broken) ProviderVersions(context.Context, addrs.Provider) (*provider.Versions, error) {
+	return nil, b.err
+}
+
+func (b *broken) ProviderPackage(context.Context, addrs.Provider, addrs.Version, addrs.Platform) (*provider.Package, error) {
+	return nil, b.err
+}
+
+// BenchmarkDocument measures a document and an archive whose package is remembered, with and without Access.
+func BenchmarkDocument(b *testing.B) {
+	_, h := origin(b)
+	for name, f := range map[string]func(context.Context, access.Entry){"plain": nil, "access": func(context.Context, access.Entry) {}} {
+		for kind, path := range map[string]string{"document": packagePath, "archive": archivePath} {
+			handler := &regserve.Handler{Providers: h.Providers, Host: h.Host, Access: f}
+			b.Run(kind+"/"+name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					w := httptest.NewRecorder()
+					if handler.ServeHTTP(w, httptest.NewRequest("GET", path, nil)); w.Code != http.StatusOK {
+						b.Fatal(must.Get(w.Body.ReadString('\n'))(b))
+					}
+				}
+			})
+		}
+	}
+}
