@@ -26,6 +26,13 @@ func Main(m *testing.M, main func()) {
 	os.Exit(m.Run())
 }
 
+// Command returns a command that runs the program. It is killed at the end of the test.
+func Command(t *testing.T, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd.Env = append(os.Environ(), role+"=1")
+	return cmd
+}
+
 // A Program is a program whose TestMain calls [Main].
 type Program struct {
 	Name string
@@ -59,8 +66,7 @@ func (p Program) Test(t *testing.T) {
 		"-nope": {2, p.Name + ": flag provided but not defined: -nope", "usage: " + p.Name + " "},
 	} {
 		var stdout, stderr strings.Builder
-		cmd := exec.CommandContext(t.Context(), os.Args[0], arg)
-		cmd.Env = append(os.Environ(), role+"=1")
+		cmd := Command(t, arg)
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != want.code {
 			t.Errorf("%s: %v, want code %d", arg, err, want.code)
