@@ -5,9 +5,11 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
@@ -239,6 +241,63 @@ func cacheServer(registry provider.Source, dir string) (http.Handler, error) {
 		Include: []provider.Pattern{provider.MustParsePattern("registry.opentofu.org/hashicorp/*")},
 	}
 	return http.StripPrefix("/providers", &mirrorserve.Handler{Source: cache}), nil
+}
+
+// releases is the type of the methods below, as docs/guide.md describes it.
+type releases struct {
+	files fs.FS
+	keys  []verify.Key
+}
+
+func (s *releases) ProviderVersions(_ context.Context, p addrs.Provider) (*provider.Versions, error) {
+	names, err := fs.Glob(s.files, p.Namespace()+"/"+p.Type()+"/*/*.zip")
+	if err == nil && len(names) == 0 {
+		err = provider.ErrNotFound
+	}
+	platforms := map[addrs.Version][]addrs.Platform{}
+	for _, name := range names {
+		v, on, _ := provider.ParseArchiveName(p, path.Base(name))
+		platforms[v] = append(platforms[v], on)
+	}
+	delete(platforms, addrs.Version{}) // other files
+	list := &provider.Versions{Provider: p}
+	for v, on := range platforms {
+		list.List = append(list.List, provider.Release{Version: v, Platforms: on})
+	}
+	return list, err
+}
+
+func (s *releases) ProviderPackage(_ context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform) (*provider.Package, error) {
+	pkg := &provider.Package{Provider: p, Version: v, Platform: on, Keys: s.keys, MustBeSigned: true}
+	pkg.Filename = pkg.ArchiveName()
+	dir := path.Join(p.Namespace(), p.Type(), v.String()) + "/"
+	info, err := fs.Stat(s.files, dir+pkg.Filename)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", pkg, provider.ErrNotFound)
+	}
+	if err != nil {
+		return nil, err
+	}
+	pkg.Size, pkg.URL = info.Size(), dir+pkg.Filename
+	pkg.SumsURL = fmt.Sprintf("%sterraform-provider-%s_%s_SHA256SUMS", dir, p.Type(), v)
+	pkg.SignatureURL = pkg.SumsURL + ".sig"
+	return pkg, nil
+}
+
+func (s *releases) Evidence(_ context.Context, pkg *provider.Package) (ev verify.Evidence, err error) {
+	ev = pkg.Evidence()
+	if ev.Sums, err = fs.ReadFile(s.files, pkg.SumsURL); err == nil {
+		ev.Signature, err = fs.ReadFile(s.files, pkg.SignatureURL)
+	}
+	return ev, err
+}
+
+func (s *releases) Open(_ context.Context, pkg *provider.Package) (*provider.Body, error) {
+	f, err := s.files.Open(pkg.URL)
+	if err != nil {
+		return nil, err
+	}
+	return &provider.Body{ReadCloser: f, Size: pkg.Size}, nil
 }
 
 func proxyWithCooldown(upstream *regclient.Client, dir string) http.Handler {

@@ -3,12 +3,14 @@ package layout_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
@@ -211,6 +213,41 @@ func TestSnippetPrivateRegistry(t *testing.T) {
 		if !errors.Is(err, want) {
 			t.Errorf("with the token %q: error %v, want %v", token, err, want)
 		}
+	}
+}
+
+func TestSnippetOwnSource(t *testing.T) {
+	t.Parallel()
+	upstream := regtest.New("registry.opentofu.org")
+	upstream.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Platforms: []string{"linux_amd64"}})
+	from := &regclient.Client{Transport: &transport.Client{HTTP: upstream.Client()}}
+	linux := addrs.MustParsePlatform("linux_amd64")
+	pkg := must.Get(from.ProviderPackage(t.Context(), addrs.MustParseProvider("acme/alpha"), addrs.MustParseVersion("1.2.0"), linux))(t)
+	ev := must.Get(from.Evidence(t.Context(), pkg))(t)
+	body := must.Get(from.Open(t.Context(), pkg))(t)
+	defer body.Close()
+	const dir = "acme/alpha/1.2.0/terraform-provider-alpha_1.2.0_"
+	source := &releases{keys: ev.Keys, files: fstest.MapFS{
+		dir + "linux_amd64.zip": {Data: must.Get(io.ReadAll(body))(t)}, dir + "SHA256SUMS": {Data: ev.Sums}, dir + "SHA256SUMS.sig": {Data: ev.Signature},
+		"acme/alpha/1.2.0/other.zip": {},
+	}}
+	server := httptest.NewTLSServer(privateRegistry(source, nil, "secret"))
+	defer server.Close()
+	host := svchost.MustParse(strings.TrimPrefix(server.URL, "https://"))
+	registry := &regclient.Client{Transport: &transport.Client{HTTP: server.Client(), Credentials: auth.MustNewToken("secret").For(host)}}
+	for name, want := range map[string]error{"alpha": nil, "beta": provider.ErrNotFound} {
+		p := must.Get(addrs.NewProvider(host, "acme", name))(t)
+		found, err := provider.Find(t.Context(), registry, p, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}})
+		var report *verify.Report
+		if err == nil {
+			report, err = provider.Download(t.Context(), registry, found, filepath.Join(t.TempDir(), "a.zip"), provider.DownloadOptions{})
+		}
+		if !errors.Is(err, want) || err == nil && report.Trust != verify.Signed {
+			t.Errorf("%s: %v, %v; want %v, and if there is none a signed package", name, report, err, want)
+		}
+	}
+	if _, err := source.ProviderPackage(t.Context(), pkg.Provider, pkg.Version, addrs.MustParsePlatform("plan9_mips")); !errors.Is(err, provider.ErrNotFound) {
+		t.Errorf("another platform: %v, want ErrNotFound", err)
 	}
 }
 

@@ -12,6 +12,20 @@
 // verify what the publisher signed. Clients require these: without them the status is 502, for an
 // unpacked package 404.
 //
+// # Paths
+//
+//	/.well-known/terraform.json
+//	/v1/providers/NAMESPACE/TYPE/versions
+//	/v1/providers/NAMESPACE/TYPE/VERSION/download/OS/ARCH
+//	/v1/providers/NAMESPACE/TYPE/VERSION/download/OS/ARCH/{archive.zip,SHA256SUMS,SHA256SUMS.sig}
+//	/v1/modules/NAMESPACE/NAME/SYSTEM/versions
+//	/v1/modules/NAMESPACE/NAME/SYSTEM/VERSION/download
+//	/v1/modules/NAMESPACE/NAME/SYSTEM/VERSION/package
+//
+// Names have their canonical spelling, without escapes; other paths are not found. Discovery is open to everybody. With
+// [Handler.Authorize] the files of a package need a token or a signed URL, and all other paths a token. The path package exists
+// for modules that the Handler serves itself; see [Handler.StreamModules].
+//
 // See https://opentofu.org/docs/internals/remote-service-discovery/,
 // https://opentofu.org/docs/internals/provider-registry-protocol/ and
 // https://opentofu.org/docs/internals/module-registry-protocol/.
