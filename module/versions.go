@@ -158,10 +158,7 @@ type UnavailableError struct {
 func (e *UnavailableError) Unwrap() error { return ErrNoVersion }
 
 func (e *UnavailableError) Error() string {
-	text := "no version matches (any release)"
-	if !e.Constraint.IsZero() {
-		text = `no version matches "` + e.Constraint.String() + `"`
-	}
+	text := "no version matches " + fault.Constraint(e.Constraint.String())
 	switch {
 	case e.Newest.IsZero():
 		return text + ", none is listed"

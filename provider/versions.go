@@ -312,7 +312,7 @@ func (e *UnavailableError) Error() string {
 		return fmt.Sprintf("%s supports plugin protocol %s, want %s", e.Allowed,
 			enumerate(e.Protocols, strings.Clone), e.Need.protocols()) + e.hint()
 	}
-	text := "no version matches " + quote(e.Constraint)
+	text := "no version matches " + fault.Constraint(e.Constraint.String())
 	newest := ", the newest is " + e.Newest.String()
 	if !e.Prerelease.IsZero() {
 		newest += " (newer prerelease: " + e.Prerelease.String() + ")"
@@ -411,13 +411,6 @@ func (v *Versions) unavailable(c addrs.ProviderConstraint, need Need, fits func(
 		e.Fits = r.Version
 	}
 	return e
-}
-
-func quote(c addrs.ProviderConstraint) string {
-	if c.IsZero() {
-		return "(any release)"
-	}
-	return `"` + c.String() + `"`
 }
 
 // enumerate joins the first elements of a list.

@@ -225,7 +225,7 @@ func (c *Client) packageRequest(ctx context.Context, loc *module.Location) (r ht
 	if loc.MayBePage() {
 		// A page for people may be at the same URL.
 		r.Accept = ""
-		addQuery(u, "terraform-get=1")
+		u.RawQuery = strings.TrimPrefix(u.RawQuery+"&terraform-get=1", "&")
 	}
 	if !loc.Direct || !loc.UseRegistryCredentials || loc.Module.IsZero() {
 		return r, false, nil
@@ -239,14 +239,6 @@ func (c *Client) packageRequest(ctx context.Context, loc *module.Location) (r ht
 	}
 	r.TokenFor = c.discovery.TokenHost(loc.Module.Host())
 	return r, false, nil
-}
-
-// addQuery adds a parameter and does not change the other parameters.
-func addQuery(u *url.URL, parameter string) {
-	if u.RawQuery != "" {
-		u.RawQuery += "&"
-	}
-	u.RawQuery += parameter
 }
 
 // mayHaveToken reports whether the token of host may be sent to u. Without this check, a registry

@@ -58,7 +58,7 @@ func (c *Client) listModule(ctx context.Context, r httpx.Request, resp *httpx.Re
 		return nil, err
 	}
 	slices.SortFunc(list.releases, func(a, b module.Release) int { return b.Version.Compare(a.Version) })
-	return &module.Versions{List: list.releases, Warnings: list.warnings()}, nil
+	return &module.Versions{List: list.releases, Warnings: append(list.gap, list.notes.Lines()...)}, nil
 }
 
 // moduleRequest returns the request for a document about m.
@@ -90,7 +90,11 @@ func (c *Client) addPages(ctx context.Context, r httpx.Request, list *moduleList
 			list.incomplete(page.total, fmt.Sprintf("it has more than %d pages", maxPages))
 			return nil
 		}
-		got, err := c.getPage(ctx, r, list, next, page.size(next, largest))
+		limit := largest
+		if page.total > 0 {
+			limit = min(page.total-next, largest)
+		}
+		got, err := c.getPage(ctx, r, list, next, limit)
 		switch {
 		case err == nil && got.fresh > 0:
 			got.total = cmp.Or(got.total, page.total)
@@ -101,7 +105,7 @@ func (c *Client) addPages(ctx context.Context, r httpx.Request, list *moduleList
 		case largest > first && refusesSize(err):
 			largest = first
 		case promised, err != nil && !errors.Is(err, failure.ErrNotFound) && !refusesSize(err):
-			list.incomplete(page.total, reason(err))
+			list.incomplete(page.total, cmp.Or(err, errNoProgress).Error())
 			return nil
 		default: // a full page was the last one
 			return nil
@@ -124,14 +128,6 @@ func (p *modulePage) rest(offset int) (next int, promised bool) {
 		return offset + n, false
 	}
 	return 0, false
-}
-
-// size returns how many versions to request at an offset after p.
-func (p *modulePage) size(offset, largest int) int {
-	if p.total > 0 {
-		return min(p.total-offset, largest)
-	}
-	return largest
 }
 
 // getPage fetches one page and adds it to the list.
@@ -163,23 +159,18 @@ func refusesSize(err error) bool {
 	return ok && (e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity)
 }
 
-// reason describes why a page is missing.
-func reason(err error) string {
-	if err == nil {
-		return "the next page has no new versions"
-	}
-	return err.Error()
-}
+var errNoProgress = errors.New("the next page has no new versions")
 
 // incomplete records that versions are missing. A total of 0 is unknown.
 func (l *moduleList) incomplete(total int, why string) {
-	l.gap = "the list of versions is incomplete"
+	text := "the list of versions is incomplete"
 	if total > 0 {
-		l.gap += fmt.Sprintf(": the registry counts %d and sent %d", total, l.counted)
+		text += fmt.Sprintf(": the registry counts %d and sent %d", total, l.counted)
 	}
 	if why != "" {
-		l.gap += ": " + why
+		text += ": " + why
 	}
+	l.gap = []string{weburl.Clean(text, httpx.MaxNote)}
 }
 
 // The wire form. Members outside the protocol may have any type.
@@ -259,7 +250,7 @@ func (d *wireDeprecation) UnmarshalJSON(data []byte) error {
 type moduleList struct {
 	releases []module.Release
 	notes    httpx.Notes
-	gap      string // why versions are missing, or ""
+	gap      []string // why versions are missing, or nil
 
 	pages   int
 	counted int                   // elements that are not on an earlier page
@@ -315,15 +306,6 @@ func (l *moduleList) grow(n int) {
 		l.seen = make(map[addrs.Version]int, n)
 		l.invalid = map[string]int{}
 	}
-}
-
-// warnings returns the warnings of the list, the most important first.
-func (l *moduleList) warnings() []string {
-	lines := l.notes.Lines()
-	if l.gap == "" {
-		return lines
-	}
-	return slices.Insert(lines, 0, weburl.Clean(l.gap, httpx.MaxNote))
 }
 
 // missingModules returns nil if the list of modules is empty, which means that the module is

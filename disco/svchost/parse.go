@@ -254,7 +254,7 @@ func checkMapped(mapped string, m mode) string {
 		case !strings.HasPrefix(label, acePrefix):
 		case m == strict:
 			return reasonPunycode
-		case !isASCII(label):
+		case strings.ContainsFunc(label, func(r rune) bool { return r >= utf8.RuneSelf }):
 			// The decoder would not report the other characters.
 			return "a punycode label has characters that are not ASCII"
 		}
@@ -281,13 +281,4 @@ func mapRunes(s string) string {
 		}
 	}
 	return b.String()
-}
-
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }

@@ -117,6 +117,14 @@ func Name(name string) string {
 	return strconv.Quote(Shorten(name, max))
 }
 
+// Constraint returns the text of a version constraint for an error.
+func Constraint(text string) string {
+	if text == "" {
+		return "(any release)"
+	}
+	return `"` + text + `"`
+}
+
 // Held is a version that is held back until it is old enough. Zero times are unknown.
 type Held struct {
 	Version     string
@@ -126,11 +134,7 @@ type Held struct {
 // HeldBack returns the text of an error: each version that a constraint allows is held back.
 func HeldBack(constraint string, list []Held) string {
 	const most, day = 20, "2006-01-02 15:04 UTC"
-	text, remedy := "(any release)", ""
-	if constraint != "" {
-		text = `"` + constraint + `"`
-	}
-	text = "each version that matches " + text + " is held back until it is old enough: "
+	text, remedy := "each version that matches "+Constraint(constraint)+" is held back until it is old enough: ", ""
 	for i, h := range list {
 		if i == most {
 			text += fmt.Sprintf(", %d more", len(list)-most)

@@ -3,6 +3,8 @@ package flight
 import (
 	"context"
 	"time"
+
+	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // Deadline returns the time after which no caller waits for the work of ctx. In shared work it is
@@ -35,4 +37,16 @@ func (g *Group[K, V]) withDeadline(ctx context.Context, c *call[V]) context.Cont
 		}
 		return c.latest
 	})
+}
+
+// Sleep waits for d. If ctx ends before, it returns [fault.Ended].
+func Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return fault.Ended(ctx)
+	}
 }

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/flight"
 )
 
 // Lock is an advisory lock on a file. Until Release, no other goroutine or process gets the lock of
@@ -72,12 +72,8 @@ func AcquireLockIn(ctx context.Context, root *os.Root, name string) (*Lock, erro
 		if l != nil || err != nil {
 			return l, err
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, fault.Ended(ctx)
+		if err := flight.Sleep(ctx, pause); err != nil {
+			return nil, err
 		}
 	}
 }

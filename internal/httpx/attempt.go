@@ -50,7 +50,7 @@ func (f *fetch) attempt(first *http.Request) *attempt {
 	clock := startClock(limit, func() { cancel(timeoutError(what, limit)) })
 
 	a := &attempt{credentialed: f.authorization() != ""}
-	err := f.follow(a, first.WithContext(withAttempt(ctx, inContext{isPackage: !f.document, clock: clock})))
+	err := f.follow(a, first.WithContext(context.WithValue(ctx, attemptKey{}, inContext{isPackage: !f.document, clock: clock})))
 	if err == nil {
 		f.invalidateToken(a)
 		err = f.receive(a)

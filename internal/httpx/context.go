@@ -15,10 +15,6 @@ type inContext struct {
 
 type attemptKey struct{}
 
-func withAttempt(ctx context.Context, c inContext) context.Context {
-	return context.WithValue(ctx, attemptKey{}, c)
-}
-
 // IsForPackage reports whether a request with ctx is for a package. Requests of other programs are not.
 func IsForPackage(ctx context.Context) bool {
 	c, _ := ctx.Value(attemptKey{}).(inContext)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
@@ -241,7 +242,7 @@ func (b *Body) resume(err error) error {
 		b.fresh = 0
 		ended := b.fetch.announce(b.ctx, &last)
 		if ended == nil {
-			ended = sleep(b.ctx, last.wait)
+			ended = flight.Sleep(b.ctx, last.wait)
 		}
 		if ended != nil {
 			return b.fail(withLast(ended, last.failed.Err))

@@ -172,18 +172,6 @@ func parseSeconds(s string) (time.Duration, bool) {
 	return time.Duration(n) * time.Second, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
-// sleep waits for d.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return fault.Ended(ctx)
-	}
-}
-
 // announce logs that another attempt follows the failed attempt a, after its wait. It returns an error
 // instead if the deadline of ctx is within the wait.
 func (f *fetch) announce(ctx context.Context, a *attempt) error {

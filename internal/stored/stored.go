@@ -19,6 +19,7 @@ import (
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/storage"
 )
@@ -93,12 +94,8 @@ func Retry(ctx context.Context, name string, change func() error) error {
 			return err
 		}
 		// Wait for a random time, so that two writers do not conflict again.
-		timer := time.NewTimer(time.Duration(rand.Int64N(int64(10 * time.Millisecond))))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return fault.Ended(ctx)
+		if err := flight.Sleep(ctx, rand.N(10*time.Millisecond)); err != nil {
+			return err
 		}
 	}
 	return fmt.Errorf("%s: %w, %d times", name, err, tries)
