@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -326,20 +325,9 @@ func readFile(path string, max int64) ([]byte, error) {
 	if path == "" {
 		return nil, errNoPath
 	}
-	f, err := fsx.OpenRegular(path)
+	text, err := fsx.ReadRegular(path, max)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, max+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(text)) > max {
-		return nil, fmt.Errorf("%s has more than %d bytes: %w", path, max, failure.ErrTooLarge)
-	}
-	return text, nil
+	return text, err
 }

@@ -64,7 +64,7 @@ func Update(target string, data []byte, max int64, keep func(old []byte) bool) e
 	var old []byte
 	if existing {
 		perm = info.Mode().Perm()
-		old, err = ReadRegular(target, max)
+		old, err = readStart(target, max)
 	}
 	if existing && err == nil && (bytes.Equal(old, data) || keep(old)) || errors.Is(err, fs.ErrNotExist) && keep(nil) {
 		return nil

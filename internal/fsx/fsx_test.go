@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/internal/must"
 )
@@ -236,4 +237,20 @@ func TestErrorsNameTheDirectory(t *testing.T) {
 		}
 	}
 	wantNames(t, dir, "file")
+}
+
+// TestReadRegular: a file of the maximum size is read, a larger one is refused.
+func TestReadRegular(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "f")
+	must.Do(t, os.WriteFile(path, []byte("12345"), 0o600))
+	if data, err := fsx.ReadRegular(path, 5); err != nil || string(data) != "12345" {
+		t.Errorf("ReadRegular of 5 bytes, 5 allowed: %q, %v", data, err)
+	}
+	if data, err := fsx.ReadRegular(path, 4); data != nil || !errors.Is(err, failure.ErrTooLarge) || !strings.Contains(err.Error(), path) {
+		t.Errorf("ReadRegular of 5 bytes, 4 allowed: %q, %v; want ErrTooLarge", data, err)
+	}
+	if _, err := fsx.ReadRegular(filepath.Dir(path), 4); !errors.Is(err, fsx.ErrNotAFile) {
+		t.Errorf("ReadRegular of a directory: %v; want ErrNotAFile", err)
+	}
 }

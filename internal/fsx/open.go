@@ -3,12 +3,14 @@ package fsx
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"runtime"
 	"strings"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
@@ -16,8 +18,17 @@ import (
 // ErrNotAFile and does not wait for a pipe.
 func OpenRegular(path string) (*os.File, error) { return regular(os.OpenFile, path) }
 
-// ReadRegular returns the first max+1 bytes of a file that OpenRegular opens.
+// ReadRegular reads a file that OpenRegular opens. A file of more than max bytes is failure.ErrTooLarge.
 func ReadRegular(path string, max int64) ([]byte, error) {
+	data, err := readStart(path, max)
+	if err == nil && int64(len(data)) > max {
+		return nil, fmt.Errorf("%s %w: more than %d bytes", fault.Name(path), failure.ErrTooLarge, max)
+	}
+	return data, err
+}
+
+// readStart returns the first max+1 bytes of a file.
+func readStart(path string, max int64) ([]byte, error) {
 	f, err := OpenRegular(path)
 	if err != nil {
 		return nil, err

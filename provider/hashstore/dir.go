@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -140,14 +141,11 @@ func decode(zh checksum.Hash, text []byte) ([]checksum.Hash, error) {
 	return hashes, nil
 }
 
-// load reads a file, and refuses anything that is not a regular file.
+// load reads a file. One that is too large, or not a regular file, is damaged.
 func load(path string) ([]byte, error) {
 	text, err := fsx.ReadRegular(path, maxFile)
-	if errors.Is(err, fsx.ErrNotAFile) {
-		return nil, fmt.Errorf("%w: %w", errDamaged, err)
-	}
-	if err == nil && len(text) > maxFile {
-		err = fmt.Errorf("%s: %w: more than %d bytes", path, errDamaged, maxFile)
+	if errors.Is(err, fsx.ErrNotAFile) || errors.Is(err, failure.ErrTooLarge) {
+		err = fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	return text, err
 }

@@ -48,10 +48,7 @@ func (c *EntryCheck) String() string {
 // sign has signed, [lockfile.ErrUnreadable], or [provider.ErrNoVersion].
 func CheckEntry(ctx context.Context, src provider.Source, e lockfile.Entry, policy verify.Policy) (*EntryCheck, error) {
 	c, err := checkEntry(ctx, src, e, policy)
-	if err != nil {
-		return nil, failure.Wrap("check the lock of", subject(e.Provider, e.Version, addrs.Platform{}), err)
-	}
-	return c, nil
+	return c, failure.Wrap("check the lock of", subject(e.Provider, e.Version, addrs.Platform{}), err)
 }
 
 func checkEntry(ctx context.Context, src provider.Source, e lockfile.Entry, policy verify.Policy) (*EntryCheck, error) {

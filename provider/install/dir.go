@@ -137,10 +137,7 @@ func (d *Dir) PathOf(p addrs.Provider, v addrs.Version, on addrs.Platform) strin
 // is a symbolic link.
 func (d *Dir) Get(p addrs.Provider, v addrs.Version, on addrs.Platform) (*Package, error) {
 	pkg, err := d.get(p, v, on)
-	if err != nil {
-		return nil, failure.Wrap("find", subject(p, v, on), err)
-	}
-	return pkg, nil
+	return pkg, failure.Wrap("find", subject(p, v, on), err)
 }
 
 func (d *Dir) get(p addrs.Provider, v addrs.Version, on addrs.Platform) (*Package, error) {
@@ -167,10 +164,7 @@ func (d *Dir) get(p addrs.Provider, v addrs.Version, on addrs.Platform) (*Packag
 func (d *Dir) Lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform, accept checksum.Set) (*Installed, error) {
 	accept = checksum.NewSet(accept.Hashes()...) // also a zero one is a rule here
 	found, err := d.lookUp(ctx, nil, p, v, on, verify.Policy{Accept: accept})
-	if err != nil {
-		return nil, failure.Wrap("look up", subject(p, v, on), err)
-	}
-	return found, nil
+	return found, failure.Wrap("look up", subject(p, v, on), err)
 }
 
 func (d *Dir) lookUp(ctx context.Context, known *Dir, p addrs.Provider, v addrs.Version, on addrs.Platform, policy verify.Policy) (*Installed, error) {

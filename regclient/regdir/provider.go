@@ -97,7 +97,7 @@ func (r *Registry) publishProvider(ctx context.Context, rel Release) ([]Publishe
 	}
 	rec := &record{Release: i.String(), Keys: rel.Keys}
 	if rel.Manifest != "" {
-		data, err := readFile(rel.Manifest, maxManifest)
+		data, err := fsx.ReadRegular(rel.Manifest, maxManifest)
 		if err != nil {
 			return nil, err
 		}
@@ -106,10 +106,10 @@ func (r *Registry) publishProvider(ctx context.Context, rel Release) ([]Publishe
 		}
 	}
 	ev := verify.Evidence{Keys: rel.Keys, MustBeSigned: true}
-	if ev.Sums, err = readFile(rel.Sums, verify.MaxSums); err != nil {
+	if ev.Sums, err = fsx.ReadRegular(rel.Sums, verify.MaxSums); err != nil {
 		return nil, err
 	}
-	if ev.Signature, err = readFile(rel.Sums+".sig", verify.MaxSignature); err != nil {
+	if ev.Signature, err = fsx.ReadRegular(rel.Sums+".sig", verify.MaxSignature); err != nil {
 		return nil, err
 	}
 	if bytes.HasPrefix(bytes.TrimSpace(ev.Signature), []byte("-----BEGIN")) {
@@ -221,15 +221,6 @@ func bytesFile(name string, data []byte) file {
 	return file{name: name, size: int64(len(data)), zh: checksum.ZHSum(sha256.Sum256(data)), open: func() (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(data)), nil
 	}}
-}
-
-// readFile reads a file of at most max bytes.
-func readFile(path string, max int64) ([]byte, error) {
-	data, err := fsx.ReadRegular(path, max)
-	if err == nil && int64(len(data)) > max {
-		err = fmt.Errorf("%s %w: more than %d bytes", path, failure.ErrTooLarge, max)
-	}
-	return data, err
 }
 
 // parseManifest returns the plugin protocols in a manifest.
