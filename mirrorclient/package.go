@@ -107,14 +107,8 @@ type (
 )
 
 func decodeDocument(resp *httpx.Response) (map[string]json.RawMessage, error) {
-	if err := checkMediaType(resp); err != nil {
-		return nil, err
-	}
-	if err := httpx.CheckMembers(resp.Body, httpx.MaxPackageMembers); err != nil {
-		return nil, err
-	}
 	var doc wireDocument
-	if err := resp.DecodeObject(&doc); err != nil {
+	if err := decode(resp, httpx.MaxPackageMembers, &doc); err != nil {
 		return nil, err
 	}
 	if isNull(doc.Archives) {

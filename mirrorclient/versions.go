@@ -46,15 +46,20 @@ type wireIndex struct {
 	Modules   json.RawMessage `json:"modules.v1"`
 }
 
-func decodeIndex(resp *httpx.Response) (*provider.Versions, error) {
+// decode decodes a document of at most max members into v.
+func decode(resp *httpx.Response, max int, v any) error {
 	if err := checkMediaType(resp); err != nil {
-		return nil, err
+		return err
 	}
-	if err := httpx.CheckMembers(resp.Body, httpx.MaxListMembers); err != nil {
-		return nil, err
+	if err := httpx.CheckMembers(resp.Body, max); err != nil {
+		return err
 	}
+	return resp.DecodeObject(v)
+}
+
+func decodeIndex(resp *httpx.Response) (*provider.Versions, error) {
 	var doc wireIndex
-	if err := resp.DecodeObject(&doc); err != nil {
+	if err := decode(resp, httpx.MaxListMembers, &doc); err != nil {
 		return nil, err
 	}
 	if isNull(doc.Versions) {

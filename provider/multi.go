@@ -219,10 +219,9 @@ func (m *Multi) Open(ctx context.Context, pkg *Package) (*Body, error) {
 func skips(err error) bool { return IsFault(err) || errors.Is(err, ErrExcluded) }
 
 // IsFault reports whether another source or a later attempt may succeed: the connection failed, the answer
-// timed out or broke off, or its status is 408, 429 or 5xx. Errors of the operating system, and ErrOffline
-// of a [github.com/tofureg/tofureg/transport/doccache.Transport], are faults. The end of the caller's
-// context is no fault. A failed request stays one if the deadline of the context is before the next
-// attempt.
+// timed out or broke off, or its status is 408, 429 or 5xx. Errors of the operating system and
+// [failure.ErrOffline] are faults. The end of the caller's context is no fault. A failed request stays
+// one if the deadline of the context is before the next attempt.
 func IsFault(err error) bool {
 	for _, kind := range []error{ErrNotFound, ErrUnauthorized, ErrInsecure, failure.ErrTooLarge, ErrProtocol, context.Canceled} {
 		if errors.Is(err, kind) {
