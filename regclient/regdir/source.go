@@ -145,18 +145,17 @@ func (r *Registry) look(ctx context.Context, pkg *provider.Package) (string, *pr
 }
 
 // Evidence implements [provider.Opener].
-func (r *Registry) Evidence(ctx context.Context, pkg *provider.Package) (ev verify.Evidence, err error) {
-	defer func() { err = failure.Wrap("read the evidence about", pkg.String(), err) }()
-	i, rec, _, err := r.find(ctx, pkg)
+func (r *Registry) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
+	dir, now, err := r.look(ctx, pkg)
 	if err != nil {
-		return ev, err
+		return verify.Evidence{}, failure.Wrap("read the evidence about", pkg.String(), err)
 	}
-	ev = pkg.Evidence()
-	ev.Keys = rec.Keys
-	if ev.Sums, err = r.small(ctx, rec.file(i, sumsName), verify.MaxSums); err == nil {
-		ev.Signature, err = r.small(ctx, rec.file(i, signatureName), verify.MaxSignature)
+	ev := pkg.Evidence()
+	ev.Keys = now.Keys
+	if ev.Sums, err = r.small(ctx, dir+"/"+sumsName, verify.MaxSums); err == nil {
+		ev.Signature, err = r.small(ctx, dir+"/"+signatureName, verify.MaxSignature)
 	}
-	return ev, err
+	return ev, failure.Wrap("read the evidence about", pkg.String(), err)
 }
 
 // small reads a file of at most max bytes.
@@ -174,15 +173,14 @@ func (r *Registry) small(ctx context.Context, name string, max int) ([]byte, err
 }
 
 // Open implements [provider.Opener].
-func (r *Registry) Open(ctx context.Context, pkg *provider.Package) (_ *provider.Body, err error) {
-	defer func() { err = failure.Wrap("open", pkg.String(), err) }()
-	i, rec, a, err := r.find(ctx, pkg)
-	if err != nil {
-		return nil, err
+func (r *Registry) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
+	dir, now, err := r.look(ctx, pkg)
+	var f *storage.File
+	if err == nil {
+		f, err = r.open(ctx, dir+"/"+now.Filename, now.Size)
 	}
-	f, err := r.open(ctx, rec.file(i, a.Name), a.Size)
 	if err != nil {
-		return nil, err
+		return nil, failure.Wrap("open", pkg.String(), err)
 	}
 	return &provider.Body{ReadCloser: f.ReadCloser, Size: f.Size}, nil
 }
