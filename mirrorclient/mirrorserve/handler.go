@@ -72,7 +72,8 @@ type Handler struct {
 	// for up to two hours.
 	Authorize func(r *http.Request) error
 
-	// Secret signs URLs, the same for all replicas. If empty, it is random.
+	// Secret signs URLs. It is the same for all replicas, and may be that of another handler. If empty, it is
+	// random: signed URLs end with the process.
 	Secret []byte
 
 	// TempDir is for temporary files. If empty, [os.TempDir] is used.
