@@ -134,6 +134,17 @@ func Lock(ctx context.Context, s storage.Store, name string) (unlock func(), err
 	return func() { _ = free() }, nil
 }
 
+// Change calls change, with the lock of this name if the store has locks, until it does not conflict with
+// another writer.
+func Change(ctx context.Context, s storage.Store, name string, change func() error) error {
+	unlock, err := Lock(ctx, s, name)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return Retry(ctx, name, change)
+}
+
 // Staged is a file that has no name in the store yet.
 type Staged struct {
 	File *os.File // for reading and writing until Discard

@@ -27,12 +27,7 @@ const (
 // it has changed. Another writer that adds an archive after the listing reads the documents later. So
 // one of the two sees a changed document, and starts the next round.
 func (m *Mirror) publish(ctx context.Context, p addrs.Provider, versions []addrs.Version, what keep) error {
-	unlock, err := m.lock(ctx, indexName(p))
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return stored.Retry(ctx, providerDir(p), func() error { return m.publishOnce(ctx, p, versions, what) })
+	return stored.Change(ctx, m.Store, indexName(p), func() error { return m.publishOnce(ctx, p, versions, what) })
 }
 
 // maxPublishing is the maximum number of documents and records that are read or written concurrently.

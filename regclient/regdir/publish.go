@@ -34,18 +34,7 @@ type file struct {
 // publish puts the files of a version into the store, then its record, then the documents. Files without a
 // record are invisible. A version that another process publishes at the same time gets the archives of both.
 func (r *Registry) publish(ctx context.Context, i item, want *record, files []file) error {
-	return r.change(ctx, i.record(), func() error { return r.publishOnce(ctx, i, want, files) })
-}
-
-// change calls do, with the lock of a document if the store has locks, until it does not conflict with
-// another writer.
-func (r *Registry) change(ctx context.Context, name string, do func() error) error {
-	unlock, err := stored.Lock(ctx, r.Store, name)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return stored.Retry(ctx, name, do)
+	return stored.Change(ctx, r.Store, i.record(), func() error { return r.publishOnce(ctx, i, want, files) })
 }
 
 func (r *Registry) publishOnce(ctx context.Context, i item, want *record, files []file) error {
@@ -223,7 +212,7 @@ func (r *Registry) writeDiscovery(ctx context.Context) error {
 // then the record, then writes each document unless it has changed, and looks whether the record has. So of
 // two processes that change a record, the later one leaves the documents that follow from it.
 func (r *Registry) update(ctx context.Context, i item) error {
-	return r.change(ctx, i.list(), func() error { return r.updateOnce(ctx, i) })
+	return stored.Change(ctx, r.Store, i.list(), func() error { return r.updateOnce(ctx, i) })
 }
 
 func (r *Registry) updateOnce(ctx context.Context, i item) error {
@@ -328,7 +317,7 @@ func (r *Registry) remove(ctx context.Context, i item) error {
 		}
 		return err
 	}
-	return r.change(ctx, i.record(), func() error {
+	return stored.Change(ctx, r.Store, i.record(), func() error {
 		old, err := stored.Read(ctx, r.Store, i.record())
 		if err != nil && !errors.Is(err, stored.ErrDamaged) {
 			return err
