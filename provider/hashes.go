@@ -361,7 +361,7 @@ func (p *Package) infer(platform addrs.Platform) (*Package, bool) {
 		return nil, false
 	}
 	other := *p
-	other.Platform, other.URL, other.Size, other.SHA256 = platform, "", 0, checksum.Hash{}
+	other.Platform, other.URL, other.Size, other.SHA256, other.Attestations = platform, "", 0, checksum.Hash{}, nil
 	if p.Filename == "" {
 		return &other, true
 	}

@@ -50,6 +50,8 @@ type Package struct {
 	// Hashes are the stated hashes by platform, sometimes also for other platforms.
 	Hashes map[addrs.Platform][]checksum.Hash `json:"hashes,omitempty"`
 
+	Attestations []string `json:"attestations,omitempty"` // Sigstore bundles in JSON about the archive
+
 	// FromRegistry says that the registry of the provider's host, and no mirror, describes the package.
 	// See [verify.Report.Stated].
 	FromRegistry bool `json:"from_registry,omitempty"`
@@ -83,6 +85,7 @@ func (p *Package) Evidence() verify.Evidence {
 		Hashes:       checksum.Sorted(p.Hashes[p.Platform], []checksum.Hash{p.SHA256}),
 		Keys:         slices.Clone(p.Keys),
 		MustBeSigned: p.MustBeSigned,
+		Attestations: slices.Clone(p.Attestations),
 		Requested:    p.requested(),
 	}
 	// OpenTofu records what its own registry states without proof.
@@ -118,6 +121,7 @@ func (p *Package) Clone() *Package {
 	c.Protocols = slices.Clone(p.Protocols)
 	c.Keys = slices.Clone(p.Keys)
 	c.Via = slices.Clone(p.Via)
+	c.Attestations = slices.Clone(p.Attestations)
 	c.Hashes = maps.Clone(p.Hashes)
 	for platform, hashes := range c.Hashes {
 		c.Hashes[platform] = slices.Clone(hashes)

@@ -45,6 +45,9 @@ var (
 	// The package has no hash in [Policy.Accept]. Also wraps a [*checksum.MismatchError].
 	ErrNotAccepted = errors.New("no accepted hash matches")
 
+	// The archive lacks the provenance that [Policy.Provenance] demands.
+	ErrProvenance = errors.New("no accepted provenance")
+
 	// Only the archive itself can decide. See [CheckedSums.JudgeStated].
 	ErrNotStated = errors.New("the stated hashes do not suffice")
 

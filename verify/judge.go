@@ -19,11 +19,14 @@ func (p Policy) JudgeOffer(ev Evidence, sums, signature bool) error {
 	if err := p.check(); err != nil {
 		return err
 	}
-	if err := p.acceptOffer(ev); err != nil || !p.NeedsEvidence() {
+	ev.Sums, ev.Signature = nil, nil
+	if err := p.built(&Report{}, ev, ev.Hashes); err != nil && (len(ev.Attestations) == 0 || !errors.Is(err, ErrNotStated)) {
+		return err
+	}
+	if err := p.acceptOffer(ev); err != nil || !p.checksSums() {
 		return err
 	}
 	// The content of the documents does not matter here, only whether they exist.
-	ev.Sums, ev.Signature = nil, nil
 	if sums {
 		ev.Sums = []byte{}
 	}
@@ -204,7 +207,10 @@ func (p Policy) judge(ev Evidence, size int64, local []checksum.Hash, sums func(
 		}
 		r.Trust = Accepted
 	}
-	if !p.NeedsEvidence() {
+	if err := p.built(r, ev, r.Local); err != nil {
+		return nil, err
+	}
+	if !p.checksSums() {
 		return r, nil
 	}
 	checked, err := sums()
@@ -292,7 +298,7 @@ func (p Policy) CheckSums(ev Evidence) (CheckedSums, error) {
 	if err := p.check(); err != nil {
 		return CheckedSums{}, err
 	}
-	if !p.NeedsEvidence() {
+	if !p.checksSums() {
 		return CheckedSums{policy: p}, nil
 	}
 	switch {
@@ -432,7 +438,7 @@ func (c CheckedSums) recordable(ev Evidence, local []checksum.Hash) []checksum.H
 // After [ErrNotStated] the archive itself may be accepted. Any other error refuses it, too.
 func (c CheckedSums) JudgeStated(ev Evidence) (*Report, error) {
 	p := c.policy
-	if c.by == nil && p.NeedsEvidence() {
+	if c.by == nil && p.checksSums() {
 		if err := p.unsigned(ev, "SHA256SUMS is not signed"); err != nil {
 			return nil, err
 		}
@@ -454,7 +460,7 @@ func (c CheckedSums) JudgeStated(ev Evidence) (*Report, error) {
 		}
 		r.Trust = Accepted
 	}
-	if p.NeedsEvidence() && c.doc != nil {
+	if p.checksSums() && c.doc != nil {
 		if err := c.compare(r, ev, zh); err != nil {
 			if errors.Is(err, checksum.ErrMismatch) {
 				err = fmt.Errorf("hashes stated by the source: %w", err)
@@ -465,6 +471,9 @@ func (c CheckedSums) JudgeStated(ev Evidence) (*Report, error) {
 	}
 	if r.Trust == Unchecked {
 		return nil, fmt.Errorf("%w: the source states no hash of a known scheme", ErrNotStated)
+	}
+	if err := p.built(r, ev, zh); err != nil {
+		return nil, err
 	}
 	return r, nil
 }

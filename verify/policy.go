@@ -42,6 +42,10 @@ type Policy struct {
 	// expiry are read from the listed copy of the key, which may be old.
 	Fingerprints Fingerprints
 
+	// Provenance, if not nil, must name who built the archive, in addition to all other rules, also if a hash
+	// is accepted. It refuses directories, because only the zh of an archive has provenance.
+	Provenance Provenance
+
 	// AllowUnsigned accepts stated hashes if SHA256SUMS, its signature or the keys are missing, as at a
 	// mirror, which is then trusted. A document without a signature must still list the archive.
 	AllowUnsigned bool
@@ -103,13 +107,16 @@ func NewFingerprints(texts ...string) Fingerprints { return Fingerprints{slices.
 // IsZero reports whether f is no rule.
 func (f Fingerprints) IsZero() bool { return !f.rule }
 
-// NeedsEvidence reports whether p checks Sums and Signature.
-func (p Policy) NeedsEvidence() bool { return p.Accept.IsZero() || p.RequireSignature }
+// NeedsEvidence reports whether p checks Sums and Signature, or a Provenance may look at them.
+func (p Policy) NeedsEvidence() bool { return p.checksSums() || p.Provenance != nil }
+
+// checksSums reports whether p checks Sums and Signature.
+func (p Policy) checksSums() bool { return p.Accept.IsZero() || p.RequireSignature }
 
 // Demands reports whether p has a rule that a package without evidence cannot fulfil: Accept, SameRelease,
-// RequireSignature, Keys or Fingerprints.
+// RequireSignature, Keys, Fingerprints or Provenance.
 func (p Policy) Demands() bool {
-	return !p.Accept.IsZero() || !p.SameRelease.IsZero() || p.RequireSignature || p.pinned()
+	return !p.Accept.IsZero() || !p.SameRelease.IsZero() || p.RequireSignature || p.pinned() || p.Provenance != nil
 }
 
 // pinned reports whether p names the keys that may sign.
@@ -166,14 +173,14 @@ type Evidence struct {
 
 	// Sums is the SHA256SUMS document, Signature its detached signature. Nil means that the source names
 	// none; an empty slice is [ErrEmpty].
-	Sums      []byte `json:"sums,omitzero"`
-	Signature []byte `json:"signature,omitzero"`
+	Sums         []byte   `json:"sums,omitzero"`
+	Signature    []byte   `json:"signature,omitzero"`
+	Attestations []string `json:"attestations,omitempty"` // Sigstore bundles in JSON, for [Policy.Provenance]
 
 	// Keys are those that the source lists.
 	Keys []Key `json:"keys,omitempty"`
 
-	// MustBeSigned overrides AllowUnsigned and AllowUnchecked. It has no effect if
-	// [Policy.NeedsEvidence] is false.
+	// MustBeSigned overrides AllowUnsigned and AllowUnchecked, unless Accept decides.
 	MustBeSigned bool `json:"must_be_signed,omitempty"`
 
 	// Requested is the requested package as "TYPE_VERSION_OS_ARCH". Filename must be Requested and ".zip",

@@ -3,6 +3,7 @@ package verify
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -50,6 +51,7 @@ func (t *Trust) UnmarshalText(b []byte) error {
 type Report struct {
 	Trust    Trust           `json:"trust"`               // with Accept and RequireSignature, Signed
 	SignedBy *Signature      `json:"signed_by,omitempty"` // nil if no signature was verified
+	BuiltBy  *Build          `json:"built_by,omitempty"`  // nil without Policy.Provenance
 	Local    []checksum.Hash `json:"local,omitempty"`     // computed from the package
 	Sums     *Sums           `json:"sums,omitempty"`      // checked SHA256SUMS document, signed or not, or nil
 
@@ -77,11 +79,15 @@ func (r *Report) Recordable() []checksum.Hash {
 	return checksum.Sorted(r.Local, signed, r.Stated)
 }
 
-// String returns, for example, "signed by key 0C0AF313E5FD9F80, which the source lists".
+// String returns, for example, "signed by key 0C0AF313E5FD9F80, which the source lists", and where it was built.
 func (r *Report) String() string {
 	switch {
 	case r == nil:
 		return "not verified"
+	case r.BuiltBy != nil:
+		rest := *r
+		rest.BuiltBy = nil
+		return strings.TrimSuffix(rest.String()+", built from "+r.BuiltBy.Repository+" at "+r.BuiltBy.Ref, " at ")
 	case r.SignedBy != nil && r.SignedBy.Pinned:
 		return "signed by key " + r.SignedBy.KeyID + ", which is pinned"
 	case r.SignedBy != nil:

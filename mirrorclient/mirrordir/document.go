@@ -224,13 +224,15 @@ type recordedEvidence struct {
 	Sums      string       `json:"sums,omitempty"`      // SHA256SUMS document
 	Signature []byte       `json:"signature,omitempty"` // signature of Sums
 	Keys      []verify.Key `json:"keys,omitempty"`      // keys of the signer
+
+	Attestations []string `json:"attestations,omitempty"` // not verified unless the policy demands it
 }
 
 // evidenceToRecord returns the valid part of ev. Invalid evidence that a lenient policy has ignored
 // would make the archive unusable for stricter policies.
 func evidenceToRecord(ev verify.Evidence, size int64, local []checksum.Hash) *recordedEvidence {
 	lenient := verify.Policy{AllowUnsigned: true, AllowExpired: true, AllowWeak: true, AllowAnyName: true}
-	saved := &recordedEvidence{}
+	saved := &recordedEvidence{Attestations: ev.Attestations}
 	report, err := lenient.Judge(ev, size, local)
 	if err != nil || len(ev.Sums) == 0 || !utf8.Valid(ev.Sums) {
 		return saved
@@ -255,7 +257,11 @@ func (r *record) describe(pkg *provider.Package) {
 	for _, zh := range checksum.WithScheme(r.Hashes, checksum.SchemeZH) {
 		pkg.SHA256 = zh
 	}
-	if r.Evidence == nil || r.Evidence.Sums == "" {
+	if r.Evidence == nil {
+		return
+	}
+	pkg.Attestations = r.Evidence.Attestations
+	if r.Evidence.Sums == "" {
 		return
 	}
 	pkg.Filename, pkg.Keys = r.Evidence.Filename, r.Evidence.Keys

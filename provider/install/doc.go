@@ -26,7 +26,7 @@
 //
 // Signatures and zh hashes cover archives; only h1 hashes cover unpacked directories. If the lock file
 // has the h1 of an installed package, [Installer.Ensure] uses the package as it is, unless the policy
-// sets RequireSignature.
+// sets RequireSignature or Provenance.
 //
 // A package is hashed when it is used. A [Dir] uses the hash again for up to a week while no file seems
 // to have changed; [verify.Report.Believed] says when it was computed. This needs Linux and ext4, xfs or

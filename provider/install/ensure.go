@@ -268,7 +268,7 @@ func (j *job) lookUp(ctx context.Context) (*found, error) {
 	case !j.locked:
 		missing = "the lock file has no hashes of the version"
 	case j.lockedPolicy().NeedsEvidence():
-		missing = "the policy demands a signature, which an installed package does not have"
+		missing = "the policy demands a signature or provenance, which an installed package does not have"
 	default:
 		policy = verify.Policy{Accept: j.lockedPolicy().Accept}
 		places = []place{{j.in.Dir, FromDir}}

@@ -447,6 +447,9 @@ func TestTrustCacheNot(t *testing.T) {
 		"release": func(in *install.Installer) {
 			in.Policy = policyOf(verify.Policy{SameRelease: checksum.NewSet(zh...)})
 		},
+		"provenance": func(in *install.Installer) {
+			in.Source, in.Policy = attesting{in.Source}, policyOf(verify.Policy{Provenance: byValue{}})
+		},
 	} {
 		in := *s.in
 		in.Dir = newDir(t)

@@ -27,8 +27,8 @@ type Installer struct {
 	Cache *Dir
 
 	// TrustCache accepts a package in Cache unverified if the lock file has no hashes of the selected
-	// version, and Policy sets none of Accept, RequireSignature, Keys and Fingerprints. The lock file
-	// gains its h1. The CLI's setting is plugin_cache_may_break_dependency_lock_file.
+	// version, and [verify.Policy.Demands] is false for Policy. The lock file gains its h1. The CLI's
+	// setting is plugin_cache_may_break_dependency_lock_file.
 	TrustCache bool
 
 	// Copy copies packages of Cache and unpacked packages of Source into Dir; existing links stay.
@@ -38,8 +38,8 @@ type Installer struct {
 	// Policy returns the policy for a provider, and is called once for each. If nil, the zero policy
 	// is used, which demands a signature.
 	//
-	// Locked hashes of the selected version replace the Accept of the policy. With RequireSignature each
-	// call of Ensure downloads the archive.
+	// Locked hashes of the selected version replace the Accept of the policy. With RequireSignature or
+	// Provenance each call of Ensure downloads the archive.
 	//
 	// If the lock file covers the version, but the source states no locked hash for a package of
 	// LockPlatforms, the policy decides. The SHA256SUMS document must then list a locked archive

@@ -258,6 +258,9 @@ func sizeOf(pkg *provider.Package) (n int64) {
 	for _, key := range pkg.Keys {
 		n += int64(len(key.Armor) + len(key.TrustSignature))
 	}
+	for _, bundle := range pkg.Attestations {
+		n += int64(len(bundle))
+	}
 	for _, hashes := range pkg.Hashes {
 		n += 100 * int64(len(hashes))
 	}

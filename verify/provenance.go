@@ -1,0 +1,42 @@
+package verify
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// Provenance decides who built an archive, without requests. It is safe for concurrent use. The module contrib/attest has one.
+type Provenance interface {
+	// Builder returns who built the archive with this zh, by ev.Attestations, or an error if that is unknown or
+	// not permitted. If ev.Sums could decide and is nil, the error wraps [ErrNotStated].
+	Builder(ev Evidence, zh checksum.Hash) (Build, error)
+}
+
+// A Build says who built an archive.
+type Build struct {
+	Issuer     string    `json:"issuer"`             // URL of the service that vouches for the rest
+	Repository string    `json:"repository"`         // URL of the source code
+	Ref        string    `json:"ref,omitempty"`      // such as refs/tags/v1.2.0
+	Commit     string    `json:"commit,omitempty"`   // of the source code
+	Workflow   string    `json:"workflow,omitempty"` // URL of what ran, with its ref after "@"
+	Time       time.Time `json:"time,omitzero"`      // of the attestation
+}
+
+// built sets r.BuiltBy for the archive with the zh in hashes, if p demands that.
+func (p Policy) built(r *Report, ev Evidence, hashes []checksum.Hash) error {
+	if p.Provenance == nil {
+		return nil
+	}
+	zh := checksum.WithScheme(hashes, checksum.SchemeZH)
+	if len(zh) != 1 || len(ev.Attestations) == 0 {
+		return fmt.Errorf("%w: %w: the source has no attestation of the archive, or its zh is not known", ErrProvenance, ErrNotStated)
+	}
+	by, err := p.Provenance.Builder(ev, zh[0])
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrProvenance, err)
+	}
+	r.BuiltBy = &by
+	return nil
+}
