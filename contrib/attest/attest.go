@@ -1,0 +1,450 @@
+// Package attest verifies who built a provider, by Sigstore attestations such as those of GitHub Actions.
+//
+//	trusted, err := (&attest.TUF{Dir: cacheDir}).TrustedRoot(ctx) // or a file
+//	v := &attest.Verifier{Root: trusted, Rule: attest.OnGitHub, Bundles: &attest.GitHub{Transport: web}}
+//	installer := &install.Installer{
+//		Source: v.Source(registry), Dir: dir,
+//		Policy: func(p addrs.Provider) verify.Policy { return verify.Policy{Provenance: v.Provenance(p)} },
+//	}
+//
+// A bundle is an attestation with its proof. It counts if it is SLSA provenance of a file with the SHA-256 of the archive,
+// logs hold its signature and its certificate, the certificate was valid at a time that a log or an authority states, and it
+// names the builder that Rule of [Verifier] returns. Verification makes no requests.
+//
+// [Verifier.Source] adds bundles to packages. Mirrors of [github.com/tofureg/tofureg/mirrorclient/mirrordir] keep them.
+package attest
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/golang/snappy"
+	protobundle "github.com/sigstore/protobuf-specs/gen/pb-go/bundle/v1"
+	"github.com/sigstore/sigstore-go/pkg/bundle"
+	"github.com/sigstore/sigstore-go/pkg/fulcio/certificate"
+	"github.com/sigstore/sigstore-go/pkg/root"
+	"github.com/sigstore/sigstore-go/pkg/tuf"
+	sigstore "github.com/sigstore/sigstore-go/pkg/verify"
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/weburl"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/transport"
+	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// An Identity says who may build a provider. Issuer and Repository are required. An empty Workflow or Ref permits any of
+// the repository, and so builds of branches and of other versions.
+type Identity struct {
+	Issuer     string // URL of the service that vouches for workflows, such as [GitHubIssuer]
+	Repository string // URL of the source code, in any case
+	Workflow   string // path in the repository, such as .github/workflows/release.yml; or URL of a reusable one, without ref
+	Ref        string // pattern of [path.Match] for the git ref; "{version}" is the version of the provider
+}
+
+// GitHubIssuer vouches for the workflows of github.com.
+const GitHubIssuer = "https://token.actions.githubusercontent.com"
+
+// OnGitHub is the usual rule: NAMESPACE/terraform-provider-TYPE on github.com builds at the tag of the version. The
+// providers hashicorp/TYPE of registry.opentofu.org are built by OpenTofu, in opentofu/terraform-provider-TYPE.
+func OnGitHub(p addrs.Provider) Identity {
+	owner := p.Namespace()
+	if p.Host() == addrs.DefaultHost() && owner == "hashicorp" {
+		owner = "opentofu"
+	}
+	return Identity{GitHubIssuer, "https://github.com/" + owner + "/terraform-provider-" + p.Type(), "", "refs/tags/v{version}"}
+}
+
+// ErrIdentity means that a valid attestation names another builder than the [Identity] permits.
+var ErrIdentity = errors.New("another builder")
+
+// A Verifier verifies attestations. It is safe for concurrent use as long as its fields do not change.
+type Verifier struct {
+	Root      []byte                        // trusted root of the Sigstore instance in JSON, see [TUF]; required
+	Rule      func(addrs.Provider) Identity // who may build, regardless of answers of the registry; zero: nobody; required
+	Bundles   Bundles                       // if not nil, it finds bundles that packages of a source lack
+	AllowSums bool                          // also accepts provenance of the SHA256SUMS document that lists the archive
+	NoLog     bool                          // a signed timestamp replaces logs, as with GitHub for private repositories
+}
+
+// Bundles finds Sigstore bundles. It must be safe for concurrent use.
+type Bundles interface {
+	// Bundles returns bundles in JSON, or none, about the archive or SHA256SUMS document of pkg with the hash zh, by builder.
+	Bundles(ctx context.Context, builder Identity, pkg *provider.Package, zh checksum.Hash) ([]string, error)
+}
+
+// Source returns src with bundles in packages that have none. They are found by the zh that src states.
+func (v *Verifier) Source(src provider.Source) provider.Source { return &source{src, v} }
+
+type source struct {
+	provider.Source
+	v *Verifier
+}
+
+func (s *source) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform) (*provider.Package, error) {
+	pkg, err := s.Source.ProviderPackage(ctx, p, v, on)
+	if err != nil || pkg == nil || len(pkg.Attestations) > 0 || s.v.Bundles == nil {
+		return pkg, err
+	}
+	builder, zh := s.v.identity(p), checksum.WithScheme(pkg.Evidence().Hashes, checksum.SchemeZH)
+	if len(zh) != 1 || builder == (Identity{}) {
+		return pkg, nil
+	}
+	pkg = pkg.Clone() // src may have kept it
+	pkg.Attestations, err = s.v.Bundles.Bundles(ctx, builder, pkg, zh[0])
+	if err == nil && len(pkg.Attestations) == 0 && s.v.AllowSums && pkg.SumsURL != "" {
+		var ev verify.Evidence
+		if ev, err = s.Evidence(ctx, pkg); err == nil {
+			pkg.Attestations, err = s.v.Bundles.Bundles(ctx, builder, pkg, checksum.ZHSum(sha256.Sum256(ev.Sums)))
+		}
+	}
+	if err != nil {
+		return nil, failure.Wrap("find attestations of", pkg.String(), err)
+	}
+	return pkg, nil
+}
+
+// Provenance returns the [verify.Policy.Provenance] for p.
+func (v *Verifier) Provenance(p addrs.Provider) verify.Provenance {
+	return provenance{v, v.identity(p)}
+}
+
+func (v *Verifier) identity(p addrs.Provider) (id Identity) {
+	if v.Rule != nil {
+		id = v.Rule(p)
+	}
+	return id
+}
+
+type provenance struct {
+	*Verifier
+	want Identity
+}
+
+// Builder returns the builder that the first acceptable bundle names.
+func (p provenance) Builder(ev verify.Evidence, zh checksum.Hash) (by verify.Build, err error) {
+	if p.want.Issuer == "" || p.want.Repository == "" {
+		return by, fmt.Errorf("%w: Verifier.Rule names no issuer or repository", verify.ErrPolicy)
+	}
+	digests := []string{zh.Value()}
+	if sums, err := verify.ParseSums(ev.Sums); p.AllowSums && err == nil {
+		if listed, _ := sums.Lookup(ev.Filename); listed == zh {
+			digests = append(digests, checksum.ZHSum(sha256.Sum256(ev.Sums)).Value())
+		}
+	}
+	failures := []error{fmt.Errorf("none of %d attestations is acceptable", len(ev.Attestations))}
+	for i, text := range ev.Attestations[:min(len(ev.Attestations), MaxBundles)] {
+		for _, digest := range digests {
+			by, err := p.verify(text, "sha256", digest, ev.Requested)
+			if err == nil {
+				return by, nil
+			}
+			failures = append(failures, fault.Narrow(fmt.Sprintf("attestation %d: %s", i+1, weburl.Clean(err.Error(), 500)), err))
+		}
+	}
+	if p.AllowSums && ev.Sums == nil {
+		failures = append(failures, fmt.Errorf("%w: SHA256SUMS is not known", verify.ErrNotStated))
+	}
+	return by, errors.Join(failures...)
+}
+
+// verify verifies a bundle about the file with this digest. requested is TYPE_VERSION_OS_ARCH.
+func (p provenance) verify(text, algorithm, digest, requested string) (by verify.Build, err error) {
+	options := []sigstore.VerifierOption{sigstore.WithoutStatementPredicate(), sigstore.WithSignedTimestamps(1)}
+	if !p.NoLog {
+		options = append(options[:1], sigstore.WithSignedCertificateTimestamps(1), sigstore.WithTransparencyLog(1), sigstore.WithObserverTimestamps(1))
+	}
+	trusted, err := root.NewTrustedRootFromJSON(p.Root)
+	if err != nil {
+		return by, fmt.Errorf("%w: Verifier.Root: %w", verify.ErrPolicy, err)
+	}
+	library, err := sigstore.NewVerifier(trusted, options...)
+	b, invalid := parse(text)
+	if err := cmp.Or(err, invalid); err != nil {
+		return by, err
+	}
+	sum, _ := hex.DecodeString(digest) // of a Hash
+	// Identity.check replaces the identities of the library, which have neither names in any case nor patterns.
+	r, err := library.Verify(b, sigstore.NewPolicy(sigstore.WithArtifactDigest(algorithm, sum), sigstore.WithoutIdentitiesUnsafe()))
+	if err != nil {
+		return by, err
+	}
+	kind := r.Statement.GetPredicateType()
+	if r.Signature.Certificate == nil || kind != "https://slsa.dev/provenance/v1" && kind != "https://slsa.dev/provenance/v0.2" {
+		return by, fmt.Errorf("it has no certificate, or is not SLSA provenance: %.100q", kind)
+	}
+	c := r.Signature.Certificate.Extensions
+	by = verify.Build{
+		Issuer: c.Issuer, Repository: c.SourceRepositoryURI, Ref: c.SourceRepositoryRef, Commit: c.SourceRepositoryDigest,
+		Workflow: c.BuildSignerURI, Time: r.VerifiedTimestamps[0].Timestamp.UTC(),
+	}
+	return by, p.want.check(c, requested)
+}
+
+// check compares the identity with the extensions of a certificate.
+func (id Identity) check(c certificate.Extensions, requested string) error {
+	workflow, ref := id.Workflow, id.Ref
+	if workflow != "" && !strings.Contains(workflow, "://") {
+		workflow = c.SourceRepositoryURI + "/" + workflow
+	}
+	signer := c.BuildSignerURI[:max(0, strings.LastIndexByte(c.BuildSignerURI, '@'))] // names of files may have "@"
+	if parts := strings.Split(requested, "_"); len(parts) == 4 {
+		ref = strings.ReplaceAll(ref, "{version}", parts[1])
+	}
+	matches, _ := path.Match(ref, c.SourceRepositoryRef) // an invalid pattern matches nothing
+	differs := func(what, got, want string) error {
+		return fmt.Errorf("%w: %s %.200q, want %.200q", ErrIdentity, what, got, want)
+	}
+	switch {
+	case c.Issuer != id.Issuer:
+		return differs("issuer", c.Issuer, id.Issuer)
+	case !strings.EqualFold(c.SourceRepositoryURI, id.Repository):
+		return differs("repository", c.SourceRepositoryURI, id.Repository)
+	case workflow != "" && signer != workflow:
+		return differs("workflow", signer, workflow)
+	case ref != "" && !matches:
+		return differs("ref", c.SourceRepositoryRef, ref)
+	}
+	return nil
+}
+
+// Limits of bundles, which are checked before a library parses the text or the part.
+const (
+	MaxBundles = 30      // bundles of an archive that are considered
+	MaxBundle  = 1 << 20 // bytes of a bundle in JSON
+	maxAnswer  = 8 << 20 // bytes of an answer with several
+	maxDepth   = 50      // objects and lists in each other
+	maxMembers = 20_000  // commas
+	maxParts   = 10      // certificates, timestamps and log entries, together
+	maxPart    = 16 << 10
+)
+
+// parse parses a bundle within the limits.
+func parse(text string) (*bundle.Bundle, error) {
+	pb := new(protobundle.Bundle)
+	err := checkJSON(text)
+	if err == nil {
+		err = protojson.Unmarshal([]byte(text), pb)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m := pb.GetVerificationMaterial()
+	parts := [][]byte{m.GetCertificate().GetRawBytes()}
+	for _, c := range m.GetX509CertificateChain().GetCertificates() {
+		parts = append(parts, c.GetRawBytes())
+	}
+	for _, t := range m.GetTimestampVerificationData().GetRfc3161Timestamps() { // their parser recurses
+		parts = append(parts, t.GetSignedTimestamp())
+	}
+	err = checkJSON(string(pb.GetDsseEnvelope().GetPayload()))
+	for _, e := range m.GetTlogEntries() { // their parser may verify with keys in them
+		parts, err = append(parts, e.GetCanonicalizedBody()), cmp.Or(err, checkJSON(string(e.GetCanonicalizedBody())))
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case len(parts) > maxParts || slices.ContainsFunc(parts, func(part []byte) bool { return len(part) > maxPart }):
+		return nil, fmt.Errorf("certificates, timestamps and log entries: %w", failure.ErrTooLarge)
+	}
+	return bundle.NewBundle(pb)
+}
+
+// checkJSON returns an error if a document exceeds a limit before its first syntax error.
+func checkJSON(text string) error {
+	depth, members, quoted, over := 0, 0, false, len(text) > MaxBundle
+	for i := 0; i < len(text) && !over; i++ {
+		switch c := text[i]; {
+		case c == '"':
+			quoted = !quoted
+		case c == '\\':
+			i++
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		case c == ',':
+			members++
+		}
+		over = depth > maxDepth || members > maxMembers
+	}
+	if over {
+		return fmt.Errorf("bundle: %w: more than %d bytes, %d levels or %d members", failure.ErrTooLarge, MaxBundle, maxDepth, maxMembers)
+	}
+	return nil
+}
+
+// ErrRateLimit means that GitHub permits no requests for some time, which RetryAfter of the [*failure.RequestError] tells.
+var ErrRateLimit = errors.New("the rate limit of GitHub is exceeded")
+
+// GitHub finds bundles with the attestations API of GitHub. Of an archive, it returns the first [MaxBundles].
+type GitHub struct {
+	Transport *transport.Client // its token for the host of API is sent to this host only; GitHub permits few requests without
+	API       string            // URL; if empty, https://api.github.com, which has repositories of github.com only
+}
+
+// nextPage finds the cursor in a Link header. The rest of the URL is not used, so that the token goes nowhere else.
+var nextPage = regexp.MustCompile(`[?&]after=([\w%.~=+/-]+)[^<>]*>; *rel="next"`)
+
+// Bundles implements [Bundles].
+func (g *GitHub) Bundles(ctx context.Context, builder Identity, _ *provider.Package, zh checksum.Hash) (found []string, err error) {
+	client, name := httpx.New(g.Transport), strings.Split(builder.Repository, "/") // https://HOST/OWNER/REPOSITORY
+	if len(name) != 5 || g.API == "" && !strings.EqualFold(name[2], "github.com") {
+		return nil, nil
+	}
+	base, err := client.Resolve(nil, cmp.Or(g.API, "https://api.github.com"))
+	if err != nil {
+		return nil, fmt.Errorf("GitHub.API: %w", err)
+	}
+	r := httpx.Request{URL: httpx.Endpoint(base, "repos", name[3], name[4], "attestations", "sha256:"+zh.Value()), Limit: maxAnswer}
+	r.TokenFor, _ = svchost.FromWire(base.Host) // which is valid
+	r.URL.RawQuery = fmt.Sprintf("per_page=%d", MaxBundles)
+	for seen := 0; ; {
+		resp, err := client.Get(ctx, r)
+		e, failed := err.(*failure.RequestError)
+		switch {
+		case errors.Is(err, failure.ErrNotFound):
+			return found, nil
+		case failed && (e.Status == 429 || e.Status == 403 && (e.Message == "" && e.RetryAfter > 0 || strings.Contains(e.Message, "rate limit"))):
+			return nil, e.Because(fmt.Errorf("%w for %v; a token for %s raises it: %w", ErrRateLimit, e.RetryAfter.Round(time.Second), base.Host, e.Err))
+		case err != nil:
+			return nil, err
+		}
+		var page struct {
+			Attestations []struct {
+				Bundle    json.RawMessage
+				BundleURL string `json:"bundle_url"`
+			}
+		}
+		if err = httpx.CheckMembers(resp.Body, MaxBundles*maxMembers); err == nil {
+			err = resp.DecodeJSON(&page)
+		}
+		if err != nil {
+			return nil, resp.Unusable(err)
+		}
+		var broken error
+		for _, a := range page.Attestations[:min(len(page.Attestations), MaxBundles-seen)] {
+			text := string(a.Bundle)
+			if text == "" || text == "null" {
+				text, broken = download(ctx, client, resp, a.BundleURL)
+			}
+			if text != "" && len(text) <= MaxBundle {
+				found = append(found, text)
+			}
+		}
+		seen += len(page.Attestations)
+		link := nextPage.FindStringSubmatch(strings.Join(resp.Header.Values("Link"), ","))
+		switch {
+		case len(found) == 0 && broken != nil:
+			return nil, broken
+		case link == nil, len(page.Attestations) == 0, seen >= MaxBundles:
+			return found, nil
+		}
+		r.URL.RawQuery = fmt.Sprintf("per_page=%d&after=%s", MaxBundles, link[1])
+	}
+}
+
+// download fetches a bundle from a URL in an answer, without a token.
+func download(ctx context.Context, client *httpx.Client, answer *httpx.Response, from string) (string, error) {
+	u, err := client.Resolve(nil, from)
+	if err != nil {
+		return "", answer.Unusable(fmt.Errorf("bundle_url: %w", err))
+	}
+	resp, err := client.Get(ctx, httpx.Request{URL: u, Limit: MaxBundle})
+	if err != nil {
+		return "", err
+	}
+	if n, _ := snappy.DecodedLen(resp.Body); n > MaxBundle {
+		return "", resp.Unusable(fmt.Errorf("bundle of %d bytes: %w", n, failure.ErrTooLarge))
+	}
+	text, err := snappy.Decode(nil, resp.Body)
+	if err != nil {
+		return "", resp.Unusable(err)
+	}
+	return string(text), nil
+}
+
+// Beside finds one bundle in a file beside the archive, with ".sigstore.json" after its name, also at a file URL. Requests
+// have no token.
+type Beside struct{ Transport *transport.Client }
+
+// Bundles implements [Bundles].
+func (b *Beside) Bundles(ctx context.Context, _ Identity, pkg *provider.Package, _ checksum.Hash) ([]string, error) {
+	u, err := url.Parse(pkg.URL)
+	if err != nil || u.Path == "" {
+		return nil, nil // an error would contain the URL
+	}
+	var data []byte
+	u = &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path + ".sigstore.json"}
+	if u.Scheme == "file" {
+		data, err = fsx.ReadRegular(strings.TrimPrefix(filepath.FromSlash(u.Path), `\`), MaxBundle) // \C:\ on Windows
+	} else if resp, failed := httpx.New(b.Transport).Get(ctx, httpx.Request{URL: u, Limit: MaxBundle}); failed != nil {
+		err = failed
+	} else {
+		data = resp.Body
+	}
+	if errors.Is(err, failure.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return []string{string(data)}, err
+}
+
+// TUF fetches the trusted root of a Sigstore instance by The Update Framework. The zero value is for the public instance.
+type TUF struct {
+	Dir       string            // keeps a root for a day, and must be safe from other users; if empty, nothing is kept
+	URL       string            // of the repository; if empty, that of the public instance
+	Root      []byte            // first root.json of the repository; required with URL
+	Transport *transport.Client // settings of requests, which have no token
+}
+
+// TrustedRoot returns the trusted root in JSON.
+func (t *TUF) TrustedRoot(ctx context.Context) (data []byte, err error) {
+	options := tuf.Options{RepositoryBaseURL: t.URL, Root: t.Root, CachePath: t.Dir, DisableLocalCache: t.Dir == "", CacheValidity: 1}
+	if t.URL == "" {
+		options.RepositoryBaseURL, options.Root = tuf.DefaultMirror, tuf.DefaultRoot()
+	}
+	options.Fetcher = fetcher(func(from string, limit int64) ([]byte, error) {
+		u, _ := httpx.ParseReference(from) // nil is refused
+		resp, err := httpx.New(t.Transport).Get(ctx, httpx.Request{URL: u, Limit: limit})
+		if errors.Is(err, failure.ErrNotFound) {
+			return nil, &metadata.ErrDownloadHTTP{StatusCode: 404, URL: from} // after the last root
+		}
+		if err != nil {
+			return nil, err
+		}
+		return resp.Body, nil
+	})
+	client, err := tuf.New(&options)
+	if err == nil {
+		data, err = client.GetTarget("trusted_root.json")
+	}
+	return data, failure.Wrap("fetch the trusted root of", options.RepositoryBaseURL, err)
+}
+
+type fetcher func(from string, limit int64) ([]byte, error)
+
+func (f fetcher) DownloadFile(from string, n int64, _ time.Duration) ([]byte, error) {
+	return f(from, n)
+}
