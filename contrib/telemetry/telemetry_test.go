@@ -275,9 +275,9 @@ func TestAccess(t *testing.T) {
 	for _, point := range metrics["tofureg.served.duration"].(metricdata.Histogram[float64]).DataPoints {
 		var text []string
 		for _, a := range point.Attributes.ToSlice() {
-			text = append(text, a.Value.Emit())
-			if strings.Contains(a.Value.Emit(), "acme") {
-				t.Errorf("the attribute %s has the value %s", a.Key, a.Value.Emit())
+			text = append(text, a.Value.String())
+			if strings.Contains(a.Value.String(), "acme") {
+				t.Errorf("the attribute %s has the value %s", a.Key, a.Value.String())
 			}
 		}
 		got[strings.Join(text, " ")] += point.Count
