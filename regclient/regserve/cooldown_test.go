@@ -3,9 +3,11 @@ package regserve_test
 import (
 	"encoding/pem"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -60,9 +62,14 @@ func TestCooldownClients(t *testing.T) {
 	terraformtest.Each(t, func(t *testing.T, program string) {
 		_, client := datedOrigin()
 		rule := cooldown.Rule{Age: 7 * 24 * time.Hour}
-		providers, modules := &cooldown.Providers{Source: client}, &cooldown.Modules{Source: client, Rule: rule}
-		handler := &regserve.Handler{Providers: providers, Modules: modules, Host: svchost.MustParse(originHost), StreamModules: true}
-		server := serve(t, handler) // one for all, since its name is in the lock file
+		var now atomic.Pointer[regserve.Handler]
+		list := func(providers cooldown.Providers) {
+			providers.Source = client
+			now.Store(&regserve.Handler{Providers: &providers, Modules: &cooldown.Modules{Source: client, Rule: rule}, Host: svchost.MustParse(originHost), StreamModules: true})
+		}
+		list(cooldown.Providers{})
+		// One server for all, since its name is in the lock file.
+		server := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { now.Load().ServeHTTP(w, r) }))
 		host := strings.TrimPrefix(server.URL, "https://")
 		p := terraformtest.New(t, program)
 		p.Trust(t, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
@@ -84,17 +91,17 @@ module "network" { source = "%[1]s/acme/network/aws" }
 		if list := p.Read(t, ".terraform/modules/modules.json"); !strings.Contains(list, `"1.0.0"`) {
 			t.Errorf("another module than 1.0.0 is installed: %s", list)
 		}
-		providers.Rule = rule
+		list(cooldown.Providers{Rule: rule})
 		must.Do(t, os.RemoveAll(filepath.Join(p.Dir, ".terraform")))
 		if out, err := p.Try(t, "init", "-no-color", "-input=false"); err == nil || !strings.Contains(out, "previously-selected version") {
 			t.Errorf("with a lock file of a held version, %s returned %v:\n%s", program, err, out)
 		}
 		lock := must.Get(lockfile.Load(filepath.Join(p.Dir, lockfile.Name)))(t)
-		providers.Permit = func(a addrs.Provider, v addrs.Version) bool { // the lock file has the name of the server
+		list(cooldown.Providers{Rule: rule, Permit: func(a addrs.Provider, v addrs.Version) bool { // the lock file has the name of the server
 			return lock.Covers(addrs.MustParseProvider(host+"/"+a.Namespace()+"/"+a.Type()), v)
-		}
+		}})
 		want("with a lock file and Permit", "1.1.0")
-		providers.Permit = nil
+		list(cooldown.Providers{Rule: rule})
 		want("with the rule", "1.0.0", "-upgrade")
 	})
 }
