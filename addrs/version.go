@@ -191,11 +191,14 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 // isAlnum compares letters in lower case, since the bit 0x20 distinguishes the cases.
 func isAlnum(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || isDigit(c) }
 
-func (v Version) MarshalText() ([]byte, error) {
+func (v Version) MarshalText() ([]byte, error) { return v.AppendText(nil) }
+
+// AppendText appends the text of String to b.
+func (v Version) AppendText(b []byte) ([]byte, error) {
 	if !v.ok {
-		return nil, nil
+		return b, nil
 	}
-	return v.append(nil), nil
+	return v.append(b), nil
 }
 
 // UnmarshalText parses the text as [ParseVersion] or else [ParseModuleVersion] does.

@@ -72,23 +72,22 @@ func (l *Ledger) visit(ctx context.Context, of Subject, now time.Time, list []Ve
 		if err != nil {
 			return err
 		}
-		first, stamp := revision == "", now.Unix()
-		if now.Nanosecond() > 0 { // never too early
-			stamp++
-		}
-		for _, e := range entries {
-			stamp = max(stamp, e.seen)
-		}
+		var stamp int64 // of new versions
+		var text []byte
+		first := revision == ""
 		changed := first // also record that there was no version
 		for i, v := range list {
-			text := v.Version.String()
-			e, known := entries[text]
+			text, _ = v.Version.AppendText(text[:0])
+			e, known := entries[string(text)]
 			if !known && len(entries) < maxEntries && len(text) <= maxVersion {
+				if stamp == 0 {
+					stamp = next(entries, now)
+				}
 				e, known, changed = entry{seen: stamp, first: first}, true, true
 				if first && !v.Discovered.IsZero() {
 					e.seen = min(stamp, v.Discovered.Unix())
 				}
-				entries[text] = e
+				entries[string(text)] = e
 			}
 			var seen time.Time
 			switch {
@@ -99,7 +98,7 @@ func (l *Ledger) visit(ctx context.Context, of Subject, now time.Time, list []Ve
 			}
 			if decide(i, seen, e.listed) && known && !e.listed {
 				e.listed, changed = true, true
-				entries[text] = e
+				entries[string(text)] = e
 			}
 		}
 		if !changed {
@@ -108,6 +107,15 @@ func (l *Ledger) visit(ctx context.Context, of Subject, now time.Time, list []Ve
 		data := encode(of, entries)
 		return l.Store.Write(ctx, name, io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), revision)
 	})
+}
+
+// next returns the time for new entries, which is never earlier than now or another entry.
+func next(entries map[string]entry, now time.Time) int64 {
+	stamp := now.Add(time.Second - 1).Unix()
+	for _, e := range entries {
+		stamp = max(stamp, e.seen)
+	}
+	return stamp
 }
 
 // read returns the entries of a file, and "" as the revision if there is no file.
@@ -120,9 +128,9 @@ func (l *Ledger) read(ctx context.Context, name string, of Subject) (map[string]
 		return nil, "", err
 	}
 	defer f.Close()
-	var data bytes.Buffer
-	data.Grow(int(min(f.Size, maxLedger)) + bytes.MinRead)
-	_, err = data.ReadFrom(io.LimitReader(f, maxLedger+1))
+	var data strings.Builder
+	data.Grow(int(min(f.Size, maxLedger)))
+	_, err = io.Copy(&data, io.LimitReader(f, maxLedger+1))
 	return decode(of, data.String()), f.Revision, err
 }
 
