@@ -57,15 +57,16 @@ const (
 // FirstSeen implements [Dates]. It records versions that are new.
 func (l *Ledger) FirstSeen(ctx context.Context, of Subject, list []Version) ([]time.Time, error) {
 	times := make([]time.Time, len(list))
-	return times, l.visit(ctx, of, clock(l.Now), list, func(i int, seen time.Time, listed bool) bool {
+	version := func(i int) Version { return list[i] }
+	return times, l.visit(ctx, of, clock(l.Now), len(list), version, func(i int, _ Version, seen time.Time, listed bool) bool {
 		times[i] = seen
 		return listed
 	})
 }
 
-// visit records the versions in list and calls decide for each, which reports whether the version is listed now.
+// visit records n versions and calls decide for each, which reports whether the version is listed now.
 // If another process changes the file, it starts again.
-func (l *Ledger) visit(ctx context.Context, of Subject, now time.Time, list []Version, decide func(i int, seen time.Time, listed bool) bool) error {
+func (l *Ledger) visit(ctx context.Context, of Subject, now time.Time, n int, version func(i int) Version, decide func(i int, v Version, seen time.Time, listed bool) bool) error {
 	name := fileName(of)
 	return stored.Retry(ctx, "the ledger "+name, func() error {
 		entries, revision, err := l.read(ctx, name, of)
@@ -76,7 +77,8 @@ func (l *Ledger) visit(ctx context.Context, of Subject, now time.Time, list []Ve
 		var text []byte
 		first := revision == ""
 		changed := first // also record that there was no version
-		for i, v := range list {
+		for i := range n {
+			v := version(i)
 			text, _ = v.Version.AppendText(text[:0])
 			e, known := entries[string(text)]
 			if !known && len(entries) < maxEntries && len(text) <= maxVersion {
@@ -96,7 +98,7 @@ func (l *Ledger) visit(ctx context.Context, of Subject, now time.Time, list []Ve
 			case known:
 				seen = time.Unix(e.seen, 0).UTC()
 			}
-			if decide(i, seen, e.listed) && known && !e.listed {
+			if decide(i, v, seen, e.listed) && known && !e.listed {
 				e.listed, changed = true, true
 				entries[string(text)] = e
 			}

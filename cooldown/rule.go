@@ -52,50 +52,49 @@ type Version struct {
 	Discovered time.Time     // as the list states; zero if unknown
 }
 
-// verdict is the decision about a version.
-type verdict struct {
-	held bool
-	seen time.Time // zero if unknown
-}
-
-// judge decides about the versions in list, in its order.
-func (r *Rule) judge(ctx context.Context, of Subject, list []Version, permit func(addrs.Version) bool) ([]verdict, error) {
+// judge decides about n versions. It calls tell for each, with zero if nobody knows when it was first seen; what it told
+// last counts.
+func (r *Rule) judge(ctx context.Context, of Subject, n int, version func(i int) Version, permit func(addrs.Version) bool, tell func(i int, seen time.Time, held bool)) error {
 	now := clock(r.Now)
-	verdicts := make([]verdict, len(list))
-	decide := func(i int, seen time.Time, listed bool) bool {
-		v := verdict{seen: later(list[i].Discovered, seen)}
+	decide := func(i int, v Version, seen time.Time, listed bool) bool {
+		held := false
+		seen = later(v.Discovered, seen)
 		switch {
-		case listed || permit(list[i].Version):
-		case v.seen.IsZero():
-			v.held = !r.AllowUnknown
+		case listed || permit(v.Version):
+		case seen.IsZero():
+			held = !r.AllowUnknown
 		default:
-			v.held = now.Before(v.seen.Add(r.Age))
+			held = now.Before(seen.Add(r.Age))
 		}
-		verdicts[i] = v
-		return !v.held
+		tell(i, seen, held)
+		return !held
 	}
 	var err error
 	switch dates := r.Dates.(type) {
 	case nil:
-		for i := range list {
-			decide(i, time.Time{}, false)
+		for i := range n {
+			decide(i, version(i), time.Time{}, false)
 		}
 	case *Ledger:
-		err = dates.visit(ctx, of, now, list, decide)
+		err = dates.visit(ctx, of, now, n, version, decide)
 	default:
+		list := make([]Version, n)
+		for i := range list {
+			list[i] = version(i)
+		}
 		var seen []time.Time
 		seen, err = dates.FirstSeen(ctx, of, list)
 		if err == nil && len(seen) != len(list) {
 			err = fmt.Errorf("FirstSeen returned %d times for %d versions", len(seen), len(list))
 		}
 		for i := range seen[:min(len(seen), len(list))] {
-			decide(i, seen[i], false)
+			decide(i, list[i], seen[i], false)
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("when versions were first seen: %w", err)
+		return fmt.Errorf("when versions were first seen: %w", err)
 	}
-	return verdicts, nil
+	return nil
 }
 
 // until returns when a version is old enough, zero if nobody knows.

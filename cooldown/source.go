@@ -97,25 +97,25 @@ func (c *Modules) ModuleVersions(ctx context.Context, m addrs.Module) (*module.V
 
 // filter judges the releases of a list and returns those that are listed and those that are held back.
 func filter[R, H any](ctx context.Context, rule *Rule, of Subject, list []R, read func(*R) (addrs.Version, *time.Time), permit func(addrs.Version) bool, hold func(R, time.Time) H) (keep []R, held []H, err error) {
-	versions := make([]Version, len(list))
-	for i := range list {
+	all, isHeld := slices.Clone(list), make([]bool, len(list))
+	err = rule.judge(ctx, of, len(list), func(i int) Version {
 		v, discovered := read(&list[i])
-		versions[i] = Version{v, *discovered}
-	}
-	verdicts, err := rule.judge(ctx, of, versions, permit)
+		return Version{v, *discovered}
+	}, permit, func(i int, seen time.Time, held bool) {
+		_, discovered := read(&all[i])
+		*discovered, isHeld[i] = seen, held
+	})
 	if err != nil {
 		return nil, nil, err
 	}
-	keep = make([]R, 0, len(list))
-	for i, v := range verdicts {
-		keep = append(keep, list[i])
-		last := len(keep) - 1
-		_, discovered := read(&keep[last])
-		*discovered = v.seen
-		if v.held {
-			held = append(held, hold(keep[last], rule.until(v.seen)))
-			keep = keep[:last]
+	keep = all[:0]
+	for i := range all {
+		if !isHeld[i] {
+			keep = append(keep, all[i])
+			continue
 		}
+		_, seen := read(&all[i])
+		held = append(held, hold(all[i], rule.until(*seen)))
 	}
 	return keep, held, nil
 }
