@@ -8,12 +8,12 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
-	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
@@ -22,6 +22,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/bucket"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/storage"
@@ -119,51 +121,21 @@ func (s *Store) Write(ctx context.Context, name string, content *io.SectionReade
 	if err != nil {
 		return err
 	}
-	whole := body{ctx, io.NewSectionReader(content, 0, content.Size())}
+	whole := func() *io.SectionReader { return io.NewSectionReader(content, 0, content.Size()) }
 	sum := md5.New()
-	if _, err := io.Copy(sum, whole); err != nil {
+	if _, err := io.Copy(sum, archive.Until(ctx, whole())); err != nil {
 		return fmt.Errorf("write %q in %s: read the content: %w", name, s.container(), err)
-	}
-	if _, err := whole.Seek(0, io.SeekStart); err != nil {
-		return err
 	}
 	condition := &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)}
 	if was != "" {
 		condition = &blob.ModifiedAccessConditions{IfMatch: to.Ptr(azcore.ETag(was))}
 	}
-	_, err = b.Upload(ctx, whole, &blockblob.UploadOptions{
-		HTTPHeaders:             &blob.HTTPHeaders{BlobContentType: to.Ptr(contentType(name))},
+	_, err = b.Upload(ctx, streaming.NopCloser(whole()), &blockblob.UploadOptions{
+		HTTPHeaders:             &blob.HTTPHeaders{BlobContentType: to.Ptr(bucket.ContentType(name))},
 		AccessConditions:        &blob.AccessConditions{ModifiedAccessConditions: condition},
 		TransactionalValidation: blob.TransferValidationTypeMD5(sum.Sum(nil)),
 	})
 	return s.failed("write", name, err)
-}
-
-// body fails when its context ends, also while it is hashed before the request.
-type body struct {
-	ctx context.Context
-	*io.SectionReader
-}
-
-func (b body) Read(p []byte) (int, error) {
-	if b.ctx.Err() != nil {
-		return 0, fault.Ended(b.ctx)
-	}
-	return b.SectionReader.Read(p)
-}
-
-// Close implements io.Closer.
-func (body) Close() error { return nil }
-
-// contentType returns the media type for clients that read the container. Network clients require it for documents.
-func contentType(name string) string {
-	switch path.Ext(name) {
-	case ".json":
-		return "application/json"
-	case ".zip":
-		return "application/zip"
-	}
-	return "application/octet-stream"
 }
 
 // List returns the blobs and directories in a directory. A directory is a prefix of names up to a slash.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/bucket"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/transport"
 )
@@ -118,11 +119,7 @@ func (a *api) open(ctx context.Context, object, generation string) (*httpx.Body,
 
 // page is a part of a list.
 type page struct {
-	Items []struct {
-		Name       string
-		Size       int64 `json:",string"`
-		Generation string
-	}
+	Items         []bucket.Object
 	Prefixes      []string
 	NextPageToken string
 }

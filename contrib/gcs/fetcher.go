@@ -2,25 +2,18 @@ package gcs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/url"
-	"os"
-	"path"
 	"strings"
 
 	"golang.org/x/oauth2/google"
 
-	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/bucket"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
-
-// maxEmptyPages limits the pages of a list without an object.
-const maxEmptyPages = 100
 
 // A Fetcher is a [module.Fetcher] for locations of [module.KindGCS]. The zero value makes anonymous requests. It is
 // safe for concurrent use.
@@ -46,14 +39,14 @@ var _ module.Fetcher = (*Fetcher)(nil)
 // wraps [module.ErrNotFound] if the object is missing, or a [*module.UnsupportedError] for another kind of location.
 // Other errors are those of [module.Download].
 func (f *Fetcher) FetchModule(ctx context.Context, loc *module.Location, dir string, options module.Options) (skipped []string, err error) {
-	bucket, object, err := parse(loc)
+	name, object, err := parse(loc)
 	if err == nil && f.Buckets != nil {
-		err = f.Buckets(bucket)
+		err = f.Buckets(name)
 	}
 	if err != nil {
 		return nil, err
 	}
-	a, err := newAPI(f.Endpoint, bucket, f.Credentials, f.Transport)
+	a, err := newAPI(f.Endpoint, name, f.Credentials, f.Transport)
 	if err != nil {
 		return nil, err
 	}
@@ -109,64 +102,18 @@ func (o opener) OpenModule(ctx context.Context, _ *module.Location) (*module.Bod
 
 // directory downloads all objects with a prefix.
 func (a *api) directory(ctx context.Context, prefix, dir string, limits checksum.Limits) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	left, entries, files, empty := limits.Unpacked, 0, 0, 0
-	for page, err := range a.list(ctx, url.Values{"prefix": {prefix}}) {
-		if err != nil {
-			return fmt.Errorf("list %q in bucket %q: %w", prefix, a.bucket, err)
-		}
-		if len(page.Items) == 0 {
-			if empty++; empty > maxEmptyPages {
-				return fmt.Errorf("%w: more than %d empty pages in the list of %q", failure.ErrTooLarge, maxEmptyPages, prefix)
+	pages := func(yield func([]bucket.Object, error) bool) {
+		for page, err := range a.list(ctx, url.Values{"prefix": {prefix}}) {
+			if !yield(page.Items, err) {
+				return
 			}
 		}
-		for _, found := range page.Items {
-			if entries++; entries > limits.Entries {
-				return fmt.Errorf("%w: more than %d objects", failure.ErrTooLarge, limits.Entries)
-			}
-			name, ok := strings.CutPrefix(found.Name, prefix)
-			if !ok {
-				return fmt.Errorf("the list of %q has the object %.200q", prefix, found.Name)
-			}
-			if name == "" || strings.HasSuffix(name, "/") {
-				continue // placeholder of a directory
-			}
-			if left -= max(0, found.Size); left < 0 {
-				return fmt.Errorf("%w: more than %d bytes in total", failure.ErrTooLarge, limits.Unpacked)
-			}
-			if err := a.file(ctx, root, found.Name, found.Generation, name, found.Size); err != nil {
-				return fmt.Errorf("object %.200q in bucket %q: %w", found.Name, a.bucket, fault.Printable(err))
-			}
-			files++
-		}
 	}
-	if files == 0 {
-		return fmt.Errorf("%q in bucket %q: %w", prefix, a.bucket, module.ErrNotFound)
-	}
-	return nil
-}
-
-// file downloads one object of a directory. Names cannot leave the root.
-func (a *api) file(ctx context.Context, root *os.Root, object, generation, name string, size int64) error {
-	body, err := a.open(ctx, object, generation)
+	err := bucket.Download(ctx, dir, prefix, limits, pages, func(o bucket.Object) (io.ReadCloser, error) {
+		return a.open(ctx, o.Name, o.Generation)
+	})
 	if err != nil {
-		return err
+		err = fmt.Errorf("bucket %q: %w", a.bucket, err)
 	}
-	defer body.Close()
-	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
-		return err
-	}
-	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	n, err := io.Copy(file, io.LimitReader(body, size+1))
-	if err == nil && n != size {
-		err = fmt.Errorf("it is at least %d bytes, want %d: %w", n, size, module.ErrChanged)
-	}
-	return errors.Join(err, file.Close())
+	return err
 }

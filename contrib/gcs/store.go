@@ -18,7 +18,6 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
-	"path"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -27,6 +26,8 @@ import (
 	"golang.org/x/oauth2/google"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/bucket"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/transport"
@@ -109,20 +110,20 @@ func (s *Store) Write(ctx context.Context, name string, content *io.SectionReade
 	if err != nil {
 		return err
 	}
-	whole := func() io.Reader { return body{ctx, io.NewSectionReader(content, 0, content.Size())} }
+	whole := func() io.Reader { return archive.Until(ctx, io.NewSectionReader(content, 0, content.Size())) }
 	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
 	if _, err := io.Copy(sum, whole()); err != nil {
 		return fmt.Errorf("write %q in bucket %q: read the content: %w", name, s.Bucket, err)
 	}
 	metadata, err := json.Marshal(map[string]string{
-		"name": key, "contentType": contentType(name), "crc32c": base64.StdEncoding.EncodeToString(sum.Sum(nil)),
+		"name": key, "contentType": bucket.ContentType(name), "crc32c": base64.StdEncoding.EncodeToString(sum.Sum(nil)),
 	})
 	if err != nil {
 		return err
 	}
 	boundary := rand.Text()
 	head := "--" + boundary + "\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n" + string(metadata) +
-		"\r\n--" + boundary + "\r\nContent-Type: " + contentType(name) + "\r\n\r\n"
+		"\r\n--" + boundary + "\r\nContent-Type: " + bucket.ContentType(name) + "\r\n\r\n"
 	tail := "\r\n--" + boundary + "--\r\n"
 	query := url.Values{"uploadType": {"multipart"}, "ifGenerationMatch": {generation(was)}, "fields": {"generation"}}
 	return s.failed(ctx, a, "write", name, a.send(ctx, a.url("upload", "", query), change{
@@ -141,30 +142,6 @@ func generation(was storage.Revision) string {
 		n = 1
 	}
 	return strconv.FormatInt(n, 10)
-}
-
-// body fails when its context ends, also while its checksum is computed before the request.
-type body struct {
-	ctx context.Context
-	io.Reader
-}
-
-func (b body) Read(p []byte) (int, error) {
-	if b.ctx.Err() != nil {
-		return 0, fault.Ended(b.ctx)
-	}
-	return b.Reader.Read(p)
-}
-
-// contentType returns the media type for clients that read the bucket. Network clients require it for documents.
-func contentType(name string) string {
-	switch path.Ext(name) {
-	case ".json":
-		return "application/json"
-	case ".zip":
-		return "application/zip"
-	}
-	return "application/octet-stream"
 }
 
 // List returns the objects and directories in a directory. A directory in a bucket is a prefix of names up to a slash.

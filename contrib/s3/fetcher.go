@@ -7,14 +7,12 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
-	"path"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/bucket"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/transport"
@@ -136,73 +134,34 @@ func (nobody) Retrieve(context.Context) (aws.Credentials, error) {
 
 // directory downloads all objects below a key.
 func (f *Fetcher) directory(ctx context.Context, o *object, dir string, limits checksum.Limits) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	left, entries, files, empty := limits.Unpacked, 0, 0, 0
 	prefix, atMost := o.key+"/", int32(pageKeys)
-	pages := s3.NewListObjectsV2Paginator(f.client(o, f.credentials(o)), &s3.ListObjectsV2Input{Bucket: &o.bucket, Prefix: &prefix, MaxKeys: &atMost})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+	list := s3.NewListObjectsV2Paginator(f.client(o, f.credentials(o)), &s3.ListObjectsV2Input{Bucket: &o.bucket, Prefix: &prefix, MaxKeys: &atMost})
+	pages := func(yield func([]bucket.Object, error) bool) {
+		for list.HasMorePages() {
+			page, err := list.NextPage(ctx)
+			if err != nil {
+				yield(nil, printable(err))
+				return
+			}
+			objects := make([]bucket.Object, len(page.Contents))
+			for i, found := range page.Contents {
+				objects[i] = bucket.Object{Name: aws.ToString(found.Key), Size: aws.ToInt64(found.Size)}
+			}
+			if !yield(objects, nil) {
+				return
+			}
+		}
+	}
+	err := bucket.Download(ctx, dir, prefix, limits, pages, func(found bucket.Object) (io.ReadCloser, error) {
+		loc, err := f.object(ctx, o, found.Name)
 		if err != nil {
-			return fmt.Errorf("list %q in bucket %q: %w", prefix, o.bucket, printable(err))
+			return nil, err
 		}
-		if len(page.Contents) == 0 {
-			if empty++; empty > maxEmptyPages {
-				return fmt.Errorf("%w: more than %d empty pages in the list of %q", failure.ErrTooLarge, maxEmptyPages, prefix)
-			}
-		}
-		for _, found := range page.Contents {
-			if entries++; entries > limits.Entries {
-				return fmt.Errorf("%w: more than %d objects", failure.ErrTooLarge, limits.Entries)
-			}
-			key := aws.ToString(found.Key)
-			name, ok := strings.CutPrefix(key, prefix)
-			if !ok {
-				return fmt.Errorf("the list of %q has the object %.200q", prefix, key)
-			}
-			if name == "" || strings.HasSuffix(name, "/") {
-				continue // placeholder of a directory
-			}
-			if left -= aws.ToInt64(found.Size); left < 0 {
-				return fmt.Errorf("%w: more than %d bytes in total", failure.ErrTooLarge, limits.Unpacked)
-			}
-			if err := f.file(ctx, o, root, key, name, aws.ToInt64(found.Size)); err != nil {
-				return printable(err)
-			}
-			files++
-		}
-	}
-	if files == 0 {
-		return fmt.Errorf("%q in bucket %q: %w", prefix, o.bucket, module.ErrNotFound)
-	}
-	return nil
-}
-
-// file downloads one object of a directory. Names cannot leave the root.
-func (f *Fetcher) file(ctx context.Context, o *object, root *os.Root, key, name string, size int64) error {
-	loc, err := f.object(ctx, o, key)
+		loc.Direct = true // not a web page
+		return f.registry().OpenModule(ctx, loc)
+	})
 	if err != nil {
-		return err
+		err = fmt.Errorf("bucket %q: %w", o.bucket, err)
 	}
-	loc.Direct = true // not a web page
-	body, err := f.registry().OpenModule(ctx, loc)
-	if err != nil {
-		return err
-	}
-	defer body.Close()
-	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
-		return err
-	}
-	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	n, err := io.Copy(file, io.LimitReader(body, size+1))
-	if err == nil && n != size {
-		err = fmt.Errorf("object %q is at least %d bytes, want %d: %w", key, n, size, module.ErrChanged)
-	}
-	return errors.Join(err, file.Close())
+	return err
 }

@@ -22,7 +22,6 @@ import (
 const (
 	pageKeys       = 500
 	maxPage        = 1 << 20
-	maxEmptyPages  = 100
 	defaultTimeout = 10 * time.Second
 )
 

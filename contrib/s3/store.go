@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
-	"path"
 	"strings"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
 
+	"github.com/tofureg/tofureg/internal/bucket"
 	"github.com/tofureg/tofureg/storage"
 )
 
@@ -102,7 +102,7 @@ func (s *Store) Write(ctx context.Context, name string, content *io.SectionReade
 		Bucket: &s.Bucket, Key: key,
 		Body:          body{ctx, content},
 		ContentLength: aws.Int64(content.Size()),
-		ContentType:   contentType(name),
+		ContentType:   aws.String(bucket.ContentType(name)),
 	}
 	if was == "" {
 		in.IfNoneMatch = aws.String("*")
@@ -133,18 +133,6 @@ func (b body) Read(p []byte) (int, error) {
 		return 0, context.Cause(b.ctx)
 	}
 	return b.SectionReader.Read(p)
-}
-
-// contentType returns the media type for web servers in front of the bucket. Network clients require it
-// for documents.
-func contentType(name string) *string {
-	switch path.Ext(name) {
-	case ".json":
-		return aws.String("application/json")
-	case ".zip":
-		return aws.String("application/zip")
-	}
-	return nil
 }
 
 // List returns the objects and directories in a directory. A directory in a bucket is a prefix of keys
