@@ -82,7 +82,7 @@ var ErrIdentity = errors.New("another builder")
 // A Verifier verifies attestations. It is safe for concurrent use as long as its fields do not change.
 type Verifier struct {
 	Root      []byte                        // trusted root of the Sigstore instance in JSON, see [TUF]; required
-	Rule      func(addrs.Provider) Identity // who may build, regardless of answers of the registry; zero: nobody; required
+	Rule      func(addrs.Provider) Identity // who may build, whatever the registry answers; the zero Identity permits no builder; required
 	Bundles   Bundles                       // if not nil, it finds bundles that packages of a source lack
 	AllowSums bool                          // also accepts provenance of the SHA256SUMS document that lists the archive
 	NoLog     bool                          // a signed timestamp replaces logs, as with GitHub for private repositories
@@ -237,6 +237,7 @@ const (
 	maxDepth   = 50      // objects and lists in each other
 	maxMembers = 20_000  // commas
 	maxParts   = 10      // certificates, timestamps and log entries, together
+	maxEntries = 2       // log entries, each of which may cost a verification with a large key
 	maxPart    = 16 << 10
 )
 
@@ -265,7 +266,7 @@ func parse(text string) (*bundle.Bundle, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case len(parts) > maxParts || slices.ContainsFunc(parts, func(part []byte) bool { return len(part) > maxPart }):
+	case len(parts) > maxParts || len(m.GetTlogEntries()) > maxEntries || slices.ContainsFunc(parts, func(part []byte) bool { return len(part) > maxPart }):
 		return nil, fmt.Errorf("certificates, timestamps and log entries: %w", failure.ErrTooLarge)
 	}
 	return bundle.NewBundle(pb)
@@ -350,7 +351,10 @@ func (g *GitHub) Bundles(ctx context.Context, builder Identity, _ *provider.Pack
 			if text == "" || text == "null" {
 				text, broken = download(ctx, client, resp, a.BundleURL)
 			}
-			if text != "" && len(text) <= MaxBundle {
+			switch {
+			case len(text) > MaxBundle:
+				broken = resp.Unusable(fmt.Errorf("bundle of %d bytes: %w", len(text), failure.ErrTooLarge))
+			case text != "":
 				found = append(found, text)
 			}
 		}

@@ -163,6 +163,8 @@ func TestGitHubAnswers(t *testing.T) {
 		"http":                  {ok(strings.ReplaceAll(list("https://blobs.example.com/just"), "https:", "http:")), 0, failure.ErrInsecure, "bundle_url"},
 		"without a URL":         {ok(`{"attestations": [{"bundle": null}]}`), 0, nil, "bundle_url"},
 		"largest bundle":        {ok(list("https://blobs.example.com/just")), 1, nil, ""},
+		"largest inline bundle": {ok(list(`"` + strings.Repeat("x", attest.MaxBundle-2) + `"`)), 1, nil, ""},
+		"large inline bundle":   {ok(list(`"` + strings.Repeat("x", attest.MaxBundle-1) + `"`)), 0, failure.ErrTooLarge, ""},
 		"large bundle":          {ok(list("https://blobs.example.com/large")), 0, failure.ErrTooLarge, ""},
 		"snappy bomb":           {ok(list("https://blobs.example.com/bomb")), 0, failure.ErrTooLarge, ""},
 		"damaged snappy":        {ok(list("https://blobs.example.com/damaged")), 0, nil, "snappy"},
