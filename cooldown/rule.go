@@ -52,8 +52,8 @@ type Version struct {
 	Discovered time.Time     // as the list states; zero if unknown
 }
 
-// judge decides about n versions. It calls tell for each, with zero if nobody knows when it was first seen; what it told
-// last counts.
+// judge decides about n versions. It calls tell for each, with the zero time if the version has no date. The last call
+// for a version counts.
 func (r *Rule) judge(ctx context.Context, of Subject, n int, version func(i int) Version, permit func(addrs.Version) bool, tell func(i int, seen time.Time, held bool)) error {
 	now := clock(r.Now)
 	decide := func(i int, v Version, seen time.Time, listed bool) bool {
@@ -97,7 +97,7 @@ func (r *Rule) judge(ctx context.Context, of Subject, n int, version func(i int)
 	return nil
 }
 
-// until returns when a version is old enough, zero if nobody knows.
+// until returns when a version is old enough, or zero if that is unknown.
 func (r *Rule) until(seen time.Time) time.Time {
 	if until := seen.Add(r.Age); !seen.IsZero() && until.Year() <= 9999 { // otherwise it has no JSON form
 		return until
