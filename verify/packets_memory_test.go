@@ -45,6 +45,9 @@ func TestPacketsMemory(t *testing.T) {
 	}
 	for typ := range byte(64) {
 		for version := byte(3); version <= 6; version++ {
+			if version != 4 && typ > 7 && typ != publicSubkeyType {
+				continue // only signatures, keys and session keys have several versions
+			}
 			large := make([]byte, maxPackets-len(whole)-6)
 			large[0] = version
 			try(fmt.Sprintf("large packet of type %d, version %d", typ, version), framed(typ, large))
@@ -63,7 +66,7 @@ func TestPacketsMemory(t *testing.T) {
 			"primary":     subpacket(25, []byte{1}),
 			"fingerprint": subpacket(33, append([]byte{4}, make([]byte, 20)...)),
 		} {
-			for _, size := range []int{0, 60, 900, 15_000} {
+			for _, size := range []int{0, 60, 15_000} {
 				full := bytes.Repeat(s, size/len(s))
 				try(fmt.Sprintf("version %d, %d bytes of hashed %s", version, size, name), framed(signatureType, rawSignature(version, 0x13, full, nil)))
 				try(fmt.Sprintf("version %d, %d bytes of unhashed %s", version, size, name), framed(signatureType, rawSignature(version, 0x13, nil, full)))

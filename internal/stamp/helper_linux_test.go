@@ -13,19 +13,20 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/memtest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/stamp"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// in is a directory on a file system of the list. Without it, the tests run wherever [testing.T.TempDir]
-// is, and say that this is an ext4.
+// in is a directory on a file system of the list. Without it, the trees are on the disk, and the tests say that
+// this is an ext4.
 var in = flag.String("stamp.in", "", "directory on ext4, xfs or btrfs")
 
 // tempDir returns an empty directory to which only this user can write, whatever the umask is.
 func tempDir(t testing.TB) string {
 	t.Helper()
-	dir := t.TempDir()
+	dir := memtest.OnDisk(t)
 	if *in != "" {
 		var err error
 		if dir, err = os.MkdirTemp(*in, "stamp"); err != nil {
@@ -62,7 +63,8 @@ type tree struct {
 func newStamped(t testing.TB) *tree {
 	t.Helper()
 	x := newTree(t)
-	x.stamps = filepath.Join(tempDir(t), "stamps")
+	x.stamps = filepath.Join(t.TempDir(), "stamps")
+	must.Do(t, os.Chmod(filepath.Dir(x.stamps), 0o755))
 	return x
 }
 

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/memtest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/stamp"
 	"github.com/tofureg/tofureg/provider/install"
@@ -17,11 +18,11 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// newKnownDir returns an empty plugin directory to which only this user can write. The tests say that it
-// is on an ext4, wherever it is.
+// newKnownDir returns an empty plugin directory on the disk, to which only this user can write. The tests say
+// that it is on an ext4, wherever it is.
 func newKnownDir(t *testing.T) *install.Dir {
 	t.Helper()
-	d := newDir(t)
+	d := &install.Dir{Path: filepath.Join(memtest.OnDisk(t), "plugins")}
 	must.Do(t, os.Chmod(filepath.Dir(d.Path), 0o755))
 	d.SetSystem(stamp.System{Statfs: func(*os.File) (int64, error) { return unix.EXT4_SUPER_MAGIC, nil }})
 	return d

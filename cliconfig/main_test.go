@@ -1,0 +1,9 @@
+package cliconfig_test
+
+import (
+	"testing"
+
+	"github.com/tofureg/tofureg/internal/memtest"
+)
+
+func TestMain(m *testing.M) { memtest.Main(m) }
