@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,6 +34,14 @@ type wide struct {
 	asked atomic.Int32 // packages
 }
 
+func newWide() *wide {
+	w := &wide{}
+	for i := range 12_000 {
+		w.list = append(w.list, provider.Release{Version: addrs.MustParseVersion(fmt.Sprintf("1.0.0-%s%d", strings.Repeat("a", 230), i))})
+	}
+	return w
+}
+
 func (w *wide) ProviderVersions(_ context.Context, p addrs.Provider) (*provider.Versions, error) {
 	return &provider.Versions{Provider: p, List: w.list}, nil
 }
@@ -48,10 +55,7 @@ func (w *wide) ProviderPackage(context.Context, addrs.Provider, addrs.Version, a
 // for a minute, and that other clients are served meanwhile.
 func TestUnreadDocuments(t *testing.T) {
 	t.Parallel()
-	src := &wide{}
-	for i := range 12_000 {
-		src.list = append(src.list, provider.Release{Version: addrs.MustParseVersion(fmt.Sprintf("1.0.0-%s%d", strings.Repeat("a", 230), i))})
-	}
+	src := newWide()
 	synctest.Test(t, func(t *testing.T) {
 		h := &mirrorserve.Handler{Source: src}
 		const streams, most = 8, 16 << 20
@@ -81,42 +85,6 @@ func TestUnreadDocuments(t *testing.T) {
 			t.Errorf("%d documents of %d bytes waited, want 1 to %d", served, w.Body.Len(), most/w.Body.Len())
 		}
 	})
-}
-
-// TestUnreadDocumentsHeap checks that many large documents that one client does not read need little
-// memory: the bytes that may wait, and what is needed to make a few of them at the same time. It is not
-// parallel, because it measures.
-func TestUnreadDocumentsHeap(t *testing.T) {
-	src := &wide{}
-	for i := range 12_000 {
-		src.list = append(src.list, provider.Release{Version: addrs.MustParseVersion(fmt.Sprintf("1.0.0-%s%d", strings.Repeat("a", 230), i))})
-	}
-	heap := func() uint64 {
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	runtime.GC()
-	before := heap()
-	var peak uint64
-	synctest.Test(t, func(t *testing.T) {
-		h := &mirrorserve.Handler{Source: src}
-		var wg sync.WaitGroup
-		for i := range 64 {
-			wg.Go(func() {
-				serveSlowly(t, h, newSlowClient(-1), "192.0.2.1:1", fmt.Sprintf("registry.example.com/acme/a%d/index.json", i))
-			})
-		}
-		for range 100 {
-			time.Sleep(10 * time.Millisecond) // all others have come to a stop
-			peak = max(peak, heap())
-		}
-		wg.Wait()
-	})
-	if most := uint64(128 << 20); peak > before+most {
-		t.Errorf("the heap grew by %d MiB, want at most %d", (peak-before)>>20, most>>20)
-	}
-	t.Logf("the heap grew by %d MiB", (peak-before)>>20)
 }
 
 // crowded is a source that counts the lists that are requested at the same time for each host.
