@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -30,8 +29,9 @@ import (
 //
 // The word "first" marks versions of the first look, and "listed" those that stay listed. A damaged line
 // is ignored, and its version is recorded again as seen now. So are all versions if the file is damaged.
-// A file has at most 20,000 versions of at most 128 bytes; others have no date. No version is recorded as
-// older than the newest one in its file, so a clock that is set back makes no version old.
+// A file has at most 20,000 versions of at most 128 bytes; others count as seen now. No version is recorded as
+// older than the newest one in its file, so a clock that is set back makes no version old. A clock that is set ahead
+// leaves dates that hold later versions back, too: edit them.
 type Ledger struct {
 	// Store has the files. It must not be nil.
 	Store storage.Store
@@ -50,81 +50,48 @@ const (
 	maxVersion = 128     // bytes
 	maxLedger  = 4 << 20 // bytes; more than that many entries have
 
-	minSeen = -62135596800 // 0001-01-01T00:00:00Z, which is unknown, in seconds since 1970
+	minSeen = -62135596799 // a second after 0001-01-01T00:00:00Z, which is unknown, in seconds since 1970
 	maxSeen = 253402300800 // 10000-01-01T00:00:00Z
 )
 
 // FirstSeen implements [Dates]. It records versions that are new.
 func (l *Ledger) FirstSeen(ctx context.Context, of Subject, list []Version) ([]time.Time, error) {
 	times := make([]time.Time, len(list))
-	version := func(i int) Version { return list[i] }
-	return times, l.visit(ctx, of, clock(l.Now), len(list), version, func(i int, _ Version, seen time.Time, listed bool) bool {
-		times[i] = seen
-		return listed
+	err := l.visit(ctx, of, clock(l.Now), func(p *page) {
+		for i, v := range list {
+			times[i] = p.find(v).date(l.Old)
+		}
 	})
+	return times, err
 }
 
-// visit records n versions and calls decide for each, which reports whether the version is listed now.
-// If another process changes the file, it starts again.
-func (l *Ledger) visit(ctx context.Context, of Subject, now time.Time, n int, version func(i int) Version, decide func(i int, v Version, seen time.Time, listed bool) bool) error {
+// visit calls change with the file of a provider or a module, and writes the file if it has changed. If another process
+// has written it meanwhile, visit starts again.
+func (l *Ledger) visit(ctx context.Context, of Subject, now time.Time, change func(*page)) error {
 	name := fileName(of)
 	return stored.Retry(ctx, "the ledger "+name, func() error {
-		entries, revision, err := l.read(ctx, name, of)
+		p, revision, err := l.read(ctx, name, of)
 		if err != nil {
 			return err
 		}
-		var stamp int64 // of new versions
-		var text []byte
-		first := revision == ""
-		changed := first // also record that there was no version
-		for i := range n {
-			v := version(i)
-			text, _ = v.Version.AppendText(text[:0])
-			e, known := entries[string(text)]
-			if !known && len(entries) < maxEntries && len(text) <= maxVersion {
-				if stamp == 0 {
-					stamp = next(entries, now)
-				}
-				e, known, changed = entry{seen: stamp, first: first}, true, true
-				if first && !v.Discovered.IsZero() {
-					e.seen = min(stamp, v.Discovered.Unix())
-				}
-				entries[string(text)] = e
-			}
-			var seen time.Time
-			switch {
-			case e.first && l.Old:
-				seen = time.Unix(0, 0).UTC()
-			case known:
-				seen = time.Unix(e.seen, 0).UTC()
-			}
-			if decide(i, v, seen, e.listed) && known && !e.listed {
-				e.listed, changed = true, true
-				entries[string(text)] = e
-			}
+		p.now = now.Add(time.Second - 1).Unix()
+		for _, e := range p.entries {
+			p.now = max(p.now, e.seen)
 		}
-		if !changed {
+		change(p)
+		if !p.changed {
 			return nil
 		}
-		data := encode(of, entries)
+		data := p.encode(of)
 		return l.Store.Write(ctx, name, io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), revision)
 	})
 }
 
-// next returns the time for new entries, which is never earlier than now or another entry.
-func next(entries map[string]entry, now time.Time) int64 {
-	stamp := now.Add(time.Second - 1).Unix()
-	for _, e := range entries {
-		stamp = max(stamp, e.seen)
-	}
-	return stamp
-}
-
-// read returns the entries of a file, and "" as the revision if there is no file.
-func (l *Ledger) read(ctx context.Context, name string, of Subject) (map[string]entry, storage.Revision, error) {
+// read returns a file, and "" as the revision if there is none.
+func (l *Ledger) read(ctx context.Context, name string, of Subject) (*page, storage.Revision, error) {
 	f, err := l.Store.Open(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return map[string]entry{}, "", nil
+		return &page{index: map[string]int{}, first: true, changed: true}, "", nil // also record that there was no version
 	}
 	if err != nil {
 		return nil, "", err
@@ -136,30 +103,81 @@ func (l *Ledger) read(ctx context.Context, name string, of Subject) (map[string]
 	return decode(of, data.String()), f.Revision, err
 }
 
+// page is a file of a ledger.
+type page struct {
+	entries []entry
+	index   map[string]int // of entries, by version
+	first   bool           // whether there was no file
+	changed bool
+	now     int64  // date of new versions, never earlier than another entry
+	text    []byte // buffer
+}
+
 // entry is a line of a ledger.
 type entry struct {
+	version       string
 	seen          int64 // seconds since 1970
 	first, listed bool
+}
+
+// date returns when the version was first seen. If old is set, versions of the first look are old.
+func (e *entry) date(old bool) time.Time {
+	if e.first && old {
+		return time.Unix(0, 0).UTC()
+	}
+	return time.Unix(e.seen, 0).UTC()
+}
+
+// find returns the entry of a version, which is new if there is none. An entry that exceeds a limit is not added, so
+// the version is new each time.
+func (p *page) find(v Version) *entry {
+	p.text, _ = v.Version.AppendText(p.text[:0])
+	if i, known := p.index[string(p.text)]; known {
+		return &p.entries[i]
+	}
+	e := entry{version: string(p.text), seen: p.now}
+	if len(p.entries) >= maxEntries || len(e.version) > maxVersion {
+		return &e
+	}
+	if e.first = p.first; e.first && !v.Discovered.IsZero() {
+		e.seen = max(minSeen, min(e.seen, v.Discovered.Unix()))
+	}
+	p.changed = true
+	p.add(e)
+	return &p.entries[len(p.entries)-1]
+}
+
+func (p *page) add(e entry) {
+	p.index[e.version] = len(p.entries)
+	p.entries = append(p.entries, e)
+}
+
+// list marks an entry as listed.
+func (p *page) list(e *entry) {
+	if !e.listed {
+		e.listed, p.changed = true, true
+	}
 }
 
 func header(of Subject) string { return "# first seen: " + of.String() }
 
 // decode returns the entries of a ledger without damaged ones. If there are several for a version, the one
 // with the latest date counts.
-func decode(of Subject, data string) map[string]entry {
-	entries := make(map[string]entry, min(strings.Count(data, "\n"), maxEntries))
+func decode(of Subject, data string) *page {
+	lines := min(strings.Count(data, "\n"), maxEntries)
+	p := &page{entries: make([]entry, 0, lines), index: make(map[string]int, lines)}
 	top, rest, _ := strings.Cut(data, "\n")
 	if len(data) > maxLedger || strings.TrimSpace(top) != header(of) {
-		return entries // it is about something else
+		return p // it is about something else
 	}
 	for line := range strings.Lines(rest) {
 		text, words, _ := strings.Cut(strings.TrimSpace(line), " ")
 		date, words, _ := strings.Cut(words, " ")
 		seen, err := time.Parse(time.RFC3339, date)
-		if text == "" || text[0] == '#' || len(text) > maxVersion || err != nil || seen.Unix() <= minSeen || seen.Unix() >= maxSeen {
+		if text == "" || text[0] == '#' || len(text) > maxVersion || err != nil || seen.Unix() < minSeen || seen.Unix() >= maxSeen {
 			continue
 		}
-		e := entry{seen: seen.Unix()}
+		e := entry{version: text, seen: seen.Unix()}
 		switch words {
 		case "":
 		case "first":
@@ -171,23 +189,25 @@ func decode(of Subject, data string) map[string]entry {
 		default:
 			continue
 		}
-		old, again := entries[text]
-		if !again && len(entries) < maxEntries || again && e.seen > old.seen {
-			entries[text] = e
+		if old, again := p.index[text]; again {
+			if e.seen > p.entries[old].seen {
+				p.entries[old] = e
+			}
+		} else if len(p.entries) < maxEntries {
+			p.add(e)
 		}
 	}
-	return entries
+	return p
 }
 
-// encode returns the file of a ledger, the newest entries first.
-func encode(of Subject, entries map[string]entry) []byte {
+// encode returns the file, the newest entries first.
+func (p *page) encode(of Subject) []byte {
 	b := []byte(header(of) + "\n")
-	order := slices.SortedFunc(maps.Keys(entries), func(x, y string) int {
-		return cmp.Or(cmp.Compare(entries[y].seen, entries[x].seen), strings.Compare(y, x))
+	slices.SortFunc(p.entries, func(x, y entry) int {
+		return cmp.Or(cmp.Compare(y.seen, x.seen), strings.Compare(y.version, x.version))
 	})
-	for _, text := range order {
-		e := entries[text]
-		b = append(b, text+" "...)
+	for _, e := range p.entries {
+		b = append(b, e.version+" "...)
 		b = time.Unix(e.seen, 0).UTC().AppendFormat(b, time.RFC3339)
 		if e.first {
 			b = append(b, " first"...)

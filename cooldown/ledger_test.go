@@ -114,6 +114,13 @@ func TestLedgerOld(t *testing.T) {
 	if got := listed(t, list, rule); got != "1.2.0 1.0.0 [1.3.0] [1.1.0]" {
 		t.Errorf("at the second look, listed is %s", got)
 	}
+	list = dated{"1.0.0": time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)} // older than a file can say
+	rule.Dates = &cooldown.Ledger{Store: &storage.Memory{}}
+	for range 2 {
+		if got := listed(t, list, rule); got != "1.0.0" {
+			t.Errorf("of a version of the year 0, listed is %s", got)
+		}
+	}
 	rule.Dates = &cooldown.Ledger{Store: &storage.Memory{}, Old: true}
 	list = dated{}
 	listed(t, list, rule)
@@ -215,19 +222,20 @@ func TestLedgerDamaged(t *testing.T) {
 	}
 }
 
-// TestLedgerLimits: a file has 20,000 versions of 128 bytes, and no more. Others have no date.
+// TestLedgerLimits: a file has 20,000 versions of 128 bytes, and no more. Others count as seen now, each time, so that a registry
+// that lies about dates cannot evade the ledger with them.
 func TestLedgerLimits(t *testing.T) {
 	t.Parallel()
 	store := &storage.Memory{}
-	ledger := &cooldown.Ledger{Store: store, Now: at(day(1))}
 	list := make([]cooldown.Version, 20_001)
 	for i := range list {
-		list[i].Version = addrs.MustParseVersion(fmt.Sprintf("1.0.0-%0122d", 1+i)[:6] + "a" + fmt.Sprintf("%0121d", i))
+		list[i].Version = addrs.MustParseVersion("1.0.0-a" + fmt.Sprintf("%0121d", i))
 	}
 	of := cooldown.Subject{Provider: alpha}
-	unknown := func(list []cooldown.Version) (n int) {
+	young := func(today int, list []cooldown.Version) (n int) {
+		ledger := &cooldown.Ledger{Store: store, Old: true, Now: at(day(today))}
 		for _, at := range must.Get(ledger.FirstSeen(t.Context(), of, list))(t) {
-			if at.IsZero() {
+			if at.Equal(day(today)) {
 				n++
 			}
 		}
@@ -236,18 +244,29 @@ func TestLedgerLimits(t *testing.T) {
 	if got := len(list[0].Version.String()); got != 128 {
 		t.Fatalf("a version has %d bytes", got)
 	}
-	if got := unknown(list[:20_000]); got != 0 {
-		t.Errorf("of 20,000 versions, %d have no date", got)
+	if got := young(1, list); got != 1 {
+		t.Errorf("of 20,001 versions at the first look, %d count as seen now, want 1", got)
 	}
-	if got := unknown(list); got != 1 {
-		t.Errorf("of 20,001 versions, %d have no date", got)
+	if got := young(2, list); got != 1 {
+		t.Errorf("of 20,001 versions at the second look, %d count as seen now, want 1", got)
 	}
 	if got := len(file(t, store, alphaFile)); got > 4<<20 {
 		t.Errorf("the file has %d bytes", got)
 	}
 	of.Provider = addrs.MustParseProvider("registry.example.com/acme/beta")
-	if got := unknown([]cooldown.Version{list[0], {Version: addrs.MustParseVersion(list[0].Version.String() + "0")}}); got != 1 {
-		t.Errorf("of versions with 128 and 129 bytes, %d have no date", got)
+	if got := young(1, []cooldown.Version{list[0], {Version: addrs.MustParseVersion(list[0].Version.String() + "0")}}); got != 1 {
+		t.Errorf("of versions with 128 and 129 bytes, %d count as seen now, want 1", got)
+	}
+
+	long := strings.Repeat("0", 130)
+	rule := cooldown.Rule{Age: week, AllowUnknown: true, Dates: &cooldown.Ledger{Store: &storage.Memory{}}, Now: at(day(20))}
+	versions := dated{"1.0.0": day(1)}
+	listed(t, versions, rule)
+	versions["1.1.0+"+long], versions["1.2.0+"+long] = day(1), time.Time{}
+	for range 2 {
+		if got, want := listed(t, versions, rule), "1.0.0 [1.2.0+"+long+"] [1.1.0+"+long+"]"; got != want {
+			t.Errorf("with long versions of a registry that lies, listed is %s, want %s", got, want)
+		}
 	}
 }
 

@@ -52,49 +52,55 @@ type Version struct {
 	Discovered time.Time     // as the list states; zero if unknown
 }
 
-// judge decides about n versions. It calls tell for each, with the zero time if the version has no date. The last call
-// for a version counts.
-func (r *Rule) judge(ctx context.Context, of Subject, n int, version func(i int) Version, permit func(addrs.Version) bool, tell func(i int, seen time.Time, held bool)) error {
+// verdict says whether a version is held back.
+type verdict struct {
+	seen time.Time // zero if unknown
+	held bool
+}
+
+// judge decides about the versions in list, in its order.
+func (r *Rule) judge(ctx context.Context, of Subject, list []Version, permit func(addrs.Version) bool) ([]verdict, error) {
 	now := clock(r.Now)
-	decide := func(i int, v Version, seen time.Time, listed bool) bool {
-		held := false
-		seen = later(v.Discovered, seen)
-		switch {
-		case listed || permit(v.Version):
-		case seen.IsZero():
-			held = !r.AllowUnknown
-		default:
-			held = now.Before(seen.Add(r.Age))
-		}
-		tell(i, seen, held)
-		return !held
-	}
-	var err error
+	verdicts := make([]verdict, len(list))
 	switch dates := r.Dates.(type) {
 	case nil:
-		for i := range n {
-			decide(i, version(i), time.Time{}, false)
+		for i, v := range list {
+			verdicts[i] = r.decide(now, v.Discovered, permit(v.Version))
 		}
 	case *Ledger:
-		err = dates.visit(ctx, of, now, n, version, decide)
-	default:
-		list := make([]Version, n)
-		for i := range list {
-			list[i] = version(i)
+		err := dates.visit(ctx, of, now, func(p *page) {
+			for i, v := range list {
+				e := p.find(v)
+				verdicts[i] = r.decide(now, later(v.Discovered, e.date(dates.Old)), e.listed || permit(v.Version))
+				if !verdicts[i].held {
+					p.list(e)
+				}
+			}
+		})
+		if err != nil {
+			return nil, err
 		}
-		var seen []time.Time
-		seen, err = dates.FirstSeen(ctx, of, list)
+	default:
+		seen, err := dates.FirstSeen(ctx, of, list)
 		if err == nil && len(seen) != len(list) {
 			err = fmt.Errorf("FirstSeen returned %d times for %d versions", len(seen), len(list))
 		}
-		for i := range seen[:min(len(seen), len(list))] {
-			decide(i, list[i], seen[i], false)
+		if err != nil {
+			return nil, err
+		}
+		for i, v := range list {
+			verdicts[i] = r.decide(now, later(v.Discovered, seen[i]), permit(v.Version))
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("when versions were first seen: %w", err)
+	return verdicts, nil
+}
+
+// decide decides about a version that was first seen at a time, or is listed in any case.
+func (r *Rule) decide(now, seen time.Time, listed bool) verdict {
+	if seen.IsZero() {
+		return verdict{seen, !listed && !r.AllowUnknown}
 	}
-	return nil
+	return verdict{seen, !listed && now.Before(seen.Add(r.Age))}
 }
 
 // until returns when a version is old enough, or zero if that is unknown.

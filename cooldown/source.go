@@ -2,6 +2,7 @@ package cooldown
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -97,25 +98,25 @@ func (c *Modules) ModuleVersions(ctx context.Context, m addrs.Module) (*module.V
 
 // filter judges the releases of a list and returns those that are listed and those that are held back.
 func filter[R, H any](ctx context.Context, rule *Rule, of Subject, list []R, read func(*R) (addrs.Version, *time.Time), permit func(addrs.Version) bool, hold func(R, time.Time) H) (keep []R, held []H, err error) {
-	all, isHeld := slices.Clone(list), make([]bool, len(list))
-	err = rule.judge(ctx, of, len(list), func(i int) Version {
+	versions := make([]Version, len(list))
+	for i := range list {
 		v, discovered := read(&list[i])
-		return Version{v, *discovered}
-	}, permit, func(i int, seen time.Time, held bool) {
-		_, discovered := read(&all[i])
-		*discovered, isHeld[i] = seen, held
-	})
-	if err != nil {
-		return nil, nil, err
+		versions[i] = Version{v, *discovered}
 	}
+	verdicts, err := rule.judge(ctx, of, versions, permit)
+	if err != nil {
+		return nil, nil, fmt.Errorf("when versions were first seen: %w", err)
+	}
+	all := slices.Clone(list)
 	keep = all[:0]
-	for i := range all {
-		if !isHeld[i] {
+	for i, v := range verdicts {
+		_, discovered := read(&all[i])
+		*discovered = v.seen
+		if v.held {
+			held = append(held, hold(all[i], rule.until(v.seen)))
+		} else {
 			keep = append(keep, all[i])
-			continue
 		}
-		_, seen := read(&all[i])
-		held = append(held, hold(all[i], rule.until(*seen)))
 	}
 	return keep, held, nil
 }
