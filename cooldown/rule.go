@@ -62,35 +62,29 @@ type verdict struct {
 func (r *Rule) judge(ctx context.Context, of Subject, list []Version, permit func(addrs.Version) bool) ([]verdict, error) {
 	now := clock(r.Now)
 	verdicts := make([]verdict, len(list))
-	switch dates := r.Dates.(type) {
-	case nil:
-		for i, v := range list {
-			verdicts[i] = r.decide(now, v.Discovered, permit(v.Version))
-		}
-	case *Ledger:
-		err := dates.visit(ctx, of, now, func(p *page) {
+	if ledger, ok := r.Dates.(*Ledger); ok {
+		return verdicts, ledger.visit(ctx, of, now, func(p *page) {
 			for i, v := range list {
 				e := p.find(v)
-				verdicts[i] = r.decide(now, later(v.Discovered, e.date(dates.Old)), e.listed || permit(v.Version))
+				verdicts[i] = r.decide(now, later(v.Discovered, e.date(ledger.Old)), e.listed || permit(v.Version))
 				if !verdicts[i].held {
 					p.list(e)
 				}
 			}
 		})
-		if err != nil {
+	}
+	seen := make([]time.Time, len(list))
+	if r.Dates != nil {
+		var err error
+		if seen, err = r.Dates.FirstSeen(ctx, of, list); err != nil {
 			return nil, err
 		}
-	default:
-		seen, err := dates.FirstSeen(ctx, of, list)
-		if err == nil && len(seen) != len(list) {
-			err = fmt.Errorf("FirstSeen returned %d times for %d versions", len(seen), len(list))
+		if len(seen) != len(list) {
+			return nil, fmt.Errorf("FirstSeen returned %d times for %d versions", len(seen), len(list))
 		}
-		if err != nil {
-			return nil, err
-		}
-		for i, v := range list {
-			verdicts[i] = r.decide(now, later(v.Discovered, seen[i]), permit(v.Version))
-		}
+	}
+	for i, v := range list {
+		verdicts[i] = r.decide(now, later(v.Discovered, seen[i]), permit(v.Version))
 	}
 	return verdicts, nil
 }
