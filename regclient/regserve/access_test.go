@@ -15,9 +15,11 @@ import (
 
 	"github.com/tofureg/tofureg/access"
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
+	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regserve"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -179,6 +181,69 @@ func TestAborted(t *testing.T) {
 			t.Errorf("entries %+v, want an aborted archive after a minute", list)
 		}
 	})
+}
+
+// blocking is a source that answers nothing until the context of the request ends.
+type blocking struct {
+	provider.Source
+	module.Opener
+}
+
+func wait[T any](ctx context.Context) (none T, err error) {
+	<-ctx.Done()
+	return none, ctx.Err()
+}
+
+func (blocking) ProviderVersions(ctx context.Context, _ addrs.Provider) (*provider.Versions, error) {
+	return wait[*provider.Versions](ctx)
+}
+
+func (blocking) ProviderPackage(ctx context.Context, _ addrs.Provider, _ addrs.Version, _ addrs.Platform) (*provider.Package, error) {
+	return wait[*provider.Package](ctx)
+}
+
+func (blocking) ModuleVersions(ctx context.Context, _ addrs.Module) (*module.Versions, error) {
+	return wait[*module.Versions](ctx)
+}
+
+func (blocking) ModuleLocation(ctx context.Context, _ addrs.Module, _ addrs.Version) (*module.Location, error) {
+	return wait[*module.Location](ctx)
+}
+
+// TestBusy: beyond its share a client makes no request to the source, whatever it asks for. The answer has an entry like any
+// other, and its error says what was asked for.
+func TestBusy(t *testing.T) {
+	t.Parallel()
+	const alpha, network = originHost + "/acme/alpha", originHost + "/acme/network/aws"
+	for path, want := range map[string]string{
+		"/v1/providers/acme/alpha/versions":           "versions " + alpha,
+		packagePath:                                   "package " + alpha + " 1.0.0 linux_amd64",
+		packagePath + "/SHA256SUMS":                   "sums " + alpha + " 1.0.0 linux_amd64",
+		archivePath:                                   "archive " + alpha + " 1.0.0 linux_amd64",
+		"/v1/modules/acme/network/aws/versions":       "module versions " + network,
+		"/v1/modules/acme/network/aws/1.0.0/download": "module location " + network + " 1.0.0",
+		"/v1/modules/acme/network/aws/1.0.0/package":  "module " + network + " 1.0.0",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var got entries
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			handler := &regserve.Handler{
+				Providers: blocking{}, Modules: blocking{}, Host: svchost.MustParse(originHost), StreamModules: true,
+				Parallel: 1, Access: got.add, Authorize: func(*http.Request) error { return nil },
+			}
+			for range 4 {
+				go handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "GET", path, nil))
+			}
+			synctest.Wait()
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", path, nil))
+			_, subject, _ := strings.Cut(want, originHost+"/")
+			if list := got.take(); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), `"`+subject+`: too many requests`) || !slices.Equal(list, []string{want + ": 503"}) {
+				t.Errorf("GET %s beyond the share: status %d, %s; entries %q, want 503 and %q", path, w.Code, w.Body, list, want)
+			}
+			cancel()
+		})
+	}
 }
 
 // TestErrorsNameTheSubject: the text of an error says what was asked for, in the words of the client, and neither

@@ -17,8 +17,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-func (h *Handler) archive(w http.ResponseWriter, r *http.Request) error {
-	pkg, _, err := h.pkg(w, r, access.Archive)
+func (h *Handler) archive(w http.ResponseWriter, r *http.Request, of access.Entry) error {
+	pkg, _, err := h.pkg(r, of)
 	if err != nil {
 		return err
 	}
@@ -47,18 +47,13 @@ type stream struct {
 	open        func(context.Context) (body io.ReadCloser, size int64, err error)
 }
 
-// serve waits for its turn and sends the archive, or a part of it if its hash is stated. If
+// serve sends the archive, or a part of it if its hash is stated. If
 // the source fails, or the hash does not match, serve breaks the connection before the last
 // bytes, so that clients and caches do not use the bytes.
 func (s *stream) serve(w http.ResponseWriter, r *http.Request, tag string, size int64) error {
 	if webserve.ArchiveHeader(w, r, s.contentType, tag, size) {
 		return nil
 	}
-	leave, err := s.handler.server.EnterArchive(r)
-	if err != nil {
-		return err
-	}
-	defer leave()
 	webserve.Note(r.Context(), webserve.Asked)
 	body, size, err := s.open(r.Context())
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/tofureg/tofureg/access"
+	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/webserve"
@@ -114,25 +115,25 @@ func (h *Handler) setup() {
 		Name: "registry", Parallel: h.Parallel, Client: h.Client, Logger: h.Logger, Access: h.Access,
 		Authorize: h.Authorize, Secret: h.Secret, HideHost: true,
 	})
-	h.mux.Handle("/.well-known/terraform.json", h.answerJSON(h.discovery))
+	h.handle("/.well-known/terraform.json", access.Discovery, h.answerJSON(h.discovery))
 	if h.Providers != nil {
 		h.providers = keepEvidence(h.Providers)
 		h.packages.setup()
 		const pkg = providersPath + "{namespace}/{type}/{version}/download/{os}/{arch}"
-		h.mux.Handle(providersPath+"{namespace}/{type}/versions", h.guarded(h.answerJSON(h.providerVersions)))
-		h.mux.Handle(pkg, h.guarded(h.answerJSON(h.providerPackage)))
-		h.mux.Handle(pkg+"/"+sumsName, h.signed(h.answer("text/plain; charset=utf-8", h.file(access.Sums, func(ev verify.Evidence) []byte { return ev.Sums }))))
-		h.mux.Handle(pkg+"/"+signatureName, h.signed(h.answer("application/octet-stream", h.file(access.Signature, func(ev verify.Evidence) []byte { return ev.Signature }))))
-		h.mux.Handle(pkg+"/"+archiveName, h.signed(h.handle(h.archive)))
+		h.handle(providersPath+"{namespace}/{type}/versions", access.Versions, h.answerJSON(h.providerVersions))
+		h.handle(pkg, access.Package, h.answerJSON(h.providerPackage))
+		h.handle(pkg+"/"+sumsName, access.Sums, h.answer("text/plain; charset=utf-8", h.file(func(ev verify.Evidence) []byte { return ev.Sums })))
+		h.handle(pkg+"/"+signatureName, access.Signature, h.answer("application/octet-stream", h.file(func(ev verify.Evidence) []byte { return ev.Signature })))
+		h.handle(pkg+"/"+archiveName, access.Archive, h.limited(h.archive))
 	}
 	if h.Modules != nil {
 		h.locations.setup()
 		const mod = modulesPath + "{namespace}/{name}/{system}/"
-		h.mux.Handle(mod+"versions", h.guarded(h.answerJSON(h.moduleVersions)))
-		h.mux.Handle(mod+"{version}/download", h.guarded(h.handle(h.moduleLocation)))
-		h.mux.Handle(mod+"{version}/"+packageName, h.signed(h.handle(h.modulePackage)))
+		h.handle(mod+"versions", access.ModuleVersions, h.answerJSON(h.moduleVersions))
+		h.handle(mod+"{version}/download", access.ModuleLocation, h.moduleLocation)
+		h.handle(mod+"{version}/"+packageName, access.Module, h.limited(h.modulePackage))
 	}
-	h.mux.Handle("/", h.handle(func(http.ResponseWriter, *http.Request) error { return webserve.ErrPath }))
+	h.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { h.server.Fail(w, r, webserve.ErrPath) })
 }
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -143,48 +144,89 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// guarded calls next if Authorize accepts the request.
-func (h *Handler) guarded(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, ok := h.server.Guard.Allow(w, r, ""); ok {
-			next.ServeHTTP(w, r)
+// handle registers the sender of a path. The URLs of files may be signed instead of a token, and discovery needs neither.
+func (h *Handler) handle(path string, kind access.Kind, send sender) {
+	h.mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+		signed := ""
+		switch kind {
+		case access.Sums, access.Signature, access.Archive, access.Module:
+			signed = r.URL.Path
 		}
-	})
-}
-
-// signed calls next if the URL is signed or Authorize accepts the request.
-func (h *Handler) signed(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if answer, ok := h.server.Guard.Allow(w, r, r.URL.Path); ok {
+		if kind != access.Discovery {
+			answer, ok := h.server.Guard.Allow(w, r, signed)
+			if !ok {
+				return
+			}
 			r.SetPathValue(answerValue, answer)
-			next.ServeHTTP(w, r)
 		}
-	})
-}
-
-// handle returns a handler that sends the error of serve.
-func (h *Handler) handle(serve func(http.ResponseWriter, *http.Request) error) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := serve(w, r); err != nil {
+		of, err := h.requested(r, kind)
+		if err == nil {
+			webserve.About(w, of)
+			err = send(w, r, of)
+		}
+		if err != nil {
 			h.server.Fail(w, r, err)
 		}
 	})
 }
 
-// finder finds a document, and tells the response what it is about.
-type finder[T any] func(http.ResponseWriter, *http.Request) (T, error)
-
-// answer returns a handler that sends a document.
-func (h *Handler) answer(contentType string, find finder[[]byte]) http.Handler {
-	return h.handle(func(w http.ResponseWriter, r *http.Request) error {
-		return h.server.Document(w, r, contentType, func(context.Context) ([]byte, error) { return find(w, r) })
-	})
+// requested returns what a request is about. Names in its path must be canonical, so that each document has one URL.
+func (h *Handler) requested(r *http.Request, kind access.Kind) (of access.Entry, err error) {
+	of.Kind = kind
+	parse := addrs.ParseVersion
+	switch kind {
+	case access.Discovery:
+	case access.ModuleVersions, access.ModuleLocation, access.Module:
+		parse = addrs.ParseModuleVersion
+		of.Module, err = h.module(r)
+	default:
+		of.Provider, err = h.provider(r)
+	}
+	if text := r.PathValue("version"); err == nil && text != "" {
+		if of.Version, err = parse(text); of.Version.String() != text {
+			err = webserve.ErrPath
+		}
+	}
+	if os := r.PathValue("os"); err == nil && os != "" {
+		of.Platform, err = addrs.ParsePlatform(os + "_" + r.PathValue("arch"))
+	}
+	if err != nil {
+		return of, webserve.ErrPath
+	}
+	return of, nil
 }
 
-// answerJSON returns a handler that sends a JSON document.
-func (h *Handler) answerJSON(find finder[any]) http.Handler {
-	return h.answer("application/json", func(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-		doc, err := find(w, r)
+type (
+	// sender sends what a request is about. It returns an error if it has sent nothing.
+	sender func(http.ResponseWriter, *http.Request, access.Entry) error
+
+	// finder finds a document.
+	finder[T any] func(*http.Request, access.Entry) (T, error)
+)
+
+// limited returns a sender of an archive that waits for the share of the client.
+func (h *Handler) limited(send sender) sender {
+	return func(w http.ResponseWriter, r *http.Request, of access.Entry) error {
+		leave, err := h.server.EnterArchive(r)
+		if err != nil {
+			return err
+		}
+		defer leave()
+		return send(w, r, of)
+	}
+}
+
+// answer returns a sender of a document.
+func (h *Handler) answer(contentType string, find finder[[]byte]) sender {
+	return func(w http.ResponseWriter, r *http.Request, of access.Entry) error {
+		return h.server.Document(w, r, contentType, func(context.Context) ([]byte, error) { return find(r, of) })
+	}
+}
+
+// answerJSON returns a sender of a JSON document.
+func (h *Handler) answerJSON(find finder[any]) sender {
+	return h.answer("application/json", func(r *http.Request, of access.Entry) ([]byte, error) {
+		doc, err := find(r, of)
 		if err != nil {
 			return nil, err
 		}
@@ -193,8 +235,7 @@ func (h *Handler) answerJSON(find finder[any]) http.Handler {
 }
 
 // discovery returns the discovery document.
-func (h *Handler) discovery(w http.ResponseWriter, _ *http.Request) (any, error) {
-	webserve.About(w, access.Entry{Kind: access.Discovery})
+func (h *Handler) discovery(*http.Request, access.Entry) (any, error) {
 	services, err := h.services()
 	if err != nil {
 		return nil, fmt.Errorf("%w: field Services: %w", webserve.ErrConfig, err)

@@ -17,7 +17,7 @@ import (
 // packageName is the name of a module package below the path of its version.
 const packageName = "package"
 
-// module returns the module in the path of a request, which must be canonical.
+// module returns the module in the path of a request.
 func (h *Handler) module(r *http.Request) (addrs.Module, error) {
 	path := r.PathValue("namespace") + "/" + r.PathValue("name") + "/" + r.PathValue("system")
 	source, err := addrs.ParseModuleSource(h.host() + "/" + path)
@@ -33,14 +33,9 @@ type moduleRelease struct {
 	Discovered  time.Time           `json:"discovered,omitzero"`
 }
 
-func (h *Handler) moduleVersions(w http.ResponseWriter, r *http.Request) (any, error) {
-	m, err := h.module(r)
-	if err != nil {
-		return nil, err
-	}
-	webserve.About(w, access.Entry{Kind: access.ModuleVersions, Module: m})
+func (h *Handler) moduleVersions(r *http.Request, of access.Entry) (any, error) {
 	webserve.Note(r.Context(), webserve.Asked)
-	versions, err := h.Modules.ModuleVersions(r.Context(), m)
+	versions, err := h.Modules.ModuleVersions(r.Context(), of.Module)
 	if err != nil {
 		return nil, err
 	}
@@ -58,15 +53,8 @@ type moduleKey struct {
 }
 
 // location returns the location of the requested package, and the digest for the URL of the package.
-func (h *Handler) location(w http.ResponseWriter, r *http.Request, kind access.Kind) (loc *module.Location, digest string, err error) {
-	var key moduleKey
-	if key.module, err = h.module(r); err != nil {
-		return nil, "", err
-	}
-	if key.version, err = version(r, addrs.ParseModuleVersion); err != nil {
-		return nil, "", err
-	}
-	webserve.About(w, access.Entry{Kind: kind, Module: key.module, Version: key.version})
+func (h *Handler) location(r *http.Request, of access.Entry) (loc *module.Location, digest string, err error) {
+	key := moduleKey{of.Module, of.Version}
 	found, digest, err := h.locations.find(r, h.server.Guard.Required(), key, func(ctx context.Context) (*module.Location, error) {
 		return h.Modules.ModuleLocation(ctx, key.module, key.version)
 	})
@@ -88,23 +76,24 @@ func (h *Handler) streamed(loc *module.Location) bool {
 
 // moduleLocation sends the location in the body and the header, because Terraform before 1.12
 // reads only the header. The header cannot express a location that the source serves itself.
-func (h *Handler) moduleLocation(w http.ResponseWriter, r *http.Request) error {
-	loc, digest, err := h.location(w, r, access.ModuleLocation)
-	if err != nil {
-		return err
-	}
-	source := loc.Source()
-	if h.streamed(loc) {
-		source = h.packageSource(r, loc, digest)
-	}
-	doc := map[string]any{"location": source}
-	if loc.Direct { // the registry serves the package at this URL
-		doc["use_registry_credentials"] = false
-	} else {
-		w.Header().Set("X-Terraform-Get", source)
-	}
-	h.answerJSON(func(http.ResponseWriter, *http.Request) (any, error) { return doc, nil }).ServeHTTP(w, r)
-	return nil
+func (h *Handler) moduleLocation(w http.ResponseWriter, r *http.Request, of access.Entry) error {
+	return h.answerJSON(func(r *http.Request, of access.Entry) (any, error) {
+		loc, digest, err := h.location(r, of)
+		if err != nil {
+			return nil, err
+		}
+		source := loc.Source()
+		if h.streamed(loc) {
+			source = h.packageSource(r, loc, digest)
+		}
+		doc := map[string]any{"location": source}
+		if loc.Direct { // the registry serves the package at this URL
+			doc["use_registry_credentials"] = false
+		} else {
+			w.Header().Set("X-Terraform-Get", source)
+		}
+		return doc, nil
+	})(w, r, of)
 }
 
 // packageSource returns the location of a package that h serves.
@@ -118,8 +107,8 @@ func (h *Handler) packageSource(r *http.Request, loc *module.Location, digest st
 	return streamed.Source()
 }
 
-func (h *Handler) modulePackage(w http.ResponseWriter, r *http.Request) error {
-	loc, _, err := h.location(w, r, access.Module)
+func (h *Handler) modulePackage(w http.ResponseWriter, r *http.Request, of access.Entry) error {
+	loc, _, err := h.location(r, of)
 	if err != nil {
 		return err
 	}

@@ -31,8 +31,7 @@ func (h *Handler) host() string {
 	return h.Host.Display()
 }
 
-// provider returns the provider in the path of a request, which must be canonical, so that
-// each document has one URL.
+// provider returns the provider in the path of a request.
 func (h *Handler) provider(r *http.Request) (addrs.Provider, error) {
 	namespace, typ := r.PathValue("namespace"), r.PathValue("type")
 	p, err := addrs.ParseNamespacedProviderIn(h.Host, namespace+"/"+typ)
@@ -40,15 +39,6 @@ func (h *Handler) provider(r *http.Request) (addrs.Provider, error) {
 		return addrs.Provider{}, webserve.ErrPath
 	}
 	return p, nil
-}
-
-func version(r *http.Request, parse func(string) (addrs.Version, error)) (addrs.Version, error) {
-	text := r.PathValue("version")
-	v, err := parse(text)
-	if err != nil || v.String() != text {
-		return addrs.Version{}, webserve.ErrPath
-	}
-	return v, nil
 }
 
 // packageKey identifies a package.
@@ -59,18 +49,8 @@ type packageKey struct {
 }
 
 // pkg returns the requested package, and the digest for URLs of its files.
-func (h *Handler) pkg(w http.ResponseWriter, r *http.Request, kind access.Kind) (pkg *provider.Package, digest string, err error) {
-	var key packageKey
-	if key.provider, err = h.provider(r); err != nil {
-		return nil, "", err
-	}
-	if key.version, err = version(r, addrs.ParseVersion); err != nil {
-		return nil, "", err
-	}
-	if key.platform, err = addrs.ParsePlatform(r.PathValue("os") + "_" + r.PathValue("arch")); err != nil {
-		return nil, "", webserve.ErrPath
-	}
-	webserve.About(w, access.Entry{Kind: kind, Provider: key.provider, Version: key.version, Platform: key.platform})
+func (h *Handler) pkg(r *http.Request, of access.Entry) (pkg *provider.Package, digest string, err error) {
+	key := packageKey{of.Provider, of.Version, of.Platform}
 	pkg, digest, err = h.packages.find(r, h.server.Guard.Required(), key, func(ctx context.Context) (*provider.Package, error) {
 		return h.providers.ProviderPackage(ctx, key.provider, key.version, key.platform)
 	})
@@ -94,14 +74,9 @@ type (
 	packageHashes   = regwire.Hashes
 )
 
-func (h *Handler) providerVersions(w http.ResponseWriter, r *http.Request) (any, error) {
-	p, err := h.provider(r)
-	if err != nil {
-		return nil, err
-	}
-	webserve.About(w, access.Entry{Kind: access.Versions, Provider: p})
+func (h *Handler) providerVersions(r *http.Request, of access.Entry) (any, error) {
 	webserve.Note(r.Context(), webserve.Asked)
-	versions, err := h.providers.ProviderVersions(r.Context(), p)
+	versions, err := h.providers.ProviderVersions(r.Context(), of.Provider)
 	if err != nil {
 		return nil, err
 	}
@@ -116,8 +91,8 @@ func (h *Handler) providerVersions(w http.ResponseWriter, r *http.Request) (any,
 	return doc, nil
 }
 
-func (h *Handler) providerPackage(w http.ResponseWriter, r *http.Request) (any, error) {
-	pkg, digest, err := h.pkg(w, r, access.Package)
+func (h *Handler) providerPackage(r *http.Request, of access.Entry) (any, error) {
+	pkg, digest, err := h.pkg(r, of)
 	if err != nil {
 		return nil, err
 	}
@@ -197,9 +172,9 @@ func (h *Handler) evidence(r *http.Request, pkg *provider.Package) (verify.Evide
 }
 
 // file returns a function that returns a document that proves a package.
-func (h *Handler) file(kind access.Kind, part func(verify.Evidence) []byte) finder[[]byte] {
-	return func(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-		pkg, _, err := h.pkg(w, r, kind)
+func (h *Handler) file(part func(verify.Evidence) []byte) finder[[]byte] {
+	return func(r *http.Request, of access.Entry) ([]byte, error) {
+		pkg, _, err := h.pkg(r, of)
 		if err != nil {
 			return nil, err
 		}
