@@ -34,32 +34,28 @@ func NewShares[K comparable](total, each int64) *Shares[K] {
 func (s *Shares[K]) Acquire(ctx context.Context, key K, n int64) (release func(), err error) {
 	own := s.join(key)
 	// First the own share: a caller that waits for it must hold nothing that callers with other keys need.
-	if own.Acquire(ctx, n) != nil {
-		s.leave(key, own)
-		return nil, fault.Ended(ctx)
-	}
-	if s.total.Acquire(ctx, n) != nil {
+	if own.Acquire(ctx, n) == nil {
+		if s.total.Acquire(ctx, n) == nil {
+			return s.release(key, own, n), nil
+		}
 		own.Release(n)
-		s.leave(key, own)
-		return nil, fault.Ended(ctx)
 	}
-	return s.release(key, own, n), nil
+	s.leave(key, own)
+	return nil, fault.Ended(ctx)
 }
 
 // TryAcquire is Acquire without waiting. More than the share of a key is taken as the whole share.
 func (s *Shares[K]) TryAcquire(key K, n int64) (release func(), ok bool) {
 	n = min(n, s.each)
 	own := s.join(key)
-	if !own.TryAcquire(n) {
-		s.leave(key, own)
-		return nil, false
-	}
-	if !s.total.TryAcquire(n) {
+	if own.TryAcquire(n) {
+		if s.total.TryAcquire(n) {
+			return s.release(key, own, n), true
+		}
 		own.Release(n)
-		s.leave(key, own)
-		return nil, false
 	}
-	return s.release(key, own, n), true
+	s.leave(key, own)
+	return nil, false
 }
 
 func (s *Shares[K]) release(key K, own *share, n int64) func() {

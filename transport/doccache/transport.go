@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -344,12 +345,6 @@ func discard(resp *http.Response) {
 // canceled reports whether the caller has cancelled ctx. If ctx timed out, the server was too
 // slow.
 func canceled(ctx context.Context) bool {
-	if ctx.Err() == nil {
-		return false
-	}
-	timeout, ok := errors.AsType[interface {
-		error
-		Timeout() bool
-	}](context.Cause(ctx))
-	return !ok || !timeout.Timeout()
+	timeout, ok := errors.AsType[net.Error](context.Cause(ctx))
+	return ctx.Err() != nil && (!ok || !timeout.Timeout())
 }

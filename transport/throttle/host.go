@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/tofureg/tofureg/internal/flight"
 )
 
 const (
@@ -138,11 +140,6 @@ func send(ctx context.Context, to chan struct{}) error {
 	select {
 	case to <- struct{}{}:
 		return nil
-	default:
-	}
-	select {
-	case to <- struct{}{}:
-		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -163,12 +160,8 @@ func (h *host) waitForRate(ctx context.Context) error {
 		if delay <= 0 {
 			return nil
 		}
-		timer := time.NewTimer(delay)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return context.Cause(ctx)
+		if err := flight.Sleep(ctx, delay); err != nil {
+			return err
 		}
 	}
 }
