@@ -9,6 +9,7 @@ import (
 	"crypto/dsa" //lint:ignore SA1019 only to measure keys
 	"crypto/rsa"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,6 +21,8 @@ import (
 	pgperrors "github.com/ProtonMail/go-crypto/openpgp/errors"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	openpgp "github.com/ProtonMail/go-crypto/openpgp/v2"
+	"golang.org/x/crypto/cryptobyte"
+
 	"github.com/tofureg/tofureg/failure"
 )
 
@@ -111,7 +114,12 @@ func readCertificate(key rawKey) (*certificate, error) {
 }
 
 // parse parses p and ignores what follows its last field.
-func (p rawPacket) parse() (packet.Packet, error) { return packet.Read(bytes.NewReader(p.framed())) }
+func (p rawPacket) parse() (packet.Packet, error) {
+	framed := make([]byte, 0, 6+len(p.body))
+	framed = append(framed, 0xc0|p.typ, 255)
+	framed = binary.BigEndian.AppendUint32(framed, uint32(len(p.body)))
+	return packet.Read(bytes.NewReader(append(framed, p.body...)))
+}
 
 // maxArmorHeaders is the maximum size of all headers of an armored block, such as "Comment: text". The
 // library takes quadratic time for a long one.
@@ -132,12 +140,12 @@ func dearmor(block string, budget *budget) (typ string, data []byte, err error) 
 		return "", nil, fmt.Errorf("armor headers %w: %d bytes, %d are allowed", failure.ErrTooLarge, headers, maxArmorHeaders)
 	}
 	b, err := armor.Decode(strings.NewReader(block))
-	if err != nil {
-		return "", nil, fmt.Errorf("armor: %s", libraryText(err))
-	}
 	var buf bytes.Buffer
-	buf.Grow(len(block)/4*3 + bytes.MinRead)
-	if _, err := buf.ReadFrom(b.Body); err != nil {
+	if err == nil {
+		buf.Grow(len(block)/4*3 + bytes.MinRead)
+		_, err = buf.ReadFrom(b.Body)
+	}
+	if err != nil {
 		return "", nil, fmt.Errorf("armor: %s", libraryText(err))
 	}
 	return b.Type, buf.Bytes(), nil
@@ -156,8 +164,8 @@ func readSignatures(data []byte, b *budget) (list []signature, err error) {
 		}
 		data = binary
 	}
-	for len(data) > 0 {
-		p, rest, err := nextPacket(data)
+	for rest := cryptobyte.String(data); !rest.Empty(); {
+		p, err := nextPacket(&rest)
 		if err != nil || p.typ != typeSignature {
 			break // data after the signatures is ignored
 		}
@@ -169,7 +177,6 @@ func readSignatures(data []byte, b *budget) (list []signature, err error) {
 			return nil, err
 		}
 		list = append(list, signature{packet: s, err: err})
-		data = rest
 	}
 	if len(list) == 0 {
 		return nil, fmt.Errorf("%w: not a detached OpenPGP signature", ErrBadSignature)
@@ -247,15 +254,15 @@ func (c *certificate) verify(doc []byte, s signature, check signatureCheck) (goo
 // charge takes the cost of verifying c and one signature of doc by c from b. It returns an error
 // if they cost too much.
 func (c *certificate) charge(b *budget, doc []byte) error {
+	keys := []*packet.PublicKey{c.entity.PrimaryKey}
+	for _, sub := range c.entity.Subkeys {
+		keys = append(keys, sub.PublicKey)
+	}
 	big, each := "", 1
-	add := func(key *packet.PublicKey) {
+	for _, key := range keys {
 		if key.CanSign() {
 			big, each = cmp.Or(big, oversize(key)), max(each, cost(key))
 		}
-	}
-	add(c.entity.PrimaryKey)
-	for _, sub := range c.entity.Subkeys {
-		add(sub.PublicKey)
 	}
 	b.verifications -= each + len(doc)>>16 // hashing a MiB takes as long as 16 verifications
 	if !c.charged {
@@ -366,15 +373,9 @@ func (c *certificate) judge(s *packet.Signature, key *packet.PublicKey, sub *ope
 		return nil, fmt.Errorf("%w: %s", ErrExpired, expired)
 	}
 	good := &Signature{
-		KeyID:       keyID(c.entity.PrimaryKey),
-		Fingerprint: c.fingerprint,
-		UserID:      v.userID,
-		Algorithm:   algorithm(key),
-		Hash:        s.Hash.String(),
-		Created:     signed,
-		KeyExpired:  expired == "" && v.expiredAt(check.at),
-		KeyRetired:  retired,
-		Expired:     expired != "",
+		KeyID: keyID(c.entity.PrimaryKey), Fingerprint: c.fingerprint, UserID: v.userID,
+		Algorithm: algorithm(key), Hash: s.Hash.String(), Created: signed,
+		KeyExpired: expired == "" && v.expiredAt(check.at), KeyRetired: retired, Expired: expired != "",
 	}
 	if sub != nil {
 		good.Subkey = fingerprint(key)
@@ -415,14 +416,13 @@ func weakness(k *packet.PublicKey) string {
 
 // oversize describes why k would take too long to verify with, or returns "".
 func oversize(k *packet.PublicKey) string {
-	switch key := k.PublicKey.(type) {
-	case *rsa.PublicKey, *dsa.PublicKey:
-		if bits := size(k); bits > 8192 {
-			return fmt.Sprintf("%d bits, 8192 are allowed", bits)
-		}
-		if key, ok := key.(*dsa.PublicKey); ok && key.Q.BitLen() > 256 {
-			return fmt.Sprintf("a DSA subgroup of %d bits", key.Q.BitLen())
-		}
+	_, isRSA := k.PublicKey.(*rsa.PublicKey)
+	key, isDSA := k.PublicKey.(*dsa.PublicKey)
+	if bits := size(k); (isRSA || isDSA) && bits > 8192 {
+		return fmt.Sprintf("%d bits, 8192 are allowed", bits)
+	}
+	if isDSA && key.Q.BitLen() > 256 {
+		return fmt.Sprintf("a DSA subgroup of %d bits", key.Q.BitLen())
 	}
 	return ""
 }

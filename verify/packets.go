@@ -1,9 +1,10 @@
 package verify
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"golang.org/x/crypto/cryptobyte"
 
 	"github.com/tofureg/tofureg/failure"
 )
@@ -34,11 +35,10 @@ const (
 	subpacketEmbeddedSignature = 32
 )
 
-// The maximum sizes of packets in bytes. Only signatures of SLH-DSA, of up to 29,792 bytes, are larger
-// than 8 KiB, and one may embed another one. GnuPG allows 2,048 bytes for a user ID.
+// The maximum sizes of packets in bytes. Signatures of SLH-DSA have up to 29,792 bytes, and one may embed
+// another one. GnuPG allows 2,048 bytes for a user ID.
 const (
-	maxSignaturePacket = 16 << 10
-	maxSLHDSAPacket    = 64 << 10
+	maxSignaturePacket = 64 << 10
 	maxKeyPacket       = 8 << 10
 	maxUserID          = 2 << 10
 )
@@ -76,83 +76,82 @@ var errTruncated = errors.New("truncated packet")
 // rawPacket is an OpenPGP packet without its header.
 type rawPacket struct {
 	typ  byte
-	body []byte
+	body cryptobyte.String
 }
 
-// nextPacket returns the first packet of data, which must not be empty, and what follows it.
-func nextPacket(data []byte) (p rawPacket, rest []byte, err error) {
-	head := data[0]
-	data = data[1:]
+// nextPacket reads the first packet of data, which must not be empty.
+func nextPacket(data *cryptobyte.String) (p rawPacket, err error) {
+	var head uint8
+	data.ReadUint8(&head)
 	if head&0x80 == 0 {
-		return p, nil, fmt.Errorf("byte 0x%02x in place of a packet", head)
+		return p, fmt.Errorf("byte 0x%02x in place of a packet", head)
 	}
-	if head&0x40 == 0 { // the format of RFC 1991
+	ok := true
+	if head&0x40 != 0 {
+		p.typ = head & 0x3f
+		ok = readParts(data, &p.body)
+	} else { // the format of RFC 1991
 		p.typ = head >> 2 & 0xf
-		size := 1 << (head & 3)
-		if size == 8 { // up to the end
-			p.body = data
-			return p, nil, nil
+		switch head & 3 {
+		case 0:
+			ok = data.ReadUint8LengthPrefixed(&p.body)
+		case 1:
+			ok = data.ReadUint16LengthPrefixed(&p.body)
+		case 2:
+			ok = readLong(data, &p.body)
+		case 3: // up to the end
+			p.body, *data = *data, nil
 		}
-		if len(data) < size {
-			return p, nil, errTruncated
-		}
-		var length [4]byte
-		copy(length[4-size:], data)
-		p.body, rest, err = cut(data[size:], binary.BigEndian.Uint32(length[:]))
-		return p, rest, err
 	}
-	p.typ = head & 0x3f
-	for partial := true; partial; {
-		if len(data) == 0 {
-			return p, nil, errTruncated
-		}
-		var n uint32
-		if partial = data[0] >= 224 && data[0] < 255; partial {
-			n, data = 1<<(data[0]&0x1f), data[1:]
-		} else if n, data, err = length(data); err != nil {
-			return p, nil, err
-		}
+	if !ok {
+		return p, errTruncated
+	}
+	return p, nil
+}
+
+// readParts reads a body in any number of parts. The lengths of all but the last one are powers of two.
+func readParts(data, body *cryptobyte.String) bool {
+	var parts []byte
+	for !data.Empty() && 224 <= (*data)[0] && (*data)[0] < 255 {
 		var part []byte
-		if part, data, err = cut(data, n); err != nil {
-			return p, nil, err
+		size := 1 << ((*data)[0] & 0x1f)
+		if !data.Skip(1) || !data.ReadBytes(&part, size) {
+			return false
 		}
-		if p.body == nil {
-			p.body = part
-		} else {
-			p.body = append(p.body, part...)
-		}
+		parts = append(parts, part...)
 	}
-	return p, data, nil
+	if !readSized(data, body) {
+		return false
+	}
+	if parts != nil {
+		*body = append(parts, *body...)
+	}
+	return true
 }
 
-// length reads a length of one, two or five bytes, as subpackets have it. Packets differ only in
-// the bytes from 224 to 254.
-func length(data []byte) (n uint32, rest []byte, err error) {
+// readSized reads a length of one, two or five bytes, and that many bytes.
+func readSized(data, body *cryptobyte.String) bool {
+	var first, second uint8
+	if !data.ReadUint8(&first) {
+		return false
+	}
+	size := int(first)
 	switch {
-	case len(data) > 0 && data[0] < 192:
-		return uint32(data[0]), data[1:], nil
-	case len(data) > 1 && data[0] < 255:
-		return uint32(data[0]-192)<<8 + uint32(data[1]) + 192, data[2:], nil
-	case len(data) > 4 && data[0] == 255:
-		return binary.BigEndian.Uint32(data[1:]), data[5:], nil
+	case first == 255:
+		return readLong(data, body)
+	case first >= 192:
+		if !data.ReadUint8(&second) {
+			return false
+		}
+		size = int(first-192)<<8 + int(second) + 192
 	}
-	return 0, nil, errTruncated
+	return data.ReadBytes((*[]byte)(body), size)
 }
 
-// cut returns the first n bytes of data, so that appending to them copies them, and the rest.
-func cut(data []byte, n uint32) (first, rest []byte, err error) {
-	if uint64(n) > uint64(len(data)) {
-		return nil, nil, errTruncated
-	}
-	return data[:n:n], data[n:], nil
-}
-
-// framed returns p with a header.
-func (p rawPacket) framed() []byte {
-	data := make([]byte, 0, 6+len(p.body))
-	data = append(data, 0xc0|p.typ, 255)
-	data = binary.BigEndian.AppendUint32(data, uint32(len(p.body)))
-	return append(data, p.body...)
+// readLong reads a length of four bytes, and that many bytes.
+func readLong(data, body *cryptobyte.String) bool {
+	var size uint32
+	return data.ReadUint32(&size) && uint64(size) <= uint64(len(*data)) && data.ReadBytes((*[]byte)(body), int(size))
 }
 
 // rawKey holds the packets of one primary key.
@@ -163,12 +162,11 @@ type rawKey struct {
 
 // walkKeys splits data into primary keys with the packets that the library needs of each.
 func walkKeys(data []byte, b *budget) (keys []rawKey, err error) {
-	for len(data) > 0 {
-		var p rawPacket
-		if p, data, err = nextPacket(data); err != nil {
+	for rest := cryptobyte.String(data); !rest.Empty(); {
+		p, err := nextPacket(&rest)
+		if err != nil {
 			return nil, err
 		}
-		keep := true
 		switch p.typ {
 		case typePublicKey:
 			keys = append(keys, rawKey{})
@@ -178,22 +176,20 @@ func walkKeys(data []byte, b *budget) (keys []rawKey, err error) {
 		case typePrivateKey, typePrivateSubkey:
 			return nil, errors.New("the block holds a private key")
 		case typeMarker, typeTrust, typePadding:
-			keep = false
+			continue
 		default:
-			if p.typ < typeNonCritical {
-				return nil, fmt.Errorf("packet of type %d in a key", p.typ)
+			if p.typ >= typeNonCritical {
+				continue
 			}
-			keep = false
+			return nil, fmt.Errorf("packet of type %d in a key", p.typ)
 		}
-		if !keep || len(keys) == 0 {
+		if len(keys) == 0 || keys[len(keys)-1].err != nil {
 			continue
 		}
 		key := &keys[len(keys)-1]
-		if key.err != nil {
-			continue
-		}
-		var memory int
-		if memory, key.err = p.inspect(); key.err != nil || memory == 0 {
+		memory, err := p.inspect()
+		key.err = err
+		if memory == 0 {
 			continue
 		}
 		if err := b.take(memory); err != nil {
@@ -207,107 +203,75 @@ func walkKeys(data []byte, b *budget) (keys []rawKey, err error) {
 // inspect returns the memory that the library needs for p, or an error if p is refused. It returns
 // 0 if the library does not support p.
 func (p rawPacket) inspect() (memory int, err error) {
-	limit := 0
-	memory = packetMemory + byteMemory*len(p.body)
+	limit, each := 0, byteMemory
 	switch p.typ {
 	case typeSignature:
-		return p.inspectSignature()
+		limit = maxSignaturePacket
 	case typePublicKey, typePublicSubkey:
-		limit, memory = maxKeyPacket, packetMemory+keyByteMemory*len(p.body)
+		limit, each = maxKeyPacket, keyByteMemory
 	case typeUserID:
 		limit = maxUserID
 	}
 	if len(p.body) > limit {
 		return 0, fmt.Errorf("packet of type %d %w: %d bytes, %d are allowed", p.typ, failure.ErrTooLarge, len(p.body), limit)
 	}
-	return memory, nil
-}
-
-// inspectSignature is inspect for a signature. Only the binding of a subkey may embed a signature,
-// by which the subkey agrees.
-func (p rawPacket) inspectSignature() (memory int, err error) {
-	memory = packetMemory + byteMemory*len(p.body)
-	for body, embedded := p.body, false; body != nil; embedded = true {
-		s, ok, err := readSignatureHead(body)
-		if err != nil || !ok {
+	memory = packetMemory
+	if p.typ == typeSignature {
+		if memory, err = inspectSignature(p.body, false); memory == 0 {
 			return 0, err
 		}
-		if embedded && s.typ != sigPrimaryKeyBinding {
-			return 0, fmt.Errorf("embedded signature of type 0x%02x", s.typ)
-		}
-		var inner []byte
-		for _, area := range [][]byte{s.hashed, s.unhashed} {
-			for len(area) > 0 {
-				var n uint32
-				var subpacket []byte
-				if n, area, err = length(area); err == nil {
-					subpacket, area, err = cut(area, n)
-				}
-				if err != nil || n == 0 {
-					return 0, errors.New("truncated subpacket")
-				}
-				memory += subpacketMemory
-				if subpacket[0]&0x7f != subpacketEmbeddedSignature {
-					continue
-				}
-				if embedded || inner != nil || s.typ != sigSubkeyBinding {
-					return 0, fmt.Errorf("embedded signature in a signature of type 0x%02x", s.typ)
-				}
-				inner = subpacket[1:]
-				memory += packetMemory
-			}
-		}
-		if size, limit := len(body)-len(inner), s.limit(); size > limit {
-			return 0, fmt.Errorf("signature packet %w: %d bytes, %d are allowed", failure.ErrTooLarge, size, limit)
-		}
-		body = inner
 	}
-	return memory, nil
+	return memory + each*len(p.body), nil
 }
 
-// signatureHead is what a signature packet starts with.
-type signatureHead struct {
-	typ, algorithm   byte
-	hashed, unhashed []byte // subpackets
-}
-
-// readSignatureHead reads the head of a signature. ok is false for versions that the library does
-// not support.
-func readSignatureHead(body []byte) (s signatureHead, ok bool, err error) {
-	size := 0 // of the lengths of subpackets
-	switch {
-	case len(body) == 0:
-		return s, false, errTruncated
-	case body[0] == 4:
-		size = 2
-	case body[0] == 6:
-		size = 4
+// inspectSignature is inspect for a signature, without the memory for its bytes. Only the binding of a subkey
+// may embed a signature, by which the subkey agrees.
+func inspectSignature(s cryptobyte.String, embedded bool) (memory int, err error) {
+	var version, typ uint8
+	if !s.ReadUint8(&version) {
+		return 0, errTruncated
+	}
+	var hashed, unhashed cryptobyte.String // subpackets
+	ok := false
+	switch version {
+	case 4:
+		ok = s.ReadUint8(&typ) && s.Skip(2) && s.ReadUint16LengthPrefixed(&hashed) && s.ReadUint16LengthPrefixed(&unhashed)
+	case 6:
+		ok = s.ReadUint8(&typ) && s.Skip(2) && readLong(&s, &hashed) && readLong(&s, &unhashed)
 	default:
-		return s, false, nil
+		return 0, nil
 	}
-	if len(body) < 4 {
-		return s, false, errTruncated
+	switch {
+	case !ok:
+		return 0, errTruncated
+	case embedded && typ != sigPrimaryKeyBinding:
+		return 0, fmt.Errorf("embedded signature of type 0x%02x", typ)
 	}
-	s.typ, s.algorithm = body[1], body[2]
-	rest := body[4:]
-	for _, area := range []*[]byte{&s.hashed, &s.unhashed} {
-		if len(rest) < size {
-			return s, false, errTruncated
+	memory = packetMemory
+	var inner cryptobyte.String
+	for _, area := range []cryptobyte.String{hashed, unhashed} {
+		for !area.Empty() {
+			var subpacket cryptobyte.String
+			var kind uint8
+			if !readSized(&area, &subpacket) || !subpacket.ReadUint8(&kind) {
+				return 0, errors.New("truncated subpacket")
+			}
+			memory += subpacketMemory
+			if kind&0x7f != subpacketEmbeddedSignature {
+				continue
+			}
+			if embedded || inner != nil || typ != sigSubkeyBinding {
+				return 0, fmt.Errorf("embedded signature in a signature of type 0x%02x", typ)
+			}
+			inner = subpacket
 		}
-		var n [4]byte
-		copy(n[4-size:], rest)
-		if *area, rest, err = cut(rest[size:], binary.BigEndian.Uint32(n[:])); err != nil {
-			return s, false, err
-		}
 	}
-	return s, true, nil
-}
-
-// limit returns the maximum size of the packet in bytes.
-func (s signatureHead) limit() int {
-	const firstSLHDSA, lastSLHDSA = 32, 34
-	if s.algorithm >= firstSLHDSA && s.algorithm <= lastSLHDSA {
-		return maxSLHDSAPacket
+	if inner == nil {
+		return memory, nil
 	}
-	return maxSignaturePacket
+	more, err := inspectSignature(inner, true)
+	if err != nil || more == 0 {
+		return 0, err
+	}
+	return memory + more, nil
 }

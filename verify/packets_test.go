@@ -209,7 +209,6 @@ func TestPacketLimits(t *testing.T) {
 	t.Parallel()
 	e := entity(t, "signer", cfg)
 	whole := publicPackets(t, e)
-	const slhdsa = 32 // SLH-DSA-SHAKE-128s
 	for name, tt := range map[string]struct {
 		limit int
 		key   func(n int) verify.Key
@@ -218,16 +217,12 @@ func TestPacketLimits(t *testing.T) {
 		"subkey": {8 << 10, func(n int) verify.Key {
 			return armoredPackets(whole, framed(publicSubkeyType, padded(split(t, whole)[0][6:], n)))
 		}},
-		"signature": {16 << 10, func(n int) verify.Key {
+		"signature": {64 << 10, func(n int) verify.Key {
 			return armoredPackets(whole, framed(signatureType, padded(rawSignature(4, 0x13, nil, nil), n)))
 		}},
-		"signature of SLH-DSA": {64 << 10, func(n int) verify.Key {
-			raw := rawSignature(6, 0x13, nil, nil)
-			raw[2] = slhdsa
-			return armoredPackets(whole, framed(signatureType, padded(raw, n)))
-		}},
-		"embedded signature": {16 << 10, func(n int) verify.Key {
-			inner := padded(rawSignature(6, 0x19, nil, nil), n)
+		"signature with another one": {64 << 10, func(n int) verify.Key {
+			const around = 107 // bytes of the outer signature
+			inner := padded(rawSignature(6, 0x19, nil, nil), n-around)
 			return armoredPackets(whole, framed(signatureType, rawSignature(6, 0x18, subpacket(embeddedSignatureType, inner), nil)))
 		}},
 		"armor header": {4 << 10, func(n int) verify.Key {
