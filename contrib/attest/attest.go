@@ -147,6 +147,10 @@ func (p provenance) Builder(ev verify.Evidence, zh checksum.Hash) (by verify.Bui
 	if p.want.Issuer == "" || p.want.Repository == "" {
 		return by, fmt.Errorf("%w: Verifier.Rule names no issuer or repository", verify.ErrPolicy)
 	}
+	library, err := p.library()
+	if err != nil {
+		return by, fmt.Errorf("%w: Verifier.Root: %w", verify.ErrPolicy, err)
+	}
 	digests := []string{zh.Value()}
 	if sums, err := verify.ParseSums(ev.Sums); p.AllowSums && err == nil {
 		if listed, _ := sums.Lookup(ev.Filename); listed == zh {
@@ -154,9 +158,12 @@ func (p provenance) Builder(ev verify.Evidence, zh checksum.Hash) (by verify.Bui
 		}
 	}
 	failures := []error{fmt.Errorf("none of %d attestations is acceptable", len(ev.Attestations))}
+	if len(ev.Attestations) == 0 {
+		failures[0] = errors.New("the package has no attestation; Verifier.Source finds those of Verifier.Bundles")
+	}
 	for i, text := range ev.Attestations[:min(len(ev.Attestations), MaxBundles)] {
 		for _, digest := range digests {
-			by, err := p.verify(text, "sha256", digest, ev.Requested)
+			by, err := p.verify(library, text, "sha256", digest, ev.Requested)
 			if err == nil {
 				return by, nil
 			}
@@ -169,19 +176,23 @@ func (p provenance) Builder(ev verify.Evidence, zh checksum.Hash) (by verify.Bui
 	return by, errors.Join(failures...)
 }
 
-// verify verifies a bundle about the file with this digest. requested is TYPE_VERSION_OS_ARCH.
-func (p provenance) verify(text, algorithm, digest, requested string) (by verify.Build, err error) {
+// library returns the verifier of the library.
+func (v *Verifier) library() (*sigstore.Verifier, error) {
 	options := []sigstore.VerifierOption{sigstore.WithoutStatementPredicate(), sigstore.WithSignedTimestamps(1)}
-	if !p.NoLog {
+	if !v.NoLog {
 		options = append(options[:1], sigstore.WithSignedCertificateTimestamps(1), sigstore.WithTransparencyLog(1), sigstore.WithObserverTimestamps(1))
 	}
-	trusted, err := root.NewTrustedRootFromJSON(p.Root)
+	trusted, err := root.NewTrustedRootFromJSON(v.Root)
 	if err != nil {
-		return by, fmt.Errorf("%w: Verifier.Root: %w", verify.ErrPolicy, err)
+		return nil, err
 	}
-	library, err := sigstore.NewVerifier(trusted, options...)
-	b, invalid := parse(text)
-	if err := cmp.Or(err, invalid); err != nil {
+	return sigstore.NewVerifier(trusted, options...)
+}
+
+// verify verifies a bundle about the file with this digest. requested is TYPE_VERSION_OS_ARCH.
+func (p provenance) verify(library *sigstore.Verifier, text, algorithm, digest, requested string) (by verify.Build, err error) {
+	b, err := parse(text)
+	if err != nil {
 		return by, err
 	}
 	sum, _ := hex.DecodeString(digest) // of a Hash
@@ -443,6 +454,10 @@ func (t *TUF) TrustedRoot(ctx context.Context) (data []byte, err error) {
 	client, err := tuf.New(&options)
 	if err == nil {
 		data, err = client.GetTarget("trusted_root.json")
+	}
+	if _, failed := errors.AsType[*failure.RequestError](err); err != nil && !failed && t.Dir != "" {
+		// The library does not replace what it cannot read. Ignoring it would permit an older state of the repository.
+		err = fmt.Errorf("%w; if a file in %q is damaged, remove the directory", err, t.Dir)
 	}
 	return data, failure.Wrap("fetch the trusted root of", options.RepositoryBaseURL, err)
 }

@@ -151,8 +151,8 @@ func TestSeveral(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "attestation 1: ") || !strings.Contains(err.Error(), "attestation 2: ") {
 		t.Errorf("Builder without a good bundle: %v, want what is wrong with each", err)
 	}
-	if by, err := builder(verifier()); err == nil {
-		t.Errorf("Builder without bundles: %+v, want an error", by)
+	if by, err := builder(verifier()); err == nil || !strings.Contains(err.Error(), "Verifier.Source") {
+		t.Errorf("Builder without bundles: %+v, %v, want an error with the remedy", by, err)
 	}
 }
 
@@ -362,8 +362,10 @@ func TestUnusableVerifier(t *testing.T) {
 			return attest.Identity{Issuer: attest.GitHubIssuer}
 		}},
 	} {
-		if by, err := builder(v, text); !errors.Is(err, verify.ErrPolicy) {
-			t.Errorf("%s: Builder: %+v, %v, want %v", name, by, err, verify.ErrPolicy)
+		for _, bundles := range [][]string{nil, {text}} {
+			if by, err := builder(v, bundles...); !errors.Is(err, verify.ErrPolicy) {
+				t.Errorf("%s: Builder of %d bundles: %+v, %v, want %v", name, len(bundles), by, err, verify.ErrPolicy)
+			}
 		}
 	}
 }

@@ -352,6 +352,12 @@ func TestTUF(t *testing.T) {
 			}
 		}
 	}
+	source := &attest.TUF{Dir: t.TempDir(), URL: "https://tuf.example.com", Root: r.files["/1.root.json"], Transport: web}
+	must.Get(source.TrustedRoot(t.Context()))(t)
+	must.Do(t, os.WriteFile(filepath.Join(source.Dir, "tuf.example.com", "timestamp.json"), nil, 0o600))
+	if got, err := source.TrustedRoot(t.Context()); err == nil || !strings.Contains(err.Error(), source.Dir) {
+		t.Errorf("TrustedRoot with an empty file in its directory: %.100s, %v, want an error with the remedy", got, err)
+	}
 	for name := range r.files {
 		changed := newTUFRepository(sigstore().JSON)
 		for other, data := range r.files {
