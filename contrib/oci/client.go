@@ -23,6 +23,7 @@ import (
 const (
 	MaxManifest = 4 << 20 // bytes of a manifest or another document
 	maxPages    = 1000    // pages of a list of tags
+	maxVersions = 100_000 // versions in a list of tags
 	maxRepos    = 256     // repositories with tokens
 )
 

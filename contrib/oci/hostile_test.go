@@ -3,6 +3,7 @@ package oci_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -111,6 +112,17 @@ func TestTagsEnd(t *testing.T) {
 		"many pages": func(w http.ResponseWriter, n int64) {
 			w.Header().Set("Link", fmt.Sprintf("</v2/p/tags/list?last=%d>; rel=\"next\"", n))
 			_, _ = io.WriteString(w, `{"tags":["1.0.0"]}`)
+		},
+		"many versions": func(w http.ResponseWriter, n int64) {
+			w.Header().Set("Link", fmt.Sprintf("</v2/p/tags/list?last=%d>; rel=\"next\"", n))
+			tags := make([]string, 10_000)
+			for i := range tags {
+				tags[i] = fmt.Sprintf("1.%d.%d", n, i)
+			}
+			_ = json.NewEncoder(w).Encode(map[string]any{"tags": tags})
+			if n > 11 {
+				t.Errorf("page %d of 10,000 versions is asked for", n)
+			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

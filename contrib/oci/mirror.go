@@ -11,6 +11,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -40,6 +41,9 @@ func (m *mirror) ProviderVersions(ctx context.Context, p addrs.Provider) (*provi
 			if err == nil && tag(v) == name { // otherwise ProviderPackage cannot find it
 				found[v] = true
 			}
+		}
+		if len(found) > maxVersions {
+			return fmt.Errorf("%w: more than %d versions", failure.ErrTooLarge, maxVersions)
 		}
 		return nil
 	})
