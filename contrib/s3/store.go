@@ -26,6 +26,9 @@ import (
 // If-None-Match, DELETE with If-Match. One that ignores these headers loses updates: test the server with
 // package [github.com/tofureg/tofureg/storage/storagetest]. Store is safe for concurrent use.
 //
+// The credentials need s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket. Without the last, S3 refuses access to
+// missing objects.
+//
 // A file is one PUT, of up to 5 GB in S3, never an upload in parts. Its revision is the entity tag.
 type Store struct {
 	// Client sends the requests, with its own credentials and retries. For stores other than AWS, set
@@ -225,6 +228,8 @@ func (s *Store) failed(op, name string, err error) error {
 			kind = storage.ErrConflict
 		}
 		err = fmt.Errorf("%w: %w", kind, err)
+	case status == http.StatusForbidden && (op == "open" || op == "look at"):
+		err = fmt.Errorf("missing, without the permission s3:ListBucket, or denied: %w", err)
 	}
 	return fmt.Errorf("%s %q in bucket %q: %w", op, name, s.Bucket, printable(err))
 }

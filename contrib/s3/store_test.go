@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"github.com/tofureg/tofureg/contrib/s3"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/storage/storagetest"
@@ -153,6 +155,24 @@ func TestStoreErrors(t *testing.T) {
 				t.Errorf("without a bucket: %v, want an error with NoSuchBucket", err)
 			}
 		})
+	}
+}
+
+// TestStoreDenied: an error without access names the permission that turns it into a missing file.
+func TestStoreDenied(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		io.WriteString(w, "<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>")
+	}))
+	defer s.Close()
+	store := server{s.URL, s.Client(), credentials.NewStaticCredentialsProvider("id", "secret", "")}.store("")
+	_, opened := store.Open(t.Context(), "x")
+	_, looked := store.Stat(t.Context(), "x")
+	for _, err := range []error{opened, looked} {
+		if !errors.Is(err, failure.ErrUnauthorized) || errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "s3:ListBucket") {
+			t.Errorf("without access: %v, want %v with the permission", err, failure.ErrUnauthorized)
+		}
 	}
 }
 
