@@ -413,18 +413,7 @@ func (c *cacheCatalogue) ListedArchives(ctx context.Context, p addrs.Provider, v
 		return nil, err
 	}
 	kept := c.cachedHashes(ctx, p, v)
-	has := len(kept) > 0
-	var held error // why the mirror does not answer
-	if has && c.Cooldown != nil {
-		versions, err := c.cooled(ctx, p)(c.Mirror.ProviderVersions(ctx, p))
-		if err == nil {
-			_, err = findListed(versions, p, v)
-		}
-		if held = err; held != nil {
-			kept = nil
-		}
-	}
-	got, err := orCached(ctx, c.Cache, p, kept, has, func(ctx context.Context) (map[addrs.Platform][]checksum.Hash, error) {
+	got, err := orCached(ctx, c.Cache, p, nil, len(kept) > 0, func(ctx context.Context) (map[addrs.Platform][]checksum.Hash, error) {
 		stated, err := c.upstream.ListedArchives(ctx, p, v)
 		for platform := range stated {
 			if hashes, ok := kept[platform]; ok {
@@ -433,8 +422,19 @@ func (c *cacheCatalogue) ListedArchives(ctx context.Context, p addrs.Provider, v
 		}
 		return stated, err
 	})
-	if got == nil && err == nil {
-		err = held
+	if got != nil || err != nil {
+		return got, err
 	}
-	return got, err
+	if c.Cooldown == nil {
+		return kept, nil
+	}
+	// Source does not answer. Only now, because the first look of a ledger should be at the list of Source.
+	versions, err := c.cooled(ctx, p)(c.Mirror.ProviderVersions(ctx, p))
+	if err == nil {
+		_, err = findListed(versions, p, v)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return kept, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/tofureg/tofureg/cooldown"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/terraformtest"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -91,6 +92,24 @@ func TestCooldown(t *testing.T) {
 			t.Errorf("without a ledger, the cached versions have status %d: %s", code, index)
 		}
 	})
+}
+
+// TestCooldownFirstLook: the first look of a ledger is at the list of the source if that answers, also if a client with a lock file
+// asks for the document of a cached version first.
+func TestCooldownFirstLook(t *testing.T) {
+	t.Parallel()
+	m, _ := newMirror(t)
+	_, src := newRegistry(t)
+	mustAdd(t, m, src, wants([]addrs.Platform{linux}, v1), mirrordir.AddOptions{})
+	h := &mirrorserve.Handler{Source: &mirrorserve.Cache{Source: src, Mirror: m, Cooldown: &cooldown.Providers{
+		Rule: cooldown.Rule{Age: week, Dates: &cooldown.Ledger{Store: &storage.Memory{}, Old: true}},
+	}}}
+	for _, file := range []string{"/1.0.0.json", "/2.0.0.json"} {
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, httptest.NewRequest("GET", "/"+home+file, nil)); w.Code != http.StatusOK {
+			t.Errorf("GET %s of a version of the first look: status %d, %s", file, w.Code, w.Body)
+		}
+	}
 }
 
 // TestCooldownClients: through a Cache with a rule both clients choose the older version. With a lock file of the younger one they fail,

@@ -69,11 +69,12 @@ type Handler struct {
 
 	// Authorize, if not nil, is called for each request without a signed URL. After an error the status is
 	// 401. Clients send no token for archives, so documents list signed URLs, which work for any client
-	// for up to two hours.
+	// for up to two hours. Requests share the answers of Source: it must answer all clients alike.
 	Authorize func(r *http.Request) error
 
-	// Secret signs URLs. It is the same for all replicas, and may be that of another handler. If empty, it is
-	// random: signed URLs end with the process.
+	// Secret signs URLs. It is the same for all replicas. A [github.com/tofureg/tofureg/regclient/regserve.Handler] may
+	// have the same, but another handler of this type only if it is for the same clients. If empty, it is random:
+	// signed URLs end with the process.
 	Secret []byte
 
 	// TempDir is for temporary files. If empty, [os.TempDir] is used.
