@@ -3,7 +3,6 @@ package mirrorserve_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -13,46 +12,22 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tofureg/tofureg/access"
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regserve"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// entries collects what a handler reports.
-type entries struct {
-	mu   sync.Mutex
-	list []access.Entry
-}
-
-func (e *entries) add(_ context.Context, one access.Entry) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.list = append(e.list, one)
-}
-
-// take returns the entries since the last call as text, sorted.
-func (e *entries) take() (list []string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, one := range e.list {
-		list = append(list, strings.TrimSpace(fmt.Sprintf("%s %s: %d %s", one.Kind, one.Subject(), one.Status, one.Cache)))
-	}
-	e.list = nil
-	slices.Sort(list)
-	return list
-}
-
 // TestAccess: entries say whether a Cache had the answer, and its numbers agree.
 func TestAccess(t *testing.T) {
 	t.Parallel()
 	reg, src := newRegistry(t)
-	var got entries
+	var got mirrortest.Entries
 	m, _ := newMirror(t)
 	cache := &mirrorserve.Cache{Source: src, Mirror: m, Wait: -1}
-	handler := &mirrorserve.Handler{Source: cache, Access: got.add}
+	handler := &mirrorserve.Handler{Source: cache, Access: got.Add}
 	ask := func(h http.Handler, name string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("GET", "/"+name, nil))
@@ -68,8 +43,7 @@ func TestAccess(t *testing.T) {
 		{home + "/9.0.0.json", "archives " + of + " 9.0.0: 404"}, // a failed document says nothing of the cache
 	} {
 		w := ask(handler, test.name)
-		list := got.list
-		if texts := got.take(); !slices.Equal(texts, []string{test.want}) {
+		if list, texts := got.Take(); !slices.Equal(texts, []string{test.want}) {
 			t.Errorf("GET %s: entries %q, want %s", test.name, texts, test.want)
 		} else if e := list[0]; e.Bytes != int64(w.Body.Len()) || e.Duration <= 0 || e.Aborted {
 			t.Errorf("GET %s: %+v for %d bytes", test.name, e, w.Body.Len())
@@ -78,14 +52,14 @@ func TestAccess(t *testing.T) {
 	reg.AddFault(regtest.Fault{Status: http.StatusInternalServerError})
 	ask(handler, home+"/index.json") // from the mirror
 	ask(handler, archive(v2, linux)) // fails
-	if list := got.take(); !slices.Equal(list, []string{"archive " + of + " 2.0.0 linux_amd64: 502 miss", "versions " + of + ": 200 miss"}) {
+	if _, list := got.Take(); !slices.Equal(list, []string{"archive " + of + " 2.0.0 linux_amd64: 502 miss", "versions " + of + ": 200 miss"}) {
 		t.Errorf("entries %q after a fault", list)
 	}
 	if c := cache.Counts(); c.Hits != 1 || c.Misses != 1 || c.Failures == 0 {
 		t.Errorf("Counts = %+v, want a hit, a miss and failures", c)
 	}
-	ask(&mirrorserve.Handler{Source: m, Access: got.add}, archive(v1, linux))
-	if list := got.take(); !slices.Equal(list, []string{"archive " + one + " linux_amd64: 200"}) {
+	ask(&mirrorserve.Handler{Source: m, Access: got.Add}, archive(v1, linux))
+	if _, list := got.Take(); !slices.Equal(list, []string{"archive " + one + " linux_amd64: 200"}) {
 		t.Errorf("entries %q of a mirror, want one that is neither hit nor miss", list)
 	}
 }
@@ -103,9 +77,9 @@ func TestAccessIsShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, src := newRegistry(t)
-		var got entries
+		var got mirrortest.Entries
 		m, _ := newMirror(t)
-		handler := &mirrorserve.Handler{Source: &mirrorserve.Cache{Source: slowLists{src}, Mirror: m, Wait: -1}, Access: got.add}
+		handler := &mirrorserve.Handler{Source: &mirrorserve.Cache{Source: slowLists{src}, Mirror: m, Wait: -1}, Access: got.Add}
 		var all sync.WaitGroup
 		for range 3 {
 			all.Go(func() {
@@ -113,7 +87,7 @@ func TestAccessIsShared(t *testing.T) {
 			})
 		}
 		all.Wait()
-		list := got.take()
+		_, list := got.Take()
 		if len(list) != 3 || slices.Contains(list, "") || len(slices.Compact(list)) != 1 || !strings.HasSuffix(list[0], "200 miss") {
 			t.Errorf("entries %q, want three misses", list)
 		}
@@ -123,7 +97,7 @@ func TestAccessIsShared(t *testing.T) {
 // TestErrorsNameTheSubject: the text of an error says what was asked for, and nothing of the source's URL.
 func TestErrorsNameTheSubject(t *testing.T) {
 	t.Parallel()
-	h := &mirrorserve.Handler{Source: &mistakenSource{err: errors.New("get https://secret.example.com/key?token=secret: refused")}}
+	h := &mirrorserve.Handler{Source: failing{Err: errors.New("get https://secret.example.com/key?token=secret: refused")}}
 	for name, want := range map[string]string{
 		home + "/index.json": "registry.example.com/acme/alpha: the source did not give a usable answer",
 		home + "/1.0.0.json": "registry.example.com/acme/alpha 1.0.0: the source did not give a usable answer",
@@ -135,19 +109,6 @@ func TestErrorsNameTheSubject(t *testing.T) {
 			t.Errorf("GET %s: %s; want %q, and nothing of the source", name, body, want)
 		}
 	}
-}
-
-type mistakenSource struct {
-	provider.Source
-	err error
-}
-
-func (s *mistakenSource) ProviderVersions(context.Context, addrs.Provider) (*provider.Versions, error) {
-	return nil, s.err
-}
-
-func (s *mistakenSource) ProviderPackage(context.Context, addrs.Provider, addrs.Version, addrs.Platform) (*provider.Package, error) {
-	return nil, s.err
 }
 
 // TestSharedSecret: both handlers may share a secret. A URL that one has signed does not work at the other, or for

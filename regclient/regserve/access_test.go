@@ -3,12 +3,10 @@ package regserve_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/access"
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
@@ -26,41 +25,13 @@ import (
 	"github.com/tofureg/tofureg/storage"
 )
 
-// entries collects what a handler reports.
-type entries struct {
-	mu   sync.Mutex
-	list []access.Entry
-}
-
-func (e *entries) add(_ context.Context, one access.Entry) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.list = append(e.list, one)
-}
-
-// take returns the entries since the last call as text, without sizes and durations.
-func (e *entries) take() (list []string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, one := range e.list {
-		text := strings.TrimSpace(fmt.Sprintf("%s %s", one.Kind, one.Subject()))
-		text = fmt.Sprintf("%s: %d %s", text, one.Status, one.Cache)
-		if one.Aborted {
-			text += " aborted"
-		}
-		list = append(list, strings.TrimSpace(text))
-	}
-	e.list = nil
-	return list
-}
-
 // TestAccess: each answer after authorization has an entry that says what was asked for, and whether the source
 // was asked.
 func TestAccess(t *testing.T) {
 	t.Parallel()
 	_, h := origin(t)
-	var got entries
-	handler := &regserve.Handler{Providers: h.Providers, Modules: h.Modules, Host: h.Host, StreamModules: true, Authorize: bearer, Access: got.add}
+	var got mirrortest.Entries
+	handler := &regserve.Handler{Providers: h.Providers, Modules: h.Modules, Host: h.Host, StreamModules: true, Authorize: bearer, Access: got.Add}
 	ask := func(method, path string, header ...string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(method, path, nil)
 		for i := 0; i < len(header); i += 2 {
@@ -73,7 +44,7 @@ func TestAccess(t *testing.T) {
 	token := []string{"Authorization", "Bearer secret"}
 	const alpha, network = originHost + "/acme/alpha", originHost + "/acme/network/aws"
 	doc := ask("GET", packagePath, token...).Body.String()
-	got.take()
+	got.Take()
 	signed := strings.TrimPrefix(member(t, doc, "download_url"), "https://example.com")
 	for _, test := range []struct {
 		method, path string
@@ -98,12 +69,12 @@ func TestAccess(t *testing.T) {
 		{"POST", "/v1/providers/acme/alpha/versions", token, ""},
 	} {
 		w := ask(test.method, test.path, test.header...)
-		list := got.list
+		list, texts := got.Take()
 		var want []string
 		if test.want != "" {
 			want = []string{test.want}
 		}
-		if texts := got.take(); !slices.Equal(texts, want) {
+		if !slices.Equal(texts, want) {
 			t.Errorf("%s %s: entries %q, want %q", test.method, test.path, texts, want)
 			continue
 		}
@@ -130,20 +101,19 @@ func TestAccessOfCache(t *testing.T) {
 	t.Parallel()
 	reg, h := origin(t)
 	cache := &mirrorserve.Cache{Source: h.Providers, Mirror: &mirrordir.Mirror{Store: &storage.Memory{}, TempDir: t.TempDir()}, Wait: -1}
-	var got entries
+	var got mirrortest.Entries
 	for _, want := range []string{"miss", "hit"} {
-		server := &regserve.Handler{Providers: cache, Host: h.Host, Access: got.add} // without a memory
+		server := &regserve.Handler{Providers: cache, Host: h.Host, Access: got.Add} // without a memory
 		for _, path := range []string{packagePath, archivePath, packagePath + "/SHA256SUMS"} {
 			if status, body := answer(server, "", path); status != http.StatusOK {
 				t.Fatalf("GET %s: status %d, %s", path, status, body)
 			}
 		}
-		texts := got.take()
-		if last := texts[1]; !strings.HasSuffix(last, " "+want) || !strings.HasPrefix(last, "archive ") {
-			t.Errorf("entries %q, want the archive as a %s", texts, want)
-		}
-		if first := texts[0]; !strings.HasSuffix(first, " "+want) {
-			t.Errorf("entries %q, want the document as a %s", texts, want)
+		_, texts := got.Take()
+		for i, kind := range []string{"archive ", "package "} {
+			if !strings.HasPrefix(texts[i], kind) || !strings.HasSuffix(texts[i], " "+want) {
+				t.Errorf("entries %q, want the %sas a %s", texts, kind, want)
+			}
 		}
 		if want == "miss" {
 			reg.Reset()
@@ -161,22 +131,22 @@ func TestAccessOfCache(t *testing.T) {
 func TestAborted(t *testing.T) {
 	t.Parallel()
 	_, h := origin(t)
-	var got entries
+	var got mirrortest.Entries
 	src := &content{Source: h.Providers, data: strings.Repeat("x", 1<<20), stated: hashOf(t, "other")}
-	server := serve(t, &regserve.Handler{Providers: src, Host: h.Host, Access: got.add})
+	server := serve(t, &regserve.Handler{Providers: src, Host: h.Host, Access: got.Add})
 	if _, _, err := fetchRange(t, server, ""); err == nil {
 		t.Error("another archive came whole")
 	}
-	if list := got.take(); !slices.Equal(list, []string{"archive " + originHost + "/acme/alpha 1.0.0 linux_amd64: 200 miss aborted"}) {
+	if _, list := got.Take(); !slices.Equal(list, []string{"archive " + originHost + "/acme/alpha 1.0.0 linux_amd64: 200 miss aborted"}) {
 		t.Errorf("entries %q, want an aborted archive", list)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		handler := &regserve.Handler{Providers: h.Providers, Host: h.Host, Access: got.add}
+		handler := &regserve.Handler{Providers: h.Providers, Host: h.Host, Access: got.Add}
 		func() {
 			defer func() { _ = recover() }() // the answer is aborted
 			handler.ServeHTTP(&closedWindow{ResponseRecorder: httptest.NewRecorder()}, httptest.NewRequest("GET", archivePath, nil))
 		}()
-		list := got.list
+		list, _ := got.Take()
 		if len(list) != 1 || !list[0].Aborted || list[0].Duration != time.Minute {
 			t.Errorf("entries %+v, want an aborted archive after a minute", list)
 		}
@@ -225,11 +195,11 @@ func TestBusy(t *testing.T) {
 		"/v1/modules/acme/network/aws/1.0.0/package":  "module " + network + " 1.0.0",
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			var got entries
+			var got mirrortest.Entries
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			handler := &regserve.Handler{
 				Providers: blocking{}, Modules: blocking{}, Host: svchost.MustParse(originHost), StreamModules: true,
-				Parallel: 1, Access: got.add, Authorize: func(*http.Request) error { return nil },
+				Parallel: 1, Access: got.Add, Authorize: func(*http.Request) error { return nil },
 			}
 			for range 4 {
 				go handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "GET", path, nil))
@@ -238,7 +208,7 @@ func TestBusy(t *testing.T) {
 			w := httptest.NewRecorder()
 			handler.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", path, nil))
 			_, subject, _ := strings.Cut(want, originHost+"/")
-			if list := got.take(); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), `"`+subject+`: too many requests`) || !slices.Equal(list, []string{want + ": 503"}) {
+			if _, list := got.Take(); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), `"`+subject+`: too many requests`) || !slices.Equal(list, []string{want + ": 503"}) {
 				t.Errorf("GET %s beyond the share: status %d, %s; entries %q, want 503 and %q", path, w.Code, w.Body, list, want)
 			}
 			cancel()
@@ -252,7 +222,7 @@ func TestErrorsNameTheSubject(t *testing.T) {
 	t.Parallel()
 	failing := errors.New("get https://secret.example.com/key?token=secret: refused")
 	_, h := origin(t)
-	handler := &regserve.Handler{Providers: &broken{h.Providers, failing}, Modules: h.Modules, Host: h.Host}
+	handler := &regserve.Handler{Providers: mirrortest.Failing{Err: failing}, Modules: h.Modules, Host: h.Host}
 	for path, want := range map[string]string{
 		"/v1/providers/acme/alpha/versions":           "acme/alpha: the source did not give a usable answer",
 		packagePath:                                   "acme/alpha 1.0.0 linux_amd64: the source did not give a usable answer",
@@ -266,20 +236,6 @@ func TestErrorsNameTheSubject(t *testing.T) {
 			t.Errorf("GET %s: %s; want %q, and nothing of the source", path, body, want)
 		}
 	}
-}
-
-// broken is a source whose packages are at fault.
-type broken struct {
-	provider.Source
-	err error
-}
-
-func (b *broken) ProviderVersions(context.Context, addrs.Provider) (*provider.Versions, error) {
-	return nil, b.err
-}
-
-func (b *broken) ProviderPackage(context.Context, addrs.Provider, addrs.Version, addrs.Platform) (*provider.Package, error) {
-	return nil, b.err
 }
 
 // BenchmarkDocument measures a document and an archive whose package is remembered, with and without Access.
