@@ -139,8 +139,7 @@ func (p *proxy) handler(tokens, secretFile, own string, age time.Duration, logge
 		err = fmt.Errorf("%s has %d bytes, want at least 32", secretFile, len(secret))
 	}
 	files, dates := filepath.Join(p.dir, "mirror"), filepath.Join(p.dir, "dates")
-	err = errors.Join(err, os.MkdirAll(files, 0o755), os.MkdirAll(dates, 0o755))
-	if err != nil {
+	if err = errors.Join(err, os.MkdirAll(files, 0o755), os.MkdirAll(dates, 0o755)); err != nil {
 		return nil, err
 	}
 	ours, err := provider.ParsePattern(upstream + "/" + own + "/*")
@@ -148,7 +147,8 @@ func (p *proxy) handler(tokens, secretFile, own string, age time.Duration, logge
 		return nil, err
 	}
 	registry := &regclient.Client{}
-	rule := cooldown.Rule{Age: age, Dates: &cooldown.Ledger{Store: &storage.Dir{Path: dates}}}
+	// The registry states no dates of providers: without Old, a new proxy would hold all versions back for a week.
+	rule := cooldown.Rule{Age: age, Dates: &cooldown.Ledger{Store: &storage.Dir{Path: dates}, Old: true}}
 	p.cache = &mirrorserve.Cache{
 		Source: registry, Mirror: &mirrordir.Mirror{Store: &storage.Dir{Path: files}}, Logger: logger,
 		Include:  []provider.Pattern{provider.MustParsePattern(upstream + "/*/*")},

@@ -171,8 +171,12 @@ func newCompany(t *testing.T) *company {
 	c := &company{upstream: regtest.New("registry.opentofu.org")}
 	for version, age := range map[string]time.Duration{"1.0.0": 14 * 24 * time.Hour, "1.1.0": time.Hour} {
 		seen := time.Now().Add(-age).Format(time.RFC3339)
+		ofProvider := seen
+		if version == "1.0.0" {
+			ofProvider = "" // as in the lists of registry.opentofu.org
+		}
 		for _, name := range []string{"alpha", "beta", "gamma", "delta"} {
-			c.upstream.AddProvider(regtest.Provider{Address: "other/" + name, Version: version, Platforms: []string{addrs.CurrentPlatform().String()}, Discovered: seen, Size: 1 << 20})
+			c.upstream.AddProvider(regtest.Provider{Address: "other/" + name, Version: version, Platforms: []string{addrs.CurrentPlatform().String()}, Discovered: ofProvider, Size: 1 << 20})
 		}
 		c.upstream.AddModule(regtest.Module{Address: "other/network/aws", Version: version, Discovered: seen})
 	}

@@ -303,7 +303,7 @@ func (s *releases) Open(_ context.Context, pkg *provider.Package) (*provider.Bod
 func proxyWithCooldown(upstream *regclient.Client, dir string) http.Handler {
 	week := cooldown.Rule{
 		Age:   7 * 24 * time.Hour,
-		Dates: &cooldown.Ledger{Store: &storage.Dir{Path: dir}},
+		Dates: &cooldown.Ledger{Store: &storage.Dir{Path: dir}, Old: true},
 	}
 	return &regserve.Handler{
 		Providers: &cooldown.Providers{

@@ -300,12 +300,17 @@ func TestSnippetProxyWithCooldown(t *testing.T) {
 	reg.AddProvider(regtest.Provider{Address: "acme/own", Version: "1.0.0"})
 	reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: "2.0.0", Discovered: "2026-04-14T00:00:00Z"})
 	proxy := proxyWithCooldown(&regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}, t.TempDir())
-	for path, version := range map[string]string{"providers/hashicorp/random": "", "providers/acme/own": "1.0.0", "modules/acme/network/aws": "2.0.0"} {
-		w := httptest.NewRecorder()
-		proxy.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "https://proxy.example.com/v1/"+path+"/versions", nil))
-		if listed := strings.Contains(w.Body.String(), `"version":"`+version); w.Code != http.StatusOK || listed != (version != "") {
-			t.Errorf("%s: status %d, %s; want version %q", path, w.Code, w.Body, version)
+	wants := map[string]string{"providers/hashicorp/random": "3.6.3", "providers/acme/own": "1.0.0", "modules/acme/network/aws": "2.0.0"}
+	for range 2 { // the second time with new versions, which are held back
+		for path, version := range wants {
+			w := httptest.NewRecorder()
+			proxy.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "https://proxy.example.com/v1/"+path+"/versions", nil))
+			if got := strings.Count(w.Body.String(), `"version":`); w.Code != http.StatusOK || got != 1 || !strings.Contains(w.Body.String(), `"version":"`+version) {
+				t.Errorf("%s: status %d, %s; want only version %q", path, w.Code, w.Body, version)
+			}
 		}
+		reg.AddProvider(regtest.Provider{Address: "hashicorp/random", Version: "3.7.0"})
+		reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: "2.1.0"})
 	}
 }
 
