@@ -22,15 +22,13 @@ import (
 )
 
 func main() {
-	web := &transport.Client{Credentials: auth.Environ(os.Environ())}
 	program.Main("provenance", func(ctx context.Context, args []string, out, terminal io.Writer) error {
-		return run(ctx, args, web, out, terminal)
+		return run(ctx, args, &transport.Client{Credentials: auth.Environ(os.Environ())}, out, terminal)
 	})
 }
 
-const usage = "usage: provenance [flags]"
-
 func run(ctx context.Context, args []string, web *transport.Client, out, terminal io.Writer) (err error) {
+	const usage = "usage: provenance [flags]"
 	flags := flag.NewFlagSet("provenance", flag.ContinueOnError)
 	file := flags.String("lockfile", lockfile.Name, "`path` of the lock file")
 	root := flags.String("root", "", "`path` of a trusted root in JSON (default: fetched by TUF)")
@@ -52,19 +50,21 @@ func run(ctx context.Context, args []string, web *transport.Client, out, termina
 	}
 	source := v.Source(&regclient.Client{Transport: web})
 	for e := range lock.All() {
-		fmt.Fprintf(out, "%s %s: %s\n", e.Provider, e.Version, describe(ctx, v, source, lock, e))
+		fmt.Fprintf(out, "%s %s: %s\n", e.Provider, e.Version, strings.ReplaceAll(describe(ctx, v, source, lock, e), "\n", "; "))
 	}
 	return ctx.Err()
 }
 
 // describe looks up what is known of the locked archive for this platform, without downloading it.
-func describe(ctx context.Context, v *attest.Verifier, source provider.Source, lock *lockfile.File, e lockfile.Entry) string {
-	var ev verify.Evidence
+func describe(ctx context.Context, v *attest.Verifier, source provider.Source, lock *lockfile.File, e lockfile.Entry) (said string) {
 	pkg, err := source.ProviderPackage(ctx, e.Provider, e.Version, addrs.CurrentPlatform())
-	if err == nil {
-		ev, err = source.Evidence(ctx, pkg)
+	if err != nil {
+		return "unknown: " + err.Error()
 	}
-	said := ""
+	ev, err := source.Evidence(ctx, pkg)
+	if err != nil {
+		return "unknown: " + err.Error()
+	}
 	for _, policy := range []verify.Policy{{RequireSignature: true}, {Provenance: v.Provenance(e.Provider)}} {
 		policy.Accept = lock.Accept(e.Provider, e.Version)
 		sums, failed := policy.CheckSums(ev)
@@ -74,7 +74,7 @@ func describe(ctx context.Context, v *attest.Verifier, source provider.Source, l
 		}
 	}
 	if said == "" {
-		return "neither signed nor attested: " + strings.ReplaceAll(err.Error(), "\n", "; ")
+		return "neither signed nor attested: " + err.Error()
 	}
 	return said[len(", "):]
 }

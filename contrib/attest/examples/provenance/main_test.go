@@ -45,7 +45,7 @@ func (w world) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Registry.RoundTrip(r)
 }
 
-// TestRun: each provider is signed, attested, both, or neither.
+// TestRun: each provider is signed, attested, both, or neither. What cannot be asked for is unknown.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	w := world{regtest.New("registry.opentofu.org"), map[string]string{}}
@@ -86,7 +86,7 @@ func TestRun(t *testing.T) {
 		"acme/both 1.2.0: " + signed + ", built from https://github.com/acme/terraform-provider-both at refs/tags/v1.2.0\n",
 		"acme/neither 1.2.0: neither signed nor attested: package is not signed",
 		"acme/signed 1.2.0: " + signed + "\n",
-		"acme/zmissing 1.2.0: neither signed nor attested: ",
+		"acme/zmissing 1.2.0: unknown: ",
 	}
 	lines := strings.SplitAfter(out.String(), "\n")
 	for i, text := range want {
