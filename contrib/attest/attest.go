@@ -363,6 +363,10 @@ func (g *GitHub) Bundles(ctx context.Context, builder Identity, _ *provider.Pack
 				text, broken = download(ctx, client, resp, a.BundleURL)
 			}
 			switch {
+			case ctx.Err() != nil:
+				return nil, fault.Ended(ctx)
+			case provider.IsFault(broken): // the other bundles may not count, and mirrors keep what is found
+				return nil, broken
 			case len(text) > MaxBundle:
 				broken = resp.Unusable(fmt.Errorf("bundle of %d bytes: %w", len(text), failure.ErrTooLarge))
 			case text != "":

@@ -160,6 +160,7 @@ func TestGitHubAnswers(t *testing.T) {
 		"not found":             {status(404, "", "", `{"message": "Not Found"}`), 0, nil, ""},
 		"one that is gone":      {ok(list("https://blobs.example.com/gone?x="+secret, `{}`)), 1, nil, ""},
 		"only one that is gone": {ok(list("https://blobs.example.com/gone?x=" + secret)), 0, failure.ErrNotFound, "https://blobs.example.com/gone?...: "},
+		"one at fault":          {ok(list("{}", "https://blobs.example.com/fault", `{}`)), 0, nil, "503"},
 		"http":                  {ok(strings.ReplaceAll(list("https://blobs.example.com/just"), "https:", "http:")), 0, failure.ErrInsecure, "bundle_url"},
 		"without a URL":         {ok(`{"attestations": [{"bundle": null}]}`), 0, nil, "bundle_url"},
 		"largest bundle":        {ok(list("https://blobs.example.com/just")), 1, nil, ""},
@@ -187,6 +188,8 @@ func TestGitHubAnswers(t *testing.T) {
 			web, _ := hosts{"api.github.com": test.answer, "blobs.example.com": func(w http.ResponseWriter, r *http.Request) {
 				if blob, ok := blobs[r.URL.Path]; ok {
 					w.Write(blob)
+				} else if r.URL.Path == "/fault" {
+					w.WriteHeader(503)
 				} else {
 					w.WriteHeader(404)
 				}
@@ -289,6 +292,22 @@ func TestBeside(t *testing.T) {
 	}
 	if strings.Contains(log.String(), secret) {
 		t.Errorf("log: %s\nwant no query", log)
+	}
+}
+
+// TestGitHubEnds: when the context ends, the bundles so far are not taken for all.
+func TestGitHubEnds(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	web, _ := hosts{
+		"api.github.com": func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, list("{}", "https://blobs.example.com/1"))
+		},
+		"blobs.example.com": func(http.ResponseWriter, *http.Request) { cancel() },
+	}.client()
+	if got, err := (&attest.GitHub{Transport: web}).Bundles(ctx, onGitHub, nil, archive); !errors.Is(err, context.Canceled) {
+		t.Errorf("Bundles whose context ends: %q, %v, want %v", got, err, context.Canceled)
 	}
 }
 
