@@ -46,16 +46,17 @@ func Read(ctx context.Context, s storage.Store, name string) (Document, error) {
 		return Document{}, err
 	}
 	defer o.Close()
-	var data []byte
+	var data bytes.Buffer
 	if o.Size <= MaxDocument {
-		if data, err = io.ReadAll(io.LimitReader(archive.Until(ctx, o), MaxDocument+1)); err != nil {
+		data.Grow(int(max(0, o.Size)) + bytes.MinRead)
+		if _, err := data.ReadFrom(io.LimitReader(archive.Until(ctx, o), MaxDocument+1)); err != nil {
 			return Document{}, fmt.Errorf("read %s: %w", name, err)
 		}
 	}
-	if max(o.Size, int64(len(data))) > MaxDocument {
+	if max(o.Size, int64(data.Len())) > MaxDocument {
 		return Document{Revision: o.Revision}, fmt.Errorf("%s: %w: more than %d bytes: %w", name, ErrDamaged, MaxDocument, failure.ErrTooLarge)
 	}
-	return Document{data, o.Revision}, nil
+	return Document{data.Bytes(), o.Revision}, nil
 }
 
 // Write replaces a document that has not changed since it was read. It does nothing if the content is
