@@ -1,12 +1,9 @@
 package cooldown
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
-	"io"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -70,9 +67,13 @@ func (l *Ledger) FirstSeen(ctx context.Context, of Subject, list []Version) ([]t
 func (l *Ledger) visit(ctx context.Context, of Subject, now time.Time, change func(*page)) error {
 	name := fileName(of)
 	return stored.Retry(ctx, "the ledger "+name, func() error {
-		p, revision, err := l.read(ctx, name, of)
-		if err != nil {
+		file, err := stored.Read(ctx, l.Store, name)
+		if err != nil && !errors.Is(err, stored.ErrDamaged) {
 			return err
+		}
+		p := decode(of, string(file.Data))
+		if file.Revision == "" {
+			p.first, p.changed = true, true // also record that there was no version
 		}
 		p.now = now.Add(time.Second - 1).Unix()
 		for _, e := range p.entries {
@@ -82,25 +83,8 @@ func (l *Ledger) visit(ctx context.Context, of Subject, now time.Time, change fu
 		if !p.changed {
 			return nil
 		}
-		data := p.encode(of)
-		return l.Store.Write(ctx, name, io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), revision)
+		return stored.Write(ctx, l.Store, name, p.encode(of), file)
 	})
-}
-
-// read returns a file, and "" as the revision if there is none.
-func (l *Ledger) read(ctx context.Context, name string, of Subject) (*page, storage.Revision, error) {
-	f, err := l.Store.Open(ctx, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return &page{index: map[string]int{}, first: true, changed: true}, "", nil // also record that there was no version
-	}
-	if err != nil {
-		return nil, "", err
-	}
-	defer f.Close()
-	var data strings.Builder
-	data.Grow(int(min(f.Size, maxLedger)))
-	_, err = io.Copy(&data, io.LimitReader(f, maxLedger+1))
-	return decode(of, data.String()), f.Revision, err
 }
 
 // page is a file of a ledger.
