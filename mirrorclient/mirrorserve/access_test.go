@@ -3,6 +3,7 @@ package mirrorserve_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -91,6 +92,39 @@ func TestAccessIsShared(t *testing.T) {
 		if len(list) != 3 || slices.Contains(list, "") || len(slices.Compact(list)) != 1 || !strings.HasSuffix(list[0], "200 miss") {
 			t.Errorf("entries %q, want three misses", list)
 		}
+	})
+}
+
+// blocking is a source that has no package until the context of the request ends.
+type blocking struct{ provider.Source }
+
+func (blocking) ProviderPackage(ctx context.Context, _ addrs.Provider, _ addrs.Version, _ addrs.Platform) (*provider.Package, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestBusy: beyond its share a client does not queue for the source, so others are not behind it.
+func TestBusy(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var got mirrortest.Entries
+		h := &mirrorserve.Handler{Source: blocking{}, Parallel: 1, Access: got.Add}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		ask := func(i int) int {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/"+archive(addrs.MustParseVersion(fmt.Sprintf("1.%d.0", i)), linux), nil))
+			return w.Code
+		}
+		for i := range 4 {
+			go ask(i)
+		}
+		synctest.Wait()
+		status := ask(4)
+		if _, list := got.Take(); status != http.StatusServiceUnavailable || !slices.Equal(list, []string{"archive registry.example.com/acme/alpha 1.4.0 linux_amd64: 503"}) {
+			t.Errorf("beyond the share: status %d, entries %q, want 503 and no request to the source", status, list)
+		}
+		cancel()
+		synctest.Wait()
 	})
 }
 

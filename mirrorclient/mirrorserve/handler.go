@@ -211,19 +211,19 @@ func (q *request) parseFile(name string) bool {
 }
 
 func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request, q request) error {
-	pkg, err := h.puller.findPackage(r.Context(), q)
-	if err != nil {
-		return err
-	}
-	if done, err := webserve.Redirect(w, r, h.Archive, pkg); done || err != nil {
-		return err
-	}
 	if !h.local {
 		leave, err := h.server.EnterArchive(r)
 		if err != nil {
 			return err
 		}
 		defer leave()
+	}
+	pkg, err := h.puller.findPackage(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	if done, err := webserve.Redirect(w, r, h.Archive, pkg); done || err != nil {
+		return err
 	}
 	if webserve.ArchiveHeader(w, r, "application/zip", tagOf(pkg), pkg.Size) {
 		return nil
