@@ -193,8 +193,8 @@ func ExampleParsePattern() {
 	// invalid provider pattern "*/acme/*": the hostname can be * only if namespace and type are too
 }
 
-// A lock file for all platforms of a version. With downloads, every h1 is computed. Without
-// downloads, the h1 are statements of the registry that no signature covers.
+// A lock file for several platforms of a version. Without Stated, the h1 are computed. With it, the h1
+// of all platforms are statements of the registry that no signature covers, and nothing is downloaded.
 func ExampleHashes() {
 	registry := regtest.New("registry.opentofu.org")
 	registry.AddProvider(regtest.Provider{Address: "acme/demo", Version: "1.2.3", PackageHashes: true})
@@ -202,11 +202,12 @@ func ExampleHashes() {
 
 	demo := addrs.MustParseProvider("acme/demo")
 	version := addrs.MustParseVersion("1.2.3")
+	platforms := []addrs.Platform{addrs.MustParsePlatform("linux_amd64"), addrs.MustParsePlatform("darwin_arm64")}
 	for _, o := range []provider.HashOptions{
 		{},
-		{Stated: true, NoDownload: true},
+		{Stated: true},
 	} {
-		reports, err := provider.Hashes(context.Background(), client, demo, version, nil, o)
+		reports, err := provider.Hashes(context.Background(), client, demo, version, platforms, o)
 		if err != nil { // beside it there are the reports of the other platforms
 			fmt.Println(err)
 		}
@@ -222,6 +223,6 @@ func ExampleHashes() {
 		fmt.Println(len(reports), "platforms,", len(entry.Hashes), "hashes,", computed, "of them computed")
 	}
 	// Output:
-	// 5 platforms, 10 hashes, 10 of them computed
-	// 5 platforms, 10 hashes, 0 of them computed
+	// 2 platforms, 10 hashes, 4 of them computed
+	// 2 platforms, 10 hashes, 0 of them computed
 }

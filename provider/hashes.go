@@ -25,14 +25,12 @@ type HashOptions struct {
 	// Policy is as in [DownloadOptions].
 	Policy verify.Policy
 
+	// Locked, if not zero, has the known hashes of a locked version. It replaces [verify.Policy.Accept] for a
+	// package of which the source states one of them, and [verify.Policy.SameRelease] for all others.
+	Locked checksum.Set
+
 	// Stated makes an h1 in [verify.Report.Stated] replace a download, at registry.opentofu.org only.
 	Stated bool
-
-	// NoDownload makes platforms that need a download fail with [verify.ErrNotStated].
-	NoDownload bool
-
-	// Packages of this version, as from [Find], are not requested again.
-	Packages []*Package
 
 	// Store, if not nil, stores the hashes of downloaded archives that Policy accepts.
 	Store HashStore
@@ -60,8 +58,7 @@ type HashStore interface {
 
 // Hashes returns what a lock file records about p at v: a report for each platform, whose
 // [verify.Report.Recordable] has the zh of the archive and its h1, or two h1 if the archive has entries
-// for directories. An unpacked package has only an h1. If on is empty, all listed platforms are used;
-// network mirrors list none, which is an error.
+// for directories. An unpacked package has only an h1.
 //
 // Hashes judges each package by o.Policy, as [Download] does. An archive is not downloaded if
 //
@@ -69,7 +66,7 @@ type HashStore interface {
 //   - o.Stated is set, and the policy accepts the stated hashes and lets a lock file record
 //     their h1; see [verify.CheckedSums.JudgeStated].
 //
-// For versions that are locked already, use [github.com/tofureg/tofureg/provider/install.Lock].
+// [github.com/tofureg/tofureg/provider/install.Lock] chooses versions and platforms, and updates a lock file.
 //
 // A failure for one platform does not stop the others: the map has their reports, and the error joins an
 // [*Error] for each failed platform.
@@ -83,9 +80,16 @@ func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, 
 		o: o, src: ShareEvidence(src), version: Package{Provider: p, Version: v},
 		keys: map[verify.Key]verify.Key{},
 	}
-	on, err := h.prepare(ctx, on)
-	if err != nil {
-		return nil, failure.Wrap("hash", h.version.String(), err)
+	switch {
+	case p.IsZero() || v.IsZero() || slices.Contains(on, addrs.Platform{}):
+		return nil, failure.Wrap("hash", h.version.String(), errors.New("a provider, version or platform is missing"))
+	case len(on) == 0:
+		return nil, failure.Wrap("hash", h.version.String(), errors.New("no platform is named"))
+	}
+	on = slices.Compact(slices.SortedFunc(slices.Values(on), addrs.Platform.Compare))
+	if o.Stated {
+		// One package, before the others, may make further requests unnecessary.
+		h.sibling, _ = h.src.ProviderPackage(ctx, p, v, on[0])
 	}
 	outer := ctx
 	ctx, h.stop = context.WithCancelCause(ctx)
@@ -128,65 +132,13 @@ type hashing struct {
 	src     Source  // with checked answers
 	version Package // its provider and version
 
-	// Written before the concurrent part.
-	known   []*Package
-	sibling *Package // states hashes of other platforms; may be nil
+	sibling *Package // for the first platform, may state hashes of others; nil unless o.Stated
 
 	stop context.CancelCauseFunc // when the documents are too large
 
 	mu   sync.Mutex
 	sums []*verify.Sums            // of all reports, without duplicates
 	keys map[verify.Key]verify.Key // of all packages, each once
-}
-
-// prepare checks the arguments, finds the sibling, and returns the platforms to hash, each once.
-func (h *hashing) prepare(ctx context.Context, on []addrs.Platform) ([]addrs.Platform, error) {
-	p, v := h.version.Provider, h.version.Version
-	if p.IsZero() || v.IsZero() {
-		return nil, errors.New("the provider or the version is missing")
-	}
-	for _, pkg := range h.o.Packages {
-		if pkg == nil || pkg.Platform.IsZero() {
-			return nil, errors.New("a package in HashOptions.Packages is nil or has no platform")
-		}
-		if err := pkg.checkIs(p, v, pkg.Platform); err != nil {
-			return nil, err
-		}
-		if h.sibling == nil || len(pkg.Hashes) > len(h.sibling.Hashes) {
-			h.sibling = pkg
-		}
-	}
-	h.known = h.o.Packages
-	if len(on) == 0 {
-		versions, err := h.src.ProviderVersions(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		release, ok := versions.Find(v)
-		if !ok {
-			return nil, versions.Unavailable(v, addrs.Platform{})
-		}
-		if len(release.Platforms) == 0 {
-			return nil, errors.New("the source does not list the platforms of this version; name them in the call")
-		}
-		on = release.Platforms
-	}
-	on = slices.Clone(on)
-	slices.SortFunc(on, addrs.Platform.Compare)
-	on = slices.Compact(on)
-	if on[0].IsZero() {
-		return nil, errors.New("a platform is empty")
-	}
-	switch {
-	case !h.o.Stated && !h.o.NoDownload:
-		h.sibling = nil
-	case h.sibling == nil:
-		// One package, before the others, may make further requests unnecessary.
-		if pkg, err := h.src.ProviderPackage(ctx, p, v, on[0]); err == nil {
-			h.sibling, h.known = pkg, []*Package{pkg}
-		}
-	}
-	return on, nil
 }
 
 // hash returns the report of one platform, or an *Error.
@@ -215,30 +167,28 @@ func (h *hashing) report(ctx context.Context, platform addrs.Platform) (*verify.
 	}
 	defer done()
 	if pkg, ok := h.sibling.infer(platform); ok {
-		report, err := h.withoutArchive(ctx, pkg)
+		report, err := h.withoutArchive(ctx, pkg, h.policy(pkg))
 		if err == nil || errors.Is(err, checksum.ErrMismatch) && !errors.Is(err, verify.ErrNotStated) {
 			return report, 0, err
 		}
 	}
-	var pkg *Package
-	if i := slices.IndexFunc(h.known, func(known *Package) bool { return known.Platform == platform }); i >= 0 {
-		pkg = h.known[i]
-	} else if pkg, err = h.src.ProviderPackage(ctx, h.version.Provider, h.version.Version, platform); err != nil {
-		return nil, 0, err
+	pkg := h.sibling
+	if pkg == nil || pkg.Platform != platform {
+		if pkg, err = h.src.ProviderPackage(ctx, h.version.Provider, h.version.Version, platform); err != nil {
+			return nil, 0, err
+		}
 	}
 	if pkg, err = h.keep(pkg); err != nil {
 		return nil, 0, err
 	}
+	policy := h.policy(pkg)
 	if pkg.Dir != "" {
-		report, err := h.directory(ctx, pkg)
+		report, err := h.directory(ctx, pkg, policy)
 		return report, 0, err
 	}
-	report, err := h.withoutArchive(ctx, pkg)
-	switch {
-	case !errors.Is(err, verify.ErrNotStated):
+	report, err := h.withoutArchive(ctx, pkg, policy)
+	if !errors.Is(err, verify.ErrNotStated) {
 		return report, 0, err
-	case h.o.NoDownload:
-		return nil, 0, fmt.Errorf("%w, and NoDownload is set", err)
 	}
 	// Packages can be large, so the places in asking are kept until here.
 	release, err := h.o.Limiter.Acquire(ctx)
@@ -247,17 +197,32 @@ func (h *hashing) report(ctx context.Context, platform addrs.Platform) (*verify.
 	}
 	defer release()
 	done()
-	return h.download(ctx, pkg)
+	return h.download(ctx, pkg, policy)
+}
+
+// policy returns the policy for a package. If the source states a locked hash for it, the lock file decides.
+// Otherwise the caller's policy decides, and signed sums must list a locked archive: a registry that was
+// taken over can sign and state any hashes.
+func (h *hashing) policy(pkg *Package) verify.Policy {
+	p := h.o.Policy
+	switch {
+	case h.o.Locked.IsZero():
+	case checksum.Overlap(pkg.Evidence().Hashes, h.o.Locked.Hashes()):
+		p.Accept = h.o.Locked
+	default:
+		p.SameRelease = h.o.Locked
+	}
+	return p
 }
 
 // download fetches an archive, computes its hashes and stores them.
-func (h *hashing) download(ctx context.Context, pkg *Package) (*verify.Report, int64, error) {
+func (h *hashing) download(ctx context.Context, pkg *Package, policy verify.Policy) (*verify.Report, int64, error) {
 	f, err := fsx.Temp(h.o.TempDir)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer f.Discard()
-	got, err := Receive(ctx, h.src, pkg, f, ReceiveOptions{Policy: h.o.Policy, Progress: h.o.Progress})
+	got, err := Receive(ctx, h.src, pkg, f, ReceiveOptions{Policy: policy, Progress: h.o.Progress})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -266,7 +231,7 @@ func (h *hashing) download(ctx context.Context, pkg *Package) (*verify.Report, i
 		return nil, 0, err
 	}
 	defer release()
-	report, err := got.judge(ctx, h.o.Policy, f, true)
+	report, err := got.judge(ctx, policy, f, true)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -278,7 +243,7 @@ func (h *hashing) download(ctx context.Context, pkg *Package) (*verify.Report, i
 }
 
 // directory hashes an unpacked package.
-func (h *hashing) directory(ctx context.Context, pkg *Package) (*verify.Report, error) {
+func (h *hashing) directory(ctx context.Context, pkg *Package, policy verify.Policy) (*verify.Report, error) {
 	release, err := acquire(ctx, h.o.Limiter.hashing)
 	if err != nil {
 		return nil, err
@@ -293,60 +258,53 @@ func (h *hashing) directory(ctx context.Context, pkg *Package) (*verify.Report, 
 	if err != nil {
 		return nil, err
 	}
-	return h.o.Policy.Judge(pkg.Evidence(), -1, []checksum.Hash{h1})
+	return policy.Judge(pkg.Evidence(), -1, []checksum.Hash{h1})
 }
 
 // withoutArchive judges a package by the stored or the stated hashes. The error wraps
 // ErrNotStated if the archive is needed.
-func (h *hashing) withoutArchive(ctx context.Context, pkg *Package) (*verify.Report, error) {
+func (h *hashing) withoutArchive(ctx context.Context, pkg *Package, policy verify.Policy) (*verify.Report, error) {
 	// A source that states a zh could also deliver the archive whose hashes are stored.
 	zh := checksum.WithScheme(pkg.Evidence().Hashes, checksum.SchemeZH)
 	if h.o.Store != nil && len(zh) == 1 {
 		kept, err := h.o.Store.Hashes(ctx, zh[0])
 		h.storeFailed(ctx, pkg, 0, err)
 		if h1 := checksum.WithScheme(kept, checksum.SchemeH1); err == nil && len(h1) > 0 {
-			ev, err := h.evidence(ctx, pkg)
+			ev, err := h.evidence(ctx, pkg, policy)
 			if err != nil {
 				return nil, err
 			}
-			report, err := h.o.Policy.Judge(ev, -1, append(zh, h1...))
+			report, err := policy.Judge(ev, -1, append(zh, h1...))
 			if err != nil { // the store or the statement may be wrong
 				return nil, fmt.Errorf("%w: stored hashes: %w", verify.ErrNotStated, err)
 			}
 			return report, nil
 		}
 	}
-	switch {
-	case !h.o.Stated:
-		return nil, fmt.Errorf("%w: an h1 must be computed (HashOptions.Stated is not set)", verify.ErrNotStated)
-	case !checksum.HasScheme(pkg.Hashes[pkg.Platform], checksum.SchemeH1):
-		return nil, fmt.Errorf("%w: the source states no h1", verify.ErrNotStated)
+	if !h.o.Stated || !checksum.HasScheme(pkg.Hashes[pkg.Platform], checksum.SchemeH1) {
+		return nil, verify.ErrNotStated
 	}
-	ev, err := h.evidence(ctx, pkg)
+	ev, err := h.evidence(ctx, pkg, policy)
 	if err != nil {
 		return nil, err
 	}
-	sums, err := h.o.Policy.CheckSums(ev)
+	sums, err := policy.CheckSums(ev)
 	if err != nil {
 		return nil, err
 	}
 	report, err := sums.JudgeStated(ev)
 	if err == nil && !checksum.Overlap(report.Stated, pkg.Hashes[pkg.Platform]) {
-		reason := "of this source under this policy"
-		if report.SignedBy == nil && h.o.Policy.NeedsEvidence() {
-			reason = "that a source states without a signed SHA256SUMS document"
-		}
-		return nil, fmt.Errorf("%w: a lock file must not record the h1 %s", verify.ErrNotStated, reason)
+		return nil, verify.ErrNotStated // a lock file must not record the h1
 	}
 	return report, err
 }
 
 // evidence returns the evidence that the policy needs.
-func (h *hashing) evidence(ctx context.Context, pkg *Package) (verify.Evidence, error) {
-	if !h.o.Policy.NeedsEvidence() {
+func (h *hashing) evidence(ctx context.Context, pkg *Package, policy verify.Policy) (verify.Evidence, error) {
+	if !policy.NeedsEvidence() {
 		return pkg.Evidence(), nil
 	}
-	if pkg.URL != "" || h.sibling == nil {
+	if pkg.URL != "" || h.sibling == nil { // not from infer
 		return h.src.Evidence(ctx, pkg)
 	}
 	found, err := h.src.Evidence(ctx, h.sibling) // it may depend on the platform

@@ -209,8 +209,7 @@ func TestHashesBesideH1(t *testing.T) {
 	wantComputed(t, release, hashes(t, client, more, provider.HashOptions{Policy: same}), more...)
 }
 
-// TestHashesAfterDownload: a package from Find is not requested again, and Download and Hashes share the
-// evidence: 3 + 2 P requests for P platforms, without discovery.
+// TestHashesAfterDownload: Download and Hashes share the evidence: 3 + 2 P requests for P platforms, without discovery.
 func TestHashesAfterDownload(t *testing.T) {
 	t.Parallel()
 	reg, release, client := serveDemo(demoRelease())
@@ -218,35 +217,11 @@ func TestHashesAfterDownload(t *testing.T) {
 	pkg := must.Get(provider.Find(t.Context(), shared, demo, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}}))(t)
 	must.Get(provider.Download(t.Context(), shared, pkg, target(t), provider.DownloadOptions{}))(t)
 	others := slices.DeleteFunc(slices.Clone(five), func(p addrs.Platform) bool { return p == linux })
-	got := must.Get(provider.Hashes(t.Context(), shared, demo, pkg.Version, others, provider.HashOptions{Packages: []*provider.Package{pkg}}))(t)
+	got := must.Get(provider.Hashes(t.Context(), shared, demo, pkg.Version, others, provider.HashOptions{}))(t)
 	wantComputed(t, release, got, others...)
 	wantRequests(t, reg, map[regtest.Kind]int{
 		regtest.Discovery: 1, regtest.Versions: 1, regtest.Sums: 1, regtest.Signature: 1, regtest.Package: 5, regtest.Archive: 5,
 	})
-}
-
-// TestHashesOfAll: without platforms, the listed ones are used.
-func TestHashesOfAll(t *testing.T) {
-	t.Parallel()
-	reg, release, client := serveDemo(demoRelease())
-	got := hashes(t, client, nil, provider.HashOptions{})
-	wantComputed(t, release, got, five...)
-	if n := reg.Count(regtest.Versions); n != 1 {
-		t.Errorf("the versions were listed %d times", n)
-	}
-	got, err := provider.Hashes(t.Context(), client, demo, version("9.9.9"), nil, provider.HashOptions{})
-	if got != nil || !errors.Is(err, provider.ErrNoVersion) {
-		t.Errorf("unknown version: %v, %v", got, err)
-	}
-	reg.AddFault(regtest.Fault{Kind: regtest.Versions, Edit: func(doc map[string]any) {
-		for _, v := range doc["versions"].([]any) {
-			delete(v.(map[string]any), "platforms")
-		}
-	}})
-	client = &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
-	if _, err = provider.Hashes(t.Context(), client, demo, v123, nil, provider.HashOptions{}); err == nil || !strings.Contains(err.Error(), "name them in the call") {
-		t.Errorf("unknown platforms: %v", err)
-	}
 }
 
 // TestHashesPartial: a failed platform does not affect the others, and the error has all failures.
@@ -364,26 +339,17 @@ func TestHashesNoTemp(t *testing.T) {
 func TestHashesOfNothing(t *testing.T) {
 	t.Parallel()
 	reg, _, client := serveDemo(demoRelease())
-	found := func(edit func(*provider.Package)) []*provider.Package {
-		pkg := packageOf(nil)
-		edit(pkg)
-		return []*provider.Package{pkg}
-	}
 	for name, test := range map[string]struct {
-		p        addrs.Provider
-		v        addrs.Version
-		on       []addrs.Platform
-		packages []*provider.Package
+		p  addrs.Provider
+		v  addrs.Version
+		on []addrs.Platform
 	}{
-		"no provider":         {addrs.Provider{}, v123, five, nil},
-		"no version":          {demo, addrs.Version{}, five, nil},
-		"an empty platform":   {demo, v123, append(platforms("linux_amd64"), addrs.Platform{}), nil},
-		"a nil package":       {demo, v123, five, []*provider.Package{nil}},
-		"another version":     {demo, v123, five, found(func(p *provider.Package) { p.Version = version("1.0.0") })},
-		"another provider":    {demo, v123, five, found(func(p *provider.Package) { p.Provider = addrs.MustParseProvider("acme/other") })},
-		"package for nothing": {demo, v123, five, found(func(p *provider.Package) { p.Platform = addrs.Platform{} })},
+		"no provider":       {addrs.Provider{}, v123, five},
+		"no version":        {demo, addrs.Version{}, five},
+		"no platform":       {demo, v123, nil},
+		"an empty platform": {demo, v123, append(platforms("linux_amd64"), addrs.Platform{})},
 	} {
-		got, err := provider.Hashes(t.Context(), client, test.p, test.v, test.on, provider.HashOptions{Packages: test.packages})
+		got, err := provider.Hashes(t.Context(), client, test.p, test.v, test.on, provider.HashOptions{})
 		if _, ok := errors.AsType[*provider.Error](err); !ok || got != nil {
 			t.Errorf("%s: Hashes returned %v, %v, want an *Error", name, got, err)
 		}
@@ -423,13 +389,11 @@ func TestHashesDepth(t *testing.T) {
 	const providers = 20
 	for name, test := range map[string]struct {
 		providers, depth, requests int
-		find                       bool // passes what Find has found
 		o                          provider.HashOptions
 	}{
-		"one provider":             {1, 4, 1 + 3 + 2*5, false, provider.HashOptions{}},
-		"twenty providers":         {providers, 4, 1 + providers*(3+2*5), false, provider.HashOptions{}},
-		"with what Find has found": {1, 5, 1 + 3 + 2*5, true, provider.HashOptions{Limiter: &provider.Limiter{Parallel: 100}}},
-		"stated":                   {providers, 4, 1 + providers*4, false, believing(verify.Policy{})},
+		"one provider":     {1, 4, 1 + 3 + 2*5, provider.HashOptions{}},
+		"twenty providers": {providers, 4, 1 + providers*(3+2*5), provider.HashOptions{}},
+		"stated":           {providers, 4, 1 + providers*4, believing(verify.Policy{})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -446,15 +410,9 @@ func TestHashesDepth(t *testing.T) {
 				var wg sync.WaitGroup
 				for i := range test.providers {
 					wg.Go(func() {
-						p, o := addrs.MustParseProvider(fmt.Sprintf("registry.opentofu.org/acme/p%d", i)), test.o
-						var err error
-						if test.find {
-							o.Packages = make([]*provider.Package, 1)
-							o.Packages[0], err = provider.Find(t.Context(), client, p, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}})
-						} else {
-							_, err = client.ProviderVersions(t.Context(), p)
-						}
-						got, hashErr := provider.Hashes(t.Context(), client, p, v123, five, o)
+						p := addrs.MustParseProvider(fmt.Sprintf("registry.opentofu.org/acme/p%d", i))
+						_, err := client.ProviderVersions(t.Context(), p)
+						got, hashErr := provider.Hashes(t.Context(), client, p, v123, five, test.o)
 						if err != nil || hashErr != nil || len(got) != 5 {
 							t.Errorf("%s: %v, Hashes returned %v, %v, want 5 reports", p, err, got, hashErr)
 						}
@@ -925,61 +883,6 @@ func TestKeysTogether(t *testing.T) {
 	}
 }
 
-// TestNoDownload: without downloads, hashes come from the source or the store. A source that states
-// the hashes of all platforms is asked for one package.
-func TestNoDownload(t *testing.T) {
-	t.Parallel()
-	store := new(memory)
-	_, _, honest := serveDemo(demoRelease())
-	hashes(t, honest, five, provider.HashOptions{Store: store})
-	unsigned := statingRelease()
-	unsigned.Keys = []*regtest.Key{}
-	for name, test := range map[string]struct {
-		release  regtest.Provider
-		o        provider.HashOptions
-		packages int    // that are asked for
-		reason   string // of ErrNotStated, "" for five reports
-	}{
-		"stated":                       {statingRelease(), provider.HashOptions{Stated: true}, 1, ""},
-		"stated, not recorded":         {statingRelease(), provider.HashOptions{}, 5, "HashOptions.Stated"},
-		"nothing stated":               {demoRelease(), provider.HashOptions{Stated: true}, 5, "states no h1"},
-		"stated, judged, not signed":   {unsigned, provider.HashOptions{Stated: true, Policy: verify.Policy{AllowUnsigned: true}}, 5, "without a signed SHA256SUMS"},
-		"stated, judged, not recorded": {statingRelease(), provider.HashOptions{Stated: true, Policy: verify.Policy{DropStated: true}}, 5, "under this policy"},
-		"stored, zh stated for all":    {statingRelease(), provider.HashOptions{Store: store}, 1, ""},
-		"stored":                       {demoRelease(), provider.HashOptions{Store: store}, 5, ""},
-		"empty store":                  {demoRelease(), provider.HashOptions{Store: new(memory)}, 5, "HashOptions.Stated"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			reg, _, client := serveDemo(test.release)
-			test.o.NoDownload = true
-			got, err := provider.Hashes(t.Context(), client, demo, v123, nil, test.o)
-			if test.reason == "" {
-				if err != nil {
-					t.Fatal(err)
-				}
-				wantPlatforms(t, got, five...)
-			} else {
-				wantPlatforms(t, got)
-				errs := joined(t, err)
-				if len(errs) != len(five) {
-					t.Errorf("Hashes: %d errors (%v), want one for each platform", len(errs), err)
-				}
-				for i, err := range errs {
-					if !errors.Is(err, verify.ErrNotStated) || !strings.Contains(err.Error(), test.reason) || !strings.Contains(err.Error(), five[i].String()) {
-						t.Errorf("Hashes: %v, want ErrNotStated of %s for %q", err, five[i], test.reason)
-					}
-				}
-			}
-			want := map[regtest.Kind]int{regtest.Discovery: 1, regtest.Versions: 1, regtest.Package: test.packages}
-			if test.reason == "" || strings.HasPrefix(name, "stated, judged") {
-				want[regtest.Sums], want[regtest.Signature] = 1, 1
-			}
-			wantRequests(t, reg, want)
-		})
-	}
-}
-
 // unpacked creates a package in a filesystem mirror at root and returns its h1.
 func unpacked(t *testing.T, root string, platform addrs.Platform, content string) checksum.Hash {
 	t.Helper()
@@ -1012,7 +915,7 @@ func TestHashesOfDirectory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := provider.HashOptions{Policy: test.policy, Store: new(memory)}
-			got, err := provider.Hashes(t.Context(), mirror, demo, v123, nil, o)
+			got, err := provider.Hashes(t.Context(), mirror, demo, v123, []addrs.Platform{linux, darwin}, o)
 			if !errors.Is(err, test.err) {
 				t.Errorf("Hashes returned %v, want %v", err, test.err)
 			}

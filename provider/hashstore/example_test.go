@@ -29,15 +29,16 @@ func ExampleDir() {
 	store := &hashstore.Dir{Path: filepath.Join(dir, "hashes")}
 
 	demo, version := addrs.MustParseProvider("registry.example.com/acme/demo"), addrs.MustParseVersion("1.2.3")
+	platforms := []addrs.Platform{addrs.MustParsePlatform("linux_amd64"), addrs.MustParsePlatform("darwin_arm64")}
 	for range 2 {
 		registry.Reset()
-		reports, err := provider.Hashes(context.Background(), client, demo, version, nil, provider.HashOptions{Store: store})
+		reports, err := provider.Hashes(context.Background(), client, demo, version, platforms, provider.HashOptions{Store: store})
 		if err != nil {
 			log.Fatal(err)
 		}
 		fmt.Println(len(reports), "platforms,", registry.Count(regtest.Archive), "downloads")
 	}
 	// Output:
-	// 5 platforms, 5 downloads
-	// 5 platforms, 0 downloads
+	// 2 platforms, 2 downloads
+	// 2 platforms, 0 downloads
 }

@@ -36,11 +36,10 @@ const (
 //	packages.archives, for the disk and the network: packages that are received, unpacked or read
 //	packages.hashing, for the processors: received archives that are hashed
 //	packages.documents, for memory: SHA256SUMS documents and keys in reports, which stay in the result
-//	waiting, for memory: packages that extendLock keeps for provider.Hashes, which saves requests
-//	cached of the source, for memory: documents that packages of a version share, which saves requests
+//	the cache of source, for memory: documents that packages of a version share
 //
 // A place in asking is held while waiting for archives, and that while waiting for hashing. Nothing waits
-// for a place in the last three: without one, it fails or requests again. So jobs cannot block each other.
+// for a place in the last two: without one, a job fails or requests again. So jobs cannot block each other.
 type job struct {
 	// Shared by the jobs of a call of Ensure, Plan or Lock.
 	in       *Installer
@@ -51,7 +50,6 @@ type job struct {
 	source   provider.Source     // nil: offline
 	requests *semaphore.Weighted // bounds requests for documents
 	packages *provider.Limiter   // bounds packages that are received or hashed
-	waiting  *semaphore.Weighted // bytes of described packages that wait to be hashed
 	report   func(provider.Event)
 
 	// Of this provider.
@@ -74,12 +72,18 @@ func (in *Installer) ensure(ctx context.Context, requirements map[addrs.Provider
 	case slices.Contains(in.LockPlatforms, addrs.Platform{}):
 		return &Result{Lock: lock}, errors.New("install: a platform in LockPlatforms, or of Lock, is empty")
 	}
-	migrated := lock.Migrate()
+	providers := slices.SortedFunc(maps.Keys(requirements), addrs.Provider.Compare)
+	kept := slices.Clone(providers)
+	if task == locking { // the entries of other providers stay
+		for e := range lock.All() {
+			kept = append(kept, e.Provider)
+		}
+	}
+	lock.Migrate()
 	parallel := cmp.Or(max(in.Parallel, 0), defaultParallel)
 	shared := job{
 		in: in, task: task, lock: lock,
 		requests: semaphore.NewWeighted(int64(parallel)),
-		waiting:  semaphore.NewWeighted(maxWaiting),
 		packages: &provider.Limiter{Parallel: parallel},
 		report:   flight.InTurn(in.Progress),
 	}
@@ -92,7 +96,6 @@ func (in *Installer) ensure(ctx context.Context, requirements map[addrs.Provider
 		shared.source = provider.ShareEvidence(in.Source)
 	}
 
-	providers := slices.SortedFunc(maps.Keys(requirements), addrs.Provider.Compare)
 	result := &Result{Selections: make([]Selection, len(providers)), Lock: lock.Clone()}
 	var recording sync.Mutex
 	var wg sync.WaitGroup
@@ -129,14 +132,7 @@ func (in *Installer) ensure(ctx context.Context, requirements map[addrs.Provider
 	for _, s := range result.Selections {
 		failures = append(failures, s.Err)
 	}
-	if task == locking { // of what Migrate has added, only the required entries stay
-		migrated = slices.DeleteFunc(migrated, func(p addrs.Provider) bool { _, required := requirements[p]; return required })
-		for _, p := range migrated {
-			result.Lock.Delete(p)
-		}
-	} else {
-		result.Lock.Keep(slices.Values(providers))
-	}
+	result.Lock.Keep(slices.Values(kept))
 	return result, errors.Join(failures...)
 }
 

@@ -157,11 +157,9 @@ func (j *job) hashNew(ctx context.Context, on []addrs.Platform) (reports, error)
 	return j.hash(ctx, on, provider.HashOptions{Policy: j.policy, Stated: j.in.Stated})
 }
 
-// hashLocked hashes packages of a locked version. If the source states a locked hash for a package, the
-// lock file decides. Otherwise the caller's policy decides, and signed sums must list a locked archive: a
-// registry that was taken over can sign and state any hashes. local are hashes of a package that was
-// accepted by a locked hash. If neither they nor the lock file tell the zh of an archive, the archives
-// for the platforms in tell are tried: those with a locked hash do.
+// hashLocked hashes packages of a locked version; see [provider.HashOptions].Locked. local are hashes of a
+// package that was accepted by a locked hash. If neither they nor the lock file tell the zh of an archive, the
+// archives for the platforms in tell are tried: those with a locked hash do.
 func (j *job) hashLocked(ctx context.Context, on []addrs.Platform, local []checksum.Hash, tell []addrs.Platform) (reports, error) {
 	accept := j.lock.Accept(j.s.Provider, j.s.Version).Hashes()
 	if len(accept) == 0 {
@@ -183,52 +181,14 @@ func (j *job) hashLocked(ctx context.Context, on []addrs.Platform, local []check
 			known = append(known, report.Local...)
 		}
 	}
-
-	var packages []*provider.Package
-	var locked, added []addrs.Platform
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	for _, platform := range on {
-		if told[platform] != nil {
-			continue
-		}
-		if j.source == nil { // hash reports it
-			added = append(added, platform)
-			continue
-		}
-		wg.Go(func() {
-			// After a failure, provider.Hashes requests the package again and reports the error.
-			pkg, err := j.requestPackage(ctx, platform)
-			mu.Lock()
-			defer mu.Unlock()
-			if err == nil && checksum.Overlap(pkg.Evidence().Hashes, accept) {
-				locked = append(locked, platform)
-			} else {
-				added = append(added, platform)
-			}
-			if err == nil && j.waiting.TryAcquire(sizeOf(pkg)) { // otherwise it is requested again
-				packages = append(packages, pkg)
-			}
-		})
+	on = slices.DeleteFunc(slices.Clone(on), func(p addrs.Platform) bool { return told[p] != nil })
+	hashed, err := j.hash(ctx, on, provider.HashOptions{Policy: j.policy, Locked: checksum.NewSet(known...)})
+	if errors.Is(err, verify.ErrOtherRelease) {
+		err = j.failure("lock more platforms of", fmt.Errorf("the source has replaced the locked packages; "+
+			"to accept the new ones, delete the provider's entry from the lock file: %w", err))
 	}
-	wg.Wait()
-	defer func() {
-		for _, pkg := range packages {
-			j.waiting.Release(sizeOf(pkg))
-		}
-	}()
-
-	lockedReports, lockedErr := j.hash(ctx, locked, provider.HashOptions{Policy: j.lockedPolicy(), Packages: packages})
-	policy := j.policy
-	policy.SameRelease = checksum.NewSet(known...)
-	addedReports, addedErr := j.hash(ctx, added, provider.HashOptions{Policy: policy, Packages: packages})
-	if errors.Is(addedErr, verify.ErrOtherRelease) {
-		addedErr = j.failure("lock more platforms of", fmt.Errorf("%w: the source has replaced the locked packages; "+
-			"to accept the new ones, delete the provider's entry from the lock file", verify.ErrOtherRelease))
-	}
-	maps.Copy(told, lockedReports)
-	maps.Copy(told, addedReports)
-	return told, errors.Join(lockedErr, addedErr)
+	maps.Copy(told, hashed)
+	return told, err
 }
 
 // record merges the hashes of the selection into lock, also if a platform has failed. A locked version
@@ -248,23 +208,6 @@ func (j *job) record(lock *lockfile.File) error {
 		}
 	}
 	return lock.Merge(s.Provider, s.Version, s.Constraint, hashes)
-}
-
-// maxWaiting bounds the bytes of the packages of all providers that wait to be hashed.
-const maxWaiting = 4 << 20
-
-// sizeOf returns about the bytes of what a source states about a package.
-func sizeOf(pkg *provider.Package) (n int64) {
-	for _, key := range pkg.Keys {
-		n += int64(len(key.Armor) + len(key.TrustSignature))
-	}
-	for _, bundle := range pkg.Attestations {
-		n += int64(len(bundle))
-	}
-	for _, hashes := range pkg.Hashes {
-		n += 100 * int64(len(hashes))
-	}
-	return n
 }
 
 // hash calls [provider.Hashes] unless on is empty. It may return reports beside an error.
