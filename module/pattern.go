@@ -17,8 +17,7 @@ import (
 //
 // The zero Pattern selects no module.
 type Pattern struct {
-	module addrs.Module // with placeholders for stars
-	stars  int
+	text string // HOSTNAME/NAMESPACE/NAME/SYSTEM, with stars
 }
 
 // ParsePattern parses HOSTNAME/NAMESPACE/NAME/SYSTEM. The parts after a star must be stars. The error is
@@ -41,15 +40,15 @@ func ParsePattern(s string) (Pattern, error) {
 	}
 	switch {
 	case stars == 4:
-		return Pattern{stars: stars}, nil
-	case slices.Contains(parts[:4-stars], "*"):
+		return Pattern{"*/*/*/*"}, nil
+	case slices.Contains(parts, "*"):
 		return refuse("the parts after a star must be stars too")
 	}
 	m, err := addrs.ParseModule(strings.Join(parts, "/"))
 	if e, ok := err.(*addrs.ParseError); ok {
 		return refuse(e.Reason)
 	}
-	return Pattern{m, stars}, err
+	return Pattern{strings.TrimSuffix(m.String(), strings.Repeat("/x", stars)) + strings.Repeat("/*", stars)}, err
 }
 
 // MustParsePattern is like [ParsePattern], but panics on errors.
@@ -63,27 +62,19 @@ func MustParsePattern(s string) Pattern {
 
 // Matches reports whether p selects the module.
 func (p Pattern) Matches(m addrs.Module) bool {
-	if p == (Pattern{}) || m.IsZero() {
-		return false
-	}
-	return (p.stars >= 1 || p.module.System() == m.System()) && (p.stars >= 2 || p.module.Name() == m.Name()) &&
-		(p.stars >= 3 || p.module.Namespace() == m.Namespace()) && (p.stars >= 4 || p.module.Host() == m.Host())
+	before, _, star := strings.Cut(p.text, "*")
+	address := m.String()
+	return p != (Pattern{}) && address != "" && (address == p.text || star && strings.HasPrefix(address, before))
 }
 
 // String returns HOSTNAME/NAMESPACE/NAME/SYSTEM with stars, or "" for the zero Pattern.
-func (p Pattern) String() string {
-	if p == (Pattern{}) {
-		return ""
-	}
-	parts := []string{p.module.Host().Display(), p.module.Namespace(), p.module.Name(), p.module.System()}
-	return strings.Join(append(parts[:4-p.stars], slices.Repeat([]string{"*"}, p.stars)...), "/")
-}
+func (p Pattern) String() string { return p.text }
 
-func (p Pattern) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+func (p Pattern) MarshalText() ([]byte, error) { return []byte(p.text), nil }
 
 // UnmarshalText calls [ParsePattern]. The empty text is the zero Pattern.
-func (p *Pattern) UnmarshalText(b []byte) error {
-	parsed, err := Pattern{}, error(nil)
+func (p *Pattern) UnmarshalText(b []byte) (err error) {
+	parsed := Pattern{}
 	if len(b) > 0 {
 		parsed, err = ParsePattern(string(b))
 	}

@@ -190,7 +190,7 @@ func ExampleParsePattern() {
 	fmt.Println(err)
 	// Output:
 	// registry.example.com/acme/* true
-	// invalid provider pattern "*/acme/*": the hostname can be * only if namespace and type are too
+	// invalid provider pattern "*/acme/*": the parts after a star must be stars too
 }
 
 // A lock file for several platforms of a version. Without Stated, the h1 are computed. With it, the h1
