@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,24 +61,6 @@ var _ Source = (*Multi)(nil)
 // ErrExcluded means that the patterns of a source exclude the provider. It is also ErrNotFound.
 var ErrExcluded = fault.Narrow("excluded by the patterns of the source", failure.ErrNotFound)
 
-// sourceError is the failure of a source.
-type sourceError struct {
-	name string
-	err  error // ErrExcluded, or an error of the source
-}
-
-func (e *sourceError) Error() string { return "source " + e.text() }
-
-func (e *sourceError) text() string {
-	cause := e.err
-	if inner, ok := cause.(*Error); ok && inner != nil {
-		cause = inner.Err // the error of the search repeats the rest
-	}
-	return fmt.Sprintf("%q: %v", e.name, cause)
-}
-
-func (e *sourceError) Unwrap() error { return e.err }
-
 // ProviderVersions lists the versions of all sources that know p. A version that several sources
 // list has all their protocols and platforms, or no platforms if one of them lists none, and the latest
 // of their dates. Held has the versions that no source lists, with the earliest Until.
@@ -131,34 +114,22 @@ func (m *Multi) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versio
 			at[r.Version] = len(union.List)
 			union.List = append(union.List, r)
 		}
+		union.Held = append(union.Held, list.Held...)
 	}
 	if len(s.skipped) == len(lists) {
 		return nil, s.none()
 	}
-	heldAt := map[addrs.Version]int{} // index in union.Held
-	for i, list := range lists {
-		if errs[i] == nil {
-			union.unite(list.Held, at, heldAt)
-		}
-	}
 	slices.SortFunc(union.List, func(a, b Release) int { return b.Version.Compare(a.Version) })
-	return union, nil
-}
-
-// unite adds versions that a source holds back, unless another source lists them.
-func (v *Versions) unite(held []Held, listed, heldAt map[addrs.Version]int) {
-	for _, h := range held {
-		version := h.Release.Version
-		i, again := heldAt[version]
-		switch _, ok := listed[version]; {
-		case ok:
-		case !again:
-			heldAt[version] = len(v.Held)
-			v.Held = append(v.Held, h)
-		case v.Held[i].Until.IsZero() || !h.Until.IsZero() && h.Until.Before(v.Held[i].Until):
-			v.Held[i] = h
+	// Of each version that no source lists, the one with the earliest Until stays.
+	union.Held = slices.DeleteFunc(union.Held, func(h Held) bool { _, listed := at[h.Release.Version]; return listed })
+	slices.SortStableFunc(union.Held, func(a, b Held) int {
+		if byVersion := b.Release.Version.Compare(a.Release.Version); byVersion != 0 || a.Until.IsZero() || b.Until.IsZero() {
+			return cmp.Or(byVersion, b.Until.Compare(a.Until)) // an unknown one last
 		}
-	}
+		return a.Until.Compare(b.Until)
+	})
+	union.Held = slices.CompactFunc(union.Held, func(a, b Held) bool { return a.Release.Version == b.Release.Version })
+	return union, nil
 }
 
 // unite adds the protocols and platforms of the same version in another source.
@@ -254,7 +225,8 @@ func IsFault(err error) bool {
 type search struct {
 	op, subject string
 	report      func(source string, err error) // may be nil
-	skipped     []sourceError
+	skipped     []error                        // of the sources, in this order
+	texts       []string
 }
 
 // firstOf asks one source after the other. It skips errors for which skip returns true.
@@ -300,7 +272,7 @@ func (s *search) check(sources []NamedSource) error {
 
 // skip records why a source was skipped.
 func (s *search) skip(name string, err error) {
-	s.skipped = append(s.skipped, sourceError{name, err})
+	s.skipped, s.texts = append(s.skipped, err), append(s.texts, sourceText(name, err))
 	if s.report != nil {
 		s.report(name, err)
 	}
@@ -308,7 +280,15 @@ func (s *search) skip(name string, err error) {
 
 // failed returns the error of a search that a source has ended.
 func (s *search) failed(name string, err error) error {
-	return &Error{Op: s.op, Subject: s.subject, Err: &sourceError{name, err}}
+	return &Error{Op: s.op, Subject: s.subject, Err: fault.Narrow("source "+sourceText(name, err), err)}
+}
+
+// sourceText returns the text of an error of a source, without what the error of the search repeats.
+func sourceText(name string, err error) string {
+	if inner, ok := err.(*Error); ok && inner != nil {
+		err = inner.Err
+	}
+	return fmt.Sprintf("%q: %v", name, err)
 }
 
 // none returns the error of a search that has skipped all sources. It wraps the error of the source
@@ -324,19 +304,15 @@ func (s *search) none() error {
 		func(err error) bool { return errors.Is(err, ErrNoPlatform) },
 		IsFault,
 	} {
-		if i := slices.IndexFunc(s.skipped, func(e sourceError) bool { return rank(e.err) }); i >= 0 {
-			closest = s.skipped[i].err
+		if i := slices.IndexFunc(s.skipped, rank); i >= 0 {
+			closest = s.skipped[i]
 		}
 	}
 	text := "no source has it: "
 	if !errors.Is(closest, ErrNotFound) {
 		text = "no source answers: "
 	}
-	var each []string
-	for i := range s.skipped {
-		each = append(each, s.skipped[i].text())
-	}
-	return &Error{Op: s.op, Subject: s.subject, Err: fault.Narrow(text+strings.Join(each, "; "), closest)}
+	return &Error{Op: s.op, Subject: s.subject, Err: fault.Narrow(text+strings.Join(s.texts, "; "), closest)}
 }
 
 // accepts returns ErrExcluded if the patterns exclude p.

@@ -283,11 +283,8 @@ type UnavailableError struct {
 	Constraint addrs.ProviderConstraint // the allowed versions
 	Need       Need                     // as requested
 
-	// Newest is the newest listed release, else prerelease, or zero.
+	// Newest is the newest listed release, otherwise the newest prerelease, or zero.
 	Newest addrs.Version
-
-	// Prerelease is the newest prerelease if it is newer than the release Newest, or zero.
-	Prerelease addrs.Version
 
 	// Allowed is the newest version that Constraint allows, or zero.
 	Allowed addrs.Version
@@ -314,26 +311,16 @@ func (e *UnavailableError) Error() string {
 	}
 	text := "no version matches " + fault.Constraint(e.Constraint.String())
 	newest := ", the newest is " + e.Newest.String()
-	if !e.Prerelease.IsZero() {
-		newest += " (newer prerelease: " + e.Prerelease.String() + ")"
-	}
 	switch {
 	case e.Newest.IsZero():
 		return text + ", none is listed"
 	case e.Newest.IsPrerelease():
 		return text + ", only prereleases are listed" + newest
-	case e.Newest.String() == unselectable:
-		return text + `, the only release listed is 0.0.0, which the CLI treats as "no version"`
-	case e.Constraint.String() == unselectable:
-		return text + newest + `; no constraint selects 0.0.0, which the CLI treats as "no version"`
 	case e.Fits.IsZero() || e.Fits == e.Newest:
 		return text + newest
 	}
 	return text + newest + ", the newest that fits " + e.Fits.String()
 }
-
-// unselectable is the version that the CLI treats as "no version" of a provider.
-const unselectable = "0.0.0"
 
 // platforms describes the missing and the available platforms.
 func (e *UnavailableError) platforms() string {
@@ -382,13 +369,8 @@ func (v *Versions) Unavailable(version addrs.Version, platform addrs.Platform) *
 func (v *Versions) unavailable(c addrs.ProviderConstraint, need Need, fits func(*Release) error) *UnavailableError {
 	e := &UnavailableError{Provider: v.Provider, Constraint: c, Need: need, Err: ErrNoVersion}
 	anyRelease := addrs.ProviderConstraint{}.Matcher()
-	if r := v.newest(anyRelease, nil); r != nil {
+	if r := cmp.Or(v.newest(anyRelease, nil), v.newest(func(addrs.Version) bool { return true }, nil)); r != nil {
 		e.Newest = r.Version
-	}
-	if r := v.newest(func(addrs.Version) bool { return true }, nil); r != nil && e.Newest.IsZero() {
-		e.Newest = r.Version
-	} else if r != nil && r.Version.IsPrerelease() {
-		e.Prerelease = r.Version
 	}
 	if fits == nil {
 		return e
