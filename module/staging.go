@@ -51,8 +51,7 @@ func newStaging(ctx context.Context, dir string, want checksum.Hash, o Options, 
 	}
 	s := &staging{o: o, want: want, limits: o.Limits.Effective(), dir: dir, target: target, xz: xz}
 	beside := filepath.Dir(target)
-	err = makeDirs(beside)
-	if err == nil {
+	if err = os.MkdirAll(beside, 0o755); err == nil {
 		s.part, err = fsx.CreatePartDir(beside)
 	}
 	if err != nil {
@@ -97,24 +96,6 @@ func absolute(path string) (string, error) {
 		return "", err
 	}
 	return filepath.Join(dir, path), nil
-}
-
-// makeDirs creates a directory and missing directories above it, and syncs them.
-func makeDirs(dir string) error {
-	_, err := os.Stat(dir)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return nil // if it is not a directory, the next step fails
-	}
-	above := filepath.Dir(dir)
-	if above != dir {
-		if err := makeDirs(above); err != nil {
-			return err
-		}
-	}
-	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return fsx.SyncDir(above)
 }
 
 // checkTarget returns nil if a package may be put at the path: it is missing, an empty

@@ -76,10 +76,7 @@ func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, 
 		o.Limiter = new(Limiter)
 	}
 	o.Limiter.setup()
-	h := &hashing{
-		o: o, src: ShareEvidence(src), version: Package{Provider: p, Version: v},
-		keys: map[verify.Key]verify.Key{},
-	}
+	h := &hashing{o: o, src: ShareEvidence(src), version: Package{Provider: p, Version: v}}
 	switch {
 	case p.IsZero() || v.IsZero() || slices.Contains(on, addrs.Platform{}):
 		return nil, failure.Wrap("hash", h.version.String(), errors.New("a provider, version or platform is missing"))
@@ -137,8 +134,7 @@ type hashing struct {
 	stop context.CancelCauseFunc // when the documents are too large
 
 	mu   sync.Mutex
-	sums []*verify.Sums            // of all reports, without duplicates
-	keys map[verify.Key]verify.Key // of all packages, each once
+	sums []*verify.Sums // of all reports, without duplicates
 }
 
 // hash returns the report of one platform, or an *Error.
@@ -177,9 +173,6 @@ func (h *hashing) report(ctx context.Context, platform addrs.Platform) (*verify.
 		if pkg, err = h.src.ProviderPackage(ctx, h.version.Provider, h.version.Version, platform); err != nil {
 			return nil, 0, err
 		}
-	}
-	if pkg, err = h.keep(pkg); err != nil {
-		return nil, 0, err
 	}
 	policy := h.policy(pkg)
 	if pkg.Dir != "" {
@@ -344,26 +337,6 @@ func (h *hashing) share(report *verify.Report) error {
 	return h.take(len(text))
 }
 
-// keep returns pkg with keys that share their text with equal keys of other packages.
-func (h *hashing) keep(pkg *Package) (*Package, error) {
-	own := *pkg
-	own.Keys = slices.Clone(pkg.Keys)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for i, key := range own.Keys {
-		kept, ok := h.keys[key]
-		if !ok {
-			if err := h.take(len(key.Armor) + len(key.TrustSignature) + len(key.Source) + len(key.SourceURL)); err != nil {
-				return nil, err
-			}
-			kept = key
-			h.keys[key] = key
-		}
-		own.Keys[i] = kept
-	}
-	return &own, nil
-}
-
 // take takes n bytes for documents. If they are not left, it stops the work on all platforms.
 func (h *hashing) take(n int) error {
 	err := h.o.Limiter.take(n)
@@ -387,7 +360,7 @@ func (h *hashing) event(e Event) {
 }
 
 // Limiter bounds, for all calls of [Hashes] that share it, the archives in progress, to 32 the packages
-// that are requested or wait, and to 16 MiB the SHA256SUMS documents and keys. More is
+// that are requested or wait, and to 16 MiB the SHA256SUMS documents in reports. More is
 // [github.com/tofureg/tofureg/failure.ErrTooLarge], without reports. The 16 MiB are not given back: use
 // one Limiter for each job, such as a lock file. It is safe for concurrent use and must not be copied.
 type Limiter struct {
@@ -407,8 +380,7 @@ const (
 	maxAsking       = 32 // packages, of up to 1 MiB in clients of this module
 )
 
-// maxDocuments bounds the bytes of the SHA256SUMS documents in reports, and of the keys that sources
-// list. Each platform may have its own.
+// maxDocuments bounds the bytes of the SHA256SUMS documents in reports. Each platform may have its own.
 const maxDocuments = 16 << 20
 
 // Acquire waits until one more archive may be in progress, or ctx ends. The caller must call release when
@@ -432,7 +404,7 @@ func (l *Limiter) setup() {
 // take takes n bytes for documents.
 func (l *Limiter) take(n int) error {
 	if !l.documents.TryAcquire(int64(n)) {
-		return fmt.Errorf("more than %d bytes in the SHA256SUMS documents and keys of all platforms: %w", maxDocuments, failure.ErrTooLarge)
+		return fmt.Errorf("more than %d bytes in the SHA256SUMS documents of all platforms: %w", maxDocuments, failure.ErrTooLarge)
 	}
 	return nil
 }

@@ -842,11 +842,9 @@ func serveSystems(n int) *regclient.Client {
 // TestSumsTogether: the total size of different documents is bounded.
 func TestSumsTogether(t *testing.T) {
 	t.Parallel()
-	const n, each = 17, 1 << 20
+	const n, each, limit = 17, 1 << 20, 16 << 20
 	for _, more := range []int{0, 1} {
 		client := serveSystems(n)
-		pkg := must.Get(client.ProviderPackage(t.Context(), demo, v123, systems(n)[0]))(t)
-		limit := 16<<20 - len(pkg.Keys[0].Armor) // of all platforms, kept once
 		src := &padded{Source: client, sizes: append(slices.Repeat([]int{each}, n-2), limit-(n-2)*each-1000, 1000+more)}
 		o := provider.HashOptions{Policy: verify.Policy{AllowUnsigned: true}}
 		reports, err := provider.Hashes(t.Context(), src, demo, v123, systems(n), o)
@@ -855,30 +853,6 @@ func TestSumsTogether(t *testing.T) {
 		}
 		if more == 1 && (!errors.Is(err, failure.ErrTooLarge) || len(reports) != 0) {
 			t.Errorf("%d bytes together: %d reports, %v, want none and ErrTooLarge", limit+more, len(reports), err)
-		}
-	}
-}
-
-// TestKeysTogether: the total size of different keys is bounded in all calls that share a limiter, and
-// the rest of a call stops.
-func TestKeysTogether(t *testing.T) {
-	t.Parallel()
-	src := &astray{Source: serveSystems(16), pkg: func(pkg *provider.Package) *provider.Package { // another key for each platform
-		on := pkg.Platform.String()
-		pkg.Keys = append(pkg.Keys, verify.Key{Armor: on + strings.Repeat(" ", 1<<20-len(on))})
-		return pkg
-	}}
-	for _, n := range []int{15, 16} { // with the key of all platforms, 16 are too large
-		o := provider.HashOptions{Policy: verify.Policy{AllowUnsigned: true}, Limiter: new(provider.Limiter)}
-		if _, err := provider.Hashes(t.Context(), src, demo, v123, systems(8), o); errors.Is(err, failure.ErrTooLarge) {
-			t.Errorf("8 keys: %v", err)
-		}
-		reports, err := provider.Hashes(t.Context(), src, demo, v123, systems(16)[8:n], o)
-		if n == 15 && errors.Is(err, failure.ErrTooLarge) {
-			t.Errorf("%d keys: %v", n, err)
-		}
-		if n == 16 && (!errors.Is(err, failure.ErrTooLarge) || len(reports) != 0) {
-			t.Errorf("%d keys: %d reports, %v, want ErrTooLarge", n, len(reports), err)
 		}
 	}
 }

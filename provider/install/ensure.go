@@ -35,7 +35,7 @@ const (
 //	packages.asking, for memory: packages that provider.Hashes has requested, until their archive begins
 //	packages.archives, for the disk and the network: packages that are received, unpacked or read
 //	packages.hashing, for the processors: received archives that are hashed
-//	packages.documents, for memory: SHA256SUMS documents and keys in reports, which stay in the result
+//	packages.documents, for memory: SHA256SUMS documents in reports, which stay in the result
 //	the cache of source, for memory: documents that packages of a version share
 //
 // A place in asking is held while waiting for archives, and that while waiting for hashing. Nothing waits
