@@ -69,7 +69,7 @@ var ErrExcluded = fault.Narrow("excluded by the patterns of the source", failure
 // their errors and wraps the one that came closest to an answer: a fault, then ErrNoPlatform,
 // ErrNoVersion and ErrNotFound. Without sources it is ErrNotFound.
 func (m *Multi) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error) {
-	s := &search{op: "list versions of", subject: p.String(), report: m.Skipped}
+	s := &search{op: "list versions of", subject: p.String(), tell: m.Skipped}
 	if m.Failover {
 		return firstOf(ctx, s, m.Sources, p, skips, func(n *NamedSource) (*Versions, error) { return checked{n.Source}.ProviderVersions(ctx, p) })
 	}
@@ -160,7 +160,7 @@ func unite[T comparable](a, b []T) []T {
 // ProviderPackage returns the package of the first source that has it, or with Failover, that
 // answers. Errors are as of ProviderVersions.
 func (m *Multi) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
-	s := &search{op: "find", subject: (&Package{Provider: p, Version: v, Platform: platform}).String(), report: m.Skipped}
+	s := &search{op: "find", subject: (&Package{Provider: p, Version: v, Platform: platform}).String(), tell: m.Skipped}
 	skip := func(err error) bool { return errors.Is(err, ErrNotFound) }
 	if m.Failover {
 		skip = skips
@@ -224,7 +224,7 @@ func IsFault(err error) bool {
 // search is a call of a Multi.
 type search struct {
 	op, subject string
-	report      func(source string, err error) // may be nil
+	tell        func(source string, err error) // may be nil
 	skipped     []error                        // of the sources, in this order
 	texts       []string
 }
@@ -273,8 +273,8 @@ func (s *search) check(sources []NamedSource) error {
 // skip records why a source was skipped.
 func (s *search) skip(name string, err error) {
 	s.skipped, s.texts = append(s.skipped, err), append(s.texts, sourceText(name, err))
-	if s.report != nil {
-		s.report(name, err)
+	if s.tell != nil {
+		s.tell(name, err)
 	}
 }
 
