@@ -1,6 +1,7 @@
 package module
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -177,10 +178,7 @@ func DownloadAll(ctx context.Context, src Source, requests []Request, o Options)
 	results := make([]Result, len(requests))
 	dirs := make([]string, len(requests)) // with a separator at the end; empty if invalid
 	var group errgroup.Group
-	group.SetLimit(16)
-	if o.Parallel > 0 {
-		group.SetLimit(o.Parallel)
-	}
+	group.SetLimit(cmp.Or(max(o.Parallel, 0), 16))
 	for i, r := range requests {
 		if dir, err := cleanTarget(r.Dir); err == nil { // otherwise the request fails by itself
 			dir = archive.Fold(dir) + string(filepath.Separator)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -107,18 +106,12 @@ func checkTarget(path string, replace bool) error {
 		return nil
 	case err != nil:
 		return err
-	case replace || !info.IsDir():
-		return checkReplaceable(path, info, replace)
+	case !replace && info.IsDir():
+		if names, err := os.ReadDir(path); err != nil || len(names) == 0 {
+			return err
+		}
 	}
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	if _, err := dir.ReadDir(1); err != io.EOF {
-		return errors.Join(checkReplaceable(path, info, false), err)
-	}
-	return nil
+	return checkReplaceable(path, info, replace)
 }
 
 // checkReplaceable returns nil if the file at the path may be replaced.

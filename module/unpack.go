@@ -132,14 +132,11 @@ func unpackBody(ctx context.Context, loc *Location, body *Body, s *staging, mete
 // unzip stores the archive in a file of the staging directory, because the directory of a zip
 // is at its end.
 func unzip(ctx context.Context, in io.Reader, b *bodyReader, check func() error, s *staging, root *os.Root, o archive.Options) ([]archive.File, error) {
-	f, err := os.CreateTemp(s.part.Path(), "*.zip")
+	f, err := fsx.Temp(s.part.Path())
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		f.Close()
-		os.Remove(f.Name())
-	}()
+	defer f.Discard()
 	if _, err := io.Copy(f, in); err != nil {
 		return nil, err
 	}

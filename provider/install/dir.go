@@ -296,16 +296,11 @@ func remove(ctx context.Context, root *os.Root, pkg *Package) error {
 	if err != nil {
 		return err
 	}
-	lock, err := at.acquire(ctx, func() {})
+	part, done, err := at.stage(ctx, func() {})
 	if err != nil {
 		return err
 	}
-	defer lock.Release()
-	part, err := stage(ctx, root)
-	if err != nil {
-		return err
-	}
-	defer part.Discard(ctx)
+	defer done()
 	err = root.Rename(at.name, filepath.Join(part.Name(), "old"))
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		err = root.Remove(at.noteName())
@@ -332,16 +327,6 @@ func (d *Dir) open() (*os.Root, error) {
 // private is the directory for unfinished packages and notes. The CLI ignores it, as it is not a
 // hostname.
 const private = ".tofureg"
-
-// stage creates a staging directory for one package, and removes those of dead processes. Others may
-// read it: a CLI of another user that scans the plugin directory fails if it cannot.
-func stage(ctx context.Context, root *os.Root) (*fsx.PartDir, error) {
-	if err := mkdir(root, private); err != nil {
-		return nil, err
-	}
-	fsx.SweepPartsIn(ctx, root, private)
-	return fsx.CreatePartDirIn(root, private, 0o755)
-}
 
 // newTree creates the directory for the content of the package.
 func newTree(root *os.Root, part *fsx.PartDir) (*os.Root, error) {
@@ -421,6 +406,29 @@ func (at *location) installed() (*Package, error) {
 		return nil, fmt.Errorf("%w: %s is not a directory", errNotInstalled, pkg.Dir)
 	}
 	return &pkg, nil
+}
+
+// stage locks the package, creates a staging directory for it, and removes those of dead processes. It calls
+// waiting if another holder has the lock. The caller must call done. Others may read the directory: a CLI of
+// another user that scans the plugin directory fails if it cannot.
+func (at *location) stage(ctx context.Context, waiting func()) (part *fsx.PartDir, done func(), err error) {
+	lock, err := at.acquire(ctx, waiting)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err = mkdir(at.root, private); err == nil {
+		fsx.SweepPartsIn(ctx, at.root, private)
+		part, err = fsx.CreatePartDirIn(at.root, private, 0o755)
+	}
+	if err != nil {
+		lock.Release()
+		return nil, nil, err
+	}
+	done = func() {
+		part.Discard(ctx)
+		lock.Release()
+	}
+	return part, done, nil
 }
 
 // acquire locks the package and creates its parent directories. It calls waiting if another holder

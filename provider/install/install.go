@@ -92,24 +92,19 @@ func (i *installation) run(ctx context.Context) (*Installed, error) {
 		return done, err
 	}
 	waited := false
-	lock, err := i.at.acquire(ctx, func() {
+	part, done, err := i.at.stage(ctx, func() {
 		waited = true
 		i.event(provider.EventWaiting, 0)
 	})
 	if err != nil {
 		return nil, err
 	}
-	defer lock.Release()
+	defer done()
 	if n := i.at.noteSince(before); waited || n != nil {
 		if done, err := i.reuse(ctx, n); done != nil || err != nil {
 			return done, err
 		}
 	}
-	part, err := stage(ctx, root)
-	if err != nil {
-		return nil, err
-	}
-	defer part.Discard(ctx)
 	if i.pkg.Dir != "" {
 		return i.transfer(ctx, part)
 	}

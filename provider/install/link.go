@@ -54,19 +54,14 @@ func (d *Dir) place(ctx context.Context, from *Installed, copies bool) (*Package
 	if err != nil {
 		return nil, err
 	}
-	lock, err := at.acquire(ctx, func() {})
+	part, done, err := at.stage(ctx, func() {})
 	if err != nil {
 		return nil, err
 	}
-	defer lock.Release()
+	defer done()
 	if pkg, err := at.packageWith(ctx, from.Report.Local, from.Dir); pkg != nil || err != nil {
 		return pkg, err
 	}
-	part, err := stage(ctx, root)
-	if err != nil {
-		return nil, err
-	}
-	defer part.Discard(ctx)
 	finished, h1, err := at.transfer(ctx, part, from.Dir, copies, nil)
 	if err == nil && !h1.IsZero() {
 		_, err = verify.Policy{Accept: checksum.NewSet(from.Report.Local...)}.Judge(verify.Evidence{}, -1, []checksum.Hash{h1})

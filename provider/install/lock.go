@@ -232,7 +232,7 @@ func (j *job) unlocked(ctx context.Context, own []checksum.Hash) []addrs.Platfor
 		return slices.Clone(j.others)
 	}
 	hashes := checksum.Sorted(j.lock.Accept(j.s.Provider, j.s.Version).Hashes(), own)
-	archives, known := 0, map[checksum.Hash]bool{}
+	archives, rest := 0, checksum.WithScheme(hashes, checksum.SchemeH1)
 	for _, zh := range checksum.WithScheme(hashes, checksum.SchemeZH) {
 		if j.in.Store == nil {
 			break
@@ -246,16 +246,9 @@ func (j *job) unlocked(ctx context.Context, own []checksum.Hash) []addrs.Platfor
 		if checksum.Overlap(h1, hashes) {
 			archives++
 		}
-		for _, h := range h1 {
-			known[h] = true
-		}
+		rest = slices.DeleteFunc(rest, func(h checksum.Hash) bool { return slices.Contains(h1, h) })
 	}
-	for _, h := range checksum.WithScheme(hashes, checksum.SchemeH1) {
-		if !known[h] {
-			archives++
-		}
-	}
-	if archives > len(j.others) {
+	if archives+len(rest) > len(j.others) {
 		return nil
 	}
 	return slices.Clone(j.others)
