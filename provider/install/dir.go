@@ -26,17 +26,14 @@ import (
 // errNotInstalled means that the package is not in the directory.
 var errNotInstalled = fault.Narrow("package is not installed", failure.ErrNotFound)
 
-// Dir is a plugin directory with unpacked packages at HOST/NAMESPACE/TYPE/VERSION/OS_ARCH, where
-// HOST is in Unicode. A Dir is safe for concurrent use and must not be copied after the first use.
+// Dir is a plugin directory. Host names in its paths are in Unicode. A Dir is safe for concurrent use and must not be copied after the first use.
 type Dir struct {
-	// Path is the directory, or a symbolic link to it. Path is required. A missing directory has no
-	// packages; Install and Place create it.
+	// Path is the directory, or a symbolic link to it. It is required. Install and Place create it.
 	Path string
 
-	// Stamps, if not empty, is a directory for the h1 of packages that Install and Ensure compute. Later
-	// processes compare them with a locked hash while no file seems to have changed. It is created if
-	// missing. What other users can access there is not used. An [Installer] with a Cache uses only the
-	// Stamps of the Cache.
+	// Stamps, if not empty, is a directory where Install and Ensure keep the h1 of packages for later
+	// processes. It is created if missing. Files that other users can access are ignored. An [Installer]
+	// with a Cache uses only the Stamps of the Cache.
 	Stamps string
 
 	known stamp.Memory
@@ -67,8 +64,8 @@ func subject(p addrs.Provider, v addrs.Version, on addrs.Platform) string {
 	return (&provider.Package{Provider: p, Version: v, Platform: on}).String()
 }
 
-// Executable returns the absolute path of the provider's program: a file terraform-provider-TYPE, alone
-// or with _ or a dot and more behind. If there is none, the error wraps [fs.ErrNotExist].
+// Executable returns the absolute path of the provider's program: a file terraform-provider-TYPE, perhaps
+// followed by _ or a dot and more. If there is none, the error wraps [fs.ErrNotExist].
 func (p *Package) Executable() (string, error) {
 	entries, err := os.ReadDir(p.Dir)
 	if err != nil {
@@ -158,9 +155,10 @@ func (d *Dir) get(p addrs.Provider, v addrs.Version, on addrs.Platform) (*Packag
 
 // Lookup returns an installed package if its content has one of the accepted hashes, for example those of
 // a lock file. It takes no lock and writes nothing. Only an h1 can match: if accept has one, Lookup always
-// hashes the content, otherwise, as with the zero Set, it accepts no package.
+// hashes the content. Otherwise, as with the zero Set, it accepts no package.
 //
-// The error is one of [Dir.Get], or wraps [checksum.ErrIrregular] for links or devices in the package, or [verify.ErrNotAccepted] and a [*checksum.MismatchError] for other content.
+// The error is one of [Dir.Get], or wraps [checksum.ErrIrregular] for links or devices in the package, or
+// [verify.ErrNotAccepted] for other content.
 func (d *Dir) Lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform, accept checksum.Set) (*Installed, error) {
 	accept = checksum.NewSet(accept.Hashes()...) // also a zero one is a rule here
 	found, err := d.lookUp(ctx, nil, p, v, on, verify.Policy{Accept: accept})
@@ -190,9 +188,7 @@ func (d *Dir) lookUp(ctx context.Context, known *Dir, p addrs.Provider, v addrs.
 }
 
 // All yields the packages in the directory, sorted by path, unverified. It ignores names that Install does
-// not use, and symbolic links except to a package.
-//
-// All yields an error for an unreadable directory and continues.
+// not use, and symbolic links except to a package. After an error it continues.
 func (d *Dir) All() iter.Seq2[*Package, error] { return d.all(context.Background()) }
 
 // all is All until ctx ends. Then it yields its error.

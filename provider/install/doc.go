@@ -25,13 +25,13 @@
 // # Trust
 //
 // Signatures and zh hashes cover archives; only h1 hashes cover unpacked directories. If the lock file
-// has the h1 of an installed package, [Installer.Ensure] uses the package as it is, unless the policy
-// sets RequireSignature or Provenance.
+// has the h1 of an installed package, [Installer.Ensure] uses the package, unless the policy sets
+// RequireSignature or Provenance.
 //
-// A package is hashed when it is used. A [Dir] uses the hash again for up to a week while no file seems
-// to have changed; [verify.Report.Believed] says when it was computed. This needs Linux and ext4, xfs or
-// btrfs, and only this user and root may write to the package and the directories above it. With
-// [Dir.Stamps] later processes of the user use the hash too, until the next boot. The first run after an installation hashes, and [Dir.Lookup] always does.
+// A [Dir] uses the hash of a package again for up to a week while no file seems to have changed;
+// [verify.Report.Believed] says when it was computed. This needs Linux and ext4, xfs or btrfs, and only this
+// user and root may write to the package and the directories above it. With [Dir.Stamps] later processes of
+// the user use the hash too, until the next boot.
 //
 // All users of a shared cache must trust the users who can write to it.
 //
@@ -41,7 +41,7 @@
 // ".tofureg", verified and renamed. Windows cannot replace or remove a package whose program is running.
 //
 // Calls that may change a package lock the file OS_ARCH.lock beside it, as OpenTofu 1.10 and later do.
-// Terraform takes no lock; [Dir.Lookup] refuses what it damages, and [Dir.Install] replaces it.
+// Terraform takes no lock.
 //
 // [layout]: https://opentofu.org/docs/cli/config/config-file/
 package install

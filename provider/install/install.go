@@ -15,12 +15,12 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Options are the options of [Dir.Install]. The zero value demands a signature.
+// Options are the options of [Dir.Install].
 type Options struct {
-	// Policy decides whether a package is accepted; see [provider.DownloadOptions].
+	// Policy is as in [provider.DownloadOptions].
 	Policy verify.Policy
 
-	// Progress, if not nil, is called for each step. Calls never overlap, and Install waits for them.
+	// Progress, if not nil, is called for each step. Calls never overlap.
 	Progress func(provider.Event)
 
 	// Copy copies the package if pkg.Dir is set. If false, it is linked if the system permits.
@@ -34,14 +34,13 @@ type Options struct {
 // Install makes sure that pkg is in the directory with content that o.Policy accepts.
 //
 // An installed package stays if the policy accepts its h1: one in [verify.Policy].Accept, or with
-// AllowUnsigned one that a source without SHA256SUMS states. Otherwise, so each time with the zero policy,
+// AllowUnsigned one that a source without SHA256SUMS states. Otherwise, and always with the zero policy,
 // Install downloads, verifies and unpacks the archive. It replaces other content or a symbolic link, not
 // the target of the link. Files get the mode 0755 or 0644, less the umask. If Install fails, the installed
 // package stays.
 //
-// The error wraps [failure.ErrArchive] for an archive that is damaged or must not be unpacked,
-// [checksum.ErrIrregular] for links or devices in pkg.Dir, or as for [Dir.Get]. Other errors are those of
-// [provider.Download].
+// Errors are as of [provider.Download] and [Dir.Get]. They also wrap [failure.ErrArchive] for an archive that is
+// damaged or must not be unpacked, and [checksum.ErrIrregular] for links or devices in pkg.Dir.
 //
 // Calls for the same package, in any process, take turns ([provider.EventWaiting]). On Unix, a call that
 // has waited reuses a download of the same user if its own policy accepts it.

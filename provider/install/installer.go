@@ -35,22 +35,17 @@ type Installer struct {
 	// If false, Dir gets symbolic links if the system permits.
 	Copy bool
 
-	// Policy returns the policy for a provider, and is called once for each. If nil, the zero policy
-	// is used, which demands a signature.
+	// Policy returns the policy for a provider. If nil, the zero policy is used, which demands a signature.
 	//
 	// Locked hashes of the selected version replace the Accept of the policy. With RequireSignature or
-	// Provenance each call of Ensure downloads the archive.
-	//
-	// If the lock file covers the version, but the source states no locked hash for a package of
-	// LockPlatforms, the policy decides. The SHA256SUMS document must then list a locked archive
-	// ([verify.ErrOtherRelease]).
+	// Provenance each call of Ensure downloads the archive. See [provider.HashOptions].Locked for packages
+	// of LockPlatforms.
 	Policy func(addrs.Provider) verify.Policy
 
 	// Platform is the platform to install for. If zero, that of this program is used.
 	Platform addrs.Platform
 
-	// Protocols are the plugin protocol versions that the caller speaks. If zero, ">= 5, < 7" is used.
-	// Versions that state only others are not selected.
+	// Protocols are plugin protocol versions, as in [provider.Need].
 	Protocols addrs.ProviderConstraint
 
 	// LockPlatforms are further platforms whose hashes the lock file should have.
@@ -81,11 +76,10 @@ type Installer struct {
 	// TempDir is for archives of LockPlatforms. If empty, it is [os.TempDir].
 	TempDir string
 
-	// Parallel is the maximum number of packages in progress. If 0 or less, 32 is used.
+	// Parallel is the maximum number of packages in progress. If 0 or less, it is 32.
 	Parallel int
 
-	// Progress, if not nil, is called for each step. Calls never overlap, and Ensure waits for them. The
-	// last event of a provider is [provider.EventInstalled], also for a reused package, or [EventFailed].
+	// Progress, if not nil, is called for each step. Calls never overlap. The last event of a provider is [provider.EventInstalled], also for a reused package, or [EventFailed].
 	// After Plan, and of overridden and built-in providers, there is only EventFailed.
 	Progress func(provider.Event)
 }
@@ -103,13 +97,12 @@ const defaultParallel = 32
 // a locked h1. Otherwise it calls [Dir.Install] for Cache or, without one, Dir.
 // terraform.io/builtin/terraform needs no work and must have no constraint.
 //
-// A failure of one provider does not stop the others. The error joins the failures in the order of
-// the providers. Each wraps a [*provider.Error], and for example a [*LockedError], a
-// [*lockfile.NotLockedError], [provider.ErrOffline] or an error of package [verify].
+// A failure of one provider does not stop the others. The error joins the failures. Each wraps a
+// [*provider.Error], and for example a [*LockedError], a [*lockfile.NotLockedError], [provider.ErrOffline]
+// or an error of package [verify].
 //
-// The result and its lock are valid beside an error. A provider that failed has [Selection].Err and keeps
-// its old entry. If only platforms of LockPlatforms failed, the new entry may have signed or stated hashes
-// of them.
+// The result is valid beside an error. A provider that failed has [Selection].Err and keeps its old entry. If
+// only platforms of LockPlatforms failed, it has a new entry, perhaps with signed or stated hashes of them.
 func (in *Installer) Ensure(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint, lock *lockfile.File) (*Result, error) {
 	return in.ensure(ctx, requirements, lock, installing)
 }

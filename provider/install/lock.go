@@ -17,26 +17,13 @@ import (
 
 // LockOptions are the options of [Lock].
 type LockOptions struct {
-	// Policy returns the policy for a provider, as in [Installer].
-	Policy func(addrs.Provider) verify.Policy
-
-	// Protocols are plugin protocol versions, as in [Installer].
-	Protocols addrs.ProviderConstraint
-
-	// Upgrade selects new versions instead of the locked ones.
-	Upgrade bool
-
-	// Stated is as in [Installer].
-	Stated bool
-
-	// Store, if not nil, stores computed hashes of archives, which replace downloads.
-	Store provider.HashStore
-
-	// TempDir is for archives. If empty, it is [os.TempDir].
-	TempDir string
-
-	// Parallel is the maximum number of packages in progress. If 0 or less, 32 is used.
-	Parallel int
+	Policy    func(addrs.Provider) verify.Policy // as in [Installer]
+	Protocols addrs.ProviderConstraint           // as in Installer
+	Upgrade   bool                               // as in Installer
+	Stated    bool                               // as in Installer
+	Store     provider.HashStore                 // as in Installer
+	TempDir   string                             // as in Installer
+	Parallel  int                                // as in Installer
 
 	// Progress, if not nil, is called for each step. Calls never overlap. The last events are a
 	// [provider.EventHashed] for each locked package, and an [EventFailed] for a provider that fails.
@@ -49,10 +36,9 @@ type LockOptions struct {
 // an error.
 //
 // A new version must have a package for each platform. The policy decides about its packages, and its
-// entry gets what [verify.Report.Recordable] returns. If lock has hashes of the selected version, each
-// package must have one of them, or o.Policy decides and a SHA256SUMS document that it uses must list a
-// locked archive. The entry then gains computed hashes only. If the locked hashes are all h1, the
-// archive for one of the platforms must have one.
+// entry gets what [verify.Report.Recordable] returns. If lock has hashes of the selected version, packages
+// are judged as with [provider.HashOptions].Locked, and the entry gains computed hashes only. If the locked
+// hashes are all h1, the archive for one of the platforms must have one.
 //
 // The result, also beside an error, is like that of Ensure, without paths, with a report for each provider
 // and platform.
