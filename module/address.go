@@ -20,17 +20,16 @@ type Address struct {
 
 	Location *Location // for [Request.Location]
 
-	// Path is relative to the calling module, with slashes, such as "../dns". In a package, join it
-	// to the directory of the calling module there, at first [Report.Subdir], and refuse the result
-	// unless it is [path/filepath.IsLocal].
+	// Path is relative to the calling module, with slashes, such as "../dns". If that module is in a
+	// downloaded package, join Path to its directory there, at first [Report.Subdir], and refuse the
+	// result unless [path/filepath.IsLocal] reports true.
 	Path string
 
 	source string // of Location
 }
 
-// ParseAddress parses the source of a module block, as the CLI does. A source that starts with ./ or ../ is a path.
-// Others are parsed by [addrs.ParseModuleSource], which alone applies if the block has a version, or else by
-// [ParseLocation].
+// ParseAddress parses the source of a module block, as the CLI does: as a path if it starts with ./ or ../, else by
+// [addrs.ParseModuleSource], else by [ParseLocation]. A block with a version can only have a source in a registry.
 func ParseAddress(s string) (Address, error) { return ParseAddressIn(svchost.Hostname{}, s) }
 
 // ParseAddressIn is [ParseAddress] with host as the registry of addresses without a host, or

@@ -7,7 +7,7 @@
 //	fmt.Println(report.ModuleDir(), report.H1)
 //
 // The source is normally a [github.com/tofureg/tofureg/regclient.Client]. It returns the [Location] of a
-// package, which may point to another one. The public registries name git repositories, which need [Options.Git].
+// package. The public registries name git repositories, which need [Options.Git].
 //
 // # Trust
 //
@@ -21,16 +21,17 @@
 //
 // A package is refused if it contains symbolic links (but see [Options.KeepLinks]), hard links, devices or a bare
 // git repository. Names are refused if they lead out of the directory, contain a backslash or a control character,
-// or are not kept by the target's file system. So are two names that some file system treats as equal, unless only
+// or are changed by the target's file system. So are two names that some file system treats as equal, unless only
 // the case differs. Files and directories named .git and .hg are omitted. Files get the mode 0755 or 0644, less the
 // umask.
-//
-// # For sources
-//
-// Sources use [ResolveLocation], [DirectLocation], [Location.MayBePage], and methods of [Versions].
 //
 // # Errors
 //
 // Errors are as in package [github.com/tofureg/tofureg/provider]. Those of functions that parse,
 // and of [Location.WithSubdir], are an [*addrs.ParseError].
+//
+// # What most programs can skip
+//
+// Only programs that implement or serve sources need [ResolveLocation], [DirectLocation], [Location.MayBePage],
+// [Versions.Clone] and [Versions.Unavailable].
 package module

@@ -30,13 +30,12 @@ type Options struct {
 	// Fetcher, if not nil, fetches from the kinds other than KindHTTP and KindLocal. See [Fetchers].
 	Fetcher Fetcher
 
-	// AllowLocal permits a [Request.Location] to read local files and repositories. If false, or if a
-	// server names them, the error is ErrLocal. A directory that contains the target is always
-	// refused.
+	// AllowLocal permits a [Request.Location] on this machine. If false, or if a server names it, the
+	// error is ErrLocal.
 	AllowLocal bool
 
-	// KeepLinks keeps symbolic links that lead to a place in the package, even a missing one, except
-	// those of zip archives. An absolute target leads out of the package.
+	// KeepLinks keeps symbolic links with a relative target in the package, even a missing one, except
+	// those of zip archives.
 	KeepLinks bool
 
 	// SkipLinks omits other symbolic links, see [Report.Skipped]. If false, the error is ErrLink.
@@ -45,10 +44,10 @@ type Options struct {
 	// Replace permits replacing a non-empty directory or a symbolic link at the target. If false, and
 	// for other files always, the error is ErrOccupied.
 	//
-	// The old directory is removed with all files, after the new one is verified. If its content is
-	// right already, apart from modes, times and empty directories, it stays; with Request.H1, no
-	// package is fetched. Except on Linux and macOS, a killed process can leave no target. On
-	// Windows, no program may have a file in the directory open.
+	// The old directory is removed with all files, after the new one is verified. If it has the same content,
+	// apart from modes, times and empty directories, it stays; with Request.H1, no package is fetched then.
+	// Except on Linux and macOS, a killed process can leave no target. On Windows, no program may have a
+	// file in the directory open.
 	Replace bool
 
 	// Stamps, if not empty, is a directory as in [github.com/tofureg/tofureg/provider/install.Dir].
@@ -68,8 +67,8 @@ type Options struct {
 // later download beside it removes the staging directory of a killed process.
 //
 // R.Dir must not be "." or "..". Missing directories above it are created. If it is not an empty directory, the
-// error is ErrOccupied before any request, unless o.Replace is set. After concurrent calls with the same Dir, one of
-// the packages is there; without o.Replace, the other calls return ErrOccupied.
+// error is ErrOccupied before any request, unless o.Replace is set. Of concurrent calls with the same Dir and without
+// o.Replace, one succeeds.
 //
 // Src may be nil if no location is of KindHTTP and r.Location is set.
 //

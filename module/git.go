@@ -38,8 +38,7 @@ import (
 // Git uses the user's configuration, including credential helpers, replaced URLs and filters. It never prompts for a
 // password, but runs GIT_ASKPASS. Credentials in the location can appear in the list of processes.
 //
-// When the context ends, git is killed with the programs that it started. It gets no signals from the terminal: end
-// the context on an interrupt.
+// When the context ends, git is killed with the programs that it started. It gets no signals from the terminal.
 type Git struct {
 	// Path is the program, as in [exec.Command]. If empty, it is "git".
 	Path string

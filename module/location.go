@@ -30,8 +30,7 @@ type Location struct {
 	Subdir string `json:"subdir,omitempty"`
 
 	// Archive is the archive format by the path or the parameter "archive": "zip", "tar.gz", "tar.xz" or "tar.bz2",
-	// "none" for a page ("archive=false"), or "" if unknown. An archive is unpacked by the format that its first bytes
-	// show, but with "none" the error is ErrArchive.
+	// "none" for a page ("archive=false"), or "" if unknown. Except for "none", the first bytes of the archive decide.
 	Archive string `json:"archive,omitempty"`
 
 	// Checksum is empty or ALGORITHM:HEX with md5, sha1, sha256 or sha512.

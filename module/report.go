@@ -69,10 +69,10 @@ const (
 // successful download is [EventStored] or [EventReused].
 type Event struct {
 	Kind     EventKind     // what happened
-	Module   addrs.Module  // see [Report]
-	Version  addrs.Version // see [Report]
-	Dir      string        // see [Report]
-	Location string        // see [Report]
+	Module   addrs.Module  // as in Report
+	Version  addrs.Version // as in Report
+	Dir      string        // as in Report
+	Location string        // as in Report
 	Bytes    int64         // received
 	Total    int64         // expected; 0 if unknown
 	Err      error         // of EventRestarted

@@ -11,11 +11,10 @@ import (
 
 // Lister lists versions and locations. Its methods must be safe for concurrent use.
 type Lister interface {
-	// ModuleVersions lists the versions of m, perhaps none. It returns ErrNotFound if the source
-	// does not know m.
+	// ModuleVersions lists the versions of m, perhaps none, or returns ErrNotFound.
 	ModuleVersions(ctx context.Context, m addrs.Module) (*Versions, error)
 
-	// ModuleLocation returns the location of m at v, otherwise ErrNotFound or ErrNoVersion.
+	// ModuleLocation returns the location of m at v, or ErrNotFound or ErrNoVersion.
 	ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (*Location, error)
 }
 
@@ -45,8 +44,8 @@ type Body struct {
 	// during a Read.
 	Resumes func() int
 
-	// Next is the header X-Terraform-Get, ignored unless [Location.MayBePage]. With a Next, the
-	// body is not read.
+	// Next is the header X-Terraform-Get, which replaces the body. It is ignored unless
+	// [Location.MayBePage].
 	Next string
 }
 

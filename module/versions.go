@@ -21,8 +21,7 @@ type Release struct {
 	// Deprecated, if not nil, advises against the version. It is read-only.
 	Deprecated *Deprecation `json:"deprecated,omitempty"`
 
-	// Discovered is when the registry first saw the version, by its own record. If zero, it is
-	// unknown.
+	// Discovered is when the registry first saw the version, by its own record; zero if unknown.
 	Discovered time.Time `json:"discovered,omitzero"`
 }
 
@@ -45,7 +44,7 @@ type Versions struct {
 	// List has each version once, usually newest first.
 	List []Release `json:"versions"`
 
-	// Warnings describe ignored or missing parts of the source's answer. They are safe to print.
+	// Warnings are about the source's answer, safe to print.
 	Warnings []string `json:"warnings,omitempty"`
 
 	// Held are the versions that a [github.com/tofureg/tofureg/cooldown.Modules] holds back.

@@ -32,8 +32,8 @@ type DownloadOptions struct {
 // Download fetches the archive of pkg, verifies it by o.Policy and stores it as the file path, whose
 // directory must exist. If Download fails, path is unchanged.
 //
-// Download replaces a file or symbolic link, and refuses a directory, device or pipe. Package
-// [github.com/tofureg/tofureg/provider/install] checks the content of the archive.
+// Download replaces a file or symbolic link, and refuses a directory, device or pipe. It does not check the
+// content of the archive.
 //
 // The error wraps an error of a [verify.Examination] if the policy refuses the archive,
 // [github.com/tofureg/tofureg/failure.ErrTooLarge] if it exceeds o.Policy.Limits, and ErrUnpacked
@@ -73,7 +73,7 @@ type ReceiveOptions struct {
 	// FetchEvidence fetches the evidence even if Policy does not need it.
 	FetchEvidence bool
 
-	// Progress is like that of [DownloadOptions].
+	// Progress is as in [DownloadOptions].
 	Progress func(Event)
 
 	// Arrived, if not nil, is called with the size of the file: 0 at each start, then after each write.
@@ -269,8 +269,7 @@ const (
 // Event is one step of a job. The last event about a package that succeeds is EventVerified of [Download],
 // EventHashed of [Hashes], EventInstalled or EventReused of package
 // [github.com/tofureg/tofureg/provider/install], and EventVerified or
-// [github.com/tofureg/tofureg/mirrorclient/mirrordir.EventKept] of a mirror. Only
-// [github.com/tofureg/tofureg/provider/install.EventFailed] is about a failure.
+// [github.com/tofureg/tofureg/mirrorclient/mirrordir.EventKept] of a mirror.
 type Event struct {
 	Kind     EventKind      // what happened
 	Provider addrs.Provider // of the package

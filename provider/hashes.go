@@ -41,12 +41,12 @@ type HashOptions struct {
 	// TempDir is for archives. If empty, [os.TempDir] is used.
 	TempDir string
 
-	// Progress is like that of [DownloadOptions].
+	// Progress is as in [DownloadOptions].
 	Progress func(Event)
 }
 
-// HashStore stores the hashes of archives, so that each is downloaded only once, as package
-// [github.com/tofureg/tofureg/provider/hashstore] does. Its methods must be safe for concurrent use. Only
+// HashStore stores the hashes of archives, so that each is downloaded only once; see package
+// [github.com/tofureg/tofureg/provider/hashstore]. Its methods must be safe for concurrent use. Only
 // users who may write the lock files should be able to write to it.
 type HashStore interface {
 	// Hashes returns the stored hashes of the archive with this zh, or nil.
@@ -65,8 +65,6 @@ type HashStore interface {
 //   - o.Store has the h1 for the zh that the source states, or
 //   - o.Stated is set, and the policy accepts the stated hashes and lets a lock file record
 //     their h1; see [verify.CheckedSums.JudgeStated].
-//
-// [github.com/tofureg/tofureg/provider/install.Lock] chooses versions and platforms, and updates a lock file.
 //
 // A failure for one platform does not stop the others: the map has their reports, and the error joins an
 // [*Error] for each failed platform.
@@ -359,10 +357,10 @@ func (h *hashing) event(e Event) {
 	h.o.Progress(e)
 }
 
-// Limiter bounds, for all calls of [Hashes] that share it, the archives in progress, to 32 the packages
-// that are requested or wait, and to 16 MiB the SHA256SUMS documents in reports. More is
-// [github.com/tofureg/tofureg/failure.ErrTooLarge], without reports. The 16 MiB are not given back: use
-// one Limiter for each job, such as a lock file. It is safe for concurrent use and must not be copied.
+// Limiter bounds what all calls of [Hashes] that share it do together: the archives in progress, the packages
+// that are requested or wait, to 32, and the SHA256SUMS documents in reports, to 16 MiB in its life. Calls
+// with more fail with [github.com/tofureg/tofureg/failure.ErrTooLarge]. Use one Limiter for each job, such as a lock
+// file. It is safe for concurrent use and must not be copied.
 type Limiter struct {
 	// Parallel is the maximum number of archives in progress, each in a temporary file. If 0 or
 	// less, it is 8.

@@ -44,11 +44,10 @@ type Multi struct {
 	// is found.
 	Sources []NamedSource
 
-	// Failover is for sources with the same content, such as two mirrors: lists, too, come from the
-	// first source that answers. A source is then skipped after a fault, see [IsFault], and if its
-	// patterns, or those of all sources in it, exclude the provider. Any other error, also
-	// ErrNotFound, ends the search, so a later source cannot add versions to an earlier one, also not
-	// versions that this one holds back. Retries delay the next source, so set
+	// Failover is for sources with the same content, such as two mirrors: the list of versions, too, comes
+	// from the first source that answers. A source is then skipped after a fault, see [IsFault], and if
+	// its patterns, or those of all sources in it, exclude the provider. Any other error, also ErrNotFound,
+	// ends the search. Retries delay the next source, so set
 	// [github.com/tofureg/tofureg/transport.Client.Retries] low.
 	Failover bool
 
@@ -58,16 +57,12 @@ type Multi struct {
 
 var _ Source = (*Multi)(nil)
 
-// ErrExcluded means that the patterns of a source exclude the provider. It is also ErrNotFound.
-var ErrExcluded = fault.Narrow("excluded by the patterns of the source", failure.ErrNotFound)
-
 // ProviderVersions lists the versions of all sources that know p. A version that several sources
 // list has all their protocols and platforms, or no platforms if one of them lists none, and the latest
 // of their dates. Held has the versions that no source lists, with the earliest Until.
 //
 // The error wraps that of the source that ended the search. If all sources were skipped, it lists
-// their errors and wraps the one that came closest to an answer: a fault, then ErrNoPlatform,
-// ErrNoVersion and ErrNotFound. Without sources it is ErrNotFound.
+// their errors and wraps one of them: a fault, else ErrNoPlatform, ErrNoVersion or ErrNotFound.
 func (m *Multi) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error) {
 	s := &search{op: "list versions of", subject: p.String(), tell: m.Skipped}
 	if m.Failover {

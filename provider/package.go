@@ -19,8 +19,7 @@ type Package struct {
 	Version  addrs.Version  `json:"version"`  // as requested
 	Platform addrs.Platform `json:"platform"` // as requested
 
-	// Protocols are plugin protocol versions, such as "5.1" or "6". If empty, they are
-	// unknown.
+	// Protocols are plugin protocol versions, such as "5.1" or "6"; empty if unknown.
 	Protocols []string `json:"protocols,omitempty"`
 
 	// Filename is the name of the archive in the SHA256SUMS document, not of a local file; see
@@ -36,8 +35,7 @@ type Package struct {
 	// SHA256 is the stated zh hash of the archive, or zero.
 	SHA256 checksum.Hash `json:"sha256,omitzero"`
 
-	// SumsURL and SignatureURL name the SHA256SUMS document and its signature. If empty, there is
-	// none.
+	// SumsURL and SignatureURL name the SHA256SUMS document and its signature, if any.
 	SumsURL      string `json:"sums_url,omitempty"`
 	SignatureURL string `json:"signature_url,omitempty"`
 
@@ -59,8 +57,7 @@ type Package struct {
 	// Dir is the directory of an unpacked package, which has no archive.
 	Dir string `json:"dir,omitempty"`
 
-	// Via is the name of the [NamedSource] that found the package. If its Source is a [Multi], the name in
-	// that follows.
+	// Via names the [NamedSource] that found the package. If that is a [Multi], the name of its source follows.
 	Via []string `json:"via,omitempty"`
 }
 

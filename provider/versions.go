@@ -20,15 +20,13 @@ type Release struct {
 	// Listed is the text that the source lists for Version, if it is not canonical, such as "1.2".
 	Listed string `json:"listed,omitempty"`
 
-	// Protocols are plugin protocol versions, such as "5.1" or "6". If empty, they are
-	// unknown.
+	// Protocols are plugin protocol versions, such as "5.1" or "6"; empty if unknown.
 	Protocols []string `json:"protocols,omitempty"`
 
-	// Platforms are those with a package. If empty, they are unknown.
+	// Platforms are those with a package; empty if unknown.
 	Platforms []addrs.Platform `json:"platforms,omitempty"`
 
-	// Discovered is when the registry first saw the version, by its own record. If zero, it is
-	// unknown.
+	// Discovered is when the registry first saw the version, by its own record; zero if unknown.
 	Discovered time.Time `json:"discovered,omitzero"`
 }
 
@@ -46,7 +44,7 @@ type Versions struct {
 	// them: they may be shared.
 	List []Release `json:"versions"`
 
-	// Warnings are messages of the source, and about ignored parts of its answer, safe to print.
+	// Warnings are messages of the source and about its answer, safe to print.
 	Warnings []string `json:"warnings,omitempty"`
 
 	// Held are the versions that a [github.com/tofureg/tofureg/cooldown.Providers] holds back.

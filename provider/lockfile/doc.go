@@ -7,19 +7,19 @@
 //	})
 //
 // A lock file has an [Entry] for each provider: the selected version, its constraint, and
-// hashes of the packages that may be installed. Functions
+// hashes of the packages that may be installed.
 // [github.com/tofureg/tofureg/provider/install.Lock] and
-// [github.com/tofureg/tofureg/provider/install.Installer.Ensure] decide which hashes are verified and
-// may be recorded. Without them, see [File.Covers], [File.Accept] and [File.Merge].
+// [github.com/tofureg/tofureg/provider/install.Installer.Ensure] decide which hashes may be recorded.
+// Without them, see [File.Covers], [File.Accept] and [File.Merge].
 //
-// [Parse] and [Load] are stricter than the CLI: values must be in canonical form, and unknown content
-// is an error. The CLI also accepts an h1 or zh without a valid value, which fits no package, a hostname
-// with a final dot, and expressions: here values must be string literals, or a list of them. The [File] is
-// written as the CLI writes it, byte for byte: comments other than the header are lost, and the hashes of
-// each entry are sorted.
+// [Parse] and [Load] refuse unknown content and values that are not in canonical form, as the CLI does. The CLI
+// also accepts an h1 or zh without a valid value, which fits no package, a hostname with a final dot, an
+// argument in the line of a brace, and expressions: here values must be string literals, or a list of them.
+// The [File] is written as the CLI writes it, byte for byte: comments other than the header are lost, and
+// hashes are sorted.
 //
 // [ParseLenient] and [UpdateLenient] are for tools that edit files. They keep everything outside of
-// modified entries. [LoadExisting] is for programs that only read: a missing file is an error.
+// modified entries.
 //
 // Programs that install by a lock file also use [File.Clone] and [File.Keep], and return
 // [ErrNotLockable] and [NotLockedError].

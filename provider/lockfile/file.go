@@ -104,8 +104,8 @@ func (f *File) Get(p addrs.Provider) (Entry, bool) {
 // Len returns the number of locked providers.
 func (f *File) Len() int { return len(f.entries) }
 
-// All yields copies of the entries, ordered by provider. The loop may modify f: removed and added entries
-// are not yielded, changed ones as changed.
+// All yields copies of the entries, ordered by provider. The loop may modify f. Entries that it adds are not
+// yielded.
 func (f *File) All() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		for _, p := range f.providers() {
@@ -149,8 +149,7 @@ func (f *File) Accept(p addrs.Provider, v addrs.Version) checksum.Set {
 	return checksum.NewSet(f.entries[p].Hashes...)
 }
 
-// Equal reports whether f and o lock the same providers, versions and hashes. Constraints,
-// comments and layout do not count, as in the CLI.
+// Equal reports whether f and o lock the same providers, versions and hashes, as the CLI does.
 func (f *File) Equal(o *File) bool {
 	return f.unreadable == o.unreadable && maps.EqualFunc(f.entries, o.entries, func(a, b Entry) bool {
 		return a.Version == b.Version && a.sameHashes(b)
@@ -172,9 +171,8 @@ func (f *File) Warnings() []*ParseError { return slices.Clone(f.warnings) }
 // If p is already locked at v, the hashes are added; at another version, the old ones are dropped. The
 // zero c removes a readable constraint.
 //
-// The hashes must be verified, as [github.com/tofureg/tofureg/provider/install.Lock] does: those of
-// [github.com/tofureg/tofureg/verify.Report.Recordable] for a new version. If [File.Covers] is true,
-// verify with [File.Accept], and add only the Local of the report.
+// For a new version, the hashes must be those of [github.com/tofureg/tofureg/verify.Report.Recordable]. If
+// [File.Covers] is true, verify with [File.Accept], and add only the Local of the report.
 //
 // The error wraps [ErrUnreadable] if hashes of v may be unreadable, [ErrNotLockable], or neither for an
 // invalid version or constraint. On an error f is unchanged.

@@ -38,9 +38,9 @@ func Parse(data []byte, filename string) (*File, error) {
 // blocks.
 //
 // ParseLenient accepts values that are not in canonical form. Constraints that it cannot read are zero;
-// their text stays until the entry gets others. Other content that it does not understand, for example a
-// misspelt argument, may hide hashes. It makes the entry Unreadable. Outside of the entries, as in an
-// unknown block, it makes all entries Unreadable, and [File.Covers] true for all other providers.
+// their text stays until the entry gets others. Other content that it does not understand may hide hashes. In an
+// entry, for example a misspelt argument, it makes the entry Unreadable. Outside, for example an unknown block,
+// it makes all entries Unreadable, and [File.Covers] true for all other providers.
 //
 // The error is a [*ParseError] if the syntax is too ambiguous to edit, or wraps [github.com/tofureg/tofureg/failure.ErrTooLarge].
 func ParseLenient(data []byte, filename string) (*File, error) {

@@ -16,9 +16,8 @@ var ErrConflict = errors.New("another program has changed the lock file")
 // error, so that what was done before a failure is locked. If change returns nil, or a File with the same
 // header and entries, nothing is written.
 //
-// Update holds the lock of the file PATH.lock, for which other calls wait until ctx ends, except where
-// files cannot be locked or created. The CLI takes no lock: if the file has changed before Update saves,
-// it saves nothing, and the error wraps [ErrConflict].
+// Where files can be locked and created, calls for the same path take turns by the file PATH.lock. The CLI takes
+// no lock: if it has changed the file before Update saves, Update saves nothing, and the error wraps [ErrConflict].
 //
 // For other errors, see [Load], and [File.Save] for mode and links.
 func Update(ctx context.Context, path string, change func(*File) (*File, error)) error {

@@ -12,8 +12,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// Load calls [Parse] for the file at path. If the file does not exist, it returns an empty File;
-// [LoadExisting] does not.
+// Load calls [Parse] for the file at path. If the file does not exist, it returns an empty File.
 func Load(path string) (*File, error) {
 	f, _, err := load(path, false)
 	return f, err
