@@ -85,9 +85,6 @@ func (v *Versions) Find(version addrs.Version) (Release, bool) {
 // HeldFor returns the versions in Held that c allows and are newer than the version than, newest
 // first.
 func (v *Versions) HeldFor(c addrs.ModuleConstraint, than addrs.Version) (list []Held) {
-	if len(v.Held) == 0 {
-		return nil
-	}
 	allows := c.Matcher()
 	for _, h := range v.Held {
 		if h.Release.Version.Compare(than) > 0 && allows(h.Release.Version) {

@@ -209,6 +209,25 @@ func TestHashesBesideH1(t *testing.T) {
 	wantComputed(t, release, hashes(t, client, more, provider.HashOptions{Policy: same}), more...)
 }
 
+// TestHashesLocked: a package of which the source states a locked hash must have one, and needs no signature. For
+// others, signed sums must list a locked archive.
+func TestHashesLocked(t *testing.T) {
+	t.Parallel()
+	_, release, client := serveDemo(demoRelease())
+	on := platforms("linux_amd64", "darwin_arm64")
+	got := hashes(t, client, on, provider.HashOptions{Locked: checksum.NewSet(release.ZH("linux_amd64"))})
+	wantPlatforms(t, got, on...)
+	if got[on[0]].Trust != verify.Accepted || got[on[1]].Trust != verify.Signed {
+		t.Errorf("Hashes reported %v, want linux_amd64 accepted and darwin_arm64 signed", got)
+	}
+	for name, locked := range map[string]checksum.Set{"another release": checksum.NewSet(zh([]byte("another"))), "nothing": checksum.NewSet()} {
+		got, err := provider.Hashes(t.Context(), client, demo, v123, on, provider.HashOptions{Locked: locked})
+		if len(got) > 0 || !errors.Is(err, verify.ErrOtherRelease) || len(joined(t, err)) != len(on) {
+			t.Errorf("%s is locked: Hashes returned %v, %v, want ErrOtherRelease for each platform", name, got, err)
+		}
+	}
+}
+
 // TestHashesAfterDownload: Download and Hashes share the evidence: 3 + 2 P requests for P platforms, without discovery.
 func TestHashesAfterDownload(t *testing.T) {
 	t.Parallel()

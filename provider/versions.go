@@ -89,9 +89,6 @@ func (v *Versions) HeldFor(c addrs.ProviderConstraint, need Need, than addrs.Ver
 }
 
 func (v *Versions) held(c addrs.ProviderConstraint, than addrs.Version, fits func(*Release) error) (list []Held) {
-	if len(v.Held) == 0 {
-		return nil
-	}
 	allows := c.Matcher()
 	for _, h := range v.Held {
 		r := &h.Release
