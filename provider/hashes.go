@@ -32,6 +32,9 @@ type HashOptions struct {
 	// Stated makes an h1 in [verify.Report.Stated] replace a download, at registry.opentofu.org only.
 	Stated bool
 
+	// NoDownload makes platforms that need a download fail with [verify.ErrNotStated].
+	NoDownload bool
+
 	// Store, if not nil, stores the hashes of downloaded archives that Policy accepts.
 	Store HashStore
 
@@ -82,7 +85,7 @@ func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, 
 		return nil, failure.Wrap("hash", h.version.String(), errors.New("no platform is named"))
 	}
 	on = slices.Compact(slices.SortedFunc(slices.Values(on), addrs.Platform.Compare))
-	if o.Stated {
+	if o.Stated || o.NoDownload {
 		// One package, before the others, may make further requests unnecessary.
 		h.sibling, _ = h.src.ProviderPackage(ctx, p, v, on[0])
 	}
@@ -127,7 +130,7 @@ type hashing struct {
 	src     Source  // with checked answers
 	version Package // its provider and version
 
-	sibling *Package // for the first platform, may state hashes of others; nil unless o.Stated
+	sibling *Package // for the first platform, may state hashes of others; nil unless o.Stated or o.NoDownload
 
 	stop context.CancelCauseFunc // when the documents are too large
 
@@ -178,8 +181,11 @@ func (h *hashing) report(ctx context.Context, platform addrs.Platform) (*verify.
 		return report, 0, err
 	}
 	report, err := h.withoutArchive(ctx, pkg, policy)
-	if !errors.Is(err, verify.ErrNotStated) {
+	switch {
+	case !errors.Is(err, verify.ErrNotStated):
 		return report, 0, err
+	case h.o.NoDownload:
+		return nil, 0, fmt.Errorf("%w without a download, and HashOptions.NoDownload is set", err)
 	}
 	// Packages can be large, so the places in asking are kept until here.
 	release, err := h.o.Limiter.Acquire(ctx)

@@ -876,6 +876,61 @@ func TestSumsTogether(t *testing.T) {
 	}
 }
 
+// TestNoDownload: without downloads, hashes come from the source or the store. A source that states
+// the hashes of all platforms is asked for one package.
+func TestNoDownload(t *testing.T) {
+	t.Parallel()
+	store := new(memory)
+	_, _, honest := serveDemo(demoRelease())
+	hashes(t, honest, five, provider.HashOptions{Store: store})
+	unsigned := statingRelease()
+	unsigned.Keys = []*regtest.Key{}
+	for name, test := range map[string]struct {
+		release  regtest.Provider
+		o        provider.HashOptions
+		packages int  // that are asked for
+		enough   bool // five reports, otherwise ErrNotStated for each
+	}{
+		"stated":                       {statingRelease(), provider.HashOptions{Stated: true}, 1, true},
+		"stated, not recorded":         {statingRelease(), provider.HashOptions{}, 5, false},
+		"nothing stated":               {demoRelease(), provider.HashOptions{Stated: true}, 5, false},
+		"stated, judged, not signed":   {unsigned, provider.HashOptions{Stated: true, Policy: verify.Policy{AllowUnsigned: true}}, 5, false},
+		"stated, judged, not recorded": {statingRelease(), provider.HashOptions{Stated: true, Policy: verify.Policy{DropStated: true}}, 5, false},
+		"stored, zh stated for all":    {statingRelease(), provider.HashOptions{Store: store}, 1, true},
+		"stored":                       {demoRelease(), provider.HashOptions{Store: store}, 5, true},
+		"empty store":                  {demoRelease(), provider.HashOptions{Store: new(memory)}, 5, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg, _, client := serveDemo(test.release)
+			test.o.NoDownload = true
+			got, err := provider.Hashes(t.Context(), client, demo, v123, five, test.o)
+			if test.enough {
+				if err != nil {
+					t.Fatal(err)
+				}
+				wantPlatforms(t, got, five...)
+			} else {
+				wantPlatforms(t, got)
+				errs := joined(t, err)
+				if len(errs) != len(five) {
+					t.Errorf("Hashes: %d errors (%v), want one for each platform", len(errs), err)
+				}
+				for i, err := range errs {
+					if !errors.Is(err, verify.ErrNotStated) || !strings.Contains(err.Error(), "NoDownload") || !strings.Contains(err.Error(), five[i].String()) {
+						t.Errorf("Hashes: %v, want ErrNotStated of %s that names NoDownload", err, five[i])
+					}
+				}
+			}
+			want := map[regtest.Kind]int{regtest.Discovery: 1, regtest.Package: test.packages}
+			if test.enough || strings.HasPrefix(name, "stated, judged") {
+				want[regtest.Sums], want[regtest.Signature] = 1, 1
+			}
+			wantRequests(t, reg, want)
+		})
+	}
+}
+
 // unpacked creates a package in a filesystem mirror at root and returns its h1.
 func unpacked(t *testing.T, root string, platform addrs.Platform, content string) checksum.Hash {
 	t.Helper()
