@@ -80,10 +80,5 @@ func (c *Client) documentRequest(ctx context.Context, host svchost.Hostname, id 
 	if err != nil {
 		return httpx.Request{}, err
 	}
-	return httpx.Request{
-		URL:      httpx.Endpoint(base, parts...),
-		Accept:   httpx.JSON,
-		TokenFor: services.TokenHost(),
-		Limit:    maxDocument,
-	}, nil
+	return httpx.Request{URL: httpx.Endpoint(base, parts...), Accept: httpx.JSON, TokenFor: services.TokenHost(), Limit: maxDocument}, nil
 }

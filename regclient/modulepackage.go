@@ -2,6 +2,7 @@ package regclient
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,17 +119,14 @@ func decodeLocation(resp *httpx.Response, base *url.URL) (*module.Location, erro
 		loc.UseRegistryCredentials = *doc.UseRegistryCredentials
 		return loc, nil
 	}
-	if answer == "" {
-		answer = header
-	}
-	if answer == "" {
+	if answer = cmp.Or(answer, header); answer == "" {
 		return nil, errors.New("the answer has no location, neither in its body nor in the header " + getHeader)
 	}
 	loc, err := module.ResolveLocation(base, answer)
 	if err != nil {
 		return nil, err
 	}
-	if isLocal(loc) {
+	if loc.Kind == module.KindLocal || strings.HasPrefix(strings.ToLower(loc.URL), "file:") {
 		return nil, fmt.Errorf("%w: a registry must not send the location %s", module.ErrLocal, loc)
 	}
 	return loc, nil
@@ -144,11 +142,6 @@ func decodeLocationBody(resp *httpx.Response, header string) (doc wireLocation, 
 	}
 	err = resp.DecodeObject(&doc)
 	return doc, err
-}
-
-// isLocal reports whether a location is on this machine.
-func isLocal(loc *module.Location) bool {
-	return loc.Kind == module.KindLocal || strings.HasPrefix(strings.ToLower(loc.URL), "file:")
 }
 
 // acceptArchive is like the header that the CLI sends to registries that serve packages.
@@ -195,11 +188,7 @@ func (c *Client) OpenModule(ctx context.Context, loc *module.Location) (*module.
 	if err != nil {
 		return nil, source.Failed(op, subject, err)
 	}
-	b := &module.Body{
-		ReadCloser: source.NewReader(body, op, subject),
-		Size:       body.Size,
-		Resumes:    body.Resumes,
-	}
+	b := &module.Body{ReadCloser: source.NewReader(body, op, subject), Size: body.Size, Resumes: body.Resumes}
 	if loc.MayBePage() {
 		b.Next = body.Header.Get(getHeader)
 	}

@@ -236,13 +236,8 @@ func (d *wireDeprecation) UnmarshalJSON(data []byte) error {
 	default:
 		return nil
 	}
-	if said.Reason == "" {
-		said.Reason = said.Message
-	}
-	d.Deprecation = &module.Deprecation{
-		Reason: weburl.Clean(said.Reason, httpx.MaxNote),
-		Link:   weburl.Clean(said.Link, httpx.MaxNote),
-	}
+	said.Reason = cmp.Or(said.Reason, said.Message)
+	d.Deprecation = &module.Deprecation{Reason: weburl.Clean(said.Reason, httpx.MaxNote), Link: weburl.Clean(said.Link, httpx.MaxNote)}
 	return nil
 }
 
@@ -338,11 +333,10 @@ func (l *moduleList) addVersion(w *wireModuleVersion) bool {
 		return false
 	}
 	l.seen[version] = l.pages
-	r := module.Release{Version: version, Listed: source.Listed(version, w.Version), Deprecated: w.Deprecated.Deprecation, Discovered: w.Discovered.Time}
-	if r.Deprecated == nil {
-		r.Deprecated = w.Deprecation.Deprecation
-	}
-	l.releases = append(l.releases, r)
+	l.releases = append(l.releases, module.Release{
+		Version: version, Listed: source.Listed(version, w.Version),
+		Deprecated: cmp.Or(w.Deprecated.Deprecation, w.Deprecation.Deprecation), Discovered: w.Discovered.Time,
+	})
 	return true
 }
 

@@ -152,10 +152,15 @@ func (c *Client) decodePackage(resp *httpx.Response, key packageKey) (*provider.
 	if doc.OS != key.platform.OS() || doc.Arch != key.platform.Arch() {
 		return nil, fmt.Errorf("the document is for the platform %q, %q", httpx.Clip(doc.OS), httpx.Clip(doc.Arch))
 	}
-	if len(doc.Protocols) > maxProtocols {
+	switch {
+	case len(doc.Protocols) > maxProtocols:
 		return nil, httpx.TooMany("protocols", maxProtocols)
+	case len(doc.SigningKeys.Keys) > maxKeys:
+		return nil, httpx.TooMany("keys", maxKeys)
+	case !bareName(doc.Filename):
+		return nil, fmt.Errorf("filename %q is not a base name", httpx.Clip(doc.Filename))
 	}
-	pkg := &provider.Package{Provider: key.provider, Version: key.version, Platform: key.platform, FromRegistry: true}
+	pkg := &provider.Package{Provider: key.provider, Version: key.version, Platform: key.platform, Filename: doc.Filename, FromRegistry: true}
 	var bad string
 	if pkg.Protocols, bad = parseProtocols(doc.Protocols); bad != "" {
 		return nil, fmt.Errorf("protocol %q is not a version", httpx.Clip(bad))
@@ -180,28 +185,18 @@ func (c *Client) decodePackage(resp *httpx.Response, key packageKey) (*provider.
 	if pkg.URL == "" {
 		return nil, errors.New("download_url is missing")
 	}
-	if !bareName(doc.Filename) {
-		return nil, fmt.Errorf("filename %q is not a base name", httpx.Clip(doc.Filename))
-	}
-	pkg.Filename = doc.Filename
 	sum, err := hex.DecodeString(doc.Shasum)
 	if err != nil || len(sum) != 32 {
 		return nil, fmt.Errorf("shasum %q is not a SHA-256 in hexadecimal", httpx.Clip(doc.Shasum))
 	}
 	pkg.SHA256 = checksum.ZHSum([32]byte(sum))
-	if len(doc.SigningKeys.Keys) > maxKeys {
-		return nil, httpx.TooMany("keys", maxKeys)
-	}
 	for _, k := range doc.SigningKeys.Keys {
 		// Each key once. Some registries send entries without a key.
 		same := func(o verify.Key) bool { return o.Armor == k.Armor }
 		if k.Armor != "" && !slices.ContainsFunc(pkg.Keys, same) {
 			pkg.Keys = append(pkg.Keys, verify.Key{
-				ID:             weburl.Clean(string(k.ID), 100),
-				Armor:          k.Armor,
-				TrustSignature: string(k.TrustSignature),
-				Source:         weburl.Clean(string(k.Source), 200),
-				SourceURL:      weburl.Clean(string(k.SourceURL), 2000),
+				ID: weburl.Clean(string(k.ID), 100), Armor: k.Armor, TrustSignature: string(k.TrustSignature),
+				Source: weburl.Clean(string(k.Source), 200), SourceURL: weburl.Clean(string(k.SourceURL), 2000),
 			})
 		}
 	}
@@ -244,15 +239,12 @@ func setHashes(pkg *provider.Package, doc *wirePackage) error {
 				err = errors.New("the zh hash is missing")
 			}
 		}
-		switch {
-		case err == nil:
-		case platform == pkg.Platform:
+		if err != nil && platform == pkg.Platform {
 			return fmt.Errorf("packages: %s: %w", platform, err)
-		default:
-			// This platform was not requested.
-			continue
 		}
-		source.SetHashes(pkg, platform, hashes)
+		if err == nil { // invalid hashes of a platform that was not requested do not matter
+			source.SetHashes(pkg, platform, hashes)
+		}
 	}
 	return nil
 }
