@@ -117,7 +117,7 @@ func (f *fetch) follow(a *attempt, hop *http.Request) error {
 		if errors.Is(err, http.ErrUseLastResponse) {
 			return nil
 		}
-		discard(resp)
+		Discard(resp)
 		if err != nil {
 			return &redirectError{f.secrets.url(next.URL), err, resp}
 		}
@@ -189,8 +189,8 @@ func (f *fetch) redirect(a *attempt, next *http.Request, via []*http.Request) er
 	return nil
 }
 
-// discard reads a short body, so that its connection can be reused, and closes it.
-func discard(resp *http.Response) {
+// Discard reads a short body, so that its connection can be reused, and closes it.
+func Discard(resp *http.Response) {
 	const short = 2 << 10
 	if resp.ContentLength <= short {
 		_, _ = io.CopyN(io.Discard, resp.Body, short)

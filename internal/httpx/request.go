@@ -80,13 +80,10 @@ func (c *Client) headerTimeout() time.Duration {
 // documentTimeout limits an attempt for a document, unless it is 0.
 func (c *Client) documentTimeout() time.Duration {
 	d := c.headerTimeout()
-	if c.HTTP == nil || c.HTTP.Timeout <= 0 {
-		return d
-	}
-	if d == 0 {
+	if c.HTTP != nil && c.HTTP.Timeout > 0 && (d == 0 || c.HTTP.Timeout < d) {
 		return c.HTTP.Timeout
 	}
-	return min(d, c.HTTP.Timeout)
+	return d
 }
 
 // Response is a document. Its status is 2xx, but not 206.
@@ -251,14 +248,8 @@ func (f *fetch) get(ctx context.Context) (*Response, error) {
 		return nil, a.failed
 	}
 	return &Response{
-		Status:   a.resp.StatusCode,
-		Header:   a.resp.Header,
-		URL:      a.url,
-		Body:     a.body,
-		HadToken: f.token != "",
-		OverHTTP: a.overHTTP,
-		Attempts: f.made,
-		secrets:  f.secrets,
+		Status: a.resp.StatusCode, Header: a.resp.Header, URL: a.url, Body: a.body,
+		HadToken: f.token != "", OverHTTP: a.overHTTP, Attempts: f.made, secrets: f.secrets,
 	}, nil
 }
 

@@ -21,17 +21,13 @@ import (
 
 // asksForDocument reports whether a request may be for a document.
 func asksForDocument(req *http.Request) bool {
-	switch {
-	case httpx.IsForPackage(req.Context()),
-		req.Method != http.MethodGet && req.Method != "",
-		req.URL == nil || req.URL.Scheme != "https" || req.URL.Opaque != "",
-		req.Body != nil && req.Body != http.NoBody,
-		!harmlessQuery(req.URL.RawQuery),
-		slices.Contains(archiveSuffixes, strings.ToLower(path.Ext(req.URL.Path))),
-		slices.ContainsFunc(ownConditions, func(name string) bool { return len(req.Header[name]) > 0 }):
-		return false
-	}
-	return true
+	return !httpx.IsForPackage(req.Context()) &&
+		(req.Method == http.MethodGet || req.Method == "") &&
+		req.URL != nil && req.URL.Scheme == "https" && req.URL.Opaque == "" &&
+		(req.Body == nil || req.Body == http.NoBody) &&
+		harmlessQuery(req.URL.RawQuery) &&
+		!slices.Contains(archiveSuffixes, strings.ToLower(path.Ext(req.URL.Path))) &&
+		!slices.ContainsFunc(ownConditions, func(name string) bool { return len(req.Header[name]) > 0 })
 }
 
 // ownConditions are headers of requests that only the server can answer.

@@ -32,26 +32,21 @@ const (
 // ownFile matches the names of the files that are counted and removed.
 var ownFile = regexp.MustCompile(`^[0-9a-f]{64}\.(doc|lock)$`)
 
-// open returns the open directory. If look is set, it opens a directory again that has been removed or
-// replaced. The old one is closed when it is garbage, because requests may still use it.
+// open returns the open directory, which it creates if it does not exist. If look is set, it opens a
+// directory again that has been removed or replaced. The old one is closed when it is garbage, because requests may still use it.
 func (t *Transport) open(look bool) (*store, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.store != nil && t.store.check(look) == nil {
 		return t.store, nil
 	}
-	s, err := openStore(t.Dir)
-	t.store = s
-	return s, err
-}
-
-// openStore opens the directory and creates it if it does not exist.
-func openStore(dir string) (*store, error) {
-	root, err := fsx.OpenPrivateDir(dir, version)
+	t.store = nil
+	root, err := fsx.OpenPrivateDir(t.Dir, version)
 	if err != nil {
 		return nil, err
 	}
-	return &store{root}, nil
+	t.store = &store{root}
+	return t.store, nil
 }
 
 // check checks that the open directory is private, and if look is set, that it still has its name.
@@ -83,9 +78,7 @@ func (s *store) read(name string) (e *entry, err error) {
 	err = errDamaged
 	if info.Mode().IsRegular() && info.Size() <= maxFile {
 		file := make([]byte, info.Size())
-		if _, err = io.ReadFull(f, file); err != nil {
-			err = errors.Join(errDamaged, err)
-		} else {
+		if _, err = io.ReadFull(f, file); err == nil {
 			e, err = decode(file)
 		}
 	}

@@ -245,11 +245,11 @@ func (x *exchange) ask(e *entry) (*http.Response, error) {
 		if !x.t.mayBeStale(e, time.Now()) {
 			return resp, nil // and e stays, for a server that answers again
 		}
-		discard(resp)
+		httpx.Discard(resp)
 		return x.staleHit(e), nil
 	}
 	if out != x.req && resp.StatusCode == http.StatusNotModified { // the answer to the condition in out
-		discard(resp)
+		httpx.Discard(resp)
 		e.update(resp.Header, requested)
 		x.replace(e)
 		x.t.answered(x.req, &x.t.stats.Revalidated, "not changed")
@@ -334,12 +334,6 @@ func (x *exchange) replace(e *entry) {
 	if err := x.t.evict(x.req.Context(), x.store, size, err != nil); err != nil {
 		x.t.dirFailed(x.req.Context(), "evict from", err)
 	}
-}
-
-// discard reads a short body, so that its connection can be reused, and closes it.
-func discard(resp *http.Response) {
-	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10)
-	_ = resp.Body.Close()
 }
 
 // canceled reports whether the caller has cancelled ctx. If ctx timed out, the server was too
