@@ -105,11 +105,9 @@ func readCertificate(key rawKey) (*certificate, error) {
 	return &certificate{
 		entity:      e,
 		fingerprint: fingerprint(e.PrimaryKey),
-		revocations: sync.OnceValue(func() []*packet.Signature {
-			return verified(e.Revocations, e.PrimaryKey.VerifyRevocationSignature)
-		}),
-		self:       sync.OnceValue(func() selfSignature { return newestSelfSignature(e) }),
-		validities: map[*packet.PublicKey]validity{},
+		revocations: sync.OnceValue(func() []*packet.Signature { return verified(e.Revocations, e.PrimaryKey.VerifyRevocationSignature) }),
+		self:        sync.OnceValue(func() selfSignature { return newestSelfSignature(e) }),
+		validities:  map[*packet.PublicKey]validity{},
 	}, nil
 }
 

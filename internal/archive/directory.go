@@ -49,12 +49,7 @@ func findDirectory(r io.ReaderAt, size int64) (directory, error) {
 	}
 	end := tail[i:]
 	at := size - int64(len(end))
-	d := directory{
-		entries: uint64(le.Uint16(end[10:])),
-		size:    int64(le.Uint32(end[12:])),
-		offset:  int64(le.Uint32(end[16:])),
-		comment: at + endLen,
-	}
+	d := directory{offset: int64(le.Uint32(end[16:])), size: int64(le.Uint32(end[12:])), entries: uint64(le.Uint16(end[10:])), comment: at + endLen}
 	// Some readers use the other record even if this one is complete.
 	at, err := d.read64(r, at)
 	if err != nil {
@@ -94,12 +89,7 @@ func (d *directory) read64(r io.ReaderAt, at int64) (int64, error) {
 	if string(end[:4]) != end64Sig {
 		return 0, bad("the zip64 end record is missing")
 	}
-	large := directory{
-		entries: le.Uint64(end[32:]),
-		size:    int64(le.Uint64(end[40:])),
-		offset:  int64(le.Uint64(end[48:])),
-		comment: d.comment,
-	}
+	large := directory{offset: int64(le.Uint64(end[48:])), size: int64(le.Uint64(end[40:])), entries: le.Uint64(end[32:]), comment: d.comment}
 	// Some readers use this record only for numbers that the other record lacks.
 	if d.entries != 0xffff && d.entries != large.entries ||
 		d.size != elsewhere && d.size != large.size ||
@@ -163,13 +153,9 @@ func readHeader(in *bufio.Reader) (*member, error) {
 		return nil, err
 	}
 	m := &member{
-		Entry:      Entry{Name: string(rest[:nameLen]), Size: int64(le.Uint32(fixed[24:]))},
-		attributes: le.Uint32(fixed[38:]),
-		flags:      le.Uint16(fixed[8:]),
-		method:     le.Uint16(fixed[10:]),
-		crc:        le.Uint32(fixed[16:]),
-		packed:     int64(le.Uint32(fixed[20:])),
-		header:     int64(le.Uint32(fixed[42:])),
+		Entry: Entry{Name: string(rest[:nameLen]), Size: int64(le.Uint32(fixed[24:]))},
+		flags: le.Uint16(fixed[8:]), method: le.Uint16(fixed[10:]), crc: le.Uint32(fixed[16:]), packed: int64(le.Uint32(fixed[20:])),
+		attributes: le.Uint32(fixed[38:]), header: int64(le.Uint32(fixed[42:])),
 	}
 	of := zip.FileHeader{Name: m.Name, CreatorVersion: le.Uint16(fixed[4:]), ExternalAttrs: m.attributes}
 	m.mode = of.Mode()
@@ -203,35 +189,25 @@ const (
 )
 
 // checkExtra checks the extra fields of a header of the entry name. It returns the zip64 field, or
-// nil.
-func checkExtra(fields []byte, name string) ([]byte, error) {
-	// Some readers use the name in this field, after a CRC.
-	path, err := extraField(fields, unicodePathExtra)
-	if err != nil {
-		return nil, err
+// nil. It refuses duplicates: some readers use the first field, others the last, and archive/zip mixes
+// them.
+func checkExtra(fields []byte, name string) (large []byte, err error) {
+	le := binary.LittleEndian
+	var path []byte // the name after a CRC; some readers use it
+	for len(fields) >= 4 && 4+int(le.Uint16(fields[2:])) <= len(fields) {
+		tag, end := le.Uint16(fields), 4+int(le.Uint16(fields[2:]))
+		switch {
+		case tag == zip64Extra && large == nil:
+			large = fields[4:end]
+		case tag == unicodePathExtra && path == nil:
+			path = fields[4:end]
+		case tag == zip64Extra, tag == unicodePathExtra:
+			return nil, bad("two extra fields %#04x in one header", tag)
+		}
+		fields = fields[end:]
 	}
 	if path != nil && (len(path) < 5 || string(path[5:]) != name) {
 		return nil, bad("entry %.100q has another name in an extra field", name)
 	}
-	return extraField(fields, zip64Extra)
-}
-
-// extraField returns the extra field with this tag, or nil. It refuses duplicates: some readers use
-// the first field, others the last, and archive/zip mixes them.
-func extraField(fields []byte, tag uint16) (found []byte, err error) {
-	le := binary.LittleEndian
-	for len(fields) >= 4 {
-		size := int(le.Uint16(fields[2:]))
-		if 4+size > len(fields) {
-			break
-		}
-		if le.Uint16(fields) == tag {
-			if found != nil {
-				return nil, bad("two extra fields %#04x in one header", tag)
-			}
-			found = fields[4 : 4+size]
-		}
-		fields = fields[4+size:]
-	}
-	return found, nil
+	return large, nil
 }

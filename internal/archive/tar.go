@@ -47,10 +47,7 @@ func UnpackTar(ctx context.Context, r io.Reader, f Format, root *os.Root, o Opti
 	if in.err != nil && in.err != io.EOF {
 		err = in.err // the cause of err
 	}
-	if err != nil {
-		return nil, err
-	}
-	return files, nil
+	return files, err
 }
 
 // untar unpacks all entries.
@@ -60,16 +57,15 @@ func (t *tree) untar(r *tar.Reader, limits Limits) (files []File, err error) {
 	var links []*node
 	for {
 		h, err := r.Next()
-		if err == io.EOF && empty {
+		switch {
+		case err == io.EOF && empty:
 			return nil, bad("it has no entries")
-		}
-		if err == io.EOF {
+		case err == io.EOF:
 			if files, err = t.links(&names, links, files); err == nil {
 				err = t.checkKept(files)
 			}
 			return files, err
-		}
-		if err != nil {
+		case err != nil:
 			return nil, unreadable(err)
 		}
 		if h.Typeflag == tar.TypeXGlobalHeader {

@@ -271,10 +271,7 @@ func (f *fetch) firstHeader() http.Header {
 // fail returns the error of this fetch. The last request was for u, and resp is its response or nil.
 func (f *fetch) fail(u *url.URL, resp *http.Response, err error) *failure.RequestError {
 	e := &failure.RequestError{
-		URL:      f.secrets.url(u),
-		HadToken: f.token != "" && f.made > 0,
-		Attempts: f.earlier + f.made,
-		Err:      f.secrets.scrub(err),
+		URL: f.secrets.url(u), HadToken: f.token != "" && f.made > 0, Attempts: f.earlier + f.made, Err: f.secrets.scrub(err),
 	}
 	if resp != nil {
 		e.Status, e.RetryAfter = resp.StatusCode, RetryAfter(resp.Header, time.Now())
