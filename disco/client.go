@@ -142,7 +142,7 @@ func parse(ctx context.Context, client *httpx.Client, host svchost.Hostname, res
 		doc.overHTTP = res.OverHTTP
 	}
 	if err != nil {
-		return nil, res.Unusable(res.Conceal(err))
+		return nil, res.Unusable(err)
 	}
 	log(ctx, client, host, res.ShownURL(), len(doc.services))
 	return &Services{host: host, tokenHost: host, allowHTTP: client.AllowHTTP, doc: doc}, nil

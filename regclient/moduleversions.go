@@ -122,8 +122,6 @@ func (p *modulePage) rest(offset int) (next int, promised bool) {
 		return 0, false
 	case p.total > 0:
 		return offset + n, true
-	case p.next > offset:
-		return min(p.next, offset+n), true
 	case n == p.limit:
 		return offset + n, false
 	}
@@ -178,7 +176,6 @@ type (
 	wireModuleVersions struct {
 		Modules []wireModule `json:"modules"`
 		wirePaging
-		Meta wireMeta `json:"meta"`
 	}
 	wireModule struct {
 		Versions []wireModuleVersion `json:"versions"`
@@ -194,11 +191,6 @@ type (
 		Total count `json:"total"`
 		Limit count `json:"limit"`
 	}
-	// wireMeta is as in lists of modules. Without NextOffset, the page is the last one.
-	wireMeta struct {
-		Total      count `json:"total"`
-		NextOffset count `json:"next_offset"`
-	}
 	wireDeprecation struct{ *module.Deprecation }
 	count           int // 0 if absent or not a positive number
 )
@@ -207,16 +199,6 @@ type (
 func (n *count) UnmarshalJSON(data []byte) error {
 	if i, err := strconv.ParseInt(strings.Trim(string(data), `"`), 10, 32); err == nil && i > 0 {
 		*n = count(i)
-	}
-	return nil
-}
-
-// UnmarshalJSON implements [json.Unmarshaler].
-func (m *wireMeta) UnmarshalJSON(data []byte) error {
-	type plain wireMeta // without this method
-	var p plain
-	if json.Unmarshal(data, &p) == nil {
-		*m = wireMeta(p)
 	}
 	return nil
 }
@@ -259,8 +241,8 @@ type modulePage struct {
 	entries int  // with a version
 	fresh   int  // entries that are not on an earlier page
 
-	bytes              int64
-	total, limit, next int // as stated, or 0
+	bytes        int64
+	total, limit int // as stated, or 0
 }
 
 // add adds a page to the list.
@@ -274,10 +256,7 @@ func (l *moduleList) add(resp *httpx.Response) (modulePage, error) {
 	}
 	// By the protocol, the first one is the requested module.
 	m := &doc.Modules[0]
-	page := modulePage{known: m.Versions != nil, bytes: int64(len(resp.Body))}
-	page.total = int(max(doc.Total, m.Total, doc.Meta.Total))
-	page.limit = int(max(doc.Limit, m.Limit))
-	page.next = int(doc.Meta.NextOffset)
+	page := modulePage{known: m.Versions != nil, bytes: int64(len(resp.Body)), total: int(max(doc.Total, m.Total)), limit: int(max(doc.Limit, m.Limit))}
 	l.grow(len(m.Versions))
 	for i := range m.Versions {
 		if m.Versions[i].Version != "" {

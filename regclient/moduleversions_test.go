@@ -414,31 +414,6 @@ func TestModulePageForms(t *testing.T) {
 		warning string
 	}{
 		{
-			"the next offset, as lists of modules have it",
-			func(_, offset int) string {
-				next := ""
-				if offset+10 < all {
-					next = fmt.Sprintf(`,"next_offset":%d,"next_url":"https://elsewhere.example.com/?offset=%[1]d"`, offset+10)
-				}
-				return pageOf(offset, rest(offset, 10), fmt.Sprintf(`,"meta":{"limit":10,"current_offset":%d%s}`, offset, next))
-			}, 3, all, "",
-		}, {
-			"a next offset that goes too far",
-			func(_, offset int) string {
-				next := ""
-				if offset+10 < all {
-					next = `,"meta":{"next_offset":1000000}`
-				}
-				return pageOf(offset, rest(offset, 10), next)
-			}, 3, all, "",
-		}, {
-			"a next offset that goes nowhere",
-			func(_, offset int) string { return pageOf(offset, rest(offset, 10), `,"meta":{"next_offset":10}`) }, 2, 20, "",
-		}, {
-			"a total in meta", func(limit, offset int) string {
-				return pageOf(offset, rest(offset, 10), `,"meta":{"total":25}`)
-			}, 3, all, "",
-		}, {
 			"numbers as texts", func(limit, offset int) string { return pageOf(offset, rest(offset, 10), `,"total":"25"`) }, 3, all, "",
 		}, {
 			"a total on the first page only", func(limit, offset int) string {

@@ -129,28 +129,6 @@ func ExampleCheckSignature() {
 	// Output: Ed25519 SHA-256 2020-06-01 false
 }
 
-// A tool that tells the publishers apart that it knows, as the Terraform CLI does.
-func ExampleSignature_Tier() {
-	archive, ev := published()
-	report, err := verify.Policy{}.Check(context.Background(), ev, bytes.NewReader(archive), int64(len(archive)))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, known := range []string{"testdata/gpg/ed25519.asc", "testdata/gpg/ecdsa.asc"} {
-		root, err := os.ReadFile(known)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		tier, err := report.SignedBy.Tier(ev.Keys, verify.Key{Armor: string(root)})
-		fmt.Println(tier, err)
-	}
-	// Output:
-	// official <nil>
-	// self-signed <nil>
-}
-
 func ExampleParseSums() {
 	_, ev := published()
 	sums, err := verify.ParseSums(ev.Sums)

@@ -14,7 +14,7 @@ type Key struct {
 	ID    string `json:"id,omitempty"` // key ID as the source states it, only for display
 	Armor string `json:"armor"`        // one or more ASCII-armored public key blocks
 
-	// What the source states about the key. It proves nothing, except TrustSignature to [Signature.Tier].
+	// What the source states about the key. It proves nothing.
 	TrustSignature string `json:"trust_signature,omitempty"` // ASCII-armored
 	Source         string `json:"source,omitempty"`          // name of the publisher
 	SourceURL      string `json:"source_url,omitempty"`      // page of the publisher

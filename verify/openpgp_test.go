@@ -629,14 +629,6 @@ func TestMemoryOfKeys(t *testing.T) {
 	}
 	wantSignature(t, "one large key", doc, sig, []verify.Key{listed, large(11_000)}, today, nil)
 	wantSignature(t, "two large keys", doc, sig, []verify.Key{listed, large(7_000), large(7_000)}, today, failure.ErrTooLarge)
-	got := must.Get(verify.CheckSignature(doc, sig, []verify.Key{listed}, today))(t)
-	root := public(t, entity(t, "root", cfg))
-	if tier, err := got.Tier([]verify.Key{large(11_000)}, root); tier != "self-signed" || err != nil {
-		t.Errorf("Tier of one large key returned %q, %v", tier, err)
-	}
-	if tier, err := got.Tier([]verify.Key{large(7_000), large(7_000)}, root); tier != "" || !errors.Is(err, failure.ErrTooLarge) {
-		t.Errorf("Tier of two large keys returned %q, %v, want ErrTooLarge", tier, err)
-	}
 }
 
 // publicPackets returns the packets of the public key.

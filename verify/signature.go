@@ -59,62 +59,6 @@ func CheckSignature(doc, sig []byte, keys []Key, at time.Time) (*Signature, erro
 	return signatureCheck{at: at}.run(doc, sig, keys)
 }
 
-// Tier returns what the Terraform CLI says about s: "official" if a key in root made it, "partner" if its
-// key in listed has a TrustSignature by root, otherwise "self-signed".
-//
-// If root cannot be read, the error wraps [ErrBadKey]. If there is a TrustSignature, but no valid one by
-// root, it is an error of [CheckSignature].
-func (s *Signature) Tier(listed []Key, root Key) (string, error) {
-	b := newBudget()
-	certs, err := root.parse(b)
-	if err != nil {
-		return "", err
-	}
-	made := func(c *certificate) bool { return c.fingerprint == s.Fingerprint }
-	if slices.ContainsFunc(certs, made) {
-		return "official", nil
-	}
-	if len(listed) > maxKeys {
-		return "", fmt.Errorf("list of keys %w: %d keys, %d are allowed", failure.ErrTooLarge, len(listed), maxKeys)
-	}
-	var invalid error
-	for _, k := range listed {
-		certs, err := k.parse(b)
-		if b.memory < 0 {
-			return "", err
-		}
-		if err != nil || k.TrustSignature == "" || !slices.ContainsFunc(certs, made) {
-			continue
-		}
-		if err := k.vouched(root, b); err != nil {
-			invalid = fmt.Errorf("trust signature of key %.40q: %w", k.ID, err)
-			continue
-		}
-		return "partner", nil
-	}
-	if invalid != nil {
-		return "", invalid
-	}
-	return "self-signed", nil
-}
-
-// vouched returns an error unless root has signed all of k.
-func (k Key) vouched(root Key, b *budget) error {
-	blocks, err := armoredBlocks(k.Armor)
-	if err != nil {
-		return err
-	}
-	if len(blocks) > 1 {
-		return fmt.Errorf("%w: it covers one block, and the key has %d", ErrBadSignature, len(blocks))
-	}
-	_, data, err := dearmor(blocks[0], b)
-	if err != nil {
-		return err
-	}
-	_, err = CheckSignature(data, []byte(k.TrustSignature), []Key{root}, time.Time{})
-	return err
-}
-
 // clockSkew is the tolerated difference between the clocks of the signer and this machine.
 const clockSkew = 5 * time.Minute
 

@@ -16,25 +16,18 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// maxExcerpt limits the excerpt of an invalid document in an error, in bytes.
+// maxExcerpt limits what an error repeats of an answer, in bytes.
 const maxExcerpt = 40
 
 // DecodeError is the error of an invalid document.
 type DecodeError struct {
 	Offset int64  // position of the error in the document
 	Reason string // one printable line
-	Start  string // printable start of a document that is not JSON; may be empty
 	Err    error  // error of encoding/json, or nil
 }
 
-// Error returns reason, offset and start of the document.
-func (e *DecodeError) Error() string {
-	text := fmt.Sprintf("JSON: %s, at byte %d", e.Reason, e.Offset)
-	if e.Start != "" {
-		text += fmt.Sprintf("; the document begins with `%s`", e.Start)
-	}
-	return text
-}
+// Error returns reason and offset.
+func (e *DecodeError) Error() string { return fmt.Sprintf("JSON: %s, at byte %d", e.Reason, e.Offset) }
 
 // Unwrap returns Err.
 func (e *DecodeError) Unwrap() error { return e.Err }
@@ -50,14 +43,14 @@ func DecodeJSON(data []byte, v any) error {
 		return &DecodeError{Reason: "a byte order mark"}
 	}
 	if !utf8.Valid(data) {
-		return &DecodeError{Offset: invalidUTF8(data), Reason: "invalid UTF-8", Start: start(data)}
+		return &DecodeError{Offset: invalidUTF8(data), Reason: "invalid UTF-8"}
 	}
 	err := json.Unmarshal(data, v)
 	if err == nil {
 		return nil
 	}
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return &DecodeError{Offset: max(0, e.Offset-1), Reason: weburl.Clean(e.Error(), maxCause), Start: start(data), Err: err}
+		return &DecodeError{Offset: max(0, e.Offset-1), Reason: weburl.Clean(e.Error(), maxCause), Err: err}
 	}
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		kind, _, _ := strings.Cut(e.Value, " ") // for a number, Value ends with its digits
@@ -74,15 +67,6 @@ func DecodeJSON(data []byte, v any) error {
 	// An error of UnmarshalText or UnmarshalJSON, which may quote the document.
 	reason := weburl.Clean(weburl.OneLine(weburl.RedactText(err.Error())), maxCause)
 	return &DecodeError{Reason: reason, Err: &scrubbedError{reason, err}}
-}
-
-// start returns the start of a document that is not JSON, such as a login page. If the document
-// starts like JSON, which may contain secrets, the result is empty.
-func start(data []byte) string {
-	if trimmed := bytes.TrimLeft(data, " \t\r\n"); len(trimmed) == 0 || trimmed[0] == '{' || trimmed[0] == '[' {
-		return ""
-	}
-	return weburl.Clean(weburl.RedactText(string(data[:min(len(data), 4*maxExcerpt)])), maxExcerpt)
 }
 
 // invalidUTF8 returns the offset of the first byte that is not UTF-8.
@@ -121,7 +105,7 @@ func DecodeObject(data []byte, v any) error {
 		return err
 	}
 	if trimmed := bytes.TrimLeft(data, " \t\r\n"); trimmed[0] != '{' {
-		return &DecodeError{Offset: int64(len(data) - len(trimmed)), Reason: "an object is wanted", Start: start(data)}
+		return &DecodeError{Offset: int64(len(data) - len(trimmed)), Reason: "an object is wanted"}
 	}
 	seen := make(map[string]bool)
 	for m := range Members(data) {
@@ -161,7 +145,6 @@ func (r *Response) decode(as func([]byte, any) error, v any) error {
 	if err == nil || !isA[*DecodeError](err) {
 		return err
 	}
-	r.Conceal(err)
 	if r.CheckMediaType() != nil {
 		err = fmt.Errorf("%w (sent as %q)", err, weburl.Clean(r.Header.Get("Content-Type"), maxExcerpt))
 	}
@@ -185,15 +168,6 @@ func (r *Response) CheckMediaType() error {
 		return fmt.Errorf(`media type is "%s", want `+JSON, weburl.Clean(media, 100))
 	}
 	return nil
-}
-
-// Conceal removes the secrets of the request from Start of a [DecodeError] that err wraps, because a
-// server may repeat them. It returns err.
-func (r *Response) Conceal(err error) error {
-	if e, ok := errors.AsType[*DecodeError](err); ok && e.Start != "" {
-		e.Start = start([]byte(r.secrets.maskTruncated(string(r.Body[:min(len(r.Body), 4*maxExcerpt)]))))
-	}
-	return err
 }
 
 // Member is a member of a JSON object.
