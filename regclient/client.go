@@ -15,8 +15,8 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// Client is a client of all registries. The zero value is anonymous. Set the fields
-// before the first call. A Client is safe for concurrent use and must not be copied.
+// Client is a client of all registries. The zero value is anonymous. Set the fields before the first call. A
+// Client is safe for concurrent use and must not be copied. Broken downloads resume if the server permits.
 //
 // Concurrent calls share identical requests for documents with the same token. Results are
 // not cached.

@@ -26,12 +26,9 @@ type moduleKey struct {
 	version addrs.Version
 }
 
-// ModuleLocation returns the location of the package of m at v; see "Download Source Code for a
-// Specific Module Version" in the protocol.
-//
-// The registry sends the location in the property location or in the header X-Terraform-Get; see
-// [module.ResolveLocation]. If the answer has the property use_registry_credentials, the registry
-// serves the package itself; see [module.DirectLocation].
+// ModuleLocation returns the location of the package of m at v, which the registry sends in the property
+// location or in the header X-Terraform-Get; see [module.ResolveLocation]. If the answer has the property
+// use_registry_credentials, the registry serves the package itself; see [module.DirectLocation].
 //
 // If the location is on this machine, the error wraps [module.ErrLocal].
 func (c *Client) ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (*module.Location, error) {
@@ -158,8 +155,7 @@ const acceptArchive = "application/zip, application/x-tar, */*;q=0.1"
 //     address, or PackageCredentials of [transport.Client] allows it, and
 //   - the URL is https and not presigned.
 //
-// Otherwise a user and password may be sent; see [Client.ModuleCredentials]. A broken transfer is
-// resumed if the server supports it.
+// Otherwise a user and password may be sent; see [Client.ModuleCredentials].
 func (c *Client) OpenModule(ctx context.Context, loc *module.Location) (*module.Body, error) {
 	const op = "fetch"
 	if loc == nil {

@@ -21,8 +21,7 @@ import (
 	"github.com/tofureg/tofureg/module"
 )
 
-// ModuleVersions lists the versions of m, newest first; see "List Available Versions for a
-// Specific Module" in the protocol. Invalid versions and duplicates are ignored, with a
+// ModuleVersions lists the versions of m, newest first. Invalid versions and duplicates are ignored, with a
 // warning. The error wraps [module.ErrNotFound] if the registry does not know m.
 //
 // If the registry splits the list into pages, ModuleVersions fetches up to 100, which together

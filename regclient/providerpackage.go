@@ -28,8 +28,8 @@ type packageKey struct {
 	platform addrs.Platform
 }
 
-// ProviderPackage returns the package of p at v for a platform; see "Find a Provider Package" in
-// the protocol. It does not check the plugin protocols; [provider.Package.Fits] does.
+// ProviderPackage returns the package of p at v for a platform. It does not check the plugin protocols;
+// [provider.Package.Fits] does.
 func (c *Client) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	key := packageKey{p, v, platform}
 	pkg, err := source.FindVersion(v.String(), func(version string) (*provider.Package, error) {
@@ -296,7 +296,7 @@ func (c *Client) document(ctx context.Context, pkg *provider.Package, ref string
 	})
 }
 
-// Open starts to fetch the archive of pkg. A broken transfer is resumed if the server supports it.
+// Open starts to fetch the archive of pkg.
 func (c *Client) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
 	const op = "fetch"
 	switch {

@@ -15,9 +15,8 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// ProviderVersions lists the versions of p, newest first; see "List Available Versions" in the
-// protocol. Invalid versions and duplicates are ignored, with a warning. The error wraps
-// [provider.ErrNotFound] if the registry does not know p.
+// ProviderVersions lists the versions of p, newest first. Invalid versions and duplicates are ignored, with a
+// warning. The error wraps [provider.ErrNotFound] if the registry does not know p.
 func (c *Client) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	const op = "list versions of"
 	r, err := c.providerRequest(ctx, p, "versions")

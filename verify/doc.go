@@ -22,8 +22,7 @@
 //   - a description, before a download: [Policy.JudgeOffer]
 //   - stated hashes without the archive: [Policy.CheckSums] and [CheckedSums.JudgeStated]
 //
-// All functions and methods are safe for concurrent use, except UnmarshalText and those of [Examination]. Errors escape the
-// untrusted text that they quote.
+// Errors escape the untrusted text that they quote.
 //
 // See https://opentofu.org/docs/internals/provider-registry-protocol/ and
 // https://opentofu.org/docs/language/files/dependency-lock/.

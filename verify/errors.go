@@ -11,7 +11,7 @@ var (
 	// signature is required. See [Policy.AllowUnsigned].
 	ErrUnsigned = errors.New("package is not signed")
 
-	// SHA256SUMS or its signature is empty.
+	// SHA256SUMS or its signature has no bytes.
 	ErrEmpty = errors.New("document is empty")
 
 	// No key that may sign made the signature.
@@ -20,8 +20,7 @@ var (
 	// The signature is damaged, or of another document.
 	ErrBadSignature = errors.New("bad signature")
 
-	// The signature has expired, or the key when it signed. See [Policy.AllowExpired] and
-	// [Policy.RequireCurrent].
+	// See [Policy.AllowExpired] and [Policy.RequireCurrent].
 	ErrExpired = errors.New("expired signature")
 
 	// The clock of this machine may be wrong.
@@ -48,7 +47,7 @@ var (
 	// The archive lacks the provenance that [Policy.Provenance] demands.
 	ErrProvenance = errors.New("no accepted provenance")
 
-	// Only the archive itself can decide. See [CheckedSums.JudgeStated].
+	// The hashes of the archive itself are needed. See [CheckedSums.JudgeStated].
 	ErrNotStated = errors.New("the stated hashes do not suffice")
 
 	// A public key cannot be read.

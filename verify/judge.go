@@ -13,8 +13,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// JudgeOffer returns an error of an [Examination] if p is known to refuse every archive before a download.
-// The arguments, and not ev, say whether the source has Sums and Signature.
+// JudgeOffer returns the error of an [Examination] if p refuses every archive with this evidence, so that no
+// download is needed. sums and signature say whether the source has these documents; those in ev are ignored.
 func (p Policy) JudgeOffer(ev Evidence, sums, signature bool) error {
 	if err := p.check(); err != nil {
 		return err
@@ -50,8 +50,8 @@ func (p Policy) JudgeOffer(ev Evidence, sums, signature bool) error {
 	return p.unchecked(ev)
 }
 
-// An Examination judges a zip archive as its hashes become known: begin with [Policy.Examine], tell size
-// and zh, tell the h1 if needed, and get the report. It must not be used concurrently.
+// An Examination judges a zip archive as its hashes become known: [Policy.Examine] begins it, Archive gets
+// size and zh, H1 the h1 if it is needed. It must not be used concurrently.
 //
 // The first error is final: all later calls return it. It wraps a [*checksum.MismatchError],
 // [checksum.ErrMismatch] for the size, a variable of this package, or
@@ -77,9 +77,9 @@ func (p Policy) examine(ev Evidence, sums func() (CheckedSums, error)) *Examinat
 	return &Examination{policy: p, ev: ev, sums: sums}
 }
 
-// Archive tells the size in bytes, and the zh of the bytes that the caller will use, which no other user
-// must be able to change. After an error, the archive must not be inflated, which costs time and is not
-// safe. needsH1 reports whether the policy decides by the h1.
+// Archive judges by the size in bytes and the zh. No other user must be able to change the bytes after they
+// were hashed. After an error, the caller must not inflate the archive. needsH1 reports whether the policy
+// decides by the h1.
 func (x *Examination) Archive(size int64, zh checksum.Hash) (needsH1 bool, err error) {
 	if x.err != nil {
 		return false, x.err
@@ -90,8 +90,8 @@ func (x *Examination) Archive(size int64, zh checksum.Hash) (needsH1 bool, err e
 	return x.needsH1, x.err
 }
 
-// H1 tells both h1 hashes of the archive, which [checksum.H1Zip] returns, also if they are not needed:
-// [Report.Local] then has them. It must follow Archive.
+// H1 judges by both h1 hashes of the archive, which [checksum.H1Zip] returns, and adds them to [Report.Local].
+// It may be called if they are not needed. It must follow Archive.
 func (x *Examination) H1(packed, tree checksum.Hash) error {
 	switch {
 	case x.err != nil:
@@ -104,7 +104,7 @@ func (x *Examination) H1(packed, tree checksum.Hash) error {
 	return x.err
 }
 
-// Report returns the report on an accepted archive. If Archive or a needed h1 is missing, the error wraps
+// Report returns the report on an accepted archive. Without Archive, or an h1 that is needed, the error wraps
 // [ErrUnchecked].
 func (x *Examination) Report() (*Report, error) {
 	switch {
@@ -133,8 +133,7 @@ func (p Policy) needsH1(ev Evidence, zh checksum.Hash) bool {
 // Check examines the zip archive in the first size bytes of zip. To compare it with known hashes only,
 // set Accept and pass the zero Evidence.
 //
-// The error is that of an [Examination], or of zip, [checksum.H1Zip] and ctx, or
-// [github.com/tofureg/tofureg/failure.ErrTooLarge] for an archive larger than Limits.Package.
+// The error is that of an [Examination], zip, [checksum.H1Zip] or ctx.
 func (p Policy) Check(ctx context.Context, ev Evidence, zip io.ReaderAt, size int64) (*Report, error) {
 	if limit := p.Limits.Effective().Package; size > limit {
 		return nil, fmt.Errorf("package %q %w: %d bytes, %d are allowed", ev.Filename, failure.ErrTooLarge, size, limit)
@@ -429,13 +428,10 @@ func (c CheckedSums) recordable(ev Evidence, local []checksum.Hash) []checksum.H
 }
 
 // JudgeStated decides about an archive without reading it, by the hashes that its source states, and
-// the document and policy of c.
+// the document and policy of c. Report.Local is empty. No value of Report.Trust proves a stated h1;
+// Report.Stated has those that a lock file may record.
 //
-// In the report Local is empty. Trust is Signed if a signed document lists the archive, otherwise Accepted
-// for a hash in Policy.Accept, otherwise Checked. None of these proves a stated h1; Report.Stated has
-// those that a lock file may record.
-//
-// After [ErrNotStated] the archive itself may be accepted. Any other error refuses it, too.
+// After [ErrNotStated], [Policy.Check] may accept the archive. After any other error it refuses the archive.
 func (c CheckedSums) JudgeStated(ev Evidence) (*Report, error) {
 	p := c.policy
 	if c.by == nil && p.checksSums() {

@@ -38,9 +38,9 @@ type KeyInfo struct {
 	Subkeys     []KeyInfo `json:"subkeys,omitempty"`  // subkeys that may sign
 }
 
-// Info describes the keys in k in order. The error wraps [ErrBadKey], or
-// [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond the limits of [CheckSignature]. A private key is
-// an error. Beside other keys, an unreadable one is ignored.
+// Info describes the keys in k in order. A key that cannot be read is ignored if its armored block has another
+// one. The error wraps [ErrBadKey], also for a private key, and beyond the limits of [CheckSignature]
+// [github.com/tofureg/tofureg/failure.ErrTooLarge].
 func (k Key) Info() ([]KeyInfo, error) {
 	b := newBudget()
 	certs, err := k.parse(b)

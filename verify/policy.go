@@ -12,20 +12,19 @@ import (
 )
 
 // A Policy decides which packages are accepted. The zero Policy requires that a listed key
-// signed the SHA256SUMS document, and that the document lists the archive.
+// signed the SHA256SUMS document, and that the document lists the archive. A Policy is safe for concurrent use.
 //
 // Every policy refuses a mismatch with the stated size and hashes. Where SHA256SUMS and signature are
 // checked, it also refuses bad signatures, unlisted keys, revoked keys (see [CheckSignature]) and another
 // digest.
 type Policy struct {
-	// Accept holds the hashes from a lock file. If not zero, the package must have one of them, of any
-	// platform. SHA256SUMS and signature are then checked only with RequireSignature.
+	// Accept holds the hashes from a lock file, for all platforms. If not zero, the package must have one of
+	// them, and SHA256SUMS and signature are checked only with RequireSignature.
 	Accept checksum.Set
 
-	// SameRelease holds known hashes of the version, such as those of a lock file. A checked SHA256SUMS
-	// document, signed or not, that lists none of their zh is [ErrOtherRelease]. Other lines may be
-	// forged. Without a checked document, as at a mirror, SameRelease has no effect, except that one
-	// without hashes refuses every package.
+	// SameRelease, if not zero, holds known hashes of the version, such as those of a lock file. If SHA256SUMS
+	// is checked, signed or not, and lists none of their zh, the error is [ErrOtherRelease]. A SameRelease
+	// without hashes refuses every package, also if SHA256SUMS is not checked, as at a mirror.
 	SameRelease checksum.Set
 
 	// RequireSignature requires a valid signature even if a hash is accepted, and overrides AllowUnsigned
@@ -42,8 +41,8 @@ type Policy struct {
 	// expiry are read from the listed copy of the key, which may be old.
 	Fingerprints Fingerprints
 
-	// Provenance, if not nil, must name who built the archive, in addition to all other rules, also if a hash
-	// is accepted. It refuses directories, because only the zh of an archive has provenance.
+	// Provenance, if not nil, must name who built the archive, also if a hash is accepted. It refuses
+	// directories, because only the zh of an archive has provenance.
 	Provenance Provenance
 
 	// AllowUnsigned accepts stated hashes if SHA256SUMS, its signature or the keys are missing, as at a
@@ -107,7 +106,7 @@ func NewFingerprints(texts ...string) Fingerprints { return Fingerprints{slices.
 // IsZero reports whether f is no rule.
 func (f Fingerprints) IsZero() bool { return !f.rule }
 
-// NeedsEvidence reports whether p checks Sums and Signature, or a Provenance may look at them.
+// NeedsEvidence reports whether p or its Provenance may need Sums and Signature.
 func (p Policy) NeedsEvidence() bool { return p.checksSums() || p.Provenance != nil }
 
 // checksSums reports whether p checks Sums and Signature.
@@ -168,7 +167,7 @@ type Evidence struct {
 	OthersStated bool `json:"others_stated,omitempty"`
 
 	// Packages are the hashes that registry.opentofu.org states, a list for each platform. Other sources
-	// must not set it: the CLI records only those.
+	// must leave it empty, because the CLI records stated hashes of that registry only.
 	Packages [][]checksum.Hash `json:"packages,omitempty"`
 
 	// Sums is the SHA256SUMS document, Signature its detached signature. Nil means that the source names

@@ -9,8 +9,8 @@ import (
 
 // Provenance decides who built an archive, without requests. It is safe for concurrent use. The module contrib/attest has one.
 type Provenance interface {
-	// Builder returns who built the archive with this zh, by ev.Attestations, or an error if that is unknown or
-	// not permitted. If ev.Sums could decide and is nil, the error wraps [ErrNotStated].
+	// Builder returns who built the archive with this zh according to ev.Attestations, or an error if that is
+	// unknown or not permitted. If it needs ev.Sums, which is nil, the error wraps [ErrNotStated].
 	Builder(ev Evidence, zh checksum.Hash) (Build, error)
 }
 

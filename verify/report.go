@@ -55,19 +55,18 @@ type Report struct {
 	Local    []checksum.Hash `json:"local,omitempty"`     // computed from the package
 	Sums     *Sums           `json:"sums,omitempty"`      // checked SHA256SUMS document, signed or not, or nil
 
-	// Stated are the h1 in [Evidence.Packages] that a lock file may record for other platforms, after
-	// [CheckedSums.JudgeStated] also for this one: the registry states each beside a signed zh. See
-	// [Policy.DropStated].
+	// Stated are the h1 in [Evidence.Packages] whose zh is signed, so that a lock file may record them for
+	// other platforms, and after [CheckedSums.JudgeStated] for this one. See [Policy.DropStated].
 	Stated []checksum.Hash `json:"stated,omitempty"`
 
-	// Believed is when the h1 in Local was computed, if package
-	// [github.com/tofureg/tofureg/provider/install] did that before this call. Otherwise it is zero.
+	// Believed is when package [github.com/tofureg/tofureg/provider/install] computed the h1 in Local, if it
+	// did so before this call. Otherwise it is zero.
 	Believed time.Time `json:"believed,omitzero"`
 }
 
 // Recordable returns what a lock file may record for a new version: Local, the zh of each file in Sums if
-// SignedBy is not nil, and Stated. A nil Report has none. For a version that is locked already, record
-// only Local: a registry that was taken over signs and states any hashes.
+// SignedBy is not nil, and Stated. For a nil Report it returns nil. For a locked version, record only
+// Local: an attacker who controls the registry can sign and state any hashes.
 func (r *Report) Recordable() []checksum.Hash {
 	if r == nil {
 		return nil

@@ -47,11 +47,12 @@ type Signature struct {
 //   - [ErrUnknownKey] if no key matches, together with [ErrBadKey] if one cannot be read
 //   - [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond [MaxSums], [MaxSignature], 16
 //     signatures, 100 keys of 1 MiB, 1,000 OpenPGP keys in them, keys of 8,192 bits, 24 MiB of
-//     memory to read all these, or 500 verifications, also of self-signatures. Slow algorithms
-//     count several times: Brainpool curves and secp256k1 10 to 40 times
+//     memory to read all these, or 500 verifications, also of self-signatures; slow algorithms
+//     count up to 40 times
 //   - [ErrBadSignature] otherwise
 //
-// The error is the one nearest to success. Revocations by other keys are ignored.
+// If several signatures and keys fail, the error is that of the one that came closest to success. Revocations
+// by other keys are ignored.
 func CheckSignature(doc, sig []byte, keys []Key, at time.Time) (*Signature, error) {
 	if at.IsZero() {
 		at = time.Now()

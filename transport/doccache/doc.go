@@ -19,6 +19,5 @@
 // if other users can access it, nothing is cached.
 //
 // Several processes may share a directory. Of concurrent requests for a document, one goes to the
-// server, and the others wait up to 5 seconds for its answer. If it is not cached, they ask one after
-// another. If the directory cannot be used, requests go to the server, see [Stats].
+// server, and the others wait up to 5 seconds for its answer. If the directory cannot be used, requests go to the server, see [Stats].
 package doccache

@@ -7,8 +7,8 @@
 //	web := &transport.Client{HTTP: &http.Client{Transport: limits}}
 //	registry := &regclient.Client{Transport: web}
 //
-// It is meant for servers that run many clients. Functions for many
-// packages have a limit, Parallel; clients have none.
+// Servers that run many clients need it. In a program with one client, the field Parallel of the functions
+// that fetch many packages is usually enough.
 //
 // Every request counts: redirects, retries and resumed downloads. Requests that
 // [github.com/tofureg/tofureg/transport/doccache.Transport] answers do not count if this

@@ -18,8 +18,7 @@ const (
 	defaultMaxPause = 30 * time.Second
 )
 
-// A Transport is an [http.RoundTripper] that delays requests to stay within limits. Each host
-// and port has its own limits. Set the fields before the first request. After that, a Transport
+// A Transport is an [http.RoundTripper] with limits for each host and port. Set the fields before the first request. After that, a Transport
 // is safe for concurrent use and must not be copied.
 type Transport struct {
 	// Base makes the requests. If nil, the transport of the zero

@@ -21,9 +21,9 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// Limits bound the cost of reading an archive. Beyond them the error wraps
-// [github.com/tofureg/tofureg/failure.ErrTooLarge]. Zero means the default, negative no limit. All names
-// together may have 160 bytes for each of Entries, at least 1 MiB.
+// Limits bound the cost of reading an archive. Zero means the default, negative no limit. All names together
+// may have 160 bytes for each of Entries, at least 1 MiB. An archive beyond a limit is
+// [github.com/tofureg/tofureg/failure.ErrTooLarge].
 type Limits struct {
 	Package  int64 // bytes of the archive; default 8 GiB
 	Unpacked int64 // bytes of all files; default 16 GiB
@@ -97,8 +97,8 @@ func H1Sum(files iter.Seq2[string, [32]byte]) (Hash, error) {
 // entries, also of directories, as the CLI computes it for an archive. tree covers only files, as
 // [H1Dir] of the unpacked directory.
 //
-// The error wraps [github.com/tofureg/tofureg/failure.ErrArchive] if the archive is damaged, empty, encrypted or ambiguous, or has links,
-// devices, duplicates, or unsafe or unportable names.
+// The error wraps [github.com/tofureg/tofureg/failure.ErrArchive] if the archive is damaged, empty, encrypted
+// or ambiguous, or has anything except files and directories with portable names.
 func H1Zip(ctx context.Context, r io.ReaderAt, size int64, l Limits) (packed, tree Hash, err error) {
 	z, err := archive.OpenZip(ctx, r, size, archive.Options{Limits: archive.Limits(l)})
 	if err != nil {

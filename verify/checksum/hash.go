@@ -23,9 +23,9 @@ const maxHashLen = 512
 // schemes are valid, but [Overlap] ignores them.
 type Hash struct{ s string }
 
-// ParseHash parses "scheme:value" of at most 512 bytes. A zh, an h1 and an l1 must be well-formed; a
-// zh is converted to lower case. Other values may be any printable ASCII without spaces. For a SHA-256
-// in bare hex, pass "zh:" + hex. The error wraps [ErrEmptyHash] if there is no value.
+// ParseHash parses "scheme:value" of at most 512 bytes. It converts the value of a zh to lower case. The value
+// of an unknown scheme may be any printable ASCII without spaces. For a SHA-256 in bare hex, pass
+// "zh:" + hex. The error wraps [ErrEmptyHash] if there is no value.
 func ParseHash(s string) (Hash, error) {
 	invalid := func(reason error) (Hash, error) { return Hash{}, fmt.Errorf("hash %.80q: %w", s, reason) }
 	if len(s) > maxHashLen {
