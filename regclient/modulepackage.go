@@ -102,9 +102,13 @@ type wireLocation struct {
 // decodeLocation decodes the answer to the request for base, without Module and Version.
 func decodeLocation(resp *httpx.Response, base *url.URL) (*module.Location, error) {
 	header := strings.TrimSpace(resp.Header.Get(getHeader))
-	doc, err := decodeLocationBody(resp, header)
-	if err != nil {
-		return nil, err
+	var doc wireLocation
+	// Beside a header, the body may be anything that is not an object. An object must be valid: otherwise clients
+	// that read it and clients that do not would use different locations.
+	if body := bytes.TrimSpace(resp.Body); len(body) > 0 && (header == "" || body[0] == '{') {
+		if err := resp.DecodeObject(&doc); err != nil {
+			return nil, err
+		}
 	}
 	answer := strings.TrimSpace(doc.Location)
 	if doc.UseRegistryCredentials != nil {
@@ -127,18 +131,6 @@ func decodeLocation(resp *httpx.Response, base *url.URL) (*module.Location, erro
 		return nil, fmt.Errorf("%w: a registry must not send the location %s", module.ErrLocal, loc)
 	}
 	return loc, nil
-}
-
-// decodeLocationBody decodes the body. If there is a header, the body may be anything that is not
-// an object. An object must be valid: otherwise clients that read it and clients that do not
-// would use different locations.
-func decodeLocationBody(resp *httpx.Response, header string) (doc wireLocation, err error) {
-	body := bytes.TrimSpace(resp.Body)
-	if len(body) == 0 || header != "" && body[0] != '{' {
-		return wireLocation{}, nil
-	}
-	err = resp.DecodeObject(&doc)
-	return doc, err
 }
 
 // acceptArchive is like the header that the CLI sends to registries that serve packages.

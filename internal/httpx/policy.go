@@ -226,13 +226,11 @@ func presigned(u *url.URL, tokenHost svchost.Hostname) bool {
 		has("signature") && has("expires", "policy", "key-pair-id") {
 		return true
 	}
-	return has("token", "access_token", "private_token", "job_token", "jwt", "__token__") && !hasHost(u, tokenHost)
-}
-
-// hasHost reports whether host is the host of u.
-func hasHost(u *url.URL, host svchost.Hostname) bool {
-	h, err := svchost.FromWire(u.Host)
-	return err == nil && !host.IsZero() && h == host
+	if !has("token", "access_token", "private_token", "job_token", "jwt", "__token__") {
+		return false
+	}
+	host, err := svchost.FromWire(u.Host)
+	return err != nil || tokenHost.IsZero() || host != tokenHost
 }
 
 // queryPairs yields the parameters of a query: the decoded name in lower case, and the raw value.

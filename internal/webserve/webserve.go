@@ -375,17 +375,11 @@ func (s *Server) subject(w http.ResponseWriter) string {
 	if !ok {
 		return ""
 	}
-	e := out.entry
-	if !s.config.HideHost {
-		return e.Subject()
+	subject := out.entry.Subject()
+	if s.config.HideHost {
+		subject = strings.TrimPrefix(subject, cmp.Or(out.entry.Provider.Host(), out.entry.Module.Host()).Display()+"/")
 	}
-	of := access.Entry{Version: e.Version, Platform: e.Platform}.Subject()
-	if !e.Provider.IsZero() {
-		of = e.Provider.Namespace() + "/" + e.Provider.Type() + " " + of
-	} else if !e.Module.IsZero() {
-		of = e.Module.Namespace() + "/" + e.Module.Name() + "/" + e.Module.System() + " " + of
-	}
-	return strings.TrimSpace(of)
+	return subject
 }
 
 // describe returns a text for clients, without names and URLs of the source.
