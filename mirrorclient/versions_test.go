@@ -66,7 +66,7 @@ func TestBadIndex(t *testing.T) {
 		`{"versions":"1.0.0"}`:                 "versions is not an object",
 		`{"versions":[{"version":"1.0.0"}]}`:   "package regclient",
 		`{"providers.v1":"/v1/providers/"}`:    "discovery document",
-		"<!DOCTYPE html><title>Log in</title>": "<!DOCTYPE html>",
+		"<!DOCTYPE html><title>Log in</title>": "invalid character '<'",
 	} {
 		_, err := client(mirror(map[string]string{"index.json": body})).ProviderVersions(t.Context(), alpha)
 		e := asError(t, err)

@@ -61,13 +61,26 @@ func Shorten(s string, max int) string {
 // links, are quoted and shortened there, if they are long or not printable.
 func Text(err error) string { return named(err, err.Error()) }
 
-// Printable returns err, or an error with the [Text] of err that wraps it.
+// Printable returns err, or an error with the [Text] of err. If err is an error of package os, so is the
+// result. Any other wraps err.
 func Printable(err error) error {
-	if err == nil {
+	switch e := err.(type) {
+	case nil:
 		return nil
+	case *fs.PathError:
+		if name, inner := Name(e.Path), Printable(e.Err); name != e.Path || inner != e.Err {
+			return &fs.PathError{Op: e.Op, Path: name, Err: inner}
+		}
+		return err
+	case *os.LinkError:
+		if from, to := Name(e.Old), Name(e.New); from != e.Old || to != e.New {
+			return &os.LinkError{Op: e.Op, Old: from, New: to, Err: e.Err}
+		}
+		return err
 	}
-	if text := Text(err); text != err.Error() {
-		return Narrow(text, err)
+	text := err.Error()
+	if shown := named(err, text); shown != text {
+		return Narrow(shown, err)
 	}
 	return err
 }

@@ -72,8 +72,8 @@ func TestText(t *testing.T) {
 			t.Errorf("Printable(%q) = %q, want the same kind with the text %s", test.err, p, test.want)
 		}
 	}
-	if e, ok := errors.AsType[*fs.PathError](fault.Printable(path)); !ok || e != path {
-		t.Errorf("Printable of a *PathError wraps %v, want it", e)
+	if e, ok := errors.AsType[*fs.PathError](fault.Printable(path)); !ok || e.Path != `"a\x1b[31m"` {
+		t.Errorf("Printable of a *PathError: %v, want one with a quoted path", e)
 	}
 	if err := fault.Printable(nil); err != nil {
 		t.Errorf("Printable(nil) = %v", err)
