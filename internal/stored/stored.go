@@ -59,16 +59,35 @@ func Read(ctx context.Context, s storage.Store, name string) (Document, error) {
 	return Document{data.Bytes(), o.Revision}, nil
 }
 
-// Write replaces a document that has not changed since it was read. It does nothing if the content is
-// the same.
+// Write replaces a document that has not changed since it was read, or deletes it if data is nil. It does nothing
+// if the content is the same.
 func Write(ctx context.Context, s storage.Store, name string, data []byte, old Document) error {
 	switch {
-	case old.Data != nil && bytes.Equal(old.Data, data):
+	case data == nil && old.Revision == "", data != nil && old.Data != nil && bytes.Equal(old.Data, data):
 		return nil
+	case data == nil:
+		return s.Delete(ctx, name, old.Revision)
 	case len(data) > MaxDocument:
 		return fmt.Errorf("%s would have more than %d bytes: %w", name, MaxDocument, failure.ErrTooLarge)
 	}
 	return s.Write(ctx, name, io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), old.Revision)
+}
+
+// Replace writes v as Write does, and returns the document as it is then. The error wraps storage.ErrConflict if
+// another writer has changed it since, so v must differ from what any other writer writes.
+func Replace(ctx context.Context, s storage.Store, name string, v any, old Document) (Document, error) {
+	data, err := Encode(v)
+	if err == nil {
+		err = Write(ctx, s, name, data, old)
+	}
+	if err != nil {
+		return Document{}, err
+	}
+	now, err := Read(ctx, s, name)
+	if err == nil && !bytes.Equal(now.Data, data) {
+		err = storage.ErrConflict
+	}
+	return now, err
 }
 
 // Decode decodes a JSON object into v, a pointer to a pointer or to a map.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"compress/gzip"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -59,9 +60,9 @@ func (r *Registry) copyModule(ctx context.Context, src module.Source, request mo
 		return nil, err
 	}
 	if !request.Version.IsZero() && !request.H1.IsZero() {
-		rec, a, err := r.published(ctx, i, addrs.Platform{})
+		rec, _, err := r.published(ctx, i, addrs.Platform{})
 		if err == nil && rec.H1 == request.H1 && r.hasFiles(ctx, i, rec) == nil {
-			return &module.Report{Module: m, Version: request.Version, Location: r.url(rec.file(i, a.Name)), Subdir: rec.Subdir, H1: rec.H1, Reused: true}, nil
+			return &module.Report{Module: m, Version: request.Version, Location: r.url(rec.archive(i, addrs.Platform{})), Subdir: rec.Subdir, H1: rec.H1, Reused: true}, nil
 		}
 	}
 	// The directory is a part of the request, not of the package.
@@ -76,7 +77,7 @@ func (r *Registry) fetchModule(ctx context.Context, src module.Source, m addrs.M
 		return nil, err
 	}
 	if request.Location != nil && v.IsZero() {
-		return nil, errors.New("the version is missing")
+		return nil, errNoVersion
 	}
 	temp, err := os.MkdirTemp(r.TempDir, "tofureg-")
 	if err != nil {
@@ -93,44 +94,33 @@ func (r *Registry) fetchModule(ctx context.Context, src module.Source, m addrs.M
 		report.Version = v
 	}
 	i.version = report.Version
-	archive, err := pack(ctx, request.Dir, r.TempDir)
-	if err != nil {
+	write := func(ctx context.Context, w io.Writer) error { return pack(ctx, w, request.Dir) }
+	sum, size := sha256.New(), counter(0)
+	if err := write(ctx, io.MultiWriter(sum, &size)); err != nil {
 		return nil, err
 	}
-	defer archive.Discard()
-	size, err := archive.Seek(0, io.SeekEnd)
-	if err != nil {
-		return nil, err
-	}
-	zh, err := checksum.ZH(ctx, io.NewSectionReader(archive, 0, size))
-	if err != nil {
-		return nil, err
-	}
-	rec := &record{Release: i.String(), H1: report.H1, Subdir: report.Subdir}
-	rec.Archives = []packed{{Name: rec.packageName(), Size: size, ZH: zh}}
-	return report, r.publish(ctx, i, rec, []file{{name: rec.packageName(), size: size, zh: zh, fixed: true, open: func() (io.ReadCloser, error) {
-		return io.NopCloser(io.NewSectionReader(archive, 0, size)), nil
-	}}})
+	zh := checksum.ZHSum([32]byte(sum.Sum(nil)))
+	rec := &record{Release: i.String(), H1: report.H1, Subdir: report.Subdir, Archives: []packed{{Size: int64(size), Hashes: []checksum.Hash{zh}}}}
+	return report, r.publish(ctx, i, rec, []file{{rec.archive(i, addrs.Platform{}), int64(size), zh, write}})
 }
 
-// pack makes an archive of a directory. It is the same each time.
-func pack(ctx context.Context, dir, temp string) (*fsx.TempFile, error) {
+// counter is a writer that counts bytes.
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}
+
+// pack writes an archive of a directory. It has the same bytes each time.
+func pack(ctx context.Context, w io.Writer, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer root.Close()
-	f, err := fsx.Temp(temp)
-	if err != nil {
-		return nil, err
-	}
-	z := gzip.NewWriter(f)
-	err = errors.Join(archive.WriteTree(z, fsx.Tree(ctx, root), func(string) bool { return false }), z.Close())
-	if err != nil {
-		f.Discard()
-		return nil, err
-	}
-	return f, nil
+	z := gzip.NewWriter(w)
+	return errors.Join(archive.WriteTree(z, fsx.Tree(ctx, root), func(string) bool { return false }), z.Close())
 }
 
 // LockedModules returns requests for the modules of a host that a lock file has, with version and hash, and

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/internal/stored"
@@ -54,6 +55,8 @@ type Published struct {
 	Report   *verify.Report `json:"report"`   // of the zero policy, never nil
 }
 
+var errNoVersion = errors.New("the version is missing")
+
 // digestLen is the length of Dir in a record.
 const digestLen = 32
 
@@ -77,72 +80,43 @@ func (r *Registry) PublishProvider(ctx context.Context, rel Release) ([]Publishe
 
 func (r *Registry) publishProvider(ctx context.Context, rel Release) ([]Published, error) {
 	i, err := r.providerItem(rel.Provider, rel.Version)
-	switch {
-	case err != nil:
-		return nil, err
-	case rel.Version.IsZero():
-		return nil, errors.New("the version is missing")
-	case len(rel.Keys) == 0:
-		return nil, fmt.Errorf("%w: Release.Keys is empty", verify.ErrUnsigned)
-	}
-	rel.Keys = slices.Clone(rel.Keys)
-	for n, key := range rel.Keys {
-		infos, err := key.Info()
-		if err != nil {
-			return nil, err
-		}
-		if len(infos) > 0 {
-			rel.Keys[n].ID = cmp.Or(key.ID, infos[0].ID)
-		}
-	}
-	rec := &record{Release: i.String(), Keys: rel.Keys}
-	if rel.Manifest != "" {
-		data, err := fsx.ReadRegular(rel.Manifest, maxManifest)
-		if err != nil {
-			return nil, err
-		}
-		if rec.Protocols, err = parseManifest(data); err != nil {
-			return nil, fmt.Errorf("%s: %w", rel.Manifest, err)
-		}
-	}
-	ev := verify.Evidence{Keys: rel.Keys, MustBeSigned: true}
-	if ev.Sums, err = fsx.ReadRegular(rel.Sums, verify.MaxSums); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	if ev.Signature, err = fsx.ReadRegular(rel.Sums+".sig", verify.MaxSignature); err != nil {
+	rec := &record{Release: i.String()}
+	ev, err := rel.read(rec)
+	if err != nil {
 		return nil, err
 	}
-	if bytes.HasPrefix(bytes.TrimSpace(ev.Signature), []byte("-----BEGIN")) {
-		return nil, fmt.Errorf("%s.sig is in ASCII, but clients need a binary signature; sign without the option --armor", rel.Sums)
-	}
-	digest := sha256.New()
-	fmt.Fprintf(digest, "%d\n%s%s", len(ev.Sums), ev.Sums, ev.Signature)
-	rec.Dir = hex.EncodeToString(digest.Sum(nil))[:digestLen]
-
 	root, err := os.OpenRoot(filepath.Dir(rel.Sums))
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	names, err := rel.archives(ctx, root, ev)
+	platforms, err := rel.platforms(ctx, i, root, ev)
 	if err != nil {
 		return nil, err
 	}
-	published := make([]Published, len(names))
-	rec.Archives = make([]packed, len(names))
-	err = stored.Each(ctx, parallel, len(names), func(ctx context.Context, n int) (err error) {
-		published[n], rec.Archives[n], err = rel.verify(ctx, root, names[n], ev)
+	published := make([]Published, len(platforms))
+	err = stored.Each(ctx, parallel, len(platforms), func(ctx context.Context, n int) (err error) {
+		published[n], err = verifyArchive(ctx, root, i.pkg(platforms[n]), ev)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	rec.sort()
-	slices.SortFunc(published, func(a, b Published) int { return a.Platform.Compare(b.Platform) })
-
-	files := []file{bytesFile(sumsName, ev.Sums), bytesFile(signatureName, ev.Signature)}
-	for _, a := range rec.Archives {
-		files = append(files, file{name: a.Name, size: a.Size, zh: a.ZH, open: func() (io.ReadCloser, error) { return fsx.OpenRegularIn(root, a.Name) }})
+	var files []file
+	for _, p := range published {
+		rec.Archives = append(rec.Archives, packed{p.Platform, p.Size, p.Report.Local})
+		files = append(files, file{rec.archive(i, p.Platform), p.Size, zhOf(p.Report.Local), func(ctx context.Context, w io.Writer) error {
+			return copyFrom(ctx, w, root, i.pkg(p.Platform).ArchiveName(), p.Size)
+		}})
+	}
+	for name, data := range map[string][]byte{sumsName: ev.Sums, signatureName: ev.Signature} {
+		files = append(files, file{rec.file(i, name), int64(len(data)), checksum.ZHSum(sha256.Sum256(data)), func(_ context.Context, w io.Writer) error {
+			_, err := w.Write(data)
+			return err
+		}})
 	}
 	if err := r.publish(ctx, i, rec, files); err != nil {
 		return nil, err
@@ -150,14 +124,58 @@ func (r *Registry) publishProvider(ctx context.Context, rel Release) ([]Publishe
 	return published, nil
 }
 
-// archives returns the names of the archives in SHA256SUMS that are there.
-func (rel Release) archives(ctx context.Context, root *os.Root, ev verify.Evidence) ([]string, error) {
+// read reads what vouches for the archives, and sets what rec has of it.
+func (rel Release) read(rec *record) (ev verify.Evidence, err error) {
+	switch {
+	case rel.Version.IsZero():
+		return ev, errNoVersion
+	case len(rel.Keys) == 0:
+		return ev, fmt.Errorf("%w: Release.Keys is empty", verify.ErrUnsigned)
+	}
+	rec.Keys = slices.Clone(rel.Keys)
+	for n, key := range rec.Keys {
+		infos, err := key.Info()
+		if err != nil {
+			return ev, err
+		}
+		if len(infos) > 0 {
+			rec.Keys[n].ID = cmp.Or(key.ID, infos[0].ID)
+		}
+	}
+	if rel.Manifest != "" {
+		data, err := fsx.ReadRegular(rel.Manifest, maxManifest)
+		if err != nil {
+			return ev, err
+		}
+		if rec.Protocols, err = parseManifest(data); err != nil {
+			return ev, fmt.Errorf("%s: %w", rel.Manifest, err)
+		}
+	}
+	ev.Keys, ev.MustBeSigned = rec.Keys, true
+	if ev.Sums, err = fsx.ReadRegular(rel.Sums, verify.MaxSums); err != nil {
+		return ev, err
+	}
+	if ev.Signature, err = fsx.ReadRegular(rel.Sums+".sig", verify.MaxSignature); err != nil {
+		return ev, err
+	}
+	if bytes.HasPrefix(bytes.TrimSpace(ev.Signature), []byte("-----BEGIN")) {
+		return ev, fmt.Errorf("%s.sig is in ASCII, but clients need a binary signature; sign without the option --armor", rel.Sums)
+	}
+	keys, err := json.Marshal(rec.Keys)
+	digest := sha256.New()
+	fmt.Fprintf(digest, "%d\n%s%d\n%s%s", len(ev.Sums), ev.Sums, len(ev.Signature), ev.Signature, keys)
+	rec.Dir = hex.EncodeToString(digest.Sum(nil))[:digestLen]
+	return ev, err
+}
+
+// platforms returns the platforms, sorted, of the archives in SHA256SUMS that are there.
+func (rel Release) platforms(ctx context.Context, i item, root *os.Root, ev verify.Evidence) ([]addrs.Platform, error) {
 	checked, err := verify.Policy{}.CheckSums(ev)
 	if err != nil {
 		return nil, err
 	}
-	var names, missing []string
-	seen := map[addrs.Platform]string{}
+	var found []addrs.Platform
+	var missing error
 	for name := range checked.Sums().All() {
 		v, platform, problem := provider.ParseArchiveName(rel.Provider, name)
 		switch {
@@ -169,58 +187,60 @@ func (rel Release) archives(ctx context.Context, root *os.Root, ev verify.Eviden
 			continue // another file
 		case v != rel.Version:
 			return nil, fmt.Errorf("SHA256SUMS lists %.200q, an archive of another version", name)
-		case seen[platform] != "":
-			return nil, fmt.Errorf("SHA256SUMS lists two archives for %s: %.200q and %.200q", platform, seen[platform], name)
 		}
-		seen[platform] = name
+		if want := i.pkg(platform).ArchiveName(); name != want {
+			return nil, fmt.Errorf("SHA256SUMS lists %.200q, want the name %s", name, want)
+		}
 		if _, err := root.Stat(name); errors.Is(err, fs.ErrNotExist) {
-			missing = append(missing, name)
+			missing = fmt.Errorf("SHA256SUMS lists %.200q, but %w; set AllowMissing to publish the others", name, err)
 		} else {
-			names = append(names, name)
+			found = append(found, platform)
 		}
 	}
 	switch {
-	case len(missing) > 0 && !rel.AllowMissing:
-		return nil, fmt.Errorf("SHA256SUMS lists %.200q, but %w; set AllowMissing to publish the others", missing[0], &fs.PathError{Op: "open", Path: missing[0], Err: fs.ErrNotExist})
-	case len(names) == 0:
+	case missing != nil && !rel.AllowMissing:
+		return nil, missing
+	case len(found) == 0:
 		return nil, fmt.Errorf("SHA256SUMS lists no archive of %s %s that is there: %w", rel.Provider, rel.Version, fs.ErrNotExist)
 	}
-	return names, nil
+	slices.SortFunc(found, addrs.Platform.Compare)
+	return found, nil
 }
 
-// verify judges an archive by the zero policy.
-func (rel Release) verify(ctx context.Context, root *os.Root, name string, ev verify.Evidence) (Published, packed, error) {
-	_, platform, _ := provider.ParseArchiveName(rel.Provider, name)
-	pkg := &provider.Package{Provider: rel.Provider, Version: rel.Version, Platform: platform, Filename: name}
+// verifyArchive judges an archive by the zero policy. The report has all its hashes.
+func verifyArchive(ctx context.Context, root *os.Root, pkg *provider.Package, ev verify.Evidence) (Published, error) {
+	name := pkg.ArchiveName()
 	ev.Filename, ev.Requested = name, pkg.Evidence().Requested
 	f, err := fsx.OpenRegularIn(root, name)
 	if err != nil {
-		return Published{}, packed{}, err
+		return Published{}, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return Published{}, packed{}, err
+		return Published{}, err
 	}
-	var policy verify.Policy
-	a := packed{Name: name, Platform: platform, Size: info.Size()}
-	report, err := policy.Check(ctx, ev, f, a.Size)
+	var h1, tree checksum.Hash
+	report, err := verify.Policy{}.Check(ctx, ev, f, info.Size())
 	if err == nil {
-		a.H1, a.Tree, err = checksum.H1Zip(ctx, f, a.Size, policy.Limits)
+		h1, tree, err = checksum.H1Zip(ctx, f, info.Size(), checksum.Limits{})
 	}
 	if err != nil {
-		return Published{}, packed{}, fmt.Errorf("%s: %w", name, err)
+		return Published{}, fmt.Errorf("%s: %w", name, err)
 	}
-	a.ZH = checksum.WithScheme(report.Local, checksum.SchemeZH)[0]
-	report.Local = a.hashes()
-	return Published{platform, a.Size, report}, a, nil
+	report.Local = checksum.Sorted(report.Local, []checksum.Hash{h1, tree})
+	return Published{pkg.Platform, info.Size(), report}, nil
 }
 
-// bytesFile returns a file with this content.
-func bytesFile(name string, data []byte) file {
-	return file{name: name, size: int64(len(data)), zh: checksum.ZHSum(sha256.Sum256(data)), open: func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(data)), nil
-	}}
+// copyFrom copies a file that has this size, perhaps a byte more.
+func copyFrom(ctx context.Context, w io.Writer, root *os.Root, name string, size int64) error {
+	f, err := fsx.OpenRegularIn(root, name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(w, io.LimitReader(archive.Until(ctx, f), size+1))
+	return err
 }
 
 // parseManifest returns the plugin protocols in a manifest.
@@ -252,9 +272,9 @@ func parseManifest(data []byte) ([]string, error) {
 }
 
 // RemoveProvider removes a version of a provider. It ignores a missing version. If it fails, another call
-// completes the removal; before that, the version cannot be published again. If other processes publish the version at the same time, it is there afterwards or
-// not, but never for long without its files. In a store that cannot delete on a condition, it changes nothing
-// and the error wraps [errors.ErrUnsupported].
+// completes the removal; before that, the version cannot be published again. If other processes publish the
+// version at the same time, it is there afterwards or not, but never for long without its files. In a store that
+// cannot delete on a condition, it changes nothing and the error wraps [errors.ErrUnsupported].
 func (r *Registry) RemoveProvider(ctx context.Context, p addrs.Provider, v addrs.Version) error {
 	i, err := r.providerItem(p, v)
 	if err == nil {

@@ -1,11 +1,9 @@
 package regdir
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"net/url"
 	"path"
 	"slices"
@@ -53,43 +51,54 @@ func (r *Registry) host() svchost.Hostname {
 	return r.Host
 }
 
+// url returns the URL of a file at the registry's host.
+func (r *Registry) url(name string) string {
+	return (&url.URL{Scheme: "https", Host: r.host().String(), Path: "/" + name}).String()
+}
+
 // The kinds of items, as in paths.
 const (
 	providers = "providers"
 	modules   = "modules"
 )
 
-// item is a version of a provider or of a module.
+// item is a provider or a module, and one of its versions where it is needed.
 type item struct {
-	kind    string // providers or modules
-	path    string // NAMESPACE/TYPE or NAMESPACE/NAME/SYSTEM
-	version addrs.Version
+	kind     string         // providers or modules
+	path     string         // NAMESPACE/TYPE or NAMESPACE/NAME/SYSTEM
+	provider addrs.Provider // zero for a module
+	version  addrs.Version
 }
 
 func (r *Registry) providerItem(p addrs.Provider, v addrs.Version) (item, error) {
 	if p.IsZero() || p.IsBuiltIn() || p.IsLegacy() {
 		return item{}, fault.Narrow(fmt.Sprintf("no registry can have the provider %q", p), failure.ErrNotFound)
 	}
-	return r.item(p.Host(), item{providers, p.Namespace() + "/" + p.Type(), v})
+	return r.item(p.Host(), item{providers, p.Namespace() + "/" + p.Type(), p, v})
 }
 
 func (r *Registry) moduleItem(m addrs.Module, v addrs.Version) (item, error) {
-	return r.item(m.Host(), item{modules, m.Namespace() + "/" + m.Name() + "/" + m.System(), v})
+	if m.IsZero() {
+		return item{}, errors.New("the module is missing")
+	}
+	return r.item(m.Host(), item{modules, m.Namespace() + "/" + m.Name() + "/" + m.System(), addrs.Provider{}, v})
 }
 
 // item returns an item of the host of the registry.
 func (r *Registry) item(host svchost.Hostname, i item) (item, error) {
-	switch host {
-	case svchost.Hostname{}:
-		return item{}, fmt.Errorf("the %s is missing", strings.TrimSuffix(i.kind, "s"))
-	case r.host():
-		return i, nil
+	if host != r.host() {
+		return item{}, fault.Narrow("the address has another host than the registry, "+r.host().Display(), failure.ErrNotFound)
 	}
-	return item{}, fault.Narrow("the address has another host than the registry, "+r.host().Display(), failure.ErrNotFound)
+	return i, nil
 }
 
 // String returns the release as in records.
 func (i item) String() string { return i.path + " " + i.version.String() }
+
+// pkg returns a package of a provider with only its address.
+func (i item) pkg(on addrs.Platform) *provider.Package {
+	return &provider.Package{Provider: i.provider, Version: i.version, Platform: on}
+}
 
 // list returns the name of the document that lists the versions.
 func (i item) list() string { return path.Join("v1", i.kind, i.path, "versions") }
@@ -117,7 +126,7 @@ type record struct {
 	Release string `json:"release"` // as String of item
 
 	// For providers:
-	Dir       string       `json:"dir,omitempty"` // directory of the files; a digest of SHA256SUMS and its signature
+	Dir       string       `json:"dir,omitempty"` // directory of the files; a digest of SHA256SUMS, its signature and Keys
 	Protocols []string     `json:"protocols,omitempty"`
 	Keys      []verify.Key `json:"keys,omitempty"`
 
@@ -130,80 +139,70 @@ type record struct {
 
 // packed is an archive.
 type packed struct {
-	Name     string         `json:"name"`
-	Platform addrs.Platform `json:"platform,omitzero"`
-	Size     int64          `json:"size"`
-	ZH       checksum.Hash  `json:"zh"`
-	H1       checksum.Hash  `json:"h1,omitzero"`      // of a provider
-	Tree     checksum.Hash  `json:"tree_h1,omitzero"` // of a provider, if it differs
+	Platform addrs.Platform  `json:"platform,omitzero"` // zero for a module
+	Size     int64           `json:"size"`
+	Hashes   []checksum.Hash `json:"hashes"` // sorted; with the zh
 }
 
-// The names of files beside the archives.
+// zhOf returns the zh in hashes of an archive.
+func zhOf(hashes []checksum.Hash) checksum.Hash {
+	return checksum.WithScheme(hashes, checksum.SchemeZH)[0]
+}
+
+// sortArchives sorts archives by platform. Of two for one platform it keeps the first.
+func sortArchives(list []packed) []packed {
+	slices.SortStableFunc(list, func(a, b packed) int { return a.Platform.Compare(b.Platform) })
+	return slices.CompactFunc(list, func(a, b packed) bool { return a.Platform == b.Platform })
+}
+
+// The names of files beside the archives of a provider.
 const (
 	sumsName      = "SHA256SUMS"
 	signatureName = "SHA256SUMS.sig"
 )
 
-// packageName is the name of the archive of a module. Rules of web servers can tell it from the path of a
-// document, unless the module is in a directory of the package.
-func (rec *record) packageName() string {
-	if rec.Subdir != "" {
-		return "tree.tar.gz"
-	}
-	return "package.tar.gz"
-}
+// file returns the name of a file of the version.
+func (rec *record) file(i item, name string) string { return path.Join(i.files(), rec.Dir, name) }
 
-// parseRecord parses the record of an item. It returns nil if the record is missing.
-func parseRecord(i item, data []byte) (*record, error) {
-	if data == nil {
-		return nil, nil
+// archive returns the name of an archive of the version.
+func (rec *record) archive(i item, on addrs.Platform) string {
+	switch {
+	case i.kind == providers:
+		return rec.file(i, i.pkg(on).ArchiveName())
+	case rec.Subdir != "":
+		return rec.file(i, "tree.tar.gz")
 	}
-	var rec *record
-	err := stored.Decode(data, &rec)
-	if err == nil && (rec.Removed == "" || len(rec.Archives) > 0) {
-		err = rec.check(i)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", i.record(), err)
-	}
-	return rec, nil
-}
-
-func damaged(format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{stored.ErrDamaged}, args...)...)
+	return rec.file(i, "package.tar.gz") // rules of web servers can tell it from the path of the document
 }
 
 // check returns an error unless rec describes a version that can be published.
 func (rec *record) check(i item) error {
-	switch {
-	case rec.Release != i.String():
+	if rec.Release != i.String() {
 		return damaged("it is of %.200q", rec.Release)
-	case len(rec.Archives) == 0:
-		return damaged("it has no archives")
-	case i.kind == providers && !isDigest(rec.Dir):
-		return damaged("the directory is %.200q", rec.Dir)
-	case i.kind == modules && (len(rec.Archives) != 1 || rec.H1.IsZero()):
-		return damaged("it has several archives, or no h1")
-	case rec.Subdir != "":
-		if _, err := addrs.ParseSubdir(rec.Subdir); err != nil {
-			return damaged("%w", err)
-		}
 	}
-	seen := map[addrs.Platform]bool{}
+	isProvider, seen := i.kind == providers, map[addrs.Platform]bool{}
 	for _, a := range rec.Archives {
-		switch {
-		case a.Size <= 0 || a.ZH.Scheme() != checksum.SchemeZH:
-			return damaged("the archive %.200q has no size or no zh", a.Name)
-		case seen[a.Platform]:
-			return damaged("the platform %q has two archives", a.Platform)
-		case i.kind == modules && a.Name != rec.packageName():
-			return damaged("the archive is %.200q", a.Name)
-		case i.kind == providers && !isArchiveOf(i, a):
-			return damaged("%.200q is not an archive for %q", a.Name, a.Platform)
+		if a.Size <= 0 || !checksum.HasScheme(a.Hashes, checksum.SchemeZH) || a.Platform.IsZero() == isProvider || seen[a.Platform] {
+			return damaged("the archive for the platform %q is invalid", a.Platform)
 		}
 		seen[a.Platform] = true
 	}
+	_, invalid := addrs.ParseSubdir(rec.Subdir)
+	switch {
+	case len(seen) == 0:
+		return damaged("it has no archives")
+	case isProvider && !isDigest(rec.Dir), !isProvider && rec.Dir != "":
+		return damaged("the directory is %.200q", rec.Dir)
+	case !isProvider && rec.H1.IsZero():
+		return damaged("it has no h1")
+	case rec.Subdir != "" && invalid != nil:
+		return damaged("%w", invalid)
+	}
 	return nil
+}
+
+func damaged(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{stored.ErrDamaged}, args...)...)
 }
 
 // isDigest reports whether a directory of files has the name of one.
@@ -211,154 +210,42 @@ func isDigest(dir string) bool {
 	return len(dir) == digestLen && strings.Trim(dir, "0123456789abcdef") == ""
 }
 
-// isArchiveOf reports whether a has the name of an archive of a provider.
-func isArchiveOf(i item, a packed) bool {
-	p, err := addrs.ParseNamespacedProviderIn(svchost.Hostname{}, i.path)
-	if err != nil || storage.CheckName(a.Name) != nil {
-		return false
-	}
-	v, platform, problem := provider.ParseArchiveName(p, a.Name)
-	return problem == "" && v == i.version && platform == a.Platform && !platform.IsZero()
-}
-
-// file returns the name of a file of the version.
-func (rec *record) file(i item, name string) string { return path.Join(i.files(), rec.Dir, name) }
-
-// versionEntry is an entry in a list of versions.
-type versionEntry struct {
-	Version   string             `json:"version"`
-	Protocols []string           `json:"protocols,omitempty"`
-	Platforms []regwire.Platform `json:"platforms,omitempty"` // of a provider
-}
-
-// entry returns the entry for the version in the list of versions.
-func (rec *record) entry(i item) versionEntry {
-	e := versionEntry{Version: i.version.String(), Protocols: rec.Protocols}
-	if i.kind == providers {
-		for _, a := range rec.Archives {
-			e.Platforms = append(e.Platforms, regwire.Platform{OS: a.Platform.OS(), Arch: a.Platform.Arch()})
-		}
-	}
-	return e
-}
-
 // render returns the documents of the version by name.
 func (rec *record) render(i item) (map[string][]byte, error) {
 	docs := map[string][]byte{}
-	add := func(name string, doc any) (err error) {
-		docs[name], err = stored.Encode(doc)
-		return err
-	}
-	if i.kind == modules {
-		name := i.document(addrs.Platform{})
-		location := relative(name, rec.file(i, rec.packageName()))
-		if rec.Subdir != "" {
-			location += "//" + (&url.URL{Path: rec.Subdir}).EscapedPath()
-		}
-		return docs, add(name, map[string]string{"location": location})
-	}
 	var keys []regwire.Key
 	for _, key := range rec.Keys {
 		keys = append(keys, regwire.Key{ID: key.ID, Armor: key.Armor, TrustSignature: key.TrustSignature, Source: key.Source, SourceURL: key.SourceURL})
 	}
 	for _, a := range rec.Archives {
-		name := i.document(a.Platform)
-		err := add(name, regwire.Package{
-			Protocols: rec.Protocols, OS: a.Platform.OS(), Arch: a.Platform.Arch(),
-			Filename: a.Name, Shasum: a.ZH.Value(),
-			DownloadURL:  relative(name, rec.file(i, a.Name)),
-			SumsURL:      relative(name, rec.file(i, sumsName)),
-			SignatureURL: relative(name, rec.file(i, signatureName)),
-			SigningKeys:  map[string][]regwire.Key{"gpg_public_keys": keys},
-			Packages:     map[string]regwire.Hashes{a.Platform.String(): {Hashes: a.hashes(), Size: a.Size}},
-		})
-		if err != nil {
+		name, archive := i.document(a.Platform), rec.archive(i, a.Platform)
+		location := relative(name, archive)
+		if rec.Subdir != "" {
+			location += "//" + (&url.URL{Path: rec.Subdir}).EscapedPath()
+		}
+		var doc any = map[string]string{"location": location}
+		if i.kind == providers {
+			doc = regwire.Package{
+				Protocols: rec.Protocols, OS: a.Platform.OS(), Arch: a.Platform.Arch(),
+				Filename: path.Base(archive), Shasum: zhOf(a.Hashes).Value(),
+				DownloadURL:  location,
+				SumsURL:      relative(name, rec.file(i, sumsName)),
+				SignatureURL: relative(name, rec.file(i, signatureName)),
+				SigningKeys:  map[string][]regwire.Key{"gpg_public_keys": keys},
+				Packages:     map[string]regwire.Hashes{a.Platform.String(): {Hashes: a.Hashes, Size: a.Size}},
+			}
+		}
+		var err error
+		if docs[name], err = stored.Encode(doc); err != nil {
 			return nil, err
 		}
 	}
 	return docs, nil
 }
 
-// hashes returns all hashes of the archive.
-func (a packed) hashes() []checksum.Hash { return checksum.Sorted([]checksum.Hash{a.ZH, a.H1, a.Tree}) }
-
 // relative returns the URL of a file relative to a document.
 func relative(document, file string) string {
 	return strings.Repeat("../", strings.Count(document, "/")) + (&url.URL{Path: file}).EscapedPath()
-}
-
-// versionList has the entries in the list of versions of a provider or a module.
-type versionList map[addrs.Version]listed
-
-// listed is an entry, also of other programs: raw stays as it is.
-type listed struct {
-	raw json.RawMessage
-	versionEntry
-}
-
-// parseList parses the list of versions. The result is never nil.
-func parseList(i item, data []byte) (versionList, error) {
-	list := versionList{}
-	if data == nil {
-		return list, nil
-	}
-	if err := list.parse(i, data); err != nil {
-		return list, fmt.Errorf("%s: %w", i.list(), err)
-	}
-	return list, nil
-}
-
-func (l versionList) parse(i item, data []byte) error {
-	var doc *struct {
-		Versions []json.RawMessage
-		Modules  []struct{ Versions []json.RawMessage }
-	}
-	if err := stored.Decode(data, &doc); err != nil {
-		return err
-	}
-	entries, parse := doc.Versions, addrs.ParseVersion
-	if i.kind == modules {
-		entries, parse = nil, addrs.ParseModuleVersion
-		if len(doc.Modules) > 0 {
-			entries = doc.Modules[0].Versions
-		}
-	}
-	for _, raw := range entries {
-		var e *versionEntry
-		if err := stored.Decode(raw, &e); err != nil {
-			return err
-		}
-		v, err := parse(e.Version)
-		if err != nil {
-			return damaged("%w", err)
-		}
-		if l[v].raw != nil {
-			return damaged("version %s is listed twice", v)
-		}
-		l[v] = listed{raw, *e}
-	}
-	return nil
-}
-
-// versions returns the versions, newest first.
-func (l versionList) versions() []addrs.Version {
-	return slices.SortedFunc(maps.Keys(l), func(a, b addrs.Version) int { return b.Compare(a) })
-}
-
-// render returns the document, or nil without entries.
-func (l versionList) render(i item) ([]byte, error) {
-	if len(l) == 0 {
-		return nil, nil
-	}
-	var entries []json.RawMessage
-	for _, v := range l.versions() {
-		entries = append(entries, l[v].raw)
-	}
-	doc := map[string]any{"versions": entries}
-	if i.kind == modules {
-		doc = map[string]any{"modules": []any{doc}}
-	}
-	return stored.Encode(doc)
 }
 
 // isMissing reports whether err means that there is no such file, or that no file can have the name.

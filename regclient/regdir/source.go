@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
@@ -19,21 +19,39 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// url returns the URL of a file at the registry's host.
-func (r *Registry) url(name string) string {
-	return (&url.URL{Scheme: "https", Host: r.host().String(), Path: "/" + name}).String()
-}
-
-// list reads the list of versions of an item. The error wraps failure.ErrNotFound if there is none.
-func (r *Registry) list(ctx context.Context, i item) (versionList, error) {
-	doc, err := stored.Read(ctx, r.Store, i.list())
-	if err == nil && doc.Revision == "" {
-		err = fmt.Errorf("%s is missing: %w", i.list(), failure.ErrNotFound)
-	}
+// ProviderVersions implements [provider.Lister].
+func (r *Registry) ProviderVersions(ctx context.Context, p addrs.Provider) (_ *provider.Versions, err error) {
+	defer func() { err = failure.Wrap("list versions of", p.String(), err) }()
+	i, err := r.providerItem(p, addrs.Version{})
 	if err != nil {
 		return nil, err
 	}
-	return parseList(i, doc.Data)
+	list, err := r.listed(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	versions := &provider.Versions{Provider: p}
+	for _, v := range list.versions() {
+		rel := provider.Release{Version: v, Protocols: list[v].Protocols}
+		for _, on := range list[v].Platforms {
+			platform, err := addrs.NewPlatform(on.OS, on.Arch)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", i.list(), damaged("%w", err))
+			}
+			rel.Platforms = append(rel.Platforms, platform)
+		}
+		versions.List = append(versions.List, rel)
+	}
+	return versions, nil
+}
+
+// listed returns the list of versions. The error wraps failure.ErrNotFound if there is none.
+func (r *Registry) listed(ctx context.Context, i item) (versionList, error) {
+	doc, list, err := r.readList(ctx, i)
+	if err == nil && doc.Revision == "" {
+		err = fmt.Errorf("%s is missing: %w", i.list(), failure.ErrNotFound)
+	}
+	return list, err
 }
 
 // published returns the record of a version and its archive for a platform. The error wraps fs.ErrNotExist
@@ -54,109 +72,81 @@ func (r *Registry) published(ctx context.Context, i item, on addrs.Platform) (*r
 	return nil, packed{}, &fs.PathError{Op: "open", Path: i.record(), Err: fs.ErrNotExist}
 }
 
-// ProviderVersions implements [provider.Lister].
-func (r *Registry) ProviderVersions(ctx context.Context, p addrs.Provider) (_ *provider.Versions, err error) {
-	defer func() { err = failure.Wrap("list versions of", p.String(), err) }()
-	i, err := r.providerItem(p, addrs.Version{})
-	if err != nil {
-		return nil, err
-	}
-	list, err := r.list(ctx, i)
-	if err != nil {
-		return nil, err
-	}
-	versions := &provider.Versions{Provider: p}
-	for _, v := range list.versions() {
-		rel := provider.Release{Version: v, Protocols: list[v].Protocols}
-		for _, on := range list[v].Platforms {
-			platform, err := addrs.NewPlatform(on.OS, on.Arch)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", i.list(), damaged("%w", err))
-			}
-			rel.Platforms = append(rel.Platforms, platform)
-		}
-		versions.List = append(versions.List, rel)
-	}
-	return versions, nil
-}
-
 // ProviderPackage implements [provider.Lister]. The URLs are those at the host of the registry.
-func (r *Registry) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
+func (r *Registry) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (_ *provider.Package, err error) {
 	pkg := &provider.Package{Provider: p, Version: v, Platform: platform}
-	i, rec, a, err := r.find(ctx, pkg)
+	defer func() { err = failure.Wrap("find", pkg.String(), err) }()
+	i, err := r.providerItem(p, v)
 	if err != nil {
-		return nil, failure.Wrap("find", pkg.String(), err)
+		return nil, err
+	}
+	rec, a, err := r.published(ctx, i, platform)
+	if isMissing(err) {
+		versions, err := r.ProviderVersions(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		return nil, versions.Unavailable(v, platform)
+	}
+	if err != nil {
+		return nil, err
 	}
 	pkg.Protocols, pkg.Keys, pkg.MustBeSigned = rec.Protocols, rec.Keys, true
-	pkg.Filename, pkg.Size, pkg.SHA256 = a.Name, a.Size, a.ZH
-	pkg.Hashes = map[addrs.Platform][]checksum.Hash{platform: a.hashes()}
-	pkg.URL = r.url(rec.file(i, a.Name))
+	pkg.Filename, pkg.Size, pkg.SHA256 = pkg.ArchiveName(), a.Size, zhOf(a.Hashes)
+	pkg.Hashes = map[addrs.Platform][]checksum.Hash{platform: a.Hashes}
+	pkg.URL = r.url(rec.archive(i, platform))
 	pkg.SumsURL, pkg.SignatureURL = r.url(rec.file(i, sumsName)), r.url(rec.file(i, signatureName))
 	return pkg, nil
 }
 
-// find returns the record and the archive of a package.
-func (r *Registry) find(ctx context.Context, pkg *provider.Package) (i item, rec *record, a packed, err error) {
-	if pkg == nil {
-		return i, nil, a, errors.New("the package is missing")
-	}
-	if i, err = r.providerItem(pkg.Provider, pkg.Version); err != nil {
-		return i, nil, a, err
-	}
-	if rec, a, err = r.published(ctx, i, pkg.Platform); !isMissing(err) {
-		return i, rec, a, err
-	}
-	versions, err := r.ProviderVersions(ctx, pkg.Provider)
+// Evidence implements [provider.Opener] for packages of ProviderPackage.
+func (r *Registry) Evidence(ctx context.Context, pkg *provider.Package) (_ verify.Evidence, err error) {
+	defer func() { err = failure.Wrap("read the evidence about", pkg.String(), err) }()
+	archive, err := r.archiveOf(pkg)
 	if err != nil {
-		return i, nil, a, err
+		return verify.Evidence{}, err
 	}
-	return i, nil, a, versions.Unavailable(pkg.Version, pkg.Platform)
-}
-
-// named returns the directory of the files of a package by the URLs that [Registry.ProviderPackage] has
-// stated, without a request. The caller may have read pkg from a file, so only names of files that the version
-// can have are taken. It returns false for another package.
-func (r *Registry) named(pkg *provider.Package) (dir string, ok bool) {
-	if pkg == nil || len(pkg.Keys) == 0 || pkg.Size <= 0 || pkg.SHA256.IsZero() {
-		return "", false
-	}
-	i, err := r.providerItem(pkg.Provider, pkg.Version)
-	u, wrong := url.Parse(pkg.URL)
-	if err != nil || wrong != nil {
-		return "", false
-	}
-	rec := &record{Dir: path.Base(path.Dir(u.Path))}
-	return path.Join(i.files(), rec.Dir), isDigest(rec.Dir) && isArchiveOf(i, packed{Name: pkg.Filename, Platform: pkg.Platform}) &&
-		pkg.URL == r.url(rec.file(i, pkg.Filename)) && pkg.SumsURL == r.url(rec.file(i, sumsName)) && pkg.SignatureURL == r.url(rec.file(i, signatureName))
-}
-
-// look returns the directory of the files of a package, and the package as it is published.
-func (r *Registry) look(ctx context.Context, pkg *provider.Package) (string, *provider.Package, error) {
-	if dir, ok := r.named(pkg); ok {
-		return dir, pkg, nil
-	}
-	i, rec, a, err := r.find(ctx, pkg)
-	if err != nil {
-		return "", nil, err
-	}
-	now := *pkg
-	now.Filename, now.Size, now.Keys = a.Name, a.Size, rec.Keys
-	return path.Join(i.files(), rec.Dir), &now, nil
-}
-
-// Evidence implements [provider.Opener].
-func (r *Registry) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
-	dir, now, err := r.look(ctx, pkg)
-	if err != nil {
-		return verify.Evidence{}, failure.Wrap("read the evidence about", pkg.String(), err)
-	}
-	ev := pkg.Evidence()
-	ev.Keys = now.Keys
+	ev, dir := pkg.Evidence(), path.Dir(archive)
 	if ev.Sums, err = r.small(ctx, dir+"/"+sumsName, verify.MaxSums); err == nil {
 		ev.Signature, err = r.small(ctx, dir+"/"+signatureName, verify.MaxSignature)
 	}
-	return ev, failure.Wrap("read the evidence about", pkg.String(), err)
+	return ev, err
 }
+
+// Open implements [provider.Opener] for packages of ProviderPackage.
+func (r *Registry) Open(ctx context.Context, pkg *provider.Package) (_ *provider.Body, err error) {
+	defer func() { err = failure.Wrap("open", pkg.String(), err) }()
+	archive, err := r.archiveOf(pkg)
+	if err != nil {
+		return nil, err
+	}
+	f, err := r.open(ctx, archive, pkg.Size)
+	if err != nil {
+		return nil, err
+	}
+	return &provider.Body{ReadCloser: f.ReadCloser, Size: f.Size}, nil
+}
+
+// archiveOf returns the name of the archive that a package names. The caller may have read the package from a file, so
+// the name must be one that an archive of the version can have.
+func (r *Registry) archiveOf(pkg *provider.Package) (string, error) {
+	if pkg == nil {
+		return "", errors.New("the package is missing")
+	}
+	i, err := r.providerItem(pkg.Provider, pkg.Version)
+	if err != nil {
+		return "", err
+	}
+	rest, _ := strings.CutPrefix(pkg.URL, r.url(i.files())+"/")
+	dir, name := path.Split(rest)
+	rec := &record{Dir: path.Clean(dir)}
+	if archive := rec.archive(i, pkg.Platform); isDigest(rec.Dir) && name == path.Base(archive) {
+		return archive, nil
+	}
+	return "", errElsewhere
+}
+
+var errElsewhere = errors.New("its URL is not in the registry")
 
 // small reads a file of at most max bytes.
 func (r *Registry) small(ctx context.Context, name string, max int) ([]byte, error) {
@@ -170,19 +160,6 @@ func (r *Registry) small(ctx context.Context, name string, max int) ([]byte, err
 		return nil, fmt.Errorf("%s %w: more than %d bytes", name, failure.ErrTooLarge, max)
 	}
 	return doc.Data, nil
-}
-
-// Open implements [provider.Opener].
-func (r *Registry) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
-	dir, now, err := r.look(ctx, pkg)
-	var f *storage.File
-	if err == nil {
-		f, err = r.open(ctx, dir+"/"+now.Filename, now.Size)
-	}
-	if err != nil {
-		return nil, failure.Wrap("open", pkg.String(), err)
-	}
-	return &provider.Body{ReadCloser: f.ReadCloser, Size: f.Size}, nil
 }
 
 // open opens an archive of this size.
@@ -205,7 +182,7 @@ func (r *Registry) ModuleVersions(ctx context.Context, m addrs.Module) (_ *modul
 	if err != nil {
 		return nil, err
 	}
-	list, err := r.list(ctx, i)
+	list, err := r.listed(ctx, i)
 	if err != nil {
 		return nil, err
 	}
@@ -236,8 +213,8 @@ func (r *Registry) ModuleLocation(ctx context.Context, m addrs.Module, v addrs.V
 		return nil, err
 	}
 	return &module.Location{
-		Module: m, Version: v, Kind: module.KindHTTP, URL: r.url(rec.file(i, a.Name)), Subdir: rec.Subdir,
-		Archive: "tar.gz", Checksum: "sha256:" + a.ZH.Value(),
+		Module: m, Version: v, Kind: module.KindHTTP, URL: r.url(rec.archive(i, a.Platform)), Subdir: rec.Subdir,
+		Archive: "tar.gz", Checksum: "sha256:" + zhOf(a.Hashes).Value(),
 	}, nil
 }
 
@@ -257,10 +234,10 @@ func (r *Registry) OpenModule(ctx context.Context, loc *module.Location) (_ *mod
 		return nil, fmt.Errorf("%w: %w", module.ErrNotFound, err)
 	case err != nil:
 		return nil, err
-	case loc.URL != r.url(rec.file(i, a.Name)):
-		return nil, errors.New("the location is not in the registry")
+	case loc.URL != r.url(rec.archive(i, a.Platform)):
+		return nil, errElsewhere
 	}
-	f, err := r.open(ctx, rec.file(i, a.Name), a.Size)
+	f, err := r.open(ctx, rec.archive(i, a.Platform), a.Size)
 	if err != nil {
 		return nil, err
 	}
