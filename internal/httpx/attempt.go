@@ -96,7 +96,10 @@ func (f *fetch) follow(a *attempt, hop *http.Request) error {
 	client.Transport = locations{client.Transport}
 
 	hop.Header = f.header.Clone() // the client adds cookies
-	var via []*http.Request       // earlier hops
+	if f.req.Body != nil {
+		hop.Body, hop.ContentLength = io.NopCloser(f.req.Body()), f.req.Size
+	}
+	var via []*http.Request // earlier hops
 	for {
 		a.url, a.resp, next = hop.URL, nil, nil
 		a.overHTTP = a.overHTTP || hop.URL.Scheme != "https"

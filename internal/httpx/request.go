@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -61,6 +62,14 @@ type Request struct {
 	// Redirects is the maximum number of redirects. If zero, it is 10. If negative, redirects are
 	// refused.
 	Redirects int
+
+	// Method, if not empty, is another method than GET. It is for Get only, whose requests are repeated also if they
+	// change something. Body, if not nil, returns a reader of the body, of Size bytes and of the media type
+	// ContentType, for each attempt.
+	Method      string
+	Body        func() io.Reader
+	Size        int64
+	ContentType string
 }
 
 // maxAttempts returns the maximum number of attempts for a document or a package.
@@ -258,6 +267,9 @@ func (f *fetch) firstHeader() http.Header {
 	h := make(http.Header)
 	h.Set("Accept", cmp.Or(f.req.Accept, "*/*"))
 	h.Set("User-Agent", cmp.Or(f.client.UserAgent, UserAgent()))
+	if f.req.Body != nil {
+		h.Set("Content-Type", f.req.ContentType)
+	}
 	if a := f.authorization(); a != "" {
 		h.Set("Authorization", a)
 	}

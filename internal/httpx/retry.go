@@ -1,6 +1,7 @@
 package httpx
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -45,7 +46,7 @@ func (f *fetch) do(ctx context.Context) *attempt {
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
 	req := (&http.Request{
-		Method: http.MethodGet, URL: f.url, Host: f.url.Host, Header: http.Header{}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Method: cmp.Or(f.req.Method, http.MethodGet), URL: f.url, Host: f.url.Host, Header: http.Header{}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(ctx)
 	_, _ = rc.Do(&retryablehttp.Request{Request: req}) // the results are in l.last
 	a := l.last
