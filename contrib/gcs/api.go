@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
-	"net/http"
 	"net/url"
 	"strings"
 
@@ -25,12 +23,12 @@ const (
 	defaultEndpoint = "https://storage.googleapis.com"
 	pageSize        = "1000"   // objects and prefixes of a page, the maximum of the server
 	maxDocument     = 16 << 20 // bytes of a page, whose names have up to 1,024 bytes
-	sendRetries     = 5        // of changes: an object can be changed once a second
+	changeRetries   = 5        // an object can be changed once a second
 )
 
 // api makes requests for one bucket.
 type api struct {
-	http   *httpx.Client // for GET
+	http   *httpx.Client
 	base   *url.URL
 	host   svchost.Hostname // of base; it gets the token
 	bucket string
@@ -140,35 +138,11 @@ func (a *api) list(ctx context.Context, query url.Values) iter.Seq2[*page, error
 	}
 }
 
-// change is a request that changes an object, and the transport that sends it in place of a GET request. So it is
-// repeated after temporary failures, gets the token and fails like all other requests.
-type change struct {
-	method, contentType string
-	size                int64
-	body                func() io.Reader // may be nil
-	next                http.RoundTripper
-}
-
-// RoundTrip implements http.RoundTripper.
-func (c change) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Method = c.method
-	if c.body != nil {
-		r.Body, r.ContentLength = io.NopCloser(c.body()), c.size
-		r.Header.Set("Content-Type", c.contentType)
-	}
-	return c.next.RoundTrip(r)
-}
-
-// send makes a request that changes an object.
-func (a *api) send(ctx context.Context, u *url.URL, c change) error {
+// change makes a request that changes an object.
+func (a *api) change(ctx context.Context, r httpx.Request) error {
 	settings := *a.http
-	settings.Timeout, settings.Retries = -1, cmp.Or(settings.Retries, sendRetries)
-	c.next = httpx.Base(nil)
-	if settings.HTTP != nil {
-		c.next = cmp.Or[http.RoundTripper](settings.HTTP.Transport, http.DefaultTransport)
-	}
-	settings.HTTP = &http.Client{Transport: c}
-	_, err := settings.Get(ctx, httpx.Request{URL: u, Accept: httpx.JSON, TokenFor: a.host, Limit: maxDocument, Redirects: -1})
+	settings.Timeout, settings.Retries = -1, cmp.Or(settings.Retries, changeRetries)
+	r.Accept, r.TokenFor, r.Limit, r.Redirects = httpx.JSON, a.host, maxDocument, -1
+	_, err := settings.Get(ctx, r)
 	return err
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/bucket"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/transport"
 )
@@ -126,9 +127,10 @@ func (s *Store) Write(ctx context.Context, name string, content *io.SectionReade
 		"\r\n--" + boundary + "\r\nContent-Type: " + bucket.ContentType(name) + "\r\n\r\n"
 	tail := "\r\n--" + boundary + "--\r\n"
 	query := url.Values{"uploadType": {"multipart"}, "ifGenerationMatch": {generation(was)}, "fields": {"generation"}}
-	return s.failed(ctx, a, "write", name, a.send(ctx, a.url("upload", "", query), change{
-		method: http.MethodPost, contentType: "multipart/related; boundary=" + boundary, size: int64(len(head)+len(tail)) + content.Size(),
-		body: func() io.Reader { return io.MultiReader(strings.NewReader(head), whole(), strings.NewReader(tail)) },
+	return s.failed(ctx, a, "write", name, a.change(ctx, httpx.Request{
+		URL: a.url("upload", "", query), Method: http.MethodPost, ContentType: "multipart/related; boundary=" + boundary,
+		Body: func() io.Reader { return io.MultiReader(strings.NewReader(head), whole(), strings.NewReader(tail)) },
+		Size: int64(len(head)+len(tail)) + content.Size(),
 	}))
 }
 
@@ -187,7 +189,7 @@ func (s *Store) Delete(ctx context.Context, name string, was storage.Revision) e
 	if was != "" {
 		query.Set("ifGenerationMatch", generation(was))
 	}
-	err = s.failed(ctx, a, "delete", name, a.send(ctx, a.url("", key, query), change{method: http.MethodDelete}))
+	err = s.failed(ctx, a, "delete", name, a.change(ctx, httpx.Request{URL: a.url("", key, query), Method: http.MethodDelete}))
 	if errors.Is(err, storage.ErrConflict) {
 		// The condition does not hold for a missing object either.
 		if _, missing := s.Stat(ctx, name); errors.Is(missing, fs.ErrNotExist) {
