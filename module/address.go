@@ -109,7 +109,7 @@ func (a Address) PURL(v addrs.Version, commit string) string {
 		return ""
 	}
 	u.RawQuery, u.User = "", nil
-	name, qualifier, version := path.Base(u.Path), "download_url="+url.QueryEscape(u.String()), cmp.Or(l.Digest, l.Tag)
+	name, qualifier, version := path.Base(u.Path), "download_url="+url.QueryEscape(u.String()), cmp.Or(l.Digest, l.Tag, l.Ref)
 	if l.Kind == KindGit || l.Kind == KindMercurial {
 		name, version = strings.TrimSuffix(name, ".git"), cmp.Or(commit, l.Ref)
 		qualifier = "vcs_url=" + url.QueryEscape(string(l.Kind)+"+"+u.String())

@@ -323,6 +323,7 @@ func TestAddressSource(t *testing.T) {
 		"bucket.s3-eu-west-1.amazonaws.com/a.zip":                                                                    "s3::https://s3-eu-west-1.amazonaws.com/bucket/a.zip",
 		"bucket.s3.eu-west-1.amazonaws.com/a/b.zip//sub":                                                             "s3::https://s3.eu-west-1.amazonaws.com/bucket/a/b.zip//sub",
 		"www.googleapis.com/storage/v1/bucket/a.zip":                                                                 "gcs::https://www.googleapis.com/storage/v1/bucket/a.zip",
+		"gcs::https://www.googleapis.com/storage/v1/bucket/a.zip//b?x=1#1700":                                        same,
 		"gcs::https://www.googleapis.com/storage/v1/bucket/a.zip":                                                    same,
 		"oci://example.com/a?tag=1":                                                                                  same,
 		"oci://example.com/a//sub?digest=sha256:abcdefabcdefabcdefabcdefabcdefabcdefabcdefabcdefabcdefabcdefabcd": same,

@@ -36,7 +36,7 @@ type Location struct {
 	// Checksum is empty or ALGORITHM:HEX with md5, sha1, sha256 or sha512.
 	Checksum string `json:"checksum,omitempty"`
 
-	Ref string `json:"ref,omitempty"` // branch, tag, commit or revision; empty for the default branch
+	Ref string `json:"ref,omitempty"` // branch, tag, commit, revision or generation; empty for the default or the newest
 
 	Depth int `json:"depth,omitempty"` // ignored by [Git]
 
@@ -89,9 +89,10 @@ func (l Location) text(address, subdir, hidden string) string {
 			add(name + "=" + strings.NewReplacer("%2F", "/", "%3A", ":").Replace(url.QueryEscape(value)))
 		}
 	}
-	if l.Kind == KindMercurial {
+	switch l.Kind {
+	case KindMercurial:
 		addParameter("rev", l.Ref)
-	} else {
+	case KindGit:
 		addParameter("ref", l.Ref)
 	}
 	if l.Depth > 0 {
@@ -108,6 +109,9 @@ func (l Location) text(address, subdir, hidden string) string {
 	addParameter("tag", l.Tag)
 	addParameter("digest", l.Digest)
 	add(hidden)
+	if l.Kind == KindGCS && l.Ref != "" {
+		b.WriteString("#" + l.Ref)
+	}
 	return b.String()
 }
 

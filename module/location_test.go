@@ -120,6 +120,7 @@ var locations = []struct {
 	{"bucket.s3-eu-west-1.amazonaws.com/vpc.zip", of(module.KindS3, "https://s3-eu-west-1.amazonaws.com/bucket/vpc.zip", "zip", "")},
 	{"bucket.s3.eu-west-1.amazonaws.com/vpc.zip", of(module.KindS3, "https://s3.eu-west-1.amazonaws.com/bucket/vpc.zip", "zip", "")},
 	{"s3.eu-west-1.amazonaws.com/bucket/vpc.zip", of(module.KindS3, "https://s3.eu-west-1.amazonaws.com/bucket/vpc.zip", "zip", "")},
+	{"gcs::https://www.googleapis.com/storage/v1/bucket/vpc.zip//sub?archive=zip#1700", module.Location{Kind: module.KindGCS, URL: "https://www.googleapis.com/storage/v1/bucket/vpc.zip", Subdir: "sub", Archive: "zip", Ref: "1700"}},
 	{"gcs::https://www.googleapis.com/storage/v1/bucket/vpc.zip", of(module.KindGCS, "https://www.googleapis.com/storage/v1/bucket/vpc.zip", "zip", "")},
 	{"www.googleapis.com/storage/v1/bucket/dir/vpc", of(module.KindGCS, "https://www.googleapis.com/storage/v1/bucket/dir/vpc", "", "")},
 	{"oci://registry.example.com/acme/vpc", of(module.KindOCI, "oci://registry.example.com/acme/vpc", "", "")},
@@ -220,6 +221,10 @@ func TestLocationRefused(t *testing.T) {
 		{"https://example.com/vpc.zip#x", "fragment"},
 		{"git::https://example.com/vpc.git#x", "fragment"},
 		{"https://example.com/vpc.zip?a=1#x", "fragment"},
+		{"https://example.com/vpc.zip#1700", "fragment"},
+		{"gcs::https://www.googleapis.com/storage/v1/bucket/vpc.zip#", "generation"},
+		{"gcs::https://www.googleapis.com/storage/v1/bucket/vpc.zip#1x", "generation"},
+		{"gcs::https://www.googleapis.com/storage/v1/bucket/vpc.zip#1//sub", "generation"},
 		{`\\server\share\vpc`, "network paths"},
 		{"https::ftp://example.com/x.zip", "scheme"},
 		// Directories.

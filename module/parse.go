@@ -43,10 +43,10 @@ const maxLocation = 16 << 10
 // An unknown scheme gives KindOther. A directory of the package may follow after "//", and parameters after "?".
 // These parameters become fields: ref and depth of git, rev of Mercurial, tag or digest of OCI, and archive and
 // checksum of other kinds. Filename is dropped. Other parameters stay in the URL, but OCI refuses them. Git and
-// Mercurial refuse archive and checksum.
+// Mercurial refuse archive and checksum. A fragment after "gcs::" is the generation of an object.
 //
 // Also refused are remote helpers of git, as in "git::codecommit::REGION://NAME", which git would run as a program,
-// registry addresses, relative paths, fragments, directories that lead out of the package, the parameter sshkey, refs
+// registry addresses, relative paths, other fragments, directories that lead out of the package, the parameter sshkey, refs
 // and hosts that a program could take for an option, "checksum=file:", and more than 16 KiB.
 func ParseLocation(s string) (*Location, error) {
 	var p parser
@@ -92,6 +92,12 @@ func (p *parser) parse(s string) string {
 			return `it has more than one "::"`
 		}
 	}
+	if before, generation, ok := strings.Cut(s, "#"); ok && p.forced == string(KindGCS) {
+		if generation == "" || strings.Trim(generation, "0123456789") != "" {
+			return "its fragment must be the generation of an object, a number"
+		}
+		s, p.loc.Ref = before, generation
+	}
 	s, query, hasQuery := strings.Cut(s, "?")
 	p.query = strings.ReplaceAll(query, " ", "%20") // like the CLI
 	if strings.Contains(p.query, "#") {
@@ -102,6 +108,9 @@ func (p *parser) parse(s string) string {
 	reason := p.detect()
 	if reason == "" {
 		p.source = p.written(address, subdir, query, hasQuery)
+		if p.loc.Ref != "" {
+			p.source += "#" + p.loc.Ref
+		}
 		reason = p.addSubdir(subdir)
 	}
 	if reason == "" {

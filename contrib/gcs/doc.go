@@ -8,6 +8,7 @@
 // archive or it has the parameter "archive", and otherwise a directory of objects:
 //
 //	gcs::https://www.googleapis.com/storage/v1/BUCKET/OBJECT.zip
+//	gcs::https://www.googleapis.com/storage/v1/BUCKET/OBJECT.zip#GENERATION
 //	www.googleapis.com/storage/v1/BUCKET/DIRECTORY
 //
 // The host in a location is never contacted. Requests go to the JSON API at https://storage.googleapis.com, or to

@@ -118,10 +118,10 @@ func run(t *testing.T, program string) (address string) {
 	}
 }
 
-// bucket creates a bucket.
+// bucket creates a bucket that keeps old generations.
 func (s server) bucket(t *testing.T, name string) {
 	t.Helper()
-	r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/storage/v1/b?project=test", strings.NewReader(fmt.Sprintf(`{"name":%q}`, name))))(t)
+	r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/storage/v1/b?project=test", strings.NewReader(fmt.Sprintf(`{"name":%q,"versioning":{"enabled":true}}`, name))))(t)
 	r.Header.Set("Authorization", "Bearer "+token)
 	resp := must.Get(s.Client().Do(r))(t)
 	resp.Body.Close()

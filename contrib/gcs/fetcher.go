@@ -52,13 +52,13 @@ func (f *Fetcher) FetchModule(ctx context.Context, loc *module.Location, dir str
 	}
 	format := loc.Archive
 	if format == "" || format == "none" {
-		if loc.Checksum != "" {
-			return nil, fmt.Errorf("location %s has a checksum, but is not an archive", loc)
+		if loc.Checksum+loc.Ref != "" {
+			return nil, fmt.Errorf("location %s has a checksum or a generation, but is not an archive", loc)
 		}
 		return nil, a.directory(ctx, strings.TrimRight(object, "/")+"/", dir, options.Limits.Effective())
 	}
 	found := &module.Location{Kind: module.KindHTTP, URL: a.url("", object, nil).String(), Archive: format, Checksum: loc.Checksum}
-	report, err := module.Download(ctx, opener{a: a, object: object}, module.Request{Location: found, Dir: dir}, module.Options{Limits: options.Limits, KeepLinks: options.KeepLinks, SkipLinks: options.SkipLinks})
+	report, err := module.Download(ctx, opener{a: a, object: object, generation: loc.Ref}, module.Request{Location: found, Dir: dir}, module.Options{Limits: options.Limits, KeepLinks: options.KeepLinks, SkipLinks: options.SkipLinks})
 	if err != nil {
 		return nil, err
 	}
@@ -86,14 +86,14 @@ func parse(loc *module.Location) (bucket, object string, err error) {
 
 // opener opens an object for [module.Download].
 type opener struct {
-	module.Lister // unused: nothing is listed for a location
-	a             *api
-	object        string
+	module.Lister      // unused: nothing is listed for a location
+	a                  *api
+	object, generation string
 }
 
 // OpenModule implements [module.Opener].
 func (o opener) OpenModule(ctx context.Context, _ *module.Location) (*module.Body, error) {
-	body, err := o.a.open(ctx, o.object, "")
+	body, err := o.a.open(ctx, o.object, o.generation)
 	if err != nil {
 		return nil, err
 	}

@@ -91,6 +91,32 @@ func TestFetch(t *testing.T) {
 	}
 }
 
+// TestGeneration downloads old content by its generation, which go-getter has as a fragment.
+func TestGeneration(t *testing.T) {
+	t.Parallel()
+	s, f := modules(t, nil)
+	var locations []string
+	for _, text := range []string{"# one", "# two"} {
+		s.object(t, "a.zip", string(archivetest.Zip(t, archivetest.Entry{Name: "main.tf", Content: text})))
+		store := s.store("")
+		store.Bucket = "modules"
+		info := must.Get(store.Stat(t.Context(), "a.zip"))(t)
+		locations = append(locations, base+"a.zip#"+string(info.Revision))
+	}
+	for text, want := range map[string]string{locations[0]: "# one", locations[1]: "# two", base + "a.zip": "# two"} {
+		report := must.Get(download(t, f, text, module.Options{}))(t)
+		if data, err := os.ReadFile(filepath.Join(report.Dir, "main.tf")); err != nil || string(data) != want {
+			t.Errorf("%s: main.tf is %q, %v, want %q", text, data, err, want)
+		}
+	}
+	if _, err := download(t, f, base+"a.zip#1", module.Options{}); !errors.Is(err, module.ErrNotFound) {
+		t.Errorf("a generation that is missing: %v, want ErrNotFound", err)
+	}
+	if _, err := download(t, f, base+"dir#1", module.Options{}); err == nil || !strings.Contains(err.Error(), "generation") {
+		t.Errorf("a generation of a directory: %v, want an error", err)
+	}
+}
+
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	link := archivetest.Entry{Name: "link", Content: "main.tf", Mode: fs.ModeSymlink | 0o777}
