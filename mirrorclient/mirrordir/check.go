@@ -299,7 +299,7 @@ func (c *inspection) checkVersion(ctx context.Context, s *inventory, v addrs.Ver
 		file := resolve(providerDir(s.provider), l.URL)
 		if file == "" {
 			find(kindExternal, name, platform, "it lists the URL %.200q", l.URL)
-		} else if _, there := s.files.sizes[file]; !there {
+		} else if !s.files.has(file) {
 			size, err := c.m.fileSize(ctx, file) // file may be in another directory
 			if err != nil {
 				return err
@@ -311,8 +311,8 @@ func (c *inspection) checkVersion(ctx context.Context, s *inventory, v addrs.Ver
 	}
 	found.count(s, v)
 	for _, name := range s.files.records[v] {
-		if s.files.isLeftover(name) {
-			find(kindLeftover, name, none, "the record of a missing archive, or one that another record replaces")
+		if archive, _ := recordedArchive(name); !s.files.has(archive) {
+			find(kindLeftover, name, none, "the record of a missing archive")
 		}
 	}
 	archives := s.files.archives[v]
@@ -331,14 +331,10 @@ func (c *inspection) checkArchive(ctx context.Context, a address, name string, l
 	find := func(kind FindingKind, name, format string, args ...any) {
 		found.note(a.finding(kind, name, format, args...))
 	}
-	file, err := c.m.readRecordFile(ctx, name)
-	var rec *record
-	if err == nil {
-		rec, err = file.parse()
-	}
+	_, rec, err := c.m.readRecord(ctx, name)
 	switch {
 	case errors.Is(err, errDamaged):
-		find(kindDamaged, file.name(), "%s", oneLine(err))
+		find(kindDamaged, recordName(name), "%s", oneLine(err))
 	case errors.Is(err, errRemoved):
 		find(kindLeftover, name, "the archive is being removed or replaced; if no process does it, run Mirror.Reindex")
 	case errors.Is(err, fs.ErrNotExist):
@@ -510,7 +506,7 @@ func (c *inspection) recordVersion(ctx context.Context, s *inventory, v addrs.Ve
 	for _, name := range s.files.records[v] {
 		archive, _ := recordedArchive(name)
 		size, err := c.m.fileSize(ctx, archive)
-		if err == nil && (size < 0 || s.files.recordOf(archive) != name) {
+		if err == nil && size < 0 {
 			err = c.dropRecord(ctx, name)
 		}
 		if err != nil {
@@ -546,11 +542,7 @@ func (c *inspection) recordArchive(ctx context.Context, a address, name string, 
 	if err != nil || size < 0 {
 		return err // removed since it was listed
 	}
-	file, err := c.m.readRecordFile(ctx, name)
-	var rec *record
-	if err == nil {
-		rec, err = file.parse()
-	}
+	_, rec, err := c.m.readRecord(ctx, name)
 	if errors.Is(err, errRemoved) {
 		c.found.mu.Lock()
 		defer c.found.mu.Unlock()
@@ -564,7 +556,6 @@ func (c *inspection) recordArchive(ctx context.Context, a address, name string, 
 		find(kindChanged, "the archive is %d bytes, the record states %d; run Mirror.Add to replace it", size, rec.Size)
 		return nil
 	}
-	changed := file.former != "" // it gets its name of today
 	if rec == nil || !checksum.HasScheme(rec.Hashes, checksum.SchemeZH) {
 		local, size, err := c.hash(ctx, a, name)
 		damaged := isInvalidArchive(err)
@@ -574,11 +565,9 @@ func (c *inspection) recordArchive(ctx context.Context, a address, name string, 
 		c.progress(a.event(EventChecked, size))
 		if damaged {
 			find(kindDamaged, "%s", oneLine(err))
-			return c.dropRecord(ctx, file.name()) // a record that exists is damaged
+			return c.dropRecord(ctx, recordName(name)) // a record that exists is damaged
 		}
-		rec, changed = &record{Size: size, Hashes: local}, true
-	}
-	if changed {
+		rec = &record{Size: size, Hashes: local}
 		if err := c.m.writeRecord(ctx, name, rec); err != nil && !errors.Is(err, errRemoved) {
 			return err
 		}

@@ -81,8 +81,7 @@ func (m *Mirror) publishOnce(ctx context.Context, p addrs.Provider, versions []a
 		return withRemedy(fmt.Errorf("%s: %w", indexName(p), err))
 	}
 	maps.DeleteFunc(index, func(text string, _ struct{}) bool {
-		_, ok := there.sizes[path.Join(providerDir(p), text+".json")]
-		return !ok
+		return !there.has(path.Join(providerDir(p), text+".json"))
 	})
 	isNew := make([]bool, len(versions))
 	for i, v := range versions {
@@ -123,10 +122,10 @@ func (m *Mirror) publishOnce(ctx context.Context, p addrs.Provider, versions []a
 func (m *Mirror) renderFrom(ctx context.Context, p addrs.Provider, v addrs.Version, there *files, old document, what keep) ([]byte, error) {
 	archives := map[addrs.Platform]listed{}
 	for platform, one := range there.packages[v] {
-		if there.recordOf(one.name) == "" {
+		if !there.has(recordName(one.name)) {
 			continue
 		}
-		rec, err := m.readRecord(ctx, one.name)
+		_, rec, err := m.readRecord(ctx, one.name)
 		if err != nil && !isUnrecorded(err) {
 			return nil, err
 		}
@@ -139,8 +138,7 @@ func (m *Mirror) renderFrom(ctx context.Context, p addrs.Provider, v addrs.Versi
 			return false, nil
 		}
 		if isArchiveOf(p, v, name) {
-			_, ok := there.sizes[name]
-			return ok && there.recordOf(name) == "" && what != keepFound, nil
+			return there.has(name) && !there.has(recordName(name)) && what != keepFound, nil
 		}
 		if name == "" || what != keepFound {
 			return true, nil

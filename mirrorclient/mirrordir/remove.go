@@ -1,7 +1,6 @@
 package mirrordir
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -109,11 +108,6 @@ func (m *Mirror) removeOnce(ctx context.Context, p addrs.Provider, versions []ad
 	}
 	replaced := make([]bool, len(tombstones))
 	err = stored.Each(ctx, maxPublishing, len(tombstones), func(ctx context.Context, i int) (err error) {
-		if _, ok := there.sizes[archives[i]+formerSuffix]; ok { // without the tombstone it would be read again
-			if err := m.dropFormer(ctx, archives[i]); err != nil {
-				return err
-			}
-		}
 		replaced[i], err = m.clear(ctx, tombstones[i])
 		return err
 	})
@@ -133,28 +127,18 @@ type tombstone struct {
 // bury replaces the record of an archive by a tombstone, or, if again is set, a tombstone by another one.
 // The error wraps ErrConflict if another writer has changed the record.
 func (m *Mirror) bury(ctx context.Context, archive string, again bool) (tombstone, error) {
-	old, err := m.readRecordFile(ctx, archive)
-	if err != nil && !errors.Is(err, errDamaged) {
-		return tombstone{}, err
-	}
-	if _, err := old.parse(); again && !errors.Is(err, errRemoved) {
+	old, _, err := m.readRecord(ctx, archive)
+	switch {
+	case again && !errors.Is(err, errRemoved):
 		return tombstone{}, storage.ErrConflict
+	case err != nil && !isUnrecorded(err):
+		return tombstone{}, err
 	}
 	info, err := m.Store.Stat(ctx, archive)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return tombstone{}, err
 	}
-	data, err := stored.Encode(record{Removed: rand.Text()})
-	if err != nil {
-		return tombstone{}, err
-	}
-	if err := m.writeRecordFile(ctx, old, data); err != nil {
-		return tombstone{}, err
-	}
-	now, err := m.read(ctx, recordName(archive))
-	if err == nil && !bytes.Equal(now.Data, data) {
-		err = storage.ErrConflict
-	}
+	now, err := stored.Replace(ctx, m.Store, recordName(archive), record{Removed: rand.Text()}, old)
 	return tombstone{archive, now.Revision, info.Revision}, err
 }
 

@@ -70,7 +70,7 @@ func (m *Mirror) describe(ctx context.Context, pkg *provider.Package, one packag
 		}
 	}
 	if rec == nil {
-		if rec, err = m.readRecord(ctx, one.name); errors.Is(err, fs.ErrNotExist) {
+		if _, rec, err = m.readRecord(ctx, one.name); errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 	}
@@ -111,7 +111,7 @@ func (m *Mirror) Evidence(ctx context.Context, pkg *provider.Package) (verify.Ev
 	name, err := m.archiveName(ctx, pkg)
 	var rec *record
 	if err == nil {
-		rec, err = m.readRecord(ctx, name)
+		_, rec, err = m.readRecord(ctx, name)
 	}
 	if err == nil && rec.Evidence == nil {
 		err = fmt.Errorf("%s: %w", recordName(name), fs.ErrNotExist)

@@ -26,7 +26,7 @@ type target struct {
 	name     string            // canonical name of the archive
 	size     int64             // size of the existing archive, negative if it is missing
 	revision storage.Revision  // of the existing archive, empty if it is missing
-	recorded recordFile        // content of the record
+	recorded document          // the record
 	removed  bool              // whether the record is a tombstone
 	record   *record           // nil if it is missing or invalid, later that of the judged archive
 	report   *verify.Report    // report of the policy about the archive, nil if it was not read
@@ -35,34 +35,25 @@ type target struct {
 // newTarget reads the files of a package. The caller has locked the version.
 func (m *Mirror) newTarget(ctx context.Context, pkg *provider.Package, policy verify.Policy, o AddOptions) (*target, error) {
 	t := &target{m: m, policy: policy, options: o, pkg: pkg, name: addressOf(pkg).archive()}
-	if err := t.look(ctx); err != nil {
-		return nil, err
-	}
-	rec, err := t.recorded.parse()
-	t.record, t.removed = rec, errors.Is(err, errRemoved)
-	return t, nil
+	var err error
+	t.record, err = t.look(ctx)
+	return t, err
 }
 
-// look reads the record and the size and the revision of the archive.
-func (t *target) look(ctx context.Context) (err error) {
-	t.recorded.archive = t.name
-	t.recorded.document, err = t.m.read(ctx, recordName(t.name))
-	if err != nil && !errors.Is(err, errDamaged) {
-		return err
+// look reads the record and the size and the revision of the archive. The record is nil if it is missing or invalid.
+func (t *target) look(ctx context.Context) (*record, error) {
+	var rec *record
+	var err error
+	if t.recorded, rec, err = t.m.readRecord(ctx, t.name); err != nil && !isUnrecorded(err) {
+		return nil, err
 	}
+	t.removed = errors.Is(err, errRemoved)
 	info, err := t.m.Store.Stat(ctx, t.name)
-	if errors.Is(err, fs.ErrNotExist) {
-		t.size, t.revision = -1, ""
-		return nil
-	}
 	t.size, t.revision = info.Size, info.Revision
-	if err == nil && t.recorded.Revision == "" {
-		t.recorded, err = t.m.readFormer(ctx, t.name)
-		if errors.Is(err, errDamaged) {
-			err = nil
-		}
+	if errors.Is(err, fs.ErrNotExist) {
+		t.size, err = -1, nil
 	}
-	return err
+	return rec, err
 }
 
 // judgeRecord returns the report of the policy about the archive that is recorded. It returns an error if
@@ -197,7 +188,7 @@ func (t *target) write(ctx context.Context, s *Staged, placed func()) error {
 	again := false
 	return stored.Retry(ctx, t.name, func() error {
 		if again {
-			if err := t.look(ctx); err != nil {
+			if _, err := t.look(ctx); err != nil {
 				return err
 			}
 		}
@@ -207,19 +198,17 @@ func (t *target) write(ctx context.Context, s *Staged, placed func()) error {
 }
 
 func (t *target) writeOnce(ctx context.Context, s *Staged, data []byte, placed func()) error {
-	_, err := t.recorded.parse()
-	removed := errors.Is(err, errRemoved)
-	if !removed && t.size == t.record.Size {
+	if !t.removed && t.size == t.record.Size {
 		same, err := t.isSame(ctx)
 		if err != nil {
 			return err
 		}
 		if same {
 			placed()
-			return t.m.writeRecordFile(ctx, t.recorded, data)
+			return t.m.write(ctx, recordName(t.name), data, t.recorded)
 		}
 	}
-	if !removed && (t.revision != "" || t.recorded.Revision != "") {
+	if !t.removed && (t.revision != "" || t.recorded.Revision != "") {
 		// No document or record may state anything about the wrong archive.
 		buried, err := t.m.bury(ctx, t.name, false)
 		if err == nil {
@@ -228,17 +217,17 @@ func (t *target) writeOnce(ctx context.Context, s *Staged, data []byte, placed f
 		if err != nil {
 			return err
 		}
-		t.revision, t.recorded.former, t.recorded.document = buried.was, "", document{Revision: buried.revision}
+		t.revision, t.recorded.Revision = buried.was, buried.revision
 	}
 	// Beside the tombstone of a removal the archive is written even if it is the same, so that the removal
 	// does not delete it.
-	err = s.staged.Commit(ctx, t.name, t.revision)
+	err := s.staged.Commit(ctx, t.name, t.revision)
 	placed()
 	if err != nil {
 		return err
 	}
 	t.recorded.Data = nil // the tombstone; the record is written also if it says the same
-	return t.m.writeRecordFile(ctx, t.recorded, data)
+	return t.m.write(ctx, recordName(t.name), data, t.recorded)
 }
 
 // isSame reports whether the existing archive is the judged one.
