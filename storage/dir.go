@@ -41,10 +41,10 @@ const privateDir = ".tofureg"
 // FilePath returns the path of a file in the file system, whether or not it exists. If no file can have
 // this name, the error wraps [fs.ErrInvalid].
 func (d *Dir) FilePath(name string) (string, error) {
-	if err := CheckName(name); err != nil {
+	if err := checkFileName(name, runtime.GOOS); err != nil {
 		return "", err
 	}
-	return filepath.Join(d.Path, filepath.FromSlash(name)), checkFileName(name, runtime.GOOS)
+	return filepath.Join(d.Path, filepath.FromSlash(name)), nil
 }
 
 // Stat implements [Store].
@@ -70,9 +70,6 @@ func (d *Dir) Open(ctx context.Context, name string) (*File, error) {
 func (d *Dir) root(ctx context.Context, name string) (*os.Root, string, error) {
 	if ctx.Err() != nil {
 		return nil, "", fault.Ended(ctx)
-	}
-	if err := CheckName(name); err != nil {
-		return nil, "", err
 	}
 	if err := checkFileName(name, runtime.GOOS); err != nil {
 		return nil, "", err
@@ -172,14 +169,13 @@ func (d *Dir) List(ctx context.Context, dir string) ([]Entry, error) {
 		if n.Type()&fs.ModeSymlink != 0 {
 			stat = func(name string) (fs.FileInfo, error) { return d.statLink(root, dir, name) }
 		}
-		if info, err := stat(n.Name()); err != nil {
-			continue // removed since, or an ignored link
-		} else if info.IsDir() || info.Mode().IsRegular() {
-			e := Entry{Name: n.Name(), IsDir: info.IsDir()}
-			if !e.IsDir {
-				e.Size = info.Size()
-			}
-			entries = append(entries, e)
+		info, err := stat(n.Name())
+		switch {
+		case err != nil: // removed since, or an ignored link
+		case info.IsDir():
+			entries = append(entries, Entry{Name: n.Name(), IsDir: true})
+		case info.Mode().IsRegular():
+			entries = append(entries, Entry{Name: n.Name(), Size: info.Size()})
 		}
 	}
 	return entries, nil
@@ -200,7 +196,7 @@ func (d *Dir) statLink(root *os.Root, dir, name string) (fs.FileInfo, error) {
 
 // Write implements [Store].
 func (d *Dir) Write(ctx context.Context, name string, content *io.SectionReader, was Revision) error {
-	if _, err := d.FilePath(name); err != nil {
+	if err := checkFileName(name, runtime.GOOS); err != nil {
 		return err
 	}
 	s, err := d.Stage(ctx)
@@ -248,13 +244,13 @@ func (s *Staged) Discard() {
 
 // Commit syncs the file and gives it a name, on the condition of Write of [Store].
 func (s *Staged) Commit(ctx context.Context, name string, was Revision) error {
-	if err := errors.Join(CheckName(name), checkFileName(name, runtime.GOOS)); err != nil {
+	if err := checkFileName(name, runtime.GOOS); err != nil {
 		return err
 	}
 	if err := s.part.Sync(); err != nil {
 		return err
 	}
-	lock, err := changeLock(ctx, s.root)
+	lock, err := lockFile(ctx, s.root, changeLock)
 	if err != nil {
 		return err
 	}
@@ -298,7 +294,7 @@ func (d *Dir) Delete(ctx context.Context, name string, was Revision) error {
 		return err
 	}
 	defer root.Close()
-	lock, err := changeLock(ctx, root)
+	lock, err := lockFile(ctx, root, changeLock)
 	if err != nil {
 		return err
 	}
@@ -386,10 +382,8 @@ func (d *Dir) Lock(ctx context.Context, name string) (unlock func() error, err e
 	return func() error { return errors.Join(l.Remove(), root.Close()) }, nil
 }
 
-// changeLock waits for the lock for changes of names. It is held for a short time only.
-func changeLock(ctx context.Context, root *os.Root) (*fsx.Lock, error) {
-	return lockFile(ctx, root, "change.lock")
-}
+// changeLock is the lock for changes of names. It is held for a short time only.
+const changeLock = "change.lock"
 
 func lockFile(ctx context.Context, root *os.Root, file string) (*fsx.Lock, error) {
 	if err := makePrivate(root); err != nil {
@@ -408,6 +402,9 @@ func makePrivate(root *os.Root) error {
 
 // checkFileName returns an error if files cannot have this name on a system.
 func checkFileName(name, goos string) error {
+	if err := CheckName(name); err != nil {
+		return err
+	}
 	top, _, _ := strings.Cut(name, "/")
 	switch {
 	case strings.EqualFold(strings.TrimRight(top, ". "), privateDir): // the same name on macOS and Windows

@@ -84,9 +84,6 @@ type AddOptions struct {
 	// ZHOnly computes no h1 of archives, unless Policy needs it.
 	ZHOnly bool
 
-	// NoEvidence records no evidence. Clients must then trust the mirror.
-	NoEvidence bool
-
 	// Progress, if not nil, is called for the events of [provider.Receive], [EventKept], and
 	// [provider.EventVerified] for an added package. Calls never overlap.
 	Progress func(provider.Event)
@@ -203,12 +200,12 @@ func (m *Mirror) plan(wants []Want, jobFor func(Want) job) ([]*job, error) {
 type adder struct {
 	m        *Mirror
 	src      provider.Source
-	options  AddOptions
+	zhOnly   bool
 	slots    *semaphore.Weighted // one for each archive in work
 	progress func(provider.Event)
 
-	mu      sync.Mutex
-	batches map[addrs.Provider]*batch // the latest
+	mu     sync.Mutex
+	queues map[addrs.Provider]*queue
 }
 
 func (m *Mirror) add(ctx context.Context, src provider.Source, wants []Want, o AddOptions, jobFor func(Want) job) ([]Added, error) {
@@ -221,10 +218,10 @@ func (m *Mirror) add(ctx context.Context, src provider.Source, wants []Want, o A
 	defer cancel()
 	parallel := cmp.Or(max(o.Parallel, 0), defaultParallel)
 	a := &adder{
-		m: m, src: src, options: o,
+		m: m, src: src, zhOnly: o.ZHOnly,
 		slots:    semaphore.NewWeighted(int64(parallel)),
 		progress: flight.InTurn(o.Progress),
-		batches:  map[addrs.Provider]*batch{},
+		queues:   map[addrs.Provider]*queue{},
 	}
 	var publishing sync.WaitGroup
 	// More workers than slots: some check existing archives while others download.
@@ -232,7 +229,7 @@ func (m *Mirror) add(ctx context.Context, src provider.Source, wants []Want, o A
 		j := jobs[i]
 		a.addVersion(ctx, j)
 		if ctx.Err() == nil || len(j.added) > 0 {
-			publishing.Go(func() { j.unpublished = a.publish(late, j.want.Provider, j.want.Version) })
+			publishing.Go(func() { a.publish(late, j) })
 		}
 		return nil
 	})
@@ -263,42 +260,43 @@ func (m *Mirror) add(ctx context.Context, src provider.Source, wants []Want, o A
 	return added, errors.Join(slices.CompactFunc(failures, func(a, b error) bool { return a.Error() == b.Error() })...)
 }
 
-// batch has versions of a provider that are published together.
-type batch struct {
-	versions []addrs.Version // nil while they are published
-	err      error
-	single   bool          // whether there was one version
-	done     chan struct{} // closed when they have been published
+// queue has the jobs of a provider whose versions are published together, after those before them.
+type queue struct {
+	publishing sync.Mutex // also guards unpublished of the jobs
+	waiting    []*job     // guarded by mu of the adder
 }
 
-// publish publishes a version together with those that are added while an earlier batch is published.
-func (a *adder) publish(ctx context.Context, p addrs.Provider, v addrs.Version) error {
+// publish publishes the version of a job together with those that are added while others are published.
+func (a *adder) publish(ctx context.Context, j *job) {
+	p := j.want.Provider
 	a.mu.Lock()
-	b := a.batches[p]
-	if b != nil && b.versions != nil {
-		b.versions = append(b.versions, v)
-		a.mu.Unlock()
-		<-b.done
-	} else {
-		before := b
-		b = &batch{versions: []addrs.Version{v}, done: make(chan struct{})}
-		a.batches[p] = b
-		a.mu.Unlock()
-		if before != nil {
-			<-before.done
+	if a.queues[p] == nil {
+		a.queues[p] = &queue{}
+	}
+	q := a.queues[p]
+	q.waiting = append(q.waiting, j)
+	a.mu.Unlock()
+
+	q.publishing.Lock()
+	defer q.publishing.Unlock()
+	a.mu.Lock()
+	var jobs []*job // empty if another call has published the version
+	jobs, q.waiting = q.waiting, nil
+	a.mu.Unlock()
+	var versions []addrs.Version
+	for _, j := range jobs {
+		versions = append(versions, j.want.Version)
+	}
+	if len(jobs) == 0 {
+		return
+	}
+	err := a.m.publish(ctx, p, versions, keepOthers)
+	for i, j := range jobs {
+		if j.unpublished = err; err != nil && len(jobs) > 1 {
+			// One damaged version must not affect the others.
+			j.unpublished = a.m.publish(ctx, p, versions[i:i+1], keepOthers)
 		}
-		a.mu.Lock()
-		versions := b.versions
-		b.versions = nil
-		a.mu.Unlock()
-		b.err, b.single = a.m.publish(ctx, p, versions, keepOthers), len(versions) == 1
-		close(b.done)
 	}
-	if b.err == nil || b.single {
-		return b.err
-	}
-	// One damaged version must not affect the others.
-	return a.m.publish(ctx, p, []addrs.Version{v}, keepOthers)
 }
 
 // grace is how long an operation may continue after its context has ended, so that it does not leave
@@ -402,7 +400,7 @@ func (v *versionAdder) addPackage(ctx, late context.Context, pkg *provider.Packa
 	}
 	release := sync.OnceFunc(func() { v.a.slots.Release(1) })
 	defer release()
-	t, err := v.a.m.newTarget(ctx, pkg, v.job.policy, v.a.options)
+	t, err := v.a.m.newTarget(ctx, pkg, v.job.policy, v.a.zhOnly)
 	if err != nil {
 		return nil, err
 	}
@@ -439,7 +437,7 @@ func (v *versionAdder) fetch(ctx, late context.Context, t *target, arrived func(
 		return err
 	}
 	defer s.Discard()
-	o := provider.ReceiveOptions{Policy: t.policy, FetchEvidence: !t.options.NoEvidence, Progress: v.a.progress}
+	o := provider.ReceiveOptions{Policy: t.policy, FetchEvidence: true, Progress: v.a.progress}
 	got, err := provider.Receive(ctx, v.source, t.pkg, s.File, o)
 	if err != nil {
 		return err

@@ -437,13 +437,14 @@ func (c *inspection) reindex(ctx context.Context, s *inventory) error {
 	if err != nil {
 		return err
 	}
-	// Publish also if there are no versions, to remove the index.
-	for rest, first := s.versions, true; first || len(rest) > 0; first = false {
-		n := min(len(rest), maxReindexed)
-		if err := c.m.publish(ctx, s.provider, rest[:n], keepFound); err != nil {
+	batches := slices.Collect(slices.Chunk(s.versions, maxReindexed))
+	if len(batches) == 0 {
+		batches = [][]addrs.Version{nil} // to remove the index
+	}
+	for _, versions := range batches {
+		if err := c.m.publish(ctx, s.provider, versions, keepFound); err != nil {
 			return err
 		}
-		rest = rest[n:]
 	}
 	if err := c.finishRemovals(ctx, s.provider); err != nil {
 		return err

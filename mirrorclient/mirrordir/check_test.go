@@ -167,12 +167,13 @@ func TestCheckPolicy(t *testing.T) {
 	t.Parallel()
 	reg, client := newRegistry(t)
 	m, _ := newMirror(t)
-	mustAdd(t, m, client, wants(three, v1), mirrordir.AddOptions{NoEvidence: true})
+	mustAdd(t, m, client, wants(three, v1), mirrordir.AddOptions{})
+	dropEvidence(t, m)
 	if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() {
 		t.Errorf("%v", report.Problems)
 	}
 	report := mustCheck(t, m, mirrordir.CheckOptions{Policy: policyOf(verify.Policy{})})
-	if len(report.Problems) != 3 || report.Problems[0].Kind != "refused" || !strings.Contains(report.Problems[0].Detail, "AllowUnsigned") {
+	if len(report.Problems) != 3 || report.Problems[0].Kind != "refused" || !strings.Contains(report.Problems[0].Detail, "AllowUnchecked") {
 		t.Errorf("%v", report.Problems)
 	}
 	mustAdd(t, m, client, wants(three, v1), mirrordir.AddOptions{})

@@ -25,9 +25,8 @@
 // [github.com/tofureg/tofureg/mirrorclient/mirrorserve].
 //
 // [Mirror.Add] writes a record for each archive, with its hashes and the evidence of the source.
-// With it the zero [verify.Policy] accepts a signed package also from the mirror. A record with the
-// former name, that of the archive and .record.json, is read and renamed when it changes. An archive
-// without a record is listed as other programs have listed it, and has no evidence; see [Mirror.Reindex].
+// With it the zero [verify.Policy] accepts a signed package also from the mirror. An archive without a
+// record is listed as other programs have listed it, and has no evidence; see [Mirror.Reindex].
 //
 // # Concurrency
 //

@@ -43,9 +43,17 @@ func (m *Mirror) read(ctx context.Context, name string) (document, error) {
 	return stored.Read(ctx, m.Store, name)
 }
 
-// write replaces a document that has not changed since it was read.
+// write replaces a document that has not changed since it was read, or deletes it if data is nil. In a store that
+// cannot do that, it writes an empty document.
 func (m *Mirror) write(ctx context.Context, name string, data []byte, old document) error {
-	return stored.Write(ctx, m.Store, name, data, old)
+	if data != nil || old.Revision == "" {
+		return stored.Write(ctx, m.Store, name, data, old)
+	}
+	err := m.delete(ctx, name, old.Revision)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return stored.Write(ctx, m.Store, name, []byte("{}"), old)
+	}
+	return err
 }
 
 func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
@@ -215,7 +223,7 @@ type record struct {
 	Hashes    []checksum.Hash   `json:"hashes"` // computed hashes of the archive
 	Trust     verify.Trust      `json:"trust"`  // result of the policy when the archive was added
 	Protocols []string          `json:"protocols,omitempty"`
-	Evidence  *recordedEvidence `json:"evidence,omitempty"` // nil if NoEvidence was set
+	Evidence  *recordedEvidence `json:"evidence,omitempty"` // nil if Reindex has recorded the archive
 }
 
 // recordedEvidence is the evidence of the source. It is empty if the source has none.

@@ -40,53 +40,55 @@ type packageFile struct {
 // ignoredFile has a name that looks like the name of an archive but is invalid.
 type ignoredFile struct{ name, problem string }
 
-func newFiles() *files {
-	return &files{
+// listFiles lists the files of p in directories. Of several archives of one package it prefers the canonical name,
+// then the first.
+func (m *Mirror) listFiles(ctx context.Context, p addrs.Provider, dirs ...string) (*files, error) {
+	f := &files{
 		packages: map[addrs.Version]map[addrs.Platform]packageFile{}, versions: map[addrs.Version]bool{},
 		archives: map[addrs.Version][]string{}, records: map[addrs.Version][]string{}, sizes: map[string]int64{},
 	}
-}
-
-// listFiles lists the files of p in one of its directories. Of several archives of one package it
-// prefers the canonical name, then the first.
-func (m *Mirror) listFiles(ctx context.Context, p addrs.Provider, dir string) (*files, error) {
-	entries, err := m.Store.List(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	f := newFiles()
-	f.count = len(entries)
-	slices.SortFunc(entries, func(a, b storage.Entry) int { return cmp.Compare(a.Name, b.Name) })
-	for _, e := range entries {
-		if e.IsDir {
-			continue
+	for _, dir := range dirs {
+		entries, err := m.Store.List(ctx, dir)
+		if err != nil {
+			return nil, err
 		}
-		name := path.Join(dir, e.Name)
-		f.sizes[name] = e.Size
-		if archive, ok := recordedArchive(e.Name); ok {
-			if v, _, _ := provider.ParseArchiveName(p, archive); !v.IsZero() {
-				f.records[v] = append(f.records[v], name)
-				f.versions[v] = true
+		f.count += len(entries)
+		slices.SortFunc(entries, func(a, b storage.Entry) int { return cmp.Compare(a.Name, b.Name) })
+		for _, e := range entries {
+			if !e.IsDir {
+				f.addFile(p, path.Join(dir, e.Name), e.Size)
 			}
-			continue
-		}
-		if text, ok := strings.CutSuffix(e.Name, ".json"); ok {
-			if v, err := addrs.ParseVersion(text); err == nil && text == v.String() {
-				f.versions[v] = true
-			}
-			continue
-		}
-		v, platform, problem := provider.ParseArchiveName(p, e.Name)
-		if problem != "" {
-			f.ignored = append(f.ignored, ignoredFile{name, problem})
-		}
-		if !v.IsZero() {
-			f.versions[v] = true
-			f.archives[v] = append(f.archives[v], name)
-			f.add(v, platform, packageFile{name: name, size: e.Size}, e.Name == address{p, v, platform}.archiveName())
 		}
 	}
 	return f, nil
+}
+
+// addFile adds a file by its name.
+func (f *files) addFile(p addrs.Provider, name string, size int64) {
+	f.sizes[name] = size
+	base := path.Base(name)
+	if archive, ok := recordedArchive(base); ok {
+		if v, _, _ := provider.ParseArchiveName(p, archive); !v.IsZero() {
+			f.records[v] = append(f.records[v], name)
+			f.versions[v] = true
+		}
+		return
+	}
+	if text, ok := strings.CutSuffix(base, ".json"); ok {
+		if v, err := addrs.ParseVersion(text); err == nil && text == v.String() {
+			f.versions[v] = true
+		}
+		return
+	}
+	v, platform, problem := provider.ParseArchiveName(p, base)
+	if problem != "" {
+		f.ignored = append(f.ignored, ignoredFile{name, problem})
+	}
+	if !v.IsZero() {
+		f.versions[v] = true
+		f.archives[v] = append(f.archives[v], name)
+		f.add(v, platform, packageFile{name: name, size: size}, name == address{p, v, platform}.archive())
+	}
 }
 
 // add adds a package, or replaces it if preferred is set.
@@ -138,19 +140,9 @@ func (m *Mirror) packagesOf(ctx context.Context, p addrs.Provider) (*files, erro
 			homes[0], homes[i] = homes[i], homes[0]
 		}
 	}
-	all := newFiles()
-	for _, home := range homes {
-		f, err := m.listFiles(ctx, p, home)
-		if err != nil {
-			return nil, err
-		}
-		for v, on := range f.packages {
-			for platform, one := range on {
-				all.add(v, platform, one, false)
-			}
-		}
-		all.ignored = append(all.ignored, f.ignored...)
-		all.count += f.count
+	all, err := m.listFiles(ctx, p, homes...)
+	if err != nil {
+		return nil, err
 	}
 	if m.local() {
 		for _, home := range homes {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
@@ -110,4 +111,13 @@ func otherContent() (*regtest.Registry, *regclient.Client) {
 	p.Files = map[string]string{"other": "content"}
 	reg.AddProvider(p)
 	return reg, client(reg)
+}
+
+// dropEvidence deletes the records of Alpha 1.0.0 and lets Reindex write them anew.
+func dropEvidence(t *testing.T, m *mirrordir.Mirror) {
+	t.Helper()
+	for _, platform := range three {
+		must.Do(t, m.Store.Delete(t.Context(), recordOf(v1, platform), ""))
+	}
+	must.Get(m.Reindex(t.Context(), mirrordir.CheckOptions{}))(t)
 }

@@ -92,9 +92,7 @@ func (m *Mirror) publishOnce(ctx context.Context, p addrs.Provider, versions []a
 		}
 	}
 	data, err := index.render()
-	if err == nil && data == nil {
-		err = m.erase(ctx, indexName(p), oldIndex)
-	} else if err == nil {
+	if err == nil {
 		err = m.write(ctx, indexName(p), data, oldIndex)
 	}
 	if err != nil {
@@ -103,7 +101,7 @@ func (m *Mirror) publishOnce(ctx context.Context, p addrs.Provider, versions []a
 
 	return stored.Each(ctx, maxPublishing, len(versions), func(ctx context.Context, i int) error {
 		if texts[i] == nil { // nothing lists the document any more
-			return m.erase(ctx, documentName(p, versions[i]), old[i])
+			return m.write(ctx, documentName(p, versions[i]), nil, old[i])
 		}
 		if !isNew[i] {
 			return nil
@@ -151,19 +149,6 @@ func (m *Mirror) renderFrom(ctx context.Context, p addrs.Provider, v addrs.Versi
 		return renderVersion(providerDir(p), archives, nil, keeps)
 	}
 	return data, err
-}
-
-// erase deletes a document that has not changed since it was read. In a store that cannot do that, it
-// writes an empty document.
-func (m *Mirror) erase(ctx context.Context, name string, old document) error {
-	if old.Revision == "" {
-		return nil
-	}
-	err := m.delete(ctx, name, old.Revision)
-	if errors.Is(err, errors.ErrUnsupported) {
-		return m.write(ctx, name, []byte("{}"), old)
-	}
-	return err
 }
 
 // delete deletes a file of this revision, which is not empty.

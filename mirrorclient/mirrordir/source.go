@@ -218,7 +218,7 @@ func (m *Mirror) listedArchives(ctx context.Context, p addrs.Provider, v addrs.V
 // record, otherwise nil without an error.
 func (m *Mirror) RecordedPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform, policy verify.Policy) (*provider.Package, error) {
 	pkg := address{p, v, platform}.pkg()
-	t, err := m.newTarget(ctx, pkg, policy, AddOptions{})
+	t, err := m.newTarget(ctx, pkg, policy, false)
 	if err != nil {
 		return nil, failure.Wrap("find", pkg.String(), err)
 	}

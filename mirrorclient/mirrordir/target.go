@@ -21,7 +21,7 @@ import (
 type target struct {
 	m        *Mirror
 	policy   verify.Policy
-	options  AddOptions        // without Policy
+	zhOnly   bool              // as in AddOptions
 	pkg      *provider.Package // package of the source, at first only its address
 	name     string            // canonical name of the archive
 	size     int64             // size of the existing archive, negative if it is missing
@@ -33,8 +33,8 @@ type target struct {
 }
 
 // newTarget reads the files of a package. The caller has locked the version.
-func (m *Mirror) newTarget(ctx context.Context, pkg *provider.Package, policy verify.Policy, o AddOptions) (*target, error) {
-	t := &target{m: m, policy: policy, options: o, pkg: pkg, name: addressOf(pkg).archive()}
+func (m *Mirror) newTarget(ctx context.Context, pkg *provider.Package, policy verify.Policy, zhOnly bool) (*target, error) {
+	t := &target{m: m, policy: policy, zhOnly: zhOnly, pkg: pkg, name: addressOf(pkg).archive()}
 	var err error
 	t.record, err = t.look(ctx)
 	return t, err
@@ -70,10 +70,10 @@ func (t *target) judgeRecord() (*verify.Report, error) {
 // missing, it reads the archive to compute the h1, and sets the report.
 func (t *target) isComplete(ctx context.Context) (bool, error) {
 	rec := t.record
-	if rec == nil || rec.Size != t.size || rec.Evidence == nil && !t.options.NoEvidence {
+	if rec == nil || rec.Size != t.size || rec.Evidence == nil {
 		return false, nil
 	}
-	needsH1 := !t.options.ZHOnly
+	needsH1 := !t.zhOnly
 	if accept := t.policy.Accept.Hashes(); !t.policy.Accept.IsZero() && !checksum.Overlap(accept, rec.Hashes) {
 		needsH1 = checksum.HasScheme(accept, checksum.SchemeH1)
 	}
@@ -121,12 +121,9 @@ func (t *target) adopt(ctx context.Context, src provider.Source) (bool, error) {
 	if t.size < 0 || t.removed || t.pkg.Size > 0 && t.pkg.Size != t.size || t.pkg.Dir != "" {
 		return false, nil
 	}
-	ev := t.pkg.Evidence()
-	if t.policy.NeedsEvidence() || !t.options.NoEvidence {
-		var err error
-		if ev, err = src.Evidence(ctx, t.pkg); err != nil {
-			return false, err
-		}
+	ev, err := src.Evidence(ctx, t.pkg)
+	if err != nil {
+		return false, err
 	}
 	f, err := t.m.openArchive(ctx, t.name)
 	if err != nil {
@@ -151,7 +148,7 @@ func (t *target) adopt(ctx context.Context, src provider.Source) (bool, error) {
 func (t *target) judge(ctx context.Context, f *archiveFile, ev verify.Evidence) error {
 	x := t.policy.Examine(ev)
 	needsH1, err := x.Archive(f.size, f.zh)
-	if err == nil && (needsH1 || !t.options.ZHOnly) {
+	if err == nil && (needsH1 || !t.zhOnly) {
 		var packed, tree checksum.Hash
 		if packed, tree, err = f.h1(ctx, t.policy.Limits); err == nil {
 			err = x.H1(packed, tree)
@@ -168,12 +165,12 @@ func (t *target) judge(ctx context.Context, f *archiveFile, ev verify.Evidence) 
 		return err
 	}
 	t.report = report
-	t.record = &record{Size: f.size, Hashes: report.Local, Trust: report.Trust, Protocols: t.pkg.Protocols}
-	if !t.options.NoEvidence {
-		if keys := t.policy.Keys; !keys.IsZero() && report.SignedBy != nil {
-			ev.Keys = keys.Keys() // which made the signature valid
-		}
-		t.record.Evidence = evidenceToRecord(ev, f.size, report.Local)
+	if keys := t.policy.Keys; !keys.IsZero() && report.SignedBy != nil {
+		ev.Keys = keys.Keys() // which made the signature valid
+	}
+	t.record = &record{
+		Size: f.size, Hashes: report.Local, Trust: report.Trust, Protocols: t.pkg.Protocols,
+		Evidence: evidenceToRecord(ev, f.size, report.Local),
 	}
 	return nil
 }
@@ -272,7 +269,7 @@ func (m *Mirror) addArchive(ctx context.Context, s *Staged, pkg *provider.Packag
 		return nil, err
 	}
 	defer unlock()
-	t, err := m.newTarget(ctx, pkg, policy, AddOptions{})
+	t, err := m.newTarget(ctx, pkg, policy, false)
 	if err != nil {
 		return nil, err
 	}

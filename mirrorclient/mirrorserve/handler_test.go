@@ -375,7 +375,7 @@ func TestHandlerOfBucket(t *testing.T) {
 	_, client := newRegistry(t)
 	b := &bucket{}
 	m := &mirrordir.Mirror{Store: b, TempDir: t.TempDir()}
-	mustAdd(t, m, client, wants(three, v1), mirrordir.AddOptions{NoEvidence: true})
+	mustAdd(t, m, client, wants(three, v1), mirrordir.AddOptions{})
 	h := &mirrorserve.Handler{Source: m, TempDir: t.TempDir()}
 	text := b.Content[archive(v1, linux)]
 	if got := mustFetch(t, h, archive(v1, linux)); got != text {
