@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"path"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -73,7 +74,19 @@ func Write(ctx context.Context, s storage.Store, name string, data []byte, old D
 	return s.Write(ctx, name, io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), old.Revision)
 }
 
-// Replace writes v as Write does, and returns the document as it is then. The error wraps storage.ErrConflict if
+// Put writes v as Write does, or deletes the document if v is nil.
+func Put(ctx context.Context, s storage.Store, name string, v any, old Document) error {
+	if v == nil {
+		return Write(ctx, s, name, nil, old)
+	}
+	data, err := Encode(v)
+	if err == nil {
+		err = Write(ctx, s, name, data, old)
+	}
+	return err
+}
+
+// Replace writes v as Put does, and returns the document as it is then. The error wraps storage.ErrConflict if
 // another writer has changed it since, so v must differ from what any other writer writes.
 func Replace(ctx context.Context, s storage.Store, name string, v any, old Document) (Document, error) {
 	data, err := Encode(v)
@@ -134,6 +147,38 @@ func Each(ctx context.Context, limit, n int, do func(ctx context.Context, i int)
 		})
 	}
 	return g.Wait()
+}
+
+// Walk calls visit for all that is in dir, and, so far as visit returns true, in directories below it, in that many
+// levels. Level is 0 in dir.
+func Walk(ctx context.Context, s storage.Store, dir string, levels int, visit func(level int, name string, e storage.Entry) bool) error {
+	dirs := []string{dir}
+	for level := range levels {
+		var below []string
+		for _, dir := range dirs {
+			entries, err := s.List(ctx, dir)
+			if err != nil {
+				return err
+			}
+			for _, e := range entries {
+				if name := path.Join(dir, e.Name); visit(level, name, e) && e.IsDir {
+					below = append(below, name)
+				}
+			}
+		}
+		dirs = below
+	}
+	return nil
+}
+
+// CanDelete returns an error that wraps errors.ErrUnsupported if a store cannot delete on a condition. It tries that
+// with a file in dir that does not exist.
+func CanDelete(ctx context.Context, s storage.Store, dir string) error {
+	err := s.Delete(ctx, dir+"/.none", "none")
+	if errors.Is(err, errors.ErrUnsupported) {
+		return fmt.Errorf("the store cannot delete on a condition, so that what other processes write could be lost: %w", err)
+	}
+	return err
 }
 
 // locker is implemented by a store with locks, like [storage.Dir].

@@ -15,6 +15,8 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/storage"
 )
@@ -55,6 +57,9 @@ func (m *Mirror) listFiles(ctx context.Context, p addrs.Provider, dirs ...string
 		f.count += len(entries)
 		slices.SortFunc(entries, func(a, b storage.Entry) int { return cmp.Compare(a.Name, b.Name) })
 		for _, e := range entries {
+			if ctx.Err() != nil {
+				return nil, fault.Ended(ctx)
+			}
 			if !e.IsDir {
 				f.addFile(p, path.Join(dir, e.Name), e.Size)
 			}
@@ -87,12 +92,12 @@ func (f *files) addFile(p addrs.Provider, name string, size int64) {
 	if !v.IsZero() {
 		f.versions[v] = true
 		f.archives[v] = append(f.archives[v], name)
-		f.add(v, platform, packageFile{name: name, size: size}, name == address{p, v, platform}.archive())
+		f.put(v, platform, packageFile{name: name, size: size}, name == address{p, v, platform}.archive())
 	}
 }
 
-// add adds a package, or replaces it if preferred is set.
-func (f *files) add(v addrs.Version, platform addrs.Platform, one packageFile, preferred bool) {
+// put adds a package, or replaces it if preferred is set.
+func (f *files) put(v addrs.Version, platform addrs.Platform, one packageFile, preferred bool) {
 	if f.packages[v] == nil {
 		f.packages[v] = map[addrs.Platform]packageFile{}
 	}
@@ -177,7 +182,7 @@ func (m *Mirror) addUnpacked(ctx context.Context, all *files, home string) error
 		for _, inner := range entries {
 			if platform, err := addrs.ParsePlatform(inner.Name); err == nil && inner.IsDir {
 				preferred := e.Name == version.String() && all.packages[version][platform].dir
-				all.add(version, platform, packageFile{name: path.Join(dir, inner.Name), dir: true}, preferred)
+				all.put(version, platform, packageFile{name: path.Join(dir, inner.Name), dir: true}, preferred)
 			}
 		}
 	}
@@ -198,24 +203,16 @@ func matchesProvider(p addrs.Provider, depth int, name string) bool {
 
 // directories returns the directories of providers, HOST/NAMESPACE/TYPE, for which may is true at each
 // depth; depth is 0 for hosts.
-func (m *Mirror) directories(ctx context.Context, may func(depth int, name string, e storage.Entry) bool) ([]string, error) {
-	found := []string{"."}
-	for depth := range 3 {
-		var next []string
-		for _, parent := range found {
-			entries, err := m.Store.List(ctx, parent)
-			if err != nil {
-				return nil, err
-			}
-			for _, e := range entries {
-				if name := path.Join(parent, e.Name); may(depth, name, e) {
-					next = append(next, name)
-				}
-			}
+func (m *Mirror) directories(ctx context.Context, may func(depth int, name string, e storage.Entry) bool) (found []string, err error) {
+	const last = 2
+	err = stored.Walk(ctx, m.Store, ".", last+1, func(depth int, name string, e storage.Entry) bool {
+		is := may(depth, name, e)
+		if is && depth == last {
+			found = append(found, name)
 		}
-		found = next
-	}
-	return found, nil
+		return is
+	})
+	return found, err
 }
 
 // providers returns the providers with a canonical directory, sorted. It calls ignore with other files

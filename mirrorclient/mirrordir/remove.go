@@ -32,8 +32,14 @@ func (m *Mirror) remove(ctx context.Context, p addrs.Provider, versions []addrs.
 	if err := m.checkProvider(p); err != nil {
 		return err
 	}
-	if err := m.canDelete(ctx, p); err != nil {
-		return err
+	if !m.Exclusive {
+		err := stored.CanDelete(ctx, m.Store, providerDir(p))
+		if errors.Is(err, errors.ErrUnsupported) {
+			err = fmt.Errorf("%w; set Exclusive if there are no others", err)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if len(versions) == 0 {
 		f, err := m.listFiles(ctx, p, providerDir(p))
@@ -55,15 +61,6 @@ func (m *Mirror) remove(ctx context.Context, p addrs.Provider, versions []addrs.
 		}
 	}
 	return nil
-}
-
-// canDelete returns an error if the store cannot delete on a condition and other processes may need it.
-func (m *Mirror) canDelete(ctx context.Context, p addrs.Provider) error {
-	err := m.delete(ctx, providerDir(p)+"/.none", "none")
-	if errors.Is(err, errors.ErrUnsupported) {
-		return fmt.Errorf("the store cannot delete on a condition, so that what other processes add could be lost; set Exclusive if there are none: %w", err)
-	}
-	return err
 }
 
 func (m *Mirror) removeVersions(ctx context.Context, p addrs.Provider, versions []addrs.Version) error {

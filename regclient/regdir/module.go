@@ -54,20 +54,19 @@ func (r *Registry) CopyModules(ctx context.Context, src module.Source, requests 
 }
 
 func (r *Registry) copyModule(ctx context.Context, src module.Source, request module.Request, o module.Options) (*module.Report, error) {
-	m := request.Source.Module
-	i, err := r.moduleItem(m, request.Version)
+	i, err := r.moduleItem(request.Source.Module, request.Version)
 	if err != nil {
 		return nil, err
 	}
 	if !request.Version.IsZero() && !request.H1.IsZero() {
 		rec, _, err := r.published(ctx, i, addrs.Platform{})
 		if err == nil && rec.H1 == request.H1 && r.hasFiles(ctx, i, rec) == nil {
-			return &module.Report{Module: m, Version: request.Version, Location: r.url(rec.archive(i, addrs.Platform{})), Subdir: rec.Subdir, H1: rec.H1, Reused: true}, nil
+			return &module.Report{Module: request.Source.Module, Version: request.Version, Location: r.url(rec.archive(i, addrs.Platform{})), Subdir: rec.Subdir, H1: rec.H1, Reused: true}, nil
 		}
 	}
 	// The directory is a part of the request, not of the package.
 	request.Source.Subdir = ""
-	return r.fetchModule(ctx, src, m, request.Version, request, o)
+	return r.fetchModule(ctx, src, request.Source.Module, request.Version, request, o)
 }
 
 // fetchModule downloads a package and publishes it.
@@ -89,27 +88,16 @@ func (r *Registry) fetchModule(ctx context.Context, src module.Source, m addrs.M
 	if err != nil {
 		return nil, err
 	}
-	report.Dir, report.Module = "", m
-	if request.Location != nil {
-		report.Version = v
-	}
+	report.Dir, report.Module, report.Version = "", m, cmp.Or(report.Version, v)
 	i.version = report.Version
 	write := func(ctx context.Context, w io.Writer) error { return pack(ctx, w, request.Dir) }
-	sum, size := sha256.New(), counter(0)
-	if err := write(ctx, io.MultiWriter(sum, &size)); err != nil {
+	sum := sha256.New()
+	if err := write(ctx, sum); err != nil {
 		return nil, err
 	}
 	zh := checksum.ZHSum([32]byte(sum.Sum(nil)))
-	rec := &record{Release: i.String(), H1: report.H1, Subdir: report.Subdir, Archives: []packed{{Size: int64(size), Hashes: []checksum.Hash{zh}}}}
-	return report, r.publish(ctx, i, rec, []file{{rec.archive(i, addrs.Platform{}), int64(size), zh, write}})
-}
-
-// counter is a writer that counts bytes.
-type counter int64
-
-func (c *counter) Write(p []byte) (int, error) {
-	*c += counter(len(p))
-	return len(p), nil
+	rec := &record{Release: i.String(), H1: report.H1, Subdir: report.Subdir, Archives: []packed{{Hashes: []checksum.Hash{zh}}}}
+	return report, r.publish(ctx, i, rec, []file{{name: rec.archive(i, addrs.Platform{}), zh: zh, write: write}})
 }
 
 // pack writes an archive of a directory. It has the same bytes each time.
@@ -139,9 +127,9 @@ func LockedModules(lock *lockfile.File, host, byDefault svchost.Hostname) (reque
 		}
 		id := fmt.Sprint(m, e.Version, e.Hash)
 		if !seen[id] {
+			seen[id] = true
 			requests = append(requests, module.Request{Source: addrs.ModuleSource{Module: m}, Version: e.Version, H1: e.Hash})
 		}
-		seen[id] = true
 	}
 	return requests, others
 }

@@ -2,7 +2,6 @@ package regdir
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -18,7 +17,6 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
-	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/provider"
@@ -60,11 +58,8 @@ var errNoVersion = errors.New("the version is missing")
 // digestLen is the length of Dir in a record.
 const digestLen = 32
 
-// maxManifest is the maximum size of a manifest in bytes, and maxProtocols of protocols in it.
-const (
-	maxManifest  = 64 << 10
-	maxProtocols = 100
-)
+// maxManifest is the maximum size of a manifest in bytes.
+const maxManifest = 64 << 10
 
 // PublishProvider publishes a version of a provider from the files that goreleaser makes. The zero
 // [verify.Policy] must accept each archive in SHA256SUMS; other lines are ignored. Nothing is visible
@@ -73,17 +68,13 @@ const (
 // Publishing the same again changes nothing, and completes what a killed process began. If the version is
 // published with other content, the error wraps [ErrExists]. Concurrent calls for a version with the same
 // SHA256SUMS add their platforms. The result is sorted by platform. The error is a [*provider.Error].
-func (r *Registry) PublishProvider(ctx context.Context, rel Release) ([]Published, error) {
-	done, err := r.publishProvider(ctx, rel)
-	return done, failure.Wrap("publish", rel.Provider.String()+" "+rel.Version.String(), err)
-}
-
-func (r *Registry) publishProvider(ctx context.Context, rel Release) ([]Published, error) {
+func (r *Registry) PublishProvider(ctx context.Context, rel Release) (_ []Published, err error) {
+	defer func() { err = failure.Wrap("publish", rel.Provider.String()+" "+rel.Version.String(), err) }()
 	i, err := r.providerItem(rel.Provider, rel.Version)
 	if err != nil {
 		return nil, err
 	}
-	rec := &record{Release: i.String()}
+	rec := &record{Release: i.String(), Keys: slices.Clone(rel.Keys)}
 	ev, err := rel.read(rec)
 	if err != nil {
 		return nil, err
@@ -93,17 +84,21 @@ func (r *Registry) publishProvider(ctx context.Context, rel Release) ([]Publishe
 		return nil, err
 	}
 	defer root.Close()
-	platforms, err := rel.platforms(ctx, i, root, ev)
+	platforms, err := rel.platforms(i, ev)
 	if err != nil {
 		return nil, err
 	}
 	published := make([]Published, len(platforms))
 	err = stored.Each(ctx, parallel, len(platforms), func(ctx context.Context, n int) (err error) {
-		published[n], err = verifyArchive(ctx, root, i.pkg(platforms[n]), ev)
+		published[n], err = rel.verify(ctx, root, i.pkg(platforms[n]), ev)
 		return err
 	})
 	if err != nil {
 		return nil, err
+	}
+	published = slices.DeleteFunc(published, func(p Published) bool { return p.Report == nil })
+	if len(published) == 0 {
+		return nil, fmt.Errorf("SHA256SUMS lists no archive of %s %s that is there: %w", rel.Provider, rel.Version, fs.ErrNotExist)
 	}
 	var files []file
 	for _, p := range published {
@@ -132,14 +127,9 @@ func (rel Release) read(rec *record) (ev verify.Evidence, err error) {
 	case len(rel.Keys) == 0:
 		return ev, fmt.Errorf("%w: Release.Keys is empty", verify.ErrUnsigned)
 	}
-	rec.Keys = slices.Clone(rel.Keys)
-	for n, key := range rec.Keys {
-		infos, err := key.Info()
-		if err != nil {
+	for _, key := range rec.Keys {
+		if _, err := key.Info(); err != nil { // a client may refuse all keys for one
 			return ev, err
-		}
-		if len(infos) > 0 {
-			rec.Keys[n].ID = cmp.Or(key.ID, infos[0].ID)
 		}
 	}
 	if rel.Manifest != "" {
@@ -162,57 +152,46 @@ func (rel Release) read(rec *record) (ev verify.Evidence, err error) {
 		return ev, fmt.Errorf("%s.sig is in ASCII, but clients need a binary signature; sign without the option --armor", rel.Sums)
 	}
 	keys, err := json.Marshal(rec.Keys)
-	digest := sha256.New()
-	fmt.Fprintf(digest, "%d\n%s%d\n%s%s", len(ev.Sums), ev.Sums, len(ev.Signature), ev.Signature, keys)
-	rec.Dir = hex.EncodeToString(digest.Sum(nil))[:digestLen]
+	digest := sha256.Sum256(fmt.Appendf(nil, "%d\n%s%d\n%s%s", len(ev.Sums), ev.Sums, len(ev.Signature), ev.Signature, keys))
+	rec.Dir = hex.EncodeToString(digest[:])[:digestLen]
 	return ev, err
 }
 
-// platforms returns the platforms, sorted, of the archives in SHA256SUMS that are there.
-func (rel Release) platforms(ctx context.Context, i item, root *os.Root, ev verify.Evidence) ([]addrs.Platform, error) {
+// platforms returns the platforms, sorted, of the archives in SHA256SUMS.
+func (rel Release) platforms(i item, ev verify.Evidence) (found []addrs.Platform, err error) {
 	checked, err := verify.Policy{}.CheckSums(ev)
 	if err != nil {
 		return nil, err
 	}
-	var found []addrs.Platform
-	var missing error
 	for name := range checked.Sums().All() {
 		v, platform, problem := provider.ParseArchiveName(rel.Provider, name)
 		switch {
-		case ctx.Err() != nil:
-			return nil, fault.Ended(ctx)
 		case problem != "":
 			return nil, fmt.Errorf("SHA256SUMS lists %.200q: the name %s", name, problem)
 		case v.IsZero():
 			continue // another file
 		case v != rel.Version:
 			return nil, fmt.Errorf("SHA256SUMS lists %.200q, an archive of another version", name)
+		case name != i.pkg(platform).ArchiveName():
+			return nil, fmt.Errorf("SHA256SUMS lists %.200q, want the name %s", name, i.pkg(platform).ArchiveName())
 		}
-		if want := i.pkg(platform).ArchiveName(); name != want {
-			return nil, fmt.Errorf("SHA256SUMS lists %.200q, want the name %s", name, want)
-		}
-		if _, err := root.Stat(name); errors.Is(err, fs.ErrNotExist) {
-			missing = fmt.Errorf("SHA256SUMS lists %.200q, but %w; set AllowMissing to publish the others", name, err)
-		} else {
-			found = append(found, platform)
-		}
-	}
-	switch {
-	case missing != nil && !rel.AllowMissing:
-		return nil, missing
-	case len(found) == 0:
-		return nil, fmt.Errorf("SHA256SUMS lists no archive of %s %s that is there: %w", rel.Provider, rel.Version, fs.ErrNotExist)
+		found = append(found, platform)
 	}
 	slices.SortFunc(found, addrs.Platform.Compare)
 	return found, nil
 }
 
-// verifyArchive judges an archive by the zero policy. The report has all its hashes.
-func verifyArchive(ctx context.Context, root *os.Root, pkg *provider.Package, ev verify.Evidence) (Published, error) {
+// verify judges an archive by the zero policy. The report has all its hashes; it is nil if the archive may be missing.
+func (rel Release) verify(ctx context.Context, root *os.Root, pkg *provider.Package, ev verify.Evidence) (Published, error) {
 	name := pkg.ArchiveName()
 	ev.Filename, ev.Requested = name, pkg.Evidence().Requested
 	f, err := fsx.OpenRegularIn(root, name)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && rel.AllowMissing:
+		return Published{}, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return Published{}, fmt.Errorf("SHA256SUMS lists %.200q, but %w; set AllowMissing to publish the others", name, err)
+	case err != nil:
 		return Published{}, err
 	}
 	defer f.Close()
@@ -260,8 +239,6 @@ func parseManifest(data []byte) ([]string, error) {
 		return nil, fmt.Errorf("unsupported version %d of the manifest, want 1", doc.Version)
 	case len(list) == 0:
 		return nil, errors.New("it states no protocol_versions")
-	case len(list) > maxProtocols:
-		return nil, fmt.Errorf("more than %d protocol_versions: %w", maxProtocols, failure.ErrTooLarge)
 	}
 	for _, text := range list {
 		if _, err := addrs.ParseVersion(text); err != nil {

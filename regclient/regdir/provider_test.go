@@ -156,9 +156,12 @@ func TestRefused(t *testing.T) {
 		"an armored signature": {edit(sums+".sig", func([]byte) []byte { return []byte("-----BEGIN PGP SIGNATURE-----\n") }), nil, "--armor"},
 		"a manifest that is too large": {edit("terraform-registry-manifest.json", func([]byte) []byte { return make([]byte, 64<<10+1) }),
 			failure.ErrTooLarge, "terraform-registry-manifest.json"},
-		"another key":      {func(_ *testing.T, rel *regdir.Release) { rel.Keys = []verify.Key{other.Public()} }, verify.ErrUnknownKey, ""},
-		"no key":           {func(_ *testing.T, rel *regdir.Release) { rel.Keys = nil }, verify.ErrUnsigned, "Release.Keys"},
-		"an invalid key":   {func(_ *testing.T, rel *regdir.Release) { rel.Keys = []verify.Key{{Armor: "x"}} }, verify.ErrBadKey, ""},
+		"another key":    {func(_ *testing.T, rel *regdir.Release) { rel.Keys = []verify.Key{other.Public()} }, verify.ErrUnknownKey, ""},
+		"no key":         {func(_ *testing.T, rel *regdir.Release) { rel.Keys = nil }, verify.ErrUnsigned, "Release.Keys"},
+		"an invalid key": {func(_ *testing.T, rel *regdir.Release) { rel.Keys = []verify.Key{{Armor: "x"}} }, verify.ErrBadKey, ""},
+		"one invalid key": {func(_ *testing.T, rel *regdir.Release) {
+			rel.Keys = append(slices.Clone(rel.Keys), verify.Key{Armor: "x"})
+		}, verify.ErrBadKey, ""},
 		"another version":  {func(_ *testing.T, rel *regdir.Release) { rel.Version = v2 }, nil, "another version"},
 		"no version":       {func(_ *testing.T, rel *regdir.Release) { rel.Version = addrs.Version{} }, nil, "the version is missing"},
 		"another provider": {func(_ *testing.T, rel *regdir.Release) { rel.Provider = addrs.MustParseProvider(host + "/acme/beta") }, nil, "is of another provider"},

@@ -3,6 +3,7 @@ package regdir
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -20,8 +22,8 @@ const parallel = 4
 
 // file is a verified file to publish.
 type file struct {
-	name  string // in the store
-	size  int64
+	name  string                                       // in the store
+	size  int64                                        // zero if it is unknown
 	zh    checksum.Hash                                // of the verified content
 	write func(ctx context.Context, w io.Writer) error // writes the content, also several times
 }
@@ -44,7 +46,9 @@ func (r *Registry) publishOnce(ctx context.Context, i item, rec record, files []
 	case current.content() != rec.content():
 		return fmt.Errorf("%w: %q, new: %q; remove the version first", ErrExists, current.content(), rec.content())
 	default:
-		rec.Archives = sortArchives(slices.Concat(current.Archives, rec.Archives))
+		rec.Archives = slices.Concat(current.Archives, rec.Archives)
+		slices.SortStableFunc(rec.Archives, func(a, b packed) int { return a.Platform.Compare(b.Platform) })
+		rec.Archives = slices.CompactFunc(rec.Archives, func(a, b packed) bool { return a.Platform == b.Platform })
 	}
 	err = stored.Each(ctx, parallel, len(files), func(ctx context.Context, n int) error {
 		return r.put(ctx, i, files[n], current != nil)
@@ -52,11 +56,7 @@ func (r *Registry) publishOnce(ctx context.Context, i item, rec record, files []
 	if err != nil {
 		return err
 	}
-	data, err := stored.Encode(rec)
-	if err != nil {
-		return err
-	}
-	if err := stored.Write(ctx, r.Store, i.record(), data, old); err != nil {
+	if err := stored.Put(ctx, r.Store, i.record(), rec, old); err != nil {
 		return err
 	}
 	// In a store whose revisions are digests, a removal can have taken the files for those that it removes.
@@ -91,11 +91,7 @@ func (rec *record) content() string {
 	if rec.Dir == "" {
 		return fmt.Sprintf("%s in directory %s", rec.H1, cmp.Or(rec.Subdir, "."))
 	}
-	var keys []string
-	for _, key := range rec.Keys {
-		keys = append(keys, key.ID)
-	}
-	return fmt.Sprintf("files %s, keys %v, protocols %v", rec.Dir, keys, rec.Protocols)
+	return fmt.Sprintf("SHA256SUMS, signature and keys %s, protocols %v", rec.Dir, rec.Protocols)
 }
 
 // put writes a file. It keeps an existing one with the right content; if a record describes the file, the
@@ -104,10 +100,8 @@ func (r *Registry) put(ctx context.Context, i item, f file, recorded bool) error
 	info, err := r.Store.Stat(ctx, f.name)
 	switch {
 	case isMissing(err):
-	case err != nil:
+	case err != nil || recorded && info.Size == f.size:
 		return err
-	case recorded && info.Size == f.size:
-		return nil
 	default:
 		zh, err := r.hash(ctx, f.name)
 		switch {
@@ -144,12 +138,13 @@ func (r *Registry) hash(ctx context.Context, name string) (checksum.Hash, error)
 	return checksum.ZH(ctx, o)
 }
 
-// hasFiles returns an error that wraps ErrConflict if an archive is missing.
+// hasFiles returns an error that wraps ErrConflict if a file is missing.
 func (r *Registry) hasFiles(ctx context.Context, i item, rec *record) error {
-	return stored.Each(ctx, parallel, len(rec.Archives), func(ctx context.Context, n int) error {
-		_, err := r.Store.Stat(ctx, rec.archive(i, rec.Archives[n].Platform))
+	names := rec.names(i)
+	return stored.Each(ctx, parallel, len(names), func(ctx context.Context, n int) error {
+		_, err := r.Store.Stat(ctx, names[n])
 		if isMissing(err) {
-			return fmt.Errorf("%s: %w", i.record(), storage.ErrConflict)
+			return fmt.Errorf("%s: %w", names[n], storage.ErrConflict)
 		}
 		return err
 	})
@@ -160,13 +155,11 @@ const discovery = ".well-known/terraform.json"
 
 // writeDiscovery writes the discovery document, unless there is one.
 func (r *Registry) writeDiscovery(ctx context.Context) error {
-	if _, err := r.Store.Stat(ctx, discovery); err == nil || !isMissing(err) {
+	old, err := stored.Read(ctx, r.Store, discovery)
+	if err != nil || old.Revision != "" {
 		return err
 	}
-	data, err := stored.Encode(map[string]string{"modules.v1": "/v1/modules/", "providers.v1": "/v1/providers/"})
-	if err == nil {
-		err = stored.Write(ctx, r.Store, discovery, data, stored.Document{})
-	}
+	err = stored.Put(ctx, r.Store, discovery, map[string]string{"modules.v1": "/v1/modules/", "providers.v1": "/v1/providers/"}, old)
 	if errors.Is(err, storage.ErrConflict) {
 		return nil // another process has written it
 	}
@@ -182,7 +175,7 @@ func (r *Registry) update(ctx context.Context, i item) error {
 
 func (r *Registry) updateOnce(ctx context.Context, i item) error {
 	oldList, list, err := r.readList(ctx, i)
-	if err != nil {
+	if err != nil && !errors.Is(err, failure.ErrNotFound) {
 		return err
 	}
 	names, err := r.walk(ctx, i.documents())
@@ -200,31 +193,22 @@ func (r *Registry) updateOnce(ctx context.Context, i item) error {
 		return err
 	}
 	delete(list, i.version)
-	var docs map[string][]byte
+	var docs map[string]any
 	if rec != nil && rec.Removed == "" {
-		if docs, err = rec.render(i); err == nil {
-			list[i.version], err = rec.entry(i)
-		}
-		if err != nil {
-			return err
-		}
+		docs, list[i.version] = rec.documents(i), rec.entry(i)
 	}
 	// The list is written after the documents that it leads to, and before others are deleted.
 	for name, data := range docs {
-		if err := stored.Write(ctx, r.Store, name, data, old[name]); err != nil {
+		if err := stored.Put(ctx, r.Store, name, data, old[name]); err != nil {
 			return err
 		}
 		delete(old, name)
 	}
-	data, err := list.render(i)
-	if err == nil {
-		err = stored.Write(ctx, r.Store, i.list(), data, oldList)
-	}
-	if err != nil {
+	if err := stored.Put(ctx, r.Store, i.list(), list.document(i), oldList); err != nil {
 		return err
 	}
 	for name, was := range old {
-		if err := stored.Write(ctx, r.Store, name, nil, was); err != nil {
+		if err := stored.Put(ctx, r.Store, name, nil, was); err != nil {
 			return err
 		}
 	}
@@ -232,4 +216,74 @@ func (r *Registry) updateOnce(ctx context.Context, i item) error {
 		return cmp.Or(err, storage.ErrConflict)
 	}
 	return nil
+}
+
+// remove removes a version. It ignores a missing one.
+func (r *Registry) remove(ctx context.Context, i item) error {
+	if i.version.IsZero() {
+		return errNoVersion
+	}
+	if err := stored.CanDelete(ctx, r.Store, i.files()); err != nil {
+		return err
+	}
+	return stored.Change(ctx, r.Store, i.record(), func() error { return r.removeOnce(ctx, i) })
+}
+
+// removeOnce looks at the files of a version, then writes a tombstone, then the documents without the version, then
+// deletes these files, then the tombstone. A process that publishes the version meanwhile finds the tombstone, at the
+// latest when it writes its record, and waits for the end of the removal. Files of a later publication, which follows
+// another removal, have other revisions.
+func (r *Registry) removeOnce(ctx context.Context, i item) error {
+	old, rec, err := r.read(ctx, i)
+	if err != nil && !errors.Is(err, stored.ErrDamaged) {
+		return err
+	}
+	rec = cmp.Or(rec, &record{Release: i.String()})
+	names, err := r.walk(ctx, i.files())
+	if err != nil {
+		return err
+	}
+	was := map[string]stored.Document{}
+	for _, name := range names {
+		info, err := r.Store.Stat(ctx, name)
+		if err != nil && !isMissing(err) {
+			return err
+		}
+		was[name] = stored.Document{Revision: info.Revision}
+	}
+	delete(was, i.record())
+	rec.Removed = rand.Text()
+	tombstone, err := stored.Replace(ctx, r.Store, i.record(), rec, old)
+	if err != nil {
+		return err
+	}
+	if err := r.update(ctx, i); err != nil {
+		return err
+	}
+	for name, old := range was {
+		if err := stored.Put(ctx, r.Store, name, nil, old); err != nil {
+			return err
+		}
+	}
+	if err := stored.Put(ctx, r.Store, i.record(), nil, tombstone); err != nil {
+		return err
+	}
+	// In a store whose revisions are digests, the files can have been those of a version published since.
+	_, rec, err = r.read(ctx, i)
+	if err != nil || rec == nil || rec.Removed != "" {
+		return err
+	}
+	return r.hasFiles(ctx, i, rec)
+}
+
+// walk returns the names of all files below dir.
+func (r *Registry) walk(ctx context.Context, dir string) (names []string, err error) {
+	// Four levels, since the deepest is VERSION/download/OS/ARCH.
+	err = stored.Walk(ctx, r.Store, dir, 4, func(_ int, name string, e storage.Entry) bool {
+		if !e.IsDir {
+			names = append(names, name)
+		}
+		return true
+	})
+	return names, err
 }

@@ -1,9 +1,13 @@
 package regdir
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/url"
 	"path"
 	"slices"
@@ -36,30 +40,27 @@ type Registry struct {
 	TempDir string
 }
 
-var (
-	_ provider.Source = (*Registry)(nil)
-	_ module.Source   = (*Registry)(nil)
-)
+var _ provider.Source = (*Registry)(nil)
+var _ module.Source = (*Registry)(nil)
 
 // ErrExists means that the version is already published with other content.
 var ErrExists = errors.New("the version is already published with other content")
 
-func (r *Registry) host() svchost.Hostname {
-	if r.Host.IsZero() {
-		return addrs.DefaultHost()
-	}
-	return r.Host
-}
+func (r *Registry) host() svchost.Hostname { return cmp.Or(r.Host, addrs.DefaultHost()) }
 
 // url returns the URL of a file at the registry's host.
 func (r *Registry) url(name string) string {
 	return (&url.URL{Scheme: "https", Host: r.host().String(), Path: "/" + name}).String()
 }
 
-// The kinds of items, as in paths.
 const (
+	// The kinds of items, as in paths.
 	providers = "providers"
 	modules   = "modules"
+
+	// The names of files beside the archives of a provider.
+	sumsName      = "SHA256SUMS"
+	signatureName = "SHA256SUMS.sig"
 )
 
 // item is a provider or a module, and one of its versions where it is needed.
@@ -140,26 +141,14 @@ type record struct {
 // packed is an archive.
 type packed struct {
 	Platform addrs.Platform  `json:"platform,omitzero"` // zero for a module
-	Size     int64           `json:"size"`
-	Hashes   []checksum.Hash `json:"hashes"` // sorted; with the zh
+	Size     int64           `json:"size,omitzero"`     // of a provider
+	Hashes   []checksum.Hash `json:"hashes"`            // sorted; with the zh
 }
 
 // zhOf returns the zh in hashes of an archive.
 func zhOf(hashes []checksum.Hash) checksum.Hash {
 	return checksum.WithScheme(hashes, checksum.SchemeZH)[0]
 }
-
-// sortArchives sorts archives by platform. Of two for one platform it keeps the first.
-func sortArchives(list []packed) []packed {
-	slices.SortStableFunc(list, func(a, b packed) int { return a.Platform.Compare(b.Platform) })
-	return slices.CompactFunc(list, func(a, b packed) bool { return a.Platform == b.Platform })
-}
-
-// The names of files beside the archives of a provider.
-const (
-	sumsName      = "SHA256SUMS"
-	signatureName = "SHA256SUMS.sig"
-)
 
 // file returns the name of a file of the version.
 func (rec *record) file(i item, name string) string { return path.Join(i.files(), rec.Dir, name) }
@@ -175,28 +164,27 @@ func (rec *record) archive(i item, on addrs.Platform) string {
 	return rec.file(i, "package.tar.gz") // rules of web servers can tell it from the path of the document
 }
 
+// names returns the names of all files of the version.
+func (rec *record) names(i item) (names []string) {
+	if i.kind == providers {
+		names = []string{rec.file(i, sumsName), rec.file(i, signatureName)}
+	}
+	for _, a := range rec.Archives {
+		names = append(names, rec.archive(i, a.Platform))
+	}
+	return names
+}
+
 // check returns an error unless rec describes a version that can be published.
 func (rec *record) check(i item) error {
-	if rec.Release != i.String() {
-		return damaged("it is of %.200q", rec.Release)
+	isProvider := i.kind == providers
+	isInvalid := func(a packed) bool {
+		return (a.Size > 0) != isProvider || a.Platform.IsZero() == isProvider || !checksum.HasScheme(a.Hashes, checksum.SchemeZH)
 	}
-	isProvider, seen := i.kind == providers, map[addrs.Platform]bool{}
-	for _, a := range rec.Archives {
-		if a.Size <= 0 || !checksum.HasScheme(a.Hashes, checksum.SchemeZH) || a.Platform.IsZero() == isProvider || seen[a.Platform] {
-			return damaged("the archive for the platform %q is invalid", a.Platform)
-		}
-		seen[a.Platform] = true
-	}
-	_, invalid := addrs.ParseSubdir(rec.Subdir)
-	switch {
-	case len(seen) == 0:
-		return damaged("it has no archives")
-	case isProvider && !isDigest(rec.Dir), !isProvider && rec.Dir != "":
-		return damaged("the directory is %.200q", rec.Dir)
-	case !isProvider && rec.H1.IsZero():
-		return damaged("it has no h1")
-	case rec.Subdir != "" && invalid != nil:
-		return damaged("%w", invalid)
+	_, err := addrs.ParseSubdir(rec.Subdir)
+	if rec.Release != i.String() || len(rec.Archives) == 0 || slices.ContainsFunc(rec.Archives, isInvalid) ||
+		isProvider && !isDigest(rec.Dir) || !isProvider && rec.Dir != "" || rec.H1.IsZero() != isProvider || rec.Subdir != "" && err != nil {
+		return damaged("it does not describe %s", i)
 	}
 	return nil
 }
@@ -210,42 +198,127 @@ func isDigest(dir string) bool {
 	return len(dir) == digestLen && strings.Trim(dir, "0123456789abcdef") == ""
 }
 
-// render returns the documents of the version by name.
-func (rec *record) render(i item) (map[string][]byte, error) {
-	docs := map[string][]byte{}
-	var keys []regwire.Key
-	for _, key := range rec.Keys {
-		keys = append(keys, regwire.Key{ID: key.ID, Armor: key.Armor, TrustSignature: key.TrustSignature, Source: key.Source, SourceURL: key.SourceURL})
-	}
+// pkg returns a package of a provider. url returns the URL of a file.
+func (rec *record) pkg(i item, a packed, url func(file string) string) *provider.Package {
+	pkg := i.pkg(a.Platform)
+	pkg.Protocols, pkg.Keys, pkg.MustBeSigned = rec.Protocols, rec.Keys, true
+	pkg.Filename, pkg.Size, pkg.SHA256 = pkg.ArchiveName(), a.Size, zhOf(a.Hashes)
+	pkg.Hashes = map[addrs.Platform][]checksum.Hash{a.Platform: a.Hashes}
+	pkg.URL = url(rec.archive(i, a.Platform))
+	pkg.SumsURL, pkg.SignatureURL = url(rec.file(i, sumsName)), url(rec.file(i, signatureName))
+	return pkg
+}
+
+// documents returns the documents of the version by name.
+func (rec *record) documents(i item) map[string]any {
+	docs := map[string]any{}
 	for _, a := range rec.Archives {
-		name, archive := i.document(a.Platform), rec.archive(i, a.Platform)
-		location := relative(name, archive)
+		name := i.document(a.Platform)
+		relative := func(file string) string {
+			return strings.Repeat("../", strings.Count(name, "/")) + (&url.URL{Path: file}).EscapedPath()
+		}
+		if i.kind == providers {
+			docs[name] = regwire.Describe(rec.pkg(i, a, relative))
+			continue
+		}
+		location := relative(rec.archive(i, a.Platform))
 		if rec.Subdir != "" {
 			location += "//" + (&url.URL{Path: rec.Subdir}).EscapedPath()
 		}
-		var doc any = map[string]string{"location": location}
-		if i.kind == providers {
-			doc = regwire.Package{
-				Protocols: rec.Protocols, OS: a.Platform.OS(), Arch: a.Platform.Arch(),
-				Filename: path.Base(archive), Shasum: zhOf(a.Hashes).Value(),
-				DownloadURL:  location,
-				SumsURL:      relative(name, rec.file(i, sumsName)),
-				SignatureURL: relative(name, rec.file(i, signatureName)),
-				SigningKeys:  map[string][]regwire.Key{"gpg_public_keys": keys},
-				Packages:     map[string]regwire.Hashes{a.Platform.String(): {Hashes: a.Hashes, Size: a.Size}},
-			}
-		}
-		var err error
-		if docs[name], err = stored.Encode(doc); err != nil {
-			return nil, err
-		}
+		docs[name] = map[string]string{"location": location}
 	}
-	return docs, nil
+	return docs
 }
 
-// relative returns the URL of a file relative to a document.
-func relative(document, file string) string {
-	return strings.Repeat("../", strings.Count(document, "/")) + (&url.URL{Path: file}).EscapedPath()
+// versionList has the entries in the list of versions of a provider or a module.
+type versionList map[addrs.Version]listed
+
+// listed is an entry, also of other programs.
+type listed struct {
+	raw       any                // what the document has
+	Version   string             `json:"version"`
+	Protocols []string           `json:"protocols,omitempty"`
+	Platforms []regwire.Platform `json:"platforms,omitempty"` // of a provider
+}
+
+// entry returns the entry for a version.
+func (rec *record) entry(i item) (e listed) {
+	e.Version, e.Protocols = i.version.String(), rec.Protocols
+	for _, a := range rec.Archives {
+		if i.kind == providers {
+			e.Platforms = append(e.Platforms, regwire.Platform{OS: a.Platform.OS(), Arch: a.Platform.Arch()})
+		}
+	}
+	e.raw = e
+	return e
+}
+
+// readList reads the list of versions. The error wraps failure.ErrNotFound if there is none; the list is then empty.
+func (r *Registry) readList(ctx context.Context, i item) (stored.Document, versionList, error) {
+	doc, err := stored.Read(ctx, r.Store, i.list())
+	if err == nil && doc.Revision == "" {
+		return doc, versionList{}, fmt.Errorf("%s is missing: %w", i.list(), failure.ErrNotFound)
+	}
+	var list versionList
+	if err == nil {
+		if list, err = parseList(i, doc.Data); err != nil {
+			err = fmt.Errorf("%s: %w", i.list(), err)
+		}
+	}
+	return doc, list, err
+}
+
+func parseList(i item, data []byte) (versionList, error) {
+	type versions struct{ Versions []json.RawMessage }
+	var doc *struct {
+		versions
+		Modules []versions
+	}
+	if err := stored.Decode(data, &doc); err != nil {
+		return nil, err
+	}
+	entries, parse := doc.Versions, addrs.ParseVersion
+	if len(doc.Modules) > 0 {
+		entries, parse = doc.Modules[0].Versions, addrs.ParseModuleVersion
+	}
+	list := versionList{}
+	for _, raw := range entries {
+		var e *listed
+		if err := stored.Decode(raw, &e); err != nil {
+			return nil, err
+		}
+		v, err := parse(e.Version)
+		if err != nil {
+			return nil, damaged("%w", err)
+		}
+		if list[v].raw != nil {
+			return nil, damaged("version %s is listed twice", v)
+		}
+		e.raw = raw
+		list[v] = *e
+	}
+	return list, nil
+}
+
+// versions returns the versions, newest first.
+func (l versionList) versions() []addrs.Version {
+	return slices.SortedFunc(maps.Keys(l), func(a, b addrs.Version) int { return b.Compare(a) })
+}
+
+// document returns the document, or nil without entries.
+func (l versionList) document(i item) any {
+	if len(l) == 0 {
+		return nil
+	}
+	var entries []any
+	for _, v := range l.versions() {
+		entries = append(entries, l[v].raw)
+	}
+	doc := map[string]any{"versions": entries}
+	if i.kind == modules {
+		return map[string]any{"modules": []any{doc}}
+	}
+	return doc
 }
 
 // isMissing reports whether err means that there is no such file, or that no file can have the name.

@@ -1,6 +1,7 @@
 package regdir
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,9 +15,7 @@ import (
 	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify"
-	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // ProviderVersions implements [provider.Lister].
@@ -26,7 +25,7 @@ func (r *Registry) ProviderVersions(ctx context.Context, p addrs.Provider) (_ *p
 	if err != nil {
 		return nil, err
 	}
-	list, err := r.listed(ctx, i)
+	_, list, err := r.readList(ctx, i)
 	if err != nil {
 		return nil, err
 	}
@@ -45,15 +44,6 @@ func (r *Registry) ProviderVersions(ctx context.Context, p addrs.Provider) (_ *p
 	return versions, nil
 }
 
-// listed returns the list of versions. The error wraps failure.ErrNotFound if there is none.
-func (r *Registry) listed(ctx context.Context, i item) (versionList, error) {
-	doc, list, err := r.readList(ctx, i)
-	if err == nil && doc.Revision == "" {
-		err = fmt.Errorf("%s is missing: %w", i.list(), failure.ErrNotFound)
-	}
-	return list, err
-}
-
 // published returns the record of a version and its archive for a platform. The error wraps fs.ErrNotExist
 // unless there is a document for clients.
 func (r *Registry) published(ctx context.Context, i item, on addrs.Platform) (*record, packed, error) {
@@ -64,39 +54,32 @@ func (r *Registry) published(ctx context.Context, i item, on addrs.Platform) (*r
 	if err != nil {
 		return nil, packed{}, err
 	}
-	if rec != nil {
-		if n := slices.IndexFunc(rec.Archives, func(a packed) bool { return a.Platform == on }); n >= 0 {
-			return rec, rec.Archives[n], nil
-		}
+	rec = cmp.Or(rec, &record{})
+	if n := slices.IndexFunc(rec.Archives, func(a packed) bool { return a.Platform == on }); n >= 0 {
+		return rec, rec.Archives[n], nil
 	}
 	return nil, packed{}, &fs.PathError{Op: "open", Path: i.record(), Err: fs.ErrNotExist}
 }
 
 // ProviderPackage implements [provider.Lister]. The URLs are those at the host of the registry.
 func (r *Registry) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (_ *provider.Package, err error) {
-	pkg := &provider.Package{Provider: p, Version: v, Platform: platform}
-	defer func() { err = failure.Wrap("find", pkg.String(), err) }()
+	asked := item{provider: p, version: v}.pkg(platform)
+	defer func() { err = failure.Wrap("find", asked.String(), err) }()
 	i, err := r.providerItem(p, v)
 	if err != nil {
 		return nil, err
 	}
 	rec, a, err := r.published(ctx, i, platform)
 	if isMissing(err) {
-		versions, err := r.ProviderVersions(ctx, p)
-		if err != nil {
-			return nil, err
+		var versions *provider.Versions
+		if versions, err = r.ProviderVersions(ctx, p); err == nil {
+			err = versions.Unavailable(v, platform)
 		}
-		return nil, versions.Unavailable(v, platform)
 	}
 	if err != nil {
 		return nil, err
 	}
-	pkg.Protocols, pkg.Keys, pkg.MustBeSigned = rec.Protocols, rec.Keys, true
-	pkg.Filename, pkg.Size, pkg.SHA256 = pkg.ArchiveName(), a.Size, zhOf(a.Hashes)
-	pkg.Hashes = map[addrs.Platform][]checksum.Hash{platform: a.Hashes}
-	pkg.URL = r.url(rec.archive(i, platform))
-	pkg.SumsURL, pkg.SignatureURL = r.url(rec.file(i, sumsName)), r.url(rec.file(i, signatureName))
-	return pkg, nil
+	return rec.pkg(i, a, r.url), nil
 }
 
 // Evidence implements [provider.Opener] for packages of ProviderPackage.
@@ -106,11 +89,19 @@ func (r *Registry) Evidence(ctx context.Context, pkg *provider.Package) (_ verif
 	if err != nil {
 		return verify.Evidence{}, err
 	}
-	ev, dir := pkg.Evidence(), path.Dir(archive)
-	if ev.Sums, err = r.small(ctx, dir+"/"+sumsName, verify.MaxSums); err == nil {
-		ev.Signature, err = r.small(ctx, dir+"/"+signatureName, verify.MaxSignature)
+	ev := pkg.Evidence()
+	for name, data := range map[string]*[]byte{sumsName: &ev.Sums, signatureName: &ev.Signature} {
+		name = path.Join(path.Dir(archive), name)
+		doc, err := stored.Read(ctx, r.Store, name)
+		if err == nil && doc.Revision == "" {
+			err = fmt.Errorf("%w: %s", provider.ErrNoFile, name)
+		}
+		if err != nil {
+			return verify.Evidence{}, err
+		}
+		*data = doc.Data
 	}
-	return ev, err
+	return ev, nil
 }
 
 // Open implements [provider.Opener] for packages of ProviderPackage.
@@ -120,7 +111,10 @@ func (r *Registry) Open(ctx context.Context, pkg *provider.Package) (_ *provider
 	if err != nil {
 		return nil, err
 	}
-	f, err := r.open(ctx, archive, pkg.Size)
+	f, err := r.Store.Open(ctx, archive)
+	if isMissing(err) {
+		err = fmt.Errorf("%w: %s: %w", provider.ErrNoFile, archive, fs.ErrNotExist)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -148,33 +142,6 @@ func (r *Registry) archiveOf(pkg *provider.Package) (string, error) {
 
 var errElsewhere = errors.New("its URL is not in the registry")
 
-// small reads a file of at most max bytes.
-func (r *Registry) small(ctx context.Context, name string, max int) ([]byte, error) {
-	doc, err := stored.Read(ctx, r.Store, name)
-	switch {
-	case err != nil:
-		return nil, err
-	case doc.Revision == "":
-		return nil, fmt.Errorf("%w: %s", provider.ErrNoFile, name)
-	case len(doc.Data) > max:
-		return nil, fmt.Errorf("%s %w: more than %d bytes", name, failure.ErrTooLarge, max)
-	}
-	return doc.Data, nil
-}
-
-// open opens an archive of this size.
-func (r *Registry) open(ctx context.Context, name string, size int64) (*storage.File, error) {
-	f, err := r.Store.Open(ctx, name)
-	if isMissing(err) {
-		return nil, fmt.Errorf("%w: %s: %w", provider.ErrNoFile, name, fs.ErrNotExist)
-	}
-	if err == nil && f.Size != size {
-		f.Close()
-		return nil, fmt.Errorf("%s: %w: %d bytes, want %d", name, stored.ErrDamaged, f.Size, size)
-	}
-	return f, err
-}
-
 // ModuleVersions implements [module.Lister].
 func (r *Registry) ModuleVersions(ctx context.Context, m addrs.Module) (_ *module.Versions, err error) {
 	defer func() { err = failure.Wrap("list versions of", m.String(), err) }()
@@ -182,7 +149,7 @@ func (r *Registry) ModuleVersions(ctx context.Context, m addrs.Module) (_ *modul
 	if err != nil {
 		return nil, err
 	}
-	list, err := r.listed(ctx, i)
+	_, list, err := r.readList(ctx, i)
 	if err != nil {
 		return nil, err
 	}
@@ -203,11 +170,10 @@ func (r *Registry) ModuleLocation(ctx context.Context, m addrs.Module, v addrs.V
 	}
 	rec, a, err := r.published(ctx, i, addrs.Platform{})
 	if isMissing(err) {
-		versions, err := r.ModuleVersions(ctx, m)
-		if err != nil {
-			return nil, err
+		var versions *module.Versions
+		if versions, err = r.ModuleVersions(ctx, m); err == nil {
+			err = versions.Unavailable(v)
 		}
-		return nil, versions.Unavailable(v)
 	}
 	if err != nil {
 		return nil, err
@@ -228,16 +194,14 @@ func (r *Registry) OpenModule(ctx context.Context, loc *module.Location) (_ *mod
 	if err != nil {
 		return nil, err
 	}
-	rec, a, err := r.published(ctx, i, addrs.Platform{})
-	switch {
-	case isMissing(err):
-		return nil, fmt.Errorf("%w: %w", module.ErrNotFound, err)
-	case err != nil:
-		return nil, err
-	case loc.URL != r.url(rec.archive(i, a.Platform)):
+	archive := i.files() + "/" + path.Base(loc.URL)
+	if loc.URL != r.url(archive) || path.Ext(archive) != ".gz" {
 		return nil, errElsewhere
 	}
-	f, err := r.open(ctx, rec.archive(i, a.Platform), a.Size)
+	f, err := r.Store.Open(ctx, archive)
+	if isMissing(err) {
+		err = fmt.Errorf("%w: %w", module.ErrNotFound, err)
+	}
 	if err != nil {
 		return nil, err
 	}

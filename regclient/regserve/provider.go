@@ -13,7 +13,6 @@ import (
 	"github.com/tofureg/tofureg/internal/webserve"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
-	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // The names of files below the path of a package.
@@ -68,10 +67,7 @@ type (
 		Platforms  []platform `json:"platforms"`
 		Discovered time.Time  `json:"discovered,omitzero"`
 	}
-	platform        = regwire.Platform
-	packageDocument = regwire.Package
-	signingKey      = regwire.Key
-	packageHashes   = regwire.Hashes
+	platform = regwire.Platform
 )
 
 func (h *Handler) providerVersions(r *http.Request, of access.Entry) (any, error) {
@@ -96,66 +92,35 @@ func (h *Handler) providerPackage(r *http.Request, of access.Entry) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	doc := packageDocument{
-		Protocols: pkg.Protocols, OS: pkg.Platform.OS(), Arch: pkg.Platform.Arch(), Filename: pkg.Filename,
-		DownloadURL:  h.fileURL(r, r.URL.Path+"/"+archiveName, digest),
-		SumsURL:      h.fileURL(r, r.URL.Path+"/"+sumsName, digest),
-		SignatureURL: h.fileURL(r, r.URL.Path+"/"+signatureName, digest),
-	}
 	direct := h.SourceURLs && isHTTPS(pkg.URL) && isHTTPS(pkg.SumsURL) && isHTTPS(pkg.SignatureURL)
-	if direct {
-		doc.DownloadURL, doc.SumsURL, doc.SignatureURL = pkg.URL, pkg.SumsURL, pkg.SignatureURL
-	}
-	zh, stated := pkg.SHA256, pkg.Keys
-	if !direct || zh.IsZero() || len(stated) == 0 {
+	if !direct || pkg.SHA256.IsZero() || len(pkg.Keys) == 0 {
 		ev, err := h.evidence(r, pkg)
 		if err != nil {
 			return nil, err
 		}
-		stated = ev.Keys
-		if zh.IsZero() {
+		pkg.Keys = ev.Keys
+		if pkg.SHA256.IsZero() {
 			sums, err := verify.ParseSums(ev.Sums)
 			if err != nil {
 				return nil, err
 			}
-			if zh, _ = sums.Lookup(ev.Filename); zh.IsZero() {
+			if pkg.SHA256, _ = sums.Lookup(ev.Filename); pkg.SHA256.IsZero() {
 				return nil, fmt.Errorf("%w: %q", verify.ErrNotListed, ev.Filename)
 			}
 		}
 	}
-	doc.Shasum = zh.Value()
-	var keys []signingKey
-	for _, key := range stated {
-		keys = append(keys, signingKey{ID: keyID(key), Armor: key.Armor, TrustSignature: key.TrustSignature, Source: key.Source, SourceURL: key.SourceURL})
+	if !direct {
+		pkg.URL = h.fileURL(r, r.URL.Path+"/"+archiveName, digest)
+		pkg.SumsURL = h.fileURL(r, r.URL.Path+"/"+sumsName, digest)
+		pkg.SignatureURL = h.fileURL(r, r.URL.Path+"/"+signatureName, digest)
 	}
-	doc.SigningKeys = map[string][]signingKey{"gpg_public_keys": keys}
-	// OpenTofu refuses a document that states hashes, but not the zh and the size of this package.
-	if own := pkg.Hashes[pkg.Platform]; len(own) > 0 && pkg.Size > 0 {
-		doc.Packages = map[string]packageHashes{}
-		for on, hashes := range pkg.Hashes {
-			doc.Packages[on.String()] = packageHashes{Hashes: hashes}
-		}
-		doc.Packages[pkg.Platform.String()] = packageHashes{Hashes: checksum.Sorted(own, []checksum.Hash{zh}), Size: pkg.Size}
-	}
-	return doc, nil
+	return regwire.Describe(pkg), nil
 }
 
 // isHTTPS reports whether text is a URL that clients can request without a secret of this server.
 func isHTTPS(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Scheme == "https" && u.Host != "" && u.User == nil
-}
-
-// keyID returns the stated ID of a key, or its real ID.
-func keyID(key verify.Key) string {
-	if key.ID != "" {
-		return key.ID
-	}
-	infos, err := key.Info()
-	if err != nil || len(infos) == 0 {
-		return ""
-	}
-	return infos[0].ID
 }
 
 // evidence returns the evidence for the package. Clients require all its parts.
