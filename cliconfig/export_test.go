@@ -3,13 +3,15 @@ package cliconfig
 import (
 	"fmt"
 
+	"github.com/hashicorp/hcl/hcl/token"
+
 	"github.com/tofureg/tofureg/addrs"
 )
 
 // ParseFile parses a file and returns its items as text.
 func ParseFile(src string, json bool) (string, error) {
 	parse := func(src string) ([]item, error) {
-		return (&parser{src: src}).items(lexeme{kind: atEOF})
+		return newParser(src).items(lexeme{kind: token.EOF})
 	}
 	if json {
 		parse = parseJSON

@@ -1,15 +1,18 @@
 package cliconfig
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/hashicorp/hcl/hcl/scanner"
+	hclstrconv "github.com/hashicorp/hcl/hcl/strconv"
+	"github.com/hashicorp/hcl/hcl/token"
 )
 
 // Both syntaxes are parsed into items. Offsets are in the text of the file, in which \r\n is
@@ -92,241 +95,80 @@ func parse(src string) (items []item, json bool, err error) {
 		items, err = parseJSON(src)
 		return items, true, err
 	}
-	items, err = (&parser{src: src}).items(lexeme{kind: atEOF})
+	items, err = newParser(src).items(lexeme{kind: token.EOF})
 	return items, false, err
 }
 
-// The native syntax is HCL 1, as in the CLI. It has no line structure: several arguments
-// can be in one line. The HCL 1 library is used only as the oracle of the tests: it panics
-// on some files, for example with the string "\400", recurses without a limit, and repeats
+// The native syntax is HCL 1. It has no line structure: several arguments can be in one line. The
+// scanner is the library's, as in the CLI. Its parser is used only as the oracle of the tests: it
+// panics on some files, for example with the string "\400", recurses without a limit, and repeats
 // its input in errors, which can be a token.
 
-type tokenKind byte
-
-const (
-	atEOF tokenKind = iota
-	ident
-	quoted
-	heredoc
-	numeral
-	truth
-	punct // one of { } [ ] = ,
-)
-
+// A lexeme is a token of the native syntax.
 type lexeme struct {
-	kind tokenKind
+	kind token.Type
 	at   int
-	text string // an identifier, a number or punctuation as written; the content of a string
+	text string // the content of a string or heredoc, any other token as written
 }
-
-func (t lexeme) is(c string) bool { return t.kind == punct && t.text == c }
 
 // A parser reads the native syntax. Its recursion is limited by maxDepth.
 type parser struct {
-	src   string
-	pos   int
-	depth int
+	scanner *scanner.Scanner
+	invalid string // the first error of the scanner
+	depth   int
 }
 
-// next returns the next token. At the end of the source, its kind is atEOF.
+func newParser(src string) *parser {
+	p := &parser{scanner: scanner.New([]byte(src))}
+	p.scanner.Error = func(_ token.Pos, message string) { p.invalid = cmp.Or(p.invalid, message) }
+	return p
+}
+
+// next returns the next token that is not a comment. At the end of the source, its kind is token.EOF.
 func (p *parser) next() (lexeme, error) {
-	if err := p.skip(); err != nil {
-		return lexeme{}, err
+	t := p.scanner.Scan()
+	for t.Type == token.COMMENT && p.invalid == "" {
+		t = p.scanner.Scan()
 	}
-	at := p.pos
-	if at == len(p.src) {
-		return lexeme{kind: atEOF, at: at}, nil
-	}
-	c := p.src[at]
-	if end := p.identEnd(at); end > at {
-		p.pos = end
-		t := lexeme{ident, at, p.src[at:end]}
-		if t.text == "true" || t.text == "false" {
-			t.kind = truth
-		}
-		return t, nil
-	}
-	switch c {
-	case '{', '}', '[', ']', '=', ',':
-		p.pos++
-		return lexeme{punct, at, p.src[at:p.pos]}, nil
-	case '"':
-		content, err := p.quoted()
-		return lexeme{quoted, at, content}, err
-	case '<':
-		content, err := p.heredoc()
-		return lexeme{heredoc, at, content}, err
-	}
-	if end := p.numberEnd(at); end > at {
-		p.pos = end
-		return lexeme{numeral, at, p.src[at:end]}, nil
-	}
-	return lexeme{}, syntaxError(at, "unexpected character")
-}
-
-// skip skips white space and comments.
-func (p *parser) skip() error {
-	for p.pos < len(p.src) {
-		rest := p.src[p.pos:]
-		switch {
-		case strings.IndexByte(" \t\r\n", rest[0]) >= 0:
-			p.pos++
-		case rest[0] == '#' || strings.HasPrefix(rest, "//"):
-			end := strings.IndexByte(rest, '\n')
-			if end < 0 {
-				end = len(rest)
-			}
-			p.pos += end
-		case strings.HasPrefix(rest, "/*"):
-			end := strings.Index(rest[2:], "*/")
-			if end < 0 {
-				return syntaxError(p.pos, "the comment is not closed")
-			}
-			p.pos += 2 + end + 2
-		default:
-			return nil
+	l := lexeme{t.Type, t.Pos.Offset, t.Text}
+	if t.Type == token.STRING && p.invalid == "" {
+		var err error
+		if l.text, err = hclstrconv.Unquote(t.Text); err != nil {
+			p.invalid = badEscape
 		}
 	}
-	return nil
+	switch {
+	case p.invalid == badEscape:
+		return l, syntaxError(l.at, `invalid escape sequence in the string; write \\ for a backslash`)
+	case p.invalid != "":
+		return l, syntaxError(l.at, p.invalid)
+	case t.Type == token.HEREDOC:
+		l.text = t.Value().(string)
+	}
+	return l, nil
 }
 
-// identEnd returns the end of the identifier at i, or i if there is no identifier.
-func (p *parser) identEnd(i int) int {
-	start := i
-	for i < len(p.src) {
-		r, size := utf8.DecodeRuneInString(p.src[i:])
-		if !letter(r) && (i == start || !digit(r) && r != '-' && r != '.') {
-			break
-		}
-		i += size
-	}
-	return i
-}
+// badEscape is the error of the scanner for an escape sequence.
+const badEscape = "illegal char escape"
 
-func letter(r rune) bool {
-	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || r == '_' || r >= utf8.RuneSelf && unicode.IsLetter(r)
-}
-
-func digit(r rune) bool {
-	return '0' <= r && r <= '9' || r >= utf8.RuneSelf && unicode.IsDigit(r)
-}
-
-var numberPattern = regexp.MustCompile(`^(-?0[xX][0-9a-fA-F]+|(-?[0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?)`)
-
-// numberEnd returns the end of the number at i, or i if there is no number. A number
-// followed by a letter is invalid here; the library splits it.
-func (p *parser) numberEnd(i int) int {
-	end := i + len(numberPattern.FindString(p.src[i:]))
-	if r, _ := utf8.DecodeRuneInString(p.src[end:]); end > i && letter(r) {
-		return i
-	}
-	return end
-}
-
-// quoted reads the string in double quotes at the current position. The text between ${
-// and }, including quotes and line breaks, stays as it is.
-func (p *parser) quoted() (string, error) {
-	start := p.pos
-	p.pos++
-	var b strings.Builder
-	braces := 0
-	for p.pos < len(p.src) {
-		c := p.src[p.pos]
-		switch {
-		case c == '"' && braces == 0:
-			p.pos++
-			return b.String(), nil
-		case c == '\n' && braces == 0:
-			return "", syntaxError(start, "the string is not closed in its line")
-		case c == '\\':
-			r, multibyte, tail, err := strconv.UnquoteChar(p.src[p.pos:], '"')
-			if err != nil {
-				return "", syntaxError(p.pos, `invalid escape sequence; write \\ for a backslash`)
-			}
-			end := len(p.src) - len(tail)
-			switch {
-			case braces > 0:
-				b.WriteString(p.src[p.pos:end])
-			case multibyte:
-				b.WriteRune(r)
-			default:
-				b.WriteByte(byte(r))
-			}
-			p.pos = end
-			continue
-		case braces == 0 && strings.HasPrefix(p.src[p.pos:], "${"):
-			b.WriteByte(c)
-			p.pos++
-			braces++
-		case braces > 0 && c == '{':
-			braces++
-		case braces > 0 && c == '}':
-			braces--
-		}
-		b.WriteByte(p.src[p.pos])
-		p.pos++
-	}
-	return "", syntaxError(start, "the string is not closed")
-}
-
-// heredoc reads the string from << at the current position to the line with its marker.
-func (p *parser) heredoc() (string, error) {
-	start := p.pos
-	head, ok := strings.CutPrefix(p.src[start:], "<<")
-	if !ok {
-		return "", syntaxError(start, "unexpected character")
-	}
-	head, indented := strings.CutPrefix(head, "-")
-	line, body, ok := strings.Cut(head, "\n")
-	marker := strings.TrimSuffix(line, "\r")
-	if !ok || marker == "" || strings.ContainsFunc(marker, func(r rune) bool { return !letter(r) && !digit(r) }) {
-		return "", syntaxError(start, "a heredoc starts with << and a name that ends the line")
-	}
-	for from := 0; ; {
-		end := strings.IndexByte(body[from:], '\n')
-		if end < 0 {
-			return "", syntaxError(start, "the heredoc needs a last line with only its name")
-		}
-		last := strings.TrimLeft(body[from:from+end], " \t\v\f\r")
-		if strings.TrimRight(last, "\r") == marker {
-			indent := body[from : from+end-len(last)]
-			p.pos = len(p.src) - len(body) + from + end + 1
-			return unindent(body[:from], indent, indented), nil
-		}
-		from += end + 1
-	}
-}
-
-// unindent returns the content of a heredoc. indent is the white space before its marker.
-func unindent(content, indent string, indented bool) string {
-	if !indented {
-		return content + indent
-	}
-	lines := strings.SplitAfter(content, "\n")
-	lines = lines[:len(lines)-1] // without the empty text after the last line break
-	for i, line := range lines {
-		if !strings.HasPrefix(line, indent) {
-			// Like the library, it removes the character before the marker.
-			return strings.TrimRight(content+indent[:len(indent)-1], " \t")
-		}
-		lines[i] = line[len(indent):]
-	}
-	return strings.Join(lines, "")
-}
-
-// items reads items up to the end of the file, or to the closing brace of open. The error is a *problemAt.
+// items reads items up to the end of the file, or to the closing brace of open, a token of another kind
+// than EOF. The error is a *problemAt.
 func (p *parser) items(open lexeme) ([]item, error) {
 	var items []item
+	comma := true // the next token cannot be a comma
 	for {
 		t, err := p.next()
 		switch {
 		case err != nil:
 			return nil, err
-		case t.kind == atEOF && open.kind == atEOF, t.is("}") && open.kind != atEOF:
+		case t.kind == token.EOF && open.kind == token.EOF, t.kind == token.RBRACE && open.kind != token.EOF:
 			return items, nil
-		case t.kind == atEOF:
+		case t.kind == token.EOF:
 			return nil, syntaxError(open.at, "the block is not closed")
-		case t.kind != ident && t.kind != quoted:
+		case t.kind == token.COMMA && !comma:
+			comma = true
+			continue
+		case t.kind != token.IDENT && t.kind != token.STRING:
 			return nil, syntaxError(t.at, "expected a name")
 		}
 		it, err := p.item(t)
@@ -334,68 +176,57 @@ func (p *parser) items(open lexeme) ([]item, error) {
 			return nil, err
 		}
 		items = append(items, it)
-		before := p.pos
-		if t, err = p.next(); err != nil {
-			return nil, err
-		}
-		if !t.is(",") { // it is optional
-			p.pos = before
-		}
+		comma = false
 	}
 }
 
 // item reads an argument or a block, of which t is the first name.
-func (p *parser) item(t lexeme) (item, error) {
-	var it item
-	for {
-		switch {
-		case t.kind == ident || t.kind == quoted:
-			it.names = append(it.names, name{t.text, t.at})
-		case t.is("=") && len(it.names) > 1:
-			return item{}, syntaxError(t.at, "an argument has one name, and a block has no equals sign")
-		case t.is("="):
-			it.equals = true
-			first, err := p.next()
-			if err == nil {
-				it.value, err = p.value(first)
-			}
-			return it, err
-		case t.is("{"):
-			var err error
-			it.value, err = p.value(t)
-			return it, err
-		default:
-			return item{}, syntaxError(t.at, "expected an equals sign or an opening brace")
-		}
-		var err error
+func (p *parser) item(t lexeme) (it item, err error) {
+	for t.kind == token.IDENT || t.kind == token.STRING {
+		it.names = append(it.names, name{t.text, t.at})
 		if t, err = p.next(); err != nil {
 			return item{}, err
 		}
 	}
+	switch {
+	case t.kind == token.LBRACE:
+	case t.kind != token.ASSIGN:
+		return item{}, syntaxError(t.at, "expected an equals sign or an opening brace")
+	case len(it.names) > 1:
+		return item{}, syntaxError(t.at, "an argument has one name, and a block has no equals sign")
+	default:
+		it.equals = true
+		if t, err = p.next(); err != nil {
+			return item{}, err
+		}
+	}
+	it.value, err = p.value(t)
+	return it, err
 }
 
 // value reads the value that starts with t.
 func (p *parser) value(t lexeme) (value, error) {
 	v := value{at: t.at, text: t.text}
 	var err error
-	switch {
-	case t.kind == quoted || t.kind == heredoc:
+	switch t.kind {
+	case token.STRING, token.HEREDOC:
 		v.kind = text
-	case t.kind == numeral:
+	case token.NUMBER, token.FLOAT:
 		v.kind = number
-	case t.kind == truth:
+	case token.BOOL:
 		v.kind = boolean
-	case p.depth == maxDepth:
-		err = syntaxError(t.at, tooDeep)
-	case t.is("{"):
+	case token.LBRACE, token.LBRACK:
+		if p.depth == maxDepth {
+			return v, syntaxError(t.at, tooDeep)
+		}
 		p.depth++
-		v.kind = object
-		v.body, err = p.items(t)
-		p.depth--
-	case t.is("["):
-		p.depth++
-		v.kind = list
-		v.list, err = p.elements(t)
+		if t.kind == token.LBRACE {
+			v.kind = object
+			v.body, err = p.items(t)
+		} else {
+			v.kind = list
+			v.list, err = p.elements(t)
+		}
 		p.depth--
 	default:
 		err = syntaxError(t.at, "expected a value: a string in double quotes, a number, true, false, a list or a block")
@@ -412,12 +243,12 @@ func (p *parser) elements(open lexeme) ([]value, error) {
 		switch {
 		case err != nil:
 			return nil, err
-		case t.is("]"):
+		case t.kind == token.RBRACK:
 			return elements, nil
-		case t.is(","):
+		case t.kind == token.COMMA:
 			comma = true
 			continue
-		case t.kind == atEOF:
+		case t.kind == token.EOF:
 			return nil, syntaxError(open.at, "the list is not closed")
 		case !comma:
 			return nil, syntaxError(t.at, "expected a comma between two elements of a list")
