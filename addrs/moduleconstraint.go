@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -71,7 +70,7 @@ func (c ModuleConstraint) Matcher() func(Version) bool {
 	if c.IsZero() {
 		return isRelease
 	}
-	terms, err := parseModuleTerms(c.text)
+	all, err := goversion.NewConstraint(c.text)
 	if err != nil {
 		return allowsNone
 	}
@@ -81,9 +80,8 @@ func (c ModuleConstraint) Matcher() func(Version) bool {
 		if v.IsPrerelease() {
 			return err == nil && v == named
 		}
-		refuses := func(t moduleTerm) bool { return !t.allows(v) }
-		return v.ok && max(v.major, v.minor, v.patch) <= math.MaxInt64 && // the limit of a module
-			!slices.ContainsFunc(terms, refuses)
+		e, err := goversion.NewVersion(v.String())
+		return err == nil && all.Check(e)
 	}
 }
 
@@ -115,9 +113,13 @@ func canonicalModule(s string) (string, error) {
 	if _, err := goversion.NewConstraint(s); err != nil {
 		return "", errors.New("each term must be an optional operator (=, !=, >, >=, <, <=, ~>) and a version with numbers up to 2^63-1")
 	}
-	terms, err := parseModuleTerms(s)
-	if err != nil {
-		return "", err
+	var terms []moduleTerm
+	for text := range strings.SplitSeq(s, ",") {
+		term, err := parseModuleTerm(text)
+		if err != nil {
+			return "", err
+		}
+		terms = append(terms, term)
 	}
 	slices.SortFunc(terms, moduleTerm.compare)
 	terms = slices.Compact(terms)
@@ -153,17 +155,6 @@ func namesPrerelease(s string, v Version) bool {
 	return err == nil && set.Has(e)
 }
 
-func parseModuleTerms(s string) (terms []moduleTerm, err error) {
-	for text := range strings.SplitSeq(s, ",") {
-		term, err := parseModuleTerm(text)
-		if err != nil {
-			return nil, err
-		}
-		terms = append(terms, term)
-	}
-	return terms, nil
-}
-
 func parseModuleTerm(s string) (moduleTerm, error) {
 	s = strings.TrimSpace(s)
 	n := 0
@@ -186,45 +177,6 @@ func parseModuleTerm(s string) (moduleTerm, error) {
 		numbers = numbers[:i]
 	}
 	return moduleTerm{op, v, strings.Count(numbers, ".") + 1}, nil
-}
-
-// allows reports whether the term allows the release v, by the rules of hashicorp/go-version.
-// Calling the library would format v as text for each term.
-func (t moduleTerm) allows(v Version) bool {
-	order := t.order(v)
-	switch t.op {
-	case "=":
-		return order == 0
-	case "!=":
-		return order != 0
-	case ">":
-		return order > 0
-	case ">=":
-		return order >= 0
-	case "<":
-		return order < 0
-	case "<=":
-		return order <= 0
-	}
-	// ~>
-	have, want := v.segments(), t.version.segments()
-	return order >= 0 && !t.version.IsPrerelease() && len(have) >= len(want) && slices.Equal(have[:t.written-1], want[:t.written-1])
-}
-
-// order compares the release v with the version of the term.
-func (t moduleTerm) order(v Version) int {
-	more, _, _ := v.cut()
-	moreT, pre, _ := t.version.cut()
-	order := cmp.Or(
-		cmp.Compare(v.major, t.version.major),
-		cmp.Compare(v.minor, t.version.minor),
-		cmp.Compare(v.patch, t.version.patch),
-		compareNumbers(more, moreT),
-	)
-	if order == 0 && pre != "" && strings.Count(more, ".") == strings.Count(moreT, ".") {
-		return +1
-	}
-	return order // if one has more zeros, the library ignores the prerelease
 }
 
 func (t moduleTerm) compare(o moduleTerm) int {

@@ -48,18 +48,6 @@ func (v Version) IsPrerelease() bool {
 	return pre != ""
 }
 
-// segments returns the numbers, at least three.
-func (v Version) segments() []uint64 {
-	segments := []uint64{v.major, v.minor, v.patch}
-	more, _, _ := v.cut()
-	for more != "" {
-		var n uint64
-		n, more = cutNumber(more)
-		segments = append(segments, n)
-	}
-	return segments
-}
-
 // cut splits the tail into further numbers with their dots, prerelease and metadata.
 func (v Version) cut() (more, pre, meta string) {
 	if v.tail == "" {
