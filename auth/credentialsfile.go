@@ -297,13 +297,10 @@ func encode(v any, indent string) []byte {
 	return b.Bytes()
 }
 
-// syntaxError returns an error at offset in the text of the file at path, or of no file if it is "". It has no part of text.
+// syntaxError returns an error at offset in the text of the file at path. It has no part of text.
 func syntaxError(path string, text []byte, offset int, cause error) error {
 	before := text[:min(max(offset, 0), len(text))]
 	line, column := bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n')
-	if path == "" {
-		return fmt.Errorf("line %d, column %d: %w", line, column, cause)
-	}
 	return fmt.Errorf("%s:%d:%d: %w", path, line, column, cause)
 }
 

@@ -57,10 +57,7 @@ func attempts(t *testing.T, store auth.Store) []error {
 // wantSyntaxError checks that err names a place and then reason.
 func wantSyntaxError(t *testing.T, err error, path string, line, column int, reason string) {
 	t.Helper()
-	place := fmt.Sprintf("line %d, column %d: ", line, column)
-	if path != "" {
-		place = fmt.Sprintf("%s:%d:%d: ", path, line, column)
-	}
+	place := fmt.Sprintf("%s:%d:%d: ", path, line, column)
 	if _, rest, ok := strings.Cut(err.Error(), place); !ok || !strings.Contains(rest, reason) {
 		t.Errorf("error %v, want %s%s", err, place, reason)
 	}
@@ -71,7 +68,7 @@ func wantSyntaxError(t *testing.T, err error, path string, line, column int, rea
 func wantPlace(t *testing.T, text []byte, err error) {
 	t.Helper()
 	var line, column int
-	if n, _ := fmt.Sscanf(err.Error(), "line %d, column %d:", &line, &column); n != 2 || line < 1 || column < 1 || line > bytes.Count(text, []byte("\n"))+1 {
+	if n, _ := fmt.Sscanf(err.Error(), ":%d:%d:", &line, &column); n != 2 || line < 1 || column < 1 || line > bytes.Count(text, []byte("\n"))+1 {
 		t.Fatalf("%q: %v, want its line and column", text, err)
 	}
 }

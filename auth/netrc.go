@@ -1,8 +1,6 @@
 package auth
 
 import (
-	"bytes"
-	"errors"
 	"slices"
 	"strings"
 
@@ -24,11 +22,10 @@ import (
 // escapes \", \\, \n, \r and \t. The port is 443 unless stated.
 //
 // Unknown words, macros, the entry default, and entries without a password or with another protocol
-// than https are ignored. So are malformed entries, with a warning. Of the others, the first for a host counts.
+// than https are ignored. So are malformed entries. Of the others, the first for a host counts.
 type Netrc struct {
 	// A function, so that its content is not printed.
-	lookup   func(svchost.Hostname) (login, bool)
-	warnings []error
+	lookup func(svchost.Hostname) (login, bool)
 }
 
 // A login is the entry of a host.
@@ -37,10 +34,7 @@ type login struct {
 	password Password
 }
 
-const (
-	maxNetrc         = 1 << 20 // bytes of the file
-	maxNetrcWarnings = 50      // each counts lines from the start of the file
-)
+const maxNetrc = 1 << 20 // bytes of the file
 
 // LoadNetrc reads a netrc file of at most 1 MiB. A missing file is empty.
 func LoadNetrc(path string) (*Netrc, error) {
@@ -48,31 +42,20 @@ func LoadNetrc(path string) (*Netrc, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseNetrc(path, text), nil
+	return ParseNetrc(text), nil
 }
 
 // ParseNetrc reads the text of a netrc file.
-func ParseNetrc(text []byte) *Netrc { return parseNetrc("", text) }
-
-func parseNetrc(path string, text []byte) *Netrc {
-	p := &netrcParser{path: path, text: text, logins: map[svchost.Hostname]login{}}
-	for p.skipComments(); p.at < len(p.text); p.skipComments() {
+func ParseNetrc(text []byte) *Netrc {
+	p := &netrcParser{rest: string(text), logins: map[svchost.Hostname]login{}}
+	for p.skipComments(); p.rest != ""; p.skipComments() {
 		p.statement()
 	}
 	p.finish()
-	lookup := func(host svchost.Hostname) (login, bool) {
+	return &Netrc{func(host svchost.Hostname) (login, bool) {
 		found, ok := p.logins[host]
 		return found, ok
-	}
-	return &Netrc{lookup: lookup, warnings: p.warnings}
-}
-
-// Warnings returns why entries are malformed, in the order of the file, at most 50.
-func (n *Netrc) Warnings() []error {
-	if n == nil {
-		return nil
-	}
-	return slices.Clone(n.warnings)
+	}}
 }
 
 // Lookup returns the entry for this host and port. The user name can be "". A nil or zero Netrc
@@ -90,23 +73,16 @@ var netrcKeywords = []string{"machine", "login", "password", "passwd", "account"
 
 // A netrcParser reads the text of a netrc file.
 type netrcParser struct {
-	path      string
-	text      []byte
-	at        int
+	rest      string            // what is not read yet
 	entry     map[string]string // values of the current entry by keyword, or nil if it is not recorded
 	malformed bool              // the current entry
 	logins    map[svchost.Hostname]login
-	warnings  []error
 }
 
 // statement reads a keyword and its value, or an unknown word.
 func (p *netrcParser) statement() {
-	start := p.at
-	keyword, ok := p.word()
-	keyword = strings.ToLower(keyword)
+	keyword := strings.ToLower(p.word())
 	switch {
-	case !ok:
-		return
 	case keyword == "default":
 		p.begin(nil)
 		return
@@ -115,13 +91,13 @@ func (p *netrcParser) statement() {
 	case keyword == "machine":
 		p.begin(map[string]string{}) // also if its name is malformed
 	}
-	if p.skipSpace(); p.at == len(p.text) {
-		p.warn(start, "missing value")
+	p.skipSpace()
+	if p.rest == "" {
+		p.malformed = true
 		return
 	}
-	value, ok := p.word()
+	value := p.word()
 	switch {
-	case !ok:
 	case keyword == "macdef":
 		p.skipMacro()
 	case p.entry == nil:
@@ -136,14 +112,6 @@ func (p *netrcParser) statement() {
 func (p *netrcParser) begin(values map[string]string) {
 	p.finish()
 	p.entry, p.malformed = values, false
-}
-
-// warn makes the current entry malformed.
-func (p *netrcParser) warn(offset int, reason string) {
-	if !p.malformed && len(p.warnings) < maxNetrcWarnings {
-		p.warnings = append(p.warnings, syntaxError(p.path, p.text, offset, errors.New(reason)))
-	}
-	p.malformed = true
 }
 
 // finish records the current entry, unless it is ignored or its host already has an entry.
@@ -162,13 +130,11 @@ func (p *netrcParser) finish() {
 	}
 }
 
-func (p *netrcParser) skipSpace() {
-	p.at = len(p.text) - len(bytes.TrimLeft(p.text[p.at:], space))
-}
+func (p *netrcParser) skipSpace() { p.rest = strings.TrimLeft(p.rest, space) }
 
 // skipComments skips white space and comments.
 func (p *netrcParser) skipComments() {
-	for p.skipSpace(); bytes.HasPrefix(p.text[p.at:], []byte("#")); p.skipSpace() {
+	for p.skipSpace(); strings.HasPrefix(p.rest, "#"); p.skipSpace() {
 		p.line()
 	}
 }
@@ -176,50 +142,50 @@ func (p *netrcParser) skipComments() {
 // skipMacro skips all lines up to the next empty line.
 func (p *netrcParser) skipMacro() {
 	p.line()
-	for len(bytes.TrimRight(p.line(), "\r")) > 0 {
+	for strings.TrimRight(p.line(), "\r") != "" {
 	}
 }
 
 // line reads the rest of the line and skips its end.
-func (p *netrcParser) line() []byte {
-	line, _, _ := bytes.Cut(p.text[p.at:], []byte("\n"))
-	p.at = min(p.at+len(line)+1, len(p.text))
+func (p *netrcParser) line() (line string) {
+	line, p.rest, _ = strings.Cut(p.rest, "\n")
 	return line
 }
 
-// word reads the word at the current position. If it is malformed, ok is false, and its line is read.
-func (p *netrcParser) word() (word string, ok bool) {
-	rest := p.text[p.at:]
-	if rest[0] == '"' {
+// word reads the word at the current position. If its quotes are not closed in its line, the entry is malformed,
+// and the line is skipped.
+func (p *netrcParser) word() string {
+	if p.rest[0] == '"' {
 		return p.quoted()
 	}
-	end := bytes.IndexAny(rest, space)
+	end := strings.IndexAny(p.rest, space)
 	if end < 0 {
-		end = len(rest)
+		end = len(p.rest)
 	}
-	p.at += end
-	return string(rest[:end]), true
+	word := p.rest[:end]
+	p.rest = p.rest[end:]
+	return word
 }
 
 // quoted reads a word in double quotes.
-func (p *netrcParser) quoted() (word string, ok bool) {
-	start := p.at
+func (p *netrcParser) quoted() string {
 	var b strings.Builder
-	for p.at++; p.at < len(p.text) && p.text[p.at] != '\n'; p.at++ {
-		c := p.text[p.at]
+	for i := 1; i < len(p.rest) && p.rest[i] != '\n'; i++ {
+		c := p.rest[i]
 		if c == '"' {
-			p.at++
-			return b.String(), true
+			p.rest = p.rest[i+1:]
+			return b.String()
 		}
-		if c == '\\' && p.at+1 < len(p.text) && p.text[p.at+1] != '\n' {
-			p.at++
-			c = p.text[p.at]
-			if i := strings.IndexByte("nrt", c); i >= 0 {
-				c = "\n\r\t"[i]
+		if c == '\\' && i+1 < len(p.rest) && p.rest[i+1] != '\n' {
+			i++
+			c = p.rest[i]
+			if j := strings.IndexByte("nrt", c); j >= 0 {
+				c = "\n\r\t"[j]
 			}
 		}
 		b.WriteByte(c)
 	}
-	p.warn(start, "the quoted value is not closed in its line")
-	return "", false
+	p.malformed = true
+	p.line()
+	return ""
 }

@@ -111,54 +111,6 @@ func TestNetrcExactHost(t *testing.T) {
 	}
 }
 
-// TestNetrcWarnings: a malformed entry has one warning, without text of the file.
-func TestNetrcWarnings(t *testing.T) {
-	t.Parallel()
-	const open = "not closed in its line"
-	for _, tt := range []struct {
-		text         string
-		line, column int // 0: no warning
-		reason       string
-	}{
-		{"machine", 1, 1, "missing value"},
-		{"machine a.test\n login", 2, 2, "missing value"},
-		{"machine a.test password\n", 1, 16, "missing value"},
-		{"macdef", 1, 1, "missing value"},
-		{"password " + secret, 0, 0, ""},
-		{"machine a.test password two " + secret, 0, 0, ""},
-		{"machine a.test user " + secret, 0, 0, ""},
-		{secret, 0, 0, ""},
-		{"machine a.test password \"x\"" + secret, 0, 0, ""},
-		{"machine a.test password \"" + secret, 1, 25, open},
-		{"machine a.test password \"" + secret + "\n\"", 1, 25, open},
-		{"machine a.test password \"" + secret + "\\\n\"", 1, 25, open},
-		{"machine a.test password \"" + secret + "\\\"", 1, 25, open},
-		{"machine a.test password \"" + secret + "\\", 1, 25, open},
-		{"machine a.test \"" + secret, 1, 16, open},
-		{"\n\nmachine \"" + secret, 3, 9, open},
-		{"\"" + secret, 1, 1, open},
-	} {
-		warnings := auth.ParseNetrc([]byte(tt.text)).Warnings()
-		if want := min(tt.line, 1); len(warnings) != want {
-			t.Errorf("%q: %d warnings, want %d", tt.text, len(warnings), want)
-			continue
-		}
-		for _, w := range warnings {
-			wantSyntaxError(t, w, "", tt.line, tt.column, tt.reason)
-		}
-	}
-	for n, want := range map[int]int{1: 1, 50: 50, 51: 50} {
-		n := auth.ParseNetrc([]byte(strings.Repeat("machine a.test \"x\n\"y\n", n)))
-		if got := len(n.Warnings()); got != want {
-			t.Errorf("%d warnings, want %d", got, want)
-		}
-	}
-	var none *auth.Netrc
-	if got := none.Warnings(); got != nil {
-		t.Errorf("a nil Netrc has the warnings %v", got)
-	}
-}
-
 // TestNetrcLikePrograms: curl and git send what Lookup returns.
 func TestNetrcLikePrograms(t *testing.T) {
 	t.Parallel()
@@ -236,9 +188,6 @@ func TestLoadNetrc(t *testing.T) {
 	if n, err := load(append(text, '\n')); n != nil || !errors.Is(err, failure.ErrTooLarge) {
 		t.Errorf("one byte more: %v, %v", n, err)
 	}
-	for _, w := range must.Get(load([]byte("machine a.test\nlogin")))(t).Warnings() {
-		wantSyntaxError(t, w, path, 2, 1, "missing value")
-	}
 	for _, path := range []string{filepath.Dir(path), ""} {
 		if n, err := auth.LoadNetrc(path); n != nil || err == nil {
 			t.Errorf("LoadNetrc(%q) = %v, %v", path, n, err)
@@ -258,9 +207,6 @@ func FuzzNetrc(f *testing.F) {
 	nowhere := svchost.MustParse("nowhere.invalid")
 	f.Fuzz(func(t *testing.T, text []byte, password string) {
 		n := auth.ParseNetrc(text)
-		for _, w := range n.Warnings() {
-			wantPlace(t, text, w)
-		}
 		if _, _, ok := n.Lookup(nowhere); ok && !bytes.Contains(bytes.ToLower(text), []byte("nowhere")) {
 			t.Fatalf("%q has a password for a host that it does not name", text)
 		}

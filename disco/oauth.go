@@ -62,16 +62,16 @@ func (s *Services) oauthClient(raw json.RawMessage) (*OAuthClient, error) {
 		return nil, errors.New(`"client" is not a non-empty string`)
 	}
 
-	values, ok, err := o.array("grant_types")
-	if err != nil {
-		return nil, err
-	}
-	if ok {
+	if m, ok := o["grant_types"]; ok {
+		var values []any
+		if json.Unmarshal(m.raw, &values) != nil || values == nil { // null
+			return nil, fmt.Errorf(`"grant_types" is not an array but %s`, kind(m.raw))
+		}
 		c.GrantTypes = nil
-	}
-	for _, v := range values {
-		if text, ok := v.(string); ok { // a value of another type is an unknown grant type
-			c.GrantTypes = append(c.GrantTypes, text)
+		for _, v := range values {
+			if text, ok := v.(string); ok { // a value of another type is an unknown grant type
+				c.GrantTypes = append(c.GrantTypes, text)
+			}
 		}
 	}
 	code, password := slices.Contains(c.GrantTypes, GrantAuthzCode), slices.Contains(c.GrantTypes, "password")
@@ -82,35 +82,19 @@ func (s *Services) oauthClient(raw json.RawMessage) (*OAuthClient, error) {
 		return nil, err
 	}
 
-	if values, ok, err = o.array("ports"); err != nil {
-		return nil, err
-	}
-	if ok {
-		var ports [2]float64
-		valid := len(values) == 2
-		for i := range min(len(values), 2) {
-			n, ok := values[i].(float64)
-			valid = valid && ok && n == math.Trunc(n) && lowest <= n && n <= highest
-			ports[i] = n
-		}
-		if !valid || ports[0] > ports[1] {
+	if m, ok := o["ports"]; ok {
+		var ports []float64
+		isPort := func(n float64) bool { return n == math.Trunc(n) && lowest <= n && n <= highest }
+		if json.Unmarshal(m.raw, &ports) != nil || len(ports) != 2 || !isPort(ports[0]) || !isPort(ports[1]) || ports[0] > ports[1] {
 			return nil, fmt.Errorf(`"ports" is not a pair of ports between %d and %d`, lowest, highest)
 		}
 		c.MinPort, c.MaxPort = int(ports[0]), int(ports[1])
 	}
 
-	if m, ok := o["scopes"]; ok && m.raw[0] == 'n' {
-		return c, nil // null
-	}
-	if values, _, err = o.array("scopes"); err != nil {
-		return nil, err
-	}
-	for _, v := range values {
-		text, ok := v.(string)
-		if !ok {
-			return nil, errors.New(`"scopes" is not an array of strings`)
+	if m, ok := o["scopes"]; ok { // or null
+		if json.Unmarshal(m.raw, &c.Scopes) != nil || slices.Contains(c.Scopes, "") {
+			return nil, errors.New(`"scopes" is not an array of strings that are not empty`)
 		}
-		c.Scopes = append(c.Scopes, text)
 	}
 	return c, nil
 }
@@ -129,13 +113,4 @@ func (s *Services) endpoint(o object, key string, required bool) (*url.URL, erro
 		return nil, fmt.Errorf("%q: %w", key, err)
 	}
 	return u, nil
-}
-
-// array returns the elements of a member, and whether it exists.
-func (o object) array(key string) (values []any, ok bool, err error) {
-	m, ok := o[key]
-	if ok && (m.raw[0] != '[' || json.Unmarshal(m.raw, &values) != nil) {
-		return nil, true, fmt.Errorf("%q is not an array but %s", key, kind(m.raw))
-	}
-	return values, ok, nil
 }

@@ -363,10 +363,9 @@ func TestOAuthClientRefused(t *testing.T) {
 		`"token"`: {
 			`{"client":"x","grant_types":["device"],"token":"ftp://h.test/"}`, `{"client":"x","extra":1,"extra":2,"authz":"/a","token":"file:/"}`,
 		},
-		`"grant_types"`:                        {`{"client":"x","grant_types":"authz_code",` + good + `}`, `{"client":"x","grant_types":null,` + good + `}`},
-		`"ports" is not an array but a string`: {`{"client":"x","ports":"10000",` + good + `}`},
-		`"ports" is not an array but null`:     {`{"client":"x","ports":null,` + good + `}`},
-		`"ports"`: {
+		`"grant_types"`: {`{"client":"x","grant_types":"authz_code",` + good + `}`, `{"client":"x","grant_types":null,` + good + `}`},
+		`"ports" is not a pair`: {
+			`{"client":"x","ports":"10000",` + good + `}`, `{"client":"x","ports":null,` + good + `}`,
 			`{"client":"x","ports":[],` + good + `}`, `{"client":"x","ports":[10000],` + good + `}`,
 			`{"client":"x","ports":[10000,10001,10002],` + good + `}`, `{"client":"x","ports":[10001,10000],` + good + `}`,
 			`{"client":"x","ports":[1023,10000],` + good + `}`, `{"client":"x","ports":[10000,65536],` + good + `}`,
@@ -375,7 +374,7 @@ func TestOAuthClientRefused(t *testing.T) {
 		},
 		`"scopes"`: {
 			`{"client":"x","scopes":"a",` + good + `}`, `{"client":"x","scopes":["a",1],` + good + `}`,
-			`{"client":"x","scopes":[null],` + good + `}`,
+			`{"client":"x","scopes":[null],` + good + `}`, `{"client":"x","scopes":[""],` + good + `}`,
 		},
 		`"authz" is declared twice`: {`{"client":"x","authz":"/a","authz":"/b","token":"/t"}`},
 	} {
