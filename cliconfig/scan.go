@@ -75,8 +75,6 @@ func syntaxError(at int, text string) error { return &problemAt{at, text} }
 // maxDepth is the maximum number of nested blocks and lists.
 const maxDepth = 64
 
-const tooDeep = "blocks and lists are nested too deeply"
-
 // parse reads the syntax of a file. As in the CLI, the content determines which syntax it is.
 // The error is a *problemAt.
 func parse(src string) (items []item, json bool, err error) {
@@ -99,57 +97,116 @@ func parse(src string) (items []item, json bool, err error) {
 	return items, false, err
 }
 
-// The native syntax is HCL 1. It has no line structure: several arguments can be in one line. The
-// scanner is the library's, as in the CLI. Its parser is used only as the oracle of the tests: it
-// panics on some files, for example with the string "\400", recurses without a limit, and repeats
-// its input in errors, which can be a token.
-
-// A lexeme is a token of the native syntax.
+// A lexeme is a token of either syntax.
 type lexeme struct {
-	kind token.Type
+	kind token.Type // null in JSON is an identifier
 	at   int
-	text string // the content of a string or heredoc, any other token as written
+	text string // the content of a string or heredoc, any other token as written; "" for null
 }
 
-// A parser reads the native syntax. Its recursion is limited by maxDepth.
-type parser struct {
+// A lexer reads lexemes. The native syntax has token.EOF at the end, and JSON has neither commas nor
+// colons, which its decoder checks.
+type lexer interface {
+	next() (lexeme, error)
+}
+
+// A nativeLexer reads HCL 1 with the scanner of the library, as the CLI does. The library's parser is
+// used only as the oracle of the tests: it panics on some files, for example with the string "\400",
+// recurses without a limit, and repeats its input in errors, which can be a token.
+type nativeLexer struct {
 	scanner *scanner.Scanner
 	invalid string // the first error of the scanner
-	depth   int
-}
-
-func newParser(src string) *parser {
-	p := &parser{scanner: scanner.New([]byte(src))}
-	p.scanner.Error = func(_ token.Pos, message string) { p.invalid = cmp.Or(p.invalid, message) }
-	return p
-}
-
-// next returns the next token that is not a comment. At the end of the source, its kind is token.EOF.
-func (p *parser) next() (lexeme, error) {
-	t := p.scanner.Scan()
-	for t.Type == token.COMMENT && p.invalid == "" {
-		t = p.scanner.Scan()
-	}
-	l := lexeme{t.Type, t.Pos.Offset, t.Text}
-	if t.Type == token.STRING && p.invalid == "" {
-		var err error
-		if l.text, err = hclstrconv.Unquote(t.Text); err != nil {
-			p.invalid = badEscape
-		}
-	}
-	switch {
-	case p.invalid == badEscape:
-		return l, syntaxError(l.at, `invalid escape sequence in the string; write \\ for a backslash`)
-	case p.invalid != "":
-		return l, syntaxError(l.at, p.invalid)
-	case t.Type == token.HEREDOC:
-		l.text = t.Value().(string)
-	}
-	return l, nil
 }
 
 // badEscape is the error of the scanner for an escape sequence.
 const badEscape = "illegal char escape"
+
+func (l *nativeLexer) next() (lexeme, error) {
+	t := l.scanner.Scan()
+	for t.Type == token.COMMENT && l.invalid == "" {
+		t = l.scanner.Scan()
+	}
+	found := lexeme{t.Type, t.Pos.Offset, t.Text}
+	if t.Type == token.STRING && l.invalid == "" {
+		var err error
+		if found.text, err = hclstrconv.Unquote(t.Text); err != nil {
+			l.invalid = badEscape
+		}
+	}
+	switch {
+	case l.invalid == badEscape:
+		return found, syntaxError(found.at, `invalid escape sequence in the string; write \\ for a backslash`)
+	case l.invalid != "":
+		return found, syntaxError(found.at, l.invalid)
+	case t.Type == token.HEREDOC:
+		found.text = t.Value().(string)
+	}
+	return found, nil
+}
+
+// A jsonLexer reads JSON.
+type jsonLexer struct {
+	src string
+	dec *json.Decoder
+}
+
+var delimiters = map[json.Delim]token.Type{'{': token.LBRACE, '}': token.RBRACE, '[': token.LBRACK, ']': token.RBRACK}
+
+func (l *jsonLexer) next() (lexeme, error) {
+	at := len(l.src) - len(strings.TrimLeft(l.src[l.dec.InputOffset():], " \t\r\n,:"))
+	t, err := l.dec.Token()
+	switch t := t.(type) {
+	case string:
+		return lexeme{token.STRING, at, t}, nil
+	case json.Number:
+		return lexeme{token.NUMBER, at, t.String()}, nil
+	case bool:
+		return lexeme{token.BOOL, at, strconv.FormatBool(t)}, nil
+	case json.Delim:
+		return lexeme{delimiters[t], at, t.String()}, nil
+	}
+	if err == nil {
+		return lexeme{token.IDENT, at, ""}, nil // null
+	}
+	// The text of the decoder's error can contain parts of the file.
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		at = min(max(int(e.Offset)-1, 0), len(l.src))
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return lexeme{}, syntaxError(at, "the file ends before its JSON object does")
+	}
+	return lexeme{}, syntaxError(at, "invalid JSON")
+}
+
+// A parser reads either syntax. Its recursion is limited by maxDepth.
+type parser struct {
+	lexer
+	json  bool
+	depth int
+}
+
+// newParser returns a parser of the native syntax. It has no line structure: several arguments can be in
+// one line.
+func newParser(src string) *parser {
+	l := &nativeLexer{scanner: scanner.New([]byte(src))}
+	l.scanner.Error = func(_ token.Pos, message string) { l.invalid = cmp.Or(l.invalid, message) }
+	return &parser{lexer: l}
+}
+
+// parseJSON returns the members of the top-level object. The error is a *problemAt.
+func parseJSON(src string) ([]item, error) {
+	l := &jsonLexer{src: src, dec: json.NewDecoder(strings.NewReader(src))}
+	l.dec.UseNumber()
+	v, err := (&parser{lexer: l, json: true}).nextValue()
+	if err != nil {
+		return nil, err
+	}
+	end := int(l.dec.InputOffset())
+	if rest := strings.TrimLeft(src[end:], " \t\r\n"); rest != "" {
+		return nil, syntaxError(len(src)-len(rest), "text after the top-level JSON object")
+	}
+	return v.body, nil
+}
 
 // items reads items up to the end of the file, or to the closing brace of open, a token of another kind
 // than EOF. The error is a *problemAt.
@@ -171,53 +228,83 @@ func (p *parser) items(open lexeme) ([]item, error) {
 		case t.kind != token.IDENT && t.kind != token.STRING:
 			return nil, syntaxError(t.at, "expected a name")
 		}
-		it, err := p.item(t)
+		read := p.item
+		if p.json {
+			read = p.member
+		}
+		more, err := read(t)
 		if err != nil {
 			return nil, err
 		}
-		items = append(items, it)
+		items = append(items, more...)
 		comma = false
 	}
 }
 
-// item reads an argument or a block, of which t is the first name.
-func (p *parser) item(t lexeme) (it item, err error) {
+// item reads an argument or a block of the native syntax, of which t is the first name.
+func (p *parser) item(t lexeme) ([]item, error) {
+	var it item
+	var err error
 	for t.kind == token.IDENT || t.kind == token.STRING {
 		it.names = append(it.names, name{t.text, t.at})
 		if t, err = p.next(); err != nil {
-			return item{}, err
+			return nil, err
 		}
 	}
 	switch {
 	case t.kind == token.LBRACE:
+		it.value, err = p.value(t)
 	case t.kind != token.ASSIGN:
-		return item{}, syntaxError(t.at, "expected an equals sign or an opening brace")
+		err = syntaxError(t.at, "expected an equals sign or an opening brace")
 	case len(it.names) > 1:
-		return item{}, syntaxError(t.at, "an argument has one name, and a block has no equals sign")
+		err = syntaxError(t.at, "an argument has one name, and a block has no equals sign")
 	default:
 		it.equals = true
-		if t, err = p.next(); err != nil {
-			return item{}, err
-		}
+		it.value, err = p.nextValue()
 	}
-	it.value, err = p.value(t)
-	return it, err
+	return []item{it}, err
+}
+
+// member reads the value of a member of a JSON object. A list of objects is a repeated block.
+func (p *parser) member(key lexeme) ([]item, error) {
+	v, err := p.nextValue()
+	if err != nil {
+		return nil, err
+	}
+	if !v.objects() {
+		return []item{{names: []name{{key.text, key.at}}, equals: true, value: v}}, nil
+	}
+	var items []item
+	for _, v := range v.list {
+		items = append(items, item{names: []name{{key.text, v.at}}, equals: true, value: v})
+	}
+	return items, nil
+}
+
+func (p *parser) nextValue() (value, error) {
+	t, err := p.next()
+	if err != nil {
+		return value{}, err
+	}
+	return p.value(t)
 }
 
 // value reads the value that starts with t.
 func (p *parser) value(t lexeme) (value, error) {
 	v := value{at: t.at, text: t.text}
 	var err error
-	switch t.kind {
-	case token.STRING, token.HEREDOC:
+	switch {
+	case t.kind == token.STRING, t.kind == token.HEREDOC:
 		v.kind = text
-	case token.NUMBER, token.FLOAT:
+	case t.kind == token.NUMBER, t.kind == token.FLOAT:
 		v.kind = number
-	case token.BOOL:
+	case t.kind == token.BOOL:
 		v.kind = boolean
-	case token.LBRACE, token.LBRACK:
+	case t.kind == token.IDENT && p.json:
+		v.kind = null
+	case t.kind == token.LBRACE, t.kind == token.LBRACK:
 		if p.depth == maxDepth {
-			return v, syntaxError(t.at, tooDeep)
+			return v, syntaxError(t.at, "blocks and lists are nested too deeply")
 		}
 		p.depth++
 		if t.kind == token.LBRACE {
@@ -250,7 +337,7 @@ func (p *parser) elements(open lexeme) ([]value, error) {
 			continue
 		case t.kind == token.EOF:
 			return nil, syntaxError(open.at, "the list is not closed")
-		case !comma:
+		case !comma && !p.json:
 			return nil, syntaxError(t.at, "expected a comma between two elements of a list")
 		}
 		v, err := p.value(t)
@@ -260,114 +347,4 @@ func (p *parser) elements(open lexeme) ([]value, error) {
 		elements = append(elements, v)
 		comma = v.kind == list // as in HCL 1
 	}
-}
-
-// A jsonParser reads the JSON syntax. It decodes tokens to limit the depth and to know
-// their offsets.
-type jsonParser struct {
-	src   string
-	dec   *json.Decoder
-	depth int
-}
-
-// parseJSON returns the members of the top-level object. A member that is a list of
-// objects is a repeated block. The error is a *problemAt.
-func parseJSON(src string) ([]item, error) {
-	p := &jsonParser{src: src, dec: json.NewDecoder(strings.NewReader(src))}
-	p.dec.UseNumber()
-	v, err := p.value()
-	if err != nil {
-		return nil, err
-	}
-	end := int(p.dec.InputOffset())
-	if rest := strings.TrimLeft(src[end:], " \t\r\n"); rest != "" {
-		return nil, syntaxError(len(src)-len(rest), "text after the top-level JSON object")
-	}
-	return v.body, nil
-}
-
-// token returns the next token and its offset.
-func (p *jsonParser) token() (json.Token, int, error) {
-	at := len(p.src) - len(strings.TrimLeft(p.src[p.dec.InputOffset():], " \t\r\n,:"))
-	t, err := p.dec.Token()
-	if err == nil {
-		return t, at, nil
-	}
-	// The text of the decoder's error can contain parts of the file.
-	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		at = min(max(int(e.Offset)-1, 0), len(p.src))
-	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, at, syntaxError(at, "the file ends before its JSON object does")
-	}
-	return nil, at, syntaxError(at, "invalid JSON")
-}
-
-func (p *jsonParser) value() (value, error) {
-	t, at, err := p.token()
-	if err != nil {
-		return value{}, err
-	}
-	v := value{at: at}
-	switch t := t.(type) {
-	case string:
-		v.kind, v.text = text, t
-	case json.Number:
-		v.kind, v.text = number, t.String()
-	case bool:
-		v.kind, v.text = boolean, strconv.FormatBool(t)
-	case nil:
-		v.kind = null
-	case json.Delim:
-		if p.depth == maxDepth {
-			return v, syntaxError(at, tooDeep)
-		}
-		p.depth++
-		defer func() { p.depth-- }()
-		if t == '{' {
-			v.kind = object
-			v.body, err = p.members()
-		} else {
-			v.kind = list
-			v.list, err = p.elements()
-		}
-	}
-	return v, err
-}
-
-func (p *jsonParser) members() ([]item, error) {
-	var items []item
-	for p.dec.More() {
-		t, at, err := p.token()
-		if err != nil {
-			return nil, err
-		}
-		key, _ := t.(string) // the decoder accepts only strings as keys
-		v, err := p.value()
-		if err != nil {
-			return nil, err
-		}
-		if !v.objects() {
-			items = append(items, item{names: []name{{key, at}}, equals: true, value: v})
-			continue
-		}
-		for _, v := range v.list {
-			items = append(items, item{names: []name{{key, v.at}}, equals: true, value: v})
-		}
-	}
-	_, _, err := p.token()
-	return items, err
-}
-
-func (p *jsonParser) elements() ([]value, error) {
-	var elements []value
-	for p.dec.More() {
-		v, err := p.value()
-		if err != nil {
-			return nil, err
-		}
-		elements = append(elements, v)
-	}
-	_, _, err := p.token()
-	return elements, err
 }
