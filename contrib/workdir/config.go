@@ -228,9 +228,7 @@ func (c *configuration) terraform(body hcl.Body, name string) {
 		attributes, diags := block.Body.JustAttributes()
 		c.problems.diagnosed(diags)
 		for name, a := range attributes {
-			var err error
-			c.required[name], err = c.entry(name, a)
-			c.problems.add(err)
+			c.required[name] = c.entry(name, a)
 		}
 	}
 }
@@ -386,9 +384,10 @@ func moduleConstraint(text string) (addrs.ModuleConstraint, error) {
 	return addrs.ParseModuleConstraint(text)
 }
 
-// entry reads an entry of required_providers.
-func (c *configuration) entry(name string, a *hcl.Attribute) (*use, error) {
-	u, err := &use{at: a.NameRange, name: name}, error(nil)
+// entry reads an entry of required_providers. It returns nil for one with a problem.
+func (c *configuration) entry(name string, a *hcl.Attribute) *use {
+	u := &use{at: a.NameRange, name: name}
+	var err error
 	members, diags := hcl.ExprMap(a.Expr)
 	if diags.HasErrors() { // the form of version 0.12
 		u.version, err = c.constraint(a.Expr, false)
@@ -402,7 +401,6 @@ func (c *configuration) entry(name string, a *hcl.Attribute) (*use, error) {
 		}
 		switch {
 		case err != nil:
-			return nil, err
 		case key == "source":
 			source, err = c.constantText(m.Value, true)
 			u.source = &source
@@ -413,9 +411,10 @@ func (c *configuration) entry(name string, a *hcl.Attribute) (*use, error) {
 		}
 	}
 	if err != nil {
-		return nil, err
+		c.problems.add(err)
+		return nil
 	}
-	return u, nil
+	return u
 }
 
 // normal returns the local name of a provider as it is compared. An invalid name is returned as it is.

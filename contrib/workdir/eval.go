@@ -410,8 +410,7 @@ func (s *spot) variable(name string, at hcl.Range, a hcl.Attributes, depth int) 
 		return err == nil && v.True()
 	}
 	nullable, isConst := flag("nullable", true), flag("const", !s.walk.dir.Terraform)
-	hidden := flag("sensitive", false)
-	hidden = flag("ephemeral", false) || hidden
+	isSensitive, isEphemeral := flag("sensitive", false), flag("ephemeral", false)
 	if err == nil && !isConst {
 		err = wrong(at, "the variable %q is not known when modules are installed, because it is not declared with const = true", name)
 	}
@@ -448,7 +447,7 @@ func (s *spot) variable(name string, at hcl.Range, a hcl.Attributes, depth int) 
 	if defaults != nil && !v.IsNull() {
 		v = defaults.Apply(v)
 	}
-	hidden = hidden || v.ContainsMarked()
+	hidden := isSensitive || isEphemeral || v.ContainsMarked()
 	v, err = convert.Convert(v, typ)
 	switch {
 	case err != nil && hidden:

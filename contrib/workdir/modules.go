@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -107,6 +108,7 @@ type walk struct {
 	text    int                       // bytes of the files of all modules
 	links   links
 
+	room     atomic.Int64 // bytes for more packages
 	versions flight.Cache[addrs.Module, *module.Versions]
 	found    flight.Cache[string, *module.Location]
 	fetched  flight.Cache[string, *module.Report]
@@ -114,7 +116,6 @@ type walk struct {
 	verify bool // compare installed modules with the lock, which is a plan
 
 	mu       sync.Mutex
-	room     int64   // bytes for more packages
 	differ   []error // of verify
 	lock     *modulelock.File
 	locked   map[modulelock.Key]bool // the sources of all modules
@@ -477,12 +478,11 @@ func (w *walk) linked(to *spot, old record) bool {
 		return false
 	}
 	dir := abs(w.base, filepath.FromSlash(old.Dir))
-	info, err := os.Stat(dir)
-	if err == nil && info.IsDir() {
-		to.record, to.files = old, files{dir: dir, name: old.Dir}
-		return true
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return false
 	}
-	return false
+	to.record, to.files = old, files{dir: dir, name: old.Dir}
+	return true
 }
 
 // locate chooses a version of a module, unless it is locked, and asks the registry where it is. A plan does not need that.
@@ -610,12 +610,8 @@ func (w *walk) download(ctx context.Context, from *module.Location, made string,
 		return nil, err
 	}
 	defer w.slots.Release(1)
-	w.mu.Lock()
-	room := w.room
-	w.mu.Unlock()
-	if o.Limits = o.Limits.Effective(); o.Limits.Unpacked > room {
-		o.Limits.Unpacked = max(room, 1)
-	}
+	o.Limits = o.Limits.Effective()
+	o.Limits.Unpacked = max(1, min(o.Limits.Unpacked, w.room.Load()))
 	report, err := module.Download(ctx, w.dir.Registry, module.Request{Location: from, Dir: filepath.Join(w.store.Name(), made)}, o)
 	if err != nil {
 		return nil, err
@@ -634,9 +630,7 @@ func (w *walk) download(ctx context.Context, from *module.Location, made string,
 	if err != nil {
 		return nil, err
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.room -= size; w.room < 0 {
+	if w.room.Add(-size) < 0 {
 		return nil, fmt.Errorf("%w: the packages of all modules have more than %d bytes; set Dir.Limits.Packages", failure.ErrTooLarge, w.dir.Limits.Packages)
 	}
 	return report, nil

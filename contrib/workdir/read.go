@@ -203,10 +203,7 @@ func (f files) read(name string, max int64) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	var text bytes.Buffer
-	text.Grow(4 << 10) // as much as most files have
-	_, err = text.ReadFrom(io.LimitReader(file, max+1))
-	return text.Bytes(), err
+	return io.ReadAll(io.LimitReader(file, max+1))
 }
 
 // links are the steps of paths that were resolved, so that each is looked at once.

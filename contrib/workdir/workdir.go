@@ -179,12 +179,6 @@ func (d *Dir) host() svchost.Hostname {
 	return addrs.DefaultHost()
 }
 
-// dataDir returns the data directory as the CLI names it.
-func (d *Dir) dataDir() string {
-	set, _ := d.variable("TF_DATA_DIR")
-	return filepath.Clean(cmp.Or(d.Data, set, ".terraform"))
-}
-
 // variable returns the last value of an environment variable, and whether it is set.
 func (d *Dir) variable(name string) (value string, set bool) {
 	for _, v := range slices.Backward(d.Environ) {
@@ -203,11 +197,13 @@ func (d *Dir) walk(plan bool) (*walk, error) {
 	copied := *d // for concurrent calls
 	copied.Modules.Progress = flight.InTurn(d.Modules.Progress)
 	copied.Limits = d.Limits.orDefault()
+	data, _ := d.variable("TF_DATA_DIR")
 	w := &walk{
-		dir: &copied, plan: plan, data: d.dataDir(), slots: semaphore.NewWeighted(16),
-		configs: map[string]*configuration{}, packages: map[string]string{}, room: copied.Limits.Packages,
+		dir: &copied, plan: plan, data: filepath.Clean(cmp.Or(d.Data, data, ".terraform")), slots: semaphore.NewWeighted(16),
+		configs: map[string]*configuration{}, packages: map[string]string{},
 		budget: budget{left: copied.Limits.Work},
 	}
+	w.room.Store(copied.Limits.Packages)
 	var err error
 	if w.base, err = filepath.Abs(d.Path); err == nil {
 		w.base, err = filepath.EvalSymlinks(w.base)
@@ -332,22 +328,21 @@ func (w *walk) open(ctx context.Context) error {
 // leaves one without the packages that it replaces, so that the next run installs them.
 func (w *walk) commit(ctx context.Context) error {
 	old, err := readManifest(w.store, manifestName)
-	before := len(old)
+	if err = cmp.Or(ctx.Err(), err); err != nil {
+		return err
+	}
 	for _, m := range w.moves {
 		old.drop(m.key)
 	}
-	if err = cmp.Or(ctx.Err(), err); err == nil && len(old) < before {
-		err = old.write(w.store)
+	if err := old.write(w.store); err != nil {
+		return err
 	}
 	for _, m := range w.moves {
-		if err == nil {
-			_, err = w.part.Put(m.made, m.key, nil)
-		}
-		if err != nil {
+		if _, err := w.part.Put(m.made, m.key, nil); err != nil {
 			return fmt.Errorf("module %q: %w", m.key, err)
 		}
 	}
-	if err == nil && len(w.moves) > 0 {
+	if len(w.moves) > 0 {
 		err = fsx.SyncDirIn(w.store, ".")
 	}
 	if err == nil {
