@@ -7,13 +7,12 @@
 //	}
 //	fmt.Println(p) // registry.opentofu.org/hashicorp/aws
 //
-// The default hostname is [DefaultHost]; functions such as [ParseProviderIn] take another one.
-// Hosts that only [svchost.FromWire] accepts are refused.
+// The default hostname is [DefaultHost]; functions such as [ParseProviderIn] take another one,
+// which [svchost.Parse] must accept.
 //
-// Parsing normalises: two spellings of one address give equal values. All types can be
-// compared with == and used as map keys. The zero value means "not set", and its text is
-// empty. String and MarshalText return the canonical form, which UnmarshalText accepts. Compare
-// returns -1, 0 or +1.
+// Parsing normalises, so values can be compared with == and used as map keys. The zero value means
+// "not set", and its text is empty. String and MarshalText return the canonical form, which
+// UnmarshalText accepts.
 //
 // Parsed versions and address parts, except Subdir, are safe in paths and URLs: none is empty or
 // "..", or contains a separator or a control character. Windows may refuse colons before ports.

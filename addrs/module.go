@@ -25,8 +25,7 @@ type Module struct {
 // hostname must contain a dot, and not be github.com or bitbucket.org.
 func ParseModule(s string) (Module, error) { return ParseModuleIn(defaultHost, s) }
 
-// ParseModuleIn is [ParseModule] with host as the default, or [DefaultHost] if zero. The rules
-// for hostnames apply to host, too, if s has none.
+// ParseModuleIn is [ParseModule] with host as the default, or [DefaultHost] if zero.
 func ParseModuleIn(host svchost.Hostname, s string) (Module, error) {
 	return parseModule(host, s, s, kindModule)
 }
@@ -153,13 +152,12 @@ func (m *Module) UnmarshalText(b []byte) error { return unmarshal(m, b, ParseMod
 // as in terraform-aws-modules/iam/aws//modules/iam-user.
 type ModuleSource struct {
 	Module Module // the address
-	// Subdir is a path in the package, with slashes; empty for the package itself. Parsers and
-	// module.Download check it as [ParseSubdir] does.
+	// Subdir is a path in the package, see [ParseSubdir]; empty for the package itself.
 	Subdir string
 }
 
-// ParseModuleSource parses a module address and optional directory, see [ParseModule] and
-// [ParseSubdir]. Paths and URLs are refused.
+// ParseModuleSource parses a module address and an optional directory, see [ParseModule] and
+// [ParseSubdir].
 func ParseModuleSource(s string) (ModuleSource, error) { return ParseModuleSourceIn(defaultHost, s) }
 
 // ParseModuleSourceIn is [ParseModuleSource] with host as for [ParseModuleIn].
@@ -189,9 +187,9 @@ const maxSubdir = 2048
 // ParseSubdir parses the directory that follows two slashes in the source of a module. It
 // returns the result of [path.Clean], and "" for "" and ".".
 //
-// It refuses a directory that is absolute or leads out of the package. It also refuses spaces at
-// the ends, more than 2,048 bytes, unprintable characters, question marks, backslashes, colons, and
-// look-alikes of dots, slashes, backslashes and colons.
+// It refuses a directory that is absolute or leads out of the package, spaces at the ends, more
+// than 2,048 bytes, unprintable characters, question marks, backslashes, colons, and look-alikes of
+// dots, slashes, backslashes and colons.
 func ParseSubdir(s string) (string, error) {
 	if reason := checkSubdir(s); reason != "" {
 		return "", refuse(kindSubdir, s, reason)

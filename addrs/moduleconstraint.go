@@ -11,9 +11,8 @@ import (
 	goversion "github.com/hashicorp/go-version"
 )
 
-// ModuleConstraint is a constraint on the version of a module, such as "~> 5.0". It allows the
-// versions that the CLI selects. The zero ModuleConstraint allows every version without a
-// prerelease part.
+// ModuleConstraint is a constraint on the version of a module, such as "~> 5.0", with the rules of
+// the CLI. The zero ModuleConstraint allows every release.
 type ModuleConstraint struct {
 	text string // canonical
 }
@@ -25,10 +24,9 @@ type ModuleConstraint struct {
 // allows 2.0.0. With four numbers, such as "~> 1.2.3.4", it allows no version with fewer. With
 // a prerelease, as in "~> 1.0.0-beta", it allows none.
 //
-// A prerelease is allowed only if the whole constraint is that version, without operator or
-// with "=" directly before it: "1.0.0-beta" allows 1.0.0-beta, but "= 1.0.0-beta" and
-// "1.0.0-beta, < 2" allow no prerelease. Metadata counts only for such a prerelease. Blank text
-// gives the zero ModuleConstraint.
+// A prerelease is allowed only if the whole constraint is that version, without operator or with
+// "=" directly before it: "=1.0.0-beta" allows 1.0.0-beta, but "= 1.0.0-beta" and "1.0.0-beta, < 2"
+// do not. Metadata counts only for such a prerelease. Blank text gives the zero ModuleConstraint.
 func ParseModuleConstraint(s string) (ModuleConstraint, error) {
 	if len(s) > maxInput {
 		return ModuleConstraint{}, refuse(kindModuleConstraint, s, reasonTooLong)
@@ -46,9 +44,9 @@ func ParseModuleConstraint(s string) (ModuleConstraint, error) {
 // MustParseModuleConstraint is [ParseModuleConstraint], but panics.
 func MustParseModuleConstraint(s string) ModuleConstraint { return must(ParseModuleConstraint(s)) }
 
-// ExactModuleConstraint returns the constraint that allows v and, if v is a release, versions that differ only in
-// metadata or final zeros, such as 1.2.3.0. It allows no version if v is zero or the CLI never selects v, such as
-// 1.2.3.4-beta.
+// ExactModuleConstraint returns the constraint that allows v and, if v is a release, versions that
+// differ only in metadata or final zeros, such as 1.2.3.0. If the CLI never selects v, such as
+// 1.2.3.4-beta, it allows nothing.
 func ExactModuleConstraint(v Version) ModuleConstraint {
 	const nothing = "< 0.0.0"
 	if !v.ok {
@@ -61,11 +59,10 @@ func ExactModuleConstraint(v Version) ModuleConstraint {
 	return ModuleConstraint{text}
 }
 
-// Allows reports whether c allows v. The zero Version is never allowed.
+// Allows reports whether c allows v, never for the zero Version.
 func (c ModuleConstraint) Allows(v Version) bool { return c.Matcher()(v) }
 
-// Matcher returns a function like [ModuleConstraint.Allows], faster for many versions and safe for
-// concurrent use.
+// Matcher is like [ProviderConstraint.Matcher].
 func (c ModuleConstraint) Matcher() func(Version) bool {
 	if c.IsZero() {
 		return isRelease

@@ -14,8 +14,7 @@ type Platform struct{ os, arch string }
 // maxWord is the maximum length of an operating system or an architecture, in bytes.
 const maxWord = 32
 
-// ParsePlatform parses OS_ARCH. Both words are 1 to 32 ASCII letters and digits. Their case
-// counts, and unknown words are accepted.
+// ParsePlatform parses OS_ARCH. Both words are 1 to 32 ASCII letters and digits, whose case counts.
 func ParsePlatform(s string) (Platform, error) {
 	os, arch, ok := strings.Cut(s, "_")
 	if !ok {

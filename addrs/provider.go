@@ -68,13 +68,13 @@ func ParseProviderIn(host svchost.Hostname, s string) (Provider, error) {
 	return ProviderRules{Host: host}.Parse(s)
 }
 
-// ProviderRules are the rules of a CLI for addresses of providers. The zero value has the rules of OpenTofu.
+// ProviderRules are the rules of a CLI for addresses of providers, by default of OpenTofu.
 type ProviderRules struct {
 	// Host is the default host. If zero, it is [DefaultHost].
 	Host svchost.Hostname
 
-	// Underscores permits underscores within a namespace in ASCII, as Terraform does since version 1.16. Lock files and
-	// plugin directories are read with it.
+	// Underscores permits underscores within a namespace in ASCII, as Terraform does since version
+	// 1.16.
 	Underscores bool
 }
 
@@ -106,7 +106,7 @@ func (r ProviderRules) Parse(s string) (Provider, error) {
 	return r.provider(host, namespace, typ, s)
 }
 
-// ParseNamespacedProviderIn is like [ParseProviderIn], but refuses TYPE alone, such as null.
+// ParseNamespacedProviderIn is [ParseProviderIn], but refuses TYPE alone, such as null.
 func ParseNamespacedProviderIn(host svchost.Hostname, s string) (Provider, error) {
 	if !strings.Contains(s, "/") {
 		return Provider{}, refuse(kindProvider, s, "it must be NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE")
@@ -117,8 +117,8 @@ func ParseNamespacedProviderIn(host svchost.Hostname, s string) (Provider, error
 // MustParseProvider is [ParseProvider], but panics.
 func MustParseProvider(s string) Provider { return must(ParseProvider(s)) }
 
-// NewProvider returns the address with these parts, normalised and checked as by
-// [ParseProvider]. A zero host and an empty namespace are refused.
+// NewProvider returns the address with these parts, none empty, normalised and checked as by
+// [ParseProvider].
 func NewProvider(host svchost.Hostname, namespace, typ string) (Provider, error) {
 	input := host.Display() + "/" + namespace + "/" + typ
 	if reason := checkHost(host); reason != "" {
@@ -199,12 +199,11 @@ func (p Provider) Display() string {
 // IsZero reports whether p is zero.
 func (p Provider) IsZero() bool { return p == Provider{} }
 
-// IsLegacy reports whether the namespace is "-", from before Terraform 0.13. Such a provider cannot
-// be installed or locked.
+// IsLegacy reports whether the namespace is "-", from before Terraform 0.13.
 func (p Provider) IsLegacy() bool { return p.namespace == legacyNamespace }
 
-// IsBuiltIn reports whether p is part of the CLI: whether its namespace is builtin at terraform.io
-// or opentofu.org. It cannot be installed or locked.
+// IsBuiltIn reports whether p is part of the CLI: builtin at terraform.io or opentofu.org. It
+// cannot be installed or locked, nor can a legacy provider.
 func (p Provider) IsBuiltIn() bool {
 	if p.namespace != builtInNamespace {
 		return false

@@ -12,9 +12,8 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// ProviderConstraint is a constraint on the version of a provider, such as ">= 1.2, < 2.0.0".
-// It allows the versions that the CLI selects. The zero ProviderConstraint allows every
-// version without a prerelease part, except 0.0.0.
+// ProviderConstraint is a constraint on the version of a provider, such as ">= 1.2, < 2.0.0". It
+// has the rules of the CLI. The zero ProviderConstraint allows every release except 0.0.0.
 type ProviderConstraint struct {
 	text string // canonical
 }
@@ -79,8 +78,7 @@ func (c ProviderConstraint) Matcher() func(Version) bool {
 	}
 }
 
-// And returns the constraint with the terms of all, as the CLI combines them. It allows a release
-// that all allow. For a prerelease, see [ParseProviderConstraint].
+// And returns the constraint with the terms of all, as the CLI combines them.
 func (c ProviderConstraint) And(others ...ProviderConstraint) ProviderConstraint {
 	texts := make([]string, 0, 1+len(others))
 	for _, o := range slices.Concat(others, []ProviderConstraint{c}) {

@@ -11,8 +11,8 @@ import (
 //
 //	pkg:terraform/hashicorp/aws@5.31.0?repository_url=registry.opentofu.org
 //
-// If v is zero, it has no version. The specification has no type for OpenTofu and Terraform yet: "terraform" is that of its
-// draft (package-url/purl-spec pull request 889), and of tools that write package URLs of providers.
+// If v is zero, it has no version. The type "terraform" is in a draft of the specification
+// (package-url/purl-spec pull request 889), and used by other tools.
 func (p Provider) PURL(v Version) string {
 	if p.IsZero() {
 		return ""
@@ -24,7 +24,7 @@ func (p Provider) PURL(v Version) string {
 //
 //	pkg:terraform/acme/vpc/aws@1.2.0?repository_url=registry.example.com#modules/subnet
 //
-// The third segment tells it from a provider. If v is zero, it has no version. See [Provider.PURL] for the type.
+// It has a segment more than [Provider.PURL].
 func (s ModuleSource) PURL(v Version) string {
 	if s.Module.IsZero() {
 		return ""

@@ -58,9 +58,8 @@ func (v Version) cut() (more, pre, meta string) {
 	return more, pre, meta
 }
 
-// Compare orders by precedence as in Semantic Versioning, with missing numbers as 0. It orders
-// versions of equal precedence by their text, so it returns 0 only if v == o. The zero Version
-// comes first.
+// Compare orders by precedence as in Semantic Versioning, then by text, so it returns 0 only if v
+// == o. The zero Version comes first.
 func (v Version) Compare(o Version) int {
 	switch {
 	case v.ok != o.ok:
@@ -324,8 +323,8 @@ func refuseVersion(s, reason string) error {
 }
 
 // ParseModuleVersion parses a version of a module as the CLI does. Unlike [ParseVersion], it
-// accepts a leading "v", more than three numbers, and a prerelease without hyphen if it starts with
-// a letter. It refuses numbers above 2^63-1, and empty identifiers such as in 1.0.0-a..b.
+// accepts a leading "v", more than three numbers, and a prerelease such as in 1.0.0beta. It refuses
+// numbers above 2^63-1, and empty identifiers such as in 1.0.0-a..b.
 func ParseModuleVersion(s string) (Version, error) {
 	if len(s) > maxVersion {
 		return Version{}, refuse(kindModuleVersion, s, reasonTooLong)

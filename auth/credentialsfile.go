@@ -26,8 +26,8 @@ import (
 // an invalid hostname are ignored.
 //
 // Save and Forget replace the file, or the target of a symbolic link, atomically and with mode 0600
-// (except on Windows). Other members keep their values. Concurrent changes, also by other
-// processes, wait for a lock file in the same directory. The CLI does not use the lock.
+// (except on Windows). Other members keep their values. Changes by several processes take turns
+// with a lock file beside it, which the CLI does not use.
 //
 // If the file is invalid, it is not changed, and errors name the line. An invalid entry is
 // an error only of Token for its host; Save replaces it, and Forget removes it.
@@ -57,8 +57,8 @@ func (c CredentialsFile) Token(ctx context.Context, host svchost.Hostname) (Toke
 	return token, c.failed(host, "", err)
 }
 
-// Save replaces the entry of host. If necessary, it creates the file, and its directory
-// with mode 0700. It refuses hosts that [svchost.Parse] refuses.
+// Save replaces the entry of host. It can create the file, and its directory with mode 0700. It
+// refuses hosts that [svchost.Parse] refuses.
 func (c CredentialsFile) Save(ctx context.Context, host svchost.Hostname, token Token) error {
 	err := checkSave(host, token)
 	if err == nil {

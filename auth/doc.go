@@ -7,8 +7,8 @@
 //	), time.Hour)
 //	token, err := tokens.Token(ctx, host)
 //
-// A token belongs to a hostname in addresses, such as registry.example.com, and not to the server
-// that answers requests. A [Source] returns tokens; a [Store] also saves and forgets them.
+// A token belongs to a hostname in addresses, and not to the server that answers requests. A
+// [Source] returns tokens; a [Store] also saves and forgets them.
 //
 // All sources of this package are safe for concurrent use, and their errors wrap a [*SourceError].
 //

@@ -33,8 +33,7 @@ import (
 //	PATH ARGS... store HOST     reads {"token":"abc"}
 //	PATH ARGS... forget HOST    succeeds if it has no token
 //
-// HOST is [svchost.Hostname.String]. Concurrent calls run the program concurrently. Use [Cached]
-// to run it less often.
+// HOST is [svchost.Hostname.String]. Use [Cached] to run the program less often.
 //
 // An error has up to 512 bytes of the error output, without words that look like secrets. It wraps
 // [os.ErrDeadlineExceeded] after Timeout, [failure.ErrTooLarge] if the program writes over 1 MiB, [ErrInvalidToken] or
@@ -43,10 +42,9 @@ import (
 type Helper struct {
 	// Path is the absolute path of the program.
 	Path string
-	// Args are the first arguments. Other users of the machine can see them.
+	// Args are the first arguments, which other users of the machine can see.
 	Args []string
-	// Env returns the variables NAME=VALUE of the program. If nil, the program inherits all
-	// variables.
+	// Env returns the variables NAME=VALUE. If nil, the program inherits all.
 	Env func() []string `json:"-"`
 	// Timeout limits a call. If 0, it is 30 seconds; if negative, there is no limit.
 	Timeout time.Duration

@@ -15,14 +15,14 @@ import (
 //	    login alice
 //	    password secret  # a comment
 //
-// The CLI uses these passwords only for archives of modules: [Netrc.Lookup] suits ModuleCredentials
-// of [github.com/tofureg/tofureg/regclient.Client].
+// The CLI uses them only for archives of modules, see ModuleCredentials of
+// [github.com/tofureg/tofureg/regclient.Client].
 //
 // A Netrc is safe for concurrent use. Values with spaces need double quotes; in them, a backslash
 // escapes \", \\, \n, \r and \t. The port is 443 unless stated.
 //
-// Unknown words, macros, the entry default, and entries without a password or with another protocol
-// than https are ignored. So are malformed entries. Of the others, the first for a host counts.
+// Unknown words, macros, the entry default, and entries that are malformed, have no password, or
+// another protocol than https are ignored. Of the others, the first for a host counts.
 type Netrc struct {
 	// A function, so that its content is not printed.
 	lookup func(svchost.Hostname) (login, bool)

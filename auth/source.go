@@ -13,11 +13,11 @@ import (
 	"github.com/tofureg/tofureg/internal/flight"
 )
 
-// A Source returns the tokens of hosts. It must be safe for concurrent use. Errors name it by its
-// method String, if it has one.
+// A Source returns the tokens of hosts. It must be safe for concurrent use. Errors name it by a
+// method String.
 type Source interface {
-	// Token returns the token of host, or the zero Token if the source has none. After an
-	// error, the caller must not continue without a token. Token returns when ctx ends.
+	// Token returns the token of host, or the zero Token if it has none. After an error, the caller
+	// must not continue without a token. Token returns when ctx ends.
 	Token(ctx context.Context, host svchost.Hostname) (Token, error)
 }
 
@@ -25,17 +25,16 @@ type Source interface {
 type Invalidator interface {
 	Source
 	// Invalidate removes host from the cache. Clients call it, also concurrently, after status 401.
-	// The token itself is not deleted, and the request is not repeated.
 	Invalidate(host svchost.Hostname)
 }
 
-// A Store is a [Source] that can save and forget tokens. It must be safe for concurrent use.
+// A Store is a [Source] that can save and forget tokens.
 //
 // If a source caches the tokens of the Store, the caller must call its Invalidate after a change.
 type Store interface {
 	Source
-	// Save replaces the token of host. The error for the zero Token wraps
-	// [ErrInvalidToken]. After another error, the token may have been saved.
+	// Save replaces the token of host. The zero Token is [ErrInvalidToken]. After another error,
+	// the token may have been saved.
 	Save(ctx context.Context, host svchost.Hostname, token Token) error
 	// Forget removes the token of host. It succeeds if the host has no token.
 	Forget(ctx context.Context, host svchost.Hostname) error
@@ -122,9 +121,10 @@ func (c *chain) Invalidate(host svchost.Hostname) {
 
 func (c *chain) String() string { return "chain of sources" }
 
-// Cached returns a Source that keeps the results of src for ttl, also for hosts without a
-// token. Errors are not cached. If ttl is 0, it is one hour; if negative, nothing is cached.
-// A nil src has no tokens. Invalidate of the result calls that of src; results of lookups in progress are not cached.
+// Cached returns a Source that keeps the results of src for ttl, also for hosts without a token,
+// but no errors. If ttl is 0, it is one hour; if negative, nothing is cached. A nil src has no
+// tokens. Invalidate of the result calls that of src; results of lookups in progress are not
+// cached.
 //
 // Concurrent calls for one host share one lookup, which continues while one of them waits. The
 // lookup sees no values of contexts: do not cache a source that takes the user from the context.
@@ -173,8 +173,8 @@ const environPrefix = "TF_TOKEN_"
 //	TF_TOKEN_xn____caf__dma_fr     café.fr
 //	TF_TOKEN_example.com:8443      example.com:8443
 //
-// Variables with an invalid hostname or an empty value are ignored. An invalid value (see
-// [NewToken]) is an error only for its host.
+// Variables with an invalid hostname or an empty value are ignored. A value that [NewToken] refuses
+// is an error for its host.
 func Environ(environ []string) *Environment {
 	values := map[string]string{}
 	for _, entry := range environ {

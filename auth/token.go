@@ -10,22 +10,21 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// ErrInvalidToken means that a secret cannot be a token. Errors that wrap it do not contain
-// the secret.
+// ErrInvalidToken means that a secret cannot be a token. Errors do not contain the secret.
 var ErrInvalidToken = errors.New("invalid token")
 
 // A Token is the API token of a host, sent as "Authorization: Bearer TOKEN". The zero Token
 // means no token.
 //
-// Only [Token.Reveal] returns the secret. Packages such as fmt, log/slog and encoding/json
-// print a placeholder, also for a Token inside another value.
+// Only [Token.Reveal] returns the secret. Packages such as fmt, log/slog and encoding/json print a
+// placeholder, also inside other values.
 type Token struct {
 	// A function, because packages such as fmt print the content of unexported fields.
 	reveal func() string
 }
 
-// NewToken returns a Token with this secret: one or more visible ASCII characters. For
-// other secrets, the error wraps [ErrInvalidToken].
+// NewToken returns a Token with this secret: visible ASCII characters. Other secrets are
+// [ErrInvalidToken].
 func NewToken(secret string) (Token, error) {
 	if secret == "" {
 		return Token{}, fmt.Errorf("%w: it is empty", ErrInvalidToken)
@@ -105,9 +104,8 @@ func (t Token) LogValue() slog.Value { return slog.StringValue(t.String()) }
 
 func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// A Password is a password of a [Netrc] or a secret for an OCI registry, with any
-// characters. The zero Password is empty. Only [Password.Reveal] returns the secret.
-// Printing it shows a placeholder.
+// A Password is a password of a [Netrc] or a secret for an OCI registry, with any characters, and
+// prints as a placeholder. The zero Password is empty.
 type Password struct {
 	reveal func() string // a function for the same reason as in Token
 }

@@ -19,13 +19,12 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// A Config is the configuration of a user. The zero Config is that of a user without files and
-// variables.
+// A Config is the configuration of a user. The zero Config has no files and variables.
 //
-// Set the fields before the first call. After it, a Config is safe for concurrent use and must not
-// be copied. Methods except [Config.Installer] return the same clients at each call.
+// Set the fields before the first call, and do not copy a Config after it. Methods may be called
+// concurrently; except [Config.Installer], they return the same clients at each call.
 type Config struct {
-	// HTTP makes the requests of all clients. It can be nil, see [transport.Client].
+	// HTTP makes the requests of all clients, see [transport.Client].
 	HTTP *http.Client
 
 	// UserAgent is the User-Agent of all requests, followed by TF_APPEND_USER_AGENT.
@@ -35,25 +34,25 @@ type Config struct {
 	// VetoHost, if not nil, can refuse requests, see [transport.Client].
 	VetoHost func(host string) error
 
-	// Tokens, if not nil, is called once with the user's tokens, and returns the source of
-	// all clients, which can be nil:
+	// Tokens, if not nil, is called once with the user's tokens, and returns the source of all
+	// clients, or nil:
 	//
 	//	config.Tokens = func(user auth.Source) auth.Source { return auth.Chain(user, ours) }
 	Tokens func(user auth.Source) auth.Source
 
-	// Stamps lets Installer keep hashes, and believe those of earlier processes, in
-	// $XDG_CACHE_HOME/tofureg/stamps or ~/.cache/tofureg/stamps, on Linux; see [install.Dir].
+	// Stamps sets Stamps of [install.Dir] to $XDG_CACHE_HOME/tofureg/stamps or
+	// ~/.cache/tofureg/stamps, on Linux only.
 	Stamps bool
 
-	// Cooldown, if not nil, holds back versions of ProviderSource. Its Source is ignored. No CLI has
-	// such a setting.
+	// Cooldown, if not nil, holds back versions of ProviderSource. Its Source is ignored.
 	Cooldown *cooldown.Providers
 
 	// Logger, if not nil, logs requests and retries.
 	Logger *slog.Logger
 
-	// OCI is called at the first use of each method oci_mirror, perhaps concurrently, and returns its
-	// source. If OCI is nil or fails, each request to the method fails, and no later method is tried.
+	// OCI returns the source of a method oci_mirror. It is called at the first use of each, perhaps
+	// concurrently. If OCI is nil or fails, requests to the method fail, and no later method is
+	// tried.
 	OCI func(m *Method) (provider.Source, error)
 
 	set      *settings
@@ -93,8 +92,7 @@ func (c *Config) Files() []string { return slices.Clone(c.settings().files) }
 // Warnings returns the warnings of [Load], at most 100.
 func (c *Config) Warnings() []*Problem { return slices.Clone(c.warnings) }
 
-// Methods returns the installation methods in the configured order. An empty block
-// provider_installation has none.
+// Methods returns the installation methods in the configured order.
 func (c *Config) Methods() []Method {
 	methods := slices.Clone(c.settings().methods)
 	for i := range methods {
@@ -107,9 +105,9 @@ func (c *Config) Methods() []Method {
 	return methods
 }
 
-// Discovery returns the client that finds the services of hosts, with the host blocks as overrides.
-// Its Transport and Hosts suit other clients, such as
-// [github.com/tofureg/tofureg/auth/login.Client]. It follows registry_protocols,
+// Discovery returns the client that finds the services of hosts, with host blocks as overrides. Use
+// its Transport and Hosts for other clients, such as
+// [github.com/tofureg/tofureg/auth/login.Client]. They follow registry_protocols,
 // TF_REGISTRY_DISCOVERY_RETRY, TF_REGISTRY_CLIENT_TIMEOUT and TF_PROVIDER_DOWNLOAD_RETRY.
 func (c *Config) Discovery() *disco.Client {
 	return c.discovery.get(func() *disco.Client {
@@ -137,13 +135,11 @@ func (c *Config) Registry() *regclient.Client {
 	})
 }
 
-// Credentials returns the token source of all clients: the user's tokens, or the result of
-// Config.Tokens.
+// Credentials returns the token source of all clients, see Config.Tokens.
 //
-// The user's token for a host comes from a TF_TOKEN_ variable, the last credentials block,
-// or the credentials helper, in this order. A block without a token ends the search, and an
-// invalid token is an error. The user's source is an [auth.Invalidator]: it caches answers of
-// the helper for an hour.
+// The user's token for a host comes from a TF_TOKEN_ variable, the last credentials block, or the
+// credentials helper, in this order. A block without a token ends the search, and an invalid token
+// is an error. Answers of the helper are cached for an hour, see [auth.Invalidator].
 func (c *Config) Credentials() auth.Source {
 	return c.tokens.get(func() auth.Source {
 		if c.Tokens != nil {
@@ -156,9 +152,10 @@ func (c *Config) Credentials() auth.Source {
 // Installer returns a new [install.Installer] for the plugin directory dir, with
 // [Config.ProviderSource] and [Config.Policy].
 //
-// Its Cache, which all Installers share, is the directory TF_PLUGIN_CACHE_DIR, or plugin_cache_dir of the first file that
-// has it, with variables expanded; [Load] fails if the directory does not exist. DevOverrides has the absolute paths in
-// dev_overrides. Reattached has the providers in TF_REATTACH_PROVIDERS, sorted. TrustCache is set if plugin_cache_may_break_dependency_lock_file is true in any file, or
+// All Installers share one Cache: TF_PLUGIN_CACHE_DIR, or plugin_cache_dir of the first file that
+// has it, with variables expanded. [Load] fails if this directory does not exist. DevOverrides has
+// the absolute paths in dev_overrides, and Reattached the providers in TF_REATTACH_PROVIDERS,
+// sorted. TrustCache is set if plugin_cache_may_break_dependency_lock_file is true in any file, or
 // TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE is neither empty nor "0".
 func (c *Config) Installer(dir string) *install.Installer {
 	in := &install.Installer{
@@ -183,8 +180,7 @@ func (c *Config) stampDir() string {
 	return c.settings().system().stampDir()
 }
 
-// DefaultHost returns the host for [addrs.ParseProviderIn]: [addrs.DefaultHost], or
-// registry.terraform.io if [System.Terraform] is set.
+// DefaultHost returns [addrs.DefaultHost], or registry.terraform.io if [System.Terraform] is set.
 func (c *Config) DefaultHost() svchost.Hostname {
 	return c.settings().system().defaultHost()
 }

@@ -26,11 +26,10 @@ const (
 
 // A Method is an installation method for providers.
 type Method struct {
-	// Kind is the name of the block: "direct" (the registry), "filesystem_mirror", "network_mirror" or
-	// "oci_mirror".
+	// Kind is "direct" (the registry), "filesystem_mirror", "network_mirror" or "oci_mirror".
 	Kind string `json:"kind"`
 
-	// Location is an absolute path, a URL or a repository template. It is empty for direct.
+	// Location is an absolute path, a URL or a repository template; for direct, it is empty.
 	Location string `json:"location,omitempty"`
 
 	// Include and Exclude select the providers, as in [provider.NamedSource].
@@ -68,8 +67,8 @@ func (m *Method) String() string {
 	return m.Kind + " " + printable(location)
 }
 
-// Repository expands the Location of an oci_mirror, such as "oci.example.com/${type}", for a
-// provider. For other kinds it returns "".
+// Repository returns the Location of an oci_mirror, such as "oci.example.com/${type}", for a
+// provider.
 func (m *Method) Repository(p addrs.Provider) string {
 	if m.Kind != ociMirror {
 		return ""

@@ -25,24 +25,23 @@ import (
 //	~/.terraformrc                     on Windows %APPDATA%\terraform.rc
 //	$XDG_CONFIG_HOME/opentofu/tofurc   if set, not on Windows
 //
-// Unless a variable names the main file, Load then reads the files *.tfrc and *.tfrc.json
-// of the configuration directory, sorted by name:
+// Unless a variable names the main file, Load then reads *.tfrc and *.tfrc.json of this directory,
+// sorted by name:
 //
 //	~/.terraform.d                     on Windows %APPDATA%\terraform.d
 //	$XDG_CONFIG_HOME/opentofu          not on Windows, if ~/.terraform.d does not exist
 //
-// A file that starts with { is JSON. A main file that cannot be opened is ignored with a
-// warning, but other unreadable files are errors.
+// A file that starts with { is JSON. A main file that cannot be opened is a warning; other
+// unreadable files are errors.
 //
-// The last credentials or host block for a host counts. Unknown settings are ignored with a
-// warning.
+// Of several credentials or host blocks for a host, the last counts. Unknown settings are warnings.
 func Load(sys System) (*Config, error) {
 	l := newLoader(sys)
 	l.files()
 	return l.finish()
 }
 
-// Parse is like [Load] if filename is the only file and has the content text.
+// Parse is like [Load] with one file, whose content is text.
 func Parse(sys System, filename string, text []byte) (*Config, error) {
 	l := newLoader(sys)
 	if len(text) > maxFile {

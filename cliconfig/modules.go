@@ -25,7 +25,7 @@ func (c *Config) ModuleSource() module.Source {
 //	  }
 //	}
 //
-// No CLI has this block yet. It is a [proposal] for OpenTofu, and ignored if [System.Terraform] is set.
+// No CLI has this block yet: it is a [proposal] for OpenTofu, and ignored for Terraform.
 //
 // [proposal]: https://github.com/opentofu/opentofu/pull/4444
 func (c *Config) ModuleCooldown() *cooldown.Modules {

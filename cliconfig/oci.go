@@ -10,11 +10,11 @@ import (
 	"github.com/tofureg/tofureg/auth"
 )
 
-// An OCICredential is a credential for OCI repositories: a user name and a password, two
-// tokens, or a helper program. The zero OCICredential is anonymous.
+// An OCICredential is a credential for OCI repositories: name and password, two tokens, or a helper
+// program. The zero OCICredential is anonymous.
 type OCICredential struct {
-	// Prefix is "HOST[:PORT][/PATH]"; empty matches all repositories. The longest one whose whole
-	// elements match is used.
+	// Prefix is "HOST[:PORT][/PATH]", or empty for all repositories. The longest prefix of whole
+	// path elements is used.
 	Prefix string
 
 	Username string        // for basic authentication
@@ -22,8 +22,8 @@ type OCICredential struct {
 
 	AccessToken, RefreshToken auth.Password // for OAuth
 
-	// Helper, if not empty, names the program docker-credential-HELPER, which prints user
-	// name and password. It has no slashes.
+	// Helper, if not empty, is the end of the name of a program docker-credential-HELPER, without
+	// slashes.
 	Helper string
 
 	Place Place // of the block
@@ -31,12 +31,11 @@ type OCICredential struct {
 
 // OCICredentials are the settings of credentials for OCI registries.
 type OCICredentials struct {
-	// Blocks are the blocks oci_credentials, then docker_credentials_helper of
-	// oci_default_credentials.
+	// Blocks are from oci_credentials, then docker_credentials_helper of oci_default_credentials.
 	Blocks []OCICredential
 
-	// Files are the paths of Docker-style files with more credentials. Of equal prefixes, Blocks
-	// and then earlier files count. Files are docker_style_config_files, or else, unless
+	// Files are Docker-style files with more credentials. Of equal prefixes, Blocks and then
+	// earlier files count. Files are docker_style_config_files, or unless
 	// discover_ambient_credentials is false:
 	//
 	//	$XDG_RUNTIME_DIR/containers/auth.json   on Linux
@@ -46,12 +45,12 @@ type OCICredentials struct {
 	//	~/.dockercfg
 	Files []string
 
-	// Ambient is true if Files are the default places. The files can be missing.
+	// Ambient is true if Files are these places. Files can be missing.
 	Ambient bool
 }
 
-// OCICredentials returns the credentials for OCI registries. The module
-// github.com/tofureg/tofureg/contrib/oci reads the files and uses the credentials.
+// OCICredentials returns the credentials for OCI registries, for
+// github.com/tofureg/tofureg/contrib/oci.
 func (c *Config) OCICredentials() OCICredentials {
 	s := c.settings()
 	d := &s.ociDefaults

@@ -15,13 +15,12 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// ProviderSource returns a source with the configured installation methods, see
-// [provider.Multi]. The first name in [provider.Package.Via] is [Method.String] of the method, followed by " #2"
-// for a second equal one.
+// ProviderSource returns a [provider.Multi] of the installation methods, or Cooldown around it.
+// [provider.Package.Via] starts with [Method.String] of the method, followed by " #2" for a second
+// equal one.
 //
 // Without a block provider_installation, a provider in an implicit directory, such as
-// terraform.d/plugins in the working directory, comes only from such directories, and other
-// providers come from the registries.
+// ./terraform.d/plugins, comes only from such directories, and others from the registries.
 func (c *Config) ProviderSource() provider.Source {
 	return c.source.get(func() provider.Source {
 		multi := &provider.Multi{}
@@ -178,9 +177,9 @@ func (e *exceptLocal) check(ctx context.Context, p addrs.Provider) error {
 	return nil
 }
 
-// Policy returns the policy of the CLI for packages of [Config.ProviderSource]. That source itself
+// Policy returns the policy of the CLI for packages of [Config.ProviderSource], which itself
 // demands the signatures of registries. For packages of [Config.Registry], use the zero
-// [verify.Policy]. Unlike the zero policy:
+// [verify.Policy]. Unlike it:
 //
 //   - A package from [addrs.DefaultHost] needs no signature if the registry lists no keys,
 //     unless OPENTOFU_ENFORCE_GPG_VALIDATION is "true" or [System.Terraform] is set.
@@ -192,8 +191,7 @@ func (e *exceptLocal) check(ctx context.Context, p addrs.Provider) error {
 //   - A mirror package needs neither signature nor hashes.
 //
 // Unlike the CLI, Policy refuses signatures from the future, packages whose zh or h1 differs from
-// all stated ones, and mirror packages with hashes only for other platforms. A hash in the lock
-// file replaces the signature.
+// all stated ones, and mirror packages with hashes only for other platforms.
 func (c *Config) Policy(p addrs.Provider) verify.Policy {
 	s := c.settings()
 	policy := verify.Policy{AllowExpired: true, RequireCurrent: s.enforce.unexpired && !s.system().Terraform, AllowWeak: true, AllowAnyName: true}

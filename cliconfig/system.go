@@ -21,10 +21,10 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// A System has the variables, directories and files that a configuration depends on. Tests, and
-// servers for several users, create their own.
+// A System has all that a configuration depends on. Tests, and servers for several users, create
+// their own.
 type System struct {
-	// Environ are all variables, NAME=VALUE, also for credentials helpers.
+	// Environ are variables NAME=VALUE, also for credentials helpers.
 	Environ []string
 
 	// Home is the home directory. If empty, it is HOME in Environ (USERPROFILE on Windows).
@@ -33,13 +33,11 @@ type System struct {
 	// Dir is the working directory. If empty, relative paths stay relative, also in results.
 	Dir string
 
-	// Terraform selects the rules of Terraform: .tofurc, tofu.rc, and the directories opentofu
-	// in XDG_CONFIG_HOME and XDG_DATA_HOME are ignored, and the default host is
-	// registry.terraform.io.
+	// Terraform selects the rules of Terraform: .tofurc, tofu.rc, and the directories opentofu in
+	// XDG_CONFIG_HOME and XDG_DATA_HOME are ignored, and the default host is registry.terraform.io.
 	Terraform bool
 
-	// GOOS and GOARCH select the rules for files and paths. If empty, package runtime has
-	// them.
+	// GOOS and GOARCH select the rules for paths. If empty, they are those of package runtime.
 	GOOS, GOARCH string
 
 	// Open opens the file at a path such as /home/alice/.tofurc, or a directory as an

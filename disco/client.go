@@ -33,15 +33,15 @@ func (c *Client) Discover(ctx context.Context, host svchost.Hostname) (*Services
 	return c.hosts().discover(ctx, c.Transport, host)
 }
 
-// TokenHost returns the host whose token is sent with the request for host: the target if host is
-// an alias, otherwise host. It makes no request.
+// TokenHost returns the host whose token is sent with the request for host: the target of an alias,
+// otherwise host.
 func (c *Client) TokenHost(host svchost.Hostname) svchost.Hostname {
 	target, _, _ := c.hosts().resolve(host)
 	return target
 }
 
-// Forget removes host, or the target of an alias, from the cache. Running calls of Discover return
-// what they find, but it is not cached.
+// Forget removes host, or the target of an alias, from the cache. Results of calls in progress are
+// not cached.
 func (c *Client) Forget(host svchost.Hostname) {
 	target := c.TokenHost(host)
 	c.hosts().cache.Forget(func(key hostKey) bool { return key.host == target })
@@ -54,9 +54,9 @@ func (c *Client) hosts() *Hosts {
 	return c.Hosts
 }
 
-// Hosts caches the services of at most 1,024 hosts. Clients may share it: the services that a client
-// has found are used only by clients with the same HTTP, AllowHTTP and token of the host. It contains
-// no tokens. It is safe for concurrent use, and must not be copied or changed after the first use.
+// Hosts caches the services of at most 1,024 hosts, without tokens. Clients may share it: what one
+// has found is used only by clients with the same HTTP, AllowHTTP and token of the host. It is safe
+// for concurrent use, and must not be copied or changed after the first use.
 type Hosts struct {
 	// Overrides are the services of hosts to which no request is made, see [NewHosts]. A nil
 	// value means no services.

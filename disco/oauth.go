@@ -25,9 +25,9 @@ type OAuthClient struct {
 	Scopes           []string // to request ("scopes")
 }
 
-// OAuthClient returns the value of [LoginV1]. For errors, see [Services.URL]. With AllowHTTP the
-// URLs may be http, which a login must refuse. If the document came over http, the error wraps
-// [failure.ErrInsecure].
+// OAuthClient returns the value of [LoginV1]. The error is a [*ServiceError], and wraps
+// [failure.ErrInsecure] if the document came over http. With AllowHTTP the URLs may be http, which
+// a login must refuse.
 func (s *Services) OAuthClient() (*OAuthClient, error) {
 	if s.doc.overHTTP {
 		return nil, s.fail(LoginV1, fmt.Errorf("%w: the list of services came over http, so it may not say where to log in", failure.ErrInsecure))

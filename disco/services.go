@@ -26,8 +26,7 @@ const (
 	maxServices   = 1000
 )
 
-// Services is the list of services of a host. It is immutable and safe for concurrent use. The
-// zero Services is empty.
+// Services is the immutable list of services of a host. The zero Services is empty.
 type Services struct {
 	host      svchost.Hostname
 	tokenHost svchost.Hostname
@@ -35,8 +34,7 @@ type Services struct {
 	doc       document
 }
 
-// NewHosts returns Hosts with services of host, for a registry without a discovery document. The
-// values of services are as in [NewServices].
+// NewHosts returns Hosts with [NewServices] of host, for a registry without a discovery document.
 func NewHosts(host svchost.Hostname, services map[Service]any) *Hosts {
 	return &Hosts{Overrides: map[svchost.Hostname]*Services{host: NewServices(host, services)}}
 }
@@ -58,9 +56,9 @@ func NewServices(host svchost.Hostname, services map[Service]any) *Services {
 	return s
 }
 
-// ParseServices parses a discovery document of host. Relative URLs are resolved against final,
-// the URL of the document after redirects. If final is nil, it is the well-known URL of
-// host. The error is a [*failure.Error].
+// ParseServices parses a discovery document of host. Relative URLs are resolved against final, the
+// URL of the document after redirects; if nil, against the well-known URL of host. The error is a
+// [*failure.Error].
 func ParseServices(host svchost.Hostname, final *url.URL, document []byte) (*Services, error) {
 	if final == nil {
 		final = wellKnown(host)
@@ -72,8 +70,8 @@ func ParseServices(host svchost.Hostname, final *url.URL, document []byte) (*Ser
 	return &Services{host: host, tokenHost: host, doc: doc}, nil
 }
 
-// TokenHost returns the host whose token may be sent to these services: their host, or its target
-// if it is an alias. It is zero if the document came over http.
+// TokenHost returns the host whose token may be sent to these services, the target of an alias. It
+// is zero if the document came over http.
 func (s *Services) TokenHost() svchost.Hostname {
 	if s.doc.overHTTP {
 		return svchost.Hostname{}
@@ -91,8 +89,8 @@ func (s *Services) IDs() []Service {
 	return ids
 }
 
-// URL returns the absolute base URL of a service, without a fragment. A URL with user information
-// is invalid. It is https, or http if the [Client] that returned s has AllowHTTP.
+// URL returns the absolute base URL of a service, without a fragment. It is https, or http if the
+// [Client] that returned s has AllowHTTP.
 //
 // Before you resolve a reference against the URL, add a slash to a path without one at its end.
 //

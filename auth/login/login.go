@@ -23,10 +23,9 @@ const defaultTimeout = 10 * time.Minute
 // invalidate sources that have cached the host, see [auth.Invalidator]. A Client is safe for
 // concurrent use.
 type Client struct {
-	// Open opens the https URL in a browser, or shows it to the user, who should see at
-	// which host to log in. It is called once for each login, in a new goroutine, and may return
-	// after Login. An error before the redirect ends the login. Pass the URL to a program as one
-	// argument, without a shell.
+	// Open opens the https URL in a browser, or shows it to the user, who should see at which host
+	// to log in. It is called in a new goroutine, and may return after Login. An error before the
+	// redirect ends the login. Pass the URL to a program as one argument, without a shell.
 	Open func(url string) error
 
 	// Store stores the token. If nil, Login only returns it.
@@ -36,17 +35,16 @@ type Client struct {
 	// the URLs of the service. Its VetoHost is not called for the login page.
 	Transport *transport.Client
 
-	// Hosts caches the services of hosts. Clients may share it. If nil, each login discovers them.
+	// Hosts caches the services of hosts. If nil, each login discovers them.
 	Hosts *disco.Hosts
 
-	// Timeout limits the wait for the browser. If 0, it is 10 minutes; if negative, it is
-	// unlimited.
+	// Timeout limits the wait for the browser. If 0, it is 10 minutes; if negative, unlimited.
 	Timeout time.Duration
 }
 
 // A Result is the result of a login.
 type Result struct {
-	Host    svchost.Hostname // host of the token; for an alias, the host that it stands for
+	Host    svchost.Hostname // of the token; for an alias, its target
 	Token   auth.Token       // the token
 	Expires time.Time        // end of the token, zero if the host does not state it
 }
@@ -59,10 +57,9 @@ func (c *Client) web() *httpx.Client { return httpx.New(c.Transport) }
 // Login gets a token for host by a login in the browser, and saves it in the Store
 // for Host of the [Result].
 //
-// The error is a [*failure.Error]. It can wrap an [*UnsupportedError], a [*RefusedError], a
-// [failure.ErrInsecure], [auth.ErrInvalidToken], os.ErrDeadlineExceeded after Timeout,
-// or the error of discovery, Open or the Store. If only saving fails, Login returns the Result and
-// the error.
+// The error is a [*failure.Error]. It can wrap an [*UnsupportedError], a [*RefusedError],
+// [failure.ErrInsecure], [auth.ErrInvalidToken], os.ErrDeadlineExceeded after Timeout, or an error
+// of discovery, Open or the Store. If only saving fails, Login returns the Result, too.
 func (c *Client) Login(ctx context.Context, host svchost.Hostname) (*Result, error) {
 	r, err := c.login(ctx, host)
 	return r, failed("log in to", host, err)
@@ -103,9 +100,9 @@ func (c *Client) login(ctx context.Context, host svchost.Hostname) (r *Result, e
 	return r, nil
 }
 
-// Logout removes the token of host from the Store, as the CLI does. It sends no request: the
-// token stays valid until the user revokes it at the host. For an alias, host must be
-// Host of the [Result]. The error is a [*failure.Error] that wraps the error of the Store.
+// Logout removes the token of host from the Store. It sends no request: the token stays valid until
+// the user revokes it at the host. For an alias, host must be Host of the [Result]. The error is a
+// [*failure.Error] that wraps the error of the Store.
 func (c *Client) Logout(ctx context.Context, host svchost.Hostname) error {
 	err := errors.New("Client.Store is nil; set it to the store with the token")
 	switch {
@@ -133,13 +130,13 @@ func failed(op string, host svchost.Hostname, err error) error {
 }
 
 // An UnsupportedError means that the host does not offer the service login.v1 with the grant type
-// authz_code. The user must create a token on a page of the host.
+// authz_code. The user must create a token there.
 type UnsupportedError struct {
-	Host svchost.Hostname // the host of the login
+	Host svchost.Hostname // of the login
 	// GrantTypes are at most ten grant types of the host.
 	GrantTypes []string
-	// TokensURL is the page on which users create tokens. It is empty unless the host has the service
-	// tfe.v2, like HCP Terraform.
+	// TokensURL is the page on which users create tokens, of a host with the service tfe.v2, such
+	// as HCP Terraform; otherwise empty.
 	TokensURL string
 	// Err wraps [disco.ErrNoService] or [disco.ErrServiceVersion], or is nil if the host
 	// has other grant types.
@@ -163,11 +160,10 @@ func (e *UnsupportedError) Error() string {
 
 func (e *UnsupportedError) Unwrap() error { return e.Err }
 
-// A RefusedError means that the user or the identity server refused the login. Its texts come
-// from the server, without control characters and secrets.
+// A RefusedError means that the user or the identity server refused the login. Its texts come from
+// the server, without control characters and secrets.
 type RefusedError struct {
-	// Code is an error code of RFC 6749 sections 4.1.2.1 and 5.2, for example
-	// "access_denied" if the user refused.
+	// Code is of RFC 6749 sections 4.1.2.1 and 5.2, such as "access_denied" if the user refused.
 	Code string
 	// Description is a text for people, or "".
 	Description string

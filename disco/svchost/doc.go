@@ -12,10 +12,9 @@
 // optional port from 1 to 65535. The default port 443 is dropped. Single labels such as
 // localhost and IPv4 addresses are valid. IPv6 addresses, URLs, paths and a final dot are not.
 //
-// Names are written in Unicode. [Parse] refuses punycode (xn--...), which would hide the name
-// from the reader, in any spelling. Unicode names are mapped as by current clients (UTS #46
-// for lookup, not transitional): straße.example and strasse.example differ.
-// Similar letters of different scripts are different names.
+// Names are written in Unicode. [Parse] refuses punycode (xn--...), which would hide the name from
+// the reader, in any spelling. Unicode names are mapped as by current clients (UTS #46 for lookup,
+// not transitional): straße.example and strasse.example differ.
 //
 // The protocol is https://opentofu.org/docs/internals/remote-service-discovery/.
 package svchost

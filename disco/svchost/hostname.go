@@ -55,7 +55,7 @@ func (h *Hostname) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// A ParseError describes an invalid hostname.
+// A ParseError is the error of all parsers of this package.
 type ParseError struct {
 	// Input is the invalid text, shortened. User information and query of a URL are removed.
 	Input string

@@ -22,8 +22,7 @@ const (
 	acePrefix   = "xn--"
 )
 
-// Parse parses a hostname that a user has written: Unicode in any case, with an optional port. The
-// error is a [*ParseError].
+// Parse parses a hostname that a user has written: Unicode in any case, with an optional port.
 func Parse(s string) (Hostname, error) { return parse(s, strict) }
 
 // MustParse is [Parse], but panics.
@@ -39,12 +38,12 @@ func MustParse(s string) Hostname {
 //
 // Unlike [Parse], it accepts valid punycode, with the same result as for the Unicode form, and
 // names that are valid only in DNS: with underscores, or with hyphens as third and fourth character
-// of a label. The error is a [*ParseError].
+// of a label.
 func FromWire(s string) (Hostname, error) { return parse(s, wire) }
 
-// FromURL returns the host of an https or http URL, such as the base URL of a service. The
-// host is parsed by [FromWire]. The default port of http is 80: http://example.com gives
-// example.com:80. User information, path and query are ignored. The error is a [*ParseError].
+// FromURL returns the host of an https or http URL, such as the base URL of a service. The host is
+// parsed by [FromWire]. The default port of http is 80: http://example.com gives example.com:80.
+// User information, path and query are ignored.
 func FromURL(s string) (Hostname, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {

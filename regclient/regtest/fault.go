@@ -18,8 +18,9 @@ import (
 
 // A Fault changes answers to the requests that its first six fields select.
 //
-// All matching faults apply together. If several have a Status, Redirect or Raw, those of the first count;
-// likewise for Instead, Part, Break and each header. A Redirect leaves other faults to its target.
+// All matching faults apply together, and the first counts for what several of them set: Status,
+// Redirect and Raw, Instead, Part, Break, or a header. If one redirects, the others apply to the
+// target.
 type Fault struct {
 	Kind  Kind   // requests; if zero, all
 	Host  string // as in [Request]; if empty, any
@@ -34,17 +35,17 @@ type Fault struct {
 	Status      int           // of the error document, the redirect or Raw
 	RetryAfter  string        // Retry-After header: seconds or an HTTP date
 
-	// Header replaces headers of the answer. A header without values is removed. Removing Etag also
-	// removes Last-Modified.
+	// Header replaces headers. A header without values is removed; without Etag, there is no
+	// Last-Modified either.
 	Header http.Header
 
-	// Redirect redirects, by default with 302. With only a scheme and host, or "/" for the same host, it
-	// keeps the path behind a prefix such as /redirect-1-of-1, and a query is added. Any other URL is used
-	// unchanged.
+	// Redirect is a URL to redirect to, with Status or 302. For a URL without path, or "/" for the
+	// same host, the path of the request follows after a prefix such as /redirect-1-of-1, and the
+	// query is added to that of the request. Any other URL is used as it is.
 	Redirect string
-	Hops     int // number of redirects; if zero, 1 with a Redirect; if negative, endless; without a Redirect, to "/"
+	Hops     int // number of redirects, to "/" without Redirect; if negative, endless
 
-	Instead string // answer for the path with this instead of Path, or for this path if Path is empty
+	Instead string // answer another path: Path in it is replaced by this text, or all of it if Path is empty
 	Raw     []byte // body, if not nil
 
 	// Edit changes a JSON document except errors, or at [LoginAuthz] the parameters for the

@@ -14,7 +14,7 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// KeyOptions are the options of [NewKey]. Times are from 1970 to 2106, cut to seconds.
+// KeyOptions are the options of [NewKey]. Times are from 1970 to 2106, in seconds.
 type KeyOptions struct {
 	Name    string    // the user ID is "NAME <regtest@example.com>"; if empty, "regtest"
 	RSABits int       // of an RSA key, at least 1024; if zero or less, the key is Ed25519
@@ -91,10 +91,10 @@ func newKey(o KeyOptions) (*Key, error) {
 	return key, err
 }
 
-// Fingerprint returns the primary key's fingerprint in 40 upper-case hex digits.
+// Fingerprint returns the fingerprint of the primary key in upper-case hex.
 func (k *Key) Fingerprint() string { return fmt.Sprintf("%X", k.entity.PrimaryKey.Fingerprint) }
 
-// Public returns the public key for [verify.Policy].
+// Public returns the public key.
 func (k *Key) Public() verify.Key {
 	return verify.Key{ID: fmt.Sprintf("%016X", k.entity.PrimaryKey.KeyId), Armor: k.armor}
 }

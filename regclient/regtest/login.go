@@ -27,8 +27,7 @@ const (
 // maxForm is the maximum size of a form in bytes.
 const maxForm = 64 << 10
 
-// A Login is the identity server of a [Registry], for the service login.v1. See also [Registry.Browse] and
-// [Registry.Require].
+// A Login is the identity server of a [Registry], see also [Registry.Browse].
 //
 // It checks client ID, PKCE with S256, redirect and state. A code works once.
 //
@@ -148,8 +147,8 @@ var uncached = http.Header{"Cache-Control": {"no-store"}}
 // browseTimeout ends a Browse whose page does not arrive.
 const browseTimeout = time.Minute
 
-// Browse is the browser of a user who logs in. It follows rawURL and its redirects: to localhost and
-// 127.0.0.1 on this machine, otherwise in the registry. It fails at a status of 400 or more.
+// Browse is the browser of a user who logs in. It follows redirects, also to localhost and
+// 127.0.0.1 on this machine. A status of 400 or more is an error.
 func (r *Registry) Browse(rawURL string) error { return browse(rawURL, r) }
 
 // Browse is like [Registry.Browse] over TLS.

@@ -10,17 +10,18 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// A Mirror configures the network mirror of a [Registry]. The zero value is like a mirror of the CLI.
+// A Mirror configures the network mirror of a [Registry]. The zero value is like a mirror that the
+// CLI writes.
 type Mirror struct {
 	Path       string   // of the base URL; if empty, "/mirror/"
-	URLs       string   // of archives, as in [Provider], or "name" for ….zip, or "download" for download/….zip; if empty, "name"
+	URLs       string   // of archives: as in [Provider], "name" (the default) for ….zip, or "download" for download/….zip
 	Origin     string   // scheme and host of archives; if empty, the mirror
 	Query      string   // of the URLs of archives, such as a signature
-	Hashes     []string // schemes; if nil, "h1" and "zh"; others get a dummy value
-	NoHashes   bool     // omit the property of the hashes
+	Hashes     []string // schemes; if nil, h1 and zh; others get a dummy value
+	NoHashes   bool     // omit them
 	IgnoreHost bool     // ignore the host in requested paths
 
-	UnknownStatus int // for unknown providers, 200 to 999; if zero, 404
+	UnknownStatus int // for unknown providers; if zero, 404
 }
 
 // The documents of the network mirror protocol.
@@ -37,8 +38,7 @@ type (
 	}
 )
 
-// MirrorURL returns the base URL of the network mirror, for example
-// "https://registry.example.com/mirror/".
+// MirrorURL returns the base URL of the network mirror.
 func (r *Registry) MirrorURL() string { return "https://" + r.host.String() + r.Mirror.path() }
 
 // MirrorURL is like [Registry.MirrorURL]. Its providers have the host of New or of their Address.

@@ -35,20 +35,20 @@ type Module struct {
 	Deflate bool   // compress "tar.gz" or "zip"
 	Package []byte // instead of Files, Size and Deflate; required for "tar.bz2"
 
-	// Answer says how the location is sent: "header" (the default) for 204 and the header X-Terraform-Get,
-	// "body" for 200 and {"location": …}, "both", "empty object" for 200, the header and {}, "empty body"
-	// for 200 and the header, "none" for 204 alone.
+	// Answer says how the location is sent: "header" (204 with X-Terraform-Get, the default),
+	// "body" (200 with {"location": …}), "both", "empty object" (200 with header and {}), "empty
+	// body" (200 with header), or "none" (204).
 	Answer string
 
-	// UseRegistryCredentials, if not nil, is a property of the answer, except of "empty body". "header" is
-	// then "body", and "none" is 200 without a location.
+	// UseRegistryCredentials, if not nil, is in the body of the answer: "header" becomes "body",
+	// and "none" an object without a location. "empty body" ignores it.
 	UseRegistryCredentials *bool
 
 	Location string // if not empty, used instead of the fields below
 
-	Origin   string // scheme and host of package and pages; if empty, the registry
+	Origin   string // of package and pages, as in [Provider]
 	URLs     string // form of the location, as in [Provider]
-	Subdir   string // directory after two slashes, such as "modules/subnet" or "*/subnet"
+	Subdir   string // such as "modules/subnet" or "*/subnet"
 	Query    string // of the URL; if empty, the form "opaque" has "archive=FORMAT"
 	Checksum bool   // add "checksum=sha256:…" to the query
 	Pages    int    // number of pages before the package; if negative, endless
@@ -60,7 +60,7 @@ var mediaTypes = map[string]string{
 	"tar.gz": "application/gzip", "zip": "application/zip", "tar.xz": "application/x-xz", "tar.bz2": "application/x-bzip2",
 }
 
-// AddModule adds a version of a module. A second one is listed twice; the first is served.
+// AddModule adds a version of a module. If it is there, it is listed twice and the first is served.
 func (r *Registry) AddModule(m Module) *ModuleRelease {
 	rel := newModuleRelease(r, m)
 	r.mu.Lock()
@@ -201,10 +201,9 @@ func (r *Registry) modulePackage(t target) *answer {
 	return file(mediaTypes[rel.m.Format], a.content, a.size, a.sum())
 }
 
-// A ModuleList is the form of lists of module versions. The zero value follows the protocol.
+// A ModuleList is the form of lists of module versions.
 type ModuleList struct {
-	// PageSize is the number of versions on a page without a limit in the query. If zero, there are no
-	// pages.
+	// PageSize is the default number of versions on a page. If zero, there are no pages.
 	PageSize int
 
 	MaxPageSize   int  // maximum limit in queries; if zero, 1000
@@ -212,7 +211,7 @@ type ModuleList struct {
 	TotalInModule bool // limit, offset and total are in the module, not in the document
 	Nulls         bool // null as the first and last version
 
-	UnknownStatus int    // for unknown modules, 200 to 999; if zero, 404, or 200 with UnknownBody
+	UnknownStatus int    // for unknown modules; if zero, 404, or 200 with UnknownBody
 	UnknownBody   string // body for unknown modules; if empty, an error document
 }
 

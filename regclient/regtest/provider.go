@@ -15,8 +15,8 @@ import (
 
 // A Provider describes one version of a provider. Only Address is required.
 type Provider struct {
-	// Address is, for example, "acme/alpha". With a host before it, the [Registry] also answers
-	// for that host.
+	// Address is, for example, "acme/alpha". With a host before it, the [Registry] also answers for
+	// that host.
 	Address string
 
 	Version   string   // any text; if empty, "1.0.0"
@@ -24,7 +24,7 @@ type Provider struct {
 	Protocols []string // plugin protocols; if nil, "5.0"
 	Warnings  []string // added to the list of versions
 
-	Discovered string // when the registry first saw the version, any text; if empty, the list does not state it
+	Discovered string // any text for the date of the version in the list; if empty, none
 
 	// Size, if not zero, is the size of the executable in bytes, under 4 GiB, not held in memory. If
 	// large, use one platform: SHA256SUMS needs all archives.
@@ -38,7 +38,7 @@ type Provider struct {
 
 	PackageHashes bool                     // add the property "packages" of OpenTofu
 	NoSums        bool                     // no SHA256SUMS and signature; their URLs are empty
-	EditSums      func(sums []byte) []byte // if not nil, returns the document to serve and sign
+	EditSums      func(sums []byte) []byte // returns the document to serve and sign
 
 	Keys     []*Key // listed keys; if nil, the key of the registry
 	SignedBy *Key   // if nil, the first of Keys, or the key of the registry
@@ -139,8 +139,7 @@ func (rel *Release) ZH(platform string) checksum.Hash {
 	return checksum.ZHSum(rel.archive(platform).sum())
 }
 
-// H1 returns the h1 of the archive, directories included, or the zero Hash if the archive is
-// invalid.
+// H1 returns the h1 of the archive, or the zero Hash if it is invalid.
 func (rel *Release) H1(platform string) checksum.Hash { return rel.archive(platform).h1() }
 
 // Sums returns the SHA256SUMS document after EditSums, even with NoSums.

@@ -38,7 +38,7 @@ type Registry struct {
 	grants    map[string]grant // codes that were not exchanged yet
 }
 
-// New returns an empty registry for host, for example "registry.example.com" or "localhost:8443".
+// New returns an empty registry for a host such as "registry.example.com".
 func New(host string) *Registry {
 	name, err := svchost.Parse(host)
 	if err != nil {
@@ -61,8 +61,8 @@ func (r *Registry) Key() *Key { return r.key() }
 // Client returns a client that uses [Registry.RoundTrip].
 func (r *Registry) Client() *http.Client { return &http.Client{Transport: r} }
 
-// AddProvider adds a version of a provider. A second one is listed twice, a defect; the first with the
-// platform is served.
+// AddProvider adds a version of a provider. If it is there, it is listed twice, a defect, and the
+// first with the platform is served.
 func (r *Registry) AddProvider(p Provider) *Release {
 	rel := newRelease(r, p)
 	r.mu.Lock()
@@ -86,9 +86,9 @@ func freeDir(version string, taken func(dir string) bool) string {
 }
 
 // Require requires "Authorization: Bearer TOKEN" for requests of these kinds. Zero means all except
-// LoginAuthz and LoginToken, also files, for which clients send no token. Without a token the status is
-// 401, with another 403; Fault.Status comes first. Each call replaces the token of its kinds; an empty
-// token removes it. Paths with the prefix of Fault.Redirect need none.
+// LoginAuthz and LoginToken, also files, for which clients send no token. Without a token the
+// status is 401, with another 403. Each call replaces the token of its kinds, and an empty token
+// removes it. Targets of Fault.Redirect need no token.
 func (r *Registry) Require(token string, on Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

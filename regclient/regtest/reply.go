@@ -402,7 +402,7 @@ func wait(ctx context.Context, closed <-chan struct{}, what <-chan time.Time) er
 
 // Caching sets headers of successful answers. Files always have entity tags.
 type Caching struct {
-	Control string // Cache-Control header, such as "max-age=60"
+	Control string // Cache-Control header
 	Vary    string // Vary header
 	Tags    bool   // documents have entity tags, for If-None-Match
 }

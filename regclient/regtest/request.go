@@ -69,9 +69,9 @@ func (k Kind) has(kind Kind) bool { return k == 0 || k&kind != 0 }
 
 // A Request is a recorded request. It contains tokens.
 type Request struct {
-	Time   time.Time // when it arrived
+	Time   time.Time // of arrival
 	Kind   Kind      // by Path
-	Method string    // for example "GET"
+	Method string    // such as "GET"
 	Scheme string    // "https" or "http"
 	Host   string    // with the port, unless it is the default
 	Path   string    // as sent, with escapes
@@ -83,7 +83,7 @@ type Request struct {
 	Form   url.Values  // posted form, or nil
 
 	Status int   // of the answer, or 0
-	Sent   int64 // bytes of the body, compressed; in this process, those that the client read
+	Sent   int64 // bytes of the body as sent; in this process, as read
 }
 
 // URL returns the requested URL.

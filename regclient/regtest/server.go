@@ -24,7 +24,8 @@ import (
 	"time"
 )
 
-// RoundTrip answers requests to any host. Hosts of no Address have no discovery.
+// RoundTrip answers requests to any host. Only the host of [New] and hosts in an Address have
+// discovery.
 func (r *Registry) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		defer req.Body.Close()
@@ -85,9 +86,8 @@ func method(s string) string {
 	return s
 }
 
-// ServeHTTP accepts every Host header, an unknown one as the host of New, and uses it in URLs, which are
-// https if req came over TLS. A lost connection, as by Drop or Break, is a panic with
-// [http.ErrAbortHandler].
+// ServeHTTP accepts every Host header, an unknown one as the host of [New], and uses it in URLs,
+// which are https if req came over TLS. Drop and Break panic with [http.ErrAbortHandler].
 func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) { r.serve(w, req, nil) }
 
 func (r *Registry) serve(w http.ResponseWriter, req *http.Request, s *Server) {
@@ -155,15 +155,14 @@ func (rep *reply) write(w http.ResponseWriter) error {
 
 // A Server is a [Registry] that listens on the loopback interface.
 //
-// For tofu and terraform, set SSL_CERT_FILE to a file with CertPEM and use Addr +
-// "/acme/alpha" as the source of a provider. Modules need a host with a dot:
-// "127.0.0.1:PORT/acme/network/aws".
+// For tofu and terraform, set SSL_CERT_FILE to a file with CertPEM. Providers are at Addr, and
+// modules, which need a dot, at 127.0.0.1:PORT.
 type Server struct {
 	Addr string // "localhost:PORT", the host of provider addresses except at a mirror
 	URL  string // "https://localhost:PORT"
 
-	// CertPool and CertPEM are the authority of the certificate, which is valid for localhost, the
-	// loopback addresses, and hosts that were added before.
+	// CertPool and CertPEM are the authority of the certificate, which is valid for the loopback
+	// interface and hosts that were added before.
 	CertPool *x509.CertPool
 	CertPEM  []byte
 
@@ -178,8 +177,8 @@ type Server struct {
 	running sync.WaitGroup
 }
 
-// ServeTLS starts a server with its own certificate on a free loopback port. Each other origin, as of
-// Provider.Origin and Fault.Redirect, gets a port, which URLs use.
+// ServeTLS starts a server with its own certificate on a free loopback port. Each other Origin gets
+// a port, too.
 func (r *Registry) ServeTLS() (*Server, error) {
 	auth, err := newAuthority(r.names())
 	if err != nil {
@@ -206,7 +205,7 @@ func (r *Registry) ServeTLS() (*Server, error) {
 	return s, nil
 }
 
-// Client returns a client that trusts the server. It leads the hosts of the registry to the server.
+// Client returns a client that trusts the server and finds the hosts of the registry there.
 func (s *Server) Client() *http.Client { return &http.Client{Transport: s.client} }
 
 // Close stops the server and closes all connections. It may be called again.
