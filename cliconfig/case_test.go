@@ -207,8 +207,8 @@ func describeMethod(m cliconfig.Method, providers []addrs.Provider) string {
 	if len(m.Exclude) > 0 {
 		s += fmt.Sprintf(", exclude %v", m.Exclude)
 	}
-	if m.DownloadRetries != nil {
-		s += fmt.Sprintf(", retries %d", *m.DownloadRetries)
+	if m.DownloadRetries != 0 {
+		s += fmt.Sprintf(", retries %d", m.DownloadRetries)
 	}
 	if m.TrustAllHashes {
 		s += ", trust all hashes"

@@ -98,9 +98,6 @@ func (c *Config) Methods() []Method {
 	for i := range methods {
 		m := &methods[i]
 		m.Include, m.Exclude = slices.Clone(m.Include), slices.Clone(m.Exclude)
-		if m.DownloadRetries != nil {
-			m.DownloadRetries = new(*m.DownloadRetries)
-		}
 	}
 	return methods
 }

@@ -36,8 +36,9 @@ type Method struct {
 	Include []provider.Pattern `json:"include,omitempty"`
 	Exclude []provider.Pattern `json:"exclude,omitempty"`
 
-	// DownloadRetries is download_retry_count, the maximum of retries of an archive, or nil.
-	DownloadRetries *int `json:"download_retries,omitempty"`
+	// DownloadRetries is the maximum of retries of an archive, from download_retry_count. If zero, it
+	// is that of all clients; if negative, there are none.
+	DownloadRetries int `json:"download_retries,omitempty"`
 
 	// TrustAllHashes is trust_all_hashes of a network mirror, see [mirrorclient.Client].
 	TrustAllHashes bool `json:"trust_all_hashes,omitempty"`
@@ -146,7 +147,7 @@ func (r *fileReader) method(in *installation, it item) {
 			location = arg.value.at
 		case name == "download_retry_count" && (m.Kind == direct || m.Kind == networkMirror):
 			if n, ok := r.count(arg); ok {
-				m.DownloadRetries = &n
+				m.DownloadRetries = orDisabled(n)
 			}
 		case name == "trust_all_hashes" && m.Kind == networkMirror:
 			m.TrustAllHashes, _ = r.boolean(arg)

@@ -1,6 +1,7 @@
 package cliconfig
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,9 +59,7 @@ func (c *Config) ProviderSource() provider.Source {
 func (c *Config) method(m *Method) provider.Source {
 	registry := c.Registry()
 	web := *registry.Transport
-	if m.DownloadRetries != nil {
-		web.ArchiveRetries = orDisabled(*m.DownloadRetries)
-	}
+	web.ArchiveRetries = cmp.Or(m.DownloadRetries, web.ArchiveRetries)
 	switch m.Kind {
 	case filesystemMirror:
 		return lazySource(func() (provider.Source, error) {
@@ -88,7 +87,7 @@ func (c *Config) method(m *Method) provider.Source {
 			return src, err
 		}))
 	}
-	if m.DownloadRetries != nil {
+	if m.DownloadRetries != 0 {
 		registry = &regclient.Client{Transport: &web, Hosts: registry.Hosts}
 	}
 	return &signed{registry, c.settings()}

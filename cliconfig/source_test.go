@@ -161,9 +161,9 @@ func TestMethodsAreCopies(t *testing.T) {
 		download_retry_count = 3
 	}`)
 	m := &cfg.Methods()[0]
-	m.Include[0], m.Exclude[0], *m.DownloadRetries = provider.Pattern{}, provider.Pattern{}, 7
+	m.Include[0], m.Exclude[0] = provider.Pattern{}, provider.Pattern{}
 	m = &cfg.Methods()[0]
-	got := fmt.Sprint(m.Include, m.Exclude, *m.DownloadRetries)
+	got := fmt.Sprint(m.Include, m.Exclude, m.DownloadRetries)
 	const want = "[registry.example.com/acme/*] [registry.example.com/acme/beta] 3"
 	if got != want {
 		t.Errorf("Methods after a change of an earlier result: %s, want %s", got, want)
