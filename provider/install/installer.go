@@ -56,7 +56,8 @@ type Installer struct {
 	LockPlatforms []addrs.Platform
 
 	// Stated makes an h1 in [verify.Report.Stated] replace the download for a platform of LockPlatforms,
-	// at registry.opentofu.org only, unless the lock file has hashes of the version.
+	// at registry.opentofu.org only, unless the lock file has hashes of the version. If false, a new entry
+	// has these h1 too, unless [verify.Policy.DropStated] is set, but beside computed ones.
 	Stated bool
 
 	// Upgrade selects new versions instead of the locked ones.
