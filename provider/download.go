@@ -155,7 +155,7 @@ func fetch(ctx context.Context, src Opener, pkg *Package, f FileWriter, o Receiv
 	if err := check(pkg.Size); err != nil {
 		return 0, zh, err
 	}
-	body, err := checkedOpener{src}.Open(ctx, pkg)
+	body, err := checked{Opener: src}.Open(ctx, pkg)
 	if err != nil {
 		return 0, zh, err
 	}

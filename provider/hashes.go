@@ -325,7 +325,8 @@ func (p *Package) infer(platform addrs.Platform) (*Package, bool) {
 	return &other, ok
 }
 
-// share makes reports with equal SHA256SUMS documents share one.
+// share makes reports with equal SHA256SUMS documents share one. If the documents are too large, it stops the work on
+// all platforms.
 func (h *hashing) share(report *verify.Report) error {
 	if report.Sums == nil {
 		return nil
@@ -338,15 +339,11 @@ func (h *hashing) share(report *verify.Report) error {
 	}
 	text, _ := report.Sums.MarshalText() // its error is always nil
 	h.sums = append(h.sums, report.Sums)
-	return h.take(len(text))
-}
-
-// take takes n bytes for documents. If they are not left, it stops the work on all platforms.
-func (h *hashing) take(n int) error {
-	err := h.o.Limiter.take(n)
-	if err != nil {
-		h.stop(err)
+	if h.o.Limiter.documents.TryAcquire(int64(len(text))) {
+		return nil
 	}
+	err := fmt.Errorf("more than %d bytes in the SHA256SUMS documents of all platforms: %w", maxDocuments, failure.ErrTooLarge)
+	h.stop(err)
 	return err
 }
 
@@ -403,14 +400,6 @@ func (l *Limiter) setup() {
 		l.archives, l.hashing = semaphore.NewWeighted(int64(n)), semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))
 		l.asking, l.documents = semaphore.NewWeighted(maxAsking), semaphore.NewWeighted(maxDocuments)
 	})
-}
-
-// take takes n bytes for documents.
-func (l *Limiter) take(n int) error {
-	if !l.documents.TryAcquire(int64(n)) {
-		return fmt.Errorf("more than %d bytes in the SHA256SUMS documents of all platforms: %w", maxDocuments, failure.ErrTooLarge)
-	}
-	return nil
 }
 
 func acquire(ctx context.Context, places *semaphore.Weighted) (release func(), err error) {

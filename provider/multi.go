@@ -66,7 +66,7 @@ var _ Source = (*Multi)(nil)
 func (m *Multi) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error) {
 	s := &search{op: "list versions of", subject: p.String(), tell: m.Skipped}
 	if m.Failover {
-		return firstOf(ctx, s, m.Sources, p, skips, func(n *NamedSource) (*Versions, error) { return checked{n.Source}.ProviderVersions(ctx, p) })
+		return firstOf(ctx, s, m.Sources, p, skips, func(n *NamedSource) (*Versions, error) { return CheckAnswers(n.Source).ProviderVersions(ctx, p) })
 	}
 	if err := s.check(m.Sources); err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (m *Multi) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versio
 			continue
 		}
 		group.Go(func() error {
-			lists[i], errs[i] = checked{source.Source}.ProviderVersions(asking, p)
+			lists[i], errs[i] = CheckAnswers(source.Source).ProviderVersions(asking, p)
 			if errs[i] != nil && (ctx.Err() != nil || !errors.Is(errs[i], ErrNotFound)) {
 				return s.failed(source.Name, errs[i])
 			}
@@ -178,7 +178,7 @@ func (m *Multi) Open(ctx context.Context, pkg *Package) (*Body, error) {
 	if err != nil {
 		return nil, err
 	}
-	return checkedOpener{source}.Open(ctx, inner)
+	return CheckAnswers(source).Open(ctx, inner)
 }
 
 // skips reports whether a Multi with Failover asks the next source.
@@ -321,7 +321,7 @@ func (n *NamedSource) accepts(p addrs.Provider) error {
 
 // find returns the package of the source.
 func (n *NamedSource) find(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
-	pkg, err := checked{n.Source}.ProviderPackage(ctx, p, v, platform)
+	pkg, err := CheckAnswers(n.Source).ProviderPackage(ctx, p, v, platform)
 	if err != nil {
 		return nil, err
 	}

@@ -56,18 +56,18 @@ type Body struct {
 // CheckAnswers returns a [Source] that fails if src answers with nil, or with a package that was not
 // requested. Functions of this package check answers themselves.
 func CheckAnswers(src Source) Source {
-	return struct {
-		checked
-		checkedOpener
-	}{checked{src}, checkedOpener{src}}
+	return checked{src, src}
 }
 
-// checked checks the answers of a Lister.
-type checked struct{ src Lister }
+// checked checks the answers of a source.
+type checked struct {
+	Lister
+	Opener
+}
 
 // ProviderVersions implements [Lister].
 func (c checked) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error) {
-	versions, err := c.src.ProviderVersions(ctx, p)
+	versions, err := c.Lister.ProviderVersions(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (c checked) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versi
 
 // ProviderPackage implements [Lister].
 func (c checked) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
-	pkg, err := c.src.ProviderPackage(ctx, p, v, platform)
+	pkg, err := c.Lister.ProviderPackage(ctx, p, v, platform)
 	if err != nil {
 		return nil, err
 	}
@@ -89,17 +89,9 @@ func (c checked) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.
 	return pkg, nil
 }
 
-// checkedOpener checks the answers of an Opener.
-type checkedOpener struct{ src Opener }
-
-// Evidence implements [Opener].
-func (c checkedOpener) Evidence(ctx context.Context, pkg *Package) (verify.Evidence, error) {
-	return c.src.Evidence(ctx, pkg)
-}
-
 // Open implements [Opener].
-func (c checkedOpener) Open(ctx context.Context, pkg *Package) (*Body, error) {
-	body, err := c.src.Open(ctx, pkg)
+func (c checked) Open(ctx context.Context, pkg *Package) (*Body, error) {
+	body, err := c.Opener.Open(ctx, pkg)
 	if err == nil && (body == nil || body.ReadCloser == nil) {
 		return nil, failure.Wrap("fetch", pkg.String(), errors.New("the source returned neither an archive nor an error"))
 	}

@@ -233,7 +233,7 @@ func Find(ctx context.Context, src Lister, p addrs.Provider, c addrs.ProviderCon
 	if len(need.Platforms) == 0 {
 		need.Platforms = []addrs.Platform{addrs.CurrentPlatform()}
 	}
-	versions, err := checked{src}.ProviderVersions(ctx, p)
+	versions, err := checked{Lister: src}.ProviderVersions(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +241,7 @@ func Find(ctx context.Context, src Lister, p addrs.Provider, c addrs.ProviderCon
 	if err != nil {
 		return nil, err
 	}
-	pkg, err := checked{src}.ProviderPackage(ctx, p, version, need.Platforms[0])
+	pkg, err := checked{Lister: src}.ProviderPackage(ctx, p, version, need.Platforms[0])
 	if err != nil {
 		return nil, err
 	}
