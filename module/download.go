@@ -21,14 +21,9 @@ import (
 
 // Options configure downloads. The zero value accepts only locations of [KindHTTP].
 type Options struct {
-	// Limits of the archive and its content.
-	Limits checksum.Limits
-
-	// Git, if not nil, fetches from locations of KindGit. Otherwise Fetcher does.
-	Git *Git
-
-	// Fetcher, if not nil, fetches from the kinds other than KindHTTP and KindLocal. See [Fetchers].
-	Fetcher Fetcher
+	Limits  checksum.Limits // of the archive and its content
+	Git     *Git            // for KindGit; if nil, Fetcher
+	Fetcher Fetcher         // for kinds other than KindHTTP and KindLocal, for example [Fetchers]; may be nil
 
 	// AllowLocal permits a [Request.Location] on this machine. If false, or if a server names it, the
 	// error is ErrLocal.
@@ -55,8 +50,7 @@ type Options struct {
 	// changed since it was hashed.
 	Stamps string
 
-	// Parallel limits the concurrent downloads of [DownloadAll]. Zero or less means 16.
-	Parallel int
+	Parallel int // maximum of concurrent downloads of [DownloadAll]; if 0 or less, 16
 
 	// Progress, if not nil, is called for each step. Calls of one [Download] or [DownloadAll] never overlap.
 	Progress func(Event)
@@ -126,15 +120,9 @@ func locate(ctx context.Context, src Source, r Request, progress func(Event)) (*
 	case loc == nil:
 		err = errors.New("the source returned no location")
 	default:
-		if err = loc.checkRemote(); err == nil {
-			loc, err = loc.WithSubdir(r.Source.Subdir)
-		}
+		loc, err = loc.named(m, v, r.Source.Subdir)
 	}
-	if err != nil {
-		return nil, failure.Wrap("find", m.String()+" "+v.String(), err)
-	}
-	loc.Module, loc.Version = m, v
-	return loc, nil
+	return loc, failure.Wrap("find", m.String()+" "+v.String(), err)
 }
 
 // Request is a package that [Download] fetches: of a module in a registry, or at a location.
@@ -170,7 +158,8 @@ type Result struct {
 // maxXZ bounds the tar.xz that DownloadAll unpacks concurrently: each may need a dictionary of 64 MiB.
 const maxXZ = 2
 
-// DownloadAll calls [Download] for many requests concurrently, and returns the results in their order. A failed request does not stop the others. The error joins all errors.
+// DownloadAll calls [Download] for many requests concurrently, and returns all results in their order. The error joins
+// theirs.
 func DownloadAll(ctx context.Context, src Source, requests []Request, o Options) ([]Result, error) {
 	o.Progress = flight.InTurn(o.Progress)
 	xz := semaphore.NewWeighted(maxXZ)

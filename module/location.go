@@ -287,19 +287,17 @@ func (l *Location) pointsTo(text string) (*Location, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := next.checkRemote(); err != nil {
-		return nil, err
-	}
-	next.Module, next.Version = l.Module, l.Version
-	return next.WithSubdir(l.Subdir)
+	return next.named(l.Module, l.Version, l.Subdir)
 }
 
-// checkRemote refuses a location on this machine, because a server must not name it.
-func (l *Location) checkRemote() error {
+// named returns the location that a server has named for a directory of a module. It must not be on this machine.
+func (l *Location) named(m addrs.Module, v addrs.Version, subdir string) (*Location, error) {
 	if l.isLocal() {
-		return fmt.Errorf("%w: a server must not name %q", ErrLocal, l)
+		return nil, fmt.Errorf("%w: a server must not name %q", ErrLocal, l)
 	}
-	return nil
+	named := *l
+	named.Module, named.Version = m, v
+	return named.WithSubdir(subdir)
 }
 
 // isLocal reports whether local files would be read, by any method.

@@ -8,7 +8,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// Pattern selects modules, like [github.com/tofureg/tofureg/provider.Pattern].
+// Pattern selects modules.
 //
 //	example.com/acme/network/aws   this module
 //	example.com/acme/*/*           all modules of the namespace

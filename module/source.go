@@ -40,8 +40,7 @@ type Body struct {
 
 	Size int64 // declared, in bytes; 0 or less if unknown
 
-	// Resumes, if not nil, returns how often the transfer was resumed. It may be called
-	// during a Read.
+	// Resumes, if not nil, returns how often the transfer was resumed, also during a Read.
 	Resumes func() int
 
 	// Next is the header X-Terraform-Get, which replaces the body. It is ignored unless

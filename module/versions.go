@@ -15,13 +15,13 @@ import (
 type Release struct {
 	Version addrs.Version `json:"version"` // canonical
 
-	// Listed is what the source lists for Version, if that is not canonical, such as "v1.2".
+	// Listed is the source's text for Version, if that is not canonical, such as "v1.2".
 	Listed string `json:"listed,omitempty"`
 
 	// Deprecated, if not nil, advises against the version. It is read-only.
 	Deprecated *Deprecation `json:"deprecated,omitempty"`
 
-	// Discovered is when the registry first saw the version, by its own record; zero if unknown.
+	// Discovered is when the registry first saw the version; zero if unknown.
 	Discovered time.Time `json:"discovered,omitzero"`
 }
 
@@ -70,8 +70,7 @@ func (v *Versions) Clone() *Versions {
 	return &c
 }
 
-// Find returns the release of version, and whether the source has it. It also finds a version in
-// Held, which a lock file may name.
+// Find returns the release of version in List or Held, and whether there is one.
 func (v *Versions) Find(version addrs.Version) (Release, bool) {
 	if i := slices.IndexFunc(v.List, func(r Release) bool { return r.Version == version }); i >= 0 {
 		return v.List[i], true

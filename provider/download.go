@@ -73,8 +73,7 @@ type ReceiveOptions struct {
 	// FetchEvidence fetches the evidence even if Policy does not need it.
 	FetchEvidence bool
 
-	// Progress is as in [DownloadOptions].
-	Progress func(Event)
+	Progress func(Event) // as in [DownloadOptions]
 
 	// Arrived, if not nil, is called with the size of the file: 0 at each start, then after each write.
 	// total is the declared size, or 0. An error ends the transfer.
@@ -267,8 +266,7 @@ const (
 )
 
 // Event is one step of a job. The last event about a package that succeeds is EventVerified of [Download],
-// EventHashed of [Hashes], EventInstalled or EventReused of package
-// [github.com/tofureg/tofureg/provider/install], and EventVerified or
+// EventHashed of [Hashes], EventInstalled or EventReused of an installation, and EventVerified or
 // [github.com/tofureg/tofureg/mirrorclient/mirrordir.EventKept] of a mirror.
 type Event struct {
 	Kind     EventKind      // what happened

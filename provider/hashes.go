@@ -22,8 +22,7 @@ import (
 
 // HashOptions are the options of [Hashes].
 type HashOptions struct {
-	// Policy is as in [DownloadOptions].
-	Policy verify.Policy
+	Policy verify.Policy // as in [DownloadOptions]
 
 	// Locked, if not zero, has the known hashes of a locked version. It replaces [verify.Policy.Accept] for a
 	// package of which the source states one of them, and [verify.Policy.SameRelease] for all others.
@@ -41,11 +40,8 @@ type HashOptions struct {
 	// If Limiter is nil, the call has its own.
 	Limiter *Limiter
 
-	// TempDir is for archives. If empty, [os.TempDir] is used.
-	TempDir string
-
-	// Progress is as in [DownloadOptions].
-	Progress func(Event)
+	TempDir  string      // for archives; if empty, [os.TempDir]
+	Progress func(Event) // as in [DownloadOptions]
 }
 
 // HashStore stores the hashes of archives, so that each is downloaded only once; see package

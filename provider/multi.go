@@ -19,11 +19,8 @@ import (
 
 // NamedSource is a source of a [Multi], and the providers it is used for.
 type NamedSource struct {
-	// Name identifies the source in [Package.Via] and in errors. It must be set and unique.
-	Name string
-
-	// Source may be a [Multi], too.
-	Source Source
+	Name   string // in [Package.Via] and in errors; unique, not empty
+	Source Source // also a [Multi]
 
 	// A provider must match a pattern of Include, if any, and none of Exclude.
 	Include, Exclude []Pattern
@@ -40,8 +37,7 @@ type NamedSource struct {
 // A version that one source holds back is listed if another source lists it. To hold back versions of
 // all sources, wrap the Multi.
 type Multi struct {
-	// ProviderPackage asks Sources in this order, ProviderVersions all at once. If empty, nothing
-	// is found.
+	// ProviderPackage asks Sources in this order, ProviderVersions all at once.
 	Sources []NamedSource
 
 	// Failover is for sources with the same content, such as two mirrors: the list of versions, too, comes
@@ -152,8 +148,7 @@ func unite[T comparable](a, b []T) []T {
 	return a
 }
 
-// ProviderPackage returns the package of the first source that has it, or with Failover, that
-// answers. Errors are as of ProviderVersions.
+// ProviderPackage implements [Lister]. Errors are as of ProviderVersions.
 func (m *Multi) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
 	s := &search{op: "find", subject: (&Package{Provider: p, Version: v, Platform: platform}).String(), tell: m.Skipped}
 	skip := func(err error) bool { return errors.Is(err, ErrNotFound) }
@@ -172,7 +167,7 @@ func (m *Multi) Evidence(ctx context.Context, pkg *Package) (verify.Evidence, er
 	return source.Evidence(ctx, inner)
 }
 
-// Open calls the source that [Package.Via] names, and no other.
+// Open calls the source that [Package.Via] names.
 func (m *Multi) Open(ctx context.Context, pkg *Package) (*Body, error) {
 	source, inner, err := sourceOf(m.Sources, pkg)
 	if err != nil {

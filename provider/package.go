@@ -29,11 +29,8 @@ type Package struct {
 	// URL is the URL of the archive. It is empty if Dir is set.
 	URL string `json:"url,omitempty"`
 
-	// Size is the stated size of the archive in bytes, or 0.
-	Size int64 `json:"size,omitempty"`
-
-	// SHA256 is the stated zh hash of the archive, or zero.
-	SHA256 checksum.Hash `json:"sha256,omitzero"`
+	Size   int64         `json:"size,omitempty"`  // stated, of the archive, in bytes; or 0
+	SHA256 checksum.Hash `json:"sha256,omitzero"` // stated zh of the archive, or zero
 
 	// SumsURL and SignatureURL name the SHA256SUMS document and its signature, if any.
 	SumsURL      string `json:"sums_url,omitempty"`

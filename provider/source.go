@@ -23,8 +23,7 @@ type Lister interface {
 	ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error)
 }
 
-// Opener opens the files that a [Package] names. Its methods must be safe for concurrent
-// use.
+// Opener opens the files that a [Package] names. Its methods must be safe for concurrent use.
 type Opener interface {
 	// Evidence returns [Package.Evidence] with the SHA256SUMS document and its signature, if pkg
 	// names them.
@@ -45,16 +44,14 @@ type Source interface {
 type Body struct {
 	io.ReadCloser
 
-	// Size is the declared size in bytes. If 0 or less, it is unknown.
-	Size int64
+	Size int64 // declared, in bytes; 0 or less if unknown
 
-	// Resumes, if not nil, returns how often the transfer was resumed. It may be called
-	// during a Read.
+	// Resumes, if not nil, returns how often the transfer was resumed, also during a Read.
 	Resumes func() int
 }
 
 // CheckAnswers returns a [Source] that fails if src answers with nil, or with a package that was not
-// requested. Functions of this package check answers themselves.
+// requested. The functions of this package do this themselves.
 func CheckAnswers(src Source) Source {
 	return checked{src, src}
 }

@@ -17,7 +17,7 @@ import (
 type Release struct {
 	Version addrs.Version `json:"version"` // canonical
 
-	// Listed is the text that the source lists for Version, if it is not canonical, such as "1.2".
+	// Listed is the source's text for Version, if that is not canonical, such as "1.2".
 	Listed string `json:"listed,omitempty"`
 
 	// Protocols are plugin protocol versions, such as "5.1" or "6"; empty if unknown.
@@ -26,7 +26,7 @@ type Release struct {
 	// Platforms are those with a package; empty if unknown.
 	Platforms []addrs.Platform `json:"platforms,omitempty"`
 
-	// Discovered is when the registry first saw the version, by its own record; zero if unknown.
+	// Discovered is when the registry first saw the version; zero if unknown.
 	Discovered time.Time `json:"discovered,omitzero"`
 }
 
@@ -70,8 +70,7 @@ func (v *Versions) Clone() *Versions {
 	return &c
 }
 
-// Find returns the release of version, and whether the source has it. It also finds a version in
-// Held, which a lock file may name.
+// Find returns the release of version in List or Held, and whether there is one.
 func (v *Versions) Find(version addrs.Version) (Release, bool) {
 	if i := slices.IndexFunc(v.List, func(r Release) bool { return r.Version == version }); i >= 0 {
 		return v.List[i], true
@@ -116,16 +115,7 @@ var supported = sync.OnceValue(func() addrs.ProviderConstraint {
 	return addrs.MustParseProviderConstraint(">= 5, < 7")
 })
 
-func (n Need) protocols() addrs.ProviderConstraint {
-	if n.Protocols.IsZero() {
-		return supported()
-	}
-	return n.Protocols
-}
-
-// Newest returns the newest version that c allows, as the CLI does. It ignores platforms and
-// protocols. The error wraps a [*HeldError] if all such versions are held back, otherwise an
-// [*UnavailableError].
+// Newest is [Versions.NewestFor] without a need: it ignores platforms and protocols, as the CLI does.
 func (v *Versions) Newest(c addrs.ProviderConstraint) (addrs.Version, error) {
 	return v.choose(c, Need{}, nil)
 }
@@ -201,7 +191,7 @@ func (n Need) missing(have []addrs.Platform) (missing []addrs.Platform) {
 // matcher returns a function that returns ErrNoPlatform or ErrProtocol if a release does not
 // fit. The function is not safe for concurrent use.
 func (n Need) matcher() func(*Release) error {
-	allows := n.protocols().Matcher()
+	allows := cmp.Or(n.Protocols, supported()).Matcher()
 	known := map[string]bool{}
 	speaks := func(protocol string) bool {
 		ok, seen := known[protocol]
@@ -226,9 +216,8 @@ func (n Need) matcher() func(*Release) error {
 // Find chooses a version of p as [Versions.NewestFor] does and returns its package for
 // need.Platforms[0].
 //
-// The error wraps ErrNotFound if src does not know p, a [*HeldError] if all versions that fit are held
-// back, and an [*UnavailableError] if no version fits, or the package of the chosen one does not: Find
-// tries no other. Call ProviderVersions for the warnings of the list.
+// The error wraps ErrNotFound if src does not know p, or is as of NewestFor, also if the package of the chosen
+// version does not fit: Find tries no other.
 func Find(ctx context.Context, src Lister, p addrs.Provider, c addrs.ProviderConstraint, need Need) (*Package, error) {
 	if len(need.Platforms) == 0 {
 		need.Platforms = []addrs.Platform{addrs.CurrentPlatform()}
@@ -280,10 +269,9 @@ type UnavailableError struct {
 	Newest addrs.Version
 
 	// Allowed is the newest version that Constraint allows, or zero.
-	Allowed addrs.Version
-	// Protocols and Platforms are the listed ones of Allowed.
-	Protocols []string
-	Platforms []addrs.Platform
+	Allowed   addrs.Version
+	Protocols []string         // of Allowed
+	Platforms []addrs.Platform // of Allowed
 
 	// Fits is the newest release known to fit Need, whatever Constraint is, or zero.
 	Fits addrs.Version
@@ -300,7 +288,7 @@ func (e *UnavailableError) Error() string {
 		return e.Allowed.String() + " has no package" + e.platforms() + e.hint()
 	case ErrProtocol:
 		return fmt.Sprintf("%s supports plugin protocol %s, want %s", e.Allowed,
-			enumerate(e.Protocols, strings.Clone), e.Need.protocols()) + e.hint()
+			enumerate(e.Protocols, strings.Clone), cmp.Or(e.Need.Protocols, supported())) + e.hint()
 	}
 	text := "no version matches " + fault.Constraint(e.Constraint.String())
 	newest := ", the newest is " + e.Newest.String()

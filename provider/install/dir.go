@@ -45,11 +45,8 @@ type Package struct {
 	Version  addrs.Version  `json:"version"`  // of the package
 	Platform addrs.Platform `json:"platform"` // of the package
 
-	// Dir is the absolute path of the directory with the content, or of a symbolic link to it.
-	Dir string `json:"dir"`
-
-	// Link is the text of the link if Dir is a symbolic link, otherwise empty.
-	Link string `json:"link,omitempty"`
+	Dir  string `json:"dir"`            // absolute path of the directory with the content, or of a symbolic link to it
+	Link string `json:"link,omitempty"` // text of the link if Dir is one, otherwise empty
 }
 
 // String returns provider, version and platform.
@@ -113,11 +110,8 @@ type Installed struct {
 	// the zh and h1 of the archive.
 	Report *verify.Report `json:"report"`
 
-	// Reused reports whether the content was installed before, even if it was downloaded again.
-	Reused bool `json:"reused,omitempty"`
-
-	// Fetched is how many bytes the call downloaded.
-	Fetched int64 `json:"fetched,omitempty"`
+	Reused  bool  `json:"reused,omitempty"`  // the content was installed before, even if it was downloaded again
+	Fetched int64 `json:"fetched,omitempty"` // bytes that the call downloaded
 }
 
 // PathOf returns the path of the package below d.Path, installed or not. It is "" if p, v or on is zero.

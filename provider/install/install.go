@@ -17,8 +17,7 @@ import (
 
 // Options are the options of [Dir.Install].
 type Options struct {
-	// Policy is as in [provider.DownloadOptions].
-	Policy verify.Policy
+	Policy verify.Policy // as in [provider.DownloadOptions]
 
 	// Progress, if not nil, is called for each step. Calls never overlap.
 	Progress func(provider.Event)

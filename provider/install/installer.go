@@ -11,9 +11,8 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// An Installer installs providers and updates the lock file.
-//
-// Set the fields before the first call. Methods may be called concurrently.
+// An Installer installs providers and updates the lock file. Once its fields are set, its methods may be called
+// concurrently.
 type Installer struct {
 	// Source provides packages. If nil, the locked versions must be in Dir or Cache; others fail with
 	// [provider.ErrOffline].
@@ -42,11 +41,8 @@ type Installer struct {
 	// of LockPlatforms.
 	Policy func(addrs.Provider) verify.Policy
 
-	// Platform is the platform to install for. If zero, that of this program is used.
-	Platform addrs.Platform
-
-	// Protocols are plugin protocol versions, as in [provider.Need].
-	Protocols addrs.ProviderConstraint
+	Platform  addrs.Platform           // to install for; if zero, that of this program
+	Protocols addrs.ProviderConstraint // as in [provider.Need]
 
 	// LockPlatforms are further platforms whose hashes the lock file should have.
 	//
@@ -74,11 +70,8 @@ type Installer struct {
 	// Store, if not nil, stores computed hashes of archives, which replace downloads for LockPlatforms.
 	Store provider.HashStore
 
-	// TempDir is for archives of LockPlatforms. If empty, it is [os.TempDir].
-	TempDir string
-
-	// Parallel is the maximum number of packages in progress. If 0 or less, it is 32.
-	Parallel int
+	TempDir  string // for archives of LockPlatforms; if empty, [os.TempDir]
+	Parallel int    // maximum number of packages in progress; if 0 or less, 32
 
 	// Progress, if not nil, is called for each step. Calls never overlap. The last event of a provider is [provider.EventInstalled], also for a reused package, or [EventFailed].
 	// After Plan, and of overridden and built-in providers, there is only EventFailed.
@@ -147,8 +140,7 @@ type Selection struct {
 	// Package is the package at the source if From is FromSource, otherwise nil.
 	Package *provider.Package `json:"package,omitempty"`
 
-	// Fetched is how many bytes were downloaded to install the package.
-	Fetched int64 `json:"fetched,omitempty"`
+	Fetched int64 `json:"fetched,omitempty"` // bytes downloaded to install the package
 
 	// Unlocked are the platforms in Installer.LockPlatforms whose hashes the given lock file may lack.
 	// Ensure has added them unless Err is set.
@@ -157,8 +149,7 @@ type Selection struct {
 	// Reports has a report for Platform, and for each platform hashed for the lock file.
 	Reports map[addrs.Platform]*verify.Report `json:"reports,omitempty"`
 
-	// Warnings are messages of the source, safe to print.
-	Warnings []string `json:"warnings,omitempty"`
+	Warnings []string `json:"warnings,omitempty"` // of the source, safe to print
 
 	// Err, if not nil, is why the package is not installed or a platform is not locked.
 	Err error `json:"-"`
@@ -177,12 +168,11 @@ const (
 	FromReattached Origin = "reattached" // a running process, see Installer.Reattached
 )
 
-// LockedError means that the version in the lock file cannot be kept. Set [Installer.Upgrade], or
-// delete the entry, to select another version.
+// LockedError means that the version in the lock file cannot be kept. With [Installer.Upgrade], another is selected.
 type LockedError struct {
 	Provider   addrs.Provider           // locked
 	Version    addrs.Version            // locked
-	Constraint addrs.ProviderConstraint // on the version
+	Constraint addrs.ProviderConstraint // as required
 
 	// Err wraps [provider.ErrNoVersion] if the source does not have the version. It is nil
 	// if Constraint does not allow the version.

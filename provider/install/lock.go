@@ -25,8 +25,8 @@ type LockOptions struct {
 	TempDir   string                             // as in Installer
 	Parallel  int                                // as in Installer
 
-	// Progress, if not nil, is called for each step. Calls never overlap. The last events are a
-	// [provider.EventHashed] for each locked package, and an [EventFailed] for a provider that fails.
+	// Progress is as in Installer. The last events are a [provider.EventHashed] for each locked package, and an
+	// [EventFailed] for a provider that fails.
 	Progress func(provider.Event)
 }
 
