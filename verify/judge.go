@@ -70,11 +70,7 @@ type Examination struct {
 
 // Examine begins to judge an archive.
 func (p Policy) Examine(ev Evidence) *Examination {
-	return p.examine(ev, sync.OnceValues(func() (CheckedSums, error) { return p.CheckSums(ev) }))
-}
-
-func (p Policy) examine(ev Evidence, sums func() (CheckedSums, error)) *Examination {
-	return &Examination{policy: p, ev: ev, sums: sums}
+	return &Examination{policy: p, ev: ev, sums: sync.OnceValues(func() (CheckedSums, error) { return p.CheckSums(ev) })}
 }
 
 // Archive judges by the size in bytes and the zh. No other user must be able to change the bytes after they
@@ -148,7 +144,7 @@ func (p Policy) Check(ctx context.Context, ev Evidence, zip io.ReaderAt, size in
 	if err != nil {
 		return nil, fmt.Errorf("reading package %q: %w", ev.Filename, err)
 	}
-	x := p.examine(ev, sums)
+	x := &Examination{policy: p, ev: ev, sums: sums}
 	needsH1, err := x.Archive(size, computed)
 	if err == nil && needsH1 {
 		var packed, tree checksum.Hash

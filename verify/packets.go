@@ -11,7 +11,7 @@ import (
 
 // The OpenPGP library parses embedded signatures recursively, keeps up to 60 bytes for each byte that
 // it reads, and reads what follows the last field of a packet as the next packet. So packets are
-// walked here first, without recursion, and the library gets them one by one.
+// walked here first, with at most one level of embedded signatures, and the library gets them one by one.
 
 // Packet types (RFC 9580, section 5).
 const (

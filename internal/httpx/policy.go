@@ -230,7 +230,7 @@ func presigned(u *url.URL, tokenHost svchost.Hostname) bool {
 		return false
 	}
 	host, err := svchost.FromWire(u.Host)
-	return err != nil || tokenHost.IsZero() || host != tokenHost
+	return err != nil || host != tokenHost
 }
 
 // queryPairs yields the parameters of a query: the decoded name in lower case, and the raw value.
