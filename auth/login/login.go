@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/tofureg/tofureg/auth"
@@ -144,18 +143,14 @@ type UnsupportedError struct {
 }
 
 func (e *UnsupportedError) Error() string {
-	var b strings.Builder
+	why, page := fmt.Sprintf("%s does not support the grant type authz_code, only %q", e.Host.Display(), e.GrantTypes), ""
 	if e.Err != nil {
-		b.WriteString(e.Err.Error())
-	} else {
-		fmt.Fprintf(&b, "%s does not support the grant type authz_code, only %q", e.Host.Display(), e.GrantTypes)
+		why = e.Err.Error()
 	}
-	b.WriteString("; create an API token on a page of the host")
 	if e.TokensURL != "" {
-		b.WriteString(" (" + e.TokensURL + ")")
+		page = " (" + e.TokensURL + ")"
 	}
-	b.WriteString(" and store it")
-	return b.String()
+	return why + "; create an API token on a page of the host" + page + " and store it"
 }
 
 func (e *UnsupportedError) Unwrap() error { return e.Err }
