@@ -40,17 +40,16 @@ const (
 	maxProtocols = 100  // of one version
 )
 
-// The wire form. It has values, not pointers, so a null element is an empty one.
+// The wire form. It has values, not pointers, so a null element is an empty one. P is the type of platforms.
 type (
-	wireVersions struct {
-		Versions []wireVersion `json:"versions"`
-		Warnings []string      `json:"warnings"`
+	wireVersions[P any] struct {
+		Versions []wireVersion[P] `json:"versions"`
+		Warnings []string         `json:"warnings"`
 	}
-	wireVersion = struct {
-		Version   string         `json:"version"`
-		Protocols []string       `json:"protocols"`
-		Platforms []wirePlatform `json:"platforms"`
-
+	wireVersion[P any] struct {
+		Version    string   `json:"version"`
+		Protocols  []string `json:"protocols"`
+		Platforms  P        `json:"platforms"`
 		Discovered wireTime `json:"discovered"`
 	}
 	wirePlatform struct {
@@ -58,16 +57,6 @@ type (
 		Arch string `json:"arch"`
 	}
 )
-
-// bareVersions is wireVersions without the platforms.
-type bareVersions struct {
-	Versions []struct {
-		Version    string   `json:"version"`
-		Protocols  []string `json:"protocols"`
-		Discovered wireTime `json:"discovered"`
-	} `json:"versions"`
-	Warnings []string `json:"warnings"`
-}
 
 // wireTime is a time, or zero if there is anything else.
 type wireTime struct{ time.Time }
@@ -83,18 +72,18 @@ func (t *wireTime) UnmarshalJSON(data []byte) error {
 }
 
 func decodeVersions(resp *httpx.Response) (*provider.Versions, error) {
-	doc, err := decodeList[wireVersions](resp)
+	doc, err := decodeList[wireVersions[[]wirePlatform]](resp)
 	var notes httpx.Notes
 	// The CLI does not read platforms, so it works with registries that send them in another form.
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && strings.HasPrefix(wrong.Field, "versions.platforms") {
 		notes.Add("ignored the platforms of all versions: they are not as the protocol describes")
-		bare, e := decodeList[bareVersions](resp)
+		bare, e := decodeList[wireVersions[json.RawMessage]](resp)
 		if e != nil {
 			return nil, e
 		}
-		doc, err = &wireVersions{Warnings: bare.Warnings}, nil
+		doc, err = &wireVersions[[]wirePlatform]{Warnings: bare.Warnings}, nil
 		for _, v := range bare.Versions {
-			doc.Versions = append(doc.Versions, wireVersion{Version: v.Version, Protocols: v.Protocols, Discovered: v.Discovered})
+			doc.Versions = append(doc.Versions, wireVersion[[]wirePlatform]{Version: v.Version, Protocols: v.Protocols, Discovered: v.Discovered})
 		}
 	}
 	if err != nil {
@@ -105,7 +94,7 @@ func decodeVersions(resp *httpx.Response) (*provider.Versions, error) {
 	}
 	releases := make([]provider.Release, 0, len(doc.Versions))
 	seen := make(map[addrs.Version]bool, len(doc.Versions))
-	var last wireVersion // with the lists that are parsed
+	var last wireVersion[[]wirePlatform] // with the lists that are parsed
 	var protocols []string
 	var badProtocol string
 	var platforms []addrs.Platform
