@@ -25,9 +25,4 @@
 // See https://opentofu.org/docs/internals/provider-registry-protocol/,
 // https://opentofu.org/docs/internals/module-registry-protocol/ and
 // https://opentofu.org/docs/language/expressions/version-constraints/.
-//
-// # For sources
-//
-// Clients use [NewProvider], [NewPlatform], [ParseModuleIn], [ParseSubdir],
-// [ExactProviderConstraint] and [ExactModuleConstraint].
 package addrs

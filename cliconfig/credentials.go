@@ -152,9 +152,9 @@ func (t *tokens) String() string { return "CLI configuration" }
 // Format prints String for every verb.
 func (t *tokens) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(t.String())) }
 
-// TokenOrigin returns the place of the user's token for host: a variable, a credentials block, or
-// the program of the credentials helper, which it may run. If none knows the host, the place is
-// zero. For a block without a token, found is false.
+// TokenOrigin returns the place of the user's token for host, see [Config.Credentials]. It may run the
+// credentials helper. If none knows the host, the place is zero. For a block without a token, found is
+// false.
 func (c *Config) TokenOrigin(ctx context.Context, host svchost.Hostname) (from Place, found bool, err error) {
 	token, from, err := c.userTokens().find(ctx, host)
 	return from, !token.IsZero(), err
