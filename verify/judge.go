@@ -89,13 +89,10 @@ func (x *Examination) Archive(size int64, zh checksum.Hash) (needsH1 bool, err e
 // H1 judges by both h1 hashes of the archive, which [checksum.H1Zip] returns, and adds them to [Report.Local].
 // It may be called if they are not needed. It must follow Archive.
 func (x *Examination) H1(packed, tree checksum.Hash) error {
-	switch {
-	case x.err != nil:
-		return x.err
-	case x.report == nil:
-		return fmt.Errorf("%w: the zh of the archive is not known", ErrUnchecked)
-	}
 	x.needsH1 = false
+	if _, err := x.Report(); err != nil {
+		return err
+	}
 	x.report, x.err = x.policy.judge(x.ev, x.size, append(x.local, packed, tree), x.sums, false)
 	return x.err
 }
