@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
 )
@@ -204,7 +205,7 @@ func (d *Dir) Write(ctx context.Context, name string, content *io.SectionReader,
 		return err
 	}
 	defer s.Discard()
-	if _, err := io.Copy(s.File, ctxReader{ctx, io.NewSectionReader(content, 0, content.Size())}); err != nil {
+	if _, err := io.Copy(s.File, archive.Until(ctx, io.NewSectionReader(content, 0, content.Size()))); err != nil {
 		return err
 	}
 	return s.Commit(ctx, name, was)
@@ -266,19 +267,6 @@ func (s *Staged) Commit(ctx context.Context, name string, was Revision) error {
 		return err
 	}
 	return fsx.SyncDirIn(s.root, filepath.Dir(file))
-}
-
-// ctxReader fails when its context ends.
-type ctxReader struct {
-	ctx context.Context
-	io.Reader
-}
-
-func (r ctxReader) Read(p []byte) (int, error) {
-	if r.ctx.Err() != nil {
-		return 0, fault.Ended(r.ctx)
-	}
-	return r.Reader.Read(p)
 }
 
 // content is the content of a file that was read completely.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
@@ -63,7 +64,7 @@ func (m *Memory) Open(ctx context.Context, name string) (*File, error) {
 
 // Write implements [Store].
 func (m *Memory) Write(ctx context.Context, name string, content *io.SectionReader, was Revision) error {
-	data, err := io.ReadAll(ctxReader{ctx, io.NewSectionReader(content, 0, content.Size())})
+	data, err := io.ReadAll(archive.Until(ctx, io.NewSectionReader(content, 0, content.Size())))
 	if err != nil {
 		return err
 	}
