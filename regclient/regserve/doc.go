@@ -22,9 +22,9 @@
 //	/v1/modules/NAMESPACE/NAME/SYSTEM/VERSION/download
 //	/v1/modules/NAMESPACE/NAME/SYSTEM/VERSION/package
 //
-// Names have their canonical spelling, without escapes; other paths are not found. Discovery is open to everybody. With
-// [Handler.Authorize] the files of a package need a token or a signed URL, and all other paths a token. The path package exists
-// for modules that the Handler serves itself; see [Handler.StreamModules].
+// Names have their canonical spelling, without escapes; other paths are not found. For tokens and signed
+// URLs see [Handler.Authorize]. The path package exists for modules that the Handler serves itself; see
+// [Handler.StreamModules].
 //
 // See https://opentofu.org/docs/internals/remote-service-discovery/,
 // https://opentofu.org/docs/internals/provider-registry-protocol/ and

@@ -89,19 +89,16 @@ type Handler struct {
 	// TempDir is for archives of range requests. If empty, [os.TempDir] is used.
 	TempDir string
 
-	// Logger, if not nil, logs failures of the source as Warn, and requests for missing items as
-	// Debug. It also logs once, as Warn, that Secret or Client is missing.
+	// Logger and Access are as in mirrorserve.Handler.
 	Logger *slog.Logger
-
-	// Access, if not nil, is called after each answer, by the goroutine of the request.
 	Access func(context.Context, access.Entry)
 
 	once      sync.Once
 	mux       *http.ServeMux
 	server    *webserve.Server
 	providers *keptEvidence
-	packages  recent[packageKey, *provider.Package]
-	locations recent[moduleKey, *module.Location]
+	packages  recent[*provider.Package]
+	locations recent[*module.Location]
 }
 
 const (

@@ -46,17 +46,10 @@ func (h *Handler) moduleVersions(r *http.Request, of access.Entry) (any, error) 
 	return map[string]any{"modules": []any{map[string]any{"versions": list}}}, nil
 }
 
-// moduleKey identifies the package of a module.
-type moduleKey struct {
-	module  addrs.Module
-	version addrs.Version
-}
-
 // location returns the location of the requested package, and the digest for the URL of the package.
 func (h *Handler) location(r *http.Request, of access.Entry) (loc *module.Location, digest string, err error) {
-	key := moduleKey{of.Module, of.Version}
-	found, digest, err := h.locations.find(r, h.server.Guard.Required(), key, func(ctx context.Context) (*module.Location, error) {
-		return h.Modules.ModuleLocation(ctx, key.module, key.version)
+	found, digest, err := h.locations.find(r, h.server.Guard.Required(), of, func(ctx context.Context) (*module.Location, error) {
+		return h.Modules.ModuleLocation(ctx, of.Module, of.Version)
 	})
 	if err != nil {
 		return nil, "", err

@@ -40,18 +40,10 @@ func (h *Handler) provider(r *http.Request) (addrs.Provider, error) {
 	return p, nil
 }
 
-// packageKey identifies a package.
-type packageKey struct {
-	provider addrs.Provider
-	version  addrs.Version
-	platform addrs.Platform
-}
-
 // pkg returns the requested package, and the digest for URLs of its files.
 func (h *Handler) pkg(r *http.Request, of access.Entry) (pkg *provider.Package, digest string, err error) {
-	key := packageKey{of.Provider, of.Version, of.Platform}
-	pkg, digest, err = h.packages.find(r, h.server.Guard.Required(), key, func(ctx context.Context) (*provider.Package, error) {
-		return h.providers.ProviderPackage(ctx, key.provider, key.version, key.platform)
+	pkg, digest, err = h.packages.find(r, h.server.Guard.Required(), of, func(ctx context.Context) (*provider.Package, error) {
+		return h.providers.ProviderPackage(ctx, of.Provider, of.Version, of.Platform)
 	})
 	return pkg.Clone(), digest, err
 }

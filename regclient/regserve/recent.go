@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tofureg/tofureg/access"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/webserve"
 )
@@ -21,13 +22,13 @@ const (
 const answerValue = "answer"
 
 // recent has the latest answers of a source, because clients ask for several files after each document.
-type recent[K comparable, V any] struct {
-	flight.Cache[asked[K], answer[V]]
+type recent[V any] struct {
+	flight.Cache[asked, answer[V]]
 }
 
 // asked identifies an answer. A source may answer users differently, so if there are any, its digest belongs to it.
-type asked[K comparable] struct {
-	key    K
+type asked struct {
+	of     access.Entry // without its kind: several files belong to one answer
 	digest string
 }
 
@@ -36,14 +37,15 @@ type answer[V any] struct {
 	size  int64
 }
 
-func (c *recent[K, V]) setup() {
-	c.Bytes, c.Size = recentBytes, func(_ asked[K], a answer[V]) int64 { return a.size }
+func (c *recent[V]) setup() {
+	c.Bytes, c.Size = recentBytes, func(_ asked, a answer[V]) int64 { return a.size }
 }
 
 // find returns the answer of the source that a request is about: the one for which its URL was signed, or a
 // new one. Without Authorize there are no users, and it is any answer of the last minute. The digest is empty
 // then. The caller must not change the value.
-func (c *recent[K, V]) find(r *http.Request, users bool, key K, ask func(context.Context) (V, error)) (value V, digest string, err error) {
+func (c *recent[V]) find(r *http.Request, users bool, of access.Entry, ask func(context.Context) (V, error)) (value V, digest string, err error) {
+	of.Kind = ""
 	inner := ask
 	ask = func(ctx context.Context) (V, error) {
 		webserve.Note(ctx, webserve.Asked)
@@ -51,7 +53,7 @@ func (c *recent[K, V]) find(r *http.Request, users bool, key K, ask func(context
 	}
 	webserve.Note(r.Context(), webserve.Reused) // unless it is asked for
 	if !users {
-		a, err := c.Do(r.Context(), asked[K]{key: key}, func(ctx context.Context) (answer[V], time.Duration, error) {
+		a, err := c.Do(r.Context(), asked{of: of}, func(ctx context.Context) (answer[V], time.Duration, error) {
 			v, err := ask(ctx)
 			if err != nil {
 				return answer[V]{}, 0, err
@@ -62,7 +64,7 @@ func (c *recent[K, V]) find(r *http.Request, users bool, key K, ask func(context
 		return a.value, "", err
 	}
 	if digest = r.PathValue(answerValue); digest != "" {
-		if a, ok := c.Get(asked[K]{key, digest}); ok {
+		if a, ok := c.Get(asked{of, digest}); ok {
 			return a.value, digest, nil
 		}
 	}
@@ -71,7 +73,7 @@ func (c *recent[K, V]) find(r *http.Request, users bool, key K, ask func(context
 	}
 	a, digest, err := describe(value)
 	if err == nil {
-		c.Put(asked[K]{key, digest}, a, recently)
+		c.Put(asked{of, digest}, a, recently)
 	}
 	return value, digest, err
 }
