@@ -52,7 +52,7 @@ func Download(ctx context.Context, src Opener, pkg *Package, path string, o Down
 	if err != nil {
 		return nil, err
 	}
-	report, err := got.Judge(ctx, o.Policy, f)
+	report, err := got.Judge(ctx, o.Policy, f, false)
 	if err != nil {
 		return nil, failure.Wrap("verify", pkg.String(), err)
 	}
@@ -203,14 +203,9 @@ func fetch(ctx context.Context, src Opener, pkg *Package, f FileWriter, o Receiv
 }
 
 // Judge decides whether p, the policy in [ReceiveOptions], accepts the archive. file must hold what
-// Receive wrote; it is read only if p needs the h1. The error is that of [verify.Examination], or of ctx,
-// and no [*Error].
-func (r *Received) Judge(ctx context.Context, p verify.Policy, file io.ReaderAt) (*verify.Report, error) {
-	return r.judge(ctx, p, file, false)
-}
-
-// judge is Judge. If alwaysH1 is set, it computes the h1 even if p does not need it.
-func (r *Received) judge(ctx context.Context, p verify.Policy, file io.ReaderAt, alwaysH1 bool) (*verify.Report, error) {
+// Receive wrote; it is read only if p needs the h1 or alwaysH1 is set. The error is that of
+// [verify.Examination], or of ctx, and no [*Error].
+func (r *Received) Judge(ctx context.Context, p verify.Policy, file io.ReaderAt, alwaysH1 bool) (*verify.Report, error) {
 	x := p.Examine(r.Evidence)
 	needsH1, err := x.Archive(r.Size, r.ZH)
 	if err == nil && (needsH1 || alwaysH1) {

@@ -224,7 +224,7 @@ func (h *hashing) download(ctx context.Context, pkg *Package, policy verify.Poli
 		return nil, 0, err
 	}
 	defer release()
-	report, err := got.judge(ctx, policy, f, true)
+	report, err := got.Judge(ctx, policy, f, true)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -130,7 +130,7 @@ type Added struct {
 // Add returns the packages that it has added or kept, sorted, also with an error. The error joins a
 // [*provider.Error] for each failure.
 func (m *Mirror) Add(ctx context.Context, src provider.Source, wants []Want, o AddOptions) ([]Added, error) {
-	return m.add(ctx, src, wants, o, func(w Want) job { return job{policy: policyFor(o.Policy, w.Provider)} })
+	return m.add(ctx, src, wants, o, nil)
 }
 
 // AddLocked adds each provider in lock in its locked version for these platforms, as [Mirror.Add]
@@ -150,11 +150,7 @@ func (m *Mirror) AddLocked(ctx context.Context, src provider.Source, lock *lockf
 		}
 		wants = append(wants, Want{Provider: e.Provider, Version: e.Version, Platforms: platforms})
 	}
-	return m.add(ctx, src, wants, o, func(w Want) job {
-		j := job{policy: policyFor(o.Policy, w.Provider), locked: true}
-		j.policy.Accept = lock.Accept(w.Provider, w.Version)
-		return j
-	})
+	return m.add(ctx, src, wants, o, lock)
 }
 
 // job is one version of a provider that is to be added.
@@ -168,21 +164,25 @@ type job struct {
 	unpublished error // why the documents do not list the version
 }
 
-// plan returns a job for each wanted version.
-func (m *Mirror) plan(wants []Want, jobFor func(Want) job) ([]*job, error) {
+// plan returns a job for each wanted version. lock may be nil.
+func (m *Mirror) plan(wants []Want, o AddOptions, lock *lockfile.File) ([]*job, error) {
 	var jobs []*job
 	index := map[address]*job{}
 	for _, w := range wants {
 		if err := m.checkWant(w); err != nil {
 			return nil, failure.Wrap("mirror", w.String(), err)
 		}
-		j := index[address{provider: w.Provider, version: w.Version}]
+		key := address{provider: w.Provider, version: w.Version}
+		j := index[key]
 		switch {
 		case j == nil:
-			one := jobFor(w)
-			one.want = Want{w.Provider, w.Version, slices.Clone(w.Platforms)}
-			jobs = append(jobs, &one)
-			index[address{provider: w.Provider, version: w.Version}] = &one
+			w.Platforms = slices.Clone(w.Platforms)
+			j = &job{want: w, policy: policyFor(o.Policy, w.Provider), locked: lock != nil}
+			if j.locked {
+				j.policy.Accept = lock.Accept(w.Provider, w.Version)
+			}
+			jobs = append(jobs, j)
+			index[key] = j
 		case len(w.Platforms) == 0 || len(j.want.Platforms) == 0:
 			j.want.Platforms = nil
 		default:
@@ -208,8 +208,8 @@ type adder struct {
 	queues map[addrs.Provider]*queue
 }
 
-func (m *Mirror) add(ctx context.Context, src provider.Source, wants []Want, o AddOptions, jobFor func(Want) job) ([]Added, error) {
-	jobs, err := m.plan(wants, jobFor) // checks wants before hours of downloads
+func (m *Mirror) add(ctx context.Context, src provider.Source, wants []Want, o AddOptions, lock *lockfile.File) ([]Added, error) {
+	jobs, err := m.plan(wants, o, lock) // checks wants before hours of downloads
 	if err != nil {
 		return nil, err
 	}
@@ -442,7 +442,7 @@ func (v *versionAdder) fetch(ctx, late context.Context, t *target, arrived func(
 	if err != nil {
 		return err
 	}
-	if err := t.judge(ctx, &archiveFile{ReaderAt: s.File, size: got.Size, zh: got.ZH}, got.Evidence); err != nil {
+	if err := t.judge(ctx, s.File, got); err != nil {
 		return failure.Wrap("verify", t.pkg.String(), err)
 	}
 	if ctx.Err() != nil {

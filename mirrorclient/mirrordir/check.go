@@ -288,10 +288,8 @@ func (c *inspection) checkVersion(ctx context.Context, s *inventory, v addrs.Ver
 		find(kindDamaged, name, none, "%s", oneLine(err))
 	case err != nil:
 		return err
-	case list == nil && s.index[v]:
-		find(kindMissing, name, none, "the index lists the version")
 	case len(list) == 0 && s.index[v]:
-		find(kindMissing, name, none, "the document is empty, but the index lists the version")
+		find(kindMissing, name, none, "the document is missing or empty, but the index lists the version")
 	case len(list) > 0 && !s.index[v]:
 		find(kindUnlisted, name, none, "the index does not list the version")
 	}
@@ -342,12 +340,10 @@ func (c *inspection) checkArchive(ctx context.Context, a address, name string, l
 	case err != nil:
 		return err
 	}
-	local, size, err := c.hash(ctx, a, name)
-	damaged := isInvalidArchive(err)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	local, size, damaged, err := c.hash(ctx, a, name)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil // removed since it was listed
-	case err != nil && !damaged:
+	} else if err != nil {
 		return err
 	}
 	if !found.again {
@@ -361,8 +357,8 @@ func (c *inspection) checkArchive(ctx context.Context, a address, name string, l
 	case rec != nil && len(contradicting(rec.Hashes, local)) > 0:
 		find(kindChanged, name, "the record states %v, the archive has %v", contradicting(rec.Hashes, local), local)
 		return nil
-	case damaged:
-		find(kindDamaged, name, "%s", oneLine(err))
+	case damaged != nil:
+		find(kindDamaged, name, "%s", oneLine(damaged))
 		return nil
 	}
 	document := documentName(a.provider, a.version)
@@ -387,22 +383,18 @@ func (c *inspection) checkArchive(ctx context.Context, a address, name string, l
 	return nil
 }
 
-// hash computes all hashes of an archive. If the archive is invalid, it returns the zh and the error.
-func (c *inspection) hash(ctx context.Context, a address, name string) (local []checksum.Hash, size int64, err error) {
+// hash computes all hashes of an archive, but only the zh of one that is damaged.
+func (c *inspection) hash(ctx context.Context, a address, name string) (local []checksum.Hash, size int64, damaged, err error) {
 	f, err := c.m.openArchive(ctx, name)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, nil, err
 	}
 	defer f.close()
 	packed, tree, err := f.h1(ctx, policyFor(c.options.Policy, a.provider).Limits)
-	if err != nil {
-		return []checksum.Hash{f.zh}, f.size, err
+	if errors.Is(err, failure.ErrArchive) || errors.Is(err, failure.ErrTooLarge) {
+		return []checksum.Hash{f.zh}, f.size, err, nil
 	}
-	return checksum.Sorted([]checksum.Hash{f.zh, packed, tree}), f.size, nil
-}
-
-func isInvalidArchive(err error) bool {
-	return errors.Is(err, failure.ErrArchive) || errors.Is(err, failure.ErrTooLarge)
+	return checksum.Sorted([]checksum.Hash{f.zh, packed, tree}), f.size, nil, err
 }
 
 // contradicting returns the stated hashes that differ from a computed hash of the same scheme.
@@ -459,29 +451,25 @@ func (c *inspection) reindex(ctx context.Context, s *inventory) error {
 
 // finishRemovals removes the archives beside tombstones, which no document lists.
 func (c *inspection) finishRemovals(ctx context.Context, p addrs.Provider) error {
-	replaced := map[addrs.Version]bool{}
+	again := map[addrs.Version]bool{} // an addition has replaced an archive
 	for _, name := range c.unfinished {
-		v, _, _ := provider.ParseArchiveName(p, path.Base(name))
+		replaced := false
 		t, err := c.m.bury(ctx, name, true)
 		if err == nil {
-			replaced[v], err = c.m.clear(ctx, t)
+			replaced, err = c.m.clear(ctx, t)
 		}
-		if errors.Is(err, storage.ErrConflict) {
-			replaced[v] = true
+		if replaced || errors.Is(err, storage.ErrConflict) {
+			v, _, _ := provider.ParseArchiveName(p, path.Base(name))
+			again[v] = true
 		} else if err != nil && !errors.Is(err, errors.ErrUnsupported) { // then they stay
 			return err
 		}
 	}
 	c.unfinished = nil
-	for v, is := range replaced {
-		if !is {
-			continue
-		}
-		if err := c.m.publish(ctx, p, []addrs.Version{v}, keepOthers); err != nil {
-			return err
-		}
+	if len(again) == 0 {
+		return nil
 	}
-	return nil
+	return c.m.publish(ctx, p, slices.Collect(maps.Keys(again)), keepOthers)
 }
 
 // recordVersion records the archives of one version and deletes records without an archive.
@@ -519,7 +507,7 @@ func (c *inspection) recordVersion(ctx context.Context, s *inventory, v addrs.Ve
 
 // dropRecord deletes a record whose archive is missing or damaged.
 func (c *inspection) dropRecord(ctx context.Context, name string) error {
-	old, err := c.m.read(ctx, name)
+	old, err := stored.Read(ctx, c.m.Store, name)
 	if err != nil && !errors.Is(err, errDamaged) || old.Revision == "" {
 		return err
 	}
@@ -536,9 +524,6 @@ func (c *inspection) recordArchive(ctx context.Context, a address, name string, 
 		return fault.Ended(ctx)
 	}
 	defer c.slots.Release(1)
-	find := func(kind FindingKind, format string, args ...any) {
-		c.found.note(a.finding(kind, name, format, args...))
-	}
 	size, err := c.m.fileSize(ctx, name)
 	if err != nil || size < 0 {
 		return err // removed since it was listed
@@ -554,27 +539,27 @@ func (c *inspection) recordArchive(ctx context.Context, a address, name string, 
 		return err
 	}
 	if rec != nil && rec.Size != size {
-		find(kindChanged, "the archive is %d bytes, the record states %d; run Mirror.Add to replace it", size, rec.Size)
+		c.found.note(a.finding(kindChanged, name, "the archive is %d bytes, the record states %d; run Mirror.Add to replace it", size, rec.Size))
 		return nil
 	}
 	if rec == nil || !checksum.HasScheme(rec.Hashes, checksum.SchemeZH) {
-		local, size, err := c.hash(ctx, a, name)
-		damaged := isInvalidArchive(err)
-		if err != nil && !damaged {
+		local, size, damaged, err := c.hash(ctx, a, name)
+		if err != nil {
 			return err
 		}
 		c.progress(a.event(EventChecked, size))
-		if damaged {
-			find(kindDamaged, "%s", oneLine(err))
+		if damaged != nil {
+			c.found.note(a.finding(kindDamaged, name, "%s", oneLine(damaged)))
 			return c.dropRecord(ctx, recordName(name)) // a record that exists is damaged
 		}
 		rec = &record{Size: size, Hashes: local}
-		if err := c.m.writeRecord(ctx, name, rec); err != nil && !errors.Is(err, errRemoved) {
+		if _, err := c.m.writeRecord(ctx, name, rec); err != nil {
 			return err
 		}
 	}
 	if wrong := contradicting(stated.Hashes, rec.Hashes); len(wrong) > 0 {
-		find(kindCorrected, "%s stated %v, the archive has %v", path.Base(documentName(a.provider, a.version)), wrong, rec.Hashes)
+		document := path.Base(documentName(a.provider, a.version))
+		c.found.note(a.finding(kindCorrected, name, "%s stated %v, the archive has %v", document, wrong, rec.Hashes))
 	}
 	return nil
 }

@@ -35,17 +35,9 @@ func withRemedy(err error) error {
 	return err
 }
 
-// document is the content of a document or record.
-type document = stored.Document
-
-// read reads a document.
-func (m *Mirror) read(ctx context.Context, name string) (document, error) {
-	return stored.Read(ctx, m.Store, name)
-}
-
 // write replaces a document that has not changed since it was read, or deletes it if data is nil. In a store that
 // cannot do that, it writes an empty document.
-func (m *Mirror) write(ctx context.Context, name string, data []byte, old document) error {
+func (m *Mirror) write(ctx context.Context, name string, data []byte, old stored.Document) error {
 	if data != nil || old.Revision == "" {
 		return stored.Write(ctx, m.Store, name, data, old)
 	}
@@ -104,7 +96,7 @@ func (i index) render() ([]byte, error) {
 
 // readIndex reads the versions in the index of a provider, nil if the index is missing.
 func (m *Mirror) readIndex(ctx context.Context, p addrs.Provider) (map[addrs.Version]bool, error) {
-	doc, err := m.read(ctx, indexName(p))
+	doc, err := stored.Read(ctx, m.Store, indexName(p))
 	if err != nil || doc.Data == nil {
 		return nil, err
 	}
@@ -157,7 +149,7 @@ func parseListed(raw json.RawMessage) (l listed, err error) {
 // invalid entry is an error: without its hashes the archive would be trusted more.
 func (m *Mirror) readEntries(ctx context.Context, dir string, v addrs.Version) (map[addrs.Platform]listed, error) {
 	name := path.Join(dir, v.String()+".json")
-	doc, err := m.read(ctx, name)
+	doc, err := stored.Read(ctx, m.Store, name)
 	if err != nil || doc.Data == nil {
 		return nil, err
 	}

@@ -35,7 +35,6 @@ type files struct {
 // packageFile is the archive or the directory of a package.
 type packageFile struct {
 	name string // name in the store
-	size int64  // size of an archive in bytes
 	dir  bool   // whether the package is unpacked
 }
 
@@ -92,7 +91,7 @@ func (f *files) addFile(p addrs.Provider, name string, size int64) {
 	if !v.IsZero() {
 		f.versions[v] = true
 		f.archives[v] = append(f.archives[v], name)
-		f.put(v, platform, packageFile{name: name, size: size}, name == address{p, v, platform}.archive())
+		f.put(v, platform, packageFile{name: name}, name == address{p, v, platform}.archive())
 	}
 }
 
@@ -284,7 +283,7 @@ func (m *Mirror) findPackage(ctx context.Context, pkg *provider.Package) (packag
 	if !(m.local() && (runtime.GOOS == "windows" || runtime.GOOS == "darwin")) {
 		name := addressOf(pkg).archive()
 		if size, err := m.fileSize(ctx, name); err == nil && size >= 0 {
-			return packageFile{name: name, size: size}, nil
+			return packageFile{name: name}, nil
 		}
 	}
 	f, err := m.packagesOf(ctx, pkg.Provider)

@@ -32,8 +32,7 @@ var _ provider.Source = (*Mirror)(nil)
 
 // Open returns the mirror in a local directory. If it does not exist, the error wraps [fs.ErrNotExist].
 //
-// The mirror follows no symbolic links out of the directory, except to an unpacked package. Its directory
-// ".tofureg" has lock files and unfinished files.
+// Store is a [storage.Dir] that lists symbolic links to unpacked packages.
 func Open(dir string) (*Mirror, error) {
 	if dir == "" {
 		return nil, errors.New("open mirror: the directory is missing")
@@ -68,11 +67,6 @@ type address struct {
 	platform addrs.Platform
 }
 
-// archiveName returns the canonical name of the archive.
-func (a address) archiveName() string {
-	return (&provider.Package{Provider: a.provider, Version: a.version, Platform: a.platform}).ArchiveName()
-}
-
 func addressOf(pkg *provider.Package) address {
 	return address{pkg.Provider, pkg.Version, pkg.Platform}
 }
@@ -84,7 +78,7 @@ func (a address) pkg() *provider.Package {
 
 // archive returns the canonical name of the archive.
 func (a address) archive() string {
-	return providerDir(a.provider) + "/" + a.archiveName()
+	return providerDir(a.provider) + "/" + a.pkg().ArchiveName()
 }
 
 // event returns an event about an archive of this size.

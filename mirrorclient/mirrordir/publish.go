@@ -35,8 +35,8 @@ const maxPublishing = 16
 
 // publishOnce is one round of publish.
 func (m *Mirror) publishOnce(ctx context.Context, p addrs.Provider, versions []addrs.Version, what keep) error {
-	read := func(ctx context.Context, name string) (document, error) {
-		doc, err := m.read(ctx, name)
+	read := func(ctx context.Context, name string) (stored.Document, error) {
+		doc, err := stored.Read(ctx, m.Store, name)
 		if errors.Is(err, errDamaged) && what == keepFound {
 			err = nil
 		}
@@ -46,7 +46,7 @@ func (m *Mirror) publishOnce(ctx context.Context, p addrs.Provider, versions []a
 	if err != nil {
 		return err
 	}
-	old := make([]document, len(versions))
+	old := make([]stored.Document, len(versions))
 	err = stored.Each(ctx, maxPublishing, len(versions), func(ctx context.Context, i int) (err error) {
 		old[i], err = read(ctx, documentName(p, versions[i]))
 		return err
@@ -117,7 +117,7 @@ func (m *Mirror) publishOnce(ctx context.Context, p addrs.Provider, versions []a
 
 // renderFrom returns the document of a version, nil if it has no entries. It lists the archives that
 // have their recorded size.
-func (m *Mirror) renderFrom(ctx context.Context, p addrs.Provider, v addrs.Version, there *files, old document, what keep) ([]byte, error) {
+func (m *Mirror) renderFrom(ctx context.Context, p addrs.Provider, v addrs.Version, there *files, old stored.Document, what keep) ([]byte, error) {
 	archives := map[addrs.Platform]listed{}
 	for platform, one := range there.packages[v] {
 		if !there.has(recordName(one.name)) {
@@ -127,7 +127,7 @@ func (m *Mirror) renderFrom(ctx context.Context, p addrs.Provider, v addrs.Versi
 		if err != nil && !isUnrecorded(err) {
 			return nil, err
 		}
-		if err == nil && rec.Size == one.size {
+		if err == nil && rec.Size == there.sizes[one.name] {
 			archives[platform] = rec.entry(one.name)
 		}
 	}

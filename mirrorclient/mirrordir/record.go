@@ -44,9 +44,9 @@ func (f *files) has(name string) bool {
 
 // readRecord reads the record of an archive. The error wraps fs.ErrNotExist if it is missing, errRemoved and
 // fs.ErrNotExist if it is a tombstone, and errDamaged if it is invalid; the document has the revision also then.
-func (m *Mirror) readRecord(ctx context.Context, archive string) (document, *record, error) {
+func (m *Mirror) readRecord(ctx context.Context, archive string) (stored.Document, *record, error) {
 	name := recordName(archive)
-	doc, err := m.read(ctx, name)
+	doc, err := stored.Read(ctx, m.Store, name)
 	if err != nil {
 		return doc, nil, err
 	}
@@ -76,17 +76,21 @@ func isUnrecorded(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errDamaged)
 }
 
-// writeRecord replaces the record of an archive, unless it is a tombstone, which is errRemoved.
-func (m *Mirror) writeRecord(ctx context.Context, archive string, r *record) error {
+// writeRecord replaces the record of an archive. It returns false if that is a tombstone.
+func (m *Mirror) writeRecord(ctx context.Context, archive string, r *record) (bool, error) {
 	data, err := stored.Encode(r)
 	if err != nil {
-		return err
+		return false, err
 	}
-	return stored.Retry(ctx, recordName(archive), func() error {
+	err = stored.Retry(ctx, recordName(archive), func() error {
 		old, _, err := m.readRecord(ctx, archive)
 		if errors.Is(err, errRemoved) || err != nil && !isUnrecorded(err) {
 			return err
 		}
 		return m.write(ctx, recordName(archive), data, old)
 	})
+	if errors.Is(err, errRemoved) {
+		return false, nil
+	}
+	return err == nil, err
 }

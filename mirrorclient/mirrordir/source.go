@@ -225,7 +225,7 @@ func (m *Mirror) RecordedPackage(ctx context.Context, p addrs.Provider, v addrs.
 	if _, err := t.judgeRecord(); err != nil {
 		return nil, nil
 	}
-	if err := m.describe(ctx, pkg, packageFile{name: t.name, size: t.size}, t.record); err != nil {
+	if err := m.describe(ctx, pkg, packageFile{name: t.name}, t.record); err != nil {
 		return nil, failure.Wrap("find", pkg.String(), err)
 	}
 	return pkg, nil

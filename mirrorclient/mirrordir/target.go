@@ -3,13 +3,13 @@ package mirrordir
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"slices"
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/storage"
@@ -26,7 +26,7 @@ type target struct {
 	name     string            // canonical name of the archive
 	size     int64             // size of the existing archive, negative if it is missing
 	revision storage.Revision  // of the existing archive, empty if it is missing
-	recorded document          // the record
+	recorded stored.Document   // the record
 	removed  bool              // whether the record is a tombstone
 	record   *record           // nil if it is missing or invalid, later that of the judged archive
 	report   *verify.Report    // report of the policy about the archive, nil if it was not read
@@ -108,11 +108,7 @@ func (t *target) addH1(ctx context.Context) (bool, error) {
 	full := *t.record
 	full.Hashes = checksum.Sorted(t.record.Hashes, []checksum.Hash{packed, tree})
 	t.record = &full
-	err = t.m.writeRecord(ctx, t.name, t.record)
-	if errors.Is(err, errRemoved) {
-		return false, nil
-	}
-	return true, err
+	return t.m.writeRecord(ctx, t.name, t.record)
 }
 
 // adopt judges the existing archive with the evidence of the source, and records it. It returns false
@@ -130,47 +126,30 @@ func (t *target) adopt(ctx context.Context, src provider.Source) (bool, error) {
 		return false, err
 	}
 	defer f.close()
-	err = t.judge(ctx, f, ev)
+	err = t.judge(ctx, f, &provider.Received{Size: f.size, ZH: f.zh, Evidence: ev})
 	if errors.Is(err, checksum.ErrMismatch) || errors.Is(err, failure.ErrArchive) {
 		return false, nil // another archive, or an invalid one
 	}
 	if err != nil {
 		return false, err
 	}
-	err = t.m.writeRecord(ctx, t.name, t.record)
-	if errors.Is(err, errRemoved) {
-		return false, nil
-	}
-	return true, err
+	return t.m.writeRecord(ctx, t.name, t.record)
 }
 
 // judge judges an archive by the policy and sets the record and the report.
-func (t *target) judge(ctx context.Context, f *archiveFile, ev verify.Evidence) error {
-	x := t.policy.Examine(ev)
-	needsH1, err := x.Archive(f.size, f.zh)
-	if err == nil && (needsH1 || !t.zhOnly) {
-		var packed, tree checksum.Hash
-		if packed, tree, err = f.h1(ctx, t.policy.Limits); err == nil {
-			err = x.H1(packed, tree)
-		}
-	}
-	var report *verify.Report
-	if err == nil {
-		report, err = x.Report()
-	}
-	if ctx.Err() != nil {
-		return fault.Ended(ctx)
-	}
+func (t *target) judge(ctx context.Context, file io.ReaderAt, got *provider.Received) error {
+	report, err := got.Judge(ctx, t.policy, file, !t.zhOnly)
 	if err != nil {
 		return err
 	}
 	t.report = report
+	ev := got.Evidence
 	if keys := t.policy.Keys; !keys.IsZero() && report.SignedBy != nil {
 		ev.Keys = keys.Keys() // which made the signature valid
 	}
 	t.record = &record{
-		Size: f.size, Hashes: report.Local, Trust: report.Trust, Protocols: t.pkg.Protocols,
-		Evidence: evidenceToRecord(ev, f.size, report.Local),
+		Size: got.Size, Hashes: report.Local, Trust: report.Trust, Protocols: t.pkg.Protocols,
+		Evidence: evidenceToRecord(ev, got.Size, report.Local),
 	}
 	return nil
 }
@@ -275,7 +254,7 @@ func (m *Mirror) addArchive(ctx context.Context, s *Staged, pkg *provider.Packag
 	}
 	kept, err := t.isComplete(ctx)
 	if err == nil && !kept {
-		if err = t.judge(ctx, &archiveFile{ReaderAt: s.File, size: got.Size, zh: got.ZH}, got.Evidence); err == nil {
+		if err = t.judge(ctx, s.File, got); err == nil {
 			err = t.write(ctx, s, func() {})
 		}
 	}

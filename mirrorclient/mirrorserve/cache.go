@@ -169,8 +169,7 @@ func (c *Cache) cooled(ctx context.Context, p addrs.Provider) func(*provider.Ver
 	}
 }
 
-// ProviderVersions returns the versions that Source lists, otherwise the cached ones, otherwise the error
-// of Source.
+// ProviderVersions returns the versions that Source lists, or the cached ones, as [Cache] says.
 func (c *Cache) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	if err := c.check(p); err != nil {
 		return nil, err
@@ -184,8 +183,7 @@ func (c *Cache) ProviderVersions(ctx context.Context, p addrs.Provider) (*provid
 	}))
 }
 
-// ProviderPackage returns the package of Mirror if Policy accepts its record, and otherwise asks Source,
-// whose errors it returns.
+// ProviderPackage returns the package of Mirror if Policy accepts its record, otherwise that of Source.
 func (c *Cache) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	if err := c.check(p); err != nil {
 		return nil, err

@@ -95,7 +95,7 @@ func (h *Handler) version(ctx context.Context, p addrs.Provider, v addrs.Version
 type sourceCatalogue struct {
 	puller *puller
 	policy func(addrs.Provider) verify.Policy // may be nil
-	common []addrs.Platform                   // see statement
+	common []addrs.Platform                   // platforms to request if none are listed
 }
 
 func (t *sourceCatalogue) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
@@ -128,8 +128,28 @@ func findListed(versions *provider.Versions, p addrs.Provider, v addrs.Version) 
 }
 
 func (t *sourceCatalogue) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
-	s := &statement{puller: t.puller, policy: policyFor(t.policy, p), common: t.common, pkg: provider.Package{Provider: p, Version: v}}
-	return s.make(ctx)
+	versions, err := t.puller.source.ProviderVersions(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	release, err := findListed(versions, p, v)
+	if err != nil {
+		return nil, err
+	}
+	s := &statement{
+		puller: t.puller, policy: policyFor(t.policy, p), provider: p, version: v,
+		platforms: release.Platforms, listed: len(release.Platforms) > 0, hashes: map[addrs.Platform][]checksum.Hash{},
+	}
+	if !s.listed {
+		if s.platforms = t.common; len(s.platforms) == 0 {
+			s.platforms = commonPlatforms()
+		}
+	}
+	first, err := s.firstPackage(ctx)
+	if first == nil || err != nil {
+		return s.hashes, err
+	}
+	return s.hashes, s.setAll(ctx, first)
 }
 
 // commonPlatforms are requested if a source does not list platforms.
@@ -145,37 +165,14 @@ func commonPlatforms() (list []addrs.Platform) {
 type statement struct {
 	puller    *puller
 	policy    verify.Policy
-	common    []addrs.Platform // platforms to request if none are listed
-	pkg       provider.Package // address without a platform
+	provider  addrs.Provider
+	version   addrs.Version
 	platforms []addrs.Platform // platforms to request
 	listed    bool             // whether the source has listed platforms
 	asked     atomic.Int32     // packages requested so far
 
 	mu     sync.Mutex
 	hashes map[addrs.Platform][]checksum.Hash
-}
-
-func (s *statement) make(ctx context.Context) (map[addrs.Platform][]checksum.Hash, error) {
-	versions, err := s.puller.source.ProviderVersions(ctx, s.pkg.Provider)
-	if err != nil {
-		return nil, err
-	}
-	release, err := findListed(versions, s.pkg.Provider, s.pkg.Version)
-	if err != nil {
-		return nil, err
-	}
-	s.hashes = map[addrs.Platform][]checksum.Hash{}
-	s.platforms, s.listed = release.Platforms, len(release.Platforms) > 0
-	if !s.listed {
-		if s.platforms = s.common; len(s.platforms) == 0 {
-			s.platforms = commonPlatforms()
-		}
-	}
-	first, err := s.firstPackage(ctx)
-	if first == nil || err != nil {
-		return s.hashes, err
-	}
-	return s.hashes, s.setAll(ctx, first)
 }
 
 // firstPackage returns the first package that exists, nil if there is none.
@@ -201,11 +198,11 @@ const maxAsked = 64
 func (s *statement) find(ctx context.Context, platform addrs.Platform) (*provider.Package, error) {
 	if s.asked.Add(1) > maxAsked {
 		return nil, &provider.Error{
-			Op: "list archives of", Subject: s.pkg.Provider.String() + " " + s.pkg.Version.String(),
+			Op: "list archives of", Subject: s.provider.String() + " " + s.version.String(),
 			Err: fmt.Errorf("more than %d packages must be requested, one for each platform: %w", maxAsked, failure.ErrTooLarge),
 		}
 	}
-	return s.puller.findPackage(ctx, request{documentKey{s.pkg.Provider, s.pkg.Version}, platform, true})
+	return s.puller.findPackage(ctx, request{documentKey{s.provider, s.version}, platform, true})
 }
 
 // setAll sets the hashes for all platforms from the SHA256SUMS document.

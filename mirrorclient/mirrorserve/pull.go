@@ -336,7 +336,7 @@ func (u *puller) receive(ctx context.Context, p *pull, o *origin, s *staged) err
 	case err != nil:
 		return webserve.AsInconsistent(err)
 	}
-	if _, err := got.Judge(ctx, o.policy, s.File); err != nil {
+	if _, err := got.Judge(ctx, o.policy, s.File, false); err != nil {
 		return failure.Wrap("verify", o.pkg.String(), err)
 	}
 	// Keep the archive even if all readers leave. New readers find it here until it is in the mirror.
