@@ -35,7 +35,8 @@ type loop struct {
 }
 
 // do makes attempts until one succeeds or no other may follow, and returns the last one. The loop and
-// its waits are those of go-retryablehttp, which does what RoundTrip has decided.
+// its waits are those of go-retryablehttp, which does what RoundTrip has decided. It gets no Logger, because
+// it would log secrets in URLs: announce logs.
 func (f *fetch) do(ctx context.Context) *attempt {
 	l := &loop{fetch: f}
 	rc := &retryablehttp.Client{

@@ -40,6 +40,9 @@ const (
 //
 // A place in asking is held while waiting for archives, and that while waiting for hashing. Nothing waits
 // for a place in the last two: without one, a job fails or requests again. So jobs cannot block each other.
+//
+// With a place in archives a job also waits for what is not of this call: the lock of a package in Dir or
+// Cache, another call that hashes the same package, Progress, and the source with its transports.
 type job struct {
 	// Shared by the jobs of a call of Ensure, Plan or Lock.
 	in       *Installer
