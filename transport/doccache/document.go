@@ -202,13 +202,16 @@ func locationContainsSecret(location string) bool {
 // slashes may be escaped.
 var password = regexp.MustCompile(`:\\?/\\?/[^/?#"\\\s:@]*:[^/?#"\\\s@]*@|(?i:https?):\\?/\\?/[^/?#"\\\s@]+@`)
 
-// parameter matches the name of a parameter of a URL in JSON, in HTML and in text. A "&" may be
-// escaped.
-var parameter = regexp.MustCompile(`(?:[?&;]|(?i:\\u0026|\\u003f))([^\s"'<>=?&;#\\]+)=`)
+// parameter matches the name of a parameter of a URL in JSON, in HTML and in text. In JSON "?", "&" and "="
+// may be escaped.
+var parameter = regexp.MustCompile(`(?:[?&;]|(?i:\\u0026|\\u003f))([^\s"'<>=?&;#\\]+)(?:=|(?i:\\u003d))`)
 
 // containsSecret reports whether a document contains a password, or the URL of another query than a
 // harmless one, which may be signed.
 func containsSecret(body []byte) bool {
+	if !bytes.ContainsAny(body, `=@\`) { // most documents; expressions are slow
+		return false
+	}
 	for _, m := range parameter.FindAllSubmatch(body, -1) {
 		if name, err := url.QueryUnescape(string(m[1])); err != nil || !slices.Contains(harmlessParameters, name) {
 			return true

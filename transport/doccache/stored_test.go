@@ -152,6 +152,7 @@ func TestStored(t *testing.T) {
 		{name: "a URL of Backblaze B2", header: plain, body: `{"download_url":"\/file\/a?Authorization=abc"}`},
 		{name: "a URL with escapes", header: plain, body: `{"download_url":"https://x.example.com/a?ref=v1\u0026%73ign=abc"}`},
 		{name: "an escaped question mark", header: plain, body: `{"download_url":"https://x.example.com/a\u003fsign=abc"}`},
+		{name: "an escaped equals sign", header: plain, body: `{"download_url":"https://x.example.com/a?sign\u003Dabc"}`},
 		{name: "a URL with a page", header: plain, body: `{"next":"/v1/x?limit=1&offset=2","more":"/v1/x?limit=1\u0026cursor=2","about":"is it? a = b; c == d"}`, kept: true},
 		{name: "an Azure URL", header: plain, body: `{"download_url":"https://x.example.com/?sv=1\u0026sig=abc"}`},
 		{name: "shorter than stated", header: plain, body: `{}`, set: func(r *http.Response) { r.ContentLength = 3 }},
