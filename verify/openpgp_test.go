@@ -97,6 +97,19 @@ func withSubkey(t testing.TB, name string) (*openpgp.Entity, *openpgp.Subkey) {
 	return e, &e.Subkeys[len(e.Subkeys)-1]
 }
 
+// TestEncryptionSubkey: a subkey of an algorithm that can sign, but that is bound for encryption, signs nothing.
+func TestEncryptionSubkey(t *testing.T) {
+	t.Parallel()
+	c := config(packet.Config{Algorithm: packet.PubKeyAlgoRSA, RSABits: 2048})
+	e := entity(t, "signer", c)
+	if len(e.Subkeys) == 0 || !e.Subkeys[0].PublicKey.CanSign() {
+		t.Fatalf("the key has %d subkeys, want one of RSA", len(e.Subkeys))
+	}
+	keys := []verify.Key{public(t, e)}
+	wantSignature(t, "primary key", doc, signed(t, e.PrivateKey), keys, today, nil)
+	wantSignature(t, "subkey for encryption", doc, signed(t, e.Subkeys[0].PrivateKey), keys, today, verify.ErrUnknownKey)
+}
+
 func TestAlgorithms(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]packet.Config{
