@@ -132,22 +132,35 @@ func canonicalProvider(s string) (string, error) {
 	return b.String(), nil
 }
 
-// operators are the operators in canonical order for terms with the same version.
-var operators = []constraints.SelectionOp{
-	constraints.OpGreaterThan, constraints.OpGreaterThanOrEqual, constraints.OpEqual,
-	constraints.OpGreaterThanOrEqualPatchOnly, constraints.OpGreaterThanOrEqualMinorOnly,
-	constraints.OpLessThanOrEqual, constraints.OpLessThan, constraints.OpNotEqual,
+// operators are the operators in canonical order for terms with the same version, with their
+// text.
+var operators = [...]struct {
+	op   constraints.SelectionOp
+	text string
+}{
+	{constraints.OpGreaterThan, "> "},
+	{constraints.OpGreaterThanOrEqual, ">= "},
+	{constraints.OpEqual, ""},
+	{constraints.OpGreaterThanOrEqualPatchOnly, "~> "},
+	{constraints.OpGreaterThanOrEqualMinorOnly, "~> "},
+	{constraints.OpLessThanOrEqual, "<= "},
+	{constraints.OpLessThan, "< "},
+	{constraints.OpNotEqual, "!= "},
 }
 
-// operatorTexts has the text before the version for each of operators.
-var operatorTexts = []string{"> ", ">= ", "", "~> ", "~> ", "<= ", "< ", "!= "}
-
-// rank returns the index of the operator of a term. The parser knows no other operators.
-func rank(term constraints.SelectionSpec) int { return slices.Index(operators, term.Operator) }
+// rank returns the index of the operator of a term.
+func rank(term constraints.SelectionSpec) int {
+	for i, o := range operators {
+		if o.op == term.Operator {
+			return i
+		}
+	}
+	return 0 // the parser knows no other operator
+}
 
 func writeTerm(b *strings.Builder, term constraints.SelectionSpec) {
 	v := term.Boundary
-	b.WriteString(operatorTexts[rank(term)])
+	b.WriteString(operators[rank(term)].text)
 	fmt.Fprintf(b, "%d.%d", v.Major.Num, v.Minor.Num)
 	// How many numbers are written distinguishes the two operators ~>.
 	if term.Operator != constraints.OpGreaterThanOrEqualMinorOnly {
