@@ -57,7 +57,7 @@ type HashStore interface {
 
 // Hashes returns what a lock file records about p at v: a report for each platform, whose
 // [verify.Report.Recordable] has the zh of the archive and its h1, or two h1 if the archive has entries
-// for directories. An unpacked package has only an h1.
+// for directories. An unpacked package has only an h1. At least one platform must be named.
 //
 // Hashes judges each package by o.Policy, as [Download] does. An archive is not downloaded if
 //

@@ -66,7 +66,9 @@ func (v *Versions) Clone() *Versions {
 		return nil
 	}
 	c := *v
-	c.List, c.Warnings, c.Held = slices.Clone(v.List), slices.Clone(v.Warnings), slices.Clone(v.Held)
+	c.List = slices.Clone(v.List)
+	c.Warnings = slices.Clone(v.Warnings)
+	c.Held = slices.Clone(v.Held)
 	return &c
 }
 

@@ -255,7 +255,9 @@ func (l *moduleList) add(resp *httpx.Response) (modulePage, error) {
 	}
 	// By the protocol, the first one is the requested module.
 	m := &doc.Modules[0]
-	page := modulePage{known: m.Versions != nil, bytes: int64(len(resp.Body)), total: int(max(doc.Total, m.Total)), limit: int(max(doc.Limit, m.Limit))}
+	page := modulePage{known: m.Versions != nil, bytes: int64(len(resp.Body))}
+	page.total = int(max(doc.Total, m.Total))
+	page.limit = int(max(doc.Limit, m.Limit))
 	l.grow(len(m.Versions))
 	for i := range m.Versions {
 		if m.Versions[i].Version != "" {

@@ -20,7 +20,8 @@ var (
 	// The signature is damaged, or of another document.
 	ErrBadSignature = errors.New("bad signature")
 
-	// See [Policy.AllowExpired] and [Policy.RequireCurrent].
+	// The signature has expired, or the key when it signed. See [Policy.AllowExpired] and
+	// [Policy.RequireCurrent].
 	ErrExpired = errors.New("expired signature")
 
 	// The clock of this machine may be wrong.

@@ -105,9 +105,11 @@ func readCertificate(key rawKey) (*certificate, error) {
 	return &certificate{
 		entity:      e,
 		fingerprint: fingerprint(e.PrimaryKey),
-		revocations: sync.OnceValue(func() []*packet.Signature { return verified(e.Revocations, e.PrimaryKey.VerifyRevocationSignature) }),
-		self:        sync.OnceValue(func() selfSignature { return newestSelfSignature(e) }),
-		validities:  map[*packet.PublicKey]validity{},
+		revocations: sync.OnceValue(func() []*packet.Signature {
+			return verified(e.Revocations, e.PrimaryKey.VerifyRevocationSignature)
+		}),
+		self:       sync.OnceValue(func() selfSignature { return newestSelfSignature(e) }),
+		validities: map[*packet.PublicKey]validity{},
 	}, nil
 }
 
@@ -371,9 +373,15 @@ func (c *certificate) judge(s *packet.Signature, key *packet.PublicKey, sub *ope
 		return nil, fmt.Errorf("%w: %s", ErrExpired, expired)
 	}
 	good := &Signature{
-		KeyID: keyID(c.entity.PrimaryKey), Fingerprint: c.fingerprint, UserID: v.userID,
-		Algorithm: algorithm(key), Hash: s.Hash.String(), Created: signed,
-		KeyExpired: expired == "" && v.expiredAt(check.at), KeyRetired: retired, Expired: expired != "",
+		KeyID:       keyID(c.entity.PrimaryKey),
+		Fingerprint: c.fingerprint,
+		UserID:      v.userID,
+		Algorithm:   algorithm(key),
+		Hash:        s.Hash.String(),
+		Created:     signed,
+		KeyExpired:  expired == "" && v.expiredAt(check.at),
+		KeyRetired:  retired,
+		Expired:     expired != "",
 	}
 	if sub != nil {
 		good.Subkey = fingerprint(key)

@@ -158,8 +158,12 @@ func (v validity) expiredAt(t time.Time) bool { return !v.expires.IsZero() && t.
 // info describes key.
 func (v validity) info(key *packet.PublicKey) KeyInfo {
 	return KeyInfo{
-		ID: keyID(key), Fingerprint: fingerprint(key), Algorithm: algorithm(key),
-		Created: v.created, Expires: v.expires, Revoked: len(v.revocations) > 0,
+		ID:          keyID(key),
+		Fingerprint: fingerprint(key),
+		Algorithm:   algorithm(key),
+		Created:     v.created,
+		Expires:     v.expires,
+		Revoked:     len(v.revocations) > 0,
 	}
 }
 

@@ -49,7 +49,12 @@ func findDirectory(r io.ReaderAt, size int64) (directory, error) {
 	}
 	end := tail[i:]
 	at := size - int64(len(end))
-	d := directory{offset: int64(le.Uint32(end[16:])), size: int64(le.Uint32(end[12:])), entries: uint64(le.Uint16(end[10:])), comment: at + endLen}
+	d := directory{
+		entries: uint64(le.Uint16(end[10:])),
+		size:    int64(le.Uint32(end[12:])),
+		offset:  int64(le.Uint32(end[16:])),
+		comment: at + endLen,
+	}
 	// Some readers use the other record even if this one is complete.
 	at, err := d.read64(r, at)
 	if err != nil {
@@ -89,7 +94,12 @@ func (d *directory) read64(r io.ReaderAt, at int64) (int64, error) {
 	if string(end[:4]) != end64Sig {
 		return 0, bad("the zip64 end record is missing")
 	}
-	large := directory{offset: int64(le.Uint64(end[48:])), size: int64(le.Uint64(end[40:])), entries: le.Uint64(end[32:]), comment: d.comment}
+	large := directory{
+		entries: le.Uint64(end[32:]),
+		size:    int64(le.Uint64(end[40:])),
+		offset:  int64(le.Uint64(end[48:])),
+		comment: d.comment,
+	}
 	// Some readers use this record only for numbers that the other record lacks.
 	if d.entries != 0xffff && d.entries != large.entries ||
 		d.size != elsewhere && d.size != large.size ||
@@ -153,9 +163,13 @@ func readHeader(in *bufio.Reader) (*member, error) {
 		return nil, err
 	}
 	m := &member{
-		Entry: Entry{Name: string(rest[:nameLen]), Size: int64(le.Uint32(fixed[24:]))},
-		flags: le.Uint16(fixed[8:]), method: le.Uint16(fixed[10:]), crc: le.Uint32(fixed[16:]), packed: int64(le.Uint32(fixed[20:])),
-		attributes: le.Uint32(fixed[38:]), header: int64(le.Uint32(fixed[42:])),
+		Entry:      Entry{Name: string(rest[:nameLen]), Size: int64(le.Uint32(fixed[24:]))},
+		attributes: le.Uint32(fixed[38:]),
+		flags:      le.Uint16(fixed[8:]),
+		method:     le.Uint16(fixed[10:]),
+		crc:        le.Uint32(fixed[16:]),
+		packed:     int64(le.Uint32(fixed[20:])),
+		header:     int64(le.Uint32(fixed[42:])),
 	}
 	of := zip.FileHeader{Name: m.Name, CreatorVersion: le.Uint16(fixed[4:]), ExternalAttrs: m.attributes}
 	m.mode = of.Mode()

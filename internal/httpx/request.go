@@ -257,8 +257,14 @@ func (f *fetch) get(ctx context.Context) (*Response, error) {
 		return nil, a.failed
 	}
 	return &Response{
-		Status: a.resp.StatusCode, Header: a.resp.Header, URL: a.url, Body: a.body,
-		HadToken: f.token != "", OverHTTP: a.overHTTP, Attempts: f.made, secrets: f.secrets,
+		Status:   a.resp.StatusCode,
+		Header:   a.resp.Header,
+		URL:      a.url,
+		Body:     a.body,
+		HadToken: f.token != "",
+		OverHTTP: a.overHTTP,
+		Attempts: f.made,
+		secrets:  f.secrets,
 	}, nil
 }
 
@@ -283,7 +289,10 @@ func (f *fetch) firstHeader() http.Header {
 // fail returns the error of this fetch. The last request was for u, and resp is its response or nil.
 func (f *fetch) fail(u *url.URL, resp *http.Response, err error) *failure.RequestError {
 	e := &failure.RequestError{
-		URL: f.secrets.url(u), HadToken: f.token != "" && f.made > 0, Attempts: f.earlier + f.made, Err: f.secrets.scrub(err),
+		URL:      f.secrets.url(u),
+		HadToken: f.token != "" && f.made > 0,
+		Attempts: f.earlier + f.made,
+		Err:      f.secrets.scrub(err),
 	}
 	if resp != nil {
 		e.Status, e.RetryAfter = resp.StatusCode, RetryAfter(resp.Header, time.Now())

@@ -47,7 +47,11 @@ func (f *fetch) do(ctx context.Context) *attempt {
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
 	req := (&http.Request{
-		Method: cmp.Or(f.req.Method, http.MethodGet), URL: f.url, Host: f.url.Host, Header: http.Header{}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Method: cmp.Or(f.req.Method, http.MethodGet),
+		URL:    f.url,
+		Host:   f.url.Host,
+		Header: http.Header{},
+		Proto:  "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(ctx)
 	_, _ = rc.Do(&retryablehttp.Request{Request: req}) // the results are in l.last
 	a := l.last

@@ -48,12 +48,18 @@ func (s *shared) CloseIdleConnections() {
 // newTransport returns a copy of http.DefaultTransport with more idle connections for a host.
 func newTransport() *http.Transport {
 	t := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second,
+		Proxy:                 http.ProxyFromEnvironment,
+		ForceAttemptHTTP2:     true,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
 	}
 	if d, ok := http.DefaultTransport.(*http.Transport); ok {
 		t = d.Clone()
 	}
-	t.MaxIdleConns, t.MaxIdleConnsPerHost, t.MaxResponseHeaderBytes = 256, 32, 1<<20
+	t.MaxIdleConns = 256
+	t.MaxIdleConnsPerHost = 32
+	t.MaxResponseHeaderBytes = 1 << 20
 	if t.HTTP2 == nil {
 		// A ping detects a dead connection, such as after the computer was suspended.
 		t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second}

@@ -26,7 +26,8 @@ import (
 // errNotInstalled means that the package is not in the directory.
 var errNotInstalled = fault.Narrow("package is not installed", failure.ErrNotFound)
 
-// Dir is a plugin directory. Host names in its paths are in Unicode. A Dir is safe for concurrent use and must not be copied after the first use.
+// Dir is a plugin directory. Host names in its paths are in Unicode. A Dir is safe for concurrent use and must
+// not be copied after the first use.
 type Dir struct {
 	// Path is the directory, or a symbolic link to it. It is required. Install and Place create it.
 	Path string

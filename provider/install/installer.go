@@ -73,8 +73,9 @@ type Installer struct {
 	TempDir  string // for archives of LockPlatforms; if empty, [os.TempDir]
 	Parallel int    // maximum number of packages in progress; if 0 or less, 32
 
-	// Progress, if not nil, is called for each step. Calls never overlap. The last event of a provider is [provider.EventInstalled], also for a reused package, or [EventFailed].
-	// After Plan, and of overridden and built-in providers, there is only EventFailed.
+	// Progress, if not nil, is called for each step. Calls never overlap. The last event of a provider is
+	// [provider.EventInstalled], also for a reused package, or [EventFailed]. After Plan, and of overridden
+	// and built-in providers, there is only EventFailed.
 	Progress func(provider.Event)
 }
 

@@ -61,7 +61,8 @@ func (r *Registry) copyModule(ctx context.Context, src module.Source, request mo
 	if !request.Version.IsZero() && !request.H1.IsZero() {
 		rec, _, err := r.published(ctx, i, addrs.Platform{})
 		if err == nil && rec.H1 == request.H1 && r.hasFiles(ctx, i, rec) == nil {
-			return &module.Report{Module: request.Source.Module, Version: request.Version, Location: r.url(rec.archive(i, addrs.Platform{})), Subdir: rec.Subdir, H1: rec.H1, Reused: true}, nil
+			location := r.url(rec.archive(i, addrs.Platform{}))
+			return &module.Report{Module: request.Source.Module, Version: request.Version, Location: location, Subdir: rec.Subdir, H1: rec.H1, Reused: true}, nil
 		}
 	}
 	// The directory is a part of the request, not of the package.

@@ -19,5 +19,6 @@
 // if other users can access it, nothing is cached.
 //
 // Several processes may share a directory. Of concurrent requests for a document, one goes to the
-// server, and the others wait up to 5 seconds for its answer. If the directory cannot be used, requests go to the server, see [Stats].
+// server, and the others wait up to 5 seconds for its answer. If the directory cannot be used, requests go
+// to the server, see [Stats].
 package doccache

@@ -88,8 +88,10 @@ func (e *entry) response(req *http.Request, cacheStatus string) *http.Response {
 	}
 	h.Set("Cache-Status", "tofureg; "+cacheStatus)
 	resp := &http.Response{
-		Status: strconv.Itoa(e.Status) + " " + http.StatusText(e.Status), StatusCode: e.Status,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: h, Body: http.NoBody, Request: req,
+		Status:     strconv.Itoa(e.Status) + " " + http.StatusText(e.Status),
+		StatusCode: e.Status,
+		Proto:      "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: h, Body: http.NoBody, Request: req,
 	}
 	if e.Status == http.StatusOK {
 		h.Set("Content-Length", strconv.Itoa(len(e.body)))

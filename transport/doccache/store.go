@@ -33,7 +33,8 @@ const (
 var ownFile = regexp.MustCompile(`^[0-9a-f]{64}\.(doc|lock)$`)
 
 // open returns the open directory, which it creates if it does not exist. If look is set, it opens a
-// directory again that has been removed or replaced. The old one is closed when it is garbage, because requests may still use it.
+// directory again that has been removed or replaced. The old one is closed when it is garbage, because
+// requests may still use it.
 func (t *Transport) open(look bool) (*store, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -18,8 +18,8 @@ const (
 	defaultMaxPause = 30 * time.Second
 )
 
-// A Transport is an [http.RoundTripper] with limits for each host and port. Set the fields before the first request. After that, a Transport
-// is safe for concurrent use and must not be copied.
+// A Transport is an [http.RoundTripper] with limits for each host and port. Set the fields before the first
+// request. After that, a Transport is safe for concurrent use and must not be copied.
 type Transport struct {
 	// Base makes the requests. If nil, the transport of the zero
 	// [github.com/tofureg/tofureg/transport.Client] is used.
