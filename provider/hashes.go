@@ -83,7 +83,12 @@ func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, 
 	on = slices.Compact(slices.SortedFunc(slices.Values(on), addrs.Platform.Compare))
 	if o.Stated || o.NoDownload {
 		// One package, before the others, may make further requests unnecessary.
+		done, err := acquire(ctx, o.Limiter.asking)
+		if err != nil {
+			return nil, failure.Wrap("hash", h.version.String(), err)
+		}
 		h.sibling, _ = h.src.ProviderPackage(ctx, p, v, on[0])
+		done()
 	}
 	outer := ctx
 	ctx, h.stop = context.WithCancelCause(ctx)
@@ -181,7 +186,7 @@ func (h *hashing) report(ctx context.Context, platform addrs.Platform) (*verify.
 	case !errors.Is(err, verify.ErrNotStated):
 		return report, 0, err
 	case h.o.NoDownload:
-		return nil, 0, fmt.Errorf("%w without a download, and HashOptions.NoDownload is set", err)
+		return nil, 0, fmt.Errorf("%w, and HashOptions.NoDownload is set", err)
 	}
 	// Packages can be large, so the places in asking are kept until here.
 	release, err := h.o.Limiter.Acquire(ctx)
@@ -274,8 +279,11 @@ func (h *hashing) withoutArchive(ctx context.Context, pkg *Package, policy verif
 			return report, nil
 		}
 	}
-	if !h.o.Stated || !checksum.HasScheme(pkg.Hashes[pkg.Platform], checksum.SchemeH1) {
-		return nil, verify.ErrNotStated
+	switch {
+	case !h.o.Stated:
+		return nil, fmt.Errorf("%w: HashOptions.Stated is not set", verify.ErrNotStated)
+	case !checksum.HasScheme(pkg.Hashes[pkg.Platform], checksum.SchemeH1):
+		return nil, fmt.Errorf("%w: the source states no h1", verify.ErrNotStated)
 	}
 	ev, err := h.evidence(ctx, pkg, policy)
 	if err != nil {
@@ -287,7 +295,7 @@ func (h *hashing) withoutArchive(ctx context.Context, pkg *Package, policy verif
 	}
 	report, err := sums.JudgeStated(ev)
 	if err == nil && !checksum.Overlap(report.Stated, pkg.Hashes[pkg.Platform]) {
-		return nil, verify.ErrNotStated // a lock file must not record the h1
+		return nil, fmt.Errorf("%w: a lock file must not record the h1 of this source under this policy", verify.ErrNotStated)
 	}
 	return report, err
 }

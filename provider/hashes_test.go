@@ -730,6 +730,34 @@ func TestHashesFindBounded(t *testing.T) {
 	})
 }
 
+// TestHashesAskBounded: calls that share a Limiter request at most 32 packages at the same time, also those that may
+// state the hashes of others.
+func TestHashesAskBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var inside gauge
+		src := &lister{find: func(addrs.Platform) (*provider.Package, error) {
+			inside.enter()
+			defer inside.leave()
+			time.Sleep(time.Second)
+			return nil, provider.ErrNoPlatform
+		}}
+		limiter := new(provider.Limiter)
+		var wg sync.WaitGroup
+		for range 100 {
+			wg.Go(func() {
+				if _, err := provider.Hashes(t.Context(), src, demo, v123, five, provider.HashOptions{Stated: true, Limiter: limiter}); !errors.Is(err, provider.ErrNoPlatform) {
+					t.Errorf("Hashes: %v, want ErrNoPlatform", err)
+				}
+			})
+		}
+		wg.Wait()
+		if n := inside.most.Load(); n != 32 {
+			t.Errorf("%d packages were requested at the same time, want 32", n)
+		}
+	})
+}
+
 // TestShareEvidenceKeepsLittle: the cached documents are bounded.
 func TestShareEvidenceKeepsLittle(t *testing.T) {
 	t.Parallel()
@@ -888,24 +916,24 @@ func TestNoDownload(t *testing.T) {
 	for name, test := range map[string]struct {
 		release  regtest.Provider
 		o        provider.HashOptions
-		packages int  // that are asked for
-		enough   bool // five reports, otherwise ErrNotStated for each
+		packages int    // that are asked for
+		reason   string // of ErrNotStated for each, "" for five reports
 	}{
-		"stated":                       {statingRelease(), provider.HashOptions{Stated: true}, 1, true},
-		"stated, not recorded":         {statingRelease(), provider.HashOptions{}, 5, false},
-		"nothing stated":               {demoRelease(), provider.HashOptions{Stated: true}, 5, false},
-		"stated, judged, not signed":   {unsigned, provider.HashOptions{Stated: true, Policy: verify.Policy{AllowUnsigned: true}}, 5, false},
-		"stated, judged, not recorded": {statingRelease(), provider.HashOptions{Stated: true, Policy: verify.Policy{DropStated: true}}, 5, false},
-		"stored, zh stated for all":    {statingRelease(), provider.HashOptions{Store: store}, 1, true},
-		"stored":                       {demoRelease(), provider.HashOptions{Store: store}, 5, true},
-		"empty store":                  {demoRelease(), provider.HashOptions{Store: new(memory)}, 5, false},
+		"stated":                       {statingRelease(), provider.HashOptions{Stated: true}, 1, ""},
+		"stated, not recorded":         {statingRelease(), provider.HashOptions{}, 5, "HashOptions.Stated"},
+		"nothing stated":               {demoRelease(), provider.HashOptions{Stated: true}, 5, "states no h1"},
+		"stated, judged, not signed":   {unsigned, provider.HashOptions{Stated: true, Policy: verify.Policy{AllowUnsigned: true}}, 5, "under this policy"},
+		"stated, judged, not recorded": {statingRelease(), provider.HashOptions{Stated: true, Policy: verify.Policy{DropStated: true}}, 5, "under this policy"},
+		"stored, zh stated for all":    {statingRelease(), provider.HashOptions{Store: store}, 1, ""},
+		"stored":                       {demoRelease(), provider.HashOptions{Store: store}, 5, ""},
+		"empty store":                  {demoRelease(), provider.HashOptions{Store: new(memory)}, 5, "HashOptions.Stated"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			reg, _, client := serveDemo(test.release)
 			test.o.NoDownload = true
 			got, err := provider.Hashes(t.Context(), client, demo, v123, five, test.o)
-			if test.enough {
+			if test.reason == "" {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -917,13 +945,13 @@ func TestNoDownload(t *testing.T) {
 					t.Errorf("Hashes: %d errors (%v), want one for each platform", len(errs), err)
 				}
 				for i, err := range errs {
-					if !errors.Is(err, verify.ErrNotStated) || !strings.Contains(err.Error(), "NoDownload") || !strings.Contains(err.Error(), five[i].String()) {
-						t.Errorf("Hashes: %v, want ErrNotStated of %s that names NoDownload", err, five[i])
+					if !errors.Is(err, verify.ErrNotStated) || !strings.Contains(err.Error(), test.reason) || !strings.Contains(err.Error(), five[i].String()) {
+						t.Errorf("Hashes: %v, want ErrNotStated of %s for %q", err, five[i], test.reason)
 					}
 				}
 			}
 			want := map[regtest.Kind]int{regtest.Discovery: 1, regtest.Package: test.packages}
-			if test.enough || strings.HasPrefix(name, "stated, judged") {
+			if test.reason == "" || strings.HasPrefix(name, "stated, judged") {
 				want[regtest.Sums], want[regtest.Signature] = 1, 1
 			}
 			wantRequests(t, reg, want)

@@ -66,7 +66,7 @@ func TestPacketsMemory(t *testing.T) {
 			"primary":     subpacket(25, []byte{1}),
 			"fingerprint": subpacket(33, append([]byte{4}, make([]byte, 20)...)),
 		} {
-			for _, size := range []int{0, 60, 15_000} {
+			for _, size := range []int{0, 60, 900, 60_000} {
 				full := bytes.Repeat(s, size/len(s))
 				try(fmt.Sprintf("version %d, %d bytes of hashed %s", version, size, name), framed(signatureType, rawSignature(version, 0x13, full, nil)))
 				try(fmt.Sprintf("version %d, %d bytes of unhashed %s", version, size, name), framed(signatureType, rawSignature(version, 0x13, nil, full)))

@@ -28,7 +28,8 @@
 //     unless AllowHTTP of [Client.Transport] is set. VetoHost is called for each host.
 //   - A credential is sent only to the host of its repository and, over https, to the token
 //     service that this host names. Redirects to another origin do not get it.
-//   - A document has at most [MaxManifest] bytes, and a list of tags at most 1,000 pages.
+//   - A document has at most [MaxManifest] bytes, and a list of tags at most 1,000 pages and
+//     100,000 versions.
 //   - For a version without a tag the error is [provider.ErrNoVersion], so [provider.Multi]
 //     tries the next method. OpenTofu stops there.
 //   - Credential helpers run as docker-credential-NAME from PATH, with the environment of

@@ -140,6 +140,31 @@ func TestTagsEnd(t *testing.T) {
 	}
 }
 
+// TestVersionsLimit lists as many versions as a list of tags may have, and one more.
+func TestVersionsLimit(t *testing.T) {
+	t.Parallel()
+	const limit = 100_000
+	for n, want := range map[int]error{limit: nil, limit + 1: failure.ErrTooLarge} {
+		f := newRegistry(t)
+		f.Before = func(w http.ResponseWriter, r *http.Request) bool {
+			first, _ := strconv.Atoi(r.URL.Query().Get("last"))
+			last := min(n, first+10_000)
+			if last < n {
+				w.Header().Set("Link", fmt.Sprintf("</v2/p/tags/list?last=%d>; rel=\"next\"", last))
+			}
+			var tags []string
+			for i := first; i < last; i++ {
+				tags = append(tags, fmt.Sprintf("1.0.%d", i))
+			}
+			_ = json.NewEncoder(w).Encode(map[string]any{"tags": tags})
+			return true
+		}
+		if _, err := f.mirror("p").ProviderVersions(t.Context(), alpha); !errors.Is(err, want) {
+			t.Errorf("ProviderVersions of %d versions: %v, want %v", n, err, want)
+		}
+	}
+}
+
 // TestRedirects uses redirects to another origin and to http.
 func TestRedirects(t *testing.T) {
 	t.Parallel()

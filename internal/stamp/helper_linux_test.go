@@ -63,8 +63,12 @@ type tree struct {
 func newStamped(t testing.TB) *tree {
 	t.Helper()
 	x := newTree(t)
-	x.stamps = filepath.Join(t.TempDir(), "stamps")
-	must.Do(t, os.Chmod(filepath.Dir(x.stamps), 0o755))
+	dir := t.TempDir()
+	if *in != "" {
+		dir = tempDir(t)
+	}
+	must.Do(t, os.Chmod(dir, 0o755))
+	x.stamps = filepath.Join(dir, "stamps")
 	return x
 }
 

@@ -250,8 +250,9 @@ func parseManifest(data []byte) ([]string, error) {
 
 // RemoveProvider removes a version of a provider. It ignores a missing version. If it fails, another call
 // completes the removal; before that, the version cannot be published again. If other processes publish the
-// version at the same time, it is there afterwards or not, but never for long without its files. In a store that
-// cannot delete on a condition, it changes nothing and the error wraps [errors.ErrUnsupported].
+// version at the same time, it is there afterwards or not, but never for long without its files, unless revisions of
+// the store are digests and the removal is killed. In a store that cannot delete on a condition, it changes nothing
+// and the error wraps [errors.ErrUnsupported].
 func (r *Registry) RemoveProvider(ctx context.Context, p addrs.Provider, v addrs.Version) error {
 	i, err := r.providerItem(p, v)
 	if err == nil {
