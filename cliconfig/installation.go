@@ -68,8 +68,8 @@ func (m *Method) String() string {
 	return m.Kind + " " + printable(location)
 }
 
-// Repository returns the Location of an oci_mirror, such as "oci.example.com/${type}", for a
-// provider.
+// Repository expands the Location of an oci_mirror, such as "oci.example.com/${type}", for a provider. For other
+// kinds it returns "".
 func (m *Method) Repository(p addrs.Provider) string {
 	if m.Kind != ociMirror {
 		return ""

@@ -86,7 +86,7 @@ func TestNative(t *testing.T) {
 	t.Parallel()
 	for _, src := range nativeSeeds {
 		_, ok := oracle(src)
-		if both := compareNative(t, src); ok && !both && src != "a =" { // see TestNativeDeviations
+		if both := compareNative(t, src); ok && !both && src != "a =" && !strings.Contains(src, "1abc") && !strings.Contains(src, "1ebc") { // see TestNativeDeviations
 			t.Errorf("ParseFile refuses %q, which the library accepts", src)
 		}
 	}
@@ -114,6 +114,8 @@ func TestNativeDeviations(t *testing.T) {
 		{`a = "\400"`, false}, // the library panics
 		{`a = "\q"`, false},
 		{"a {", false},
+		{"a = 1abc = 2", false}, // a warning would quote the name, which can be a part of a secret
+		{"a = 1ebc = 2", false},
 		{"a = 99999999999999999999", true}, // refused where a number is expected
 		{"a = 08", true},
 	} {

@@ -12,7 +12,7 @@ import (
 // The limits of a configuration. Blocks can be nested 64 levels deep. Beyond a limit, a Problem wraps
 // failure.ErrTooLarge.
 const (
-	maxFile    = 1 << 20 // bytes in a file
+	maxFile    = 1 << 20 // bytes in a file; with many heredocs, the scanner takes a second for them
 	maxFiles   = 1000    // files in the configuration directory
 	maxMethods = 1000    // installation methods; each provider is searched in all of them
 )

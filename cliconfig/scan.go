@@ -1,7 +1,6 @@
 package cliconfig
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -116,10 +115,9 @@ type lexer interface {
 type nativeLexer struct {
 	scanner *scanner.Scanner
 	invalid string // the first error of the scanner
+	at      int    // of invalid
+	number  int    // where the last number ends
 }
-
-// badEscape is the error of the scanner for an escape sequence.
-const badEscape = "illegal char escape"
 
 func (l *nativeLexer) next() (lexeme, error) {
 	t := l.scanner.Scan()
@@ -127,19 +125,27 @@ func (l *nativeLexer) next() (lexeme, error) {
 		t = l.scanner.Scan()
 	}
 	found := lexeme{t.Type, t.Pos.Offset, t.Text}
-	if t.Type == token.STRING && l.invalid == "" {
+	switch l.invalid {
+	case "":
+	case "illegal char escape":
+		return found, syntaxError(l.at, `invalid escape sequence in the string; write \\ for a backslash`)
+	default:
+		return found, syntaxError(found.at, l.invalid)
+	}
+	switch t.Type {
+	case token.STRING:
 		var err error
 		if found.text, err = hclstrconv.Unquote(t.Text); err != nil {
-			l.invalid = badEscape
+			return found, syntaxError(found.at, "invalid string")
 		}
-	}
-	switch {
-	case l.invalid == badEscape:
-		return found, syntaxError(found.at, `invalid escape sequence in the string; write \\ for a backslash`)
-	case l.invalid != "":
-		return found, syntaxError(found.at, l.invalid)
-	case t.Type == token.HEREDOC:
+	case token.HEREDOC:
 		found.text = t.Value().(string)
+	case token.NUMBER, token.FLOAT:
+		l.number = found.at + len(t.Text)
+	case token.IDENT, token.BOOL:
+		if l.number == found.at && found.at > 0 { // such as a secret without quotes
+			return found, syntaxError(found.at, "a name follows a number without a space; a text needs quotes")
+		}
 	}
 	return found, nil
 }
@@ -189,7 +195,11 @@ type parser struct {
 // one line.
 func newParser(src string) *parser {
 	l := &nativeLexer{scanner: scanner.New([]byte(src))}
-	l.scanner.Error = func(_ token.Pos, message string) { l.invalid = cmp.Or(l.invalid, message) }
+	l.scanner.Error = func(pos token.Pos, message string) {
+		if l.invalid == "" {
+			l.invalid, l.at = message, pos.Offset
+		}
+	}
 	return &parser{lexer: l}
 }
 

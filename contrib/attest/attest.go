@@ -277,7 +277,8 @@ func parse(text string) (*bundle.Bundle, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case len(parts) > maxParts || len(m.GetTlogEntries()) > maxEntries || slices.ContainsFunc(parts, func(part []byte) bool { return len(part) > maxPart }):
+	case len(m.GetTlogEntries()) > maxEntries, len(parts) > maxParts,
+		slices.ContainsFunc(parts, func(part []byte) bool { return len(part) > maxPart }):
 		return nil, fmt.Errorf("certificates, timestamps and log entries: %w", failure.ErrTooLarge)
 	}
 	return bundle.NewBundle(pb)
@@ -365,7 +366,7 @@ func (g *GitHub) Bundles(ctx context.Context, builder Identity, _ *provider.Pack
 			switch {
 			case ctx.Err() != nil:
 				return nil, fault.Ended(ctx)
-			case provider.IsFault(broken): // the other bundles may not count, and mirrors keep what is found
+			case provider.IsFault(broken): // a later call may get it, and mirrors keep what this one returns
 				return nil, broken
 			case len(text) > MaxBundle:
 				broken = resp.Unusable(fmt.Errorf("bundle of %d bytes: %w", len(text), failure.ErrTooLarge))
@@ -459,11 +460,30 @@ func (t *TUF) TrustedRoot(ctx context.Context) (data []byte, err error) {
 	if err == nil {
 		data, err = client.GetTarget("trusted_root.json")
 	}
-	if _, failed := errors.AsType[*failure.RequestError](err); err != nil && !failed && t.Dir != "" {
+	if err != nil {
 		// The library does not replace what it cannot read. Ignoring it would permit an older state of the repository.
-		err = fmt.Errorf("%w; if a file in %q is damaged, remove the directory", err, t.Dir)
+		if file := damaged(t.Dir); file != "" {
+			err = fmt.Errorf("%w; %q is damaged; remove its directory", err, file)
+		}
 	}
 	return data, failure.Wrap("fetch the trusted root of", options.RepositoryBaseURL, err)
+}
+
+// damaged returns a file in the directory of a TUF that is no JSON, or "". Other errors may come from the server, which
+// must not make users remove the directory.
+func damaged(dir string) (found string) {
+	if dir == "" {
+		return ""
+	}
+	_ = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			if data, err := fsx.ReadRegular(name, MaxBundle); err == nil && !json.Valid(data) {
+				found = name
+			}
+		}
+		return nil
+	})
+	return found
 }
 
 type fetcher func(from string, limit int64) ([]byte, error)

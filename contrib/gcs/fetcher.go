@@ -58,7 +58,8 @@ func (f *Fetcher) FetchModule(ctx context.Context, loc *module.Location, dir str
 		return nil, a.directory(ctx, strings.TrimRight(object, "/")+"/", dir, options.Limits.Effective())
 	}
 	found := &module.Location{Kind: module.KindHTTP, URL: a.url("", object, nil).String(), Archive: format, Checksum: loc.Checksum}
-	report, err := module.Download(ctx, opener{a: a, object: object, generation: loc.Ref}, module.Request{Location: found, Dir: dir}, module.Options{Limits: options.Limits, KeepLinks: options.KeepLinks, SkipLinks: options.SkipLinks})
+	of := module.Options{Limits: options.Limits, KeepLinks: options.KeepLinks, SkipLinks: options.SkipLinks}
+	report, err := module.Download(ctx, opener{a: a, object: object, generation: loc.Ref}, module.Request{Location: found, Dir: dir}, of)
 	if err != nil {
 		return nil, err
 	}

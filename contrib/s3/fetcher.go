@@ -67,7 +67,8 @@ func (f *Fetcher) FetchModule(ctx context.Context, loc *module.Location, dir str
 		return nil, err
 	}
 	found.Archive, found.Checksum = format, loc.Checksum
-	report, err := module.Download(ctx, f.registry(), module.Request{Location: found, Dir: dir}, module.Options{Limits: options.Limits, KeepLinks: options.KeepLinks, SkipLinks: options.SkipLinks})
+	of := module.Options{Limits: options.Limits, KeepLinks: options.KeepLinks, SkipLinks: options.SkipLinks}
+	report, err := module.Download(ctx, f.registry(), module.Request{Location: found, Dir: dir}, of)
 	if err != nil {
 		return nil, err
 	}

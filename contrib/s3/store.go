@@ -125,7 +125,8 @@ func (s *Store) Write(ctx context.Context, name string, content *io.SectionReade
 	return s.failed("write", name, err)
 }
 
-// body fails when its context ends, also while it is hashed before the request.
+// body fails when its context ends, also while it is hashed before the request. The SDK seeks in it, so that
+// a reader without Seek does not do.
 type body struct {
 	ctx context.Context
 	*io.SectionReader

@@ -400,7 +400,7 @@ func (c *configuration) entry(name string, a *hcl.Attribute) *use {
 			key, err = c.constantText(m.Key, true)
 		}
 		switch {
-		case err != nil:
+		case err != nil: // the first one is reported
 		case key == "source":
 			source, err = c.constantText(m.Value, true)
 			u.source = &source

@@ -331,11 +331,13 @@ func (w *walk) commit(ctx context.Context) error {
 	if err = cmp.Or(ctx.Err(), err); err != nil {
 		return err
 	}
-	for _, m := range w.moves {
-		old.drop(m.key)
-	}
-	if err := old.write(w.store); err != nil {
-		return err
+	if len(w.moves) > 0 {
+		for _, m := range w.moves {
+			old.drop(m.key)
+		}
+		if err := old.write(w.store); err != nil {
+			return err
+		}
 	}
 	for _, m := range w.moves {
 		if _, err := w.part.Put(m.made, m.key, nil); err != nil {

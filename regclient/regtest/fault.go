@@ -43,7 +43,7 @@ type Fault struct {
 	// same host, the path of the request follows after a prefix such as /redirect-1-of-1, and the
 	// query is added to that of the request. Any other URL is used as it is.
 	Redirect string
-	Hops     int // number of redirects, to "/" without Redirect; if negative, endless
+	Hops     int // number of redirects, to "/" without Redirect; if zero, 1 with a Redirect; if negative, endless
 
 	Instead string // answer another path: Path in it is replaced by this text, or all of it if Path is empty
 	Raw     []byte // body, if not nil

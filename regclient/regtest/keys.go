@@ -14,7 +14,7 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// KeyOptions are the options of [NewKey]. Times are from 1970 to 2106, in seconds.
+// KeyOptions are the options of [NewKey]. Times are from 1970 to 2106, cut to seconds.
 type KeyOptions struct {
 	Name    string    // the user ID is "NAME <regtest@example.com>"; if empty, "regtest"
 	RSABits int       // of an RSA key, at least 1024; if zero or less, the key is Ed25519

@@ -21,7 +21,7 @@ type Mirror struct {
 	NoHashes   bool     // omit them
 	IgnoreHost bool     // ignore the host in requested paths
 
-	UnknownStatus int // for unknown providers; if zero, 404
+	UnknownStatus int // for unknown providers, 200 to 999; if zero, 404
 }
 
 // The documents of the network mirror protocol.

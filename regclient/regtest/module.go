@@ -211,7 +211,7 @@ type ModuleList struct {
 	TotalInModule bool // limit, offset and total are in the module, not in the document
 	Nulls         bool // null as the first and last version
 
-	UnknownStatus int    // for unknown modules; if zero, 404, or 200 with UnknownBody
+	UnknownStatus int    // for unknown modules, 200 to 999; if zero, 404, or 200 with UnknownBody
 	UnknownBody   string // body for unknown modules; if empty, an error document
 }
 

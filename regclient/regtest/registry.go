@@ -88,7 +88,7 @@ func freeDir(version string, taken func(dir string) bool) string {
 // Require requires "Authorization: Bearer TOKEN" for requests of these kinds. Zero means all except
 // LoginAuthz and LoginToken, also files, for which clients send no token. Without a token the
 // status is 401, with another 403. Each call replaces the token of its kinds, and an empty token
-// removes it. Targets of Fault.Redirect need no token.
+// removes it. Paths with the prefix of Fault.Redirect need no token.
 func (r *Registry) Require(token string, on Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

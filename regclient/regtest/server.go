@@ -87,7 +87,8 @@ func method(s string) string {
 }
 
 // ServeHTTP accepts every Host header, an unknown one as the host of [New], and uses it in URLs,
-// which are https if req came over TLS. Drop and Break panic with [http.ErrAbortHandler].
+// which are https if req came over TLS. A lost connection, as by Drop or "cut" of Break, is a panic
+// with [http.ErrAbortHandler].
 func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) { r.serve(w, req, nil) }
 
 func (r *Registry) serve(w http.ResponseWriter, req *http.Request, s *Server) {
@@ -156,7 +157,7 @@ func (rep *reply) write(w http.ResponseWriter) error {
 // A Server is a [Registry] that listens on the loopback interface.
 //
 // For tofu and terraform, set SSL_CERT_FILE to a file with CertPEM. Providers are at Addr, and
-// modules, which need a dot, at 127.0.0.1:PORT.
+// modules, whose host needs a dot, at 127.0.0.1:PORT.
 type Server struct {
 	Addr string // "localhost:PORT", the host of provider addresses except at a mirror
 	URL  string // "https://localhost:PORT"
