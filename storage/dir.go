@@ -20,6 +20,12 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
+var (
+	_ Locker = (*Dir)(nil)
+	_ Stager = (*Dir)(nil)
+	_ Pather = (*Dir)(nil)
+)
+
 // Dir is the [Store] for a local directory. It is safe for concurrent use, also by other processes. It
 // never follows a symbolic link out of the directory, except where Links permits it. The directory
 // ".tofureg" in it has lock files and unfinished files; it is not part of the store.
@@ -39,8 +45,7 @@ type Dir struct {
 // the dot.
 const privateDir = ".tofureg"
 
-// FilePath returns the path of a file in the file system, whether or not it exists. If no file can have
-// this name, the error wraps [fs.ErrInvalid].
+// FilePath implements [Pather].
 func (d *Dir) FilePath(name string) (string, error) {
 	if err := checkFileName(name, runtime.GOOS); err != nil {
 		return "", err
@@ -211,16 +216,8 @@ func (d *Dir) Write(ctx context.Context, name string, content *io.SectionReader,
 	return s.Commit(ctx, name, was)
 }
 
-// Staged is an unfinished file of [Dir.Stage]. It is locked while it is used, so that other processes do
-// not remove it.
-type Staged struct {
-	File *os.File // for reading and writing until Discard
-
-	root *os.Root
-	part *fsx.Part
-}
-
-// Stage creates a file that gets a name with Commit, without a copy. The caller must discard it.
+// Stage implements [Stager]. Commit makes no copy. Other processes do not remove the file, which is locked, while
+// this one lives.
 func (d *Dir) Stage(ctx context.Context) (*Staged, error) {
 	root, _, err := d.root(ctx, "top") // any valid name
 	if err != nil {
@@ -234,39 +231,38 @@ func (d *Dir) Stage(ctx context.Context) (*Staged, error) {
 		root.Close()
 		return nil, err
 	}
-	return &Staged{part.File, root, part}, nil
+	commit := func(ctx context.Context, name string, was Revision) error { return commit(ctx, root, part, name, was) }
+	discard := func() {
+		part.Discard()
+		root.Close()
+	}
+	return NewStaged(part.File, commit, discard), nil
 }
 
-// Discard closes the file, and removes it unless it has a name now. It may be called twice.
-func (s *Staged) Discard() {
-	s.part.Discard()
-	s.root.Close()
-}
-
-// Commit syncs the file and gives it a name, on the condition of Write of [Store].
-func (s *Staged) Commit(ctx context.Context, name string, was Revision) error {
+// commit syncs a part and gives it a name, on the condition of Write of [Store].
+func commit(ctx context.Context, root *os.Root, part *fsx.Part, name string, was Revision) error {
 	if err := checkFileName(name, runtime.GOOS); err != nil {
 		return err
 	}
-	if err := s.part.Sync(); err != nil {
+	if err := part.Sync(); err != nil {
 		return err
 	}
-	lock, err := lockFile(ctx, s.root, changeLock)
+	lock, err := lockFile(ctx, root, changeLock)
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
 	file := filepath.FromSlash(name)
-	if err := unchanged(s.root, file, was); err != nil {
+	if err := unchanged(root, file, was); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	if err := mkdir(s.root, filepath.Dir(file)); err != nil {
+	if err := mkdir(root, filepath.Dir(file)); err != nil {
 		return err
 	}
-	if err := s.part.PublishAs(file); err != nil {
+	if err := part.PublishAs(file); err != nil {
 		return err
 	}
-	return fsx.SyncDirIn(s.root, filepath.Dir(file))
+	return fsx.SyncDirIn(root, filepath.Dir(file))
 }
 
 // content is the content of a file that was read completely.
@@ -351,9 +347,7 @@ func mkdir(root *os.Root, dir string) error {
 	return fsx.SyncDirIn(root, filepath.Dir(dir))
 }
 
-// Lock waits until no process or goroutine has the lock of this name, which need not be a file. If ctx
-// ends first, the error wraps its error or cause. The lock ends with the process. Other methods do not
-// wait for it: it spares work twice, and keeps nothing apart.
+// Lock implements [Locker].
 func (d *Dir) Lock(ctx context.Context, name string) (unlock func() error, err error) {
 	root, _, err := d.root(ctx, name)
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"time"
 )
 
 // Store contains files.
@@ -48,13 +47,6 @@ type Store interface {
 	// [ErrConflict]. A store that cannot delete on a condition returns an error that wraps
 	// [errors.ErrUnsupported] unless was is empty.
 	Delete(ctx context.Context, name string, was Revision) error
-}
-
-// Linker is a [Store] whose files have URLs, such as signed ones.
-type Linker interface {
-	// URL returns a URL from which anybody can get a file for lifetime. It does not look whether there
-	// is one.
-	URL(ctx context.Context, name string, lifetime time.Duration) (string, error)
 }
 
 // Revision identifies the content of a file, such as an entity tag, a generation or a digest.

@@ -110,7 +110,7 @@ var endsShownBy = map[string]string{
 	"cooldown.TestEnds": `cooldown.Ledger.FirstSeen cooldown.Modules.ModuleVersions cooldown.Providers.Filter
 		cooldown.Providers.ProviderVersions`,
 	"storage/storagetest.TestDir": `storage.Dir.Delete storage.Dir.List storage.Dir.Lock storage.Dir.Open storage.Dir.Stage storage.Dir.Stat
-		storage.Dir.Write storage.Staged.Commit`,
+		storage.Dir.Write storage.Stage storage.Staged.Commit`,
 	"storage/storagetest.TestEnds":                         "storage/storagetest.TestStore",
 	"mirrorclient/mirrorserve.TestCacheWaitsForAnySource":  "mirrorclient/mirrorserve.Cache.ProviderVersions",
 	"mirrorclient/mirrorserve.TestClientsLeaveWhileJudged": "mirrorclient/mirrorserve.Handler.ServeHTTP",

@@ -1,5 +1,5 @@
 // Package stored keeps documents in a [storage.Store] that several processes change: it reads, writes and
-// erases them on the condition that nothing else has changed them, and stages the files beside them.
+// erases them on the condition that nothing else has changed them.
 package stored
 
 import (
@@ -11,7 +11,6 @@ import (
 	"io"
 	"io/fs"
 	"math/rand/v2"
-	"os"
 	"path"
 	"time"
 
@@ -21,7 +20,6 @@ import (
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
-	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/storage"
 )
 
@@ -181,14 +179,9 @@ func CanDelete(ctx context.Context, s storage.Store, dir string) error {
 	return err
 }
 
-// locker is implemented by a store with locks, like [storage.Dir].
-type locker interface {
-	Lock(ctx context.Context, name string) (unlock func() error, err error)
-}
-
 // Lock waits for a lock, if the store has locks.
 func Lock(ctx context.Context, s storage.Store, name string) (unlock func(), err error) {
-	l, ok := s.(locker)
+	l, ok := storage.As[storage.Locker](s)
 	if !ok {
 		return func() {}, nil
 	}
@@ -208,49 +201,4 @@ func Change(ctx context.Context, s storage.Store, name string, change func() err
 	}
 	defer unlock()
 	return Retry(ctx, name, change)
-}
-
-// Staged is a file that has no name in the store yet.
-type Staged struct {
-	File *os.File // for reading and writing until Discard
-
-	store storage.Store
-	local *storage.Staged // in a directory, until it has a name
-	drop  func()
-}
-
-// Stage creates a file: in the directory of a [storage.Dir], otherwise in tempDir. The caller must
-// discard it.
-func Stage(ctx context.Context, s storage.Store, tempDir string) (*Staged, error) {
-	if d, ok := s.(*storage.Dir); ok {
-		local, err := d.Stage(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return &Staged{local.File, d, local, local.Discard}, nil
-	}
-	f, err := fsx.Temp(tempDir)
-	if err != nil {
-		return nil, err
-	}
-	return &Staged{f.File, s, nil, f.Discard}, nil
-}
-
-// Discard closes the file, and removes it unless it has a name now. It may be called twice.
-func (s *Staged) Discard() { s.drop() }
-
-// Commit gives the file a name, on the condition of Write of [storage.Store].
-func (s *Staged) Commit(ctx context.Context, name string, was storage.Revision) error {
-	if s.local != nil {
-		err := s.local.Commit(ctx, name, was)
-		if err == nil {
-			s.local = nil
-		}
-		return err
-	}
-	info, err := s.File.Stat()
-	if err != nil {
-		return err
-	}
-	return s.store.Write(ctx, name, io.NewSectionReader(s.File, 0, info.Size()), was)
 }

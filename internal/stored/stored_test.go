@@ -134,28 +134,6 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestStage gives a staged file its name on a condition, in a directory and elsewhere, and leaves nothing behind.
-func TestStage(t *testing.T) {
-	t.Parallel()
-	for name, s := range map[string]storage.Store{"memory": &storage.Memory{}, "directory": &storage.Dir{Path: t.TempDir()}} {
-		for _, want := range []error{nil, storage.ErrConflict} {
-			staged := must.Get(stored.Stage(t.Context(), s, t.TempDir()))(t)
-			must.Get(staged.File.WriteString("content"))(t)
-			if err := staged.Commit(t.Context(), "a/b.zip", ""); !errors.Is(err, want) {
-				t.Errorf("%s: Commit of a new file: %v, want %v", name, err, want)
-			}
-			staged.Discard()
-			staged.Discard()
-		}
-		if info := must.Get(s.Stat(t.Context(), "a/b.zip"))(t); info.Size != 7 {
-			t.Errorf("%s: the file has %d bytes, want 7", name, info.Size)
-		}
-		if entries := must.Get(s.List(t.Context(), "."))(t); len(entries) != 1 {
-			t.Errorf("%s: the store has %v, want only the directory", name, entries)
-		}
-	}
-}
-
 // TestLock excludes others where the store has locks.
 func TestLock(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,6 @@ import (
 	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
-	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -66,8 +65,8 @@ func (m *Mirror) checkWant(w Want) error {
 // checkProvider returns an error if m cannot have packages of p.
 func (m *Mirror) checkProvider(p addrs.Provider) error {
 	err := checkAddress(p)
-	if d, ok := m.Store.(*storage.Dir); ok && err == nil {
-		_, err = d.FilePath(providerDir(p))
+	if pather, ok := m.pather(); ok && err == nil {
+		_, err = pather.FilePath(providerDir(p))
 	}
 	return err
 }

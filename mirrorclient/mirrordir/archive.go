@@ -5,11 +5,11 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/internal/stored"
+	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -30,25 +30,10 @@ func (m *Mirror) lock(ctx context.Context, name string) (unlock func(), err erro
 	return stored.Lock(ctx, m.Store, name)
 }
 
-// Staged is a file of [Mirror.Stage], which has no name in the mirror yet.
-type Staged struct {
-	File *os.File // for reading and writing until Discard
-
-	staged *stored.Staged
+// Stage creates a file for a download, as [storage.Stage] does. The caller must discard it.
+func (m *Mirror) Stage(ctx context.Context) (*storage.Staged, error) {
+	return storage.Stage(ctx, m.Store, m.TempDir)
 }
-
-// Stage creates a file for a download: in the directory of a local mirror, otherwise in TempDir. The
-// caller must discard it.
-func (m *Mirror) Stage(ctx context.Context) (*Staged, error) {
-	s, err := stored.Stage(ctx, m.Store, m.TempDir)
-	if err != nil {
-		return nil, err
-	}
-	return &Staged{s.File, s}, nil
-}
-
-// Discard closes the file, and removes it unless it has a name now. It may be called again.
-func (s *Staged) Discard() { s.staged.Discard() }
 
 // archiveFile is an archive that can be read in any order.
 type archiveFile struct {

@@ -21,7 +21,7 @@ type Mirror struct {
 	// Store contains the files. It must not be nil.
 	Store storage.Store
 
-	// TempDir is for temporary copies if Store is not a [storage.Dir]. If empty, [os.TempDir] is used.
+	// TempDir is for temporary copies if Store is not a [storage.Stager]. If empty, [os.TempDir] is used.
 	TempDir string
 
 	// Exclusive means that nothing else changes the mirror. [Mirror.Remove] then works in any store.
@@ -54,9 +54,12 @@ func Open(dir string) (*Mirror, error) {
 // unpackedLinks permits links in place of an unpacked package, HOST/NAMESPACE/TYPE/VERSION/OS_ARCH.
 func unpackedLinks(dir string) bool { return strings.Count(dir, "/") == 3 }
 
-// local reports whether the Store is a directory. Packages then have file URLs and may be unpacked.
+// pather returns the paths of files if the Store is in the file system. Packages then have file URLs and may be
+// unpacked.
+func (m *Mirror) pather() (storage.Pather, bool) { return storage.As[storage.Pather](m.Store) }
+
 func (m *Mirror) local() bool {
-	_, ok := m.Store.(*storage.Dir)
+	_, ok := m.pather()
 	return ok
 }
 

@@ -53,7 +53,8 @@ func (m *Mirror) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.
 // describe sets the fields of pkg from the files of the mirror. It reads the record if rec is nil.
 func (m *Mirror) describe(ctx context.Context, pkg *provider.Package, one packageFile, rec *record) (err error) {
 	if one.dir {
-		pkg.Dir, err = m.Store.(*storage.Dir).FilePath(one.name)
+		pather, _ := m.pather() // findPackage has found no directory without one
+		pkg.Dir, err = pather.FilePath(one.name)
 		return err
 	}
 	pkg.Filename, pkg.URL = pkg.ArchiveName(), m.fileURL(one.name)
@@ -82,11 +83,11 @@ func (m *Mirror) describe(ctx context.Context, pkg *provider.Package, one packag
 
 // fileURL returns the URL of a file: a file URL or its name.
 func (m *Mirror) fileURL(name string) string {
-	d, ok := m.Store.(*storage.Dir)
+	pather, ok := m.pather()
 	if !ok {
 		return (&url.URL{Path: name}).String()
 	}
-	local, err := d.FilePath(name)
+	local, err := pather.FilePath(name)
 	if err != nil {
 		return (&url.URL{Path: name}).String() // the file cannot exist
 	}
@@ -244,7 +245,7 @@ const linkLifetime = time.Hour
 // mirror. It returns "" if Store is no [storage.Linker] or pkg is not from this mirror. It is for the field
 // Archive of handlers.
 func (m *Mirror) ArchiveLink(ctx context.Context, pkg *provider.Package) (string, error) {
-	linker, ok := m.Store.(storage.Linker)
+	linker, ok := storage.As[storage.Linker](m.Store)
 	if !ok || pkg.URL != m.ArchiveURL(pkg.Provider, pkg.Version, pkg.Platform) {
 		return "", nil
 	}

@@ -156,7 +156,7 @@ func (t *target) judge(ctx context.Context, file io.ReaderAt, got *provider.Rece
 
 // write commits a judged archive and writes its record. It calls placed when the next download can
 // start. If another writer has changed the archive or the record, it looks again.
-func (t *target) write(ctx context.Context, s *Staged, placed func()) error {
+func (t *target) write(ctx context.Context, s *storage.Staged, placed func()) error {
 	data, err := stored.Encode(t.record)
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (t *target) write(ctx context.Context, s *Staged, placed func()) error {
 	})
 }
 
-func (t *target) writeOnce(ctx context.Context, s *Staged, data []byte, placed func()) error {
+func (t *target) writeOnce(ctx context.Context, s *storage.Staged, data []byte, placed func()) error {
 	if !t.removed && t.size == t.record.Size {
 		same, err := t.isSame(ctx)
 		if err != nil {
@@ -197,7 +197,7 @@ func (t *target) writeOnce(ctx context.Context, s *Staged, data []byte, placed f
 	}
 	// Beside the tombstone of a removal the archive is written even if it is the same, so that the removal
 	// does not delete it.
-	err := s.staged.Commit(ctx, t.name, t.revision)
+	err := s.Commit(ctx, t.name, t.revision)
 	placed()
 	if err != nil {
 		return err
@@ -232,12 +232,12 @@ const maxLockWait = 5 * time.Minute
 
 // AddArchive adds an archive that [provider.Receive] has received, with FetchEvidence, into a file of
 // [Mirror.Stage], if policy accepts it, unless the mirror has one that policy accepts.
-func (m *Mirror) AddArchive(ctx context.Context, s *Staged, pkg *provider.Package, got *provider.Received, policy verify.Policy) (*Added, error) {
+func (m *Mirror) AddArchive(ctx context.Context, s *storage.Staged, pkg *provider.Package, got *provider.Received, policy verify.Policy) (*Added, error) {
 	added, err := m.addArchive(ctx, s, pkg, got, policy)
 	return added, failure.Wrap("mirror", pkg.String(), err)
 }
 
-func (m *Mirror) addArchive(ctx context.Context, s *Staged, pkg *provider.Package, got *provider.Received, policy verify.Policy) (*Added, error) {
+func (m *Mirror) addArchive(ctx context.Context, s *storage.Staged, pkg *provider.Package, got *provider.Received, policy verify.Policy) (*Added, error) {
 	if err := m.checkWant(Want{pkg.Provider, pkg.Version, []addrs.Platform{pkg.Platform}}); err != nil {
 		return nil, err
 	}

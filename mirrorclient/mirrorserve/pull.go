@@ -98,21 +98,21 @@ func policyFor(policy func(addrs.Provider) verify.Policy, p addrs.Provider) veri
 
 // staged is a file for a download.
 type staged struct {
-	*mirrordir.Staged
+	*storage.Staged
 	refused error // why it cannot be added to the mirror, nil if it can
 }
 
 // tempStage returns a function that creates temporary files.
 func tempStage(dir string) func(context.Context) (*staged, error) {
 	return func(ctx context.Context) (*staged, error) {
-		s, err := (&mirrordir.Mirror{TempDir: dir}).Stage(ctx)
+		s, err := storage.Stage(ctx, nil, dir)
 		return &staged{Staged: s}, err
 	}
 }
 
 // isLocal reports whether the files of m are in a directory.
 func isLocal(m *mirrordir.Mirror) bool {
-	_, ok := m.Store.(*storage.Dir)
+	_, ok := storage.As[storage.Pather](m.Store)
 	return ok
 }
 

@@ -113,7 +113,7 @@ func (r *Registry) put(ctx context.Context, i item, f file, recorded bool) error
 			return fmt.Errorf("%w, unfinished: its archive has %q, the new one %q; remove the version first", ErrExists, zh, f.zh)
 		}
 	}
-	s, err := stored.Stage(ctx, r.Store, r.TempDir)
+	s, err := storage.Stage(ctx, r.Store, r.TempDir)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ import (
 // values are then used concurrently. Without others, a mutex in s hides failures.
 //
 // TestStore writes about 1200 files, 40 MiB in total, to a new directory at the top, "storagetest-" and
-// a random suffix, and removes them. It also tests a method Lock like that of [storage.Dir] if s has it. If ctx ends,
+// a random suffix, and removes them. It also tests the locks of a [storage.Locker]. If ctx ends,
 // the error wraps its cause.
 func TestStore(ctx context.Context, s storage.Store, others ...storage.Store) error {
 	return test(ctx, checks(), append([]storage.Store{s}, others...))

@@ -1,0 +1,105 @@
+package storage
+
+import (
+	"context"
+	"io"
+	"os"
+	"time"
+
+	"github.com/tofureg/tofureg/internal/fsx"
+)
+
+// As returns s as a T, or the first store that s wraps and that is one. T is one of the interfaces of this
+// package with one method: [Locker], [Stager], [Pather] or [Linker].
+//
+// A store wraps another one if it has a method
+//
+//	Unwrap() Store
+//
+// A wrapper without it has no ability of the store behind it but those of its own methods. A wrapper with it is not
+// called where an ability is used, unless it has the method itself. So one that counts what is written has Stage besides
+// Write, one that changes what files contain has Stage, FilePath and URL too, and one that changes names has all. It may
+// have Lock only if the store behind it has locks.
+func As[T any](s Store) (t T, ok bool) {
+	for s != nil {
+		if t, ok = s.(T); ok {
+			return t, true
+		}
+		w, wraps := s.(interface{ Unwrap() Store })
+		if !wraps {
+			break
+		}
+		s = w.Unwrap()
+	}
+	return t, false
+}
+
+// Locker is a [Store] with locks, which exclude other processes.
+type Locker interface {
+	// Lock waits until no process or goroutine has the lock of this name, which need not be a file. If ctx
+	// ends first, the error wraps its error or cause. The lock ends with the process. The methods of a
+	// Store do not wait for it.
+	Lock(ctx context.Context, name string) (unlock func() error, err error)
+}
+
+// Stager is a [Store] in which a file can be written before it has a name.
+type Stager interface {
+	// Stage creates a file without a name. The caller must discard it.
+	Stage(ctx context.Context) (*Staged, error)
+}
+
+// Pather is a [Store] whose files are in the file system.
+type Pather interface {
+	// FilePath returns the path of a file, whether or not it exists. If no file can have this name, the
+	// error wraps [fs.ErrInvalid].
+	FilePath(name string) (string, error)
+}
+
+// Linker is a [Store] whose files have URLs, such as signed ones.
+type Linker interface {
+	// URL returns a URL from which anybody can get a file for lifetime. It does not look whether there
+	// is one.
+	URL(ctx context.Context, name string, lifetime time.Duration) (string, error)
+}
+
+// Staged is a file that has no name in a store yet. [Stage] returns one for any store.
+type Staged struct {
+	File *os.File // for reading and writing until Discard
+
+	commit  func(ctx context.Context, name string, was Revision) error
+	discard func()
+}
+
+// NewStaged returns a Staged whose methods call these functions. It is for implementations of [Stager]; one that
+// wraps another passes methods of the other Staged.
+func NewStaged(file *os.File, commit func(ctx context.Context, name string, was Revision) error, discard func()) *Staged {
+	return &Staged{file, commit, discard}
+}
+
+// Commit gives the file a name, on the condition of Write of [Store].
+func (s *Staged) Commit(ctx context.Context, name string, was Revision) error {
+	return s.commit(ctx, name, was)
+}
+
+// Discard closes the file, and removes it unless it has a name now. It may be called twice.
+func (s *Staged) Discard() { s.discard() }
+
+// Stage creates a file that gets a name in s: with the [Stager] of s, or else in tempDir, from which Commit
+// writes a copy. If tempDir is empty, [os.TempDir] is used. The caller must discard the file.
+func Stage(ctx context.Context, s Store, tempDir string) (*Staged, error) {
+	if stager, ok := As[Stager](s); ok {
+		return stager.Stage(ctx)
+	}
+	f, err := fsx.Temp(tempDir)
+	if err != nil {
+		return nil, err
+	}
+	commit := func(ctx context.Context, name string, was Revision) error {
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		return s.Write(ctx, name, io.NewSectionReader(f, 0, info.Size()), was)
+	}
+	return NewStaged(f.File, commit, f.Discard), nil
+}
