@@ -20,6 +20,6 @@
 //
 // Only lists are filtered: a program that knows a version, from a lock file for example, gets its package.
 // So [github.com/tofureg/tofureg/provider/install.Installer.Ensure] installs what is locked. A CLI that
-// uses a server fails if the list lacks a locked version: set [Providers.Permit]. A version that was
-// listed once stays listed while the Ledger has it.
+// uses a server fails if the list lacks a locked version: set [Providers.Permit]. A version that was old
+// enough once stays listed until the source removes it.
 package cooldown

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/storage"
 )
@@ -17,32 +19,38 @@ import (
 // may share. It must not be shared by Rules with different ages. It works with each source, and a
 // registry cannot change it.
 //
-// Each provider and module has a file, such as providers/registry.opentofu.org/hashicorp/random.txt, with
-// a line for each version, which people may edit:
+// Each provider and module has a file, such as providers/registry.opentofu.org,hashicorp,random.txt, with
+// a line for each version, which people may edit. Modules whose names differ only in case share a file:
 //
 //	# first seen: registry.opentofu.org/hashicorp/random
 //	3.7.2 2026-11-26T10:00:00Z
 //	3.7.1 2026-11-20T10:00:00Z first listed
 //
-// The word "first" marks versions of the first look, and "listed" those that stay listed. A damaged line
-// is ignored, and its version is recorded again as seen now. So are all versions if the file is damaged.
-// A file has at most 20,000 versions of at most 128 bytes; others count as seen now. No version is recorded as
-// older than the newest one in its file, so a clock that is set back makes no version old. A clock that is set ahead
-// leaves dates that hold later versions back, too: edit them.
+// The word "first" marks versions of the first look, and "listed" those that stay listed. A version that is
+// missing in a list is removed from the file, so it is new if it comes back. A [provider.Versions.Partial]
+// list removes no version and is not the first look.
+//
+// A damaged line is ignored, and its version is recorded again as seen now. So are all versions if the file is
+// damaged. A file has at most 20,000 versions of at most 128 bytes; others count as seen now. There are at most
+// 10,000 files for providers and 10,000 for modules; the first look at another one is an error that wraps
+// [failure.ErrTooLarge]. No version is recorded as older than the newest one in its file, so a clock that is set back
+// makes no version old. A clock that is set ahead leaves dates that hold later versions back, too: edit them.
 type Ledger struct {
 	// Store has the files. It must not be nil.
 	Store storage.Store
 
-	// Old makes versions of the first look old enough: their date is 1970-01-01. If false, it is the date in
-	// the list, or without one the time of the first look.
-	Old bool
+	// Old is a time, such as the day after a server started for the first time. Versions of a first look whose
+	// dates are before Old are old enough. Their date is the date in the list, or without one the time of the
+	// first look, also of a version that was published a minute before. If zero, no version is old for that reason.
+	Old time.Time
 
 	// Now returns the time. If nil, it is [time.Now]. A [Rule] uses its own.
 	Now func() time.Time
 }
 
-// Limits of a file.
+// Limits of a ledger and of a file.
 const (
+	maxFiles   = 10_000 // of providers, and of modules
 	maxEntries = 20_000
 	maxVersion = 128     // bytes
 	maxLedger  = 4 << 20 // bytes; more than that many entries have
@@ -51,10 +59,10 @@ const (
 	maxSeen = 253402300800 // 10000-01-01T00:00:00Z
 )
 
-// FirstSeen implements [Dates]. It records versions that are new.
+// FirstSeen implements [Dates]. It records versions that are new, and removes none.
 func (l *Ledger) FirstSeen(ctx context.Context, of Subject, list []Version) ([]time.Time, error) {
 	times := make([]time.Time, len(list))
-	err := l.visit(ctx, of, clock(l.Now), func(p *page) {
+	err := l.visit(ctx, of, clock(l.Now), false, func(p *page) {
 		for i, v := range list {
 			times[i] = p.find(v).date(l.Old)
 		}
@@ -63,8 +71,8 @@ func (l *Ledger) FirstSeen(ctx context.Context, of Subject, list []Version) ([]t
 }
 
 // visit calls change with the file of a provider or a module, and writes the file if it has changed. If another process
-// has written it meanwhile, visit starts again.
-func (l *Ledger) visit(ctx context.Context, of Subject, now time.Time, change func(*page)) error {
+// has written it meanwhile, visit starts again. If partial is set, the file is not created.
+func (l *Ledger) visit(ctx context.Context, of Subject, now time.Time, partial bool, change func(*page)) error {
 	name := fileName(of)
 	return stored.Retry(ctx, "the ledger "+name, func() error {
 		file, err := stored.Read(ctx, l.Store, name)
@@ -72,7 +80,7 @@ func (l *Ledger) visit(ctx context.Context, of Subject, now time.Time, change fu
 			return err
 		}
 		p := decode(of, string(file.Data))
-		if file.Revision == "" {
+		if file.Revision == "" && !partial {
 			p.first, p.changed = true, true // also record that there was no version
 		}
 		p.now = now.Add(time.Second - 1).Unix()
@@ -80,8 +88,17 @@ func (l *Ledger) visit(ctx context.Context, of Subject, now time.Time, change fu
 			p.now = max(p.now, e.seen)
 		}
 		change(p)
-		if !p.changed {
+		if !p.changed || file.Revision == "" && partial {
 			return nil
+		}
+		if file.Revision == "" {
+			files, err := l.Store.List(ctx, path.Dir(name))
+			if err != nil {
+				return err
+			}
+			if len(files) >= maxFiles {
+				return fmt.Errorf("the ledger has no place for %s: there are %d files in %s, delete some: %w", of, len(files), path.Dir(name), failure.ErrTooLarge)
+			}
 		}
 		return stored.Write(ctx, l.Store, name, p.encode(of), file)
 	})
@@ -102,14 +119,16 @@ type entry struct {
 	version       string
 	seen          int64 // seconds since 1970
 	first, listed bool
+	found         bool // in this visit
 }
 
-// date returns when the version was first seen. If old is set, versions of the first look are old.
-func (e *entry) date(old bool) time.Time {
-	if e.first && old {
+// date returns when the version was first seen. Versions of the first look before old are old.
+func (e *entry) date(old time.Time) time.Time {
+	seen := time.Unix(e.seen, 0).UTC()
+	if e.first && seen.Before(old) {
 		return time.Unix(0, 0).UTC()
 	}
-	return time.Unix(e.seen, 0).UTC()
+	return seen
 }
 
 // find returns the entry of a version, which is new if there is none. An entry that exceeds a limit is not added, so
@@ -117,9 +136,10 @@ func (e *entry) date(old bool) time.Time {
 func (p *page) find(v Version) *entry {
 	p.text, _ = v.Version.AppendText(p.text[:0])
 	if i, known := p.index[string(p.text)]; known {
+		p.entries[i].found = true
 		return &p.entries[i]
 	}
-	e := entry{version: string(p.text), seen: p.now}
+	e := entry{version: string(p.text), seen: p.now, found: true}
 	if len(p.entries) >= maxEntries || len(e.version) > maxVersion {
 		return &e
 	}
@@ -143,7 +163,14 @@ func (p *page) list(e *entry) {
 	}
 }
 
-func header(of Subject) string { return "# first seen: " + of.String() }
+// forget removes the entries that find has not returned. Afterwards, find must not be called.
+func (p *page) forget() {
+	before := len(p.entries)
+	p.entries = slices.DeleteFunc(p.entries, func(e entry) bool { return !e.found })
+	p.changed = p.changed || len(p.entries) < before
+}
+
+func header(of Subject) string { return "# first seen: " + strings.ToLower(of.String()) }
 
 // decode returns the entries of a ledger without damaged ones. If there are several for a version, the one
 // with the latest date counts.
@@ -204,19 +231,12 @@ func (p *page) encode(of Subject) []byte {
 	return b
 }
 
-// fileName returns the name of the file of a ledger. Names of modules that differ only in case have different
-// files on all systems.
+// fileName returns the name of the file of a ledger. All files of a kind are in one directory, so that they can be
+// counted.
 func fileName(of Subject) string {
-	name := "providers/" + of.Provider.Host().String() + "/" + of.Provider.Namespace() + "/" + of.Provider.Type()
-	if m := of.Module; !m.IsZero() {
-		name = "modules/" + m.Host().String() + "/" + m.Namespace() + "/" + m.Name() + "/" + m.System()
+	p, m := of.Provider, of.Module
+	if m.IsZero() {
+		return "providers/" + strings.Join([]string{p.Host().String(), p.Namespace(), p.Type()}, ",") + ".txt"
 	}
-	var b strings.Builder
-	for _, c := range name {
-		if unicode.IsUpper(c) {
-			b.WriteByte('!')
-		}
-		b.WriteRune(unicode.ToLower(c))
-	}
-	return b.String() + ".txt"
+	return "modules/" + strings.ToLower(strings.Join([]string{m.Host().String(), m.Namespace(), m.Name(), m.System()}, ",")) + ".txt"
 }

@@ -18,13 +18,15 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cooldown"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/storage"
 )
 
-const alphaFile = "providers/registry.example.com/acme/alpha.txt"
+const alphaFile = "providers/registry.example.com,acme,alpha.txt"
 
 // day returns the time of a day of November 2026.
 func day(n int) time.Time { return time.Date(2026, 11, n, 0, 0, 0, 0, time.UTC) }
@@ -51,7 +53,8 @@ func stores(t *testing.T) map[string]storage.Store {
 }
 
 // TestLedger: a ledger dates versions when it sees them first, works without any date of the list, ages what was there at
-// the first look from then on, keeps listed what was listed once, and is a file for people.
+// the first look from then on, keeps listed what stays
+// in the list, forgets what was removed, and is a file for people.
 func TestLedger(t *testing.T) {
 	t.Parallel()
 	for name, store := range stores(t) {
@@ -76,7 +79,9 @@ func TestLedger(t *testing.T) {
 				{18, func() { list["1.3.0"] = day(20) }, "1.2.0 1.1.0 1.0.0 [1.3.0]"},
 				{24, func() {}, "1.2.0 1.1.0 1.0.0 [1.3.0]"}, // the later date counts
 				{26, func() { delete(list, "1.2.0") }, "1.1.0 1.0.0 [1.3.0]"},
-				{27, func() { list["1.2.0"] = time.Time{} }, "1.3.0 1.2.0 1.1.0 1.0.0"},
+				{27, func() { list["1.2.0"] = time.Time{} }, "1.3.0 1.1.0 1.0.0 [1.2.0]"}, // published again
+				{33, func() {}, "1.3.0 1.1.0 1.0.0 [1.2.0]"},
+				{34, func() {}, "1.3.0 1.2.0 1.1.0 1.0.0"},
 			} {
 				step.do()
 				if got := listed(t, list, rule(step.day, week)); got != step.want {
@@ -87,13 +92,13 @@ func TestLedger(t *testing.T) {
 				t.Errorf("with another age and an earlier time, listed is %s", got)
 			}
 			want := "# first seen: registry.example.com/acme/alpha\n" +
-				"1.3.0 2026-11-17T00:00:00Z listed\n1.2.0 2026-11-11T00:00:00Z listed\n" +
+				"1.2.0 2026-11-27T00:00:00Z listed\n1.3.0 2026-11-17T00:00:00Z listed\n" +
 				"1.0.0 2026-11-10T00:00:00Z first listed\n1.1.0 2026-11-03T00:00:00Z first listed\n"
 			if got := file(t, store, alphaFile); got != want {
 				t.Errorf("the file of alpha is\n%swant\n%s", got, want)
 			}
 			want = strings.Replace(want, "acme/alpha", "acme/network/aws", 1)
-			if got := file(t, store, "modules/registry.example.com/acme/network/aws.txt"); got != want {
+			if got := file(t, store, "modules/registry.example.com,acme,network,aws.txt"); got != want {
 				t.Errorf("the file of the module is\n%s", got)
 			}
 		})
@@ -105,7 +110,7 @@ func TestLedger(t *testing.T) {
 func TestLedgerOld(t *testing.T) {
 	t.Parallel()
 	store := &storage.Memory{}
-	rule := cooldown.Rule{Age: week, Dates: &cooldown.Ledger{Store: store, Old: true}, Now: at(day(10))}
+	rule := cooldown.Rule{Age: week, Dates: &cooldown.Ledger{Store: store, Old: day(30)}, Now: at(day(10))}
 	list := dated{"1.0.0": {}, "1.1.0": day(9), "1.2.0": day(1)}
 	if got := listed(t, list, rule); got != "1.2.0 1.0.0 [1.1.0]" {
 		t.Errorf("at the first look, listed is %s", got)
@@ -114,6 +119,15 @@ func TestLedgerOld(t *testing.T) {
 	if got := listed(t, list, rule); got != "1.2.0 1.0.0 [1.3.0] [1.1.0]" {
 		t.Errorf("at the second look, listed is %s", got)
 	}
+	later := addrs.MustParseProvider("registry.example.com/acme/later")
+	p := &cooldown.Providers{Source: providers{dated: dated{"1.0.0": {}, "1.1.0": day(29)}}, Rule: rule}
+	for today, want := range map[int]int{30: 1, 31: 1} { // at the time Old and after it, only the other date makes a version old
+		p.Now = at(day(today))
+		p.Dates = &cooldown.Ledger{Store: &storage.Memory{}, Old: day(30)}
+		if got := must.Get(p.ProviderVersions(t.Context(), later))(t); len(got.List) != 0 || len(got.Held) != 1+want {
+			t.Errorf("at a first look on day %d, listed is %s", today, got)
+		}
+	}
 	list = dated{"1.0.0": time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)} // older than a file can say
 	rule.Dates = &cooldown.Ledger{Store: &storage.Memory{}}
 	for range 2 {
@@ -121,7 +135,7 @@ func TestLedgerOld(t *testing.T) {
 			t.Errorf("of a version of the year 0, listed is %s", got)
 		}
 	}
-	rule.Dates = &cooldown.Ledger{Store: &storage.Memory{}, Old: true}
+	rule.Dates = &cooldown.Ledger{Store: &storage.Memory{}, Old: day(30)}
 	list = dated{}
 	listed(t, list, rule)
 	list["1.0.0"] = time.Time{}
@@ -205,7 +219,7 @@ func TestLedgerDamaged(t *testing.T) {
 				day  int
 				want string
 			}{{10, test.want}, {16, test.want}, {17, "1.1.0 1.0.0"}} {
-				p.Rule = cooldown.Rule{Age: week, AllowUnknown: true, Dates: &cooldown.Ledger{Store: store, Old: true}, Now: at(day(step.day))}
+				p.Rule = cooldown.Rule{Age: week, AllowUnknown: true, Dates: &cooldown.Ledger{Store: store, Old: day(30)}, Now: at(day(step.day))}
 				list := must.Get(p.ProviderVersions(t.Context(), alpha))(t)
 				var got []string
 				for _, r := range list.List {
@@ -233,7 +247,7 @@ func TestLedgerLimits(t *testing.T) {
 	}
 	of := cooldown.Subject{Provider: alpha}
 	young := func(today int, list []cooldown.Version) (n int) {
-		ledger := &cooldown.Ledger{Store: store, Old: true, Now: at(day(today))}
+		ledger := &cooldown.Ledger{Store: store, Old: day(30), Now: at(day(today))}
 		for _, at := range must.Get(ledger.FirstSeen(t.Context(), of, list))(t) {
 			if at.Equal(day(today)) {
 				n++
@@ -270,7 +284,7 @@ func TestLedgerLimits(t *testing.T) {
 	}
 }
 
-// TestLedgerNames: modules whose names differ only in case have different files on every system, and a provider and a module never share one.
+// TestLedgerNames: modules whose names differ only in case share a file, and a provider and a module never share one.
 func TestLedgerNames(t *testing.T) {
 	t.Parallel()
 	store := &storage.Dir{Path: t.TempDir()}
@@ -279,8 +293,125 @@ func TestLedgerNames(t *testing.T) {
 		must.Get(ledger.FirstSeen(t.Context(), cooldown.Subject{Module: addrs.MustParseModule(text)}, nil))(t)
 	}
 	must.Get(ledger.FirstSeen(t.Context(), cooldown.Subject{Provider: addrs.MustParseProvider("bücher.example.com/acme/alpha")}, nil))(t)
-	for _, name := range []string{"modules/registry.example.com/!acme/network/aws.txt", "modules/registry.example.com/acme/network/aws.txt", "modules/registry.example.com/acme/net!work/aws.txt", "providers/xn--bcher-kva.example.com/acme/alpha.txt"} {
-		file(t, store, name)
+	for dir, want := range map[string]string{"modules": "registry.example.com,acme,network,aws.txt", "providers": "xn--bcher-kva.example.com,acme,alpha.txt"} {
+		if files := must.Get(store.List(t.Context(), dir))(t); len(files) != 1 || files[0].Name != want {
+			t.Errorf("in %s there are %v, want %s", dir, files, want)
+		}
+	}
+}
+
+// TestLedgerCase: another case of a module's name is neither a new first look, nor a way around Include.
+func TestLedgerCase(t *testing.T) {
+	t.Parallel()
+	list := dated{"1.0.0": {}}
+	m := &cooldown.Modules{
+		Source: modules{dated: list}, Include: []module.Pattern{module.MustParsePattern("registry.example.com/acme/*/*"), {}},
+		Rule: cooldown.Rule{Age: week, Dates: &cooldown.Ledger{Store: &storage.Memory{}, Old: day(11)}, Now: at(day(10))},
+	}
+	must.Get(m.ModuleVersions(t.Context(), network))(t)
+	list["1.1.0"] = time.Time{}
+	for _, text := range []string{"acme/network/aws", "Acme/network/aws", "acme/NETWORK/aws", "ACME/Network/AWS"} {
+		versions := must.Get(m.ModuleVersions(t.Context(), addrs.MustParseModule("registry.example.com/"+strings.Replace(text, "AWS", "aws", 1))))(t)
+		if len(versions.List) != 1 || len(versions.Held) != 1 {
+			t.Errorf("of %s, listed are %v and held %v, want 1.1.0 held", text, versions.List, versions.Held)
+		}
+	}
+	m.Include, m.Exclude = nil, m.Include
+	if versions := must.Get(m.ModuleVersions(t.Context(), addrs.MustParseModule("registry.example.com/ACME/network/aws")))(t); len(versions.Held) != 1 {
+		t.Errorf("Exclude of another case: held are %v, want 1.1.0", versions.Held)
+	}
+}
+
+// TestLedgerPermit: a version that Permit lets through for one caller stays held back for others.
+func TestLedgerPermit(t *testing.T) {
+	t.Parallel()
+	list := dated{"1.0.0": day(1), "1.1.0": day(10)}
+	ledger := &cooldown.Ledger{Store: &storage.Memory{}}
+	rule := cooldown.Rule{Age: week, Dates: ledger, Now: at(day(10))}
+	for _, permit := range []bool{true, false} {
+		p := &cooldown.Providers{Source: providers{dated: list}, Rule: rule, Permit: func(addrs.Provider, addrs.Version) bool { return permit }}
+		m := &cooldown.Modules{Source: modules{dated: list}, Rule: rule, Permit: func(addrs.Module, addrs.Version) bool { return permit }}
+		want := map[bool]int{true: 0, false: 1}[permit]
+		if got := must.Get(p.ProviderVersions(t.Context(), alpha))(t); len(got.Held) != want {
+			t.Errorf("Permit says %t: of the provider, held are %v", permit, got.Held)
+		}
+		if got := must.Get(m.ModuleVersions(t.Context(), network))(t); len(got.Held) != want {
+			t.Errorf("Permit says %t: of the module, held are %v", permit, got.Held)
+		}
+	}
+	if text := file(t, ledger.Store, alphaFile); strings.Count(text, "listed") != 1 {
+		t.Errorf("the file is\n%s", text)
+	}
+}
+
+// TestLedgerPartial: a list with gaps is no first look, and removes no version. Its new versions are new.
+func TestLedgerPartial(t *testing.T) {
+	t.Parallel()
+	store := &storage.Memory{}
+	p := &cooldown.Providers{Rule: cooldown.Rule{Age: week, Dates: &cooldown.Ledger{Store: store, Old: day(30)}, Now: at(day(10))}}
+	look := func(partial bool, texts ...string) (listed, held int) {
+		t.Helper()
+		list := &provider.Versions{Provider: alpha, Partial: partial}
+		for _, text := range texts {
+			list.List = append(list.List, provider.Release{Version: addrs.MustParseVersion(text)})
+		}
+		got := must.Get(p.Filter(t.Context(), alpha, list))(t)
+		return len(got.List), len(got.Held)
+	}
+	if listed, held := look(true, "1.0.0"); listed != 0 || held != 1 {
+		t.Errorf("before the first look, %d versions of a partial list are listed", listed)
+	}
+	if _, err := store.Stat(t.Context(), alphaFile); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after a partial list, Stat of the file: %v, want ErrNotExist", err)
+	}
+	if listed, _ := look(false, "1.0.0", "1.1.0"); listed != 2 {
+		t.Errorf("at the first look, %d versions are listed, want 2", listed)
+	}
+	if listed, held := look(true, "1.0.0", "1.2.0"); listed != 1 || held != 1 {
+		t.Errorf("of a partial list, %d versions are listed and %d held, want 1 and 1", listed, held)
+	}
+	if listed, held := look(false, "1.0.0", "1.1.0", "1.2.0"); listed != 2 || held != 1 {
+		t.Errorf("after a partial list, %d versions are listed and %d held, want 2 and 1", listed, held)
+	}
+}
+
+// TestLedgerFiles: a registry that has every name fills a ledger with 10,000 files, no more. The others fail, what is in a file goes on.
+func TestLedgerFiles(t *testing.T) {
+	t.Parallel()
+	store := &storage.Memory{}
+	for i := range 9_999 {
+		write(t, store, fmt.Sprintf("providers/registry.example.com,acme,p%d.txt", i), "")
+	}
+	ledger := &cooldown.Ledger{Store: store}
+	look := func(of cooldown.Subject) error {
+		_, err := ledger.FirstSeen(t.Context(), of, nil)
+		return err
+	}
+	must.Do(t, look(cooldown.Subject{Provider: alpha}))
+	if err := look(cooldown.Subject{Provider: addrs.MustParseProvider("registry.example.com/acme/beta")}); !errors.Is(err, failure.ErrTooLarge) || !strings.Contains(fmt.Sprint(err), "10000 files in providers, delete some") {
+		t.Errorf("FirstSeen of the 10,001st provider: %v, want ErrTooLarge", err)
+	}
+	must.Do(t, look(cooldown.Subject{Provider: alpha}))
+	must.Do(t, look(cooldown.Subject{Module: network}))
+}
+
+// TestInAdvance: a version that was listed for one platform is old for another one, which is added later.
+func TestInAdvance(t *testing.T) {
+	t.Parallel()
+	ledger := &cooldown.Ledger{Store: &storage.Memory{}}
+	for _, look := range []struct {
+		day       int
+		platforms []string
+		held      int
+	}{{1, []string{"windows_arm64"}, 1}, {8, []string{"windows_arm64", "linux_amd64"}, 0}} {
+		list := &provider.Versions{List: []provider.Release{{Version: addrs.MustParseVersion("1.0.0")}}}
+		for _, text := range look.platforms {
+			list.List[0].Platforms = append(list.List[0].Platforms, addrs.MustParsePlatform(text))
+		}
+		p := &cooldown.Providers{Rule: cooldown.Rule{Age: week, Dates: ledger, Now: at(day(look.day))}}
+		if got := must.Get(p.Filter(t.Context(), alpha, list))(t); len(got.Held) != look.held {
+			t.Errorf("on day %d, with %q, %d versions are held, want %d", look.day, look.platforms, len(got.Held), look.held)
+		}
 	}
 }
 
@@ -326,7 +457,7 @@ func TestLedgerFails(t *testing.T) {
 	} {
 		store := test.store
 		store.Store = &storage.Memory{}
-		p := &cooldown.Providers{Source: providers{dated: dated{"1.0.0": {}}}, Rule: cooldown.Rule{Age: week, AllowUnknown: true, Dates: &cooldown.Ledger{Store: store, Old: true}}}
+		p := &cooldown.Providers{Source: providers{dated: dated{"1.0.0": {}}}, Rule: cooldown.Rule{Age: week, AllowUnknown: true, Dates: &cooldown.Ledger{Store: store, Old: day(30)}}}
 		list, err := p.ProviderVersions(t.Context(), alpha)
 		if e, ok := errors.AsType[*provider.Error](err); !ok || list != nil || e.Subject != alpha.String() || store.written.Load() != test.writes {
 			t.Errorf("%s: ProviderVersions returned %v, %v after %d writes, want an error after %d", name, list, err, store.written.Load(), test.writes)

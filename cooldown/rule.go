@@ -12,7 +12,8 @@ import (
 
 // Rule says which versions are old enough.
 type Rule struct {
-	// Age is the minimum age. If zero or less, no version is held back.
+	// Age is the minimum age. If zero or less, no version is held back, Dates is not asked, and a Ledger
+	// records nothing.
 	Age time.Duration
 
 	// Dates, if not nil, has dates beside those of the lists; the later date of a version counts. A [*Ledger]
@@ -58,18 +59,23 @@ type verdict struct {
 	held bool
 }
 
-// judge decides about the versions in list, in its order.
-func (r *Rule) judge(ctx context.Context, of Subject, list []Version, permit func(addrs.Version) bool) ([]verdict, error) {
+// judge decides about the versions in list, in its order. If partial is set, versions may be missing in it.
+func (r *Rule) judge(ctx context.Context, of Subject, list []Version, partial bool, permit func(addrs.Version) bool) ([]verdict, error) {
 	now := clock(r.Now)
 	verdicts := make([]verdict, len(list))
 	if ledger, ok := r.Dates.(*Ledger); ok {
-		return verdicts, ledger.visit(ctx, of, now, func(p *page) {
+		return verdicts, ledger.visit(ctx, of, now, partial, func(p *page) {
 			for i, v := range list {
 				e := p.find(v)
-				verdicts[i] = r.decide(now, later(v.Discovered, e.date(ledger.Old)), e.listed || permit(v.Version))
+				verdicts[i] = r.decide(now, later(v.Discovered, e.date(ledger.Old)), e.listed)
 				if !verdicts[i].held {
 					p.list(e)
+				} else if permit(v.Version) { // for this caller only, so it is not recorded
+					verdicts[i].held = false
 				}
+			}
+			if !partial {
+				p.forget()
 			}
 		})
 	}
@@ -119,10 +125,9 @@ func clock(now func() time.Time) time.Time {
 	return now()
 }
 
-// selects reports whether a matches a pattern of include, if any, and none of exclude.
-func selects[A any, P interface{ Matches(A) bool }](include, exclude []P, a A) bool {
-	matches := func(p P) bool { return p.Matches(a) }
-	return (len(include) == 0 || slices.ContainsFunc(include, matches)) && !slices.ContainsFunc(exclude, matches)
+// selects reports whether a pattern of include matches, if there is one, and none of exclude.
+func selects[P any](include, exclude []P, includes, excludes func(P) bool) bool {
+	return (len(include) == 0 || slices.ContainsFunc(include, includes)) && !slices.ContainsFunc(exclude, excludes)
 }
 
 // maxAge is the maximum of ParseAge.

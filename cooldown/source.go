@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -24,10 +25,10 @@ type Providers struct {
 	// Include and Exclude limit the Rule. All versions of other providers are listed.
 	Include, Exclude []provider.Pattern
 
-	// Permit, if not nil, reports whether a version is listed whatever its age, for example [lockfile.File.Covers]
-	// of a lock file. It may be called concurrently.
+	// Permit, if not nil, reports whether a version is listed whatever its age, for example [lockfile.File.Locks]
+	// of a lock file. A [Ledger] does not record that. Permit may be called concurrently.
 	//
-	// [lockfile.File.Covers]: https://pkg.go.dev/github.com/tofureg/tofureg/provider/lockfile#File.Covers
+	// [lockfile.File.Locks]: https://pkg.go.dev/github.com/tofureg/tofureg/provider/lockfile#File.Locks
 	Permit func(addrs.Provider, addrs.Version) bool
 }
 
@@ -40,12 +41,15 @@ func (c *Providers) ProviderVersions(ctx context.Context, p addrs.Provider) (*pr
 	return c.Filter(ctx, p, versions)
 }
 
-// Filter returns the list of p with the versions that are not old enough in Held.
+// Filter returns the list of p with the versions that are not old enough in Held. It does not change the
+// argument, and returns it if the Rule does not apply to p. The list must have all versions, or be
+// [provider.Versions.Partial].
 func (c *Providers) Filter(ctx context.Context, p addrs.Provider, versions *provider.Versions) (*provider.Versions, error) {
-	if c.Age <= 0 || !selects(c.Include, c.Exclude, p) {
+	matches := func(pattern provider.Pattern) bool { return pattern.Matches(p) }
+	if versions == nil || c.Age <= 0 || !selects(c.Include, c.Exclude, matches, matches) {
 		return versions, nil
 	}
-	keep, held, err := filter(ctx, &c.Rule, Subject{Provider: p}, versions.List,
+	keep, held, err := filter(ctx, &c.Rule, Subject{Provider: p}, versions.List, versions.Partial,
 		func(r *provider.Release) (addrs.Version, *time.Time) { return r.Version, &r.Discovered },
 		func(v addrs.Version) bool { return c.Permit != nil && c.Permit(p, v) },
 		func(r provider.Release, until time.Time) provider.Held {
@@ -68,10 +72,12 @@ type Modules struct {
 
 	Rule // for modules that match a pattern of Include, if any, and none of Exclude
 
-	// Include and Exclude limit the Rule. All versions of other modules are listed.
+	// Include and Exclude limit the Rule. All versions of other modules are listed. Many registries ignore the
+	// case of names, so Include selects names in any case. Exclude selects them as they are written.
 	Include, Exclude []module.Pattern
 
-	// Permit, if not nil, reports whether a version is listed whatever its age. It may be called concurrently.
+	// Permit, if not nil, reports whether a version is listed whatever its age. A [Ledger] does not record that.
+	// Permit may be called concurrently.
 	Permit func(addrs.Module, addrs.Version) bool
 }
 
@@ -81,10 +87,11 @@ func (c *Modules) ModuleVersions(ctx context.Context, m addrs.Module) (*module.V
 	if err != nil || versions == nil {
 		return nil, err
 	}
-	if c.Age <= 0 || !selects(c.Include, c.Exclude, m) {
+	includes := func(p module.Pattern) bool { return matchesAnyCase(p, m) }
+	if c.Age <= 0 || !selects(c.Include, c.Exclude, includes, func(p module.Pattern) bool { return p.Matches(m) }) {
 		return versions, nil
 	}
-	keep, held, err := filter(ctx, &c.Rule, Subject{Module: m}, versions.List,
+	keep, held, err := filter(ctx, &c.Rule, Subject{Module: m}, versions.List, versions.Partial,
 		func(r *module.Release) (addrs.Version, *time.Time) { return r.Version, &r.Discovered },
 		func(v addrs.Version) bool { return c.Permit != nil && c.Permit(m, v) },
 		func(r module.Release, until time.Time) module.Held { return module.Held{Release: r, Until: until} })
@@ -96,14 +103,21 @@ func (c *Modules) ModuleVersions(ctx context.Context, m addrs.Module) (*module.V
 	return &filtered, nil
 }
 
+// matchesAnyCase reports whether p matches m if the case of names does not count.
+func matchesAnyCase(p module.Pattern, m addrs.Module) bool {
+	lower, err := module.ParsePattern(strings.ToLower(p.String()))
+	of, err2 := addrs.ParseModule(strings.ToLower(m.String()))
+	return err == nil && err2 == nil && lower.Matches(of) || p.Matches(m)
+}
+
 // filter judges the releases of a list and returns those that are listed and those that are held back.
-func filter[R, H any](ctx context.Context, rule *Rule, of Subject, list []R, read func(*R) (addrs.Version, *time.Time), permit func(addrs.Version) bool, hold func(R, time.Time) H) (keep []R, held []H, err error) {
+func filter[R, H any](ctx context.Context, rule *Rule, of Subject, list []R, partial bool, read func(*R) (addrs.Version, *time.Time), permit func(addrs.Version) bool, hold func(R, time.Time) H) (keep []R, held []H, err error) {
 	versions := make([]Version, len(list))
 	for i := range list {
 		v, discovered := read(&list[i])
 		versions[i] = Version{v, *discovered}
 	}
-	verdicts, err := rule.judge(ctx, of, versions, permit)
+	verdicts, err := rule.judge(ctx, of, versions, partial, permit)
 	if err != nil {
 		return nil, nil, fmt.Errorf("when versions were first seen: %w", err)
 	}

@@ -62,7 +62,12 @@ var _ Source = (*Multi)(nil)
 func (m *Multi) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error) {
 	s := &search{op: "list versions of", subject: p.String(), tell: m.Skipped}
 	if m.Failover {
-		return firstOf(ctx, s, m.Sources, p, skips, func(n *NamedSource) (*Versions, error) { return CheckAnswers(n.Source).ProviderVersions(ctx, p) })
+		list, err := firstOf(ctx, s, m.Sources, p, skips, func(n *NamedSource) (*Versions, error) { return CheckAnswers(n.Source).ProviderVersions(ctx, p) })
+		if err == nil && slices.ContainsFunc(s.skipped, IsFault) {
+			own := *list
+			own.Partial, list = true, &own
+		}
+		return list, err
 	}
 	if err := s.check(m.Sources); err != nil {
 		return nil, err
@@ -105,6 +110,7 @@ func (m *Multi) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versio
 			at[r.Version] = len(union.List)
 			union.List = append(union.List, r)
 		}
+		union.Partial = union.Partial || list.Partial
 		union.Held = append(union.Held, list.Held...)
 	}
 	if len(s.skipped) == len(lists) {

@@ -532,6 +532,30 @@ func TestFailoverAfterFault(t *testing.T) {
 	}
 }
 
+// TestPartial: a list is partial if that of a source is, or if a source at fault was skipped.
+func TestPartial(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		failover bool
+		first    *stub
+		second   bool
+		want     bool
+	}{
+		"complete":             {false, &stub{versions: &provider.Versions{Provider: demo}}, false, false},
+		"one of two":           {false, &stub{versions: &provider.Versions{Provider: demo}}, true, true},
+		"unknown at one":       {false, &stub{}, false, false},
+		"failover, first":      {true, &stub{versions: &provider.Versions{Provider: demo}}, true, false},
+		"failover after fault": {true, &stub{err: outage()}, false, true},
+	} {
+		test.first.name = "first"
+		second := &stub{name: "second", versions: &provider.Versions{Provider: demo, Partial: test.second}}
+		multi := &provider.Multi{Sources: sources(test.first, second), Failover: test.failover}
+		if list := must.Get(multi.ProviderVersions(t.Context(), demo))(t); list.Partial != test.want || second.versions.Partial != test.second {
+			t.Errorf("%s: Partial is %t, want %t", name, list.Partial, test.want)
+		}
+	}
+}
+
 // TestFailoverStays: after the first answer no other source is asked.
 func TestFailoverStays(t *testing.T) {
 	t.Parallel()

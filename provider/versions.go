@@ -47,6 +47,9 @@ type Versions struct {
 	// Warnings are messages of the source and about its answer, safe to print.
 	Warnings []string `json:"warnings,omitempty"`
 
+	// Partial reports that versions may be missing in List, for example because a source is at fault.
+	Partial bool `json:"partial,omitempty"`
+
 	// Held are the versions that a [github.com/tofureg/tofureg/cooldown.Providers] holds back.
 	Held []Held `json:"held,omitempty"`
 }

@@ -285,6 +285,9 @@ func TestModulePagesFail(t *testing.T) {
 			if w := versions.Warnings; len(w) != 1 || !strings.Contains(w[0], test.warning) || !strings.HasPrefix(w[0], "the list of versions is incomplete") {
 				t.Errorf("warnings %q, want %q", w, test.warning)
 			}
+			if want := test.warning != again; versions.Partial != want {
+				t.Errorf("Partial is %t, want %t", versions.Partial, want)
+			}
 			if n := reg.Count(regtest.ModuleVersions); n != 2 {
 				t.Errorf("%d requests, want 2", n)
 			}

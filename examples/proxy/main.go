@@ -67,6 +67,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	dir := flags.String("dir", "", "`directory` that all processes share")
 	own := flags.String("own", "acme", "`namespace` of the company, whose versions are not held back")
 	age := flags.Duration("age", 7*24*time.Hour, "minimum `age` of other versions")
+	var old time.Time
+	flags.TextVar(&old, "old", old, "`time`, such as 2026-12-01T00:00:00Z: what is asked for the first time before it is old enough")
 	drain := flags.Duration("drain", 5*time.Second, "`time` between not being ready and the end, for the load balancer")
 	if len(args) == 0 {
 		flags.SetOutput(out)
@@ -78,7 +80,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	logger := slog.New(slog.NewTextHandler(out, nil))
 	p := &proxy{dir: *dir, served: map[string][2]int64{}}
-	handler, err := p.handler(*tokens, *secret, *own, *age, logger)
+	handler, err := p.handler(*tokens, *secret, *own, *age, old, logger)
 	if err != nil {
 		return err
 	}
@@ -130,7 +132,7 @@ type proxy struct {
 	served map[string][2]int64 // answers and bytes, by labels
 }
 
-func (p *proxy) handler(tokens, secretFile, own string, age time.Duration, logger *slog.Logger) (_ http.Handler, err error) {
+func (p *proxy) handler(tokens, secretFile, own string, age time.Duration, old time.Time, logger *slog.Logger) (_ http.Handler, err error) {
 	if p.authorize, err = readTokens(tokens); err != nil {
 		return nil, err
 	}
@@ -139,16 +141,14 @@ func (p *proxy) handler(tokens, secretFile, own string, age time.Duration, logge
 		err = fmt.Errorf("%s has %d bytes, want at least 32", secretFile, len(secret))
 	}
 	files, dates := filepath.Join(p.dir, "mirror"), filepath.Join(p.dir, "dates")
-	if err = errors.Join(err, os.MkdirAll(files, 0o755), os.MkdirAll(dates, 0o755)); err != nil {
-		return nil, err
-	}
-	ours, err := provider.ParsePattern(upstream + "/" + own + "/*")
-	if err != nil {
+	ours, invalid := provider.ParsePattern(upstream + "/" + own + "/*")
+	if err = errors.Join(err, invalid, os.MkdirAll(files, 0o755), os.MkdirAll(dates, 0o755)); err != nil {
 		return nil, err
 	}
 	registry := &regclient.Client{}
 	// The registry states no dates of providers: without Old, a new proxy would hold all versions back for a week.
-	rule := cooldown.Rule{Age: age, Dates: &cooldown.Ledger{Store: &storage.Dir{Path: dates}, Old: true}}
+	// With a time soon after its start, it trusts what is used then.
+	rule := cooldown.Rule{Age: age, Dates: &cooldown.Ledger{Store: &storage.Dir{Path: dates}, Old: old}}
 	p.cache = &mirrorserve.Cache{
 		Source: registry, Mirror: &mirrordir.Mirror{Store: &storage.Dir{Path: files}}, Logger: logger,
 		Include:  []provider.Pattern{provider.MustParsePattern(upstream + "/*/*")},

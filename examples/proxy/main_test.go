@@ -196,7 +196,7 @@ func newCompany(t *testing.T) *company {
 	}
 	der := must.Get(x509.MarshalPKCS8PrivateKey(pair.PrivateKey))(t)
 	args := []string{
-		"-listen", "127.0.0.1:0", "-dir", filepath.Join(dir, "storage"), "-drain", "200ms",
+		"-listen", "127.0.0.1:0", "-dir", filepath.Join(dir, "storage"), "-drain", "200ms", "-old", time.Now().Add(time.Hour).UTC().Format(time.RFC3339),
 		"-cert", write("cert.pem", c.ca), "-key", write("key.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
 		"-tokens", write("tokens", []byte("another\n"+token+"\n")), "-secret", write("secret", []byte(strings.Repeat("s", 32))),
 	}

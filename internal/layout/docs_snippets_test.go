@@ -300,10 +300,10 @@ func (s *releases) Open(_ context.Context, pkg *provider.Package) (*provider.Bod
 	return &provider.Body{ReadCloser: f, Size: pkg.Size}, nil
 }
 
-func proxyWithCooldown(upstream *regclient.Client, dir string) http.Handler {
+func proxyWithCooldown(upstream *regclient.Client, dir string, started time.Time) http.Handler {
 	week := cooldown.Rule{
 		Age:   7 * 24 * time.Hour,
-		Dates: &cooldown.Ledger{Store: &storage.Dir{Path: dir}, Old: true},
+		Dates: &cooldown.Ledger{Store: &storage.Dir{Path: dir}, Old: started.AddDate(0, 0, 1)},
 	}
 	return &regserve.Handler{
 		Providers: &cooldown.Providers{

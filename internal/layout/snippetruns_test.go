@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
@@ -299,7 +300,7 @@ func TestSnippetProxyWithCooldown(t *testing.T) {
 	reg.AddProvider(regtest.Provider{Address: "hashicorp/random", Version: "3.6.3"})
 	reg.AddProvider(regtest.Provider{Address: "acme/own", Version: "1.0.0"})
 	reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: "2.0.0", Discovered: "2026-04-14T00:00:00Z"})
-	proxy := proxyWithCooldown(&regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}, t.TempDir())
+	proxy := proxyWithCooldown(&regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}, t.TempDir(), time.Now())
 	wants := map[string]string{"providers/hashicorp/random": "3.6.3", "providers/acme/own": "1.0.0", "modules/acme/network/aws": "2.0.0"}
 	for range 2 { // the second time with new versions, which are held back
 		for path, version := range wants {

@@ -177,6 +177,7 @@ func (c *Cache) ProviderVersions(ctx context.Context, p addrs.Provider) (*provid
 	kept := &provider.Versions{}
 	if list, err := c.Mirror.ProviderVersions(ctx, p); c.logFailure(ctx, p, err) == nil {
 		kept = list
+		kept.Partial = true
 	}
 	return c.cooled(ctx, p)(orCached(ctx, c, p, kept, len(kept.List) > 0, func(ctx context.Context) (*provider.Versions, error) {
 		return c.upstream.ProviderVersions(ctx, p)
@@ -427,7 +428,11 @@ func (c *cacheCatalogue) ListedArchives(ctx context.Context, p addrs.Provider, v
 		return kept, nil
 	}
 	// Source does not answer. Only now, because the first look of a ledger should be at the list of Source.
-	versions, err := c.cooled(ctx, p)(c.Mirror.ProviderVersions(ctx, p))
+	versions, err := c.Mirror.ProviderVersions(ctx, p)
+	if err == nil {
+		versions.Partial = true
+		versions, err = c.cooled(ctx, p)(versions, nil)
+	}
 	if err == nil {
 		_, err = findListed(versions, p, v)
 	}

@@ -102,12 +102,39 @@ func TestCooldownFirstLook(t *testing.T) {
 	_, src := newRegistry(t)
 	mustAdd(t, m, src, wants([]addrs.Platform{linux}, v1), mirrordir.AddOptions{})
 	h := &mirrorserve.Handler{Source: &mirrorserve.Cache{Source: src, Mirror: m, Cooldown: &cooldown.Providers{
-		Rule: cooldown.Rule{Age: week, Dates: &cooldown.Ledger{Store: &storage.Memory{}, Old: true}},
+		Rule: cooldown.Rule{Age: week, Dates: &cooldown.Ledger{Store: &storage.Memory{}, Old: time.Now().Add(time.Hour)}},
 	}}}
 	for _, file := range []string{"/1.0.0.json", "/2.0.0.json"} {
 		w := httptest.NewRecorder()
 		if h.ServeHTTP(w, httptest.NewRequest("GET", "/"+home+file, nil)); w.Code != http.StatusOK {
 			t.Errorf("GET %s of a version of the first look: status %d, %s", file, w.Code, w.Body)
+		}
+	}
+}
+
+// TestCooldownWithoutFirstLook: while the source is at fault, cached versions are no first look of a ledger: they are held back, and
+// when the source is back, its list is the first look.
+func TestCooldownWithoutFirstLook(t *testing.T) {
+	t.Parallel()
+	m, _ := newMirror(t)
+	reg, src := newRegistry(t)
+	mustAdd(t, m, src, wants([]addrs.Platform{linux}, v1), mirrordir.AddOptions{})
+	cache := &mirrorserve.Cache{Source: src, Mirror: m, Cooldown: &cooldown.Providers{
+		Rule: cooldown.Rule{Age: week, Dates: &cooldown.Ledger{Store: &storage.Memory{}, Old: time.Now().Add(time.Hour)}},
+	}}
+	h := &mirrorserve.Handler{Source: cache}
+	for _, step := range []struct {
+		when   string
+		status int
+		do     func()
+	}{{"while the source is at fault", http.StatusNotFound, func() { down(reg) }}, {"later", http.StatusOK, reg.ClearFaults}} {
+		step.do()
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, httptest.NewRequest("GET", "/"+home+"/1.0.0.json", nil)); w.Code != step.status {
+			t.Errorf("%s, 1.0.0.json has status %d, want %d: %s", step.when, w.Code, step.status, w.Body)
+		}
+		if list := must.Get(cache.ProviderVersions(t.Context(), alpha))(t); len(list.Held) == 0 != (step.status == 200) || list.Partial != (step.status != 200) {
+			t.Errorf("%s, held are %v, Partial is %t", step.when, list.Held, list.Partial)
 		}
 	}
 }
@@ -152,7 +179,7 @@ func TestCooldownClients(t *testing.T) {
 			t.Errorf("with a lock file of a held version, %s returned %v:\n%s", program, err, out)
 		}
 		lock := must.Get(lockfile.Load(filepath.Join(p.Dir, lockfile.Name)))(t)
-		through(cache(lock.Covers))
+		through(cache(lock.Locks))
 		wantInstalled("with a lock file and Permit", "1.1.0")
 	})
 }

@@ -129,6 +129,13 @@ func (f *File) Covers(p addrs.Provider, v addrs.Version) bool {
 	return !v.IsZero() && (e.Version == v && len(e.Hashes) > 0 || f.unreadableAt(p, v))
 }
 
+// Locks reports whether f has an entry of p with version v and a hash. Unlike [File.Covers], it is false if
+// hashes of v can only be in content that is unreadable.
+func (f *File) Locks(p addrs.Provider, v addrs.Version) bool {
+	e := f.entries[p]
+	return !v.IsZero() && e.Version == v && len(e.Hashes) > 0
+}
+
 // unreadableAt reports whether f may have hashes of version v of p that cannot be read.
 func (f *File) unreadableAt(p addrs.Provider, v addrs.Version) bool {
 	e, ok := f.entries[p]

@@ -98,7 +98,7 @@ module "network" { source = "%[1]s/acme/network/aws" }
 		}
 		lock := must.Get(lockfile.Load(filepath.Join(p.Dir, lockfile.Name)))(t)
 		list(cooldown.Providers{Rule: rule, Permit: func(a addrs.Provider, v addrs.Version) bool { // the lock file has the name of the server
-			return lock.Covers(addrs.MustParseProvider(host+"/"+a.Namespace()+"/"+a.Type()), v)
+			return lock.Locks(addrs.MustParseProvider(host+"/"+a.Namespace()+"/"+a.Type()), v)
 		}})
 		want("with a lock file and Permit", "1.1.0")
 		list(cooldown.Providers{Rule: rule})
