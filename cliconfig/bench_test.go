@@ -16,6 +16,6 @@ func BenchmarkLoad(b *testing.B) {
 	}, "TF_TOKEN_c_example_com=zzzzzz")
 	b.ReportAllocs()
 	for b.Loop() {
-		must.Get(cliconfig.Load(sys))(b)
+		must.Get(cliconfig.Load(b.Context(), sys))(b)
 	}
 }

@@ -115,7 +115,7 @@ func fakeFiles(files map[string]string) func(string) (fs.File, error) {
 // report loads the configuration and lists its content.
 func (c *testCase) report(t *testing.T) string {
 	var b strings.Builder
-	cfg, err := cliconfig.Load(c.system)
+	cfg, err := cliconfig.Load(t.Context(), c.system)
 	if err != nil {
 		all, ok := errors.AsType[*cliconfig.Error](err)
 		if !ok || cfg != nil {

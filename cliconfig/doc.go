@@ -2,7 +2,7 @@
 // returns clients that follow it, with the same tokens, mirrors, host overrides and
 // directories.
 //
-//	config, err := cliconfig.Load(cliconfig.Host())
+//	config, err := cliconfig.Load(ctx, cliconfig.Host())
 //	if err != nil {
 //		return err // an *Error
 //	}

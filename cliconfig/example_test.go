@@ -26,7 +26,7 @@ func Example() {
 	registry.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Platforms: []string{"linux_amd64"}})
 	registry.Require("xxxxxx", regtest.MirrorIndex)
 
-	cfg, err := cliconfig.Load(exampleSystem(map[string]string{
+	cfg, err := cliconfig.Load(context.Background(), exampleSystem(map[string]string{
 		"home/alice/.tofurc": `
 			credentials "mirror.example.com" {
 				token = "xxxxxx"
@@ -71,7 +71,7 @@ func ExampleConfig_Installer() {
 	registry := regtest.New("registry.example.com")
 	registry.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Platforms: []string{"linux_amd64"}})
 
-	cfg, err := cliconfig.Load(exampleSystem(map[string]string{
+	cfg, err := cliconfig.Load(context.Background(), exampleSystem(map[string]string{
 		"home/alice/.tofurc": `
 			plugin_cache_dir = "$HOME/.cache/tofu"
 			provider_installation {
@@ -111,7 +111,7 @@ func ExampleConfig_Installer() {
 
 // Show where the token of a host comes from, without the token.
 func ExampleConfig_TokenOrigin() {
-	cfg, err := cliconfig.Load(exampleSystem(map[string]string{
+	cfg, err := cliconfig.Load(context.Background(), exampleSystem(map[string]string{
 		"home/alice/.tofurc":                            "credentials \"a.example.com\" {\n  token = \"xxxxxx\"\n}\n",
 		"home/alice/.terraform.d/credentials.tfrc.json": `{"credentials": {"b.example.com": {"token": "yyyyyy"}}}`,
 	}, "TF_TOKEN_c_example_com=zzzzzz"))

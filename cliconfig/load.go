@@ -1,6 +1,7 @@
 package cliconfig
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,7 +17,7 @@ import (
 )
 
 // Load reads a configuration. It sends no requests and runs no programs. The error is an
-// [*Error].
+// [*Error]. Files can be pipes, for which Load waits until ctx ends.
 //
 // The main file is the file in TF_CLI_CONFIG_FILE, or in TERRAFORM_CONFIG, or else the first of
 // these that exists:
@@ -31,13 +32,14 @@ import (
 //	~/.terraform.d                     on Windows %APPDATA%\terraform.d
 //	$XDG_CONFIG_HOME/opentofu          not on Windows, if ~/.terraform.d does not exist
 //
-// A file that starts with { is JSON. A main file that cannot be opened is a warning; other
-// unreadable files are errors.
+// A file that starts with { is JSON. A file that cannot be read is an error, and so is a pipe without a
+// byte. As in the CLI, it is a warning if the variable names a missing file, or if the home directory
+// cannot be searched.
 //
 // Of several credentials or host blocks for a host, the last counts. Unknown settings are warnings.
-func Load(sys System) (*Config, error) {
+func Load(ctx context.Context, sys System) (*Config, error) {
 	l := newLoader(sys)
-	l.files()
+	l.files(ctx)
 	return l.finish()
 }
 
@@ -111,21 +113,14 @@ func newLoader(sys System) *loader {
 
 // files reads the main file and, unless a variable names it, the files of the configuration
 // directory, sorted by name.
-func (l *loader) files() {
+func (l *loader) files(ctx context.Context) {
 	dir := l.sys.configDir()
 	main, variable := l.sys.override()
 	if variable == "" {
 		main = l.sys.mainFile()
 	}
 	if main != "" {
-		f, err := l.sys.open(main)
-		switch {
-		case err == nil:
-			f.Close()
-			l.file(main)
-		case variable != "" || !errors.Is(err, fs.ErrNotExist):
-			l.problems.warn(Place{Variable: variable}, "the configuration file cannot be opened and is ignored", err)
-		}
+		l.main(ctx, main, variable)
 	}
 	if variable != "" || dir == "" {
 		return
@@ -148,18 +143,29 @@ func (l *loader) files() {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		l.file(l.sys.join(dir, name))
+		file := l.sys.join(dir, name)
+		data, err := l.sys.read(ctx, file)
+		if err != nil {
+			l.problems.fail(Place{File: file}, err)
+			continue
+		}
+		l.text(file, data)
 	}
 }
 
-// file reads one file.
-func (l *loader) file(file string) {
-	data, err := l.sys.read(file)
-	if err != nil {
+// main reads the main file, which a variable may have named. It is opened once, because a pipe has
+// its content once.
+func (l *loader) main(ctx context.Context, file, variable string) {
+	data, err := l.sys.read(ctx, file)
+	switch {
+	case err == nil:
+		l.text(file, data)
+	case variable == "" && errors.Is(err, fs.ErrNotExist):
+	case isNotExist(err), variable == "" && !l.sys.mayExist(file):
+		l.problems.warn(Place{Variable: variable}, "the configuration file cannot be opened and is ignored", err)
+	default:
 		l.problems.fail(Place{File: file}, err)
-		return
 	}
-	l.text(file, data)
 }
 
 // text reads the settings in the content of a file.

@@ -94,7 +94,7 @@ func TestModuleCooldownRefuses(t *testing.T) {
 		"module_installation = 1":                "must be a block",
 		"module_installation {\n  direct = 1\n}": "must be a block",
 	} {
-		_, err := cliconfig.Load(home(t, map[string]string{".tofurc": config}))
+		_, err := cliconfig.Load(t.Context(), home(t, map[string]string{".tofurc": config}))
 		if e, ok := errors.AsType[*cliconfig.Error](err); !ok || len(e.Unwrap()) != 1 || !strings.Contains(err.Error(), want) {
 			t.Errorf("Load of\n%s\nreturned %v, want %s", config, err, want)
 		}

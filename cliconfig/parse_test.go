@@ -286,7 +286,7 @@ func FuzzDecode(f *testing.F) {
 func compareDecoded(t *testing.T, src string, twice bool) bool {
 	t.Helper()
 	sys := cliconfig.System{GOOS: "linux", Home: "/h", Open: fakeFiles(map[string]string{"/h/.tofurc": src})}
-	cfg, err := cliconfig.Load(sys)
+	cfg, err := cliconfig.Load(t.Context(), sys)
 	d, ok := decode(src)
 	if err != nil || !ok {
 		return false
@@ -352,7 +352,7 @@ func TestLimits(t *testing.T) {
 		} {
 			sys := home(t, map[string]string{".tofurc": c.text})
 			sys.Environ = []string{"A=" + c.variable}
-			_, err := cliconfig.Load(sys)
+			_, err := cliconfig.Load(t.Context(), sys)
 			tooLarge := err != nil && strings.HasSuffix(err.Error(), c.cause)
 			if tooLarge != (extra == 1) || (err == nil) == (tooLarge || c.refused) || tooLarge && !c.refused && !errors.Is(err, failure.ErrTooLarge) {
 				t.Errorf("%s, %d beyond the limit: Load: %v", name, extra, err)
@@ -368,12 +368,12 @@ func TestFileCount(t *testing.T) {
 		files[fmt.Sprintf(".terraform.d/%d.tfrc", i)] = ""
 	}
 	sys := home(t, files)
-	cfg, err := cliconfig.Load(sys)
+	cfg, err := cliconfig.Load(t.Context(), sys)
 	if err != nil || len(cfg.Files()) != cliconfig.MaxFiles {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(sys.Home, native(".terraform.d/more.tfrc.json")), "{}")
-	if _, err := cliconfig.Load(sys); !errors.Is(err, failure.ErrTooLarge) {
+	if _, err := cliconfig.Load(t.Context(), sys); !errors.Is(err, failure.ErrTooLarge) {
 		t.Errorf("one file more: %v", err)
 	}
 }
@@ -388,7 +388,7 @@ func TestProblemCount(t *testing.T) {
 			t.Errorf("%d warnings: %d are listed, want 100", n, listed)
 		}
 	}
-	_, err := cliconfig.Load(home(t, map[string]string{".tofurc": warnings(200) + "plugin_cache_dir = []\n"}))
+	_, err := cliconfig.Load(t.Context(), home(t, map[string]string{".tofurc": warnings(200) + "plugin_cache_dir = []\n"}))
 	all, ok := errors.AsType[*cliconfig.Error](err)
 	if !ok || len(all.Problems) != 101 || len(all.Unwrap()) != 1 {
 		t.Errorf("an error behind 200 warnings: %v", err)
@@ -397,7 +397,7 @@ func TestProblemCount(t *testing.T) {
 
 func TestErrorText(t *testing.T) {
 	t.Parallel()
-	_, err := cliconfig.Load(home(t, map[string]string{".tofurc": "a = \n}", ".terraform.d/x.tfrc": "plugin_cache_dir = []\nodd = 1\n"}))
+	_, err := cliconfig.Load(t.Context(), home(t, map[string]string{".tofurc": "a = \n}", ".terraform.d/x.tfrc": "plugin_cache_dir = []\nodd = 1\n"}))
 	all, ok := errors.AsType[*cliconfig.Error](err)
 	if !ok || len(all.Problems) != 3 || len(all.Unwrap()) != 2 || strings.Count(err.Error(), "\n") != 2 || strings.Contains(err.Error(), "odd") {
 		t.Errorf("%v", err)
@@ -444,7 +444,7 @@ func FuzzLoad(f *testing.F) {
 			file = `C:\alice\AppData\Roaming\terraform.d\x.tfrc.json`
 		}
 		sys.Open = fakeFiles(map[string]string{file: string(data)})
-		cfg, err := cliconfig.Load(sys)
+		cfg, err := cliconfig.Load(t.Context(), sys)
 		if err != nil {
 			all, ok := errors.AsType[*cliconfig.Error](err)
 			if !ok || len(all.Problems) == 0 {

@@ -28,7 +28,7 @@ func TestReattached(t *testing.T) {
 		{`{"aws":"never-shown"`, false, nil, true},
 		{`{"a/b/c/d/e":{}}`, false, nil, true},
 	} {
-		config, err := cliconfig.Load(cliconfig.System{Home: t.TempDir(), Terraform: c.terraform, Environ: []string{"TF_REATTACH_PROVIDERS=" + c.text}})
+		config, err := cliconfig.Load(t.Context(), cliconfig.System{Home: t.TempDir(), Terraform: c.terraform, Environ: []string{"TF_REATTACH_PROVIDERS=" + c.text}})
 		if (err != nil) != c.refused || err != nil && (strings.Contains(err.Error(), "never-shown") || !strings.Contains(err.Error(), "TF_REATTACH_PROVIDERS")) {
 			t.Errorf("Load with %q: %v, want an error that names the variable: %t", c.text, err, c.refused)
 		}

@@ -2,6 +2,7 @@ package cliconfig
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
@@ -107,23 +109,6 @@ func (s System) variables() func(name string) string {
 	return func(name string) string { return values[key(name)] }
 }
 
-// open opens a file or directory. On this machine, it refuses pipes, which could block.
-func (s System) open(name string) (fs.File, error) {
-	if s.Open != nil {
-		return s.Open(name)
-	}
-	f, err := fsx.OpenRegular(name)
-	if errors.Is(err, fsx.ErrNotAFile) {
-		if info, failed := os.Stat(name); failed == nil && info.IsDir() {
-			return os.Open(name)
-		}
-	}
-	if err != nil {
-		return nil, err // f is not a nil fs.File
-	}
-	return f, nil
-}
-
 // stat returns the metadata of a file. On this machine, as in the CLI, the file can be
 // unreadable.
 func (s System) stat(name string) (fs.FileInfo, error) {
@@ -144,14 +129,27 @@ func (s System) exists(err error) bool {
 	return err == nil || s.Open != nil && !isNotExist(err)
 }
 
+// mayExist reports whether a file that could not be read exists, other than behind a directory
+// that cannot be searched.
+func (s System) mayExist(name string) bool {
+	_, err := s.stat(name)
+	return s.exists(err)
+}
+
 // isNotExist reports whether err says that a file or its directory is missing.
 func isNotExist(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // read returns the content of a file of at most maxFile bytes.
-func (s System) read(name string) ([]byte, error) {
-	f, err := s.open(name)
+func (s System) read(ctx context.Context, name string) ([]byte, error) {
+	if s.Open == nil {
+		return fsx.ReadAny(ctx, name, maxFile)
+	}
+	if ctx.Err() != nil {
+		return nil, fault.Ended(ctx)
+	}
+	f, err := s.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -173,16 +171,7 @@ func (s System) read(name string) ([]byte, error) {
 // list returns the names in a directory that keep selects. More than maxFiles names are
 // [github.com/tofureg/tofureg/failure.ErrTooLarge].
 func (s System) list(dir string, keep func(name string) bool) ([]string, error) {
-	f, err := s.open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	d, ok := f.(fs.ReadDirFile)
-	if !ok {
-		return nil, &fs.PathError{Op: "list", Path: dir, Err: errors.New("not a directory")}
-	}
-	entries, err := d.ReadDir(-1)
+	entries, err := s.readDir(dir)
 	var names []string
 	for _, e := range entries {
 		if keep(e.Name()) {
@@ -193,6 +182,22 @@ func (s System) list(dir string, keep func(name string) bool) ([]string, error) 
 		return nil, fmt.Errorf("%w: more than %d files", failure.ErrTooLarge, maxFiles)
 	}
 	return names, err
+}
+
+func (s System) readDir(dir string) ([]fs.DirEntry, error) {
+	if s.Open == nil {
+		return os.ReadDir(dir) // does not wait if it is a pipe
+	}
+	f, err := s.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	d, ok := f.(fs.ReadDirFile)
+	if !ok {
+		return nil, &fs.PathError{Op: "list", Path: dir, Err: errors.New("not a directory")}
+	}
+	return d.ReadDir(-1)
 }
 
 // The environment variables of the CLI.

@@ -122,7 +122,7 @@ func TestZero(t *testing.T) {
 	}
 }
 
-// TestUnopenedMainFile: as in the CLI, a main file that cannot be opened is ignored with a warning.
+// TestUnopenedMainFile: a main file that System.Open cannot open is an error, because it may exist.
 func TestUnopenedMainFile(t *testing.T) {
 	t.Parallel()
 	for _, sys := range []cliconfig.System{
@@ -136,9 +136,8 @@ func TestUnopenedMainFile(t *testing.T) {
 			}
 			return none(name)
 		}
-		config := load(t, sys)
-		if w := config.Warnings(); len(w) != 1 || !strings.Contains(w[0].Error(), "cannot be opened and is ignored") || len(config.Files()) > 0 {
-			t.Errorf("%s: warnings %v, files %v; want one warning and no file", sys.GOOS, w, config.Files())
+		if _, err := cliconfig.Load(t.Context(), sys); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("%s: Load: %v, want ErrPermission", sys.GOOS, err)
 		}
 	}
 }

@@ -339,7 +339,7 @@ func compareErrors(t *testing.T, cli, pattern string, selected func(i int, name 
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := cliconfig.Load(c.system)
+			_, err := cliconfig.Load(t.Context(), c.system)
 			if refused, said := c.refusedBy(t, program); refused != (err != nil) {
 				t.Errorf("refused by %s: %v, Load: %v\n%s", program, refused, err, said)
 			}

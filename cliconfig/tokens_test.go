@@ -27,7 +27,7 @@ const secret = "s3cr3t-t0k3n"
 // load returns the configuration of sys, which must be valid.
 func load(t *testing.T, sys cliconfig.System) *cliconfig.Config {
 	t.Helper()
-	return must.Get(cliconfig.Load(sys))(t)
+	return must.Get(cliconfig.Load(t.Context(), sys))(t)
 }
 
 // storeOf returns the store for the token of host.

@@ -1,7 +1,7 @@
 // Package oci installs providers and modules from OCI registries, as OpenTofu does: with the
 // method oci_mirror of the CLI configuration, and from module locations oci://HOST/NAME.
 //
-//	config, err := cliconfig.Load(cliconfig.Host())
+//	config, err := cliconfig.Load(ctx, cliconfig.Host())
 //	if err != nil {
 //		return err
 //	}

@@ -143,7 +143,7 @@ func TestTofuDocker(t *testing.T) {
 	p.Trust(t, f.authority())
 	p.Run(t, "get", "-no-color")
 
-	cfg := must.Get(cliconfig.Load(cliconfig.System{Home: p.Dir}))(t)
+	cfg := must.Get(cliconfig.Load(t.Context(), cliconfig.System{Home: p.Dir}))(t)
 	cfg.HTTP = f.server.Client()
 	dir, err := get(t, oci.Configure(cfg), source)
 	if err != nil {

@@ -2,7 +2,7 @@
 // providers of a configuration, and writes the manifest of modules and the lock file. "tofu validate" and "terraform
 // validate" then work without another init.
 //
-//	config, err := cliconfig.Load(cliconfig.Host())
+//	config, err := cliconfig.Load(ctx, cliconfig.Host())
 //	dir := workdir.New(config, "path/to/configuration")
 //	result, err := dir.Prepare(ctx)
 //

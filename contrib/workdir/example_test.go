@@ -16,7 +16,7 @@ import (
 func ExampleDir_Prepare() {
 	prepare := func(ctx context.Context, path string) error {
 		system := cliconfig.Host()
-		config, err := cliconfig.Load(system)
+		config, err := cliconfig.Load(ctx, system)
 		if err != nil {
 			return err
 		}
@@ -55,7 +55,7 @@ func ExampleDir_Read() {
 func TestSnippetPrepare(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	config := must.Get(cliconfig.Load(cliconfig.System{Home: dir, Dir: dir}))(t)
+	config := must.Get(cliconfig.Load(context.Background(), cliconfig.System{Home: dir, Dir: dir}))(t)
 	for name, text := range map[string]string{"main.tf": "module \"m\" {\n  source = \"./m\"\n}\n", "m/m.tf": ""} {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))

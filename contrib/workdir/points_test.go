@@ -490,7 +490,7 @@ func TestNetworkMirror(t *testing.T) {
 
 		dir := t.TempDir()
 		write(t, dir, map[string]string{"main.tf": theirs.Read(t, "main.tf")})
-		config := must.Get(cliconfig.Load(cliconfig.System{Home: dir, Dir: dir, Terraform: theirs.Name() == "terraform", Environ: []string{"TF_CLI_CONFIG_FILE=" + filepath.Join(theirs.Dir, "cli.tfrc")}}))(t)
+		config := must.Get(cliconfig.Load(t.Context(), cliconfig.System{Home: dir, Dir: dir, Terraform: theirs.Name() == "terraform", Environ: []string{"TF_CLI_CONFIG_FILE=" + filepath.Join(theirs.Dir, "cli.tfrc")}}))(t)
 		config.HTTP = server.Client()
 		got := stateOf(t, dir, prepare(t.Context(), New(config, dir)))
 		if different := differences(got, want); len(different) > 0 || got.lock == "" {

@@ -272,7 +272,7 @@ func TestReattached(t *testing.T) {
 
 		dir := t.TempDir()
 		write(t, dir, map[string]string{"main.tf": text})
-		config := must.Get(cliconfig.Load(cliconfig.System{Home: t.TempDir(), Dir: dir, Terraform: theirs.Name() == "terraform", Environ: []string{reattach}}))(t)
+		config := must.Get(cliconfig.Load(t.Context(), cliconfig.System{Home: t.TempDir(), Dir: dir, Terraform: theirs.Name() == "terraform", Environ: []string{reattach}}))(t)
 		config.HTTP = w.server.Client()
 		d := New(config, dir)
 		for _, readOnly := range []bool{false, true} {

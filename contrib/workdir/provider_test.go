@@ -36,7 +36,7 @@ const prepared = "TOFUREG_WORKDIR_PREPARE"
 
 // prepareAndExit is that process.
 func prepareAndExit(dir string) {
-	config, err := cliconfig.Load(cliconfig.System{Home: dir, Dir: dir})
+	config, err := cliconfig.Load(context.Background(), cliconfig.System{Home: dir, Dir: dir})
 	if err == nil {
 		d := New(config, dir)
 		d.Upgrade = true

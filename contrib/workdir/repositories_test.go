@@ -268,7 +268,7 @@ func (n *internet) prepare(t *testing.T, program, dir string) state {
 	t.Helper()
 	clean(t, dir)
 	defer clean(t, dir)
-	config := must.Get(cliconfig.Load(cliconfig.System{Home: t.TempDir(), Dir: dir, Terraform: program == "terraform", Environ: []string{"TF_CLI_CONFIG_FILE=" + n.config}}))(t)
+	config := must.Get(cliconfig.Load(t.Context(), cliconfig.System{Home: t.TempDir(), Dir: dir, Terraform: program == "terraform", Environ: []string{"TF_CLI_CONFIG_FILE=" + n.config}}))(t)
 	config.HTTP = n.Client()
 	d := New(config, dir)
 	d.Version = addrs.MustParseVersion(map[string]string{"tofu": "1.12.6", "terraform": "1.11.4"}[program])

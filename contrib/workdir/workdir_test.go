@@ -131,7 +131,7 @@ func repository(t *testing.T) string {
 // dir returns a Dir whose clients trust the server.
 func (w *world) dir(t *testing.T, dir string, terraform bool) *Dir {
 	t.Helper()
-	config := must.Get(cliconfig.Load(cliconfig.System{Home: t.TempDir(), Dir: dir, Terraform: terraform}))(t)
+	config := must.Get(cliconfig.Load(t.Context(), cliconfig.System{Home: t.TempDir(), Dir: dir, Terraform: terraform}))(t)
 	config.HTTP = w.server.Client()
 	return New(config, dir)
 }
@@ -173,7 +173,7 @@ func TestSameAsClient(t *testing.T) {
 // offline returns a Dir whose requests fail.
 func (w *world) offline(t *testing.T, dir string, terraform bool) *Dir {
 	t.Helper()
-	config := must.Get(cliconfig.Load(cliconfig.System{Home: t.TempDir(), Dir: dir, Terraform: terraform}))(t)
+	config := must.Get(cliconfig.Load(t.Context(), cliconfig.System{Home: t.TempDir(), Dir: dir, Terraform: terraform}))(t)
 	config.HTTP = &http.Client{Transport: offline{}}
 	return New(config, dir)
 }

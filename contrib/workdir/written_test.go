@@ -49,7 +49,7 @@ func TestWrittenSources(t *testing.T) {
 			p := terraformtest.New(t, program)
 			p.Trust(t, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
 			p.Write(t, "main.tf", root.String())
-			config := must.Get(cliconfig.Load(cliconfig.System{Home: t.TempDir(), Dir: p.Dir, Terraform: p.Name() == "terraform"}))(t)
+			config := must.Get(cliconfig.Load(t.Context(), cliconfig.System{Home: t.TempDir(), Dir: p.Dir, Terraform: p.Name() == "terraform"}))(t)
 			config.HTTP = server.Client()
 			return p, New(config, p.Dir)
 		}

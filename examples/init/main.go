@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	if err != nil {
 		return program.Wrong(usage, err)
 	}
-	config, err := cliconfig.Load(sys)
+	config, err := cliconfig.Load(ctx, sys)
 	if err != nil {
 		return err
 	}

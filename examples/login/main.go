@@ -41,7 +41,7 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	case o.file != "":
 		client.Store = auth.CredentialsFile{Path: o.file}
 	case !o.embedded:
-		if err := likeCLI(client, o.host); err != nil {
+		if err := likeCLI(ctx, client, o.host); err != nil {
 			return err
 		}
 	}
@@ -66,8 +66,8 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 }
 
 // likeCLI sets the transport and the store of the user's CLI.
-func likeCLI(client *login.Client, host svchost.Hostname) error {
-	cfg, err := cliconfig.Load(cliconfig.Host())
+func likeCLI(ctx context.Context, client *login.Client, host svchost.Hostname) error {
+	cfg, err := cliconfig.Load(ctx, cliconfig.Host())
 	if err != nil {
 		return err
 	}

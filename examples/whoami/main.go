@@ -50,7 +50,7 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 		}
 		hosts = append(hosts, host)
 	}
-	cfg, err := cliconfig.Load(system)
+	cfg, err := cliconfig.Load(ctx, system)
 	if err != nil {
 		return err
 	}

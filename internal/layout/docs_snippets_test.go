@@ -77,7 +77,7 @@ func ensure(ctx context.Context, source provider.Source, dir string, required ma
 }
 
 func ensureAsUser(ctx context.Context, system cliconfig.System, dir string, required map[addrs.Provider]addrs.ProviderConstraint) error {
-	config, err := cliconfig.Load(system)
+	config, err := cliconfig.Load(ctx, system)
 	if err != nil {
 		return err // all mistakes in the configuration files, with file and line
 	}

@@ -92,6 +92,7 @@ var endsShownBy = map[string]string{
 	"storage/storagetest.TestStorageMemory": "storage.Memory.Delete storage.Memory.List storage.Memory.Open storage.Memory.Stat storage.Memory.Write",
 	"auth.TestHelperLeavesNoChild":          `auth.Helper.Forget auth.Helper.Save auth.Helper.Token cliconfig.Config.TokenOrigin`,
 	"auth/login.TestExchangeIsCancelled":    "auth/login.Client.Login",
+	"cliconfig.TestPipeEndsWithTheContext":  "cliconfig.Load",
 	"internal/hostile.TestContextWins": `disco.Client.Discover mirrorclient.Client.Open mirrorclient.Client.ProviderPackage
 		mirrorclient.Client.ProviderVersions regclient.Client.Evidence regclient.Client.ModuleLocation
 		regclient.Client.ModuleVersions regclient.Client.Open regclient.Client.OpenModule regclient.Client.ProviderPackage
