@@ -3,8 +3,10 @@ package mirrorserve_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -290,6 +292,36 @@ func TestCacheWithoutFields(t *testing.T) {
 			if w := ask(&mirrorserve.Handler{Source: c}, "GET", "/"+pkg.Provider.String()+"/"+file); w.Code < 500 {
 				t.Errorf("%s: GET %s: status %d, want an error of the server", name, file, w.Code)
 			}
+		}
+	}
+}
+
+// TestArchiveOverHTTP10: an answer over HTTP/1.0 has a length, so that a proxy notices that a refused archive is not complete.
+func TestArchiveOverHTTP10(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]regtest.Fault{
+		"right, size hidden": {Kind: regtest.Archive, Header: http.Header{"Content-Length": nil}},
+		"wrong bytes":        {Kind: regtest.Archive, Corrupt: true},
+		"wrong, size hidden": {Kind: regtest.Archive, Corrupt: true, Header: http.Header{"Content-Length": nil}},
+		"cut":                {Kind: regtest.Archive, Break: "cut", After: 1000, Part: "whole"},
+		"cut, size hidden":   {Kind: regtest.Archive, Break: "cut", After: 1000, Part: "whole", Header: http.Header{"Content-Length": nil}},
+	} {
+		reg := regtest.New("registry.example.com")
+		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Size: 1 << 20})
+		reg.AddFault(fault)
+		h, _, _ := newCache(t, client(reg))
+		server := httptest.NewServer(h)
+		t.Cleanup(server.Close)
+		conn := must.Get((&net.Dialer{}).DialContext(t.Context(), "tcp", server.Listener.Addr().String()))(t)
+		must.Get(fmt.Fprintf(conn, "GET /%s HTTP/1.0\r\n\r\n", archive(v1, linux)))(t)
+		answer, _ := io.ReadAll(conn) // an error is as good as a part
+		conn.Close()
+		head, body, _ := strings.Cut(string(answer), "\r\n\r\n")
+		_, length, sized := strings.Cut(head, "Content-Length: ")
+		length, _, _ = strings.Cut(length, "\r\n")
+		served := strings.HasPrefix(head, "HTTP/1.0 200 ")
+		if complete := served && fmt.Sprint(len(body)) == length; served && !sized || complete != strings.HasPrefix(name, "right") {
+			t.Errorf("%s: %d bytes with the header %q", name, len(body), head)
 		}
 	}
 }

@@ -60,8 +60,14 @@ func (s *stream) serve(w http.ResponseWriter, r *http.Request, tag string, size 
 		return webserve.AsInconsistent(err)
 	}
 	defer body.Close()
-	if r = webserve.OneRange(r); tag != "" && r.Header.Get("Range") != "" {
-		return s.servePart(w, r, body)
+	if tag == "" { // the next answer may be another archive
+		r = r.Clone(r.Context())
+		r.Header.Del("Range")
+	}
+	// The end of an HTTP/1.0 answer of unknown length is the end of the connection, so a client or a cache
+	// would take a part for the whole.
+	if r = webserve.OneRange(r); r.Header.Get("Range") != "" || size <= 0 && !r.ProtoAtLeast(1, 1) {
+		return s.serveVerified(w, r, body)
 	}
 	if size > 0 {
 		w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
@@ -104,8 +110,8 @@ func (s *stream) copy(w io.Writer, body io.Reader) error {
 	}
 }
 
-// servePart sends a part of the archive after the whole archive is verified.
-func (s *stream) servePart(w http.ResponseWriter, r *http.Request, body io.Reader) error {
+// serveVerified sends the archive, or a part, after the whole archive is verified.
+func (s *stream) serveVerified(w http.ResponseWriter, r *http.Request, body io.Reader) error {
 	f, err := fsx.Temp(s.handler.TempDir)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -106,6 +107,61 @@ func TestArchiveIsWholeAndRight(t *testing.T) {
 			case c.good && byteRange == "bytes=10-19" && !c.src.stated.IsZero() && c.src.data != "" && (resp.StatusCode != 206 || string(got) != data[10:20]):
 				t.Errorf("%s: range %q is %q, status %d; want %q", name, byteRange, got, resp.StatusCode, data[10:20])
 			}
+		}
+	}
+}
+
+// unsized is a source whose archives have no stated size.
+type unsized struct{ *content }
+
+func (u unsized) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
+	body, err := u.content.Open(ctx, pkg)
+	if err == nil {
+		body.Size = 0
+	}
+	return body, err
+}
+
+// A client of HTTP/1.0, such as a proxy, gets no complete answer unless the archive is whole and right, also without a length.
+func TestArchiveOverHTTP10(t *testing.T) {
+	t.Parallel()
+	_, h := origin(t)
+	data := strings.Repeat("0123456789abcdef", 20_000)
+	for name, c := range map[string]struct {
+		src     content
+		unsized bool
+		good    bool
+	}{
+		"right":                  {content{data: data, stated: hashOf(t, data)}, false, true},
+		"right, no length":       {content{data: data, stated: hashOf(t, data)}, true, true},
+		"not stated, no length":  {content{data: data}, true, true},
+		"empty, no length":       {content{stated: hashOf(t, "")}, true, true},
+		"other":                  {content{data: data, stated: hashOf(t, "other")}, false, false},
+		"other, no length":       {content{data: data, stated: hashOf(t, "other")}, true, false},
+		"broken":                 {content{data: data, stated: hashOf(t, data), broken: errors.New("connection reset")}, false, false},
+		"broken, no length":      {content{data: data, stated: hashOf(t, data), broken: errors.New("connection reset")}, true, false},
+		"broken, without hashes": {content{data: data, broken: errors.New("connection reset")}, true, false},
+	} {
+		c.src.Source = h.Providers
+		var src provider.Source = &c.src
+		if c.unsized {
+			src = unsized{&c.src}
+		}
+		server := httptest.NewServer(&regserve.Handler{Providers: src, Host: h.Host})
+		t.Cleanup(server.Close)
+		conn := must.Get((&net.Dialer{}).DialContext(t.Context(), "tcp", server.Listener.Addr().String()))(t)
+		must.Get(fmt.Fprintf(conn, "GET %s HTTP/1.0\r\nHost: %s\r\n\r\n", archivePath, originHost))(t)
+		answer, err := io.ReadAll(conn)
+		conn.Close()
+		head, body, _ := strings.Cut(string(answer), "\r\n\r\n")
+		// As nginx sees it: without a length, the end of the connection is the end of the file.
+		complete := strings.HasPrefix(head, "HTTP/1.0 200 ") && err == nil
+		if _, length, ok := strings.Cut(head, "Content-Length: "); ok {
+			length, _, _ = strings.Cut(length, "\r\n")
+			complete = complete && fmt.Sprint(len(body)) == length
+		}
+		if complete != c.good || c.good && body != c.src.data {
+			t.Errorf("%s: the answer begins with %q and has %d bytes, complete is %t, want %t", name, head, len(body), complete, c.good)
 		}
 	}
 }
