@@ -202,7 +202,7 @@ func (d *Dir) statLink(root *os.Root, dir, name string) (fs.FileInfo, error) {
 
 // Write implements [Store].
 func (d *Dir) Write(ctx context.Context, name string, content *io.SectionReader, was Revision) error {
-	if err := checkFileName(name, runtime.GOOS); err != nil {
+	if err := checkNewName(name); err != nil {
 		return err
 	}
 	s, err := d.Stage(ctx)
@@ -241,7 +241,7 @@ func (d *Dir) Stage(ctx context.Context) (*Staged, error) {
 
 // commit syncs a part and gives it a name, on the condition of Write of [Store].
 func commit(ctx context.Context, root *os.Root, part *fsx.Part, name string, was Revision) error {
-	if err := checkFileName(name, runtime.GOOS); err != nil {
+	if err := checkNewName(name); err != nil {
 		return err
 	}
 	if err := part.Sync(); err != nil {
@@ -256,7 +256,7 @@ func commit(ctx context.Context, root *os.Root, part *fsx.Part, name string, was
 	if err := unchanged(root, file, was); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	if err := mkdir(root, filepath.Dir(file)); err != nil {
+	if err := mkdir(ctx, root, filepath.Dir(file)); err != nil {
 		return err
 	}
 	if err := part.PublishAs(file); err != nil {
@@ -330,10 +330,13 @@ func unchanged(root *os.Root, name string, was Revision) error {
 }
 
 // mkdir makes dir and its parents, and syncs them.
-func mkdir(root *os.Root, dir string) error {
+func mkdir(ctx context.Context, root *os.Root, dir string) error {
+	if ctx.Err() != nil {
+		return fault.Ended(ctx)
+	}
 	err := root.Mkdir(dir, 0o755)
 	if errors.Is(err, fs.ErrNotExist) && dir != "." {
-		if err := mkdir(root, filepath.Dir(dir)); err != nil {
+		if err := mkdir(ctx, root, filepath.Dir(dir)); err != nil {
 			return err
 		}
 		err = root.Mkdir(dir, 0o755)
@@ -380,6 +383,19 @@ func makePrivate(root *os.Root) error {
 		return nil
 	}
 	return err
+}
+
+// maxElement is the maximum length in bytes of a file name on common file systems.
+const maxElement = 255
+
+// checkNewName is checkFileName for a file that is written, before directories are made for it.
+func checkNewName(name string) error {
+	for elem := range strings.SplitSeq(name, "/") {
+		if len(elem) > maxElement {
+			return fmt.Errorf("name %.200q has an element of %d bytes, %d are allowed: %w", name, len(elem), maxElement, fs.ErrInvalid)
+		}
+	}
+	return checkFileName(name, runtime.GOOS)
 }
 
 // checkFileName returns an error if files cannot have this name on a system.

@@ -2,6 +2,7 @@ package storage_test
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -56,6 +57,42 @@ func TestDigestedSize(t *testing.T) {
 		after := must.Get(d.Stat(t.Context(), "list.json"))(t)
 		if before.Size != size || (before.Revision == after.Revision) != digest || (len(after.Revision) == 64) != digest {
 			t.Errorf("Stat of %d bytes: %+v, then with another time %+v; want a digest: %t", size, before, after, digest)
+		}
+	}
+}
+
+// TestLongNames: a name, and each element of it, has a limit, which is looked at before a directory is made.
+func TestLongNames(t *testing.T) {
+	t.Parallel()
+	for n, test := range map[int]struct {
+		name string
+		want error
+	}{
+		255:    {"a/" + strings.Repeat("b", 255), nil},
+		256:    {"a/" + strings.Repeat("b", 256), fs.ErrInvalid},
+		1024:   {strings.Repeat("a/", 511) + "bb", nil},
+		1025:   {strings.Repeat("a/", 512) + "b", fs.ErrInvalid},
+		16_001: {strings.Repeat("a/", 8000) + "b", fs.ErrInvalid},
+	} {
+		d := &storage.Dir{Path: t.TempDir()}
+		for _, s := range []storage.Store{d, &storage.Memory{}} {
+			err := s.Write(t.Context(), test.name, io.NewSectionReader(strings.NewReader("x"), 0, 1), "")
+			if want := test.want; n != 256 || s == storage.Store(d) {
+				if !errors.Is(err, want) {
+					t.Errorf("%T: Write of a name with %d bytes: %v, want %v", s, n, err, want)
+				}
+			}
+		}
+		if entries := must.Get(os.ReadDir(d.Path))(t); test.want != nil && len(entries) > 0 {
+			t.Errorf("a refused name of %d bytes has left %v", n, entries)
+		}
+		staged := must.Get(d.Stage(t.Context()))(t)
+		if err := staged.Commit(t.Context(), test.name+"x", ""); test.want != nil && !errors.Is(err, test.want) {
+			t.Errorf("Commit of a name with %d bytes: %v, want %v", n, err, test.want)
+		}
+		staged.Discard()
+		if entries := must.Get(d.List(t.Context(), "."))(t); test.want != nil && len(entries) > 0 {
+			t.Errorf("Commit of a refused name of %d bytes has left %v", n, entries)
 		}
 	}
 }

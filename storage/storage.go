@@ -21,8 +21,8 @@ import (
 
 // Store contains files.
 //
-// Names are paths as defined by [fs.ValidPath], except ".", and may have "+" and ":". A Store does not
-// change names. For a name that it does not support, the error wraps [fs.ErrInvalid]. The methods must
+// Names are paths as defined by [fs.ValidPath], except ".", of at most 1,024 bytes, and may have "+" and ":".
+// A Store does not change names. For a name that it does not support, the error wraps [fs.ErrInvalid]. The methods must
 // be safe for concurrent use, also by other processes, and must return soon after ctx ends.
 type Store interface {
 	// Stat returns the size and the revision of a file without reading it from far away. The error
@@ -75,10 +75,13 @@ type Entry struct {
 // ErrConflict means that a file has changed since it was read.
 var ErrConflict = errors.New("the file has changed since it was read")
 
+// maxName is the maximum length of a name in bytes, as object stores have it.
+const maxName = 1024
+
 // CheckName returns an error that wraps [fs.ErrInvalid] unless name can be the name of a file in a
 // [Store].
 func CheckName(name string) error {
-	if !fs.ValidPath(name) || name == "." {
+	if len(name) > maxName || !fs.ValidPath(name) || name == "." {
 		return fmt.Errorf("invalid file name %.200q: %w", name, fs.ErrInvalid)
 	}
 	return nil

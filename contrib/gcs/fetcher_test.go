@@ -260,7 +260,7 @@ func TestListLimits(t *testing.T) {
 		"empty pages": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, more) }, failure.ErrTooLarge},
 		"large page":  {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}"+strings.Repeat(" ", 16<<20-1)) }, failure.ErrTooLarge},
 		"placeholders": {func(w http.ResponseWriter, _ *http.Request) {
-			fmt.Fprint(w, `{"nextPageToken":"x","items":[{"name":"dir/a/","size":"0"}]}`)
+			fmt.Fprint(w, `{"nextPageToken":"x","items":[{"name":"dir/","size":"0"}]}`)
 		}, failure.ErrTooLarge},
 		"no JSON":       {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>\u009b\x1b") }, nil},
 		"another place": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, object, "a\u009b", "1") }, nil},

@@ -82,6 +82,21 @@ type names struct {
 	walked   int // bytes of targets that leadsOut has looked at
 }
 
+// Names checks the names of files that arrive one by one, such as objects of a bucket, as those of an archive:
+// they can exist together on this system, and with the directories that they imply they are within Limits.
+type Names struct{ names names }
+
+// NewNames returns Names with these limits. native is Options.Native.
+func NewNames(l Limits, native bool) *Names {
+	return &Names{names{limits: l.Effective(), native: native}}
+}
+
+// Add checks the name of the next file, or of a directory if it ends in a slash.
+func (n *Names) Add(name string) error {
+	_, err := n.names.add(name)
+	return err
+}
+
 // nameKey is the key of a file or directory: its parent and its name, or its folded name.
 type nameKey struct {
 	in   *node // nil for the top directory

@@ -49,6 +49,7 @@ func Download(ctx context.Context, dir, prefix string, limits checksum.Limits, p
 	}
 	defer root.Close()
 	left, entries, files, empty := limits.Unpacked, 0, 0, 0
+	names := archive.NewNames(archive.Limits(limits), true)
 	for page, err := range pages {
 		if err != nil {
 			return fmt.Errorf("list %q: %w", prefix, err)
@@ -69,7 +70,13 @@ func Download(ctx context.Context, dir, prefix string, limits checksum.Limits, p
 			if !ok {
 				return fmt.Errorf("the list of %q has the object %.200q", prefix, o.Name)
 			}
-			if name == "" || strings.HasSuffix(name, "/") {
+			if name == "" {
+				continue // placeholder of the directory
+			}
+			if err := names.Add(name); err != nil {
+				return fmt.Errorf("object %.200q: %w", o.Name, err)
+			}
+			if strings.HasSuffix(name, "/") {
 				continue // placeholder of a directory
 			}
 			if left -= max(0, o.Size); left < 0 {
