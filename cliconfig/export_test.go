@@ -10,13 +10,12 @@ import (
 
 // ParseFile parses a file and returns its items as text.
 func ParseFile(src string, json bool) (string, error) {
-	parse := func(src string) ([]item, error) {
-		return newParser(src).items(lexeme{kind: token.EOF})
-	}
+	words := 0
 	if json {
-		parse = parseJSON
+		items, err := parseJSON(src, &words)
+		return dump(items), err
 	}
-	items, err := parse(src)
+	items, err := newParser(src, &words).items(lexeme{kind: token.EOF})
 	return dump(items), err
 }
 
@@ -56,8 +55,10 @@ func (s System) AbsPath(path string) string { return s.abs(path) }
 // Selects calls selects.
 func Selects(m *Method, p addrs.Provider) bool { return m.selects(p) }
 
-// MaxFile and MaxFiles are the limits, for tests of n and n+1.
+// MaxFile and others are the limits, for tests of n and n+1.
 const (
 	MaxFile  = maxFile
+	MaxTotal = maxTotal
+	MaxWords = maxWords
 	MaxFiles = maxFiles
 )

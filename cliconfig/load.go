@@ -102,6 +102,8 @@ type loader struct {
 	sys      System
 	set      *settings
 	problems *problems
+
+	bytes, words int // of all files
 }
 
 func newLoader(sys System) *loader {
@@ -143,6 +145,9 @@ func (l *loader) files(ctx context.Context) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
+		if l.bytes > maxTotal {
+			return
+		}
 		file := l.sys.join(dir, name)
 		data, err := l.sys.read(ctx, file)
 		if err != nil {
@@ -170,6 +175,10 @@ func (l *loader) main(ctx context.Context, file, variable string) {
 
 // text reads the settings in the content of a file.
 func (l *loader) text(file string, data []byte) {
+	if l.bytes += len(data); l.bytes > maxTotal {
+		l.problems.fail(Place{File: file}, fmt.Errorf("%w: more than %d bytes in all files", failure.ErrTooLarge, maxTotal))
+		return
+	}
 	l.set.files = append(l.set.files, file)
 	src := strings.ReplaceAll(string(data), "\r\n", "\n")
 	r := &fileReader{sys: l.sys, set: l.set, problems: l.problems, file: file, lines: []int{0}}
@@ -178,9 +187,9 @@ func (l *loader) text(file string, data []byte) {
 			r.lines = append(r.lines, i+1)
 		}
 	}
-	items, json, err := parse(src)
+	items, json, err := parse(src, &l.words)
 	if e, ok := errors.AsType[*problemAt](err); ok {
-		r.errorf(e.at, "%s", e.text)
+		r.problems.fail(r.place(e.at), e.error)
 		return
 	}
 	r.json = json

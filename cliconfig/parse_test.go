@@ -145,7 +145,7 @@ func TestDepth(t *testing.T) {
 				src += "}"
 			}
 			_, err := cliconfig.ParseFile(src, c.json)
-			if (err != nil) != (extra == 1) || err != nil && !strings.Contains(err.Error(), "nested too deeply") {
+			if (err != nil) != (extra == 1) || err != nil && !errors.Is(err, failure.ErrTooLarge) {
 				t.Errorf("%s, %d levels: %v", c.name, n, err)
 			}
 		}
@@ -358,6 +358,38 @@ func TestLimits(t *testing.T) {
 				t.Errorf("%s, %d beyond the limit: Load: %v", name, extra, err)
 			}
 		}
+	}
+}
+
+// TestWords loads two files that have as many names, values and punctuation as permitted, and one more. One
+// MiB of them would take 300 MB of memory.
+func TestWords(t *testing.T) {
+	t.Parallel()
+	for extra := range 2 {
+		for name, texts := range map[string][2]string{
+			"native": {strings.Repeat("a{}", 30_000), "a=[" + strings.Repeat("0,", 4998) + strings.Repeat(",", extra) + "]"},
+			"JSON":   {`{"a":[0` + strings.Repeat(",0", 89_994) + "]}", `{"a":[0` + strings.Repeat(",0", 9_994+extra) + "]}"},
+		} {
+			_, err := cliconfig.Load(t.Context(), home(t, map[string]string{".tofurc": texts[0], ".terraform.d/a.tfrc": texts[1]}))
+			if (err != nil) != (extra == 1) || err != nil && !errors.Is(err, failure.ErrTooLarge) {
+				t.Errorf("%s, %d beyond %d words: Load: %v", name, extra, cliconfig.MaxWords, err)
+			}
+		}
+	}
+}
+
+// TestTotal loads files that are as large as permitted together, and one byte more.
+func TestTotal(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{}
+	for i := range cliconfig.MaxTotal / cliconfig.MaxFile {
+		files[fmt.Sprintf(".terraform.d/%d.tfrc", i)] = strings.Repeat("#", cliconfig.MaxFile)
+	}
+	sys := home(t, files)
+	load(t, sys)
+	write(t, filepath.Join(sys.Home, native(".terraform.d/z.tfrc")), "#")
+	if _, err := cliconfig.Load(t.Context(), sys); !errors.Is(err, failure.ErrTooLarge) {
+		t.Errorf("one byte more than %d in all files: Load: %v, want ErrTooLarge", cliconfig.MaxTotal, err)
 	}
 }
 

@@ -9,10 +9,12 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// The limits of a configuration. Blocks can be nested 64 levels deep. Beyond a limit, a Problem wraps
-// failure.ErrTooLarge.
+// The limits of a configuration. Beyond a limit, a Problem wraps failure.ErrTooLarge.
 const (
-	maxFile    = 1 << 20 // bytes in a file; with many heredocs, the scanner takes a second for them
+	maxFile    = 1 << 20 // bytes in a file
+	maxTotal   = 8 << 20 // bytes in all files
+	maxWords   = 100_000 // names, values and punctuation in all files; an empty object takes 300 bytes of memory
+	maxDepth   = 64      // levels of nested blocks and lists
 	maxFiles   = 1000    // files in the configuration directory
 	maxMethods = 1000    // installation methods; each provider is searched in all of them
 )

@@ -3,6 +3,7 @@ package cliconfig
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -12,6 +13,8 @@ import (
 	"github.com/hashicorp/hcl/hcl/scanner"
 	hclstrconv "github.com/hashicorp/hcl/hcl/strconv"
 	"github.com/hashicorp/hcl/hcl/token"
+
+	"github.com/tofureg/tofureg/failure"
 )
 
 // Both syntaxes are parsed into items. Offsets are in the text of the file, in which \r\n is
@@ -63,20 +66,21 @@ func (v value) objects() bool {
 
 // A problemAt is a problem at an offset.
 type problemAt struct {
-	at   int
-	text string
+	at int
+	error
 }
 
-func (p *problemAt) Error() string { return p.text }
+func (p *problemAt) Unwrap() error { return p.error }
 
-func syntaxError(at int, text string) error { return &problemAt{at, text} }
+func syntaxError(at int, text string) error { return &problemAt{at, errors.New(text)} }
 
-// maxDepth is the maximum number of nested blocks and lists.
-const maxDepth = 64
+func tooLarge(at int, limit string, max int) error {
+	return &problemAt{at, fmt.Errorf("%w: more than %d %s", failure.ErrTooLarge, max, limit)}
+}
 
-// parse reads the syntax of a file. As in the CLI, the content determines which syntax it is.
-// The error is a *problemAt.
-func parse(src string) (items []item, json bool, err error) {
+// parse reads the syntax of a file and adds its words to those of other files. As in the CLI, the
+// content determines which syntax it is. The error is a *problemAt.
+func parse(src string, words *int) (items []item, json bool, err error) {
 	for i, c := range src {
 		if _, size := utf8.DecodeRuneInString(src[i:]); c == utf8.RuneError && size == 1 {
 			return nil, false, syntaxError(i, "the file is not encoded in UTF-8")
@@ -89,10 +93,10 @@ func parse(src string) (items []item, json bool, err error) {
 		return nil, false, syntaxError(0, "the file starts with a byte order mark, which the CLI does not accept; save it as UTF-8 without one")
 	}
 	if strings.HasPrefix(strings.TrimSpace(src), "{") {
-		items, err = parseJSON(src)
+		items, err = parseJSON(src, words)
 		return items, true, err
 	}
-	items, err = newParser(src).items(lexeme{kind: token.EOF})
+	items, err = newParser(src, words).items(lexeme{kind: token.EOF})
 	return items, false, err
 }
 
@@ -184,30 +188,42 @@ func (l *jsonLexer) next() (lexeme, error) {
 	return lexeme{}, syntaxError(at, "invalid JSON")
 }
 
-// A parser reads either syntax. Its recursion is limited by maxDepth.
+// A parser reads either syntax. Its recursion is limited by maxDepth, and its memory by maxWords.
 type parser struct {
 	lexer
 	json  bool
 	depth int
+	words *int // lexemes so far
+}
+
+func (p *parser) next() (lexeme, error) {
+	t, err := p.lexer.next()
+	if err == nil && t.kind != token.EOF {
+		*p.words++
+	}
+	if *p.words > maxWords {
+		return t, tooLarge(t.at, "words", maxWords)
+	}
+	return t, err
 }
 
 // newParser returns a parser of the native syntax. It has no line structure: several arguments can be in
 // one line.
-func newParser(src string) *parser {
+func newParser(src string, words *int) *parser {
 	l := &nativeLexer{scanner: scanner.New([]byte(src))}
 	l.scanner.Error = func(pos token.Pos, message string) {
 		if l.invalid == "" {
 			l.invalid, l.at = message, pos.Offset
 		}
 	}
-	return &parser{lexer: l}
+	return &parser{lexer: l, words: words}
 }
 
 // parseJSON returns the members of the top-level object. The error is a *problemAt.
-func parseJSON(src string) ([]item, error) {
+func parseJSON(src string, words *int) ([]item, error) {
 	l := &jsonLexer{src: src, dec: json.NewDecoder(strings.NewReader(src))}
 	l.dec.UseNumber()
-	v, err := (&parser{lexer: l, json: true}).nextValue()
+	v, err := (&parser{lexer: l, json: true, words: words}).nextValue()
 	if err != nil {
 		return nil, err
 	}
@@ -314,7 +330,7 @@ func (p *parser) value(t lexeme) (value, error) {
 		v.kind = null
 	case t.kind == token.LBRACE, t.kind == token.LBRACK:
 		if p.depth == maxDepth {
-			return v, syntaxError(t.at, "blocks and lists are nested too deeply")
+			return v, tooLarge(t.at, "nested blocks and lists", maxDepth)
 		}
 		p.depth++
 		if t.kind == token.LBRACE {
