@@ -13,7 +13,6 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
@@ -34,7 +33,8 @@ type configuration struct {
 	declared map[string]hcl.Range // blocks by type and names
 	uses     map[string]*use      // the declared blocks that use a provider
 	others   []*use               // import blocks, and provider blocks in tests
-	files    []file               // whose expressions may be needed
+	files    []file               // whose expressions may be needed; nil once they are in blocks
+	blocks   map[string]block     // variables, module blocks and local values by type and name; nil until one is needed
 	size     int                  // bytes of all files
 	words    int                  // and words and symbols
 	problems Problems
@@ -101,13 +101,13 @@ func (d *Dir) configuration(f files, root bool, b *budget) (*configuration, erro
 		if err := b.ctx.Err(); err != nil {
 			return nil, err
 		}
+		isTest := i >= len(primary)+len(overrides)
+		c.overrides = i >= len(primary) && !isTest
 		body, err := c.open(f, name)
 		c.problems.add(err)
 		if c.words > d.Limits.Words || c.size > d.Limits.Module {
 			break
 		}
-		isTest := i >= len(primary)+len(overrides)
-		c.overrides = i >= len(primary) && !isTest
 		switch {
 		case err != nil:
 		case isTest:
@@ -134,7 +134,7 @@ func (c *configuration) open(f files, name string) (hcl.Body, error) {
 	if c.size += len(text); c.size > limits.Module {
 		return nil, &ConfigError{Place{File: shown}, "the files of the module have more than the limit of bytes, which the field Limits.Module has"}
 	}
-	opened, left := file{name: shown, text: text}, limits.Words-c.words
+	opened, left := file{name: shown, text: text, overrides: c.overrides}, limits.Words-c.words
 	switch at := (hcl.Range{Filename: shown, Start: hcl.InitialPos}); {
 	case !utf8.Valid(text):
 		err = &ConfigError{Place{File: shown}, "invalid UTF-8"}
@@ -315,9 +315,6 @@ func (c *configuration) run(block *hcl.Block, name string) {
 	}
 }
 
-// maxText is the maximum size of the expression of a source or version in bytes, and of its value.
-const maxText = 4 << 10
-
 // textOf reads an attribute that should be a string: a literal, or the text of an expression. It evaluates nothing.
 func (c *configuration) textOf(a *hcl.Attribute) (literal, expression string) {
 	at := a.Expr.Range()
@@ -353,15 +350,13 @@ func quoted(e hcl.Expression) (string, bool) {
 
 // constantText returns the text of a constant, which may be a number or a bool unless it must be a string.
 func (c *configuration) constantText(e hcl.Expression, isString bool) (string, error) {
-	v, err := c.budget.constant(e)
-	if err != nil {
-		return "", err
+	v := c.budget.eval(e, scope{})
+	isString = isString && v.kind != textKind
+	v, err := c.budget.result(c.budget.as(v, textKind, e.Range()))
+	if err == nil && (isString || len(v.text) > maxText) {
+		err = wrong(e.Range(), "want a string of at most %d bytes", maxText)
 	}
-	isString = isString && v.Type() != cty.String
-	if v, err = convert.Convert(v, cty.String); err != nil || isString || v.IsNull() || !v.IsKnown() || len(v.AsString()) > maxText {
-		return "", wrong(e.Range(), "want a string of at most %d bytes", maxText)
-	}
-	return v.AsString(), nil
+	return v.text, err
 }
 
 // constraint returns a version constraint, which must suit the rules of both libraries of the CLI.
@@ -419,7 +414,7 @@ func (c *configuration) entry(name string, a *hcl.Attribute) *use {
 
 // normal returns the local name of a provider as it is compared. An invalid name is returned as it is.
 func normal(name string) string {
-	if strings.IndexFunc(name, func(r rune) bool { return r > 'z' || 'A' <= r && r <= 'Z' }) < 0 || strings.Contains(name, "_") {
+	if strings.IndexFunc(name, func(r rune) bool { return r > 'z' || 'A' <= r && r <= 'Z' }) < 0 {
 		return name
 	}
 	if p, err := addrs.NewProvider(addrs.DefaultHost(), name, "x"); err == nil {
@@ -546,11 +541,20 @@ func steps(e hcl.Expression) (names []string, err error) {
 	return names, err
 }
 
+// parse parses a text, after a look with the lexer of the parser.
+func parse(text string, at hcl.Range, lex lexer, parser func([]byte, string, hcl.Pos) (hclsyntax.Expression, hcl.Diagnostics)) (hclsyntax.Expression, error) {
+	if err := look([]byte(text), at, lex, false); err != nil {
+		return nil, err
+	}
+	e, diags := parser([]byte(text), at.Filename, at.Start)
+	return e, diagnosed(diags, true)
+}
+
 // requirements returns the providers that the module requires, and all problems, sorted by place. A provider is named by
 // each entry and each constraint, otherwise by the first block that uses it.
 func (c *configuration) requirements(host svchost.Hostname) ([]Requirement, Problems) {
 	all, problems := []Requirement(nil), slices.Clone(c.problems)
-	rules := addrs.ProviderRules{Host: host, NoUnderscores: !c.dir.Terraform || !c.dir.since("1.16.0")}
+	rules := addrs.ProviderRules{Host: host, Underscores: c.dir.Terraform && c.dir.since("1.16.0")}
 	add := func(u *use) {
 		source := u.name
 		if entry := c.required[u.name]; entry != nil && entry.source != nil {

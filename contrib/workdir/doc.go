@@ -17,10 +17,15 @@
 // configuration may be anywhere. hcl/v2 has no limits: [Limits] bounds the size of files, and a look at each text, and
 // at each string of JSON before it is parsed, refuses deep nesting.
 //
-// Sources and versions of modules may have variables, local values and many functions of
-// [github.com/zclconf/go-cty/cty/function/stdlib] that the CLI has too. Only values that a source or version needs are
-// evaluated, and [Limits] bounds their work. With the rules of Terraform, variables need "const = true", and before
-// version 1.15 sources and versions must be constant.
+// Sources and versions of modules may have literals, templates with if, variables, local values, path.*,
+// terraform.workspace, attributes and indexes, conditions with ==, !=, &&, || and !, and the functions sensitive,
+// nonsensitive, lookup, join, and format with %s, %v, %d and %%. Anything else, such as another function, for, a splat
+// or arithmetic, is an error that names it: write the result as a literal or set [Dir.Variables]. Only what a source or
+// version needs is evaluated, and the work for all of them has a limit. A text that is put together has at most 4 KiB.
+//
+// Values are those of the CLI. It also refuses mistakes in what is not needed: the other result of a condition, other
+// items of an object, and the rest of a type or of a value for a type. Sensitive values there do not matter either. With
+// the rules of Terraform, variables need "const = true", and before version 1.15 sources and versions must be constant.
 //
 // Rules follow [Dir.Version]. Like init, Prepare does not read ".tfquery.hcl", whose "list" blocks need a provider,
 // ".tfcomponent.hcl" of stacks, and ".tfmigrate.hcl".

@@ -1,632 +1,681 @@
 package workdir
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"maps"
-	"path/filepath"
-	"reflect"
-	"regexp"
+	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/ext/tryfunc"
-	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
-	"github.com/zclconf/go-cty/cty/function"
-	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
+// The limits of evaluation. Work is about the bytes of memory that it takes.
 const (
-	maxValue  = 1 << 20 // size of a value
-	maxNested = 500     // values that are needed for a value, one for the other
-	tooLarge  = "the value is larger than %d bytes"
-	wordWork  = 128 // work for a word of a module whose expressions are needed
+	maxWork  = 64 << 20 // for all expressions of a walk
+	stepWork = 64       // for a node, or a step to an item
+	itemWork = 512      // for an item of a collection, a name, or a part of a type
+	wordWork = 256      // for a word that is parsed
+	maxText  = 4 << 10  // bytes of a source or version as it is written, and of a text that is put together
+	maxDepth = 4_000    // nodes that are evaluated one for the other
+	maxDigit = 100      // bytes of a string that becomes a number
+	maxPower = 4_000    // of two in a number, either way
 )
 
-// A budget is the work that is left for expressions. It is used by one goroutine at a time.
+// A budget evaluates expressions within the work that is left. It is used by one goroutine at a time.
 type budget struct {
 	ctx   context.Context
 	left  int
-	over  error                        // why the expression is not evaluated further
-	known map[string]function.Function // that charge this budget
+	depth int
+	err   error // why the value of an expression is worthless
 }
 
-// charge takes work from the budget before it is done.
-func (b *budget) charge(work int) error {
-	if err := b.ctx.Err(); err != nil {
-		return err
+// fail keeps the first error of an expression. No error has a part of a value.
+func (b *budget) fail(at hcl.Range, format string, args ...any) value {
+	if b.err == nil {
+		b.err = wrong(at, format, args...)
 	}
-	if work < 0 || work > b.left {
-		b.left = 0
-		return fmt.Errorf("the expressions take more work than the field Limits.Work permits")
+	return value{}
+}
+
+// notEvaluated is the error for what the CLI evaluates, and this package does not.
+func (b *budget) notEvaluated(at hcl.Range, what string, args ...any) value {
+	return b.fail(at, what+" is not evaluated here: write the result as a literal, or as a variable that the field Dir.Variables sets", args...)
+}
+
+// charge takes work from the budget before it is done, and reports whether to do it.
+func (b *budget) charge(at hcl.Range, work int) bool {
+	if err := b.ctx.Err(); err != nil && b.err == nil {
+		b.err = err
 	}
-	b.left -= work
-	return nil
-}
-
-// A metered expression charges itself and its value, so the work of an expression is charged before it is done: it is
-// about the size of the values of its parts.
-type metered struct {
-	hclsyntax.Expression
-	budget *budget
-}
-
-// UnwrapExpression lets hcl look at the expression itself.
-func (m *metered) UnwrapExpression() hcl.Expression { return m.Expression }
-
-// Value evaluates the expression.
-func (m *metered) Value(context *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
-	at, err := m.Range(), cmp.Or(m.budget.over, m.budget.charge(16))
-	if err == nil {
-		v, diags := m.Expression.Value(context)
-		size, _ := measure(v)
-		if err = m.budget.charge(size); diags.HasErrors() || err == nil && size <= maxValue {
-			return v, diags
-		}
-		err = cmp.Or(err, fmt.Errorf(tooLarge, maxValue))
+	if b.left -= work; b.left < 0 {
+		b.fail(at, "the expressions for sources and versions take too much work: write a source as a literal")
 	}
-	m.budget.over = err
-	return cty.DynamicVal, hcl.Diagnostics{{Severity: hcl.DiagError, Summary: err.Error(), Detail: "it is needed to install modules", Subject: &at}}
+	return b.err == nil
 }
 
-// metered returns an expression whose nodes are metered. It changes the nodes. Only those are permitted whose work is
-// bounded by the values of their parts.
-func (b *budget) metered(e hclsyntax.Expression) (hclsyntax.Expression, error) {
-	unmetered := -1 // the number of a part
+// result returns the value of an expression, or its error, and begins with the next.
+func (b *budget) result(v value) (value, error) {
+	err := b.err
+	if b.err = nil; err != nil {
+		v = value{}
+	}
+	return v, err
+}
+
+// A kind is a kind of a value or type.
+type kind uint8
+
+const (
+	nullKind kind = iota // of a type: any
+	textKind
+	numberKind
+	boolKind
+	listKind // or a tuple
+	setKind
+	objectKind // or a map
+)
+
+func (k kind) String() string {
+	return [...]string{"null", "a string", "a number", "a bool", "a list", "a set", "an object"}[k]
+}
+
+// Marks are what must not be forgotten about a value.
+type marks uint8
+
+const (
+	sensitive marks = 1 << iota
+	ephemeral
+	vague // the CLI may have made a string of this number or bool, because another item or result is one
+)
+
+// A value is a text, or a collection whose items are not evaluated yet.
+type value struct {
+	kind  kind
+	marks marks
+	text  string // of a string, number or bool
+	items *items // of a list, set or object
+}
+
+// items are the items of a collection.
+type items struct {
+	list  []thunk
+	keys  map[string]int // of an object
+	types []*typ         // to which an item is converted, one after the other
+	marks marks          // of items before they are converted
+}
+
+// A thunk is a value that is evaluated when it is needed, and once.
+type thunk struct {
+	make  func() value // nil if it has been called
+	value value
+	err   error
+	busy  bool
+}
+
+func (b *budget) force(t *thunk, at hcl.Range) value {
+	if t.busy {
+		return b.fail(at, "the value depends on itself")
+	}
+	if t.make != nil && b.err == nil {
+		t.busy = true
+		t.value = t.make()
+		t.make, t.busy, t.err = nil, false, b.err
+	}
+	if b.err == nil {
+		b.err = t.err
+	}
+	return t.value
+}
+
+// A scope is where the names in an expression have a meaning: nowhere if it has no spot.
+type scope struct {
+	spot *spot
+	use  string // "source" or "version" for an expression of one, which may name less with the rules of Terraform
+}
+
+// eval evaluates an expression, but not the items of a collection.
+func (b *budget) eval(e hcl.Expression, in scope) value {
+	at := e.Range()
+	if !b.charge(at, stepWork) {
+		return value{}
+	}
+	if b.depth >= maxDepth {
+		return b.fail(at, "more than %d expressions need one another", maxDepth)
+	}
+	b.depth++
+	defer func() { b.depth-- }()
 	switch e := e.(type) {
-	case *metered: // of an earlier evaluation
-		return e, nil
-	case *hclsyntax.LiteralValueExpr, *hclsyntax.ScopeTraversalExpr, *hclsyntax.AnonSymbolExpr, *hclsyntax.TemplateExpr,
-		*hclsyntax.TemplateWrapExpr, *hclsyntax.TemplateJoinExpr, *hclsyntax.ParenthesesExpr, *hclsyntax.RelativeTraversalExpr,
-		*hclsyntax.IndexExpr, *hclsyntax.ConditionalExpr, *hclsyntax.BinaryOpExpr, *hclsyntax.UnaryOpExpr,
-		*hclsyntax.TupleConsExpr, *hclsyntax.ObjectConsExpr, *hclsyntax.ForExpr, *hclsyntax.SplatExpr:
+	case *hclsyntax.LiteralValueExpr:
+		return b.literal(e.Val, at)
+	case *hclsyntax.TemplateExpr:
+		if e.IsStringLiteral() {
+			return b.eval(e.Parts[0], in)
+		}
+		texts := make([]value, len(e.Parts))
+		for i, part := range e.Parts {
+			texts[i] = b.primitive(part, textKind, in)
+		}
+		return b.concat(texts, at)
+	case *hclsyntax.TemplateWrapExpr:
+		return b.eval(e.Wrapped, in)
+	case *hclsyntax.ParenthesesExpr:
+		return b.eval(e.Expression, in)
 	case *hclsyntax.ObjectConsKeyExpr:
-		if !e.ForceNonLiteral && hcl.ExprAsKeyword(e.Wrapped) != "" {
-			unmetered = 0
+		if name := hcl.ExprAsKeyword(e.Wrapped); name != "" && !e.ForceNonLiteral {
+			return value{kind: textKind, text: name}
 		}
+		return b.eval(e.Wrapped, in)
+	case *hclsyntax.ScopeTraversalExpr:
+		return b.follow(b.named(e.Traversal, in), e.Traversal[min(2, len(e.Traversal)):])
+	case *hclsyntax.RelativeTraversalExpr:
+		return b.follow(b.eval(e.Source, in), e.Traversal)
+	case *hclsyntax.IndexExpr:
+		return b.item(b.eval(e.Collection, in), b.eval(e.Key, in), at)
+	case *hclsyntax.ConditionalExpr:
+		return b.conditional(e, in)
+	case *hclsyntax.UnaryOpExpr:
+		if l, ok := e.Val.(*hclsyntax.LiteralValueExpr); ok && e.Op == hclsyntax.OpNegate && l.Val.Type() == cty.Number {
+			return b.number(new(big.Float).Neg(l.Val.AsBigFloat()), at)
+		} else if e.Op != hclsyntax.OpLogicalNot {
+			return b.notEvaluated(at, "arithmetic")
+		}
+		v := b.primitive(e.Val, boolKind, in)
+		v.text = strconv.FormatBool(v.text != "true")
+		return v
+	case *hclsyntax.BinaryOpExpr:
+		return b.binary(e, in)
 	case *hclsyntax.FunctionCallExpr:
-		if _, ok := functions[e.Name]; !ok {
-			return nil, wrong(e.NameRange, "the function %.100q is not evaluated when modules are installed", e.Name)
-		}
-		if e.Name == "convert" {
-			unmetered = 1 // a type
-		}
-	default:
-		return nil, wrong(e.Range(), "an expression that is not evaluated when modules are installed")
+		return b.call(e, in)
+	case *hclsyntax.ForExpr, *hclsyntax.TemplateJoinExpr:
+		return b.notEvaluated(at, `"for"`)
+	case *hclsyntax.SplatExpr:
+		return b.notEvaluated(at, "a splat")
 	}
-	for i, part := range parts(e) {
-		if *part == nil || i == unmetered {
-			continue
-		}
-		var err error
-		if *part, err = b.metered(*part); err != nil {
-			return nil, err
-		}
-	}
-	return &metered{e, b}, nil
+	return b.collection(e, in)
 }
 
-// parts returns the expressions in a node, which are in its fields.
-func parts(e hclsyntax.Expression) (all []*hclsyntax.Expression) {
-	for _, field := range reflect.ValueOf(e).Elem().Fields() {
-		if !field.CanInterface() {
-			continue
-		}
-		switch field := field.Addr().Interface().(type) {
-		case *hclsyntax.Expression:
-			all = append(all, field)
-		case *[]hclsyntax.Expression:
-			for i := range *field {
-				all = append(all, &(*field)[i])
-			}
-		case *[]hclsyntax.ObjectConsItem:
-			for i := range *field {
-				all = append(all, &(*field)[i].KeyExpr, &(*field)[i].ValueExpr)
-			}
+// literal returns a value of the parser.
+func (b *budget) literal(from cty.Value, at hcl.Range) value {
+	switch {
+	case from.IsNull():
+		return value{}
+	case from.Type() == cty.String:
+		return value{kind: textKind, text: from.AsString()}
+	case from.Type() == cty.Bool:
+		return value{kind: boolKind, text: strconv.FormatBool(from.True())}
+	case from.Type() == cty.Number:
+		return b.number(from.AsBigFloat(), at)
+	}
+	return b.fail(at, "invalid expression")
+}
+
+// number returns a number with the text that the CLI makes of it.
+func (b *budget) number(f *big.Float, at hcl.Range) value {
+	if power := f.MantExp(nil); f.IsInf() || power > maxPower || power < -maxPower {
+		return b.fail(at, "the number is too large or too small")
+	}
+	return value{kind: numberKind, text: f.Text('f', -1)}
+}
+
+// parseNumber parses the text of a number, whose exponent has at most three digits.
+func parseNumber(text string) (*big.Float, bool) {
+	if power := strings.LastIndexAny(text, "eEpP"); power >= 0 && len(strings.TrimLeft(text[power+1:], "+-0")) > 3 {
+		return nil, false
+	}
+	f, _, err := big.ParseFloat(text, 10, 512, big.ToNearestEven)
+	return f, err == nil
+}
+
+// primitive evaluates an expression that should be of a primitive kind.
+func (b *budget) primitive(e hcl.Expression, want kind, in scope) value {
+	return b.as(b.eval(e, in), want, e.Range())
+}
+
+// as converts a value to a primitive kind.
+func (b *budget) as(v value, want kind, at hcl.Range) value {
+	text, ok := v.text, v.kind == want
+	switch {
+	case ok || v.kind == nullKind || v.kind > boolKind:
+	case want == textKind:
+		ok = true
+	case want == boolKind && v.kind == textKind:
+		text, ok = map[string]string{"1": "true", "true": "true", "0": "false", "false": "false"}[text]
+	case want == numberKind && len(text) <= maxDigit:
+		var f *big.Float
+		if f, ok = parseNumber(text); ok {
+			text = b.number(f, at).text
 		}
 	}
+	if !ok {
+		return b.fail(at, "want %v, not %v", want, v.kind)
+	}
+	return value{kind: want, text: text, marks: v.marks &^ vague}
+}
+
+// concat puts texts together.
+func (b *budget) concat(texts []value, at hcl.Range) value {
+	all, size := value{kind: textKind}, 0
+	for _, part := range texts {
+		size += len(part.text)
+		all.marks |= part.marks &^ vague
+	}
+	if size > maxText {
+		return b.fail(at, "a text of more than %d bytes", maxText)
+	}
+	if !b.charge(at, 4*size) { // with its normal form
+		return value{}
+	}
+	var text strings.Builder
+	text.Grow(size)
+	for _, part := range texts {
+		text.WriteString(part.text)
+	}
+	all.text = cty.NormalizeString(text.String())
 	return all
 }
 
-// constant evaluates an expression as the CLI does where nothing has a name: a string of JSON is plain text.
-func (b *budget) constant(e hcl.Expression) (v cty.Value, err error) {
-	b.over = nil
-	if n, ok := e.(hclsyntax.Expression); ok {
-		if e, err = b.metered(n); err != nil {
-			return cty.NilVal, err
-		}
-	}
-	v, diags := e.Value(nil)
-	if size, _ := measure(v); size > maxValue { // of JSON
-		return cty.NilVal, wrong(e.Range(), tooLarge, maxValue)
-	}
-	return v, diagnosed(diags, true)
-}
-
-// parse parses a text, after a look with the lexer of the parser.
-func parse(text string, at hcl.Range, lex lexer, parser func([]byte, string, hcl.Pos) (hclsyntax.Expression, hcl.Diagnostics)) (hclsyntax.Expression, error) {
-	if err := look([]byte(text), at, lex, false); err != nil {
-		return nil, err
-	}
-	e, diags := parser([]byte(text), at.Filename, at.Start)
-	return e, diagnosed(diags, true)
-}
-
-// native returns an expression of JSON as one of the native syntax, by the rules of hcl: a string is a template, at
-// every depth.
-func native(e hcl.Expression) (n hclsyntax.Expression, err error) {
-	if n, ok := e.(hclsyntax.Expression); ok {
-		return n, nil
-	}
-	inner := func(part hcl.Expression) hclsyntax.Expression {
-		n, failed := native(part)
-		err = cmp.Or(err, failed)
-		return n
-	}
-	at := e.Range()
-	if pairs, diags := hcl.ExprMap(e); !diags.HasErrors() {
-		object := &hclsyntax.ObjectConsExpr{SrcRange: at, OpenRange: at}
-		for _, pair := range pairs {
-			object.Items = append(object.Items, hclsyntax.ObjectConsItem{KeyExpr: inner(pair.Key), ValueExpr: inner(pair.Value)})
-		}
-		return object, err
-	} else if list, diags := hcl.ExprList(e); !diags.HasErrors() {
-		tuple := &hclsyntax.TupleConsExpr{SrcRange: at, OpenRange: at}
-		for _, element := range list {
-			tuple.Exprs = append(tuple.Exprs, inner(element))
-		}
-		return tuple, err
-	} else if text, ok := quoted(e); ok {
-		return parse(text, at, hclsyntax.LexTemplate, hclsyntax.ParseTemplate)
-	}
-	v, diags := e.Value(nil)
-	return &hclsyntax.LiteralValueExpr{Val: v, SrcRange: at}, diagnosed(diags, true)
-}
-
-// measure returns the size of a value in bytes, and the number of elements of the widest value in it. It stops at a size
-// that is too large.
-func measure(v cty.Value) (size, widest int) {
-	size = 16
-	var add func(v cty.Value)
-	add = func(v cty.Value) {
-		v, _ = v.Unmark()
-		if size += 16; size > maxValue {
-			return
-		}
-		switch typ := v.Type(); {
-		case !v.IsKnown() || v.IsNull() || typ.IsCapsuleType():
-			size += len(typ.GoString()) // a type may be large, too
-		case typ == cty.String:
-			size += len(v.AsString())
-		case typ == cty.Number:
-			f := v.AsBigFloat()
-			if exponent := f.MantExp(nil); f.IsInf() {
-				size = maxValue + 1
-			} else {
-				size += max(exponent, -exponent) / 3 // digits
-			}
-		case v.CanIterateElements():
-			if v.LengthInt() == 0 {
-				size += len(typ.GoString())
-			}
-			widest = max(widest, v.LengthInt())
-			for it := v.ElementIterator(); size <= maxValue && it.Next(); {
-				key, element := it.Element()
-				add(key)
-				add(element)
-			}
-		}
-	}
-	add(v)
-	return size, widest
-}
-
-// sensitive marks values that must not become part of a source or version.
-const sensitive = "sensitive"
-
-// A block has the attributes of a block and its overrides, or of all local values.
-type block struct {
-	at         hcl.Range
-	attributes hcl.Attributes
-}
-
-// A result is a value that was evaluated once.
-type result struct {
-	value cty.Value
-	err   error
-}
-
-// evaluate sets the source and the version of a module block that are expressions, or its error.
-func (s *spot) evaluate(ctx context.Context, c *Call) {
-	s.walk.reading.Lock()
-	defer s.walk.reading.Unlock()
-	s.walk.budget.ctx = ctx
-	if c.VersionText != "" {
-		c.Version, c.versioned, c.Err = s.text(c, "version")
-	}
-	if c.SourceText != "" && c.Err == nil {
-		if c.Source, c.sourced, c.Err = s.text(c, "source"); !c.sourced && c.Err == nil {
-			c.Err = wrong(c.at, "the source is null")
-		}
-	}
-}
-
-// text returns the value of an attribute of a block that should be a string, and whether it is not null.
-func (s *spot) text(c *Call, name string) (text string, set bool, err error) {
-	if err := s.load(); err != nil {
-		return "", false, err
-	}
-	a, d := s.blocks["module "+c.Key].attributes[name], s.walk.dir
-	if a == nil {
-		return "", false, wrong(c.at, "%q has a problem", name)
-	}
-	var v cty.Value
-	if d.Terraform && !d.since("1.15.0") { // nothing has a name there
-		v, err = s.walk.budget.constant(a.Expr)
-	} else {
-		v, err = s.value(a.Expr, 0, name)
-	}
-	if err != nil {
-		return "", false, err
-	}
-	marked := v.ContainsMarked()
-	v, err = convert.Convert(v, cty.String)
-	switch at := a.Expr.Range(); {
-	case marked:
-		err = wrong(at, "%q must not depend on a sensitive or ephemeral value", name)
-	case err != nil || !v.IsKnown():
-		err = wrong(at, "%q must be a string that is known before the plan", name)
-	case v.IsNull():
-	case len(v.AsString()) > maxText:
-		err = wrong(at, "%q has more than %d bytes", name, maxText)
-	default:
-		text = v.AsString()
-	}
-	return text, text != "" || !v.IsNull(), err
-}
-
-var scopeSchema = schema("", "variable name", "locals", "module name")
-
-// load parses the files of the module once more for its variables, local values and module blocks. What was parsed
-// the first time is not kept, because it takes much memory and few modules need it.
-func (s *spot) load() error {
-	if s.blocks != nil {
-		return nil
-	}
-	s.blocks, s.known = map[string]block{}, map[string]result{}
-	for _, f := range s.config.files {
-		if err := s.walk.budget.charge(wordWork * f.count); err != nil {
-			return &ConfigError{Place{File: f.name}, err.Error()}
-		}
-		body, _ := f.parse() // the configuration has the problems
-		content, _, _ := body.PartialContent(scopeSchema)
-		for _, from := range content.Blocks {
-			attributes, _ := from.Body.JustAttributes() // which also returns those of a body with blocks
-			key := strings.Join(append([]string{from.Type}, from.Labels...), " ")
-			if _, ok := s.blocks[key]; !ok {
-				s.blocks[key] = block{from.DefRange, hcl.Attributes{}}
-			}
-			maps.Copy(s.blocks[key].attributes, attributes)
-		}
-	}
-	return nil
-}
-
-// value evaluates an expression of the module. Its use is "source" or "version", or empty for one that these need.
-func (s *spot) value(expression hcl.Expression, depth int, use string) (cty.Value, error) {
-	if depth > maxNested {
-		return cty.NilVal, wrong(expression.Range(), "more than %d values are needed, one for the other", maxNested)
-	}
-	e, err := native(expression)
-	if err != nil {
-		return cty.NilVal, err
-	}
-	known, marked := map[string]map[string]cty.Value{}, false
-	for _, t := range e.Variables() {
-		if len(t) < 2 { // a name of a type in convert, or an error of hcl
-			continue
-		}
-		root, name := t.RootName(), ""
-		if step, ok := t[1].(hcl.TraverseAttr); ok {
-			name = step.Name
-		}
-		if s.walk.dir.Terraform && use != "" && root != "var" && root != "local" && (root != "path" || use != "source") {
-			return cty.NilVal, wrong(t.SourceRange(), "%q may have only constant variables and local values", use)
-		}
-		v, err := s.named(root, name, t.SourceRange(), depth)
-		if err != nil {
-			return cty.NilVal, err
-		}
-		if known[root] == nil {
-			known[root] = map[string]cty.Value{}
-		}
-		known[root][name] = v
-		marked = marked || v.ContainsMarked()
-	}
-	if e, err = s.walk.budget.metered(e); err != nil {
-		return cty.NilVal, err
-	}
-	context := &hcl.EvalContext{Variables: map[string]cty.Value{}, Functions: s.walk.budget.functions()}
-	for root, members := range known {
-		context.Variables[root] = cty.ObjectVal(members)
-	}
-	s.walk.budget.over = nil
-	v, diags := e.Value(context)
+// collection evaluates an object or a list, and any expression of JSON.
+func (b *budget) collection(e hcl.Expression, in scope) value {
+	at, v := e.Range(), value{kind: objectKind}
+	pairs, diags := hcl.ExprMap(e)
 	if diags.HasErrors() {
-		return cty.NilVal, diagnosed(diags, !marked)
-	}
-	return v, nil
-}
-
-// named returns the value of a variable, a local value, a path or the workspace.
-func (s *spot) named(root, name string, at hcl.Range, depth int) (v cty.Value, err error) {
-	id := root + "." + name
-	if r, ok := s.known[id]; ok {
-		return r.value, r.err
-	}
-	s.known[id] = result{err: wrong(at, "%s depends on itself", id)}
-	w := s.walk
-	local := s.blocks["locals"].attributes[name]
-	variable, declared := s.blocks["variable "+name]
-	switch {
-	case root == "local" && local != nil:
-		v, err = s.value(local.Expr, depth+1, "")
-	case root == "var" && declared:
-		v, err = s.variable(name, variable.at, variable.attributes, depth+1)
-	case id == "path.module":
-		v = cty.StringVal(s.record.Dir)
-	case id == "path.root":
-		v = cty.StringVal(".")
-	case id == "path.cwd":
-		v = cty.StringVal(filepath.ToSlash(w.base))
-	case id == "terraform.workspace" || id == "tofu.workspace":
-		v = cty.StringVal(cmp.Or(w.dir.Workspace, "default"))
-	default:
-		err = wrong(at, "%s is not known when modules are installed; only variables and local values are", strings.TrimSuffix(id, "."))
-	}
-	s.known[id] = result{v, err}
-	return v, err
-}
-
-// variable returns the value of an input variable.
-func (s *spot) variable(name string, at hcl.Range, a hcl.Attributes, depth int) (v cty.Value, err error) {
-	b := &s.walk.budget
-	flag := func(name string, missing bool) bool {
-		if a[name] == nil || err != nil {
-			return missing
+		list, diags := hcl.ExprList(e)
+		if diags.HasErrors() {
+			return b.scalar(e, in)
 		}
-		var v cty.Value
-		if v, err = b.constant(a[name].Expr); err == nil {
-			if v, err = convert.Convert(v, cty.Bool); err != nil || v.IsNull() || !v.IsKnown() {
-				err = wrong(a[name].Range, "%q must be true or false", name)
+		v.kind = listKind
+		for _, e := range list {
+			pairs = append(pairs, hcl.KeyValuePair{Value: e})
+		}
+	}
+	if !b.charge(at, len(pairs)*itemWork) {
+		return value{}
+	}
+	v.items = &items{list: make([]thunk, len(pairs)), keys: map[string]int{}}
+	for i, pair := range pairs {
+		v.items.list[i].make = func() value { return b.eval(pair.Value, in) }
+		if v.kind == objectKind {
+			key := b.primitive(pair.Key, textKind, in)
+			v.items.keys[key.text] = i // of equal keys, the last one counts
+			v.marks |= key.marks
+		}
+	}
+	return v
+}
+
+// scalar evaluates a string, number or bool of JSON. A string is a template where names have a meaning, otherwise plain
+// text.
+func (b *budget) scalar(e hcl.Expression, in scope) value {
+	at := e.Range()
+	if !json.IsJSONExpression(e) {
+		return b.notEvaluated(at, "this expression")
+	}
+	plain, _ := e.Value(nil)
+	v := b.literal(plain, at)
+	if in.spot == nil || v.kind != textKind || !isTemplate(v.text) {
+		return v
+	}
+	if template := b.parse(v.text, at, hclsyntax.LexTemplate, hclsyntax.ParseTemplate); template != nil {
+		return b.eval(template, in)
+	}
+	return value{}
+}
+
+// parse parses a text. After an error, it returns nil.
+func (b *budget) parse(text string, at hcl.Range, lex lexer, parser func([]byte, string, hcl.Pos) (hclsyntax.Expression, hcl.Diagnostics)) hclsyntax.Expression {
+	if !b.charge(at, len(text)+wordWork*countWords([]byte(text))) {
+		return nil
+	}
+	e, err := parse(text, at, lex, parser)
+	if err != nil {
+		b.err = err
+		return nil
+	}
+	return e
+}
+
+// follow follows the steps of a reference to an item.
+func (b *budget) follow(v value, steps hcl.Traversal) value {
+	for _, step := range steps {
+		switch at := step.SourceRange(); step := step.(type) {
+		case hcl.TraverseAttr:
+			v = b.item(v, value{kind: textKind, text: step.Name}, at)
+		case hcl.TraverseIndex:
+			v = b.item(v, b.literal(step.Key, at), at)
+		default:
+			return b.notEvaluated(at, "a splat")
+		}
+	}
+	return v
+}
+
+// item evaluates an item of a collection.
+func (b *budget) item(v, key value, at hcl.Range) value {
+	switch v.kind {
+	case objectKind:
+		key = b.as(key, textKind, at)
+	case listKind:
+		key = b.as(key, numberKind, at)
+	default:
+		return b.fail(at, "%v has no items to name", v.kind)
+	}
+	item, found := b.find(v, key.text, at)
+	if !found {
+		b.fail(at, "%v has no such item", v.kind)
+	}
+	item.marks |= key.marks
+	return item
+}
+
+// find evaluates an item, if there is one, and converts it to the types of the collection.
+func (b *budget) find(v value, key string, at hcl.Range) (item value, found bool) {
+	if !b.charge(at, stepWork) {
+		return value{}, false
+	}
+	i, found := v.items.keys[key]
+	if v.kind == listKind {
+		var err error
+		i, err = strconv.Atoi(key)
+		found = err == nil && 0 <= i && i < len(v.items.list)
+	}
+	if found {
+		item = b.force(&v.items.list[i], at)
+		item.marks |= v.items.marks
+	}
+	for _, t := range v.items.types {
+		to := t.elem
+		if t.attrs != nil {
+			a, declared := t.attrs[key]
+			switch {
+			case !declared:
+				return value{}, false
+			case !found && !a.optional:
+				b.fail(at, "an attribute that the type of the object requires is missing")
+			case item.kind == nullKind && a.fallback != nil:
+				item = b.eval(a.fallback, scope{})
+			}
+			found, to = true, a.typ
+		}
+		if found {
+			item = b.convert(item, to, at)
+		}
+	}
+	item.marks |= v.marks
+	return item, found
+}
+
+// conditional evaluates a condition and one of its results. Of the other result only the kind matters.
+func (b *budget) conditional(e *hclsyntax.ConditionalExpr, in scope) value {
+	condition := b.primitive(e.Condition, boolKind, in)
+	result, other := e.TrueResult, e.FalseResult
+	if condition.text != "true" {
+		result, other = other, result
+	}
+	v := b.eval(result, in)
+	if v.marks |= condition.marks; v.items != nil {
+		v.marks |= vague
+	}
+	if (v.kind == numberKind || v.kind == boolKind) && b.err == nil {
+		if o, err := b.result(b.eval(other, in)); err != nil || o.kind != nullKind && o.kind != v.kind || o.marks&vague != 0 {
+			v.marks |= vague
+		}
+	}
+	return v
+}
+
+func (b *budget) binary(e *hclsyntax.BinaryOpExpr, in scope) value {
+	at, v := e.Range(), value{kind: boolKind}
+	switch e.Op {
+	case hclsyntax.OpEqual, hclsyntax.OpNotEqual:
+		left, right := b.eval(e.LHS, in), b.eval(e.RHS, in)
+		v.text = strconv.FormatBool(b.equal(left, right, at) == (e.Op == hclsyntax.OpEqual))
+		v.marks = (left.marks | right.marks) &^ vague
+	case hclsyntax.OpLogicalAnd, hclsyntax.OpLogicalOr:
+		if v = b.primitive(e.LHS, boolKind, in); (v.text == "true") == (e.Op == hclsyntax.OpLogicalAnd) {
+			right := b.primitive(e.RHS, boolKind, in)
+			v.text, v.marks = right.text, v.marks|right.marks
+		}
+	default:
+		return b.notEvaluated(at, "arithmetic or a comparison other than == and !=")
+	}
+	return v
+}
+
+// equal compares values, of which it converts none.
+func (b *budget) equal(v, o value, at hcl.Range) bool {
+	switch {
+	case v.kind == nullKind || o.kind == nullKind:
+		return v.kind == o.kind
+	case v.items != nil || o.items != nil:
+		b.notEvaluated(at, "a comparison of lists, sets or objects")
+	case v.text != o.text:
+		return false
+	case v.kind != textKind && v.marks&vague != 0 || o.kind != textKind && o.marks&vague != 0:
+		b.notEvaluated(at, "a comparison with a number or bool of mixed types")
+	}
+	return v.kind == o.kind
+}
+
+// call evaluates a function.
+func (b *budget) call(e *hclsyntax.FunctionCallExpr, in scope) value {
+	at, n := e.Range(), len(e.Args)
+	atLeast, known := map[string]int{"sensitive": 1, "nonsensitive": 1, "lookup": 2, "join": 2, "format": 1}[e.Name]
+	switch {
+	case in.spot == nil:
+		return b.fail(at, "functions are not allowed here")
+	case !known:
+		return b.notEvaluated(e.NameRange, "the function %.200q", e.Name)
+	case e.ExpandFinal:
+		return b.notEvaluated(at, `"..."`)
+	case n < atLeast || n > 1 && strings.HasSuffix(e.Name, "sensitive") || n > 3 && e.Name == "lookup":
+		return b.fail(at, "the number of arguments of the function %q", e.Name)
+	}
+	args := make([]value, n)
+	for i, arg := range e.Args {
+		args[i] = b.eval(arg, in)
+	}
+	if b.err != nil {
+		return value{}
+	}
+	switch v := args[0]; e.Name {
+	case "sensitive":
+		v.marks |= sensitive
+		return v
+	case "nonsensitive":
+		v.marks &^= sensitive
+		return v
+	case "lookup":
+		return b.lookup(args, at)
+	case "join":
+		return b.join(args, at)
+	}
+	return b.format(args, at)
+}
+
+func (b *budget) lookup(args []value, at hcl.Range) value {
+	if args[0].kind != objectKind {
+		return b.fail(at, "want an object, not %v", args[0].kind)
+	}
+	key := b.as(args[1], textKind, at)
+	item, found := b.find(args[0], key.text, at)
+	switch {
+	case !found && len(args) == 3:
+		item = args[2]
+		item.marks |= args[0].marks | vague // it gets the type of the items of a map
+	case !found:
+		b.fail(at, "the object has no such item")
+	}
+	item.marks |= key.marks
+	return item
+}
+
+func (b *budget) join(args []value, at hcl.Range) value {
+	separator := b.as(args[0], textKind, at)
+	var texts []value
+	all := separator.marks
+	for _, list := range args[1:] {
+		if list.kind == setKind {
+			return b.notEvaluated(at, "the order of a set")
+		} else if list.kind != listKind {
+			return b.fail(at, "want a list, not %v", list.kind)
+		}
+		all |= list.marks
+		for i := range list.items.list {
+			if len(texts) > 0 {
+				texts = append(texts, separator)
+			}
+			item, _ := b.find(list, strconv.Itoa(i), at)
+			if texts = append(texts, b.as(item, textKind, at)); b.err != nil {
+				return value{}
 			}
 		}
-		return err == nil && v.True()
 	}
-	nullable, isConst := flag("nullable", true), flag("const", !s.walk.dir.Terraform)
-	isSensitive, isEphemeral := flag("sensitive", false), flag("ephemeral", false)
-	if err == nil && !isConst {
-		err = wrong(at, "the variable %q is not known when modules are installed, because it is not declared with const = true", name)
-	}
-	typ, defaults := cty.DynamicPseudoType, (*typeexpr.Defaults)(nil)
-	if a["type"] != nil && err == nil {
-		typ, defaults, err = b.typeOf(a["type"].Expr)
-	}
-	fallback := cty.NilVal
-	if a["default"] != nil && err == nil {
-		fallback, err = b.constant(a["default"].Expr)
-	}
-	if err != nil {
-		return v, err
-	}
-	if s.parent == nil {
-		v, err = s.walk.input(name, a["type"] == nil || typ.IsPrimitiveType())
-	} else if err = s.parent.load(); err == nil {
-		if argument := s.parent.blocks["module "+s.name].attributes[name]; argument != nil {
-			v, err = s.parent.value(argument.Expr, depth, "")
+	v := b.concat(texts, at)
+	v.marks |= all &^ vague
+	return v
+}
+
+// format knows the verbs %s, %v, %d and %%.
+func (b *budget) format(args []value, at hcl.Range) value {
+	pattern, args := b.as(args[0], textKind, at), args[1:]
+	texts, rest := []value{{marks: pattern.marks}}, pattern.text
+	for b.charge(at, stepWork) {
+		before, after, found := strings.Cut(rest, "%")
+		if texts = append(texts, value{text: before}); !found {
+			break
+		}
+		verb := after[:min(1, len(after))]
+		rest = after[len(verb):]
+		switch {
+		case verb == "%":
+			texts = append(texts, value{text: verb})
+		case verb != "s" && verb != "v" && verb != "d":
+			return b.notEvaluated(at, "a verb other than %%s, %%v, %%d and %%%%")
+		case len(args) == 0:
+			return b.fail(at, "the function \"format\" has too few arguments")
+		default:
+			texts = append(texts, b.formatted(args[0], verb, at))
+			args = args[1:]
 		}
 	}
+	if len(args) > 0 {
+		b.fail(at, "the function \"format\" has too many arguments")
+	}
+	return b.concat(texts, at)
+}
+
+func (b *budget) formatted(v value, verb string, at hcl.Range) value {
+	if verb == "d" {
+		v = b.as(v, numberKind, at)
+	}
+	f, isNumber := parseNumber(v.text)
 	switch {
-	case err != nil:
-		return v, err
-	case v == cty.NilVal && fallback == cty.NilVal:
-		return v, wrong(at, "the variable %q has no value", name)
-	case v == cty.NilVal || v.IsNull() && !nullable && fallback != cty.NilVal:
-		v = fallback
+	case verb == "v" && v.kind == nullKind:
+		v.text = "null"
+	case verb == "v" && v.items != nil:
+		return b.notEvaluated(at, "%%v of %v", v.kind)
+	case verb == "s" || v.kind != numberKind || !isNumber:
+		return b.as(v, textKind, at)
+	case verb == "v":
+		exact := v.text
+		if v.text = f.Text('g', -1); v.text != exact && v.marks&vague != 0 {
+			return b.notEvaluated(at, "%%v of a number of mixed types")
+		}
+	case !f.IsInt():
+		return b.fail(at, "want an integer")
+	default:
+		i, _ := f.Int(nil)
+		v.text = i.String()
 	}
-	size, widest := measure(v)
-	if err := b.charge(size + widest*widest); err != nil { // types are compared in pairs
-		return v, wrong(at, "%v", err)
+	return v
+}
+
+// A typ is a constraint of a variable or of a part of it.
+type typ struct {
+	kind  kind
+	marks marks                // vague for any in a list, set or map, whose items get one type
+	elem  *typ                 // of a list, set or map
+	attrs map[string]attribute // of an object or, by number, of a tuple
+}
+
+// An attribute is one of the type of an object.
+type attribute struct {
+	typ      *typ
+	optional bool
+	fallback hcl.Expression // nil for null
+}
+
+// kinds are those of types that are a word, or a word with the type of their items.
+var kinds = map[string]kind{"string": textKind, "number": numberKind, "bool": boolKind, "any": nullKind, "list": listKind, "map": objectKind, "set": setKind}
+
+// constraint reads a type, which is a string in JSON. Inside is vague in a list, set or map.
+func (b *budget) constraint(e hcl.Expression, inside marks) *typ {
+	at, t := e.Range(), &typ{marks: inside}
+	if text, ok := quoted(e); ok && json.IsJSONExpression(e) {
+		e = b.parse(text, at, hclsyntax.LexExpression, hclsyntax.ParseExpression)
 	}
-	if defaults != nil && !v.IsNull() {
-		v = defaults.Apply(v)
+	if !b.charge(at, itemWork) {
+		return t
 	}
-	hidden := isSensitive || isEphemeral || v.ContainsMarked()
-	v, err = convert.Convert(v, typ)
+	call, isCall := e.(*hclsyntax.FunctionCallExpr)
+	name := hcl.ExprAsKeyword(e)
+	kind, known := kinds[name]
+	switch t.kind = kind; {
+	case known && name != "set": // of any
+		t.elem = &typ{marks: vague}
+		return t
+	case !isCall || len(call.Args) != 1:
+		b.fail(at, "invalid type")
+		return t
+	}
+	arg := call.Args[0]
+	list, notList := hcl.ExprList(arg)
+	pairs, notMap := hcl.ExprMap(arg)
+	switch t.kind = kinds[call.Name]; {
+	case t.kind >= listKind:
+		t.elem = b.constraint(arg, vague)
+	case call.Name == "tuple" && !notList.HasErrors():
+		t.kind, t.attrs = listKind, map[string]attribute{}
+		for i, e := range list {
+			t.attrs[strconv.Itoa(i)] = attribute{typ: b.constraint(e, inside)}
+		}
+	case call.Name == "object" && !notMap.HasErrors():
+		t.kind, t.attrs = objectKind, map[string]attribute{}
+		for _, pair := range pairs {
+			a := attribute{}
+			if call, ok := pair.Value.(*hclsyntax.FunctionCallExpr); ok && call.Name == "optional" && len(call.Args) > 0 {
+				pair.Value, a.optional = call.Args[0], true
+				if len(call.Args) > 1 {
+					a.fallback = call.Args[1]
+				}
+			}
+			a.typ = b.constraint(pair.Value, inside)
+			t.attrs[hcl.ExprAsKeyword(pair.Key)] = a
+		}
+	default:
+		b.fail(at, "invalid type")
+	}
+	return t
+}
+
+// convert converts a value to a type, but not the items of a collection.
+func (b *budget) convert(v value, t *typ, at hcl.Range) value {
 	switch {
-	case err != nil && hidden:
-		err = wrong(at, "the value of variable %q has another type", name)
-	case err != nil:
-		err = wrong(at, "the value of variable %q: %v", name, err)
-	case v.IsNull() && !nullable:
-		err = wrong(at, "the variable %q must not be null", name)
-	case hidden:
-		v = v.Mark(sensitive)
+	case t.kind == nullKind: // any
+		v.marks |= t.marks
+	case v.kind == nullKind:
+	case t.kind <= boolKind:
+		return b.as(v, t.kind, at)
+	case t.kind != v.kind && (t.kind != setKind || v.kind != listKind):
+		return b.fail(at, "want %v, not %v", t.kind, v.kind)
+	case b.charge(at, itemWork):
+		c := *v.items
+		c.types, c.marks = append(slices.Clip(c.types), t), c.marks|v.marks&vague
+		v.kind, v.items, v.marks = t.kind, &c, v.marks&^vague
 	}
-	return v, err
+	return v
 }
-
-// typeOf returns the type of a variable.
-func (b *budget) typeOf(expression hcl.Expression) (typ cty.Type, defaults *typeexpr.Defaults, err error) {
-	e, ok := expression.(hclsyntax.Expression)
-	if !ok {
-		text, _ := quoted(expression)
-		if e, err = parse(text, expression.Range(), hclsyntax.LexExpression, hclsyntax.ParseExpression); err != nil {
-			return typ, nil, err
-		}
-	}
-	bare := map[string]cty.Type{"list": cty.List(cty.DynamicPseudoType), "map": cty.Map(cty.DynamicPseudoType)}
-	if typ, ok := bare[hcl.ExprAsKeyword(e)]; ok {
-		return typ, nil, nil
-	}
-	hclsyntax.VisitAll(e, func(n hclsyntax.Node) hcl.Diagnostics {
-		if call, ok := n.(*hclsyntax.FunctionCallExpr); ok && call.Name == "optional" && len(call.Args) == 2 && err == nil {
-			call.Args[1], err = b.metered(call.Args[1])
-		}
-		return nil
-	})
-	if err != nil {
-		return typ, nil, err
-	}
-	typ, defaults, diags := typeexpr.TypeConstraintWithDefaults(e)
-	return typ, defaults, diagnosed(diags, true)
-}
-
-// input returns the value of a variable of the configuration itself: the last of variables of the environment,
-// terraform.tfvars, terraform.tfvars.json, *.auto.tfvars and *.auto.tfvars.json by name, and [Dir.Variables]. It
-// returns cty.NilVal if there is none.
-func (w *walk) input(name string, plain bool) (value cty.Value, err error) {
-	if w.given == nil {
-		w.given = map[string]*hcl.Attribute{}
-		w.failed = w.loadGiven()
-	}
-	text, ok := w.dir.Variables[name]
-	a := w.given[name]
-	if !ok && a == nil {
-		text, ok = w.dir.variable("TF_VAR_" + name)
-	}
-	switch {
-	case w.failed != nil:
-		return value, w.failed
-	case !ok && a == nil:
-		return value, nil
-	case !ok:
-		return w.budget.constant(a.Expr)
-	case plain:
-		return cty.StringVal(text), nil
-	}
-	at := hcl.Range{Filename: "variable " + name, Start: hcl.InitialPos}
-	e, err := parse(text, at, hclsyntax.LexExpression, hclsyntax.ParseExpression)
-	if err == nil {
-		value, err = w.budget.constant(e)
-	}
-	if err != nil { // which may have the value
-		err = wrong(at, "the value is not a constant expression, or is too large")
-	}
-	return value, err
-}
-
-// loadGiven reads the files with values of variables.
-func (w *walk) loadGiven() error {
-	f := files{dir: w.base}
-	present, err := f.list()
-	if err != nil {
-		return err
-	}
-	c := configuration{dir: w.dir}
-	for i, name := range slices.Concat([]string{"terraform.tfvars", "terraform.tfvars.json"}, slices.Sorted(maps.Keys(present))) {
-		if !present[name] || i > 1 && !strings.HasSuffix(strings.TrimSuffix(name, ".json"), ".auto.tfvars") {
-			continue
-		}
-		body, err := c.open(f, name)
-		if err != nil {
-			return err
-		}
-		attributes, diags := body.JustAttributes()
-		c.problems.diagnosed(diags)
-		maps.Copy(w.given, attributes)
-	}
-	if len(c.problems) > 0 {
-		return c.problems
-	}
-	return nil
-}
-
-// functions are those of the CLI that package stdlib has under the same rules, and whose work is bounded by the product
-// of their arguments.
-var functions = map[string]function.Function{
-	"abs": stdlib.AbsoluteFunc, "ceil": stdlib.CeilFunc, "chomp": stdlib.ChompFunc, "chunklist": stdlib.ChunklistFunc,
-	"coalescelist": stdlib.CoalesceListFunc, "compact": stdlib.CompactFunc, "concat": stdlib.ConcatFunc,
-	"contains": stdlib.ContainsFunc, "convert": typeexpr.ConvertFunc, "distinct": stdlib.DistinctFunc,
-	"element": stdlib.ElementFunc, "flatten": stdlib.FlattenFunc, "floor": stdlib.FloorFunc, "format": stdlib.FormatFunc,
-	"formatlist": stdlib.FormatListFunc, "join": stdlib.JoinFunc, "keys": stdlib.KeysFunc, "lookup": stdlib.LookupFunc,
-	"lower": stdlib.LowerFunc, "max": stdlib.MaxFunc, "merge": stdlib.MergeFunc, "min": stdlib.MinFunc,
-	"parseint": stdlib.ParseIntFunc, "range": stdlib.RangeFunc, "regex": stdlib.RegexFunc, "replace": replace,
-	"reverse": stdlib.ReverseListFunc, "setintersection": stdlib.SetIntersectionFunc, "setsubtract": stdlib.SetSubtractFunc,
-	"setunion": stdlib.SetUnionFunc, "slice": stdlib.SliceFunc, "sort": stdlib.SortFunc, "split": stdlib.SplitFunc,
-	"strrev": stdlib.ReverseFunc, "substr": stdlib.SubstrFunc, "title": stdlib.TitleFunc, "trim": stdlib.TrimFunc,
-	"trimprefix": stdlib.TrimPrefixFunc, "trimspace": stdlib.TrimSpaceFunc, "trimsuffix": stdlib.TrimSuffixFunc,
-	"try": tryfunc.TryFunc, "can": tryfunc.CanFunc, "upper": stdlib.UpperFunc, "values": stdlib.ValuesFunc, "zipmap": stdlib.ZipmapFunc,
-	"tostring": stdlib.MakeToFunc(cty.String), "tonumber": stdlib.MakeToFunc(cty.Number), "tobool": stdlib.MakeToFunc(cty.Bool),
-	"tolist": stdlib.MakeToFunc(cty.List(cty.DynamicPseudoType)), "toset": stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)),
-	"tomap": stdlib.MakeToFunc(cty.Map(cty.DynamicPseudoType)),
-}
-
-// replace replaces text, or the matches of a regular expression between slashes.
-var replace = function.New(&function.Spec{
-	Params: []function.Parameter{{Name: "str", Type: cty.String}, {Name: "substr", Type: cty.String}, {Name: "replace", Type: cty.String}},
-	Type:   function.StaticReturnType(cty.String),
-	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-		if old := args[1].AsString(); len(old) > 1 && old[0] == '/' && old[len(old)-1] == '/' {
-			return stdlib.RegexReplace(args[0], cty.StringVal(old[1:len(old)-1]), args[2])
-		}
-		return stdlib.Replace(args[0], args[1], args[2])
-	},
-})
-
-// wide matches a directive of format with a width or precision that makes long text.
-var wide = regexp.MustCompile(`\d{4}|\*`)
-
-// functions returns the functions, which charge the budget before they work.
-func (b *budget) functions() map[string]function.Function {
-	if b.known != nil {
-		return b.known
-	}
-	b.known = map[string]function.Function{"try": tryfunc.TryFunc, "can": tryfunc.CanFunc} // which evaluate metered expressions
-	for name, f := range functions {
-		if _, ok := b.known[name]; !ok {
-			b.known[name] = function.New(&function.Spec{
-				Params: f.Params(), VarParam: f.VarParam(),
-				Type: func(args []cty.Value) (cty.Type, error) {
-					if err := b.chargeCall(name, args); err != nil {
-						return cty.NilType, err
-					}
-					return f.ReturnTypeForValues(args)
-				},
-				Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return f.Call(args) },
-			})
-		}
-	}
-	return b.known
-}
-
-// chargeCall charges the work of a function: the product of its arguments, and pairs of elements, whose types are
-// compared. A format or regular expression may have a number or a repetition, which are limited to three digits.
-func (b *budget) chargeCall(name string, args []cty.Value) error {
-	sum, largest, pairs, factor := 0, 0, 0, 1
-	for i, v := range args {
-		size, widest := measure(v)
-		sum, largest, pairs = sum+size, max(largest, size), pairs+widest*widest
-		v, _ = v.Unmark()
-		if at, ok := patterns[name]; !ok || at != i || !v.IsKnown() || v.IsNull() || v.Type() != cty.String {
-			continue
-		}
-		text := v.AsString()
-		if strings.ContainsAny(text, "{0123456789") {
-			factor = 1_000
-		}
-		if strings.HasPrefix(name, "format") && wide.MatchString(text) {
-			return errors.New("a width or precision of more than three digits")
-		}
-	}
-	return b.charge(pairs + factor*(sum+largest*(sum-largest)/16))
-}
-
-// patterns has the arguments that are a format or regular expression.
-var patterns = map[string]int{"format": 0, "formatlist": 0, "regex": 0, "replace": 1}

@@ -86,9 +86,9 @@ func TestHostileText(t *testing.T) {
 		"an escape":   {"main.tf.json", func(n int) string { return source(`\\${` + strings.Repeat("(", n)) }, 190_000, few, deep},
 		"a line":      {"main.tf.json", func(n int) string { return source("${" + strings.Repeat(`!\n`, n)) }, 190_000, few, deep},
 		"a key":       {"main.tf.json", func(n int) string { return `{"locals":{"a":{"${` + strings.Repeat("(", n) + `":1}}}` }, 190_000, few, deep},
-		"typeexpr":    {"main.tf.json", func(n int) string { return typ(strings.Repeat("(", n)) }, 190_000, few, deep},
-		"ExprCall":    {"main.tf.json", func(n int) string { return typ(strings.Repeat("list(", n)) }, 190_000, few, deep},
-		"not a type":  {"main.tf.json", func(n int) string { return typ(strings.Repeat(`!\n`, n)) }, 190_000, few, deep},
+		"typeexpr":    {"main.tf.json", func(n int) string { return typ(strings.Repeat("(", n)) }, 100_000, few, deep},
+		"ExprCall":    {"main.tf.json", func(n int) string { return typ(strings.Repeat("list(", n)) }, 100_000, few, deep},
+		"not a type":  {"main.tf.json", func(n int) string { return typ(strings.Repeat(`!\n`, n)) }, 100_000, few, deep},
 		"AsTraversal": {"main.tf.json", func(n int) string { return provider(strings.Repeat("a[", n)) }, 190_000, 0, "invalid reference to a provider"},
 		"not a name":  {"main.tf.json", func(n int) string { return provider(strings.Repeat("!", n)) }, 190_000, 0, "invalid reference to a provider"},
 		"an address":  {"main.tf.json", func(n int) string { return to("a.b[" + strings.Repeat("!", n)) }, 190_000, 0, "invalid address"},
@@ -219,7 +219,7 @@ func fuzzRead(t *testing.T, name, text string) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for _, terraform := range []bool{false, true} {
-		d := &Dir{Path: dir, Terraform: terraform, Limits: Limits{Work: 1 << 20}}
+		d := &Dir{Path: dir, Terraform: terraform}
 		m, err := d.Evaluate(t.Context())
 		if _, ok := errors.AsType[Problems](err); err != nil && !ok || m == nil {
 			t.Errorf("Evaluate: %v, %v; want what can be read, and Problems", m, err)

@@ -149,8 +149,7 @@ type spot struct {
 	parent *spot  // of the calling module; nil for the configuration itself
 	name   string // key of the call
 	config *configuration
-	blocks map[string]block  // variables, module blocks and local values, by type and label; nil until they are needed
-	known  map[string]result // by "var.NAME" and "local.NAME"
+	known  map[string]*thunk // by "var.NAME" and "local.NAME"
 }
 
 // visit reads a module and the modules that it calls.
@@ -248,7 +247,7 @@ func (w *walk) resolve(ctx context.Context, at *spot, to Call) (*spot, error) {
 	if to.Err != nil {
 		return nil, to.Err
 	}
-	next := &spot{walk: w, parent: at, name: to.Key, depth: at.depth + 1, called: to.Place, fresh: at.fresh, calls: slices.Clip(at.calls)}
+	next := &spot{walk: w, known: map[string]*thunk{}, parent: at, name: to.Key, depth: at.depth + 1, called: to.Place, fresh: at.fresh, calls: slices.Clip(at.calls)}
 	next.record.Key = strings.TrimPrefix(at.record.Key+"."+to.Key, ".")
 	var address module.Address
 	var constraint addrs.ModuleConstraint

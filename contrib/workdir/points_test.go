@@ -243,7 +243,7 @@ func TestEarlyEvaluation(t *testing.T) {
 		"default":      {files: map[string]string{"main.tf": "variable \"v\" {\n  default = \"m\"\n}\nlocals {\n  a = \"./${var.v}\"\n}\nmodule \"m\" {\n  source = local.a\n}\n", "m/m.tf": ""}},
 		"tfvars":       {files: map[string]string{"main.tf": "variable \"v\" {\n  type = object({ a = optional(string, \"m\") })\n}\nmodule \"m\" {\n  source = \"./${var.v.a}\"\n}\n", "terraform.tfvars": "v = {}\n", "m/m.tf": ""}},
 		"auto":         {files: map[string]string{"main.tf": "variable \"v\" {}\nmodule \"m\" {\n  source = \"./${var.v}\"\n}\n", "terraform.tfvars": "v = \"x\"\n", "a.auto.tfvars.json": `{"v":"m"}`, "m/m.tf": ""}},
-		"passed":       {files: map[string]string{"main.tf": "module \"m\" {\n  source = \"./m\"\n  v = upper(\"n\") == \"N\" ? \"n\" : \"x\"\n}\n", "m/m.tf": "variable \"v\" {\n  type = string\n}\nmodule \"n\" {\n  source = \"../${var.v}\"\n}\n", "n/n.tf": ""}},
+		"passed":       {files: map[string]string{"main.tf": "module \"m\" {\n  X\n}\n", "m/m.tf": "variable \"v\" {\n  type = string\n}\nmodule \"n\" {\n  source = \"../${var.v}\"\n}\n", "n/n.tf": ""}},
 		"version":      {files: map[string]string{"main.tf": "locals {\n  v = \"1.0.0\"\n}\nmodule \"m\" {\n  source  = \"HOST/acme/network/aws\"\n  version = local.v\n}\n"}},
 		"null version": {files: map[string]string{"main.tf": "module \"m\" {\n  source  = \"./m\"\n  version = null\n}\n", "m/m.tf": ""}},
 		"JSON":         {files: map[string]string{"main.tf.json": `{"locals":{"a":"m"},"module":{"m":{"source":"./${local.a}"}}}`, "m/m.tf": ""}},
@@ -296,44 +296,48 @@ func TestHostileExpressions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	double := "locals {\n  a0 = \"aaaaaaaaaaaaaaaa\"\n"
+	objects := "locals {\n  a0 = { x = \"\", y = \"\" }\n"
 	for i := range 30 {
 		double += fmt.Sprintf("  a%d = \"${local.a%d}${local.a%d}\"\n", i+1, i, i)
+		objects += fmt.Sprintf("  a%d = { x = \"${local.a%d.x}${local.a%d.y}\", y = \"${local.a%d.y}${local.a%d.x}\" }\n", i+1, i, i, i, i)
 	}
 	const loop = "[for a in range(1000) : [for b in range(1000) : [for c in range(1000) : 1]]]"
-	constant := strings.ReplaceAll(loop, "range(1000)", "["+strings.Repeat("1,", 1000)+"]")
 	local := func(value, source string) string {
 		return "locals {\n  a = " + value + "\n}\nmodule \"m\" {\n  source = " + source + "\n}\n"
 	}
 	variable := func(attribute string) string {
 		return "variable \"v\" {\n  default = \"x\"\n  " + attribute + "\n}\nmodule \"m\" {\n  source = var.v\n}\n"
 	}
-	const work = "the " // expressions take more work, or: value is larger
+	many := "[" + strings.Repeat(`"",`, 10_000) + "]"
+	const work, notHere = "take too much work", " is not evaluated here"
 	for name, c := range map[string]struct{ text, want string }{
-		"doubled":     {double + "}\nmodule \"m\" {\n  source = local.a30\n}\n", "main.tf:18: the value is larger than 1048576 bytes"},
-		"loop":        {local("1", loop+"[0]"), "main.tf:5: " + work},
-		"constant":    {"terraform {\n  required_providers {\n    a = " + constant + "[0]\n  }\n}\n", "main.tf:3: " + work},
-		"of a local":  {local(loop, "local.a[0]"), "main.tf:2: " + work},
-		"directive":   {local("1", `"%{for a in range(1000)}%{for b in range(1000)}%{for c in range(1000)}x%{endfor}%{endfor}%{endfor}"`), "main.tf:5: " + work},
-		"splat":       {local("range(1000)", "[for a in local.a : [for b in local.a : local.a[*].x]]"), "main.tf:"},
-		"number":      {local("1", `"${1e999999999}"`), "main.tf:5: the value is larger than"},
-		"JSON number": {`{"terraform":{"required_providers":{"a":1e999999999}}}`, "main.tf.json:1: the value is larger than"},
-		"default":     {"variable \"v\" {\n  default = " + constant + "\n}\nmodule \"m\" {\n  source = var.v\n}\n", "main.tf:2: " + work},
-		"nullable":    {variable("nullable = " + constant), "main.tf:3: " + work},
-		"sensitive":   {variable("sensitive = " + constant), "main.tf:3: " + work},
-		"ephemeral":   {variable("ephemeral = " + constant), "main.tf:3: " + work},
-		"const":       {variable("const = " + constant), "main.tf:3: " + work},
-		"optional":    {variable("type = object({ a = optional(any, " + constant + ") })"), "main.tf:3: " + work},
-		"regex":       {local(`"`+strings.Repeat("a", 100_000)+`"`, `regex("(?:a?){1000}b", local.a)`), work},
-		"join":        {local(`"`+strings.Repeat("a", 16_000)+`"`, `"${`+strings.Repeat("join(local.a, [local.a,local.a]) == ", 15_000)+`1}"`), "main.tf:5: "},
-		"references":  {local(`"`+strings.Repeat("a", 16_000)+`"`, `"`+strings.Repeat("${local.a}", 33_000)+`"`), "has more than 4096 bytes"},
-		"in a local":  {local(`"`+strings.Repeat("a", 16_000)+`"`, `"${local.b}"`) + "locals {\n  b = \"" + strings.Repeat("${local.a}", 33_000) + "\"\n}\n", "main.tf:8: " + work},
-		"joins":       {local(`"`+strings.Repeat("a", 16_000)+`"`, `"${local.b}"`) + "locals {\n  b = [" + strings.Repeat("join(local.a, [local.a,local.a]),", 15_000) + "]\n}\n", "main.tf:8: "},
-		"types":       {"variable \"v\" {\n  type = list(any)\n  default = [" + strings.Repeat("1,{},[],", 10_000) + "]\n}\nmodule \"m\" {\n  source = var.v[0]\n}\n", work},
+		"doubled":     {double + "}\nmodule \"m\" {\n  source = local.a30\n}\n", "main.tf:11: a text of more than 4096 bytes"},
+		"objects":     {objects + "}\nmodule \"m\" {\n  source = \"./x${local.a30.x}\"\n}\n", ""},
+		"loop":        {local("1", loop+"[0]"), `main.tf:5: "for"` + notHere},
+		"constant":    {"terraform {\n  required_providers {\n    a = " + loop + "[0]\n  }\n}\n", `main.tf:3: "for"` + notHere},
+		"of a local":  {local(loop, "local.a[0]"), `main.tf:2: "for"` + notHere},
+		"directive":   {local("1", `"%{for a in range(1000)}%{for b in range(1000)}%{for c in range(1000)}x%{endfor}%{endfor}%{endfor}"`), `main.tf:5: "for"` + notHere},
+		"splat":       {local("[]", "local.a[*].x[0]"), "main.tf:5: a splat" + notHere},
+		"number":      {local("1", `"${1e999999999}"`), "main.tf:5: the number is too large"},
+		"small":       {local("1", `"${1e-5000}"`), "main.tf:5: the number is too large or too small"},
+		"index":       {local(`{ a = "./x" }`, `local.a[1e100000]`), "main.tf:5: the number is too large"},
+		"JSON number": {`{"terraform":{"required_providers":{"a":1e999999999}}}`, "main.tf.json:1: the number is too large"},
+		"text":        {"variable \"v\" {\n  type = number\n  default = \"1e999999999\"\n}\nmodule \"m\" {\n  source = var.v\n}\n", "main.tf:1: want a number"},
+		"nullable":    {variable("nullable = " + loop), `main.tf:3: "for"` + notHere},
+		"sensitive":   {variable("sensitive = " + loop), `main.tf:3: "for"` + notHere},
+		"optional":    {"variable \"v\" {\n  default = {}\n  type = object({ a = optional(any, " + loop + ") })\n}\nmodule \"m\" {\n  source = var.v.a\n}\n", `main.tf:3: "for"` + notHere},
+		"regex":       {local(`"`+strings.Repeat("a", 100_000)+`"`, `regex("(?:a?){1000}b", local.a)`), `main.tf:5: the function "regex"` + notHere},
+		"references":  {local(`"`+strings.Repeat("a", 16_000)+`"`, `"${local.b}"`) + "locals {\n  b = \"" + strings.Repeat("${local.a}", 33_000) + "\"\n}\n", "main.tf:8: a text of more than 4096 bytes"},
+		"joins":       {local(many, `"./x${local.b}"`) + "locals {\n  b = \"" + strings.Repeat("${join(\"\", local.a)}", 1_000) + "\"\n}\n", work},
+		"types":       {"variable \"v\" {\n  type = list(any)\n  default = [\"./x\"," + strings.Repeat("1,{},[],", 10_000) + "]\n}\nmodule \"m\" {\n  source = var.v[0]\n}\n", ""},
+		"optionals":   {"variable \"v\" {\n  type = list(object({ a = optional(list(object({ b = optional(string, \"./x\") })), [" + strings.Repeat("{},", 5_000) + "]) }))\n  default = [" + strings.Repeat("{},", 300) + "]\n}\nmodule \"m\" {\n  source = var.v[0].a[0].b\n}\n", ""},
+		"itself":      {local("{ x = local.a.x }", "local.a.x"), "main.tf:2: the value depends on itself"},
+		"JSON":        {`{"locals":{"a":["${"` + strings.Repeat(`,"${1}"`, 1_000) + `]},"module":{"m":{"source":"${local.a[0]}"}}}`, "main.tf.json:1: "},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		start := time.Now()
-		if err := called(t, w, c.text); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := called(t, w, c.text); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want an error with %q", name, err, c.want)
 		}
 		runtime.ReadMemStats(&after)
@@ -366,22 +370,28 @@ func TestExpressionLimits(t *testing.T) {
 		"text": {maxText, func(n int) string {
 			return "module \"m\" {\n  source = \"./" + strings.Repeat("./", (n-5)/2) + x(1+(n-5)%2) + "\"\n}\n"
 		}, "main.tf:2: \"source\" has more than 4096 bytes"},
-		"value": {maxValue - 32, func(n int) string { // and 32 for the value itself
-			return "locals {\n  a = \"" + x(n) + "\"\n}\nmodule \"m\" {\n  source = \"./${substr(local.a, 0, 1)}\"\n}\n"
-		}, "main.tf:2: the value is larger than 1048576 bytes"},
+		"text that is put together": {maxText, func(n int) string {
+			return "locals {\n  a = \"" + x(n-1) + "${1}\"\n}\nmodule \"m\" {\n  source = local.a == \"\" ? \"./x\" : \"./x\"\n}\n"
+		}, "main.tf:2: a text of more than 4096 bytes"},
 		"result": {maxText, func(n int) string { // of an expression
-			return "locals {\n  a = \"" + x(n-2) + "\"\n}\nmodule \"m\" {\n  source = \"./${local.a}\"\n}\n"
+			return "locals {\n  a = \"./" + x(n-2) + "\"\n}\nmodule \"m\" {\n  source = local.a\n}\n"
 		}, "main.tf:5: \"source\" has more than 4096 bytes"},
-		"nested": {maxNested, func(n int) string {
+		"depth": {maxDepth - 2, func(n int) string { // the last one has two
 			text := "locals {\n  a1 = \"./x\"\n"
 			for i := range n - 1 {
 				text += fmt.Sprintf("  a%d = local.a%d\n", i+2, i+1)
 			}
 			return text + "}\nmodule \"m\" {\n  source = local.a" + fmt.Sprint(n) + "\n}\n"
-		}, "main.tf:2: more than 500 values are needed"},
-		"width": {1, func(n int) string {
-			return "module \"m\" {\n  source = \"./${trimspace(format(\"%" + strings.Repeat("9", 2+n) + "s\", \"x\"))}\"\n}\n"
-		}, "main.tf:2: Error in function call"},
+		}, "main.tf:2: more than 4000 expressions need one another"},
+		"digits": {maxDigit, func(n int) string {
+			return "variable \"v\" {\n  type = number\n  default = \"" + strings.Repeat("1", n) + "\"\n}\nmodule \"m\" {\n  source = var.v\n}\n"
+		}, "main.tf:1: want a number, not a string"},
+		"exponent": {999, func(n int) string {
+			return fmt.Sprintf("variable \"v\" {\n  type = number\n  default = \"1e-%d\"\n}\nmodule \"m\" {\n  source = var.v\n}\n", n)
+		}, "main.tf:1: want a number, not a string"},
+		"power": {1204, func(n int) string { // 10 to this power is less than 2 to the power of maxPower
+			return fmt.Sprintf("module \"m\" {\n  source = 1e%d\n}\n", n)
+		}, "main.tf:2: the number is too large"},
 	} {
 		if err := called(t, w, c.text(c.n)); err != nil && strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s, n = %d: %v, want no error", name, c.n, err)

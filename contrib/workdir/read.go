@@ -176,6 +176,8 @@ type file struct {
 	name  string // for people
 	text  []byte
 	count int // of words and symbols
+
+	overrides bool
 }
 
 // parse parses a text that has been looked at. Beside errors, the body has what could be parsed.
@@ -274,7 +276,7 @@ func abs(base, dir string) string {
 	return filepath.Join(base, dir)
 }
 
-// Limits are the limits of what is read and evaluated. If a field is zero, its default is used.
+// Limits are the limits of what is read. If a field is zero, its default is used.
 type Limits struct {
 	// Module is the maximum size of the files of one module in bytes. The default is 16 MiB.
 	Module int
@@ -289,15 +291,11 @@ type Limits struct {
 	// Packages is the maximum size of all module packages on disk in bytes, each copy counted. Up to 16 packages are
 	// fetched at the same time, each with what is left at its start. The default is 16 GiB.
 	Packages int64
-
-	// Work is the maximum work for all expressions: about the bytes of the values on the way, and 128 for each word
-	// of a module whose expressions are needed. The default is 2^26.
-	Work int
 }
 
 // orDefault returns the limits with the defaults of zero fields.
 func (l Limits) orDefault() Limits {
-	return Limits{cmp.Or(l.Module, 16<<20), cmp.Or(l.Words, 600_000), cmp.Or(l.Files, 256<<20), cmp.Or(l.Packages, 16<<30), cmp.Or(l.Work, 1<<26)}
+	return Limits{cmp.Or(l.Module, 16<<20), cmp.Or(l.Words, 600_000), cmp.Or(l.Files, 256<<20), cmp.Or(l.Packages, 16<<30)}
 }
 
 const (

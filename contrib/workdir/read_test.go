@@ -8,10 +8,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"sort"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/disktest"
@@ -74,8 +72,6 @@ func TestReadAsTheCLIs(t *testing.T) {
 		"override of no resource":   {files: map[string]string{"main.tf": requiredAlpha, "override.tf": "resource \"alpha_x\" \"y\" {}\n"}, refused: "override.tf:1: resource alpha_x y to override"},
 		"resource twice":            {files: one(requiredAlpha + "resource \"alpha_x\" \"y\" {}\nresource \"alpha_x\" \"y\" {}\n"), refused: "main.tf:7: resource alpha_x y is declared in main.tf:6 already"},
 		"provider twice":            {files: one(requiredAlpha + "provider \"alpha\" {}\nprovider \"alpha\" {}\n"), refused: "main.tf:7: provider alpha is declared in main.tf:6 already"},
-		"loops":                     {only: "tofu", files: map[string]string{"main.tf": "variable \"v\" {\n  default = [{ a = \"m\" }]\n}\nmodule \"m\" {\n  source = \"./${join(\"\", [for x in var.v[*].a : x])}%{for x in [1]}%{endfor}\"\n}\n", "m/m.tf": ""}},
-		"functions":                 {only: "tofu", files: map[string]string{"main.tf": "locals {\n  v = { a = \"x-M\" }\n}\nmodule \"m\" {\n  source = \"./${try(local.v.b, lower(split(\"-\", local.v.a)[1]))}\"\n  count  = can(local.v.b) ? 1 : 0\n}\n", "m/m.tf": ""}},
 		"a provider of tests":       {files: map[string]string{"main.tf": requiredAlpha, "a.tftest.hcl": "provider \"gamma\" {}\nrun \"r\" {}\n"}},
 		"a mocked provider":         {files: map[string]string{"main.tf": requiredAlpha, "a.tftest.hcl": "mock_provider \"gamma\" {}\nrun \"r\" {}\n"}},
 		"required_version, a value": {files: one("locals {\n  a = 1\n}\nterraform {\n  required_version = \">= ${1}\"\n}\n")},
@@ -160,7 +156,7 @@ func TestVersionOfTheCLI(t *testing.T) {
 		{`">= 1.13.0"`, "1.13.0-alpha20260801+nightly", ""},
 		{`"< 1.13.0"`, "1.13.0-beta1", "main.tf:2: the module needs version"},
 		{`local.a`, "", ""},
-		{`local.a`, "1.13.0", "main.tf:2: Variables not allowed"},
+		{`local.a`, "1.13.0", "main.tf:2: variables are not allowed here"},
 		{`" "`, "1.13.0", ""}, // of go-version, as in the clients: no constraint
 	} {
 		d := &Dir{Terraform: true}
@@ -185,10 +181,10 @@ func TestConstants(t *testing.T) {
 	for name, c := range map[string]struct{ version, text, problem string }{
 		"const":        {"", declared + call(`"./${var.v}"`), ""},
 		"1.15":         {"1.15.0", declared + call(`"./${var.v}"`), ""},
-		"1.14":         {"1.14.9", declared + call(`"./${var.v}"`), "Variables not allowed"},
+		"1.14":         {"1.14.9", declared + call(`"./${var.v}"`), "variables are not allowed here"},
 		"not const":    {"", strings.ReplaceAll(declared, "true", "false") + call(`"./${var.v}"`), "const = true"},
 		"undeclared":   {"", strings.ReplaceAll(declared, "  const = true\n", "") + call(`"./${var.v}"`), "const = true"},
-		"local":        {"", declared + "locals {\n  a = \"./${upper(\"\")}${var.v}\"\n}\n" + call("local.a"), ""},
+		"local":        {"", declared + "locals {\n  a = \"./${join(\"\", [var.v])}\"\n}\n" + call("local.a"), ""},
 		"bad local":    {"", "locals {\n  a = data.x.y.z\n}\n" + call("local.a"), "data.x is not known"},
 		"path":         {"", declared + call(`"${path.module}/${var.v}"`), ""},
 		"workspace":    {"", call("terraform.workspace"), "only constant variables"},
@@ -198,7 +194,6 @@ func TestConstants(t *testing.T) {
 		"null, 1.15.4": {"1.15.4", "module \"m\" {\n  source = \"./m\"\n  version = null\n}\n", "invalid module source"},
 		"path in version": {"", "module \"m\" {\n  source = \"./m\"\n  version = path.module\n}\n",
 			"\"version\" may have only"},
-		"convert": {"", call(`"./${convert(["m"], list(string))[0]}"`), ""},
 	} {
 		d := &Dir{Path: t.TempDir(), Terraform: true}
 		if c.version != "" {
@@ -208,12 +203,6 @@ func TestConstants(t *testing.T) {
 		if _, err := d.InstallModules(t.Context()); (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {
 			t.Errorf("%s: InstallModules: %v, want an error with %q", name, err, c.problem)
 		}
-	}
-	// The function convert of OpenTofu 1.13 (pull request 4449).
-	d := &Dir{Path: t.TempDir()}
-	write(t, d.Path, map[string]string{"main.tf": call(`"./${convert({ a = "m" }, object({ a = string })).a}"`), "m/m.tf": ""})
-	if _, err := d.InstallModules(t.Context()); err != nil {
-		t.Errorf("convert: InstallModules: %v, want no error", err)
 	}
 }
 
@@ -340,18 +329,6 @@ func TestGeneratedFiles(t *testing.T) {
 	if err != nil || len(providers) != 1 || len(m.Calls) != 1 {
 		t.Errorf("Read: %v, %+v, %v; want one provider and one call", providers, m, err)
 	}
-	d := &Dir{Path: t.TempDir()}
-	write(t, d.Path, map[string]string{"main.tf": "module \"m\" {\n  source = \"./${\"m\"}\"\n}\n"})
-	source := func(work int) Call {
-		d.Limits.Work = work + 1
-		m, err := d.Evaluate(t.Context())
-		must.Do(t, err)
-		return m.Calls[0]
-	}
-	work := sort.Search(1<<20, func(n int) bool { return source(n).Err == nil })
-	if c := source(work - 1); work == 0 || work == 1<<20 || c.Err == nil || !strings.Contains(c.Err.Error(), "Limits.Work") || source(work).Source != "./m" {
-		t.Errorf("work, limit %d: %+v, want an error with Limits.Work, and none with one more", work, c)
-	}
 	small := map[string]string{"a.tf": "x = 1\n", "b.tf.json": `{"x":[1,2]}`, "c.tf": "module \"m\" {\n  source = \"./m\"\n}\n", "m/m.tf": "#"}
 	size := len(small["a.tf"]) + len(small["b.tf.json"]) + len(small["c.tf"])
 	for name, c := range map[string]struct {
@@ -444,13 +421,12 @@ func (c *ends) Err() error {
 func TestContext(t *testing.T) {
 	t.Parallel()
 	d := &Dir{Path: t.TempDir()}
-	write(t, d.Path, map[string]string{"main.tf": "module \"m\" {\n  source = [for a in range(1000) : [for b in range(1000) : a]][0]\n}\n"})
-	start := time.Now()
-	m, err := d.Evaluate(&ends{t.Context(), 1_000})
+	write(t, d.Path, map[string]string{"main.tf": "module \"m\" {\n  source = \"" + strings.Repeat("${1}", 500) + "\"\n}\n"})
+	m, err := d.Evaluate(&ends{t.Context(), 300})
 	if err == nil {
 		err = m.Calls[0].Err
 	}
-	if err == nil || !strings.Contains(err.Error(), context.Canceled.Error()) {
-		t.Errorf("Evaluate: %v after %v, want that the context has ended", err, time.Since(start))
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Evaluate: %v, want context.Canceled", err)
 	}
 }

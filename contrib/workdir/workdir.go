@@ -83,7 +83,7 @@ type Dir struct {
 	// Workspace is the value of terraform.workspace. If empty, it is "default".
 	Workspace string
 
-	// Limits are the limits of what is read and evaluated.
+	// Limits are the limits of what is read.
 	Limits Limits
 }
 
@@ -201,7 +201,7 @@ func (d *Dir) walk(plan bool) (*walk, error) {
 	w := &walk{
 		dir: &copied, plan: plan, data: filepath.Clean(cmp.Or(d.Data, data, ".terraform")), slots: semaphore.NewWeighted(16),
 		configs: map[string]*configuration{}, packages: map[string]string{},
-		budget: budget{left: copied.Limits.Work},
+		budget: budget{left: maxWork},
 	}
 	w.room.Store(copied.Limits.Packages)
 	var err error
@@ -213,7 +213,7 @@ func (d *Dir) walk(plan bool) (*walk, error) {
 
 // top returns the place of the configuration itself.
 func (w *walk) top() *spot {
-	return &spot{walk: w, record: record{Dir: "."}, files: files{dir: w.base}}
+	return &spot{walk: w, known: map[string]*thunk{}, record: record{Dir: "."}, files: files{dir: w.base}}
 }
 
 // VerifyModules compares the installed remote modules with the module lock. It asks no server and writes nothing. The

@@ -386,7 +386,7 @@ func (p *parser) address(label token) (address addrs.Provider, problem *ParseErr
 			return address, problem
 		}
 	}
-	address, err := addrs.ParseProvider(raw)
+	address, err := addrs.ProviderRules{Underscores: true}.Parse(raw)
 	if err == nil {
 		err = lockable(address)
 	}

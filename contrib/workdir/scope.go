@@ -1,0 +1,255 @@
+package workdir
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// A block has the attributes of a block and its overrides, or a local value.
+type block struct {
+	at         hcl.Range
+	attributes hcl.Attributes
+	err        error // if it is declared twice
+}
+
+// evaluate sets the source and the version of a module block that are expressions, or its error.
+func (s *spot) evaluate(ctx context.Context, c *Call) {
+	s.walk.reading.Lock()
+	defer s.walk.reading.Unlock()
+	s.walk.budget.ctx = ctx
+	if c.VersionText != "" {
+		c.Version, c.versioned, c.Err = s.text(c, "version")
+	}
+	if c.SourceText != "" && c.Err == nil {
+		if c.Source, c.sourced, c.Err = s.text(c, "source"); !c.sourced && c.Err == nil {
+			c.Err = wrong(c.at, "the source is null")
+		}
+	}
+}
+
+// text returns the value of an attribute of a block that should be a string, and whether it is not null.
+func (s *spot) text(c *Call, name string) (text string, set bool, err error) {
+	b, d, in := &s.walk.budget, s.walk.dir, scope{s, name}
+	s.config.load(b)
+	if d.Terraform && !d.since("1.15.0") { // nothing has a name there
+		in.spot = nil
+	}
+	var v value
+	at := c.at
+	if a := s.config.blocks["module "+c.Key].attributes[name]; a == nil {
+		b.fail(at, "%q has a problem", name)
+	} else if v, at = b.eval(a.Expr, in), a.Expr.Range(); v.kind != nullKind {
+		v = b.as(v, textKind, at)
+	}
+	switch {
+	case v.marks&^vague != 0:
+		b.fail(at, "%q must not depend on a sensitive or ephemeral value", name)
+	case len(v.text) > maxText:
+		b.fail(at, "%q has more than %d bytes", name, maxText)
+	}
+	v, err = b.result(v)
+	return v.text, v.kind != nullKind, err
+}
+
+var scopeSchema = schema("", "variable name", "locals", "module name")
+
+// load parses the files of the module once more for its variables, local values and module blocks. What was parsed
+// the first time is not kept, because it takes much memory and few modules need it.
+func (c *configuration) load(b *budget) {
+	if c.blocks != nil {
+		return
+	}
+	c.blocks = map[string]block{}
+	for _, f := range c.files {
+		if !b.charge(hcl.Range{Filename: f.name}, wordWork/2*f.count) {
+			return
+		}
+		body, _ := f.parse() // the configuration has the problems
+		content, _, _ := body.PartialContent(scopeSchema)
+		for _, from := range content.Blocks {
+			attributes, _ := from.Body.JustAttributes() // which also returns those of a body with blocks
+			if from.Type != "locals" {
+				c.declare(from.Type+" "+from.Labels[0], from.DefRange, attributes, f.overrides)
+				continue
+			}
+			for name, a := range attributes {
+				c.declare("local "+name, a.NameRange, hcl.Attributes{"value": a}, f.overrides)
+			}
+		}
+	}
+	c.files = nil
+}
+
+// declare keeps a declaration, or overrides it.
+func (c *configuration) declare(key string, at hcl.Range, attributes hcl.Attributes, overrides bool) {
+	old, ok := c.blocks[key]
+	switch {
+	case !ok:
+		old = block{at: at, attributes: attributes}
+	case overrides:
+		maps.Copy(old.attributes, attributes)
+	default:
+		old.err = wrong(at, "%.200s is declared in %s already", key, place(old.at))
+	}
+	c.blocks[key] = old
+}
+
+// named returns the value that a reference begins with.
+func (b *budget) named(t hcl.Traversal, in scope) value {
+	root, name, at, s := t.RootName(), "", t.SourceRange(), in.spot
+	if len(t) > 1 {
+		step, _ := t[1].(hcl.TraverseAttr)
+		name = step.Name
+	}
+	switch {
+	case s == nil:
+		return b.fail(at, "variables are not allowed here")
+	case s.walk.dir.Terraform && in.use != "" && root != "var" && root != "local" && (root != "path" || in.use != "source"):
+		return b.fail(at, "%q may have only constant variables and local values", in.use)
+	case !b.charge(at, itemWork+len(root)+len(name)):
+		return value{}
+	}
+	id := root + "." + name
+	if s.known[id] == nil {
+		s.known[id] = &thunk{make: func() value { return s.value(id, at) }}
+	}
+	return b.force(s.known[id], at)
+}
+
+// value returns the value of a variable, a local value, a path or the workspace.
+func (s *spot) value(id string, at hcl.Range) value {
+	w, text := s.walk, ""
+	root, name, _ := strings.Cut(id, ".")
+	declared, ok := s.config.blocks[map[string]string{"var": "variable ", "local": "local "}[root]+name]
+	switch {
+	case declared.err != nil:
+		w.budget.err = declared.err
+	case ok && root == "local":
+		return w.budget.eval(declared.attributes["value"].Expr, scope{spot: s})
+	case ok && root == "var":
+		return s.variable(name, declared.at, declared.attributes)
+	case id == "path.module":
+		text = s.record.Dir
+	case id == "path.root":
+		text = "."
+	case id == "path.cwd":
+		text = filepath.ToSlash(w.base)
+	case id == "terraform.workspace" || id == "tofu.workspace":
+		text = cmp.Or(w.dir.Workspace, "default")
+	default:
+		return w.budget.fail(at, "%.200s is not known when modules are installed; only variables and local values are", strings.TrimSuffix(id, "."))
+	}
+	return value{kind: textKind, text: text}
+}
+
+// variable returns the value of an input variable.
+func (s *spot) variable(name string, at hcl.Range, a hcl.Attributes) (v value) {
+	b := &s.walk.budget
+	flag := func(name string, missing bool) bool {
+		if a[name] == nil {
+			return missing
+		}
+		return b.primitive(a[name].Expr, boolKind, scope{}).text == "true"
+	}
+	nullable, hidden, t := flag("nullable", true), marks(0), &typ{}
+	if flag("sensitive", false) {
+		hidden |= sensitive
+	}
+	if flag("ephemeral", false) {
+		hidden |= ephemeral
+	}
+	if !flag("const", !s.walk.dir.Terraform) {
+		b.fail(at, "the variable %q is not known when modules are installed, because it is not declared with const = true", name)
+	}
+	if a["type"] != nil {
+		t = b.constraint(a["type"].Expr, 0)
+	}
+	set := false
+	if s.parent == nil {
+		v, set = s.walk.input(name, a["type"] == nil || textKind <= t.kind && t.kind <= boolKind)
+	} else {
+		s.parent.config.load(b)
+		if argument := s.parent.config.blocks["module "+s.name].attributes[name]; argument != nil {
+			v, set = b.eval(argument.Expr, scope{spot: s.parent}), true
+		}
+	}
+	fallback := a["default"]
+	if !set && fallback == nil {
+		return b.fail(at, "the variable %q has no value", name)
+	} else if !set || v.kind == nullKind && !nullable && fallback != nil {
+		v = b.eval(fallback.Expr, scope{})
+	}
+	if v = b.convert(v, t, at); v.kind == nullKind && !nullable {
+		return b.fail(at, "the variable %q must not be null", name)
+	}
+	v.marks |= hidden
+	return v
+}
+
+// input returns the value of a variable of the configuration itself, if it has one: the last of variables of the
+// environment, terraform.tfvars, terraform.tfvars.json, *.auto.tfvars and *.auto.tfvars.json by name, and
+// [Dir.Variables].
+func (w *walk) input(name string, plain bool) (v value, set bool) {
+	if w.given == nil {
+		w.given = map[string]*hcl.Attribute{}
+		w.failed = w.loadGiven()
+	}
+	b := &w.budget
+	text, ok := w.dir.Variables[name]
+	a := w.given[name]
+	if !ok && a == nil {
+		text, ok = w.dir.variable("TF_VAR_" + name)
+	}
+	switch {
+	case w.failed != nil:
+		b.err = cmp.Or(b.err, w.failed)
+	case !ok && a == nil:
+		return v, false
+	case !ok:
+		v = b.eval(a.Expr, scope{})
+	case plain:
+		v = value{kind: textKind, text: cty.NormalizeString(text)}
+	default:
+		at := hcl.Range{Filename: "variable " + name, Start: hcl.InitialPos}
+		if e := b.parse(text, at, hclsyntax.LexExpression, hclsyntax.ParseExpression); e != nil {
+			v = b.eval(e, scope{})
+		} else if b.ctx.Err() == nil {
+			b.err = wrong(at, "the value is not a constant expression, or is too large") // the error may have the text
+		}
+	}
+	return v, true
+}
+
+// loadGiven reads the files with values of variables.
+func (w *walk) loadGiven() error {
+	f := files{dir: w.base}
+	present, err := f.list()
+	if err != nil {
+		return err
+	}
+	c := configuration{dir: w.dir}
+	for i, name := range slices.Concat([]string{"terraform.tfvars", "terraform.tfvars.json"}, slices.Sorted(maps.Keys(present))) {
+		if !present[name] || i > 1 && !strings.HasSuffix(strings.TrimSuffix(name, ".json"), ".auto.tfvars") {
+			continue
+		}
+		body, err := c.open(f, name)
+		if err != nil {
+			return err
+		}
+		attributes, diags := body.JustAttributes()
+		c.problems.diagnosed(diags)
+		maps.Copy(w.given, attributes)
+	}
+	if len(c.problems) > 0 {
+		return c.problems
+	}
+	return nil
+}

@@ -1,0 +1,3 @@
+given        = "file"
+given_number = "7.0"
+not_null     = null
