@@ -96,7 +96,7 @@ func (s *staging) checkOutside(source fs.FileInfo) error {
 // copyTree makes a package of a directory. It converts the directory to a tar archive, to
 // which the rules for packages apply.
 func (s *staging) copyTree(ctx context.Context, dir string) (*unpacked, error) {
-	from, err := os.OpenRoot(dir)
+	from, err := fsx.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}

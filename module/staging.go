@@ -145,7 +145,7 @@ func (s *staging) find(ctx context.Context, want checksum.Hash, subdir string) *
 	if err != nil || !named.IsDir() {
 		return nil
 	}
-	root, err := os.OpenRoot(s.target)
+	root, err := fsx.OpenRoot(s.target)
 	if err != nil {
 		return nil
 	}

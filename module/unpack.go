@@ -157,7 +157,7 @@ func (s *staging) unpack(ctx context.Context, write func(root *os.Root, o archiv
 	if err := os.Mkdir(path, 0o755); err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(path)
+	root, err := fsx.OpenRoot(path)
 	if err != nil {
 		return nil, err
 	}

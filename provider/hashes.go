@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -247,7 +246,7 @@ func (h *hashing) directory(ctx context.Context, pkg *Package, policy verify.Pol
 		return nil, err
 	}
 	defer release()
-	root, err := os.OpenRoot(pkg.Dir)
+	root, err := fsx.OpenRoot(pkg.Dir)
 	if err != nil {
 		return nil, err
 	}

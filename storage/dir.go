@@ -80,7 +80,7 @@ func (d *Dir) root(ctx context.Context, name string) (*os.Root, string, error) {
 	if err := checkFileName(name, runtime.GOOS); err != nil {
 		return nil, "", err
 	}
-	root, err := os.OpenRoot(d.Path)
+	root, err := fsx.OpenRoot(d.Path)
 	return root, filepath.FromSlash(name), err
 }
 
@@ -151,7 +151,7 @@ func (d *Dir) List(ctx context.Context, dir string) ([]Entry, error) {
 		return nil, err
 	}
 	defer root.Close()
-	here, err := root.OpenRoot(filepath.FromSlash(dir))
+	here, err := fsx.OpenRootIn(root, filepath.FromSlash(dir))
 	if dir != "." && isMissing(err) {
 		return nil, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/storage"
 )
@@ -94,5 +95,25 @@ func TestLongNames(t *testing.T) {
 		if entries := must.Get(d.List(t.Context(), "."))(t); test.want != nil && len(entries) > 0 {
 			t.Errorf("Commit of a refused name of %d bytes has left %v", n, entries)
 		}
+	}
+}
+
+// TestPipeInPlaceOfDirectory: no method waits for a pipe in place of the directory of the store, or of one in it.
+func TestPipeInPlaceOfDirectory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	if err := disktest.Mkfifo(pipe); err != nil {
+		t.Skipf("skipped: %v", err)
+	}
+	if list, err := (&storage.Dir{Path: dir}).List(t.Context(), "pipe"); len(list) > 0 || err != nil {
+		t.Errorf("List of a pipe: %v, %v; want nothing", list, err)
+	}
+	d := &storage.Dir{Path: pipe}
+	if _, err := d.List(t.Context(), "."); err == nil {
+		t.Error("List in a store that is a pipe: no error")
+	}
+	if _, err := d.Open(t.Context(), "x"); err == nil {
+		t.Error("Open in a store that is a pipe: no error")
 	}
 }

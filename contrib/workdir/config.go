@@ -87,13 +87,14 @@ func schema(attributes string, blocks ...string) *hcl.BodySchema {
 // nothing; otherwise the configuration has the problems.
 func (d *Dir) configuration(f files, root bool, b *budget) (*configuration, error) {
 	primary, overrides, tests, err := f.names(d.Terraform, root)
-	if err != nil {
+	if _, ok := errors.AsType[*ConfigError](err); err != nil && !ok {
 		return nil, err
 	}
 	c := &configuration{
 		calls: map[string]*Call{}, required: map[string]*use{}, declared: map[string]hcl.Range{}, uses: map[string]*use{},
 		dir: d, budget: b,
 	}
+	c.problems.add(err)
 	if !root {
 		tests = nil
 	}

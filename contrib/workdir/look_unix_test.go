@@ -4,12 +4,14 @@ package workdir
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/internal/must"
 )
 
@@ -24,6 +26,42 @@ func TestNamedPipe(t *testing.T) {
 		must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), syscall.Mkfifo(path, 0o600)))
 		if err := prepare(t.Context(), w.dir(t, dir, false)); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("a pipe named %s: %v, want that it is not a regular file", name, err)
+		}
+	}
+}
+
+// TestNoDirectory: what is in place of a directory is refused without waiting for it, and Read goes on without tests.
+func TestNoDirectory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, name := range []string{"tests", "m", ".terraform", modulesPath, providersPath} {
+		for kind, make := range map[string]func(path string) error{
+			"file": func(path string) error { return os.WriteFile(path, nil, 0o644) },
+			"pipe": disktest.Mkfifo,
+			"link": func(path string) error {
+				return errors.Join(disktest.Mkfifo(path+".pipe"), os.Symlink(filepath.Base(path)+".pipe", path))
+			},
+			"device": func(path string) error { return os.Symlink(os.DevNull, path) },
+		} {
+			dir := t.TempDir()
+			write(t, dir, map[string]string{"x.tf": "module \"m\" { source = \"./m\" }\nterraform {\n  required_providers {\n    p = { source = \"" + w.host + "/acme/none\" }\n  }\n}\n"})
+			if name != "m" {
+				write(t, dir, map[string]string{"m/m.tf": ""})
+			}
+			path := filepath.Join(dir, filepath.FromSlash(name))
+			must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), make(path)))
+			for job, do := range map[string]func() error{
+				"Plan":    func() error { _, err := w.dir(t, dir, false).Plan(t.Context()); return err },
+				"Prepare": func() error { return prepare(t.Context(), w.dir(t, dir, false)) },
+			} {
+				err := do()
+				if text := fmt.Sprint(err); err == nil || strings.Contains(text, "readdirent") || name == "tests" && !strings.Contains(text, "tests: must be a directory with tests") {
+					t.Errorf("%s with a %s named %s: %v, want that it is no directory", job, kind, name, err)
+				}
+			}
+			if m, err := (&Dir{Path: dir}).Read(t.Context()); m == nil || len(m.Calls) != 1 || len(m.Providers) != 1 || (err != nil) != (name == "tests") {
+				t.Errorf("Read with a %s named %s: %+v, %v; want the configuration, and a problem with tests only", kind, name, m, err)
+			}
 		}
 	}
 }

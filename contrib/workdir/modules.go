@@ -220,7 +220,7 @@ func (w *walk) read(ctx context.Context, at *spot) (err error) {
 	}
 	f := at.files
 	if at.pkg != "" {
-		root, err := w.store.OpenRoot(at.pkg)
+		root, err := fsx.OpenRootIn(w.store, at.pkg)
 		if err != nil {
 			return err
 		}
@@ -416,7 +416,7 @@ func (w *walk) remote(ctx context.Context, to, from *spot, constraint addrs.Modu
 
 // hash returns the hash of an installed package.
 func (w *walk) hash(ctx context.Context, pkg string) (checksum.Hash, error) {
-	root, err := w.store.OpenRoot(pkg)
+	root, err := fsx.OpenRootIn(w.store, pkg)
 	if err != nil {
 		return checksum.Hash{}, err
 	}
@@ -616,7 +616,7 @@ func (w *walk) download(ctx context.Context, from *module.Location, made string,
 		return nil, err
 	}
 	size := int64(0)
-	err = fs.WalkDir(w.store.FS(), filepath.ToSlash(made), func(_ string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(fsx.Tree(ctx, w.store), filepath.ToSlash(made), func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return cmp.Or(err, ctx.Err())
 		}

@@ -119,18 +119,15 @@ type files struct {
 	name string   // for people and for the manifest: relative to the working directory, or absolute
 }
 
-// list returns the names in the directory, and which of them are not directories.
+// list returns the names in the directory, and which of them are not directories. It does not wait for a pipe.
 func (f files) list() (map[string]bool, error) {
-	open := os.Open
-	if f.root != nil {
-		open = func(dir string) (*os.File, error) { return fsx.OpenIn(f.root, dir) } // does not wait for a pipe
+	var entries []fs.DirEntry
+	var err error
+	if f.root == nil {
+		entries, err = os.ReadDir(f.dir)
+	} else {
+		entries, err = fs.ReadDir(fsx.Tree(context.Background(), f.root), filepath.ToSlash(f.dir))
 	}
-	dir, err := open(f.dir)
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	entries, err := dir.ReadDir(-1)
 	names := map[string]bool{}
 	for _, e := range entries {
 		names[e.Name()] = !e.IsDir()
@@ -142,7 +139,7 @@ func (f files) list() (map[string]bool, error) {
 var fileName = regexp.MustCompile(`(?s)^([^.].*?)\.(tf|tofu)(|\.json|test\.hcl|test\.json)$`)
 
 // names returns the names of the configuration files: primary files, override files and tests, each sorted. The root
-// has tests below too. OpenTofu reads a.tofu instead of a.tf.
+// has tests below too; if these cannot be read, the error is a ConfigError. OpenTofu reads a.tofu instead of a.tf.
 func (f files) names(terraform, root bool) (primary, overrides, tests []string, err error) {
 	present, err := f.list()
 	if err != nil {
@@ -163,7 +160,11 @@ func (f files) names(terraform, root bool) (primary, overrides, tests []string, 
 	}
 	if _, ok := present["tests"]; ok && root {
 		var below []string
-		_, _, below, err = files{dir: filepath.Join(f.dir, "tests")}.names(terraform, false)
+		if _, _, below, err = (files{dir: filepath.Join(f.dir, "tests")}).names(terraform, false); errors.Is(err, fs.ErrNotExist) {
+			err = nil // a link, as for the CLI
+		} else if e, ok := errors.AsType[*fs.PathError](err); ok {
+			err = &ConfigError{Place{File: "tests"}, fmt.Sprintf("must be a directory with tests: %v", e.Err)}
+		}
 		for _, name := range below {
 			tests = append(tests, "tests/"+name)
 		}

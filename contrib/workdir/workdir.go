@@ -290,7 +290,7 @@ func (w *walk) open(ctx context.Context) error {
 			return err
 		}
 	}
-	data, err := os.OpenRoot(path)
+	data, err := fsx.OpenRoot(path)
 	if err == nil {
 		w.atEnd = append(w.atEnd, func() { data.Close() })
 		if !w.plan {
@@ -298,7 +298,7 @@ func (w *walk) open(ctx context.Context) error {
 		}
 	}
 	if err == nil {
-		w.store, err = data.OpenRoot("modules")
+		w.store, err = fsx.OpenRootIn(data, "modules")
 	}
 	switch {
 	case w.plan && errors.Is(err, fs.ErrNotExist):
@@ -360,7 +360,7 @@ func (d *Dir) providers(ctx context.Context, required map[addrs.Provider]addrs.P
 		return nil, false, err
 	}
 	// A link in the data directory must not lead out of it.
-	data, err := os.OpenRoot(abs(w.base, w.data))
+	data, err := fsx.OpenRoot(abs(w.base, w.data))
 	if err == nil {
 		_, err = data.Stat("providers")
 		data.Close()

@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -43,7 +44,7 @@ const maxEmptyPages = 100
 // Download writes the listed objects into dir, a directory, without prefix in their names. The error wraps
 // [module.ErrNotFound] if there is none, and [module.ErrChanged] if an object has another size than in the list.
 func Download(ctx context.Context, dir, prefix string, limits checksum.Limits, pages iter.Seq2[[]Object, error], open func(Object) (io.ReadCloser, error)) error {
-	root, err := os.OpenRoot(dir)
+	root, err := fsx.OpenRoot(dir)
 	if err != nil {
 		return err
 	}

@@ -10,12 +10,12 @@ import (
 // exchange exchanges two names in root atomically. It returns errors.ErrUnsupported if the file
 // system cannot do that.
 func exchange(root *os.Root, a, b string) error {
-	adir, err := root.Open(filepath.Dir(a))
+	adir, err := OpenIn(root, filepath.Dir(a))
 	if err != nil {
 		return err
 	}
 	defer adir.Close()
-	bdir, err := root.Open(filepath.Dir(b))
+	bdir, err := OpenIn(root, filepath.Dir(b))
 	if err != nil {
 		return err
 	}

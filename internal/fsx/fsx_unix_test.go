@@ -4,8 +4,10 @@ package fsx_test
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -37,6 +39,41 @@ func TestPipeIsRefused(t *testing.T) {
 	}
 	if _, err := fsx.OpenRegular(pipe); !errors.Is(err, fsx.ErrNotAFile) {
 		t.Errorf("open: %v, want ErrNotAFile", err)
+	}
+}
+
+// TestOpenRoot: OpenRoot and OpenRootIn open directories and links to them. They wait for no pipe and no link to one.
+func TestOpenRoot(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	here := must.Get(fsx.OpenRoot(dir))(t)
+	defer here.Close()
+	for _, name := range []string{"dir", "pipe", "file", "dir-link", "pipe-link"} {
+		path, target := filepath.Join(dir, name), ""
+		switch name {
+		case "dir":
+			must.Do(t, os.Mkdir(path, 0o755))
+		case "pipe":
+			must.Do(t, disktest.Mkfifo(path))
+		case "file":
+			must.Do(t, os.WriteFile(path, nil, 0o644))
+		default:
+			target = strings.TrimSuffix(name, "-link")
+			must.Do(t, os.Symlink(target, path))
+		}
+		for job, open := range map[string]func() (*os.Root, error){
+			"OpenRoot":   func() (*os.Root, error) { return fsx.OpenRoot(path) },
+			"OpenRootIn": func() (*os.Root, error) { return fsx.OpenRootIn(here, name) },
+		} {
+			root, err := open()
+			if err == nil {
+				root.Close()
+			}
+			e, _ := errors.AsType[*fs.PathError](err)
+			if isDir := name == "dir" || target == "dir"; isDir != (err == nil) || e != nil && (filepath.Base(e.Path) != name || e.Err != syscall.ENOTDIR) {
+				t.Errorf("%s of %s: %v, want that only a directory is one", job, name, err)
+			}
+		}
 	}
 }
 

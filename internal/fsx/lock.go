@@ -41,7 +41,7 @@ const mostDenied = 8
 // The error is that of [fault.Ended], that of opening the file, or errors.ErrUnsupported if the
 // system has no such locks.
 func AcquireLock(ctx context.Context, path string) (*Lock, error) {
-	root, err := os.OpenRoot(filepath.Dir(path))
+	root, err := OpenRoot(filepath.Dir(path))
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package fsx
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -39,6 +40,25 @@ func readStart(path string, max int64) ([]byte, error) {
 
 // OpenRegularIn is [OpenRegular] for a file of root.
 func OpenRegularIn(root *os.Root, name string) (*os.File, error) { return regular(root.OpenFile, name) }
+
+// OpenRoot is [os.OpenRoot], but opens nothing else than a directory, so it does not wait for a pipe. On
+// Unix, the name of the root ends with "/.".
+func OpenRoot(path string) (*os.Root, error) { return openRoot(os.OpenRoot, path) }
+
+// OpenRootIn is [OpenRoot] for a directory of root.
+func OpenRootIn(root *os.Root, name string) (*os.Root, error) { return openRoot(root.OpenRoot, name) }
+
+func openRoot(open func(name string) (*os.Root, error), path string) (*os.Root, error) {
+	name := path
+	if path != "" {
+		name += asDirectory
+	}
+	root, err := open(name)
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		e.Path = path
+	}
+	return root, err
+}
 
 type openFile = func(name string, flag int, perm fs.FileMode) (*os.File, error)
 

@@ -2,4 +2,7 @@
 
 package fsx
 
-const noBlock = 0
+const (
+	noBlock     = 0
+	asDirectory = ""
+)

@@ -4,5 +4,10 @@ package fsx
 
 import "syscall"
 
-// noBlock opens a pipe without waiting for a writer.
-const noBlock = syscall.O_NONBLOCK
+const (
+	// noBlock opens a pipe without waiting for a writer.
+	noBlock = syscall.O_NONBLOCK
+
+	// asDirectory after a path lets the system open a directory only.
+	asDirectory = "/."
+)

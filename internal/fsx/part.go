@@ -97,7 +97,7 @@ func CreatePart(target string, perm fs.FileMode) (*Part, error) {
 	if name == "" {
 		return nil, &fs.PathError{Op: "replace", Path: target, Err: fs.ErrInvalid}
 	}
-	root, err := os.OpenRoot(cmp.Or(dir, "."))
+	root, err := OpenRoot(cmp.Or(dir, "."))
 	if err != nil {
 		return nil, creating(filepath.Dir(target), err)
 	}
@@ -199,7 +199,7 @@ type PartDir struct {
 // CreatePartDir creates a directory with mode 0700 in dir and locks its file "lock". If the file
 // system has no locks, the directory is not locked, and no process sweeps.
 func CreatePartDir(dir string) (*PartDir, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := OpenRoot(dir)
 	if err != nil {
 		return nil, creating(dir, err)
 	}
@@ -241,7 +241,7 @@ func (d *PartDir) Discard(ctx context.Context) {
 // SweepParts removes each [Part] and [PartDir] in dir whose process has ended. Locks decide, not
 // age. Symbolic links are not followed, and errors are ignored. It stops when ctx ends.
 func SweepParts(ctx context.Context, dir string) {
-	root, err := os.OpenRoot(dir)
+	root, err := OpenRoot(dir)
 	if err != nil {
 		return
 	}
@@ -251,7 +251,7 @@ func SweepParts(ctx context.Context, dir string) {
 
 // SweepPartsIn is [SweepParts] for a directory of root.
 func SweepPartsIn(ctx context.Context, root *os.Root, dir string) {
-	d, err := root.Open(dir)
+	d, err := OpenIn(root, dir)
 	if err != nil {
 		return
 	}
@@ -291,7 +291,7 @@ func sweepFile(root *os.Root, name string) {
 // sweepDir removes a directory whose lock file is unlocked or missing. A process that has just
 // created the directory then finds the lock taken, or no directory, and creates another.
 func sweepDir(ctx context.Context, root *os.Root, name string) {
-	part, err := root.OpenRoot(name)
+	part, err := OpenRootIn(root, name)
 	if err != nil {
 		return
 	}

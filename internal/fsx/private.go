@@ -29,12 +29,12 @@ func OpenPrivateDir(dir, name string) (*os.Root, error) {
 }
 
 func openIn(dir, name string) (*os.Root, error) {
-	parent, err := os.OpenRoot(dir)
+	parent, err := OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer parent.Close()
-	return parent.OpenRoot(name)
+	return OpenRootIn(parent, name)
 }
 
 // CheckPrivate returns an error unless only this user can access the directory, where file modes tell

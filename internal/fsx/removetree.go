@@ -54,7 +54,7 @@ func (r *remover) clear(root *os.Root, name string, was fs.FileInfo) error {
 	if was.Mode().Perm()&0o700 != 0o700 {
 		_ = root.Chmod(name, 0o700)
 	}
-	dir, err := root.OpenRoot(name)
+	dir, err := OpenRootIn(root, name)
 	if err != nil {
 		return err
 	}

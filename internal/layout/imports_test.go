@@ -4,7 +4,9 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -134,6 +136,29 @@ func TestRequests(t *testing.T) {
 	maps.DeleteFunc(got, func(_ string, has bool) bool { return !has })
 	if !maps.Equal(got, want) {
 		t.Errorf("HTTP clients are in %q, CONTRIBUTING.md names %q", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+	}
+}
+
+// TestNoWaitingOpen checks that only internal/fsx calls os.OpenRoot, os.DirFS and (*os.Root).OpenRoot, which wait if a pipe is in place of the
+// directory. Other modules of the repository are checked, too.
+func TestNoWaitingOpen(t *testing.T) {
+	t.Parallel()
+	waits, checked := regexp.MustCompile(`(\w+)\.(OpenRoot|DirFS)\(`), 0
+	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		name := strings.TrimPrefix(filepath.ToSlash(p), root+"/")
+		if err != nil || !strings.HasSuffix(name, ".go") || regexp.MustCompile(`_test\.go$|^internal/(fsx|[a-z]*test)/|^examples/|^\.ci/`).MatchString(name) {
+			return err
+		}
+		checked++
+		for _, m := range waits.FindAllStringSubmatch(string(must.Get(os.ReadFile(p))(t)), -1) {
+			if m[1] != "fsx" {
+				t.Errorf("%s calls %s…), which waits for a pipe: use fsx.OpenRoot, fsx.OpenRootIn or fsx.Tree", name, m[0])
+			}
+		}
+		return nil
+	})
+	if err != nil || checked < 250 {
+		t.Errorf("checked %d files: %v", checked, err)
 	}
 }
 

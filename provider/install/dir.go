@@ -87,7 +87,7 @@ func isProgram(name string, of addrs.Provider) bool {
 // earlier call, as known to the Dir. If known is nil, it reads the files. The error wraps
 // [checksum.ErrIrregular] for anything but files and directories.
 func (p *Package) h1(ctx context.Context, known *Dir, stamps bool) (h1 checksum.Hash, since time.Time, err error) {
-	root, err := os.OpenRoot(p.Dir)
+	root, err := fsx.OpenRoot(p.Dir)
 	if err != nil {
 		return h1, since, err
 	}
@@ -220,7 +220,7 @@ func (d *Dir) subject() string { return "plugin directory " + d.Path }
 
 // walk calls found for each name that is levels below dir. It returns false if found does.
 func walk(ctx context.Context, root *os.Root, dir string, levels int, found func(name string, err error) bool) bool {
-	entries, err := fs.ReadDir(root.FS(), dir) // sorted
+	entries, err := fs.ReadDir(fsx.Tree(ctx, root), dir) // sorted
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return found("", err)
 	}
@@ -312,7 +312,7 @@ func (d *Dir) open() (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	return os.OpenRoot(base)
+	return fsx.OpenRoot(base)
 }
 
 // private is the directory for unfinished packages and notes. The CLI ignores it, as it is not a
@@ -325,7 +325,7 @@ func newTree(root *os.Root, part *fsx.PartDir) (*os.Root, error) {
 	if err := root.Mkdir(name, 0o755); err != nil {
 		return nil, err
 	}
-	return root.OpenRoot(name)
+	return fsx.OpenRootIn(root, name)
 }
 
 // location is the location of a package in a plugin directory, whether the package exists or not.
@@ -495,7 +495,7 @@ func (at *location) publish(ctx context.Context, part *fsx.PartDir, finished str
 }
 
 func syncTree(ctx context.Context, root *os.Root, name string) error {
-	tree, err := root.OpenRoot(name)
+	tree, err := fsx.OpenRootIn(root, name)
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func (d *Dir) place(ctx context.Context, from *Installed, copies bool) (*Package
 // transfer links or copies the directory from into the staging directory. It returns the name and the h1 of
 // the result. If limits is nil, the package was verified: it has no limits, and a link to it no h1.
 func (at *location) transfer(ctx context.Context, part *fsx.PartDir, from string, copies bool, limits *checksum.Limits) (finished string, h1 checksum.Hash, err error) {
-	source, err := os.OpenRoot(from)
+	source, err := fsx.OpenRoot(from)
 	if err != nil {
 		return "", h1, err
 	}

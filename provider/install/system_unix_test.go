@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -78,6 +80,21 @@ func TestLockFileStays(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestPipeInPlaceOfDirectory: All waits for no pipe, in place of the plugin directory or of one in it.
+func TestPipeInPlaceOfDirectory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "registry.example.com", "acme")
+	must.Do(t, errors.Join(os.Mkdir(filepath.Dir(pipe), 0o755), disktest.Mkfifo(pipe)))
+	for _, path := range []string{dir, pipe} {
+		for pkg, err := range (&install.Dir{Path: path}).All() {
+			if err == nil {
+				t.Errorf("All in %s found %v", path, pkg)
+			}
+		}
 	}
 }
 

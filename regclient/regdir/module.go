@@ -103,7 +103,7 @@ func (r *Registry) fetchModule(ctx context.Context, src module.Source, m addrs.M
 
 // pack writes an archive of a directory. It has the same bytes each time.
 func pack(ctx context.Context, w io.Writer, dir string) error {
-	root, err := os.OpenRoot(dir)
+	root, err := fsx.OpenRoot(dir)
 	if err != nil {
 		return err
 	}

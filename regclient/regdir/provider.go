@@ -79,7 +79,7 @@ func (r *Registry) PublishProvider(ctx context.Context, rel Release) (_ []Publis
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(filepath.Dir(rel.Sums))
+	root, err := fsx.OpenRoot(filepath.Dir(rel.Sums))
 	if err != nil {
 		return nil, err
 	}
