@@ -204,7 +204,7 @@ func (s *staging) place(ctx context.Context, got *unpacked, subdir string) error
 	if err != nil {
 		return err
 	}
-	path := got.root.Name()
+	path := filepath.Clean(got.root.Name())
 	if s.o.Replace {
 		// Put checks the old file after the exchange, when no other process can replace it.
 		_, err = s.part.Put(filepath.Base(path), filepath.Base(s.target), func(old fs.FileInfo) error { return checkReplaceable(s.target, old, true) })

@@ -42,7 +42,7 @@ func readStart(path string, max int64) ([]byte, error) {
 func OpenRegularIn(root *os.Root, name string) (*os.File, error) { return regular(root.OpenFile, name) }
 
 // OpenRoot is [os.OpenRoot], but opens nothing else than a directory, so it does not wait for a pipe. On
-// Unix, the name of the root ends with "/.".
+// Unix, the name of the root ends with "/.", which [filepath.Clean] removes.
 func OpenRoot(path string) (*os.Root, error) { return openRoot(os.OpenRoot, path) }
 
 // OpenRootIn is [OpenRoot] for a directory of root.

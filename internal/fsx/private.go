@@ -44,5 +44,5 @@ func CheckPrivate(root *os.Root) error {
 	if err != nil {
 		return err
 	}
-	return checkPrivate(root.Name(), info)
+	return checkPrivate(filepath.Clean(root.Name()), info)
 }
