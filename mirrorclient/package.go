@@ -11,6 +11,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/jsondoc"
 	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
@@ -108,7 +109,7 @@ type (
 
 func decodeDocument(resp *httpx.Response) (map[string]json.RawMessage, error) {
 	var doc wireDocument
-	if err := decode(resp, httpx.MaxPackageMembers, &doc); err != nil {
+	if err := decode(resp, jsondoc.MaxPackage, &doc); err != nil {
 		return nil, err
 	}
 	if isNull(doc.Archives) {

@@ -10,6 +10,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/jsondoc"
 	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/provider"
 )
@@ -51,7 +52,7 @@ func decode(resp *httpx.Response, max int, v any) error {
 	if err := checkMediaType(resp); err != nil {
 		return err
 	}
-	if err := httpx.CheckMembers(resp.Body, max); err != nil {
+	if err := jsondoc.CheckMembers(resp.Body, max); err != nil {
 		return err
 	}
 	return resp.DecodeObject(v)
@@ -59,7 +60,7 @@ func decode(resp *httpx.Response, max int, v any) error {
 
 func decodeIndex(resp *httpx.Response) (*provider.Versions, error) {
 	var doc wireIndex
-	if err := decode(resp, httpx.MaxListMembers, &doc); err != nil {
+	if err := decode(resp, jsondoc.MaxMembers, &doc); err != nil {
 		return nil, err
 	}
 	if isNull(doc.Versions) {

@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/jsondoc"
 	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/provider"
@@ -142,7 +143,7 @@ func (t *wireText) UnmarshalJSON(data []byte) error {
 
 // decodePackage decodes and checks an answer.
 func (c *Client) decodePackage(resp *httpx.Response, key packageKey) (*provider.Package, error) {
-	if err := httpx.CheckMembers(resp.Body, httpx.MaxPackageMembers); err != nil {
+	if err := jsondoc.CheckMembers(resp.Body, jsondoc.MaxPackage); err != nil {
 		return nil, err
 	}
 	var doc wirePackage

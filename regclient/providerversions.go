@@ -11,6 +11,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/jsondoc"
 	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/provider"
 )
@@ -140,10 +141,10 @@ func decodeVersions(resp *httpx.Response) (*provider.Versions, error) {
 
 // decodeList decodes a document with versions.
 func decodeList[T any](resp *httpx.Response) (*T, error) {
-	if err := httpx.CheckMembers(resp.Body, httpx.MaxListMembers); err != nil {
+	if err := jsondoc.CheckMembers(resp.Body, jsondoc.MaxMembers); err != nil {
 		return nil, err
 	}
-	if err := httpx.CheckList(resp.Body, "versions", maxVersions); err != nil {
+	if err := jsondoc.CheckList(resp.Body, "versions", maxVersions); err != nil {
 		return nil, err
 	}
 	var doc *T

@@ -47,6 +47,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/jsondoc"
 	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/transport"
@@ -351,7 +352,7 @@ func (g *GitHub) Bundles(ctx context.Context, builder Identity, _ *provider.Pack
 				BundleURL string `json:"bundle_url"`
 			}
 		}
-		if err = httpx.CheckMembers(resp.Body, MaxBundles*maxMembers); err == nil {
+		if err = jsondoc.CheckMembers(resp.Body, MaxBundles*maxMembers); err == nil {
 			err = resp.DecodeJSON(&page)
 		}
 		if err != nil {

@@ -102,6 +102,23 @@ func TestManifestLimit(t *testing.T) {
 	}
 }
 
+// TestManifestMembers: a manifest has at most 150,000 members and elements, because decoded ones need much memory.
+func TestManifestMembers(t *testing.T) {
+	t.Parallel()
+	for extra, want := range []error{nil, failure.ErrTooLarge} {
+		f := newRegistry(t)
+		layer := f.blob("p", zipOf(map[string]string{"x": "x"}))
+		at := target(f.manifest("p", "", ocispec.MediaTypeImageManifest, image(typeTarget, layer)), "linux_amd64")
+		text := fmt.Sprintf(`{"mediaType":%q,"artifactType":%q,"manifests":[{"mediaType":%q,"artifactType":%q,"digest":%q,"size":%d,"platform":{"os":"linux","architecture":"amd64"}}`,
+			ocispec.MediaTypeImageIndex, typeProvider, at.MediaType, typeTarget, at.Digest, at.Size)
+		text += strings.Repeat(`,{}`, 150_000-1-strings.Count(text, ",")+extra) + "]}"
+		f.manifest("p", "1.0.0", ocispec.MediaTypeImageIndex, []byte(text))
+		if _, err := f.mirror("p").ProviderPackage(t.Context(), alpha, v1, linux); !errors.Is(err, want) || want == nil && err != nil {
+			t.Errorf("index with %d members: %v, want %v", 150_000+extra, err, want)
+		}
+	}
+}
+
 // TestTagsEnd uses lists of tags that are too long or endless.
 func TestTagsEnd(t *testing.T) {
 	t.Parallel()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/jsondoc"
 	"github.com/tofureg/tofureg/provider"
 )
 
@@ -46,6 +47,9 @@ func fetchManifest(ctx context.Context, repo *remote.Repository, desc ocispec.De
 	}
 	if got := desc.Digest.Algorithm().FromBytes(data); got != desc.Digest {
 		return &DigestError{Want: desc.Digest.String(), Got: got.String(), WantSize: desc.Size, GotSize: desc.Size}
+	}
+	if err := jsondoc.CheckMembers(data, jsondoc.MaxPackage); err != nil {
+		return fmt.Errorf("manifest %s: %w", desc.Digest, err)
 	}
 	if json.Unmarshal(data, what) != nil {
 		return bad(desc, "it is not valid JSON of its type")

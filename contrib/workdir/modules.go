@@ -28,6 +28,7 @@ import (
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/jsondoc"
 	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/module"
 	modulelock "github.com/tofureg/tofureg/module/lockfile"
@@ -673,7 +674,7 @@ func readManifest(store *os.Root, shown string) (manifest, error) {
 		return nil, err
 	}
 	var all struct{ Modules []record }
-	if err := json.Unmarshal(data, &all); err != nil || len(data) > maxManifest {
+	if err := jsondoc.Unmarshal(data, &all); err != nil || len(data) > maxManifest {
 		return nil, &ConfigError{Place{File: shown}, "not a manifest of modules; remove the file to install the modules again"}
 	}
 	for _, r := range all.Modules {

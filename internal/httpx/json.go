@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/jsondoc"
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
@@ -33,7 +34,7 @@ func (e *DecodeError) Error() string { return fmt.Sprintf("JSON: %s, at byte %d"
 func (e *DecodeError) Unwrap() error { return e.Err }
 
 // DecodeJSON decodes a document of exactly one JSON value into v, like json.Unmarshal. A byte order
-// mark and invalid UTF-8 are errors. The error is a [*DecodeError], or a
+// mark, invalid UTF-8 and more than [jsondoc.MaxMembers] members are errors. The error is a [*DecodeError], or a
 // *json.InvalidUnmarshalError if v is not a pointer.
 //
 // Member names are not case-sensitive, and the last of several members counts. [DecodeObject]
@@ -45,9 +46,12 @@ func DecodeJSON(data []byte, v any) error {
 	if !utf8.Valid(data) {
 		return &DecodeError{Offset: invalidUTF8(data), Reason: "invalid UTF-8"}
 	}
-	err := json.Unmarshal(data, v)
+	err := jsondoc.Unmarshal(data, v)
 	if err == nil {
 		return nil
+	}
+	if errors.Is(err, failure.ErrTooLarge) {
+		return err
 	}
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return &DecodeError{Offset: max(0, e.Offset-1), Reason: weburl.Clean(e.Error(), maxCause), Err: err}
@@ -142,6 +146,9 @@ func (r *Response) DecodeObject(v any) error { return r.decode(DecodeObject, v) 
 
 func (r *Response) decode(as func([]byte, any) error, v any) error {
 	err := as(r.Body, v)
+	if errors.Is(err, failure.ErrTooLarge) {
+		return r.Fail(err)
+	}
 	if err == nil || !isA[*DecodeError](err) {
 		return err
 	}
@@ -235,52 +242,6 @@ func valueEnd(doc []byte, i int) int {
 			return i + 1
 		}
 	}
-}
-
-// Limits of JSON members, which need more memory than their text.
-const (
-	MaxListMembers    = 500_000 // in a list of versions
-	MaxPackageMembers = 150_000 // in a document about one version
-)
-
-// CheckMembers returns an error if a document has max members or more.
-func CheckMembers(document []byte, max int) error {
-	if bytes.Count(document, []byte{','}) >= max {
-		return TooMany("members", max)
-	}
-	return nil
-}
-
-// CheckList returns an error if an array or object in a valid document has more than max elements.
-// It is called before the document is decoded, because encoding/json needs much memory for short
-// elements, even of a wrong type.
-func CheckList(document []byte, what string, max int) error {
-	if bytes.Count(document, []byte{','}) < max || !json.Valid(document) || longestList(document) <= max {
-		return nil
-	}
-	return TooMany(what, max)
-}
-
-// longestList returns the number of elements in the longest array or object of a valid document.
-// If none has two elements, it returns 0.
-func longestList(document []byte) int {
-	longest := 0
-	open := []int{1} // elements so far of each enclosing value
-	for i := 0; i < len(document); i++ {
-		last := len(open) - 1
-		switch document[i] {
-		case '"':
-			i = stringEnd(document, i) - 1
-		case '{', '[':
-			open = append(open, 1)
-		case '}', ']':
-			open = open[:last]
-		case ',':
-			open[last]++
-			longest = max(longest, open[last])
-		}
-	}
-	return longest
 }
 
 // TooMany returns the error of a count above its limit.

@@ -20,6 +20,8 @@ import (
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
+	"github.com/tofureg/tofureg/internal/jsondoc"
+
 	"github.com/tofureg/tofureg/storage"
 )
 
@@ -101,12 +103,12 @@ func Replace(ctx context.Context, s storage.Store, name string, v any, old Docum
 	return now, err
 }
 
-// Decode decodes a JSON object into v, a pointer to a pointer or to a map.
+// Decode decodes a JSON object of at most [jsondoc.MaxMembers] members into v, a pointer to a pointer or to a map.
 func Decode(data []byte, v any) error {
 	if trimmed := bytes.TrimSpace(data); len(trimmed) == 0 || trimmed[0] != '{' {
 		return fmt.Errorf("%w: not a JSON object", ErrDamaged)
 	}
-	if err := json.Unmarshal(data, v); err != nil {
+	if err := jsondoc.Unmarshal(data, v); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return nil

@@ -97,6 +97,18 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// TestDecodeMembers: a document has at most 500,000 members.
+func TestDecodeMembers(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]error{500_000: nil, 500_001: stored.ErrDamaged} {
+		var v map[string][]int
+		err := stored.Decode([]byte(`{"a":[0`+strings.Repeat(",0", n-1)+"]}"), &v)
+		if !errors.Is(err, want) || want == nil && err != nil || errors.Is(err, failure.ErrTooLarge) != (want != nil) {
+			t.Errorf("Decode of %d members: %v, want %v", n, err, want)
+		}
+	}
+}
+
 // TestRetry gives up after 100 conflicts, and at other errors, and at the end of its context.
 func TestRetry(t *testing.T) {
 	t.Parallel()

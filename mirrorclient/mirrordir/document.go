@@ -12,6 +12,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/jsondoc"
 	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
@@ -64,11 +65,11 @@ func parseMembers(data []byte, name string) (members map[string]json.RawMessage,
 	if !ok || isNull(raw) {
 		return nil, nil
 	}
+	if err := jsondoc.CheckList(raw, name, maxMembers); err != nil {
+		return nil, fmt.Errorf("%w: %w", errDamaged, err)
+	}
 	if err := stored.Decode(raw, &members); err != nil {
 		return nil, fmt.Errorf("%q: %w", name, err)
-	}
-	if len(members) > maxMembers {
-		return nil, fmt.Errorf("%w: more than %d %s: %w", errDamaged, maxMembers, name, failure.ErrTooLarge)
 	}
 	return members, nil
 }

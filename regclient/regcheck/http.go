@@ -16,6 +16,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/tofureg/tofureg/internal/jsondoc"
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
@@ -175,7 +176,7 @@ func decode(data []byte, v any) error {
 	if trimmed := bytes.TrimLeft(data, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
 		return errors.New("not a JSON object")
 	}
-	err := json.Unmarshal(data, v)
+	err := jsondoc.Unmarshal(data, v)
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf("the value of %s is of type %s, want %s", cmp.Or(strings.ToLower(e.Field), "the document"), e.Value, typeInJSON(e.Type))
 	}

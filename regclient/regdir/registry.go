@@ -17,6 +17,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/jsondoc"
 	"github.com/tofureg/tofureg/internal/regwire"
 	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/module"
@@ -268,11 +269,18 @@ func (r *Registry) readList(ctx context.Context, i item) (stored.Document, versi
 	return doc, list, err
 }
 
+// maxVersions is the maximum number of versions in a list, as in clients.
+const maxVersions = 100_000
+
 func parseList(i item, data []byte) (versionList, error) {
 	type versions struct{ Versions []json.RawMessage }
 	var doc *struct {
 		versions
 		Modules []versions
+	}
+	err := jsondoc.CheckList(data, "versions", maxVersions)
+	if err != nil {
+		return nil, damaged("%w", err)
 	}
 	if err := stored.Decode(data, &doc); err != nil {
 		return nil, err
