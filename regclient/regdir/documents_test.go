@@ -37,14 +37,14 @@ func TestMembersOfDocuments(t *testing.T) {
 		doc      string
 		tooLarge bool
 	}{
-		"100,000 versions": {many(100_000, `{"versions":[`, "]}", version), false},
-		"100,001 versions": {many(100_001, `{"versions":[`, "]}", version), true},
-		"a million elements":    {many(1_000_000, `{"versions":[`, "]}", same("{}")), true},
-		"a million modules":     {many(1_000_000, `{"modules":[`, "]}", same("{}")), true},
-		"500,001 archives": {many(500_001, `{"archives":[`, "]}", same("{}")), true},
-		"a million archives":    {many(1_000_000, `{"archives":[`, "]}", same("{}")), true},
-		"a million keys":        {many(1_000_000, `{"keys":[`, "]}", same("{}")), true},
-		"a million platforms":   {many(1_000_000, `{"versions":[{"version":"1.0.0","platforms":[`, "]}]}", same("{}")), true},
+		"100,000 versions":    {many(100_000, `{"versions":[`, "]}", version), false},
+		"100,001 versions":    {many(100_001, `{"versions":[`, "]}", version), true},
+		"a million elements":  {many(1_000_000, `{"versions":[`, "]}", same("{}")), true},
+		"a million modules":   {many(1_000_000, `{"modules":[`, "]}", same("{}")), true},
+		"500,001 archives":    {many(500_001, `{"archives":[`, "]}", same("{}")), true},
+		"a million archives":  {many(1_000_000, `{"archives":[`, "]}", same("{}")), true},
+		"a million keys":      {many(1_000_000, `{"keys":[`, "]}", same("{}")), true},
+		"a million platforms": {many(1_000_000, `{"versions":[{"version":"1.0.0","platforms":[`, "]}]}", same("{}")), true},
 	} {
 		s := &storage.Memory{}
 		r := newRegistry(s)
