@@ -184,8 +184,11 @@ func decode(of Subject, data string) *page {
 	for line := range strings.Lines(rest) {
 		text, words, _ := strings.Cut(strings.TrimSpace(line), " ")
 		date, words, _ := strings.Cut(words, " ")
+		if text == "" || text[0] == '#' || len(text) > maxVersion || len(date) < len("2026-11-26T10:00:00Z") {
+			continue // the error of time.Parse takes more memory than the line
+		}
 		seen, err := time.Parse(time.RFC3339, date)
-		if text == "" || text[0] == '#' || len(text) > maxVersion || err != nil || seen.Unix() < minSeen || seen.Unix() >= maxSeen {
+		if err != nil || seen.Unix() < minSeen || seen.Unix() >= maxSeen {
 			continue
 		}
 		e := entry{version: text, seen: seen.Unix()}

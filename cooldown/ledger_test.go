@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -233,6 +234,20 @@ func TestLedgerDamaged(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestLedgerDamagedMemory: a file of damaged lines takes little memory. It measures memory, so it does not run in parallel.
+func TestLedgerDamagedMemory(t *testing.T) {
+	for _, line := range []string{"\n", "a b\n", "1.0.0 2026-13-26T10:00:00Z\n"} {
+		store := &storage.Memory{}
+		write(t, store, alphaFile, "# first seen: registry.example.com/acme/alpha\n"+strings.Repeat(line, (4<<20-100)/len(line)))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		must.Get((&cooldown.Ledger{Store: store}).FirstSeen(t.Context(), cooldown.Subject{Provider: alpha}, []cooldown.Version{{Version: addrs.MustParseVersion("1.0.0")}}))(t)
+		if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 64<<20 {
+			t.Errorf("a file of lines %q takes %d MiB", line, (after.TotalAlloc-before.TotalAlloc)>>20)
+		}
 	}
 }
 
