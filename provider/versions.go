@@ -281,6 +281,10 @@ type UnavailableError struct {
 	// Fits is the newest release known to fit Need, whatever Constraint is, or zero.
 	Fits addrs.Version
 
+	// MayFit, if Fits is zero, is the newest release that fits Need as far as its platforms and
+	// protocols are known, or zero.
+	MayFit addrs.Version
+
 	// Err is ErrNoVersion if Allowed is zero, otherwise ErrNoPlatform or ErrProtocol.
 	Err error
 }
@@ -295,8 +299,15 @@ func (e *UnavailableError) Error() string {
 		return fmt.Sprintf("%s supports plugin protocol %s, want %s", e.Allowed,
 			enumerate(e.Protocols, strings.Clone), cmp.Or(e.Need.Protocols, supported())) + e.hint()
 	}
+	const unselectable, why = "0.0.0", `, which the CLI treats as "no version"`
 	text := "no version matches " + fault.Constraint(e.Constraint.String())
 	newest := ", the newest is " + e.Newest.String()
+	switch unselectable {
+	case e.Newest.String():
+		newest += why
+	case e.Constraint.String():
+		text += why
+	}
 	switch {
 	case e.Newest.IsZero():
 		return text + ", none is listed"
@@ -323,16 +334,19 @@ func (e *UnavailableError) platforms() string {
 	return " for " + names(missing) + ", only for " + names(e.Platforms)
 }
 
-// hint names the version that would fit.
+// hint names the version that would fit, or may fit.
 func (e *UnavailableError) hint() string {
-	switch {
-	case e.Fits.IsZero():
-		return ""
-	case e.Fits.Compare(e.Allowed) > 0:
-		return fmt.Sprintf("; the newer %s would fit", e.Fits)
-	default:
-		return fmt.Sprintf("; the older %s would fit", e.Fits)
+	other, verb, age := e.Fits, "would", "older"
+	if other.IsZero() {
+		other, verb = e.MayFit, "may"
 	}
+	switch {
+	case other.IsZero():
+		return ""
+	case other.Compare(e.Allowed) > 0:
+		age = "newer"
+	}
+	return fmt.Sprintf("; the %s %s %s fit", age, other, verb)
 }
 
 // Unavailable returns the error of a [Source] that has no package of a version for a platform, of
@@ -355,7 +369,8 @@ func (v *Versions) Unavailable(version addrs.Version, platform addrs.Platform) *
 func (v *Versions) unavailable(c addrs.ProviderConstraint, need Need, fits func(*Release) error) *UnavailableError {
 	e := &UnavailableError{Provider: v.Provider, Constraint: c, Need: need, Err: ErrNoVersion}
 	anyRelease := addrs.ProviderConstraint{}.Matcher()
-	if r := cmp.Or(v.newest(anyRelease, nil), v.newest(func(addrs.Version) bool { return true }, nil)); r != nil {
+	isRelease := func(v addrs.Version) bool { return !v.IsPrerelease() } // also 0.0.0
+	if r := cmp.Or(v.newest(isRelease, nil), v.newest(func(addrs.Version) bool { return true }, nil)); r != nil {
 		e.Newest = r.Version
 	}
 	if fits == nil {
@@ -365,7 +380,9 @@ func (v *Versions) unavailable(c addrs.ProviderConstraint, need Need, fits func(
 		e.Allowed, e.Err = r.Version, fits(r)
 		e.Protocols, e.Platforms = slices.Clone(r.Protocols), slices.Clone(r.Platforms)
 	}
-	// What is unknown fits a choice, but is not worth a hint.
+	if r := v.newest(anyRelease, fits); r != nil {
+		e.MayFit = r.Version
+	}
 	known := func(r *Release) error {
 		if len(r.Platforms) == 0 && (len(need.Platforms) > 0 || e.Err == ErrNoPlatform) {
 			return ErrNoPlatform
@@ -376,7 +393,7 @@ func (v *Versions) unavailable(c addrs.ProviderConstraint, need Need, fits func(
 		return fits(r)
 	}
 	if r := v.newest(anyRelease, known); r != nil {
-		e.Fits = r.Version
+		e.Fits, e.MayFit = r.Version, addrs.Version{}
 	}
 	return e
 }

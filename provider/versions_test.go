@@ -128,15 +128,21 @@ func TestNewestFor(t *testing.T) {
 		{name: "only prereleases", list: []string{"1.0.0-alpha", "1.0.0-beta"},
 			kind: provider.ErrNoVersion, text: "no version matches (any release), only prereleases are listed, the newest is 1.0.0-beta"},
 		{name: "only 0.0.0", list: []string{"0.0.0"},
-			kind: provider.ErrNoVersion, text: "no version matches (any release), the newest is 0.0.0"},
+			kind: provider.ErrNoVersion, text: `no version matches (any release), the newest is 0.0.0, which the CLI treats as "no version"`},
+		{name: "only 0.0.0, within the constraint", constraint: ">= 0.0.0", list: []string{"0.0.0"},
+			kind: provider.ErrNoVersion, text: `no version matches ">= 0.0.0", the newest is 0.0.0, which the CLI treats as "no version"`},
 		{name: "0.0.0 and prereleases", list: []string{"0.0.0", "1.0.0-beta"},
-			kind: provider.ErrNoVersion, text: "no version matches (any release), only prereleases are listed, the newest is 1.0.0-beta"},
+			kind: provider.ErrNoVersion, text: `no version matches (any release), the newest is 0.0.0, which the CLI treats as "no version"`},
 		{name: "0.0.0 wanted", constraint: "0.0.0", list: []string{"0.0.0", "1.0.0 5.0 linux_amd64"},
-			kind: provider.ErrNoVersion, fits: "1.0.0", text: `no version matches "0.0.0", the newest is 1.0.0`},
+			kind: provider.ErrNoVersion, fits: "1.0.0", text: `no version matches "0.0.0", which the CLI treats as "no version", the newest is 1.0.0`},
+		{name: "platforms of the older one unknown", constraint: "1.0.0", platform: plan9, list: []string{"1.0.0 5.0 linux_amd64", "0.9.0 5.0"},
+			kind: provider.ErrNoPlatform, text: "1.0.0 has no package for plan9_arm, only for linux_amd64; the older 0.9.0 may fit"},
+		{name: "an older one fits, of others it is unknown", constraint: "1.0.0", platform: plan9, list: []string{"1.0.0 5.0 linux_amd64", "0.9.0 5.0", "0.8.0 5.0 plan9_arm"},
+			kind: provider.ErrNoPlatform, fits: "0.8.0", text: "1.0.0 has no package for plan9_arm, only for linux_amd64; the older 0.8.0 would fit"},
 		{name: "no version allowed, platforms unknown", constraint: "~> 5.0", platform: linux, list: []string{"4.0.0 5.0 darwin_arm64", "3.0.0 5.0"},
 			kind: provider.ErrNoVersion, text: `no version matches "~> 5.0", the newest is 4.0.0`},
 		{name: "protocols of the older one unknown", constraint: "3.0.0", list: []string{"3.0.0 7.0", "2.0.0 -"},
-			kind: provider.ErrProtocol, text: "3.0.0 supports plugin protocol 7.0, want >= 5.0.0, < 7.0.0"},
+			kind: provider.ErrProtocol, text: "3.0.0 supports plugin protocol 7.0, want >= 5.0.0, < 7.0.0; the older 2.0.0 may fit"},
 		{name: "none listed", constraint: "1.0.0", kind: provider.ErrNoVersion, text: `no version matches "1.0.0", none is listed`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -212,10 +218,10 @@ func TestUnavailable(t *testing.T) {
 	if err := versions.Unavailable(version("2.0.0"), addrs.Platform{}); err.Error() != "2.0.0 has no package; the older 1.0.0 would fit" {
 		t.Errorf("for no platform: %v", err)
 	}
-	// What a list leaves open is taken to fit, but not what the source has just denied.
-	for _, v := range []string{"3.0.0", "2.0.0", "1.0.0"} {
+	// What a list leaves open may fit, but not what the source has just denied.
+	for v, hint := range map[string]string{"3.0.0": "the older 2.0.0 may fit", "2.0.0": "the newer 3.0.0 may fit", "1.0.0": "the newer 3.0.0 may fit"} {
 		err := list("3.0.0 5.0 -", "2.0.0 - -", "1.0.0 5.0 -").Unavailable(version(v), linux)
-		if want := v + " has no package for linux_amd64"; err.Error() != want || !err.Fits.IsZero() {
+		if want := v + " has no package for linux_amd64; " + hint; err.Error() != want || !err.Fits.IsZero() {
 			t.Errorf("of a source that lists no platforms: %v, %s fits; want %s", err, err.Fits, want)
 		}
 	}
