@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -214,6 +215,31 @@ func TestRuleOff(t *testing.T) {
 		held := map[string]int{"held": 2, "listed": 0}[test.want]
 		if len(ofProvider.Held) != held || len(ofModule.Held) != held {
 			t.Errorf("include %q, exclude %q: %d versions of a provider and %d of a module are held, want %d", test.include, test.exclude, len(ofProvider.Held), len(ofModule.Held), held)
+		}
+	}
+}
+
+// TestFilterCopies: the result of Filter belongs to the caller, whether the Rule applies or not.
+func TestFilterCopies(t *testing.T) {
+	t.Parallel()
+	for name, p := range map[string]*cooldown.Providers{
+		"nil": nil, "no age": {}, "all old enough": {Rule: cooldown.Rule{Age: week}},
+		"other provider": {Rule: cooldown.Rule{Age: week}, Exclude: []provider.Pattern{provider.MustParsePattern("*/*/*")}},
+	} {
+		list := &provider.Versions{Provider: alpha, Warnings: []string{"a"}, Held: []provider.Held{{}}, List: []provider.Release{
+			{Version: addrs.MustParseVersion("1.0.0"), Discovered: time.Unix(0, 0)},
+		}}
+		before := list.Clone()
+		got := must.Get(p.Filter(t.Context(), alpha, list))(t)
+		if !reflect.DeepEqual(got, before) {
+			t.Errorf("%s: Filter = %+v, want %+v", name, got, before)
+		}
+		got.List[0].Listed, got.Warnings[0], got.Held[0].Release.Listed = "changed", "changed", "changed"
+		if !reflect.DeepEqual(list, before) {
+			t.Errorf("%s: a change of the result of Filter changes its argument to %+v", name, list)
+		}
+		if got, err := p.Filter(t.Context(), alpha, nil); got != nil || err != nil {
+			t.Errorf("%s: Filter(nil) = %v, %v; want nil", name, got, err)
 		}
 	}
 }

@@ -41,12 +41,13 @@ func (c *Providers) ProviderVersions(ctx context.Context, p addrs.Provider) (*pr
 	return c.Filter(ctx, p, versions)
 }
 
-// Filter returns the list of p with the versions that are not old enough in Held. It does not change the
-// argument, and returns it if the Rule does not apply to p. The list must have all versions, or be
-// [provider.Versions.Partial].
+// Filter returns a copy of the list of p with the versions that are not old enough in Held, or all in List if
+// c is nil or the Rule does not apply to p. The list must have all versions, or be [provider.Versions.Partial].
+// Of nil it returns nil.
 func (c *Providers) Filter(ctx context.Context, p addrs.Provider, versions *provider.Versions) (*provider.Versions, error) {
 	matches := func(pattern provider.Pattern) bool { return pattern.Matches(p) }
-	if versions == nil || c.Age <= 0 || !selects(c.Include, c.Exclude, matches, matches) {
+	versions = versions.Clone()
+	if versions == nil || c == nil || c.Age <= 0 || !selects(c.Include, c.Exclude, matches, matches) {
 		return versions, nil
 	}
 	keep, held, err := filter(ctx, &c.Rule, Subject{Provider: p}, versions.List, versions.Partial,
@@ -58,9 +59,8 @@ func (c *Providers) Filter(ctx context.Context, p addrs.Provider, versions *prov
 	if err != nil {
 		return nil, failure.Wrap("list versions of", p.String(), err)
 	}
-	filtered := *versions
-	filtered.List, filtered.Held = keep, append(slices.Clip(versions.Held), held...)
-	return &filtered, nil
+	versions.List, versions.Held = keep, append(versions.Held, held...)
+	return versions, nil
 }
 
 // Modules is a [module.Source] that lists only the versions of another source that are old enough.

@@ -104,6 +104,10 @@ func locate(ctx context.Context, src Source, r Request, progress func(Event)) (*
 		case err == nil && versions == nil:
 			err = errors.New("the source returned no versions")
 		case err == nil:
+			if versions.Module.IsZero() { // which the error names
+				versions = versions.Clone()
+				versions.Module = m
+			}
 			v, err = versions.Newest(r.Constraint)
 		}
 		if err != nil {

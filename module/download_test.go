@@ -90,6 +90,10 @@ func TestDownloadNewest(t *testing.T) {
 	if u, ok := errors.AsType[*module.UnavailableError](err); !ok || u.Module != vpc || !errors.Is(err, module.ErrNoVersion) {
 		t.Errorf("%v, want an *UnavailableError", err)
 	}
+	src.versions[vpc].Module = addrs.Module{}
+	if _, err = module.Download(t.Context(), src, module.Request{Source: addrs.ModuleSource{Module: vpc}, Dir: target(t)}, module.Options{}); err == nil || !strings.Contains(err.Error(), vpc.String()) {
+		t.Errorf("of a list that does not name the module: %v, want an error that does", err)
+	}
 	delete(src.versions, vpc)
 	_, err = module.Download(t.Context(), src, module.Request{Source: addrs.ModuleSource{Module: vpc}, Dir: target(t)}, module.Options{})
 	if !errors.Is(err, module.ErrNotFound) || errors.Is(err, module.ErrNoVersion) {

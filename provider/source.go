@@ -71,6 +71,10 @@ func (c checked) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versi
 	if versions == nil {
 		return nil, &Error{Op: "list versions of", Subject: p.String(), Err: errors.New("the source returned neither versions nor an error")}
 	}
+	if versions.Provider.IsZero() { // which errors name
+		versions = versions.Clone()
+		versions.Provider = p
+	}
 	return versions, nil
 }
 

@@ -313,6 +313,11 @@ func TestVersionsJSON(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	t.Parallel()
+	nameless := list("2.0.0")
+	nameless.Provider = addrs.Provider{}
+	if _, err := provider.Find(t.Context(), &stub{versions: nameless}, demo, constraint("> 2"), provider.Need{}); err == nil || !strings.Contains(err.Error(), demo.String()) {
+		t.Errorf("Find in a list that does not name the provider: %v, want an error that does", err)
+	}
 	all, open := &stub{versions: list("3.0.0 7.0 -", "2.1.0 - linux_amd64", "2.0.0")}, &stub{versions: list("2.0.0")}
 	old := &astray{Source: open, pkg: func(pkg *provider.Package) *provider.Package { pkg.Protocols = []string{"4.0"}; return pkg }}
 	on := func(p addrs.Platform) provider.Need { return provider.Need{Platforms: []addrs.Platform{p}} }

@@ -54,6 +54,6 @@ var (
 	// A public key cannot be read.
 	ErrBadKey = errors.New("unreadable key")
 
-	// A fingerprint is invalid, or a call does not permit a field that is set.
+	// A fingerprint is invalid, [Policy.Provenance] is unusable, or a call does not permit a field that is set.
 	ErrPolicy = errors.New("invalid policy")
 )

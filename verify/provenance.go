@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,7 +11,8 @@ import (
 // Provenance decides who built an archive, without requests. It is safe for concurrent use. The module contrib/attest has one.
 type Provenance interface {
 	// Builder returns who built the archive with this zh according to ev.Attestations, or an error if that is
-	// unknown or not permitted. If it needs ev.Sums, which is nil, the error wraps [ErrNotStated].
+	// unknown or not permitted. If it needs ev.Sums, which is nil, the error wraps [ErrNotStated]; if it cannot
+	// judge at all, the error wraps [ErrPolicy], and no package lacks provenance.
 	Builder(ev Evidence, zh checksum.Hash) (Build, error)
 }
 
@@ -34,7 +36,10 @@ func (p Policy) built(r *Report, ev Evidence, hashes []checksum.Hash) error {
 		return fmt.Errorf("%w: %w: the source has no attestation of the archive, or its zh is not known", ErrProvenance, ErrNotStated)
 	}
 	by, err := p.Provenance.Builder(ev, zh[0])
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrPolicy):
+		return fmt.Errorf("provenance: %w", err)
+	case err != nil:
 		return fmt.Errorf("%w: %w", ErrProvenance, err)
 	}
 	r.BuiltBy = &by

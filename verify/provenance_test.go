@@ -22,6 +22,8 @@ var (
 
 func (b builtBy) Builder(ev verify.Evidence, zh checksum.Hash) (verify.Build, error) {
 	switch {
+	case ev.Attestations[0] == "unusable":
+		return verify.Build{}, verify.ErrPolicy
 	case b.needsSums && ev.Sums == nil:
 		return verify.Build{}, verify.ErrNotStated
 	case ev.Attestations[0] != zh.Value():
@@ -50,6 +52,7 @@ func TestProvenance(t *testing.T) {
 		"attested only":                 {verify.Policy{}, unsigned, verify.ErrUnsigned, 0},
 		"attested only, permitted":      {verify.Policy{AllowUnsigned: true}, unsigned, nil, verify.Checked},
 		"another archive":               {verify.Policy{}, attested(wrong), errOther, 0},
+		"unusable provenance":           {verify.Policy{}, attested("unusable"), verify.ErrPolicy, 0},
 		"accepted hash, not attested":   {verify.Policy{Accept: checksum.NewSet(p.zh)}, p.ev, verify.ErrProvenance, 0},
 		"accepted h1, not attested":     {verify.Policy{Accept: checksum.NewSet(p.h1)}, p.ev, verify.ErrProvenance, 0},
 		"accepted h1, another archive":  {verify.Policy{Accept: checksum.NewSet(p.h1)}, attested(wrong), errOther, 0},

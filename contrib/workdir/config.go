@@ -387,6 +387,7 @@ func (c *configuration) entry(name string, a *hcl.Attribute) *use {
 	members, diags := hcl.ExprMap(a.Expr)
 	if diags.HasErrors() { // the form of version 0.12
 		u.version, err = c.constraint(a.Expr, false)
+		err = in(name, "version", err)
 	} else if normal(name) != name {
 		err = wrong(a.NameRange, "the name of provider %.100q must be in lower case", name)
 	}
@@ -399,9 +400,10 @@ func (c *configuration) entry(name string, a *hcl.Attribute) *use {
 		case err != nil: // the first one is reported
 		case key == "source":
 			source, err = c.constantText(m.Value, true)
-			u.source = &source
+			u.source, err = &source, in(name, key, err)
 		case key == "version":
 			u.version, err = c.constraint(m.Value, true)
+			err = in(name, key, err)
 		case key != "configuration_aliases":
 			err = wrong(m.Key.Range(), "provider %q has %.100q; only source, version and configuration_aliases are permitted", name, key)
 		}
@@ -448,7 +450,7 @@ func (c *configuration) providerBlock(block *hcl.Block) *use {
 	if a := content.Attributes["version"]; a != nil {
 		var err error
 		u.version, err = c.constraint(a.Expr, false)
-		c.problems.add(err)
+		c.problems.add(in(u.name, "version", err))
 	}
 	return u
 }

@@ -57,6 +57,14 @@ func wrong(at hcl.Range, format string, args ...any) error {
 	return &ConfigError{place(at), fmt.Sprintf(format, args...)}
 }
 
+// in adds the names of a provider and its argument to an error.
+func in(provider, argument string, err error) error {
+	if e, ok := errors.AsType[*ConfigError](err); ok {
+		return &ConfigError{e.Place, fmt.Sprintf("%s of provider %.100q: %s", argument, provider, e.Text)}
+	}
+	return err
+}
+
 // Problems are what [Dir.Read] cannot read in a configuration, sorted by place. [Dir.Prepare] and [Dir.Plan] refuse
 // a module with a problem.
 type Problems []*ConfigError

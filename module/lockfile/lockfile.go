@@ -176,7 +176,7 @@ func (e Entry) Check(found Entry) error {
 	return nil
 }
 
-// A File is the content of a lock file. The zero File is empty. It is safe for concurrent use while
+// A File is the content of a lock file. The zero File is empty, and so is a nil one for Get, Len and All. It is safe for concurrent use while
 // it is not modified.
 type File struct {
 	entries map[Key]Entry
@@ -184,17 +184,24 @@ type File struct {
 
 // Get returns the entry of k, and false if none.
 func (f *File) Get(k Key) (Entry, bool) {
-	e, ok := f.entries[k]
+	e, ok := f.read()[k]
 	return e, ok
 }
 
+func (f *File) read() map[Key]Entry {
+	if f == nil {
+		return nil
+	}
+	return f.entries
+}
+
 // Len returns the number of entries.
-func (f *File) Len() int { return len(f.entries) }
+func (f *File) Len() int { return len(f.read()) }
 
 // All yields the entries that f has when the loop starts, sorted by [Key]. The loop may modify f.
 func (f *File) All() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
-		slices.Values(slices.SortedFunc(maps.Values(f.entries), func(a, b Entry) int { return a.Key.compare(b.Key) }))(yield)
+		slices.Values(slices.SortedFunc(maps.Values(f.read()), func(a, b Entry) int { return a.Key.compare(b.Key) }))(yield)
 	}
 }
 

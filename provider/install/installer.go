@@ -132,9 +132,9 @@ type Selection struct {
 	// not installed it.
 	From Origin `json:"from,omitempty"`
 
-	// Dir is the absolute path of the package, Executable that of its program. They are empty unless an
-	// accepted package is in Installer.Dir, whatever Err is. For an override, Dir is the path in
-	// DevOverrides, and Executable may be empty.
+	// Dir is the absolute path of the package, Executable that of its program. They are set once an accepted
+	// package with a program is found in Installer.Dir or installed there, also if Err then says that a platform
+	// is not locked. For an override, Dir is the path in DevOverrides, and Executable may be empty.
 	Dir        string `json:"dir,omitempty"`
 	Executable string `json:"executable,omitempty"`
 

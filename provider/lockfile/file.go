@@ -48,7 +48,8 @@ func (e *NotLockedError) Error() string {
 func (e *NotLockedError) Unwrap() error { return e.Err }
 
 // A File is the content of a lock file. The zero File is empty and ready to use. It is safe
-// for concurrent use while it is not modified.
+// for concurrent use while it is not modified. A nil File is empty for Get, Len, All, Covers, Locks
+// and Accept.
 type File struct {
 	// Header is the comment at the top of the file, with or without comment signs. A parser keeps it. If
 	// empty, [HeaderOpenTofu] is written, unless [ParseLenient] read text without a header. If
@@ -96,13 +97,21 @@ func (e Entry) sameHashes(o Entry) bool {
 
 // Get returns a copy of the entry of p, and false if p is not locked.
 func (f *File) Get(p addrs.Provider) (Entry, bool) {
-	e, ok := f.entries[p]
+	e, ok := f.read().entries[p]
 	e.Hashes = slices.Clone(e.Hashes)
 	return e, ok
 }
 
+// read returns f, or an empty File if it is nil.
+func (f *File) read() *File {
+	if f == nil {
+		return &File{}
+	}
+	return f
+}
+
 // Len returns the number of locked providers.
-func (f *File) Len() int { return len(f.entries) }
+func (f *File) Len() int { return len(f.read().entries) }
 
 // All yields copies of the entries, ordered by provider. The loop may modify f. Entries that it adds are not
 // yielded.
@@ -118,13 +127,14 @@ func (f *File) All() iter.Seq[Entry] {
 
 // providers returns the locked providers in order.
 func (f *File) providers() []addrs.Provider {
-	return slices.SortedFunc(maps.Keys(f.entries), addrs.Provider.Compare)
+	return slices.SortedFunc(maps.Keys(f.read().entries), addrs.Provider.Compare)
 }
 
 // Covers reports whether p is locked at version v with hashes, so that [File.Accept] decides about
 // packages. It is also true if hashes of v may be unreadable; Accept then returns none. The zero version
 // is never covered.
 func (f *File) Covers(p addrs.Provider, v addrs.Version) bool {
+	f = f.read()
 	e := f.entries[p]
 	return !v.IsZero() && (e.Version == v && len(e.Hashes) > 0 || f.unreadableAt(p, v))
 }
@@ -132,7 +142,7 @@ func (f *File) Covers(p addrs.Provider, v addrs.Version) bool {
 // Locks reports whether f has an entry of p with version v and a hash. Unlike [File.Covers], it is false if
 // hashes of v can only be in content that is unreadable.
 func (f *File) Locks(p addrs.Provider, v addrs.Version) bool {
-	e := f.entries[p]
+	e := f.read().entries[p]
 	return !v.IsZero() && e.Version == v && len(e.Hashes) > 0
 }
 

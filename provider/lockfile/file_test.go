@@ -33,6 +33,13 @@ func TestZeroFile(t *testing.T) {
 	if !f.Equal(&lockfile.File{}) || !f.Clone().Equal(&f) {
 		t.Error("two empty files differ")
 	}
+	var none *lockfile.File
+	if _, ok := none.Get(alpha); ok || none.Len() != 0 || none.Covers(alpha, v1) || none.Locks(alpha, v1) || len(none.Accept(alpha, v1).Hashes()) != 0 {
+		t.Error("a nil File is not empty")
+	}
+	for e := range none.All() {
+		t.Errorf("a nil File has %v", e)
+	}
 	merge(t, &f, alpha, v1, constraint("~> 1.0"), zh1)
 	if f.Len() != 1 {
 		t.Errorf("%d entries, want 1", f.Len())

@@ -115,7 +115,8 @@ func pack(ctx context.Context, w io.Writer, dir string) error {
 // LockedModules returns requests for the modules of a host that a lock file has, with version and hash, and
 // the entries that [Registry.CopyModules] cannot copy: those of other hosts, of git and of other locations, and
 // those with an expression in place of a source or constraint. A lock file also has what the locked modules
-// call. The host of sources without one is byDefault. A zero host is [addrs.DefaultHost].
+// call. The host of sources without one is byDefault. A zero host is [addrs.DefaultHost]. A nil lock file has
+// none.
 func LockedModules(lock *lockfile.File, host, byDefault svchost.Hostname) (requests []module.Request, others []lockfile.Entry) {
 	r := &Registry{Host: host}
 	seen := map[string]bool{}

@@ -181,6 +181,9 @@ func TestCopyModules(t *testing.T) {
 	if len(requests) != 2 || len(others) != 2 {
 		t.Fatalf("LockedModules() = %+v, %+v; want two requests and two others", requests, others)
 	}
+	if none, others := regdir.LockedModules(nil, svchost.MustParse(host), svchost.Hostname{}); len(none)+len(others) != 0 {
+		t.Errorf("LockedModules(nil) = %+v, %+v; want none", none, others)
+	}
 	store := &mirrortest.Bucket{Generations: true}
 	r := newRegistry(store)
 	results := must.Get(r.CopyModules(t.Context(), src, requests, module.Options{}))(t)
@@ -296,8 +299,9 @@ func TestUnfinishedModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := newRegistry(store)
-	if _, err := r.PublishModule(t.Context(), network, v1, two, local); !errors.Is(err, regdir.ErrExists) || strings.Count(err.Error(), `"zh:`) != 2 {
-		t.Errorf("PublishModule beside an unfinished one: %v, want ErrExists with both zh", err)
+	if _, err := r.PublishModule(t.Context(), network, v1, two, local); !errors.Is(err, regdir.ErrExists) || strings.Count(err.Error(), `"zh:`) != 2 ||
+		!strings.Contains(err.Error(), "not published yet") || strings.Contains(err.Error(), "already published") {
+		t.Errorf("PublishModule beside an unfinished one: %v, want ErrExists with both zh, and that it is not published", err)
 	}
 	if got := wantModules(t, store); got != "" {
 		t.Errorf("the registry has %q", got)

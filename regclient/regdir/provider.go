@@ -248,7 +248,8 @@ func parseManifest(data []byte) ([]string, error) {
 	return list, nil
 }
 
-// RemoveProvider removes a version of a provider. It ignores a missing version. If it fails, another call
+// RemoveProvider removes a version of a provider. It ignores a version that is not published; the zero
+// version is an error. If it fails, another call
 // completes the removal; before that, the version cannot be published again. If other processes publish the
 // version at the same time, it is there afterwards or not, but never for long without its files, unless revisions of
 // the store are digests and the removal is killed. In a store that cannot delete on a condition, it changes nothing

@@ -110,7 +110,7 @@ func (r *Registry) put(ctx context.Context, i item, f file, recorded bool) error
 		case err != nil || zh == f.zh:
 			return err
 		case i.kind == modules && !recorded: // another process may publish it
-			return fmt.Errorf("%w, unfinished: its archive has %q, the new one %q; remove the version first", ErrExists, zh, f.zh)
+			return fmt.Errorf("%w, which is not published yet: its archive has %q, the new one %q; remove the version first", ErrExists, zh, f.zh)
 		}
 	}
 	s, err := storage.Stage(ctx, r.Store, r.TempDir)

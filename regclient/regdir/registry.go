@@ -34,7 +34,7 @@ type Registry struct {
 	Store storage.Store
 
 	// Host is the host of all addresses. If zero, [addrs.DefaultHost] is used. A store has the providers
-	// and modules of one host.
+	// and modules of one host. The host of modules needs a dot, so localhost has providers only.
 	Host svchost.Hostname
 
 	// TempDir is for temporary files. If empty, [os.TempDir] is used.
@@ -44,8 +44,8 @@ type Registry struct {
 var _ provider.Source = (*Registry)(nil)
 var _ module.Source = (*Registry)(nil)
 
-// ErrExists means that the version is already published with other content.
-var ErrExists = errors.New("the version is already published with other content")
+// ErrExists means that the store has the version with other content, published or unfinished.
+var ErrExists = errors.New("the store has the version with other content")
 
 func (r *Registry) host() svchost.Hostname { return cmp.Or(r.Host, addrs.DefaultHost()) }
 

@@ -40,7 +40,8 @@ type Handler struct {
 	Modules   module.Source
 
 	// Host replaces the server's own name in addresses passed to Providers and Modules. If zero,
-	// [addrs.DefaultHost] is used. It must not be this server if the sources are clients of it.
+	// [addrs.DefaultHost] is used. It must not be this server if the sources are clients of it. Modules need a
+	// host with a dot.
 	Host svchost.Hostname
 
 	// BaseURL is the URL under which clients reach the Handler. If empty, it is https:// and the

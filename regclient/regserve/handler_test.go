@@ -430,3 +430,21 @@ module "network" { source = "%[1]s/acme/network/aws" }
 		}
 	})
 }
+
+// noVersions is a module source that answers with nil.
+type noVersions struct{ module.Source }
+
+func (noVersions) ModuleVersions(context.Context, addrs.Module) (*module.Versions, error) {
+	return nil, nil
+}
+
+// TestNilVersions: a source that returns neither versions nor an error fails the request.
+func TestNilVersions(t *testing.T) {
+	t.Parallel()
+	answer := httptest.NewRecorder()
+	handler := &regserve.Handler{Modules: noVersions{}, Host: svchost.MustParse(originHost)}
+	handler.ServeHTTP(answer, httptest.NewRequest("GET", "https://"+originHost+"/v1/modules/acme/network/aws/versions", nil))
+	if answer.Code < 500 {
+		t.Errorf("status %d, want an error", answer.Code)
+	}
+}

@@ -2,6 +2,7 @@ package regserve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -36,6 +37,9 @@ type moduleRelease struct {
 func (h *Handler) moduleVersions(r *http.Request, of access.Entry) (any, error) {
 	webserve.Note(r.Context(), webserve.Asked)
 	versions, err := h.Modules.ModuleVersions(r.Context(), of.Module)
+	if err == nil && versions == nil {
+		err = errors.New("the source returned no versions")
+	}
 	if err != nil {
 		return nil, err
 	}

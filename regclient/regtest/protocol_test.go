@@ -289,7 +289,8 @@ func TestRecord(t *testing.T) {
 		q.Method: "GET", q.Scheme: "https", q.Host: "registry.example.com", q.Path: "/v1/providers/acme/alpha/versions", q.Query: "x=%20",
 		q.Authorization: "Bearer secret", q.Range: "bytes=0-", q.Referer: "https://example.com/", q.UserAgent: "test/1",
 		q.String():    "GET " + listURL + "?x=%20: 200 (versions, with Authorization, bytes=0-)",
-		list[1].URL(): "http://other.example.com/a%2fb",
+		q.URL():       listURL + "?x=%20",
+		list[1].URL(): "http://other.example.com/a%2fb", // without the default port
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)

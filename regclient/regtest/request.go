@@ -86,7 +86,8 @@ type Request struct {
 	Sent   int64 // bytes of the body as sent; in this process, as read
 }
 
-// URL returns the requested URL.
+// URL returns the URL of Scheme, Host, Path and Query. Unlike the requested one, it has no user and no
+// default port. Its query can have secrets.
 func (q Request) URL() string {
 	u := q.Scheme + "://" + q.Host + q.Path
 	if q.Query != "" {
@@ -95,7 +96,7 @@ func (q Request) URL() string {
 	return u
 }
 
-// String returns the request in one line, without the token:
+// String returns the request in one line, without the token in Authorization:
 //
 //	GET https://registry.example.com/.well-known/terraform.json: 200 (discovery, with Authorization)
 func (q Request) String() string {
