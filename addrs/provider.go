@@ -43,7 +43,8 @@ func checkHost(host svchost.Hostname) string {
 //
 // Namespace and type consist of letters, digits and single hyphens between them. Each is
 // normalised to lower case, as in a hostname, and has at most 512 bytes, or 63 in punycode if it is
-// not ASCII.
+// not ASCII. A namespace in ASCII can also have underscores between its ends, as in Terraform since
+// version 1.16; only [ProviderRules] can refuse them.
 type Provider struct {
 	host           svchost.Hostname
 	namespace, typ string
@@ -68,14 +69,13 @@ func ParseProviderIn(host svchost.Hostname, s string) (Provider, error) {
 	return ProviderRules{Host: host}.Parse(s)
 }
 
-// ProviderRules are the rules of a CLI for addresses of providers, by default of OpenTofu.
+// ProviderRules are the rules of a CLI for addresses in its configurations.
 type ProviderRules struct {
 	// Host is the default host. If zero, it is [DefaultHost].
 	Host svchost.Hostname
 
-	// Underscores permits underscores within a namespace in ASCII, as Terraform does since version
-	// 1.16.
-	Underscores bool
+	// NoUnderscores refuses underscores in a namespace, as OpenTofu does, and Terraform before 1.16.
+	NoUnderscores bool
 }
 
 // Parse is like [ParseProvider] by these rules.
@@ -129,7 +129,7 @@ func NewProvider(host svchost.Hostname, namespace, typ string) (Provider, error)
 
 func (r ProviderRules) provider(host svchost.Hostname, namespace, typ, input string) (Provider, error) {
 	if namespace != legacyNamespace {
-		n, reason := normalisePart(namespace, r.Underscores)
+		n, reason := normalisePart(namespace, !r.NoUnderscores)
 		if reason != "" {
 			return Provider{}, refuse(kindProvider, input, "in the namespace: "+reason)
 		}
@@ -219,9 +219,7 @@ func (p Provider) Compare(o Provider) int {
 
 func (p Provider) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-func (p *Provider) UnmarshalText(b []byte) error {
-	return unmarshal(p, b, ProviderRules{Underscores: true}.Parse)
-}
+func (p *Provider) UnmarshalText(b []byte) error { return unmarshal(p, b, ParseProvider) }
 
 // maxPart is the maximum length of a namespace or type in ASCII, in bytes. The length of any
 // other part is limited by the length of a label in a hostname.

@@ -172,7 +172,8 @@ func TestProviderRunes(t *testing.T) {
 				continue
 			}
 			checkText(t, p)
-			if strings.Count(p.String(), "/") != 2 || strings.ContainsAny(p.Namespace()+p.Type(), ". \\:_") {
+			if strings.Count(p.String(), "/") != 2 || strings.ContainsAny(p.Namespace()+p.Type(), ". \\:") ||
+				strings.Contains(p.Type(), "_") || strings.Contains(p.Namespace(), "_") != (r == '_') {
 				t.Errorf("ParseProvider(%q) = %q", s, p)
 			}
 		}
@@ -199,25 +200,34 @@ func TestNewProviderRefuses(t *testing.T) {
 	}
 }
 
-// TestUnderscores: a namespace has underscores by the rules of Terraform since 1.16 only (terraform-registry-address
-// v0.5.0), and what such a CLI has written can be read.
+// TestUnderscores: a namespace can have underscores (terraform-registry-address v0.5.0) wherever an address is read,
+// so that its text can be read again. Rules of a CLI can refuse them.
 func TestUnderscores(t *testing.T) {
 	t.Parallel()
-	rules := addrs.ProviderRules{Host: svchost.MustParse("registry.terraform.io"), Underscores: true}
 	for in, want := range map[string]string{
-		"A_b/aws": "registry.terraform.io/a_b/aws", "a__b/aws": "registry.terraform.io/a__b/aws", "example.com/a-_b/aws": "example.com/a-_b/aws",
+		"A_b/aws": "registry.opentofu.org/a_b/aws", "a__b/aws": "registry.opentofu.org/a__b/aws", "example.com/a-_b/aws": "example.com/a-_b/aws",
 		"_a/aws": "", "a_/aws": "", "a_b": "", "acme/a_b": "", "ä_b/aws": "",
 	} {
-		p, err := rules.Parse(in)
+		p, err := addrs.ParseProvider(in)
 		if p.String() != want || (err == nil) != (want != "") {
-			t.Errorf("Parse(%q) = %q, %v; want %q", in, p, err, want)
+			t.Errorf("ParseProvider(%q) = %q, %v; want %q", in, p, err, want)
 		}
-		if _, err := addrs.ParseProvider(in); err == nil {
-			t.Errorf("ParseProvider(%q) succeeds, want that underscores are refused", in)
+		if _, err := (addrs.ProviderRules{NoUnderscores: true}).Parse(in); err == nil {
+			t.Errorf("Parse(%q) succeeds with NoUnderscores", in)
 		}
-		var again addrs.Provider
-		if text, _ := p.MarshalText(); want != "" && (again.UnmarshalText(text) != nil || again != p) {
-			t.Errorf("UnmarshalText(%q) = %q, want the provider of before", text, again)
+		if want == "" {
+			continue
+		}
+		text, err := p.MarshalText()
+		var unmarshalled addrs.Provider
+		if err != nil || unmarshalled.UnmarshalText(text) != nil || unmarshalled != p {
+			t.Errorf("UnmarshalText(%q) = %q, want the same provider", text, unmarshalled)
+		}
+		if parsed, err := addrs.ParseProvider(p.Display()); err != nil || parsed != p {
+			t.Errorf("ParseProvider(%q) = %q, %v; want the same provider", p.Display(), parsed, err)
+		}
+		if made, err := addrs.NewProvider(p.Host(), p.Namespace(), p.Type()); err != nil || made != p {
+			t.Errorf("NewProvider of the parts of %s = %q, %v; want the same provider", p, made, err)
 		}
 	}
 }

@@ -26,6 +26,7 @@ func TestPattern(t *testing.T) {
 		{"Example.COM:443/ACME/*", "example.com/acme/*", []string{"example.com/acme/alpha", "example.com/acme/x"}, []string{"example.com/other/alpha", "acme/alpha"}},
 		{"example.com:8080/*/*", "example.com:8080/*/*", []string{"example.com:8080/acme/alpha"}, []string{"example.com/acme/alpha"}},
 		{"acme/*", "registry.opentofu.org/acme/*", []string{"acme/alpha"}, []string{"example.com/acme/alpha", "hashicorp/aws"}},
+		{"a_b/*", "registry.opentofu.org/a_b/*", []string{"a_b/alpha"}, []string{"acme/alpha"}},
 		{"*/*", "registry.opentofu.org/*/*", []string{"acme/alpha", "hashicorp/aws"}, []string{"example.com/acme/alpha"}},
 		{"*/*/*", "*/*/*", []string{"acme/alpha", "example.com:8080/acme/alpha"}, nil},
 		{"BÖB.example.com/*/*", "böb.example.com/*/*", []string{"böb.example.com/acme/alpha"}, []string{"bob.example.com/acme/alpha"}},

@@ -417,7 +417,7 @@ func (c *configuration) entry(name string, a *hcl.Attribute) *use {
 
 // normal returns the local name of a provider as it is compared. An invalid name is returned as it is.
 func normal(name string) string {
-	if strings.IndexFunc(name, func(r rune) bool { return r > 'z' || 'A' <= r && r <= 'Z' }) < 0 {
+	if strings.IndexFunc(name, func(r rune) bool { return r > 'z' || 'A' <= r && r <= 'Z' }) < 0 || strings.Contains(name, "_") {
 		return name
 	}
 	if p, err := addrs.NewProvider(addrs.DefaultHost(), name, "x"); err == nil {
@@ -557,7 +557,7 @@ func parse(text string, at hcl.Range, lex lexer, parser func([]byte, string, hcl
 // each entry and each constraint, otherwise by the first block that uses it.
 func (c *configuration) requirements(host svchost.Hostname) ([]Requirement, Problems) {
 	all, problems := []Requirement(nil), slices.Clone(c.problems)
-	rules := addrs.ProviderRules{Host: host, Underscores: c.dir.Terraform && c.dir.since("1.16.0")}
+	rules := addrs.ProviderRules{Host: host, NoUnderscores: !c.dir.Terraform || !c.dir.since("1.16.0")}
 	add := func(u *use) {
 		source := u.name
 		if entry := c.required[u.name]; entry != nil && entry.source != nil {

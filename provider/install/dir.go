@@ -203,7 +203,7 @@ func (d *Dir) all(ctx context.Context) iter.Seq2[*Package, error] {
 				return yield(nil, failure.Wrap("list", d.subject(), err))
 			}
 			parts := strings.Split(name, "/")
-			p, _ := addrs.ProviderRules{Underscores: true}.Parse(strings.Join(parts[:3], "/"))
+			p, _ := addrs.ParseProvider(strings.Join(parts[:3], "/"))
 			v, _ := addrs.ParseVersion(parts[3])
 			on, _ := addrs.ParsePlatform(parts[4])
 			at, err := locate(root, p, v, on) // an error if one of them is zero

@@ -386,7 +386,7 @@ func (p *parser) address(label token) (address addrs.Provider, problem *ParseErr
 			return address, problem
 		}
 	}
-	address, err := addrs.ProviderRules{Underscores: true}.Parse(raw)
+	address, err := addrs.ParseProvider(raw)
 	if err == nil {
 		err = lockable(address)
 	}
