@@ -129,7 +129,7 @@ func TestRequirements(t *testing.T) {
 		"misspelt":           {"", "", "main.tf", "terraform {\n  required_providers {\n    aws = { soruce = \"acme/aws\" }\n  }\n}\nresource \"aws_x\" \"y\" {}\n", "", "main.tf:3: provider \"aws\" has \"soruce\""},
 		"version number":     {"newest", "", "main.tf", "terraform {\n  required_providers {\n    aws = { version = 2 }\n  }\n}\n", "", "main.tf:3: version of provider \"aws\": want a string"},
 		"source number":      {"", "", "main.tf", "terraform {\n  required_providers {\n    aws = { source = 2 }\n  }\n}\n", "", "main.tf:3: source of provider \"aws\": want a string"},
-		"bad version":        {"", "", "main.tf", "provider \"aws\" {\n  version = \"x\"\n}\n", "", "main.tf:2: version of provider \"aws\": "},
+		"bad version":        {"", "", "main.tf", "provider \"aws\" {\n  version = \"x\"\n}\n", "main.tf:1 " + tofu + "hashicorp/aws", "main.tf:2: version of provider \"aws\": "},
 		// terraform 1.16 (pull request 38894), terraform-registry-address v0.5.0
 		"underscore":             {"newest", "", "main.tf", "terraform {\n  required_providers {\n    a = { source = \"x_y/a\" }\n  }\n}\n", "main.tf:3 " + tf + "x_y/a", ""},
 		"underscore, 1.15":       {"1.15.9", "", "main.tf", "terraform {\n  required_providers {\n    a = { source = \"x_y/a\" }\n  }\n}\n", "", "in the namespace: the character '_'"},
