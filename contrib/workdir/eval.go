@@ -15,14 +15,15 @@ import (
 
 // The limits of evaluation. Work is about the bytes of memory that it takes.
 const (
-	maxWork  = 64 << 20 // for all expressions of a walk
-	stepWork = 64       // for a node, or a step to an item
-	itemWork = 512      // for an item of a collection, a name, or a part of a type
-	wordWork = 256      // for a word that is parsed
-	maxText  = 4 << 10  // bytes of a source or version as it is written, and of a text that is put together
-	maxDepth = 4_000    // nodes that are evaluated one for the other
-	maxDigit = 100      // bytes of a string that becomes a number
-	maxPower = 4_000    // of two in a number, either way
+	maxWork    = 128 << 20 // for all expressions of a walk
+	stepWork   = 64        // for a node, or a step to an item
+	itemWork   = 512       // for an item of a collection, a name, or a part of a type
+	numberWork = 4 << 10   // for a number that is not a small integer
+	wordWork   = 768       // for a word that is parsed
+	maxText    = 4 << 10   // bytes of a source or version as it is written, and of a text that is put together
+	maxDepth   = 4_000     // nodes that are evaluated one for the other
+	maxDigit   = 100       // bytes of a string that becomes a number
+	maxPower   = 4_000     // of two in a number, either way
 )
 
 // A budget evaluates expressions within the work that is left. It is used by one goroutine at a time.
@@ -215,15 +216,22 @@ func (b *budget) literal(from cty.Value, at hcl.Range) value {
 
 // number returns a number with the text that the CLI makes of it.
 func (b *budget) number(f *big.Float, at hcl.Range) value {
-	if power := f.MantExp(nil); f.IsInf() || power > maxPower || power < -maxPower {
+	v, power := value{kind: numberKind}, f.MantExp(nil)
+	if f.IsInf() || power > maxPower || power < -maxPower {
 		return b.fail(at, "the number is too large or too small")
 	}
-	return value{kind: numberKind, text: f.Text('f', -1)}
+	if i, accuracy := f.Int64(); accuracy == big.Exact && (i != 0 || !f.Signbit()) {
+		v.text = strconv.FormatInt(i, 10)
+	} else if b.charge(at, numberWork+8*max(power, -power)) {
+		v.text = f.Text('f', -1)
+	}
+	return v
 }
 
 // parseNumber parses the text of a number, whose exponent has at most three digits.
-func parseNumber(text string) (*big.Float, bool) {
-	if power := strings.LastIndexAny(text, "eEpP"); power >= 0 && len(strings.TrimLeft(text[power+1:], "+-0")) > 3 {
+func (b *budget) parseNumber(text string, at hcl.Range) (*big.Float, bool) {
+	power := strings.LastIndexAny(text, "eEpP") + 1
+	if power > 0 && len(strings.TrimLeft(text[power:], "+-0")) > 3 || !b.charge(at, numberWork) {
 		return nil, false
 	}
 	f, _, err := big.ParseFloat(text, 10, 512, big.ToNearestEven)
@@ -246,7 +254,7 @@ func (b *budget) as(v value, want kind, at hcl.Range) value {
 		text, ok = map[string]string{"1": "true", "true": "true", "0": "false", "false": "false"}[text]
 	case want == numberKind && len(text) <= maxDigit:
 		var f *big.Float
-		if f, ok = parseNumber(text); ok {
+		if f, ok = b.parseNumber(text, at); ok {
 			text = b.number(f, at).text
 		}
 	}
@@ -266,7 +274,7 @@ func (b *budget) concat(texts []value, at hcl.Range) value {
 	if size > maxText {
 		return b.fail(at, "a text of more than %d bytes", maxText)
 	}
-	if !b.charge(at, 4*size) { // with its normal form
+	if !b.charge(at, itemWork+4*size) { // with its normal form
 		return value{}
 	}
 	var text strings.Builder
@@ -543,7 +551,7 @@ func (b *budget) join(args []value, at hcl.Range) value {
 func (b *budget) format(args []value, at hcl.Range) value {
 	pattern, args := b.as(args[0], textKind, at), args[1:]
 	texts, rest := []value{{marks: pattern.marks}}, pattern.text
-	for b.charge(at, stepWork) {
+	for b.charge(at, itemWork) {
 		before, after, found := strings.Cut(rest, "%")
 		if texts = append(texts, value{text: before}); !found {
 			break
@@ -572,24 +580,27 @@ func (b *budget) formatted(v value, verb string, at hcl.Range) value {
 	if verb == "d" {
 		v = b.as(v, numberKind, at)
 	}
-	f, isNumber := parseNumber(v.text)
 	switch {
 	case verb == "v" && v.kind == nullKind:
 		v.text = "null"
+		return v
 	case verb == "v" && v.items != nil:
 		return b.notEvaluated(at, "%%v of %v", v.kind)
-	case verb == "s" || v.kind != numberKind || !isNumber:
+	case verb == "s" || v.kind != numberKind:
 		return b.as(v, textKind, at)
-	case verb == "v":
-		exact := v.text
+	}
+	f, ok := b.parseNumber(v.text, at)
+	switch exact := v.text; {
+	case !ok:
+	case verb == "d":
+		i, accuracy := f.Int(nil)
+		if v.text = i.String(); accuracy != big.Exact {
+			return b.fail(at, "want an integer")
+		}
+	default:
 		if v.text = f.Text('g', -1); v.text != exact && v.marks&vague != 0 {
 			return b.notEvaluated(at, "%%v of a number of mixed types")
 		}
-	case !f.IsInt():
-		return b.fail(at, "want an integer")
-	default:
-		i, _ := f.Int(nil)
-		v.text = i.String()
 	}
 	return v
 }

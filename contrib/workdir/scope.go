@@ -69,7 +69,7 @@ func (c *configuration) load(b *budget) {
 	}
 	c.blocks = map[string]block{}
 	for _, f := range c.files {
-		if !b.charge(hcl.Range{Filename: f.name}, wordWork/2*f.count) {
+		if !b.charge(hcl.Range{Filename: f.name}, wordWork/3*f.count) {
 			return
 		}
 		body, _ := f.parse() // the configuration has the problems
