@@ -310,7 +310,7 @@ func (p Policy) CheckSums(ev Evidence) (CheckedSums, error) {
 			return CheckedSums{}, err
 		}
 		check := signatureCheck{
-			at: p.now(), pins: pins, allowExpired: p.AllowExpired && !p.RequireCurrent, requireCurrent: p.RequireCurrent, allowWeak: p.AllowWeak,
+			at: p.now(), all: p.Keys.rule, pins: pins, allowExpired: p.AllowExpired && !p.RequireCurrent, requireCurrent: p.RequireCurrent, allowWeak: p.AllowWeak,
 		}
 		if by, err = check.run(ev.Sums, ev.Signature, p.keys(ev)); err != nil {
 			return CheckedSums{}, err

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -39,11 +40,11 @@ type KeyInfo struct {
 }
 
 // Info describes the keys in k in order. A key that cannot be read is ignored if its armored block has another
-// one. The error wraps [ErrBadKey], also for a private key, and beyond the limits of [CheckSignature]
+// one; as one of [Policy.Keys] it is an error. Text outside of blocks is ignored, but not a damaged line of a block. The error wraps [ErrBadKey], also for a private key, and beyond the limits of [CheckSignature]
 // [github.com/tofureg/tofureg/failure.ErrTooLarge].
 func (k Key) Info() ([]KeyInfo, error) {
 	b := newBudget()
-	certs, err := k.parse(b)
+	certs, err := k.parse(b, false)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +59,8 @@ func (k Key) Info() ([]KeyInfo, error) {
 	return infos, nil
 }
 
-func (k Key) parse(b *budget) ([]*certificate, error) {
+// parse reads the keys in k. If all is set, one that cannot be read is an error, also beside others in its block.
+func (k Key) parse(b *budget, all bool) ([]*certificate, error) {
 	if len(k.Armor) > maxArmor {
 		return nil, k.failure(fmt.Errorf("%w: %d bytes of armor, %d are allowed", failure.ErrTooLarge, len(k.Armor), maxArmor))
 	}
@@ -68,7 +70,7 @@ func (k Key) parse(b *budget) ([]*certificate, error) {
 	}
 	var certs []*certificate
 	for _, block := range blocks {
-		more, err := readCertificates(block, b)
+		more, err := readCertificates(block, b, all)
 		if err != nil {
 			return nil, k.failure(err)
 		}
@@ -85,12 +87,12 @@ func (k Key) failure(err error) error {
 }
 
 const (
-	armorBegin     = "-----BEGIN PGP "
-	armorEnd       = "-----END PGP "
-	publicKeyBlock = "PUBLIC KEY BLOCK-----"
+	keyBegin = "-----BEGIN PGP PUBLIC KEY BLOCK-----"
+	keyEnd   = "-----END PGP PUBLIC KEY BLOCK-----"
 )
 
-// armoredBlocks splits text into its public key blocks.
+// armoredBlocks splits text into its public key blocks. A damaged first or last line of a block is an error, so
+// that no key is taken for text between blocks.
 func armoredBlocks(text string) ([]string, error) {
 	var blocks []string
 	start, at := -1, 0
@@ -98,25 +100,26 @@ func armoredBlocks(text string) ([]string, error) {
 		begin := at
 		at += len(line)
 		line = strings.TrimSpace(line)
+		upper := strings.ToUpper(line)
 		switch {
-		case strings.HasPrefix(line, armorBegin):
-			if start >= 0 {
-				return nil, fmt.Errorf("block without an end before the next block")
-			}
-			if !strings.HasSuffix(line, publicKeyBlock) {
-				return nil, fmt.Errorf("%.60q, want a public key block", line)
-			}
+		case line == keyBegin && start < 0:
 			start = begin
-		case strings.HasPrefix(line, armorEnd) && start >= 0:
+		case line == keyEnd && start >= 0:
 			blocks = append(blocks, text[start:at])
 			start = -1
+		case line == keyBegin:
+			return nil, errors.New("block without an end before the next block")
+		case line == keyEnd:
+			return nil, errors.New("end of a block without its begin")
+		case strings.HasPrefix(upper, "-----BEGIN "), strings.HasPrefix(upper, "-----END "), strings.Contains(upper, "KEY BLOCK"):
+			return nil, fmt.Errorf("%.60q, want %s and %s", line, keyBegin, keyEnd)
 		}
 	}
 	switch {
 	case start >= 0:
-		return nil, fmt.Errorf("block without an end")
+		return nil, errors.New("block without an end")
 	case len(blocks) == 0:
-		return nil, fmt.Errorf("no armored public key block")
+		return nil, errors.New("no armored public key block")
 	}
 	return blocks, nil
 }

@@ -1,12 +1,17 @@
 package verify_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
 
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/verify"
@@ -110,10 +115,23 @@ func TestKeyUnreadable(t *testing.T) {
 		"no Base64":         begin + "!!!!\n" + end,
 		"garbage":           begin + "AAAAAAAAAAAAAAAAAAAAAAAAAA==\n" + end,
 		"good and then bad": rsa + begin + "AAAA\n" + end,
-		"signature":         string(gpgFile(t, "armored.sig")),
-		"message":           string(gpgFile(t, "clear.sig")),
-		"private key":       privateKey(t),
-		"renamed private":   strings.ReplaceAll(privateKey(t), "PRIVATE", "PUBLIC"),
+
+		"begin of four dashes":         rsa[1:],
+		"good, begin of four dashes":   rsa + rsa[1:],
+		"begin of six dashes":          "-" + rsa,
+		"begin in lower case":          strings.ToLower(begin) + rsa[len(begin):],
+		"begin of another word":        rsa + strings.Replace(rsa, "KEY BLOCK", "KEYS", 1),
+		"good, misspelt begin":         rsa + strings.Replace(rsa, "BEGIN", "BEGN", 1),
+		"quoted begin":                 rsa + "> " + rsa,
+		"end without begin":            rsa[len(begin):],
+		"good and end without begin":   rsa + rsa[len(begin):],
+		"end of four dashes":           strings.Replace(rsa, "\n-----END", "\n----END", 1),
+		"end of four dashes, good":     strings.Replace(rsa, "\n-----END", "\n----END", 1) + rsa,
+		"good and a private key block": rsa + privateKey(t),
+		"signature":                    string(gpgFile(t, "armored.sig")),
+		"message":                      string(gpgFile(t, "clear.sig")),
+		"private key":                  privateKey(t),
+		"renamed private":              strings.ReplaceAll(privateKey(t), "PRIVATE", "PUBLIC"),
 	} {
 		infos, err := verify.Key{ID: "0123", Armor: armor}.Info()
 		if !errors.Is(err, verify.ErrBadKey) || infos != nil {
@@ -136,5 +154,52 @@ func TestKeyJSON(t *testing.T) {
 	data, err = json.Marshal(infos[0])
 	if err != nil || strings.Contains(string(data), "expires") || strings.Contains(string(data), "revoked") {
 		t.Errorf("%s, %v", data, err)
+	}
+}
+
+// A set of pinned keys is complete or an error, whichever key signed.
+func TestPinnedKeysUnreadable(t *testing.T) {
+	t.Parallel()
+	signer, other := gpgKey(t, "ed25519"), gpgKey(t, "rsa2048")
+	block := must.Get(armor.Decode(strings.NewReader(gpgKey(t, "two").Armor)))(t)
+	two := must.Get(io.ReadAll(block.Body))(t)
+	damaged := verify.Key{Armor: armored(t, openpgp.PublicKeyType, func(b *bytes.Buffer) error {
+		b.Write(two)
+		b.Write([]byte{0xc6, 6, 9, 0, 0, 0, 0, 1}) // a key of version 9
+		return nil
+	})}
+	if infos, err := damaged.Info(); err != nil || len(infos) != 2 {
+		t.Fatalf("Info of a ring with an unreadable key: %d keys, error %v, want 2", len(infos), err)
+	}
+	for name, keys := range map[string][]verify.Key{
+		"empty":            {signer, {}},
+		"first line cut":   {{Armor: signer.Armor + other.Armor[1:]}},
+		"before":           {{Armor: "no key"}, signer},
+		"beside in a ring": {signer, damaged},
+	} {
+		policy := verify.Policy{Now: now, Keys: verify.NewKeySet(keys...)}
+		_, err := policy.CheckSums(verify.Evidence{Sums: gpgFile(t, "SHA256SUMS"), Signature: gpgFile(t, "ed25519.sig")})
+		if !errors.Is(err, verify.ErrBadKey) {
+			t.Errorf("%s: CheckSums with these pinned keys: %v, want ErrBadKey", name, err)
+		}
+	}
+}
+
+// Copies of a key give one answer in any order: the newest says how long it is valid.
+func TestKeyCopies(t *testing.T) {
+	t.Parallel()
+	old, prolonged := gpgKey(t, "expiring").Armor, gpgKey(t, "prolonged").Armor
+	for order, blocks := range map[string]string{"expired copy first": old + prolonged, "prolonged copy first": prolonged + old} {
+		for _, sig := range []string{"expiring", "prolonged"} {
+			for _, policy := range []verify.Policy{{}, {RequireCurrent: true}, {AllowExpired: true}} {
+				policy.Now, policy.Keys = now, verify.NewKeySet(verify.Key{Armor: blocks})
+				sums, err := policy.CheckSums(verify.Evidence{Sums: gpgFile(t, "SHA256SUMS"), Signature: gpgFile(t, sig+".sig")})
+				if err != nil {
+					t.Errorf("%s, %s.sig, %+v: %v", order, sig, policy, err)
+				} else if by := sums.SignedBy(); by.KeyExpired || by.Expired {
+					t.Errorf("%s, %s.sig: signed by %+v, want a current key", order, sig, by)
+				}
+			}
+		}
 	}
 }

@@ -53,8 +53,8 @@ func recovered(kind error, err *error) {
 // libraryText returns the text of an error of the library, safe to print.
 func libraryText(err error) string { return fmt.Sprintf("%.200q", err.Error()) }
 
-// readCertificates parses one armored block.
-func readCertificates(block string, b *budget) (certs []*certificate, err error) {
+// readCertificates parses one armored block. If all is set, no key in it is ignored.
+func readCertificates(block string, b *budget, all bool) (certs []*certificate, err error) {
 	defer recovered(ErrBadKey, &err)
 	_, data, err := dearmor(block, b)
 	if err != nil {
@@ -73,7 +73,7 @@ func readCertificates(block string, b *budget) (certs []*certificate, err error)
 		}
 		certs = append(certs, c)
 	}
-	if len(certs) == 0 {
+	if len(certs) == 0 || all && len(certs) < len(keys) {
 		return nil, unreadable
 	}
 	return certs, nil
@@ -154,7 +154,7 @@ func dearmor(block string, budget *budget) (typ string, data []byte, err error) 
 // readSignatures parses a detached signature, binary or armored.
 func readSignatures(data []byte, b *budget) (list []signature, err error) {
 	defer recovered(ErrBadSignature, &err)
-	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte(armorBegin)) {
+	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("-----BEGIN PGP ")) {
 		typ, binary, err := dearmor(string(data), b)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrBadSignature, err)

@@ -76,7 +76,8 @@ type Policy struct {
 	Now    func() time.Time // clock for expiry, safe for concurrent use; if nil, [time.Now]
 }
 
-// KeySet is a rule: one of these keys must sign. The zero KeySet is no rule.
+// KeySet is a rule: one of these keys must sign. A key in it that cannot be read is [ErrBadKey], also if another
+// one signed. The zero KeySet is no rule.
 type KeySet struct {
 	keys []Key
 	rule bool

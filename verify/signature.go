@@ -75,6 +75,7 @@ type signatureCheck struct {
 	at                      time.Time
 	pins                    []string // canonical fingerprints; nil for any key
 	allowExpired, allowWeak bool
+	all                     bool    // a key that cannot be read is an error, whoever signed
 	requireCurrent          bool    // refuse keys that have expired since they signed
 	budget                  *budget // set by run
 }
@@ -93,7 +94,7 @@ func (c signatureCheck) run(doc, sig []byte, keys []Key) (*Signature, error) {
 	if err != nil {
 		return nil, err
 	}
-	certs, unreadable, err := readKeys(keys, c.budget)
+	certs, unreadable, err := readKeys(keys, c.all, c.budget)
 	if err != nil {
 		return nil, err
 	}
@@ -139,10 +140,11 @@ func (c signatureCheck) run(doc, sig []byte, keys []Key) (*Signature, error) {
 			s.KeyRetired = s.KeyRetired || retired
 		}
 	}
-	for _, s := range good {
-		if !revoked[s.index] {
-			return s.Signature, nil
-		}
+	good = slices.DeleteFunc(good, func(s candidate) bool { return revoked[s.index] })
+	if len(good) > 0 {
+		// A prolonged copy of a key says more than an older one, in any order.
+		current := slices.IndexFunc(good, func(s candidate) bool { return !s.KeyExpired && !s.Expired })
+		return good[max(0, current)].Signature, nil
 	}
 	if unreadable != nil && errors.Is(nearest, ErrUnknownKey) {
 		nearest = fmt.Errorf("%w; %w", nearest, unreadable) // it may be the key that signed
@@ -168,15 +170,15 @@ func specificity(err error) int {
 }
 
 // readKeys parses keys. unreadable joins the errors of single keys; err concerns the whole
-// list.
-func readKeys(keys []Key, b *budget) (certs []*certificate, unreadable, err error) {
+// list. If all is set, the error of a single key does.
+func readKeys(keys []Key, all bool, b *budget) (certs []*certificate, unreadable, err error) {
 	if len(keys) > maxKeys {
 		return nil, nil, fmt.Errorf("list of keys %w: %d keys, %d are allowed", failure.ErrTooLarge, len(keys), maxKeys)
 	}
 	for _, key := range keys {
-		more, err := key.parse(b)
+		more, err := key.parse(b, all)
 		switch {
-		case b.memory < 0:
+		case b.memory < 0, all && err != nil:
 			return nil, nil, err
 		case err != nil && unreadable != nil:
 			unreadable = fmt.Errorf("%w; %w", unreadable, err)
