@@ -103,7 +103,7 @@ func Receive(ctx context.Context, src Opener, pkg *Package, f FileWriter, o Rece
 	if err := pkg.fetchable(); err != nil {
 		return nil, err
 	}
-	if err := o.Policy.JudgeOffer(pkg.Evidence(), pkg.SumsURL != "", pkg.SignatureURL != ""); err != nil {
+	if err := o.Policy.JudgeOffer(ctx, pkg.Evidence(), pkg.SumsURL != "", pkg.SignatureURL != ""); err != nil {
 		return nil, failure.Wrap("verify", pkg.String(), err)
 	}
 	if o.Arrived == nil {
@@ -207,11 +207,11 @@ func fetch(ctx context.Context, src Opener, pkg *Package, f FileWriter, o Receiv
 // [verify.Examination], or of ctx, and no [*Error].
 func (r *Received) Judge(ctx context.Context, p verify.Policy, file io.ReaderAt, alwaysH1 bool) (*verify.Report, error) {
 	x := p.Examine(r.Evidence)
-	needsH1, err := x.Archive(r.Size, r.ZH)
+	needsH1, err := x.Archive(ctx, r.Size, r.ZH)
 	if err == nil && (needsH1 || alwaysH1) {
 		var packed, tree checksum.Hash
 		if packed, tree, err = checksum.H1Zip(ctx, file, r.Size, p.Limits); err == nil {
-			err = x.H1(packed, tree)
+			err = x.H1(ctx, packed, tree)
 		}
 	}
 	switch {

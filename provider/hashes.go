@@ -255,7 +255,7 @@ func (h *hashing) directory(ctx context.Context, pkg *Package, policy verify.Pol
 	if err != nil {
 		return nil, err
 	}
-	return policy.Judge(pkg.Evidence(), -1, []checksum.Hash{h1})
+	return policy.Judge(ctx, pkg.Evidence(), -1, []checksum.Hash{h1})
 }
 
 // withoutArchive judges a package by the stored or the stated hashes. The error wraps
@@ -271,7 +271,7 @@ func (h *hashing) withoutArchive(ctx context.Context, pkg *Package, policy verif
 			if err != nil {
 				return nil, err
 			}
-			report, err := policy.Judge(ev, -1, append(zh, h1...))
+			report, err := policy.Judge(ctx, ev, -1, append(zh, h1...))
 			if err != nil { // the store or the statement may be wrong
 				return nil, fmt.Errorf("%w: stored hashes: %w", verify.ErrNotStated, err)
 			}
@@ -292,7 +292,7 @@ func (h *hashing) withoutArchive(ctx context.Context, pkg *Package, policy verif
 	if err != nil {
 		return nil, err
 	}
-	report, err := sums.JudgeStated(ev)
+	report, err := sums.JudgeStated(ctx, ev)
 	if err == nil && !checksum.Overlap(report.Stated, pkg.Hashes[pkg.Platform]) {
 		return nil, fmt.Errorf("%w: a lock file must not record the h1 of this source under this policy", verify.ErrNotStated)
 	}
@@ -319,7 +319,8 @@ func (p *Package) infer(platform addrs.Platform) (*Package, bool) {
 		return nil, false
 	}
 	other := *p
-	other.Platform, other.URL, other.Size, other.SHA256, other.Attestations = platform, "", 0, checksum.Hash{}, nil
+	other.Platform, other.URL, other.Size, other.SHA256 = platform, "", 0, checksum.Hash{}
+	other.Attestations, other.AttestationError = nil, nil
 	if p.Filename == "" {
 		return &other, true
 	}

@@ -47,6 +47,9 @@ type Package struct {
 
 	Attestations []string `json:"attestations,omitempty"` // Sigstore bundles in JSON about the archive
 
+	// AttestationError says why there are no Attestations. It fails packages whose policy demands them.
+	AttestationError error `json:"-"`
+
 	// FromRegistry says that the registry of the provider's host, and no mirror, describes the package.
 	// See [verify.Report.Stated].
 	FromRegistry bool `json:"from_registry,omitempty"`
@@ -74,13 +77,14 @@ func (p *Package) String() string {
 // Evidence returns what the package states, without Sums and Signature.
 func (p *Package) Evidence() verify.Evidence {
 	ev := verify.Evidence{
-		Filename:     p.Filename,
-		Size:         p.Size,
-		Hashes:       checksum.Sorted(p.Hashes[p.Platform], []checksum.Hash{p.SHA256}),
-		Keys:         slices.Clone(p.Keys),
-		MustBeSigned: p.MustBeSigned,
-		Attestations: slices.Clone(p.Attestations),
-		Requested:    p.requested(),
+		Filename:         p.Filename,
+		Size:             p.Size,
+		Hashes:           checksum.Sorted(p.Hashes[p.Platform], []checksum.Hash{p.SHA256}),
+		Keys:             slices.Clone(p.Keys),
+		MustBeSigned:     p.MustBeSigned,
+		Attestations:     slices.Clone(p.Attestations),
+		AttestationError: p.AttestationError,
+		Requested:        p.requested(),
 	}
 	// OpenTofu records what its own registry states without proof.
 	recorded := p.FromRegistry && p.Provider.Host() == addrs.DefaultHost()

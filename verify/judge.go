@@ -15,12 +15,12 @@ import (
 
 // JudgeOffer returns the error of an [Examination] if p refuses every archive with this evidence, so that no
 // download is needed. sums and signature say whether the source has these documents; those in ev are ignored.
-func (p Policy) JudgeOffer(ev Evidence, sums, signature bool) error {
+func (p Policy) JudgeOffer(ctx context.Context, ev Evidence, sums, signature bool) error {
 	if err := p.check(); err != nil {
 		return err
 	}
 	ev.Sums, ev.Signature = nil, nil
-	if err := p.built(&Report{}, ev, ev.Hashes); err != nil && (len(ev.Attestations) == 0 || !errors.Is(err, ErrNotStated)) {
+	if err := p.built(ctx, &Report{}, ev, ev.Hashes); err != nil && (len(ev.Attestations) == 0 || !errors.Is(err, ErrNotStated)) {
 		return err
 	}
 	if err := p.acceptOffer(ev); err != nil || !p.checksSums() {
@@ -76,24 +76,24 @@ func (p Policy) Examine(ev Evidence) *Examination {
 // Archive judges by the size in bytes and the zh. No other user must be able to change the bytes after they
 // were hashed. After an error, the caller must not inflate the archive. needsH1 reports whether the policy
 // decides by the h1.
-func (x *Examination) Archive(size int64, zh checksum.Hash) (needsH1 bool, err error) {
+func (x *Examination) Archive(ctx context.Context, size int64, zh checksum.Hash) (needsH1 bool, err error) {
 	if x.err != nil {
 		return false, x.err
 	}
 	x.size, x.local = size, []checksum.Hash{zh}
 	x.needsH1 = x.policy.needsH1(x.ev, zh)
-	x.report, x.err = x.policy.judge(x.ev, size, x.local, x.sums, x.needsH1)
+	x.report, x.err = x.policy.judge(ctx, x.ev, size, x.local, x.sums, x.needsH1)
 	return x.needsH1, x.err
 }
 
 // H1 judges by both h1 hashes of the archive, which [checksum.H1Zip] returns, and adds them to [Report.Local].
 // It may be called if they are not needed. It must follow Archive.
-func (x *Examination) H1(packed, tree checksum.Hash) error {
+func (x *Examination) H1(ctx context.Context, packed, tree checksum.Hash) error {
 	x.needsH1 = false
 	if _, err := x.Report(); err != nil {
 		return err
 	}
-	x.report, x.err = x.policy.judge(x.ev, x.size, append(x.local, packed, tree), x.sums, false)
+	x.report, x.err = x.policy.judge(ctx, x.ev, x.size, append(x.local, packed, tree), x.sums, false)
 	return x.err
 }
 
@@ -142,11 +142,11 @@ func (p Policy) Check(ctx context.Context, ev Evidence, zip io.ReaderAt, size in
 		return nil, fmt.Errorf("reading package %q: %w", ev.Filename, err)
 	}
 	x := &Examination{policy: p, ev: ev, sums: sums}
-	needsH1, err := x.Archive(size, computed)
+	needsH1, err := x.Archive(ctx, size, computed)
 	if err == nil && needsH1 {
 		var packed, tree checksum.Hash
 		if packed, tree, err = checksum.H1Zip(ctx, zip, size, p.Limits); err == nil {
-			err = x.H1(packed, tree)
+			err = x.H1(ctx, packed, tree)
 		}
 	}
 	if err != nil {
@@ -168,13 +168,13 @@ func (p Policy) startSums(ev Evidence) (sums func() (CheckedSums, error), wait f
 // Judge decides about a package by its computed hashes, local. size is in bytes, or negative for a
 // directory. A directory has no zh: Accept, or a stated h1 with AllowUnsigned, can accept it, but not
 // where SHA256SUMS is checked. For errors, see [Examination].
-func (p Policy) Judge(ev Evidence, size int64, local []checksum.Hash) (*Report, error) {
-	return p.judge(ev, size, local, func() (CheckedSums, error) { return p.CheckSums(ev) }, false)
+func (p Policy) Judge(ctx context.Context, ev Evidence, size int64, local []checksum.Hash) (*Report, error) {
+	return p.judge(ctx, ev, size, local, func() (CheckedSums, error) { return p.CheckSums(ev) }, false)
 }
 
 // judge compares ev with the hashes in local. If more hashes will be computed, it returns only
 // errors that these hashes prove.
-func (p Policy) judge(ev Evidence, size int64, local []checksum.Hash, sums func() (CheckedSums, error), more bool) (*Report, error) {
+func (p Policy) judge(ctx context.Context, ev Evidence, size int64, local []checksum.Hash, sums func() (CheckedSums, error), more bool) (*Report, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
@@ -199,7 +199,7 @@ func (p Policy) judge(ev Evidence, size int64, local []checksum.Hash, sums func(
 		}
 		r.Trust = Accepted
 	}
-	if err := p.built(r, ev, r.Local); err != nil {
+	if err := p.built(ctx, r, ev, r.Local); err != nil {
 		return nil, err
 	}
 	if !p.checksSums() {
@@ -425,7 +425,7 @@ func (c CheckedSums) recordable(ev Evidence, local []checksum.Hash) []checksum.H
 // Report.Stated has those that a lock file may record.
 //
 // After [ErrNotStated], [Policy.Check] may accept the archive. After any other error it refuses the archive.
-func (c CheckedSums) JudgeStated(ev Evidence) (*Report, error) {
+func (c CheckedSums) JudgeStated(ctx context.Context, ev Evidence) (*Report, error) {
 	p := c.policy
 	if c.by == nil && p.checksSums() {
 		if err := p.unsigned(ev, "SHA256SUMS is not signed"); err != nil {
@@ -461,7 +461,7 @@ func (c CheckedSums) JudgeStated(ev Evidence) (*Report, error) {
 	if r.Trust == Unchecked {
 		return nil, fmt.Errorf("%w: the source states no hash of a known scheme", ErrNotStated)
 	}
-	if err := p.built(r, ev, zh); err != nil {
+	if err := p.built(ctx, r, ev, zh); err != nil {
 		return nil, err
 	}
 	return r, nil

@@ -177,6 +177,9 @@ type Evidence struct {
 	Signature    []byte   `json:"signature,omitzero"`
 	Attestations []string `json:"attestations,omitempty"` // Sigstore bundles in JSON, for [Policy.Provenance]
 
+	// AttestationError says why there are no Attestations, for policies that demand them.
+	AttestationError error `json:"-"`
+
 	// Keys are those that the source lists.
 	Keys []Key `json:"keys,omitempty"`
 

@@ -520,20 +520,20 @@ func TestNeeds(t *testing.T) {
 func TestJudgeDirectory(t *testing.T) {
 	t.Parallel()
 	p := newPack(t)
-	if r, err := (verify.Policy{Accept: checksum.NewSet(p.zh, p.hT)}).Judge(p.ev, -1, []checksum.Hash{p.hT}); err != nil || r.Trust != verify.Accepted {
+	if r, err := (verify.Policy{Accept: checksum.NewSet(p.zh, p.hT)}).Judge(t.Context(), p.ev, -1, []checksum.Hash{p.hT}); err != nil || r.Trust != verify.Accepted {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if _, err := (verify.Policy{Accept: checksum.NewSet(p.zh)}).Judge(p.ev, 0, []checksum.Hash{p.zh}); !errors.Is(err, checksum.ErrMismatch) {
+	if _, err := (verify.Policy{Accept: checksum.NewSet(p.zh)}).Judge(t.Context(), p.ev, 0, []checksum.Hash{p.zh}); !errors.Is(err, checksum.ErrMismatch) {
 		t.Errorf("an empty file: error %v, want ErrMismatch", err)
 	}
 	// A lock with only a zh does not vouch for a directory.
-	if _, err := (verify.Policy{Accept: checksum.NewSet(p.zh)}).Judge(p.ev, -1, []checksum.Hash{p.hT}); !errors.Is(err, verify.ErrNotAccepted) {
+	if _, err := (verify.Policy{Accept: checksum.NewSet(p.zh)}).Judge(t.Context(), p.ev, -1, []checksum.Hash{p.hT}); !errors.Is(err, verify.ErrNotAccepted) {
 		t.Errorf("error %v, want ErrNotAccepted", err)
 	}
-	if _, err := (verify.Policy{}).Judge(p.ev, -1, []checksum.Hash{p.hT}); !errors.Is(err, verify.ErrUnchecked) {
+	if _, err := (verify.Policy{}).Judge(t.Context(), p.ev, -1, []checksum.Hash{p.hT}); !errors.Is(err, verify.ErrUnchecked) {
 		t.Errorf("error %v, want ErrUnchecked", err)
 	}
-	if _, err := (verify.Policy{AllowUnsigned: true}).Judge(p.with(bare), -1, []checksum.Hash{p.hT}); !errors.Is(err, verify.ErrUnchecked) {
+	if _, err := (verify.Policy{AllowUnsigned: true}).Judge(t.Context(), p.with(bare), -1, []checksum.Hash{p.hT}); !errors.Is(err, verify.ErrUnchecked) {
 		t.Errorf("another scheme was stated: error %v, want ErrUnchecked", err)
 	}
 }
@@ -626,7 +626,7 @@ func TestSameRelease(t *testing.T) {
 		if test.known.IsZero() || len(test.known.Hashes()) > 0 {
 			continue
 		}
-		if err := test.policy.JudgeOffer(ev, ev.Sums != nil, ev.Signature != nil); !errors.Is(err, test.want) {
+		if err := test.policy.JudgeOffer(context.Background(), ev, ev.Sums != nil, ev.Signature != nil); !errors.Is(err, test.want) {
 			t.Errorf("%s: JudgeOffer returned %v, want %v", name, err, test.want)
 		}
 		if _, err := test.policy.CheckSums(ev); !errors.Is(err, test.want) {
@@ -638,10 +638,10 @@ func TestSameRelease(t *testing.T) {
 // examine examines p's archive, and counts how often it is inflated.
 func (p *pack) examine(policy verify.Policy, ev verify.Evidence, wantH1 bool) (r *verify.Report, inflated int, err error) {
 	x := policy.Examine(ev)
-	needsH1, err := x.Archive(int64(len(p.zip)), p.zh)
+	needsH1, err := x.Archive(context.Background(), int64(len(p.zip)), p.zh)
 	if err == nil && (needsH1 || wantH1) {
 		inflated++
-		_ = x.H1(p.h1, p.hT) // Report returns the error, too
+		_ = x.H1(context.Background(), p.h1, p.hT) // Report returns the error, too
 	}
 	r, err = x.Report()
 	return r, inflated, err
@@ -661,35 +661,35 @@ func TestExaminationOrder(t *testing.T) {
 	byH1 := lock(p.h1)
 	x := byH1.Examine(p.ev)
 	report(x, verify.ErrUnchecked)
-	if err := x.H1(p.h1, p.hT); !errors.Is(err, verify.ErrUnchecked) {
+	if err := x.H1(context.Background(), p.h1, p.hT); !errors.Is(err, verify.ErrUnchecked) {
 		t.Errorf("H1 before Archive returned %v, want ErrUnchecked", err)
 	}
-	if needsH1, err := x.Archive(size, p.zh); !needsH1 || err != nil {
+	if needsH1, err := x.Archive(context.Background(), size, p.zh); !needsH1 || err != nil {
 		t.Errorf("Archive returned %v, %v, want true", needsH1, err)
 	}
 	report(x, verify.ErrUnchecked)
-	if err := x.H1(p.h1, p.hT); err != nil {
+	if err := x.H1(context.Background(), p.h1, p.hT); err != nil {
 		t.Errorf("H1 returned %v", err)
 	}
 	report(x, nil)
 
 	refused := byH1.Examine(p.stating(wrongHash))
-	if _, err := refused.Archive(size, p.zh); !errors.Is(err, checksum.ErrMismatch) {
+	if _, err := refused.Archive(context.Background(), size, p.zh); !errors.Is(err, checksum.ErrMismatch) {
 		t.Errorf("Archive returned %v, want a mismatch", err)
 	}
-	if err := refused.H1(p.h1, p.hT); !errors.Is(err, checksum.ErrMismatch) {
+	if err := refused.H1(context.Background(), p.h1, p.hT); !errors.Is(err, checksum.ErrMismatch) {
 		t.Errorf("H1 after a mismatch returned %v, want the mismatch", err)
 	}
-	if _, err := refused.Archive(size, wrongHash); !errors.Is(err, checksum.ErrMismatch) {
+	if _, err := refused.Archive(context.Background(), size, wrongHash); !errors.Is(err, checksum.ErrMismatch) {
 		t.Errorf("Archive after a mismatch returned %v, want the mismatch", err)
 	}
 	report(refused, checksum.ErrMismatch)
 
 	other := byH1.Examine(p.ev)
-	if _, err := other.Archive(size, p.zh); err != nil {
+	if _, err := other.Archive(context.Background(), size, p.zh); err != nil {
 		t.Error(err)
 	}
-	if err := other.H1(wrongH1, wrongH1); !errors.Is(err, verify.ErrNotAccepted) {
+	if err := other.H1(context.Background(), wrongH1, wrongH1); !errors.Is(err, verify.ErrNotAccepted) {
 		t.Errorf("H1 of another archive returned %v, want ErrNotAccepted", err)
 	}
 	report(other, verify.ErrNotAccepted)
@@ -766,7 +766,7 @@ func TestRefusedBeforeInflating(t *testing.T) {
 func tryOffer(t *testing.T, p *pack, s situation) bool {
 	ev := s.ev
 	ev.Sums, ev.Signature = nil, nil
-	offer := s.policy.JudgeOffer(ev, s.ev.Sums != nil, s.ev.Signature != nil)
+	offer := s.policy.JudgeOffer(context.Background(), ev, s.ev.Sums != nil, s.ev.Signature != nil)
 	if offer == nil {
 		return false
 	}
@@ -822,7 +822,7 @@ func TestJudgeOffer(t *testing.T) {
 	} {
 		ev := tt.ev
 		ev.Sums, ev.Signature = nil, nil
-		if err := tt.policy.JudgeOffer(ev, tt.ev.Sums != nil, tt.ev.Signature != nil); !errors.Is(err, tt.want) {
+		if err := tt.policy.JudgeOffer(context.Background(), ev, tt.ev.Sums != nil, tt.ev.Signature != nil); !errors.Is(err, tt.want) {
 			t.Errorf("%s: JudgeOffer is %v, want %v", tt.name, err, tt.want)
 		}
 	}
@@ -881,7 +881,7 @@ func TestJudgeStated(t *testing.T) {
 		sums, err := tt.policy.CheckSums(tt.ev)
 		var r *verify.Report
 		if err == nil {
-			r, err = sums.JudgeStated(tt.ev)
+			r, err = sums.JudgeStated(context.Background(), tt.ev)
 		}
 		if !errors.Is(err, tt.want) || (r == nil) != (err != nil) {
 			t.Errorf("%s: %+v, %v, want %v", tt.name, r, err, tt.want)
@@ -898,13 +898,13 @@ func TestJudgeStated(t *testing.T) {
 func TestJudgeStatedPolicy(t *testing.T) {
 	t.Parallel()
 	p := newPack(t)
-	if r, err := (verify.CheckedSums{}).JudgeStated(p.ev); !errors.Is(err, verify.ErrUnsigned) || r != nil {
+	if r, err := (verify.CheckedSums{}).JudgeStated(context.Background(), p.ev); !errors.Is(err, verify.ErrUnsigned) || r != nil {
 		t.Errorf("JudgeStated of the zero CheckedSums is %+v, %v, want ErrUnsigned", r, err)
 	}
 	policy := verify.Policy{AllowUnsigned: true}
 	sums := must.Get(policy.CheckSums(p.with(unsigned)))(t)
 	policy.AllowUnsigned = false
-	if r, err := sums.JudgeStated(p.with(unsigned)); err != nil || r.Trust != verify.Checked {
+	if r, err := sums.JudgeStated(context.Background(), p.with(unsigned)); err != nil || r.Trust != verify.Checked {
 		t.Errorf("JudgeStated of unsigned sums that were allowed is %+v, %v, want Checked", r, err)
 	}
 }

@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -195,7 +196,7 @@ func trySituation(t *testing.T, p *pack, s situation) (accepted int) {
 	size := int64(len(p.zip))
 	full := []checksum.Hash{p.zh, p.h1, p.hT}
 	for _, local := range [][]checksum.Hash{full, {p.zh}, {p.hT}, {unknown, {}}} {
-		r, err := s.policy.Judge(s.ev, size, local)
+		r, err := s.policy.Judge(context.Background(), s.ev, size, local)
 		trust, ok := expect(s, local)
 		if !sameVerdict(r, err, trust, ok) {
 			t.Errorf("%s, %d hashes: %+v, %v; want %v, %v", s.name, len(local), r, err, trust, ok)

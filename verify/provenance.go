@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -12,8 +13,8 @@ import (
 type Provenance interface {
 	// Builder returns who built the archive with this zh according to ev.Attestations, or an error if that is
 	// unknown or not permitted. If it needs ev.Sums, which is nil, the error wraps [ErrNotStated]; if it cannot
-	// judge at all, the error wraps [ErrPolicy], and no package lacks provenance.
-	Builder(ev Evidence, zh checksum.Hash) (Build, error)
+	// judge at all, the error wraps [ErrPolicy], and no package lacks provenance. It ends soon after ctx.
+	Builder(ctx context.Context, ev Evidence, zh checksum.Hash) (Build, error)
 }
 
 // A Build says who built an archive.
@@ -27,15 +28,18 @@ type Build struct {
 }
 
 // built sets r.BuiltBy for the archive with the zh in hashes, if p demands that.
-func (p Policy) built(r *Report, ev Evidence, hashes []checksum.Hash) error {
+func (p Policy) built(ctx context.Context, r *Report, ev Evidence, hashes []checksum.Hash) error {
 	if p.Provenance == nil {
 		return nil
 	}
 	zh := checksum.WithScheme(hashes, checksum.SchemeZH)
+	if len(ev.Attestations) == 0 && ev.AttestationError != nil {
+		return fmt.Errorf("%w: %w: %w", ErrProvenance, ErrNotStated, ev.AttestationError)
+	}
 	if len(zh) != 1 || len(ev.Attestations) == 0 {
 		return fmt.Errorf("%w: %w: the source has no attestation of the archive, or its zh is not known", ErrProvenance, ErrNotStated)
 	}
-	by, err := p.Provenance.Builder(ev, zh[0])
+	by, err := p.Provenance.Builder(ctx, ev, zh[0])
 	switch {
 	case errors.Is(err, ErrPolicy):
 		return fmt.Errorf("provenance: %w", err)

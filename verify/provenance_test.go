@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"testing"
@@ -20,7 +21,7 @@ var (
 	build    = verify.Build{Issuer: "https://ci.example.com", Repository: "https://git.example.com/acme/random", Ref: "refs/tags/v3.6.0"}
 )
 
-func (b builtBy) Builder(ev verify.Evidence, zh checksum.Hash) (verify.Build, error) {
+func (b builtBy) Builder(_ context.Context, ev verify.Evidence, zh checksum.Hash) (verify.Build, error) {
 	switch {
 	case ev.Attestations[0] == "unusable":
 		return verify.Build{}, verify.ErrPolicy
@@ -87,10 +88,10 @@ func TestProvenanceOfDirectory(t *testing.T) {
 	p := newPack(t)
 	policy := verify.Policy{Accept: checksum.NewSet(p.hT), Provenance: builtBy{}}
 	ev := verify.Evidence{Attestations: []string{p.zh.Value()}}
-	if _, err := policy.Judge(ev, -1, []checksum.Hash{p.hT}); !errors.Is(err, verify.ErrProvenance) {
+	if _, err := policy.Judge(context.Background(), ev, -1, []checksum.Hash{p.hT}); !errors.Is(err, verify.ErrProvenance) {
 		t.Errorf("Judge of a directory: %v, want %v", err, verify.ErrProvenance)
 	}
-	if report, err := policy.Judge(ev, -1, []checksum.Hash{p.zh, p.hT}); err != nil || report.BuiltBy == nil {
+	if report, err := policy.Judge(context.Background(), ev, -1, []checksum.Hash{p.zh, p.hT}); err != nil || report.BuiltBy == nil {
 		t.Errorf("Judge with the zh: %v, %v, want a builder", report, err)
 	}
 }
@@ -115,7 +116,7 @@ func TestProvenanceOfOffer(t *testing.T) {
 	} {
 		ev := p.with(func(ev *verify.Evidence) { ev.Attestations, ev.Hashes = test.attested, test.hashes })
 		policy := verify.Policy{Provenance: test.provenance, Accept: checksum.NewSet(p.zh, p.h1)}
-		if err := policy.JudgeOffer(ev, true, true); !errors.Is(err, test.want) {
+		if err := policy.JudgeOffer(context.Background(), ev, true, true); !errors.Is(err, test.want) {
 			t.Errorf("%s: JudgeOffer: %v, want %v", name, err, test.want)
 		}
 	}
@@ -139,7 +140,7 @@ func TestProvenanceOfStatement(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		report, err := sums.JudgeStated(ev)
+		report, err := sums.JudgeStated(context.Background(), ev)
 		if !errors.Is(err, test.want) || err == nil && *report.BuiltBy != build {
 			t.Errorf("%s: JudgeStated: %v, %v, want %v", name, report, err, test.want)
 		}

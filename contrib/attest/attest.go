@@ -15,6 +15,7 @@
 package attest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -22,6 +23,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"path"
@@ -95,7 +97,8 @@ type Bundles interface {
 	Bundles(ctx context.Context, builder Identity, pkg *provider.Package, zh checksum.Hash) ([]string, error)
 }
 
-// Source returns src with bundles in packages that have none. They are found by the zh that src states.
+// Source returns src with bundles in packages that have none. They are found by the zh that src states. An error of
+// Bundles fails only packages whose policy demands provenance.
 func (v *Verifier) Source(src provider.Source) provider.Source { return &source{src, v} }
 
 type source struct {
@@ -120,8 +123,11 @@ func (s *source) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.
 			pkg.Attestations, err = s.v.Bundles.Bundles(ctx, builder, pkg, checksum.ZHSum(sha256.Sum256(ev.Sums)))
 		}
 	}
+	if ctx.Err() != nil {
+		return nil, fault.Ended(ctx)
+	}
 	if err != nil {
-		return nil, failure.Wrap("find attestations of", pkg.String(), err)
+		pkg.Attestations, pkg.AttestationError = nil, failure.Wrap("find attestations of", pkg.String(), err)
 	}
 	return pkg, nil
 }
@@ -144,7 +150,7 @@ type provenance struct {
 }
 
 // Builder returns the builder that the first acceptable bundle names.
-func (p provenance) Builder(ev verify.Evidence, zh checksum.Hash) (by verify.Build, err error) {
+func (p provenance) Builder(ctx context.Context, ev verify.Evidence, zh checksum.Hash) (by verify.Build, err error) {
 	if p.want.Issuer == "" || p.want.Repository == "" {
 		return by, fmt.Errorf("%w: Verifier.Rule names no issuer or repository", verify.ErrPolicy)
 	}
@@ -164,6 +170,9 @@ func (p provenance) Builder(ev verify.Evidence, zh checksum.Hash) (by verify.Bui
 	}
 	for i, text := range ev.Attestations[:min(len(ev.Attestations), MaxBundles)] {
 		for _, digest := range digests {
+			if ctx.Err() != nil {
+				return by, fault.Ended(ctx)
+			}
 			by, err := p.verify(library, text, "sha256", digest, ev.Requested)
 			if err == nil {
 				return by, nil
@@ -272,7 +281,7 @@ func parse(text string) (*bundle.Bundle, error) {
 		parts = append(parts, t.GetSignedTimestamp())
 	}
 	err = checkJSON(string(pb.GetDsseEnvelope().GetPayload()))
-	for _, e := range m.GetTlogEntries() { // their parser may verify with keys in them
+	for _, e := range m.GetTlogEntries() {
 		parts, err = append(parts, e.GetCanonicalizedBody()), cmp.Or(err, checkJSON(string(e.GetCanonicalizedBody())))
 	}
 	switch {
@@ -282,7 +291,29 @@ func parse(text string) (*bundle.Bundle, error) {
 		slices.ContainsFunc(parts, func(part []byte) bool { return len(part) > maxPart }):
 		return nil, fmt.Errorf("certificates, timestamps and log entries: %w", failure.ErrTooLarge)
 	}
+	for _, e := range m.GetTlogEntries() {
+		if err := checkEntry(e.GetCanonicalizedBody()); err != nil {
+			return nil, err
+		}
+	}
 	return bundle.NewBundle(pb)
+}
+
+// checkEntry returns an error if the body of a log entry has content that no log keeps: the parser would verify each
+// signature in it with each key in it.
+func checkEntry(body []byte) error {
+	d := json.NewDecoder(bytes.NewReader(body))
+	for {
+		token, err := d.Token()
+		if name, _ := token.(string); strings.EqualFold(name, "proposedContent") || strings.EqualFold(name, "payload") {
+			return fmt.Errorf("log entry with %q, which is not kept in logs", name)
+		}
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("log entry: %w", err)
+		}
+	}
 }
 
 // checkJSON returns an error if a document exceeds a limit before its first syntax error.

@@ -1,6 +1,7 @@
 package attest_test
 
 import (
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -133,7 +134,7 @@ func TestIdentity(t *testing.T) {
 		})
 	}
 	ev := verify.Evidence{Attestations: []string{sigstore().Bundle(good())}}
-	if by, err := verifier().Provenance(demo).Builder(ev, archive); !errors.Is(err, attest.ErrIdentity) {
+	if by, err := verifier().Provenance(demo).Builder(t.Context(), ev, archive); !errors.Is(err, attest.ErrIdentity) {
 		t.Errorf("Builder without Evidence.Requested: %+v, %v, want %v, because the version is unknown", by, err, attest.ErrIdentity)
 	}
 }
@@ -300,7 +301,7 @@ func TestSums(t *testing.T) {
 	permissive := verifier()
 	permissive.AllowSums = true
 	ask := func(v *attest.Verifier, ev verify.Evidence, zh checksum.Hash) error {
-		_, err := v.Provenance(demo).Builder(ev, zh)
+		_, err := v.Provenance(demo).Builder(t.Context(), ev, zh)
 		return err
 	}
 	if err := ask(permissive, ev, archive); err != nil {
@@ -481,5 +482,40 @@ func TestMemory(t *testing.T) {
 		} else {
 			t.Logf("%s: %d bytes allocated for %d", name, used, len(text))
 		}
+	}
+}
+
+// TestProposed: a log entry with what only clients propose is refused before the library verifies each signature in it
+// with each key.
+func TestProposed(t *testing.T) {
+	t.Parallel()
+	entry := func(kind, version, spec string) string {
+		return `{"apiVersion": "` + version + `", "kind": "` + kind + `", "spec": ` + spec + `}`
+	}
+	for name, body := range map[string]string{
+		"dsse":                  entry("dsse", "0.0.1", `{"proposedContent": {"envelope": "{}", "verifiers": ["AAAA"]}}`),
+		"dsse, escaped":         entry("dsse", "0.0.1", `{"propos\u0065dContent": {"envelope": "{}", "verifiers": ["AAAA"]}}`),
+		"dsse, in capitals":     entry("dsse", "0.0.1", `{"PROPOSEDCONTENT": {"envelope": "{}", "verifiers": ["AAAA"]}}`),
+		"dsse, of two specs":    strings.Replace(entry("dsse", "0.0.1", `{"proposedContent": {"envelope": "{}", "verifiers": ["AAAA"]}}`), `"spec"`, `"spec": {}, "spec"`, 1),
+		"intoto with a payload": entry("intoto", "0.0.2", `{"content": {"envelope": {"payload": "AAAA", "payloadType": "x", "signatures": [{"sig": "AAAA", "publicKey": "AAAA"}]}}}`),
+		"behind the entry":      entry("dsse", "0.0.1", `{}`) + `{"proposedContent": 1}`,
+	} {
+		b := sigstore().Proto(good())
+		b.VerificationMaterial.TlogEntries[0].CanonicalizedBody = []byte(body)
+		_, err := builder(verifier(), string(attesttest.Need(protojson.Marshal(b))))
+		if err == nil || !strings.Contains(err.Error(), "log entry") {
+			t.Errorf("%s: Builder: %v, want an error about the log entry", name, err)
+		}
+	}
+}
+
+// TestBuilderEnds: Builder looks at no further bundle after its context.
+func TestBuilderEnds(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	ev := verify.Evidence{Requested: requested, Attestations: []string{sigstore().Bundle(good())}}
+	if by, err := verifier().Provenance(demo).Builder(ctx, ev, archive); !errors.Is(err, context.Canceled) {
+		t.Errorf("Builder after its context: %v, %v, want %v", by, err, context.Canceled)
 	}
 }

@@ -1,6 +1,7 @@
 package attest_test
 
 import (
+	"context"
 	"crypto/sha256"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -29,7 +30,7 @@ func verifier() *attest.Verifier {
 
 // builder asks v who built the archive.
 func builder(v *attest.Verifier, bundles ...string) (verify.Build, error) {
-	return v.Provenance(demo).Builder(verify.Evidence{Requested: requested, Attestations: bundles}, archive)
+	return v.Provenance(demo).Builder(context.Background(), verify.Evidence{Requested: requested, Attestations: bundles}, archive)
 }
 
 func sumOf(data []byte) [32]byte { return sha256.Sum256(data) }

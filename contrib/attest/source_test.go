@@ -227,11 +227,11 @@ func TestSource(t *testing.T) {
 		found := &asked{err: test.err}
 		v := &attest.Verifier{Rule: test.rule, Bundles: found}
 		got, err := v.Source(only{pkg: given}).ProviderPackage(t.Context(), demo, v120, linux)
-		if !errors.Is(err, test.err) || err == nil && strings.Join(got.Attestations, " ") != test.want || found.n != test.asks {
-			t.Errorf("%s: ProviderPackage: %v, %v after %d calls of Bundles, want %q after %d", name, got, err, found.n, test.want, test.asks)
+		if err != nil || strings.Join(got.Attestations, " ") != test.want || found.n != test.asks {
+			t.Fatalf("%s: ProviderPackage: %v, %v after %d calls of Bundles, want %q after %d", name, got, err, found.n, test.want, test.asks)
 		}
-		if _, ok := errors.AsType[*provider.Error](err); test.err != nil && !ok {
-			t.Errorf("%s: ProviderPackage: %T, want a *provider.Error", name, err)
+		if _, ok := errors.AsType[*provider.Error](got.AttestationError); !errors.Is(got.AttestationError, test.err) || ok != (test.err != nil) {
+			t.Errorf("%s: ProviderPackage: attestation error %v (%T), want a *provider.Error with %v", name, got.AttestationError, got.AttestationError, test.err)
 		}
 		if len(given.Attestations) != before {
 			t.Errorf("%s: ProviderPackage changes the package of the source", name)
@@ -239,6 +239,24 @@ func TestSource(t *testing.T) {
 	}
 	if _, err := (&attest.Verifier{}).Source(only{err: failed}).ProviderPackage(t.Context(), demo, v120, linux); err != failed {
 		t.Errorf("ProviderPackage of a source that fails: %v, want %v", err, failed)
+	}
+}
+
+// TestSourceFails: an error of Bundles fails providers whose policy demands provenance, and no others.
+func TestSourceFails(t *testing.T) {
+	t.Parallel()
+	failed := errors.New("failed")
+	p := publish()
+	v := p.verifier()
+	v.Bundles = &asked{err: failed}
+	for _, policy := range []func(addrs.Provider) verify.Policy{nil, demanded(v)} {
+		in := &install.Installer{
+			Source: v.Source(&regclient.Client{Transport: p.web()}), Dir: &install.Dir{Path: t.TempDir()}, Platform: linux, Policy: policy,
+		}
+		_, err := in.Ensure(t.Context(), required, nil)
+		if demands := policy != nil; errors.Is(err, verify.ErrProvenance) != demands || errors.Is(err, failed) != demands {
+			t.Errorf("Ensure with a policy that demands provenance (%v): %v, want an error only then", demands, err)
+		}
 	}
 }
 

@@ -376,7 +376,7 @@ func (c *inspection) checkArchive(ctx context.Context, a address, name string, l
 		if c.options.Policy != nil {
 			policy = c.options.Policy(a.provider)
 		}
-		if _, err := policy.Judge(rec.evidence(a), rec.Size, local); err != nil {
+		if _, err := policy.Judge(ctx, rec.evidence(a), rec.Size, local); err != nil {
 			find(kindRefused, name, "%s", oneLine(err))
 		}
 	}

@@ -30,7 +30,7 @@ var attested = verify.Policy{Provenance: byValue{}}
 
 type byValue struct{}
 
-func (byValue) Builder(ev verify.Evidence, zh checksum.Hash) (verify.Build, error) {
+func (byValue) Builder(_ context.Context, ev verify.Evidence, zh checksum.Hash) (verify.Build, error) {
 	if ev.Attestations[0] != zh.Value() {
 		return verify.Build{}, errors.New("another archive")
 	}

@@ -223,7 +223,7 @@ func (m *Mirror) RecordedPackage(ctx context.Context, p addrs.Provider, v addrs.
 	if err != nil {
 		return nil, failure.Wrap("find", pkg.String(), err)
 	}
-	if _, err := t.judgeRecord(); err != nil {
+	if _, err := t.judgeRecord(ctx); err != nil {
 		return nil, nil
 	}
 	if err := m.describe(ctx, pkg, packageFile{name: t.name}, t.record); err != nil {

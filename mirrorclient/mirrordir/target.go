@@ -58,12 +58,12 @@ func (t *target) look(ctx context.Context) (*record, error) {
 
 // judgeRecord returns the report of the policy about the archive that is recorded. It returns an error if
 // the archive has another size or the policy refuses the record.
-func (t *target) judgeRecord() (*verify.Report, error) {
+func (t *target) judgeRecord(ctx context.Context) (*verify.Report, error) {
 	rec := t.record
 	if rec == nil || rec.Size != t.size || !checksum.HasScheme(rec.Hashes, checksum.SchemeZH) {
 		return nil, errDamaged
 	}
-	return t.policy.Judge(rec.evidence(addressOf(t.pkg)), rec.Size, rec.Hashes)
+	return t.policy.Judge(ctx, rec.evidence(addressOf(t.pkg)), rec.Size, rec.Hashes)
 }
 
 // isComplete reports whether the archive and its record are what the options require. If only an h1 is
@@ -83,7 +83,7 @@ func (t *target) isComplete(ctx context.Context) (bool, error) {
 			return false, err
 		}
 	}
-	report, err := t.judgeRecord()
+	report, err := t.judgeRecord(ctx)
 	if read {
 		t.report = report
 	}
@@ -149,7 +149,7 @@ func (t *target) judge(ctx context.Context, file io.ReaderAt, got *provider.Rece
 	}
 	t.record = &record{
 		Size: got.Size, Hashes: report.Local, Trust: report.Trust, Protocols: t.pkg.Protocols,
-		Evidence: evidenceToRecord(ev, got.Size, report.Local),
+		Evidence: evidenceToRecord(ctx, ev, got.Size, report.Local),
 	}
 	return nil
 }

@@ -231,7 +231,7 @@ func (s *statement) setAll(ctx context.Context, first *provider.Package) error {
 			s.hashes[platform] = checksum.Sorted(s.hashes[platform], []checksum.Hash{line.zh})
 		}
 		if claimed := first.Hashes[platform]; checked.SignedBy() == nil {
-			if err := s.compareStated(claimed, lines, checked); err != nil {
+			if err := s.compareStated(ctx, claimed, lines, checked); err != nil {
 				return failure.Wrap("verify", first.String(), err)
 			}
 			s.hashes[platform] = checksum.Sorted(s.hashes[platform], claimed)
@@ -244,10 +244,10 @@ func (s *statement) setAll(ctx context.Context, first *provider.Package) error {
 }
 
 // compareStated compares the hashes that the source states with a line of the document.
-func (s *statement) compareStated(claimed []checksum.Hash, lines []sumsLine, sums verify.CheckedSums) error {
+func (s *statement) compareStated(ctx context.Context, claimed []checksum.Hash, lines []sumsLine, sums verify.CheckedSums) error {
 	var err error
 	for _, line := range lines {
-		_, err = sums.JudgeStated(verify.Evidence{Filename: line.name, Hashes: claimed})
+		_, err = sums.JudgeStated(ctx, verify.Evidence{Filename: line.name, Hashes: claimed})
 		if err == nil || errors.Is(err, verify.ErrNotStated) {
 			return nil
 		}

@@ -93,7 +93,7 @@ func checkEntry(ctx context.Context, src provider.Source, e lockfile.Entry, poli
 		return c, nil
 	}
 	// The document must list the package, or it may be that of another version.
-	if _, err := sums.JudgeStated(ev); err != nil {
+	if _, err := sums.JudgeStated(ctx, ev); err != nil {
 		return nil, err
 	}
 	listed := map[checksum.Hash]bool{}

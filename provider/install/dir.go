@@ -174,7 +174,7 @@ func (d *Dir) lookUp(ctx context.Context, known *Dir, p addrs.Provider, v addrs.
 		}
 		local = []checksum.Hash{h1}
 	}
-	report, err := policy.Judge(verify.Evidence{}, -1, local)
+	report, err := policy.Judge(ctx, verify.Evidence{}, -1, local)
 	if err != nil {
 		return nil, err
 	}

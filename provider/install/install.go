@@ -141,7 +141,7 @@ func (i *installation) reuse(ctx context.Context, n *note) (*Installed, error) {
 	if err != nil {
 		return nil, err
 	}
-	report, err := i.o.Policy.Judge(ev, size, local)
+	report, err := i.o.Policy.Judge(ctx, ev, size, local)
 	if err != nil || report.Trust < verify.Checked {
 		return nil, nil
 	}
@@ -180,7 +180,7 @@ func (i *installation) transfer(ctx context.Context, part *fsx.PartDir) (*Instal
 	finished, h1, err := i.at.transfer(ctx, part, i.pkg.Dir, i.o.Copy, &limits)
 	var report *verify.Report
 	if err == nil {
-		report, err = i.o.Policy.Judge(ev, -1, []checksum.Hash{h1})
+		report, err = i.o.Policy.Judge(ctx, ev, -1, []checksum.Hash{h1})
 	}
 	if err != nil {
 		return nil, failure.Wrap("verify", i.pkg.String(), err)
@@ -231,7 +231,7 @@ func (i *installation) fetch(ctx context.Context, part *fsx.PartDir) (*Installed
 func (i *installation) examine(ctx context.Context, got *provider.Received, u *unpacking) (*verify.Report, note, error) {
 	n := note{Size: got.Size, ZH: got.ZH}
 	x := i.o.Policy.Examine(got.Evidence)
-	if _, err := x.Archive(got.Size, got.ZH); err != nil {
+	if _, err := x.Archive(ctx, got.Size, got.ZH); err != nil {
 		return nil, n, err
 	}
 	files, err := u.complete(ctx, got.Size)
@@ -242,7 +242,7 @@ func (i *installation) examine(ctx context.Context, got *provider.Received, u *u
 		n.Tree, err = checksum.H1Sum(archive.Sums(files, false))
 	}
 	if err == nil {
-		err = x.H1(n.Packed, n.Tree)
+		err = x.H1(ctx, n.Packed, n.Tree)
 	}
 	if err != nil {
 		return nil, n, err

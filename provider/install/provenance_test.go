@@ -27,7 +27,7 @@ func (a attesting) ProviderPackage(ctx context.Context, p addrs.Provider, v addr
 
 type byValue struct{}
 
-func (byValue) Builder(ev verify.Evidence, zh checksum.Hash) (verify.Build, error) {
+func (byValue) Builder(_ context.Context, ev verify.Evidence, zh checksum.Hash) (verify.Build, error) {
 	if ev.Attestations[0] != zh.Value() {
 		return verify.Build{}, errors.New("another archive")
 	}

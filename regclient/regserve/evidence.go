@@ -46,6 +46,6 @@ func agrees(ev verify.Evidence) bool {
 	if err != nil {
 		return false
 	}
-	_, err = checked.JudgeStated(ev)
+	_, err = checked.JudgeStated(context.Background(), ev)
 	return err == nil || errors.Is(err, verify.ErrNotStated) // nothing to compare is stated
 }

@@ -68,7 +68,7 @@ func describe(ctx context.Context, v *attest.Verifier, source provider.Source, l
 	for _, policy := range []verify.Policy{{RequireSignature: true}, {Provenance: v.Provenance(e.Provider)}} {
 		policy.Accept = lock.Accept(e.Provider, e.Version)
 		sums, failed := policy.CheckSums(ev)
-		report, failed2 := sums.JudgeStated(ev)
+		report, failed2 := sums.JudgeStated(ctx, ev)
 		if err = cmp.Or(err, failed, failed2); failed == nil && failed2 == nil {
 			said += ", " + strings.TrimPrefix(report.String(), "accepted by its hash, ")
 		}
