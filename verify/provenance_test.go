@@ -186,3 +186,60 @@ func TestReportOfBuild(t *testing.T) {
 		t.Errorf("%s is %v, %v, want %v", data, again, err, report.BuiltBy)
 	}
 }
+
+// waiting is a Provenance that waits for the end of the context.
+type waiting struct{}
+
+func (waiting) Builder(ctx context.Context, _ verify.Evidence, _ checksum.Hash) (verify.Build, error) {
+	<-ctx.Done()
+	return verify.Build{}, ctx.Err()
+}
+
+// TestJudgingEnds: the context of each call that judges ends the Provenance.
+func TestJudgingEnds(t *testing.T) {
+	t.Parallel()
+	p := newPack(t)
+	policy := verify.Policy{Provenance: waiting{}, Accept: checksum.NewSet(p.zh, p.h1)}
+	ev := p.with(func(ev *verify.Evidence) { ev.Attestations = []string{"x"} })
+	sums, err := policy.CheckSums(ev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h1 := func(ctx context.Context) error {
+		x := verify.Policy{Provenance: &turning{}, Accept: policy.Accept}.Examine(ev)
+		if _, err := x.Archive(t.Context(), int64(len(p.zip)), p.zh); err != nil {
+			t.Errorf("Archive: %v", err)
+		}
+		return x.H1(ctx, p.h1, p.hT)
+	}
+	for name, call := range map[string]func(ctx context.Context) error{
+		"JudgeOffer":  func(ctx context.Context) error { return policy.JudgeOffer(ctx, ev, true, true) },
+		"JudgeStated": func(ctx context.Context) error { _, err := sums.JudgeStated(ctx, ev); return err },
+		"Judge": func(ctx context.Context) error {
+			_, err := policy.Judge(ctx, ev, int64(len(p.zip)), []checksum.Hash{p.zh})
+			return err
+		},
+		"Archive": func(ctx context.Context) error {
+			_, err := policy.Examine(ev).Archive(ctx, int64(len(p.zip)), p.zh)
+			return err
+		},
+		"H1": h1,
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := call(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s after its context: %v, want %v", name, err, context.Canceled)
+		}
+	}
+}
+
+// turning is a Provenance that accepts the first time, and waits afterwards.
+type turning struct{ asked bool }
+
+func (w *turning) Builder(ctx context.Context, ev verify.Evidence, zh checksum.Hash) (verify.Build, error) {
+	if w.asked {
+		return waiting{}.Builder(ctx, ev, zh)
+	}
+	w.asked = true
+	return build, nil
+}

@@ -89,6 +89,7 @@ func hasTest(t *testing.T, pkg, function string) bool {
 // endsShownBy has the functions with a context, by the test that shows that they return soon after it has
 // ended, or by why they have only a few steps, which do not wait.
 var endsShownBy = map[string]string{
+	"verify.TestJudgingEnds":                "verify.CheckedSums.JudgeStated verify.Examination.Archive verify.Examination.H1 verify.Policy.Judge verify.Policy.JudgeOffer",
 	"storage/storagetest.TestStorageMemory": "storage.Memory.Delete storage.Memory.List storage.Memory.Open storage.Memory.Stat storage.Memory.Write",
 	"auth.TestHelperLeavesNoChild":          `auth.Helper.Forget auth.Helper.Save auth.Helper.Token cliconfig.Config.TokenOrigin`,
 	"auth/login.TestExchangeIsCancelled":    "auth/login.Client.Login",
