@@ -3,6 +3,7 @@ package workdir
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -27,6 +28,10 @@ type Requirement struct {
 
 // configuration is the part of a module's files that matters here.
 type configuration struct {
+	list      []Call        // sorted by key, which all modules of the directory share
+	evaluated bool          // one of them has an expression
+	providers []Requirement // likewise
+
 	calls    map[string]*Call     // by key
 	required map[string]*use      // entries of required_providers by local name; nil for one with a problem
 	entries  hcl.Range            // of the block required_providers
@@ -37,6 +42,7 @@ type configuration struct {
 	blocks   map[string]block     // variables, module blocks and local values by type and name; nil until one is needed
 	size     int                  // bytes of all files
 	words    int                  // and words and symbols
+	full     bool                 // a limit is reached
 	problems Problems
 
 	dir       *Dir
@@ -106,7 +112,7 @@ func (d *Dir) configuration(f files, root bool, b *budget) (*configuration, erro
 		c.overrides = i >= len(primary) && !isTest
 		body, err := c.open(f, name)
 		c.problems.add(err)
-		if c.words > d.Limits.Words || c.size > d.Limits.Module {
+		if c.full {
 			break
 		}
 		switch {
@@ -117,37 +123,56 @@ func (d *Dir) configuration(f files, root bool, b *budget) (*configuration, erro
 			c.file(body, name)
 		}
 	}
-	for _, call := range c.calls {
+	for _, key := range slices.Sorted(maps.Keys(c.calls)) {
+		call := c.calls[key]
 		if !call.sourced {
 			c.problem(call.at, "module %q has no source", call.Key)
 		}
+		c.list = append(c.list, *call)
+		c.evaluated = c.evaluated || call.SourceText+call.VersionText != ""
 	}
+	c.requirements(d.host())
+	c.calls, c.required, c.declared, c.uses, c.others = nil, nil, nil, nil, nil // which are not needed any more
 	return c, nil
 }
 
 // open reads a file, looks at its text, and parses it.
 func (c *configuration) open(f files, name string) (hcl.Body, error) {
-	limits, shown := c.dir.Limits, filepath.ToSlash(filepath.Join(f.name, name))
-	text, err := f.read(name, int64(limits.Module-c.size))
-	if err != nil {
-		return nil, &ConfigError{Place{File: shown}, err.Error()}
+	limits, g, shown := c.dir.Limits, &c.budget.guard, filepath.ToSlash(filepath.Join(f.name, name))
+	left, isJSON := min(limits.Module-c.size, g.bytes), strings.HasSuffix(name, ".json")
+	if !isJSON {
+		left = min(left, maxNative)
 	}
-	if c.size += len(text); c.size > limits.Module {
-		return nil, &ConfigError{Place{File: shown}, "the files of the module have more than the limit of bytes, which the field Limits.Module has"}
-	}
-	opened, left := file{name: shown, text: text, overrides: c.overrides}, limits.Words-c.words
-	switch at := (hcl.Range{Filename: shown, Start: hcl.InitialPos}); {
+	text, err := f.read(name, int64(left))
+	opened, over := file{name: shown, text: text, overrides: c.overrides}, ""
+	c.size += len(text)
+	g.bytes -= len(text)
+	switch at, most := (hcl.Range{Filename: shown, Start: hcl.InitialPos}), min(limits.Words-c.words, g.words); {
+	case err != nil:
+		err = &ConfigError{Place{File: shown}, err.Error()}
+	case c.size > limits.Module:
+		over = "the files of the module have more than the limit of bytes, which the field Limits.Module has"
+	case g.bytes < 0:
+		over = "the files of all modules have more bytes than the field Limits.Files permits"
+	case len(text) > left:
+		err = &ConfigError{Place{File: shown}, fmt.Sprintf("the file has more than %d bytes", maxNative)}
 	case !utf8.Valid(text):
 		err = &ConfigError{Place{File: shown}, "invalid UTF-8"}
-	case strings.HasSuffix(name, ".json"):
-		opened.count, err = lookJSON(text, at, left)
+	case isJSON:
+		opened.count, err = g.lookJSON(text, at, most)
 	default:
-		if opened.count = countWords(text); opened.count <= left {
-			err = look(text, at, hclsyntax.LexConfig, true)
-		}
+		opened.count, err = g.look(text, at, hclsyntax.LexConfig, true, most)
 	}
-	if c.words += opened.count; c.words > limits.Words {
-		err = &ConfigError{Place{File: shown}, "the files of the module have more words and symbols than the field Limits.Words permits"}
+	c.words += opened.count
+	g.words -= opened.count
+	switch {
+	case c.words > limits.Words:
+		over = "the files of the module have more words and symbols than the field Limits.Words permits"
+	case g.words < 0:
+		over = "the files of all modules have more than four times the words and symbols that the field Limits.Words permits"
+	}
+	if over != "" {
+		c.full, err = true, &ConfigError{Place{File: shown}, over}
 	}
 	if err != nil {
 		return nil, err
@@ -487,7 +512,7 @@ func (c *configuration) imported(block *hcl.Block) {
 	u := &use{at: block.DefRange}
 	var to []string
 	if a := content.Attributes["to"]; a != nil {
-		to, _ = steps(a.Expr)
+		to, _ = c.steps(a.Expr)
 	}
 	for len(to) > 2 && to[0] == "module" {
 		to, u.inside = to[2:], true
@@ -505,7 +530,7 @@ func (c *configuration) imported(block *hcl.Block) {
 
 // reference reads a reference to a provider configuration.
 func (c *configuration) reference(u *use, a *hcl.Attribute) {
-	names, err := steps(a.Expr)
+	names, err := c.steps(a.Expr)
 	if err != nil || len(names) == 0 || len(names) > 2 || normal(names[0]) != names[0] {
 		c.problem(a.Range, "invalid reference to a provider")
 		return
@@ -515,18 +540,18 @@ func (c *configuration) reference(u *use, a *hcl.Attribute) {
 
 // steps returns the names in a reference such as aws.west["a"], without indices, whose keys may be expressions. In
 // JSON, and in configurations for version 0.11, it is a string.
-func steps(e hcl.Expression) (names []string, err error) {
+func (c *configuration) steps(e hcl.Expression) (names []string, err error) {
 	if text, ok := quoted(e); ok {
-		if e, err = parse(text, e.Range(), hclsyntax.LexExpression, hclsyntax.ParseExpression); err != nil {
+		if e, err = c.budget.guard.parse(text, e.Range(), hclsyntax.LexExpression, hclsyntax.ParseExpression); err != nil {
 			return nil, err
 		}
 	}
 	var traversal hcl.Traversal
 	switch e := e.(type) {
 	case *hclsyntax.IndexExpr:
-		return steps(e.Collection)
+		return c.steps(e.Collection)
 	case *hclsyntax.RelativeTraversalExpr:
-		names, err = steps(e.Source)
+		names, err = c.steps(e.Source)
 		traversal = e.Traversal
 	default:
 		var diags hcl.Diagnostics
@@ -545,18 +570,21 @@ func steps(e hcl.Expression) (names []string, err error) {
 }
 
 // parse parses a text, after a look with the lexer of the parser.
-func parse(text string, at hcl.Range, lex lexer, parser func([]byte, string, hcl.Pos) (hclsyntax.Expression, hcl.Diagnostics)) (hclsyntax.Expression, error) {
-	if err := look([]byte(text), at, lex, false); err != nil {
+func (g *guard) parse(text string, at hcl.Range, lex lexer, parser func([]byte, string, hcl.Pos) (hclsyntax.Expression, hcl.Diagnostics)) (hclsyntax.Expression, error) {
+	words, err := g.look([]byte(text), at, lex, false, maxWords)
+	if words > maxWords {
+		err = wrong(at, "too deep nesting, or an expression of more than %d words and symbols", maxWords)
+	}
+	if err != nil {
 		return nil, err
 	}
 	e, diags := parser([]byte(text), at.Filename, at.Start)
 	return e, diagnosed(diags, true)
 }
 
-// requirements returns the providers that the module requires, and all problems, sorted by place. A provider is named by
+// requirements sets the providers that the module requires, and sorts the problems by place. A provider is named by
 // each entry and each constraint, otherwise by the first block that uses it.
-func (c *configuration) requirements(host svchost.Hostname) ([]Requirement, Problems) {
-	all, problems := []Requirement(nil), slices.Clone(c.problems)
+func (c *configuration) requirements(host svchost.Hostname) {
 	rules := addrs.ProviderRules{Host: host, NoUnderscores: !c.dir.Terraform || !c.dir.since("1.16.0")}
 	add := func(u *use) {
 		source := u.name
@@ -571,10 +599,10 @@ func (c *configuration) requirements(host svchost.Hostname) ([]Requirement, Prob
 			r.Constraint, err = addrs.ParseProviderConstraint(u.version)
 		}
 		if err != nil {
-			problems.add(wrong(u.at, "provider %q: %v", u.name, err))
+			c.problems.add(wrong(u.at, "provider %q: %v", u.name, err))
 			return
 		}
-		all = append(all, r)
+		c.providers = append(c.providers, r)
 	}
 	first := map[string]*use{} // by local name
 	for _, u := range slices.AppendSeq(slices.Clone(c.others), maps.Values(c.uses)) {
@@ -582,9 +610,9 @@ func (c *configuration) requirements(host svchost.Hostname) ([]Requirement, Prob
 		old, target := first[u.name], c.uses[u.to]
 		switch {
 		case u.inside && u.explicit != "":
-			problems.add(wrong(u.at, "an import into a module must not have a provider"))
+			c.problems.add(wrong(u.at, "an import into a module must not have a provider"))
 		case !u.inside && target != nil && u.explicit != "" && u.explicit != target.explicit:
-			problems.add(wrong(u.at, "the import and its resource must have the same provider"))
+			c.problems.add(wrong(u.at, "the import and its resource must have the same provider"))
 		case c.dir.Terraform && (u.inside || target != nil): // the module or resource requires it
 		case u.version != "":
 			add(u)
@@ -600,9 +628,8 @@ func (c *configuration) requirements(host svchost.Hostname) ([]Requirement, Prob
 	for _, u := range first {
 		add(u)
 	}
-	slices.SortFunc(all, func(a, b Requirement) int {
+	slices.SortFunc(c.providers, func(a, b Requirement) int {
 		return cmp.Or(a.Place.compare(b.Place), a.Provider.Compare(b.Provider))
 	})
-	slices.SortStableFunc(problems, func(a, b *ConfigError) int { return a.Place.compare(b.Place) })
-	return all, problems
+	slices.SortStableFunc(c.problems, func(a, b *ConfigError) int { return a.Place.compare(b.Place) })
 }

@@ -32,6 +32,7 @@ type budget struct {
 	left  int
 	depth int
 	err   error // why the value of an expression is worthless
+	guard guard // of the files, and of texts in expressions
 }
 
 // fail keeps the first error of an expression. No error has a part of a value.
@@ -335,10 +336,10 @@ func (b *budget) scalar(e hcl.Expression, in scope) value {
 
 // parse parses a text. After an error, it returns nil.
 func (b *budget) parse(text string, at hcl.Range, lex lexer, parser func([]byte, string, hcl.Pos) (hclsyntax.Expression, hcl.Diagnostics)) hclsyntax.Expression {
-	if !b.charge(at, len(text)+wordWork*countWords([]byte(text))) {
+	if !b.charge(at, len(text)+wordWork*count([]byte(text)).words) {
 		return nil
 	}
-	e, err := parse(text, at, lex, parser)
+	e, err := b.guard.parse(text, at, lex, parser)
 	if err != nil {
 		b.err = err
 		return nil

@@ -425,7 +425,7 @@ locals {
 		s, b := w.top(), &w.budget
 		must.Do(t, w.read(t.Context(), s))
 		s.config.load(b)
-		e, err := parse(text, hcl.Range{Filename: "x.tf", Start: hcl.InitialPos}, hclsyntax.LexExpression, hclsyntax.ParseExpression)
+		e, err := guarded.parse(text, hcl.Range{Filename: "x.tf", Start: hcl.InitialPos}, hclsyntax.LexExpression, hclsyntax.ParseExpression)
 		if err != nil {
 			return
 		}

@@ -5,6 +5,7 @@ go 1.26.0
 replace github.com/tofureg/tofureg => ../..
 
 require (
+	github.com/apparentlymart/go-textseg/v15 v15.0.0
 	github.com/hashicorp/hcl/v2 v2.25.0
 	github.com/hashicorp/terraform-plugin-go v0.31.0
 	github.com/tofureg/tofureg v0.0.0
@@ -15,7 +16,6 @@ require (
 require (
 	github.com/ProtonMail/go-crypto v1.5.1 // indirect
 	github.com/agext/levenshtein v1.2.1 // indirect
-	github.com/apparentlymart/go-textseg/v15 v15.0.0 // indirect
 	github.com/apparentlymart/go-textseg/v17 v17.0.1 // indirect
 	github.com/apparentlymart/go-versions v1.0.2 // indirect
 	github.com/cloudflare/circl v1.6.3 // indirect

@@ -60,7 +60,7 @@ type Module struct {
 	// Missing is true in a plan for a module that would be fetched. The modules and providers in it are unknown.
 	Missing bool `json:"missing,omitempty"`
 
-	// Calls are the module blocks of the module, sorted by key.
+	// Calls are the module blocks of the module, sorted by key. Modules of one directory may share Calls and Providers.
 	Calls []Call `json:"calls,omitempty"`
 
 	// Providers are the requirements of the module itself, sorted by place.
@@ -106,7 +106,6 @@ type walk struct {
 	budget  budget
 	given   map[string]*hcl.Attribute // values of variables in files; nil until one is needed
 	failed  error                     // of reading these files
-	text    int                       // bytes of the files of all modules
 	links   links
 
 	room     atomic.Int64 // bytes for more packages
@@ -122,6 +121,7 @@ type walk struct {
 	locked   map[modulelock.Key]bool // the sources of all modules
 	manifest manifest
 	modules  []Module
+	called   int               // modules that these call
 	packages map[string]string // keys of modules by their package directories in lower case
 	made     int               // packages in part
 	moves    []move
@@ -168,9 +168,10 @@ func (w *walk) visit(ctx context.Context, at *spot) error {
 	w.mu.Lock()
 	w.manifest[at.record.Key] = at.record
 	w.modules = append(w.modules, *m)
-	number := len(w.modules)
+	w.called += len(m.Calls)
+	number := 1 + w.called
 	w.mu.Unlock()
-	if number > maxModules {
+	if number > maxModules { // before their goroutines are made
 		return &ConfigError{Place{File: at.record.Dir}, fmt.Sprintf("more than %d modules", maxModules)}
 	}
 	for _, c := range m.Calls {
@@ -197,16 +198,15 @@ func (w *walk) module(ctx context.Context, at *spot, evaluate bool) (m *Module, 
 	if err = w.read(ctx, at); err != nil {
 		return nil, err
 	}
-	for _, key := range slices.Sorted(maps.Keys(at.config.calls)) {
-		c := *at.config.calls[key]
-		if evaluate {
-			at.evaluate(ctx, &c)
+	m.Calls, m.Providers = at.config.list, at.config.providers
+	if evaluate && at.config.evaluated {
+		m.Calls = slices.Clone(m.Calls)
+		for i := range m.Calls {
+			at.evaluate(ctx, &m.Calls[i])
 		}
-		m.Calls = append(m.Calls, c)
 	}
-	var problems Problems
-	if m.Providers, problems = at.config.requirements(w.dir.host()); len(problems) > 0 {
-		return m, problems
+	if len(at.config.problems) > 0 {
+		return m, at.config.problems
 	}
 	return m, nil
 }
@@ -235,9 +235,6 @@ func (w *walk) read(ctx context.Context, at *spot) (err error) {
 	}
 	if err != nil {
 		return err
-	}
-	if w.text += at.config.size; w.text > w.dir.Limits.Files {
-		return &ConfigError{Place{File: at.record.Dir}, "the files of all modules have more bytes than the field Limits.Files permits"}
 	}
 	w.configs[id] = at.config
 	return nil

@@ -69,7 +69,11 @@ func (c *configuration) load(b *budget) {
 	}
 	c.blocks = map[string]block{}
 	for _, f := range c.files {
-		if !b.charge(hcl.Range{Filename: f.name}, wordWork/3*f.count) {
+		at := hcl.Range{Filename: f.name}
+		if b.guard.again -= f.count + len(f.text)/16; b.guard.again < 0 {
+			b.fail(at, "the files of modules with expressions have more words and symbols than the field Limits.Words permits")
+		}
+		if !b.charge(at, wordWork/3*f.count) {
 			return
 		}
 		body, _ := f.parse() // the configuration has the problems
@@ -235,7 +239,7 @@ func (w *walk) loadGiven() error {
 	if err != nil {
 		return err
 	}
-	c := configuration{dir: w.dir}
+	c := configuration{dir: w.dir, budget: &w.budget}
 	for i, name := range slices.Concat([]string{"terraform.tfvars", "terraform.tfvars.json"}, slices.Sorted(maps.Keys(present))) {
 		if !present[name] || i > 1 && !strings.HasSuffix(strings.TrimSuffix(name, ".json"), ".auto.tfvars") {
 			continue

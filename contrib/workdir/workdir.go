@@ -110,8 +110,12 @@ type Result struct {
 
 // Required returns the providers that the modules require. The constraint of a provider is that of all modules.
 func (r *Result) Required() map[addrs.Provider]addrs.ProviderConstraint {
-	terms := map[addrs.Provider][]addrs.ProviderConstraint{}
+	terms, seen := map[addrs.Provider][]addrs.ProviderConstraint{}, map[*Requirement]bool{}
 	for _, m := range r.Modules {
+		if len(m.Providers) == 0 || seen[&m.Providers[0]] { // of a directory that several modules share
+			continue
+		}
+		seen[&m.Providers[0]] = true
 		for _, p := range m.Providers {
 			terms[p.Provider] = append(terms[p.Provider], p.Constraint)
 		}
@@ -201,7 +205,7 @@ func (d *Dir) walk(plan bool) (*walk, error) {
 	w := &walk{
 		dir: &copied, plan: plan, data: filepath.Clean(cmp.Or(d.Data, data, ".terraform")), slots: semaphore.NewWeighted(16),
 		configs: map[string]*configuration{}, packages: map[string]string{},
-		budget: budget{left: maxWork},
+		budget: budget{left: maxWork, guard: newGuard(copied.Limits)},
 	}
 	w.room.Store(copied.Limits.Packages)
 	var err error
