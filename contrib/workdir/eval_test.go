@@ -251,7 +251,7 @@ func (g *generator) files(n int, isJSON bool) map[string]string {
 // the bytes that were allocated.
 func work(t *testing.T, d *Dir, mustSucceed bool) (charged, allocated int) {
 	t.Helper()
-	w := must.Get(d.walk(true))(t)
+	w := must.Get(d.walk(true, true))(t)
 	var visit func(s *spot)
 	visit = func(s *spot) {
 		must.Do(t, w.read(t.Context(), s))
@@ -421,11 +421,11 @@ locals {
 	dir := f.TempDir()
 	must.Do(f, os.WriteFile(filepath.Join(dir, "main.tf"), []byte(names), 0o644))
 	f.Fuzz(func(t *testing.T, text string) {
-		w := must.Get((&Dir{Path: dir}).walk(true))(t)
+		w := must.Get((&Dir{Path: dir}).walk(true, true))(t)
 		s, b := w.top(), &w.budget
 		must.Do(t, w.read(t.Context(), s))
 		s.config.load(b)
-		e, err := guarded.parse(text, hcl.Range{Filename: "x.tf", Start: hcl.InitialPos}, hclsyntax.LexExpression, hclsyntax.ParseExpression)
+		e, err := b.guard.parse(text, hcl.Range{Filename: "x.tf", Start: hcl.InitialPos}, hclsyntax.LexExpression, hclsyntax.ParseExpression)
 		if err != nil {
 			return
 		}

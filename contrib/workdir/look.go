@@ -69,67 +69,73 @@ type census struct {
 func count(text []byte) (n census) {
 	run, digits := 0, 0 // bytes of the word and of the digits that end here
 	for i := 0; i < len(text); i++ {
-		c, size := text[i], 1
-		isWord := 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_' || c == '-' && run > 0
+		c, size, isWord := text[i], 1, true
 		switch {
+		case 'a' <= c && c <= 'z': // fast, because most bytes are
+			start := i
+			for i+1 < len(text) && 'a' <= text[i+1] && text[i+1] <= 'z' {
+				i++
+			}
+			size = i + 1 - start
+		case 'A' <= c && c <= 'Z' || c == '_':
 		case '0' <= c && c <= '9':
-			isWord = true
-			if digits++; digits == maxPowers+1 {
-				e := i - digits
-				if e > 0 && (text[e] == '-' || text[e] == '+') {
-					e--
-				}
-				n.odd = n.odd || e > 0 && text[e]|0x20 == 'e'
+			digits++
+			e := i - digits
+			if e > 0 && (text[e] == '-' || text[e] == '+') {
+				e--
 			}
-			n.odd = n.odd || digits > maxNumber/3
-			run++
-			if run == 1 {
-				n.words++
-			}
-			continue
+			n.odd = n.odd || digits > maxNumber/3 || digits > maxPowers && e > 0 && text[e]|0x20 == 'e' && text[e-1]-'0' < 10
 		case c >= utf8.RuneSelf:
 			var r rune
 			r, size = utf8.DecodeRune(text[i:])
 			isWord = unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r)
 			i += size - 1
-		case c == '-' || c == '!':
-			n.symbols++
-			n.unary++
-		case isWord || c == ' ' || c == '\t':
 		default:
+			isWord = c == '-' && run > 0
 			n.symbol(c, i+1 < len(text) && text[i+1] == '=')
 		}
-		digits = 0
-		if !isWord && c != ' ' && c != '\t' || isWord && run == 0 {
+		if c < '0' || c > '9' {
+			digits = 0
+		}
+		if !isWord {
+			run = 0
+			if c != ' ' && c != '\t' {
+				n.words++
+			}
+			continue
+		}
+		if run == 0 {
 			n.words++
 		}
-		if run += size; !isWord {
-			run = 0
-		}
+		run += size
 		n.odd = n.odd || run > maxName
 	}
 	return n
 }
 
-// symbol counts a byte that is no part of a word.
+// symbol counts a byte that is no letter or digit.
 func (n *census) symbol(c byte, equals bool) {
 	switch c {
 	case '\n':
 		n.lines++
 	case '#':
 		n.comments++
-	case '$', '%':
-		n.markers += 2
-	}
-	switch c {
 	case '/':
 		n.comments++
+		n.symbols++
+	case '$':
+		n.markers += 2
+	case '%':
+		n.markers += 2
+		n.symbols++
+	case '-', '!':
+		n.unary++
 		n.symbols++
 	case '=':
 		if equals {
 			n.symbols++
 		}
-	case '(', '[', '{', '?', '+', '*', '%', '<', '>', '&', '|':
+	case '(', '[', '{', '?', '+', '*', '<', '>', '&', '|':
 		n.symbols++
 	}
 }

@@ -46,13 +46,15 @@ func TestHostileText(t *testing.T) {
 	provider := func(s string) string { return `{"resource":{"a_b":{"c":{"provider":"` + s + `"}}}}` }
 	to := func(s string) string { return `{"import":{"to":"` + s + `"}}` }
 	const deep, few = "too deep nesting", 100
+	const number, parts = "a number of more than 100 bytes, or an exponent of more than 3 digits", "a template of too many parts, or an expression with too many lines or comments"
 	for name, c := range map[string]struct {
 		file            string
 		text            func(n int) string
 		refused, atMost int
 		want            string
 	}{
-		"bytes":       {"main.tf", func(n int) string { return "#" + strings.Repeat("x", n-1) }, 16<<20 + 1, 16 << 20, "Limits.Module"},
+		"bytes":       {"main.tf", func(n int) string { return "#" + strings.Repeat("x", n-1) }, 4<<20 + 1, 4 << 20, "main.tf: the file has more than 4194304 bytes"},
+		"JSON bytes":  {"main.tf.json", func(n int) string { return "{" + strings.Repeat(" ", n-2) + "}" }, 16<<20 + 1, 16 << 20, "Limits.Module"},
 		"tokens":      {"main.tf", func(n int) string { return list(strings.Repeat("1,", (n-4)/2)) }, words + 2, 0, "Limits.Words"},
 		"lines":       {"main.tf", func(n int) string { return strings.Repeat("\n", n) }, words + 1, words, "Limits.Words"},
 		"brackets":    {"main.tf", func(n int) string { return "x = " + strings.Repeat("(", n) + "1" + strings.Repeat(")", n) }, maxChain + 1, maxChain, deep},
@@ -60,8 +62,8 @@ func TestHostileText(t *testing.T) {
 		"templates":   {"main.tf", func(n int) string { return "x = " + strings.Repeat(`"${`, n) }, 30_000, few, deep},
 		"blocks":      {"main.tf", func(n int) string { return strings.Repeat("a {\n", n) + strings.Repeat("}\n", n) }, maxChain + 1, maxChain, deep},
 		"not":         {"main.tf", func(n int) string { return "x = " + strings.Repeat("!", n) + "1" }, maxChain + 1, maxChain, deep},
-		"not lines":   {"main.tf", func(n int) string { return "x = (" + strings.Repeat("!\n", n-1) + "1)" }, maxChain + 1, maxChain, deep},
-		"not for":     {"main.tf", func(n int) string { return "x = {for a in b : c => " + strings.Repeat("!\n", n-2) + "1}" }, maxChain + 1, maxChain, deep},
+		"not lines":   {"main.tf", func(n int) string { return "x = (" + strings.Repeat("!\n", n-1) + "1)" }, maxChain + 1, maxChain - 10, deep},
+		"not for":     {"main.tf", func(n int) string { return "x = {for a in b : c => " + strings.Repeat("!\n", n-2) + "1}" }, maxChain + 1, maxChain - 20, deep},
 		"comments":    {"main.tf", func(n int) string { return "x = " + strings.Repeat("!/**/", n) + "1" }, maxChain + 1, few, deep},
 		"sums":        {"main.tf", func(n int) string { return "x = 1" + strings.Repeat(" + 1", n) }, maxChain + 1, maxChain, deep},
 		"questions":   {"main.tf", func(n int) string { return "x = " + strings.Repeat("a ? b : ", n) + "b" }, maxChain + 1, maxChain, deep},
@@ -72,20 +74,38 @@ func TestHostileText(t *testing.T) {
 		"crossed":     {"main.tf", func(n int) string { return "x = " + strings.Repeat("(]", n) }, maxChain + 1, 0, `unexpected "]"`},
 		"directives":  {"main.tf", func(n int) string { return "x = \"" + strings.Repeat("%{if a}", n) + "\"" }, maxChain + 1, few, deep},
 		"heredoc":     {"main.tf", func(n int) string { return "x = <<E\n" + strings.Repeat("%{if a}\n", n) + "E\n" }, maxChain + 1, few, deep},
-		"digits":      {"main.tf", func(n int) string { return "x = " + strings.Repeat("1", n) }, maxChain + 1, maxChain - 4, "a number of more than 4000 digits"},
+		"digits":      {"main.tf", func(n int) string { return "x = " + strings.Repeat("1", n) }, maxNumber + 1, maxNumber, number},
+		"fraction":    {"main.tf", func(n int) string { return "x = 1." + strings.Repeat("1", n-2) }, maxNumber + 1, maxNumber, number},
+		"exponent":    {"main.tf", func(n int) string { return "x = 1e-" + strings.Repeat("9", n) }, 4, 3, number},
+		"Exponent":    {"main.tf", func(n int) string { return "x = [1.1E" + strings.Repeat("9", n) + "]" }, 4, 3, number},
+		"name":        {"main.tf", func(n int) string { return strings.Repeat("a", n) + " = 1" }, maxName + 1, maxName, "a name of more than 1024 bytes"},
+		"in a name":   {"main.tf", func(n int) string { return "x = a." + strings.Repeat("é", n/2) }, maxName + 2, maxName, "a name of more than 1024 bytes"},
+		"joined":      {"main.tf", func(n int) string { return "x = <<E\n" + strings.Repeat("\n", n) + "E\n" }, 26_755 + 1, 26_755, parts},
+		"dollars":     {"main.tf", func(n int) string { return "x = \"" + strings.Repeat("$", n) + "\"" }, 26_755 + 1, 26_755, parts},
+		"moved":       {"main.tf", func(n int) string { return "x = <<E\n" + strings.Repeat("\n\n${x}", n) + "\nE\n" }, 18_917 + 1, 18_917, parts},
+		"skipped":     {"main.tf", func(n int) string { return "x = (" + strings.Repeat("!", 3900) + "1" + strings.Repeat("\n", n) + ")" }, 17_189 + 1, 17_189, parts},
+		"remarks":     {"main.tf", func(n int) string { return "x = (" + strings.Repeat("!", 3900) + "1" + strings.Repeat("/**/", n) + ")" }, 17_189 + 1, 17_189, parts},
 		"UTF-8":       {"main.tf", func(n int) string { return "x = \"\xff\"" }, 1, 0, "main.tf: invalid UTF-8"},
 		"JSON arrays": {"main.tf.json", func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }, maxChain + 1, maxChain, "main.tf.json:1: nesting of more than"},
 		"JSON":        {"main.tf.json", func(n int) string { return `{"a":` + strings.Repeat(`{"a":`, n-1) + "1" + strings.Repeat("}", n) }, maxChain + 1, maxChain, "main.tf.json:1: nesting of more than"},
-		"JSON digits": {"main.tf.json", func(n int) string { return `{"a":` + strings.Repeat("1", n) + "}" }, maxChain + 1, maxChain, "main.tf.json:1: a number of more than 4000 digits"},
+		"JSON digits": {"main.tf.json", func(n int) string { return `{"a":` + strings.Repeat("1", n) + "}" }, maxNumber + 1, maxNumber, "main.tf.json:1: " + number},
+		"JSON power":  {"main.tf.json", func(n int) string { return "{\"a\":\n1E+" + strings.Repeat("1", n) + "}" }, 4, 3, "main.tf.json:2: " + number},
+		"JSON closed": {"main.tf.json", func(n int) string {
+			return strings.Repeat("[", 3000) + strings.Repeat("[1}],", n) + strings.Repeat("[", 3000)
+		}, 1, 0, `unexpected '}'`},
+		"JSON levels": {"main.tf.json", func(n int) string { return strings.Repeat("[", 3990) + strings.Repeat("x ", n) }, 267_112 + 1, 267_112, "or too much of it"},
+		"one of two":  {"main.tf.json", func(n int) string { return "[\"\u0600\", \"," + strings.Repeat("[", n) + "\"]" }, maxChain, maxChain - 1, "main.tf.json:1: nesting of more than"}, // the first quote is in a character
 		"JSON tokens": {"main.tf.json", func(n int) string { return `{"a":[` + strings.Repeat("1,", n/2) + "1]}" }, words + 2, words - 20, "Limits.Words"},
 
 		// Each entry of hcl that parses strings of JSON.
-		"Value":       {"main.tf.json", func(n int) string { return source("${" + strings.Repeat("!", n) + "true}") }, 190_000, few, deep},
-		"Variables":   {"main.tf.json", func(n int) string { return source("${" + strings.Repeat("(", n) + "var.a") }, 190_000, few, deep},
-		"a comment":   {"main.tf.json", func(n int) string { return source("#${" + strings.Repeat("(", n)) }, 190_000, few, deep},
-		"an escape":   {"main.tf.json", func(n int) string { return source(`\\${` + strings.Repeat("(", n)) }, 190_000, few, deep},
-		"a line":      {"main.tf.json", func(n int) string { return source("${" + strings.Repeat(`!\n`, n)) }, 190_000, few, deep},
-		"a key":       {"main.tf.json", func(n int) string { return `{"locals":{"a":{"${` + strings.Repeat("(", n) + `":1}}}` }, 190_000, few, deep},
+		"Value":     {"main.tf.json", func(n int) string { return source("${" + strings.Repeat("!", n) + "true}") }, 190_000, few, `"source" has more than 4096 bytes`},
+		"Variables": {"main.tf.json", func(n int) string { return source("${" + strings.Repeat("(", n) + "var.a") }, 190_000, few, `"source" has more than 4096 bytes`},
+		"a comment": {"main.tf.json", func(n int) string { return source("#${" + strings.Repeat("(", n)) }, 190_000, few, `"source" has more than 4096 bytes`},
+		"an escape": {"main.tf.json", func(n int) string { return source(`\\${` + strings.Repeat("(", n)) }, 190_000, few, `"source" has more than 4096 bytes`},
+		"a line":    {"main.tf.json", func(n int) string { return source("${" + strings.Repeat(`!\n`, n)) }, 190_000, few, `"source" has more than 4096 bytes`},
+		"a key": {"main.tf.json", func(n int) string {
+			return `{"locals":{"a":{"${` + strings.Repeat("(", n) + `":1}},"module":{"m":{"source":"${local.a.b}"}}}`
+		}, 190_000, few, deep},
 		"typeexpr":    {"main.tf.json", func(n int) string { return typ(strings.Repeat("(", n)) }, 50_000, few, deep},
 		"ExprCall":    {"main.tf.json", func(n int) string { return typ(strings.Repeat("list(", n)) }, 50_000, few, deep},
 		"not a type":  {"main.tf.json", func(n int) string { return typ(strings.Repeat(`!\n`, n)) }, 50_000, few, deep},
@@ -120,6 +140,7 @@ func TestHostileText(t *testing.T) {
 func TestOrdinaryText(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
+		"hashes":     "x = [\n" + strings.Repeat("  \"7e55123\", \"1"+strings.Repeat("0", 300)+"\", \""+strings.Repeat("a", 2000)+"\", # 1e99999\n", 100) + "]\n",
 		"attributes": "locals {\n" + strings.Repeat("  # a comment\n  x = !a && b[0][*].c ? -1 : f(g, [h])\n", maxChain) + "}\n",
 		"objects":    "x = [\n" + strings.Repeat("  {\n    a = !b\n    (c) = { for d in e : d => d\n }\n  },\n", maxChain) + "]\n",
 		"heredoc":    "x = <<-EOT\n" + strings.Repeat("  a line with ${a.b} and \"${c[\"d\"]}\"\n", maxChain) + "  EOT\n",

@@ -230,7 +230,7 @@ func (w *walk) read(ctx context.Context, at *spot) (err error) {
 	}
 	w.budget.ctx = ctx
 	at.config, err = w.dir.configuration(f, at.record.Key == "", &w.budget)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) && at.parent != nil {
 		err = &ConfigError{at.called, fmt.Sprintf("module %q: %v", at.record.Key, err)}
 	}
 	if err != nil {

@@ -168,7 +168,7 @@ func (d *Dir) Read(ctx context.Context) (*Module, error) { return d.readAlone(ct
 func (d *Dir) Evaluate(ctx context.Context) (*Module, error) { return d.readAlone(ctx, true) }
 
 func (d *Dir) readAlone(ctx context.Context, evaluate bool) (*Module, error) {
-	w, err := d.walk(true)
+	w, err := d.walk(true, evaluate)
 	if err != nil {
 		return nil, err
 	}
@@ -193,8 +193,8 @@ func (d *Dir) variable(name string) (value string, set bool) {
 	return "", false
 }
 
-// walk returns a walk for the directory without links.
-func (d *Dir) walk(plan bool) (*walk, error) {
+// walk returns a walk for the directory, if real without links.
+func (d *Dir) walk(plan, real bool) (*walk, error) {
 	if d.ReadOnly && d.Upgrade {
 		return nil, errors.New("workdir: ReadOnly and Upgrade cannot both be set")
 	}
@@ -209,7 +209,7 @@ func (d *Dir) walk(plan bool) (*walk, error) {
 	}
 	w.room.Store(copied.Limits.Packages)
 	var err error
-	if w.base, err = filepath.Abs(d.Path); err == nil {
+	if w.base, err = filepath.Abs(d.Path); err == nil && real {
 		w.base, err = filepath.EvalSymlinks(w.base)
 	}
 	return w, err
@@ -232,7 +232,7 @@ func (d *Dir) VerifyModules(ctx context.Context) error {
 
 // modules installs or plans the modules, or verifies the installed ones.
 func (d *Dir) modules(ctx context.Context, plan, verify bool) (*Result, error) {
-	w, err := d.walk(plan)
+	w, err := d.walk(plan, true)
 	if err != nil {
 		return nil, err
 	}
@@ -359,7 +359,7 @@ func (w *walk) commit(ctx context.Context) error {
 
 // providers installs providers and writes the lock file.
 func (d *Dir) providers(ctx context.Context, required map[addrs.Provider]addrs.ProviderConstraint, plan bool) (result *install.Result, changed bool, err error) {
-	w, err := d.walk(plan)
+	w, err := d.walk(plan, true)
 	if err != nil {
 		return nil, false, err
 	}
