@@ -43,8 +43,8 @@ func (g *guard) look(text []byte, at hcl.Range, lex lexer, lines bool, max int) 
 	if !lines || bytes.Contains(text, []byte("<<")) {
 		literals += n.lines
 	}
-	worst := 2*literals*len(text) + 16*n.unary*(n.lines+n.comments)
-	switch safe := n.symbols <= maxChain && !n.odd && worst <= g.doubt/16; {
+	worst := literals*(len(text)+2*literals) + 16*n.unary*(n.lines+n.comments)
+	switch safe := n.symbols <= maxChain && !n.odd && worst <= g.doubt/4; {
 	case n.words > max:
 	case safe:
 		g.doubt -= worst
@@ -80,11 +80,7 @@ func count(text []byte) (n census) {
 		case 'A' <= c && c <= 'Z' || c == '_':
 		case '0' <= c && c <= '9':
 			digits++
-			e := i - digits
-			if e > 0 && (text[e] == '-' || text[e] == '+') {
-				e--
-			}
-			n.odd = n.odd || digits > maxNumber/3 || digits > maxPowers && e > 0 && text[e]|0x20 == 'e' && text[e-1]-'0' < 10
+			n.odd = n.odd || digits > maxNumber/3 || digits == maxPowers+1 && isExponent(text[:i+1-digits])
 		case c >= utf8.RuneSelf:
 			var r rune
 			r, size = utf8.DecodeRune(text[i:])
@@ -111,6 +107,18 @@ func count(text []byte) (n census) {
 		n.odd = n.odd || run > maxName
 	}
 	return n
+}
+
+// isExponent reports whether the text before digits ends as a number does before its exponent.
+func isExponent(text []byte) bool {
+	text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("-")), []byte("+"))
+	number := bytes.TrimRight(text, "eE")
+	before := bytes.TrimRight(number, ".0123456789")
+	if len(text) != len(number)+1 || len(before) == len(number) {
+		return false
+	}
+	c, _ := utf8.DecodeLastRune(before) // of a name, which a number does not follow
+	return c != '_' && !unicode.IsLetter(c) && !unicode.IsMark(c)
 }
 
 // symbol counts a byte that is no letter or digit.

@@ -241,7 +241,7 @@ func (d *Dir) modules(ctx context.Context, plan, verify bool) (*Result, error) {
 	if err := w.read(ctx, root); err != nil {
 		return nil, err
 	}
-	called := len(root.config.calls) > 0
+	called := len(root.config.list) > 0
 	if called {
 		defer func() {
 			for _, f := range slices.Backward(w.atEnd) {
