@@ -14,8 +14,9 @@
 //
 // Configurations are hostile: modules come from others. Names of modules are identifiers, all is written through one
 // [os.Root], and the local modules of a package must be in the package. The local modules of the user's own
-// configuration may be anywhere. hcl/v2 has no limits: [Limits] bounds the size of files, and a look at each text, and
-// at each string of JSON before it is parsed, refuses deep nesting.
+// configuration may be anywhere. hcl/v2 has no limits: [Limits] bounds the size of files, and a look at each text
+// before it is parsed refuses deep nesting, long numbers and names, and templates of too many parts. A file in the
+// native syntax has at most 4 MiB.
 //
 // Sources and versions of modules may have literals, templates with if, variables, local values, path.*,
 // terraform.workspace, attributes and indexes, conditions with ==, !=, &&, || and !, and the functions sensitive,

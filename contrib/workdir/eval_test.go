@@ -4,14 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -256,8 +254,7 @@ func work(t *testing.T, d *Dir, mustSucceed bool) (charged, allocated int) {
 	visit = func(s *spot) {
 		must.Do(t, w.read(t.Context(), s))
 		s.config.load(&w.budget)
-		for _, key := range slices.Sorted(maps.Keys(s.config.calls)) {
-			c := *s.config.calls[key]
+		for _, c := range s.config.list {
 			var before, after runtime.MemStats
 			left := w.budget.left
 			runtime.ReadMemStats(&before)

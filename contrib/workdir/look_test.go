@@ -105,7 +105,7 @@ func TestHostileText(t *testing.T) {
 		"a line":    {"main.tf.json", func(n int) string { return source("${" + strings.Repeat(`!\n`, n)) }, 190_000, few, `"source" has more than 4096 bytes`},
 		"a key": {"main.tf.json", func(n int) string {
 			return `{"locals":{"a":{"${` + strings.Repeat("(", n) + `":1}},"module":{"m":{"source":"${local.a.b}"}}}`
-		}, 190_000, few, deep},
+		}, 40_000, few, deep},
 		"typeexpr":    {"main.tf.json", func(n int) string { return typ(strings.Repeat("(", n)) }, 50_000, few, deep},
 		"ExprCall":    {"main.tf.json", func(n int) string { return typ(strings.Repeat("list(", n)) }, 50_000, few, deep},
 		"not a type":  {"main.tf.json", func(n int) string { return typ(strings.Repeat(`!\n`, n)) }, 50_000, few, deep},

@@ -340,7 +340,7 @@ func TestGeneratedFiles(t *testing.T) {
 		want   string
 	}{
 		"module": {size, func(n int) Limits { return Limits{Module: n} }, "Limits.Module"},
-		"words":  {4 + 14 + 16, func(n int) Limits { return Limits{Words: n} }, "Limits.Words"},
+		"words":  {4 + 9 + 16, func(n int) Limits { return Limits{Words: n} }, "Limits.Words"},
 		"files":  {size + 1, func(n int) Limits { return Limits{Files: n} }, "Limits.Files"},
 	} {
 		for less, want := range []string{"", c.want} {
@@ -350,6 +350,68 @@ func TestGeneratedFiles(t *testing.T) {
 				t.Errorf("%s, limit %d: %v, want an error with %q", name, c.n-less, err, want)
 			}
 		}
+	}
+}
+
+// TestWordsOfAllModules: all modules have four times the words of one, and those that are parsed again have as many as
+// one, with their bytes.
+func TestWordsOfAllModules(t *testing.T) {
+	t.Parallel()
+	const n = 200
+	root := ""
+	for i := range 4 {
+		root += fmt.Sprintf("module \"m%d\" {\n  source = \"./m%d\"\n}\n", i, i)
+	}
+	for more, want := range []string{"", "m3/m.tf: the files of all modules have more than four times"} {
+		files := map[string]string{"main.tf": root}
+		for i := range 4 {
+			files[fmt.Sprintf("m%d/m.tf", i)] = strings.Repeat("\n", n)
+		}
+		files["m3/m.tf"] = strings.Repeat("\n", n-count([]byte(root)).words+more)
+		d := &Dir{Path: t.TempDir(), Limits: Limits{Words: n}}
+		write(t, d.Path, files)
+		// Modules are read in any order.
+		if _, err := d.Plan(t.Context()); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want[7:]) {
+			t.Errorf("%d more: %v, want an error with %q", more, err, want[7:])
+		}
+	}
+	again := "locals {\n  m = \"./m\"\n  x = \"" + strings.Repeat("x", 160) + "\"\n}\nmodule \"m\" {\n  source = local.m\n}\n"
+	for less, want := range []string{"", "main.tf: the files of modules with expressions have more words"} {
+		d := &Dir{Path: t.TempDir(), Limits: Limits{Words: count([]byte(again)).words + len(again)/16 - less}}
+		write(t, d.Path, map[string]string{"main.tf": again, "m/m.tf": ""})
+		if _, err := d.Plan(t.Context()); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("parsed again, %d less: %v, want an error with %q", less, err, want)
+		}
+	}
+}
+
+// TestManyCalls: many calls of a directory share what was read, and calls are counted before they are followed.
+func TestManyCalls(t *testing.T) {
+	const calls, resources = 3_000, 2_000
+	var root, module strings.Builder
+	for i := range calls {
+		fmt.Fprintf(&root, "module \"m%d\" {\n  source = \"./m\"\n}\n", i)
+	}
+	for i := range resources {
+		fmt.Fprintf(&module, "resource \"p%d_x\" \"r\" {}\n", i)
+	}
+	d := &Dir{Path: t.TempDir()}
+	write(t, d.Path, map[string]string{"main.tf": root.String(), "m/m.tf": module.String()})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	result, err := d.modules(t.Context(), true, false)
+	runtime.ReadMemStats(&after)
+	if err != nil || len(result.Modules) != calls+1 || len(result.Required()) != resources {
+		t.Fatalf("Plan: %v, want %d modules and %d providers", err, calls, resources)
+	}
+	each := (after.TotalAlloc - before.TotalAlloc) / calls
+	t.Logf("%d bytes allocated for each module", each)
+	if each > 40_000 {
+		t.Errorf("%d bytes for each of %d modules, want at most 40,000: requirements are shared", each, calls)
+	}
+	write(t, d.Path, map[string]string{"m/m.tf": strings.ReplaceAll(root.String(), "./m", "./n"), "m/n/n.tf": ""})
+	if _, err := d.Plan(t.Context()); err == nil || !strings.Contains(err.Error(), "more than 10000 modules") {
+		t.Errorf("%d calls of a module with as many: %v, want an error with the limit of modules", calls, err)
 	}
 }
 
