@@ -53,7 +53,7 @@ func (b *budget) charge(at hcl.Range, work int) bool {
 	if err := b.ctx.Err(); err != nil && b.err == nil {
 		b.err = err
 	}
-	if b.left -= work; b.left < 0 {
+	if b.left -= min(work, b.left+1); b.left < 0 {
 		b.fail(at, "the expressions for sources and versions take too much work: write a source as a literal")
 	}
 	return b.err == nil
@@ -106,7 +106,7 @@ type value struct {
 type items struct {
 	list  []thunk
 	keys  map[string]int // of an object
-	types []*typ         // to which an item is converted, one after the other
+	types []typ          // to which an item is converted, one after the other
 	marks marks          // of items before they are converted
 }
 
@@ -217,26 +217,14 @@ func (b *budget) literal(from cty.Value, at hcl.Range) value {
 
 // number returns a number with the text that the CLI makes of it.
 func (b *budget) number(f *big.Float, at hcl.Range) value {
-	v, power := value{kind: numberKind}, f.MantExp(nil)
+	power := f.MantExp(nil)
 	if f.IsInf() || power > maxPower || power < -maxPower {
 		return b.fail(at, "the number is too large or too small")
 	}
-	if i, accuracy := f.Int64(); accuracy == big.Exact && (i != 0 || !f.Signbit()) {
-		v.text = strconv.FormatInt(i, 10)
-	} else if b.charge(at, numberWork+8*max(power, -power)) {
-		v.text = f.Text('f', -1)
+	if !b.charge(at, numberWork+8*max(power, -power)) {
+		return value{}
 	}
-	return v
-}
-
-// parseNumber parses the text of a number, whose exponent has at most three digits.
-func (b *budget) parseNumber(text string, at hcl.Range) (*big.Float, bool) {
-	power := strings.LastIndexAny(text, "eEpP") + 1
-	if power > 0 && len(strings.TrimLeft(text[power:], "+-0")) > 3 || !b.charge(at, numberWork) {
-		return nil, false
-	}
-	f, _, err := big.ParseFloat(text, 10, 512, big.ToNearestEven)
-	return f, err == nil
+	return value{kind: numberKind, text: f.Text('f', -1)}
 }
 
 // primitive evaluates an expression that should be of a primitive kind.
@@ -254,8 +242,9 @@ func (b *budget) as(v value, want kind, at hcl.Range) value {
 	case want == boolKind && v.kind == textKind:
 		text, ok = map[string]string{"1": "true", "true": "true", "0": "false", "false": "false"}[text]
 	case want == numberKind && len(text) <= maxDigit:
-		var f *big.Float
-		if f, ok = b.parseNumber(text, at); ok {
+		power := strings.LastIndexAny(text, "eEpP") + 1
+		f, _, err := big.ParseFloat(text, 10, 512, big.ToNearestEven)
+		if ok = err == nil && (power == 0 || len(strings.TrimLeft(text[power:], "+-0")) <= 3); ok {
 			text = b.number(f, at).text
 		}
 	}
@@ -269,11 +258,10 @@ func (b *budget) as(v value, want kind, at hcl.Range) value {
 func (b *budget) concat(texts []value, at hcl.Range) value {
 	all, size := value{kind: textKind}, 0
 	for _, part := range texts {
-		size += len(part.text)
+		if size += len(part.text); size > maxText {
+			return b.fail(at, "a text of more than %d bytes", maxText)
+		}
 		all.marks |= part.marks &^ vague
-	}
-	if size > maxText {
-		return b.fail(at, "a text of more than %d bytes", maxText)
 	}
 	if !b.charge(at, itemWork+4*size) { // with its normal form
 		return value{}
@@ -396,24 +384,44 @@ func (b *budget) find(v value, key string, at hcl.Range) (item value, found bool
 		item.marks |= v.items.marks
 	}
 	for _, t := range v.items.types {
-		to := t.elem
-		if t.attrs != nil {
-			a, declared := t.attrs[key]
-			switch {
-			case !declared:
-				return value{}, false
-			case !found && !a.optional:
-				b.fail(at, "an attribute that the type of the object requires is missing")
-			case item.kind == nullKind && a.fallback != nil:
-				item = b.eval(a.fallback, scope{})
-			}
-			found, to = true, a.typ
-		}
-		if found {
-			item = b.convert(item, to, at)
-		}
+		item, found = b.typed(item, found, t, key, at)
 	}
 	item.marks |= v.marks
+	return item, found
+}
+
+// typed returns an item, or a missing one, as the type of its collection wants it.
+func (b *budget) typed(item value, found bool, t typ, key string, at hcl.Range) (value, bool) {
+	to := typ{inside: vague}
+	word, args := t.parts()
+	switch {
+	case args == nil: // of any
+	case word == "tuple":
+		list, _ := hcl.ExprList(args[0])
+		i, err := strconv.Atoi(key)
+		if err != nil || i >= len(list) {
+			return value{}, false
+		}
+		to = typ{list[i], t.inside}
+	case word == "object":
+		pairs, _ := hcl.ExprMap(args[0])
+		i := slices.IndexFunc(pairs, func(p hcl.KeyValuePair) bool { return hcl.ExprAsKeyword(p.Key) == key })
+		if !b.charge(at, stepWork*len(pairs)) || i < 0 {
+			return value{}, false
+		}
+		to = typ{pairs[i].Value, t.inside}
+		if word, args := to.parts(); word == "optional" && args != nil {
+			to.expr, found = args[0], true
+			if item.kind == nullKind && len(args) > 1 {
+				item = b.eval(args[1], scope{})
+			}
+		}
+	default:
+		to.expr = args[0]
+	}
+	if found {
+		item = b.convert(item, to, at)
+	}
 	return item, found
 }
 
@@ -469,19 +477,16 @@ func (b *budget) equal(v, o value, at hcl.Range) bool {
 	return v.kind == o.kind
 }
 
+// arguments have the numbers of arguments of functions.
+var arguments = map[string][2]int{"sensitive": {1, 1}, "nonsensitive": {1, 1}, "lookup": {2, 3}, "join": {2, maxText}, "format": {1, maxText}}
+
 // call evaluates a function.
 func (b *budget) call(e *hclsyntax.FunctionCallExpr, in scope) value {
-	at, n := e.Range(), len(e.Args)
-	atLeast, known := map[string]int{"sensitive": 1, "nonsensitive": 1, "lookup": 2, "join": 2, "format": 1}[e.Name]
-	switch {
-	case in.spot == nil:
+	at, n, want := e.Range(), len(e.Args), arguments[e.Name]
+	if in.spot == nil {
 		return b.fail(at, "functions are not allowed here")
-	case !known:
-		return b.notEvaluated(e.NameRange, "the function %.200q", e.Name)
-	case e.ExpandFinal:
-		return b.notEvaluated(at, `"..."`)
-	case n < atLeast || n > 1 && strings.HasSuffix(e.Name, "sensitive") || n > 3 && e.Name == "lookup":
-		return b.fail(at, "the number of arguments of the function %q", e.Name)
+	} else if e.ExpandFinal || n < max(1, want[0]) || n > want[1] {
+		return b.notEvaluated(e.NameRange, "this call of the function %.200q", e.Name)
 	}
 	args := make([]value, n)
 	for i, arg := range e.Args {
@@ -527,9 +532,7 @@ func (b *budget) join(args []value, at hcl.Range) value {
 	var texts []value
 	all := separator.marks
 	for _, list := range args[1:] {
-		if list.kind == setKind {
-			return b.notEvaluated(at, "the order of a set")
-		} else if list.kind != listKind {
+		if list.kind != listKind {
 			return b.fail(at, "want a list, not %v", list.kind)
 		}
 		all |= list.marks
@@ -558,18 +561,27 @@ func (b *budget) format(args []value, at hcl.Range) value {
 			break
 		}
 		verb := after[:min(1, len(after))]
-		rest = after[len(verb):]
-		switch {
-		case verb == "%":
+		if rest = after[len(verb):]; verb == "%" {
 			texts = append(texts, value{text: verb})
-		case verb != "s" && verb != "v" && verb != "d":
-			return b.notEvaluated(at, "a verb other than %%s, %%v, %%d and %%%%")
-		case len(args) == 0:
+			continue
+		} else if len(args) == 0 {
 			return b.fail(at, "the function \"format\" has too few arguments")
-		default:
-			texts = append(texts, b.formatted(args[0], verb, at))
-			args = args[1:]
 		}
+		v := args[0]
+		args = args[1:]
+		switch {
+		case verb == "v" && v.kind == nullKind:
+			v.text = "null"
+		case verb == "s" || verb == "v" && (v.kind != numberKind || len(v.text) <= 6): // longer numbers may have exponents
+			v = b.as(v, textKind, at)
+		case verb == "d":
+			if v = b.as(v, numberKind, at); strings.Contains(v.text, ".") {
+				b.fail(at, "want an integer")
+			}
+		default:
+			b.notEvaluated(at, "the verb %%%s of %v", verb, v.kind)
+		}
+		texts = append(texts, v)
 	}
 	if len(args) > 0 {
 		b.fail(at, "the function \"format\" has too many arguments")
@@ -577,117 +589,46 @@ func (b *budget) format(args []value, at hcl.Range) value {
 	return b.concat(texts, at)
 }
 
-func (b *budget) formatted(v value, verb string, at hcl.Range) value {
-	if verb == "d" {
-		v = b.as(v, numberKind, at)
-	}
-	switch {
-	case verb == "v" && v.kind == nullKind:
-		v.text = "null"
-		return v
-	case verb == "v" && v.items != nil:
-		return b.notEvaluated(at, "%%v of %v", v.kind)
-	case verb == "s" || v.kind != numberKind:
-		return b.as(v, textKind, at)
-	}
-	f, ok := b.parseNumber(v.text, at)
-	switch exact := v.text; {
-	case !ok:
-	case verb == "d":
-		i, accuracy := f.Int(nil)
-		if v.text = i.String(); accuracy != big.Exact {
-			return b.fail(at, "want an integer")
-		}
-	default:
-		if v.text = f.Text('g', -1); v.text != exact && v.marks&vague != 0 {
-			return b.notEvaluated(at, "%%v of a number of mixed types")
-		}
-	}
-	return v
-}
-
-// A typ is a constraint of a variable or of a part of it.
+// A typ is a type constraint, which is read as far as it is needed.
 type typ struct {
-	kind  kind
-	marks marks                // vague for any in a list, set or map, whose items get one type
-	elem  *typ                 // of a list, set or map
-	attrs map[string]attribute // of an object or, by number, of a tuple
+	expr   hcl.Expression // nil for any
+	inside marks          // vague in a list, set or map, whose items get one type
 }
 
-// An attribute is one of the type of an object.
-type attribute struct {
-	typ      *typ
-	optional bool
-	fallback hcl.Expression // nil for null
+// parts returns the word of a type and what is in its parentheses.
+func (t typ) parts() (word string, args []hclsyntax.Expression) {
+	if call, ok := t.expr.(*hclsyntax.FunctionCallExpr); ok && len(call.Args) > 0 {
+		return call.Name, call.Args
+	} else if t.expr == nil {
+		return "any", nil
+	}
+	return hcl.ExprAsKeyword(t.expr), nil
 }
 
-// kinds are those of types that are a word, or a word with the type of their items.
-var kinds = map[string]kind{"string": textKind, "number": numberKind, "bool": boolKind, "any": nullKind, "list": listKind, "map": objectKind, "set": setKind}
-
-// constraint reads a type, which is a string in JSON. Inside is vague in a list, set or map.
-func (b *budget) constraint(e hcl.Expression, inside marks) *typ {
-	at, t := e.Range(), &typ{marks: inside}
-	if text, ok := quoted(e); ok && json.IsJSONExpression(e) {
-		e = b.parse(text, at, hclsyntax.LexExpression, hclsyntax.ParseExpression)
-	}
-	if !b.charge(at, itemWork) {
-		return t
-	}
-	call, isCall := e.(*hclsyntax.FunctionCallExpr)
-	name := hcl.ExprAsKeyword(e)
-	kind, known := kinds[name]
-	switch t.kind = kind; {
-	case known && name != "set": // of any
-		t.elem = &typ{marks: vague}
-		return t
-	case !isCall || len(call.Args) != 1:
-		b.fail(at, "invalid type")
-		return t
-	}
-	arg := call.Args[0]
-	list, notList := hcl.ExprList(arg)
-	pairs, notMap := hcl.ExprMap(arg)
-	switch t.kind = kinds[call.Name]; {
-	case t.kind >= listKind:
-		t.elem = b.constraint(arg, vague)
-	case call.Name == "tuple" && !notList.HasErrors():
-		t.kind, t.attrs = listKind, map[string]attribute{}
-		for i, e := range list {
-			t.attrs[strconv.Itoa(i)] = attribute{typ: b.constraint(e, inside)}
-		}
-	case call.Name == "object" && !notMap.HasErrors():
-		t.kind, t.attrs = objectKind, map[string]attribute{}
-		for _, pair := range pairs {
-			a := attribute{}
-			if call, ok := pair.Value.(*hclsyntax.FunctionCallExpr); ok && call.Name == "optional" && len(call.Args) > 0 {
-				pair.Value, a.optional = call.Args[0], true
-				if len(call.Args) > 1 {
-					a.fallback = call.Args[1]
-				}
-			}
-			a.typ = b.constraint(pair.Value, inside)
-			t.attrs[hcl.ExprAsKeyword(pair.Key)] = a
-		}
-	default:
-		b.fail(at, "invalid type")
-	}
-	return t
+// kinds are those of the words of types.
+var kinds = map[string]kind{
+	"any": nullKind, "string": textKind, "number": numberKind, "bool": boolKind, "list": listKind, "set": setKind, "map": objectKind,
+	"tuple": listKind, "object": objectKind,
 }
 
 // convert converts a value to a type, but not the items of a collection.
-func (b *budget) convert(v value, t *typ, at hcl.Range) value {
+func (b *budget) convert(v value, t typ, at hcl.Range) value {
+	word, _ := t.parts()
+	kind, known := kinds[word]
 	switch {
-	case t.kind == nullKind: // any
-		v.marks |= t.marks
+	case !known:
+		return b.fail(t.expr.Range(), "invalid type")
+	case word == "any":
+		v.marks |= t.inside
 	case v.kind == nullKind:
-	case t.kind <= boolKind:
-		return b.as(v, t.kind, at)
-	case t.kind != v.kind && (t.kind != setKind || v.kind != listKind):
-		return b.fail(at, "want %v, not %v", t.kind, v.kind)
+	case kind <= boolKind:
+		return b.as(v, kind, at)
+	case kind != v.kind && (kind != setKind || v.kind != listKind):
+		return b.fail(at, "want %v, not %v", kind, v.kind)
 	case b.charge(at, itemWork):
 		c := *v.items
 		c.types, c.marks = append(slices.Clip(c.types), t), c.marks|v.marks&vague
-		v.kind, v.items, v.marks = t.kind, &c, v.marks&^vague
+		v.kind, v.items, v.marks = kind, &c, v.marks&^vague
 	}
 	return v
 }

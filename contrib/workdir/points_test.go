@@ -326,7 +326,7 @@ func TestHostileExpressions(t *testing.T) {
 		"nullable":    {variable("nullable = " + loop), `main.tf:3: "for"` + notHere},
 		"sensitive":   {variable("sensitive = " + loop), `main.tf:3: "for"` + notHere},
 		"optional":    {"variable \"v\" {\n  default = {}\n  type = object({ a = optional(any, " + loop + ") })\n}\nmodule \"m\" {\n  source = var.v.a\n}\n", `main.tf:3: "for"` + notHere},
-		"regex":       {local(`"`+strings.Repeat("a", 100_000)+`"`, `regex("(?:a?){1000}b", local.a)`), `main.tf:5: the function "regex"` + notHere},
+		"regex":       {local(`"`+strings.Repeat("a", 100_000)+`"`, `regex("(?:a?){1000}b", local.a)`), `main.tf:5: this call of the function "regex"` + notHere},
 		"references":  {local(`"`+strings.Repeat("a", 16_000)+`"`, `"${local.b}"`) + "locals {\n  b = \"" + strings.Repeat("${local.a}", 33_000) + "\"\n}\n", "main.tf:8: a text of more than 4096 bytes"},
 		"joins":       {local(many, `"./x${local.b}"`) + "locals {\n  b = \"" + strings.Repeat("${join(\"\", local.a)}", 1_000) + "\"\n}\n", work},
 		"types":       {"variable \"v\" {\n  type = list(any)\n  default = [\"./x\"," + strings.Repeat("1,{},[],", 10_000) + "]\n}\nmodule \"m\" {\n  source = var.v[0]\n}\n", ""},

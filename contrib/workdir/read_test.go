@@ -287,7 +287,7 @@ module "d" {
 	if err != nil || m.Calls[0].Source != "./a" || m.Calls[0].Err != nil {
 		t.Fatalf("Evaluate: %+v, %v; want the value ./a", m, err)
 	}
-	for i, want := range []string{"", "main.tf:11: the function \"uuid\"", "main.tf:11: the function \"uuid\"", "variable broken:1: the value is not a constant"} {
+	for i, want := range []string{"", "main.tf:11: this call of the function \"uuid\"", "main.tf:11: this call of the function \"uuid\"", "variable broken:1: the value is not a constant"} {
 		if got := m.Calls[i].Err; (got == nil) != (want == "") || got != nil && !strings.Contains(got.Error(), want) {
 			t.Errorf("Evaluate: call %s: %v, want %q", m.Calls[i].Key, got, want)
 		}

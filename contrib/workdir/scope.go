@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 )
 
@@ -130,26 +131,24 @@ func (b *budget) named(t hcl.Traversal, in scope) value {
 
 // value returns the value of a variable, a local value, a path or the workspace.
 func (s *spot) value(id string, at hcl.Range) value {
-	w, text := s.walk, ""
+	b := &s.walk.budget
 	root, name, _ := strings.Cut(id, ".")
 	declared, ok := s.config.blocks[map[string]string{"var": "variable ", "local": "local "}[root]+name]
 	switch {
 	case declared.err != nil:
-		w.budget.err = declared.err
+		b.err = declared.err
+		return value{}
 	case ok && root == "local":
-		return w.budget.eval(declared.attributes["value"].Expr, scope{spot: s})
+		return b.eval(declared.attributes["value"].Expr, scope{spot: s})
 	case ok && root == "var":
 		return s.variable(name, declared.at, declared.attributes)
-	case id == "path.module":
-		text = s.record.Dir
-	case id == "path.root":
-		text = "."
-	case id == "path.cwd":
-		text = filepath.ToSlash(w.base)
-	case id == "terraform.workspace" || id == "tofu.workspace":
-		text = cmp.Or(w.dir.Workspace, "default")
-	default:
-		return w.budget.fail(at, "%.200s is not known when modules are installed; only variables and local values are", strings.TrimSuffix(id, "."))
+	}
+	workspace := cmp.Or(s.walk.dir.Workspace, "default")
+	text, ok := map[string]string{
+		"path.module": s.record.Dir, "path.root": ".", "path.cwd": filepath.ToSlash(s.walk.base), "terraform.workspace": workspace, "tofu.workspace": workspace,
+	}[id]
+	if !ok {
+		return b.fail(at, "%.200s is not known when modules are installed; only variables and local values are", strings.TrimSuffix(id, "."))
 	}
 	return value{kind: textKind, text: text}
 }
@@ -163,7 +162,7 @@ func (s *spot) variable(name string, at hcl.Range, a hcl.Attributes) (v value) {
 		}
 		return b.primitive(a[name].Expr, boolKind, scope{}).text == "true"
 	}
-	nullable, hidden, t := flag("nullable", true), marks(0), &typ{}
+	nullable, hidden, t := flag("nullable", true), marks(0), typ{}
 	if flag("sensitive", false) {
 		hidden |= sensitive
 	}
@@ -174,11 +173,17 @@ func (s *spot) variable(name string, at hcl.Range, a hcl.Attributes) (v value) {
 		b.fail(at, "the variable %q is not known when modules are installed, because it is not declared with const = true", name)
 	}
 	if a["type"] != nil {
-		t = b.constraint(a["type"].Expr, 0)
+		t.expr = a["type"].Expr
+		if text, ok := quoted(t.expr); ok && json.IsJSONExpression(t.expr) {
+			if t.expr = b.parse(text, t.expr.Range(), hclsyntax.LexExpression, hclsyntax.ParseExpression); b.err != nil {
+				return value{}
+			}
+		}
 	}
 	set := false
 	if s.parent == nil {
-		v, set = s.walk.input(name, a["type"] == nil || textKind <= t.kind && t.kind <= boolKind)
+		word, _ := t.parts()
+		v, set = s.walk.input(name, a["type"] == nil || textKind <= kinds[word] && kinds[word] <= boolKind)
 	} else {
 		s.parent.config.load(b)
 		if argument := s.parent.config.blocks["module "+s.name].attributes[name]; argument != nil {

@@ -203,7 +203,7 @@ func TestBadConfigurations(t *testing.T) {
 		"bad constraint":  {map[string]string{"main.tf": `module "m" {` + "\nsource = \"" + w.host + "/acme/network/aws\"\nversion = \"x\"\n}"}, "main.tf:1"},
 		"no such version": {map[string]string{"main.tf": `module "m" {` + "\nsource = \"" + w.host + "/acme/network/aws\"\nversion = \"> 9\"\n}"}, "no version matches"},
 		"bad provider":    {map[string]string{"main.tf": "terraform {\n required_providers {\n  x = { source = \"a/b/c/d\" }\n }\n}"}, "main.tf:3"},
-		"a function":      {map[string]string{"main.tf": "module \"m\" {\n  source = \"${uuid()}\"\n}"}, "main.tf:2: the function \"uuid\" is not evaluated"},
+		"a function":      {map[string]string{"main.tf": "module \"m\" {\n  source = \"${uuid()}\"\n}"}, "main.tf:2: this call of the function \"uuid\" is not evaluated"},
 		"a JSON template": {map[string]string{"main.tf.json": `{"module":{"m":{"source":"${x}"}}}`}, "main.tf.json:1: x is not known"},
 		"a name":          {map[string]string{"main.tf": `module "x/../../../../../.ssh" { source = "./x" }`}, `main.tf:1: invalid module name "x/../../../../../.ssh"`},
 		"a dot":           {map[string]string{"main.tf": `module "a.b" { source = "./x" }`}, "invalid module name"},
