@@ -439,7 +439,7 @@ func download(ctx context.Context, client *httpx.Client, answer *httpx.Response,
 }
 
 // Beside finds one bundle in a file beside the archive, with ".sigstore.json" after its name, also at a file URL. Requests
-// have no token.
+// have the query of the archive's URL, such as a shared access signature of its directory, and no token.
 type Beside struct{ Transport *transport.Client }
 
 // Bundles implements [Bundles].
@@ -449,7 +449,7 @@ func (b *Beside) Bundles(ctx context.Context, _ Identity, pkg *provider.Package,
 		return nil, nil // an error would contain the URL
 	}
 	var data []byte
-	u = &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path + ".sigstore.json"}
+	u = &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path + ".sigstore.json", RawQuery: u.RawQuery}
 	if u.Scheme == "file" {
 		data, err = fsx.ReadRegular(strings.TrimPrefix(filepath.FromSlash(u.Path), `\`), MaxBundle) // \C:\ on Windows
 	} else if resp, failed := httpx.New(b.Transport).Get(ctx, httpx.Request{URL: u, Limit: MaxBundle}); failed != nil {

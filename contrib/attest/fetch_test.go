@@ -248,7 +248,7 @@ func TestGitHubRepositories(t *testing.T) {
 	}
 }
 
-// TestBeside: a bundle lies beside the archive, on a server without the query and the token, or in a directory.
+// TestBeside: a bundle lies beside the archive, on a server with the query of the archive and without the token, or in a directory.
 func TestBeside(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -260,8 +260,8 @@ func TestBeside(t *testing.T) {
 	}
 	web, log := hosts{"files.example.com": func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case r.Header.Get("Authorization") != "" || r.URL.RawQuery != "":
-			t.Errorf("request for %s with %v, want neither a query nor a token", r.URL, r.Header)
+		case r.Header.Get("Authorization") != "" || (r.URL.RawQuery == "sig="+secret) != strings.HasPrefix(r.URL.Path, "/a b"):
+			t.Errorf("request for %s with %v, want the query of the archive and no token", r.URL, r.Header)
 		case r.URL.Path == "/a b.zip.sigstore.json":
 			io.WriteString(w, "{}")
 		case r.URL.Path == "/large.zip.sigstore.json":

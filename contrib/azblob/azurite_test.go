@@ -22,17 +22,22 @@ var secret = base64.StdEncoding.EncodeToString([]byte("s3cr3t-s3cr3t"))
 // A server is azurite with the account "account" and the container "mirror".
 type server struct{ url string }
 
-// client returns a client of a container with a key of the account.
-func (s server) client(t *testing.T, name, key string) *container.Client {
+// key returns a shared key of the account.
+func key(t *testing.T, key string) *container.SharedKeyCredential {
 	t.Helper()
-	credential := must.Get(blob.NewSharedKeyCredential("account", key))(t)
-	return must.Get(container.NewClientWithSharedKeyCredential(s.url+"/"+name, credential, nil))(t)
+	return must.Get(blob.NewSharedKeyCredential("account", key))(t)
+}
+
+// client returns a client of the container without a store.
+func (s server) client(t *testing.T) *container.Client {
+	t.Helper()
+	return must.Get(container.NewClientWithSharedKeyCredential(s.url+"/mirror", key(t, secret), nil))(t)
 }
 
 // store returns a store for the container with a client of its own.
 func (s server) store(t *testing.T, prefix string) *azblob.Store {
 	t.Helper()
-	return &azblob.Store{Client: s.client(t, "mirror", secret), Prefix: prefix}
+	return &azblob.Store{Container: s.url + "/mirror", SharedKey: key(t, secret), Prefix: prefix, AllowHTTP: true}
 }
 
 // start runs the program azurite-blob (the package azurite of npm) at a free port, with files in memory.
@@ -66,7 +71,7 @@ func start(t *testing.T) server {
 	select {
 	case url := <-listens:
 		s := server{url + "/account"}
-		must.Get(s.client(t, "mirror", secret).Create(t.Context(), nil))(t)
+		must.Get(s.client(t).Create(t.Context(), nil))(t)
 		return s
 	case <-ended:
 		t.Fatalf("azurite-blob has ended:\n%s", strings.TrimSpace(log))

@@ -1,10 +1,9 @@
 // Package azblob keeps files in a container of Azure Blob Storage.
 //
-//	client, err := container.NewClient("https://ACCOUNT.blob.core.windows.net/mirror", credential, nil)
-//	mirror := &mirrordir.Mirror{Store: &azblob.Store{Client: client}}
+//	store := &azblob.Store{Container: "https://ACCOUNT.blob.core.windows.net/mirror", Credential: credential}
+//	mirror := &mirrordir.Mirror{Store: store}
 //
-// Package container is github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container, and credentials are those of
-// the module azidentity of the same SDK, or a shared key.
+// Credentials are those of the module azidentity of the SDK, or a shared key of its package container.
 //
 // The package adds 3 modules and 1.1 MB to a program with azblob 1.7.0. Later versions also link Apache Arrow, which the
 // store does not need.

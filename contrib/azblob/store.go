@@ -8,8 +8,10 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -30,15 +32,36 @@ import (
 )
 
 // Store is a [storage.Store] in a container. A file is a block blob, which one request of up to 5,000 MiB writes, never
-// blocks. Its revision is the entity tag. Store is safe for concurrent use.
+// blocks. Its revision is the entity tag. Store is safe for concurrent use. It must not be copied or changed after the
+// first call.
 //
 // In accounts with a hierarchical namespace, directories are blobs too: use an account without one.
 type Store struct {
-	// Client sends the requests to the container, which must exist, with its own credentials and retries.
-	Client *container.Client
+	// Container is the URL of the container, which must exist, such as https://ACCOUNT.blob.core.windows.net/mirror. It may
+	// have a shared access signature.
+	Container string
+
+	// SharedKey or Credential, if not nil, authorizes the requests. Only SharedKey signs URLs.
+	SharedKey  *container.SharedKeyCredential
+	Credential azcore.TokenCredential
 
 	// Prefix is the prefix of all names, such as "mirror/". It may be empty.
 	Prefix string
+
+	// Options are the settings of the SDK. Transport is nil or an [*http.Client], of which the Transport and the
+	// Timeout are used: no redirect is followed.
+	Options container.ClientOptions
+
+	// AllowHTTP permits a Container at http, for emulators. Signatures are then sent over http too.
+	AllowHTTP bool
+
+	// CacheControl, if not nil, returns the Cache-Control that a file is written with. If nil, it is "no-cache" for
+	// documents, which are all files but archives.
+	CacheControl func(name string) string
+
+	once   sync.Once
+	client *container.Client
+	err    error
 }
 
 var (
@@ -46,8 +69,8 @@ var (
 	_ storage.Linker = (*Store)(nil)
 )
 
-// URL returns a URL of a blob with a shared access signature. It is valid for GET and HEAD and for lifetime. If Client
-// has no shared key, the error wraps [errors.ErrUnsupported].
+// URL returns a URL of a blob with a shared access signature. It is valid for GET and HEAD and for lifetime. Without
+// SharedKey, the error wraps [errors.ErrUnsupported].
 func (s *Store) URL(ctx context.Context, name string, lifetime time.Duration) (string, error) {
 	b, err := s.blob(ctx, name)
 	if err != nil {
@@ -109,7 +132,7 @@ func (s *Store) Stat(ctx context.Context, name string) (storage.Info, error) {
 }
 
 func infoOf(size *int64, tag *azcore.ETag) (storage.Info, error) {
-	if size == nil || tag == nil || *tag == "" {
+	if size == nil || *size < 0 || tag == nil || *tag == "" {
 		return storage.Info{}, errors.New("the size or the entity tag is missing")
 	}
 	return storage.Info{Size: *size, Revision: storage.Revision(*tag)}, nil
@@ -130,11 +153,18 @@ func (s *Store) Write(ctx context.Context, name string, content *io.SectionReade
 	if was != "" {
 		condition = &blob.ModifiedAccessConditions{IfMatch: to.Ptr(azcore.ETag(was))}
 	}
-	_, err = b.Upload(ctx, streaming.NopCloser(whole()), &blockblob.UploadOptions{
-		HTTPHeaders:             &blob.HTTPHeaders{BlobContentType: to.Ptr(bucket.ContentType(name))},
+	headers := &blob.HTTPHeaders{BlobContentType: to.Ptr(bucket.ContentType(name))}
+	if control := bucket.CacheControl(name, s.CacheControl); control != "" {
+		headers.BlobCacheControl = &control
+	}
+	wrote, err := b.Upload(ctx, streaming.NopCloser(whole()), &blockblob.UploadOptions{
+		HTTPHeaders:             headers,
 		AccessConditions:        &blob.AccessConditions{ModifiedAccessConditions: condition},
 		TransactionalValidation: blob.TransferValidationTypeMD5(sum.Sum(nil)),
 	})
+	if err == nil && (wrote.ETag == nil || *wrote.ETag == "") {
+		err = errors.New("the answer has no entity tag")
+	}
 	return s.failed("write", name, err)
 }
 
@@ -147,36 +177,39 @@ func (s *Store) List(ctx context.Context, dir string) ([]storage.Entry, error) {
 	if _, err := s.blob(ctx, name); err != nil {
 		return nil, err
 	}
-	var entries []storage.Entry
-	seen := map[string]bool{} // a page may repeat a prefix of the page before
-	pages := s.Client.NewListBlobsHierarchyPager("/", &container.ListBlobsHierarchyOptions{Prefix: &prefix})
-	for pages.More() {
-		page, err := pages.NextPage(ctx)
-		if err == nil && page.Segment == nil {
-			err = errors.New("the answer has no list")
+	size := int32(bucket.PageSize)
+	entries, err := bucket.List(ctx, prefix, func(token string) (*bucket.Page, error) {
+		options := &container.ListBlobsHierarchyOptions{Prefix: &prefix, MaxResults: &size}
+		if token != "" {
+			options.Marker = &token
 		}
+		got, err := s.client.NewListBlobsHierarchyPager("/", options).NextPage(ctx)
 		if err != nil {
-			return nil, s.failed("list", dir, err)
+			return nil, err
 		}
-		for _, p := range page.Segment.BlobPrefixes {
+		if got.Segment == nil || got.ContainerName == nil {
+			return nil, errors.New("the answer has no list")
+		}
+		page := &bucket.Page{}
+		if got.NextMarker != nil && *got.NextMarker != "" {
+			page.More, page.Token = true, *got.NextMarker
+		}
+		for _, p := range got.Segment.BlobPrefixes {
 			if p.Name == nil {
-				continue
+				return nil, errors.New("a prefix has no name")
 			}
-			name := strings.TrimSuffix(strings.TrimPrefix(*p.Name, prefix), "/")
-			if name != "" && !seen[name] {
-				seen[name] = true
-				entries = append(entries, storage.Entry{Name: name, IsDir: true})
-			}
+			page.Prefixes = append(page.Prefixes, *p.Name)
 		}
-		for _, b := range page.Segment.BlobItems {
+		for _, b := range got.Segment.BlobItems {
 			if b.Name == nil || b.Properties == nil || b.Properties.ContentLength == nil {
-				return nil, s.failed("list", dir, errors.New("an entry has no name or size"))
+				return nil, errors.New("an entry has no name or size")
 			}
-			// Some programs create an empty blob for a directory.
-			if name := strings.TrimPrefix(*b.Name, prefix); name != "" {
-				entries = append(entries, storage.Entry{Name: name, Size: *b.Properties.ContentLength})
-			}
+			page.Objects = append(page.Objects, bucket.Object{Name: *b.Name, Size: *b.Properties.ContentLength})
 		}
+		return page, nil
+	})
+	if err != nil {
+		return nil, s.failed("list", dir, err)
 	}
 	return entries, nil
 }
@@ -217,13 +250,50 @@ func (s *Store) blob(ctx context.Context, name string) (*blockblob.Client, error
 	if ctx.Err() != nil {
 		return nil, fault.Ended(ctx)
 	}
-	return s.Client.NewBlockBlobClient(key), nil
+	s.once.Do(func() { s.client, s.err = s.connect() })
+	if s.err != nil {
+		return nil, fmt.Errorf("%s: %w", s.container(), s.err)
+	}
+	return s.client.NewBlockBlobClient(key), nil
+}
+
+// connect returns a client whose requests are guarded.
+func (s *Store) connect() (*container.Client, error) {
+	u, err := url.Parse(s.Container)
+	if err != nil || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") == "" {
+		return nil, errors.New("the field Container must be a URL such as https://ACCOUNT.blob.core.windows.net/CONTAINER")
+	}
+	guard := &bucket.Guard{
+		Check:    bucket.HTTPS(s.AllowHTTP),
+		IsObject: func(r *http.Request) bool { return r.URL.Query().Get("comp") == "" },
+	}
+	if err := guard.Check(u); err != nil {
+		return nil, err
+	}
+	options := s.Options
+	switch c := options.Transport.(type) {
+	case nil:
+		options.Transport = guard.Client(nil)
+	case *http.Client:
+		options.Transport = guard.Client(c)
+	default:
+		return nil, fmt.Errorf("the Transport of Options is a %T, want an *http.Client", c)
+	}
+	switch {
+	case s.SharedKey != nil && s.Credential != nil:
+		return nil, errors.New("SharedKey and Credential are both set")
+	case s.SharedKey != nil:
+		return container.NewClientWithSharedKeyCredential(s.Container, s.SharedKey, &options)
+	case s.Credential != nil:
+		return container.NewClient(s.Container, s.Credential, &options)
+	}
+	return container.NewClientWithNoCredential(s.Container, &options)
 }
 
 // container names the container in errors.
 func (s *Store) container() string {
-	u, _, _ := strings.Cut(s.Client.URL(), "?") // which may have a signature
-	return fmt.Sprintf("container %q", weburl.Clean(u, weburl.MaxShown))
+	u, _, _ := strings.Cut(s.Container, "?") // which may have a signature
+	return fmt.Sprintf("container %q", weburl.Clean(weburl.RedactText(u), weburl.MaxShown))
 }
 
 // failed returns err with the kind that [storage.Store] demands, and a text that is safe to print.

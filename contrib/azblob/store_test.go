@@ -22,6 +22,7 @@ import (
 
 	"github.com/tofureg/tofureg/contrib/azblob"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/bucket"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/storetest"
 	"github.com/tofureg/tofureg/storage"
@@ -96,7 +97,7 @@ func TestStoreURL(t *testing.T) {
 	if _, err := store.URL(t.Context(), "../x", time.Minute); err == nil {
 		t.Error("URL of ../x: no error")
 	}
-	keyless := &azblob.Store{Client: must.Get(container.NewClientWithNoCredential(s.url+"/mirror", nil))(t)}
+	keyless := &azblob.Store{Container: s.url + "/mirror", AllowHTTP: true}
 	if _, err := keyless.URL(t.Context(), name, time.Minute); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("URL without a key: %v, want ErrUnsupported", err)
 	}
@@ -124,9 +125,8 @@ func TestStoreErrors(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	must.Do(t, s.store(t, "").Write(t.Context(), "file", section("x"), ""))
-	once := &container.ClientOptions{}
+	once := container.ClientOptions{}
 	once.Retry = policy.RetryOptions{MaxRetries: -1}
-	at := func(url string) *container.Client { return must.Get(container.NewClientWithNoCredential(url, once))(t) }
 	hostile := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header()["X-Ms-Error-Code"] = []string{"x\u009b"}
 		w.WriteHeader(http.StatusForbidden)
@@ -135,22 +135,28 @@ func TestStoreErrors(t *testing.T) {
 	t.Cleanup(hostile.Close)
 	const signature = "?sv=2026-01-01&sig=s3cr3t"
 	for name, test := range map[string]struct {
-		client *container.Client
-		want   string
-		kind   error // nil: any
+		url, key string
+		want     string
+		kind     error // nil: any
 	}{
-		"no container":    {s.client(t, "another", secret), "ContainerNotFound", nil},
-		"another key":     {s.client(t, "mirror", "d3JvbmctczNjcjN0"), "status 403", failure.ErrUnauthorized},
-		"no key":          {at(s.url + "/mirror"), "status 403", failure.ErrUnauthorized},
-		"a bad signature": {at(s.url + "/mirror" + signature), "status 403", failure.ErrUnauthorized},
-		"no server":       {at("http://127.0.0.1:1/mirror" + signature), "refused", nil},
-		"a hostile text":  {at(hostile.URL + "/mirror" + signature), "status 403", failure.ErrUnauthorized},
+		"no container":    {s.url + "/another", secret, "ContainerNotFound", nil},
+		"another key":     {s.url + "/mirror", "d3JvbmctczNjcjN0", "status 403", failure.ErrUnauthorized},
+		"no key":          {s.url + "/mirror", "", "status 403", failure.ErrUnauthorized},
+		"a bad signature": {s.url + "/mirror" + signature, "", "status 403", failure.ErrUnauthorized},
+		"no server":       {"http://127.0.0.1:1/mirror" + signature, "", "refused", nil},
+		"a hostile text":  {hostile.URL + "/mirror" + signature, "", "status 403", failure.ErrUnauthorized},
+		"no URL":          {"", secret, "Container must be a URL", nil},
+		"a user":          {"https://s3cr3t@example.com/mirror", secret, "Container must be a URL", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for what, do := range calls {
 				for _, file := range []string{"file", "missing"} {
-					err := do(t.Context(), &azblob.Store{Client: test.client}, file)
+					store := &azblob.Store{Container: test.url, Options: once, AllowHTTP: true}
+					if test.key != "" {
+						store.SharedKey = key(t, test.key)
+					}
+					err := do(t.Context(), store, file)
 					if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, storage.ErrConflict) || test.kind != nil && !errors.Is(err, test.kind) || !strings.Contains(err.Error(), test.want) {
 						t.Errorf("%s of %s: %v, want an error with %q that wraps neither fs.ErrNotExist nor storage.ErrConflict", what, file, err, test.want)
 					} else if text := err.Error(); strings.Contains(text, "s3cr3t") || strings.ContainsAny(text, "\x1b\u009b\n") {
@@ -179,10 +185,10 @@ func TestOneRequest(t *testing.T) {
 	s := start(t)
 	var requests requests
 	store := s.store(t, "p/")
-	options := &container.ClientOptions{}
+	options := container.ClientOptions{}
 	options.PerRetryPolicies = []policy.Policy{&requests}
-	link := must.Get(s.client(t, "mirror", secret).GetSASURL(permissions, time.Now().Add(time.Hour), nil))(t)
-	watched := &azblob.Store{Client: must.Get(container.NewClientWithNoCredential(link, options))(t), Prefix: "p/"}
+	link := must.Get(s.client(t).GetSASURL(permissions, time.Now().Add(time.Hour), nil))(t)
+	watched := &azblob.Store{Container: link, Options: options, Prefix: "p/", AllowHTTP: true}
 	for name, media := range map[string]string{"a.json": "application/json", "a.zip": "application/zip", "a": "application/octet-stream"} {
 		requests.list = nil
 		must.Do(t, watched.Write(t.Context(), name, section(strings.Repeat("x", 9<<20)), ""))
@@ -193,6 +199,9 @@ func TestOneRequest(t *testing.T) {
 		resp.Body.Close()
 		if got := resp.Header.Get("Content-Type"); got != media {
 			t.Errorf("%q has the media type %q, want %q", name, got, media)
+		}
+		if got, want := resp.Header.Get("Cache-Control"), bucket.CacheControl(name, nil); got != want {
+			t.Errorf("%q has the Cache-Control %q, want %q", name, got, want)
 		}
 	}
 }
@@ -220,6 +229,41 @@ func (r *requests) Do(req *policy.Request) (*http.Response, error) {
 	r.mu.Unlock()
 	return req.Next()
 }
+
+// TestHostile: a server that lies gets the credentials of the store, and nothing else from it.
+func TestHostile(t *testing.T) {
+	t.Parallel()
+	page := func(objects []bucket.Object, token string) string {
+		text := `<?xml version="1.0" encoding="utf-8"?><EnumerationResults ServiceEndpoint="https://x/" ContainerName="mirror"><Blobs>`
+		for _, o := range objects {
+			text += fmt.Sprintf("<Blob><Name>%s</Name><Properties><Content-Length>%d</Content-Length></Properties></Blob>", o.Name, o.Size)
+		}
+		return text + "</Blobs><NextMarker>" + token + "</NextMarker></EnumerationResults>"
+	}
+	for name, change := range map[string]func(*azblob.Store){
+		"SharedKey": func(s *azblob.Store) { s.SharedKey = key(t, secret) },
+		"signature": func(s *azblob.Store) { s.Container += "?sv=2026-01-01&sig=" + storetest.Secret },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Hostile(t, func(_ *testing.T, url string, client *http.Client) storage.Store {
+				s := &azblob.Store{Container: url + "/mirror", Prefix: "m/"}
+				s.Options.Transport, s.Options.Retry.MaxRetries = client, -1
+				change(s)
+				return s
+			}, page)
+		})
+	}
+	other := &azblob.Store{Container: "https://x.example.com/mirror"}
+	other.Options.Transport = transporter{}
+	if _, err := other.Stat(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "*http.Client") {
+		t.Errorf("Stat with another Transport: %v, want an error that names *http.Client", err)
+	}
+}
+
+type transporter struct{}
+
+func (transporter) Do(*http.Request) (*http.Response, error) { return nil, errors.New("called") }
 
 // TestCore: the core requires no module of this package.
 func TestCore(t *testing.T) {

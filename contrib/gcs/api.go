@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"golang.org/x/oauth2"
@@ -21,9 +21,7 @@ import (
 
 const (
 	defaultEndpoint = "https://storage.googleapis.com"
-	pageSize        = "1000"   // objects and prefixes of a page, the maximum of the server
-	maxDocument     = 16 << 20 // bytes of a page, whose names have up to 1,024 bytes
-	changeRetries   = 5        // an object can be changed once a second
+	changeRetries   = 5 // an object can be changed once a second
 )
 
 // api makes requests for one bucket.
@@ -99,7 +97,7 @@ func (a *api) url(root, object string, query url.Values) *url.URL {
 
 // get requests a document of the bucket.
 func (a *api) get(ctx context.Context, object string, query url.Values, document any) error {
-	resp, err := a.http.Get(ctx, httpx.Request{URL: a.url("", object, query), Accept: httpx.JSON, TokenFor: a.host, Limit: maxDocument, Redirects: -1})
+	resp, err := a.http.Get(ctx, httpx.Request{URL: a.url("", object, query), Accept: httpx.JSON, TokenFor: a.host, Limit: bucket.MaxPage, Redirects: -1})
 	if err == nil {
 		err = resp.DecodeJSON(document)
 	}
@@ -115,34 +113,34 @@ func (a *api) open(ctx context.Context, object, generation string) (*httpx.Body,
 	return a.http.Open(ctx, httpx.Request{URL: a.url("", object, query), TokenFor: a.host, Redirects: -1})
 }
 
-// page is a part of a list.
-type page struct {
-	Items         []bucket.Object
-	Prefixes      []string
-	NextPageToken string
-}
-
-// list yields the pages of a list of all objects with a prefix. An error is the last.
-func (a *api) list(ctx context.Context, query url.Values) iter.Seq2[*page, error] {
-	return func(yield func(*page, error) bool) {
-		query.Set("maxResults", cmp.Or(query.Get("maxResults"), pageSize))
-		query.Set("fields", "nextPageToken,prefixes,items(name,size,generation)")
-		for {
-			p := new(page)
-			err := a.get(ctx, "", query, p)
-			if !yield(p, err) || err != nil || p.NextPageToken == "" {
-				return
-			}
-			query.Set("pageToken", p.NextPageToken)
+// list returns a function for the pages of a list.
+func (a *api) list(ctx context.Context, query url.Values) func(token string) (*bucket.Page, error) {
+	query.Set("maxResults", cmp.Or(query.Get("maxResults"), strconv.Itoa(bucket.PageSize)))
+	query.Set("fields", "kind,nextPageToken,prefixes,items(name,size,generation)")
+	return func(token string) (*bucket.Page, error) {
+		if token != "" {
+			query.Set("pageToken", token)
 		}
+		var answer struct {
+			Kind          string
+			Items         []bucket.Object
+			Prefixes      []string
+			NextPageToken string
+		}
+		if err := a.get(ctx, "", query, &answer); err != nil {
+			return nil, err
+		}
+		if answer.Kind != "storage#objects" {
+			return nil, errors.New("the answer is not a list of objects")
+		}
+		return &bucket.Page{Objects: answer.Items, Prefixes: answer.Prefixes, More: answer.NextPageToken != "", Token: answer.NextPageToken}, nil
 	}
 }
 
 // change makes a request that changes an object.
-func (a *api) change(ctx context.Context, r httpx.Request) error {
+func (a *api) change(ctx context.Context, r httpx.Request) (*httpx.Response, error) {
 	settings := *a.http
 	settings.Timeout, settings.Retries = -1, cmp.Or(settings.Retries, changeRetries)
-	r.Accept, r.TokenFor, r.Limit, r.Redirects = httpx.JSON, a.host, maxDocument, -1
-	_, err := settings.Get(ctx, r)
-	return err
+	r.Accept, r.TokenFor, r.Limit, r.Redirects = httpx.JSON, a.host, bucket.MaxPage, -1
+	return settings.Get(ctx, r)
 }

@@ -130,7 +130,7 @@ func (s server) bucket(t *testing.T, name string) {
 	}
 }
 
-// proxy obeys the condition of DELETE, which fake-gcs-server ignores, and knows one token and the signatures of one
+// proxy obeys the condition of DELETE, which fake-gcs-server ignores, answers it with 204, and knows one token and the signatures of one
 // key, where fake-gcs-server looks at none.
 type proxy struct {
 	to      httputil.ReverseProxy
@@ -171,7 +171,28 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	if r.Method == http.MethodDelete {
+		w = deleted{w}
+	}
 	p.to.ServeHTTP(w, r)
+}
+
+// deleted is an answer to DELETE with the status 204, as that of Google, instead of 200 with content.
+type deleted struct{ http.ResponseWriter }
+
+func (d deleted) WriteHeader(status int) {
+	if status == http.StatusOK {
+		d.Header().Del("Content-Length")
+		status = http.StatusNoContent
+	}
+	d.ResponseWriter.WriteHeader(status)
+}
+
+func (d deleted) Write(p []byte) (int, error) {
+	if n, err := d.ResponseWriter.Write(p); err != http.ErrBodyNotAllowed {
+		return n, err
+	}
+	return len(p), nil
 }
 
 // refuse answers as the JSON API does.

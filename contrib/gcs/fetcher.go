@@ -103,14 +103,7 @@ func (o opener) OpenModule(ctx context.Context, _ *module.Location) (*module.Bod
 
 // directory downloads all objects with a prefix.
 func (a *api) directory(ctx context.Context, prefix, dir string, limits checksum.Limits) error {
-	pages := func(yield func([]bucket.Object, error) bool) {
-		for page, err := range a.list(ctx, url.Values{"prefix": {prefix}}) {
-			if !yield(page.Items, err) {
-				return
-			}
-		}
-	}
-	err := bucket.Download(ctx, dir, prefix, limits, pages, func(o bucket.Object) (io.ReadCloser, error) {
+	err := bucket.Download(ctx, dir, prefix, limits, a.list(ctx, url.Values{"prefix": {prefix}}), func(o bucket.Object) (io.ReadCloser, error) {
 		return a.open(ctx, o.Name, o.Generation)
 	})
 	if err != nil {

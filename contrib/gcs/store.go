@@ -55,6 +55,10 @@ type Store struct {
 	// which are repeated up to 5 times if its Retries is zero. If nil, the zero settings are used.
 	Transport *transport.Client
 
+	// CacheControl, if not nil, returns the Cache-Control that a file is written with. If nil, it is "no-cache" for
+	// documents, which are all files but archives: without one, Google serves public objects stale for an hour.
+	CacheControl func(name string) string
+
 	found atomic.Bool // whether the bucket has been seen
 }
 
@@ -96,8 +100,8 @@ func (s *Store) Stat(ctx context.Context, name string) (storage.Info, error) {
 		Generation storage.Revision
 	}
 	err = a.get(ctx, key, url.Values{"fields": {"size,generation"}}, &object)
-	if err == nil && object.Generation == "" {
-		err = errors.New("the generation is missing")
+	if err == nil && (object.Generation == "" || object.Size < 0) {
+		err = errors.New("the size or the generation is missing")
 	}
 	if err != nil {
 		return storage.Info{}, s.failed(ctx, a, "look at", name, err)
@@ -116,9 +120,13 @@ func (s *Store) Write(ctx context.Context, name string, content *io.SectionReade
 	if _, err := io.Copy(sum, whole()); err != nil {
 		return fmt.Errorf("write %q in bucket %q: read the content: %w", name, s.Bucket, err)
 	}
-	metadata, err := json.Marshal(map[string]string{
+	about := map[string]string{
 		"name": key, "contentType": bucket.ContentType(name), "crc32c": base64.StdEncoding.EncodeToString(sum.Sum(nil)),
-	})
+	}
+	if control := bucket.CacheControl(name, s.CacheControl); control != "" {
+		about["cacheControl"] = control
+	}
+	metadata, err := json.Marshal(about)
 	if err != nil {
 		return err
 	}
@@ -127,11 +135,18 @@ func (s *Store) Write(ctx context.Context, name string, content *io.SectionReade
 		"\r\n--" + boundary + "\r\nContent-Type: " + bucket.ContentType(name) + "\r\n\r\n"
 	tail := "\r\n--" + boundary + "--\r\n"
 	query := url.Values{"uploadType": {"multipart"}, "ifGenerationMatch": {generation(was)}, "fields": {"generation"}}
-	return s.failed(ctx, a, "write", name, a.change(ctx, httpx.Request{
+	resp, err := a.change(ctx, httpx.Request{
 		URL: a.url("upload", "", query), Method: http.MethodPost, ContentType: "multipart/related; boundary=" + boundary,
 		Body: func() io.Reader { return io.MultiReader(strings.NewReader(head), whole(), strings.NewReader(tail)) },
 		Size: int64(len(head)+len(tail)) + content.Size(),
-	}))
+	})
+	if err == nil {
+		var wrote struct{ Generation storage.Revision }
+		if err = resp.DecodeJSON(&wrote); err == nil && wrote.Generation == "" {
+			err = resp.Unusable(errors.New("the generation is missing"))
+		}
+	}
+	return s.failed(ctx, a, "write", name, err)
 }
 
 // generation returns the condition for a revision. No object has generation 1: generations are microseconds since 1970.
@@ -156,25 +171,9 @@ func (s *Store) List(ctx context.Context, dir string) ([]storage.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	var entries []storage.Entry
-	seen := map[string]bool{} // a page may repeat a prefix of the page before
-	for page, err := range a.list(ctx, url.Values{"prefix": {prefix}, "delimiter": {"/"}}) {
-		if err != nil {
-			return nil, s.failed(ctx, a, "list", dir, err)
-		}
-		for _, p := range page.Prefixes {
-			name := strings.TrimSuffix(strings.TrimPrefix(p, prefix), "/")
-			if name != "" && !seen[name] {
-				seen[name] = true
-				entries = append(entries, storage.Entry{Name: name, IsDir: true})
-			}
-		}
-		for _, o := range page.Items {
-			// Some programs create an empty object for a directory.
-			if name := strings.TrimPrefix(o.Name, prefix); name != "" {
-				entries = append(entries, storage.Entry{Name: name, Size: o.Size})
-			}
-		}
+	entries, err := bucket.List(ctx, prefix, a.list(ctx, url.Values{"prefix": {prefix}, "delimiter": {"/"}}))
+	if err != nil {
+		return nil, s.failed(ctx, a, "list", dir, err)
 	}
 	return entries, nil
 }
@@ -189,7 +188,11 @@ func (s *Store) Delete(ctx context.Context, name string, was storage.Revision) e
 	if was != "" {
 		query.Set("ifGenerationMatch", generation(was))
 	}
-	err = s.failed(ctx, a, "delete", name, a.change(ctx, httpx.Request{URL: a.url("", key, query), Method: http.MethodDelete}))
+	resp, err := a.change(ctx, httpx.Request{URL: a.url("", key, query), Method: http.MethodDelete})
+	if err == nil && resp.Status != http.StatusNoContent {
+		err = resp.Unusable(fmt.Errorf("a deletion has the status %d, want 204", resp.Status))
+	}
+	err = s.failed(ctx, a, "delete", name, err)
 	if errors.Is(err, storage.ErrConflict) {
 		// The condition does not hold for a missing object either.
 		if _, missing := s.Stat(ctx, name); errors.Is(missing, fs.ErrNotExist) {
@@ -227,13 +230,10 @@ func (s *Store) failed(ctx context.Context, a *api, op, name string, err error) 
 			err = fmt.Errorf("%w: %w", storage.ErrConflict, err)
 		case e.Status == http.StatusNotFound && op != "write" && op != "list":
 			if !s.found.Load() {
-				for _, err := range a.list(ctx, url.Values{"maxResults": {"1"}}) {
-					if err != nil {
-						return fmt.Errorf("%s %q: look for bucket %q: %w", op, name, s.Bucket, err)
-					}
-					s.found.Store(true)
-					break
+				if _, err := a.list(ctx, url.Values{"maxResults": {"1"}})(""); err != nil {
+					return fmt.Errorf("%s %q: look for bucket %q: %w", op, name, s.Bucket, err)
 				}
+				s.found.Store(true)
 			}
 			err = fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 		}
@@ -249,6 +249,9 @@ func (s *Store) URL(ctx context.Context, name string, lifetime time.Duration) (s
 		return "", err
 	}
 	account, signer, err := s.signer()
+	if err == nil {
+		err = bucket.HTTPS(s.Transport != nil && s.Transport.AllowHTTP)(a.base)
+	}
 	if longest := 7 * 24 * time.Hour; err == nil && (lifetime < time.Second || lifetime > longest) {
 		err = errors.New("the lifetime must be from 1 second to 7 days")
 	}

@@ -8,6 +8,7 @@ import (
 	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -26,6 +28,7 @@ import (
 	"golang.org/x/oauth2/google"
 
 	"github.com/tofureg/tofureg/contrib/gcs"
+	"github.com/tofureg/tofureg/internal/bucket"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/storetest"
 	"github.com/tofureg/tofureg/storage"
@@ -303,7 +306,37 @@ func TestOneRequest(t *testing.T) {
 		if got := resp.Header.Get("Content-Type"); got != media {
 			t.Errorf("%q has the media type %q, want %q", name, got, media)
 		}
+		var object struct{ CacheControl string }
+		must.Do(t, json.Unmarshal(s.metadata(t, "p/"+name), &object))
+		if want := bucket.CacheControl(name, nil); object.CacheControl != want {
+			t.Errorf("%q has the Cache-Control %q, want %q", name, object.CacheControl, want)
+		}
 	}
+}
+
+// metadata returns what the server has about an object.
+func (s server) metadata(t *testing.T, name string) []byte {
+	t.Helper()
+	r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/storage/v1/b/mirror/o/"+url.PathEscape(name), nil))(t)
+	r.Header.Set("Authorization", "Bearer "+token)
+	resp := must.Get(s.Client().Do(r))(t)
+	defer resp.Body.Close()
+	return must.Get(io.ReadAll(resp.Body))(t)
+}
+
+// TestHostile: a server that lies gets the token of the store, and nothing else from it.
+func TestHostile(t *testing.T) {
+	t.Parallel()
+	storetest.Hostile(t, func(t *testing.T, url string, client *http.Client) storage.Store {
+		return &gcs.Store{Bucket: "mirror", Prefix: "m/", Credentials: account(t, storetest.Secret), Endpoint: url, Transport: &transport.Client{HTTP: client, Retries: -1}}
+	}, func(objects []bucket.Object, token string) string {
+		items := []map[string]string{}
+		for _, o := range objects {
+			items = append(items, map[string]string{"name": o.Name, "size": fmt.Sprint(o.Size), "generation": "1"})
+		}
+		page, _ := json.Marshal(map[string]any{"kind": "storage#objects", "items": items, "nextPageToken": token})
+		return string(page)
+	})
 }
 
 // TestCore: the core requires no module of this package.

@@ -12,6 +12,9 @@
 //	BUCKET.s3.REGION.amazonaws.com/KEY.tar.gz
 //	s3::https://store.example.com/BUCKET/DIRECTORY?region=REGION
 //
+// The host of S3 names the region: each of the forms that AWS documents, also those of China, GovCloud, FIPS, dual stack,
+// access points and VPC endpoints. The global s3.amazonaws.com is that of us-east-1.
+//
 // A registry that the caller does not control may return any location. Requests are signed with the
 // caller's credentials only for the hosts that [Fetcher.Hosts] permits.
 //
@@ -22,10 +25,10 @@
 //	type Getter struct{}
 //
 //	func (Getter) FetchModule(ctx context.Context, loc *module.Location, dir string, _ module.Options) ([]string, error) {
-//		client := &getter.Client{
-//			Ctx: ctx, Src: loc.Source(), Dst: filepath.Join(dir, "package"), Mode: getter.ClientModeDir,
-//			DisableSymlinks: true,
+//		if err := os.Remove(dir); err != nil { // go-getter creates it
+//			return nil, err
 //		}
+//		client := &getter.Client{Ctx: ctx, Src: loc.Source(), Dst: dir, Mode: getter.ClientModeDir, DisableSymlinks: true}
 //		return nil, client.Get()
 //	}
 package s3

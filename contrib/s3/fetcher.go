@@ -6,13 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/bucket"
+	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/transport"
@@ -26,16 +30,16 @@ type Fetcher struct {
 	// AllowHTTP of Transport permits, are never signed.
 	Credentials aws.CredentialsProvider
 
-	// Region is the region for locations without one. If empty, us-east-1 is used.
+	// Region is the region for locations whose host and parameters tell none, such as those of accelerated buckets
+	// and of other stores. If empty, such locations are errors, unless Credentials is nil.
 	Region string
 
 	// Hosts, if not nil, is called with the host of each location before a request is signed, in the
-	// form of VetoHost of [transport.Client]. An error refuses the location. If nil, only hosts of
-	// amazonaws.com are permitted.
+	// form of VetoHost of [transport.Client]. An error refuses the location. If nil, only hosts of S3
+	// at amazonaws.com and amazonaws.com.cn are permitted.
 	Hosts func(host string) error
 
-	// Transport has the settings of requests, of which Retries does not apply to lists. If nil, as in
-	// the zero Fetcher, the zero settings are used.
+	// Transport has the settings of requests. If nil, as in the zero Fetcher, the zero settings are used.
 	Transport *transport.Client
 }
 
@@ -50,6 +54,7 @@ var ErrHost = errors.New("the host is not permitted")
 func (f *Fetcher) FetchModule(ctx context.Context, loc *module.Location, dir string, options module.Options) (skipped []string, err error) {
 	o, err := parse(loc)
 	if err == nil {
+		o.region = cmp.Or(o.region, f.Region)
 		err = f.permits(o)
 	}
 	if err != nil {
@@ -60,7 +65,7 @@ func (f *Fetcher) FetchModule(ctx context.Context, loc *module.Location, dir str
 		if loc.Checksum != "" {
 			return nil, fmt.Errorf("location %s has a checksum, but is not an archive", loc)
 		}
-		return nil, f.directory(ctx, o, dir, options.Limits.Effective())
+		return nil, o.explain(f.directory(ctx, o, dir, options.Limits.Effective()))
 	}
 	found, err := f.object(ctx, o, o.key)
 	if err != nil {
@@ -70,9 +75,26 @@ func (f *Fetcher) FetchModule(ctx context.Context, loc *module.Location, dir str
 	of := module.Options{Limits: options.Limits, KeepLinks: options.KeepLinks, SkipLinks: options.SkipLinks}
 	report, err := module.Download(ctx, f.registry(), module.Request{Location: found, Dir: dir}, of)
 	if err != nil {
-		return nil, err
+		return nil, o.explain(err)
 	}
 	return report.Skipped, nil
+}
+
+// explain adds the remedy to err if the answer can mean that the bucket is in another region.
+func (o *object) explain(err error) error {
+	status, in := 0, ""
+	if e, ok := errors.AsType[*failure.RequestError](err); ok {
+		status = e.Status
+	} else if e, ok := errors.AsType[*awshttp.ResponseError](err); ok {
+		status, in = e.HTTPStatusCode(), e.Response.Header.Get("X-Amz-Bucket-Region")
+	}
+	if !o.amazon || status != http.StatusBadRequest && status/100 != 3 {
+		return err
+	}
+	if !regionOnly.MatchString(in) {
+		in = "REGION"
+	}
+	return fmt.Errorf("%w; the request was for the region %q: if the bucket is in another one, name that in the host, as in s3.%s.amazonaws.com, or in the parameter region", err, o.region, in)
 }
 
 func (f *Fetcher) registry() *regclient.Client { return &regclient.Client{Transport: f.Transport} }
@@ -85,17 +107,20 @@ func (f *Fetcher) credentials(o *object) aws.CredentialsProvider {
 	return f.Credentials
 }
 
-func (f *Fetcher) client(o *object, signer aws.CredentialsProvider) *s3.Client {
-	options := s3.Options{
-		Region:       cmp.Or(o.region, f.Region, "us-east-1"),
+// client returns a client that signs for the region of o. Without one, it is an error to sign.
+func (f *Fetcher) client(o *object, signer aws.CredentialsProvider) (*s3.Client, error) {
+	if o.region == "" && f.credentials(o) != nil {
+		return nil, fmt.Errorf("the region of bucket %q at %s is unknown: set Fetcher.Region, or add the parameter region=REGION to the location", o.bucket, weburl.Clean(o.url.Host, weburl.MaxShown))
+	}
+	return s3.New(s3.Options{
+		Region:       cmp.Or(o.region, "us-east-1"), // the SDK demands one for requests without a signature, too
 		Credentials:  cmp.Or[aws.CredentialsProvider](signer, aws.AnonymousCredentials{}),
-		UsePathStyle: o.endpoint != "",
-	}
-	if o.endpoint != "" {
-		options.BaseEndpoint = &o.endpoint
-	}
-	options.HTTPClient = f.guarded(o)
-	return s3.New(options)
+		UsePathStyle: !o.amazon,
+		BaseEndpoint: &o.endpoint,
+		HTTPClient:   f.guarded(o),
+
+		RetryMaxAttempts: 1 + max(0, cmp.Or(f.settings().Retries, 2)),
+	}), nil
 }
 
 // object returns a location for one object. The URL is signed if there are credentials.
@@ -105,10 +130,13 @@ func (f *Fetcher) object(ctx context.Context, o *object, key string) (*module.Lo
 		in.VersionId = &o.version
 	}
 	signer := f.credentials(o)
-	client := f.client(o, cmp.Or[aws.CredentialsProvider](signer, nobody{}))
+	client, err := f.client(o, cmp.Or[aws.CredentialsProvider](signer, nobody{}))
+	if err != nil {
+		return nil, err
+	}
 	request, err := s3.NewPresignClient(client).PresignGetObject(ctx, in)
 	if err != nil {
-		return nil, fmt.Errorf("sign the request for %q in bucket %q: %w", key, o.bucket, printable(err))
+		return nil, fmt.Errorf("sign the request for %q in bucket %q: %w", key, o.bucket, err)
 	}
 	u, err := url.Parse(request.URL)
 	if err == nil {
@@ -135,25 +163,13 @@ func (nobody) Retrieve(context.Context) (aws.Credentials, error) {
 
 // directory downloads all objects below a key.
 func (f *Fetcher) directory(ctx context.Context, o *object, dir string, limits checksum.Limits) error {
-	prefix, atMost := o.key+"/", int32(pageKeys)
-	list := s3.NewListObjectsV2Paginator(f.client(o, f.credentials(o)), &s3.ListObjectsV2Input{Bucket: &o.bucket, Prefix: &prefix, MaxKeys: &atMost})
-	pages := func(yield func([]bucket.Object, error) bool) {
-		for list.HasMorePages() {
-			page, err := list.NextPage(ctx)
-			if err != nil {
-				yield(nil, printable(err))
-				return
-			}
-			objects := make([]bucket.Object, len(page.Contents))
-			for i, found := range page.Contents {
-				objects[i] = bucket.Object{Name: aws.ToString(found.Key), Size: aws.ToInt64(found.Size)}
-			}
-			if !yield(objects, nil) {
-				return
-			}
-		}
+	client, err := f.client(o, f.credentials(o))
+	if err != nil {
+		return err
 	}
-	err := bucket.Download(ctx, dir, prefix, limits, pages, func(found bucket.Object) (io.ReadCloser, error) {
+	prefix := o.key + "/"
+	pages := list(ctx, client, &s3.ListObjectsV2Input{Bucket: &o.bucket, Prefix: &prefix})
+	err = bucket.Download(ctx, dir, prefix, limits, pages, func(found bucket.Object) (io.ReadCloser, error) {
 		loc, err := f.object(ctx, o, found.Name)
 		if err != nil {
 			return nil, err

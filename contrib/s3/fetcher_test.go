@@ -40,6 +40,7 @@ func store(t *testing.T, objects map[string]string) (host string, f *s3.Fetcher)
 	t.Cleanup(server.Close)
 	host = strings.TrimPrefix(server.URL, "https://")
 	return host, &s3.Fetcher{
+		Region:      "eu-west-1",
 		Credentials: credentials.NewStaticCredentialsProvider("id", "s3cr3t", ""),
 		Transport:   &transport.Client{HTTP: server.Client()},
 		Hosts: func(asked string) error {

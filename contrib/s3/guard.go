@@ -4,26 +4,19 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 
-	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/bucket"
 	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/transport"
 )
 
-// Limits of lists. A page has pageKeys names of up to 1,024 bytes, and the SDK needs 35 times its size.
-const (
-	pageKeys       = 500
-	maxPage        = 1 << 20
-	defaultTimeout = 10 * time.Second
-)
+const defaultTimeout = 10 * time.Second
 
 // permits returns an error if the location of o is at a host that is not permitted.
 func (f *Fetcher) permits(o *object) error {
@@ -32,8 +25,8 @@ func (f *Fetcher) permits(o *object) error {
 	case err != nil:
 	case f.Hosts != nil:
 		err = f.Hosts(host)
-	case o.endpoint != "":
-		err = errors.New("not a host of amazonaws.com; set Fetcher.Hosts to permit it")
+	case !o.amazon:
+		err = errors.New("not a host of S3 at amazonaws.com; set Fetcher.Hosts to permit it")
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %q: %w", ErrHost, weburl.Clean(o.url.Host, weburl.MaxShown), err)
@@ -41,19 +34,14 @@ func (f *Fetcher) permits(o *object) error {
 	return f.allowed(o, o.url)
 }
 
-// allowed returns an error if no request for o may go to u. The region of a location decides the host
-// of the request.
+// allowed returns an error if no request for o may go to u.
 func (f *Fetcher) allowed(o *object, u *url.URL) error {
 	t := f.settings()
-	if u.Scheme != "https" && !(u.Scheme == "http" && t.AllowHTTP) {
-		return fmt.Errorf("%w: scheme %q of bucket %q", module.ErrInsecure, u.Scheme, o.bucket)
+	if err := bucket.HTTPS(t.AllowHTTP)(u); err != nil {
+		return fmt.Errorf("%w of bucket %q", err, o.bucket)
 	}
 	host, _, err := weburl.Host(u)
-	switch {
-	case err != nil:
-	case o.endpoint == "" && !strings.HasSuffix(host, ".amazonaws.com"):
-		err = fmt.Errorf("the region %q is not at amazonaws.com", o.region)
-	case t.VetoHost != nil:
+	if err == nil && t.VetoHost != nil {
 		err = t.VetoHost(host)
 	}
 	if err != nil {
@@ -69,51 +57,16 @@ func (f *Fetcher) settings() *transport.Client {
 	return f.Transport
 }
 
-// guarded returns the client for the requests of the SDK, which are lists of objects. It follows no
-// redirects, since they would get the signature.
+// guarded returns the client for the requests of the SDK, which are lists of objects.
 func (f *Fetcher) guarded(o *object) *http.Client {
 	t := f.settings()
-	g := guard{f, o, http.DefaultTransport}
-	if t.HTTP != nil && t.HTTP.Transport != nil {
-		g.next = t.HTTP.Transport
+	guard := &bucket.Guard{
+		Check:    func(u *url.URL) error { return f.allowed(o, u) },
+		IsObject: isObject,
 	}
-	return &http.Client{
-		Transport:     g,
-		Timeout:       max(0, cmp.Or(t.Timeout, defaultTimeout)),
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-}
-
-// guard checks each request and limits its answer.
-type guard struct {
-	f    *Fetcher
-	o    *object
-	next http.RoundTripper
-}
-
-func (g guard) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := g.f.allowed(g.o, r.URL); err != nil {
-		return nil, err
-	}
-	resp, err := g.next.RoundTrip(r)
-	if err == nil {
-		resp.Body = &limitedBody{resp.Body, maxPage}
-	}
-	return resp, err
-}
-
-// limitedBody fails after left bytes.
-type limitedBody struct {
-	io.ReadCloser
-	left int64
-}
-
-func (b *limitedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if b.left -= int64(n); b.left < 0 {
-		return 0, fmt.Errorf("%w: a list of more than %d bytes", failure.ErrTooLarge, maxPage)
-	}
-	return n, err
+	c := guard.Client(t.HTTP)
+	c.Timeout = max(0, cmp.Or(t.Timeout, defaultTimeout))
+	return c
 }
 
 // printableError is an error with the text of a server or of the SDK, which may have control characters and

@@ -18,14 +18,15 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-const emptyPage = `<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>x</NextContinuationToken></ListBucketResult>`
+const emptyPage = `<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>%d</NextContinuationToken></ListBucketResult>`
 
-const placeholderPage = `<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>x</NextContinuationToken><Contents><Key>dir/</Key></Contents></ListBucketResult>`
+const placeholderPage = `<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>%d</NextContinuationToken><Contents><Key>dir/</Key></Contents></ListBucketResult>`
 
 // signed returns a Fetcher that signs requests for all hosts.
 func signed(t *testing.T, server *httptest.Server) *s3.Fetcher {
 	t.Helper()
 	return &s3.Fetcher{
+		Region:      "eu-west-1",
 		Credentials: credentials.NewStaticCredentialsProvider("id", "s3cr3t", ""),
 		Hosts:       func(string) error { return nil },
 		Transport:   &transport.Client{HTTP: server.Client(), Retries: -1},
@@ -56,22 +57,11 @@ func TestListRules(t *testing.T) {
 	}
 }
 
-// TestHostsOfRequests: the region of a location cannot lead to another domain, and VetoHost gets canonical
-// hosts.
+// TestHostsOfRequests: VetoHost gets canonical hosts.
 func TestHostsOfRequests(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(server.Close)
-	for _, text := range []string{
-		"s3::https://s3.amazonaws.com/modules/a.zip?region=cn-north-1", "s3::https://s3.amazonaws.com/modules/dir?region=us-iso-east-1",
-	} {
-		f := signed(t, server)
-		f.Hosts = nil
-		f.Transport.HTTP = &http.Client{Transport: noNetwork{t}}
-		if _, err := download(t, f, text); !errors.Is(err, s3.ErrHost) {
-			t.Errorf("%s: %v, want ErrHost", text, err)
-		}
-	}
 	port := server.URL[strings.LastIndexByte(server.URL, ':'):]
 	for _, host := range []string{"127.0.0.1", "[::ffff:127.0.0.1]", "[::FFFF:7f00:1]"} {
 		f := signed(t, server)
@@ -83,29 +73,22 @@ func TestHostsOfRequests(t *testing.T) {
 	}
 }
 
-type noNetwork struct{ t *testing.T }
-
-func (n noNetwork) RoundTrip(r *http.Request) (*http.Response, error) {
-	n.t.Errorf("request to %s", r.URL.Host)
-	return nil, errors.New("no network")
-}
-
-// TestListAtLimits: 100 empty pages and a page of 1 MiB are accepted.
+// TestListAtLimits: 400 empty pages and a page of 1 MiB are accepted.
 func TestListAtLimits(t *testing.T) {
 	t.Parallel()
 	const begin, end = "<ListBucketResult>", "<IsTruncated>false</IsTruncated></ListBucketResult>"
 	var pages atomic.Int32
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if pages.Add(1) < 100 {
-			fmt.Fprint(w, emptyPage)
+		if n := pages.Add(1); n < 400 {
+			fmt.Fprintf(w, emptyPage, n)
 			return
 		}
 		fmt.Fprint(w, begin+strings.Repeat(" ", 1<<20-len(begin+end))+end)
 	}))
 	t.Cleanup(server.Close)
 	_, err := download(t, signed(t, server), "s3::"+server.URL+"/modules/dir")
-	if !errors.Is(err, module.ErrNotFound) || pages.Load() != 100 {
-		t.Errorf("a list at the limits: %v after %d pages, want ErrNotFound after 100", err, pages.Load())
+	if !errors.Is(err, module.ErrNotFound) || pages.Load() != 400 {
+		t.Errorf("a list at the limits: %v after %d pages, want ErrNotFound after 400", err, pages.Load())
 	}
 }
 
@@ -114,12 +97,12 @@ func TestListLimits(t *testing.T) {
 	t.Parallel()
 	var pages, placeholders atomic.Int32
 	for name, serve := range map[string]http.HandlerFunc{
-		"empty pages": func(w http.ResponseWriter, _ *http.Request) { pages.Add(1); fmt.Fprint(w, emptyPage) },
+		"empty pages": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, emptyPage, pages.Add(1)) },
 		"large page": func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, "<ListBucketResult>"+strings.Repeat(" ", 1<<20))
 		},
 		"nested page":  func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("<a>", 16<<20/3)) },
-		"placeholders": func(w http.ResponseWriter, _ *http.Request) { placeholders.Add(1); fmt.Fprint(w, placeholderPage) },
+		"placeholders": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, placeholderPage, placeholders.Add(1)) },
 	} {
 		o := module.Options{Limits: checksum.Limits{Entries: 10}}
 		server := httptest.NewTLSServer(serve)
@@ -128,8 +111,8 @@ func TestListLimits(t *testing.T) {
 			t.Errorf("%s: %v, want ErrTooLarge", name, err)
 		}
 	}
-	if got, of := pages.Load(), placeholders.Load(); got != 101 || of != 11 {
-		t.Errorf("%d empty pages and %d placeholders were read, want 101 and 11", got, of)
+	if got, of := pages.Load(), placeholders.Load(); got != 400 || of != 11 {
+		t.Errorf("%d empty pages and %d placeholders were read, want 400 and 11", got, of)
 	}
 }
 
@@ -138,7 +121,7 @@ func TestErrorsArePrintable(t *testing.T) {
 	t.Parallel()
 	const evil = "\u009b31m\u202e\x1b[2J"
 	object := func(key string) string {
-		return "<ListBucketResult><Contents><Key>" + key + "</Key><Size>1</Size></Contents></ListBucketResult>"
+		return "<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>" + key + "</Key><Size>1</Size></Contents></ListBucketResult>"
 	}
 	for name, serve := range map[string]http.HandlerFunc{
 		"message": func(w http.ResponseWriter, _ *http.Request) {
@@ -181,22 +164,139 @@ func asked(t *testing.T, text string) string {
 	return host
 }
 
-func TestLocations(t *testing.T) {
+// TestForms: each form of a host of S3 is asked itself, for the region that it names, with the right bucket, and never for
+// a region that it does not name.
+func TestForms(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"s3::https://s3.amazonaws.com/bucket/key.zip":               "s3.amazonaws.com",
-		"s3::https://s3-eu-west-1.amazonaws.com/bucket/key.zip":     "s3-eu-west-1.amazonaws.com",
-		"s3::https://s3.eu-west-1.amazonaws.com/bucket/key.zip":     "s3.eu-west-1.amazonaws.com",
-		"s3::https://bucket.s3.eu-west-1.amazonaws.com/key.zip":     "bucket.s3.eu-west-1.amazonaws.com",
-		"bucket.s3.amazonaws.com/key.zip":                           "s3.amazonaws.com",
-		"s3::https://a.b.s3-eu-west-1.amazonaws.com/dir/key.tar.gz": "a.b.s3-eu-west-1.amazonaws.com",
-		"s3::https://s3.amazonaws.com/bucket":                       "",
-		"s3::https://s3.amazonaws.com/":                             "",
+		"s3.amazonaws.com/b-1/k.zip":                                                       "s3.amazonaws.com/b-1/k.zip us-east-1",
+		"s3.amazonaws.com/b-1/k.zip?region=us-east-1":                                      "s3.amazonaws.com/b-1/k.zip us-east-1",
+		"s3.amazonaws.com/b-1/k.zip?region=eu-west-1":                                      "s3.eu-west-1.amazonaws.com/b-1/k.zip eu-west-1",
+		"b-1.s3.amazonaws.com/k.zip?region=us-gov-west-1":                                  "s3.us-gov-west-1.amazonaws.com/b-1/k.zip us-gov-west-1",
+		"b-1.s3.amazonaws.com/k.zip":                                                       "s3.amazonaws.com/b-1/k.zip us-east-1",
+		"s3-external-1.amazonaws.com/b-1/k.zip":                                            "s3-external-1.amazonaws.com/b-1/k.zip us-east-1",
+		"s3-eu-west-1.amazonaws.com/b-1/k.zip":                                             "s3-eu-west-1.amazonaws.com/b-1/k.zip eu-west-1",
+		"s3-eu-west-1.amazonaws.com/b-1/k.zip?region=us-east-1":                            "s3-eu-west-1.amazonaws.com/b-1/k.zip eu-west-1",
+		"b-1.s3-eu-west-1.amazonaws.com/k.zip":                                             "s3-eu-west-1.amazonaws.com/b-1/k.zip eu-west-1",
+		"s3.ap-southeast-5.amazonaws.com/b-1/k.zip":                                        "s3.ap-southeast-5.amazonaws.com/b-1/k.zip ap-southeast-5",
+		"b-1.S3.EU-West-1.Amazonaws.com/k.zip":                                             "s3.eu-west-1.amazonaws.com/b-1/k.zip eu-west-1",
+		"a.b.s3.eu-west-1.amazonaws.com/k.zip":                                             "s3.eu-west-1.amazonaws.com/a.b/k.zip eu-west-1",
+		"s3.us-gov-east-1.amazonaws.com/b-1/k.zip":                                         "s3.us-gov-east-1.amazonaws.com/b-1/k.zip us-gov-east-1",
+		"s3-us-gov-west-1.amazonaws.com/b-1/k.zip":                                         "s3-us-gov-west-1.amazonaws.com/b-1/k.zip us-gov-west-1",
+		"s3-fips-us-gov-west-1.amazonaws.com/b-1/k.zip":                                    "s3-fips-us-gov-west-1.amazonaws.com/b-1/k.zip us-gov-west-1",
+		"b-1.s3-fips.us-east-2.amazonaws.com/k.zip":                                        "s3-fips.us-east-2.amazonaws.com/b-1/k.zip us-east-2",
+		"b-1.s3-fips.dualstack.us-east-2.amazonaws.com/k.zip":                              "s3-fips.dualstack.us-east-2.amazonaws.com/b-1/k.zip us-east-2",
+		"s3.dualstack.eu-west-1.amazonaws.com/b-1/k.zip":                                   "s3.dualstack.eu-west-1.amazonaws.com/b-1/k.zip eu-west-1",
+		"b-1.s3.dualstack.eu-west-1.amazonaws.com/k.zip":                                   "s3.dualstack.eu-west-1.amazonaws.com/b-1/k.zip eu-west-1",
+		"s3.cn-north-1.amazonaws.com.cn/b-1/k.zip":                                         "s3.cn-north-1.amazonaws.com.cn/b-1/k.zip cn-north-1",
+		"b-1.s3.dualstack.cn-northwest-1.amazonaws.com.cn/k.zip":                           "s3.dualstack.cn-northwest-1.amazonaws.com.cn/b-1/k.zip cn-northwest-1",
+		"b-1.s3-accelerate.amazonaws.com/k.zip?region=eu-west-1":                           "s3-accelerate.amazonaws.com/b-1/k.zip eu-west-1",
+		"b-1.s3-accelerate.dualstack.amazonaws.com/k.zip?region=eu-west-1":                 "s3-accelerate.dualstack.amazonaws.com/b-1/k.zip eu-west-1",
+		"b-1.s3-accelerate.amazonaws.com/k.zip":                                            "the region of bucket",
+		"ap-123456789012.s3-accesspoint.eu-west-1.amazonaws.com/k.zip":                     "s3-accesspoint.eu-west-1.amazonaws.com/ap-123456789012/k.zip eu-west-1",
+		"ap-123456789012.s3-accesspoint-fips.dualstack.us-east-1.amazonaws.com/k.zip":      "s3-accesspoint-fips.dualstack.us-east-1.amazonaws.com/ap-123456789012/k.zip us-east-1",
+		"ap-123456789012.s3-accesspoint.cn-north-1.amazonaws.com.cn/k.zip":                 "s3-accesspoint.cn-north-1.amazonaws.com.cn/ap-123456789012/k.zip cn-north-1",
+		"b-1.bucket.vpce-1a2b-5e6f.s3.eu-west-1.vpce.amazonaws.com/k.zip":                  "bucket.vpce-1a2b-5e6f.s3.eu-west-1.vpce.amazonaws.com/b-1/k.zip eu-west-1",
+		"bucket.vpce-1a2b-5e6f-eu-west-1a.s3.eu-west-1.vpce.amazonaws.com/b-1/k.zip":       "bucket.vpce-1a2b-5e6f-eu-west-1a.s3.eu-west-1.vpce.amazonaws.com/b-1/k.zip eu-west-1",
+		"ap-123456789012.accesspoint.vpce-1a2b-5e6f.s3.us-east-1.vpce.amazonaws.com/k.zip": "accesspoint.vpce-1a2b-5e6f.s3.us-east-1.vpce.amazonaws.com/ap-123456789012/k.zip us-east-1",
+		"s3.cn-north-1.amazonaws.com/b-1/k.zip":                                            "regions of China",
+		"s3.eu-west-1.amazonaws.com.cn/b-1/k.zip":                                          "regions of China",
+		"s3.amazonaws.com.cn/b-1/k.zip":                                                    "regions of China",
+		"s3.amazonaws.com/b-1/k.zip?region=cn-north-1":                                     "regions of China",
+		"s3.amazonaws.com/b-1/k.zip?region=x.evil.example.com/":                            "invalid region",
+		"b-1.s3-website-eu-west-1.amazonaws.com/b-1/k.zip":                                 "not a host of S3",
+		"b-1.s3-website.eu-west-1.amazonaws.com/b-1/k.zip":                                 "not a host of S3",
+		"b-1.s3-object-lambda.eu-west-1.amazonaws.com/b-1/k.zip":                           "not a host of S3",
+		"m.mrap.accesspoint.s3-global.amazonaws.com/b-1/k.zip":                             "not a host of S3",
+		"b-1--use1-az4--x-s3.s3express-use1-az4.us-east-1.amazonaws.com/b-1/k.zip":         "not a host of S3",
+		"s3-accelerate.amazonaws.com/b-1/k.zip":                                            "not a host of S3",
+		"s3.eu-west-1.amazonaws.com.evil.example.com/b-1/k.zip":                            "not a host of S3",
+		"evils3.amazonaws.com/b-1/k.zip":                                                   "not a host of S3",
+		"s3.eu-west-1.amazonaws.com:8443/b-1/k.zip":                                        "not a host of S3",
+		"objects.example.com/b-1/k.zip":                                                    "not a host of S3",
+		"s3.amazonaws.com/b-1":                                                             "missing object",
+		"s3.amazonaws.com/":                                                                "missing object",
 	} {
-		if got := asked(t, text); got != want {
-			t.Errorf("%s is fetched from %q, want %q", text, got, want)
+		for _, key := range []string{"k.zip", "dir"} {
+			text := "s3::https://" + strings.Replace(text, "k.zip", key, 1)
+			asked := &recorder{}
+			f := &s3.Fetcher{
+				Credentials: credentials.NewStaticCredentialsProvider("id", "s3cr3t", ""),
+				Transport:   &transport.Client{HTTP: &http.Client{Transport: asked}, Retries: -1},
+			}
+			_, err := f.FetchModule(t.Context(), location(t, text), t.TempDir(), module.Options{})
+			if asked.got == "" && err != nil {
+				asked.got = err.Error()
+			}
+			if want := strings.Replace(want, "/k.zip", "/"+key, 1); asked.got != want && !(strings.Contains(asked.got, want) && !strings.Contains(want, "/")) {
+				t.Errorf("%s: %q, want %q", text, asked.got, want)
+			}
 		}
 	}
+}
+
+// recorder keeps the host, the bucket and the key of the last request, as in path style, and the region of its signature.
+type recorder struct{ got string }
+
+func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	scope := req.URL.Query().Get("X-Amz-Credential") + req.Header.Get("Authorization")
+	parts := append(strings.Split(scope, "/"), "", "", "")
+	host, path := req.URL.Host, req.URL.Path+strings.TrimSuffix(req.URL.Query().Get("prefix"), "/")
+	for _, bucket := range []string{"b-1", "ap-123456789012"} {
+		if rest, ok := strings.CutPrefix(host, bucket+"."); ok {
+			host, path = rest, "/"+bucket+path
+		}
+	}
+	if req.URL.Query().Has("prefix") {
+		bucket, key, _ := strings.Cut(strings.Trim(path, "/"), "/")
+		if key == "" { // path style: /BUCKETdir
+			bucket, key = strings.TrimSuffix(bucket, "dir"), "dir"
+		}
+		path = "/" + bucket + "/" + key
+	}
+	r.got = host + path + " " + parts[2]
+	return nil, errors.New("no network")
+}
+
+// TestRegion: where neither the host nor a parameter names the region, nothing is signed before the caller names it, and a
+// wrong region is explained.
+func TestRegion(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { t.Error("a request without a region") }))
+	t.Cleanup(server.Close)
+	for _, path := range []string{"/modules/a.zip", "/modules/dir"} {
+		f := signed(t, server)
+		f.Region = ""
+		if _, err := download(t, f, "s3::"+server.URL+path); err == nil || !strings.Contains(err.Error(), "set Fetcher.Region") || !strings.Contains(err.Error(), "region=REGION") {
+			t.Errorf("%s without a region: %v, want the remedies", path, err)
+		}
+	}
+	for key, answer := range map[string]*http.Response{
+		"k.zip": {StatusCode: http.StatusBadRequest},
+		"dir":   {StatusCode: http.StatusMovedPermanently, Header: http.Header{"X-Amz-Bucket-Region": {"eu-west-1"}}},
+		"dir2":  {StatusCode: http.StatusMovedPermanently, Header: http.Header{"X-Amz-Bucket-Region": {"evil\x1b"}}},
+	} {
+		f := &s3.Fetcher{
+			Credentials: credentials.NewStaticCredentialsProvider("id", "s3cr3t", ""),
+			Transport:   &transport.Client{HTTP: &http.Client{Transport: answers{answer}}, Retries: -1},
+		}
+		want := "s3.REGION.amazonaws.com"
+		if key == "dir" {
+			want = "s3.eu-west-1.amazonaws.com"
+		}
+		_, err := download(t, f, "s3::https://s3.amazonaws.com/b/"+key)
+		if err == nil || !strings.Contains(err.Error(), `the region "us-east-1"`) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\x1b") {
+			t.Errorf("%s in another region: %v, want the region of the request and %s", key, err, want)
+		}
+	}
+}
+
+type answers struct{ resp *http.Response }
+
+func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp := *a.resp
+	resp.Request, resp.Body, resp.ProtoMajor, resp.ProtoMinor = r, http.NoBody, 1, 1
+	return &resp, nil
 }
 
 // FuzzLocation checks that no location makes the Fetcher panic.

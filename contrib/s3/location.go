@@ -1,8 +1,10 @@
 package s3
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/tofureg/tofureg/module"
@@ -11,8 +13,9 @@ import (
 // An object is a parsed location.
 type object struct {
 	url      *url.URL // of the location
-	endpoint string   // scheme and host, empty for amazonaws.com
-	region   string   // empty if not stated
+	amazon   bool     // whether it is a host of S3
+	endpoint string   // scheme and host, without the bucket
+	region   string   // empty if unknown
 	bucket   string
 	key      string // key of an object, or of a directory without a trailing slash
 	version  string // version of the object, empty for the newest
@@ -39,8 +42,9 @@ func parse(loc *module.Location) (*object, error) {
 	}
 	o := &object{url: u, region: query.Get("region"), version: query.Get("version")}
 	path := strings.Trim(u.Path, "/")
-	if !o.amazon(u.Hostname()) {
-		o.endpoint = u.Scheme + "://" + u.Host
+	o.endpoint = u.Scheme + "://" + u.Host
+	if err := o.parseHost(); err != nil {
+		return nil, fmt.Errorf("location %s: %w", loc, err)
 	}
 	if o.bucket == "" {
 		o.bucket, path, _ = strings.Cut(path, "/")
@@ -52,26 +56,65 @@ func parse(loc *module.Location) (*object, error) {
 	return o, nil
 }
 
-// amazon parses the region and the bucket of a host of amazonaws.com: s3, s3-REGION or s3.REGION, with
-// or without a preceding bucket. It returns false for another host.
-func (o *object) amazon(host string) bool {
-	name, ok := strings.CutSuffix(strings.ToLower(host), ".amazonaws.com")
-	if !ok {
-		return false
-	}
-	labels := strings.Split(name, ".")
-	last := len(labels) - 1
-	switch {
-	case labels[last] == "s3":
-		o.bucket = strings.Join(labels[:last], ".")
-	case strings.HasPrefix(labels[last], "s3-"):
-		o.region = strings.TrimPrefix(labels[last], "s3-")
-		o.bucket = strings.Join(labels[:last], ".")
-	case last > 0 && labels[last-1] == "s3":
-		o.region = labels[last]
-		o.bucket = strings.Join(labels[:last-1], ".")
-	default:
-		return false
-	}
-	return true
+const region = `(?<region>[a-z]{2}(?:-[a-z]+)+-[0-9]+)`
+
+// forms are the forms of hosts of S3, without their domain:
+// https://docs.aws.amazon.com/general/latest/gr/s3.html and "Virtual hosting of general purpose buckets", "Access points" and
+// "AWS PrivateLink for Amazon S3" of https://docs.aws.amazon.com/AmazonS3/latest/userguide/.
+//
+// The global endpoint is that of us-east-1, to AWS as to go-getter. Buckets elsewhere have it too, but then AWS refuses
+// signatures for us-east-1, and names the region.
+var forms = []struct {
+	host   *regexp.Regexp
+	region string // of a host without one; empty if it can be any
+}{
+	{form(`(?:(?<bucket>.+)\.)?(?<host>s3)`), "us-east-1"},
+	{form(`(?:(?<bucket>.+)\.)?(?<host>s3-external-1)`), "us-east-1"},
+	{form(`(?:(?<bucket>.+)\.)?(?<host>s3(?:-fips)?[-.]` + region + `)`), ""},
+	{form(`(?:(?<bucket>.+)\.)?(?<host>s3(?:-fips)?\.dualstack\.` + region + `)`), ""},
+	{form(`(?<bucket>[^.]+)\.(?<host>s3-accelerate(?:\.dualstack)?)`), ""},
+	{form(`(?<bucket>[^.]+)\.(?<host>s3-accesspoint(?:-fips)?(?:\.dualstack)?\.` + region + `)`), ""},
+	{form(`(?:(?<bucket>.+)\.)?(?<host>bucket\.vpce-[a-z0-9-]+\.s3\.` + region + `\.vpce)`), ""},
+	{form(`(?<bucket>[^.]+)\.(?<host>accesspoint\.vpce-[a-z0-9-]+\.s3\.` + region + `\.vpce)`), ""},
 }
+
+func form(expr string) *regexp.Regexp {
+	return regexp.MustCompile(`^` + expr + `(?<domain>\.amazonaws\.com(?:\.cn)?)$`)
+}
+
+// parseHost sets what the host tells: the bucket, the region, and the endpoint without the bucket.
+func (o *object) parseHost() error {
+	for _, f := range forms {
+		m := f.host.FindStringSubmatch(strings.ToLower(o.url.Host))
+		if m == nil {
+			continue
+		}
+		part := func(name string) string {
+			if i := f.host.SubexpIndex(name); i >= 0 {
+				return m[i]
+			}
+			return ""
+		}
+		host := part("host")
+		switch in := part("region"); {
+		case in != "":
+			o.region = in
+		case f.region != "" && o.region != "" && o.region != f.region:
+			if !regionOnly.MatchString(o.region) {
+				return fmt.Errorf("invalid region %.50q", o.region)
+			}
+			host = "s3." + o.region
+		default:
+			o.region = cmp.Or(o.region, f.region)
+		}
+		if strings.HasPrefix(o.region, "cn-") != (part("domain") == ".amazonaws.com.cn") && o.region != "" {
+			return fmt.Errorf("the region %q is not at %s; regions of China are at amazonaws.com.cn, others at amazonaws.com", o.region, part("domain")[1:])
+		}
+		o.amazon, o.bucket = true, part("bucket")
+		o.endpoint = o.url.Scheme + "://" + host + part("domain")
+		return nil
+	}
+	return nil
+}
+
+var regionOnly = regexp.MustCompile(`^` + region + `$`)

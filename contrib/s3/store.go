@@ -7,16 +7,20 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
-	"strings"
+	"net/url"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/tofureg/tofureg/internal/bucket"
 	"github.com/tofureg/tofureg/storage"
@@ -24,14 +28,16 @@ import (
 
 // Store is a [storage.Store] in a bucket. The server must support conditions: PUT with If-Match and
 // If-None-Match, DELETE with If-Match. One that ignores these headers loses updates: test the server with
-// package [github.com/tofureg/tofureg/storage/storagetest]. Store is safe for concurrent use.
+// package [github.com/tofureg/tofureg/storage/storagetest]. Store is safe for concurrent use. It must not be
+// copied or changed after the first call.
 //
 // The credentials need s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket. Without the last, S3 refuses access to
 // missing objects.
 //
 // A file is one PUT, of up to 5 GB in S3, never an upload in parts. Its revision is the entity tag.
 type Store struct {
-	// Client sends the requests, with its own credentials and retries. For stores other than AWS, set
+	// Client sends the requests, with its own credentials and retries. Its HTTPClient must be an [*http.Client] or a
+	// BuildableClient of the SDK: no redirect is followed. For stores other than AWS, set
 	// UsePathStyle, and RequestChecksumCalculation to "when required", if they do not support the new checksums.
 	Client *s3.Client
 
@@ -40,6 +46,17 @@ type Store struct {
 
 	// Prefix is the prefix of all keys, such as "mirror/". It may be empty.
 	Prefix string
+
+	// AllowHTTP permits a Client with an endpoint at http, for emulators. Signatures are then sent over http too.
+	AllowHTTP bool
+
+	// CacheControl, if not nil, returns the Cache-Control that a file is written with. If nil, it is "no-cache" for
+	// documents, which are all files but archives.
+	CacheControl func(name string) string
+
+	once   sync.Once
+	client *s3.Client
+	err    error
 }
 
 var (
@@ -54,13 +71,47 @@ func (s *Store) URL(ctx context.Context, name string, lifetime time.Duration) (s
 	if err != nil {
 		return "", err
 	}
-	request, err := s3.NewPresignClient(s.Client, s3.WithPresignExpires(lifetime)).
+	client, err := s.guarded()
+	if err != nil {
+		return "", s.failed("sign a URL of", name, err)
+	}
+	request, err := s3.NewPresignClient(client, s3.WithPresignExpires(lifetime)).
 		PresignGetObject(ctx, &s3.GetObjectInput{Bucket: &s.Bucket, Key: key})
+	if err != nil {
+		return "", s.failed("sign a URL of", name, err)
+	}
+	u, err := url.Parse(request.URL)
+	if err == nil {
+		err = bucket.HTTPS(s.AllowHTTP)(u)
+	}
 	if err != nil {
 		return "", s.failed("sign a URL of", name, err)
 	}
 	return request.URL, nil
 }
+
+// guarded returns a client for the same requests as Client, which follows no redirect.
+func (s *Store) guarded() (*s3.Client, error) {
+	s.once.Do(func() {
+		options := s.Client.Options()
+		found := options.HTTPClient
+		if c, ok := found.(*awshttp.BuildableClient); ok {
+			found = c.Freeze()
+		}
+		c, ok := found.(*http.Client)
+		if !ok {
+			s.err = fmt.Errorf("the HTTPClient of Client is a %T, want an *http.Client", found)
+			return
+		}
+		guard := &bucket.Guard{Check: bucket.HTTPS(s.AllowHTTP), IsObject: isObject}
+		options.HTTPClient = guard.Client(c)
+		s.client = s3.New(options)
+	})
+	return s.client, s.err
+}
+
+// isObject reports whether a GET is not for a list.
+func isObject(r *http.Request) bool { return !r.URL.Query().Has("list-type") }
 
 // Open opens an object. Its revision is the entity tag.
 func (s *Store) Open(ctx context.Context, name string) (*storage.File, error) {
@@ -68,11 +119,15 @@ func (s *Store) Open(ctx context.Context, name string) (*storage.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := s.Client.GetObject(ctx, &s3.GetObjectInput{Bucket: &s.Bucket, Key: key})
+	client, err := s.guarded()
 	if err != nil {
 		return nil, s.failed("open", name, err)
 	}
-	if out.ContentLength == nil || aws.ToString(out.ETag) == "" {
+	out, err := client.GetObject(ctx, &s3.GetObjectInput{Bucket: &s.Bucket, Key: key})
+	if err != nil {
+		return nil, s.failed("open", name, err)
+	}
+	if out.ContentLength == nil || *out.ContentLength < 0 || aws.ToString(out.ETag) == "" {
 		out.Body.Close()
 		return nil, fmt.Errorf("open %q in bucket %q: the size or the entity tag is missing", name, s.Bucket)
 	}
@@ -85,11 +140,15 @@ func (s *Store) Stat(ctx context.Context, name string) (storage.Info, error) {
 	if err != nil {
 		return storage.Info{}, err
 	}
-	out, err := s.Client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.Bucket, Key: key})
+	client, err := s.guarded()
 	if err != nil {
 		return storage.Info{}, s.failed("look at", name, err)
 	}
-	if out.ContentLength == nil || aws.ToString(out.ETag) == "" {
+	out, err := client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.Bucket, Key: key})
+	if err != nil {
+		return storage.Info{}, s.failed("look at", name, err)
+	}
+	if out.ContentLength == nil || *out.ContentLength < 0 || aws.ToString(out.ETag) == "" {
 		return storage.Info{}, fmt.Errorf("look at %q in bucket %q: the size or the entity tag is missing", name, s.Bucket)
 	}
 	return storage.Info{Size: *out.ContentLength, Revision: storage.Revision(*out.ETag)}, nil
@@ -107,6 +166,9 @@ func (s *Store) Write(ctx context.Context, name string, content *io.SectionReade
 		ContentLength: aws.Int64(content.Size()),
 		ContentType:   aws.String(bucket.ContentType(name)),
 	}
+	if control := bucket.CacheControl(name, s.CacheControl); control != "" {
+		in.CacheControl = &control
+	}
 	if was == "" {
 		in.IfNoneMatch = aws.String("*")
 	} else {
@@ -114,7 +176,11 @@ func (s *Store) Write(ctx context.Context, name string, content *io.SectionReade
 	}
 	// Over https the SDK signs no hash of the content, and a server could keep the start of it if the
 	// connection breaks.
-	_, err = s.Client.PutObject(ctx, in, s3.WithAPIOptions(func(stack *middleware.Stack) error {
+	client, err := s.guarded()
+	if err != nil {
+		return s.failed("write", name, err)
+	}
+	out, err := client.PutObject(ctx, in, s3.WithAPIOptions(func(stack *middleware.Stack) error {
 		hash := &v4.ComputePayloadSHA256{}
 		_, err := stack.Finalize.Swap(hash.ID(), hash)
 		return err
@@ -122,6 +188,9 @@ func (s *Store) Write(ctx context.Context, name string, content *io.SectionReade
 		// A server that keeps objects as files says this also if a Delete removes the directory at the same time.
 		o.Retryer = retry.AddWithErrorCodes(o.Retryer, isDirectory)
 	})
+	if err == nil && aws.ToString(out.ETag) == "" {
+		err = errors.New("the answer has no entity tag")
+	}
 	return s.failed("write", name, err)
 }
 
@@ -150,31 +219,40 @@ func (s *Store) List(ctx context.Context, dir string) ([]storage.Entry, error) {
 		}
 		prefix = *key + "/"
 	}
-	var entries []storage.Entry
-	seen := map[string]bool{} // some stores repeat a prefix on the next page
-	pages := s3.NewListObjectsV2Paginator(s.Client, &s3.ListObjectsV2Input{
-		Bucket: &s.Bucket, Prefix: &prefix, Delimiter: aws.String("/"),
-	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, s.failed("list", dir, err)
-		}
-		for _, p := range page.CommonPrefixes {
-			name := strings.TrimSuffix(strings.TrimPrefix(aws.ToString(p.Prefix), prefix), "/")
-			if name != "" && !seen[name] {
-				seen[name] = true
-				entries = append(entries, storage.Entry{Name: name, IsDir: true})
-			}
-		}
-		for _, o := range page.Contents {
-			// Some programs create an empty object for a directory.
-			if name := strings.TrimPrefix(aws.ToString(o.Key), prefix); name != "" {
-				entries = append(entries, storage.Entry{Name: name, Size: aws.ToInt64(o.Size)})
-			}
-		}
+	client, err := s.guarded()
+	if err != nil {
+		return nil, s.failed("list", dir, err)
+	}
+	entries, err := bucket.List(ctx, prefix, list(ctx, client, &s3.ListObjectsV2Input{Bucket: &s.Bucket, Prefix: &prefix, Delimiter: aws.String("/")}))
+	if err != nil {
+		return nil, s.failed("list", dir, err)
 	}
 	return entries, nil
+}
+
+// list returns a function for the pages of a list.
+func list(ctx context.Context, client *s3.Client, in *s3.ListObjectsV2Input) func(token string) (*bucket.Page, error) {
+	in.MaxKeys = aws.Int32(bucket.PageSize)
+	return func(token string) (*bucket.Page, error) {
+		if token != "" {
+			in.ContinuationToken = &token
+		}
+		out, err := client.ListObjectsV2(ctx, in)
+		if err != nil {
+			return nil, printable(err)
+		}
+		if out.IsTruncated == nil { // the SDK reads any document, and an empty one, as a list
+			return nil, errors.New("the answer is not a list of objects")
+		}
+		page := &bucket.Page{More: *out.IsTruncated, Token: aws.ToString(out.NextContinuationToken)}
+		for _, p := range out.CommonPrefixes {
+			page.Prefixes = append(page.Prefixes, aws.ToString(p.Prefix))
+		}
+		for _, o := range out.Contents {
+			page.Objects = append(page.Objects, bucket.Object{Name: aws.ToString(o.Key), Size: aws.ToInt64(o.Size)})
+		}
+		return page, nil
+	}
 }
 
 // Delete removes an object. It ignores a missing object, like S3.
@@ -187,7 +265,16 @@ func (s *Store) Delete(ctx context.Context, name string, was storage.Revision) e
 	if was != "" {
 		in.IfMatch = aws.String(string(was))
 	}
-	_, err = s.Client.DeleteObject(ctx, in)
+	client, err := s.guarded()
+	if err != nil {
+		return s.failed("delete", name, err)
+	}
+	out, err := client.DeleteObject(ctx, in)
+	if err == nil {
+		if raw, ok := awsmiddleware.GetRawResponse(out.ResultMetadata).(*smithyhttp.Response); !ok || raw.StatusCode != http.StatusNoContent {
+			err = errors.New("the answer to a deletion has another status than 204")
+		}
+	}
 	if err = s.failed("delete", name, err); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/johannesboyne/gofakes3"
@@ -22,7 +23,9 @@ import (
 
 	"github.com/tofureg/tofureg/contrib/s3"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/bucket"
 	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/storetest"
 	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/storage/storagetest"
 )
@@ -36,7 +39,7 @@ type server struct {
 
 // store returns a store for the bucket with a client of its own.
 func (s server) store(prefix string) *s3.Store {
-	return &s3.Store{Bucket: "mirror", Prefix: prefix, Client: awss3.New(awss3.Options{
+	return &s3.Store{AllowHTTP: true, Bucket: "mirror", Prefix: prefix, Client: awss3.New(awss3.Options{
 		Region: "us-east-1", BaseEndpoint: &s.url, UsePathStyle: true, HTTPClient: s.client, Credentials: s.signer,
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
@@ -198,6 +201,70 @@ func TestStoreIsDirectory(t *testing.T) {
 		err := store.Write(t.Context(), "a/b", io.NewSectionReader(strings.NewReader("content"), 0, 7), "")
 		if (err == nil) != (test.answers == 1) || errors.Is(err, storage.ErrConflict) || puts.Load() != test.want {
 			t.Errorf("Write with %d such answers: %v after %d requests, want %d requests and no conflict", test.answers, err, puts.Load(), test.want)
+		}
+	}
+}
+
+// TestHostile: a server that lies gets the signatures of the store, and nothing else from it.
+func TestHostile(t *testing.T) {
+	t.Parallel()
+	page := func(objects []bucket.Object, token string) string {
+		text := fmt.Sprintf("<ListBucketResult><Name>mirror</Name><IsTruncated>%t</IsTruncated><NextContinuationToken>%s</NextContinuationToken>", token != "", token)
+		for _, o := range objects {
+			text += fmt.Sprintf("<Contents><Key>%s</Key><Size>%d</Size></Contents>", o.Name, o.Size)
+		}
+		return text + "</ListBucketResult>"
+	}
+	open := func(url string, client awss3.HTTPClient) *s3.Store {
+		return &s3.Store{Bucket: "mirror", Prefix: "m/", Client: awss3.New(awss3.Options{
+			Region: "eu-west-1", BaseEndpoint: &url, UsePathStyle: true, HTTPClient: client, RetryMaxAttempts: 1,
+			Credentials: credentials.NewStaticCredentialsProvider("id", storetest.Secret, storetest.Secret),
+		})}
+	}
+	for name, wrap := range map[string]func(*http.Client) awss3.HTTPClient{
+		"http.Client": func(c *http.Client) awss3.HTTPClient { return c },
+		"BuildableClient": func(c *http.Client) awss3.HTTPClient {
+			return awshttp.NewBuildableClient().WithTransportOptions(func(to *http.Transport) {
+				if from, ok := c.Transport.(*http.Transport); ok {
+					to.TLSClientConfig = from.TLSClientConfig
+				}
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Hostile(t, func(_ *testing.T, url string, client *http.Client) storage.Store { return open(url, wrap(client)) }, page)
+		})
+	}
+	if _, err := open("https://x.example.com", doer{}).Stat(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "*http.Client") {
+		t.Errorf("Stat with another HTTPClient: %v, want an error that names *http.Client", err)
+	}
+	truncated := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>")
+	}))
+	t.Cleanup(truncated.Close)
+	if list, err := open(truncated.URL, truncated.Client()).List(t.Context(), "."); err == nil || !strings.Contains(err.Error(), "no token") {
+		t.Errorf("List of a truncated list without a token: %v, %v, want an error", list, err)
+	}
+}
+
+type doer struct{}
+
+func (doer) Do(*http.Request) (*http.Response, error) { return nil, errors.New("called") }
+
+// TestCacheControl: a file is written with the Cache-Control that the store or its caller chooses.
+func TestCacheControl(t *testing.T) {
+	t.Parallel()
+	store := realServer(t).store("")
+	other := &s3.Store{Client: store.Client, Bucket: store.Bucket, CacheControl: func(string) string { return "max-age=60" }}
+	for file, want := range map[string]string{"a.json": "no-cache", "a": "no-cache", "a.zip": ""} {
+		for s, want := range map[*s3.Store]string{store: want, other: "max-age=60"} {
+			must.Do(t, s.Delete(t.Context(), file, ""))
+			must.Do(t, s.Write(t.Context(), file, io.NewSectionReader(strings.NewReader("x"), 0, 1), ""))
+			out := must.Get(store.Client.HeadObject(t.Context(), &awss3.HeadObjectInput{Bucket: &store.Bucket, Key: &file}))(t)
+			if got := aws.ToString(out.CacheControl); got != want {
+				t.Errorf("%q has the Cache-Control %q, want %q", file, got, want)
+			}
 		}
 	}
 }

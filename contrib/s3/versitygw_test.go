@@ -94,8 +94,8 @@ func TestPublicBucketOfARealServer(t *testing.T) {
 	}
 	must.Do(t, err)
 	public := &s3.Fetcher{Hosts: func(string) error { return nil }, Transport: &transport.Client{HTTP: client, Retries: -1}}
-	private := &s3.Fetcher{Hosts: public.Hosts, Transport: public.Transport, Credentials: signer}
-	stranger := &s3.Fetcher{Hosts: public.Hosts, Transport: public.Transport, Credentials: credentials.NewStaticCredentialsProvider("stranger", "s3cr3t", "")}
+	private := &s3.Fetcher{Region: "us-east-1", Hosts: public.Hosts, Transport: public.Transport, Credentials: signer}
+	stranger := &s3.Fetcher{Region: "us-east-1", Hosts: public.Hosts, Transport: public.Transport, Credentials: credentials.NewStaticCredentialsProvider("stranger", "s3cr3t", "")}
 	paths := []string{"/modules/a%20b+c/%C3%B6.zip", "/modules/dir"}
 	fetch := func(f *s3.Fetcher, want error) {
 		t.Helper()

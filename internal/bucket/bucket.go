@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/tofureg/tofureg/failure"
@@ -16,6 +18,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -31,6 +34,18 @@ func ContentType(name string) string {
 	return "application/octet-stream"
 }
 
+// CacheControl returns the Cache-Control of an object: that of the store's function, if it is not nil. Otherwise a cache
+// asks again for each document, since documents are replaced, and the bucket decides about archives.
+func CacheControl(name string, of func(name string) string) string {
+	switch {
+	case of != nil:
+		return of(name)
+	case slices.ContainsFunc([]string{".zip", ".tar", ".gz", ".tgz", ".bz2", ".tbz2", ".xz", ".txz", ".zst", ".tzst"}, func(suffix string) bool { return strings.HasSuffix(name, suffix) }):
+		return ""
+	}
+	return "no-cache"
+}
+
 // Object is an entry of a list. Its JSON is that of Google Cloud Storage.
 type Object struct {
 	Name       string
@@ -38,39 +53,130 @@ type Object struct {
 	Generation string // empty if the bucket has none
 }
 
-// maxEmptyPages limits the pages of a list without an object.
-const maxEmptyPages = 100
+// Page is a part of a list.
+type Page struct {
+	Objects  []Object
+	Prefixes []string // of names up to a slash
+	More     bool     // whether there is another page
+	Token    string   // of the next page
+}
 
-// Download writes the listed objects into dir, a directory, without prefix in their names. The error wraps
+// Limits of lists and of their pages.
+const (
+	PageSize = 500     // objects that a page has, if the server obeys
+	MaxPage  = 1 << 20 // bytes of a page, whose names have up to 1,024 bytes, and of an error
+
+	maxPages   = 400     // of a list
+	maxEntries = 100_000 // objects and directories of a directory
+	maxName    = 1024    // bytes of a name, with its prefix
+)
+
+// pages yields the pages that get returns for tokens, the first one for "". All names have the prefix, and no size is
+// negative. An error is the last.
+func pages(prefix string, get func(token string) (*Page, error)) iter.Seq2[*Page, error] {
+	return func(yield func(*Page, error) bool) {
+		token := ""
+		for range maxPages {
+			p, err := get(token)
+			if err == nil {
+				err = p.check(prefix, token)
+			}
+			if !yield(p, err) || err != nil || !p.More {
+				return
+			}
+			token = p.Token
+		}
+		yield(nil, fmt.Errorf("%w: more than %d pages", failure.ErrTooLarge, maxPages))
+	}
+}
+
+// check looks for what no server may answer.
+func (p *Page) check(prefix, token string) error {
+	switch {
+	case p.More && p.Token == "":
+		return errors.New("the list is truncated, but has no token for the next page")
+	case p.More && p.Token == token:
+		return errors.New("two pages have the same token for the next one")
+	}
+	for _, o := range p.Objects {
+		if !strings.HasPrefix(o.Name, prefix) {
+			return fmt.Errorf("the list of %q has the object %.200q", prefix, o.Name)
+		}
+		if o.Size < 0 {
+			return fmt.Errorf("object %.200q has the size %d", o.Name, o.Size)
+		}
+	}
+	for _, name := range p.Prefixes {
+		if !strings.HasPrefix(name, prefix) {
+			return fmt.Errorf("the list of %q has the prefix %.200q", prefix, name)
+		}
+	}
+	return nil
+}
+
+// List returns the entries of a directory, from the pages of a list of the names with a prefix up to the next slash.
+func List(ctx context.Context, prefix string, get func(token string) (*Page, error)) ([]storage.Entry, error) {
+	var entries []storage.Entry
+	listed := 0
+	seen := map[string]bool{} // a page may repeat a prefix of the page before
+	add := func(name string, e storage.Entry) error {
+		e.Name = strings.Clone(strings.TrimPrefix(name, prefix)) // not a part of a page
+		switch listed++; {
+		case listed > maxEntries:
+			return fmt.Errorf("%w: more than %d entries", failure.ErrTooLarge, maxEntries)
+		case strings.Contains(e.Name, "/"):
+			return fmt.Errorf("the list of %q has %.200q, which is in a directory below", prefix, name)
+		case len(name) > maxName || !fs.ValidPath(e.Name) || e.Name == ".":
+			// No file of a store, such as the empty object that some programs create for a directory.
+		case !e.IsDir || !seen[e.Name]:
+			seen[e.Name] = seen[e.Name] || e.IsDir
+			entries = append(entries, e)
+		}
+		return nil
+	}
+	for page, err := range pages(prefix, get) {
+		if ctx.Err() != nil {
+			return nil, fault.Ended(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range page.Prefixes {
+			if err := add(strings.TrimSuffix(name, "/"), storage.Entry{IsDir: true}); err != nil {
+				return nil, err
+			}
+		}
+		for _, o := range page.Objects {
+			if err := add(o.Name, storage.Entry{Size: o.Size}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return entries, nil
+}
+
+// Download writes the objects with a prefix into dir, a directory, without the prefix in their names. The error wraps
 // [module.ErrNotFound] if there is none, and [module.ErrChanged] if an object has another size than in the list.
-func Download(ctx context.Context, dir, prefix string, limits checksum.Limits, pages iter.Seq2[[]Object, error], open func(Object) (io.ReadCloser, error)) error {
+func Download(ctx context.Context, dir, prefix string, limits checksum.Limits, get func(token string) (*Page, error), open func(Object) (io.ReadCloser, error)) error {
 	root, err := fsx.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	left, entries, files, empty := limits.Unpacked, 0, 0, 0
+	left, entries, files := limits.Unpacked, 0, 0
 	names := archive.NewNames(archive.Limits(limits), true)
-	for page, err := range pages {
+	for page, err := range pages(prefix, get) {
 		if err != nil {
 			return fmt.Errorf("list %q: %w", prefix, err)
 		}
-		if len(page) == 0 {
-			if empty++; empty > maxEmptyPages {
-				return fmt.Errorf("%w: more than %d empty pages in the list of %q", failure.ErrTooLarge, maxEmptyPages, prefix)
-			}
-		}
-		for _, o := range page {
+		for _, o := range page.Objects {
 			if ctx.Err() != nil {
 				return fault.Ended(ctx)
 			}
 			if entries++; entries > limits.Entries {
 				return fmt.Errorf("%w: more than %d objects", failure.ErrTooLarge, limits.Entries)
 			}
-			name, ok := strings.CutPrefix(o.Name, prefix)
-			if !ok {
-				return fmt.Errorf("the list of %q has the object %.200q", prefix, o.Name)
-			}
+			name := strings.TrimPrefix(o.Name, prefix)
 			if name == "" {
 				continue // placeholder of the directory
 			}
@@ -80,7 +186,7 @@ func Download(ctx context.Context, dir, prefix string, limits checksum.Limits, p
 			if strings.HasSuffix(name, "/") {
 				continue // placeholder of a directory
 			}
-			if left -= max(0, o.Size); left < 0 {
+			if left -= o.Size; left < 0 {
 				return fmt.Errorf("%w: more than %d bytes in total", failure.ErrTooLarge, limits.Unpacked)
 			}
 			if err := write(ctx, root, name, o, open); err != nil {

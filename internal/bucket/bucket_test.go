@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
-	"iter"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,17 +22,14 @@ import (
 
 var errList = errors.New("the list failed")
 
-// pages yields pages, then err unless it is nil.
-func pages(list [][]bucket.Object, err error) iter.Seq2[[]bucket.Object, error] {
-	return func(yield func([]bucket.Object, error) bool) {
-		for _, page := range list {
-			if !yield(page, nil) {
-				return
-			}
+// pages returns a function for pages with objects, whose tokens count. After them the error is err, unless it is nil.
+func pages(list [][]bucket.Object, err error) func(token string) (*bucket.Page, error) {
+	return func(token string) (*bucket.Page, error) {
+		n, _ := strconv.Atoi(token)
+		if n == len(list) {
+			return nil, err
 		}
-		if err != nil {
-			yield(nil, err)
-		}
+		return &bucket.Page{Objects: list[n], More: n+1 < len(list) || err != nil, Token: strconv.Itoa(n + 1)}, nil
 	}
 }
 
@@ -47,12 +46,12 @@ func TestDownload(t *testing.T) {
 		text string
 	}{
 		"two files":         {list: [][]bucket.Object{one, {{Name: "m/sub/a.tf", Size: 3}}}},
-		"100 empty pages":   {list: empty(100)},
-		"101 empty pages":   {list: empty(101), want: failure.ErrTooLarge},
+		"400 pages":         {list: empty(399)},
+		"401 pages":         {list: empty(400), want: failure.ErrTooLarge},
 		"3 objects":         {list: [][]bucket.Object{{{Name: "m/"}, {Name: "m/sub/"}}, one}},
 		"4 objects":         {list: [][]bucket.Object{{{Name: "m/"}, {Name: "m/sub/"}, {Name: "m/x/"}}, one}, want: failure.ErrTooLarge},
 		"7 bytes":           {list: [][]bucket.Object{one, {{Name: "m/a.tf", Size: 4}}}, want: failure.ErrTooLarge},
-		"a negative size":   {list: [][]bucket.Object{{{Name: "m/a.tf", Size: -9}}, one}, want: module.ErrChanged},
+		"a negative size":   {list: [][]bucket.Object{{{Name: "m/a.tf", Size: -1}}, one}, text: "size -1"},
 		"another size":      {list: [][]bucket.Object{{{Name: "m/a.tf", Size: 2}}}, want: module.ErrChanged},
 		"another prefix":    {list: [][]bucket.Object{{{Name: "n/a.tf", Size: 3}}}, text: `the list of "m/" has the object "n/a.tf"`},
 		"outside":           {list: [][]bucket.Object{{{Name: "m/../../a.tf", Size: 3}}}, want: failure.ErrArchive, text: `path element ".."`},
@@ -115,5 +114,104 @@ func TestDownloadNames(t *testing.T) {
 	})
 	if _, exists := os.Stat(filepath.Join(dir, "b")); !errors.Is(err, context.Canceled) || exists == nil {
 		t.Errorf("Download with a context that ends: %v, and the second object is there: %t", err, exists == nil)
+	}
+}
+
+// TestList lists directories at the limits and beyond, and lists that lie.
+func TestList(t *testing.T) {
+	t.Parallel()
+	objects := func(n int) []bucket.Object {
+		list := make([]bucket.Object, n)
+		for i := range list {
+			list[i].Name = "m/" + strconv.Itoa(i)
+		}
+		return list
+	}
+	page := func(p bucket.Page) func(string) (*bucket.Page, error) {
+		return func(string) (*bucket.Page, error) { return &p, nil }
+	}
+	named := func(name string) []bucket.Object { return []bucket.Object{{Name: name}} }
+	long := strings.Repeat("x", 1022)
+	for name, test := range map[string]struct {
+		get  func(token string) (*bucket.Page, error)
+		n    int // of entries
+		want error
+		text string
+	}{
+		"400 pages":         {get: pages(append(make([][]bucket.Object, 399), objects(1)), nil), n: 1},
+		"401 pages":         {get: pages(append(make([][]bucket.Object, 400), objects(1)), nil), want: failure.ErrTooLarge},
+		"100,000 entries":   {get: pages([][]bucket.Object{objects(100_000)}, nil), n: 100_000},
+		"100,001 entries":   {get: pages([][]bucket.Object{objects(100_000), named("m/x")}, nil), want: failure.ErrTooLarge},
+		"a failing page":    {get: pages([][]bucket.Object{objects(1)}, errList), want: errList},
+		"no token":          {get: page(bucket.Page{More: true}), text: "no token"},
+		"the same token":    {get: page(bucket.Page{Objects: objects(1), More: true, Token: "x"}), text: "same token"},
+		"an unused token":   {get: page(bucket.Page{Objects: objects(1), Token: "x"}), n: 1},
+		"a repeated prefix": {get: page(bucket.Page{Prefixes: []string{"m/a/", "m/a/", "m/b/"}}), n: 2},
+		"placeholders":      {get: page(bucket.Page{Prefixes: []string{"m//"}, Objects: named("m/")})},
+		"another object":    {get: page(bucket.Page{Objects: named("n/a")}), text: "object"},
+		"another directory": {get: page(bucket.Page{Prefixes: []string{"n/"}}), text: "prefix"},
+		"a deep object":     {get: page(bucket.Page{Objects: named("m/a/b")}), text: "below"},
+		"a deep directory":  {get: page(bucket.Page{Prefixes: []string{"m/a/b/"}}), text: "below"},
+		"a negative size":   {get: page(bucket.Page{Objects: []bucket.Object{{Name: "m/a", Size: -1}}}), text: "size -1"},
+		"no file's name":    {get: page(bucket.Page{Objects: []bucket.Object{{Name: "m/."}, {Name: "m/.."}, {Name: "m/\xff"}}})},
+		"1,024 bytes":       {get: page(bucket.Page{Objects: named("m/" + long)}), n: 1},
+		"1,025 bytes":       {get: page(bucket.Page{Objects: named("m/x" + long)})},
+	} {
+		list, err := bucket.List(t.Context(), "m/", test.get)
+		if ok := test.want == nil && test.text == ""; ok != (err == nil) || test.want != nil && !errors.Is(err, test.want) || err != nil && !strings.Contains(err.Error(), test.text) || len(list) != test.n {
+			t.Errorf("%s: List: %d entries, %v, want %d, %v with %q", name, len(list), err, test.n, test.want, test.text)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := bucket.List(ctx, "m/", page(bucket.Page{})); !errors.Is(err, context.Canceled) {
+		t.Errorf("List with an ended context: %v, want context.Canceled", err)
+	}
+}
+
+// TestCacheControl: caches ask again for documents, unless the caller says otherwise.
+func TestCacheControl(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"index.json": "no-cache", "1.0.0.json": "no-cache", "versions": "no-cache", "a_SHA256SUMS.sig": "no-cache", "zip": "no-cache",
+		"a/b.zip": "", "m.tar.gz": "", "m.tgz": "", "m.tar.xz": "",
+	} {
+		if got := bucket.CacheControl(name, nil); got != want {
+			t.Errorf("CacheControl(%q, nil) = %q, want %q", name, got, want)
+		}
+		if got := bucket.CacheControl(name, func(name string) string { return "of " + name }); got != "of "+name {
+			t.Errorf("CacheControl(%q) = %q, want what the function returns", name, got)
+		}
+	}
+}
+
+// TestGuardLimits: an error and a list have 1 MiB at most, an object any size.
+func TestGuardLimits(t *testing.T) {
+	t.Parallel()
+	var status, size int
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(status)
+		w.Write(make([]byte, size))
+	}))
+	t.Cleanup(server.Close)
+	guard := &bucket.Guard{Check: bucket.HTTPS(false), IsObject: func(r *http.Request) bool { return r.URL.Path == "/object" }}
+	client := guard.Client(server.Client())
+	for _, test := range []struct {
+		method, path string
+		status, size int
+		ok           bool
+	}{
+		{"GET", "/list", 200, bucket.MaxPage, true}, {"GET", "/list", 200, bucket.MaxPage + 1, false},
+		{"GET", "/object", 404, bucket.MaxPage, true}, {"GET", "/object", 404, bucket.MaxPage + 1, false},
+		{"PUT", "/object", 200, bucket.MaxPage, true}, {"PUT", "/object", 200, bucket.MaxPage + 1, false},
+		{"GET", "/object", 200, bucket.MaxPage + 1, true},
+	} {
+		status, size = test.status, test.size
+		resp := must.Get(client.Do(must.Get(http.NewRequestWithContext(t.Context(), test.method, server.URL+test.path, nil))(t)))(t)
+		_, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if test.ok != (err == nil) || !test.ok && !errors.Is(err, failure.ErrTooLarge) {
+			t.Errorf("%s %s, %d with %d bytes: %v, want an error: %t", test.method, test.path, test.status, test.size, err, !test.ok)
+		}
 	}
 }

@@ -1,0 +1,83 @@
+package bucket
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/module"
+)
+
+// Guard sends the requests of an SDK, each of which has a secret in it. It limits the bodies of lists and errors, which
+// SDKs read to their end.
+type Guard struct {
+	Check    func(*url.URL) error       // refuses a URL before the request
+	IsObject func(r *http.Request) bool // whether a GET is for an object, of any size
+	next     http.RoundTripper
+}
+
+// Client returns a client that has the Transport and the Timeout of c, if c is not nil. It follows no redirect, since the
+// next server would get the signature, the method could become GET, and the answer would count as that of the store.
+func (g *Guard) Client(c *http.Client) *http.Client {
+	if c == nil {
+		c = http.DefaultClient
+	}
+	guarded := *g
+	guarded.next = cmp.Or(c.Transport, http.DefaultTransport)
+	return &http.Client{
+		Transport:     &guarded,
+		Timeout:       c.Timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// HTTPS returns a check that refuses other URLs than https ones, and http ones if they are allowed.
+func HTTPS(allowHTTP bool) func(*url.URL) error {
+	return func(u *url.URL) error {
+		if u.Scheme == "https" || u.Scheme == "http" && allowHTTP {
+			return nil
+		}
+		return fmt.Errorf("%w: scheme %q, want https; for an emulator set AllowHTTP", module.ErrInsecure, u.Scheme)
+	}
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (g *Guard) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := g.Check(r.URL); err != nil {
+		return nil, &final{err}
+	}
+	resp, err := g.next.RoundTrip(r)
+	if err == nil && !(r.Method == http.MethodGet && resp.StatusCode/100 == 2 && g.IsObject(r)) {
+		resp.Body = &limited{resp.Body, MaxPage}
+	}
+	return resp, err
+}
+
+// limited fails after left bytes.
+type limited struct {
+	io.ReadCloser
+	left int64
+}
+
+func (b *limited) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left+1)])
+	if b.left -= int64(n); b.left < 0 {
+		b.left = 0
+		return 0, &final{fmt.Errorf("%w: a list or an error of more than %d bytes", failure.ErrTooLarge, MaxPage)}
+	}
+	return n, err
+}
+
+// final is an error for which SDKs do not repeat a request.
+type final struct{ error }
+
+func (e *final) Unwrap() error { return e.error }
+
+// NonRetriable is for the SDK of Azure.
+func (e *final) NonRetriable() {}
+
+// RetryableError is for the SDK of AWS.
+func (e *final) RetryableError() bool { return false }

@@ -1,0 +1,223 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/bucket"
+	"github.com/tofureg/tofureg/storage"
+)
+
+// Secret is a part of the credentials of a store at a hostile server.
+const Secret = "s3cr3t"
+
+// calls are the methods of a store with requests.
+var calls = map[string]func(context.Context, storage.Store) error{
+	"Open": func(ctx context.Context, s storage.Store) error {
+		f, err := s.Open(ctx, "dir/file")
+		if err == nil {
+			_, err = io.Copy(io.Discard, f)
+			f.Close()
+		}
+		return err
+	},
+	"Stat": func(ctx context.Context, s storage.Store) error { _, err := s.Stat(ctx, "dir/file"); return err },
+	"Write": func(ctx context.Context, s storage.Store) error {
+		return s.Write(ctx, "dir/file", io.NewSectionReader(strings.NewReader("x"), 0, 1), "")
+	},
+	"List":   func(ctx context.Context, s storage.Store) error { _, err := s.List(ctx, "dir"); return err },
+	"Delete": func(ctx context.Context, s storage.Store) error { return s.Delete(ctx, "dir/file", "") },
+}
+
+// Hostile calls a store of a bucket whose server lies. The function open returns a store with the prefix "m/", which makes
+// no request twice, for the server at a URL, with a client that trusts it. Page is the answer with a page of a list, which
+// has the objects and the token of the next page, unless it is empty.
+func Hostile(t *testing.T, open func(t *testing.T, url string, client *http.Client) storage.Store, page func(objects []bucket.Object, token string) string) {
+	t.Run("answers", func(t *testing.T) { t.Parallel(); hostileAnswers(t, open) })
+	t.Run("lists", func(t *testing.T) { t.Parallel(); hostileLists(t, open, page) })
+	t.Run("silence", func(t *testing.T) { t.Parallel(); silent(t, open) })
+	t.Run("http", func(t *testing.T) {
+		t.Parallel()
+		server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("request over http: %s", r.Method) }))
+		t.Cleanup(server.Close)
+		s := open(t, server.URL, server.Client())
+		for what, do := range calls {
+			if err := do(t.Context(), s); !errors.Is(err, failure.ErrInsecure) {
+				t.Errorf("%s at http: %v, want ErrInsecure", what, err)
+			}
+		}
+		if linker, ok := s.(storage.Linker); ok {
+			if link, err := linker.URL(t.Context(), "dir/file", time.Minute); !errors.Is(err, failure.ErrInsecure) {
+				t.Errorf("URL at http: %q, %v, want ErrInsecure", link, err)
+			}
+		}
+	})
+}
+
+// hostileAnswers answers each request in the same way: no call may succeed, and no other server gets a request.
+func hostileAnswers(t *testing.T, open func(*testing.T, string, *http.Client) storage.Store) {
+	var elsewhere atomic.Int32
+	welcome := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		elsewhere.Add(1)
+		w.Header().Set("ETag", `"1"`)
+		w.Header().Set("X-Goog-Generation", "1")
+		fmt.Fprint(w, `{"generation":"1","size":"1"}`)
+	})
+	secure, plain := httptest.NewTLSServer(welcome), httptest.NewServer(welcome)
+	t.Cleanup(secure.Close)
+	t.Cleanup(plain.Close)
+	answers := map[string]http.HandlerFunc{
+		"HTML": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, "<!DOCTYPE html><html><body>Log in to the network</body></html>")
+		},
+		"XHTML": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/xml")
+			fmt.Fprint(w, "<html><body>Log in to the network</body></html>")
+		},
+		"JSON": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, "{}")
+		},
+		"nothing": func(w http.ResponseWriter, _ *http.Request) {},
+		"an endless error": func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusForbidden)
+			for chunk := []byte(strings.Repeat("<a>", 10_000)); r.Method != http.MethodHead && r.Context().Err() == nil; {
+				if _, err := w.Write(chunk); err != nil {
+					return
+				}
+			}
+		},
+		"a broken error": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			w.WriteHeader(http.StatusNotFound)
+		},
+	}
+	for _, status := range []int{300, 301, 302, 303, 305, 307, 308} {
+		for to, url := range map[string]string{"https": secure.URL, "http": plain.URL} {
+			answers[fmt.Sprint(status, " to ", to)] = func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Location", url+r.URL.RequestURI())
+				w.WriteHeader(status)
+			}
+		}
+		answers[fmt.Sprint(status, " to itself")] = func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.URL.Path, "/other") {
+				welcome(w, r)
+				return
+			}
+			w.Header().Set("Location", "/other")
+			w.WriteHeader(status)
+		}
+	}
+	for name, answer := range answers {
+		server := httptest.NewTLSServer(answer)
+		t.Cleanup(server.Close)
+		s := open(t, server.URL, server.Client())
+		for what, do := range calls {
+			err := do(t.Context(), s)
+			if broken := name == "a broken error" && what != "List"; err == nil && !broken || !broken && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, storage.ErrConflict)) {
+				t.Errorf("%s of an answer with %s: %v, want another error", what, name, err)
+			} else if err != nil && (strings.Contains(err.Error(), Secret) || strings.ContainsAny(err.Error(), "\n\x1b")) {
+				t.Errorf("%s of an answer with %s: the error has a secret or a line end: %v", what, name, err)
+			}
+			if n := elsewhere.Swap(0); n != 0 {
+				t.Errorf("%s of an answer with %s: %d requests elsewhere", what, name, n)
+			}
+		}
+	}
+}
+
+// hostileLists lists directories in lists that lie or do not end.
+func hostileLists(t *testing.T, open func(*testing.T, string, *http.Client) storage.Store, page func([]bucket.Object, string) string) {
+	one := []bucket.Object{{Name: "m/dir/a", Size: 1}}
+	last := page(one, "")
+	pad := func(size int) string {
+		end := strings.LastIndexAny(last, "<}")
+		return last[:end] + strings.Repeat(" ", size-len(last)) + last[end:]
+	}
+	for name, test := range map[string]struct {
+		answer   func(n int) string // n counts requests from 1
+		requests int32
+		want     error // nil: any error, unless text is empty
+		text     string
+	}{
+		"one":           {func(int) string { return last }, 1, nil, ""},
+		"400 pages":     {func(n int) string { return page(one, strings.Repeat("x", n%400)) }, 400, nil, ""},
+		"endless":       {func(n int) string { return page(one, fmt.Sprint(n)) }, 400, failure.ErrTooLarge, ""},
+		"endless empty": {func(n int) string { return page(nil, fmt.Sprint(n)) }, 400, failure.ErrTooLarge, ""},
+		"same token":    {func(int) string { return page(one, "x") }, 2, nil, "same token"},
+		"1 MiB":         {func(int) string { return pad(1 << 20) }, 1, nil, ""},
+		"1 MiB + 1":     {func(int) string { return pad(1<<20 + 1) }, 1, failure.ErrTooLarge, ""},
+		"negative size": {func(int) string { return page([]bucket.Object{{Name: "m/dir/a", Size: -1}}, "") }, 1, nil, "size -1"},
+		"outside":       {func(int) string { return page([]bucket.Object{{Name: "m/a"}}, "") }, 1, nil, "has the object"},
+		"below":         {func(int) string { return page([]bucket.Object{{Name: "m/dir/a/../../b"}}, "") }, 1, nil, "below"},
+		"cut off":       {func(int) string { return last[:len(last)/2] }, 1, nil, "dir"},
+	} {
+		var requests atomic.Int32
+		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			answer := test.answer(int(requests.Add(1)))
+			w.Header().Set("Content-Type", "application/xml")
+			if strings.HasPrefix(answer, "{") {
+				w.Header().Set("Content-Type", "application/json")
+			}
+			fmt.Fprint(w, answer)
+		}))
+		t.Cleanup(server.Close)
+		list, err := open(t, server.URL, server.Client()).List(t.Context(), "dir")
+		if ok := test.want == nil && test.text == ""; ok != (err == nil) || ok && list[0] != (storage.Entry{Name: "a", Size: 1}) || test.want != nil && !errors.Is(err, test.want) || err != nil && !strings.Contains(err.Error(), test.text) || requests.Load() != test.requests {
+			t.Errorf("%s: List = %.20v, %v after %d requests, want %d, and %v with %q", name, list, err, requests.Load(), test.requests, test.want, test.text)
+		}
+	}
+}
+
+// silent: a call ends with its context, whether the server does not answer or does not go on.
+func silent(t *testing.T, open func(*testing.T, string, *http.Client) storage.Store) {
+	for name, begin := range map[string]func(http.ResponseWriter){
+		"no answer": func(http.ResponseWriter) {},
+		"a part of one": func(w http.ResponseWriter) {
+			w.Header().Set("ETag", `"1"`)
+			w.Header().Set("X-Goog-Generation", "1")
+			w.Header().Set("Content-Length", "9")
+			fmt.Fprint(w, "<")
+		},
+		"a part of a 403": func(w http.ResponseWriter) {
+			w.Header().Set("Content-Length", "9")
+			w.WriteHeader(403)
+			fmt.Fprint(w, "<")
+		},
+		"another attempt": func(w http.ResponseWriter) { w.Header().Set("Retry-After", "20"); w.WriteHeader(503) },
+	} {
+		for what, do := range calls {
+			if what == "Stat" && name == "a part of one" {
+				continue // a HEAD has no body
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				io.Copy(io.Discard, r.Body)
+				if begin != nil {
+					begin(w)
+					w.(http.Flusher).Flush()
+				}
+				cancel()
+				<-r.Context().Done()
+				panic(http.ErrAbortHandler) // not an answer
+			}))
+			err := do(ctx, open(t, server.URL, server.Client()))
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("%s of %s with a context that ends: %v, want context.Canceled", what, name, err)
+			}
+			server.CloseClientConnections()
+			server.Close()
+		}
+	}
+}
