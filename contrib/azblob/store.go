@@ -37,8 +37,8 @@ import (
 //
 // In accounts with a hierarchical namespace, directories are blobs too: use an account without one.
 type Store struct {
-	// Container is the URL of the container, which must exist, such as https://ACCOUNT.blob.core.windows.net/mirror. It may
-	// have a shared access signature.
+	// Container is the URL of the container, which must exist, such as "https://account.blob.core.windows.net/mirror". It
+	// may have a shared access signature.
 	Container string
 
 	// SharedKey or Credential, if not nil, authorizes the requests. Only SharedKey signs URLs.
