@@ -251,8 +251,8 @@ func TestListLimits(t *testing.T) {
 		serve http.HandlerFunc
 		want  error // nil: any error
 	}{
-		"400 empty pages": {func(w http.ResponseWriter, _ *http.Request) {
-			if n := pages.Add(1); n < 400 {
+		"250 empty pages": {func(w http.ResponseWriter, _ *http.Request) {
+			if n := pages.Add(1); n < 250 {
 				fmt.Fprintf(w, more, n)
 				return
 			}

@@ -73,13 +73,13 @@ func TestHostsOfRequests(t *testing.T) {
 	}
 }
 
-// TestListAtLimits: 400 empty pages and a page of 1 MiB are accepted.
+// TestListAtLimits: 250 empty pages and a page of 1 MiB are accepted.
 func TestListAtLimits(t *testing.T) {
 	t.Parallel()
 	const begin, end = "<ListBucketResult>", "<IsTruncated>false</IsTruncated></ListBucketResult>"
 	var pages atomic.Int32
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if n := pages.Add(1); n < 400 {
+		if n := pages.Add(1); n < 250 {
 			fmt.Fprintf(w, emptyPage, n)
 			return
 		}
@@ -87,8 +87,8 @@ func TestListAtLimits(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	_, err := download(t, signed(t, server), "s3::"+server.URL+"/modules/dir")
-	if !errors.Is(err, module.ErrNotFound) || pages.Load() != 400 {
-		t.Errorf("a list at the limits: %v after %d pages, want ErrNotFound after 400", err, pages.Load())
+	if !errors.Is(err, module.ErrNotFound) || pages.Load() != 250 {
+		t.Errorf("a list at the limits: %v after %d pages, want ErrNotFound after 250", err, pages.Load())
 	}
 }
 
@@ -111,8 +111,8 @@ func TestListLimits(t *testing.T) {
 			t.Errorf("%s: %v, want ErrTooLarge", name, err)
 		}
 	}
-	if got, of := pages.Load(), placeholders.Load(); got != 400 || of != 11 {
-		t.Errorf("%d empty pages and %d placeholders were read, want 400 and 11", got, of)
+	if got, of := pages.Load(), placeholders.Load(); got != 250 || of != 11 {
+		t.Errorf("%d empty pages and %d placeholders were read, want 250 and 11", got, of)
 	}
 }
 

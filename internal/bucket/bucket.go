@@ -66,7 +66,7 @@ const (
 	PageSize = 500     // objects that a page has, if the server obeys
 	MaxPage  = 1 << 20 // bytes of a page, whose names have up to 1,024 bytes, and of an error
 
-	maxPages   = 400     // of a list
+	maxPages   = 250     // of a list
 	maxEntries = 100_000 // objects and directories of a directory
 	maxName    = 1024    // bytes of a name, with its prefix
 )

@@ -46,8 +46,8 @@ func TestDownload(t *testing.T) {
 		text string
 	}{
 		"two files":         {list: [][]bucket.Object{one, {{Name: "m/sub/a.tf", Size: 3}}}},
-		"400 pages":         {list: empty(399)},
-		"401 pages":         {list: empty(400), want: failure.ErrTooLarge},
+		"250 pages":         {list: empty(249)},
+		"251 pages":         {list: empty(250), want: failure.ErrTooLarge},
 		"3 objects":         {list: [][]bucket.Object{{{Name: "m/"}, {Name: "m/sub/"}}, one}},
 		"4 objects":         {list: [][]bucket.Object{{{Name: "m/"}, {Name: "m/sub/"}, {Name: "m/x/"}}, one}, want: failure.ErrTooLarge},
 		"7 bytes":           {list: [][]bucket.Object{one, {{Name: "m/a.tf", Size: 4}}}, want: failure.ErrTooLarge},
@@ -138,8 +138,8 @@ func TestList(t *testing.T) {
 		want error
 		text string
 	}{
-		"400 pages":         {get: pages(append(make([][]bucket.Object, 399), objects(1)), nil), n: 1},
-		"401 pages":         {get: pages(append(make([][]bucket.Object, 400), objects(1)), nil), want: failure.ErrTooLarge},
+		"250 pages":         {get: pages(append(make([][]bucket.Object, 249), objects(1)), nil), n: 1},
+		"251 pages":         {get: pages(append(make([][]bucket.Object, 250), objects(1)), nil), want: failure.ErrTooLarge},
 		"100,000 entries":   {get: pages([][]bucket.Object{objects(100_000)}, nil), n: 100_000},
 		"100,001 entries":   {get: pages([][]bucket.Object{objects(100_000), named("m/x")}, nil), want: failure.ErrTooLarge},
 		"a failing page":    {get: pages([][]bucket.Object{objects(1)}, errList), want: errList},

@@ -152,9 +152,9 @@ func hostileLists(t *testing.T, open func(*testing.T, string, *http.Client) stor
 		text     string
 	}{
 		"one":           {func(int) string { return last }, 1, nil, ""},
-		"400 pages":     {func(n int) string { return page(one, strings.Repeat("x", n%400)) }, 400, nil, ""},
-		"endless":       {func(n int) string { return page(one, fmt.Sprint(n)) }, 400, failure.ErrTooLarge, ""},
-		"endless empty": {func(n int) string { return page(nil, fmt.Sprint(n)) }, 400, failure.ErrTooLarge, ""},
+		"250 pages":     {func(n int) string { return page(one, strings.Repeat("x", n%250)) }, 250, nil, ""},
+		"endless":       {func(n int) string { return page(one, fmt.Sprint(n)) }, 250, failure.ErrTooLarge, ""},
+		"endless empty": {func(n int) string { return page(nil, fmt.Sprint(n)) }, 250, failure.ErrTooLarge, ""},
 		"same token":    {func(int) string { return page(one, "x") }, 2, nil, "same token"},
 		"1 MiB":         {func(int) string { return pad(1 << 20) }, 1, nil, ""},
 		"1 MiB + 1":     {func(int) string { return pad(1<<20 + 1) }, 1, failure.ErrTooLarge, ""},
