@@ -130,6 +130,9 @@ func (p *Package) Clone() *Package {
 const (
 	archivePrefix = "terraform-provider-"
 	archiveSuffix = ".zip"
+
+	nonceLength = 26 // of crypto/rand.Text
+	nonceDigits = "abcdefghijklmnopqrstuvwxyz234567"
 )
 
 // stem returns TYPE_VERSION_OS_ARCH.
@@ -137,15 +140,18 @@ func stem(p addrs.Provider, version string, platform addrs.Platform) string {
 	return p.Type() + "_" + version + "_" + platform.String()
 }
 
-// ParseArchiveName parses a name that [Package.ArchiveName] returns, in any case except in the version. If
-// name lacks the prefix or the suffix, all results are zero; if it is otherwise invalid, or of another
-// provider, only problem is set.
+// ParseArchiveName parses a name that [Package.ArchiveName] returns, in any case except in the version. A fifth part
+// of 26 letters and digits, as mirrors in object stores have it, is ignored. If name lacks the prefix or the suffix, all
+// results are zero; if it is otherwise invalid, or of another provider, only problem is set.
 func ParseArchiveName(p addrs.Provider, name string) (v addrs.Version, platform addrs.Platform, problem string) {
 	middle, ok := cutFold(name)
 	if !ok {
 		return v, platform, ""
 	}
 	parts := strings.Split(middle, "_")
+	if len(parts) == 5 && len(parts[4]) == nonceLength && strings.Trim(strings.ToLower(parts[4]), nonceDigits) == "" {
+		parts = parts[:4]
+	}
 	switch {
 	case len(parts) != 4:
 		return v, platform, "is not of the form terraform-provider-TYPE_VERSION_OS_ARCH.zip"

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -100,22 +101,28 @@ func TestParseArchiveName(t *testing.T) {
 		t.Errorf("ArchiveName() = %s, want %s", got, want)
 	}
 	const form = "is not of the form terraform-provider-TYPE_VERSION_OS_ARCH.zip"
+	const nonce = "abcdefghijklmnopqrstuvwx27"
 	for name, want := range map[string]struct{ version, platform, problem string }{
-		"terraform-provider-demo_1.2.3_linux_amd64.zip":                 {"1.2.3", "linux_amd64", ""},
-		"Terraform-Provider-DEMO_1.0.0-RC1+Build.7_Linux_AMD64.ZIP":     {"1.0.0-RC1+Build.7", "linux_amd64", ""},
-		"terraform-provider-demo_1.2.3_linux_amd64_extra.zip":           {problem: form},
-		"terraform-provider-demo_1.2.3_linux_amd64_.zip":                {problem: form},
-		"terraform-provider-demo_1.2.3_linux.zip":                       {problem: form},
-		"terraform-provider-.zip":                                       {problem: form},
-		"terraform-provider-other_1.2.3_linux_amd64.zip":                {problem: "is of another provider"},
-		"terraform-provider-demo_latest_linux_amd64.zip":                {problem: "has an invalid version"},
-		"terraform-provider-demo_1.2.3_linux_.zip":                      {problem: "has an invalid platform"},
-		"terraform-provider-demo_1.2.3_linux_amd64.record.json":         {},
-		"opentofu-provider-demo_1.2.3_linux_amd64.zip":                  {},
-		"terraform-provider.zip":                                        {},
-		"":                                                              {},
-		archiveName(demo, v123, linux):                                  {"1.2.3", "linux_amd64", ""},
-		archiveName(demo, v123, linux) + archiveName(demo, v123, linux): {problem: form},
+		"terraform-provider-demo_1.2.3_linux_amd64.zip":                                {"1.2.3", "linux_amd64", ""},
+		"Terraform-Provider-DEMO_1.0.0-RC1+Build.7_Linux_AMD64.ZIP":                    {"1.0.0-RC1+Build.7", "linux_amd64", ""},
+		"terraform-provider-demo_1.2.3_linux_amd64_extra.zip":                          {problem: form},
+		"terraform-provider-demo_1.2.3_linux_amd64_.zip":                               {problem: form},
+		"terraform-provider-demo_1.2.3_linux_amd64_" + nonce + ".zip":                  {"1.2.3", "linux_amd64", ""},
+		"terraform-provider-demo_1.2.3_linux_amd64_" + nonce + "a.zip":                 {problem: form},
+		"terraform-provider-demo_1.2.3_linux_amd64_" + nonce[1:] + ".zip":              {problem: form},
+		"terraform-provider-demo_1.2.3_linux_amd64_" + nonce[1:] + "1.zip":             {problem: form},
+		"TERRAFORM-PROVIDER-demo_1.2.3_linux_amd64_" + strings.ToUpper(nonce) + ".zip": {"1.2.3", "linux_amd64", ""},
+		"terraform-provider-demo_1.2.3_linux.zip":                                      {problem: form},
+		"terraform-provider-.zip":                                                      {problem: form},
+		"terraform-provider-other_1.2.3_linux_amd64.zip":                               {problem: "is of another provider"},
+		"terraform-provider-demo_latest_linux_amd64.zip":                               {problem: "has an invalid version"},
+		"terraform-provider-demo_1.2.3_linux_.zip":                                     {problem: "has an invalid platform"},
+		"terraform-provider-demo_1.2.3_linux_amd64.record.json":                        {},
+		"opentofu-provider-demo_1.2.3_linux_amd64.zip":                                 {},
+		"terraform-provider.zip":                                                       {},
+		"":                                                                             {},
+		archiveName(demo, v123, linux):                                                 {"1.2.3", "linux_amd64", ""},
+		archiveName(demo, v123, linux) + archiveName(demo, v123, linux):                {problem: form},
 	} {
 		v, platform, problem := provider.ParseArchiveName(demo, name)
 		if v.String() != want.version || platform.String() != want.platform || problem != want.problem {

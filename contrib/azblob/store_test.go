@@ -47,6 +47,15 @@ func TestStore(t *testing.T) {
 	}
 }
 
+// TestRaceWrites: of concurrent writes on the same condition one succeeds, in thousands of rounds.
+func TestRaceWrites(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	if err := storagetest.RaceWrites(t.Context(), 2000, s.store(t, ""), s.store(t, ""), s.store(t, "")); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestPublish: 20 processes publish to a registry in the container.
 func TestPublish(t *testing.T) {
 	t.Parallel()

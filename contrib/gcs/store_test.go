@@ -54,6 +54,15 @@ func TestStore(t *testing.T) {
 	}
 }
 
+// TestRaceWrites: of concurrent writes on the same condition one succeeds, in thousands of rounds.
+func TestRaceWrites(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	if err := storagetest.RaceWrites(t.Context(), 2000, s.store(""), s.store(""), s.store("")); err != nil {
+		t.Error(err)
+	}
+}
+
 // checkSignature checks a signed URL as the server does: the rules for the parts of a signature are those of
 // https://cloud.google.com/storage/docs/authentication/canonical-requests.
 func checkSignature(r *http.Request) error {

@@ -112,6 +112,20 @@ func TestStore(t *testing.T) {
 	}
 }
 
+// TestRaceWrites: of concurrent writes on the same condition one succeeds, in thousands of rounds.
+func TestRaceWrites(t *testing.T) {
+	t.Parallel()
+	for name, start := range servers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t)
+			if err := storagetest.RaceWrites(t.Context(), 2000, s.store(""), s.store(""), s.store("")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // TestStoreURL: a client without credentials gets an object by its signed URL, and by no other.
 func TestStoreURL(t *testing.T) {
 	t.Parallel()

@@ -272,6 +272,10 @@ var endings = []ending{
 		}
 	}},
 	{"mirrordir.Mirror.Remove", 1000, false, inMirror(func(ctx context.Context, m *mirrordir.Mirror) error { return m.Remove(ctx, alpha) })},
+	{"mirrordir.Mirror.Sweep", 500, false, inMirror(func(ctx context.Context, m *mirrordir.Mirror) error {
+		_, err := m.Sweep(ctx)
+		return err
+	})},
 	{"mirrorserve.Cache.Open", 0, true, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
 		return func(ctx context.Context) error {
 			cache := &mirrorserve.Cache{Source: c.world().registry(), Mirror: mirrorIn(t, dir)}

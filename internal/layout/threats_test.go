@@ -101,7 +101,7 @@ var endsShownBy = map[string]string{
 	"internal/hostile.TestEnds": `auth.CredentialsFile.Forget auth.CredentialsFile.Save mirrorclient/mirrordir.Mirror.AddLocked
 		mirrorclient/mirrordir.Mirror.All mirrorclient/mirrordir.Mirror.Check mirrorclient/mirrordir.Mirror.ListedVersions
 		mirrorclient/mirrordir.Mirror.ProviderVersions mirrorclient/mirrordir.Mirror.Reindex
-		mirrorclient/mirrordir.Mirror.Remove module.Download module.DownloadAll provider.Download
+		mirrorclient/mirrordir.Mirror.Remove mirrorclient/mirrordir.Mirror.Sweep module.Download module.DownloadAll provider.Download
 		provider/hashstore.Dir.Prune provider/install.Dir.Install provider/install.Dir.Lookup provider/install.Dir.Place
 		provider/install.Dir.Prune provider/install.Installer.Plan provider/install.CheckEntry
 		transport/doccache.Transport.RoundTrip verify.Policy.Check verify/checksum.H1Dir verify/checksum.H1Zip
@@ -111,9 +111,9 @@ var endsShownBy = map[string]string{
 		provider/install.Lock`,
 	"cooldown.TestEnds": `cooldown.Ledger.FirstSeen cooldown.Modules.ModuleVersions cooldown.Providers.Filter
 		cooldown.Providers.ProviderVersions`,
-	"storage/storagetest.TestDir": `storage.Dir.Delete storage.Dir.List storage.Dir.Lock storage.Dir.Open storage.Dir.Stage storage.Dir.Stat
+	"storage/storagetest.TestDir": `mirrorclient/mirrordir.Mirror.Claim storage.Dir.Delete storage.Dir.List storage.Dir.Lock storage.Dir.Open storage.Dir.Stage storage.Dir.Stat
 		storage.Dir.Write storage.Stage storage.Staged.Commit`,
-	"storage/storagetest.TestEnds":                         "storage/storagetest.TestStore",
+	"storage/storagetest.TestEnds":                         "storage/storagetest.RaceWrites storage/storagetest.TestStore",
 	"mirrorclient/mirrorserve.TestCacheWaitsForAnySource":  "mirrorclient/mirrorserve.Cache.ProviderVersions",
 	"mirrorclient/mirrorserve.TestClientsLeaveWhileJudged": "mirrorclient/mirrorserve.Handler.ServeHTTP",
 	"module.TestContext":                                   "module.Fetchers.FetchModule",

@@ -206,12 +206,25 @@ type Document struct {
 	Archives map[string]struct {
 		Hashes []string `json:"hashes"`
 		URL    string   `json:"url"`
+		Record string   `json:"record"`
 	} `json:"archives"`
 }
 
 // Index is the document of a provider.
 type Index struct {
 	Versions map[string]struct{} `json:"versions"`
+}
+
+// Served returns a document of a mirror without what the protocol does not have, as a server writes it.
+func Served(t testing.TB, text string) string {
+	t.Helper()
+	doc := Parse[map[string]any](t, text)
+	delete(doc, "tofureg")
+	data, err := json.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }
 
 // Parse reads a document.

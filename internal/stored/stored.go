@@ -37,8 +37,14 @@ type Document struct {
 	Revision storage.Revision // empty if the file is missing
 }
 
-// Read reads a document. If it is too large, Read returns its revision and an error that wraps ErrDamaged.
+// Read reads a document of at most MaxDocument bytes. If it is too large, Read returns its revision and an error
+// that wraps ErrDamaged.
 func Read(ctx context.Context, s storage.Store, name string) (Document, error) {
+	return ReadAtMost(ctx, s, name, MaxDocument)
+}
+
+// ReadAtMost is Read with another limit in bytes.
+func ReadAtMost(ctx context.Context, s storage.Store, name string, limit int64) (Document, error) {
 	o, err := s.Open(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Document{}, nil
@@ -48,14 +54,14 @@ func Read(ctx context.Context, s storage.Store, name string) (Document, error) {
 	}
 	defer o.Close()
 	var data bytes.Buffer
-	if o.Size <= MaxDocument {
+	if o.Size <= limit {
 		data.Grow(int(max(0, o.Size)) + bytes.MinRead)
-		if _, err := data.ReadFrom(io.LimitReader(archive.Until(ctx, o), MaxDocument+1)); err != nil {
+		if _, err := data.ReadFrom(io.LimitReader(archive.Until(ctx, o), limit+1)); err != nil {
 			return Document{}, fmt.Errorf("read %s: %w", name, err)
 		}
 	}
-	if max(o.Size, int64(data.Len())) > MaxDocument {
-		return Document{Revision: o.Revision}, fmt.Errorf("%s: %w: more than %d bytes: %w", name, ErrDamaged, MaxDocument, failure.ErrTooLarge)
+	if max(o.Size, int64(data.Len())) > limit {
+		return Document{Revision: o.Revision}, fmt.Errorf("%s: %w: more than %d bytes: %w", name, ErrDamaged, limit, failure.ErrTooLarge)
 	}
 	return Document{data.Bytes(), o.Revision}, nil
 }

@@ -204,6 +204,10 @@ func Mirror(t *testing.T, open func() storage.Store, client *http.Client) {
 	}
 	must.Do(t, m.Remove(t.Context(), wants[0].Provider, wants[0].Version))
 	sound(versions - 1)
+	if swept, err := m.Sweep(t.Context()); err != nil || swept.Files < 2*len(wants[0].Platforms) {
+		t.Errorf("Sweep = %+v, %v, want at least the archives and records of a version", swept, err)
+	}
+	sound(versions - 1)
 }
 
 // byURL downloads the archive of a package by its URL.

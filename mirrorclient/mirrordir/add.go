@@ -18,6 +18,7 @@ import (
 	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -158,7 +159,8 @@ type job struct {
 	policy verify.Policy
 	locked bool // whether policy accepts the hashes of a lock file
 
-	added       []Added
+	version     *version // nil if it could not be opened
+	unlock      func()
 	failures    []error
 	unpublished error // why the documents do not list the version
 }
@@ -207,6 +209,18 @@ type adder struct {
 	queues map[addrs.Provider]*queue
 }
 
+// queue returns the queue of a provider.
+func (a *adder) queue(ctx context.Context, p addrs.Provider) *queue {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	q := a.queues[p]
+	if q == nil {
+		q = &queue{listed: sync.OnceValues(func() (*files, error) { return a.m.listFiles(ctx, p, providerDir(p)) })}
+		a.queues[p] = q
+	}
+	return q
+}
+
 func (m *Mirror) add(ctx context.Context, src provider.Source, wants []Want, o AddOptions, lock *lockfile.File) ([]Added, error) {
 	jobs, err := m.plan(wants, o, lock) // checks wants before hours of downloads
 	if err != nil {
@@ -227,9 +241,10 @@ func (m *Mirror) add(ctx context.Context, src provider.Source, wants []Want, o A
 	_ = stored.Each(context.WithoutCancel(ctx), 2*parallel, len(jobs), func(_ context.Context, i int) error {
 		j := jobs[i]
 		a.addVersion(ctx, j)
-		if ctx.Err() == nil || len(j.added) > 0 {
-			publishing.Go(func() { a.publish(late, j) })
-		}
+		publishing.Go(func() {
+			a.publish(late, j)
+			j.unlock()
+		})
 		return nil
 	})
 	publishing.Wait()
@@ -237,11 +252,19 @@ func (m *Mirror) add(ctx context.Context, src provider.Source, wants []Want, o A
 	var failures []error
 	for _, j := range jobs {
 		failures = append(failures, j.failures...)
+		if j.version == nil {
+			continue
+		}
+		for platform, err := range j.version.failures {
+			failures = append(failures, j.explain(platform, err))
+		}
 		if j.unpublished != nil {
 			failures = append(failures, failure.Wrap("mirror", j.want.String(), j.unpublished))
 			continue
 		}
-		added = append(added, j.added...)
+		for _, t := range j.version.targets {
+			added = append(added, t.added())
+		}
 	}
 	slices.SortFunc(added, func(x, y Added) int {
 		return cmp.Or(x.Provider.Compare(y.Provider), x.Version.Compare(y.Version), x.Platform.Compare(y.Platform))
@@ -259,20 +282,31 @@ func (m *Mirror) add(ctx context.Context, src provider.Source, wants []Want, o A
 	return added, errors.Join(slices.CompactFunc(failures, func(a, b error) bool { return a.Error() == b.Error() })...)
 }
 
+// explain returns the error for a package that could not be added.
+func (j *job) explain(platform addrs.Platform, err error) error {
+	err = failure.Wrap("mirror", address{j.want.Provider, j.want.Version, platform}.pkg().String(), err)
+	if e, ok := errors.AsType[*provider.Error](err); ok && j.locked && errors.Is(err, verify.ErrNotAccepted) {
+		// Say how to lock the platform.
+		err = &provider.Error{Op: e.Op, Subject: e.Subject, Err: &lockfile.NotLockedError{Provider: j.want.Provider, Version: j.want.Version, Platform: platform, Err: e.Err}}
+	}
+	return err
+}
+
 // queue has the jobs of a provider whose versions are published together, after those before them.
 type queue struct {
-	publishing sync.Mutex // also guards unpublished of the jobs
-	waiting    []*job     // guarded by mu of the adder
+	listed     func() (*files, error) // the files of the provider at some time of the call
+	publishing sync.Mutex             // also guards unpublished of the jobs
+	waiting    []*job                 // guarded by mu of the adder
 }
 
 // publish publishes the version of a job together with those that are added while others are published.
 func (a *adder) publish(ctx context.Context, j *job) {
-	p := j.want.Provider
-	a.mu.Lock()
-	if a.queues[p] == nil {
-		a.queues[p] = &queue{}
+	if j.version == nil || len(j.version.targets) == 0 {
+		return
 	}
-	q := a.queues[p]
+	p := j.want.Provider
+	q := a.queue(ctx, p)
+	a.mu.Lock()
 	q.waiting = append(q.waiting, j)
 	a.mu.Unlock()
 
@@ -282,34 +316,20 @@ func (a *adder) publish(ctx context.Context, j *job) {
 	var jobs []*job // empty if another call has published the version
 	jobs, q.waiting = q.waiting, nil
 	a.mu.Unlock()
-	var versions []addrs.Version
-	for _, j := range jobs {
-		versions = append(versions, j.want.Version)
-	}
 	if len(jobs) == 0 {
 		return
 	}
-	err := a.m.publish(ctx, p, versions, keepOthers)
+	var versions []*version
+	for _, j := range jobs {
+		versions = append(versions, j.version)
+	}
+	err := a.m.finish(ctx, p, versions)
 	for i, j := range jobs {
 		if j.unpublished = err; err != nil && len(jobs) > 1 {
 			// One damaged version must not affect the others.
-			j.unpublished = a.m.publish(ctx, p, versions[i:i+1], keepOthers)
+			j.unpublished = a.m.finish(ctx, p, versions[i:i+1])
 		}
 	}
-}
-
-// grace is how long an operation may continue after its context has ended, so that it does not leave
-// a package half replaced or unlisted. If this is too short, the next call completes the work.
-const grace = time.Second
-
-// withGrace returns a context that ends shortly after ctx.
-func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
-	late, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		timer := time.AfterFunc(grace, func() { cancel(fault.Ended(ctx)) })
-		context.AfterFunc(late, func() { timer.Stop() })
-	})
-	return late, func() { stop(); cancel(nil) }
 }
 
 // versionAdder adds the packages of one version.
@@ -324,8 +344,9 @@ type versionAdder struct {
 	sumsSize int
 }
 
-// addVersion does one job.
+// addVersion does one job, except that it writes no document, and keeps the lock.
 func (a *adder) addVersion(ctx context.Context, j *job) {
+	j.unlock = func() {}
 	fail := func(err error) { j.failures = []error{failure.Wrap("mirror", j.want.String(), err)} }
 	if ctx.Err() != nil {
 		fail(fault.Ended(ctx))
@@ -336,7 +357,7 @@ func (a *adder) addVersion(ctx context.Context, j *job) {
 		fail(err)
 		return
 	}
-	defer unlock()
+	j.unlock = unlock
 	late, cancel := withGrace(ctx)
 	defer cancel()
 	ctx, stop := context.WithCancelCause(ctx)
@@ -349,24 +370,25 @@ func (a *adder) addVersion(ctx context.Context, j *job) {
 			return
 		}
 	}
+	j.version, err = a.m.openVersion(ctx, j.want.Provider, j.want.Version)
+	if err != nil {
+		j.version = nil
+		fail(err)
+		return
+	}
+	j.version.adoptable = func(ctx context.Context, name string) (bool, error) {
+		there, err := a.queue(ctx, j.want.Provider).listed()
+		return err == nil && there.has(name), err
+	}
+	j.version.add = func(again context.Context, platform addrs.Platform) (*target, error) {
+		if again == ctx {
+			return v.addPackage(ctx, late, platform)
+		}
+		return v.addPackage(again, again, platform)
+	}
 	var wg sync.WaitGroup
 	for _, platform := range platforms {
-		wg.Go(func() {
-			pkg := address{j.want.Provider, j.want.Version, platform}.pkg()
-			done, err := v.addPackage(ctx, late, pkg)
-			v.mu.Lock()
-			defer v.mu.Unlock()
-			if err == nil {
-				j.added = append(j.added, *done)
-				return
-			}
-			err = failure.Wrap("mirror", pkg.String(), err)
-			if e, ok := errors.AsType[*provider.Error](err); ok && j.locked && errors.Is(err, verify.ErrNotAccepted) {
-				// Say how to lock the platform.
-				err = &provider.Error{Op: e.Op, Subject: e.Subject, Err: &lockfile.NotLockedError{Provider: j.want.Provider, Version: j.want.Version, Platform: platform, Err: e.Err}}
-			}
-			j.failures = append(j.failures, err)
-		})
+		wg.Go(func() { j.version.put(ctx, platform) })
 	}
 	wg.Wait()
 }
@@ -393,13 +415,14 @@ func (v *versionAdder) allPlatforms(ctx context.Context) ([]addrs.Platform, erro
 
 // addPackage adds a package. It uses the record, then the existing archive, then the source. late ends
 // shortly after the context of the call.
-func (v *versionAdder) addPackage(ctx, late context.Context, pkg *provider.Package) (*Added, error) {
+func (v *versionAdder) addPackage(ctx, late context.Context, platform addrs.Platform) (*target, error) {
 	if err := v.a.slots.Acquire(ctx, 1); err != nil {
 		return nil, fault.Ended(ctx)
 	}
 	release := sync.OnceFunc(func() { v.a.slots.Release(1) })
 	defer release()
-	t, err := v.a.m.newTarget(ctx, pkg, v.job.policy, v.a.zhOnly)
+	pkg := address{v.job.want.Provider, v.job.want.Version, platform}.pkg()
+	t, err := v.job.version.newTarget(ctx, pkg, v.job.policy, v.a.zhOnly)
 	if err != nil {
 		return nil, err
 	}
@@ -425,7 +448,7 @@ func (v *versionAdder) addPackage(ctx, late context.Context, pkg *provider.Packa
 		return nil, err
 	}
 	v.a.progress(addressOf(pkg).event(kind, t.record.Size))
-	return t.added(!kept), nil
+	return t, nil
 }
 
 // fetch downloads the archive. It calls arrived when the next download can start. It writes a package
@@ -475,4 +498,54 @@ func (v *versionAdder) shareSums(report *verify.Report) error {
 	}
 	v.sums, v.sumsSize = append(v.sums, report.Sums), v.sumsSize+len(text)
 	return nil
+}
+
+// maxLockWait is the maximum time that AddArchive waits for the lock of a version, since the staged
+// file uses disk space.
+const maxLockWait = 5 * time.Minute
+
+// AddArchive adds an archive that [provider.Receive] has received, with FetchEvidence, into a file of
+// [Mirror.Stage], if policy accepts it, unless the mirror has one that policy accepts.
+func (m *Mirror) AddArchive(ctx context.Context, s *storage.Staged, pkg *provider.Package, got *provider.Received, policy verify.Policy) (*Added, error) {
+	added, err := m.addArchive(ctx, s, pkg, got, policy)
+	return added, failure.Wrap("mirror", pkg.String(), err)
+}
+
+func (m *Mirror) addArchive(ctx context.Context, s *storage.Staged, pkg *provider.Package, got *provider.Received, policy verify.Policy) (*Added, error) {
+	if err := m.checkWant(Want{pkg.Provider, pkg.Version, []addrs.Platform{pkg.Platform}}); err != nil {
+		return nil, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, maxLockWait)
+	defer cancel()
+	unlock, err := m.lock(waiting, documentName(pkg.Provider, pkg.Version))
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	v, err := m.openVersion(ctx, pkg.Provider, pkg.Version)
+	if err != nil {
+		return nil, err
+	}
+	v.add = func(ctx context.Context, _ addrs.Platform) (*target, error) {
+		t, err := v.newTarget(ctx, pkg, policy, false)
+		if err != nil {
+			return nil, err
+		}
+		if kept, err := t.isComplete(ctx); kept || err != nil {
+			return t, err
+		}
+		if err := t.judge(ctx, s.File, got); err != nil {
+			return nil, err
+		}
+		return t, t.write(ctx, s, func() {})
+	}
+	v.put(ctx, pkg.Platform)
+	if len(v.failures) == 0 {
+		err = m.finish(ctx, pkg.Provider, []*version{v})
+	}
+	if err := cmp.Or(v.failures[pkg.Platform], err); err != nil {
+		return nil, err
+	}
+	added := v.targets[pkg.Platform].added()
+	return &added, nil
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fsx"
-	"github.com/tofureg/tofureg/internal/stored"
+	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -23,16 +23,18 @@ func (m *Mirror) fileSize(ctx context.Context, name string) (int64, error) {
 	return info.Size, err
 }
 
-// lock waits for a lock, if the store has locks. The lock of a version protects its archives, the
-// lock of a provider its documents and the removal of archives. A caller that needs both locks the
-// version first.
-func (m *Mirror) lock(ctx context.Context, name string) (unlock func(), err error) {
-	return stored.Lock(ctx, m.Store, name)
-}
-
 // Stage creates a file for a download, as [storage.Stage] does. The caller must discard it.
 func (m *Mirror) Stage(ctx context.Context) (*storage.Staged, error) {
 	return storage.Stage(ctx, m.Store, m.TempDir)
+}
+
+// Claim waits until no other process has claimed the archive of pkg, so that only one downloads it. The caller must call
+// release. If the store has no locks, release is nil. A claim keeps no method waiting.
+func (m *Mirror) Claim(ctx context.Context, pkg *provider.Package) (release func(), err error) {
+	if !m.hasLocks() {
+		return nil, nil
+	}
+	return m.lock(ctx, addressOf(pkg).archive()+".claim")
 }
 
 // archiveFile is an archive that can be read in any order.

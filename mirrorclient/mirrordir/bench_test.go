@@ -175,11 +175,9 @@ func BenchmarkAddManyAgain(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			reg, all := manyVersions(n)
 			full := another(b, reg, all)
-			local, dir := newMirror(b)
-			for name, content := range full.Content {
-				write(b, dir, name, content)
-			}
+			local, _ := newMirror(b)
 			src := client(reg)
+			mustAdd(b, local, src, all, mirrordir.AddOptions{})
 			measure := func(b *testing.B, s storage.Store) {
 				m := &mirrordir.Mirror{Store: s, TempDir: b.TempDir()}
 				b.ReportAllocs()

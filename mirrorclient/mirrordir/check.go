@@ -21,7 +21,6 @@ import (
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -86,7 +85,7 @@ func (f Finding) String() string { return fmt.Sprintf("%s: %q: %s", f.Kind, f.Na
 //	unlisted     network clients do not find the archive or the version
 //	unrecorded   an archive has no record
 //	external     a document lists a URL outside of the mirror
-//	leftover     a record has no archive, or an archive is only half removed
+//	leftover     a record has no archive, or no document lists a file that [Mirror.Sweep] deletes
 //	ignored      a name is invalid or not canonical
 //	unreachable  network clients do not find the provider in the directory
 //	corrected    a document stated wrong hashes and was corrected
@@ -112,12 +111,13 @@ func (m *Mirror) Check(ctx context.Context, o CheckOptions) (*CheckResult, error
 	return m.inspect(ctx, "check", o, (*inspection).check)
 }
 
-// Reindex writes all documents anew, records archives that other programs have added, such as "tofu
-// providers mirror", and deletes records without an archive. It cannot verify the origin of archives;
+// Reindex makes index and documents agree with the files, records archives that other programs have added, such as "tofu
+// providers mirror", and in a directory deletes records without an archive. It cannot verify the origin of archives;
 // [Mirror.Add] can.
 //
 // It lists archives of the recorded size unread, and archives without a record if they are valid. URLs
-// outside of the mirror stay. Problems cause no error.
+// outside of the mirror stay. Problems cause no error. In a store without locks it reads the document of each version,
+// also of removed ones, and lists no archive again that was removed.
 func (m *Mirror) Reindex(ctx context.Context, o CheckOptions) (*CheckResult, error) {
 	return m.inspect(ctx, "reindex", o, (*inspection).reindex)
 }
@@ -129,8 +129,6 @@ type inspection struct {
 	slots    *semaphore.Weighted // one for each archive that is read
 	progress func(provider.Event)
 	found    findings
-
-	unfinished []string // archives beside a tombstone; guarded by found.mu
 }
 
 // findings collects findings and totals from several goroutines.
@@ -282,7 +280,8 @@ func (c *inspection) checkVersion(ctx context.Context, s *inventory, v addrs.Ver
 		found.note(address{s.provider, v, platform}.finding(kind, name, format, args...))
 	}
 	none := addrs.Platform{}
-	list, err := c.m.readEntries(ctx, providerDir(s.provider), v)
+	doc, err := c.m.readDocument(ctx, providerDir(s.provider), v)
+	list := doc.platforms()
 	switch {
 	case errors.Is(err, errDamaged):
 		find(kindDamaged, name, none, "%s", oneLine(err))
@@ -308,14 +307,21 @@ func (c *inspection) checkVersion(ctx context.Context, s *inventory, v addrs.Ver
 		}
 	}
 	found.count(s, v)
+	garbage := (&edit{version: v, doc: doc}).unlisted(s.provider, s.files)
+	for _, name := range garbage {
+		find(kindLeftover, name, none, "no document lists it; Mirror.Sweep deletes it")
+	}
 	for _, name := range s.files.records[v] {
-		if archive, _ := recordedArchive(name); !s.files.has(archive) {
+		if archive, _ := recordedArchive(name); !isFresh(name) && !s.files.has(archive) {
 			find(kindLeftover, name, none, "the record of a missing archive")
 		}
 	}
 	archives := s.files.archives[v]
 	return stored.Each(ctx, len(archives)+1, len(archives), func(ctx context.Context, i int) error {
 		_, platform, _ := provider.ParseArchiveName(s.provider, path.Base(archives[i]))
+		if slices.Contains(garbage, archives[i]) {
+			return nil
+		}
 		return c.checkArchive(ctx, address{s.provider, v, platform}, archives[i], list, found)
 	})
 }
@@ -329,12 +335,14 @@ func (c *inspection) checkArchive(ctx context.Context, a address, name string, l
 	find := func(kind FindingKind, name, format string, args ...any) {
 		found.note(a.finding(kind, name, format, args...))
 	}
-	_, rec, err := c.m.readRecord(ctx, name)
+	l, ok := list[a.platform]
+	if ok = ok && resolve(providerDir(a.provider), l.URL) == name; !ok {
+		l = listed{}
+	}
+	_, rec, err := c.m.readRecord(ctx, recordOf(name, l))
 	switch {
 	case errors.Is(err, errDamaged):
-		find(kindDamaged, recordName(name), "%s", oneLine(err))
-	case errors.Is(err, errRemoved):
-		find(kindLeftover, name, "the archive is being removed or replaced; if no process does it, run Mirror.Reindex")
+		find(kindDamaged, recordOf(name, l), "%s", oneLine(err))
 	case errors.Is(err, fs.ErrNotExist):
 		find(kindUnrecorded, name, "the archive has no record")
 	case err != nil:
@@ -362,8 +370,7 @@ func (c *inspection) checkArchive(ctx context.Context, a address, name string, l
 		return nil
 	}
 	document := documentName(a.provider, a.version)
-	l, ok := list[a.platform]
-	if !ok || resolve(providerDir(a.provider), l.URL) != name {
+	if !ok {
 		find(kindUnlisted, name, "%s does not list it", document)
 	} else if wrong := contradicting(l.Hashes, local); len(wrong) > 0 && rec != nil {
 		find(kindChanged, name, "%s states %v, the archive has the recorded %v; run Mirror.Reindex to correct the document", document, wrong, local)
@@ -418,28 +425,26 @@ func oneLine(err error) string {
 	}, err.Error())
 }
 
-// maxReindexed is the maximum number of versions that are published together.
+// maxReindexed is the maximum number of versions that are published together where none is locked.
 const maxReindexed = 500
 
-// reindex records the archives of a provider and publishes its versions.
+// reindex makes the documents of a provider agree with its files.
 func (c *inspection) reindex(ctx context.Context, s *inventory) error {
-	err := stored.Each(ctx, c.options.Parallel, len(s.versions), func(ctx context.Context, i int) error {
-		return c.recordVersion(ctx, s, s.versions[i])
-	})
-	if err != nil {
-		return err
+	together := maxReindexed
+	if c.m.hasLocks() {
+		together = maxTogether
 	}
-	batches := slices.Collect(slices.Chunk(s.versions, maxReindexed))
+	batches := slices.Collect(slices.Chunk(s.versions, together))
 	if len(batches) == 0 {
-		batches = [][]addrs.Version{nil} // to remove the index
+		batches = [][]addrs.Version{nil} // for the index
+	}
+	for _, v := range s.versions {
+		c.found.count(s, v)
 	}
 	for _, versions := range batches {
-		if err := c.m.publish(ctx, s.provider, versions, keepFound); err != nil {
+		if err := c.reindexVersions(ctx, s.provider, versions); err != nil {
 			return err
 		}
-	}
-	if err := c.finishRemovals(ctx, s.provider); err != nil {
-		return err
 	}
 	for _, f := range s.findings {
 		if f.Kind != kindDamaged { // the index has been replaced
@@ -449,117 +454,174 @@ func (c *inspection) reindex(ctx context.Context, s *inventory) error {
 	return nil
 }
 
-// finishRemovals removes the archives beside tombstones, which no document lists.
-func (c *inspection) finishRemovals(ctx context.Context, p addrs.Provider) error {
-	again := map[addrs.Version]bool{} // an addition has replaced an archive
-	for _, name := range c.unfinished {
-		replaced := false
-		t, err := c.m.bury(ctx, name, true)
-		if err == nil {
-			replaced, err = c.m.clear(ctx, t)
-		}
-		if replaced || errors.Is(err, storage.ErrConflict) {
-			v, _, _ := provider.ParseArchiveName(p, path.Base(name))
-			again[v] = true
-		} else if err != nil && !errors.Is(err, errors.ErrUnsupported) { // then they stay
-			return err
-		}
-	}
-	c.unfinished = nil
-	if len(again) == 0 {
-		return nil
-	}
-	return c.m.publish(ctx, p, slices.Collect(maps.Keys(again)), keepOthers)
-}
-
-// recordVersion records the archives of one version and deletes records without an archive.
-func (c *inspection) recordVersion(ctx context.Context, s *inventory, v addrs.Version) error {
-	unlock, err := c.m.lock(ctx, documentName(s.provider, v))
+// reindexVersions reads the documents, then lists the files, then writes.
+func (c *inspection) reindexVersions(ctx context.Context, p addrs.Provider, versions []addrs.Version) error {
+	unlock, err := c.m.lock(ctx, documentNames(p, versions)...)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	stated, err := c.m.readEntries(ctx, providerDir(s.provider), v)
-	if err != nil && !errors.Is(err, errDamaged) {
-		return err
-	}
-	platforms := slices.Collect(maps.Keys(s.files.packages[v]))
-	c.found.count(s, v)
-	err = stored.Each(ctx, len(platforms)+1, len(platforms), func(ctx context.Context, i int) error {
-		a := address{s.provider, v, platforms[i]}
-		return c.recordArchive(ctx, a, s.files.packages[v][a.platform].name, stated[a.platform])
-	})
-	if err != nil {
-		return err
-	}
-	for _, name := range s.files.records[v] {
-		archive, _ := recordedArchive(name)
-		size, err := c.m.fileSize(ctx, archive)
-		if err == nil && size < 0 {
-			err = c.dropRecord(ctx, name)
-		}
+	var notes []Finding
+	var uploads []string
+	err = stored.Retry(ctx, indexName(p), func() error {
+		restated := make([]*restatement, len(versions))
+		err := stored.Each(ctx, maxWriting, len(versions), func(ctx context.Context, i int) error {
+			e, err := c.m.begin(ctx, p, versions[i], true)
+			restated[i] = &restatement{edit: e}
+			return err
+		})
 		if err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// dropRecord deletes a record whose archive is missing or damaged.
-func (c *inspection) dropRecord(ctx context.Context, name string) error {
-	old, err := stored.Read(ctx, c.m.Store, name)
-	if err != nil && !errors.Is(err, errDamaged) || old.Revision == "" {
-		return err
-	}
-	err = c.m.delete(ctx, name, old.Revision)
-	if errors.Is(err, storage.ErrConflict) || errors.Is(err, errors.ErrUnsupported) {
-		return nil // an archive is being added, or the store keeps leftovers
-	}
+		for _, r := range restated {
+			listed := r.doc.names(p)
+			uploads = slices.DeleteFunc(uploads, func(name string) bool { return listed[name] })
+		}
+		if err := c.m.deleteAll(ctx, uploads); err != nil {
+			return err
+		}
+		uploads = nil
+		there, err := c.m.listFiles(ctx, p, providerDir(p))
+		if err != nil {
+			return err
+		}
+		err = stored.Each(ctx, c.options.Parallel, len(versions), func(ctx context.Context, i int) error {
+			return c.restate(ctx, p, there, restated[i])
+		})
+		if err != nil {
+			return err
+		}
+		notes = nil
+		edits := make([]*edit, len(versions))
+		for i, r := range restated {
+			edits[i] = r.edit
+			notes = append(notes, r.notes...)
+			uploads = append(uploads, r.uploads...)
+		}
+		return c.m.publish(ctx, p, edits, true)
+	})
+	c.found.note(notes...)
 	return err
 }
 
-// recordArchive writes the record of an archive if it is missing.
-func (c *inspection) recordArchive(ctx context.Context, a address, name string, stated listed) error {
-	if err := c.slots.Acquire(ctx, 1); err != nil {
-		return fault.Ended(ctx)
+// restatement is what the document of a version should be.
+type restatement struct {
+	*edit
+	mu      sync.Mutex // guards the following and the entries
+	notes   []Finding
+	uploads []string // records with fresh names
+}
+
+// restate sets the entries of a version: those of existing files and of URLs outside of the mirror stay, and archives
+// with usual names that are not retired are listed. Under the lock of the version the records beside the archives
+// are right, and not the document.
+func (c *inspection) restate(ctx context.Context, p addrs.Provider, there *files, r *restatement) error {
+	own := r.fresh && r.doc.state != nil
+	for platform, l := range r.entries {
+		name := resolve(providerDir(p), l.URL)
+		if isArchiveOf(p, r.version, name) && (!own || !there.has(name)) {
+			delete(r.entries, platform)
+		} else if name != "" && !there.has(name) {
+			size, err := c.m.fileSize(ctx, name) // it may be in another directory
+			if err != nil {
+				return err
+			}
+			if size < 0 {
+				delete(r.entries, platform)
+			}
+		}
 	}
-	defer c.slots.Release(1)
-	size, err := c.m.fileSize(ctx, name)
-	if err != nil || size < 0 {
-		return err // removed since it was listed
+	if r.fresh {
+		return c.adopt(ctx, p, there, r)
 	}
-	_, rec, err := c.m.readRecord(ctx, name)
-	if errors.Is(err, errRemoved) {
-		c.found.mu.Lock()
-		defer c.found.mu.Unlock()
-		c.unfinished = append(c.unfinished, name)
-		return nil
-	}
-	if err != nil && !isUnrecorded(err) {
+	if err := c.adopt(ctx, p, there, r); err != nil {
 		return err
 	}
+	for _, name := range there.records[r.version] {
+		if archive, _ := recordedArchive(name); !there.has(archive) {
+			if err := c.m.Store.Delete(ctx, name, ""); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// adopt lists the archives of a version that have usual names and no entry.
+func (c *inspection) adopt(ctx context.Context, p addrs.Provider, there *files, r *restatement) error {
+	platforms := slices.Collect(maps.Keys(there.packages[r.version]))
+	return stored.Each(ctx, len(platforms)+1, len(platforms), func(ctx context.Context, i int) error {
+		a, name := address{p, r.version, platforms[i]}, there.packages[r.version][platforms[i]].name
+		r.mu.Lock()
+		_, has := r.entries[a.platform.String()]
+		r.mu.Unlock()
+		if has || r.doc.retired(name) {
+			return nil
+		}
+		stated := r.doc.entries[a.platform.String()]
+		l, err := c.recordArchive(ctx, a, name, there.sizes[name], stated, r)
+		if err == nil && l.URL != "" {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.entries[a.platform.String()] = l
+		}
+		return err
+	})
+}
+
+// recordArchive returns the entry of an archive, without a URL if it must not be listed. It writes the record if it is missing.
+func (c *inspection) recordArchive(ctx context.Context, a address, name string, size int64, stated listed, r *restatement) (listed, error) {
+	if err := c.slots.Acquire(ctx, 1); err != nil {
+		return listed{}, fault.Ended(ctx)
+	}
+	defer c.slots.Release(1)
+	note := func(f Finding) (listed, error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.notes = append(r.notes, f)
+		return listed{}, nil
+	}
+	at := recordOf(name, stated)
+	if !r.fresh {
+		at = recordName(name)
+	}
+	old, rec, err := c.m.readRecord(ctx, at)
+	if err != nil && !isUnrecorded(err) {
+		return listed{}, err
+	}
 	if rec != nil && rec.Size != size {
-		c.found.note(a.finding(kindChanged, name, "the archive is %d bytes, the record states %d; run Mirror.Add to replace it", size, rec.Size))
-		return nil
+		return note(a.finding(kindChanged, name, "the archive is %d bytes, the record states %d; run Mirror.Add to replace it", size, rec.Size))
 	}
 	if rec == nil || !checksum.HasScheme(rec.Hashes, checksum.SchemeZH) {
 		local, size, damaged, err := c.hash(ctx, a, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return listed{}, nil // removed since it was listed
+		}
 		if err != nil {
-			return err
+			return listed{}, err
 		}
 		c.progress(a.event(EventChecked, size))
 		if damaged != nil {
-			c.found.note(a.finding(kindDamaged, name, "%s", oneLine(damaged)))
-			return c.dropRecord(ctx, recordName(name)) // a record that exists is damaged
+			if !r.fresh && old.Revision != "" { // the record is damaged
+				if err := c.m.Store.Delete(ctx, at, ""); err != nil {
+					return listed{}, err
+				}
+			}
+			return note(a.finding(kindDamaged, name, "%s", oneLine(damaged)))
 		}
 		rec = &record{Size: size, Hashes: local}
-		if _, err := c.m.writeRecord(ctx, name, rec); err != nil {
-			return err
+		t := &target{v: &version{m: c.m, provider: a.provider, edit: r.edit}, pkg: a.pkg(), name: name, recordAt: at, recorded: old, record: rec}
+		if err := t.save(ctx); err != nil {
+			return listed{}, err
 		}
+		at = t.recordAt
+		r.mu.Lock()
+		r.uploads = append(r.uploads, t.uploads...)
+		r.mu.Unlock()
 	}
 	if wrong := contradicting(stated.Hashes, rec.Hashes); len(wrong) > 0 {
 		document := path.Base(documentName(a.provider, a.version))
-		c.found.note(a.finding(kindCorrected, name, "%s stated %v, the archive has %v", document, wrong, rec.Hashes))
+		note(a.finding(kindCorrected, name, "%s stated %v, the archive has %v", document, wrong, rec.Hashes))
 	}
-	return nil
+	return rec.entry(name, at), nil
 }

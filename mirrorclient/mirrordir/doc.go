@@ -19,9 +19,9 @@
 //	HOST/NAMESPACE/TYPE/VERSION/OS_ARCH/
 //
 // The index lists versions, and the document of a version lists platforms, hashes and URLs; see
-// https://opentofu.org/docs/internals/provider-network-mirror-protocol/. The last line is an
-// unpacked package. HOST is in Unicode, as the CLI writes it. Network clients ask for HOST in
-// ASCII: if they differ, serve the mirror with package
+// https://opentofu.org/docs/internals/provider-network-mirror-protocol/. The document is the truth about a version, and
+// the index follows from the documents. The last line is an unpacked package. HOST is in Unicode, as the CLI writes it.
+// Network clients ask for HOST in ASCII: if they differ, serve the mirror with package
 // [github.com/tofureg/tofureg/mirrorclient/mirrorserve].
 //
 // [Mirror.Add] writes a record for each archive, with its hashes and the evidence of the source.
@@ -30,11 +30,16 @@
 //
 // # Concurrency
 //
-// Several processes may change a mirror while clients read it; see [Mirror.Remove]. Documents list only
-// complete files, also after a crash.
+// Several processes may change a mirror while clients read it. Documents list only complete files, also after a
+// crash. A store needs conditional writes.
+//
+// In a directory, writers hold locks, and a package that is removed or replaced is gone at once. If the store is no
+// [storage.Locker], like a bucket, each upload has a name of its own, _NONCE before ".zip" and ".json": no file is ever
+// replaced, and removed files stay until [Mirror.Sweep]. Documents say which of the two a mirror is. A copy of
+// a bucket in a directory is a mirror.
 //
 // # For servers
 //
 // Servers use [Mirror.ListedVersions], [Mirror.ListedArchives], [Mirror.RecordedPackage],
-// [Mirror.AddArchive], [Mirror.ArchiveURL], [Mirror.ArchiveLink] and [Mirror.Stage].
+// [Mirror.AddArchive], [Mirror.Holds], [Mirror.ArchiveLink] and [Mirror.Stage].
 package mirrordir

@@ -6,24 +6,28 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"path"
-	"unicode/utf8"
+	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/jsondoc"
 	"github.com/tofureg/tofureg/internal/stored"
-	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Limits of documents and records.
+// Limits of documents and records. An index may have 16 MiB.
 const (
-	maxMembers = 100_000 // versions or platforms
-	maxHashes  = 100     // for each archive
+	maxMembers  = 100_000 // versions or platforms
+	maxHashes   = 100     // for each archive
+	maxDocument = 1 << 20 // bytes of the document of a version
+	maxRecord   = 4 << 20 // bytes of a record
 )
+
+// layout is the number of the form of documents that this package writes. It refuses to write where a document
+// has a higher one.
+const layout = 1
 
 // errDamaged means that a document or record is invalid or too large.
 var errDamaged = stored.ErrDamaged
@@ -36,63 +40,70 @@ func withRemedy(err error) error {
 	return err
 }
 
-// write replaces a document that has not changed since it was read, or deletes it if data is nil. In a store that
-// cannot do that, it writes an empty document.
-func (m *Mirror) write(ctx context.Context, name string, data []byte, old stored.Document) error {
-	if data != nil || old.Revision == "" {
-		return stored.Write(ctx, m.Store, name, data, old)
-	}
-	err := m.delete(ctx, name, old.Revision)
-	if errors.Is(err, errors.ErrUnsupported) {
-		return stored.Write(ctx, m.Store, name, []byte("{}"), old)
-	}
-	return err
-}
-
 func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
-// parseMembers returns the members of an object in a document, nil if the object or the document is
-// missing.
-func parseMembers(data []byte, name string) (members map[string]json.RawMessage, err error) {
+// state is the member "tofureg" of a document. Programs that write a mirror without it, such as the CLI, drop it.
+type state struct {
+	Layout  int      `json:"layout"`
+	Serial  string   `json:"serial"`            // differs after each write, also if all else is the same
+	Locked  bool     `json:"locked,omitempty"`  // the archives have their usual names, which locks protect
+	Swept   int      `json:"swept,omitempty"`   // number of sweeps
+	Retired []string `json:"retired,omitempty"` // usual names, without directory, that are never listed again
+}
+
+// parseMembers parses a document: its member name, and its state, nil if another program has written it. A missing
+// document or member has no members.
+func parseMembers(data []byte, name string) (members map[string]json.RawMessage, of *state, err error) {
 	if data == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	var doc map[string]json.RawMessage
 	if err := stored.Decode(data, &doc); err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	if raw, ok := doc["tofureg"]; ok && !isNull(raw) {
+		if err := stored.Decode(raw, &of); err != nil {
+			return nil, nil, fmt.Errorf("\"tofureg\": %w", err)
+		}
 	}
 	raw, ok := doc[name]
 	if !ok || isNull(raw) {
-		return nil, nil
+		return nil, of, nil
 	}
 	if err := jsondoc.CheckList(raw, name, maxMembers); err != nil {
-		return nil, fmt.Errorf("%w: %w", errDamaged, err)
+		return nil, nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	if err := stored.Decode(raw, &members); err != nil {
-		return nil, fmt.Errorf("%q: %w", name, err)
+		return nil, nil, fmt.Errorf("%q: %w", name, err)
 	}
-	return members, nil
+	return members, of, nil
 }
 
 // index is the document that lists the versions of a provider, in any spelling.
-type index map[string]struct{}
+type index struct {
+	state    *state // nil if another program has written it
+	versions map[string]struct{}
+	was      storage.Revision // of the file that was read, empty if it is missing
+	damaged  bool
+}
 
-// parseIndex parses an index. The result is never nil.
-func parseIndex(data []byte) (index, error) {
-	raw, err := parseMembers(data, "versions")
-	i := index{}
+// parseIndex parses an index. The versions are never nil.
+func parseIndex(doc stored.Document) (*index, error) {
+	raw, of, err := parseMembers(doc.Data, "versions")
+	i := &index{of, map[string]struct{}{}, doc.Revision, err != nil}
 	for text := range raw {
-		i[text] = struct{}{}
+		i.versions[text] = struct{}{}
 	}
 	return i, err
 }
 
-// render returns the document, or nil if it is empty.
-func (i index) render() ([]byte, error) {
-	if len(i) == 0 {
-		return nil, nil
-	}
-	return stored.Encode(map[string]index{"versions": i})
+func (i *index) lists(v addrs.Version) bool {
+	_, ok := i.versions[v.String()]
+	return ok
+}
+
+func (i *index) render() ([]byte, error) {
+	return stored.Encode(map[string]any{"versions": i.versions, "tofureg": i.state})
 }
 
 // readIndex reads the versions in the index of a provider, nil if the index is missing.
@@ -101,12 +112,12 @@ func (m *Mirror) readIndex(ctx context.Context, p addrs.Provider) (map[addrs.Ver
 	if err != nil || doc.Data == nil {
 		return nil, err
 	}
-	i, err := parseIndex(doc.Data)
+	i, err := parseIndex(doc)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", indexName(p), err)
 	}
-	list := make(map[addrs.Version]bool, len(i))
-	for text := range i {
+	list := make(map[addrs.Version]bool, len(i.versions))
+	for text := range i.versions {
 		if v, err := addrs.ParseVersion(text); err == nil && v.String() == text {
 			list[v] = true
 		}
@@ -118,6 +129,11 @@ func (m *Mirror) readIndex(ctx context.Context, p addrs.Provider) (map[addrs.Ver
 type listed struct {
 	Hashes []checksum.Hash `json:"hashes,omitempty"`
 	URL    string          `json:"url"`
+	Record string          `json:"record,omitempty"` // name of its record, unless that is beside the archive
+}
+
+func (l listed) equal(other listed) bool {
+	return l.URL == other.URL && l.Record == other.Record && slices.Equal(l.Hashes, other.Hashes)
 }
 
 // parseListed parses an entry.
@@ -125,6 +141,7 @@ func parseListed(raw json.RawMessage) (l listed, err error) {
 	var w *struct {
 		Hashes []string `json:"hashes"`
 		URL    string   `json:"url"`
+		Record string   `json:"record"`
 	}
 	if err := stored.Decode(raw, &w); err != nil {
 		return listed{}, err
@@ -132,7 +149,7 @@ func parseListed(raw json.RawMessage) (l listed, err error) {
 	if len(w.Hashes) > maxHashes {
 		return listed{}, fmt.Errorf("%w: more than %d hashes: %w", errDamaged, maxHashes, failure.ErrTooLarge)
 	}
-	l.URL = w.URL
+	l.URL, l.Record = w.URL, w.Record
 	for _, text := range w.Hashes {
 		h, err := checksum.ParseHash(text)
 		if errors.Is(err, checksum.ErrEmptyHash) {
@@ -146,152 +163,85 @@ func parseListed(raw json.RawMessage) (l listed, err error) {
 	return l, nil
 }
 
-// readEntries reads the entries of the document of a version in a directory, nil if the document is missing. An
-// invalid entry is an error: without its hashes the archive would be trusted more.
-func (m *Mirror) readEntries(ctx context.Context, dir string, v addrs.Version) (map[addrs.Platform]listed, error) {
-	name := path.Join(dir, v.String()+".json")
-	doc, err := stored.Read(ctx, m.Store, name)
-	if err != nil || doc.Data == nil {
-		return nil, err
-	}
-	members, err := parseMembers(doc.Data, "archives")
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	list := make(map[addrs.Platform]listed, len(members))
-	for key, raw := range members {
-		platform, err := addrs.ParsePlatform(key)
-		if err != nil || isNull(raw) {
-			continue
-		}
-		if list[platform], err = parseListed(raw); err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", name, platform, err)
-		}
-	}
-	return list, nil
+// document is the document of a version. It is the truth about the version.
+type document struct {
+	state   *state            // nil if another program has written it, or if it is missing
+	entries map[string]listed // by platform, also an invalid one; without a URL there is no entry
+	was     storage.Revision  // of the file that was read, empty if it is missing
 }
 
-// renderVersion returns the document of a version in the directory dir, or nil if it has no entries. It
-// lists archives, by platform, and the entries of the old document for which keeps is true. keeps gets
-// the name of the file in the mirror, or "" for an external URL.
-func renderVersion(dir string, archives map[addrs.Platform]listed, old []byte, keeps func(name string) (bool, error)) ([]byte, error) {
-	entries := map[string]listed{}
-	for platform, l := range archives {
-		entries[platform.String()] = l
-	}
-	raw, err := parseMembers(old, "archives")
+// parseDocument parses the document of a version. An invalid entry is an error: without its hashes the archive would
+// be trusted more.
+func parseDocument(doc stored.Document) (*document, error) {
+	raw, of, err := parseMembers(doc.Data, "archives")
 	if err != nil {
 		return nil, err
 	}
+	d := &document{of, make(map[string]listed, len(raw)), doc.Revision}
 	for platform, raw := range raw {
-		if _, ours := entries[platform]; ours || isNull(raw) {
+		if isNull(raw) {
 			continue
 		}
 		l, err := parseListed(raw)
-		if err != nil {
-			return nil, fmt.Errorf("%.50q: %w", platform, err)
+		if _, invalid := addrs.ParsePlatform(platform); err != nil && invalid == nil {
+			return nil, fmt.Errorf("%s: %w", platform, err)
 		}
-		keep, err := keeps(resolve(dir, l.URL))
-		if err != nil {
-			return nil, err
-		}
-		if keep && l.URL != "" {
-			entries[platform] = l
+		if l.URL != "" {
+			d.entries[platform] = l
 		}
 	}
-	if len(entries) == 0 {
-		return nil, nil
+	return d, nil
+}
+
+// render returns the document. Only a limit makes it fail.
+func (d *document) render() ([]byte, error) {
+	data, err := stored.Encode(map[string]any{"archives": d.entries, "tofureg": d.state})
+	if err == nil && len(data) > maxDocument {
+		err = fmt.Errorf("the document of the version would have more than %d bytes: %w", maxDocument, failure.ErrTooLarge)
 	}
-	return stored.Encode(map[string]any{"archives": entries})
+	return data, err
 }
 
-// record is the content of the file beside an archive, with what the documents of the protocol cannot
-// state. It is written after the archive and before the documents.
-type record struct {
-	// Removed, if not empty, makes the record a tombstone: the archive is being removed or replaced, and
-	// the other fields are empty. Each tombstone has another text.
-	Removed string `json:"removed,omitempty"`
-
-	Size      int64             `json:"size"`   // size of the archive in bytes
-	Hashes    []checksum.Hash   `json:"hashes"` // computed hashes of the archive
-	Trust     verify.Trust      `json:"trust"`  // result of the policy when the archive was added
-	Protocols []string          `json:"protocols,omitempty"`
-	Evidence  *recordedEvidence `json:"evidence,omitempty"` // nil if Reindex has recorded the archive
-}
-
-// recordedEvidence is the evidence of the source. It is empty if the source has none.
-type recordedEvidence struct {
-	Filename  string       `json:"filename,omitempty"`  // name of the archive in Sums
-	Sums      string       `json:"sums,omitempty"`      // SHA256SUMS document
-	Signature []byte       `json:"signature,omitempty"` // signature of Sums
-	Keys      []verify.Key `json:"keys,omitempty"`      // keys of the signer
-
-	Attestations []string `json:"attestations,omitempty"` // not verified unless the policy demands it
-}
-
-// evidenceToRecord returns the valid part of ev. Invalid evidence that a lenient policy has ignored
-// would make the archive unusable for stricter policies.
-func evidenceToRecord(ctx context.Context, ev verify.Evidence, size int64, local []checksum.Hash) *recordedEvidence {
-	lenient := verify.Policy{AllowUnsigned: true, AllowExpired: true, AllowWeak: true, AllowAnyName: true}
-	saved := &recordedEvidence{Attestations: ev.Attestations}
-	report, err := lenient.Judge(ctx, ev, size, local)
-	if err != nil || len(ev.Sums) == 0 || !utf8.Valid(ev.Sums) {
-		return saved
-	}
-	saved.Filename, saved.Sums = ev.Filename, string(ev.Sums)
-	if report.SignedBy != nil {
-		saved.Signature, saved.Keys = ev.Signature, ev.Keys
-	}
-	return saved
-}
-
-// describe sets the recorded data of pkg. If the archive has another size, it was changed or damaged:
-// then its reader compares it with Size.
-func (r *record) describe(pkg *provider.Package) {
-	pkg.Size, pkg.Protocols = r.Size, r.Protocols
-	if len(r.Hashes) > 0 {
-		if pkg.Hashes == nil {
-			pkg.Hashes = map[addrs.Platform][]checksum.Hash{}
+// platforms returns the entries with valid platforms.
+func (d *document) platforms() map[addrs.Platform]listed {
+	list := make(map[addrs.Platform]listed, len(d.entries))
+	for key, l := range d.entries {
+		if platform, err := addrs.ParsePlatform(key); err == nil {
+			list[platform] = l
 		}
-		pkg.Hashes[pkg.Platform] = r.Hashes
 	}
-	for _, zh := range checksum.WithScheme(r.Hashes, checksum.SchemeZH) {
-		pkg.SHA256 = zh
-	}
-	if r.Evidence == nil {
-		return
-	}
-	pkg.Attestations = r.Evidence.Attestations
-	if r.Evidence.Sums == "" {
-		return
-	}
-	pkg.Filename, pkg.Keys = r.Evidence.Filename, r.Evidence.Keys
-	pkg.SumsURL = pkg.URL + "#sums"
-	if len(r.Evidence.Signature) > 0 {
-		pkg.SignatureURL = pkg.URL + "#signature"
-	}
+	return list
 }
 
-// evidence returns the evidence as the source would.
-func (r *record) evidence(of address) verify.Evidence {
-	p := of.pkg()
-	p.Filename = p.ArchiveName()
-	r.describe(p)
-	ev := p.Evidence()
-	// If nothing vouched for the archive, its own hashes prove nothing.
-	if r.Trust == verify.Unchecked {
-		ev.Hashes = nil
+// retired reports whether an archive, or that of a record, has a usual name that must not be listed any more.
+func (d *document) retired(name string) bool {
+	if archive, ok := recordedArchive(name); ok {
+		name = archive
 	}
-	if p.SumsURL != "" {
-		ev.Sums, ev.Signature = []byte(r.Evidence.Sums), r.Evidence.Signature
-	}
-	return ev
+	return d.state != nil && slices.Contains(d.state.Retired, path.Base(name))
 }
 
-// entry returns the entry for the archive in the document of its version.
-func (r *record) entry(archive string) listed {
-	return listed{r.Hashes, url.PathEscape(path.Base(archive))}
+// names returns the names of all files, with directory, that the entries name.
+func (d *document) names(p addrs.Provider) map[string]bool {
+	all := map[string]bool{}
+	for _, l := range d.entries {
+		if name := resolve(providerDir(p), l.URL); name != "" {
+			all[name], all[recordOf(name, l)] = true, true
+		}
+	}
+	return all
 }
 
-// errRemoved means that a record is a tombstone.
-var errRemoved = errors.New("the archive is being removed")
+// readDocument reads the document of a version in a directory. A missing one has no entries and no revision.
+func (m *Mirror) readDocument(ctx context.Context, dir string, v addrs.Version) (*document, error) {
+	name := path.Join(dir, v.String()+".json")
+	doc, err := stored.ReadAtMost(ctx, m.Store, name, maxDocument)
+	if err != nil {
+		return &document{was: doc.Revision}, err
+	}
+	d, err := parseDocument(doc)
+	if err != nil {
+		return &document{was: doc.Revision}, fmt.Errorf("%s: %w", name, err)
+	}
+	return d, nil
+}

@@ -7,6 +7,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
@@ -14,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -195,6 +197,35 @@ func ExampleMirror_Reindex() {
 	// 1 archives, good: true
 	// [1.0.0] <nil>
 	// true
+}
+
+// A server over a bucket sweeps once a day, beside its other work.
+func ExampleMirror_Sweep() {
+	ctx := context.Background()
+	mirror := &mirrordir.Mirror{Store: &storage.Memory{}} // a bucket has no locks either
+	wants := []mirrordir.Want{{
+		Provider:  addrs.MustParseProvider("registry.example.com/acme/alpha"),
+		Version:   addrs.MustParseVersion("1.0.0"),
+		Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")},
+	}}
+	if _, err := mirror.Add(ctx, exampleRegistry(), wants, mirrordir.AddOptions{}); err != nil {
+		log.Fatal(err)
+	}
+	if err := mirror.Remove(ctx, wants[0].Provider, wants[0].Version); err != nil {
+		log.Fatal(err)
+	}
+	daily := time.NewTicker(time.Millisecond) // time.NewTicker(24 * time.Hour)
+	defer daily.Stop()
+	for range daily.C {
+		swept, err := mirror.Sweep(ctx)
+		if err != nil {
+			log.Print(err) // the next one tries again
+			continue
+		}
+		fmt.Println(swept.Files, "files deleted") // an archive and its record
+		break                                     // a server goes on
+	}
+	// Output: 2 files deleted
 }
 
 // Update a mirror: add the newest version of each provider for its platforms.

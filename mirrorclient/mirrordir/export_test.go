@@ -2,6 +2,7 @@ package mirrordir
 
 import (
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/provider"
 )
 
@@ -10,19 +11,26 @@ var (
 	Resolve         = resolve
 	RecordName      = recordName
 	RecordedArchive = recordedArchive
-	EntryURL        = func(archive string) string { return (&record{}).entry(archive).URL }
+	EntryURL        = func(archive string) string { return (&record{}).entry(archive, "").URL }
 	RenderIndex     = func(old []byte) ([]byte, error) {
-		i, err := parseIndex(old)
+		i, err := parseIndex(stored.Document{Data: old})
 		if err != nil {
 			return nil, err
 		}
 		return i.render()
 	}
-	RenderVersion = func(dir string, old []byte) ([]byte, error) {
-		return renderVersion(dir, nil, old, func(string) (bool, error) { return true, nil })
+	RenderVersion = func(old []byte) ([]byte, error) {
+		d, err := parseDocument(stored.Document{Data: old})
+		if err != nil {
+			return nil, err
+		}
+		return d.render()
 	}
 	ParseArchive = func(p addrs.Provider, name string) (version, platform, problem string) {
 		v, on, problem := provider.ParseArchiveName(p, name)
 		return v.String(), on.String(), problem
 	}
 )
+
+// SetNonce makes the names of uploads and the serials of documents predictable.
+func SetNonce(m *Mirror, nonce func() string) { m.nonce = nonce }

@@ -29,7 +29,8 @@ type files struct {
 	records  map[addrs.Version][]string
 	sizes    map[string]int64 // sizes of all files by name
 	ignored  []ignoredFile
-	count    int // number of names
+	fresh    bool // whether an archive has a fresh name
+	count    int  // number of names
 }
 
 // packageFile is the archive or the directory of a package.
@@ -88,11 +89,51 @@ func (f *files) addFile(p addrs.Provider, name string, size int64) {
 	if problem != "" {
 		f.ignored = append(f.ignored, ignoredFile{name, problem})
 	}
-	if !v.IsZero() {
-		f.versions[v] = true
-		f.archives[v] = append(f.archives[v], name)
+	if v.IsZero() {
+		return
+	}
+	f.versions[v] = true
+	f.archives[v] = append(f.archives[v], name)
+	if isFresh(name) {
+		f.fresh = true // only the document knows whether it is a package
+	} else {
 		f.put(v, platform, packageFile{name: name}, name == address{p, v, platform}.archive())
 	}
+}
+
+// has reports whether there is a file of this name.
+func (f *files) has(name string) bool {
+	_, ok := f.sizes[name]
+	return ok
+}
+
+// addListed replaces the packages of versions by those in their documents, where archives have fresh names.
+func (m *Mirror) addListed(ctx context.Context, p addrs.Provider, f *files) error {
+	if m.hasLocks() && !f.fresh {
+		return nil
+	}
+	versions := slices.Collect(maps.Keys(f.versions))
+	docs := make([]*document, len(versions))
+	err := stored.Each(ctx, maxWriting, len(versions), func(ctx context.Context, i int) (err error) {
+		if f.has(documentName(p, versions[i])) {
+			docs[i], err = m.readDocument(ctx, providerDir(p), versions[i])
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i, v := range versions {
+		if doc := docs[i]; doc != nil && doc.state != nil && !doc.state.Locked {
+			delete(f.packages, v)
+			for platform, l := range doc.platforms() {
+				if name := resolve(providerDir(p), l.URL); isArchiveOf(p, v, name) {
+					f.put(v, platform, packageFile{name: name}, true)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // put adds a package, or replaces it if preferred is set.
@@ -145,6 +186,9 @@ func (m *Mirror) packagesOf(ctx context.Context, p addrs.Provider) (*files, erro
 		}
 	}
 	all, err := m.listFiles(ctx, p, homes...)
+	if err == nil {
+		err = m.addListed(ctx, p, all)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -250,8 +294,9 @@ func (m *Mirror) providers(ctx context.Context, ignore func(name, reason string)
 	return found, nil
 }
 
-// All yields each version that has archives, with its platforms, sorted by provider and version. It
-// reads only names. If it cannot list a provider, it yields a [*provider.Error] and continues.
+// All yields each version that has archives, with its platforms, sorted by provider and version. In a directory it
+// reads only names, in a store without locks also the document of each version. If it cannot list a provider, it
+// yields a [*provider.Error] and continues.
 func (m *Mirror) All(ctx context.Context) iter.Seq2[Want, error] {
 	return func(yield func(Want, error) bool) {
 		providers, err := m.providers(ctx, func(string, string) {})
@@ -261,6 +306,9 @@ func (m *Mirror) All(ctx context.Context) iter.Seq2[Want, error] {
 		}
 		for _, p := range providers {
 			f, err := m.listFiles(ctx, p, providerDir(p))
+			if err == nil {
+				err = m.addListed(ctx, p, f)
+			}
 			if err != nil {
 				if !yield(Want{}, failure.Wrap("list", p.String(), err)) || ctx.Err() != nil {
 					return
@@ -276,23 +324,32 @@ func (m *Mirror) All(ctx context.Context) iter.Seq2[Want, error] {
 	}
 }
 
-// findPackage returns the file or directory of a package.
-func (m *Mirror) findPackage(ctx context.Context, pkg *provider.Package) (packageFile, error) {
-	// Avoid a listing, except where only a listing shows the case of a name. If this fails, the listing
-	// reports the error.
-	if !(m.local() && (runtime.GOOS == "windows" || runtime.GOOS == "darwin")) {
+// findPackage returns the file or directory of a package and the document of its version.
+func (m *Mirror) findPackage(ctx context.Context, pkg *provider.Package) (packageFile, *document, error) {
+	doc, unread := m.readDocument(ctx, providerDir(pkg.Provider), pkg.Version)
+	listed := resolve(providerDir(pkg.Provider), doc.entries[pkg.Platform.String()].URL)
+	switch {
+	case doc.state != nil && !doc.state.Locked && isArchiveOf(pkg.Provider, pkg.Version, listed):
+		return packageFile{name: listed}, doc, nil
+	case doc.state != nil && !doc.state.Locked, m.local() && (runtime.GOOS == "windows" || runtime.GOOS == "darwin"):
+		// Only a listing shows what else there is, or the case of a name.
+	default:
+		// If this fails, the listing reports the error.
 		name := addressOf(pkg).archive()
 		if size, err := m.fileSize(ctx, name); err == nil && size >= 0 {
-			return packageFile{name: name}, nil
+			return packageFile{name: name}, doc, unread
 		}
 	}
 	f, err := m.packagesOf(ctx, pkg.Provider)
 	if err != nil {
-		return packageFile{}, err
+		return packageFile{}, nil, err
 	}
 	one, ok := f.packages[pkg.Version][pkg.Platform]
 	if !ok {
-		return packageFile{}, f.available(pkg.Provider).Unavailable(pkg.Version, pkg.Platform)
+		return packageFile{}, nil, f.available(pkg.Provider).Unavailable(pkg.Version, pkg.Platform)
 	}
-	return one, nil
+	if home := path.Dir(one.name); home != providerDir(pkg.Provider) && !one.dir {
+		doc, unread = m.readDocument(ctx, home, pkg.Version)
+	}
+	return one, doc, unread
 }

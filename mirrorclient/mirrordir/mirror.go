@@ -1,6 +1,7 @@
 package mirrordir
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,8 +25,7 @@ type Mirror struct {
 	// TempDir is for temporary copies if Store is not a [storage.Stager]. If empty, [os.TempDir] is used.
 	TempDir string
 
-	// Exclusive means that nothing else changes the mirror. [Mirror.Remove] then works in any store.
-	Exclusive bool
+	nonce func() string // for tests; otherwise rand.Text
 }
 
 var _ provider.Source = (*Mirror)(nil)
@@ -109,6 +109,14 @@ func documentName(p addrs.Provider, v addrs.Version) string {
 	return providerDir(p) + "/" + v.String() + ".json"
 }
 
+// documentNames returns the names of the documents of versions.
+func documentNames(p addrs.Provider, versions []addrs.Version) (names []string) {
+	for _, v := range versions {
+		names = append(names, documentName(p, v))
+	}
+	return names
+}
+
 // resolve returns the name of the file for a URL in a document in the directory from, or "" if the URL
 // leads out of the mirror.
 func resolve(from, ref string) string {
@@ -123,9 +131,21 @@ func resolve(from, ref string) string {
 	return name
 }
 
-// isArchiveOf reports whether name is a name of an archive of a version.
-func isArchiveOf(p addrs.Provider, v addrs.Version, name string) bool {
-	dir, file := path.Split(name)
-	version, _, _ := provider.ParseArchiveName(p, file)
-	return !version.IsZero() && version == v && dir == providerDir(p)+"/"
+// isFresh reports whether the name of an archive or a record is one that belongs to one upload only, and not the
+// usual one.
+func isFresh(name string) bool {
+	return strings.Count(strings.TrimPrefix(path.Base(name), recordPrefix), "_") == 4
+}
+
+// freshName returns a name of an archive that nobody else has.
+func (m *Mirror) freshName(a address) string {
+	return strings.TrimSuffix(a.archive(), ".zip") + "_" + strings.ToLower(m.text()) + ".zip"
+}
+
+// text returns a text that nobody else has.
+func (m *Mirror) text() string {
+	if m.nonce != nil {
+		return m.nonce()
+	}
+	return rand.Text()
 }

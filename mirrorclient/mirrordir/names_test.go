@@ -95,7 +95,7 @@ func FuzzRender(f *testing.F) {
 	f.Fuzz(func(t *testing.T, old []byte) {
 		for name, render := range map[string]func([]byte) ([]byte, error){
 			"index":   mirrordir.RenderIndex,
-			"version": func(old []byte) ([]byte, error) { return mirrordir.RenderVersion("h/a/b", old) },
+			"version": mirrordir.RenderVersion,
 		} {
 			text, err := render(old)
 			if err != nil || text == nil {
@@ -198,7 +198,7 @@ func TestOnePackageListsNothing(t *testing.T) {
 	if n := c.lists.Load(); n != 0 {
 		t.Errorf("%d listings, want 0", n)
 	}
-	must.Do(t, c.Delete(t.Context(), recordOf(pkg.Version, pkg.Platform), ""))
+	must.Do(t, c.Delete(t.Context(), recordIn(t, c, pkg.Version, pkg.Platform), ""))
 	if _, err := m.Evidence(t.Context(), pkg); !errors.Is(err, provider.ErrNoFile) {
 		t.Errorf("Evidence without the record: %v, want ErrNoFile", err)
 	}

@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/stored"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -19,7 +23,7 @@ import (
 // has none of these.
 const recordPrefix = "record_"
 
-// recordName returns the name of the record of an archive.
+// recordName returns the name of the record beside an archive.
 func recordName(archive string) string {
 	dir, file := path.Split(archive)
 	return dir + recordPrefix + strings.TrimSuffix(file, ".zip") + ".json"
@@ -36,17 +40,97 @@ func recordedArchive(record string) (archive string, ok bool) {
 	return dir + file, ok && isJSON
 }
 
-// has reports whether there is a file of this name.
-func (f *files) has(name string) bool {
-	_, ok := f.sizes[name]
-	return ok
+// recordOf returns the name of the record of an archive with this entry.
+func recordOf(archive string, l listed) string {
+	if _, ok := recordedArchive(l.Record); ok && !strings.Contains(l.Record, "/") {
+		return path.Dir(archive) + "/" + l.Record
+	}
+	return recordName(archive)
 }
 
-// readRecord reads the record of an archive. The error wraps fs.ErrNotExist if it is missing, errRemoved and
-// fs.ErrNotExist if it is a tombstone, and errDamaged if it is invalid; the document has the revision also then.
-func (m *Mirror) readRecord(ctx context.Context, archive string) (stored.Document, *record, error) {
-	name := recordName(archive)
-	doc, err := stored.Read(ctx, m.Store, name)
+// record is the content of the file beside an archive, with what the documents of the protocol cannot
+// state. It is true of a content, by its hashes, and is written before the document of the version.
+type record struct {
+	Size      int64             `json:"size"`   // size of the archive in bytes
+	Hashes    []checksum.Hash   `json:"hashes"` // computed hashes of the archive
+	Trust     verify.Trust      `json:"trust"`  // result of the policy when the archive was added
+	Protocols []string          `json:"protocols,omitempty"`
+	Evidence  *recordedEvidence `json:"evidence,omitempty"` // nil if Reindex has recorded the archive
+}
+
+// recordedEvidence is the evidence of the source. It is empty if the source has none.
+type recordedEvidence struct {
+	Filename  string       `json:"filename,omitempty"`  // name of the archive in Sums
+	Sums      string       `json:"sums,omitempty"`      // SHA256SUMS document
+	Signature []byte       `json:"signature,omitempty"` // signature of Sums
+	Keys      []verify.Key `json:"keys,omitempty"`      // keys of the signer
+
+	Attestations []string `json:"attestations,omitempty"` // not verified unless the policy demands it
+}
+
+// evidenceToRecord returns the valid part of ev. Invalid evidence that a lenient policy has ignored
+// would make the archive unusable for stricter policies.
+func evidenceToRecord(ctx context.Context, ev verify.Evidence, size int64, local []checksum.Hash) *recordedEvidence {
+	lenient := verify.Policy{AllowUnsigned: true, AllowExpired: true, AllowWeak: true, AllowAnyName: true}
+	saved := &recordedEvidence{Attestations: ev.Attestations}
+	report, err := lenient.Judge(ctx, ev, size, local)
+	if err != nil || len(ev.Sums) == 0 || !utf8.Valid(ev.Sums) {
+		return saved
+	}
+	saved.Filename, saved.Sums = ev.Filename, string(ev.Sums)
+	if report.SignedBy != nil {
+		saved.Signature, saved.Keys = ev.Signature, ev.Keys
+	}
+	return saved
+}
+
+// describe sets the recorded data of pkg. If the archive has another size, it was changed or damaged:
+// then its reader compares it with Size.
+func (r *record) describe(pkg *provider.Package) {
+	pkg.Size, pkg.Protocols = r.Size, r.Protocols
+	if len(r.Hashes) > 0 {
+		if pkg.Hashes == nil {
+			pkg.Hashes = map[addrs.Platform][]checksum.Hash{}
+		}
+		pkg.Hashes[pkg.Platform] = r.Hashes
+	}
+	for _, zh := range checksum.WithScheme(r.Hashes, checksum.SchemeZH) {
+		pkg.SHA256 = zh
+	}
+	if r.Evidence == nil {
+		return
+	}
+	pkg.Attestations = r.Evidence.Attestations
+	if r.Evidence.Sums == "" {
+		return
+	}
+	pkg.Filename, pkg.Keys = r.Evidence.Filename, r.Evidence.Keys
+	pkg.SumsURL = pkg.URL + "#sums"
+	if len(r.Evidence.Signature) > 0 {
+		pkg.SignatureURL = pkg.URL + "#signature"
+	}
+}
+
+// evidence returns the evidence as the source would.
+func (r *record) evidence(of address) verify.Evidence {
+	p := of.pkg()
+	p.Filename = p.ArchiveName()
+	r.describe(p)
+	ev := p.Evidence()
+	// If nothing vouched for the archive, its own hashes prove nothing.
+	if r.Trust == verify.Unchecked {
+		ev.Hashes = nil
+	}
+	if p.SumsURL != "" {
+		ev.Sums, ev.Signature = []byte(r.Evidence.Sums), r.Evidence.Signature
+	}
+	return ev
+}
+
+// readRecord reads a record. The error wraps fs.ErrNotExist if it is missing, and errDamaged if it is invalid; the
+// document has the revision also then.
+func (m *Mirror) readRecord(ctx context.Context, name string) (stored.Document, *record, error) {
+	doc, err := stored.ReadAtMost(ctx, m.Store, name, maxRecord)
 	if err != nil {
 		return doc, nil, err
 	}
@@ -57,10 +141,7 @@ func (m *Mirror) readRecord(ctx context.Context, archive string) (stored.Documen
 	if err := stored.Decode(doc.Data, &r); err != nil {
 		return doc, nil, fmt.Errorf("%s: %w", name, err)
 	}
-	switch {
-	case r.Removed != "":
-		return doc, nil, fmt.Errorf("%s: %w: %w", name, errRemoved, fs.ErrNotExist)
-	case r.Size < 0:
+	if r.Size < 0 {
 		return doc, nil, fmt.Errorf("%s: %w: the size is negative", name, errDamaged)
 	}
 	r.Hashes = slices.DeleteFunc(r.Hashes, checksum.Hash.IsZero)
@@ -76,21 +157,11 @@ func isUnrecorded(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errDamaged)
 }
 
-// writeRecord replaces the record of an archive. It returns false if that is a tombstone.
-func (m *Mirror) writeRecord(ctx context.Context, archive string, r *record) (bool, error) {
-	data, err := stored.Encode(r)
-	if err != nil {
-		return false, err
+// entry returns the entry of an archive whose record has this name.
+func (r *record) entry(archive, name string) listed {
+	l := listed{Hashes: r.Hashes, URL: url.PathEscape(path.Base(archive))}
+	if name != recordName(archive) {
+		l.Record = path.Base(name)
 	}
-	err = stored.Retry(ctx, recordName(archive), func() error {
-		old, _, err := m.readRecord(ctx, archive)
-		if errors.Is(err, errRemoved) || err != nil && !isUnrecorded(err) {
-			return err
-		}
-		return m.write(ctx, recordName(archive), data, old)
-	})
-	if errors.Is(err, errRemoved) {
-		return false, nil
-	}
-	return err == nil, err
+	return l
 }

@@ -32,6 +32,11 @@ func mustReindex(t testing.TB, m *mirrordir.Mirror) *mirrordir.CheckResult {
 	return must.Get(m.Reindex(t.Context(), mirrordir.CheckOptions{}))(t)
 }
 
+// stated returns what clients read in a document.
+func stated(t *testing.T, text string) string {
+	return fmt.Sprint(mirrortest.Parse[document](t, text), mirrortest.Parse[index](t, text))
+}
+
 // TestReindex checks that Reindex restores the documents of Add from the archives.
 func TestReindex(t *testing.T) {
 	t.Parallel()
@@ -52,7 +57,7 @@ func TestReindex(t *testing.T) {
 	}
 	write(t, dir, ".tofureg/.tofureg-dead.part", "x")
 	mustReindex(t, m)
-	if read(t, dir, home+"/index.json") != index || read(t, dir, home+"/1.0.0.json") != doc {
+	if stated(t, read(t, dir, home+"/index.json")) != stated(t, index) || stated(t, read(t, dir, home+"/1.0.0.json")) != stated(t, doc) {
 		t.Error("the documents are not those that Add has made")
 	}
 	leftNothing(t, dir)
@@ -129,7 +134,10 @@ func TestReindexElsewhereInside(t *testing.T) {
 		_, src := newRegistry(t)
 		storage := m.Store
 		mustAdd(t, m, src, wants(three[:1], v1), mirrordir.AddOptions{})
-		bytes, name := content(t, storage, archive(v1, linux)), path.Base(archive(v1, linux))
+		pkg := must.Get(m.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+		body := must.Get(m.Open(t.Context(), pkg))(t)
+		bytes, name := string(must.Get(io.ReadAll(body))(t)), path.Base(archive(v1, linux))
+		body.Close()
 		must.Do(t, m.Remove(t.Context(), alpha))
 		put(t, storage, home+"/download/"+name, bytes)
 		put(t, storage, "shared/x.zip", bytes)
@@ -215,6 +223,58 @@ func takeOver(t *testing.T, program string) {
 	}
 }
 
+// TestEvidenceSurvives lets the CLI write into a mirror of Add: it rewrites the documents of all versions of the provider. The
+// evidence is still there, before and after Reindex and Add.
+func TestEvidenceSurvives(t *testing.T) {
+	t.Parallel()
+	terraformtest.Each(t, evidenceSurvives)
+}
+
+func evidenceSurvives(t *testing.T, program string) {
+	reg := regtest.New("registry.example.com")
+	srv := must.Get(reg.ServeTLS())(t)
+	defer srv.Close()
+	p := addrs.MustParseProvider(srv.Addr + "/acme/alpha")
+	for _, version := range []string{"1.0.0", "2.0.0"} {
+		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: version, Platforms: names(three)})
+	}
+	m, dir := newMirror(t)
+	src := &regclient.Client{Transport: &transport.Client{HTTP: srv.Client()}}
+	w := []mirrordir.Want{{Provider: p, Version: v1, Platforms: three}}
+	mustAdd(t, m, src, w, mirrordir.AddOptions{})
+	document := "/acme/alpha/1.0.0.json"
+	if text := read(t, dir, srv.Addr+document); !strings.Contains(text, `"tofureg"`) {
+		t.Fatalf("Add has written\n%s", text)
+	}
+	project := terraformtest.New(t, program)
+	project.Trust(t, srv.CertPEM)
+	project.Require(t, map[string]string{p.String(): "2.0.0"})
+	project.Run(t, "providers", "mirror", "-platform=linux_amd64", dir)
+	if text := read(t, dir, srv.Addr+document); strings.Contains(text, `"tofureg"`) {
+		t.Errorf("%s leaves the document of the other version\n%s", program, text)
+	}
+	vouched := func(when string) {
+		t.Helper()
+		for _, on := range three {
+			pkg := must.Get(m.ProviderPackage(t.Context(), p, v1, on))(t)
+			if report, err := provider.Download(t.Context(), m, pkg, filepath.Join(t.TempDir(), "x.zip"), provider.DownloadOptions{}); err != nil || report.Trust != verify.Signed {
+				t.Errorf("%s: the package for %s: %+v, %v, want a signed one", when, on, report, err)
+			}
+		}
+	}
+	vouched("after " + program)
+	mustReindex(t, m)
+	vouched("after Reindex")
+	reg.Reset()
+	if fetched := mustAdd(t, m, src, w, mirrordir.AddOptions{}); fetched != 0 || reg.Count(0) != 0 {
+		t.Errorf("Add fetches %d archives: %v", fetched, reg.Requests())
+	}
+	vouched("after Add")
+	if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() || !onlyUnreachable(report) {
+		t.Errorf("in the end: %+v", report)
+	}
+}
+
 // onlyUnreachable reports whether the only note is about a host with a port.
 func onlyUnreachable(report *mirrordir.CheckResult) bool {
 	return len(report.Notes) == 1 && report.Notes[0].Kind == "unreachable"
@@ -224,20 +284,21 @@ func onlyUnreachable(report *mirrordir.CheckResult) bool {
 // and replaced by Reindex, and by Add if Add need not read it.
 func TestBeyondLimits(t *testing.T) {
 	t.Parallel()
-	const largest = 16 << 20 // maximum size of a document
-	large := func(string) string { return `{"x": "` + strings.Repeat("x", largest) + `"}` }
+	large := func(size int) func(string) string {
+		return func(text string) string { return text + strings.Repeat(" ", size+1-len(text)) }
+	}
 	index, doc := home+"/index.json", home+"/1.0.0.json"
 	tests := map[string]struct {
 		name   string
 		spoil  func(text string) string
 		mended bool // by Add
 	}{
-		"index":    {index, large, false},
-		"record":   {recordOf(v1, linux), large, true},
-		"document": {doc, large, false},
+		"index":    {index, large(16 << 20), false},
+		"record":   {recordOf(v1, linux), large(4 << 20), true},
+		"document": {doc, large(1 << 20), false},
 		"hashes": {doc, func(text string) string {
 			return strings.Replace(text, `"hashes": [`, `"hashes": [`+strings.Repeat(`"zh:`+strings.Repeat("0", 64)+`",`, 101), 1)
-		}, true},
+		}, false},
 		"versions": {index, func(string) string {
 			var b strings.Builder
 			b.WriteString(`{"versions": {"1.0.0": {}`)
@@ -254,27 +315,39 @@ func TestBeyondLimits(t *testing.T) {
 				_, src := newRegistry(t)
 				storage := m.Store
 				mustAdd(t, m, src, wants(three, v1, v2), mirrordir.AddOptions{})
-				good := content(t, storage, test.name)
-				spoil := func() { put(t, storage, test.name, test.spoil(good)) }
-				spoil()
+				name := test.name
+				if name == recordOf(v1, linux) {
+					name = recordIn(t, storage, v1, linux)
+				}
+				good := content(t, storage, name)
+				put(t, storage, name, strings.TrimSuffix(test.spoil(good), " ")) // one byte less
+				if report := mustCheck(t, m, mirrordir.CheckOptions{}); report.OK() != strings.HasSuffix(test.spoil(good), " ") {
+					t.Errorf("at the limit: %+v", report)
+				}
+				put(t, storage, name, test.spoil(good))
 				report := mustCheck(t, m, mirrordir.CheckOptions{})
-				if len(report.Problems) != 1 || report.Problems[0].Kind != "damaged" || report.Problems[0].Name != test.name || report.Archives != 6 {
+				if len(report.Problems) == 0 || report.Problems[0].Kind != "damaged" || report.Problems[0].Name != name || report.Archives != 6 {
 					t.Errorf("%+v", report)
 				}
 				_, err := m.Add(t.Context(), src, wants(three, v1), mirrordir.AddOptions{})
 				if test.mended {
 					must.Do(t, err)
+					must.Get(m.Sweep(t.Context()))(t)
 					wantGood(t, m)
-					spoil()
+					put(t, storage, recordIn(t, storage, v1, linux), test.spoil(good))
 				} else if !errors.Is(err, failure.ErrTooLarge) || !strings.Contains(err.Error(), "Reindex") {
 					t.Errorf("Add: %v, want ErrTooLarge and what to do about it", err)
 				}
 				mustReindex(t, m)
+				if strings.HasSuffix(kind, "bucket") { // where a document is all that says which archives are listed
+					mustAdd(t, m, src, wants(three, v1), mirrordir.AddOptions{})
+				}
+				must.Get(m.Sweep(t.Context()))(t)
 				if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() || len(report.Notes) > 0 || report.Archives != 6 {
 					t.Errorf("%+v", report)
 				}
-				if test.name != recordOf(v1, linux) && content(t, storage, test.name) != good {
-					t.Errorf("made anew it is another: %s", content(t, storage, test.name))
+				if kind == "directory" && !test.mended && stated(t, content(t, storage, name)) != stated(t, good) {
+					t.Errorf("made anew it is another: %s", content(t, storage, name))
 				}
 			})
 		}
@@ -363,6 +436,7 @@ func TestRemoveLastWhileAdding(t *testing.T) {
 			wg.Go(func() { mustAdd(t, m, client(reg), wants(three[:1], v2), mirrordir.AddOptions{}) })
 			must.Do(t, m.Remove(t.Context(), alpha, v1))
 			wg.Wait()
+			must.Get(m.Sweep(t.Context()))(t)
 			if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() || len(report.Notes) > 0 || report.Archives != 1 {
 				t.Fatalf("%s: %+v", name, report)
 			}
@@ -435,5 +509,17 @@ func TestAddLockedRefuses(t *testing.T) {
 	}
 	if _, err := m.ProviderPackage(t.Context(), beta, v1, darwin); !errors.Is(err, provider.ErrNoPlatform) {
 		t.Errorf("what is not locked is there: %v", err)
+	}
+}
+
+// TestReindexOfNothing checks that a damaged index of a provider without versions goes in a directory, and is written anew in a bucket.
+func TestReindexOfNothing(t *testing.T) {
+	t.Parallel()
+	for kind, m := range mirrors(t) {
+		put(t, m.Store, home+"/index.json", "{")
+		mustReindex(t, m)
+		if list, err := m.ListedVersions(t.Context(), alpha); len(list) > 0 || err != nil && !errors.Is(err, provider.ErrNotFound) {
+			t.Errorf("%s: ListedVersions after Reindex of a damaged index = %v, %v, want none", kind, list, err)
+		}
 	}
 }

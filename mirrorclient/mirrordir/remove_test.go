@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/mirrortest"
@@ -28,6 +30,7 @@ func stores() map[string]storage.Store {
 // the version is there for these platforms, or, if removedToo is set, for some or none of them.
 func wantTrue(t *testing.T, m *mirrordir.Mirror, v addrs.Version, removedToo bool, platforms ...string) {
 	t.Helper()
+	must.Get(m.Sweep(t.Context()))(t)
 	report := mustCheck(t, m, mirrordir.CheckOptions{})
 	if !report.OK() || len(report.Notes) > 0 {
 		t.Errorf("in the end %+v", report)
@@ -188,6 +191,7 @@ func TestAddAndRemoveTogether(t *testing.T) {
 				})
 			}
 			wg.Wait()
+			must.Get(m.Sweep(t.Context()))(t)
 			report := mustCheck(t, m, mirrordir.CheckOptions{})
 			if !report.OK() || len(report.Notes) > 0 {
 				t.Errorf("in the end %+v", report)
@@ -208,65 +212,149 @@ func (u unconditional) Delete(ctx context.Context, name string, was storage.Revi
 	return u.bucket.Delete(ctx, name, "")
 }
 
-// TestRemoveUnconditional checks that Remove is refused in a store that cannot delete on a condition,
-// unless Exclusive is set, and that Add and Reindex work there.
-func TestRemoveUnconditional(t *testing.T) {
+// TestUnconditional checks that no method deletes on a condition.
+func TestUnconditional(t *testing.T) {
 	t.Parallel()
 	reg, all := manyVersions(2)
 	b := &bucket{}
 	m := &mirrordir.Mirror{Store: unconditional{b}, TempDir: t.TempDir()}
 	mustAdd(t, m, client(reg), all, mirrordir.AddOptions{})
-	before := maps.Clone(b.Content)
-	if err := m.Remove(t.Context(), alpha, all[0].Version); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("Remove = %v, want an error that wraps errors.ErrUnsupported", err)
-	}
-	if !maps.Equal(b.Content, before) {
-		t.Error("a refused Remove has changed the mirror")
-	}
-	delete(b.Content, archive(all[0].Version, linux)) // its record is a leftover that stays
+	must.Do(t, m.Remove(t.Context(), alpha, all[0].Version))
+	must.Get(m.Sweep(t.Context()))(t)
 	mustReindex(t, m)
-	if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() {
-		t.Errorf("after Reindex: %+v", report.Problems)
+	wantTrue(t, m, all[0].Version, true)
+	wantTrue(t, m, all[1].Version, false, "darwin_arm64", "linux_amd64", "windows_amd64")
+}
+
+// TestSweepSpares checks that Sweep leaves what was never listed, also beside a removed version, and what another program lists.
+func TestSweepSpares(t *testing.T) {
+	t.Parallel()
+	reg, all := manyVersions(2)
+	b := &bucket{}
+	m := &mirrordir.Mirror{Store: b, TempDir: t.TempDir()}
+	mustAdd(t, m, client(reg), all, mirrordir.AddOptions{})
+	must.Do(t, m.Remove(t.Context(), alpha, all[0].Version))
+	spared := map[string]string{
+		archive(all[0].Version, linux): "placed after the removal", archive(v2, linux): "without a document",
+		home + "/record_x.json": "{}", home + "/notes.txt": "x",
 	}
-	m.Exclusive = true
-	must.Do(t, m.Remove(t.Context(), alpha))
-	if len(b.Content) != 0 {
-		t.Errorf("Remove with Exclusive has left %d files", len(b.Content))
+	maps.Copy(b.Content, spared)
+	if swept := must.Get(m.Sweep(t.Context()))(t); swept.Files != 6 {
+		t.Errorf("Sweep = %+v, want three archives and their records", swept)
+	}
+	for name, content := range spared {
+		if b.Content[name] != content {
+			t.Errorf("Sweep has deleted %s", name)
+		}
 	}
 }
 
-// TestHalfRemoved checks that Check notes an archive beside a tombstone, and that Reindex removes both.
-func TestHalfRemoved(t *testing.T) {
+// TestRetired checks that an archive with a usual name that was removed is not listed again, and that Sweep deletes it.
+func TestRetired(t *testing.T) {
 	t.Parallel()
-	reg, all := manyVersions(2)
-	v := all[0].Version
-	for kind, s := range stores() {
-		dead := errors.New("dead")
-		m := &mirrordir.Mirror{Store: s, TempDir: t.TempDir()}
-		mustAdd(t, m, client(reg), all, mirrordir.AddOptions{})
-		watched := &mirrortest.WatchedStore{Store: s, Before: func(op, name string) error {
-			if op == "delete" && slices.Contains([]string{archive(v, linux), archive(v, darwin), archive(v, windows)}, name) {
-				return dead
+	_, dir, _, _ := filled(t)
+	b := &bucket{Content: map[string]string{archive(v1, linux): read(t, dir, archive(v1, linux))}}
+	m := &mirrordir.Mirror{Store: b, TempDir: t.TempDir()}
+	mustReindex(t, m)
+	wantTrue(t, m, v1, false, "linux_amd64")
+	must.Do(t, m.Remove(t.Context(), alpha))
+	mustReindex(t, m)
+	if list, err := m.ProviderVersions(t.Context(), alpha); err != nil || len(list.List) != 0 {
+		t.Errorf("ProviderVersions after Remove and Reindex = %v, %v, want none", list, err)
+	}
+	must.Get(m.Sweep(t.Context()))(t)
+	if _, ok := b.Content[archive(v1, linux)]; ok {
+		t.Error("Sweep has left the archive")
+	}
+}
+
+// TestOtherLayouts checks that a writer refuses documents that it must not change, and that readers do not.
+func TestOtherLayouts(t *testing.T) {
+	t.Parallel()
+	_, dir, _, src := filled(t)
+	locked := &bucket{Content: map[string]string{}}
+	for _, name := range files(t, dir) {
+		locked.Content[name] = read(t, dir, name)
+	}
+	newer := &bucket{}
+	mustAdd(t, &mirrordir.Mirror{Store: newer, TempDir: t.TempDir()}, src, wants(three, v1), mirrordir.AddOptions{})
+	for name := range newer.Content {
+		newer.Content[name] = strings.Replace(newer.Content[name], `"layout": 1`, `"layout": 2`, 1)
+	}
+	for name, b := range map[string]*bucket{"archives under locks": locked, "a newer layout": newer} {
+		before := maps.Clone(b.Content)
+		m := &mirrordir.Mirror{Store: b, TempDir: t.TempDir()}
+		_, adding := m.Add(t.Context(), src, wants(three[:1], v1), mirrordir.AddOptions{})
+		_, indexing := m.Reindex(t.Context(), mirrordir.CheckOptions{})
+		for job, err := range map[string]error{"Add": adding, "Remove": m.Remove(t.Context(), alpha), "Reindex": indexing} {
+			if err == nil || !strings.Contains(err.Error(), "layout") && !strings.Contains(err.Error(), "locks") {
+				t.Errorf("%s: %s = %v, want a refusal", name, job, err)
 			}
-			return nil
-		}}
-		if err := (&mirrordir.Mirror{Store: watched}).Remove(t.Context(), alpha, v); !errors.Is(err, dead) {
-			t.Fatalf("%s: Remove = %v, want %v", kind, err, dead)
 		}
-		report := mustCheck(t, m, mirrordir.CheckOptions{})
-		leftover := 0
-		for _, f := range report.Notes {
-			if f.Kind == "leftover" {
-				leftover++
-			}
+		if !maps.Equal(before, b.Content) {
+			t.Errorf("%s: files have changed", name)
 		}
-		if !report.OK() || leftover != 3 {
-			t.Errorf("%s: Check of a half removed version = %+v, want 3 leftovers and no problems", kind, report)
+		if pkg, err := m.ProviderPackage(t.Context(), alpha, v1, linux); err != nil || pkg.SumsURL == "" {
+			t.Errorf("%s: ProviderPackage = %+v, %v, want one with evidence", name, pkg, err)
 		}
-		mustReindex(t, m)
-		wantTrue(t, m, v, true)
-		if _, err := m.ProviderPackage(t.Context(), alpha, v, linux); err == nil {
-			t.Errorf("%s: a removed package is found after Reindex", kind)
+	}
+}
+
+// TestDump checks that a copy of a bucket in a directory is a mirror, also for writers with locks.
+func TestDump(t *testing.T) {
+	t.Parallel()
+	_, src := newRegistry(t)
+	b := &bucket{}
+	mustAdd(t, &mirrordir.Mirror{Store: b, TempDir: t.TempDir()}, src, wants(three, v1), mirrordir.AddOptions{})
+	m, dir := newMirror(t)
+	for name, content := range b.Content {
+		write(t, dir, name, content)
+	}
+	wantTrue(t, m, v1, false, "darwin_arm64", "linux_amd64", "windows_amd64")
+	if fetched := mustAdd(t, m, src, wants(three, v1, v2), mirrordir.AddOptions{}); fetched != 3 {
+		t.Errorf("Add fetches %d archives, want those of 2.0.0", fetched)
+	}
+	wantTrue(t, m, v2, false, "darwin_arm64", "linux_amd64", "windows_amd64")
+	must.Do(t, m.Remove(t.Context(), alpha, v1))
+	wantTrue(t, m, v1, true)
+}
+
+// lockless is a directory on a file system without locks.
+type lockless struct{ *storage.Dir }
+
+func (lockless) Lock(context.Context, string) (func() error, error) {
+	return nil, errors.ErrUnsupported
+}
+
+// TestNoLocks checks that writers fail in a directory that cannot be locked, and change nothing, and that they wait for
+// the holder of a lock until their context ends.
+func TestNoLocks(t *testing.T) {
+	t.Parallel()
+	m, dir, _, src := filled(t)
+	d := m.Store.(*storage.Dir)
+	before := snapshot(t, dir)
+	jobs := func(ctx context.Context, m *mirrordir.Mirror) map[string]error {
+		_, adding := m.Add(ctx, src, wants(three, v1), mirrordir.AddOptions{})
+		_, indexing := m.Reindex(ctx, mirrordir.CheckOptions{})
+		_, sweeping := m.Sweep(ctx)
+		return map[string]error{"Add": adding, "Remove": m.Remove(ctx, alpha, v1), "Reindex": indexing, "Sweep": sweeping}
+	}
+	for job, err := range jobs(t.Context(), &mirrordir.Mirror{Store: lockless{d}}) {
+		if !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("%s without locks = %v, want errors.ErrUnsupported", job, err)
 		}
+	}
+	unlock := must.Get(d.Lock(t.Context(), home+"/1.0.0.json"))(t)
+	defer unlock()
+	enough := errors.New("waited enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(20*time.Millisecond, func() { cancel(enough) })
+	for job, err := range jobs(ctx, m) {
+		if !errors.Is(err, enough) {
+			t.Errorf("%s beside a holder of the lock = %v, want the end of its context", job, err)
+		}
+	}
+	if !maps.Equal(before, snapshot(t, dir)) {
+		t.Error("files have changed")
 	}
 }

@@ -40,9 +40,9 @@ func (m *Mirror) ProviderVersions(ctx context.Context, p addrs.Provider) (*provi
 // the URL of a bucket.
 func (m *Mirror) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	pkg := address{p, v, platform}.pkg()
-	one, err := m.findPackage(ctx, pkg)
+	one, doc, err := m.findPackage(ctx, pkg)
 	if err == nil {
-		err = m.describe(ctx, pkg, one, nil)
+		err = m.describe(ctx, pkg, one, doc)
 	}
 	if err != nil {
 		return nil, failure.Wrap("find", pkg.String(), err)
@@ -50,35 +50,34 @@ func (m *Mirror) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.
 	return pkg, nil
 }
 
-// describe sets the fields of pkg from the files of the mirror. It reads the record if rec is nil.
-func (m *Mirror) describe(ctx context.Context, pkg *provider.Package, one packageFile, rec *record) (err error) {
+// describe sets the fields of pkg from its document and its record.
+func (m *Mirror) describe(ctx context.Context, pkg *provider.Package, one packageFile, doc *document) (err error) {
 	if one.dir {
 		pather, _ := m.pather() // findPackage has found no directory without one
 		pkg.Dir, err = pather.FilePath(one.name)
 		return err
 	}
-	pkg.Filename, pkg.URL = pkg.ArchiveName(), m.fileURL(one.name)
-	home := path.Dir(one.name)
-	list, err := m.readEntries(ctx, home, pkg.Version)
-	if err != nil {
-		return err
-	}
-	pkg.Hashes = map[addrs.Platform][]checksum.Hash{}
-	for platform, l := range list {
-		// Skip an entry for another file than the archive.
-		if len(l.Hashes) > 0 && (platform != pkg.Platform || resolve(home, l.URL) == one.name) {
-			pkg.Hashes[platform] = l.Hashes
-		}
-	}
-	if rec == nil {
-		if _, rec, err = m.readRecord(ctx, one.name); errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
+	m.state(pkg, one, doc)
+	_, rec, err := m.readRecord(ctx, recordOf(one.name, doc.entries[pkg.Platform.String()]))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
 	if err == nil {
 		rec.describe(pkg)
 	}
 	return err
+}
+
+// state sets the fields of pkg that the document states.
+func (m *Mirror) state(pkg *provider.Package, one packageFile, doc *document) {
+	pkg.Filename, pkg.URL = pkg.ArchiveName(), m.fileURL(one.name)
+	pkg.Hashes = map[addrs.Platform][]checksum.Hash{}
+	for platform, l := range doc.platforms() {
+		// Skip an entry for another file than the archive.
+		if len(l.Hashes) > 0 && (platform != pkg.Platform || resolve(path.Dir(one.name), l.URL) == one.name) {
+			pkg.Hashes[platform] = l.Hashes
+		}
+	}
 }
 
 // fileURL returns the URL of a file: a file URL or its name.
@@ -109,13 +108,20 @@ func (m *Mirror) Evidence(ctx context.Context, pkg *provider.Package) (verify.Ev
 	if pkg.SumsURL == "" {
 		return ev, nil
 	}
-	name, err := m.archiveName(ctx, pkg)
+	name := m.nameOf(pkg)
 	var rec *record
-	if err == nil {
-		_, rec, err = m.readRecord(ctx, name)
+	var err error
+	if name != "" {
+		_, rec, err = m.readRecord(ctx, recordName(name))
+	}
+	if rec == nil || rec.Evidence == nil || rec.Evidence.Sums == "" { // the document may name another record
+		var doc *document
+		if name, doc, err = m.archiveName(ctx, pkg); err == nil {
+			_, rec, err = m.readRecord(ctx, recordOf(name, doc.entries[pkg.Platform.String()]))
+		}
 	}
 	if err == nil && rec.Evidence == nil {
-		err = fmt.Errorf("%s: %w", recordName(name), fs.ErrNotExist)
+		err = fmt.Errorf("the record of %s: %w", name, fs.ErrNotExist)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("%w: %w", provider.ErrNoFile, err)
@@ -130,7 +136,14 @@ func (m *Mirror) Evidence(ctx context.Context, pkg *provider.Package) (verify.Ev
 
 // Open opens the archive of pkg. The error wraps [provider.ErrUnpacked] for an unpacked package.
 func (m *Mirror) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
-	name, err := m.archiveName(ctx, pkg)
+	// By the URL it is the archive that pkg describes, also if the version has another one since.
+	name, err := "", error(nil)
+	if pkg != nil && pkg.Dir == "" {
+		name = m.nameOf(pkg)
+	}
+	if name == "" {
+		name, _, err = m.archiveName(ctx, pkg)
+	}
 	var o *storage.File
 	if err == nil {
 		o, err = m.Store.Open(ctx, name)
@@ -141,20 +154,19 @@ func (m *Mirror) Open(ctx context.Context, pkg *provider.Package) (*provider.Bod
 	return &provider.Body{ReadCloser: o.ReadCloser, Size: o.Size}, nil
 }
 
-// archiveName returns the name of the archive of pkg. It does not use the URL of pkg, since the caller
-// may have read pkg from a file.
-func (m *Mirror) archiveName(ctx context.Context, pkg *provider.Package) (string, error) {
+// archiveName returns the name of the archive of pkg that is there now, and the document of its version.
+func (m *Mirror) archiveName(ctx context.Context, pkg *provider.Package) (string, *document, error) {
 	switch {
 	case pkg == nil:
-		return "", errNoPackage
+		return "", nil, errNoPackage
 	case pkg.Dir != "":
-		return "", provider.ErrUnpacked
+		return "", nil, provider.ErrUnpacked
 	}
-	one, err := m.findPackage(ctx, pkg)
+	one, doc, err := m.findPackage(ctx, pkg)
 	if err == nil && one.dir {
 		err = provider.ErrUnpacked
 	}
-	return one.name, err
+	return one.name, doc, err
 }
 
 // ListedVersions returns the versions in the index of p, unsorted, or if it is missing, all versions with
@@ -186,12 +198,12 @@ func (m *Mirror) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.V
 }
 
 func (m *Mirror) listedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
-	list, err := m.readEntries(ctx, providerDir(p), v)
+	doc, err := m.readDocument(ctx, providerDir(p), v)
 	if err != nil {
 		return nil, err
 	}
 	hashes := map[addrs.Platform][]checksum.Hash{}
-	for platform, l := range list {
+	for platform, l := range doc.platforms() {
 		name := resolve(providerDir(p), l.URL)
 		if _, of, _ := provider.ParseArchiveName(p, path.Base(name)); of == platform && isArchiveOf(p, v, name) {
 			hashes[platform] = l.Hashes
@@ -205,7 +217,7 @@ func (m *Mirror) listedArchives(ctx context.Context, p addrs.Provider, v addrs.V
 		return nil, err
 	}
 	for platform, one := range f.packages[v] {
-		if !one.dir && list == nil {
+		if !one.dir && doc.was == "" {
 			hashes[platform] = nil
 		}
 	}
@@ -219,23 +231,36 @@ func (m *Mirror) listedArchives(ctx context.Context, p addrs.Provider, v addrs.V
 // record, otherwise nil without an error.
 func (m *Mirror) RecordedPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform, policy verify.Policy) (*provider.Package, error) {
 	pkg := address{p, v, platform}.pkg()
-	t, err := m.newTarget(ctx, pkg, policy, false)
+	doc, err := m.readDocument(ctx, providerDir(p), v)
+	if err != nil {
+		return nil, failure.Wrap("find", pkg.String(), err)
+	}
+	of := &version{m: m, provider: p, edit: &edit{version: v, doc: doc, fresh: m.writesFresh(doc)}, adoptable: never}
+	t, err := of.newTarget(ctx, pkg, policy, false)
 	if err != nil {
 		return nil, failure.Wrap("find", pkg.String(), err)
 	}
 	if _, err := t.judgeRecord(ctx); err != nil {
 		return nil, nil
 	}
-	if err := m.describe(ctx, pkg, packageFile{name: t.name}, t.record); err != nil {
-		return nil, failure.Wrap("find", pkg.String(), err)
-	}
+	m.state(pkg, packageFile{name: t.name}, doc)
+	t.record.describe(pkg)
 	return pkg, nil
 }
 
-// ArchiveURL returns the URL of an archive with the canonical name, as in [Mirror.ProviderPackage],
-// whether or not it exists.
-func (m *Mirror) ArchiveURL(p addrs.Provider, v addrs.Version, platform addrs.Platform) string {
-	return m.fileURL(address{p, v, platform}.archive())
+// Holds reports whether pkg is from this mirror: whether its URL is that of an archive with one of the names that the
+// mirror gives it, whether or not it exists.
+func (m *Mirror) Holds(pkg *provider.Package) bool { return m.nameOf(pkg) != "" }
+
+// nameOf returns the name of the archive of pkg by its URL, empty if pkg is not from this mirror.
+func (m *Mirror) nameOf(pkg *provider.Package) string {
+	file, err := url.PathUnescape(path.Base(pkg.URL))
+	name := providerDir(pkg.Provider) + "/" + file
+	_, platform, _ := provider.ParseArchiveName(pkg.Provider, file)
+	if err != nil || platform != pkg.Platform || !isArchiveOf(pkg.Provider, pkg.Version, name) || m.fileURL(name) != pkg.URL {
+		return ""
+	}
+	return name
 }
 
 // linkLifetime is the time for which the URLs of [Mirror.ArchiveLink] are valid.
@@ -246,9 +271,10 @@ const linkLifetime = time.Hour
 // Archive of handlers.
 func (m *Mirror) ArchiveLink(ctx context.Context, pkg *provider.Package) (string, error) {
 	linker, ok := storage.As[storage.Linker](m.Store)
-	if !ok || pkg.URL != m.ArchiveURL(pkg.Provider, pkg.Version, pkg.Platform) {
+	name := m.nameOf(pkg)
+	if !ok || name == "" {
 		return "", nil
 	}
-	link, err := linker.URL(ctx, address{pkg.Provider, pkg.Version, pkg.Platform}.archive(), linkLifetime)
+	link, err := linker.URL(ctx, name, linkLifetime)
 	return link, failure.Wrap("link to", pkg.String(), err)
 }

@@ -1,6 +1,7 @@
 package mirrordir_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"github.com/tofureg/tofureg/storage"
@@ -71,14 +72,6 @@ func put(t testing.TB, s storage.Store, name, content string) {
 	must.Do(t, err)
 }
 
-// place copies files of another mirror into s, like a process that dies before it publishes them.
-func place(t testing.TB, s storage.Store, from *bucket, names ...string) {
-	t.Helper()
-	for _, name := range names {
-		put(t, s, name, from.Content[name])
-	}
-}
-
 // platformsOf returns the platforms in the document of a version.
 func platformsOf(t testing.TB, s storage.Store, v addrs.Version) []string {
 	t.Helper()
@@ -94,133 +87,21 @@ func another(t testing.TB, reg *regtest.Registry, all []mirrordir.Want) *bucket 
 	return b
 }
 
-// TestPlacedWhileWorking lets another process add an archive and its record during a call, before
-// the call publishes, and then publish or die.
-func TestPlacedWhileWorking(t *testing.T) {
+// TestRemovedWhileChecked checks that a version that is removed during a Check is no problem.
+func TestRemovedWhileChecked(t *testing.T) {
 	t.Parallel()
 	reg, all := manyVersions(4)
-	last := all[3].Version
-	full := another(t, reg, all)
 	for name, open := range watchers(t) {
-		for _, dies := range []bool{true, false} {
-			for job, do := range map[string]func(m *mirrordir.Mirror) error{
-				"Add": func(m *mirrordir.Mirror) error {
-					_, err := m.Add(t.Context(), client(reg), wants([]addrs.Platform{linux}, last), mirrordir.AddOptions{})
-					return err
-				},
-				"Reindex": func(m *mirrordir.Mirror) error {
-					_, err := m.Reindex(t.Context(), mirrordir.CheckOptions{})
-					return err
-				},
-			} {
-				t.Run(fmt.Sprintf("%s/dies=%v/%s", name, dies, job), func(t *testing.T) {
-					t.Parallel()
-					w, store, bare := open()
-					m := &mirrordir.Mirror{Store: store, TempDir: t.TempDir()}
-					linuxOnly := slices.Clone(all)
-					for i := range linuxOnly {
-						linuxOnly[i].Platforms = []addrs.Platform{linux}
-					}
-					mustAdd(t, m, client(reg), linuxOnly, mirrordir.AddOptions{})
-					var once sync.Once
-					w.After = func(op, name string) {
-						if op != "open" || name != recordOf(last, linux) {
-							return
-						}
-						once.Do(func() {
-							place(t, bare, full, archive(last, darwin), recordOf(last, darwin))
-							if _, locked := bare.(*storage.Dir); !dies && !locked { // with locks it would wait
-								mustAdd(t, &mirrordir.Mirror{Store: bare, TempDir: t.TempDir()}, client(reg), wants([]addrs.Platform{darwin}, last), mirrordir.AddOptions{})
-							}
-						})
-					}
-					must.Do(t, do(m))
-					w.After = nil
-					if got := platformsOf(t, bare, last); !slices.Equal(got, []string{"darwin_arm64", "linux_amd64"}) {
-						t.Errorf("listed are %v", got)
-					}
-					wantGood(t, &mirrordir.Mirror{Store: bare, TempDir: t.TempDir()})
-				})
+		w, store, bare := open()
+		mustAdd(t, &mirrordir.Mirror{Store: bare, TempDir: t.TempDir()}, client(reg), all, mirrordir.AddOptions{})
+		var once sync.Once
+		w.After = func(_, name string) {
+			if name == home+"/index.json" { // which still lists the version
+				once.Do(func() { must.Do(t, (&mirrordir.Mirror{Store: bare}).Remove(t.Context(), alpha, all[3].Version)) })
 			}
 		}
-	}
-}
-
-// TestArchiveReturns checks that Reindex keeps a record whose archive was missing in the listing
-// and has come back.
-func TestArchiveReturns(t *testing.T) {
-	t.Parallel()
-	reg, all := manyVersions(1)
-	full := another(t, reg, all)
-	v := all[0].Version
-	for name, open := range watchers(t) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w, store, bare := open()
-			place(t, bare, full, recordOf(v, linux))
-			w.After = func(op, name string) {
-				if op == "list" && name == home {
-					place(t, bare, full, archive(v, linux))
-				}
-			}
-			m := &mirrordir.Mirror{Store: store, TempDir: t.TempDir()}
-			mustReindex(t, m)
-			w.After = nil
-			mustReindex(t, m)
-			wantGood(t, m)
-			if got := platformsOf(t, bare, v); !slices.Equal(got, []string{"linux_amd64"}) {
-				t.Errorf("listed are %v", got)
-			}
-		})
-	}
-}
-
-// TestRemovedWhileWorking checks that files that are removed before a version is locked are
-// downloaded again, not listed, and no problem.
-func TestRemovedWhileWorking(t *testing.T) {
-	t.Parallel()
-	reg, all := manyVersions(4)
-	full := another(t, reg, all)
-	first, last := all[0].Version, all[3].Version
-	for name, open := range watchers(t) {
-		for job, at := range map[string]string{
-			"Add":     recordOf(first, linux), // read before the lock
-			"Reindex": archive(first, linux),  // read after the listing
-			"Check":   home + "/index.json",   // the index still lists the version
-		} {
-			t.Run(path.Join(name, job), func(t *testing.T) {
-				t.Parallel()
-				w, store, bare := open()
-				for name, content := range full.Content {
-					put(t, bare, name, content)
-				}
-				var once sync.Once
-				w.After = func(_, name string) {
-					if name != at {
-						return
-					}
-					once.Do(func() {
-						if err := (&mirrordir.Mirror{Store: bare}).Remove(t.Context(), alpha, last); err != nil {
-							t.Error(err)
-						}
-					})
-				}
-				m := &mirrordir.Mirror{Store: store, TempDir: t.TempDir()}
-				switch job {
-				case "Add":
-					mustAdd(t, m, client(reg), all[:1], mirrordir.AddOptions{})
-					if fetched := mustAdd(t, m, client(reg), all, mirrordir.AddOptions{}); fetched != 3 {
-						t.Errorf("%d fetched, want 3", fetched)
-					}
-				case "Reindex":
-					must.Get(m.Reindex(t.Context(), mirrordir.CheckOptions{Parallel: 1}))(t)
-				case "Check":
-					if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() {
-						t.Errorf("problems: %v", report.Problems)
-					}
-				}
-				wantGood(t, m)
-			})
+		if report := mustCheck(t, &mirrordir.Mirror{Store: store, TempDir: t.TempDir()}, mirrordir.CheckOptions{}); !report.OK() || report.Versions != 3 && name == "locks" {
+			t.Errorf("%s: %d versions, problems: %v", name, report.Versions, report.Problems)
 		}
 	}
 }
@@ -259,6 +140,13 @@ func versionsOf(t testing.TB, m *mirrordir.Mirror) string {
 	return strings.Trim(fmt.Sprint(list), "[]")
 }
 
+// recordIn returns the name of the record of an archive that a document lists.
+func recordIn(t testing.TB, s storage.Store, v addrs.Version, platform addrs.Platform) string {
+	t.Helper()
+	a := mirrortest.Parse[document](t, content(t, s, home+"/"+v.String()+".json")).Archives[platform.String()]
+	return home + "/" + cmp.Or(a.Record, "record_"+strings.TrimSuffix(a.URL, ".zip")+".json")
+}
+
 // TestBucket tests a mirror in an object store.
 func TestBucket(t *testing.T) {
 	t.Parallel()
@@ -275,23 +163,35 @@ func TestBucket(t *testing.T) {
 		t.Errorf("again: %v", reg.Requests())
 	}
 	pkg, err := m.ProviderPackage(t.Context(), alpha, v1, linux)
-	if err != nil || pkg.URL != archive(v1, linux) {
-		t.Fatalf("%+v, %v", pkg, err)
+	if err != nil || !strings.HasPrefix(pkg.URL, strings.TrimSuffix(archive(v1, linux), ".zip")+"_") || pkg.Filename != path.Base(archive(v1, linux)) {
+		t.Fatalf("ProviderPackage = %+v, %v, want a URL with a name of its own, and the usual file name", pkg, err)
 	}
 	if report, err := provider.Download(t.Context(), m, pkg, t.TempDir()+"/x", provider.DownloadOptions{}); err != nil || report.Trust != verify.Signed {
 		t.Errorf("%v, %v", report, err)
 	}
 
-	b.Content[archive(v1, linux)] = "PK"
-	delete(b.Content, recordOf(v1, darwin))
+	b.Content[pkg.URL] = "PK"
+	delete(b.Content, recordIn(t, b, v1, darwin))
 	if fetched := mustAdd(t, m, client, wants(three, v1, v2), mirrordir.AddOptions{}); fetched != 1 {
 		t.Errorf("%d fetched after damage", fetched)
 	}
 	delete(b.Content, home+"/index.json")
 	mustReindex(t, m)
+	if swept := must.Get(m.Sweep(t.Context()))(t); swept.Files != 2 || swept.Bytes == 0 {
+		t.Errorf("Sweep = %+v, want the damaged archive and its record", swept)
+	}
 	wantGood(t, m)
-	if err := m.Remove(t.Context(), alpha); err != nil || len(b.Content) != 0 {
-		t.Errorf("%v, left %v", err, b.Content)
+	must.Do(t, m.Remove(t.Context(), alpha))
+	swept := must.Get(m.Sweep(t.Context()))(t)
+	if left := slices.Sorted(maps.Keys(b.Content)); swept.Files != 12 || !slices.Equal(left, []string{home + "/1.0.0.json", home + "/2.0.0.json", home + "/index.json"}) {
+		t.Errorf("after Remove, Sweep = %+v, left are %v, want empty documents", swept, left)
+	}
+	if again := must.Get(m.Sweep(t.Context()))(t); again.Files != 0 {
+		t.Errorf("a second Sweep = %+v, want nothing", again)
+	}
+	mustReindex(t, m)
+	if list, err := m.ListedVersions(t.Context(), alpha); err != nil || len(list) != 0 {
+		t.Errorf("ListedVersions of removed versions = %v, %v, want none", list, err)
 	}
 	if left := files(t, temp); len(left) != 0 {
 		t.Errorf("left behind: %v", left)
@@ -375,29 +275,40 @@ func TestGrowth(t *testing.T) {
 			t.Parallel()
 			store := count(grown(n.versions, n.providers))
 			m := &mirrordir.Mirror{Store: store, TempDir: t.TempDir()}
+			var pkg *provider.Package
 			for _, job := range []struct {
 				name, want string
 				do         func() error
 			}{
-				// For each archive: read the record, look at the archive, and read the record for the document, twice if
-				// no document has listed it.
-				{"add a version for one platform", "1 lists, 1 stats, 5 opens, 4 writes, 0 deletes", func() error {
+				// Read the document, look for an archive with the usual name; archive, record; index; document, index.
+				{"add a version for one platform", "1 lists, 0 stats, 2 opens, 4 writes, 0 deletes", func() error {
 					mustAdd(t, m, src, wants(three[:1], v1), mirrordir.AddOptions{})
 					return nil
 				}},
-				{"add two platforms more", "1 lists, 3 stats, 8 opens, 5 writes, 0 deletes", func() error {
+				{"add two platforms more", "0 lists, 1 stats, 3 opens, 5 writes, 0 deletes", func() error {
 					mustAdd(t, m, src, wants(three, v1), mirrordir.AddOptions{})
 					return nil
 				}},
-				{"keep it", "1 lists, 3 stats, 8 opens, 0 writes, 0 deletes", func() error {
+				{"keep it", "0 lists, 3 stats, 5 opens, 0 writes, 0 deletes", func() error {
 					mustAdd(t, m, src, wants(three, v1), mirrordir.AddOptions{})
 					return nil
 				}},
-				{"find one package", "0 lists, 1 stats, 2 opens, 0 writes, 0 deletes", func() error {
-					_, err := m.ProviderPackage(t.Context(), alpha, v1, linux)
+				{"find one package", "0 lists, 0 stats, 2 opens, 0 writes, 0 deletes", func() (err error) {
+					pkg, err = m.ProviderPackage(t.Context(), alpha, v1, linux)
 					return err
 				}},
-				{"remove it", "2 lists, 3 stats, 11 opens, 4 writes, 8 deletes", func() error { return m.Remove(t.Context(), alpha, v1) }},
+				{"read its evidence", "0 lists, 0 stats, 1 opens, 0 writes, 0 deletes", func() error {
+					_, err := m.Evidence(t.Context(), pkg)
+					return err
+				}},
+				{"open it", "0 lists, 0 stats, 1 opens, 0 writes, 0 deletes", func() error {
+					body, err := m.Open(t.Context(), pkg)
+					if err == nil {
+						err = body.Close()
+					}
+					return err
+				}},
+				{"remove it", "1 lists, 0 stats, 2 opens, 2 writes, 0 deletes", func() error { return m.Remove(t.Context(), alpha, v1) }},
 			} {
 				store.take()
 				must.Do(t, job.do())

@@ -3,12 +3,11 @@ package mirrordir
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"slices"
-	"time"
 
-	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/provider"
@@ -19,41 +18,46 @@ import (
 
 // target is a package that is to be in the mirror.
 type target struct {
-	m        *Mirror
-	policy   verify.Policy
-	zhOnly   bool              // as in AddOptions
-	pkg      *provider.Package // package of the source, at first only its address
-	name     string            // canonical name of the archive
-	size     int64             // size of the existing archive, negative if it is missing
-	revision storage.Revision  // of the existing archive, empty if it is missing
-	recorded stored.Document   // the record
-	removed  bool              // whether the record is a tombstone
-	record   *record           // nil if it is missing or invalid, later that of the judged archive
-	report   *verify.Report    // report of the policy about the archive, nil if it was not read
+	v      *version
+	policy verify.Policy
+	zhOnly bool              // as in AddOptions
+	pkg    *provider.Package // package of the source, at first only its address
+
+	// What is there.
+	base     listed           // entry of the document on which all else rests, or zero
+	swept    int              // sweeps so far
+	name     string           // name of the archive, empty if there is none with a name that may be used
+	size     int64            // its size, negative if it is missing
+	revision storage.Revision // of the archive, empty if it is missing
+	recordAt string           // name of the record
+	recorded stored.Document  // the record
+	record   *record          // nil if it is missing or invalid, later that of the judged archive
+
+	fetched bool           // whether the archive was downloaded
+	report  *verify.Report // report of the policy about the archive, nil if it was not read
+	uploads []string       // files of this target with fresh names
 }
 
-// newTarget reads the files of a package. The caller has locked the version.
-func (m *Mirror) newTarget(ctx context.Context, pkg *provider.Package, policy verify.Policy, zhOnly bool) (*target, error) {
-	t := &target{m: m, policy: policy, zhOnly: zhOnly, pkg: pkg, name: addressOf(pkg).archive()}
+// newTarget reads the files of a package of v, except its document.
+func (v *version) newTarget(ctx context.Context, pkg *provider.Package, policy verify.Policy, zhOnly bool) (*target, error) {
+	t := &target{v: v, policy: policy, zhOnly: zhOnly, pkg: pkg, size: -1}
 	var err error
-	t.record, err = t.look(ctx)
-	return t, err
-}
-
-// look reads the record and the size and the revision of the archive. The record is nil if it is missing or invalid.
-func (t *target) look(ctx context.Context) (*record, error) {
-	var rec *record
-	var err error
-	if t.recorded, rec, err = t.m.readRecord(ctx, t.name); err != nil && !isUnrecorded(err) {
+	if t.name, t.base, t.swept, err = v.find(ctx, pkg.Platform); err != nil || t.name == "" {
+		return t, err
+	}
+	t.recordAt = recordOf(t.name, t.base)
+	if !v.edit.fresh {
+		t.recordAt = recordName(t.name)
+	}
+	if t.recorded, t.record, err = v.m.readRecord(ctx, t.recordAt); err != nil && !isUnrecorded(err) {
 		return nil, err
 	}
-	t.removed = errors.Is(err, errRemoved)
-	info, err := t.m.Store.Stat(ctx, t.name)
-	t.size, t.revision = info.Size, info.Revision
+	info, err := v.m.Store.Stat(ctx, t.name)
 	if errors.Is(err, fs.ErrNotExist) {
-		t.size, err = -1, nil
+		return t, nil
 	}
-	return rec, err
+	t.size, t.revision = info.Size, info.Revision
+	return t, err
 }
 
 // judgeRecord returns the report of the policy about the archive that is recorded. It returns an error if
@@ -93,7 +97,7 @@ func (t *target) isComplete(ctx context.Context) (bool, error) {
 // addH1 computes the h1 of the archive and records it. It returns false if the archive differs from its
 // record.
 func (t *target) addH1(ctx context.Context) (bool, error) {
-	f, err := t.m.openArchive(ctx, t.name)
+	f, err := t.v.m.openArchive(ctx, t.name)
 	if err != nil {
 		return false, err
 	}
@@ -108,20 +112,20 @@ func (t *target) addH1(ctx context.Context) (bool, error) {
 	full := *t.record
 	full.Hashes = checksum.Sorted(t.record.Hashes, []checksum.Hash{packed, tree})
 	t.record = &full
-	return t.m.writeRecord(ctx, t.name, t.record)
+	return true, t.save(ctx)
 }
 
 // adopt judges the existing archive with the evidence of the source, and records it. It returns false
 // if the archive is missing or another one.
 func (t *target) adopt(ctx context.Context, src provider.Source) (bool, error) {
-	if t.size < 0 || t.removed || t.pkg.Size > 0 && t.pkg.Size != t.size || t.pkg.Dir != "" {
+	if t.size < 0 || t.pkg.Size > 0 && t.pkg.Size != t.size || t.pkg.Dir != "" {
 		return false, nil
 	}
 	ev, err := src.Evidence(ctx, t.pkg)
 	if err != nil {
 		return false, err
 	}
-	f, err := t.m.openArchive(ctx, t.name)
+	f, err := t.v.m.openArchive(ctx, t.name)
 	if err != nil {
 		return false, err
 	}
@@ -133,7 +137,7 @@ func (t *target) adopt(ctx context.Context, src provider.Source) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return t.m.writeRecord(ctx, t.name, t.record)
+	return true, t.save(ctx)
 }
 
 // judge judges an archive by the policy and sets the record and the report.
@@ -154,61 +158,79 @@ func (t *target) judge(ctx context.Context, file io.ReaderAt, got *provider.Rece
 	return nil
 }
 
-// write commits a judged archive and writes its record. It calls placed when the next download can
-// start. If another writer has changed the archive or the record, it looks again.
-func (t *target) write(ctx context.Context, s *storage.Staged, placed func()) error {
+// save writes the record: in place under the lock of the version, otherwise under a fresh name.
+func (t *target) save(ctx context.Context) error {
 	data, err := stored.Encode(t.record)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case len(data) > maxRecord:
+		return fmt.Errorf("the evidence has more than %d bytes: %w", maxRecord, failure.ErrTooLarge)
+	case !t.v.edit.fresh:
+		t.recordAt = recordName(t.name)
+		return stored.Write(ctx, t.v.m.Store, t.recordAt, data, t.recorded)
+	case t.recordAt == "":
+		t.recordAt = recordName(t.name)
+	default:
+		t.recordAt = recordName(t.v.m.freshName(addressOf(t.pkg)))
 	}
-	again := false
-	return stored.Retry(ctx, t.name, func() error {
-		if again {
-			if _, err := t.look(ctx); err != nil {
-				return err
-			}
-		}
-		again = true
-		return t.writeOnce(ctx, s, data, placed)
-	})
+	return t.upload(t.recordAt, func() error { return t.v.m.write(ctx, t.recordAt, data, "") })
 }
 
-func (t *target) writeOnce(ctx context.Context, s *storage.Staged, data []byte, placed func()) error {
-	if !t.removed && t.size == t.record.Size {
+// upload writes a file with a fresh name. Nobody else writes it, so a conflict is the answer to a repeated request.
+func (t *target) upload(name string, write func() error) error {
+	t.uploads = append(t.uploads, name)
+	err := write()
+	if errors.Is(err, storage.ErrConflict) {
+		return nil
+	}
+	return err
+}
+
+// write commits a judged archive and writes its record. It calls placed when the next download can
+// start.
+func (t *target) write(ctx context.Context, s *storage.Staged, placed func()) error {
+	defer placed()
+	t.fetched = true
+	if t.size == t.record.Size {
 		same, err := t.isSame(ctx)
 		if err != nil {
 			return err
 		}
 		if same {
-			placed()
-			return t.m.write(ctx, recordName(t.name), data, t.recorded)
+			return t.save(ctx)
 		}
 	}
-	if !t.removed && (t.revision != "" || t.recorded.Revision != "") {
-		// No document or record may state anything about the wrong archive.
-		buried, err := t.m.bury(ctx, t.name, false)
-		if err == nil {
-			err = t.m.publish(ctx, t.pkg.Provider, []addrs.Version{t.pkg.Version}, keepOthers)
-		}
-		if err != nil {
+	if t.v.edit.fresh {
+		t.name = t.v.m.freshName(addressOf(t.pkg))
+		t.recordAt = "" // beside it
+		if err := t.upload(t.name, func() error { return s.Commit(ctx, t.name, "") }); err != nil {
 			return err
 		}
-		t.revision, t.recorded.Revision = buried.was, buried.revision
+		return t.save(ctx)
 	}
-	// Beside the tombstone of a removal the archive is written even if it is the same, so that the removal
-	// does not delete it.
-	err := s.Commit(ctx, t.name, t.revision)
-	placed()
-	if err != nil {
+	// No document or record may state anything about the wrong archive.
+	if t.size >= 0 || t.base.URL != "" {
+		if err := t.v.takeOff(ctx, t.name); err != nil {
+			return err
+		}
+		t.base = listed{}
+	}
+	if t.recorded.Revision != "" {
+		if err := t.v.m.Store.Delete(ctx, t.recordAt, ""); err != nil {
+			return err
+		}
+		t.recorded = stored.Document{}
+	}
+	if err := s.Commit(ctx, t.name, t.revision); err != nil {
 		return err
 	}
-	t.recorded.Data = nil // the tombstone; the record is written also if it says the same
-	return t.m.write(ctx, recordName(t.name), data, t.recorded)
+	return t.save(ctx)
 }
 
 // isSame reports whether the existing archive is the judged one.
 func (t *target) isSame(ctx context.Context) (bool, error) {
-	f, err := t.m.openArchive(ctx, t.name)
+	f, err := t.v.m.openArchive(ctx, t.name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -219,47 +241,12 @@ func (t *target) isSame(ctx context.Context) (bool, error) {
 	return slices.Contains(t.record.Hashes, f.zh), nil
 }
 
-func (t *target) added(fetched bool) *Added {
-	return &Added{
+// entry returns the entry of the package in the document.
+func (t *target) entry() listed { return t.record.entry(t.name, t.recordAt) }
+
+func (t *target) added() Added {
+	return Added{
 		Provider: t.pkg.Provider, Version: t.pkg.Version, Platform: t.pkg.Platform,
-		Size: t.record.Size, Fetched: fetched, Hashes: slices.Clone(t.record.Hashes), Report: t.report,
+		Size: t.record.Size, Fetched: t.fetched, Hashes: slices.Clone(t.record.Hashes), Report: t.report,
 	}
-}
-
-// maxLockWait is the maximum time that AddArchive waits for the lock of a version, since the staged
-// file uses disk space.
-const maxLockWait = 5 * time.Minute
-
-// AddArchive adds an archive that [provider.Receive] has received, with FetchEvidence, into a file of
-// [Mirror.Stage], if policy accepts it, unless the mirror has one that policy accepts.
-func (m *Mirror) AddArchive(ctx context.Context, s *storage.Staged, pkg *provider.Package, got *provider.Received, policy verify.Policy) (*Added, error) {
-	added, err := m.addArchive(ctx, s, pkg, got, policy)
-	return added, failure.Wrap("mirror", pkg.String(), err)
-}
-
-func (m *Mirror) addArchive(ctx context.Context, s *storage.Staged, pkg *provider.Package, got *provider.Received, policy verify.Policy) (*Added, error) {
-	if err := m.checkWant(Want{pkg.Provider, pkg.Version, []addrs.Platform{pkg.Platform}}); err != nil {
-		return nil, err
-	}
-	waiting, cancel := context.WithTimeout(ctx, maxLockWait)
-	defer cancel()
-	unlock, err := m.lock(waiting, documentName(pkg.Provider, pkg.Version))
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	t, err := m.newTarget(ctx, pkg, policy, false)
-	if err != nil {
-		return nil, err
-	}
-	kept, err := t.isComplete(ctx)
-	if err == nil && !kept {
-		if err = t.judge(ctx, s.File, got); err == nil {
-			err = t.write(ctx, s, func() {})
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return t.added(!kept), m.publish(ctx, pkg.Provider, []addrs.Version{pkg.Version}, keepOthers)
 }

@@ -364,7 +364,10 @@ func TestContextEndsWhileArchivesAreRead(t *testing.T) {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: names(three[:1]), Deflate: true, Files: map[string]string{"noise": string(noise)}}).Sums() // deflated before requests have a timeout
 	full := &bucket{}
-	mustAdd(t, &mirrordir.Mirror{Store: full, TempDir: t.TempDir()}, client(reg), wants(three[:1], v1), mirrordir.AddOptions{ZHOnly: true})
+	locked := mirrortest.LockedStore{Store: full, Dir: &storage.Dir{Path: t.TempDir()}} // for usual names
+	mustAdd(t, &mirrordir.Mirror{Store: locked, TempDir: t.TempDir()}, client(reg), wants(three[:1], v1), mirrordir.AddOptions{ZHOnly: true})
+	delete(full.Content, home+"/index.json")
+	delete(full.Content, home+"/1.0.0.json")
 	zip := int64(len(full.Content[archive(v1, linux)]))
 	add := func(ctx context.Context, m *mirrordir.Mirror) error {
 		_, err := m.Add(ctx, client(reg), wants(three[:1], v1), mirrordir.AddOptions{})

@@ -318,19 +318,43 @@ func (c *Cache) warn(ctx context.Context, text string, args ...any) {
 // origin returns where to download the archive of pkg. The caller owns the only running download of the
 // archive, so an earlier download is found in the mirror.
 func (c *Cache) origin(ctx context.Context, pkg *provider.Package, arriving, reading *hostShares) (*origin, error) {
-	if kept := c.cachedPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform); kept != nil {
-		o := mirrorOrigin(c.Mirror, c.Policy, pkg.Provider)
-		o.pkg, o.arriving = kept, reading
-		return &o, nil
-	}
-	if pkg.URL == c.Mirror.ArchiveURL(pkg.Provider, pkg.Version, pkg.Platform) {
-		// It was removed after the caller had got pkg.
-		var err error
-		if pkg, err = c.upstream.ProviderPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform); err != nil {
-			return nil, err
+	kept := c.cachedPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform)
+	var release func()
+	if kept == nil {
+		if release = c.claim(ctx, pkg); release != nil {
+			kept = c.cachedPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform)
 		}
 	}
-	return &origin{Opener: c.Source, pkg: pkg, policy: policyFor(c.Policy, pkg.Provider), arriving: arriving, store: c.store}, nil
+	o := &origin{release: release, pkg: pkg}
+	switch {
+	case kept != nil:
+		*o = mirrorOrigin(c.Mirror, c.Policy, pkg.Provider)
+		o.pkg, o.arriving, o.release = kept, reading, release
+		return o, nil
+	case c.Mirror.Holds(pkg):
+		// It was removed after the caller had got pkg.
+		var err error
+		if o.pkg, err = c.upstream.ProviderPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform); err != nil {
+			return o, err
+		}
+	}
+	o.Opener, o.policy, o.arriving, o.store = c.Source, policyFor(c.Policy, pkg.Provider), arriving, c.store
+	return o, nil
+}
+
+// maxClaimWait is the maximum time that clients wait, without a byte, for the download of another process.
+const maxClaimWait = time.Minute
+
+// claim waits until no other process downloads the archive of pkg to Mirror. It returns nil without locks. After
+// maxClaimWait, or if Mirror fails, this process downloads the archive too.
+func (c *Cache) claim(ctx context.Context, pkg *provider.Package) (release func()) {
+	ctx, cancel := context.WithTimeout(ctx, maxClaimWait)
+	defer cancel()
+	release, err := c.Mirror.Claim(ctx, pkg)
+	if err != nil {
+		return nil
+	}
+	return release
 }
 
 // store adds an archive to the mirror.

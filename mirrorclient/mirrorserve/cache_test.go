@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -76,7 +77,11 @@ func TestCacheKeeps(t *testing.T) {
 	mustAdd(t, other, src, wants(three[:1], v1), mirrordir.AddOptions{})
 	wantFiles(t, dir, files(t, otherDir)...)
 	for _, name := range files(t, otherDir) {
-		if diff := cmp.Diff(read(t, otherDir, name), read(t, dir, name)); diff != "" {
+		want, got := read(t, otherDir, name), read(t, dir, name)
+		if path.Dir(name) == home && !strings.HasPrefix(path.Base(name), "record_") && path.Ext(name) == ".json" {
+			want, got = mirrortest.Served(t, want), mirrortest.Served(t, got) // without serials
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-added +kept):\n%s", name, diff)
 		}
 	}
@@ -102,7 +107,7 @@ func TestCacheKeeps(t *testing.T) {
 		t.Errorf("without the registry: versions %s", got)
 	}
 	w := ask(h, "GET", "/"+home+"/1.0.0.json")
-	if w.Code != 200 || w.Body.String() != read(t, otherDir, home+"/1.0.0.json") {
+	if w.Code != 200 || w.Body.String() != mirrortest.Served(t, read(t, otherDir, home+"/1.0.0.json")) {
 		t.Errorf("without the registry: %d %s", w.Code, w.Body)
 	}
 	if mustFetch(t, h, archive(v1, linux)) != content {

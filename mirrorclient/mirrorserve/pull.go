@@ -52,6 +52,8 @@ type origin struct {
 
 	// store, if not nil, is called with each archive that the policy accepts.
 	store func(context.Context, *staged, *provider.Package, *provider.Received)
+
+	release func() // called when the archive is stored or has failed, unless it is nil
 }
 
 // forAllHosts is how many times the work for one host is permitted for all hosts. There are as many temporary
@@ -275,6 +277,9 @@ func (u *puller) pull(ctx context.Context, p *pull) {
 func (u *puller) fetch(ctx context.Context, p *pull) (release func(), err error) {
 	nothing := func() {}
 	o, err := u.origin(ctx, p.pkg)
+	if o != nil && o.release != nil {
+		defer o.release()
+	}
 	if err != nil {
 		return nothing, err
 	}

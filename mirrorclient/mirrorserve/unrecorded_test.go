@@ -6,10 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/storage"
 )
 
 // TestArchiveWithoutRecord: an archive that another program has put into a mirror is served from the mirror without
@@ -18,7 +20,8 @@ func TestArchiveWithoutRecord(t *testing.T) {
 	t.Parallel()
 	reg, src := newRegistry(t)
 	filledBucket := &bucket{}
-	mustAdd(t, &mirrordir.Mirror{Store: filledBucket, TempDir: t.TempDir()}, src, wants(three, v1), mirrordir.AddOptions{})
+	locks := &storage.Dir{Path: t.TempDir()} // for usual names
+	mustAdd(t, &mirrordir.Mirror{Store: mirrortest.LockedStore{Store: filledBucket, Dir: locks}, TempDir: t.TempDir()}, src, wants(three, v1), mirrordir.AddOptions{})
 	good := filledBucket.Content[archive(v1, linux)]
 	get := func(h http.Handler, name string) (int, string) {
 		w := httptest.NewRecorder()
@@ -28,7 +31,7 @@ func TestArchiveWithoutRecord(t *testing.T) {
 	for name, content := range map[string]string{"the same": good, "another": "another archive"} {
 		b := &bucket{Content: map[string]string{}}
 		b.Put(archive(v1, linux), content)
-		m := &mirrordir.Mirror{Store: b, TempDir: t.TempDir()}
+		m := &mirrordir.Mirror{Store: mirrortest.LockedStore{Store: b, Dir: locks}, TempDir: t.TempDir()}
 		plain := &mirrorserve.Handler{Source: m}
 		if status, doc := get(plain, home+"/1.0.0.json"); status != http.StatusOK || strings.Contains(doc, "hashes") {
 			t.Errorf("%s: the document of the mirror: status %d, %s; want the archive without hashes", name, status, doc)

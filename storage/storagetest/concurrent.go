@@ -18,8 +18,11 @@ import (
 const writers = 8
 
 // testOneWriter checks that one of several writers with the same revision succeeds.
-func testOneWriter(r *run) {
-	for round := range 20 {
+func testOneWriter(r *run) { r.race(20) }
+
+// race lets several processes write a file on the same condition, in some rounds.
+func (r *run) race(rounds int) {
+	for round := range rounds {
 		if r.failed() {
 			return
 		}

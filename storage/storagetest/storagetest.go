@@ -38,6 +38,12 @@ func TestStore(ctx context.Context, s storage.Store, others ...storage.Store) er
 	return test(ctx, checks(), append([]storage.Store{s}, others...))
 }
 
+// RaceWrites tests only that one of several concurrent writes on the same condition succeeds. [TestStore] does so in 20
+// rounds, RaceWrites in many: mirrors and registries rest on it, and a fault may be seen in one round of hundreds.
+func RaceWrites(ctx context.Context, rounds int, s storage.Store, others ...storage.Store) error {
+	return test(ctx, []check{{"raced writes", func(r *run) { r.race(rounds) }}}, append([]storage.Store{s}, others...))
+}
+
 // check is one part of the test.
 type check struct {
 	name string

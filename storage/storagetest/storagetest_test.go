@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -127,5 +128,30 @@ func TestEnds(t *testing.T) {
 	}
 	if len(m.files) != 0 {
 		t.Errorf("the test has left %d files", len(m.files))
+	}
+}
+
+// careless is a store that ignores the condition of one write in 2000.
+type careless struct {
+	storage.Memory
+	writes atomic.Int64
+}
+
+func (c *careless) Write(ctx context.Context, name string, content *io.SectionReader, was storage.Revision) error {
+	err := c.Memory.Write(ctx, name, content, was)
+	if c.writes.Add(1)%2000 == 0 && errors.Is(err, storage.ErrConflict) {
+		if info, statErr := c.Stat(ctx, name); statErr == nil {
+			err = c.Memory.Write(ctx, name, content, info.Revision)
+		}
+	}
+	return err
+}
+
+// TestRaceWrites finds a rare fault that TestStore hardly finds.
+func TestRaceWrites(t *testing.T) {
+	t.Parallel()
+	must.Do(t, storagetest.RaceWrites(t.Context(), 2000, &storage.Memory{}))
+	if err := storagetest.RaceWrites(t.Context(), 5000, &careless{}); err == nil {
+		t.Error("RaceWrites finds no fault in a store that ignores conditions sometimes")
 	}
 }

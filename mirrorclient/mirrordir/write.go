@@ -1,0 +1,172 @@
+package mirrordir
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/stored"
+	"github.com/tofureg/tofureg/storage"
+)
+
+// maxWriting is the maximum number of files that are read or written concurrently.
+const maxWriting = 16
+
+// grace is how long an operation may continue after its context has ended, so that it does not leave
+// a package half replaced or unlisted. If this is too short, the next call completes the work.
+const grace = time.Second
+
+// withGrace returns a context that ends shortly after ctx.
+func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
+	late, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(grace, func() { cancel(fault.Ended(ctx)) })
+		context.AfterFunc(late, func() { timer.Stop() })
+	})
+	return late, func() { stop(); cancel(nil) }
+}
+
+// lock waits for locks, if the store has locks. Who changes a version has its lock from reading its document until
+// it has written the documents. The lock of a provider is for its index. A caller that needs both locks the version
+// first, and several versions in their order.
+func (m *Mirror) lock(ctx context.Context, names ...string) (unlock func(), err error) {
+	var held []func()
+	unlock = func() {
+		for _, free := range held {
+			free()
+		}
+	}
+	for _, name := range names {
+		free, err := stored.Lock(ctx, m.Store, name)
+		if err != nil {
+			unlock()
+			return nil, err
+		}
+		held = append(held, free)
+	}
+	return unlock, nil
+}
+
+func (m *Mirror) hasLocks() bool {
+	_, ok := storage.As[storage.Locker](m.Store)
+	return ok
+}
+
+// errLayout means that this version of the package must not write.
+var errLayout = errors.New("the mirror must be written by another program or version")
+
+// mayWrite returns an error if a document says that m must not change it.
+func (m *Mirror) mayWrite(name string, of *state) error {
+	switch {
+	case of == nil:
+		return nil
+	case of.Layout > layout:
+		return fmt.Errorf("%s has layout %d, known is %d: %w", name, of.Layout, layout, errLayout)
+	case of.Locked && !m.hasLocks():
+		return fmt.Errorf("%s says that locks protect the archives, and the store has none: %w; use a store that is a storage.Locker", name, errLayout)
+	}
+	return nil
+}
+
+// begin reads the document of a version that is to be changed, and takes over one of another program: it drops entries
+// of missing archives. The edit changes nothing else yet. If anew is set, a damaged document is replaced, and the caller
+// drops entries.
+func (m *Mirror) begin(ctx context.Context, p addrs.Provider, v addrs.Version, anew bool) (*edit, error) {
+	doc, err := m.readDocument(ctx, providerDir(p), v)
+	if err != nil && !(anew && errors.Is(err, errDamaged)) {
+		return nil, withRemedy(err)
+	}
+	if err := m.mayWrite(documentName(p, v), doc.state); err != nil {
+		return nil, err
+	}
+	e := &edit{version: v, doc: doc, fresh: m.writesFresh(doc), entries: map[string]listed{}}
+	for platform, l := range doc.entries {
+		size := int64(0)
+		if name := resolve(providerDir(p), l.URL); doc.state == nil && !anew && isArchiveOf(p, v, name) {
+			if size, err = m.fileSize(ctx, name); err != nil {
+				return nil, err
+			}
+		}
+		if size >= 0 {
+			e.entries[platform] = l
+		}
+	}
+	return e, nil
+}
+
+// writesFresh reports whether archives of a version get fresh names, since no lock protects usual ones.
+func (m *Mirror) writesFresh(doc *document) bool {
+	return !m.hasLocks() || doc.state != nil && !doc.state.Locked
+}
+
+// publish writes the documents of the edits and the index. The error wraps storage.ErrConflict if another writer has
+// changed one of them: then the caller begins again. If anew is set, a damaged index is replaced.
+func (m *Mirror) publish(ctx context.Context, p addrs.Provider, edits []*edit, anew bool) error {
+	unlock, err := m.lock(ctx, indexName(p))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	doc, err := stored.Read(ctx, m.Store, indexName(p))
+	if err != nil && !(anew && errors.Is(err, errDamaged)) {
+		return withRemedy(err)
+	}
+	tooLarge := err != nil
+	ix, err := parseIndex(doc)
+	if err != nil && !(anew && errors.Is(err, errDamaged)) {
+		return withRemedy(fmt.Errorf("%s: %w", indexName(p), err))
+	}
+	ix.damaged = ix.damaged || tooLarge
+	if err := m.mayWrite(indexName(p), ix.state); err != nil {
+		return err
+	}
+	for _, e := range edits {
+		// An addition may have completed both since the document was read. To take the version off for a moment would be
+		// for good if this process died in it.
+		if len(e.doc.entries) == 0 && len(e.entries) == 0 && ix.lists(e.version) {
+			now, err := m.readDocument(ctx, providerDir(p), e.version)
+			if err != nil && !errors.Is(err, errDamaged) {
+				return err
+			}
+			if now.was != e.doc.was {
+				return storage.ErrConflict
+			}
+		}
+	}
+	groups, err := plan(p, ix, edits, m.hasLocks(), m.text)
+	if err != nil {
+		return err
+	}
+	for _, steps := range groups {
+		err := stored.Each(ctx, maxWriting, len(steps), func(ctx context.Context, i int) error { return m.take(ctx, steps[i]) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take takes one step.
+func (m *Mirror) take(ctx context.Context, s step) error {
+	if s.data == nil {
+		if s.was == "" {
+			return nil
+		}
+		return m.Store.Delete(ctx, s.name, "") // the caller has the lock
+	}
+	return m.write(ctx, s.name, s.data, s.was)
+}
+
+func (m *Mirror) write(ctx context.Context, name string, data []byte, was storage.Revision) error {
+	return m.Store.Write(ctx, name, io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), was)
+}
+
+// deleteAll deletes files that no document names, or will name.
+func (m *Mirror) deleteAll(ctx context.Context, names []string) error {
+	return stored.Each(ctx, maxWriting, len(names), func(ctx context.Context, i int) error { return m.Store.Delete(ctx, names[i], "") })
+}
