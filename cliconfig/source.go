@@ -190,7 +190,8 @@ func (e *exceptLocal) check(ctx context.Context, p addrs.Provider) error {
 //   - A mirror package needs neither signature nor hashes.
 //
 // Unlike the CLI, Policy refuses signatures from the future, packages whose zh or h1 differs from
-// all stated ones, and mirror packages with hashes only for other platforms.
+// all stated ones, SHA256SUMS documents with two digests of one name, and mirror packages with hashes only
+// for other platforms.
 func (c *Config) Policy(p addrs.Provider) verify.Policy {
 	s := c.settings()
 	policy := verify.Policy{AllowExpired: true, RequireCurrent: s.enforce.unexpired && !s.system().Terraform, AllowWeak: true, AllowAnyName: true}

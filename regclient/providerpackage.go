@@ -183,8 +183,11 @@ func (c *Client) decodePackage(resp *httpx.Response, key packageKey) (*provider.
 		}
 		*f.to = u.String()
 	}
-	if pkg.URL == "" {
+	switch {
+	case pkg.URL == "":
 		return nil, errors.New("download_url is missing")
+	case doc.Shasum == "":
+		return nil, errors.New("shasum is missing, which the CLIs refuse too, whatever SHA256SUMS lists")
 	}
 	sum, err := hex.DecodeString(doc.Shasum)
 	if err != nil || len(sum) != 32 {

@@ -31,62 +31,69 @@ type Sums struct {
 	hashes map[string]checksum.Hash
 }
 
-// ParseSums parses the format of sha256sum: 64 hex digits in either case, a space, a space or an asterisk,
-// and a name. It accepts an empty document, blank lines, CRLF, a missing last line end, and repeated equal
-// lines.
+// ParseSums parses a SHA256SUMS document as both CLIs do. If the first word of a line is a digest of 64 hex digits in
+// either case, the second word is the name of a file. White space separates words, and later words are ignored.
+// Other lines are ignored too, such as comments, BSD lines and SHA-512 digests.
 //
-// Everything else is an error, which wraps [github.com/tofureg/tofureg/failure.ErrTooLarge]
-// beyond [MaxSums] bytes or 10,000 lines.
+// Unlike the CLIs, ParseSums never chooses between two digests of one name; they are an error. It ignores names
+// that are not UTF-8 or contain control characters. It permits an asterisk before a name, a byte order mark
+// before the first line, and blank lines.
+//
+// A document with text but without files is an error. Beyond [MaxSums] bytes or 10,000 lines the error wraps
+// [github.com/tofureg/tofureg/failure.ErrTooLarge].
 func ParseSums(doc []byte) (*Sums, error) {
 	if len(doc) > MaxSums {
 		return nil, fmt.Errorf("SHA256SUMS: %w: %d bytes, %d are allowed", failure.ErrTooLarge, len(doc), MaxSums)
 	}
 	s := &Sums{hashes: map[string]checksum.Hash{}}
-	n := 0
-	for line := range bytes.Lines(doc) {
+	n, ignored := 0, 0 // ignored is the first line with text but without a file
+	for line := range bytes.Lines(bytes.TrimPrefix(doc, []byte("\ufeff"))) {
 		n++
 		if n > maxSumsLines {
 			return nil, fmt.Errorf("SHA256SUMS line %d: %w: more than %d lines", n, failure.ErrTooLarge, maxSumsLines)
 		}
-		line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
-		if len(line) == 0 {
-			continue
+		name, h := parseSumsLine(line)
+		old, listed := s.hashes[name]
+		switch {
+		case name == "":
+			if ignored == 0 && len(bytes.TrimSpace(line)) > 0 {
+				ignored = n
+			}
+		case !listed:
+			s.names = append(s.names, name)
+			s.hashes[name] = h
+		case old != h:
+			return nil, fmt.Errorf("SHA256SUMS line %d: second digest for %.100q", n, name)
 		}
-		if problem := s.add(line); problem != "" {
-			return nil, fmt.Errorf("SHA256SUMS line %d: %s", n, problem)
-		}
+	}
+	if len(s.names) == 0 && ignored > 0 {
+		return nil, fmt.Errorf("SHA256SUMS line %d: want a digest of 64 hex digits and a name, and no other line has them", ignored)
 	}
 	return s, nil
 }
 
-// add adds one line. It returns what is wrong with the line, or "".
-func (s *Sums) add(line []byte) string {
+// parseSumsLine returns the name and the digest of a file, or "" if the line has none.
+func parseSumsLine(line []byte) (string, checksum.Hash) {
+	var words [2][]byte
+	n := 0
+	for word := range bytes.FieldsSeq(line) {
+		words[n] = word
+		if n++; n == len(words) {
+			break
+		}
+	}
 	var sum [32]byte
-	if len(line) < 67 || line[64] != ' ' || line[65] != ' ' && line[65] != '*' {
-		return "want a digest, two spaces and a name"
+	if len(words[0]) != 2*len(sum) {
+		return "", checksum.Hash{}
 	}
-	if _, err := hex.Decode(sum[:], line[:64]); err != nil {
-		return "want a digest of 64 hex digits"
+	if _, err := hex.Decode(sum[:], words[0]); err != nil {
+		return "", checksum.Hash{}
 	}
-	name := string(line[66:])
-	switch {
-	case !utf8.ValidString(name):
-		return "the name is not UTF-8"
-	case strings.ContainsFunc(name, unicode.IsControl):
-		return "the name has a control character"
-	case strings.TrimSpace(name) != name:
-		return "the name starts or ends with a space"
+	name := strings.TrimLeft(string(words[1]), "*")
+	if !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+		return "", checksum.Hash{}
 	}
-	h := checksum.ZHSum(sum)
-	old, ok := s.hashes[name]
-	switch {
-	case !ok:
-		s.names = append(s.names, name)
-		s.hashes[name] = h
-	case old != h:
-		return fmt.Sprintf("second digest for %.100q", name)
-	}
-	return ""
+	return name, checksum.ZHSum(sum)
 }
 
 // Lookup returns the digest of the file as a zh. name is as in the document.

@@ -147,6 +147,7 @@ func TestExamine(t *testing.T) {
 		}), "provider package", "packages: linux_arm: hash"},
 		"other sums":                  {regtest.Fault{Kind: regtest.Sums, Path: other, Instead: another}, "sums", "does not list"},
 		"invalid sums":                {regtest.Fault{Kind: regtest.Sums, Raw: []byte("<html>")}, "sums", "SHA256SUMS"},
+		"sums with a line of spaces":  {regtest.Fault{Kind: regtest.Sums, PadTo: 5000}, "sums", "is blank, where clients crash"},
 		"another shasum":              {edit(regtest.Package, func(doc map[string]any) { delete(doc, "packages"); doc["shasum"] = strings.Repeat("0", 64) }), "sums", "not the shasum"},
 		"a damaged signature":         {regtest.Fault{Kind: regtest.Signature, Corrupt: true}, "signature", "signature"},
 		"another signature":           {regtest.Fault{Kind: regtest.Signature, Path: other, Instead: another}, "signature", "signature"},

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/regwire"
 	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -131,6 +132,9 @@ func (e *examiner) sums() error {
 		return err
 	}
 	sums, err := verify.ParseSums(p.sums)
+	if err == nil {
+		err = regwire.CheckSums(p.sums, sums)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", weburl.Redact(p.sumsURL), err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/regwire"
 	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
@@ -161,6 +162,9 @@ func (rel Release) read(rec *record) (ev verify.Evidence, err error) {
 func (rel Release) platforms(i item, ev verify.Evidence) (found []addrs.Platform, err error) {
 	checked, err := verify.Policy{}.CheckSums(ev)
 	if err != nil {
+		return nil, err
+	}
+	if err := regwire.CheckSums(ev.Sums, checked.Sums()); err != nil {
 		return nil, err
 	}
 	for name := range checked.Sums().All() {

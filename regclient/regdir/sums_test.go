@@ -34,6 +34,7 @@ func TestSumsLines(t *testing.T) {
 		archive + ".sbom.json":                                        "",
 		"terraform-provider-alpha_1.0.0_manifest.json":                "",
 		"../" + archive:                                               "", // the name of another file
+		"manifest.json\n":                                             "line 3 is blank, where clients crash",
 		"/etc/passwd":                                                 "",
 		"terraform-provider-alpha_1.0.0_linux_../../x.zip":            "invalid platform",
 		"terraform-provider-alpha_../../x_linux_amd64.zip":            "invalid version",
