@@ -22,8 +22,6 @@ const (
 	wordWork   = 768       // for a word that is parsed
 	maxText    = 4 << 10   // bytes of a source or version as it is written, and of a text that is put together
 	maxDepth   = 4_000     // nodes that are evaluated one for the other
-	maxDigit   = 100       // bytes of a string that becomes a number
-	maxPower   = 4_000     // of two in a number, either way
 )
 
 // A budget evaluates expressions within the work that is left. It is used by one goroutine at a time.
@@ -215,13 +213,9 @@ func (b *budget) literal(from cty.Value, at hcl.Range) value {
 	return b.fail(at, "invalid expression")
 }
 
-// number returns a number with the text that the CLI makes of it.
+// number returns a number with the text that the CLI makes of it. It has at most three digits of exponent.
 func (b *budget) number(f *big.Float, at hcl.Range) value {
-	power := f.MantExp(nil)
-	if f.IsInf() || power > maxPower || power < -maxPower {
-		return b.fail(at, "the number is too large or too small")
-	}
-	if !b.charge(at, numberWork+8*max(power, -power)) {
+	if power := f.MantExp(nil); !b.charge(at, numberWork+8*max(power, -power)) {
 		return value{}
 	}
 	return value{kind: numberKind, text: f.Text('f', -1)}
@@ -241,10 +235,9 @@ func (b *budget) as(v value, want kind, at hcl.Range) value {
 		ok = true
 	case want == boolKind && v.kind == textKind:
 		text, ok = map[string]string{"1": "true", "true": "true", "0": "false", "false": "false"}[text]
-	case want == numberKind && len(text) <= maxDigit:
-		power := strings.LastIndexAny(text, "eEpP") + 1
+	case want == numberKind && isNumber([]byte(text)) && !strings.ContainsAny(text, "pP"): // another exponent
 		f, _, err := big.ParseFloat(text, 10, 512, big.ToNearestEven)
-		if ok = err == nil && (power == 0 || len(strings.TrimLeft(text[power:], "+-0")) <= 3); ok {
+		if ok = err == nil && !f.IsInf(); ok {
 			text = b.number(f, at).text
 		}
 	}

@@ -383,7 +383,7 @@ func TestExpressionLimits(t *testing.T) {
 			}
 			return text + "}\nmodule \"m\" {\n  source = local.a" + fmt.Sprint(n) + "\n}\n"
 		}, "main.tf:2: more than 4000 expressions need one another"},
-		"digits": {maxDigit, func(n int) string {
+		"digits": {maxNumber, func(n int) string {
 			return "variable \"v\" {\n  type = number\n  default = \"" + strings.Repeat("1", n) + "\"\n}\nmodule \"m\" {\n  source = var.v\n}\n"
 		}, "main.tf:1: want a number, not a string"},
 		"exponent": {999, func(n int) string {
