@@ -166,6 +166,9 @@ func ParseModuleSourceIn(host svchost.Hostname, s string) (ModuleSource, error) 
 		return ModuleSource{}, refuse(kindModuleSource, s, reason)
 	}
 	addr, subdir, _ := strings.Cut(s, "//")
+	if strings.HasPrefix(subdir, "/") { // the CLI joins it to the package, which it cannot leave
+		subdir = path.Clean(subdir)[1:]
+	}
 	m, err := parseModule(host, addr, s, kindModuleSource)
 	if err != nil {
 		return ModuleSource{}, err

@@ -25,7 +25,7 @@ type Address struct {
 	// result unless [path/filepath.IsLocal] reports true.
 	Path string
 
-	source string // of Location
+	source string // as the CLI writes it, if not Path or Registry.String
 }
 
 // ParseAddress parses the source of a module block, as the CLI does: as a path if it starts with ./ or ../, else by
@@ -49,11 +49,15 @@ func ParseAddressIn(host svchost.Hostname, s string) (Address, error) {
 		return Address{Path: clean}, nil
 	}
 	m, noModule := addrs.ParseModuleSourceIn(host, s)
+	address, subdir, _ := strings.Cut(s, "//")
 	if noModule == nil {
-		return Address{Registry: m}, nil
+		a := Address{Registry: m}
+		if strings.HasPrefix(subdir, "/") {
+			a.source = m.Module.String() + "//" + path.Clean(subdir)
+		}
+		return a, nil
 	}
 	// Only the directory is refused: the source is in a registry.
-	address, _, _ := strings.Cut(s, "//")
 	if _, err := addrs.ParseModuleIn(host, address); err == nil && !strings.Contains(s, "?") {
 		return Address{}, noModule
 	}

@@ -122,7 +122,7 @@ func TestAddressRefused(t *testing.T) {
 		// Registry addresses with an invalid directory.
 		{"hashicorp/consul/aws//../x", "out of the package", ""},
 		{"hashicorp/consul/aws//..", "out of the package", ""},
-		{"hashicorp/consul/aws///etc", "absolute", ""},
+		{"hashicorp/consul/aws//../etc", "out of the package", ""},
 		{`hashicorp/consul/aws//a\b`, "backslash", ""},
 		// Invalid locations.
 		{"https:vpc.zip", "short forms", ""},
@@ -334,6 +334,14 @@ func TestAddressSource(t *testing.T) {
 		"git::ssh://git@example.com:22/r.git?ref=v1": same,
 		"https://EXAMPLE.com/A.zip":                  same,
 		"git::file:///r?ref=main":                    same,
+		"git::file:///r///sub":                       same,
+		"git::file:///r////sub///deep":               "git::file:///r///sub/deep",
+		"git::FILE:///r///":                          same,
+		"git::file:///r//":                           "git::file:///r",
+		"git::file:///r///../sub":                    "git::file:///r///sub",
+		"git::GitHub:acme/vpc.git//a?ref=v1":         same,
+		"HTTPS://example.com/a.zip":                  same,
+		"acme/vpc/aws////modules///x":                "registry.opentofu.org/acme/vpc/aws///modules/x",
 		"./a//b/../c":                                "./a/c",
 		"acme/vpc/aws//modules/x":                    "registry.opentofu.org/acme/vpc/aws//modules/x",
 	} {
@@ -357,6 +365,7 @@ func TestAddressPURL(t *testing.T) {
 		"acme/vpc/aws//sub": "pkg:terraform/acme/vpc/aws@1.0.0?repository_url=registry.opentofu.org#sub",
 		"git::https://user:secret@example.com/acme/network.git//modules/subnet?ref=v1&token=secret": "pkg:generic/network@" + commit + "?vcs_url=git%2Bhttps://example.com/acme/network.git#modules/subnet",
 		"git@github.com:acme/network.git":                 "pkg:generic/network@" + commit + "?vcs_url=git%2Bssh://github.com/acme/network.git",
+		"git::github:acme/network.git":                    "pkg:generic/network@" + commit + "?vcs_url=git%2Bssh://github/acme/network.git",
 		"https://secret@example.com/a b.zip?token=secret": "pkg:generic/a%20b.zip?download_url=https://example.com/a%2520b.zip",
 		"oci://example.com/acme/vpc?tag=1.0":              "pkg:generic/vpc@1.0?download_url=oci://example.com/acme/vpc",
 		"./sub":                                           "", "/opt/m": "", "git::file:///opt/m": "",

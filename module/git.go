@@ -145,7 +145,7 @@ func (r *repository) clone(ctx context.Context, loc *Location) (string, error) {
 	if err := r.create(ctx, loc.URL); err != nil {
 		return "", err
 	}
-	commit, err := r.fetch(ctx, loc.Ref)
+	commit, err := r.fetch(ctx, loc.Ref, loc.Depth)
 	if !gitWrote(err, "mismatched algorithms") {
 		return commit, err
 	}
@@ -153,7 +153,7 @@ func (r *repository) clone(ctx context.Context, loc *Location) (string, error) {
 	if err := r.create(ctx, loc.URL, "--object-format=sha256"); err != nil {
 		return "", err
 	}
-	return r.fetch(ctx, loc.Ref)
+	return r.fetch(ctx, loc.Ref, loc.Depth)
 }
 
 // create creates the repository. The URL is written to its configuration, so that it is never
@@ -194,7 +194,7 @@ func (r *repository) create(ctx context.Context, address string, options ...stri
 	if text = strings.TrimSpace(text); err != nil || text == address {
 		return err
 	}
-	loc, err := ParseLocation("git::" + text)
+	loc, err := ParseLocation("git::" + sshURL(text))
 	if err != nil {
 		return fmt.Errorf("URL from insteadOf in the configuration of git: %w", err)
 	}
@@ -208,12 +208,12 @@ func (r *repository) create(ctx context.Context, address string, options ...stri
 // fetch fetches the commit that ref names, and returns its full name. It first asks for this
 // commit only. A server may refuse a commit by its name, and cannot find an abbreviated one;
 // then fetch gets all branches and tags.
-func (r *repository) fetch(ctx context.Context, ref string) (string, error) {
+func (r *repository) fetch(ctx context.Context, ref string, depth int) (string, error) {
 	if ref == "" {
 		ref = "HEAD"
 	}
 	var err error
-	for _, name := range namesOnServer(ref) {
+	for _, name := range namesOnServer(ref, depth) {
 		err = r.runFetch(ctx, "--no-tags", "--depth=1", "--", "origin", name)
 		if gitWrote(err, "dumb http") {
 			// A plain file server has only the whole history.
@@ -244,8 +244,9 @@ func (r *repository) fetch(ctx context.Context, ref string) (string, error) {
 var described = regexp.MustCompile(`^.+-[0-9]+-g[0-9a-f]{4,64}$`)
 
 // namesOnServer returns what a ref of a clone can be on the server, in the order in which git checkout finds it:
-// origin/NAME is the branch NAME, unless a tag has that name.
-func namesOnServer(ref string) []string {
+// origin/NAME is the branch NAME, unless a tag has that name. With a depth, the CLI clones ref as a branch before it
+// does so as a tag.
+func namesOnServer(ref string, depth int) []string {
 	branch := func(name string) string {
 		if name == "HEAD" {
 			return name
@@ -257,6 +258,9 @@ func namesOnServer(ref string) []string {
 	}
 	if name, ok := strings.CutPrefix(ref, "origin/"); ok {
 		return []string{"refs/tags/" + ref, branch(name), ref}
+	}
+	if depth > 0 && ref != "HEAD" && !strings.HasPrefix(ref, "refs/") && !isObject(ref) {
+		return []string{"refs/heads/" + ref, ref}
 	}
 	return []string{ref}
 }
@@ -280,10 +284,13 @@ func isCommit(ref string) bool {
 	return len(ref) >= 4 && len(ref) <= 64 && strings.Trim(strings.ToLower(ref), "0123456789abcdef") == ""
 }
 
+// isObject reports whether ref can be the full name of a commit.
+func isObject(ref string) bool { return isCommit(ref) && (len(ref) == 40 || len(ref) == 64) }
+
 // resolve returns the full name of the commit that name in the repository means for ref. If ref is a
 // full name, a server could have a branch with it: then the object must have that name.
 func (r *repository) resolve(ctx context.Context, ref, name string) (string, error) {
-	if isCommit(ref) && (len(ref) == 40 || len(ref) == 64) {
+	if isObject(ref) {
 		object, err := r.run(ctx, "rev-parse", "--verify", "--quiet", name)
 		if err != nil {
 			return "", err

@@ -130,8 +130,10 @@ func TestGit(t *testing.T) {
 		"?ref=" + first + "&depth=1":          {example, first},
 		"?ref=" + first[:8]:                   {example, first},
 		"?ref=" + strings.ToUpper(first[:10]): {example, first},
-		"?ref=v2.0.0":                         {both, second}, // tags come first
+		"?ref=v2.0.0":                         {both, second},   // tags come first
+		"?ref=v2.0.0&depth=1":                 {example, first}, // but branches with a depth
 		"?ref=abcdef1":                        {both, second},
+		"?ref=abcdef1&depth=1":                {both, second},
 		"//modules/a?ref=v1.0.0":              {example, first},
 		// As in a clone.
 		"?ref=origin/main":              {both, second},
@@ -139,6 +141,8 @@ func TestGit(t *testing.T) {
 		"?ref=origin/feature/x":         {with(both, files{"third.tf": "# three\n"}), third},
 		"?ref=remotes/origin/feature/x": {with(both, files{"third.tf": "# three\n"}), third},
 		"?ref=refs/remotes/origin/main": {both, second},
+		"?ref=origin/main&depth=1":      {both, second},
+		"?ref=refs/heads/main&depth=1":  {both, second},
 		"?ref=origin/tagged":            {example, first}, // the tag, not the branch tagged
 		"?ref=remotes/origin/tagged":    {both, second},
 		"?ref=v1.0.0-1-g" + second[:7]:  {both, second}, // of git describe
@@ -190,6 +194,7 @@ func TestGitRefused(t *testing.T) {
 	o := newOrigin(t)
 	for rest, want := range map[string]error{
 		"?ref=none":                       module.ErrNotFound,
+		"?ref=none&depth=1":               module.ErrNotFound,
 		"?ref=origin/none":                module.ErrNotFound,
 		"?ref=remotes/other/main":         module.ErrNotFound,
 		"?ref=v1.0.0-1-g0123456":          module.ErrNotFound,
@@ -612,6 +617,7 @@ func TestGitVetoHost(t *testing.T) {
 		t.Error("a redirect was followed")
 	}
 	for _, text := range []string{
+		"git::internal.example.com:x.git", "git::ssh://alice@home@internal.example.com/x.git",
 		"git::ssh://git@Internal.Example.COM:2222/x.git", "git@internal.example.com:x.git", "git::https://internal.example.com/x.git",
 		"git::https://internal.example.com:443/x.git", "git::ssh://git@internal.example.com:22/x.git",
 		"git::https://[::ffff:127.0.0.1]/x.git", "git::https://[0:0:0:0:0:0:0:1]/x.git", "git::https://[::1%25lo]:443/x.git",
@@ -631,7 +637,7 @@ func TestGitVetoHost(t *testing.T) {
 	if _, _, err := get(t, nil, o.location(""), opts); err != nil {
 		t.Error(err)
 	}
-	want := []string{host, strings.TrimPrefix(away.URL, "http://"), "internal.example.com:2222", "internal.example.com",
+	want := []string{host, strings.TrimPrefix(away.URL, "http://"), "internal.example.com", "internal.example.com", "internal.example.com:2222", "internal.example.com",
 		"internal.example.com", "internal.example.com", "internal.example.com", "127.0.0.1", "[::1]", "[::1]"}
 	if diff := cmp.Diff(want, asked); diff != "" {
 		t.Errorf("calls of VetoHost (-want +got):\n%s", diff)
@@ -690,19 +696,25 @@ func TestGitFiltersWithVetoHost(t *testing.T) {
 func TestGitVetoHostSeesReplacedURL(t *testing.T) {
 	t.Parallel()
 	newOrigin(t) // skips without git
-	options := withConfig(t, "[url \"ssh://git@internal.example.com:2222/\"]\n\tinsteadOf = https://git.example.com/\n")
-	private := errors.New("a private host")
-	var asked []string
-	options.Git.VetoHost = func(host string) error {
-		asked = append(asked, host)
-		if host == "internal.example.com:2222" {
-			return private
+	for replacement, want := range map[string]string{
+		"ssh://git@internal.example.com:2222/": "internal.example.com:2222",
+		"alice@internal.example.com:":          "internal.example.com",
+		"internal:":                            "internal",
+	} {
+		options := withConfig(t, "[url \""+replacement+"\"]\n\tinsteadOf = https://git.example.com/\n")
+		private := errors.New("a private host")
+		var asked []string
+		options.Git.VetoHost = func(host string) error {
+			asked = append(asked, host)
+			if host == want {
+				return private
+			}
+			return nil
 		}
-		return nil
-	}
-	_, _, err := get(t, nil, "git::https://git.example.com/x.git", options)
-	if diff := cmp.Diff([]string{"git.example.com", "internal.example.com:2222"}, asked); diff != "" || !errors.Is(err, private) {
-		t.Errorf("%v, want the error of VetoHost; calls (-want +got):\n%s", err, diff)
+		_, _, err := get(t, nil, "git::https://git.example.com/x.git", options)
+		if diff := cmp.Diff([]string{"git.example.com", want}, asked); diff != "" || !errors.Is(err, private) {
+			t.Errorf("%s: %v, want the error of VetoHost; calls (-want +got):\n%s", replacement, err, diff)
+		}
 	}
 }
 

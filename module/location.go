@@ -38,7 +38,7 @@ type Location struct {
 
 	Ref string `json:"ref,omitempty"` // branch, tag, commit, revision or generation; empty for the default or the newest
 
-	Depth int `json:"depth,omitempty"` // ignored by [Git]
+	Depth int `json:"depth,omitempty"` // for [Git], if not zero, Ref is a branch rather than a tag of the same name
 
 	// Tag or Digest names an OCI artifact. If both are empty, the tag is "latest".
 	Tag    string `json:"tag,omitempty"`
@@ -175,9 +175,13 @@ func (l *Location) checked() (*Location, error) {
 	return p.WithSubdir(l.Subdir)
 }
 
-// parsedURL returns the URL of l.
+// parsedURL returns the URL of l, an ssh URL for git's form HOST:PATH.
 func (l *Location) parsedURL() (*url.URL, error) {
-	u, err := url.Parse(l.URL)
+	address := l.URL
+	if l.Kind == KindGit {
+		address = sshURL(address)
+	}
+	u, err := url.Parse(address)
 	if err != nil {
 		return nil, refuse(l.URL, "it is not a URL")
 	}

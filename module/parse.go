@@ -32,6 +32,7 @@ const maxLocation = 16 << 10
 //
 //	https://HOST/PATH                      KindHTTP
 //	git::URL  git::ssh://…  git@HOST:PATH  KindGit
+//	git::HOST:PATH                         the same, with a host or an alias of the SSH configuration
 //	github.com/OWNER/REPO[/SUBDIR]         KindGit, over https
 //	bitbucket.org/OWNER/REPO               the same
 //	hg::URL  s3::URL  gcs::URL             KindMercurial, KindS3, KindGCS
@@ -104,6 +105,9 @@ func (p *parser) parse(s string) string {
 		return "it must not have a fragment"
 	}
 	address, subdir := splitSubdir(s)
+	if strings.HasPrefix(subdir, "/") { // the CLI joins it to the package, which it cannot leave
+		subdir = path.Clean(subdir)
+	}
 	p.address = address
 	reason := p.detect()
 	if reason == "" {
@@ -111,7 +115,7 @@ func (p *parser) parse(s string) string {
 		if p.loc.Ref != "" {
 			p.source += "#" + p.loc.Ref
 		}
-		reason = p.addSubdir(subdir)
+		reason = p.addSubdir(strings.TrimPrefix(subdir, "/"))
 	}
 	if reason == "" {
 		reason = p.classify()
@@ -226,7 +230,6 @@ func (p *parser) detect() string {
 	if u, err := url.Parse(s); err == nil && u.Scheme != "" {
 		return ""
 	}
-	// git@HOST:PATH. Another user than git needs "git::".
 	user, rest, ok := strings.Cut(s, "@")
 	host, name, colon := strings.Cut(rest, ":")
 	if ok && colon && !strings.ContainsAny(user+host, "/:@") && (user == "git" || p.forced == "git") {
@@ -234,6 +237,9 @@ func (p *parser) detect() string {
 			return "it must be git@HOST:PATH"
 		}
 		u := url.URL{Scheme: "ssh", User: url.User(user), Host: host, Path: "/" + strings.TrimLeft(name, "/")}
+		if user != "git" {
+			return "only the user git can have the form USER@HOST:PATH; use git::ssh://USER@HOST/PATH"
+		}
 		p.address, p.forced = u.String(), cmp.Or(p.forced, "git")
 		return ""
 	}
@@ -300,6 +306,9 @@ func (p *parser) noForm() string {
 
 // classify sets the kind by the word before "::", or else by the scheme, and checks the URL for it.
 func (p *parser) classify() string {
+	if p.forced == "git" && sshURL(p.address) != p.address {
+		return p.classifySSH()
+	}
 	p.address = strings.ReplaceAll(p.address, " ", "%20")
 	u, err := url.Parse(p.address)
 	if err != nil {
@@ -319,6 +328,7 @@ func (p *parser) classify() string {
 	case strings.ContainsFunc(rest+p.query, unicode.IsSpace):
 		return "it must not have spaces"
 	}
+	p.address = u.String() // programs know schemes in lower case
 	name := strings.Trim(u.Path, "/")
 	switch getter := cmp.Or(p.forced, u.Scheme); getter {
 	case "http", "https":
@@ -328,7 +338,7 @@ func (p *parser) classify() string {
 		}
 	case "git", "hg":
 		p.loc.Kind = Kind(getter)
-		schemes := []string{"https", "ssh", "http", "file", "git", "git+ssh", "ssh+git"}
+		schemes := gitSchemes
 		if getter == "hg" {
 			schemes = schemes[:4]
 		}
@@ -365,6 +375,35 @@ func (p *parser) classify() string {
 	return checkHost(u)
 }
 
+var gitSchemes = []string{"https", "ssh", "http", "file", "git", "git+ssh", "ssh+git"}
+
+// classifySSH checks HOST:PATH, which git gives to ssh. The path is relative to the user's home and stays as it is.
+func (p *parser) classifySSH() string {
+	p.loc.Kind = KindGit
+	u, err := url.Parse(p.address)
+	switch {
+	case err != nil, len(u.Scheme) < 2, slices.Contains(gitSchemes, u.Scheme): // a drive of Windows, or a URL without "//"
+		return p.noForm()
+	case strings.Trim(u.Opaque+u.Path, "/") == "":
+		return "the path of the repository is missing"
+	case strings.HasPrefix(u.Opaque, ":"):
+		return `"::" names a git remote helper, a program that the location would choose`
+	case strings.ContainsAny(p.address, `#\`) || strings.ContainsFunc(p.address, unicode.IsSpace):
+		return "its path must not have spaces, backslashes or hashes"
+	}
+	p.address = u.String()
+	return ""
+}
+
+// sshURL returns a URL for git's form [USER@]HOST:PATH. It does not change other text.
+func sshURL(address string) string {
+	host, name, ok := strings.Cut(address, ":")
+	if !ok || strings.Contains(host, "/") || strings.HasPrefix(name, "//") {
+		return address
+	}
+	return "ssh://" + host + "/" + strings.TrimLeft(name, "/")
+}
+
 func checkFile(u *url.URL) string {
 	switch {
 	case u.Host != "" && u.Host != "localhost" || u.User != nil:
@@ -391,12 +430,23 @@ func checkText(u *url.URL) string {
 		return "its host starts with a hyphen"
 	case strings.HasPrefix(u.User.Username(), "-"):
 		return "its user starts with a hyphen"
-	case u.Scheme != "https" && u.Scheme != "http" && strings.Contains(u.User.String(), "%"):
-		return "its user has an escaped character" // git decodes it before it finds the host
+	case u.Scheme != "https" && u.Scheme != "http" && strings.ContainsFunc(userText(u.User), notInUser):
+		return "its user has an escaped slash, bracket, space or control character"
 	case strings.Contains(u.Path, `\`):
 		return "it contains a backslash"
 	}
 	return ""
+}
+
+func userText(u *url.Userinfo) string {
+	password, _ := u.Password()
+	return u.Username() + password
+}
+
+// notInUser reports whether r ends the host for git, which decodes the user before it finds the host, or is
+// bad in an argument.
+func notInUser(r rune) bool {
+	return strings.ContainsRune("/[]", r) || unicode.IsSpace(r) || !unicode.IsPrint(r)
 }
 
 // parseQuery moves known parameters to their fields. Other parameters may be signed and stay
@@ -560,6 +610,9 @@ const (
 // showAddress returns a URL without secrets and without its query. The user "git" of an SSH
 // address is not secret.
 func showAddress(address string) string {
+	if path, _, _ := strings.Cut(address, "?"); sshURL(path) != path { // HOST:PATH has no user
+		return showInput(path)
+	}
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme == "" {
 		return showInput(address)

@@ -143,3 +143,35 @@ func TestKeepLinks(t *testing.T) {
 		})
 	}
 }
+
+// TestGitSSH fetches over a program in place of ssh, and checks which host git gives to it.
+func TestGitSSH(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	repository := filepath.Join(o.dir, ".git")
+	for text, want := range map[string]string{
+		"git::github:" + repository:                            "github",
+		"git::Git.Example.com:" + repository:                   "git.example.com",
+		"git@github:" + repository:                             "git@github",
+		"git::ssh://alice%40home@example.com" + repository:     "alice@home@example.com",
+		"git::ssh://alice@home@example.com" + repository:       "alice@home@example.com",
+		"git::ssh://DOM%5Calice@example.com" + repository:      `DOM\alice@example.com`,
+		"git::SSH://git@example.com" + repository:              "git@example.com",
+		"git::ssh://git@example.com" + repository + "////":     "git@example.com",
+		"git::github:" + repository + "//modules/a?ref=v1.0.0": "github",
+	} {
+		dir := t.TempDir()
+		log := filepath.Join(dir, "log")
+		write(t, dir, files{"ssh": "#!/bin/sh\nwhile [ $# -gt 2 ]; do shift; done\nprintf %s \"$1\" >'" + log + "'\nexec sh -c \"$2\"\n"})
+		must.Do(t, os.Chmod(filepath.Join(dir, "ssh"), 0o755))
+		opts := allowed()
+		opts.Git.Env = append(opts.Git.Env, "GIT_SSH="+filepath.Join(dir, "ssh"), "GIT_SSH_VARIANT=ssh")
+		if _, _, err := get(t, nil, text, opts); err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if host := strings.TrimSpace(string(must.Get(os.ReadFile(log))(t))); host != want {
+			t.Errorf("%s: git gives the host %q to ssh, want %q", text, host, want)
+		}
+	}
+}

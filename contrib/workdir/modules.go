@@ -251,10 +251,11 @@ func (w *walk) resolve(ctx context.Context, at *spot, to Call) (*spot, error) {
 	var constraint addrs.ModuleConstraint
 	var err error
 	if to.versioned || to.VersionText != "" && w.dir.Terraform && !w.dir.since("1.15.5") { // otherwise, null is as if it were not set
-		if address.Registry, err = addrs.ParseModuleSourceIn(w.dir.host(), to.Source); err == nil {
+		if _, err = addrs.ParseModuleSourceIn(w.dir.host(), to.Source); err == nil {
 			constraint, err = moduleConstraint(to.Version)
 		}
-	} else {
+	}
+	if err == nil {
 		address, err = module.ParseAddressIn(w.dir.host(), to.Source)
 	}
 	if err == nil && address.Path != "" {
