@@ -165,7 +165,7 @@ func (s *staging) unpack(ctx context.Context, write func(root *os.Root, o archiv
 	limits := archive.Limits(s.limits)
 	limits.Package = -1 // bodyReader limits what is received
 	// Real packages have names that not every system keeps.
-	options := archive.Options{Limits: limits, Native: true, KeepLinks: s.o.KeepLinks, Omit: func(name string, link bool) bool {
+	options := archive.Options{Limits: limits, Native: true, Lenient: true, KeepLinks: s.o.KeepLinks, Omit: func(name string, link bool) bool {
 		switch {
 		// The directories of version control are not part of a package, and their settings can run
 		// programs when git reads the files.

@@ -95,6 +95,10 @@ type Options struct {
 	// Native permits names that Windows reserves or changes, also with a colon, and names that differ
 	// in case only. If the system does not keep them as they are, unpacking fails.
 	Native bool
+
+	// Lenient applies rules of [UnpackTar] to a zip: a directory may occur twice, a leading "./" of
+	// names is dropped, and entries for the root itself are ignored.
+	Lenient bool
 }
 
 // Entry is a file or directory of an archive, as its header describes it.

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"io"
 	"math"
+	"strings"
 )
 
 // directory is the position of the central directory of a zip archive.
@@ -119,12 +120,12 @@ func readAt(r io.ReaderAt, b []byte, off int64) error {
 }
 
 // read reads all headers of the directory.
-func (d directory) read(r io.ReaderAt, l Limits, native bool) ([]*member, error) {
+func (d directory) read(r io.ReaderAt, l Limits, o Options) ([]*member, error) {
 	if d.entries > uint64(l.Entries) {
 		return nil, tooLarge("%d entries, %d are allowed", d.entries, l.Entries)
 	}
 	in := bufio.NewReaderSize(io.NewSectionReader(r, d.offset, d.size), 64<<10)
-	set := names{limits: l, native: native, expected: int(min(int64(d.entries), d.size/headerLen))}
+	set := names{limits: l, native: o.Native, lenient: o.Lenient, expected: int(min(int64(d.entries), d.size/headerLen))}
 	var list []*member
 	for {
 		if _, err := in.Peek(1); err == io.EOF && uint64(len(list)) == d.entries {
@@ -137,10 +138,19 @@ func (d directory) read(r io.ReaderAt, l Limits, native bool) ([]*member, error)
 		if h == nil || uint64(len(list)) == d.entries {
 			return nil, bad("the directory does not have the announced %d entries", d.entries)
 		}
-		if _, err := set.add(h.Name); err != nil {
+		list = append(list, h)
+		if o.Lenient {
+			if h.raw = h.Name; h.raw == "/" || h.raw == "./" {
+				h.Name, h.ignored = "/", true
+				continue
+			}
+			h.Name = strings.TrimPrefix(h.raw, "./")
+		}
+		at, err := set.add(h.Name)
+		if err != nil {
 			return nil, err
 		}
-		list = append(list, h)
+		h.ignored = at.entries > 1
 	}
 }
 

@@ -110,7 +110,8 @@ func (m *member) locate(r io.ReaderAt, limit int64) (end int64, err error) {
 // checkLocalHeader compares the header before the content with m, sets m.start, and returns the flags of the
 // header. Some readers use this header, others the directory.
 func (m *member) checkLocalHeader(r io.ReaderAt) (flags uint16, err error) {
-	header := make([]byte, localLen+len(m.Name))
+	name := cmp.Or(m.raw, m.Name)
+	header := make([]byte, localLen+len(name))
 	if err := readAt(r, header, m.header); err != nil {
 		return 0, err
 	}
@@ -119,8 +120,8 @@ func (m *member) checkLocalHeader(r io.ReaderAt) (flags uint16, err error) {
 	switch {
 	case string(header[:4]) != localSig:
 		return 0, bad("entry %.100q: no header before its content", m.Name)
-	case int(le.Uint16(header[26:])) != len(m.Name) || string(header[localLen:]) != m.Name:
-		return 0, bad("entry %.100q has another name before its content", m.Name)
+	case int(le.Uint16(header[26:])) != len(name) || string(header[localLen:]) != name:
+		return 0, bad("entry %.100q has another name before its content", name)
 	case le.Uint16(header[8:]) != m.method || flags&encrypted != m.flags&encrypted:
 		return 0, bad("entry %.100q has two compression methods or flags", m.Name)
 	}
@@ -128,7 +129,7 @@ func (m *member) checkLocalHeader(r io.ReaderAt) (flags uint16, err error) {
 	if err := readAt(r, extra, m.header+int64(len(header))); err != nil {
 		return 0, err
 	}
-	large, err := checkExtra(extra, m.Name)
+	large, err := checkExtra(extra, name)
 	if err != nil {
 		return 0, err
 	}

@@ -75,6 +75,7 @@ func reserved(elem string) bool {
 type names struct {
 	limits   Limits // effective limits
 	native   bool   // Options.Native
+	lenient  bool   // whether a directory may occur twice
 	bytes    int64  // total length of the names
 	count    int    // number of files and directories
 	expected int    // likely count
@@ -105,9 +106,10 @@ type nameKey struct {
 
 // node is a file or directory that an entry names or implies.
 type node struct {
-	nameKey       // with its name, not folded
-	dir, explicit bool
-	target        string // of a link that may be kept
+	nameKey // with its name, not folded
+	dir     bool
+	entries int    // for this name, without implied ones
+	target  string // of a link that may be kept
 }
 
 // path returns the full name without a final slash.
@@ -151,10 +153,9 @@ func (n *names) add(name string) (*node, error) {
 			return nil, err
 		}
 	}
-	if at.explicit {
+	if at.entries++; at.entries > 1 && !(n.lenient && dir) {
 		return nil, bad("entry %.100q occurs twice", name)
 	}
-	at.explicit = true
 	return at, nil
 }
 

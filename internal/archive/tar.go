@@ -23,7 +23,7 @@ import (
 // UnpackTar unpacks r, a tar of format f, below root while it reads. It follows the rules of
 // [Zip.Unpack]. It also refuses hard links, sparse files, data after the end of the tar, and a tar
 // without entries. It drops a leading "./" of names, and ignores entries for the root itself and
-// global headers, such as the commit ID that git writes.
+// global headers, such as the commit ID that git writes. A directory may occur twice.
 //
 // A tar has no directory to check first, so a refused archive may have been unpacked in part; the
 // caller removes the files. If the error is nil, all of r has been read.
@@ -52,7 +52,7 @@ func UnpackTar(ctx context.Context, r io.Reader, f Format, root *os.Root, o Opti
 
 // untar unpacks all entries.
 func (t *tree) untar(r *tar.Reader, limits Limits) (files []File, err error) {
-	names := names{limits: limits, native: t.o.Native}
+	names := names{limits: limits, native: t.o.Native, lenient: true}
 	left, empty := limits.Unpacked, true
 	var links []*node
 	for {
@@ -92,6 +92,9 @@ func (t *tree) untar(r *tar.Reader, limits Limits) (files []File, err error) {
 		at, err := names.add(e.Name)
 		if err != nil {
 			return nil, err
+		}
+		if at.entries > 1 && h.Typeflag == tar.TypeDir {
+			continue
 		}
 		link := h.Typeflag == tar.TypeSymlink
 		if t.o.Omit != nil && t.o.Omit(e.Name, link && !t.o.KeepLinks) {

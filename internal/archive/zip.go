@@ -24,6 +24,8 @@ type Zip struct {
 // member is an entry as the directory of a zip archive describes it.
 type member struct {
 	Entry
+	raw        string // as the directory has it, if not Name
+	ignored    bool   // the root, or a directory that occurs again
 	mode       fs.FileMode
 	attributes uint32 // external attributes
 	method     uint16
@@ -47,7 +49,7 @@ func OpenZip(ctx context.Context, r io.ReaderAt, size int64, o Options) (*Zip, e
 	if err != nil {
 		return nil, err
 	}
-	all, err := dir.read(in, limits, o.Native)
+	all, err := dir.read(in, limits, o)
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +64,9 @@ func OpenZip(ctx context.Context, r io.ReaderAt, size int64, o Options) (*Zip, e
 		}
 		if err := m.check(); err != nil {
 			return nil, err
+		}
+		if m.ignored {
+			continue
 		}
 		if m.Size > left {
 			return nil, tooLarge("its content has more than %d bytes", limits.Unpacked)

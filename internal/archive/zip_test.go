@@ -110,6 +110,50 @@ func TestUnpackPlanted(t *testing.T) {
 	}
 }
 
+func TestLenient(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		members []member
+		want    []string // nil if refused
+	}{
+		"root":                  {files2("./", "a", "./"), []string{"a"}},
+		"root as a slash":       {files2("/", "a", "/", "./"), []string{"a"}},
+		"below a dot":           {files2("./", "./a", "./d/", "./d/b"), []string{"a", "d/", "d/b"}},
+		"directory twice":       {files2("d/", "a", "d/", "d/b", "d/"), []string{"d/", "a", "d/b"}},
+		"twice, with a dot":     {files2("./d/", "d/b", "d/"), []string{"d/", "d/b"}},
+		"file twice":            {files2("a", "a"), nil},
+		"file twice, a dot":     {files2("./a", "a"), nil},
+		"file and directory":    {files2("d/", "d/", "./d"), nil},
+		"absolute":              {files2("/a"), nil},
+		"two slashes":           {files2("//", "a"), nil},
+		"two dots":              {files2("././a"), nil},
+		"root as a file":        {files2(".", "a"), nil},
+		"out":                   {files2("./../a"), nil},
+		"root that is a link":   {[]member{{Name: "a"}, {Name: "./", Mode: 0o777 | fs.ModeSymlink}}, nil},
+		"again, that is a link": {[]member{{Name: "d/"}, {Name: "d/", Mode: 0o777 | fs.ModeSymlink}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			data := pack(t, test.members...)
+			var got []string
+			z, err := open(data, archive.Options{Lenient: true})
+			if err == nil {
+				var list []archive.File
+				list, err = z.Unpack(t.Context(), openRoot(t, t.TempDir()))
+				for _, f := range list {
+					got = append(got, f.Name)
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" || (err != nil) != (test.want == nil) || err != nil && !errors.Is(err, failure.ErrArchive) {
+				t.Errorf("%v, entries (-want +got):\n%s", err, diff)
+			}
+			if _, err := open(data, archive.Options{}); !errors.Is(err, failure.ErrArchive) {
+				t.Errorf("without Lenient: %v, want ErrArchive", err)
+			}
+		})
+	}
+}
+
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	link := func(target string) member {

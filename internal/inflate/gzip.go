@@ -2,7 +2,9 @@ package inflate
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
+	"fmt"
 	"hash/crc32"
 	"io"
 )
@@ -23,7 +25,7 @@ func NewGzipReader(in *bufio.Reader) *GzipReader {
 }
 
 // Read implements [io.Reader] with the errors of [Reader.Read]. A wrong checksum and other data
-// after a member are ErrCorrupt, too.
+// after a member than zeros and another member are ErrCorrupt, too.
 func (z *GzipReader) Read(p []byte) (int, error) {
 	for z.err == nil {
 		if !z.inMember {
@@ -129,6 +131,30 @@ func (z *GzipReader) trailer() error {
 		return ErrCorrupt
 	}
 	z.inMember = false
-	_, err := z.in.Peek(1)
-	return err
+	switch next, err := z.in.Peek(2); {
+	case len(next) == 0:
+		return err
+	case next[0] == 0:
+		return z.padding()
+	case !bytes.HasPrefix([]byte{0x1f, 0x8b}, next):
+		return errAfter
+	}
+	return nil
 }
+
+// padding reads zeros up to the end of the file.
+func (z *GzipReader) padding() error {
+	for {
+		b, err := z.in.Peek(max(1, z.in.Buffered()))
+		if len(b) == 0 {
+			return err
+		}
+		if len(bytes.Trim(b, "\x00")) > 0 {
+			return errAfter
+		}
+		z.in.Discard(len(b))
+	}
+}
+
+// errAfter is an ErrCorrupt.
+var errAfter = fmt.Errorf("%w: data after the end of a gzip member", ErrCorrupt)
