@@ -190,7 +190,7 @@ func (e *exceptLocal) check(ctx context.Context, p addrs.Provider) error {
 //   - A mirror package needs neither signature nor hashes.
 //
 // Unlike the CLI, Policy refuses signatures from the future, packages whose zh or h1 differs from
-// all stated ones, SHA256SUMS documents with two digests of one name, and mirror packages with hashes only
+// all stated ones, SHA256SUMS documents that [verify.ParseSums] refuses, and mirror packages with hashes only
 // for other platforms.
 func (c *Config) Policy(p addrs.Provider) verify.Policy {
 	s := c.settings()

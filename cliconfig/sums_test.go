@@ -46,6 +46,7 @@ var realSums = map[string]struct {
 	"only a name behind another": {func(l string) string { return l[:66] + "x" + l[65:] }, false, ""},
 	"BOM":                        {func(l string) string { return "\ufeff" + l + another }, true, ""},
 	"binary mark":                {func(l string) string { return strings.Replace(l, "  ", " *", 1) }, true, ""},
+	"a mail":                     {func(l string) string { return "Hello,\n" + l }, false, "terraform tofu"},
 	"SHA-512 before":             {func(l string) string { return strings.Repeat("b", 128) + l[64:] + l }, true, ""},
 	"blank line":                 {func(l string) string { return another + "\n" + l }, true, ""},
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -31,49 +32,39 @@ type Sums struct {
 	hashes map[string]checksum.Hash
 }
 
-// ParseSums parses a SHA256SUMS document as both CLIs do. If the first word of a line is a digest of 64 hex digits in
-// either case, the second word is the name of a file. White space separates words, and later words are ignored.
-// Other lines are ignored too, such as comments, BSD lines and SHA-512 digests.
+// ParseSums parses a SHA256SUMS document. As for both CLIs, the first word of a line is a digest of 64 hex digits in either
+// case, and the second is the name of a file. White space separates words, and later words are ignored. So are
+// blank lines, comments that start with #, BSD lines, and digests of other lengths.
 //
-// Unlike the CLIs, ParseSums never chooses between two digests of one name; they are an error. It ignores names
-// that are not UTF-8 or contain control characters. It permits an asterisk before a name, a byte order mark
-// before the first line, and blank lines.
+// ParseSums is stricter than the CLIs, which ignore every other line and choose the first of two digests of a name. It
+// returns an error, so that other texts that a publisher signs, such as commits and mails, are not read as SHA256SUMS.
+// Names must be UTF-8 without control characters. It also reads an asterisk before a name and a byte order mark
+// before the first line.
 //
-// A document with text but without files is an error. Beyond [MaxSums] bytes or 10,000 lines the error wraps
-// [github.com/tofureg/tofureg/failure.ErrTooLarge].
+// The error wraps [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond [MaxSums] bytes or 10,000 lines.
 func ParseSums(doc []byte) (*Sums, error) {
 	if len(doc) > MaxSums {
 		return nil, fmt.Errorf("SHA256SUMS: %w: %d bytes, %d are allowed", failure.ErrTooLarge, len(doc), MaxSums)
 	}
 	s := &Sums{hashes: map[string]checksum.Hash{}}
-	n, ignored := 0, 0 // ignored is the first line with text but without a file
+	n := 0
 	for line := range bytes.Lines(bytes.TrimPrefix(doc, []byte("\ufeff"))) {
 		n++
 		if n > maxSumsLines {
 			return nil, fmt.Errorf("SHA256SUMS line %d: %w: more than %d lines", n, failure.ErrTooLarge, maxSumsLines)
 		}
-		name, h := parseSumsLine(line)
-		old, listed := s.hashes[name]
-		switch {
-		case name == "":
-			if ignored == 0 && len(bytes.TrimSpace(line)) > 0 {
-				ignored = n
-			}
-		case !listed:
-			s.names = append(s.names, name)
-			s.hashes[name] = h
-		case old != h:
-			return nil, fmt.Errorf("SHA256SUMS line %d: second digest for %.100q", n, name)
+		if problem := s.add(line); problem != "" {
+			return nil, fmt.Errorf("SHA256SUMS line %d: %s", n, problem)
 		}
-	}
-	if len(s.names) == 0 && ignored > 0 {
-		return nil, fmt.Errorf("SHA256SUMS line %d: want a digest of 64 hex digits and a name, and no other line has them", ignored)
 	}
 	return s, nil
 }
 
-// parseSumsLine returns the name and the digest of a file, or "" if the line has none.
-func parseSumsLine(line []byte) (string, checksum.Hash) {
+// bsdLine is a line of the BSD tools, such as "SHA512 (a.zip) = 0123".
+var bsdLine = regexp.MustCompile(`^\s*[A-Z][0-9A-Z/-]* ?\(.*\) ?= ?[0-9A-Fa-f]+\s*$`)
+
+// add adds one line. It returns what is wrong with the line, or "".
+func (s *Sums) add(line []byte) string {
 	var words [2][]byte
 	n := 0
 	for word := range bytes.FieldsSeq(line) {
@@ -82,18 +73,35 @@ func parseSumsLine(line []byte) (string, checksum.Hash) {
 			break
 		}
 	}
-	var sum [32]byte
-	if len(words[0]) != 2*len(sum) {
-		return "", checksum.Hash{}
-	}
-	if _, err := hex.Decode(sum[:], words[0]); err != nil {
-		return "", checksum.Hash{}
+	if n == 0 || words[0][0] == '#' {
+		return ""
 	}
 	name := strings.TrimLeft(string(words[1]), "*")
-	if !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
-		return "", checksum.Hash{}
+	sum, err := hex.DecodeString(string(words[0]))
+	switch {
+	case err != nil && bsdLine.Match(line):
+		return ""
+	case err != nil || name == "":
+		return "want a digest of 64 hex digits and a name"
+	case len(sum) != 32 && slices.Contains([]int{16, 20, 28, 48, 64}, len(sum)):
+		return "" // of MD5, SHA-1, SHA-224, SHA-384 or SHA-512
+	case len(sum) != 32:
+		return "want a digest of 64 hex digits"
+	case !utf8.ValidString(name):
+		return "the name is not UTF-8"
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return "the name has a control character"
 	}
-	return name, checksum.ZHSum(sum)
+	h := checksum.ZHSum([32]byte(sum))
+	old, ok := s.hashes[name]
+	switch {
+	case !ok:
+		s.names = append(s.names, name)
+		s.hashes[name] = h
+	case old != h:
+		return fmt.Sprintf("second digest for %.100q", name)
+	}
+	return ""
 }
 
 // Lookup returns the digest of the file as a zh. name is as in the document.

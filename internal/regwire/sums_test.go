@@ -17,7 +17,7 @@ func TestCheckSums(t *testing.T) {
 		"":                                    "line 1 is blank",
 		sum + "  a.zip\n" + sum + "  b.zip\n": "",
 		sum + "\ta.zip \r\n# the b.zip\n" + strings.ToUpper(sum) + " b.zip": "",
-		sum + "  a.zip\n" + sum + sum + "  a.zip\n" + sum + "\n":            "",
+		sum + "  a.zip\n" + sum + sum + "  a.zip\n":                         "",
 		sum + "  a.zip\n\n":                              "line 2 is blank",
 		sum + "  a.zip\n \t\r\n" + sum + "  b.zip\n":     "line 2 is blank",
 		"\ufeff" + sum + "  a.zip\n":                     "line 1: clients cannot read the digest of \"a.zip\"",
