@@ -77,6 +77,7 @@ type scene struct {
 	listed         bool // whether the version is there at first, as A adds it
 	removed        bool // or was there
 	foreign        bool // or as another program has listed the archive of A, with its usual name
+	placed         bool // or has only placed it
 	digests, locks bool
 }
 
@@ -90,6 +91,9 @@ func (s scene) String() string {
 	}
 	if s.foreign {
 		text = s.actors + "/foreign"
+	}
+	if s.placed {
+		text = s.actors + "/placed"
 	}
 	switch {
 	case s.locks:
@@ -271,7 +275,10 @@ func (c *checked) end(t *testing.T, s scene, d *disk, actors []*actor) error {
 			return fmt.Errorf("%s has removed the version, and it is there again", r.name)
 		}
 	}
-	if !died && !removers && !s.removed && !strings.ContainsAny(s.actors, "BS") {
+	if _, ok := d.files[archive(v1, linux)]; !ok && !removers && (s.foreign || s.placed) {
+		return fmt.Errorf("the archive of another program is gone")
+	}
+	if !died && !removers && !s.removed && !s.placed && !strings.ContainsAny(s.actors, "BS") {
 		if n := len(slices.Collect(archivesOf(d))); n > 1 {
 			return fmt.Errorf("%d archives are left, want one", n)
 		}
@@ -319,9 +326,11 @@ func (c *checked) check(t *testing.T, s scene, max limits) (runs int, err error)
 			return 0, err
 		}
 	}
-	if c.foreign = s.foreign; s.foreign {
-		a := c.builds['A']
+	a := c.builds['A']
+	if c.foreign = s.foreign || s.placed; c.foreign {
 		must.Do(t, base.write(archive(v1, linux), a.content, ""))
+	}
+	if s.foreign {
 		must.Do(t, base.write(home+"/1.0.0.json", fmt.Appendf(nil, `{"archives":{"linux_amd64":{"hashes":[%q],"url":%q}}}`, a.zh(t.Context()), path.Base(archive(v1, linux))), ""))
 		must.Do(t, base.write(home+"/index.json", []byte(`{"versions":{"1.0.0":{}}}`), ""))
 	}
@@ -363,7 +372,7 @@ func TestSchedules(t *testing.T) {
 		sets string
 		max  limits
 	}
-	rounds := []round{{"AR AA AB AE AS AX RX RS AAR ABR ARS ARX", limits{preemptions: 2}}, {"AX AR", limits{preemptions: 1, deaths: 1}}, {"ARr ABr ASr", limits{preemptions: 1}}}
+	rounds := []round{{"AR AA AB AE AS AX RX RS AAR ABR ARS ARX", limits{preemptions: 2}}, {"AX AR", limits{preemptions: 1, deaths: 1}}, {"ARr ABr", limits{preemptions: 1}}}
 	if *scheduleSets != "" {
 		var max limits
 		must.Get(fmt.Sscan(*scheduleMax, &max.preemptions, &max.deaths, &max.losses))(t)
@@ -393,6 +402,9 @@ func scenes(set string) (list []scene) {
 		list = append(list, scene{actors: set, digests: digests}, scene{actors: set, digests: digests, listed: true})
 		if strings.ContainsAny(set, "RX") && len(set) == 2 {
 			list = append(list, scene{actors: set, digests: digests, foreign: true}, scene{actors: set, digests: digests, removed: true})
+		}
+		if strings.ContainsAny(set, "SX") && len(set) == 2 {
+			list = append(list, scene{actors: set, digests: digests, placed: true})
 		}
 	}
 	return append(list, scene{actors: set, digests: true, locks: true}, scene{actors: set, digests: true, locks: true, listed: true})
