@@ -62,8 +62,8 @@ func parseMembers(data []byte, name string) (members map[string]json.RawMessage,
 		return nil, nil, err
 	}
 	if raw, ok := doc["tofureg"]; ok && !isNull(raw) {
-		if err := stored.Decode(raw, &of); err != nil {
-			return nil, nil, fmt.Errorf("\"tofureg\": %w", err)
+		if err := json.Unmarshal(raw, &of); err != nil { // its members are counted
+			return nil, nil, fmt.Errorf("\"tofureg\": %w: %w", errDamaged, err)
 		}
 	}
 	raw, ok := doc[name]
@@ -138,13 +138,16 @@ func (l listed) equal(other listed) bool {
 
 // parseListed parses an entry.
 func parseListed(raw json.RawMessage) (l listed, err error) {
-	var w *struct {
+	var w struct {
 		Hashes []string `json:"hashes"`
 		URL    string   `json:"url"`
 		Record string   `json:"record"`
 	}
-	if err := stored.Decode(raw, &w); err != nil {
-		return listed{}, err
+	if raw[0] != '{' {
+		return listed{}, fmt.Errorf("%w: not a JSON object", errDamaged)
+	}
+	if err := json.Unmarshal(raw, &w); err != nil { // its members are counted
+		return listed{}, fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	if len(w.Hashes) > maxHashes {
 		return listed{}, fmt.Errorf("%w: more than %d hashes: %w", errDamaged, maxHashes, failure.ErrTooLarge)
