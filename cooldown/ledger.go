@@ -15,7 +15,7 @@ import (
 	"github.com/tofureg/tofureg/storage"
 )
 
-// Ledger is a [Dates] that records when it first saw each version, in a store that programs and processes
+// Ledger is a [Recorder] that records when it first saw each version, in a store that programs and processes
 // may share. It must not be shared by Rules with different ages. It works with each source, and a
 // registry cannot change it.
 //
@@ -48,6 +48,11 @@ type Ledger struct {
 	Now func() time.Time
 }
 
+var (
+	_ Dates    = (*Ledger)(nil)
+	_ Recorder = (*Ledger)(nil)
+)
+
 // Limits of a ledger and of a file.
 const (
 	maxFiles   = 10_000 // of providers, and of modules
@@ -68,6 +73,20 @@ func (l *Ledger) FirstSeen(ctx context.Context, of Subject, list []Version) ([]t
 		}
 	})
 	return times, err
+}
+
+// Record implements [Recorder].
+func (l *Ledger) Record(ctx context.Context, look Look, decide func(i int, seen time.Time, listed bool) bool) error {
+	return l.visit(ctx, look.Of, look.Now, look.Partial, func(p *page) {
+		for i, v := range look.List {
+			if e := p.find(v); decide(i, e.date(l.Old), e.listed) {
+				p.list(e)
+			}
+		}
+		if !look.Partial {
+			p.forget()
+		}
+	})
 }
 
 // visit calls change with the file of a provider or a module, and writes the file if it has changed. If another process

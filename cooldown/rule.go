@@ -8,22 +8,23 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/wrap"
 )
 
 // Rule says which versions are old enough.
 type Rule struct {
-	// Age is the minimum age. If zero or less, no version is held back, Dates is not asked, and a Ledger
+	// Age is the minimum age. If zero or less, no version is held back, Dates is not asked, and a Recorder
 	// records nothing.
 	Age time.Duration
 
-	// Dates, if not nil, has dates beside those of the lists; the later date of a version counts. A [*Ledger]
-	// also keeps versions listed that were listed once.
+	// Dates, if not nil, has dates beside those of the lists; the later date of a version counts. A [Recorder],
+	// such as a [Ledger], also keeps versions listed that were listed once. It is found with [As].
 	Dates Dates
 
 	// AllowUnknown lists versions without a date. If false, they are held back.
 	AllowUnknown bool
 
-	// Now returns the time. If nil, it is [time.Now]. A Ledger in Dates uses it, too.
+	// Now returns the time. If nil, it is [time.Now]. A Recorder in Dates uses it, too.
 	Now func() time.Time
 }
 
@@ -32,6 +33,32 @@ type Dates interface {
 	// FirstSeen returns the times for list, in its order. Zero is unknown.
 	FirstSeen(ctx context.Context, of Subject, list []Version) ([]time.Time, error)
 }
+
+// Recorder is a [Dates] that records which versions were listed. A rule calls Record in place of FirstSeen.
+type Recorder interface {
+	// Record calls decide for the versions in look, in their order, with the time at which they were first seen,
+	// zero if unknown, and whether they were listed once. It records those that decide returns true for as
+	// listed. If another process records at the same time, Record may call decide again for all.
+	Record(ctx context.Context, look Look, decide func(i int, seen time.Time, listed bool) bool) error
+}
+
+// Look is a list of versions that a [Recorder] sees.
+type Look struct {
+	Of      Subject
+	List    []Version
+	Partial bool      // whether versions may be missing in List, as [provider.Versions.Partial] says
+	Now     time.Time // when versions were first seen that are new
+}
+
+// As returns d as a T, or the first Dates that d wraps and that is one. T is an interface, such as [Recorder]. A Dates
+// wraps another one if it has a method
+//
+//	Unwrap() Dates
+//
+// A wrapper without it is no Recorder, so versions do not stay listed. A wrapper with it is not called where a Record is
+// called, unless it has the method itself. So one that counts has Record besides FirstSeen. A struct that embeds a
+// [Ledger] hides that it is a Recorder.
+func As[T any](d Dates) (t T, ok bool) { return wrap.As[T](d) }
 
 // Subject is a provider or a module.
 type Subject struct {
@@ -63,20 +90,13 @@ type verdict struct {
 func (r *Rule) judge(ctx context.Context, of Subject, list []Version, partial bool, permit func(addrs.Version) bool) ([]verdict, error) {
 	now := clock(r.Now)
 	verdicts := make([]verdict, len(list))
-	if ledger, ok := r.Dates.(*Ledger); ok {
-		return verdicts, ledger.visit(ctx, of, now, partial, func(p *page) {
-			for i, v := range list {
-				e := p.find(v)
-				verdicts[i] = r.decide(now, later(v.Discovered, e.date(ledger.Old)), e.listed)
-				if !verdicts[i].held {
-					p.list(e)
-				} else if permit(v.Version) { // for this caller only, so it is not recorded
-					verdicts[i].held = false
-				}
-			}
-			if !partial {
-				p.forget()
-			}
+	if recorder, ok := As[Recorder](r.Dates); ok {
+		return verdicts, recorder.Record(ctx, Look{of, list, partial, now}, func(i int, seen time.Time, listed bool) bool {
+			verdicts[i] = r.decide(now, later(list[i].Discovered, seen), listed)
+			old := !verdicts[i].held
+			// What is permitted is listed for this caller only.
+			verdicts[i].held = verdicts[i].held && !permit(list[i].Version)
+			return old
 		})
 	}
 	seen := make([]time.Time, len(list))

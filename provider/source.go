@@ -10,7 +10,9 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/evidence"
+	"github.com/tofureg/tofureg/internal/wrap"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // Lister lists versions and packages. Its methods must be safe for concurrent use.
@@ -40,6 +42,28 @@ type Source interface {
 	Opener
 }
 
+// Catalogue is a [Source] that knows all archives of a version at once, as the documents of a mirror list them.
+type Catalogue interface {
+	// ListedVersions returns the versions of p, unsorted, or ErrNotFound. It may list versions without archives.
+	ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error)
+
+	// ListedArchives returns the platforms for which v has an archive, with the stated hashes. If there are none,
+	// the error wraps ErrNotFound.
+	ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error)
+}
+
+// As returns src as a T, or the first source that src wraps and that is one. T is an interface, such as [Catalogue]. A
+// source wraps another one if it has a method
+//
+//	Unwrap() Source
+//
+// Packages and archives come from the wrapper in any case. Otherwise a wrapper is not called where a T is used, unless
+// it has the methods itself. So one that counts the requests of a server has those of Catalogue as well as those of
+// [Lister]. A wrapper that changes which versions, packages, hashes or archives there are has no Unwrap: a server
+// serves the packages of a mirror or a cache behind Unwrap unjudged. Without Unwrap, or if a struct embeds a source in
+// place of the interface [Source], it is a source of its own, which a server asks for each package.
+func As[T any](src Source) (t T, ok bool) { return wrap.As[T](src) }
+
 // Body is an archive being fetched. The caller must close it.
 type Body struct {
 	io.ReadCloser
@@ -60,6 +84,12 @@ func CheckAnswers(src Source) Source {
 type checked struct {
 	Lister
 	Opener
+}
+
+// Unwrap returns the source behind c.
+func (c checked) Unwrap() Source {
+	src, _ := c.Lister.(Source)
+	return src
 }
 
 // ProviderVersions implements [Lister].
@@ -121,6 +151,9 @@ type sharedEvidence struct {
 	Source
 	shared evidence.Cache
 }
+
+// Unwrap returns the source behind s.
+func (s *sharedEvidence) Unwrap() Source { return s.Source }
 
 // Evidence implements [Opener].
 func (s *sharedEvidence) Evidence(ctx context.Context, pkg *Package) (verify.Evidence, error) {

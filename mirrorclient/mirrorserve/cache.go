@@ -17,6 +17,7 @@ import (
 	"github.com/tofureg/tofureg/internal/webserve"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -56,6 +57,9 @@ type Cache struct {
 	// set [cooldown.Providers.Permit]. Archives are served to clients that know their URL.
 	Cooldown *cooldown.Providers
 
+	// Platforms are requested if Source lists none. If empty, common ones are.
+	Platforms []addrs.Platform
+
 	// Wait bounds the wait for a list from Source if Mirror has one, and for adding an archive to Mirror
 	// when it is closed. If zero, it is 5 seconds (the CLI waits 10); if negative, there is no limit.
 	Wait time.Duration
@@ -78,7 +82,10 @@ type Cache struct {
 	pausedUntil map[svchost.Hostname]time.Time // until when Source is not asked about a host
 }
 
-var _ provider.Source = (*Cache)(nil)
+var (
+	_ provider.Source    = (*Cache)(nil)
+	_ provider.Catalogue = (*Cache)(nil)
+)
 
 // CacheCounts are numbers since the start of a [Cache].
 type CacheCounts struct {
@@ -93,10 +100,10 @@ func (c *Cache) Counts() CacheCounts {
 }
 
 // count counts a request for an archive that has failed with err, or that has been answered. A caller that
-// leaves, or reads nothing, is no failure. c may be nil.
+// leaves, or reads nothing, is no failure.
 func (c *Cache) count(ctx context.Context, r *pullReader, err error) {
 	switch {
-	case c == nil, err != nil && (ctx.Err() != nil || errors.Is(err, provider.ErrNotFound) || errors.Is(err, errStalled)):
+	case err != nil && (ctx.Err() != nil || errors.Is(err, provider.ErrNotFound) || errors.Is(err, errStalled)):
 	case err != nil:
 		c.failures.Add(1)
 	case r.pull.cached:
@@ -139,17 +146,12 @@ func (c *Cache) check(p addrs.Provider) error {
 	return nil
 }
 
-// stage creates a file for a download, which cannot be added if the mirror is not writable.
-func (c *Cache) stage(ctx context.Context) (*staged, error) {
-	s, refused := c.Mirror.Stage(ctx)
-	if refused == nil {
-		return &staged{Staged: s}, nil
+// stage creates a file for a download, which is refused if the mirror is not writable.
+func (c *Cache) stage(ctx context.Context) (s *storage.Staged, refused, err error) {
+	if s, refused = c.Mirror.Stage(ctx); refused != nil {
+		s, err = storage.Stage(ctx, nil, c.Mirror.TempDir)
 	}
-	temp, err := tempStage(c.Mirror.TempDir)(ctx)
-	if err == nil {
-		temp.refused = refused
-	}
-	return temp, err
+	return s, refused, err
 }
 
 // withoutLists is a Cache that lists the versions of its source only.
@@ -228,9 +230,8 @@ func (c *Cache) Open(ctx context.Context, pkg *provider.Package) (*provider.Body
 		return nil, err
 	}
 	r := c.puller.read(ctx, request{documentKey{pkg.Provider, pkg.Version}, pkg.Platform, true}, pkg)
-	err := r.begin(false)
-	c.count(ctx, r, err)
-	if err != nil {
+	if err := r.begin(false); err != nil {
+		c.count(ctx, r, err)
 		r.leave()
 		return nil, failure.Wrap("open", pkg.String(), err)
 	}
@@ -246,9 +247,7 @@ type cacheBody struct {
 
 func (b *cacheBody) Close() error {
 	b.once.Do(func() {
-		if b.err != nil {
-			b.cache.count(b.ctx, b.pullReader, b.err)
-		}
+		b.cache.count(b.ctx, b.pullReader, b.err)
 		b.cache.waitUntilStored(b.pullReader)
 		b.leave()
 	})
@@ -328,7 +327,7 @@ func (c *Cache) origin(ctx context.Context, pkg *provider.Package, arriving, rea
 	o := &origin{release: release, pkg: pkg}
 	switch {
 	case kept != nil:
-		*o = mirrorOrigin(c.Mirror, c.Policy, pkg.Provider)
+		*o = mirrorOrigin(c.Mirror, c.Mirror.IsLocal(), c.Policy, pkg.Provider)
 		o.pkg, o.arriving, o.release = kept, reading, release
 		return o, nil
 	case c.Mirror.Holds(pkg):
@@ -358,10 +357,10 @@ func (c *Cache) claim(ctx context.Context, pkg *provider.Package) (release func(
 }
 
 // store adds an archive to the mirror.
-func (c *Cache) store(ctx context.Context, s *staged, pkg *provider.Package, got *provider.Received) {
-	err := s.refused // then nothing in the mirror may be removed for it
+func (c *Cache) store(ctx context.Context, s *storage.Staged, refused error, pkg *provider.Package, got *provider.Received) {
+	err := refused // then nothing in the mirror may be removed for it
 	if err == nil {
-		_, err = c.Mirror.AddArchive(ctx, s.Staged, pkg, got, policyFor(c.Policy, pkg.Provider))
+		_, err = c.Mirror.AddArchive(ctx, s, pkg, got, policyFor(c.Policy, pkg.Provider))
 	}
 	switch {
 	case err != nil:
@@ -418,26 +417,21 @@ func (c *Cache) pause(p addrs.Provider) {
 	c.pausedUntil[p.Host()] = time.Now().Add(pauseTime)
 }
 
-// cacheCatalogue is the catalogue of a Cache.
-type cacheCatalogue struct {
-	*Cache
-	upstream *sourceCatalogue
-}
-
-// ListedVersions lists the versions of the source or, if it is at fault, the cached versions.
-func (c *cacheCatalogue) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
+// ListedVersions implements [provider.Catalogue] with the versions of ProviderVersions.
+func (c *Cache) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
 	return listedBy(c.ProviderVersions(ctx, p))
 }
 
-// ListedArchives lists the archives of the source or, if it is at fault, the cached archives. It states
-// the recorded hashes of cached archives.
-func (c *cacheCatalogue) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
+// ListedArchives implements [provider.Catalogue] with the archives of Source or, if it is at fault, the cached archives.
+// It states the recorded hashes of cached archives, and of others the hashes that Policy permits.
+func (c *Cache) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
 	if err := c.check(p); err != nil {
 		return nil, err
 	}
 	kept := c.cachedHashes(ctx, p, v)
-	got, err := orCached(ctx, c.Cache, p, nil, len(kept) > 0, func(ctx context.Context) (map[addrs.Platform][]checksum.Hash, error) {
-		stated, err := c.upstream.ListedArchives(ctx, p, v)
+	source := &sourceCatalogue{c.puller, c.Policy, c.Platforms}
+	got, err := orCached(ctx, c, p, nil, len(kept) > 0, func(ctx context.Context) (map[addrs.Platform][]checksum.Hash, error) {
+		stated, err := source.ListedArchives(ctx, p, v)
 		for platform := range stated {
 			if hashes, ok := kept[platform]; ok {
 				stated[platform] = hashes

@@ -45,12 +45,6 @@ type document struct {
 	marks webserve.Mark
 }
 
-// catalogue lists versions and archives for the documents.
-type catalogue interface {
-	ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error)
-	ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error)
-}
-
 // index returns the document that lists the versions of a provider.
 func (h *Handler) index(ctx context.Context, p addrs.Provider) ([]byte, error) {
 	release, err := h.lists.Acquire(ctx, p.Host(), 1) // until the list is a document
@@ -91,7 +85,7 @@ func (h *Handler) version(ctx context.Context, p addrs.Provider, v addrs.Version
 	}, "  ")
 }
 
-// sourceCatalogue is the catalogue of a source other than a mirror or a cache.
+// sourceCatalogue is the [provider.Catalogue] of a source without one.
 type sourceCatalogue struct {
 	puller *puller
 	policy func(addrs.Provider) verify.Policy // may be nil

@@ -2,6 +2,7 @@ package mirrorserve
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -13,7 +14,6 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/webserve"
-	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -27,14 +27,15 @@ import (
 // the source does not have a package, and 502 after another failure or a refusal by Policy, with a JSON
 // object whose "errors" omit the URL of the source.
 //
-// If Source is a [mirrordir.Mirror], its packages are served without Policy, also those of other programs.
+// If Source is a [github.com/tofureg/tofureg/mirrorclient/mirrordir.Mirror], its packages are served without Policy, also those of other programs.
 // Archives in an object store must have the recorded hashes, in a local directory the recorded size. If
-// Source is a [Cache], its Policy, its Parallel and the TempDir of its Mirror count. A type that embeds
-// one of these is like any other source.
+// Source is a [Cache], its Policy, its Parallel, its Platforms and the TempDir of its Mirror count. [provider.As]
+// finds both behind wrappers; packages and archives then come from the wrapper. A struct that embeds one of these
+// is like any other source.
 //
-// From any other source, documents have the hashes that Policy permits, regardless of Accept, and archives
-// are verified while they are forwarded. The last byte is sent only if Policy accepts the archive;
-// otherwise the connection is aborted. Ranges are sent after verification. Concurrent requests share one
+// From any other source, documents have the hashes that Policy permits, regardless of Accept, or those of a
+// [provider.Catalogue]. Archives are verified while they are forwarded. The last byte is sent only if Policy accepts
+// the archive; otherwise the connection is aborted. Ranges are sent after verification. Concurrent requests share one
 // download into a temporary file, of which there are at most 16 × Parallel. Nothing is cached.
 //
 // A client that reads nothing for a minute is disconnected. WriteTimeout of [http.Server] has no effect
@@ -46,7 +47,7 @@ type Handler struct {
 	// Policy is as in [Cache].
 	Policy func(addrs.Provider) verify.Policy
 
-	// Platforms are requested if Source lists none. If empty, common ones are.
+	// Platforms are requested if Source lists none and is no [provider.Catalogue]. If empty, common ones are.
 	Platforms []addrs.Platform
 
 	// Parallel is as in [Cache].
@@ -63,7 +64,7 @@ type Handler struct {
 
 	// Archive, if not nil, returns the URL to which a request for the archive of pkg is redirected,
 	// such as a copy in a bucket. If it returns "", the Handler sends the archive. If Source is a
-	// mirror or a [Cache], [mirrordir.Mirror.ArchiveLink] is such a function. Clients verify the stated
+	// mirror or a [Cache], [github.com/tofureg/tofureg/mirrorclient/mirrordir.Mirror.ArchiveLink] is such a function. Clients verify the stated
 	// hashes; Policy does not judge the copy. HEAD is not redirected.
 	Archive func(ctx context.Context, pkg *provider.Package) (url string, err error)
 
@@ -90,28 +91,41 @@ type Handler struct {
 	once      sync.Once
 	server    *webserve.Server
 	puller    *puller
+	caches    bool // whether the source is a Cache, which verifies archives
 	local     bool // whether archives are local files, of which clients hold nothing but a descriptor
-	catalogue catalogue
+	catalogue provider.Catalogue
 	lists     *hostShares // one for each list of versions
 	documents flight.Group[documentKey, document]
 }
 
-// setup prepares the handler for the type of the source. A type that embeds one of these may override
-// its methods, so it is used like any other source.
+// cache is a [Cache].
+type cache interface{ setup() *puller }
+
+// mirror is a [github.com/tofureg/tofureg/mirrorclient/mirrordir.Mirror], whose archives were verified when they were added.
+type mirror interface {
+	provider.Catalogue
+	IsLocal() bool
+	RecordedPackage(context.Context, addrs.Provider, addrs.Version, addrs.Platform, verify.Policy) (*provider.Package, error)
+}
+
+// setup prepares the handler for the source, which may be wrapped.
 func (h *Handler) setup() {
 	h.once.Do(func() {
-		switch src := h.Source.(type) {
-		case *mirrordir.Mirror:
-			h.puller = newPuller(src, h.Parallel, tempStage(h.TempDir), func(p addrs.Provider) origin { return mirrorOrigin(src, h.Policy, p) })
-			h.catalogue = src
-			h.local = isLocal(src)
-		case *Cache:
-			h.puller = src.setup()
-			h.catalogue = &cacheCatalogue{src, &sourceCatalogue{h.puller, src.Policy, h.Platforms}}
-		default:
-			h.puller = newPuller(src, h.Parallel, tempStage(h.TempDir), func(p addrs.Provider) origin {
+		src, temp := h.Source, tempStage(h.TempDir)
+		var c cache
+		if c, h.caches = provider.As[cache](src); h.caches {
+			h.puller = prepare(c.setup().parallel, nil)
+			h.puller.source = provider.CheckAnswers(src)
+		} else if m, ok := provider.As[mirror](src); ok {
+			h.local = m.IsLocal()
+			h.puller = newPuller(src, 0, h.Parallel, temp, func(p addrs.Provider) origin { return mirrorOrigin(src, h.local, h.Policy, p) })
+		} else {
+			h.puller = newPuller(src, webserve.Asked, h.Parallel, temp, func(p addrs.Provider) origin {
 				return origin{Opener: src, policy: policyFor(h.Policy, p)}
 			})
+		}
+		var ok bool
+		if h.catalogue, ok = provider.As[provider.Catalogue](src); !ok {
 			h.catalogue = &sourceCatalogue{h.puller, h.Policy, h.Platforms}
 		}
 		h.lists = listSlots(h.puller.parallel)
@@ -228,16 +242,17 @@ func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request, q request
 	if webserve.ArchiveHeader(w, r, "application/zip", tagOf(pkg), pkg.Size) {
 		return nil
 	}
-	body := h.puller.read(r.Context(), q, pkg)
-	defer body.leave()
-	// A client does not verify ranges, so they wait for the verification.
-	cache, _ := h.Source.(*Cache)
-	if err := body.begin(r.Header.Get("Range") != ""); err != nil {
-		cache.count(r.Context(), body, err)
+	body, err := h.open(r, q, pkg)
+	if err != nil {
 		return err
 	}
-	http.ServeContent(w, webserve.OneRange(r), "", time.Time{}, body)
-	cache.count(r.Context(), body, body.err)
+	defer body.close()
+	one := webserve.OneRange(r)
+	if _, ok := body.Seeker.(whole); ok {
+		one = r.Clone(r.Context())
+		one.Header.Del("Range")
+	}
+	http.ServeContent(w, one, "", time.Time{}, body)
 	if body.err != nil {
 		if h.Logger != nil && r.Context().Err() == nil {
 			h.Logger.WarnContext(r.Context(), "mirror transfer aborted", "path", r.URL.Path, "error", body.err)
@@ -245,11 +260,79 @@ func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request, q request
 		// The status has been sent. Abort the connection, so that the client notices.
 		panic(http.ErrAbortHandler)
 	}
-	if cache != nil {
+	if h.caches { // close may wait for the mirror
 		http.NewResponseController(w).Flush() // an error means that the client has left
-		cache.waitUntilStored(body)
 	}
 	return nil
+}
+
+// sent is an archive that is sent. Its last byte can be read only if it is accepted.
+type sent struct {
+	io.Reader
+	io.Seeker
+	close func()
+	err   error // why reading has failed
+}
+
+func (s *sent) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	return n, err
+}
+
+// open opens the archive that r requests. A client does not verify ranges, so they wait for the verification.
+func (h *Handler) open(r *http.Request, q request, pkg *provider.Package) (*sent, error) {
+	ranges := r.Header.Get("Range") != ""
+	if !h.caches {
+		body := h.puller.read(r.Context(), q, pkg)
+		if err := body.begin(ranges); err != nil {
+			body.leave()
+			return nil, err
+		}
+		return &sent{Reader: body, Seeker: body, close: body.leave}, nil
+	}
+	body, err := h.puller.source.Open(r.Context(), pkg)
+	if err != nil {
+		return nil, err
+	}
+	s := &sent{Reader: body, close: func() { body.Close() }}
+	var seeks bool
+	if s.Seeker, seeks = body.ReadCloser.(io.Seeker); !seeks { // a wrapper hides it
+		s.Seeker = whole(body.Size)
+	} else if ranges {
+		if err := readLast(s); err != nil {
+			s.close()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// readLast reads the last byte, and goes back to the start.
+func readLast(s io.ReadSeeker) error {
+	size, err := s.Seek(0, io.SeekEnd)
+	if size > 0 && err == nil {
+		_, err = s.Seek(size-1, io.SeekStart)
+		if err == nil {
+			_, err = io.ReadFull(s, make([]byte, 1))
+		}
+	}
+	if err == nil {
+		_, err = s.Seek(0, io.SeekStart)
+	}
+	return err
+}
+
+// whole is the size of an archive that can be read only once, so without ranges. It tells [http.ServeContent] the size.
+type whole int64
+
+func (w whole) Seek(_ int64, whence int) (int64, error) {
+	if whence == io.SeekEnd {
+		return int64(w), nil
+	}
+	return 0, nil
 }
 
 // tagOf returns a strong entity tag, or "" if the package does not have exactly one zh. An h1 does not

@@ -18,7 +18,6 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/webserve"
-	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify"
@@ -30,7 +29,8 @@ type puller struct {
 	source   provider.Source
 	parallel int                 // maximum number of concurrent downloads
 	files    *semaphore.Weighted // one for each archive in a temporary file
-	stage    func(context.Context) (*staged, error)
+
+	stage stager
 
 	// origin returns where to download the archive of a package.
 	origin func(ctx context.Context, pkg *provider.Package) (*origin, error)
@@ -40,6 +40,9 @@ type puller struct {
 	mu    sync.Mutex
 	pulls map[request]*pull // running downloads
 }
+
+// stager creates a file for a download. If the archive cannot be stored, refused says why.
+type stager func(context.Context) (s *storage.Staged, refused, err error)
 
 // origin describes where an archive comes from and what to do with it.
 type origin struct {
@@ -51,7 +54,7 @@ type origin struct {
 	arriving *hostShares // one for each running download
 
 	// store, if not nil, is called with each archive that the policy accepts.
-	store func(context.Context, *staged, *provider.Package, *provider.Received)
+	store func(ctx context.Context, s *storage.Staged, refused error, pkg *provider.Package, got *provider.Received)
 
 	release func() // called when the archive is stored or has failed, unless it is nil
 }
@@ -68,19 +71,15 @@ func slots(n int) *hostShares {
 }
 
 // prepare returns a puller without a source.
-func prepare(parallel int, stage func(context.Context) (*staged, error)) *puller {
+func prepare(parallel int, stage stager) *puller {
 	n := cmp.Or(max(parallel, 0), webserve.DefaultParallel)
 	return &puller{parallel: n, files: semaphore.NewWeighted(forAllHosts * int64(n)), stage: stage}
 }
 
 // newPuller returns a puller for a source with one origin for all archives of a provider.
-func newPuller(source provider.Source, parallel int, stage func(context.Context) (*staged, error), from func(addrs.Provider) origin) *puller {
+func newPuller(source provider.Source, mark webserve.Mark, parallel int, stage stager, from func(addrs.Provider) origin) *puller {
 	u := prepare(parallel, stage)
 	arriving := slots(u.parallel)
-	mark := webserve.Asked
-	if _, ok := source.(*mirrordir.Mirror); ok {
-		mark = 0 // a mirror is no cache
-	}
 	u.source = u.asking(source, mark)
 	u.origin = func(_ context.Context, pkg *provider.Package) (*origin, error) {
 		o := from(pkg.Provider)
@@ -98,30 +97,18 @@ func policyFor(policy func(addrs.Provider) verify.Policy, p addrs.Provider) veri
 	return policy(p)
 }
 
-// staged is a file for a download.
-type staged struct {
-	*storage.Staged
-	refused error // why it cannot be added to the mirror, nil if it can
-}
-
 // tempStage returns a function that creates temporary files.
-func tempStage(dir string) func(context.Context) (*staged, error) {
-	return func(ctx context.Context) (*staged, error) {
-		s, err := storage.Stage(ctx, nil, dir)
-		return &staged{Staged: s}, err
+func tempStage(dir string) stager {
+	return func(ctx context.Context) (s *storage.Staged, refused, err error) {
+		s, err = storage.Stage(ctx, nil, dir)
+		return s, nil, err
 	}
-}
-
-// isLocal reports whether the files of m are in a directory.
-func isLocal(m *mirrordir.Mirror) bool {
-	_, ok := storage.As[storage.Pather](m.Store)
-	return ok
 }
 
 // mirrorOrigin returns the origin of archives of p in a mirror. They were verified when they were added. An
 // archive that is not on this machine must have the recorded hashes.
-func mirrorOrigin(m *mirrordir.Mirror, policy func(addrs.Provider) verify.Policy, p addrs.Provider) origin {
-	return origin{Opener: m, policy: verify.Policy{AllowUnchecked: true, Limits: policyFor(policy, p).Limits}, mirrored: true, local: isLocal(m)}
+func mirrorOrigin(m provider.Opener, local bool, policy func(addrs.Provider) verify.Policy, p addrs.Provider) origin {
+	return origin{Opener: m, policy: verify.Policy{AllowUnchecked: true, Limits: policyFor(policy, p).Limits}, mirrored: true, local: local}
 }
 
 // asking returns a source that checks the answers of another source and limits concurrent requests. It marks
@@ -289,13 +276,16 @@ func (u *puller) fetch(ctx context.Context, p *pull) (release func(), err error)
 		if err != nil {
 			return nothing, err
 		}
-		p.change(func() { p.file, p.size, p.judged = body.ReadCloser.(io.ReaderAt), body.Size, true })
-		return func() { body.Close() }, nil
+		if file, ok := body.ReadCloser.(io.ReaderAt); ok {
+			p.change(func() { p.file, p.size, p.judged = file, body.Size, true })
+			return func() { body.Close() }, nil
+		}
+		body.Close() // a wrapper hides that it is a file
 	}
 	if u.files.Acquire(ctx, 1) != nil {
 		return nothing, fault.Ended(ctx)
 	}
-	s, err := u.stage(ctx)
+	s, refused, err := u.stage(ctx)
 	if err != nil {
 		u.files.Release(1)
 		return nothing, err
@@ -304,7 +294,7 @@ func (u *puller) fetch(ctx context.Context, p *pull) (release func(), err error)
 		s.Discard()
 		u.files.Release(1)
 	}
-	return release, u.receive(ctx, p, o, s)
+	return release, u.receive(ctx, p, o, s, refused)
 }
 
 // open opens a local archive and checks its size.
@@ -313,9 +303,7 @@ func (o *origin) open(ctx context.Context) (*provider.Body, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := body.ReadCloser.(io.ReaderAt); !ok {
-		err = errors.New("the files of a local storage must implement io.ReaderAt")
-	} else if o.pkg.Size > 0 && o.pkg.Size != body.Size {
+	if o.pkg.Size > 0 && o.pkg.Size != body.Size {
 		err = fmt.Errorf("%w: archive is %d bytes, want %d", checksum.ErrMismatch, body.Size, o.pkg.Size)
 	}
 	if err != nil {
@@ -326,7 +314,7 @@ func (o *origin) open(ctx context.Context) (*provider.Body, error) {
 }
 
 // receive downloads an archive when a slot is free, verifies it, and stores it.
-func (u *puller) receive(ctx context.Context, p *pull, o *origin, s *staged) error {
+func (u *puller) receive(ctx context.Context, p *pull, o *origin, s *storage.Staged, refused error) error {
 	free, err := o.arriving.Acquire(ctx, o.pkg.Provider.Host(), 1)
 	if err != nil {
 		return err
@@ -350,7 +338,7 @@ func (u *puller) receive(ctx context.Context, p *pull, o *origin, s *staged) err
 	if stays {
 		// Another process may hold the lock of the version for long.
 		arrived()
-		o.store(context.WithoutCancel(ctx), s, o.pkg, got)
+		o.store(context.WithoutCancel(ctx), s, refused, o.pkg, got)
 		u.leave(p)
 	}
 	return nil
