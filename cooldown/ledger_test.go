@@ -488,6 +488,9 @@ func TestEnds(t *testing.T) {
 			_, err := l.FirstSeen(ctx, cooldown.Subject{Provider: alpha}, nil)
 			return err
 		},
+		"Record": func(ctx context.Context, l *cooldown.Ledger) error {
+			return l.Record(ctx, cooldown.Look{Of: cooldown.Subject{Provider: alpha}}, nil)
+		},
 		"ProviderVersions": func(ctx context.Context, l *cooldown.Ledger) error {
 			_, err := (&cooldown.Providers{Source: providers{dated: dated{"1.0.0": {}}}, Rule: cooldown.Rule{Age: week, Dates: l}}).ProviderVersions(ctx, alpha)
 			return err

@@ -44,10 +44,10 @@ type Recorder interface {
 
 // Look is a list of versions that a [Recorder] sees.
 type Look struct {
-	Of      Subject
-	List    []Version
+	Of      Subject   // whose versions they are
+	List    []Version // each once
 	Partial bool      // whether versions may be missing in List, as [provider.Versions.Partial] says
-	Now     time.Time // when versions were first seen that are new
+	Now     time.Time // when new versions were first seen
 }
 
 // As returns d as a T, or the first Dates that d wraps and that is one. T is an interface, such as [Recorder]. A Dates

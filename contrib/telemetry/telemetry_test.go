@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -31,6 +32,7 @@ import (
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
@@ -295,5 +297,59 @@ func TestAccess(t *testing.T) {
 	}
 	if sent != reported || sent == 0 || len(seen) != 4 {
 		t.Errorf("%d bytes of %d entries, want the %d of 4", sent, len(seen), reported)
+	}
+}
+
+// TestSourceUnwraps: a server of a cache behind Source states the recorded hashes, asks the registry as often and leaves the same
+// files as a server of the cache, and each call has a span. Archives are not copied, and ranges work.
+func TestSourceUnwraps(t *testing.T) {
+	t.Parallel()
+	type result struct {
+		Document string
+		Requests map[regtest.Kind]int
+		Files    []string
+		Part     string
+	}
+	serve := func(wrap func(provider.Source) provider.Source) (got result) {
+		reg, client := mirrortest.NewRegistry(t)
+		m, dir := mirrortest.NewMirror(t)
+		none := filepath.Join(t.TempDir(), "missing") // for temporary files, so that there can be none
+		h := &mirrorserve.Handler{Source: wrap(&mirrorserve.Cache{Source: client, Mirror: m}), TempDir: none}
+		for _, s := range []struct {
+			path, ranges string
+		}{{mirrortest.Archive(mirrortest.V1, mirrortest.Linux), "bytes=-1"}, {mirrortest.Archive(mirrortest.V1, mirrortest.Linux), ""}, {mirrortest.Home + "/1.0.0.json", ""}} {
+			w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/"+s.path, nil)
+			r.Header.Set("Range", s.ranges)
+			if s.ranges == "" {
+				r.Header.Del("Range")
+			}
+			h.ServeHTTP(w, r)
+			if w.Code >= 300 {
+				t.Errorf("GET %s: status %d: %s", s.path, w.Code, w.Body)
+			}
+			if got.Document = w.Body.String(); s.ranges != "" {
+				got.Part = fmt.Sprint(w.Code, w.Header().Get("Content-Range"))
+			}
+		}
+		got.Requests, got.Files = map[regtest.Kind]int{}, mirrortest.Files(t, dir)
+		for _, kind := range []regtest.Kind{regtest.Discovery, regtest.Versions, regtest.Package, regtest.Sums, regtest.Archive} {
+			got.Requests[kind] = reg.Count(kind)
+		}
+		return got
+	}
+	r := newRecorder(t)
+	want, got := serve(func(src provider.Source) provider.Source { return src }), serve(func(src provider.Source) provider.Source { return r.Source(r.Source(src)) })
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("a cache behind Source is served as %+v, want %+v", got, want)
+	}
+	if !strings.HasPrefix(got.Part, "206") || !strings.Contains(got.Document, "h1:") {
+		t.Errorf("status and range %s, document %s; want 206 and the recorded h1", got.Part, got.Document)
+	}
+	count := map[string]int{}
+	for _, s := range r.spans.GetSpans() {
+		count[s.Name]++
+	}
+	if count["find package"] == 0 || count["fetch archive"] != 4 || count["list archives"] != 2 {
+		t.Errorf("spans %v, want 4 of archives and 2 of lists of archives", count)
 	}
 }

@@ -109,16 +109,17 @@ var endsShownBy = map[string]string{
 	"internal/hostile.TestEndsInAStall": `mirrorclient/mirrordir.Mirror.Add mirrorclient/mirrordir.Mirror.AddArchive mirrorclient/mirrorserve.Cache.Open
 		mirrorclient/mirrorserve.Cache.ProviderPackage provider.Hashes provider.Receive provider/install.Installer.Ensure
 		provider/install.Lock`,
-	"cooldown.TestEnds": `cooldown.Ledger.FirstSeen cooldown.Modules.ModuleVersions cooldown.Providers.Filter
+	"cooldown.TestEnds": `cooldown.Ledger.FirstSeen cooldown.Ledger.Record cooldown.Modules.ModuleVersions cooldown.Providers.Filter
 		cooldown.Providers.ProviderVersions`,
 	"storage/storagetest.TestDir": `mirrorclient/mirrordir.Mirror.Claim storage.Dir.Delete storage.Dir.List storage.Dir.Lock storage.Dir.Open storage.Dir.Stage storage.Dir.Stat
 		storage.Dir.Write storage.Stage storage.Staged.Commit`,
-	"storage/storagetest.TestEnds":                         "storage/storagetest.RaceWrites storage/storagetest.TestStore",
-	"mirrorclient/mirrorserve.TestCacheWaitsForAnySource":  "mirrorclient/mirrorserve.Cache.ProviderVersions",
+	"storage/storagetest.TestEnds": "storage/storagetest.RaceWrites storage/storagetest.TestStore",
+	"mirrorclient/mirrorserve.TestCacheWaitsForAnySource": `mirrorclient/mirrorserve.Cache.ListedArchives mirrorclient/mirrorserve.Cache.ListedVersions
+		mirrorclient/mirrorserve.Cache.ProviderVersions`,
 	"mirrorclient/mirrorserve.TestClientsLeaveWhileJudged": "mirrorclient/mirrorserve.Handler.ServeHTTP",
-	"module.TestContext":                                   "module.Fetchers.FetchModule",
-	"provider.TestCancelBeforeTheVerdict":                  "provider.Received.Judge",
-	"provider.TestHashesCancelled":                         "provider.Limiter.Acquire",
+	"module.TestContext":                  "module.Fetchers.FetchModule",
+	"provider.TestCancelBeforeTheVerdict": "provider.Received.Judge",
+	"provider.TestHashesCancelled":        "provider.Limiter.Acquire",
 	"provider.TestSearchEndsWithContext": `
 		provider.Find provider.Multi.Evidence provider.Multi.Open provider.Multi.ProviderPackage provider.Multi.ProviderVersions`,
 	"regclient/regcheck.TestExamineHangs": "regclient/regcheck.Examine",

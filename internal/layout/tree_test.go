@@ -30,6 +30,12 @@ type goPackage struct {
 // packages parses every package of the module.
 func packages(t *testing.T) (*token.FileSet, []goPackage) {
 	t.Helper()
+	return parse(t, ownModule)
+}
+
+// parse parses every package in a directory that is not skipped.
+func parse(t *testing.T, skip func(dir string) bool) (*token.FileSet, []goPackage) {
+	t.Helper()
 	fset := token.NewFileSet()
 	byDir := map[string]*goPackage{}
 	var order []string
@@ -38,7 +44,7 @@ func packages(t *testing.T) (*token.FileSet, []goPackage) {
 			return err
 		}
 		if d.IsDir() {
-			if base := d.Name(); p != "." && (strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || base == "testdata" || ownModule(p)) {
+			if base := d.Name(); p != "." && (strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || base == "testdata" || skip(p)) {
 				return fs.SkipDir
 			}
 			return nil

@@ -185,11 +185,17 @@ type response struct {
 
 // About says what a request is about, after it was authorized.
 func About(w http.ResponseWriter, e access.Entry) {
-	if out, ok := w.(*response); ok {
-		e.Status, e.Bytes, e.Aborted = out.entry.Status, out.entry.Bytes, out.entry.Aborted
-		out.entry = e
+	if out, ok := w.(described); ok {
+		sent := out.about()
+		e.Status, e.Bytes, e.Aborted = sent.Status, sent.Bytes, sent.Aborted
+		*sent = e
 	}
 }
+
+// described is a [response].
+type described interface{ about() *access.Entry }
+
+func (w *response) about() *access.Entry { return &w.entry }
 
 // WriteHeader implements [http.ResponseWriter].
 func (w *response) WriteHeader(status int) {
@@ -371,13 +377,14 @@ func (s *Server) Fail(w http.ResponseWriter, r *http.Request, err error) {
 
 // subject returns what was requested, or "".
 func (s *Server) subject(w http.ResponseWriter) string {
-	out, ok := w.(*response)
+	out, ok := w.(described)
 	if !ok {
 		return ""
 	}
-	subject := out.entry.Subject()
+	of := out.about()
+	subject := of.Subject()
 	if s.config.HideHost {
-		subject = strings.TrimPrefix(subject, cmp.Or(out.entry.Provider.Host(), out.entry.Module.Host()).Display()+"/")
+		subject = strings.TrimPrefix(subject, cmp.Or(of.Provider.Host(), of.Module.Host()).Display()+"/")
 	}
 	return subject
 }

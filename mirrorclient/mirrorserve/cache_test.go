@@ -509,6 +509,12 @@ func TestCacheWaitsForAnySource(t *testing.T) {
 		if list, err := c.ProviderVersions(ctx, alpha); err == nil {
 			t.Errorf("the caller has left and gets %v", list)
 		}
+		if list, err := c.ListedVersions(ctx, alpha); err == nil {
+			t.Errorf("the caller has left and gets the versions %v", list)
+		}
+		if list, err := c.ListedArchives(ctx, alpha, v1); err == nil {
+			t.Errorf("the caller has left and gets the archives %v", list)
+		}
 		start := time.Now()
 		list, err := c.ProviderVersions(t.Context(), alpha)
 		if err != nil || len(list.List) != 2 || time.Since(start) != 5*time.Second {

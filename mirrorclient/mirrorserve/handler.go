@@ -247,12 +247,12 @@ func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request, q request
 		return err
 	}
 	defer body.close()
-	one := webserve.OneRange(r)
-	if _, ok := body.Seeker.(whole); ok {
-		one = r.Clone(r.Context())
-		one.Header.Del("Range")
+	asked := webserve.OneRange(r)
+	if body.whole {
+		asked = r.Clone(r.Context())
+		asked.Header.Del("Range")
 	}
-	http.ServeContent(w, one, "", time.Time{}, body)
+	http.ServeContent(w, asked, "", time.Time{}, body)
 	if body.err != nil {
 		if h.Logger != nil && r.Context().Err() == nil {
 			h.Logger.WarnContext(r.Context(), "mirror transfer aborted", "path", r.URL.Path, "error", body.err)
@@ -270,6 +270,7 @@ func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request, q request
 type sent struct {
 	io.Reader
 	io.Seeker
+	whole bool // whether it has no ranges, because it cannot be read twice
 	close func()
 	err   error // why reading has failed
 }
@@ -300,7 +301,7 @@ func (h *Handler) open(r *http.Request, q request, pkg *provider.Package) (*sent
 	s := &sent{Reader: body, close: func() { body.Close() }}
 	var seeks bool
 	if s.Seeker, seeks = body.ReadCloser.(io.Seeker); !seeks { // a wrapper hides it
-		s.Seeker = whole(body.Size)
+		s.whole, s.Seeker = true, sizeOnly(body.Size)
 	} else if ranges {
 		if err := readLast(s); err != nil {
 			s.close()
@@ -325,12 +326,12 @@ func readLast(s io.ReadSeeker) error {
 	return err
 }
 
-// whole is the size of an archive that can be read only once, so without ranges. It tells [http.ServeContent] the size.
-type whole int64
+// sizeOnly is the size of an archive that is read from its start, for [http.ServeContent].
+type sizeOnly int64
 
-func (w whole) Seek(_ int64, whence int) (int64, error) {
+func (n sizeOnly) Seek(_ int64, whence int) (int64, error) {
 	if whence == io.SeekEnd {
-		return int64(w), nil
+		return int64(n), nil
 	}
 	return 0, nil
 }

@@ -1,0 +1,96 @@
+package cooldown_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"testing"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/cooldown"
+	"github.com/tofureg/tofureg/storage"
+)
+
+// opaque has the methods of Dates only, transparent also Unwrap, and embedding has those of a Ledger.
+type (
+	opaque      struct{ cooldown.Dates }
+	transparent struct{ cooldown.Dates }
+	embedding   struct{ *cooldown.Ledger }
+)
+
+func (w transparent) Unwrap() cooldown.Dates { return w.Dates }
+
+// generous records nothing, and has listed all versions once.
+type generous struct{ cooldown.Dates }
+
+func (generous) Record(_ context.Context, look cooldown.Look, decide func(int, time.Time, bool) bool) error {
+	for i := range look.List {
+		decide(i, time.Time{}, true)
+	}
+	return nil
+}
+
+// TestWrappedLedger: what was listed once stays listed if the ledger is wrapped with Unwrap, and a Record of the wrapper is called
+// first. Without Unwrap, dates are known, and a version that is too young is held back again.
+func TestWrappedLedger(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		wrap        func(*cooldown.Ledger) cooldown.Dates
+		stays, date bool // whether a version stays listed, and whether a version is held back until it is old enough
+	}{
+		"ledger":                    {func(l *cooldown.Ledger) cooldown.Dates { return l }, true, true},
+		"wrapped twice":             {func(l *cooldown.Ledger) cooldown.Dates { return transparent{transparent{l}} }, true, true},
+		"without Unwrap":            {func(l *cooldown.Ledger) cooldown.Dates { return opaque{l} }, false, true},
+		"behind one without Unwrap": {func(l *cooldown.Ledger) cooldown.Dates { return transparent{opaque{l}} }, false, true},
+		"embedded":                  {func(l *cooldown.Ledger) cooldown.Dates { return embedding{l} }, false, true},
+		"another Record":            {func(l *cooldown.Ledger) cooldown.Dates { return transparent{generous{l}} }, true, false},
+	} {
+		ledger := &cooldown.Ledger{Store: &storage.Memory{}}
+		list := func(age time.Duration, now time.Time, versions dated) string {
+			ledger.Now = at(now)
+			return listed(t, versions, cooldown.Rule{Age: age, Dates: test.wrap(ledger), Now: at(now)})
+		}
+		young := map[bool]string{true: "[1.0.0]", false: "1.0.0"}[test.date]
+		if got := list(2*24*time.Hour, day(1), dated{"1.0.0": {}}); got != young {
+			t.Errorf("%s: on the first day the list is %q, want %q", name, got, young)
+		}
+		if got := list(2*24*time.Hour, day(3), dated{"1.0.0": {}}); got != "1.0.0" {
+			t.Errorf("%s: on the third day the list is %q, want 1.0.0", name, got)
+		}
+		want := map[bool]string{true: "1.0.0", false: "[1.0.0]"}[test.stays]
+		if got := list(week, day(4), dated{"1.0.0": {}}); got != want { // as if the age was raised
+			t.Errorf("%s: after it was listed, the list is %q, want %q (held back in brackets)", name, got, want)
+		}
+	}
+}
+
+// looks counts how often a ledger is asked. A rule calls Record, other programs call FirstSeen.
+type looks struct {
+	ledger *cooldown.Ledger // not embedded: a rule does not call a Record that may be that of the ledger
+	n      *int
+}
+
+func (l looks) FirstSeen(ctx context.Context, of cooldown.Subject, list []cooldown.Version) ([]time.Time, error) {
+	*l.n++
+	return l.ledger.FirstSeen(ctx, of, list)
+}
+
+func (l looks) Record(ctx context.Context, look cooldown.Look, decide func(int, time.Time, bool) bool) error {
+	*l.n++
+	return l.ledger.Record(ctx, look, decide)
+}
+
+// A wrapper that counts how often a ledger is asked.
+func ExampleRecorder() {
+	n := 0
+	var dates cooldown.Dates = looks{&cooldown.Ledger{Store: &storage.Memory{}}, &n}
+	rule := cooldown.Rule{Age: 7 * 24 * time.Hour, Dates: dates}
+	providers := &cooldown.Providers{Source: providers{dated: dated{"1.0.0": {}}}, Rule: rule}
+	list, err := providers.ProviderVersions(context.Background(), addrs.MustParseProvider("acme/alpha"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(list.List), "listed,", len(list.Held), "held back,", n, "look")
+	// Output: 0 listed, 1 held back, 1 look
+}
