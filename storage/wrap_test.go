@@ -212,3 +212,29 @@ func ExampleLinker() {
 	fmt.Println(link, err, links)
 	// Output: https://files.example.com/a.zip <nil> 1
 }
+
+// located is a store that counts the paths of its files that are asked for.
+type located struct {
+	storage.Store
+	paths *int
+}
+
+func (l located) Unwrap() storage.Store { return l.Store }
+
+func (l located) FilePath(name string) (string, error) {
+	pather, ok := storage.As[storage.Pather](l.Store)
+	if !ok {
+		return "", errors.ErrUnsupported
+	}
+	*l.paths++
+	return pather.FilePath(name)
+}
+
+// A wrapper that counts paths. It is for stores that have paths only.
+func ExamplePather() {
+	paths := 0
+	pather, _ := storage.As[storage.Pather](located{&storage.Dir{Path: "mirror"}, &paths})
+	path, err := pather.FilePath("a.zip")
+	fmt.Println(filepath.ToSlash(path), err, paths)
+	// Output: mirror/a.zip <nil> 1
+}
