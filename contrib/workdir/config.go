@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // Requirement is a reason why a module requires a provider.
@@ -149,15 +149,13 @@ func (c *configuration) open(f files, name string) (hcl.Body, error) {
 	g.bytes -= len(text)
 	switch at, most := (hcl.Range{Filename: shown, Start: hcl.InitialPos}), min(limits.Words-c.words, g.words); {
 	case err != nil:
-		err = &ConfigError{Place{File: shown}, err.Error()}
+		err = &ConfigError{Place{File: shown}, weburl.Clean(err.Error(), 2000)}
 	case c.size > limits.Module:
 		over = "the files of the module have more than the limit of bytes, which the field Limits.Module has"
 	case g.bytes < 0:
 		over = "the files of all modules have more bytes than the field Limits.Files permits"
 	case len(text) > left:
 		err = &ConfigError{Place{File: shown}, fmt.Sprintf("the file has more than %d bytes", maxNative)}
-	case !utf8.Valid(text):
-		err = &ConfigError{Place{File: shown}, "invalid UTF-8"}
 	case isJSON:
 		opened.count, err = g.lookJSON(text, at, most)
 	default:
@@ -270,6 +268,8 @@ func (c *configuration) coreVersion(a *hcl.Attribute) {
 	case err != nil:
 	case failed != nil:
 		err = wrong(a.Expr.Range(), "%v", failed)
+	case c.dir.Terraform && strings.TrimSpace(text) == "": // OpenTofu takes it for any version
+		err = wrong(a.Expr.Range(), "required_version is empty")
 	case !constraint.Allows(core(c.dir.Version)):
 		err = wrong(a.Expr.Range(), "the module needs version %q of the CLI, not %s", text, c.dir.Version)
 	}

@@ -41,5 +41,6 @@
 // A package that several modules call is fetched once. Each module gets a copy with all files; the CLI omits files
 // with a leading dot in all copies but the first. Submodules and hooks of git are not fetched or run. Only what is
 // needed to install is checked: the CLI also refuses, for example, unknown blocks, and types of variables as in version
-// 0.11. A variable whose value is not needed is not checked.
+// 0.11. A variable whose value is not needed is not checked, nor are files with values of variables, of which OpenTofu
+// refuses broken ones.
 package workdir

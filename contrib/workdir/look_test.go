@@ -85,7 +85,7 @@ func TestHostileText(t *testing.T) {
 		"moved":       {"main.tf", func(n int) string { return "x = <<E\n" + strings.Repeat("\n\n${x}", n) + "\nE\n" }, 18_917 + 1, 18_917, parts},
 		"skipped":     {"main.tf", func(n int) string { return "x = (" + strings.Repeat("!", 3900) + "1" + strings.Repeat("\n", n) + ")" }, 17_189 + 1, 17_189, parts},
 		"remarks":     {"main.tf", func(n int) string { return "x = (" + strings.Repeat("!", 3900) + "1" + strings.Repeat("/**/", n) + ")" }, 17_189 + 1, 17_189, parts},
-		"UTF-8":       {"main.tf", func(n int) string { return "x = \"\xff\"" }, 1, 0, "main.tf: invalid UTF-8"},
+		"UTF-8":       {"main.tf", func(n int) string { return "x = \"\xff\"" }, 1, 0, "main.tf:1: Invalid character encoding"},
 		"JSON arrays": {"main.tf.json", func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }, maxChain + 1, maxChain, "main.tf.json:1: nesting of more than"},
 		"JSON":        {"main.tf.json", func(n int) string { return `{"a":` + strings.Repeat(`{"a":`, n-1) + "1" + strings.Repeat("}", n) }, maxChain + 1, maxChain, "main.tf.json:1: nesting of more than"},
 		"JSON digits": {"main.tf.json", func(n int) string { return `{"a":` + strings.Repeat("1", n) + "}" }, maxNumber + 1, maxNumber, "main.tf.json:1: " + number},

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unicode"
 
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/internal/must"
@@ -63,5 +64,17 @@ func TestNoDirectory(t *testing.T) {
 				t.Errorf("Read with a %s named %s: %+v, %v; want the configuration, and a problem with tests only", kind, name, m, err)
 			}
 		}
+	}
+}
+
+// TestTextOfErrors: the text of an error is one printable line, whatever a file is called.
+func TestTextOfErrors(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	must.Do(t, os.Symlink("nowhere", filepath.Join(dir, "a\nb.tf")))
+	_, err := (&Dir{Path: dir}).Read(t.Context())
+	problems, ok := errors.AsType[Problems](err)
+	if !ok || len(problems) != 1 || strings.ContainsFunc(problems[0].Text+err.Error(), unicode.IsControl) {
+		t.Errorf("Read of a file with a line break in its name: %q, want one problem with one line of text", err)
 	}
 }

@@ -288,7 +288,8 @@ func (w *walk) local(ctx context.Context, next, from *spot, source string) error
 	next.record.Source, next.at, next.pkg = source, from.at, from.pkg
 	next.dirs = append(slices.Clone(from.dirs), from.record.Dir)
 	w.mu.Lock()
-	if old, ok := w.manifest[next.record.Key]; !ok || old.Source != source || w.dir.Upgrade {
+	old, ok := w.manifest[next.record.Key]
+	if !ok || old.Source != source || w.dir.Upgrade {
 		w.manifest.drop(next.record.Key)
 		next.fresh = true
 	}
@@ -307,6 +308,9 @@ func (w *walk) local(ctx context.Context, next, from *spot, source string) error
 		dir = filepath.Join(base, from.at, dir)
 	}
 	next.record.Dir = filepath.ToSlash(dir)
+	if w.verify && err == nil && ok && old.Dir != next.record.Dir { // the CLI believes the manifest
+		w.differs(next, fmt.Errorf("the manifest has the directory %q, not %q", old.Dir, next.record.Dir))
+	}
 	next.files = files{dir: abs(w.base, dir), name: next.record.Dir}
 	return err
 }
@@ -356,9 +360,9 @@ func (w *walk) remote(ctx context.Context, to, from *spot, constraint addrs.Modu
 	case locks && !isLocked && w.dir.ReadOnly:
 		return fmt.Errorf("%s has no entry for %s: run without ReadOnly to lock it", modulelock.Name, entry.Key)
 	case locks && w.verify:
-		return w.compare(ctx, to, old, constraint, locked)
+		return w.compare(ctx, to, old, constraint, address, locked)
 	}
-	reuse := ok && !to.fresh && !w.dir.Upgrade && (!locks || isLocked && old.Version == locked.Version.String()) && w.installed(to, old, constraint)
+	reuse := ok && !to.fresh && !w.dir.Upgrade && (!locks || isLocked && old.Version == locked.Version.String()) && w.installed(to, old, constraint, address)
 	if reuse && locks && w.dir.Rehash {
 		got, err := w.hash(ctx, to.pkg)
 		reuse = err == nil && got == locked.Hash
@@ -424,9 +428,9 @@ func (w *walk) hash(ctx context.Context, pkg string) (checksum.Hash, error) {
 }
 
 // compare compares the package of an earlier run with the lock.
-func (w *walk) compare(ctx context.Context, to *spot, old record, constraint addrs.ModuleConstraint, locked modulelock.Entry) (err error) {
+func (w *walk) compare(ctx context.Context, to *spot, old record, constraint addrs.ModuleConstraint, address module.Address, locked modulelock.Entry) (err error) {
 	found := locked
-	switch installed := w.installed(to, old, constraint); {
+	switch installed := w.installed(to, old, constraint, address); {
 	case locked.Hash.IsZero():
 		err = fmt.Errorf("%s has no entry for it", modulelock.Name)
 	case !installed:
@@ -437,17 +441,21 @@ func (w *walk) compare(ctx context.Context, to *spot, old record, constraint add
 			err = locked.Check(found)
 		}
 	}
-	if ctx.Err() != nil || err == nil {
-		return ctx.Err()
+	if ctx.Err() == nil && err != nil {
+		w.differs(to, err)
 	}
+	return ctx.Err()
+}
+
+// differs notes how a module differs from what is locked.
+func (w *walk) differs(to *spot, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.differ = append(w.differ, fmt.Errorf("module %q: %w", to.record.Key, err))
-	return nil
 }
 
 // installed reports whether the package of an earlier run suits the module block, and uses it.
-func (w *walk) installed(to *spot, old record, constraint addrs.ModuleConstraint) bool {
+func (w *walk) installed(to *spot, old record, constraint addrs.ModuleConstraint, address module.Address) bool {
 	if old.Source != to.record.Source || path.Clean(old.Dir) != old.Dir {
 		return false
 	}
@@ -459,7 +467,20 @@ func (w *walk) installed(to *spot, old record, constraint addrs.ModuleConstraint
 	if !ok || w.store == nil {
 		return false
 	}
-	inside = filepath.FromSlash(cmp.Or(strings.TrimSuffix(inside, "/"), "."))
+	inside = cmp.Or(strings.TrimSuffix(inside, "/"), ".")
+	sub, end := address.Registry.Subdir, inside
+	if address.Location != nil {
+		sub = address.Location.Subdir
+	}
+	if address.Location == nil || address.Location.MayBePage() { // they may name a directory before that of the source
+		parts := strings.Split(inside, "/")
+		end = strings.Join(parts[max(0, len(parts)-1-strings.Count(sub, "/")):], "/")
+		sub = cmp.Or(sub, end)
+	}
+	if same, err := path.Match(cmp.Or(sub, "."), end); err == nil && !same {
+		return false
+	}
+	inside = filepath.FromSlash(inside)
 	info, err := w.store.Stat(filepath.Join(to.record.Key, inside))
 	if err == nil && info.IsDir() {
 		to.record, to.pkg, to.inside = old, to.record.Key, inside

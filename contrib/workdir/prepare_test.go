@@ -225,6 +225,28 @@ func TestVerifyModules(t *testing.T) {
 	must.Do(t, offline.VerifyModules(t.Context()))
 	before := read(t, d.Path, modulelock.Name)
 
+	// The CLI reads each module where the manifest says.
+	manifest := read(t, d.Path, modulesPath+"/modules.json")
+	write(t, d.Path, map[string]string{modulesPath + "/a/other/x.tf": "", "evil/x.tf": ""})
+	must.Do(t, os.Remove(filepath.Join(d.Path, filepath.FromSlash(modulesPath), "a/other/x.tf")))
+	for old, changed := range map[string]string{
+		`"Dir":"local"`:                 `"Dir":"../evil"`,
+		`"Dir":"local" `:                `"Dir":"evil"`,
+		`"Dir":"` + modulesPath + `/b"`: `"Dir":"../evil"`,
+	} {
+		old = strings.TrimSpace(old)
+		if !strings.Contains(manifest, old) {
+			t.Fatalf("the manifest has no %s: %s", old, manifest)
+		}
+		write(t, d.Path, map[string]string{modulesPath + "/modules.json": strings.Replace(manifest, old, changed, 1)})
+		if err := offline.VerifyModules(t.Context()); err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), `module "`) {
+			t.Errorf("VerifyModules with %s in the manifest: %v, want one error", changed, err)
+		}
+	}
+	write(t, d.Path, map[string]string{modulesPath + "/modules.json": manifest})
+	must.Do(t, os.RemoveAll(filepath.Join(d.Path, filepath.FromSlash(modulesPath), "a/other")))
+	must.Do(t, offline.VerifyModules(t.Context()))
+
 	write(t, d.Path, map[string]string{modulesPath + "/a/more.tf": "# changed"})
 	err := offline.VerifyModules(t.Context())
 	changed, ok := errors.AsType[*modulelock.ChangedError](err)

@@ -44,14 +44,14 @@ func place(at hcl.Range) Place { return Place{at.Filename, at.Start.Line} }
 // ConfigError is an error in a configuration.
 type ConfigError struct {
 	Place Place  `json:"place"`
-	Text  string `json:"text"` // one line
+	Text  string `json:"text"` // one printable line
 }
 
 // Error returns printable text with the place.
 func (e *ConfigError) Error() string { return weburl.Clean(e.Place.String()+": "+e.Text, 2000) }
 
 func wrong(at hcl.Range, format string, args ...any) error {
-	return &ConfigError{place(at), fmt.Sprintf(format, args...)}
+	return &ConfigError{place(at), weburl.Clean(fmt.Sprintf(format, args...), 2000)}
 }
 
 // in adds the names of a provider and its argument to an error.

@@ -74,6 +74,14 @@ func TestReadAsTheCLIs(t *testing.T) {
 		"provider twice":            {files: one(requiredAlpha + "provider \"alpha\" {}\nprovider \"alpha\" {}\n"), refused: "main.tf:7: provider alpha is declared in main.tf:6 already"},
 		"a provider of tests":       {files: map[string]string{"main.tf": requiredAlpha, "a.tftest.hcl": "provider \"gamma\" {}\nrun \"r\" {}\n"}},
 		"a mocked provider":         {files: map[string]string{"main.tf": requiredAlpha, "a.tftest.hcl": "mock_provider \"gamma\" {}\nrun \"r\" {}\n"}},
+		"no UTF-8 in a comment":     {files: one("# caf\xe9\n" + requiredAlpha + "/* \xff */")},
+		"no UTF-8 in a string":      {files: one(requiredAlpha + "locals {\n  a = \"\xff\"\n}\n"), refused: "main.tf:7: Invalid character encoding"},
+		"no UTF-8 in JSON":          {files: map[string]string{"main.tf": requiredAlpha, "a.tf.json": "{\"//\":\"\xff\",\"locals\":{\"a\":\"\xff\"}}"}},
+		"no UTF-8 in a test":        {files: map[string]string{"main.tf": requiredAlpha, "a.tftest.hcl": "# \xff\nrun \"r\" {}\n"}},
+		"no UTF-8 in tfvars":        {only: "tofu", files: map[string]string{"main.tf": "variable \"v\" {}\nmodule \"m\" {\n  source = \"./${var.v}\"\n}\n", "terraform.tfvars": "# \xff\nv = \"m\"\n", "m/m.tf": ""}},
+		"local twice":               {only: "tofu", files: map[string]string{"a.tf": "locals {\n  a = \"./m\"\n}\n", "b.tf": "locals {\n  a = \"./n\"\n}\nmodule \"m\" {\n  source = local.a\n}\n", "m/m.tf": "", "n/n.tf": ""}, refused: "b.tf:2: local a is declared in a.tf:2 already"},
+		"variable twice":            {only: "tofu", files: map[string]string{"a.tf": "variable \"a\" {\n  default = \"./m\"\n}\n", "b.tf": "variable \"a\" {\n  default = \"./n\"\n}\nmodule \"m\" {\n  source = var.a\n}\n", "m/m.tf": "", "n/n.tf": ""}, refused: "b.tf:1: variable a is declared in a.tf:1 already"},
+		"local overridden":          {only: "tofu", files: map[string]string{"a.tf": "locals {\n  a = \"./m\"\n}\nmodule \"m\" {\n  source = local.a\n}\n", "override.tf": "locals {\n  a = \"./n\"\n}\n", "m/m.tf": "", "n/n.tf": ""}},
 		"required_version, a value": {files: one("locals {\n  a = 1\n}\nterraform {\n  required_version = \">= ${1}\"\n}\n")},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -160,9 +168,12 @@ func TestVersionOfTheCLI(t *testing.T) {
 		{`"< 1.13.0"`, "1.13.0-beta1", "main.tf:2: the module needs version"},
 		{`local.a`, "", ""},
 		{`local.a`, "1.13.0", "main.tf:2: variables are not allowed here"},
-		{`" "`, "1.13.0", ""}, // of go-version, as in the clients: no constraint
+		{`" "`, "1.13.0", "main.tf:2: required_version is empty"},
+		{`""`, "1.13.0", "main.tf:2: required_version is empty"},
+		{`""`, "", ""},
+		{`""`, "1.11.0", ""}, // of OpenTofu: no constraint
 	} {
-		d := &Dir{Terraform: true}
+		d := &Dir{Terraform: c.version != "1.11.0"}
 		if c.version != "" {
 			d.Version = addrs.MustParseVersion(c.version)
 		}
