@@ -78,3 +78,21 @@ func TestTextOfErrors(t *testing.T) {
 		t.Errorf("Read of a file with a line break in its name: %q, want one problem with one line of text", err)
 	}
 }
+
+// TestUmask: the data directory and the manifest have the modes that both clients give them.
+func TestUmask(t *testing.T) { // not parallel, because the process has one umask
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"main.tf": `module "m" { source = "./m" }`, "m/m.tf": ""})
+	for umask, want := range map[int][2]os.FileMode{0o002: {0o775, 0o664}, 0o022: {0o755, 0o644}, 0o077: {0o700, 0o600}} {
+		must.Do(t, os.RemoveAll(filepath.Join(dir, ".terraform")))
+		old := syscall.Umask(umask)
+		_, err := (&Dir{Path: dir}).InstallModules(t.Context())
+		syscall.Umask(old)
+		must.Do(t, err)
+		for name, want := range map[string]os.FileMode{".terraform": want[0], ".terraform/modules": want[0], modulesJSON: want[1]} {
+			if got := must.Get(os.Stat(filepath.Join(dir, filepath.FromSlash(name))))(t).Mode().Perm(); got != want {
+				t.Errorf("umask %03o: %s has the mode %v, want %v", umask, name, got, want)
+			}
+		}
+	}
+}

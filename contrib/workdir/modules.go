@@ -717,5 +717,5 @@ func (m manifest) write(store *os.Root) error {
 	if old, err := (files{root: store}).read(manifestName, maxManifest); err == nil && string(old) == string(data) {
 		return nil
 	}
-	return fsx.WriteFileIn(store, manifestName, data, 0o644)
+	return fsx.WriteFileIn(store, manifestName, data, 0o666)
 }

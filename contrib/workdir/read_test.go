@@ -246,7 +246,7 @@ func TestProblems(t *testing.T) {
 	for _, p := range problems {
 		places = append(places, p.Place.String())
 	}
-	if want := []string{"a.tf:5", "a.tf:7", "b.tf:4", "b.tf:7", "c.tf"}; !slices.Equal(slices.Compact(places), want) {
+	if want := []string{"a.tf:5", "a.tf:7", "b.tf:4", "b.tf:7", "c.tf:1"}; !slices.Equal(slices.Compact(places), want) {
 		t.Errorf("Read: problems at %q (%v), want %q", places, []*ConfigError(problems), want)
 	}
 	if first, ok := errors.AsType[*ConfigError](err); !ok || first != problems[0] || !strings.Contains(err.Error(), "more problems") {

@@ -290,7 +290,7 @@ func (d *Dir) modules(ctx context.Context, plan, verify bool) (*Result, error) {
 func (w *walk) open(ctx context.Context) error {
 	path := abs(w.base, w.data)
 	if !w.plan {
-		if err := os.MkdirAll(path, 0o755); err != nil {
+		if err := os.MkdirAll(path, 0o777); err != nil {
 			return err
 		}
 	}
@@ -298,7 +298,7 @@ func (w *walk) open(ctx context.Context) error {
 	if err == nil {
 		w.atEnd = append(w.atEnd, func() { data.Close() })
 		if !w.plan {
-			err = data.MkdirAll("modules", 0o755)
+			err = data.MkdirAll("modules", 0o777)
 		}
 	}
 	if err == nil {
