@@ -46,6 +46,7 @@ const usage = `usage: s3mirror [flags] add PROVIDER VERSION [OS_ARCH...]
 func run(ctx context.Context, args []string, src provider.Source, key aws.CredentialsProvider, out, terminal io.Writer) error {
 	flags := flag.NewFlagSet("s3mirror", flag.ContinueOnError)
 	endpoint := flags.String("endpoint", "", "`URL` of the store (default: AWS)")
+	allowHTTP := flags.Bool("http", false, "permits an endpoint at http, such as an emulator's")
 	region := flags.String("region", "us-east-1", "`region` of the bucket")
 	bucket := flags.String("bucket", "", "`name` of the bucket, which must exist")
 	prefix := flags.String("prefix", "", "`prefix` of all keys, such as mirror/")
@@ -55,7 +56,7 @@ func run(ctx context.Context, args []string, src provider.Source, key aws.Creden
 	if *bucket == "" {
 		return program.Wrong(usage, errors.New("missing -bucket"))
 	}
-	mirror := &mirrordir.Mirror{Store: &store.Store{Client: newClient(*endpoint, *region, key), Bucket: *bucket, Prefix: *prefix}}
+	mirror := &mirrordir.Mirror{Store: &store.Store{Client: newClient(*endpoint, *region, key), Bucket: *bucket, Prefix: *prefix, AllowHTTP: *allowHTTP}}
 	switch {
 	case flags.Arg(0) == "add" && flags.NArg() >= 3:
 		return add(ctx, mirror, src, flags.Args()[1:], out)

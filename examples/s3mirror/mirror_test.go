@@ -74,14 +74,14 @@ func TestMirror(t *testing.T) {
 	t.Cleanup(bucket.Close)
 	for _, want := range []string{"added  ", "kept   "} {
 		var out strings.Builder
-		args := []string{"-endpoint", bucket.URL, "-bucket", "mirror", "add", random.String(), "1.0.0", "linux_amd64", "darwin_arm64"}
+		args := []string{"-endpoint", bucket.URL, "-http", "-bucket", "mirror", "add", random.String(), "1.0.0", "linux_amd64", "darwin_arm64"}
 		must.Do(t, run(t.Context(), args, newRegistry(), testKey(), &out, io.Discard))
 		if got := out.String(); strings.Count(got, want) != 2 {
 			t.Errorf("output is\n%swant 2 lines with %q", got, want)
 		}
 	}
 
-	mirror := &mirrordir.Mirror{Store: &store.Store{Client: newClient(bucket.URL, "us-east-1", testKey()), Bucket: "mirror"}}
+	mirror := &mirrordir.Mirror{Store: &store.Store{Client: newClient(bucket.URL, "us-east-1", testKey()), Bucket: "mirror", AllowHTTP: true}}
 	server := httptest.NewTLSServer(&mirrorserve.Handler{Source: mirror, Archive: mirror.ArchiveLink})
 	t.Cleanup(server.Close)
 	client := &mirrorclient.Client{BaseURL: server.URL, Transport: &transport.Client{HTTP: server.Client(), AllowHTTP: true}}
