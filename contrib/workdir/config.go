@@ -293,7 +293,7 @@ func (c *configuration) declares(at hcl.Range, key string) bool {
 
 func (c *configuration) module(block *hcl.Block) {
 	name := block.Labels[0]
-	if !hclsyntax.ValidIdentifier(name) {
+	if len(name) > maxName || !hclsyntax.ValidIdentifier(name) {
 		c.problem(block.DefRange, "invalid module name %.100q: want letters, digits, underscores and hyphens", name)
 	} else if c.declares(block.DefRange, "module "+name) {
 		c.calls[name] = cmp.Or(c.calls[name], &Call{Key: name, Place: place(block.DefRange), at: block.DefRange})
@@ -333,7 +333,7 @@ func (c *configuration) run(block *hcl.Block, name string) {
 	key := "test." + strings.ReplaceAll(stem, "/", ".") + "." + label
 	switch {
 	case len(modules) == 0:
-	case !hclsyntax.ValidIdentifier(label):
+	case len(label) > maxName || !hclsyntax.ValidIdentifier(label):
 		c.problem(block.DefRange, "invalid name of a run block %.100q", label)
 	case c.declares(block.DefRange, "run block "+key):
 		c.calls[key] = &Call{Key: key, Place: place(modules[0].DefRange), at: modules[0].DefRange}

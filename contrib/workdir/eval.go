@@ -17,6 +17,7 @@ import (
 const (
 	maxWork    = 128 << 20 // for all expressions of a walk
 	stepWork   = 64        // for a node, or a step to an item
+	typeWork   = 16        // for a type of a tuple, each time that an item is converted
 	itemWork   = 512       // for an item of a collection, a name, or a part of a type
 	numberWork = 4 << 10   // for a number that is not a small integer
 	wordWork   = 768       // for a word that is parsed
@@ -392,7 +393,7 @@ func (b *budget) typed(item value, found bool, t typ, key string, at hcl.Range) 
 	case word == "tuple":
 		list, _ := hcl.ExprList(args[0])
 		i, err := strconv.Atoi(key)
-		if err != nil || i >= len(list) {
+		if !b.charge(at, typeWork*len(list)) || err != nil || i >= len(list) {
 			return value{}, false
 		}
 		to = typ{list[i], t.inside}

@@ -339,6 +339,7 @@ func TestWorkIsCharged(t *testing.T) {
 		"paths":       `"` + repeat(`${path.cwd == terraform.workspace}`) + `"`,
 		"attributes":  "var.t.a0",
 		"tuples":      "var.u[0]",
+		"of a tuple":  `"` + strings.Repeat(`${join("", var.u) == ""}`, 20) + `"`,
 	} {
 		files := map[string]string{"v.tf": "locals {\n  long = \"" + long + "\"\n  o = { p = { q = \"\" } }\n}\n" +
 			"variable \"o\" {\n  type = object({ a = optional(string, \"\"), l = optional(list(object({ b = optional(string, \"x\") })), [null, {}]) })\n  default = {}\n}\n" +

@@ -246,6 +246,9 @@ func (w *walk) resolve(ctx context.Context, at *spot, to Call) (*spot, error) {
 		return nil, to.Err
 	}
 	next := &spot{walk: w, known: map[string]*thunk{}, parent: at, name: to.Key, depth: at.depth + 1, called: to.Place, fresh: at.fresh, calls: slices.Clip(at.calls)}
+	if len(at.record.Key)+len(to.Key) > maxText {
+		return nil, wrong(to.at, "module %.100q: the names of the calls have more than %d bytes", to.Key, maxText)
+	}
 	next.record.Key = strings.TrimPrefix(at.record.Key+"."+to.Key, ".")
 	var address module.Address
 	var constraint addrs.ModuleConstraint

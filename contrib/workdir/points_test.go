@@ -757,6 +757,20 @@ func TestTreeLimits(t *testing.T) {
 		"modules": {maxModules, func(n int) map[string]string { // the configuration, 99 with 100 each, and more
 			return map[string]string{"main.tf": calls("a", "./a", 99) + calls("b", "./b", n-100*100), "a/main.tf": calls("b", "../b", 100), "b/main.tf": ""}
 		}, "more than 10000 modules"},
+		"names of calls": {maxText, func(n int) map[string]string {
+			text := map[string]string{}
+			for i, size := range []int{1000, 1000, 1000, 1000, n - 4003} { // with 3 dots
+				text[strings.Repeat("m/", i)+"main.tf"] = calls(strings.Repeat("a", size-1), "./m", 1)
+			}
+			text["m/m/m/m/m/main.tf"] = ""
+			return text
+		}, "the names of the calls have more than 4096 bytes"},
+		"name of a module": {maxName, func(n int) map[string]string {
+			return map[string]string{"main.tf": calls(strings.Repeat("a", n-1), "./m", 1), "m/main.tf": ""}
+		}, "invalid module name"},
+		"name of a run": {maxName, func(n int) map[string]string {
+			return map[string]string{"main.tf": "", "a.tftest.hcl": "run \"" + strings.Repeat("a", n) + "\" {\n  module {\n    source = \"./m\"\n  }\n}\n", "m/main.tf": ""}
+		}, "invalid name of a run block"},
 		"manifest": {maxManifest, func(n int) map[string]string {
 			const text = `{"Modules":[]}`
 			return map[string]string{"main.tf": calls("b", "./b", 1), "b/main.tf": "", modulesJSON: text + strings.Repeat(" ", n-len(text))}

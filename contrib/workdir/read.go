@@ -243,7 +243,30 @@ const (
 func (l *links) resolve(ctx context.Context, base, name string, inside bool) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.follow(ctx, base, ".", filepath.Clean(name), inside, 0)
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	return l.find(ctx, base, filepath.Clean(name), inside)
+}
+
+// find resolves a clean path. It keeps those above it too, so that many paths in a deep directory share its steps.
+func (l *links) find(ctx context.Context, base, name string, inside bool) (to string, err error) {
+	to, known := l.known[step{base, name}]
+	if known {
+		return to, nil
+	}
+	at, rest := ".", name
+	if dir := filepath.Dir(name); dir != "." && dir != name {
+		at, err = l.find(ctx, base, dir, inside)
+		rest = filepath.Base(name)
+	}
+	if err == nil {
+		to, err = l.follow(ctx, base, at, rest, inside, 0)
+	}
+	if err == nil {
+		l.known[step{base, name}] = to
+	}
+	return to, err
 }
 
 func (l *links) follow(ctx context.Context, base, at, name string, inside bool, depth int) (string, error) {

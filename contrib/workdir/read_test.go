@@ -480,6 +480,34 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// TestDeepPaths: a path whose directory was resolved takes no steps through all those above it.
+func TestDeepPaths(t *testing.T) {
+	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
+	deep := "d" + strings.Repeat("/d", 100)
+	must.Do(t, os.MkdirAll(filepath.Join(dir, deep, "x"), 0o755))
+	must.Do(t, os.MkdirAll(filepath.Join(dir, deep, "y"), 0o755))
+	if err := disktest.Symlink("d", filepath.Join(dir, "l")); err != nil {
+		t.Skipf("skipped: this link cannot be made here: %v", err)
+	}
+	for _, path := range []string{deep, "l" + deep[1:]} {
+		l := &links{}
+		resolve := func(name string) {
+			want := deep + "/" + name
+			if to, err := l.resolve(t.Context(), dir, path+"/"+name, false); err != nil || filepath.ToSlash(to) != want {
+				t.Fatalf("resolve %s/%s: %q, %v; want %s", path, name, to, err, want)
+			}
+		}
+		resolve("x")
+		counted := &ends{t.Context(), 1_000}
+		if _, err := l.resolve(counted, dir, path+"/y", false); err != nil || counted.looks < 998 {
+			t.Errorf("resolve %s/y: %d looks at the context, %v; want at most 2", path, 1_000-counted.looks, err)
+		}
+		if n := testing.AllocsPerRun(10, func() { resolve("y") }); n > 20 {
+			t.Errorf("resolve %s/y: %v allocations, want at most 20", path, n)
+		}
+	}
+}
+
 // ends is a context that ends after some looks at it.
 type ends struct {
 	context.Context
