@@ -382,6 +382,9 @@ func (c *configuration) constantText(e hcl.Expression, isString bool) (string, e
 	if err == nil && (isString || len(v.text) > maxText) {
 		err = wrong(e.Range(), "want a string of at most %d bytes", maxText)
 	}
+	if err == nil {
+		err = c.budget.guard.spend(v.text, e.Range())
+	}
 	return v.text, err
 }
 
@@ -542,6 +545,9 @@ func (c *configuration) reference(u *use, a *hcl.Attribute) {
 // JSON, and in configurations for version 0.11, it is a string.
 func (c *configuration) steps(e hcl.Expression) (names []string, err error) {
 	if text, ok := quoted(e); ok {
+		if err := c.budget.guard.spend(text, e.Range()); err != nil {
+			return nil, err
+		}
 		if e, err = c.budget.guard.parse(text, e.Range(), hclsyntax.LexExpression, hclsyntax.ParseExpression); err != nil {
 			return nil, err
 		}
@@ -567,6 +573,14 @@ func (c *configuration) steps(e hcl.Expression) (names []string, err error) {
 		}
 	}
 	return names, err
+}
+
+// spend takes the words of the text in a string, which is parsed too, from those of all files: a string of JSON is one.
+func (g *guard) spend(text string, at hcl.Range) error {
+	if g.words -= count([]byte(text)).words; g.words < 0 {
+		return wrong(at, "the strings and files of all modules have more than four times the words and symbols that the field Limits.Words permits")
+	}
+	return nil
 }
 
 // parse parses a text, after a look with the lexer of the parser.

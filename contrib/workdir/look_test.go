@@ -106,9 +106,16 @@ func TestHostileText(t *testing.T) {
 		"a key": {"main.tf.json", func(n int) string {
 			return `{"locals":{"a":{"${` + strings.Repeat("(", n) + `":1}},"module":{"m":{"source":"${local.a.b}"}}}`
 		}, 40_000, few, deep},
-		"typeexpr":    {"main.tf.json", func(n int) string { return typ(strings.Repeat("(", n)) }, 50_000, few, deep},
-		"ExprCall":    {"main.tf.json", func(n int) string { return typ(strings.Repeat("list(", n)) }, 50_000, few, deep},
-		"not a type":  {"main.tf.json", func(n int) string { return typ(strings.Repeat(`!\n`, n)) }, 50_000, few, deep},
+		"typeexpr":   {"main.tf.json", func(n int) string { return typ(strings.Repeat("(", n)) }, 50_000, few, deep},
+		"ExprCall":   {"main.tf.json", func(n int) string { return typ(strings.Repeat("list(", n)) }, 50_000, few, deep},
+		"not a type": {"main.tf.json", func(n int) string { return typ(strings.Repeat(`!\n`, n)) }, 50_000, few, deep},
+		"constraints": {"main.tf.json", func(n int) string {
+			var text strings.Builder
+			for i := range n {
+				fmt.Fprintf(&text, `{"alias":"%d%s"},`, i, strings.Repeat(",1", 2000))
+			}
+			return `{"provider":{"a":[` + text.String() + `{}]}}`
+		}, 610, 590, "the strings and files of all modules"},
 		"AsTraversal": {"main.tf.json", func(n int) string { return provider(strings.Repeat("a[", n)) }, 190_000, 0, "invalid reference to a provider"},
 		"not a name":  {"main.tf.json", func(n int) string { return provider(strings.Repeat("!", n)) }, 190_000, 0, "invalid reference to a provider"},
 		"an address":  {"main.tf.json", func(n int) string { return to("a.b[" + strings.Repeat("!", n)) }, 190_000, 0, "invalid address"},
