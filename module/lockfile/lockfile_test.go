@@ -111,7 +111,7 @@ func TestKeyOf(t *testing.T) {
 		"git::https://user:secret@git.example.com/a.git?ref=v1":   "git::https://git.example.com/a.git?ref=v1",
 		"git@github.com:acme/a.git":                               "git@github.com:acme/a.git",
 		"git@github.com:acme/a.git?token=secret&ref=feature/x":    "git@github.com:acme/a.git?ref=feature/x",
-		"git::bob@example.com:acme/a@b.git":                       "git::bob@example.com:acme/a@b.git",
+		"git@example.com:acme/a@b.git":                            "git@example.com:acme/a@b.git",
 		"git::https://example.com/a.git?depth=1&x=secret&ref=v1":  "git::https://example.com/a.git?depth=1&ref=v1",
 		"git::https://example.com/a.git?ref=feature%2Fx":          "git::https://example.com/a.git?ref=feature%2Fx",
 		"https://example.com/a b.zip?filename=c&x= secret":        "https://example.com/a b.zip?filename=c",
