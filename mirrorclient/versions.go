@@ -67,7 +67,7 @@ func decodeIndex(resp *httpx.Response) (*provider.Versions, error) {
 		if !isNull(doc.Providers) || !isNull(doc.Modules) {
 			return nil, errors.New(hintDiscovery)
 		}
-		return &provider.Versions{}, nil // a provider without versions
+		return &provider.Versions{Partial: resp.Cached()}, nil // a provider without versions
 	}
 	switch doc.Versions[0] {
 	case '{':
@@ -76,7 +76,11 @@ func decodeIndex(resp *httpx.Response) (*provider.Versions, error) {
 	default:
 		return nil, errors.New("versions is not an object")
 	}
-	return readIndex(doc.Versions)
+	list, err := readIndex(doc.Versions)
+	if err == nil {
+		list.Partial = resp.Cached()
+	}
+	return list, err
 }
 
 // readIndex reads the names of versions. The values must be objects, as the protocol says, or null,

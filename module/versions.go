@@ -47,7 +47,7 @@ type Versions struct {
 	// Warnings are about the source's answer, safe to print.
 	Warnings []string `json:"warnings,omitempty"`
 
-	// Partial reports that versions may be missing in List, for example because a page could not be fetched.
+	// Partial reports that versions may be missing in List, for example because a page could not be fetched or was cached.
 	Partial bool `json:"partial,omitempty"`
 
 	// Held are the versions that a [github.com/tofureg/tofureg/cooldown.Modules] holds back.

@@ -47,7 +47,7 @@ type Versions struct {
 	// Warnings are messages of the source and about its answer, safe to print.
 	Warnings []string `json:"warnings,omitempty"`
 
-	// Partial reports that versions may be missing in List, for example because a source is at fault.
+	// Partial reports that versions may be missing in List, for example because a source is at fault or the list was cached.
 	Partial bool `json:"partial,omitempty"`
 
 	// Held are the versions that a [github.com/tofureg/tofureg/cooldown.Providers] holds back.

@@ -57,7 +57,7 @@ func (c *Client) listModule(ctx context.Context, r httpx.Request, resp *httpx.Re
 		return nil, err
 	}
 	slices.SortFunc(list.releases, func(a, b module.Release) int { return b.Version.Compare(a.Version) })
-	return &module.Versions{List: list.releases, Warnings: append(list.gap, list.notes.Lines()...), Partial: list.failed}, nil
+	return &module.Versions{List: list.releases, Warnings: append(list.gap, list.notes.Lines()...), Partial: list.partial}, nil
 }
 
 // moduleRequest returns the request for a document about m.
@@ -105,7 +105,7 @@ func (c *Client) addPages(ctx context.Context, r httpx.Request, list *moduleList
 			largest = first
 		case promised, err != nil && !errors.Is(err, failure.ErrNotFound) && !refusesSize(err):
 			list.incomplete(page.total, cmp.Or(err, errNoProgress).Error())
-			list.failed = err != nil
+			list.partial = list.partial || err != nil
 			return nil
 		default: // a full page was the last one
 			return nil
@@ -228,7 +228,7 @@ type moduleList struct {
 	releases []module.Release
 	notes    httpx.Notes
 	gap      []string // why versions are missing, or nil
-	failed   bool     // whether a page failed, so that versions may be there later
+	partial  bool     // whether a page failed or was cached, so that versions may be missing
 
 	pages   int
 	counted int                   // elements that are not on an earlier page
@@ -248,6 +248,7 @@ type modulePage struct {
 
 // add adds a page to the list.
 func (l *moduleList) add(resp *httpx.Response) (modulePage, error) {
+	l.partial = l.partial || resp.Cached()
 	doc, err := decodeList[wireModuleVersions](resp)
 	if err != nil {
 		return modulePage{}, err

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/tofureg/tofureg/auth"
@@ -106,6 +107,14 @@ type Response struct {
 	Attempts int      // number of attempts
 
 	secrets secrets
+}
+
+// CacheName is the name of our cache of documents in the header Cache-Status (RFC 9211).
+const CacheName = "tofureg"
+
+// Cached reports whether our cache answered without the server.
+func (r *Response) Cached() bool {
+	return strings.HasPrefix(r.Header.Get("Cache-Status"), CacheName+"; hit")
 }
 
 // ShownURL returns the redacted URL.

@@ -215,6 +215,30 @@ func TestAllClients(t *testing.T) {
 	})
 }
 
+// TestPartial: a list that the cache answers may lack versions, which a ledger of first looks must know; one that the server
+// has confirmed does not.
+func TestPartial(t *testing.T) {
+	t.Parallel()
+	bubble(t, "lists", func(t *testing.T, dir string) {
+		reg, _ := fiveProviders(regtest.Caching{Control: "max-age=60"})
+		network := addrs.MustParseModule(host + "/acme/network/aws")
+		reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: "1.0.0"})
+		tr := &transport.Client{HTTP: &http.Client{Transport: &doccache.Transport{Base: reg, Dir: dir}}}
+		c, m := &regclient.Client{Transport: tr}, &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: tr}
+		for i, want := range []bool{false, true, false} { // fetched, cached, confirmed
+			if i == 2 {
+				time.Sleep(time.Hour)
+			}
+			fromRegistry := must.Get(c.ProviderVersions(t.Context(), alpha))(t).Partial
+			fromMirror := must.Get(m.ProviderVersions(t.Context(), alpha))(t).Partial
+			modules := must.Get(c.ModuleVersions(t.Context(), network))(t).Partial
+			if fromRegistry != want || fromMirror != want || modules != want {
+				t.Errorf("round %d: Partial is %v, %v, %v, want %v", i, fromRegistry, fromMirror, modules, want)
+			}
+		}
+	})
+}
+
 // TestOutage: with cached documents, a client neither waits nor retries.
 func TestOutage(t *testing.T) {
 	t.Parallel()

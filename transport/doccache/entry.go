@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tofureg/tofureg/internal/httpx"
 )
 
 // entry is a cached answer. Its file consists of two lines and the body: the SHA-256 of the
@@ -86,7 +88,7 @@ func (e *entry) response(req *http.Request, cacheStatus string) *http.Response {
 	if age := e.age(time.Now()); age != forever {
 		h.Set("Age", strconv.FormatInt(int64(age/time.Second), 10))
 	}
-	h.Set("Cache-Status", "tofureg; "+cacheStatus)
+	h.Set("Cache-Status", httpx.CacheName+"; "+cacheStatus)
 	resp := &http.Response{
 		Status:     strconv.Itoa(e.Status) + " " + http.StatusText(e.Status),
 		StatusCode: e.Status,
