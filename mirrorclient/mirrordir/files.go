@@ -199,6 +199,14 @@ func (m *Mirror) packagesOf(ctx context.Context, p addrs.Provider) (*files, erro
 			}
 		}
 	}
+	if !m.local() && all.count > 0 && len(all.packages) == 0 {
+		if err := m.addUnpacked(ctx, all, homes[0]); err != nil {
+			return nil, err
+		}
+		if len(all.packages) > 0 {
+			return nil, fmt.Errorf("%w: the store does not say where its files are; if it wraps a directory, it needs a method Unwrap", provider.ErrUnpacked)
+		}
+	}
 	if all.count == 0 {
 		return nil, fmt.Errorf("the mirror has no files of the provider: %w", provider.ErrNotFound)
 	}

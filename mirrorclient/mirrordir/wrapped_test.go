@@ -1,10 +1,12 @@
 package mirrordir_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/storage"
 )
 
@@ -26,5 +28,16 @@ func TestWrappedDirectory(t *testing.T) {
 	want := must.Get(m.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 	if got := must.Get(twice.ProviderPackage(t.Context(), alpha, v1, linux))(t); got.Dir != want.Dir || got.Dir == "" {
 		t.Errorf("ProviderPackage of a wrapped directory has Dir %q, want %q", got.Dir, want.Dir)
+	}
+}
+
+// TestHiddenDirectory: behind a wrapper without Unwrap, unpacked packages are an error, not an empty list.
+func TestHiddenDirectory(t *testing.T) {
+	t.Parallel()
+	m, dir := newMirror(t)
+	write(t, dir, home+"/1.0.0/linux_amd64/terraform-provider-alpha", "x")
+	hidden := &mirrordir.Mirror{Store: struct{ storage.Store }{m.Store}}
+	if versions, err := hidden.ProviderVersions(t.Context(), alpha); !errors.Is(err, provider.ErrUnpacked) {
+		t.Errorf("ProviderVersions of a hidden directory = %v, %v, want ErrUnpacked", versions, err)
 	}
 }
