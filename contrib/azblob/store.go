@@ -1,6 +1,7 @@
 package azblob
 
 import (
+	"cmp"
 	"context"
 	"crypto/md5"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -38,10 +40,11 @@ import (
 // In accounts with a hierarchical namespace, directories are blobs too: use an account without one.
 type Store struct {
 	// Container is the URL of the container, which must exist, such as "https://account.blob.core.windows.net/mirror". It
-	// may have a shared access signature.
+	// may have a shared access signature, unless SharedKey is set.
 	Container string
 
-	// SharedKey or Credential, if not nil, authorizes the requests. Only SharedKey signs URLs.
+	// SharedKey or Credential, if not nil, authorizes the requests. Only SharedKey signs URLs. Tokens of Credential are
+	// only for the Audience of Options, or without one for https://storage.azure.com, whatever the server demands.
 	SharedKey  *container.SharedKeyCredential
 	Credential azcore.TokenCredential
 
@@ -282,12 +285,30 @@ func (s *Store) connect() (*container.Client, error) {
 	switch {
 	case s.SharedKey != nil && s.Credential != nil:
 		return nil, errors.New("SharedKey and Credential are both set")
+	case s.SharedKey != nil && u.RawQuery != "": // signed URLs of blobs would have it
+		return nil, errors.New("SharedKey is set, and Container has a shared access signature")
 	case s.SharedKey != nil:
 		return container.NewClientWithSharedKeyCredential(s.Container, s.SharedKey, &options)
 	case s.Credential != nil:
-		return container.NewClient(s.Container, s.Credential, &options)
+		return container.NewClient(s.Container, storageOnly{s.Credential, options.Audience}, &options)
 	}
 	return container.NewClientWithNoCredential(s.Container, &options)
+}
+
+// storageOnly has tokens for one audience. The SDK asks for tokens for what a server names in the answer 401, such as the
+// whole account of the user, and sends them to it.
+type storageOnly struct {
+	azcore.TokenCredential
+	audience string
+}
+
+// GetToken implements [azcore.TokenCredential].
+func (c storageOnly) GetToken(ctx context.Context, o policy.TokenRequestOptions) (azcore.AccessToken, error) {
+	want := strings.TrimRight(cmp.Or(strings.TrimSpace(c.audience), "https://storage.azure.com"), "/") + "/.default"
+	if len(o.Scopes) != 1 || o.Scopes[0] != want {
+		return azcore.AccessToken{}, fmt.Errorf("the server demands a token for %.200q, want %q; set Audience of Options if it is right", o.Scopes, want)
+	}
+	return c.TokenCredential.GetToken(ctx, o)
 }
 
 // container names the container in errors.

@@ -96,17 +96,17 @@ func (s *Store) Stat(ctx context.Context, name string) (storage.Info, error) {
 		return storage.Info{}, err
 	}
 	var object struct {
-		Size       int64 `json:",string"`
+		Size       *int64 `json:",string"`
 		Generation storage.Revision
 	}
 	err = a.get(ctx, key, url.Values{"fields": {"size,generation"}}, &object)
-	if err == nil && (object.Generation == "" || object.Size < 0) {
+	if err == nil && (object.Generation == "" || object.Size == nil || *object.Size < 0) {
 		err = errors.New("the size or the generation is missing")
 	}
 	if err != nil {
 		return storage.Info{}, s.failed(ctx, a, "look at", name, err)
 	}
-	return storage.Info{Size: object.Size, Revision: object.Generation}, nil
+	return storage.Info{Size: *object.Size, Revision: object.Generation}, nil
 }
 
 // Write writes an object with one request, which has the checksum of the content, never in parts.
@@ -140,6 +140,9 @@ func (s *Store) Write(ctx context.Context, name string, content *io.SectionReade
 		Body: func() io.Reader { return io.MultiReader(strings.NewReader(head), whole(), strings.NewReader(tail)) },
 		Size: int64(len(head)+len(tail)) + content.Size(),
 	})
+	if err == nil && resp.Status != http.StatusOK {
+		err = resp.Unusable(fmt.Errorf("a write has the status %d, want 200", resp.Status))
+	}
 	if err == nil {
 		var wrote struct{ Generation storage.Revision }
 		if err = resp.DecodeJSON(&wrote); err == nil && wrote.Generation == "" {

@@ -65,7 +65,7 @@ var (
 )
 
 // URL returns a URL of an object that is signed with the credentials of Client. It is valid for GET and for
-// lifetime.
+// lifetime, from 1 second to 7 days.
 func (s *Store) URL(ctx context.Context, name string, lifetime time.Duration) (string, error) {
 	key, err := s.key(name)
 	if err != nil {
@@ -74,6 +74,9 @@ func (s *Store) URL(ctx context.Context, name string, lifetime time.Duration) (s
 	client, err := s.guarded()
 	if err != nil {
 		return "", s.failed("sign a URL of", name, err)
+	}
+	if longest := 7 * 24 * time.Hour; lifetime < time.Second || lifetime > longest { // the SDK makes 15 minutes of 0
+		return "", s.failed("sign a URL of", name, errors.New("the lifetime must be from 1 second to 7 days"))
 	}
 	request, err := s3.NewPresignClient(client, s3.WithPresignExpires(lifetime)).
 		PresignGetObject(ctx, &s3.GetObjectInput{Bucket: &s.Bucket, Key: key})
@@ -188,6 +191,9 @@ func (s *Store) Write(ctx context.Context, name string, content *io.SectionReade
 		// A server that keeps objects as files says this also if a Delete removes the directory at the same time.
 		o.Retryer = retry.AddWithErrorCodes(o.Retryer, isDirectory)
 	})
+	if err == nil {
+		err = wantStatus(out.ResultMetadata, http.StatusOK)
+	}
 	if err == nil && aws.ToString(out.ETag) == "" {
 		err = errors.New("the answer has no entity tag")
 	}
@@ -271,14 +277,20 @@ func (s *Store) Delete(ctx context.Context, name string, was storage.Revision) e
 	}
 	out, err := client.DeleteObject(ctx, in)
 	if err == nil {
-		if raw, ok := awsmiddleware.GetRawResponse(out.ResultMetadata).(*smithyhttp.Response); !ok || raw.StatusCode != http.StatusNoContent {
-			err = errors.New("the answer to a deletion has another status than 204")
-		}
+		err = wantStatus(out.ResultMetadata, http.StatusNoContent)
 	}
 	if err = s.failed("delete", name, err); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err
+}
+
+// wantStatus returns an error if an answer has another status: the SDK accepts all of 2xx.
+func wantStatus(of middleware.Metadata, want int) error {
+	if raw, ok := awsmiddleware.GetRawResponse(of).(*smithyhttp.Response); !ok || raw.StatusCode != want {
+		return fmt.Errorf("the answer has another status than %d", want)
+	}
+	return nil
 }
 
 // key returns the key of a file. It refuses invalid names, since S3 accepts nearly any key.
@@ -309,7 +321,7 @@ func (s *Store) failed(op, name string, err error) error {
 	case errors.As(err, &api) && api.ErrorCode() == isDirectory:
 	case status == http.StatusPreconditionFailed, status == http.StatusConflict && op == "write":
 		err = fmt.Errorf("%w: %w", storage.ErrConflict, err)
-	case errors.As(err, &missing), errors.As(err, &api) && api.ErrorCode() == "NoSuchKey", status == http.StatusNotFound && op == "look at":
+	case status == http.StatusNotFound && (op == "look at" || errors.As(err, &missing) || errors.As(err, &api) && api.ErrorCode() == "NoSuchKey"):
 		// A write with If-Match fails in this way if the object was deleted.
 		kind := fs.ErrNotExist
 		if op == "write" {

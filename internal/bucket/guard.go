@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/module"
@@ -50,10 +51,33 @@ func (g *Guard) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, &final{err}
 	}
 	resp, err := g.next.RoundTrip(r)
+	if err == nil && r.Method == http.MethodGet {
+		if err = checkPart(r, resp); err != nil {
+			resp.Body.Close()
+			return nil, &final{err}
+		}
+	}
 	if err == nil && !(r.Method == http.MethodGet && resp.StatusCode/100 == 2 && g.IsObject(r)) {
 		resp.Body = &limited{resp.Body, MaxPage}
 	}
 	return resp, err
+}
+
+// checkPart returns an error if the answer is a part that was not asked for, or the whole object in place of a part: SDKs
+// take the one as whole, and append the other to what they have read.
+func checkPart(r *http.Request, resp *http.Response) error {
+	// Such as "bytes=5-". The SDK of Azure does not write its header in the canonical form.
+	asked := cmp.Or(r.Header.Get("Range"), strings.Join(r.Header["x-ms-range"], ""))
+	start, _, _ := strings.Cut(strings.TrimPrefix(asked, "bytes="), "-")
+	got := resp.Header.Get("Content-Range")
+	switch {
+	case resp.StatusCode/100 != 2:
+	case asked == "" && resp.StatusCode != http.StatusOK:
+		return fmt.Errorf("the answer has the status %d, want 200", resp.StatusCode)
+	case asked != "" && (resp.StatusCode != http.StatusPartialContent || !strings.HasPrefix(got, "bytes "+start+"-")):
+		return fmt.Errorf("the answer to a request for a part has the status %d and the part %.50q, want 206 and %q", resp.StatusCode, got, asked)
+	}
+	return nil
 }
 
 // limited fails after left bytes.
