@@ -70,6 +70,7 @@ func (r *fileReader) moduleInstallation(it item) {
 }
 
 func (r *fileReader) moduleDirect(rule *cooldown.Modules, it item) {
+	aged := false
 	for _, arg := range it.value.body {
 		switch strings.ToLower(arg.name()) {
 		case "include":
@@ -77,6 +78,11 @@ func (r *fileReader) moduleDirect(rule *cooldown.Modules, it item) {
 		case "exclude":
 			rule.Exclude = append(rule.Exclude, r.modulePatterns(arg)...)
 		case "cooldown_period":
+			if aged { // the second may weaken the first
+				r.errorf(arg.at(), "a second \"cooldown_period\"")
+				continue
+			}
+			aged = true
 			if text, ok := r.text(arg); ok {
 				var err error
 				if rule.Age, err = cooldown.ParseAge(text); err != nil {

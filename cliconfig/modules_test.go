@@ -82,15 +82,16 @@ func TestModuleCooldown(t *testing.T) {
 func TestModuleCooldownRefuses(t *testing.T) {
 	t.Parallel()
 	for config, want := range map[string]string{
-		"module_installation {\n  direct {\n    cooldown_period = \"7w\"\n  }\n}":                    `3:23: invalid age "7w"`,
-		"module_installation {\n  direct {\n    cooldown_period = \"36501d\"\n  }\n}":                "at most 36500d",
-		"module_installation {\n  direct {\n    cooldown_period = 7\n  }\n}":                         `invalid age "7"`,
-		"module_installation {\n  direct {\n    cooldown_period = true\n  }\n}":                      "must be a string",
-		"module_installation {\n  direct {\n    include = [\"registry.opentofu.org/*/*\"]\n  }\n}":   "it must be HOSTNAME/NAMESPACE/NAME/SYSTEM",
-		"module_installation {\n  direct {\n    exclude = [\"registry.opentofu.org/*/a/*\"]\n  }\n}": "the parts after a star must be stars too",
-		"module_installation {\n  direct {}\n  direct {}\n}":                                         `3:3: a second block "direct"`,
-		"module_installation {\n  network_mirror {}\n}":                                              `unknown installation method "network_mirror"`,
-		"module_installation {}\nmodule_installation {}":                                             `2:1: a second block "module_installation"`,
+		"module_installation {\n  direct {\n    cooldown_period = \"7w\"\n  }\n}":                               `3:23: invalid age "7w"`,
+		"module_installation {\n  direct {\n    cooldown_period = \"36501d\"\n  }\n}":                           "at most 36500d",
+		"module_installation {\n  direct {\n    cooldown_period = 7\n  }\n}":                                    `invalid age "7"`,
+		"module_installation {\n  direct {\n    cooldown_period = true\n  }\n}":                                 "must be a string",
+		"module_installation {\n  direct {\n    include = [\"registry.opentofu.org/*/*\"]\n  }\n}":              "it must be HOSTNAME/NAMESPACE/NAME/SYSTEM",
+		"module_installation {\n  direct {\n    exclude = [\"registry.opentofu.org/*/a/*\"]\n  }\n}":            "the parts after a star must be stars too",
+		"module_installation {\n  direct {\n    cooldown_period = \"7d\"\n    cooldown_period = \"0d\"\n  }\n}": `4:5: a second "cooldown_period"`,
+		"module_installation {\n  direct {}\n  direct {}\n}":                                                    `3:3: a second block "direct"`,
+		"module_installation {\n  network_mirror {}\n}":                                                         `unknown installation method "network_mirror"`,
+		"module_installation {}\nmodule_installation {}":                                                        `2:1: a second block "module_installation"`,
 		"module_installation = 1":                "must be a block",
 		"module_installation {\n  direct = 1\n}": "must be a block",
 	} {

@@ -37,7 +37,7 @@ type Dates interface {
 // Recorder is a [Dates] that records which versions were listed. A rule calls Record in place of FirstSeen.
 type Recorder interface {
 	// Record calls decide for the versions in look, in their order, with the time at which they were first seen,
-	// zero if unknown, and whether they were listed once. It records those that decide returns true for as
+	// zero if unknown, and whether they were listed once. A version that decide is not called for is held back. Record records those that decide returns true for as
 	// listed. If another process records at the same time, Record may call decide again for all.
 	Record(ctx context.Context, look Look, decide func(i int, seen time.Time, listed bool) bool) error
 }
@@ -91,6 +91,9 @@ func (r *Rule) judge(ctx context.Context, of Subject, list []Version, partial bo
 	now := clock(r.Now)
 	verdicts := make([]verdict, len(list))
 	if recorder, ok := As[Recorder](r.Dates); ok {
+		for i := range verdicts {
+			verdicts[i].held = true // also if Record does not call decide
+		}
 		return verdicts, recorder.Record(ctx, Look{of, list, partial, now}, func(i int, seen time.Time, listed bool) bool {
 			verdicts[i] = r.decide(now, later(list[i].Discovered, seen), listed)
 			old := !verdicts[i].held

@@ -94,3 +94,24 @@ func ExampleRecorder() {
 	fmt.Println(len(list.List), "listed,", len(list.Held), "held back,", n, "look")
 	// Output: 0 listed, 1 held back, 1 look
 }
+
+// silent is a Recorder that decides about no version.
+type silent struct{}
+
+func (silent) FirstSeen(context.Context, cooldown.Subject, []cooldown.Version) ([]time.Time, error) {
+	return nil, nil
+}
+
+func (silent) Record(context.Context, cooldown.Look, func(int, time.Time, bool) bool) error {
+	return nil
+}
+
+// TestSilentRecorder: a version about which a Recorder does not decide is held back.
+func TestSilentRecorder(t *testing.T) {
+	t.Parallel()
+	p := &cooldown.Providers{Source: providers{dated: dated{"1.0.0": {}}}, Rule: cooldown.Rule{Age: time.Hour, Dates: silent{}, AllowUnknown: true}}
+	list, err := p.ProviderVersions(t.Context(), addrs.MustParseProvider("acme/alpha"))
+	if err != nil || len(list.List) != 0 || len(list.Held) != 1 {
+		t.Errorf("ProviderVersions with a Recorder that does not decide: %+v, %v, want 1.0.0 held back", list, err)
+	}
+}

@@ -98,7 +98,8 @@ type Bundles interface {
 }
 
 // Source returns src with bundles in packages that have none. They are found by the zh that src states. An error of
-// Bundles fails only packages whose policy demands provenance. It does not unwrap, so that a server of a mirror behind it
+// Bundles fails only packages whose policy demands provenance; under another policy, a mirror keeps the package without
+// attestations. It does not unwrap, so that a server of a mirror behind it
 // judges packages by its policy: see [provider.As].
 func (v *Verifier) Source(src provider.Source) provider.Source { return &source{src, v} }
 

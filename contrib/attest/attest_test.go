@@ -368,6 +368,11 @@ func TestUnusableVerifier(t *testing.T) {
 				t.Errorf("%s: Builder of %d bundles: %+v, %v, want %v", name, len(bundles), by, err, verify.ErrPolicy)
 			}
 		}
+		ev := verify.Evidence{Requested: requested, Hashes: []checksum.Hash{archive}, Attestations: []string{text}}
+		policy := verify.Policy{Provenance: v.Provenance(demo), AllowUnsigned: true}
+		if _, err := policy.Judge(t.Context(), ev, 1, []checksum.Hash{archive}); !errors.Is(err, verify.ErrPolicy) || errors.Is(err, verify.ErrProvenance) {
+			t.Errorf("%s: Judge: %v, want %v and not %v", name, err, verify.ErrPolicy, verify.ErrProvenance)
+		}
 	}
 }
 

@@ -122,8 +122,11 @@ func (a *api) list(ctx context.Context, query url.Values) func(token string) (*b
 			query.Set("pageToken", token)
 		}
 		var answer struct {
-			Kind          string
-			Items         []bucket.Object
+			Kind  string
+			Items []struct {
+				Name, Generation string
+				Size             *int64 `json:",string"`
+			}
 			Prefixes      []string
 			NextPageToken string
 		}
@@ -133,7 +136,14 @@ func (a *api) list(ctx context.Context, query url.Values) func(token string) (*b
 		if answer.Kind != "storage#objects" {
 			return nil, errors.New("the answer is not a list of objects")
 		}
-		return &bucket.Page{Objects: answer.Items, Prefixes: answer.Prefixes, More: answer.NextPageToken != "", Token: answer.NextPageToken}, nil
+		page := &bucket.Page{Prefixes: answer.Prefixes, More: answer.NextPageToken != "", Token: answer.NextPageToken}
+		for _, o := range answer.Items {
+			if o.Size == nil {
+				return nil, errors.New("an entry has no size")
+			}
+			page.Objects = append(page.Objects, bucket.Object{Name: o.Name, Size: *o.Size, Generation: o.Generation})
+		}
+		return page, nil
 	}
 }
 

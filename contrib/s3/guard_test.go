@@ -20,7 +20,7 @@ import (
 
 const emptyPage = `<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>%d</NextContinuationToken></ListBucketResult>`
 
-const placeholderPage = `<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>%d</NextContinuationToken><Contents><Key>dir/</Key></Contents></ListBucketResult>`
+const placeholderPage = `<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>%d</NextContinuationToken><Contents><Key>dir/</Key><Size>0</Size></Contents></ListBucketResult>`
 
 // signed returns a Fetcher that signs requests for all hosts.
 func signed(t *testing.T, server *httptest.Server) *s3.Fetcher {

@@ -255,7 +255,10 @@ func list(ctx context.Context, client *s3.Client, in *s3.ListObjectsV2Input) fun
 			page.Prefixes = append(page.Prefixes, aws.ToString(p.Prefix))
 		}
 		for _, o := range out.Contents {
-			page.Objects = append(page.Objects, bucket.Object{Name: aws.ToString(o.Key), Size: aws.ToInt64(o.Size)})
+			if o.Key == nil || o.Size == nil {
+				return nil, errors.New("an entry has no name or size")
+			}
+			page.Objects = append(page.Objects, bucket.Object{Name: *o.Key, Size: *o.Size})
 		}
 		return page, nil
 	}

@@ -46,10 +46,10 @@ func CacheControl(name string, of func(name string) string) string {
 	return "no-cache"
 }
 
-// Object is an entry of a list. Its JSON is that of Google Cloud Storage.
+// Object is an entry of a list.
 type Object struct {
 	Name       string
-	Size       int64  `json:",string"` // in bytes
+	Size       int64  // in bytes
 	Generation string // empty if the bucket has none
 }
 

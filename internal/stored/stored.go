@@ -21,7 +21,6 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/jsondoc"
-
 	"github.com/tofureg/tofureg/storage"
 )
 

@@ -176,7 +176,7 @@ func (m *Mirror) packagesOf(ctx context.Context, p addrs.Provider) (*files, erro
 		return nil, errors.New("the provider is missing")
 	}
 	homes := []string{providerDir(p)}
-	if m.local() {
+	if m.IsLocal() {
 		var err error
 		if homes, err = m.directories(ctx, func(depth int, _ string, e storage.Entry) bool { return e.IsDir && matchesProvider(p, depth, e.Name) }); err != nil {
 			return nil, err
@@ -192,14 +192,14 @@ func (m *Mirror) packagesOf(ctx context.Context, p addrs.Provider) (*files, erro
 	if err != nil {
 		return nil, err
 	}
-	if m.local() {
+	if m.IsLocal() {
 		for _, home := range homes {
 			if err := m.addUnpacked(ctx, all, home); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if !m.local() && all.count > 0 && len(all.packages) == 0 {
+	if !m.IsLocal() && all.count > 0 && len(all.packages) == 0 {
 		if err := m.addUnpacked(ctx, all, homes[0]); err != nil {
 			return nil, err
 		}
@@ -339,7 +339,7 @@ func (m *Mirror) findPackage(ctx context.Context, pkg *provider.Package) (packag
 	switch {
 	case doc.state != nil && !doc.state.Locked && isArchiveOf(pkg.Provider, pkg.Version, listed):
 		return packageFile{name: listed}, doc, nil
-	case doc.state != nil && !doc.state.Locked, m.local() && (runtime.GOOS == "windows" || runtime.GOOS == "darwin"):
+	case doc.state != nil && !doc.state.Locked, m.IsLocal() && (runtime.GOOS == "windows" || runtime.GOOS == "darwin"):
 		// Only a listing shows what else there is, or the case of a name.
 	default:
 		// If this fails, the listing reports the error.

@@ -58,7 +58,9 @@ func unpackedLinks(dir string) bool { return strings.Count(dir, "/") == 3 }
 // unpacked.
 func (m *Mirror) pather() (storage.Pather, bool) { return storage.As[storage.Pather](m.Store) }
 
-func (m *Mirror) local() bool {
+// IsLocal reports whether the files are in the file system: whether Store is a [storage.Pather]. Packages then have
+// file URLs and may be unpacked.
+func (m *Mirror) IsLocal() bool {
 	_, ok := m.pather()
 	return ok
 }
