@@ -66,8 +66,12 @@ func (g *Guard) RoundTrip(r *http.Request) (*http.Response, error) {
 // checkPart returns an error if the answer is a part that was not asked for, or the whole object in place of a part: SDKs
 // take the one as whole, and append the other to what they have read.
 func checkPart(r *http.Request, resp *http.Response) error {
-	// Such as "bytes=5-". The SDK of Azure does not write its header in the canonical form.
-	asked := cmp.Or(r.Header.Get("Range"), strings.Join(r.Header["x-ms-range"], ""))
+	asked := r.Header.Get("Range") // such as "bytes=5-"
+	for name, values := range r.Header {
+		if strings.EqualFold(name, "X-Ms-Range") { // the SDK of Azure does not write it in the canonical form
+			asked = strings.Join(values, "")
+		}
+	}
 	start, _, _ := strings.Cut(strings.TrimPrefix(asked, "bytes="), "-")
 	got := resp.Header.Get("Content-Range")
 	switch {
