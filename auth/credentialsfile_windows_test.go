@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/auth"
-	"github.com/tofureg/tofureg/internal/disktest"
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/testing/disktest"
+	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
 // TestCredentialsFileRootedLink has a link to a path that begins at the top of the

@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/auth"
-	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/internal/fsx"
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/testing/disktest"
+	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
 func TestCredentialsFileMode(t *testing.T) {

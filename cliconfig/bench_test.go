@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/cliconfig"
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
 // BenchmarkLoad reads a main file and the file of saved tokens.

@@ -104,7 +104,7 @@ func (c *Config) Methods() []Method {
 
 // Discovery returns the client that finds the services of hosts, with host blocks as overrides. Use
 // its Transport and Hosts for other clients, such as
-// [github.com/tofureg/tofureg/auth/login.Client]. They follow registry_protocols,
+// [github.com/tofureg/tofureg/disco/login.Client]. They follow registry_protocols,
 // TF_REGISTRY_DISCOVERY_RETRY, TF_REGISTRY_CLIENT_TIMEOUT and TF_PROVIDER_DOWNLOAD_RETRY.
 func (c *Config) Discovery() *disco.Client {
 	return c.discovery.get(func() *disco.Client {

@@ -3,7 +3,7 @@ package cliconfig_test
 import (
 	"testing"
 
-	"github.com/tofureg/tofureg/internal/memtest"
+	"github.com/tofureg/tofureg/internal/testing/memtest"
 )
 
 func TestMain(m *testing.M) { memtest.Main(m) }

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/cliconfig"
-	"github.com/tofureg/tofureg/internal/disktest"
-	"github.com/tofureg/tofureg/internal/must"
-	"github.com/tofureg/tofureg/internal/terraformtest"
+	"github.com/tofureg/tofureg/internal/testing/disktest"
+	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/internal/testing/terraformtest"
 )
 
 // marker is a configuration with an error, which shows that it was read.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tofureg/tofureg/internal/terraformtest"
-	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/internal/testing/terraformtest"
+	"github.com/tofureg/tofureg/testkit/regtest"
 )
 
 // another is the line of another file.

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/cliconfig"
-	"github.com/tofureg/tofureg/internal/disktest"
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/testing/disktest"
+	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
 // An unreadable is a home directory with a file or directory that its user cannot read.

@@ -15,7 +15,7 @@ import (
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
-	"github.com/tofureg/tofureg/regclient/regserve"
+	"github.com/tofureg/tofureg/serve/regserve"
 	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/transport"
 )

@@ -3,7 +3,7 @@ package cooldown_test
 import (
 	"time"
 
-	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/testkit/regtest"
 )
 
 // today is the time of the example, and internet has the registries: a public one and that of the company.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
-	"github.com/tofureg/tofureg/internal/must"
-	"github.com/tofureg/tofureg/internal/webtest"
+	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/internal/testing/webtest"
 )
 
 func BenchmarkDiscoverCached(b *testing.B) {

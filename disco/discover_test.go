@@ -13,7 +13,7 @@ import (
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/webtest"
+	"github.com/tofureg/tofureg/internal/testing/webtest"
 )
 
 func TestRequest(t *testing.T) {

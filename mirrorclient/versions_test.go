@@ -14,10 +14,10 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/testkit/regtest"
 	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"

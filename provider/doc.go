@@ -33,6 +33,6 @@
 //
 // [install]: https://pkg.go.dev/github.com/tofureg/tofureg/provider/install
 // [mirrorclient.Client]: https://pkg.go.dev/github.com/tofureg/tofureg/mirrorclient#Client
-// [mirrordir.Open]: https://pkg.go.dev/github.com/tofureg/tofureg/mirrorclient/mirrordir#Open
+// [mirrordir.Open]: https://pkg.go.dev/github.com/tofureg/tofureg/serve/mirrordir#Open
 // [regclient.Client]: https://pkg.go.dev/github.com/tofureg/tofureg/regclient#Client
 package provider

@@ -262,7 +262,7 @@ const (
 
 // Event is one step of a job. The last event about a package that succeeds is EventVerified of [Download],
 // EventHashed of [Hashes], EventInstalled or EventReused of an installation, and EventVerified or
-// [github.com/tofureg/tofureg/mirrorclient/mirrordir.EventKept] of a mirror.
+// [github.com/tofureg/tofureg/serve/mirrordir.EventKept] of a mirror.
 type Event struct {
 	Kind     EventKind      // what happened
 	Provider addrs.Provider // of the package

@@ -32,7 +32,7 @@ type NamedSource struct {
 //
 // A source is skipped if its patterns exclude the provider, or if it does not have the provider, version
 // or platform. Any other error ends the search. For a mirror that is filled on demand, use
-// [github.com/tofureg/tofureg/mirrorclient/mirrorserve.Cache].
+// [github.com/tofureg/tofureg/serve/mirrorserve.Cache].
 //
 // A version that one source holds back is listed if another source lists it. To hold back versions of
 // all sources, wrap the Multi.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/must"
-	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/testkit/regtest"
 )
 
 func TestProviderVersions(t *testing.T) {

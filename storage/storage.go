@@ -1,6 +1,6 @@
 // Package storage keeps files under names, in a directory or in an object store.
 //
-// A [Store] has the files of a mirror, see package [github.com/tofureg/tofureg/mirrorclient/mirrordir].
+// A [Store] has the files of a mirror, see package [github.com/tofureg/tofureg/serve/mirrordir].
 // [Dir] is the store for a local directory, [Memory] is for tests. Several processes may use a store
 // concurrently: a change names the revision of the file that it replaces or deletes, and fails with
 // [ErrConflict] if another process was faster.
@@ -8,7 +8,7 @@
 //	f, err := store.Open(ctx, "list.json") // read, change, then
 //	err = store.Write(ctx, "list.json", content, f.Revision)
 //
-// Package [github.com/tofureg/tofureg/storage/storagetest] tests implementations.
+// Package [github.com/tofureg/tofureg/testkit/storagetest] tests implementations.
 package storage
 
 import (

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/storage"
 )
 

@@ -159,7 +159,7 @@ var boxes = []struct {
 	{[]string{"regclient", "mirrorclient"}, []string{"versions, package:", "URL, hashes, keys"}},
 	{[]string{"provider"}, []string{"archive, sums,", "signature"}},
 	{[]string{"verify"}, []string{"judges by policy", "and lock file"}},
-	{[]string{"provider/install", "mirrorclient/mirrordir"}, []string{"plugin directory,", "or mirror"}},
+	{[]string{"provider/install", "serve/mirrordir"}, []string{"plugin directory,", "or mirror"}},
 }
 
 // way draws the boxes in a row.

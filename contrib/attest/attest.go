@@ -11,7 +11,7 @@
 // logs hold its signature and its certificate, the certificate was valid at a time that a log or an authority states, and it
 // names the builder that Rule of [Verifier] returns. Verification makes no requests.
 //
-// [Verifier.Source] adds bundles to packages. Mirrors of [github.com/tofureg/tofureg/mirrorclient/mirrordir] keep them.
+// [Verifier.Source] adds bundles to packages. Mirrors of [github.com/tofureg/tofureg/serve/mirrordir] keep them.
 package attest
 
 import (

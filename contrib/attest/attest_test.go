@@ -22,7 +22,7 @@ import (
 	"github.com/tofureg/tofureg/contrib/attest"
 	"github.com/tofureg/tofureg/contrib/attest/internal/attesttest"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )

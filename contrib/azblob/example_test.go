@@ -7,7 +7,7 @@ import (
 
 	"github.com/tofureg/tofureg/contrib/azblob"
 	"github.com/tofureg/tofureg/disco/svchost"
-	"github.com/tofureg/tofureg/regclient/regdir"
+	"github.com/tofureg/tofureg/serve/regdir"
 )
 
 // A registry that a company publishes to a container. Without a shared key, set Credential to one of the module azidentity.

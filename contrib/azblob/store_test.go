@@ -23,10 +23,10 @@ import (
 	"github.com/tofureg/tofureg/contrib/azblob"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/bucket"
-	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/storetest"
+	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/storage"
-	"github.com/tofureg/tofureg/storage/storagetest"
+	"github.com/tofureg/tofureg/testkit/storagetest"
 )
 
 // TestStore: the store does what package storage demands, also for several processes.

@@ -29,10 +29,10 @@ import (
 
 	"github.com/tofureg/tofureg/contrib/gcs"
 	"github.com/tofureg/tofureg/internal/bucket"
-	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/storetest"
+	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/storage"
-	"github.com/tofureg/tofureg/storage/storagetest"
+	"github.com/tofureg/tofureg/testkit/storagetest"
 	"github.com/tofureg/tofureg/transport"
 )
 

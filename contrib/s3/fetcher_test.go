@@ -20,8 +20,8 @@ import (
 
 	"github.com/tofureg/tofureg/contrib/s3"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/archivetest"
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/testing/archivetest"
+	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/transport"

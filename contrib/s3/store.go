@@ -28,7 +28,7 @@ import (
 
 // Store is a [storage.Store] in a bucket. The server must support conditions: PUT with If-Match and
 // If-None-Match, DELETE with If-Match. One that ignores these headers loses updates: test the server with
-// package [github.com/tofureg/tofureg/storage/storagetest]. Store is safe for concurrent use. It must not be
+// package [github.com/tofureg/tofureg/testkit/storagetest]. Store is safe for concurrent use. It must not be
 // copied or changed after the first call.
 //
 // The credentials need s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket. Without the last, S3 refuses access to

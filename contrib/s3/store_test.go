@@ -24,10 +24,10 @@ import (
 	"github.com/tofureg/tofureg/contrib/s3"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/bucket"
-	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/storetest"
+	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/storage"
-	"github.com/tofureg/tofureg/storage/storagetest"
+	"github.com/tofureg/tofureg/testkit/storagetest"
 )
 
 // A server is an S3 server with the bucket "mirror".

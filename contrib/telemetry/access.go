@@ -6,7 +6,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/tofureg/tofureg/access"
+	"github.com/tofureg/tofureg/serve/access"
 )
 
 // Access returns a function for the field Access of servers. It records the duration and the bytes of each

@@ -8,9 +8,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/serve/mirrordir"
 )
 
 // ends are the events that end the work on a package; installing follows some of them.

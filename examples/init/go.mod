@@ -4,12 +4,12 @@ go 1.26.0
 
 replace (
 	github.com/tofureg/tofureg => ../..
-	github.com/tofureg/tofureg/contrib/workdir => ../../contrib/workdir
+	github.com/tofureg/tofureg/workdir => ../../workdir
 )
 
 require (
 	github.com/tofureg/tofureg v0.0.0
-	github.com/tofureg/tofureg/contrib/workdir v0.0.0
+	github.com/tofureg/tofureg/workdir v0.0.0
 )
 
 require (

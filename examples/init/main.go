@@ -17,11 +17,11 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
-	"github.com/tofureg/tofureg/contrib/workdir"
 	"github.com/tofureg/tofureg/examples/program"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/workdir"
 )
 
 func main() { program.Main("init", run) }

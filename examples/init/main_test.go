@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/contrib/workdir"
 	"github.com/tofureg/tofureg/examples/internal/programtest"
 	"github.com/tofureg/tofureg/examples/program"
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/workdir"
 )
 
 func TestMain(m *testing.M) { programtest.Main(m, main) }

@@ -13,7 +13,7 @@ import (
 	"github.com/tofureg/tofureg/provider/hashstore"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
-	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/testkit/regtest"
 )
 
 // options are the parsed arguments.

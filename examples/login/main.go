@@ -18,11 +18,11 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/auth"
-	"github.com/tofureg/tofureg/auth/login"
 	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/disco/login"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/examples/program"
-	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/testkit/regtest"
 	"github.com/tofureg/tofureg/transport"
 )
 

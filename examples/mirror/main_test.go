@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/examples/internal/programtest"
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
 // TestMain lets the test binary be the program.

@@ -4,8 +4,8 @@ import (
 	"io"
 
 	"github.com/tofureg/tofureg/examples/program"
-	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/serve/mirrordir"
 )
 
 // display shows the progress in one line of a terminal. It shows nothing if w is not a terminal.

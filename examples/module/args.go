@@ -8,7 +8,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/examples/program"
 	"github.com/tofureg/tofureg/module"
-	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/testkit/regtest"
 )
 
 // options are the parsed arguments.

@@ -35,14 +35,14 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/tofureg/tofureg/access"
 	"github.com/tofureg/tofureg/cooldown"
-	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
-	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
-	"github.com/tofureg/tofureg/regclient/regserve"
+	"github.com/tofureg/tofureg/serve/access"
+	"github.com/tofureg/tofureg/serve/mirrordir"
+	"github.com/tofureg/tofureg/serve/mirrorserve"
+	"github.com/tofureg/tofureg/serve/regserve"
 	"github.com/tofureg/tofureg/storage"
 )
 

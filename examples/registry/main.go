@@ -27,7 +27,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/examples/program"
 	"github.com/tofureg/tofureg/module"
-	"github.com/tofureg/tofureg/regclient/regdir"
+	"github.com/tofureg/tofureg/serve/regdir"
 	"github.com/tofureg/tofureg/storage"
 )
 

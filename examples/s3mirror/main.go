@@ -25,10 +25,10 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	store "github.com/tofureg/tofureg/contrib/s3"
 	"github.com/tofureg/tofureg/examples/program"
-	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
-	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/serve/mirrordir"
+	"github.com/tofureg/tofureg/serve/mirrorserve"
 	"github.com/tofureg/tofureg/transport"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/examples/internal/programtest"
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
 // TestMain makes this test program the helper that run starts. With arguments of the helper,

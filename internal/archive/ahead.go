@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/archive/inflate"
 	"github.com/tofureg/tofureg/internal/fault"
-	"github.com/tofureg/tofureg/internal/inflate"
 )
 
 // Ahead is the result of [UnpackAhead].

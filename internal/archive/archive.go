@@ -45,8 +45,8 @@ import (
 	"math"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/archive/inflate"
 	"github.com/tofureg/tofureg/internal/fault"
-	"github.com/tofureg/tofureg/internal/inflate"
 )
 
 // Limits bound the cost of reading an archive. In each field zero means the default and a negative

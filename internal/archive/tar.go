@@ -16,8 +16,8 @@ import (
 	"github.com/therootcompany/xz"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/archive/inflate"
 	"github.com/tofureg/tofureg/internal/fault"
-	"github.com/tofureg/tofureg/internal/inflate"
 )
 
 // UnpackTar unpacks r, a tar of format f, below root while it reads. It follows the rules of

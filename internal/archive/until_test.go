@@ -14,8 +14,8 @@ import (
 
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
-	"github.com/tofureg/tofureg/internal/archivetest"
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/testing/archivetest"
+	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
 // tripwire is an archive that ends the context when a certain byte is read.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/tofureg/tofureg/internal/inflate"
+	"github.com/tofureg/tofureg/internal/archive/inflate"
 )
 
 // Zip is a zip archive with a valid directory. Its methods may be called concurrently if the reader

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/internal/flight"
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
 type contextKey struct{}

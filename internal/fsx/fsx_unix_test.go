@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/internal/fsx"
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/testing/disktest"
+	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
 func TestSymlinkIsReplacedNotFollowed(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/internal/fsx"
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/testing/disktest"
+	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
 var lockFor = flag.String("fsx.hold", "", "hold the lock of this `file` until the process is killed")

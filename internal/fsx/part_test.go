@@ -9,9 +9,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/internal/fsx"
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/testing/disktest"
+	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
 // TestPublishAs: a part gets a name in another directory of its root, and stays open.

@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/internal/fsx"
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/testing/disktest"
+	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
 // TestReadAnyPipe reads named and unnamed pipes whose writers write in several pieces.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/httpx"
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
 // document is a list of versions, the largest document of registries.

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/tofureg/tofureg/internal/httpx"
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
 // changes is a server that answers the first requests with these statuses, and then with 200.

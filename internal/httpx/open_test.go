@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
 func TestOpen(t *testing.T) {

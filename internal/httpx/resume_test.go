@@ -17,7 +17,7 @@ import (
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
 // All kinds of interruption, with all kinds of answers that continue the file.

@@ -21,8 +21,8 @@ import (
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
-	"github.com/tofureg/tofureg/internal/must"
-	"github.com/tofureg/tofureg/internal/webtest"
+	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/internal/testing/webtest"
 )
 
 // Waits double up to 30 seconds, and jitter subtracts up to a half.

@@ -30,7 +30,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/internal/httpx"
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
 // childURL is the environment variable with the URL that a child process requests twice with a zero

@@ -8,17 +8,18 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
 // TestImports compares the import tables of docs/architecture.md with the code, in both directions. Of modules below
-// contrib, the table has internal packages only.
+// the core, the table has internal packages only.
 func TestImports(t *testing.T) {
 	t.Parallel()
 	table := parseImportTable(readFile(t, "docs/architecture.md"))
@@ -26,7 +27,8 @@ func TestImports(t *testing.T) {
 		t.Fatal("docs/architecture.md has no import table")
 	}
 	_, list := packages(t)
-	for _, r := range append(list, contrib(t)...) {
+	dirs := moduleDirs(t)
+	for _, r := range append(list, besides(t)...) {
 		if strings.HasPrefix(r.dir, "examples/") || r.dir == "internal/layout" {
 			continue
 		}
@@ -41,7 +43,7 @@ func TestImports(t *testing.T) {
 			for _, p := range imports(file) {
 				entry, relevant := tableEntry(p, allowed)
 				switch {
-				case !relevant || strings.HasPrefix(r.dir, "contrib/") && !strings.HasPrefix(p, modulePath+"/internal/"):
+				case !relevant || slices.Contains(dirs, r.dir) && !strings.HasPrefix(p, modulePath+"/internal/"):
 				case entry == "":
 					t.Errorf("%s imports %s, which the table does not allow", r.dir, p)
 				default:
@@ -60,24 +62,32 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// contrib parses the package at the root of each module below contrib.
-func contrib(t *testing.T) (list []goPackage) {
+// moduleDirs returns the directories of the modules beside the core, without those of examples.
+func moduleDirs(t *testing.T) (dirs []string) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root, "contrib", "*", "*.go"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no files below contrib: %v", err)
+	for _, pattern := range []string{"*/go.mod", "contrib/*/go.mod"} {
+		dirs = append(dirs, must.Get(fs.Glob(os.DirFS(root), pattern))(t)...)
 	}
-	byDir := map[string][]*ast.File{}
-	for _, name := range files {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
+	for i, file := range dirs {
+		dirs[i] = path.Dir(file)
+	}
+	if len(dirs) < 7 {
+		t.Fatalf("modules are in %q only", dirs)
+	}
+	return dirs
+}
+
+// besides parses the package at the root of each module beside the core.
+func besides(t *testing.T) (list []goPackage) {
+	t.Helper()
+	for _, dir := range moduleDirs(t) {
+		p := goPackage{dir: dir}
+		for _, name := range must.Get(filepath.Glob(filepath.Join(root, dir, "*.go")))(t) {
+			if !strings.HasSuffix(name, "_test.go") {
+				p.files = append(p.files, must.Get(parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly))(t))
+			}
 		}
-		file := must.Get(parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly))(t)
-		dir := "contrib/" + filepath.Base(filepath.Dir(name))
-		byDir[dir] = append(byDir[dir], file)
-	}
-	for dir, files := range byDir {
-		list = append(list, goPackage{dir: dir, files: files})
+		list = append(list, p)
 	}
 	return list
 }

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
 // TestDocLinks checks the doc comments of the public packages, read as pkg.go.dev reads them: each
@@ -33,10 +33,7 @@ func TestDocLinks(t *testing.T) {
 	for _, p := range paths {
 		dirs = append(dirs, strings.TrimPrefix(p, modulePath+"/"))
 	}
-	contrib := must.Get(filepath.Glob(filepath.Join(root, "contrib", "*")))(t)
-	for _, dir := range contrib {
-		dirs = append(dirs, "contrib/"+filepath.Base(dir))
-	}
+	dirs = append(dirs, moduleDirs(t)...)
 	slices.Sort(dirs)
 	symbols := map[string]*comment.Parser{}
 	links := 0

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
 // TestSnippets checks that the Go code of README.md and docs/*.md consists of functions of the files
@@ -54,11 +54,9 @@ func snippetFunctions(t *testing.T) map[string]string {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no snippets: %q, %v", files, err)
 	}
-	contrib, err := filepath.Glob(filepath.Join(root, "contrib", "*", "*_snippets_test.go"))
-	if err != nil {
-		t.Fatal(err)
+	for _, dir := range moduleDirs(t) {
+		files = append(files, must.Get(filepath.Glob(filepath.Join(root, dir, "*_snippets_test.go")))(t)...)
 	}
-	files = append(files, contrib...)
 	functions := map[string]string{}
 	for _, file := range files {
 		text := must.Get(os.ReadFile(file))(t)

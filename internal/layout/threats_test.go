@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
 // TestThreats checks that each row of docs/threats.md names a test, and that each named test exists.
@@ -90,56 +90,56 @@ func hasTest(t *testing.T, pkg, function string) bool {
 // ended, or by why they have only a few steps, which do not wait.
 var endsShownBy = map[string]string{
 	"verify.TestJudgingEnds":                "verify.CheckedSums.JudgeStated verify.Examination.Archive verify.Examination.H1 verify.Policy.Judge verify.Policy.JudgeOffer",
-	"storage/storagetest.TestStorageMemory": "storage.Memory.Delete storage.Memory.List storage.Memory.Open storage.Memory.Stat storage.Memory.Write",
+	"testkit/storagetest.TestStorageMemory": "storage.Memory.Delete storage.Memory.List storage.Memory.Open storage.Memory.Stat storage.Memory.Write",
 	"auth.TestHelperLeavesNoChild":          `auth.Helper.Forget auth.Helper.Save auth.Helper.Token cliconfig.Config.TokenOrigin`,
-	"auth/login.TestExchangeIsCancelled":    "auth/login.Client.Login",
+	"disco/login.TestExchangeIsCancelled":   "disco/login.Client.Login",
 	"cliconfig.TestPipeEndsWithTheContext":  "cliconfig.Load",
-	"internal/hostile.TestContextWins": `disco.Client.Discover mirrorclient.Client.Open mirrorclient.Client.ProviderPackage
+	"internal/testing/hostile.TestContextWins": `disco.Client.Discover mirrorclient.Client.Open mirrorclient.Client.ProviderPackage
 		mirrorclient.Client.ProviderVersions regclient.Client.Evidence regclient.Client.ModuleLocation
 		regclient.Client.ModuleVersions regclient.Client.Open regclient.Client.OpenModule regclient.Client.ProviderPackage
 		regclient.Client.ProviderVersions`,
-	"internal/hostile.TestEnds": `auth.CredentialsFile.Forget auth.CredentialsFile.Save mirrorclient/mirrordir.Mirror.AddLocked
-		mirrorclient/mirrordir.Mirror.All mirrorclient/mirrordir.Mirror.Check mirrorclient/mirrordir.Mirror.ListedVersions
-		mirrorclient/mirrordir.Mirror.ProviderVersions mirrorclient/mirrordir.Mirror.Reindex
-		mirrorclient/mirrordir.Mirror.Remove mirrorclient/mirrordir.Mirror.Sweep module.Download module.DownloadAll provider.Download
+	"internal/testing/hostile.TestEnds": `auth.CredentialsFile.Forget auth.CredentialsFile.Save serve/mirrordir.Mirror.AddLocked
+		serve/mirrordir.Mirror.All serve/mirrordir.Mirror.Check serve/mirrordir.Mirror.ListedVersions
+		serve/mirrordir.Mirror.ProviderVersions serve/mirrordir.Mirror.Reindex
+		serve/mirrordir.Mirror.Remove serve/mirrordir.Mirror.Sweep module.Download module.DownloadAll provider.Download
 		provider/hashstore.Dir.Prune provider/install.Dir.Install provider/install.Dir.Lookup provider/install.Dir.Place
 		provider/install.Dir.Prune provider/install.Installer.Plan provider/install.CheckEntry
 		transport/doccache.Transport.RoundTrip verify.Policy.Check verify/checksum.H1Dir verify/checksum.H1Zip
 		verify/checksum.L1Dir verify/checksum.ZH`,
-	"internal/hostile.TestEndsInAStall": `mirrorclient/mirrordir.Mirror.Add mirrorclient/mirrordir.Mirror.AddArchive mirrorclient/mirrorserve.Cache.Open
-		mirrorclient/mirrorserve.Cache.ProviderPackage provider.Hashes provider.Receive provider/install.Installer.Ensure
+	"internal/testing/hostile.TestEndsInAStall": `serve/mirrordir.Mirror.Add serve/mirrordir.Mirror.AddArchive serve/mirrorserve.Cache.Open
+		serve/mirrorserve.Cache.ProviderPackage provider.Hashes provider.Receive provider/install.Installer.Ensure
 		provider/install.Lock`,
 	"cooldown.TestEnds": `cooldown.Ledger.FirstSeen cooldown.Ledger.Record cooldown.Modules.ModuleVersions cooldown.Providers.Filter
 		cooldown.Providers.ProviderVersions`,
-	"storage/storagetest.TestDir": `mirrorclient/mirrordir.Mirror.Claim storage.Dir.Delete storage.Dir.List storage.Dir.Lock storage.Dir.Open storage.Dir.Stage storage.Dir.Stat
+	"testkit/storagetest.TestDir": `serve/mirrordir.Mirror.Claim storage.Dir.Delete storage.Dir.List storage.Dir.Lock storage.Dir.Open storage.Dir.Stage storage.Dir.Stat
 		storage.Dir.Write storage.Stage storage.Staged.Commit`,
-	"storage/storagetest.TestEnds": "storage/storagetest.RaceWrites storage/storagetest.TestStore",
-	"mirrorclient/mirrorserve.TestCacheWaitsForAnySource": `mirrorclient/mirrorserve.Cache.ListedArchives mirrorclient/mirrorserve.Cache.ListedVersions
-		mirrorclient/mirrorserve.Cache.ProviderVersions`,
-	"mirrorclient/mirrorserve.TestClientsLeaveWhileJudged": "mirrorclient/mirrorserve.Handler.ServeHTTP",
-	"module.TestContext":                  "module.Fetchers.FetchModule",
-	"provider.TestCancelBeforeTheVerdict": "provider.Received.Judge",
-	"provider.TestHashesCancelled":        "provider.Limiter.Acquire",
+	"testkit/storagetest.TestEnds": "testkit/storagetest.RaceWrites testkit/storagetest.TestStore",
+	"serve/mirrorserve.TestCacheWaitsForAnySource": `serve/mirrorserve.Cache.ListedArchives serve/mirrorserve.Cache.ListedVersions
+		serve/mirrorserve.Cache.ProviderVersions`,
+	"serve/mirrorserve.TestClientsLeaveWhileJudged": "serve/mirrorserve.Handler.ServeHTTP",
+	"module.TestContext":                            "module.Fetchers.FetchModule",
+	"provider.TestCancelBeforeTheVerdict":           "provider.Received.Judge",
+	"provider.TestHashesCancelled":                  "provider.Limiter.Acquire",
 	"provider.TestSearchEndsWithContext": `
 		provider.Find provider.Multi.Evidence provider.Multi.Open provider.Multi.ProviderPackage provider.Multi.ProviderVersions`,
-	"regclient/regcheck.TestExamineHangs": "regclient/regcheck.Examine",
-	"regclient/regserve.TestServerEnds":   "regclient/regserve.Handler.ServeHTTP",
-	"transport/throttle.TestContext":      "transport/throttle.Transport.RoundTrip",
-	"calls a source":                      "auth.Lookup",
-	"calls a store":                       "auth/login.Client.Logout",
-	"creates one file":                    "mirrorclient/mirrordir.Mirror.Stage",
-	"makes no request":                    "mirrorclient.Client.Evidence",
-	"opens one file":                      "mirrorclient/mirrordir.Mirror.Open",
-	"reads a file of limited size":        `auth.CredentialsFile.Token provider/hashstore.Dir.Hashes`,
-	"asks the store for a URL":            "mirrorclient/mirrordir.Mirror.ArchiveLink",
-	"reads one document":                  "mirrorclient/mirrordir.Mirror.ListedArchives",
-	"regclient/regdir.TestEnds": `regclient/regdir.Registry.CopyModules regclient/regdir.Registry.Evidence regclient/regdir.Registry.ModuleLocation
-		regclient/regdir.Registry.ModuleVersions regclient/regdir.Registry.Open regclient/regdir.Registry.OpenModule
-		regclient/regdir.Registry.ProviderPackage regclient/regdir.Registry.ProviderVersions
-		regclient/regdir.Registry.PublishModule regclient/regdir.Registry.PublishProvider
-		regclient/regdir.Registry.RemoveModule regclient/regdir.Registry.RemoveProvider`,
-	"reads one record": `mirrorclient/mirrordir.Mirror.Evidence mirrorclient/mirrordir.Mirror.ProviderPackage
-		mirrorclient/mirrordir.Mirror.RecordedPackage mirrorclient/mirrorserve.Cache.Evidence`,
+	"testkit/regcheck.TestExamineHangs": "testkit/regcheck.Examine",
+	"serve/regserve.TestServerEnds":     "serve/regserve.Handler.ServeHTTP",
+	"transport/throttle.TestContext":    "transport/throttle.Transport.RoundTrip",
+	"calls a source":                    "auth.Lookup",
+	"calls a store":                     "disco/login.Client.Logout",
+	"creates one file":                  "serve/mirrordir.Mirror.Stage",
+	"makes no request":                  "mirrorclient.Client.Evidence",
+	"opens one file":                    "serve/mirrordir.Mirror.Open",
+	"reads a file of limited size":      `auth.CredentialsFile.Token provider/hashstore.Dir.Hashes`,
+	"asks the store for a URL":          "serve/mirrordir.Mirror.ArchiveLink",
+	"reads one document":                "serve/mirrordir.Mirror.ListedArchives",
+	"serve/regdir.TestEnds": `serve/regdir.Registry.CopyModules serve/regdir.Registry.Evidence serve/regdir.Registry.ModuleLocation
+		serve/regdir.Registry.ModuleVersions serve/regdir.Registry.Open serve/regdir.Registry.OpenModule
+		serve/regdir.Registry.ProviderPackage serve/regdir.Registry.ProviderVersions
+		serve/regdir.Registry.PublishModule serve/regdir.Registry.PublishProvider
+		serve/regdir.Registry.RemoveModule serve/regdir.Registry.RemoveProvider`,
+	"reads one record": `serve/mirrordir.Mirror.Evidence serve/mirrordir.Mirror.ProviderPackage
+		serve/mirrordir.Mirror.RecordedPackage serve/mirrorserve.Cache.Evidence`,
 	"provider/lockfile.TestUpdateContext": `provider/lockfile.Update provider/lockfile.UpdateLenient`,
 	"reads variables":                     "auth.Environment.Token",
 	"writes one small file":               "provider/hashstore.Dir.StoreHashes",
@@ -157,7 +157,7 @@ func TestContexts(t *testing.T) {
 		}
 	}
 	for _, p := range list {
-		if !p.public() || p.dir == "regclient/regtest" {
+		if !p.public() || p.dir == "testkit/regtest" {
 			continue
 		}
 		for _, file := range p.files {

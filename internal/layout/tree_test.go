@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
 const modulePath = "github.com/tofureg/tofureg"

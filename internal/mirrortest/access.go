@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/tofureg/tofureg/access"
+	"github.com/tofureg/tofureg/serve/access"
 )
 
 // Entries collects what a handler reports to Access.

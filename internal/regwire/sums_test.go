@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/regwire"
+	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/verify"
 )
 

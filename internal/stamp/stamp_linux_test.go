@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tofureg/tofureg/internal/disktest"
-	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/stamp"
+	"github.com/tofureg/tofureg/internal/testing/disktest"
+	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
 // only returns the path of the only stamp.

@@ -9,13 +9,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tofureg/tofureg/internal/disktest"
-	"github.com/tofureg/tofureg/internal/memtest"
-	"github.com/tofureg/tofureg/internal/must"
 	"github.com/tofureg/tofureg/internal/stamp"
+	"github.com/tofureg/tofureg/internal/testing/disktest"
+	"github.com/tofureg/tofureg/internal/testing/memtest"
+	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
-	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/testkit/regtest"
 )
 
 // newKnownDir returns an empty plugin directory on the disk, to which only this user can write. The tests say

@@ -11,11 +11,11 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/tofureg/tofureg/internal/disktest"
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/testing/disktest"
+	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
-	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/testkit/regtest"
 )
 
 // lockAsCLI locks a file as the CLI does: with a lock of the process, for which it waits with the

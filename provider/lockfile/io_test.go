@@ -15,10 +15,10 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/must"
-	"github.com/tofureg/tofureg/internal/terraformtest"
+	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/internal/testing/terraformtest"
 	"github.com/tofureg/tofureg/provider/lockfile"
-	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/testkit/regtest"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 

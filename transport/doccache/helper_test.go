@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tofureg/tofureg/internal/must"
-	"github.com/tofureg/tofureg/internal/webtest"
+	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/internal/testing/webtest"
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 

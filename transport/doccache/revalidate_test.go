@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/webtest"
+	"github.com/tofureg/tofureg/internal/testing/webtest"
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/internal/httpx"
-	"github.com/tofureg/tofureg/internal/must"
-	"github.com/tofureg/tofureg/internal/webtest"
+	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/internal/testing/webtest"
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/mod/sumdb/dirhash"
 
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/archivetest"
-	"github.com/tofureg/tofureg/internal/must"
+	"github.com/tofureg/tofureg/internal/testing/archivetest"
+	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 

@@ -1,9 +1,0 @@
-package mirrordir_test
-
-import (
-	"testing"
-
-	"github.com/tofureg/tofureg/internal/memtest"
-)
-
-func TestMain(m *testing.M) { memtest.Main(m) }

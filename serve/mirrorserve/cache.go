@@ -1,0 +1,461 @@
+package mirrorserve
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/cooldown"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/serve/internal/webserve"
+	"github.com/tofureg/tofureg/serve/mirrordir"
+	"github.com/tofureg/tofureg/storage"
+	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// Cache is a [provider.Source] that stores the archives of another in a mirror. Set the fields before
+// the first call. After it a Cache must not be copied and is safe for concurrent use. Several
+// processes may use the same Mirror.
+//
+// Cache adds each downloaded archive that Policy accepts to Mirror, like [mirrordir.Mirror.Add]. Later it
+// returns the archive without a request to Source, if Policy accepts the record. Nothing is evicted; see
+// [mirrordir.Mirror.Remove].
+//
+// Each call asks Source for versions and platforms. If Source is at fault (see [provider.IsFault]) or does
+// not answer within Wait, the cached ones are listed. After a fault that took over a second, Source is not
+// asked for lists of cached providers of the host for 30 seconds. To always list cached versions, combine
+// Cache and Mirror in a [provider.Multi].
+//
+// Concurrent calls share one download, which ends early if all close it. Archives are forwarded while they
+// arrive, the last byte after verification, also if Mirror fails.
+type Cache struct {
+	// Source has the packages. It must not be nil.
+	Source provider.Source
+
+	// Mirror stores the archives. It must not be nil.
+	Mirror *mirrordir.Mirror
+
+	// Include, if not empty, limits the providers, cached or not. Others are [provider.ErrExcluded].
+	Include []provider.Pattern
+
+	// Policy, if not nil, returns the policy for a provider, and may be called concurrently. If nil, a
+	// signature is required; for a mirror, set AllowUnsigned.
+	Policy func(addrs.Provider) verify.Policy
+
+	// Cooldown, if not nil, holds back versions, whether they are cached or not: they are not listed, and have
+	// no document of their own. Its Source is ignored. Mirror states no dates, so without a [cooldown.Ledger] all
+	// its versions are held back while Source is at fault. A CLI fails if a version of its lock file is not listed:
+	// set [cooldown.Providers.Permit]. Archives are served to clients that know their URL.
+	Cooldown *cooldown.Providers
+
+	// Platforms are requested if Source lists none. If empty, common ones are.
+	Platforms []addrs.Platform
+
+	// Wait bounds the wait for a list from Source if Mirror has one, and for adding an archive to Mirror
+	// when it is closed. If zero, it is 5 seconds (the CLI waits 10); if negative, there is no limit.
+	Wait time.Duration
+
+	// Parallel is the maximum number of concurrent downloads for providers of one host, and separately of
+	// other requests to Source; for all hosts together, 16 × Parallel. If zero or less, 16 is used.
+	Parallel int
+
+	// Logger, if not nil, logs faults of Source and failures of Mirror as Warn, and each added archive as
+	// Info.
+	Logger *slog.Logger
+
+	once     sync.Once
+	puller   *puller
+	upstream *asker // Source
+
+	hits, misses, failures atomic.Int64
+
+	mu          sync.Mutex
+	pausedUntil map[svchost.Hostname]time.Time // until when Source is not asked about a host
+}
+
+var (
+	_ provider.Source    = (*Cache)(nil)
+	_ provider.Catalogue = (*Cache)(nil)
+)
+
+// CacheCounts are numbers since the start of a [Cache].
+type CacheCounts struct {
+	Hits     int64 // archives from Mirror
+	Misses   int64 // archives from Source; requests that share a download count each
+	Failures int64 // archives that failed, and what Logger logs as Warn
+}
+
+// Counts returns the numbers so far.
+func (c *Cache) Counts() CacheCounts {
+	return CacheCounts{c.hits.Load(), c.misses.Load(), c.failures.Load()}
+}
+
+// count counts a request for an archive that has failed with err, or that has been answered. A caller that
+// leaves, or reads nothing, is no failure.
+func (c *Cache) count(ctx context.Context, r *pullReader, err error) {
+	switch {
+	case err != nil && (ctx.Err() != nil || errors.Is(err, provider.ErrNotFound) || errors.Is(err, errStalled)):
+	case err != nil:
+		c.failures.Add(1)
+	case r.pull.cached:
+		c.hits.Add(1)
+		webserve.Note(ctx, webserve.Hit)
+	default:
+		c.misses.Add(1)
+		webserve.Note(ctx, webserve.Miss)
+	}
+}
+
+// defaultWait is used if Cache.Wait is zero.
+const defaultWait = 5 * time.Second
+
+// setup returns what the Cache consists of.
+func (c *Cache) setup() *puller {
+	c.once.Do(func() {
+		u := prepare(c.Parallel, c.stage)
+		c.upstream = u.asking(c.Source, webserve.Miss)
+		arriving, reading := slots(u.parallel), slots(u.parallel)
+		u.source = withoutLists{c}
+		u.origin = func(ctx context.Context, pkg *provider.Package) (*origin, error) {
+			return c.origin(ctx, pkg, arriving, reading)
+		}
+		c.puller = u
+	})
+	return c.puller
+}
+
+// check returns an error if a field is missing, which would panic later, or p is excluded.
+func (c *Cache) check(p addrs.Provider) error {
+	c.setup()
+	if c.Source == nil || c.Mirror == nil {
+		return &provider.Error{Op: "use", Subject: "a Cache", Err: errors.New("the fields Source and Mirror must not be nil")}
+	}
+	includes := func(pattern provider.Pattern) bool { return pattern.Matches(p) }
+	if len(c.Include) > 0 && !slices.ContainsFunc(c.Include, includes) {
+		return &provider.Error{Op: "find", Subject: p.String(), Err: provider.ErrExcluded}
+	}
+	return nil
+}
+
+// stage creates a file for a download, which is refused if the mirror is not writable.
+func (c *Cache) stage(ctx context.Context) (s *storage.Staged, refused, err error) {
+	if s, refused = c.Mirror.Stage(ctx); refused != nil {
+		s, err = storage.Stage(ctx, nil, c.Mirror.TempDir)
+	}
+	return s, refused, err
+}
+
+// withoutLists is a Cache that lists the versions of its source only.
+type withoutLists struct{ *Cache }
+
+func (c withoutLists) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
+	return c.cooled(ctx, p)(c.upstream.ProviderVersions(ctx, p))
+}
+
+// cooled returns a function that applies Cooldown to a list.
+func (c *Cache) cooled(ctx context.Context, p addrs.Provider) func(*provider.Versions, error) (*provider.Versions, error) {
+	return func(versions *provider.Versions, err error) (*provider.Versions, error) {
+		if err != nil || c.Cooldown == nil {
+			return versions, err
+		}
+		return c.Cooldown.Filter(ctx, p, versions)
+	}
+}
+
+// ProviderVersions returns the versions that Source lists, or the cached ones, as [Cache] says.
+func (c *Cache) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
+	if err := c.check(p); err != nil {
+		return nil, err
+	}
+	kept := &provider.Versions{}
+	if list, err := c.Mirror.ProviderVersions(ctx, p); c.logFailure(ctx, p, err) == nil {
+		kept = list
+		kept.Partial = true
+	}
+	return c.cooled(ctx, p)(orCached(ctx, c, p, kept, len(kept.List) > 0, func(ctx context.Context) (*provider.Versions, error) {
+		return c.upstream.ProviderVersions(ctx, p)
+	}))
+}
+
+// ProviderPackage returns the package of Mirror if Policy accepts its record, otherwise that of Source.
+func (c *Cache) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
+	if err := c.check(p); err != nil {
+		return nil, err
+	}
+	if pkg := c.cachedPackage(ctx, p, v, platform); pkg != nil {
+		webserve.Note(ctx, webserve.Hit)
+		return pkg, nil
+	}
+	return c.upstream.ProviderPackage(ctx, p, v, platform)
+}
+
+var errNoPackage = errors.New("the package is missing")
+
+// Evidence returns the recorded evidence of a cached package, or the evidence of Source.
+func (c *Cache) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
+	if pkg == nil {
+		return verify.Evidence{}, failure.Wrap("fetch the evidence of", pkg.String(), errNoPackage)
+	}
+	if err := c.check(pkg.Provider); err != nil {
+		return verify.Evidence{}, err
+	}
+	if kept := c.cachedPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform); kept != nil {
+		webserve.Note(ctx, webserve.Hit)
+		return c.Mirror.Evidence(ctx, kept)
+	}
+	return c.upstream.Evidence(ctx, pkg)
+}
+
+// Open opens the cached archive, or starts or joins its download. If Policy refuses the archive, Open
+// fails, or reading before the last byte. Reading also fails after five minutes without a read. Close
+// waits until a completely read archive is in Mirror. If Source does not state the size, Open waits for
+// the whole archive.
+func (c *Cache) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
+	switch {
+	case pkg == nil:
+		return nil, failure.Wrap("open", pkg.String(), errNoPackage)
+	case pkg.Dir != "":
+		return nil, failure.Wrap("open", pkg.String(), provider.ErrUnpacked)
+	}
+	if err := c.check(pkg.Provider); err != nil {
+		return nil, err
+	}
+	r := c.puller.read(ctx, request{documentKey{pkg.Provider, pkg.Version}, pkg.Platform, true}, pkg)
+	if err := r.begin(false); err != nil {
+		c.count(ctx, r, err)
+		r.leave()
+		return nil, failure.Wrap("open", pkg.String(), err)
+	}
+	return &provider.Body{ReadCloser: &cacheBody{pullReader: r, cache: c}, Size: r.size}, nil
+}
+
+// cacheBody is an archive that one caller reads.
+type cacheBody struct {
+	*pullReader
+	cache *Cache
+	once  sync.Once
+}
+
+func (b *cacheBody) Close() error {
+	b.once.Do(func() {
+		b.cache.count(b.ctx, b.pullReader, b.err)
+		b.cache.waitUntilStored(b.pullReader)
+		b.leave()
+	})
+	return nil
+}
+
+// waitUntilStored waits until an archive that was read completely is added to the mirror.
+func (c *Cache) waitUntilStored(r *pullReader) {
+	if r.offset < r.size || r.err != nil {
+		return
+	}
+	ctx, cancel := c.withWait(context.Background())
+	defer cancel()
+	select {
+	case <-r.pull.settled:
+	case <-ctx.Done():
+	}
+}
+
+// withWait returns a context with the limit Wait.
+func (c *Cache) withWait(ctx context.Context) (context.Context, context.CancelFunc) {
+	if c.Wait < 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, cmp.Or(c.Wait, defaultWait))
+}
+
+// cachedHashes returns the recorded hashes of the cached archives of a version.
+func (c *Cache) cachedHashes(ctx context.Context, p addrs.Provider, v addrs.Version) map[addrs.Platform][]checksum.Hash {
+	list, err := c.Mirror.ListedArchives(ctx, p, v)
+	if c.logFailure(ctx, p, err) != nil {
+		return nil
+	}
+	kept := map[addrs.Platform][]checksum.Hash{}
+	for platform := range list {
+		if pkg := c.cachedPackage(ctx, p, v, platform); pkg != nil {
+			kept[platform] = pkg.Hashes[platform]
+		}
+	}
+	return kept
+}
+
+// cachedPackage returns the cached package, nil if there is none.
+func (c *Cache) cachedPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) *provider.Package {
+	pkg, err := c.Mirror.RecordedPackage(ctx, p, v, platform, policyFor(c.Policy, p))
+	if c.logFailure(ctx, p, err) != nil {
+		return nil
+	}
+	return pkg
+}
+
+// logFailure returns err, and logs it unless it means that nothing is cached.
+func (c *Cache) logFailure(ctx context.Context, p addrs.Provider, err error) error {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, provider.ErrNotFound) {
+		c.warn(ctx, "mirror failed", "provider", p, "error", err)
+	}
+	return err
+}
+
+func (c *Cache) warn(ctx context.Context, text string, args ...any) {
+	c.failures.Add(1)
+	if c.Logger != nil {
+		c.Logger.WarnContext(ctx, text, args...)
+	}
+}
+
+// origin returns where to download the archive of pkg. The caller owns the only running download of the
+// archive, so an earlier download is found in the mirror.
+func (c *Cache) origin(ctx context.Context, pkg *provider.Package, arriving, reading *hostShares) (*origin, error) {
+	kept := c.cachedPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform)
+	var release func()
+	if kept == nil {
+		if release = c.claim(ctx, pkg); release != nil {
+			kept = c.cachedPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform)
+		}
+	}
+	o := &origin{release: release, pkg: pkg}
+	switch {
+	case kept != nil:
+		*o = mirrorOrigin(c.Mirror, c.Mirror.IsLocal(), c.Policy, pkg.Provider)
+		o.pkg, o.arriving, o.release = kept, reading, release
+		return o, nil
+	case c.Mirror.Holds(pkg):
+		// It was removed after the caller had got pkg.
+		var err error
+		if o.pkg, err = c.upstream.ProviderPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform); err != nil {
+			return o, err
+		}
+	}
+	o.Opener, o.policy, o.arriving, o.store = c.Source, policyFor(c.Policy, pkg.Provider), arriving, c.store
+	return o, nil
+}
+
+// maxClaimWait is the maximum time that clients wait, without a byte, for the download of another process.
+const maxClaimWait = time.Minute
+
+// claim waits until no other process downloads the archive of pkg to Mirror. It returns nil without locks. After
+// maxClaimWait, or if Mirror fails, this process downloads the archive too.
+func (c *Cache) claim(ctx context.Context, pkg *provider.Package) (release func()) {
+	ctx, cancel := context.WithTimeout(ctx, maxClaimWait)
+	defer cancel()
+	release, err := c.Mirror.Claim(ctx, pkg)
+	if err != nil {
+		return nil
+	}
+	return release
+}
+
+// store adds an archive to the mirror.
+func (c *Cache) store(ctx context.Context, s *storage.Staged, refused error, pkg *provider.Package, got *provider.Received) {
+	err := refused // then nothing in the mirror may be removed for it
+	if err == nil {
+		_, err = c.Mirror.AddArchive(ctx, s, pkg, got, policyFor(c.Policy, pkg.Provider))
+	}
+	switch {
+	case err != nil:
+		c.warn(ctx, "package not added to the mirror", "package", pkg.String(), "error", err)
+	case c.Logger != nil:
+		c.Logger.InfoContext(ctx, "package added to the mirror", "package", pkg.String(), "size", got.Size)
+	}
+}
+
+// A client that installs many providers should wait only once for a source at fault: after a fault
+// that took longer than slowFault, the source is not asked for pauseTime.
+const (
+	slowFault = time.Second
+	pauseTime = 30 * time.Second
+)
+
+// orCached calls ask. If the source is at fault or too slow and something is cached, it returns that.
+func orCached[T any](ctx context.Context, c *Cache, p addrs.Provider, kept T, has bool, ask func(context.Context) (T, error)) (T, error) {
+	if !has {
+		return ask(ctx)
+	}
+	if c.isPaused(p) {
+		webserve.Note(ctx, webserve.Hit)
+		return kept, nil
+	}
+	limited, cancel := c.withWait(ctx)
+	defer cancel()
+	start := time.Now()
+	got, err := ask(limited)
+	if err == nil || ctx.Err() != nil || limited.Err() == nil && !provider.IsFault(err) {
+		return got, err
+	}
+	if time.Since(start) > slowFault {
+		c.pause(p)
+	}
+	c.warn(ctx, "source failed, answering from the mirror", "provider", p, "error", err)
+	return kept, nil
+}
+
+// isPaused reports whether the source is not asked about the host of p for now.
+func (c *Cache) isPaused(p addrs.Provider) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Before(c.pausedUntil[p.Host()])
+}
+
+// pause records a slow fault. The map has at most one entry for each host with cached packages.
+func (c *Cache) pause(p addrs.Provider) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pausedUntil == nil {
+		c.pausedUntil = map[svchost.Hostname]time.Time{}
+	}
+	c.pausedUntil[p.Host()] = time.Now().Add(pauseTime)
+}
+
+// ListedVersions implements [provider.Catalogue] with the versions of ProviderVersions.
+func (c *Cache) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
+	return listedBy(c.ProviderVersions(ctx, p))
+}
+
+// ListedArchives implements [provider.Catalogue] with the archives of Source or, if it is at fault, the cached archives.
+// It states the recorded hashes of cached archives, and of others the hashes that Policy permits.
+func (c *Cache) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
+	if err := c.check(p); err != nil {
+		return nil, err
+	}
+	kept := c.cachedHashes(ctx, p, v)
+	source := &sourceCatalogue{c.puller, c.Policy, c.Platforms}
+	got, err := orCached(ctx, c, p, nil, len(kept) > 0, func(ctx context.Context) (map[addrs.Platform][]checksum.Hash, error) {
+		stated, err := source.ListedArchives(ctx, p, v)
+		for platform := range stated {
+			if hashes, ok := kept[platform]; ok {
+				stated[platform] = hashes
+			}
+		}
+		return stated, err
+	})
+	if got != nil || err != nil {
+		return got, err
+	}
+	if c.Cooldown == nil {
+		return kept, nil
+	}
+	// Source does not answer. Only now, because the first look of a ledger should be at the list of Source.
+	versions, err := c.Mirror.ProviderVersions(ctx, p)
+	if err == nil {
+		versions.Partial = true
+		versions, err = c.cooled(ctx, p)(versions, nil)
+	}
+	if err == nil {
+		_, err = findListed(versions, p, v)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return kept, nil
+}

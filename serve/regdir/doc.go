@@ -1,0 +1,50 @@
+// Package regdir publishes providers and modules as files that a plain web server or an object store
+// serves as a registry of OpenTofu and Terraform.
+//
+//	registry := &regdir.Registry{Store: &storage.Dir{Path: "/srv/registry"}, Host: host}
+//	published, err := registry.PublishProvider(ctx, regdir.Release{
+//		Provider: demo, Version: v, Keys: keys,
+//		Sums: "dist/terraform-provider-demo_1.0.0_SHA256SUMS", // of goreleaser
+//	})
+//
+// A [Registry] is also a [provider.Source] and a [module.Source], for programs and for
+// [github.com/tofureg/tofureg/serve/regserve.Handler].
+//
+// # Files
+//
+//	.well-known/terraform.json
+//	v1/providers/NAMESPACE/TYPE/versions
+//	v1/providers/NAMESPACE/TYPE/VERSION/download/OS/ARCH
+//	files/providers/NAMESPACE/TYPE/VERSION/record.json
+//	files/providers/NAMESPACE/TYPE/VERSION/DIGEST/
+//	v1/modules/NAMESPACE/NAME/SYSTEM/versions
+//	v1/modules/NAMESPACE/NAME/SYSTEM/VERSION/download
+//	files/modules/NAMESPACE/NAME/SYSTEM/VERSION/record.json
+//	files/modules/NAMESPACE/NAME/SYSTEM/VERSION/package.tar.gz
+//
+// The directory DIGEST has SHA256SUMS, its signature and the archives. The record of a version decides what
+// the documents say; clients do not read it. URLs in documents are relative to them, so the files may be
+// below any path. Only terraform.json must be at the root of a host, with the media type application/json.
+// It is written once and then left alone. Where it cannot be, a "host" block in the configuration of the
+// CLI names the services.
+//
+// Documents work with any media type. Terraform before 1.12 reads the location of a module only in a header. These
+// rules of nginx add the header and the media type:
+//
+//	location ~ ^(?:.*/)?v1/modules/([^/]+/[^/]+/[^/]+/[^/]+)/download$ {
+//	    add_header X-Terraform-Get ../../../../../../files/modules/$1/package.tar.gz;
+//	    default_type application/json;
+//	}
+//	location ~ ^(?:.*/)?v1/(?:providers|modules)/ {
+//	    default_type application/json;
+//	}
+//
+// If a package has its module in a directory, the archive is "tree.tar.gz", and a rule cannot name it.
+// [github.com/tofureg/tofureg/serve/regserve.Handler] with StreamModules adds the header for all modules.
+//
+// # Concurrency
+//
+// Several processes may publish and remove versions at the same time, in all stores that can write and delete
+// on a condition. Documents name only files that are complete and verified, also after a process was
+// killed. The next call for the version completes its work.
+package regdir

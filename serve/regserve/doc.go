@@ -1,0 +1,32 @@
+// Package regserve serves the registry protocols of OpenTofu and Terraform: a caching, filtering or
+// private registry. It serves any [github.com/tofureg/tofureg/provider.Source], such as a
+// [github.com/tofureg/tofureg/serve/mirrorserve.Cache] or a
+// [github.com/tofureg/tofureg/provider.Multi] with patterns, and any
+// [github.com/tofureg/tofureg/module.Source].
+//
+//	upstream := &regclient.Client{}
+//	http.ListenAndServeTLS(":443", cert, key, &regserve.Handler{Providers: upstream, Modules: upstream})
+//
+// The address registry.example.com/hashicorp/random then stands for hashicorp/random at
+// [Handler.Host]. SHA256SUMS documents, signatures and keys are served unchanged, so clients
+// verify what the publisher signed. Clients require these: without them the status is 502, for an
+// unpacked package 404.
+//
+// # Paths
+//
+//	/.well-known/terraform.json
+//	/v1/providers/NAMESPACE/TYPE/versions
+//	/v1/providers/NAMESPACE/TYPE/VERSION/download/OS/ARCH
+//	/v1/providers/NAMESPACE/TYPE/VERSION/download/OS/ARCH/{archive.zip,SHA256SUMS,SHA256SUMS.sig}
+//	/v1/modules/NAMESPACE/NAME/SYSTEM/versions
+//	/v1/modules/NAMESPACE/NAME/SYSTEM/VERSION/download
+//	/v1/modules/NAMESPACE/NAME/SYSTEM/VERSION/package
+//
+// Names have their canonical spelling, without escapes; other paths are not found. For tokens and signed
+// URLs see [Handler.Authorize]. The path package exists for modules that the Handler serves itself; see
+// [Handler.StreamModules].
+//
+// See https://opentofu.org/docs/internals/remote-service-discovery/,
+// https://opentofu.org/docs/internals/provider-registry-protocol/ and
+// https://opentofu.org/docs/internals/module-registry-protocol/.
+package regserve

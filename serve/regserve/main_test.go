@@ -1,0 +1,9 @@
+package regserve_test
+
+import (
+	"testing"
+
+	"github.com/tofureg/tofureg/internal/testing/memtest"
+)
+
+func TestMain(m *testing.M) { memtest.Main(m) }

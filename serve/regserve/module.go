@@ -1,0 +1,127 @@
+package regserve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/serve/access"
+	"github.com/tofureg/tofureg/serve/internal/webserve"
+)
+
+// packageName is the name of a module package below the path of its version.
+const packageName = "package"
+
+// module returns the module in the path of a request.
+func (h *Handler) module(r *http.Request) (addrs.Module, error) {
+	path := r.PathValue("namespace") + "/" + r.PathValue("name") + "/" + r.PathValue("system")
+	source, err := addrs.ParseModuleSource(h.host() + "/" + path)
+	if err != nil || source.Subdir != "" || !strings.HasSuffix(source.Module.String(), "/"+path) {
+		return addrs.Module{}, webserve.ErrPath
+	}
+	return source.Module, nil
+}
+
+type moduleRelease struct {
+	Version     string              `json:"version"`
+	Deprecation *module.Deprecation `json:"deprecation,omitempty"`
+	Discovered  time.Time           `json:"discovered,omitzero"`
+}
+
+func (h *Handler) moduleVersions(r *http.Request, of access.Entry) (any, error) {
+	webserve.Note(r.Context(), webserve.Asked)
+	versions, err := h.Modules.ModuleVersions(r.Context(), of.Module)
+	if err == nil && versions == nil {
+		err = errors.New("the source returned no versions")
+	}
+	if err != nil {
+		return nil, err
+	}
+	list := make([]moduleRelease, 0, len(versions.List))
+	for _, listed := range versions.List {
+		list = append(list, moduleRelease{listed.Version.String(), listed.Deprecated, listed.Discovered})
+	}
+	return map[string]any{"modules": []any{map[string]any{"versions": list}}}, nil
+}
+
+// location returns the location of the requested package, and the digest for the URL of the package.
+func (h *Handler) location(r *http.Request, of access.Entry) (loc *module.Location, digest string, err error) {
+	found, digest, err := h.locations.find(r, h.server.Guard.Required(), of, func(ctx context.Context) (*module.Location, error) {
+		return h.Modules.ModuleLocation(ctx, of.Module, of.Version)
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	own := *found
+	return &own, digest, nil
+}
+
+// streamed reports whether h serves the package.
+func (h *Handler) streamed(loc *module.Location) bool {
+	if loc.Direct {
+		return h.StreamModules || loc.UseRegistryCredentials
+	}
+	archive := loc.Archive != "" && loc.Archive != "none"
+	return h.StreamModules && loc.Kind == module.KindHTTP && archive
+}
+
+// moduleLocation sends the location in the body and the header, because Terraform before 1.12
+// reads only the header. The header cannot express a location that the source serves itself.
+func (h *Handler) moduleLocation(w http.ResponseWriter, r *http.Request, of access.Entry) error {
+	return h.answerJSON(func(r *http.Request, of access.Entry) (any, error) {
+		loc, digest, err := h.location(r, of)
+		if err != nil {
+			return nil, err
+		}
+		source := loc.Source()
+		if h.streamed(loc) {
+			source = h.packageSource(r, loc, digest)
+		}
+		doc := map[string]any{"location": source}
+		if loc.Direct { // the registry serves the package at this URL
+			doc["use_registry_credentials"] = false
+		} else {
+			w.Header().Set("X-Terraform-Get", source)
+		}
+		return doc, nil
+	})(w, r, of)
+}
+
+// packageSource returns the location of a package that h serves.
+func (h *Handler) packageSource(r *http.Request, loc *module.Location, digest string) string {
+	path := strings.TrimSuffix(r.URL.Path, "download") + packageName
+	if loc.Direct {
+		return h.fileURL(r, path, digest)
+	}
+	streamed := *loc
+	streamed.URL = h.fileURL(r, path, digest)
+	return streamed.Source()
+}
+
+func (h *Handler) modulePackage(w http.ResponseWriter, r *http.Request, of access.Entry) error {
+	loc, _, err := h.location(r, of)
+	if err != nil {
+		return err
+	}
+	if !h.streamed(loc) {
+		return webserve.ErrPath
+	}
+	s := &stream{handler: h, contentType: "application/octet-stream", open: func(ctx context.Context) (io.ReadCloser, int64, error) {
+		body, err := h.Modules.OpenModule(ctx, loc)
+		if err != nil {
+			return nil, 0, err
+		}
+		if body.Next != "" {
+			body.Close()
+			return nil, 0, fmt.Errorf("module %s %s: the package refers to another location", loc.Module, loc.Version)
+		}
+		return body.ReadCloser, body.Size, nil
+	}}
+	return s.serve(w, r, "", 0)
+}

@@ -1,0 +1,68 @@
+package workdir_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/workdir"
+)
+
+// Prepare a directory as init does, with the user's CLI configuration.
+func ExampleDir_Prepare() {
+	prepare := func(ctx context.Context, path string) error {
+		system := cliconfig.Host()
+		config, err := cliconfig.Load(ctx, system)
+		if err != nil {
+			return err
+		}
+		dir := workdir.New(config, path)
+		dir.Environ = system.Environ // for TF_DATA_DIR and TF_VAR_*
+		result, err := dir.Prepare(ctx)
+		if err != nil {
+			return err
+		}
+		for _, m := range result.Modules {
+			fmt.Println(m.Key, m.Source, m.Version)
+		}
+		return nil
+	}
+	_ = prepare
+}
+
+// List what a directory requires, and install nothing.
+func ExampleDir_Read() {
+	list := func(ctx context.Context, path string) error {
+		m, err := (&workdir.Dir{Path: path}).Read(ctx)
+		if m == nil {
+			return err // otherwise m has what could be read
+		}
+		for _, c := range m.Calls {
+			fmt.Println(c.Place, c.Source, c.Version)
+		}
+		for _, r := range m.Providers {
+			fmt.Println(r.Place, r.Provider, r.Constraint)
+		}
+		return err
+	}
+	_ = list
+}
+
+func TestSnippetPrepare(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	config := must.Get(cliconfig.Load(context.Background(), cliconfig.System{Home: dir, Dir: dir}))(t)
+	for name, text := range map[string]string{"main.tf": "module \"m\" {\n  source = \"./m\"\n}\n", "m/m.tf": ""} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	must.Do(t, prepareDirectory(t.Context(), config, dir))
+	if _, err := os.Stat(filepath.Join(dir, ".terraform", "modules", "modules.json")); err != nil {
+		t.Errorf("the manifest: %v, want that it exists", err)
+	}
+}
