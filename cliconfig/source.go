@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"io/fs"
 	"sync"
 
@@ -126,11 +127,11 @@ func (open lazySource) Open(ctx context.Context, pkg *provider.Package) (*provid
 func ask[T any](open lazySource, op, subject string, call func(provider.Source) (T, error)) (T, error) {
 	src, err := open()
 	if err != nil {
-		if errors.Is(err, provider.ErrNotFound) {
+		if errors.Is(err, failure.ErrNotFound) {
 			err = openError{err}
 		}
 		var none T
-		return none, &provider.Error{Op: op, Subject: subject, Err: err}
+		return none, &failure.Error{Op: op, Subject: subject, Err: err}
 	}
 	return call(src)
 }
@@ -139,7 +140,7 @@ func ask[T any](open lazySource, op, subject string, call func(provider.Source) 
 type openError struct{ error }
 
 func (e openError) Is(target error) bool {
-	return !errors.Is(target, provider.ErrNotFound) && errors.Is(e.error, target)
+	return !errors.Is(target, failure.ErrNotFound) && errors.Is(e.error, target)
 }
 
 func (e openError) As(target any) bool { return errors.As(e.error, target) }

@@ -3,6 +3,7 @@ package cliconfig_test
 import (
 	"errors"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"io/fs"
 	"net/http"
 	"os"
@@ -105,7 +106,7 @@ func TestOCI(t *testing.T) {
 	const block = "oci_mirror {\n  repository_template = \"oci.example.com/acme/${type}\"\n  include = [\"registry.example.com/acme/*\"]\n}\ndirect {}\n"
 
 	cfg := installation(t, reg, block)
-	if _, err := get(t, cfg, alpha); err == nil || !strings.Contains(err.Error(), "this program does not support OCI mirrors") || errors.Is(err, provider.ErrNotFound) {
+	if _, err := get(t, cfg, alpha); err == nil || !strings.Contains(err.Error(), "this program does not support OCI mirrors") || errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("without a fetcher: %v", err)
 	}
 	if n := reg.Count(regtest.Archive); n != 0 {
@@ -121,13 +122,13 @@ func TestOCI(t *testing.T) {
 
 	cfg = installation(t, reg, block)
 	cfg.OCI = func(*cliconfig.Method) (provider.Source, error) {
-		return nil, fmt.Errorf("%w: no key for %w", broken, provider.ErrNoVersion)
+		return nil, fmt.Errorf("%w: no key for %w", broken, failure.ErrNoVersion)
 	}
 	_, versionsErr := cfg.ProviderSource().ProviderVersions(t.Context(), alpha)
 	reg.Reset()
 	_, packageErr := cfg.ProviderSource().ProviderPackage(t.Context(), alpha, addrs.MustParseVersion("1.0.0"), here)
 	for _, err := range []error{versionsErr, packageErr} {
-		if !errors.Is(err, broken) || errors.Is(err, provider.ErrNotFound) || errors.Is(err, provider.ErrNoVersion) ||
+		if !errors.Is(err, broken) || errors.Is(err, failure.ErrNotFound) || errors.Is(err, failure.ErrNoVersion) ||
 			!strings.HasSuffix(err.Error(), ": no key for no such version") {
 			t.Errorf("with a fetcher that does not find something: %v", err)
 		}
@@ -206,7 +207,7 @@ func TestImplicit(t *testing.T) {
 		t.Errorf("%v, %v", pkg, err)
 	}
 	_, err = cfg.ProviderSource().ProviderPackage(t.Context(), alpha, addrs.MustParseVersion("2.0.0"), here)
-	if !errors.Is(err, provider.ErrNotFound) {
+	if !errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("a version that the directory does not have: %v", err)
 	}
 }
@@ -225,7 +226,7 @@ func TestImplicitGone(t *testing.T) {
 		t.Errorf("%v, %v", pkg, err)
 	}
 	must.Do(t, os.WriteFile(dir, nil, 0o600))
-	if _, err := get(t, cfg, alpha); err == nil || errors.Is(err, provider.ErrNotFound) {
+	if _, err := get(t, cfg, alpha); err == nil || errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("a file in place of the directory: %v", err)
 	}
 }
@@ -239,7 +240,7 @@ func TestMissingDirectory(t *testing.T) {
 	if _, err := get(t, cfg, alpha); err != nil {
 		t.Error(err)
 	}
-	if _, err := get(t, cfg, beta); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, provider.ErrNotFound) {
+	if _, err := get(t, cfg, beta); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, failure.ErrNotFound) {
 		t.Error(err)
 	}
 }

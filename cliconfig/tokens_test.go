@@ -3,6 +3,7 @@ package cliconfig_test
 import (
 	"errors"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -16,7 +17,6 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/internal/testing/webtest"
-	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/testkit/regtest"
 )
 
@@ -226,7 +226,7 @@ func TestNoSecret(t *testing.T) {
 		slog.New(slog.NewJSONHandler(&log, nil)).Info("loaded", "v", v)
 	}
 	_, err := cfg.ProviderSource().ProviderVersions(t.Context(), addrs.MustParseProvider("c.test/acme/alpha"))
-	if !errors.Is(err, provider.ErrUnauthorized) || log.Len() == 0 {
+	if !errors.Is(err, failure.ErrUnauthorized) || log.Len() == 0 {
 		t.Errorf("%v", err)
 	}
 	printed += fmt.Sprintln(err)

@@ -152,14 +152,14 @@ func TestAge(t *testing.T) {
 
 		_, err := provider.Find(t.Context(), p, alpha, addrs.MustParseProviderConstraint("= 1.1.0"), provider.Need{})
 		young, ok := errors.AsType[*provider.HeldError](err)
-		if !ok || !errors.Is(err, provider.ErrNoVersion) || len(young.Held) != 1 || !young.Held[0].Until.Equal(now.Add(time.Second)) {
+		if !ok || !errors.Is(err, failure.ErrNoVersion) || len(young.Held) != 1 || !young.Held[0].Until.Equal(now.Add(time.Second)) {
 			t.Errorf("Find returned %v", err)
 		}
 		if text := fmt.Sprint(err); !strings.Contains(text, `"1.1.0" is held back until it is old enough: 1.1.0 (seen 1999-12-25 00:00 UTC, old enough 2000-01-01 00:00 UTC)`) || strings.Contains(text, "Ledger") {
 			t.Errorf("the error is %q", text)
 		}
 		_, err = must.Get(m.ModuleVersions(t.Context(), network))(t).Newest(addrs.MustParseModuleConstraint("1.3.0"))
-		if e, ok := errors.AsType[*module.HeldError](err); !ok || !errors.Is(err, module.ErrNoVersion) || len(e.Held) != 1 || !strings.Contains(err.Error(), "1.3.0 (seen at an unknown time); the source states no date of it: use a cooldown.Ledger") {
+		if e, ok := errors.AsType[*module.HeldError](err); !ok || !errors.Is(err, failure.ErrNoVersion) || len(e.Held) != 1 || !strings.Contains(err.Error(), "1.3.0 (seen at an unknown time); the source states no date of it: use a cooldown.Ledger") {
 			t.Errorf("the error of a module is %v", err)
 		}
 		if _, err := providers.Newest(addrs.MustParseProviderConstraint("= 3.0.0")); errors.As(err, new(*provider.HeldError)) || !errors.As(err, new(*provider.UnavailableError)) {
@@ -284,7 +284,7 @@ func TestDates(t *testing.T) {
 	for _, dates := range []cooldown.Dates{failing{storage.ErrConflict}, failing{}} {
 		rule.Dates = dates
 		p, err := (&cooldown.Providers{Source: providers{dated: list}, Rule: rule}).ProviderVersions(t.Context(), alpha)
-		if e, ok := errors.AsType[*provider.Error](err); p != nil || !ok || e.Subject != alpha.String() || errors.Is(err, provider.ErrNotFound) {
+		if e, ok := errors.AsType[*failure.Error](err); p != nil || !ok || e.Subject != alpha.String() || errors.Is(err, failure.ErrNotFound) {
 			t.Errorf("ProviderVersions returned %v, %v", p, err)
 		}
 		m, err := (&cooldown.Modules{Source: modules{dated: list}, Rule: rule}).ModuleVersions(t.Context(), network)

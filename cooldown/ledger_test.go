@@ -474,7 +474,7 @@ func TestLedgerFails(t *testing.T) {
 		store.Store = &storage.Memory{}
 		p := &cooldown.Providers{Source: providers{dated: dated{"1.0.0": {}}}, Rule: cooldown.Rule{Age: week, AllowUnknown: true, Dates: &cooldown.Ledger{Store: store, Old: day(30)}}}
 		list, err := p.ProviderVersions(t.Context(), alpha)
-		if e, ok := errors.AsType[*provider.Error](err); !ok || list != nil || e.Subject != alpha.String() || store.written.Load() != test.writes {
+		if e, ok := errors.AsType[*failure.Error](err); !ok || list != nil || e.Subject != alpha.String() || store.written.Load() != test.writes {
 			t.Errorf("%s: ProviderVersions returned %v, %v after %d writes, want an error after %d", name, list, err, store.written.Load(), test.writes)
 		}
 	}

@@ -4,8 +4,6 @@
 //		time.Sleep(min(e.RetryAfter, time.Minute))
 //	}
 //
-// Other packages export some of these variables; the values are the same.
-//
 // A [github.com/tofureg/tofureg/provider.Source] returns a [*Error].
 package failure
 

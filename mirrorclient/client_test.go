@@ -3,6 +3,7 @@ package mirrorclient_test
 import (
 	"errors"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"net/http"
 	"net/url"
 	"slices"
@@ -75,7 +76,7 @@ func TestBaseRefused(t *testing.T) {
 			if text := err.Error(); !strings.Contains(text, reason) || strings.Contains(text, "hunter2") || !strings.Contains(text, "BaseURL") {
 				t.Errorf("%q: %v, want %q in it", in, err, reason)
 			}
-			if insecure := strings.HasPrefix(in, "http:") || strings.HasPrefix(in, "ftp:"); errors.Is(err, provider.ErrInsecure) != insecure {
+			if insecure := strings.HasPrefix(in, "http:") || strings.HasPrefix(in, "ftp:"); errors.Is(err, failure.ErrInsecure) != insecure {
 				t.Errorf("%q: insecure is %t: %v", in, !insecure, err)
 			}
 		}
@@ -148,12 +149,12 @@ func TestNothingAsked(t *testing.T) {
 	_, noVersion := c.ProviderPackage(t.Context(), alpha, addrs.Version{}, linux)
 	_, noPlatform := c.ProviderPackage(t.Context(), alpha, v120, addrs.Platform{})
 	for name, err := range map[string]error{"provider": noProvider, "version": noVersion, "platform": noPlatform} {
-		if asError(t, err).Op == "" || errors.Is(err, provider.ErrNotFound) {
+		if asError(t, err).Op == "" || errors.Is(err, failure.ErrNotFound) {
 			t.Errorf("no %s: %v", name, err)
 		}
 	}
 	builtIn := addrs.MustParseProvider("terraform.io/builtin/terraform")
-	if _, err := c.ProviderVersions(t.Context(), builtIn); !errors.Is(err, provider.ErrNotFound) {
+	if _, err := c.ProviderVersions(t.Context(), builtIn); !errors.Is(err, failure.ErrNotFound) {
 		t.Error(err)
 	}
 	if got := web.asked(); len(got) != 0 {
@@ -297,7 +298,7 @@ func TestNoSecretsInErrors(t *testing.T) {
 	c.Transport.Credentials, c.Transport.PackageCredentials = tokens(t, secret, mirrorHost), grant
 	pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
 	_, err := c.Open(t.Context(), pkg)
-	if text := fmt.Sprintf("%v %+v", err, asError(t, err)); strings.Contains(text, secret) || !errors.Is(err, provider.ErrUnauthorized) {
+	if text := fmt.Sprintf("%v %+v", err, asError(t, err)); strings.Contains(text, secret) || !errors.Is(err, failure.ErrUnauthorized) {
 		t.Error(text)
 	}
 }

@@ -37,6 +37,6 @@
 // 1 MiB), 100,000 versions, 1,000 platforms, and 100 hashes for each platform; more is
 // [github.com/tofureg/tofureg/failure.ErrTooLarge].
 //
-// Each error is a [*github.com/tofureg/tofureg/provider.Error]. It can wrap a variable of
+// Each error is a [*failure.Error]. It can wrap a variable of
 // package provider, such as ErrNotFound. Other failures, such as an invalid document, wrap none.
 package mirrorclient

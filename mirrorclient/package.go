@@ -57,7 +57,7 @@ func (c *Client) missing(ctx context.Context, refused *failure.RequestError, p a
 	case errors.Is(err, failure.ErrNotFound):
 		return "", fmt.Errorf("the mirror does not have the provider: %w", failure.ErrNotFound)
 	case err != nil && absent:
-		return "", fmt.Errorf("%w; its versions cannot be listed: %v", provider.ErrNoVersion, err)
+		return "", fmt.Errorf("%w; its versions cannot be listed: %v", failure.ErrNoVersion, err)
 	case err != nil:
 		return "", source.Cause(refused, "provider")
 	}

@@ -65,10 +65,10 @@ func TestBadPackage(t *testing.T) {
 	} {
 		pkg, err := find(t, body)
 		e := asError(t, err)
-		if pkg != nil || e.Op != "find" || e.Status != 200 || e.URL != alphaURL+"1.2.0.json" || errors.Is(err, provider.ErrNotFound) {
+		if pkg != nil || e.Op != "find" || e.Status != 200 || e.URL != alphaURL+"1.2.0.json" || errors.Is(err, failure.ErrNotFound) {
 			t.Errorf("%.80s: %v, %+v", body, pkg, e)
 		}
-		if insecure := strings.Contains(body, "http:") || strings.Contains(body, "ftp:"); errors.Is(err, provider.ErrInsecure) != insecure {
+		if insecure := strings.Contains(body, "http:") || strings.Contains(body, "ftp:"); errors.Is(err, failure.ErrInsecure) != insecure {
 			t.Errorf("%.80s: insecure is %t", body, !insecure)
 		}
 		if text := err.Error(); !strings.Contains(text, reason) || strings.Contains(text, "hunter2") {
@@ -87,7 +87,7 @@ func TestNoPlatform(t *testing.T) {
 	} {
 		_, err := find(t, body)
 		unavailable, ok := errors.AsType[*provider.UnavailableError](err)
-		if !ok || !errors.Is(err, provider.ErrNoPlatform) || errors.Is(err, provider.ErrNoVersion) {
+		if !ok || !errors.Is(err, provider.ErrNoPlatform) || errors.Is(err, failure.ErrNoVersion) {
 			t.Fatalf("%s: %v", body, err)
 		}
 		var got []string
@@ -167,7 +167,7 @@ func TestPackageLimits(t *testing.T) {
 		"101 hashes of another one": {strings.Replace(hashes("plan9_arm", 101), `"other_one":{}`, `"linux_amd64":{"url":"a"}`, 1), nil},
 		"1 MiB":                     {document("linux_amd64", "a") + strings.Repeat(" ", 1<<20-len(document("linux_amd64", "a"))), nil},
 		"1 MiB and a byte":          {strings.Repeat(" ", 1<<20) + "{", failure.ErrTooLarge},
-		"150,000 members":           {`{"archives":{},"x":[` + strings.Repeat("0,", 149_997) + `0,0]}`, provider.ErrNotFound},
+		"150,000 members":           {`{"archives":{},"x":[` + strings.Repeat("0,", 149_997) + `0,0]}`, failure.ErrNotFound},
 		"150,001 members":           {`{"archives":{},"x":[` + strings.Repeat("0,", 149_998) + `0,0]}`, failure.ErrTooLarge},
 	} {
 		if _, err := find(t, test.body); !errors.Is(err, test.want) {
@@ -361,8 +361,8 @@ func TestOpenRefuses(t *testing.T) {
 	c := client(web)
 	for ref, want := range map[string]error{
 		"":                                  provider.ErrUnpacked,
-		"http://mirror.example.com/a.zip":   provider.ErrInsecure,
-		"ftp://mirror.example.com/a.zip":    provider.ErrInsecure,
+		"http://mirror.example.com/a.zip":   failure.ErrInsecure,
+		"ftp://mirror.example.com/a.zip":    failure.ErrInsecure,
 		"https://u:hunter2@m.example.com/a": nil,
 		"a.zip":                             nil,
 		"https://m.example.com/a#hunter2":   nil,

@@ -70,7 +70,7 @@ func TestBadIndex(t *testing.T) {
 	} {
 		_, err := client(mirror(map[string]string{"index.json": body})).ProviderVersions(t.Context(), alpha)
 		e := asError(t, err)
-		if e.Status != 200 || e.URL != alphaURL+"index.json" || e.Attempts != 1 || errors.Is(err, provider.ErrNotFound) {
+		if e.Status != 200 || e.URL != alphaURL+"index.json" || e.Attempts != 1 || errors.Is(err, failure.ErrNotFound) {
 			t.Errorf("%.60q: %+v", body, e)
 		}
 		if !strings.Contains(err.Error(), reason) || len(err.Error()) > 1000 {
@@ -176,7 +176,7 @@ func TestMediaType(t *testing.T) {
 				must.Do(t, err)
 				continue
 			}
-			if e := asError(t, err); e.Status != 200 || !strings.Contains(err.Error(), reason) || errors.Is(err, provider.ErrNotFound) {
+			if e := asError(t, err); e.Status != 200 || !strings.Contains(err.Error(), reason) || errors.Is(err, failure.ErrNotFound) {
 				t.Errorf("%q: %v, want %q in it", header, err, reason)
 			}
 		}
@@ -203,10 +203,10 @@ func TestUnselectableVersion(t *testing.T) {
 // TestIndexStatus checks the kind of error for each status.
 func TestIndexStatus(t *testing.T) {
 	t.Parallel()
-	kinds := []error{provider.ErrNotFound, provider.ErrUnauthorized, provider.ErrNoVersion}
+	kinds := []error{failure.ErrNotFound, failure.ErrUnauthorized, failure.ErrNoVersion}
 	for status, kind := range map[int]error{
-		404: provider.ErrNotFound, 410: provider.ErrNotFound,
-		401: provider.ErrUnauthorized, 403: provider.ErrUnauthorized,
+		404: failure.ErrNotFound, 410: failure.ErrNotFound,
+		401: failure.ErrUnauthorized, 403: failure.ErrUnauthorized,
 		400: nil, 418: nil, 429: nil, 500: nil, 501: nil, 503: nil,
 		201: nil, 203: nil, 204: nil, 206: nil,
 	} {
@@ -238,7 +238,7 @@ func TestRegistryInstead(t *testing.T) {
 		c := client(mirror(nil))
 		c.BaseURL = base
 		_, err := c.ProviderVersions(t.Context(), alpha)
-		if !errors.Is(err, provider.ErrNotFound) || !strings.Contains(err.Error(), hint) || hint == "" && strings.Contains(err.Error(), "regclient") {
+		if !errors.Is(err, failure.ErrNotFound) || !strings.Contains(err.Error(), hint) || hint == "" && strings.Contains(err.Error(), "regclient") {
 			t.Errorf("%s: %v, want %q in it", base, err, hint)
 		}
 	}
@@ -256,16 +256,16 @@ func TestMissing(t *testing.T) {
 		want   error // nil: not ErrNotFound
 		text   string
 	}{
-		{404, others, provider.ErrNoVersion, `no version matches "1.2.0", the newest is 2.0.0`},
-		{410, others, provider.ErrNoVersion, "the newest is 2.0.0"},
-		{400, others, provider.ErrNoVersion, "the newest is 2.0.0"},
-		{500, others, provider.ErrNoVersion, "the newest is 2.0.0"},
+		{404, others, failure.ErrNoVersion, `no version matches "1.2.0", the newest is 2.0.0`},
+		{410, others, failure.ErrNoVersion, "the newest is 2.0.0"},
+		{400, others, failure.ErrNoVersion, "the newest is 2.0.0"},
+		{500, others, failure.ErrNoVersion, "the newest is 2.0.0"},
 		{404, this, nil, "the mirror lists the version, but its document is missing"},
 		{500, this, nil, "internal server error"},
 		{400, this, nil, "bad request"},
-		{404, page{status: 404}, provider.ErrNotFound, "the mirror does not have the provider"},
-		{404, page{status: 502}, provider.ErrNoVersion, "its versions cannot be listed"},
-		{404, page{body: "[]"}, provider.ErrNoVersion, ""},
+		{404, page{status: 404}, failure.ErrNotFound, "the mirror does not have the provider"},
+		{404, page{status: 502}, failure.ErrNoVersion, "its versions cannot be listed"},
+		{404, page{body: "[]"}, failure.ErrNoVersion, ""},
 		{500, page{status: 502}, nil, ""},
 		{500, page{status: 403}, nil, ""},
 	} {
@@ -276,11 +276,11 @@ func TestMissing(t *testing.T) {
 		if e := asError(t, err); e.Status != test.status || e.URL != alphaURL+"1.2.0.json" || !strings.Contains(err.Error(), test.text) {
 			t.Errorf("%d with an index of %v: %v, want %q in it", test.status, test.index, err, test.text)
 		}
-		if errors.Is(err, provider.ErrNotFound) != (test.want != nil) || test.want != nil && !errors.Is(err, test.want) {
+		if errors.Is(err, failure.ErrNotFound) != (test.want != nil) || test.want != nil && !errors.Is(err, test.want) {
 			t.Errorf("%d with an index of %v: %v, want %v", test.status, test.index, err, test.want)
 		}
 		both := &provider.Multi{Sources: []provider.NamedSource{{Name: "mirror", Source: c}, {Name: "other", Source: client(mirror(nil))}}}
-		if _, err := both.ProviderPackage(t.Context(), alpha, v120, linux); test.want == nil && errors.Is(err, provider.ErrNotFound) {
+		if _, err := both.ProviderPackage(t.Context(), alpha, v120, linux); test.want == nil && errors.Is(err, failure.ErrNotFound) {
 			t.Errorf("%d with an index of %v: passed over: %v", test.status, test.index, err)
 		}
 	}
@@ -293,7 +293,7 @@ func TestMissingProvider500(t *testing.T) {
 	web := mirror(nil)
 	web.pages[alphaURL+"index.json"] = page{status: 500, header: http.Header{"Content-Type": {"text/html"}}, body: "<html>oops</html>"}
 	_, err := client(web).ProviderVersions(t.Context(), alpha)
-	if e := asError(t, err); e.Status != 500 || errors.Is(err, provider.ErrNotFound) ||
+	if e := asError(t, err); e.Status != 500 || errors.Is(err, failure.ErrNotFound) ||
 		!strings.Contains(err.Error(), "some servers answer 500 for an unknown provider") {
 		t.Errorf("%+v", e)
 	}

@@ -120,7 +120,7 @@ func TestDownloadAllFailures(t *testing.T) {
 	if len(results) != 6 || err == nil {
 		t.Fatalf("%d results, %v", len(results), err)
 	}
-	for i, want := range []error{module.ErrOccupied, module.ErrNotFound, module.ErrNoVersion, nil, nil, nil} {
+	for i, want := range []error{module.ErrOccupied, failure.ErrNotFound, failure.ErrNoVersion, nil, nil, nil} {
 		if want != nil && (!errors.Is(results[i].Err, want) || !errors.Is(err, want) || results[i].Report != nil) {
 			t.Errorf("%d: %+v, want %v", i, results[i], want)
 		}

@@ -29,7 +29,6 @@ import (
 	"github.com/tofureg/tofureg/internal/testing/disktest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/module"
-	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -87,7 +86,7 @@ func TestDownloadNewest(t *testing.T) {
 	}
 	src.versions[vpc].List = nil
 	_, err = module.Download(t.Context(), src, module.Request{Source: addrs.ModuleSource{Module: vpc}, Dir: target(t)}, module.Options{})
-	if u, ok := errors.AsType[*module.UnavailableError](err); !ok || u.Module != vpc || !errors.Is(err, module.ErrNoVersion) {
+	if u, ok := errors.AsType[*module.UnavailableError](err); !ok || u.Module != vpc || !errors.Is(err, failure.ErrNoVersion) {
 		t.Errorf("%v, want an *UnavailableError", err)
 	}
 	src.versions[vpc].Module = addrs.Module{}
@@ -96,7 +95,7 @@ func TestDownloadNewest(t *testing.T) {
 	}
 	delete(src.versions, vpc)
 	_, err = module.Download(t.Context(), src, module.Request{Source: addrs.ModuleSource{Module: vpc}, Dir: target(t)}, module.Options{})
-	if !errors.Is(err, module.ErrNotFound) || errors.Is(err, module.ErrNoVersion) {
+	if !errors.Is(err, failure.ErrNotFound) || errors.Is(err, failure.ErrNoVersion) {
 		t.Errorf("%v, want ErrNotFound", err)
 	}
 }
@@ -146,7 +145,7 @@ func TestHostileArchives(t *testing.T) {
 		for format, content := range packed(t, entries) {
 			t.Run(name+" "+format, func(t *testing.T) {
 				t.Parallel()
-				refused(t, content, module.Options{}, module.ErrArchive)
+				refused(t, content, module.Options{}, failure.ErrArchive)
 			})
 		}
 	}
@@ -156,7 +155,7 @@ func TestHostileArchives(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			refused(t, content, module.Options{}, module.ErrArchive)
+			refused(t, content, module.Options{}, failure.ErrArchive)
 		})
 	}
 }
@@ -190,7 +189,7 @@ func TestNamesInAnyCase(t *testing.T) {
 		for format, source := range sources {
 			dir, report, err := get(t, src, source, module.Options{AllowLocal: true})
 			if !apart {
-				if !errors.Is(err, module.ErrArchive) || !strings.Contains(err.Error(), "already has this name, possibly in another case") {
+				if !errors.Is(err, failure.ErrArchive) || !strings.Contains(err.Error(), "already has this name, possibly in another case") {
 					t.Errorf("%s, %s: %v, want ErrArchive about case", name, format, err)
 				}
 				absent(t, dir)
@@ -235,8 +234,8 @@ func wellFormed(t testing.TB, err error) {
 	if err != nil && (strings.ContainsFunc(err.Error(), unicode.IsControl) || strings.Contains(err.Error(), "secret") || len(err.Error()) > 4000) {
 		t.Errorf("error text %.4000q of %d bytes, want at most 4,000 printable characters without secrets", err, len(err.Error()))
 	}
-	if _, ok := errors.AsType[*provider.Error](err); !ok {
-		t.Error("errors.As finds no *provider.Error")
+	if _, ok := errors.AsType[*failure.Error](err); !ok {
+		t.Error("errors.As finds no *failure.Error")
 	}
 }
 
@@ -264,8 +263,8 @@ func TestHostileLinks(t *testing.T) { // not parallel, because it measures memor
 		entries []entry
 		want    error
 	}{
-		"targets of 1 MB":           {linksTo(30, func(int) string { return strings.Repeat("x/", 500_000) }), module.ErrArchive},
-		"nasty targets of 128 KiB":  {linksTo(30, func(int) string { return long }), module.ErrArchive},
+		"targets of 1 MB":           {linksTo(30, func(int) string { return strings.Repeat("x/", 500_000) }), failure.ErrArchive},
+		"nasty targets of 128 KiB":  {linksTo(30, func(int) string { return long }), failure.ErrArchive},
 		"a nasty target":            {linksTo(1, func(int) string { return nasty }), module.ErrLink},
 		"many elements":             {linksTo(1000, func(i int) string { return strings.Repeat("./", 1995) + before(i) }), failure.ErrTooLarge},
 		"many directories":          {linksTo(1000, func(i int) string { return strings.Repeat("d/../", 800) + before(i) }), failure.ErrTooLarge},
@@ -322,7 +321,7 @@ func TestNativeNames(t *testing.T) {
 	want := files{"aux/main.tf": "a", "space /main.tf": "b", "dot./x:y.tf": "c", "modules/C:/main.tf": "d"}
 	for format, content := range packed(t, want.entries()) {
 		if runtime.GOOS == "windows" {
-			wantRefused(t, only(content), archiveURL, module.Options{}, module.ErrArchive)
+			wantRefused(t, only(content), archiveURL, module.Options{}, failure.ErrArchive)
 			continue
 		}
 		if report := wantPackage(t, only(content), archiveURL, module.Options{}, want); report.H1.IsZero() {
@@ -501,7 +500,7 @@ func TestSubdirs(t *testing.T) {
 		source := addrs.ModuleSource{Module: vpc, Subdir: test.user}
 		report, err := module.Download(t.Context(), registry(t, text, test.content), module.Request{Source: source, Version: v1, Dir: dir}, module.Options{})
 		if test.want == "-" {
-			if !errors.Is(err, module.ErrNoSubdir) || !errors.Is(err, module.ErrNotFound) {
+			if !errors.Is(err, module.ErrNoSubdir) || !errors.Is(err, failure.ErrNotFound) {
 				t.Errorf("%q, %q: %v, want ErrNoSubdir", test.answer, test.user, err)
 			}
 			absent(t, dir)
@@ -594,7 +593,7 @@ func TestBrokenTransfers(t *testing.T) {
 	for format, content := range packed(t, example.entries()) {
 		for _, n := range []int{0, 3, len(content) / 2, len(content)} {
 			src := reading(io.MultiReader(bytes.NewReader(content[:n]), iotest.ErrReader(broken)), 0)
-			if err := wantRefused(t, src, archiveURL, module.Options{}, broken); errors.Is(err, module.ErrArchive) {
+			if err := wantRefused(t, src, archiveURL, module.Options{}, broken); errors.Is(err, failure.ErrArchive) {
 				t.Errorf("%s, broken after %d bytes: %v, want the read error only", format, n, err)
 			}
 		}
@@ -623,7 +622,7 @@ func TestStartsOverOnce(t *testing.T) {
 			if n++; n > times {
 				return body(content), nil
 			}
-			changed := fmt.Errorf("reading: %w", module.ErrChanged)
+			changed := fmt.Errorf("reading: %w", failure.ErrChanged)
 			return &module.Body{ReadCloser: io.NopCloser(io.MultiReader(bytes.NewReader(old[:len(old)-8]), iotest.ErrReader(changed)))}, nil
 		})
 	}
@@ -631,14 +630,14 @@ func TestStartsOverOnce(t *testing.T) {
 	wantPackage(t, changing(1), archiveURL, module.Options{Progress: func(e module.Event) { events = append(events, e) }}, example)
 	restarts := 0
 	for _, e := range events {
-		if e.Kind == module.EventRestarted && errors.Is(e.Err, module.ErrChanged) && e.Bytes == 0 {
+		if e.Kind == module.EventRestarted && errors.Is(e.Err, failure.ErrChanged) && e.Bytes == 0 {
 			restarts++
 		}
 	}
 	if restarts != 1 {
 		t.Errorf("%d restarts in %v, want 1", restarts, events)
 	}
-	wantRefused(t, changing(2), archiveURL, module.Options{}, module.ErrChanged)
+	wantRefused(t, changing(2), archiveURL, module.Options{}, failure.ErrChanged)
 }
 
 func TestEvents(t *testing.T) {
@@ -775,7 +774,7 @@ func controlled(t *testing.T, f, want files) {
 	check := func(src module.Source, location string, o module.Options) {
 		t.Helper()
 		if want == nil {
-			wantRefused(t, src, location, o, module.ErrArchive)
+			wantRefused(t, src, location, o, failure.ErrArchive)
 			return
 		}
 		for name := range tree(t, wantPackage(t, src, location, o, want).Dir) {

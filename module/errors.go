@@ -10,18 +10,12 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// ErrNoVersion and ErrNoSubdir also match ErrNotFound, and ErrLink also matches ErrArchive.
+// ErrNoSubdir also matches [failure.ErrNotFound], and ErrLink [failure.ErrArchive].
 var (
-	ErrNotFound     = failure.ErrNotFound                                                   // the module or location does not exist
-	ErrNoVersion    = failure.ErrNoVersion                                                  // the version does not exist, or none is allowed
-	ErrNoSubdir     = fault.Narrow("no such directory in the package", failure.ErrNotFound) // the package has no such directory, or several for a pattern
-	ErrUnauthorized = failure.ErrUnauthorized                                               // credentials are missing or refused
-	ErrInsecure     = failure.ErrInsecure                                                   // a request would not use https, or git neither https nor SSH
-	ErrChanged      = failure.ErrChanged                                                    // the file changed during the transfer. [Download] tries twice
-	ErrArchive      = failure.ErrArchive                                                    // the package is damaged, not an archive, or has a refused entry
-	ErrLink         = archive.ErrLink                                                       // the package has a symbolic link, see [Options.SkipLinks]
-	ErrLocal        = errors.New("location on this machine")                                // the location is on this machine, see [Options.AllowLocal]
-	ErrOccupied     = errors.New("not an empty directory")                                  // the target is not an empty directory
+	ErrNoSubdir = fault.Narrow("no such directory in the package", failure.ErrNotFound) // the package has no such directory, or several for a pattern
+	ErrLink     = archive.ErrLink                                                       // the package has a symbolic link, see [Options.SkipLinks]
+	ErrLocal    = errors.New("location on this machine")                                // the location is on this machine, see [Options.AllowLocal]
+	ErrOccupied = errors.New("not an empty directory")                                  // the target is not an empty directory
 )
 
 // UnsupportedError means that [Options] permit no method for a location.

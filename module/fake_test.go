@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"io"
 	"io/fs"
 	"maps"
@@ -62,7 +63,7 @@ func (f *fake) ModuleVersions(ctx context.Context, m addrs.Module) (*module.Vers
 	if v, ok := f.versions[m]; ok {
 		return v.Clone(), nil
 	}
-	return nil, module.ErrNotFound
+	return nil, failure.ErrNotFound
 }
 
 func (f *fake) ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (*module.Location, error) {
@@ -81,7 +82,7 @@ func (f *fake) OpenModule(ctx context.Context, loc *module.Location) (*module.Bo
 	f.opened = append(f.opened, *loc)
 	open, ok := f.open[loc.URL]
 	if !ok {
-		return nil, fmt.Errorf("%s: %w", loc, module.ErrNotFound)
+		return nil, fmt.Errorf("%s: %w", loc, failure.ErrNotFound)
 	}
 	body, err := open()
 	if err != nil || body == nil || body.ReadCloser == nil {

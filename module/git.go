@@ -72,9 +72,9 @@ func (g *Git) protocols(scheme string) ([]string, error) {
 		if g.AllowHTTP {
 			return []string{"https", "ssh", "http", "git"}, nil
 		}
-		return nil, fmt.Errorf("the repository is at a %s URL, which only Git.AllowHTTP permits: %w", scheme, ErrInsecure)
+		return nil, fmt.Errorf("the repository is at a %s URL, which only Git.AllowHTTP permits: %w", scheme, failure.ErrInsecure)
 	}
-	return nil, fmt.Errorf("the repository is at a URL that git is not allowed to use: %w", ErrInsecure)
+	return nil, fmt.Errorf("the repository is at a URL that git is not allowed to use: %w", failure.ErrInsecure)
 }
 
 // veto calls VetoHost with the canonical form of the host of a repository.
@@ -222,11 +222,11 @@ func (r *repository) fetch(ctx context.Context, ref string, depth int) (string, 
 		if err == nil {
 			return r.resolve(ctx, ref, "FETCH_HEAD")
 		}
-		if ctx.Err() != nil || !errors.Is(err, ErrNotFound) {
+		if ctx.Err() != nil || !errors.Is(err, failure.ErrNotFound) {
 			break
 		}
 	}
-	if ctx.Err() != nil || !isCommit(ref) && !(errors.Is(err, ErrNotFound) && described.MatchString(ref)) {
+	if ctx.Err() != nil || !isCommit(ref) && !(errors.Is(err, failure.ErrNotFound) && described.MatchString(ref)) {
 		return "", err
 	}
 	if err := r.runFetch(ctx, "--", "origin", "+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"); err != nil {
@@ -237,7 +237,7 @@ func (r *repository) fetch(ctx context.Context, ref string, depth int) (string, 
 			return commit, nil
 		}
 	}
-	return "", &gitError{"fetch", fmt.Sprintf("no commit, branch or tag %q", ref), ErrNotFound}
+	return "", &gitError{"fetch", fmt.Sprintf("no commit, branch or tag %q", ref), failure.ErrNotFound}
 }
 
 // described matches the names that git describe gives commits, such as v1.0.0-2-gabc1234.
@@ -296,7 +296,7 @@ func (r *repository) resolve(ctx context.Context, ref, name string) (string, err
 			return "", err
 		}
 		if !strings.EqualFold(strings.TrimSpace(object), ref) {
-			return "", &gitError{"fetch", fmt.Sprintf("%q is a branch or tag, not a commit", ref), ErrNotFound}
+			return "", &gitError{"fetch", fmt.Sprintf("%q is a branch or tag, not a commit", ref), failure.ErrNotFound}
 		}
 	}
 	out, err := r.run(ctx, "rev-parse", "--verify", "--quiet", name+"^{commit}")
@@ -329,7 +329,7 @@ func (r *repository) inspect(ctx context.Context, commit string, limit int) ([]s
 			}
 			mode, name, ok := strings.Cut(strings.TrimSuffix(string(line), "\x00"), "\t")
 			if !ok || hasElement(name, isGitDir) {
-				return fmt.Errorf("%w: file name %.100q in the repository", ErrArchive, name)
+				return fmt.Errorf("%w: file name %.100q in the repository", failure.ErrArchive, name)
 			}
 			if strings.HasPrefix(mode, "160000 ") && len(modules) < maxSkipped {
 				modules = append(modules, name)
@@ -616,19 +616,19 @@ var gitMessages = []struct {
 	text string
 	kind error
 }{
-	{"couldn't find remote ref", ErrNotFound},
-	{"repository not found", ErrNotFound},
-	{"does not appear to be a git repository", ErrNotFound},
-	{"' does not exist", ErrNotFound},
-	{"' not found", ErrNotFound},
-	{"authentication failed", ErrUnauthorized},
-	{"could not read username", ErrUnauthorized},
-	{"could not read password", ErrUnauthorized},
-	{"permission denied (", ErrUnauthorized}, // by SSH, with its methods
-	{"access denied", ErrUnauthorized},
-	{"returned error: 401", ErrUnauthorized},
-	{"returned error: 403", ErrUnauthorized},
-	{"' not allowed", ErrInsecure}, // transport 'http' not allowed
+	{"couldn't find remote ref", failure.ErrNotFound},
+	{"repository not found", failure.ErrNotFound},
+	{"does not appear to be a git repository", failure.ErrNotFound},
+	{"' does not exist", failure.ErrNotFound},
+	{"' not found", failure.ErrNotFound},
+	{"authentication failed", failure.ErrUnauthorized},
+	{"could not read username", failure.ErrUnauthorized},
+	{"could not read password", failure.ErrUnauthorized},
+	{"permission denied (", failure.ErrUnauthorized}, // by SSH, with its methods
+	{"access denied", failure.ErrUnauthorized},
+	{"returned error: 401", failure.ErrUnauthorized},
+	{"returned error: 403", failure.ErrUnauthorized},
+	{"' not allowed", failure.ErrInsecure}, // transport 'http' not allowed
 	{"out of memory", failure.ErrTooLarge},
 	{"cannot allocate memory", failure.ErrTooLarge},
 }

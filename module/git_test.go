@@ -185,7 +185,7 @@ func TestGitPinnedCommit(t *testing.T) {
 		o.commit("first")
 		pin := strings.Repeat("c", n)
 		o.git("branch", pin)
-		wantRefused(t, nil, o.location("?ref="+pin), allowed(), module.ErrNotFound)
+		wantRefused(t, nil, o.location("?ref="+pin), allowed(), failure.ErrNotFound)
 	}
 }
 
@@ -193,12 +193,12 @@ func TestGitRefused(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
 	for rest, want := range map[string]error{
-		"?ref=none":                       module.ErrNotFound,
-		"?ref=none&depth=1":               module.ErrNotFound,
-		"?ref=origin/none":                module.ErrNotFound,
-		"?ref=remotes/other/main":         module.ErrNotFound,
-		"?ref=v1.0.0-1-g0123456":          module.ErrNotFound,
-		"?ref=0123456":                    module.ErrNotFound,
+		"?ref=none":                       failure.ErrNotFound,
+		"?ref=none&depth=1":               failure.ErrNotFound,
+		"?ref=origin/none":                failure.ErrNotFound,
+		"?ref=remotes/other/main":         failure.ErrNotFound,
+		"?ref=v1.0.0-1-g0123456":          failure.ErrNotFound,
+		"?ref=0123456":                    failure.ErrNotFound,
 		"?ref=" + strings.Repeat("0", 40): nil,
 		"//none":                          module.ErrNoSubdir,
 	} {
@@ -209,13 +209,13 @@ func TestGitRefused(t *testing.T) {
 		wellFormed(t, err)
 		absent(t, dir)
 	}
-	wantRefused(t, nil, "git::file:///no/such/repository", allowed(), module.ErrNotFound)
+	wantRefused(t, nil, "git::file:///no/such/repository", allowed(), failure.ErrNotFound)
 	// Protocols that are not allowed.
 	local := allowed()
 	local.AllowLocal = false
 	wantRefused(t, nil, o.location(""), local, module.ErrLocal)
 	for _, text := range []string{"git::http://example.com/x.git", "git://example.com/x.git"} {
-		if err := wantRefused(t, nil, text, allowed(), module.ErrInsecure); !strings.Contains(err.Error(), "Git.AllowHTTP") {
+		if err := wantRefused(t, nil, text, allowed(), failure.ErrInsecure); !strings.Contains(err.Error(), "Git.AllowHTTP") {
 			t.Errorf("%s: %v, want the option in it", text, err)
 		}
 	}
@@ -231,7 +231,7 @@ func TestGitReplacedURL(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
 	opts := withConfig(t, "[url \""+fileURL(filepath.Dir(o.dir))+"/\"]\n\tinsteadOf = https://git.example.com/\n")
-	wantRefused(t, nil, "git::https://git.example.com/origin", opts, module.ErrInsecure) // file is not allowed for an https location
+	wantRefused(t, nil, "git::https://git.example.com/origin", opts, failure.ErrInsecure) // file is not allowed for an https location
 }
 
 // TestGitEnvironment checks that variables for another repository, as in a hook, have no
@@ -311,7 +311,7 @@ func TestGitHostileTree(t *testing.T) {
 		}
 		commit := o.git("commit-tree", "-m", "evil", strings.TrimSpace(string(tree)))
 		o.git("update-ref", "refs/heads/evil", commit)
-		wantRefused(t, nil, o.location("?ref=evil"), allowed(), module.ErrArchive)
+		wantRefused(t, nil, o.location("?ref=evil"), allowed(), failure.ErrArchive)
 	}
 }
 
@@ -416,13 +416,13 @@ func TestGitComplaints(t *testing.T) {
 	t.Parallel()
 	newOrigin(t)
 	for complaint, want := range map[string]error{
-		"fatal: could not read Username for 'https://user:secret@git.example.com': terminal prompts disabled": module.ErrUnauthorized,
-		"fatal: Authentication failed for 'https://secret@git.example.com/x.git/?token=secret'":               module.ErrUnauthorized,
-		"git@git.example.com: Permission denied (publickey).":                                                 module.ErrUnauthorized,
-		"remote: Repository not found.":                                  module.ErrNotFound,
-		"fatal: repository 'https://git.example.com/x.git/' not found":   module.ErrNotFound,
-		"fatal: couldn't find remote ref v9":                             module.ErrNotFound,
-		"fatal: transport 'http' not allowed":                            module.ErrInsecure,
+		"fatal: could not read Username for 'https://user:secret@git.example.com': terminal prompts disabled": failure.ErrUnauthorized,
+		"fatal: Authentication failed for 'https://secret@git.example.com/x.git/?token=secret'":               failure.ErrUnauthorized,
+		"git@git.example.com: Permission denied (publickey).":                                                 failure.ErrUnauthorized,
+		"remote: Repository not found.":                                  failure.ErrNotFound,
+		"fatal: repository 'https://git.example.com/x.git/' not found":   failure.ErrNotFound,
+		"fatal: couldn't find remote ref v9":                             failure.ErrNotFound,
+		"fatal: transport 'http' not allowed":                            failure.ErrInsecure,
 		"fatal: \\033[2Junable to access":                                nil,
 		"$(yes secret-less-but-long | head -c 100000 | tr -d '\\n') end": nil,
 	} {
@@ -487,10 +487,10 @@ func TestGitHTTP(t *testing.T) {
 			}
 		}
 		for _, user := range []string{"", "user:wrong@"} {
-			wantRefused(t, nil, "git::http://"+user+host+"/origin/.git", opts, module.ErrUnauthorized)
+			wantRefused(t, nil, "git::http://"+user+host+"/origin/.git", opts, failure.ErrUnauthorized)
 		}
 		for _, none := range []string{"/none/.git", "/origin/.git?ref=none", "/origin/.git?ref=abad1dea"} {
-			wantRefused(t, nil, "git::http://user:secret@"+host+none, opts, module.ErrNotFound)
+			wantRefused(t, nil, "git::http://user:secret@"+host+none, opts, failure.ErrNotFound)
 		}
 	}
 }
@@ -577,8 +577,8 @@ func TestGitAsksNobody(t *testing.T) {
 	home := t.TempDir()
 	write(t, home, files{"config": "[core]\n\taskPass = " + ask + "\n"})
 	for setting, want := range map[string]error{
-		"SSH_ASKPASS=" + ask:                    module.ErrUnauthorized,
-		"GIT_CONFIG_GLOBAL=" + home + "/config": module.ErrUnauthorized,
+		"SSH_ASKPASS=" + ask:                    failure.ErrUnauthorized,
+		"GIT_CONFIG_GLOBAL=" + home + "/config": failure.ErrUnauthorized,
 		"GIT_ASKPASS=" + ask:                    nil,
 	} {
 		opts := allowed()

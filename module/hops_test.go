@@ -115,7 +115,7 @@ func TestHopLimit(t *testing.T) {
 func TestHopsRefused(t *testing.T) {
 	t.Parallel()
 	// An absolute path is relative to the server.
-	wantRefused(t, opening(header("/etc/hosts")), archiveURL, module.Options{AllowLocal: true}, module.ErrNotFound)
+	wantRefused(t, opening(header("/etc/hosts")), archiveURL, module.Options{AllowLocal: true}, failure.ErrNotFound)
 	for _, next := range []string{"acme/vpc/aws", "vpc.zip", "ext::sh", "git::https://example.com/x.git?ref=--x", "./x#y", "\x1b[2J"} {
 		_, _, err := get(t, opening(header(next)), archiveURL, module.Options{})
 		if _, ok := errors.AsType[*addrs.ParseError](err); !ok {
@@ -169,7 +169,7 @@ func TestDirect(t *testing.T) {
 
 	for name, open := range map[string]func(string) func() (*module.Body, error){"header": header, "meta": meta} {
 		src := &fake{open: map[string]func() (*module.Body, error){url: open("https://example.com/x.zip")}}
-		if _, err := module.Download(t.Context(), src, module.Request{Location: loc, Dir: target(t)}, module.Options{}); !errors.Is(err, module.ErrArchive) || len(src.opened) != 1 {
+		if _, err := module.Download(t.Context(), src, module.Request{Location: loc, Dir: target(t)}, module.Options{}); !errors.Is(err, failure.ErrArchive) || len(src.opened) != 1 {
 			t.Errorf("%s: %v after %d requests, want ErrArchive", name, err, len(src.opened))
 		}
 	}
@@ -275,10 +275,10 @@ func TestFetcherIsChecked(t *testing.T) {
 	}{
 		"error":       {fetcher: fetchFunc(func(*module.Location, string) error { return broken }), want: broken},
 		"wrapped":     {fetcher: wrapped, want: broken},
-		"nothing":     {fetcher: fetch{}, want: module.ErrArchive},
-		"only .git":   {fetcher: fetch{".git/config": "x"}, want: module.ErrArchive},
+		"nothing":     {fetcher: fetch{}, want: failure.ErrArchive},
+		"only .git":   {fetcher: fetch{".git/config": "x"}, want: failure.ErrArchive},
 		"link":        {fetcher: fetch{"main.tf": "x", "link": "-> /etc/passwd"}, want: module.ErrLink},
-		"pipe":        {fetcher: pipe, want: module.ErrArchive},
+		"pipe":        {fetcher: pipe, want: failure.ErrArchive},
 		"entries":     {fetcher: fetch(example), o: module.Options{Limits: checksum.Limits{Entries: 6}}, want: failure.ErrTooLarge},
 		"bytes":       {fetcher: fetch{"a": "12345", "b": "6"}, o: module.Options{Limits: checksum.Limits{Unpacked: 5}}, want: failure.ErrTooLarge},
 		"no such dir": {fetcher: fetch{"a/b": "x"}, want: module.ErrNoSubdir},
@@ -313,7 +313,7 @@ func TestLocal(t *testing.T) {
 			wantRefused(t, nil, text, module.Options{Fetcher: fetch(example)}, module.ErrLocal)
 		}
 	}
-	for name, want := range map[string]error{"none": module.ErrNotFound, "empty": module.ErrArchive, "vpc/main.tf": module.ErrArchive} {
+	for name, want := range map[string]error{"none": failure.ErrNotFound, "empty": failure.ErrArchive, "vpc/main.tf": failure.ErrArchive} {
 		wantRefused(t, nil, filepath.ToSlash(filepath.Join(home, name)), allow, want)
 	}
 	limited := module.Options{AllowLocal: true, Limits: checksum.Limits{Entries: 3}}
@@ -344,9 +344,9 @@ func TestFetcherReplacesDirectory(t *testing.T) {
 		"anew": {replace: func(dir string) error {
 			return errors.Join(os.Mkdir(dir, 0o700), example.write(dir))
 		}},
-		"nothing": {func(string) error { return nil }, module.ErrArchive},
-		"link":    {func(dir string) error { return os.Symlink(other, dir) }, module.ErrArchive},
-		"file":    {func(dir string) error { return os.WriteFile(dir, nil, 0o600) }, module.ErrArchive},
+		"nothing": {func(string) error { return nil }, failure.ErrArchive},
+		"link":    {func(dir string) error { return os.Symlink(other, dir) }, failure.ErrArchive},
+		"file":    {func(dir string) error { return os.WriteFile(dir, nil, 0o600) }, failure.ErrArchive},
 	} {
 		fetcher := fetchFunc(func(_ *module.Location, dir string) error {
 			return errors.Join(os.Remove(dir), test.replace(dir))

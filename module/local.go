@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"io"
 	"io/fs"
 	"os"
@@ -29,7 +30,7 @@ func fetchLocal(ctx context.Context, loc *Location, s *staging, meter *flight.Me
 	info, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%w: %w", ErrNotFound, err)
+		return nil, fmt.Errorf("%w: %w", failure.ErrNotFound, err)
 	case err != nil:
 		return nil, err
 	case info.IsDir() && loc.Checksum != "":
@@ -42,7 +43,7 @@ func fetchLocal(ctx context.Context, loc *Location, s *staging, meter *flight.Me
 	}
 	f, err := fsx.OpenRegular(name)
 	if errors.Is(err, fsx.ErrNotAFile) {
-		return nil, fmt.Errorf("%w: neither a file nor a directory", ErrArchive)
+		return nil, fmt.Errorf("%w: neither a file nor a directory", failure.ErrArchive)
 	}
 	if err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func fetchWith(ctx context.Context, f Fetcher, loc *Location, s *staging) (*unpa
 		return nil, err
 	}
 	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
-		return nil, errors.Join(fmt.Errorf("%w: the fetcher removed the directory", ErrArchive), err)
+		return nil, errors.Join(fmt.Errorf("%w: the fetcher removed the directory", failure.ErrArchive), err)
 	}
 	got, err := s.copyTree(ctx, path)
 	if err == nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"io"
 	"net/url"
 	"strings"
@@ -585,10 +586,10 @@ func nextOf(t testing.TB, page io.Reader) (string, error) {
 		return &module.Body{ReadCloser: io.NopCloser(page)}, nil
 	}}}
 	_, _, err := get(t, src, "https://example.com/m", module.Options{})
-	if next := src.asked[len(src.asked)-1]; len(src.asked) == 2 && errors.Is(err, module.ErrNotFound) {
+	if next := src.asked[len(src.asked)-1]; len(src.asked) == 2 && errors.Is(err, failure.ErrNotFound) {
 		return strings.TrimPrefix(next, "open https://example.com/"), nil
 	}
-	if errors.Is(err, module.ErrArchive) {
+	if errors.Is(err, failure.ErrArchive) {
 		err = nil
 	}
 	return "", err

@@ -11,10 +11,10 @@ import (
 
 // Lister lists versions and locations. Its methods must be safe for concurrent use.
 type Lister interface {
-	// ModuleVersions lists the versions of m, perhaps none, or returns ErrNotFound.
+	// ModuleVersions lists the versions of m, perhaps none, or returns failure.ErrNotFound.
 	ModuleVersions(ctx context.Context, m addrs.Module) (*Versions, error)
 
-	// ModuleLocation returns the location of m at v, or ErrNotFound or ErrNoVersion.
+	// ModuleLocation returns the location of m at v, or failure.ErrNotFound or failure.ErrNoVersion.
 	ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (*Location, error)
 }
 
@@ -24,7 +24,7 @@ type Opener interface {
 	// only if Direct and UseRegistryCredentials are set, and never over http.
 	//
 	// If loc.MayBePage, the request has the parameter terraform-get=1. Reads end soon after ctx
-	// does. After ErrChanged, the caller may open again and must discard what it has read.
+	// does. After failure.ErrChanged, the caller may open again and must discard what it has read.
 	OpenModule(ctx context.Context, loc *Location) (*Body, error)
 }
 

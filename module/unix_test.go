@@ -4,6 +4,7 @@ package module_test
 
 import (
 	"errors"
+	"github.com/tofureg/tofureg/failure"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,7 +22,7 @@ func TestLocalPipe(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "vpc.zip")
 	must.Do(t, disktest.Mkfifo(pipe))
-	wantRefused(t, nil, "file://"+pipe, module.Options{AllowLocal: true}, module.ErrArchive)
+	wantRefused(t, nil, "file://"+pipe, module.Options{AllowLocal: true}, failure.ErrArchive)
 }
 
 // TestLocalSwappedForPipe replaces a file by a pipe shortly before it is copied.
@@ -41,7 +42,7 @@ func TestLocalPathWithColon(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, filepath.Join("c:", "vpc"), example)
 	_, _, err := get(t, nil, "file:///c:/vpc", module.Options{AllowLocal: true})
-	if !errors.Is(err, module.ErrNotFound) || !strings.Contains(err.Error(), " /c:/vpc") {
+	if !errors.Is(err, failure.ErrNotFound) || !strings.Contains(err.Error(), " /c:/vpc") {
 		t.Errorf("%v, want ErrNotFound for a path from the root", err)
 	}
 }

@@ -82,11 +82,11 @@ func unpackBody(ctx context.Context, loc *Location, body *Body, s *staging, mete
 	format := archive.Sniff(head)
 	if format == "" || loc.Archive == formatNone {
 		if !loc.MayBePage() {
-			return nil, "", fmt.Errorf("%w: want zip, tar.gz, tar.bz2 or tar.xz", ErrArchive)
+			return nil, "", fmt.Errorf("%w: want zip, tar.gz, tar.bz2 or tar.xz", failure.ErrArchive)
 		}
 		next, err := nextInPage(in)
 		if next == "" && err == nil {
-			err = fmt.Errorf("%w: neither an archive nor a page that names a location", ErrArchive)
+			err = fmt.Errorf("%w: neither an archive nor a page that names a location", failure.ErrArchive)
 		}
 		return nil, next, err
 	}
@@ -182,7 +182,7 @@ func (s *staging) unpack(ctx context.Context, write func(root *os.Root, o archiv
 	case errors.Is(err, ErrLink):
 		err = fmt.Errorf("%w; set Options.SkipLinks to omit it", err)
 	case err == nil && len(files) == 0 && len(got.skipped) == 0:
-		err = fmt.Errorf("%w: it contains only a repository", ErrArchive)
+		err = fmt.Errorf("%w: it contains only a repository", failure.ErrArchive)
 	case err == nil:
 		err = refuseRepository(files)
 	}
@@ -246,7 +246,7 @@ func refuseRepository(files []archive.File) error {
 	for dir, has := range names {
 		// The file commondir names another directory with objects and refs.
 		if has["head"] && (has["objects"] && has["refs"] || has["commondir"]) {
-			return fmt.Errorf("%w: directory %q is a bare git repository, with HEAD, objects and refs", ErrArchive, dir)
+			return fmt.Errorf("%w: directory %q is a bare git repository, with HEAD, objects and refs", failure.ErrArchive, dir)
 		}
 	}
 	return nil

@@ -127,14 +127,14 @@ func (v *Versions) newest(allows func(addrs.Version) bool) (best addrs.Version) 
 }
 
 // HeldError means that each version that fits is held back until it is old enough. It wraps
-// [ErrNoVersion].
+// [failure.ErrNoVersion].
 type HeldError struct {
 	Module     addrs.Module           // as requested
 	Constraint addrs.ModuleConstraint // the allowed versions
 	Held       []Held                 // the versions that fit, newest first, never empty
 }
 
-func (e *HeldError) Unwrap() error { return ErrNoVersion }
+func (e *HeldError) Unwrap() error { return failure.ErrNoVersion }
 
 func (e *HeldError) Error() string {
 	list := make([]fault.Held, len(e.Held))
@@ -144,7 +144,7 @@ func (e *HeldError) Error() string {
 	return fault.HeldBack(e.Constraint.String(), list)
 }
 
-// UnavailableError means that no version fits. It wraps [ErrNoVersion].
+// UnavailableError means that no version fits. It wraps [failure.ErrNoVersion].
 type UnavailableError struct {
 	Module     addrs.Module           // as requested
 	Constraint addrs.ModuleConstraint // the allowed versions
@@ -153,7 +153,7 @@ type UnavailableError struct {
 	Newest addrs.Version
 }
 
-func (e *UnavailableError) Unwrap() error { return ErrNoVersion }
+func (e *UnavailableError) Unwrap() error { return failure.ErrNoVersion }
 
 func (e *UnavailableError) Error() string {
 	text := "no version matches " + fault.Constraint(e.Constraint.String())

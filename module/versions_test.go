@@ -3,6 +3,7 @@ package module_test
 import (
 	"encoding/json"
 	"errors"
+	"github.com/tofureg/tofureg/failure"
 	"strings"
 	"testing"
 
@@ -11,7 +12,6 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/module"
-	"github.com/tofureg/tofureg/provider"
 )
 
 func listed(t testing.TB, list ...string) *module.Versions {
@@ -72,12 +72,12 @@ func TestUnavailable(t *testing.T) {
 		if !ok || u.Error() != want || u.Constraint != c || u.Module != vpc {
 			t.Errorf("%v, want %s", err, want)
 		}
-		if !errors.Is(err, module.ErrNoVersion) || !errors.Is(err, module.ErrNotFound) || !errors.Is(err, provider.ErrNoVersion) {
+		if !errors.Is(err, failure.ErrNoVersion) || !errors.Is(err, failure.ErrNotFound) || !errors.Is(err, failure.ErrNoVersion) {
 			t.Errorf("error %v, want ErrNoVersion", err)
 		}
 		wellFormed(t, err)
 	}
-	if e := listed(t, "1.0.0").Unavailable(addrs.MustParseVersion("2.0.0")); !strings.Contains(e.Error(), "2.0.0") || !errors.Is(e, module.ErrNoVersion) {
+	if e := listed(t, "1.0.0").Unavailable(addrs.MustParseVersion("2.0.0")); !strings.Contains(e.Error(), "2.0.0") || !errors.Is(e, failure.ErrNoVersion) {
 		t.Errorf("Unavailable(2.0.0): %v, want the version in the error", e)
 	}
 	if _, err := listed(t, "1.0.0-a").Newest(addrs.ModuleConstraint{}); err == nil || !strings.Contains(err.Error(), "any release") {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"github.com/tofureg/tofureg/failure"
 	"io"
 	"os"
 	"path/filepath"
@@ -24,8 +25,8 @@ func TestFullDisk(t *testing.T) {
 		path := filepath.Join(dir, "demo.zip")
 		must.Do(t, os.WriteFile(path, []byte("the old file"), 0o600))
 		_, err := provider.Download(t.Context(), serve(content), packageOf(content), path, accepting(content))
-		if e, ok := errors.AsType[*provider.Error](err); !ok || e.Op != "fetch" || !errors.Is(err, syscall.EFBIG) {
-			t.Errorf("%v, want a *provider.Error with the system's reason", err)
+		if e, ok := errors.AsType[*failure.Error](err); !ok || e.Op != "fetch" || !errors.Is(err, syscall.EFBIG) {
+			t.Errorf("%v, want a *failure.Error with the system's reason", err)
 		}
 		wantFile(t, path, []byte("the old file"))
 		short := content[:len(content)-1]

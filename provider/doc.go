@@ -20,8 +20,8 @@
 //
 // # Errors
 //
-// Sources, and the functions that call them, return an [*Error]: one printable line without credentials and
-// URL queries. [Hashes] joins several. Test with errors.Is and variables such as [ErrNotFound]; see package [failure].
+// Sources, and the functions that call them, return an [*failure.Error]: one printable line without credentials and
+// URL queries. [Hashes] joins several. Test with errors.Is and variables such as [failure.ErrNotFound]; see package [failure].
 //
 // # What most programs can skip
 //

@@ -121,7 +121,7 @@ func Receive(ctx context.Context, src Opener, pkg *Package, f FileWriter, o Rece
 	meter := newMeter(pkg, o.Progress)
 	var err error
 	got.Size, got.ZH, err = fetch(ctx, src, pkg, f, o, meter)
-	if errors.Is(err, ErrChanged) && ctx.Err() == nil {
+	if errors.Is(err, failure.ErrChanged) && ctx.Err() == nil {
 		meter.Restarted(err)
 		got.Size, got.ZH, err = fetch(ctx, src, pkg, f, o, meter)
 	}
@@ -204,7 +204,7 @@ func fetch(ctx context.Context, src Opener, pkg *Package, f FileWriter, o Receiv
 
 // Judge decides whether p, the policy in [ReceiveOptions], accepts the archive. file must hold what
 // Receive wrote; it is read only if p needs the h1 or alwaysH1 is set. The error is that of
-// [verify.Examination], or of ctx, and no [*Error].
+// [verify.Examination], or of ctx, and no [*failure.Error].
 func (r *Received) Judge(ctx context.Context, p verify.Policy, file io.ReaderAt, alwaysH1 bool) (*verify.Report, error) {
 	x := p.Examine(r.Evidence)
 	needsH1, err := x.Archive(ctx, r.Size, r.ZH)
@@ -227,7 +227,7 @@ func (r *Received) Judge(ctx context.Context, p verify.Policy, file io.ReaderAt,
 func (p *Package) fetchable() error {
 	switch {
 	case p == nil:
-		return &Error{Op: "fetch", Err: errors.New("the package is nil")}
+		return &failure.Error{Op: "fetch", Err: errors.New("the package is nil")}
 	case p.Provider.IsZero() || p.Version.IsZero() || p.Platform.IsZero():
 		return failure.Wrap("fetch", p.String(), errors.New("provider, version or platform is missing"))
 	case p.Dir != "":

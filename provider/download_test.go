@@ -68,8 +68,8 @@ func TestDownloadReplacesOnlyWhenVerified(t *testing.T) {
 	if err == nil || report != nil {
 		t.Errorf("a changed byte was accepted: %v", report)
 	}
-	if e, ok := errors.AsType[*provider.Error](err); !ok || e.Op != "verify" || e.Subject != packageOf(content).String() {
-		t.Errorf("error %v, want a *provider.Error about verifying the package", err)
+	if e, ok := errors.AsType[*failure.Error](err); !ok || e.Op != "verify" || e.Subject != packageOf(content).String() {
+		t.Errorf("error %v, want a *failure.Error about verifying the package", err)
 	}
 	wantFile(t, path, old)
 
@@ -88,7 +88,7 @@ func TestDownloadIsStrictByDefault(t *testing.T) {
 	}{"offered": {promising(packageOf(content)), 1}, "not offered": {packageOf(content), 0}} {
 		src, path := serve(content), target(t)
 		_, err := provider.Download(t.Context(), src, test.pkg, path, provider.DownloadOptions{})
-		if e, ok := errors.AsType[*provider.Error](err); !ok || e.Op != "verify" || !errors.Is(err, verify.ErrUnsigned) {
+		if e, ok := errors.AsType[*failure.Error](err); !ok || e.Op != "verify" || !errors.Is(err, verify.ErrUnsigned) {
 			t.Errorf("signature %s: %v, want ErrUnsigned", name, err)
 		}
 		if src.asked.Load() != test.fetched || src.opened.Load() != test.fetched {
@@ -126,8 +126,8 @@ func TestDownloadTargets(t *testing.T) {
 			t.Parallel()
 			src := serve(content)
 			_, err := provider.Download(t.Context(), src, packageOf(content), path, accepting(content))
-			if e, ok := errors.AsType[*provider.Error](err); !ok || e.Op != "store" {
-				t.Errorf("error %v, want a *provider.Error about storing", err)
+			if e, ok := errors.AsType[*failure.Error](err); !ok || e.Op != "store" {
+				t.Errorf("error %v, want a *failure.Error about storing", err)
 			}
 			if src.opened.Load() != 0 {
 				t.Error("the archive was fetched although it cannot be stored")
@@ -145,8 +145,8 @@ func TestDownloadLosesItsPlace(t *testing.T) {
 		return body(bytes.NewReader(content)), os.MkdirAll(filepath.Join(path, "kept"), 0o755)
 	}}
 	_, err := provider.Download(t.Context(), src, packageOf(content), path, accepting(content))
-	if e, ok := errors.AsType[*provider.Error](err); !ok || e.Op != "store" {
-		t.Errorf("error %v, want a *provider.Error about storing", err)
+	if e, ok := errors.AsType[*failure.Error](err); !ok || e.Op != "store" {
+		t.Errorf("error %v, want a *failure.Error about storing", err)
 	}
 	for dir, want := range map[string]string{filepath.Dir(path): filepath.Base(path), path: "kept"} {
 		entries, err := os.ReadDir(dir)
@@ -170,7 +170,7 @@ func TestReceiveCannotWrite(t *testing.T) {
 		})), nil
 	}}
 	_, err := provider.Receive(t.Context(), src, packageOf(nil), f, provider.ReceiveOptions{Policy: accepting(nil).Policy})
-	if _, ok := errors.AsType[*provider.Error](err); !ok || !errors.Is(err, fs.ErrClosed) || reads != 3 || src.closed.Load() != 1 {
+	if _, ok := errors.AsType[*failure.Error](err); !ok || !errors.Is(err, fs.ErrClosed) || reads != 3 || src.closed.Load() != 1 {
 		t.Errorf("error %v after %d reads, %d bodies closed", err, reads, src.closed.Load())
 	}
 }
@@ -275,7 +275,7 @@ func TestDownloadStartsOverOnce(t *testing.T) {
 			}
 			// Longer than the real archive: what is left of it must not stay.
 			other := bytes.Repeat([]byte("old"), len(content))
-			return body(io.MultiReader(bytes.NewReader(other), iotest.ErrReader(fmt.Errorf("reading: %w", provider.ErrChanged)))), nil
+			return body(io.MultiReader(bytes.NewReader(other), iotest.ErrReader(fmt.Errorf("reading: %w", failure.ErrChanged)))), nil
 		}}
 	}
 	path, o := target(t), accepting(content)
@@ -285,12 +285,12 @@ func TestDownloadStartsOverOnce(t *testing.T) {
 	must.Get(provider.Download(t.Context(), src, packageOf(content), path, o))(t)
 	wantFile(t, path, content)
 	i := slices.IndexFunc(events, func(e provider.Event) bool { return e.Kind == provider.EventRestarted })
-	if i < 0 || events[i].Bytes != 0 || !errors.Is(events[i].Err, provider.ErrChanged) {
+	if i < 0 || events[i].Bytes != 0 || !errors.Is(events[i].Err, failure.ErrChanged) {
 		t.Errorf("no proper event about the restart in %v", events)
 	}
 
 	path, src = target(t), changes(2)
-	if _, err := provider.Download(t.Context(), src, packageOf(content), path, accepting(content)); !errors.Is(err, provider.ErrChanged) {
+	if _, err := provider.Download(t.Context(), src, packageOf(content), path, accepting(content)); !errors.Is(err, failure.ErrChanged) {
 		t.Errorf("%v, want ErrChanged", err)
 	}
 	if src.opened.Load() != 2 || src.closed.Load() != 2 {
@@ -340,10 +340,10 @@ func TestDownloadOfOthersError(t *testing.T) {
 	t.Parallel()
 	src := serve(nil)
 	src.open = func(context.Context, int) (*provider.Body, error) {
-		return nil, fmt.Errorf("my source: %w", &provider.Error{Op: "list", Err: io.ErrClosedPipe})
+		return nil, fmt.Errorf("my source: %w", &failure.Error{Op: "list", Err: io.ErrClosedPipe})
 	}
 	_, err := provider.Download(t.Context(), src, packageOf(archive(t)), target(t), accepting(archive(t)))
-	if e, ok := err.(*provider.Error); !ok || e.Op != "fetch" || !errors.Is(err, io.ErrClosedPipe) {
+	if e, ok := err.(*failure.Error); !ok || e.Op != "fetch" || !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("Download returned %v, want an *Error about fetching the package", err)
 	}
 }

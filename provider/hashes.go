@@ -65,7 +65,7 @@ type HashStore interface {
 //     their h1; see [verify.CheckedSums.JudgeStated].
 //
 // A failure for one platform does not stop the others: the map has their reports, and the error joins an
-// [*Error] for each failed platform.
+// [*failure.Error] for each failed platform.
 func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, on []addrs.Platform, o HashOptions) (map[addrs.Platform]*verify.Report, error) {
 	o.Progress = flight.InTurn(o.Progress)
 	if o.Limiter == nil {

@@ -259,7 +259,7 @@ func TestHashesPartial(t *testing.T) {
 		if len(errs) != 5 {
 			t.Fatalf("Hashes returned %d errors, want 5: %v", len(errs), err)
 		}
-		e, ok := errors.AsType[*provider.Error](errs[i])
+		e, ok := errors.AsType[*failure.Error](errs[i])
 		if !ok || !strings.Contains(e.Error(), platform.String()) || strings.Contains(e.Error(), "\n") {
 			t.Errorf("error %v, want one line about %s", errs[i], platform)
 		}
@@ -369,7 +369,7 @@ func TestHashesOfNothing(t *testing.T) {
 		"an empty platform": {demo, v123, append(platforms("linux_amd64"), addrs.Platform{})},
 	} {
 		got, err := provider.Hashes(t.Context(), client, test.p, test.v, test.on, provider.HashOptions{})
-		if _, ok := errors.AsType[*provider.Error](err); !ok || got != nil {
+		if _, ok := errors.AsType[*failure.Error](err); !ok || got != nil {
 			t.Errorf("%s: Hashes returned %v, %v, want an *Error", name, got, err)
 		}
 	}
@@ -621,7 +621,7 @@ func TestHashesOneFails(t *testing.T) {
 		client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1, Timeout: time.Minute}}
 		got, err := provider.Hashes(t.Context(), client, demo, v123, five, provider.HashOptions{})
 		wantComputed(t, release, got, five[1:]...)
-		if !errors.Is(err, provider.ErrNotFound) || len(joined(t, err)) != 1 {
+		if !errors.Is(err, failure.ErrNotFound) || len(joined(t, err)) != 1 {
 			t.Errorf("%v, want ErrNotFound", err)
 		}
 		if n := reg.Count(regtest.Sums | regtest.Signature); n != 2 {

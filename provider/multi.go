@@ -42,7 +42,7 @@ type Multi struct {
 
 	// Failover is for sources with the same content, such as two mirrors: the list of versions, too, comes
 	// from the first source that answers. A source is then skipped after a fault, see [IsFault], and if
-	// its patterns, or those of all sources in it, exclude the provider. Any other error, also ErrNotFound,
+	// its patterns, or those of all sources in it, exclude the provider. Any other error, also [failure.ErrNotFound],
 	// ends the search. Retries delay the next source, so set
 	// [github.com/tofureg/tofureg/transport.Client.Retries] low.
 	Failover bool
@@ -58,7 +58,7 @@ var _ Source = (*Multi)(nil)
 // of their dates. Held has the versions that no source lists, with the earliest Until.
 //
 // The error wraps that of the source that ended the search. If all sources were skipped, it lists
-// their errors and wraps one of them: a fault, else ErrNoPlatform, ErrNoVersion or ErrNotFound.
+// their errors and wraps one of them: a fault, else ErrNoPlatform, [failure.ErrNoVersion] or [failure.ErrNotFound].
 func (m *Multi) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error) {
 	s := &search{op: "list versions of", subject: p.String(), tell: m.Skipped}
 	if m.Failover {
@@ -82,7 +82,7 @@ func (m *Multi) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versio
 		}
 		group.Go(func() error {
 			lists[i], errs[i] = CheckAnswers(source.Source).ProviderVersions(asking, p)
-			if errs[i] != nil && (ctx.Err() != nil || !errors.Is(errs[i], ErrNotFound)) {
+			if errs[i] != nil && (ctx.Err() != nil || !errors.Is(errs[i], failure.ErrNotFound)) {
 				return s.failed(source.Name, errs[i])
 			}
 			return nil
@@ -157,7 +157,7 @@ func unite[T comparable](a, b []T) []T {
 // ProviderPackage implements [Lister]. Errors are as of ProviderVersions.
 func (m *Multi) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
 	s := &search{op: "find", subject: (&Package{Provider: p, Version: v, Platform: platform}).String(), tell: m.Skipped}
-	skip := func(err error) bool { return errors.Is(err, ErrNotFound) }
+	skip := func(err error) bool { return errors.Is(err, failure.ErrNotFound) }
 	if m.Failover {
 		skip = skips
 	}
@@ -190,7 +190,7 @@ func skips(err error) bool { return IsFault(err) || errors.Is(err, ErrExcluded) 
 // [failure.ErrOffline] are faults. The end of the caller's context is no fault. A failed request stays
 // one if the deadline of the context is before the next attempt.
 func IsFault(err error) bool {
-	for _, kind := range []error{ErrNotFound, ErrUnauthorized, ErrInsecure, failure.ErrTooLarge, ErrProtocol, context.Canceled} {
+	for _, kind := range []error{failure.ErrNotFound, failure.ErrUnauthorized, failure.ErrInsecure, failure.ErrTooLarge, ErrProtocol, context.Canceled} {
 		if errors.Is(err, kind) {
 			return false
 		}
@@ -260,7 +260,7 @@ func (s *search) check(sources []NamedSource) error {
 			reason = "has no Source"
 		}
 		if reason != "" {
-			return &Error{Op: s.op, Subject: s.subject, Err: fmt.Errorf("source %d, %q, %s", i+1, n.Name, reason)}
+			return &failure.Error{Op: s.op, Subject: s.subject, Err: fmt.Errorf("source %d, %q, %s", i+1, n.Name, reason)}
 		}
 	}
 	return nil
@@ -276,12 +276,12 @@ func (s *search) skip(name string, err error) {
 
 // failed returns the error of a search that a source has ended.
 func (s *search) failed(name string, err error) error {
-	return &Error{Op: s.op, Subject: s.subject, Err: fault.Narrow("source "+sourceText(name, err), err)}
+	return &failure.Error{Op: s.op, Subject: s.subject, Err: fault.Narrow("source "+sourceText(name, err), err)}
 }
 
 // sourceText returns the text of an error of a source, without what the error of the search repeats.
 func sourceText(name string, err error) string {
-	if inner, ok := err.(*Error); ok && inner != nil {
+	if inner, ok := err.(*failure.Error); ok && inner != nil {
 		err = inner.Err
 	}
 	return fmt.Sprintf("%q: %v", name, err)
@@ -291,12 +291,12 @@ func sourceText(name string, err error) string {
 // that came closest to an answer. Faults, which only Failover skips, come first.
 func (s *search) none() error {
 	if len(s.skipped) == 0 {
-		return &Error{Op: s.op, Subject: s.subject, Err: fault.Narrow("there are no sources", ErrNotFound)}
+		return &failure.Error{Op: s.op, Subject: s.subject, Err: fault.Narrow("there are no sources", failure.ErrNotFound)}
 	}
 	closest := ErrExcluded
 	for _, rank := range []func(error) bool{
 		func(err error) bool { return !errors.Is(err, ErrExcluded) },
-		func(err error) bool { return errors.Is(err, ErrNoVersion) },
+		func(err error) bool { return errors.Is(err, failure.ErrNoVersion) },
 		func(err error) bool { return errors.Is(err, ErrNoPlatform) },
 		IsFault,
 	} {
@@ -305,10 +305,10 @@ func (s *search) none() error {
 		}
 	}
 	text := "no source has it: "
-	if !errors.Is(closest, ErrNotFound) {
+	if !errors.Is(closest, failure.ErrNotFound) {
 		text = "no source answers: "
 	}
-	return &Error{Op: s.op, Subject: s.subject, Err: fault.Narrow(text+strings.Join(s.texts, "; "), closest)}
+	return &failure.Error{Op: s.op, Subject: s.subject, Err: fault.Narrow(text+strings.Join(s.texts, "; "), closest)}
 }
 
 // accepts returns ErrExcluded if the patterns exclude p.

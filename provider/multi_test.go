@@ -56,7 +56,7 @@ func (s *stub) ProviderVersions(ctx context.Context, p addrs.Provider) (*provide
 	s.lists.Add(1)
 	err := s.wait(ctx)
 	if err == nil && s.versions == nil {
-		err = provider.ErrNotFound
+		err = failure.ErrNotFound
 	}
 	if err != nil {
 		return nil, s.failed("list versions of", p.String(), err)
@@ -71,7 +71,7 @@ func (s *stub) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Ve
 	switch {
 	case err != nil:
 	case s.versions == nil:
-		err = provider.ErrNotFound
+		err = failure.ErrNotFound
 	default:
 		if r, ok := s.versions.Find(v); !ok || len(r.Platforms) > 0 && !slices.Contains(r.Platforms, platform) {
 			err = s.versions.Unavailable(v, platform)
@@ -85,10 +85,10 @@ func (s *stub) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Ve
 }
 
 func (s *stub) failed(op, subject string, err error) error {
-	if _, ok := err.(*provider.Error); ok {
+	if _, ok := err.(*failure.Error); ok {
 		return err
 	}
-	return &provider.Error{Op: op, Subject: subject, Err: &failure.RequestError{URL: "https://" + s.name + ".example.com/", Attempts: 1, Status: 404, Err: err}}
+	return &failure.Error{Op: op, Subject: subject, Err: &failure.RequestError{URL: "https://" + s.name + ".example.com/", Attempts: 1, Status: 404, Err: err}}
 }
 
 func (s *stub) Evidence(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
@@ -113,13 +113,13 @@ func (p *skipped) add(source string, err error) { *p = append(*p, source+": "+re
 // reason names the kind of an error.
 func reason(err error) string {
 	for word, target := range map[string]error{
-		"no version": provider.ErrNoVersion, "no platform": provider.ErrNoPlatform, "excluded": provider.ErrExcluded,
+		"no version": failure.ErrNoVersion, "no platform": provider.ErrNoPlatform, "excluded": provider.ErrExcluded,
 	} {
 		if errors.Is(err, target) {
 			return word
 		}
 	}
-	if errors.Is(err, provider.ErrNotFound) {
+	if errors.Is(err, failure.ErrNotFound) {
 		return "not found"
 	}
 	return "fault"
@@ -142,11 +142,11 @@ func patterns(list ...string) []provider.Pattern {
 	return all
 }
 
-func wantError(t *testing.T, err error) *provider.Error {
+func wantError(t *testing.T, err error) *failure.Error {
 	t.Helper()
-	e, ok := errors.AsType[*provider.Error](err)
+	e, ok := errors.AsType[*failure.Error](err)
 	if !ok || strings.ContainsAny(err.Error(), "\n\x1b") {
-		t.Fatalf("%T %q, want a *provider.Error in one line", err, err)
+		t.Fatalf("%T %q, want a *failure.Error in one line", err, err)
 	}
 	return e
 }
@@ -259,19 +259,19 @@ func TestMultiNothing(t *testing.T) {
 		kind    error
 		text    string
 	}{
-		"none": {nil, provider.ErrNotFound, "there are no sources"},
+		"none": {nil, failure.ErrNotFound, "there are no sources"},
 		"left out": {[]provider.NamedSource{excluded}, provider.ErrExcluded,
 			`no source has it: "direct": excluded by the patterns of the source`},
-		"unknown": {append(sources(unknown), excluded), provider.ErrNotFound,
+		"unknown": {append(sources(unknown), excluded), failure.ErrNotFound,
 			`no source has it: "unknown": https://unknown.example.com/: HTTP status 404: not found; "direct": excluded by the patterns of the source`},
-		"no version": {sources(unknown, older), provider.ErrNoVersion,
+		"no version": {sources(unknown, older), failure.ErrNoVersion,
 			`no source has it: "unknown": https://unknown.example.com/: HTTP status 404: not found; "older": https://older.example.com/: HTTP status 404: no version matches "2.0.0", the newest is 1.0.0`},
 		"no platform": {sources(older, fewer, unknown), provider.ErrNoPlatform, "only for plan9_arm"},
 	} {
 		m := &provider.Multi{Sources: test.sources}
 		_, err := m.ProviderPackage(t.Context(), demo, version("2.0.0"), linux)
 		e := wantError(t, err)
-		if !errors.Is(err, test.kind) || !errors.Is(err, provider.ErrNotFound) {
+		if !errors.Is(err, test.kind) || !errors.Is(err, failure.ErrNotFound) {
 			t.Errorf("%s: ProviderPackage returned %v, want %v", name, err, test.kind)
 		}
 		want := "find registry.opentofu.org/acme/demo 2.0.0 linux_amd64: "
@@ -282,7 +282,7 @@ func TestMultiNothing(t *testing.T) {
 	m := &provider.Multi{Sources: sources(unknown, &stub{name: "too"})}
 	_, err := m.ProviderVersions(t.Context(), demo)
 	want := `list versions of registry.opentofu.org/acme/demo: no source has it: "unknown": https://unknown.example.com/: HTTP status 404: not found; "too": https://too.example.com/: HTTP status 404: not found`
-	if e := wantError(t, err); e.Error() != want || !errors.Is(err, provider.ErrNotFound) {
+	if e := wantError(t, err); e.Error() != want || !errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("\n got %s\nwant %s", err, want)
 	}
 	if unavailable, ok := errors.AsType[*provider.UnavailableError](err); ok {
@@ -292,7 +292,7 @@ func TestMultiNothing(t *testing.T) {
 
 // outage is the error of an unavailable mirror.
 func outage() error {
-	return &provider.Error{Op: "list versions of", Subject: demo.String(), Err: &failure.RequestError{URL: "https://down.example.com/", Status: 503,
+	return &failure.Error{Op: "list versions of", Subject: demo.String(), Err: &failure.RequestError{URL: "https://down.example.com/", Status: 503,
 		RetryAfter: time.Minute, HadToken: true, Attempts: 3, Err: errors.New("service unavailable")}}
 }
 
@@ -307,7 +307,7 @@ func TestMultiFails(t *testing.T) {
 	for _, err := range []error{listErr, findErr} {
 		wantError(t, err)
 		e, _ := errors.AsType[*failure.RequestError](err)
-		if e == nil || !strings.Contains(err.Error(), `: source "down": `) || e.Status != 503 || e.RetryAfter != time.Minute || !e.HadToken || e.Attempts != 3 || errors.Is(err, provider.ErrNotFound) {
+		if e == nil || !strings.Contains(err.Error(), `: source "down": `) || e.Status != 503 || e.RetryAfter != time.Minute || !e.HadToken || e.Attempts != 3 || errors.Is(err, failure.ErrNotFound) {
 			t.Errorf("error %v with the request %+v, want the failure of the source down", err, e)
 		}
 	}
@@ -412,7 +412,7 @@ func TestViaUnknown(t *testing.T) {
 			_, openErr := src.Open(t.Context(), pkg)
 			_, evidenceErr := src.Evidence(t.Context(), pkg)
 			for _, err := range []error{openErr, evidenceErr} {
-				if wantError(t, err); !strings.Contains(err.Error(), text) || errors.Is(err, provider.ErrNotFound) {
+				if wantError(t, err); !strings.Contains(err.Error(), text) || errors.Is(err, failure.ErrNotFound) {
 					t.Errorf("via %q: %v", via, err)
 				}
 			}
@@ -459,7 +459,7 @@ func (timeoutError) Is(target error) bool { return target == os.ErrDeadlineExcee
 
 // request returns the error of a request, with a wrapped cause.
 func request(status, attempts int, cause error) error {
-	return &provider.Error{Op: "find", Subject: "x", Err: &failure.RequestError{URL: "https://a.example.com/", Status: status, Attempts: attempts, Err: fmt.Errorf("asking: %w", cause)}}
+	return &failure.Error{Op: "find", Subject: "x", Err: &failure.RequestError{URL: "https://a.example.com/", Status: status, Attempts: attempts, Err: fmt.Errorf("asking: %w", cause)}}
 }
 
 // TestFailoverAfterFault: the next source is asked after a fault only.
@@ -485,17 +485,17 @@ func TestFailoverAfterFault(t *testing.T) {
 		"timeout":                  {request(0, 3, timeoutError{}), true},
 		"timeout within":           {request(200, 3, timeoutError{}), true},
 		"no time left for a retry": {request(503, 1, fmt.Errorf("%w: the next attempt would be too late", fault.ErrNoTime)), true},
-		"unreadable directory":     {&provider.Error{Op: "find", Subject: "x", Err: &fs.PathError{Op: "open", Path: "dir", Err: syscall.EIO}}, true},
+		"unreadable directory":     {&failure.Error{Op: "find", Subject: "x", Err: &fs.PathError{Op: "open", Path: "dir", Err: syscall.EIO}}, true},
 		"bare timeout":             {timeoutError{}, true},
 
-		"not found":          {request(404, 1, provider.ErrNotFound), false},
-		"no version":         {request(404, 1, provider.ErrNoVersion), false},
+		"not found":          {request(404, 1, failure.ErrNotFound), false},
+		"no version":         {request(404, 1, failure.ErrNoVersion), false},
 		"no platform":        {request(200, 1, provider.ErrNoPlatform), false},
-		"500 for a version":  {request(500, 3, provider.ErrNoVersion), false},
+		"500 for a version":  {request(500, 3, failure.ErrNoVersion), false},
 		"no protocol":        {request(200, 1, provider.ErrProtocol), false},
-		"unauthorised":       {request(401, 1, provider.ErrUnauthorized), false},
-		"forbidden":          {request(403, 1, provider.ErrUnauthorized), false},
-		"insecure":           {request(302, 1, provider.ErrInsecure), false},
+		"unauthorised":       {request(401, 1, failure.ErrUnauthorized), false},
+		"forbidden":          {request(403, 1, failure.ErrUnauthorized), false},
+		"insecure":           {request(302, 1, failure.ErrInsecure), false},
 		"too large":          {request(200, 1, failure.ErrTooLarge), false},
 		"other status":       {request(418, 1, other), false},
 		"unusable answer":    {request(200, 1, other), false},
@@ -566,7 +566,7 @@ func TestFailoverStays(t *testing.T) {
 		t.Errorf("ProviderVersions returned %v, %v and asked the second source %d times; want the list of the first", v, err, b.lists.Load())
 	}
 	// The second source has the version, but must not add it to the first.
-	if _, err := src.ProviderPackage(t.Context(), demo, version("2.0.0"), linux); !errors.Is(err, provider.ErrNoVersion) || b.finds.Load() != 0 {
+	if _, err := src.ProviderPackage(t.Context(), demo, version("2.0.0"), linux); !errors.Is(err, failure.ErrNoVersion) || b.finds.Load() != 0 {
 		t.Errorf("ProviderPackage returned %v and asked the second source %d times, want ErrNoVersion of the first", err, b.finds.Load())
 	}
 }
@@ -583,7 +583,7 @@ func TestFailoverAllFail(t *testing.T) {
 	_, err := src.ProviderVersions(t.Context(), demo)
 	wantError(t, err)
 	e, _ := errors.AsType[*failure.RequestError](err)
-	if e == nil || e.Status != 503 || !errors.Is(err, down) || errors.Is(err, provider.ErrNotFound) {
+	if e == nil || e.Status != 503 || !errors.Is(err, down) || errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("ProviderVersions returned %v with the request %+v, want the first fault and three sources", err, e)
 	}
 	for _, text := range []string{
@@ -661,7 +661,7 @@ func TestAnswerIsAnother(t *testing.T) {
 			} {
 				versions, listErr := src.ProviderVersions(t.Context(), demo)
 				pkg, findErr := src.ProviderPackage(t.Context(), demo, v123, five[0])
-				if (versions == nil) == (pkg == nil) || (listErr == nil) == (findErr == nil) || !typed(errors.Join(listErr, findErr)) || errors.Is(errors.Join(listErr, findErr), provider.ErrNotFound) {
+				if (versions == nil) == (pkg == nil) || (listErr == nil) == (findErr == nil) || !typed(errors.Join(listErr, findErr)) || errors.Is(errors.Join(listErr, findErr), failure.ErrNotFound) {
 					t.Errorf("%s: %v, %v, %v, %v", what, versions, listErr, pkg, findErr)
 				}
 			}
@@ -699,7 +699,7 @@ func TestNoBody(t *testing.T) {
 
 // typed reports whether err is an *Error with an operation and a subject.
 func typed(err error) bool {
-	e, ok := errors.AsType[*provider.Error](err)
+	e, ok := errors.AsType[*failure.Error](err)
 	return ok && e.Op != "" && e.Subject != "" && e.Err != nil
 }
 
@@ -718,8 +718,8 @@ func TestHashesOfAnother(t *testing.T) {
 		t.Errorf("reports %v, %v", got, err)
 	}
 	// A source may return something beside its error.
-	both := &lister{Opener: client, find: func(addrs.Platform) (*provider.Package, error) { return answer, provider.ErrNotFound }}
-	if got, err := provider.Hashes(t.Context(), both, demo, v123, five[:2], believing(verify.Policy{})); len(got) > 0 || !errors.Is(err, provider.ErrNotFound) {
+	both := &lister{Opener: client, find: func(addrs.Platform) (*provider.Package, error) { return answer, failure.ErrNotFound }}
+	if got, err := provider.Hashes(t.Context(), both, demo, v123, five[:2], believing(verify.Policy{})); len(got) > 0 || !errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("beside an error: reports %v, %v", got, err)
 	}
 	if n := reg.Count(regtest.Archive); n > 0 {

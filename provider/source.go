@@ -17,10 +17,10 @@ import (
 
 // Lister lists versions and packages. Its methods must be safe for concurrent use.
 type Lister interface {
-	// ProviderVersions lists the versions of p, which may be none, or returns ErrNotFound.
+	// ProviderVersions lists the versions of p, which may be none, or returns failure.ErrNotFound.
 	ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error)
 
-	// ProviderPackage returns the package of p at v for platform, or ErrNotFound, ErrNoVersion or
+	// ProviderPackage returns the package of p at v for platform, or failure.ErrNotFound, failure.ErrNoVersion or
 	// ErrNoPlatform. It does not check plugin protocols; [Package.Fits] does.
 	ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error)
 }
@@ -31,7 +31,7 @@ type Opener interface {
 	// names them.
 	Evidence(ctx context.Context, pkg *Package) (verify.Evidence, error)
 
-	// Open starts to fetch the archive. Reads must end soon after ctx does. After ErrChanged, the caller
+	// Open starts to fetch the archive. Reads must end soon after ctx does. After failure.ErrChanged, the caller
 	// may open again and must discard what it has read.
 	Open(ctx context.Context, pkg *Package) (*Body, error)
 }
@@ -44,11 +44,11 @@ type Source interface {
 
 // Catalogue is a [Source] that knows all archives of a version at once, as the documents of a mirror list them.
 type Catalogue interface {
-	// ListedVersions returns the versions of p, unsorted, or ErrNotFound. It may list versions without archives.
+	// ListedVersions returns the versions of p, unsorted, or failure.ErrNotFound. It may list versions without archives.
 	ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error)
 
 	// ListedArchives returns the platforms for which v has an archive, with the stated hashes. If there are none,
-	// the error wraps ErrNotFound.
+	// the error wraps failure.ErrNotFound.
 	ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error)
 }
 
@@ -99,7 +99,7 @@ func (c checked) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versi
 		return nil, err
 	}
 	if versions == nil {
-		return nil, &Error{Op: "list versions of", Subject: p.String(), Err: errors.New("the source returned neither versions nor an error")}
+		return nil, &failure.Error{Op: "list versions of", Subject: p.String(), Err: errors.New("the source returned neither versions nor an error")}
 	}
 	if versions.Provider.IsZero() { // which errors name
 		versions = versions.Clone()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"slices"
 	"strings"
 	"sync"
@@ -127,7 +128,7 @@ func (v *Versions) Newest(c addrs.ProviderConstraint) (addrs.Version, error) {
 
 // NewestFor returns the newest version that c allows and that fits need. The error wraps a
 // [*HeldError] if all such versions are held back, otherwise an [*UnavailableError] of kind
-// ErrNoVersion, ErrNoPlatform or ErrProtocol.
+// [failure.ErrNoVersion], ErrNoPlatform or ErrProtocol.
 func (v *Versions) NewestFor(c addrs.ProviderConstraint, need Need) (addrs.Version, error) {
 	return v.choose(c, need, need.matcher())
 }
@@ -141,10 +142,10 @@ func (v *Versions) choose(c addrs.ProviderConstraint, need Need, fits func(*Rele
 	if held := v.held(c, addrs.Version{}, fits); len(held) > 0 {
 		err = &HeldError{Provider: v.Provider, Constraint: c, Held: held}
 	}
-	return addrs.Version{}, &Error{Op: "choose a version of", Subject: v.Provider.String(), Err: err}
+	return addrs.Version{}, &failure.Error{Op: "choose a version of", Subject: v.Provider.String(), Err: err}
 }
 
-// Fits returns an [*UnavailableError] in an [*Error] if the package supports none of
+// Fits returns an [*UnavailableError] in an [*failure.Error] if the package supports none of
 // need.Protocols, or its platform is not among need.Platforms, if any.
 func (p *Package) Fits(need Need) error {
 	r := Release{Version: p.Version, Protocols: p.Protocols}
@@ -155,7 +156,7 @@ func (p *Package) Fits(need Need) error {
 	if kind == nil {
 		return nil
 	}
-	return &Error{Op: "use", Subject: p.String(), Err: &UnavailableError{
+	return &failure.Error{Op: "use", Subject: p.String(), Err: &UnavailableError{
 		Provider:   p.Provider,
 		Constraint: addrs.ExactProviderConstraint(p.Version),
 		Need:       need,
@@ -221,7 +222,7 @@ func (n Need) matcher() func(*Release) error {
 // Find chooses a version of p as [Versions.NewestFor] does and returns its package for
 // need.Platforms[0].
 //
-// The error wraps ErrNotFound if src does not know p, or is as of NewestFor, also if the package of the chosen
+// The error wraps [failure.ErrNotFound] if src does not know p, or is as of NewestFor, also if the package of the chosen
 // version does not fit: Find tries no other.
 func Find(ctx context.Context, src Lister, p addrs.Provider, c addrs.ProviderConstraint, need Need) (*Package, error) {
 	if len(need.Platforms) == 0 {
@@ -247,14 +248,14 @@ func Find(ctx context.Context, src Lister, p addrs.Provider, c addrs.ProviderCon
 }
 
 // HeldError means that each version that fits is held back until it is old enough. It wraps
-// [ErrNoVersion].
+// [failure.ErrNoVersion].
 type HeldError struct {
 	Provider   addrs.Provider           // as requested
 	Constraint addrs.ProviderConstraint // the allowed versions
 	Held       []Held                   // the versions that fit, newest first, never empty
 }
 
-func (e *HeldError) Unwrap() error { return ErrNoVersion }
+func (e *HeldError) Unwrap() error { return failure.ErrNoVersion }
 
 func (e *HeldError) Error() string {
 	list := make([]fault.Held, len(e.Held))
@@ -285,7 +286,7 @@ type UnavailableError struct {
 	// protocols are known, or zero.
 	MayFit addrs.Version
 
-	// Err is ErrNoVersion if Allowed is zero, otherwise ErrNoPlatform or ErrProtocol.
+	// Err is [failure.ErrNoVersion] if Allowed is zero, otherwise ErrNoPlatform or ErrProtocol.
 	Err error
 }
 
@@ -350,7 +351,7 @@ func (e *UnavailableError) hint() string {
 }
 
 // Unavailable returns the error of a [Source] that has no package of a version for a platform, of
-// kind ErrNoVersion, or ErrNoPlatform if version is listed.
+// kind [failure.ErrNoVersion], or ErrNoPlatform if version is listed.
 func (v *Versions) Unavailable(version addrs.Version, platform addrs.Platform) *UnavailableError {
 	need := Need{}
 	if !platform.IsZero() {
@@ -367,7 +368,7 @@ func (v *Versions) Unavailable(version addrs.Version, platform addrs.Platform) *
 
 // unavailable returns the reason why no version fits. If fits is nil, need is ignored.
 func (v *Versions) unavailable(c addrs.ProviderConstraint, need Need, fits func(*Release) error) *UnavailableError {
-	e := &UnavailableError{Provider: v.Provider, Constraint: c, Need: need, Err: ErrNoVersion}
+	e := &UnavailableError{Provider: v.Provider, Constraint: c, Need: need, Err: failure.ErrNoVersion}
 	anyRelease := addrs.ProviderConstraint{}.Matcher()
 	isRelease := func(v addrs.Version) bool { return !v.IsPrerelease() } // also 0.0.0
 	if r := cmp.Or(v.newest(isRelease, nil), v.newest(func(addrs.Version) bool { return true }, nil)); r != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"slices"
 	"strings"
 	"testing"
@@ -79,7 +80,7 @@ func TestNewest(t *testing.T) {
 		if got != version(test.want) {
 			t.Errorf("newest of %q that %q allows: %s, want %q", test.versions, test.constraint, got, test.want)
 		}
-		if wantErr := test.want == ""; wantErr != errors.Is(err, provider.ErrNoVersion) || wantErr != (err != nil) {
+		if wantErr := test.want == ""; wantErr != errors.Is(err, failure.ErrNoVersion) || wantErr != (err != nil) {
 			t.Errorf("newest of %q that %q allows: error %v", test.versions, test.constraint, err)
 		}
 	}
@@ -120,30 +121,30 @@ func TestNewestFor(t *testing.T) {
 		{name: "platform missing everywhere", platform: plan9, list: []string{"1.0.0 5.0 linux_amd64"},
 			kind: provider.ErrNoPlatform, text: "1.0.0 has no package for plan9_arm, only for linux_amd64"},
 		{name: "no version allowed", constraint: "~> 5.0", platform: linux, list: []string{"4.0.0 5.0 darwin_arm64", "3.0.0 5.0 linux_amd64"},
-			kind: provider.ErrNoVersion, fits: "3.0.0", text: `no version matches "~> 5.0", the newest is 4.0.0, the newest that fits 3.0.0`},
+			kind: failure.ErrNoVersion, fits: "3.0.0", text: `no version matches "~> 5.0", the newest is 4.0.0, the newest that fits 3.0.0`},
 		{name: "a newer prerelease", constraint: ">= 5.0", platform: linux, fits: "3.0.0", list: []string{"5.0.0-beta", "4.0.0 5.0 darwin_arm64", "5.0.0-rc1", "3.0.0 5.0 linux_amd64"},
-			kind: provider.ErrNoVersion, text: `no version matches ">= 5.0.0", the newest is 4.0.0, the newest that fits 3.0.0`},
+			kind: failure.ErrNoVersion, text: `no version matches ">= 5.0.0", the newest is 4.0.0, the newest that fits 3.0.0`},
 		{name: "an older prerelease", constraint: ">= 5.0", list: []string{"4.0.0-rc1", "4.0.0"},
-			kind: provider.ErrNoVersion, fits: "4.0.0", text: `no version matches ">= 5.0.0", the newest is 4.0.0`},
+			kind: failure.ErrNoVersion, fits: "4.0.0", text: `no version matches ">= 5.0.0", the newest is 4.0.0`},
 		{name: "only prereleases", list: []string{"1.0.0-alpha", "1.0.0-beta"},
-			kind: provider.ErrNoVersion, text: "no version matches (any release), only prereleases are listed, the newest is 1.0.0-beta"},
+			kind: failure.ErrNoVersion, text: "no version matches (any release), only prereleases are listed, the newest is 1.0.0-beta"},
 		{name: "only 0.0.0", list: []string{"0.0.0"},
-			kind: provider.ErrNoVersion, text: `no version matches (any release), the newest is 0.0.0, which the CLI treats as "no version"`},
+			kind: failure.ErrNoVersion, text: `no version matches (any release), the newest is 0.0.0, which the CLI treats as "no version"`},
 		{name: "only 0.0.0, within the constraint", constraint: ">= 0.0.0", list: []string{"0.0.0"},
-			kind: provider.ErrNoVersion, text: `no version matches ">= 0.0.0", the newest is 0.0.0, which the CLI treats as "no version"`},
+			kind: failure.ErrNoVersion, text: `no version matches ">= 0.0.0", the newest is 0.0.0, which the CLI treats as "no version"`},
 		{name: "0.0.0 and prereleases", list: []string{"0.0.0", "1.0.0-beta"},
-			kind: provider.ErrNoVersion, text: `no version matches (any release), the newest is 0.0.0, which the CLI treats as "no version"`},
+			kind: failure.ErrNoVersion, text: `no version matches (any release), the newest is 0.0.0, which the CLI treats as "no version"`},
 		{name: "0.0.0 wanted", constraint: "0.0.0", list: []string{"0.0.0", "1.0.0 5.0 linux_amd64"},
-			kind: provider.ErrNoVersion, fits: "1.0.0", text: `no version matches "0.0.0", which the CLI treats as "no version", the newest is 1.0.0`},
+			kind: failure.ErrNoVersion, fits: "1.0.0", text: `no version matches "0.0.0", which the CLI treats as "no version", the newest is 1.0.0`},
 		{name: "platforms of the older one unknown", constraint: "1.0.0", platform: plan9, list: []string{"1.0.0 5.0 linux_amd64", "0.9.0 5.0"},
 			kind: provider.ErrNoPlatform, text: "1.0.0 has no package for plan9_arm, only for linux_amd64; the older 0.9.0 may fit"},
 		{name: "an older one fits, of others it is unknown", constraint: "1.0.0", platform: plan9, list: []string{"1.0.0 5.0 linux_amd64", "0.9.0 5.0", "0.8.0 5.0 plan9_arm"},
 			kind: provider.ErrNoPlatform, fits: "0.8.0", text: "1.0.0 has no package for plan9_arm, only for linux_amd64; the older 0.8.0 would fit"},
 		{name: "no version allowed, platforms unknown", constraint: "~> 5.0", platform: linux, list: []string{"4.0.0 5.0 darwin_arm64", "3.0.0 5.0"},
-			kind: provider.ErrNoVersion, text: `no version matches "~> 5.0", the newest is 4.0.0`},
+			kind: failure.ErrNoVersion, text: `no version matches "~> 5.0", the newest is 4.0.0`},
 		{name: "protocols of the older one unknown", constraint: "3.0.0", list: []string{"3.0.0 7.0", "2.0.0 -"},
 			kind: provider.ErrProtocol, text: "3.0.0 supports plugin protocol 7.0, want >= 5.0.0, < 7.0.0; the older 2.0.0 may fit"},
-		{name: "none listed", constraint: "1.0.0", kind: provider.ErrNoVersion, text: `no version matches "1.0.0", none is listed`},
+		{name: "none listed", constraint: "1.0.0", kind: failure.ErrNoVersion, text: `no version matches "1.0.0", none is listed`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -182,14 +183,14 @@ func TestNewestFor(t *testing.T) {
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]bool{
-		provider.ErrNoVersion: true, provider.ErrNoPlatform: true, provider.ErrProtocol: false,
-		provider.ErrUnpacked: false, provider.ErrNotFound: true,
+		failure.ErrNoVersion: true, provider.ErrNoPlatform: true, provider.ErrProtocol: false,
+		provider.ErrUnpacked: false, failure.ErrNotFound: true,
 	} {
-		if errors.Is(err, provider.ErrNotFound) != want {
+		if errors.Is(err, failure.ErrNotFound) != want {
 			t.Errorf("%v is ErrNotFound: %t, want %t", err, !want, want)
 		}
 	}
-	if errors.Is(provider.ErrNoVersion, provider.ErrNoPlatform) {
+	if errors.Is(failure.ErrNoVersion, provider.ErrNoPlatform) {
 		t.Error("ErrNoVersion is ErrNoPlatform")
 	}
 }
@@ -205,7 +206,7 @@ func TestUnavailable(t *testing.T) {
 	}{
 		{"2.0.0", plan9, provider.ErrNoPlatform, "2.0.0 has no package for plan9_arm, only for linux_amd64; the older 1.0.0 would fit"},
 		{"2.0.0", linux, provider.ErrNoPlatform, "2.0.0 has no package for linux_amd64, although it is listed; the older 1.0.0 would fit"},
-		{"3.0.0", linux, provider.ErrNoVersion, `no version matches "3.0.0", the newest is 2.0.0`},
+		{"3.0.0", linux, failure.ErrNoVersion, `no version matches "3.0.0", the newest is 2.0.0`},
 	} {
 		err := versions.Unavailable(version(test.version), test.platform)
 		if !errors.Is(err, test.kind) {
@@ -332,8 +333,8 @@ func TestFind(t *testing.T) {
 		"for another platform":        {src: all, need: on(plan9), want: "2.0.0 plan9_arm"},
 		"for this program's platform": {src: all, c: "2.0.0", want: "2.0.0 " + addrs.CurrentPlatform().String()},
 		"constraint":                  {src: all, c: "< 2.1", need: on(linux), want: "2.0.0 linux_amd64"},
-		"nothing fits":                {src: all, c: "~> 4.0", need: on(linux), err: provider.ErrNoVersion},
-		"unknown provider":            {src: &stub{}, err: provider.ErrNotFound},
+		"nothing fits":                {src: all, c: "~> 4.0", need: on(linux), err: failure.ErrNoVersion},
+		"unknown provider":            {src: &stub{}, err: failure.ErrNotFound},
 		"what the list did not tell":  {src: old, err: provider.ErrProtocol},
 	} {
 		pkg, err := provider.Find(t.Context(), test.src, demo, constraint(test.c), test.need)

@@ -324,7 +324,7 @@ func TestTokenWithSharedHosts(t *testing.T) {
 	anonymous, known := client(reg), client(reg)
 	anonymous.Hosts, known.Hosts = hosts, hosts
 	known.Transport.Credentials = tokens(secret)
-	if _, err := anonymous.ProviderVersions(t.Context(), alpha); !errors.Is(err, provider.ErrUnauthorized) {
+	if _, err := anonymous.ProviderVersions(t.Context(), alpha); !errors.Is(err, failure.ErrUnauthorized) {
 		t.Errorf("without a token: %v", err)
 	}
 	must.Get(known.ProviderVersions(t.Context(), alpha))(t)

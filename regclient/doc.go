@@ -31,8 +31,8 @@
 //
 // # Errors
 //
-// Methods return a [*provider.Error]. It can wrap
-// a variable of these packages, such as [provider.ErrNotFound], or [disco.ErrNoService] if the host
+// Methods return a [*failure.Error]. It can wrap
+// a variable of these packages, such as [failure.ErrNotFound], or [disco.ErrNoService] if the host
 // has no such registry. Other failures wrap none; see [provider.IsFault].
 //
 // If a registry answers 404, 410, 400 or 500 for a package or a location, one request for the versions

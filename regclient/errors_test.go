@@ -35,11 +35,11 @@ func TestUnknownProvider(t *testing.T) {
 		reg.AddFault(regtest.Fault{Kind: regtest.Versions | regtest.Package, Status: status})
 		c := client(reg)
 		_, err := c.ProviderVersions(t.Context(), unknown)
-		if e := asError(t, err); !errors.Is(err, provider.ErrNotFound) || errors.Is(err, provider.ErrNoVersion) || e.Status != status {
+		if e := asError(t, err); !errors.Is(err, failure.ErrNotFound) || errors.Is(err, failure.ErrNoVersion) || e.Status != status {
 			t.Errorf("versions: %v", err)
 		}
 		_, err = c.ProviderPackage(t.Context(), unknown, v120, linux)
-		if !errors.Is(err, provider.ErrNotFound) || errors.Is(err, provider.ErrNoVersion) || errors.Is(err, provider.ErrNoPlatform) ||
+		if !errors.Is(err, failure.ErrNotFound) || errors.Is(err, failure.ErrNoVersion) || errors.Is(err, provider.ErrNoPlatform) ||
 			!strings.Contains(err.Error(), "the registry does not have the provider: not found") {
 			t.Errorf("package: %v", err)
 		}
@@ -62,13 +62,13 @@ func TestRefusedPackage(t *testing.T) {
 		_, err := c.ProviderPackage(t.Context(), alpha, addrs.MustParseVersion("9.0.0"), linux)
 		e := asError(t, err)
 		unavailable, ok := errors.AsType[*provider.UnavailableError](err)
-		if !ok || !errors.Is(err, provider.ErrNoVersion) || e.Status != status || unavailable.Newest != v120 {
+		if !ok || !errors.Is(err, failure.ErrNoVersion) || e.Status != status || unavailable.Newest != v120 {
 			t.Errorf("%d for a version: %v", status, err)
 		}
 
 		_, err = c.ProviderPackage(t.Context(), alpha, v120, plan9)
 		unavailable, ok = errors.AsType[*provider.UnavailableError](err)
-		if !ok || !errors.Is(err, provider.ErrNoPlatform) || errors.Is(err, provider.ErrNoVersion) {
+		if !ok || !errors.Is(err, provider.ErrNoPlatform) || errors.Is(err, failure.ErrNoVersion) {
 			t.Fatalf("%d for a platform: %v", status, err)
 		}
 		if !slices.Equal(unavailable.Platforms, []addrs.Platform{linux}) || unavailable.Fits.String() != "1.1.0" {
@@ -120,14 +120,14 @@ func TestZeroValues(t *testing.T) {
 	_, noModule := c.ModuleVersions(t.Context(), addrs.Module{})
 	_, noModuleVersion := c.ModuleLocation(t.Context(), network, addrs.Version{})
 	_, builtIn := c.ProviderVersions(t.Context(), addrs.MustParseProvider("terraform.io/builtin/terraform"))
-	if asError(t, builtIn); !errors.Is(builtIn, provider.ErrNotFound) {
+	if asError(t, builtIn); !errors.Is(builtIn, failure.ErrNotFound) {
 		t.Errorf("built-in provider: %v, want ErrNotFound", builtIn)
 	}
 	if asError(t, noModuleVersion); !strings.Contains(noModuleVersion.Error(), "the version is missing") {
 		t.Errorf("zero version of a module: %v", noModuleVersion)
 	}
 	for name, err := range map[string]error{"provider": noProvider, "version": noVersion, "platform": noPlatform, "module": noModule} {
-		if text := err.Error(); !strings.Contains(text, "zero value") || errors.Is(err, provider.ErrNotFound) {
+		if text := err.Error(); !strings.Contains(text, "zero value") || errors.Is(err, failure.ErrNotFound) {
 			t.Errorf("zero %s: error %v, want one about the zero value", name, err)
 		}
 	}
@@ -149,7 +149,7 @@ func TestNoFile(t *testing.T) {
 			reg.AddFault(regtest.Fault{Kind: kind, Status: status})
 			_, err := install(t.Context(), client(reg), alpha, filepath.Join(t.TempDir(), "alpha.zip"))
 			gone := status == 404 || status == 410
-			if errors.Is(err, provider.ErrNoFile) != gone || errors.Is(err, provider.ErrNotFound) != gone || provider.IsFault(err) != (status == 500) {
+			if errors.Is(err, provider.ErrNoFile) != gone || errors.Is(err, failure.ErrNotFound) != gone || provider.IsFault(err) != (status == 500) {
 				t.Errorf("%v, status %d: %v", kind, status, err)
 			}
 			if e, ok := errors.AsType[*failure.RequestError](err); !ok || e.Status != status || !strings.HasPrefix(err.Error(), what) {
@@ -196,7 +196,7 @@ var protocols = []protocol{{
 	},
 }, {
 	name: "module", version: "1.0.0",
-	lists: regtest.ModuleVersions, finds: regtest.ModuleLocation, missing: provider.ErrNoVersion,
+	lists: regtest.ModuleVersions, finds: regtest.ModuleLocation, missing: failure.ErrNoVersion,
 	add: func(reg *regtest.Registry, version string) {
 		reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: version, Answer: "body"})
 	},
@@ -246,12 +246,12 @@ func TestRefused(t *testing.T) {
 			guess      bool
 		}{
 			{404, 0, p.missing, false}, {400, 0, nil, false}, {500, 0, nil, false}, {418, 0, nil, false},
-			{404, 502, provider.ErrNotFound, false}, {400, 502, nil, false}, {500, 502, nil, true}, {500, 500, nil, true},
+			{404, 502, failure.ErrNotFound, false}, {400, 502, nil, false}, {500, 502, nil, true}, {500, 500, nil, true},
 		} {
 			faults := []regtest.Fault{{Kind: p.finds, Status: test.find}, {Kind: p.lists, Status: test.list}}
 			c := client(registry(faults...))
 			err := p.find(t.Context(), c)
-			if e := asError(t, err); e.Status != test.find || errors.Is(err, provider.ErrNotFound) != (test.want != nil) || test.want != nil && !errors.Is(err, test.want) {
+			if e := asError(t, err); e.Status != test.find || errors.Is(err, failure.ErrNotFound) != (test.want != nil) || test.want != nil && !errors.Is(err, test.want) {
 				t.Errorf("find answered with %d, list with %d: %v, want %v", test.find, test.list, err, test.want)
 			}
 			if test.list > 0 && errors.Is(err, p.missing) {
@@ -264,7 +264,7 @@ func TestRefused(t *testing.T) {
 			if test.list == 0 {
 				continue
 			}
-			if _, err := p.list(t.Context(), c); errors.Is(err, provider.ErrNotFound) || strings.Contains(err.Error(), guess) != (test.list == 500) {
+			if _, err := p.list(t.Context(), c); errors.Is(err, failure.ErrNotFound) || strings.Contains(err.Error(), guess) != (test.list == 500) {
 				t.Errorf("list answered with %d: %v", test.list, err)
 			}
 		}
@@ -343,7 +343,7 @@ func TestUnauthorized(t *testing.T) {
 					err = p.find(t.Context(), c)
 				}
 				e := asError(t, err)
-				if !errors.Is(err, provider.ErrUnauthorized) || e.HadToken != sent || e.Status != 401 && e.Status != 403 {
+				if !errors.Is(err, failure.ErrUnauthorized) || e.HadToken != sent || e.Status != 401 && e.Status != 403 {
 					t.Errorf("%v, token %t: %+v", kind, sent, e)
 				}
 				text := err.Error()
@@ -369,7 +369,7 @@ func TestNoRegistryAtHost(t *testing.T) {
 			c := client(reg)
 			_, listErr := p.list(t.Context(), c)
 			for _, err := range []error{listErr, p.find(t.Context(), c)} {
-				if asError(t, err); !errors.Is(err, want) || errors.Is(err, provider.ErrNotFound) {
+				if asError(t, err); !errors.Is(err, want) || errors.Is(err, failure.ErrNotFound) {
 					t.Errorf("%v: %v, want %v", reg.Services, err, want)
 				}
 			}

@@ -72,7 +72,7 @@ func ExampleClient_credentials() {
 	alpha := addrs.MustParseProvider("registry.example.com/acme/alpha")
 	_, err := (&regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}).ProviderVersions(context.Background(), alpha)
 	var failed *failure.RequestError
-	if errors.Is(err, provider.ErrUnauthorized) && errors.As(err, &failed) {
+	if errors.Is(err, failure.ErrUnauthorized) && errors.As(err, &failed) {
 		fmt.Println("unauthorized, token sent:", failed.HadToken)
 	}
 

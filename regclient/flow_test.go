@@ -222,7 +222,7 @@ func TestEvidenceAbsent(t *testing.T) {
 		reg.ClearFaults()
 		reg.AddFault(regtest.Fault{Kind: kind, Raw: []byte{}})
 		_, err := c.Evidence(t.Context(), pkg)
-		if e := asError(t, err); e.Op != "fetch the "+name+" of" || !errors.Is(err, verify.ErrEmpty) || errors.Is(err, provider.ErrNotFound) {
+		if e := asError(t, err); e.Op != "fetch the "+name+" of" || !errors.Is(err, verify.ErrEmpty) || errors.Is(err, failure.ErrNotFound) {
 			t.Errorf("%s: Evidence returned %v, want ErrEmpty", name, err)
 		}
 		options := provider.DownloadOptions{Policy: verify.Policy{AllowUnsigned: true}}
@@ -238,7 +238,7 @@ func TestEvidenceAbsent(t *testing.T) {
 	}
 }
 
-// TestReadErrors: a failed transfer returns a *provider.Error.
+// TestReadErrors: a failed transfer returns a *failure.Error.
 func TestReadErrors(t *testing.T) {
 	t.Parallel()
 	reg := registry()
@@ -370,7 +370,7 @@ func TestPresignedHTTP(t *testing.T) {
 		switch {
 		case allowed && err != nil:
 			t.Errorf("with AllowHTTP: error %v, want none", err)
-		case !allowed && (!errors.Is(err, module.ErrInsecure) || !strings.Contains(err.Error(), "AllowHTTP") || strings.Contains(err.Error(), secret)):
+		case !allowed && (!errors.Is(err, failure.ErrInsecure) || !strings.Contains(err.Error(), "AllowHTTP") || strings.Contains(err.Error(), secret)):
 			t.Errorf("without AllowHTTP: error %v, want ErrInsecure", err)
 		}
 	}

@@ -3,6 +3,7 @@ package regclient_test
 import (
 	"errors"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"io"
 	"log/slog"
 	"net/http"
@@ -343,7 +344,7 @@ func TestModuleCredentialsRefused(t *testing.T) {
 			loc := must.Get(c.ModuleLocation(t.Context(), network, v100))(t)
 			err := fetch(t, c, loc)
 			e := asError(t, err)
-			if e.HadToken || e.Status != status || errors.Is(err, module.ErrUnauthorized) != hint ||
+			if e.HadToken || e.Status != status || errors.Is(err, failure.ErrUnauthorized) != hint ||
 				strings.Contains(err.Error(), "Client.ModuleCredentials were sent") != (hint && known == host) {
 				t.Errorf("status %d: error %v", status, err)
 			}

@@ -3,6 +3,7 @@ package regclient_test
 import (
 	"errors"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"io"
 	"net/http"
 	"strings"
@@ -75,7 +76,7 @@ func TestLocationBodies(t *testing.T) {
 			case want == "" && err == nil:
 				t.Errorf("%s, header %q: %s, want an error", name, h, loc)
 			case want == "":
-				if e := asError(t, err); e.Status != 200 || e.Op != "find" || errors.Is(err, module.ErrNotFound) {
+				if e := asError(t, err); e.Status != 200 || e.Op != "find" || errors.Is(err, failure.ErrNotFound) {
 					t.Errorf("%s, header %q: %v", name, h, err)
 				}
 			case err != nil:
@@ -204,7 +205,7 @@ func TestRefusedLocation(t *testing.T) {
 		_, err := c.ModuleLocation(t.Context(), network, v9)
 		e := asError(t, err)
 		unavailable, ok := errors.AsType[*module.UnavailableError](err)
-		if !ok || !errors.Is(err, module.ErrNoVersion) || e.Status != status || unavailable.Newest.String() != "1.2.0" || unavailable.Module != network {
+		if !ok || !errors.Is(err, failure.ErrNoVersion) || e.Status != status || unavailable.Newest.String() != "1.2.0" || unavailable.Module != network {
 			t.Errorf("status %d: ModuleLocation returned %v, want an *UnavailableError", status, err)
 		}
 		if want := `no version matches "9.0.0", the newest is 1.2.0`; !strings.Contains(err.Error(), want) {
@@ -308,8 +309,8 @@ func TestOpenModuleRefuses(t *testing.T) {
 		"nil":         {nil, nil, "the location is nil"},
 		"git":         {at(module.Location{Kind: module.KindGit, URL: "https://e.example.com/a.git"}), nil, "unsupported location kind git"},
 		"local":       {at(module.Location{Kind: module.KindLocal, URL: "file:///etc"}), nil, "kind local"},
-		"http":        {at(module.Location{URL: "http://e.example.com/a.zip"}), module.ErrInsecure, "AllowHTTP"},
-		"scheme":      {at(module.Location{URL: "ftp://e.example.com/a.zip"}), module.ErrInsecure, ""},
+		"http":        {at(module.Location{URL: "http://e.example.com/a.zip"}), failure.ErrInsecure, "AllowHTTP"},
+		"scheme":      {at(module.Location{URL: "ftp://e.example.com/a.zip"}), failure.ErrInsecure, ""},
 		"no host":     {at(module.Location{URL: "https:///a.zip"}), nil, "host"},
 		"no URL":      {at(module.Location{URL: "https://e.example.com/%zz?token=" + secret}), nil, "invalid URL"},
 		"a backslash": {at(module.Location{URL: `https://e.example.com\a.zip`}), nil, "backslash"},
@@ -353,7 +354,7 @@ func TestModulePackageStatus(t *testing.T) {
 // TestOpenModuleErrors: errors have the location and no secrets.
 func TestOpenModuleErrors(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[int]error{404: module.ErrNotFound, 401: module.ErrUnauthorized, 403: module.ErrUnauthorized, 500: nil, 400: nil} {
+	for status, want := range map[int]error{404: failure.ErrNotFound, 401: failure.ErrUnauthorized, 403: failure.ErrUnauthorized, 500: nil, 400: nil} {
 		reg := moduleRegistry(regtest.Module{Query: "token=" + secret, Format: "zip"})
 		reg.AddFault(regtest.Fault{Kind: regtest.ModulePackage, Status: status})
 		c := leakClient(t, reg, true)

@@ -22,7 +22,7 @@ import (
 )
 
 // ModuleVersions lists the versions of m, newest first. Invalid versions and duplicates are ignored, with a
-// warning. The error wraps [module.ErrNotFound] if the registry does not know m.
+// warning. The error wraps [failure.ErrNotFound] if the registry does not know m.
 //
 // If the registry splits the list into pages, ModuleVersions fetches up to 100, which together
 // have the limits of one document. If there are more, or a later page fails, it returns the

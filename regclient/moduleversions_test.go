@@ -20,7 +20,6 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/testing/must"
-	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/testkit/regtest"
 )
@@ -138,11 +137,11 @@ func TestUnknownModule(t *testing.T) {
 		reg.ModuleList = how
 		c := client(reg)
 		_, err := c.ModuleVersions(t.Context(), unknown)
-		if asError(t, err); !errors.Is(err, module.ErrNotFound) || errors.Is(err, module.ErrNoVersion) {
+		if asError(t, err); !errors.Is(err, failure.ErrNotFound) || errors.Is(err, failure.ErrNoVersion) {
 			t.Errorf("%+v: ModuleVersions returned %v, want ErrNotFound", how, err)
 		}
 		_, err = c.ModuleLocation(t.Context(), unknown, v100)
-		if e := asError(t, err); !errors.Is(err, module.ErrNotFound) || errors.Is(err, module.ErrNoVersion) || e.Status != http.StatusNotFound {
+		if e := asError(t, err); !errors.Is(err, failure.ErrNotFound) || errors.Is(err, failure.ErrNoVersion) || e.Status != http.StatusNotFound {
 			t.Errorf("location, %+v: %v", how, err)
 		}
 	}
@@ -167,7 +166,7 @@ func TestBrokenModuleVersions(t *testing.T) {
 			reg := listing("1.0.0")
 			reg.AddFault(raw(regtest.ModuleVersions, test.doc))
 			_, err := client(reg).ModuleVersions(t.Context(), network)
-			if e := asError(t, err); e.Status != 200 || errors.Is(err, module.ErrNotFound) || !strings.Contains(err.Error(), test.want) {
+			if e := asError(t, err); e.Status != 200 || errors.Is(err, failure.ErrNotFound) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want status 200 and %q", err, test.want)
 			}
 		})

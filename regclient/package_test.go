@@ -106,7 +106,7 @@ func TestUnusablePackages(t *testing.T) {
 	}{
 		{"another architecture", set("arch", "AMD64"), nil, `the platform "linux", "AMD64"`},
 		{"no download_url", set("download_url", ""), nil, "download_url is missing"},
-		{"http", set("download_url", "http://files.example.com/x.zip?token=secret"), provider.ErrInsecure, "download_url: insecure: the URL is http, not https; set AllowHTTP"},
+		{"http", set("download_url", "http://files.example.com/x.zip?token=secret"), failure.ErrInsecure, "download_url: insecure: the URL is http, not https; set AllowHTTP"},
 		{"file", set("download_url", "file:///etc/passwd"), nil, "download_url"},
 		{"user name", set("download_url", "https://me:secret@files.example.com/x.zip"), nil, "download_url: the URL contains a user name"},
 		{"no host", set("download_url", "https:///x.zip"), nil, "download_url: the URL has no host"},
@@ -266,7 +266,7 @@ func TestAllowHTTP(t *testing.T) {
 	_, evidence := strict.Evidence(t.Context(), pkg)
 	_, archive := strict.Open(t.Context(), pkg)
 	for what, err := range map[string]error{"package": found, "evidence": evidence, "archive": archive} {
-		if !errors.Is(err, provider.ErrInsecure) {
+		if !errors.Is(err, failure.ErrInsecure) {
 			t.Errorf("%s: %v, want ErrInsecure", what, err)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // ProviderVersions lists the versions of p, newest first. Invalid versions and duplicates are ignored, with a
-// warning. The error wraps [provider.ErrNotFound] if the registry does not know p.
+// warning. The error wraps [failure.ErrNotFound] if the registry does not know p.
 func (c *Client) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	const op = "list versions of"
 	r, err := c.providerRequest(ctx, p, "versions")

@@ -32,7 +32,6 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/module"
 	modulelock "github.com/tofureg/tofureg/module/lockfile"
-	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -378,7 +377,7 @@ func (w *walk) remote(ctx context.Context, to, from *spot, constraint addrs.Modu
 	w.manifest.drop(to.record.Key)
 	w.mu.Unlock()
 	if w.dir.Registry == nil && !isLocal && (location == nil || !w.plan) {
-		return fmt.Errorf("%w: the module is not installed, and Dir.Registry is nil", provider.ErrOffline)
+		return fmt.Errorf("%w: the module is not installed, and Dir.Registry is nil", failure.ErrOffline)
 	}
 	if location == nil {
 		if !w.dir.Upgrade {

@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -25,7 +26,6 @@ import (
 	"github.com/tofureg/tofureg/internal/testing/terraformtest"
 	"github.com/tofureg/tofureg/module"
 	modulelock "github.com/tofureg/tofureg/module/lockfile"
-	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/testkit/regtest"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -476,7 +476,7 @@ func TestFailedProvider(t *testing.T) {
 	must.Do(t, err)
 	requires("    beta = {\n      source = \"HOST/acme/beta\"\n    }\n    gone = {\n      source = \"HOST/acme/gone\"\n    }\n")
 	result, err = d.Prepare(t.Context())
-	if !errors.Is(err, provider.ErrNotFound) || !result.Locked || len(result.Providers.Selections) != 3 {
+	if !errors.Is(err, failure.ErrNotFound) || !result.Locked || len(result.Providers.Selections) != 3 {
 		t.Errorf("Prepare: %+v, %v; want ErrNotFound, and two of three providers", result, err)
 	}
 	requires("    beta = {\n      source = \"HOST/acme/beta\"\n    }\n")

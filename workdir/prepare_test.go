@@ -19,7 +19,6 @@ import (
 	"github.com/tofureg/tofureg/internal/testing/terraformtest"
 	"github.com/tofureg/tofureg/module"
 	modulelock "github.com/tofureg/tofureg/module/lockfile"
-	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 )
 
@@ -139,7 +138,7 @@ func TestSourceNamesLocal(t *testing.T) {
 		"a repository":   {localSource{versions: versions, location: gitLocal}, module.ErrLocal, ""},
 		"no location":    {localSource{versions: versions}, nil, "returned no location"},
 		"no versions":    {localSource{}, nil, "returned no versions"},
-		"empty versions": {localSource{versions: &module.Versions{}}, module.ErrNoVersion, ""},
+		"empty versions": {localSource{versions: &module.Versions{}}, failure.ErrNoVersion, ""},
 	} {
 		d := &Dir{Path: t.TempDir(), Registry: c.source, LockModules: true, Modules: module.Options{Git: &module.Git{}}}
 		write(t, d.Path, map[string]string{"main.tf": "module \"m\" {\n  source = \"acme/network/aws\"\n}\n"})
@@ -197,10 +196,10 @@ func TestOffline(t *testing.T) {
 	for _, source := range []string{w.host + "/acme/network/aws", "https://example.com/a.zip", "git::https://example.com/a.git", "oci://example.com/a?tag=1"} {
 		d := &Dir{Path: t.TempDir(), Modules: module.Options{Git: &module.Git{}, Fetcher: sizes{}}}
 		write(t, d.Path, map[string]string{"main.tf": fmt.Sprintf("module \"m\" {\n  source = %q\n}\nmodule \"local\" {\n  source = \"./local\"\n}\n", source), "local/main.tf": ""})
-		if _, err := d.Prepare(t.Context()); !errors.Is(err, provider.ErrOffline) || !strings.Contains(err.Error(), `module "m"`) {
+		if _, err := d.Prepare(t.Context()); !errors.Is(err, failure.ErrOffline) || !strings.Contains(err.Error(), `module "m"`) {
 			t.Errorf("Prepare with %s and without a registry: %v, want ErrOffline for module m", source, err)
 		}
-		if _, err := d.Plan(t.Context()); err != nil && !errors.Is(err, provider.ErrOffline) {
+		if _, err := d.Plan(t.Context()); err != nil && !errors.Is(err, failure.ErrOffline) {
 			t.Errorf("Plan with %s and without a registry: %v", source, err)
 		}
 	}

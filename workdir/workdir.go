@@ -45,7 +45,7 @@ type Dir struct {
 	Version addrs.Version
 
 	// Registry finds and fetches modules. If nil, Dir is offline for modules: only local and installed ones are
-	// used, and for others the error is [provider.ErrOffline].
+	// used, and for others the error is [failure.ErrOffline].
 	Registry module.Source
 
 	// Modules are the options of module downloads. AllowLocal and Replace are ignored. [New] sets Git, KeepLinks and

@@ -3,6 +3,7 @@ package attest_test
 import (
 	"context"
 	"errors"
+	"github.com/tofureg/tofureg/failure"
 	"io"
 	"net/http"
 	"path"
@@ -230,8 +231,8 @@ func TestSource(t *testing.T) {
 		if err != nil || strings.Join(got.Attestations, " ") != test.want || found.n != test.asks {
 			t.Fatalf("%s: ProviderPackage: %v, %v after %d calls of Bundles, want %q after %d", name, got, err, found.n, test.want, test.asks)
 		}
-		if _, ok := errors.AsType[*provider.Error](got.AttestationError); !errors.Is(got.AttestationError, test.err) || ok != (test.err != nil) {
-			t.Errorf("%s: ProviderPackage: attestation error %v (%T), want a *provider.Error with %v", name, got.AttestationError, got.AttestationError, test.err)
+		if _, ok := errors.AsType[*failure.Error](got.AttestationError); !errors.Is(got.AttestationError, test.err) || ok != (test.err != nil) {
+			t.Errorf("%s: ProviderPackage: attestation error %v (%T), want a *failure.Error with %v", name, got.AttestationError, got.AttestationError, test.err)
 		}
 		if len(given.Attestations) != before {
 			t.Errorf("%s: ProviderPackage changes the package of the source", name)

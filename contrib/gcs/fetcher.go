@@ -3,6 +3,7 @@ package gcs
 import (
 	"context"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"io"
 	"net/url"
 	"strings"
@@ -36,7 +37,7 @@ type Fetcher struct {
 var _ module.Fetcher = (*Fetcher)(nil)
 
 // FetchModule downloads the package at loc into dir, with Limits, KeepLinks and SkipLinks of the options. The error
-// wraps [module.ErrNotFound] if the object is missing, or a [*module.UnsupportedError] for another kind of location.
+// wraps [failure.ErrNotFound] if the object is missing, or a [*module.UnsupportedError] for another kind of location.
 // Other errors are those of [module.Download].
 func (f *Fetcher) FetchModule(ctx context.Context, loc *module.Location, dir string, options module.Options) (skipped []string, err error) {
 	name, object, err := parse(loc)
@@ -76,7 +77,7 @@ func parse(loc *module.Location) (bucket, object string, err error) {
 		return "", "", fmt.Errorf("invalid object URL in location %s, want no user and no parameter except archive and checksum", loc)
 	}
 	if u.Scheme != "https" {
-		return "", "", fmt.Errorf("%w: scheme %q of location %s", module.ErrInsecure, u.Scheme, loc)
+		return "", "", fmt.Errorf("%w: scheme %q of location %s", failure.ErrInsecure, u.Scheme, loc)
 	}
 	parts := strings.SplitN(strings.TrimPrefix(u.Path, "/"), "/", 4)
 	if !strings.HasSuffix(u.Host, ".googleapis.com") || len(parts) < 4 || parts[0] != "storage" || !strings.HasPrefix(parts[1], "v") || parts[2] == "" || strings.Trim(parts[3], "/") == "" {

@@ -109,7 +109,7 @@ func TestGeneration(t *testing.T) {
 			t.Errorf("%s: main.tf is %q, %v, want %q", text, data, err, want)
 		}
 	}
-	if _, err := download(t, f, base+"a.zip#1", module.Options{}); !errors.Is(err, module.ErrNotFound) {
+	if _, err := download(t, f, base+"a.zip#1", module.Options{}); !errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("a generation that is missing: %v, want ErrNotFound", err)
 	}
 	if _, err := download(t, f, base+"dir#1", module.Options{}); err == nil || !strings.Contains(err.Error(), "generation") {
@@ -132,9 +132,9 @@ func TestRefused(t *testing.T) {
 		want   error // nil: any error
 		limits checksum.Limits
 	}{
-		{base + "nothing.zip", nil, module.ErrNotFound, checksum.Limits{}},
-		{base + "nothing", nil, module.ErrNotFound, checksum.Limits{}},
-		{"gcs::https://www.googleapis.com/storage/v1/unknown/nothing", nil, module.ErrNotFound, checksum.Limits{}},
+		{base + "nothing.zip", nil, failure.ErrNotFound, checksum.Limits{}},
+		{base + "nothing", nil, failure.ErrNotFound, checksum.Limits{}},
+		{"gcs::https://www.googleapis.com/storage/v1/unknown/nothing", nil, failure.ErrNotFound, checksum.Limits{}},
 		{base + "a.zip?checksum=sha256:" + strings.Repeat("0", 64), nil, checksum.ErrMismatch, checksum.Limits{}},
 		{base + "large?checksum=sha256:" + strings.Repeat("0", 64), nil, nil, checksum.Limits{}},
 		{base + "a.zip", nil, failure.ErrTooLarge, checksum.Limits{Package: 10}},
@@ -144,12 +144,12 @@ func TestRefused(t *testing.T) {
 		{base + "link.zip", nil, module.ErrLink, checksum.Limits{}},
 		{base + "evil", nil, nil, checksum.Limits{}},
 		{base + "a.zip", func(f *gcs.Fetcher) { f.Buckets = func(string) error { return errBucket } }, errBucket, checksum.Limits{}},
-		{base + "a.zip", func(f *gcs.Fetcher) { f.Credentials = account(t, "wr0ng-s3cr3t") }, module.ErrUnauthorized, checksum.Limits{}},
-		{base + "large", func(f *gcs.Fetcher) { f.Credentials = account(t, "wr0ng-s3cr3t") }, module.ErrUnauthorized, checksum.Limits{}},
-		{base + "large", func(f *gcs.Fetcher) { f.Credentials = nil }, module.ErrUnauthorized, checksum.Limits{}},
+		{base + "a.zip", func(f *gcs.Fetcher) { f.Credentials = account(t, "wr0ng-s3cr3t") }, failure.ErrUnauthorized, checksum.Limits{}},
+		{base + "large", func(f *gcs.Fetcher) { f.Credentials = account(t, "wr0ng-s3cr3t") }, failure.ErrUnauthorized, checksum.Limits{}},
+		{base + "large", func(f *gcs.Fetcher) { f.Credentials = nil }, failure.ErrUnauthorized, checksum.Limits{}},
 		{base + "a.zip", func(f *gcs.Fetcher) { f.Transport.VetoHost = func(string) error { return errBucket } }, errBucket, checksum.Limits{}},
 		{base + "a.zip?access_token=s3cr3t", nil, nil, checksum.Limits{}},
-		{"gcs::http://www.googleapis.com/storage/v1/modules/a.zip", nil, module.ErrInsecure, checksum.Limits{}},
+		{"gcs::http://www.googleapis.com/storage/v1/modules/a.zip", nil, failure.ErrInsecure, checksum.Limits{}},
 		{"gcs::https://example.com/storage/v1/modules/a.zip", nil, nil, checksum.Limits{}},
 		{"gcs::https://evilgoogleapis.com/storage/v1/modules/a.zip", nil, nil, checksum.Limits{}},
 		{"gcs::https://u:s3cr3t@www.googleapis.com/storage/v1/modules/a.zip", nil, nil, checksum.Limits{}},
@@ -229,7 +229,7 @@ func TestTokenStays(t *testing.T) {
 	}
 	for _, object := range []string{"dir", "a.zip"} {
 		f := &gcs.Fetcher{Credentials: account(t, token), Endpoint: plain.URL, Transport: &transport.Client{AllowHTTP: true, Retries: -1}}
-		if _, err := download(t, f, base+object, module.Options{}); !errors.Is(err, module.ErrUnauthorized) {
+		if _, err := download(t, f, base+object, module.Options{}); !errors.Is(err, failure.ErrUnauthorized) {
 			t.Errorf("%s over http: %v, want ErrUnauthorized", object, err)
 		}
 	}
@@ -257,7 +257,7 @@ func TestListLimits(t *testing.T) {
 				return
 			}
 			fmt.Fprint(w, empty+strings.Repeat(" ", 1<<20-len(empty)))
-		}, module.ErrNotFound},
+		}, failure.ErrNotFound},
 		"empty pages": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, more, endless.Add(1)) }, failure.ErrTooLarge},
 		"same token":  {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, more, 1) }, nil},
 		"large page": {func(w http.ResponseWriter, _ *http.Request) {
@@ -281,7 +281,7 @@ func TestListLimits(t *testing.T) {
 				return
 			}
 			fmt.Fprintf(w, object, "dir/a", "1")
-		}, module.ErrChanged},
+		}, failure.ErrChanged},
 	} {
 		server := httptest.NewTLSServer(c.serve)
 		t.Cleanup(server.Close)

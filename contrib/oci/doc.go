@@ -24,13 +24,13 @@
 //
 //   - The digest and size of each manifest and blob are verified while it arrives. Wrong
 //     content is a [*DigestError] and never gets a final name.
-//   - All requests use https. A redirect to http is refused with [provider.ErrInsecure],
+//   - All requests use https. A redirect to http is refused with [failure.ErrInsecure],
 //     unless AllowHTTP of [Client.Transport] is set. VetoHost is called for each host.
 //   - A credential is sent only to the host of its repository and, over https, to the token
 //     service that this host names. Redirects to another origin do not get it.
 //   - A document has at most [MaxManifest] bytes, and a list of tags at most 1,000 pages and
 //     100,000 versions.
-//   - For a version without a tag the error is [provider.ErrNoVersion], so [provider.Multi]
+//   - For a version without a tag the error is [failure.ErrNoVersion], so [provider.Multi]
 //     tries the next method. OpenTofu stops there.
 //   - Credential helpers run as docker-credential-NAME from PATH, with the environment of
 //     this process. They are asked for the host, as Docker asks, then for its URL, as OpenTofu

@@ -20,7 +20,6 @@ import (
 
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/weburl"
-	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -124,10 +123,10 @@ func statusError(e *errcode.ErrorResponse, hadToken bool) error {
 	request.Message = strings.Join(codes, ", ")
 	switch {
 	case e.StatusCode == http.StatusUnauthorized, e.StatusCode == http.StatusForbidden:
-		request.Err = provider.ErrUnauthorized
+		request.Err = failure.ErrUnauthorized
 	case slices.Contains(codes, errcode.ErrorCodeNameUnknown), slices.Contains(codes, errcode.ErrorCodeNameInvalid),
 		e.StatusCode == http.StatusNotFound && len(e.Errors) == 0:
-		request.Err = provider.ErrNotFound
+		request.Err = failure.ErrNotFound
 	default:
 		request.Err = errors.New("status " + strconv.Itoa(e.StatusCode))
 	}
@@ -144,9 +143,9 @@ type hiddenError struct {
 
 // kinds maps errors of the libraries to errors for callers.
 var kinds = []struct{ library, kind error }{
-	{errdef.ErrNotFound, provider.ErrNotFound},
+	{errdef.ErrNotFound, failure.ErrNotFound},
 	{errdef.ErrTooManyPages, failure.ErrTooLarge},
-	{auth.ErrBasicCredentialNotFound, provider.ErrUnauthorized},
+	{auth.ErrBasicCredentialNotFound, failure.ErrUnauthorized},
 	{failure.ErrTooLarge, failure.ErrTooLarge},
 	{io.ErrUnexpectedEOF, io.ErrUnexpectedEOF},
 	{os.ErrDeadlineExceeded, os.ErrDeadlineExceeded},

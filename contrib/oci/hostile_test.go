@@ -22,7 +22,6 @@ import (
 	"github.com/tofureg/tofureg/contrib/oci"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/testing/must"
-	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -213,7 +212,7 @@ func TestRedirects(t *testing.T) {
 	}{
 		"other origin": {to: secure.URL},
 		"other host":   {to: secure.URL, veto: vetoed, want: vetoed},
-		"http":         {to: plain.URL, want: provider.ErrInsecure},
+		"http":         {to: plain.URL, want: failure.ErrInsecure},
 		"allowed http": {to: plain.URL, allowHTTP: true},
 	} {
 		to, asked = test.to, nil
@@ -236,7 +235,7 @@ func TestRedirects(t *testing.T) {
 		if !slices.Equal(asked, wantAsked) {
 			t.Errorf("%s: requests to %q, want %q without credentials", name, asked, wantAsked)
 		}
-		if e, ok := errors.AsType[*failure.RequestError](err); test.want == provider.ErrInsecure && (!ok || !strings.HasPrefix(e.URL, plain.URL)) {
+		if e, ok := errors.AsType[*failure.RequestError](err); test.want == failure.ErrInsecure && (!ok || !strings.HasPrefix(e.URL, plain.URL)) {
 			t.Errorf("%s: %#v, want a RequestError of %s", name, e, plain.URL)
 		}
 	}
@@ -365,7 +364,7 @@ func TestUnauthorized(t *testing.T) {
 	for _, block := range []string{"", credentials(f.host, "never-shown")} {
 		_, client := load(t, f, "oci_default_credentials {\n  discover_ambient_credentials = false\n}\n"+block)
 		_, err := client.Mirror(func(addrs.Provider) string { return f.host + "/p" }).ProviderVersions(t.Context(), alpha)
-		if !errors.Is(err, provider.ErrUnauthorized) || strings.Contains(err.Error(), "never-shown") {
+		if !errors.Is(err, failure.ErrUnauthorized) || strings.Contains(err.Error(), "never-shown") {
 			t.Errorf("ProviderVersions: %v, want ErrUnauthorized and no secrets", err)
 		}
 		if e, ok := errors.AsType[*failure.RequestError](err); block != "" && (!ok || !e.HadToken || e.Status != 401) {
@@ -472,7 +471,7 @@ func TestDockerHub(t *testing.T) {
 	t.Parallel()
 	_, client := load(t, newRegistry(t), credentials("docker.io", "p"))
 	got, err := sentTo(t, client, "docker.io")
-	if want := []string{"registry-1.docker.io none", "registry-1.docker.io u:p"}; !errors.Is(err, provider.ErrUnauthorized) || !slices.Equal(got, want) {
+	if want := []string{"registry-1.docker.io none", "registry-1.docker.io u:p"}; !errors.Is(err, failure.ErrUnauthorized) || !slices.Equal(got, want) {
 		t.Errorf("ProviderVersions: %v, after requests %q; want ErrUnauthorized after %q", err, got, want)
 	}
 }

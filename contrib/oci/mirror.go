@@ -27,7 +27,7 @@ type mirror struct {
 // versions.
 func (m *mirror) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	failed := func(err error) (*provider.Versions, error) {
-		return nil, &provider.Error{Op: "list versions of", Subject: p.String(), Err: err}
+		return nil, &failure.Error{Op: "list versions of", Subject: p.String(), Err: err}
 	}
 	repo, err := m.client.repository(m.repository(p))
 	if err != nil {
@@ -65,7 +65,7 @@ func tag(v addrs.Version) string { return strings.ReplaceAll(v.String(), "+", "_
 func (m *mirror) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform) (*provider.Package, error) {
 	pkg := &provider.Package{Provider: p, Version: v, Platform: on}
 	failed := func(err error) (*provider.Package, error) {
-		return nil, &provider.Error{Op: "find", Subject: pkg.String(), Err: err}
+		return nil, &failure.Error{Op: "find", Subject: pkg.String(), Err: err}
 	}
 	repo, err := m.client.repository(m.repository(p))
 	if err != nil {
@@ -75,8 +75,8 @@ func (m *mirror) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.
 	desc, err := repo.Resolve(ctx, tag(v))
 	if err != nil {
 		err = explain(ctx, err)
-		if errors.Is(err, provider.ErrNotFound) {
-			err = fmt.Errorf("%w: repository %s has no tag %q", provider.ErrNoVersion, m.repository(p), tag(v))
+		if errors.Is(err, failure.ErrNotFound) {
+			err = fmt.Errorf("%w: repository %s has no tag %q", failure.ErrNoVersion, m.repository(p), tag(v))
 		}
 		return failed(err)
 	}
@@ -111,7 +111,7 @@ func (m *mirror) Evidence(_ context.Context, pkg *provider.Package) (verify.Evid
 // Open implements [provider.Opener].
 func (m *mirror) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
 	failed := func(err error) (*provider.Body, error) {
-		return nil, &provider.Error{Op: "fetch", Subject: pkg.String(), Err: err}
+		return nil, &failure.Error{Op: "fetch", Subject: pkg.String(), Err: err}
 	}
 	if pkg == nil {
 		return failed(errors.New("the package is missing"))
@@ -126,7 +126,7 @@ func (m *mirror) Open(ctx context.Context, pkg *provider.Package) (*provider.Bod
 		return failed(err)
 	}
 	b, err := m.client.openBlob(job(ctx), repo, desc)
-	if errors.Is(err, provider.ErrNotFound) {
+	if errors.Is(err, failure.ErrNotFound) {
 		err = fmt.Errorf("%w: %w", provider.ErrNoFile, err)
 	}
 	if err != nil {

@@ -67,8 +67,8 @@ func TestModuleRefused(t *testing.T) {
 	f.manifest("m", "index", ocispec.MediaTypeImageIndex, index(at))
 	for tag, want := range map[string]error{
 		"provider": oci.ErrManifest, "empty": oci.ErrManifest, "twice": oci.ErrManifest, "index": oci.ErrManifest,
-		"text": module.ErrArchive, "out": module.ErrArchive, "link": module.ErrLink,
-		"gone": module.ErrNotFound, "unknown": module.ErrNotFound,
+		"text": failure.ErrArchive, "out": failure.ErrArchive, "link": module.ErrLink,
+		"gone": failure.ErrNotFound, "unknown": failure.ErrNotFound,
 	} {
 		if _, err := get(t, f.client(), source+"?tag="+tag); !errors.Is(err, want) {
 			t.Errorf("tag %s: %v, want %v", tag, err, want)
@@ -78,7 +78,7 @@ func TestModuleRefused(t *testing.T) {
 		t.Errorf("tag link with SkipLinks: %v, want no error", err)
 	}
 	unknown := digest.FromString("x").String()
-	if _, err := get(t, f.client(), source+"?digest="+unknown); !errors.Is(err, module.ErrNotFound) {
+	if _, err := get(t, f.client(), source+"?digest="+unknown); !errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("unknown digest: %v, want ErrNotFound", err)
 	}
 	for _, loc := range []*module.Location{
@@ -219,10 +219,10 @@ func TestNotThere(t *testing.T) {
 	t.Parallel()
 	f := newRegistry(t)
 	f.provider("p", "1.0.0", "darwin_arm64")
-	if _, err := f.mirror("q").ProviderVersions(t.Context(), alpha); !errors.Is(err, provider.ErrNotFound) {
+	if _, err := f.mirror("q").ProviderVersions(t.Context(), alpha); !errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("ProviderVersions of an unknown repository: %v, want ErrNotFound", err)
 	}
-	if _, err := f.mirror("p").ProviderPackage(t.Context(), alpha, addrs.MustParseVersion("2.0.0"), linux); !errors.Is(err, provider.ErrNoVersion) {
+	if _, err := f.mirror("p").ProviderPackage(t.Context(), alpha, addrs.MustParseVersion("2.0.0"), linux); !errors.Is(err, failure.ErrNoVersion) {
 		t.Errorf("ProviderPackage of an unknown version: %v, want ErrNoVersion", err)
 	}
 	_, err := f.mirror("p").ProviderPackage(t.Context(), alpha, v1, linux)

@@ -16,7 +16,6 @@ import (
 
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/weburl"
-	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/transport"
 )
 
@@ -121,7 +120,7 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 // http.
 func (g *guard) allowed(u *url.URL) error {
 	if u.Scheme != "https" && !(u.Scheme == "http" && g.AllowHTTP) {
-		return fmt.Errorf("%w: scheme %q", provider.ErrInsecure, u.Scheme)
+		return fmt.Errorf("%w: scheme %q", failure.ErrInsecure, u.Scheme)
 	}
 	if g.VetoHost == nil {
 		return nil

@@ -49,7 +49,7 @@ var _ module.Fetcher = (*Fetcher)(nil)
 var ErrHost = errors.New("the host is not permitted")
 
 // FetchModule downloads the package at loc into dir, with Limits, KeepLinks and SkipLinks of the options. The
-// error wraps [module.ErrNotFound] if the object is missing, [ErrHost], or a [*module.UnsupportedError] for another kind of
+// error wraps [failure.ErrNotFound] if the object is missing, [ErrHost], or a [*module.UnsupportedError] for another kind of
 // location. Other errors are those of [module.Download].
 func (f *Fetcher) FetchModule(ctx context.Context, loc *module.Location, dir string, options module.Options) (skipped []string, err error) {
 	o, err := parse(loc)

@@ -115,8 +115,8 @@ func TestRefused(t *testing.T) {
 		want   error // nil: any error
 		limits checksum.Limits
 	}{
-		{base + "nothing.zip", nil, module.ErrNotFound, checksum.Limits{}},
-		{base + "nothing", nil, module.ErrNotFound, checksum.Limits{}},
+		{base + "nothing.zip", nil, failure.ErrNotFound, checksum.Limits{}},
+		{base + "nothing", nil, failure.ErrNotFound, checksum.Limits{}},
 		{base + "a.zip?checksum=sha256:" + strings.Repeat("0", 64), nil, checksum.ErrMismatch, checksum.Limits{}},
 		{base + "large?checksum=sha256:" + strings.Repeat("0", 64), nil, nil, checksum.Limits{}},
 		{base + "a.zip", nil, failure.ErrTooLarge, checksum.Limits{Package: 10}},

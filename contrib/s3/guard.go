@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"net/http"
 	"net/url"
 	"time"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/tofureg/tofureg/internal/bucket"
 	"github.com/tofureg/tofureg/internal/weburl"
-	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/transport"
 )
 
@@ -81,9 +81,9 @@ func printable(err error) error {
 	if answer, ok := errors.AsType[*awshttp.ResponseError](err); ok {
 		switch answer.HTTPStatusCode() {
 		case http.StatusUnauthorized, http.StatusForbidden:
-			e.kinds = append(e.kinds, module.ErrUnauthorized)
+			e.kinds = append(e.kinds, failure.ErrUnauthorized)
 		case http.StatusNotFound:
-			e.kinds = append(e.kinds, module.ErrNotFound)
+			e.kinds = append(e.kinds, failure.ErrNotFound)
 		}
 	}
 	return e

@@ -51,7 +51,7 @@ func TestListRules(t *testing.T) {
 	plain := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
 	t.Cleanup(plain.Close)
 	for _, path := range []string{"/modules/dir", "/modules/a.zip"} {
-		if _, err := download(t, signed(t, plain), "s3::"+plain.URL+path); !errors.Is(err, module.ErrInsecure) || elsewhere.Load() > 0 {
+		if _, err := download(t, signed(t, plain), "s3::"+plain.URL+path); !errors.Is(err, failure.ErrInsecure) || elsewhere.Load() > 0 {
 			t.Errorf("http%s: %v and %d requests, want ErrInsecure and none", path, err, elsewhere.Load())
 		}
 	}
@@ -87,7 +87,7 @@ func TestListAtLimits(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	_, err := download(t, signed(t, server), "s3::"+server.URL+"/modules/dir")
-	if !errors.Is(err, module.ErrNotFound) || pages.Load() != 250 {
+	if !errors.Is(err, failure.ErrNotFound) || pages.Load() != 250 {
 		t.Errorf("a list at the limits: %v after %d pages, want ErrNotFound after 250", err, pages.Load())
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"github.com/tofureg/tofureg/failure"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -20,7 +21,6 @@ import (
 
 	"github.com/tofureg/tofureg/contrib/s3"
 	"github.com/tofureg/tofureg/internal/testing/must"
-	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/transport"
 )
 
@@ -112,9 +112,9 @@ func TestPublicBucketOfARealServer(t *testing.T) {
 		}
 	}
 	fetch(private, nil)
-	fetch(public, module.ErrUnauthorized)
+	fetch(public, failure.ErrUnauthorized)
 	policy := `{"Statement":[{"Effect":"Allow","Principal":"*","Action":["s3:GetObject","s3:ListBucket"],"Resource":["arn:aws:s3:::modules","arn:aws:s3:::modules/*"]}]}`
 	must.Get(owner.PutBucketPolicy(t.Context(), &awss3.PutBucketPolicyInput{Bucket: &bucket, Policy: &policy}))(t)
 	fetch(public, nil)
-	fetch(stranger, module.ErrNotFound) // as this server answers for an unknown user
+	fetch(stranger, failure.ErrNotFound) // as this server answers for an unknown user
 }

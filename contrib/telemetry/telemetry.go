@@ -82,8 +82,8 @@ const failed = "failed"
 // kind returns the kind of an error of the packages provider and module.
 func kind(err error) string {
 	for _, k := range []error{
-		context.Canceled, context.DeadlineExceeded, provider.ErrNoPlatform, provider.ErrNoVersion, provider.ErrNotFound,
-		provider.ErrUnauthorized, failure.ErrTooLarge, provider.ErrInsecure, provider.ErrChanged, provider.ErrOffline,
+		context.Canceled, context.DeadlineExceeded, provider.ErrNoPlatform, failure.ErrNoVersion, failure.ErrNotFound,
+		failure.ErrUnauthorized, failure.ErrTooLarge, failure.ErrInsecure, failure.ErrChanged, failure.ErrOffline,
 	} {
 		if errors.Is(err, k) {
 			return k.Error()

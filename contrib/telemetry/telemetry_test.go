@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"io"
 	"maps"
 	"net/http"
@@ -144,7 +145,7 @@ func TestFailures(t *testing.T) {
 	t.Parallel()
 	r := newRecorder(t)
 	p, v, on := addrs.MustParseProvider("acme/alpha"), addrs.MustParseVersion("1.0.0"), addrs.MustParsePlatform("linux_amd64")
-	secret := fmt.Errorf("the server says s3cr3t: %w", provider.ErrNotFound)
+	secret := fmt.Errorf("the server says s3cr3t: %w", failure.ErrNotFound)
 	src := r.Source(failing{mirrortest.Failing{Err: secret}})
 	_, err1 := src.ProviderVersions(t.Context(), p)
 	_, err2 := src.ProviderPackage(t.Context(), p, v, on)
@@ -154,7 +155,7 @@ func TestFailures(t *testing.T) {
 	_, err5 := io.ReadAll(body)
 	body.Close()
 	for i, err := range []error{err1, err2, err3, err4, err5} {
-		if !errors.Is(err, provider.ErrNotFound) {
+		if !errors.Is(err, failure.ErrNotFound) {
 			t.Errorf("call %d: error %v, want the error of the source", i+1, err)
 		}
 	}
@@ -163,10 +164,10 @@ func TestFailures(t *testing.T) {
 		t.Errorf("%d spans, want 5", len(spans))
 	}
 	for _, s := range spans {
-		if s.Status.Code != codes.Error || s.Status.Description != provider.ErrNotFound.Error() {
+		if s.Status.Code != codes.Error || s.Status.Description != failure.ErrNotFound.Error() {
 			t.Errorf("span %s has the status %v, want the kind of the error alone", s.Name, s.Status)
 		}
-		if !slices.Contains(s.Attributes, attribute.String("error.type", provider.ErrNotFound.Error())) {
+		if !slices.Contains(s.Attributes, attribute.String("error.type", failure.ErrNotFound.Error())) {
 			t.Errorf("span %s has the attributes %v, want error.type", s.Name, s.Attributes)
 		}
 	}
@@ -248,7 +249,7 @@ func TestModules(t *testing.T) {
 		}
 	}
 	r.spans.Reset()
-	if _, err := src.ModuleVersions(t.Context(), addrs.MustParseModuleSource("registry.example.com/acme/none/aws").Module); !errors.Is(err, module.ErrNotFound) {
+	if _, err := src.ModuleVersions(t.Context(), addrs.MustParseModuleSource("registry.example.com/acme/none/aws").Module); !errors.Is(err, failure.ErrNotFound) {
 		t.Fatal(err)
 	}
 	for _, s := range r.spans.GetSpans() {

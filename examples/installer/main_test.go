@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"github.com/tofureg/tofureg/failure"
 	"io"
 	"os"
 	"path/filepath"
@@ -80,7 +81,7 @@ func TestPartly(t *testing.T) {
 	source := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client(), Retries: -1}}
 	registry.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "dns", Status: 404})
 	var out strings.Builder
-	if err := ensure(t.Context(), o, source, &out); !errors.Is(err, provider.ErrNotFound) || strings.Contains(out.String(), "ready      registry.example.com/acme/dns") {
+	if err := ensure(t.Context(), o, source, &out); !errors.Is(err, failure.ErrNotFound) || strings.Contains(out.String(), "ready      registry.example.com/acme/dns") {
 		t.Errorf("%v\n%s", err, &out)
 	}
 	registry.ClearFaults()

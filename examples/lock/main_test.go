@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"github.com/tofureg/tofureg/failure"
 	"io"
 	"os"
 	"path/filepath"
@@ -111,7 +112,7 @@ func TestIncomplete(t *testing.T) {
 	}
 	var out strings.Builder
 	err := update(t.Context(), o, &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}, &out, io.Discard)
-	if !errors.Is(err, provider.ErrNotFound) || !strings.Contains(out.String(), "linux_amd64, signed") {
+	if !errors.Is(err, failure.ErrNotFound) || !strings.Contains(out.String(), "linux_amd64, signed") {
 		t.Errorf("%v\n%s", err, &out)
 	}
 	o.platforms[1] = addrs.MustParsePlatform("plan9_mips")

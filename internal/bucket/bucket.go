@@ -17,7 +17,6 @@ import (
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
-	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -156,7 +155,7 @@ func List(ctx context.Context, prefix string, get func(token string) (*Page, err
 }
 
 // Download writes the objects with a prefix into dir, a directory, without the prefix in their names. The error wraps
-// [module.ErrNotFound] if there is none, and [module.ErrChanged] if an object has another size than in the list.
+// [failure.ErrNotFound] if there is none, and [failure.ErrChanged] if an object has another size than in the list.
 func Download(ctx context.Context, dir, prefix string, limits checksum.Limits, get func(token string) (*Page, error), open func(Object) (io.ReadCloser, error)) error {
 	root, err := fsx.OpenRoot(dir)
 	if err != nil {
@@ -196,7 +195,7 @@ func Download(ctx context.Context, dir, prefix string, limits checksum.Limits, g
 		}
 	}
 	if files == 0 {
-		return fmt.Errorf("%q: %w", prefix, module.ErrNotFound)
+		return fmt.Errorf("%q: %w", prefix, failure.ErrNotFound)
 	}
 	return nil
 }
@@ -217,7 +216,7 @@ func write(ctx context.Context, root *os.Root, name string, o Object, open func(
 	}
 	n, err := io.Copy(file, io.LimitReader(archive.Until(ctx, body), o.Size+1))
 	if err == nil && n != o.Size {
-		err = fmt.Errorf("it is at least %d bytes, want %d: %w", n, o.Size, module.ErrChanged)
+		err = fmt.Errorf("it is at least %d bytes, want %d: %w", n, o.Size, failure.ErrChanged)
 	}
 	return errors.Join(err, file.Close())
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/bucket"
 	"github.com/tofureg/tofureg/internal/testing/must"
-	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -52,13 +51,13 @@ func TestDownload(t *testing.T) {
 		"4 objects":         {list: [][]bucket.Object{{{Name: "m/"}, {Name: "m/sub/"}, {Name: "m/x/"}}, one}, want: failure.ErrTooLarge},
 		"7 bytes":           {list: [][]bucket.Object{one, {{Name: "m/a.tf", Size: 4}}}, want: failure.ErrTooLarge},
 		"a negative size":   {list: [][]bucket.Object{{{Name: "m/a.tf", Size: -1}}, one}, text: "size -1"},
-		"another size":      {list: [][]bucket.Object{{{Name: "m/a.tf", Size: 2}}}, want: module.ErrChanged},
+		"another size":      {list: [][]bucket.Object{{{Name: "m/a.tf", Size: 2}}}, want: failure.ErrChanged},
 		"another prefix":    {list: [][]bucket.Object{{{Name: "n/a.tf", Size: 3}}}, text: `the list of "m/" has the object "n/a.tf"`},
 		"outside":           {list: [][]bucket.Object{{{Name: "m/../../a.tf", Size: 3}}}, want: failure.ErrArchive, text: `path element ".."`},
 		"twice":             {list: [][]bucket.Object{one, one}, want: failure.ErrArchive},
 		"3 directories":     {list: [][]bucket.Object{{{Name: "m/a/b/c.tf", Size: 3}}}},
 		"4 directories":     {list: [][]bucket.Object{{{Name: "m/a/b/c/d.tf", Size: 3}}}, want: failure.ErrTooLarge},
-		"only placeholders": {list: [][]bucket.Object{{{Name: "m/"}}}, want: module.ErrNotFound},
+		"only placeholders": {list: [][]bucket.Object{{{Name: "m/"}}}, want: failure.ErrNotFound},
 		"no list":           {list: [][]bucket.Object{one}, err: errList, want: errList},
 	} {
 		dir := filepath.Join(t.TempDir(), "dir")

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/module"
 )
 
 // Guard sends the requests of an SDK, each of which has a secret in it. It limits the bodies of lists and errors, which
@@ -41,7 +40,7 @@ func HTTPS(allowHTTP bool) func(*url.URL) error {
 		if u.Scheme == "https" || u.Scheme == "http" && allowHTTP {
 			return nil
 		}
-		return fmt.Errorf("%w: scheme %q, want https; for an emulator set AllowHTTP", module.ErrInsecure, u.Scheme)
+		return fmt.Errorf("%w: scheme %q, want https; for an emulator set AllowHTTP", failure.ErrInsecure, u.Scheme)
 	}
 }
 

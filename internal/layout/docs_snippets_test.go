@@ -120,11 +120,11 @@ func explain(err error) string {
 	switch {
 	case errors.Is(err, provider.ErrNoPlatform):
 		return "the version has no package for this platform"
-	case errors.Is(err, provider.ErrNoVersion):
+	case errors.Is(err, failure.ErrNoVersion):
 		return "no version fits the constraint"
-	case errors.Is(err, provider.ErrNotFound):
+	case errors.Is(err, failure.ErrNotFound):
 		return "the registry does not have this provider"
-	case errors.Is(err, provider.ErrUnauthorized):
+	case errors.Is(err, failure.ErrUnauthorized):
 		return "log in to the registry"
 	case errors.Is(err, provider.ErrProtocol):
 		return "the version needs another version of OpenTofu"
@@ -252,7 +252,7 @@ type releases struct {
 func (s *releases) ProviderVersions(_ context.Context, p addrs.Provider) (*provider.Versions, error) {
 	names, err := fs.Glob(s.files, p.Namespace()+"/"+p.Type()+"/*/*.zip")
 	if err == nil && len(names) == 0 {
-		err = provider.ErrNotFound
+		err = failure.ErrNotFound
 	}
 	platforms := map[addrs.Version][]addrs.Platform{}
 	for _, name := range names {
@@ -273,7 +273,7 @@ func (s *releases) ProviderPackage(_ context.Context, p addrs.Provider, v addrs.
 	dir := path.Join(p.Namespace(), p.Type(), v.String()) + "/"
 	info, err := fs.Stat(s.files, dir+pkg.Filename)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: %w", pkg, provider.ErrNotFound)
+		return nil, fmt.Errorf("%s: %w", pkg, failure.ErrNotFound)
 	}
 	if err != nil {
 		return nil, err

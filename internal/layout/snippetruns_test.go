@@ -3,6 +3,7 @@ package layout_test
 import (
 	"errors"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -203,7 +204,7 @@ func TestSnippetPrivateRegistry(t *testing.T) {
 	server := httptest.NewTLSServer(privateRegistry(source, source, "secret"))
 	defer server.Close()
 	host := svchost.MustParse(strings.TrimPrefix(server.URL, "https://"))
-	for token, want := range map[string]error{"secret": nil, "guess": provider.ErrUnauthorized} {
+	for token, want := range map[string]error{"secret": nil, "guess": failure.ErrUnauthorized} {
 		web := &transport.Client{HTTP: server.Client(), Credentials: auth.MustNewToken(token).For(host)}
 		alpha := must.Get(addrs.NewProvider(host, "acme", "alpha"))(t)
 		registry := &regclient.Client{Transport: web}
@@ -236,7 +237,7 @@ func TestSnippetOwnSource(t *testing.T) {
 	defer server.Close()
 	host := svchost.MustParse(strings.TrimPrefix(server.URL, "https://"))
 	registry := &regclient.Client{Transport: &transport.Client{HTTP: server.Client(), Credentials: auth.MustNewToken("secret").For(host)}}
-	for name, want := range map[string]error{"alpha": nil, "beta": provider.ErrNotFound} {
+	for name, want := range map[string]error{"alpha": nil, "beta": failure.ErrNotFound} {
 		p := must.Get(addrs.NewProvider(host, "acme", name))(t)
 		found, err := provider.Find(t.Context(), registry, p, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}})
 		var report *verify.Report
@@ -247,7 +248,7 @@ func TestSnippetOwnSource(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %v, and if there is none a signed package", name, report, err, want)
 		}
 	}
-	if _, err := source.ProviderPackage(t.Context(), pkg.Provider, pkg.Version, addrs.MustParsePlatform("plan9_mips")); !errors.Is(err, provider.ErrNotFound) {
+	if _, err := source.ProviderPackage(t.Context(), pkg.Provider, pkg.Version, addrs.MustParsePlatform("plan9_mips")); !errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("another platform: %v, want ErrNotFound", err)
 	}
 }
@@ -265,8 +266,8 @@ func TestSnippetCacheServer(t *testing.T) {
 	if n := reg.Count(regtest.Archive); n != 1 {
 		t.Errorf("%d downloads from the registry, want 1", n)
 	}
-	if _, err := mirror.ProviderVersions(t.Context(), addrs.MustParseProvider("acme/alpha")); !errors.Is(err, provider.ErrNotFound) {
-		t.Errorf("another namespace: error %v, want %v", err, provider.ErrNotFound)
+	if _, err := mirror.ProviderVersions(t.Context(), addrs.MustParseProvider("acme/alpha")); !errors.Is(err, failure.ErrNotFound) {
+		t.Errorf("another namespace: error %v, want %v", err, failure.ErrNotFound)
 	}
 }
 

@@ -31,7 +31,7 @@ func Failed(op, subject string, err error) error {
 // provider.ErrNoFile.
 func Missing(err error) error {
 	inner, ok := err.(*failure.RequestError)
-	if !ok || !errors.Is(inner.Err, provider.ErrNotFound) {
+	if !ok || !errors.Is(inner.Err, failure.ErrNotFound) {
 		return err
 	}
 	return inner.Because(&noFile{inner.Err})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"io"
 	"net/http"
 	"os"
@@ -101,7 +102,7 @@ func Publish(t *testing.T, open func() storage.Store) {
 func published(t *testing.T, r *regdir.Registry) string {
 	t.Helper()
 	versions, err := r.ProviderVersions(t.Context(), mirrortest.Alpha)
-	if errors.Is(err, provider.ErrNotFound) {
+	if errors.Is(err, failure.ErrNotFound) {
 		return ""
 	}
 	if err != nil {

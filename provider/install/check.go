@@ -45,7 +45,7 @@ func (c *EntryCheck) String() string {
 // document is that of the package for this platform, otherwise for the first listed one.
 //
 // The error wraps for example [verify.ErrUnsigned], [verify.ErrUnknownKey] if none of the keys that may
-// sign has signed, [lockfile.ErrUnreadable], or [provider.ErrNoVersion].
+// sign has signed, [lockfile.ErrUnreadable], or [failure.ErrNoVersion].
 func CheckEntry(ctx context.Context, src provider.Source, e lockfile.Entry, policy verify.Policy) (*EntryCheck, error) {
 	c, err := checkEntry(ctx, src, e, policy)
 	return c, failure.Wrap("check the lock of", subject(e.Provider, e.Version, addrs.Platform{}), err)
@@ -54,7 +54,7 @@ func CheckEntry(ctx context.Context, src provider.Source, e lockfile.Entry, poli
 func checkEntry(ctx context.Context, src provider.Source, e lockfile.Entry, policy verify.Policy) (*EntryCheck, error) {
 	switch {
 	case src == nil:
-		return nil, provider.ErrOffline
+		return nil, failure.ErrOffline
 	case e.Unreadable:
 		return nil, lockfile.ErrUnreadable
 	case e.Provider.IsZero() || e.Version.IsZero():

@@ -8,7 +8,6 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/testkit/regtest"
@@ -82,7 +81,7 @@ func TestCheckEntryRefuses(t *testing.T) {
 		}}, entry, verify.Policy{}, verify.ErrFilename},
 		"accepted hashes": {regtest.Provider{}, regtest.Fault{}, entry, verify.Policy{Accept: checksum.NewSet(entry.Hashes...)}, verify.ErrPolicy},
 		"same release":    {regtest.Provider{}, regtest.Fault{}, entry, verify.Policy{SameRelease: checksum.NewSet(entry.Hashes...)}, verify.ErrPolicy},
-		"withdrawn":       {regtest.Provider{}, regtest.Fault{}, with(func(e *lockfile.Entry) { e.Version = v110 }), verify.Policy{}, provider.ErrNoVersion},
+		"withdrawn":       {regtest.Provider{}, regtest.Fault{}, with(func(e *lockfile.Entry) { e.Version = v110 }), verify.Policy{}, failure.ErrNoVersion},
 		"unknown":         {regtest.Provider{}, regtest.Fault{}, with(func(e *lockfile.Entry) { e.Provider = numbered(0) }), verify.Policy{}, failure.ErrNotFound},
 		"unreadable":      {regtest.Provider{}, regtest.Fault{}, with(func(e *lockfile.Entry) { e.Unreadable = true }), verify.Policy{}, lockfile.ErrUnreadable},
 		"empty":           {regtest.Provider{}, regtest.Fault{}, lockfile.Entry{}, verify.Policy{}, nil},
@@ -92,7 +91,7 @@ func TestCheckEntryRefuses(t *testing.T) {
 			o.reg.AddFault(test.fault)
 		}
 		c, err := install.CheckEntry(t.Context(), o.src, test.entry, test.policy)
-		if _, ok := errors.AsType[*provider.Error](err); c != nil || !ok || test.want != nil && !errors.Is(err, test.want) {
+		if _, ok := errors.AsType[*failure.Error](err); c != nil || !ok || test.want != nil && !errors.Is(err, test.want) {
 			t.Errorf("%s: CheckEntry returned %v, %v; want %v", name, c, err, test.want)
 		}
 	}
@@ -103,7 +102,7 @@ func TestCheckEntryRefuses(t *testing.T) {
 			t.Errorf("without signature: CheckEntry returned %+v, %v; want unknown", c, err)
 		}
 	}
-	if _, err := install.CheckEntry(t.Context(), nil, entry, verify.Policy{}); !errors.Is(err, provider.ErrOffline) {
+	if _, err := install.CheckEntry(t.Context(), nil, entry, verify.Policy{}); !errors.Is(err, failure.ErrOffline) {
 		t.Errorf("without a source: %v", err)
 	}
 	reg := regtest.New("registry.example.com")

@@ -2,6 +2,7 @@ package install_test
 
 import (
 	"errors"
+	"github.com/tofureg/tofureg/failure"
 	"testing"
 	"time"
 
@@ -86,7 +87,7 @@ func TestHeldVersions(t *testing.T) {
 	// Without a lock an exact version is a choice, too.
 	required = requirements{alpha: addrs.MustParseProviderConstraint("= 1.3.0")}
 	result, err := in.Ensure(t.Context(), required, nil)
-	if e, ok := errors.AsType[*provider.HeldError](err); !ok || len(e.Held) != 1 || !errors.Is(err, provider.ErrNoVersion) || !result.Selections[0].Version.IsZero() {
+	if e, ok := errors.AsType[*provider.HeldError](err); !ok || len(e.Held) != 1 || !errors.Is(err, failure.ErrNoVersion) || !result.Selections[0].Version.IsZero() {
 		t.Errorf("Ensure of an exact version returned %v", err)
 	}
 }

@@ -125,7 +125,7 @@ func (d *Dir) PathOf(p addrs.Provider, v addrs.Version, on addrs.Platform) strin
 }
 
 // Get returns a package if it is installed, without reading its content. Otherwise the error wraps
-// [provider.ErrNotFound]. It wraps [checksum.ErrIrregular] if a directory between d.Path and the package
+// [failure.ErrNotFound]. It wraps [checksum.ErrIrregular] if a directory between d.Path and the package
 // is a symbolic link.
 func (d *Dir) Get(p addrs.Provider, v addrs.Version, on addrs.Platform) (*Package, error) {
 	pkg, err := d.get(p, v, on)

@@ -205,7 +205,7 @@ func TestInstallRefused(t *testing.T) {
 		"too large":         {policy: verify.Policy{Limits: checksum.Limits{Package: good.Fetched - 1}}, want: failure.ErrTooLarge},
 		"too much content":  {policy: verify.Policy{Limits: checksum.Limits{Unpacked: 1}}, want: failure.ErrTooLarge},
 		"too many entries":  {policy: verify.Policy{Accept: checksum.NewSet(zh), Limits: checksum.Limits{Entries: -1, NameLen: 1}}, want: failure.ErrTooLarge},
-		"not found":         {pkg: func(p *provider.Package) { p.URL += "x" }, want: provider.ErrNotFound},
+		"not found":         {pkg: func(p *provider.Package) { p.URL += "x" }, want: failure.ErrNotFound},
 		"cancelled":         {ctx: cancelled, want: context.Canceled},
 		"no provider":       {pkg: func(p *provider.Package) { p.Provider = addrs.Provider{} }, policy: verify.Policy{Accept: checksum.NewSet(zh)}},
 		"no version":        {pkg: func(p *provider.Package) { p.Version = addrs.Version{} }, policy: verify.Policy{Accept: checksum.NewSet(zh)}},
@@ -223,8 +223,8 @@ func TestInstallRefused(t *testing.T) {
 				c.ctx = t.Context()
 			}
 			done, err := d.Install(c.ctx, o.src, pkg, install.Options{Policy: c.policy})
-			if perr, ok := errors.AsType[*provider.Error](err); !ok || perr.Op == "" || perr.Subject == "" {
-				t.Errorf("Install returned %v, want a complete *provider.Error", err)
+			if perr, ok := errors.AsType[*failure.Error](err); !ok || perr.Op == "" || perr.Subject == "" {
+				t.Errorf("Install returned %v, want a complete *failure.Error", err)
 			}
 			if done != nil || c.want != nil && !errors.Is(err, c.want) {
 				t.Errorf("%v, want %v", err, c.want)
@@ -258,7 +258,7 @@ func TestLookup(t *testing.T) {
 		"nil": nil, "none": {}, "another": {otherH1}, "only of archives": {o.pkg.SHA256}, "an unknown scheme": {checksum.MustParseHash("h2:x")},
 	} {
 		_, err := d.Lookup(t.Context(), alpha, v1, linux, checksum.NewSet(accept...))
-		if _, ok := errors.AsType[*checksum.MismatchError](err); !ok || !errors.Is(err, verify.ErrNotAccepted) || errors.Is(err, provider.ErrNotFound) {
+		if _, ok := errors.AsType[*checksum.MismatchError](err); !ok || !errors.Is(err, verify.ErrNotAccepted) || errors.Is(err, failure.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -274,11 +274,11 @@ func TestLookup(t *testing.T) {
 		"directory": {newDir(t), alpha, v1, linux},
 	} {
 		_, err := where.d.Lookup(t.Context(), where.p, where.v, where.on, checksum.NewSet(h1...))
-		if _, ok := errors.AsType[*provider.Error](err); !ok || !errors.Is(err, provider.ErrNotFound) || !strings.Contains(err.Error(), "package is not installed") {
+		if _, ok := errors.AsType[*failure.Error](err); !ok || !errors.Is(err, failure.ErrNotFound) || !strings.Contains(err.Error(), "package is not installed") {
 			t.Errorf("another %s: %v", name, err)
 		}
 		_, err = where.d.Get(where.p, where.v, where.on)
-		if _, ok := errors.AsType[*provider.Error](err); !ok || !errors.Is(err, provider.ErrNotFound) {
+		if _, ok := errors.AsType[*failure.Error](err); !ok || !errors.Is(err, failure.ErrNotFound) {
 			t.Errorf("another %s: Get returned %v", name, err)
 		}
 	}
@@ -287,7 +287,7 @@ func TestLookup(t *testing.T) {
 			t.Errorf("Get without Path returned %v, %v", pkg, err)
 		}
 	}
-	if pkg, err := d.Get(alpha, addrs.Version{}, linux); pkg != nil || err == nil || errors.Is(err, provider.ErrNotFound) {
+	if pkg, err := d.Get(alpha, addrs.Version{}, linux); pkg != nil || err == nil || errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("Get without a version returned %v, %v", pkg, err)
 	}
 	if names := names(t, d.Path); slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, "beta") }) {
@@ -543,8 +543,8 @@ func TestPruneBesideInstall(t *testing.T) {
 				}
 				// Prune may have removed it, or be removing it.
 				_, err := d.Lookup(t.Context(), alpha, v1, linux, checksum.NewSet(accept...))
-				if err != nil && !errors.Is(err, provider.ErrNotFound) && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, verify.ErrNotAccepted) {
-					t.Errorf("error %v, want %v", err, provider.ErrNotFound)
+				if err != nil && !errors.Is(err, failure.ErrNotFound) && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, verify.ErrNotAccepted) {
+					t.Errorf("error %v, want %v", err, failure.ErrNotFound)
 				}
 			}
 		})
@@ -587,8 +587,8 @@ func TestDiskFull(t *testing.T) {
 		} {
 			large := newOffer(t, p)
 			done, err := d.Install(t.Context(), large.src, large.pkg, install.Options{})
-			if _, ok := errors.AsType[*provider.Error](err); !ok || !errors.Is(err, syscall.EFBIG) {
-				t.Errorf("%s: %+v, %v; want a *provider.Error with the system's reason", name, done, err)
+			if _, ok := errors.AsType[*failure.Error](err); !ok || !errors.Is(err, syscall.EFBIG) {
+				t.Errorf("%s: %+v, %v; want a *failure.Error with the system's reason", name, done, err)
 			}
 			wantNames(t, path, home+"/"+program)
 		}
@@ -622,8 +622,8 @@ func TestReadOnly(t *testing.T) {
 			}
 		}
 		_, err := d.Install(t.Context(), o.src, o.pkg, install.Options{})
-		if _, ok := errors.AsType[*provider.Error](err); !ok || !errors.Is(err, fs.ErrPermission) {
-			t.Errorf("%v, want a *provider.Error about the permission", err)
+		if _, ok := errors.AsType[*failure.Error](err); !ok || !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("%v, want a *failure.Error about the permission", err)
 		}
 		if removed, err := d.Prune(t.Context(), func(*install.Package) bool { return false }); err == nil || removed != nil {
 			t.Errorf("%v, %v", removed, err)

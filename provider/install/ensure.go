@@ -111,7 +111,7 @@ func (in *Installer) ensure(ctx context.Context, requirements map[addrs.Provider
 		}
 		wg.Go(func() {
 			err := j.do(ctx)
-			if _, ok := errors.AsType[*provider.Error](err); !ok && err != nil {
+			if _, ok := errors.AsType[*failure.Error](err); !ok && err != nil {
 				err = j.failure("install", err)
 			}
 			j.s.Err = err
@@ -119,7 +119,7 @@ func (in *Installer) ensure(ctx context.Context, requirements map[addrs.Provider
 			err = j.record(result.Lock)
 			recording.Unlock()
 			if err != nil {
-				j.s.Err = errors.Join(j.s.Err, &provider.Error{Op: "lock", Subject: p.String(), Err: err})
+				j.s.Err = errors.Join(j.s.Err, &failure.Error{Op: "lock", Subject: p.String(), Err: err})
 			}
 			exempt := j.s.From == FromOverride || j.s.From == FromReattached || j.s.From == FromBuiltIn
 			if j.s.Err != nil {
@@ -187,7 +187,7 @@ func (j *job) exempt() (bool, error) {
 	j.s.From = FromBuiltIn
 	switch { // the errors of the CLI
 	case p.Type() != "terraform":
-		return true, j.failure("install", fmt.Errorf("%w among the providers that are built into the CLI", provider.ErrNotFound))
+		return true, j.failure("install", fmt.Errorf("%w among the providers that are built into the CLI", failure.ErrNotFound))
 	case !j.s.Constraint.IsZero():
 		return true, j.failure("install", errors.New("the provider is built into the CLI and cannot have a version constraint"))
 	}
@@ -211,7 +211,7 @@ func (j *job) selectVersion(ctx context.Context) error {
 		if j.in.Upgrade {
 			why = "Upgrade needs a source"
 		}
-		return j.failure(op, fmt.Errorf("%w: %s", provider.ErrOffline, why))
+		return j.failure(op, fmt.Errorf("%w: %s", failure.ErrOffline, why))
 	}
 	if err := j.requests.Acquire(ctx, 1); err != nil {
 		return err
@@ -297,9 +297,9 @@ func (j *job) lookUp(ctx context.Context) (*found, error) {
 	case j.source != nil:
 		return nil, nil
 	case why != nil:
-		return nil, j.failure("install", fmt.Errorf("%w: %w", provider.ErrOffline, why))
+		return nil, j.failure("install", fmt.Errorf("%w: %w", failure.ErrOffline, why))
 	}
-	return nil, j.failure("install", fmt.Errorf("%w: %s", provider.ErrOffline, missing))
+	return nil, j.failure("install", fmt.Errorf("%w: %s", failure.ErrOffline, missing))
 }
 
 // plan fills in the selection without installing.
@@ -369,7 +369,7 @@ func (j *job) fetch(ctx context.Context) (*found, error) {
 			}
 		},
 	})
-	if refused, ok := errors.AsType[*provider.Error](err); ok && j.locked && errors.Is(err, verify.ErrNotAccepted) {
+	if refused, ok := errors.AsType[*failure.Error](err); ok && j.locked && errors.Is(err, verify.ErrNotAccepted) {
 		cause := refused.Err
 		if len(j.lock.Accept(j.s.Provider, j.s.Version).Hashes()) == 0 {
 			cause = fmt.Errorf("%w: %w", lockfile.ErrUnreadable, cause)
@@ -395,7 +395,7 @@ func (j *job) fetch(ctx context.Context) (*found, error) {
 // findPackage requests the package and checks that it fits the platform and the protocols.
 func (j *job) findPackage(ctx context.Context) (*provider.Package, error) {
 	pkg, err := j.requestPackage(ctx, j.platform)
-	if errors.Is(err, provider.ErrNoVersion) && j.s.Locked && !j.in.Upgrade {
+	if errors.Is(err, failure.ErrNoVersion) && j.s.Locked && !j.in.Upgrade {
 		return nil, j.failure("install", &LockedError{Provider: j.s.Provider, Version: j.s.Version, Constraint: j.s.Constraint, Err: err})
 	}
 	if err != nil {
@@ -417,7 +417,7 @@ func (j *job) failure(op string, err error) error {
 	if !j.s.Version.IsZero() {
 		subject += " " + j.s.Version.String()
 	}
-	return &provider.Error{Op: op, Subject: subject, Err: err}
+	return &failure.Error{Op: op, Subject: subject, Err: err}
 }
 
 func (j *job) event(kind provider.EventKind, err error) {

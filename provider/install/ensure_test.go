@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -216,7 +217,7 @@ func TestPlanFails(t *testing.T) {
 	s.want[numbered(0)] = constraintOf("~> 3.0")
 	s.in.Upgrade = true
 	result, err := s.in.Plan(t.Context(), s.want, lock)
-	if !errors.Is(err, provider.ErrNoVersion) || !result.Lock.Equal(lock) {
+	if !errors.Is(err, failure.ErrNoVersion) || !result.Lock.Equal(lock) {
 		t.Errorf("%v\n%s", err, result.Lock.Bytes())
 	}
 	s.in.Platform = addrs.MustParsePlatform("plan9_mips")
@@ -301,7 +302,7 @@ func TestRepair(t *testing.T) {
 		offline := *s.in
 		offline.Source = nil
 		_, err := offline.Ensure(t.Context(), s.want, first.Lock)
-		if !errors.Is(err, provider.ErrOffline) || !errors.Is(err, verify.ErrNotAccepted) {
+		if !errors.Is(err, failure.ErrOffline) || !errors.Is(err, verify.ErrNotAccepted) {
 			t.Errorf("offline: %v", err)
 		}
 		again := s.ensure(t, first.Lock)
@@ -324,8 +325,8 @@ func TestOffline(t *testing.T) {
 	lock.Delete(numbered(1))
 	must.Do(t, lock.Set(lockfile.Entry{Provider: numbered(2), Version: v110}))
 	_, err := s.in.Ensure(t.Context(), s.want, lock)
-	if e, ok := errors.AsType[*provider.Error](err); !errors.Is(err, provider.ErrOffline) || !ok || e.Subject != numbered(0).String()+" 1.1.0" {
-		t.Errorf("error %v, want %v", err, provider.ErrOffline)
+	if e, ok := errors.AsType[*failure.Error](err); !errors.Is(err, failure.ErrOffline) || !ok || e.Subject != numbered(0).String()+" 1.1.0" {
+		t.Errorf("error %v, want %v", err, failure.ErrOffline)
 	}
 	const want = `install registry.example.com/acme/p0 1.1.0: offline: the package is not installed
 choose a version of registry.example.com/acme/p1: offline: the provider is not in the lock file
@@ -347,8 +348,8 @@ func TestOfflineHashes(t *testing.T) {
 	lock := s.ensure(t, nil).Lock
 	s.in.Source, s.in.LockPlatforms = nil, platformsOf
 	result, err := s.in.Ensure(t.Context(), s.want, lock)
-	if !errors.Is(err, provider.ErrOffline) || !strings.Contains(err.Error(), "darwin_arm64") || !result.Lock.Equal(lock) {
-		t.Errorf("error %v, want %v", err, provider.ErrOffline)
+	if !errors.Is(err, failure.ErrOffline) || !strings.Contains(err.Error(), "darwin_arm64") || !result.Lock.Equal(lock) {
+		t.Errorf("error %v, want %v", err, failure.ErrOffline)
 	}
 	s.check(t, result)
 }
@@ -388,7 +389,7 @@ func TestEnsureAnotherAnswer(t *testing.T) {
 				"plan":   func() (*install.Result, error) { return s.in.Plan(t.Context(), s.want, nil) },
 			} {
 				result, err := do()
-				if _, ok := errors.AsType[*provider.Error](err); !ok {
+				if _, ok := errors.AsType[*failure.Error](err); !ok {
 					t.Errorf("%s: %v", verb, err)
 				}
 				if sel := only(t, result); sel.Package != nil || sel.Dir != "" || len(sel.Reports) > 0 || result.Lock.Covers(sel.Provider, sel.Version) {
@@ -437,12 +438,12 @@ func TestExempt(t *testing.T) {
 		want       error
 	}{
 		"built in, but limited": {builtIn, "~> 1.0", nil},
-		"not built in":          {addrs.MustParseProvider("terraform.io/builtin/unknown"), "", provider.ErrNotFound},
+		"not built in":          {addrs.MustParseProvider("terraform.io/builtin/unknown"), "", failure.ErrNotFound},
 		"legacy":                {addrs.MustParseProvider("-/p0"), "", lockfile.ErrNotLockable},
 		"none":                  {addrs.Provider{}, "", nil},
 	} {
 		_, err := s.in.Ensure(t.Context(), requirements{test.provider: constraintOf(test.constraint)}, nil)
-		if _, ok := errors.AsType[*provider.Error](err); err == nil || !ok || test.want != nil && !errors.Is(err, test.want) {
+		if _, ok := errors.AsType[*failure.Error](err); err == nil || !ok || test.want != nil && !errors.Is(err, test.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -535,11 +536,11 @@ func TestFailuresAreIndependent(t *testing.T) {
 	}
 	for i, e := range joined.Unwrap() {
 		name := []string{"acme/p0", "acme/p1", "acme/p2", "acme/p3", "acme/zzz"}[i]
-		if _, ok := errors.AsType[*provider.Error](e); !ok || !strings.Contains(e.Error(), name) || strings.Contains(e.Error(), "\n") {
+		if _, ok := errors.AsType[*failure.Error](e); !ok || !strings.Contains(e.Error(), name) || strings.Contains(e.Error(), "\n") {
 			t.Errorf("error %d: %v", i, e)
 		}
 	}
-	for _, want := range []error{provider.ErrNoVersion, verify.ErrBadSignature, provider.ErrNotFound} {
+	for _, want := range []error{failure.ErrNoVersion, verify.ErrBadSignature, failure.ErrNotFound} {
 		if !errors.Is(err, want) {
 			t.Errorf("%v is missing", want)
 		}
@@ -599,7 +600,7 @@ func TestLongConstraint(t *testing.T) {
 		s.want[numbered(0)] = s.want[numbered(0)].And(constraintOf(fmt.Sprintf("!= 2.0.%d", i)))
 	}
 	result, err := s.in.Ensure(t.Context(), s.want, nil)
-	if e, ok := errors.AsType[*provider.Error](err); !ok || e.Op != "lock" || only(t, result).Err == nil || result.Lock.Len() != 0 {
+	if e, ok := errors.AsType[*failure.Error](err); !ok || e.Op != "lock" || only(t, result).Err == nil || result.Lock.Len() != 0 {
 		t.Errorf("%v", err)
 	}
 }

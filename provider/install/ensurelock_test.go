@@ -3,6 +3,7 @@ package install_test
 import (
 	"context"
 	"errors"
+	"github.com/tofureg/tofureg/failure"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -168,7 +169,7 @@ func TestLockedVersionWithdrawn(t *testing.T) {
 	for _, work := range []func(context.Context, requirements, *lockfile.File) (*install.Result, error){s.in.Ensure, s.in.Plan} {
 		_, err := work(t.Context(), s.want, lock)
 		locked, ok := errors.AsType[*install.LockedError](err)
-		if !ok || locked.Version != v110 || !errors.Is(err, provider.ErrNoVersion) {
+		if !ok || locked.Version != v110 || !errors.Is(err, failure.ErrNoVersion) {
 			t.Fatalf("Ensure returned %v, want a LockedError that wraps ErrNoVersion", err)
 		}
 		want := "the locked version 1.1.0 is no longer available, the newest is 2.0.0; upgrade to choose another one"
@@ -235,7 +236,7 @@ func TestLockPlatformMissing(t *testing.T) {
 	s := newSite(t, 1)
 	s.in.LockPlatforms = []addrs.Platform{platformsOf[1], addrs.MustParsePlatform("plan9_mips")}
 	result, err := s.in.Ensure(t.Context(), s.want, nil)
-	if _, ok := errors.AsType[*provider.Error](err); !errors.Is(err, provider.ErrNoPlatform) || !ok {
+	if _, ok := errors.AsType[*failure.Error](err); !errors.Is(err, provider.ErrNoPlatform) || !ok {
 		t.Errorf("error %v, want %v", err, provider.ErrNoPlatform)
 	}
 	s.check(t, result)

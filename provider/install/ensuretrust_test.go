@@ -3,6 +3,7 @@ package install_test
 import (
 	"errors"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +13,6 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/internal/testing/terraformtest"
-	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/testkit/regtest"
@@ -475,13 +475,13 @@ func TestTrustCacheOffline(t *testing.T) {
 	s.ensure(t, lock)
 	link(t, "/", filepath.Join(s.in.Cache.Path, "registry.example.com/acme/p0/1.1.0/linux_amd64/link"))
 	_, err := s.in.Ensure(t.Context(), s.want, lock)
-	if !errors.Is(err, provider.ErrOffline) || !errors.Is(err, checksum.ErrIrregular) {
-		t.Errorf("error %v, want %v", err, provider.ErrOffline)
+	if !errors.Is(err, failure.ErrOffline) || !errors.Is(err, checksum.ErrIrregular) {
+		t.Errorf("error %v, want %v", err, failure.ErrOffline)
 	}
 	s.in.Cache = newDir(t)
 	_, err = s.in.Ensure(t.Context(), s.want, lock)
-	if !errors.Is(err, provider.ErrOffline) || !strings.HasSuffix(err.Error(), "and the package is not in the cache") {
-		t.Errorf("error %v, want %v", err, provider.ErrOffline)
+	if !errors.Is(err, failure.ErrOffline) || !strings.HasSuffix(err.Error(), "and the package is not in the cache") {
+		t.Errorf("error %v, want %v", err, failure.ErrOffline)
 	}
 }
 

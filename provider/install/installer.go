@@ -15,7 +15,7 @@ import (
 // concurrently.
 type Installer struct {
 	// Source provides packages. If nil, the locked versions must be in Dir or Cache; others fail with
-	// [provider.ErrOffline].
+	// [failure.ErrOffline].
 	Source provider.Source
 
 	// Dir is the directory to install in. It is required.
@@ -93,7 +93,7 @@ const defaultParallel = 32
 // terraform.io/builtin/terraform needs no work and must have no constraint.
 //
 // A failure of one provider does not stop the others. The error joins the failures. Each wraps a
-// [*provider.Error], and for example a [*LockedError], a [*lockfile.NotLockedError], [provider.ErrOffline]
+// [*failure.Error], and for example a [*LockedError], a [*lockfile.NotLockedError], [failure.ErrOffline]
 // or an error of package [verify].
 //
 // The result is valid beside an error. A provider that failed has [Selection].Err and keeps its old entry. If
@@ -175,7 +175,7 @@ type LockedError struct {
 	Version    addrs.Version            // locked
 	Constraint addrs.ProviderConstraint // as required
 
-	// Err wraps [provider.ErrNoVersion] if the source does not have the version. It is nil
+	// Err wraps [failure.ErrNoVersion] if the source does not have the version. It is nil
 	// if Constraint does not allow the version.
 	Err error
 }

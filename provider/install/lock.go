@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"maps"
 	"slices"
 	"sync"
@@ -202,7 +203,7 @@ func (j *job) hash(ctx context.Context, on []addrs.Platform, o provider.HashOpti
 		return nil, nil
 	}
 	if j.source == nil {
-		return nil, j.failure("hash the packages of", fmt.Errorf("%w: the lock file may lack hashes for %s", provider.ErrOffline, j.s.Unlocked))
+		return nil, j.failure("hash the packages of", fmt.Errorf("%w: the lock file may lack hashes for %s", failure.ErrOffline, j.s.Unlocked))
 	}
 	o.Store, o.Limiter, o.TempDir, o.Progress = j.in.Store, j.packages, j.in.TempDir, j.report
 	return provider.Hashes(ctx, j.source, j.s.Provider, j.s.Version, on, o)

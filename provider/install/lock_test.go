@@ -2,6 +2,7 @@ package install_test
 
 import (
 	"errors"
+	"github.com/tofureg/tofureg/failure"
 	"slices"
 	"strings"
 	"testing"
@@ -172,7 +173,7 @@ func TestLockFails(t *testing.T) {
 		}
 	}}
 	result, err := install.Lock(t.Context(), s.in.Source, given, s.want, platformsOf[:2], o)
-	if !errors.Is(err, provider.ErrNotFound) || len(failed) != 2 || result.Lock.Len() != 3 {
+	if !errors.Is(err, failure.ErrNotFound) || len(failed) != 2 || result.Lock.Len() != 3 {
 		t.Errorf("Lock returned %v, told of failures of %v; locked\n%s", err, failed, result.Lock.Bytes())
 	}
 	for i, reports := range []int{0, 1, 2} {

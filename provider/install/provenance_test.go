@@ -3,6 +3,7 @@ package install_test
 import (
 	"context"
 	"errors"
+	"github.com/tofureg/tofureg/failure"
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -74,8 +75,8 @@ func TestProvenanceIsDemanded(t *testing.T) {
 	s.in.Source, s.in.Policy = nil, policyOf(verify.Policy{})
 	s.ensure(t, result.Lock)
 	s.in.Policy = policyOf(verify.Policy{Provenance: byValue{}})
-	if _, err := s.in.Ensure(t.Context(), s.want, result.Lock); !errors.Is(err, provider.ErrOffline) {
-		t.Errorf("Ensure offline: %v, want %v", err, provider.ErrOffline)
+	if _, err := s.in.Ensure(t.Context(), s.want, result.Lock); !errors.Is(err, failure.ErrOffline) {
+		t.Errorf("Ensure offline: %v, want %v", err, failure.ErrOffline)
 	}
 }
 

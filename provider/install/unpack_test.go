@@ -71,7 +71,7 @@ func TestAheadOfAnother(t *testing.T) {
 	good := archivetest.Zip(t, entry{Name: program, Content: "program", Mode: 0o755}, entry{Name: "docs/a.txt", Content: "text"})
 	evil := archivetest.Zip(t, entry{Name: program, Content: "evil"}, entry{Name: "evil/x", Content: strings.Repeat("evil", 100)},
 		entry{Name: "docs/a.txt"})
-	changed := reader(func([]byte) (int, error) { return 0, provider.ErrChanged })
+	changed := reader(func([]byte) (int, error) { return 0, failure.ErrChanged })
 	for name, bodies := range map[string][]io.Reader{
 		"changed at once":    {changed, bytes.NewReader(good)},
 		"changed on the way": {io.MultiReader(bytes.NewReader(evil[:60]), changed), bytes.NewReader(good)},
@@ -149,7 +149,7 @@ func TestAheadOfForged(t *testing.T) {
 		second := staged(d, "second")
 		first := io.MultiReader(bytes.NewReader(forged), reader(func([]byte) (int, error) {
 			waitFor(t, second, "second") // so the one before it is done
-			return 0, provider.ErrChanged
+			return 0, failure.ErrChanged
 		}))
 		policy := verify.Policy{Accept: checksum.NewSet(zhOf(good))}
 		done := must.Get(d.Install(t.Context(), &scripted{[]io.Reader{first, bytes.NewReader(good)}}, &anyPackage, install.Options{Policy: policy}))(t)
@@ -209,7 +209,7 @@ func TestHostileArchives(t *testing.T) {
 			d := &install.Dir{Path: filepath.Join(base, "a", "b", "plugins")}
 			policy := verify.Policy{Limits: checksum.Limits{Unpacked: 1 << 19}}
 			done, err := d.Install(t.Context(), o.src, o.pkg, install.Options{Policy: policy})
-			if _, ok := errors.AsType[*provider.Error](err); !ok || !errors.Is(err, c.want) {
+			if _, ok := errors.AsType[*failure.Error](err); !ok || !errors.Is(err, c.want) {
 				t.Errorf("%v, want %v", err, c.want)
 			}
 			if done != nil {

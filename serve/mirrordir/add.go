@@ -128,7 +128,7 @@ type Added struct {
 // another archive. A refusal by o.Policy alone deletes nothing.
 //
 // Add returns the packages that it has added or kept, sorted, also with an error. The error joins a
-// [*provider.Error] for each failure.
+// [*failure.Error] for each failure.
 func (m *Mirror) Add(ctx context.Context, src provider.Source, wants []Want, o AddOptions) ([]Added, error) {
 	return m.add(ctx, src, wants, o, nil)
 }
@@ -271,7 +271,7 @@ func (m *Mirror) add(ctx context.Context, src provider.Source, wants []Want, o A
 	})
 	// Packages that share a failed request have the same error.
 	subject := func(err error) string {
-		if e, ok := errors.AsType[*provider.Error](err); ok {
+		if e, ok := errors.AsType[*failure.Error](err); ok {
 			return e.Subject
 		}
 		return ""
@@ -285,9 +285,9 @@ func (m *Mirror) add(ctx context.Context, src provider.Source, wants []Want, o A
 // explain returns the error for a package that could not be added.
 func (j *job) explain(platform addrs.Platform, err error) error {
 	err = failure.Wrap("mirror", address{j.want.Provider, j.want.Version, platform}.pkg().String(), err)
-	if e, ok := errors.AsType[*provider.Error](err); ok && j.locked && errors.Is(err, verify.ErrNotAccepted) {
+	if e, ok := errors.AsType[*failure.Error](err); ok && j.locked && errors.Is(err, verify.ErrNotAccepted) {
 		// Say how to lock the platform.
-		err = &provider.Error{Op: e.Op, Subject: e.Subject, Err: &lockfile.NotLockedError{Provider: j.want.Provider, Version: j.want.Version, Platform: platform, Err: e.Err}}
+		err = &failure.Error{Op: e.Op, Subject: e.Subject, Err: &lockfile.NotLockedError{Provider: j.want.Provider, Version: j.want.Version, Platform: platform, Err: e.Err}}
 	}
 	return err
 }

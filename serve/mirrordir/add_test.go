@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"maps"
 	"os"
 	"path/filepath"
@@ -454,7 +455,7 @@ func TestPartly(t *testing.T) {
 	}
 	for i, want := range []string{"2.0.0 darwin_arm64: package \"terraform-provider-alpha_2.0.0_darwin_arm64.zip\" does not match", "2.0.0 windows_amd64: https://registry.example.com/v1/providers/acme/alpha/2.0.0/download/windows/amd64: HTTP status 502", "acme/none"} {
 		e := joined.Unwrap()[i]
-		if _, ok := errors.AsType[*provider.Error](e); !ok || !strings.Contains(e.Error(), want) || strings.Contains(e.Error(), "\n") {
+		if _, ok := errors.AsType[*failure.Error](e); !ok || !strings.Contains(e.Error(), want) || strings.Contains(e.Error(), "\n") {
 			t.Errorf("%v, want %q", e, want)
 		}
 	}
@@ -529,7 +530,7 @@ func TestUnreachable(t *testing.T) {
 func TestOthersError(t *testing.T) {
 	t.Parallel()
 	m, _ := newMirror(t)
-	src := failing{Err: fmt.Errorf("my source: %w", &provider.Error{Op: "list", Err: os.ErrPermission})}
+	src := failing{Err: fmt.Errorf("my source: %w", &failure.Error{Op: "list", Err: os.ErrPermission})}
 	_, err := m.Add(t.Context(), src, wants(three[:1], v1), mirrordir.AddOptions{})
 	if !strings.HasPrefix(err.Error(), "mirror "+alpha.String()+" 1.0.0 ") || !errors.Is(err, os.ErrPermission) {
 		t.Errorf("Add returned %v, want an error about mirroring the package", err)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"io"
 	"io/fs"
 	"maps"
@@ -47,7 +48,7 @@ func (b *build) zh(ctx context.Context) checksum.Hash {
 }
 
 func (b *build) ProviderVersions(context.Context, addrs.Provider) (*provider.Versions, error) {
-	return nil, provider.ErrNotFound
+	return nil, failure.ErrNotFound
 }
 
 func (b *build) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
@@ -148,14 +149,14 @@ func (c *checked) actor(d *disk, job byte, n int, other bool) *actor {
 // archives with usual names are replaced.
 func (c *checked) read(ctx context.Context, m *mirrordir.Mirror, replaces bool) error {
 	pkg, err := m.ProviderPackage(ctx, alpha, v1, linux)
-	if errors.Is(err, provider.ErrNotFound) {
+	if errors.Is(err, failure.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	body, err := m.Open(ctx, pkg)
-	if errors.Is(err, provider.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, failure.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {

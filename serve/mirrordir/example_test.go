@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"log"
 	"os"
 	"path/filepath"
@@ -192,7 +193,7 @@ func ExampleMirror_Reindex() {
 		log.Fatal(err)
 	}
 	_, err = mirror.ProviderVersions(ctx, alpha)
-	fmt.Println(errors.Is(err, provider.ErrNotFound))
+	fmt.Println(errors.Is(err, failure.ErrNotFound))
 	// Output:
 	// 1 archives, good: true
 	// [1.0.0] <nil>

@@ -208,7 +208,7 @@ func (m *Mirror) packagesOf(ctx context.Context, p addrs.Provider) (*files, erro
 		}
 	}
 	if all.count == 0 {
-		return nil, fmt.Errorf("the mirror has no files of the provider: %w", provider.ErrNotFound)
+		return nil, fmt.Errorf("the mirror has no files of the provider: %w", failure.ErrNotFound)
 	}
 	return all, nil
 }
@@ -304,7 +304,7 @@ func (m *Mirror) providers(ctx context.Context, ignore func(name, reason string)
 
 // All yields each version that has archives, with its platforms, sorted by provider and version. In a directory it
 // reads only names, in a store without locks also the document of each version. If it cannot list a provider, it
-// yields a [*provider.Error] and continues.
+// yields a [*failure.Error] and continues.
 func (m *Mirror) All(ctx context.Context) iter.Seq2[Want, error] {
 	return func(yield func(Want, error) bool) {
 		providers, err := m.providers(ctx, func(string, string) {})

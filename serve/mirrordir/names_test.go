@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"io/fs"
 	"maps"
 	"net/url"
@@ -229,7 +230,7 @@ func TestServedAsListed(t *testing.T) {
 			test.change(t, dir)
 			list, err := m.ListedArchives(t.Context(), alpha, v1)
 			if test.want == nil {
-				if !errors.Is(err, provider.ErrNotFound) {
+				if !errors.Is(err, failure.ErrNotFound) {
 					t.Errorf("ListedArchives = %v, %v, want ErrNotFound", list, err)
 				}
 				return

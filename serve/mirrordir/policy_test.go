@@ -2,12 +2,12 @@ package mirrordir_test
 
 import (
 	"errors"
+	"github.com/tofureg/tofureg/failure"
 	"strings"
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/testing/must"
-	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/serve/mirrordir"
 	"github.com/tofureg/tofureg/testkit/regtest"
@@ -29,7 +29,7 @@ func TestPolicyOfEachProvider(t *testing.T) {
 	both := append(wants(three, v1), mirrordir.Want{Provider: beta, Version: v1, Platforms: three})
 	m, _ := newMirror(t)
 	added, err := m.Add(t.Context(), client, both, mirrordir.AddOptions{Policy: strict})
-	if e, ok := errors.AsType[*provider.Error](err); len(added) != 3 || added[0].Provider != alpha || !errors.Is(err, verify.ErrUnknownKey) || !ok || !strings.Contains(e.Subject, "beta") {
+	if e, ok := errors.AsType[*failure.Error](err); len(added) != 3 || added[0].Provider != alpha || !errors.Is(err, verify.ErrUnknownKey) || !ok || !strings.Contains(e.Subject, "beta") {
 		t.Errorf("Add returned %v, %v; want alpha, and %v for beta", added, err, verify.ErrUnknownKey)
 	}
 	mustAdd(t, m, client, both, mirrordir.AddOptions{})

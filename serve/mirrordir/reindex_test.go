@@ -518,7 +518,7 @@ func TestReindexOfNothing(t *testing.T) {
 	for kind, m := range mirrors(t) {
 		put(t, m.Store, home+"/index.json", "{")
 		mustReindex(t, m)
-		if list, err := m.ListedVersions(t.Context(), alpha); len(list) > 0 || err != nil && !errors.Is(err, provider.ErrNotFound) {
+		if list, err := m.ListedVersions(t.Context(), alpha); len(list) > 0 || err != nil && !errors.Is(err, failure.ErrNotFound) {
 			t.Errorf("%s: ListedVersions after Reindex of a damaged index = %v, %v, want none", kind, list, err)
 		}
 	}

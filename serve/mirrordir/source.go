@@ -23,7 +23,7 @@ import (
 
 // ProviderVersions lists the versions of p that have packages, with their platforms but no protocols,
 // newest first, whatever the index lists. Files with invalid names cause Warnings. Without files of p, the
-// error wraps [provider.ErrNotFound].
+// error wraps [failure.ErrNotFound].
 func (m *Mirror) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	f, err := m.packagesOf(ctx, p)
 	if err != nil {
@@ -34,7 +34,7 @@ func (m *Mirror) ProviderVersions(ctx context.Context, p addrs.Provider) (*provi
 
 // ProviderPackage returns a package with its recorded data and the hashes for all platforms in the
 // document of the version. If the package is only unpacked, Dir is set and there are no hashes. If
-// there is no package, the error wraps [provider.ErrNotFound].
+// there is no package, the error wraps [failure.ErrNotFound].
 //
 // URL is a file URL in a local directory, otherwise a name in Store as a relative URL, for example to
 // the URL of a bucket.
@@ -170,7 +170,7 @@ func (m *Mirror) archiveName(ctx context.Context, pkg *provider.Package) (string
 }
 
 // ListedVersions returns the versions in the index of p, unsorted, or if it is missing, all versions with
-// archives. Listed versions may have none. A provider without files is [provider.ErrNotFound].
+// archives. Listed versions may have none. A provider without files is [failure.ErrNotFound].
 func (m *Mirror) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
 	index, err := m.readIndex(ctx, p)
 	if index != nil || err != nil {
@@ -191,7 +191,7 @@ func (m *Mirror) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.
 
 // ListedArchives returns the archives in the mirror that the document of a version lists, with the stated
 // hashes, or if it is missing, all archives without hashes. If there are none, the error wraps
-// [provider.ErrNotFound]. Listed archives may be missing.
+// [failure.ErrNotFound]. Listed archives may be missing.
 func (m *Mirror) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
 	hashes, err := m.listedArchives(ctx, p, v)
 	return hashes, failure.Wrap("find", Want{Provider: p, Version: v}.String(), err)

@@ -3,6 +3,7 @@ package mirrordir_test
 import (
 	"context"
 	"errors"
+	"github.com/tofureg/tofureg/failure"
 	"io/fs"
 	"net/url"
 	"os"
@@ -108,13 +109,13 @@ func TestNothingThere(t *testing.T) {
 	_, otherPlatform := m.ProviderPackage(t.Context(), alpha, v1, darwin)
 	_, believed := m.Open(t.Context(), &provider.Package{Provider: alpha, Version: v2, Platform: linux, URL: "file:///etc/passwd"})
 	for what, test := range map[string]struct{ err, want error }{
-		"another provider":     {otherProvider, provider.ErrNotFound},
-		"another version":      {otherVersion, provider.ErrNoVersion},
+		"another provider":     {otherProvider, failure.ErrNotFound},
+		"another version":      {otherVersion, failure.ErrNoVersion},
 		"another platform":     {otherPlatform, provider.ErrNoPlatform},
-		"the URL of a package": {believed, provider.ErrNoVersion},
+		"the URL of a package": {believed, failure.ErrNoVersion},
 	} {
-		if _, ok := errors.AsType[*provider.Error](test.err); !ok || !errors.Is(test.err, test.want) {
-			t.Errorf("%s: %T %v, want a *provider.Error with %v", what, test.err, test.err, test.want)
+		if _, ok := errors.AsType[*failure.Error](test.err); !ok || !errors.Is(test.err, test.want) {
+			t.Errorf("%s: %T %v, want a *failure.Error with %v", what, test.err, test.err, test.want)
 		}
 	}
 	if un, ok := errors.AsType[*provider.UnavailableError](otherPlatform); !ok || len(un.Platforms) != 1 {
@@ -134,7 +135,7 @@ func TestNothingThere(t *testing.T) {
 		t.Error("a file: no error")
 	}
 	remove(t, dir, ".")
-	if _, err := m.ProviderVersions(t.Context(), alpha); err == nil || errors.Is(err, provider.ErrNotFound) {
+	if _, err := m.ProviderVersions(t.Context(), alpha); err == nil || errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("the directory is gone: %v, want an error that no other source makes up for", err)
 	}
 }
@@ -169,7 +170,7 @@ func TestSymlinks(t *testing.T) {
 		m, dir := newMirror(t)
 		link(dir, test.name, test.to)
 		_, err := m.ProviderPackage(t.Context(), alpha, v1, linux)
-		if found := err == nil; found != test.found || err != nil && !errors.Is(err, provider.ErrNotFound) {
+		if found := err == nil; found != test.found || err != nil && !errors.Is(err, failure.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -259,7 +260,7 @@ func TestDamaged(t *testing.T) {
 			if err == nil {
 				_, err = provider.Download(t.Context(), m, pkg, filepath.Join(t.TempDir(), "x"), provider.DownloadOptions{Policy: verify.Policy{AllowUnchecked: true}})
 			}
-			if err == nil || !strings.Contains(err.Error(), test.want) || errors.Is(err, provider.ErrNotFound) {
+			if err == nil || !strings.Contains(err.Error(), test.want) || errors.Is(err, failure.ErrNotFound) {
 				t.Errorf("%v, want %q", err, test.want)
 			}
 		})

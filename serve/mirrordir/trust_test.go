@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/storage"
 	"io"
 	"io/fs"
@@ -115,8 +116,8 @@ func TestNoPackage(t *testing.T) {
 	_, err1 := m.Open(t.Context(), nil)
 	_, err2 := m.Evidence(t.Context(), nil)
 	for _, err := range []error{err1, err2} {
-		if _, ok := errors.AsType[*provider.Error](err); !ok {
-			t.Errorf("error %v of a nil package, want a *provider.Error", err)
+		if _, ok := errors.AsType[*failure.Error](err); !ok {
+			t.Errorf("error %v of a nil package, want a *failure.Error", err)
 		}
 	}
 }
@@ -183,8 +184,8 @@ func TestAddArchiveRefuses(t *testing.T) {
 			test.clear(bad)
 			// The evidence is of the complete package, so the policy does not refuse it.
 			_, err := m.AddArchive(t.Context(), s, bad, got, verify.Policy{})
-			if _, ok := errors.AsType[*provider.Error](err); !ok || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("AddArchive of a package without its %s = %v, want a *provider.Error with %q", name, err, test.want)
+			if _, ok := errors.AsType[*failure.Error](err); !ok || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("AddArchive of a package without its %s = %v, want a *failure.Error with %q", name, err, test.want)
 			}
 			if _, err := os.Stat(filepath.Join(dir, "registry.example.com")); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("after AddArchive of a package without its %s: Stat of the host's directory = %v, want none", name, err)

@@ -103,7 +103,7 @@ func (c *Cache) Counts() CacheCounts {
 // leaves, or reads nothing, is no failure.
 func (c *Cache) count(ctx context.Context, r *pullReader, err error) {
 	switch {
-	case err != nil && (ctx.Err() != nil || errors.Is(err, provider.ErrNotFound) || errors.Is(err, errStalled)):
+	case err != nil && (ctx.Err() != nil || errors.Is(err, failure.ErrNotFound) || errors.Is(err, errStalled)):
 	case err != nil:
 		c.failures.Add(1)
 	case r.pull.cached:
@@ -137,11 +137,11 @@ func (c *Cache) setup() *puller {
 func (c *Cache) check(p addrs.Provider) error {
 	c.setup()
 	if c.Source == nil || c.Mirror == nil {
-		return &provider.Error{Op: "use", Subject: "a Cache", Err: errors.New("the fields Source and Mirror must not be nil")}
+		return &failure.Error{Op: "use", Subject: "a Cache", Err: errors.New("the fields Source and Mirror must not be nil")}
 	}
 	includes := func(pattern provider.Pattern) bool { return pattern.Matches(p) }
 	if len(c.Include) > 0 && !slices.ContainsFunc(c.Include, includes) {
-		return &provider.Error{Op: "find", Subject: p.String(), Err: provider.ErrExcluded}
+		return &failure.Error{Op: "find", Subject: p.String(), Err: provider.ErrExcluded}
 	}
 	return nil
 }
@@ -301,7 +301,7 @@ func (c *Cache) cachedPackage(ctx context.Context, p addrs.Provider, v addrs.Ver
 
 // logFailure returns err, and logs it unless it means that nothing is cached.
 func (c *Cache) logFailure(ctx context.Context, p addrs.Provider, err error) error {
-	if err != nil && ctx.Err() == nil && !errors.Is(err, provider.ErrNotFound) {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, failure.ErrNotFound) {
 		c.warn(ctx, "mirror failed", "provider", p, "error", err)
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"io"
 	"maps"
 	"net"
@@ -257,7 +258,7 @@ func TestCacheInclude(t *testing.T) {
 			body.Close()
 		}
 		for call, err := range map[string]error{"ProviderVersions": listing, "ProviderPackage": finding, "Evidence": proving, "Open": opening} {
-			_, ok := errors.AsType[*provider.Error](err)
+			_, ok := errors.AsType[*failure.Error](err)
 			if excluded := ok && errors.Is(err, provider.ErrExcluded); excluded == includes || includes && err != nil {
 				t.Errorf("Include %s: %s: %v, want ErrExcluded: %v", pattern, call, err, !includes)
 			}
@@ -279,7 +280,7 @@ func TestCacheWithoutFields(t *testing.T) {
 	_, proving := whole.Evidence(t.Context(), nil)
 	_, opening := whole.Open(t.Context(), nil)
 	for _, err := range []error{proving, opening} {
-		if _, ok := errors.AsType[*provider.Error](err); !ok {
+		if _, ok := errors.AsType[*failure.Error](err); !ok {
 			t.Errorf("%v, want an error about the missing package", err)
 		}
 	}
@@ -289,7 +290,7 @@ func TestCacheWithoutFields(t *testing.T) {
 		_, proving := c.Evidence(t.Context(), pkg)
 		_, opening := c.Open(t.Context(), pkg)
 		for call, err := range map[string]error{"ProviderVersions": listing, "ProviderPackage": finding, "Evidence": proving, "Open": opening} {
-			if _, ok := errors.AsType[*provider.Error](err); !ok || !strings.Contains(err.Error(), "Source and Mirror must not be nil") {
+			if _, ok := errors.AsType[*failure.Error](err); !ok || !strings.Contains(err.Error(), "Source and Mirror must not be nil") {
 				t.Errorf("%s: %s returned %v, want an error that names the fields", name, call, err)
 			}
 		}

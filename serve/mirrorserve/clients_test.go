@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/pem"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -104,7 +105,7 @@ func (c *crowded) ProviderVersions(ctx context.Context, p addrs.Provider) (*prov
 	c.mu.Lock()
 	c.now[p.Host().String()]--
 	c.mu.Unlock()
-	return nil, provider.ErrNotFound
+	return nil, failure.ErrNotFound
 }
 
 // TestListsAtOnce checks that a quarter of Parallel lists of versions are requested for a host at the

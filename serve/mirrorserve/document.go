@@ -118,7 +118,7 @@ func findListed(versions *provider.Versions, p addrs.Provider, v addrs.Version) 
 	if held := versions.HeldFor(exact, provider.Need{}, addrs.Version{}); len(held) > 0 {
 		why = &provider.HeldError{Provider: p, Constraint: exact, Held: held}
 	}
-	return provider.Release{}, &provider.Error{Op: "find", Subject: p.String() + " " + v.String(), Err: why}
+	return provider.Release{}, &failure.Error{Op: "find", Subject: p.String() + " " + v.String(), Err: why}
 }
 
 func (t *sourceCatalogue) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
@@ -191,7 +191,7 @@ const maxAsked = 64
 // find requests the package for a platform.
 func (s *statement) find(ctx context.Context, platform addrs.Platform) (*provider.Package, error) {
 	if s.asked.Add(1) > maxAsked {
-		return nil, &provider.Error{
+		return nil, &failure.Error{
 			Op: "list archives of", Subject: s.provider.String() + " " + s.version.String(),
 			Err: fmt.Errorf("more than %d packages must be requested, one for each platform: %w", maxAsked, failure.ErrTooLarge),
 		}

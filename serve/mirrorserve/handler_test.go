@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"io"
 	"log/slog"
 	"maps"
@@ -364,12 +365,12 @@ type recording struct {
 
 func (r *recording) ProviderVersions(_ context.Context, p addrs.Provider) (*provider.Versions, error) {
 	r.asked = append(r.asked, p)
-	return nil, provider.ErrNotFound
+	return nil, failure.ErrNotFound
 }
 
 func (r *recording) ProviderPackage(_ context.Context, p addrs.Provider, _ addrs.Version, _ addrs.Platform) (*provider.Package, error) {
 	r.asked = append(r.asked, p)
-	return nil, provider.ErrNotFound
+	return nil, failure.ErrNotFound
 }
 
 // TestHandlerOfBucket checks that an archive in an object store is served only with its recorded

@@ -29,15 +29,15 @@ import (
 type denying struct{ *mirrordir.Mirror }
 
 func (d denying) ProviderVersions(context.Context, addrs.Provider) (*provider.Versions, error) {
-	return nil, provider.ErrNotFound
+	return nil, failure.ErrNotFound
 }
 
 func (d denying) ProviderPackage(context.Context, addrs.Provider, addrs.Version, addrs.Platform) (*provider.Package, error) {
-	return nil, provider.ErrNotFound
+	return nil, failure.ErrNotFound
 }
 
 func (d denying) Open(context.Context, *provider.Package) (*provider.Body, error) {
-	return nil, provider.ErrNotFound
+	return nil, failure.ErrNotFound
 }
 
 // TestEmbeddedMirrorDecides checks that the methods of a type that embeds a Mirror decide what is
@@ -94,7 +94,7 @@ func TestHandlerLogLevels(t *testing.T) {
 	t.Parallel()
 	m, _, _, _ := filled(t)
 	broken := func(status int, err error) failing {
-		return failing{Err: &provider.Error{Op: "list versions of", Subject: "x", Err: &failure.RequestError{URL: "https://secret.example", Status: status, Attempts: 1, Err: err}}}
+		return failing{Err: &failure.Error{Op: "list versions of", Subject: "x", Err: &failure.RequestError{URL: "https://secret.example", Status: status, Attempts: 1, Err: err}}}
 	}
 	faulty := func(faults ...regtest.Fault) provider.Source {
 		reg, src := newRegistry(t)
@@ -116,8 +116,8 @@ func TestHandlerLogLevels(t *testing.T) {
 		"no such version":           {m, "/" + home + "/9.0.0.json", 404, "DEBUG"},
 		"no such archive":           {m, "/" + archive(addrs.MustParseVersion("9.0.0"), linux), 404, "DEBUG"},
 		"the source fails":          {broken(500, errors.New("status 500")), "/" + home + "/index.json", 502, "WARN"},
-		"the source refuses":        {broken(401, provider.ErrUnauthorized), "/" + home + "/index.json", 502, "WARN"},
-		"the source lacks it":       {broken(0, provider.ErrNotFound), "/" + home + "/index.json", 404, "DEBUG"},
+		"the source refuses":        {broken(401, failure.ErrUnauthorized), "/" + home + "/index.json", 502, "WARN"},
+		"the source lacks it":       {broken(0, failure.ErrNotFound), "/" + home + "/index.json", 404, "DEBUG"},
 		"another error":             {failing{Err: errors.New("dial tcp secret.example")}, "/" + home + "/index.json", 502, "WARN"},
 		"sums that are not there":   {faulty(noSums), "/" + home + "/1.0.0.json", 502, "WARN"},
 		"archive that is not there": {faulty(noArchive), "/" + archive(v1, linux), 502, "WARN"},

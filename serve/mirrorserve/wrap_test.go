@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"io"
 	"net/http"
 	"testing"
@@ -135,7 +136,7 @@ func (own) ListedVersions(context.Context, addrs.Provider) ([]addrs.Version, err
 }
 
 func (own) ListedArchives(context.Context, addrs.Provider, addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
-	return nil, provider.ErrNotFound
+	return nil, failure.ErrNotFound
 }
 
 // TestWrapperDecides: a source that filters and one that lists itself are found before the mirror or cache behind them, and a

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"io"
 	"io/fs"
 	"net/http"
@@ -174,7 +175,7 @@ func check(t testing.TB, s storage.Store) (said []string) {
 	t.Helper()
 	for _, src := range []provider.Source{client(static(s)), newRegistry(s)} {
 		versions, err := src.ProviderVersions(t.Context(), alpha)
-		if _, missing := s.Stat(t.Context(), ".well-known/terraform.json"); errors.Is(err, provider.ErrNotFound) || missing != nil {
+		if _, missing := s.Stat(t.Context(), ".well-known/terraform.json"); errors.Is(err, failure.ErrNotFound) || missing != nil {
 			versions, err = &provider.Versions{}, nil
 		}
 		must.Do(t, err)

@@ -88,7 +88,7 @@ func TestDamaged(t *testing.T) {
 			calls["ProviderVersions"] = errorOf(r.ProviderVersions(t.Context(), alpha))
 		}
 		for call, err := range calls {
-			if err == nil || !strings.Contains(err.Error(), test.name) || errors.Is(err, provider.ErrNotFound) || len(err.Error()) > 1000 {
+			if err == nil || !strings.Contains(err.Error(), test.name) || errors.Is(err, failure.ErrNotFound) || len(err.Error()) > 1000 {
 				t.Errorf("%s beside the damaged %.200q: %v, want an error that names %s", call, damaged, err, test.name)
 			}
 			if len(damaged) > 16<<20 && !errors.Is(err, failure.ErrTooLarge) {
@@ -213,13 +213,13 @@ func TestUnknown(t *testing.T) {
 	publishModule(t, r, v1, loc)
 	elsewhere := addrs.MustParseProvider("other.example.com/acme/alpha")
 	for i, test := range []struct{ err, want error }{
-		{errorOf(r.ProviderPackage(t.Context(), alpha, v2, linux)), provider.ErrNoVersion},
+		{errorOf(r.ProviderPackage(t.Context(), alpha, v2, linux)), failure.ErrNoVersion},
 		{errorOf(r.ProviderPackage(t.Context(), alpha, v1, addrs.MustParsePlatform("linux_arm64"))), provider.ErrNoPlatform},
-		{errorOf(r.ProviderVersions(t.Context(), addrs.MustParseProvider(host+"/acme/beta"))), provider.ErrNotFound},
-		{errorOf(r.ProviderVersions(t.Context(), elsewhere)), provider.ErrNotFound},
-		{errorOf(r.ModuleLocation(t.Context(), network, v2)), module.ErrNoVersion},
-		{errorOf(r.ModuleVersions(t.Context(), vpc)), module.ErrNotFound},
-		{errorOf(r.OpenModule(t.Context(), &module.Location{Module: network, Version: v2, URL: "https://" + host + "/files/modules/acme/network/aws/2.0.0/package.tar.gz"})), module.ErrNotFound},
+		{errorOf(r.ProviderVersions(t.Context(), addrs.MustParseProvider(host+"/acme/beta"))), failure.ErrNotFound},
+		{errorOf(r.ProviderVersions(t.Context(), elsewhere)), failure.ErrNotFound},
+		{errorOf(r.ModuleLocation(t.Context(), network, v2)), failure.ErrNoVersion},
+		{errorOf(r.ModuleVersions(t.Context(), vpc)), failure.ErrNotFound},
+		{errorOf(r.OpenModule(t.Context(), &module.Location{Module: network, Version: v2, URL: "https://" + host + "/files/modules/acme/network/aws/2.0.0/package.tar.gz"})), failure.ErrNotFound},
 	} {
 		if !errors.Is(test.err, test.want) {
 			t.Errorf("%d: %v, want %v", i, test.err, test.want)

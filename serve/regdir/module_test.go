@@ -51,7 +51,7 @@ func wantModules(t testing.TB, s storage.Store) string {
 	var said []string
 	for _, src := range []module.Source{client(static(s)), client(withRules(static(s))), newRegistry(s)} {
 		versions, err := src.ModuleVersions(t.Context(), network)
-		if _, missing := s.Stat(t.Context(), ".well-known/terraform.json"); errors.Is(err, module.ErrNotFound) || missing != nil {
+		if _, missing := s.Stat(t.Context(), ".well-known/terraform.json"); errors.Is(err, failure.ErrNotFound) || missing != nil {
 			versions, err = &module.Versions{}, nil
 		}
 		must.Do(t, err)
@@ -221,7 +221,7 @@ func TestCopyChecks(t *testing.T) {
 		{Source: addrs.MustParseModuleSource(host + "/acme/unknown/aws")},
 	}
 	results, err := r.CopyModules(t.Context(), src, requests, module.Options{Parallel: 1})
-	for i, want := range []error{checksum.ErrMismatch, nil, nil, module.ErrNotFound} {
+	for i, want := range []error{checksum.ErrMismatch, nil, nil, failure.ErrNotFound} {
 		if _, ok := errors.AsType[*failure.Error](results[i].Err); (i != 1) != ok || want != nil && (!errors.Is(results[i].Err, want) || !errors.Is(err, want)) {
 			t.Errorf("result %d: %+v, %v; want %v", i, results[i].Report, results[i].Err, want)
 		}
@@ -229,7 +229,7 @@ func TestCopyChecks(t *testing.T) {
 	if results[1].Err != nil || results[1].Report.Version.String() != "2.0.0" || !strings.Contains(results[2].Err.Error(), "another host than the registry") {
 		t.Errorf("CopyModules() = %+v", results)
 	}
-	if _, err := r.ModuleVersions(t.Context(), network); !errors.Is(err, module.ErrNotFound) {
+	if _, err := r.ModuleVersions(t.Context(), network); !errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("ModuleVersions of the refused module: %v", err)
 	}
 	changed := regtest.New(host)
@@ -259,7 +259,7 @@ func TestRefusedModule(t *testing.T) {
 		"no module":    {addrs.Module{}, v1, loc, local, nil, "the module is missing"},
 		"no version":   {network, addrs.Version{}, loc, local, nil, "the version is missing"},
 		"another host": {addrs.MustParseModule("other.example.com/a/b/c"), v1, loc, local, nil, "another host"},
-		"missing":      {network, v1, must.Get(module.ParseLocation(dir + "x"))(t), local, module.ErrNotFound, ""},
+		"missing":      {network, v1, must.Get(module.ParseLocation(dir + "x"))(t), local, failure.ErrNotFound, ""},
 	} {
 		_, err := r.PublishModule(t.Context(), test.m, test.v, test.loc, test.o)
 		if _, ok := errors.AsType[*failure.Error](err); !ok || test.want != nil && !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {

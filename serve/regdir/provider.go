@@ -68,7 +68,7 @@ const maxManifest = 64 << 10
 //
 // Publishing the same again changes nothing, and completes what a killed process began. If the version is
 // published with other content, the error wraps [ErrExists]. Concurrent calls for a version with the same
-// SHA256SUMS add their platforms. The result is sorted by platform. The error is a [*provider.Error].
+// SHA256SUMS add their platforms. The result is sorted by platform. The error is a [*failure.Error].
 func (r *Registry) PublishProvider(ctx context.Context, rel Release) (_ []Published, err error) {
 	defer func() { err = failure.Wrap("publish", rel.Provider.String()+" "+rel.Version.String(), err) }()
 	i, err := r.providerItem(rel.Provider, rel.Version)

@@ -15,7 +15,6 @@ import (
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/internal/testing/must"
-	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/serve/regdir"
 	"github.com/tofureg/tofureg/testkit/regtest"
 	"github.com/tofureg/tofureg/verify"
@@ -180,7 +179,7 @@ func TestRefused(t *testing.T) {
 			rel := dist(t, "1.0.0", 0, "linux_amd64", "darwin_arm64")
 			test.change(t, &rel)
 			_, err := newRegistry(store).PublishProvider(t.Context(), rel)
-			if _, ok := errors.AsType[*provider.Error](err); !ok || test.want != nil && !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
+			if _, ok := errors.AsType[*failure.Error](err); !ok || test.want != nil && !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
 				t.Errorf("PublishProvider: %v, want %v, %q", err, test.want, test.text)
 			}
 			if all := files(t, store); len(all) > 0 {

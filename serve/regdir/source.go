@@ -200,7 +200,7 @@ func (r *Registry) OpenModule(ctx context.Context, loc *module.Location) (_ *mod
 	}
 	f, err := r.Store.Open(ctx, archive)
 	if isMissing(err) {
-		err = fmt.Errorf("%w: %w", module.ErrNotFound, err)
+		err = fmt.Errorf("%w: %w", failure.ErrNotFound, err)
 	}
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -152,7 +153,7 @@ func (u *users) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.V
 	u.asked["package"]++
 	u.asked["package "+v.String()]++
 	if user == "carol" {
-		return nil, provider.ErrUnauthorized
+		return nil, failure.ErrUnauthorized
 	}
 	return &provider.Package{
 		Provider: p, Version: v, Platform: on, Filename: "terraform-provider-alpha_" + v.String() + "_" + on.String() + ".zip",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"io"
 	"log"
 	"net/http"
@@ -13,7 +14,6 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/login"
 	"github.com/tofureg/tofureg/disco/svchost"
-	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/testkit/regtest"
 	"github.com/tofureg/tofureg/transport"
@@ -188,12 +188,12 @@ func Example() {
 	version, err := latest(ctx, reg.Client(), "registry.example.com/acme/alpha")
 	fmt.Println(version, err)
 	_, err = latest(ctx, reg.Client(), "registry.example.com/acme/beta")
-	fmt.Println("not found:", errors.Is(err, provider.ErrNotFound))
+	fmt.Println("not found:", errors.Is(err, failure.ErrNotFound))
 
 	reg.Reset()
 	reg.Require("secret", regtest.Metadata)
 	_, err = latest(ctx, reg.Client(), "registry.example.com/acme/alpha")
-	fmt.Println("unauthorized:", errors.Is(err, provider.ErrUnauthorized))
+	fmt.Println("unauthorized:", errors.Is(err, failure.ErrUnauthorized))
 	for _, q := range reg.Requests() {
 		fmt.Println(q)
 	}

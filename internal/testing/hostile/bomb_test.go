@@ -66,7 +66,7 @@ func (w *tripwire) Close() error { return nil }
 // The sources of one package.
 
 func (w *tripwire) ProviderVersions(context.Context, addrs.Provider) (*provider.Versions, error) {
-	return nil, provider.ErrNotFound
+	return nil, failure.ErrNotFound
 }
 
 func (w *tripwire) ProviderPackage(context.Context, addrs.Provider, addrs.Version, addrs.Platform) (*provider.Package, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"github.com/tofureg/tofureg/failure"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
@@ -153,14 +154,14 @@ func TestUsersShareNothing(t *testing.T) {
 					})
 					synctest.Wait()
 					wg.Go(func() {
-						if _, err := run(mallory); !errors.Is(err, provider.ErrUnauthorized) {
+						if _, err := run(mallory); !errors.Is(err, failure.ErrUnauthorized) {
 							t.Errorf("mallory beside alice: %v, want ErrUnauthorized", err)
 						}
 					})
 					synctest.Wait()
 				}
 				wg.Wait()
-				if _, err := run(mallory); !errors.Is(err, provider.ErrUnauthorized) {
+				if _, err := run(mallory); !errors.Is(err, failure.ErrUnauthorized) {
 					t.Errorf("mallory after alice: %v, want ErrUnauthorized", err)
 				}
 			})

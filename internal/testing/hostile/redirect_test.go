@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/testkit/regtest"
 )
 
@@ -200,7 +199,7 @@ func TestInsecureURLs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			eachVerb(t, f, nil, func(w *world, err error) {
-				if typed(t, err); !errors.Is(err, provider.ErrInsecure) {
+				if typed(t, err); !errors.Is(err, failure.ErrInsecure) {
 					t.Errorf("error %v, want ErrInsecure", err)
 				}
 				for _, q := range w.reg.Requests() {

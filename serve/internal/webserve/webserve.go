@@ -362,7 +362,7 @@ func (s *Server) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, ErrConfig):
 		status = http.StatusInternalServerError
 	case broken:
-	case errors.Is(err, provider.ErrNotFound), errors.Is(err, provider.ErrUnpacked), errors.Is(err, ErrPath):
+	case errors.Is(err, failure.ErrNotFound), errors.Is(err, provider.ErrUnpacked), errors.Is(err, ErrPath):
 		status, level = http.StatusNotFound, slog.LevelDebug
 	}
 	if s.config.Logger != nil {
@@ -395,8 +395,8 @@ func describe(err error) string {
 		return e.Error()
 	}
 	for _, kind := range []error{
-		ErrPath, ErrBusy, ErrConfig, provider.ErrNoPlatform, provider.ErrNoVersion, provider.ErrNotFound, provider.ErrUnauthorized,
-		failure.ErrTooLarge, provider.ErrInsecure, provider.ErrUnpacked, verify.ErrUnsigned, verify.ErrUnchecked,
+		ErrPath, ErrBusy, ErrConfig, provider.ErrNoPlatform, failure.ErrNoVersion, failure.ErrNotFound, failure.ErrUnauthorized,
+		failure.ErrTooLarge, failure.ErrInsecure, provider.ErrUnpacked, verify.ErrUnsigned, verify.ErrUnchecked,
 	} {
 		if errors.Is(err, kind) {
 			return kind.Error()

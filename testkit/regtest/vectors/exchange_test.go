@@ -67,12 +67,12 @@ func answerKind(err error) string {
 		{disco.ErrNoService, "no-service"},
 		{disco.ErrServiceVersion, "service-version"},
 		{disco.ErrServiceID, "service-id"},
-		{provider.ErrInsecure, "insecure"},
+		{failure.ErrInsecure, "insecure"},
 		{failure.ErrTooLarge, "too-large"},
-		{provider.ErrUnauthorized, "unauthorized"},
-		{provider.ErrNoVersion, "no-version"},
+		{failure.ErrUnauthorized, "unauthorized"},
+		{failure.ErrNoVersion, "no-version"},
 		{provider.ErrNoPlatform, "no-platform"},
-		{provider.ErrNotFound, "not-found"},
+		{failure.ErrNotFound, "not-found"},
 		{module.ErrLocal, "local"},
 	} {
 		if errors.Is(err, k.err) {

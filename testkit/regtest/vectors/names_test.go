@@ -3,6 +3,7 @@ package vectors_test
 import (
 	"encoding/json"
 	"errors"
+	"github.com/tofureg/tofureg/failure"
 	"slices"
 	"strings"
 	"testing"
@@ -175,7 +176,7 @@ func allowed[C constraining](c C, list []addrs.Version, newest func(C) (addrs.Ve
 		}
 	}
 	v, err := newest(c)
-	if err != nil && !errors.Is(err, provider.ErrNoVersion) {
+	if err != nil && !errors.Is(err, failure.ErrNoVersion) {
 		return r, err
 	}
 	r.Newest = v.String()
