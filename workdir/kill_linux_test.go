@@ -1,7 +1,6 @@
 package workdir
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/module/manifest"
 	"github.com/tofureg/tofureg/testkit/regtest"
 )
 
@@ -40,15 +40,15 @@ func TestKilled(t *testing.T) {
 			killed++
 		}
 		stop.Stop()
-		var manifest struct{ Modules []record }
 		data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(modulesJSON)))
 		if err != nil {
 			continue // killed before the first manifest
 		}
-		if err := json.Unmarshal(data, &manifest); err != nil {
+		file, err := manifest.Parse(data)
+		if err != nil {
 			t.Fatalf("round %d: %v in %s", round, err, data)
 		}
-		for _, m := range manifest.Modules {
+		for _, m := range file {
 			if m.Version == "" {
 				continue
 			}

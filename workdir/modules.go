@@ -3,21 +3,17 @@ package workdir
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"net/url"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"golang.org/x/sync/errgroup"
@@ -25,14 +21,10 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/archive"
-	"github.com/tofureg/tofureg/internal/flight"
-	"github.com/tofureg/tofureg/internal/fsx"
-	"github.com/tofureg/tofureg/internal/jsondoc"
 	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/module"
 	modulelock "github.com/tofureg/tofureg/module/lockfile"
-	"github.com/tofureg/tofureg/verify/checksum"
+	"github.com/tofureg/tofureg/module/manifest"
 )
 
 // maxModules is the maximum number of modules, and maxCalls of nested calls.
@@ -92,11 +84,9 @@ var errOutside = errors.New("outside of the package")
 type walk struct {
 	dir   *Dir // a copy
 	plan  bool
-	base  string   // absolute path of the working directory, without links
-	data  string   // data directory as the CLI names it
-	atEnd []func() // in reverse order
-	store *os.Root // directory of packages, to which all is written; nil if it does not exist
-	part  *fsx.PartDir
+	base  string        // absolute path of the working directory, without links
+	data  string        // data directory as the CLI names it
+	store *manifest.Dir // directory of packages; nil if it does not exist
 	group *errgroup.Group
 	slots *semaphore.Weighted // of downloads
 
@@ -108,9 +98,9 @@ type walk struct {
 	links   links
 
 	room     atomic.Int64 // bytes for more packages
-	versions flight.Cache[addrs.Module, *module.Versions]
-	found    flight.Cache[string, *module.Location]
-	fetched  flight.Cache[string, *module.Report]
+	versions once[addrs.Module, *module.Versions]
+	found    once[string, *module.Location]
+	fetched  once[string, *module.Report]
 
 	verify bool // compare installed modules with the lock, which is a plan
 
@@ -118,21 +108,15 @@ type walk struct {
 	differ   []error // of verify
 	lock     *modulelock.File
 	locked   map[modulelock.Key]bool // the sources of all modules
-	manifest manifest
+	manifest manifest.File
 	modules  []Module
-	called   int               // modules that these call
-	packages map[string]string // keys of modules by their package directories in lower case
-	made     int               // packages in part
-	moves    []move
+	called   int // modules that these call
 	warnings []string
 }
 
-// A move is a package that is complete, but not yet at its place.
-type move struct{ made, key string }
-
 // A spot is the place of a module in the tree.
 type spot struct {
-	record record
+	record manifest.Record
 	files  files
 	at     string   // key of the module whose package this one is in; empty for the user's own files
 	pkg    string   // name of that package in the store
@@ -191,7 +175,7 @@ func (w *walk) module(ctx context.Context, at *spot, evaluate bool) (m *Module, 
 		Key: at.record.Key, Source: at.record.Source, Dir: at.record.Dir, Called: at.called, Report: at.report, Held: at.held,
 		Missing: at.pkg == "" && at.files.dir == "", // in a plan
 	}
-	if m.Version, err = at.record.version(); err != nil || m.Missing {
+	if m.Version, err = recordedVersion(at.record); err != nil || m.Missing {
 		return m, err
 	}
 	if err = w.read(ctx, at); err != nil {
@@ -220,7 +204,7 @@ func (w *walk) read(ctx context.Context, at *spot) (err error) {
 	}
 	f := at.files
 	if at.pkg != "" {
-		root, err := fsx.OpenRootIn(w.store, at.pkg)
+		root, err := w.store.Root.OpenRoot(at.pkg + asDirectory)
 		if err != nil {
 			return err
 		}
@@ -268,8 +252,10 @@ func (w *walk) resolve(ctx context.Context, at *spot, to Call) (*spot, error) {
 	}
 	if address.Path == "" {
 		next.at = next.record.Key
-		if other := w.claim(next.record.Key); other != "" {
-			return nil, wrong(to.at, "modules %q and %q would have the same directory on this file system", next.record.Key, other)
+		if !w.plan { // which writes nothing, and assumes that the directory is free
+			if err = w.store.Claim(next.record.Key); err != nil {
+				return nil, wrong(to.at, "%v", err)
+			}
 		}
 		entry := modulelock.Entry{}
 		if entry.Key, err = modulelock.KeyOf(to.Source, to.Version); err == nil && to.SourceText+to.VersionText != "" {
@@ -292,13 +278,13 @@ func (w *walk) local(ctx context.Context, next, from *spot, source string) error
 	w.mu.Lock()
 	old, ok := w.manifest[next.record.Key]
 	if !ok || old.Source != source || w.dir.Upgrade {
-		w.manifest.drop(next.record.Key)
+		w.manifest.Drop(next.record.Key)
 		next.fresh = true
 	}
 	w.mu.Unlock()
 	base, at := w.base, filepath.FromSlash(from.record.Dir)
 	if from.pkg != "" {
-		base, at = filepath.Join(w.store.Name(), from.pkg), from.inside
+		base, at = filepath.Join(w.store.Root.Name(), from.pkg), from.inside
 	}
 	dir, err := w.links.resolve(ctx, base, filepath.Join(at, filepath.FromSlash(source)), from.pkg != "")
 	if errors.Is(err, errOutside) {
@@ -319,29 +305,6 @@ func (w *walk) local(ctx context.Context, next, from *spot, source string) error
 
 // modulesDir returns the directory of packages as the CLI names it.
 func (w *walk) modulesDir() string { return path.Join(filepath.ToSlash(w.data), "modules") }
-
-// claim reserves the directory of a package. It returns the key of another module that would have the same directory
-// on this file system. A plan, which writes nothing, assumes that there is none.
-func (w *walk) claim(key string) string {
-	folded := archive.Fold(key)
-	w.mu.Lock()
-	other := w.packages[folded]
-	w.packages[folded] = key
-	w.mu.Unlock()
-	if w.plan || other == "" {
-		return ""
-	}
-	dir, err := w.staged()
-	for _, name := range []string{"", other, key} {
-		if err == nil {
-			err = w.store.Mkdir(filepath.Join(dir, name), 0o700)
-		}
-	}
-	if err != nil {
-		return other
-	}
-	return ""
-}
 
 // remote installs a package unless it is installed.
 func (w *walk) remote(ctx context.Context, to, from *spot, constraint addrs.ModuleConstraint, address module.Address, entry modulelock.Entry) (err error) {
@@ -366,7 +329,7 @@ func (w *walk) remote(ctx context.Context, to, from *spot, constraint addrs.Modu
 	}
 	reuse := ok && !to.fresh && !w.dir.Upgrade && (!locks || isLocked && old.Version == locked.Version.String()) && w.installed(to, old, constraint, address)
 	if reuse && locks && w.dir.Rehash {
-		got, err := w.hash(ctx, to.pkg)
+		got, err := w.store.Hash(ctx, to.pkg)
 		reuse = err == nil && got == locked.Hash
 	}
 	if reuse {
@@ -374,7 +337,7 @@ func (w *walk) remote(ctx context.Context, to, from *spot, constraint addrs.Modu
 	}
 	to.pkg, to.inside, to.fresh = "", "", true
 	w.mu.Lock()
-	w.manifest.drop(to.record.Key)
+	w.manifest.Drop(to.record.Key)
 	w.mu.Unlock()
 	if w.dir.Registry == nil && !isLocal && (location == nil || !w.plan) {
 		return fmt.Errorf("%w: the module is not installed, and Dir.Registry is nil", failure.ErrOffline)
@@ -389,13 +352,10 @@ func (w *walk) remote(ctx context.Context, to, from *spot, constraint addrs.Modu
 	if err != nil || w.plan {
 		return err
 	}
-	made, err := w.staged()
+	made, err := w.store.Stage(to.record.Key)
 	if err != nil {
 		return err
 	}
-	w.mu.Lock()
-	w.moves = append(w.moves, move{filepath.Base(made), to.record.Key})
-	w.mu.Unlock()
 	if isLocal {
 		if linked, err := w.link(to, location, made); linked || err != nil {
 			return err
@@ -419,18 +379,8 @@ func (w *walk) remote(ctx context.Context, to, from *spot, constraint addrs.Modu
 	return w.lock.Set(entry)
 }
 
-// hash returns the hash of an installed package.
-func (w *walk) hash(ctx context.Context, pkg string) (checksum.Hash, error) {
-	root, err := fsx.OpenRootIn(w.store, pkg)
-	if err != nil {
-		return checksum.Hash{}, err
-	}
-	defer root.Close()
-	return checksum.L1Dir(ctx, fsx.Tree(ctx, root))
-}
-
 // compare compares the package of an earlier run with the lock.
-func (w *walk) compare(ctx context.Context, to *spot, old record, constraint addrs.ModuleConstraint, address module.Address, locked modulelock.Entry) (err error) {
+func (w *walk) compare(ctx context.Context, to *spot, old manifest.Record, constraint addrs.ModuleConstraint, address module.Address, locked modulelock.Entry) (err error) {
 	found := locked
 	switch installed := w.installed(to, old, constraint, address); {
 	case locked.Hash.IsZero():
@@ -438,8 +388,8 @@ func (w *walk) compare(ctx context.Context, to *spot, old record, constraint add
 	case !installed:
 		err = errors.New("it is not installed, or not from the source that the configuration names")
 	default:
-		if found.Hash, err = w.hash(ctx, to.pkg); err == nil {
-			found.Version, _ = old.version() // installed has read it
+		if found.Hash, err = w.store.Hash(ctx, to.pkg); err == nil {
+			found.Version, _ = recordedVersion(old) // installed has read it
 			err = locked.Check(found)
 		}
 	}
@@ -457,11 +407,11 @@ func (w *walk) differs(to *spot, err error) {
 }
 
 // installed reports whether the package of an earlier run suits the module block, and uses it.
-func (w *walk) installed(to *spot, old record, constraint addrs.ModuleConstraint, address module.Address) bool {
+func (w *walk) installed(to *spot, old manifest.Record, constraint addrs.ModuleConstraint, address module.Address) bool {
 	if old.Source != to.record.Source || path.Clean(old.Dir) != old.Dir {
 		return false
 	}
-	if v, err := old.version(); err != nil || !v.IsZero() && !constraint.Allows(v) {
+	if v, err := recordedVersion(old); err != nil || !v.IsZero() && !constraint.Allows(v) {
 		return false
 	}
 	pkg := path.Join(w.modulesDir(), to.record.Key)
@@ -483,7 +433,7 @@ func (w *walk) installed(to *spot, old record, constraint addrs.ModuleConstraint
 		return false
 	}
 	inside = filepath.FromSlash(inside)
-	info, err := w.store.Stat(filepath.Join(to.record.Key, inside))
+	info, err := w.store.Root.Stat(filepath.Join(to.record.Key, inside))
 	if err == nil && info.IsDir() {
 		to.record, to.pkg, to.inside = old, to.record.Key, inside
 		return true
@@ -493,8 +443,8 @@ func (w *walk) installed(to *spot, old record, constraint addrs.ModuleConstraint
 
 // linked reports whether the module is a directory of the user that a link in the store leads to, as the CLI makes
 // it for an absolute path, and uses it.
-func (w *walk) linked(to *spot, old record) bool {
-	target, err := w.store.Readlink(to.record.Key)
+func (w *walk) linked(to *spot, old manifest.Record) bool {
+	target, err := w.store.Root.Readlink(to.record.Key)
 	if err != nil || !filepath.IsAbs(target) || !strings.HasPrefix(to.record.Source, "file://") {
 		return false
 	}
@@ -509,12 +459,12 @@ func (w *walk) linked(to *spot, old record) bool {
 // locate chooses a version of a module, unless it is locked, and asks the registry where it is. A plan does not need that.
 func (w *walk) locate(ctx context.Context, to *spot, source addrs.ModuleSource, version *addrs.Version, constraint addrs.ModuleConstraint) (location *module.Location, err error) {
 	if version.IsZero() {
-		versions, failed := w.versions.Do(ctx, source.Module, func(ctx context.Context) (*module.Versions, time.Duration, error) {
+		versions, failed := w.versions.do(source.Module, func() (*module.Versions, error) {
 			v, err := w.dir.Registry.ModuleVersions(ctx, source.Module)
 			if err == nil && v == nil {
 				err = errors.New("the source returned no versions")
 			}
-			return v, 0, err
+			return v, err
 		})
 		if err = failed; err == nil {
 			*version, err = versions.Newest(constraint)
@@ -524,7 +474,7 @@ func (w *walk) locate(ctx context.Context, to *spot, source addrs.ModuleSource, 
 	if err != nil || w.plan {
 		return nil, err
 	}
-	location, err = w.found.Do(ctx, source.Module.String()+" "+version.String(), func(ctx context.Context) (*module.Location, time.Duration, error) {
+	location, err = w.found.do(source.Module.String()+" "+version.String(), func() (*module.Location, error) {
 		l, err := w.dir.Registry.ModuleLocation(ctx, source.Module, *version)
 		switch {
 		case err == nil && l == nil:
@@ -532,7 +482,7 @@ func (w *walk) locate(ctx context.Context, to *spot, source addrs.ModuleSource, 
 		case err == nil && l.Kind == module.KindLocal:
 			err = fmt.Errorf("%w: a registry must not name %q", module.ErrLocal, l)
 		}
-		return l, 0, err
+		return l, err
 	})
 	if err == nil {
 		location, err = location.WithSubdir(source.Subdir)
@@ -541,19 +491,6 @@ func (w *walk) locate(ctx context.Context, to *spot, source addrs.ModuleSource, 
 		location.Module, location.Version = source.Module, *version
 	}
 	return location, err
-}
-
-// staged returns the name of a new package in the private directory of this run.
-func (w *walk) staged() (name string, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.part == nil {
-		if w.part, err = fsx.CreatePartDirIn(w.store, ".", 0o700); err != nil {
-			return "", err
-		}
-	}
-	w.made++
-	return filepath.Join(w.part.Name(), strconv.Itoa(w.made)), nil
 }
 
 // link makes the link to an absolute path of the user that the CLI makes. It returns false for an archive.
@@ -569,7 +506,7 @@ func (w *walk) link(to *spot, location *module.Location, made string) (bool, err
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return false, err
 	}
-	if err := w.store.Symlink(dir, made); err != nil {
+	if err := w.store.Root.Symlink(dir, made); err != nil {
 		return false, err
 	}
 	to.record.Dir = path.Join(w.modulesDir(), to.record.Key, location.Subdir)
@@ -591,11 +528,8 @@ func (w *walk) fetch(ctx context.Context, to *spot, location *module.Location, m
 	if last := len(to.calls) - 1; slices.Contains(to.calls[:last], to.calls[last]) {
 		return fmt.Errorf("the package at %s calls itself", location)
 	}
-	first, err := w.fetched.Do(ctx, fmt.Sprintf("%+v", id), func(ctx context.Context) (*module.Report, time.Duration, error) {
-		r, err := w.download(ctx, location, made, options)
-		return r, 0, err
-	})
-	switch target := filepath.Join(w.store.Name(), made); {
+	first, err := w.fetched.do(fmt.Sprintf("%+v", id), func() (*module.Report, error) { return w.download(ctx, location, made, options) })
+	switch target := filepath.Join(w.store.Root.Name(), made); {
 	case errors.Is(err, module.ErrNoSubdir): // the first call wanted a directory that does not exist
 		to.report, err = w.download(ctx, location, made, options)
 	case err == nil && first.Dir == target:
@@ -633,12 +567,12 @@ func (w *walk) download(ctx context.Context, from *module.Location, made string,
 	defer w.slots.Release(1)
 	o.Limits = o.Limits.Effective()
 	o.Limits.Unpacked = max(1, min(o.Limits.Unpacked, w.room.Load()))
-	report, err := module.Download(ctx, w.dir.Registry, module.Request{Location: from, Dir: filepath.Join(w.store.Name(), made)}, o)
+	report, err := module.Download(ctx, w.dir.Registry, module.Request{Location: from, Dir: filepath.Join(w.store.Root.Name(), made)}, o)
 	if err != nil {
 		return nil, err
 	}
 	size := int64(0)
-	err = fs.WalkDir(fsx.Tree(ctx, w.store), filepath.ToSlash(made), func(_ string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(w.store.Root.FS(), filepath.ToSlash(made), func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return cmp.Or(err, ctx.Err())
 		}
@@ -657,67 +591,31 @@ func (w *walk) download(ctx context.Context, from *module.Location, made string,
 	return report, nil
 }
 
-// manifestName is the file in which the CLI looks for the modules of a configuration.
-const manifestName = "modules.json"
-
-const maxManifest = 16 << 20 // bytes
-
-// A record is the entry of a module in the manifest.
-type record struct {
-	Key     string // names of the calls, joined by dots
-	Source  string
-	Version string `json:",omitempty"`
-	Dir     string // relative to the working directory, or absolute
-}
-
-// version returns the version, or zero if the module has none.
-func (r record) version() (v addrs.Version, err error) {
+// recordedVersion returns the version of a module, or zero if it has none.
+func recordedVersion(r manifest.Record) (v addrs.Version, err error) {
 	if r.Version != "" {
 		v, err = addrs.ParseVersion(r.Version)
 	}
 	return v, err
 }
 
-// A manifest has the records of modules by key.
-type manifest map[string]record
+// once does each job of a run once. Jobs end with the context of the run.
+type once[K comparable, V any] struct{ jobs sync.Map }
 
-// readManifest reads the manifest in a directory of modules, which may be nil.
-func readManifest(store *os.Root, shown string) (manifest, error) {
-	m := manifest{}
-	if store == nil {
-		return m, nil
-	}
-	data, err := files{root: store}.read(manifestName, maxManifest)
-	if errors.Is(err, fs.ErrNotExist) {
-		return m, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var all struct{ Modules []record }
-	if err := jsondoc.Unmarshal(data, &all); err != nil || len(data) > maxManifest {
-		return nil, &ConfigError{Place{File: shown}, "not a manifest of modules; remove the file to install the modules again"}
-	}
-	for _, r := range all.Modules {
-		m[r.Key] = r
-	}
-	return m, nil
+// do returns the result of the first job with this key.
+func (o *once[K, V]) do(key K, job func() (V, error)) (V, error) {
+	first, _ := o.jobs.LoadOrStore(key, sync.OnceValues(job))
+	return first.(func() (V, error))()
 }
 
-// drop removes a module and those below it.
-func (m manifest) drop(key string) {
-	maps.DeleteFunc(m, func(k string, _ record) bool { return k == key || strings.HasPrefix(k, key+".") })
-}
-
-// write replaces the manifest unless it is the same.
-func (m manifest) write(store *os.Root) error {
-	records := slices.SortedFunc(maps.Values(m), func(a, b record) int { return strings.Compare(a.Key, b.Key) })
-	data, err := json.Marshal(map[string][]record{"Modules": records})
-	if err != nil {
-		return err
+// inTurn returns a function that calls report, which may be nil. Calls never overlap.
+func inTurn(report func(module.Event)) func(module.Event) {
+	turn := make(chan struct{}, 1) // not a mutex: report may block
+	return func(e module.Event) {
+		if report != nil {
+			turn <- struct{}{}
+			defer func() { <-turn }()
+			report(e)
+		}
 	}
-	if old, err := (files{root: store}).read(manifestName, maxManifest); err == nil && string(old) == string(data) {
-		return nil
-	}
-	return fsx.WriteFileIn(store, manifestName, data, 0o666)
 }

@@ -771,13 +771,6 @@ func TestTreeLimits(t *testing.T) {
 		"name of a run": {maxName, func(n int) map[string]string {
 			return map[string]string{"main.tf": "", "a.tftest.hcl": "run \"" + strings.Repeat("a", n) + "\" {\n  module {\n    source = \"./m\"\n  }\n}\n", "m/main.tf": ""}
 		}, "invalid name of a run block"},
-		"manifest": {maxManifest, func(n int) map[string]string {
-			const text = `{"Modules":[]}`
-			return map[string]string{"main.tf": calls("b", "./b", 1), "b/main.tf": "", modulesJSON: text + strings.Repeat(" ", n-len(text))}
-		}, "not a manifest of modules"},
-		"members of the manifest": {500_000, func(n int) map[string]string {
-			return map[string]string{"main.tf": calls("b", "./b", 1), "b/main.tf": "", modulesJSON: `{"Modules":[{}` + strings.Repeat(",{}", n-1) + "]}"}
-		}, "not a manifest of modules"},
 	} {
 		for more, want := range []string{"", c.want} {
 			d := w.dir(t, t.TempDir(), false)

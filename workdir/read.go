@@ -15,12 +15,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/json"
 
-	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
@@ -131,7 +131,11 @@ func (f files) list() (map[string]bool, error) {
 	if f.root == nil {
 		entries, err = os.ReadDir(f.dir)
 	} else {
-		entries, err = fs.ReadDir(fsx.Tree(context.Background(), f.root), filepath.ToSlash(f.dir))
+		var dir *os.File
+		if dir, err = f.root.Open(f.dir + asDirectory); err == nil {
+			defer dir.Close()
+			entries, err = dir.ReadDir(-1)
+		}
 	}
 	names := map[string]bool{}
 	for _, e := range entries {
@@ -204,20 +208,31 @@ func (f file) parse() (hcl.Body, hcl.Diagnostics) {
 }
 
 // read reads a regular file. Of a file with more than max bytes, it reads one more.
-func (f files) read(name string, max int64) ([]byte, error) {
-	open := fsx.OpenRegular
+func (f files) read(name string, max int64) (_ []byte, err error) {
+	open := os.OpenFile
 	if f.root != nil {
-		open = func(name string) (*os.File, error) { return fsx.OpenRegularIn(f.root, name) }
+		open = f.root.OpenFile
 	}
-	file, err := open(filepath.Join(f.dir, name))
+	var file *os.File
+	for range 80 { // two seconds, while another process such as a virus scanner has the file open
+		if file, err = open(filepath.Join(f.dir, name), os.O_RDONLY|noBlock, 0); !isInUse(err) {
+			break
+		}
+		time.Sleep(25 * time.Millisecond)
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	var text bytes.Buffer
-	if info, err := file.Stat(); err == nil {
-		text.Grow(int(min(info.Size(), max)) + bytes.MinRead)
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: filepath.Join(f.dir, name), Err: errors.New("exists and is not a regular file")}
 	}
+	if err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	text.Grow(int(min(info.Size(), max)) + bytes.MinRead)
 	_, err = text.ReadFrom(io.LimitReader(file, max+1))
 	return text.Bytes(), err
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,10 +19,9 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/disco/svchost"
-	"github.com/tofureg/tofureg/internal/flight"
-	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/module"
 	modulelock "github.com/tofureg/tofureg/module/lockfile"
+	"github.com/tofureg/tofureg/module/manifest"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/verify"
@@ -199,12 +199,12 @@ func (d *Dir) walk(plan, real bool) (*walk, error) {
 		return nil, errors.New("workdir: ReadOnly and Upgrade cannot both be set")
 	}
 	copied := *d // for concurrent calls
-	copied.Modules.Progress = flight.InTurn(d.Modules.Progress)
+	copied.Modules.Progress = inTurn(d.Modules.Progress)
 	copied.Limits = d.Limits.orDefault()
 	data, _ := d.variable("TF_DATA_DIR")
 	w := &walk{
 		dir: &copied, plan: plan, data: filepath.Clean(cmp.Or(d.Data, data, ".terraform")), slots: semaphore.NewWeighted(16),
-		configs: map[string]*configuration{}, packages: map[string]string{},
+		configs: map[string]*configuration{}, manifest: manifest.File{},
 		budget: budget{left: maxWork, guard: newGuard(copied.Limits)},
 	}
 	w.room.Store(copied.Limits.Packages)
@@ -217,7 +217,7 @@ func (d *Dir) walk(plan, real bool) (*walk, error) {
 
 // top returns the place of the configuration itself.
 func (w *walk) top() *spot {
-	return &spot{walk: w, known: map[string]*thunk{}, record: record{Dir: "."}, files: files{dir: w.base}}
+	return &spot{walk: w, known: map[string]*thunk{}, record: manifest.Record{Dir: "."}, files: files{dir: w.base}}
 }
 
 // VerifyModules compares the installed remote modules with the module lock. It asks no server and writes nothing. The
@@ -244,8 +244,8 @@ func (d *Dir) modules(ctx context.Context, plan, verify bool) (*Result, error) {
 	called := len(root.config.list) > 0
 	if called {
 		defer func() {
-			for _, f := range slices.Backward(w.atEnd) {
-				f()
+			if w.store != nil {
+				w.store.Close(ctx)
 			}
 		}()
 		err = w.open(ctx)
@@ -254,9 +254,6 @@ func (d *Dir) modules(ctx context.Context, plan, verify bool) (*Result, error) {
 	w.lock, w.locked = &modulelock.File{}, map[modulelock.Key]bool{}
 	if err == nil && d.LockModules {
 		w.lock, err = modulelock.Load(lockPath)
-	}
-	if err == nil {
-		w.manifest, err = readManifest(w.store, w.modulesDir()+"/"+manifestName)
 	}
 	if err != nil {
 		return nil, err
@@ -272,7 +269,7 @@ func (d *Dir) modules(ctx context.Context, plan, verify bool) (*Result, error) {
 		}
 	}
 	if err == nil && called && writes {
-		err = w.commit(ctx)
+		err = w.store.Commit(ctx, w.manifest)
 	}
 	if err == nil && d.LockModules && writes && !d.ReadOnly && string(w.lock.Bytes()) != before {
 		err = w.lock.Save(lockPath)
@@ -286,73 +283,21 @@ func (d *Dir) modules(ctx context.Context, plan, verify bool) (*Result, error) {
 	return &Result{Modules: w.modules, Warnings: w.warnings}, errors.Join(w.differ...)
 }
 
-// open opens the directory of packages and takes the lock of the data directory. A plan opens only what exists.
-func (w *walk) open(ctx context.Context) error {
-	path := abs(w.base, w.data)
-	if !w.plan {
-		if err := os.MkdirAll(path, 0o777); err != nil {
-			return err
-		}
+// open opens the directory of packages and reads the manifest. A plan opens only what exists.
+func (w *walk) open(ctx context.Context) (err error) {
+	if w.plan {
+		w.store, err = manifest.Open(abs(w.base, w.data))
+	} else {
+		w.store, err = manifest.Create(ctx, abs(w.base, w.data))
 	}
-	data, err := fsx.OpenRoot(path)
-	if err == nil {
-		w.atEnd = append(w.atEnd, func() { data.Close() })
-		if !w.plan {
-			err = data.MkdirAll("modules", 0o777)
-		}
-	}
-	if err == nil {
-		w.store, err = fsx.OpenRootIn(data, "modules")
-	}
-	switch {
-	case w.plan && errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	}
-	if w.atEnd = append(w.atEnd, func() { w.store.Close() }); w.plan {
+	if w.plan && errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	// Without locks, or in a directory that cannot be written, nothing protects against another process.
-	if lock, err := fsx.AcquireLockIn(ctx, data, ".tofureg.lock"); err == nil {
-		w.atEnd = append(w.atEnd, func() { lock.Remove() })
-	}
-	if ctx.Err() == nil {
-		fsx.SweepPartsIn(ctx, w.store, ".")
-	}
-	w.atEnd = append(w.atEnd, func() {
-		if w.part != nil {
-			w.part.Discard(ctx)
-		}
-	})
-	return ctx.Err()
-}
-
-// commit moves the packages to their places and writes the manifest. A process that is killed before the manifest
-// leaves one without the packages that it replaces, so that the next run installs them.
-func (w *walk) commit(ctx context.Context) error {
-	old, err := readManifest(w.store, manifestName)
-	if err = cmp.Or(ctx.Err(), err); err != nil {
+	if err != nil {
 		return err
 	}
-	if len(w.moves) > 0 {
-		for _, m := range w.moves {
-			old.drop(m.key)
-		}
-		if err := old.write(w.store); err != nil {
-			return err
-		}
-	}
-	for _, m := range w.moves {
-		if _, err := w.part.Put(m.made, m.key, nil); err != nil {
-			return fmt.Errorf("module %q: %w", m.key, err)
-		}
-	}
-	if len(w.moves) > 0 {
-		err = fsx.SyncDirIn(w.store, ".")
-	}
-	if err == nil {
-		err = w.manifest.write(w.store)
+	if w.manifest, err = w.store.Load(); errors.Is(err, manifest.ErrSyntax) {
+		err = &ConfigError{Place{File: path.Join(w.modulesDir(), manifest.Name)}, err.Error()}
 	}
 	return err
 }
@@ -364,7 +309,7 @@ func (d *Dir) providers(ctx context.Context, required map[addrs.Provider]addrs.P
 		return nil, false, err
 	}
 	// A link in the data directory must not lead out of it.
-	data, err := fsx.OpenRoot(abs(w.base, w.data))
+	data, err := os.OpenRoot(abs(w.base, w.data) + asDirectory)
 	if err == nil {
 		_, err = data.Stat("providers")
 		data.Close()

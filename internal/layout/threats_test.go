@@ -91,6 +91,7 @@ func hasTest(t *testing.T, pkg, function string) bool {
 var endsShownBy = map[string]string{
 	"verify.TestJudgingEnds":                "verify.CheckedSums.JudgeStated verify.Examination.Archive verify.Examination.H1 verify.Policy.Judge verify.Policy.JudgeOffer",
 	"testkit/storagetest.TestStorageMemory": "storage.Memory.Delete storage.Memory.List storage.Memory.Open storage.Memory.Stat storage.Memory.Write",
+	"module/manifest.TestEnds":              "module/manifest.Create module/manifest.Dir.Close module/manifest.Dir.Commit module/manifest.Dir.Hash",
 	"auth.TestHelperLeavesNoChild":          `auth.Helper.Forget auth.Helper.Save auth.Helper.Token cliconfig.Config.TokenOrigin`,
 	"disco/login.TestExchangeIsCancelled":   "disco/login.Client.Login",
 	"cliconfig.TestPipeEndsWithTheContext":  "cliconfig.Load",
