@@ -1,5 +1,5 @@
-// Package addrs parses and compares provider addresses, module addresses, versions, version
-// constraints and platforms.
+// Package addrs parses and compares addresses of providers and modules, versions, constraints and platforms. It is
+// meant for 1.0.
 //
 //	p, err := addrs.ParseProvider("hashicorp/aws")
 //	if err != nil {

@@ -1,4 +1,4 @@
-// Package auth finds and stores the API tokens of hosts.
+// Package auth finds and stores the API tokens of hosts. It is meant for 1.0.
 //
 //	tokens := auth.Cached(auth.Chain(
 //		auth.Environ(os.Environ()),

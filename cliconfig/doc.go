@@ -1,6 +1,5 @@
-// Package cliconfig reads the user's configuration of the OpenTofu or Terraform CLI and
-// returns clients that follow it, with the same tokens, mirrors, host overrides and
-// directories.
+// Package cliconfig reads the CLI configuration of the user and makes clients that follow it. They have the same
+// tokens, mirrors, host overrides and directories as the CLI. It is meant for 1.0.
 //
 //	config, err := cliconfig.Load(ctx, cliconfig.Host())
 //	if err != nil {

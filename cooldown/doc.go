@@ -1,5 +1,5 @@
-// Package cooldown holds back versions of providers and modules until they are old enough, so that a
-// version that an attacker has just published is not chosen.
+// Package cooldown holds back versions of providers and modules until they are old enough, so that a version that an
+// attacker has just published is not chosen. It is meant for 1.0.
 //
 //	week := cooldown.Rule{Age: 7 * 24 * time.Hour, Dates: &cooldown.Ledger{Store: store}}
 //	src := &cooldown.Providers{Source: registry, Rule: week}

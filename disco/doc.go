@@ -1,4 +1,4 @@
-// Package disco finds the services of a registry host.
+// Package disco finds the services of a registry host. It is meant for 1.0.
 //
 // A host lists the base URLs of its services in its discovery document,
 // /.well-known/terraform.json:

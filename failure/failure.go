@@ -1,4 +1,4 @@
-// Package failure contains the errors that all clients of this module return.
+// Package failure has the errors that several packages return. It is meant for 1.0.
 //
 //	if e, ok := errors.AsType[*failure.RequestError](err); ok && e.Status == http.StatusTooManyRequests {
 //		time.Sleep(min(e.RetryAfter, time.Minute))

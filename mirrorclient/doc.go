@@ -1,4 +1,5 @@
-// Package mirrorclient finds and downloads provider packages from a network mirror.
+// Package mirrorclient is the client of network mirrors. It finds and downloads provider packages. It is meant for
+// 1.0.
 //
 // A [Client] is a [github.com/tofureg/tofureg/provider.Source] for one base URL, from which a
 // mirror serves providers of any host:

@@ -1,5 +1,5 @@
-// Package module finds, downloads and unpacks module packages from registries, http servers,
-// git repositories and directories.
+// Package module finds, downloads and unpacks module packages. They come from registries, http servers, git
+// repositories and directories. It is meant for 1.0.
 //
 //	source := addrs.MustParseModuleSource("terraform-aws-modules/vpc/aws")
 //	request := module.Request{Source: source, Constraint: addrs.MustParseModuleConstraint("~> 5.0"), Dir: "modules/vpc"}

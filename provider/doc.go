@@ -1,5 +1,4 @@
-// Package provider finds, downloads and verifies provider packages from registries,
-// mirrors and directories.
+// Package provider finds, downloads and verifies provider packages of any source. It is meant for 1.0.
 //
 //	random := addrs.MustParseProvider("hashicorp/random")
 //	constraint := addrs.MustParseProviderConstraint("~> 3.6")

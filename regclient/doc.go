@@ -1,4 +1,4 @@
-// Package regclient is the client of provider registries and module registries.
+// Package regclient is the client of provider registries and module registries. It is meant for 1.0.
 //
 //	client := &regclient.Client{Transport: &transport.Client{Credentials: auth.Environ(os.Environ())}}
 //	random := addrs.MustParseProvider("hashicorp/random")

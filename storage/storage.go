@@ -1,4 +1,4 @@
-// Package storage keeps files under names, in a directory or in an object store.
+// Package storage keeps files under names, in a directory, in memory or in a bucket. It is meant for 1.0.
 //
 // A [Store] has the files of a mirror, see package [github.com/tofureg/tofureg/serve/mirrordir].
 // [Dir] is the store for a local directory, [Memory] is for tests. Several processes may use a store

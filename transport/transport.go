@@ -1,4 +1,4 @@
-// Package transport holds the HTTP settings that all clients of this module share.
+// Package transport has the HTTP settings that all clients share. It is meant for 1.0.
 //
 //	web := &transport.Client{Credentials: auth.Environ(os.Environ())}
 //	registry := &regclient.Client{Transport: web}

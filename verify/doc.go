@@ -1,5 +1,5 @@
-// Package verify decides whether an archive is the provider package that it claims to be, by
-// checksums and OpenPGP signatures, without network access.
+// Package verify decides whether an archive is the provider package that it claims to be. It uses checksums and
+// OpenPGP signatures, and no network. It is meant for 1.0.
 //
 //	report, err := verify.Policy{}.Check(ctx, verify.Evidence{
 //		Filename:  "terraform-provider-random_3.6.0_linux_amd64.zip",

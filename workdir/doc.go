@@ -1,6 +1,6 @@
 // Package workdir prepares a working directory as init of OpenTofu and Terraform does. It installs the modules and
 // providers of a configuration, and writes the manifest of modules and the lock file. "tofu validate" and "terraform
-// validate" then work without another init.
+// validate" then work without another init. It is experimental.
 //
 //	config, err := cliconfig.Load(ctx, cliconfig.Host())
 //	dir := workdir.New(config, "path/to/configuration")

@@ -1,4 +1,5 @@
-// Package attest verifies who built a provider, by Sigstore attestations such as those of GitHub Actions.
+// Package attest verifies who built a provider, by Sigstore attestations, such as those of GitHub Actions. It is
+// experimental.
 //
 //	trusted, err := (&attest.TUF{Dir: cacheDir}).TrustedRoot(ctx) // or a file
 //	v := &attest.Verifier{Root: trusted, Rule: attest.OnGitHub, Bundles: &attest.GitHub{Transport: web}}

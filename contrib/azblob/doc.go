@@ -1,4 +1,4 @@
-// Package azblob keeps files in a container of Azure Blob Storage.
+// Package azblob keeps files in Azure Blob Storage. It is experimental.
 //
 //	store := &azblob.Store{Container: "https://ACCOUNT.blob.core.windows.net/mirror", Credential: credential}
 //	mirror := &mirrordir.Mirror{Store: store}

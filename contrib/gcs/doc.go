@@ -1,4 +1,4 @@
-// Package gcs downloads module packages from Google Cloud Storage, and keeps files in its buckets.
+// Package gcs downloads modules from Google Cloud Storage, and keeps files there. It is experimental.
 //
 //	credentials, err := google.FindDefaultCredentials(ctx, gcs.ScopeRead)
 //	options := module.Options{Fetcher: &gcs.Fetcher{Credentials: credentials}}

@@ -1,5 +1,5 @@
-// Package oci installs providers and modules from OCI registries, as OpenTofu does: with the
-// method oci_mirror of the CLI configuration, and from module locations oci://HOST/NAME.
+// Package oci installs providers and modules from OCI registries, as OpenTofu does: with the method oci_mirror of the
+// CLI configuration, and from module locations oci://HOST/NAME. It is experimental.
 //
 //	config, err := cliconfig.Load(ctx, cliconfig.Host())
 //	if err != nil {

@@ -1,5 +1,4 @@
-// Package s3 downloads module packages from Amazon S3 and compatible object stores, and keeps files in
-// their buckets.
+// Package s3 downloads modules from Amazon S3 and compatible stores, and keeps files there. It is experimental.
 //
 //	options := module.Options{Fetcher: &s3.Fetcher{Credentials: config.Credentials, Region: config.Region}}
 //	report, err := module.Download(ctx, registry, module.Request{Source: source, Dir: dir}, options)

@@ -1,4 +1,4 @@
-// Package telemetry reports requests and operations of tofureg as OpenTelemetry spans and metrics.
+// Package telemetry reports requests and operations as OpenTelemetry spans and metrics. It is experimental.
 //
 //	t, err := telemetry.New(tracerProvider, meterProvider)
 //	registry := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: t.Transport(nil)}}}

@@ -1,5 +1,4 @@
-// Package login gets the API token of a host by having the user log in with a browser, as
-// "tofu login" does.
+// Package login gets the API token of a host by a browser login, as "tofu login" does. It is meant for 1.0.
 //
 //	client := &login.Client{
 //		Store: auth.CredentialsFile{Path: path},

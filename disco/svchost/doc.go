@@ -1,6 +1,6 @@
-// Package svchost parses and normalises the hostnames of registries, such as
-// registry.opentofu.org or böb.example.com:8443. Spellings of the same host give the same
-// [Hostname], which can be compared with == and used as a map key.
+// Package svchost parses and normalises the hostnames of registries, such as registry.opentofu.org or
+// böb.example.com:8443. Spellings of the same host give the same [Hostname], which can be compared with == and used
+// as a map key. It is meant for 1.0.
 //
 //	h, err := svchost.Parse("Registry.Example.com:443")
 //	if err != nil {

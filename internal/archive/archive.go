@@ -1,5 +1,5 @@
-// Package archive reads untrusted archives. Reading takes bounded memory and time. The files are
-// the same on every operating system and stay below one directory.
+// Package archive reads untrusted archives within limits. Reading takes bounded memory and time. The files are the
+// same on every operating system and stay below one directory.
 //
 //	z, err := archive.OpenZip(ctx, r, size, archive.Options{})
 //	files, err := z.Unpack(ctx, root)

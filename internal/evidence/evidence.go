@@ -1,5 +1,4 @@
-// Package evidence caches SHA256SUMS documents with their signatures, which the packages of a version
-// share.
+// Package evidence caches SHA256SUMS documents with their signatures. The packages of a version share them.
 package evidence
 
 import (

@@ -1,4 +1,4 @@
-// Package flight shares work between concurrent callers.
+// Package flight shares work between concurrent callers, and what is limited.
 //
 // Unlike in golang.org/x/sync/singleflight, a caller returns when its own context ends. When all
 // callers have returned, the context of the work is cancelled. Each caller can get its own copy of

@@ -1,5 +1,5 @@
-// Package fsx writes files atomically: a reader sees the old file or the complete new one, even if
-// the process is killed or the power fails.
+// Package fsx writes files and directories as a whole, and locks between processes. A reader sees the old file or the
+// complete new one, even if the process is killed or the power fails.
 //
 //	p, err := fsx.CreatePart(path, 0o644)
 //	defer p.Discard()

@@ -1,5 +1,5 @@
-// Package httpx makes the HTTP requests of all clients: limited GET requests with retries, resumed
-// downloads, and rules for redirects and credentials.
+// Package httpx makes the HTTP requests of all clients: GET requests with limits and retries, resumed downloads, and
+// rules for redirects and credentials.
 //
 //	c := &httpx.Client{Credentials: tokens}
 //	resp, err := c.Get(ctx, httpx.Request{URL: u, Accept: httpx.JSON, TokenFor: host, Limit: 16 << 20})

@@ -1,5 +1,5 @@
-// Package jsondoc limits what a JSON document of another party costs, before it is decoded: encoding/json needs
-// up to a hundred times the size of a document that has many short elements, even of a wrong type.
+// Package jsondoc limits what JSON documents cost, before they are decoded. Package encoding/json needs up to a
+// hundred times the size of a document that has many short elements, even of a wrong type.
 package jsondoc
 
 import (

@@ -18,50 +18,6 @@ import (
 	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
-// TestImports compares the import tables of docs/architecture.md with the code, in both directions. Of modules below
-// the core, the table has internal packages only.
-func TestImports(t *testing.T) {
-	t.Parallel()
-	table := parseImportTable(readFile(t, "docs/architecture.md"))
-	if len(table) == 0 {
-		t.Fatal("docs/architecture.md has no import table")
-	}
-	_, list := packages(t)
-	dirs := moduleDirs(t)
-	for _, r := range append(list, besides(t)...) {
-		if strings.HasPrefix(r.dir, "examples/") || r.dir == "internal/layout" {
-			continue
-		}
-		allowed, ok := table[r.dir]
-		if !ok {
-			t.Errorf("%s is not in the import table of docs/architecture.md", r.dir)
-			continue
-		}
-		delete(table, r.dir)
-		used := map[string]bool{}
-		for _, file := range r.files {
-			for _, p := range imports(file) {
-				entry, relevant := tableEntry(p, allowed)
-				switch {
-				case !relevant || slices.Contains(dirs, r.dir) && !strings.HasPrefix(p, modulePath+"/internal/"):
-				case entry == "":
-					t.Errorf("%s imports %s, which the table does not allow", r.dir, p)
-				default:
-					used[entry] = true
-				}
-			}
-		}
-		for _, entry := range allowed {
-			if !used[entry] {
-				t.Errorf("the table lists the import %[2]s of %[1]s, which does not import it", r.dir, entry)
-			}
-		}
-	}
-	for _, dir := range slices.Sorted(maps.Keys(table)) {
-		t.Errorf("the table has package %s, which does not exist", dir)
-	}
-}
-
 // moduleDirs returns the directories of the modules beside the core, without those of examples.
 func moduleDirs(t *testing.T) (dirs []string) {
 	t.Helper()
@@ -75,44 +31,6 @@ func moduleDirs(t *testing.T) (dirs []string) {
 		t.Fatalf("modules are in %q only", dirs)
 	}
 	return dirs
-}
-
-// besides parses the package at the root of each module beside the core.
-func besides(t *testing.T) (list []goPackage) {
-	t.Helper()
-	for _, dir := range moduleDirs(t) {
-		p := goPackage{dir: dir}
-		for _, name := range must.Get(filepath.Glob(filepath.Join(root, dir, "*.go")))(t) {
-			if !strings.HasSuffix(name, "_test.go") {
-				p.files = append(p.files, must.Get(parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly))(t))
-			}
-		}
-		list = append(list, p)
-	}
-	return list
-}
-
-// TestGeneral checks that the internal packages which docs/architecture.md lists as without knowledge of
-// registries and hosts import only each other, the errors of package failure, and other modules.
-func TestGeneral(t *testing.T) {
-	t.Parallel()
-	text := readFile(t, "docs/architecture.md")
-	_, text, found := strings.Cut(text, "Internal packages without knowledge of them:\n")
-	text, _, ended := strings.Cut(text, "For tests only:\n")
-	if !found || !ended {
-		t.Fatal("docs/architecture.md has no table of general packages")
-	}
-	general := parseImportTable(text)
-	if len(general) < 5 {
-		t.Errorf("the table of general packages has %d rows, want at least 5", len(general))
-	}
-	for dir, allowed := range general {
-		for _, entry := range allowed {
-			if _, ok := general[entry]; !ok && entry != "failure" && !strings.Contains(entry, ".") {
-				t.Errorf("%s imports %s, which knows registries and hosts", dir, entry)
-			}
-		}
-	}
 }
 
 // TestRequests compares the packages that have an HTTP client of their own with those that CONTRIBUTING.md names.
@@ -191,39 +109,6 @@ func TestExamplesCanBeCopied(t *testing.T) {
 			}
 		}
 	}
-}
-
-// tableEntry returns the element of allowed that covers the import path p, or "". The path is
-// relevant if it is outside the standard library.
-func tableEntry(p string, allowed []string) (entry string, relevant bool) {
-	own, isOwn := strings.CutPrefix(p, modulePath+"/")
-	if !isOwn && !thirdParty(p) {
-		return "", false
-	}
-	for _, a := range allowed {
-		if isOwn && a == own || !isOwn && (a == p || strings.HasPrefix(p, a+"/")) {
-			return a, true
-		}
-	}
-	return "", true
-}
-
-// parseImportTable reads the rows "| `package` | what | `import`, `import` |".
-func parseImportTable(text string) map[string][]string {
-	quoted := regexp.MustCompile("`([^`]+)`")
-	table := map[string][]string{}
-	for line := range strings.Lines(text) {
-		cells := strings.Split(line, "|")
-		if len(cells) != 5 || !strings.HasPrefix(strings.TrimSpace(cells[1]), "`") {
-			continue
-		}
-		name := quoted.FindStringSubmatch(cells[1])[1]
-		table[name] = []string{}
-		for _, m := range quoted.FindAllStringSubmatch(cells[3], -1) {
-			table[name] = append(table[name], m[1])
-		}
-	}
-	return table
 }
 
 // TestLight checks that programs which only parse names, edit lock files or unpack modules link no

@@ -1,5 +1,5 @@
-// Package mirrortest has what the tests of mirrordir and mirrorserve share: a registry with one
-// provider, mirrors of it, and a storage without files.
+// Package mirrortest has what the tests of mirrors and registries of files share: a registry with one provider,
+// mirrors of it, and a storage without files.
 package mirrortest
 
 import (

@@ -1,2 +1,2 @@
-// Package program starts programs that can be killed together with the programs that they start.
+// Package program starts programs that are killed with what they have started.
 package program

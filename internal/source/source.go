@@ -1,5 +1,4 @@
-// Package source contains what the clients of registries and mirrors share: errors, downloads and
-// stated hashes.
+// Package source has what the clients of registries and mirrors share: errors, downloads and stated hashes.
 package source
 
 import (

@@ -1,5 +1,5 @@
-// Package stamp keeps hashes of directories, and uses them again while a look at the files shows that
-// nothing has changed: in memory, and for other processes of the user in files, the stamps.
+// Package stamp keeps hashes of directories while no file changes. A look at the files shows it. The hashes are in
+// memory, and for other processes of the user in files, the stamps.
 //
 // A look reads names, inodes, sizes, modes, owners, links and times, but no content, as git does for its
 // index. Programs run from these directories, so the rules are stricter: see [Memory.Hash].

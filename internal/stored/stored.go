@@ -1,5 +1,5 @@
-// Package stored keeps documents in a [storage.Store] that several processes change: it reads, writes and
-// erases them on the condition that nothing else has changed them.
+// Package stored keeps documents in a store that several processes change. It reads, writes and erases them in a
+// [storage.Store] on the condition that nothing else has changed them.
 package stored
 
 import (

@@ -1,4 +1,4 @@
-// Package weburl returns the canonical host of a URL, and redacts URLs for errors and logs.
+// Package weburl finds the canonical host of a URL, and redacts URLs.
 package weburl
 
 import (

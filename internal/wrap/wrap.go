@@ -1,4 +1,4 @@
-// Package wrap finds what a value can do beyond its interface, also behind wrappers.
+// Package wrap finds what a value can do beyond its interface, through wrappers.
 package wrap
 
 import "reflect"

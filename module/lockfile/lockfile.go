@@ -1,4 +1,4 @@
-// Package lockfile reads, changes and writes lock files of modules, which the CLIs do not have.
+// Package lockfile reads, changes and writes lock files of modules, which the CLIs do not have. It is experimental.
 //
 //	lock, err := lockfile.Load(lockfile.Name)
 //	key, err := lockfile.KeyOf("terraform-aws-modules/vpc/aws", "~> 5.0")

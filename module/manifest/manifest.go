@@ -1,5 +1,5 @@
 // Package manifest reads and changes the directory in which the CLI installs modules, ".terraform/modules", and its
-// manifest, "modules.json".
+// manifest, "modules.json". It is experimental.
 //
 //	dir, err := manifest.Open(".terraform") // for reading; the error wraps fs.ErrNotExist if nothing is installed
 //	defer dir.Close(ctx)

@@ -1,5 +1,5 @@
-// Package hashstore stores the hashes of provider archives in a directory, so that
-// each archive is downloaded only once.
+// Package hashstore keeps hashes of archives between runs, so that each archive is downloaded only once. It is meant for
+// 1.0.
 //
 //	store := &hashstore.Dir{Path: filepath.Join(cacheDir, "tofureg", "hashes")}
 //	reports, err := provider.Hashes(ctx, src, p, version, platforms, provider.HashOptions{Store: store})

@@ -1,4 +1,4 @@
-// Package install puts provider packages into plugin directories.
+// Package install installs provider packages into plugin directories. It is meant for 1.0.
 //
 // A [Dir] has the [layout] of .terraform/providers, TF_PLUGIN_CACHE_DIR and filesystem_mirror:
 //

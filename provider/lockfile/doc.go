@@ -1,5 +1,5 @@
-// Package lockfile reads, merges and writes dependency lock files: .terraform.lock.hcl beside
-// a configuration.
+// Package lockfile reads, merges and writes dependency lock files, such as .terraform.lock.hcl beside
+// configurations. It is meant for 1.0.
 //
 //	err := lockfile.Update(ctx, lockfile.Name, func(lock *lockfile.File) (*lockfile.File, error) {
 //		result, err := install.Lock(ctx, source, lock, requirements, platforms, install.LockOptions{})

@@ -1,4 +1,5 @@
-// Package access describes what the servers of this module have served, for access logs and metrics.
+// Package access describes what servers have served, for access logs and metrics. It is a
+// package of its own because both servers and what reads their entries need it. It is experimental.
 //
 //	mirror := &mirrorserve.Handler{Source: cache, Access: func(ctx context.Context, e access.Entry) {
 //		slog.InfoContext(ctx, "served", "kind", e.Kind, "what", e.Subject(), "status", e.Status, "bytes", e.Bytes, "cache", e.Cache)

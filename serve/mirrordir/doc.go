@@ -1,5 +1,4 @@
-// Package mirrordir fills, checks and reads a mirror of provider packages in a directory or an
-// object store.
+// Package mirrordir fills, checks and reads a mirror in a directory or a bucket. It is meant for 1.0.
 //
 // OpenTofu and Terraform can use the directory as a filesystem mirror or, if a web server serves it,
 // as a network mirror. A [Mirror] is filled from any [provider.Source], and is a source itself:

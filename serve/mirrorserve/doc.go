@@ -1,4 +1,4 @@
-// Package mirrorserve serves provider packages over the network mirror protocol.
+// Package mirrorserve serves a mirror or any other source as a network mirror. It is experimental.
 //
 // A [Handler] serves the packages of any [provider.Source]: the files of a [mirrordir.Mirror], or
 // packages that it downloads and verifies when clients request them. A [Cache] also stores these in a

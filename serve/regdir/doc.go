@@ -1,5 +1,5 @@
-// Package regdir publishes providers and modules as files that a plain web server or an object store
-// serves as a registry of OpenTofu and Terraform.
+// Package regdir publishes providers and modules as files of a registry. A plain web server or an object store serves
+// them. It is experimental.
 //
 //	registry := &regdir.Registry{Store: &storage.Dir{Path: "/srv/registry"}, Host: host}
 //	published, err := registry.PublishProvider(ctx, regdir.Release{

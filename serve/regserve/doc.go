@@ -1,8 +1,7 @@
-// Package regserve serves the registry protocols of OpenTofu and Terraform: a caching, filtering or
-// private registry. It serves any [github.com/tofureg/tofureg/provider.Source], such as a
-// [github.com/tofureg/tofureg/serve/mirrorserve.Cache] or a
-// [github.com/tofureg/tofureg/provider.Multi] with patterns, and any
-// [github.com/tofureg/tofureg/module.Source].
+// Package regserve serves the registry protocols for any source. It makes a caching, filtering or private registry.
+// It serves any [github.com/tofureg/tofureg/provider.Source], such as a
+// [github.com/tofureg/tofureg/serve/mirrorserve.Cache] or a [github.com/tofureg/tofureg/provider.Multi] with
+// patterns, and any [github.com/tofureg/tofureg/module.Source]. It is experimental.
 //
 //	upstream := &regclient.Client{}
 //	http.ListenAndServeTLS(":443", cert, key, &regserve.Handler{Providers: upstream, Modules: upstream})

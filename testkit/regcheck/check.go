@@ -1,5 +1,5 @@
-// Package regcheck checks whether a server follows the protocols of OpenTofu and Terraform registries and
-// network mirrors. It modifies nothing.
+// Package regcheck checks whether a server follows the protocols of registries and mirrors. It modifies nothing. It
+// is experimental.
 //
 //	func TestServer(t *testing.T) {
 //		server := httptest.NewTLSServer(handler)

@@ -1,5 +1,4 @@
-// Package regtest provides a registry in memory, with real archives and signatures, for tests of
-// programs that use registries and mirrors.
+// Package regtest has a registry in memory, for tests, with real archives and signatures. It is meant for 1.0.
 //
 //	reg := regtest.New("registry.example.com")
 //	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})

@@ -1,5 +1,4 @@
-// Package storagetest tests implementations of a store, such as one for a bucket. A store implements
-// [storage.Store].
+// Package storagetest tests implementations of a store. A store implements [storage.Store]. It is meant for 1.0.
 //
 //	func TestMyStore(t *testing.T) {
 //		bucket := newBucket(t)

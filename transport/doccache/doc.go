@@ -1,5 +1,5 @@
-// Package doccache caches the documents of registries and mirrors in a directory, for programs
-// that run again or at the same time.
+// Package doccache caches documents of registries and mirrors on disk, for programs that run again or at the same
+// time. It is experimental.
 //
 //	documents := &doccache.Transport{Dir: dir} // such as "tool/documents" in os.UserCacheDir
 //	web := &transport.Client{HTTP: &http.Client{Transport: documents}}

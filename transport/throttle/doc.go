@@ -1,5 +1,5 @@
-// Package throttle limits the requests to each host: how many run at the same time, how many
-// start per second, and when requests resume after a server was busy.
+// Package throttle limits the requests to each host: how many run at the same time, how many start per second, and
+// when requests resume after a server was busy. It is experimental.
 //
 // All clients with these settings share the limits:
 //

@@ -1,4 +1,4 @@
-// Package checksum parses, computes and compares the hashes of provider and module packages.
+// Package checksum parses, computes and compares hashes of packages. It is meant for 1.0.
 //
 //	hash, err := checksum.ParseHash("h1:8QKBrlOi/bB0GM3SkD/pOU5kZIzBhOHA4DrQ4E3Dhmk=")
 //	packed, tree, err := checksum.H1Zip(ctx, archive, size, checksum.Limits{})

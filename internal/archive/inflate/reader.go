@@ -1,6 +1,6 @@
-// Package inflate decodes the DEFLATE format of RFC 1951 and the gzip format of RFC 1952. It
-// accepts the same streams as [compress/flate] and [compress/gzip], and zeros after a gzip file, and returns the same bytes,
-// about three times as fast. Inflating takes most of the time of installing a package.
+// Package inflate decodes DEFLATE and gzip. See RFC 1951 and RFC 1952. It accepts the same streams as
+// [compress/flate] and [compress/gzip], and zeros after a gzip file, and returns the same bytes, about three times as
+// fast. Inflating takes most of the time of installing a package.
 package inflate
 
 import (

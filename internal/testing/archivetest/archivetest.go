@@ -1,4 +1,4 @@
-// Package archivetest makes zip and tar archives for tests, and reads what was unpacked.
+// Package archivetest makes archives for tests, and reads what was unpacked.
 package archivetest
 
 import (

@@ -1,5 +1,5 @@
-// Package disktest runs part of a test in another process, which can be killed at a certain point,
-// or for which the disk is full or a directory is read-only. It works for root, too.
+// Package disktest runs tests in processes that are killed, or on a full disk. The process can be killed at a certain
+// point, or a directory is read-only. It works for root, too.
 package disktest
 
 import (

@@ -1,5 +1,5 @@
-// Package memtest puts the temporary directories of tests in memory, for packages whose tests create many files and do not
-// test the disk.
+// Package memtest puts the temporary directories of tests in memory. It is for packages whose tests create many files and
+// do not test the disk.
 package memtest
 
 import (

@@ -1,4 +1,4 @@
-// Package must ends a test at an error, for steps that a test needs and does not test.
+// Package must ends a test at an error. It is for steps that a test needs and does not test.
 package must
 
 import "testing"

@@ -1,5 +1,5 @@
-// Package webserve has what the servers of this module share: limits for each client, deadlines of
-// writes, access, documents and errors.
+// Package webserve has what the servers share: limits for each client, deadlines of writes, access, documents and
+// errors.
 package webserve
 
 import (

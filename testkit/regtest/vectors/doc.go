@@ -1,5 +1,5 @@
-// Package vectors has test cases for the protocols of OpenTofu and Terraform registries. They
-// are JSON files, for clients in any language; this package embeds them for Go.
+// Package vectors has the protocols as test cases in JSON. They are JSON files, for clients in any language; this
+// package embeds them for Go. It is experimental.
 //
 //	data, err := vectors.Files.ReadFile("hosts.json")
 //
