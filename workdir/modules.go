@@ -594,7 +594,7 @@ func (w *walk) download(ctx context.Context, from *module.Location, made string,
 // recordedVersion returns the version of a module, or zero if it has none.
 func recordedVersion(r manifest.Record) (v addrs.Version, err error) {
 	if r.Version != "" {
-		v, err = addrs.ParseVersion(r.Version)
+		v, err = addrs.ParseModuleVersion(r.Version)
 	}
 	return v, err
 }
