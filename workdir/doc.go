@@ -42,5 +42,6 @@
 // with a leading dot in all copies but the first. Submodules and hooks of git are not fetched or run. Only what is
 // needed to install is checked: the CLI also refuses, for example, unknown blocks, and types of variables as in version
 // 0.11. A variable whose value is not needed is not checked, nor are files with values of variables, of which OpenTofu
-// refuses broken ones.
+// refuses broken ones. Hashes for other platforms, which a mirror with trust_all_hashes states, are not locked. A
+// directory in a filesystem mirror must have a locked h1 if hashes are locked; for the CLI, a zh alone forbids nothing.
 package workdir

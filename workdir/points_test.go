@@ -3,12 +3,9 @@ package workdir
 import (
 	"cmp"
 	"context"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"github.com/tofureg/tofureg/failure"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,7 +18,6 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/internal/testing/terraformtest"
 	"github.com/tofureg/tofureg/module"
@@ -483,30 +479,6 @@ func TestFailedProvider(t *testing.T) {
 	if err := prepare(t.Context(), w.offline(t, d.Path, false)); err != nil {
 		t.Errorf("Prepare without a network: %v, want that alpha and beta are installed and locked", err)
 	}
-}
-
-// TestNetworkMirror: the lock file is that of the client for packages without signatures, too.
-func TestNetworkMirror(t *testing.T) {
-	t.Parallel()
-	server := httptest.NewTLSServer(http.HandlerFunc(anyProvider))
-	t.Cleanup(server.Close)
-	terraformtest.Each(t, func(t *testing.T, program string) {
-		theirs := terraformtest.New(t, program)
-		theirs.Trust(t, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
-		theirs.Configure(t, fmt.Sprintf("provider_installation {\n  network_mirror {\n    url = %q\n  }\n}\n", server.URL+"/mirror/"))
-		theirs.Write(t, "main.tf", "resource \"null_resource\" \"x\" {}\n")
-		theirs.Run(t, "init", "-no-color", "-input=false")
-		want := stateOf(t, theirs.Dir, nil)
-
-		dir := t.TempDir()
-		write(t, dir, map[string]string{"main.tf": theirs.Read(t, "main.tf")})
-		config := must.Get(cliconfig.Load(t.Context(), cliconfig.System{Home: dir, Dir: dir, Terraform: theirs.Name() == "terraform", Environ: []string{"TF_CLI_CONFIG_FILE=" + filepath.Join(theirs.Dir, "cli.tfrc")}}))(t)
-		config.HTTP = server.Client()
-		got := stateOf(t, dir, prepare(t.Context(), New(config, dir)))
-		if different := differences(got, want); len(different) > 0 || got.lock == "" {
-			t.Errorf("Prepare with a network mirror: %q", different)
-		}
-	})
 }
 
 // TestPlan: a plan tells what would be done and writes nothing.

@@ -332,10 +332,8 @@ func (d *Dir) providers(ctx context.Context, required map[addrs.Provider]addrs.P
 			return nil, err
 		}
 		result, err = do(ctx, required, lock)
-		if d.Terraform {
-			for _, selection := range result.Selections {
-				err = errors.Join(err, keepUnpacked(result.Lock, lock, selection))
-			}
+		for _, selection := range result.Selections {
+			err = errors.Join(err, d.keepStated(result.Lock, lock, selection))
 		}
 		if changed = !result.Lock.Equal(lock); !changed {
 			return nil, err
@@ -374,17 +372,23 @@ func frozen(lock *lockfile.File, required map[addrs.Provider]addrs.ProviderConst
 	return nil
 }
 
-// keepUnpacked drops the hashes of an archive without a signature from its new entry, as Terraform does: it records only
-// the h1 of what it has unpacked.
-func keepUnpacked(lock, before *lockfile.File, s install.Selection) error {
+// keepStated drops the hash of an archive without a signature from its new entry. OpenTofu keeps it if a registry or
+// network mirror states it.
+func (d *Dir) keepStated(lock, before *lockfile.File, s install.Selection) error {
 	report := s.Reports[s.Platform]
 	entry, ok := lock.Get(s.Provider)
 	if !ok || report == nil || report.Trust == verify.Signed {
 		return nil
 	}
-	old, _ := before.Get(s.Provider)
+	var keep []checksum.Hash
+	if old, _ := before.Get(s.Provider); old.Version == entry.Version {
+		keep = old.Hashes
+	}
+	if p := s.Package; p != nil && !d.Terraform && !strings.HasPrefix(p.URL, "file:") {
+		keep = slices.Concat(keep, p.Evidence().Hashes)
+	}
 	entry.Hashes = slices.DeleteFunc(entry.Hashes, func(h checksum.Hash) bool {
-		return h.Scheme() == checksum.SchemeZH && (old.Version != entry.Version || !slices.Contains(old.Hashes, h))
+		return h.Scheme() == checksum.SchemeZH && slices.Contains(report.Local, h) && !slices.Contains(keep, h)
 	})
 	return lock.Set(entry)
 }
