@@ -57,6 +57,7 @@ var (
 const (
 	maxFiles   = 10_000 // of providers, and of modules
 	maxEntries = 20_000
+	maxTries   = 10      // to write a file; each judges all versions again
 	maxVersion = 128     // bytes
 	maxLedger  = 4 << 20 // bytes; more than that many entries have
 
@@ -75,7 +76,8 @@ func (l *Ledger) FirstSeen(ctx context.Context, of Subject, list []Version) ([]t
 	return times, err
 }
 
-// Record implements [Recorder].
+// Record implements [Recorder]. If other processes change the file during 10 attempts, the error wraps
+// [storage.ErrConflict].
 func (l *Ledger) Record(ctx context.Context, look Look, decide func(i int, seen time.Time, listed bool) bool) error {
 	return l.visit(ctx, look.Of, look.Now, look.Partial, func(p *page) {
 		for i, v := range look.List {
@@ -90,10 +92,10 @@ func (l *Ledger) Record(ctx context.Context, look Look, decide func(i int, seen 
 }
 
 // visit calls change with the file of a provider or a module, and writes the file if it has changed. If another process
-// has written it meanwhile, visit starts again. If partial is set, the file is not created.
+// has written it meanwhile, visit starts again, 10 times at most. If partial is set, the file is not created.
 func (l *Ledger) visit(ctx context.Context, of Subject, now time.Time, partial bool, change func(*page)) error {
 	name := fileName(of)
-	return stored.Retry(ctx, "the ledger "+name, func() error {
+	return stored.RetryAtMost(ctx, maxTries, "the ledger "+name, func() error {
 		file, err := stored.Read(ctx, l.Store, name)
 		if err != nil && !errors.Is(err, stored.ErrDamaged) {
 			return err

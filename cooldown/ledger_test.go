@@ -458,24 +458,25 @@ func (c *counting) Write(ctx context.Context, name string, content *io.SectionRe
 }
 
 // TestLedgerFails: if the ledger cannot be read or written, the list fails, so nothing young is listed. A store that always has a
-// conflict is tried 100 times.
+// conflict is tried 10 times, which the error says.
 func TestLedgerFails(t *testing.T) {
 	t.Parallel()
 	disk := &fs.PathError{Op: "open", Path: "x", Err: errors.New("disk on fire")}
 	for name, test := range map[string]struct {
 		store  *counting
 		writes int32
+		text   string
 	}{
-		"read":     {&counting{open: disk}, 0},
-		"write":    {&counting{write: disk}, 1},
-		"conflict": {&counting{write: storage.ErrConflict}, 100},
+		"read":     {&counting{open: disk}, 0, "disk on fire"},
+		"write":    {&counting{write: disk}, 1, "disk on fire"},
+		"conflict": {&counting{write: storage.ErrConflict}, 10, "the ledger " + alphaFile + ": " + storage.ErrConflict.Error() + ", 10 times"},
 	} {
 		store := test.store
 		store.Store = &storage.Memory{}
 		p := &cooldown.Providers{Source: providers{dated: dated{"1.0.0": {}}}, Rule: cooldown.Rule{Age: week, AllowUnknown: true, Dates: &cooldown.Ledger{Store: store, Old: day(30)}}}
 		list, err := p.ProviderVersions(t.Context(), alpha)
-		if e, ok := errors.AsType[*failure.Error](err); !ok || list != nil || e.Subject != alpha.String() || store.written.Load() != test.writes {
-			t.Errorf("%s: ProviderVersions returned %v, %v after %d writes, want an error after %d", name, list, err, store.written.Load(), test.writes)
+		if e, ok := errors.AsType[*failure.Error](err); !ok || list != nil || e.Subject != alpha.String() || store.written.Load() != test.writes || !strings.Contains(err.Error(), test.text) {
+			t.Errorf("%s: ProviderVersions returned %v, %v after %d writes, want an error with %q after %d", name, list, err, store.written.Load(), test.text, test.writes)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/wrap"
 )
 
 // As returns s as a T, or the first store that s wraps and that is one. T is one of the interfaces of this
@@ -16,23 +17,16 @@ import (
 //
 //	Unwrap() Store
 //
-// A wrapper without it has no ability of the store behind it but those of its own methods. A wrapper with it is not
-// called where an ability is used, unless it has the method itself. So one that counts what is written has Stage besides
-// Write, one that changes what files contain has Stage, FilePath and URL too, and one that changes names has all. It may
-// have Lock only if the store behind it has locks.
-func As[T any](s Store) (t T, ok bool) {
-	for s != nil {
-		if t, ok = s.(T); ok {
-			return t, true
-		}
-		w, wraps := s.(interface{ Unwrap() Store })
-		if !wraps {
-			break
-		}
-		s = w.Unwrap()
-	}
-	return t, false
-}
+// A wrapper without Unwrap has only the abilities that its own methods give. A wrapper with Unwrap is not called where an
+// ability of the store behind it is used, unless the wrapper has that method itself:
+//
+//   - A wrapper that counts what is written has Stage besides Write.
+//   - A wrapper that changes what files contain has Stage, FilePath and URL, too.
+//   - A wrapper that changes names has all four methods. It may have Lock only if the store behind it has locks.
+//
+// A struct that embeds a store such as [Dir], in place of the interface [Store], has no ability: the methods of the
+// embedded store would go around those of the struct.
+func As[T any](s Store) (t T, ok bool) { return wrap.As[T](s) }
 
 // Locker is a [Store] with locks, which exclude other processes.
 type Locker interface {

@@ -25,9 +25,21 @@ type wrapped struct{ hidden }
 func (w wrapped) Unwrap() storage.Store { return w.Store }
 
 // elsewhere has other paths.
-type elsewhere struct{ wrapped }
+type elsewhere struct{ storage.Store }
+
+func (e elsewhere) Unwrap() storage.Store { return e.Store }
 
 func (elsewhere) FilePath(name string) (string, error) { return "/elsewhere/" + name, nil }
+
+// embedding has the methods of a directory, but those of a Store are its own.
+type embedding struct{ *storage.Dir }
+
+// embeddingWrapper has Unwrap only from what it embeds.
+type embeddingWrapper struct{ wrapped }
+
+func (w embeddingWrapper) Write(context.Context, string, *io.SectionReader, storage.Revision) error {
+	return errors.ErrUnsupported
+}
 
 func wrap(s storage.Store) storage.Store { return wrapped{hidden{s}} }
 
@@ -47,8 +59,11 @@ func TestAs(t *testing.T) {
 		"wrapped twice":          {wrap(wrap(dir)), true, filepath.Join(dir.Path, "x"), true},
 		"hidden":                 {store: hidden{dir}},
 		"hidden, then wrapped":   {store: wrap(hidden{dir})},
-		"with other paths":       {elsewhere{wrapped{hidden{dir}}}, true, "/elsewhere/x", true},
-		"other paths, wrapped":   {wrap(elsewhere{wrapped{hidden{wrap(dir)}}}), true, "/elsewhere/x", true},
+		"embedded":               {store: embedding{dir}},
+		"embedded, then wrapped": {store: wrap(embedding{dir})},
+		"embedded wrapper":       {store: embeddingWrapper{wrapped{hidden{dir}}}},
+		"with other paths":       {elsewhere{dir}, true, "/elsewhere/x", true},
+		"other paths, wrapped":   {wrap(elsewhere{wrap(dir)}), true, "/elsewhere/x", true},
 		"wrapper around nothing": {store: wrap(nil)},
 	} {
 		if _, ok := storage.As[storage.Locker](test.store); ok != test.locks {
@@ -158,15 +173,21 @@ func ExampleAs() {
 	// Output: 2 files written, URLs: false
 }
 
-// tracer counts waits for locks. It embeds a directory, so it has all its abilities without Unwrap.
+// tracer counts waits for locks, around a store that has locks.
 type tracer struct {
-	*storage.Dir
+	storage.Store
 	locks *int
 }
 
+func (t tracer) Unwrap() storage.Store { return t.Store }
+
 func (t tracer) Lock(ctx context.Context, name string) (func() error, error) {
+	locker, ok := storage.As[storage.Locker](t.Store)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
 	*t.locks++
-	return t.Dir.Lock(ctx, name)
+	return locker.Lock(ctx, name)
 }
 
 // A wrapper that counts how often a lock is taken.

@@ -78,15 +78,37 @@ func (s *Store) Open(ctx context.Context, name string) (*storage.File, error) {
 		return nil, s.failed(ctx, a, "open", name, err)
 	}
 	info := storage.Info{Size: body.Size, Revision: storage.Revision(body.Header.Get("X-Goog-Generation"))}
+	var content io.ReadCloser = body
 	if info.Size < 0 { // an answer of unknown length
 		if info.Size, err = strconv.ParseInt(body.Header.Get("X-Goog-Stored-Content-Length"), 10, 64); err != nil {
 			info.Size = -1
 		}
+		content = &exact{body, info.Size, info.Size}
 	}
 	if info.Size < 0 || info.Revision == "" {
 		return nil, s.failed(ctx, a, "open", name, body.Unusable(errors.New("the size or the generation is missing")))
 	}
-	return &storage.File{ReadCloser: body, Info: info}, nil
+	return &storage.File{ReadCloser: content, Info: info}, nil
+}
+
+// exact fails if a body of unknown length has another size than the object.
+type exact struct {
+	body       *httpx.Body
+	size, left int64
+}
+
+func (e *exact) Close() error { return e.body.Close() }
+
+func (e *exact) Read(p []byte) (int, error) {
+	n, err := e.body.Read(p)
+	e.left -= int64(n)
+	switch {
+	case e.left < 0:
+		return 0, e.body.Unusable(fmt.Errorf("the body has more than the %d bytes of the object", e.size))
+	case err == io.EOF && e.left > 0:
+		return n, e.body.Unusable(fmt.Errorf("the body has %d of the %d bytes of the object: %w", e.size-e.left, e.size, io.ErrUnexpectedEOF))
+	}
+	return n, err
 }
 
 // Stat returns the size and the generation of an object.

@@ -122,9 +122,13 @@ func Decode(data []byte, v any) error {
 // Encode formats a document like the CLI.
 func Encode(v any) ([]byte, error) { return json.MarshalIndent(v, "", "  ") }
 
-// Retry calls change until it does not conflict with another writer.
+// Retry calls change until it does not conflict with another writer, at most 100 times.
 func Retry(ctx context.Context, name string, change func() error) error {
-	const tries = 100
+	return RetryAtMost(ctx, 100, name, change)
+}
+
+// RetryAtMost is Retry with another limit.
+func RetryAtMost(ctx context.Context, tries int, name string, change func() error) error {
 	var err error
 	for range tries {
 		err = change()

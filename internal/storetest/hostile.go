@@ -46,6 +46,7 @@ var calls = map[string]func(context.Context, storage.Store) error{
 func Hostile(t *testing.T, open func(t *testing.T, url string, client *http.Client) storage.Store, page func(objects []bucket.Object, token string) string) {
 	t.Run("answers", func(t *testing.T) { t.Parallel(); hostileAnswers(t, open) })
 	t.Run("lists", func(t *testing.T) { t.Parallel(); hostileLists(t, open, page) })
+	t.Run("lengths", func(t *testing.T) { t.Parallel(); hostileLengths(t, open) })
 	t.Run("silence", func(t *testing.T) { t.Parallel(); silent(t, open) })
 	t.Run("http", func(t *testing.T) {
 		t.Parallel()
@@ -181,6 +182,30 @@ func hostileLists(t *testing.T, open func(*testing.T, string, *http.Client) stor
 		list, err := open(t, server.URL, server.Client()).List(t.Context(), "dir")
 		if ok := test.want == nil && test.text == ""; ok != (err == nil) || ok && list[0] != (storage.Entry{Name: "a", Size: 1}) || test.want != nil && !errors.Is(err, test.want) || err != nil && !strings.Contains(err.Error(), test.text) || requests.Load() != test.requests {
 			t.Errorf("%s: List = %.20v, %v after %d requests, want %d, and %v with %q", name, list, err, requests.Load(), test.requests, test.want, test.text)
+		}
+	}
+}
+
+// hostileLengths opens an object of 5 bytes whose body has no declared length. No store returns another number of bytes
+// without an error.
+func hostileLengths(t *testing.T, open func(*testing.T, string, *http.Client) storage.Store) {
+	for _, body := range []string{"", "1234", "12345", "123456", strings.Repeat("x", 1<<20)} {
+		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("ETag", `"1"`)
+			w.Header().Set("X-Goog-Generation", "1")
+			w.Header().Set("X-Goog-Stored-Content-Length", "5")
+			w.(http.Flusher).Flush()
+			fmt.Fprint(w, body)
+		}))
+		t.Cleanup(server.Close)
+		var got []byte
+		f, err := open(t, server.URL, server.Client()).Open(t.Context(), "dir/file")
+		if err == nil {
+			got, err = io.ReadAll(f)
+			f.Close()
+		}
+		if err == nil && len(got) != 5 || len(got) > 5 {
+			t.Errorf("a body of %d bytes of an object with 5: read %d bytes, %v, want an error", len(body), len(got), err)
 		}
 	}
 }
