@@ -320,7 +320,9 @@ func TestDump(t *testing.T) {
 }
 
 // lockless is a directory on a file system without locks.
-type lockless struct{ *storage.Dir }
+type lockless struct{ storage.Store }
+
+func (l lockless) Unwrap() storage.Store { return l.Store }
 
 func (lockless) Lock(context.Context, string) (func() error, error) {
 	return nil, errors.ErrUnsupported

@@ -99,7 +99,9 @@ func ExampleHandler_bucket() {
 }
 
 // signingStore is a store whose files have signed URLs.
-type signingStore struct{ *storage.Dir }
+type signingStore struct{ storage.Store }
+
+func (s signingStore) Unwrap() storage.Store { return s.Store }
 
 func (signingStore) URL(_ context.Context, name string, _ time.Duration) (string, error) {
 	return "https://bucket.example.com/" + name + "?signature=x", nil
