@@ -29,7 +29,7 @@ func (m *Mirror) Stage(ctx context.Context) (*storage.Staged, error) {
 }
 
 // Claim waits until no other process has claimed the archive of pkg, so that only one downloads it. The caller must call
-// release. If the store has no locks, release is nil. A claim keeps no method waiting.
+// release. If the store has no locks, release is nil. No other method waits for a claim.
 func (m *Mirror) Claim(ctx context.Context, pkg *provider.Package) (release func(), err error) {
 	if !m.hasLocks() {
 		return nil, nil

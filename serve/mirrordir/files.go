@@ -107,7 +107,7 @@ func (f *files) has(name string) bool {
 	return ok
 }
 
-// addListed replaces the packages of versions by those in their documents, where archives have fresh names.
+// addListed replaces the packages of each version whose archives have fresh names by the entries of its document.
 func (m *Mirror) addListed(ctx context.Context, p addrs.Provider, f *files) error {
 	if m.hasLocks() && !f.fresh {
 		return nil

@@ -139,12 +139,12 @@ func isFresh(name string) bool {
 	return strings.Count(strings.TrimPrefix(path.Base(name), recordPrefix), "_") == 4
 }
 
-// freshName returns a name of an archive that nobody else has.
+// freshName returns a new name for an archive, which no other upload has.
 func (m *Mirror) freshName(a address) string {
 	return strings.TrimSuffix(a.archive(), ".zip") + "_" + strings.ToLower(m.text()) + ".zip"
 }
 
-// text returns a text that nobody else has.
+// text returns a random text, for names and serials.
 func (m *Mirror) text() string {
 	if m.nonce != nil {
 		return m.nonce()

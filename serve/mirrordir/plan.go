@@ -31,10 +31,10 @@ type step struct {
 // the groups in this order: documents that list archives, the index, documents that list none. So the index never
 // lists a version without archives.
 //
-// The order, and that each document is written on the revision which was read before the index, makes concurrent
-// writers meet. A document is written also if only the index lacks the version: a removal that has read it before then
-// fails. The index is written also if only the document is to be emptied: an addition that has read it before, and
-// would not write it, then fails at the document.
+// A writer reads a document before the index, and writes each on the revision that it has read. Two more rules make
+// writers of one version conflict. An addition writes the document even if only the index lacks the version: a removal
+// that has read the document before then fails. A removal writes the index even if the index does not list the version:
+// an addition that has read the index before, and is about to list the version, then fails.
 func plan(p addrs.Provider, ix *index, edits []*edit, locked bool, serial func() string) (groups [3][]step, err error) {
 	next := maps.Clone(ix.versions)
 	dropped := ix.damaged

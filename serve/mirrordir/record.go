@@ -18,9 +18,9 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// A record lies beside its archive. Programs that share a bucket look for archives in different ways: by the
-// first word of a name, by ".zip" anywhere in it, or by four parts between underscores. The name of a record
-// has none of these.
+// A record lies beside its archive. Other programs that read the bucket recognize an archive by the first word of its
+// name, by ".zip" anywhere in the name, or by four parts between underscores. The name of a record must match none of
+// the three.
 const recordPrefix = "record_"
 
 // recordName returns the name of the record beside an archive.
@@ -84,8 +84,8 @@ func evidenceToRecord(ctx context.Context, ev verify.Evidence, size int64, local
 	return saved
 }
 
-// describe sets the recorded data of pkg. If the archive has another size, it was changed or damaged:
-// then its reader compares it with Size.
+// describe sets the recorded data of pkg. Size is the recorded size, even if the archive has been changed since: the
+// reader of the archive compares the two.
 func (r *record) describe(pkg *provider.Package) {
 	pkg.Size, pkg.Protocols = r.Size, r.Protocols
 	if len(r.Hashes) > 0 {

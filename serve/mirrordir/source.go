@@ -136,7 +136,7 @@ func (m *Mirror) Evidence(ctx context.Context, pkg *provider.Package) (verify.Ev
 
 // Open opens the archive of pkg. The error wraps [provider.ErrUnpacked] for an unpacked package.
 func (m *Mirror) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
-	// By the URL it is the archive that pkg describes, also if the version has another one since.
+	// The URL names the archive that pkg describes, even if the document lists another archive now.
 	name, err := "", error(nil)
 	if pkg != nil && pkg.Dir == "" {
 		name = m.nameOf(pkg)

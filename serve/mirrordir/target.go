@@ -177,7 +177,7 @@ func (t *target) save(ctx context.Context) error {
 	return t.upload(t.recordAt, func() error { return t.v.m.write(ctx, t.recordAt, data, "") })
 }
 
-// upload writes a file with a fresh name. Nobody else writes it, so a conflict is the answer to a repeated request.
+// upload writes a file with a fresh name, which no other writer uses: after a conflict, the file is there.
 func (t *target) upload(name string, write func() error) error {
 	t.uploads = append(t.uploads, name)
 	err := write()

@@ -121,8 +121,8 @@ func (m *Mirror) finish(ctx context.Context, p addrs.Provider, versions []*versi
 	})
 }
 
-// review reads the document again. It adds each package again whose entry another writer has changed, or whose files a
-// sweep may have deleted, and deletes those files, which no document can name any more.
+// review reads the document again. If another writer has changed the entry of a package, or a sweep may have deleted its
+// files, review deletes the uploads of the package, unless the document names them, and adds the package again.
 func (v *version) review(ctx context.Context) (err error) {
 	if v.edit, err = v.m.begin(ctx, v.provider, v.edit.version, false); err != nil {
 		return err

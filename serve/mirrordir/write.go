@@ -31,9 +31,9 @@ func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
 	return late, func() { stop(); cancel(nil) }
 }
 
-// lock waits for locks, if the store has locks. Who changes a version has its lock from reading its document until
-// it has written the documents. The lock of a provider is for its index. A caller that needs both locks the version
-// first, and several versions in their order.
+// lock waits for locks, if the store has locks. A writer holds the lock of a version from reading its document until
+// document and index are written. The lock of a provider protects its index. A writer that needs both locks the version
+// first. It locks several versions in their order.
 func (m *Mirror) lock(ctx context.Context, names ...string) (unlock func(), err error) {
 	var held []func()
 	unlock = func() {
@@ -73,9 +73,9 @@ func (m *Mirror) mayWrite(name string, of *state) error {
 	return nil
 }
 
-// begin reads the document of a version that is to be changed, and takes over one of another program: it drops entries
-// of missing archives. The edit changes nothing else yet. If anew is set, a damaged document is replaced, and the caller
-// drops entries.
+// begin reads the document of a version and returns an edit with its entries. If another program has written the document,
+// begin drops the entries of missing archives. If anew is set, a damaged document counts as empty, and begin drops no
+// entry: the caller does.
 func (m *Mirror) begin(ctx context.Context, p addrs.Provider, v addrs.Version, anew bool) (*edit, error) {
 	doc, err := m.readDocument(ctx, providerDir(p), v)
 	if err != nil && !(anew && errors.Is(err, errDamaged)) {
@@ -126,8 +126,8 @@ func (m *Mirror) publish(ctx context.Context, p addrs.Provider, edits []*edit, a
 		return err
 	}
 	for _, e := range edits {
-		// An addition may have completed both since the document was read. To take the version off for a moment would be
-		// for good if this process died in it.
+		// The document was empty. If an addition has since written document and index, the index must not lose the version
+		// before the write of the document fails: if this process died between the two, the version would stay unlisted.
 		if len(e.doc.entries) == 0 && len(e.entries) == 0 && ix.lists(e.version) {
 			now, err := m.readDocument(ctx, providerDir(p), e.version)
 			if err != nil && !errors.Is(err, errDamaged) {
