@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -194,7 +195,7 @@ func DownloadAll(ctx context.Context, src Source, requests []Request, o Options)
 	for _, r := range results {
 		errs = append(errs, r.Err)
 	}
-	return results, errors.Join(errs...)
+	return results, fault.Join(errs...)
 }
 
 // maxHops limits the locations that point to another.

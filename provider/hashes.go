@@ -13,6 +13,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify"
@@ -121,7 +122,7 @@ func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, 
 			report.Stated = nil
 		}
 	}
-	return result, errors.Join(errs...)
+	return result, fault.Join(errs...)
 }
 
 // hashing is a call of Hashes.

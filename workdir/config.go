@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -161,6 +162,7 @@ func (c *configuration) open(f files, name string) (hcl.Body, error) {
 	default:
 		opened.count, err = g.look(text, at, hclsyntax.LexConfig, true, most)
 	}
+	opened.count += fileWords
 	c.words += opened.count
 	g.words -= opened.count
 	switch {
@@ -416,7 +418,7 @@ func (c *configuration) entry(name string, a *hcl.Attribute) *use {
 	if diags.HasErrors() { // the form of version 0.12
 		u.version, err = c.constraint(a.Expr, false)
 		err = in(name, "version", err)
-	} else if normal(name) != name {
+	} else if c.normal(name, a.NameRange) != name {
 		err = wrong(a.NameRange, "the name of provider %.100q must be in lower case", name)
 	}
 	for _, m := range members {
@@ -444,14 +446,26 @@ func (c *configuration) entry(name string, a *hcl.Attribute) *use {
 }
 
 // normal returns the local name of a provider as it is compared. An invalid name is returned as it is.
-func normal(name string) string {
-	if strings.IndexFunc(name, func(r rune) bool { return r > 'z' || 'A' <= r && r <= 'Z' }) < 0 || strings.Contains(name, "_") {
+func (c *configuration) normal(name string, at hcl.Range) string {
+	if strings.IndexFunc(name, func(r rune) bool { return r > 'z' || 'A' <= r && r <= 'Z' }) < 0 || strings.Contains(name, "_") || !c.affords(name, at) {
 		return name
 	}
 	if p, err := addrs.NewProvider(addrs.DefaultHost(), name, "x"); err == nil {
 		return p.Namespace()
 	}
 	return name
+}
+
+// affords reports whether there is time for a name: the conversion of one that is not ASCII takes long.
+func (c *configuration) affords(name string, at hcl.Range) bool {
+	if strings.IndexFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
+		return true
+	}
+	g := &c.budget.guard
+	if g.effort -= nameEffort * len(name); g.effort < 0 {
+		c.problem(at, "too many names of providers that are not ASCII")
+	}
+	return g.effort >= 0
 }
 
 // provider keeps a provider block. In an override file, it may be the first of the default configuration.
@@ -467,7 +481,7 @@ func (c *configuration) provider(u *use) {
 func (c *configuration) providerBlock(block *hcl.Block) *use {
 	content := c.content(block.Body, providerSchema)
 	u := &use{at: block.DefRange, name: block.Labels[0], explicit: block.Labels[0]}
-	if normal(u.name) != u.name {
+	if c.normal(u.name, u.at) != u.name {
 		c.problem(u.at, "the name of provider %.100q must be in lower case", u.name)
 	}
 	if a := content.Attributes["alias"]; a != nil {
@@ -488,7 +502,7 @@ func (c *configuration) resource(block *hcl.Block) {
 	if !c.declares(block.DefRange, key) {
 		return
 	}
-	u := &use{at: block.DefRange, name: implied(block.Labels[0])}
+	u := &use{at: block.DefRange, name: c.implied(block.Labels[0], block.DefRange)}
 	var a *hcl.Attribute
 	if body, ok := block.Body.(*hclsyntax.Body); !ok {
 		a = c.content(block.Body, resourceSchema).Attributes["provider"]
@@ -504,9 +518,9 @@ func (c *configuration) resource(block *hcl.Block) {
 }
 
 // implied returns the local name of the provider of a resource.
-func implied(typ string) string {
+func (c *configuration) implied(typ string, at hcl.Range) string {
 	name, _, _ := strings.Cut(typ, "_")
-	return normal(name)
+	return c.normal(name, at)
 }
 
 // imported reads an import block.
@@ -524,7 +538,7 @@ func (c *configuration) imported(block *hcl.Block) {
 		c.problem(u.at, "invalid address of a resource")
 		return
 	}
-	u.to, u.name = "resource "+strings.Join(to, " "), implied(to[0])
+	u.to, u.name = "resource "+strings.Join(to, " "), c.implied(to[0], u.at)
 	if a := content.Attributes["provider"]; a != nil {
 		c.reference(u, a)
 	}
@@ -534,7 +548,7 @@ func (c *configuration) imported(block *hcl.Block) {
 // reference reads a reference to a provider configuration.
 func (c *configuration) reference(u *use, a *hcl.Attribute) {
 	names, err := c.steps(a.Expr)
-	if err != nil || len(names) == 0 || len(names) > 2 || normal(names[0]) != names[0] {
+	if err != nil || len(names) == 0 || len(names) > 2 || c.normal(names[0], a.Range) != names[0] {
 		c.problem(a.Range, "invalid reference to a provider")
 		return
 	}
@@ -606,6 +620,9 @@ func (c *configuration) requirements(host svchost.Hostname) {
 			source = *entry.source
 		} else if source == "terraform" {
 			source = "terraform.io/builtin/terraform"
+		}
+		if !c.affords(source, u.at) {
+			return
 		}
 		p, err := rules.Parse(source)
 		r := Requirement{Provider: p, Place: place(u.at)}

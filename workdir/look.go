@@ -19,6 +19,10 @@ const (
 	maxName   = 1_024   // bytes
 	maxNative = 4 << 20 // bytes of a file in the native syntax
 	maxEffort = 1 << 30
+
+	nameEffort    = 1_000 // for a byte of a name of a provider that is not ASCII
+	exponentWords = 4     // a number with an exponent takes as much as these
+	fileWords     = 16    // and so does a file
 )
 
 // A guard bounds what hcl/v2 cannot bear in the texts of a walk. It has what is left.
@@ -79,13 +83,17 @@ func count(text []byte) (n census) {
 			size = i + 1 - start
 		case 'A' <= c && c <= 'Z' || c == '_':
 		case '0' <= c && c <= '9':
-			digits++
+			if digits++; digits == 1 && isExponent(text[:i]) {
+				n.words += exponentWords - 1
+			}
 			n.odd = n.odd || digits > maxNumber/3 || digits == maxPowers+1 && isExponent(text[:i+1-digits])
 		case c >= utf8.RuneSelf:
 			var r rune
 			r, size = utf8.DecodeRune(text[i:])
 			isWord = unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r)
-			i += size - 1
+			if i += size - 1; !isWord {
+				n.words++ // with an error
+			}
 		default:
 			isWord = c == '-' && run > 0
 			n.symbol(c, i+1 < len(text) && text[i+1] == '=')
@@ -113,8 +121,11 @@ func count(text []byte) (n census) {
 func isExponent(text []byte) bool {
 	text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("-")), []byte("+"))
 	number := bytes.TrimRight(text, "eE")
+	if len(text) != len(number)+1 {
+		return false
+	}
 	before := bytes.TrimRight(number, ".0123456789")
-	if len(text) != len(number)+1 || len(before) == len(number) {
+	if len(before) == len(number) {
 		return false
 	}
 	c, _ := utf8.DecodeLastRune(before) // of a name, which a number does not follow
@@ -188,6 +199,9 @@ func (g *guard) lookJSON(text []byte, at hcl.Range, most int) (words int, err er
 			}
 			size = max(1, len(number))
 			g.effort -= len(open)
+			if bytes.ContainsAny(number, "eE") {
+				words += exponentWords - 1
+			}
 		}
 		words++
 		i += size

@@ -32,12 +32,19 @@ func parsed(t testing.TB, name, text string) error {
 }
 
 // words is the default of Limits.Words.
-const words = 600_000
+const words = 600_000 - fileWords
 
 // TestHostileText: no text ends the process, or takes long or much memory. The second text of each case is at the
 // limit.
 func TestHostileText(t *testing.T) {
 	list := func(s string) string { return "x = [" + s + "]" }
+	resources := func(n int) string {
+		var text strings.Builder
+		for i := range n {
+			fmt.Fprintf(&text, "resource \"%s%c%c_x\" \"r\" {}\n", strings.Repeat("数", 14), 0x4e00+i/200, 0x4e00+i%200)
+		}
+		return text.String()
+	}
 	// A string of JSON that is a module's source, type of a variable, provider or address.
 	source := func(s string) string { return `{"module":{"m":{"source":"` + s + `"}}}` }
 	typ := func(s string) string {
@@ -95,6 +102,10 @@ func TestHostileText(t *testing.T) {
 		}, 1, 0, `unexpected '}'`},
 		"JSON levels": {"main.tf.json", func(n int) string { return strings.Repeat("[", 3990) + strings.Repeat("x ", n) }, 267_112 + 1, 267_112, "or too much of it"},
 		"one of two":  {"main.tf.json", func(n int) string { return "[\"\u0600\", \"," + strings.Repeat("[", n) + "\"]" }, maxChain, maxChain - 1, "main.tf.json:1: nesting of more than"}, // the first quote is in a character
+		"powers":      {"main.tf", func(n int) string { return list(strings.Repeat("1e-999,", n)) }, (words-4)/5 + 1, (words - 4) / 5, "Limits.Words"},
+		"JSON powers": {"main.tf.json", func(n int) string { return `{"a":[` + strings.Repeat("1E9,", n) + "1]}" }, (words-7)/5 + 1, (words - 7) / 5, "Limits.Words"},
+		"quotes":      {"main.tf", func(n int) string { return "x = [" + strings.Repeat("“", n) + "]" }, (words-4)/2 + 1, (words - 4) / 2, "Limits.Words"},
+		"not ASCII":   {"main.tf", func(n int) string { return resources(n) }, 11_190, 11_170, "names of providers that are not ASCII"},
 		"JSON tokens": {"main.tf.json", func(n int) string { return `{"a":[` + strings.Repeat("1,", n/2) + "1]}" }, words + 2, words - 20, "Limits.Words"},
 
 		// Each entry of hcl that parses strings of JSON.

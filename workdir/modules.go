@@ -82,13 +82,14 @@ var errOutside = errors.New("outside of the package")
 
 // A walk installs the modules of a configuration and reads them.
 type walk struct {
-	dir   *Dir // a copy
-	plan  bool
-	base  string        // absolute path of the working directory, without links
-	data  string        // data directory as the CLI names it
-	store *manifest.Dir // directory of packages; nil if it does not exist
-	group *errgroup.Group
-	slots *semaphore.Weighted // of downloads
+	dir      *Dir // a copy
+	plan     bool
+	base     string        // absolute path of the working directory, without links
+	data     string        // data directory as the CLI names it
+	store    *manifest.Dir // directory of packages; nil if it does not exist
+	manifest manifest.File // before this run
+	group    *errgroup.Group
+	slots    *semaphore.Weighted // of downloads
 
 	reading sync.Mutex                // one file is parsed at a time, because that takes memory
 	configs map[string]*configuration // by directory
@@ -108,7 +109,8 @@ type walk struct {
 	differ   []error // of verify
 	lock     *modulelock.File
 	locked   map[modulelock.Key]bool // the sources of all modules
-	manifest manifest.File
+	visited  manifest.File           // the records of this run
+	dropped  []string                // keys
 	modules  []Module
 	called   int // modules that these call
 	warnings []string
@@ -149,7 +151,7 @@ func (w *walk) visit(ctx context.Context, at *spot) error {
 		return err
 	}
 	w.mu.Lock()
-	w.manifest[at.record.Key] = at.record
+	w.visited[at.record.Key] = at.record
 	w.modules = append(w.modules, *m)
 	w.called += len(m.Calls)
 	number := 1 + w.called
@@ -275,13 +277,10 @@ func (w *walk) resolve(ctx context.Context, at *spot, to Call) (*spot, error) {
 func (w *walk) local(ctx context.Context, next, from *spot, source string) error {
 	next.record.Source, next.at, next.pkg = source, from.at, from.pkg
 	next.dirs = append(slices.Clone(from.dirs), from.record.Dir)
-	w.mu.Lock()
-	old, ok := w.manifest[next.record.Key]
+	old, ok := w.recorded(next)
 	if !ok || old.Source != source || w.dir.Upgrade {
-		w.manifest.Drop(next.record.Key)
-		next.fresh = true
+		w.drop(next)
 	}
-	w.mu.Unlock()
 	base, at := w.base, filepath.FromSlash(from.record.Dir)
 	if from.pkg != "" {
 		base, at = filepath.Join(w.store.Root.Name(), from.pkg), from.inside
@@ -303,6 +302,25 @@ func (w *walk) local(ctx context.Context, next, from *spot, source string) error
 	return err
 }
 
+// recorded returns what the manifest has of a module, unless that has been dropped.
+func (w *walk) recorded(at *spot) (r manifest.Record, ok bool) {
+	if !at.fresh {
+		r, ok = w.manifest[at.record.Key]
+	}
+	return r, ok
+}
+
+// drop drops a module, and those that it calls, from the manifest.
+func (w *walk) drop(at *spot) {
+	if at.fresh { // with the module that calls it
+		return
+	}
+	at.fresh = true
+	w.mu.Lock()
+	w.dropped = append(w.dropped, at.record.Key)
+	w.mu.Unlock()
+}
+
 // modulesDir returns the directory of packages as the CLI names it.
 func (w *walk) modulesDir() string { return path.Join(filepath.ToSlash(w.data), "modules") }
 
@@ -312,8 +330,8 @@ func (w *walk) remote(ctx context.Context, to, from *spot, constraint addrs.Modu
 	location := address.Location
 	isLocal := location != nil && location.Kind == module.KindLocal
 	locks := w.dir.LockModules && !isLocal
+	old, ok := w.recorded(to)
 	w.mu.Lock()
-	old, ok := w.manifest[to.record.Key]
 	locked, isLocked := w.lock.Get(entry.Key)
 	if locks {
 		w.locked[entry.Key] = true
@@ -327,7 +345,7 @@ func (w *walk) remote(ctx context.Context, to, from *spot, constraint addrs.Modu
 	case locks && w.verify:
 		return w.compare(ctx, to, old, constraint, address, locked)
 	}
-	reuse := ok && !to.fresh && !w.dir.Upgrade && (!locks || isLocked && old.Version == locked.Version.String()) && w.installed(to, old, constraint, address)
+	reuse := ok && !w.dir.Upgrade && (!locks || isLocked && old.Version == locked.Version.String()) && w.installed(to, old, constraint, address)
 	if reuse && locks && w.dir.Rehash {
 		got, err := w.store.Hash(ctx, to.pkg)
 		reuse = err == nil && got == locked.Hash
@@ -335,10 +353,8 @@ func (w *walk) remote(ctx context.Context, to, from *spot, constraint addrs.Modu
 	if reuse {
 		return nil
 	}
-	to.pkg, to.inside, to.fresh = "", "", true
-	w.mu.Lock()
-	w.manifest.Drop(to.record.Key)
-	w.mu.Unlock()
+	to.pkg, to.inside = "", ""
+	w.drop(to)
 	if w.dir.Registry == nil && !isLocal && (location == nil || !w.plan) {
 		return fmt.Errorf("%w: the module is not installed, and Dir.Registry is nil", failure.ErrOffline)
 	}

@@ -737,6 +737,20 @@ func TestTreeLimits(t *testing.T) {
 			text["m/m/m/m/m/main.tf"] = ""
 			return text
 		}, "the names of the calls have more than 4096 bytes"},
+		"files": {maxFiles, func(n int) map[string]string {
+			text := map[string]string{}
+			for i := range n {
+				text[fmt.Sprintf("%d.tfstate", i)] = ""
+			}
+			return text
+		}, ".: the directory has more than 10000 files"},
+		"files of tests": {maxFiles, func(n int) map[string]string {
+			text := map[string]string{"main.tf": ""}
+			for i := range n {
+				text[fmt.Sprintf("tests/%d.tfstate", i)] = ""
+			}
+			return text
+		}, "tests: the directory has more than 10000 files"},
 		"name of a module": {maxName, func(n int) map[string]string {
 			return map[string]string{"main.tf": calls(strings.Repeat("a", n-1), "./m", 1), "m/main.tf": ""}
 		}, "invalid module name"},

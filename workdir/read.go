@@ -124,22 +124,36 @@ type files struct {
 	name string   // for people and for the manifest: relative to the working directory, or absolute
 }
 
-// list returns the names in the directory, and which of them are not directories. It does not wait for a pipe.
+// maxFiles is the maximum number of files of a configuration in one directory.
+const maxFiles = 10_000
+
+// list returns the names of files of a configuration and of the tests in the directory, and which of them are not
+// directories. It does not wait for a pipe.
 func (f files) list() (map[string]bool, error) {
-	var entries []fs.DirEntry
-	var err error
-	if f.root == nil {
-		entries, err = os.ReadDir(f.dir)
-	} else {
-		var dir *os.File
-		if dir, err = f.root.Open(f.dir + asDirectory); err == nil {
-			defer dir.Close()
-			entries, err = dir.ReadDir(-1)
+	open := os.Open
+	if f.root != nil {
+		open = f.root.Open
+	}
+	dir, err := open(f.dir + asDirectory)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	names := map[string]bool{}
+	for err == nil && len(names) <= maxFiles {
+		var entries []fs.DirEntry
+		entries, err = dir.ReadDir(1_000)
+		for _, e := range entries {
+			if name := e.Name(); strings.Contains(name, ".tf") || strings.Contains(name, ".tofu") || name == "tests" {
+				names[name] = !e.IsDir()
+			}
 		}
 	}
-	names := map[string]bool{}
-	for _, e := range entries {
-		names[e.Name()] = !e.IsDir()
+	switch {
+	case len(names) > maxFiles:
+		err = &ConfigError{Place{File: cmp.Or(f.name, ".")}, fmt.Sprintf("the directory has more than %d files of a configuration", maxFiles)}
+	case err == io.EOF:
+		err = nil
 	}
 	return names, err
 }
@@ -155,9 +169,6 @@ func (f files) names(terraform, root bool) (primary, overrides, tests []string, 
 		return nil, nil, nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(present)) {
-		if !strings.Contains(name, ".t") { // faster
-			continue
-		}
 		m := fileName.FindStringSubmatch(name)
 		switch {
 		case m == nil || !present[name] || terraform && m[2] == "tofu":
@@ -172,7 +183,7 @@ func (f files) names(terraform, root bool) (primary, overrides, tests []string, 
 	}
 	if _, ok := present["tests"]; ok && root {
 		var below []string
-		if _, _, below, err = (files{dir: filepath.Join(f.dir, "tests")}).names(terraform, false); errors.Is(err, fs.ErrNotExist) {
+		if _, _, below, err = (files{dir: filepath.Join(f.dir, "tests"), name: "tests"}).names(terraform, false); errors.Is(err, fs.ErrNotExist) {
 			err = nil // a link, as for the CLI
 		} else if e, ok := errors.AsType[*fs.PathError](err); ok {
 			err = &ConfigError{Place{File: "tests"}, fmt.Sprintf("must be a directory with tests: %v", e.Err)}
@@ -230,6 +241,9 @@ func (f files) read(name string, max int64) (_ []byte, err error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if info.Size() == 0 { // such as /proc/kmsg, which waits for more; other files have no deadlines, or do not wait
+		_ = file.SetReadDeadline(time.Now().Add(time.Second))
 	}
 	var text bytes.Buffer
 	text.Grow(int(min(info.Size(), max)) + bytes.MinRead)

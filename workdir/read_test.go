@@ -351,7 +351,7 @@ func TestGeneratedFiles(t *testing.T) {
 		want   string
 	}{
 		"module": {size, func(n int) Limits { return Limits{Module: n} }, "Limits.Module"},
-		"words":  {4 + 9 + 16, func(n int) Limits { return Limits{Words: n} }, "Limits.Words"},
+		"words":  {3*fileWords + 4 + 9 + 16, func(n int) Limits { return Limits{Words: n} }, "Limits.Words"},
 		"files":  {size + 1, func(n int) Limits { return Limits{Files: n} }, "Limits.Files"},
 	} {
 		for less, want := range []string{"", c.want} {
@@ -376,9 +376,9 @@ func TestWordsOfAllModules(t *testing.T) {
 	for more, want := range []string{"", "m3/m.tf: the files of all modules have more than four times"} {
 		files := map[string]string{"main.tf": root}
 		for i := range 4 {
-			files[fmt.Sprintf("m%d/m.tf", i)] = strings.Repeat("\n", n)
+			files[fmt.Sprintf("m%d/m.tf", i)] = strings.Repeat("\n", n-fileWords)
 		}
-		files["m3/m.tf"] = strings.Repeat("\n", n-count([]byte(root)).words+more)
+		files["m3/m.tf"] = strings.Repeat("\n", n-2*fileWords-count([]byte(root)).words+more)
 		d := &Dir{Path: t.TempDir(), Limits: Limits{Words: n}}
 		write(t, d.Path, files)
 		// Modules are read in any order.
@@ -388,7 +388,7 @@ func TestWordsOfAllModules(t *testing.T) {
 	}
 	again := "locals {\n  m = \"./m\"\n  x = \"" + strings.Repeat("x", 160) + "\"\n}\nmodule \"m\" {\n  source = local.m\n}\n"
 	for less, want := range []string{"", "main.tf: the files of modules with expressions have more words"} {
-		d := &Dir{Path: t.TempDir(), Limits: Limits{Words: count([]byte(again)).words + len(again)/16 - less}}
+		d := &Dir{Path: t.TempDir(), Limits: Limits{Words: fileWords + count([]byte(again)).words + len(again)/16 - less}}
 		write(t, d.Path, map[string]string{"main.tf": again, "m/m.tf": ""})
 		if _, err := d.Plan(t.Context()); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("parsed again, %d less: %v, want an error with %q", less, err, want)

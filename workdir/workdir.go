@@ -204,7 +204,7 @@ func (d *Dir) walk(plan, real bool) (*walk, error) {
 	data, _ := d.variable("TF_DATA_DIR")
 	w := &walk{
 		dir: &copied, plan: plan, data: filepath.Clean(cmp.Or(d.Data, data, ".terraform")), slots: semaphore.NewWeighted(16),
-		configs: map[string]*configuration{}, manifest: manifest.File{},
+		configs: map[string]*configuration{}, visited: manifest.File{},
 		budget: budget{left: maxWork, guard: newGuard(copied.Limits)},
 	}
 	w.room.Store(copied.Limits.Packages)
@@ -269,6 +269,8 @@ func (d *Dir) modules(ctx context.Context, plan, verify bool) (*Result, error) {
 		}
 	}
 	if err == nil && called && writes {
+		w.manifest.Drop(w.dropped...)
+		maps.Copy(w.manifest, w.visited)
 		err = w.store.Commit(ctx, w.manifest)
 	}
 	if err == nil && d.LockModules && writes && !d.ReadOnly && string(w.lock.Bytes()) != before {

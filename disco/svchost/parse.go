@@ -14,12 +14,14 @@ import (
 const (
 	// maxInput limits the work. The longest valid name has 253 ASCII characters, each of which
 	// can be written in at most four bytes, and a port.
-	maxInput    = 1100
-	maxLabel    = 63
-	maxName     = 253
-	maxPort     = 65535
-	defaultPort = 443
-	acePrefix   = "xn--"
+	maxInput = 1100
+	maxLabel = 63
+	// maxUnicodeLabel limits a label after the mapping: punycode has at least a byte for each character.
+	maxUnicodeLabel = 4 * maxLabel
+	maxName         = 253
+	maxPort         = 65535
+	defaultPort     = 443
+	acePrefix       = "xn--"
 )
 
 // Parse parses a hostname that a user has written: Unicode in any case, with an optional port.
@@ -185,7 +187,7 @@ func checkLabel(label string, m mode, punycode bool) string {
 		return "it has an empty label"
 	}
 	if n > maxLabel {
-		return "a label is longer than the 63 bytes that DNS allows"
+		return reasonLabel
 	}
 	if label[0] == '-' || label[n-1] == '-' {
 		return "a label must not start or end with a hyphen"
@@ -207,6 +209,8 @@ func checkLabel(label string, m mode, punycode bool) string {
 	}
 	return ""
 }
+
+const reasonLabel = "a label is longer than the 63 bytes that DNS allows"
 
 const reasonPunycode = "punycode (xn--) is not accepted; write the name in Unicode"
 
@@ -231,17 +235,21 @@ func normaliseIDNA(name string, m mode) (ascii, reason string) {
 		detail := strings.TrimPrefix(err.Error(), "idna: ")
 		return "", "it is not a valid internationalised name (" + fault.Shorten(detail, maxShown) + ")"
 	}
+	// Punycode in the result comes from the conversion, not from the input.
+	if reason := checkASCII(ascii, m, true); reason != "" {
+		return "", reason
+	}
 	// The conversion may accept a name whose Unicode form it refuses: it does not notice a character that
 	// is mapped to a right-to-left character, such as U+2135.
 	u, err := wireProfile.ToUnicode(ascii)
 	if again, failed := profile.ToASCII(u); err != nil || failed != nil || again != ascii {
 		return "", "it is not a valid internationalised name (its Unicode form is not valid)"
 	}
-	// Punycode in the result comes from the conversion, not from the input.
-	return ascii, checkASCII(ascii, m, true)
+	return ascii, ""
 }
 
-// checkMapped checks for labels that the conversion to ASCII hides: punycode and empty labels.
+// checkMapped checks for labels that the conversion to ASCII hides, punycode and empty labels, and for those for which
+// it takes long: its time is quadratic.
 func checkMapped(mapped string, m mode) string {
 	if strings.HasSuffix(mapped, ".") {
 		return "it must not end with a dot"
@@ -250,6 +258,8 @@ func checkMapped(mapped string, m mode) string {
 		switch {
 		case label == "":
 			return "it has an empty label"
+		case len(label) > maxUnicodeLabel:
+			return reasonLabel
 		case !strings.HasPrefix(label, acePrefix):
 		case m == strict:
 			return reasonPunycode

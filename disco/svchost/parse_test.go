@@ -57,6 +57,7 @@ func TestParse(t *testing.T) {
 		{name253, name253, ""},
 		{name253 + ":8443", name253 + ":8443", ""},
 		{"a" + strings.Repeat("\u00ad", 549) + "b", "ab", ""}, // 1100 bytes
+		{strings.Repeat("e\u0302\u0301", 50), "xn--ilgaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", strings.Repeat("ế", 50)}, // 250 bytes before they are composed
 	}
 	for _, tt := range tests {
 		h, err := svchost.Parse(tt.in)
@@ -101,7 +102,7 @@ var refused = map[string][]string{
 	"hyphen":                   {"-a.example", "a-.example"},
 	"UTF-8":                    {"a\xffb.example"},
 	"internationalised":        {"a\u200db.example", "a\u202eb.example", "\u0300a.example", "אa.example"},
-	"63 bytes":                 {label63 + "a.example", strings.Repeat("ö", 60) + ".example"},
+	"63 bytes":                 {label63 + "a.example", strings.Repeat("ö", 60) + ".example", strings.Repeat("e\u0302\u0301", 51)},
 	"253 bytes":                {name253 + "b", strings.Repeat("a.", 126) + "ö"},
 	"too long":                 {"a" + strings.Repeat("\u00ad", 549) + "bc", strings.Repeat("a", 5000)},
 }

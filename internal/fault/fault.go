@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +23,24 @@ type narrow struct {
 
 func (n *narrow) Error() string { return n.text }
 func (n *narrow) Unwrap() error { return n.wider }
+
+// Join is like [errors.Join], but the text has the first 20 errors and the number of the others.
+func Join(errs ...error) error {
+	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
+	if len(errs) <= maxJoined {
+		return errors.Join(errs...)
+	}
+	return &joined{errs}
+}
+
+const maxJoined = 20
+
+type joined struct{ errs []error }
+
+func (j *joined) Error() string {
+	return fmt.Sprintf("%v\nand %d more errors", errors.Join(j.errs[:maxJoined]...), len(j.errs)-maxJoined)
+}
+func (j *joined) Unwrap() []error { return j.errs }
 
 // ErrNoTime means that the deadline of a context, which has not ended, is before the next attempt.
 var ErrNoTime = Narrow(context.DeadlineExceeded.Error(), context.DeadlineExceeded)

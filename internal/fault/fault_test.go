@@ -13,6 +13,25 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
+// TestJoin: the text of many errors is short, and all are in the error.
+func TestJoin(t *testing.T) {
+	t.Parallel()
+	const line = "no such page\n"
+	for n, want := range map[int]string{0: "", 1: line, 20: strings.Repeat(line, 20), 21: strings.Repeat(line, 20) + "and 1 more errors\n", 5000: strings.Repeat(line, 20) + "and 4980 more errors\n"} {
+		errs := []error{nil}
+		for range n {
+			errs = append(errs, errors.New(line[:len(line)-1]))
+		}
+		err := fault.Join(errs...)
+		if n == 0 && err == nil {
+			continue
+		}
+		if err == nil || err.Error()+"\n" != want || !errors.Is(err, errs[1]) || !errors.Is(err, errs[n]) {
+			t.Errorf("Join of %d errors: %v, want all with the text %s", n, err, want)
+		}
+	}
+}
+
 func TestNarrow(t *testing.T) {
 	t.Parallel()
 	a, b := fault.Narrow("no such page", failure.ErrNotFound), fault.Narrow("no such page", failure.ErrNotFound)

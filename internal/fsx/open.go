@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
@@ -68,8 +69,12 @@ func regular(openFile openFile, name string) (*os.File, error) {
 		return nil, err
 	}
 	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
 		err = &fs.PathError{Op: "open", Path: name, Err: ErrNotAFile}
+	case info.Size() == 0: // such as /proc/kmsg, which waits for more
+		_ = f.SetReadDeadline(time.Now().Add(time.Second)) // other files have no deadlines, or do not wait
 	}
 	if err != nil {
 		f.Close()

@@ -102,3 +102,12 @@ func TestReadAnyEmpty(t *testing.T) {
 		t.Error("ReadAny of a directory succeeded")
 	}
 }
+
+// TestKernelLog: a regular file of Linux that waits for more, as a pipe does, is no text. Who may not open it, or where
+// there is none, also gets an error.
+func TestKernelLog(t *testing.T) {
+	t.Parallel()
+	if text, err := fsx.ReadRegular("/proc/kmsg", 1<<20); err == nil {
+		t.Errorf("ReadRegular of /proc/kmsg: %d bytes, want an error", len(text))
+	}
+}

@@ -67,9 +67,16 @@ func Parse(data []byte) (File, error) {
 	return file, nil
 }
 
-// Drop removes a module and those that it calls.
-func (f File) Drop(key string) {
-	maps.DeleteFunc(f, func(k string, _ Record) bool { return k == key || strings.HasPrefix(k, key+".") })
+// Drop removes modules and those that they call.
+func (f File) Drop(keys ...string) {
+	sorted := slices.Sorted(maps.Keys(f))
+	for _, key := range keys {
+		delete(f, key)
+		i, _ := slices.BinarySearch(sorted, key+".")
+		for ; i < len(sorted) && strings.HasPrefix(sorted[i], key+"."); i++ {
+			delete(f, sorted[i])
+		}
+	}
 }
 
 // Dir is the open directory of modules. It is safe for concurrent use.
@@ -266,9 +273,11 @@ func (d *Dir) Commit(ctx context.Context, file File) error {
 		return err
 	}
 	if len(d.moves) > 0 {
-		for _, m := range d.moves {
-			old.Drop(m.key)
+		keys := make([]string, len(d.moves))
+		for i, m := range d.moves {
+			keys[i] = m.key
 		}
+		old.Drop(keys...)
 		if err := d.write(old); err != nil {
 			return err
 		}

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,6 +83,19 @@ func TestDir(t *testing.T) {
 	file.Drop("a")
 	if want := (manifest.File{"": {Dir: "."}}); !reflect.DeepEqual(file, want) {
 		t.Errorf("Drop leaves %v, want %v", file, want)
+	}
+}
+
+// TestDrop: modules are dropped with those that they call, and not others whose names begin as theirs.
+func TestDrop(t *testing.T) {
+	t.Parallel()
+	file := manifest.File{}
+	for _, key := range []string{"", "a", "a.b", "a.b.c", "a-b", "a/b", "ab", "b.a", "c.d", "c.d.e"} {
+		file[key] = manifest.Record{Key: key}
+	}
+	file.Drop("a", "c.d", "c.d.e", "missing", "b")
+	if got, want := slices.Sorted(maps.Keys(file)), []string{"", "a-b", "a/b", "ab"}; !slices.Equal(got, want) {
+		t.Errorf("Drop leaves %q, want %q", got, want)
 	}
 }
 

@@ -271,14 +271,14 @@ func (d *Dir) Prune(ctx context.Context, keep func(*Package) bool) ([]*Package, 
 		}
 		if ctx.Err() != nil {
 			problems = append(problems, failure.Wrap("prune", d.subject(), fault.Ended(ctx)))
-			return removed, errors.Join(problems...)
+			return removed, fault.Join(problems...)
 		}
 		if err != nil {
 			problems = append(problems, failure.Wrap("prune", pkg.String(), err))
 		}
 	}
 	fsx.SweepPartsIn(ctx, root, private)
-	return removed, errors.Join(problems...)
+	return removed, fault.Join(problems...)
 }
 
 // remove removes a package from the directory.

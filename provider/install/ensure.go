@@ -13,6 +13,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -136,7 +137,7 @@ func (in *Installer) ensure(ctx context.Context, requirements map[addrs.Provider
 		failures = append(failures, s.Err)
 	}
 	result.Lock.Keep(slices.Values(kept))
-	return result, errors.Join(failures...)
+	return result, fault.Join(failures...)
 }
 
 // do selects the version, looks for its package in Dir and Cache, installs it and completes the hashes

@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/module"
@@ -50,7 +51,7 @@ func (r *Registry) CopyModules(ctx context.Context, src module.Source, requests 
 		results[n] = module.Result{Report: report, Err: errs[n]}
 		return nil
 	})
-	return results, errors.Join(errs...)
+	return results, fault.Join(errs...)
 }
 
 func (r *Registry) copyModule(ctx context.Context, src module.Source, request module.Request, o module.Options) (*module.Report, error) {
