@@ -52,6 +52,16 @@ type Catalogue interface {
 	ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error)
 }
 
+// Verified is a [Source] whose archives need no judgement: they were verified when they were stored, or reading a refused one
+// fails before its last byte. A server sends them regardless of its own policy.
+type Verified interface {
+	Catalogue
+
+	// IsLocal reports whether the bodies of Open are an [io.Seeker] with a Size, such as a file on this machine. If not, a
+	// server copies each archive to a temporary file, and compares it with the stated hashes.
+	IsLocal() bool
+}
+
 // As returns src as a T, or the first source that src wraps and that is one. T is an interface, such as [Catalogue]. A
 // source wraps another one if it has a method
 //

@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cooldown"
@@ -36,7 +39,8 @@ import (
 // Cache and Mirror in a [provider.Multi].
 //
 // Concurrent calls share one download, which ends early if all close it. Archives are forwarded while they
-// arrive, the last byte after verification, also if Mirror fails.
+// arrive, the last byte after verification, also if Mirror fails. At most 16 × Parallel archives are added to Mirror at the
+// same time, each within 15 minutes; others are not added.
 type Cache struct {
 	// Source has the packages. It must not be nil.
 	Source provider.Source
@@ -72,9 +76,11 @@ type Cache struct {
 	// Info.
 	Logger *slog.Logger
 
-	once     sync.Once
-	puller   *puller
-	upstream *asker // Source
+	once      sync.Once
+	upstream  *upstream           // Source
+	kept      *upstream           // Mirror
+	downloads *downloads          // from both
+	storing   *semaphore.Weighted // one for each archive that is being added to Mirror
 
 	hits, misses, failures atomic.Int64
 
@@ -83,8 +89,8 @@ type Cache struct {
 }
 
 var (
-	_ provider.Source    = (*Cache)(nil)
-	_ provider.Catalogue = (*Cache)(nil)
+	_ provider.Source   = (*Cache)(nil)
+	_ provider.Verified = (*Cache)(nil)
 )
 
 // CacheCounts are numbers since the start of a [Cache].
@@ -99,39 +105,34 @@ func (c *Cache) Counts() CacheCounts {
 	return CacheCounts{c.hits.Load(), c.misses.Load(), c.failures.Load()}
 }
 
-// count counts a request for an archive that has failed with err, or that has been answered. A caller that
-// leaves, or reads nothing, is no failure.
-func (c *Cache) count(ctx context.Context, r *pullReader, err error) {
-	switch {
-	case err != nil && (ctx.Err() != nil || errors.Is(err, failure.ErrNotFound) || errors.Is(err, errStalled)):
-	case err != nil:
+// countHit counts an archive from Mirror.
+func (c *Cache) countHit(ctx context.Context) {
+	c.hits.Add(1)
+	webserve.Note(ctx, webserve.Hit)
+}
+
+// countFailure counts an archive that failed with err. A caller that leaves, or reads nothing, is no failure.
+func (c *Cache) countFailure(ctx context.Context, err error) {
+	if ctx.Err() == nil && !errors.Is(err, failure.ErrNotFound) && !errors.Is(err, errStalled) {
 		c.failures.Add(1)
-	case r.pull.cached:
-		c.hits.Add(1)
-		webserve.Note(ctx, webserve.Hit)
-	default:
-		c.misses.Add(1)
-		webserve.Note(ctx, webserve.Miss)
 	}
 }
 
 // defaultWait is used if Cache.Wait is zero.
 const defaultWait = 5 * time.Second
 
-// setup returns what the Cache consists of.
-func (c *Cache) setup() *puller {
+func (c *Cache) setup() {
 	c.once.Do(func() {
-		u := prepare(c.Parallel, c.stage)
-		c.upstream = u.asking(c.Source, webserve.Miss)
-		arriving, reading := slots(u.parallel), slots(u.parallel)
-		u.source = withoutLists{c}
-		u.origin = func(ctx context.Context, pkg *provider.Package) (*origin, error) {
-			return c.origin(ctx, pkg, arriving, reading)
-		}
-		c.puller = u
+		n := c.workers()
+		c.upstream = newUpstream(c.Source, c.Policy, webserve.Miss, n)
+		c.kept = newUpstream(c.Mirror, c.Policy, 0, n)
+		c.kept.verified = true
+		c.downloads = newDownloads(n, c.fetch)
+		c.storing = semaphore.NewWeighted(forAllHosts * int64(n))
 	})
-	return c.puller
 }
+
+func (c *Cache) workers() int { return workers(c.Parallel) }
 
 // check returns an error if a field is missing, which would panic later, or p is excluded.
 func (c *Cache) check(p addrs.Provider) error {
@@ -144,21 +145,6 @@ func (c *Cache) check(p addrs.Provider) error {
 		return &failure.Error{Op: "find", Subject: p.String(), Err: provider.ErrExcluded}
 	}
 	return nil
-}
-
-// stage creates a file for a download, which is refused if the mirror is not writable.
-func (c *Cache) stage(ctx context.Context) (s *storage.Staged, refused, err error) {
-	if s, refused = c.Mirror.Stage(ctx); refused != nil {
-		s, err = storage.Stage(ctx, nil, c.Mirror.TempDir)
-	}
-	return s, refused, err
-}
-
-// withoutLists is a Cache that lists the versions of its source only.
-type withoutLists struct{ *Cache }
-
-func (c withoutLists) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
-	return c.cooled(ctx, p)(c.upstream.ProviderVersions(ctx, p))
 }
 
 // cooled returns a function that applies Cooldown to a list.
@@ -215,8 +201,11 @@ func (c *Cache) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evi
 	return c.upstream.Evidence(ctx, pkg)
 }
 
+// IsLocal implements [provider.Verified]: archives are files in a local Mirror, or temporary ones.
+func (c *Cache) IsLocal() bool { return true }
+
 // Open opens the cached archive, or starts or joins its download. If Policy refuses the archive, Open
-// fails, or reading before the last byte. Reading also fails after five minutes without a read. Close
+// fails, or reading before the last byte. Reading a download also fails after five minutes without a read. Close
 // waits until a completely read archive is in Mirror. If Source does not state the size, Open waits for
 // the whole archive.
 func (c *Cache) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
@@ -229,40 +218,126 @@ func (c *Cache) Open(ctx context.Context, pkg *provider.Package) (*provider.Body
 	if err := c.check(pkg.Provider); err != nil {
 		return nil, err
 	}
-	r := c.puller.read(ctx, request{documentKey{pkg.Provider, pkg.Version}, pkg.Platform, true}, pkg)
-	if err := r.begin(false); err != nil {
-		c.count(ctx, r, err)
-		r.leave()
-		return nil, failure.Wrap("open", pkg.String(), err)
+	if body := c.openFile(ctx, pkg); body != nil {
+		c.countHit(ctx)
+		return body, nil
 	}
-	return &provider.Body{ReadCloser: &cacheBody{pullReader: r, cache: c}, Size: r.size}, nil
+	r, err := c.downloads.open(ctx, pkg)
+	if err != nil {
+		c.countFailure(ctx, err)
+		return nil, err
+	}
+	return &provider.Body{ReadCloser: &cacheBody{reader: r, cache: c}, Size: r.size}, nil
 }
 
-// cacheBody is an archive that one caller reads.
+// openFile opens the cached archive of a package in a local mirror, and returns nil if there is none.
+func (c *Cache) openFile(ctx context.Context, pkg *provider.Package) *provider.Body {
+	if !c.Mirror.IsLocal() {
+		return nil
+	}
+	kept := c.cachedPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform)
+	if kept == nil {
+		return nil
+	}
+	body, err := c.Mirror.Open(ctx, kept)
+	if err != nil {
+		return nil // it has been removed since
+	}
+	if _, ok := body.ReadCloser.(io.Seeker); !ok || body.Size != kept.Size {
+		body.Close() // a wrapper of the store hides that it is a file, or it has been replaced since
+		return nil
+	}
+	return body
+}
+
+// fetch downloads the archive of d.pkg from Source, and adds it to Mirror. If Mirror has it by now, its readers get that.
+func (c *Cache) fetch(ctx context.Context, d *download) error {
+	release := c.claim(ctx, d.pkg)
+	defer release()
+	pkg := d.pkg
+	if kept := c.cachedPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform); kept != nil {
+		return c.fetchKept(ctx, d, kept)
+	}
+	if c.Mirror.Holds(pkg) {
+		// It was removed after the caller had got pkg.
+		var err error
+		if pkg, err = c.upstream.ProviderPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform); err != nil {
+			return err
+		}
+	}
+	if err := c.downloads.place(ctx, d); err != nil {
+		return err
+	}
+	var refused, err error
+	if d.staged, refused = c.Mirror.Stage(ctx); refused != nil {
+		if d.staged, err = storage.Stage(ctx, nil, c.Mirror.TempDir); err != nil {
+			return err
+		}
+	}
+	got, err := c.upstream.receive(ctx, d, pkg, true)
+	if err != nil {
+		return err
+	}
+	// New readers find the archive here until it is in the mirror.
+	held := c.downloads.hold(d)
+	d.accept(got.Size)
+	if held {
+		c.store(ctx, d.staged, refused, pkg, got)
+		c.downloads.letGo(d)
+	}
+	return nil
+}
+
+// fetchKept copies an archive from Mirror: from an object store, or because another process has added it just now.
+func (c *Cache) fetchKept(ctx context.Context, d *download, kept *provider.Package) (err error) {
+	if err := c.downloads.place(ctx, d); err != nil {
+		return err
+	}
+	if d.staged, err = storage.Stage(ctx, nil, c.Mirror.TempDir); err != nil {
+		return err
+	}
+	d.change(func() { d.cached = true })
+	got, err := c.kept.receive(ctx, d, kept, false)
+	if err != nil {
+		return err
+	}
+	d.accept(got.Size)
+	return nil
+}
+
+// cacheBody is an archive that one caller reads while it is downloaded.
 type cacheBody struct {
-	*pullReader
+	*reader
 	cache *Cache
 	once  sync.Once
 }
 
 func (b *cacheBody) Close() error {
 	b.once.Do(func() {
-		b.cache.count(b.ctx, b.pullReader, b.err)
-		b.cache.waitUntilStored(b.pullReader)
+		c, d := b.cache, b.download
+		switch {
+		case b.err != nil:
+			c.countFailure(b.ctx, b.err)
+		case d.cached: // set before there was a size
+			c.countHit(b.ctx)
+		default:
+			c.misses.Add(1)
+			webserve.Note(b.ctx, webserve.Miss)
+		}
+		if b.offset == b.size && b.err == nil {
+			c.waitUntilStored(d)
+		}
 		b.leave()
 	})
 	return nil
 }
 
-// waitUntilStored waits until an archive that was read completely is added to the mirror.
-func (c *Cache) waitUntilStored(r *pullReader) {
-	if r.offset < r.size || r.err != nil {
-		return
-	}
+// waitUntilStored waits until an archive is added to Mirror, or Wait ends.
+func (c *Cache) waitUntilStored(d *download) {
 	ctx, cancel := c.withWait(context.Background())
 	defer cancel()
 	select {
-	case <-r.pull.settled:
+	case <-d.settled:
 	case <-ctx.Done():
 	}
 }
@@ -314,53 +389,39 @@ func (c *Cache) warn(ctx context.Context, text string, args ...any) {
 	}
 }
 
-// origin returns where to download the archive of pkg. The caller owns the only running download of the
-// archive, so an earlier download is found in the mirror.
-func (c *Cache) origin(ctx context.Context, pkg *provider.Package, arriving, reading *hostShares) (*origin, error) {
-	kept := c.cachedPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform)
-	var release func()
-	if kept == nil {
-		if release = c.claim(ctx, pkg); release != nil {
-			kept = c.cachedPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform)
-		}
-	}
-	o := &origin{release: release, pkg: pkg}
-	switch {
-	case kept != nil:
-		*o = mirrorOrigin(c.Mirror, c.Mirror.IsLocal(), c.Policy, pkg.Provider)
-		o.pkg, o.arriving, o.release = kept, reading, release
-		return o, nil
-	case c.Mirror.Holds(pkg):
-		// It was removed after the caller had got pkg.
-		var err error
-		if o.pkg, err = c.upstream.ProviderPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform); err != nil {
-			return o, err
-		}
-	}
-	o.Opener, o.policy, o.arriving, o.store = c.Source, policyFor(c.Policy, pkg.Provider), arriving, c.store
-	return o, nil
-}
-
 // maxClaimWait is the maximum time that clients wait, without a byte, for the download of another process.
 const maxClaimWait = time.Minute
 
-// claim waits until no other process downloads the archive of pkg to Mirror. It returns nil without locks. After
-// maxClaimWait, or if Mirror fails, this process downloads the archive too.
+// claim waits until no other process downloads the archive of pkg to Mirror. Without locks, after maxClaimWait, or if Mirror
+// fails, this process downloads the archive too.
 func (c *Cache) claim(ctx context.Context, pkg *provider.Package) (release func()) {
 	ctx, cancel := context.WithTimeout(ctx, maxClaimWait)
 	defer cancel()
 	release, err := c.Mirror.Claim(ctx, pkg)
-	if err != nil {
-		return nil
+	if err != nil || release == nil {
+		return func() {}
 	}
 	return release
 }
 
-// store adds an archive to the mirror.
+// maxStoring is the maximum time in which an archive is added to Mirror.
+const maxStoring = 15 * time.Minute
+
+var errStoring = errors.New("too many archives are being added at the same time")
+
+// store adds an archive to Mirror, if there is a place. A store that does not answer keeps its places for maxStoring, and no
+// downloads waiting.
 func (c *Cache) store(ctx context.Context, s *storage.Staged, refused error, pkg *provider.Package, got *provider.Received) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxStoring)
+	defer cancel()
 	err := refused // then nothing in the mirror may be removed for it
-	if err == nil {
+	switch {
+	case err != nil:
+	case !c.storing.TryAcquire(1):
+		err = errStoring
+	default:
 		_, err = c.Mirror.AddArchive(ctx, s, pkg, got, policyFor(c.Policy, pkg.Provider))
+		c.storing.Release(1)
 	}
 	switch {
 	case err != nil:
@@ -429,9 +490,12 @@ func (c *Cache) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Ve
 		return nil, err
 	}
 	kept := c.cachedHashes(ctx, p, v)
-	source := &sourceCatalogue{c.puller, c.Policy, c.Platforms}
 	got, err := orCached(ctx, c, p, nil, len(kept) > 0, func(ctx context.Context) (map[addrs.Platform][]checksum.Hash, error) {
-		stated, err := source.ListedArchives(ctx, p, v)
+		versions, err := c.cooled(ctx, p)(c.upstream.ProviderVersions(ctx, p))
+		if err != nil {
+			return nil, err
+		}
+		stated, err := listArchives(ctx, c, versions, p, v, policyFor(c.Policy, p), c.Platforms)
 		for platform := range stated {
 			if hashes, ok := kept[platform]; ok {
 				stated[platform] = hashes

@@ -205,7 +205,7 @@ func TestCacheSlowStorage(t *testing.T) {
 		reg, src := newRegistry(t)
 		storage := &mirrortest.WatchedStore{Store: &bucket{}, Before: func(op, name string) error {
 			if op == "write" && strings.HasSuffix(name, ".zip") {
-				time.Sleep(time.Hour)
+				time.Sleep(10 * time.Minute)
 			}
 			return nil
 		}}

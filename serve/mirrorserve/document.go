@@ -52,7 +52,7 @@ func (h *Handler) index(ctx context.Context, p addrs.Provider) ([]byte, error) {
 		return nil, err
 	}
 	defer release()
-	versions, err := h.catalogue.ListedVersions(ctx, p)
+	versions, err := h.listedVersions(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (h *Handler) index(ctx context.Context, p addrs.Provider) ([]byte, error) {
 
 // version returns the document of a version.
 func (h *Handler) version(ctx context.Context, p addrs.Provider, v addrs.Version) ([]byte, error) {
-	hashes, err := h.catalogue.ListedArchives(ctx, p, v)
+	hashes, err := h.listedArchives(ctx, p, v)
 	if err != nil {
 		return nil, err
 	}
@@ -85,15 +85,22 @@ func (h *Handler) version(ctx context.Context, p addrs.Provider, v addrs.Version
 	}, "  ")
 }
 
-// sourceCatalogue is the [provider.Catalogue] of a source without one.
-type sourceCatalogue struct {
-	puller *puller
-	policy func(addrs.Provider) verify.Policy // may be nil
-	common []addrs.Platform                   // platforms to request if none are listed
+func (h *Handler) listedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
+	if h.catalogue != nil {
+		return h.catalogue.ListedVersions(ctx, p)
+	}
+	return listedBy(h.source.ProviderVersions(ctx, p))
 }
 
-func (t *sourceCatalogue) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
-	return listedBy(t.puller.source.ProviderVersions(ctx, p))
+func (h *Handler) listedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
+	if h.catalogue != nil {
+		return h.catalogue.ListedArchives(ctx, p, v)
+	}
+	versions, err := h.source.ProviderVersions(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return listArchives(ctx, h.source, versions, p, v, policyFor(h.Policy, p), h.Platforms)
 }
 
 // listedBy returns the versions in a list.
@@ -121,21 +128,19 @@ func findListed(versions *provider.Versions, p addrs.Provider, v addrs.Version) 
 	return provider.Release{}, &failure.Error{Op: "find", Subject: p.String() + " " + v.String(), Err: why}
 }
 
-func (t *sourceCatalogue) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
-	versions, err := t.puller.source.ProviderVersions(ctx, p)
-	if err != nil {
-		return nil, err
-	}
+// listArchives returns the archives of a listed version with the hashes that the policy permits. It requests the packages for
+// platforms if the list has none for the version. It downloads no archive.
+func listArchives(ctx context.Context, src provider.Source, versions *provider.Versions, p addrs.Provider, v addrs.Version, policy verify.Policy, platforms []addrs.Platform) (map[addrs.Platform][]checksum.Hash, error) {
 	release, err := findListed(versions, p, v)
 	if err != nil {
 		return nil, err
 	}
 	s := &statement{
-		puller: t.puller, policy: policyFor(t.policy, p), provider: p, version: v,
+		source: src, policy: policy, provider: p, version: v,
 		platforms: release.Platforms, listed: len(release.Platforms) > 0, hashes: map[addrs.Platform][]checksum.Hash{},
 	}
 	if !s.listed {
-		if s.platforms = t.common; len(s.platforms) == 0 {
+		if s.platforms = platforms; len(s.platforms) == 0 {
 			s.platforms = commonPlatforms()
 		}
 	}
@@ -157,7 +162,7 @@ func commonPlatforms() (list []addrs.Platform) {
 
 // statement finds the hashes of the archives of a version without downloading them.
 type statement struct {
-	puller    *puller
+	source    provider.Source
 	policy    verify.Policy
 	provider  addrs.Provider
 	version   addrs.Version
@@ -184,6 +189,15 @@ func (s *statement) firstPackage(ctx context.Context) (*provider.Package, error)
 	return nil, nil
 }
 
+// findArchive returns a package that is an archive.
+func findArchive(ctx context.Context, src provider.Source, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
+	pkg, err := src.ProviderPackage(ctx, p, v, platform)
+	if err == nil && pkg.Dir != "" {
+		return nil, failure.Wrap("open", pkg.String(), provider.ErrUnpacked)
+	}
+	return pkg, err
+}
+
 // maxAsked is the maximum number of packages that are requested for one document. Clients choose the host, which
 // may list any number of platforms.
 const maxAsked = 64
@@ -196,12 +210,12 @@ func (s *statement) find(ctx context.Context, platform addrs.Platform) (*provide
 			Err: fmt.Errorf("more than %d packages must be requested, one for each platform: %w", maxAsked, failure.ErrTooLarge),
 		}
 	}
-	return s.puller.findPackage(ctx, request{documentKey{s.provider, s.version}, platform, true})
+	return findArchive(ctx, s.source, s.provider, s.version, platform)
 }
 
 // setAll sets the hashes for all platforms from the SHA256SUMS document.
 func (s *statement) setAll(ctx context.Context, first *provider.Package) error {
-	ev, err := s.puller.source.Evidence(ctx, first)
+	ev, err := s.source.Evidence(ctx, first)
 	if err != nil {
 		return webserve.AsInconsistent(err)
 	}
@@ -285,7 +299,7 @@ func (s *statement) setStated(ctx context.Context, first *provider.Package) erro
 		}
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(s.puller.parallel)
+	g.SetLimit(webserve.DefaultParallel)
 	for _, platform := range missing {
 		g.Go(func() error {
 			pkg, err := s.find(ctx, platform)

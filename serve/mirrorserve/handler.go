@@ -2,19 +2,20 @@ package mirrorserve
 
 import (
 	"context"
-	"io"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/serve/access"
 	"github.com/tofureg/tofureg/serve/internal/webserve"
+	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -27,11 +28,11 @@ import (
 // the source does not have a package, and 502 after another failure or a refusal by Policy, with a JSON
 // object whose "errors" omit the URL of the source.
 //
-// If Source is a [github.com/tofureg/tofureg/serve/mirrordir.Mirror], its packages are served without Policy, also those of other programs.
-// Archives in an object store must have the recorded hashes, in a local directory the recorded size. If
-// Source is a [Cache], its Policy, its Parallel, its Platforms and the TempDir of its Mirror count. [provider.As]
-// finds both behind wrappers; packages and archives then come from the wrapper. A struct that embeds one of these
-// is like any other source.
+// If Source is [provider.Verified], as a [github.com/tofureg/tofureg/serve/mirrordir.Mirror] and a [Cache] are, its packages are served
+// without Policy, also those of other programs. Archives in an object store must have the stated hashes, in a local
+// directory the recorded size. If Source is a [Cache], its Policy, its Parallel, its Platforms and the TempDir of its Mirror
+// count. [provider.As] finds what a source can do behind wrappers; packages and archives then come from the wrapper, and an
+// archive that is no [io.Seeker] then has no ranges. A struct that embeds a Mirror or a Cache is like any other source.
 //
 // From any other source, documents have the hashes that Policy permits, regardless of Accept, or those of a
 // [provider.Catalogue]. Archives are verified while they are forwarded. The last byte is sent only if Policy accepts
@@ -90,50 +91,77 @@ type Handler struct {
 
 	once      sync.Once
 	server    *webserve.Server
-	puller    *puller
-	caches    bool // whether the source is a Cache, which verifies archives
-	local     bool // whether archives are local files, of which clients hold nothing but a descriptor
-	catalogue provider.Catalogue
-	lists     *hostShares // one for each list of versions
+	source    provider.Source    // Source, or what downloads and verifies its archives
+	catalogue provider.Catalogue // nil if Source has none
+	limited   bool               // whether each archive may need a temporary file
+	lists     *hostShares        // one for each list of versions
 	documents flight.Group[documentKey, document]
 }
 
-// cache is a [Cache].
-type cache interface{ setup() *puller }
-
-// mirror is a [github.com/tofureg/tofureg/serve/mirrordir.Mirror], whose archives were verified when they were added.
-type mirror interface {
-	provider.Catalogue
-	IsLocal() bool
-	RecordedPackage(context.Context, addrs.Provider, addrs.Version, addrs.Platform, verify.Policy) (*provider.Package, error)
-}
-
-// setup prepares the handler for the source, which may be wrapped.
+// setup finds out what Source can do, which may be wrapped.
 func (h *Handler) setup() {
 	h.once.Do(func() {
-		src, temp := h.Source, tempStage(h.TempDir)
-		var c cache
-		if c, h.caches = provider.As[cache](src); h.caches {
-			h.puller = prepare(c.setup().parallel, nil)
-			h.puller.source = provider.CheckAnswers(src)
-		} else if m, ok := provider.As[mirror](src); ok {
-			h.local = m.IsLocal()
-			h.puller = newPuller(src, 0, h.Parallel, temp, func(p addrs.Provider) origin { return mirrorOrigin(src, h.local, h.Policy, p) })
+		if lists, ok := provider.As[provider.Catalogue](h.Source); ok {
+			h.catalogue = lists
+		}
+		n := workers(h.Parallel)
+		cache, isCache := provider.As[interface{ workers() int }](h.Source)
+		if isCache {
+			n = cache.workers()
+		}
+		stored, verified := provider.As[provider.Verified](h.Source)
+		if verified && stored.IsLocal() {
+			h.source, h.limited = provider.CheckAnswers(h.Source), isCache
 		} else {
-			h.puller = newPuller(src, webserve.Asked, h.Parallel, temp, func(p addrs.Provider) origin {
-				return origin{Opener: src, policy: policyFor(h.Policy, p)}
-			})
+			h.source, h.limited = newThrough(h, verified, n), true
 		}
-		var ok bool
-		if h.catalogue, ok = provider.As[provider.Catalogue](src); !ok {
-			h.catalogue = &sourceCatalogue{h.puller, h.Policy, h.Platforms}
-		}
-		h.lists = listSlots(h.puller.parallel)
+		h.lists = listSlots(n)
 		h.server = webserve.New(webserve.Config{
-			Name: "mirror", Parallel: h.puller.parallel, Client: h.Client, Logger: h.Logger, Access: h.Access,
+			Name: "mirror", Parallel: n, Client: h.Client, Logger: h.Logger, Access: h.Access,
 			Authorize: h.Authorize, Secret: h.Secret,
 		})
 	})
+}
+
+// through is a source whose archives are verified while they arrive in temporary files.
+type through struct {
+	*upstream
+	downloads *downloads
+	tempDir   string
+}
+
+func newThrough(h *Handler, verified bool, n int) *through {
+	mark := webserve.Asked
+	if verified {
+		mark = 0
+	}
+	t := &through{upstream: newUpstream(h.Source, h.Policy, mark, n), tempDir: h.TempDir}
+	t.verified = verified
+	t.downloads = newDownloads(n, t.fetch)
+	return t
+}
+
+func (t *through) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
+	r, err := t.downloads.open(ctx, pkg)
+	if err != nil {
+		return nil, err
+	}
+	return &provider.Body{ReadCloser: r, Size: r.size}, nil
+}
+
+func (t *through) fetch(ctx context.Context, d *download) (err error) {
+	if err := t.downloads.place(ctx, d); err != nil {
+		return err
+	}
+	if d.staged, err = storage.Stage(ctx, nil, t.tempDir); err != nil {
+		return err
+	}
+	got, err := t.receive(ctx, d, d.pkg, false)
+	if err != nil {
+		return err
+	}
+	d.accept(got.Size)
+	return nil
 }
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -225,14 +253,14 @@ func (q *request) parseFile(name string) bool {
 }
 
 func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request, q request) error {
-	if !h.local {
+	if h.limited {
 		leave, err := h.server.EnterArchive(r)
 		if err != nil {
 			return err
 		}
 		defer leave()
 	}
-	pkg, err := h.puller.findPackage(r.Context(), q)
+	pkg, err := findArchive(r.Context(), h.source, q.provider, q.version, q.platform)
 	if err != nil {
 		return err
 	}
@@ -242,98 +270,15 @@ func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request, q request
 	if webserve.ArchiveHeader(w, r, "application/zip", tagOf(pkg), pkg.Size) {
 		return nil
 	}
-	body, err := h.open(r, q, pkg)
+	body, err := h.source.Open(r.Context(), pkg)
 	if err != nil {
 		return err
 	}
-	defer body.close()
-	asked := webserve.OneRange(r)
-	if body.whole {
-		asked = r.Clone(r.Context())
-		asked.Header.Del("Range")
+	defer body.Close() // of a Cache, it waits for the mirror
+	if pkg.Size > 0 && pkg.Size != body.Size {
+		return failure.Wrap("open", pkg.String(), fmt.Errorf("%w: archive is %d bytes, want %d", checksum.ErrMismatch, body.Size, pkg.Size))
 	}
-	http.ServeContent(w, asked, "", time.Time{}, body)
-	if body.err != nil {
-		if h.Logger != nil && r.Context().Err() == nil {
-			h.Logger.WarnContext(r.Context(), "mirror transfer aborted", "path", r.URL.Path, "error", body.err)
-		}
-		// The status has been sent. Abort the connection, so that the client notices.
-		panic(http.ErrAbortHandler)
-	}
-	if h.caches { // close may wait for the mirror
-		http.NewResponseController(w).Flush() // an error means that the client has left
-	}
-	return nil
-}
-
-// sent is an archive that is sent. Its last byte can be read only if it is accepted.
-type sent struct {
-	io.Reader
-	io.Seeker
-	whole bool // whether it has no ranges, because it cannot be read twice
-	close func()
-	err   error // why reading has failed
-}
-
-func (s *sent) Read(p []byte) (int, error) {
-	n, err := s.Reader.Read(p)
-	if err != nil && err != io.EOF {
-		s.err = err
-	}
-	return n, err
-}
-
-// open opens the archive that r requests. A client does not verify ranges, so they wait for the verification.
-func (h *Handler) open(r *http.Request, q request, pkg *provider.Package) (*sent, error) {
-	ranges := r.Header.Get("Range") != ""
-	if !h.caches {
-		body := h.puller.read(r.Context(), q, pkg)
-		if err := body.begin(ranges); err != nil {
-			body.leave()
-			return nil, err
-		}
-		return &sent{Reader: body, Seeker: body, close: body.leave}, nil
-	}
-	body, err := h.puller.source.Open(r.Context(), pkg)
-	if err != nil {
-		return nil, err
-	}
-	s := &sent{Reader: body, close: func() { body.Close() }}
-	var seeks bool
-	if s.Seeker, seeks = body.ReadCloser.(io.Seeker); !seeks { // a wrapper hides it
-		s.whole, s.Seeker = true, sizeOnly(body.Size)
-	} else if ranges {
-		if err := readLast(s); err != nil {
-			s.close()
-			return nil, err
-		}
-	}
-	return s, nil
-}
-
-// readLast reads the last byte, and goes back to the start.
-func readLast(s io.ReadSeeker) error {
-	size, err := s.Seek(0, io.SeekEnd)
-	if size > 0 && err == nil {
-		_, err = s.Seek(size-1, io.SeekStart)
-		if err == nil {
-			_, err = io.ReadFull(s, make([]byte, 1))
-		}
-	}
-	if err == nil {
-		_, err = s.Seek(0, io.SeekStart)
-	}
-	return err
-}
-
-// sizeOnly is the size of an archive that is read from its start, for [http.ServeContent].
-type sizeOnly int64
-
-func (n sizeOnly) Seek(_ int64, whence int) (int64, error) {
-	if whence == io.SeekEnd {
-		return int64(n), nil
-	}
-	return 0, nil
+	return h.server.SendArchive(w, r, body.ReadCloser, body.Size)
 }
 
 // tagOf returns a strong entity tag, or "" if the package does not have exactly one zh. An h1 does not

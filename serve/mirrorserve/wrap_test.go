@@ -43,7 +43,7 @@ func (w plain) Open(ctx context.Context, pkg *provider.Package) (*provider.Body,
 
 // TestWrapped serves a mirror and a cache behind wrappers. With Unwrap there are the same documents, archives, requests and files as
 // without a wrapper. Without Unwrap there are all versions and archives, with the hashes that the source states. A wrapper that
-// hides how archives can be read costs ranges or a copy.
+// hides how archives can be read costs ranges.
 func TestWrapped(t *testing.T) {
 	t.Parallel()
 	type result struct {
@@ -78,14 +78,11 @@ func TestWrapped(t *testing.T) {
 		if got := serve(kind, func(src provider.Source) provider.Source { return transparent{transparent{src}} }); got != want {
 			t.Errorf("%s, wrapped twice: %+v, want %+v", kind, got, want)
 		}
-		if got := serve(kind, func(src provider.Source) provider.Source { return plain{src} }); kind == "mirror" {
-			if got != want {
-				t.Errorf("mirror whose archives can only be read: %+v, want %+v", got, want)
-			}
-		} else if got.part = want.part; got != want { // the whole archive
-			t.Errorf("cache whose archives can only be read: %+v, want %+v", got, want)
+		got := serve(kind, func(src provider.Source) provider.Source { return plain{src} })
+		if got.part = want.part; got != want { // the whole archive
+			t.Errorf("%s whose archives can only be read: %+v, want %+v", kind, got, want)
 		}
-		got := serve(kind, func(src provider.Source) provider.Source { return transparent{opaque{src}} })
+		got = serve(kind, func(src provider.Source) provider.Source { return transparent{opaque{src}} })
 		doc := mirrortest.Parse[document](t, got.doc)
 		if got.index != want.index || got.archive != want.archive || got.part != want.part || got.files != want.files || len(doc.Archives) != 3 || len(doc.Archives["linux_amd64"].Hashes) == 0 {
 			t.Errorf("%s, without Unwrap: %+v, want what %+v has, with hashes", kind, got, want)
@@ -94,7 +91,7 @@ func TestWrapped(t *testing.T) {
 }
 
 // TestOnlyReadable: an archive of a cache behind a wrapper that hides how it can be read is sent as a whole, whatever range is
-// requested, and an altered archive of a mirror behind one is not sent.
+// requested, and a truncated archive of a mirror behind one is not sent.
 func TestOnlyReadable(t *testing.T) {
 	t.Parallel()
 	_, client := newRegistry(t)
@@ -106,12 +103,9 @@ func TestOnlyReadable(t *testing.T) {
 			t.Errorf("a range of an archive that can only be read: status %d, %d bytes, want 200 and the archive", w.Code, w.Body.Len())
 		}
 	}
-	data := []byte(read(t, dir, archive(v1, linux)))
-	data[len(data)/2] ^= 1
-	write(t, dir, archive(v1, linux), string(data))
-	mirror := &mirrorserve.Handler{Source: plain{m}, TempDir: t.TempDir()}
-	if code, body := fetch(mirror, archive(v1, linux)); code == 200 && body == string(data) {
-		t.Error("an altered archive that can only be read was sent")
+	write(t, dir, archive(v1, linux), read(t, dir, archive(v1, linux))[1:])
+	if code, _ := fetch(&mirrorserve.Handler{Source: plain{m}}, archive(v1, linux)); code != http.StatusBadGateway {
+		t.Errorf("a truncated archive that can only be read has status %d, want 502", code)
 	}
 }
 

@@ -3,12 +3,10 @@ package regserve
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"net/http"
-	"strconv"
-	"time"
 
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fsx"
@@ -47,9 +45,8 @@ type stream struct {
 	open        func(context.Context) (body io.ReadCloser, size int64, err error)
 }
 
-// serve sends the archive, or a part of it if its hash is stated. If
-// the source fails, or the hash does not match, serve breaks the connection before the last
-// bytes, so that clients and caches do not use the bytes.
+// serve sends the archive, or a part of it if its hash is stated. If the source fails, or the hash does not match, the
+// connection breaks before the last byte, so that clients and caches do not use the bytes.
 func (s *stream) serve(w http.ResponseWriter, r *http.Request, tag string, size int64) error {
 	if webserve.ArchiveHeader(w, r, s.contentType, tag, size) {
 		return nil
@@ -60,66 +57,64 @@ func (s *stream) serve(w http.ResponseWriter, r *http.Request, tag string, size 
 		return webserve.AsInconsistent(err)
 	}
 	defer body.Close()
+	checked := &checkedReader{body: body, left: s.handler.Limits.Effective().Package, want: s.want, sum: sha256.New()}
 	if tag == "" { // the next answer may be another archive
 		r = r.Clone(r.Context())
 		r.Header.Del("Range")
 	}
 	// The end of an HTTP/1.0 answer of unknown length is the end of the connection, so a client or a cache
 	// would take a part for the whole.
-	if r = webserve.OneRange(r); r.Header.Get("Range") != "" || size <= 0 && !r.ProtoAtLeast(1, 1) {
-		return s.serveVerified(w, r, body)
+	if r = webserve.OneRange(r); r.Header.Get("Range") == "" && (size > 0 || r.ProtoAtLeast(1, 1)) {
+		return s.handler.server.SendArchive(w, r, checked, size)
 	}
-	if size > 0 {
-		w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
-	}
-	if err := s.copy(w, body); err != nil {
-		if s.handler.Logger != nil && r.Context().Err() == nil {
-			s.handler.Logger.Warn("registry archive broke off", "path", r.URL.Path, "error", err)
-		}
-		panic(http.ErrAbortHandler)
-	}
-	return nil
-}
-
-// copy delays each piece until the next has arrived, and the last until the hash is verified.
-func (s *stream) copy(w io.Writer, body io.Reader) error {
-	sum, last, left := sha256.New(), 0, s.handler.Limits.Effective().Package
-	var buffers [2][64 << 10]byte
-	for i := 0; ; i = 1 - i {
-		n, err := io.ReadFull(body, buffers[i][:])
-		_, _ = sum.Write(buffers[i][:n])
-		if left -= int64(n); left < 0 {
-			return fmt.Errorf("%w: more than %d bytes", failure.ErrTooLarge, s.handler.Limits.Effective().Package)
-		}
-		end := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-		if err != nil && !end {
+	if file, ok := body.(io.ReadSeeker); ok {
+		if size, err = io.Copy(io.Discard, checked); err != nil {
 			return err
 		}
-		if end && !s.want.IsZero() {
-			if got := checksum.ZHSum([32]byte(sum.Sum(nil))); got != s.want {
-				return &checksum.MismatchError{Source: "hashes stated by the source", Want: []checksum.Hash{s.want}, Got: []checksum.Hash{got}}
-			}
-		}
-		if _, err := w.Write(buffers[1-i][:last]); err != nil {
-			return err
-		}
-		if last = n; end {
-			_, err := w.Write(buffers[i][:n])
-			return err
-		}
+		return s.handler.server.SendArchive(w, r, file, size)
 	}
-}
-
-// serveVerified sends the archive, or a part, after the whole archive is verified.
-func (s *stream) serveVerified(w http.ResponseWriter, r *http.Request, body io.Reader) error {
 	f, err := fsx.Temp(s.handler.TempDir)
 	if err != nil {
 		return err
 	}
 	defer f.Discard()
-	if err := s.copy(f, body); err != nil {
+	if size, err = io.Copy(f, checked); err != nil {
 		return err
 	}
-	http.ServeContent(w, r, "", time.Time{}, f)
-	return nil
+	return s.handler.server.SendArchive(w, r, f, size)
+}
+
+// checkedReader reads an archive within a limit, and its last byte only if it has the stated hash. It needs buffers of two
+// bytes.
+type checkedReader struct {
+	body io.Reader
+	left int64         // bytes that are permitted
+	want checksum.Hash // zero if not stated
+	sum  hash.Hash
+	held []byte // the last byte so far
+}
+
+func (c *checkedReader) Read(p []byte) (int, error) {
+	if len(p) < 2 {
+		return 0, io.ErrShortBuffer
+	}
+	n := copy(p, c.held)
+	got, err := c.body.Read(p[n:])
+	_, _ = c.sum.Write(p[n : n+got])
+	n += got
+	if c.left -= int64(got); c.left < 0 {
+		return 0, fmt.Errorf("the archive exceeds Limits.Package: %w", failure.ErrTooLarge)
+	}
+	if err == io.EOF {
+		if zh := checksum.ZHSum([32]byte(c.sum.Sum(nil))); !c.want.IsZero() && zh != c.want {
+			return 0, &checksum.MismatchError{Source: "hashes stated by the source", Want: []checksum.Hash{c.want}, Got: []checksum.Hash{zh}}
+		}
+		c.held = nil
+		return n, io.EOF
+	}
+	if n == 0 || err != nil {
+		return 0, err
+	}
+	c.held = append(c.held[:0], p[n-1])
+	return n - 1, nil
 }

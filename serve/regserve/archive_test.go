@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +25,8 @@ import (
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/serve/mirrordir"
+	"github.com/tofureg/tofureg/serve/mirrorserve"
 	"github.com/tofureg/tofureg/serve/regserve"
 	"github.com/tofureg/tofureg/testkit/regtest"
 	"github.com/tofureg/tofureg/transport"
@@ -162,6 +165,22 @@ func TestArchiveOverHTTP10(t *testing.T) {
 		}
 		if complete != c.good || c.good && body != c.src.data {
 			t.Errorf("%s: the answer begins with %q and has %d bytes, complete is %t, want %t", name, head, len(body), complete, c.good)
+		}
+	}
+}
+
+// A range of an archive that can seek needs no temporary file.
+func TestRangeOfFile(t *testing.T) {
+	t.Parallel()
+	_, h := origin(t)
+	h.Providers = &mirrorserve.Cache{Source: h.Providers, Mirror: must.Get(mirrordir.Open(t.TempDir()))(t), Wait: -1}
+	h.TempDir = filepath.Join(t.TempDir(), "none")
+	server := serve(t, h)
+	_, whole, err := fetchRange(t, server, "")
+	for range 2 { // downloaded, then cached
+		resp, part, rangeErr := fetchRange(t, server, "bytes=10-19")
+		if err != nil || rangeErr != nil || resp.StatusCode != http.StatusPartialContent || string(part) != string(whole[10:20]) {
+			t.Errorf("a range of a file has status %d, %q, %v", resp.StatusCode, part, rangeErr)
 		}
 	}
 }

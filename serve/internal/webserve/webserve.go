@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -317,6 +318,66 @@ func ArchiveHeader(w http.ResponseWriter, r *http.Request, contentType, tag stri
 	}
 	w.WriteHeader(http.StatusOK)
 	return true
+}
+
+// SendArchive sends an archive, or the part that r requests if body is an [io.Seeker]. Reading it fails before the last byte if
+// it is refused, so a part is sent after its last byte was read. If reading fails after that, SendArchive aborts the
+// connection, so that the client notices. When it returns, the client has everything.
+func (s *Server) SendArchive(w http.ResponseWriter, r *http.Request, body io.Reader, size int64) error {
+	sent := &sent{Reader: body}
+	if file, ok := body.(io.ReadSeeker); ok {
+		r = OneRange(r)
+		if r.Header.Get("Range") != "" {
+			if err := readLast(file); err != nil {
+				return err
+			}
+		}
+		http.ServeContent(w, r, "", time.Time{}, struct {
+			io.Reader
+			io.Seeker
+		}{sent, file})
+	} else {
+		if size > 0 {
+			w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
+		}
+		_, _ = io.Copy(w, sent) // sent has the error of the source, and the client has left otherwise
+	}
+	if sent.err != nil {
+		if s.config.Logger != nil && r.Context().Err() == nil {
+			s.config.Logger.WarnContext(r.Context(), s.config.Name+" transfer aborted", "path", r.URL.Path, "error", sent.err)
+		}
+		panic(http.ErrAbortHandler)
+	}
+	http.NewResponseController(w).Flush() // an error means that the client has left
+	return nil
+}
+
+// readLast reads the last byte, and goes back to the start.
+func readLast(s io.ReadSeeker) error {
+	size, err := s.Seek(0, io.SeekEnd)
+	if size > 0 && err == nil {
+		if _, err = s.Seek(size-1, io.SeekStart); err == nil {
+			_, err = io.ReadFull(s, make([]byte, 1))
+		}
+	}
+	if err == nil {
+		_, err = s.Seek(0, io.SeekStart)
+	}
+	return err
+}
+
+// sent is what is sent, and why reading it has failed.
+type sent struct {
+	io.Reader
+	err error
+}
+
+func (s *sent) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	return n, err
 }
 
 // hasTag reports whether one of the lists contains the entity tag.
