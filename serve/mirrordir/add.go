@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -18,7 +17,6 @@ import (
 	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
-	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -35,42 +33,6 @@ type Want struct {
 
 // String returns provider and version.
 func (w Want) String() string { return w.Provider.String() + " " + w.Version.String() }
-
-// checkAddress returns an error if no mirror can have packages of p.
-func checkAddress(p addrs.Provider) error {
-	switch {
-	case p.IsZero():
-		return errors.New("the provider is missing")
-	case p.IsBuiltIn():
-		return errors.New("the provider is part of OpenTofu itself")
-	case p.IsLegacy():
-		return errors.New("the provider address is a legacy one, without a namespace")
-	}
-	return nil
-}
-
-// checkWant returns an error if m cannot have the packages.
-func (m *Mirror) checkWant(w Want) error {
-	if err := m.checkProvider(w.Provider); err != nil {
-		return err
-	}
-	if w.Version.IsZero() {
-		return errors.New("the version is missing")
-	}
-	if slices.ContainsFunc(w.Platforms, addrs.Platform.IsZero) {
-		return errors.New("a platform is missing")
-	}
-	return nil
-}
-
-// checkProvider returns an error if m cannot have packages of p.
-func (m *Mirror) checkProvider(p addrs.Provider) error {
-	err := checkAddress(p)
-	if pather, ok := m.pather(); ok && err == nil {
-		_, err = pather.FilePath(providerDir(p))
-	}
-	return err
-}
 
 // AddOptions are the options of [Mirror.Add] and [Mirror.AddLocked].
 type AddOptions struct {
@@ -498,54 +460,4 @@ func (v *versionAdder) shareSums(report *verify.Report) error {
 	}
 	v.sums, v.sumsSize = append(v.sums, report.Sums), v.sumsSize+len(text)
 	return nil
-}
-
-// maxLockWait is the maximum time that AddArchive waits for the lock of a version, since the staged
-// file uses disk space.
-const maxLockWait = 5 * time.Minute
-
-// AddArchive adds an archive that [provider.Receive] has received, with FetchEvidence, into a file of
-// [Mirror.Stage], if policy accepts it, unless the mirror has one that policy accepts.
-func (m *Mirror) AddArchive(ctx context.Context, s *storage.Staged, pkg *provider.Package, got *provider.Received, policy verify.Policy) (*Added, error) {
-	added, err := m.addArchive(ctx, s, pkg, got, policy)
-	return added, failure.Wrap("mirror", pkg.String(), err)
-}
-
-func (m *Mirror) addArchive(ctx context.Context, s *storage.Staged, pkg *provider.Package, got *provider.Received, policy verify.Policy) (*Added, error) {
-	if err := m.checkWant(Want{pkg.Provider, pkg.Version, []addrs.Platform{pkg.Platform}}); err != nil {
-		return nil, err
-	}
-	waiting, cancel := context.WithTimeout(ctx, maxLockWait)
-	defer cancel()
-	unlock, err := m.lock(waiting, documentName(pkg.Provider, pkg.Version))
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	v, err := m.openVersion(ctx, pkg.Provider, pkg.Version)
-	if err != nil {
-		return nil, err
-	}
-	v.add = func(ctx context.Context, _ addrs.Platform) (*target, error) {
-		t, err := v.newTarget(ctx, pkg, policy, false)
-		if err != nil {
-			return nil, err
-		}
-		if kept, err := t.isComplete(ctx); kept || err != nil {
-			return t, err
-		}
-		if err := t.judge(ctx, s.File, got); err != nil {
-			return nil, err
-		}
-		return t, t.write(ctx, s, func() {})
-	}
-	v.put(ctx, pkg.Platform)
-	if len(v.failures) == 0 {
-		err = m.finish(ctx, pkg.Provider, []*version{v})
-	}
-	if err := cmp.Or(v.failures[pkg.Platform], err); err != nil {
-		return nil, err
-	}
-	added := v.targets[pkg.Platform].added()
-	return &added, nil
 }

@@ -8,8 +8,6 @@ import (
 
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fsx"
-	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -21,20 +19,6 @@ func (m *Mirror) fileSize(ctx context.Context, name string) (int64, error) {
 		return -1, nil
 	}
 	return info.Size, err
-}
-
-// Stage creates a file for a download, as [storage.Stage] does. The caller must discard it.
-func (m *Mirror) Stage(ctx context.Context) (*storage.Staged, error) {
-	return storage.Stage(ctx, m.Store, m.TempDir)
-}
-
-// Claim waits until no other process has claimed the archive of pkg, so that only one downloads it. The caller must call
-// release. If the store has no locks, release is nil. No other method waits for a claim.
-func (m *Mirror) Claim(ctx context.Context, pkg *provider.Package) (release func(), err error) {
-	if !m.hasLocks() {
-		return nil, nil
-	}
-	return m.lock(ctx, addressOf(pkg).archive()+".claim")
 }
 
 // archiveFile is an archive that can be read in any order.

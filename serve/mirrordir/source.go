@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"net/url"
 	"path"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -78,23 +75,6 @@ func (m *Mirror) state(pkg *provider.Package, one packageFile, doc *document) {
 			pkg.Hashes[platform] = l.Hashes
 		}
 	}
-}
-
-// fileURL returns the URL of a file: a file URL or its name.
-func (m *Mirror) fileURL(name string) string {
-	pather, ok := m.pather()
-	if !ok {
-		return (&url.URL{Path: name}).String()
-	}
-	local, err := pather.FilePath(name)
-	if err != nil {
-		return (&url.URL{Path: name}).String() // the file cannot exist
-	}
-	local = filepath.ToSlash(local)
-	if !strings.HasPrefix(local, "/") {
-		local = "/" + local // a drive letter on Windows
-	}
-	return (&url.URL{Scheme: "file", Path: local}).String()
 }
 
 var errNoPackage = errors.New("the package is missing")
@@ -225,42 +205,6 @@ func (m *Mirror) listedArchives(ctx context.Context, p addrs.Provider, v addrs.V
 		return nil, f.available(p).Unavailable(v, addrs.Platform{})
 	}
 	return hashes, nil
-}
-
-// RecordedPackage returns a package if its archive has the recorded size and policy accepts its
-// record, otherwise nil without an error.
-func (m *Mirror) RecordedPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform, policy verify.Policy) (*provider.Package, error) {
-	pkg := address{p, v, platform}.pkg()
-	doc, err := m.readDocument(ctx, providerDir(p), v)
-	if err != nil {
-		return nil, failure.Wrap("find", pkg.String(), err)
-	}
-	of := &version{m: m, provider: p, edit: &edit{version: v, doc: doc, fresh: m.writesFresh(doc)}, adoptable: never}
-	t, err := of.newTarget(ctx, pkg, policy, false)
-	if err != nil {
-		return nil, failure.Wrap("find", pkg.String(), err)
-	}
-	if _, err := t.judgeRecord(ctx); err != nil {
-		return nil, nil
-	}
-	m.state(pkg, packageFile{name: t.name}, doc)
-	t.record.describe(pkg)
-	return pkg, nil
-}
-
-// Holds reports whether pkg is from this mirror: whether its URL is that of an archive with one of the names that the
-// mirror gives it, whether or not it exists.
-func (m *Mirror) Holds(pkg *provider.Package) bool { return m.nameOf(pkg) != "" }
-
-// nameOf returns the name of the archive of pkg by its URL, empty if pkg is not from this mirror.
-func (m *Mirror) nameOf(pkg *provider.Package) string {
-	file, err := url.PathUnescape(path.Base(pkg.URL))
-	name := providerDir(pkg.Provider) + "/" + file
-	_, platform, _ := provider.ParseArchiveName(pkg.Provider, file)
-	if err != nil || platform != pkg.Platform || !isArchiveOf(pkg.Provider, pkg.Version, name) || m.fileURL(name) != pkg.URL {
-		return ""
-	}
-	return name
 }
 
 // linkLifetime is the time for which the URLs of [Mirror.ArchiveLink] are valid.

@@ -9,7 +9,6 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/stored"
-	"github.com/tofureg/tofureg/provider"
 )
 
 // maxTogether is the maximum number of versions that are locked, read and written together.
@@ -166,11 +165,4 @@ func (e *edit) unlisted(p addrs.Provider, there *files) (names []string) {
 		}
 	}
 	return names
-}
-
-// isArchiveOf reports whether name is a name of an archive of a version.
-func isArchiveOf(p addrs.Provider, v addrs.Version, name string) bool {
-	dir, file := path.Split(name)
-	version, _, _ := provider.ParseArchiveName(p, file)
-	return !version.IsZero() && version == v && dir == providerDir(p)+"/"
 }

@@ -189,15 +189,6 @@ func (s *statement) firstPackage(ctx context.Context) (*provider.Package, error)
 	return nil, nil
 }
 
-// findArchive returns a package that is an archive.
-func findArchive(ctx context.Context, src provider.Source, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
-	pkg, err := src.ProviderPackage(ctx, p, v, platform)
-	if err == nil && pkg.Dir != "" {
-		return nil, failure.Wrap("open", pkg.String(), provider.ErrUnpacked)
-	}
-	return pkg, err
-}
-
 // maxAsked is the maximum number of packages that are requested for one document. Clients choose the host, which
 // may list any number of platforms.
 const maxAsked = 64

@@ -290,3 +290,12 @@ func tagOf(pkg *provider.Package) string {
 	}
 	return `"` + zh[0].Value() + `"`
 }
+
+// findArchive returns a package that is an archive.
+func findArchive(ctx context.Context, src provider.Source, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
+	pkg, err := src.ProviderPackage(ctx, p, v, platform)
+	if err == nil && pkg.Dir != "" {
+		return nil, failure.Wrap("open", pkg.String(), provider.ErrUnpacked)
+	}
+	return pkg, err
+}
