@@ -124,7 +124,7 @@ func (g *Git) fetch(ctx context.Context, loc *Location, s *staging) (*unpacked, 
 	if err != nil {
 		return nil, err
 	}
-	got, err := s.unpack(ctx, func(root *os.Root, o archive.Options) (files []archive.File, err error) {
+	got, err := s.unpack(ctx, true, func(root *os.Root, o archive.Options) (files []archive.File, err error) {
 		err = r.stream(ctx, func(out io.Reader) error {
 			files, err = archive.UnpackTar(ctx, out, archive.FormatTar, root, o)
 			return err

@@ -112,7 +112,8 @@ func (s *staging) copyTree(ctx context.Context, dir string) (*unpacked, error) {
 		r.Close()
 		<-done
 	}()
-	return s.unpack(ctx, func(root *os.Root, o archive.Options) ([]archive.File, error) {
+	info, err := from.Stat(".")
+	return s.unpack(ctx, err == nil && info.Mode()&0o020 != 0, func(root *os.Root, o archive.Options) ([]archive.File, error) {
 		return archive.UnpackTar(ctx, r, archive.FormatTar, root, o)
 	})
 }

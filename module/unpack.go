@@ -101,7 +101,7 @@ func unpackBody(ctx context.Context, loc *Location, body *Body, s *staging, mete
 		}
 		return fmt.Errorf("%w: the location states %s %s, the archive has %x", checksum.ErrMismatch, algorithm, sum, b.sum.Sum(nil))
 	}
-	got, err := s.unpack(ctx, func(root *os.Root, o archive.Options) ([]archive.File, error) {
+	got, err := s.unpack(ctx, false, func(root *os.Root, o archive.Options) ([]archive.File, error) {
 		if format == archive.FormatZip {
 			return unzip(ctx, in, b, check, s, root, o)
 		}
@@ -150,11 +150,16 @@ func unzip(ctx context.Context, in io.Reader, b *bodyReader, check func() error,
 	return z.Unpack(ctx, root)
 }
 
-// unpack makes a package of the files that write unpacks with the given options.
-func (s *staging) unpack(ctx context.Context, write func(root *os.Root, o archive.Options) ([]archive.File, error)) (*unpacked, error) {
+// unpack makes a package of the files that write unpacks with the given options. Those of git have the modes that git
+// gives them.
+func (s *staging) unpack(ctx context.Context, ofGit bool, write func(root *os.Root, o archive.Options) ([]archive.File, error)) (*unpacked, error) {
 	s.trees++
 	path := filepath.Join(s.part.Path(), fmt.Sprintf("tree%d", s.trees))
-	if err := os.Mkdir(path, 0o755); err != nil {
+	var may fs.FileMode
+	if ofGit {
+		may = 0o022
+	}
+	if err := os.Mkdir(path, 0o755|may); err != nil {
 		return nil, err
 	}
 	root, err := fsx.OpenRoot(path)
@@ -165,7 +170,7 @@ func (s *staging) unpack(ctx context.Context, write func(root *os.Root, o archiv
 	limits := archive.Limits(s.limits)
 	limits.Package = -1 // bodyReader limits what is received
 	// Real packages have names that not every system keeps.
-	options := archive.Options{Limits: limits, Native: true, Lenient: true, KeepLinks: s.o.KeepLinks, Omit: func(name string, link bool) bool {
+	options := archive.Options{Limits: limits, Native: true, Lenient: true, KeepLinks: s.o.KeepLinks, Write: may, Omit: func(name string, link bool) bool {
 		switch {
 		// The directories of version control are not part of a package, and their settings can run
 		// programs when git reads the files.

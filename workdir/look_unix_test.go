@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/tofureg/tofureg/internal/testing/disktest"
 	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/module"
 )
 
 // TestNamedPipe: a pipe in place of a file is refused without waiting for it.
@@ -79,17 +81,24 @@ func TestTextOfErrors(t *testing.T) {
 	}
 }
 
-// TestUmask: the data directory and the manifest have the modes that both clients give them.
+// TestUmask: the data directory, the manifest and packages of git have the modes that both clients give them.
 func TestUmask(t *testing.T) { // not parallel, because the process has one umask
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("skipped: git is not installed")
+	}
 	dir := t.TempDir()
-	write(t, dir, map[string]string{"main.tf": `module "m" { source = "./m" }`, "m/m.tf": ""})
+	source := filepath.ToSlash(repository(t))
+	write(t, dir, map[string]string{"main.tf": "module \"m\" {\n  source = \"git::file://" + source + "\"\n}\nmodule \"copy\" {\n  source = \"git::file://" + source + "\"\n}\n"})
 	for umask, want := range map[int][2]os.FileMode{0o002: {0o775, 0o664}, 0o022: {0o755, 0o644}, 0o077: {0o700, 0o600}} {
 		must.Do(t, os.RemoveAll(filepath.Join(dir, ".terraform")))
 		old := syscall.Umask(umask)
-		_, err := (&Dir{Path: dir}).InstallModules(t.Context())
+		_, err := (&Dir{Path: dir, Registry: localSource{}, Modules: module.Options{Git: &module.Git{}}}).InstallModules(t.Context())
 		syscall.Umask(old)
 		must.Do(t, err)
-		for name, want := range map[string]os.FileMode{".terraform": want[0], ".terraform/modules": want[0], modulesJSON: want[1]} {
+		for name, want := range map[string]os.FileMode{
+			".terraform": want[0], modulesPath: want[0], modulesJSON: want[1], modulesPath + "/m": want[0], modulesPath + "/m/sub": want[0],
+			modulesPath + "/m/sub/main.tf": want[1], modulesPath + "/copy": want[0], modulesPath + "/copy/sub/main.tf": want[1],
+		} {
 			if got := must.Get(os.Stat(filepath.Join(dir, filepath.FromSlash(name))))(t).Mode().Perm(); got != want {
 				t.Errorf("umask %03o: %s has the mode %v, want %v", umask, name, got, want)
 			}

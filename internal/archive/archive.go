@@ -41,6 +41,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"math"
 
@@ -99,6 +100,9 @@ type Options struct {
 	// Lenient applies rules of [UnpackTar] to a zip: a directory may occur twice, a leading "./" of
 	// names is dropped, and entries for the root itself are ignored.
 	Lenient bool
+
+	// Write is added to the modes 644 and 755 of files and directories: 0o022 lets the umask alone decide who may write.
+	Write fs.FileMode
 }
 
 // Entry is a file or directory of an archive, as its header describes it.

@@ -39,7 +39,7 @@ func (t *tree) mkdir(path string) error {
 	if err := t.mkdir(parent(path)); err != nil {
 		return err
 	}
-	if err := t.root.Mkdir(path, 0o755); err != nil {
+	if err := t.root.Mkdir(path, 0o755|t.o.Write); err != nil {
 		return existing(path, err)
 	}
 	t.made[path] = true
@@ -55,7 +55,7 @@ func (t *tree) file(e Entry, fill func(io.Writer) (content, error)) (content, er
 	if t.executable(e) {
 		mode = 0o755
 	}
-	out, err := t.root.OpenFile(e.Name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	out, err := t.root.OpenFile(e.Name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode|t.o.Write)
 	if err != nil {
 		return content{}, existing(e.Name, err)
 	}
