@@ -228,7 +228,7 @@ const readsState = "init installs the providers of terraform.tfstate too; a Dir 
 // laxer returns why Prepare accepts what the client refuses with an error, or nothing if it should refuse it too.
 func laxer(err string) string {
 	for _, class := range []struct{ reason, texts string }{
-		{"what installs nothing is not checked", `Unsupported (block type|argument)|Missing required argument|Invalid (reference from destroy|variable validation|run block name|configuration block|provider local name|(outputs|values) attribute)|Incompatible plan options|Unsuitable value type|(Function calls|Variables) not allowed|Duplicate (variable|import|"run"|backend|cloud|HCP)|Both a (backend|cloud)|Missing base variable`},
+		{"what installs nothing is not checked", `Unsupported (block type|argument)|Missing required argument|Invalid (.deprecated. value|reference from destroy|variable validation|run block name|configuration block|provider local name|(outputs|values) attribute)|Incompatible plan options|Unsuitable value type|(Function calls|Variables) not allowed|Duplicate (variable|import|"run"|backend|cloud|HCP)|Both a (backend|cloud)|Missing base variable`},
 		{"variables that no source needs are not checked", `Invalid (default value for variable|quoted type)|Failed to read variables file`},
 		{"the providers of module blocks are not checked", `Provider type mismatch|Cannot override provider|Missing required provider|Module is incompatible with|Invalid (resource )?provider configuration|Invalid import configuration`},
 		{"experiments are not checked", "Module uses experimental"},
