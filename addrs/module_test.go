@@ -6,6 +6,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 )
 
 const opentofu = "registry.opentofu.org/"
@@ -14,30 +15,18 @@ var w64 = strings.Repeat("a", 64)
 
 func TestParseModule(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ in, want string }{
-		{"terraform-aws-modules/vpc/aws", opentofu + "terraform-aws-modules/vpc/aws"},
-		{opentofu + "terraform-aws-modules/vpc/aws", opentofu + "terraform-aws-modules/vpc/aws"},
-		{"Example.com:443/Acme/My_Net-2/aws", "example.com/Acme/My_Net-2/aws"},
-		{"example.com:8443/a/b/c", "example.com:8443/a/b/c"},
-		{"127.0.0.1:8443/a/b/c", "127.0.0.1:8443/a/b/c"},
-		{"gitlab.com/a/b/c", "gitlab.com/a/b/c"},
-		{"github.com:8443/a/b/c", "github.com:8443/a/b/c"},
-		{"böb.example/a/b/c", "böb.example/a/b/c"},
-		{"a/b/c", opentofu + "a/b/c"},
-		{"a--b/c__d/0", opentofu + "a--b/c__d/0"},
-		{w64 + "/" + w64 + "/" + w64, opentofu + w64 + "/" + w64 + "/" + w64},
-	} {
-		m, err := addrs.ParseModule(tt.in)
+	for in, want := range casetest.Pairs(t, "modules.txt") {
+		m, err := addrs.ParseModule(in)
 		if err != nil {
-			t.Errorf("ParseModule(%q): %v", tt.in, err)
+			t.Errorf("ParseModule(%q): %v", in, err)
 			continue
 		}
-		if built := m.Host().Display() + "/" + m.Namespace() + "/" + m.Name() + "/" + m.System(); m.String() != tt.want || built != tt.want {
-			t.Errorf("ParseModule(%q) = %q with the parts %q; want %q", tt.in, m, built, tt.want)
+		if built := m.Host().Display() + "/" + m.Namespace() + "/" + m.Name() + "/" + m.System(); m.String() != want || built != want {
+			t.Errorf("ParseModule(%q) = %q with the parts %q; want %q", in, m, built, want)
 		}
 		checkText(t, m)
-		if src, err := addrs.ParseModuleSource(tt.in); err != nil || src != (addrs.ModuleSource{Module: m}) {
-			t.Errorf("ParseModuleSource(%q) = %q, %v", tt.in, src, err)
+		if src, err := addrs.ParseModuleSource(in); err != nil || src != (addrs.ModuleSource{Module: m}) {
+			t.Errorf("ParseModuleSource(%q) = %q, %v", in, src, err)
 		}
 	}
 	if a, b := addrs.MustParseModule("A/b/c"), addrs.MustParseModule("a/b/c"); a == b {
@@ -48,36 +37,15 @@ func TestParseModule(t *testing.T) {
 	}
 }
 
-// refusedModules are invalid as an address and as a source, by a part of the reason.
-var refusedModules = map[string][]string{
-	"must be NAMESPACE":    {"", "a", "a/b", "a/b/c/d/e", "git@github.com:acme/x.git"},
-	"system":               {"a/b/", "a/b/C", "a/b/c-d", "a/b/..", `a/b/c\d`, "a/b/" + w64 + "a"},
-	"":                     {"a//c"},
-	"path":                 {"/a/b/c", "./a", "../a/b", ".", ".."},
-	"URL":                  {"https://example.com/a/b/c", "git::https://example.com/x.git", "git::example.com/x"},
-	"query":                {"a/b/c?ref=v1"},
-	"github.com is not":    {"github.com/a/b/c", "GitHub.com:443/a/b/c", "ｇithub.com/a/b/c"},
-	"bitbucket.org is not": {"bitbucket.org/a/b/c"},
-	"three parts":          {"github.com/a/b", "example.com/a/b"},
-	"dot":                  {"localhost/a/b/c", "localhost:8443/a/b/c", "example.com./a/b/c"},
-	"punycode":             {"xn--bb-fka.example/a/b/c"},
-	"port":                 {"example.com:0/a/b/c"},
-	"namespace":            {"-a/b/c", "a_/b/c", "ä/b/c", "a b/b/c", "a\x00/b/c", w64 + "a/b/c"},
-	"name":                 {"a/b.c/d", "a/../d", "a/" + w64 + "a/c"},
-	"too long":             {strings.Repeat("a", 5000)},
-}
-
 func TestParseModuleRefuses(t *testing.T) {
 	t.Parallel()
-	for reason, list := range refusedModules {
-		for _, in := range list {
-			m, err := addrs.ParseModule(in)
-			checkRefused(t, err, "module address", in, reason)
-			src, err := addrs.ParseModuleSource(in)
-			checkRefused(t, err, "module source", in, reason)
-			if !m.IsZero() || !src.IsZero() {
-				t.Errorf("parsing %q: Module %q, ModuleSource %q; want zero values", in, m, src)
-			}
+	for in, reason := range casetest.Pairs(t, "modules-refused.txt") {
+		m, err := addrs.ParseModule(in)
+		checkRefused(t, err, "module address", in, reason)
+		src, err := addrs.ParseModuleSource(in)
+		checkRefused(t, err, "module source", in, reason)
+		if !m.IsZero() || !src.IsZero() {
+			t.Errorf("parsing %q: Module %q, ModuleSource %q; want zero values", in, m, src)
 		}
 	}
 	_, err := addrs.ParseModule("a/b/c//d")
@@ -123,43 +91,16 @@ func TestParseSubdir(t *testing.T) {
 
 func TestParseModuleSource(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ in, want, subdir string }{
-		{"a/b/c", opentofu + "a/b/c", ""},
-		{"a/b/c//", opentofu + "a/b/c", ""},
-		{"a/b/c//./", opentofu + "a/b/c", ""},
-		{"a/b/c//.", opentofu + "a/b/c", ""},
-		{"a/b/c//modules/x", opentofu + "a/b/c//modules/x", "modules/x"},
-		{"example.com/a/b/c//modules//x/../y/", "example.com/a/b/c//modules/y", "modules/y"},
-		{"a/b/c//foo/..", opentofu + "a/b/c", ""},
-		{"a/b/c//...", opentofu + "a/b/c//...", "..."},
-		{"a/b/c//..x/y", opentofu + "a/b/c//..x/y", "..x/y"},
-		{"a/b/c///etc", opentofu + "a/b/c//etc", "etc"},
-		{"a/b/c////", opentofu + "a/b/c", ""},
-		{"a/b/c////../x///y", opentofu + "a/b/c//x/y", "x/y"},
-		{"a/b/c//ü *", opentofu + "a/b/c//ü *", "ü *"},
-		{"a/b/c//" + strings.Repeat("x", 2048), opentofu + "a/b/c//" + strings.Repeat("x", 2048), strings.Repeat("x", 2048)},
-	} {
-		s, err := addrs.ParseModuleSource(tt.in)
-		if err != nil || s.String() != tt.want || s.Subdir != tt.subdir {
-			t.Errorf("ParseModuleSource(%q) = %q, subdirectory %q, %v; want %q, %q", tt.in, s, s.Subdir, err, tt.want, tt.subdir)
+	for _, tt := range casetest.Read[struct{ In, Want, Subdir string }](t, "module-sources.txt") {
+		s, err := addrs.ParseModuleSource(tt.In)
+		if err != nil || s.String() != tt.Want || s.Subdir != tt.Subdir {
+			t.Errorf("ParseModuleSource(%q) = %q, subdirectory %q, %v; want %q, %q", tt.In, s, s.Subdir, err, tt.Want, tt.Subdir)
 		}
 		checkText(t, s)
 	}
-	for reason, list := range map[string][]string{
-		"too long":            {"a/b/c//" + strings.Repeat("x", 2049)},
-		"leads out":           {"a/b/c//..", "a/b/c//../", "a/b/c//../x", "a/b/c//foo/../..", "a/b/c//foo/../../bar", "a/b/c//./.."},
-		"backslashes":         {`a/b/c//..\x`, `a/b/c//x\y`},
-		"colons":              {"a/b/c//C:x", "a/b/c//x:stream"},
-		"unprintable":         {"a/b/c//x\x00", "a/b/c//x\ny", "a/b/c//x\u0085y", "a/b/c//x\u202ey"},
-		"":                    {"a/b/c//x?y", "a/b/c//\xff"},
-		"space":               {"a/b/c// x", "a/b/c//x/ "},
-		"other forms of dots": {"a/b/c//\uff0e\uff0e/x", "a/b/c//\u2025/x", "a/b/c//\uff0e\uff0e\uff0fx", "a/b/c//x\uff3cy", "a/b/c//x\uff1ay"},
-		"query":               {"a/b/c//x?ref=v1", "a/b/c?x//y"},
-	} {
-		for _, in := range list {
-			_, err := addrs.ParseModuleSource(in)
-			checkRefused(t, err, "module source", in, reason)
-		}
+	for in, reason := range casetest.Pairs(t, "module-sources-refused.txt") {
+		_, err := addrs.ParseModuleSource(in)
+		checkRefused(t, err, "module source", in, reason)
 	}
 }
 

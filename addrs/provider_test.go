@@ -8,46 +8,23 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 )
 
 func TestParseProvider(t *testing.T) {
 	t.Parallel()
 	const o = "registry.opentofu.org/"
-	for _, tt := range []struct{ in, want, display string }{
-		{"aws", o + "hashicorp/aws", "hashicorp/aws"},
-		{"hashicorp/aws", o + "hashicorp/aws", "hashicorp/aws"},
-		{"HashiCorp/AWS", o + "hashicorp/aws", "hashicorp/aws"},
-		{"registry.opentofu.org/hashicorp/aws", o + "hashicorp/aws", "hashicorp/aws"},
-		{"Registry.OpenTofu.org:443/hashicorp/aws", o + "hashicorp/aws", "hashicorp/aws"},
-		{"registry.terraform.io/hashicorp/aws", "registry.terraform.io/hashicorp/aws", ""},
-		{"registry.example.com/acme/alpha", "registry.example.com/acme/alpha", ""},
-		{"registry.example.com:8443/acme/alpha", "registry.example.com:8443/acme/alpha", ""},
-		{"localhost:8443/acme/alpha", "localhost:8443/acme/alpha", ""},
-		{"127.0.0.1/acme/alpha", "127.0.0.1/acme/alpha", ""},
-		{"acme/google-beta", o + "acme/google-beta", "acme/google-beta"},
-		{"1/2", o + "1/2", "1/2"},
-		{"-/aws", o + "-/aws", "-/aws"},
-		{o + "-/aws", o + "-/aws", "-/aws"},
-		{"terraform.io/builtin/terraform", "terraform.io/builtin/terraform", ""},
-		{"acme/terraform", o + "acme/terraform", "acme/terraform"},
-		{"acme/provider-terraform-x", o + "acme/provider-terraform-x", "acme/provider-terraform-x"},
-		{"terraform-x/aws", o + "terraform-x/aws", "terraform-x/aws"},
-		{"böb.example.com/ÜBER/straße", "böb.example.com/über/straße", ""},
-		{"acme/ａｌｐｈａ", o + "acme/alpha", "acme/alpha"},
-		{"acme/al\u00adpha", o + "acme/alpha", "acme/alpha"},
-		{"acme/ﬁrst", o + "acme/first", "acme/first"},
-		{strings.Repeat("a", 512) + "/" + strings.Repeat("b", 512), o + strings.Repeat("a", 512) + "/" + strings.Repeat("b", 512), strings.Repeat("a", 512) + "/" + strings.Repeat("b", 512)},
-	} {
-		p, err := addrs.ParseProvider(tt.in)
+	for _, tt := range casetest.Read[struct{ In, Want, Display string }](t, "providers.txt") {
+		p, err := addrs.ParseProvider(tt.In)
 		if err != nil {
-			t.Errorf("ParseProvider(%q): %v", tt.in, err)
+			t.Errorf("ParseProvider(%q): %v", tt.In, err)
 			continue
 		}
-		if tt.display == "" {
-			tt.display = tt.want
+		if tt.Display == "" {
+			tt.Display = tt.Want
 		}
-		if p.String() != tt.want || p.Display() != tt.display {
-			t.Errorf("ParseProvider(%q) = %q, displayed %q; want %q, %q", tt.in, p, p.Display(), tt.want, tt.display)
+		if p.String() != tt.Want || p.Display() != tt.Display {
+			t.Errorf("ParseProvider(%q) = %q, displayed %q; want %q, %q", tt.In, p, p.Display(), tt.Want, tt.Display)
 		}
 		checkText(t, p)
 		if again, err := addrs.ParseProvider(p.Display()); again != p {
@@ -69,39 +46,11 @@ func TestParseProviderRefuses(t *testing.T) {
 			t.Errorf("ParseProvider(%q) = %q, suggestion %q; want %q", in, got, pe.Suggestion, suggestion)
 		}
 	}
-	for reason, list := range map[string][]string{
-		"empty":        {"", "/", "/aws", "hashicorp/", "example.com//aws", "acme/\u00ad"},
-		"hostname":     {"//", "https://example.com"},
-		"must be TYPE": {"a/b/c/d", "https://example.com/aws"},
-		"port":         {"example.com:0/acme/alpha"},
-		"punycode":     {"xn--bb-fka.example/acme/alpha", "acme/ｘｎ－－bb-fka"},
-		"dot":          {"example.com./acme/alpha", "acme/a。b", "acme/｡", "acme/．"},
-		"not allowed": {
-			"acme/al.pha", "../aws", "./aws", "acme/..", "acme/al pha", "acme/al_pha", `acme/al\pha`, "acme/alpha:443", "acme/ä:443", "acme/alpha\n",
-			"acme/al\x00pha", "acme/al%2fpha", "?/aws", "acme/*",
-		},
-		"hyphen":              {"acme/-alpha", "acme/alpha-", "acme/-", "-", "-/-"},
-		"hyphens":             {"acme/al--pha", "acme/xn--bb-fka", "acme/XN--bb-fka", "acme/a－－b", "acme/aü--b"},
-		"":                    {"acme/ab－－c", "example.com/．．/．．", "acme/a․b", "acme/…", "acme/a\u2044b", "acme/a／b", "acme/a＼b"},
-		"UTF-8":               {"acme/a\xff"},
-		"too long":            {strings.Repeat("a", 513) + "/b", strings.Repeat("a", 5000)},
-		"63 bytes":            {"a/" + strings.Repeat("ö", 60)},
-		"terraform-provider-": {"hashicorp/terraform-provider-terraform-aws"},
-		"terraform-":          {"hashicorp/terraform-aws", "hashicorp/ｔｅｒｒａｆｏｒｍ-aws"},
-		"opentofu-":           {"hashicorp/opentofu-aws"},
-		`"-" exists only on`:  {"example.com/-/aws", "registry.terraform.io/-/aws"},
-	} {
-		for _, in := range list {
-			check(in, reason, "")
-		}
+	for in, reason := range casetest.Pairs(t, "providers-refused.txt") {
+		check(in, reason, "")
 	}
-	for _, tt := range []struct{ in, reason, suggestion string }{
-		{"terraform-provider-aws", "terraform-provider-", "hashicorp/aws"},
-		{"hashicorp/terraform-provider-aws", "terraform-provider-", "hashicorp/aws"},
-		{"HashiCorp/Terraform-Provider-AWS", "terraform-provider-", "hashicorp/aws"},
-		{"example.com/acme/opentofu-provider-alpha", "opentofu-provider-", "example.com/acme/alpha"},
-	} {
-		check(tt.in, tt.reason, tt.suggestion)
+	for _, tt := range casetest.Read[struct{ In, Reason, Suggestion string }](t, "providers-suggested.txt") {
+		check(tt.In, tt.Reason, tt.Suggestion)
 	}
 }
 
@@ -137,19 +86,7 @@ func TestParseProviderIn(t *testing.T) {
 
 func TestParseNamespacedProviderIn(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[string]string{
-		"hashicorp/aws":                       "registry.example.com/hashicorp/aws",
-		"registry.opentofu.org/hashicorp/aws": "registry.opentofu.org/hashicorp/aws",
-		"Example.com:8443/Acme/Demo":          "example.com:8443/acme/demo",
-		"hashicorp/null":                      "registry.example.com/hashicorp/null",
-		"null":                                "",
-		"aws":                                 "",
-		"":                                    "",
-		"/null":                               "",
-		"null/":                               "",
-		"a.test/b/c/d":                        "",
-		strings.Repeat("a", 10_000):           "",
-	} {
+	for in, want := range casetest.Pairs(t, "providers-namespaced.txt") {
 		p, err := addrs.ParseNamespacedProviderIn(svchost.MustParse("registry.example.com"), in)
 		_, parse := errors.AsType[*addrs.ParseError](err)
 		if p.String() != want || (want == "") != parse {
@@ -204,10 +141,7 @@ func TestNewProviderRefuses(t *testing.T) {
 // so that its text can be read again. Rules of a CLI can refuse them.
 func TestUnderscores(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[string]string{
-		"A_b/aws": "registry.opentofu.org/a_b/aws", "a__b/aws": "registry.opentofu.org/a__b/aws", "example.com/a-_b/aws": "example.com/a-_b/aws",
-		"_a/aws": "", "a_/aws": "", "a_b": "", "acme/a_b": "", "ä_b/aws": "",
-	} {
+	for in, want := range casetest.Pairs(t, "providers-underscores.txt") {
 		p, err := addrs.ParseProvider(in)
 		if p.String() != want || (err == nil) != (want != "") {
 			t.Errorf("ParseProvider(%q) = %q, %v; want %q", in, p, err, want)

@@ -8,6 +8,7 @@ import (
 	"github.com/apparentlymart/go-versions/versions/constraints"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 )
 
 // candidates are versions for the tests of constraints.
@@ -17,75 +18,19 @@ var candidates = []string{
 	"18446744073709551615.0.0", "0.0.18446744073709551615", "1.0.0--", "1.0.0-a..b",
 }
 
-// providerConstraints are constraints and their canonical forms.
-var providerConstraints = []struct{ in, want string }{
-	{"", ""},
-	{" \t", ""},
-	{"1.0.0", "1.0.0"},
-	{"= 1.0.0", "1.0.0"},
-	{"=1.0", "1.0.0"},
-	{"1", "1.0.0"},
-	{"1.", "1.0.0"},
-	{"01.02", "1.2.0"},
-	{"!= 1.1", "!= 1.1.0"},
-	{">1", "> 1.0.0"},
-	{">= 1.0", ">= 1.0.0"},
-	{"< 2", "< 2.0.0"},
-	{"<= 2.0.0", "<= 2.0.0"},
-	{"~> 1", "~> 1.0"},
-	{"~> 1.0", "~> 1.0"},
-	{"~>1.2", "~> 1.2"},
-	{"~> 1.2.0", "~> 1.2.0"},
-	{"~> 1.2.3", "~> 1.2.3"},
-	{"~> 0", "~> 0.0"},
-	{"~> 0.0.0", "~> 0.0.0"},
-	{"~> 1.0.0-beta", "~> 1.0.0-beta"},
-	{"~> 1.0-beta", "~> 1.0-beta"},
-	{"~> 1-beta", "~> 1.0-beta"},
-	{">= 1.0.0-beta", ">= 1.0.0-beta"},
-	{"1.0.0-beta", "1.0.0-beta"},
-	{"= 1.0.0-beta", "1.0.0-beta"},
-	{"1.0.0-beta, >= 1.0.0-alpha", ">= 1.0.0-alpha, 1.0.0-beta"},
-	{"1.0.0-beta, > 2", "1.0.0-beta, > 2.0.0"},
-	{"1.0.0-beta, != 1.0.0-beta", "1.0.0-beta, != 1.0.0-beta"},
-	{"1.0.0-beta, 1.1.0-beta", "1.0.0-beta, 1.1.0-beta"},
-	{"1.0.0+meta", "1.0.0+meta"},
-	{"!= 1.0.0+meta", "!= 1.0.0+meta"},
-	{">= 1.0.0+meta", ">= 1.0.0+meta"},
-	{"1.0.0-beta+meta", "1.0.0-beta+meta"},
-	{"0.0.0", "0.0.0"},
-	{"= 0", "0.0.0"},
-	{"!= 0.0.0", "!= 0.0.0"},
-	{">= 0", ">= 0.0.0"},
-	{"<= 0.0.1", "<= 0.0.1"},
-	{">= 1.0, < 2.0", ">= 1.0.0, < 2.0.0"},
-	{"< 2.0,>= 1.0", ">= 1.0.0, < 2.0.0"},
-	{">= 2.0 , >= 2.0.0", ">= 2.0.0"},
-	{"~> 1.2, ~> 1.2.0", "~> 1.2.0, ~> 1.2"},
-	{"<= 2, < 2, != 2, ~> 2.0, ~> 2.0.0, = 2, >= 2, > 2", "> 2.0.0, >= 2.0.0, 2.0.0, ~> 2.0.0, ~> 2.0, <= 2.0.0, < 2.0.0, != 2.0.0"},
-	{">= 1.0,", ">= 1.0.0"},
-	{"1.0.0-,2", "1.0.0, 2.0.0"},
-	{"1.0.0-alpha.1, 1.0.0-beta", "1.0.0-beta, 1.0.0-alpha.1"}, // the order of the library
-	{">= 1.10, >= 1.9", ">= 1.9.0, >= 1.10.0"},
-	{"~> 18446744073709551615.0", "~> 18446744073709551615.0"},
-	{"<= 18446744073709551615", "<= 18446744073709551615.0.0"},
-	{"1.0.0+b, 1.0.0+a, 1.0.0", "1.0.0, 1.0.0+a, 1.0.0+b"},
-	{"1.0.0-a..b, != 1.0.0--", "!= 1.0.0--, 1.0.0-a..b"},
-}
-
 func TestParseProviderConstraint(t *testing.T) {
 	t.Parallel()
-	for _, tt := range providerConstraints {
-		c, err := addrs.ParseProviderConstraint(tt.in)
-		if err != nil || c.String() != tt.want {
-			t.Errorf("ParseProviderConstraint(%q) = %q, %v; want %q", tt.in, c, err, tt.want)
+	for in, want := range casetest.Pairs(t, "provider-constraints.txt") {
+		c, err := addrs.ParseProviderConstraint(in)
+		if err != nil || c.String() != want {
+			t.Errorf("ParseProviderConstraint(%q) = %q, %v; want %q", in, c, err, want)
 			continue
 		}
-		if c.IsZero() != (tt.want == "") {
-			t.Errorf("ParseProviderConstraint(%q): IsZero %v", tt.in, c.IsZero())
+		if c.IsZero() != (want == "") {
+			t.Errorf("ParseProviderConstraint(%q): IsZero %v", in, c.IsZero())
 		}
 		checkText(t, c)
-		checkAsProvider(t, tt.in, c)
+		checkAsProvider(t, in, c)
 	}
 }
 
@@ -109,13 +54,7 @@ func checkAsProvider(t *testing.T, text string, c addrs.ProviderConstraint) {
 
 func TestParseProviderConstraintRefuses(t *testing.T) {
 	t.Parallel()
-	for in, reason := range map[string]string{
-		">=": "", "= ": "", ",": "", "1,,2": "", ">=1 <2": "comma", "^1.0": "; the operators are =, !=, >, >=, <, <= and ~>", "~1.0": "", "==1": "", "=>1": ">=", "=<1": "<=",
-		"1.*": "wildcard", "x": "wildcard", "1 || 2": "", "1.0.0.0": "three", "v1.0": "v", ">= v1.0": "v", "=  1": "space", "latest": "",
-		"1.0\x00": "", "1.0\x1b[31m": "", "> 1.0\u202e": "",
-		"18446744073709551616": "2^64-1", ">= 1.0, < 99999999999999999999999999.0": "2^64-1",
-		strings.Repeat("1,", 2048) + "1": "too long",
-	} {
+	for in, reason := range casetest.Pairs(t, "provider-constraints-refused.txt") {
 		c, err := addrs.ParseProviderConstraint(in)
 		checkRefused(t, err, "provider version constraint", in, reason)
 		if !c.IsZero() {
@@ -183,8 +122,8 @@ func TestExactProviderConstraint(t *testing.T) {
 }
 
 func FuzzParseProviderConstraint(f *testing.F) {
-	for _, tt := range providerConstraints {
-		f.Add(tt.in, "1.0.0-beta")
+	for in := range casetest.Pairs(f, "provider-constraints.txt") {
+		f.Add(in, "1.0.0-beta")
 	}
 	seeds := []string{">=", "^1", "1,,2", ">= 18446744073709551616", "1.*", "v1"}
 	for i, s := range candidates {

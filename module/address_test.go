@@ -16,50 +16,22 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/internal/testing/terraformtest"
 	"github.com/tofureg/tofureg/module"
 )
 
-// addresses are sources of module blocks, and the registry address, location or path that the
-// CLI makes of them.
-var addresses = []struct{ text, registry, location, path string }{
-	{"hashicorp/consul/aws", "registry.opentofu.org/hashicorp/consul/aws", "", ""},
-	{"hashicorp/consul/aws//modules/a", "registry.opentofu.org/hashicorp/consul/aws//modules/a", "", ""},
-	{"Registry.Example.com/acme/vpc/aws", "registry.example.com/acme/vpc/aws", "", ""},
-	{"example.com:8443/acme/vpc/aws", "example.com:8443/acme/vpc/aws", "", ""},
-	{"gitlab.com/acme/vpc/aws", "gitlab.com/acme/vpc/aws", "", ""},
-	{"./vpc", "", "", "./vpc"},
-	{"../vpc", "", "", "../vpc"},
-	{"../../vpc//a/./b/", "", "", "../../vpc/a/b"},
-	{`.\vpc\a`, "", "", "./vpc/a"},
-	{`..\vpc`, "", "", "../vpc"},
-	{"./../vpc", "", "", "../vpc"},
-	{"./", "", "", "./."},
-	{"../", "", "", "./.."},
-	{"./a b?c", "", "", "./a b?c"},
-	{"./https://example.com/x.zip", "", "", "./https:/example.com/x.zip"},
-	{"./hashicorp/consul/aws", "", "", "./hashicorp/consul/aws"},
-	{"https://example.com/vpc.zip", "", "https://example.com/vpc.zip", ""},
-	{"github.com/acme/vpc", "", "git::https://github.com/acme/vpc.git", ""},
-	{"github.com/acme/vpc/aws", "", "git::https://github.com/acme/vpc.git//aws", ""},
-	{"github.com/acme/vpc/modules/aws", "", "git::https://github.com/acme/vpc.git//modules/aws", ""},
-	{"GitHub.com/acme/vpc/aws", "", "", ""},
-	{"git@example.com:acme/vpc.git?ref=v1", "", "git::ssh://git@example.com/acme/vpc.git?ref=v1", ""},
-	{"git::https://user:secret@example.com/vpc.git?token=secret", "", "git::https://example.com/vpc.git?...", ""},
-	{"s3-eu-west-1.amazonaws.com/bucket/vpc.zip", "", "s3::https://s3-eu-west-1.amazonaws.com/bucket/vpc.zip", ""},
-	{"oci://registry.example.com/vpc", "", "oci://registry.example.com/vpc", ""},
-	{"/srv/modules/vpc", "", "file:///srv/modules/vpc", ""},
-	{`C:\modules\vpc`, "", "file:///C:/modules/vpc", ""},
-}
+// address is a source, and the registry address, location or path that it means.
+type address struct{ Text, Registry, Location, Path string }
 
 func TestParseAddress(t *testing.T) {
 	t.Parallel()
-	for _, test := range addresses {
-		got, err := module.ParseAddress(test.text)
-		if test.registry+test.location+test.path == "" {
+	for _, test := range casetest.Read[address](t, "addresses.txt") {
+		got, err := module.ParseAddress(test.Text)
+		if test.Registry+test.Location+test.Path == "" {
 			if err == nil {
-				t.Errorf("%s is accepted: %+v", test.text, got)
+				t.Errorf("%s is accepted: %+v", test.Text, got)
 			}
 			continue
 		}
@@ -67,16 +39,16 @@ func TestParseAddress(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if got.Registry.String() != test.registry || got.Path != test.path || got.Location == nil != (test.location == "") {
-			t.Errorf("ParseAddress(%q) = %+v, want %+v", test.text, got, test)
+		if got.Registry.String() != test.Registry || got.Path != test.Path || got.Location == nil != (test.Location == "") {
+			t.Errorf("ParseAddress(%q) = %+v, want %+v", test.Text, got, test)
 		}
-		if got.Location != nil && got.Location.String() != test.location {
-			t.Errorf("ParseAddress(%q): location %s, want %s", test.text, got.Location, test.location)
+		if got.Location != nil && got.Location.String() != test.Location {
+			t.Errorf("ParseAddress(%q): location %s, want %s", test.Text, got.Location, test.Location)
 		}
-		if want := test.registry + test.location + test.path; got.String() != want {
-			t.Errorf("%s: String is %q, want %q", test.text, got, want)
+		if want := test.Registry + test.Location + test.Path; got.String() != want {
+			t.Errorf("%s: String is %q, want %q", test.Text, got, want)
 		}
-		if test.registry != "" || test.path != "" {
+		if test.Registry != "" || test.Path != "" {
 			if again, err := module.ParseAddress(got.String()); err != nil || again != got {
 				t.Errorf("%s is read as %+v, %v", got, again, err)
 			}
@@ -105,50 +77,18 @@ func TestParseAddressIn(t *testing.T) {
 // TestAddressRefused checks the error for each kind of source.
 func TestAddressRefused(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct{ text, reason, suggestion string }{
-		{"", "empty", ""},
-		{"vpc", "neither a path", "./vpc"},
-		{"modules/vpc", "neither a path", "./modules/vpc"},
-		{"a/b/c/d/e", "neither a path", "./a/b/c/d/e"},
-		{".", "must start with", "./"},
-		{"..", "must start with", "../"},
-		{".hidden/vpc", "neither a path", "./.hidden/vpc"},
-		{"~/vpc", "neither a path", "./~/vpc"},
-		{"hashicorp/consul/AWS", "(for a registry: the system", "./hashicorp/consul/AWS"},
-		{"hashicorp/consul/aws?ref=v1", "(for a registry: the address of a module in a registry has no query)", ""},
-		{"localhost/acme/vpc/aws", "(for a registry: the hostname localhost must contain a dot)", "./localhost/acme/vpc/aws"},
-		{"GitHub.com/acme/vpc/aws", "(for a registry: github.com is not a module registry", "./GitHub.com/acme/vpc/aws"},
-		{"gitlab.com/acme/vpc", "(for a registry: after a hostname", "./gitlab.com/acme/vpc"},
-		// Registry addresses with an invalid directory.
-		{"hashicorp/consul/aws//../x", "out of the package", ""},
-		{"hashicorp/consul/aws//..", "out of the package", ""},
-		{"hashicorp/consul/aws//../etc", "out of the package", ""},
-		{`hashicorp/consul/aws//a\b`, "backslash", ""},
-		// Invalid locations.
-		{"https:vpc.zip", "short forms", ""},
-		{"https://", "the host is missing", ""},
-		{"https://example.com/x.zip//..", "out of the package", ""},
-		{"git::https://user:secret@example.com/vpc.git?ref=-x&token=secret", "ref", ""},
-		{"user:secret@example.com/vpc", "neither", ""},
-		{"git::ssh://git@github.com:acme/vpc.git", "port", "git::git@github.com:acme/vpc.git"},
-		{" hashicorp/consul/aws", "space", ""},
-		{"https://example.com/x.zip\n", "space", ""},
-		{" ./vpc", "space", ""},
-		{"./a\x1b[2J", "control", ""},
-		{"./\xff", "UTF-8", ""},
-		{"./" + strings.Repeat("x", 16<<10), "too long", ""},
-	} {
-		_, err := module.ParseAddress(test.text)
+	for _, test := range casetest.Read[struct{ Text, Reason, Suggestion string }](t, "addresses-refused.txt") {
+		_, err := module.ParseAddress(test.Text)
 		e, ok := errors.AsType[*addrs.ParseError](err)
 		if !ok {
-			t.Errorf("%.100q: %v, want an *addrs.ParseError", test.text, err)
+			t.Errorf("%.100q: %v, want an *addrs.ParseError", test.Text, err)
 			continue
 		}
-		if e.Kind != "module source" || !strings.Contains(e.Reason, test.reason) || e.Suggestion != test.suggestion {
-			t.Errorf("%.100q: %+v, want %s, suggestion %q", test.text, *e, test.reason, test.suggestion)
+		if e.Kind != "module source" || !strings.Contains(e.Reason, test.Reason) || e.Suggestion != test.Suggestion {
+			t.Errorf("%.100q: %+v, want %s, suggestion %q", test.Text, *e, test.Reason, test.Suggestion)
 		}
 		if strings.Contains(err.Error(), "secret") || strings.ContainsFunc(err.Error(), unicode.IsControl) || len(err.Error()) > 1000 {
-			t.Errorf("ParseAddress(%.100q): error %q, want at most 1,000 printable bytes without secrets", test.text, err)
+			t.Errorf("ParseAddress(%.100q): error %q, want at most 1,000 printable bytes without secrets", test.Text, err)
 		}
 		if e.Suggestion != "" {
 			if _, err := module.ParseAddress(e.Suggestion); err != nil {
@@ -165,8 +105,8 @@ func TestAddressRefused(t *testing.T) {
 // FuzzParseAddress checks that the order of paths, registry addresses and locations is the
 // order of the CLI.
 func FuzzParseAddress(f *testing.F) {
-	for _, a := range addresses {
-		f.Add(a.text)
+	for _, a := range casetest.Read[address](f, "addresses.txt") {
+		f.Add(a.Text)
 	}
 	for _, s := range []string{"", ".", "vpc", "a/b/c//..", "a/b/c?x", "x@y/z", "./\x00", " a/b/c"} {
 		f.Add(s)
@@ -229,9 +169,9 @@ func TestAddressAsTheClients(t *testing.T) {
 		"vpc", "modules/vpc", "a/b/c/d/e", ".", "..", ".hidden/vpc", "~/vpc", "hashicorp/consul/AWS", "localhost/acme/vpc/aws",
 		"GitHub.com/acme/vpc/aws", "gitlab.com/acme/vpc", "hashicorp/consul/aws//../x", "https://example.com/x.zip//../x", "https:vpc.zip",
 	}
-	for _, a := range addresses {
-		if a.registry+a.location != "" && !strings.HasPrefix(a.text, "bitbucket") {
-			sources = append(sources, a.text)
+	for _, a := range casetest.Read[address](t, "addresses.txt") {
+		if a.Registry+a.Location != "" && !strings.HasPrefix(a.Text, "bitbucket") {
+			sources = append(sources, a.Text)
 		}
 	}
 	terraformtest.Each(t, func(t *testing.T, program string) {
@@ -285,66 +225,7 @@ func TestPathAsTheClients(t *testing.T) {
 func TestAddressSource(t *testing.T) {
 	t.Parallel()
 	const same = "the same"
-	for source, want := range map[string]string{
-		"git::https://example.com/r.git?depth=1&ref=v1":                                                              same,
-		"git::https://example.com/r.git?ref=":                                                                        same,
-		"git::https://example.com/r.git?ref=feature%2Fx":                                                             same,
-		"git::https://example.com/r.git?ref=feature/x":                                                               same,
-		"git::https://example.com/r.git?ref=v1&foo=bar":                                                              same,
-		"git::https://example.com/r.git//a/../b/?ref=v1&depth=1":                                                     "git::https://example.com/r.git//b?ref=v1&depth=1",
-		"git::https://user:secret@example.com/r.git//sub?ref=v1":                                                     same,
-		"git::https://example.com/r.git?":                                                                            same,
-		"https://example.com/m.zip?archive=zip&token=a":                                                              same,
-		"https://example.com/m?token=a&archive=tar.gz":                                                               same,
-		"https://example.com/m.zip?checksum=SHA256:ABCDEFABCDEFABCDEFABCDEFABCDEFABCDEFABCDEFABCDEFABCDEFABCDEFABCD": same,
-		"https://example.com/m.zip?filename=x.zip":                                                                   same,
-		"https://example.com/m.zip//sub?filename=x.zip":                                                              same,
-		"https://example.com/a b.zip":                                                                                same,
-		"https://example.com/a b.zip?x=a b":                                                                          same,
-		"https://example.com/a//b?x=//c":                                                                             same,
-		"/opt/../m":                                                                                                  "file:///opt/../m",
-		"/opt//m":                                                                                                    "file:///opt//m",
-		"/opt/my module":                                                                                             "file:///opt/my module",
-		"/opt/m?archive=zip":                                                                                         "file:///opt/m?archive=zip",
-		"git@github.com:acme/a.git":                                                                                  "git::ssh://git@github.com/acme/a.git",
-		"git@github.com:acme/a.git?ref=v1&depth=1":                                                                   "git::ssh://git@github.com/acme/a.git?depth=1&ref=v1",
-		"git@github.com:acme/a.git//sub/?ref=feature/x":                                                              "git::ssh://git@github.com/acme/a.git//sub?ref=feature%2Fx",
-		"git@github.com:/acme/a.git":                                                                                 "git::ssh://git@github.com/acme/a.git",
-		"git::git@example.com:acme/a.git?ref=v1":                                                                     "git::ssh://git@example.com/acme/a.git?ref=v1",
-		"github.com/acme/a":                                                                                          "git::https://github.com/acme/a.git",
-		"github.com/acme/a?ref=v1&depth=1":                                                                           "git::https://github.com/acme/a.git?ref=v1&depth=1",
-		"github.com/acme/a?":                                                                                         "git::https://github.com/acme/a.git",
-		"github.com/acme/a.git//sub?ref=feature/x":                                                                   "git::https://github.com/acme/a.git//sub?ref=feature/x",
-		"github.com/acme/a/sub/dir?ref=v1":                                                                           "git::https://github.com/acme/a.git//sub/dir?ref=v1",
-		"github.com/acme/a/sub//dir?ref=v1":                                                                          "git::https://github.com/acme/a.git//sub/dir?ref=v1",
-		"git::github.com/acme/a?ref=v1":                                                                              "git::https://github.com/acme/a.git?ref=v1",
-		"s3::https://s3.amazonaws.com/bucket/a.zip":                                                                  same,
-		"bucket.s3.amazonaws.com/a.zip?version=1&archive=zip":                                                        "s3::https://s3.amazonaws.com/bucket/a.zip?version=1&archive=zip",
-		"bucket.s3-eu-west-1.amazonaws.com/a.zip":                                                                    "s3::https://s3-eu-west-1.amazonaws.com/bucket/a.zip",
-		"bucket.s3.eu-west-1.amazonaws.com/a/b.zip//sub":                                                             "s3::https://s3.eu-west-1.amazonaws.com/bucket/a/b.zip//sub",
-		"www.googleapis.com/storage/v1/bucket/a.zip":                                                                 "gcs::https://www.googleapis.com/storage/v1/bucket/a.zip",
-		"gcs::https://www.googleapis.com/storage/v1/bucket/a.zip//b?x=1#1700":                                        same,
-		"gcs::https://www.googleapis.com/storage/v1/bucket/a.zip":                                                    same,
-		"oci://example.com/a?tag=1":                                                                                  same,
-		"oci://example.com/a//sub?digest=sha256:abcdefabcdefabcdefabcdefabcdefabcdefabcdefabcdefabcdefabcdefabcd": same,
-		"hg::https://example.com/r?rev=1":            same,
-		"hg::https://example.com/r?x=1&rev=1":        same,
-		"file:///opt/../m":                           same,
-		"ssh://git@example.com/r.git":                same,
-		"git::ssh://git@example.com:22/r.git?ref=v1": same,
-		"https://EXAMPLE.com/A.zip":                  same,
-		"git::file:///r?ref=main":                    same,
-		"git::file:///r///sub":                       same,
-		"git::file:///r////sub///deep":               "git::file:///r///sub/deep",
-		"git::FILE:///r///":                          same,
-		"git::file:///r//":                           "git::file:///r",
-		"git::file:///r///../sub":                    "git::file:///r///sub",
-		"git::GitHub:acme/vpc.git//a?ref=v1":         same,
-		"HTTPS://example.com/a.zip":                  same,
-		"acme/vpc/aws////modules///x":                "registry.opentofu.org/acme/vpc/aws///modules/x",
-		"./a//b/../c":                                "./a/c",
-		"acme/vpc/aws//modules/x":                    "registry.opentofu.org/acme/vpc/aws//modules/x",
-	} {
+	for source, want := range casetest.Pairs(t, "address-sources.txt") {
 		if strings.Contains(source, "/opt/") && runtime.GOOS == "windows" {
 			continue // not absolute there
 		}
@@ -361,15 +242,7 @@ func TestAddressSource(t *testing.T) {
 func TestAddressPURL(t *testing.T) {
 	t.Parallel()
 	const commit = "4b1c000000000000000000000000000000000000"
-	for source, want := range map[string]string{
-		"acme/vpc/aws//sub": "pkg:terraform/acme/vpc/aws@1.0.0?repository_url=registry.opentofu.org#sub",
-		"git::https://user:secret@example.com/acme/network.git//modules/subnet?ref=v1&token=secret": "pkg:generic/network@" + commit + "?vcs_url=git%2Bhttps://example.com/acme/network.git#modules/subnet",
-		"git@github.com:acme/network.git":                 "pkg:generic/network@" + commit + "?vcs_url=git%2Bssh://github.com/acme/network.git",
-		"git::github:acme/network.git":                    "pkg:generic/network@" + commit + "?vcs_url=git%2Bssh://github/acme/network.git",
-		"https://secret@example.com/a b.zip?token=secret": "pkg:generic/a%20b.zip?download_url=https://example.com/a%2520b.zip",
-		"oci://example.com/acme/vpc?tag=1.0":              "pkg:generic/vpc@1.0?download_url=oci://example.com/acme/vpc",
-		"./sub":                                           "", "/opt/m": "", "git::file:///opt/m": "",
-	} {
+	for source, want := range casetest.Pairs(t, "address-purls.txt") {
 		a := must.Get(module.ParseAddress(source))(t)
 		if got := a.PURL(addrs.MustParseVersion("1.0.0"), commit); got != want {
 			t.Errorf("PURL of %q: %q, want %q", source, got, want)
